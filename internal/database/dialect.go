@@ -29,6 +29,9 @@ type dialect interface {
 	// share keeps others from changing the rows that a SELECT reads, and from lock and
 	// hold, but not from share.
 	share() string
+	// holdOne holds the rows of a SELECT that come from one table, and shares those that
+	// come from another.
+	holdOne(one, other string) string
 	// follow returns the statements that run first, which ends in RETURNING, and,
 	// if it made a row, then, each of which has fromFirst where it reads from
 	// tables. Where the engine can, they are one statement, which saves the round
@@ -59,10 +62,11 @@ const fromFirst = "/* FROM first */"
 // sqliteDialect needs no row locks: a writing transaction is alone.
 type sqliteDialect struct{}
 
-func (sqliteDialect) bind(query string) string { return query }
-func (sqliteDialect) lock(bool) string         { return "" }
-func (sqliteDialect) hold() string             { return "" }
-func (sqliteDialect) share() string            { return "" }
+func (sqliteDialect) bind(query string) string   { return query }
+func (sqliteDialect) lock(bool) string           { return "" }
+func (sqliteDialect) hold() string               { return "" }
+func (sqliteDialect) share() string              { return "" }
+func (sqliteDialect) holdOne(_, _ string) string { return "" }
 
 func (sqliteDialect) follow(first string, then ...string) []string {
 	return append([]string{first}, then...)
@@ -108,6 +112,10 @@ func (postgresDialect) lock(skip bool) string {
 
 func (postgresDialect) hold() string  { return " FOR NO KEY UPDATE" }
 func (postgresDialect) share() string { return " FOR SHARE" }
+
+func (d postgresDialect) holdOne(one, other string) string {
+	return d.hold() + " OF " + one + d.share() + " OF " + other
+}
 
 func (postgresDialect) follow(first string, then ...string) []string {
 	var b strings.Builder

@@ -44,8 +44,8 @@ func (db *DB) beginLimited(ctx context.Context, c command.Command, held *device.
 			return err
 		}
 		t.compared = true
-		if err := sameDevice(ctx, t, c); err != nil {
-			return err
+		if admission.Company != nil && !admission.Company.Managed {
+			return errOtherDevice
 		}
 		if use != nil {
 			if err := useAuthorization(ctx, t, use, c, now); err != nil {
@@ -62,18 +62,9 @@ func (db *DB) beginLimited(ctx context.Context, c command.Command, held *device.
 	return begun, refused, err
 }
 
-// sameDevice refuses a destructive command whose asset got or lost its device since the
-// command was prepared. Whatever replaces a device holds the company, which is locked here.
-func sameDevice(ctx context.Context, t *tx, c command.Command) error {
-	if !c.Type.Destructive() {
-		return nil
-	}
-	same, err := value[bool](ctx, t, `SELECT epoch = ? AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') FROM assets WHERE id = ?`, c.Epoch, c.AssetID)
-	if err == nil && !same {
-		err = fault.New(fault.Unavailable, "the device of this asset changed at this moment: nothing was sent, look at the asset and send it again")
-	}
-	return err
-}
+// errOtherDevice is the answer to a destructive command whose asset got or lost its device
+// since the command was prepared. Whatever replaces a device holds the company.
+var errOtherDevice error = fault.New(fault.Unavailable, "the device of this asset changed at this moment: nothing was sent, look at the asset and send it again")
 
 // WhyNot implements command.Store: it reads what Begin decides by, and locks nothing.
 func (db *DB) WhyNot(ctx context.Context, c command.Command) (refused, err error) {
@@ -105,9 +96,9 @@ func (db *DB) DestructiveLeft(ctx context.Context, companyID string) (remaining 
 }
 
 // locks are what the decision about a command holds until the command is recorded: the
-// rows that one call at a time decides about, those that many may depend on at a time, and
-// the company. All are empty where it is only explained.
-type locks struct{ hold, share, company string }
+// rows of the key, of the company, and of a device with its policies. All are empty where
+// it is only explained.
+type locks struct{ key, company, device string }
 
 //nolint:gochecknoglobals // never written to
 var noLocks locks
@@ -115,9 +106,9 @@ var noLocks locks
 // locks holds the company for what counts in its limit or uses an authorization. Other
 // moves of a company's devices run beside each other.
 func (t *tx) locks(c command.Command) locks {
-	l := locks{hold: t.hold(), share: t.share(), company: t.hold()}
+	l := locks{key: t.hold(), company: t.hold(), device: t.db.dialect.holdOne("a", "p")}
 	if !inTurn(c) {
-		l.company = l.share
+		l.company = t.db.dialect.share()
 	}
 	return l
 }
@@ -130,7 +121,7 @@ func inTurn(c command.Command) bool {
 // admission reads what the decision about a command depends on. With locks nothing
 // of it is read before they are held.
 func (db *DB) admission(ctx context.Context, t conn, c command.Command, l locks) (a limit.Admission, k access.Controls, now time.Time, err error) {
-	if a.Key, err = db.keyState(ctx, t, c, l.hold); err == nil && a.Key.Allows() && c.Type.Destructive() {
+	if a.Key, err = db.keyState(ctx, t, c, l.key); err == nil && a.Key.Allows() && c.Type.Destructive() {
 		var s limit.State
 		s, k, now, err = db.companyState(ctx, t, c, l.company)
 		a.Company = &s
@@ -152,10 +143,11 @@ func (db *DB) companyState(ctx context.Context, t conn, c command.Command, lock 
 	}
 	s.Limit = k.DestructiveLimit
 	now = db.now()
-	used, err := one(ctx, t, into(func(u *[2]int) []any { return []any{&u[0], &u[1]} }),
-		`SELECT COUNT(*), COALESCE(SUM(CASE WHEN u.asset_id = ? AND u.epoch = ? THEN 1 ELSE 0 END), 0) FROM destructive_uses u
-		WHERE u.company_id = ? AND u.at > ?`, c.AssetID, c.Epoch, c.CompanyID, millis(now.Add(-s.Limit.Window)))
-	s.Devices, s.Counts = used[0], used[1] > 0
+	used, err := one(ctx, t, into(func(u *uses) []any { return []any{&u.devices, &u.ofDevice, &u.managed} }), `SELECT COUNT(*), COALESCE(SUM(CASE WHEN u.asset_id = ? AND u.epoch = ? THEN 1 ELSE 0 END), 0),
+		EXISTS (SELECT 1 FROM assets a WHERE a.id = ? AND a.epoch = ? AND a.status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING'))
+		FROM destructive_uses u WHERE u.company_id = ? AND u.at > ?`,
+		c.AssetID, c.Epoch, c.AssetID, c.Epoch, c.CompanyID, millis(now.Add(-s.Limit.Window)))
+	s.Devices, s.Counts, s.Managed = used.devices, used.ofDevice > 0, used.managed
 	if err != nil || s.Allows() {
 		return s, k, now, err
 	}
@@ -167,6 +159,13 @@ func (db *DB) companyState(ctx context.Context, t conn, c command.Command, lock 
 	}
 	s.Frees, err = leaves(ctx, t, c.CompanyID, s, s.Over()-1, now)
 	return s, k, now, err
+}
+
+// uses are how many devices count in a window, how often one of them does, and whether
+// that is the device that its asset has.
+type uses struct {
+	devices, ofDevice int
+	managed           bool
 }
 
 // holdControls reads what limits the callers of a company. With a lock it holds what they

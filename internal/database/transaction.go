@@ -46,9 +46,6 @@ func (t *tx) lock() string { return t.db.dialect.lock(false) }
 // hold is lock for rows whose key stays: others may make rows that refer to them.
 func (t *tx) hold() string { return t.db.dialect.hold() }
 
-// share keeps the rows of a SELECT as they are until the transaction ends; others may too.
-func (t *tx) share() string { return t.db.dialect.share() }
-
 // skipLocked is lock that leaves out the rows that another has locked.
 func (t *tx) skipLocked() string { return t.db.dialect.lock(true) }
 

@@ -21,6 +21,8 @@ type State struct {
 	Devices int
 	// Counts: the device in question is one of them already.
 	Counts bool
+	// Managed: the device in question is the one that its asset has now.
+	Managed bool
 	// Reserved: the caller is a portal user with a passkey that is older than the
 	// company's approverAge.
 	Reserved bool
@@ -60,7 +62,9 @@ type KeyState struct {
 	PerDay int
 	Others int // devices that got a command of the key in 24 hours, without the one in question
 	Counts bool
-	Frees  time.Duration // as in State
+	// Managed: the device in question is the one that its asset has now.
+	Managed bool
+	Frees   time.Duration // as in State
 }
 
 // Allows reports whether the device may get a command of the key.
