@@ -134,7 +134,7 @@ type Server struct {
 	// ShortNames has codes written with the setup wizard's short names.
 	ShortNames bool
 	Now        func() time.Time
-	Log *slog.Logger
+	Log        *slog.Logger
 
 	keys keyring
 }
