@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -81,7 +82,7 @@ func (c *enrollCommand) Run(env *environment) error {
 		return err
 	}
 	way := agent.Connection{Pins: code.Pins, NameServers: c.DNS}
-	enrolled, err := agent.Enroll(env.ctx, agent.Enrollment{Server: code.Server, Token: code.Token, Role: protocol.Role(c.Role), Algorithm: protocol.Algorithm(c.Alg),
+	enrolled, err := enroll(env, agent.Enrollment{Server: code.Server, Token: code.Token, Role: protocol.Role(c.Role), Algorithm: protocol.Algorithm(c.Alg),
 		Options:    agent.Options{Dir: c.State, Version: version, Device: device, Client: c.client(way), Now: time.Now},
 		Connection: way, CommandKey: code.CommandKey, Again: c.Again})
 	if err != nil {
@@ -97,6 +98,38 @@ func (c *enrollCommand) Run(env *environment) error {
 		}
 	}
 	return nil
+}
+
+// askEvery is how often a device asks that waits for an administrator.
+const askEvery = time.Minute
+
+// enroll enrolls a device. One that lost its identity waits for the administrator who
+// confirms that it is enrolled again, until it is stopped.
+func enroll(env *environment, e agent.Enrollment) (agent.Enrolled, error) {
+	for told := false; ; told = true {
+		enrolled, err := agent.Enroll(env.ctx, e)
+		if !errors.Is(err, agent.ErrWaiting) {
+			return enrolled, withSerial(env.ctx, e.Device, err)
+		}
+		if !told {
+			fmt.Fprintf(env.out, "This device asks to be enrolled again. Its serial number is %q. An administrator confirms that in the portal, at the asset with this number.\n",
+				agent.SerialNumber(env.ctx, e.Device))
+		}
+		select {
+		case <-env.ctx.Done():
+			return enrolled, err
+		case <-time.After(askEvery):
+		}
+	}
+}
+
+// withSerial says, of a device that has lost its identity, by which serial number a
+// person finds it.
+func withSerial(ctx context.Context, d agent.Device, err error) error {
+	if !errors.Is(err, agent.ErrLost) {
+		return err
+	}
+	return fmt.Errorf("%w: its serial number is %q: enroll it with a code of the same service (muster-agent enroll)", err, agent.SerialNumber(ctx, d))
 }
 
 // maxBundle is more than a code can hold.

@@ -155,7 +155,7 @@ func (c common) openAs(env *environment, trial bool) (*agent.Agent, error) {
 	}
 	way, err := agent.LoadConnection(c.State)
 	if err != nil {
-		return nil, err
+		return nil, withSerial(env.ctx, device, err)
 	}
 	installer, err := c.installer()
 	if err != nil {
@@ -171,6 +171,11 @@ type statusCommand struct{ common }
 // Run prints who the device is.
 func (c *statusCommand) Run(env *environment) error {
 	s, err := agent.ReadStatus(c.State)
+	if errors.Is(err, agent.ErrLost) {
+		if device, _, found := c.device(); found == nil {
+			err = withSerial(env.ctx, device, err)
+		}
+	}
 	if err != nil {
 		return err
 	}

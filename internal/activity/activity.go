@@ -80,9 +80,13 @@ const (
 	AssetEnrolled         Action = "asset.enrolled"
 	AssetTakenOver        Action = "asset.taken_over" // by another device, which enrolled as it
 	AssetMerged           Action = "asset.merged"
-	AssetEnded            Action = "asset.ended"         // its management
-	ProvisioningIssued    Action = "provisioning.issued" // a QR code
-	ProvisioningHanded    Action = "provisioning.handed" // to a device over USB
+	// A device that lost its key asks to be enrolled again as the asset, and a person decides.
+	EnrollmentAsked     Action = "asset.enrollment_asked"
+	EnrollmentConfirmed Action = "asset.enrollment_confirmed"
+	EnrollmentDeclined  Action = "asset.enrollment_declined"
+	AssetEnded          Action = "asset.ended"         // its management
+	ProvisioningIssued  Action = "provisioning.issued" // a QR code
+	ProvisioningHanded  Action = "provisioning.handed" // to a device over USB
 )
 
 // Command is the action of a command of a type such as LOCK.

@@ -19,6 +19,8 @@ type former struct {
 	// live: the service still manages it. Then its key, and no serial number, says
 	// which asset the new enrollment is of.
 	live bool
+	// known is set instead of link, of a device that lost its identity.
+	known *obeyed
 }
 
 // errErase is returned where a device would enroll out of an order to erase it.
@@ -32,6 +34,8 @@ func (e Enrollment) former(ctx context.Context, s store) (*former, error) {
 	switch {
 	case errors.Is(err, ErrNotEnrolled):
 		return nil, nil
+	case errors.Is(err, ErrLost):
+		return s.lost(err)
 	case err != nil:
 		return nil, err
 	case strings.TrimSuffix(id.Server, "/") != strings.TrimSuffix(e.Server, "/") || id.Role != e.Role:
@@ -55,7 +59,7 @@ func (e Enrollment) former(ctx context.Context, s store) (*former, error) {
 	case action == "":
 		err = e.catchUp(ctx, l)
 	}
-	return &former{l, action == ""}, err
+	return &former{link: l, live: action == ""}, err
 }
 
 // standing asks the service what it has to say to this device: nothing, or the
@@ -92,6 +96,9 @@ func (e Enrollment) catchUp(ctx context.Context, l *link) error {
 // fits refuses an enrollment that would change the key by which this device knows
 // its service. It is asked before the token is spent.
 func (f *former) fits(e Enrollment) error {
+	if f.known != nil {
+		return f.known.fits(e)
+	}
 	known := f.link.identity().newestKey().Key.Algorithm
 	switch {
 	case e.algorithm() != known: // the service signs with the algorithm of the device's key
@@ -104,6 +111,9 @@ func (f *former) fits(e Enrollment) error {
 
 // sign adds the former device's word to an enrollment.
 func (f *former) sign(r *protocol.EnrollRequest) error {
+	if f != nil && f.known != nil && r.Role == protocol.Manager {
+		r.Lost = &protocol.Lost{KeyID: f.known.CommandKey.ID}
+	}
 	if f == nil || !f.live || f.link.companion() {
 		return nil
 	}
@@ -115,7 +125,7 @@ func (f *former) sign(r *protocol.EnrollRequest) error {
 
 // erased reports whether a refusal is the signed order to erase the device.
 func (f *former) erased(r *refusal) bool {
-	if f == nil {
+	if f == nil || f.known != nil {
 		return false
 	}
 	stone, ok := f.link.tombstone(r)
@@ -125,15 +135,19 @@ func (f *former) erased(r *refusal) bool {
 // hand gives the new identity what still holds of the former one, and drops what
 // does not: commands of the former device have ended at the service. What the
 // policy set stays on record, to be reported again or taken back.
-func (f *former) hand(s store, next *identity) error {
-	if f == nil {
+func (f *former) hand(s store, next *identity, announced []protocol.Envelope) error {
+	switch {
+	case f == nil:
 		return nil
+	case f.known != nil:
+		if err := f.known.hand(next, announced); err != nil {
+			return err
+		}
+	case f.link.identity().newestKey().Key != next.newestKey().Key:
+		return errNotObeyed
+	default:
+		next.Latest = max(next.Latest, f.link.identity().Latest)
 	}
-	was := f.link.identity()
-	if was.newestKey().Key != next.newestKey().Key {
-		return errors.New("the answer does not name the command key that this device knows: it stays what it was; create a new code, and see what answers at the service's address")
-	}
-	next.Latest = max(next.Latest, was.Latest)
 	for _, name := range []string{journalFile, orderFile} {
 		if err := s.remove(name); err != nil {
 			return err

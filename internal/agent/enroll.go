@@ -56,7 +56,8 @@ type Enrolled struct {
 // lost answer or a crash it may be called again with the same token. A device that
 // was superseded or released, and still holds its identity, enrolls again; one
 // that is managed does with Again, and signs with its former key that it is the
-// same device.
+// same device. One that lost its identity takes a code of the service that it obeyed,
+// and fails with ErrWaiting while an administrator has not confirmed that.
 func Enroll(ctx context.Context, e Enrollment) (Enrolled, error) {
 	if err := checkServer(e.Server); err != nil {
 		return Enrolled{}, err
@@ -73,7 +74,7 @@ func Enroll(ctx context.Context, e Enrollment) (Enrolled, error) {
 	if err != nil {
 		return Enrolled{}, err
 	}
-	answer, err := e.redeem(ctx, key, before)
+	answer, announced, err := e.redeem(ctx, key, before)
 	if err != nil {
 		return Enrolled{}, err
 	}
@@ -83,11 +84,13 @@ func Enroll(ctx context.Context, e Enrollment) (Enrolled, error) {
 	}
 	id := identity{Server: e.Server, DeviceID: answer.DeviceID, Role: e.Role, Key: raw, CommandKeys: []protocol.CommandKey{answer.CommandKey},
 		Reserved: 1, OffsetMS: answer.Time - e.Now().UnixMilli(), KeyMade: answer.Time, Latest: answer.Time, Connection: e.Connection}
-	if err := before.hand(s, &id); err != nil {
+	if err := before.hand(s, &id, announced); err != nil {
 		return Enrolled{}, err
 	}
-	if err := s.save(identityFile, id); err != nil {
-		return Enrolled{}, err
+	for _, save := range []func() error{func() error { return s.keepObeyed(id) }, func() error { return s.save(identityFile, id) }} {
+		if err := save(); err != nil {
+			return Enrolled{}, err
+		}
 	}
 	return Enrolled{DeviceID: id.DeviceID, Key: name}, s.remove(pendingFile)
 }
@@ -130,45 +133,51 @@ func (e Enrollment) request(ctx context.Context, key protocol.PrivateKey, before
 	if asks.Key, err = key.Public(); err != nil {
 		return asks, err
 	}
-	if asks.Proof, err = key.Sign(protocol.EnrollMessage(e.Token, asks.Key, asks.Facts, asks.Time)); err != nil {
+	if err = before.sign(&asks); err != nil {
 		return asks, err
 	}
-	return asks, before.sign(&asks)
+	asks.Proof, err = key.Sign(asks.Message())
+	return asks, err
 }
 
-// redeem asks the service, and returns what it signed in answer to this request.
-func (e Enrollment) redeem(ctx context.Context, key protocol.PrivateKey, before *former) (answer protocol.Enrolled, err error) {
+// redeem asks the service, and returns what it signed in answer to this request, with
+// the keys that it announced beside that.
+func (e Enrollment) redeem(ctx context.Context, key protocol.PrivateKey, before *former) (said protocol.Enrolled, announced []protocol.Envelope, err error) {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTime)
 	defer cancel()
 	asks, err := e.request(ctx, key, before)
 	if err != nil {
-		return answer, err
+		return said, nil, err
 	}
 	body, err := json.Marshal(asks)
 	if err != nil {
-		return answer, err
+		return said, nil, err
 	}
 	address := strings.TrimSuffix(e.Server, "/") + protocol.Base + "/enroll"
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return answer, err
+		return said, nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	response, err := e.Client.Do(request)
 	if err != nil {
-		return answer, fmt.Errorf("cannot reach the service: %w", err)
+		return said, nil, fmt.Errorf("cannot reach the service: %w", err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		refused := readRefusal(response, asks.Proof)
 		if before.erased(refused) {
-			return answer, errErase
+			return said, nil, errErase
 		}
-		return answer, fmt.Errorf("the service refused the enrollment (%s): %s", refused.Answer.Code, refused.Answer.Message)
+		if refused.Answer.Code == protocol.Waiting {
+			return said, nil, ErrWaiting
+		}
+		return said, nil, fmt.Errorf("the service refused the enrollment (%s): %s", refused.Answer.Code, refused.Answer.Message)
 	}
-	var sealed protocol.Envelope
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&sealed); err != nil {
-		return answer, fmt.Errorf("cannot read the service's answer: %w", err)
+	var answer protocol.EnrollAnswer
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer); err != nil {
+		return said, nil, fmt.Errorf("cannot read the service's answer: %w", err)
 	}
-	return sealed.OpenEnrolled(e.CommandKey, asks.Key, asks.Proof)
+	said, err = answer.OpenEnrolled(e.CommandKey, asks.Key, asks.Proof)
+	return said, answer.Keys, err
 }

@@ -65,12 +65,7 @@ func (l *link) learn(announced []protocol.Envelope) error {
 		if e.KeyID != l.newestKey() {
 			continue
 		}
-		var k protocol.CommandKey
-		err := l.open(e, protocol.KindKey, &k)
-		if err == nil {
-			err = l.trust(k)
-		}
-		if err != nil && len(passed) < maxPassed {
+		if err := l.trust(e); err != nil && len(passed) < maxPassed {
 			passed = append(passed, err)
 		}
 	}
@@ -82,25 +77,41 @@ const maxPassed = 3
 
 // trust adds the key that the newest one announced. The keys before may lose
 // their power by it, a key that others announced does not.
-func (l *link) trust(k protocol.CommandKey) error {
+func (l *link) trust(e protocol.Envelope) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now, newest := l.signedNow(), l.id.newestKey()
-	for _, known := range l.id.CommandKeys {
+	next := l.id
+	var err error
+	if next.CommandKeys, err = follow(next.CommandKeys, e, l.signedNow()); err != nil {
+		return err
+	}
+	return l.save(next)
+}
+
+// follow adds the key that the newest of the trusted ones, oldest first, announces, as
+// of now in Unix milliseconds.
+func follow(keys []protocol.CommandKey, e protocol.Envelope, now int64) ([]protocol.CommandKey, error) {
+	newest := keys[len(keys)-1]
+	var k protocol.CommandKey
+	if e.KeyID != newest.ID {
+		return nil, errors.New("the announcement is not of the newest key")
+	}
+	if err := e.Open(newest.Key, protocol.KindKey, &k); err != nil {
+		return nil, err
+	}
+	for _, known := range keys {
 		if known.ID == k.ID {
-			return errors.New("the announced key is known already")
+			return nil, errors.New("the announced key is known already")
 		}
 	}
 	if k.Key.Algorithm != newest.Key.Algorithm {
-		return fmt.Errorf("the key %q is of another algorithm than the key that it follows", k.ID)
+		return nil, fmt.Errorf("the key %q is of another algorithm than the key that it follows", k.ID)
 	}
 	if err := k.Key.Check(); err != nil || k.ID == "" {
-		return fmt.Errorf("the key %q cannot be kept: %w", k.ID, cmp.Or(err, protocol.ErrKey))
+		return nil, fmt.Errorf("the key %q cannot be kept: %w", k.ID, cmp.Or(err, protocol.ErrKey))
 	}
 	if k.NotBefore < newest.NotBefore || k.NotBefore > now+keyAhead.Milliseconds() {
-		return fmt.Errorf("the key %q begins before the key that it follows, or in the future", k.ID)
+		return nil, fmt.Errorf("the key %q begins before the key that it follows, or in the future", k.ID)
 	}
-	next := l.id
-	next.CommandKeys = trusted(append(next.CommandKeys[:len(next.CommandKeys):len(next.CommandKeys)], k), now)
-	return l.save(next)
+	return trusted(append(keys[:len(keys):len(keys)], k), now), nil
 }

@@ -63,7 +63,7 @@ func newLink(s store, client *http.Client, now func() time.Time) (*link, error) 
 	}
 	l := &link{http: client, store: s, now: now, id: id, key: key, next: id.Reserved}
 	l.id.CommandKeys = trusted(id.CommandKeys, l.signedNow())
-	return l, nil
+	return l, s.keepObeyed(l.id)
 }
 
 // save writes an identity down and makes it the agent's. What another process
@@ -89,7 +89,7 @@ func (l *link) save(next identity) error {
 		return err
 	}
 	l.id = next
-	return nil
+	return l.store.keepObeyed(next)
 }
 
 // checkServer refuses a service that is neither https nor on this machine.

@@ -52,7 +52,8 @@ func (id identity) sound() error {
 	case len(id.CommandKeys) == 0:
 		return errors.New("it holds no command key")
 	}
-	return nil
+	_, err := protocol.ParsePrivateKey(id.Key)
+	return err
 }
 
 // applied is what the device was brought to.
@@ -135,7 +136,7 @@ func unsum(file []byte) ([]byte, error) {
 // destroy removes everything, the identity first: without it nothing else has
 // any power.
 func (s store) destroy() error {
-	for _, name := range []string{identityFile, appliedFile, journalFile, orderFile, updateFile, programFile, downloadPart, reserveFile} {
+	for _, name := range []string{identityFile, obeyedFile, appliedFile, journalFile, orderFile, updateFile, programFile, downloadPart, reserveFile} {
 		if err := s.remove(name); err != nil {
 			return err
 		}
@@ -157,12 +158,14 @@ func (s store) identity() (identity, error) {
 		return id, ErrNotEnrolled
 	}
 	if err == nil {
-		err = id.sound()
+		if unsound := id.sound(); unsound != nil {
+			err = fmt.Errorf("%s %w: %w", s.path(identityFile), errDamaged, unsound)
+		}
 	}
-	if err != nil {
-		return id, fmt.Errorf("this device cannot tell who it is: %w: delete its state directory and enroll it again", err)
+	if errors.Is(err, errDamaged) {
+		return id, fmt.Errorf("%w: %w", ErrLost, err)
 	}
-	return id, nil
+	return id, err
 }
 
 // The reserve is a file that gives its place up when the storage is full. Without

@@ -16,13 +16,13 @@ import (
 // enrollCompanion ties an agent to the platform device that the token names. It
 // joins nothing to the inventory: the device is there already, and is managed by
 // the platform.
-func (l *Server) enrollCompanion(ctx context.Context, r protocol.EnrollRequest, made agentdevice.Device) (protocol.Envelope, error) {
+func (l *Server) enrollCompanion(ctx context.Context, r protocol.EnrollRequest, made agentdevice.Device) (protocol.EnrollAnswer, error) {
 	d, err := l.Companions.RedeemCompanionToken(ctx, sha256.Sum256([]byte(r.Token)), made, made.EnrolledAt.Add(-redeemAgain))
 	if fault.CodeOf(err) == fault.Refused {
-		return protocol.Envelope{}, badToken()
+		return protocol.EnrollAnswer{}, badToken()
 	}
 	if err != nil {
-		return protocol.Envelope{}, err
+		return protocol.EnrollAnswer{}, err
 	}
 	return l.welcome(d, r)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -132,13 +133,13 @@ func (l *Server) AppState() provisioning.AppState {
 // Enroll redeems a token and returns what the service says to that, signed (see
 // protocol.Enrolled). A repetition of the same token with the same key gets the same
 // device again.
-func (l *Server) Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol.Envelope, error) {
-	var none protocol.Envelope
+func (l *Server) Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol.EnrollAnswer, error) {
+	var none protocol.EnrollAnswer
 	var facts protocol.Facts
-	if json.Unmarshal(r.Facts, &facts) != nil || r.Role != protocol.Manager && r.Role != protocol.Companion {
+	if json.Unmarshal(r.Facts, &facts) != nil || r.Role != protocol.Manager && (r.Role != protocol.Companion || r.Lost != nil) || r.Lost != nil && r.Former != nil {
 		return none, &protocol.Refusal{Code: protocol.Malformed, Message: "facts or role cannot be read"}
 	}
-	if r.Key.Verify(protocol.EnrollMessage(r.Token, r.Key, r.Facts, r.Time), r.Proof) != nil {
+	if r.Key.Verify(r.Message(), r.Proof) != nil {
 		return none, &protocol.Refusal{Code: protocol.BadSignature, Message: "the proof does not verify"}
 	}
 	companion := strings.HasPrefix(r.Token, agentdevice.CompanionTokenPrefix)
@@ -150,7 +151,7 @@ func (l *Server) Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol
 	if companion {
 		return l.enrollCompanion(ctx, r, made)
 	}
-	enrollment := agentdevice.Enrollment{Hash: sha256.Sum256([]byte(r.Token)), Device: made, Again: now.Add(-redeemAgain)}
+	enrollment := agentdevice.Enrollment{Hash: sha256.Sum256([]byte(r.Token)), Device: made, Again: now.Add(-redeemAgain), Lost: r.Lost != nil}
 	if r.Former != nil {
 		if err := l.former(ctx, r, &enrollment); err != nil {
 			return none, err
@@ -161,14 +162,23 @@ func (l *Server) Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol
 		return none, &protocol.Refusal{Code: protocol.Malformed, Message: "facts cannot be read"}
 	}
 	d, err := l.Enroller.EnrollAgent(ctx, enrollment, seen)
-	if fault.CodeOf(err) == fault.Refused {
+	switch {
+	case errors.Is(err, agentdevice.ErrWaiting):
+		return none, &protocol.Refusal{Code: protocol.Waiting, RetryAfter: int(askAgainEvery.Seconds()),
+			Message: "the device asks to be enrolled again: an administrator confirms that in the portal, at the asset with this serial number"}
+	case fault.CodeOf(err) == fault.RateLimited:
+		return none, &protocol.Refusal{Code: protocol.RateLimited, RetryAfter: int(askAgainEvery.Seconds()),
+			Message: "too many devices ask to be enrolled again: an administrator declines some of them, or they expire"}
+	case fault.CodeOf(err) == fault.Refused:
 		return none, badToken()
-	}
-	if err != nil {
+	case err != nil:
 		return none, err
 	}
 	return l.welcome(d, r)
 }
+
+// askAgainEvery is when a device whose request waits for a person may ask again.
+const askAgainEvery = time.Minute
 
 // former checks that the key of the device that this one was so far signed the
 // request as well. One that is to be erased is told so again.
@@ -208,11 +218,17 @@ const unknownYet = "-"
 
 // welcome is the signed answer to an enrollment. It answers this request and no
 // other.
-func (l *Server) welcome(d agentdevice.Device, r protocol.EnrollRequest) (protocol.Envelope, error) {
+func (l *Server) welcome(d agentdevice.Device, r protocol.EnrollRequest) (answer protocol.EnrollAnswer, err error) {
 	key, err := l.commandKey(d.CommandAlgorithm)
 	if err != nil {
-		return protocol.Envelope{}, err
+		return answer, err
 	}
-	return l.seal(d, protocol.KindEnrolled, protocol.Enrolled{DeviceID: d.ID, Key: r.Key, Proof: protocol.Digest([]byte(r.Proof)),
+	if r.Lost != nil {
+		if answer.Keys, err = l.signer(d.CommandAlgorithm).succession(r.Lost.KeyID); err != nil {
+			return answer, err
+		}
+	}
+	answer.Envelope, err = l.seal(d, protocol.KindEnrolled, protocol.Enrolled{DeviceID: d.ID, Key: r.Key, Proof: protocol.Digest([]byte(r.Proof)),
 		CommandKey: key, Time: l.Now().UnixMilli()})
+	return answer, err
 }

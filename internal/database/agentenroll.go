@@ -46,13 +46,28 @@ const (
 )
 
 // EnrollAgent redeems a token: the device, its asset and the end of the device
-// that was that asset before are one transaction.
+// that was that asset before are one transaction. It fails with ErrWaiting for a
+// device that asks to be enrolled again, until a person has decided.
 func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrollment.Observation) (agentdevice.Device, error) {
 	var got agentdevice.Device
+	var waits bool
 	o = keepable(o)
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		got, waits = agentdevice.Device{}, false
+		if e.Lost {
+			asked, err := ask(ctx, t, e, o)
+			if waits = asked; err != nil || asked {
+				return err
+			}
+		}
 		made, token, fresh, err := redeem(ctx, t, managerToken, e.Hash, e.Device, e.Again)
 		got = made
+		if err == nil && fresh {
+			waits, err = boundToken(ctx, t, e)
+			if err == nil && waits {
+				err = agentdevice.ErrWaiting // not as a device that lost anything: it does not get around the person
+			}
+		}
 		if err != nil || !fresh && got.AssetID != "" {
 			return err
 		}
@@ -79,8 +94,15 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 		if err = bind(ctx, t, got); err != nil || !fresh {
 			return err
 		}
-		return t.exec(ctx, `UPDATE agent_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, got.ID, millis(db.now()), hex.EncodeToString(e.Hash[:]))
+		hash := hex.EncodeToString(e.Hash[:])
+		if err = t.exec(ctx, `DELETE FROM enrollment_requests WHERE token_hash = ?`, hash); err != nil {
+			return err
+		}
+		return t.exec(ctx, `UPDATE agent_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, got.ID, millis(db.now()), hash)
 	})
+	if err == nil && waits {
+		err = agentdevice.ErrWaiting
+	}
 	return got, err
 }
 

@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 29; programs from 28 may write.
+-- Schema 30; programs from 28 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -363,6 +363,23 @@ CREATE TABLE disconnections (
 	begun_at   BIGINT NOT NULL,
 	ended_at   BIGINT NOT NULL
 );
+CREATE TABLE enrollment_requests (
+    id TEXT NOT NULL PRIMARY KEY,
+    token_hash TEXT NOT NULL UNIQUE,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    asset_id TEXT NOT NULL,
+    epoch BIGINT NOT NULL, -- of the asset, when the device asked
+    key_alg TEXT NOT NULL, -- of the device's new key
+    key_spki TEXT NOT NULL,
+    serial_number TEXT NOT NULL,
+    model TEXT NOT NULL,
+    os_version TEXT NOT NULL,
+    asked_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    confirmed_at BIGINT NOT NULL DEFAULT 0 -- 0: it waits for a person
+);
+CREATE INDEX enrollment_requests_asset ON enrollment_requests (company_id, asset_id, asked_at);
+CREATE INDEX enrollment_requests_expires ON enrollment_requests (expires_at);
 CREATE TABLE foreign_enterprises (
 	enterprise TEXT NOT NULL PRIMARY KEY,
 	first_at   BIGINT NOT NULL,

@@ -42,6 +42,7 @@ func sweeps(now time.Time) []struct {
 		before    time.Time
 	}{
 		{`DELETE FROM authorizations WHERE id IN (SELECT id FROM authorizations WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-approval.KeepFor)},
+		{`DELETE FROM enrollment_requests WHERE id IN (SELECT id FROM enrollment_requests WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
 		{`DELETE FROM messages WHERE (company_id, id) IN (SELECT company_id, id FROM messages WHERE seen_at < ? ORDER BY seen_at LIMIT ?)`, now.Add(-messageLife)},
 		{`DELETE FROM budgets WHERE key IN (SELECT key FROM budgets WHERE closes_at < ? ORDER BY closes_at LIMIT ?)`, now.Add(-time.Hour)},
 		{`DELETE FROM command_polls WHERE command_id IN (SELECT command_id FROM command_polls WHERE next_at < ? ORDER BY next_at LIMIT ?)`, now.Add(-pollLife)},

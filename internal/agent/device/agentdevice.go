@@ -101,6 +101,8 @@ type Enrollment struct {
 	// empty: none did.
 	Former    string
 	FormerKey protocol.PublicKey
+	// Lost: the device says that it was enrolled, and has lost its key or identity.
+	Lost bool
 }
 
 // Ending is the end of a device.

@@ -4,7 +4,7 @@
 //
 // Everything travels as JSON over HTTPS under /agent/v2:
 //
-//	POST /enroll       one-time token → device id            EnrollRequest → Envelope of Enrolled
+//	POST /enroll       one-time token → device id            EnrollRequest → EnrollAnswer
 //	POST /checkin      acks and reports up, commands down     CheckinRequest → CheckinResponse
 //	GET  /policy/{id}  a policy document, ETag and 304        → Envelope of Policy
 //	GET  /wake         a stream of events: hints, signed commands (see Event)

@@ -25,7 +25,30 @@ type EnrollRequest struct {
 	// Former proves which enrolled device this was so far; nil: none, or its key
 	// is lost.
 	Former *Former `json:"former,omitempty"`
-	Proof  string  `json:"proof"` // over EnrollMessage
+	// Lost: the device was enrolled, and has lost its key or its identity.
+	Lost  *Lost  `json:"lost,omitempty"`
+	Proof string `json:"proof"` // over Message
+}
+
+// Message is the text that Proof signs.
+func (r EnrollRequest) Message() []byte {
+	message := EnrollMessage(r.Token, r.Key, r.Facts, r.Time)
+	if r.Lost != nil {
+		message = append([]byte("muster-lost-v1\n"+r.Lost.KeyID+"\n"), message...)
+	}
+	return message
+}
+
+// Lost is what a device still knows that has lost its key or its identity.
+type Lost struct {
+	KeyID string `json:"keyId"` // the youngest command key that it trusts
+}
+
+// EnrollAnswer is the answer to an enrollment.
+type EnrollAnswer struct {
+	Envelope // of Enrolled
+	// Keys, for a device that is Lost, are those that followed Lost.KeyID, oldest first.
+	Keys []Envelope `json:"keys,omitempty"` // of CommandKey
 }
 
 // Enrolled is the device's new identity, in the answer to one request.
@@ -240,6 +263,7 @@ const (
 	BadSignature    ErrorCode = "bad_signature"    // 401
 	BadToken        ErrorCode = "bad_token"        // 403: unknown, spent or expired
 	Malformed       ErrorCode = "malformed"        // 400
+	Waiting         ErrorCode = "waiting"          // 409: a person has not decided yet; ask again later
 	Ended           ErrorCode = "ended"            // 410 with Signed of Tombstone
 	Busy            ErrorCode = "busy"             // 503 with Retry-After
 	RateLimited     ErrorCode = "rate_limited"     // 429 with Retry-After and Signed of Time

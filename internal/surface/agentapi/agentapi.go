@@ -27,7 +27,7 @@ import (
 
 // Link is the service behind the door.
 type Service interface {
-	Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol.Envelope, error)
+	Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol.EnrollAnswer, error)
 	Authenticate(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error)
 	CheckIn(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest) (protocol.CheckinResponse, error)
 	Policy(ctx context.Context, d agentdevice.Device, id string) (protocol.Envelope, string, error)
@@ -236,6 +236,7 @@ var statuses = map[protocol.ErrorCode]int{ //nolint:gochecknoglobals // a table 
 	protocol.BadToken:        http.StatusForbidden,
 	protocol.NotFound:        http.StatusNotFound,
 	protocol.Replayed:        http.StatusConflict,
+	protocol.Waiting:         http.StatusConflict,
 	protocol.Ended:           http.StatusGone,
 	protocol.UpgradeRequired: http.StatusUpgradeRequired,
 	protocol.Malformed:       http.StatusBadRequest,

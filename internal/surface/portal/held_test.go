@@ -1,6 +1,7 @@
 package portal_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"net/url"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database/pgtest"
@@ -67,6 +70,28 @@ func (d *desk) agentDevice() asset.Asset {
 	a, err := d.DB().Asset(d.Context(), d.Company.ID, change.AssetID)
 	d.check(err)
 	return a
+}
+
+// lostDevice is the request of a device that asks to be enrolled again as the headset.
+func (d *desk) lostDevice() string {
+	d.Helper()
+	waiting := func() []agentdevice.Request {
+		all, err := d.DB().EnrollmentRequests(d.Context(), d.Company.ID, d.headset.ID)
+		d.check(err)
+		return all
+	}
+	if all := waiting(); len(all) > 0 {
+		return all[0].ID
+	}
+	now, hash := d.Now(), sha256.Sum256([]byte(resource.NewID()))
+	d.check(d.DB().CreateAgentToken(d.Context(), agentdevice.Token{Hash: hash, CompanyID: d.Company.ID, PolicyID: d.headset.Device.PolicyID, ExpiresAt: now.Add(time.Hour)}))
+	_, err := d.DB().EnrollAgent(d.Context(), agentdevice.Enrollment{Hash: hash, Lost: true, Again: now,
+		Device: agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, State: agentdevice.Active, EnrolledAt: now, SeenAt: now}},
+		enrollment.Observation{CompanyID: d.Company.ID, Device: resource.NewID(), Management: asset.Agent, SerialNumber: "SN3", Brand: "Headset", Enrolling: true})
+	if !errors.Is(err, agentdevice.ErrWaiting) {
+		d.Fatal(err)
+	}
+	return waiting()[0].ID
 }
 
 func (d *desk) page(who *servertest.Browser, path string) servertest.Page {

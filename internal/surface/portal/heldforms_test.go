@@ -168,6 +168,12 @@ func forms() []form {
 		{pattern: "/devices/{id}/enroll", ready: func(d *desk) (string, url.Values) {
 			return "/devices/" + d.headset.ID + "/enroll", url.Values{"confirm": {d.headset.Identification}}
 		}},
+		{pattern: "/devices/{id}/asks/{request}/confirm", ready: func(d *desk) (string, url.Values) {
+			return "/devices/" + d.headset.ID + "/asks/" + d.lostDevice() + "/confirm", url.Values{"confirm": {d.headset.Identification}}
+		}},
+		{pattern: "/devices/{id}/asks/{request}/decline", ready: func(d *desk) (string, url.Values) {
+			return "/devices/" + d.headset.ID + "/asks/" + d.lostDevice() + "/decline", url.Values{}
+		}},
 		{pattern: "/devices/{id}/merge", ready: func(d *desk) (string, url.Values) {
 			kept := asset.Asset{ID: resource.NewID(), CompanyID: d.Company.ID, CompanySlug: "acme", Identification: "Kept", CreatedAt: d.Now()}
 			d.check(d.Admin().Assets.ImportAssets(d.Context(), []asset.Asset{kept}))

@@ -67,6 +67,8 @@ var proofs = map[string]struct{ takes, not url.Values }{
 	"/enrol":                                  {not: url.Values{}},
 	"/devices/{id}/enroll":                    {takes: url.Values{}},
 	"/devices/{id}/merge":                     {takes: url.Values{}},
+	"/devices/{id}/asks/{request}/confirm":    {takes: url.Values{}},
+	"/devices/{id}/asks/{request}/decline":    {not: url.Values{}},
 }
 
 // Every address that changes something says whether it takes a fresh proof of identity.

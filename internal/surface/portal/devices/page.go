@@ -145,7 +145,11 @@ func (s *Section) content(v *frame.Visit, d device) (templ.Component, error) {
 			return nil, err
 		}
 		twins, err := s.twins(v, d.Asset)
-		return overviewPart(v, d, recent, twins), err
+		if err != nil {
+			return nil, err
+		}
+		requests, err := s.asksFor(v, d.Asset)
+		return overviewPart(v, d, recent, twins, requests), err
 	}
 }
 

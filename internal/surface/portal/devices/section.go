@@ -32,6 +32,8 @@ type Section struct {
 	Activity activity.Store
 	Views    asset.Views
 	Identity Identity
+	// Requests are of devices that lost their key and ask to be enrolled again.
+	Requests agentdevice.RequestStore
 	// EnrollAgain makes a code with which a device enrolls as one asset.
 	EnrollAgain func(ctx context.Context, companyID, assetID string, by *access.Replacement) (payload []byte, t agentdevice.Token, err error)
 	// Companions says whether the service can push to companions on platform
@@ -44,6 +46,7 @@ func (s *Section) Routes() []frame.Route {
 	see, do := account.ViewDevices, account.ViewDevices|account.CommandDevices
 	proof := frame.Proof{Next: "/devices/{id}", Then: "choose the command again", If: destroys}
 	again := frame.Proof{Next: "/devices/{id}/enroll", Then: "make the code"}
+	deciding := frame.Proof{Next: "/devices/{id}/asks", Then: "decide"}
 	merging := frame.Proof{Next: "/devices/{id}/merge?other={other}", Then: "compare the assets"}
 	return []frame.Route{
 		{Pattern: "GET /devices", Needs: see, Serve: s.list},
@@ -63,6 +66,12 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "POST /devices/{id}/commands/{operation}", Needs: see, Proof: proof, Serve: s.command},
 		{Pattern: "GET /devices/{id}/enroll", Needs: see | account.ProvisionDevices, Proof: again, Serve: s.askEnrollAgain},
 		{Pattern: "POST /devices/{id}/enroll", Needs: see | account.ProvisionDevices, Proof: again, Serve: s.enrollAgain},
+		{Pattern: "GET " + frame.LostDevicesPath, Needs: see | account.ProvisionDevices, Serve: s.lostDevices},
+		{Pattern: "GET /devices/{id}/asks", Needs: see | account.ProvisionDevices, Proof: deciding, Serve: s.askLost},
+		{Pattern: "POST /devices/{id}/asks/{request}/confirm", Needs: see | account.ProvisionDevices, Proof: deciding,
+			Serve: s.decide("Confirmed. The device becomes this asset when it asks the next time, within a few minutes.", s.confirmLost)},
+		{Pattern: "POST /devices/{id}/asks/{request}/decline", Needs: see | account.ProvisionDevices,
+			Serve: s.decide("Declined. The device needs another code.", s.declineLost)},
 		{Pattern: "GET /devices/{id}/merge", Needs: do | account.ProvisionDevices, Proof: merging, Serve: s.compare},
 		{Pattern: "POST /devices/{id}/merge", Needs: do | account.ProvisionDevices, Proof: merging, Serve: s.merge},
 		{Pattern: "GET " + frame.SearchPath, Serve: s.search},

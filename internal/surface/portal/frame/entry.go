@@ -62,6 +62,8 @@ func did() map[activity.Action]string {
 		activity.CompanyStopped:        "stopped changes in", activity.CompanyResumed: "resumed changes in",
 		activity.SignInSetUp: "changed company sign-in of", activity.CompanyDomains: "changed the e-mail domains of", activity.AssetsImported: "imported assets", activity.AssetChanged: "changed the asset",
 		activity.AssetEnrolled: "enrolled", activity.AssetTakenOver: "replaced the device of", activity.AssetMerged: "merged a device into",
+		activity.EnrollmentAsked: "asked to be enrolled again as", activity.EnrollmentConfirmed: "confirmed a new enrollment of",
+		activity.EnrollmentDeclined: "declined a new enrollment of",
 		activity.AssetEnded:         "ended the management of",
 		activity.ProvisioningIssued: "made a QR code for", activity.ProvisioningHanded: "made a USB enrollment for",
 	}

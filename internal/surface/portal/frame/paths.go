@@ -27,6 +27,7 @@ const (
 	SearchPath    = "/search"
 
 	OpenCommandsPath = "/commands"
+	LostDevicesPath  = "/lost"
 )
 
 // A command is late after an hour, and people are reminded of it for a month.
@@ -73,6 +74,7 @@ func commonTasks() []Section {
 	return []Section{
 		{Path: DevicesPath + "?seen=quiet-day", Name: "Devices silent for 24 h", Icon: "smartphone", Needs: account.ViewDevices},
 		{Path: "/authorizations", Name: "Commands to authorize", Icon: "shield-check", Needs: account.ViewDevices},
+		{Path: LostDevicesPath, Name: "Devices to enroll again", Icon: "smartphone", Needs: account.ViewDevices | account.ProvisionDevices},
 		{Path: OpenCommandsPath, Name: "Open commands", Icon: "terminal", Needs: account.ViewDevices},
 		{Path: ProposalsPath + "?waiting=1", Name: "Proposals waiting for review", Icon: "git-pull-request", Needs: account.EditPolicies},
 		{Path: AccessPath + "/keys/new", Name: "New API key", Icon: "key-round", Needs: account.ManageKeys},

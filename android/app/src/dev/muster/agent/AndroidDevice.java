@@ -27,7 +27,7 @@ final class AndroidDevice implements Device {
     @Override
     public Map<String, Object> facts() {
         Map<String, Object> facts = new LinkedHashMap<>();
-        facts.put("serialNumber", serial());
+        facts.put("serialNumber", serial(owner));
         facts.put("manufacturer", Collector.oneLine(Build.MANUFACTURER));
         facts.put("brand", Collector.oneLine(Build.BRAND));
         facts.put("model", Collector.oneLine(Build.MODEL));
@@ -37,7 +37,7 @@ final class AndroidDevice implements Device {
     }
 
     /** serial is the device's serial number, or "" where Android does not tell it. */
-    private String serial() {
+    static String serial(Owner owner) {
         try {
             owner.grant("android.permission.READ_PHONE_STATE");
             String serial = Build.getSerial();

@@ -11,6 +11,7 @@ import dev.muster.agent.core.Enrollment;
 import dev.muster.agent.core.HttpTransport;
 import dev.muster.agent.core.KeyStore;
 import dev.muster.agent.core.Log;
+import dev.muster.agent.core.LostException;
 import dev.muster.agent.core.Options;
 import dev.muster.agent.core.Runner;
 import dev.muster.agent.core.Status;
@@ -36,12 +37,18 @@ final class Keeper implements Runnable, Log {
         REFUSED,
         ENROLLED,
         SUPERSEDED,
+        /** The key or the identity is lost: it takes a code of the same service. */
+        LOST,
+        /** With such a code: an administrator has to confirm it. */
+        ASKING,
         /** The service let the device go. */
         ENDED
     }
 
     private static final long RETRY = 15_000;
     private static final long LAST_RETRY = 15 * 60_000;
+    /** ASK_EVERY is how often a device asks that waits for an administrator. */
+    private static final long ASK_EVERY = 5 * 60_000;
 
     final Owner owner;
     final StateFiles files;
@@ -57,7 +64,7 @@ final class Keeper implements Runnable, Log {
     private long contact; // the service's latest answer, in Unix milliseconds; 0: none since this process began
 
     Keeper(Context context) {
-        this(context, new KeystoreKeys());
+        this(context, new KeystoreKeys(false));
     }
 
     Keeper(Context context, KeyStore keys) {
@@ -86,9 +93,9 @@ final class Keeper implements Runnable, Log {
         }
     }
 
-    /** take keeps a code and enrolls with it. A device that is enrolled refuses, unless it was superseded. */
+    /** take keeps a code and enrolls with it. A device that is enrolled refuses, unless it was superseded or lost its key. */
     synchronized void take(String text) throws IOException {
-        if (files.enrolled() && state != State.SUPERSEDED) {
+        if (files.enrolled() && state != State.SUPERSEDED && state != State.LOST && state != State.ASKING) {
             throw new IOException("this device is enrolled already: relinquish it in the service first");
         }
         files.saveCode(text);
@@ -98,6 +105,16 @@ final class Keeper implements Runnable, Log {
             runner.stop();
         }
         start();
+    }
+
+    /** takesToken reports whether a token, typed on the device, is enough. */
+    synchronized boolean takesToken() {
+        return owner.owns() && (state == State.LOST || state == State.ASKING);
+    }
+
+    /** takeToken enrolls with a token at the service that the device knows. */
+    void takeToken(String token) throws IOException {
+        take(Code.again(files.directory, token));
     }
 
     /** giveUp ends the ownership of a device that was never enrolled. */
@@ -162,7 +179,9 @@ final class Keeper implements Runnable, Log {
                     wait = RETRY;
                 } catch (IOException | RuntimeException e) {
                     log.warn("cannot go on", e);
-                    trouble(String.valueOf(e.getMessage()));
+                    if (!lost(e)) {
+                        trouble(String.valueOf(e.getMessage()));
+                    }
                     await(wait);
                     wait = Math.min(2 * wait, LAST_RETRY);
                 }
@@ -170,6 +189,15 @@ final class Keeper implements Runnable, Log {
         } catch (InterruptedException e) {
             // The process ends.
         }
+    }
+
+    /** lost notes an error that means that the device's key or identity is lost. It may be a fault that passes. */
+    private boolean lost(Throwable e) {
+        LostException found = LostException.in(e);
+        if (found != null) {
+            say(State.LOST, found.getMessage());
+        }
+        return found != null;
     }
 
     /** await returns when there is something new, or after the time in milliseconds; 0: never without. */
@@ -210,8 +238,10 @@ final class Keeper implements Runnable, Log {
         return true;
     }
 
-    private void enroll(Code code, boolean again) throws IOException {
-        say(State.ENROLLING, trouble());
+    private void enroll(Code code, boolean again) throws IOException, InterruptedException {
+        if (state() != State.ASKING) {
+            say(State.ENROLLING, trouble());
+        }
         Enrollment e = new Enrollment();
         e.server = code.server;
         e.token = code.token;
@@ -221,7 +251,7 @@ final class Keeper implements Runnable, Log {
         e.directory = files.directory;
         e.version = version();
         e.device = new AndroidDevice(owner, files);
-        e.keys = keys;
+        e.keys = code.strongBox && keys instanceof KeystoreKeys ? new KeystoreKeys(true) : keys;
         e.transport = transport(code.pins);
         try {
             Enrollment.Enrolled enrolled = e.enroll();
@@ -231,6 +261,12 @@ final class Keeper implements Runnable, Log {
                 files.dropCode();
                 log.warn("cannot enroll", refused);
                 say(again ? State.SUPERSEDED : State.REFUSED, String.valueOf(refused.getMessage()));
+                return;
+            }
+            if (Enrollment.waits(refused)) {
+                say(State.ASKING, "");
+                log.info("asks to be enrolled again", "an administrator has to confirm that");
+                await(ASK_EVERY);
                 return;
             }
             throw refused;
@@ -265,13 +301,13 @@ final class Keeper implements Runnable, Log {
     private synchronized void answered() {
         contact = System.currentTimeMillis();
         trouble = "";
-        if (state == State.SUPERSEDED) {
+        if (state == State.SUPERSEDED || state == State.LOST) {
             state = State.ENROLLED;
         }
     }
 
     private void keepInTouch() throws IOException, InterruptedException {
-        if (state() != State.SUPERSEDED) { // that ends with an answer of the service
+        if (state() != State.SUPERSEDED && state() != State.LOST) { // that ends with an answer of the service
             say(State.ENROLLED, "");
         }
         Options o = new Options();
@@ -307,6 +343,9 @@ final class Keeper implements Runnable, Log {
     @Override
     public void warn(String what, Object about) {
         log.warn(what, about);
+        if (about instanceof Throwable && lost((Throwable) about)) {
+            return;
+        }
         if (about instanceof SupersededException) {
             say(State.SUPERSEDED, ((SupersededException) about).getMessage());
         } else if (about instanceof IOException && state() != State.SUPERSEDED) { // there it only follows from that

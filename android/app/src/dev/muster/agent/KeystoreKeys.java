@@ -24,6 +24,13 @@ final class KeystoreKeys implements KeyStore {
     private static final String PROVIDER = "AndroidKeyStore";
     private static final String PREFIX = "muster-";
 
+    private final boolean strongBox;
+
+    /** KeystoreKeys makes keys in the usual hardware; with strongBox in the secure element, where there is one. */
+    KeystoreKeys(boolean strongBox) {
+        this.strongBox = strongBox;
+    }
+
     private static java.security.KeyStore store() throws GeneralSecurityException {
         try {
             java.security.KeyStore store = java.security.KeyStore.getInstance(PROVIDER);
@@ -42,13 +49,15 @@ final class KeystoreKeys implements KeyStore {
         return secret == null || holder == null ? null : new HeldKey(secret, holder.getPublicKey());
     }
 
-    /** create makes a key in StrongBox, or where there is none, or it does not sign, in the usual hardware. */
+    /** create makes a key. Where StrongBox is asked for and not there, or does not sign, the usual hardware has it. */
     @Override
     public DeviceKey create(String name) throws GeneralSecurityException {
-        try {
-            return made(name, true);
-        } catch (ProviderException | GeneralSecurityException e) {
-            delete(name);
+        if (strongBox) {
+            try {
+                return made(name, true);
+            } catch (ProviderException | GeneralSecurityException e) {
+                delete(name);
+            }
         }
         try {
             return made(name, false);

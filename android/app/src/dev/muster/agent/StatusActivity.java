@@ -8,9 +8,11 @@ import android.net.Uri;
 import android.os.Bundle;
 import android.os.PowerManager;
 import android.provider.Settings;
+import android.text.InputType;
 import android.text.format.DateUtils;
 import android.view.LayoutInflater;
 import android.view.View;
+import android.widget.EditText;
 import android.widget.LinearLayout;
 import android.widget.TextView;
 import dev.muster.agent.core.Status;
@@ -50,6 +52,10 @@ public final class StatusActivity extends Activity {
         }
         Keeper.State state = keeper.state();
         row(R.string.state, getString(word(state)));
+        String serial = keeper.owner.owns() ? AndroidDevice.serial(keeper.owner) : "";
+        if (!serial.isEmpty()) {
+            row(R.string.serial_number, serial);
+        }
         if (!keeper.trouble().isEmpty()) {
             row(R.string.trouble, keeper.trouble());
         }
@@ -69,6 +75,12 @@ public final class StatusActivity extends Activity {
             @Override
             public void onClick(View v) {
                 startActivity(new Intent(Settings.ACTION_REQUEST_IGNORE_BATTERY_OPTIMIZATIONS, Uri.fromParts("package", getPackageName(), null)));
+            }
+        });
+        button(R.id.token, keeper.takesToken(), new View.OnClickListener() {
+            @Override
+            public void onClick(View v) {
+                askToken();
             }
         });
         button(R.id.remove, keeper.owner.owns() && !keeper.files.enrolled(), new View.OnClickListener() {
@@ -117,6 +129,10 @@ public final class StatusActivity extends Activity {
                 return R.string.state_refused;
             case SUPERSEDED:
                 return R.string.state_superseded;
+            case LOST:
+                return R.string.state_lost;
+            case ASKING:
+                return R.string.state_asking;
             case ENDED:
                 return R.string.state_ended;
             default:
@@ -145,6 +161,26 @@ public final class StatusActivity extends Activity {
         TextView view = (TextView) LayoutInflater.from(this).inflate(R.layout.row, rows, false);
         view.setText(text);
         rows.addView(view);
+    }
+
+    /** askToken takes a token for a device that lost its key. */
+    private void askToken() {
+        final EditText typed = new EditText(this);
+        typed.setHint(R.string.token_hint);
+        typed.setInputType(InputType.TYPE_CLASS_TEXT | InputType.TYPE_TEXT_FLAG_NO_SUGGESTIONS);
+        new AlertDialog.Builder(this).setTitle(R.string.token).setView(typed)
+                .setNegativeButton(android.R.string.cancel, null)
+                .setPositiveButton(R.string.token_use, new DialogInterface.OnClickListener() {
+                    @Override
+                    public void onClick(DialogInterface dialog, int which) {
+                        try {
+                            keeper.takeToken(typed.getText().toString());
+                        } catch (IOException e) {
+                            keeper.error("cannot use the token", e);
+                        }
+                        show();
+                    }
+                }).show();
     }
 
     private void ask() {

@@ -193,6 +193,51 @@ public final class KeeperTest extends Client {
         assertNull(files.code());
     }
 
+    /** A device whose key is gone says so, and takes a code of the service that it obeyed, and no other. */
+    @Test
+    public void aDeviceThatLostItsKeyTakesACodeOfItsService() throws Exception {
+        enrolled(app, address(), spki());
+        keeper = new Keeper(app, new Keys()); // the Keystore holds none
+        String before = id();
+        status = 503;
+        answer = "{}";
+        keeper.start();
+        reach(Keeper.State.LOST);
+        assertTrue("it stays the owner", fake.owner);
+        assertTrue(keeper.takesToken());
+        status = 409;
+        answer = "{\"error\":\"waiting\",\"message\":\"an administrator confirms\"}";
+        keeper.takeToken("met_secret");
+        reach(Keeper.State.ASKING);
+        assertNotNull("it keeps its code", files.code());
+        assertEquals("it stays who it was", before, id());
+        status = 200;
+        answer = enrollment("d9");
+        for (int i = 0; i < 400 && !id().equals("d9"); i++) {
+            keeper.hint();
+            Thread.sleep(20);
+        }
+        assertEquals("d9", id());
+        reach(Keeper.State.ENROLLED);
+    }
+
+    @Test
+    public void aDamagedIdentityObeysNoOtherService() throws Exception {
+        enrolled(app, address(), Keys.spki()); // of another key than the service's
+        keeper = new Keeper(app, new Keys());
+        String before = id();
+        status = 503;
+        answer = "{}";
+        keeper.start();
+        reach(Keeper.State.LOST);
+        take(200, enrollment("d9"));
+        for (int i = 0; i < 400 && !keeper.trouble().contains("does not name the command key"); i++) {
+            Thread.sleep(20);
+        }
+        assertTrue(keeper.trouble(), keeper.trouble().contains("does not name the command key"));
+        assertEquals("it stays who it was", before, id());
+    }
+
     @Test
     public void anEnrolledDeviceTakesNoCode() throws Exception {
         enrolled(app);

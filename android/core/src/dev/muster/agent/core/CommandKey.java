@@ -1,5 +1,6 @@
 package dev.muster.agent.core;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -38,6 +39,33 @@ final class CommandKey {
 
     Map<String, Object> json() {
         return Fields.members("id", id, "key", key.json(), "notBefore", notBefore);
+    }
+
+    /** follow adds the key that the newest of the trusted ones, oldest first, announces, as of now in Unix milliseconds. */
+    static List<CommandKey> follow(List<CommandKey> keys, Envelope e, long now) throws IOException {
+        CommandKey newest = keys.get(keys.size() - 1);
+        if (!e.keyId.equals(newest.id)) {
+            throw new IOException("the announcement is not of the newest key");
+        }
+        CommandKey k = read(e.open(newest.key, Envelope.KEY));
+        for (CommandKey known : keys) {
+            if (known.id.equals(k.id)) {
+                throw new IOException("the announced key is known already");
+            }
+        }
+        if (k.notBefore < newest.notBefore || k.notBefore > now + AHEAD) {
+            throw new IOException("the key \"" + k.id + "\" begins before the key that it follows, or in the future");
+        }
+        if (!k.key.algorithm.equals(newest.key.algorithm)) {
+            throw new IOException("the key \"" + k.id + "\" is of another algorithm than the key that it follows");
+        }
+        k.key.check();
+        if (k.id.isEmpty()) {
+            throw new IOException("the announced key has no id");
+        }
+        List<CommandKey> all = new ArrayList<>(keys);
+        all.add(k);
+        return trusted(all, now);
     }
 
     /**

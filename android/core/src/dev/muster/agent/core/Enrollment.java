@@ -40,6 +40,20 @@ public final class Enrollment {
     public Transport transport;
     public Clock clock = Clock.SYSTEM;
 
+    static final String NOT_OBEYED = "the answer does not name the command key that this device knows: create a new code,"
+            + " and see what answers at the service's address";
+
+    /** Redeemed is what the service signed in answer to a request, and what it announced beside that. */
+    private static final class Redeemed {
+        final Fields said;
+        final List<Envelope> announced;
+
+        Redeemed(Fields said, List<Envelope> announced) {
+            this.said = said;
+            this.announced = announced;
+        }
+    }
+
     /** Enrolled is what came of an enrollment. */
     public static final class Enrolled {
         public final String deviceId;
@@ -59,28 +73,45 @@ public final class Enrollment {
     public Enrolled enroll() throws IOException {
         Server.check(server);
         Store store = new Store(directory);
-        Link former = former(store);
-        String name = keyName(former == null ? null : former.identity());
+        Link former = null;
+        Obeyed lost = null;
+        try {
+            former = former(store);
+        } catch (IOException e) {
+            if (LostException.in(e) == null) {
+                throw e;
+            }
+            lost = Obeyed.find(store, LostException.in(e));
+            lost.fits(role);
+        }
+        boolean was = former != null || lost != null;
+        String name = keyName(was ? holding(store) : null);
         DeviceKey key = key(store, name);
-        Fields answer = redeem(key, former);
+        Redeemed redeemed = redeem(key, former, lost);
+        Fields answer = redeemed.said;
         CommandKey commandKey = CommandKey.read(answer.object("commandKey"));
         Identity id = identity(answer, commandKey);
+        if (lost != null) {
+            lost.signed(commandKey, redeemed.announced, id.latest);
+            id.latest = Math.max(id.latest, lost.latest);
+        }
         if (former != null) {
             if (!former.trust.newest().key.same(commandKey.key)) {
-                throw new IOException("the answer does not name the command key that this device knows: create a new code,"
-                        + " and see what answers at the service's address");
+                throw new IOException(NOT_OBEYED);
             }
             id.latest = Math.max(id.latest, former.identity().latest);
         }
         id.key = name;
-        if (former != null) {
+        if (was) {
             forget(store);
         }
+        Obeyed.keep(store, id);
         store.save(Store.IDENTITY, id.json());
         store.remove(Store.PENDING);
-        if (former != null) {
-            drop(former.identity().key);
-            drop(former.identity().nextKey);
+        for (String other : was ? Arrays.asList(KEY, OTHER_KEY, THIRD_KEY) : Collections.<String>emptyList()) {
+            if (!other.equals(name)) {
+                drop(other);
+            }
         }
         return new Enrolled(id.deviceId, commandKey.key.name());
     }
@@ -97,13 +128,13 @@ public final class Enrollment {
         } catch (NotEnrolledException e) {
             return null;
         }
+        Link link = new Link(store, transport, keys, clock); // fails if the key is lost
         if (!again) {
             throw new IOException("this device is enrolled already: unenroll it first");
         }
         if (!Server.url(was.server, "").equals(Server.url(server, "")) || !was.role.equals(role)) {
             throw new IOException("this device is enrolled at another service, or in another role: unenroll it first");
         }
-        Link link = new Link(store, transport, keys, clock);
         catchUp(link);
         if (!commandKey.isEmpty() && !link.trust.newest().key.named(commandKey)) {
             throw new IOException("the code is of a service that this device does not know: unenroll it first");
@@ -156,6 +187,15 @@ public final class Enrollment {
         }
     }
 
+    /** holding is who the device was, so that its keys stay until it has another; null: that is lost. */
+    private static Identity holding(Store store) throws IOException {
+        try {
+            return store.identity();
+        } catch (LostException e) {
+            return null;
+        }
+    }
+
     /** keyName is a name that no key has which the service may know. */
     private static String keyName(Identity former) {
         for (String name : Arrays.asList(KEY, OTHER_KEY, THIRD_KEY)) {
@@ -184,7 +224,13 @@ public final class Enrollment {
     public static boolean refusedForGood(IOException e) {
         Refusal refused = Refusal.in(e);
         return refused != null && !refused.error.isEmpty() && refused.status >= 400 && refused.status < 500
-                && refused.status != 408 && refused.status != 429;
+                && refused.status != 408 && refused.status != 429 && !waits(e);
+    }
+
+    /** waits reports whether an administrator has to confirm first that a device which lost its identity is enrolled again. */
+    public static boolean waits(IOException e) {
+        Refusal refused = Refusal.in(e);
+        return refused != null && refused.status == 409 && refused.error.equals("waiting");
     }
 
     /** key returns the key that was made for this token, or makes one and notes what it is for. */
@@ -230,16 +276,22 @@ public final class Enrollment {
         return Fields.members("deviceId", id, "sig", Link.sign(former.key(), formerMessage(id, message)));
     }
 
+    /** lostMessage is what a device signs that lost its key or its identity, with the key's id that it knows. */
+    static byte[] lostMessage(String keyId, byte[] message) {
+        return Text.lines("muster-lost-v1", keyId, new String(message, Text.UTF_8));
+    }
+
     /** redeem asks the service, and returns what it signed in answer to this request. */
-    private Fields redeem(DeviceKey key, Link former) throws IOException {
+    private Redeemed redeem(DeviceKey key, Link former, Obeyed lost) throws IOException {
         Map<String, Object> facts = new SafeDevice(device).facts();
         long now = clock.now();
         PublicKey own = publicKey(key);
         // The facts' bytes are signed as they stand in the body: Json writes them the same way there.
         byte[] message = message(token, own, Text.bytes(Json.write(facts)), now);
-        String proof = Link.sign(key, message);
+        String proof = Link.sign(key, lost == null ? message : lostMessage(lost.key.id, message));
         byte[] body = Text.bytes(Json.write(Fields.members("token", token, "key", own.json(), "facts", facts, "agentVersion", version,
-                "role", role, "time", now, "former", formerProof(former, message), "proof", proof)));
+                "role", role, "time", now, "former", formerProof(former, message),
+                "lost", lost == null ? null : Fields.members("keyId", lost.key.id), "proof", proof)));
         Map<String, String> headers = new LinkedHashMap<>();
         headers.put("Content-Type", "application/json");
         long deadline = Link.deadline();
@@ -257,8 +309,8 @@ public final class Enrollment {
                 }
                 throw new IOException("the service refused the enrollment (" + refused.error + "): " + refused.said, refused);
             }
-            Envelope sealed = Envelope.read(Json.object(new String(Disk.readAll(answer.body(), MAX_ANSWER, deadline), Text.UTF_8)));
-            return open(sealed, commandKey, own, proof);
+            Fields said = Json.object(new String(Disk.readAll(answer.body(), MAX_ANSWER, deadline), Text.UTF_8));
+            return new Redeemed(open(Envelope.read(said), commandKey, own, proof), Refusal.envelopes(said, "keys"));
         } finally {
             answer.close();
         }

@@ -56,7 +56,11 @@ final class Identity implements Cloneable {
         Fields connection = f.object("connection");
         id.pins = connection == null ? new ArrayList<String>() : connection.texts("pins");
         id.latest = f.number("latest");
-        id.sound();
+        try {
+            id.sound();
+        } catch (IOException e) {
+            throw new DamagedException(e.getMessage(), e);
+        }
         return id;
     }
 

@@ -44,17 +44,18 @@ final class Link {
         next = id.reserved;
         trust = new Trust(this);
         id.commandKeys = CommandKey.trusted(id.commandKeys, signedNow());
+        Obeyed.keep(store, id);
     }
 
     private DeviceKey deviceKey(String name) throws IOException {
         try {
             DeviceKey found = keys.key(name);
             if (found == null) {
-                throw new IOException("the device's key is gone: enroll the device again");
+                throw new LostException("this device has lost its key", null);
             }
             return found;
         } catch (GeneralSecurityException e) {
-            throw new IOException("cannot use the device's key: " + e.getMessage(), e);
+            throw new LostException("this device cannot use its key: " + e.getMessage(), e);
         }
     }
 
@@ -75,6 +76,7 @@ final class Link {
         changed.reserved = Math.max(changed.reserved, disk.reserved);
         store.save(Store.IDENTITY, changed.json());
         id = changed;
+        Obeyed.keep(store, changed);
     }
 
     /** serviceTime is the service's clock as far as the agent knows it. */
@@ -127,7 +129,7 @@ final class Link {
         try {
             return Text.encode(key.sign(message));
         } catch (GeneralSecurityException e) {
-            throw new IOException("cannot sign: " + e.getMessage(), e);
+            throw new LostException("this device cannot sign with its key: " + e.getMessage(), e);
         }
     }
 

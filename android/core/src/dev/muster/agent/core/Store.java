@@ -11,6 +11,7 @@ import java.util.regex.Pattern;
 /** Store is the state directory. */
 final class Store {
     static final String IDENTITY = "identity.json";
+    static final String OBEYED = "service.json";
     static final String APPLIED = "applied.json";
     static final String PENDING = "enrolling.json";
     static final String JOURNAL = "journal";
@@ -68,16 +69,15 @@ final class Store {
             if (f != null) {
                 return Identity.read(f);
             }
-        } catch (IOException e) {
-            throw new IOException("this device cannot tell who it is: " + e.getMessage()
-                    + ": delete its state directory and enroll it again", e);
+        } catch (DamagedException | JsonException e) {
+            throw new LostException("this device has lost its identity: " + e.getMessage(), e);
         }
         throw new NotEnrolledException();
     }
 
     /** destroy removes everything, the identity first: without it nothing else has any power. */
     void destroy() throws IOException {
-        for (String name : Arrays.asList(IDENTITY, APPLIED, JOURNAL, ORDER, Disk.RESERVE)) {
+        for (String name : Arrays.asList(IDENTITY, OBEYED, APPLIED, JOURNAL, ORDER, Disk.RESERVE)) {
             remove(name);
         }
     }

@@ -1,7 +1,6 @@
 package dev.muster.agent.core;
 
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.List;
 
 /** Trust knows the keys that the service signs with, and follows their succession. */
@@ -48,7 +47,7 @@ final class Trust {
                 continue;
             }
             try {
-                trust(CommandKey.read(open(e, Envelope.KEY)));
+                trust(e);
             } catch (IOException refused) {
                 passed = refused;
             }
@@ -68,28 +67,10 @@ final class Trust {
     }
 
     /** trust adds the key that the newest one announced. The keys before may lose their power by it. */
-    private void trust(CommandKey k) throws IOException {
+    private void trust(Envelope e) throws IOException {
         synchronized (link) {
-            long now = link.signedNow();
-            for (CommandKey known : link.identity().commandKeys) {
-                if (known.id.equals(k.id)) {
-                    throw new IOException("the announced key is known already");
-                }
-            }
-            if (k.notBefore < newest().notBefore || k.notBefore > now + CommandKey.AHEAD) {
-                throw new IOException("the key \"" + k.id + "\" begins before the key that it follows, or in the future");
-            }
-            if (!k.key.algorithm.equals(newest().key.algorithm)) {
-                throw new IOException("the key \"" + k.id + "\" is of another algorithm than the key that it follows");
-            }
-            k.key.check();
-            if (k.id.isEmpty()) {
-                throw new IOException("the announced key has no id");
-            }
             Identity next = link.identity().copy();
-            List<CommandKey> keys = new ArrayList<>(next.commandKeys);
-            keys.add(k);
-            next.commandKeys = CommandKey.trusted(keys, now);
+            next.commandKeys = CommandKey.follow(next.commandKeys, e, link.signedNow());
             link.save(next);
         }
     }

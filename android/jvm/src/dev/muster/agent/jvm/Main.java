@@ -155,7 +155,10 @@ public final class Main {
         return SimulatedDevice.open(state, flags.get("--serial", "SIM" + UUID.randomUUID().toString().substring(0, 8)));
     }
 
-    private void enroll() throws IOException, Flags.UsageException {
+    /** ASK_EVERY is how often, in milliseconds, a device asks that waits for an administrator. */
+    private static final int ASK_EVERY = Integer.getInteger("muster.ask", 60_000);
+
+    private void enroll() throws IOException, Flags.UsageException, InterruptedException {
         Enrollment e = new Enrollment();
         if (flags.get("--bundle", "").isEmpty()) {
             e.server = flags.need("--server");
@@ -177,10 +180,27 @@ public final class Main {
         e.keys = new FileKeyStore(state);
         e.transport = new HttpTransport(e.pins, CLOCK);
         e.clock = CLOCK;
-        Enrollment.Enrolled enrolled = e.enroll();
+        Enrollment.Enrolled enrolled = enroll(e);
         System.out.println("Enrolled as " + enrolled.deviceId + ".");
         if (e.commandKey.isEmpty()) {
             LOG.warn("no command key was named: from now on this device obeys the key that signed the answer", enrolled.key);
+        }
+    }
+
+    /** enroll enrolls a device. One that lost its identity waits for the administrator who confirms that. */
+    private static Enrollment.Enrolled enroll(Enrollment e) throws IOException, InterruptedException {
+        for (boolean told = false; ; told = true) {
+            try {
+                return e.enroll();
+            } catch (IOException refused) {
+                if (!Enrollment.waits(refused)) {
+                    throw refused;
+                }
+                if (!told) {
+                    System.out.println("This device asks to be enrolled again. An administrator confirms that in the portal.");
+                }
+                Thread.sleep(ASK_EVERY);
+            }
         }
     }
 

@@ -1,0 +1,108 @@
+package database_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/resource"
+)
+
+// lost asks, as a device with a new key that lost its old one and claims a serial number.
+func (f *fixture) lost(token, key, serial string) error {
+	f.Helper()
+	at := f.clock.Now()
+	d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: key},
+		CommandAlgorithm: protocol.Ed25519, State: agentdevice.Active, EnrolledAt: at, SeenAt: at}
+	_, err := f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: sha256.Sum256([]byte(token)), Device: d, Again: at.Add(-time.Hour), Lost: true},
+		f.agent(serial))
+	return err
+}
+
+// token makes a token for any device.
+func (f *fixture) token(token string) {
+	f.Helper()
+	f.ok(f.db.CreateAgentToken(f.Context(), agentdevice.Token{Hash: sha256.Sum256([]byte(token)), CompanyID: f.company.ID,
+		PolicyID: f.agentPolicy("Policy of " + token).ID, ExpiresAt: f.clock.Now().Add(time.Hour)}))
+}
+
+func (f *fixture) lostDevices() []agentdevice.Request {
+	f.Helper()
+	all, err := f.db.EnrollmentRequests(f.Context(), f.company.ID, "")
+	f.ok(err)
+	return all
+}
+
+// Who confirms that a device takes the place of one that was in touch within 24 hours
+// needs what a destructive command takes; of a silent one, not.
+func TestConfirmRequest_CountsTheDeviceThatLeaves(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setLimit(1, 60)
+		all := f.twins(1, "SN-1")
+		by := f.may()
+		f.token("t1")
+		f.token("t2")
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "sn-1"))
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "SN-1"))
+		f.code(fault.Refused, f.lost("t1", "k2", "SN-1"))
+		f.code(fault.Refused, f.lost("t3", "k3", "SN-1"))
+		asked := f.lostDevices()
+		equal(f, "requests", len(asked), 1)
+		equal(f, "in touch", asked[0].InTouch, true)
+		f.code(fault.Forbidden, f.db.ConfirmRequest(f.Context(), f.company.ID, asked[0].ID, access.Replacement{UserID: by.UserID, Named: true}))
+		f.code(fault.ConfirmationRequired, f.db.ConfirmRequest(f.Context(), f.company.ID, asked[0].ID, access.Replacement{UserID: by.UserID, MayDestroy: true}))
+		f.code(fault.NotFound, f.db.ConfirmRequest(f.Context(), resource.NewID(), asked[0].ID, *by))
+		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, asked[0].ID, *by))
+		f.code(fault.NotFound, f.db.ConfirmRequest(f.Context(), f.company.ID, asked[0].ID, *by))
+		equal(f, "devices that count", f.counting(1), 1)
+		f.code(fault.Refused, f.lost("t1", "k2", "SN-1"))
+		f.ok(f.lost("t1", "k1", "SN-1"))
+		equal(f, "the asset's enrollment", f.asset(all[0].ID).Device.Epoch, 2)
+		equal(f, "recorded", words(f.recorded(activity.EnrollmentAsked), f.recorded(activity.EnrollmentConfirmed), f.recorded(activity.AssetTakenOver)), "1 1 1")
+
+		f.clock.Advance(25 * time.Hour)
+		f.token("t4")
+		f.is(agentdevice.ErrWaiting, f.lost("t4", "k4", "SN-1"))
+		asked = f.lostDevices()
+		equal(f, "in touch", asked[0].InTouch, false)
+		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, asked[0].ID, access.Replacement{UserID: by.UserID}))
+		equal(f, "devices that count", f.counting(1), 0)
+	})
+}
+
+// A request expires with its code, is swept, and one that was declined needs another code.
+func TestEnrollmentRequests_End(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.twins(1, "SN-1")
+		for _, token := range []string{"t1", "t2", "t3", "t4"} {
+			f.token(token)
+		}
+		for _, token := range []string{"t1", "t2", "t3"} {
+			f.is(agentdevice.ErrWaiting, f.lost(token, token, "SN-1"))
+		}
+		f.code(fault.RateLimited, f.lost("t4", "t4", "SN-1"))
+		f.ok(f.db.DeclineRequest(f.Context(), f.company.ID, f.lostDevices()[0].ID))
+		f.code(fault.Refused, f.lost("t1", "t1", "SN-1"))
+		f.is(agentdevice.ErrWaiting, f.lost("t4", "t4", "SN-1"))
+		f.clock.Advance(agentdevice.RequestLifetime)
+		equal(f, "requests", len(f.lostDevices()), 0)
+		f.code(fault.Refused, f.lost("t2", "t2", "SN-1"))
+		f.clock.Advance(time.Second)
+		f.ok(f.db.Sweep(f.Context()))
+		equal(f, "recorded", words(f.recorded(activity.EnrollmentAsked), f.recorded(activity.EnrollmentDeclined)), "4 1")
+	})
+}
+
+// is fails unless an error is the one that is wanted.
+func (f *fixture) is(want, err error) {
+	f.Helper()
+	if !errors.Is(err, want) {
+		f.Fatalf("got %v, want %v", err, want)
+	}
+}
