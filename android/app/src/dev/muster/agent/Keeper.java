@@ -54,6 +54,7 @@ final class Keeper implements Runnable, Log {
     final StateFiles files;
     private final DeviceLog log;
     private final KeyStore keys;
+    private final AppInstaller installer;
 
     private Thread thread;
     private Runner runner;
@@ -72,6 +73,7 @@ final class Keeper implements Runnable, Log {
         files = new StateFiles(context);
         log = new DeviceLog(files.log);
         this.keys = keys;
+        installer = new AppInstaller(owner, files);
     }
 
     /** start makes sure that the agent runs, and has it look at what is new. */
@@ -212,6 +214,7 @@ final class Keeper implements Runnable, Log {
         if (!owner.owns()) {
             return false;
         }
+        installer.restore(); // a process before may have been killed in an installation
         boolean enrolled = files.enrolled();
         if (files.leaving() && !enrolled) {
             leave(); // the process ended before the ownership was given up
@@ -317,6 +320,7 @@ final class Keeper implements Runnable, Log {
         o.keys = keys;
         o.transport = transport(Status.pins(files.directory));
         o.log = this;
+        o.installer = installer;
         try (Agent opened = new Agent(o)) {
             synchronized (this) {
                 agent = opened;

@@ -21,6 +21,8 @@ final class StateFiles implements Leaving {
     final File directory;
 
     final File log;
+    /** lifted notes that installations are allowed for as long as one of this app runs. */
+    final File lifted;
     private final AtomicFile code;
     private final File leaving;
 
@@ -30,6 +32,7 @@ final class StateFiles implements Leaving {
         log = new File(files, "log.txt");
         code = new AtomicFile(new File(files, "code.json"));
         leaving = new File(files, "leaving");
+        lifted = new File(files, "lifted");
     }
 
     /** enrolled reports whether the device has an identity, sound or not. */

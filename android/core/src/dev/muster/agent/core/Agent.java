@@ -29,6 +29,7 @@ public final class Agent implements Closeable {
     final Reports reports;
     final Executor executor;
     final Eraser eraser;
+    final Updates updates;
     private final Rotation rotation;
     private final CheckIn checkIn;
     private final Hint woken = new Hint();
@@ -50,6 +51,7 @@ public final class Agent implements Closeable {
         eraser = new Eraser(this);
         rotation = new Rotation(link);
         checkIn = new CheckIn(this);
+        updates = updates();
         if (journal.skipped() > 0) {
             reports.trouble("the journal was damaged: " + journal.skipped() + " lines were passed over");
         }
@@ -60,6 +62,16 @@ public final class Agent implements Closeable {
             policy.applied = Applied.damaged();
             reports.trouble("the record of the applied policy was damaged: the policy is applied again");
         } catch (IOException e) {
+            journal.close();
+            throw e;
+        }
+    }
+
+    /** updates opens what an agent before has noted; the journal is closed where that fails. */
+    private Updates updates() throws IOException {
+        try {
+            return new Updates(this);
+        } catch (IOException | RuntimeException e) {
             journal.close();
             throw e;
         }
@@ -157,7 +169,7 @@ public final class Agent implements Closeable {
 
     /** hasNews reports whether the service lacks something that the agent knows. */
     private boolean hasNews() {
-        return !acks().isEmpty() || policy.applied.unreported() || reports.status != null || reports.fix != null;
+        return !acks().isEmpty() || policy.applied.unreported() || reports.status != null || reports.fix != null || updates.news();
     }
 
     /** acks are the words that the service has not confirmed. */

@@ -22,12 +22,14 @@ final class CheckIn {
     final class Round {
         private final String boot;
         private final Link.Reply reply;
+        private final Object report; // of an update, as it was sent; null: none
         /** next is when to come back, in milliseconds. */
         final long next;
 
-        Round(String boot, Link.Reply reply) throws IOException {
+        Round(String boot, Link.Reply reply, Object report) throws IOException {
             this.boot = boot;
             this.reply = reply;
+            this.report = report;
             next = Math.min(Math.max(reply.answer.number("nextSeconds"), MIN_NEXT), MAX_NEXT) * 1000;
         }
 
@@ -37,10 +39,21 @@ final class CheckIn {
             if (agent.executor.goingDown(boot)) {
                 return;
             }
+            IOException late = null;
             try {
                 agent.policy.follow(reply.answer, reply.sequence, false);
             } catch (IOException e) {
-                throw new IOException("cannot apply the policy: " + e.getMessage(), e);
+                late = new IOException("cannot apply the policy: " + e.getMessage(), e);
+            }
+            try {
+                agent.updates.hear(report, reply.answer, reply.sequence);
+            } catch (RestartException e) {
+                throw e;
+            } catch (IOException e) { // it holds back nothing else
+                agent.log.warn("cannot update", e);
+            }
+            if (late != null) {
+                throw late;
             }
         }
     }
@@ -60,7 +73,7 @@ final class CheckIn {
         learn(agent, reply.answer);
         accept(agent, Refusal.envelopes(reply.answer, "commands"));
         agent.executor.execute(false);
-        return new Round(boot, reply);
+        return new Round(boot, reply, request.get("update"));
     }
 
     /** compose gathers what the service does not know yet. */
@@ -77,6 +90,8 @@ final class CheckIn {
         Map<String, Object> request = bare(agent.options.version, boot, agent.link);
         put(request, "acks", acks.isEmpty() ? null : acks);
         put(request, "status", agent.reports.status);
+        put(request, "build", agent.updates.build());
+        put(request, "update", agent.updates.report());
         put(request, "location", agent.reports.fix == null ? null : agent.reports.fix.json());
         if (!applied.policy.none() && (!applied.reported || agent.reports.status != null)) { // a status report is about it, too
             Map<String, Object> policy = applied.policy.json();
@@ -134,6 +149,7 @@ final class CheckIn {
         if (request.containsKey("capabilities")) {
             agent.reports.told = Fields.copy(request.get("capabilities"));
         }
+        agent.updates.delivered(request.get("update"), answer.object("updateTold"));
         agent.reports.delivered(request);
         Applied applied = agent.policy.applied;
         boolean changed = applied.guard != null || request.containsKey("policy");

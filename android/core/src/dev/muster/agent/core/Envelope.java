@@ -12,6 +12,7 @@ public final class Envelope {
     static final String TIME = "time";
     static final String KEY = "key";
     static final String ENROLLED = "enrolled";
+    static final String UPDATE = "update";
 
     final String kind;
     final String payload; // JSON in base64url

@@ -15,6 +15,10 @@ final class Gate {
         }
     }
 
+    synchronized boolean isOpen() {
+        return on;
+    }
+
     /** left is how long the next check-in has to wait at a time; it counts as begun after that. */
     synchronized long left(long now) {
         if (!on) {

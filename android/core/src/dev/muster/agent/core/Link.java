@@ -151,7 +151,7 @@ final class Link {
             headers.put("Content-Type", "application/json");
         }
         Transport.Answer answer = transport.send(method, Server.url(identity().server, path), headers, body, silence);
-        if (answer.status() == 200) {
+        if (answer.status() == 200 || answer.status() == 206 && headers.containsKey("Range")) {
             return answer;
         }
         try {
@@ -195,6 +195,22 @@ final class Link {
                 Refusal refused = Refusal.in(e);
                 if (attempt == 2 || refused == null || !correct(refused)) {
                     throw new UnreachedException(e);
+                }
+            }
+        }
+    }
+
+    /** range asks for the bytes of a file from one offset to another, both included. The caller closes the answer. */
+    Transport.Answer range(String path, long from, long to) throws IOException {
+        for (int attempt = 0; ; attempt++) {
+            try {
+                Map<String, String> headers = signed(key(), take(), "GET", path, new byte[0]);
+                headers.put("Range", "bytes=" + from + "-" + to);
+                return carry("GET", path, new byte[0], headers, SILENCE);
+            } catch (IOException e) {
+                Refusal refused = Refusal.in(e);
+                if (attempt == 2 || refused == null || !correct(refused)) {
+                    throw e;
                 }
             }
         }

@@ -14,4 +14,6 @@ public final class Options {
     public Clock clock = Clock.SYSTEM;
     public Log log;
     public Steps steps = Steps.NONE;
+    /** installer installs updates of the agent; null: it reports its version only. */
+    public Installer installer;
 }

@@ -31,7 +31,7 @@ public final class Runner {
                 try {
                     next = backoff.jitter(agent.once());
                     backoff.answered();
-                } catch (EndedException e) {
+                } catch (EndedException | RestartException e) {
                     throw e;
                 } catch (IOException e) {
                     next = agent.guarded(backoff.failed(Backoff.elapsed(), e, false));

@@ -16,6 +16,9 @@ final class Store {
     static final String PENDING = "enrolling.json";
     static final String JOURNAL = "journal";
     static final String ORDER = "order";
+    static final String UPDATE = "update.json";
+    /** PROGRAM is the file of an update. */
+    static final String PROGRAM = "update";
 
     /** SUM is the last member of each file: the checksum of what the file is without it. */
     private static final Pattern SUM = Pattern.compile(",\"checksum\":\"([0-9a-f]{8})\"\\}$");
@@ -77,7 +80,7 @@ final class Store {
 
     /** destroy removes everything, the identity first: without it nothing else has any power. */
     void destroy() throws IOException {
-        for (String name : Arrays.asList(IDENTITY, OBEYED, APPLIED, JOURNAL, ORDER, Disk.RESERVE)) {
+        for (String name : Arrays.asList(IDENTITY, OBEYED, APPLIED, JOURNAL, ORDER, UPDATE, PROGRAM, PROGRAM + ".part", Disk.RESERVE)) {
             remove(name);
         }
     }

@@ -117,7 +117,7 @@ final class Trust {
     }
 
     /** heard keeps a time that the service has signed, if it is much later than the one that is kept. */
-    private void heard(long at) throws IOException {
+    void heard(long at) throws IOException {
         synchronized (link) {
             if (at - link.identity().latest > LATEST_EVERY) {
                 Identity next = link.identity().copy();

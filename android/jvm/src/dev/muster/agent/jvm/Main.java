@@ -10,6 +10,7 @@ import dev.muster.agent.core.Log;
 import dev.muster.agent.core.NotEnrolledException;
 import dev.muster.agent.core.Options;
 import dev.muster.agent.core.Order;
+import dev.muster.agent.core.RestartException;
 import dev.muster.agent.core.Runner;
 import dev.muster.agent.core.Status;
 import dev.muster.agent.core.Steps;
@@ -224,6 +225,7 @@ public final class Main {
         o.clock = CLOCK;
         o.log = LOG;
         o.steps = STEPS;
+        o.installer = SimulatedInstaller.of(state);
         return new Agent(o);
     }
 
@@ -250,6 +252,8 @@ public final class Main {
             Runtime.getRuntime().addShutdownHook(stopping);
             watchOrders(agent);
             runner.run();
+        } catch (RestartException e) {
+            System.out.println("Another version was installed: start the agent again.");
         } catch (EndedException e) {
             System.out.println("This device is no longer managed.");
         }
