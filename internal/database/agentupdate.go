@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"time"
 
+	"github.com/musterhq/muster/internal/activity"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/rollout"
@@ -85,14 +86,44 @@ func (db *DB) ReleasePart(ctx context.Context, deviceID, sha256 string, number i
 
 // SetAgentPause holds back a company's devices from updates, or no longer.
 func (db *DB) SetAgentPause(ctx context.Context, companyID string, on bool) error {
-	if !on {
-		return db.exec(ctx, `DELETE FROM agent_pauses WHERE company_id = ?`, companyID)
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		change, was := `DELETE FROM agent_pauses WHERE company_id = ?`, []any{companyID}
+		if on {
+			change, was = `INSERT INTO agent_pauses (company_id, at) VALUES (?, ?) ON CONFLICT (company_id) DO NOTHING`, []any{companyID, millis(db.now())}
+		}
+		n, err := t.execCount(ctx, change, was...)
+		if err != nil || n == 0 {
+			return err
+		}
+		return db.record(ctx, t, companyID, activity.Event{Action: activity.CompanyChanged, Target: activity.Target{Kind: activity.Company, ID: companyID},
+			Changes: []activity.Change{{Field: "agentUpdates", Before: pausedText(!on), After: pausedText(on)}}})
+	})
+}
+
+func pausedText(paused bool) string {
+	if paused {
+		return "paused"
 	}
-	return db.exec(ctx, `INSERT INTO agent_pauses (company_id, at) VALUES (?, ?) ON CONFLICT (company_id) DO NOTHING`, companyID, millis(db.now()))
+	return "on"
 }
 
 // AgentPause returns since when a company's devices are held back; zero: they are not.
 func (db *DB) AgentPause(ctx context.Context, companyID string) (time.Time, error) {
 	ms, _, err := maybe(value[int64](ctx, db.read(), `SELECT at FROM agent_pauses WHERE company_id = ?`, companyID))
 	return instant(ms), err
+}
+
+// AgentVersions counts a company's live devices by the version of their agent.
+func (db *DB) AgentVersions(ctx context.Context, companyID string) ([]rollout.Count, error) {
+	return list(ctx, db.read(), into(func(c *rollout.Count) []any { return []any{&c.Version, &c.Devices} }),
+		`SELECT d.agent_version, COUNT(*) FROM agent_devices d WHERE d.company_id = ? AND d.state <> '`+string(agentdevice.Deleted)+`'
+		GROUP BY d.agent_version ORDER BY d.agent_version DESC LIMIT 50`, companyID)
+}
+
+// UpdateTroubles returns a company's devices on which a version failed that does not run there.
+func (db *DB) UpdateTroubles(ctx context.Context, companyID string, limit int) ([]rollout.Trouble, error) {
+	return list(ctx, db.read(), into(func(t *rollout.Trouble) []any { return []any{&t.AssetID, &t.Version, &t.Outcome, &t.Detail} }),
+		`SELECT d.asset_id, u.version, u.state, u.detail FROM agent_devices d JOIN agent_updates u ON u.device_id = d.id
+		WHERE d.company_id = ? AND d.state = '`+string(agentdevice.Active)+`' AND u.state IN ('FAILED', 'WENT_BACK')
+		ORDER BY u.ended_at DESC, d.id LIMIT ?`, companyID, limit)
 }

@@ -316,6 +316,19 @@ func TestUpdateTold(t *testing.T) {
 		if f.checkIn(f.db, d) {
 			t.Error("a version that a device went back from is offered again")
 		}
+		troubles, err := f.db.UpdateTroubles(f.Context(), f.company.ID, 10)
+		if f.ok(err); len(troubles) != 1 || troubles[0].AssetID != d.AssetID || troubles[0].Outcome != rollout.WentBack {
+			f.Errorf("the company sees %+v", troubles)
+		}
+		versions, err := f.db.AgentVersions(f.Context(), f.company.ID)
+		if f.ok(err); len(versions) != 1 || versions[0] != (rollout.Count{Version: "1", Devices: 1}) {
+			f.Errorf("the company's devices run %+v", versions)
+		}
+		other := f.newCompany("other")
+		troubles, err = f.db.UpdateTroubles(f.Context(), other.ID, 10)
+		if f.ok(err); len(troubles) > 0 {
+			f.Errorf("another company sees %+v", troubles)
+		}
 		told(rollout.Installed, "")
 		if m := state(); m.Outcome != rollout.WentBack {
 			t.Errorf("later words change it: %+v", m)

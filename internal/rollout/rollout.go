@@ -152,3 +152,17 @@ type Offers interface {
 	// ReleaseSize returns the size of such a file in bytes.
 	ReleaseSize(ctx context.Context, deviceID, sha256 string) (int64, error)
 }
+
+// Count is how many devices of a company run a version.
+type Count struct {
+	Version string // empty: they have not said
+	Devices int
+}
+
+// Trouble is a device of a company on which a version failed.
+type Trouble struct {
+	AssetID string
+	Version string
+	Outcome Outcome
+	Detail  string
+}

@@ -33,7 +33,8 @@ func (w *wiring) portal() *portal.Portal {
 	keys := apikey.Keys{Store: w.db, Now: now}
 	reviewer := proposal.Reviewer{Service: w.proposals, Store: w.db}
 	company := &settings.Section{Companies: w.db, Controls: w.db, Federation: signIn.Federation, Platform: w.platform, Steps: w.db,
-		Assets: w.db, Policies: w.db, Keys: w.db, Troubles: w.db, Users: w.db, Throttle: w.db, ClientAddress: signIn.ClientAddress, Now: now, Log: log}
+		Assets: w.db, Policies: w.db, Keys: w.db, Troubles: w.db, Users: w.db, Updates: w.db, Throttle: w.db, ClientAddress: signIn.ClientAddress,
+		Now: now, Log: log}
 	return &portal.Portal{
 		Frame: frame.New(frame.Config{
 			Registry: w.registry, Kernel: w.once.Kernel, Stands: w.db.PermitStands, Companies: w.db, Users: w.db, Sessions: signIn.Sessions, Sealer: w.keys,

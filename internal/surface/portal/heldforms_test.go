@@ -122,6 +122,7 @@ func forms() []form {
 			url.Values{"name": {"Idp"}, "issuer": {"https://idp.test"}, "clientId": {"c"}, "domains": {"acme.test"}, "role": {"viewer"}})},
 		{pattern: "/settings/platform", inert: true, ready: at("/settings/platform", url.Values{})}, // the company is connected
 		{pattern: "/settings/platform/finish", inert: true, ready: at("/settings/platform/finish", url.Values{})},
+		{pattern: "/settings/updates", ready: at("/settings/updates", url.Values{"paused": {"true"}})},
 		{pattern: "/activity/verify", inert: true, ready: at("/activity/verify", url.Values{})},
 		{pattern: "/overview/notice/dismiss", ready: at("/overview/notice/dismiss", url.Values{})},
 		{pattern: "/policies", ready: at("/policies", url.Values{"name": {"New"}, "type": {"PLATFORM"}})},

@@ -50,6 +50,7 @@ var proofs = map[string]struct{ takes, not url.Values }{
 	"/settings/signin":                        {takes: url.Values{}},
 	"/settings/platform":                      {not: url.Values{}},
 	"/settings/platform/finish":               {not: url.Values{}},
+	"/settings/updates":                       {not: url.Values{}},
 	"/activity/verify":                        {not: url.Values{}},
 	"/overview/notice/dismiss":                {not: url.Values{}},
 	"/policies":                               {not: url.Values{}},

@@ -57,6 +57,7 @@ type Section struct {
 	Keys       apikey.Store
 	Troubles   frame.Troubles
 	Users      account.UserStore
+	Updates    Updates
 	// Throttle counts the visits of CallbackPath by ClientAddress.
 	Throttle      account.Throttle
 	ClientAddress func(*http.Request) string
@@ -67,6 +68,7 @@ type Section struct {
 const (
 	signInPath   = frame.SettingsPath + "/signin"
 	platformPath = frame.SettingsPath + "/platform"
+	updatesPath  = frame.SettingsPath + "/updates"
 )
 
 // Routes are the section's addresses.
@@ -81,6 +83,8 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "POST " + platformPath, Needs: account.ManageCompany, Serve: s.connect},
 		{Pattern: "GET " + platformPath + "/signup", Needs: account.ManageCompany, Serve: s.signup},
 		{Pattern: "POST " + platformPath + "/finish", Needs: account.ManageCompany, Serve: s.finish},
+		{Pattern: "GET " + updatesPath, Needs: account.ManageCompany, Serve: s.updates},
+		{Pattern: "POST " + updatesPath, Needs: account.ManageCompany, Serve: s.pauseUpdates},
 		{Pattern: "GET " + CallbackPath, Serve: s.callback, Guest: s.guestCallback},
 		{Pattern: "GET " + frame.SetupPath, Serve: s.setup},
 	}
@@ -89,7 +93,8 @@ func (s *Section) Routes() []frame.Route {
 func tabs(v *frame.Visit, current string) []frame.Tab {
 	all := []frame.Tab{{Path: frame.SettingsPath, Name: "General"}}
 	if v.May(account.ManageCompany) {
-		all = append(all, frame.Tab{Path: signInPath, Name: "Company sign-in"}, frame.Tab{Path: platformPath, Name: "Platform"})
+		all = append(all, frame.Tab{Path: signInPath, Name: "Company sign-in"}, frame.Tab{Path: platformPath, Name: "Platform"},
+			frame.Tab{Path: updatesPath, Name: "Agent updates"})
 	}
 	if v.May(account.ManageUsers) {
 		all = append(all, frame.Tab{Path: frame.UsersPath, Name: "Users"})
