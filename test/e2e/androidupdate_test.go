@@ -210,3 +210,39 @@ func TestAndroidCore_UpdatesBesideHostileWays(t *testing.T) {
 		t.Errorf("with true answers: %d bytes, %+v", len(p.program()), m)
 	}
 }
+
+// A device without room for an update keeps nothing of it, stays in touch, and can be erased.
+func TestAndroidCore_UpdateWithoutRoom(t *testing.T) {
+	t.Parallel()
+	disk, p, env := newSmallDisk(t), newJavaPhone(t), servertest.New(t)
+	tenant := env.NewAgentSite("acme", "CAMERA=BLOCK")
+	client := tenant.Client(env.Start(), access.All)
+	token, server := servertest.AgentToken(t, client.QRCode(tenant.Policy, map[string]any{}))
+	agent := func(args ...string) []string {
+		return append([]string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", p.classes, "dev.muster.agent.jvm.Main"}, append(args, "--state", disk.dir)...)
+	}
+	disk.must("sh", "-c", "echo 1 >"+disk.dir+"/program-code")
+	id := enrolledAs(disk.must(agent("enroll", "--server", server, "--token", token)...))
+	disk.must(agent("run", "--once")...)
+	rollOut(t, tenant.DB(), "2.0", 2, bytes.Repeat([]byte("0123456789"), 150_000)) // the disk has half a megabyte
+	for range 2 {
+		disk.must(agent("run", "--once")...)
+	}
+	if left := disk.must("sh", "-c", "ls "+disk.dir); strings.Contains(left, "update.part") || strings.Contains(left, "program\n") || !strings.Contains(left, "update.json") {
+		t.Errorf("it leaves %s", left)
+	}
+	if m := outcomeOf(t, tenant.DB(), "2.0", id); m.Outcome != rollout.Offered {
+		t.Errorf("the service knows %+v", m)
+	}
+	d, err := tenant.DB().AgentDevice(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.Post("/assets/"+d.AssetID+"/commands/wipe", nil).Want(t, 200)
+	disk.must(agent("run", "--once")...)
+	var wiped struct{ Wiped bool }
+	text := disk.must("cat", disk.dir+"/device.json")
+	if err := json.Unmarshal([]byte(text), &wiped); err != nil || !wiped.Wiped {
+		t.Errorf("it was not erased: %v", err)
+	}
+}
