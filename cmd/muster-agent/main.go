@@ -21,6 +21,8 @@ import (
 
 // They are set by the linker (scripts/build.sh, scripts/agents.sh): the version, its code,
 // and the public key of those who sign its releases. Without a key there are no updates.
+//
+//nolint:gochecknoglobals // the linker sets variables alone
 var (
 	version    = "devel"
 	code       = "0"

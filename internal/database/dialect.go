@@ -21,17 +21,8 @@ import (
 type dialect interface {
 	// bind turns ? into the engine's placeholders.
 	bind(query string) string
-	// lock makes a SELECT in a transaction lock its rows; with skip it leaves out
-	// those that another has locked, for workers that share a queue.
-	lock(skip bool) string
-	// hold is lock for rows whose key stays.
-	hold() string
-	// share keeps others from changing the rows that a SELECT reads, and from lock and
-	// hold, but not from share.
-	share() string
-	// holdOne holds the rows of a SELECT that come from one table, and shares those that
-	// come from another.
-	holdOne(one, other string) string
+	// rows are the ends of a SELECT in a transaction that lock its rows.
+	rows() rowLocks
 	// follow returns the statements that run first, which ends in RETURNING, and,
 	// if it made a row, then, each of which has fromFirst where it reads from
 	// tables. Where the engine can, they are one statement, which saves the round
@@ -56,17 +47,26 @@ type dialect interface {
 	mayChange() string
 }
 
+// rowLocks are the ends of a SELECT in a transaction that lock its rows until the
+// transaction ends; all are empty where a writing transaction is alone.
+type rowLocks struct {
+	lock string // all others wait who would lock or change them
+	skip string // lock that leaves out what another has locked, for workers that share a queue
+	hold string // lock for rows whose key stays: others may make rows that refer to them
+	// share keeps others from changing them, and from lock and hold, but not from share.
+	share string
+	// device holds the rows of the table a, and shares those of p.
+	device string
+}
+
 // fromFirst stands where a statement that follows another reads from it.
 const fromFirst = "/* FROM first */"
 
 // sqliteDialect needs no row locks: a writing transaction is alone.
 type sqliteDialect struct{}
 
-func (sqliteDialect) bind(query string) string   { return query }
-func (sqliteDialect) lock(bool) string           { return "" }
-func (sqliteDialect) hold() string               { return "" }
-func (sqliteDialect) share() string              { return "" }
-func (sqliteDialect) holdOne(_, _ string) string { return "" }
+func (sqliteDialect) bind(query string) string { return query }
+func (sqliteDialect) rows() rowLocks           { return rowLocks{} }
 
 func (sqliteDialect) follow(first string, then ...string) []string {
 	return append([]string{first}, then...)
@@ -103,18 +103,9 @@ type boundTexts struct {
 
 const maxBound = 5_000
 
-func (postgresDialect) lock(skip bool) string {
-	if skip {
-		return " FOR UPDATE SKIP LOCKED"
-	}
-	return " FOR UPDATE"
-}
-
-func (postgresDialect) hold() string  { return " FOR NO KEY UPDATE" }
-func (postgresDialect) share() string { return " FOR SHARE" }
-
-func (d postgresDialect) holdOne(one, other string) string {
-	return d.hold() + " OF " + one + d.share() + " OF " + other
+func (postgresDialect) rows() rowLocks {
+	const lock, hold, share = " FOR UPDATE", " FOR NO KEY UPDATE", " FOR SHARE"
+	return rowLocks{lock: lock, skip: lock + " SKIP LOCKED", hold: hold, share: share, device: hold + " OF a" + share + " OF p"}
 }
 
 func (postgresDialect) follow(first string, then ...string) []string {

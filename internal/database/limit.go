@@ -106,9 +106,10 @@ var noLocks locks
 // locks holds the company for what counts in its limit or uses an authorization. Other
 // moves of a company's devices run beside each other.
 func (t *tx) locks(c command.Command) locks {
-	l := locks{key: t.hold(), company: t.hold(), device: t.db.dialect.holdOne("a", "p")}
+	rows := t.db.dialect.rows()
+	l := locks{key: rows.hold, company: rows.hold, device: rows.device}
 	if !inTurn(c) {
-		l.company = t.db.dialect.share()
+		l.company = rows.share
 	}
 	return l
 }

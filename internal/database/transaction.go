@@ -41,13 +41,13 @@ func (t *tx) changed(companyID, kind, id string) {
 }
 
 // lock makes a SELECT lock its rows until the transaction ends.
-func (t *tx) lock() string { return t.db.dialect.lock(false) }
+func (t *tx) lock() string { return t.db.dialect.rows().lock }
 
 // hold is lock for rows whose key stays: others may make rows that refer to them.
-func (t *tx) hold() string { return t.db.dialect.hold() }
+func (t *tx) hold() string { return t.db.dialect.rows().hold }
 
 // skipLocked is lock that leaves out the rows that another has locked.
-func (t *tx) skipLocked() string { return t.db.dialect.lock(true) }
+func (t *tx) skipLocked() string { return t.db.dialect.rows().skip }
 
 // work is what a transaction does; see the package comment.
 type work func(ctx context.Context, t *tx) error

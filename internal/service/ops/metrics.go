@@ -142,7 +142,7 @@ func (m *Metrics) Operations(all []*operation.Operation) {
 		}
 	}
 	for _, name := range []string{noOperation, mcp.Protocol} {
-		begin(name, append(edge.Statuses(nil), http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType))
+		begin(name, edge.Statuses(nil))
 	}
 	for _, o := range all {
 		m.refusals.WithLabelValues(o.Name)

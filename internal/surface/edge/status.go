@@ -45,7 +45,8 @@ func Statuses(o *operation.Operation) []int {
 	all := append(slices.Collect(maps.Values(statuses)), http.StatusInternalServerError)
 	switch {
 	case o == nil:
-		all = append(all, Success(false), http.StatusAccepted)
+		all = append(all, Success(false), http.StatusAccepted,
+			http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType) // of MCP
 	case o.Unconfirmed:
 		all = append(all, Success(o.Created), http.StatusAccepted)
 	case o.Effect == operation.Reading:
