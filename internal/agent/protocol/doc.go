@@ -7,7 +7,7 @@
 //	POST /enroll       one-time token → device id            EnrollRequest → EnrollAnswer
 //	POST /checkin      acks and reports up, commands down     CheckinRequest → CheckinResponse
 //	GET  /policy/{id}  a policy document, ETag and 304        → Envelope of Policy
-//	GET  /wake         a stream of events: hints, signed commands (see Event)
+//	GET  /wake         a stream of events, each a hint to check in
 //	GET  /file/{sha256}  a range of a file that an Update names
 //	POST /push-token   registers an FCM token                 PushTokenRequest
 //	POST /rotate       a new device key, signed by both       RotateRequest
