@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -163,8 +164,17 @@ func (c common) openAs(env *environment, trial bool) (*agent.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return agent.New(agent.Options{Dir: c.State, Version: version, Device: device, Push: push, Client: c.client(way), Now: time.Now, Log: env.log,
+	return agent.New(agent.Options{Dir: c.State, Version: version, Device: device, Push: push, Client: c.client(way), Network: network, Now: time.Now, Log: env.log,
 		Installer: installer, Trial: trial})
+}
+
+// network is the addresses of this device; empty if it may not know them.
+func network() string {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(addresses)
 }
 
 // statusCommand shows the enrollment.

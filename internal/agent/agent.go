@@ -28,8 +28,11 @@ type Options struct {
 	Trial bool
 	// Push wakes a companion instead of the wake stream; nil: the stream does.
 	Push Push
-	Now  func() time.Time
-	Log  *slog.Logger
+	// Network names the networks that the device is in; it is asked during pauses after
+	// failures, which end when it changes. Nil: not known.
+	Network func() string
+	Now     func() time.Time
+	Log     *slog.Logger
 	// Crash is called before each durable step, so that tests can end the
 	// process there. Nil otherwise.
 	Crash func(step string)

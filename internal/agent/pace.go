@@ -77,6 +77,13 @@ func (p *pace) settle() {
 	}
 }
 
+// moved notes that the device changed its network: what failed there may work here.
+func (p *pace) moved() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failures, p.until = 0, time.Time{}
+}
+
 func (p *pace) inTouch() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,8 +9,10 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -112,8 +114,14 @@ func TestPace_FleetAfterAnHour(t *testing.T) {
 // simulatedAgent is one whose service is the function.
 func simulatedAgent(t *testing.T, service func(r *http.Request) (*http.Response, error)) *agent.Agent {
 	t.Helper()
+	return movingAgent(t, nil, service)
+}
+
+// movingAgent is one whose network has the name that a function returns.
+func movingAgent(t *testing.T, network func() string, service func(r *http.Request) (*http.Response, error)) *agent.Agent {
+	t.Helper()
 	w := newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,answers,does")
-	a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: roundTripper(service)}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: roundTripper(service)}, Network: network, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,6 +157,37 @@ func TestExchange_Ends(t *testing.T) {
 		if _, err := a.Once(t.Context()); err == nil || time.Since(began) > 2*time.Minute+time.Second {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}
+	})
+}
+
+// A device that changes its network waits for the end of no pause, and begins with the
+// shortest again.
+func TestRun_AnotherNetwork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var network atomic.Int64
+		var tries atomic.Int64
+		a := movingAgent(t, func() string { return strconv.FormatInt(network.Load(), 10) }, func(*http.Request) (*http.Response, error) {
+			tries.Add(1)
+			return nil, errAway
+		})
+		defer a.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- a.Run(ctx) }()
+		time.Sleep(3 * time.Hour)
+		before := tries.Load()
+		network.Add(1)
+		time.Sleep(20 * time.Second)
+		if n := tries.Load() - before; n < 3 {
+			t.Errorf("it tried %d times in 20 seconds of another network", n)
+		}
+		before = tries.Load()
+		time.Sleep(time.Hour)
+		if n := tries.Load() - before; n > 25 {
+			t.Errorf("it tried %d times in the next hour", n)
+		}
+		cancel()
+		<-ended
 	})
 }
 

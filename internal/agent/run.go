@@ -59,7 +59,11 @@ func (a *Agent) Run(ctx context.Context) error {
 			hint(a.touched)
 			next = jitter(next)
 		}
-		if !a.wait(ctx, next, a.woken) {
+		wait := a.wait
+		if err != nil {
+			wait = a.pause
+		}
+		if !wait(ctx, next, a.woken) {
 			return context.Cause(ctx)
 		}
 	}
@@ -91,6 +95,29 @@ func (a *Agent) wait(ctx context.Context, d time.Duration, woken <-chan struct{}
 	case <-woken:
 	}
 	return true
+}
+
+// lookEvery is how often a pause looks whether the device has changed its network.
+const lookEvery = 5 * time.Second
+
+// pause is wait after a failure: it ends early when the device has changed its network.
+func (a *Agent) pause(ctx context.Context, d time.Duration, woken <-chan struct{}) bool {
+	if a.options.Network == nil {
+		return a.wait(ctx, d, woken)
+	}
+	looking, stop := context.WithCancel(ctx)
+	defer stop()
+	was := a.options.Network()
+	go func() {
+		for a.wait(looking, lookEvery, nil) {
+			if a.options.Network() != was {
+				a.pace.moved()
+				stop()
+			}
+		}
+	}()
+	a.wait(looking, d, woken)
+	return ctx.Err() == nil
 }
 
 // jitter moves a wait by up to a fifth, so that a fleet does not come back at
@@ -125,7 +152,7 @@ func (a *Agent) listen(ctx context.Context) {
 			level, warned = slog.LevelWarn, true
 		}
 		a.options.Log.Log(ctx, level, "wake stream interrupted", "retryIn", next, "err", err)
-		a.wait(ctx, next, nil)
+		a.pause(ctx, next, nil)
 	}
 }
 

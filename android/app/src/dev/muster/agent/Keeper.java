@@ -329,14 +329,39 @@ final class Keeper implements Runnable, Log {
                     runner.stop();
                 }
             }
+            Networks networks = watch();
             try {
                 runner.run();
             } finally {
+                if (networks != null) {
+                    networks.end();
+                }
                 synchronized (this) {
                     agent = null;
                     runner = null;
                 }
             }
+        }
+    }
+
+    /** watch ends pauses when the device changes its network; null if Android lets nobody watch. */
+    private Networks watch() {
+        try {
+            return new Networks(owner.context, new Runnable() {
+                @Override
+                public void run() {
+                    moved();
+                }
+            });
+        } catch (RuntimeException e) {
+            log.warn("cannot watch the network", e);
+            return null;
+        }
+    }
+
+    private synchronized void moved() {
+        if (runner != null) {
+            runner.moved();
         }
     }
 

@@ -67,6 +67,12 @@ final class Backoff {
         }
     }
 
+    /** moved notes that the device changed its network: what failed there may work here. */
+    synchronized void moved() {
+        failures = 0;
+        until = 0;
+    }
+
     private void settle() {
         if (holds && !away) {
             failures = 0;

@@ -49,6 +49,13 @@ public final class Runner {
         }
     }
 
+    /** moved ends the pause after failures, because the device changed its network. Any thread may call it. */
+    public void moved() {
+        backoff.moved();
+        agent.hint();
+        stream.moved();
+    }
+
     /** stop has run return. Any thread may call it. */
     public void stop() {
         stopped = true;

@@ -22,7 +22,7 @@ final class WakeStream implements Runnable {
 
     private final Agent agent;
     private final Backoff backoff;
-    private final Hint stopping = new Hint();
+    private final Hint awake = new Hint(); // the pause ends
     private volatile boolean stopped;
     private volatile Transport.Answer open;
 
@@ -37,10 +37,15 @@ final class WakeStream implements Runnable {
         listening.start();
     }
 
+    /** moved ends the pause before the next stream. */
+    void moved() {
+        awake.raise();
+    }
+
     /** stop ends the stream, at the latest with the service's next comment. It does not wait for that. */
     void stop() {
         stopped = true;
-        stopping.raise();
+        awake.raise();
         final Transport.Answer last = open;
         if (last != null) {
             Thread ending =
@@ -88,7 +93,7 @@ final class WakeStream implements Runnable {
                 agent.log.debug("wake stream interrupted", ended);
             }
             try {
-                stopping.await(next);
+                awake.await(next);
             } catch (InterruptedException e) {
                 return;
             }

@@ -25,6 +25,11 @@ final class Pacing {
         Vectors.check("a stream that fails still", b.failed(now, refused, true) >= 4 * 60_000);
         b.held();
         Vectors.check("after a good time", b.failed(now + 3_600_000, refused, true) <= Backoff.FIRST);
+        for (int i = 0; i < 12; i++) {
+            now += b.failed(now, refused, false);
+        }
+        b.moved();
+        Vectors.check("in another network", b.failed(now, refused, false) <= Backoff.FIRST);
         gate();
         drip();
     }
