@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -231,18 +232,18 @@ func TestCommands_DoNotWaitForThePolicy(t *testing.T) {
 	p.send(command.SyncPolicy, nil)
 	p.send(command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.app"})
 	launched := p.latest().ID
-	fetched := false
+	var fetched atomic.Bool
 	w.losing(func(r *http.Request) bool {
 		if !strings.Contains(r.URL.Path, "/policy/") {
 			return false
 		}
-		if c, err := w.db.Command(t.Context(), launched); !fetched && (err != nil || c.State != command.Succeeded) {
+		if c, err := w.db.Command(t.Context(), launched); !fetched.Load() && (err != nil || c.State != command.Succeeded) {
 			t.Errorf("when the policy is fetched, the command is %s, %v", c.State, err)
 		}
-		fetched = true
+		fetched.Store(true)
 		return true
 	})
-	if err := p.checkIn(); err == nil || !fetched {
+	if err := p.checkIn(); err == nil || !fetched.Load() {
 		t.Errorf("the policy cannot be had: %v", err)
 	}
 	w.lose.Store(nil)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -199,8 +200,8 @@ func TestUpdate_BadNetwork(t *testing.T) {
 	u := w.updating()
 	u.settle()
 	w.release("2.0", 2, content("good"))
-	n := 0
-	w.losing(func(*http.Request) bool { n++; return n%3 == 0 })
+	var n atomic.Int32
+	w.losing(func(*http.Request) bool { return n.Add(1)%3 == 0 })
 	for range 60 {
 		if err := u.checkIn(); errors.Is(err, agent.ErrRestart) {
 			u.restart()

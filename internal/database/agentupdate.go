@@ -122,8 +122,9 @@ func (db *DB) AgentVersions(ctx context.Context, companyID string) ([]rollout.Co
 
 // UpdateTroubles returns a company's devices on which a version failed that does not run there.
 func (db *DB) UpdateTroubles(ctx context.Context, companyID string, limit int) ([]rollout.Trouble, error) {
-	return list(ctx, db.read(), into(func(t *rollout.Trouble) []any { return []any{&t.AssetID, &t.Version, &t.Outcome, &t.Detail} }),
-		`SELECT d.asset_id, u.version, u.state, u.detail FROM agent_devices d JOIN agent_updates u ON u.device_id = d.id
+	return list(ctx, db.read(), into(func(t *rollout.Trouble) []any { return []any{&t.AssetID, &t.Name, &t.Version, &t.Outcome, &t.Detail} }),
+		`SELECT d.asset_id, a.identification, u.version, u.state, u.detail FROM agent_devices d JOIN agent_updates u ON u.device_id = d.id
+		JOIN assets a ON a.id = d.asset_id
 		WHERE d.company_id = ? AND d.state = '`+string(agentdevice.Active)+`' AND u.state IN ('FAILED', 'WENT_BACK')
 		ORDER BY u.ended_at DESC, d.id LIMIT ?`, companyID, limit)
 }

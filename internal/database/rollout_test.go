@@ -317,7 +317,7 @@ func TestUpdateTold(t *testing.T) {
 			t.Error("a version that a device went back from is offered again")
 		}
 		troubles, err := f.db.UpdateTroubles(f.Context(), f.company.ID, 10)
-		if f.ok(err); len(troubles) != 1 || troubles[0].AssetID != d.AssetID || troubles[0].Outcome != rollout.WentBack {
+		if f.ok(err); len(troubles) != 1 || troubles[0].AssetID != d.AssetID || troubles[0].Name == "" || troubles[0].Outcome != rollout.WentBack {
 			f.Errorf("the company sees %+v", troubles)
 		}
 		versions, err := f.db.AgentVersions(f.Context(), f.company.ID)

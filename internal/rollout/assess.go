@@ -122,9 +122,9 @@ func upto(places []int64, percent int) int64 {
 // Proved reports whether enough of the present ring are in touch on the version.
 func (p Progress) Proved() bool { return p.Members > 0 && p.Updated >= p.needed() }
 
-// needed is 95 % of the ring, at least five devices, or all of a smaller ring.
+// needed is 95 % of the ring, rounded down (of ten one may lie in a drawer), at least five devices, or all of a smaller ring.
 func (p Progress) needed() int {
-	return max((p.Members*95+99)/100, min(minProved, p.Members))
+	return max(p.Members*95/100, min(minProved, p.Members))
 }
 
 // Bad reports whether so many devices are lost that the rollout must pause.

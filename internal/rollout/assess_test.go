@@ -73,7 +73,7 @@ func TestRings_GrowWhenTheOneBeforeIsInTouch(t *testing.T) {
 // 95 % of a ring, at least five devices, or all of a smaller one.
 func TestRings_NeedMostOfTheRing(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ ring, updated, want int }{{1, 0, 1}, {1, 1, 10}, {4, 3, 1}, {4, 4, 10}, {5, 4, 1}, {5, 5, 10}, {10, 9, 1}, {100, 94, 1}, {100, 95, 10}} {
+	for _, test := range []struct{ ring, updated, want int }{{1, 0, 1}, {1, 1, 10}, {4, 3, 1}, {4, 4, 10}, {5, 4, 1}, {5, 5, 10}, {10, 8, 1}, {10, 9, 10}, {100, 94, 1}, {100, 95, 10}} {
 		all, r := fleet(test.ring*100, start), begun(100)
 		r, _ = move(r, all, start)
 		for _, i := range inRing(r, all)[:test.updated] {

@@ -162,6 +162,7 @@ type Count struct {
 // Trouble is a device of a company on which a version failed.
 type Trouble struct {
 	AssetID string
+	Name    string // of the asset
 	Version string
 	Outcome Outcome
 	Detail  string
