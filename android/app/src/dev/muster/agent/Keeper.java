@@ -344,7 +344,7 @@ final class Keeper implements Runnable, Log {
         }
     }
 
-    /** watch ends pauses when the device changes its network; null if Android lets nobody watch. */
+    /** watch ends pauses when the device changes its network; null if Android does not let it. */
     private Networks watch() {
         try {
             return new Networks(owner.context, new Runnable() {
