@@ -68,14 +68,14 @@ var errOtherDevice error = fault.New(fault.Unavailable, "the device of this asse
 
 // WhyNot implements command.Store: it reads what Begin decides by, and locks nothing.
 func (db *DB) WhyNot(ctx context.Context, c command.Command) (refused, err error) {
-	a, controls, now, err := db.admission(ctx, db.read(), c, noLocks)
+	a, controls, now, err := db.admission(ctx, db.read(), c, locks{})
 	if err != nil {
 		return nil, err
 	}
 	if f := a.Decide(); f != nil {
 		return f, nil
 	}
-	_, refusal, err := db.authorize(ctx, db.read(), c, controls, now, noLocks)
+	_, refusal, err := db.authorize(ctx, db.read(), c, controls, now, locks{})
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f, nil
 	}
@@ -99,9 +99,6 @@ func (db *DB) DestructiveLeft(ctx context.Context, companyID string) (remaining 
 // rows of the key, of the company, and of a device with its policies. All are empty where
 // it is only explained.
 type locks struct{ key, company, device string }
-
-//nolint:gochecknoglobals // never written to
-var noLocks locks
 
 // locks holds the company for what counts in its limit or uses an authorization. Other
 // moves of a company's devices run beside each other.

@@ -62,9 +62,7 @@ type KeyState struct {
 	PerDay int
 	Others int // devices that got a command of the key in 24 hours, without the one in question
 	Counts bool
-	// Managed: the device in question is the one that its asset has now.
-	Managed bool
-	Frees   time.Duration // as in State
+	Frees  time.Duration // as in State
 }
 
 // Allows reports whether the device may get a command of the key.
