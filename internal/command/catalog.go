@@ -190,7 +190,7 @@ var catalog = [...]Row{ //nolint:gochecknoglobals // a table that is never writt
 		Irreversible: true, Destructive: true, EndsManagement: true, Silent: true,
 		Description: "Removes one device from management and erases managed data. A company-owned device is reset to factory settings: all its apps and data are erased. " +
 			"On a personally owned device only the work profile with its apps and data is removed. This cannot be undone and runs without further approval: ask the user, naming the device, before you send it.",
-		Label: "Wipe", Icon: "trash-2", Past: "wiped", Base: "wipe", Rank: 16,
+		Label: "Wipe", Icon: "trash-2", Past: "wiped", Base: "wipe", Rank: 16, Button: true,
 		Effects: []string{"The device is reset to factory settings: all apps and data are erased, and it is no longer managed."},
 		PersonalEffects: []string{"The work profile with its apps and data is removed from this personally owned device; what is private stays.",
 			"The device is no longer managed."},

@@ -15,10 +15,20 @@ func (t *Tab) Authenticator() {
 		if _, err := chromedp.Call(ctx, webauthn.Enable, webauthn.EnableParams{}); err != nil {
 			return err
 		}
-		_, err := chromedp.Call(ctx, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{
+		added, err := chromedp.Call(ctx, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{
 			Options: &webauthn.VirtualAuthenticatorOptions{Protocol: webauthn.AuthenticatorProtocolCtap2, Ctap2version: webauthn.Ctap2versionCtap21,
 				Transport: webauthn.AuthenticatorTransportInternal, HasResidentKey: true, HasUserVerification: true,
 				IsUserVerified: true, AutomaticPresenceSimulation: true}})
+		t.authenticator = added.AuthenticatorID
+		return err
+	}))
+}
+
+// Agrees sets whether the authenticator's person agrees to what it is asked.
+func (t *Tab) Agrees(yes bool) {
+	t.TB.Helper()
+	t.do("let the person agree", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, webauthn.SetUserVerified, webauthn.SetUserVerifiedParams{AuthenticatorID: t.authenticator, IsUserVerified: yes})
 		return err
 	}))
 }

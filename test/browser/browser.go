@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
 
 	"github.com/musterhq/muster/test/needs"
@@ -44,6 +45,9 @@ type Tab struct {
 	TB   testing.TB
 	Base string // the portal's public URL
 	ctx  context.Context
+
+	authenticator webauthn.AuthenticatorID // empty: none was plugged in
+	clicks        int
 }
 
 // Open starts a browser of its own for a test.
@@ -104,16 +108,32 @@ func (t *Tab) SignIn(email, password string) {
 // Click clicks what a CSS selector finds.
 func (t *Tab) Click(selector string) {
 	t.TB.Helper()
+	t.clicks++
 	t.do("click "+selector, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 }
 
 // Follow clicks what leads to another page and waits for that.
 func (t *Tab) Follow(selector string) {
 	t.TB.Helper()
+	t.clicks++
 	t.do("follow "+selector, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
 		_, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 		return chromedp.Void{}, err
 	})
+}
+
+// Within begins a task at a page, and returns what ends it: it fails the test if the task
+// took more clicks.
+func (t *Tab) Within(clicks int, path string) (end func(task string)) {
+	t.TB.Helper()
+	t.Go(path)
+	before := t.clicks
+	return func(task string) {
+		t.TB.Helper()
+		if took := t.clicks - before; took > clicks {
+			t.TB.Errorf("%s took %d clicks, want at most %d", task, took, clicks)
+		}
+	}
 }
 
 // Type replaces the text of an input.
@@ -232,7 +252,9 @@ func (t *Tab) Shot() []byte {
 }
 
 // For is the same tab, which reports its failures to another test.
-func (t *Tab) For(tb testing.TB) *Tab { return &Tab{TB: tb, Base: t.Base, ctx: t.ctx} }
+func (t *Tab) For(tb testing.TB) *Tab {
+	return &Tab{TB: tb, Base: t.Base, ctx: t.ctx, authenticator: t.authenticator}
+}
 
 // OpenDevice opens the page of an active device whose name holds a text.
 func (t *Tab) OpenDevice(text string) {

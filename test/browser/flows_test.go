@@ -55,7 +55,6 @@ func TestWipe_AsksForTheName(t *testing.T) {
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Go("/devices/" + device.AssetID)
 	called := tab.Text("h1")
-	tab.Click("main details[data-popup] summary")
 	tab.Click("[data-opens=wipe_device]")
 	asleep := func() string {
 		return tab.Eval(`String(document.querySelector("#wipe_device button[type=submit]").disabled)`)

@@ -157,7 +157,9 @@ func TestDialog_BeginsWithFirstField(t *testing.T) {
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Go("/devices/" + device.AssetID)
 	for _, operation := range []string{"wipe_device", "start_lost_mode", "change_device_policy", "reset_screen_lock"} {
-		tab.Click("#more summary")
+		if operation != "wipe_device" {
+			tab.Click("#more summary")
+		}
 		tab.Click("[data-opens=" + operation + "]")
 		if got := tab.Eval(`document.activeElement.tagName + " " + document.querySelector("#more").open`); !strings.HasSuffix(got, " false") ||
 			strings.HasPrefix(got, "BUTTON") {

@@ -58,7 +58,6 @@ func screens() []screen {
 		}},
 		{name: "device-wipe", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
 			tab.OpenDevice("Pixel 8")
-			tab.Click("main details[data-popup] summary")
 			tab.Click("[data-opens=wipe_device]")
 		}},
 		{name: "bulk", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {

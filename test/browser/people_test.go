@@ -182,12 +182,16 @@ func TestPasskeys_SignInAndProof(t *testing.T) {
 	tab.Waits(`location.pathname === "/"`)
 
 	s.env.Advance(account.ReauthFresh * 2)
-	tab.Go("/access")
+	gate := tab.Within(3, "/")
+	tab.Agrees(false)
+	tab.Follow("a[href='/access']")
 	tab.Click("#gate-destructiveCommands button[type=submit]")
-	tab.Sees("#prove", "Use a passkey")
+	tab.Sees("#prove", "Nothing was confirmed")
 	s.sound(t, "prove-passkey")
+	tab.Agrees(true)
 	tab.Click("#prove form[data-passkey=get] button[type=submit]")
 	tab.Sees("#notices", "Destructive commands: on")
+	gate("opening a gate")
 
 	for i, wanted := range []string{`location.pathname === "/"`, `document.body.innerText.includes("second factor was not right")`} {
 		signOut()
@@ -338,4 +342,12 @@ func TestProof_KeepsWhatWasTyped(t *testing.T) {
 	tab.Click("#prove form button[type=submit]")
 	tab.Sees("#notices", "takes effect in 24 hours")
 	tab.Sees("#main", "Another name")
+
+	s.env.Advance(account.ReauthFresh * 2)
+	gate := tab.Within(3, "/access")
+	tab.Click("#gate-destructiveCommands button[type=submit]")
+	tab.Type("#prove-password", servertest.Password)
+	tab.Click("#prove form button[type=submit]")
+	tab.Sees("#notices", "Destructive commands: on")
+	gate("opening a gate")
 }

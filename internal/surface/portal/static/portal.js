@@ -66,10 +66,21 @@
 
   // ── A fresh proof of identity ──────────────────────────────────────────
   // A form with data-proof asks first, with all that it would send, whether it
-  // takes one. The proof is given in a dialog, or with company sign-in in another
-  // window. What was typed stays here, and is sent after that.
+  // takes one. The proof is given in the form's own dialog, or in one for it, or
+  // with company sign-in in another window. What was typed stays here, and is sent
+  // after that, once.
   const proofs = new BroadcastChannel("muster-proved");
   let waiting = null; // the form that waits for the proof, and its button
+  const provePath = "/account/prove", partial = { "HX-Request": "true", "HX-Request-Type": "partial" };
+  const proofOf = (form) => $("[data-prove]", form.closest("dialog") ?? $("#prove")) ?? $("#prove [data-prove]");
+  const parsed = async (answer) => new DOMParser().parseFromString(await answer.text(), "text/html").body;
+  const signinScript = () => new Promise((done) => {
+    if ($("script[src='/static/signin.js']")) { done(); return; }
+    const script = document.createElement("script");
+    script.src = "/static/signin.js";
+    script.onload = script.onerror = done;
+    document.head.append(script);
+  });
   const letGo = (form, button) => {
     form.dataset.proof = "given";
     form.requestSubmit(button);
@@ -77,56 +88,114 @@
   };
   const goOn = () => {
     if (!waiting) return;
-    const { form, button } = waiting;
+    const { form, button } = waiting, body = proofOf(form);
     waiting = null;
+    body.replaceChildren();
+    body.hidden = true;
     $("#prove").close();
     checkProof(form, button);
   };
   const checkProof = async (form, button) => {
-    let answer;
+    if (form.ariaBusy) return;
+    form.ariaBusy = "true";
     try {
-      answer = await ask(form.getAttribute("action"), { method: "POST", body: new URLSearchParams(new FormData(form, button)), headers: { "Muster-Proof": "asked" } });
-      if (answer === null) return; // signed out
-      if (answer.status === 403 && answer.headers.get("Muster-Proof")) {
-        answer = await ask("/account/prove", { headers: { "HX-Request-Type": "partial" } });
-        if (answer === null) return;
-        waiting = { form, button };
-        await showProof(answer);
-        return;
-      }
+      if (await missesProof(form, button)) return;
     } catch { /* the browser shows what is wrong when it sends the form */ }
+    finally { form.ariaBusy = null; }
     letGo(form, button);
   };
-  const showProof = async (answer) => {
+  // missesProof asks for a proof that is missing, and reports whether the form has to wait.
+  const missesProof = async (form, button) => {
+    if ($("[data-prove-here]", form) && !await provePassword(form)) return true;
+    const body = new URLSearchParams(new FormData(form, button));
+    let answer = await ask(form.getAttribute("action"), { method: "POST", body, headers: { "Muster-Proof": "asked" } });
+    if (answer === null) return true; // signed out
+    if (answer.status !== 403 || !answer.headers.get("Muster-Proof")) return false;
+    answer = await ask(provePath, { headers: partial });
+    if (answer === null) return true;
+    waiting = { form, button };
+    await showProof(answer, true);
+    return true;
+  };
+  // showProof shows how to prove it; a passkey is asked for at once.
+  const showProof = async (answer, first) => {
     if (answer.status === 204) { goOn(); return; }
     if (answer.status === 401 && !answer.headers.get("Muster-Proof")) { signedOut(); return; }
-    const box = $("#prove"), body = $("[data-prove]", box);
-    body.replaceChildren(...new DOMParser().parseFromString(await answer.text(), "text/html").body.childNodes);
-    if (!$("script[src='/static/signin.js']")) {
-      const script = document.createElement("script");
-      script.src = "/static/signin.js";
-      document.head.append(script);
-    }
+    if (!waiting) return; // it was canceled
+    const body = proofOf(waiting.form), box = body.closest("dialog");
+    body.replaceChildren(...(await parsed(answer)).childNodes);
+    body.hidden = false;
     if (!box.open) box.showModal();
+    await signinScript();
     $("input:not([type=hidden]), button", body)?.focus();
+    if (first) $("form[data-passkey]", body)?.requestSubmit();
+  };
+  // A dialog whose form takes a proof by password asks for it among its own fields.
+  const askPassword = async (form) => {
+    if ($("[data-prove-here]", form)) return;
+    const answer = await ask(provePath, { headers: partial });
+    if (!answer || answer.status === 204) return;
+    const input = $("input[name=password]", await parsed(answer)), row = form.lastElementChild;
+    if (!input || $("[data-prove-here]", form) || !form.closest("dialog").open) return;
+    const field = input.parentElement;
+    field.dataset.proveHere = "";
+    field.append(Object.assign(document.createElement("p"), { className: "text-sm text-destructive", role: "alert" }));
+    input.removeAttribute("name"); // it is never sent with the form
+    input.id = $("label", field).htmlFor = form.closest("dialog").id + "-password";
+    row.before(field);
+  };
+  const provePassword = async (form) => {
+    const field = $("[data-prove-here]", form), input = $("input", field);
+    const answer = await fetch(provePath, { method: "POST", body: new URLSearchParams({ password: input.value }), headers: partial });
+    if (answer.status === 401 && !answer.headers.get("Muster-Proof")) { signedOut(); return false; }
+    if (answer.status === 204) { field.remove(); return true; }
+    $("[role=alert]", field).textContent = $(".note", await parsed(answer))?.textContent.trim() ?? "That did not prove it. Try again.";
+    input.select();
+    input.focus();
+    return false;
   };
   document.addEventListener("submit", async (event) => {
     const form = event.target;
-    if (form.dataset.proof === "") {
+    if (form.dataset.sent !== undefined) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+    } else if (form.dataset.proof === "") {
       event.preventDefault();
       event.stopImmediatePropagation();
       checkProof(form, event.submitter);
-    } else if (form.closest("#prove") && !form.target && (!form.dataset.passkey || form.elements.answer.value)) {
+    } else if (form.closest("[data-prove]") && !form.target && (!form.dataset.passkey || form.elements.answer.value)) {
       event.preventDefault();
       const body = new URLSearchParams(new FormData(form));
       try {
-        await showProof(await fetch(form.getAttribute("action"), { method: "POST", body, headers: { "HX-Request": "true", "HX-Request-Type": "partial" } }));
+        await showProof(await fetch(form.getAttribute("action"), { method: "POST", body, headers: partial }), false);
       } catch { say("The service cannot be reached. Try again."); }
     }
   });
-  document.addEventListener("close", (event) => { if (event.target.id === "prove") waiting = null; }, true);
+  document.addEventListener("close", (event) => {
+    const body = $("[data-prove]", event.target);
+    if (!body) return;
+    if (waiting && proofOf(waiting.form) === body) waiting = null;
+    body.replaceChildren();
+    body.hidden = true;
+  }, true);
   proofs.onmessage = goOn;
   if ($("[data-proved]")) proofs.postMessage("");
+
+  // ── Forms on their way ─────────────────────────────────────────────────
+  // What is sent looks busy, and what takes a proof or a passkey is sent once.
+  const busyFor = 30_000; // ms; a page that was not left can be used again
+  const atRest = (form) => {
+    delete form.dataset.sent;
+    for (const button of $$("button[aria-busy]", form)) button.ariaBusy = null;
+  };
+  addEventListener("submit", (event) => {
+    const form = event.target;
+    if (event.defaultPrevented || form.method !== "post" || form.target) return;
+    if (event.submitter) event.submitter.ariaBusy = "true";
+    if (form.matches("[data-proof], [data-passkey]")) form.dataset.sent = "";
+    setTimeout(atRest, busyFor, form);
+  });
+  addEventListener("pageshow", () => { for (const form of $$("form[method=post]")) atRest(form); });
 
   // ── Live: a part with data-live="asset:ID …" is fetched anew on a hint ──
   let stream = null, listening = "", broken = 0;
@@ -223,6 +292,7 @@
     for (const popup of $$("details[data-popup][open]")) popup.open = false;
     dialog.showModal();
     $("input:not([type=hidden]):not([disabled]), textarea, select", dialog)?.focus();
+    for (const form of $$("form[data-proof]", dialog)) askPassword(form).catch(() => {}); // it is asked for when the form is sent
     return dialog;
   };
   const copy = async (button) => {
