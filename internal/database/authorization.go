@@ -35,6 +35,9 @@ func readAuthorizationFields(a *approval.Authorization) []any {
 // and has none; both nil: it needs none. With locks the company is held, so that of all
 // calls one uses an authorization, and what a move depends on is locked here.
 func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls access.Controls, now time.Time, l locks) (use *approval.Authorization, refused *approval.Refusal, err error) {
+	if l.later {
+		return nil, nil, holdMove(ctx, t, c, l)
+	}
 	difference, compared := approval.NoMove, false
 	if c.Ask != nil {
 		difference, compared = c.Ask.Difference, c.Ask.Move != approval.Move{} && controls.ApplyApproval.On()

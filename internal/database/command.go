@@ -37,7 +37,7 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 		begun, refused, err = db.beginLimited(ctx, c, held)
 	} else {
 		err = db.comparing(ctx, func(ctx context.Context, tx conn) error {
-			begun, err = db.beginCommand(ctx, tx, c, held)
+			begun, err = db.beginCommand(ctx, tx, c, held, nil, nil)
 			return err
 		})
 	}
@@ -60,44 +60,65 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 	return stored, false, err
 }
 
-// beginCommand inserts a command, what is held for its device and its entry in
-// the activity log. It compares the permit in the statement that inserts: no row is made
-// if that has moved, or if there is a command with the IdempotencyRef already.
-func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held *agentdevice.Delivery) (bool, error) {
-	a, version := c.Actor, int64(-1)
-	if permit := access.PermitOf(ctx); permit != nil {
-		if version = permit.Version(); permit.Ended(db.now()) {
+// beginCommand inserts a command, what is held for its device, its entry in the activity
+// log and what else is noted. It compares the permit and the conditions in the statement
+// that inserts: no row is made if one of them does not hold, or if there is a command with
+// the IdempotencyRef already.
+func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held *agentdevice.Delivery, conditions, notes []part) (bool, error) {
+	a := c.Actor
+	first := part{insertCommand, append(make([]any, 0, 48), c.ID, c.CompanyID, c.AssetID, c.Epoch, string(c.Type), string(c.State), millis(c.CreatedAt),
+		millis(c.FeedbackAt), c.Outcome, string(a.Kind), a.ID, a.Prefix, a.Name, c.Ref, millis(c.Deadline), c.PolicyID, c.IdempotencyRef,
+		c.Note.Reason, c.Note.Ticket, db.sender())} // not commandFields: to read pointers costs an allocation each
+	permit := access.PermitOf(ctx)
+	if permit != nil {
+		if permit.Ended(db.now()) {
 			return false, access.ErrMoved
 		}
+		first = part{insertCommandIf, append(first.args, c.CompanyID, permit.Version())}
 	}
-	first := part{insertCommand, []any{c.ID, c.CompanyID, c.AssetID, c.Epoch, string(c.Type), string(c.State), millis(c.CreatedAt),
-		millis(c.FeedbackAt), c.Outcome, string(a.Kind), a.ID, a.Prefix, a.Name, c.Ref, millis(c.Deadline), c.PolicyID, c.IdempotencyRef,
-		c.Note.Reason, c.Note.Ticket, db.sender(), version, c.CompanyID, version}} // not commandFields: to read pointers costs an allocation each
+	if len(conditions) > 0 {
+		first = first.with(conditions, onceOnly)
+	}
 	entry := part{insertCommandEntry, db.entry(ctx, c.CompanyID, commandEvent(ctx, c))}
-	then := []part{entry}
 	if held != nil {
-		then = []part{insertDelivery(*held), openDelivery(*held), entry}
+		notes = append([]part{insertDelivery(*held), openDelivery(*held)}, notes...)
 	}
-	begun, err := db.chain(ctx, tx, first, then...)
-	if err == nil && !begun && version >= 0 {
-		var known bool
-		if known, err = isRepetition(ctx, tx, c); err == nil && !known {
-			err = access.ErrMoved
-		}
+	begun, err := db.chain(ctx, tx, first, append(notes, entry)...)
+	if err == nil && !begun && permit != nil {
+		err = db.whyNotBegun(ctx, tx, c, permit, len(conditions) > 0)
 	}
 	return begun, err
 }
 
-// insertCommand has parameters of its own for the version of the controls: below 0 it is
-// not compared.
-//
+// whyNotBegun is why no row was made: nil if there is a command with the IdempotencyRef,
+// access.ErrMoved if the permit no longer stands, or what changed that a move was compared
+// with.
+func (db *DB) whyNotBegun(ctx context.Context, tx conn, c command.Command, permit *access.Permit, move bool) error {
+	known, err := isRepetition(ctx, tx, c)
+	if known || err != nil {
+		return err
+	}
+	if !move {
+		return access.ErrMoved
+	}
+	if err := db.compare(ctx, tx, permit); err != nil {
+		return err
+	}
+	if err := compareMove(ctx, tx, c); err != nil {
+		return err
+	}
+	return errMoveChanged // and has changed back
+}
+
+// A command's row, made always, or under a permit and other conditions.
+const (
+	insertCommand = `INSERT INTO commands (` + commandColumns + `, sender) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)` + onceOnly
+	onceOnly      = ` ON CONFLICT (idempotency_ref) WHERE idempotency_ref <> '' DO NOTHING RETURNING id`
+)
+
 //nolint:gochecknoglobals // a text that is never written to
-var insertCommand = `INSERT INTO commands (` + commandColumns + `, sender)
-	SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT),
-		CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
-		CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT)
-	WHERE CAST(? AS BIGINT) < 0 OR ` + controlVersion("CAST(? AS TEXT)") + ` = CAST(? AS BIGINT)
-	ON CONFLICT (idempotency_ref) WHERE idempotency_ref <> '' DO NOTHING RETURNING id`
+var insertCommandIf = `INSERT INTO commands (` + commandColumns + `, sender) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+	WHERE ` + controlVersion("?") + ` = ?` + onceOnly
 
 const insertCommandEntry = `INSERT INTO activity (` + activityColumns + `)
 	SELECT CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),

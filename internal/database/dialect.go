@@ -53,9 +53,8 @@ type rowLocks struct {
 	lock string // all others wait who would lock or change them
 	skip string // lock that leaves out what another has locked, for workers that share a queue
 	hold string // lock for rows whose key stays: others may make rows that refer to them
-	// share keeps others from changing them, and from lock and hold, but not from share.
-	share string
-	// device holds the rows of the table a, and shares those of p.
+	// device holds the rows of the table a, and keeps others from changing or holding
+	// those of p, which it shares.
 	device string
 }
 
@@ -105,7 +104,7 @@ const maxBound = 5_000
 
 func (postgresDialect) rows() rowLocks {
 	const lock, hold, share = " FOR UPDATE", " FOR NO KEY UPDATE", " FOR SHARE"
-	return rowLocks{lock: lock, skip: lock + " SKIP LOCKED", hold: hold, share: share, device: hold + " OF a" + share + " OF p"}
+	return rowLocks{lock: lock, skip: lock + " SKIP LOCKED", hold: hold, device: hold + " OF a" + share + " OF p"}
 }
 
 func (postgresDialect) follow(first string, then ...string) []string {

@@ -71,7 +71,7 @@
 // after a second. It is run again, and its caller notices nothing but the second.
 //
 // On SQLite there is one writing connection, owned by a goroutine that commits
-// the functions of concurrent callers together, each in a savepoint of its own:
-// one fsync serves many. Other processes (the command line beside the service)
+// the functions of concurrent callers together: one fsync serves many. If one of them
+// fails, all run once more, each in a savepoint of its own. Other processes (the command line beside the service)
 // may write the same file; they wait for each other.
 package database

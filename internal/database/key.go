@@ -138,16 +138,16 @@ func (db *DB) keyState(ctx context.Context, t conn, c command.Command, lock stri
 	return s, err
 }
 
-// noteOfKey counts the device of a command that has begun.
-func (db *DB) noteOfKey(ctx context.Context, t *tx, c command.Command) error {
+// noteOfKey counts the device of a command that begins, if its key has a limit.
+func (db *DB) noteOfKey(c command.Command) []part {
 	if c.DevicesPerDay == 0 {
 		return nil
 	}
 	now := db.now()
-	if err := t.exec(ctx, `INSERT INTO key_devices (key_id, asset_id, epoch, at) VALUES (?, ?, ?, ?)
+	return []part{{`INSERT INTO key_devices (key_id, asset_id, epoch, at)
+		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT) ` + fromFirst + ` WHERE TRUE
 		ON CONFLICT (key_id, asset_id, epoch) DO UPDATE SET at = CASE WHEN excluded.at > key_devices.at THEN excluded.at ELSE key_devices.at END`,
-		c.Actor.ID, c.AssetID, c.Epoch, millis(now)); err != nil {
-		return err
-	}
-	return t.exec(ctx, `DELETE FROM key_devices WHERE key_id = ? AND at <= ?`, c.Actor.ID, millis(now.Add(-keyWindow)))
+		[]any{c.Actor.ID, c.AssetID, c.Epoch, millis(now)}},
+		{`DELETE FROM key_devices WHERE key_id = ? AND at <= ? AND NOT (asset_id = ? AND epoch = ?)`,
+			[]any{c.Actor.ID, millis(now.Add(-keyWindow)), c.AssetID, c.Epoch}}}
 }

@@ -20,7 +20,7 @@ import (
 func (db *DB) beginLimited(ctx context.Context, c command.Command, held *device.Delivery) (begun bool, refused, err error) {
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		begun, refused = false, nil
-		l := t.locks(c)
+		l := t.locks(ctx, c)
 		admission, controls, now, err := db.admission(ctx, t, c, l)
 		if err != nil {
 			return err
@@ -40,7 +40,7 @@ func (db *DB) beginLimited(ctx context.Context, c command.Command, held *device.
 			refused = refusal
 			return db.askFor(ctx, t, c, refusal, now)
 		}
-		if begun, err = db.beginCommand(ctx, t, c, held); err != nil || !begun {
+		if begun, err = db.beginCommand(ctx, t, c, held, l.conditions(c), db.notes(c, now)); err != nil || !begun {
 			return err
 		}
 		t.compared = true
@@ -48,16 +48,9 @@ func (db *DB) beginLimited(ctx context.Context, c command.Command, held *device.
 			return errOtherDevice
 		}
 		if use != nil {
-			if err := useAuthorization(ctx, t, use, c, now); err != nil {
-				return err
-			}
+			return useAuthorization(ctx, t, use, c, now)
 		}
-		if c.Type.Destructive() {
-			if err := noteUse(ctx, t, c, now); err != nil {
-				return err
-			}
-		}
-		return db.noteOfKey(ctx, t, c)
+		return nil
 	})
 	return begun, refused, err
 }
@@ -98,15 +91,22 @@ func (db *DB) DestructiveLeft(ctx context.Context, companyID string) (remaining 
 // locks are what the decision about a command holds until the command is recorded: the
 // rows of the key, of the company, and of a device with its policies. All are empty where
 // it is only explained.
-type locks struct{ key, company, device string }
+type locks struct {
+	key, company, device string
+	// later: what the decision depends on is compared in the statement that records the
+	// command: see compareMove. The permit has the controls.
+	later bool
+}
 
 // locks holds the company for what counts in its limit or uses an authorization. Other
 // moves of a company's devices run beside each other.
-func (t *tx) locks(c command.Command) locks {
+func (t *tx) locks(ctx context.Context, c command.Command) locks {
 	rows := t.db.dialect.rows()
-	l := locks{key: rows.hold, company: rows.hold, device: rows.device}
-	if !inTurn(c) {
-		l.company = rows.share
+	l := locks{key: rows.hold, device: rows.device}
+	if inTurn(c) {
+		l.company = rows.hold
+	} else {
+		l.later = c.Ask != nil && access.PermitOf(ctx) != nil
 	}
 	return l
 }
@@ -123,7 +123,7 @@ func (db *DB) admission(ctx context.Context, t conn, c command.Command, l locks)
 		var s limit.State
 		s, k, now, err = db.companyState(ctx, t, c, l.company)
 		a.Company = &s
-	} else if err == nil && c.Ask != nil {
+	} else if err == nil && c.Ask != nil && !l.later {
 		k, err = holdControls(ctx, t, c.CompanyID, l.company)
 		now = db.now()
 	}
@@ -196,14 +196,23 @@ func (db *DB) recordLimited(ctx context.Context, t *tx, companyID string, l acce
 	return db.record(ctx, t, companyID, e)
 }
 
+// notes count the device of a command that begins: for the company if the command is
+// destructive, and for a key that has a limit.
+func (db *DB) notes(c command.Command, now time.Time) (notes []part) {
+	if c.Type.Destructive() {
+		notes = noteUse(c, now)
+	}
+	return append(notes, db.noteOfKey(c)...)
+}
+
 // noteUse counts a device, from now on. A device that counts already counts for
 // as long as a new one, so that any window holds all that got a command in it.
-func noteUse(ctx context.Context, t *tx, c command.Command, now time.Time) error {
-	if err := t.exec(ctx, `INSERT INTO destructive_uses (company_id, asset_id, epoch, at) VALUES (?, ?, ?, ?)
+func noteUse(c command.Command, now time.Time) []part {
+	return []part{{`INSERT INTO destructive_uses (company_id, asset_id, epoch, at)
+		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT) ` + fromFirst + ` WHERE TRUE
 		ON CONFLICT (company_id, asset_id, epoch) DO UPDATE SET
 			at = CASE WHEN excluded.at > destructive_uses.at THEN excluded.at ELSE destructive_uses.at END`,
-		c.CompanyID, c.AssetID, c.Epoch, millis(now)); err != nil {
-		return err
-	}
-	return t.exec(ctx, `DELETE FROM destructive_uses WHERE company_id = ? AND at <= ?`, c.CompanyID, millis(now.Add(-access.MaxLimitWindow)))
+		[]any{c.CompanyID, c.AssetID, c.Epoch, millis(now)}},
+		{`DELETE FROM destructive_uses WHERE company_id = ? AND at <= ? AND NOT (asset_id = ? AND epoch = ?)`,
+			[]any{c.CompanyID, millis(now.Add(-access.MaxLimitWindow)), c.AssetID, c.Epoch}}}
 }

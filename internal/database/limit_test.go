@@ -281,3 +281,23 @@ func TestBegin_LimitIsLinearizable(t *testing.T) {
 		}
 	})
 }
+
+// A device whose last command left the window counts again, once, also for a key that has
+// a limit of its own. Nothing is kept of devices that have left every window.
+func TestBegin_CountsADeviceAgain(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		devices, l := f.fleet(3), f.setLimit(2, 60)
+		key, _ := f.newKey("ci", access.DevicesCommandDestructive)
+		for _, after := range []time.Duration{0, access.MaxLimitWindow + time.Second, access.MaxLimitWindow, 0} {
+			f.clock.Advance(after)
+			for n, a := range devices {
+				c := f.intent(a, command.ResetScreenLock)
+				c.Actor.ID, c.DevicesPerDay = key.ID, 2
+				_, begun, err := f.db.Begin(f.Context(), c, nil)
+				if want := n < l.Devices; begun != want || err == nil != want {
+					f.Errorf("device %d, %s later: begun %t, %v", n, after, begun, err)
+				}
+			}
+		}
+	})
+}

@@ -27,42 +27,85 @@ func listOnTheWay(ctx context.Context, c conn, assetID, except string) ([]approv
 	return list(ctx, c, into(func(p *approval.Policy) []any { return []any{&p.ID, &p.Version} }), onTheWay+` ORDER BY 1`, assetID, except)
 }
 
-// mayMoveNow refuses a change of policy that was compared with something else than there
-// is now: its device, the device's other moves or one of the policies changed since, or a
-// proposal about one of them is being applied. With locks it holds the device, then shares
-// the policies in the order of their ids: a claim of a proposal locks its policy.
-func mayMoveNow(ctx context.Context, t conn, c command.Command, l locks) error {
-	m := c.Ask.Move
-	ids := []any{m.From.ID, m.To.ID}
+// What a move was compared with, as conditions of a query: device and policies are the
+// same, and the policies on the way, as joined has them. busy is whether a proposal about
+// one of the policies is being applied; the first look at the platform decides about one
+// whose outcome is not known.
+const (
+	sameMove = `EXISTS (SELECT 1 FROM assets a JOIN policies p ON p.id = ? AND p.company_id = a.company_id
+		WHERE a.id = ? AND a.company_id = ? AND a.policy_id = ? AND p.version = ?
+		AND COALESCE((SELECT f.version FROM policies f WHERE f.id = a.policy_id), 0) = ?)`
+	movesOnTheWay = `COALESCE((SELECT string_agg(w.id || ' ' || w.version, ',' ORDER BY w.id) FROM (` + onTheWay + `) w), '')`
+)
+
+func busyMove(policies []any) part {
+	return part{`EXISTS (SELECT 1 FROM proposals WHERE look_at > 0 AND next_policy_id IN (` + marks(len(policies)) + `)
+		AND (status = 'EXECUTING' OR status = 'UNCONFIRMED' AND looks = 0))`, policies}
+}
+
+// movePolicies are the policies that a move has to do with.
+func movePolicies(c command.Command) []any {
+	ids := []any{c.Ask.Move.From.ID, c.Ask.Move.To.ID}
 	for _, p := range c.Ask.OnTheWay {
 		ids = append(ids, p.ID)
 	}
-	in := ` IN (` + marks(len(ids)) + `)`
-	if l.device != "" {
-		if _, err := list(ctx, t, scanValue[string], `SELECT p.id FROM assets a JOIN policies p ON p.id`+in+` WHERE a.id = ? ORDER BY p.id`+l.device,
-			append(slices.Clone(ids), c.AssetID)...); err != nil {
-			return err
-		}
+	return ids
+}
+
+func sameMoveArguments(c command.Command) []any {
+	m := c.Ask.Move
+	return []any{m.To.ID, c.AssetID, c.CompanyID, m.From.ID, m.To.Version, m.From.Version}
+}
+
+// conditions are what a command's row is made under, where that is compared later.
+func (l locks) conditions(c command.Command) []part {
+	if !l.later || c.Ask.Move == (approval.Move{}) {
+		return nil
 	}
-	// looks: the first look at the platform decides about an outcome that is not known.
-	now, err := one(ctx, t, into(func(n *comparison) []any { return []any{&n.same, &n.busy, &n.onTheWay} }), `SELECT
-		EXISTS (SELECT 1 FROM assets a JOIN policies p ON p.id = ? AND p.company_id = a.company_id
-			WHERE a.id = ? AND a.company_id = ? AND a.policy_id = ? AND p.version = ?
-			AND COALESCE((SELECT f.version FROM policies f WHERE f.id = a.policy_id), 0) = ?),
-		EXISTS (SELECT 1 FROM proposals WHERE look_at > 0 AND next_policy_id`+in+`
-			AND (status = 'EXECUTING' OR status = 'UNCONFIRMED' AND looks = 0)),
-		COALESCE((SELECT string_agg(w.id || ' ' || w.version, ',' ORDER BY w.id) FROM (`+onTheWay+`) w), '')`,
-		slices.Concat([]any{m.To.ID, c.AssetID, c.CompanyID, m.From.ID, m.To.Version, m.From.Version}, ids, []any{c.AssetID, m.To.ID})...)
+	busy := busyMove(movePolicies(c))
+	return []part{{sameMove, sameMoveArguments(c)}, {"NOT " + busy.text, busy.args},
+		{movesOnTheWay + ` = CAST(? AS TEXT)`, []any{c.AssetID, c.Ask.Move.To.ID, joined(c.Ask.OnTheWay)}}}
+}
+
+// holdMove holds the device of a move, then shares the policies in the order of their ids:
+// a claim of a proposal locks its policy.
+func holdMove(ctx context.Context, t conn, c command.Command, l locks) error {
+	if l.device == "" || c.Ask.Move == (approval.Move{}) {
+		return nil
+	}
+	ids := movePolicies(c)
+	_, err := list(ctx, t, scanValue[string], `SELECT p.id FROM assets a JOIN policies p ON p.id IN (`+marks(len(ids))+`) WHERE a.id = ? ORDER BY p.id`+l.device,
+		append(ids, c.AssetID)...)
+	return err
+}
+
+// mayMoveNow refuses a change of policy that was compared with something else than there
+// is now: its device, the device's other moves or one of the policies changed since, or a
+// proposal about one of them is being applied.
+func mayMoveNow(ctx context.Context, t conn, c command.Command, l locks) error {
+	if err := holdMove(ctx, t, c, l); err != nil {
+		return err
+	}
+	return compareMove(ctx, t, c)
+}
+
+func compareMove(ctx context.Context, t conn, c command.Command) error {
+	busy := busyMove(movePolicies(c))
+	now, err := one(ctx, t, into(func(n *comparison) []any { return []any{&n.same, &n.busy, &n.onTheWay} }),
+		`SELECT `+sameMove+`, `+busy.text+`, `+movesOnTheWay, slices.Concat(sameMoveArguments(c), busy.args, []any{c.AssetID, c.Ask.Move.To.ID})...)
 	switch {
 	case err != nil:
 		return err
 	case !now.same || now.onTheWay != joined(c.Ask.OnTheWay):
-		return fault.New(fault.Unavailable, "the device's policy, its other moves or the new policy changed at this moment: nothing was sent, send it again")
+		return errMoveChanged
 	case now.busy:
 		return fault.New(fault.Unavailable, "a change of the device's policy, or of the new one, is being applied: nothing was sent, send it again in a moment")
 	}
 	return nil
 }
+
+var errMoveChanged error = fault.New(fault.Unavailable,
+	"the device's policy, its other moves or the new policy changed at this moment: nothing was sent, send it again")
 
 // comparison is what the decision about a move depends on: whether device and policies are
 // what was compared, whether a proposal about one of the policies is being applied, and

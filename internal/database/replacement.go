@@ -45,5 +45,10 @@ func (db *DB) letLeave(ctx context.Context, t *tx, h lockedAsset, by *access.Rep
 		return s.Refusal(), db.recordLimited(ctx, t, h.companyID, s.Limit, activity.Event{Action: action,
 			Target: activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification}})
 	}
-	return nil, noteUse(ctx, t, device, now)
+	for _, note := range noteUse(device, now) {
+		if err := t.exec(ctx, note.text, note.args...); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -226,6 +227,16 @@ func retry(ctx context.Context, f func() error) error {
 type part struct {
 	text string
 	args []any
+}
+
+// with puts conditions before the end of a statement with a WHERE.
+func (p part) with(conditions []part, end string) part {
+	p.text = strings.TrimSuffix(p.text, end)
+	for _, c := range conditions {
+		p = part{p.text + " AND " + c.text, append(p.args, c.args...)}
+	}
+	p.text += end
+	return p
 }
 
 // chain runs the first part, which ends in RETURNING one text, and, if it made

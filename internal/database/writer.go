@@ -122,12 +122,28 @@ func (w *writer) gather(first *job) []*job {
 }
 
 // commit runs a batch in one transaction. The returned error applies to the whole batch; a
-// job's own error is in job.err.
-func (w *writer) commit(batch []*job) (err error) {
+// job's own error is in job.err. As a rule no job fails; if one does, all of them run once
+// more, each in a savepoint, as transactions run once more on the other engine.
+func (w *writer) commit(batch []*job) error {
 	ctx := context.Background()
 	if err := w.relax(ctx, batch); err != nil {
 		return err
 	}
+	err := w.attempt(ctx, batch, w.together)
+	if errors.Is(err, errJob) {
+		if len(batch) == 1 {
+			return nil // it is in job.err, and nothing was written
+		}
+		err = w.attempt(ctx, batch, w.apart)
+	}
+	return err
+}
+
+// errJob: a job failed, and with it the attempt.
+var errJob = errors.New("a job of the batch failed")
+
+// attempt runs a batch in one transaction, and rolls back if that fails.
+func (w *writer) attempt(ctx context.Context, batch []*job, run func(context.Context, *job) error) (err error) {
 	if _, err := w.statements.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return fmt.Errorf("cannot begin: %w", explainSQLite(err))
 	}
@@ -138,7 +154,11 @@ func (w *writer) commit(batch []*job) (err error) {
 		}
 	}()
 	for _, j := range batch {
-		if err := w.step(ctx, j); err != nil {
+		j.err, j.panic = j.ctx.Err(), nil
+		if j.err != nil {
+			continue // its caller has given up
+		}
+		if err := run(ctx, j); err != nil {
 			return err
 		}
 	}
@@ -146,17 +166,21 @@ func (w *writer) commit(batch []*job) (err error) {
 	return err
 }
 
-// step runs one job in a savepoint, so that its failure undoes its own work
-// only. The error is of the whole transaction.
-func (w *writer) step(ctx context.Context, j *job) error {
-	if j.err = j.ctx.Err(); j.err != nil {
-		return nil
+// together runs one job. If it fails, all that the attempt wrote is undone.
+func (w *writer) together(_ context.Context, j *job) error {
+	if w.call(j); j.err != nil || j.panic != nil {
+		return errJob
 	}
+	return nil
+}
+
+// apart runs one job in a savepoint, so that its failure undoes its own work
+// only. The error is of the whole transaction.
+func (w *writer) apart(ctx context.Context, j *job) error {
 	if _, err := w.statements.ExecContext(ctx, "SAVEPOINT job"); err != nil {
 		return err
 	}
-	w.call(j)
-	if j.err != nil || j.panic != nil {
+	if w.call(j); j.err != nil || j.panic != nil {
 		if _, err := w.statements.ExecContext(ctx, "ROLLBACK TO job"); err != nil {
 			return err
 		}
