@@ -144,6 +144,7 @@ func (db *DB) askPerson(ctx context.Context, t *tx, c approval.Call, now time.Ti
 }
 
 func (db *DB) recordAuthorization(ctx context.Context, t *tx, action activity.Action, outcome activity.Outcome, a approval.Authorization, more ...activity.Change) error {
+	t.changed(a.CompanyID, "authorization", a.ID)
 	return db.record(ctx, t, a.CompanyID, activity.Event{Action: action, Outcome: outcome, Reference: a.ID, Note: a.Note,
 		Target: activity.Target{Kind: activity.Asset, ID: a.AssetID}, Changes: append([]activity.Change{{Field: "command", After: a.Command}}, more...)})
 }
@@ -155,6 +156,7 @@ func useAuthorization(ctx context.Context, t *tx, a *approval.Authorization, c c
 	if err == nil && n != 1 {
 		err = errors.New("database: an authorization was used although its company is locked")
 	}
+	t.changed(a.CompanyID, "authorization", a.ID)
 	return err
 }
 

@@ -246,3 +246,14 @@ func (db *DB) PoliciesBehind(ctx context.Context) (waiting, failing int, err err
 		WHERE p.type = 'PLATFORM' AND NOT p.deleted AND p.push_version <> p.version AND c.enterprise <> ''`)
 	return n.all - n.failing, n.failing, err
 }
+
+// PolicyProgress counts the managed devices with a policy of a company, and those of them that
+// have applied a version of it, or a later one.
+func (db *DB) PolicyProgress(ctx context.Context, companyID, policyID string, version int) (applied, devices int, err error) {
+	type counts struct{ applied, devices int }
+	found, err := find(ctx, db.read(), "policy's devices", into(func(c *counts) []any { return []any{&c.applied, &c.devices} }),
+		`SELECT COALESCE(SUM(CASE WHEN a.applied_policy_id = a.policy_id AND a.applied_version >= ? THEN 1 ELSE 0 END), 0), COUNT(*)
+		FROM assets a WHERE a.company_id = ? AND a.policy_id = ? AND a.policy_id <> '' AND a.status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`,
+		version, companyID, policyID)
+	return found.applied, found.devices, err
+}

@@ -80,6 +80,16 @@ func Warning(id, value string) string {
 	return ""
 }
 
+// WarningOf is Warning for the setting of a label.
+func WarningOf(label, value string) string {
+	for i := range catalog {
+		if catalog[i].label == label {
+			return Warning(catalog[i].id, value)
+		}
+	}
+	return ""
+}
+
 // Warnings are those of moves, in their order.
 func Warnings(moves []Move) []string {
 	var all []string

@@ -57,20 +57,35 @@ func Open(tb testing.TB, base string) *Tab {
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", true),
 		chromedp.UserDataDir(tb.TempDir()))
 	allocated, stop := chromedp.NewExecAllocator(context.WithoutCancel(tb.Context()), options...)
-	ctx, cancel := chromedp.NewContext(allocated)
-	tb.Cleanup(func() {
+	t := &Tab{TB: tb, Base: base}
+	t.start(allocated, stop)
+	return t
+}
+
+// Another is a second tab of the same browser, whose person is signed in there too.
+func (t *Tab) Another() *Tab {
+	t.TB.Helper()
+	other := &Tab{TB: t.TB, Base: t.Base}
+	other.start(t.ctx, func() {})
+	return other
+}
+
+// start opens the tab in a browser, until the test ends.
+func (t *Tab) start(in context.Context, stop func()) {
+	t.TB.Helper()
+	ctx, cancel := chromedp.NewContext(in)
+	t.TB.Cleanup(func() {
 		_ = chromedp.Cancel(ctx)
 		cancel()
 		stop()
 	})
-	t := &Tab{TB: tb, Base: base, ctx: ctx}
+	t.ctx = ctx
 	t.must("start", chromedp.Do(ctx, // the browser lives as long as this context
 		chromedp.EmulateViewport(1440, 900),
 		chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 			_, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watch})
 			return err
 		})))
-	return t
 }
 
 func (t *Tab) must(what string, err error) {

@@ -1,10 +1,12 @@
 package browser_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
@@ -70,6 +72,7 @@ func (d deciding) proposes(t *testing.T, setting string) (apply string) {
 func (d deciding) looks(t *testing.T, name string) {
 	t.Helper()
 	d.tab.Size(390, 844)
+	d.tab.Waits(`document.getAnimations().length === 0`)
 	if wide := d.tab.Eval(`String(document.documentElement.scrollWidth)`); wide != "390" {
 		t.Errorf("%s is %s pixels wide on a window of 390", name, wide)
 	}
@@ -90,22 +93,92 @@ func TestApprove_TypedNameThenPasskey(t *testing.T) {
 	d := newDeciding(t)
 	apply := d.proposes(t, "FACTORY_RESET")
 	d.looks(t, "decide-change")
+	d.answersFirst(t)
 	d.tab.Click("#main details summary")
 	d.tab.Sees("#main details pre", "{")
 	d.looks(t, "decide-change-document")
 	d.tab.Type("#confirmation", "Warehouse")
-	d.tab.Click(approves + "button[type=submit]")
-	d.tab.Sees(approves+"[data-problem]", "name")
-	if got := d.tab.Eval(`document.querySelector("#confirmation").value`); got != "Warehouse" {
-		t.Errorf("the field has %q", got)
-	}
+	asleep := fmt.Sprintf(`document.querySelector(%q).disabled`, approves+"button[type=submit]")
+	d.tab.Waits(asleep)
 	d.looks(t, "decide-change-problem")
 	d.tab.Type("#confirmation", strings.ToUpper(d.of.Policy.Name))
+	d.tab.Waits("!" + asleep)
 	d.tab.Click(approves + "button[type=submit]")
 	d.tab.Sees("#notices", "Approved")
 	d.tab.Sees("#main", "approved it already")
 	d.looks(t, "decide-change-approved")
+	d.tab.Eval(`(window.stayed = true, "")`)
 	d.client.Post(apply, map[string]any{"confirmation": d.of.Policy.Name}).Want(t, http.StatusOK)
+	d.tab.Sees("#standing", "Applied")
+	d.tab.Sees("#decide", "1 of 1 device has applied it")
+	if d.tab.Eval(`String(window.stayed)`) != "true" {
+		t.Error("the page was loaded again")
+	}
+	d.looks(t, "decide-change-applied")
+}
+
+// answersFirst fails the test if the first screen does not answer what a person asks first.
+func (d deciding) answersFirst(t *testing.T) {
+	t.Helper()
+	for _, size := range [][2]int64{{390, 844}, {1440, 900}} {
+		d.tab.Size(size[0], size[1])
+		d.tab.Eval(`(scrollTo(0, 0), "")`)
+		for _, question := range []string{"What happens", "Device", "Asked by", "Can be undone"} {
+			d.tab.Sees("#main dt", question)
+		}
+		d.tab.Sees("#standing a[href='#no'], #no button", "Decline")
+		if below := d.tab.Eval(`[...document.querySelectorAll("[aria-label='In short'] dd"),
+			[...document.querySelectorAll("#standing a[href='#no'], #no button")].find((e) => e.checkVisibility())].filter((e) => e.getBoundingClientRect().bottom > innerHeight)
+			.map((e) => e.innerText + " ends at " + e.getBoundingClientRect().bottom).join("; ")`); below != "" {
+			t.Errorf("below the first screen of %d pixels: %s", size[0], below)
+		}
+	}
+}
+
+// A page that is open shows that another one decided, and its buttons are gone.
+func TestDecide_Elsewhere(t *testing.T) {
+	t.Parallel()
+	d := newDeciding(t)
+	d.proposes(t, "CONFIGURE_WIFI")
+	other := d.tab.Another()
+	other.Go(d.tab.Path())
+	other.Sees("#decide", "Decline with a passkey")
+	d.tab.Type("#reason", "not now")
+	d.tab.Click(declines + "button[type=submit]")
+	d.tab.Sees("#standing", "Declined")
+	decided := time.Now()
+	other.Sees("#standing", "Declined")
+	other.Waits(`document.querySelector("#decide [type=submit]") === null`)
+	if took := time.Since(decided); took > 2*time.Second {
+		t.Errorf("the other window shows it after %s", took)
+	}
+	other.Sees("#decide", "not now")
+	if bad := other.Bad(); bad != "" {
+		t.Error(bad)
+	}
+	d.tab.Go("/proposals")
+	d.tab.Sees("#proposals td", "Declined")
+	d.tab.Eval(`(history.back(), "")`) // the page that it was declined on
+	d.tab.Waits(`document.querySelector("#standing") !== null && document.querySelector("#decide [type=submit]") === null`)
+}
+
+// A person without a passkey adds one, and comes back to the decision.
+func TestDecide_AddingAPasskeyReturns(t *testing.T) {
+	t.Parallel()
+	d := newDeciding(t)
+	d.proposes(t, "FACTORY_RESET")
+	page := d.tab.Path()
+	d.tab.Forget()
+	d.tab.SignIn(d.env.Browser(d.of.Company, account.Admin).User.Email, servertest.Password)
+	d.tab.Go(page)
+	d.tab.Sees("#decide", "can decide this now")
+	d.looks(t, "decide-no-passkey")
+	d.tab.Follow("#decide a[href^='/account/passkeys/new']")
+	d.tab.Click("form[data-passkey=create] button[type=submit]")
+	d.tab.Sees("#main", "Recovery codes")
+	d.tab.Follow("#main a.btn")
+	d.tab.Waits(fmt.Sprintf(`location.pathname === %q`, page))
+	d.tab.Sees("#decide", "Approve with a passkey")
 }
 
 // The reason of a decline is signed, shown, and told to the caller.
@@ -113,9 +186,13 @@ func TestDecline_WithReason(t *testing.T) {
 	t.Parallel()
 	d := newDeciding(t)
 	apply := d.proposes(t, "CONFIGURE_WIFI")
+	three := d.tab.Within(3, "/")
+	d.tab.Follow("#overview a[href='/proposals?waiting=1']")
+	d.tab.Follow("#proposals a[data-open]")
 	d.tab.Type("#reason", "not <b>before</b> Friday")
 	d.tab.Click(declines + "button[type=submit]")
 	d.tab.Sees("#notices", "Declined")
+	three("a decline with a reason")
 	d.tab.Sees("#main", "The reason: not <b>before</b> Friday")
 	d.looks(t, "decide-change-declined")
 	ended := d.client.Get(strings.TrimSuffix(apply, "/apply")).Want(t, http.StatusOK).Members(t)
@@ -132,16 +209,21 @@ func TestAuthorize_WipeAndMove(t *testing.T) {
 	to := map[string]string{"policyId": d.risky.PathName()}
 	d.asks(t, http.StatusForbidden, move, to)
 	d.looks(t, "decide-move")
+	d.answersFirst(t)
 	d.tab.Type("#confirmation", d.risky.Name)
 	d.tab.Click(approves + "button[type=submit]")
 	d.tab.Sees("#notices", "Authorized")
 	d.client.Post(move, to).Want(t, http.StatusOK)
 	d.asks(t, http.StatusForbidden, wipe, nil)
 	d.looks(t, "decide-wipe")
+	d.answersFirst(t)
 	d.tab.Click(approves + "button[type=submit]")
 	d.tab.Sees("#notices", "Authorized")
 	d.looks(t, "decide-wipe-authorized")
 	d.client.Post(wipe, nil).Want(t, http.StatusOK)
+	d.tab.Sees("#standing", "Used")
+	d.tab.Sees("#decide", "The device confirmed it")
+	d.looks(t, "decide-wipe-used")
 }
 
 // A second administrator confirms a loosening.

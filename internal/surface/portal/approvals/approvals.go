@@ -6,12 +6,9 @@ package approvals
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/a-h/templ"
 
@@ -19,7 +16,9 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/signature"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -36,6 +35,11 @@ type Store interface {
 	PresentAuthorization(ctx context.Context, a approval.Authorization, v approval.Verifier) (approval.Authorization, error)
 	// LooseningSubject returns what waits, and what a second administrator decides.
 	LooseningSubject(ctx context.Context, companyID, id string) (access.Loosening, approval.Subject, error)
+	// Command returns a command by its id, of any company.
+	Command(ctx context.Context, id string) (command.Command, error)
+	// PolicyProgress counts the devices with a policy, and those of them that have applied
+	// a version of it, or a later one.
+	PolicyProgress(ctx context.Context, companyID, policyID string, version int) (applied, devices int, err error)
 }
 
 // Section serves the pages.
@@ -63,25 +67,53 @@ func (s *Section) Routes() []frame.Route {
 	}
 }
 
-// matter is what a person decides about, as the page shows it.
+// matter is what a person decides about, as the page shows it: the same parts in the same
+// order for each kind.
 type matter struct {
 	approval.Subject
-	title, summary string // of the page
-	section        string // the navigation's entry
-	path           string // of the page
-	back           string // where the person came from, called backTo
-	backTo         string
-	approve        action
-	decline        action // zero: there is nothing to decline
-	promise        string // what an approval allows, in a sentence
-	body           templ.Component
-	note           access.Note // the caller's words
+	title   string // of the page
+	section string // the navigation's entry
+	here    string // address of the page
+	path    string // where a decision leads: the page, or where its outcome is seen
+	back    string // where the person came from, called backTo
+	backTo  string
+	topics  string // of changes that the page shows by itself
+
+	tone     frame.Tone      // how it stands,
+	standing string          // in a word
+	until    time.Time       // when that ends, if it does
+	answers  []answer        // what a person asks first
+	body     templ.Component // what is signed beside the answers; nil: nothing
+	note     access.Note     // the caller's words
+	steps    []step          // what has happened, the earliest first
+
+	approve action
+	decline action // zero: there is nothing to decline
+	cancel  string // where a form cancels it instead; empty: it cannot be
+	promise string // what an approval allows, in a sentence
 
 	// closed says why there is nothing to decide; barred why this person may not.
 	closed, barred string
-	alone          bool // no other person may either
-	noPasskey      bool // the person has none, and can add one
+	others         string // who may, by name
+	alone          bool   // no other person may either
+	noPasskey      bool   // the person has none, and could decide with one
 	from           time.Time
+}
+
+// answer is one of the facts at the top of the page.
+type answer struct {
+	question, text string
+	more           string // in a line of its own
+	link           string // of the text; empty: none
+	grave          bool
+}
+
+// step is an entry of the page's timeline.
+type step struct {
+	at         time.Time // zero: now
+	text, more string    // more is a foreign text
+	link       string
+	tone       frame.Tone
 }
 
 // action is one of the two decisions.
@@ -100,8 +132,14 @@ func (s *Section) show(find finder) frame.Handler {
 		if err == nil && m.closed == "" {
 			err = s.admit(v, &m)
 		}
+		if v.Partial() && m.path != "" && fault.CodeOf(err) == fault.NotFound { // it ended while the page was open
+			m.tone, m.standing, m.closed, err = frame.Idle, "Over", frame.Sentence(fault.From(err).Detail), nil
+		}
 		if err != nil {
 			return m.elsewhere(v, err)
+		}
+		if v.Partial() {
+			return part(v, m)
 		}
 		var ready challenges
 		if m.open() {
@@ -111,6 +149,19 @@ func (s *Section) show(find finder) frame.Handler {
 		}
 		return v.Show(m.title, m.section, page(v, m, ready))
 	}
+}
+
+// part answers a page that is open. Its forms stay as they are while they can be used: a
+// passkey may be asked just now for what they hold.
+func part(v *frame.Visit, m matter) error {
+	switch {
+	case v.Query().Get("part") == "standing":
+		return v.Fragment(standing(v, m))
+	case m.open():
+		v.Writer().WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	return v.Fragment(decision(v, m, nil))
 }
 
 // elsewhere goes where the person came from, with a word, if what they look for is gone.
@@ -123,6 +174,29 @@ func (m matter) elsewhere(v *frame.Visit, err error) error {
 
 // open reports whether this person can decide now.
 func (m matter) open() bool { return m.closed == "" && m.barred == "" }
+
+// no names the way to say no.
+func (m matter) no() string {
+	if m.decline.decision == "" {
+		return "Cancel the change"
+	}
+	return "Decline"
+}
+
+// toType is the name that a person types before they approve; empty: none, or it was typed.
+func (m matter) toType(ready challenges) string {
+	if _, typed := ready[signature.Approve]; typed {
+		return ""
+	}
+	return m.Name
+}
+
+// elsewhere are the warnings that belong to none of the changes that are shown.
+func elsewhere(all []signature.Moved, warnings []string) []string {
+	return slices.DeleteFunc(slices.Clone(warnings), func(text string) bool {
+		return slices.ContainsFunc(all, func(m signature.Moved) bool { return policy.WarningOf(m.Setting, m.To) == text })
+	})
+}
 
 // challenges are what the passkey is asked to sign, by decision. An approval for which a
 // name must be typed has none before it is.
@@ -152,133 +226,4 @@ func (s *Section) challenge(v *frame.Visit, m matter, h signature.Head) (account
 		return account.Challenge{}, err
 	}
 	return s.Passkeys.BeginSigning(v.Context(), v.User, document)
-}
-
-// admit finds out whether the person may decide, and if not why, and until when.
-func (s *Section) admit(v *frame.Visit, m *matter) error {
-	if !s.Passkeys.Available() {
-		m.barred = "Passkeys do not work at this address of Muster, which has no host name. The operator has to give it one."
-		return nil
-	}
-	who, err := s.Store.Decider(v.Context(), v.Company.ID, v.User.ID)
-	if err != nil {
-		return err
-	}
-	controls := v.Company.Settings.Controls
-	refused := who.May(m.Matter, controls, v.Now)
-	if refused == nil {
-		return nil
-	}
-	if fault.CodeOf(refused) != fault.Refused {
-		return refused
-	}
-	m.barred, m.noPasskey = frame.Sentence(fault.From(refused).Detail), len(who.Passkeys) == 0
-	if from := who.OldEnoughAt(m.Matter, controls); from.After(v.Now) && who.May(m.Matter, controls, from) == nil {
-		m.from = from
-	}
-	all, err := s.Store.Approvers(v.Context(), v.Company.ID)
-	m.alone = !slices.ContainsFunc(all, func(other access.Approver) bool { return other.May(m.Matter, controls, v.Now) == nil })
-	return err
-}
-
-// decide takes a signed decision, or what the person typed, which is compared and becomes
-// part of what they sign then. want is the decision, where the address says it.
-func (s *Section) decide(find finder, want signature.Decision) frame.Handler {
-	return func(v *frame.Visit) error {
-		m, err := find(v)
-		if err != nil {
-			return m.elsewhere(v, err)
-		}
-		if v.Form.Get("answer") == "" {
-			return s.begin(v, m, want)
-		}
-		signed, key, err := v.Signed(s.Passkeys)
-		var head signature.Head
-		if err == nil {
-			head, err = signed.Head()
-		}
-		if err == nil && want != "" && head.Decision != want {
-			err = fault.New(fault.Refused, "another decision was signed than was sent: open the page again")
-		}
-		if err == nil {
-			err = s.Store.Decide(v.Context(), approval.Decision{CompanyID: v.Company.ID, Kind: m.Kind, ID: m.ID, UserID: v.User.ID,
-				PasskeyID: key.ID, Signed: signed, Verifier: s.Verifier})
-		}
-		if err != nil {
-			return v.Refused(m.path, err, refusals()...)
-		}
-		if head.Decision == signature.Decline {
-			return v.Redirect(m.path, frame.Done(m.decline.done))
-		}
-		return v.Redirect(m.path, frame.Done(m.approve.done))
-	}
-}
-
-func refusals() []fault.Code {
-	return []fault.Code{fault.Refused, fault.NotPending, fault.ConfirmationRequired, fault.Unauthorized, fault.Unsupported, fault.InvalidArguments, fault.NotFound}
-}
-
-// begin compares what the person typed, and asks for a signature of it.
-func (s *Section) begin(v *frame.Visit, m matter, want signature.Decision) error {
-	if want == "" {
-		want = signature.Decision(v.Form.Get("decision"))
-	}
-	if m.closed == "" {
-		if err := s.admit(v, &m); err != nil {
-			return err
-		}
-	}
-	c, err := s.typed(v, m, want)
-	if v.Request().Header.Get("Accept") == "application/json" {
-		return reply(v, c, err)
-	}
-	if err != nil {
-		return v.Refused(m.path, err, refusals()...)
-	}
-	if want == signature.Approve {
-		m.decline = action{}
-	} else {
-		m.approve = action{}
-	}
-	return v.Show(m.title, m.section, page(v, m, challenges{want: c}))
-}
-
-// typed is the challenge of a decision with what the person typed.
-func (s *Section) typed(v *frame.Visit, m matter, want signature.Decision) (account.Challenge, error) {
-	head := signature.Head{Decision: want}
-	switch {
-	case !m.open():
-		return account.Challenge{}, fault.New(fault.Refused, "%s", m.closed+m.barred)
-	case want == m.approve.decision && want != "":
-		if m.Name != "" {
-			head.Confirmation = strings.TrimSpace(v.Form.Get("confirmation"))
-		}
-	case want == m.decline.decision && want != "":
-		head.Reason = frame.Plain(strings.TrimSpace(v.Form.Get("reason")))
-	default:
-		return account.Challenge{}, fault.Invalid("the decision must be APPROVE or DECLINE")
-	}
-	if utf8.RuneCountInString(head.Reason) > approval.MaxReason {
-		return account.Challenge{}, fault.Invalid("the reason must have at most 200 characters")
-	}
-	if err := m.Confirms(head); err != nil {
-		return account.Challenge{}, err
-	}
-	return s.challenge(v, m, head)
-}
-
-// reply answers the page's script.
-func reply(v *frame.Visit, c account.Challenge, err error) error {
-	answer, status := map[string]any{"token": c.Token, "options": c.Options}, http.StatusOK
-	if err != nil {
-		if !slices.Contains(refusals(), fault.CodeOf(err)) {
-			return err
-		}
-		answer, status = map[string]any{"problem": frame.Sentence(fault.From(err).Detail)}, http.StatusUnprocessableEntity
-	}
-	w := v.Writer()
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	return json.NewEncoder(w).Encode(answer)
 }

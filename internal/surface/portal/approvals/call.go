@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"net/url"
+	"strings"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/approval"
@@ -30,18 +31,96 @@ func (s *Section) call(v *frame.Visit) (matter, error) {
 		return matter{}, err
 	}
 	row, here := command.Type(a.Command).Row(), callPath(a.ID)
-	m := matter{Subject: a.Subject(seen), title: "Authorize a command", summary: row.Title + ": " + frame.Plain(seen.Device.Identification),
-		section: frame.DevicesPath, path: here, back: approval.Path, backTo: "Authorizations", note: a.Note, closed: closedCall(v, a, seen),
+	m := matter{Subject: a.Subject(seen), title: row.Label + ": " + frame.Plain(seen.Device.Identification), section: frame.DevicesPath, here: here, path: here,
+		topics: "authorization:" + a.ID + " command:" + a.AssetID, back: approval.Path, backTo: "Authorizations", note: a.Note, closed: closedCall(v, a, seen),
 		promise: "The caller can then send this command once, within ten minutes.",
 		approve: action{signature.Approve, here, "Authorize with a passkey", "destructive", "Authorized. The caller can send the command once, within ten minutes."},
 		decline: action{signature.Decline, here, "Decline with a passkey", "outline", "Declined. Nothing is sent."}}
-	document, _ := m.Document(signature.Head{}, nil).(signature.Call)
-	var effects []string
-	if seen.Device.Device != nil {
-		effects = row.EffectsOn(seen.Device.Device)
+	m.tone, m.standing = status(a.At(v.Now))
+	if state := a.At(v.Now); m.closed == "" || state == approval.Approved {
+		m.until = a.EndsAt()
 	}
-	m.body = callBody(v, a, seen, document, effects, m.closed == "")
+	if m.steps, err = s.callSteps(v, a); err != nil {
+		return matter{}, err
+	}
+	document, _ := m.Document(signature.Head{}, nil).(signature.Call)
+	m.answers = callAnswers(row, a, seen, document)
+	m.body = callBody(seen, document)
 	return m, nil
+}
+
+// callAnswers are what a person asks first about a command.
+func callAnswers(row *command.Row, a approval.Authorization, seen approval.Seen, d signature.Call) []answer {
+	happens := answer{question: "What happens", text: row.Title + ".", grave: d.Irreversible}
+	if seen.Device.Device != nil {
+		happens.text = strings.Join(row.EffectsOn(seen.Device.Device), " ")
+	}
+	if d.Policies != nil {
+		happens.text, happens.more = "Moves the device from "+frame.Plain(d.Policies.From.Name)+" to "+frame.Plain(d.Policies.To.Name)+".",
+			frame.Count(len(d.Policies.Changes), "setting changes", "settings change")+". Impact: "+frame.Word(d.Policies.Impact)+"."
+	}
+	undo := answer{question: "Can be undone", text: "Yes, by another command.", grave: d.Irreversible}
+	switch {
+	case d.Policies != nil && d.Irreversible:
+		undo.text = "Not everything: see the warnings at the changes."
+	case d.Policies != nil:
+		undo.text = "Yes, by moving the device back."
+	case d.Irreversible:
+		undo.text = "No."
+	}
+	return []answer{happens,
+		{question: "Device", text: frame.Plain(d.Device.Name), link: frame.DevicePath(d.Device.ID), more: deviceText(d.Device)},
+		{question: "Asked by", text: callerText(a.Caller.Kind, a.Caller.Name, a.Caller.Prefix, seen.CallerUser)}, undo}
+}
+
+// deviceText tells a device from others of its name.
+func deviceText(d signature.Device) string {
+	var parts []string
+	for _, part := range []struct{ before, text string }{{"serial number ", d.SerialNumber}, {"", d.Model}, {"policy ", d.Policy.Name}, {"of ", d.User}} {
+		if part.text != "" {
+			parts = append(parts, part.before+frame.Plain(part.text))
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
+// callSteps is what has happened to an authorization, until its command ended.
+func (s *Section) callSteps(v *frame.Visit, a approval.Authorization) ([]step, error) {
+	steps := []step{{at: a.CreatedAt, text: "Asked for by " + callerText(a.Caller.Kind, a.Caller.Name, a.Caller.Prefix, ""), tone: frame.Idle}}
+	by := frame.Plain(a.DecidedByName)
+	switch a.State {
+	case approval.Declined:
+		return append(steps, step{at: a.DecidedAt, text: "Declined by " + by, more: a.Reason, tone: frame.Idle}), nil
+	case approval.Approved, approval.Used:
+		steps = append(steps, step{at: a.DecidedAt, text: "Authorized by " + by, tone: frame.OK})
+	case approval.Waiting, approval.Expired:
+	}
+	if a.At(v.Now) == approval.Expired {
+		return append(steps, step{at: a.EndsAt(), text: "Expired: nothing was sent", tone: frame.Idle}), nil
+	}
+	if a.State != approval.Used {
+		return steps, nil
+	}
+	steps = append(steps, step{at: a.UsedAt, text: "Sent by the caller", link: frame.DevicePath(a.AssetID) + "/commands", tone: frame.OK})
+	c, err := s.Store.Command(v.Context(), a.CommandID)
+	if fault.CodeOf(err) == fault.NotFound || err == nil && c.CompanyID != a.CompanyID {
+		return steps, nil
+	}
+	return append(steps, outcome(c)), err
+}
+
+// outcome is how a command ended, or that it has not.
+func outcome(c command.Command) step {
+	switch c.State {
+	case command.Succeeded:
+		return step{text: "The device confirmed it", tone: frame.OK}
+	case command.Failed:
+		return step{text: "It failed", more: c.Outcome, tone: frame.Bad}
+	case command.Unconfirmed:
+		return step{text: "Not confirmed by the device", tone: frame.Warn}
+	case command.Prepared, command.Sent:
+	}
+	return step{text: "In progress until the device confirms it", tone: frame.Warn}
 }
 
 // closedCall says why nothing can be decided any more; empty: it can.
@@ -53,7 +132,7 @@ func closedCall(v *frame.Visit, a approval.Authorization, seen approval.Seen) st
 	case approval.Declined:
 		return because(by+" declined it. Nothing was sent.", a.Reason)
 	case approval.Approved:
-		return by + " authorized it. The caller can send the command once, until ten minutes after that."
+		return by + " authorized it. The caller can send the command once in the time that is left."
 	case approval.Expired:
 		return "It has expired. Nothing was sent; the caller can ask again."
 	case approval.Waiting:
@@ -96,25 +175,28 @@ func (s *Section) list(v *frame.Visit) error {
 	return v.Show("Authorizations", frame.DevicesPath, listPage(v, entries))
 }
 
-// caller names who calls, as people know them.
-func caller(c approval.Caller) string {
-	if c.Kind == access.Connection {
-		return "the AI client " + frame.Plain(c.Name)
+// callerText names who calls, as people know them: user is the person behind an AI client.
+func callerText(kind access.Kind, name, prefix, user string) string {
+	if kind != access.Connection {
+		return "the API key " + frame.Plain(name) + " (" + prefix + "…)"
 	}
-	return "the API key " + frame.Plain(c.Name) + " (" + c.Prefix + "…)"
+	if user == "" {
+		return "the AI client " + frame.Plain(name)
+	}
+	return "the AI client " + frame.Plain(name) + " of " + frame.Plain(user)
 }
 
 // status is a state in a word.
 func status(s approval.State) (frame.Tone, string) {
 	switch s {
 	case approval.Waiting:
-		return frame.Warn, "Waits for a person"
+		return frame.Warn, "Needs authorization"
 	case approval.Approved:
 		return frame.OK, "Authorized"
 	case approval.Used:
 		return frame.OK, "Used"
 	case approval.Declined:
-		return frame.Bad, "Declined"
+		return frame.Idle, "Declined"
 	default:
 		return frame.Idle, "Expired"
 	}

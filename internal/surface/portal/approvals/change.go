@@ -1,6 +1,11 @@
 package approvals
 
 import (
+	"strconv"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/signature"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -13,14 +18,106 @@ func (s *Section) change(v *frame.Visit) (matter, error) {
 		return matter{}, err
 	}
 	here := frame.ApprovalPath(r.ID)
-	m := matter{Subject: r.Subject(), title: "Approve a change", summary: r.Summary, section: frame.ProposalsPath, path: here,
-		back: frame.ProposalPath(r.ID), backTo: r.Title, note: r.Note, closed: closedChange(r),
-		promise: "Nothing else can be applied with it.",
+	m := matter{Subject: r.Subject(), title: r.Title, section: frame.ProposalsPath, here: here, path: here, topics: "proposal:" + r.ID,
+		back: frame.ProposalPath(r.ID), backTo: "Proposal", note: r.Note, closed: closedChange(r),
+		promise: "The caller can then apply exactly this change until it expires.",
 		approve: action{signature.Approve, here + "/approve", "Approve with a passkey", "", "Approved. The caller can apply it until it expires."},
 		decline: action{signature.Decline, here + "/decline", "Decline with a passkey", "outline", "Declined. It can never be applied."}}
+	m.tone, m.standing = changeStanding(r)
+	if r.Status == proposal.Pending && r.Approval.State != proposal.Declined && !r.Stale && !r.Gone {
+		m.until = r.ExpiresAt
+	}
+	if m.steps, err = s.changeSteps(v, r); err != nil {
+		return matter{}, err
+	}
+	if r.Status == proposal.Succeeded { // devices apply it one after another
+		m.topics += " assets"
+	}
 	document, _ := m.Document(signature.Head{}, nil).(signature.Change)
-	m.body = changeBody(v, r, document, m.closed == "")
+	m.answers = changeAnswers(r, document)
+	m.body = changeBody(r, document)
 	return m, nil
+}
+
+// changeStanding is how a proposal stands, in a word.
+func changeStanding(r proposal.Review) (frame.Tone, string) {
+	switch {
+	case r.Approval.State == proposal.Declined:
+		return frame.Idle, "Declined"
+	case r.Status == proposal.Succeeded:
+		return frame.OK, "Applied"
+	case r.Status == proposal.Expired:
+		return frame.Idle, "Expired"
+	case r.Status == proposal.Executing:
+		return frame.Warn, "Being applied"
+	case r.Status == proposal.Unconfirmed:
+		return frame.Warn, "Not confirmed"
+	case r.Status != proposal.Pending:
+		return frame.Bad, "Failed"
+	case r.Gone || r.Stale:
+		return frame.Bad, "Out of date"
+	case !r.Unapproved():
+		return frame.OK, "Approved"
+	}
+	return frame.Warn, "Needs approval"
+}
+
+// changeAnswers are what a person asks first about a change.
+func changeAnswers(r proposal.Review, d signature.Change) []answer {
+	what := frame.Count(len(d.Changes), "setting", "settings") + " of the policy " + frame.Plain(d.Policy.Name)
+	happens := answer{question: "What happens", text: "Changes " + what + "."}
+	switch {
+	case r.Creates():
+		happens.text = "Makes the new policy " + frame.Plain(d.Policy.Name) + ", with " + frame.Count(len(d.Changes), "change", "changes") + " from its source."
+	case r.Capability == proposal.RollBack:
+		happens.text = "Rolls the policy " + frame.Plain(d.Policy.Name) + " back: " + frame.Count(len(d.Changes), "setting changes", "settings change") + "."
+	}
+	devices := answer{question: "Devices", text: frame.Count(d.Devices, "device has", "devices have") + " this policy", link: frame.DevicesPath + "?policy=" + r.PolicyID}
+	if r.Creates() || d.Devices == 0 {
+		devices.text, devices.link = "No device", ""
+	}
+	return []answer{happens, devices,
+		{question: "Asked by", text: makerText(r.Maker)},
+		undoChange(r, d),
+		{question: "Impact", text: frame.Word(d.Impact), more: whyText(r), grave: d.Impact == string(proposal.High)}}
+}
+
+// whyText says what makes the impact high.
+func whyText(r proposal.Review) string {
+	text := ""
+	for _, why := range r.Why {
+		text += frame.Sentence(why) + " "
+	}
+	return text
+}
+
+// undoChange says whether a change can be undone.
+func undoChange(r proposal.Review, d signature.Change) answer {
+	a := answer{question: "Can be undone", text: "Yes, by rolling the policy back."}
+	if r.Creates() {
+		a.text = "Yes: the policy can be deleted while no device has it."
+	}
+	if len(d.Warnings) > 0 {
+		a.text, a.grave = "Not everything: see the warnings at the changes.", true
+	}
+	for _, m := range d.Changes {
+		if lost := policy.Lost(m.Setting, m.To); lost != "" && m.From != m.To {
+			a.text, a.more, a.grave = "Not everything.", a.more+frame.Sentence(lost)+" ", true
+		}
+	}
+	return a
+}
+
+// makerText names who proposed, as the pages of decisions name every caller.
+func makerText(m proposal.Maker) string {
+	name := m.KeyName
+	if m.Kind == access.Connection {
+		name = m.Client
+	}
+	if m.Kind != access.Connection && m.Kind != access.APIKey {
+		return frame.Plain(m.UserName)
+	}
+	return callerText(m.Kind, name, m.KeyPrefix, m.UserName)
 }
 
 // closedChange says why nothing can be decided any more, or yet; empty: it can.
@@ -54,9 +151,45 @@ func because(sentence, reason string) string {
 	return sentence + " The reason: " + frame.Plain(reason)
 }
 
-func impact(i string) string {
-	if i == string(proposal.High) {
-		return "High"
+// changeSteps is what has happened to a proposal, until devices have applied it.
+func (s *Section) changeSteps(v *frame.Visit, r proposal.Review) ([]step, error) {
+	steps := []step{{at: r.CreatedAt, text: "Proposed by " + makerText(r.Maker), tone: frame.Idle}}
+	switch r.Approval.State {
+	case proposal.Approved:
+		steps = append(steps, step{at: r.Approval.At, text: "Approved by " + frame.Plain(r.Approval.By), tone: frame.OK})
+	case proposal.Declined:
+		return append(steps, step{at: r.Approval.At, text: "Declined by " + frame.Plain(r.Approval.By), more: r.Approval.Reason, tone: frame.Idle}), nil
+	case proposal.Waiting:
 	}
-	return "Normal"
+	switch {
+	case r.Status == proposal.Expired:
+		return append(steps, step{at: r.ExpiresAt, text: "Expired", tone: frame.Idle}), nil
+	case r.Status == proposal.Failed:
+		return append(steps, step{text: "Failed", more: r.Outcome, tone: frame.Bad}), nil
+	case r.Status != proposal.Succeeded:
+		return steps, nil
+	}
+	id := r.Next.PolicyID
+	saved, err := s.Reviewer.Service.Policies.Revision(v.Context(), r.CompanyID, id, r.Version)
+	if fault.CodeOf(err) == fault.NotFound {
+		return steps, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	applied, devices, err := s.Store.PolicyProgress(v.Context(), r.CompanyID, id, r.Version)
+	steps = append(steps, step{at: saved.SavedAt, text: "Applied as version " + strconv.Itoa(r.Version), link: frame.PolicyPath(id) + "/revisions", tone: frame.OK})
+	if devices > 0 {
+		steps = append(steps, progress(applied, devices, id))
+	}
+	return steps, err
+}
+
+// progress is how many devices have applied a version.
+func progress(applied, devices int, policyID string) step {
+	all := step{text: strconv.Itoa(applied) + " of " + frame.Count(devices, "device has", "devices have") + " applied it", link: frame.PolicyPath(policyID) + "/devices", tone: frame.Warn}
+	if applied == devices {
+		all.tone = frame.OK
+	}
+	return all
 }

@@ -28,6 +28,35 @@ func Count[N int | int64](n N, one, many string) string {
 	return Number(n) + " " + many
 }
 
+// AnyOf names the first three people of a list as a sentence does: "Ada, Bea or Cem".
+func AnyOf[T any](people []T, name func(T) string) string {
+	var names []string
+	for _, one := range people[:min(3, len(people))] {
+		names = append(names, Plain(name(one)))
+	}
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+// Word is a value of the API for people: ENABLED_WITH_PASSWORD is Enabled with password.
+func Word(value string) string {
+	text := strings.ReplaceAll(strings.ToLower(strings.ReplaceAll(value, "_", " ")), "wifi", "Wi-Fi")
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// SettingWord is a value of the setting with a label for people: a name stays as it is.
+func SettingWord(label, value string) string {
+	if label == "Name" {
+		return Plain(value)
+	}
+	return Word(value)
+}
+
 // Number groups digits: 1,204,881.
 func Number[N int | int64](n N) string {
 	text := fmt.Sprint(n)

@@ -147,16 +147,10 @@ func (v *Visit) findGranters() string {
 	if err != nil {
 		return "An administrator"
 	}
-	var names []string
-	for _, u := range users {
-		if !u.Disabled && u.Rights.Has(account.ManageUsers) && u.ID != v.User.ID && len(names) < 3 {
-			names = append(names, u.Name)
-		}
-	}
-	if len(names) == 0 {
-		return "An administrator"
-	}
-	return strings.Join(names, " or ")
+	users = slices.DeleteFunc(users, func(u account.User) bool {
+		return u.Disabled || !u.Rights.Has(account.ManageUsers) || u.ID == v.User.ID
+	})
+	return cmp.Or(AnyOf(users, func(u account.User) string { return u.Name }), "An administrator")
 }
 
 // maxForm bounds a posted form, in bytes.

@@ -23,7 +23,7 @@ type Account struct {
 
 // Routes are the section's addresses.
 func (s *Account) Routes() []frame.Route {
-	adding := frame.Proof{Next: frame.AccountPath + "/passkeys/new", Then: "add a passkey"}
+	adding := frame.Proof{Next: frame.AccountPath + "/passkeys/new?next={next}", Then: "add a passkey"}
 	then := func(what string) frame.Proof { return frame.Proof{Next: frame.AccountPath, Then: what} }
 	return []frame.Route{
 		{Pattern: "GET " + frame.AccountPath, Serve: s.show},
@@ -136,7 +136,16 @@ func (s *Account) newPasskey(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Show("Add a passkey", "", passkeyPage(v, challenge))
+	return v.Show("Add a passkey", "", passkeyPage(v, challenge, afterPasskey(v.Query().Get("next"))))
+}
+
+// afterPasskey is where a person goes on who added a passkey, from where they came: an
+// address of the portal.
+func afterPasskey(next string) string {
+	if next == "" {
+		return frame.AccountPath
+	}
+	return web.LocalPath(next)
 }
 
 func (s *Account) addPasskey(v *frame.Visit) error {
@@ -144,10 +153,11 @@ func (s *Account) addPasskey(v *frame.Visit) error {
 	if err != nil {
 		return v.Refused(frame.AccountPath, err, fault.Refused, fault.Unauthorized)
 	}
+	next := afterPasskey(v.Form.Get("next"))
 	if len(codes) == 0 {
-		return v.Redirect(frame.AccountPath, frame.Done("The passkey is added."))
+		return v.Redirect(next, frame.Done("The passkey is added."))
 	}
-	return v.Show("Recovery codes", "", codesPage(codes))
+	return v.Show("Recovery codes", "", codesPage(codes, next))
 }
 
 func (s *Account) removePasskey(v *frame.Visit) error {
@@ -169,5 +179,5 @@ func (s *Account) renewCodes(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Show("Recovery codes", "", codesPage(codes))
+	return v.Show("Recovery codes", "", codesPage(codes, frame.AccountPath))
 }

@@ -10,17 +10,6 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// word is a value or a group for people: ENABLED_WITH_PASSWORD is Enabled with
-// password.
-func word(value string) string {
-	text := strings.ToLower(strings.ReplaceAll(value, "_", " "))
-	text = strings.ReplaceAll(text, "wifi", "Wi-Fi")
-	if text == "" {
-		return ""
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
-}
-
 // help says what a setting's name does not.
 func help(id string) string {
 	return map[string]string{
@@ -45,7 +34,7 @@ func wide(s policy.Value) bool {
 	if s.Value == policy.NotSet || s.Value == policy.Custom {
 		shown = append(slices.Clone(shown), s.Value)
 	}
-	return len(shown) >= most || slices.ContainsFunc(shown, func(value string) bool { return len(word(value)) > longest })
+	return len(shown) >= most || slices.ContainsFunc(shown, func(value string) bool { return len(frame.Word(value)) > longest })
 }
 
 // typeWord is a policy's type for people.
@@ -88,15 +77,24 @@ func authorWord(a policy.Author) string {
 }
 
 // statusWord says where a proposal stands.
-func statusWord(s proposal.Status) (frame.Tone, string) {
-	switch s {
+func statusWord(p proposal.Proposal) (frame.Tone, string) {
+	switch p.Status {
 	case proposal.Pending:
+		if p.AwaitsApproval() {
+			return frame.Warn, "Needs approval"
+		}
+		if p.NeedsApproval() && !p.Unapproved() {
+			return frame.OK, "Approved"
+		}
 		return frame.Warn, "Waiting for review"
 	case proposal.Executing:
 		return frame.Warn, "Being applied"
 	case proposal.Succeeded:
 		return frame.OK, "Applied"
 	case proposal.Failed:
+		if p.Approval.State == proposal.Declined {
+			return frame.Idle, "Declined"
+		}
 		return frame.Bad, "Failed"
 	case proposal.Unconfirmed:
 		return frame.Warn, "Not confirmed"
@@ -149,7 +147,7 @@ func adviceTone(r proposal.Review) frame.Tone {
 	switch {
 	case r.Status == proposal.Succeeded:
 		return frame.OK
-	case r.Status == proposal.Expired:
+	case r.Status == proposal.Expired || r.Approval.State == proposal.Declined:
 		return frame.Idle
 	case r.Status == proposal.Failed || r.Gone:
 		return frame.Bad

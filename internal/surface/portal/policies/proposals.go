@@ -190,15 +190,12 @@ func elapsed(v *frame.Visit, r proposal.Review) string {
 	return strconv.Itoa(int(600 * left.Seconds() / whole.Seconds()))
 }
 
-// awaiting are those of a list that a person can approve.
-func awaiting(rows []proposal.Listed) []proposal.Listed {
-	var all []proposal.Listed
-	for _, l := range rows {
-		if l.AwaitsApproval() {
-			all = append(all, l)
-		}
+// rowPath is the page of a proposal: where a person decides, while one has to.
+func rowPath(l proposal.Listed) string {
+	if l.AwaitsApproval() {
+		return frame.ApprovalPath(l.ID)
 	}
-	return all
+	return frame.ProposalPath(l.ID)
 }
 
 // timeToApply says how long the authors have.
@@ -231,15 +228,7 @@ func rowFields(p proposal.Proposal) string {
 		if i > 0 {
 			text += ", "
 		}
-		text += f.Label + ": " + fieldWord(f.Label, f.Value)
+		text += f.Label + ": " + frame.SettingWord(f.Label, f.Value)
 	}
 	return text
-}
-
-// fieldWord is a field's value for people; a name stays as it is.
-func fieldWord(label, value string) string {
-	if label == "Name" {
-		return value
-	}
-	return word(value)
 }

@@ -30,12 +30,14 @@
     return `${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")}`;
   };
   const set = (element, text) => { if (element.textContent !== text) element.textContent = text; };
+  const over = new Set(); // instants that have passed: what ends then is looked at again, once
   const tick = () => {
     if (document.hidden) return;
     for (const t of $$("time[data-since]")) set(t, since(Date.parse(t.dateTime)));
     for (const t of $$("time[data-until]")) {
       const at = Date.parse(t.dateTime);
       set(t, until(at, t.dataset.over));
+      if (at <= Date.now() && !over.has(t.dateTime)) { over.add(t.dateTime); refresh(null); }
       const ring = t.closest("[data-ring]")?.querySelector("circle[data-left]");
       if (ring) ring.setAttribute("stroke-dashoffset", String(100 * (1 - Math.max(0, Math.min(1, (at - Date.now()) / (Number(ring.dataset.left) * 1000))))));
     }

@@ -1,0 +1,117 @@
+package approvals
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/signature"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+// decide takes a signed decision, or what the person typed, which is compared and becomes
+// part of what they sign then. want is the decision, where the address says it.
+func (s *Section) decide(find finder, want signature.Decision) frame.Handler {
+	return func(v *frame.Visit) error {
+		m, err := find(v)
+		if err != nil {
+			return m.elsewhere(v, err)
+		}
+		if v.Form.Get("answer") == "" {
+			return s.begin(v, m, want)
+		}
+		signed, key, err := v.Signed(s.Passkeys)
+		var head signature.Head
+		if err == nil {
+			head, err = signed.Head()
+		}
+		if err == nil && want != "" && head.Decision != want {
+			err = fault.New(fault.Refused, "another decision was signed than was sent: open the page again")
+		}
+		if err == nil {
+			err = s.Store.Decide(v.Context(), approval.Decision{CompanyID: v.Company.ID, Kind: m.Kind, ID: m.ID, UserID: v.User.ID,
+				PasskeyID: key.ID, Signed: signed, Verifier: s.Verifier})
+		}
+		if err != nil {
+			return v.Refused(m.path, err, refusals()...)
+		}
+		if head.Decision == signature.Decline {
+			return v.Redirect(m.path, frame.Done(m.decline.done))
+		}
+		return v.Redirect(m.path, frame.Done(m.approve.done))
+	}
+}
+
+func refusals() []fault.Code {
+	return []fault.Code{fault.Refused, fault.NotPending, fault.ConfirmationRequired, fault.Unauthorized, fault.Unsupported, fault.InvalidArguments, fault.NotFound}
+}
+
+// begin compares what the person typed, and asks for a signature of it.
+func (s *Section) begin(v *frame.Visit, m matter, want signature.Decision) error {
+	if want == "" {
+		want = signature.Decision(v.Form.Get("decision"))
+	}
+	if m.closed == "" {
+		if err := s.admit(v, &m); err != nil {
+			return err
+		}
+	}
+	c, err := s.typed(v, m, want)
+	if v.Request().Header.Get("Accept") == "application/json" {
+		return reply(v, c, err)
+	}
+	if err != nil {
+		return v.Refused(m.path, err, refusals()...)
+	}
+	if want == signature.Approve {
+		m.decline = action{}
+	} else {
+		m.approve = action{}
+	}
+	return v.Show(m.title, m.section, page(v, m, challenges{want: c}))
+}
+
+// typed is the challenge of a decision with what the person typed.
+func (s *Section) typed(v *frame.Visit, m matter, want signature.Decision) (account.Challenge, error) {
+	head := signature.Head{Decision: want}
+	switch {
+	case !m.open():
+		return account.Challenge{}, fault.New(fault.Refused, "%s", m.closed+m.barred)
+	case want == m.approve.decision && want != "":
+		if m.Name != "" {
+			head.Confirmation = strings.TrimSpace(v.Form.Get("confirmation"))
+		}
+	case want == m.decline.decision && want != "":
+		head.Reason = frame.Plain(strings.TrimSpace(v.Form.Get("reason")))
+	default:
+		return account.Challenge{}, fault.Invalid("the decision must be APPROVE or DECLINE")
+	}
+	if utf8.RuneCountInString(head.Reason) > approval.MaxReason {
+		return account.Challenge{}, fault.Invalid("the reason must have at most 200 characters")
+	}
+	if err := m.Confirms(head); err != nil {
+		return account.Challenge{}, err
+	}
+	return s.challenge(v, m, head)
+}
+
+// reply answers the page's script.
+func reply(v *frame.Visit, c account.Challenge, err error) error {
+	answer, status := map[string]any{"token": c.Token, "options": c.Options}, http.StatusOK
+	if err != nil {
+		if !slices.Contains(refusals(), fault.CodeOf(err)) {
+			return err
+		}
+		answer, status = map[string]any{"problem": frame.Sentence(fault.From(err).Detail)}, http.StatusUnprocessableEntity
+	}
+	w := v.Writer()
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	return json.NewEncoder(w).Encode(answer)
+}
