@@ -33,13 +33,13 @@ func (c *runCommand) detach(env *environment) error {
 		return err
 	}
 	defer lock.Close()
-	log, err := os.OpenFile(filepath.Join(state, "log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	ended, err := os.OpenFile(filepath.Join(state, "ended"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	defer log.Close()
-	child := exec.Command(program, "run", "--state", state, "--driver", c.Driver, "--serial", c.Serial, "--root", c.Root, "--locked")
-	child.Dir, child.Stdout, child.Stderr = "/", log, log
+	defer ended.Close()
+	child := exec.Command(program, "run", "--state", state, "--driver", c.Driver, "--serial", c.Serial, "--root", c.Root, "--locked", "--quiet")
+	child.Dir, child.Stdout, child.Stderr = "/", ended, ended
 	child.ExtraFiles = []*os.File{lock}
 	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := child.Start(); err != nil {

@@ -11,12 +11,14 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/logfile"
 	"github.com/musterhq/muster/internal/text"
 )
 
@@ -45,6 +47,7 @@ type program struct {
 type environment struct {
 	ctx context.Context
 	out io.Writer
+	err io.Writer
 	log *slog.Logger
 }
 
@@ -63,7 +66,7 @@ func run(args []string, out, errOut io.Writer) int {
 		fmt.Fprintf(errOut, "muster-agent: %v: see --help\n", err)
 		return 2
 	}
-	env := &environment{ctx, out, slog.New(slog.NewTextHandler(errOut, nil))}
+	env := &environment{ctx, out, errOut, slog.New(slog.NewTextHandler(errOut, nil))}
 	if err := chosen.Run(env); err != nil {
 		fmt.Fprintf(errOut, "muster-agent: %v\n", err)
 		return 1
@@ -75,7 +78,9 @@ func run(args []string, out, errOut io.Writer) int {
 type runCommand struct {
 	common
 	Once   bool `name:"once" help:"Check in once, carry out what there is, and end."`
-	Detach bool `name:"detach" help:"Go on in the background, until the device restarts; what it says goes to the file log of the state directory."`
+	Detach bool `name:"detach" help:"Go on in the background, until the device restarts; what it says goes to the file log of the state directory, and why it ended to the file ended."`
+	// Quiet: what the agent logs goes to its file alone.
+	Quiet bool `name:"quiet" hidden:""`
 	// Locked: the process that started this one handed its lock down.
 	Locked bool `name:"locked" hidden:""`
 	// Trial: the process that started this one, a new version, waits until it is in touch.
@@ -127,6 +132,9 @@ func (c *runCommand) Run(env *environment) error {
 
 // work runs the agent until it ends, or is to be started again in another version.
 func (c *runCommand) work(env *environment, lock *os.File) error {
+	if c.Quiet {
+		env = &environment{env.ctx, env.out, io.Discard, env.log}
+	}
 	a, err := c.openAs(env, c.Trial)
 	if err != nil {
 		return err
@@ -164,8 +172,10 @@ func (c common) openAs(env *environment, trial bool) (*agent.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return agent.New(agent.Options{Dir: c.State, Version: version, Device: device, Push: push, Client: c.client(way), Network: network, Now: time.Now, Log: env.log,
-		Installer: installer, Trial: trial})
+	kept := logfile.Open(filepath.Join(c.State, agent.LogFile))
+	log := slog.New(slog.NewTextHandler(io.MultiWriter(env.err, kept), nil))
+	return agent.New(agent.Options{Dir: c.State, Version: version, Device: device, Push: push, Client: c.client(way), Network: network, Now: time.Now, Log: log,
+		Kept: kept, Installer: installer, Trial: trial})
 }
 
 // network is the addresses of this device; empty if it may not know them.

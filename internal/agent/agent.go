@@ -33,6 +33,8 @@ type Options struct {
 	Network func() string
 	Now     func() time.Time
 	Log     *slog.Logger
+	// Kept is what Log has said lately, for the service to ask for; nil: it is not kept.
+	Kept Kept
 	// Crash is called before each durable step, so that tests can end the
 	// process there. Nil otherwise.
 	Crash func(step string)
@@ -40,6 +42,9 @@ type Options struct {
 	// the agent waits that much less. 0: as fast.
 	Pace float64
 }
+
+// Kept is what was logged lately: at most protocol.MaxLog bytes of UTF-8, without secrets.
+type Kept interface{ Text() ([]byte, error) }
 
 // Agent is one enrolled device's agent.
 type Agent struct {

@@ -36,7 +36,7 @@ const (
 
 func commandTypes() []string {
 	return []string{"NOTIFICATION_MESSAGE", "STATUS_REPORT", "LOCATION_UPDATE", "SYNC_POLICY", "CHANGE_POLICY", "REBOOT", "SHUTDOWN", "LAUNCH_APP",
-		"WIPE_COMPANY_DATA", "RELINQUISH_OWNERSHIP", "UNKNOWN", unreadable, tooLarge}
+		"WIPE_COMPANY_DATA", "RELINQUISH_OWNERSHIP", "UPLOAD_LOG", "UNKNOWN", unreadable, tooLarge}
 }
 
 // commandOf is the command of a type in the table.
@@ -255,7 +255,7 @@ func (w *commandWorld) live() string {
 		if a == nil {
 			var err error
 			a, err = agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: w}, Now: func() time.Time { return w.now },
-				Log: slog.New(slog.DiscardHandler)})
+				Log: slog.New(slog.DiscardHandler), Kept: w})
 			if errors.Is(err, agent.ErrNotEnrolled) {
 				w.said("not_enrolled")
 				return strings.Join(w.trace, " ")
@@ -304,9 +304,13 @@ func (w *commandWorld) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errors.New("away")
 	}
 	var answer any = w.document
-	if strings.HasSuffix(r.URL.Path, "/checkin") {
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/checkin"):
 		answer = w.checkin(body, r.Header.Get(protocol.HeaderSequence))
-	} else {
+	case r.Method == http.MethodPost:
+		w.said("upload:%s,%s", strings.TrimPrefix(r.URL.RequestURI(), protocol.Base), body)
+		answer = struct{}{}
+	default:
 		w.said("fetch:%s", strings.TrimPrefix(r.URL.RequestURI(), protocol.Base))
 	}
 	text, err := json.Marshal(answer)
@@ -367,6 +371,9 @@ func (w *commandWorld) refusal() error {
 	}
 	return nil
 }
+
+// Text implements agent.Kept, or cannot.
+func (w *commandWorld) Text() ([]byte, error) { return []byte("logged"), w.refusal() }
 
 // Facts implements agent.Device.
 func (w *commandWorld) Facts(context.Context) (protocol.Facts, error) {

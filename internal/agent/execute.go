@@ -20,7 +20,13 @@ const (
 	typeLocation     = "LOCATION_UPDATE"
 	typeSyncPolicy   = "SYNC_POLICY"
 	typeChangePolicy = "CHANGE_POLICY"
+	typeUploadLog    = "UPLOAD_LOG"
 )
+
+// needsService reports the commands that need the service again.
+func needsService(commandType string) bool {
+	return commandType == typeSyncPolicy || commandType == typeChangePolicy || commandType == typeUploadLog
+}
 
 // asksFirst reports the commands that end the relation: the service must know
 // that the device has them before they run, because nothing comes after.
@@ -135,7 +141,7 @@ func (a *Agent) execute(ctx context.Context, inTouch bool) error {
 		if asksFirst(e.Command.Type) && !e.Accepted {
 			continue // the service does not know yet that we have it
 		}
-		if !inTouch && (e.Command.Type == typeSyncPolicy || e.Command.Type == typeChangePolicy) {
+		if !inTouch && needsService(e.Command.Type) {
 			continue
 		}
 		if a.late(e.Command) {
@@ -186,6 +192,7 @@ func (a *Agent) run(ctx context.Context, e Entry) error {
 
 func (a *Agent) finish(e Entry, result protocol.AckState, outcome string) error {
 	e.Stage, e.Result, e.Outcome, e.At = Done, result, oneLine(outcome), a.link.serviceTime().UnixMilli()
+	a.options.Log.Info("command ended", "type", e.Command.Type, "id", oneLine(e.Command.ID), "result", result, "outcome", e.Outcome)
 	return a.journal.Write(e)
 }
 
@@ -220,6 +227,8 @@ func (a *Agent) perform(ctx context.Context, c protocol.Command) (string, error)
 		return a.collect(ctx, c.Type == typeLocation)
 	case typeSyncPolicy, typeChangePolicy:
 		return a.refollow(ctx)
+	case typeUploadLog:
+		return a.uploadLog(ctx, c.ID)
 	case LetGo:
 		return "released", a.release(ctx)
 	}

@@ -186,7 +186,7 @@ func (l *link) carry(ctx context.Context, method, path string, body []byte, head
 		request.Header[key] = values
 	}
 	if len(body) > 0 {
-		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Content-Type", contentType(path))
 	}
 	response, err := l.http.Do(request)
 	if err != nil {

@@ -41,6 +41,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer a.working.Wait()
 	defer cancel()
 	a.gate.on = true
+	a.options.Log.InfoContext(ctx, "agent started", "version", a.options.Version)
 	for first := true; ; first = false {
 		next, err := a.Once(ctx)
 		if first && !errors.Is(err, ErrEnded) {

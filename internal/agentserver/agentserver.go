@@ -117,6 +117,7 @@ type Server struct {
 	Store      agentdevice.Store
 	Enroller   Enroller
 	Deliveries agentdevice.DeliveryStore
+	Logs       agentdevice.LogStore
 	Companions agentdevice.CompanionStore
 	Directory  Directory
 	Observer   Observer

@@ -69,7 +69,7 @@ func makeWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	w.policy = w.newPolicy("Kiosk", policy.Change{Setting: "CAMERA", Value: "BLOCK"}, policy.Change{Setting: "REPORT_SOFTWARE_INFO", Value: "ENABLED"})
-	w.commands = &command.Service{Store: db, Finder: db, Inventory: db, Channels: map[asset.Management]command.Channel{}, Now: time.Now, Log: log}
+	w.commands = &command.Service{Store: db, Finder: db, Inventory: db, Logs: db, Channels: map[asset.Management]command.Channel{}, Now: time.Now, Log: log}
 	key, err := protocol.NewPrivateKey(protocol.Ed25519)
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func makeWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.link = &agentserver.Server{Store: db, Enroller: db, Deliveries: db, Companions: db, Directory: db, Observer: &enrollment.Service{Store: db, Companies: db, Now: time.Now},
+	w.link = &agentserver.Server{Store: db, Enroller: db, Deliveries: db, Logs: db, Companions: db, Directory: db, Observer: &enrollment.Service{Store: db, Companies: db, Now: time.Now},
 		Commands: w.commands, Waker: db, Signer: agentserver.Signer{Key: key, ID: "k1"}, ES256: agentserver.Signer{Key: es256, ID: "e1"}, Now: time.Now, Log: log}
 	w.commands.Channels[asset.Agent] = w.link
 	hub := agentapi.NewHub(time.Now, 1000)

@@ -123,9 +123,9 @@ func understood(s protocol.AckState) bool {
 
 // acknowledge applies one word of the device about a command. Words about
 // commands that are over, or that were never sent, change nothing. Without a
-// place, for the reason lacking, no LOCATION_UPDATE is done. It reports whether
+// place, for the reason withoutPlace, no LOCATION_UPDATE is done. It reports whether
 // the device's management ended.
-func (l *Server) acknowledge(ctx context.Context, d agentdevice.Device, ack protocol.Ack, lacking string) (bool, error) {
+func (l *Server) acknowledge(ctx context.Context, d agentdevice.Device, ack protocol.Ack, withoutPlace string) (bool, error) {
 	if ack.State == protocol.Accepted {
 		_, err := l.Deliveries.Accept(ctx, d.ID, ack.CommandID, l.Now())
 		if fault.CodeOf(err) == fault.NotFound {
@@ -141,8 +141,14 @@ func (l *Server) acknowledge(ctx context.Context, d agentdevice.Device, ack prot
 		return false, err
 	}
 	done := ack.State == protocol.Done
-	if done && lacking != "" && delivery.Type == string(command.LocationUpdate) {
-		done, ack.Outcome = false, lacking
+	if done {
+		lacking, err := l.unproved(ctx, d, delivery, withoutPlace)
+		if err != nil {
+			return false, err
+		}
+		if lacking != "" {
+			done, ack.Outcome = false, lacking
+		}
 	}
 	if done && delivery.Type == string(command.WipeCompanyData) {
 		// The device says that it has started. That it was erased, only its silence

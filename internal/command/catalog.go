@@ -12,7 +12,7 @@ import (
 // Type is what a command does (contract 4.2).
 type Type string
 
-// The sixteen types.
+// The types.
 const (
 	Lock                     Type = "LOCK"
 	StartLostMode            Type = "START_LOST_MODE"
@@ -30,6 +30,7 @@ const (
 	ResetScreenLock          Type = "RESET_SCREEN_LOCK"
 	ChangeScreenLockPassword Type = "CHANGE_SCREEN_LOCK_PASSWORD"
 	RelinquishOwnership      Type = "RELINQUISH_OWNERSHIP"
+	UploadLog                Type = "UPLOAD_LOG"
 )
 
 // Row is all that tells one type of command from another. The REST endpoint,
@@ -51,18 +52,21 @@ type Row struct {
 	// Effects are what happens to the device, a sentence each; PersonalEffects
 	// what happens to a personally owned one, if that differs.
 	Effects, PersonalEffects []string
-	Rank                     int      // its place among the portal's buttons and menu entries
-	Button                   bool     // the portal shows it beside the menu
-	Confirm                  Confirm  // what a person does before it is sent to one device
-	Bulk                     bool     // the portal sends it to several devices
-	Early                    bool     // REST has it since the first version: see operation.FirstFour
-	Silent                   bool     // REST answers without createdAt for devices of the platform (contract 7.1)
-	Disruptive               bool     // see operation.Operation; what is irreversible is so in any case
-	Irreversible             bool     // it cannot be undone
-	Destructive              bool     // the company's setting and limit of destructive commands bind it
-	EndsManagement           bool     // its success ends the device's management
-	NamesPolicy              bool     // its argument is a policy, which the caller must be allowed to see
-	Platform, Agent          *Support // how devices of the management take it; nil: they do not
+	Rank                     int     // its place among the portal's buttons and menu entries
+	Button                   bool    // the portal shows it beside the menu
+	Confirm                  Confirm // what a person does before it is sent to one device
+	Bulk                     bool    // the portal sends it to several devices
+	Early                    bool    // REST has it since the first version: see operation.FirstFour
+	Silent                   bool    // REST answers without createdAt for devices of the platform (contract 7.1)
+	Disruptive               bool    // see operation.Operation; what is irreversible is so in any case
+	Irreversible             bool    // it cannot be undone
+	Destructive              bool    // the company's setting and limit of destructive commands bind it
+	EndsManagement           bool    // its success ends the device's management
+	NamesPolicy              bool    // its argument is a policy, which the caller must be allowed to see
+	// Instead is what people can do with devices of Muster's own agent, which does not
+	// take the command; empty: nothing of the kind.
+	Instead         string
+	Platform, Agent *Support // how devices of the management take it; nil: they do not
 
 	Vendor    string // the platform's type of the command that carries it; empty: none does
 	Confirmed string // the outcome when a device of the platform has carried it out
@@ -103,6 +107,7 @@ var catalog = [...]Row{ //nolint:gochecknoglobals // a table that is never writt
 			"On a device with a work profile that has its own lock only the profile is locked.",
 		Label: "Lock", Icon: "lock", Past: "locked", Base: "lock", Rank: 2, Button: true,
 		Effects:  []string{"Locks the screen at once.", "It opens again with its own PIN or password."},
+		Instead:  lostAgent,
 		Platform: &Support{Waits: 7 * day}, Vendor: "LOCK", Confirmed: "the device locked its screen",
 	}, {
 		Type: StartLostMode, Operation: "start_lost_mode", Segment: "lost-mode", Title: "Start lost mode", Early: true, Disruptive: true,
@@ -111,6 +116,7 @@ var catalog = [...]Row{ //nolint:gochecknoglobals // a table that is never writt
 		Arguments: with(LostModeArgs.body),
 		Label:     "Start lost mode", Icon: "map-pin-off", Past: "started lost mode on", Base: "start lost mode on", Rank: 7,
 		Effects:  []string{"Locks the device and shows a message with contact details to the finder."},
+		Instead:  lostAgent,
 		Platform: &Support{Waits: 7 * day, Needs: CompanyOwned}, Vendor: "START_LOST_MODE",
 		Confirmed: "the device is in lost mode and shows the message",
 	}, {
@@ -118,6 +124,7 @@ var catalog = [...]Row{ //nolint:gochecknoglobals // a table that is never writt
 		Description: "Ends lost mode on one company-owned, platform-managed device that was found. It has no effect, and is no error, if the device was not in lost mode.",
 		Label:       "End lost mode", Icon: "badge-check", Past: "ended lost mode on", Base: "end lost mode on", Rank: 8,
 		Effects:  []string{"Ends lost mode on a device that was found."},
+		Instead:  lostAgent,
 		Platform: &Support{Waits: 7 * day, Needs: CompanyOwned}, Vendor: "STOP_LOST_MODE", Confirmed: "the device left lost mode",
 	}, {
 		Type: NotificationMessage, Operation: "send_message", Segment: "message", Title: "Send message", Early: true, Bulk: true,
@@ -221,8 +228,19 @@ var catalog = [...]Row{ //nolint:gochecknoglobals // a table that is never writt
 		Effects:  []string{"Removes the work profile and its data; the device is no longer managed."},
 		Platform: &Support{Waits: 365 * day, Needs: CompanyWorkProfile}, Agent: &Support{},
 		Vendor: "RELINQUISH_OWNERSHIP", Confirmed: "the device was released to its user; it is no longer managed",
+	}, {
+		Type: UploadLog, Operation: "upload_log", Segment: "upload-log", Title: "Upload agent log",
+		Description: "Asks one agent-managed device for the log of its agent, the last 256 KiB at most, without secrets. " +
+			"Find it with list_logs and read it with get_log once the command has ended SUCCESS; it is kept for 30 days. Platform-managed devices answer unsupported.",
+		Label: "Upload log", Icon: "terminal", Past: "got the agent's log from", Base: "get the agent's log from", Rank: 17,
+		Effects: []string{"Asks for the log of the agent.", "It is kept here for 30 days."},
+		Agent:   &Support{Waits: day},
 	},
 }
+
+// lostAgent is what is left where the device of an agent is lost.
+const lostAgent = "Muster's agent has no lock and no lost mode; if the device is lost, ask for its location, send it a message for who finds it, or wipe it: " +
+	"each waits until the device is in touch, a wipe without a limit"
 
 const lockChanged = "the device changed its screen lock; on a device with a work profile only the profile's lock changes"
 
@@ -236,7 +254,7 @@ func Catalog() []*Row {
 	return all
 }
 
-// Types lists the sixteen types.
+// Types lists all types.
 func Types() []Type {
 	types := make([]Type, len(catalog))
 	for i := range catalog {

@@ -23,6 +23,8 @@ func Eligible(t Type, a asset.Asset, companion bool) error {
 	}
 	support := t.Row().on(d.Management)
 	switch {
+	case support == nil && d.Management == asset.Agent && t.Row().Instead != "":
+		return unsupported("%s does not work on agent-managed devices, and this is one: %s", t, t.Row().Instead)
 	case support == nil:
 		return unsupported("%s does not work on %s devices, and this is one", t, managed(d.Management))
 	case support.Push && !(d.PushReachable && (companion || d.Management == asset.Agent)):

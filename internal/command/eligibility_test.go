@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/internal/asset"
@@ -104,5 +105,20 @@ func TestEligible_PushWherePlatformHasNone(t *testing.T) {
 				t.Errorf("%s: %v", c.name, err)
 			}
 		})
+	}
+}
+
+// Who cannot lock a lost device of an agent is told what is left.
+func TestEligible_SaysWhatALostAgentCanDo(t *testing.T) {
+	t.Parallel()
+	lost := asset.Asset{Status: asset.Active, Device: &asset.Device{Management: asset.Agent}}
+	for _, kind := range []command.Type{command.Lock, command.StartLostMode, command.StopLostMode} {
+		err := command.Eligible(kind, lost, false)
+		if err == nil || !strings.Contains(err.Error(), "does not work on agent-managed devices") || !strings.Contains(err.Error(), "or wipe it") {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	if err := command.Eligible(command.ResetScreenLock, lost, false); err == nil || strings.Contains(err.Error(), "wipe") {
+		t.Errorf("removing the lock: %v", err)
 	}
 }

@@ -276,5 +276,5 @@ func (f *fixture) latest(a asset.Asset) command.Command {
 func allTypes() []command.Type {
 	return []command.Type{command.Lock, command.StartLostMode, command.StopLostMode, command.NotificationMessage, command.StatusReport,
 		command.LocationUpdate, command.SyncPolicy, command.Reboot, command.Shutdown, command.LaunchApp, command.ClearAppData, command.ChangePolicy,
-		command.WipeCompanyData, command.ResetScreenLock, command.ChangeScreenLockPassword, command.RelinquishOwnership}
+		command.WipeCompanyData, command.ResetScreenLock, command.ChangeScreenLockPassword, command.RelinquishOwnership, command.UploadLog}
 }

@@ -13,7 +13,7 @@ import (
 // advice is what every command's description ends with.
 const advice = " UNCONFIRMED: do not send it again; look at list_device_commands."
 
-// Define declares the sixteen commands and the history (contract 4.2, 2.3).
+// Define declares the commands, the history and the logs (contract 4.2, 2.3, 4.7).
 func Define(r *operation.Registry, s *Service) {
 	for i := range catalog {
 		row := &catalog[i]
@@ -24,6 +24,7 @@ func Define(r *operation.Registry, s *Service) {
 		define(r, s, row.operation(), row.Type)
 	}
 	defineHistory(r, s)
+	defineLogs(r, s)
 }
 
 func (r *Row) operation() operation.Operation {

@@ -44,6 +44,7 @@ func declared() map[string]struct {
 		"reset_screen_lock":           {"reset-screen-lock", destructive, access.DestructiveCommands},
 		"change_screen_lock_password": {"change-screen-lock-password", destructive, access.DestructiveCommands},
 		"relinquish_ownership":        {"relinquish-ownership", destructive, access.DestructiveCommands},
+		"upload_log":                  {"upload-log", plain, access.DeviceCommands},
 	}
 }
 
@@ -93,6 +94,12 @@ func TestDeclarations(t *testing.T) {
 			got := shape{o.Method, o.Path, o.Needs, o.Gate, o.Unconfirmed, o.Created}
 			if diff := cmp.Diff(shape{Method: "GET", Path: "/assets/{assetId}/commands", Needs: access.DevicesRead}, got); diff != "" || o.Budget != operation.Free {
 				t.Errorf("the history spends %d and is declared as (-want +got):\n%s", o.Budget, diff)
+			}
+			continue
+		}
+		if o.Name == "list_logs" || o.Name == "get_log" {
+			if o.Method != "GET" || o.Needs != access.DevicesRead || o.Gate != "" || o.Budget != operation.Free || o.Effect != operation.Reading {
+				t.Errorf("%s is declared as %+v", o.Name, o)
 			}
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
@@ -29,6 +30,7 @@ type Service struct {
 	Finder    Finder
 	Inventory Inventory
 	Cancels   Cancels
+	Logs      agentdevice.LogStore
 	// Channels reach devices by their management. A device whose channel is
 	// not configured is answered 503.
 	Channels map[asset.Management]Channel

@@ -133,6 +133,7 @@ func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) error {
 			[]any{to.id, to.epoch, from.id, from.epoch}},
 		{`DELETE FROM asset_apps WHERE asset_id = ?`, []any{to.id}},
 		{`UPDATE asset_apps SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
+		{`UPDATE device_logs SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
 	} {
 		if err := t.exec(ctx, change.text, change.args...); err != nil {
 			return err

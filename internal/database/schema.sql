@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 31; programs from 28 may write.
+-- Schema 32; programs from 28 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -349,6 +349,17 @@ CREATE TABLE "destructive_uses" (
     PRIMARY KEY (company_id, asset_id, epoch)
 );
 CREATE INDEX destructive_uses_at ON destructive_uses (company_id, at, asset_id, epoch);
+CREATE TABLE device_logs (
+    command_id TEXT NOT NULL PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    asset_id TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    bytes BIGINT NOT NULL,
+    text TEXT NOT NULL
+);
+CREATE INDEX device_logs_asset ON device_logs (asset_id, at, command_id);
+CREATE INDEX device_logs_at ON device_logs (at);
+CREATE INDEX device_logs_company ON device_logs (company_id, at, command_id);
 CREATE TABLE device_names (
     company_id TEXT NOT NULL,
     name TEXT NOT NULL,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/account"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/approval"
 )
 
@@ -41,6 +42,7 @@ func sweeps(now time.Time) []struct {
 		statement string
 		before    time.Time
 	}{
+		{`DELETE FROM device_logs WHERE command_id IN (SELECT command_id FROM device_logs WHERE at < ? ORDER BY at LIMIT ?)`, now.Add(-agentdevice.LogLifetime)},
 		{`DELETE FROM authorizations WHERE id IN (SELECT id FROM authorizations WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-approval.KeepFor)},
 		{`DELETE FROM enrollment_requests WHERE id IN (SELECT id FROM enrollment_requests WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
 		{`DELETE FROM messages WHERE (company_id, id) IN (SELECT company_id, id FROM messages WHERE seen_at < ? ORDER BY seen_at LIMIT ?)`, now.Add(-messageLife)},

@@ -100,6 +100,9 @@ func (o *Operation) Args() reflect.Type { return o.args.typ }
 // Result is the type of the operation's result.
 func (o *Operation) Result() reflect.Type { return o.result }
 
+// Plain reports whether REST answers with plain text.
+func (o *Operation) Plain() bool { return o.result.Implements(reflect.TypeFor[Plain]()) }
+
 // Call is what a handler knows of the request beside its arguments.
 type Call struct {
 	Principal access.Principal

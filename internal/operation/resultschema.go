@@ -13,6 +13,9 @@ import (
 // type than its own.
 type Wired interface{ Wire() reflect.Type }
 
+// Plain is a result that REST answers as plain text.
+type Plain interface{ PlainText() string }
+
 // Enumerated is a string type that has only some values.
 type Enumerated interface{ Values() []string }
 

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agent"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/logfile"
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/company"
@@ -138,7 +140,9 @@ func (s *Tenant) AgentDevice(r *Replica, change ...func(*simulated.State)) *Agen
 		c(&state)
 	}
 	p := &AgentDevice{env: s.Env, token: token, Device: simulated.New(state, s.Now)}
-	p.Options = agent.Options{Dir: s.TB.TempDir(), Version: "test", Device: p.Device, Now: s.Now, Log: slog.New(slog.DiscardHandler),
+	dir := s.TB.TempDir()
+	kept := logfile.Open(filepath.Join(dir, agent.LogFile))
+	p.Options = agent.Options{Dir: dir, Version: "test", Device: p.Device, Now: s.Now, Log: slog.New(slog.NewTextHandler(kept, nil)), Kept: kept,
 		Client: &http.Client{Transport: reach{&p.to}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	p.Reach(r)
 	enrolled, err := agent.Enroll(s.TB.Context(), agent.Enrollment{Options: p.Options, Server: server, Token: token, Role: protocol.Manager})

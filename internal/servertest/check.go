@@ -50,7 +50,7 @@ func FiveMembers(t *testing.T, client Client, assetID string) {
 func Bodies() map[string]any {
 	return map[string]any{
 		"lock": nil, "found": nil, "status-report": nil, "location-update": nil, "sync-policy": nil, "reboot": nil,
-		"shutdown": nil, "wipe": nil, "reset-screen-lock": nil, "relinquish-ownership": nil,
+		"shutdown": nil, "wipe": nil, "reset-screen-lock": nil, "relinquish-ownership": nil, "upload-log": nil,
 		"lost-mode":                   map[string]string{"message": "Please call"},
 		"message":                     map[string]string{"title": "Hello", "body": "World"},
 		"launch-app":                  map[string]string{"packageName": "com.example.app"},

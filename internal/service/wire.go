@@ -125,7 +125,7 @@ func (w *wiring) useCases() (err error) {
 		verifier.Passkeys = w.passkeys
 	}
 	w.commands = &command.Service{
-		Store: w.db, Finder: w.db, Inventory: w.db, Cancels: w.db, Channels: map[asset.Management]command.Channel{},
+		Store: w.db, Finder: w.db, Inventory: w.db, Cancels: w.db, Logs: w.db, Channels: map[asset.Management]command.Channel{},
 		Now: w.options.Now, Log: w.options.Logger, Observer: w.metrics, Crash: w.options.Crash,
 		Digest: w.keys.Digest, Verifier: verifier, PublicURL: w.public,
 	}
@@ -157,7 +157,7 @@ func (w *wiring) channels() (err error) {
 		return err
 	}
 	w.link = &agentserver.Server{
-		Store: w.db, Enroller: w.db, Deliveries: w.db, Companions: w.db, Directory: w.db, Observer: w.enrollments, Commands: w.commands,
+		Store: w.db, Enroller: w.db, Deliveries: w.db, Logs: w.db, Companions: w.db, Directory: w.db, Observer: w.enrollments, Commands: w.commands,
 		Waker: w.db, Updates: w.db, Signer: ed25519, ES256: es256, PublicURL: w.public, ShortNames: w.config.QRShortNames, Now: w.options.Now, Log: w.options.Logger,
 		Pins: func() ([]string, error) { return ops.Pins(w.config.TLSCert, w.public, w.options.Now()) },
 	}

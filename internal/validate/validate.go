@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 const (
@@ -54,6 +55,25 @@ func Package(s string) bool {
 
 // Blank reports whether s is empty or holds nothing but white space.
 func Blank(s string) bool { return strings.TrimSpace(s) == "" }
+
+// CleanLines makes text of many lines that a device supplied fit to be kept and shown:
+// valid UTF-8 without control, format or bidirectional characters, but for the ends of
+// lines. The result is not longer than the text, in bytes.
+func CleanLines(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n':
+			return r
+		case r == '\t':
+			return ' '
+		case r == utf8.RuneError:
+			return '?'
+		case !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, text)
+}
 
 // Clean makes text that a device or a vendor supplied fit to be kept and
 // shown: valid UTF-8, white space as single spaces, no control, format or

@@ -104,9 +104,9 @@ func TestCommand_UnsupportedDevices(t *testing.T) {
 	env := servertest.New(t)
 	tenant, replica := env.NewTenant("acme"), env.Start()
 	for kind, paths := range map[servertest.Kind][]string{
-		servertest.FullyManaged(): {"message", "location-update", "sync-policy", "shutdown", "launch-app", "relinquish-ownership"},
-		servertest.WorkProfile():  {"reboot", "message", "location-update", "sync-policy", "shutdown", "launch-app"},
-		servertest.Personal():     {"reboot", "lost-mode", "found", "relinquish-ownership", "message", "location-update", "sync-policy", "shutdown", "launch-app"},
+		servertest.FullyManaged(): {"message", "location-update", "sync-policy", "shutdown", "launch-app", "upload-log", "relinquish-ownership"},
+		servertest.WorkProfile():  {"reboot", "message", "location-update", "sync-policy", "shutdown", "launch-app", "upload-log"},
+		servertest.Personal():     {"reboot", "lost-mode", "found", "relinquish-ownership", "message", "location-update", "sync-policy", "shutdown", "launch-app", "upload-log"},
 	} {
 		t.Run(kind.Ownership+" "+kind.Usage, func(t *testing.T) {
 			device := tenant.Devices(replica, kind, 1)[0]

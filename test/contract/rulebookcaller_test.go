@@ -212,7 +212,7 @@ func ofPost(t *testing.T, method string, answer servertest.Answer) received {
 
 // rulebookAddress is where an operation is over REST.
 func rulebookAddress(tool string) (method, path string) {
-	gets := map[string]string{"list_assets": "/assets", "count_assets": "/assets/count", "get_asset": "/assets/{assetId}", "list_device_commands": "/assets/{assetId}/commands",
+	gets := map[string]string{"list_assets": "/assets", "count_assets": "/assets/count", "get_asset": "/assets/{assetId}", "list_device_commands": "/assets/{assetId}/commands", "list_logs": "/assets/{assetId}/logs", "get_log": "/assets/{assetId}/logs/{logId}",
 		"list_policies": "/policies", "get_policy_settings": "/policies/{policyId}/settings", "list_policy_revisions": "/policies/{policyId}/revisions",
 		"get_policy_proposal": "/policy-proposals/{proposalId}"}
 	if path = gets[tool]; path != "" {
@@ -231,5 +231,5 @@ func commandPaths() map[string]string {
 	return map[string]string{"lock_device": "lock", "start_lost_mode": "lost-mode", "stop_lost_mode": "found", "send_message": "message",
 		"request_status_report": "status-report", "request_location_update": "location-update", "sync_policy": "sync-policy", "reboot_device": "reboot",
 		"shutdown_device": "shutdown", "launch_app": "launch-app", "clear_app_data": "clear-app-data", "wipe_device": "wipe", "reset_screen_lock": "reset-screen-lock",
-		"change_screen_lock_password": "change-screen-lock-password", "relinquish_ownership": "relinquish-ownership", "change_device_policy": "change-policy"}
+		"change_screen_lock_password": "change-screen-lock-password", "relinquish_ownership": "relinquish-ownership", "change_device_policy": "change-policy", "upload_log": "upload-log"}
 }

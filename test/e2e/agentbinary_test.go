@@ -52,9 +52,18 @@ func TestAgentProgram_SurvivesKills(t *testing.T) {
 	id := filepath.Base(list.Content[0].PathName)
 
 	running := startAgent(t, program, state)
-	for _, path := range []string{"message", "reboot", "launch-app", "status-report", "location-update", "sync-policy"} {
+	for _, path := range []string{"message", "reboot", "launch-app", "status-report", "location-update", "sync-policy", "upload-log"} {
 		client.Post("/assets/"+id+"/commands/"+path, servertest.Bodies()[path]).Want(t, 200)
 		tenant.Settled(client, id, "SUCCESS")
+	}
+	var logs struct{ Logs []struct{ LogID string } }
+	client.Get("/assets/"+id+"/logs").Want(t, 200).JSON(t, &logs)
+	if len(logs.Logs) != 1 {
+		t.Fatalf("the logs are %+v", logs)
+	}
+	text := client.Get("/assets/"+id+"/logs/"+logs.Logs[0].LogID).Want(t, 200)
+	if !strings.Contains(string(text.Body), "agent started") || !strings.Contains(string(text.Body), "type=REBOOT") {
+		t.Errorf("the agent logged %q", text.Body)
 	}
 	_ = running.Process.Kill()
 	_ = running.Wait() // says that it was killed

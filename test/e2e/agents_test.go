@@ -39,6 +39,7 @@ func agentCommands(other string) []agentCommand {
 		{"status-report", nil, command.StatusReport, "IN_PROGRESS", "SUCCESS", false, always},
 		{"location-update", nil, command.LocationUpdate, "IN_PROGRESS", "SUCCESS", false, always},
 		{"sync-policy", nil, command.SyncPolicy, "IN_PROGRESS", "SUCCESS", false, always},
+		{"upload-log", nil, command.UploadLog, "IN_PROGRESS", "SUCCESS", false, always},
 		{"reboot", nil, command.Reboot, "IN_PROGRESS", "SUCCESS", false, func(s simulated.State) bool { return s.Boot == 2 }},
 		{"shutdown", nil, command.Shutdown, "IN_PROGRESS", "SUCCESS", false, func(s simulated.State) bool { return s.Boot == 3 }},
 		{"launch-app", map[string]string{"packageName": "com.example.app"}, command.LaunchApp, "IN_PROGRESS", "SUCCESS", false,

@@ -133,7 +133,7 @@ func TestAndroidCore_FromDex(t *testing.T) {
 		t.Errorf("CAMERA is %q", got)
 	}
 	p.must("rotate")
-	for _, command := range []string{"message", "reboot", "status-report", "location-update", "sync-policy"} {
+	for _, command := range []string{"message", "reboot", "status-report", "location-update", "sync-policy", "upload-log"} {
 		client.Post("/assets/"+p.assetID+"/commands/"+command, servertest.Bodies()[command]).Want(t, 200)
 		p.must("run", "--once")
 		tenant.Settled(client, p.assetID, "SUCCESS")

@@ -42,6 +42,9 @@ const MaxSkew = 10 * 60 * 1000
 // MaxBody is the limit of a request's body in bytes, after inflating.
 const MaxBody = 256 << 10
 
+// MaxLog is the limit of the log that a device uploads, in bytes.
+const MaxLog = MaxBody
+
 // Role is what an agent may do on its device.
 type Role string
 

@@ -123,6 +123,7 @@ func commandRows() []commandRow {
 		{"SHUTDOWN", 0, "`svc power shutdown`, else `reboot -p`", "lab", "another boot id, at the next start"},
 		{"LAUNCH_APP", shell.LaunchSDK, "`pm path`, `cmd package resolve-activity --brief`, `am start -n`", "lab", "the tools' words; else `NOT_INSTALLED`"},
 		{"WIPE_COMPANY_DATA", 0, "`am broadcast … FACTORY_RESET`, else, or after two minutes without effect, `--wipe_data` for the recovery; again at every contact while the device is still there", "system", "never the tools' words. The service: fifteen minutes of silence after the device set out"},
+		{"UPLOAD_LOG", 0, "the file `log` of the state directory, without secrets", "agent", "the service has the log"},
 		{"RELINQUISH_OWNERSHIP", 0, "every setting taken back, `setprop persist.muster.enrolled 0`", "agent", "acknowledged before the key is destroyed"},
 	}
 }

@@ -22,7 +22,7 @@ func needs(tool string) []string {
 }
 
 // reads reports whether an operation changes nothing, and command whether it is one of
-// the sixteen to a device.
+// those to a device.
 func reads(tool string) bool {
 	return strings.HasPrefix(tool, "list_") || strings.HasPrefix(tool, "get_") || tool == "count_assets"
 }
@@ -50,7 +50,9 @@ func (w *World) read(c Call) Answer {
 func (w *World) lookup(c Call, status int) Answer {
 	found := true
 	switch c.Tool {
-	case "get_asset", "list_device_commands":
+	case "get_log": // no device of the world has uploaded one
+		found = false
+	case "get_asset", "list_device_commands", "list_logs":
 		_, found = w.Devices[c.Device]
 	case "get_policy_settings", "list_policy_revisions", "create_provisioning_qr_code":
 		_, found = w.Policies[c.Policy]

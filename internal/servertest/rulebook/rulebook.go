@@ -208,7 +208,7 @@ func (d Device) takes(tool string) bool {
 		return !d.Agent
 	case "start_lost_mode", "stop_lost_mode":
 		return !d.Agent && d.CompanyOwned
-	case "sync_policy", "shutdown_device", "launch_app":
+	case "sync_policy", "shutdown_device", "launch_app", "upload_log":
 		return d.Agent
 	case "reboot_device":
 		return d.CompanyOwned && d.FullyManaged

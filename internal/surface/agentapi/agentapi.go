@@ -38,6 +38,8 @@ type Service interface {
 	// FilePart its part with the number: each but the last has rollout.PartSize bytes.
 	FileSize(ctx context.Context, d agentdevice.Device, sha256 string) (int64, error)
 	FilePart(ctx context.Context, d agentdevice.Device, sha256 string, number int64) ([]byte, error)
+	// KeepLog keeps the log that a command asked the device for, once.
+	KeepLog(ctx context.Context, d agentdevice.Device, commandID string, text []byte) error
 }
 
 // API serves the agents.
@@ -58,6 +60,7 @@ func (d *API) Handler() http.Handler {
 	mux.HandleFunc("GET "+base+"/policy/{id}", signed(d, d.policy))
 	mux.HandleFunc("GET "+base+"/wake", d.wake)
 	mux.HandleFunc("GET "+base+"/file/{sha256}", signed(d, d.file))
+	mux.HandleFunc("POST "+base+"/log/{command}", signed(d, d.log))
 	mux.HandleFunc("POST "+base+"/push-token", posted(d, d.pushToken))
 	mux.HandleFunc("POST "+base+"/rotate", posted(d, d.rotate))
 	mux.HandleFunc("POST "+base+"/unenroll", signed(d, d.unenroll))
@@ -196,6 +199,11 @@ func (d *API) pushToken(ctx context.Context, v visit, request protocol.PushToken
 }
 
 const maxPushToken = 4096 // bytes
+
+// log takes the log that a command asked for. The body is the text itself.
+func (d *API) log(w http.ResponseWriter, r *http.Request, v visit) {
+	d.answer(w, r, struct{}{}, d.Service.KeepLog(r.Context(), v.device, r.PathValue("command"), v.body))
+}
 
 func (d *API) unenroll(w http.ResponseWriter, r *http.Request, v visit) {
 	d.answer(w, r, struct{}{}, d.Service.Unenroll(r.Context(), v.device))

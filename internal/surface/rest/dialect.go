@@ -14,6 +14,7 @@ import (
 const (
 	jsonType    = "application/json"
 	problemType = "application/problem+json"
+	plainType   = "text/plain; charset=utf-8"
 )
 
 // methodNotAllowed is the code of a path that exists, asked in the wrong way.

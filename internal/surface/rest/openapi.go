@@ -199,11 +199,16 @@ func (d *document) parameter(p parameter) parameter {
 	return parameter{Ref: "#/components/parameters/" + name}
 }
 
+// plainSample is an example of an answer in plain text, as JSON.
+const plainSample = `"2026-11-21T09:30:00Z INFO command ended: REBOOT DONE\n"`
+
 // successes adds the answers of a call that went well.
 func (d *document) successes(o *operation.Operation, to map[string]*response) {
-	schema := o.ResultSchema(d.named)
 	content := func(which int) map[string]media {
-		return map[string]media{jsonType: {Schema: schema, Example: sampleResult(o, which)}}
+		if o.Plain() {
+			return map[string]media{plainType: {Schema: &jsonschema.Schema{Type: "string"}, Example: json.RawMessage(plainSample)}}
+		}
+		return map[string]media{jsonType: {Schema: o.ResultSchema(d.named), Example: sampleResult(o, which)}}
 	}
 	code, text := edge.Success(o.Created), "Done or accepted: see the result."
 	switch {

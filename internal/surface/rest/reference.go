@@ -125,10 +125,13 @@ func (d *document) reference(x *described) referenceOperation {
 	if o.HasBody() {
 		view.Arguments = append(view.Arguments, fieldsOf(o.BodySchema(), "", "body")...)
 	}
-	view.Result = fieldsOf(o.ResultSchema(nil), "", "")
+	answer := plainType
+	if !o.Plain() {
+		answer, view.Result = jsonType, fieldsOf(o.ResultSchema(nil), "", "")
+	}
 	view.Call = callText(d.Servers[0].URL, o)
 	view.AnswerStatus = strconv.Itoa(edge.Success(o.Created))
-	view.Answer = indented(x.Responses[view.AnswerStatus].Content[jsonType].Example)
+	view.Answer = indented(x.Responses[view.AnswerStatus].Content[answer].Example)
 	view.Answers = d.answersOf(x)
 	return view
 }

@@ -32,6 +32,10 @@ func accept(o *operation.Operation, result any) (reply, error) {
 	if u, ok := result.(operation.Uncertain); ok && u.Unconfirmed() {
 		a.status = http.StatusAccepted
 	}
+	if plain, ok := result.(operation.Plain); ok {
+		a.contentType, a.body = plainType, []byte(plain.PlainText())
+		return a, nil
+	}
 	body, err := operation.EncodeResult(result)
 	if err != nil {
 		return reply{}, fmt.Errorf("cannot write the result: %w", err)

@@ -24,6 +24,7 @@ const (
 	commandsTab tabName = "commands"
 	locationTab tabName = "location"
 	appsTab     tabName = "apps"
+	logsTab     tabName = "logs"
 	policyTab   tabName = "policy"
 	activityTab tabName = "activity"
 )
@@ -56,6 +57,20 @@ func (d device) path(t tabName) string {
 		return frame.DevicePath(d.ID)
 	}
 	return frame.DevicePath(d.ID) + "/" + string(t)
+}
+
+// tabs are the parts of the page. Only agents upload their logs.
+func (d device) tabs() []frame.Tab {
+	var all []frame.Tab
+	for _, t := range []struct {
+		tab  tabName
+		name string
+	}{{overviewTab, "Overview"}, {commandsTab, "Commands"}, {locationTab, "Location"}, {appsTab, "Apps"}, {policyTab, "Policy"}, {activityTab, "Activity"}, {logsTab, "Logs"}} {
+		if t.tab != logsTab || d.Tab == logsTab || d.Device != nil && d.Device.Management == asset.Agent {
+			all = append(all, frame.Tab{Path: d.path(t.tab), Name: t.name, Current: d.Tab == t.tab})
+		}
+	}
+	return all
 }
 
 // curl is the device's path in the API.
@@ -129,6 +144,8 @@ func (s *Section) content(v *frame.Visit, d device) (templ.Component, error) {
 	case activityTab:
 		entries, err := s.entries(v, d)
 		return activityPart(v, d, entries), err
+	case logsTab:
+		return s.logs(v, d)
 	case appsTab:
 		i, err := s.apps(v, d)
 		return appsPart(v, d, i), err

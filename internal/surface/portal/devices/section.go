@@ -29,6 +29,7 @@ type Section struct {
 	Commands command.Store // with who sent them (contract 1.6)
 	Open     command.Overview
 	Policies policy.Store
+	Logs     agentdevice.LogStore
 	Activity activity.Store
 	Views    asset.Views
 	Identity Identity
@@ -60,6 +61,8 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "GET /devices/{id}/commands", Needs: see, Serve: s.tab(commandsTab)},
 		{Pattern: "GET /devices/{id}/location", Needs: see, Serve: s.tab(locationTab)},
 		{Pattern: "GET /devices/{id}/apps", Needs: see, Serve: s.tab(appsTab)},
+		{Pattern: "GET /devices/{id}/logs", Needs: see, Serve: s.tab(logsTab)},
+		{Pattern: "GET /devices/{id}/logs/{log}", Needs: see, Serve: s.logFile},
 		{Pattern: "GET /devices/{id}/policy", Needs: see, Serve: s.tab(policyTab)},
 		{Pattern: "GET /devices/{id}/activity", Needs: see, Serve: s.tab(activityTab)},
 		{Pattern: "GET /devices/{id}/quick", Needs: see, Serve: s.quick},

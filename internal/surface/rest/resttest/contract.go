@@ -41,6 +41,8 @@ var Endpoints = []Endpoint{
 	{"GET", "/assets/count", "count_assets", "DEVICES_READ", "", Reads, 200, "-"},
 	{"GET", "/assets/{}", "get_asset", "DEVICES_READ", "", Reads, 200, "-"},
 	{"GET", "/assets/{}/commands", "list_device_commands", "DEVICES_READ", "", Reads, 200, "-"},
+	{"GET", "/assets/{}/logs", "list_logs", "DEVICES_READ", "", Reads, 200, "-"},
+	{"GET", "/assets/{}/logs/{}", "get_log", "DEVICES_READ", "", Reads, 200, "-"},
 	{"GET", "/policies", "list_policies", "POLICIES_READ", "", Reads, 200, "-"},
 
 	{"POST", "/assets/{}/commands/lock", "lock_device", command, "deviceCommands", FirstFour, 200, "-"},
@@ -61,6 +63,7 @@ var Endpoints = []Endpoint{
 	{"POST", "/assets/{}/commands/reset-screen-lock", "reset_screen_lock", destructive, "destructiveCommands", Commands, 200, "-"},
 	{"POST", "/assets/{}/commands/change-screen-lock-password", "change_screen_lock_password", destructive, "destructiveCommands", Commands, 200, "newPassword*"},
 	{"POST", "/assets/{}/commands/relinquish-ownership", "relinquish_ownership", destructive, "destructiveCommands", Commands, 200, "-"},
+	{"POST", "/assets/{}/commands/upload-log", "upload_log", command, "deviceCommands", Commands, 200, "-"},
 
 	{"GET", "/policies/{}/settings", "get_policy_settings", "POLICIES_READ", "", Policies, 200, "-"},
 	{"GET", "/policies/{}/revisions", "list_policy_revisions", "POLICIES_READ", "", Policies, 200, "-"},

@@ -129,6 +129,7 @@ final class Keeper implements Runnable, Log {
     }
 
     private void leave() throws DeviceException {
+        log.clear(); // another service must not read it
         if (owner.owns()) {
             Device device = new AndroidDevice(owner, files);
             for (String setting : device.settings()) {
@@ -320,6 +321,7 @@ final class Keeper implements Runnable, Log {
         o.keys = keys;
         o.transport = transport(Status.pins(files.directory));
         o.log = this;
+        o.kept = log;
         o.installer = installer;
         try (Agent opened = new Agent(o)) {
             synchronized (this) {
@@ -367,6 +369,11 @@ final class Keeper implements Runnable, Log {
 
     @Override
     public void debug(String what, Object about) {}
+
+    @Override
+    public void info(String what, Object about) {
+        log.info(what, about);
+    }
 
     /** warn also keeps what a person should see on the status screen. */
     @Override

@@ -14,6 +14,7 @@ public final class Command {
     public static final String LAUNCH = "LAUNCH_APP";
     public static final String WIPE = "WIPE_COMPANY_DATA";
     public static final String RELINQUISH = "RELINQUISH_OWNERSHIP";
+    static final String UPLOAD_LOG = "UPLOAD_LOG";
 
     final String deviceId;
     final String id;
@@ -56,7 +57,7 @@ public final class Command {
 
     /** fetches reports the commands that need the service again. */
     boolean fetches() {
-        return SYNC_POLICY.equals(type) || CHANGE_POLICY.equals(type);
+        return SYNC_POLICY.equals(type) || CHANGE_POLICY.equals(type) || UPLOAD_LOG.equals(type);
     }
 
     /** powers reports the commands whose proof is another start of the machine. */

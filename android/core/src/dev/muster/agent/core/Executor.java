@@ -152,7 +152,9 @@ final class Executor {
     }
 
     void finish(Entry e, String result, String outcome) throws IOException {
-        agent.journal.write(e.done(result, Text.line(outcome), agent.link.serviceTime()));
+        Entry done = e.done(result, Text.line(outcome), agent.link.serviceTime());
+        agent.log.info("command ended", e.command.type + " " + Text.line(e.command.id) + " " + result + " " + done.outcome);
+        agent.journal.write(done);
     }
 
     /** perform does what the command says. What the agent does not carry out itself is the device's. */
@@ -167,12 +169,34 @@ final class Executor {
             case Command.SYNC_POLICY:
             case Command.CHANGE_POLICY:
                 return refollow();
+            case Command.UPLOAD_LOG:
+                return uploadLog(c.id);
             case Command.RELINQUISH:
                 agent.policy.release();
                 return "released";
             default:
                 return agent.device.act(new Action(c.type, c.id, c.args));
         }
+    }
+
+    /**
+     * uploadLog sends what was logged lately to the service, for one command. The service keeps it once, also if the
+     * answer is lost and it is sent again.
+     */
+    private String uploadLog(String commandId) throws IOException {
+        if (agent.options.kept == null) {
+            throw DeviceException.unsupported("this agent keeps no log");
+        }
+        try {
+            agent.link.exchange("POST", Link.LOG + commandId, agent.options.kept.text());
+        } catch (UnreachedException e) {
+            Refusal refused = Refusal.in(e);
+            if (refused != null && (refused.error.equals(Refusal.NOT_FOUND) || refused.error.equals(Refusal.MALFORMED))) { // now or later
+                throw DeviceException.failed("the service does not take the log: " + refused.error);
+            }
+            throw e;
+        }
+        return "log uploaded";
     }
 
     /** refollow asks for the assigned policy and applies it, also if it is the one that the device has. */

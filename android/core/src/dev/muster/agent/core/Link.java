@@ -10,6 +10,8 @@ import java.util.Map;
 final class Link {
     private static final int MAX_ANSWER = 4 << 20;
     private static final int SILENCE = 30_000; // milliseconds
+    /** LOG is where a command's log is uploaded. */
+    static final String LOG = "/log/";
     /** RESERVE is how many sequence numbers are set aside on disk at a time. */
     private static final long RESERVE = 1000;
 
@@ -148,7 +150,7 @@ final class Link {
     /** carry sends a request that is signed. Any answer but success is thrown as a Refusal. */
     Transport.Answer carry(String method, String path, byte[] body, Map<String, String> headers, int silence) throws IOException {
         if (body.length > 0) {
-            headers.put("Content-Type", "application/json");
+            headers.put("Content-Type", path.startsWith(LOG) ? "text/plain; charset=utf-8" : "application/json");
         }
         Transport.Answer answer = transport.send(method, Server.url(identity().server, path), headers, body, silence);
         if (answer.status() == 200 || answer.status() == 206 && headers.containsKey("Range")) {

@@ -4,6 +4,8 @@ package dev.muster.agent.core;
 public interface Log {
     void debug(String what, Object about);
 
+    void info(String what, Object about);
+
     void warn(String what, Object about);
 
     void error(String what, Object about);

@@ -13,6 +13,8 @@ public final class Options {
     public Transport transport;
     public Clock clock = Clock.SYSTEM;
     public Log log;
+    /** kept is what log has said lately, for the service to ask for; null: it is not kept. */
+    public Kept kept;
     public Steps steps = Steps.NONE;
     /** installer installs updates of the agent; null: it reports its version only. */
     public Installer installer;

@@ -16,6 +16,8 @@ final class Refusal extends IOException {
     static final String REPLAYED = "replayed";
     static final String BAD_SIGNATURE = "bad_signature";
     static final String ENDED = "ended";
+    static final String NOT_FOUND = "not_found";
+    static final String MALFORMED = "malformed";
 
     final int status;
     final String error;

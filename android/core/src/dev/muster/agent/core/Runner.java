@@ -26,6 +26,7 @@ public final class Runner {
     public void run() throws IOException, InterruptedException {
         try {
             agent.gate.open();
+            agent.log.info("agent started", agent.options.version);
             for (boolean first = true; !stopped; first = false) {
                 long next;
                 try {

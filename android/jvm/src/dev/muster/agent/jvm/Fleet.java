@@ -35,6 +35,9 @@ public final class Fleet implements Clock {
                 public void debug(String what, Object about) {}
 
                 @Override
+                public void info(String what, Object about) {}
+
+                @Override
                 public void warn(String what, Object about) {}
 
                 @Override

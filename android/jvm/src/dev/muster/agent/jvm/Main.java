@@ -7,6 +7,7 @@ import dev.muster.agent.core.EndedException;
 import dev.muster.agent.core.Enrollment;
 import dev.muster.agent.core.HttpTransport;
 import dev.muster.agent.core.Log;
+import dev.muster.agent.core.LogFile;
 import dev.muster.agent.core.NotEnrolledException;
 import dev.muster.agent.core.Options;
 import dev.muster.agent.core.Order;
@@ -53,25 +54,42 @@ public final class Main {
                 }
             };
 
-    private static final Log LOG =
-            new Log() {
-                @Override
-                public void debug(String what, Object about) {}
+    /** LOG is what the agent says on standard error; with a file, there too. */
+    private static Log log(final LogFile file) {
+        return new Log() {
+            @Override
+            public void debug(String what, Object about) {}
 
-                @Override
-                public void warn(String what, Object about) {
-                    say("WARN", what, about);
-                }
+            @Override
+            public void info(String what, Object about) {
+                say("INFO", what, about);
+            }
 
-                @Override
-                public void error(String what, Object about) {
-                    say("ERROR", what, about);
-                }
+            @Override
+            public void warn(String what, Object about) {
+                say("WARN", what, about);
+            }
 
-                private void say(String level, String what, Object about) {
-                    System.err.println(new Date() + " " + level + " " + what + ": " + about);
+            @Override
+            public void error(String what, Object about) {
+                say("ERROR", what, about);
+            }
+
+            private void say(String level, String what, Object about) {
+                System.err.println(new Date() + " " + level + " " + what + ": " + about);
+                if (file == null) {
+                    return;
                 }
-            };
+                try {
+                    file.write(level, what, about);
+                } catch (IOException e) {
+                    System.err.println("cannot write the log: " + e);
+                }
+            }
+        };
+    }
+
+    private static final Log LOG = log(null);
 
     private final Flags flags;
     private final File state;
@@ -223,7 +241,9 @@ public final class Main {
         o.keys = new FileKeyStore(state);
         o.transport = new HttpTransport(Status.pins(state), CLOCK);
         o.clock = CLOCK;
-        o.log = LOG;
+        LogFile kept = new LogFile(new File(state, "log"));
+        o.log = log(kept);
+        o.kept = kept;
         o.steps = STEPS;
         o.installer = SimulatedInstaller.of(state);
         return new Agent(o);

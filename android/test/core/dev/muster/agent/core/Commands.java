@@ -21,12 +21,12 @@ import java.util.Map;
  * commands.tsv, which the Go agent wrote. The arguments are a folder for the devices and
  * vectors.json, which has the service's signed messages.
  */
-public final class Commands implements Device, Transport, Clock, Log, KeyStore {
+public final class Commands implements Device, Transport, Clock, Log, KeyStore, Kept {
     /** TOO_LARGE is a command that no journal can keep. Another comes beside it. */
     private static final String TOO_LARGE = "TOO_LARGE";
 
     private static final String[] TYPES = {Command.MESSAGE, Command.STATUS, Command.LOCATION, Command.SYNC_POLICY, Command.CHANGE_POLICY,
-        Command.REBOOT, Command.SHUTDOWN, Command.LAUNCH, Command.WIPE, Command.RELINQUISH, "UNKNOWN", "UNREADABLE", TOO_LARGE};
+        Command.REBOOT, Command.SHUTDOWN, Command.LAUNCH, Command.WIPE, Command.RELINQUISH, Command.UPLOAD_LOG, "UNKNOWN", "UNREADABLE", TOO_LARGE};
     private static final String[] STAGES = {"NEW", "RECEIVED", "ACCEPTED", "STARTED", "STARTED_LONG_AGO", "STARTED_BEFORE_BOOT", "DONE",
         "FAILED", "CONFIRMED"};
     private static final String[] HOW = {"late,answers,does", "intime,answers,does", "intime,answers,refuses", "intime,answers,cannot",
@@ -200,6 +200,7 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore {
         o.transport = this;
         o.clock = this;
         o.log = this;
+        o.kept = this;
         return new Agent(o);
     }
 
@@ -215,6 +216,10 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore {
             Map<String, Object> told = checkIn(Json.object(new String(body, Text.UTF_8)));
             told.put("assignment", Seal.seal(secret, "k1", Envelope.ASSIGNMENT, assigned).json());
             return new Told(200, told);
+        }
+        if (method.equals("POST")) {
+            said("upload:" + url.substring(url.indexOf(Link.LOG)) + "," + new String(body, Text.UTF_8));
+            return new Told(200, new LinkedHashMap<String, Object>());
         }
         said("fetch:" + url.substring(url.indexOf("/policy")));
         return new Told(200, document.map());
@@ -356,6 +361,15 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore {
 
     @Override
     public void debug(String what, Object about) {}
+
+    @Override
+    public void info(String what, Object about) {}
+
+    @Override
+    public byte[] text() throws DeviceException {
+        answer();
+        return Text.bytes("logged");
+    }
 
     @Override
     public void warn(String what, Object about) {}
