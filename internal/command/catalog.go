@@ -49,6 +49,9 @@ type Row struct {
 	Icon  string
 	// Past and Base are its verb, with the device as its object: "locked", "lock".
 	Past, Base string
+	// Noun is what a person authorizes, with the device as its object: "a wipe of". Empty:
+	// it needs no authorization.
+	Noun string
 	// Effects are what happens to the device, a sentence each; PersonalEffects
 	// what happens to a personally owned one, if that differs.
 	Effects, PersonalEffects []string
@@ -189,7 +192,7 @@ var catalog = [...]Row{ //nolint:gochecknoglobals // a table that is never writt
 			"It is finished when the device reports the new policy. Moving the device back restores the settings, not what was erased. " +
 			"Where the company asks for it, a person authorizes the move first: on forbidden with an approvalUrl, show that address to the user, and make the same call again after the decision.",
 		Arguments: with(ChangePolicyArgs.body),
-		Label:     "Change policy", Icon: "shield-check", Past: "changed the policy of", Base: "change the policy of", Rank: 9,
+		Label:     "Change policy", Icon: "shield-check", Past: "changed the policy of", Base: "change the policy of", Noun: "a change of the policy of", Rank: 9,
 		Effects:  []string{"Moves the device to another policy.", "It loses what only its present policy gave it."},
 		Platform: &Support{}, Agent: &Support{},
 	}, {
@@ -197,7 +200,7 @@ var catalog = [...]Row{ //nolint:gochecknoglobals // a table that is never writt
 		Irreversible: true, Destructive: true, EndsManagement: true, Silent: true,
 		Description: "Removes one device from management and erases managed data. A company-owned device is reset to factory settings: all its apps and data are erased. " +
 			"On a personally owned device only the work profile with its apps and data is removed. This cannot be undone and runs without further approval: ask the user, naming the device, before you send it.",
-		Label: "Wipe", Icon: "trash-2", Past: "wiped", Base: "wipe", Rank: 16, Button: true,
+		Label: "Wipe", Icon: "trash-2", Past: "wiped", Base: "wipe", Noun: "a wipe of", Rank: 16, Button: true,
 		Effects: []string{"The device is reset to factory settings: all apps and data are erased, and it is no longer managed."},
 		PersonalEffects: []string{"The work profile with its apps and data is removed from this personally owned device; what is private stays.",
 			"The device is no longer managed."},
@@ -207,7 +210,7 @@ var catalog = [...]Row{ //nolint:gochecknoglobals // a table that is never writt
 		Type: ResetScreenLock, Operation: "reset_screen_lock", Segment: "reset-screen-lock", Title: "Remove screen lock", Irreversible: true, Destructive: true,
 		Description: "Removes the screen lock (PIN, pattern or password) of one platform-managed device, so that anyone who holds it can open it. " +
 			"On a device with a work profile it removes the lock of the profile only.",
-		Label: "Remove screen lock", Icon: "lock-open", Past: "reset the screen lock of", Base: "reset the screen lock of", Rank: 13,
+		Label: "Remove screen lock", Icon: "lock-open", Past: "reset the screen lock of", Base: "reset the screen lock of", Noun: "a reset of the screen lock of", Rank: 13,
 		Effects:  []string{"Removes PIN, pattern or password: anyone who holds the device can open it."},
 		Platform: &Support{Waits: day}, Vendor: "RESET_PASSWORD", Confirmed: lockChanged,
 	}, {
@@ -216,7 +219,7 @@ var catalog = [...]Row{ //nolint:gochecknoglobals // a table that is never writt
 		Description: "Sets a new screen-lock password on one platform-managed device; the device locks, and only the new password unlocks it. " +
 			"The password is never stored, returned or logged: keep it before you send it. Recent Android versions want at least six digits in a numeric one.",
 		Arguments: with(PasswordArgs.body),
-		Label:     "Set screen-lock password", Icon: "key-round", Past: "changed the screen lock password of", Base: "change the screen lock password of", Rank: 14,
+		Label:     "Set screen-lock password", Icon: "key-round", Past: "changed the screen lock password of", Base: "change the screen lock password of", Noun: "a new screen lock password of", Rank: 14,
 		Effects:  []string{"Sets a new screen-lock password.", "It is not kept here: note it before you send it."},
 		Platform: &Support{Waits: day}, Vendor: "RESET_PASSWORD", Confirmed: lockChanged,
 	}, {
@@ -224,7 +227,7 @@ var catalog = [...]Row{ //nolint:gochecknoglobals // a table that is never writt
 		Irreversible: true, Destructive: true, EndsManagement: true, Silent: true,
 		Description: "Releases one company-owned device to its user: the work profile and its data are removed and the device is no longer managed. " +
 			"A platform-managed device must have a work profile. This cannot be undone and runs without further approval: ask the user, naming the device, before you send it.",
-		Label: "Release to its user", Icon: "user", Past: "relinquished", Base: "relinquish", Rank: 15,
+		Label: "Release to its user", Icon: "user", Past: "relinquished", Base: "relinquish", Noun: "a release of", Rank: 15,
 		Effects:  []string{"Removes the work profile and its data; the device is no longer managed."},
 		Platform: &Support{Waits: 365 * day, Needs: CompanyWorkProfile}, Agent: &Support{},
 		Vendor: "RELINQUISH_OWNERSHIP", Confirmed: "the device was released to its user; it is no longer managed",

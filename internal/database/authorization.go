@@ -145,8 +145,12 @@ func (db *DB) askPerson(ctx context.Context, t *tx, c approval.Call, now time.Ti
 
 func (db *DB) recordAuthorization(ctx context.Context, t *tx, action activity.Action, outcome activity.Outcome, a approval.Authorization, more ...activity.Change) error {
 	t.changed(a.CompanyID, "authorization", a.ID)
+	asked := []activity.Change{{Field: "command", After: a.Command}}
+	if a.Caller.Name != "" {
+		asked = append(asked, activity.Change{Field: "caller", After: a.Caller.Name})
+	}
 	return db.record(ctx, t, a.CompanyID, activity.Event{Action: action, Outcome: outcome, Reference: a.ID, Note: a.Note,
-		Target: activity.Target{Kind: activity.Asset, ID: a.AssetID}, Changes: append([]activity.Change{{Field: "command", After: a.Command}}, more...)})
+		Target: activity.Target{Kind: activity.Asset, ID: a.AssetID}, Changes: append(asked, more...)})
 }
 
 // useAuthorization takes an authorization for the command that was just inserted.

@@ -102,8 +102,12 @@ func (db *DB) dropLoosenings(ctx context.Context, t *tx, companyID string, contr
 
 func (db *DB) recordLoosening(ctx context.Context, t *tx, action activity.Action, outcome activity.Outcome, l access.Loosening) error {
 	t.changed(l.CompanyID, "loosening", l.ID)
+	name, err := value[string](ctx, t, `SELECT name FROM companies WHERE id = ?`, l.CompanyID)
+	if err != nil {
+		return err
+	}
 	return db.record(ctx, t, l.CompanyID, activity.Event{Action: action, Outcome: outcome, Reference: l.ID,
-		Target:  activity.Target{Kind: activity.Company, ID: l.CompanyID},
+		Target:  activity.Target{Kind: activity.Company, ID: l.CompanyID, Name: name},
 		Changes: []activity.Change{{Field: string(l.Control), Before: l.Before, After: l.After}}})
 }
 

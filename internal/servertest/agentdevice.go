@@ -45,22 +45,39 @@ func (l *Env) CLI(v any, args ...string) {
 // TryCLI is CLI of a command that may fail.
 func (l *Env) TryCLI(v any, args ...string) error {
 	l.TB.Helper()
+	out, err := l.command(append(args, "-o", "json"))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(out, v); err != nil {
+		l.TB.Fatalf("muster %s printed %q: %v", strings.Join(args, " "), out, err)
+	}
+	return nil
+}
+
+// Table is what an administration command prints for people.
+func (l *Env) Table(args ...string) string {
+	l.TB.Helper()
+	out, err := l.command(args)
+	if err != nil {
+		l.TB.Fatalf("muster %s: %v", strings.Join(args, " "), err)
+	}
+	return string(out)
+}
+
+func (l *Env) command(args []string) ([]byte, error) {
+	l.TB.Helper()
 	parser, err := kong.New(&cli.Commands{}, kong.Exit(func(int) {}), cli.Durations())
 	if err != nil {
 		l.TB.Fatal(err)
 	}
-	chosen, err := parser.Parse(append(args, "--database", l.Database, "-o", "json"))
+	chosen, err := parser.Parse(append(args, "--database", l.Database))
 	if err != nil {
 		l.TB.Fatalf("muster %s: %v", strings.Join(args, " "), err)
 	}
 	var out bytes.Buffer
-	if err := chosen.Run(&cli.Env{Context: l.TB.Context(), Out: &out, Now: l.Now, Open: service.OpenAdmin(l.Now, l.keyFile), Signer: l.signer}); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(out.Bytes(), v); err != nil {
-		l.TB.Fatalf("muster %s printed %q: %v", strings.Join(args, " "), out.Bytes(), err)
-	}
-	return nil
+	err = chosen.Run(&cli.Env{Context: l.TB.Context(), Out: &out, Now: l.Now, Open: service.OpenAdmin(l.Now, l.keyFile), Signer: l.signer})
+	return out.Bytes(), err
 }
 
 // signer has the keys of a file; empty: of the service's.

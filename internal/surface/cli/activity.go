@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/text"
 )
@@ -225,12 +226,21 @@ func (c *ActivityList) Run(env *Env) error {
 	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		entries, err := admin.Activity.Activity(ctx, c.filter(owner, env.Now()), activity.Cursor{}, max(1, c.Limit))
 		return answer{activity.Lines(entries), func(w io.Writer) {
-			row(w, "AT", "KIND", "WHO", "ACTION", "TARGET", "OUTCOME", "TICKET", "REASON")
+			row(w, "AT", "KIND", "WHO", "DID", "OUTCOME", "TICKET", "REASON")
 			for _, e := range entries {
-				row(w, day(e.At), string(e.Actor.Kind), orDash(who(e.Actor)), string(e.Action), orDash(e.Target.Name), string(e.Outcome), orDash(e.Note.Ticket), orDash(e.Note.Reason))
+				row(w, day(e.At), string(e.Actor.Kind), orDash(who(e.Actor)), told(e), string(e.Outcome), orDash(e.Note.Ticket), orDash(e.Note.Reason))
 			}
 		}}, err
 	})
+}
+
+// told is an entry's sentence, with a mark of what loosens a control.
+func told(e activity.Entry) string {
+	s := command.Sentence(e)
+	if s.Loosens {
+		return s.String() + " (LOOSENS)"
+	}
+	return s.String()
 }
 
 // who is an actor's name and, of a key, what its text begins with.

@@ -123,10 +123,10 @@ func gates(s access.Settings, switches []company.Switch) []gate {
 				s.DestructiveCommands = on && s.DestructiveCommands
 			}},
 		{Gate: access.DestructiveCommands, Title: "Destructive commands", On: s.DestructiveCommands, Danger: true,
-			Text:         "They may also wipe devices, reset or change screen locks and give up ownership, without another confirmation.",
+			Text:         destructiveText(s.Controls),
 			settingOnOff: func(s *access.Settings, on bool) { s.DestructiveCommands = on }},
 		{Gate: access.PolicyChanges, Title: "Policy changes", On: s.PolicyChanges,
-			Text:         "They may propose changes of policies and apply what a person has reviewed.",
+			Text:         policyText(s.Controls.ApplyApproval),
 			settingOnOff: func(s *access.Settings, on bool) { s.PolicyChanges = on }},
 		{Gate: access.OAuthGate, Title: "AI clients by sign-in", On: s.OAuthConnections,
 			Text:         "People may connect AI clients to their own account, without an API key.",
@@ -146,6 +146,26 @@ func gates(s access.Settings, switches []company.Switch) []gate {
 		}
 	}
 	return all
+}
+
+// destructiveText is what destructive commands take now.
+func destructiveText(c access.Controls) string {
+	text := "They may also wipe devices, reset or change screen locks and give up ownership"
+	if c.DestructiveApproval {
+		return text + ", once a person has authorized each command."
+	}
+	return text + ", without a person."
+}
+
+// policyText is what an apply takes now.
+func policyText(rule access.ApprovalRule) string {
+	switch rule {
+	case access.ApproveAll:
+		return "They may propose changes of policies, and apply those that a person has approved."
+	case access.ApproveRisky:
+		return "They may propose changes of policies and apply them. A person must approve risky changes first."
+	}
+	return "They may propose changes of policies and apply them without a person."
 }
 
 // opens reports whether a setting is turned on.

@@ -160,7 +160,7 @@ func groups(u account.User) []group {
 		{"Read", []choice{pick(access.DevicesRead, "Assets, devices and command history.", false), pick(access.PoliciesRead, "Policies, settings, revisions, proposals.", false)}},
 		{"Devices", []choice{pick(access.DevicesCommand, "Lock, lost mode, message, restart and the like.", false),
 			pick(access.DevicesCommandDestructive, "Wipe, reset or change the screen lock, relinquish. Runs at once.", true)}},
-		{"Policies", []choice{pick(access.PoliciesWrite, "Propose changes, and apply what was reviewed.", false)}},
+		{"Policies", []choice{pick(access.PoliciesWrite, "Propose changes, and apply them as the approval of policy changes allows.", false)}},
 		{"Enrollment", []choice{pick(access.Provisioning, "QR codes that enroll devices under any policy.", false)}},
 	}
 }
