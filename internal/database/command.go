@@ -139,7 +139,7 @@ func commandEvent(ctx context.Context, c command.Command) activity.Event {
 
 // recordStep records that a command failed, or that its outcome is unknown;
 // that it went well is reported by the command itself.
-func (db *DB) recordStep(ctx context.Context, tx conn, c command.Command) error {
+func (db *DB) recordStep(ctx context.Context, t *tx, c command.Command) error {
 	e := commandEvent(ctx, c)
 	switch c.State {
 	case command.Failed:
@@ -149,10 +149,11 @@ func (db *DB) recordStep(ctx context.Context, tx conn, c command.Command) error 
 	default:
 		return nil
 	}
+	t.changed(c.CompanyID, attentionHint, "")
 	if c.Outcome != "" {
 		e.Changes = []activity.Change{{Field: "outcome", After: c.Outcome}}
 	}
-	return db.record(ctx, tx, c.CompanyID, e)
+	return db.record(ctx, t, c.CompanyID, e)
 }
 
 // commandMoved hints, as changed does, that an asset's command was made or moved.
@@ -205,13 +206,13 @@ func (db *DB) transition(ctx context.Context, id string, s command.Transition) (
 const showing = `('START_LOST_MODE', 'STOP_LOST_MODE', 'WIPE_COMPANY_DATA', 'RELINQUISH_OWNERSHIP')`
 
 // take makes a step inside a transaction that holds the command's row.
-func (db *DB) take(ctx context.Context, tx conn, id string, s command.Transition) (command.Command, error) {
+func (db *DB) take(ctx context.Context, t *tx, id string, s command.Transition) (command.Command, error) {
 	query, args := transitionStatement(id, s, "")
-	taken, err := one(ctx, tx, into(commandFields), query, args...)
+	taken, err := one(ctx, t, into(commandFields), query, args...)
 	if err != nil {
 		return taken, err
 	}
-	return taken, db.recordStep(ctx, tx, taken)
+	return taken, db.recordStep(ctx, t, taken)
 }
 
 // transitionStatement sets what the step sets and leaves the rest, if the condition

@@ -251,6 +251,7 @@ CREATE TABLE authorizations (
 CREATE INDEX authorizations_call ON authorizations (company_id, digest, created_at);
 CREATE INDEX authorizations_created ON authorizations (created_at);
 CREATE INDEX authorizations_list ON authorizations (company_id, created_at, id);
+CREATE INDEX authorizations_open ON authorizations (company_id, created_at, id) WHERE state = 'WAITING';
 CREATE INDEX authorizations_waiting ON authorizations (company_id, caller_kind, caller_id, created_at) WHERE state = 'WAITING';
 CREATE TABLE budgets (
     key TEXT NOT NULL PRIMARY KEY,
@@ -305,6 +306,8 @@ CREATE INDEX commands_moves ON commands (policy_id, asset_id) WHERE state IN ('P
 CREATE INDEX commands_open ON commands (state, created_at, id) WHERE state IN ('PREPARED', 'SENT', 'UNCONFIRMED');
 CREATE INDEX commands_open_of ON commands (asset_id) WHERE state IN ('PREPARED', 'SENT', 'UNCONFIRMED');
 CREATE UNIQUE INDEX commands_ref ON commands (ref) WHERE ref <> '';
+CREATE INDEX commands_unconfirmed ON commands (company_id, created_at, id) WHERE state = 'UNCONFIRMED';
+CREATE INDEX commands_wipes_failed ON commands (company_id, created_at, id) WHERE state = 'ERROR' AND type = 'WIPE_COMPANY_DATA';
 CREATE TABLE companies (
     id TEXT NOT NULL PRIMARY KEY,
     slug TEXT NOT NULL,
@@ -392,6 +395,7 @@ CREATE TABLE enrollment_requests (
 );
 CREATE INDEX enrollment_requests_asset ON enrollment_requests (company_id, asset_id, asked_at);
 CREATE INDEX enrollment_requests_expires ON enrollment_requests (expires_at);
+CREATE INDEX enrollment_requests_open ON enrollment_requests (company_id, asked_at, id) WHERE confirmed_at = 0;
 CREATE TABLE foreign_enterprises (
 	enterprise TEXT NOT NULL PRIMARY KEY,
 	first_at   BIGINT NOT NULL,

@@ -38,7 +38,7 @@ func (w *wiring) portal() *portal.Portal {
 	return &portal.Portal{
 		Frame: frame.New(frame.Config{
 			Registry: w.registry, Kernel: w.once.Kernel, Stands: w.db.PermitStands, Companies: w.db, Users: w.db, Sessions: signIn.Sessions, Sealer: w.keys,
-			PublicURL: w.public, Hub: hub, Now: now, Log: log,
+			PublicURL: w.public, Hub: hub, Attention: w.db, Now: now, Log: log,
 		}),
 		Sections: []portal.Section{
 			&activity.Section{Store: w.db, Chain: w.records},
@@ -49,7 +49,7 @@ func (w *wiring) portal() *portal.Portal {
 			&people.Account{SignIn: signIn.SignIn, Service: signIn.Users, Passkeys: signIn.Passkeys, Federation: signIn.Federation,
 				Sessions: signIn.Sessions, ClientAddress: signIn.ClientAddress},
 			company,
-			&overview.Section{Assets: w.db, Commands: w.db, Policies: w.db, Proposals: w.db, Activity: w.db, Companies: w.db, Keys: w.db, Troubles: w.db,
+			&overview.Section{Assets: w.db, Commands: w.db, Policies: w.db, Proposals: w.db, Activity: w.db, Companies: w.db, Keys: w.db, Troubles: w.db, Deciders: w.db,
 				Checklist: company.Checklist},
 			&devices.Section{Assets: w.db, Commands: w.db, Open: w.db, Policies: w.db, Logs: w.db, Activity: w.db, Views: w.db, Identity: w.db, Requests: w.db, EnrollAgain: w.link.EnrollAgain,
 				Companions: w.commands.Push != nil},

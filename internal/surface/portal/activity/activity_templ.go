@@ -382,7 +382,7 @@ func row(v *frame.Visit, e activity.Entry) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		var templ_7745c5c3_Var19 = []any{"align-top", templ.KV("border-l-4 border-destructive", command.Sentence(e).Loosens)}
+		var templ_7745c5c3_Var19 = []any{"align-top", templ.KV("border-l-4 border-l-destructive", command.Sentence(e).Loosens)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var19...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -26,6 +27,7 @@ type Config struct {
 	Sealer    account.Sealer // of notices in cookies
 	PublicURL string         // without a slash at the end
 	Hub       *Hub
+	Attention attention.Store // what waits for people
 	Now       func() time.Time
 	Log       *slog.Logger
 }
@@ -72,6 +74,7 @@ func (f *Frame) Mount(mux *http.ServeMux, routes []Route) {
 		mux.Handle(route.Pattern, f.admitted(route))
 	}
 	mux.Handle("GET "+LivePath, f.admitted(Route{Serve: f.live}))
+	mux.Handle("GET "+AttentionCountPath, f.admitted(Route{Serve: f.count}))
 	mux.HandleFunc("/", f.missing)
 }
 

@@ -26,6 +26,9 @@ const (
 	LivePath      = "/live"
 	SearchPath    = "/search"
 
+	AttentionPath      = "/needs-you"
+	AttentionCountPath = "/needs-you/count"
+
 	OpenCommandsPath = "/commands"
 	LostDevicesPath  = "/lost"
 )
@@ -72,6 +75,7 @@ func Sections() []Section {
 // commonTasks are what people look for by name, beside the navigation.
 func commonTasks() []Section {
 	return []Section{
+		{Path: AttentionPath, Name: "Needs you: what waits for a decision", Icon: "circle-check"},
 		{Path: DevicesPath + "?seen=quiet-day", Name: "Devices silent for 24 h", Icon: "smartphone", Needs: account.ViewDevices},
 		{Path: "/authorizations", Name: "Commands to authorize", Icon: "shield-check", Needs: account.ViewDevices},
 		{Path: LostDevicesPath, Name: "Devices to enroll again", Icon: "smartphone", Needs: account.ViewDevices | account.ProvisionDevices},

@@ -18,6 +18,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -42,8 +43,9 @@ type Visit struct {
 	r       *http.Request
 	flashes []Flash
 
-	granters string // once they were looked for
-	second   bool   // the visit is made once more
+	attention []attention.Item // once it was read
+	granters  string           // once they were looked for
+	second    bool             // the visit is made once more
 }
 
 func (f *Frame) visit(w http.ResponseWriter, r *http.Request) *Visit {

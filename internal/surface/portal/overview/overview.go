@@ -7,6 +7,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/apikey"
@@ -24,6 +25,12 @@ type Proposals interface {
 	WaitingAuthorizations(ctx context.Context, companyID string, policies []string) (int, error)
 }
 
+// Deciders finds who may decide.
+type Deciders interface {
+	// Approvers are the company's users as those who may decide.
+	Approvers(ctx context.Context, companyID string) ([]access.Approver, error)
+}
+
 // Section serves the overview.
 type Section struct {
 	Assets    asset.Overview
@@ -33,6 +40,7 @@ type Section struct {
 	Activity  activity.Store
 	Companies company.Store
 	Keys      apikey.Store
+	Deciders  Deciders
 	Troubles  frame.Troubles
 	// Checklist is shown in place of everything while the company is empty.
 	Checklist func(v *frame.Visit) templ.Component
@@ -42,6 +50,7 @@ type Section struct {
 func (s *Section) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET /{$}", Serve: s.show},
+		{Pattern: "GET " + frame.AttentionPath, Serve: s.showNeeds},
 		{Pattern: "POST " + dismissPath, Needs: account.ManageCompany, Serve: s.dismiss},
 	}
 }
@@ -65,7 +74,11 @@ func (s *Section) show(v *frame.Visit) error {
 		if v.Partial() {
 			return v.Fragment(firstSteps(s.Checklist(v)))
 		}
-		return v.Show("Overview", frame.OverviewPath, welcome(v, frame.TroubleOf(v, s.Troubles), s.news(v), s.Checklist(v)))
+		rows, err := s.needs(v)
+		if err != nil {
+			v.Note("list of what waits", err)
+		}
+		return v.Show("Overview", frame.OverviewPath, welcome(v, frame.TroubleOf(v, s.Troubles), s.news(v), rows, s.Checklist(v)))
 	}
 	t := tiles{Failed: map[string]bool{}}
 	for name, read := range map[string]func(*frame.Visit, *tiles) error{
@@ -79,7 +92,11 @@ func (s *Section) show(v *frame.Visit) error {
 	if v.Partial() {
 		return v.Fragment(grid(v, t))
 	}
-	return v.Show("Overview", frame.OverviewPath, page(v, frame.TroubleOf(v, s.Troubles), s.news(v), t))
+	rows, err := s.needs(v)
+	if err != nil {
+		v.Note("list of what waits", err)
+	}
+	return v.Show("Overview", frame.OverviewPath, page(v, frame.TroubleOf(v, s.Troubles), s.news(v), rows, t))
 }
 
 // figure is a number that leads to its list.

@@ -1,0 +1,108 @@
+// Package attention is what waits for a person of a company: decisions, and commands whose
+// end a person has to look at. It is a state and not a message: an item goes once there is
+// nothing left to do about it. The package is pure; internal/database finds the items.
+package attention
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+)
+
+// Kind is what sort of thing waits.
+type Kind string
+
+// The kinds, in the order of lists. Of the first three a person decides with a passkey.
+const (
+	Authorization Kind = "AUTHORIZATION" // a command or move of a key or connection
+	Approval      Kind = "APPROVAL"      // a change of a policy
+	Loosening     Kind = "LOOSENING"     // of a control
+	Enrollment    Kind = "ENROLLMENT"    // a device asks to be enrolled again
+	FailedWipe    Kind = "FAILED_WIPE"
+	Unconfirmed   Kind = "UNCONFIRMED" // a command
+)
+
+// Kinds lists them in the order of lists.
+func Kinds() []Kind {
+	return []Kind{Authorization, Approval, Loosening, Enrollment, FailedWipe, Unconfirmed}
+}
+
+// ShownFor is how long a command that ended badly is listed. It goes before if the device
+// gets another command of the type.
+const ShownFor = 7 * 24 * time.Hour
+
+// Limit is how many items of one kind are found at most.
+const Limit = 50
+
+// Item is one thing that waits.
+type Item struct {
+	Kind    Kind
+	ID      string // of the proposal, authorization, loosening, request or command
+	AssetID string // of kinds about a device
+	Name    string // of the device or policy; hostile
+	Detail  string // the command's type, the proposal's title, or the control
+	Before  string // of a control
+	After   string
+	Caller  string // the name of who asked; hostile
+	At      time.Time
+	Until   time.Time // when it can no longer be decided, or takes effect; zero: it stays
+	Matter  access.Matter
+}
+
+// Signed reports whether a person decides it with a passkey.
+func (i Item) Signed() bool {
+	return i.Kind == Authorization || i.Kind == Approval || i.Kind == Loosening
+}
+
+// Seen reports whether a person sees the item at all: its kind, and its policies.
+func (i Item) Seen(by access.Approver) bool {
+	if i.Kind == Loosening {
+		return by.Manages
+	}
+	sees := access.DevicesRead
+	if i.Kind == Approval {
+		sees = access.PoliciesRead
+	}
+	return by.Permissions.Has(sees) && !i.elsewhere(by)
+}
+
+// Concerns reports whether a person has the rights to decide it, and did not ask for it.
+// What makes a decision wait, such as a passkey that is missing or young, does not count.
+func (i Item) Concerns(by access.Approver, c access.Controls) bool {
+	m := i.Matter
+	return !by.Disabled && by.Permissions.Has(m.Needs) && (!m.Administers || by.Manages) && !i.elsewhere(by) &&
+		!(m.Second(c) && m.AskedBy == by.UserID)
+}
+
+// May reports whether a person can decide it now.
+func (i Item) May(by access.Approver, c access.Controls, now time.Time) bool {
+	return i.Concerns(by, c) && (!i.Signed() || by.May(i.Matter, c, now) == nil)
+}
+
+func (i Item) elsewhere(by access.Approver) bool {
+	return by.Policies != nil && slices.ContainsFunc(i.Matter.Policies, func(id string) bool { return !slices.Contains(by.Policies, id) })
+}
+
+// Query asks for what waits in a company.
+type Query struct {
+	CompanyID string
+	Policies  []string // nil: of all policies, else only about these
+	Rule      access.ApprovalRule
+}
+
+// Store finds what waits.
+type Store interface {
+	// Attention returns at most Limit items of each kind, the oldest first.
+	Attention(ctx context.Context, q Query) ([]Item, error)
+}
+
+// Sort puts items into the order of lists: by kind, and the oldest first.
+func Sort(items []Item) {
+	rank := func(i Item) int { return slices.Index(Kinds(), i.Kind) }
+	slices.SortStableFunc(items, func(a, b Item) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
+	})
+}

@@ -1,0 +1,113 @@
+package database
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/approval/attention"
+	"github.com/musterhq/muster/internal/proposal"
+)
+
+// attentionHint marks, for pages that are open, that what waits for a person changed and
+// no other hint says so: a command ended badly, or a device asks to be enrolled again.
+const attentionHint = "attention"
+
+// Attention implements attention.Store. It reads what waits with one query, whatever the
+// number of devices: each part is found by an index of what waits, and has a limit. Where
+// the company has people approve changes, a second query finds these, so that the rule
+// stays in one place.
+func (db *DB) Attention(ctx context.Context, q attention.Query) ([]attention.Item, error) {
+	query, args := db.attentionQuery(q)
+	items, err := list(ctx, db.read(), scanAttention, query, args...)
+	if err == nil && q.Rule.On() {
+		var changes []attention.Item
+		changes, err = db.approvalsWaiting(ctx, q)
+		items = append(items, changes...)
+	}
+	attention.Sort(items)
+	return items, err
+}
+
+func scanAttention(r row) (i attention.Item, err error) {
+	var policies [3]string
+	m := &i.Matter
+	err = r.Scan(&i.Kind, &i.ID, &i.AssetID, &i.Name, &i.Detail, &i.Before, &i.After, &i.Caller, &m.AskedBy, at(&m.AskedSince),
+		&policies[0], &policies[1], &policies[2], at(&i.At), at(&i.Until))
+	for _, id := range policies {
+		if id != "" {
+			m.Policies = append(m.Policies, id)
+		}
+	}
+	switch i.Kind {
+	case attention.Authorization:
+		m.Needs = approval.Authorization{Call: approval.Call{Move: approval.Move{To: approval.Policy{ID: policies[2]}}}}.Matter("").Needs
+	case attention.Loosening:
+		m.Administers = true
+	case attention.Enrollment:
+		m.Needs = access.DevicesRead | access.Provisioning
+	case attention.FailedWipe:
+		m.Needs = access.DevicesRead | access.DevicesCommandDestructive
+	default:
+		m.Needs = access.DevicesRead | access.DevicesCommand
+	}
+	return i, err
+}
+
+// attentionQuery has one part for each kind but approvals.
+func (db *DB) attentionQuery(q attention.Query) (string, []any) {
+	now := db.now()
+	var parts []string
+	var args []any
+	part := func(text, where, order string, values ...any) {
+		if strings.Contains(text, "assets v") {
+			if q.Policies != nil && len(q.Policies) == 0 {
+				return
+			}
+			where, values = within(where, values, q.Policies)
+		}
+		parts = append(parts, `SELECT * FROM (`+text+` WHERE `+where+` ORDER BY `+order+` LIMIT ?) AS p`)
+		args = append(append(args, values...), attention.Limit)
+	}
+	ended := now.Add(-attention.ShownFor)
+	part(`SELECT 'AUTHORIZATION' AS kind, z.id, z.asset_id, v.identification, z.command, '' AS b, '' AS a, z.caller_name, z.caller_user,
+			COALESCE((SELECT `+sinceColumn+` FROM users u WHERE u.id = z.caller_user), 0) AS since, v.policy_id, z.from_policy, z.to_policy,
+			z.created_at, z.created_at + `+strconv.FormatInt(approval.WaitFor.Milliseconds(), 10)+` AS until
+		FROM authorizations z JOIN assets v ON v.id = z.asset_id AND v.company_id = z.company_id AND v.epoch = z.epoch`,
+		`z.company_id = ? AND z.state = 'WAITING' AND z.created_at > ?`, `z.created_at, z.id`, q.CompanyID, millis(now.Add(-approval.WaitFor)))
+	part(`SELECT 'LOOSENING', l.id, '', '', l.control, l.value_before, l.value_after, l.asked_by_name, l.asked_by,
+			COALESCE((SELECT `+sinceColumn+` FROM users u WHERE u.id = l.asked_by), `+strconv.FormatInt(millis(now), 10)+`), '', '', '', l.asked_at, l.effective_at
+		FROM loosenings l`, `l.company_id = ?`, `l.asked_at, l.id`, q.CompanyID)
+	part(`SELECT 'ENROLLMENT', r.id, r.asset_id, v.identification, '', '', '', '', '', 0, v.policy_id, '', '', r.asked_at, r.expires_at
+		FROM enrollment_requests r JOIN assets v ON v.id = r.asset_id AND v.company_id = r.company_id`,
+		`r.company_id = ? AND r.confirmed_at = 0 AND r.expires_at > ?`, `r.asked_at, r.id`, q.CompanyID, millis(now))
+	part(commandAttention("FAILED_WIPE"), `c.company_id = ? AND c.state = 'ERROR' AND c.type = 'WIPE_COMPANY_DATA' AND c.created_at > ?
+			AND c.epoch = v.epoch AND c.outcome NOT LIKE 'cancelled:%' AND NOT EXISTS `+repeated, `c.created_at, c.id`, q.CompanyID, millis(ended))
+	part(commandAttention("UNCONFIRMED"), `c.company_id = ? AND c.state = 'UNCONFIRMED' AND c.created_at > ? AND NOT EXISTS `+repeated,
+		`c.created_at, c.id`, q.CompanyID, millis(ended))
+	return strings.Join(parts, ` UNION ALL `), args
+}
+
+func commandAttention(kind string) string {
+	return `SELECT '` + kind + `', c.id, c.asset_id, v.identification, c.type, '', '', c.actor_name, '', 0, v.policy_id, '', '', c.created_at, 0
+		FROM commands c JOIN assets v ON v.id = c.asset_id AND v.company_id = c.company_id`
+}
+
+// repeated is a later command of the type to the device of c.
+const repeated = `(SELECT 1 FROM commands m WHERE m.asset_id = c.asset_id AND m.type = c.type AND m.created_at > c.created_at)`
+
+// approvalsWaiting are the proposals that a person can approve now.
+func (db *DB) approvalsWaiting(ctx context.Context, q attention.Query) ([]attention.Item, error) {
+	all, err := db.CompanyProposals(ctx, proposal.Query{CompanyID: q.CompanyID, Policies: q.Policies, Waiting: true, Limit: 4 * attention.Limit})
+	var items []attention.Item
+	for _, l := range all {
+		if !l.AwaitsApproval() || len(items) == attention.Limit {
+			continue
+		}
+		items = append(items, attention.Item{Kind: attention.Approval, ID: l.ID, Name: l.TargetName, Detail: l.Title, Caller: l.Owner.Name,
+			At: l.CreatedAt, Until: l.ExpiresAt, Matter: l.Subject().Matter})
+	}
+	return items, err
+}

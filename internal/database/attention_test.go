@@ -1,0 +1,130 @@
+package database_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/approval/attention"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/resource"
+)
+
+// waits are the kinds and names of what waits in the fixture's company.
+func (f *fixture) waits(policies ...string) (all []string) {
+	f.Helper()
+	items, err := f.db.Attention(f.Context(), attention.Query{CompanyID: f.company.ID, Policies: policies, Rule: f.now().Controls.ApplyApproval})
+	f.ok(err)
+	for _, i := range items {
+		all = append(all, string(i.Kind)+" "+i.Name)
+	}
+	return all
+}
+
+// ends makes a command end in a state.
+func (f *fixture) ends(c command.Command, to command.State, outcome string) {
+	f.Helper()
+	_, moved, err := f.db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared, command.Sent, command.Unconfirmed}, To: to, Outcome: outcome})
+	if f.ok(err); !moved {
+		f.Fatalf("%s did not become %s", c.Type, to)
+	}
+}
+
+// Each kind is listed while it waits, goes by itself, and is of one company.
+func TestAttention(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		ada, all := f.person("ada", true), f.fleet(3)
+		f.wants(nil)
+		f.destructiveApproval()
+		f.setControls(func(c *access.Controls) { c.ApplyApproval = access.ApproveAll })
+		asked := f.refusal(f.db, f.asking(all[0], command.WipeCompanyData, "d"))
+		f.wants([]string{"AUTHORIZATION " + all[0].Identification})
+		p := f.newPolicy("Office")
+		f.propose(p, proposal.Owner{Kind: access.APIKey, ID: "k1", Name: "ci"})
+		f.propose(p, proposal.Owner{Kind: access.User, ID: ada.ID, UserID: ada.ID, Name: "ada"}) // a person needs no approval
+		f.setLimit(50, 60)
+		waiting := f.controls(ada, limitTo(100))
+		two := []string{"AUTHORIZATION " + all[0].Identification, "APPROVAL Office", "LOOSENING "}
+		f.wants(two)
+		f.wants(two[1:], p.ID)
+		f.wants(two[2:], resource.NewID())
+		f.setControls(func(c *access.Controls) { c.DestructiveApproval = false })
+		unknown, failed := f.begin(all[1], command.Lock), f.begin(all[2], command.WipeCompanyData)
+		f.ends(unknown, command.Unconfirmed, "")
+		f.ends(failed, command.Failed, "refused")
+		f.wants(append(slices.Clone(two), "FAILED_WIPE "+all[2].Identification, "UNCONFIRMED "+all[1].Identification))
+		acme := f.company
+		f.company = f.newCompany("other")
+		f.wants(nil)
+		f.company = acme
+
+		f.clock.Advance(time.Second)
+		f.begin(all[1], command.Lock) // the same command again
+		f.begin(all[2], command.WipeCompanyData)
+		f.approve(asked.ID, ada)
+		f.ok(f.db.CancelLoosening(f.Context(), f.company.ID, waiting[0].ID))
+		f.wants([]string{"APPROVAL Office"})
+		f.clock.Advance(proposal.ApprovalLifetime)
+		f.wants(nil)
+	})
+}
+
+func (f *fixture) wants(want []string, policies ...string) {
+	f.Helper()
+	if got := f.waits(policies...); !slices.Equal(got, want) {
+		f.Errorf("waits %q, want %q", got, want)
+	}
+}
+
+// Old commands are listed for a week, and those that a stop canceled are not.
+func TestAttention_Commands(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		all := f.fleet(2)
+		canceled := f.begin(all[0], command.WipeCompanyData)
+		f.ends(canceled, command.Failed, "cancelled: the company was stopped")
+		f.wants(nil)
+		c := f.begin(all[1], command.Reboot)
+		f.ends(c, command.Unconfirmed, "")
+		f.wants([]string{"UNCONFIRMED " + all[1].Identification})
+		f.ends(c, command.Succeeded, "done after all")
+		f.wants(nil)
+		f.ends(f.begin(all[1], command.Lock), command.Unconfirmed, "")
+		f.clock.Advance(attention.ShownFor)
+		f.wants(nil)
+	})
+}
+
+// Who asked for a loosening, or by the rule of a second person for a command, is not one
+// who decides, and a limited user sees what concerns the user's policies.
+func TestItem_Concerns(t *testing.T) {
+	t.Parallel()
+	admin := access.Approver{UserID: "ada", Permissions: access.All, Manages: true}
+	loosening := attention.Item{Kind: attention.Loosening, Matter: access.Matter{Administers: true, AskedBy: "ada"}}
+	call := attention.Item{Kind: attention.Authorization, Matter: access.Matter{Needs: access.DevicesRead | access.DevicesCommandDestructive, AskedBy: "ada", Policies: []string{"p"}}}
+	bea := access.Approver{UserID: "bea", Permissions: access.DevicesRead}
+	limited := access.Approver{UserID: "cid", Permissions: access.All, Policies: []string{"q"}}
+	for _, c := range []struct {
+		name           string
+		item           attention.Item
+		by             access.Approver
+		second         bool
+		seen, concerns bool
+	}{
+		{"the asker of a loosening", loosening, admin, false, true, false},
+		{"another without the right", loosening, bea, false, false, false},
+		{"the maker of the key", call, admin, false, true, true},
+		{"the maker of the key, with a second person", call, admin, true, true, false},
+		{"a viewer", call, bea, false, true, false},
+		{"a user of other policies", call, limited, false, false, false},
+	} {
+		controls := access.Controls{SecondPerson: c.second}
+		if c.item.Seen(c.by) != c.seen || c.item.Concerns(c.by, controls) != c.concerns {
+			t.Errorf("%s: seen %t, concerns %t", c.name, c.item.Seen(c.by), c.item.Concerns(c.by, controls))
+		}
+		if c.item.May(c.by, controls, time.Now()) {
+			t.Errorf("%s may decide without a passkey", c.name)
+		}
+	}
+}

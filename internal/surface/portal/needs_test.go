@@ -1,0 +1,104 @@
+package portal_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/resource"
+)
+
+// count is what the navigation counts; empty: nothing.
+func count(page string) string {
+	_, after, found := strings.Cut(page, `title="Needs you">`)
+	if !found {
+		return ""
+	}
+	text, _, _ := strings.Cut(after, "<")
+	return text
+}
+
+// What waits is on the overview and counted on every page for those who can decide; the
+// others see who can, and another company sees nothing.
+func TestNeedsYou(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a, admin, viewer := o.device(t, "d1", "S1", "Pixel 8", o.Policy), o.person(t, account.Admin), o.person(t, account.Viewer)
+	if page := o.get(t, admin, "/", 200); count(page) != "" || !strings.Contains(page, `id="needs-you"`) || strings.Contains(plain(page), "Copy the link for a colleague") {
+		t.Errorf("nothing waits, and the page counts %q", count(page))
+	}
+	o.CLI(new(any), "company", "set", "--company", "acme", "--destructive-approval", "on", "--apply-approval", "all", "--approver-age", "0s")
+	key, text := o.KeyRow(o.Company, access.All)
+	o.replica.As(text).Post("/assets/"+a.ID+"/commands/wipe", nil).Want(t, 403)
+	var asked struct {
+		Approval struct{ URL string } `json:"approval"`
+	}
+	proposed := o.replica.As(text).Post("/policies/"+o.Policy.ID+"/changes", map[string]any{"changes": []any{map[string]string{"setting": "CAMERA", "value": "BLOCK"}}})
+	proposed.JSON(t, &asked)
+	wants := key.Name + " asks for a wipe of " + a.Identification
+	for _, path := range []string{"/", "/needs-you"} {
+		page := o.get(t, admin, path, 200)
+		if text := plain(page); count(page) != "2" || !strings.Contains(text, wants) || !strings.Contains(page, asked.Approval.URL) ||
+			!strings.Contains(text, "No user can decide this now.") {
+			t.Errorf("%s counts %q: %.900s", path, count(page), text)
+		}
+	}
+	if got := count(o.get(t, admin, "/devices", 200)); got != "2" {
+		t.Errorf("another page counts %q", got)
+	}
+	bea := o.Browser(o.Company, account.Admin)
+	bea.SignIn(o.base)
+	bea.Change(func(u *account.User) { u.Name = "Bea Boss" })
+	if err := o.DB().AddPasskey(t.Context(), account.Passkey{ID: resource.NewID(), UserID: bea.User.ID, Name: "Key", Credential: json.RawMessage(`{}`), CreatedAt: o.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	page := o.get(t, viewer, "/", 200)
+	if text := plain(page); count(page) != "" || !strings.Contains(text, wants) || !strings.Contains(text, "Bea Boss can decide this.") {
+		t.Errorf("a viewer's page counts %q: %.900s", count(page), text)
+	}
+	if page := o.get(t, bea, "/", 200); count(page) != "2" || strings.Count(plain(page), " Decide ") != 2 {
+		t.Errorf("the page of who can decide counts %q: %.900s", count(page), plain(page))
+	}
+	limited := o.person(t, account.Admin, o.other.ID)
+	if page := o.get(t, limited, "/needs-you", 200); count(page) != "" || strings.Contains(plain(page), a.Identification) {
+		t.Errorf("a user of another policy sees %.900s", plain(page))
+	}
+	stranger := o.Browser(o.Env.Company("other", access.Settings{}), account.Admin)
+	stranger.SignIn(o.base)
+	if page := o.get(t, stranger, "/needs-you", 200); count(page) != "" || strings.Contains(plain(page), a.Identification) {
+		t.Errorf("another company sees %.900s", plain(page))
+	}
+}
+
+// A second administrator sees a loosening, and who asked for it is not counted.
+func TestNeedsYou_Loosening(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.device(t, "d1", "S1", "Pixel 8", o.Policy)
+	o.CLI(new(any), "company", "set", "--company", "acme", "--destructive-approval", "on", "--approver-age", "0s")
+	ada, bea := o.person(t, account.Admin), o.person(t, account.Admin)
+	waiting, err := o.DB().ChangeControls(t.Context(), o.Company.ID, ada.User, func(c *company.Company) { c.Settings.Controls.DestructiveApproval = false })
+	if err != nil || len(waiting) != 1 {
+		t.Fatal(waiting, err)
+	}
+	const says = "asked to turn authorization of destructive commands off"
+	if page := o.get(t, bea, "/", 200); count(page) != "1" || !strings.Contains(plain(page), says) {
+		t.Errorf("the second administrator's page counts %q: %.900s", count(page), plain(page))
+	}
+	if page := o.get(t, ada, "/", 200); count(page) != "" || !strings.Contains(plain(page), says) {
+		t.Errorf("the asker's page counts %q: %.900s", count(page), plain(page))
+	}
+	part := o.get(t, bea, "/needs-you/count?id=waiting&active=/", 200, "HX-Request-Type", "partial")
+	if count(part) != "1" || strings.Contains(part, "<html") {
+		t.Errorf("the live part is %q", part)
+	}
+	if err := o.DB().CancelLoosening(t.Context(), o.Company.ID, waiting[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if page := o.get(t, bea, "/", 200); count(page) != "" {
+		t.Errorf("after the loosening was canceled the page counts %q", count(page))
+	}
+}
