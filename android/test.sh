@@ -8,7 +8,7 @@ mkdir -p "$1"
 out=$(cd "$1" && pwd)
 shift
 cd "$(dirname "$0")"
-tests=183 # each at three Android versions: add three for every new one
+tests=186 # each at three Android versions: add three for every new one
 [ -n "${MUSTER_APP_BUILT-}" ] || ./build.sh "$out"
 
 # again builds the app from a copy at another depth, with other modes and another time

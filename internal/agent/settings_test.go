@@ -52,7 +52,7 @@ func (m machine) uid() int {
 // taken back is gone.
 func TestSettings_OnBothBackends(t *testing.T) {
 	t.Parallel()
-	settings := policy.Catalog()
+	settings := agentSettings()
 	for _, m := range machines() {
 		t.Run(fmt.Sprintf("%+v", m), func(t *testing.T) {
 			t.Parallel()

@@ -23,7 +23,7 @@ const matrixFile = "../../android/test/settings.tsv"
 func TestSettings_Golden(t *testing.T) {
 	t.Parallel()
 	lines := []string{"# Written by internal/agent.TestSettings_Golden -update."}
-	for _, s := range policy.Catalog() {
+	for _, s := range agentSettings() {
 		for _, value := range append(slices.Clone(s.Allowed), "") {
 			var outcomes []string
 			where := map[string][]string{}
@@ -82,4 +82,15 @@ func (m machine) name() string {
 		kind = "noverifier"
 	}
 	return fmt.Sprintf("%s%d", kind, m.sdk)
+}
+
+// agentSettings are the settings of the catalog, and the systemUpdate of AGENT policies
+// with some of its values.
+func agentSettings() []policy.Setting {
+	return append(policy.Catalog(), policy.Setting{ID: policy.SystemUpdateID, Allowed: []string{
+		policy.SystemUpdate{Type: policy.Automatic}.Value(),
+		policy.SystemUpdate{Type: policy.Windowed, StartMinutes: new(1380), EndMinutes: new(0)}.Value(),
+		policy.SystemUpdate{Type: policy.Postpone, FreezePeriods: []policy.FreezePeriod{
+			{StartDate: policy.Day{Month: 11, Day: 20}, EndDate: policy.Day{Month: 1, Day: 3}}, {StartDate: policy.Day{Month: 4, Day: 1}, EndDate: policy.Day{Month: 4, Day: 30}}}}.Value(),
+	}})
 }

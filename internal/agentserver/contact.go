@@ -12,6 +12,7 @@ import (
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
 )
 
 // Authenticate checks a signed request, counts it, and takes its sequence
@@ -166,8 +167,19 @@ func (l *Server) Policy(ctx context.Context, d agentdevice.Device, id string) (p
 	var document struct {
 		Settings map[string]string `json:"settings"`
 	}
-	if err := json.Unmarshal(p.Document, &document); err != nil {
+	err = json.Unmarshal(p.Document, &document)
+	var updates *policy.SystemUpdate
+	if err == nil {
+		updates, err = policy.SystemUpdateOf(p.Document)
+	}
+	if err != nil {
 		return protocol.Envelope{}, "", fmt.Errorf("policy %s has a document that agents cannot read: %w", p.ID, err)
+	}
+	if updates != nil {
+		if document.Settings == nil {
+			document.Settings = map[string]string{}
+		}
+		document.Settings[policy.SystemUpdateID] = updates.Value()
 	}
 	sealed, err := l.seal(d, protocol.KindPolicy, protocol.Policy{ID: p.ID, CompanyID: p.CompanyID, Version: p.Version, Settings: document.Settings, VROnly: p.VROnly})
 	return sealed, etag(p.ID, p.Version), err

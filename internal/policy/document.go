@@ -29,8 +29,14 @@ func CheckDocument(checker DocumentChecker, t Type, document json.RawMessage) er
 		return checker.CheckDocument(document)
 	}
 	for _, m := range o.members {
+		if m.name == systemUpdate {
+			if _, err := ParseSystemUpdate(m.value); err != nil {
+				return err
+			}
+			continue
+		}
 		if m.name != "settings" || m.open() == nil {
-			return fmt.Errorf("the document of an AGENT policy holds one object, settings, not %q", m.name)
+			return fmt.Errorf("the document of an AGENT policy holds the objects settings and systemUpdate, not %q", m.name)
 		}
 		for _, s := range m.open().members {
 			r := find(s.name)

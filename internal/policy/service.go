@@ -77,12 +77,14 @@ func (s Service) Create(ctx context.Context, n New, by Author) (Policy, error) {
 
 // Edit is what a person changes about a policy. Nil members stay.
 type Edit struct {
-	Name        *string
-	Document    json.RawMessage // replaces the whole document, before Changes
-	Changes     []Change
-	Description *string
-	Labels      *[]string
-	Group       *string
+	Name     *string
+	Document json.RawMessage // replaces the whole document, before Changes
+	Changes  []Change
+	// SystemUpdate is that of an AGENT policy, as JSON; one without members removes it.
+	SystemUpdate json.RawMessage
+	Description  *string
+	Labels       *[]string
+	Group        *string
 }
 
 // Save saves an edit of the version that the person saw: fault.StaleProposal
@@ -236,6 +238,11 @@ func (p Policy) edited(e Edit) (Policy, error) {
 	}
 	if p.Document, _, err = Apply(p.Type, p.Document, clean.changes); err != nil {
 		return Policy{}, invalidDocument(err)
+	}
+	if e.SystemUpdate != nil {
+		if p.Document, err = withSystemUpdate(p.Type, p.Document, e.SystemUpdate); err != nil {
+			return Policy{}, fault.New(fault.Refused, "the policy cannot be saved: %s", err)
+		}
 	}
 	p.Description = *cmp.Or(e.Description, &p.Description)
 	p.Labels = *cmp.Or(e.Labels, &p.Labels)

@@ -40,16 +40,16 @@ func TestTables_Golden(t *testing.T) {
 	}
 }
 
-// There is a rule for each setting of the catalog, in its order.
+// There is a rule for each setting of the catalog, in its order, and for the systemUpdate.
 func TestTable_EverySetting(t *testing.T) {
 	t.Parallel()
-	settings, rows := policy.Catalog(), shell.Table()
-	if len(settings) != 39 || len(rows) != 39 {
-		t.Fatalf("%d settings and %d rules, want 39 of each", len(settings), len(rows))
+	settings, rows := append(policy.SettingIDs(), policy.SystemUpdateID), shell.Table()
+	if len(settings) != 40 || len(rows) != 40 {
+		t.Fatalf("%d settings and %d rules, want 40 of each", len(settings), len(rows))
 	}
-	for i, s := range settings {
-		if got := rows[i].Setting; got != s.ID {
-			t.Errorf("rule %d is %s, want %s", i, got, s.ID)
+	for i, id := range settings {
+		if got := rows[i].Setting; got != id {
+			t.Errorf("rule %d is %s, want %s", i, got, id)
 		}
 	}
 }

@@ -166,7 +166,7 @@ func safe(change string, p Powers) error {
 	return err
 }
 
-// rules returns the 39 settings in the contract's order.
+// rules returns the 39 settings in the contract's order, and the systemUpdate of AGENT policies.
 func rules() []rule {
 	return []rule{
 		{id: "VENDOR_STORE_MODE", sdk: 24, keys: []key{{name: "no_install_apps"}}, on: []string{"WHITELIST"},
@@ -210,6 +210,7 @@ func rules() []rule {
 		reporting("APPLICATION_REPORT_LEVEL"), reporting("REPORT_DEVICE_SETTINGS"), reporting("REPORT_DISPLAY_INFO"),
 		reporting("REPORT_HARDWARE_STATUS"), reporting("REPORT_MEMORY_INFO"), reporting("REPORT_NETWORK_INFO"),
 		reporting("REPORT_POWER_EVENTS"), reporting("REPORT_SOFTWARE_INFO"), reporting("REPORT_SYSTEM_PROPERTIES"),
+		ownerOnly("SYSTEM_UPDATE", 28, "The policy's `systemUpdate`. No command line sets it: the image's own updater decides."),
 	}
 }
 

@@ -174,8 +174,9 @@ type PolicySet struct {
 	SettingValues
 	PolicyContent
 	PlatformFlags
-	Name    string `name:"name" help:"New name for people."`
-	Version int    `name:"version" placeholder:"N" help:"Save only if the policy still is at this version."`
+	SystemUpdate string `name:"system-update" placeholder:"FILE" help:"When devices of an AGENT policy install updates of their system, as JSON in the form of the platform's systemUpdate: type, startMinutes, endMinutes, freezePeriods. {} removes it. - reads standard input."`
+	Name         string `name:"name" help:"New name for people."`
+	Version      int    `name:"version" placeholder:"N" help:"Save only if the policy still is at this version."`
 }
 
 // Run saves the change.
@@ -185,6 +186,9 @@ func (c *PolicySet) Run(env *Env) error {
 		return err
 	}
 	edit := policy.Edit{Changes: changes, Document: document, Description: c.Description, Group: c.Group}
+	if edit.SystemUpdate, err = c.systemUpdate(env); err != nil {
+		return err
+	}
 	if c.Name != "" {
 		edit.Name = &c.Name
 	}

@@ -226,6 +226,15 @@ func (c PolicyContent) document(env *Env) ([]byte, error) {
 	return bytes.TrimSpace(text), nil
 }
 
+// systemUpdate reads the file with a systemUpdate; nil if none was given.
+func (c *PolicySet) systemUpdate(env *Env) ([]byte, error) {
+	text, err := PolicyContent{Document: c.SystemUpdate}.document(env)
+	if err == nil && c.SystemUpdate != "" && len(text) == 0 {
+		err = fault.Invalid("--system-update is empty: {} removes what the policy has")
+	}
+	return text, err
+}
+
 // deref is a flag's value, or the zero value of one that was not given.
 func deref[T any](flag *T) (value T) {
 	if flag != nil {

@@ -42,6 +42,7 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "POST /policies/{id}/review", Needs: edit, Serve: s.review},
 		{Pattern: "POST /policies/{id}/save", Needs: edit, Serve: s.save},
 		{Pattern: "POST /policies/{id}/details", Needs: edit, Serve: s.of(s.details)},
+		{Pattern: "POST /policies/{id}/system-update", Needs: edit, Serve: s.of(s.systemUpdate)},
 		{Pattern: "POST /policies/{id}/copy", Needs: edit, Serve: s.copy},
 		{Pattern: "POST /policies/{id}/restore", Needs: edit, Serve: s.of(s.restore)},
 		{Pattern: "POST /policies/{id}/push", Needs: edit, Serve: s.of(s.push)},

@@ -50,6 +50,7 @@ final class Rules {
         all.put("MINIMUM_WIFI_SECURITY", wifiSecurity());
         all.put("AUTO_DATE_TIME", Switches.time());
         all.put("ENCRYPTION_POLICY", new Encryption());
+        all.put("SYSTEM_UPDATE", new SystemUpdates());
         return Collections.unmodifiableMap(all);
     }
 

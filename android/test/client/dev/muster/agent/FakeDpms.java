@@ -3,6 +3,7 @@ package dev.muster.agent;
 import static org.junit.Assert.assertNotNull;
 
 import android.app.admin.DevicePolicyManager;
+import android.app.admin.SystemUpdatePolicy;
 import android.content.ComponentName;
 import android.content.Context;
 import android.location.LocationManager;
@@ -48,6 +49,7 @@ public final class FakeDpms implements InvocationHandler {
     private int permissions;
     private int wifi;
     private int password;
+    private SystemUpdatePolicy updates;
 
     /** install puts a fake behind the manager that the whole application shares. */
     static FakeDpms install() throws Exception {
@@ -138,6 +140,11 @@ public final class FakeDpms implements InvocationHandler {
                 return null;
             case "getMinimumRequiredWifiSecurityLevel":
                 return wifi;
+            case "setSystemUpdatePolicy":
+                updates = first(arguments, SystemUpdatePolicy.class);
+                return null;
+            case "getSystemUpdatePolicy":
+                return updates;
             case "setPasswordQuality":
             case "setRequiredPasswordComplexity":
                 password = number;

@@ -69,6 +69,22 @@ public final class RulesTest extends Client {
     }
 
     @Test
+    public void systemUpdates() throws Exception {
+        String windowed = "{\"type\":\"WINDOWED\",\"startMinutes\":1380,\"endMinutes\":0,\"freezePeriods\":["
+                + "{\"startDate\":{\"month\":11,\"day\":20},\"endDate\":{\"month\":1,\"day\":3}}]}";
+        holds("SYSTEM_UPDATE", windowed, Arrays.asList("setSystemUpdatePolicy"), Arrays.asList("setSystemUpdatePolicy"));
+        for (String wrong : new String[] {"POSTPONE", "{\"type\":\"LATER\"}", "{\"type\":\"WINDOWED\",\"startMinutes\":1440,\"endMinutes\":0}",
+            windowed.replace("11,", "13,"), windowed.replace("\"month\":11", "\"month\":8")}) {
+            try {
+                device.apply("SYSTEM_UPDATE", wrong);
+                fail(wrong);
+            } catch (DeviceException e) {
+                assertEquals(wrong, "", device.read("SYSTEM_UPDATE"));
+            }
+        }
+    }
+
+    @Test
     public void newerRestrictionsWhereAndroidHasThem() throws Exception {
         boolean newer = Build.VERSION.SDK_INT >= 33;
         restricts("UNTRUSTED_APPS_POLICY", "DISALLOW_INSTALL", newer

@@ -1,0 +1,98 @@
+package policies
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+// updateForm is the systemUpdate of an AGENT policy as a form has it.
+type updateForm struct {
+	Type       string // empty: left to the device
+	Start, End string // 15:04
+	Freezes    string // "11-20 to 01-03", one on a line
+}
+
+// updatesOf is the form of a policy's document. One that cannot be read is shown as none.
+func updatesOf(p policy.Policy) updateForm {
+	u, err := policy.SystemUpdateOf(p.Document)
+	if err != nil || u == nil {
+		return updateForm{}
+	}
+	f := updateForm{Type: u.Type}
+	if u.Type == policy.Windowed {
+		f.Start, f.End = clock(*u.StartMinutes), clock(*u.EndMinutes)
+	}
+	for _, period := range u.FreezePeriods {
+		f.Freezes += period.String() + "\n"
+	}
+	return f
+}
+
+func clock(minutes int) string { return fmt.Sprintf("%02d:%02d", minutes/60, minutes%60) }
+
+// text says what the form means, in one line.
+func (f updateForm) text() string {
+	text := map[string]string{"": "left to the device", policy.Automatic: "installed as soon as there is one", policy.Postpone: "postponed for 30 days",
+		policy.Windowed: "installed from " + f.Start + " to " + f.End}[f.Type]
+	if f.Freezes != "" {
+		text += "; none in " + strings.Join(strings.Split(strings.TrimSpace(f.Freezes), "\n"), ", ")
+	}
+	return text
+}
+
+// freezeForm is a line of the form.
+var freezeForm = regexp.MustCompile(`^([0-9]{1,2})-([0-9]{1,2}) to ([0-9]{1,2})-([0-9]{1,2})$`)
+
+// systemUpdate saves when devices of an AGENT policy install updates of their system.
+func (s *Section) systemUpdate(v *frame.Visit, p policy.Policy) error {
+	version, err := strconv.Atoi(v.Form.Get("version"))
+	if err != nil {
+		return fault.Invalid("the form does not say which version was seen")
+	}
+	text, err := formed(updateForm{v.Form.Get("type"), v.Form.Get("start"), v.Form.Get("end"), v.Form.Get("freezes")})
+	if err != nil {
+		return v.Refused(frame.PolicyPath(p.ID), err, fault.Refused)
+	}
+	return s.saved(v, p, version, nil, policy.Edit{SystemUpdate: text})
+}
+
+// formed is the form as the document has it. What it may hold, the policy checks.
+func formed(f updateForm) (json.RawMessage, error) {
+	if f.Type == "" {
+		return json.RawMessage(`{}`), nil
+	}
+	u := policy.SystemUpdate{Type: f.Type}
+	if f.Type == policy.Windowed {
+		for at, text := range map[**int]string{&u.StartMinutes: f.Start, &u.EndMinutes: f.End} {
+			hour, minute, _ := strings.Cut(text, ":")
+			h, err1 := strconv.Atoi(hour)
+			m, err2 := strconv.Atoi(minute)
+			if err1 != nil || err2 != nil || h < 0 || h > 23 || m < 0 || m > 59 {
+				return nil, fault.New(fault.Refused, "a window has a start and an end, such as 23:00 and 04:00")
+			}
+			*at = new(60*h + m)
+		}
+	}
+	for line := range strings.Lines(f.Freezes) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		found := freezeForm.FindStringSubmatch(line)
+		if found == nil {
+			return nil, fault.New(fault.Refused, "a freeze period is a line such as 11-20 to 01-03: month and day of its first and last day")
+		}
+		var n [4]int
+		for i := range n {
+			n[i], _ = strconv.Atoi(found[i+1]) // the form has made sure
+		}
+		u.FreezePeriods = append(u.FreezePeriods, policy.FreezePeriod{StartDate: policy.Day{Month: n[0], Day: n[1]}, EndDate: policy.Day{Month: n[2], Day: n[3]}})
+	}
+	return json.RawMessage(u.Value()), nil
+}
