@@ -96,6 +96,14 @@ func (l DestructiveLimit) String() string {
 	return fmt.Sprintf("%d/%dm", l.Devices, int(l.Window.Minutes()))
 }
 
+// Words are the limit for people.
+func (l DestructiveLimit) Words() string {
+	if l.Off() {
+		return "no limit"
+	}
+	return fmt.Sprintf("%d devices in %d minutes", l.Devices, int(l.Window.Minutes()))
+}
+
 // Within reports whether everything that l allows, the limit other allows too.
 func (l DestructiveLimit) Within(other DestructiveLimit) bool {
 	return other.Off() || !l.Off() && l.Devices <= other.Devices && l.Window >= other.Window

@@ -45,16 +45,35 @@ func (n ControlName) Title() string {
 
 // ValueText is a value of the control for people.
 func (n ControlName) ValueText(text string) string {
+	switch n {
+	case ApplyApprovalControl:
+		return wordOf(map[string]string{"OFF": "none", string(ApproveRisky): "risky changes", string(ApproveAll): "all changes"}, text)
+	case StopControl:
+		return wordOf(map[string]string{"OFF": "no stop", "ON": "API keys and AI clients stopped", "ALL": "API keys, AI clients and the portal stopped"}, text)
+	case SecondPersonControl, DestructiveApprovalControl:
+		return wordOf(map[string]string{"OFF": "off", "ON": "on"}, text)
+	case DestructiveLimitControl:
+		if l, err := ParseDestructiveLimit(text); err == nil {
+			return l.Words()
+		}
+	case ApproverAgeControl, KeepActivityControl:
+		return durationText(n, text)
+	}
+	return text
+}
+
+func wordOf(words map[string]string, text string) string { return cmp.Or(words[text], text) }
+
+// durationText is how long something is, in the unit in which it is set.
+func durationText(n ControlName, text string) string {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
 		return text
 	case n == KeepActivityControl:
 		return strconv.FormatFloat(d.Hours()/24, 'f', -1, 64) + " days"
-	case n == ApproverAgeControl:
-		return strconv.FormatFloat(d.Hours(), 'f', -1, 64) + " hours"
 	}
-	return text
+	return strconv.FormatFloat(d.Hours(), 'f', -1, 64) + " hours"
 }
 
 // ControlNames lists all of them.

@@ -54,26 +54,37 @@ func (db *DB) ChangeControls(ctx context.Context, companyID string, by account.U
 			l := access.Loosening{ID: resource.NewID(), CompanyID: companyID, Control: control, Before: c.Settings.Control(control),
 				After: wanted.Settings.Control(control), AskedBy: access.Actor{Kind: access.User, ID: by.ID, UserID: by.ID, Name: by.Name},
 				AskedAt: now, EffectiveAt: now.Add(access.LoosenAfter)}
-			waiting = append(waiting, l)
 			next.Settings.Keep(control, c.Settings)
-			if err := db.ask(ctx, t, l); err != nil {
+			if l, err = db.ask(ctx, t, l); err != nil {
 				return err
 			}
+			waiting = append(waiting, l)
 		}
 		return db.saveCompany(ctx, t, c, next)
 	})
 	return waiting, err
 }
 
-// ask makes a loosening wait, in the place of an earlier one of the control.
-func (db *DB) ask(ctx context.Context, t *tx, l access.Loosening) error {
+// ask makes a loosening wait, in the place of an earlier one of the control. One that asks
+// for the same waits on: it is returned.
+func (db *DB) ask(ctx context.Context, t *tx, l access.Loosening) (access.Loosening, error) {
+	earlier, err := list(ctx, t, scanLoosening, `SELECT `+looseningColumns+` FROM loosenings l WHERE l.company_id = ? AND l.control = ?`,
+		l.CompanyID, string(l.Control))
+	if err != nil {
+		return l, err
+	}
+	for _, e := range earlier {
+		if e.Before == l.Before && e.After == l.After {
+			return e, nil
+		}
+	}
 	if err := db.dropLoosenings(ctx, t, l.CompanyID, l.Control); err != nil {
-		return err
+		return l, err
 	}
 	if err := t.insert(ctx, "loosenings", looseningColumns, looseningFields(&l)); err != nil {
-		return err
+		return l, err
 	}
-	return db.recordLoosening(ctx, t, activity.LooseningAsked, activity.OK, l)
+	return l, db.recordLoosening(ctx, t, activity.LooseningAsked, activity.OK, l)
 }
 
 // supersede cancels what waits for a control that changes otherwise.

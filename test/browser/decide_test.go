@@ -247,6 +247,62 @@ func TestConfirm_Loosening(t *testing.T) {
 	d.looks(t, "loosening-confirmed")
 }
 
+// Changes are stopped in three clicks from the overview, and resuming is asked for in two from
+// any page; the portal as well takes the company's name. Another administrator who has the page
+// open sees what was asked. A second request asks before it replaces the first.
+func TestStop_ThreeClicksAndResumeTwo(t *testing.T) {
+	t.Parallel()
+	d := newDeciding(t)
+	tab := d.tab
+	tab.Go("/access/controls")
+	tab.Click("input[name=limited]")
+	tab.Follow("form[action='/access/controls'] button[type=submit]")
+	tab.Sees("#waiting", "no limit")
+	tab.Type("#limit", "20")
+	tab.Type("#minutes", "30")
+	tab.Follow("form[action='/access/controls'] button[type=submit]")
+	tab.Sees("#main", "Replace a waiting change")
+	d.looks(t, "controls-replace")
+	tab.Follow("#main a.btn")
+	tab.Sees("#waiting", "no limit")
+	d.looks(t, "controls-waiting")
+	for _, width := range []int64{1440, 390} {
+		tab.Size(width, 900)
+		stop := tab.Within(3, "/")
+		tab.Follow("#overview a[href='/access']")
+		tab.Follow("#main a[href='/access/controls']")
+		tab.Type("#reason", "a stolen key")
+		tab.Press("\r") // with the keyboard alone
+		tab.Sees("#notices", "Changes are stopped")
+		stop("a stop")
+		d.looks(t, "controls-stopped")
+		tab.Size(width, 900)
+		resume := tab.Within(2, "/devices")
+		tab.Follow("#main .note a[href='/access/controls']")
+		tab.Click("form[action='/access/controls/resume'] button")
+		tab.Sees("#waiting", "Resume asked")
+		resume("asking to resume")
+		d.looks(t, "controls-resume-asked")
+		other := tab.Another()
+		other.Go("/access/controls")
+		other.Click("#waiting li:last-child form[action$='/cancel'] button")
+		tab.Sees("#waiting", "Ask to resume")
+		d.env.CLI(new(any), "company", "resume", "--company", "acme")
+		d.env.Advance(2 * time.Second)
+	}
+	tab.Go("/access/controls")
+	tab.Type("#reason", "a stolen account")
+	tab.Click("input[name=all]")
+	tab.Sees("form[action$='/stop']", "Type the company's name")
+	tab.Type("#confirm", "another")
+	tab.Follow("form[action$='/stop'] button[type=submit]")
+	tab.Sees("form[action$='/stop']", "nothing is stopped yet")
+	d.looks(t, "controls-stop-name")
+	tab.Type("#confirm", "acme")
+	tab.Follow("form[action$='/stop'] button[type=submit]")
+	tab.Sees("#waiting", "people in the portal change nothing")
+}
+
 // Without scripts a page says what a decision needs.
 func TestDecide_WithoutScripts(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ func TestLoosening_ConfirmedWithPasskey(t *testing.T) {
 		bob.AddPasskey(bobsKey).Want(t, 200)
 		ask := func(limit string) string {
 			t.Helper()
-			ada.Post("/access/controls", "limit", limit, "age", "0").Want(t, 200)
+			ada.Post("/access/controls", "limited", "true", "limit", limit, "minutes", "60", "age", "0", "replace", "true").Want(t, 200)
 			waiting, err := env.DB().Loosenings(t.Context(), acme.ID)
 			if err != nil || len(waiting) != 1 {
 				t.Fatal(waiting, err)
@@ -36,9 +36,9 @@ func TestLoosening_ConfirmedWithPasskey(t *testing.T) {
 				t.Errorf("limit: got %s, %v, want %s", c.Settings.Controls.DestructiveLimit, err, want)
 			}
 		}
-		first := ask("50/60m")
+		first := ask("50")
 		shown := bob.Get(first).Want(t, 200)
-		second := ask("60/60m") // in the place of what was shown
+		second := ask("60") // in the place of what was shown
 		answer := bobsKey.Get(shown.Options(t))
 		for _, path := range []string{first, second} {
 			bob.Post(path, "token", shown.Field(t, "token"), "answer", answer).Want(t, 200)

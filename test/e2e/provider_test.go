@@ -536,7 +536,7 @@ func TestInvitation_AcceptedThroughCompanySignIn(t *testing.T) {
 		}
 		refused(accepts("mst_made-up", "boss@acme.test"), 401, "is over")
 		refused(accepts(code, "other@acme.test"), 401, "the invitation is for boss@acme.test")
-		admin.Post("/access/controls/stop", "all", "true", "reason", "looking").Want(t, 200)
+		admin.Post("/access/controls/stop", "all", "true", "confirm", "ACME", "reason", "looking").Want(t, 200)
 		refused(accepts(code, "boss@acme.test"), 401, "Changes are stopped")
 		env.CLI(new(any), "company", "resume", "--company", "acme")
 		if page := accepts(code, "boss@acme.test"); page.Path != "/" || page.Status != 200 {

@@ -50,7 +50,7 @@ func TestControls(t *testing.T) {
 	if now := settings().Controls; now.DestructiveLimit.Off() || now.ApproverAge != 24*time.Hour || len(waits()) != 2 {
 		t.Errorf("looser controls: %+v, %v waits", now, waits())
 	}
-	if page := o.get(t, bob, path, 200); !strings.Contains(page, "5/60m → OFF") || !strings.Contains(page, "/confirm") {
+	if page := o.get(t, bob, path, 200); !strings.Contains(page, "5 devices in 60 minutes → no limit") || !strings.Contains(page, "/confirm") {
 		t.Error("another administrator does not see what waits")
 	}
 	if page := o.get(t, ada, path, 200); regexp.MustCompile(`href="[^"]*/confirm"`).MatchString(page) {
@@ -67,7 +67,7 @@ func TestControls(t *testing.T) {
 		viewer.Send(o.base+p, url.Values{"reason": {"x"}}).Want(t, 403)
 	}
 
-	bob.Send(o.base+path+"/stop", url.Values{"reason": {"a stolen account"}, "all": {"true"}}).Want(t, 303)
+	bob.Send(o.base+path+"/stop", url.Values{"reason": {"a stolen account"}, "all": {"true"}, "confirm": {"ACME"}}).Want(t, 303)
 	if stop := settings().Stop; !stop.All || stop.Reason != "a stolen account" {
 		t.Fatalf("stopped: %+v", stop)
 	}

@@ -98,7 +98,7 @@ func forms() []form {
 		{pattern: "/access/connections/{connection}/scopes", ready: ofConnection("scopes", url.Values{"scope": {"DEVICES_READ"}})},
 		{pattern: "/access/connections/{connection}/freeze", ready: ofConnection("freeze", url.Values{"frozen": {"true"}})},
 		{pattern: "/access/connections/{connection}/revoke", ready: ofConnection("revoke", url.Values{})},
-		{pattern: "/access/controls", ready: at("/access/controls", url.Values{"limit": {"5/60m"}, "age": {"0"}})},
+		{pattern: "/access/controls", ready: at("/access/controls", url.Values{"limited": {"true"}, "limit": {"5"}, "minutes": {"60"}, "age": {"0"}})},
 		{pattern: "/access/controls/approval", ready: at("/access/controls/approval",
 			url.Values{"applyApproval": {"ALL"}, "destructiveApproval": {"true"}, "secondPerson": {"true"}})},
 		{pattern: "/access/controls/{id}/cancel", goesOn: true, ready: func(d *desk) (string, url.Values) {

@@ -9,9 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
@@ -22,8 +19,7 @@ import (
 
 // Store changes a company's controls.
 type Store interface {
-	Loosenings(ctx context.Context, companyID string) ([]access.Loosening, error)
-	ChangeControls(ctx context.Context, companyID string, by account.User, change func(*company.Company)) ([]access.Loosening, error)
+	frame.ControlStore
 	CancelLoosening(ctx context.Context, companyID, id string) error
 	Approvers(ctx context.Context, companyID string) ([]access.Approver, error)
 }
@@ -59,39 +55,47 @@ func (s *Section) Routes() []frame.Route {
 
 // view is what the page shows.
 type view struct {
-	Limit, Age, Reason string
+	Limits  limits
+	Stop    stopForm
+	Ending  ending
+	Resume  *access.Loosening // that waits; nil: none
+	Waiting []access.Loosening
 	// Few is how many users could approve what keys and AI clients ask for, where a
 	// second person is needed and there are not two; -1: there are enough.
-	Few     int
-	Waiting []access.Loosening
-	Problem string
+	Few int
 }
 
 func (s *Section) show(v *frame.Visit) error {
-	c := v.Company.Settings.Controls
-	return s.render(v, http.StatusOK, view{Limit: strings.ToLower(c.DestructiveLimit.String()),
-		Age: hoursText(c.ApproverAge)})
+	return s.render(v, http.StatusOK, view{Limits: limitsOf(v.Company.Settings.Controls)})
 }
-
-func hoursText(d time.Duration) string { return strconv.FormatFloat(d.Hours(), 'f', -1, 64) }
 
 func (s *Section) render(v *frame.Visit, status int, p view) (err error) {
 	if p.Waiting, err = s.Store.Loosenings(v.Context(), v.Company.ID); err != nil {
 		return err
 	}
-	if p.Few, err = s.few(v); err != nil {
+	all, err := s.Store.Approvers(v.Context(), v.Company.ID)
+	if err != nil {
 		return err
+	}
+	by := v.User.ID
+	for _, l := range p.Waiting {
+		if l.Control == access.StopControl {
+			p.Resume, by = &l, l.AskedBy.ID
+		}
+	}
+	p.Few, p.Ending = few(v, all), endingOf(v, all, by)
+	if v.Partial() {
+		return v.Fragment(live(v, p))
 	}
 	return v.ShowStatus(status, "Limits and stop", frame.AccessPath, page(v, p))
 }
 
 // few counts the users who could approve, where a second person is needed.
-func (s *Section) few(v *frame.Visit) (int, error) {
+func few(v *frame.Visit, all []access.Approver) int {
 	c := v.Company.Settings.Controls
 	if !c.SecondPerson || c.ApplyApproval == access.ApproveNone && !c.DestructiveApproval {
-		return -1, nil
+		return -1
 	}
-	all, err := s.Store.Approvers(v.Context(), v.Company.ID)
 	could := 0
 	for _, who := range all {
 		policies := c.ApplyApproval == access.ApproveNone || who.May(access.Matter{Needs: access.PoliciesWrite}, c, v.Now) == nil
@@ -101,9 +105,9 @@ func (s *Section) few(v *frame.Visit) (int, error) {
 		}
 	}
 	if could > 1 {
-		could = -1
+		return -1
 	}
-	return could, err
+	return could
 }
 
 // saveRules changes what a person has to approve.
@@ -112,8 +116,16 @@ func (s *Section) saveRules(v *frame.Visit) error {
 	if !slices.Contains(access.ApprovalRules(), rule) {
 		return fault.Invalid("choose which policy changes need approval", fault.Field{Field: "applyApproval", Message: "must be OFF, RISKY or ALL"})
 	}
+	reason := v.Company.Settings.Controls.RequireReason
+	if v.Form.Has("requireReason") {
+		reason = access.ReasonRule(v.Form.Get("requireReason"))
+	}
+	if !slices.Contains(access.ReasonRules(), reason) {
+		return fault.Invalid("choose which calls must give a reason", fault.Field{Field: "requireReason", Message: "must be OFF, DESTRUCTIVE or ALL"})
+	}
 	return s.change(v, "Saved.", func(to *access.Settings) {
 		to.Controls.ApplyApproval = rule
+		to.Controls.RequireReason = reason
 		to.Controls.SecondPerson = v.Form.Get("secondPerson") == "true"
 		to.Controls.DestructiveApproval = v.Form.Get("destructiveApproval") == "true"
 	})
@@ -125,21 +137,18 @@ func ruleText(r access.ApprovalRule) string {
 	return cmp.Or(texts[r], "None")
 }
 
+// reasonText is a value of requireReason for people.
+func reasonText(r access.ReasonRule) string {
+	texts := map[access.ReasonRule]string{access.ReasonAll: "Everything that changes something", access.ReasonDestructive: "Destructive commands"}
+	return cmp.Or(texts[r], "Nothing")
+}
+
 func (s *Section) save(v *frame.Visit) error {
-	p := view{Limit: strings.TrimSpace(v.Form.Get("limit")), Age: strings.TrimSpace(v.Form.Get("age"))}
-	limit, wrong := access.ParseDestructiveLimit(p.Limit)
-	if wrong != nil {
-		p.Problem = frame.Sentence(wrong.Error())
-		return s.render(v, http.StatusUnprocessableEntity, p)
-	}
-	hours, wrong := strconv.ParseFloat(p.Age, 64)
-	age := v.Company.Settings.Controls.ApproverAge // the operator may have set a greater one, which stays
-	if p.Age != hoursText(age) {
-		if wrong != nil || hours < 0 || hours > access.MaxPortalApproverAge.Hours() {
-			p.Problem = "The age must be from 0 to 168 hours (7 days). The operator can set a greater one."
-			return s.render(v, http.StatusUnprocessableEntity, p)
-		}
-		age = time.Duration(hours * float64(time.Hour)).Truncate(time.Millisecond)
+	form := readLimits(v)
+	limit, age, wrong := form.parse(v.Company.Settings.Controls.ApproverAge)
+	if wrong != "" {
+		form.Problem = wrong
+		return s.render(v, http.StatusUnprocessableEntity, view{Limits: form})
 	}
 	return s.change(v, "Saved.", func(to *access.Settings) {
 		to.Controls.DestructiveLimit = limit
@@ -149,30 +158,16 @@ func (s *Section) save(v *frame.Visit) error {
 
 // change changes controls, and says what waits.
 func (s *Section) change(v *frame.Visit, done string, edit func(*access.Settings)) error {
-	waiting, err := s.Store.ChangeControls(v.Context(), v.Company.ID, v.User, func(c *company.Company) { edit(&c.Settings) })
-	if err != nil {
+	waiting, answered, err := v.ChangeControls(s.Store, pagePath, func(c *company.Company) { edit(&c.Settings) })
+	switch {
+	case answered:
+		return err
+	case err != nil:
 		return v.Refused(pagePath, err, fault.InvalidArguments, fault.Refused)
-	}
-	if len(waiting) > 0 {
-		return v.Redirect(pagePath, frame.Flash{Tone: frame.Warn, Text: "This loosens a control: it takes effect in 24 hours, or when a second administrator confirms it. Until then it can be canceled."})
+	case len(waiting) > 0:
+		return v.Redirect(pagePath, v.Waits(waiting))
 	}
 	return v.Redirect(pagePath, frame.Done(done))
-}
-
-// stop stops what keys and connections change. It asks for no proof: stopping is
-// never delayed.
-func (s *Section) stop(v *frame.Visit) error {
-	return s.change(v, "Changes are stopped.", func(to *access.Settings) {
-		next := access.Stop{At: v.Now, Reason: strings.TrimSpace(v.Form.Get("reason")), All: to.Stop.All || v.Form.Get("all") == "true"}
-		if to.Stop.On() {
-			next.At = to.Stop.At
-		}
-		to.Stop = next
-	})
-}
-
-func (s *Section) resume(v *frame.Visit) error {
-	return s.change(v, "Resumed.", func(to *access.Settings) { to.Stop = access.Stop{} })
 }
 
 func (s *Section) cancel(v *frame.Visit) error {

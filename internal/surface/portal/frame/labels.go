@@ -72,6 +72,9 @@ func Since(now, at time.Time) string {
 		return "never"
 	}
 	d := now.Sub(at)
+	if d <= -time.Minute { // what begins in a day does not begin "in 23 h" a second later
+		return "in " + span(-d+time.Minute-time.Second)
+	}
 	if d < 0 {
 		return "in " + span(-d)
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/asset"
@@ -40,15 +39,10 @@ type Platform interface {
 	ResumeSignup(ctx context.Context, companyID string) (bound company.Company, pushed int, err error)
 }
 
-// Controls changes a company; what loosens a control waits.
-type Controls interface {
-	ChangeControls(ctx context.Context, companyID string, by account.User, change func(*company.Company)) ([]access.Loosening, error)
-}
-
 // Section serves the settings.
 type Section struct {
 	Companies  company.Store
-	Controls   Controls
+	Controls   frame.ControlStore
 	Federation account.Federation
 	Platform   Platform
 	Steps      account.PendingStore
@@ -136,9 +130,12 @@ func shortens(v *frame.Visit) (bool, error) {
 func (s *Section) saveGeneral(v *frame.Visit) error {
 	f := generalForm{Name: v.Form.Get("name"), Inactive: v.Form.Get("inactiveAfter"), Keep: v.Form.Get("keepActivity"), May: true}
 	inactive, keep := parseDays(f.Inactive), parseDays(f.Keep)
-	waiting, err := s.Controls.ChangeControls(v.Context(), v.Company.ID, v.User, func(c *company.Company) {
+	waiting, answered, err := v.ChangeControls(s.Controls, frame.SettingsPath, func(c *company.Company) {
 		c.Name, c.InactiveAfter, c.Settings.KeepActivity = strings.TrimSpace(f.Name), inactive, keep
 	})
+	if answered {
+		return err
+	}
 	if fault.CodeOf(err) == fault.InvalidArguments {
 		f.Wrong = frame.Fields(err)
 		return v.ShowStatus(http.StatusUnprocessableEntity, "Settings", frame.SettingsPath, generalPage(v, frame.TroubleOf(v, s.Troubles), f))

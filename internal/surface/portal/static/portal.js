@@ -20,7 +20,7 @@
   };
   const since = (at) => {
     const ms = Date.now() - at;
-    if (ms < 0) return `in ${span(-ms)}`;
+    if (ms < 0) return `in ${span(ms > -60_000 ? -ms : -ms + 59_000)}`;
     return ms < 5000 ? "just now" : `${span(ms)} ago`;
   };
   const until = (at, over) => {
