@@ -21,7 +21,7 @@ done <<<'openjdk-17-jdk-headless javac java keytool
 maven mvn
 apksigner apksigner
 unzip unzip
-coreutils chmod cut dirname mkdir rm sha256sum sort stat
+coreutils chmod cut date dirname mkdir rm sha256sum sort stat
 findutils find
 grep grep
 sed sed'
@@ -35,6 +35,8 @@ out=$(cd "$1" && pwd)
 cd "$(dirname "$0")"
 version=$(sed -n 's/^version=//p' version.properties)
 code=$(sed -n 's/^code=//p' version.properties)
+built=$(sed -n 's/^built=//p' version.properties)
+built=$(date -u -d "${built:?the day of the release}" +%s)
 
 # Another build of the JDK or of apksigner most likely writes the same app, but
 # a release is made with the programs of artifacts.txt only.
@@ -56,13 +58,24 @@ rm -rf "$out/classes" "$out/gen" "$out/res.zip"
 mkdir -p "$out/classes" "$out/gen"
 unzip -qo "$apktool" prebuilt/linux/aapt2 prebuilt/android-framework.jar -d "$out"
 chmod +x "$out/prebuilt/linux/aapt2"
+mkdir -p "$out/gen/dev/muster/agent"
+cat >"$out/gen/dev/muster/agent/Built.java" <<EOF
+package dev.muster.agent;
+
+/** Built is when the app was built, in Unix milliseconds: the day of version.properties. */
+final class Built {
+    static final long AT = ${built}000L;
+
+    private Built() {}
+}
+EOF
 "$out/prebuilt/linux/aapt2" compile --dir app/res -o "$out/res.zip"
 "$out/prebuilt/linux/aapt2" link -I "$out/prebuilt/android-framework.jar" --manifest app/AndroidManifest.xml \
 	--min-sdk-version 28 --target-sdk-version 35 --version-code "$code" --version-name "$version" \
 	--java "$out/gen" -o "$out/base.apk" "$out/res.zip"
 
 find core/src app/src "$out/gen" -name '*.java' | LC_ALL=C sort >"$out/sources"
-javac -encoding UTF-8 --release 8 -proc:none -Xlint:all,-classfile,-options,-processing -Werror -cp "$android" -d "$out/classes" "@$out/sources"
+javac -encoding UTF-8 --release 8 -proc:none -Xlint:all,-classfile,-options,-processing,-try -Werror -cp "$android" -d "$out/classes" "@$out/sources"
 
 # dx does not know how to translate invokedynamic: no lambdas, no string switches of newer compilers.
 if grep -rlE 'LambdaMetafactory|StringConcatFactory' "$out/classes"; then

@@ -80,16 +80,22 @@ func (c common) tools() shell.Exec { return shell.Exec{Dirs: shell.AndroidDirs(c
 // itself; elsewhere the machine knows how.
 func (c common) client(way agent.Connection) *http.Client {
 	if c.Driver != shellDriver {
-		return way.Client(nil, nil)
+		return way.Client(nil, nil, c.passed())
 	}
 	resolver := &dns.Resolver{Tools: c.tools(), Given: way.NameServers, Memory: filepath.Join(c.State, "addresses.json")}
 	if _, err := os.Stat(filepath.Join(c.Root, "etc/resolv.conf")); !errors.Is(err, fs.ErrNotExist) {
 		resolver.System = net.DefaultResolver
 	}
-	return way.Client(resolver.Dial, c.clock)
+	return way.Client(resolver.Dial, c.clock, c.passed())
 }
 
-// clock is the time by which certificates are judged: a device whose clock is
+// passed is the time by which certificates of a pinned authority are judged.
+func (c common) passed() func() time.Time {
+	day, _ := time.Parse(time.DateOnly, built) // a build without one knows none
+	return agent.SignedTime(c.State, day)
+}
+
+// clock is the time by which other certificates are judged: a device whose clock is
 // dead begins in 1970, but it is never earlier than when it was last written
 // down who it is.
 func (c common) clock() time.Time {

@@ -32,6 +32,9 @@ type Options struct {
 	// failures, which end when it changes. Nil: not known.
 	Network func() string
 	Now     func() time.Time
+	// Elapsed is a clock that only goes forward while the machine runs, also asleep and in
+	// every process alike; a restart sets it back. Nil: Now is one.
+	Elapsed func() time.Duration
 	Log     *slog.Logger
 	// Kept is what Log has said lately, for the service to ask for; nil: it is not kept.
 	Kept Kept
@@ -77,6 +80,9 @@ var ErrEnded = errors.New("this device is no longer managed")
 
 // New opens an enrolled device's agent.
 func New(o Options) (*Agent, error) {
+	if o.Elapsed == nil {
+		o.Elapsed = func() time.Duration { return time.Duration(o.Now().UnixNano()) }
+	}
 	s := store{o.Dir}
 	l, err := newLink(s, o.Client, o.Now)
 	if err != nil {

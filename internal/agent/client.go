@@ -31,11 +31,12 @@ type Dialer func(ctx context.Context, network, address string) (net.Conn, error)
 // NewClient returns the HTTP client of an agent: HTTP/1.1, so that the wake
 // stream is a plain response; no redirects, because a redirect could lead a
 // signed request elsewhere; no time limit over all, because the stream is long.
-func NewClient() *http.Client { return Connection{}.Client(nil, nil) }
+func NewClient() *http.Client { return Connection{}.Client(nil, nil, nil) }
 
-// Client returns the HTTP client for a connection. A nil dial is Go's own; now
-// is the time by which certificates are judged, nil the machine's.
-func (c Connection) Client(dial Dialer, now func() time.Time) *http.Client {
+// Client returns the HTTP client for a connection. A nil dial is Go's own. Without pins
+// certificates are judged by now, nil the machine's clock; with pins by passed, a time
+// that has surely passed (SignedTime), nil 1970.
+func (c Connection) Client(dial Dialer, now, passed func() time.Time) *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ForceAttemptHTTP2 = false
 	transport.TLSNextProto = nil
@@ -43,7 +44,7 @@ func (c Connection) Client(dial Dialer, now func() time.Time) *http.Client {
 	transport.Protocols.SetHTTP1(true)
 	transport.ResponseHeaderTimeout = 30 * time.Second
 	transport.IdleConnTimeout = 5 * time.Minute
-	transport.TLSClientConfig = c.tls(now)
+	transport.TLSClientConfig = c.tls(now, passed)
 	if dial != nil {
 		transport.DialContext = dial
 	}
@@ -53,16 +54,16 @@ func (c Connection) Client(dial Dialer, now func() time.Time) *http.Client {
 // tls judges certificates by the pins, if there are any, and by nothing else:
 // then neither a certificate authority nor a wrong clock can put another in the
 // service's place, and the service needs no public certificate.
-func (c Connection) tls(now func() time.Time) *tls.Config {
+func (c Connection) tls(now, passed func() time.Time) *tls.Config {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, Time: now}
 	if len(c.Pins) == 0 {
 		return config
 	}
 	config.InsecureSkipVerify = true // the check below takes its place; there is no way around it
 	config.VerifyConnection = func(s tls.ConnectionState) error {
-		var at time.Time // x509 takes the machine's
-		if now != nil {
-			at = now()
+		at := time.Unix(0, 0)
+		if passed != nil {
+			at = passed()
 		}
 		return c.judge(s, at)
 	}
@@ -70,23 +71,45 @@ func (c Connection) tls(now func() time.Time) *tls.Config {
 }
 
 // judge accepts the pinned key itself, or a certificate for this very host that
-// a pinned authority has signed.
-func (c Connection) judge(s tls.ConnectionState, now time.Time) error {
+// a pinned authority has signed. What the authority has signed is judged by the first
+// moment after passed at which all certificates may be valid: the device's clock has no
+// part in it, so that a wrong one neither locks the device out nor lets an expired
+// certificate in.
+func (c Connection) judge(s tls.ConnectionState, passed time.Time) error {
 	leaf := s.PeerCertificates[0]
 	if slices.Contains(c.Pins, protocol.Pin(leaf)) {
 		return nil
 	}
 	roots, between := x509.NewCertPool(), x509.NewCertPool()
+	at := passed
+	for _, certificate := range s.PeerCertificates {
+		if certificate.NotBefore.After(at) {
+			at = certificate.NotBefore
+		}
+	}
 	for _, certificate := range s.PeerCertificates[1:] {
 		if certificate.IsCA && slices.Contains(c.Pins, protocol.Pin(certificate)) {
 			roots.AddCert(certificate)
 		}
 		between.AddCert(certificate)
 	}
-	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, DNSName: s.ServerName, CurrentTime: now}); err != nil {
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, DNSName: s.ServerName, CurrentTime: at}); err != nil {
 		return fmt.Errorf("the service's certificate is not the one that this device was given: %w", err)
 	}
 	return nil
+}
+
+// SignedTime returns a time that has surely passed: the latest that the service of an
+// enrolled device has signed, as far as it is in the state directory, which is at most a
+// day before; until there is one, when the agent was built.
+func SignedTime(dir string, built time.Time) func() time.Time {
+	return func() time.Time {
+		id, err := store{dir}.identity()
+		if latest := time.UnixMilli(id.Latest); err == nil && latest.After(built) {
+			return latest
+		}
+		return built
+	}
 }
 
 // LoadConnection returns the connection of an enrolled device.

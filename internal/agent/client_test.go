@@ -102,7 +102,7 @@ func TestPins(t *testing.T) {
 			t.Parallel()
 			at := serve(t, test.chain[0], test.chain[1:]...)
 			dial := (&net.Dialer{}).DialContext
-			client := agent.Connection{Pins: test.pins}.Client(func(ctx context.Context, network, _ string) (net.Conn, error) { return dial(ctx, network, at) }, time.Now)
+			client := agent.Connection{Pins: test.pins}.Client(func(ctx context.Context, network, _ string) (net.Conn, error) { return dial(ctx, network, at) }, nil, time.Now)
 			response, err := client.Get("https://muster.test/")
 			if err == nil {
 				response.Body.Close()

@@ -153,10 +153,11 @@ func (a *Agent) converge(ctx context.Context, ref protocol.PolicyRef, want map[s
 	for _, id := range slices.Sorted(maps.Keys(want)) {
 		next.Settings = append(next.Settings, a.applyOf(ctx, want, id))
 	}
-	if next.BootID, err = a.options.Device.BootID(ctx); err != nil {
+	boot, err := a.options.Device.BootID(ctx)
+	if err != nil {
 		return err
 	}
-	next.CheckAt = a.options.Now().Add(driftInterval).UnixMilli()
+	next.BootID, next.CheckAt = boot, a.after(driftInterval)
 	a.applied = next
 	a.crash("before applied")
 	return a.store.save(appliedFile, a.applied)
@@ -273,14 +274,42 @@ func (a *Agent) watch(ctx context.Context, want map[string]string) (*guard, erro
 	if !changes {
 		return nil, nil
 	}
-	return &guard{Until: a.options.Now().Add(guardTime).UnixMilli(), Before: before}, nil
+	boot, err := a.options.Device.BootID(ctx)
+	return &guard{BootID: boot, Until: a.after(guardTime), Before: before}, err
+}
+
+// after is a moment to come, by the clock of this start of the machine, in milliseconds.
+func (a *Agent) after(d time.Duration) int64 { return (a.options.Elapsed() + d).Milliseconds() }
+
+// within reports whether a moment is still to come, and is not farther away than it can
+// have been set.
+func (a *Agent) within(until int64, most time.Duration) bool {
+	left := until - a.options.Elapsed().Milliseconds()
+	return left > 0 && left <= most.Milliseconds()
+}
+
+// guardIsOver gives a guard its whole time again after a restart of the machine,
+// which sets its clock back.
+func (a *Agent) guardIsOver(boot string) (bool, error) {
+	g := a.applied.Guard
+	if g == nil {
+		return false, nil
+	}
+	if g.BootID != boot {
+		g.BootID, g.Until = boot, a.after(guardTime)
+		return false, a.store.save(appliedFile, a.applied)
+	}
+	return !a.within(g.Until, guardTime), nil
 }
 
 // restore repairs drift, and takes connectivity back that cut the device off.
 func (a *Agent) restore(ctx context.Context, boot string) error {
-	now := a.options.Now().UnixMilli()
-	if g := a.applied.Guard; g != nil && now >= g.Until {
-		for id, value := range g.Before {
+	over, err := a.guardIsOver(boot)
+	if err != nil {
+		return err
+	}
+	if over {
+		for id, value := range a.applied.Guard.Before {
 			_ = a.apply(ctx, id, value) // what cannot be restored now is tried at the next start
 		}
 		a.applied.Guard, a.applied.Reported = nil, false
@@ -291,7 +320,7 @@ func (a *Agent) restore(ctx context.Context, boot string) error {
 		}
 		return a.store.save(appliedFile, a.applied)
 	}
-	if a.applied.Policy.ID == "" || boot == a.applied.BootID && now < a.applied.CheckAt {
+	if a.applied.Policy.ID == "" || boot == a.applied.BootID && a.within(a.applied.CheckAt, driftInterval) {
 		return nil
 	}
 	return a.repair(ctx, boot)
@@ -314,6 +343,6 @@ func (a *Agent) repair(ctx context.Context, boot string) error {
 			a.applied.Settings[i], a.applied.Reported = again, false
 		}
 	}
-	a.applied.BootID, a.applied.CheckAt = boot, a.options.Now().Add(driftInterval).UnixMilli()
+	a.applied.BootID, a.applied.CheckAt = boot, a.after(driftInterval)
 	return a.store.save(appliedFile, a.applied)
 }

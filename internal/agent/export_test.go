@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"time"
 
 	"github.com/musterhq/muster/internal/agent/protocol"
@@ -13,9 +15,15 @@ func ApplyTo(ctx context.Context, d Device, id, value string) protocol.SettingRe
 }
 
 // WaitUnderGuard is how long an agent waits instead of d while what it changed
-// is under guard until a time, in Unix milliseconds.
-func WaitUnderGuard(d time.Duration, until int64, now func() time.Time) time.Duration {
-	return (&Agent{options: Options{Now: now}, applied: applied{Guard: &guard{Until: until}}}).guarded(d)
+// is under guard for so long.
+func WaitUnderGuard(d, left time.Duration) time.Duration {
+	const elapsed = time.Hour
+	return (&Agent{options: Options{Elapsed: func() time.Duration { return elapsed }}, applied: applied{Guard: &guard{Until: (elapsed + left).Milliseconds()}}}).guarded(d)
+}
+
+// JudgeChain judges the certificates that a service shows at a host.
+func JudgeChain(pin, host string, shown []*x509.Certificate, passed time.Time) error {
+	return Connection{Pins: []string{pin}}.judge(tls.ConnectionState{ServerName: host, PeerCertificates: shown}, passed)
 }
 
 // Connectivity are the settings under the lock-out guard.

@@ -78,7 +78,7 @@ func (a *Agent) guarded(d time.Duration) time.Duration {
 	if a.applied.Guard == nil {
 		return d
 	}
-	left := a.applied.Guard.Until - a.options.Now().UnixMilli()
+	left := a.applied.Guard.Until - a.options.Elapsed().Milliseconds()
 	return min(d, time.Duration(max(0, left))*time.Millisecond)
 }
 

@@ -63,7 +63,7 @@ type applied struct {
 	Settings []protocol.SettingReport `json:"settings"`
 	Reported bool                     `json:"reported"` // the service has the report
 	BootID   string                   `json:"bootId"`   // when drift was last looked for
-	CheckAt  int64                    `json:"checkAt"`  // Unix milliseconds: look for drift again
+	CheckAt  int64                    `json:"checkAt"`  // by the clock of this start of the machine, in milliseconds: look for drift again
 	Guard    *guard                   `json:"guard,omitempty"`
 	Lost     bool                     `json:"lost,omitempty"` // what was here was damaged
 }
@@ -71,7 +71,8 @@ type applied struct {
 // guard waits for proof that the device is still in touch after its
 // connectivity was changed; else what was before is restored.
 type guard struct {
-	Until  int64             `json:"until"`  // Unix milliseconds by the device's own clock
+	BootID string            `json:"bootId"` // of the start of the machine whose clock Until is by
+	Until  int64             `json:"until"`  // milliseconds
 	Before map[string]string `json:"before"` // setting → value
 }
 

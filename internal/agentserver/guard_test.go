@@ -91,6 +91,60 @@ func TestPolicy_EachSettingThatCutsOffIsTakenBack(t *testing.T) {
 	}
 }
 
+// The guard's five minutes and the six hours until drift is looked for are counted by a
+// clock that cannot be set, and that starts again with the device.
+func TestPolicy_TheDevicesClockDecidesNothing(t *testing.T) {
+	w := newWorld(t)
+	p := w.enroll(protocol.Ed25519)
+	now, elapsed := time.Now(), time.Hour
+	p.options.Now, p.options.Elapsed = func() time.Time { return now }, func() time.Duration { return elapsed }
+	state := p.android()
+	p.mustCheckIn()
+	delete(state.Platform.Restrictions, "no_camera")
+	for _, wrong := range []time.Duration{3, -6} {
+		now = now.AddDate(int(wrong), 0, 0)
+		if p.mustCheckIn(); state.Platform.Restrictions["no_camera"] {
+			t.Errorf("drift was looked for when the clock was set by %d years", wrong)
+		}
+	}
+	elapsed += 6*time.Hour + time.Minute
+	if p.mustCheckIn(); !state.Platform.Restrictions["no_camera"] {
+		t.Error("drift was not looked for after six hours")
+	}
+	p.send(command.ChangePolicy, command.PolicyRef(w.newPolicy("Cutting off", policy.Change{Setting: "WIFI_STATE", Value: "DISABLED"}).ID))
+	client := *agent.NewClient()
+	base := client.Transport
+	client.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		if state.Platform.WifiOff {
+			return nil, errors.New("no network")
+		}
+		return base.RoundTrip(r)
+	})
+	p.options.Client = &client
+	p.start()
+	for _, step := range []struct {
+		name string
+		pass func()
+		off  bool
+	}{
+		{"at once", func() {}, true},
+		{"the clock is set forward", func() { now = now.AddDate(3, 0, 0) }, true},
+		{"the clock is set back", func() { now, elapsed = now.AddDate(-6, 0, 0), elapsed+4*time.Minute }, true},
+		{"the device has restarted", func() {
+			_, _ = p.device.Do(t.Context(), agent.Action{Type: agent.Restart})
+			elapsed = 10 * time.Second
+		}, true},
+		{"four minutes after that", func() { elapsed += 4 * time.Minute }, true},
+		{"six minutes after that", func() { elapsed += 2 * time.Minute }, false},
+	} {
+		step.pass()
+		p.start() // the process may have died
+		if err := p.checkIn(); (err != nil) != step.off || state.Platform.WifiOff != step.off {
+			t.Fatalf("%s: Wi-Fi off %v, want %v: %v", step.name, state.Platform.WifiOff, step.off, err)
+		}
+	}
+}
+
 // told is what an asset shows of how far its policy is applied.
 type told struct {
 	PolicyCompliant      bool

@@ -13,12 +13,16 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/servertest"
 )
 
 // signed makes a certificate by a template that the authority signs, or itself.
@@ -98,6 +102,37 @@ func TestAndroidCore_Pins(t *testing.T) {
 				t.Errorf("pinned %s: without pins it is trusted", c.name)
 			}
 		})
+	}
+}
+
+// With pins, the requests of a check-in share one connection, as without.
+func TestAndroidCore_OneConnectionWithPins(t *testing.T) {
+	t.Parallel()
+	p, env := newJavaPhone(t), servertest.New(t)
+	tenant := env.NewAgentSite("acme", "CAMERA=BLOCK")
+	token, address := servertest.AgentToken(t, tenant.Client(env.Start(), access.All).QRCode(tenant.Policy, map[string]any{}))
+	to, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var requests, connections atomic.Int32
+	server := httptest.NewUnstartedServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		requests.Add(1)
+		r.SetURL(to)
+	}})
+	server.Config.ConnState = func(_ net.Conn, now http.ConnState) {
+		if now == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	p.must("enroll", "--server", server.URL, "--token", token, "--pin", protocol.Pin(server.Certificate()))
+	requests.Store(0)
+	connections.Store(0)
+	p.must("run", "--once")
+	if requests.Load() < 3 || connections.Load() != 1 {
+		t.Errorf("%d requests over %d connections", requests.Load(), connections.Load())
 	}
 }
 

@@ -1,5 +1,7 @@
 package dev.muster.agent;
 
+import android.app.ActivityManager;
+import android.app.KeyguardManager;
 import android.app.Notification;
 import android.app.NotificationChannel;
 import android.app.NotificationManager;
@@ -45,6 +47,9 @@ final class Actions {
 
     /** show posts a notification. Its tag is the command's id: a second delivery replaces the first. */
     private String show(Action a) throws DeviceException {
+        if (owner.headless()) {
+            throw DeviceException.unsupported("the app runs in a user that has no screen");
+        }
         String title = a.text("title");
         String body = a.text("body");
         if (owner.sdk >= 33) {
@@ -56,13 +61,28 @@ final class Actions {
         if (!manager.areNotificationsEnabled()) {
             throw DeviceException.failed("notifications of this app are switched off on the device");
         }
+        if (manager.getNotificationChannel(CHANNEL).getImportance() == NotificationManager.IMPORTANCE_NONE) {
+            throw DeviceException.failed("messages of this app are switched off on the device");
+        }
         manager.notify(a.commandId, MESSAGE, new Notification.Builder(owner.context, CHANNEL).setSmallIcon(R.drawable.icon)
                 .setContentTitle(title).setContentText(body).setStyle(new Notification.BigTextStyle().bigText(body))
                 .setAutoCancel(true).build());
-        return "shown";
+        return posted();
     }
 
+    /** posted is what is known of a message that Android has taken: not every device shows notifications. */
+    private String posted() {
+        if (owner.context.getSystemService(ActivityManager.class).getLockTaskModeState() != ActivityManager.LOCK_TASK_MODE_NONE) {
+            return "posted; a kiosk may not show it";
+        }
+        return owner.has(Rules.HEADSET) ? "posted; a headset may not show it" : "shown";
+    }
+
+    /** open asks Android to open an app. Whether it does, an app is not told: some makers drop what comes from the background. */
     private String open(String name) throws DeviceException {
+        if (owner.headless()) {
+            throw DeviceException.unsupported("the app runs in a user that has no screen");
+        }
         PackageManager packages = owner.context.getPackageManager();
         try {
             packages.getPackageInfo(name, 0);
@@ -77,8 +97,11 @@ final class Actions {
             owner.context.startActivity(start.addFlags(Intent.FLAG_ACTIVITY_NEW_TASK));
         } catch (ActivityNotFoundException e) {
             throw DeviceException.failed("cannot open " + name + ": its activity is gone");
+        } catch (SecurityException e) {
+            throw DeviceException.failed("cannot open " + name + ": it does not let other apps open it");
         }
-        return "opened";
+        boolean locked = owner.context.getSystemService(KeyguardManager.class).isKeyguardLocked();
+        return locked ? "Android was asked to open it; the screen is locked" : "Android was asked to open it";
     }
 
     private String restart() throws DeviceException {

@@ -49,7 +49,12 @@ final class AndroidDevice implements Device {
 
     @Override
     public List<String> capabilities() {
-        return Arrays.asList("reboot", "notify", "launch", "user_restrictions", "wipe", "owner_api", "fresh_location", "persistence");
+        List<String> can = new ArrayList<>(
+                Arrays.asList("reboot", "notify", "launch", "user_restrictions", "wipe", "owner_api", "fresh_location", "persistence"));
+        if (owner.headless()) {
+            can.removeAll(Arrays.asList("notify", "launch")); // the app's user has no screen
+        }
+        return can;
     }
 
     /** bootId counts the starts of the machine, as Android does. */

@@ -55,7 +55,7 @@ public final class BundleProvider extends ContentProvider {
         if (!keeper.owner.owns()) {
             throw new IllegalStateException("this app is not the device owner: run dpm set-device-owner first");
         }
-        if (keeper.files.enrolled() && keeper.state() != Keeper.State.SUPERSEDED) {
+        if (!keeper.takesCode()) {
             throw new IllegalStateException("this device is enrolled already: relinquish it in the service first");
         }
         try {
@@ -85,7 +85,7 @@ public final class BundleProvider extends ContentProvider {
                 }
             }
             keeper.take(new String(text.toByteArray(), StandardCharsets.UTF_8));
-        } catch (IOException e) {
+        } catch (IOException | RuntimeException e) {
             keeper.error("cannot use the bundle", e);
         }
     }

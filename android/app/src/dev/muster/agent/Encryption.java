@@ -1,6 +1,7 @@
 package dev.muster.agent;
 
 import android.app.admin.DevicePolicyManager;
+import dev.muster.agent.core.DeviceException;
 
 /**
  * Encryption is read, as Android of today is always encrypted. A password is demanded; only the user
@@ -14,7 +15,7 @@ final class Encryption extends Rule {
     }
 
     @Override
-    String read(Owner o) {
+    String read(Owner o) throws DeviceException {
         switch (o.dpm.getStorageEncryptionStatus()) {
             case DevicePolicyManager.ENCRYPTION_STATUS_ACTIVE:
             case DevicePolicyManager.ENCRYPTION_STATUS_ACTIVE_DEFAULT_KEY:
@@ -25,6 +26,9 @@ final class Encryption extends Rule {
         }
         if (!demanded(o)) {
             return "ENABLED_WITHOUT_PASSWORD";
+        }
+        if (!o.unlocked()) { // Android does not say before
+            throw DeviceException.locked();
         }
         return o.dpm.isActivePasswordSufficient() ? WITH_PASSWORD : "";
     }

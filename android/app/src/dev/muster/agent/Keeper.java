@@ -2,6 +2,7 @@ package dev.muster.agent;
 
 import android.content.Context;
 import dev.muster.agent.core.Agent;
+import dev.muster.agent.core.Awake;
 import dev.muster.agent.core.Clock;
 import dev.muster.agent.core.Code;
 import dev.muster.agent.core.Device;
@@ -14,6 +15,7 @@ import dev.muster.agent.core.Log;
 import dev.muster.agent.core.LostException;
 import dev.muster.agent.core.Options;
 import dev.muster.agent.core.Runner;
+import dev.muster.agent.core.SignedTime;
 import dev.muster.agent.core.Status;
 import dev.muster.agent.core.SupersededException;
 import dev.muster.agent.core.Transport;
@@ -46,12 +48,16 @@ final class Keeper implements Runnable, Log {
     }
 
     private static final long RETRY = 15_000;
+    /** AWAKE is how long the device stays awake for an enrollment, in milliseconds. */
+    private static final long AWAKE = 3 * 60_000;
+    private static final Clock CLOCK = new AndroidClock();
     private static final long LAST_RETRY = 15 * 60_000;
     /** ASK_EVERY is how often a device asks that waits for an administrator. */
     private static final long ASK_EVERY = 5 * 60_000;
 
     final Owner owner;
     final StateFiles files;
+    final WakeLocks awake;
     private final DeviceLog log;
     private final KeyStore keys;
     private final AppInstaller installer;
@@ -71,6 +77,7 @@ final class Keeper implements Runnable, Log {
     Keeper(Context context, KeyStore keys) {
         owner = new Owner(context);
         files = new StateFiles(context);
+        awake = new WakeLocks(context);
         log = new DeviceLog(files.log);
         this.keys = keys;
         installer = new AppInstaller(owner, files);
@@ -97,7 +104,7 @@ final class Keeper implements Runnable, Log {
 
     /** take keeps a code and enrolls with it. A device that is enrolled refuses, unless it was superseded or lost its key. */
     synchronized void take(String text) throws IOException {
-        if (files.enrolled() && state != State.SUPERSEDED && state != State.LOST && state != State.ASKING) {
+        if (!takesCode()) {
             throw new IOException("this device is enrolled already: relinquish it in the service first");
         }
         files.saveCode(text);
@@ -107,6 +114,11 @@ final class Keeper implements Runnable, Log {
             runner.stop();
         }
         start();
+    }
+
+    /** takesCode reports whether the device may enroll: for the first time, or because it was superseded or lost its key. */
+    synchronized boolean takesCode() {
+        return !files.enrolled() || state == State.SUPERSEDED || state == State.LOST || state == State.ASKING;
     }
 
     /** takesToken reports whether a token, typed on the device, is enough. */
@@ -180,8 +192,12 @@ final class Keeper implements Runnable, Log {
                         await(0);
                     }
                     wait = RETRY;
-                } catch (IOException | RuntimeException e) {
-                    log.warn("cannot go on", e);
+                } catch (IOException | RuntimeException | Error e) {
+                    if (e instanceof IOException) {
+                        log.warn("cannot go on", e);
+                    } else {
+                        broke("the agent", e);
+                    }
                     if (!lost(e)) {
                         trouble(String.valueOf(e.getMessage()));
                     }
@@ -192,6 +208,13 @@ final class Keeper implements Runnable, Log {
         } catch (InterruptedException e) {
             // The process ends.
         }
+    }
+
+    /** broke keeps an unforeseen error: for the log, and for the service at the next check-in. */
+    void broke(String what, Throwable e) {
+        String crash = what + ": " + Agent.crash(e);
+        log.error("it broke", crash);
+        files.saveCrash(crash);
     }
 
     /** lost notes an error that means that the device's key or identity is lost. It may be a fault that passes. */
@@ -257,7 +280,8 @@ final class Keeper implements Runnable, Log {
         e.device = new AndroidDevice(owner, files);
         e.keys = code.strongBox && keys instanceof KeystoreKeys ? new KeystoreKeys(true) : keys;
         e.transport = transport(code.pins);
-        try {
+        e.clock = CLOCK;
+        try (Awake.Held held = awake.hold(AWAKE)) {
             Enrollment.Enrolled enrolled = e.enroll();
             log.info("enrolled", enrolled.deviceId + (code.commandKey.isEmpty() ? ", obeys " + enrolled.key + ", which no code named" : ""));
         } catch (IOException refused) {
@@ -289,22 +313,25 @@ final class Keeper implements Runnable, Log {
     }
 
     private Transport transport(List<String> pins) {
-        final Transport http = new HttpTransport(pins, Clock.SYSTEM);
+        final Transport http = new HttpTransport(pins, new SignedTime(files.directory, Built.AT));
         return new Transport() {
             @Override
             public Answer send(String method, String url, Map<String, String> headers, byte[] body, int silence) throws IOException {
                 Answer answer = http.send(method, url, headers, body, silence);
                 if (answer.status() == 200) {
-                    answered();
+                    answered(url);
                 }
                 return answer;
             }
         };
     }
 
-    private synchronized void answered() {
+    private synchronized void answered(String url) {
         contact = System.currentTimeMillis();
         trouble = "";
+        if (url.endsWith("/checkin")) {
+            files.dropCrash(); // the first check-in tells of it
+        }
         if (state == State.SUPERSEDED || state == State.LOST) {
             state = State.ENROLLED;
         }
@@ -320,6 +347,9 @@ final class Keeper implements Runnable, Log {
         o.device = new AndroidDevice(owner, files);
         o.keys = keys;
         o.transport = transport(Status.pins(files.directory));
+        o.clock = CLOCK;
+        o.awake = awake;
+        o.crash = files.crash();
         o.log = this;
         o.kept = log;
         o.installer = installer;

@@ -7,6 +7,12 @@ import android.content.Context;
 public final class MusterApp extends Application {
     private Keeper keeper;
 
+    @Override
+    public void onCreate() {
+        super.onCreate();
+        Crashes.keep(this);
+    }
+
     /** keeper returns the one that runs this process's agent. */
     synchronized Keeper keeper() {
         if (keeper == null) {

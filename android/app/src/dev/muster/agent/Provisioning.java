@@ -1,6 +1,5 @@
 package dev.muster.agent;
 
-import android.app.Activity;
 import android.app.admin.DevicePolicyManager;
 import android.content.Context;
 import android.content.Intent;
@@ -41,12 +40,4 @@ final class Provisioning {
         }
     }
 
-    /** finish ends a step of the wizard: the agent starts and enrolls while the user goes on. */
-    static void finish(Activity step) {
-        take(step, step.getIntent());
-        MusterApp.keeper(step).start();
-        Alarms.schedule(step);
-        step.setResult(Activity.RESULT_OK);
-        step.finish();
-    }
 }

@@ -23,6 +23,7 @@ final class StateFiles implements Leaving {
     final File log;
     /** lifted notes that installations are allowed for as long as one of this app runs. */
     final File lifted;
+    private final AtomicFile crash;
     private final AtomicFile code;
     private final File leaving;
 
@@ -31,6 +32,7 @@ final class StateFiles implements Leaving {
         directory = new File(files, "state");
         log = new File(files, "log.txt");
         code = new AtomicFile(new File(files, "code.json"));
+        crash = new AtomicFile(new File(files, "crash.txt"));
         leaving = new File(files, "leaving");
         lifted = new File(files, "lifted");
     }
@@ -71,6 +73,31 @@ final class StateFiles implements Leaving {
 
     synchronized void dropCode() {
         code.delete();
+    }
+
+    /** saveCrash keeps what broke, in one line, until the service has it. */
+    synchronized void saveCrash(String what) {
+        FileOutputStream out = null;
+        try {
+            out = crash.startWrite();
+            out.write(what.getBytes(StandardCharsets.UTF_8));
+            crash.finishWrite(out);
+        } catch (IOException e) { // a full disk: it is in the log, if that has room
+            crash.failWrite(out);
+        }
+    }
+
+    /** crash returns what broke, or "". */
+    synchronized String crash() {
+        try {
+            return new String(crash.readFully(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            return "";
+        }
+    }
+
+    synchronized void dropCrash() {
+        crash.delete();
     }
 
     /** begin notes that the device is being given back. */

@@ -3,11 +3,7 @@ package dev.muster.agent;
 import android.app.Activity;
 import android.app.AlertDialog;
 import android.content.DialogInterface;
-import android.content.Intent;
-import android.net.Uri;
 import android.os.Bundle;
-import android.os.PowerManager;
-import android.provider.Settings;
 import android.text.InputType;
 import android.text.format.DateUtils;
 import android.view.LayoutInflater;
@@ -70,11 +66,12 @@ public final class StatusActivity extends Activity {
         if (status != null) {
             settings(status);
         }
-        PowerManager power = getSystemService(PowerManager.class);
-        button(R.id.battery, status != null && !power.isIgnoringBatteryOptimizations(getPackageName()), new View.OnClickListener() {
+        button(R.id.battery, status != null && Battery.canAsk(this), new View.OnClickListener() {
             @Override
             public void onClick(View v) {
-                startActivity(new Intent(Settings.ACTION_REQUEST_IGNORE_BATTERY_OPTIMIZATIONS, Uri.fromParts("package", getPackageName(), null)));
+                if (!Battery.ask(StatusActivity.this, 0)) {
+                    v.setVisibility(View.GONE);
+                }
             }
         });
         button(R.id.token, keeper.takesToken(), new View.OnClickListener() {

@@ -14,6 +14,8 @@ import java.util.Map;
 public final class Agent implements Closeable {
     /** MAX_ROUNDS bounds the check-ins of one once: each has news for the service. */
     private static final int MAX_ROUNDS = 20;
+    /** MAX_ONCE is how long the device stays awake for one once, in milliseconds. */
+    static final long MAX_ONCE = 3 * 60_000;
     /** RESTART_WAIT is how soon to look again after a restart was ordered, in milliseconds. */
     private static final long RESTART_WAIT = 1000;
 
@@ -52,6 +54,9 @@ public final class Agent implements Closeable {
         rotation = new Rotation(link);
         checkIn = new CheckIn(this);
         updates = updates();
+        if (!options.crash.isEmpty()) {
+            reports.trouble("the process before this one broke: " + options.crash);
+        }
         if (journal.skipped() > 0) {
             reports.trouble("the journal was damaged: " + journal.skipped() + " lines were passed over");
         }
@@ -75,6 +80,12 @@ public final class Agent implements Closeable {
             journal.close();
             throw e;
         }
+    }
+
+    /** crash is an unforeseen error, with the place where it arose, in one line. */
+    public static String crash(Throwable e) {
+        StackTraceElement[] at = e.getStackTrace();
+        return Text.line(at.length == 0 ? String.valueOf(e) : e + " at " + at[0]);
     }
 
     /** hint has the agent check in now. It does not block. */
@@ -252,6 +263,6 @@ public final class Agent implements Closeable {
     /** guarded is a wait that ends when the lock-out guard's time does. */
     synchronized long guarded(long wait) {
         Applied.Guard guard = policy.applied.guard;
-        return guard == null ? wait : Math.min(wait, Math.max(0, guard.until - clock.now()));
+        return guard == null ? wait : Math.min(wait, Math.max(0, guard.until - clock.elapsed()));
     }
 }

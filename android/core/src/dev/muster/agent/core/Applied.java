@@ -12,7 +12,7 @@ final class Applied {
     List<SettingReport> settings = new ArrayList<>();
     boolean reported; // the service has the report
     String bootId = ""; // when drift was last looked for
-    long checkAt; // Unix milliseconds: look for drift again
+    long checkAt; // by the clock of this start of the machine, in milliseconds: look for drift again
     Guard guard; // null: none
     boolean lost; // what was here was damaged
 
@@ -21,10 +21,12 @@ final class Applied {
      * what was before is restored.
      */
     static final class Guard {
-        final long until; // Unix milliseconds by the device's own clock
+        final String bootId; // of the start of the machine whose clock until is by
+        final long until; // milliseconds
         final Map<String, String> before; // setting to value
 
-        Guard(long until, Map<String, String> before) {
+        Guard(String bootId, long until, Map<String, String> before) {
+            this.bootId = bootId;
             this.until = until;
             this.before = before;
         }
@@ -43,7 +45,7 @@ final class Applied {
         a.lost = f.flag("lost");
         Fields guard = f.object("guard");
         if (guard != null) {
-            a.guard = new Guard(guard.number("until"), guard.textMap("before"));
+            a.guard = new Guard(guard.text("bootId"), guard.number("until"), guard.textMap("before"));
         }
         return a;
     }
@@ -51,7 +53,7 @@ final class Applied {
     Map<String, Object> json() {
         return Fields.members("policy", policy.json(), "wanted", wanted, "settings", settingsJson(), "reported", reported,
                 "bootId", bootId, "checkAt", checkAt, "guard",
-                guard == null ? null : Fields.members("until", guard.until, "before", guard.before), "lost", lost ? Boolean.TRUE : null);
+                guard == null ? null : Fields.members("bootId", guard.bootId, "until", guard.until, "before", guard.before), "lost", lost ? Boolean.TRUE : null);
     }
 
     List<Object> settingsJson() {
@@ -60,6 +62,17 @@ final class Applied {
             all.add(s.json());
         }
         return all;
+    }
+
+    /** unseen reports whether a setting was applied that the device could not show yet. */
+    boolean unseen() {
+        String locked = DeviceException.locked().getMessage();
+        for (SettingReport s : settings) {
+            if (s.detail.equals(locked)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** damaged is what is known after the record was damaged. */

@@ -79,7 +79,7 @@ final class CheckIn {
     /** compose gathers what the service does not know yet. */
     private Map<String, Object> compose(String boot) throws IOException {
         Applied applied = agent.policy.applied;
-        if (agent.reports.status == null && (applied.unreported() || agent.reports.untold)) {
+        if (agent.reports.status == null && (applied.unreported() || agent.reports.untold())) {
             try {
                 agent.reports.collect(false); // what the policy lets the device tell has changed with it
             } catch (IOException e) {

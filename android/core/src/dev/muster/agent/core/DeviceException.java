@@ -15,6 +15,8 @@ public final class DeviceException extends IOException {
          * happens.
          */
         ORDERED,
+        /** It cannot be seen before the device is unlocked for the first time since its start. */
+        LOCKED,
         /** It failed this time. */
         FAILED
     }
@@ -46,6 +48,10 @@ public final class DeviceException extends IOException {
 
     public static DeviceException failed(String why) {
         return new DeviceException(Kind.FAILED, why);
+    }
+
+    public static DeviceException locked() {
+        return new DeviceException(Kind.LOCKED, "the device was not unlocked since its start");
     }
 
     /** forGood reports a refusal that another attempt does not change. */

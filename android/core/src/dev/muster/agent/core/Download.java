@@ -41,7 +41,7 @@ final class Download {
     }
 
     /** fetch puts the file at its place. Calling it again goes on with what it has got. */
-    static void fetch(File file, String sha256, long size, Source source, Steps steps) throws IOException {
+    static void fetch(File file, String sha256, long size, Source source, Steps steps, Clock clock) throws IOException {
         if (has(file, sha256, size)) {
             return;
         }
@@ -53,7 +53,7 @@ final class Download {
             }
             while (out.length() < size) {
                 steps.before("before range");
-                next(out, out.length(), size, source, part);
+                next(out, out.length(), size, source, part, clock);
             }
             out.getFD().sync();
         }
@@ -67,9 +67,9 @@ final class Download {
     }
 
     /** next adds one range. What came of one that was cut is kept. */
-    private static void next(RandomAccessFile out, long from, long size, Source source, File part) throws IOException {
+    private static void next(RandomAccessFile out, long from, long size, Source source, File part, Clock clock) throws IOException {
         long to = Math.min(from + RANGE, size) - 1;
-        long deadline = Link.deadline();
+        long deadline = clock.elapsed() + HttpTransport.EXCHANGE;
         Transport.Answer answer = source.range(from, to);
         try {
             String got = answer.header("Content-Range");
@@ -81,7 +81,7 @@ final class Download {
             out.seek(from);
             for (long left = to - from + 1; left > 0; ) {
                 int n = in.read(data, 0, (int) Math.min(left, data.length));
-                if (n < 0 || Backoff.elapsed() > deadline) {
+                if (n < 0 || clock.elapsed() > deadline) {
                     throw new IOException("the download was cut, or takes too long");
                 }
                 write(out, data, n, part);

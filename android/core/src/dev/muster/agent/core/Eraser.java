@@ -45,7 +45,7 @@ final class Eraser {
      * While the device is still there it goes on asking, and is told again.
      */
     IOException eraseForGood() {
-        long now = agent.clock.now();
+        long now = agent.clock.elapsed();
         if (erasing == 0) {
             erasing = now;
         }

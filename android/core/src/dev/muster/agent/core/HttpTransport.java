@@ -30,11 +30,14 @@ public final class HttpTransport implements Transport {
     private static final Timer DEADLINES = new Timer("deadlines", true);
 
     private final List<String> pins;
-    private final Clock clock;
+    private final SignedTime time;
+    private SSLSocketFactory factory; // for factoryHost
+    private String factoryHost = "";
 
-    public HttpTransport(List<String> pins, Clock clock) {
+    /** HttpTransport judges what a pinned authority has signed by the time. */
+    public HttpTransport(List<String> pins, SignedTime time) {
         this.pins = pins;
-        this.clock = clock;
+        this.time = time;
     }
 
     @Override
@@ -73,13 +76,18 @@ public final class HttpTransport implements Transport {
         return new TimerTask() {
             @Override
             public void run() {
-                try {
-                    c.disconnect();
-                } catch (RuntimeException e) {
-                    // It is closed, or will be when it falls silent.
-                }
+                close(c);
             }
         };
+    }
+
+    /** close ends a connection. Android's client throws where it is closed by two threads. */
+    private static void close(HttpURLConnection c) {
+        try {
+            c.disconnect();
+        } catch (RuntimeException e) {
+            // It is closed, or will be when it falls silent.
+        }
     }
 
     private void trustPins(HttpsURLConnection c) throws IOException {
@@ -91,10 +99,15 @@ public final class HttpTransport implements Transport {
         c.setHostnameVerifier(JUDGED);
     }
 
-    private SSLSocketFactory factory(String host) throws GeneralSecurityException {
-        SSLContext context = SSLContext.getInstance("TLS");
-        context.init(null, new TrustManager[] {new PinnedTrust(pins, host, clock)}, null);
-        return context.getSocketFactory();
+    /** factory returns the one for a host: connections and sessions are used again only by the factory that made them. */
+    private synchronized SSLSocketFactory factory(String host) throws GeneralSecurityException {
+        if (!host.equals(factoryHost)) {
+            SSLContext context = SSLContext.getInstance("TLS");
+            context.init(null, new TrustManager[] {new PinnedTrust(pins, host, time)}, null);
+            factory = context.getSocketFactory();
+            factoryHost = host;
+        }
+        return factory;
     }
 
     /** JUDGED leaves the host to PinnedTrust, which has judged it when this is asked. */
@@ -143,7 +156,7 @@ public final class HttpTransport implements Transport {
 
         @Override
         public void abort() {
-            connection.disconnect();
+            HttpTransport.close(connection);
         }
     }
 }

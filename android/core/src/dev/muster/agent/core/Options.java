@@ -16,6 +16,9 @@ public final class Options {
     /** kept is what log has said lately, for the service to ask for; null: it is not kept. */
     public Kept kept;
     public Steps steps = Steps.NONE;
+    public Awake awake = Awake.NONE;
+    /** crash is what ended the process before this one, in one line; empty: nothing did. The service is told. */
+    public String crash = "";
     /** installer installs updates of the agent; null: it reports its version only. */
     public Installer installer;
 }

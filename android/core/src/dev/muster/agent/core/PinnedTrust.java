@@ -20,17 +20,14 @@ import javax.net.ssl.X509ExtendedTrustManager;
  * authority has signed, and nothing else.
  */
 final class PinnedTrust extends X509ExtendedTrustManager {
-    private static final String SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
-    private static final String ANY_USAGE = "2.5.29.37.0";
-
     private final List<String> pins;
     private final String host;
-    private final Clock clock;
+    private final SignedTime time;
 
-    PinnedTrust(List<String> pins, String host, Clock clock) {
+    PinnedTrust(List<String> pins, String host, SignedTime time) {
         this.pins = pins;
         this.host = host;
-        this.clock = clock;
+        this.time = time;
     }
 
     /** pin names a certificate's key: it stays the same when a certificate is renewed with the same key. */
@@ -57,18 +54,27 @@ final class PinnedTrust extends X509ExtendedTrustManager {
         if (!HostNames.match(chain[0], host)) {
             throw new CertificateException("it is for another host than " + host);
         }
-        List<String> usages = chain[0].getExtendedKeyUsage();
-        if (usages != null && !usages.contains(SERVER_AUTH) && !usages.contains(ANY_USAGE)) {
-            throw new CertificateException("it is not for servers");
-        }
         List<X509Certificate> path = new ArrayList<>();
         X509Certificate authority = climb(chain, path);
-        Date now = new Date(clock.now());
+        Date now = moment(chain);
         authority.checkValidity(now);
         PKIXParameters parameters = new PKIXParameters(Collections.singleton(new TrustAnchor(authority, null)));
         parameters.setRevocationEnabled(false);
         parameters.setDate(now);
+        parameters.addCertPathChecker(new ServerUsage());
         CertPathValidator.getInstance("PKIX").validate(CertificateFactory.getInstance("X.509").generateCertPath(path), parameters);
+    }
+
+    /**
+     * moment is the first moment at which all of them may be valid. The device's clock has no part in it, so that
+     * a wrong one neither locks the device out nor lets an expired certificate in.
+     */
+    private Date moment(X509Certificate[] chain) {
+        long at = time.passed();
+        for (X509Certificate c : chain) {
+            at = Math.max(at, c.getNotBefore().getTime());
+        }
+        return new Date(at);
     }
 
     /** climb collects the certificates from the host's own up to a pinned authority, which it returns. */

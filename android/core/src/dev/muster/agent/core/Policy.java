@@ -98,8 +98,7 @@ final class Policy {
         for (Map.Entry<String, String> e : new TreeMap<>(want).entrySet()) {
             next.settings.add(Settings.applyOf(agent.device, want, e.getKey()));
         }
-        next.bootId = agent.device.bootId();
-        next.checkAt = agent.clock.now() + DRIFT_INTERVAL;
+        checked(next, agent.device.bootId(), next.unseen());
         applied = next;
         agent.steps.before("before applied");
         save();
@@ -128,13 +127,12 @@ final class Policy {
                 }
             }
         }
-        return changes ? new Applied.Guard(agent.clock.now() + GUARD_TIME, before) : null;
+        return changes ? guard(agent.device.bootId(), before) : null;
     }
 
     /** restore repairs drift, and takes connectivity back that cut the device off. */
     void restore(String boot) throws IOException {
-        long now = agent.clock.now();
-        if (applied.guard != null && now >= applied.guard.until) {
+        if (applied.guard != null && guardIsOver(boot)) {
             for (Map.Entry<String, String> e : applied.guard.before.entrySet()) {
                 Settings.apply(agent.device, e.getKey(), e.getValue()); // what cannot be restored now is tried at the next start
             }
@@ -149,14 +147,40 @@ final class Policy {
             save();
             return;
         }
-        if (applied.policy.none() || boot.equals(applied.bootId) && now < applied.checkAt) {
+        if (applied.policy.none() || boot.equals(applied.bootId) && within(applied.checkAt, DRIFT_INTERVAL)) {
             return;
         }
         repair(boot);
     }
 
-    /** repair compares every setting with the device and applies those that moved. */
+    private Applied.Guard guard(String boot, Map<String, String> before) {
+        return new Applied.Guard(boot, agent.clock.elapsed() + GUARD_TIME, before);
+    }
+
+    /** guardIsOver gives a guard its whole time again after a restart of the machine, which sets its clock back. */
+    private boolean guardIsOver(String boot) throws IOException {
+        if (!boot.equals(applied.guard.bootId)) {
+            applied.guard = guard(boot, applied.guard.before);
+            save();
+        }
+        return !within(applied.guard.until, GUARD_TIME);
+    }
+
+    /** within reports whether a moment is still to come, and is not farther away than it can have been set. */
+    private boolean within(long until, long most) {
+        long left = until - agent.clock.elapsed();
+        return left > 0 && left <= most;
+    }
+
+    /** checked notes that the settings were looked at. Where one could not be seen yet, the next check-in looks again. */
+    private void checked(Applied a, String boot, boolean unseen) {
+        a.bootId = boot;
+        a.checkAt = unseen ? 0 : agent.clock.elapsed() + DRIFT_INTERVAL;
+    }
+
+    /** repair compares every setting with the device and applies those that moved. What cannot be seen yet stays as it was. */
     private void repair(String boot) throws IOException {
+        boolean unseen = false;
         for (int i = 0; i < applied.settings.size(); i++) {
             SettingReport s = applied.settings.get(i);
             if (s.is(SettingReport.ROLLED_BACK) || s.is(SettingReport.UNSUPPORTED) || s.is(SettingReport.NOT_APPLICABLE)
@@ -164,7 +188,12 @@ final class Policy {
                 continue;
             }
             String want = applied.wanted.get(s.id) == null ? "" : applied.wanted.get(s.id);
-            if (s.is(SettingReport.APPLIED) && Settings.holds(agent.device, s.id, want)) {
+            try {
+                if (Settings.holds(agent.device, s.id, want) && s.is(SettingReport.APPLIED)) {
+                    continue;
+                }
+            } catch (DeviceException locked) {
+                unseen = true;
                 continue;
             }
             SettingReport again = applied.wanted.containsKey(s.id) ? Settings.applyOf(agent.device, applied.wanted, s.id)
@@ -174,8 +203,7 @@ final class Policy {
                 applied.reported = false;
             }
         }
-        applied.bootId = boot;
-        applied.checkAt = agent.clock.now() + DRIFT_INTERVAL;
+        checked(applied, boot, unseen);
         save();
     }
 

@@ -14,18 +14,37 @@ final class Reports {
 
     Location fix;
     List<String> told; // the capabilities that the service knows; null: none
-    private final List<String> troubles = new ArrayList<>(); // of the agent's own state, in every report of this process
-    boolean untold; // of these troubles, the service knows none
+    /** MAX_TROUBLES is how many troubles are kept; those that come later are in the log only. */
+    private static final int MAX_TROUBLES = 8;
+
+    private final List<String> troubles = new ArrayList<>(); // of the agent itself, in every report of this process
+    private boolean untold; // the service lacks one of these troubles
 
     Reports(Agent agent) {
         this.agent = agent;
     }
 
-    /** trouble notes what an administrator should know of the agent's own state. */
+    /** trouble notes once what an administrator should know of the agent itself. Any thread may call it. */
     void trouble(String what) {
-        agent.log.error("damaged state", what);
-        troubles.add(what);
-        untold = true;
+        agent.log.error("trouble of the agent", what);
+        synchronized (troubles) {
+            if (troubles.size() < MAX_TROUBLES && !troubles.contains(what)) {
+                troubles.add(what);
+                untold = true;
+            }
+        }
+    }
+
+    /** broke notes an unforeseen error that ended the work of a thread. */
+    void broke(String thread, Throwable e) {
+        trouble(Text.line(thread + " broke: " + Agent.crash(e)));
+    }
+
+    /** untold reports whether the service lacks a trouble. */
+    boolean untold() {
+        synchronized (troubles) {
+            return untold;
+        }
     }
 
     /** collect makes a report, or takes a fix, for the next check-in. */
@@ -40,8 +59,11 @@ final class Reports {
             return fix.stale ? "last known location reported, " + (now - fix.at) / 1000 + "s old" : "location reported";
         }
         Map<String, Object> values = new LinkedHashMap<>(report.values);
-        if (!troubles.isEmpty()) {
-            values.put("agentErrors", new ArrayList<>(troubles));
+        synchronized (troubles) {
+            if (!troubles.isEmpty()) {
+                values.put("agentErrors", new ArrayList<>(troubles));
+            }
+            untold = false; // as soon as this is delivered
         }
         status = Fields.members("at", now, "values", values, "specifications",
                 report.specifications.isEmpty() ? null : report.specifications);
@@ -49,7 +71,6 @@ final class Reports {
     }
 
     void delivered(Map<String, Object> request) {
-        untold = untold && !request.containsKey("status");
         status = null;
         fix = null;
     }

@@ -29,7 +29,7 @@ public final class Runner {
             agent.log.info("agent started", agent.options.version);
             for (boolean first = true; !stopped; first = false) {
                 long next;
-                try {
+                try (Awake.Held held = agent.options.awake.hold(Agent.MAX_ONCE)) {
                     next = backoff.jitter(agent.once());
                     backoff.answered();
                 } catch (EndedException | RestartException e) {

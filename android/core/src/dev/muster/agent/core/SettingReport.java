@@ -27,6 +27,8 @@ final class SettingReport {
                 return new SettingReport(id, UNSUPPORTED, e.getMessage());
             case NOT_APPLICABLE:
                 return new SettingReport(id, NOT_APPLICABLE, e.getMessage());
+            case LOCKED:
+                return new SettingReport(id, PENDING, e.getMessage());
             default:
                 return new SettingReport(id, FAILED, e.getMessage());
         }

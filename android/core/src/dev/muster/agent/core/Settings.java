@@ -48,11 +48,14 @@ final class Settings {
         return new SettingReport(id, SettingReport.PENDING, "the device does not show it yet");
     }
 
-    /** holds reports whether the device shows what was asked for. */
-    static boolean holds(Device device, String id, String want) {
+    /** holds reports whether the device shows what was asked for. It throws where that cannot be seen yet (LOCKED). */
+    static boolean holds(Device device, String id, String want) throws DeviceException {
         try {
             return settled(want, device.read(id));
         } catch (DeviceException e) {
+            if (e.kind == DeviceException.Kind.LOCKED) {
+                throw e;
+            }
             return false;
         }
     }

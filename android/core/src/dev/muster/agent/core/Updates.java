@@ -21,6 +21,8 @@ final class Updates {
     private static final int MAX_TRIES = 3;
     /** TRY_AGAIN is how long an update that failed rests, in milliseconds. */
     private static final long TRY_AGAIN = 24L * 60 * 60 * 1000;
+    /** AWAKE is how long the device stays awake for a download, in milliseconds. What is left of it goes on with the next check-in. */
+    private static final long AWAKE = 10 * 60_000;
     /** FETCH_TRIES is how often a download goes on until the next check-in. */
     private static final int FETCH_TRIES = 5;
 
@@ -242,9 +244,10 @@ final class Updates {
                     @Override
                     public void run() {
                         IOException how;
-                        try {
+                        try (Awake.Held held = agent.options.awake.hold(AWAKE)) {
                             how = download(want);
-                        } catch (RuntimeException e) {
+                        } catch (RuntimeException | Error e) {
+                            agent.reports.broke("a download", e);
                             how = new IOException("the download broke: " + e, e);
                         }
                         ended(how);
@@ -276,7 +279,7 @@ final class Updates {
                     public Transport.Answer range(long from, long to) throws IOException {
                         return agent.link.range("/file/" + want.sha256, from, to);
                     }
-                }, agent.steps);
+                }, agent.steps, agent.clock);
                 return null;
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();

@@ -60,25 +60,37 @@ final class WakeStream implements Runnable {
         }
     }
 
+    /** run keeps the stream open. An unforeseen error costs time and is reported. */
     @Override
     public void run() {
-        boolean warned = false;
-        int failures = 0;
         while (!stopped) {
             try {
-                if (!backoff.awaitTouch()) {
-                    continue;
+                try {
+                    keepOpen();
+                } catch (RuntimeException | Error e) {
+                    agent.reports.broke("the wake stream", e);
+                    awake.await(Backoff.LAST);
                 }
             } catch (InterruptedException e) {
                 return;
             }
-            long began = agent.clock.now();
+        }
+    }
+
+    private void keepOpen() throws InterruptedException {
+        boolean warned = false;
+        int failures = 0;
+        while (!stopped) {
+            if (!backoff.awaitTouch()) {
+                continue;
+            }
+            long began = Backoff.elapsed();
             IOException ended;
             try {
                 listen();
                 ended = new IOException("the service closed it");
                 failures = 0;
-                warned = warned && agent.clock.now() - began < Backoff.LAST;
+                warned = warned && Backoff.elapsed() - began < Backoff.LAST;
             } catch (IOException e) {
                 ended = e;
             }
@@ -92,11 +104,7 @@ final class WakeStream implements Runnable {
             } else {
                 agent.log.debug("wake stream interrupted", ended);
             }
-            try {
-                awake.await(next);
-            } catch (InterruptedException e) {
-                return;
-            }
+            awake.await(next);
         }
     }
 

@@ -7,6 +7,7 @@ import dev.muster.agent.core.Enrollment;
 import dev.muster.agent.core.HttpTransport;
 import dev.muster.agent.core.Log;
 import dev.muster.agent.core.Options;
+import dev.muster.agent.core.SignedTime;
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
@@ -60,6 +61,11 @@ public final class Fleet implements Clock {
         return now;
     }
 
+    @Override
+    public long elapsed() {
+        return now;
+    }
+
     public static void main(String[] args) throws Exception {
         Fleet fleet = new Fleet(new File(args[0]));
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -91,7 +97,7 @@ public final class Fleet implements Clock {
         e.version = "jvm";
         e.device = SimulatedDevice.open(state, "FLEET" + agents.size());
         e.keys = new FileKeyStore(state);
-        e.transport = new HttpTransport(code.pins, this);
+        e.transport = new HttpTransport(code.pins, new SignedTime(state, now));
         e.clock = this;
         e.enroll();
         Options o = new Options();

@@ -13,6 +13,7 @@ import dev.muster.agent.core.Options;
 import dev.muster.agent.core.Order;
 import dev.muster.agent.core.RestartException;
 import dev.muster.agent.core.Runner;
+import dev.muster.agent.core.SignedTime;
 import dev.muster.agent.core.Status;
 import dev.muster.agent.core.Steps;
 import java.io.File;
@@ -40,6 +41,11 @@ public final class Main {
                 @Override
                 public long now() {
                     return System.currentTimeMillis() + wrong;
+                }
+
+                @Override
+                public long elapsed() {
+                    return SYSTEM.elapsed();
                 }
             };
 
@@ -91,6 +97,9 @@ public final class Main {
 
     private static final Log LOG = log(null);
 
+    /** BUILT is when this program was built: tests compile it for each run of theirs. */
+    private static final long BUILT = Long.getLong("muster.built", System.currentTimeMillis());
+
     private final Flags flags;
     private final File state;
 
@@ -112,6 +121,10 @@ public final class Main {
         }
         System.out.flush();
         Runtime.getRuntime().halt(code); // idle connections and the stream's thread hold nothing that matters
+    }
+
+    private SignedTime signed() {
+        return new SignedTime(state, BUILT);
     }
 
     private void run() throws IOException, Flags.UsageException, InterruptedException {
@@ -197,7 +210,7 @@ public final class Main {
         e.version = VERSION;
         e.device = device();
         e.keys = new FileKeyStore(state);
-        e.transport = new HttpTransport(e.pins, CLOCK);
+        e.transport = new HttpTransport(e.pins, signed());
         e.clock = CLOCK;
         Enrollment.Enrolled enrolled = enroll(e);
         System.out.println("Enrolled as " + enrolled.deviceId + ".");
@@ -239,7 +252,7 @@ public final class Main {
         o.version = VERSION;
         o.device = device();
         o.keys = new FileKeyStore(state);
-        o.transport = new HttpTransport(Status.pins(state), CLOCK);
+        o.transport = new HttpTransport(Status.pins(state), signed());
         o.clock = CLOCK;
         LogFile kept = new LogFile(new File(state, "log"));
         o.log = log(kept);

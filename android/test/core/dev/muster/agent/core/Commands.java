@@ -334,6 +334,11 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore, 
     }
 
     @Override
+    public long elapsed() {
+        return now();
+    }
+
+    @Override
     public DeviceKey key(String name) {
         return new DeviceKey() {
             @Override

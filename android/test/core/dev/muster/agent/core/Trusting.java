@@ -66,6 +66,11 @@ final class Trusting {
             public long now() {
                 return now;
             }
+
+            @Override
+            public long elapsed() {
+                return now;
+            }
         });
     }
 

@@ -1,0 +1,17 @@
+package dev.muster.agent;
+
+import android.os.SystemClock;
+import dev.muster.agent.core.Clock;
+
+/** AndroidClock is the device's clock. What has elapsed includes the time that the device slept. */
+final class AndroidClock implements Clock {
+    @Override
+    public long now() {
+        return System.currentTimeMillis();
+    }
+
+    @Override
+    public long elapsed() {
+        return SystemClock.elapsedRealtime();
+    }
+}

@@ -1,0 +1,120 @@
+package dev.muster.agent.core;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.Test;
+
+/** Unforeseen errors: they end no thread for good, and the service is told. */
+public final class BreakTest {
+    private static List<String> errors(Rig rig) throws JsonException {
+        List<String> all = new ArrayList<>();
+        for (Fields one : rig.told) {
+            Fields status = one.object("status");
+            if (status != null) {
+                all.addAll(status.object("values").texts("agentErrors"));
+            }
+        }
+        return all;
+    }
+
+    @Test
+    public void aWakeStreamThatBreaksIsOpenedAgainAndReported() throws Exception {
+        final CountDownLatch opened = new CountDownLatch(2);
+        Rig rig = new Rig() {
+            @Override
+            public Answer send(String method, String url, Map<String, String> headers, byte[] body, int silence) throws IOException {
+                if (url.endsWith("/wake")) {
+                    opened.countDown();
+                    throw new IllegalStateException("closed by another thread");
+                }
+                return super.send(method, url, headers, body, silence);
+            }
+        };
+        try (Agent agent = rig.open()) {
+            Backoff backoff = new Backoff(new Random(1));
+            backoff.answered();
+            WakeStream stream = new WakeStream(agent, backoff);
+            stream.start();
+            for (int i = 0; i < 500 && !agent.reports.untold(); i++) {
+                Thread.sleep(10); // the stream's thread is a real one
+            }
+            stream.moved(); // ends the pause
+            assertTrue("it was opened once", opened.await(10, TimeUnit.SECONDS));
+            stream.stop();
+            agent.once();
+        }
+        assertEquals(errors(rig).toString(), 1, errors(rig).size());
+        assertTrue(errors(rig).get(0), errors(rig).get(0).startsWith("the wake stream broke: java.lang.IllegalStateException: closed by another thread at "));
+    }
+
+    @Test
+    public void whatEndedTheProcessBeforeIsTold() throws Exception {
+        Rig rig = new Rig();
+        Options o = new Options();
+        o.directory = rig.directory;
+        o.device = rig;
+        o.keys = rig;
+        o.transport = rig;
+        o.clock = rig;
+        o.log = rig;
+        o.crash = "the thread main: java.lang.OutOfMemoryError";
+        try (Agent agent = new Agent(o)) {
+            agent.once();
+        }
+        assertTrue(errors(rig).toString(), errors(rig).contains("the process before this one broke: the thread main: java.lang.OutOfMemoryError"));
+    }
+
+    @Test
+    public void troublesAreBounded() throws Exception {
+        Rig rig = new Rig();
+        try (Agent agent = rig.open()) {
+            for (int i = 0; i < 100; i++) {
+                agent.reports.trouble("one " + i % 50);
+            }
+            agent.once();
+        }
+        assertEquals(8, errors(rig).size());
+    }
+
+    /** The device stays awake for a check-in, and no longer. */
+    @Test
+    public void awakeWhileItChecksIn() throws Exception {
+        final int[] held = new int[2];
+        final List<Integer> during = new ArrayList<>();
+        final Runner[] running = new Runner[1];
+        Rig rig = new Rig() {
+            @Override
+            public Answer send(String method, String url, Map<String, String> headers, byte[] body, int silence) throws IOException {
+                during.add(held[0]);
+                running[0].stop();
+                return super.send(method, url, headers, body, silence);
+            }
+        };
+        Options o = new Options();
+        o.directory = rig.directory;
+        o.device = rig;
+        o.keys = rig;
+        o.transport = rig;
+        o.clock = rig;
+        o.log = rig;
+        o.awake = most -> {
+            held[0]++;
+            assertTrue(most + " ms", most <= 3 * 60_000);
+            return () -> held[0]--;
+        };
+        try (Agent agent = new Agent(o)) {
+            running[0] = new Runner(agent);
+            running[0].run();
+        }
+        assertEquals(Integer.valueOf(1), during.get(0));
+        assertEquals(0, held[0]);
+    }
+}
