@@ -1,9 +1,9 @@
 # Each target is one command or one script; `make` lists them.
 
-.PHONY: help demo build check lint app test conformance fuzz bench screenshots golden generate release clean
+.PHONY: help demo build check lint app android-rules test conformance fuzz bench screenshots golden generate release clean
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
 demo: ## run the demo: emulator, a company and its simulated devices
 	go run ./cmd/muster demo
@@ -13,6 +13,9 @@ build: ## build the programs into bin/ (static, reproducible)
 
 app: ## build the signed Android app, bin/app/muster-agent.apk (android/README.md)
 	android/build.sh bin/app
+
+android-rules: ## compare what Android enforces with the list of the app's tests; ARGS=write writes it
+	android/rules.sh $(ARGS)
 
 check: ## check format, layers, texts, vet, linters and dead code
 	scripts/check.sh

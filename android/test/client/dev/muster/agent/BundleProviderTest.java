@@ -2,6 +2,7 @@ package dev.muster.agent;
 
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
@@ -66,6 +67,19 @@ public final class BundleProviderTest extends Client {
         } catch (IllegalStateException e) {
             assertTrue(fake.owner);
         }
+    }
+
+    /** A device that lost its key takes a code again, over USB as well. */
+    @Test
+    public void takesACodeOnceItsKeyIsLost() throws Exception {
+        enrolled(app);
+        Keeper keeper = MusterApp.keeper(app); // there is no Keystore in tests, and so no key
+        keeper.start();
+        for (int i = 0; i < 500 && keeper.state() != Keeper.State.LOST; i++) {
+            Thread.sleep(20);
+        }
+        assertEquals("lost", row()[0]);
+        assertNotNull(provider.openFile(BUNDLE, "w"));
     }
 
     @Test

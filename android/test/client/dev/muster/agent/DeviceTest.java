@@ -86,7 +86,7 @@ public final class DeviceTest extends Client {
         IntentFilter launcher = new IntentFilter(Intent.ACTION_MAIN);
         launcher.addCategory(Intent.CATEGORY_LAUNCHER);
         Shadows.shadowOf(app.getPackageManager()).addIntentFilterForActivity(main, launcher);
-        assertEquals("opened", device.act(a));
+        assertEquals("Android was asked to open it", device.act(a));
         assertEquals(main, Shadows.shadowOf(app).getNextStartedActivity().getComponent());
     }
 

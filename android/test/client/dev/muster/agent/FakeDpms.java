@@ -21,13 +21,14 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.robolectric.RuntimeEnvironment;
 import org.robolectric.Shadows;
 
 /**
  * FakeDpms stands behind the framework's DevicePolicyManager: it keeps what a device owner sets, refuses
- * as Android does, and records the binder calls that change something.
+ * what Android refuses by rules.tsv, and records the binder calls that change something.
  */
 public final class FakeDpms implements InvocationHandler {
     private static final String PACKAGE = "dev.muster.agent";
@@ -44,6 +45,9 @@ public final class FakeDpms implements InvocationHandler {
     boolean inCall;
     boolean grants = true;
     boolean passwordSet;
+    boolean locked; // since the start of the device
+    boolean affiliated = true;
+    private final Map<String, Enforced> enforced = Enforced.here();
     private boolean camera;
     private boolean screen;
     private int permissions;
@@ -101,9 +105,10 @@ public final class FakeDpms implements InvocationHandler {
         String name = method.getName();
         if (name.matches("(set|clear|wipe|reboot).*")) {
             record(name, arguments);
-            if (!owner) {
-                throw new SecurityException("Admin does not own the profile: " + name);
-            }
+        }
+        if (method.getDeclaringClass().getSimpleName().equals("IDevicePolicyManager")) {
+            assertNotNull("this Android has no " + name, enforced.get(name));
+            enforced.get(name).refuse(this, method.getParameterTypes(), arguments);
         }
         Boolean flag = first(arguments, Boolean.class);
         Integer number = first(arguments, Integer.class);
@@ -191,6 +196,9 @@ public final class FakeDpms implements InvocationHandler {
     }
 
     private Object grant(Object[] arguments) {
+        if (!grants && enforced.get("setPermissionGrantState").names("throws:SecurityException")) {
+            throw new SecurityException("Caller not permitted to grant sensor permissions.");
+        }
         RemoteCallback answer = first(arguments, RemoteCallback.class);
         if (answer != null) {
             answer.sendResult(grants ? new Bundle() : null);

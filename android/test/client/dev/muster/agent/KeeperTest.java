@@ -32,6 +32,8 @@ public final class KeeperTest extends Client {
     private HttpServer service;
     private volatile int status;
     private volatile String answer;
+    private volatile String asked = ""; // the latest request
+    private final StringBuffer heard = new StringBuffer(); // all of them
     private Keeper keeper;
     private final Keys signer = new Keys(); // the service's
 
@@ -41,6 +43,8 @@ public final class KeeperTest extends Client {
         service.createContext("/", new HttpHandler() {
             @Override
             public void handle(HttpExchange e) throws IOException {
+                asked = new String(e.getRequestBody().readAllBytes(), StandardCharsets.UTF_8);
+                heard.append(asked);
                 byte[] body = say(e).getBytes(StandardCharsets.UTF_8);
                 e.sendResponseHeaders(status, body.length);
                 e.getResponseBody().write(body);
@@ -89,7 +93,7 @@ public final class KeeperTest extends Client {
     private String say(HttpExchange e) throws IOException {
         try {
             if (answer.startsWith(ENROLLS)) {
-                return e.getRequestURI().getPath().endsWith("/enroll") ? enrolled(e, answer.substring(ENROLLS.length())) : "{\"nextSeconds\":60}";
+                return e.getRequestURI().getPath().endsWith("/enroll") ? enrolled(answer.substring(ENROLLS.length())) : "{\"nextSeconds\":60}";
             }
             if (answer.equals(SUPERSEDES)) {
                 return "{\"error\":\"ended\",\"message\":\"\",\"signed\":" + seal("tombstone", "{\"deviceId\":\"d1\",\"action\":\"superseded\","
@@ -101,10 +105,10 @@ public final class KeeperTest extends Client {
         }
     }
 
-    private String enrolled(HttpExchange e, String device) throws Exception {
-        Fields asked = Json.object(new String(e.getRequestBody().readAllBytes(), StandardCharsets.UTF_8));
-        byte[] proof = MessageDigest.getInstance("SHA-256").digest(asked.text("proof").getBytes(StandardCharsets.UTF_8));
-        return seal("enrolled", "{\"deviceId\":\"" + device + "\",\"key\":" + Json.write(asked.object("key").map()) + ",\"proof\":\""
+    private String enrolled(String device) throws Exception {
+        Fields request = Json.object(asked);
+        byte[] proof = MessageDigest.getInstance("SHA-256").digest(request.text("proof").getBytes(StandardCharsets.UTF_8));
+        return seal("enrolled", "{\"deviceId\":\"" + device + "\",\"key\":" + Json.write(request.object("key").map()) + ",\"proof\":\""
                 + Base64.getUrlEncoder().withoutPadding().encodeToString(proof) + "\",\"commandKey\":{\"id\":\"k\",\"key\":{\"alg\":\"es256\",\"spki\":\""
                 + spki() + "\"},\"notBefore\":1},\"time\":1}");
     }
@@ -139,6 +143,20 @@ public final class KeeperTest extends Client {
         assertEquals(keeper.trouble(), Keeper.State.ENROLLED, keeper.state());
         assertTrue(files.enrolled());
         assertNull(files.code());
+    }
+
+    @Test
+    public void aCrashIsToldOnce() throws Exception {
+        enrolled(app, address(), spki());
+        files.saveCrash("the thread main: java.lang.Error");
+        status = 200;
+        answer = "{\"nextSeconds\":60}";
+        keeper.start();
+        for (int i = 0; i < 400 && !files.crash().isEmpty(); i++) {
+            Thread.sleep(20);
+        }
+        assertEquals("", files.crash());
+        assertTrue(heard.toString(), heard.toString().contains("\"agentErrors\":[\"the process before this one broke: the thread main: java.lang.Error\"]"));
     }
 
     @Test

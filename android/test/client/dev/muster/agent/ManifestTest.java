@@ -12,6 +12,7 @@ import android.content.pm.ApplicationInfo;
 import android.content.pm.PackageManager;
 import android.content.pm.ProviderInfo;
 import android.content.pm.ResolveInfo;
+import android.os.Build;
 import java.util.List;
 import org.junit.Test;
 
@@ -27,6 +28,9 @@ public final class ManifestTest extends Client {
         assertTrue(info.usesPolicy(DeviceAdminInfo.USES_POLICY_WIPE_DATA));
         assertTrue(info.usesPolicy(DeviceAdminInfo.USES_POLICY_LIMIT_PASSWORD));
         assertEquals(4, info.getUsedPolicies().size());
+        if (Build.VERSION.SDK_INT >= 34) {
+            assertEquals(DeviceAdminInfo.HEADLESS_DEVICE_OWNER_MODE_AFFILIATED, info.getHeadlessDeviceOwnerMode());
+        }
     }
 
     @Test
