@@ -5,6 +5,10 @@
 # MUSTER_APP_KEY names a PKCS #12 file with the key to sign with; apksigner asks for
 # its password, or takes it from MUSTER_APP_KEY_PASSWORD. Without it a test key is
 # made in this folder once, whose certificate says that it is one.
+#
+# MUSTER_APP_PACKAGE and MUSTER_APP_NAME are the package and the name that the app is
+# shown with, by default dev.muster.agent and Muster. Who builds the app with a key of
+# their own needs a package of their own: only one key can be registered for a package.
 set -euo pipefail
 if [ $# -ne 1 ]; then echo "usage: build.sh OUT" >&2; exit 2; fi
 
@@ -37,6 +41,11 @@ version=$(sed -n 's/^version=//p' version.properties)
 code=$(sed -n 's/^code=//p' version.properties)
 built=$(sed -n 's/^built=//p' version.properties)
 built=$(date -u -d "${built:?the day of the release}" +%s)
+app_package=${MUSTER_APP_PACKAGE:-dev.muster.agent} name=${MUSTER_APP_NAME-}
+if ! [[ $app_package =~ ^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$ ]] || [[ $name =~ [^[:alnum:]\ ._-] ]]; then
+	echo "cannot build the app: MUSTER_APP_PACKAGE is a name such as com.example.device, MUSTER_APP_NAME letters, digits, spaces, dots, underscores and hyphens" >&2
+	exit 1
+fi
 
 # Another build of the JDK or of apksigner most likely writes the same app, but
 # a release is made with the programs of artifacts.txt only.
@@ -54,7 +63,7 @@ mapfile -t jars < <(./artifacts.sh build)
 [ ${#jars[@]} -eq 3 ] # android-all, dx, apktool
 android=${jars[0]} dx=${jars[1]} apktool=${jars[2]}
 
-rm -rf "$out/classes" "$out/gen" "$out/res.zip"
+rm -rf "$out/classes" "$out/gen" "$out/res.zip" "$out/name"
 mkdir -p "$out/classes" "$out/gen"
 unzip -qo "$apktool" prebuilt/linux/aapt2 prebuilt/android-framework.jar -d "$out"
 chmod +x "$out/prebuilt/linux/aapt2"
@@ -70,8 +79,20 @@ final class Built {
 }
 EOF
 "$out/prebuilt/linux/aapt2" compile --dir app/res -o "$out/res.zip"
-"$out/prebuilt/linux/aapt2" link -I "$out/prebuilt/android-framework.jar" --manifest app/AndroidManifest.xml \
-	--min-sdk-version 28 --target-sdk-version 35 --version-code "$code" --version-name "$version" \
+named=()
+if [ -n "$name" ]; then
+	for language in values values-de; do
+		mkdir -p "$out/name/$language"
+		echo "<resources><string name=\"app_name\">$name</string></resources>" >"$out/name/$language/name.xml"
+	done
+	"$out/prebuilt/linux/aapt2" compile --dir "$out/name" -o "$out/name.zip"
+	named+=(-R "$out/name.zip")
+fi
+[ "$app_package" = dev.muster.agent ] || named+=(--rename-manifest-package "$app_package")
+# What is addressed from outside goes by the package; the classes keep theirs.
+sed "s/authorities=\"dev\.muster\.agent\./authorities=\"$app_package./" app/AndroidManifest.xml >"$out/AndroidManifest.xml"
+"$out/prebuilt/linux/aapt2" link -I "$out/prebuilt/android-framework.jar" --manifest "$out/AndroidManifest.xml" \
+	--custom-package dev.muster.agent "${named[@]}" --min-sdk-version 28 --target-sdk-version 35 --version-code "$code" --version-name "$version" \
 	--java "$out/gen" -o "$out/base.apk" "$out/res.zip"
 
 find core/src app/src "$out/gen" -name '*.java' | LC_ALL=C sort >"$out/sources"

@@ -8,7 +8,7 @@ mkdir -p "$1"
 out=$(cd "$1" && pwd)
 shift
 cd "$(dirname "$0")"
-tests=186 # each at three Android versions: add three for every new one
+tests=257 # each at three Android versions: add three for every new one; those of the core alone once
 [ -n "${MUSTER_APP_BUILT-}" ] || ./build.sh "$out"
 
 # again builds the app from a copy at another depth, with other modes and another time
@@ -20,6 +20,15 @@ again() (
 	export TZ=Pacific/Auckland MUSTER_APP_KEY=$PWD/test-key.p12 MUSTER_APP_KEY_PASSWORD=test-key
 	"$out/again/a/b/build.sh" "$out/again/out" 2>"$out/again/log" || { cat "$out/again/log" >&2; exit 1; }
 	cmp "$out/muster-agent-unsigned.apk" "$out/again/out/muster-agent-unsigned.apk"
+	# An operator's own build, under a package and a name of its own.
+	export MUSTER_APP_PACKAGE=com.example.device MUSTER_APP_NAME='Example Devices'
+	"$out/again/a/b/build.sh" "$out/again/named" 2>"$out/again/log" || { cat "$out/again/log" >&2; exit 1; }
+	"$out/again/named/prebuilt/linux/aapt2" dump badging "$out/again/named/muster-agent.apk" >"$out/again/badging"
+	grep -q "^package: name='com.example.device'" "$out/again/badging"
+	grep -q "^application-label-de:'Example Devices'" "$out/again/badging"
+	"$out/again/named/prebuilt/linux/aapt2" dump xmltree --file AndroidManifest.xml "$out/again/named/muster-agent.apk" >"$out/again/manifest"
+	grep -q 'authorities.*"com.example.device.enroll"' "$out/again/manifest"
+	grep -q '"dev.muster.agent.AdminReceiver"' "$out/again/manifest"
 )
 second=
 if [ "${CI-}" = true ] && [ $# -eq 0 ]; then
@@ -28,6 +37,7 @@ if [ "${CI-}" = true ] && [ $# -eq 0 ]; then
 	second=$!
 fi
 [ $# -gt 0 ] || ./lint.sh "$out"
+[ $# -gt 0 ] || ./rules.sh
 mapfile -t build < <(./artifacts.sh build)
 jars=$(./artifacts.sh test | paste -sd:)
 mkdir -p "$out/sdk"
@@ -61,6 +71,6 @@ if [ -n "$all" ] && [ "${ran:-0}" -lt $tests ]; then
 	exit 1
 fi
 [ -z "$second" ] || wait "$second" || {
-	echo "cannot build the same app twice" >&2
+	echo "cannot build the same app twice, or under another name" >&2
 	exit 1
 }

@@ -143,6 +143,7 @@ type Server struct {
 // App is the device-owner app that a code has Android's setup wizard install.
 type App struct {
 	Checksum string // of the certificate that signed it, as Android writes it
+	Package  string // empty: that of a release
 	// Location is another address to download it from than the service's own; empty:
 	// that.
 	Location string

@@ -71,6 +71,24 @@ func codes(t *testing.T) map[string]struct {
 	return all
 }
 
+// A code names the app's package, which an operator's own build may have changed, and a
+// class that every build has.
+func TestCode_NamesThePackageOfTheApp(t *testing.T) {
+	t.Parallel()
+	key, err := protocol.NewPrivateKey(protocol.ES256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"": "dev.muster.agent/dev.muster.agent.AdminReceiver", "com.example.device": "com.example.device/dev.muster.agent.AdminReceiver"} {
+		s := &agentserver.Server{PublicURL: "https://muster.example", Signer: agentserver.Signer{Key: key, ID: "k1"}, ES256: agentserver.Signer{Key: key, ID: "k1"},
+			App: agentserver.App{Checksum: "sum", Package: name}}
+		text, err := s.Code("met_token")
+		if err != nil || !bytes.Contains(text, []byte(`"`+want+`"`)) {
+			t.Errorf("%q: %s, %v, want %s", name, text, err, want)
+		}
+	}
+}
+
 // TestCode_IsRead: a code says nothing twice, has the version that is documented, and is read
 // by an independent reader from pictures such as a camera takes: rotated, blurred, with 40 %
 // of the contrast.

@@ -1,6 +1,7 @@
 package agentserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -20,10 +21,11 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// The device-owner app that a QR code installs.
+// The device-owner app that a QR code installs. Its classes and the names of what a code
+// has for it stay the same if an operator builds it under another package.
 const (
-	appPackage   = "dev.muster.agent"
-	appComponent = appPackage + "/" + appPackage + ".AdminReceiver"
+	appPackage  = "dev.muster.agent"
+	appReceiver = appPackage + ".AdminReceiver"
 	// AppPath is where a device downloads the app from.
 	AppPath = "/agent/agent.apk"
 )
@@ -89,7 +91,7 @@ func (l *Server) Code(token string) ([]byte, error) {
 	if len(pins) > 0 {
 		extras[appPackage+".SERVER_PIN"] = strings.Join(pins, ",")
 	}
-	body := payload{Component: appComponent, KeepApps: true, Extras: extras}
+	body := payload{Component: cmp.Or(l.App.Package, appPackage) + "/" + appReceiver, KeepApps: true, Extras: extras}
 	if body.Download = l.download(pins); body.Download != "" {
 		body.Checksum = l.App.Checksum
 	}

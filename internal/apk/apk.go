@@ -24,6 +24,8 @@ type App struct {
 	Checksum string
 	// Signer is the subject of the signing certificate.
 	Signer string
+	// Package is the app's name on a device. Parse leaves it empty.
+	Package string
 }
 
 // Numbers of the format (source.android.com, "APK signature scheme").
@@ -55,11 +57,22 @@ func Open(path string) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	app, err := Parse(data)
+	app, err := whole(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s is not a signed Android app: %w", path, err)
 	}
 	return app, nil
+}
+
+// whole finds out who signed an app, and its name.
+func whole(data []byte) (*App, error) {
+	app, err := Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := ReadManifest(data)
+	app.Package = manifest.Package
+	return app, err
 }
 
 // Parse finds out who signed an app. It does not verify the signature: the device

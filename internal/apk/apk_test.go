@@ -127,6 +127,9 @@ func TestOpen_AgreesWithApksigner(t *testing.T) {
 	if sum, err := base64.RawURLEncoding.DecodeString(app.Checksum); err != nil || hex.EncodeToString(sum) != printed {
 		t.Errorf("the checksum is %x, %v, want %s", sum, err, printed)
 	}
+	if app.Package != "dev.muster.agent" {
+		t.Errorf("the package is %q", app.Package)
+	}
 }
 
 func TestOpen_NamesTheFile(t *testing.T) {

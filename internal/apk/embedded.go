@@ -10,4 +10,4 @@ import _ "embed"
 var embedded []byte
 
 // Embedded returns the app that this program holds.
-func Embedded() (*App, error) { return Parse(embedded) }
+func Embedded() (*App, error) { return whole(embedded) }

@@ -227,7 +227,7 @@ func (w *wiring) agentAPI() error {
 	case app == nil:
 		w.mux.Handle("GET "+agentserver.AppPath, agentapi.NoApp(w.options.Logger))
 	default:
-		w.link.App = agentserver.App{Checksum: app.Checksum, Location: w.config.AgentAPKURL}
+		w.link.App = agentserver.App{Checksum: app.Checksum, Package: app.Package, Location: w.config.AgentAPKURL}
 		w.mux.Handle("GET "+agentserver.AppPath, agentapi.App(app.Data))
 		w.options.Logger.Info("serving the Android app", "signer", app.Signer, "checksum", app.Checksum)
 	}

@@ -1,24 +1,35 @@
 package usb
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/usb/adb"
 	"github.com/musterhq/muster/internal/validate"
 )
 
 // What the Android app has with this tool (android/README.md).
 const (
-	ownerPackage   = "dev.muster.agent"
-	ownerComponent = ownerPackage + "/.AdminReceiver"
-	ownerProvider  = "content://" + ownerPackage + ".enroll"
-	ownerDir       = "/data/local/tmp/muster-app"
-	ownerApp       = ownerDir + "/agent.apk"
-	ownerBundle    = ownerDir + "/bundle.json"
-	ownerFree      = "to make the device free again: content delete --uri " + ownerProvider + "/owner, in adb shell"
+	ownerPackage  = "dev.muster.agent"
+	ownerReceiver = ownerPackage + ".AdminReceiver" // also under another package
+	ownerDir      = "/data/local/tmp/muster-app"
+	ownerApp      = ownerDir + "/agent.apk"
+	ownerBundle   = ownerDir + "/bundle.json"
 )
+
+// appPackage is the app's name on a device.
+func (w *work) appPackage() string { return cmp.Or(w.Package, ownerPackage) }
+
+// provider is a path of the app's content provider.
+func (w *work) provider(path string) string { return "content://" + w.appPackage() + ".enroll" + path }
+
+// free says how the device becomes free again.
+func (w *work) free() string {
+	return "to make the device free again: content delete --uri " + w.provider("/owner") + ", in adb shell"
+}
 
 // ownerOldest is the API level of Android 9, the first that takes the app.
 const ownerOldest = 28
@@ -27,6 +38,8 @@ const ownerOldest = 28
 const (
 	ownerNone     = "not_owner" // installed, and not the device owner
 	ownerEnrolled = "enrolled"
+	ownerLost     = "lost"   // its key or identity: it takes a code of its service again
+	ownerAsking   = "asking" // the same, with such a code: an administrator has to confirm it
 )
 
 // ownerState is what the app says of itself.
@@ -38,8 +51,22 @@ func (w *work) owner() error {
 	if err != nil {
 		return err
 	}
-	if before.state == ownerEnrolled {
-		return w.recognize(before.device, "to enroll it here, relinquish it at the service that manages it")
+	const remedy = "to enroll it here, relinquish it at the service that manages it"
+	switch before.state {
+	case ownerEnrolled:
+		return w.recognize(before.device, remedy)
+	case ownerLost, ownerAsking:
+		// Without an identity it does not know its device; it obeys no other service all the same.
+		if resource.IsID(before.device) {
+			if err := w.recognize(before.device, remedy); err != nil || w.result.Outcome == Elsewhere {
+				return err
+			}
+		}
+		if before.state == ownerAsking {
+			w.asks()
+			return nil
+		}
+		w.result.Outcome, w.result.Asset = "", ""
 	}
 	w.begin("making the app its device owner")
 	defer w.tidy(ownerDir)
@@ -60,7 +87,7 @@ func (w *work) owner() error {
 		}
 	}
 	// It may sleep like any other app where that is refused: orders take longer.
-	if _, err := w.ask("cmd", "deviceidle", "whitelist", "+"+ownerPackage); err != nil {
+	if _, err := w.ask("cmd", "deviceidle", "whitelist", "+"+w.appPackage()); err != nil {
 		return err
 	}
 	bundle, err := w.Enroller.Issue(w.ctx)
@@ -71,12 +98,23 @@ func (w *work) owner() error {
 		return err
 	}
 	if err := w.await(bundle); err != nil {
-		if now, asked := w.ownerState(); asked == nil && now.detail != "" {
-			return fmt.Errorf("%w; the app says: %s; %s", err, now.detail, ownerFree)
+		now, asked := w.ownerState()
+		switch {
+		case asked == nil && now.state == ownerAsking:
+			w.asks()
+			return nil
+		case asked == nil && now.detail != "":
+			return fmt.Errorf("%w; the app says: %s; %s", err, now.detail, w.free())
 		}
-		return fmt.Errorf("%w; %s", err, ownerFree)
+		return fmt.Errorf("%w; %s", err, w.free())
 	}
 	return nil
+}
+
+// asks notes a device that lost its key and waits for an administrator.
+func (w *work) asks() {
+	w.result.Outcome, w.result.Asset = Asking, ""
+	w.result.Detail = "it lost its key and asks to be enrolled again: an administrator confirms that in the portal, by the serial number; nothing on it is erased"
 }
 
 // ask runs a command whatever it answers.
@@ -88,7 +126,7 @@ func (w *work) ask(words ...string) (adb.Output, error) {
 
 // ownerState asks the app; the zero state: it is not installed.
 func (w *work) ownerState() (s ownerState, err error) {
-	said, err := w.ask("content", "query", "--uri", ownerProvider+"/state")
+	said, err := w.ask("content", "query", "--uri", w.provider("/state"))
 	if err != nil {
 		return s, err
 	}
@@ -124,18 +162,18 @@ func (w *work) installApp() error {
 		return err
 	}
 	if !strings.Contains(said.Out+said.Err, "Success") {
-		return explain("Android does not install the app", said, installRefusals())
+		return w.explain("Android does not install the app", said, installRefusals())
 	}
 	return nil
 }
 
 func (w *work) setOwner() error {
-	said, err := w.ask("dpm", "set-device-owner", ownerComponent)
+	said, err := w.ask("dpm", "set-device-owner", w.appPackage()+"/"+ownerReceiver)
 	if err != nil {
 		return err
 	}
 	if !strings.Contains(said.Out, "Success") {
-		return explain("Android does not make the app its device owner", said, ownerRefusals())
+		return w.explain("Android does not make the app its device owner", said, ownerRefusals())
 	}
 	return nil
 }
@@ -145,7 +183,7 @@ func (w *work) handOver(b Bundle) error {
 	if err := w.push(b.Text, ownerBundle); err != nil {
 		return err
 	}
-	said, err := w.ask("sh", "-c", "content write --uri "+ownerProvider+"/bundle < "+ownerBundle)
+	said, err := w.ask("sh", "-c", "content write --uri "+w.provider("/bundle")+" < "+ownerBundle)
 	if err != nil {
 		return err
 	}

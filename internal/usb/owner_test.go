@@ -13,8 +13,8 @@ import (
 )
 
 // phone is a stock device with Android's own tools and, once installed, the app. In its
-// directory are the app's state, device and detail, the bundle that it got, what ran,
-// and the beginning of a command that fails with what it says.
+// directory are the app's state, device and detail, what it becomes with a bundle, the
+// bundle that it got, what ran, and the beginning of a command that fails with what it says.
 type phone struct {
 	*toy
 }
@@ -38,7 +38,7 @@ run() {
 		else
 			echo "Could not find provider: dev.muster.agent.enroll"
 		fi ;;
-	"content write"*) cp "$root${line##*< }" "$toy/bundle" && printf enrolled >"$toy/state" ;;
+	"content write"*) cp "$root${line##*< }" "$toy/bundle" && becomes=$(told becomes || :) && printf "${becomes:-enrolled}" >"$toy/state" ;;
 	rm*) rm -r -f "$root$4" ;;
 	esac
 }
@@ -86,7 +86,7 @@ func TestOwner_InstallsOwnsAndHandsOver(t *testing.T) {
 		t.Errorf("%+v, the bundle %q", got, p.bundle())
 	}
 	steps := strings.Split(strings.TrimSpace(p.ran(t)), "\n")
-	want := []string{"content query", "mkdir", "chmod 700", "pm install -r -g -S 7 <", "content query", "dpm set-device-owner dev.muster.agent/.AdminReceiver",
+	want := []string{"content query", "mkdir", "chmod 700", "pm install -r -g -S 7 <", "content query", "dpm set-device-owner dev.muster.agent/dev.muster.agent.AdminReceiver",
 		"cmd deviceidle whitelist +dev.muster.agent", "content write --uri content://dev.muster.agent.enroll/bundle <", "rm"}
 	if len(steps) != len(want) {
 		t.Fatalf("ran %q, want %q", steps, want)
@@ -115,6 +115,72 @@ func TestOwner_KnowsItsOwn(t *testing.T) {
 	p.fail(t, "dpm", "Trying to set the device owner, but device owner is already set.")
 	if got := p.takes(t, &enroller{}, nil); got.Outcome != usb.Enrolled {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A device that lost its key takes a code again, or waits for an administrator.
+func TestOwner_LostItsKey(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		state, device, becomes string
+		never                  bool
+		want                   usb.Outcome
+		takes                  bool
+	}{
+		"takes a code":                     {"lost", ours, "enrolled", false, usb.Enrolled, true},
+		"has no identity either":           {"lost", "", "enrolled", false, usb.Enrolled, true},
+		"has to be confirmed":              {"lost", ours, "asking", true, usb.Asking, true},
+		"waits for that already":           {"asking", ours, "", false, usb.Asking, false},
+		"is of another service":            {"lost", others, "", false, usb.Elsewhere, false},
+		"of another service, and it waits": {"asking", others, "", false, usb.Elsewhere, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPhone(t)
+			p.write(t, "state", test.state)
+			p.write(t, "device", test.device)
+			p.write(t, "becomes", test.becomes)
+			got := p.takes(t, &enroller{never: test.never}, nil)
+			if got.Outcome != test.want || (p.bundle() != "") != test.takes || strings.Contains(p.ran(t), "dpm") {
+				t.Errorf("%+v, the bundle %q, it ran %s", got, p.bundle(), p.ran(t))
+			}
+			if test.want == usb.Asking && (got.Asset != "" || !strings.Contains(got.Detail, "an administrator confirms")) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// An operator's own build has a package of its own, and the same classes.
+func TestOwner_AnotherPackage(t *testing.T) {
+	t.Parallel()
+	p := newPhone(t)
+	p.fail(t, "content write", "[ERROR] no")
+	fake := adbtest.New(t, p.Device)
+	tool := &usb.Tool{ADB: client(fake), Enroller: &enroller{}, Patience: 5 * time.Second, App: []byte("the app"), Package: "com.example.device"}
+	if _, err := tool.Once(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"content query --uri content://com.example.device.enroll/state", "dpm set-device-owner com.example.device/dev.muster.agent.AdminReceiver",
+		"cmd deviceidle whitelist +com.example.device", "content write --uri content://com.example.device.enroll/bundle"} {
+		if !strings.Contains(p.ran(t), want) {
+			t.Errorf("%q is missing in %s", want, p.ran(t))
+		}
+	}
+}
+
+// A refusal says what the device's maker is known to put in the way.
+func TestOwner_NamesWhatMakersPutInTheWay(t *testing.T) {
+	t.Parallel()
+	for maker, want := range map[string]string{"samsung": "Auto Blocker", "Xiaomi": "remove the account again", "POCO": "remove the account again", "Oculus": "cannot be removed"} {
+		t.Run(maker, func(t *testing.T) {
+			p := newPhone(t)
+			p.write(t, "props/ro.product.manufacturer", maker)
+			p.fail(t, "dpm", "java.lang.IllegalStateException: Not allowed to set the device owner because there are already some accounts on the device.")
+			got := p.takes(t, &enroller{}, nil)
+			if got.Outcome != usb.Failed || !strings.Contains(got.Detail, "remove each in its settings") || !strings.Contains(got.Detail, want) {
+				t.Errorf("%+v", got)
+			}
+		})
 	}
 }
 
@@ -182,7 +248,7 @@ func TestTranscript_LeavesOutWhatIdentifies(t *testing.T) {
 	p.fail(t, "cmd deviceidle", "Account {name=grace@example.com, type=x} on SECRETSERIAL "+token)
 	p.write(t, "device", ours)
 	p.takes(t, &enroller{}, &usb.Transcript{To: &text})
-	for _, want := range []string{"$ dpm set-device-owner dev.muster.agent/.AdminReceiver\n  Success", "[account]", "[serial]", "Acme Slate, Android 14 (34)$", "exit code 1"} {
+	for _, want := range []string{"$ dpm set-device-owner dev.muster.agent/dev.muster.agent.AdminReceiver\n  Success", "[account]", "[serial]", "Acme Slate, Android 14 (34)$", "exit code 1"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, text.String())
 		}

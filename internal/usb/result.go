@@ -21,6 +21,7 @@ const (
 	Enrolled        Outcome = "ENROLLED"
 	AlreadyEnrolled Outcome = "ALREADY_ENROLLED" // with this service, which knows it
 	Elsewhere       Outcome = "ELSEWHERE"        // with another service, as far as is known
+	Asking          Outcome = "ASKING"           // it lost its key: an administrator has to confirm it
 	Unauthorized    Outcome = "UNAUTHORIZED"
 	NoPermissions   Outcome = "NO_PERMISSIONS"
 	Offline         Outcome = "OFFLINE"
@@ -70,7 +71,7 @@ func listed(d adb.Device) Result {
 	r := Result{Serial: d.Serial, Outcome: NotReady, Detail: "adb says that it is " + string(d.State) + ": start Android on it"}
 	switch d.State {
 	case adb.Unauthorized:
-		r.Outcome, r.Detail = Unauthorized, "allow USB debugging for this computer on the device itself"
+		r.Outcome, r.Detail = Unauthorized, "allow USB debugging for this computer on the device itself; a Samsung asks only if its Auto Blocker is off"
 	case adb.Authorizing:
 		r.Detail = "adb and the device are still getting to know each other: try again"
 	case adb.Offline:
@@ -99,7 +100,7 @@ func ownerRefusals() []refusal {
 		{"already paired", "it is paired with another device: undo that in its settings"},
 		{"user not running", "Android is still starting: unlock it once, and try again"},
 		{"is not system user", "another user than its first is in the foreground: switch to the first"},
-		{"headless system user", "its Android runs without a first user in the foreground, where the app cannot own it"},
+		{"headless system user", "its Android runs without a first user in the foreground, where an app can own it from Android 14 on"},
 		{"manage_device_admins", "its maker guards this: switch on “USB debugging (Security settings)” in the developer options, which may take an account for the moment"},
 		{"unknown admin", "Android does not see the app: it may be installed for another user; uninstall it and try again"},
 		{"device_admin feature", "its maker left device management out of its Android"},
@@ -121,15 +122,36 @@ func installRefusals() []refusal {
 	}
 }
 
-// explain is the error for a refusal, with the tool's own words.
-func explain(what string, said adb.Output, known []refusal) error {
+// obstacles are what makers put in the way of a device owner over USB, by a part of the
+// maker's name in lower case.
+func obstacles() []refusal {
+	const xiaomi = "Xiaomi asks for an account before it switches on “Install via USB” and “USB debugging (Security settings)”: sign in, switch both on, and remove the account again"
+	const quest = "a Meta Quest keeps an account that cannot be removed: Android takes no device owner beside it, and only Meta's own managed services own one"
+	return []refusal{
+		{"samsung", "Samsung's Auto Blocker refuses commands and apps over USB: switch it off in the settings, Security and privacy"},
+		{"xiaomi", xiaomi}, {"redmi", xiaomi}, {"poco", xiaomi},
+		{"oculus", quest}, {"meta", quest},
+	}
+}
+
+// explain is the error for a refusal, with the tool's own words, and what the maker is
+// known to put in the way.
+func (w *work) explain(what string, said adb.Output, known []refusal) error {
 	text := strings.ToLower(said.Out + "\n" + said.Err)
+	means := "it said: " + said.Said()
 	for _, r := range known {
 		if strings.Contains(text, r.says) {
-			return errors.New(what + ": " + r.means + " (it said: " + said.Said() + ")")
+			means = r.means + " (it said: " + said.Said() + ")"
+			break
 		}
 	}
-	return errors.New(what + ": it said: " + said.Said())
+	for _, maker := range obstacles() {
+		if strings.Contains(strings.ToLower(w.result.Manufacturer), maker.says) {
+			means += "; " + maker.means
+			break
+		}
+	}
+	return errors.New(what + ": " + means)
 }
 
 // Transcript records what was run on devices and what they answered, for reports

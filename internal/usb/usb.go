@@ -47,6 +47,7 @@ type Tool struct {
 	Enroller Enroller
 	Programs Programs
 	App      []byte        // the Android app for devices without an agent; empty: an agent is brought along
+	Package  string        // the app's; empty: that of a release
 	Serials  []string      // only these; none: every device
 	Patience time.Duration // how long the service may take to say that a device is enrolled
 	// Say is called when work on a device begins and when there is something new
@@ -94,7 +95,7 @@ func (t *Tool) Once(ctx context.Context) ([]Result, error) {
 		}
 	}
 	if len(devices) == 0 && len(t.Serials) == 0 {
-		return nil, errors.New("no device is connected: plug one in and switch on USB debugging in its developer options")
+		return nil, errors.New("no device is connected: plug one in and switch on USB debugging in its developer options (on a Samsung, switch Auto Blocker off first)")
 	}
 	return t.results(), nil
 }

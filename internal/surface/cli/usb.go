@@ -74,8 +74,12 @@ func (c *USB) Run(env *Env) error {
 			return answer{}, err
 		}
 		tool := &usb.Tool{ADB: adb.Client{Program: env.ADB, Address: server}, Enroller: issuing, Serials: c.Serial, Patience: c.Wait, Programs: c.programs()}
-		if tool.App, err = c.app(); err != nil {
+		app, err := c.app()
+		if err != nil {
 			return answer{}, err
+		}
+		if app != nil {
+			tool.App, tool.Package = app.Data, app.Package
 		}
 		if c.Transcript != "" {
 			file, err := os.OpenFile(c.Transcript, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
@@ -111,18 +115,14 @@ func (c *USB) Run(env *Env) error {
 
 // app is the Android app: what was given, or what this program holds. An agent that
 // was given is brought along instead.
-func (c *USB) app() ([]byte, error) {
-	if c.Agent != "" {
+func (c *USB) app() (*apk.App, error) {
+	switch {
+	case c.Agent != "":
 		return nil, nil
+	case c.App != "":
+		return apk.Open(c.App)
 	}
-	app, err := apk.Embedded()
-	if c.App != "" {
-		app, err = apk.Open(c.App)
-	}
-	if app == nil || err != nil {
-		return nil, err
-	}
-	return app.Data, nil
+	return apk.Embedded()
 }
 
 // programs are the agents to bring along: what was given, or what lies beside
