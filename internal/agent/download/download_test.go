@@ -102,6 +102,42 @@ func TestFetch_TakesNothingElse(t *testing.T) {
 	}
 }
 
+// Ranges that arrive in another order, or overlap: what is named so is refused and adds
+// nothing; what bears the right name and has other bytes is found out by the digest, and is
+// thrown away. With an honest service the same file then arrives.
+func TestFetch_RangesReorderedOrOverlapping(t *testing.T) {
+	t.Parallel()
+	content := make([]byte, 3*protocol.MaxRange)
+	for i := range content {
+		content[i] = byte(i>>8 ^ i>>16*31)
+	}
+	for name, shift := range map[string]int64{"the next one": protocol.MaxRange, "one that overlaps": protocol.MaxRange / 2, "the first again": -protocol.MaxRange} {
+		for _, honest := range []bool{true, false} {
+			path, asked := filepath.Join(t.TempDir(), "update"), int64(0)
+			right := service(content, &asked, plain)
+			moved := func(ctx context.Context, from, to int64) (*http.Response, error) {
+				size := to - from
+				other := min(max(from+shift, 0), int64(len(content))-1-size)
+				r, err := right(ctx, other, other+size)
+				if !honest {
+					r.Header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to, len(content)))
+				}
+				return r, err
+			}
+			err := download.Fetch(t.Context(), path, named(content), moved, nil)
+			if err == nil || download.Has(path, named(content)) || !honest && !errors.Is(err, download.ErrWrong) {
+				t.Errorf("%s, named honestly: %v: %v", name, honest, err)
+			}
+			if _, err := os.Stat(path); err == nil {
+				t.Errorf("%s, named honestly: %v: there is a file", name, honest)
+			}
+			if err := download.Fetch(t.Context(), path, named(content), right, nil); err != nil || !download.Has(path, named(content)) {
+				t.Errorf("%s, named honestly: %v: then from an honest service: %v", name, honest, err)
+			}
+		}
+	}
+}
+
 // Full storage: the error of the write is told, and what there is makes room again.
 func TestFetch_WithoutRoom(t *testing.T) {
 	t.Parallel()

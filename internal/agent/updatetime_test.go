@@ -1,0 +1,135 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/protocol"
+)
+
+// newProgram is a file of an update, of three ranges.
+var newProgram = bytes.Repeat([]byte("program "), 320<<10) //nolint:gochecknoglobals // it is never written to
+
+// updateWorld is a service that offers an update. hold says how long the download of a
+// range stays open.
+type updateWorld struct {
+	*commandWorld
+	mu     sync.Mutex
+	held   []time.Duration
+	ranges func(r *http.Request, from, to int64) (*http.Response, error)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w *updateWorld) RoundTrip(r *http.Request) (*http.Response, error) {
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/wake"):
+		return nil, errAway
+	case strings.Contains(r.URL.Path, "/file/"):
+		began := time.Now()
+		context.AfterFunc(r.Context(), func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.held = append(w.held, time.Since(began))
+		})
+		var from, to int64
+		if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &from, &to); err != nil {
+			w.t.Error(err)
+		}
+		return w.ranges(r, from, to)
+	case !strings.HasSuffix(r.URL.Path, "/checkin"):
+		return w.commandWorld.RoundTrip(r)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	number, err := strconv.ParseInt(r.Header.Get(protocol.HeaderSequence), 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	answer := w.checkin(body, r.Header.Get(protocol.HeaderSequence))
+	w.mu.Unlock()
+	sum := sha256.Sum256(newProgram)
+	sealed, err := protocol.Seal(w.key, "k1", protocol.KindUpdate, protocol.Update{DeviceID: "d1", Package: "test", Version: "2", Code: 2, Number: number,
+		File: protocol.File{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(newProgram))}, Time: w.now.UnixMilli()})
+	if err != nil {
+		return nil, err
+	}
+	answer.Commands, answer.Update = nil, &sealed
+	text, err := json.Marshal(answer)
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(text)), Request: r}, err
+}
+
+// part answers a range with a body, under the name of another range.
+func part(r *http.Request, from, to int64, body io.ReadCloser) *http.Response {
+	h := http.Header{"Content-Range": {fmt.Sprintf("bytes %d-%d/%d", from, to, len(newProgram))}}
+	return &http.Response{StatusCode: http.StatusPartialContent, Header: h, Body: body, Request: r}
+}
+
+// noInstaller installs nothing.
+type noInstaller struct{}
+
+func (noInstaller) Package() string                     { return "test" }
+func (noInstaller) Code() int64                         { return 1 }
+func (noInstaller) Check(string, protocol.Update) error { return errors.New("not installed here") }
+func (noInstaller) Install(context.Context, string, protocol.Update) error {
+	return errors.New("not installed here")
+}
+
+// A download whose answers drip, or never begin, holds each of its requests for two minutes
+// and no longer, asks a few times until the next check-in, and holds back no check-in.
+func TestUpdate_ExchangesEnd(t *testing.T) {
+	for name, ranges := range map[string]func(r *http.Request, from, to int64) (*http.Response, error){
+		"the body drips": func(r *http.Request, from, to int64) (*http.Response, error) {
+			return part(r, from, to, drip{r.Context()}), nil
+		},
+		"no answer": func(r *http.Request, _, _ int64) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &updateWorld{commandWorld: newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,answers,does"), ranges: ranges}
+			a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: w}, Installer: noInstaller{}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- a.Run(ctx) }()
+			time.Sleep(time.Hour)
+			w.mu.Lock()
+			held, asked := w.held, w.asked
+			w.mu.Unlock()
+			if len(held) < 5 || len(held) > 30 || asked < 3 {
+				t.Errorf("%s: %d requests of the file in an hour, beside %d check-ins", name, len(held), asked)
+			}
+			for _, one := range held {
+				if one > 2*time.Minute+time.Second {
+					t.Errorf("%s: a request was open for %s", name, one)
+				}
+			}
+			cancel()
+			<-ended
+			if err := a.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
