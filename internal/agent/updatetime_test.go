@@ -23,10 +23,10 @@ import (
 )
 
 // newProgram is a file of an update, of three ranges.
-var newProgram = bytes.Repeat([]byte("program "), 320<<10) //nolint:gochecknoglobals // it is never written to
+var newProgram = bytes.Repeat([]byte("program "), 320<<10)
 
-// updateWorld is a service that offers an update. hold says how long the download of a
-// range stays open.
+// updateWorld is a service that offers an update, and notes how long each request of its
+// file was open.
 type updateWorld struct {
 	*commandWorld
 	mu     sync.Mutex

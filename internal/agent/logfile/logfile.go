@@ -4,7 +4,9 @@ package logfile
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"sync"
@@ -74,7 +76,7 @@ func (f *File) Text() ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	text, err := f.tail(Max)
-	if os.IsNotExist(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	return text, err

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 )
@@ -134,6 +135,10 @@ func forms() []form {
 		{pattern: "/policies/{id}/save", ready: func(d *desk) (string, url.Values) {
 			p := d.AgentPolicy(d.Company, resource.NewID())
 			return "/policies/" + p.ID + "/save", url.Values{"version": {strconv.Itoa(p.Version)}, "s.CAMERA": {"BLOCK"}}
+		}},
+		{pattern: "/policies/{id}/system-update", ready: func(d *desk) (string, url.Values) {
+			p := d.AgentPolicy(d.Company, resource.NewID())
+			return "/policies/" + p.ID + "/system-update", url.Values{"version": {strconv.Itoa(p.Version)}, "type": {policy.Postpone}}
 		}},
 		{pattern: "/policies/{id}/restore", ready: func(d *desk) (string, url.Values) {
 			p := d.AgentPolicy(d.Company, resource.NewID())

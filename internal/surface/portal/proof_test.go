@@ -57,6 +57,7 @@ var proofs = map[string]struct{ takes, not url.Values }{
 	"/policies/{id}/review":                   {not: url.Values{}},
 	"/policies/{id}/save":                     {not: url.Values{}},
 	"/policies/{id}/details":                  {not: url.Values{}},
+	"/policies/{id}/system-update":            {not: url.Values{}},
 	"/policies/{id}/copy":                     {not: url.Values{}},
 	"/policies/{id}/restore":                  {not: url.Values{}},
 	"/policies/{id}/push":                     {not: url.Values{}},
