@@ -257,14 +257,14 @@ func TestStop_ThreeClicksAndResumeTwo(t *testing.T) {
 	tab.Go("/access/controls")
 	tab.Click("input[name=limited]")
 	tab.Follow("form[action='/access/controls'] button[type=submit]")
-	tab.Sees("#waiting", "no limit")
+	tab.Sees("#controls", "no limit")
 	tab.Type("#limit", "20")
 	tab.Type("#minutes", "30")
 	tab.Follow("form[action='/access/controls'] button[type=submit]")
 	tab.Sees("#main", "Replace a waiting change")
 	d.looks(t, "controls-replace")
 	tab.Follow("#main a.btn")
-	tab.Sees("#waiting", "no limit")
+	tab.Sees("#controls", "no limit")
 	d.looks(t, "controls-waiting")
 	for _, width := range []int64{1440, 390} {
 		tab.Size(width, 900)
@@ -280,13 +280,13 @@ func TestStop_ThreeClicksAndResumeTwo(t *testing.T) {
 		resume := tab.Within(2, "/devices")
 		tab.Follow("#main .note a[href='/access/controls']")
 		tab.Click("form[action='/access/controls/resume'] button")
-		tab.Sees("#waiting", "Resume asked")
+		tab.Sees("#controls", "Resume asked")
 		resume("asking to resume")
 		d.looks(t, "controls-resume-asked")
 		other := tab.Another()
 		other.Go("/access/controls")
-		other.Click("#waiting li:last-child form[action$='/cancel'] button")
-		tab.Sees("#waiting", "Ask to resume")
+		other.Click("#controls li:last-child form[action$='/cancel'] button")
+		tab.Sees("#controls", "Ask to resume")
 		d.env.CLI(new(any), "company", "resume", "--company", "acme")
 		d.env.Advance(2 * time.Second)
 	}
@@ -300,7 +300,7 @@ func TestStop_ThreeClicksAndResumeTwo(t *testing.T) {
 	d.looks(t, "controls-stop-name")
 	tab.Type("#confirm", "acme")
 	tab.Follow("form[action$='/stop'] button[type=submit]")
-	tab.Sees("#waiting", "people in the portal change nothing")
+	tab.Sees("#controls", "people in the portal change nothing")
 }
 
 // Without scripts a page says what a decision needs.

@@ -181,14 +181,14 @@ func commandsPart(v *frame.Visit, d device, l frame.List, commands []command.Com
 					}
 				}
 				if c.Note.Reason != "" {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<p class=\"text-muted-foreground\">Reason, in the caller's words: <bdi class=\"break-words\">")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<p class=\"text-muted-foreground\">Reason: <bdi class=\"break-words\">")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var10 string
 					templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(frame.Plain(c.Note.Reason))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/devices/commands.templ`, Line: 40, Col: 124}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/devices/commands.templ`, Line: 40, Col: 101}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 					if templ_7745c5c3_Err != nil {

@@ -173,7 +173,7 @@ func (v *Visit) readForm() error {
 // caller (contract 1.5). A fault is a *fault.Error.
 //
 // once, if not empty, is the form's OnceField: the same form sent twice runs a
-// command once.
+// command once. The note is that of the form, if it has one: see NoteInputs.
 func (v *Visit) Run(operationName string, args map[string]any, once string) (any, error) {
 	o := v.frame.Registry.Find(operationName)
 	if o == nil {
@@ -183,7 +183,8 @@ func (v *Visit) Run(operationName string, args map[string]any, once string) (any
 	if err != nil {
 		return nil, err
 	}
-	meta := operation.Meta{RequestID: v.RequestID}
+	note, wrong := operation.NoteFields{Reason: "Reason", Ticket: "Ticket"}.Read(v.Form.Get(reasonField), v.Form.Get(ticketField))
+	meta := operation.Meta{RequestID: v.RequestID, Note: note, Wrong: wrong}
 	if once != "" {
 		meta.IdempotencyRef = "portal:" + v.User.ID + ":" + once
 	}
@@ -194,6 +195,19 @@ func (v *Visit) Run(operationName string, args map[string]any, once string) (any
 		return nil, out.Fault
 	}
 	return out.Result, nil
+}
+
+// The fields of a note. No argument of an operation has these names.
+const (
+	reasonField = "note-reason"
+	ticketField = "note-ticket"
+)
+
+// wantsNote reports whether the company wants a reason for something from its API keys and
+// AI clients: people are then offered to give one at once.
+func (v *Visit) wantsNote() bool {
+	rule := v.Company.Settings.Controls.RequireReason
+	return rule != "" && rule != access.ReasonNone
 }
 
 // OnceField is the hidden field of a form that must not act twice; its value

@@ -14,7 +14,8 @@
       // What was typed becomes part of what is signed: the service answers another challenge.
       let asked = form.dataset.options && JSON.parse(form.dataset.options);
       if (!asked || [...form.querySelectorAll("[data-typed]")].some((field) => field.value.trim())) {
-        const reply = await fetch(form.action, { method: "POST", headers: { Accept: "application/json" }, body: new URLSearchParams(new FormData(form)) });
+        const reply = await (window.portal?.ask ?? fetch)(form.action, { method: "POST", headers: { Accept: "application/json" }, body: new URLSearchParams(new FormData(form)) });
+        if (reply === null) return; // the session has ended, and the page says so
         const answer = await reply.json();
         if (!answer.token) {
           problem.textContent = answer.problem || "It did not work. Open the page again.";
