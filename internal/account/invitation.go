@@ -54,6 +54,8 @@ type Invitations struct {
 	Store     InvitationStore
 	Passwords *Passwords
 	Now       func() time.Time
+	// Mail seals a token, so that the service sends the link by mail; nil: it sends none.
+	Mail func(token string) []byte
 }
 
 // invitationData is the Data of an invitation's step.
@@ -68,8 +70,11 @@ func (s Invitations) Begin(ctx context.Context, by, u User) (string, error) {
 		return "", err
 	}
 	token := access.NewSecret("mst_")
-	_, err = s.Store.BeginInvitation(ctx, access.HashSecret(token), PendingSignIn{Kind: Invitation, CompanyID: u.CompanyID, UserID: u.ID,
-		Data: data, ExpiresAt: s.Now().Add(InvitationLife)})
+	step := PendingSignIn{Kind: Invitation, CompanyID: u.CompanyID, UserID: u.ID, Data: data, ExpiresAt: s.Now().Add(InvitationLife)}
+	if s.Mail != nil {
+		step.Letter = s.Mail(token)
+	}
+	_, err = s.Store.BeginInvitation(ctx, access.HashSecret(token), step)
 	return token, err
 }
 

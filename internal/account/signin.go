@@ -155,6 +155,9 @@ type PendingSignIn struct {
 	// PasswordHash, of a SecondFactor, is that of the user when they showed that they know
 	// the password; not kept here.
 	PasswordHash string
+	// Letter, of an Invitation, is its sealed token, to be sent by mail; empty: it is not
+	// sent. It is kept apart, until it was.
+	Letter []byte
 }
 
 // PendingStore keeps steps. A step that expired, or is of another kind, is

@@ -117,6 +117,8 @@ func (e Entry) userClauses() (all []clause) {
 			all = append(all, c.words(" the e-mail address of").name(f.Before).words(" to").name(f.After))
 		case "policies":
 			all = append(all, c.words(" the policies that").name(e.target()).words(" may see"))
+		case "mail":
+			all = append(all, c.words(" which mail").name(e.target()).words(" gets"))
 		case "password":
 			all = append(all, c.words(" the password of").name(e.target()))
 		}

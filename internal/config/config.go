@@ -45,6 +45,8 @@ type Service struct {
 	// PrivateProviders says where companies' identity providers may be although
 	// the address is not public. http is allowed only where it names loopback.
 	PrivateProviders []string      `name:"private-providers" env:"MUSTER_PRIVATE_PROVIDERS" placeholder:"CIDR,…" help:"Networks in which companies' identity providers may be; all others must have public addresses."`
+	SMTPURL          string        `name:"smtp-url" env:"MUSTER_SMTP_URL" placeholder:"URL" help:"Server that takes mail: smtp://USER:PASSWORD@HOST:587 (with STARTTLS, but on loopback) or smtps://…:465. Give it in MUSTER_SMTP_URL: other users can see flags. Empty: no mail is sent."`
+	MailFrom         string        `name:"mail-from" env:"MUSTER_MAIL_FROM" placeholder:"ADDRESS" help:"Sender of mail, such as 'Muster <muster@example.com>'."`
 	LogLevel         string        `name:"log-level" env:"MUSTER_LOG_LEVEL" enum:"debug,info,warn,error" default:"info" help:"Lowest level to log: debug, info, warn or error."`
 	LogFormat        string        `name:"log-format" env:"MUSTER_LOG_FORMAT" enum:"text,json" default:"text" help:"Format of the log: text or json."`
 	DrainDelay       time.Duration `name:"drain-delay" env:"MUSTER_DRAIN_DELAY" default:"0s" placeholder:"DURATION" help:"How long /readyz says not ready before the service stops taking connections, when it is told to stop. Behind a proxy that checks readiness: longer than its interval, such as 5s. Default: ${default}."`
@@ -114,6 +116,9 @@ func (c Service) Check() error {
 	}
 	if c.ReadsPerMinute < 0 {
 		add("MUSTER_READS_PER_MINUTE %d is negative", c.ReadsPerMinute)
+	}
+	if _, err := c.Mail(); err != nil {
+		wrong = append(wrong, err)
 	}
 	_, proxies := c.Proxies()
 	_, providers := c.ProviderNetworks()

@@ -39,6 +39,8 @@ var mayScan = map[string]string{
 	`DELETE FROM foreign_enterprises WHERE last_at`:                        "at most 100 rows",
 	`FROM foreign_enterprises f WHERE last_at >=`:                          "doctor looks at at most 100 rows, and at all companies",
 
+	"WHERE c.id > ? AND c.id IN ( SELECT z.company_id": "the indexes hold only what waits for a person",
+
 	"FROM agent_rollouts o ORDER BY":         "one row for each of a few dozen releases",
 	"UPDATE agent_rollouts SET":              "one row for each of a few dozen releases",
 	"FROM agent_releases r ORDER BY":         "a few dozen releases",

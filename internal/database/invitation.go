@@ -43,6 +43,9 @@ func (db *DB) BeginInvitation(ctx context.Context, token access.SecretHash, s ac
 		if err := saveStep(ctx, t, token, s); err != nil {
 			return err
 		}
+		if err := addLetter(ctx, t, s, db.now()); err != nil {
+			return err
+		}
 		return db.record(ctx, t, s.CompanyID, activity.Event{Action: activity.UserInvited, Target: userTarget(invited)})
 	})
 	return invited, err
@@ -54,6 +57,9 @@ func (db *DB) AcceptInvitation(ctx context.Context, token access.SecretHash, pas
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		before, err := db.takeInvitation(ctx, t, token)
 		if err != nil {
+			return err
+		}
+		if err := t.exec(ctx, `DELETE FROM mail_letters WHERE user_id = ?`, before.ID); err != nil {
 			return err
 		}
 		accepted = before

@@ -10,7 +10,9 @@ import (
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/rollout"
+	"github.com/musterhq/muster/internal/service/mail"
 	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/surface/cli"
 )
@@ -57,6 +59,11 @@ func (w *wiring) background() {
 		w.every("activity head log", noteInterval, w.records.Note),
 		w.every("activity retention", forgetInterval, w.records.Forget),
 		{Name: "platform", Run: w.platform.Run},
+	}
+	if settings, err := w.config.Mail(); err == nil && settings.On() {
+		sender := &mail.Sender{Client: mail.Client{Config: settings}, Store: w.db, Leases: w.db, Holder: resource.NewID(),
+			Open: w.keys.Open, PublicURL: w.public, Observer: w.metrics, Now: w.options.Now, Log: w.options.Logger}
+		w.loops = append(w.loops, w.every("mail", mail.Every, sender.Round))
 	}
 	if w.checkedLater() {
 		w.loops = append(w.loops, Loop{Name: "integrity", Run: w.checkDatabase})

@@ -47,7 +47,7 @@ func (w *wiring) portal() *portal.Portal {
 			&controls.Section{Store: w.db},
 			&people.Users{Service: signIn.Users, Store: w.db, Invitations: signIn.Invitations, Policies: w.db, Keys: keys},
 			&people.Account{SignIn: signIn.SignIn, Service: signIn.Users, Passkeys: signIn.Passkeys, Federation: signIn.Federation,
-				Sessions: signIn.Sessions, ClientAddress: signIn.ClientAddress},
+				Sessions: signIn.Sessions, Mail: w.db, MailSent: w.letters() != nil, ClientAddress: signIn.ClientAddress},
 			company,
 			&overview.Section{Assets: w.db, Commands: w.db, Policies: w.db, Proposals: w.db, Activity: w.db, Companies: w.db, Keys: w.db, Troubles: w.db, Deciders: w.db,
 				Checklist: company.Checklist},

@@ -30,6 +30,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/service/mail"
 	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/surface/agentapi"
 	"github.com/musterhq/muster/internal/surface/edge"
@@ -271,7 +272,7 @@ func (w *wiring) people() error {
 		SignIn: account.SignIn{Users: w.db, Sessions: w.db, Passwords: passwords, Reserved: account.NewPasswords(hashesReserved),
 			Throttle: w.db, Log: w.db, Now: now},
 		Users:       account.Users{Store: w.db, Domains: w.db, Passwords: passwords, Now: now},
-		Invitations: account.Invitations{Store: w.db, Passwords: passwords, Now: now},
+		Invitations: account.Invitations{Store: w.db, Passwords: passwords, Now: now, Mail: w.letters()},
 		Federation: account.Federation{
 			Providers: w.db, Users: w.db, Passkeys: w.db, Steps: w.db, Sealer: w.keys, Now: now,
 			Client: identity.New(w.public+web.CallbackPath, private, now),
@@ -279,6 +280,14 @@ func (w *wiring) people() error {
 		Passkeys: keys, ClientAddress: w.address.of, Log: w.options.Logger,
 	}
 	return nil
+}
+
+// letters seals the tokens of invitations that are sent by mail; nil: none are.
+func (w *wiring) letters() func(token string) []byte {
+	if settings, err := w.config.Mail(); err != nil || !settings.On() {
+		return nil
+	}
+	return func(token string) []byte { return w.keys.Seal(mail.InvitationPurpose, []byte(token)) }
 }
 
 // pages mounts what browsers load.

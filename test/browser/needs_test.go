@@ -64,6 +64,14 @@ func TestNeedsYou_ConfirmLoosening(t *testing.T) {
 	d.tab.Go("/activity")
 	d.tab.Sees("#main", "turn approval of policy changes off")
 	d.looks(t, "activity-loosened")
+	d.tab.Go("/account")
+	d.tab.Click(`form[action="/account/mail"] input[value="proposal.waiting"]`)
+	d.tab.Follow(`form[action="/account/mail"] button`)
+	d.tab.Sees("#notices", "Saved which mail you get.")
+	if got := d.tab.Eval(`[...document.querySelectorAll('form[action="/account/mail"] input')].map((e) => e.checked).join()`); got != "false,true,true" {
+		t.Errorf("the choice is %s", got)
+	}
+	d.looks(t, "account-mail")
 	d.tab.Go("/needs-you")
 	d.tab.Sees("#main", "Nothing waits.")
 	d.looks(t, "needs-you-empty")

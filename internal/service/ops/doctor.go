@@ -59,6 +59,7 @@ func Diagnose(ctx context.Context, settings config.Service, now func() time.Time
 	d.publicURL(ctx)
 	d.certificate()
 	d.app()
+	d.mail(ctx)
 	if d.settings.Platform.Check() == nil {
 		d.platform(ctx)
 	}

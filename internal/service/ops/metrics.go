@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/platform"
+	"github.com/musterhq/muster/internal/service/mail"
 	"github.com/musterhq/muster/internal/surface/edge"
 	"github.com/musterhq/muster/internal/surface/mcp"
 )
@@ -35,6 +36,8 @@ type Metrics struct {
 	chains   prometheus.Gauge
 	lost     prometheus.Gauge
 	backup   prometheus.Gauge
+	mails    *prometheus.CounterVec
+	mailDown prometheus.Gauge
 }
 
 // NewMetrics returns the metrics of one service, at zero.
@@ -71,6 +74,10 @@ func NewMetrics() *Metrics {
 		lost: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "muster_enterprises_lost", Help: "Companies whose enterprise the platform does not have. The same on every replica, at most 15 s old.",
 		}),
+		mails: counter("muster_mails_total", "Mail by what became of it: sent, refused by the server for good, or failed and tried again.", "outcome"),
+		mailDown: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "muster_mail_failing", Help: "1 if the mail server could not be used at the last attempt of this replica, else 0.",
+		}),
 		backup: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "muster_last_backup_seconds", Help: "When muster backup last copied the embedded database, in Unix seconds; 0: never.",
 		}),
@@ -103,6 +110,17 @@ func (m *Metrics) Storage(failures func() int64, free func() (int64, bool)) {
 	}))
 }
 
+// Mail implements mail.Observer.
+func (m *Metrics) Mail(o mail.Outcome) { m.mails.WithLabelValues(string(o)).Inc() }
+
+// MailServer implements mail.Observer.
+func (m *Metrics) MailServer(reached bool) {
+	m.mailDown.Set(0)
+	if !reached {
+		m.mailDown.Set(1)
+	}
+}
+
 // EnterprisesLost notes how many companies' enterprises the platform does not have.
 func (m *Metrics) EnterprisesLost(count int) { m.lost.Set(float64(count)) }
 
@@ -121,6 +139,9 @@ func (m *Metrics) begin() {
 	pairs(m.notified, platform.NotificationKinds(), platform.NotificationOutcomes())
 	for _, class := range platform.Failures() {
 		m.failures.WithLabelValues(class)
+	}
+	for _, outcome := range mail.Outcomes() {
+		m.mails.WithLabelValues(string(outcome))
 	}
 	m.PoliciesBehind(0, 0)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/apikey"
+	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
@@ -261,6 +262,8 @@ type Admin struct {
 	Tokens       TokenFinder
 	// Rollouts are the agent's versions.
 	Rollouts rollout.Store
+	// Mail keeps which mail users get.
+	Mail attention.ChoiceStore
 	// Unproved says why what the command records has no proof; empty: it has one.
 	Unproved string
 	Close    func() error

@@ -28,6 +28,7 @@ type UserCommands struct {
 	SetRole     UserSetRole     `cmd:"" help:"Give a user a role and its rights."`
 	Disable     UserDisable     `cmd:"" help:"Shut a user out: sessions and connections end at once."`
 	Enable      UserEnable      `cmd:"" help:"Let a user who was shut out sign in again."`
+	Mail        UserMail        `cmd:"" help:"Show or set which mail a user gets."`
 	Delete      UserDelete      `cmd:"" help:"Delete a user with sessions, passkeys and connections. API keys and the record of what the user did stay."`
 }
 

@@ -198,6 +198,7 @@ func forms() []form {
 			d.check(err)
 			return "/account/passkeys/" + all[0].ID + "/remove", url.Values{}
 		}},
+		{pattern: "/account/mail", own: true, ready: at("/account/mail", url.Values{"event": {"proposal.waiting"}})},
 		{pattern: "/account/password", own: true, ready: at("/account/password",
 			url.Values{"current": {servertest.Password}, "password": {"another long password"}, "again": {"another long password"}})},
 	}

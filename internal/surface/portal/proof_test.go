@@ -24,6 +24,7 @@ var proofs = map[string]struct{ takes, not url.Values }{
 	"/account/passkeys/{passkey}/remove":      {takes: url.Values{}},
 	"/account/recovery":                       {takes: url.Values{}},
 	"/account/sessions/{session}/end":         {not: url.Values{}},
+	"/account/mail":                           {not: url.Values{}},
 	"/account/prove":                          {not: url.Values{}},
 	"/account/prove/passkey":                  {not: url.Values{}},
 	"/account/prove/company":                  {not: url.Values{}},

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/surface/web"
@@ -17,6 +18,8 @@ type Account struct {
 	Passkeys   account.Passkeys
 	Federation account.Federation
 	Sessions   web.Sessions
+	Mail       attention.ChoiceStore // which mail people get
+	MailSent   bool                  // the service sends mail at all
 	// ClientAddress reports where a request came from, for the throttle.
 	ClientAddress func(*http.Request) string
 }
@@ -33,6 +36,7 @@ func (s *Account) Routes() []frame.Route {
 		{Pattern: "POST " + frame.AccountPath + "/passkeys", Proof: adding, Serve: s.addPasskey},
 		{Pattern: "POST " + frame.AccountPath + "/passkeys/{passkey}/remove", Proof: then("remove the passkey"), Serve: s.removePasskey},
 		{Pattern: "POST " + frame.AccountPath + "/recovery", Proof: then("make new recovery codes"), Serve: s.renewCodes},
+		{Pattern: "POST " + frame.AccountPath + "/mail", Serve: s.chooseMail},
 		{Pattern: "GET " + web.ProvePath, Serve: s.askProof},
 		{Pattern: "GET " + provedPath, Proof: frame.Proof{Next: provedPath, Then: "go back to the other window"}, Serve: s.proved},
 		{Pattern: "POST " + web.ProvePath, DuringStop: true, Serve: s.proveByPassword},
@@ -47,12 +51,19 @@ type accountView struct {
 	Codes     int
 	Sessions  []account.Session
 	Available bool
+	MailSent  bool
+	Mail      []attention.Event
 	Wrong     map[string]string
 	Problem   string
 }
 
 func (s *Account) view(v *frame.Visit) (page accountView, err error) {
-	page.Available = s.Passkeys.Available()
+	page.Available, page.MailSent = s.Passkeys.Available(), s.MailSent
+	choice, err := s.Mail.MailChoice(v.Context(), v.Company.ID, v.User.ID)
+	if err != nil {
+		return page, err
+	}
+	page.Mail = choice.Chosen()
 	if page.Passkeys, err = s.Passkeys.Store.Passkeys(v.Context(), v.User.ID); err != nil {
 		return page, err
 	}

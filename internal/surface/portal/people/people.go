@@ -140,7 +140,7 @@ func (s *Users) invitation(v *frame.Visit, u account.User) error {
 	if err != nil {
 		return v.Refused(userPath(u.ID), err, fault.Refused)
 	}
-	return v.Show("Invitation", frame.SettingsPath, invited(v, u, v.PublicURL+"/invitation#"+token))
+	return v.Show("Invitation", frame.SettingsPath, invited(v, u, v.PublicURL+"/invitation#"+token, s.Invitations.Mail != nil))
 }
 
 func (s *Users) find(v *frame.Visit) (account.User, error) {

@@ -1,0 +1,192 @@
+package database
+
+import (
+	"context"
+	"encoding/base64"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/approval/attention"
+	"github.com/musterhq/muster/internal/resource"
+)
+
+var _ attention.MailStore = (*DB)(nil)
+
+// MailChoice implements attention.ChoiceStore.
+func (db *DB) MailChoice(ctx context.Context, companyID, userID string) (attention.Choice, error) {
+	c, _, err := maybe(one(ctx, db.read(), scanChoice, `SELECT c.muted, c.events FROM mail_users c WHERE c.user_id = ? AND c.company_id = ?`, userID, companyID))
+	return c, err
+}
+
+func scanChoice(r row) (c attention.Choice, err error) {
+	var events string
+	err = r.Scan(&c.Muted, &events)
+	c.Events = eventsOf(events)
+	return c, err
+}
+
+func eventsOf(text string) (all []attention.Event) {
+	for _, e := range strings.Fields(text) {
+		all = append(all, attention.Event(e))
+	}
+	return all
+}
+
+// SetMailChoice implements attention.ChoiceStore.
+func (db *DB) SetMailChoice(ctx context.Context, companyID, userID string, c attention.Choice) error {
+	var events []string
+	for _, e := range c.Events {
+		events = append(events, string(e))
+	}
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		u, err := holdUser(ctx, t, companyID, userID)
+		if err != nil {
+			return err
+		}
+		before, _, err := maybe(one(ctx, t, scanChoice, `SELECT c.muted, c.events FROM mail_users c WHERE c.user_id = ? AND c.company_id = ?`, userID, companyID))
+		if err != nil {
+			return err
+		}
+		changes := activity.Differences(activity.Change{Field: "mail", Before: choiceText(before), After: choiceText(c)})
+		if len(changes) == 0 {
+			return nil
+		}
+		if err := db.record(ctx, t, companyID, activity.Event{Action: activity.UserChanged, Target: userTarget(u), Changes: changes}); err != nil {
+			return err
+		}
+		return t.exec(ctx, `INSERT INTO mail_users (user_id, company_id, muted, events) VALUES (?, ?, ?, ?)
+			ON CONFLICT (user_id) DO UPDATE SET muted = excluded.muted, events = excluded.events`, userID, companyID, c.Muted, strings.Join(events, " "))
+	})
+}
+
+// choiceText names what a user gets mail about, for the log.
+func choiceText(c attention.Choice) string {
+	var names []string
+	for _, e := range c.Chosen() {
+		names = append(names, string(e))
+	}
+	return strings.Join(names, " ")
+}
+
+// MailCompanies implements attention.MailStore.
+func (db *DB) MailCompanies(ctx context.Context, after string, limit int) ([]attention.Query, error) {
+	now := db.now()
+	return list(ctx, db.read(), into(func(q *attention.Query) []any { return []any{&q.CompanyID, &q.Rule} }),
+		`SELECT c.id, c.apply_approval FROM companies c WHERE c.id > ? AND c.id IN (
+			SELECT z.company_id FROM authorizations z WHERE z.created_at > ? AND z.state = 'WAITING'
+			UNION SELECT l.company_id FROM loosenings l WHERE l.effective_at > ?
+			UNION SELECT v.company_id FROM proposals v WHERE v.status = 'PENDING' AND v.expires_at > ?) ORDER BY c.id LIMIT ?`,
+		after, millis(now.Add(-approval.WaitFor)), millis(now), millis(now), limit)
+}
+
+// MailControls implements attention.MailStore.
+func (db *DB) MailControls(ctx context.Context, companyID string) (string, access.Controls, error) {
+	c, err := db.CompanyByID(ctx, companyID)
+	return c.Name, c.Settings.Controls, err
+}
+
+// Recipients implements attention.MailStore.
+func (db *DB) Recipients(ctx context.Context, companyID string) ([]attention.Recipient, error) {
+	people, err := db.Approvers(ctx, companyID)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]*attention.Recipient{}
+	all := make([]attention.Recipient, len(people))
+	for i, p := range people {
+		all[i].Approver = p
+		found[p.UserID] = &all[i]
+	}
+	_, err = list(ctx, db.read(), func(r row) (_ struct{}, err error) {
+		var id, email, events string
+		var muted bool
+		var next int64
+		var failures int
+		if err = r.Scan(&id, &email, &muted, &events, &next, &failures); err == nil && found[id] != nil {
+			to := found[id]
+			to.Email, to.Choice, to.NextAt, to.Failures = email, attention.Choice{Muted: muted, Events: eventsOf(events)}, instant(next), failures
+		}
+		return struct{}{}, err
+	}, `SELECT u.id, u.email, COALESCE(m.muted, FALSE), COALESCE(m.events, ''), COALESCE(m.next_at, 0), COALESCE(m.failures, 0)
+		FROM users u LEFT JOIN mail_users m ON m.user_id = u.id WHERE u.company_id = ?`, companyID)
+	if err != nil {
+		return nil, err
+	}
+	_, err = list(ctx, db.read(), func(r row) (_ struct{}, err error) {
+		var id, item string
+		if err = r.Scan(&id, &item); err == nil && found[id] != nil {
+			found[id].Told = append(found[id].Told, item)
+		}
+		return struct{}{}, err
+	}, `SELECT m.user_id, m.item_id FROM mail_told m WHERE m.company_id = ?`, companyID)
+	return all, err
+}
+
+// MailSent implements attention.MailStore.
+func (db *DB) MailSent(ctx context.Context, companyID, userID string, items []string, next time.Time) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := holdUser(ctx, t, companyID, userID); err != nil {
+			return err
+		}
+		for _, item := range items {
+			if err := t.exec(ctx, `INSERT INTO mail_told (user_id, item_id, company_id, at) VALUES (?, ?, ?, ?) ON CONFLICT (user_id, item_id) DO NOTHING`,
+				userID, item, companyID, millis(db.now())); err != nil {
+				return err
+			}
+		}
+		return setMailAt(ctx, t, companyID, userID, next, 0)
+	})
+}
+
+// MailFailed implements attention.MailStore.
+func (db *DB) MailFailed(ctx context.Context, companyID, userID string, next time.Time) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := holdUser(ctx, t, companyID, userID); err != nil {
+			return err
+		}
+		return setMailAt(ctx, t, companyID, userID, next, 1)
+	})
+}
+
+// setMailAt sets when a user's next mail may go. failed is 1 after a failure, which is
+// counted, and 0 after a mail.
+func setMailAt(ctx context.Context, t *tx, companyID, userID string, next time.Time, failed int) error {
+	return t.exec(ctx, `INSERT INTO mail_users (user_id, company_id, next_at, failures) VALUES (?, ?, ?, ?) ON CONFLICT (user_id) DO UPDATE
+		SET next_at = excluded.next_at, failures = CASE WHEN excluded.failures = 0 THEN 0 ELSE mail_users.failures + 1 END`,
+		userID, companyID, millis(next), failed)
+}
+
+// addLetter keeps an invitation that is to be sent, in the place of earlier ones of the user.
+func addLetter(ctx context.Context, t *tx, s account.PendingSignIn, now time.Time) error {
+	if err := t.exec(ctx, `DELETE FROM mail_letters WHERE user_id = ?`, s.UserID); err != nil || len(s.Letter) == 0 {
+		return err
+	}
+	return t.exec(ctx, `INSERT INTO mail_letters (id, user_id, company_id, sealed, created_at, next_at) VALUES (?, ?, ?, ?, ?, ?)`,
+		resource.NewID(), s.UserID, s.CompanyID, base64.StdEncoding.EncodeToString(s.Letter), millis(now), millis(now))
+}
+
+// Letters implements attention.MailStore.
+func (db *DB) Letters(ctx context.Context, limit int) ([]attention.Letter, error) {
+	return list(ctx, db.read(), func(r row) (l attention.Letter, err error) {
+		var sealed string
+		if err = r.Scan(&l.ID, &l.UserID, &l.CompanyID, &l.Company, &l.Name, &l.Email, &sealed, &l.Failures); err == nil {
+			l.Sealed, err = base64.StdEncoding.DecodeString(sealed)
+		}
+		return l, err
+	}, `SELECT m.id, m.user_id, m.company_id, c.name, u.name, u.email, m.sealed, m.failures FROM mail_letters m
+		JOIN users u ON u.id = m.user_id JOIN companies c ON c.id = m.company_id WHERE m.next_at <= ? ORDER BY m.next_at, m.id LIMIT ?`, millis(db.now()), limit)
+}
+
+// LetterDone implements attention.MailStore.
+func (db *DB) LetterDone(ctx context.Context, id string) error {
+	return db.exec(ctx, `DELETE FROM mail_letters WHERE id = ?`, id)
+}
+
+// LetterFailed implements attention.MailStore.
+func (db *DB) LetterFailed(ctx context.Context, id string, next time.Time) error {
+	return db.exec(ctx, `UPDATE mail_letters SET next_at = ?, failures = failures + 1 WHERE id = ?`, millis(next), id)
+}

@@ -1,0 +1,120 @@
+package database_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/approval/attention"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// recipient is a user as mail has them.
+func (f *fixture) recipient(u account.User) attention.Recipient {
+	f.Helper()
+	all, err := f.db.Recipients(f.Context(), u.CompanyID)
+	f.ok(err)
+	i := slices.IndexFunc(all, func(r attention.Recipient) bool { return r.UserID == u.ID })
+	if i < 0 {
+		f.Fatalf("%s is no recipient", u.Name)
+	}
+	return all[i]
+}
+
+// Choices and what was told are a user's, of one company, and go with the user.
+func TestMail_Users(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		ada, next := f.person("ada", true), f.clock.Now().Add(time.Minute)
+		choice, err := f.db.MailChoice(f.Context(), f.company.ID, ada.ID)
+		f.ok(err)
+		equal(f, "all by default", len(choice.Chosen()), 3)
+		other := f.newCompany("other")
+		f.code(fault.NotFound, f.db.SetMailChoice(f.Context(), other.ID, ada.ID, attention.Choice{Muted: true}))
+		f.code(fault.NotFound, f.db.MailSent(f.Context(), other.ID, ada.ID, []string{"x"}, next))
+		f.ok(f.db.SetMailChoice(f.Context(), f.company.ID, ada.ID, attention.Choice{Events: []attention.Event{attention.ProposalWaiting}}))
+		f.ok(f.db.MailFailed(f.Context(), f.company.ID, ada.ID, next))
+		f.ok(f.db.MailFailed(f.Context(), f.company.ID, ada.ID, next))
+		to := f.recipient(ada)
+		equal(f, "failures", to.Failures, 2)
+		equal(f, "next", to.NextAt.Equal(next), true)
+		equal(f, "wants", to.Choice.Wants(attention.ControlLoosening), false)
+		for range 2 {
+			f.ok(f.db.MailSent(f.Context(), f.company.ID, ada.ID, []string{"p1", "p2"}, next))
+		}
+		to = f.recipient(ada)
+		equal(f, "told", len(to.Told), 2)
+		equal(f, "failures after a mail", to.Failures, 0)
+		equal(f, "the choice stays", len(to.Choice.Chosen()), 1)
+		f.clock.Advance(31 * 24 * time.Hour)
+		f.ok(f.db.Sweep(f.Context()))
+		equal(f, "told after a month", len(f.recipient(ada).Told), 0)
+		f.ok(f.db.MailSent(f.Context(), f.company.ID, ada.ID, []string{"p3"}, next))
+		_, err = f.db.DeleteUser(f.Context(), f.company.ID, ada.ID)
+		f.ok(err)
+	})
+}
+
+// Companies in which a decision waits are found, until it is over.
+func TestMail_Companies(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		waits := func(want int) {
+			f.Helper()
+			all, err := f.db.MailCompanies(f.Context(), "", 10)
+			f.ok(err)
+			equal(f, "companies", len(all), want)
+			if want > 0 {
+				equal(f, "the company", all[0].CompanyID, f.company.ID)
+			}
+		}
+		f.newCompany("other")
+		waits(0)
+		f.setLimit(5, 60)
+		f.controls(f.person("ada", true), limitTo(10))
+		waits(1)
+		f.clock.Advance(access.LoosenAfter)
+		waits(0)
+		f.destructiveApproval()
+		f.refusal(f.db, f.asking(f.fleet(1)[0], "WIPE_COMPANY_DATA", "d"))
+		waits(1)
+		name, controls, err := f.db.MailControls(f.Context(), f.company.ID)
+		f.ok(err)
+		equal(f, "name", name, f.company.Name)
+		equal(f, "controls", controls.DestructiveApproval, true)
+	})
+}
+
+// A letter is made with the invitation, waits after a failure, and ends with it.
+func TestMail_Letters(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		nina := account.User{ID: "nina", CompanyID: f.company.ID, Email: "nina@acme.test", Name: "Nina", Role: account.Viewer, CreatedAt: f.clock.Now()}
+		f.ok(f.db.CreateUser(f.Context(), nina))
+		due := func(want int) []attention.Letter {
+			f.Helper()
+			all, err := f.db.Letters(f.Context(), 10)
+			f.ok(err)
+			equal(f, "letters", len(all), want)
+			return all
+		}
+		invite := func(letter string) {
+			f.Helper()
+			_, err := f.db.BeginInvitation(f.Context(), access.HashSecret("t"+letter), account.PendingSignIn{Kind: account.Invitation, CompanyID: f.company.ID, UserID: nina.ID,
+				Data: []byte(`{}`), ExpiresAt: f.clock.Now().Add(time.Hour), Letter: []byte(letter)})
+			f.ok(err)
+		}
+		invite("")
+		due(0)
+		invite("one")
+		invite("two")
+		l := due(1)[0]
+		equal(f, "sealed", string(l.Sealed), "two")
+		f.ok(f.db.LetterFailed(f.Context(), l.ID, f.clock.Now().Add(time.Minute)))
+		due(0)
+		f.clock.Advance(time.Minute)
+		equal(f, "failures", due(1)[0].Failures, 1)
+		_, err := f.db.AcceptInvitation(f.Context(), access.HashSecret("ttwo"), "hash", "Ada")
+		f.ok(err)
+		due(0)
+	})
+}

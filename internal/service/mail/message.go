@@ -1,0 +1,41 @@
+package mail
+
+import (
+	"bytes"
+	"crypto/rand"
+	"mime"
+	"mime/quotedprintable"
+	"net/mail"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/validate"
+)
+
+// maxSubject and maxName bound what a header has of names, in characters.
+const (
+	maxSubject = 150
+	maxName    = 100
+)
+
+// message is one mail as plain text. The subject and the name may be hostile: they are
+// cleaned of line breaks, and encoded.
+func message(from mail.Address, name, to, subject, text string, now time.Time) []byte {
+	var b bytes.Buffer
+	header := func(name, value string) { b.WriteString(name + ": " + value + "\r\n") }
+	header("From", from.String())
+	header("To", (&mail.Address{Name: validate.Clean(name, maxName), Address: validate.Clean(to, 320)}).String())
+	header("Subject", mime.QEncoding.Encode("utf-8", validate.Clean(subject, maxSubject)))
+	header("Date", now.UTC().Format(time.RFC1123Z))
+	_, domain, _ := strings.Cut(from.Address, "@")
+	header("Message-ID", "<"+rand.Text()+"@"+domain+">")
+	header("MIME-Version", "1.0")
+	header("Content-Type", "text/plain; charset=utf-8")
+	header("Content-Transfer-Encoding", "quoted-printable")
+	header("Auto-Submitted", "auto-generated")
+	b.WriteString("\r\n")
+	body := quotedprintable.NewWriter(&b)
+	_, _ = body.Write([]byte(strings.ReplaceAll(text, "\n", "\r\n")))
+	_ = body.Close() // a buffer takes everything
+	return b.Bytes()
+}

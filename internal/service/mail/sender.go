@@ -1,0 +1,276 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/approval/attention"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/surface/web"
+	"github.com/musterhq/muster/internal/validate"
+)
+
+const (
+	// Every is how often the sender looks for mail: the first is sent within a minute.
+	Every = 15 * time.Second
+	// Pause is the time between two mails to one user about what waits.
+	Pause = 5 * time.Minute
+	// leaseName and leaseFor: of all replicas one sends. The lease outlives a conversation.
+	leaseName = "mail"
+	leaseFor  = 2 * callTime
+	// batch bounds the companies that are read at once, and the invitations of a round.
+	batch = 200
+	// listed is how many items a mail names.
+	listed = 20
+	// firstRetry doubles with each failure, up to lastRetry.
+	firstRetry = time.Minute
+	lastRetry  = time.Hour
+)
+
+// InvitationPurpose is what an invitation's token is sealed for.
+const InvitationPurpose = "mailed invitation"
+
+// Outcome is what became of a mail.
+type Outcome string
+
+// The outcomes.
+const (
+	Sent    Outcome = "sent"
+	Refused Outcome = "refused" // by the server, for good
+	Failed  Outcome = "failed"  // it is tried again
+)
+
+// Outcomes lists them, for metrics.
+func Outcomes() []Outcome { return []Outcome{Sent, Refused, Failed} }
+
+// Transport hands mail to a server: see Client.Send.
+type Transport interface {
+	Send(ctx context.Context, to string, message []byte) error
+}
+
+// Leases are of what one replica does.
+type Leases interface {
+	Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error)
+}
+
+// Observer counts mail.
+type Observer interface {
+	Mail(o Outcome)
+	// MailServer reports whether the server could be reached at the last attempt.
+	MailServer(reached bool)
+}
+
+// Sender sends what is due. Its rounds are one after the other.
+type Sender struct {
+	Client    Client
+	Transport Transport // nil: Client
+	Store     attention.MailStore
+	Leases    Leases
+	Holder    string // of the lease: this replica
+	Open      func(purpose string, sealed []byte) ([]byte, error)
+	PublicURL string
+	Observer  Observer
+	Now       func() time.Time
+	Log       *slog.Logger
+
+	mu       sync.Mutex
+	failures int       // of the server, in a row
+	resume   time.Time // no attempt before
+}
+
+// errServer ends a round: the server is not to be had, and nothing else is tried.
+var errServer = errors.New("the mail server cannot be reached")
+
+// Round sends what is due, if this replica has the lease and the server is not paused.
+func (s *Sender) Round(ctx context.Context) error {
+	if s.paused() {
+		return nil
+	}
+	mine, err := s.Leases.Lease(ctx, leaseName, s.Holder, leaseFor)
+	if err != nil || !mine {
+		return err
+	}
+	if err = s.letters(ctx); err == nil {
+		err = s.waiting(ctx)
+	}
+	if errors.Is(err, errServer) { // it is logged, and tried again later
+		return nil
+	}
+	return err
+}
+
+func (s *Sender) paused() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Now().Before(s.resume)
+}
+
+// retry is the pause after a number of failures in a row.
+func retry(failures int) time.Duration {
+	return min(firstRetry<<min(failures, 10), lastRetry)
+}
+
+// send hands one mail in, and says what became of it. errServer: the round ends.
+func (s *Sender) send(ctx context.Context, to string, text []byte) (Outcome, error) {
+	if mine, err := s.Leases.Lease(ctx, leaseName, s.Holder, leaseFor); err != nil || !mine {
+		return Failed, errors.Join(errServer, err)
+	}
+	transport := s.Transport
+	if transport == nil {
+		transport = s.Client
+	}
+	err := transport.Send(ctx, to, text)
+	refused, is := errors.AsType[*RecipientError](err)
+	outcome := Sent
+	switch {
+	case is && refused.Permanent:
+		outcome = Refused
+	case err != nil:
+		outcome = Failed
+	}
+	s.Observer.Mail(outcome)
+	s.Observer.MailServer(err == nil || is)
+	if err != nil && ctx.Err() == nil {
+		s.Log.WarnContext(ctx, "mail was not sent", "outcome", string(outcome), "error", validate.Clean(err.Error(), 300))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil || is {
+		s.failures = 0
+		return outcome, nil
+	}
+	s.resume = s.Now().Add(retry(s.failures) / 2)
+	s.failures++
+	return outcome, errServer
+}
+
+// letters sends invitations.
+func (s *Sender) letters(ctx context.Context) error {
+	due, err := s.Store.Letters(ctx, batch)
+	for _, l := range due {
+		token, openErr := s.Open(InvitationPurpose, l.Sealed)
+		if openErr != nil { // the key is gone: the link is shown in the portal, too
+			err = errors.Join(err, s.Store.LetterDone(ctx, l.ID))
+			continue
+		}
+		company := validate.Clean(l.Company, maxName)
+		text := fmt.Sprintf("%s\n\nYou were invited to manage devices of %s with Muster. Set your password here:\n\n%s\n\nThe link works once, for 7 days. If you did not expect it, ignore this mail.\n",
+			greeting(l.Name), company, s.PublicURL+web.InvitationPath+"#"+string(token))
+		outcome, failed := s.send(ctx, l.Email, message(s.Client.Config.From, l.Name, l.Email, "Invitation to "+company, text, s.Now()))
+		if outcome == Failed {
+			err = errors.Join(err, s.Store.LetterFailed(ctx, l.ID, s.Now().Add(retry(l.Failures))))
+		} else {
+			err = errors.Join(err, s.Store.LetterDone(ctx, l.ID))
+		}
+		if failed != nil || err != nil {
+			return errors.Join(failed, err)
+		}
+	}
+	return err
+}
+
+func greeting(name string) string { return "Hello " + validate.Clean(name, maxName) + "," }
+
+// waiting sends mail about decisions that wait, company by company.
+func (s *Sender) waiting(ctx context.Context) error {
+	for after := ""; ; {
+		companies, err := s.Store.MailCompanies(ctx, after, batch)
+		for _, q := range companies {
+			if err == nil {
+				after, err = q.CompanyID, s.company(ctx, q)
+			}
+		}
+		if err != nil || len(companies) < batch {
+			return err
+		}
+	}
+}
+
+func (s *Sender) company(ctx context.Context, q attention.Query) error {
+	items, err := s.Store.Attention(ctx, q)
+	if err != nil || !slices.ContainsFunc(items, func(i attention.Item) bool { return i.Event() != "" }) {
+		return err
+	}
+	name, controls, err := s.Store.MailControls(ctx, q.CompanyID)
+	if err != nil {
+		return err
+	}
+	people, err := s.Store.Recipients(ctx, q.CompanyID)
+	if err != nil {
+		return err
+	}
+	now := s.Now()
+	for _, to := range people {
+		if now.Before(to.NextAt) {
+			continue
+		}
+		if fresh := due(items, to, people, controls, now); len(fresh) > 0 {
+			if err := s.tell(ctx, q.CompanyID, name, to, fresh); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// due are the items that a user gets mail about and had none yet: those that the user can
+// decide, or has the rights for where no user can.
+func due(items []attention.Item, to attention.Recipient, people []attention.Recipient, c access.Controls, now time.Time) (fresh []attention.Item) {
+	for _, i := range items {
+		if !to.Choice.Wants(i.Event()) || slices.Contains(to.Told, i.ID) || !i.Concerns(to.Approver, c) {
+			continue
+		}
+		if i.May(to.Approver, c, now) || !slices.ContainsFunc(people, func(p attention.Recipient) bool { return i.May(p.Approver, c, now) }) {
+			fresh = append(fresh, i)
+		}
+	}
+	return fresh
+}
+
+// tell sends one mail about all that is new for a user.
+func (s *Sender) tell(ctx context.Context, companyID, company string, to attention.Recipient, items []attention.Item) error {
+	subject := sentence(items[0])
+	if len(items) > 1 {
+		subject = fmt.Sprintf("%d decisions wait for you", len(items))
+	}
+	outcome, failed := s.send(ctx, to.Email, message(s.Client.Config.From, to.Name, to.Email, validate.Clean(company, maxName)+": "+subject, s.text(to, items), s.Now()))
+	var err error
+	if outcome == Failed {
+		err = s.Store.MailFailed(ctx, companyID, to.UserID, s.Now().Add(retry(to.Failures)))
+	} else { // what the server refuses for good is not sent again
+		ids := make([]string, len(items))
+		for i, item := range items {
+			ids[i] = item.ID
+		}
+		err = s.Store.MailSent(ctx, companyID, to.UserID, ids, s.Now().Add(Pause))
+	}
+	return errors.Join(failed, err)
+}
+
+func sentence(i attention.Item) string {
+	var b strings.Builder
+	for _, p := range frame.AttentionText(i) {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+func (s *Sender) text(to attention.Recipient, items []attention.Item) string {
+	var b strings.Builder
+	b.WriteString(greeting(to.Name) + "\n\nThis waits for your decision:\n")
+	for _, i := range items[:min(len(items), listed)] {
+		fmt.Fprintf(&b, "\n- %s (%s)\n  %s\n", sentence(i), frame.AttentionUntil(i, s.Now()), s.PublicURL+frame.AttentionLink(i))
+	}
+	if more := len(items) - listed; more > 0 {
+		fmt.Fprintf(&b, "\nand %d more.\n", more)
+	}
+	fmt.Fprintf(&b, "\nAll of it: %s\nWhich mail you get: %s\n", s.PublicURL+frame.AttentionPath, s.PublicURL+frame.AccountPath)
+	return b.String()
+}

@@ -1,0 +1,147 @@
+// Package mail sends mail: about what waits for a person's decision, and invitations. What
+// is to be sent is the state in the database; one replica sends.
+package mail
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/smtp"
+	"net/textproto"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/config"
+)
+
+// callTime bounds one conversation with the server.
+const callTime = 30 * time.Second
+
+// Client hands mail to a server, a conversation each.
+type Client struct {
+	Config config.Mail
+	// TLS is nil in production: the system's authorities are trusted.
+	TLS *tls.Config
+	// Timeout of a conversation; 0: 30 seconds.
+	Timeout time.Duration
+}
+
+// RecipientError is a server's refusal of this mail, after which other mail may go.
+type RecipientError struct {
+	Permanent bool // the server's code is 5xx: it is not tried again
+	Err       error
+}
+
+// Error implements error.
+func (e *RecipientError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the server's answer.
+func (e *RecipientError) Unwrap() error { return e.Err }
+
+// Check opens a conversation as for mail, with its encryption and password, and ends it.
+func (c Client) Check(ctx context.Context) error {
+	return c.talk(ctx, func(s *smtp.Client) error { return s.Noop() })
+}
+
+// Send hands one message in. A *RecipientError says that the server refuses it; any other
+// error, that the server is not to be had. nil: the server has taken it.
+func (c Client) Send(ctx context.Context, to string, message []byte) error {
+	return c.talk(ctx, func(s *smtp.Client) error {
+		if err := s.Mail(c.Config.From.Address); err != nil {
+			return fmt.Errorf("the server refuses the sender: %w", err)
+		}
+		if err := s.Rcpt(to); err != nil {
+			return refusal(err)
+		}
+		body, err := s.Data()
+		if err != nil {
+			return refusal(err)
+		}
+		if _, err := body.Write(message); err != nil {
+			return err
+		}
+		return refusal(body.Close())
+	})
+}
+
+// refusal makes an answer of the server to one mail a *RecipientError. 421 means that the
+// server closes.
+func refusal(err error) error {
+	answer, ok := errors.AsType[*textproto.Error](err)
+	if !ok || answer.Code == 421 {
+		return err
+	}
+	return &RecipientError{Permanent: answer.Code >= 500, Err: err}
+}
+
+func (c Client) talk(ctx context.Context, work func(*smtp.Client) error) error {
+	timeout := callTime
+	if c.Timeout > 0 {
+		timeout = c.Timeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	conn, err := c.dial(ctx)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // a stalled server holds nothing up
+	defer stop()
+	defer func() { _ = conn.Close() }()
+	s, err := smtp.NewClient(conn, c.Config.Name)
+	if err != nil {
+		return err
+	}
+	if err := c.greet(s); err != nil {
+		return err
+	}
+	if err := work(s); err != nil {
+		return err
+	}
+	_ = s.Quit() // the mail is taken already
+	return nil
+}
+
+func (c Client) dial(ctx context.Context) (net.Conn, error) {
+	if c.Config.TLS {
+		return (&tls.Dialer{Config: c.tls()}).DialContext(ctx, "tcp", c.Config.Host)
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", c.Config.Host)
+}
+
+func (c Client) tls() *tls.Config {
+	if c.TLS == nil {
+		return &tls.Config{ServerName: c.Config.Name, MinVersion: tls.VersionTLS12}
+	}
+	own := c.TLS.Clone()
+	own.ServerName = c.Config.Name
+	return own
+}
+
+// greet encrypts the conversation, unless it never leaves the machine, and signs in.
+func (c Client) greet(s *smtp.Client) error {
+	host := "localhost"
+	if _, domain, found := strings.Cut(c.Config.From.Address, "@"); found {
+		host = domain
+	}
+	if err := s.Hello(host); err != nil {
+		return err
+	}
+	if offered, _ := s.Extension("STARTTLS"); !c.Config.TLS && !c.Config.Loopback {
+		if !offered {
+			return errors.New("the server offers no STARTTLS: use smtps://, or a server that does; nothing was sent")
+		}
+		if err := s.StartTLS(c.tls()); err != nil {
+			return err
+		}
+	}
+	if c.Config.User == "" {
+		return nil
+	}
+	if err := s.Auth(smtp.PlainAuth("", c.Config.User, c.Config.Password, c.Config.Name)); err != nil {
+		return fmt.Errorf("the server refuses the user or the password: %w", err)
+	}
+	return nil
+}

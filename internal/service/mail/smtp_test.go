@@ -1,0 +1,109 @@
+package mail_test
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	netmail "net/mail"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/service/mail"
+)
+
+// client is one of a server. remote has it taken for one on another machine, named as the
+// server's certificate is.
+func (s *server) client(remote bool) mail.Client {
+	c := mail.Client{Config: config.Mail{Host: s.address, Name: "127.0.0.1", Loopback: !remote, TLS: s.implicit,
+		From: netmail.Address{Name: "Muster", Address: "muster@acme.test"}}, TLS: &tls.Config{InsecureSkipVerify: true}, Timeout: 5 * time.Second} //nolint:gosec // a test's server
+	return c
+}
+
+func TestClient_Send(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change  func(*server)
+		remote  bool
+		taken   int
+		refused bool // a *RecipientError
+		lasting bool
+		says    string
+	}{
+		"loopback without TLS":            {func(*server) {}, false, 1, false, false, ""},
+		"STARTTLS":                        {func(s *server) { s.starttls = true }, true, 1, false, false, ""},
+		"no STARTTLS":                     {func(*server) {}, true, 0, false, false, "STARTTLS"},
+		"TLS":                             {func(s *server) { s.implicit = true }, true, 1, false, false, ""},
+		"unknown recipient":               {func(s *server) { s.answers["RCPT"] = "550 no such user" }, false, 0, true, true, "550"},
+		"mailbox busy":                    {func(s *server) { s.answers["RCPT"] = "450 busy" }, false, 0, true, false, "450"},
+		"content refused":                 {func(s *server) { s.answers["DATA"] = "554 no" }, false, 0, true, true, "554"},
+		"sender refused":                  {func(s *server) { s.answers["MAIL"] = "553 not you" }, false, 0, false, false, "sender"},
+		"service closes":                  {func(s *server) { s.answers["RCPT"] = "421 closing" }, false, 0, false, false, "421"},
+		"STARTTLS refused":                {func(s *server) { s.starttls, s.answers["STARTTLS"] = true, "454 not now" }, true, 0, false, false, "454"},
+		"greeting that is no SMTP answer": {func(s *server) { s.answers["EHLO"], s.answers["HELO"] = "what?", "what?" }, false, 0, false, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t, c.change)
+			err := s.client(c.remote).Send(t.Context(), "bea@acme.test", []byte("Subject: x\r\n\r\n.\r\nhello\r\n"))
+			if got := s.all(); len(got) != c.taken {
+				t.Errorf("the server took %d mails: %v", len(got), err)
+			} else if len(got) == 1 && (!strings.Contains(got[0].text, "hello") || !strings.Contains(got[0].to, "bea@acme.test")) {
+				t.Errorf("the server took %q", got)
+			}
+			if (err == nil) != (c.taken == 1) || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("error %v, want one about %q", err, c.says)
+			}
+			refused, is := errors.AsType[*mail.RecipientError](err)
+			if is != c.refused || is && refused.Permanent != c.lasting {
+				t.Errorf("the refusal is %+v of %v", refused, err)
+			}
+			if c.remote && err == nil && !s.implicit && s.encrypt != 1 {
+				t.Error("the conversation was not encrypted")
+			}
+		})
+	}
+}
+
+// A server that does not answer, at any step, holds a sender for the timeout alone.
+func TestClient_Stalls(t *testing.T) {
+	t.Parallel()
+	for _, stall := range []string{"EHLO", "MAIL", "RCPT", "DATA"} {
+		t.Run(stall, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t, func(s *server) { s.stall = stall })
+			c := s.client(false)
+			c.Timeout = 200 * time.Millisecond
+			begun := time.Now()
+			if err := c.Send(t.Context(), "bea@acme.test", []byte("x")); err == nil || time.Since(begun) > 5*time.Second {
+				t.Errorf("after %s: %v", time.Since(begun), err)
+			}
+		})
+	}
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // connections are taken by the system, and never answered
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	c := mail.Client{Config: config.Mail{Host: silent.Addr().String(), Name: "127.0.0.1", Loopback: true}, Timeout: 100 * time.Millisecond}
+	if err := c.Check(t.Context()); err == nil {
+		t.Error("a silent server is fine")
+	}
+}
+
+// The password goes over an encrypted conversation, and a certificate that is not the
+// server's is refused.
+func TestClient_Password(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(s *server) { s.starttls = true })
+	c := s.client(true)
+	c.Config.User, c.Config.Password = "muster", "secret"
+	if err := c.Check(t.Context()); err != nil || s.password == "" || s.encrypt != 1 {
+		t.Errorf("%v, %q, %d", err, s.password, s.encrypt)
+	}
+	c.TLS = nil
+	if err := c.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("a stranger's certificate: %v", err)
+	}
+}

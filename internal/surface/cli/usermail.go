@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/approval/attention"
+	"github.com/musterhq/muster/internal/company"
+)
+
+// UserMail sets which mail a user gets.
+type UserMail struct {
+	oneUser
+	Event []string `name:"event" placeholder:"TYPE" help:"Send mail about this alone: proposal.waiting, authorization.waiting or control.loosening; repeat for more."`
+	Mute  bool     `name:"mute" help:"Send no mail about what waits."`
+}
+
+// Validate wants known events, or none.
+func (c *UserMail) Validate() error {
+	if c.Mute && len(c.Event) > 0 {
+		return errors.New("--mute and --event exclude each other")
+	}
+	for _, e := range c.Event {
+		if !slices.Contains(attention.Events(), attention.Event(e)) {
+			return fmt.Errorf("--event %q is not known: give proposal.waiting, authorization.waiting or control.loosening", e)
+		}
+	}
+	return nil
+}
+
+// mailView is the command's JSON.
+type mailView struct {
+	ID     string            `json:"id"`
+	Email  string            `json:"email"`
+	Muted  bool              `json:"muted"`
+	Events []attention.Event `json:"events"`
+}
+
+// Run sets the choice, or without a flag shows it.
+func (c *UserMail) Run(env *Env) error {
+	work := c.run
+	if !c.Mute && len(c.Event) == 0 {
+		work = c.reading
+	}
+	return work(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		id, err := admin.user(ctx, owner, c.User)
+		if err != nil {
+			return answer{}, err
+		}
+		u, err := admin.Users.UserByID(ctx, owner.ID, id)
+		if err != nil {
+			return answer{}, missing(err, owner.Slug, "user", c.User)
+		}
+		choice, err := c.choice(ctx, admin, owner.ID, id)
+		view := mailView{u.ID, u.Email, choice.Muted, choice.Chosen()}
+		return answer{view, func(w io.Writer) {
+			if view.Muted {
+				fmt.Fprintf(w, "%s gets no mail about what waits.\n", u.Email)
+				return
+			}
+			var names []string
+			for _, e := range view.Events {
+				names = append(names, string(e))
+			}
+			fmt.Fprintf(w, "%s gets mail about what the user can decide: %s.\n", u.Email, strings.Join(names, ", "))
+		}}, err
+	})
+}
+
+func (c *UserMail) choice(ctx context.Context, admin *Admin, companyID, userID string) (attention.Choice, error) {
+	if !c.Mute && len(c.Event) == 0 {
+		return admin.Mail.MailChoice(ctx, companyID, userID)
+	}
+	choice := attention.Choice{Muted: c.Mute}
+	for _, e := range c.Event {
+		choice.Events = append(choice.Events, attention.Event(e))
+	}
+	return choice, admin.Mail.SetMailChoice(ctx, companyID, userID, choice)
+}
