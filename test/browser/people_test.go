@@ -147,6 +147,15 @@ func TestCompanySignIn_Browser(t *testing.T) {
 	guest.Go("/account/prove?next=%2Faccess")
 	guest.Click("form[action='/account/prove/company'] button")
 	guest.Waits(`location.pathname === "/access"`)
+	// From a form, the provider asks in another window; what was typed is sent after that.
+	guest.Go("/account")
+	s.env.Advance(account.ReauthFresh * 2)
+	guest.Type("form[action='/account/password'] input[name=password]", "another long password")
+	guest.Type("form[action='/account/password'] input[name=again]", "another long password")
+	guest.Click("form[action='/account/password'] button[type=submit]")
+	guest.Sees("#prove", "Sign in again with")
+	guest.Click("#prove form[action='/account/prove/company'] button")
+	guest.Sees("#notices", "The password is changed")
 }
 
 // A passkey is added, is then asked for at sign-in and before what is

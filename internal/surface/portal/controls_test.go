@@ -46,6 +46,7 @@ func TestControls(t *testing.T) {
 	}
 	save("many", "24", 422)
 	save("5/60m", "-1", 422)
+	save("5/60m", "NaN", 422)
 	save("off", "0", 303)
 	if now := settings().Controls; now.DestructiveLimit.Off() || now.ApproverAge != 24*time.Hour || len(waits()) != 2 {
 		t.Errorf("looser controls: %+v, %v waits", now, waits())

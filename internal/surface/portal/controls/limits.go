@@ -1,6 +1,7 @@
 package controls
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -56,7 +57,7 @@ func (f limits) parse(age time.Duration) (limit access.DestructiveLimit, _ time.
 		return limit, age, ""
 	}
 	hours, err := strconv.ParseFloat(f.Hours, 64)
-	if err != nil || !(hours >= 0 && hours <= access.MaxPortalApproverAge.Hours()) {
+	if err != nil || math.IsNaN(hours) || hours < 0 || hours > access.MaxPortalApproverAge.Hours() {
 		return limit, age, "The age must be from 0 to 168 hours (7 days). The operator can set a greater one."
 	}
 	return limit, time.Duration(hours * float64(time.Hour)).Truncate(time.Millisecond), ""
