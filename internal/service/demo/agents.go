@@ -3,10 +3,12 @@ package demo
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"path/filepath"
 
 	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/logfile"
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/policy"
@@ -80,7 +82,9 @@ func (f *filler) runAgent(ctx context.Context, p policy.Policy, g device) error 
 	if s := device.State(); s.Wiped || s.Released {
 		return nil // released on purpose: so it stays
 	}
-	options := agent.Options{Dir: dir, Version: "demo", Device: device, Client: f.agentClient(), Now: f.now, Log: f.log}
+	kept := logfile.Open(filepath.Join(dir, agent.LogFile))
+	options := agent.Options{Dir: dir, Version: "demo", Device: device, Client: f.agentClient(), Now: f.now,
+		Log: slog.New(slog.NewMultiHandler(f.log.Handler(), slog.NewTextHandler(kept, nil))), Kept: kept}
 	return simulated.Live(ctx, &f.agents, options, f.service.PublicURL(), func() (string, error) {
 		f.say("Enrolling a device with its own agent under “%s” …", p.Name)
 		return f.running().AgentToken(ctx, p)

@@ -176,6 +176,7 @@ func TestDemo_Agents(t *testing.T) {
 		}
 	}
 	second.obey(after["I-Series 4 0418"], "reboot", "SUCCESS")
+	second.obey(after["I-Series 4 0418"], "upload-log", "SUCCESS")
 }
 
 // obey sends a command and waits for its end.
