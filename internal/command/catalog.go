@@ -199,7 +199,7 @@ var catalog = [...]Row{ //nolint:gochecknoglobals // a table that is never writt
 		Type: WipeCompanyData, Operation: "wipe_device", Segment: "wipe", Title: "Wipe device",
 		Irreversible: true, Destructive: true, EndsManagement: true, Silent: true,
 		Description: "Removes one device from management and erases managed data. A company-owned device is reset to factory settings: all its apps and data are erased. " +
-			"On a personally owned device only the work profile with its apps and data is removed. This cannot be undone and runs without further approval: ask the user, naming the device, before you send it.",
+			"On a personally owned device only the work profile with its apps and data is removed. This cannot be undone, and the company may have a person authorize it: ask the user, naming the device, before you send it.",
 		Label: "Wipe", Icon: "trash-2", Past: "wiped", Base: "wipe", Noun: "a wipe of", Rank: 16, Button: true,
 		Effects: []string{"The device is reset to factory settings: all apps and data are erased, and it is no longer managed."},
 		PersonalEffects: []string{"The work profile with its apps and data is removed from this personally owned device; what is private stays.",
@@ -226,7 +226,7 @@ var catalog = [...]Row{ //nolint:gochecknoglobals // a table that is never writt
 		Type: RelinquishOwnership, Operation: "relinquish_ownership", Segment: "relinquish-ownership", Title: "Release device to its user",
 		Irreversible: true, Destructive: true, EndsManagement: true, Silent: true,
 		Description: "Releases one company-owned device to its user: the work profile and its data are removed and the device is no longer managed. " +
-			"A platform-managed device must have a work profile. This cannot be undone and runs without further approval: ask the user, naming the device, before you send it.",
+			"A platform-managed device must have a work profile. This cannot be undone, and the company may have a person authorize it: ask the user, naming the device, before you send it.",
 		Label: "Release to its user", Icon: "user", Past: "relinquished", Base: "relinquish", Noun: "a release of", Rank: 15,
 		Effects:  []string{"Removes the work profile and its data; the device is no longer managed."},
 		Platform: &Support{Waits: 365 * day, Needs: CompanyWorkProfile}, Agent: &Support{},

@@ -36,7 +36,16 @@ type Company struct {
 	// UpgradeNotice: the company is older than the controls, and the overview says
 	// what is new until an administrator dismisses it.
 	UpgradeNotice bool
+	Lost          LostContact
 }
+
+// LostContact is what the portal's form for lost mode begins with; all of it may be empty.
+type LostContact struct {
+	Message, PhoneNumber, Organization string
+}
+
+// MaxLostText is the limit of each of its texts, in characters.
+const MaxLostText = 500
 
 // PathName is the company's resource name.
 func (c Company) PathName() string { return resource.Company(c.Slug) }
@@ -134,6 +143,9 @@ func (c Company) Check() error {
 		"must be between 30 days and ten years")
 	must(c.Settings.DeviceCommands || !c.Settings.DestructiveCommands, "destructiveCommands",
 		"needs deviceCommands: turn that on as well")
+	for _, text := range []struct{ field, value string }{{"lostMessage", c.Lost.Message}, {"lostPhone", c.Lost.PhoneNumber}, {"lostOrganization", c.Lost.Organization}} {
+		must(text.value == "" || resource.IsLabel(text.value, MaxLostText), text.field, "must have at most 500 printable characters, in one line, and no spaces around them")
+	}
 	must(!c.Settings.Stop.On() || resource.IsLabel(c.Settings.Stop.Reason, access.MaxStopReason), "reason",
 		"must have 1 to 200 printable characters and no spaces around them")
 	wrong := c.Settings.Controls.Wrong()

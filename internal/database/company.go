@@ -10,11 +10,12 @@ import (
 	"github.com/musterhq/muster/internal/company"
 )
 
-const companyColumns = `c.id, c.slug, c.name, c.inactive_after, c.enterprise, c.created_at, c.upgrade_notice, ` + settingsColumns
+const companyColumns = `c.id, c.slug, c.name, c.inactive_after, c.enterprise, c.created_at, c.upgrade_notice,
+	c.lost_message, c.lost_phone, c.lost_organization, ` + settingsColumns
 
 func companyFields(c *company.Company) []any {
 	return append([]any{&c.ID, &c.Slug, &c.Name, lasting(&c.InactiveAfter), &c.Enterprise, at(&c.CreatedAt),
-		&c.UpgradeNotice}, settingsFields(&c.Settings)...)
+		&c.UpgradeNotice, &c.Lost.Message, &c.Lost.PhoneNumber, &c.Lost.Organization}, settingsFields(&c.Settings)...)
 }
 
 // CreateCompany adds a company; fault.Refused if the slug, or the enterprise,
@@ -99,8 +100,10 @@ func (db *DB) UpdateCompany(ctx context.Context, id string, change func(*company
 func (db *DB) saveCompany(ctx context.Context, t *tx, c, next company.Company) error {
 	next.Settings.KeepActivity = cmp.Or(next.Settings.KeepActivity, c.Settings.KeepActivity)
 	settings := settingsFields(&next.Settings)
-	args := append([]any{next.Name, next.InactiveAfter.Milliseconds(), next.Enterprise, next.UpgradeNotice}, settings...)
+	args := append([]any{next.Name, next.InactiveAfter.Milliseconds(), next.Enterprise, next.UpgradeNotice,
+		next.Lost.Message, next.Lost.PhoneNumber, next.Lost.Organization}, settings...)
 	if err := t.exec(ctx, `UPDATE companies SET name = ?, inactive_after = ?, enterprise = ?, upgrade_notice = ?,
+			lost_message = ?, lost_phone = ?, lost_organization = ?,
 			(`+strings.ReplaceAll(settingsColumns, "c.", "")+`) = (`+marks(len(settings))+`) WHERE id = ?`, append(args, c.ID)...); err != nil {
 		return err
 	}

@@ -19,6 +19,9 @@ func (db *DB) recordCompany(ctx context.Context, t *tx, action activity.Action, 
 		activity.Change{Field: "name", Before: before.Name, After: after.Name},
 		activity.Change{Field: "inactiveAfter", Before: span(before.InactiveAfter), After: span(after.InactiveAfter)},
 		activity.Change{Field: "keepActivity", Before: span(before.Settings.KeepActivity), After: span(after.Settings.KeepActivity)},
+		activity.Change{Field: "lostMessage", Before: before.Lost.Message, After: after.Lost.Message},
+		activity.Change{Field: "lostPhone", Before: before.Lost.PhoneNumber, After: after.Lost.PhoneNumber},
+		activity.Change{Field: "lostOrganization", Before: before.Lost.Organization, After: after.Lost.Organization},
 		activity.Change{Field: "enterprise", Before: before.Enterprise, After: after.Enterprise},
 	)...)
 	former := gates(was)

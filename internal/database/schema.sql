@@ -320,7 +320,7 @@ CREATE TABLE companies (
     inactive_after BIGINT NOT NULL, -- milliseconds
     enterprise TEXT NOT NULL,
     created_at BIGINT NOT NULL
-, keep_activity BIGINT NOT NULL DEFAULT 34560000000, apply_approval TEXT NOT NULL DEFAULT 'OFF', second_person BOOLEAN NOT NULL DEFAULT FALSE, approver_age BIGINT NOT NULL DEFAULT 86400000, destructive_approval BOOLEAN NOT NULL DEFAULT FALSE, limit_devices BIGINT NOT NULL DEFAULT 25, limit_window BIGINT NOT NULL DEFAULT 3600000, require_reason TEXT NOT NULL DEFAULT 'OFF', stopped_at BIGINT NOT NULL DEFAULT 0, stop_reason TEXT NOT NULL DEFAULT '', stop_all BOOLEAN NOT NULL DEFAULT FALSE, upgrade_notice BOOLEAN NOT NULL DEFAULT FALSE);
+, keep_activity BIGINT NOT NULL DEFAULT 34560000000, apply_approval TEXT NOT NULL DEFAULT 'OFF', second_person BOOLEAN NOT NULL DEFAULT FALSE, approver_age BIGINT NOT NULL DEFAULT 86400000, destructive_approval BOOLEAN NOT NULL DEFAULT FALSE, limit_devices BIGINT NOT NULL DEFAULT 25, limit_window BIGINT NOT NULL DEFAULT 3600000, require_reason TEXT NOT NULL DEFAULT 'OFF', stopped_at BIGINT NOT NULL DEFAULT 0, stop_reason TEXT NOT NULL DEFAULT '', stop_all BOOLEAN NOT NULL DEFAULT FALSE, upgrade_notice BOOLEAN NOT NULL DEFAULT FALSE, lost_message TEXT NOT NULL DEFAULT '', lost_phone TEXT NOT NULL DEFAULT '', lost_organization TEXT NOT NULL DEFAULT '');
 CREATE UNIQUE INDEX companies_enterprise ON companies (enterprise) WHERE enterprise <> '';
 CREATE UNIQUE INDEX companies_slug ON companies (slug);
 CREATE INDEX companies_stopped ON companies (stopped_at) WHERE stopped_at > 0;

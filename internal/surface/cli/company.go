@@ -184,9 +184,12 @@ type CompanySet struct {
 	Named
 	Switches
 	ControlFlags
-	Name          string        `name:"name" help:"New name for people."`
-	InactiveAfter time.Duration `name:"inactive-after" placeholder:"DURATION" help:"How long an enrolled device may be silent before it is INACTIVE, such as 30d."`
-	KeepActivity  time.Duration `name:"keep-activity" placeholder:"DURATION" help:"How long entries of the activity log are kept, such as 400d."`
+	Name             string        `name:"name" help:"New name for people."`
+	InactiveAfter    time.Duration `name:"inactive-after" placeholder:"DURATION" help:"How long an enrolled device may be silent before it is INACTIVE, such as 30d."`
+	KeepActivity     time.Duration `name:"keep-activity" placeholder:"DURATION" help:"How long entries of the activity log are kept, such as 400d."`
+	LostMessage      *string       `name:"lost-message" placeholder:"TEXT" help:"What the portal's form for lost mode begins with; empty: nothing."`
+	LostPhone        *string       `name:"lost-phone" placeholder:"NUMBER" help:"The same for the phone number."`
+	LostOrganization *string       `name:"lost-organization" placeholder:"NAME" help:"The same for the organization."`
 }
 
 // Validate wants something to change, within what a company may have.
@@ -197,8 +200,8 @@ func (c *CompanySet) Validate() error {
 		}
 		return nil
 	}
-	if strings.TrimSpace(c.Name) == "" && c.InactiveAfter == 0 && c.KeepActivity == 0 && len(c.Enable)+len(c.Disable) == 0 && !c.ControlFlags.given() {
-		return errors.New("nothing to change: give --name, --enable, --disable, --inactive-after, --keep-activity or a limit such as --destructive-limit")
+	if strings.TrimSpace(c.Name) == "" && c.InactiveAfter == 0 && c.KeepActivity == 0 && c.LostMessage == nil && c.LostPhone == nil && c.LostOrganization == nil && len(c.Enable)+len(c.Disable) == 0 && !c.ControlFlags.given() {
+		return errors.New("nothing to change: give --name, --enable, --disable, --inactive-after, --keep-activity, --lost-message or a limit such as --destructive-limit")
 	}
 	return cmp.Or(c.Named.Validate(), c.Switches.check(), c.ControlFlags.check(),
 		between("inactive-after", c.InactiveAfter, company.MinInactiveAfter, company.MaxInactiveAfter),
@@ -212,6 +215,11 @@ func (c *CompanySet) Run(env *Env) error {
 			to.Name = cmp.Or(strings.TrimSpace(c.Name), to.Name)
 			to.InactiveAfter = cmp.Or(c.InactiveAfter, to.InactiveAfter)
 			to.Settings.KeepActivity = cmp.Or(c.KeepActivity, to.Settings.KeepActivity)
+			for text, given := range map[*string]*string{&to.Lost.Message: c.LostMessage, &to.Lost.PhoneNumber: c.LostPhone, &to.Lost.Organization: c.LostOrganization} {
+				if given != nil {
+					*text = strings.TrimSpace(*given)
+				}
+			}
 			c.Switches.apply(&to.Settings)
 			c.ControlFlags.apply(&to.Settings.Controls)
 		}))
@@ -253,14 +261,21 @@ type companyView struct {
 	Enterprise    *string              `json:"enterprise"`
 	LostSince     *operation.Timestamp `json:"enterpriseLostSince"` // null: the platform has the enterprise
 	Disconnecting *operation.Timestamp `json:"disconnectingSince"`  // null: no disconnection is under way
+	Lost          lostView             `json:"lostMode"`            // what the form for it begins with
 	CreatedAt     *operation.Timestamp `json:"createdAt"`
+}
+
+type lostView struct {
+	Message      string `json:"message"`
+	PhoneNumber  string `json:"phoneNumber"`
+	Organization string `json:"organization"`
 }
 
 func viewCompany(c company.Company, trouble company.Trouble) companyView {
 	view := companyView{
 		Slug: c.Slug, PathName: c.PathName(), Name: c.Name, Settings: c.Settings, Controls: viewControls(c.Settings.Controls), Stop: viewStop(c.Settings.Stop),
 		InactiveAfter: c.InactiveAfter.String(), KeepActivity: c.Settings.KeepActivity.String(), Connected: c.Connected(), CreatedAt: operation.TimestampOf(c.CreatedAt),
-		LostSince: operation.TimestampOf(trouble.LostSince), Disconnecting: operation.TimestampOf(trouble.Disconnecting),
+		LostSince: operation.TimestampOf(trouble.LostSince), Disconnecting: operation.TimestampOf(trouble.Disconnecting), Lost: lostView(c.Lost),
 	}
 	if c.Connected() {
 		view.Enterprise = &c.Enterprise
@@ -286,6 +301,9 @@ func showCompany(verb string, c company.Company, trouble company.Trouble) answer
 		viewControls(c.Settings.Controls).show(w, c.Settings.Controls.ApproverAge)
 		row(w, "  inactive after", text.Span(c.InactiveAfter))
 		row(w, "  activity kept", text.Span(c.Settings.KeepActivity))
+		if c.Lost != (company.LostContact{}) {
+			row(w, "  lost mode", strings.Join([]string{c.Lost.Message, c.Lost.PhoneNumber, c.Lost.Organization}, " · "))
+		}
 		row(w, "  enterprise", enterprise(c, trouble))
 		viewStop(c.Settings.Stop).show(w)
 	}}

@@ -43,6 +43,22 @@ func findAction(operation string) (action, bool) {
 	return action{}, false
 }
 
+// begins is what an input of the action's form begins with.
+func (a action) begins(v *frame.Visit, input string) string {
+	if a.Type != command.StartLostMode {
+		return ""
+	}
+	switch c := v.Company.Lost; input {
+	case "message":
+		return c.Message
+	case "phoneNumber":
+		return c.PhoneNumber
+	case "organization":
+		return c.Organization
+	}
+	return ""
+}
+
 // needs is the right that the action takes.
 func (a action) needs() account.Right {
 	switch {

@@ -235,3 +235,11 @@ func (d device) placePath(l asset.Location) string { return d.path(locationTab) 
 func spotText(l asset.Location) string {
 	return fmt.Sprintf("%s, %s, accurate to %.0f m", frame.Exact(l.ReportedAt), geo.Coordinates(l), l.AccuracyMeters)
 }
+
+// endedText says what is known of the command that ended a device's management.
+func endedText(c command.Command) string {
+	if c.State == command.Succeeded {
+		return "the device confirmed it, and is no longer managed."
+	}
+	return "the device is no longer managed. It has not confirmed that it was erased."
+}

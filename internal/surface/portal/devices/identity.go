@@ -117,7 +117,11 @@ func (s *Section) merge(v *frame.Visit) error {
 		return err
 	}
 	kept, other := pair[0], pair[1]
-	if err := s.Identity.MergeAssets(v.Context(), kept.CompanyID, kept.ID, other.ID, replacement(v, kept)); err != nil {
+	by := replacement(v, kept)
+	if !by.Named {
+		return v.Redirect(comparePath(kept.ID, other.ID), frame.Flash{Tone: frame.Bad, Text: "Nothing was merged: type the asset's name, “" + (device{Asset: kept}).name() + "”."})
+	}
+	if err := s.Identity.MergeAssets(v.Context(), kept.CompanyID, kept.ID, other.ID, by); err != nil {
 		return v.Redirect(comparePath(kept.ID, other.ID), v.Failed(err))
 	}
 	return v.Redirect(frame.DevicePath(kept.ID), frame.Done("Assets merged. This asset now has the device of "+(device{Asset: other}).name()+"."))

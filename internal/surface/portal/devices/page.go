@@ -3,7 +3,6 @@ package devices
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/a-h/templ"
 
@@ -37,19 +36,7 @@ type device struct {
 	Choices []policy.Policy // to move it to
 	Wanted  int             // the present version of its policy; 0: not known, or not for the person to see
 	Once    string
-	Latest  *command.Command // the newest command, while it is news
-}
-
-// newsFor is how long a command stays beside the device's name.
-const newsFor = 2 * time.Minute
-
-// latest is the newest command, if it was sent just now.
-func (s *Section) latest(v *frame.Visit, a asset.Asset) (*command.Command, error) {
-	newest, _, err := s.Commands.History(v.Context(), a.CompanyID, a.ID, operation.PageRequest{Size: 1})
-	if err != nil || len(newest) == 0 || v.Now.Sub(newest[0].CreatedAt) > newsFor {
-		return nil, err
-	}
-	return &newest[0], nil
+	standing
 }
 
 func (d device) path(t tabName) string {
@@ -97,7 +84,7 @@ func (s *Section) tab(t tabName) frame.Handler {
 			return err
 		}
 		d.Wanted = p.Version
-		if d.Latest, err = s.latest(v, a); err != nil {
+		if d.standing, err = s.stands(v, a); err != nil {
 			return err
 		}
 		if v.Partial() && v.Query().Get("part") == "head" {

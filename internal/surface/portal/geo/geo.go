@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/internal/asset"
@@ -150,4 +151,7 @@ func Length(metres float64) string {
 }
 
 // Coordinates are a place in the usual notation.
-func Coordinates(l asset.Location) string { return fmt.Sprintf("%.5f, %.5f", l.Latitude, l.Longitude) }
+func Coordinates(l asset.Location) string { return Decimal(l.Latitude) + ", " + Decimal(l.Longitude) }
+
+// Decimal is a latitude or longitude in degrees, to about a meter.
+func Decimal(degrees float64) string { return strconv.FormatFloat(degrees, 'f', 5, 64) }

@@ -105,6 +105,7 @@ const day = 24 * time.Hour
 // generalForm is what the general settings' form shows.
 type generalForm struct {
 	Name, Inactive, Keep string
+	Lost                 company.LostContact
 	Wrong                map[string]string
 	May                  bool
 	Granters             string
@@ -112,7 +113,7 @@ type generalForm struct {
 
 func (s *Section) general(v *frame.Visit) error {
 	c := v.Company
-	f := generalForm{Name: c.Name, Inactive: days(c.InactiveAfter), Keep: days(c.Settings.KeepActivity), May: v.May(account.ManageCompany)}
+	f := generalForm{Name: c.Name, Inactive: days(c.InactiveAfter), Keep: days(c.Settings.KeepActivity), Lost: c.Lost, May: v.May(account.ManageCompany)}
 	if !f.May {
 		f.Granters = v.Granters()
 	}
@@ -128,10 +129,12 @@ func shortens(v *frame.Visit) (bool, error) {
 
 // saveGeneral saves the settings. A shorter retention waits, as it loosens a control.
 func (s *Section) saveGeneral(v *frame.Visit) error {
-	f := generalForm{Name: v.Form.Get("name"), Inactive: v.Form.Get("inactiveAfter"), Keep: v.Form.Get("keepActivity"), May: true}
+	f := generalForm{Name: v.Form.Get("name"), Inactive: v.Form.Get("inactiveAfter"), Keep: v.Form.Get("keepActivity"), May: true,
+		Lost: company.LostContact{Message: trimmed(v, "lostMessage"), PhoneNumber: trimmed(v, "lostPhone"), Organization: trimmed(v, "lostOrganization")}}
 	inactive, keep := parseDays(f.Inactive), parseDays(f.Keep)
 	waiting, answered, err := v.ChangeControls(s.Controls, frame.SettingsPath, func(c *company.Company) {
 		c.Name, c.InactiveAfter, c.Settings.KeepActivity = strings.TrimSpace(f.Name), inactive, keep
+		c.Lost = f.Lost
 	})
 	if answered {
 		return err
@@ -149,6 +152,8 @@ func (s *Section) saveGeneral(v *frame.Visit) error {
 	}
 	return v.Redirect(frame.SettingsPath, frame.Done("The settings are saved."))
 }
+
+func trimmed(v *frame.Visit, field string) string { return strings.TrimSpace(v.Form.Get(field)) }
 
 // parseDays reads a number of days; what cannot be read is 0, which Check refuses.
 func parseDays(text string) time.Duration {

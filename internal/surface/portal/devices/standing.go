@@ -1,0 +1,94 @@
+package devices
+
+import (
+	"net/url"
+	"time"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/surface/portal/geo"
+)
+
+// standing is what the newest commands of a device say about how it stands.
+type standing struct {
+	Latest  *command.Command  // the newest one, while it is news
+	Lost    *command.Command  // the start of the lost mode that is on or asked for
+	Ended   *command.Command  // the command that ended its management
+	Unknown []command.Command // those whose outcome is not known, the newest first
+}
+
+const (
+	// newsFor is how long a command stays beside the device's name.
+	newsFor = 2 * time.Minute
+	// newest is how many commands are looked at.
+	newest = 25
+	// maxUnknown is how many commands whose outcome is not known are shown above the tabs.
+	maxUnknown = 3
+)
+
+// stands reads what a device's newest commands say.
+func (s *Section) stands(v *frame.Visit, a asset.Asset) (standing, error) {
+	commands, _, err := s.Commands.History(v.Context(), a.CompanyID, a.ID, operation.PageRequest{Size: newest})
+	if err != nil {
+		return standing{}, err
+	}
+	return standingOf(commands, a, v.Now), nil
+}
+
+func standingOf(commands []command.Command, a asset.Asset, now time.Time) (st standing) {
+	on, found := a.Device != nil && a.Device.LostMode, false
+	for i := range commands {
+		c := &commands[i]
+		if i == 0 && now.Sub(c.CreatedAt) <= newsFor {
+			st.Latest = c
+		}
+		if c.State == command.Unconfirmed && len(st.Unknown) < maxUnknown {
+			st.Unknown = append(st.Unknown, *c)
+		}
+		switch {
+		case c.Type == command.StopLostMode && c.State == command.Succeeded:
+			found = true
+		case c.Type == command.StartLostMode && !found && st.Lost == nil && (on || !c.State.Final()):
+			st.Lost = c
+		case c.Type.Row().EndsManagement && c.State != command.Failed && st.Ended == nil && a.Status == asset.Deleted:
+			st.Ended = c
+		}
+	}
+	return st
+}
+
+// lost reports whether lost mode is on, or asked for.
+func (d device) lost() bool { return d.Device != nil && d.Device.LostMode || d.Lost != nil }
+
+// offered reports whether an action makes sense as the device stands: lost mode ends
+// where it is on, or asked for.
+func (d device) offered(a action) bool { return a.Type != command.StopLostMode || d.lost() }
+
+// place is the device's last place; nil: none is known.
+func (d device) place() *asset.Location {
+	if d.Device == nil {
+		return nil
+	}
+	return d.Device.Location
+}
+
+// OpenStreetMap and Google Maps at a place, with a city around it. The place leaves for
+// them only when a person follows the link.
+func openStreetMap(l asset.Location) string {
+	lat, lon := geo.Decimal(l.Latitude), geo.Decimal(l.Longitude)
+	return "https://www.openstreetmap.org/?mlat=" + lat + "&mlon=" + lon + "#map=14/" + lat + "/" + lon
+}
+
+func googleMaps(l asset.Location) string {
+	return "https://www.google.com/maps/search/?api=1&query=" + url.QueryEscape(geo.Decimal(l.Latitude)+","+geo.Decimal(l.Longitude))
+}
+
+// unknownText says what is known of a command whose outcome is not.
+func unknownText(c command.Command) string {
+	if c.Ref != "" {
+		return "It was accepted for the device, and the answer about what became of it was lost."
+	}
+	return "It was sent, and the answer was lost: the device may carry it out, now or later, or never get it."
+}

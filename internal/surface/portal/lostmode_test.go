@@ -1,0 +1,54 @@
+package portal_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/resource"
+)
+
+// Lost mode is a state of the device's page: nothing ends it where it is not on, its form
+// begins with the company's texts, and while it is on the page says since when, by whom and
+// where the device was last. What a wipe and a lost answer leave is said above all else.
+func TestDevice_SaysHowItStands(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a := o.device(t, "d1", "S1", "Phone", o.Policy)
+	admin := o.person(t, account.Admin)
+	says := func(when string, wanted bool, texts ...string) {
+		t.Helper()
+		page := string(admin.Send(o.base+"/devices/"+a.ID, nil).Body)
+		for _, text := range texts {
+			if strings.Contains(page, text) != wanted {
+				t.Errorf("%s: the page says %q: %t", when, text, !wanted)
+			}
+		}
+	}
+	admin.Send(o.base+"/settings", url.Values{"name": {"Acme"}, "inactiveAfter": {"30"}, "keepActivity": {"400"},
+		"lostMessage": {"Please call"}, "lostPhone": {"+49 30 1"}, "lostOrganization": {"Acme <GmbH>"}}).Want(t, 303)
+	says("before", true, "Please call</textarea>", `value="+49 30 1"`, `value="Acme &lt;GmbH&gt;"`)
+	says("before", false, "End lost mode", "Lost mode is on", "Lost mode was asked for")
+	begin := func(kind command.Type, s command.State) command.Command {
+		c, begun, err := o.DB().Begin(t.Context(), command.Command{ID: resource.NewID(), CompanyID: o.Company.ID, AssetID: a.ID, Epoch: a.Device.Epoch, Type: kind,
+			State: s, CreatedAt: o.Now(), Actor: command.Actor{Kind: access.User, ID: "u1", Name: "Ada"}, Note: access.Note{Reason: "left in a <train>"}}, nil)
+		if err != nil || !begun {
+			t.Fatalf("%s: %t, %v", kind, begun, err)
+		}
+		return c
+	}
+	start := begin(command.StartLostMode, command.Sent)
+	says("asked for", true, "Lost mode was asked for", "End lost mode", "openstreetmap.org/?mlat=52.50000")
+	if _, done, err := o.DB().Take(t.Context(), start.ID, command.Transition{From: []command.State{command.Sent}, To: command.Succeeded, Feedback: o.Now()}); err != nil || !done {
+		t.Fatal(done, err)
+	}
+	says("on", true, "Lost mode is on", "End lost mode", "Ada", "Google Maps")
+	if list := string(admin.Send(o.base+"/devices", nil).Body); !strings.Contains(list, ">Lost</span>") {
+		t.Error("the list does not say that the device is lost")
+	}
+	begin(command.Lock, command.Unconfirmed)
+	says("unconfirmed", true, "Lock: the outcome is not known.", "Refresh report")
+}
