@@ -50,11 +50,6 @@ const (
 // Outcomes lists them, for metrics.
 func Outcomes() []Outcome { return []Outcome{Sent, Refused, Failed} }
 
-// Transport hands mail to a server: see Client.Send.
-type Transport interface {
-	Send(ctx context.Context, to string, message []byte) error
-}
-
 // Leases are of what one replica does.
 type Leases interface {
 	Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error)
@@ -70,7 +65,6 @@ type Observer interface {
 // Sender sends what is due. Its rounds are one after the other.
 type Sender struct {
 	Client    Client
-	Transport Transport // nil: Client
 	Store     attention.MailStore
 	Leases    Leases
 	Holder    string // of the lease: this replica
@@ -122,11 +116,7 @@ func (s *Sender) send(ctx context.Context, to string, text []byte) (Outcome, err
 	if mine, err := s.Leases.Lease(ctx, leaseName, s.Holder, leaseFor); err != nil || !mine {
 		return Failed, errors.Join(errServer, err)
 	}
-	transport := s.Transport
-	if transport == nil {
-		transport = s.Client
-	}
-	err := transport.Send(ctx, to, text)
+	err := s.Client.Send(ctx, to, text)
 	refused, is := errors.AsType[*RecipientError](err)
 	outcome := Sent
 	switch {

@@ -152,6 +152,13 @@ func (s *server) talk(conn net.Conn) {
 	}
 }
 
+// secrets are how many conversations were encrypted, and what the last signed in with.
+func (s *server) secrets() (encrypted int, password string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.encrypt, s.password
+}
+
 func (s *server) all() []taken {
 	s.mu.Lock()
 	defer s.mu.Unlock()

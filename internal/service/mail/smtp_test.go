@@ -59,7 +59,7 @@ func TestClient_Send(t *testing.T) {
 			if is != c.refused || is && refused.Permanent != c.lasting {
 				t.Errorf("the refusal is %+v of %v", refused, err)
 			}
-			if c.remote && err == nil && !s.implicit && s.encrypt != 1 {
+			if n, _ := s.secrets(); c.remote && err == nil && !s.implicit && n != 1 {
 				t.Error("the conversation was not encrypted")
 			}
 		})
@@ -99,8 +99,9 @@ func TestClient_Password(t *testing.T) {
 	s := newServer(t, func(s *server) { s.starttls = true })
 	c := s.client(true)
 	c.Config.User, c.Config.Password = "muster", "secret"
-	if err := c.Check(t.Context()); err != nil || s.password == "" || s.encrypt != 1 {
-		t.Errorf("%v, %q, %d", err, s.password, s.encrypt)
+	err := c.Check(t.Context())
+	if n, password := s.secrets(); err != nil || password == "" || n != 1 {
+		t.Errorf("%v, %q, %d", err, password, n)
 	}
 	c.TLS = nil
 	if err := c.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
