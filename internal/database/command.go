@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -37,7 +38,7 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 		begun, refused, err = db.beginLimited(ctx, c, held)
 	} else {
 		err = db.comparing(ctx, func(ctx context.Context, tx conn) error {
-			begun, err = db.beginCommand(ctx, tx, c, held, nil, nil)
+			begun, err = db.beginCommand(ctx, tx, c, held, false, nil)
 			return err
 		})
 	}
@@ -61,53 +62,58 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 }
 
 // beginCommand inserts a command, what is held for its device, its entry in the activity
-// log and what else is noted. It compares the permit and the conditions in the statement
-// that inserts: no row is made if one of them does not hold, or if there is a command with
-// the IdempotencyRef already.
-func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held *agentdevice.Delivery, conditions, notes []part) (bool, error) {
+// log and what else is noted. It compares the permit, and where that was not done yet what a
+// move was compared with, in the statement that inserts, or before it in a transaction that
+// is alone. No row is made if something differs, or if there is a command with the
+// IdempotencyRef already.
+func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held *agentdevice.Delivery, move bool, notes []part) (bool, error) {
 	a := c.Actor
 	first := part{insertCommand, append(make([]any, 0, 48), c.ID, c.CompanyID, c.AssetID, c.Epoch, string(c.Type), string(c.State), millis(c.CreatedAt),
 		millis(c.FeedbackAt), c.Outcome, string(a.Kind), a.ID, a.Prefix, a.Name, c.Ref, millis(c.Deadline), c.PolicyID, c.IdempotencyRef,
 		c.Note.Reason, c.Note.Ticket, db.sender())} // not commandFields: to read pointers costs an allocation each
 	permit := access.PermitOf(ctx)
-	if permit != nil {
-		if permit.Ended(db.now()) {
-			return false, access.ErrMoved
+	switch {
+	case permit == nil:
+	case permit.Ended(db.now()):
+		return false, access.ErrMoved
+	case db.writer != nil:
+		if err := db.stands(ctx, tx, c, permit, move); err != nil {
+			return false, unlessRepeated(ctx, tx, c, err)
 		}
+	default:
 		first = part{insertCommandIf, append(first.args, c.CompanyID, permit.Version())}
-	}
-	if len(conditions) > 0 {
-		first = first.with(conditions, onceOnly)
+		if move {
+			first = first.with(moveConditions(c), onceOnly)
+		}
 	}
 	entry := part{insertCommandEntry, db.entry(ctx, c.CompanyID, commandEvent(ctx, c))}
 	if held != nil {
 		notes = append([]part{insertDelivery(*held), openDelivery(*held)}, notes...)
 	}
 	begun, err := db.chain(ctx, tx, first, append(notes, entry)...)
-	if err == nil && !begun && permit != nil {
-		err = db.whyNotBegun(ctx, tx, c, permit, len(conditions) > 0)
+	if err == nil && !begun && permit != nil && db.writer == nil {
+		err = unlessRepeated(ctx, tx, c, cmp.Or(db.stands(ctx, tx, c, permit, move), access.ErrMoved)) // or it has changed back
 	}
 	return begun, err
 }
 
-// whyNotBegun is why no row was made: nil if there is a command with the IdempotencyRef,
-// access.ErrMoved if the permit no longer stands, or what changed that a move was compared
-// with.
-func (db *DB) whyNotBegun(ctx context.Context, tx conn, c command.Command, permit *access.Permit, move bool) error {
+// stands returns access.ErrMoved if the permit no longer stands, or says what changed that a
+// move was compared with.
+func (db *DB) stands(ctx context.Context, tx conn, c command.Command, permit *access.Permit, move bool) error {
+	if err := db.compare(ctx, tx, permit); err != nil || !move {
+		return err
+	}
+	return compareMove(ctx, tx, c)
+}
+
+// unlessRepeated is why a command did not begin: nil if the one that has its IdempotencyRef
+// is there already.
+func unlessRepeated(ctx context.Context, tx conn, c command.Command, why error) error {
 	known, err := isRepetition(ctx, tx, c)
 	if known || err != nil {
 		return err
 	}
-	if !move {
-		return access.ErrMoved
-	}
-	if err := db.compare(ctx, tx, permit); err != nil {
-		return err
-	}
-	if err := compareMove(ctx, tx, c); err != nil {
-		return err
-	}
-	return errMoveChanged // and has changed back
+	return why
 }
 
 // A command's row, made always, or under a permit and other conditions.

@@ -127,6 +127,9 @@ type killing struct {
 	lost     int
 }
 
+// later is the end of what was cut off: its effect may come at any time from its begin on.
+const later = 1 << 40
+
 // ask asks a replica, and notes what came of it as output says.
 func (k *killing) ask(caller, to int, o wipeOrder, input any, output func(got wipeAnswer, lost bool) any) wipeAnswer {
 	if k.replicas[to].Ended() {
@@ -139,7 +142,7 @@ func (k *killing) ask(caller, to int, o wipeOrder, input any, output func(got wi
 	defer k.mu.Unlock()
 	if lost {
 		k.lost++
-		returned = 1 << 40 // its effect may come at any time from now on
+		returned = later
 	}
 	k.history = append(k.history, porcupine.Operation{ClientId: caller, Input: input, Output: output(got, lost), Call: called, Return: returned})
 	return got

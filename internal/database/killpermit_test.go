@@ -154,7 +154,11 @@ type held struct {
 
 func (h held) admits(who, round int) bool {
 	kinds := [callersOf]access.Kind{access.APIKey, access.APIKey, access.Connection, access.User}
-	return h.ended[who]&(1<<round) == 0 && h.stop.Refuses(kinds[who]) == nil
+	ended := h.ended[who]
+	if who == ofConnection { // of the user whose session it is
+		ended |= h.ended[ofSession]
+	}
+	return ended&(1<<round) == 0 && h.stop.Refuses(kinds[who]) == nil
 }
 
 // admitting, writing and controlling are what is done, by or to a caller of a round.
@@ -177,10 +181,6 @@ func (c controlling) after(h held) held {
 	switch {
 	case c.stop != nil:
 		h.stop = *c.stop
-	case c.who == ofSession: // its user is disabled, and so is their connection
-		h.ended[ofSession] |= bit
-		h.ended[ofConnection] |= bit
-		was.ended[ofConnection] |= bit
 	default:
 		h.ended[c.who] |= bit
 	}
@@ -323,8 +323,12 @@ func (x *crossing) settle() {
 		written[k.ID] = true
 	}
 	for i, o := range x.history {
+		if !o.Output.(answered).lost || o.Return != later {
+			continue
+		}
+		x.history[i].Return = x.tick.Add(1) // its replica has ended: it comes no later
 		in, ok := o.Input.(writing)
-		if !ok || !o.Output.(answered).lost {
+		if !ok {
 			continue
 		}
 		_, err := x.db.Command(x.Context(), in.id)

@@ -40,7 +40,7 @@ func (db *DB) beginLimited(ctx context.Context, c command.Command, held *device.
 			refused = refusal
 			return db.askFor(ctx, t, c, refusal, now)
 		}
-		if begun, err = db.beginCommand(ctx, t, c, held, l.conditions(c), db.notes(c, now)); err != nil || !begun {
+		if begun, err = db.beginCommand(ctx, t, c, held, l.later && c.Ask.Move != approval.Move{}, db.notes(c, now)); err != nil || !begun {
 			return err
 		}
 		t.compared = true

@@ -14,7 +14,9 @@ import (
 // onTheWay are the policies, other than one, to which open commands move a device that does
 // not have them yet. A command that was sent does not count once the device has got a
 // policy by a later one: that one was compared with it.
-const onTheWay = `SELECT DISTINCT m.policy_id AS id, COALESCE((SELECT p.version FROM policies p WHERE p.id = m.policy_id), 0) AS version ` + openMoves + `
+const onTheWay = `SELECT DISTINCT m.policy_id AS id, COALESCE((SELECT p.version FROM policies p WHERE p.id = m.policy_id), 0) AS version ` + movesElsewhere
+
+const movesElsewhere = openMoves + `
 	AND m.asset_id = ? AND m.policy_id <> ? AND NOT (m.state = 'SENT' AND EXISTS (SELECT 1 FROM commands l WHERE l.asset_id = m.asset_id
 	AND l.epoch = m.epoch AND l.type = 'CHANGE_POLICY' AND l.created_at > m.created_at AND l.policy_id = d.policy_id AND l.state IN ('SENT', 'SUCCEEDED')))`
 
@@ -57,14 +59,22 @@ func sameMoveArguments(c command.Command) []any {
 	return []any{m.To.ID, c.AssetID, c.CompanyID, m.From.ID, m.To.Version, m.From.Version}
 }
 
-// conditions are what a command's row is made under, where that is compared later.
-func (l locks) conditions(c command.Command) []part {
-	if !l.later || c.Ask.Move == (approval.Move{}) {
-		return nil
+// elsewhere are the policies on the way, as joined has them. As a rule there are none, and
+// that is cheaper to see.
+func elsewhere(c command.Command) part {
+	args := []any{c.AssetID, c.Ask.Move.To.ID}
+	if len(c.Ask.OnTheWay) == 0 {
+		return part{`CASE WHEN EXISTS (SELECT 1 ` + movesElsewhere + `) THEN 'some' ELSE '' END`, args}
 	}
+	return part{movesOnTheWay, args}
+}
+
+// moveConditions are what the row of a move is made under.
+func moveConditions(c command.Command) []part {
 	busy := busyMove(movePolicies(c))
+	now := elsewhere(c)
 	return []part{{sameMove, sameMoveArguments(c)}, {"NOT " + busy.text, busy.args},
-		{movesOnTheWay + ` = CAST(? AS TEXT)`, []any{c.AssetID, c.Ask.Move.To.ID, joined(c.Ask.OnTheWay)}}}
+		{now.text + ` = CAST(? AS TEXT)`, append(now.args, joined(c.Ask.OnTheWay))}}
 }
 
 // holdMove holds the device of a move, then shares the policies in the order of their ids:
@@ -90,9 +100,9 @@ func mayMoveNow(ctx context.Context, t conn, c command.Command, l locks) error {
 }
 
 func compareMove(ctx context.Context, t conn, c command.Command) error {
-	busy := busyMove(movePolicies(c))
+	busy, others := busyMove(movePolicies(c)), elsewhere(c)
 	now, err := one(ctx, t, into(func(n *comparison) []any { return []any{&n.same, &n.busy, &n.onTheWay} }),
-		`SELECT `+sameMove+`, `+busy.text+`, `+movesOnTheWay, slices.Concat(sameMoveArguments(c), busy.args, []any{c.AssetID, c.Ask.Move.To.ID})...)
+		`SELECT `+sameMove+`, `+busy.text+`, `+others.text, slices.Concat(sameMoveArguments(c), busy.args, others.args)...)
 	switch {
 	case err != nil:
 		return err

@@ -46,11 +46,26 @@ func (db *DB) compare(ctx context.Context, c conn, permit *access.Permit) error 
 	if permit.Ended(db.now()) {
 		return access.ErrMoved
 	}
-	now, err := value[int64](ctx, c, `SELECT `+controlVersion("?"), permit.CompanyID())
-	if err == nil && now != permit.Version() {
-		err = access.ErrMoved
+	known, _ := ctx.Value(inside{}).(versions)
+	now, read := known[permit.CompanyID()]
+	if !read {
+		var err error
+		if now, err = value[int64](ctx, c, `SELECT `+controlVersion("?"), permit.CompanyID()); err != nil {
+			return err
+		}
+		known.note(permit.CompanyID(), now)
 	}
-	return err
+	if now != permit.Version() {
+		return access.ErrMoved
+	}
+	return nil
+}
+
+// note notes the version of a company's controls, in a transaction that is alone.
+func (v versions) note(companyID string, version int64) {
+	if v != nil {
+		v[companyID] = version
+	}
 }
 
 // controlVersion is the version of a company's controls, as a part of a query whose one
@@ -82,6 +97,8 @@ func (db *DB) conclude(ctx context.Context, t *tx) (version int64, err error) {
 		if err != nil {
 			return 0, err
 		}
+		known, _ := ctx.Value(inside{}).(versions)
+		known.note(companyID, now)
 		if permit != nil && companyID == permit.CompanyID() {
 			if now != permit.Version()+1 {
 				return 0, access.ErrMoved

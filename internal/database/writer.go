@@ -26,8 +26,13 @@ type writer struct {
 	jobs   chan *job
 	done   chan struct{}
 
-	relaxed bool // the connection's present setting
+	relaxed  bool     // the connection's present setting
+	versions versions // of the present attempt
 }
+
+// versions are those of companies' controls, by company, as they were read or raised in one
+// attempt: nothing else changes them until it ends.
+type versions map[string]int64
 
 // job is one caller's transaction.
 type job struct {
@@ -147,6 +152,7 @@ func (w *writer) attempt(ctx context.Context, batch []*job, run func(context.Con
 	if _, err := w.statements.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return fmt.Errorf("cannot begin: %w", explainSQLite(err))
 	}
+	w.versions = versions{}
 	defer func() {
 		if err != nil {
 			_, rollback := w.conn.ExecContext(ctx, "ROLLBACK")
@@ -181,6 +187,7 @@ func (w *writer) apart(ctx context.Context, j *job) error {
 		return err
 	}
 	if w.call(j); j.err != nil || j.panic != nil {
+		clear(w.versions) // what the job raised is undone
 		if _, err := w.statements.ExecContext(ctx, "ROLLBACK TO job"); err != nil {
 			return err
 		}
@@ -192,7 +199,7 @@ func (w *writer) apart(ctx context.Context, j *job) error {
 // call runs the job's work and keeps a panic for its caller.
 func (w *writer) call(j *job) {
 	defer func() { j.panic = recover() }()
-	j.err = j.work(context.WithValue(context.WithoutCancel(j.ctx), inside{}, true), &tx{session: session{w.db, w.statements}})
+	j.err = j.work(context.WithValue(context.WithoutCancel(j.ctx), inside{}, w.versions), &tx{session: session{w.db, w.statements}})
 }
 
 // relax sets how durable the batch must be: as durable as its strictest job.

@@ -280,9 +280,10 @@ func TestSender_Invitation(t *testing.T) {
 	d.round(d.sender)
 	d.answer("RCPT TO:<new@acme.test>", "")
 	d.Advance(2 * time.Minute)
-	got := d.round(d.sender)
+	d.round(d.sender)
 	d.Advance(time.Hour)
-	if got = d.round(d.sender); len(got) != 1 {
+	got := d.round(d.sender)
+	if len(got) != 1 {
 		t.Fatalf("%d mails", len(got))
 	}
 	if _, body := d.read(got[0]); !strings.Contains(body, "https://muster.test/invitation#"+token) {
