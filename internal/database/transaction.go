@@ -256,10 +256,8 @@ func (db *DB) chain(ctx context.Context, tx conn, first part, then ...part) (boo
 		n, err := tx.execCount(ctx, statements[0], args...)
 		return n == 1, err
 	}
-	if _, err := one(ctx, tx, scanValue[string], statements[0], args...); err != nil {
-		if errors.Is(err, sql.ErrNoRows) {
-			err = nil
-		}
+	made, _, _ := strings.Cut(statements[0], " RETURNING ") // what is counted needs not be returned
+	if n, err := tx.execCount(ctx, made, args...); err != nil || n == 0 {
 		return false, err
 	}
 	for n, p := range then {
