@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 34; programs from 28 may write.
+-- Schema 35; programs from 28 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
