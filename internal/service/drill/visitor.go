@@ -215,10 +215,13 @@ func (v *visitor) sign(ctx context.Context, form page) (page, error) {
 // notes are what the portal says about a form: the page after it shows them.
 var notes = regexp.MustCompile(`(?s)<div class="note"[^>]*data-tone="(bad|warn|ok|idle)"[^>]*>.*?<p>(.*?)</p>`)
 
+// unseen is what a browser that runs scripts does not show.
+var unseen = regexp.MustCompile(`(?s)<noscript>.*?</noscript>`)
+
 // outcome is the outcome of a form of the portal, as an answer.
 func (p page) outcome() answer {
 	got := answer{text: p.body}
-	for _, found := range notes.FindAllStringSubmatch(p.body, -1) {
+	for _, found := range notes.FindAllStringSubmatch(unseen.ReplaceAllString(p.body, ""), -1) {
 		if text := html.UnescapeString(found[2]); found[1] == "bad" || found[1] == "warn" {
 			got.detail += strings.Join(strings.Fields(text), " ") + " "
 		}
