@@ -133,6 +133,10 @@ func (k *Kernel) admitAndRun(ctx context.Context, o *Operation, p access.Princip
 	}
 	moves := permit.Moves()
 	result, err := k.call(ctx, o, call, args)
+	if left(err) && o.Effect != Reading && !permit.Used() {
+		out.Reached = false // and nothing was recorded: a repetition runs as a new one
+		return nil, NotSent(o, err)
+	}
 	if err != nil && o.Effect != Reading && k.Stands != nil && permit.Moves() == moves && !permit.Used() {
 		if gone := k.Stands(ctx); gone != nil && permit.Moves() == moves {
 			return result, err // it cannot be read: the failure stands
@@ -143,6 +147,12 @@ func (k *Kernel) admitAndRun(ctx context.Context, o *Operation, p access.Princip
 	}
 	out.Reached = permit.Used() // if not, nothing was recorded
 	return k.runAgain(ctx, o, call, args, meta, permit, out)
+}
+
+// left reports whether a call failed because its caller had gone. Commits go on without
+// them, so what was not recorded by then will not be.
+func left(err error) bool {
+	return fault.CodeOf(err) == fault.Internal && errors.Is(err, context.Canceled)
 }
 
 // runAgain decides once more about a call whose caller's permit moved, and runs it by that

@@ -251,6 +251,29 @@ func TestRun_MovedInPart(t *testing.T) {
 	}
 }
 
+// A call that failed because its caller had gone, and that recorded nothing, is as if it
+// had not reached its handler: under its idempotency key it may be made again.
+func TestRun_CallerGone(t *testing.T) {
+	t.Parallel()
+	may := access.Principal{ID: "k", Permissions: access.All, Settings: access.Settings{DeviceCommands: true}}
+	for _, wrote := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		o := define(reboot, func(ctx context.Context, _ operation.Call, _ target) (string, error) {
+			if wrote {
+				access.PermitOf(ctx).Wrote(0)
+			}
+			cancel()
+			return "", fmt.Errorf("cannot read: %w", ctx.Err())
+		})
+		k := operation.NewKernel(operation.Config{Limiter: &counted{left: 9}, Now: time.Now,
+			Stands: func(ctx context.Context) error { return ctx.Err() }})
+		out := k.Run(ctx, o, may, operation.Meta{}, operation.Flat(`{"assetId": "a", "text": "t"}`))
+		if out.Fault == nil || out.Reached != wrote {
+			t.Errorf("wrote %v: %+v, reached %v", wrote, out.Fault, out.Reached)
+		}
+	}
+}
+
 // A call whose permit moves, and moves again while it is decided once more, is answered as
 // one that may be sent again. It spent once.
 func TestRun_MovedTwice(t *testing.T) {

@@ -138,7 +138,7 @@ func (s *Service) token(ctx context.Context, p access.Principal, policyID string
 		return target, Token{}, errors.Join(err, s.failed(recorded, target, e))
 	}
 	if err = use(token); err == nil && s.Stands != nil {
-		err = s.Stands(ctx)
+		err = s.Stands(context.WithoutCancel(ctx)) // a caller who has gone may ask for the answer again
 	}
 	if err != nil {
 		s.withdraw(recorded, target, token)

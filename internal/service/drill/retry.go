@@ -231,6 +231,9 @@ func (c *confused) repeat(ctx context.Context, surface string, row *Attack, cut 
 		got, err := c.patient(ctx, on, name, args, once)
 		if err == nil {
 			row.note(got)
+			if got.code == string(fault.Internal) {
+				c.harm("%s over %s, made again, was answered %s", name, surface, got.code)
+			}
 			c.accepted[name] = c.accepted[name] || got.code == ""
 		}
 		return err
