@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/service/visitor"
 	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/internal/surface/oauth"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -25,7 +26,7 @@ var keyText = regexp.MustCompile(`mk_[0-9A-Za-z]{8}_[0-9A-Za-z]+`)
 func (t *thief) makeKeys(ctx context.Context) error {
 	row := t.row("make API keys")
 	for i := range thiefKeys {
-		key, err := t.owner.makeKey(ctx, "thief "+strconv.Itoa(i))
+		key, err := makeKey(ctx, t.owner, "thief "+strconv.Itoa(i))
 		if err != nil {
 			return err
 		}
@@ -36,25 +37,25 @@ func (t *thief) makeKeys(ctx context.Context) error {
 }
 
 // makeKey makes a key that may do everything, and returns its text.
-func (v *visitor) makeKey(ctx context.Context, name string) (string, error) {
-	fields, err := v.keyForm(ctx, name)
+func makeKey(ctx context.Context, v *visitor.Visitor, name string) (string, error) {
+	fields, err := keyForm(ctx, v, name)
 	if err != nil {
 		return "", err
 	}
-	p, err := v.post(ctx, frame.AccessPath+"/keys", fields...)
+	p, err := v.Post(ctx, frame.AccessPath+"/keys", fields...)
 	if err != nil {
 		return "", err
 	}
-	return p.shown(keyText)
+	return p.Shown(keyText)
 }
 
 // keyForm is the form that makes a key that may do everything.
-func (v *visitor) keyForm(ctx context.Context, name string) ([]string, error) {
-	p, err := v.get(ctx, frame.AccessPath+"/keys/new")
+func keyForm(ctx context.Context, v *visitor.Visitor, name string) ([]string, error) {
+	p, err := v.Get(ctx, frame.AccessPath+"/keys/new")
 	if err != nil {
 		return nil, err
 	}
-	once, err := p.field(frame.OnceField)
+	once, err := p.Field(frame.OnceField)
 	fields := []string{"name", name, "expires", "90", frame.OnceField, once}
 	for _, permission := range access.All.Names() {
 		fields = append(fields, "permission", permission)
@@ -74,7 +75,7 @@ func (t *thief) makePeople(ctx context.Context) error {
 		}
 		row.note(answer{})
 		if i < thiefUsers-1 {
-			if err := v.addPasskey(ctx); err != nil {
+			if err := v.AddPasskey(ctx); err != nil {
 				return err
 			}
 		}
@@ -84,22 +85,22 @@ func (t *thief) makePeople(ctx context.Context) error {
 }
 
 // invite has the owner invite a user, with more fields of the form, and opens the account.
-func (t *thief) invite(ctx context.Context, email string, fields ...string) (*visitor, error) {
-	p, err := t.owner.post(ctx, frame.UsersPath, append(fields, "email", email, "name", "Thief")...)
+func (t *thief) invite(ctx context.Context, email string, fields ...string) (*visitor.Visitor, error) {
+	p, err := t.owner.Post(ctx, frame.UsersPath, append(fields, "email", email, "name", "Thief")...)
 	if err != nil {
 		return nil, err
 	}
-	link, err := p.shown(invitation)
+	link, err := p.Shown(invitation)
 	if err != nil {
 		return nil, err
 	}
-	v := t.visitor(thiefPassword)
+	v := visitor.New(t.Service.PublicURL(), thiefPassword)
 	_, code, _ := strings.Cut(link, "#")
-	if p, err = v.post(ctx, web.InvitationPath, "code", code, "password", thiefPassword, "again", thiefPassword); err != nil {
+	if p, err = v.Post(ctx, web.InvitationPath, "code", code, "password", thiefPassword, "again", thiefPassword); err != nil {
 		return nil, err
 	}
-	if p.status != http.StatusOK {
-		return nil, fmt.Errorf("the invitation was refused: %d at %s", p.status, p.path)
+	if p.Status != http.StatusOK {
+		return nil, fmt.Errorf("the invitation was refused: %d at %s", p.Status, p.Path)
 	}
 	return v, nil
 }
@@ -115,7 +116,7 @@ var onward = regexp.MustCompile(`https://thief\.example/cb\?[^"]+`)
 func (t *thief) makeClients(ctx context.Context) error {
 	row := t.row("make connections")
 	for i := range thiefClients {
-		v := append([]*visitor{t.owner}, t.people...)[i]
+		v := append([]*visitor.Visitor{t.owner}, t.people...)[i]
 		token, err := t.connectClient(ctx, v)
 		if err != nil {
 			return err
@@ -131,14 +132,14 @@ func (t *thief) makeClients(ctx context.Context) error {
 }
 
 // connectClient registers a client and lets the visitor consent to all scopes.
-func (t *thief) connectClient(ctx context.Context, v *visitor) (token string, err error) {
+func (t *thief) connectClient(ctx context.Context, v *visitor.Visitor) (token string, err error) {
 	var registered struct {
 		ID string `json:"client_id"`
 	}
 	metadata := `{"client_name":"Thief","redirect_uris":["` + clientRedirect + `"],"token_endpoint_auth_method":"none"}`
-	p, err := v.do(ctx, http.MethodPost, oauth.RegisterPath, "application/json", metadata)
+	p, err := v.Do(ctx, http.MethodPost, oauth.RegisterPath, "application/json", metadata)
 	if err == nil {
-		err = p.decode(&registered)
+		err = decode(p, &registered)
 	}
 	if err != nil {
 		return "", err
@@ -146,15 +147,15 @@ func (t *thief) connectClient(ctx context.Context, v *visitor) (token string, er
 	sum := sha256.Sum256([]byte(clientVerifier))
 	request := url.Values{"response_type": {"code"}, "client_id": {registered.ID}, "redirect_uri": {clientRedirect}, "state": {"s"},
 		"scope": {strings.Join(access.All.Scopes(), " ")}, "code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])},
-		"code_challenge_method": {"S256"}, "resource": {v.base + mcp.Path}}
+		"code_challenge_method": {"S256"}, "resource": {v.Base + mcp.Path}}
 	fields := []string{"request", request.Encode(), "decision", "allow"}
 	for _, scope := range access.All.Scopes() {
 		fields = append(fields, "scope", scope)
 	}
-	if p, err = v.post(ctx, oauth.AuthorizePath, fields...); err != nil {
+	if p, err = v.Post(ctx, oauth.AuthorizePath, fields...); err != nil {
 		return "", err
 	}
-	back, err := p.shown(onward)
+	back, err := p.Shown(onward)
 	if err != nil {
 		return "", err
 	}
@@ -165,18 +166,18 @@ func (t *thief) connectClient(ctx context.Context, v *visitor) (token string, er
 	var tokens struct {
 		Access string `json:"access_token"`
 	}
-	p, err = v.post(ctx, oauth.TokenPath, "grant_type", "authorization_code", "client_id", registered.ID, "code", u.Query().Get("code"),
+	p, err = v.Post(ctx, oauth.TokenPath, "grant_type", "authorization_code", "client_id", registered.ID, "code", u.Query().Get("code"),
 		"redirect_uri", clientRedirect, "code_verifier", clientVerifier)
 	if err == nil {
-		err = p.decode(&tokens)
+		err = decode(p, &tokens)
 	}
 	return tokens.Access, err
 }
 
 // decode reads a page that is JSON.
-func (p page) decode(into any) error {
-	if p.status >= http.StatusBadRequest {
-		return fmt.Errorf("%s answers %d", p.path, p.status)
+func decode(p visitor.Page, into any) error {
+	if p.Status >= http.StatusBadRequest {
+		return fmt.Errorf("%s answers %d", p.Path, p.Status)
 	}
-	return json.Unmarshal([]byte(p.body), into)
+	return json.Unmarshal([]byte(p.Body), into)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/service/visitor"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -13,7 +14,7 @@ import (
 type alone struct {
 	what    string
 	asks    caller
-	decides *visitor
+	decides *visitor.Visitor
 }
 
 const limitedEmail = "limited@acme.test"
@@ -27,7 +28,7 @@ func (t *thief) makeLimited(ctx context.Context) error {
 	if t.limited, err = t.invite(ctx, limitedEmail, "role", "manager", "scope", "some", "policy", kiosk.ID); err != nil {
 		return err
 	}
-	return t.limited.addPasskey(ctx)
+	return t.limited.AddPasskey(ctx)
 }
 
 // widen lets the limited manager use all policies.
@@ -36,12 +37,12 @@ func (t *thief) widen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := t.owner.post(ctx, frame.UsersPath+"/"+u.ID, "name", u.Name, "role", string(u.Role), "scope", "all")
+	p, err := t.owner.Post(ctx, frame.UsersPath+"/"+u.ID, "name", u.Name, "role", string(u.Role), "scope", "all")
 	if err != nil {
 		return err
 	}
-	t.row("give a helper all policies").note(p.outcome())
-	return t.limited.signInByPasskey(ctx)
+	t.row("give a helper all policies").note(outcome(p))
+	return t.limited.SignInByPasskey(ctx)
 }
 
 // decideAlone tries what takes a second person where the company asks for that: a wipe
@@ -64,7 +65,7 @@ func (t *thief) decideAlone(ctx context.Context) error {
 		return err
 	}
 	helper := t.people[0]
-	key, err := helper.makeKey(ctx, "helper")
+	key, err := makeKey(ctx, helper, "helper")
 	if err != nil {
 		return err
 	}
@@ -135,11 +136,11 @@ func (t *thief) askAndDecide(ctx context.Context, one alone, row *Attack, name s
 	if asked.approvalURL == "" {
 		return nil
 	}
-	p, err := one.decides.decide(ctx, asked.approvalURL)
+	p, err := one.decides.Decide(ctx, asked.approvalURL)
 	if err != nil {
 		return err
 	}
-	row.note(p.outcome())
+	row.note(outcome(p))
 	again, err := one.asks.call(ctx, name, args, "")
 	if err == nil {
 		row.note(again)

@@ -36,7 +36,7 @@ func (s Settings) WithCarelessPerson(ctx context.Context, name string, kind comm
 		if err != nil {
 			return err
 		}
-		if err := admin.addPasskey(ctx); err != nil {
+		if err := admin.AddPasskey(ctx); err != nil {
 			return err
 		}
 		d.clock.advance(2 * access.DefaultControls().ApproverAge)
@@ -48,13 +48,13 @@ func (s Settings) WithCarelessPerson(ctx context.Context, name string, kind comm
 			if err != nil || a.Command != string(kind) {
 				return err
 			}
-			p, err := admin.decide(ctx, asked.approvalURL)
-			if got := p.outcome(); err == nil && got.code != "" {
+			p, err := admin.Decide(ctx, asked.approvalURL)
+			if got := outcome(p); err == nil && got.code != "" {
 				err = fmt.Errorf("the administrator cannot authorize it: %s", got.detail)
 			}
 			return err
 		}
-		return admin.signInByPasskey(ctx)
+		return admin.SignInByPasskey(ctx)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/internal/service/visitor"
 	"github.com/musterhq/muster/internal/surface/mcp"
 )
 
@@ -69,15 +70,15 @@ func ofTool(response *http.Response) (answer, error) {
 }
 
 // openForm sends a form of the portal.
-func (v *visitor) openForm(ctx context.Context, path string, fields ...string) (open, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, v.base+path, strings.NewReader(formOf(fields).Encode()))
+func openForm(ctx context.Context, v *visitor.Visitor, path string, fields ...string) (open, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, v.Base+path, strings.NewReader(visitor.FormOf(fields).Encode()))
 	if err != nil {
 		return open{}, err
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	return open{Request: request, client: v.client, read: func(response *http.Response) (answer, error) {
-		p, err := ofPortal(response)
-		return p.outcome(), err
+	return open{Request: request, client: v.Client, read: func(response *http.Response) (answer, error) {
+		p, err := visitor.ReadPage(response)
+		return outcome(p), err
 	}}, nil
 }
 

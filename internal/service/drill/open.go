@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/service/visitor"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -61,7 +62,7 @@ func (t *thief) holdAcross(ctx context.Context, what, email string, end func() e
 	if err != nil {
 		return err
 	}
-	key, err := t.owner.makeKey(ctx, email)
+	key, err := makeKey(ctx, t.owner, email)
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (t *thief) holdAcross(ctx context.Context, what, email string, end func() e
 
 // requests are those that each caller of a helper has open: the helper wipes, makes a user
 // and makes a key; the key proposes and wipes; the connection wipes.
-func (t *thief) requests(ctx context.Context, helper *visitor, key, token string) (all []open, err error) {
+func (t *thief) requests(ctx context.Context, helper *visitor.Visitor, key, token string) (all []open, err error) {
 	_, devices, err := t.look(ctx)
 	if err != nil {
 		return nil, err
@@ -118,7 +119,7 @@ func (t *thief) requests(ctx context.Context, helper *visitor, key, token string
 	if len(targets) < 4 {
 		return nil, fmt.Errorf("the company has only %d devices of the platform", len(targets))
 	}
-	makesKey, err := helper.keyForm(ctx, "kept")
+	makesKey, err := keyForm(ctx, helper, "kept")
 	if err != nil {
 		return nil, err
 	}
@@ -131,11 +132,11 @@ func (t *thief) requests(ctx context.Context, helper *visitor, key, token string
 		func() (open, error) { return t.openTool(ctx, "X-API-Key", key, wipe(1)) },
 		func() (open, error) { return t.openTool(ctx, "Authorization", "Bearer "+token, wipe(2)) },
 		func() (open, error) {
-			return helper.openForm(ctx, frame.DevicePath(targets[3].ID)+"/commands/wipe_device", "confirm", targets[3].Identification)
+			return openForm(ctx, helper, frame.DevicePath(targets[3].ID)+"/commands/wipe_device", "confirm", targets[3].Identification)
 		},
-		func() (open, error) { return helper.openForm(ctx, frame.AccessPath+"/keys", makesKey...) },
+		func() (open, error) { return openForm(ctx, helper, frame.AccessPath+"/keys", makesKey...) },
 		func() (open, error) {
-			return helper.openForm(ctx, frame.UsersPath, "email", "kept@acme.test", "name", "Kept", "role", "admin")
+			return openForm(ctx, helper, frame.UsersPath, "email", "kept@acme.test", "name", "Kept", "role", "admin")
 		},
 	} {
 		one, err := prepare()

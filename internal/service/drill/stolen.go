@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/limit"
+	"github.com/musterhq/muster/internal/service/visitor"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -31,11 +32,11 @@ func defaults(ctx context.Context, d *drill) error {
 type thief struct {
 	*drill
 	before  access.Settings
-	owner   *visitor
-	people  []*visitor // made by the thief; sessions of administrators
-	limited *visitor   // a helper of long standing, who may use one policy
-	callers []caller   // keys and connections
-	twins   []twin     // machines of the thief that claim to be devices of the company
+	owner   *visitor.Visitor
+	people  []*visitor.Visitor // made by the thief; sessions of administrators
+	limited *visitor.Visitor   // a helper of long standing, who may use one policy
+	callers []caller           // keys and connections
+	twins   []twin             // machines of the thief that claim to be devices of the company
 	targets []asset.Asset
 }
 
@@ -47,14 +48,14 @@ func stolenAdministrator(ctx context.Context, d *drill) error {
 	}
 	t := &thief{drill: d, before: before}
 	if t.owner, err = d.signIn(ctx); err == nil {
-		err = t.owner.addPasskey(ctx)
+		err = t.owner.AddPasskey(ctx)
 	}
 	if err == nil {
 		err = t.makeLimited(ctx)
 	}
 	if err == nil { // the owner, unlike whom the thief makes, is no new user
 		d.clock.advance(2 * access.DefaultControls().ApproverAge)
-		err = t.owner.signInByPasskey(ctx)
+		err = t.owner.SignInByPasskey(ctx)
 	}
 	for _, step := range []func(context.Context) error{t.makeKeys, t.makePeople, t.makeClients, t.decideAlone, t.outlive, t.makeTwins,
 		t.wipeForMinutes} {
@@ -95,9 +96,9 @@ func (t *thief) wipeForMinutes(ctx context.Context) error {
 				}
 			}
 		}
-		for i, v := range append([]*visitor{t.owner}, t.people...) {
+		for i, v := range append([]*visitor.Visitor{t.owner}, t.people...) {
 			row := withPasskey
-			if v.passkey == nil {
+			if v.Passkey == nil {
 				row = without
 			}
 			for n := range wipesEachRound {
@@ -137,13 +138,13 @@ func (t *thief) destroy(ctx context.Context, c caller, row *Attack, n int) error
 	return nil
 }
 
-func (t *thief) destroyInPortal(ctx context.Context, v *visitor, row *Attack, n int) error {
+func (t *thief) destroyInPortal(ctx context.Context, v *visitor.Visitor, row *Attack, n int) error {
 	target := t.targets[n%len(t.targets)]
-	p, err := v.post(ctx, frame.DevicePath(target.ID)+"/commands/"+destructive()[n%2], "confirm", target.Identification)
+	p, err := v.Post(ctx, frame.DevicePath(target.ID)+"/commands/"+destructive()[n%2], "confirm", target.Identification)
 	if err != nil {
 		return err
 	}
-	row.note(p.outcome())
+	row.note(outcome(p))
 	return nil
 }
 
@@ -151,41 +152,41 @@ var waiting = regexp.MustCompile(frame.ControlsPath + `/[0-9a-z]+/confirm`)
 
 // loosen asks for looser controls, and has every administrator confirm them.
 func (t *thief) loosen(ctx context.Context, row *Attack, minute int) error {
-	all := append([]*visitor{t.owner}, t.people...)
+	all := append([]*visitor.Visitor{t.owner}, t.people...)
 	asks := all[minute%len(all)]
 	if minute%4 == 0 { // a proof of identity is good for five minutes
 		for _, v := range all {
-			if err := v.prove(ctx); err != nil {
+			if err := v.Prove(ctx); err != nil {
 				return err
 			}
 		}
 	}
-	p, err := asks.post(ctx, frame.ControlsPath, "limit", []string{"off", "100000/1m", "10000/60m"}[minute%3], "age", "0")
+	p, err := asks.Post(ctx, frame.ControlsPath, "limit", []string{"off", "100000/1m", "10000/60m"}[minute%3], "age", "0")
 	if err != nil {
 		return err
 	}
-	row.note(p.outcome())
-	if p, err = all[(minute+1)%len(all)].get(ctx, frame.ControlsPath); err != nil { // who asked is not offered to confirm
+	row.note(outcome(p))
+	if p, err = all[(minute+1)%len(all)].Get(ctx, frame.ControlsPath); err != nil { // who asked is not offered to confirm
 		return err
 	}
-	for _, path := range waiting.FindAllString(p.body, -1) {
+	for _, path := range waiting.FindAllString(p.Body, -1) {
 		for _, v := range all {
-			if v.passkey == nil {
+			if v.Passkey == nil {
 				continue
 			}
-			p, err := v.get(ctx, path)
+			p, err := v.Get(ctx, path)
 			if err != nil {
 				return err
 			}
-			token, signed, err := p.answered(v.passkey.Get)
+			token, signed, err := p.Answered(v.Passkey.Get)
 			if err != nil {
-				row.note(p.outcome())
+				row.note(outcome(p))
 				continue // it does not wait any more
 			}
-			if p, err = v.post(ctx, path, "token", token, "answer", signed); err != nil {
+			if p, err = v.Post(ctx, path, "token", token, "answer", signed); err != nil {
 				return err
 			}
-			row.note(p.outcome())
+			row.note(outcome(p))
 		}
 	}
 	return nil

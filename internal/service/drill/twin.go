@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/service/visitor"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/wait"
 )
@@ -73,7 +74,7 @@ func (t *thief) twinOf(ctx context.Context, victim asset.Asset) (asset.Asset, er
 // replace makes codes with which another machine becomes a device of the company, in one
 // minute, and merges the thief's machines into the devices, in the next.
 func (t *thief) replace(ctx context.Context, row *Attack, minute int) error {
-	all := append([]*visitor{t.owner}, t.people...)
+	all := append([]*visitor.Visitor{t.owner}, t.people...)
 	for i, pair := range t.twins {
 		now, err := t.db.Asset(ctx, t.Company.ID, pair.victim.ID) // a merge may have renamed it
 		if err != nil {
@@ -83,11 +84,11 @@ func (t *thief) replace(ctx context.Context, row *Attack, minute int) error {
 		if (minute+i)%2 == 1 {
 			path, fields = frame.DevicePath(now.ID)+"/merge", append(fields, "other", pair.own.ID)
 		}
-		p, err := all[(minute+i)%len(all)].post(ctx, path, fields...)
+		p, err := all[(minute+i)%len(all)].Post(ctx, path, fields...)
 		if err != nil {
 			return err
 		}
-		row.note(p.outcome())
+		row.note(outcome(p))
 	}
 	return nil
 }

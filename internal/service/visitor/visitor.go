@@ -1,0 +1,227 @@
+// Package visitor is a browser without scripts, for programs that use the portal as a
+// person does: it signs in, sends forms and answers with a passkey of its own.
+package visitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/musterhq/muster/internal/passkey/virtual"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+// Visitor is a browser without scripts. One goroutine uses it at a time.
+type Visitor struct {
+	Base     string // the portal's address, without a closing slash
+	Client   *http.Client
+	Password string
+	Passkey  *virtual.Authenticator // nil: the user has none
+}
+
+// Page is what came back, after redirects.
+type Page struct {
+	Status int
+	Path   string // with the query
+	Body   string
+}
+
+// New is a visitor of the portal at an address, who has not signed in.
+func New(base, password string) *Visitor {
+	jar, _ := cookiejar.New(nil) // never fails without options
+	return &Visitor{Base: base, Client: &http.Client{Jar: jar}, Password: password}
+}
+
+// SignIn opens a session with the visitor's password.
+func (v *Visitor) SignIn(ctx context.Context, email string) error {
+	p, err := v.Post(ctx, web.SignInPath, "email", email, "password", v.Password, "next", "/account")
+	if err == nil && (p.Status != http.StatusOK || p.Path != "/account") {
+		err = fmt.Errorf("%s cannot sign in: %d at %s", email, p.Status, p.Path)
+	}
+	return err
+}
+
+func (v *Visitor) Get(ctx context.Context, path string) (Page, error) {
+	return v.Do(ctx, http.MethodGet, path, "", "")
+}
+
+// Post sends a form of names and values in turn.
+func (v *Visitor) Post(ctx context.Context, path string, fields ...string) (Page, error) {
+	return v.Do(ctx, http.MethodPost, path, "application/x-www-form-urlencoded", FormOf(fields).Encode())
+}
+
+// FormOf makes a form of names and values in turn.
+func FormOf(fields []string) url.Values {
+	form := url.Values{}
+	for i := 0; i+1 < len(fields); i += 2 {
+		form.Add(fields[i], fields[i+1])
+	}
+	return form
+}
+
+// Do makes one request and follows redirects.
+func (v *Visitor) Do(ctx context.Context, method, path, kind, body string) (Page, error) {
+	request, err := http.NewRequestWithContext(ctx, method, v.Base+path, strings.NewReader(body))
+	if err != nil {
+		return Page{}, err
+	}
+	if kind != "" {
+		request.Header.Set("Content-Type", kind)
+	}
+	response, err := v.Client.Do(request)
+	if err != nil {
+		return Page{}, err
+	}
+	return ReadPage(response)
+}
+
+// ReadPage reads a page.
+func ReadPage(response *http.Response) (Page, error) {
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return Page{response.StatusCode, response.Request.URL.RequestURI(), string(text)}, err
+}
+
+// Attribute is the value of the first attribute that begins with the text.
+func (p Page) Attribute(begin string) (string, error) {
+	_, rest, found := strings.Cut(p.Body, begin)
+	value, _, ended := strings.Cut(rest, `"`)
+	if !found || !ended {
+		return "", fmt.Errorf("%s (%d) has no %s", p.Path, p.Status, begin)
+	}
+	return html.UnescapeString(value), nil
+}
+
+func (p Page) Field(name string) (string, error) { return p.Attribute(`name="` + name + `" value="`) }
+
+// Answered has the visitor's passkey answer what the page asks of it, by a
+// registration or a proof, and returns the page's token.
+func (p Page) Answered(sign func(options string) (string, error)) (token, signed string, err error) {
+	options, err := p.Attribute(`data-options="`)
+	if err == nil {
+		token, err = p.Field("token")
+	}
+	if err == nil {
+		signed, err = sign(options)
+	}
+	return token, signed, err
+}
+
+// AddPasskey adds a passkey to the account.
+func (v *Visitor) AddPasskey(ctx context.Context) error {
+	passkey, err := virtual.New(v.Base)
+	if err != nil {
+		return err
+	}
+	p, err := v.Get(ctx, "/account/passkeys/new")
+	if err != nil {
+		return err
+	}
+	token, signed, err := p.Answered(passkey.Create)
+	if err != nil {
+		return err
+	}
+	p, err = v.Post(ctx, "/account/passkeys", "token", token, "name", "Key", "answer", signed)
+	if err == nil && p.Status != http.StatusOK {
+		err = fmt.Errorf("a passkey cannot be added: %d", p.Status)
+	}
+	v.Passkey = passkey
+	return err
+}
+
+// byPasskey answers, with the visitor's passkey, what one address asks for at another.
+func (v *Visitor) byPasskey(ctx context.Context, asks, takes string) (Page, error) {
+	p, err := v.Get(ctx, asks)
+	if err != nil {
+		return p, err
+	}
+	token, signed, err := p.Answered(v.Passkey.Get)
+	if err != nil {
+		return p, err
+	}
+	return v.Post(ctx, takes, "next", "/account", "token", token, "answer", signed)
+}
+
+// SignInByPasskey opens another session.
+func (v *Visitor) SignInByPasskey(ctx context.Context) error {
+	v.Client.Jar, _ = cookiejar.New(nil)
+	p, err := v.byPasskey(ctx, web.SignInPath, web.SignInPath+"/passkey")
+	if err == nil && p.Path != "/account" {
+		err = fmt.Errorf("the passkey does not sign in: %d at %s", p.Status, p.Path)
+	}
+	return err
+}
+
+// Prove proves the visitor's identity again.
+func (v *Visitor) Prove(ctx context.Context) (err error) {
+	var p Page
+	if v.Passkey == nil {
+		p, err = v.Post(ctx, web.ProvePath, "next", "/account", "password", v.Password)
+	} else {
+		p, err = v.byPasskey(ctx, web.ProveAddress("/account"), web.ProvePath+"/passkey")
+	}
+	if err == nil && p.Path != "/account" {
+		err = fmt.Errorf("the identity was not proved: %d at %s", p.Status, p.Path)
+	}
+	return err
+}
+
+// Decide signs that what an address asks about may be done. Where the page offers no
+// such form, it is returned as it is: it says why.
+func (v *Visitor) Decide(ctx context.Context, address string) (Page, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return Page{}, err
+	}
+	p, err := v.Get(ctx, u.Path)
+	if err != nil {
+		return p, err
+	}
+	for _, form := range strings.Split(p.Body, "<form")[1:] {
+		if strings.Contains(form, `name="decision" value="APPROVE"`) {
+			return v.sign(ctx, Page{p.Status, p.Path, form})
+		}
+	}
+	return p, nil
+}
+
+// typedName is the name that a form wants typed.
+var typedName = regexp.MustCompile(`The name is (.*?)\. Case and`)
+
+// sign answers a form that a passkey signs; a name that is to be typed is typed before.
+func (v *Visitor) sign(ctx context.Context, form Page) (Page, error) {
+	action, err := form.Attribute(`action="`)
+	if err != nil {
+		return form, err
+	}
+	fields := []string{"decision", "APPROVE"}
+	if name := typedName.FindStringSubmatch(form.Body); name != nil {
+		fields = append(fields, "confirmation", html.UnescapeString(name[1]))
+		if form, err = v.Post(ctx, action, fields...); err != nil {
+			return form, err
+		}
+	}
+	token, signed, err := form.Answered(v.Passkey.Get)
+	if err != nil {
+		return form, err
+	}
+	return v.Post(ctx, action, append(fields, "token", token, "answer", signed)...)
+}
+
+var errNothingShown = errors.New("the page does not show what was made")
+
+// Shown is the part of a page that an expression finds.
+func (p Page) Shown(expression *regexp.Regexp) (string, error) {
+	found := expression.FindString(html.UnescapeString(p.Body))
+	if found == "" {
+		return "", fmt.Errorf("%w: %d at %s", errNothingShown, p.Status, p.Path)
+	}
+	return found, nil
+}
