@@ -23,7 +23,7 @@ func (c *demoCommand) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	return demo.Run(env.Context, demo.Settings{Data: c.Data, Listen: c.Listen, AcceptLostKeys: c.AcceptLostKeys}, env.Now, logger, env.Out)
+	return demo.Run(env.Context, demo.Settings{Data: c.Data, Listen: c.Listen, AcceptLostKeys: c.AcceptLostKeys, History: true}, env.Now, logger, env.Out)
 }
 
 // emulatorCommand runs the platform's emulator by itself.

@@ -75,6 +75,8 @@ type Search struct {
 	LocatedSince time.Time
 	// Unlocated finds enrolled devices of which no place is known.
 	Unlocated bool
+	// Lost finds enrolled devices in lost mode.
+	Lost bool
 
 	Order      Order
 	Descending bool

@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 35; programs from 28 may write.
+-- Schema 36; programs from 28 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -209,6 +209,7 @@ CREATE TABLE assets (
     status_report TEXT NOT NULL DEFAULT '' -- JSON object
 , search_terms TEXT NOT NULL DEFAULT '');
 CREATE INDEX assets_located ON assets (company_id, synced_at, id) WHERE location <> '';
+CREATE INDEX assets_lost ON assets (company_id, id) WHERE lost_mode;
 CREATE INDEX assets_policy_created ON assets (company_id, policy_id, status, created_at, id) WHERE policy_id <> '';
 CREATE INDEX assets_policy_identification ON assets (company_id, policy_id, status, identification, id) WHERE policy_id <> '';
 CREATE INDEX assets_policy_status ON assets (company_id, policy_id, status, id) WHERE policy_id <> '';

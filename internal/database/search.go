@@ -161,7 +161,7 @@ func (q *search) enrolled() {
 	q.sources = append(q.sources, source{strings.Join(texts, ` UNION ALL `), args})
 }
 
-// located adds the conditions on when a device told its place.
+// located adds the conditions on when a device told its place, and on being lost.
 func (q *search) located() {
 	if !q.LocatedSince.IsZero() {
 		q.where = append(q.where, arm{enrolledOnly + ` AND location <> '' AND EXISTS (SELECT 1 FROM asset_places p
@@ -169,6 +169,10 @@ func (q *search) located() {
 	}
 	if q.Unlocated {
 		q.where = append(q.where, arm{enrolledOnly + ` AND location = ''`, nil})
+	}
+	if q.Lost {
+		q.where = append(q.where, arm{enrolledOnly + ` AND lost_mode`, nil})
+		q.sources = append(q.sources, source{`SELECT id FROM assets WHERE company_id = ? AND lost_mode`, []any{q.CompanyID}})
 	}
 }
 

@@ -98,6 +98,7 @@ func TestSearch(t *testing.T) {
 		phone := f.enroll("enterprises/LC1/devices/d4c3", p.ID)
 		o := f.joined("agentdevice", "")
 		o.Management, o.SerialNumber, o.Model = asset.Agent, "R58-XYZ", "Headset 2"
+		o.LostMode = new(true)
 		headset := f.asset(f.observe(o).AssetID)
 		seen := headset.Device.LastSeenAt
 
@@ -131,6 +132,8 @@ func TestSearch(t *testing.T) {
 			{name: "platform", Search: asset.Search{Management: asset.Platform}, want: "Phone 1 d4c3"},
 			{name: "quiet", Search: asset.Search{QuietSince: seen}, want: "Phone 1 d4c3"},
 			{name: "heard", Search: asset.Search{HeardSince: seen}, want: "Headset 2 -XYZ"},
+			{name: "lost", Search: asset.Search{Lost: true}, want: "Headset 2 -XYZ"},
+			{name: "lost and platform", Search: asset.Search{Lost: true, Management: asset.Platform}},
 			{name: "status", Search: asset.Search{Filter: asset.Filter{Status: asset.Pending}, Text: "desk"}, want: "Desk phone, Front desk tablet"},
 			{name: "policy", Search: asset.Search{Filter: asset.Filter{PolicyID: p.ID}, Management: asset.Platform}, want: "Phone 1 d4c3"},
 			{name: "no policy allowed", Search: asset.Search{Filter: asset.Filter{Policies: []string{}}, Text: "phone"}},
@@ -244,7 +247,7 @@ func matches(s asset.Search, a asset.Asset) bool {
 	d := a.Device
 	if s.Status != "" && a.Status != s.Status || (s.Enrolled || s.Unlocated) && d == nil ||
 		!s.LocatedSince.IsZero() && (d == nil || d.Location == nil || d.Location.ReportedAt.Before(s.LocatedSince)) ||
-		s.Unlocated && d.Location != nil || s.Policies != nil && (d == nil || !slices.Contains(s.Policies, d.PolicyID)) ||
+		s.Unlocated && d.Location != nil || s.Lost && (d == nil || !d.LostMode) || s.Policies != nil && (d == nil || !slices.Contains(s.Policies, d.PolicyID)) ||
 		s.Management != "" && (d == nil || d.Management != s.Management) ||
 		!s.QuietSince.IsZero() && (d == nil || !d.LastSeenAt.Before(s.QuietSince)) ||
 		!s.HeardSince.IsZero() && (d == nil || d.LastSeenAt.Before(s.HeardSince)) {
@@ -310,6 +313,8 @@ func drawSearch(r *rapid.T, f *fixture, policies []string) asset.Search {
 		s.Unlocated = true
 	case 2:
 		s.Enrolled = true
+	case 3:
+		s.Lost = true
 	}
 	return s
 }

@@ -155,10 +155,24 @@ func (d *simulated) hardwareInfo() *am.HardwareInfo {
 func (d *simulated) softwareInfo() *am.SoftwareInfo {
 	return &am.SoftwareInfo{
 		AndroidVersion: androidVersion(d.APILevel), AndroidBuildNumber: "EMU" + strconv.Itoa(d.APILevel) + ".261001.001",
-		AndroidBuildTime: "2026-10-01T00:00:00Z", SecurityPatchLevel: "2026-10-01",
+		AndroidBuildTime: "2026-10-01T00:00:00Z", SecurityPatchLevel: patchOf(d.APILevel),
 		AndroidDevicePolicyVersionCode: 117_230_000, AndroidDevicePolicyVersionName: "117.23.0",
 		BootloaderVersion: "emulator-1.0", DeviceKernelVersion: "6.1.75-android14", PrimaryLanguageCode: "en-US",
 		SystemUpdateInfo: &am.SystemUpdateInfo{UpdateStatus: "UP_TO_DATE"},
+	}
+}
+
+// patchOf is the level of devices with an API level: older ones get patches later, or none.
+func patchOf(apiLevel int) string {
+	switch {
+	case apiLevel >= 34:
+		return "2026-10-01"
+	case apiLevel == 33:
+		return "2026-08-05"
+	case apiLevel == 32:
+		return "2026-05-05"
+	default:
+		return "2026-02-05"
 	}
 }
 

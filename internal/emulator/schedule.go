@@ -29,7 +29,7 @@ func (e *Emulator) at(when time.Time, do func()) {
 	s := &e.events
 	s.next++
 	heap.Push(&s.heap, &event{at: when, order: s.next, do: do})
-	if s.heap[0].order == s.next {
+	if s.heap[0].order == s.next || !s.heap[0].at.After(e.now()) { // due already if the clock was set
 		s.nudge()
 	}
 }

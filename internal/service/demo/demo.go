@@ -32,6 +32,8 @@ type Settings struct {
 	Listen string
 	// AcceptLostKeys is config.Service.AcceptLostKeys.
 	AcceptLostKeys bool
+	// History has a new demo begin with a month of use. It takes some seconds.
+	History bool
 }
 
 // Demo is one running demo.
@@ -45,6 +47,7 @@ type Demo struct {
 	service  *service.Service
 	agents   sync.WaitGroup                        // the devices with our own agent
 	use      func(context.Context, *Running) error // nil: introduce the demo and serve
+	past     *past                                 // the clock while the past is lived; nil: it is the present
 }
 
 // Run brings the demo up, prints what to do with it, and serves until ctx
@@ -57,8 +60,14 @@ func (d *Demo) run(ctx context.Context) error {
 	if err := os.MkdirAll(d.settings.Data, 0o700); err != nil {
 		return fmt.Errorf("cannot make the demo's directory: %w", err)
 	}
+	isNew, err := d.isNew()
+	if err == nil && isNew && d.settings.History {
+		err = d.livePast(ctx)
+	}
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
 	d.say("Opening the demo in %s …", d.settings.Data)
-	var err error
 	d.emulator, err = service.NewEmulator(ctx, "127.0.0.1:0", filepath.Join(d.settings.Data, "emulator"), service.Options{Now: d.now, Logger: d.log})
 	if err != nil {
 		return err
@@ -98,15 +107,18 @@ func (d *Demo) withService(ctx context.Context) error {
 		stop()
 		return errors.Join(err, <-ended)
 	}
-	if d.use != nil {
+	if d.use != nil || d.past != nil {
 		stop()
 	}
 	return <-ended
 }
 
+// databaseFile is the demo's database, in its directory.
+const databaseFile = "muster.db"
+
 func (d *Demo) config() config.Service {
 	return config.Service{
-		Store:    config.Store{Database: "sqlite:" + filepath.Join(d.settings.Data, "muster.db")},
+		Store:    config.Store{Database: "sqlite:" + filepath.Join(d.settings.Data, databaseFile)},
 		Platform: config.Platform{PlatformEndpoint: d.emulator.URL()},
 		Listen:   d.settings.Listen, NameLoopback: true, AcceptLostKeys: d.settings.AcceptLostKeys,
 	}

@@ -28,6 +28,7 @@ type filler struct {
 	admin   *cli.Admin
 	company company.Company
 	memory  memory
+	history *history // nil: the past is not lived now
 }
 
 func (d *Demo) fill(ctx context.Context) error {
@@ -37,10 +38,19 @@ func (d *Demo) fill(ctx context.Context) error {
 	}
 	defer admin.Close()
 	f := &filler{Demo: d, admin: admin}
-	for _, step := range []func(context.Context) error{f.remember, f.makeCompany, f.makeKeys, f.makeUser, f.connect, f.makeSpares, f.enrollAll, f.runAgents} {
+	if d.past != nil {
+		f.history = &history{filler: f}
+	}
+	for _, step := range []func(context.Context) error{f.remember, f.makeCompany, f.makeKeys, f.makeUsers, f.connect, f.makeSpares, f.enrollAll} {
 		if err := step(ctx); err != nil {
 			return err
 		}
+	}
+	if f.history != nil {
+		return f.history.finish(ctx)
+	}
+	if err := f.runAgents(ctx); err != nil {
+		return err
 	}
 	if f.use != nil {
 		return f.use(ctx, f.running())
@@ -98,6 +108,11 @@ func (f *filler) makeSpares(ctx context.Context) error {
 // enrollAll enrolls what is missing of each group.
 func (f *filler) enrollAll(ctx context.Context) error {
 	for _, g := range fleet() {
+		if f.history != nil {
+			if err := f.history.pass(ctx, g.day); err != nil {
+				return err
+			}
+		}
 		p, err := f.policy(ctx, g.policy)
 		if err != nil {
 			return err
@@ -142,6 +157,9 @@ func (f *filler) enroll(ctx context.Context, p policy.Policy, usage provisioning
 	}
 	if m.personal {
 		want.Ownership = emulator.PersonallyOwned
+	}
+	if f.history != nil {
+		want.LatencyMS = new(prompt)
 	}
 	devices, err := f.emulator.Enroll(ctx, want)
 	if err != nil {
@@ -193,6 +211,7 @@ func (f *filler) someDevice(ctx context.Context) (asset.Asset, error) {
 
 // group is a policy with the devices that enroll under it.
 type group struct {
+	day     int // of the demo's history, on which they enroll
 	policy  policy.New
 	usage   provisioning.PersonalUsage
 	devices []model
@@ -217,7 +236,7 @@ func fleet() []group {
 	failing := emulator.Behavior{CommandOutcome: emulator.OutcomeError} // fails every command
 	holding := emulator.Behavior{CommandOutcome: emulator.OutcomeHold}  // never says what became of a command
 	return []group{
-		{usage: provisioning.Disallowed, policy: policy.New{Name: "Field staff", Type: policy.Platform,
+		{day: 0, usage: provisioning.Disallowed, policy: policy.New{Name: "Field staff", Type: policy.Platform,
 			Changes: []policy.Change{{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}, {Setting: "LOCATION_MODE", Value: "ENFORCED"}}},
 			devices: []model{
 				{count: 5, manufacturer: "Google", brand: "google", model: "Pixel 8", apiLevel: 34},
@@ -225,7 +244,7 @@ func fleet() []group {
 				{count: 1, manufacturer: "Samsung", brand: "samsung", model: "Galaxy XCover7", apiLevel: 34, mood: offline},
 				{count: 1, manufacturer: "Nokia", brand: "Nokia", model: "XR21", apiLevel: 33, mood: slow},
 			}},
-		{usage: provisioning.Userless, policy: policy.New{Name: "Warehouse scanners", Type: policy.Platform,
+		{day: 5, usage: provisioning.Userless, policy: policy.New{Name: "Warehouse scanners", Type: policy.Platform,
 			Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "FACTORY_RESET", Value: "BLOCK"}, {Setting: "OUTGOING_CALLS", Value: "BLOCK"}}},
 			devices: []model{
 				{count: 4, manufacturer: "Zebra Technologies", brand: "Zebra", model: "TC58", apiLevel: 33},
@@ -233,19 +252,19 @@ func fleet() []group {
 				{count: 1, manufacturer: "Honeywell", brand: "Honeywell", model: "CT45", apiLevel: 31, mood: failing},
 				{count: 1, manufacturer: "Zebra Technologies", brand: "Zebra", model: "TC58", apiLevel: 33, mood: offline},
 			}},
-		{usage: provisioning.Allowed, policy: policy.New{Name: "Office phones", Type: policy.Platform,
+		{day: 10, usage: provisioning.Allowed, policy: policy.New{Name: "Office phones", Type: policy.Platform,
 			Changes: []policy.Change{{Setting: "UNTRUSTED_APPS_POLICY", Value: "DISALLOW_INSTALL"}}},
 			devices: []model{
 				{count: 4, manufacturer: "Google", brand: "google", model: "Pixel 9", apiLevel: 35},
 				{count: 1, manufacturer: "Motorola", brand: "motorola", model: "ThinkPhone", apiLevel: 34, mood: holding},
 			}},
-		{usage: provisioning.Allowed, policy: policy.New{Name: "Bring your own", Type: policy.Platform},
+		{day: 15, usage: provisioning.Allowed, policy: policy.New{Name: "Bring your own", Type: policy.Platform},
 			devices: []model{
 				{count: 2, manufacturer: "Fairphone", brand: "Fairphone", model: "FP5", apiLevel: 34, personal: true},
 				{count: 2, manufacturer: "OnePlus", brand: "OnePlus", model: "12R", apiLevel: 34, personal: true},
 				{count: 1, manufacturer: "Xiaomi", brand: "Redmi", model: "Note 13", apiLevel: 33, personal: true, mood: offline},
 			}},
-		{usage: provisioning.Userless, policy: policy.New{Name: "Meeting rooms", Type: policy.Platform,
+		{day: 20, usage: provisioning.Userless, policy: policy.New{Name: "Meeting rooms", Type: policy.Platform,
 			Changes: []policy.Change{{Setting: "BLUETOOTH", Value: "BLOCK"}, {Setting: "USB_DATA_ACCESS", Value: "BLOCK"}}},
 			devices: []model{
 				{count: 2, manufacturer: "Lenovo", brand: "Lenovo", model: "Tab M10", apiLevel: 32},

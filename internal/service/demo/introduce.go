@@ -45,6 +45,9 @@ func (f *filler) introduce(ctx context.Context) error {
 	f.say("\nMuster is up. Stop it with Ctrl-C; start it again and it goes on where it stopped.\n")
 	f.say("  Portal     %s", address)
 	f.say("  Sign in    %s with the password %s", portalUser, f.memory.Password)
+	if f.memory.Second != "" {
+		f.say("  Second     %s with the password %s  (another administrator, who can confirm and approve)", secondUser, f.memory.Second)
+	}
 	f.say("  API        %s  (reference: %s/api/docs)", api, address)
 	f.say("  Emulator   %s", f.emulator.URL())
 	f.say("  API key    %s  (may do everything)", key)

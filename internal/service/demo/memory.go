@@ -26,11 +26,23 @@ type memory struct {
 	Observer string `json:"observer"` // reads alone
 	// Assistant is the key of assistants; empty in a demo from before there was one.
 	Assistant string `json:"assistant"`
-	Password  string `json:"password"` // of the portal's user
+	Password  string `json:"password"` // of the first administrator
+	// Second is the password of the second one; empty in a demo without a history.
+	Second string `json:"second"`
 }
 
-// portalUser is the address that the demo's portal user signs in with.
-const portalUser = "admin@acme.test"
+// The addresses that the demo's administrators sign in with.
+const (
+	portalUser = "admin@acme.test"
+	secondUser = "bea@acme.test"
+)
+
+func (m *memory) passwordOf(email string) string {
+	if email == secondUser {
+		return m.Second
+	}
+	return m.Password
+}
 
 func (f *filler) memoryFile() string { return filepath.Join(f.settings.Data, "demo.json") }
 
@@ -91,22 +103,30 @@ func assistantPreset() access.Permission {
 	return access.Presets()[i].Permissions
 }
 
-// makeUser makes the portal's user, whose password is kept first: a user whose
+// makeUsers makes the administrators, whose passwords are kept first: a user whose
 // password is unknown could not be repaired by starting again.
-func (f *filler) makeUser(ctx context.Context) error {
-	if f.memory.Password == "" {
-		f.memory.Password = rand.Text()
-		if err := f.keep(); err != nil {
+func (f *filler) makeUsers(ctx context.Context) error {
+	for _, u := range []struct {
+		email, name string
+		password    *string
+	}{{portalUser, "Ada Admin", &f.memory.Password}, {secondUser, "Bea Boss", &f.memory.Second}} {
+		if u.email == secondUser && f.history == nil {
+			continue
+		}
+		if *u.password == "" {
+			*u.password = rand.Text()
+			if err := f.keep(); err != nil {
+				return err
+			}
+		}
+		_, err := f.admin.Users.UserByEmail(ctx, u.email)
+		if fault.CodeOf(err) == fault.NotFound {
+			users := account.Users{Store: f.admin.Users, Passwords: account.NewPasswords(1), Now: f.now}
+			_, err = users.Create(ctx, account.NewUserRequest{CompanyID: f.company.ID, Email: u.email, Name: u.name, Role: account.Admin, Password: *u.password})
+		}
+		if err != nil {
 			return err
 		}
 	}
-	_, err := f.admin.Users.UserByEmail(ctx, portalUser)
-	if fault.CodeOf(err) != fault.NotFound {
-		return err
-	}
-	users := account.Users{Store: f.admin.Users, Passwords: account.NewPasswords(1), Now: f.now}
-	_, err = users.Create(ctx, account.NewUserRequest{
-		CompanyID: f.company.ID, Email: portalUser, Name: "Ada Admin", Role: account.Admin, Password: f.memory.Password,
-	})
-	return err
+	return nil
 }

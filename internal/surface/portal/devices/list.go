@@ -28,6 +28,7 @@ const (
 	placeNone = "none"
 
 	enrolled = "ENROLLED" // every status of a managed device
+	inLost   = "LOST"     // a managed device in lost mode, whatever its status
 )
 
 func spec() frame.ListSpec {
@@ -63,7 +64,7 @@ func placeWords() [][2]string {
 }
 
 func statusWords() [][2]string {
-	all := [][2]string{{enrolled, "Enrolled"}}
+	all := [][2]string{{enrolled, "Enrolled"}, {inLost, "In lost mode"}}
 	for _, s := range []asset.Status{asset.Active, asset.Inactive, asset.Synchronizing, asset.Pending, asset.Deleted} {
 		_, word := statusOf(s)
 		all = append(all, [2]string{string(s), word})
@@ -93,8 +94,11 @@ func query(v *frame.Visit, l frame.List) asset.Search {
 		Text:   l.Get("q"), Tag: l.Get("tag"), Management: asset.Management(known(managementWords(), l.Get("management"))),
 		Order: asset.Order(l.Sort), Descending: l.Descending, Size: l.Size, After: v.Query().Get("after"),
 	}
-	if q.Status == enrolled {
+	switch q.Status {
+	case enrolled:
 		q.Status, q.Enrolled = "", true
+	case inLost:
+		q.Status, q.Lost = "", true
 	}
 	if id := l.Get("policy"); resource.IsID(id) {
 		q.PolicyID = id
@@ -129,7 +133,7 @@ func known(choices [][2]string, value string) string {
 
 // searches reports whether the public list's filters do not suffice.
 func searches(q asset.Search) bool {
-	return q.Text != "" || q.Tag != "" || q.Management != "" || !q.QuietSince.IsZero() || !q.HeardSince.IsZero() || !q.LocatedSince.IsZero() || q.Unlocated
+	return q.Text != "" || q.Tag != "" || q.Management != "" || !q.QuietSince.IsZero() || !q.HeardSince.IsZero() || !q.LocatedSince.IsZero() || q.Unlocated || q.Lost
 }
 
 // read fills a table: by pages while the kept counts know how many there are,
@@ -220,7 +224,7 @@ func (t table) totalText() string {
 // curl is the list in the API: what that can filter and order by.
 func (t table) curl() string {
 	q := url.Values{}
-	if s := asset.Status(known(statusWords(), t.Get("status"))); s != "" && s != enrolled {
+	if s := asset.Status(known(statusWords(), t.Get("status"))); s != "" && s != enrolled && s != inLost {
 		q.Set("status", string(s))
 	}
 	if p := t.policy(t.Get("policy")); p.ID != "" {

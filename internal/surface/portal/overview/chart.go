@@ -187,23 +187,23 @@ func fill(tone frame.Tone) string {
 	return "fill-" + cmp.Or(string(tone), "primary")
 }
 
-func onOff(on bool) (frame.Tone, string) {
-	if on {
-		return frame.OK, "on"
+// gate is one of the company's settings for AI agents.
+type gate struct {
+	Name string
+	On   bool
+	Tone frame.Tone // what harms if it is misused is marked while it is on
+}
+
+func (g gate) word() (frame.Tone, string) {
+	if g.On {
+		return g.Tone, "on"
 	}
 	return frame.Idle, "off"
 }
 
-// switches are the company's settings for AI agents.
-func switches(s access.Settings) []struct {
-	Name string
-	On   bool
-} {
-	return []struct {
-		Name string
-		On   bool
-	}{
-		{"Device commands", s.DeviceCommands}, {"Destructive", s.DeviceCommands && s.DestructiveCommands}, {"Policy changes", s.PolicyChanges},
-		{"Provisioning", s.Provisioning}, {"Connections", s.OAuthConnections},
+func gatesOf(s access.Settings) []gate {
+	return []gate{
+		{"Device commands", s.DeviceCommands, frame.Idle}, {"Destructive", s.DeviceCommands && s.DestructiveCommands, frame.Warn},
+		{"Policy changes", s.PolicyChanges, frame.Idle}, {"Provisioning", s.Provisioning, frame.Idle}, {"Connections", s.OAuthConnections, frame.Idle},
 	}
 }

@@ -125,6 +125,10 @@ func (s *Section) figures(v *frame.Visit, t *tiles) error {
 	if err != nil {
 		return err
 	}
+	lost, err := s.Assets.SearchAssets(v.Context(), asset.Search{Filter: within, Lost: true, Order: asset.BySyncedAt, Size: 1})
+	if err != nil {
+		return err
+	}
 	late, err := s.Commands.Unfinished(v.Context(), v.Company.ID, v.Principal.Policies, v.Now.Add(-frame.LateFor), v.Now.Add(-frame.OverdueAfter), maxUnfinished)
 	if err != nil {
 		return err
@@ -142,6 +146,9 @@ func (s *Section) figures(v *frame.Visit, t *tiles) error {
 		{"Silent for 24 h", frame.DevicesPath + "?seen=quiet-day", many(silent.Total), warn(silent.Total), !v.May(account.ViewDevices)},
 		{"Commands open for 1 h", frame.OpenCommandsPath, atMost(late), warn(int64(late)), !v.May(account.ViewDevices)},
 		{"Proposals waiting", frame.ProposalsPath + "?waiting=1", frame.Number(waiting), warn(int64(waiting)), !v.May(account.EditPolicies)},
+	}
+	if lost.Total != 0 { // else there is nothing to do
+		t.Figures = append(t.Figures, figure{"In lost mode", frame.DevicesPath + "?status=LOST", many(lost.Total), frame.Warn, !v.May(account.ViewDevices)})
 	}
 	if asked > 0 { // only where the company wants people to authorize
 		t.Figures = append(t.Figures, figure{"Commands to authorize", approval.Path, frame.Number(asked), frame.Warn, !v.May(account.ViewDevices)})

@@ -501,8 +501,8 @@ func gates(v *frame.Visit) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, s := range switches(v.Principal.Settings) {
-			tone, word := onOff(s.On)
+		for _, s := range gatesOf(v.Principal.Settings) {
+			tone, word := s.word()
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<span class=\"inline-flex gap-1.5 text-muted-foreground\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
