@@ -1,0 +1,226 @@
+package drill
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/wait"
+)
+
+// Story shows what the product is for: an assistant asks for a wipe and is refused, a
+// person approves it with a passkey, the command runs, and the evidence verifies.
+type Story struct {
+	Settings
+	Out   io.Writer
+	Pause time.Duration // after each part, for a reader
+	// Command runs another command of the program and writes to out what it prints.
+	Command func(out io.Writer, args ...string) error
+}
+
+// told is a story under way.
+type told struct {
+	*drill
+	Story
+	device        asset.Asset
+	authorization string // its id
+}
+
+// Tell plays the story on a company of its own, in a temporary folder that it removes. It
+// calls the surfaces that assistants and people use. The error says what went otherwise.
+func (s Story) Tell(ctx context.Context) error {
+	_, err := s.within(ctx, "story", func(ctx context.Context, d *drill) error {
+		t := &told{drill: d, Story: s}
+		for _, part := range []func(context.Context) error{t.setUp, t.ask, t.evidence} {
+			if err := part(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+func (t *told) say(format string, args ...any) { fmt.Fprintf(t.Out, format+"\n", args...) }
+
+// part begins a part.
+func (t *told) part(ctx context.Context, format string, args ...any) {
+	t.say("")
+	t.say("# "+format, args...)
+	wait.For(ctx, t.Pause)
+}
+
+// setUp has the company ask a person about each destructive command.
+func (t *told) setUp(ctx context.Context) error {
+	settings, devices, err := t.look(ctx)
+	if err != nil {
+		return err
+	}
+	settings.Controls.DestructiveApproval = true
+	for _, a := range devices {
+		if t.device.ID == "" && a.Device.Management == asset.Platform && command.Eligible(command.WipeCompanyData, a, false) == nil {
+			t.device = a
+		}
+	}
+	if t.device.ID == "" {
+		return errors.New("no device can be wiped")
+	}
+	t.part(ctx, "Acme lets assistants send commands. A person authorizes each one that destroys something.")
+	t.say("%d simulated devices are enrolled. The service runs at %s.", len(devices), t.Service.PublicURL())
+	return t.controls(ctx, settings.Controls)
+}
+
+// ask has the assistant ask, a person decide, and the assistant ask again.
+func (t *told) ask(ctx context.Context) error {
+	assistant, err := t.tools(ctx, "X-API-Key", t.Key, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = assistant.session.Close() }() // everything was answered
+	t.part(ctx, "An assistant was told that %s is stolen. Over MCP, it calls", t.device.Identification)
+	args := map[string]any{"assetId": t.device.ID}
+	t.say("wipe_device {\"assetId\": %q}", t.device.ID)
+	asked, err := assistant.call(ctx, "wipe_device", args, "")
+	if err != nil {
+		return err
+	}
+	if asked.approvalURL == "" {
+		return fmt.Errorf("the assistant was not sent to a person: %s", asked.text)
+	}
+	t.say("refused: %s", asked.detail)
+	t.authorization = path.Base(asked.approvalURL)
+	if err := t.decide(ctx, asked.approvalURL); err != nil {
+		return err
+	}
+	t.part(ctx, "The assistant makes the same call again.")
+	t.say("wipe_device {\"assetId\": %q}", t.device.ID)
+	got, err := assistant.call(ctx, "wipe_device", args, "")
+	if err != nil {
+		return err
+	}
+	if got.code != "" {
+		return fmt.Errorf("the wipe is refused although it was authorized: %s", got.detail)
+	}
+	t.say("%s: the command was sent", got.result["status"])
+	return t.erased(ctx)
+}
+
+// heading is the title of a page.
+var heading = regexp.MustCompile(`(?s)<h1[^>]*>(.*?)</h1>`)
+
+// decide has a person open the address and sign.
+func (t *told) decide(ctx context.Context, address string) error {
+	person, err := t.signIn(ctx)
+	if err == nil {
+		err = person.AddPasskey(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	page, err := person.Get(ctx, approvalPath(address))
+	if err != nil {
+		return err
+	}
+	t.part(ctx, "Ada, an administrator, opens the address. The page is titled")
+	if found := heading.FindStringSubmatch(page.Body); found != nil {
+		t.say("%s", text(found[1]))
+	}
+	decided, err := person.Decide(ctx, address)
+	if err != nil {
+		return err
+	}
+	if got := outcome(decided); got.code != "" {
+		return fmt.Errorf("the wipe cannot be authorized: %s", got.detail)
+	}
+	t.part(ctx, "She types the device's name and signs with her passkey. The document that she signs names the device, the command and the assistant's key.")
+	return nil
+}
+
+func approvalPath(address string) string {
+	_, rest, _ := strings.Cut(address, "://")
+	_, rest, _ = strings.Cut(rest, "/")
+	return "/" + rest
+}
+
+// text is HTML without its marks.
+func text(of string) string {
+	return strings.Join(strings.Fields(html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(of, " "))), " ")
+}
+
+// How long a device may take to erase itself.
+const (
+	erasePatience = time.Minute
+	eraseGlance   = 50 * time.Millisecond
+)
+
+// erased waits until the device has carried out the command.
+func (t *told) erased(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, erasePatience)
+	defer cancel()
+	for {
+		commands, err := t.history(ctx, t.device.ID)
+		if err != nil {
+			return err
+		}
+		if len(commands) > 0 && commands[0].State == command.Succeeded {
+			t.part(ctx, "The device reports that it erased itself.")
+			t.say("%s: SUCCESS", t.device.Identification)
+			return nil
+		}
+		if !wait.For(ctx, eraseGlance) {
+			return fmt.Errorf("the device did not erase itself: %w", ctx.Err())
+		}
+	}
+}
+
+// evidence verifies what was recorded, with the commands that an auditor uses.
+func (t *told) evidence(ctx context.Context) error {
+	sealer, err := t.Admin.Chain(t.Store, "")
+	if err == nil {
+		err = sealer.Seal(ctx) // the service does so every few seconds
+	}
+	if err != nil {
+		return err
+	}
+	at := []string{"--database", t.Store.Database, "--company", t.Company.Slug}
+	t.part(ctx, "The evidence: each entry of the activity log holds the hash of the one before, and the chain is signed.")
+	if err := t.run(t.Out, append([]string{"activity", "verify"}, at...)); err != nil {
+		return err
+	}
+	t.part(ctx, "What Ada signed can be checked without the database: an exported decision, and the keys to trust.")
+	signed, keys := filepath.Join(t.dir, "decision.json"), filepath.Join(t.dir, "keys.json")
+	if err := t.into(signed, append([]string{"approval", "export", t.authorization}, at...)); err != nil {
+		return err
+	}
+	if err := t.into(keys, append([]string{"approval", "keys", "--public-url", t.Service.PublicURL()}, at...)); err != nil {
+		return err
+	}
+	return t.run(t.Out, []string{"approval", "verify", signed, "--trust", keys})
+}
+
+// run shows a command and runs it.
+func (t *told) run(out io.Writer, args []string) error {
+	t.say("$ muster %s", strings.Join(args, " "))
+	return t.Command(out, args...)
+}
+
+// into runs a command and keeps what it prints in a file.
+func (t *told) into(file string, args []string) error {
+	var printed bytes.Buffer
+	t.say("$ muster %s > %s", strings.Join(args, " "), file)
+	if err := t.Command(&printed, args...); err != nil {
+		return err
+	}
+	return os.WriteFile(file, printed.Bytes(), 0o600)
+}
