@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -124,16 +125,25 @@ func TestKeyboard_ReachesEverything(t *testing.T) {
 	tab.Waits(`document.activeElement.matches("[data-find]")`)
 }
 
-// TestPages_FitNarrowScreens: at 320 pixels nothing runs out of the page.
-func TestPages_FitNarrowScreens(t *testing.T) {
+// Where a window is too narrow for a table's columns, each row shows all that it has below
+// its first cell, and nothing is beyond the edge.
+func TestRows_FitNarrowWindows(t *testing.T) {
 	t.Parallel()
 	tenant, replica, tab := enter(t, account.Admin)
-	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
-	tab.Size(320, 640)
-	for _, path := range []string{"/", "/devices", "/devices/" + device.AssetID, "/devices/" + device.AssetID + "/commands", "/enrol"} {
-		tab.Go(path)
-		if wide := tab.Eval(`String(document.documentElement.scrollWidth)`); wide != "320" {
-			t.Errorf("%s is %s pixels wide: %s", path, wide, tab.Eval(`[...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > 321 && !e.closest("[tabindex='0'], nav, pre, svg, .why")).slice(0, 5).map((e) => e.outerHTML.slice(0, 120)).join("\n")`))
+	tenant.Devices(replica, servertest.FullyManaged(), 2)
+	tenant.Client(replica, access.All).Post("/policies/"+tenant.Policy.ID+"/changes", map[string]any{"changes": []map[string]string{{"setting": "CAMERA", "value": "BLOCK"}}}).Want(t, http.StatusCreated)
+	for width, paths := range map[int64][]string{390: {"/devices", "/activity", "/policies", "/users", "/access", "/proposals"}, 1024: {"/proposals", "/access"}} {
+		tab.Size(width, 800)
+		for _, path := range paths {
+			tab.Go(path)
+			beyond := tab.Eval(`(() => {
+				const cells = [...document.querySelectorAll("main .grid-table[data-rows] tbody td")].filter((e) => e.checkVisibility());
+				if (cells.length === 0) return "there are no cells";
+				return cells.filter((e) => e.getBoundingClientRect().right > innerWidth).map((e) => e.outerHTML.slice(0, 120)).join("\n");
+			})()`)
+			if beyond != "" {
+				t.Errorf("%s at %d pixels: %s", path, width, beyond)
+			}
 		}
 	}
 }

@@ -115,8 +115,15 @@ func screens() []screen {
 const untidy = `[...document.querySelectorAll('[data-variant=""]')].map((e) => "no variant: " + e.outerHTML.slice(0, 120))
 	.concat((document.body.innerText.match(/[a-z](just now|\d+ (s|min|h) ago)|( ago|just now)[a-z]/g) ?? []).map((m) => "runs together: " + m)).join("\n")`
 
-// TestPages opens every page in both themes: axe finds nothing, the policy
-// refuses nothing, nothing throws. With MUSTER_SCREENSHOTS=dir it keeps pictures.
+// weightOf says that a page and all that it loads come to more than 150 kB on the wire.
+const weightOf = `(() => {
+	const all = [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")];
+	const sum = all.reduce((n, e) => n + e.encodedBodySize, 0);
+	return sum > 150_000 ? "the page weighs " + sum + " bytes: " + all.map((e) => e.name + " " + e.encodedBodySize).join(", ") : "";
+})()`
+
+// TestPages opens every page in both themes: axe finds nothing in a wide window and in a
+// narrow one, the policy refuses nothing, nothing throws. With MUSTER_SCREENSHOTS=dir it keeps pictures.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	needs.Chromium().Of(t)
@@ -154,19 +161,25 @@ func TestPages(t *testing.T) {
 				if violations := tab.Axe(); violations != "" {
 					t.Error(violations)
 				}
-				if theme == "light" {
-					narrow(t, tab)
+				if weight := tab.Eval(weightOf); weight != "" {
+					t.Error(weight)
 				}
+				narrow(t, tab)
 			})
 		}
 	}
 }
 
-// narrow fails the test if the page runs out of a window of 320 pixels.
+// narrow fails the test if axe finds something in a window as wide as a phone, or if the
+// page runs out of a window of 320 pixels.
 func narrow(t *testing.T, tab *browser.Tab) {
 	t.Helper()
-	tab.Size(320, 900)
 	defer tab.Size(1440, 900)
+	tab.Size(390, 844)
+	if violations := tab.Axe(); violations != "" {
+		t.Errorf("at 390 pixels: %s", violations)
+	}
+	tab.Size(320, 900)
 	if wide := tab.Eval(`String(document.documentElement.scrollWidth)`); wide != "320" {
 		t.Errorf("the page is %s pixels wide: %s", wide, tab.Eval(`[...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > 321 && !e.closest("[tabindex='0'], nav, pre, svg, .why")).slice(0, 5).map((e) => e.outerHTML.slice(0, 160)).join("\n")`))
 	}

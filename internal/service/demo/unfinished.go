@@ -27,7 +27,7 @@ func (h *history) finish(ctx context.Context) error {
 	if err := h.pass(ctx, daysOfHistory-2); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context, person) error{h.lose, h.drop, h.loosen, h.propose} {
+	for _, step := range []func(context.Context, person) error{h.lose, h.drop, h.loosen} {
 		if err := step(ctx, h.person(secondUser)); err != nil {
 			return err
 		}
@@ -111,13 +111,6 @@ func (h *history) loosen(ctx context.Context, who person) error {
 	if err == nil && p.Status != http.StatusOK {
 		err = fmt.Errorf("a higher limit cannot be asked for: %d", p.Status)
 	}
-	return err
-}
-
-// propose has the assistant propose a change that is not applied yet.
-func (h *history) propose(ctx context.Context, _ person) error {
-	h.past.until(h.past.now().Add(-150 * time.Minute))
-	_, _, err := h.proposed(ctx, "Meeting rooms", "SCREEN_CAPTURE", "BLOCK")
 	return err
 }
 

@@ -30,6 +30,18 @@ const (
 	Bad  Tone = "bad"
 )
 
+// GateState is how it stands with a setting that lets programs act. One that lets them
+// destroy is marked while it is on; that the others are on is neither good nor bad.
+func GateState(on, destroys bool) (Tone, string) {
+	switch {
+	case on && destroys:
+		return Warn, "On"
+	case on:
+		return Idle, "On"
+	}
+	return Idle, "Off"
+}
+
 // Done is the flash of something that worked.
 func Done(text string) Flash { return Flash{Tone: OK, Text: text} }
 

@@ -189,21 +189,14 @@ func fill(tone frame.Tone) string {
 
 // gate is one of the company's settings for AI agents.
 type gate struct {
-	Name string
-	On   bool
-	Tone frame.Tone // what harms if it is misused is marked while it is on
-}
-
-func (g gate) word() (frame.Tone, string) {
-	if g.On {
-		return g.Tone, "on"
-	}
-	return frame.Idle, "off"
+	Name     string
+	On       bool
+	Destroys bool
 }
 
 func gatesOf(s access.Settings) []gate {
 	return []gate{
-		{"Device commands", s.DeviceCommands, frame.Idle}, {"Destructive", s.DeviceCommands && s.DestructiveCommands, frame.Warn},
-		{"Policy changes", s.PolicyChanges, frame.Idle}, {"Provisioning", s.Provisioning, frame.Idle}, {"Connections", s.OAuthConnections, frame.Idle},
+		{"Device commands", s.DeviceCommands, false}, {"Destructive", s.DeviceCommands && s.DestructiveCommands, true},
+		{"Policy changes", s.PolicyChanges, false}, {"Provisioning", s.Provisioning, false}, {"Connections", s.OAuthConnections, false},
 	}
 }

@@ -145,9 +145,12 @@ func (s *Section) figures(v *frame.Visit, t *tiles) error {
 		{"Enrolled", frame.DevicesPath + "?status=ENROLLED", frame.Number(enrolled), frame.Idle, !v.May(account.ViewDevices)},
 		{"Silent for 24 h", frame.DevicesPath + "?seen=quiet-day", many(silent.Total), warn(silent.Total), !v.May(account.ViewDevices)},
 		{"Commands open for 1 h", frame.OpenCommandsPath, atMost(late), warn(int64(late)), !v.May(account.ViewDevices)},
-		{"Proposals waiting", frame.ProposalsPath + "?waiting=1", frame.Number(waiting), warn(int64(waiting)), !v.May(account.EditPolicies)},
 	}
-	if lost.Total != 0 { // else there is nothing to do
+	// What is rare is shown while there is some.
+	if waiting > 0 {
+		t.Figures = append(t.Figures, figure{"Proposals waiting", frame.ProposalsPath + "?waiting=1", frame.Number(waiting), frame.Warn, !v.May(account.EditPolicies)})
+	}
+	if lost.Total != 0 {
 		t.Figures = append(t.Figures, figure{"In lost mode", frame.DevicesPath + "?status=LOST", many(lost.Total), frame.Warn, !v.May(account.ViewDevices)})
 	}
 	if asked > 0 { // only where the company wants people to authorize
