@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/emulator"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/test/browser"
 	"github.com/musterhq/muster/test/needs"
@@ -81,6 +82,29 @@ func TestEnrollPage_UpdatesLive(t *testing.T) {
 	tab.Sees("#joined", "Waiting for the first device")
 	tenant.Devices(replica, servertest.FullyManaged(), 1)
 	tab.Waits(`document.querySelectorAll("#joined li a").length === 1`)
+	if bad := tab.Bad(); bad != "" {
+		t.Error(bad)
+	}
+}
+
+// TestEnrollPage_UseFollowsThePolicy: the use that is chosen is that of the policy's devices,
+// at first and when another policy is chosen. What was typed beside it stays.
+func TestEnrollPage_UseFollowsThePolicy(t *testing.T) {
+	t.Parallel()
+	tenant, replica, tab := enter(t, account.Manager)
+	tenant.Devices(replica, servertest.Personal(), 2)
+	other := tenant.Env.Policy(tenant.Company, "Zz unused", policy.Platform)
+	tab.Go("/enrol?policy=" + tenant.Policy.ID)
+	tab.Waits(`document.querySelector("[name=personalUsage]:checked").value === "ALLOWED"`)
+	tab.Click("details:has([name=wifiSsid]) > summary")
+	tab.Type("[name=wifiSsid]", "Guest")
+	tab.Choose("#policy", other.ID)
+	tab.Waits(`document.querySelector("[name=personalUsage]:checked").value === "DISALLOWED"`)
+	tab.Choose("#policy", tenant.Policy.ID)
+	tab.Waits(`document.querySelector("[name=personalUsage]:checked").value === "ALLOWED"`)
+	if typed := tab.Eval(`document.querySelector("[name=wifiSsid]").value`); typed != "Guest" {
+		t.Errorf("the network that was typed is now %q", typed)
+	}
 	if bad := tab.Bad(); bad != "" {
 		t.Error(bad)
 	}

@@ -60,7 +60,33 @@ func (s *Section) sheet(v *frame.Visit, values url.Values) (sheet, error) {
 			f.Policy = p
 		}
 	}
+	if err == nil && f.Policy.ID != "" && values.Get("personalUsage") == "" {
+		var use provisioning.PersonalUsage
+		use, err = s.usual(v, f.Policy)
+		values.Set("personalUsage", string(use))
+	}
 	return f, err
+}
+
+// sampled is how many devices of a policy tell what the next one is for.
+const sampled = 100
+
+// usual is the use that the form begins with: that of the policy's devices. A policy whose
+// devices all have a work profile, or are people's own, gets another work profile.
+func (s *Section) usual(v *frame.Visit, p policy.Policy) (provisioning.PersonalUsage, error) {
+	found, err := s.Assets.SearchAssets(v.Context(), asset.Search{
+		Filter: asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies, PolicyID: p.ID, Enrolled: true},
+		Order:  asset.BySyncedAt, Descending: true, Size: sampled,
+	})
+	if err != nil || len(found.Assets) == 0 {
+		return provisioning.Disallowed, err
+	}
+	for _, a := range found.Assets {
+		if a.Device != nil && a.Device.Ownership != asset.PersonallyOwned && a.Device.Mode != asset.WorkProfile {
+			return provisioning.Disallowed, nil
+		}
+	}
+	return provisioning.Allowed, nil
 }
 
 // ask shows the form; ?policy=<id> chooses.

@@ -604,8 +604,7 @@
   });
 })();
 
-// Enrolment: spaces at the ends of a network's name, which are part of it; a
-// policy for VR headsets has another form.
+// Enrolment: spaces at the ends of a network's name, which are part of it.
 (() => {
   "use strict";
   document.addEventListener("input", (event) => {
@@ -614,8 +613,5 @@
     const text = event.target.value, shown = document.getElementById(at);
     shown.hidden = text === text.trim();
     shown.textContent = "The name is “" + text.replace(/^ +| +$/g, (s) => "␣".repeat(s.length)) + "”";
-  });
-  document.addEventListener("change", (event) => {
-    if (event.target.matches?.("form[action='/enrol'] select[name=policy]")) location.assign("/enrol?policy=" + encodeURIComponent(event.target.value));
   });
 })();
