@@ -281,6 +281,7 @@ func TestStop_ThreeClicksAndResumeTwo(t *testing.T) {
 		tab.Follow("#main .note a[href='/access/controls']")
 		tab.Click("form[action='/access/controls/resume'] button")
 		tab.Sees("#controls", "Resume asked")
+		tab.Waits(`[...document.querySelectorAll("#controls time[data-at]")].every((t) => !t.textContent.includes("UTC"))`) // but as a clock here says
 		resume("asking to resume")
 		d.looks(t, "controls-resume-asked")
 		other := tab.Another()

@@ -31,8 +31,17 @@
   };
   const set = (element, text) => { if (element.textContent !== text) element.textContent = text; };
   const over = new Set(); // instants that have passed: what ends then is looked at again, once
+  const clock = (at) => {
+    const day = (ms) => new Date(ms).setHours(0, 0, 0, 0), days = Math.round((day(at) - day(Date.now())) / 86_400_000);
+    const word = { 0: "today", 1: "tomorrow", "-1": "yesterday" }[days];
+    return (word ?? new Date(at).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" })) + " " +
+      new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  };
+  const clocks = () => { for (const t of $$("time[data-at]")) set(t, clock(Date.parse(t.dateTime))); };
+  clocks();
   const tick = () => {
     if (document.hidden) return;
+    clocks();
     for (const t of $$("time[data-since]")) set(t, since(Date.parse(t.dateTime)));
     for (const t of $$("time[data-until]")) {
       const at = Date.parse(t.dateTime);
