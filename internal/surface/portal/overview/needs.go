@@ -3,6 +3,7 @@ package overview
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/approval/attention"
@@ -84,11 +85,14 @@ func deciders(i attention.Item, people []access.Approver, reader access.Approver
 }
 
 // why says why the person cannot decide now what their rights allow.
-func (n need) why() string {
-	if n.Mine && !n.Now {
-		return "To decide, you need a passkey, and an account, rights and a passkey that are old enough."
+func (n need) why(age time.Duration) string {
+	switch {
+	case !n.Mine || n.Now:
+		return ""
+	case age == 0:
+		return "To decide, you need a passkey."
 	}
-	return ""
+	return "To decide, you need a passkey, and an account, rights and a passkey that are old enough."
 }
 
 func (n need) button() string {
