@@ -40,6 +40,8 @@ type Options struct {
 	// Crash is called at each step of a command's life, so that tests can end
 	// the process there (command.Service). Nil in production.
 	Crash func(step string)
+	// SignInOnce is web.SignIn's Once: the demo's link signs in with it. Nil in production.
+	SignInOnce func(code string) (email string, ok bool)
 	// CustomizeMCP adds to the MCP server; conformance tests mount their
 	// fixtures with it. Nil in production.
 	CustomizeMCP func(*sdk.Server)

@@ -277,7 +277,7 @@ func (w *wiring) people() error {
 			Providers: w.db, Users: w.db, Passkeys: w.db, Steps: w.db, Sealer: w.keys, Now: now,
 			Client: identity.New(w.public+web.CallbackPath, private, now),
 		},
-		Passkeys: keys, ClientAddress: w.address.of, Log: w.options.Logger,
+		Passkeys: keys, ClientAddress: w.address.of, Log: w.options.Logger, Once: w.options.SignInOnce,
 	}
 	return nil
 }

@@ -12,12 +12,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/internal/service/demo"
+	"github.com/musterhq/muster/internal/service/visitor"
 	"github.com/musterhq/muster/test/poll"
 )
 
@@ -26,6 +28,7 @@ type running struct {
 	t    *testing.T
 	url  string
 	key  string
+	link string // signs in once
 	stop func()
 	// ahead is how far the demo's clock is ahead, in nanoseconds.
 	ahead atomic.Int64
@@ -75,7 +78,7 @@ func start(t *testing.T, dir string) *running {
 			t.Errorf("the demo does not print %s", want)
 		}
 	}
-	r.url, r.key = out.find(`(http://[^\s]+)`), out.find(`API key +(\S+)`)
+	r.url, r.key, r.link = out.find(`(http://[^\s]+)`), out.find(`API key +(\S+)`), out.find(`Open +(http://\S+)`)
 	return r
 }
 
@@ -89,6 +92,20 @@ func eventually(t *testing.T, what string, ready func() bool) {
 		return nil
 	}); err != nil {
 		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// linkSignsInOnce follows the link that the demo prints: to the overview, then to a page that
+// says that it was used.
+func (r *running) linkSignsInOnce() {
+	r.t.Helper()
+	for _, want := range []string{"<title>Overview", "was used already"} {
+		_, rest, _ := strings.Cut(r.link, "://")
+		_, path, _ := strings.Cut(rest, "/")
+		page, err := visitor.New(r.url, "").Get(r.t.Context(), "/"+path)
+		if err != nil || !strings.Contains(page.Body, want) {
+			r.t.Errorf("the link %s leads to %d %s, which does not say %s: %v", r.link, page.Status, page.Path, want, err)
+		}
 	}
 }
 
@@ -140,6 +157,7 @@ func TestDemo_Agents(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := start(t, dir)
+	first.linkSignsInOnce()
 	var before map[string]device
 	eventually(t, "every agent has its policy", func() bool {
 		before, _ = first.agents()

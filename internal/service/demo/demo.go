@@ -47,7 +47,8 @@ type Demo struct {
 	service  *service.Service
 	agents   sync.WaitGroup                        // the devices with our own agent
 	use      func(context.Context, *Running) error // nil: introduce the demo and serve
-	past     *past                                 // the clock while the past is lived; nil: it is the present
+	link     *link
+	past     *past // the clock while the past is lived; nil: it is the present
 }
 
 // Run brings the demo up, prints what to do with it, and serves until ctx
@@ -91,7 +92,8 @@ func (d *Demo) withEmulator(ctx context.Context) error {
 // withService opens the service, fills it while it runs, and waits for its end.
 func (d *Demo) withService(ctx context.Context) error {
 	var err error
-	d.service, err = service.New(ctx, d.config(), service.Options{Now: d.now, Logger: d.log})
+	d.link = newLink(d.now)
+	d.service, err = service.New(ctx, d.config(), service.Options{Now: d.now, Logger: d.log, SignInOnce: d.link.take})
 	if err != nil {
 		return err
 	}

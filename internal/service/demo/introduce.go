@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/internal/surface/rest"
+	"github.com/musterhq/muster/internal/surface/web"
 	"github.com/musterhq/muster/internal/text"
 )
 
@@ -44,6 +45,7 @@ func (f *filler) introduce(ctx context.Context) error {
 	}
 	f.say("\nMuster is up. Stop it with Ctrl-C; start it again and it goes on where it stopped.\n")
 	f.say("  Portal     %s", address)
+	f.say("  Open       %s%s?code=%s  (signs in once, within the hour)", address, web.OncePath, f.link.code)
 	f.say("  Sign in    %s with the password %s", portalUser, f.memory.Password)
 	if f.memory.Second != "" {
 		f.say("  Second     %s with the password %s  (another administrator, who can confirm and approve)", secondUser, f.memory.Second)

@@ -25,6 +25,9 @@ type SignIn struct {
 	Invitations   account.Invitations
 	ClientAddress func(*http.Request) string
 	Log           *slog.Logger
+	// Once takes the code of a link that signs in once, and says whom; ok is false for
+	// another code, or one that was used. Nil: there are no such links.
+	Once func(code string) (email string, ok bool)
 }
 
 const maxSignInForm = 8 << 10 // bytes
@@ -34,6 +37,9 @@ func (s SignIn) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+SignInPath, s.show)
 	mux.HandleFunc("POST "+SignInPath, s.submit)
 	mux.HandleFunc("POST /signout", s.signOut)
+	if s.Once != nil {
+		mux.HandleFunc("GET "+OncePath, s.once)
+	}
 	if s.Passkeys.Store == nil {
 		return // nothing but passwords
 	}
@@ -64,6 +70,25 @@ func (s SignIn) submit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.refuse(w, r, form, err)
+}
+
+// OncePath is where a link that signs in once leads; ?code= is its code.
+const OncePath = SignInPath + "/once"
+
+// once signs in the person of the link.
+func (s SignIn) once(w http.ResponseWriter, r *http.Request) {
+	form := signInForm{Next: "/"}
+	email, ok := s.Once(r.URL.Query().Get("code"))
+	if !ok {
+		s.again(w, r, http.StatusUnauthorized, form, "This link was used already, or its time is over. Sign in with the password.")
+		return
+	}
+	user, err := s.Users.Store.UserByEmail(r.Context(), email)
+	if err != nil {
+		s.broken(w, r, form, err)
+		return
+	}
+	s.enter(w, r, user, "link", form)
 }
 
 // from is where a request comes from.
