@@ -28,7 +28,7 @@ func TestDemo_History(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			for _, want := range []string{"In lost mode", "the outcome is not known", "asked to raise the limit of destructive commands", "Silent for 24 h"} {
+			for _, want := range []string{"In lost mode", "the outcome is not known", "asked to raise the limit of destructive commands", "Silent for 24 h", "Approval of policy changes"} {
 				if !strings.Contains(page.Body, want) {
 					t.Errorf("the overview lacks %q", want)
 				}

@@ -194,6 +194,18 @@ type gate struct {
 	Destroys bool
 }
 
+// approvalState is how it stands with the approval of policy changes. That programs may
+// change policies without a person is marked.
+func approvalState(s access.Settings) (frame.Tone, string) {
+	switch {
+	case s.Controls.ApplyApproval != "" && s.Controls.ApplyApproval != access.ApproveNone:
+		return frame.OK, "On"
+	case s.PolicyChanges:
+		return frame.Warn, "Off"
+	}
+	return frame.Idle, "Off"
+}
+
 func gatesOf(s access.Settings) []gate {
 	return []gate{
 		{"Device commands", s.DeviceCommands, false}, {"Destructive", s.DeviceCommands && s.DestructiveCommands, true},
