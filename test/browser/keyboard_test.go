@@ -2,12 +2,14 @@ package browser_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
@@ -39,6 +41,37 @@ func TestPolicySettings_LeavingWithEdits(t *testing.T) {
 	pick(tab, "CAMERA", "BLOCK")
 	tab.Follow("button[data-review]")
 	tab.Sees("h1", "Change settings of Edited")
+}
+
+// TestPalette: a serial number and Enter, before the answer is there, lead to the device; a
+// page is found by any of its words; what is not there is said.
+func TestPalette(t *testing.T) {
+	t.Parallel()
+	tenant, replica, tab := enter(t, account.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 2)[1]
+	var shown struct{ Specifications map[string]string }
+	tenant.Client(replica, access.All).Get("/assets/"+device.AssetID).Want(t, http.StatusOK).JSON(t, &shown)
+	serial := shown.Specifications["serialNumber"]
+	ask := func(text string) {
+		t.Helper()
+		tab.Go("/policies")
+		tab.Click("[data-palette]")
+		tab.Waits(`document.querySelector("#palette").open`)
+		tab.Press(text)
+	}
+	ask(serial + "\r")
+	tab.Waits(`location.pathname === "/devices/` + device.AssetID + `"`)
+	ask(serial)
+	tab.Sees("#palette-list", serial)
+	ask("limits\r")
+	tab.Waits(`location.pathname === "/access/controls"`)
+	ask("no such thing\r")
+	tab.Sees("#palette-nothing", "Nothing is found")
+	tab.Press("\b\b\b\b\b\b\b\b\b\b\b\b\b")
+	tab.Waits(`document.querySelector("#palette-nothing").hidden`)
+	if bad := tab.Bad(); bad != "" {
+		t.Error(bad)
+	}
 }
 
 // TestEscape_ClosesMenus what hangs open, and leaves a person where they were.

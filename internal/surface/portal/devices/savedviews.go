@@ -64,8 +64,11 @@ func (s *Section) search(v *frame.Visit) error {
 			return err
 		}
 		for _, a := range found.Assets {
-			_, status := statusOf(a.Status)
-			all = append(all, hit{"found-" + a.ID, "smartphone", a.Identification, status, frame.DevicePath(a.ID)})
+			_, more := statusOf(a.Status)
+			if serial := a.Specifications["serialNumber"]; serial != "" {
+				more = frame.Plain(serial) + " · " + more
+			}
+			all = append(all, hit{"found-" + a.ID, "smartphone", a.Identification, more, frame.DevicePath(a.ID)})
 		}
 	}
 	if v.May(account.ViewPolicies) && text != "" {

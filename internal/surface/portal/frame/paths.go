@@ -81,10 +81,14 @@ func commonTasks() []Section {
 		{Path: LostDevicesPath, Name: "Devices to enroll again", Icon: "smartphone", Needs: account.ViewDevices | account.ProvisionDevices},
 		{Path: OpenCommandsPath, Name: "Open commands", Icon: "terminal", Needs: account.ViewDevices},
 		{Path: ProposalsPath + "?waiting=1", Name: "Proposals waiting for review", Icon: "git-pull-request", Needs: account.EditPolicies},
+		{Path: DevicesPath + "?status=LOST", Name: "Devices in lost mode", Icon: "map-pin-off", Needs: account.ViewDevices},
+		{Path: ControlsPath, Name: "Limits, approval and stop", Icon: "shield-check"},
 		{Path: AccessPath + "/keys/new", Name: "New API key", Icon: "key-round", Needs: account.ManageKeys},
 		{Path: UsersPath, Name: "Users", Icon: "user", Needs: account.ManageUsers},
+		{Path: UsersPath + "/new", Name: "Invite a user", Icon: "user", Needs: account.ManageUsers},
+		{Path: SettingsPath + "/signin", Name: "Company sign-in", Icon: "key-round", Needs: account.ManageCompany},
 		{Path: SettingsPath + "/platform", Name: "Connection to the platform", Icon: "link", Needs: account.ManageCompany},
 		{Path: SetupPath, Name: "Setup checklist", Icon: "circle-check"},
-		{Path: AccountPath, Name: "Your account and sessions", Icon: "user"},
+		{Path: AccountPath, Name: "Your account, passkeys and sessions", Icon: "user"},
 	}
 }

@@ -405,7 +405,8 @@
   // ── Command palette ────────────────────────────────────────────────────
   const palette = {
     dialog: $("#palette"), input: $("#palette-input"), list: $("#palette-list"),
-    pages: "", current: 0, asked: 0, timer: 0,
+    current: 0, asked: 0, timer: 0,
+    pending: false, eager: false, // a search is under way; Enter was pressed meanwhile
     show() {
       if (!this.dialog || this.dialog.open) return;
       this.dialog.showModal();
@@ -425,18 +426,32 @@
       const text = this.input.value.trim().toLowerCase();
       for (const item of $$("[data-found]", this.list)) item.remove();
       for (const item of $$("[role=option]", this.list)) item.hidden = !item.textContent.toLowerCase().includes(text);
-      this.mark(0);
       clearTimeout(this.timer);
-      if (text.length >= 2) this.timer = setTimeout(() => this.search(text), 150);
+      this.asked++;
+      this.eager = false;
+      this.pending = text.length >= 2;
+      if (this.pending) this.timer = setTimeout(() => this.search(text), 150);
+      this.settle();
+    },
+    settle() {
+      this.mark(0);
+      $("#palette-nothing").hidden = this.pending || this.items().length > 0;
+      if (!this.pending && this.eager) this.enter();
+    },
+    // Enter before the answer is meant for its first result.
+    enter() {
+      const item = this.items()[this.current];
+      if (item) this.go(item); else this.eager = this.pending;
     },
     async search(text) {
       const mine = ++this.asked;
       const answer = await ask(this.list.dataset.search + "?q=" + encodeURIComponent(text), { headers: { "HX-Request-Type": "partial" } });
-      if (!answer?.ok || mine !== this.asked) return;
-      const found = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const found = answer?.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
+      if (mine !== this.asked) return;
+      this.pending = false;
       for (const item of $$("[data-found]", this.list)) item.remove();
-      this.list.append(...$$("li", found.body));
-      this.mark(0);
+      if (found) this.list.append(...$$("li", found.body));
+      this.settle();
     },
     go(item) { if (item?.dataset.href) location.assign(item.dataset.href); },
   };
@@ -444,7 +459,7 @@
   palette.input?.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown") palette.mark(palette.current + 1);
     else if (event.key === "ArrowUp") palette.mark(palette.current - 1);
-    else if (event.key === "Enter") palette.go(palette.items()[palette.current]);
+    else if (event.key === "Enter") palette.enter();
     else return;
     event.preventDefault();
   });
