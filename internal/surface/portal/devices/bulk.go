@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/budget"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -45,9 +46,6 @@ type planned struct {
 	Barred string // why it will be left out
 }
 
-// budgetPerMinute is contract 8's.
-const budgetPerMinute = 10
-
 // inputs are what is asked before anything is sent.
 func (b bulk) inputs() []operation.Input {
 	if b.Ready == 0 {
@@ -58,10 +56,10 @@ func (b bulk) inputs() []operation.Input {
 
 // minutes is about how long it takes.
 func (b bulk) minutes() string {
-	if b.Ready <= budgetPerMinute {
+	if b.Ready <= budget.PeopleLimit {
 		return "within a minute"
 	}
-	return fmt.Sprintf("in about %d min, at %d a minute", (b.Ready+budgetPerMinute-1)/budgetPerMinute, budgetPerMinute)
+	return fmt.Sprintf("in about %d min, at %d a minute", (b.Ready+budget.PeopleLimit-1)/budget.PeopleLimit, budget.PeopleLimit)
 }
 
 // plan shows what would be done; nothing is sent yet.

@@ -41,7 +41,7 @@ func formPage(f userForm) string {
 func stateOf(u account.User) (frame.Tone, string) {
 	switch {
 	case u.Disabled:
-		return frame.Bad, "Disabled"
+		return frame.Idle, "Disabled"
 	case u.LastSignInAt.IsZero() && u.PasswordHash == "":
 		return frame.Warn, "Invited"
 	}
