@@ -54,7 +54,7 @@ func (w *wiring) portal() *portal.Portal {
 			&devices.Section{Assets: w.db, Commands: w.db, Open: w.db, Policies: w.db, Logs: w.db, Activity: w.db, Views: w.db, Identity: w.db, Requests: w.db, EnrollAgain: w.link.EnrollAgain,
 				Companions: w.commands.Push != nil},
 			&enroll.Section{Policies: w.db, Assets: w.db, App: w.link.AppState},
-			&approvals.Section{Reviewer: reviewer, Store: w.db, Assets: w.db, Passkeys: signIn.Passkeys, Verifier: w.proposals.Verifier},
+			&approvals.Section{Reviewer: reviewer, Store: w.db, Assets: w.db, Passkeys: signIn.Passkeys, Verifier: w.proposals.Verifier, Activity: w.db},
 			&policies.Section{Editor: policy.Editor{Service: w.policies}, Reviewer: reviewer, Assets: w.db, Push: w.platform.PushPolicy},
 		},
 	}

@@ -242,9 +242,14 @@ func TestConfirm_Loosening(t *testing.T) {
 	d.tab.Go("/access/controls/" + waiting[0].ID + "/confirm")
 	d.tab.Sees("#decide", "Decide")
 	d.looks(t, "decide-loosening")
+	other := d.tab.Another()
+	other.Go(d.tab.Path())
+	other.Sees("#decide", "Confirm with a passkey")
 	d.tab.Click(approves + "button[type=submit]")
 	d.tab.Sees("#notices", "effect")
 	d.looks(t, "loosening-confirmed")
+	other.Sees("#decide", "confirmed the request to")
+	other.Waits(`document.querySelector("#decide [type=submit]") === null`)
 }
 
 // Changes are stopped in three clicks from the overview, and resuming is asked for in two from

@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
@@ -49,6 +50,7 @@ type Section struct {
 	Assets   asset.Finder
 	Passkeys account.Passkeys
 	Verifier approval.Verifier
+	Activity activity.Store
 }
 
 // Routes are the section's addresses.
@@ -133,7 +135,7 @@ func (s *Section) show(find finder) frame.Handler {
 			err = s.admit(v, &m)
 		}
 		if v.Partial() && m.path != "" && fault.CodeOf(err) == fault.NotFound { // it ended while the page was open
-			m.tone, m.standing, m.closed, err = frame.Idle, "Over", frame.Sentence(fault.From(err).Detail), nil
+			m.tone, m.standing, m.closed, err = frame.Idle, "Over", s.ended(v, frame.Sentence(fault.From(err).Detail)), nil
 		}
 		if err != nil {
 			return m.elsewhere(v, err)
