@@ -11,8 +11,6 @@ out=../internal/surface/web/static
 npx tailwindcss --input input.css --output "$out/app.css" --minify
 cp node_modules/@fontsource-variable/inter/files/inter-latin-wght-normal.woff2 "$out/inter.woff2"
 cp node_modules/htmx.org/dist/htmx.min.js "$out/htmx.js"
-cp node_modules/uplot/dist/uPlot.iife.min.js "$out/uplot.js"
-cp node_modules/uplot/dist/uPlot.min.css "$out/uplot.css"
 node world.mjs "$out/world.svg"
 node confusables.mjs ../internal/policy/confusables.txt
 node icons.mjs "$out/icons.svg"

@@ -36,7 +36,6 @@ import (
 	"github.com/musterhq/muster/internal/surface/edge"
 	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/internal/surface/oauth"
-	"github.com/musterhq/muster/internal/surface/portal"
 	"github.com/musterhq/muster/internal/surface/rest"
 	"github.com/musterhq/muster/internal/surface/web"
 	"github.com/musterhq/muster/internal/text"
@@ -292,18 +291,10 @@ func (w *wiring) letters() func(token string) []byte {
 
 // pages mounts what browsers load.
 func (w *wiring) pages() error {
-	own, err := portal.Static()
-	if err != nil {
-		return err
-	}
-	static, err := web.NewStatic(own)
-	if err != nil {
-		return err
-	}
 	server := &oauth.Server{Issuer: w.public, Resource: w.public + mcp.Path, Store: w.db, Throttle: w.db,
 		Documents: oauth.NewDocumentFetcher(nil), Now: w.options.Now, Log: w.options.Logger, ClientAddress: w.address.of}
 	pages := http.NewServeMux()
-	pages.Handle("GET "+web.StaticPath, static)
+	pages.Handle("GET "+web.StaticPath, web.Static())
 	server.Mount(pages)
 	oauth.Consent{Server: server, Sessions: w.signIn.Sessions, Companies: w.db}.Mount(pages)
 	w.signIn.Mount(pages)

@@ -155,6 +155,10 @@ func TestPages_WithoutScripts(t *testing.T) {
 		"/policies": "Policy of", "/activity": "signed in", "/access": "Device commands", "/enrol": "Create the code", "/settings": "Company name", "/commands": "No command is open"} {
 		tab.Go(path)
 		tab.Sees("main", want)
+		tab.Sees("main", "JavaScript is off")
+		if dead := tab.Eval(`[...document.querySelectorAll("[data-opens],[data-palette],[data-copy],[data-print],[data-help]")].filter((b) => b.checkVisibility()).map((b) => b.outerHTML).join(" ")`); dead != "" {
+			t.Errorf("%s offers what only a script can do: %.300s", path, dead)
+		}
 		tab.Waits(`document.querySelector("nav a[href='/devices']").getBoundingClientRect().height > 0`)
 	}
 	tab.Go("/")

@@ -39,7 +39,7 @@
 // "proposals" …). Writers hint with db.Notify(name.Changes, name.Change(…)).
 //
 // The page allows no inline script and no style attribute: draw with SVG
-// attributes, put behavior into static/*.js, found by data- attributes
+// attributes, put behavior into web/static/*.js, found by data- attributes
 // (data-opens, data-close, data-copy, data-wants, data-reveal, data-submits,
 // data-print; see portal.js). Icons are listed in web/icons.txt. After a change
 // of classes or icons run web/build.sh; in a conflict of app.css or icons.svg

@@ -1,19 +1,11 @@
 package portal
 
 import (
-	"embed"
-	"io/fs"
 	"net/http"
 	"slices"
 
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
-
-//go:embed static
-var files embed.FS
-
-// Static are the portal's own files, served below web.StaticPath.
-func Static() (fs.FS, error) { return fs.Sub(files, "static") }
 
 // Section is a part of the portal: some screens and the actions on them.
 type Section interface{ Routes() []frame.Route }

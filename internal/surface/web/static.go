@@ -2,11 +2,11 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"io/fs"
 	"mime"
 	"net/http"
 	"path"
@@ -17,85 +17,85 @@ import (
 //go:embed static
 var files embed.FS
 
-// StaticPath is where the shell's files are served.
+// StaticPath is where the files of the pages are served: stylesheet, scripts, font, icons.
 const StaticPath = "/static/"
 
-// asset is one file, ready to send.
-type asset struct {
+// file is one of them, ready to send.
+type file struct {
 	plain     []byte
 	gzipped   func() []byte // nil: it is compressed already
 	mediaType string
-	tag       string
 }
 
-// Static serves the shell's files: stylesheet, scripts, font, outlines.
-type Static struct{ assets map[string]asset }
-
-// NewStatic prepares the files that are compiled in, and more from others.
-func NewStatic(more ...fs.FS) (*Static, error) {
-	own, err := fs.Sub(files, "static")
-	if err != nil {
-		return nil, err
-	}
-	s := &Static{assets: map[string]asset{}}
-	for _, tree := range append([]fs.FS{own}, more...) {
-		if err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
-				return err
-			}
-			body, err := fs.ReadFile(tree, name)
-			if err != nil {
-				return err
-			}
-			s.assets[name] = prepare(name, body)
-			return nil
-		}); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
+// static is all of them and their fingerprint, which changes when one of them does.
+type static struct {
+	files       map[string]file
+	fingerprint string
 }
 
-func prepare(name string, body []byte) asset {
-	sum := sha256.Sum256(body)
-	a := asset{plain: body, mediaType: mime.TypeByExtension(path.Ext(name)), tag: `"` + hex.EncodeToString(sum[:8]) + `"`}
-	switch path.Ext(name) {
-	case ".woff2":
-		a.mediaType = "font/woff2"
-		return a
-	case ".js":
-		a.mediaType = "text/javascript; charset=utf-8"
+var shipped = sync.OnceValue(readFiles) //nolint:gochecknoglobals // reads embedded files once
+
+// File is the address of one of the files. It contains the fingerprint of all, so that a
+// browser keeps the file for a year and asks again only after an update of Muster.
+func File(name string) string { return StaticPath + shipped().fingerprint + "/" + name }
+
+// Static serves the files, below StaticPath.
+func Static() http.Handler { return shipped() }
+
+func readFiles() *static {
+	s, all := &static{files: map[string]file{}}, sha256.New()
+	entries, _ := files.ReadDir("static") // what is compiled in can be read
+	for _, entry := range entries {
+		body, _ := files.ReadFile("static/" + entry.Name())
+		all.Write(body)
+		s.files[entry.Name()] = prepare(entry.Name(), body)
 	}
-	a.gzipped = sync.OnceValue(func() []byte {
-		var buffer bytes.Buffer
-		zip, _ := gzip.NewWriterLevel(&buffer, gzip.BestCompression) // the level is one that there is
-		_, _ = zip.Write(body)                                       // a buffer takes it all
-		_ = zip.Close()
-		return buffer.Bytes()
-	})
-	return a
+	s.fingerprint = hex.EncodeToString(all.Sum(nil)[:8])
+	return s
 }
 
-// ServeHTTP serves one file. Browsers keep it, and ask whether it changed.
-func (s *Static) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a, ok := s.assets[strings.TrimPrefix(r.URL.Path, StaticPath)]
-	if !ok {
+func prepare(name string, body []byte) file {
+	types := map[string]string{".woff2": "font/woff2", ".js": "text/javascript; charset=utf-8"}
+	f := file{plain: body, mediaType: cmp.Or(types[path.Ext(name)], mime.TypeByExtension(path.Ext(name)))}
+	if path.Ext(name) != ".woff2" {
+		f.gzipped = sync.OnceValue(func() []byte { return compressed(body) })
+	}
+	return f
+}
+
+func compressed(body []byte) []byte {
+	var buffer bytes.Buffer
+	zip, _ := gzip.NewWriterLevel(&buffer, gzip.BestCompression) // the level is one that there is
+	_, _ = zip.Write(body)                                       // a buffer takes it all
+	_ = zip.Close()
+	return buffer.Bytes()
+}
+
+// ServeHTTP serves one file. Under its fingerprint it never changes. Under another one, as
+// a page of another version of Muster asks for it, and without one, browsers ask each time.
+func (s *static) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	fingerprint, name := path.Split(strings.TrimPrefix(r.URL.Path, StaticPath))
+	f, ok := s.files[name]
+	if !ok || strings.Count(fingerprint, "/") > 1 {
 		http.NotFound(w, r)
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Type", a.mediaType)
-	h.Set("ETag", a.tag)
-	h.Set("Cache-Control", "public, max-age=300, stale-while-revalidate=86400")
+	h.Set("Content-Type", f.mediaType)
+	h.Set("ETag", `"`+s.fingerprint+`"`)
 	h.Set("Vary", "Accept-Encoding")
-	if strings.Contains(r.Header.Get("If-None-Match"), a.tag) {
+	h.Set("Cache-Control", "no-cache")
+	if fingerprint == s.fingerprint+"/" {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	if strings.Contains(r.Header.Get("If-None-Match"), s.fingerprint) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	body := a.plain
-	if a.gzipped != nil && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	body := f.plain
+	if f.gzipped != nil && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		h.Set("Content-Encoding", "gzip")
-		body = a.gzipped()
+		body = f.gzipped()
 	}
 	_, _ = w.Write(body) // the browser has gone away: nothing to do
 }

@@ -86,9 +86,9 @@
   const proofOf = (form) => $("[data-prove]", form.closest("dialog") ?? $("#prove")) ?? $("#prove [data-prove]");
   const parsed = async (answer) => new DOMParser().parseFromString(await answer.text(), "text/html").body;
   const signinScript = () => new Promise((done) => {
-    if ($("script[src='/static/signin.js']")) { done(); return; }
+    if ($("script[src$='/signin.js']")) { done(); return; }
     const script = document.createElement("script");
-    script.src = "/static/signin.js";
+    script.src = $("script[src$='/portal.js']").src.replace("portal.js", "signin.js");
     script.onload = script.onerror = done;
     document.head.append(script);
   });
