@@ -1,6 +1,7 @@
 package database_test
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func TestProposals_AreListedWithTheirMakers(t *testing.T) {
 			f.propose(two, proposal.Owner{Kind: access.Connection, ID: connection.ID, UserID: user.ID, Name: "Assistant"}),
 			f.propose(one, proposal.Owner{Kind: access.User, ID: user.ID, UserID: user.ID, Name: "Ada"}),
 		}
-		want := []string{"API key " + key.Prefix, "Assistant for Ada", "Ada"}
+		want := []string{key.Prefix, "Assistant", "Ada"}
 		ask := proposal.Query{CompanyID: f.company.ID, Limit: 2}
 		var seen []proposal.Listed
 		for {
@@ -68,7 +69,7 @@ func TestProposals_AreListedWithTheirMakers(t *testing.T) {
 		}
 		for i, l := range seen {
 			p := made[2-i]
-			if l.ID != p.ID || l.Maker.Text() != want[2-i] || l.Maker.Kind != p.Owner.Kind || len(l.Fields) != 1 || string(l.Next.Document) != "{}" {
+			if l.ID != p.ID || cmp.Or(l.Maker.KeyPrefix, l.Maker.Client, l.Maker.UserName) != want[2-i] || l.Maker.Kind != p.Owner.Kind || len(l.Fields) != 1 || string(l.Next.Document) != "{}" {
 				f.Errorf("%d is %+v", i, l)
 			}
 			full, err := f.db.ListedProposal(f.Context(), f.company.ID, p.ID)

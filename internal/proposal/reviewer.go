@@ -72,18 +72,6 @@ type Maker struct {
 	Since time.Time
 }
 
-// Text names the maker in one line.
-func (m Maker) Text() string {
-	switch m.Kind {
-	case access.APIKey:
-		return "API key " + m.KeyPrefix
-	case access.Connection:
-		return m.Client + " for " + m.UserName
-	default:
-		return m.UserName
-	}
-}
-
 const mayReview = access.PoliciesRead | access.PoliciesWrite
 
 // List returns proposals of the person's company, newest first, without their

@@ -73,7 +73,7 @@ func TestReview_ByPeople(t *testing.T) {
 			t.Error("she applies the other's proposal")
 		}
 		look, err := people.Look(t.Context(), ada.Principal, own.ID)
-		if r.ok(err); !look.Appliable() || look.Maker.Text() != "Ada" {
+		if r.ok(err); !look.Appliable() || look.Maker.UserName != "Ada" {
 			t.Errorf("own %+v", look)
 		}
 		if theirs, err := people.Look(t.Context(), bob.Principal, own.ID); err != nil || theirs.Mine {

@@ -55,7 +55,7 @@ func (w *wiring) portal() *portal.Portal {
 				Companions: w.commands.Push != nil},
 			&enroll.Section{Policies: w.db, Assets: w.db, App: w.link.AppState},
 			&approvals.Section{Reviewer: reviewer, Store: w.db, Assets: w.db, Passkeys: signIn.Passkeys, Verifier: w.proposals.Verifier, Activity: w.db},
-			&policies.Section{Editor: policy.Editor{Service: w.policies}, Reviewer: reviewer, Assets: w.db, Push: w.platform.PushPolicy},
+			&policies.Section{Editor: policy.Editor{Service: w.policies}, Reviewer: reviewer, Assets: w.db, Progress: w.db.PolicyProgress, Push: w.platform.PushPolicy},
 		},
 	}
 }

@@ -69,7 +69,7 @@ func TestPolicyReview_ChangesAndRollsBack(t *testing.T) {
 	pick(b, "FACTORY_RESET", "BLOCK")
 	b.Sees("[data-tally]", "high impact")
 	b.Follow("button[data-review]")
-	b.Sees("#state", "Waiting for review")
+	b.Sees("#state", "Not applied yet")
 	b.Sees("#state", "because it changes Factory reset from Settings")
 	b.Sees("table", "Factory reset from Settings")
 	clean(b)
@@ -109,7 +109,7 @@ func TestPolicyReview_ChangesAndRollsBack(t *testing.T) {
 	b.Sees("[role=status]", "Propose it again")
 	clean(b)
 	b.Follow(`form[action$="/again"] button`)
-	b.Sees("#state", "Waiting for review")
+	b.Sees("#state", "Not applied yet")
 }
 
 // Two people edit the same version: the second learns what the first did.
@@ -145,10 +145,10 @@ func TestPolicyReview_ProposalsOfKeys(t *testing.T) {
 	id := b.Path()[len("/policies/"):]
 	made := proposeByKey(t, demo, id)
 	b.Go("/proposals")
-	b.Sees("td", "API key "+strings.Split(demo.Key, "_")[1])
+	b.Sees("#proposals", "demo: everything")
 	clean(b)
 	b.Go("/proposals/" + made)
-	b.Sees("main", "is the only one who can apply it")
+	b.Sees("main", "who made it, can apply it")
 	b.Waits(`!document.querySelector("form[action$='/apply']")`)
 	clean(b)
 	b.Follow(`form[action$="/again"] button`)

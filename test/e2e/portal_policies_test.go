@@ -122,15 +122,15 @@ func TestPortalPolicies_WithoutScripts(t *testing.T) {
 	// A platform's policy: a proposal, which another admin sees and cannot apply.
 	of := "/policies/" + tenant.Policy.ID
 	text, proposed := ada.post(200, of+"/review", url.Values{"version": {"1"}, "s.CAMERA": {"BLOCK"}})
-	ada.sees(text, "Waiting for review", "left to apply it", "Apply 1 change to 0 devices")
+	ada.sees(text, "Not applied yet", "left to apply it", "Apply 1 change to 0 devices")
 	bob := visit(t, env, replica, tenant.Company.ID, account.Admin)
-	bob.sees(bob.get(200, proposed), "is the only one who can apply it", "Propose the same as my own")
+	bob.sees(bob.get(200, proposed), "who made it, can apply it", "Propose the same as my own")
 	bob.post(404, proposed+"/apply", url.Values{"once": {resource.NewID()}})
 	text, _ = ada.post(200, proposed+"/apply", url.Values{"once": {resource.NewID()}})
 	ada.sees(text, "saved as version 2")
 	text, _ = ada.post(200, proposed+"/apply", url.Values{"once": {resource.NewID()}})
 	ada.sees(text, "it was applied")
-	ada.sees(ada.get(200, "/proposals?policy="+tenant.Policy.ID), "Change settings of")
+	ada.sees(ada.get(200, "/proposals?policy="+tenant.Policy.ID), "Camera: Not set → Block")
 	ada.sees(ada.get(200, "/proposals?waiting=1"), "No proposal is here")
 	text, copied := ada.post(200, of+"/copy", url.Values{"name": {"Copy"}})
 	ada.sees(text, "Create Copy as a copy of", "The copy is exactly as its source", "Create the policy")

@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
@@ -70,7 +69,7 @@ func callAnswers(row *command.Row, a approval.Authorization, seen approval.Seen,
 	}
 	return []answer{happens,
 		{question: "Device", text: frame.Plain(d.Device.Name), link: frame.DevicePath(d.Device.ID), more: deviceText(d.Device)},
-		{question: "Asked by", text: callerText(a.Caller.Kind, a.Caller.Name, a.Caller.Prefix, seen.CallerUser)}, undo}
+		{question: "Asked by", text: frame.Caller(a.Caller.Kind, a.Caller.Name, a.Caller.Prefix, seen.CallerUser)}, undo}
 }
 
 // deviceText tells a device from others of its name.
@@ -86,7 +85,7 @@ func deviceText(d signature.Device) string {
 
 // callSteps is what has happened to an authorization, until its command ended.
 func (s *Section) callSteps(v *frame.Visit, a approval.Authorization) ([]step, error) {
-	steps := []step{{at: a.CreatedAt, text: "Asked for by " + callerText(a.Caller.Kind, a.Caller.Name, a.Caller.Prefix, ""), tone: frame.Idle}}
+	steps := []step{{at: a.CreatedAt, text: "Asked for by " + frame.Caller(a.Caller.Kind, a.Caller.Name, a.Caller.Prefix, ""), tone: frame.Idle}}
 	by := frame.Plain(a.DecidedByName)
 	switch a.State {
 	case approval.Declined:
@@ -173,17 +172,6 @@ func (s *Section) list(v *frame.Visit) error {
 		entries = append(entries, entry{a, device.Identification, command.Type(a.Command).Row().Title})
 	}
 	return v.Show("Authorizations", frame.DevicesPath, listPage(v, entries))
-}
-
-// callerText names who calls, as people know them: user is the person behind an AI client.
-func callerText(kind access.Kind, name, prefix, user string) string {
-	if kind != access.Connection {
-		return "the API key " + frame.Plain(name) + " (" + prefix + "…)"
-	}
-	if user == "" {
-		return "the AI client " + frame.Plain(name)
-	}
-	return "the AI client " + frame.Plain(name) + " of " + frame.Plain(user)
 }
 
 // status is a state in a word.

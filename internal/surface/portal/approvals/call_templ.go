@@ -257,9 +257,9 @@ func listPage(v *frame.Visit, all []entry) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var9 string
-				templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(callerText(e.Caller.Kind, e.Caller.Name, e.Caller.Prefix, ""))
+				templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(frame.Caller(e.Caller.Kind, e.Caller.Name, e.Caller.Prefix, ""))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/approvals/call.templ`, Line: 76, Col: 105}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/approvals/call.templ`, Line: 76, Col: 107}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 				if templ_7745c5c3_Err != nil {

@@ -3,7 +3,6 @@ package approvals
 import (
 	"strconv"
 
-	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -23,7 +22,7 @@ func (s *Section) change(v *frame.Visit) (matter, error) {
 		promise: "The caller can then apply exactly this change until it expires.",
 		approve: action{signature.Approve, here + "/approve", "Approve with a passkey", "", "Approved. The caller can apply it until it expires."},
 		decline: action{signature.Decline, here + "/decline", "Decline with a passkey", "outline", "Declined. It can never be applied."}}
-	m.tone, m.standing = changeStanding(r)
+	m.tone, m.standing = frame.Standing(r.Proposal, r.Stale || r.Gone)
 	if r.Status == proposal.Pending && r.Approval.State != proposal.Declined && !r.Stale && !r.Gone {
 		m.until = r.ExpiresAt
 	}
@@ -37,29 +36,6 @@ func (s *Section) change(v *frame.Visit) (matter, error) {
 	m.answers = changeAnswers(r, document)
 	m.body = changeBody(r, document)
 	return m, nil
-}
-
-// changeStanding is how a proposal stands, in a word.
-func changeStanding(r proposal.Review) (frame.Tone, string) {
-	switch {
-	case r.Approval.State == proposal.Declined:
-		return frame.Idle, "Declined"
-	case r.Status == proposal.Succeeded:
-		return frame.OK, "Applied"
-	case r.Status == proposal.Expired:
-		return frame.Idle, "Expired"
-	case r.Status == proposal.Executing:
-		return frame.Warn, "Being applied"
-	case r.Status == proposal.Unconfirmed:
-		return frame.Warn, "Not confirmed"
-	case r.Status != proposal.Pending:
-		return frame.Bad, "Failed"
-	case r.Gone || r.Stale:
-		return frame.Bad, "Out of date"
-	case !r.Unapproved():
-		return frame.OK, "Approved"
-	}
-	return frame.Warn, "Needs approval"
 }
 
 // changeAnswers are what a person asks first about a change.
@@ -77,7 +53,7 @@ func changeAnswers(r proposal.Review, d signature.Change) []answer {
 		devices.text, devices.link = "No device", ""
 	}
 	return []answer{happens, devices,
-		{question: "Asked by", text: makerText(r.Maker)},
+		{question: "Asked by", text: frame.Maker(r.Maker)},
 		undoChange(r, d),
 		{question: "Impact", text: frame.Word(d.Impact), more: whyText(r), grave: d.Impact == string(proposal.High)}}
 }
@@ -106,18 +82,6 @@ func undoChange(r proposal.Review, d signature.Change) answer {
 		}
 	}
 	return a
-}
-
-// makerText names who proposed, as the pages of decisions name every caller.
-func makerText(m proposal.Maker) string {
-	name := m.KeyName
-	if m.Kind == access.Connection {
-		name = m.Client
-	}
-	if m.Kind != access.Connection && m.Kind != access.APIKey {
-		return frame.Plain(m.UserName)
-	}
-	return callerText(m.Kind, name, m.KeyPrefix, m.UserName)
 }
 
 // closedChange says why nothing can be decided any more, or yet; empty: it can.
@@ -153,7 +117,7 @@ func because(sentence, reason string) string {
 
 // changeSteps is what has happened to a proposal, until devices have applied it.
 func (s *Section) changeSteps(v *frame.Visit, r proposal.Review) ([]step, error) {
-	steps := []step{{at: r.CreatedAt, text: "Proposed by " + makerText(r.Maker), tone: frame.Idle}}
+	steps := []step{{at: r.CreatedAt, text: "Proposed by " + frame.Maker(r.Maker), tone: frame.Idle}}
 	switch r.Approval.State {
 	case proposal.Approved:
 		steps = append(steps, step{at: r.Approval.At, text: "Approved by " + frame.Plain(r.Approval.By), tone: frame.OK})

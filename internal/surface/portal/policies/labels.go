@@ -76,33 +76,6 @@ func authorWord(a policy.Author) string {
 	return a.Name + map[string]string{"API_KEY": " (API key)", "CONNECTION": " (AI client)"}[a.Kind]
 }
 
-// statusWord says where a proposal stands.
-func statusWord(p proposal.Proposal) (frame.Tone, string) {
-	switch p.Status {
-	case proposal.Pending:
-		if p.AwaitsApproval() {
-			return frame.Warn, "Needs approval"
-		}
-		if p.NeedsApproval() && !p.Unapproved() {
-			return frame.OK, "Approved"
-		}
-		return frame.Warn, "Waiting for review"
-	case proposal.Executing:
-		return frame.Warn, "Being applied"
-	case proposal.Succeeded:
-		return frame.OK, "Applied"
-	case proposal.Failed:
-		if p.Approval.State == proposal.Declined {
-			return frame.Idle, "Declined"
-		}
-		return frame.Bad, "Failed"
-	case proposal.Unconfirmed:
-		return frame.Warn, "Not confirmed"
-	default:
-		return frame.Idle, "Expired"
-	}
-}
-
 // impactWord is an impact for people.
 func impactWord(i proposal.Impact) string {
 	if i == proposal.High {

@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -72,7 +73,8 @@ func (s *Section) proposals(v *frame.Visit) error {
 type details struct {
 	proposal.Review
 	Devices []asset.Asset
-	Once    string
+	// Applied is how many of Managed devices have applied it; of one that was not applied: 0.
+	Applied, Managed int
 }
 
 // proposal shows a proposal for review.
@@ -89,6 +91,9 @@ func (s *Section) proposalDetails(v *frame.Visit) (details, error) {
 	d := details{Review: review}
 	if err == nil && v.May(account.ViewDevices) && !review.Creates() && !review.Gone {
 		d.Devices, err = s.some(v, review.PolicyID)
+	}
+	if err == nil && review.Status == proposal.Succeeded {
+		d.Applied, d.Managed, err = s.Progress(v.Context(), review.CompanyID, resultID(review.Proposal), review.Version)
 	}
 	return d, err
 }
@@ -201,9 +206,9 @@ func rowPath(l proposal.Listed) string {
 // timeToApply says how long the authors have.
 func timeToApply(v *frame.Visit) string {
 	if rule := v.Company.Settings.Controls.ApplyApproval; rule != "" && rule != access.ApproveNone {
-		return "Policy changes waiting for review. People have ten minutes to apply their own, API keys and AI clients 24 hours."
+		return "Changes of policies, reviewed before they are applied. People have ten minutes to apply their own, API keys and AI clients 24 hours."
 	}
-	return "Policy changes waiting for review. The author has ten minutes to apply them."
+	return "Changes of policies, reviewed before they are applied. Who made one has ten minutes to apply it."
 }
 
 // firstName is the policy that a proposal is about, as a link's text.
@@ -217,6 +222,23 @@ func firstName(r proposal.Review) string {
 // resultID is the policy that applying made or changed.
 func resultID(p proposal.Proposal) string { return p.Next.PolicyID }
 
+// rowTitle is what a proposal is about, short enough for a row.
+func rowTitle(p proposal.Proposal) string {
+	switch p.Capability {
+	case proposal.CreatePolicy:
+		return "New policy " + frame.Plain(p.TargetName)
+	case proposal.RollBack:
+		return "Roll back " + frame.Plain(p.TargetName)
+	default:
+		return frame.Plain(p.TargetName)
+	}
+}
+
+// makerName is the name alone of who made a proposal.
+func makerName(m proposal.Maker) string {
+	return frame.Plain(cmp.Or(m.KeyName, m.Client, m.UserName))
+}
+
 // rowFields are the first changes of a proposal in a few words.
 func rowFields(p proposal.Proposal) string {
 	const most = 3
@@ -228,7 +250,7 @@ func rowFields(p proposal.Proposal) string {
 		if i > 0 {
 			text += ", "
 		}
-		text += f.Label + ": " + frame.SettingWord(f.Label, f.Value)
+		text += f.Label + ": " + frame.SettingWord(f.Label, f.PreviousValue) + " → " + frame.SettingWord(f.Label, f.Value)
 	}
 	return text
 }

@@ -25,6 +25,8 @@ type Section struct {
 	Editor   policy.Editor
 	Reviewer proposal.Reviewer
 	Assets   asset.Store
+	// Progress counts the devices with a policy, and those that have applied a version of it.
+	Progress func(ctx context.Context, companyID, policyID string, version int) (applied, devices int, err error)
 	// Push sends a policy to the platform again.
 	Push func(ctx context.Context, companyID, policyID string) error
 }
