@@ -114,8 +114,8 @@ func TestPortalPolicies_WithoutScripts(t *testing.T) {
 	text, _ = ada.post(200, at+"/review", url.Values{"version": {"2"}, "s.CAMERA": {"BLOCK"}})
 	ada.sees(text, "Nothing to review")
 	text, _ = ada.post(200, at+"/restore", url.Values{"version": {"2"}, "revision": {"1"}})
-	ada.sees(text, "Returned to revision 1, saved as version 3.")
-	ada.sees(ada.get(200, at+"/revisions?from=1&to=2"), "From revision 1 to 2", "Rollback", "Person admin")
+	ada.sees(text, "Rolled back to revision 1, saved as version 3.")
+	ada.sees(ada.get(200, at+"/revisions?from=1&to=2"), "From revision 1 to 2", "Camera: Not set → Block", "Rollback", "Person admin")
 	ada.sees(ada.get(200, at+"/json"), "&#34;settings&#34;")
 	ada.sees(ada.get(200, at+"/devices"), "No device uses this policy")
 

@@ -2,10 +2,12 @@ package policies
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
@@ -23,17 +25,21 @@ const maxRevisions = 100
 // past is the history of a policy, and what two of its revisions differ in.
 type past struct {
 	All      []policy.Revision
-	From, To int // compared; 0: none
+	Changed  []string // by each of them, in words
+	From, To int      // compared; 0: none
 	Diff     policy.Diff
 }
 
 // revisions lists the history, newest first, and compares any two.
 func (s *Section) revisions(v *frame.Visit, p policy.Policy) error {
-	all, err := s.Editor.Revisions(v.Context(), v.Principal, p.ID, maxRevisions)
+	all, err := s.Editor.Revisions(v.Context(), v.Principal, p.ID, maxRevisions+1)
 	if err != nil {
 		return err
 	}
-	h := past{All: all}
+	h := past{All: all[:min(len(all), maxRevisions)]}
+	if h.Changed, err = changesOf(p.Type, all); err != nil {
+		return err
+	}
 	from, _ := strconv.Atoi(v.Query().Get("from"))
 	to, _ := strconv.Atoi(v.Query().Get("to"))
 	if from > 0 && to > 0 && from != to {
@@ -43,6 +49,46 @@ func (s *Section) revisions(v *frame.Visit, p policy.Policy) error {
 		}
 	}
 	return v.Show(p.Name+": revisions", frame.PoliciesPath, revisionsPage(v, sheet{p, "revisions"}, h))
+}
+
+// changesOf says what each revision changed; all are in order, newest first. One more
+// than are shown is only compared with.
+func changesOf(t policy.Type, all []policy.Revision) ([]string, error) {
+	var changed []string
+	for i, r := range all {
+		if i+1 == len(all) {
+			changed = append(changed, "Created")
+			break
+		}
+		d, err := policy.Compare(t, all[i+1], r)
+		if err != nil {
+			return nil, err
+		}
+		changed = append(changed, changeWords(d))
+	}
+	return changed, nil
+}
+
+// changeWords is what a revision changed, in one line.
+func changeWords(d policy.Diff) string {
+	var parts []string
+	if d.Name != nil {
+		parts = append(parts, "name: "+frame.Plain(d.Name[0])+" → "+frame.Plain(d.Name[1]))
+	}
+	for _, m := range d.Moves {
+		parts = append(parts, m.Setting.Label+": "+frame.SettingWord(m.Setting.Label, m.From)+" → "+frame.SettingWord(m.Setting.Label, m.To))
+	}
+	parts = append(parts, d.Unnamed()...)
+	return cmp.Or(short(parts), "Nothing")
+}
+
+// short is the first parts of a list in one line, and how many more there are.
+func short(parts []string) string {
+	const most = 3
+	if len(parts) <= most {
+		return strings.Join(parts, ", ")
+	}
+	return strings.Join(parts[:most], ", ") + ", " + frame.Count(len(parts)-most, "more", "more")
 }
 
 // restore goes back to a revision: by a proposal of the person's own, or for an
@@ -70,7 +116,7 @@ func (s *Section) restore(v *frame.Visit, p policy.Policy) error {
 	if after.Version == p.Version {
 		return v.Redirect(back, frame.Flash{Tone: frame.Idle, Text: "The policy is as it was at this revision."})
 	}
-	return v.Redirect(back, frame.Done("Returned to revision "+strconv.Itoa(revision)+", saved as version "+strconv.Itoa(after.Version)+"."))
+	return v.Redirect(back, frame.Done("Rolled back to revision "+strconv.Itoa(revision)+", saved as version "+strconv.Itoa(after.Version)+"."))
 }
 
 // shownDevices is how many devices a tab or a review shows; the list of
@@ -112,9 +158,9 @@ func (s *Section) document(v *frame.Visit, p policy.Policy) error {
 
 // chosen says whether a revision is marked for comparison: what was compared,
 // else the newest two.
-func chosen(h past, r policy.Revision, compared int, byItself bool) bool {
+func chosen(h past, number, compared int, byItself bool) bool {
 	if h.From > 0 {
-		return r.Revision == compared
+		return number == compared
 	}
 	return byItself
 }

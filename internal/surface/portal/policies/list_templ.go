@@ -77,7 +77,7 @@ func listPage(v *frame.Visit, t table) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = frame.Heading("Policies", "What devices may do. Every change is a version that can be restored.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = frame.Heading("Policies", "What devices may do. Every change is a version that you can go back to.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -241,16 +241,9 @@ func makerName(m proposal.Maker) string {
 
 // rowFields are the first changes of a proposal in a few words.
 func rowFields(p proposal.Proposal) string {
-	const most = 3
-	text := ""
-	for i, f := range p.Fields {
-		if i == most {
-			return text + ", " + frame.Count(len(p.Fields)-most, "more", "more")
-		}
-		if i > 0 {
-			text += ", "
-		}
-		text += f.Label + ": " + frame.SettingWord(f.Label, f.PreviousValue) + " → " + frame.SettingWord(f.Label, f.Value)
+	var parts []string
+	for _, f := range p.Fields {
+		parts = append(parts, f.Label+": "+frame.SettingWord(f.Label, f.PreviousValue)+" → "+frame.SettingWord(f.Label, f.Value))
 	}
-	return text
+	return short(parts)
 }
