@@ -26,13 +26,14 @@ const (
 )
 
 // permissionNames is in the order of the bits.
-var permissionNames = [...]struct{ name, scope string }{ //nolint:gochecknoglobals // a table that is never written to
-	{"DEVICES_READ", "mcp:devices:read"},
-	{"DEVICES_COMMAND", "mcp:devices:command"},
-	{"DEVICES_COMMAND_DESTRUCTIVE", "mcp:devices:destructive"},
-	{"POLICIES_READ", "mcp:policies:read"},
-	{"POLICIES_WRITE", "mcp:policies:write"},
-	{"PROVISIONING", "mcp:provisioning"},
+var permissionNames = [...]struct{ name, scope, title, help string }{ //nolint:gochecknoglobals // a table that is never written to
+	{"DEVICES_READ", "mcp:devices:read", "See devices", "See devices, their reports, locations and command history."},
+	{"DEVICES_COMMAND", "mcp:devices:command", "Send commands",
+		"Send commands: lock, message, lost mode, restart, power off, move to another policy, and clear the data of apps, which cannot be undone."},
+	{"DEVICES_COMMAND_DESTRUCTIVE", "mcp:devices:destructive", "Send destructive commands", "Wipe devices, remove or change screen locks, and give up ownership."},
+	{"POLICIES_READ", "mcp:policies:read", "See policies", "See policies, their settings, revisions and proposals."},
+	{"POLICIES_WRITE", "mcp:policies:write", "Change policies", "Propose changes of policies, and apply them as the company's approval of policy changes allows."},
+	{"PROVISIONING", "mcp:provisioning", "Enroll devices", "Create QR codes that enroll new devices, under any policy."},
 }
 
 // All is every permission there is.
@@ -49,6 +50,26 @@ func (p Permission) Names() []string {
 // Scopes returns the OAuth scopes of the rights in p, in a fixed order.
 func (p Permission) Scopes() []string {
 	return p.list(func(i int) string { return permissionNames[i].scope })
+}
+
+// Title names what a single permission allows, in a few words.
+func (p Permission) Title() string {
+	return strings.Join(p.list(func(i int) string { return permissionNames[i].title }), ", ")
+}
+
+// Help says in a sentence what a single permission allows.
+func (p Permission) Help() string {
+	return strings.Join(p.list(func(i int) string { return permissionNames[i].help }), " ")
+}
+
+// Each returns the permissions in p one by one, in a fixed order.
+func (p Permission) Each() (all []Permission) {
+	for one := Permission(1); one <= p; one <<= 1 {
+		if p.Has(one) {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 // String joins the names with a comma.

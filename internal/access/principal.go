@@ -76,6 +76,27 @@ const (
 	OAuthGate           Gate = "oauthConnections" // of Grant for every connection; no operation declares it
 )
 
+// Gates are the company's settings that Grant asks, in the order of the contract.
+func Gates() []Gate {
+	return []Gate{DeviceCommands, DestructiveCommands, PolicyChanges, OAuthGate, ProvisioningGate}
+}
+
+// Title is the gate's name for people.
+func (g Gate) Title() string { return g.words()[0] }
+
+// Help says in a sentence what the gate allows while it is on.
+func (g Gate) Help() string { return g.words()[1] }
+
+func (g Gate) words() [2]string {
+	return map[Gate][2]string{
+		DeviceCommands:      {"Device commands", "API keys and AI clients with the permission may lock, locate, message and restart devices."},
+		DestructiveCommands: {"Destructive commands", "They may also wipe devices, reset or change screen locks and give up ownership."},
+		PolicyChanges:       {"Policy changes", "API keys and AI clients with the permission may propose changes of policies and apply them."},
+		OAuthGate:           {"AI clients by sign-in", "People may connect AI clients to their own account, without an API key."},
+		ProvisioningGate:    {"Enrollment by AI clients", "Connected AI clients may make QR codes that enroll devices. API keys with the permission always may."},
+	}[g]
+}
+
 // Grant reports nil if p may run an operation that needs the permissions and
 // the company's gate, and a fault.Forbidden that says what is missing if not.
 func Grant(p Principal, needs Permission, gate Gate) error {

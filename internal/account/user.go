@@ -4,9 +4,7 @@ package account
 
 import (
 	"context"
-	"fmt"
 	"net/mail"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -14,96 +12,6 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 )
-
-// Right is a set of what a portal user may do.
-type Right uint16
-
-// The rights. EditPolicies and ProvisionDevices are those of contract 5.3.
-const (
-	ViewDevices Right = 1 << iota
-	CommandDevices
-	DestroyDevices // the four destructive commands
-	ViewPolicies
-	EditPolicies
-	ProvisionDevices
-	ManageKeys
-	ManageUsers
-	ManageCompany // settings for AI agent access, the platform's binding, sign-in
-	ViewActivity
-)
-
-// rightNames is in the order of the bits.
-var rightNames = [...]string{"view-devices", "command-devices", "destroy-devices", "view-policies", "edit-policies", //nolint:gochecknoglobals // a table that is never written to
-	"provision-devices", "manage-keys", "manage-users", "manage-company", "view-activity"}
-
-// Has reports whether r holds every right of q.
-func (r Right) Has(q Right) bool { return r&q == q }
-
-// Names returns the names of the rights, in a fixed order.
-func (r Right) Names() []string {
-	names := []string{}
-	for i, name := range rightNames {
-		if r&(1<<i) != 0 {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// ParseRights reads names.
-func ParseRights(names []string) (Right, error) {
-	var r Right
-	for _, name := range names {
-		i := slices.Index(rightNames[:], name)
-		if i < 0 {
-			return 0, fmt.Errorf("unknown right %q: use one of %s", name, strings.Join(rightNames[:], ", "))
-		}
-		r |= 1 << i
-	}
-	return r, nil
-}
-
-// Permissions are the permissions of operations that the rights amount to: who
-// may change something may also look at it.
-func (r Right) Permissions() access.Permission {
-	var p access.Permission
-	for right, permission := range map[Right]access.Permission{
-		ViewDevices: access.DevicesRead, CommandDevices: access.DevicesCommand, DestroyDevices: access.DevicesCommandDestructive,
-		ViewPolicies: access.PoliciesRead, EditPolicies: access.PoliciesWrite, ProvisionDevices: access.Provisioning,
-	} {
-		if r.Has(right) {
-			p |= permission
-		}
-	}
-	return p.WithImplied()
-}
-
-// Role is a named set of rights to start from.
-type Role string
-
-// The roles.
-const (
-	Admin    Role = "admin"    // everything
-	Manager  Role = "manager"  // devices, policies, enrollment
-	Operator Role = "operator" // devices, without the destructive commands
-	Viewer   Role = "viewer"   // looks
-)
-
-// Rights are what the role grants; false for an unknown role.
-func (r Role) Rights() (Right, bool) {
-	look := ViewDevices | ViewPolicies
-	switch r {
-	case Admin:
-		return 1<<len(rightNames) - 1, true
-	case Manager:
-		return look | CommandDevices | DestroyDevices | EditPolicies | ProvisionDevices | ViewActivity, true
-	case Operator:
-		return look | CommandDevices, true
-	case Viewer:
-		return look, true
-	}
-	return 0, false
-}
 
 // UserAccount is a person who signs in to the portal.
 type User struct {

@@ -46,7 +46,7 @@ type former struct {
 }
 
 func (r *row) setting() Setting {
-	s := Setting{ID: r.id, Label: r.label, Group: r.group, HighImpact: r.high}
+	s := Setting{ID: r.id, Label: r.label, Help: help(r.id), Group: r.group, HighImpact: r.high}
 	for _, c := range r.choices {
 		s.Allowed = append(s.Allowed, c.value)
 	}

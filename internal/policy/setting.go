@@ -19,6 +19,7 @@ const (
 type Setting struct {
 	ID         string
 	Label      string
+	Help       string // what it does, in a sentence
 	Group      string
 	Allowed    []string // in the contract's order
 	HighImpact bool

@@ -45,17 +45,17 @@ type scopeChoice struct {
 
 // inWords are the scopes in words, grouped by what they can do.
 func inWords() []scopeGroup {
+	checks := " The application is asked to show you each change first; Muster cannot check that it does."
 	return []scopeGroup{
-		{"Read", false, []scopeChoice{
-			{permission: access.DevicesRead, gate: access.NoGate, Text: "See devices, their reports, locations and command history"},
-			{permission: access.PoliciesRead, gate: access.NoGate, Text: "See policies, their settings and proposals"}}},
-		{"Change", false, []scopeChoice{
-			{permission: access.DevicesCommand, gate: access.DeviceCommands, Text: "Send commands: lock, message, lost mode, restart, power off, move to another policy, and clear the data of apps, which cannot be undone"},
-			{permission: access.PoliciesWrite, gate: access.PolicyChanges, Text: "Change policies. The application is asked to show you each change first; Muster cannot check that it does"},
-			{permission: access.Provisioning, gate: access.ProvisioningGate, Text: "Create QR codes that enroll new devices"}}},
-		{"Destroy", true, []scopeChoice{
-			{permission: access.DevicesCommandDestructive, gate: access.DestructiveCommands, Text: "Wipe devices, remove or change screen locks, release ownership"}}},
+		{"Read", false, []scopeChoice{inWord(access.DevicesRead, access.NoGate, ""), inWord(access.PoliciesRead, access.NoGate, "")}},
+		{"Change", false, []scopeChoice{inWord(access.DevicesCommand, access.DeviceCommands, ""),
+			inWord(access.PoliciesWrite, access.PolicyChanges, checks), inWord(access.Provisioning, access.ProvisioningGate, "")}},
+		{"Destroy", true, []scopeChoice{inWord(access.DevicesCommandDestructive, access.DestructiveCommands, "")}},
 	}
+}
+
+func inWord(p access.Permission, gate access.Gate, more string) scopeChoice {
+	return scopeChoice{permission: p, gate: gate, Text: p.Help() + more}
 }
 
 // barred says why a person cannot grant the scope; empty: they can.

@@ -124,7 +124,7 @@ func TestSentences_Authorization(t *testing.T) {
 	o := newOffice(t)
 	a, admin := o.device(t, "d1", "S1", "Pixel 8", o.Policy), o.person(t, account.Admin)
 	key, text := o.KeyRow(o.Company, access.All)
-	if gates := plain(o.get(t, admin, "/access", 200)); !strings.Contains(gates, "apply them without a person") {
+	if gates := plain(o.get(t, admin, "/access", 200)); !strings.Contains(gates, "and apply them. No person is asked.") {
 		t.Error("the gate of policy changes does not say that no person approves")
 	}
 	o.CLI(new(any), "company", "set", "--company", "acme", "--destructive-approval", "on", "--apply-approval", "all")
@@ -137,7 +137,7 @@ func TestSentences_Authorization(t *testing.T) {
 		}
 	}
 	gates := plain(o.get(t, admin, "/access", 200))
-	for _, text := range []string{"apply those that a person has approved", "once a person has authorized each command"} {
+	for _, text := range []string{"A person must approve each change first.", "A person must authorize each command first."} {
 		if !strings.Contains(gates, text) {
 			t.Errorf("the gates do not say %q", text)
 		}

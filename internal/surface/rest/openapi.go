@@ -114,7 +114,7 @@ func describe(registry *operation.Registry, publicURL string) *document {
 		OpenAPI: "3.1.0",
 		Info: info{
 			Title: "Muster", Version: "1", Summary: "Manage Android devices: inventory, commands, policies, enrollment.",
-			Description: introduction, License: map[string]string{"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+			Description: introduction + termText(), License: map[string]string{"name": "Apache License 2.0", "identifier": "Apache-2.0"},
 		},
 		Servers:  []server{{URL: publicURL + Prefix, Description: "This service"}},
 		Security: []map[string][]string{{keyScheme: {}}},

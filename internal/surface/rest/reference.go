@@ -69,6 +69,7 @@ type (
 		Server   string
 		Intro    template.HTML
 		Sections []referenceSection
+		Terms    []termGroup
 	}
 	referenceSection struct {
 		ID, Name, Description string
@@ -95,7 +96,7 @@ type (
 
 func writeReference(registry *operation.Registry, publicURL string) []byte {
 	d := describe(registry, publicURL)
-	page := referencePage{Server: d.Servers[0].URL, Intro: paragraphs(introduction)}
+	page := referencePage{Server: d.Servers[0].URL, Intro: paragraphs(introduction), Terms: terms()}
 	for _, t := range d.Tags {
 		section := referenceSection{ID: anchor(t.Name), Name: t.Name, Description: t.Description}
 		for _, o := range registry.All() {

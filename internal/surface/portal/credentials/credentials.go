@@ -105,7 +105,7 @@ func (s *Section) names(v *frame.Visit) (map[string]account.User, error) {
 // gate is one of the company's settings for AI agents.
 type gate struct {
 	Gate         access.Gate
-	Title, Text  string
+	Now          string // what the limits and approvals of the company make of it
 	On           bool
 	Danger       bool
 	Missing      string // why it cannot be switched on now
@@ -116,24 +116,16 @@ type gate struct {
 
 func gates(s access.Settings, switches []company.Switch) []gate {
 	all := []gate{
-		{Gate: access.DeviceCommands, Title: "Device commands", On: s.DeviceCommands,
-			Text: "API keys and AI clients with the permission may lock, locate, message and restart devices.",
-			settingOnOff: func(s *access.Settings, on bool) {
-				s.DeviceCommands = on
-				s.DestructiveCommands = on && s.DestructiveCommands
-			}},
-		{Gate: access.DestructiveCommands, Title: "Destructive commands", On: s.DestructiveCommands, Danger: true,
-			Text:         destructiveText(s.Controls),
+		{Gate: access.DeviceCommands, On: s.DeviceCommands, settingOnOff: func(s *access.Settings, on bool) {
+			s.DeviceCommands = on
+			s.DestructiveCommands = on && s.DestructiveCommands
+		}},
+		{Gate: access.DestructiveCommands, On: s.DestructiveCommands, Danger: true, Now: destructiveNow(s.Controls),
 			settingOnOff: func(s *access.Settings, on bool) { s.DestructiveCommands = on }},
-		{Gate: access.PolicyChanges, Title: "Policy changes", On: s.PolicyChanges,
-			Text:         policyText(s.Controls.ApplyApproval),
+		{Gate: access.PolicyChanges, On: s.PolicyChanges, Now: policyNow(s.Controls.ApplyApproval),
 			settingOnOff: func(s *access.Settings, on bool) { s.PolicyChanges = on }},
-		{Gate: access.OAuthGate, Title: "AI clients by sign-in", On: s.OAuthConnections,
-			Text:         "People may connect AI clients to their own account, without an API key.",
-			settingOnOff: func(s *access.Settings, on bool) { s.OAuthConnections = on }},
-		{Gate: access.ProvisioningGate, Title: "Enrollment by AI clients", On: s.Provisioning,
-			Text:         "Connected AI clients may make QR codes that enroll devices. API keys with PROVISIONING always may.",
-			settingOnOff: func(s *access.Settings, on bool) { s.Provisioning = on }},
+		{Gate: access.OAuthGate, On: s.OAuthConnections, settingOnOff: func(s *access.Settings, on bool) { s.OAuthConnections = on }},
+		{Gate: access.ProvisioningGate, On: s.Provisioning, settingOnOff: func(s *access.Settings, on bool) { s.Provisioning = on }},
 	}
 	for i := range all {
 		if all[i].Danger && !s.DeviceCommands {
@@ -148,24 +140,23 @@ func gates(s access.Settings, switches []company.Switch) []gate {
 	return all
 }
 
-// destructiveText is what destructive commands take now.
-func destructiveText(c access.Controls) string {
-	text := "They may also wipe devices, reset or change screen locks and give up ownership"
+// destructiveNow is what a destructive command takes now.
+func destructiveNow(c access.Controls) string {
 	if c.DestructiveApproval {
-		return text + ", once a person has authorized each command."
+		return "A person must authorize each command first."
 	}
-	return text + ", without a person."
+	return "No person is asked."
 }
 
-// policyText is what an apply takes now.
-func policyText(rule access.ApprovalRule) string {
+// policyNow is what an apply takes now.
+func policyNow(rule access.ApprovalRule) string {
 	switch rule {
 	case access.ApproveAll:
-		return "They may propose changes of policies, and apply those that a person has approved."
+		return "A person must approve each change first."
 	case access.ApproveRisky:
-		return "They may propose changes of policies and apply them. A person must approve risky changes first."
+		return "A person must approve risky changes first."
 	}
-	return "They may propose changes of policies and apply them without a person."
+	return "No person is asked."
 }
 
 // opens reports whether a setting is turned on.
@@ -182,7 +173,7 @@ func (s *Section) switchGate(v *frame.Visit) error {
 		if err != nil {
 			return v.Refused(frame.AccessPath, err, fault.InvalidArguments)
 		}
-		return v.Redirect(frame.AccessPath, frame.Done(g.Title+": "+text.OnOff(on)+"."))
+		return v.Redirect(frame.AccessPath, frame.Done(g.Gate.Title()+": "+text.OnOff(on)+"."))
 	}
 	return fault.Invalid("there is no such setting")
 }

@@ -107,20 +107,13 @@ type keyForm struct {
 	Once             string
 	Wrong            map[string]string
 	Problem          string
-	Groups           []group
+	Choices          []choice
 }
 
-// group is permissions that belong together.
-type group struct {
-	Title   string
-	Choices []choice
-}
-
+// choice is one permission on the form.
 type choice struct {
 	Permission access.Permission
-	Name, Text string
 	Reason     string // why it cannot be chosen; empty: it can
-	Danger     bool
 }
 
 // lifetimes are the expiries on offer, by their values.
@@ -135,34 +128,21 @@ type lifetime struct {
 	Lasts        time.Duration
 }
 
-// groups are all permissions, grayed with the reason where the person may not
+// choices are all permissions, grayed with the reason where the person may not
 // hand them out (contract 5.3).
-func groups(u account.User) []group {
-	reason := func(p access.Permission) string {
-		err := u.MayGrant(p)
-		if err == nil {
-			return ""
+func choices(u account.User) (all []choice) {
+	for _, p := range access.All.Each() {
+		c := choice{Permission: p}
+		switch err := u.MayGrant(p); {
+		case err == nil:
+		case u.Rights.Permissions().Has(p):
+			c.Reason = frame.Sentence(fault.From(err).Detail)
+		default:
+			c.Reason = "You do not have this permission yourself."
 		}
-		missing := map[access.Permission]string{
-			access.DevicesRead: "You may not see devices yourself.", access.DevicesCommand: "You may not send commands yourself.",
-			access.DevicesCommandDestructive: "You may not send destructive commands yourself.", access.PoliciesRead: "You may not see policies yourself.",
-			access.PoliciesWrite: "You may not edit policies.", access.Provisioning: "You may not enroll devices.",
-		}
-		if u.Rights.Permissions().Has(p) {
-			return frame.Sentence(fault.From(err).Detail)
-		}
-		return missing[p]
+		all = append(all, c)
 	}
-	pick := func(p access.Permission, text string, danger bool) choice {
-		return choice{Permission: p, Name: p.Names()[0], Text: text, Reason: reason(p), Danger: danger}
-	}
-	return []group{
-		{"Read", []choice{pick(access.DevicesRead, "Assets, devices and command history.", false), pick(access.PoliciesRead, "Policies, settings, revisions, proposals.", false)}},
-		{"Devices", []choice{pick(access.DevicesCommand, "Lock, lost mode, message, restart and the like.", false),
-			pick(access.DevicesCommandDestructive, "Wipe, reset or change the screen lock, relinquish. Runs at once.", true)}},
-		{"Policies", []choice{pick(access.PoliciesWrite, "Propose changes, and apply them as the approval of policy changes allows.", false)}},
-		{"Enrollment", []choice{pick(access.Provisioning, "QR codes that enroll devices under any policy.", false)}},
-	}
+	return all
 }
 
 // implied are the names of the permissions without which p allows nothing.
@@ -171,8 +151,19 @@ func implied(p access.Permission) string {
 }
 
 func (s *Section) newKey(v *frame.Visit) error {
-	chosen, _ := access.ParsePermissions(v.Query()["permission"]) // what a stale address names is left out
-	return s.showForm(v, http.StatusOK, keyForm{Chosen: chosen})
+	form := typed(v.Query())
+	form.Chosen, _ = access.ParsePermissions(v.Query()["permission"]) // what a stale address names is left out
+	for _, one := range access.Presets() {
+		if one.Name == v.Query().Get("preset") {
+			form.Chosen = one.Permissions
+		}
+	}
+	return s.showForm(v, http.StatusOK, form)
+}
+
+// typed is what was typed into the form. A preset keeps it.
+func typed(in url.Values) keyForm {
+	return keyForm{Name: in.Get("name"), Expires: in.Get("expires"), Networks: in.Get("networks"), PerDay: in.Get("perDay")}
 }
 
 // showForm shows the form with a fresh token: one form makes one key.
@@ -182,7 +173,7 @@ func (s *Section) showForm(v *frame.Visit, status int, form keyForm) error {
 	if err != nil {
 		return err
 	}
-	form.Once, form.Groups = token, groups(v.User)
+	form.Once, form.Choices = token, choices(v.User)
 	if form.Expires == "" {
 		form.Expires = lifetimes()[0].Value
 	}
@@ -196,7 +187,7 @@ func writes(v *frame.Visit) (bool, error) {
 }
 
 func (s *Section) createKey(v *frame.Visit) error {
-	form := keyForm{Name: v.Form.Get("name"), Expires: v.Form.Get("expires"), Networks: v.Form.Get("networks"), PerDay: v.Form.Get("perDay")}
+	form := typed(v.Form)
 	chosen, err := access.ParsePermissions(v.Form["permission"])
 	if err != nil {
 		return fault.Invalid(err.Error())
@@ -246,11 +237,6 @@ func (f keyForm) limits() (networks []netip.Prefix, perDay int, err error) {
 		}
 	}
 	return networks, perDay, nil
-}
-
-// preset is the address of the form with a preset's permissions.
-func preset(p access.Preset) string {
-	return newKeyPath + "?" + url.Values{"permission": p.Permissions.Names()}.Encode()
 }
 
 // limitTexts are what limits a key.

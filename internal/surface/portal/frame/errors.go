@@ -43,7 +43,7 @@ type Problem struct {
 func (v *Visit) explain(err error) (int, Problem) {
 	if d, ok := errors.AsType[*Denied](err); ok {
 		return http.StatusForbidden, Problem{Title: "You may not see this", RequestID: v.RequestID,
-			Right: Describe(d.Right), Granters: v.Granters()}
+			Right: d.Right.Words(), Granters: v.Granters()}
 	}
 	f := fault.From(err)
 	p := Problem{Title: titleOf(f.Code), Text: Sentence(f.Detail), RequestID: v.RequestID}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/text"
 	"github.com/musterhq/muster/internal/validate"
 )
@@ -103,27 +102,3 @@ func Exact(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UT
 // Machine is an instant for scripts.
 func Machine(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// Describe says in plain words what rights let one do.
-func Describe(rights account.Right) string {
-	words := []string{}
-	for _, r := range []struct {
-		right account.Right
-		words string
-	}{
-		{account.ViewDevices, "see devices"},
-		{account.CommandDevices, "send commands to devices"},
-		{account.DestroyDevices, "send destructive commands"},
-		{account.ViewPolicies, "see policies"},
-		{account.EditPolicies, "edit policies"},
-		{account.ProvisionDevices, "enroll devices"},
-		{account.ManageKeys, "manage API keys and connections"},
-		{account.ManageUsers, "manage users"},
-		{account.ManageCompany, "manage company settings"},
-		{account.ViewActivity, "see the activity log"},
-	} {
-		if rights.Has(r.right) {
-			words = append(words, r.words)
-		}
-	}
-	return strings.Join(words, ", ")
-}

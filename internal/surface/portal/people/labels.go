@@ -1,33 +1,17 @@
 package people
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-type role struct {
-	Role       account.Role
-	Name, Text string
-}
-
-func roles() []role {
-	return []role{
-		{account.Admin, "Administrator", "Everything, including users and company settings."},
-		{account.Manager, "Manager", "Devices, destructive commands, policies, enrollment and the activity log."},
-		{account.Operator, "Operator", "Devices without destructive commands. Can view policies."},
-		{account.Viewer, "Viewer", "Can view devices and policies."},
-	}
-}
-
 // rights are all rights, one by one.
-func rights() (all []account.Right) {
+func rights() []account.Right {
 	admin, _ := account.Admin.Rights()
-	for r := account.Right(1); r <= admin; r <<= 1 {
-		all = append(all, r)
-	}
-	return all
+	return admin.Each()
 }
 
 // formPage is the page of the form.
@@ -49,15 +33,10 @@ func stateOf(u account.User) (frame.Tone, string) {
 }
 
 func roleWord(u account.User) string {
-	rights, _ := u.Role.Rights()
-	for _, r := range roles() {
-		if r.Role == u.Role && rights == u.Rights {
-			return r.Name
-		} else if r.Role == u.Role {
-			return r.Name + ", changed"
-		}
+	if rights, known := u.Role.Rights(); !known || rights != u.Rights {
+		return cmp.Or(u.Role.Title(), string(u.Role)) + ", changed"
 	}
-	return string(u.Role)
+	return u.Role.Title()
 }
 
 func scopeWord(u account.User) string {

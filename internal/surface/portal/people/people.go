@@ -6,6 +6,7 @@ package people
 import (
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/apikey"
@@ -93,11 +94,13 @@ func read(in url.Values) (account.Role, account.Right, []string, error) {
 	if !known {
 		return "", 0, nil, fault.Invalid("choose a role", fault.Field{Field: "role", Message: "must be admin, manager, operator or viewer"})
 	}
-	if in.Get("custom") == "true" {
-		var err error
-		if rights, err = account.ParseRights(in["right"]); err != nil {
-			return "", 0, nil, fault.Invalid(err.Error())
-		}
+	ticked, err := account.ParseRights(in["right"])
+	if err != nil {
+		return "", 0, nil, fault.Invalid(err.Error())
+	}
+	// Who changes a single right means it, also where no script selects the box above.
+	if in.Get("custom") == "true" || in.Has("shown") && strings.Join(ticked.Names(), " ") != in.Get("shown") {
+		rights = ticked
 	}
 	if in.Get("scope") != "some" {
 		return role, rights, nil, nil

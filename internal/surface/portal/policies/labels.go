@@ -10,21 +10,10 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// help says what a setting's name does not.
+// help says what a setting does.
 func help(id string) string {
-	return map[string]string{
-		"VENDOR_STORE_MODE":     "From blacklist to whitelist, devices uninstall every app that the policy does not list.",
-		"UNTRUSTED_APPS_POLICY": "Installing apps from elsewhere than the store.",
-		"FACTORY_RESET":         "Whether the person may reset the device in its settings.",
-		"DEVELOPER_SETTINGS":    "Developer options, USB debugging and safe boot.",
-		"USB_DATA_ACCESS":       "Blocked: USB charges, and nothing else.",
-		"CONFIGURE_WIFI":        "Blocked: fully managed devices forget every network that the policy does not configure, and may become unreachable.",
-		"ENCRYPTION_POLICY":     "Whether storage must be encrypted, and a password given at start.",
-		"NETWORK_RESET":         "Works on fully managed devices only.",
-		"BLUETOOTH":             "Blocked: Bluetooth is off.",
-		"LOCATION_MODE":         "Enforced: location is on and cannot be turned off.",
-		"LOCATION_SHARING":      "Blocked: Android turns location off. Agents refuse this while Location is enforced.",
-	}[id]
+	s, _ := policy.Lookup(id)
+	return s.Help
 }
 
 // wide reports whether a setting's values need a list: four or more, or long.

@@ -1330,7 +1330,7 @@ func checklist(v *frame.Visit, tasks []task) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if !v.May(t.Needs) {
-				templ_7745c5c3_Err = frame.Disabled(t.Action, "", "It takes the permission to "+frame.Describe(t.Needs)+". "+v.Granters()+" can grant it.").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = frame.Disabled(t.Action, "", "It takes the permission to "+t.Needs.Words()+". "+v.Granters()+" can grant it.").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
