@@ -111,6 +111,8 @@ type Claims struct {
 type ProviderStore interface {
 	Provider(ctx context.Context, companyID string) (IdentityProvider, error)
 	ProviderByDomain(ctx context.Context, domain string) (IdentityProvider, error) // enabled ones
+	// HasProviders reports whether any company has one that is enabled.
+	HasProviders(ctx context.Context) (bool, error)
 	// SaveProvider saves a provider unless check, which gets the company's
 	// users, refuses; nothing of either changes before it is saved. It is fault.Refused
 	// if a domain does not belong to the company.
@@ -160,6 +162,14 @@ type Federation struct {
 	Client    ProviderClient
 	Sealer    Sealer
 	Now       func() time.Time
+}
+
+// Offered reports whether any company has a sign-in of its own that is enabled.
+func (f Federation) Offered(ctx context.Context) (bool, error) {
+	if f.Providers == nil {
+		return false, nil
+	}
+	return f.Providers.HasProviders(ctx)
 }
 
 // SealSecret seals a client's secret for one company.

@@ -33,6 +33,12 @@ func (db *DB) ProviderByDomain(ctx context.Context, domain string) (account.Iden
 	return findProvider(ctx, db.read(), `i.company_id = (SELECT d.company_id FROM identity_domains d WHERE d.domain = ?) AND i.enabled`, domain)
 }
 
+// HasProviders implements account.ProviderStore.
+func (db *DB) HasProviders(ctx context.Context) (bool, error) {
+	found, err := list(ctx, db.read(), scanValue[string], `SELECT company_id FROM identity_providers WHERE enabled LIMIT 1`)
+	return len(found) > 0, err
+}
+
 func findProvider(ctx context.Context, c conn, where string, arg any) (account.IdentityProvider, error) {
 	p, err := find(ctx, c, "identity provider", scanProvider, `SELECT `+providerColumns+` FROM identity_providers i WHERE `+where, arg)
 	if err != nil {

@@ -322,6 +322,12 @@ func TestKeyForm_PermissionBringsReads(t *testing.T) {
 	tenant, _, tab := enter(t, account.Admin)
 	tab.Go("/access/keys/new")
 	tab.Type("#name", "robot")
+	tab.Click("[data-chooses='DEVICES_READ POLICIES_READ']") // a preset keeps what was typed
+	if got := tab.Eval(`[...document.querySelectorAll("input[name=permission]:checked")].map((b) => b.value).join(" ") + " " + document.querySelector("#name").value`); got != "DEVICES_READ POLICIES_READ robot" {
+		t.Errorf("the preset leaves %q", got)
+	}
+	tab.Click("input[name=permission][value=POLICIES_READ]")
+	tab.Click("input[name=permission][value=DEVICES_READ]")
 	tab.Click("input[name=permission][value=DEVICES_COMMAND]")
 	if tab.Eval(`String(document.querySelector("input[name=permission][value=DEVICES_READ]").checked)`) != "true" {
 		t.Error("DEVICES_COMMAND does not bring DEVICES_READ")

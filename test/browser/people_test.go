@@ -93,7 +93,7 @@ func TestKeyForm_RefusesGrantsAndShowsOnce(t *testing.T) {
 	tab.SignIn(clerk.User.Email, servertest.Password)
 	tab.Go("/access/keys/new")
 	tab.Waits(`document.querySelector("input[value=POLICIES_WRITE]").disabled && document.querySelector("input[value=PROVISIONING]").disabled`)
-	tab.Sees("form", "You may not edit policies")
+	tab.Sees("form", "You do not have this permission yourself")
 	// Who enables the box by hand is refused by the service.
 	tab.Type("#name", "sneaky")
 	tab.Eval(`document.querySelector("input[value=POLICIES_WRITE]").disabled = false, ""`)
@@ -359,4 +359,21 @@ func TestProof_KeepsWhatWasTyped(t *testing.T) {
 	tab.Click("#prove form button[type=submit]")
 	tab.Sees("#notices", "Destructive commands: on")
 	gate("opening a gate")
+}
+
+// TestUserForm_RightOfTheUserAlone: changing one right selects the user's own rights.
+func TestUserForm_RightOfTheUserAlone(t *testing.T) {
+	t.Parallel()
+	_, _, tab := enter(t, account.Admin)
+	tab.Go("/users/new")
+	tab.Type("#email", "vera@acme.test")
+	tab.Click("details summary:not(header summary)")
+	tab.Click("input[name=right][value=view-activity]")
+	if tab.Eval(`String(document.querySelector("input[name=custom]").checked)`) != "true" {
+		t.Error("the box for the user's own rights is not ticked")
+	}
+	tab.Follow("main form button[type=submit]")
+	tab.Sees("h1", "Invitation for")
+	tab.Go("/users")
+	tab.Sees("tr", "Viewer, changed")
 }

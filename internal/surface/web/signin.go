@@ -148,6 +148,11 @@ func (s SignIn) render(w http.ResponseWriter, r *http.Request, status int, form 
 		}
 		form.Challenge = challenge
 	}
+	company, err := s.Federation.Offered(r.Context())
+	if err != nil { // the button answers what is wrong
+		s.Log.WarnContext(r.Context(), "cannot tell whether companies have a sign-in of their own", "err", err)
+	}
+	form.Company = company || err != nil
 	s.answer(w, r, status, signInPage(form))
 }
 

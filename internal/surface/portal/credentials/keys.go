@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,19 +150,13 @@ func implied(p access.Permission) string {
 }
 
 func (s *Section) newKey(v *frame.Visit) error {
-	form := typed(v.Query())
-	form.Chosen, _ = access.ParsePermissions(v.Query()["permission"]) // what a stale address names is left out
+	form := keyForm{}
 	for _, one := range access.Presets() {
 		if one.Name == v.Query().Get("preset") {
 			form.Chosen = one.Permissions
 		}
 	}
 	return s.showForm(v, http.StatusOK, form)
-}
-
-// typed is what was typed into the form. A preset keeps it.
-func typed(in url.Values) keyForm {
-	return keyForm{Name: in.Get("name"), Expires: in.Get("expires"), Networks: in.Get("networks"), PerDay: in.Get("perDay")}
 }
 
 // showForm shows the form with a fresh token: one form makes one key.
@@ -187,7 +180,7 @@ func writes(v *frame.Visit) (bool, error) {
 }
 
 func (s *Section) createKey(v *frame.Visit) error {
-	form := typed(v.Form)
+	form := keyForm{Name: v.Form.Get("name"), Expires: v.Form.Get("expires"), Networks: v.Form.Get("networks"), PerDay: v.Form.Get("perDay")}
 	chosen, err := access.ParsePermissions(v.Form["permission"])
 	if err != nil {
 		return fault.Invalid(err.Error())

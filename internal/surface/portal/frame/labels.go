@@ -101,4 +101,3 @@ func Exact(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UT
 
 // Machine is an instant for scripts.
 func Machine(at time.Time) string { return at.UTC().Format(time.RFC3339) }
-

@@ -86,8 +86,8 @@ func commonTasks() []Section {
 		{Path: AccessPath + "/keys/new", Name: "New API key", Icon: "key-round", Needs: account.ManageKeys},
 		{Path: UsersPath, Name: "Users", Icon: "user", Needs: account.ManageUsers},
 		{Path: UsersPath + "/new", Name: "Invite a user", Icon: "user", Needs: account.ManageUsers},
-		{Path: SettingsPath + "/signin", Name: "Company sign-in", Icon: "key-round", Needs: account.ManageCompany},
-		{Path: SettingsPath + "/platform", Name: "Connection to the platform", Icon: "link", Needs: account.ManageCompany},
+		{Path: CompanySignInPath, Name: "Company sign-in", Icon: "key-round", Needs: account.ManageCompany},
+		{Path: PlatformPath, Name: "Connection to the platform", Icon: "link", Needs: account.ManageCompany},
 		{Path: SetupPath, Name: "Setup checklist", Icon: "circle-check"},
 		{Path: AccountPath, Name: "Your account, passkeys and sessions", Icon: "user"},
 	}

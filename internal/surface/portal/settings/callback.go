@@ -64,7 +64,7 @@ func (s *Section) callback(v *frame.Visit) error {
 		if err := s.Platform.KeepSignupToken(v.Context(), signup.State, token); err != nil && fault.CodeOf(err) != fault.NotFound {
 			return err
 		}
-		return v.Redirect(platformPath, frame.Flash{Tone: frame.Warn, Text: "Another session started this sign-up. Check that the company is yours, then finish it here."})
+		return v.Redirect(frame.PlatformPath, frame.Flash{Tone: frame.Warn, Text: "Another session started this sign-up. Check that the company is yours, then finish it here."})
 	}
 	_, pushed, err := s.Platform.FinishSignup(v.Context(), signup.State, token)
 	return s.finished(v, pushed, err)
@@ -73,9 +73,9 @@ func (s *Section) callback(v *frame.Visit) error {
 // finished leads to the platform page, which shows what became of a sign-up.
 func (s *Section) finished(v *frame.Visit, pushed int, err error) error {
 	if err != nil {
-		return v.Refused(platformPath, err, fault.Refused, fault.Provider, fault.NotFound)
+		return v.Refused(frame.PlatformPath, err, fault.Refused, fault.Provider, fault.NotFound)
 	}
-	return v.Redirect(platformPath, frame.Done(connected(pushed)))
+	return v.Redirect(frame.PlatformPath, frame.Done(connected(pushed)))
 }
 
 func connected(pushed int) string {
@@ -123,7 +123,7 @@ func (s *Section) refuseGuest(w http.ResponseWriter, r *http.Request, err error)
 	case fault.Refused, fault.Provider:
 		s.Log.WarnContext(r.Context(), "cannot finish a sign-up", slog.Any("err", err))
 		web.Answer(w, r, s.Log, http.StatusBadGateway, callbackPage("Not connected",
-			frame.Sentence(f.Detail)+" You need not sign up again: sign in to Muster and finish there.", platformPath))
+			frame.Sentence(f.Detail)+" You need not sign up again: sign in to Muster and finish there.", frame.PlatformPath))
 	default:
 		s.Log.ErrorContext(r.Context(), "cannot finish a sign-up", slog.Any("err", err))
 		web.Answer(w, r, s.Log, http.StatusInternalServerError, callbackPage("Not connected", "Muster failed. Load this page again in a moment.", ""))

@@ -59,45 +59,23 @@ type Section struct {
 	Log           *slog.Logger
 }
 
-const (
-	signInPath   = frame.SettingsPath + "/signin"
-	platformPath = frame.SettingsPath + "/platform"
-	updatesPath  = frame.SettingsPath + "/updates"
-)
-
 // Routes are the section's addresses.
 func (s *Section) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET " + frame.SettingsPath, Serve: s.general},
 		{Pattern: "POST " + frame.SettingsPath, Needs: account.ManageCompany,
 			Proof: frame.Proof{Next: frame.SettingsPath, Then: "save the settings", If: shortens}, Serve: s.saveGeneral},
-		{Pattern: "GET " + signInPath, Needs: account.ManageCompany, Serve: s.signIn},
-		{Pattern: "POST " + signInPath, Needs: account.ManageCompany, Proof: frame.Proof{Next: signInPath, Then: "save company sign-in"}, Serve: s.saveSignIn},
-		{Pattern: "GET " + platformPath, Needs: account.ManageCompany, Serve: s.platform},
-		{Pattern: "POST " + platformPath, Needs: account.ManageCompany, Serve: s.connect},
-		{Pattern: "GET " + platformPath + "/signup", Needs: account.ManageCompany, Serve: s.signup},
-		{Pattern: "POST " + platformPath + "/finish", Needs: account.ManageCompany, Serve: s.finish},
-		{Pattern: "GET " + updatesPath, Needs: account.ManageCompany, Serve: s.updates},
-		{Pattern: "POST " + updatesPath, Needs: account.ManageCompany, Serve: s.pauseUpdates},
+		{Pattern: "GET " + frame.CompanySignInPath, Needs: account.ManageCompany, Serve: s.signIn},
+		{Pattern: "POST " + frame.CompanySignInPath, Needs: account.ManageCompany, Proof: frame.Proof{Next: frame.CompanySignInPath, Then: "save company sign-in"}, Serve: s.saveSignIn},
+		{Pattern: "GET " + frame.PlatformPath, Needs: account.ManageCompany, Serve: s.platform},
+		{Pattern: "POST " + frame.PlatformPath, Needs: account.ManageCompany, Serve: s.connect},
+		{Pattern: "GET " + frame.PlatformPath + "/signup", Needs: account.ManageCompany, Serve: s.signup},
+		{Pattern: "POST " + frame.PlatformPath + "/finish", Needs: account.ManageCompany, Serve: s.finish},
+		{Pattern: "GET " + frame.UpdatesPath, Needs: account.ManageCompany, Serve: s.updates},
+		{Pattern: "POST " + frame.UpdatesPath, Needs: account.ManageCompany, Serve: s.pauseUpdates},
 		{Pattern: "GET " + CallbackPath, Serve: s.callback, Guest: s.guestCallback},
 		{Pattern: "GET " + frame.SetupPath, Serve: s.setup},
 	}
-}
-
-func tabs(v *frame.Visit, current string) []frame.Tab {
-	all := []frame.Tab{{Path: frame.SettingsPath, Name: "General"}}
-	if v.May(account.ManageCompany) {
-		all = append(all, frame.Tab{Path: signInPath, Name: "Company sign-in"}, frame.Tab{Path: platformPath, Name: "Platform"},
-			frame.Tab{Path: updatesPath, Name: "Agent updates"})
-	}
-	if v.May(account.ManageUsers) {
-		all = append(all, frame.Tab{Path: frame.UsersPath, Name: "Users"})
-	}
-	all = append(all, frame.Tab{Path: frame.SetupPath, Name: "Setup"})
-	for i := range all {
-		all[i].Current = all[i].Path == current
-	}
-	return all
 }
 
 const day = 24 * time.Hour
@@ -208,7 +186,7 @@ func (s *Section) saveSignIn(v *frame.Visit) error {
 	err = s.Federation.Save(v.Context(), v.User, p)
 	switch fault.CodeOf(err) {
 	case "":
-		return v.Redirect(signInPath, frame.Done("Company sign-in saved."))
+		return v.Redirect(frame.CompanySignInPath, frame.Done("Company sign-in saved."))
 	case fault.InvalidArguments, fault.Refused, fault.Provider, fault.Forbidden:
 		status := http.StatusUnprocessableEntity
 		if fault.CodeOf(err) == fault.Forbidden {

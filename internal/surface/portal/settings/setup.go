@@ -20,6 +20,21 @@ type task struct {
 	Optional, Failed bool
 }
 
+// action is the word of the task's link: what is done is only looked at.
+func (t task) action() string {
+	if t.Done {
+		return "Open"
+	}
+	return t.Action
+}
+
+func (t task) variant() string {
+	if t.Done {
+		return "ghost"
+	}
+	return "outline"
+}
+
 func (s *Section) setup(v *frame.Visit) error {
 	return v.Show("Setup", frame.SettingsPath, setupPage(v, s.tasks(v)))
 }
@@ -30,10 +45,10 @@ func (s *Section) Checklist(v *frame.Visit) templ.Component { return checklist(v
 func (s *Section) tasks(v *frame.Visit) []task {
 	tasks := []task{
 		{Done: v.Company.Connected(), Title: "Connect to the platform", Text: "Bind the company to Google's device management, for phones without our own agent. Skip it for agent-managed devices.",
-			Path: platformPath, Action: "Connect", Needs: account.ManageCompany, Optional: true},
+			Path: frame.PlatformPath, Action: "Connect", Needs: account.ManageCompany, Optional: true},
 		{Title: "Create a policy", Text: "What devices under it may do.", Path: frame.PoliciesPath, Action: "Policies", Needs: account.EditPolicies},
 		{Title: "Enroll the first device", Text: "Make a QR code and scan it with a new phone.", Path: frame.EnrollPath, Action: "Enroll", Needs: account.ProvisionDevices},
-		{Title: "Add a second administrator", Text: "So that one lost password does not lock the company out.", Path: frame.UsersPath, Action: "Users", Needs: account.ManageUsers},
+		{Title: "Add a second administrator", Text: "One lost password then locks no company out, and a second person can confirm what one alone may not: a looser limit, the end of a stop.", Path: frame.UsersPath, Action: "Users", Needs: account.ManageUsers},
 		{Title: "Let programs and AI assistants in", Text: "Choose what they may do, and make the first key.", Path: frame.AccessPath, Action: "AI access", Needs: account.ManageCompany, Optional: true},
 	}
 	_, n, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Limit: 1})
@@ -69,7 +84,7 @@ func finished(tasks []task) (n int) {
 // at the vendor's page, bound here. Each is kept, so that a person who closed
 // the window, or another person, goes on from there.
 
-const signupPath = platformPath + "/signup"
+const signupPath = frame.PlatformPath + "/signup"
 
 // open is the sign-up that was left half-way; nil: none.
 func (s *Section) open(v *frame.Visit) (*company.Signup, error) {
@@ -96,7 +111,7 @@ func (s *Section) platform(v *frame.Visit) error {
 func (s *Section) connect(v *frame.Visit) error {
 	_, err := s.Platform.StartSignup(v.Context(), v.Company.ID, v.Session.ID)
 	if err != nil {
-		return v.Refused(platformPath, err, fault.Refused, fault.Provider)
+		return v.Refused(frame.PlatformPath, err, fault.Refused, fault.Provider)
 	}
 	return v.Redirect(signupPath)
 }
@@ -108,7 +123,7 @@ func (s *Section) signup(v *frame.Visit) error {
 	case err != nil:
 		return err
 	case open == nil || open.Returned():
-		return v.Redirect(platformPath)
+		return v.Redirect(frame.PlatformPath)
 	}
 	return v.Show("Connect to the platform", frame.SettingsPath, connecting(v, open.Address))
 }

@@ -57,5 +57,5 @@ func (s *Section) pauseUpdates(v *frame.Visit) error {
 	if on {
 		said = "No device that has not begun gets a new version of the agent."
 	}
-	return v.Redirect(updatesPath, frame.Done(said))
+	return v.Redirect(frame.UpdatesPath, frame.Done(said))
 }

@@ -45,6 +45,18 @@
       plural(changes, "change", "changes") + " · affects " + plural(devices, "device", "devices") + impact;
   };
   form.addEventListener("change", () => { keep(); count(); });
+  // What is typed into the search leaves the settings whose name or text has it.
+  const find = form.querySelector("[data-find]");
+  find?.addEventListener("input", () => {
+    const wanted = find.value.trim().toLowerCase();
+    let found = 0;
+    for (const row of form.querySelectorAll("[data-setting]")) {
+      row.hidden = !row.textContent.toLowerCase().includes(wanted);
+      if (!row.hidden) found++;
+    }
+    for (const group of form.querySelectorAll("section")) group.hidden = !group.querySelector("[data-setting]:not([hidden])");
+    form.querySelector("[data-found]").textContent = wanted === "" ? "" : found === 0 ? "No setting has “" + find.value.trim() + "”." : plural(found, "setting", "settings");
+  });
   form.addEventListener("reset", () => setTimeout(() => { keep(); count(); }));
   restore();
   count();

@@ -170,7 +170,7 @@
     if (form.dataset.sent !== undefined) {
       event.preventDefault();
       event.stopImmediatePropagation();
-    } else if (form.dataset.proof === "" && event.submitter?.formMethod !== "get") {
+    } else if (form.dataset.proof === "") {
       event.preventDefault();
       event.stopImmediatePropagation();
       checkProof(form, event.submitter);
@@ -201,7 +201,7 @@
   };
   addEventListener("submit", (event) => {
     const form = event.target;
-    if (event.defaultPrevented || (event.submitter?.formMethod || form.method) !== "post" || form.target) return;
+    if (event.defaultPrevented || form.method !== "post" || form.target) return;
     if (event.submitter) event.submitter.ariaBusy = "true";
     if (form.matches("[data-proof], [data-passkey]")) form.dataset.sent = "";
     setTimeout(atRest, busyFor, form);
@@ -384,6 +384,15 @@
     const named = (value) => $$("input[type=checkbox]", box.form).find((other) => other.name === box.name && other.value === value);
     if (box.checked) for (const value of (box.dataset.implies ?? "").split(" ")) { const other = named(value); if (other) other.checked = true; }
     else for (const other of $$("input[data-implies]", box.form)) if (other.dataset.implies.split(" ").includes(box.value)) other.checked = false;
+  });
+  // A link with data-chooses="A B" ticks these boxes of its form and no others, and
+  // leaves what was typed.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("[data-chooses]");
+    if (!link) return;
+    event.preventDefault();
+    const wanted = link.dataset.chooses.split(" ");
+    for (const box of $$("input[name=permission]", link.closest("form"))) box.checked = !box.disabled && wanted.includes(box.value);
   });
   // A change within data-ticks="name" ticks the box of that name.
   document.addEventListener("change", (event) => {
