@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"time"
 
 	"github.com/musterhq/muster/internal/company"
@@ -73,11 +74,17 @@ func (p *Platform) newToken(ctx context.Context, c company.Company, of policy.Po
 		return provisioning.Token{}, &Failure{Method: methodNewToken, Code: outcome.Unknown, Message: "the answer holds no QR code"}
 	}
 	token := provisioning.Token{Payload: []byte(answer.QrCode), ExpiresAt: instant(answer.ExpirationTimestamp), Ref: answer.Name}
+	if usage == provisioning.Allowed && answer.Value != "" {
+		token.Link = enrollmentLink + url.QueryEscape(answer.Value)
+	}
 	if token.ExpiresAt.IsZero() {
 		token.ExpiresAt = issued.Add(lifetime)
 	}
 	return token, nil
 }
+
+// enrollmentLink is the vendor's page that adds a work profile to the phone that opens it.
+const enrollmentLink = "https://enterprise.google.com/android/enroll?et="
 
 func personalUsage(u provisioning.PersonalUsage) string {
 	switch u {

@@ -31,6 +31,8 @@ type Token struct {
 	ExpiresAt time.Time
 	// Short has the code written with the wizard's short names, see Shorten.
 	Short bool
+	// Link adds a work profile to the phone on which it is opened; empty: the code cannot.
+	Link string
 	// Ref is the channel's own name of the token, for Withdraw.
 	Ref string
 }

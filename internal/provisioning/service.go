@@ -53,7 +53,13 @@ type Result struct {
 	WifiSSID      string              `json:"wifiSsid,omitempty" doc:"The network that devices join, if one was given." example:"Acme Guest"`
 	Image         Image               `json:"image" doc:"The code. It holds the Wi-Fi password: treat it as a secret."`
 	PortalURL     string              `json:"portalUrl" doc:"The policy in the portal."`
+
+	link string
 }
+
+// Link adds a work profile to a phone that is in use, when it is opened on it; empty: the
+// code is for new and reset devices alone. Like the code, it is a secret.
+func (r Result) Link() string { return r.link }
 
 // Image is a picture. It prints without its data, which may hold a password.
 type Image struct {
@@ -101,6 +107,7 @@ func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Re
 		ExpiresAt: operation.Timestamp{Time: token.ExpiresAt}, WifiSSID: r.Wifi.SSID,
 		Image:     Image{MimeType: "image/png", Data: picture},
 		PortalURL: strings.TrimSuffix(s.PublicURL, "/") + "/policies/" + target.ID,
+		link:      token.Link,
 	}, nil
 }
 

@@ -459,6 +459,14 @@ func TestEnroll_Form(t *testing.T) {
 	if !strings.Contains(page, "data:image/png;base64,") || strings.Contains(page, "long-enough-secret") || !strings.Contains(page, "“ Yard ”") {
 		t.Error("the code's page")
 	}
+	const link = "https://enterprise.google.com/android/enroll?et="
+	if strings.Contains(page, link) {
+		t.Error("the code of a company device can be opened on a phone in use")
+	}
+	form.Set("personalUsage", "ALLOWED")
+	if page = string(admin.Send(o.base+"/enrol", form).Want(t, 200).Body); !strings.Contains(page, link) || !strings.Contains(page, "Work profile of "+o.Company.Name) {
+		t.Error("the code of a work profile has no link, or does not say what it is for")
+	}
 }
 
 // TestPages_Weight: a page and all that it loads stay under 200 KB on the wire.

@@ -66,6 +66,23 @@ func (d device) lost() bool { return d.Device != nil && d.Device.LostMode || d.L
 // where it is on, or asked for.
 func (d device) offered(a action) bool { return a.Type != command.StopLostMode || d.lost() }
 
+// menu are the actions beside the buttons: the usual ones, those that cannot be undone, and
+// those that this device or this person cannot have.
+func (s *Section) menu(v *frame.Visit, d device) (usual, final, barred []action) {
+	for _, a := range actions() {
+		switch {
+		case a.Button || !d.offered(a):
+		case s.barred(v, a, d.Asset) != "":
+			barred = append(barred, a)
+		case a.Irreversible:
+			final = append(final, a)
+		default:
+			usual = append(usual, a)
+		}
+	}
+	return usual, final, barred
+}
+
 // place is the device's last place; nil: none is known.
 func (d device) place() *asset.Location {
 	if d.Device == nil {

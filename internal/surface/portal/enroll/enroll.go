@@ -210,7 +210,17 @@ func usages() []usage {
 	}
 }
 
-// steps are what to do with the code.
+// title is the use of a code in words.
+func title(use provisioning.PersonalUsage) string {
+	for _, u := range usages() {
+		if u.Value == use {
+			return u.Title
+		}
+	}
+	return ""
+}
+
+// steps are what to do with the code on a new or reset device.
 func steps() []string {
 	return []string{"Switch on a new or factory-reset device.", "Tap the welcome screen six times, anywhere.", "Join Wi-Fi if it asks, and hold the code before its camera.", "Wait: it sets itself up and appears here."}
 }
