@@ -12,6 +12,7 @@ npx tailwindcss --input input.css --output "$out/app.css" --minify
 cp node_modules/@fontsource-variable/inter/files/inter-latin-wght-normal.woff2 "$out/inter.woff2"
 cp node_modules/htmx.org/dist/htmx.min.js "$out/htmx.js"
 node world.mjs "$out/world.svg"
+node cities.mjs ../internal/surface/portal/geo/cities.tsv
 node confusables.mjs ../internal/policy/confusables.txt
 node icons.mjs "$out/icons.svg"
 cp node_modules/axe-core/axe.min.js ../test/browser/testdata/axe.min.js

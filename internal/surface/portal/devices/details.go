@@ -233,7 +233,7 @@ func (d device) placePath(l asset.Location) string { return d.path(locationTab) 
 
 // spotText is a place in words, for the slider.
 func spotText(l asset.Location) string {
-	return fmt.Sprintf("%s, %s, accurate to %.0f m", frame.Exact(l.ReportedAt), geo.Coordinates(l), l.AccuracyMeters)
+	return frame.Exact(l.ReportedAt) + ", " + geo.Coordinates(l) + ", " + geo.Accuracy(l.AccuracyMeters)
 }
 
 // endedText says what is known of the command that ended a device's management.

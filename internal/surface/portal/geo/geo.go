@@ -142,6 +142,14 @@ func (p Plot) line(to int) string {
 
 func number(n float64) string { return fmt.Sprintf("%.2f", n) }
 
+// Accuracy is how accurate a place is, in words; 0: the device did not say.
+func Accuracy(metres float64) string {
+	if metres == 0 {
+		return "accuracy not reported"
+	}
+	return fmt.Sprintf("accurate to %.0f m", metres)
+}
+
 // Length is a length in words.
 func Length(metres float64) string {
 	if metres >= 1000 {
