@@ -214,12 +214,33 @@ func (t *Tab) Waits(expression string) {
 	}))
 }
 
-// Theme chooses light or dark, and keeps things still.
+// Theme chooses what the system prefers, light or dark, and has it reduce motion.
 func (t *Tab) Theme(theme string) {
 	t.TB.Helper()
-	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"}}
-	t.do("theme "+theme, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
+	t.shown("", "prefers-color-scheme", theme, "prefers-reduced-motion", "reduce")
+}
+
+// ForceColors has the system force its own colors on pages.
+func (t *Tab) ForceColors() {
+	t.TB.Helper()
+	t.shown("", "forced-colors", "active")
+}
+
+// Print shows pages as they are printed by someone whose system prefers dark pages.
+func (t *Tab) Print() {
+	t.TB.Helper()
+	t.shown("print", "prefers-color-scheme", "dark")
+}
+
+// shown emulates a medium, empty for a screen, with features: name, value and so on.
+func (t *Tab) shown(medium string, features ...string) {
+	t.TB.Helper()
+	media := emulation.SetEmulatedMediaParams{Media: medium}
+	for i := 0; i+1 < len(features); i += 2 {
+		media.Features = append(media.Features, &emulation.MediaFeature{Name: features[i], Value: features[i+1]})
+	}
+	t.do("media", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, media)
 		return err
 	}))
 }
@@ -246,13 +267,17 @@ func (t *Tab) Bad() string {
 }
 
 // Axe returns the accessibility violations of the page, one a line.
-func (t *Tab) Axe() string {
+func (t *Tab) Axe(without ...string) string {
 	t.TB.Helper()
 	t.do("load axe", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](axe+";true"))
 		return err
 	}))
-	return t.Eval(`axe.run(document, {resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}).then((r) =>
+	off := ""
+	for _, rule := range without {
+		off += fmt.Sprintf("%q: {enabled: false},", rule)
+	}
+	return t.Eval(`axe.run(document, {resultTypes: ["violations"], rules: {` + off + `}, runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}).then((r) =>
 		r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + v.help + "\n    " + n.html.slice(0, 220) + "\n    " + n.any.concat(n.all, n.none).map((c) => c.message).join("; ").slice(0, 260))).join("\n"))`)
 }
 
@@ -283,16 +308,6 @@ func (t *Tab) Forget() {
 	t.TB.Helper()
 	t.do("clear the cookies", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := chromedp.Call(ctx, network.ClearBrowserCookies, cdp.Empty{})
-		return err
-	}))
-}
-
-// ForceColors has the system force its own colors on pages.
-func (t *Tab) ForceColors() {
-	t.TB.Helper()
-	features := []*emulation.MediaFeature{{Name: "forced-colors", Value: "active"}}
-	t.do("force colors", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
 		return err
 	}))
 }

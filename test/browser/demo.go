@@ -18,15 +18,26 @@ type Demo struct {
 	Data                      string // its directory
 }
 
-// StartDemo runs the demo until the test ends.
+// StartDemo runs the demo without a past until the test ends.
 func StartDemo(tb testing.TB) Demo {
+	tb.Helper()
+	return start(tb, false)
+}
+
+// StartUsedDemo runs the demo with a past of 30 days, as "muster demo" does.
+func StartUsedDemo(tb testing.TB) Demo {
+	tb.Helper()
+	return start(tb, true)
+}
+
+func start(tb testing.TB, history bool) Demo {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	read, write := io.Pipe()
 	ended := make(chan error, 1)
 	data := tb.TempDir()
 	go func() {
-		ended <- demo.Run(ctx, demo.Settings{Data: data, Listen: "127.0.0.1:0"}, time.Now, slog.New(slog.DiscardHandler), write)
+		ended <- demo.Run(ctx, demo.Settings{Data: data, Listen: "127.0.0.1:0", History: history}, time.Now, slog.New(slog.DiscardHandler), write)
 		_ = write.Close()
 	}()
 	tb.Cleanup(func() {

@@ -92,7 +92,7 @@ func screens() []screen {
 		{name: "authorization", open: onAuthorization},
 		{name: "activity", path: "/activity"},
 		{name: "activity-details", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
-			tab.Go("/activity?area=key")
+			tab.Go("/activity?area=policy")
 			tab.Click("tbody summary")
 			tab.Waits(`document.querySelector("tbody details[open]") !== null`)
 		}},
@@ -127,8 +127,7 @@ const weightOf = `(() => {
 func TestPages(t *testing.T) {
 	t.Parallel()
 	needs.Chromium().Of(t)
-	demo := browser.StartDemo(t)
-	demo.Seed(t)
+	demo := browser.StartUsedDemo(t)
 	tab := browser.Open(t, demo.URL)
 	tab.SignIn(demo.Email, demo.Password)
 	pictures := os.Getenv("MUSTER_SCREENSHOTS")
@@ -165,10 +164,38 @@ func TestPages(t *testing.T) {
 					t.Error(weight)
 				}
 				narrow(t, tab)
+				if theme == "light" {
+					forced(t, tab)
+				}
 			})
 		}
 	}
 }
+
+// forced fails the test if axe finds something where the system forces its colors, or if
+// the page is not printed light and without what is only there to be pressed.
+func forced(t *testing.T, tab *browser.Tab) {
+	t.Helper()
+	defer tab.Theme("light")
+	tab.ForceColors()
+	// The system's own colors have its contrast, which axe does not see.
+	if violations := tab.Axe("color-contrast"); violations != "" {
+		t.Errorf("with forced colors: %s", violations)
+	}
+	tab.Print()
+	tab.Size(1050, 1400) // a sheet of A4, at three quarters
+	defer tab.Size(1440, 900)
+	if wrong := tab.Eval(printed); wrong != "" {
+		t.Errorf("printed: %s", wrong)
+	}
+}
+
+// printed says what a printed page must not have.
+const printed = `(() => {
+	const wrong = [...document.querySelectorAll("body > header, main .btn, main input, noscript *")].filter((e) => e.checkVisibility() && e.getClientRects().length);
+	const cut = [...document.querySelectorAll("main table")].filter((e) => e.checkVisibility() && e.getBoundingClientRect().right > innerWidth);
+	return wrong.concat(cut).map((e) => e.outerHTML.slice(0, 120)).concat(document.documentElement.matches(".dark") ? ["it is dark"] : []).join("\n");
+})()`
 
 // narrow fails the test if axe finds something in a window as wide as a phone, or if the
 // page runs out of a window of 320 pixels.
