@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/activity"
 )
 
 // Where things are. Deep links come from everywhere, also from outside (the
@@ -56,6 +57,18 @@ type Section struct {
 	Path, Name, Icon string
 	Key              string // pressed after g
 	Needs            account.Right
+}
+
+// About is the page of what an event happened to; empty: there is none, or the person may
+// not open it.
+func About(v *Visit, t activity.Target) string {
+	switch {
+	case t.Kind == activity.Asset && v.May(account.ViewDevices):
+		return DevicePath(t.ID)
+	case t.Kind == activity.Policy && v.May(account.ViewPolicies):
+		return PolicyPath(t.ID)
+	}
+	return ""
 }
 
 // Sections are the navigation, at most eight.

@@ -1,0 +1,182 @@
+package browser_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/musterhq/muster/test/browser"
+	"github.com/musterhq/muster/test/needs"
+)
+
+// A task of daily work, and the most clicks that it may take from the overview. What is
+// typed, and a proof of identity, are no clicks. In a narrow window a way that begins in the
+// navigation has one more, to open it.
+type task struct {
+	name   string
+	clicks int
+	do     func(w worker)
+}
+
+// worker does tasks in a window of the used demo.
+type worker struct {
+	*browser.Tab
+	narrow bool
+	serial string // of a device
+}
+
+// opens begins a way in the navigation.
+func (w worker) opens(path string) {
+	w.TB.Helper()
+	if w.narrow {
+		w.Click("[data-toggles=menu]")
+	}
+	w.Follow("nav a[href='" + path + "']")
+}
+
+// named is the selector of a row's link to what has a name.
+func (w worker) named(text string) string {
+	w.TB.Helper()
+	return "a[data-open][href='" + w.Eval(fmt.Sprintf(`[...document.querySelectorAll("a[data-open]")].find((a) => a.textContent.includes(%q))?.getAttribute("href") ?? ""`, text)) + "']"
+}
+
+func tasks() []task {
+	return []task{
+		{"find a device by its serial number", 0, func(w worker) {
+			if w.narrow {
+				w.Click("[data-toggles=menu]")
+				w.Click("[data-palette]")
+			} else {
+				w.Eval(`(document.dispatchEvent(new KeyboardEvent("keydown", {key: "k", ctrlKey: true, bubbles: true})), "")`)
+			}
+			w.Waits(`document.querySelector("#palette").open`)
+			w.Press(w.serial + "\r")
+			w.Waits(`location.pathname.startsWith("/devices/")`)
+			w.Sees("main", w.serial)
+		}},
+		{"see why a command is unconfirmed, and what to do", 2, func(w worker) {
+			w.Follow("#needs-you a.btn[href*='/devices/']")
+			w.Sees("main", "not known")
+		}},
+		{"send a message to five devices", 8, func(w worker) {
+			w.opens("/devices")
+			w.Choose("select[name=management]", "AGENT")
+			w.Waits(`document.querySelectorAll("tr[data-row]").length === 5 && location.search.includes("AGENT")`)
+			for n := range 5 {
+				w.Click(fmt.Sprintf("tr[data-row]:nth-child(%d) input[name=id]", n+1))
+			}
+			w.Follow("button[value=send_message]")
+			w.Type("form[data-bulk] input[required]", "Closing time")
+			w.Type("form[data-bulk] textarea", "The office closes at five.")
+			w.Click("form[data-bulk] button[type=submit]")
+			w.Sees("[data-bulk-says]", "Done")
+		}},
+		{"switch lost mode on, with the company's texts", 5, func(w worker) {
+			w.Follow("#overview a[href='/devices?status=ENROLLED']")
+			w.Follow(w.named("Pixel 9"))
+			w.Click("#more > summary")
+			w.Click("#more [data-opens=start_lost_mode]")
+			w.Click("#start_lost_mode form button[type=submit]")
+			w.Sees("#head", "Lost mode")
+		}},
+		{"change a policy and apply it", 6, func(w worker) {
+			w.opens("/policies")
+			w.Follow(w.named("Meeting rooms"))
+			was := w.Eval(`document.querySelector("input[name='s.TETHERING']:checked").value`)
+			value := map[string]string{"BLOCK": "ALLOW"}[was]
+			if value == "" {
+				value = "BLOCK"
+			}
+			pick(w.Tab, "TETHERING", value)
+			w.Follow("button[data-review]")
+			w.Follow("form[action$='/apply'] button[type=submit]")
+			w.Sees("main", "saved as version")
+		}},
+		{"make a key with the least rights for an assistant", 4, func(w worker) {
+			w.opens("/access")
+			w.Follow("main a[href='/access/keys/new']")
+			w.Type("#name", "An assistant")
+			w.Click("[data-chooses]:nth-of-type(3)")
+			w.Click("form[action='/access/keys'] button[type=submit]")
+			w.Sees("h1", "Your new API key")
+		}},
+		{"make a code that enrolls devices", 2, func(w worker) {
+			w.opens("/enrol")
+			w.Follow("form[action='/enrol'] button[type=submit]")
+			w.Sees("#joined", "waiting")
+		}},
+		{"turn destructive commands off", 3, func(w worker) {
+			w.opens("/access")
+			w.Click("#gate-destructiveCommands button")
+			w.Sees("#notices", "Destructive commands: off")
+		}},
+		{"turn destructive commands on", 3, func(w worker) {
+			w.opens("/access")
+			w.Click("#gate-destructiveCommands button")
+			w.Sees("#notices", "Destructive commands: on")
+		}},
+		{"wipe a device", 4, func(w worker) {
+			w.Follow("#overview a[href='/devices?status=ENROLLED']")
+			w.Follow(w.named("Tab M10"))
+			w.Click("[data-opens=wipe_device]")
+			w.Type("#wipe_device-confirm", w.Text("h1"))
+			w.Click("#wipe_device form[data-proof] button[type=submit]")
+			w.Sees("#head", "Deleted")
+		}},
+		{"see who wiped a device, and when", 1, func(w worker) {
+			w.Follow("section[aria-label='Latest activity'] li a[href^='/devices/']")
+			w.Sees("h1", "Tab M10")
+			w.Sees("main .note", "Ada Admin")
+			w.Sees("main .note", "wipe")
+		}},
+		{"disable a user who has left", 4, func(w worker) {
+			w.opens("/settings")
+			w.Follow("main a[href='/users']")
+			w.Follow(w.named("Bea"))
+			w.Click("#disable button")
+			w.Sees("#notices", "isabled")
+		}},
+	}
+}
+
+// TestTasks: the tasks of daily work take no more clicks than they may, in a wide window and
+// in a narrow one. The tasks of who decides are in TestDecisions_ThreeClicks,
+// TestNeedsYou_ConfirmLoosening, TestStop_ThreeClicksAndResumeTwo and TestConsent_*.
+func TestTasks(t *testing.T) {
+	t.Parallel()
+	needs.Chromium().Of(t)
+	for _, width := range []int64{1440, 390} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			t.Parallel()
+			demo := browser.StartUsedDemo(t)
+			tab := browser.Open(t, demo.URL)
+			tab.Size(width, 900)
+			tab.SignIn(demo.Email, demo.Password)
+			tab.Go("/settings")
+			tab.Type("#lost-message", "This phone was lost.")
+			tab.Type("#lost-phone", "+49 30 5550142")
+			tab.Type("#lost-organization", "Acme")
+			tab.Click("form[action='/settings'] button[type=submit]")
+			tab.Sees("#notices", "Saved")
+			tab.Go("/devices?q=Pixel")
+			serial := tab.Eval(`document.querySelector("tr[data-row] td[data-main] bdi.num").textContent`)
+			for _, one := range tasks() {
+				t.Run(one.name, func(t *testing.T) {
+					w := worker{tab.For(t), width < 768, serial}
+					most := one.clicks
+					if w.narrow {
+						most++
+					}
+					if w.narrow && one.clicks == 0 {
+						most++ // the search is in the navigation, too
+					}
+					end := w.Within(most, "/")
+					one.do(w)
+					end(one.name)
+					if bad := w.Bad(); bad != "" {
+						t.Error(bad)
+					}
+				})
+			}
+		})
+	}
+}
