@@ -251,6 +251,16 @@ func (t *Tab) Size(width, height int64) {
 	t.do("size", chromedp.EmulateViewport(width, height))
 }
 
+// Slow has each answer take that long; 0: as long as it takes.
+func (t *Tab) Slow(latency time.Duration) {
+	t.TB.Helper()
+	t.do("slow network", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		conditions := network.Conditions{Latency: float64(latency.Milliseconds()), DownloadThroughput: -1, UploadThroughput: -1}
+		_, err := chromedp.Call(ctx, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{&conditions}})
+		return err
+	}))
+}
+
 // Scripts turns the pages' scripts off, or on again.
 func (t *Tab) Scripts(on bool) {
 	t.TB.Helper()

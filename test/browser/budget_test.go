@@ -58,28 +58,18 @@ func TestDecisions_ThreeClicks(t *testing.T) {
 func TestDecisions_WithTheKeyboard(t *testing.T) {
 	t.Parallel()
 	d := newDeciding(t)
-	tabTo := func(selector string) {
-		t.Helper()
-		for range 80 {
-			if d.tab.Eval(fmt.Sprintf(`String(document.activeElement?.matches(%q))`, selector)) == "true" {
-				return
-			}
-			d.tab.Press("\t")
-		}
-		t.Fatalf("the keyboard does not reach %s", selector)
-	}
 	d.proposes(t, "FACTORY_RESET")
 	d.tab.Go("/")
-	tabTo("#needs-you li a.btn")
+	reaches(d.tab, "#needs-you li a.btn")
 	d.tab.Press("\r")
 	d.tab.Sees("#decide", "Approve with a passkey")
-	tabTo("#confirmation")
+	reaches(d.tab, "#confirmation")
 	d.tab.Press(d.of.Policy.Name)
-	tabTo(approves + "button[type=submit]")
+	reaches(d.tab, approves+"button[type=submit]")
 	d.tab.Press("\r")
 	d.tab.Sees("#notices", "Approved")
 	d.asks(t, http.StatusForbidden, "/assets/"+d.device.AssetID+"/commands/wipe", nil)
-	tabTo("#reason")
+	reaches(d.tab, "#reason")
 	d.tab.Press("not this one")
 	d.tab.Press("\r")
 	d.tab.Sees("#notices", "Declined")

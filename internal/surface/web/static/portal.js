@@ -193,7 +193,8 @@
   if ($("[data-proved]")) proofs.postMessage("");
 
   // ── Forms on their way ─────────────────────────────────────────────────
-  // What is sent looks busy, and what takes a proof or a passkey is sent once.
+  // What is sent looks busy and is sent once. Until it is answered, nothing replaces it: a
+  // form that were fresh again could send the same twice.
   const busyFor = 30_000; // ms; a page that was not left can be used again
   const atRest = (form) => {
     delete form.dataset.sent;
@@ -203,8 +204,11 @@
     const form = event.target;
     if (event.defaultPrevented || form.method !== "post" || form.target) return;
     if (event.submitter) event.submitter.ariaBusy = "true";
-    if (form.matches("[data-proof], [data-passkey]")) form.dataset.sent = "";
+    form.dataset.sent = "";
     setTimeout(atRest, busyFor, form);
+  });
+  document.addEventListener("htmx:before:swap", (event) => {
+    if ($("form[data-sent]", event.target)) event.preventDefault();
   });
   addEventListener("pageshow", () => { for (const form of $$("form[method=post]")) atRest(form); });
 
@@ -215,7 +219,7 @@
   const last = new Map();
   const fetchAnew = (id) => {
     const part = document.getElementById(id);
-    if (!part || part.querySelector("input[type=checkbox]:checked")) return;
+    if (!part || part.querySelector("input[type=checkbox]:checked, form[data-sent]")) return;
     last.set(id, Date.now());
     const used = part.matches(":hover") || part.contains(document.activeElement);
     if (part.dataset.calm !== undefined && used) updateRows(part);
