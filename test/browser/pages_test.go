@@ -90,6 +90,8 @@ func screens() []screen {
 		{name: "controls", path: "/access/controls"},
 		{name: "authorizations", path: "/authorizations"},
 		{name: "authorization", open: onAuthorization},
+		{name: "needs-you", path: "/needs-you"},
+		{name: "device-wiped", open: onWiped},
 		{name: "activity", path: "/activity"},
 		{name: "activity-details", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
 			tab.Go("/activity?area=policy")
@@ -110,10 +112,29 @@ func screens() []screen {
 	}
 }
 
+// onWiped wipes a device, once, and stays on its page.
+func onWiped(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+	t.Helper()
+	tab.Go("/devices?status=DELETED")
+	if tab.Eval(`String(document.querySelector("a[data-open]") === null)`) == "false" {
+		tab.Follow("a[data-open]")
+		return
+	}
+	tab.OpenDevice("Tab M10")
+	tab.Click("[data-opens=wipe_device]")
+	tab.Type("#wipe_device-confirm", tab.Text("h1"))
+	tab.Click("#wipe_device form[data-proof] button[type=submit]")
+	tab.Sees("#head", "Deleted")
+}
+
 // untidy finds controls without a look of their own, and times that run into the
 // words around them.
 const untidy = `[...document.querySelectorAll('[data-variant=""]')].map((e) => "no variant: " + e.outerHTML.slice(0, 120))
-	.concat((document.body.innerText.match(/[a-z](just now|\d+ (s|min|h) ago)|( ago|just now)[a-z]/g) ?? []).map((m) => "runs together: " + m)).join("\n")`
+	.concat((document.body.innerText.match(/[a-z](just now|\d+ (s|min|h) ago)|( ago|just now)[a-z]/g) ?? []).map((m) => "runs together: " + m))
+	.concat([...document.querySelectorAll("main time")].filter((e) => {
+		const before = e.previousElementSibling?.getBoundingClientRect(), here = e.getBoundingClientRect();
+		return before?.width && e.previousSibling === e.previousElementSibling && Math.abs(before.bottom - here.bottom) < 8 && Math.abs(here.left - before.right) < 2;
+	}).map((e) => "runs together: " + e.parentElement.outerHTML.slice(0, 200))).join("\n")`
 
 // weightOf says that a page and all that it loads come to more than 150 kB on the wire.
 const weightOf = `(() => {
