@@ -171,3 +171,35 @@ func TestRows_FitNarrowWindows(t *testing.T) {
 		}
 	}
 }
+
+// TestRows_OpenWhereClicked: a row opens its device wherever it is clicked, but on its
+// controls; Escape takes the selection back.
+func TestRows_OpenWhereClicked(t *testing.T) {
+	t.Parallel()
+	tenant, replica, tab := enter(t, account.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tab.Go("/devices")
+	tab.Click("tr[data-row] input[name=id]")
+	tab.Sees("[data-selected]", "1")
+	tab.Press("\x1b")
+	tab.Waits(`document.querySelector("tr[data-row] input[name=id]:checked") === null`)
+	tab.Follow("tr[data-row] td:nth-child(3)")
+	if got := tab.Path(); got != "/devices/"+device.AssetID {
+		t.Errorf("the row opens %s", got)
+	}
+}
+
+// TestOverview_FirstSteps: an empty company's overview leads through its first steps, and
+// they go away with its first device.
+func TestOverview_FirstSteps(t *testing.T) {
+	t.Parallel()
+	tenant, replica, tab := enter(t, account.Admin)
+	tab.Sees("main", "Enroll the first device")
+	tab.Sees("main", "Create a policy")
+	tenant.Devices(replica, servertest.FullyManaged(), 1)
+	tab.Go("/")
+	tab.Sees("#overview", "Enrolled")
+	if text := tab.Text("main"); strings.Contains(text, "Enroll the first device") {
+		t.Error("the first steps stay")
+	}
+}

@@ -97,7 +97,7 @@ func TestDeviceList_StaysWhileUsed(t *testing.T) {
 	if got := tab.Eval(`document.querySelector("#list-box").scrollTop + " " + document.querySelector("#list-box").marked`); got != "300 true" {
 		t.Errorf("scrolled by %s after a live update; want 300, in the same box", got)
 	}
-	tab.Point("#list-box tbody")
+	tab.Point("#list-box tr[data-row]:nth-child(10)")
 	other := devices[0]
 	if other == oldest {
 		other = devices[1]

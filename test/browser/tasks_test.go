@@ -138,6 +138,13 @@ func tasks() []task {
 	}
 }
 
+// emptyPanels names the panels and the figures of the overview that show nothing.
+const emptyPanels = `(() => {
+	const figures = [...document.querySelectorAll("#overview ul:first-of-type > li")].filter((e) => /(^|\s)0(\s|$)/.test(e.innerText));
+	const panels = [...document.querySelectorAll("#overview section.panel")].filter((e) => !e.querySelector("li, rect, circle"));
+	return figures.concat(panels).map((e) => e.innerText.slice(0, 60)).concat(document.querySelectorAll("#overview section.panel").length < 4 ? ["four panels"] : []).join(" | ");
+})()`
+
 // TestTasks: the tasks of daily work take no more clicks than they may, in a wide window and
 // in a narrow one. The tasks of who decides are in TestDecisions_ThreeClicks,
 // TestNeedsYou_ConfirmLoosening, TestStop_ThreeClicksAndResumeTwo and TestConsent_*.
@@ -151,6 +158,9 @@ func TestTasks(t *testing.T) {
 			tab := browser.Open(t, demo.URL)
 			tab.Size(width, 900)
 			tab.SignIn(demo.Email, demo.Password)
+			if empty := tab.Eval(emptyPanels); empty != "" {
+				t.Errorf("the first page shows nothing of: %s", empty)
+			}
 			tab.Go("/settings")
 			tab.Type("#lost-message", "This phone was lost.")
 			tab.Type("#lost-phone", "+49 30 5550142")

@@ -143,7 +143,7 @@ func (t *told) decide(ctx context.Context, address string) error {
 	if got := outcome(decided); got.code != "" {
 		return fmt.Errorf("the wipe cannot be authorized: %s", got.detail)
 	}
-	t.part(ctx, "She types the device's name and signs with her passkey. The document that she signs names the device, the command and the assistant's key.")
+	t.part(ctx, "She signs with her passkey. The document that she signs names the device, the command and the assistant's key.")
 	return nil
 }
 

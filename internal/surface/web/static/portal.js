@@ -338,6 +338,7 @@
     else if ((hit = at("[data-print]"))) print();
     else if ((hit = at("[data-reveal]"))) reveal(hit);
     else if ((hit = at("[data-fullscreen]"))) document.getElementById(hit.dataset.fullscreen)?.requestFullscreen?.();
+    else if ((hit = at("tr[data-row]")) && !at("a, button, input, label, select, summary, details > *") && !String(getSelection())) $("a[data-open]", hit)?.click();
     else if ((hit = at("[data-toggles]"))) {
       const shown = document.getElementById(hit.dataset.toggles).toggleAttribute("data-open");
       hit.setAttribute("aria-expanded", String(shown));
@@ -502,6 +503,7 @@
       }
       const menu = $("#menu[data-open]");
       if (menu) $("[data-toggles=menu]").click();
+      if (!event.target.closest?.("input[type=search]")) for (const box of $$("tr[data-row] input[name=id]:checked")) box.click();
     }
     if (event.target.closest?.("input:not([type=checkbox]):not([type=radio]), textarea, select, dialog[open]")) return;
     if (going && Date.now() - going < 1500) {
