@@ -14,13 +14,16 @@ type Filter struct {
 	ActorID   string
 	Area      string
 	Action    Action
-	AssetID   string // a device
-	TargetID  string // anything else
+	Actions   []Action // one of them; empty: any
+	Text      string   // words that the names of the actor and the target have, in any case
+	AssetID   string   // a device
+	TargetID  string   // anything else
 	Outcome   Outcome
 	From, To  time.Time // From included, To not
 	// Once leaves out the second entry of a command, which records that it failed
 	// or is unconfirmed: the first has the command's state of now. A filter by
-	// Outcome finds second entries all the same.
+	// Outcome finds second entries all the same. The version that a proposal saved is
+	// left out, too: the entry of the proposal has it.
 	Once bool
 	// Limit shows a user who is limited to some policies only what concerns
 	// these, their devices, and the user; nil: everything.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/asset"
 )
@@ -283,6 +284,16 @@ func (Type) Values() []string {
 		values = append(values, string(t))
 	}
 	return values
+}
+
+// DestructiveActions are what the activity log calls destructive commands.
+func DestructiveActions() (all []activity.Action) {
+	for _, t := range Types() {
+		if t.Destructive() {
+			all = append(all, activity.Command(string(t)))
+		}
+	}
+	return all
 }
 
 // Destructive reports whether the type is one of the four that the company's

@@ -143,12 +143,32 @@ func activityWhere(f activity.Filter) (string, []any) {
 	}
 	if f.Once && f.Outcome == "" {
 		and(firstEntry)
+		and("(e.action <> 'policy.saved' OR e.reference = '')")
+	}
+	if len(f.Actions) > 0 {
+		values := make([]any, len(f.Actions))
+		for i, a := range f.Actions {
+			values[i] = string(a)
+		}
+		and("e.action IN ("+marks(len(values))+")", values...)
+	}
+	for _, word := range firstWords(f.Text) {
+		pattern := "%" + escapeLike(word) + "%"
+		and(`(LOWER(e.actor_name) LIKE ? ESCAPE '\' OR LOWER(e.target_name) LIKE ? ESCAPE '\')`, pattern, pattern)
 	}
 	if f.Limit != nil {
 		condition, values := limited(*f.Limit)
 		and(condition, values...)
 	}
 	return " WHERE " + strings.Join(where, " AND "), args
+}
+
+// maxTextWords bounds the words of a filter that count.
+const maxTextWords = 5
+
+func firstWords(text string) []string {
+	all := strings.Fields(strings.ToLower(text))
+	return all[:min(len(all), maxTextWords)]
 }
 
 // firstEntry leaves out a command's second entry.

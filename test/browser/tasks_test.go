@@ -128,6 +128,15 @@ func tasks() []task {
 			w.Sees("main .note", "Ada Admin")
 			w.Sees("main .note", "wipe")
 		}},
+		{"list all wipes of a month", 1, func(w worker) {
+			w.opens("/activity")
+			w.Choose("select[name=area]", "destructive")
+			w.Waits(`location.search.includes("destructive") && document.querySelectorAll("tr[data-row]").length === 1`)
+			w.Sees("tr[data-row]", "wiped")
+			w.Type("#filter-q", "no such name")
+			w.Press("\r")
+			w.Sees("main", "Nothing in this range matches")
+		}},
 		{"disable a user who has left", 4, func(w worker) {
 			w.opens("/settings")
 			w.Follow("main a[href='/users']")

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
@@ -125,8 +126,11 @@ func read(v *frame.Visit) (activity.Filter, url.Values, int) {
 		}
 		return ""
 	}
-	f := activity.Filter{CompanyID: v.Company.ID, Actor: access.Kind(keep("actor")), ActorID: keep("by"), Area: keep("area"),
+	f := activity.Filter{CompanyID: v.Company.ID, Actor: access.Kind(keep("actor")), ActorID: keep("by"), Text: keep("q"),
 		AssetID: keep("device"), TargetID: keep("target"), Outcome: activity.Outcome(keep("outcome"))}
+	if f.Area = keep("area"); f.Area == destructive {
+		f.Area, f.Actions = "", command.DestructiveActions()
+	}
 	f.From, f.To = period(v, keep("from"), keep("to"), keep("range"))
 	if v.Principal.Policies != nil {
 		f.Limit = &activity.Limit{UserID: v.User.ID, Policies: v.Principal.Policies}

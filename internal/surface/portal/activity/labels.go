@@ -2,7 +2,6 @@ package activity
 
 import (
 	"cmp"
-	"net/url"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
@@ -14,28 +13,19 @@ func kindWord(k access.Kind) string {
 	return cmp.Or(words[k], "Muster and its operator")
 }
 
+// destructive is the choice of commands that end a device's management, or take its lock.
+const destructive = "destructive"
+
+// areaOptions are what entries can be about, the commands that matter most first.
+func areaOptions() []option {
+	return append([]option{{destructive, "Wipes and other destructive commands"}}, options(activity.Areas(), areaWord)...)
+}
+
 func areaWord(area string) string {
 	words := map[string]string{"command": "Commands", "proposal": "Proposals", "policy": "Policies", "provisioning": "Enrollment codes",
 		"signin": "Sign-ins", "identity": "Company sign-in", "user": "Users", "key": "API keys", "connection": "Connections", "company": "Settings", "asset": "Assets",
 		"authorization": "Authorizations"}
 	return words[area]
-}
-
-// link is the page of what an entry is about; empty: it has none.
-func link(t activity.Target) string {
-	switch t.Kind {
-	case activity.Asset:
-		return frame.DevicePath(t.ID)
-	case activity.Policy:
-		return frame.PolicyPath(t.ID)
-	case activity.User:
-		return frame.UsersPath + "/" + url.PathEscape(t.ID)
-	case activity.Key, activity.Connection:
-		return frame.AccessPath
-	case activity.Company:
-		return frame.SettingsPath
-	}
-	return ""
 }
 
 func actorKinds() []access.Kind {

@@ -67,6 +67,12 @@ func About(v *Visit, t activity.Target) string {
 		return DevicePath(t.ID)
 	case t.Kind == activity.Policy && v.May(account.ViewPolicies):
 		return PolicyPath(t.ID)
+	case t.Kind == activity.User && v.May(account.ManageUsers):
+		return UsersPath + "/" + url.PathEscape(t.ID)
+	case t.Kind == activity.Key, t.Kind == activity.Connection:
+		return AccessPath
+	case t.Kind == activity.Company:
+		return SettingsPath
 	}
 	return ""
 }
