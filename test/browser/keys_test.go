@@ -14,7 +14,7 @@ import (
 // reaches moves the focus with the keyboard to what a selector finds.
 func reaches(tab *browser.Tab, selector string) {
 	tab.TB.Helper()
-	for range 120 {
+	for range 300 {
 		if tab.Eval(fmt.Sprintf(`String(document.activeElement?.matches(%q))`, selector)) == "true" {
 			return
 		}

@@ -227,6 +227,10 @@ func narrow(t *testing.T, tab *browser.Tab) {
 	if violations := tab.Axe(); violations != "" {
 		t.Errorf("at 390 pixels: %s", violations)
 	}
+	tab.Size(720, 450) // a window of 1440 pixels at 200 %
+	if wide := tab.Eval(`String(document.documentElement.scrollWidth)`); wide != "720" {
+		t.Errorf("at 200 %% the page is %s pixels wide", wide)
+	}
 	tab.Size(320, 900)
 	if wide := tab.Eval(`String(document.documentElement.scrollWidth)`); wide != "320" {
 		t.Errorf("the page is %s pixels wide: %s", wide, tab.Eval(`[...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > 321 && !e.closest("[tabindex='0'], nav, pre, svg, .why")).slice(0, 5).map((e) => e.outerHTML.slice(0, 160)).join("\n")`))
