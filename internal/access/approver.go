@@ -77,7 +77,7 @@ func (a Approver) May(m Matter, c Controls, now time.Time) error {
 	case a.RightsAt.After(since):
 		return fault.New(fault.Refused, "you got rights less than %s ago: you can decide this after that time", age)
 	case len(a.Passkeys) == 0:
-		return fault.New(fault.Refused, "you need a passkey to decide this, and have none: a password does not count")
+		return fault.New(fault.Refused, "you need a passkey to approve or decline this, and have none: a password does not count")
 	case !slices.ContainsFunc(a.Passkeys, func(added time.Time) bool { return !added.After(since) }):
 		return fault.New(fault.Refused, "your passkey must be older than %s to decide this", age)
 	}
