@@ -31,7 +31,7 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 	}
 	stored, begun, err := s.begin(ctx, o.Command, held)
 	switch {
-	case held != nil && errors.Is(err, ErrDoubt):
+	case held != nil && errors.Is(err, operation.ErrDoubt):
 		s.log().ErrorContext(ctx, "it is not known whether a command was kept for its device", "command", o.Command.ID, "asset", o.AssetID, "error", err)
 		return unconfirmedOf(o.Command, call.Principal.CompanySlug, o.Device.Management, notKnown("the service could not tell whether it was kept")), nil
 	case err != nil:

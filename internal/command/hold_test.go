@@ -135,7 +135,7 @@ func TestPrepare_StoreFails(t *testing.T) {
 	if _, err := f.executeAs(service, operation.Call{Principal: f.caller()}, a, command.Reboot); fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("a store that fails: %v", err)
 	}
-	service, h2 := f.holding(&brokenStore{Store: f.db, begin: fmt.Errorf("%w: %w", command.ErrDoubt, errDown)})
+	service, h2 := f.holding(&brokenStore{Store: f.db, begin: fmt.Errorf("%w: %w", operation.ErrDoubt, errDown)})
 	got, err := f.executeAs(service, operation.Call{Principal: f.caller()}, a, command.Reboot)
 	if err != nil || got.Status != "UNCONFIRMED" || got.Detail == "" {
 		t.Errorf("a store in doubt: %+v, %v", got, err)
@@ -143,7 +143,7 @@ func TestPrepare_StoreFails(t *testing.T) {
 	if len(h.told)+len(h2.told) != 0 {
 		t.Error("a device was told of what may not be kept")
 	}
-	if _, err := f.executeAs(f.newService(&brokenStore{Store: f.db, begin: command.ErrDoubt}), operation.Call{Principal: f.caller()}, a, command.Reboot); fault.CodeOf(err) != fault.Unavailable {
+	if _, err := f.executeAs(f.newService(&brokenStore{Store: f.db, begin: operation.ErrDoubt}), operation.Call{Principal: f.caller()}, a, command.Reboot); fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("an intent in doubt is not sent: %v", err)
 	}
 }

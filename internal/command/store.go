@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
@@ -31,9 +30,6 @@ func (s Transition) of(c Command) Command {
 	return c
 }
 
-// ErrDoubt is the error of a commit that may have succeeded: its answer was lost.
-var ErrDoubt = errors.New("command: it is not known whether the store committed it")
-
 // Store keeps commands. Find methods return fault.NotFound.
 type Store interface {
 	// Begin commits a command's intent and, if it is not nil, what is held for
@@ -41,7 +37,7 @@ type Store interface {
 	// made: the first is returned instead. A destructive command beyond the
 	// company's limit is not made either: fault.RateLimited. One that a person must
 	// authorize is made if they have, and uses the authorization up; if not, a
-	// *authorization.Refusal says where they can. ErrDoubt: it is not known whether
+	// *authorization.Refusal says where they can. operation.ErrDoubt: it is not known whether
 	// anything was committed.
 	Begin(ctx context.Context, c Command, held *agentdevice.Delivery) (stored Command, begun bool, err error)
 	// WhyNot returns why Begin would refuse the command now, by the same decision, or

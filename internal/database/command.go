@@ -46,7 +46,7 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 	case refused != nil:
 		return command.Command{}, false, refused
 	case err != nil && db.dialect.doubtful(err):
-		return command.Command{}, false, fmt.Errorf("%w: %w", command.ErrDoubt, err)
+		return command.Command{}, false, fmt.Errorf("%w: %w", operation.ErrDoubt, err)
 	case err != nil:
 		return command.Command{}, false, err
 	case begun:

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/oauth"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -33,7 +34,7 @@ func (f *fixture) under(k apikey.Key, again func(context.Context) (access.Princi
 
 func (f *fixture) moved(what string, err error) {
 	f.Helper()
-	if !errors.Is(err, access.ErrMoved) || errors.Is(err, command.ErrDoubt) {
+	if !errors.Is(err, access.ErrMoved) || errors.Is(err, operation.ErrDoubt) {
 		f.Errorf("%s: error = %v, want ErrMoved, without a doubt", what, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"reflect"
 	"time"
@@ -79,6 +80,10 @@ func InvalidKey(field string) *fault.Error {
 	const message = "must be 1 to 255 visible ASCII characters, given once"
 	return fault.Invalid(field+" "+message, fault.Field{Field: field, Message: message})
 }
+
+// ErrDoubt is the error of a commit whose answer was lost: it may have succeeded. A
+// repetition under the same Idempotency-Key finds what was begun.
+var ErrDoubt = errors.New("it is not known whether the store committed it")
 
 // Run runs a request as Kernel.Run does, at most once for each key. Without a key,
 // and for an operation that only reads, it is Kernel.Run.
@@ -181,8 +186,8 @@ func (c Once) hold(ctx context.Context, held Holding, o *Operation, p access.Pri
 	switch {
 	case keeps(out):
 		err = c.settle(ctx, held, out)
-	case held.Attempt > 1 && !out.Reached:
-		// What the attempt before began is still to be found by the next one.
+	case held.Attempt > 1 && !out.Reached, out.Fault != nil && errors.Is(out.Fault.Err, ErrDoubt):
+		// What was begun is still to be found by the next attempt.
 		err = c.Claims.ExtendClaim(ctx, held, c.Kernel.Now())
 	default:
 		err = c.Claims.ReleaseClaim(ctx, held)

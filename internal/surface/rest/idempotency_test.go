@@ -293,6 +293,26 @@ func TestIdempotencyKey_Shape(t *testing.T) {
 	}
 }
 
+// TestIdempotencyKey_DoubtfulCommit: what was perhaps committed is found by the repetition,
+// at once: it comes with the reference of the first attempt.
+func TestIdempotencyKey_DoubtfulCommit(t *testing.T) {
+	t.Parallel()
+	d := newDurable(t)
+	var refs []string
+	d.handle = func(_ context.Context, c operation.Call, _ string) (result, error) {
+		refs = append(refs, c.IdempotencyRef)
+		if len(refs) == 1 {
+			cause := fmt.Errorf("%w: the connection broke", operation.ErrDoubt)
+			return result{}, (&fault.Error{Code: fault.Unavailable, Retryable: true, Detail: "not sent"}).Because(cause)
+		}
+		return result{}, nil
+	}
+	first, second := d.launch("k"), d.launch("k")
+	if first.Code != 503 || second.Code != 200 || len(refs) != 2 || refs[0] == "" || refs[0] != refs[1] {
+		t.Errorf("%d, %d, references %q", first.Code, second.Code, refs)
+	}
+}
+
 // crash is a store of claims that stops working after the claim, as if the
 // process had died there.
 type crash struct{ operation.Claims }
