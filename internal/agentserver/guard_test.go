@@ -233,7 +233,7 @@ func TestStatusReport_NamesWhatIsNotApplied(t *testing.T) {
 	p.send(command.ChangePolicy, command.PolicyRef(w.newPolicy("Owner's", policy.Change{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}).ID))
 	p.mustCheckIn()
 	for range 2 {
-		if now := compliance(t, p); now.PolicyCompliant || len(now.NonComplianceDetails) != 1 || now.NonComplianceDetails[0].Reason != "unsupported" {
+		if now := compliance(t, p); !now.PolicyCompliant || len(now.NonComplianceDetails) != 1 || now.NonComplianceDetails[0].Reason != "unsupported" {
 			t.Errorf("the device told %+v", now)
 		}
 		p.send(command.StatusReport, nil)

@@ -40,8 +40,32 @@ func statusReport(values json.RawMessage, at time.Time, keep func(name string) b
 			kept[name] = value
 		}
 	}
+	if list, has := kept["applications"]; has {
+		kept["applications"] = applications(list)
+	}
 	kept["reportedAt"], _ = json.Marshal(operation.Timestamp{Time: at}) // such a time always can be written
 	text, err := json.Marshal(kept)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// applications are the apps of a report with a member packageName each. Agents before
+// version 2.2 reported the packages alone.
+func applications(list json.RawMessage) json.RawMessage {
+	var names []string
+	if json.Unmarshal(list, &names) != nil {
+		return list
+	}
+	type app struct {
+		PackageName string `json:"packageName"`
+	}
+	apps := make([]app, len(names))
+	for i, name := range names {
+		apps[i].PackageName = name
+	}
+	text, err := json.Marshal(apps)
 	if err != nil {
 		return nil
 	}
@@ -126,16 +150,20 @@ type notApplied struct {
 const maxShort = 100
 
 // compliance is what a policy report says, as members of a status report. What
-// has no meaning on the device is no shortcoming.
+// has no meaning on the device is no shortcoming, and what its agent cannot do or has
+// not done yet does not make it uncompliant.
 func compliance(r protocol.PolicyReport, now time.Time) (json.RawMessage, error) {
-	short := []notApplied{}
+	short, compliant := []notApplied{}, true
 	for _, s := range r.Settings {
 		if len(short) == maxShort {
 			break
+		}
+		if s.State == protocol.SettingFailed || s.State == protocol.RolledBack {
+			compliant = false
 		}
 		if s.State != protocol.Applied && s.State != protocol.NotApplicable {
 			short = append(short, notApplied{s.ID, s.State, s.Detail})
 		}
 	}
-	return json.Marshal(map[string]any{"policyCompliant": len(short) == 0, "nonComplianceDetails": short, "reportedAt": operation.Timestamp{Time: now}})
+	return json.Marshal(map[string]any{"policyCompliant": compliant, "nonComplianceDetails": short, "reportedAt": operation.Timestamp{Time: now}})
 }

@@ -66,6 +66,7 @@ type Asset struct {
 	Tags           []string
 	Specifications map[string]string
 	Device         *Device // nil unless enrolled
+	Archived       bool    // no list shows it unless it is asked for; it keeps its status
 }
 
 // PathName is the asset's resource name.
@@ -133,7 +134,6 @@ type Place struct {
 // the policies that it is given or that the filter names; nil: to all.
 type Overview interface {
 	Store
-	SearchAssets(ctx context.Context, s Search) (Found, error)
 	InstalledApps(ctx context.Context, companyID, assetID string) (Inventory, error)
 	// Trail returns where an asset was since a time, the oldest first, at most
 	// limit of the newest.

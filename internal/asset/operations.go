@@ -9,17 +9,12 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// FilterArgs are the filters that list and count share (contract 4.1).
-type FilterArgs struct {
-	Status string `query:"status" rule:"enum=ACTIVE|INACTIVE|SYNCHRONIZING|PENDING|DELETED" doc:"Only assets of this status."`
-	Policy string `query:"policy" doc:"Only assets whose device has this policy assigned: the policy's pathName. A policy that does not exist finds nothing."`
-}
-
 // ListArgs are the arguments of list_assets.
 type ListArgs struct {
 	FilterArgs
 	operation.PageRequest
-	Sort string `query:"sort" rule:"enum=syncedAt,asc|syncedAt,desc|identification,asc|identification,desc|status,asc|status,desc|createdAt,asc|createdAt,desc default=syncedAt,desc" doc:"Field and direction."`
+	Sort string `query:"sort" rule:"enum=syncedAt,asc|syncedAt,desc|identification,asc|identification,desc|status,asc|status,desc|createdAt,asc|createdAt,desc|lastSeenAt,asc|lastSeenAt,desc default=syncedAt,desc" doc:"Field and direction. With lastSeenAt, assets without a managed device come last in both directions. To read the whole inventory page by page, sort by createdAt,asc: it never changes, and what is added while you read comes last."`
+	View string `query:"view" rule:"enum=FULL|BASIC default=FULL" doc:"FULL: whole assets. BASIC: their main facts, much shorter."`
 }
 
 // Target names one asset; embed it in the arguments of what acts on one.
@@ -32,16 +27,19 @@ type Count struct {
 	Count int64 `json:"count" doc:"How many assets match the filters."`
 }
 
-// Reader answers the asset reads.
-type Reader struct{ Store Store }
+// Reader answers the asset reads. Companions: messages reach devices of the platform.
+type Reader struct {
+	Store      Store
+	Companions bool
+}
 
 // Define declares the asset operations (contract 4.1).
-func Define(r *operation.Registry, s Store) {
-	reader := Reader{Store: s}
+func Define(r *operation.Registry, reader Reader) {
 	operation.Define(r, read("list_assets", "List assets", "/assets",
 		"Lists the company's assets, one page at a time, most recently synchronized first unless sorted otherwise. "+
-			"Each entry holds the asset's hardware specifications, its custom data and, when it is enrolled, its managed device. "+
-			"Use an entry's pathName as assetId in other operations."), reader.List)
+			"All filters that are given must match; those about a device find only managed devices that reported what is asked for. "+
+			"Each entry holds the asset's hardware specifications, its custom data and, when it is enrolled, its managed device; "+
+			"with view=BASIC only the main facts. Use an entry's pathName as assetId in other operations."), reader.List)
 	operation.Define(r, read("count_assets", "Count assets", "/assets/count",
 		"Counts the company's assets that match the filters, which are those of list_assets."), reader.Count)
 	one := read("get_asset", "Read an asset", "/assets/{assetId}",
@@ -60,9 +58,9 @@ func read(tool, title, path, description string) operation.Operation {
 }
 
 // List answers GET /assets.
-func (rd Reader) List(ctx context.Context, call operation.Call, args ListArgs) (operation.Page[View], error) {
-	page := operation.Page[View]{Content: []View{}, Request: args.PageRequest}
-	filter, findable := args.filter(call.Principal)
+func (rd Reader) List(ctx context.Context, call operation.Call, args ListArgs) (operation.Page[Listed], error) {
+	page := operation.Page[Listed]{Content: []Listed{}, Request: args.PageRequest}
+	filter, findable := args.Filter(call.Principal, rd.Companions)
 	if !findable {
 		return page, nil
 	}
@@ -72,7 +70,7 @@ func (rd Reader) List(ctx context.Context, call operation.Call, args ListArgs) (
 		return page, err
 	}
 	for _, a := range assets {
-		page.Content = append(page.Content, a.Public())
+		page.Content = append(page.Content, Listed{asset: a, basic: args.View == "BASIC"})
 	}
 	page.Total = total
 	return page, nil
@@ -80,7 +78,7 @@ func (rd Reader) List(ctx context.Context, call operation.Call, args ListArgs) (
 
 // Count answers GET /assets/count.
 func (rd Reader) Count(ctx context.Context, call operation.Call, args FilterArgs) (Count, error) {
-	filter, findable := args.filter(call.Principal)
+	filter, findable := args.Filter(call.Principal, rd.Companions)
 	if !findable {
 		return Count{}, nil
 	}
@@ -121,18 +119,6 @@ func Find(ctx context.Context, s Finder, p access.Principal, ref string) (Asset,
 		return Asset{}, missing
 	}
 	return a, nil
-}
-
-// filter returns the store's filter; false if nothing can match, because the
-// policy cannot be one of the company's.
-func (a FilterArgs) filter(p access.Principal) (Filter, bool) {
-	f := Filter{CompanyID: p.CompanyID, Status: Status(a.Status), Policies: p.Policies}
-	if a.Policy == "" {
-		return f, true
-	}
-	id, ok := resource.Short(p.CompanySlug, resource.Policies, a.Policy)
-	f.PolicyID = id
-	return f, ok && p.MaySee(id)
 }
 
 // Asset is the reference as the caller gave it.

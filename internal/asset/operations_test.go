@@ -56,7 +56,7 @@ func newInventory(t testing.TB) *inventory {
 		in.ok(db.CreatePolicy(in.ctx(), p, policy.Author{Kind: "SYSTEM"}, ""))
 		in.policies = append(in.policies, p)
 	}
-	asset.Define(&in.registry, db)
+	asset.Define(&in.registry, asset.Reader{Store: db})
 	policy.DefineList(&in.registry, db)
 	in.p = access.Principal{Kind: access.APIKey, ID: "k", CompanyID: in.company.ID, CompanySlug: "acme", Permissions: access.DevicesRead | access.PoliciesRead}
 	return in

@@ -7,7 +7,8 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 )
 
-// Filter narrows a list. Zero members do not filter.
+// Filter narrows a list. Zero members do not filter. Of the members below Archived,
+// those about a device find only managed devices that reported what is asked of.
 type Filter struct {
 	CompanyID string
 	Status    Status
@@ -16,7 +17,50 @@ type Filter struct {
 	Enrolled bool
 	// Policies limits the list to devices of these policies; nil: no limit.
 	Policies []string
+	// Archived finds archived assets alone, which no other filter finds.
+	Archived bool
+
+	// Text is words: runs of letters and digits, in any order. Each must begin a
+	// word of the asset's identification, serial number, IMEI, model, tags or
+	// assigned user; letters' case does not matter. A text without a word finds
+	// nothing.
+	Text string
+	// Tags are whole tags, to the letter; an asset has all of them.
+	Tags []string
+	// Management is of managed devices.
+	Management Management
+	// SeenBefore and SeenAfter find devices that were last heard of before, or
+	// after, a time.
+	SeenBefore, SeenAfter time.Time
+	// PatchBefore finds devices whose security patch level is older than a day,
+	// such as "2026-10-01"; PatchMonth those of a month, such as "2026-10", or with
+	// NoPatch those that reported none.
+	PatchBefore, PatchMonth string
+	// BatteryBelow is in percent.
+	BatteryBelow int
+	// App finds devices that have an app installed, by package; with AppBelow,
+	// whose version code is lower than that.
+	App      string
+	AppBelow *int64
+	// PolicyBehind is whether the policy's version that a device applied is below
+	// its policy's.
+	PolicyBehind *bool
+	// Compliant is whether a device says that it follows its policy.
+	Compliant *bool
+	// Lost is whether a device is in lost mode.
+	Lost *bool
+	// Messages is whether a device can be sent messages: it can be woken, and is
+	// managed by our own agent or, if Companions, by the platform.
+	Messages   *bool
+	Companions bool
+	// LocatedSince finds devices that told their place at a time or later, of the
+	// last PlacesKept; Unlocated those of which no place is known.
+	LocatedSince time.Time
+	Unlocated    bool
 }
+
+// NoPatch stands for the month of a security patch level that was not reported.
+const NoPatch = "none"
 
 // Order is a sort field of the list.
 type Order string
@@ -27,6 +71,7 @@ const (
 	ByIdentification Order = "identification"
 	ByStatus         Order = "status"
 	ByCreatedAt      Order = "createdAt"
+	ByLastSeenAt     Order = "lastSeenAt" // assets without a managed device come last in both directions
 )
 
 // Query asks for one page.
@@ -35,68 +80,23 @@ type Query struct {
 	Page       operation.PageRequest
 	Order      Order
 	Descending bool
+	// Uncounted leaves out the total, which takes time if many assets meet more than
+	// a status and a policy.
+	Uncounted bool
 }
 
 // Store keeps assets. Every method is bound to one company: an id of another
 // is fault.NotFound.
 type Store interface {
 	Asset(ctx context.Context, companyID, id string) (Asset, error)
-	// Assets returns one page and the total, which comes from kept counters.
+	// Assets returns one page and the exact total. What has no condition beyond
+	// status and policy is counted by kept counters.
 	Assets(ctx context.Context, q Query) ([]Asset, int64, error)
 	CountAssets(ctx context.Context, f Filter) (int64, error)
+	// AssetIDs returns the ids of all assets that meet a filter, in order.
+	AssetIDs(ctx context.Context, f Filter, o Order, descending bool) ([]string, error)
+	// AssetsByID reads those of some assets that are the company's, in the order of the ids.
+	AssetsByID(ctx context.Context, companyID string, ids []string) ([]Asset, error)
 	// ImportAssets adds assets that are not enrolled, all or none.
 	ImportAssets(ctx context.Context, assets []Asset) error
 }
-
-// Search asks for the assets that a person looks for: what a console's list of
-// devices needs beyond the public list. It is served in bounded time however
-// many assets there are: what is rare is found through an index, and what is
-// common is met soon on a walk along the order. A walk that has gone far
-// without filling its page stops, and says where to go on.
-type Search struct {
-	Filter
-	// Text is words, in any order. Each must begin a word of the asset's
-	// identification, serial number, model, manufacturer, brand, tags or device
-	// name; letters' case does not matter, and a word may begin after any
-	// punctuation ("g991" finds "SM-G991B"). A word with a leading # begins a
-	// whole tag. An asset's id or path name finds that asset. Words beyond the
-	// eighth do not count.
-	Text string
-	// Tag is one whole tag, whatever the case.
-	Tag string
-	// Management is of enrolled devices.
-	Management Management
-	// QuietSince finds enrolled devices that were last heard of before it.
-	QuietSince time.Time
-	// HeardSince finds enrolled devices that were heard of at it or later.
-	HeardSince time.Time
-	// LocatedSince finds enrolled devices that told their place at it or later,
-	// of the last PlacesKept.
-	LocatedSince time.Time
-	// Unlocated finds enrolled devices of which no place is known.
-	Unlocated bool
-	// Lost finds enrolled devices in lost mode.
-	Lost bool
-
-	Order      Order
-	Descending bool
-	// Size is how many assets to return at most: 1 to 1000; 0 means 20.
-	Size int
-	// After is the Next of a search that was the same but for After and Size;
-	// empty: from the start.
-	After string
-}
-
-// Found is what a search found.
-type Found struct {
-	// Assets may be fewer than the page takes although Next is set: the search
-	// had gone far enough for one call.
-	Assets []Asset
-	// Next is where to go on; empty: there is nothing more.
-	Next string
-	// Total is how many assets match; Uncounted if they are too many to count.
-	Total int64
-}
-
-// Uncounted is the Total of a search whose matches are too many to count.
-const Uncounted int64 = -1

@@ -2,6 +2,7 @@ package asset
 
 import (
 	"encoding/json"
+	"reflect"
 
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/resource"
@@ -33,6 +34,52 @@ type DeviceView struct {
 	Location             *LocationView        `json:"location" doc:"The latest location; null: none."`
 }
 
+// Listed is an asset in a list: whole, or its main facts.
+type Listed struct {
+	asset Asset
+	basic bool
+}
+
+// Either implements operation.Either.
+func (Listed) Either() []reflect.Type {
+	return []reflect.Type{reflect.TypeFor[View](), reflect.TypeFor[Basic]()}
+}
+
+// MarshalJSON implements json.Marshaler.
+func (l Listed) MarshalJSON() ([]byte, error) {
+	if l.basic {
+		return json.Marshal(l.asset.Basic())
+	}
+	return json.Marshal(l.asset.Public())
+}
+
+// Basic is the main facts of an asset.
+type Basic struct {
+	PathName       string               `json:"pathName" doc:"Path name of the asset; its id in every other operation."`
+	Identification string               `json:"identification" doc:"Name of the asset for people." example:"Warehouse 7"`
+	SerialNumber   *string              `json:"serialNumber" doc:"Serial number; null: not known." example:"R58N90ABCDE"`
+	Model          *string              `json:"model" doc:"Model; null: not known." example:"Pixel 8"`
+	Status         Status               `json:"status" enum:"ACTIVE|INACTIVE|SYNCHRONIZING|PENDING|DELETED" doc:"Status of the asset."`
+	ManagementType *Management          `json:"managementType" enum:"PLATFORM|AGENT" doc:"Who manages the device; null: it is not enrolled."`
+	Ownership      *Ownership           `json:"ownership" enum:"COMPANY_OWNED|PERSONALLY_OWNED" doc:"Whose the device is; null: not known."`
+	PolicyID       *string              `json:"policyId" doc:"Path name of the policy assigned to the device."`
+	PolicyName     *string              `json:"policyName" doc:"Its display name." example:"Warehouse"`
+	LastSeenAt     *operation.Timestamp `json:"lastSeenAt" doc:"When the device was last heard of."`
+	Tags           []string             `json:"tags" doc:"The asset's tags." example:"[\"store-12\"]"`
+	User           *string              `json:"user" doc:"The name of the person to whom the device is assigned; null: none." example:"Ada Lovelace"`
+}
+
+// Basic returns the main facts of the asset.
+func (a Asset) Basic() Basic {
+	whole := a.Public()
+	b := Basic{PathName: whole.PathName, Identification: whole.Identification, Status: whole.Status, Tags: a.tags(),
+		SerialNumber: known(a.Specifications["serialNumber"]), Model: known(a.Specifications["model"]), User: known(a.CustomData[UserKey])}
+	if d := whole.ManagedDevice; d != nil {
+		b.ManagementType, b.Ownership, b.PolicyID, b.PolicyName, b.LastSeenAt = &d.ManagementType, d.Ownership, d.PolicyID, d.PolicyName, d.LastSeenAt
+	}
+	return b
+}
+
 // LocationView is where a device was, inside a DeviceView.
 type LocationView struct {
 	Latitude       float64             `json:"latitude"`
@@ -41,8 +88,13 @@ type LocationView struct {
 	ReportedAt     operation.Timestamp `json:"reportedAt"`
 }
 
-// tagsKey is reserved in customData.
-const tagsKey = "tags"
+// The keys of customData with a meaning: tags is reserved, user and userEmail are who a
+// device is assigned to.
+const (
+	tagsKey      = "tags"
+	UserKey      = "user"
+	UserEmailKey = "userEmail"
+)
 
 // Public returns the asset as every surface shows it.
 func (a Asset) Public() View {
@@ -62,12 +114,15 @@ func (a Asset) customData() map[string]any {
 	for key, value := range a.CustomData {
 		data[key] = value
 	}
-	tags := a.Tags
-	if tags == nil {
-		tags = []string{}
-	}
-	data[tagsKey] = tags
+	data[tagsKey] = a.tags()
 	return data
+}
+
+func (a Asset) tags() []string {
+	if a.Tags == nil {
+		return []string{}
+	}
+	return a.Tags
 }
 
 func (a Asset) deviceView() *DeviceView {

@@ -20,7 +20,7 @@ const assetColumns = `a.id, a.company_id, (SELECT slug FROM companies WHERE id =
 	a.synced_at, a.created_at, a.custom_data, a.tags, a.specifications, a.policy_id,
 	(SELECT p.name FROM policies p WHERE p.id = a.policy_id), a.epoch, a.management, a.ownership, a.mode,
 	a.device_name, a.applied_policy_id, a.applied_version, a.enrolled_at, a.last_seen_at, a.lost_mode,
-	a.push_reachable, a.api_level, a.location, a.status_report`
+	a.push_reachable, a.api_level, a.location, a.status_report, a.archived_status`
 
 // assetRow collects an asset's columns.
 type assetRow struct {
@@ -30,6 +30,7 @@ type assetRow struct {
 	policyName                        *string
 	appliedPolicy, location, statusOf string
 	appliedVersion                    int
+	archivedStatus                    asset.Status
 }
 
 func (r *assetRow) targets() []any {
@@ -38,7 +39,7 @@ func (r *assetRow) targets() []any {
 		at(&a.SyncedAt), at(&a.CreatedAt), &r.custom, &r.tags, &r.specifications, &d.PolicyID,
 		&r.policyName, &d.Epoch, &d.Management, &d.Ownership, &d.Mode,
 		&d.Name, &r.appliedPolicy, &r.appliedVersion, at(&d.EnrolledAt), at(&d.LastSeenAt), &d.LostMode,
-		&d.PushReachable, &d.APILevel, &r.location, &r.statusOf}
+		&d.PushReachable, &d.APILevel, &r.location, &r.statusOf, &r.archivedStatus}
 }
 
 // result puts the columns together. The device is there while it is managed.
@@ -50,6 +51,9 @@ func (r *assetRow) result() (asset.Asset, error) {
 	a.Specifications, errs[2] = decodeMap(r.specifications)
 	if err := errors.Join(errs[:]...); err != nil {
 		return *a, fmt.Errorf("asset %s is damaged: %w", a.ID, err)
+	}
+	if a.Status == archived {
+		a.Status, a.Archived = r.archivedStatus, true
 	}
 	if !a.Status.Enrolled() {
 		return *a, nil
@@ -108,19 +112,24 @@ func (db *DB) ImportAssets(ctx context.Context, assets []asset.Asset) error {
 }
 
 func insertAssets(ctx context.Context, t *tx, assets []asset.Asset, counts counts) error {
-	const each = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-	args, changes := make([]any, 0, 13*len(assets)), &termChanges{}
+	const columns = 16
+	args, changes := make([]any, 0, columns*len(assets)), &termChanges{}
 	for _, a := range assets {
-		text := searchTerms(a.Identification, a.Specifications, a.Tags, "", "")
-		changes.change(a.CompanyID, a.ID, "", text)
+		row := searchable{identification: a.Identification, specifications: encodeSome(a.Specifications), tags: encodeSome(a.Tags),
+			custom: encodeSome(a.CustomData), status: asset.Pending}
+		found, err := row.findable()
+		if err != nil {
+			return err
+		}
+		changes.change(a.CompanyID, a.ID, "", found.terms)
 		args = append(args, a.ID, a.CompanyID, string(asset.Pending), a.Identification, millis(a.SyncedAt), millis(a.CreatedAt),
 			a.Identification != "", asset.IdentityKey(a.Specifications["serialNumber"]), asset.IdentityKey(a.Specifications["brand"]),
-			encodeSome(a.CustomData), encodeSome(a.Tags), encodeSome(a.Specifications), text)
+			row.custom, row.tags, row.specifications, found.terms, found.patch, found.battery, found.compliant)
 		counts.add(a.CompanyID, asset.Pending, "", 1)
 	}
 	if err := t.exec(ctx, `INSERT INTO assets (id, company_id, status, identification, synced_at, created_at,
-			named, serial_key, brand_key, custom_data, tags, specifications, search_terms)
-		VALUES `+strings.TrimSuffix(strings.Repeat(each+", ", len(assets)), ", "), args...); err != nil {
+			named, serial_key, brand_key, custom_data, tags, specifications, `+keptColumns+`)
+		VALUES `+strings.TrimSuffix(strings.Repeat("("+marks(columns)+"), ", len(assets)), ", "), args...); err != nil {
 		return err
 	}
 	return changes.save(ctx, t)

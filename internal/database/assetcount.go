@@ -5,7 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/asset"
 )
@@ -53,9 +53,18 @@ func (c counts) save(ctx context.Context, t *tx) error {
 	return nil
 }
 
-// CountAssets counts from the kept counts: a few rows, however many assets.
+// CountAssets counts what is filtered by status and policy alone from the kept counts: a
+// few rows, however many assets.
 func (db *DB) CountAssets(ctx context.Context, f asset.Filter) (int64, error) {
-	return countAssets(ctx, db.read(), f)
+	q := newAssetQuery(f)
+	if q.where.where == "" {
+		return countAssets(ctx, db.read(), f)
+	}
+	places, whole, err := db.whole(ctx, q, asset.BySyncedAt)
+	if err != nil || whole {
+		return int64(len(places)), err
+	}
+	return db.countMany(ctx, q)
 }
 
 func countAssets(ctx context.Context, c conn, f asset.Filter) (int64, error) {
@@ -64,8 +73,13 @@ func countAssets(ctx context.Context, c conn, f asset.Filter) (int64, error) {
 		return 0, nil
 	}
 	query, args := `SELECT COALESCE(CAST(SUM(count) AS BIGINT), 0) FROM asset_counts WHERE company_id = ?`, []any{f.CompanyID}
-	if f.Status != "" {
+	switch {
+	case f.Archived:
+		query += ` AND status = '` + string(archived) + `'`
+	case f.Status != "":
 		query, args = query+` AND status = ?`, append(args, string(f.Status))
+	default:
+		query += ` AND status <> '` + string(archived) + `'`
 	}
 	if f.Enrolled {
 		query += enrolledOnly
@@ -108,41 +122,32 @@ func (db *DB) PatchLevels(ctx context.Context, companyID string, policies []stri
 		query+` GROUP BY month HAVING SUM(count) > 0 ORDER BY month DESC`, args...)
 }
 
-// patchField is how a patch level begins in specifications as they are stored.
-// No value can look like it: its quotes would be escaped.
-const patchField = `"securityPatchLevel":"`
+// The years that a patch level may be of; what is beyond was not reported soundly. The
+// months are a bounded set, whatever devices say.
+const firstPatchYear, lastPatchYear = 2008, 2099
 
-// The years that a patch level may be of; what is beyond was not reported
-// soundly. The months are a bounded set, whatever devices say (migration 0081
-// has the same).
-const firstPatchYear, lastPatchYear = "2008", "2099"
+// patchDay is a security patch level that is a day; empty: none.
+func patchDay(level string) string {
+	day, err := time.Parse(time.DateOnly, level)
+	if err != nil || day.Year() < firstPatchYear || day.Year() > lastPatchYear {
+		return ""
+	}
+	return level
+}
 
 // patchMonth is the month of the patch level in specifications; empty: none.
 func patchMonth(specifications string) string {
-	_, level, found := strings.Cut(specifications, patchField)
-	if !found || len(level) < len("2026-10") {
-		return ""
+	facts, _ := decodeMap(specifications) // what is damaged is found when the row is saved
+	if day := patchDay(facts["securityPatchLevel"]); day != "" {
+		return day[:len("2026-10")]
 	}
-	year, month, dash := level[:4], level[5:7], level[4]
-	for _, c := range []byte(year + month) {
-		if c < '0' || c > '9' {
-			return ""
-		}
-	}
-	if dash != '-' || year < firstPatchYear || year > lastPatchYear || month < "01" || month > "12" {
-		return ""
-	}
-	return level[:len("2026-10")]
+	return ""
 }
 
 // The kept counts, and what they must be.
 const (
-	patchCounts = `WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1103),
-		months (month) AS (SELECT CAST(2008 + i / 12 AS VARCHAR) || '-' || CASE WHEN i % 12 < 9 THEN '0' ELSE '' END || CAST(1 + i % 12 AS VARCHAR) FROM n)
-		SELECT a.company_id, a.policy_id, COALESCE(m.month, '') AS month, COUNT(*) AS count FROM assets a
-		LEFT JOIN months m ON strpos(a.specifications, '"securityPatchLevel":"') > 0
-			AND m.month = substr(a.specifications, strpos(a.specifications, '"securityPatchLevel":"') + 22, 7)
-		WHERE a.status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') GROUP BY 1, 2, 3`
+	patchCounts = `SELECT company_id, policy_id, substr(patch, 1, 7) AS month, COUNT(*) AS count FROM assets
+		WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') GROUP BY 1, 2, 3`
 	assetCounts = `SELECT company_id, status, policy_id, COUNT(*) AS count FROM assets GROUP BY 1, 2, 3`
 )
 

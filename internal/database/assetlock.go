@@ -26,24 +26,26 @@ type lockedAsset struct {
 	appliedVersion, apiLevel           int
 	lostMode, pushReachable            bool
 	specifications, location, reported string
-	tags, terms                        string
+	tags, custom, terms, archived      string
 }
 
 // savedColumns are those that save writes, in the order of fields.
 const savedColumns = `status, policy_id, identification, synced_at, enrolled_at, last_seen_at,
 	serial_key, brand_key, stable_id, epoch, management, ownership, mode, device_name, applied_policy_id,
-	applied_version, api_level, lost_mode, push_reachable, specifications, location, status_report, search_terms`
+	applied_version, api_level, lost_mode, push_reachable, specifications, location, status_report, named, tags, custom_data,
+	archived_status`
 
 func (h *lockedAsset) fields() []any {
 	return []any{&h.status, &h.policyID, &h.identification, &h.synced, &h.enrolled, &h.seen,
 		&h.serialKey, &h.brandKey, &h.stableID, &h.epoch, &h.management, &h.ownership, &h.mode, &h.device, &h.appliedPolicy,
-		&h.appliedVersion, &h.apiLevel, &h.lostMode, &h.pushReachable, &h.specifications, &h.location, &h.reported, &h.terms}
+		&h.appliedVersion, &h.apiLevel, &h.lostMode, &h.pushReachable, &h.specifications, &h.location, &h.reported, &h.named, &h.tags, &h.custom,
+		&h.archived}
 }
 
 // hold locks an asset's row until the transaction ends.
 func hold(ctx context.Context, t *tx, id string) (lockedAsset, error) {
-	return find(ctx, t, "asset", into(func(h *lockedAsset) []any { return append(h.fields(), &h.id, &h.companyID, &h.named, &h.tags) }),
-		`SELECT `+savedColumns+`, id, company_id, named, tags FROM assets WHERE id = ?`+t.lock(), id)
+	return find(ctx, t, "asset", into(func(h *lockedAsset) []any { return append(h.fields(), &h.id, &h.companyID, &h.terms) }),
+		`SELECT `+savedColumns+`, id, company_id, search_terms FROM assets WHERE id = ?`+t.lock(), id)
 }
 
 // claim is what the asset says of which device it is.
@@ -51,16 +53,18 @@ func (h lockedAsset) claim() asset.Claim { return asset.Claim{Status: h.status, 
 
 // save writes the row back, and what a search finds it by.
 func (h lockedAsset) save(ctx context.Context, t *tx) error {
-	text, err := storedTerms(h.identification, h.specifications, h.tags, h.device, h.status, asset.Management(h.management))
+	found, err := searchable{identification: h.identification, specifications: h.specifications, tags: h.tags, custom: h.custom,
+		status: h.status, management: asset.Management(h.management), reported: h.reported}.findable()
 	if err != nil {
 		return err
 	}
 	changes := &termChanges{}
-	changes.change(h.companyID, h.id, h.terms, text)
-	if err := t.exec(ctx, `UPDATE assets SET (`+savedColumns+`) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	changes.change(h.companyID, h.id, h.terms, found.terms)
+	if err := t.exec(ctx, `UPDATE assets SET (`+savedColumns+`, `+keptColumns+`) = (`+marks(26+4)+`)
 		WHERE id = ?`, string(h.status), h.policyID, h.identification, h.synced, h.enrolled, h.seen,
 		h.serialKey, h.brandKey, h.stableID, h.epoch, h.management, h.ownership, h.mode, h.device, h.appliedPolicy,
-		h.appliedVersion, h.apiLevel, h.lostMode, h.pushReachable, h.specifications, h.location, h.reported, text, h.id); err != nil {
+		h.appliedVersion, h.apiLevel, h.lostMode, h.pushReachable, h.specifications, h.location, h.reported, h.named, h.tags, h.custom,
+		h.archived, found.terms, found.patch, found.battery, found.compliant, h.id); err != nil {
 		return err
 	}
 	return changes.save(ctx, t)
@@ -110,6 +114,9 @@ func (h lockedAsset) end(ctx context.Context, t *tx, at time.Time, e ending) err
 		return err
 	}
 	if err := forgetApps(ctx, t, h.id); err != nil {
+		return err
+	}
+	if err := t.exec(ctx, `DELETE FROM installed_apps WHERE asset_id = ?`, h.id); err != nil {
 		return err
 	}
 	return counts.save(ctx, t)

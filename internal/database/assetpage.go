@@ -24,31 +24,122 @@ const (
 	maxArms = 48
 )
 
-// Assets returns one page and the total, which comes from the kept counts.
+// Assets returns one page and the total. What filters by status and policy alone is
+// counted by the kept counts.
 func (db *DB) Assets(ctx context.Context, q asset.Query) (page []asset.Asset, total int64, err error) {
-	total, err = db.CountAssets(ctx, q.Filter)
-	offset, size := q.Page.Offset(), int64(q.Page.Size)
-	if err != nil || offset >= total {
-		return nil, total, err
+	if f := newAssetQuery(q.Filter); f.where.where != "" {
+		return db.filtered(ctx, q, f)
 	}
-	if offset < db.deepFrom || offset <= total/2 {
-		page, err = db.assetPage(ctx, db.read(), q, q.Descending, size, offset)
-		return page, total, err
+	if total, err = db.CountAssets(ctx, q.Filter); err != nil {
+		return nil, 0, err
+	}
+	page, err = db.plainPage(ctx, q, total)
+	return page, total, err
+}
+
+// plainPage reads a page of what is filtered by status and policy alone.
+func (db *DB) plainPage(ctx context.Context, q asset.Query, total int64) (page []asset.Asset, err error) {
+	offset, size := q.Page.Offset(), int64(q.Page.Size)
+	switch {
+	case offset >= total:
+		return nil, nil
+	case q.Order == asset.ByLastSeenAt:
+		managed := q.Filter
+		managed.Enrolled = true
+		n, err := db.CountAssets(ctx, managed)
+		if err != nil {
+			return nil, err
+		}
+		return db.seenPage(ctx, q, arm{}, n)
+	case offset < db.deepFrom || offset <= total/2:
+		return db.assetPage(ctx, db.read(), q, arm{}, q.Descending, size, offset)
 	}
 	err = db.snapshot(ctx, func(ctx context.Context, c conn) error {
 		if total, err = countAssets(ctx, c, q.Filter); err != nil || offset >= total {
 			return err
 		}
 		size = min(size, total-offset)
-		page, err = db.assetPage(ctx, c, q, !q.Descending, size, total-offset-size)
+		page, err = db.assetPage(ctx, c, q, arm{}, !q.Descending, size, total-offset-size)
 		return err
 	})
+	return page, err
+}
+
+// seenPage reads a page in the order of last contact: managed devices, of which there
+// are so many, then the other assets, which have none.
+func (db *DB) seenPage(ctx context.Context, q asset.Query, where arm, managed int64) (page []asset.Asset, err error) {
+	offset, size := q.Page.Offset(), int64(q.Page.Size)
+	if offset < managed {
+		if page, err = db.assetPage(ctx, db.read(), q, where, q.Descending, size, offset); err != nil {
+			return nil, err
+		}
+	}
+	rest := size - int64(len(page))
+	if rest == 0 || q.Enrolled {
+		return page, nil
+	}
+	q.Order = byID
+	others, err := db.assetPage(ctx, db.read(), q, where, q.Descending, rest, max(0, offset-managed))
+	return append(page, others...), err
+}
+
+// filtered reads a page of what has more conditions, and counts it.
+func (db *DB) filtered(ctx context.Context, q asset.Query, f assetQuery) (page []asset.Asset, total int64, err error) {
+	places, whole, err := db.whole(ctx, f, q.Order)
+	if err != nil {
+		return nil, 0, err
+	}
+	offset, size := q.Page.Offset(), int64(q.Page.Size)
+	if whole {
+		slices.SortFunc(places, comparePlaces(q.Descending))
+		total = int64(len(places))
+		from := min(offset, total)
+		page, err = db.AssetsByID(ctx, q.CompanyID, placeIDs(places[from:min(from+size, total)]))
+		return page, total, err
+	}
+	if !q.Uncounted {
+		if total, err = db.countMany(ctx, f); err != nil || offset >= total {
+			return nil, total, err
+		}
+	}
+	q.Filter = f.Filter
+	if q.Order == asset.ByLastSeenAt && !q.Enrolled {
+		managed := f
+		managed.Enrolled = true
+		n, err := db.countMany(ctx, managed)
+		if err == nil {
+			page, err = db.seenPage(ctx, q, f.where, n)
+		}
+		return page, total, err
+	}
+	page, err = db.assetPage(ctx, db.read(), q, f.where, q.Descending, size, offset)
 	return page, total, err
 }
 
+func placeIDs(places []place) []string {
+	ids := make([]string, len(places))
+	for i, p := range places {
+		ids[i] = p.id
+	}
+	return ids
+}
+
+// AssetIDs returns the ids of all assets that meet a filter, in order.
+func (db *DB) AssetIDs(ctx context.Context, f asset.Filter, o asset.Order, descending bool) ([]string, error) {
+	q := newAssetQuery(f)
+	places, whole, err := db.whole(ctx, q, o)
+	if err == nil && !whole {
+		filter, args := q.filter()
+		places, err = db.placesOf(ctx, o, `SELECT `+placeColumn(o)+`, id FROM assets WHERE company_id = ?`+filter+q.where.where,
+			slices.Concat([]any{q.CompanyID}, args, q.where.args))
+	}
+	slices.SortFunc(places, comparePlaces(descending))
+	return placeIDs(places), err
+}
+
 // assetPage reads rows in the given direction and returns them in the query's.
-func (db *DB) assetPage(ctx context.Context, c conn, q asset.Query, descending bool, limit, offset int64) ([]asset.Asset, error) {
-	ids, args := pageIDs(db.dialect, q, descending)
+func (db *DB) assetPage(ctx context.Context, c conn, q asset.Query, where arm, descending bool, limit, offset int64) ([]asset.Asset, error) {
+	ids, args := pageIDs(db.dialect, q, where, descending)
 	if ids == "" {
 		return nil, nil
 	}
@@ -64,11 +155,14 @@ type arm struct {
 	args  []any
 }
 
+// byID is the order of what has no time of last contact.
+const byID asset.Order = "id"
+
 // pageIDs makes the statement that finds ids in order; none if there are none.
-func pageIDs(d dialect, q asset.Query, descending bool) (string, []any) {
+func pageIDs(d dialect, q asset.Query, where arm, descending bool) (string, []any) {
 	columns, direction := orderColumn(q.Order)+", id", ""
-	if q.Order == asset.ByStatus && q.Status != "" {
-		columns = "id" // the status is the same for all
+	if q.Order == asset.ByStatus && q.Status != "" || q.Order == byID {
+		columns = "id" // the status is the same for all, or no matter
 	}
 	if descending {
 		direction = " DESC"
@@ -77,12 +171,12 @@ func pageIDs(d dialect, q asset.Query, descending bool) (string, []any) {
 	arms := arms(q)
 	texts, args := []string{}, []any{}
 	for _, a := range arms {
-		text := `SELECT ` + columns + ` FROM assets WHERE company_id = ?` + a.where
+		text := `SELECT ` + columns + ` FROM assets WHERE company_id = ?` + a.where + where.where
 		if len(arms) > 1 {
 			text = d.arm(text, order)
 		}
 		texts = append(texts, text)
-		args = append(append(args, q.CompanyID), a.args...)
+		args = append(append(append(args, q.CompanyID), a.args...), where.args...)
 	}
 	if len(arms) == 0 {
 		return "", nil
@@ -98,6 +192,8 @@ func orderColumn(o asset.Order) string {
 		return "status"
 	case asset.ByCreatedAt:
 		return "created_at"
+	case asset.ByLastSeenAt:
+		return "last_seen_at"
 	default:
 		return "synced_at"
 	}
@@ -125,24 +221,33 @@ func arms(q asset.Query) []arm {
 	return all
 }
 
-// armStatuses are the conditions on the status: one if it is asked for, or if
-// an index holds the order of all, else one for each status that there may be.
+// archived is the status, in the database alone, of assets that were archived.
+const archived asset.Status = "ARCHIVED"
+
+// The statuses of managed devices, and of the other assets that lists show.
+var (
+	enrolledStatuses = []asset.Status{asset.Active, asset.Inactive, asset.Synchronizing} //nolint:gochecknoglobals // never written to
+	otherStatuses    = []asset.Status{asset.Pending, asset.Deleted}                      //nolint:gochecknoglobals // never written to
+)
+
+// armStatuses are the conditions on the status: one if an index holds the order of all,
+// else one for each status that there may be. Only managed devices have a policy or a
+// last contact.
 func armStatuses(q asset.Query, limited bool) []arm {
+	statuses, managed := slices.Concat(enrolledStatuses, otherStatuses), q.Enrolled || limited || q.Order == asset.ByLastSeenAt
 	switch {
-	case q.Status != "" && q.Enrolled && !q.Status.Enrolled():
-		return nil
+	case q.Archived:
+		statuses = []asset.Status{archived}
 	case q.Status != "":
-		return []arm{{` AND status = ?`, []any{string(q.Status)}}}
+		statuses = []asset.Status{q.Status}
 	case !q.Enrolled && (q.Order == asset.ByStatus || q.Order == asset.BySyncedAt && !limited):
-		return []arm{{}}
-	}
-	statuses := []asset.Status{asset.Active, asset.Inactive, asset.Synchronizing}
-	if !limited && !q.Enrolled {
-		statuses = append(statuses, asset.Pending, asset.Deleted)
+		return []arm{{` AND status <> '` + string(archived) + `'`, nil}}
 	}
 	var all []arm
 	for _, s := range statuses {
-		all = append(all, arm{` AND status = ?`, []any{string(s)}})
+		if s.Enrolled() && q.Order != byID || !s.Enrolled() && !managed {
+			all = append(all, arm{` AND status = ?`, []any{string(s)}})
+		}
 	}
 	return all
 }
@@ -157,6 +262,10 @@ func compareAssets(o asset.Order, descending bool) func(a, b asset.Asset) int {
 			return strings.Compare(string(a.Status), string(b.Status))
 		case asset.ByCreatedAt:
 			return a.CreatedAt.Compare(b.CreatedAt)
+		case asset.ByLastSeenAt:
+			return a.Device.LastSeenAt.Compare(b.Device.LastSeenAt)
+		case byID:
+			return 0
 		default:
 			return a.SyncedAt.Compare(b.SyncedAt)
 		}

@@ -207,6 +207,8 @@ func BenchmarkAssets(b *testing.B) {
 	})
 }
 
+func finding(text string) asset.Query { return asset.Query{Filter: asset.Filter{Text: text}} }
+
 func BenchmarkSearch(b *testing.B) {
 	onFleets(b, *size, true, func(b *testing.B, f *fleet) {
 		now := f.clock.Now()
@@ -217,34 +219,34 @@ func BenchmarkSearch(b *testing.B) {
 		serial := "s" + strings.TrimLeft(strings.TrimPrefix(f.Some[500], "asset000000000001"), "0")
 		for _, c := range []struct {
 			what string
-			asset.Search
+			asset.Query
 		}{
-			{"everything", asset.Search{}},
-			{"everything by identification", asset.Search{Order: asset.ByIdentification}},
-			{"one serial number", asset.Search{Text: serial}},
-			{"thousands of serial numbers", asset.Search{Text: "s1234", Order: asset.ByIdentification}},
-			{"a word that all have", asset.Search{Text: "phone"}},
-			{"a word that all have by identification", asset.Search{Text: "phone", Order: asset.ByIdentification}},
-			{"a word of all and a word of some", asset.Search{Text: "phone 12"}},
-			{"words of few in common", asset.Search{Text: "12 34 56"}},
-			{"a rare tag", asset.Search{Tag: "rack 17"}},
-			{"a tag that all have", asset.Search{Tag: "shop", Filter: asset.Filter{Status: asset.Inactive}}},
-			{"agents", asset.Search{Management: asset.Agent, Order: asset.ByCreatedAt}},
-			{"quiet, many", asset.Search{QuietSince: now.Add(1000 * time.Hour)}},
-			{"quiet, few", asset.Search{QuietSince: now.Add(time.Hour)}},
-			{"quiet, none, by identification", asset.Search{QuietSince: now.Add(-time.Hour), Order: asset.ByIdentification}},
-			{"heard, none", asset.Search{HeardSince: now.Add(10000 * time.Hour)}},
-			{"heard, none, by identification", asset.Search{HeardSince: now.Add(10000 * time.Hour), Order: asset.ByIdentification}},
-			{"three policies", asset.Search{Filter: asset.Filter{Policies: f.Policies[:3]}, Text: "phone"}},
-			{"many policies", asset.Search{Filter: asset.Filter{Policies: many}, Text: "12"}},
-			{"no hit", asset.Search{Text: "nothing"}},
+			{"everything", asset.Query{}},
+			{"everything by last contact", asset.Query{Order: asset.ByLastSeenAt}},
+			{"one serial number", finding(serial)},
+			{"thousands of serial numbers", finding("s1234")},
+			{"a word that all have", finding("phone")},
+			{"a word of all and a word of some", finding("phone 12")},
+			{"words of few in common", finding("12 34 56")},
+			{"a rare tag", asset.Query{Filter: asset.Filter{Tags: []string{"rack 17"}}}},
+			{"a tag that all have", asset.Query{Filter: asset.Filter{Tags: []string{"shop"}, Status: asset.Inactive}}},
+			{"silent, many", asset.Query{Filter: asset.Filter{SeenBefore: now.Add(1000 * time.Hour)}}},
+			{"silent, few", asset.Query{Filter: asset.Filter{SeenBefore: now.Add(time.Hour)}}},
+			{"heard, none", asset.Query{Filter: asset.Filter{SeenAfter: now.Add(10000 * time.Hour)}}},
+			{"not compliant, a few thousand", asset.Query{Filter: asset.Filter{Compliant: new(false)}}},
+			{"battery below 2", asset.Query{Filter: asset.Filter{BatteryBelow: 2}}},
+			{"battery below 50, half of them", asset.Query{Filter: asset.Filter{BatteryBelow: 50}}},
+			{"behind on policy", asset.Query{Filter: asset.Filter{PolicyBehind: new(true)}}},
+			{"three policies", asset.Query{Filter: asset.Filter{Policies: f.Policies[:3], Text: "phone"}}},
+			{"many policies", asset.Query{Filter: asset.Filter{Policies: many, Text: "12"}}},
+			{"no hit", finding("nothing")},
 		} {
-			c.CompanyID, c.Descending = f.Company.ID, c.Order == ""
+			c.CompanyID, c.Page.Size = f.Company.ID, 25
 			if c.Order == "" {
-				c.Order = asset.BySyncedAt
+				c.Order, c.Descending = asset.BySyncedAt, true
 			}
 			measure(b, c.what, nil, func(ctx context.Context, _ int) error {
-				_, err := f.db.SearchAssets(ctx, c.Search)
+				_, _, err := f.db.Assets(ctx, c.Query)
 				return err
 			})
 		}

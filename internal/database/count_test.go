@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/fault"
 )
 
 // checkCounts compares the kept counts with the assets.
@@ -95,9 +96,18 @@ func (f *fixture) change(r *rapid.T, c company.Company, policies []string) error
 		o.Location = &asset.Location{Latitude: 52.5, Longitude: 13.4, AccuracyMeters: 20, ReportedAt: o.ObservedAt}
 	}
 	o.AppliedPolicy = rapid.SampledFrom(append(policies, "")).Draw(r, "applied")
+	o.AppliedVersion = rapid.IntRange(0, 3).Draw(r, "version")
+	o.Management = rapid.SampledFrom([]asset.Management{asset.Platform, asset.Platform, asset.Agent}).Draw(r, "management")
+	o.StatusReport = json.RawMessage(rapid.SampledFrom([]string{"", `{}`, `{"batteryLevel":14.5,"policyCompliant":true}`,
+		`{"batteryLevel":80,"policyCompliant":false,"applications":[{"packageName":"com.a","versionCode":1},{"packageName":"com.b"}]}`,
+		`{"applications":[{"packageName":"com.a","versionCode":2}]}`, `{"applications":[{"packageName":"com.a"}]}`}).Draw(r, "report"))
+	if rapid.Bool().Draw(r, "lost") {
+		o.LostMode = new(true)
+	}
 	switch rapid.IntRange(0, 7).Draw(r, "change") {
 	case 0:
 		return f.db.ImportAssets(f.Context(), []asset.Asset{{ID: fmt.Sprint(c.Slug, f.clock.Now().UnixNano()), CompanyID: c.ID,
+			Tags: []string{"shop", "Floor 3"}[:rapid.IntRange(0, 2).Draw(r, "tags")], CustomData: map[string]string{"user": "Ada L."},
 			Specifications: map[string]string{"serialNumber": fmt.Sprint("S", rapid.IntRange(0, 5).Draw(r, "serial"))}}})
 	case 1, 2:
 		o.Enrolling, o.EnrolledAt = true, o.ObservedAt
@@ -123,6 +133,9 @@ func (f *fixture) change(r *rapid.T, c company.Company, policies []string) error
 		return f.db.MarkDeleted(f.Context(), id, epoch, f.clock.Now())
 	}
 	_, err := f.db.Observe(f.Context(), o)
+	if fault.CodeOf(err) == fault.Refused { // an agent is not moved to a policy of another company
+		return nil
+	}
 	return err
 }
 

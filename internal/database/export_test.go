@@ -12,7 +12,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/musterhq/muster/internal/asset"
 )
 
 // OnStatement has f told of every statement that db runs.
@@ -121,15 +120,11 @@ func Speak(ctx context.Context, url string, now func() time.Time, first func()) 
 	return nil
 }
 
-// SetSearchLimits sets what a search calls few and far.
-func (db *DB) SetSearchLimits(few, walk, stride int) {
-	db.search = searchLimits{few: few, walk: walk, stride: stride}
-}
+// SetFew sets how many assets are looked at one by one.
+func (db *DB) SetFew(n int) { db.few = n }
 
-// SearchTerms are what an asset is found by.
-func SearchTerms(identification string, specifications map[string]string, tags []string, device string, m asset.Management) []string {
-	return splitTerms(searchTerms(identification, specifications, tags, device, m))
-}
+// TextWords are the words that an asset with a text is found by.
+func TextWords(text string) []string { return textWords(text) }
 
 // Bound returns a statement in the engine's own words.
 func (db *DB) Bound(query string) string { return db.dialect.bind(query) }

@@ -114,9 +114,9 @@ func merge(ctx context.Context, t *tx, kept, other lockedAsset) error {
 // become takes over the device of another asset. What people said of the asset
 // stays.
 func (h *lockedAsset) become(o lockedAsset) {
-	id, name, named, tags, terms, epoch := h.id, h.identification, h.named, h.tags, h.terms, h.epoch
+	id, name, named, tags, custom, terms, epoch := h.id, h.identification, h.named, h.tags, h.custom, h.terms, h.epoch
 	*h = o
-	h.id, h.tags, h.terms, h.epoch = id, tags, terms, epoch+1
+	h.id, h.tags, h.custom, h.terms, h.epoch = id, tags, custom, terms, epoch+1
 	if h.named = named; named {
 		h.identification = name
 	}
@@ -133,6 +133,8 @@ func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) error {
 			[]any{to.id, to.epoch, from.id, from.epoch}},
 		{`DELETE FROM asset_apps WHERE asset_id = ?`, []any{to.id}},
 		{`UPDATE asset_apps SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
+		{`DELETE FROM installed_apps WHERE asset_id = ?`, []any{to.id}},
+		{`UPDATE installed_apps SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
 		{`UPDATE device_logs SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
 	} {
 		if err := t.exec(ctx, change.text, change.args...); err != nil {

@@ -101,9 +101,7 @@ func checkMigrated(t *testing.T, e *engine) {
 	f.ok(err)
 	equal(f, "history", fmt.Sprint(total, len(history)), "1 0") // a page of none
 	equal(f, "command", f.command("m1").State, command.Sent)
-	found, err := f.db.SearchAssets(t.Context(), asset.Search{Filter: asset.Filter{CompanyID: "c1"}, Text: "s-1"})
-	f.ok(err)
-	equal(f, "search", finding(found.Assets), "Front desk")
+	equal(f, "search", f.finds(asset.Filter{Text: "s-1"}), "Front desk")
 
 	o := f.seen("enterprises/LC1/devices/d1")
 	o.Gone = true

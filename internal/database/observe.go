@@ -193,6 +193,11 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 	if err := noteApps(ctx, t, h.id, o.Apps, h.synced); err != nil {
 		return enrollment.Change{}, err
 	}
+	if h.reported != earlier.reported || again {
+		if err := h.noteInstalled(ctx, t); err != nil {
+			return enrollment.Change{}, err
+		}
+	}
 	if o.Location != nil {
 		if err := notePlace(ctx, t, h.id, *o.Location); err != nil {
 			return enrollment.Change{}, err
@@ -205,7 +210,7 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 // enroll begins a new enrollment: nothing that the device said before holds.
 func (h *lockedAsset) enroll(o enrollment.Observation) {
 	h.epoch++
-	h.status = asset.Synchronizing
+	h.status, h.archived = asset.Synchronizing, ""
 	h.management, h.ownership, h.mode = string(o.Management), "", ""
 	h.policyID, h.appliedPolicy, h.appliedVersion = "", "", 0
 	h.lostMode, h.reported, h.location = false, "", ""

@@ -55,8 +55,8 @@ type DB struct {
 
 	keyUse, deviceUse *lastUsed
 	wakes             *wakes
-	deepFrom          int64 // see Assets
-	search            searchLimits
+	deepFrom          int64                  // see Assets
+	few               int                    // see whole
 	replica           atomic.Pointer[string] // see Present
 	outdated          atomic.Pointer[error]  // see Current
 	storage           storage
@@ -70,8 +70,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	db := &DB{now: o.Now, logger: o.Logger, prover: o.Prover, wakes: newWakes(o.Logger), deepFrom: deepFrom,
-		search: searchLimits{few: 3_000, walk: 6_000, stride: 250}}
+	db := &DB{now: o.Now, logger: o.Logger, prover: o.Prover, wakes: newWakes(o.Logger), deepFrom: deepFrom, few: few}
 	if err := db.open(ctx, o); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 36; programs from 28 may write.
+-- Schema 37; programs from 37 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -207,20 +207,27 @@ CREATE TABLE assets (
     specifications TEXT NOT NULL DEFAULT '', -- JSON object
     location TEXT NOT NULL DEFAULT '', -- JSON object
     status_report TEXT NOT NULL DEFAULT '' -- JSON object
-, search_terms TEXT NOT NULL DEFAULT '');
+, search_terms TEXT NOT NULL DEFAULT '', battery DOUBLE PRECISION NOT NULL DEFAULT -1, patch TEXT NOT NULL DEFAULT '', compliant BIGINT NOT NULL DEFAULT -1, archived_status TEXT NOT NULL DEFAULT '');
+CREATE INDEX assets_applied ON assets (company_id, policy_id, applied_version, id) WHERE policy_id <> '';
+CREATE INDEX assets_battery ON assets (company_id, battery, id) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND battery >= 0;
+CREATE INDEX assets_compliant ON assets (company_id, compliant, id) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING');
 CREATE INDEX assets_located ON assets (company_id, synced_at, id) WHERE location <> '';
 CREATE INDEX assets_lost ON assets (company_id, id) WHERE lost_mode;
+CREATE INDEX assets_patch ON assets (company_id, patch, id) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND patch <> '';
 CREATE INDEX assets_policy_created ON assets (company_id, policy_id, status, created_at, id) WHERE policy_id <> '';
 CREATE INDEX assets_policy_identification ON assets (company_id, policy_id, status, identification, id) WHERE policy_id <> '';
+CREATE INDEX assets_policy_seen ON assets (company_id, policy_id, status, last_seen_at, id) WHERE policy_id <> '';
 CREATE INDEX assets_policy_status ON assets (company_id, policy_id, status, id) WHERE policy_id <> '';
 CREATE INDEX assets_policy_synced ON assets (company_id, policy_id, status, synced_at, id) WHERE policy_id <> '';
+CREATE INDEX assets_push ON assets (company_id, push_reachable, management, id) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING');
 CREATE INDEX assets_serial ON assets (company_id, serial_key) WHERE serial_key <> '';
 CREATE INDEX assets_stable ON assets (company_id, stable_id) WHERE stable_id <> '';
 CREATE INDEX assets_status ON assets (company_id, status, id);
 CREATE INDEX assets_status_created ON assets (company_id, status, created_at, id);
 CREATE INDEX assets_status_identification ON assets (company_id, status, identification, id);
+CREATE INDEX assets_status_seen ON assets (company_id, status, last_seen_at, id);
 CREATE INDEX assets_status_synced ON assets (company_id, status, synced_at, id);
-CREATE INDEX assets_synced ON assets (company_id, synced_at, id);
+CREATE INDEX assets_synced ON assets (company_id, synced_at, id) WHERE status <> 'ARCHIVED';
 CREATE INDEX assets_unindexed ON assets (id) WHERE search_terms = '';
 CREATE TABLE authorizations (
     id TEXT NOT NULL PRIMARY KEY,
@@ -437,6 +444,14 @@ CREATE TABLE identity_providers (
     role TEXT NOT NULL, -- of users that are created so
     updated_at BIGINT NOT NULL
 , saved_by TEXT NOT NULL DEFAULT '', saved_rights BIGINT NOT NULL DEFAULT 0);
+CREATE TABLE installed_apps (
+    asset_id TEXT NOT NULL,
+    package TEXT NOT NULL,
+    company_id TEXT NOT NULL,
+    version_code BIGINT NOT NULL, -- -1: not reported
+    PRIMARY KEY (asset_id, package)
+) WITHOUT ROWID;
+CREATE INDEX installed_apps_package ON installed_apps (company_id, package, version_code, asset_id);
 CREATE TABLE "key_devices" (
     key_id TEXT NOT NULL,
     asset_id TEXT NOT NULL,

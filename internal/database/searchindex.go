@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-
-	"github.com/musterhq/muster/internal/asset"
 )
 
 // termChanges are changes of asset_terms that a transaction makes.
@@ -97,47 +95,34 @@ func (db *DB) indexAssets(ctx context.Context) error {
 	}
 }
 
+// keptColumns are those of findable.
+const keptColumns = `search_terms, patch, battery, compliant`
+
 // unindexed is an asset that is not indexed.
 type unindexed struct {
-	id, companyID, identification, specifications, tags, device string
-	status                                                      asset.Status
-	management                                                  asset.Management
+	id, companyID string
+	searchable
 }
 
 func indexSome(ctx context.Context, t *tx) (int, error) {
 	all, err := list(ctx, t, into(func(a *unindexed) []any {
-		return []any{&a.id, &a.companyID, &a.identification, &a.specifications, &a.tags, &a.device, &a.status, &a.management}
-	}), `SELECT id, company_id, identification, specifications, tags, device_name, status, management
+		return []any{&a.id, &a.companyID, &a.identification, &a.specifications, &a.tags, &a.custom, &a.status, &a.management, &a.reported}
+	}), `SELECT id, company_id, identification, specifications, tags, custom_data, status, management, status_report
 		FROM assets WHERE search_terms = '' ORDER BY id LIMIT ?`+t.skipLocked(), indexRows)
 	if err != nil {
 		return 0, err
 	}
 	changes := &termChanges{}
 	for _, a := range all {
-		text, err := storedTerms(a.identification, a.specifications, a.tags, a.device, a.status, a.management)
+		found, err := a.findable()
 		if err != nil {
 			return 0, err
 		}
-		if err := t.exec(ctx, `UPDATE assets SET search_terms = ? WHERE id = ?`, text, a.id); err != nil {
+		if err := t.exec(ctx, `UPDATE assets SET (`+keptColumns+`) = (?, ?, ?, ?) WHERE id = ?`,
+			found.terms, found.patch, found.battery, found.compliant, a.id); err != nil {
 			return 0, err
 		}
-		changes.change(a.companyID, a.id, "", text)
+		changes.change(a.companyID, a.id, "", found.terms)
 	}
 	return len(all), changes.save(ctx, t)
-}
-
-// storedTerms is searchTerms of a row.
-func storedTerms(identification, specifications, tags, device string, s asset.Status, m asset.Management) (string, error) {
-	facts, err := decodeMap(specifications)
-	if err != nil {
-		return "", err
-	}
-	labels, err := decodeList(tags)
-	if err != nil {
-		return "", err
-	}
-	if !s.Enrolled() {
-		device, m = "", ""
-	}
-	return searchTerms(identification, facts, labels, device, m), nil
 }

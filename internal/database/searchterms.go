@@ -4,74 +4,44 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/musterhq/muster/internal/asset"
 )
 
-const (
-	// maxTerms bounds an asset's terms, whose texts devices choose.
-	maxTerms = 40
-	// maxTermLength is how many letters of a word count.
-	maxTermLength = 48
-)
+// maxTermLength is how many letters of a word or a tag count.
+const maxTermLength = 200
 
-// terms collects what an asset is found by. A term is a word in lower case, or
-// what follows punctuation inside one; "#" and a whole tag; or "@" and the
-// management of an enrolled device. No word begins with these two signs.
+// terms collects what an asset is found by. A term is a word; "#" and a whole tag; or
+// "@" and the management of a managed device. No word begins with these two signs.
 type terms struct {
 	seen map[string]bool
 	text strings.Builder // as search_terms keeps it: a newline before and after each
 }
 
 func (t *terms) add(term string) {
-	if term == "" || t.seen[term] || len(t.seen) == maxTerms {
+	if term == "" || t.seen[term] {
 		return
 	}
 	t.seen[term] = true
 	t.text.WriteString(term + "\n")
 }
 
-func (t *terms) addWords(text string) {
-	for _, word := range termWords(text) {
-		for i := range word {
-			if i == 0 || punctuated(word[:i]) && !punctuated(word[:i+1]) {
-				t.add(clip(word[i:]))
-			}
-		}
+// textWords cuts text into words: runs of letters and digits, as they are compared.
+func textWords(text string) []string {
+	folded := norm.NFKC.String(cases.Fold().String(norm.NFKC.String(strings.ToValidUTF8(text, "\uFFFD"))))
+	words := strings.FieldsFunc(folded, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for i, word := range words {
+		words[i] = clip(word)
 	}
+	return words
 }
 
-// punctuated reports whether text ends in an ASCII sign that parts words.
-func punctuated(text string) bool {
-	last := text[len(text)-1]
-	return last < 0x80 && last != '\'' && !unicode.IsLetter(rune(last)) && !unicode.IsDigit(rune(last))
-}
-
-// termWords cuts text into words in lower case without leading punctuation.
-func termWords(text string) []string {
-	var all []string
-	for _, word := range printable(text) {
-		if word = strings.TrimLeftFunc(word, isSign); word != "" {
-			all = append(all, word)
-		}
-	}
-	return all
-}
-
-func isSign(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r < 0x80 }
-
-// printable cuts text at spaces and at everything that is not printed.
-func printable(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(strings.ToValidUTF8(text, "\uFFFD")), func(r rune) bool {
-		return unicode.IsSpace(r) || !unicode.IsPrint(r)
-	})
-}
-
-// tagTerm is the term of a whole tag; empty if nothing of the tag can be seen.
+// tagTerm is the term of a whole tag. Newlines, which part terms, become another sign
+// that no tag of a person's has.
 func tagTerm(tag string) string {
-	if tag = strings.Join(printable(tag), " "); tag != "" {
-		return clip("#" + tag)
-	}
-	return ""
+	return clip("#" + storable(strings.ReplaceAll(tag, "\n", "\x01")))
 }
 
 func managementTerm(m asset.Management) string { return "@" + strings.ToLower(string(m)) }
@@ -86,23 +56,63 @@ func clip(word string) string {
 	return word
 }
 
-// searchTerms is what search_terms keeps of an asset. What distinguishes assets
-// comes first, for the case that there is too much.
-func searchTerms(identification string, specifications map[string]string, tags []string, device string, m asset.Management) string {
+// searchable is what an asset's row holds that it is found by. Texts are as they are
+// stored.
+type searchable struct {
+	identification, specifications, tags, custom string
+	status                                       asset.Status
+	management                                   asset.Management
+	reported                                     string // the status report
+}
+
+// searchedFacts and searchedData are the specifications and the custom data that a search
+// looks at.
+func searchedFacts() []string { return []string{"serialNumber", "imei", "model"} }
+func searchedData() []string  { return []string{asset.UserKey, asset.UserEmailKey} }
+
+// findable is what the table of assets keeps of the row besides, to find it by.
+type findable struct {
+	terms     string
+	patch     string
+	battery   float64
+	compliant int
+}
+
+// findable makes what the row is found by.
+func (s searchable) findable() (findable, error) {
+	facts, err := decodeMap(s.specifications)
+	if err != nil {
+		return findable{}, err
+	}
+	custom, err := decodeMap(s.custom)
+	if err != nil {
+		return findable{}, err
+	}
+	tags, err := decodeList(s.tags)
+	if err != nil {
+		return findable{}, err
+	}
+	r, err := readReport(s.reported)
+	if err != nil {
+		return findable{}, err
+	}
 	t := &terms{seen: map[string]bool{}}
 	t.text.WriteString("\n")
-	if m != "" {
-		t.add(managementTerm(m))
+	if s.status.Enrolled() {
+		t.add(managementTerm(s.management))
 	}
-	t.addWords(specifications["serialNumber"])
-	t.addWords(device[strings.LastIndexByte(device, '/')+1:])
-	t.addWords(identification)
+	texts := append([]string{s.identification}, tags...)
+	for _, name := range searchedFacts() {
+		texts = append(texts, facts[name])
+	}
+	for _, name := range searchedData() {
+		texts = append(texts, custom[name])
+	}
 	for _, tag := range tags {
 		t.add(tagTerm(tag))
-		t.addWords(tag)
 	}
-	for _, fact := range []string{"model", "manufacturer", "brand"} {
-		t.addWords(specifications[fact])
+	for _, word := range textWords(strings.Join(texts, " ")) {
+		t.add(word)
 	}
-	return t.text.String()
+	return findable{terms: t.text.String(), patch: patchDay(facts["securityPatchLevel"]), battery: r.battery(), compliant: r.compliant()}, nil
 }

@@ -111,8 +111,8 @@ func compileField(owner string, sf reflect.StructField, at []int) field {
 		}
 		f.rule.required = true
 	}
-	if f.place == inQuery && (f.shape.kind == reflect.Slice || f.shape.kind == reflect.Struct || f.shape.kind == reflect.Map) {
-		panic("operation " + owner + ": a query parameter is one value")
+	if f.place == inQuery && (f.shape.kind == reflect.Slice && f.shape.elem.kind != reflect.String || f.shape.kind == reflect.Struct || f.shape.kind == reflect.Map) {
+		panic("operation " + owner + ": a query parameter is one value, or a list of texts")
 	}
 	return f
 }

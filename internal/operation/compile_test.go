@@ -87,7 +87,7 @@ func TestDefine_ContradictionsPanic(t *testing.T) {
 		}](path),
 		"GET with a body": declared[bad[string]](get),
 		"query list": declared[struct {
-			A []string `query:"a"`
+			A []int `query:"a"`
 		}](get),
 		"nested query": declared[struct {
 			A struct {

@@ -3,6 +3,7 @@ package operation
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,10 @@ import (
 // Wired is a result, or a part of one, whose JSON has the shape of another
 // type than its own.
 type Wired interface{ Wire() reflect.Type }
+
+// Either is a result, or a part of one, whose JSON has one of several shapes. It is
+// described as one object with the members of all, of which those that all have are required.
+type Either interface{ Either() []reflect.Type }
 
 // Plain is a result that REST answers as plain text.
 type Plain interface{ PlainText() string }
@@ -62,13 +67,34 @@ func (w writer) result(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "object", AdditionalProperties: w.result(t.Elem())}
 	case reflect.Struct:
 		return w.named(t, func() *jsonschema.Schema {
-			s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
-			w.addMembers(s, wireOf(t))
-			return s
+			if either, ok := reflect.Zero(t).Interface().(Either); ok {
+				return w.either(either.Either())
+			}
+			return w.members(t)
 		})
 	default: // an interface: any value
 		return &jsonschema.Schema{}
 	}
+}
+
+func (w writer) members(t reflect.Type) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
+	w.addMembers(s, wireOf(t))
+	return s
+}
+
+func (w writer) either(shapes []reflect.Type) *jsonschema.Schema {
+	all := w.members(shapes[0])
+	for _, shape := range shapes[1:] {
+		other := w.members(shape)
+		all.Required = slices.DeleteFunc(all.Required, func(name string) bool { return !slices.Contains(other.Required, name) })
+		for _, name := range other.PropertyOrder {
+			if all.Properties[name] == nil {
+				all.Properties[name], all.PropertyOrder = other.Properties[name], append(all.PropertyOrder, name)
+			}
+		}
+	}
+	return all
 }
 
 // wireOf is the type whose members a struct has in JSON.

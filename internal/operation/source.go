@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/fault"
@@ -58,6 +60,18 @@ func (s *Parts) read(o *Operation, v reflect.Value, f *faults) error {
 	return nil
 }
 
+// Query reads an argument struct of query parameters alone from a query, as a request's
+// are read.
+func Query[A any](query string) (args A, err error) {
+	typ := reflect.TypeFor[A]()
+	p, v := compile(typ.Name(), typ), reflect.ValueOf(&args).Elem()
+	var f faults
+	p.setDefaults(v)
+	(&Parts{Query: query}).readQuery(p, v, &f)
+	p.runRules(v, "", &f)
+	return args, f.err()
+}
+
 // readQuery sets the query parameters. They are as strict as members of a
 // body: a filter with a slip in its name must not quietly select everything.
 func (s *Parts) readQuery(p *plan, v reflect.Value, f *faults) {
@@ -75,10 +89,12 @@ func (s *Parts) readQuery(p *plan, v reflect.Value, f *faults) {
 		case len(given) == 0 && q.rule.required:
 			f.wrong(q.name, "is required")
 		case len(given) == 0:
+		case !utf8.ValidString(strings.Join(given, "")):
+			f.wrong(q.name, "must be UTF-8")
+		case q.shape.kind == reflect.Slice: // the parameter is given once for each text
+			q.setTexts(v, given, f)
 		case len(given) > 1:
 			f.twice(q.name)
-		case !utf8.ValidString(given[0]):
-			f.wrong(q.name, "must be UTF-8")
 		default:
 			q.setText(v, given[0], f)
 		}
@@ -86,6 +102,19 @@ func (s *Parts) readQuery(p *plan, v reflect.Value, f *faults) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		f.unknown(name)
+	}
+}
+
+// setTexts sets a query parameter that is given once for each text.
+func (q *field) setTexts(v reflect.Value, texts []string, f *faults) {
+	v.FieldByIndex(q.at).Set(reflect.ValueOf(texts).Convert(q.shape.typ))
+	if message := q.rule.items(len(texts)); message != "" {
+		f.broken(q.name, message)
+	}
+	for i, text := range texts {
+		if message := q.rule.text(text); message != "" {
+			f.broken(q.name+"["+strconv.Itoa(i)+"]", message)
+		}
 	}
 }
 

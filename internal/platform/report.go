@@ -72,6 +72,13 @@ type report struct {
 	NetworkOperatorName  string                              `json:"networkOperatorName,omitempty"`
 	SystemUpdateInfo     *androidmanagement.SystemUpdateInfo `json:"systemUpdateInfo,omitempty"`
 	InstalledAppCount    int                                 `json:"installedAppCount,omitempty"`
+	Applications         []installed                         `json:"applications,omitempty"`
+}
+
+// installed is an app in a status report, as both kinds of device have it.
+type installed struct {
+	PackageName string `json:"packageName"`
+	VersionCode int64  `json:"versionCode"`
 }
 
 type nonCompliance struct {
@@ -93,7 +100,7 @@ func statusReport(d *androidmanagement.Device) json.RawMessage {
 		NonComplianceDetails: shortcomings(d.NonComplianceDetails),
 		MemoryInfo:           d.MemoryInfo, DeviceSettings: d.DeviceSettings,
 		Displays:          d.Displays[:min(len(d.Displays), maxReportList)],
-		InstalledAppCount: len(d.ApplicationReports),
+		InstalledAppCount: len(d.ApplicationReports), Applications: applications(d.ApplicationReports),
 	}
 	if n := len(d.HardwareStatusSamples); n > 0 {
 		r.HardwareStatus = d.HardwareStatusSamples[n-1]
@@ -112,6 +119,17 @@ func statusReport(d *androidmanagement.Device) json.RawMessage {
 		return nil // numbers that JSON cannot hold: not a report
 	}
 	return text
+}
+
+// applications are the apps that are installed, at most asset.MaxApps.
+func applications(reports []*androidmanagement.ApplicationReport) []installed {
+	var list []installed
+	for _, a := range reports {
+		if a != nil && a.State != "REMOVED" && a.PackageName != "" && len(list) < asset.MaxApps {
+			list = append(list, installed{oneLine(a.PackageName), a.VersionCode})
+		}
+	}
+	return list
 }
 
 // battery is the last level reported, in percent; nil if none was.

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	companies "github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/test/browser"
 )
@@ -104,10 +105,10 @@ func onAuthorization(t *testing.T, tab *browser.Tab, demo browser.Demo) {
 	t.Helper()
 	d := newDecision(t, demo)
 	defer d.end()
-	found, err := d.db.SearchAssets(t.Context(), asset.Search{Filter: asset.Filter{CompanyID: d.owner.ID, Enrolled: true}, Size: 1})
+	found, _, err := d.db.Assets(t.Context(), asset.Query{Filter: asset.Filter{CompanyID: d.owner.ID, Enrolled: true}, Page: operation.PageRequest{Size: 1}})
 	d.ok(err)
 	var problem struct{ ApprovalURL string }
-	d.post(demo, "/assets/"+found.Assets[0].ID+"/commands/wipe", "{}", "the device was stolen <b>today</b>", &problem)
+	d.post(demo, "/assets/"+found[0].ID+"/commands/wipe", "{}", "the device was stolen <b>today</b>", &problem)
 	page, err := url.Parse(problem.ApprovalURL)
 	d.ok(err)
 	tab.Go(page.Path)

@@ -143,8 +143,11 @@ func (v validator) query(o *operation.Operation) {
 					continue
 				}
 			case bool, int:
-				if p.Schema.Type == "string" {
+				switch p.Schema.Type {
+				case "string":
 					value = text
+				case "array": // given once
+					value = []any{text}
 				}
 			}
 			refused := v.refused(o, &operation.Parts{Path: path, Body: body, Query: url.Values{p.Name: {text}}.Encode()})

@@ -55,12 +55,12 @@ func FuzzLocation(f *testing.F) {
 }
 
 func FuzzPackages(f *testing.F) {
-	f.Add("package:com.example.app\npackage:/data/app=bad\n", "com.example.app")
+	f.Add("package:com.example.app versionCode:12\npackage:/data/app=bad\n", "com.example.app")
 	f.Add("priority=0\ncom.example.app/.Main$Inner\n", "com.example.app")
 	f.Fuzz(func(t *testing.T, text, name string) {
 		for _, found := range shell.ParsePackages(text) {
-			if strings.HasPrefix(found, "-") || strings.ContainsAny(found, " /;$\n") {
-				t.Errorf("%q is no package", found)
+			if strings.HasPrefix(found.Package, "-") || strings.ContainsAny(found.Package, " /;$\n") {
+				t.Errorf("%q is no package", found.Package)
 			}
 		}
 		if component, ok := shell.ParseComponent(text, name); ok && (!strings.HasPrefix(component, name+"/") || strings.ContainsAny(component, " ;\n")) {

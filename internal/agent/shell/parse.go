@@ -155,14 +155,27 @@ func parseUptime(text string) (time.Duration, error) {
 // maxPackages bounds a list of apps.
 const maxPackages = 2000
 
-// parsePackages reads `pm list packages`.
-func parsePackages(text string) []string {
-	found := []string{}
+// app is an installed app in a report.
+type app struct {
+	Package string `json:"packageName"`
+	Version *int64 `json:"versionCode,omitempty"`
+}
+
+// parsePackages reads `pm list packages --show-versioncode`: "package:com.example
+// versionCode:12" in each line. Android before version 8 says the package alone.
+func parsePackages(text string) []app {
+	found := []app{}
 	for line := range strings.Lines(text) {
-		name, ok := strings.CutPrefix(strings.TrimSpace(line), "package:")
-		if ok && packageForm.MatchString(name) && len(found) < maxPackages {
-			found = append(found, name)
+		name, version, _ := strings.Cut(strings.TrimSpace(line), " versionCode:")
+		name, ok := strings.CutPrefix(name, "package:")
+		if !ok || !packageForm.MatchString(name) || len(found) == maxPackages {
+			continue
 		}
+		a := app{Package: name}
+		if code, err := strconv.ParseInt(version, 10, 64); err == nil && code >= 0 {
+			a.Version = &code
+		}
+		found = append(found, a)
 	}
 	return found
 }

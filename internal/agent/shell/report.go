@@ -101,7 +101,11 @@ func (c *collector) battery() {
 }
 
 func (c *collector) applications() {
-	c.values["applications"] = parsePackages(c.ask("pm", "list", "packages"))
+	apps := parsePackages(c.ask("pm", "list", "packages", "--show-versioncode"))
+	if len(apps) == 0 { // Android before version 8 does not know the option
+		apps = parsePackages(c.ask("pm", "list", "packages"))
+	}
+	c.values["applications"] = apps
 }
 
 func (c *collector) settings() {

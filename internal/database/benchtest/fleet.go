@@ -36,7 +36,7 @@ type Fleet struct {
 // the prime 2147483647, so ids are unique, and in no order that helps.
 const load = `INSERT INTO assets (id, company_id, status, policy_id, identification, synced_at, created_at, named, serial_key, brand_key,
 		epoch, management, ownership, mode, device_name, applied_policy_id, applied_version, enrolled_at, last_seen_at,
-		api_level, custom_data, tags, specifications, location, status_report, search_terms)
+		api_level, custom_data, tags, specifications, location, status_report, battery, patch, compliant, search_terms)
 	WITH RECURSIVE n (i, h) AS (SELECT CAST(? AS BIGINT), CAST(? AS BIGINT) UNION ALL SELECT i + 1, (h * 48271) % 2147483647 FROM n WHERE i < ?),
 	k AS (SELECT i, h, CASE WHEN h % 100 < 70 THEN 'ACTIVE' WHEN h % 100 < 85 THEN 'INACTIVE' WHEN h % 100 < 90 THEN 'SYNCHRONIZING'
 		WHEN h % 100 < 98 THEN 'PENDING' ELSE 'DELETED' END AS status, 'policy00000000000000000000' || ((h / 100) % 10) AS policy,
@@ -46,18 +46,18 @@ const load = `INSERT INTO assets (id, company_id, status, policy_id, identificat
 		'DEVICE_OWNER', 'enterprises/LC00acme/devices/' || h, policy, 1, CAST(? AS BIGINT), CAST(? AS BIGINT) + h, 34,
 		'{"department":"Sales ' || (h % 13) || '","location":"Oslo","costCenter":"4711"}', '["shop","rack ' || (h % 5003) || '"]',
 		'{"serialNumber":"S' || h || '","model":"Phone 1","manufacturer":"Acme","brand":"Acme","osVersion":"14","securityPatchLevel":"2026-10-05"}',
-		'', '{"reportedAt":"2026-11-20T09:00:00Z","batteryLevel":' || (h % 100) || '}',
+		'', '{"reportedAt":"2026-11-20T09:00:00Z","batteryLevel":' || (h % 100) || '}', h % 100, '2026-10-05', CASE WHEN h % 501 = 0 THEN 0 ELSE 1 END,
 		CASE WHEN management = 'AGENT' THEN ? ELSE ? END || h || ? || h || ? || (h % 977) || ? || (h % 5003) || ? || (h % 5003) || ? FROM k`
 
 // words are what a search finds these assets by, as the store would keep them;
 // the numbers stand between.
-var words = []any{"\n@agent\ns", "\n@platform\ns", "\n", "\nphone\n", "\n#shop\nshop\n#rack ", "\nrack\n", "\n1\nacme\n"}
+var words = []any{"\n@agent\ns", "\n@platform\ns", "\n", "\nphone\n", "\n#shop\nshop\n#rack ", "\nrack\n", "\n1\n"}
 
 // terms are the same, one SELECT a word.
 var terms = []string{
 	`'@' || CASE WHEN management = 'AGENT' THEN 'agent' ELSE 'platform' END`, `serial_key`, `SUBSTR(serial_key, 2)`,
 	`'phone'`, `SUBSTR(identification, 7)`, `'#shop'`, `'shop'`, `'#' || SUBSTR(tags, 10, LENGTH(tags) - 11)`, `'rack'`,
-	`SUBSTR(tags, 15, LENGTH(tags) - 16)`, `'1'`, `'acme'`,
+	`SUBSTR(tags, 15, LENGTH(tags) - 16)`, `'1'`,
 }
 
 // perStatement is how many rows one statement makes.

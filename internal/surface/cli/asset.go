@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/musterhq/muster/internal/access"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
@@ -67,23 +68,27 @@ func (c *AssetImport) Run(env *Env) error {
 // AssetList lists assets, as the API shows them.
 type AssetList struct {
 	OfCompany
-	Status string `name:"status" enum:",ACTIVE,INACTIVE,SYNCHRONIZING,PENDING,DELETED" default:"" placeholder:"STATUS" help:"Only assets of this status: ACTIVE, INACTIVE, SYNCHRONIZING, PENDING or DELETED."`
-	Policy string `name:"policy" placeholder:"POLICY" help:"Only assets under this policy."`
-	Limit  int    `name:"limit" placeholder:"N" help:"At most so many; by default all."`
+	Status string  `name:"status" enum:",ACTIVE,INACTIVE,SYNCHRONIZING,PENDING,DELETED" default:"" placeholder:"STATUS" help:"Only assets of this status: ACTIVE, INACTIVE, SYNCHRONIZING, PENDING or DELETED."`
+	Policy string  `name:"policy" placeholder:"POLICY" help:"Only assets under this policy."`
+	Filter *string `name:"filter" placeholder:"QUERY" help:"Only assets that match, as in the API: 'tag=store-12&policyBehind=true'. Times may be durations: 'seenBefore=48h'. 'all=true' means all."`
+	Limit  int     `name:"limit" placeholder:"N" help:"At most so many; by default all."`
 }
 
 // Run prints the list, by identification.
 func (c *AssetList) Run(env *Env) error {
+	args, err := c.filters(env)
+	if err != nil {
+		return err
+	}
 	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		filter := asset.Filter{CompanyID: owner.ID, Status: asset.Status(c.Status)}
 		if c.Policy != "" {
 			under, err := admin.policy(ctx, owner, c.Policy)
 			if err != nil {
 				return answer{}, err
 			}
-			filter.PolicyID = under.ID
+			args.Policy = under.ID
 		}
-		assets, err := c.read(ctx, admin, filter)
+		assets, err := admin.match(ctx, owner, args, c.Limit)
 		views := make([]asset.View, len(assets))
 		for i, a := range assets {
 			views[i] = a.Public()
@@ -92,24 +97,44 @@ func (c *AssetList) Run(env *Env) error {
 	})
 }
 
-const assetPage = 100
-
-func (c *AssetList) read(ctx context.Context, admin *Admin, filter asset.Filter) (all []asset.Asset, err error) {
-	for page := 0; ; page++ {
-		found, total, err := admin.Assets.Assets(ctx, asset.Query{
-			Filter: filter, Order: asset.ByIdentification, Page: operation.PageRequest{Page: page, Size: assetPage},
-		})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found...)
-		if c.Limit > 0 && len(all) >= c.Limit {
-			return all[:c.Limit], nil
-		}
-		if len(found) < assetPage || int64(len(all)) >= total {
-			return all, nil
-		}
+// filters are those of the flags. A filter that cannot be is a mistake on the command line.
+func (c *AssetList) filters(env *Env) (args asset.FilterArgs, err error) {
+	if c.Filter != nil {
+		args, err = parseFilter(env, *c.Filter)
 	}
+	if c.Status != "" {
+		args.Status = c.Status
+	}
+	return args, err
+}
+
+// parseFilter reads --filter.
+func parseFilter(env *Env, query string) (asset.FilterArgs, error) {
+	args, err := asset.ParseFilter(query, env.Now())
+	if err != nil {
+		return args, &ExitError{Code: usageError, Text: "--filter: " + Message(err)}
+	}
+	return args, nil
+}
+
+// usageError is the exit code of a mistake on the command line.
+const usageError = 2
+
+// match reads the assets of a company that meet a filter, by identification; at most
+// limit, 0: all.
+func (a *Admin) match(ctx context.Context, owner company.Company, args asset.FilterArgs, limit int) ([]asset.Asset, error) {
+	filter, findable := args.Filter(access.Principal{CompanyID: owner.ID, CompanySlug: owner.Slug}, true)
+	if !findable {
+		return nil, nil
+	}
+	ids, err := a.Assets.AssetIDs(ctx, filter, asset.ByIdentification, false)
+	if err != nil {
+		return nil, err
+	}
+	if limit > 0 {
+		ids = ids[:min(len(ids), limit)]
+	}
+	return a.Assets.AssetsByID(ctx, owner.ID, ids)
 }
 
 func listAssets(w io.Writer, owner company.Company, assets []asset.Asset) {

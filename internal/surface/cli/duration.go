@@ -1,13 +1,12 @@
 package cli
 
 import (
-	"fmt"
 	"reflect"
-	"regexp"
-	"strconv"
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	words "github.com/musterhq/muster/internal/text"
 )
 
 // Durations lets every flag and setting that takes a duration take days, too: 30d, or
@@ -18,26 +17,11 @@ func Durations() kong.Option {
 		if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
 			return err
 		}
-		d, err := ParseDuration(text)
+		d, err := words.ParseDuration(text)
 		if err != nil {
 			return err
 		}
 		target.SetInt(int64(d))
 		return nil
 	}))
-}
-
-var dayUnit = regexp.MustCompile(`(\d+(?:\.\d+)?)d`)
-
-// ParseDuration is time.ParseDuration with days of 24 hours.
-func ParseDuration(text string) (time.Duration, error) {
-	inHours := dayUnit.ReplaceAllStringFunc(text, func(days string) string {
-		n, _ := strconv.ParseFloat(days[:len(days)-1], 64) // the expression lets only numbers pass
-		return strconv.FormatFloat(24*n, 'f', -1, 64) + "h"
-	})
-	d, err := time.ParseDuration(inHours)
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a duration such as 30d, 12h or 90m", text)
-	}
-	return d, nil
 }

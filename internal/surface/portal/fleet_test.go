@@ -109,8 +109,7 @@ func TestDevices_FilterByPlaceAndEnrollment(t *testing.T) {
 	}
 }
 
-// TestDevices_ListAsCurl: the command asks for what the list shows, as far as the
-// API has such filters.
+// TestDevices_ListAsCurl: the command asks for what the list shows.
 func TestDevices_ListAsCurl(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -120,7 +119,7 @@ func TestDevices_ListAsCurl(t *testing.T) {
 		"/devices?status=ACTIVE":                   "/api/v1/assets?status=ACTIVE&#39;",
 		"/devices?status=ENROLLED":                 "/api/v1/assets&#39;",
 		"/devices?sort=identification,asc":         "/api/v1/assets?sort=identification%2Casc&#39;",
-		"/devices?policy=" + o.Policy.ID + "&q=ab": "/api/v1/assets?policy=" + strings.ReplaceAll(o.Policy.PathName(), "/", "%2F") + "&#39;",
+		"/devices?policy=" + o.Policy.ID + "&q=ab": "/api/v1/assets?policy=" + strings.ReplaceAll(o.Policy.PathName(), "/", "%2F") + "&amp;search=ab&#39;",
 	} {
 		t.Run(path, func(t *testing.T) {
 			if page := o.get(t, admin, path, 200); !strings.Contains(page, want) {

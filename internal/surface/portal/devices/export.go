@@ -22,10 +22,10 @@ const (
 // export streams exactly what the list shows: its filters, order and columns,
 // all pages of it; or the devices that were selected.
 func (s *Section) export(v *frame.Visit) error {
-	l := frame.ParseList(spec(), v.Query())
+	l := frame.ParseList(spec(), older(v.Query()))
 	shown := chosen(l)
 	h := v.Writer().Header()
-	next, err := s.exported(v, l)
+	ids, err := s.exported(v, l)
 	if err != nil {
 		return err
 	}
@@ -38,9 +38,9 @@ func (s *Section) export(v *frame.Visit) error {
 	}
 	_ = out.Write(head)
 	control := http.NewResponseController(v.Writer())
-	for {
+	for some := range slices.Chunk(ids, exportStride) {
 		_ = control.SetWriteDeadline(v.Clock().Add(exportPause))
-		page, more, err := next()
+		page, err := s.Assets.AssetsByID(v.Context(), v.Company.ID, some)
 		for _, a := range page {
 			_ = out.Write(record(a, shown))
 		}
@@ -48,31 +48,26 @@ func (s *Section) export(v *frame.Visit) error {
 		if err != nil || out.Error() != nil {
 			panic(http.ErrAbortHandler) // what is cut off must not look whole
 		}
-		if !more {
-			return nil
-		}
 	}
+	out.Flush()
+	return nil
 }
 
-// exported returns a function that reads on. The first page is read already:
-// what cannot be read is told before anything is sent.
-func (s *Section) exported(v *frame.Visit, l frame.List) (func() ([]asset.Asset, bool, error), error) {
+// exported are the ids of the devices of the list, or of those that were selected.
+func (s *Section) exported(v *frame.Visit, l frame.List) ([]string, error) {
 	if ids := selected(v); len(ids) > 0 {
 		chosen, err := s.found(v, ids)
-		return func() ([]asset.Asset, bool, error) { return chosen, false, nil }, err
-	}
-	q := query(v, l)
-	q.Size, q.After = exportStride, ""
-	found, err := s.Assets.SearchAssets(v.Context(), q)
-	first := true
-	return func() ([]asset.Asset, bool, error) {
-		if !first {
-			q.After = found.Next
-			found, err = s.Assets.SearchAssets(v.Context(), q)
+		ids = ids[:0]
+		for _, a := range chosen {
+			ids = append(ids, a.ID)
 		}
-		first = false
-		return found.Assets, found.Next != "", err
-	}, err
+		return ids, err
+	}
+	q, findable, err := s.query(v, l)
+	if err != nil || !findable {
+		return nil, err
+	}
+	return s.Assets.AssetIDs(v.Context(), q.Filter, q.Order, q.Descending)
 }
 
 // selected are the ids that rows were selected with.

@@ -9,34 +9,32 @@ import (
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
-	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// The filters of the list beside those of the public list.
+// The values of filters that are the portal's own.
 const (
-	quietDay  = "quiet-day"
-	quietWeek = "quiet-week"
-	heardHour = "heard-hour"
-	heardDay  = "heard-day"
-
 	placeDay  = "day"
 	placeWeek = "week"
 	placeNone = "none"
 
 	enrolled = "ENROLLED" // every status of a managed device
-	inLost   = "LOST"     // a managed device in lost mode, whatever its status
 )
+
+// filterNames are the filters of the API, as an address of the list bears them too.
+func filterNames() []string {
+	return []string{"status", "policy", "tag", "seenBefore", "seenAfter", "policyBehind", "patchBefore", "batteryBelow", "compliant",
+		"lost", "receivesMessages", "app", "appBelow", "archived"}
+}
 
 func spec() frame.ListSpec {
 	return frame.ListSpec{
 		Path:    frame.DevicesPath,
-		Filters: []string{"q", "status", "policy", "tag", "management", "seen", "place"},
+		Filters: append(filterNames(), "q", "management", "place", "patch"),
 		Kept:    []string{"cols", "density"},
-		Sorts:   []string{string(asset.BySyncedAt), string(asset.ByIdentification), string(asset.ByStatus), string(asset.ByCreatedAt)},
+		Sorts:   []string{string(asset.BySyncedAt), string(asset.ByIdentification), string(asset.ByStatus), string(asset.ByCreatedAt), string(asset.ByLastSeenAt)},
 		Default: string(asset.BySyncedAt) + ",desc",
 	}
 }
@@ -45,17 +43,20 @@ func spec() frame.ListSpec {
 type table struct {
 	frame.List
 	Rows     []asset.Asset
-	Total    int64  // asset.Uncounted: too many to count
-	Next     string // where a search goes on; empty: the pager counts pages
-	Searched bool
+	Total    int64
 	Policies []policy.Policy
 	Views    []asset.SavedView
 	Columns  []column
 }
 
-// seenWords are the choices of last contact.
-func seenWords() [][2]string {
-	return [][2]string{{heardHour, "Heard of this hour"}, {heardDay, "Heard of in 24 h"}, {quietDay, "Silent for 24 h"}, {quietWeek, "Silent for 7 days"}}
+// oldPatch is the age from which a security patch level is old.
+const oldPatch = "90d"
+
+// shortcuts are the filters that one click sets: a filter, its value, and the words.
+func shortcuts() [][3]string {
+	return [][3]string{{"policyBehind", "true", "Behind on policy"}, {"patchBefore", oldPatch, "Patch older than 90 days"},
+		{"compliant", "false", "Not compliant"}, {"lost", "true", "In lost mode"}, {"status", string(asset.Inactive), "Silent"},
+		{"seenBefore", "24h", "Silent for 24 h"}, {"batteryBelow", "20", "Battery below 20 %"}, {"receivesMessages", "true", "Can receive a message"}}
 }
 
 // placeWords are the choices of how old the last place is.
@@ -64,7 +65,7 @@ func placeWords() [][2]string {
 }
 
 func statusWords() [][2]string {
-	all := [][2]string{{enrolled, "Enrolled"}, {inLost, "In lost mode"}}
+	all := [][2]string{{enrolled, "Enrolled"}}
 	for _, s := range []asset.Status{asset.Active, asset.Inactive, asset.Synchronizing, asset.Pending, asset.Deleted} {
 		_, word := statusOf(s)
 		all = append(all, [2]string{string(s), word})
@@ -86,42 +87,60 @@ func wordOf(choices [][2]string, value string) string {
 	return value
 }
 
-// query is the list's state as a search of the person's own company, and
-// within the policies that they may see.
-func query(v *frame.Visit, l frame.List) asset.Search {
-	q := asset.Search{
-		Filter: asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies, Status: asset.Status(known(statusWords(), l.Get("status")))},
-		Text:   l.Get("q"), Tag: l.Get("tag"), Management: asset.Management(known(managementWords(), l.Get("management"))),
-		Order: asset.Order(l.Sort), Descending: l.Descending, Size: l.Size, After: v.Query().Get("after"),
+// older are the addresses of views that were saved before the list had the API's filters.
+func older(values url.Values) url.Values {
+	switch values.Get("seen") {
+	case "quiet-day":
+		values.Set("seenBefore", "24h")
+	case "quiet-week":
+		values.Set("seenBefore", "7d")
+	case "heard-hour":
+		values.Set("seenAfter", "1h")
+	case "heard-day":
+		values.Set("seenAfter", "24h")
 	}
-	switch q.Status {
-	case enrolled:
-		q.Status, q.Enrolled = "", true
-	case inLost:
-		q.Status, q.Lost = "", true
+	if values.Get("status") == "LOST" {
+		values.Del("status")
+		values.Set("lost", "true")
 	}
-	if id := l.Get("policy"); resource.IsID(id) {
-		q.PolicyID = id
+	return values
+}
+
+// apiFilters are those of the list that the API has, as it takes them.
+func apiFilters(l frame.List, now time.Time) url.Values {
+	values := url.Values{}
+	for _, name := range filterNames() {
+		if given := l.Values[name]; len(given) > 0 {
+			values[name] = given
+		}
 	}
-	switch l.Get("seen") {
-	case quietDay:
-		q.QuietSince = v.Now.Add(-24 * time.Hour)
-	case quietWeek:
-		q.QuietSince = v.Now.Add(-7 * 24 * time.Hour)
-	case heardHour:
-		q.HeardSince = v.Now.Add(-time.Hour)
-	case heardDay:
-		q.HeardSince = v.Now.Add(-24 * time.Hour)
+	if values.Get("status") == enrolled {
+		values.Del("status")
 	}
+	return asset.Absolute(values, now)
+}
+
+// query is the list's state as a query within the person's own company, and the policies
+// that they may see; false if nothing can match.
+func (s *Section) query(v *frame.Visit, l frame.List) (asset.Query, bool, error) {
+	q := asset.Query{Order: asset.Order(l.Sort), Descending: l.Descending, Page: operation.PageRequest{Page: l.Page, Size: l.Size}}
+	args, err := asset.ReadFilter(apiFilters(l, v.Now), v.Now)
+	if err != nil {
+		return q, false, err
+	}
+	f, findable := args.Filter(v.Principal, s.Companions)
+	f.Text, f.Enrolled, f.PatchMonth = l.Get("q"), l.Get("status") == enrolled, l.Get("patch")
+	f.Management = asset.Management(known(managementWords(), l.Get("management")))
 	switch l.Get("place") {
 	case placeDay:
-		q.LocatedSince = v.Now.Add(-24 * time.Hour)
+		f.LocatedSince = v.Now.Add(-24 * time.Hour)
 	case placeWeek:
-		q.LocatedSince = v.Now.Add(-7 * 24 * time.Hour)
+		f.LocatedSince = v.Now.Add(-7 * 24 * time.Hour)
 	case placeNone:
-		q.Unlocated = true
+		f.Unlocated = true
 	}
-	return q
+	q.Filter = f
+	return q, findable, nil
 }
 
 func known(choices [][2]string, value string) string {
@@ -131,34 +150,24 @@ func known(choices [][2]string, value string) string {
 	return ""
 }
 
-// searches reports whether the public list's filters do not suffice.
-func searches(q asset.Search) bool {
-	return q.Text != "" || q.Tag != "" || q.Management != "" || !q.QuietSince.IsZero() || !q.HeardSince.IsZero() || !q.LocatedSince.IsZero() || q.Unlocated || q.Lost
-}
-
-// read fills a table: by pages while the kept counts know how many there are,
-// else along the search.
+// read fills a table. The id or the path name of an asset, as words, finds that asset.
 func (s *Section) read(v *frame.Visit, l frame.List) (table, error) {
 	t := table{List: l, Columns: chosen(l)}
-	q := query(v, l)
-	if t.Searched = searches(q); !t.Searched {
-		var err error
-		t.Rows, t.Total, err = s.Assets.Assets(v.Context(), asset.Query{Filter: q.Filter, Order: q.Order, Descending: q.Descending,
-			Page: operation.PageRequest{Page: l.Page, Size: l.Size}})
+	q, findable, err := s.query(v, l)
+	if err != nil || !findable {
 		return t, err
 	}
-	found, err := s.Assets.SearchAssets(v.Context(), q)
-	if fault.CodeOf(err) == fault.InvalidArguments { // an old cursor: from the start
-		q.After = ""
-		found, err = s.Assets.SearchAssets(v.Context(), q)
+	if a, err := asset.Find(v.Context(), s.Assets, v.Principal, strings.TrimSpace(l.Get("q"))); err == nil {
+		t.Rows, t.Total = []asset.Asset{a}, 1
+		return t, nil
 	}
-	t.Rows, t.Total, t.Next = found.Assets, found.Total, found.Next
+	t.Rows, t.Total, err = s.Assets.Assets(v.Context(), q)
 	return t, err
 }
 
 // list serves the list, whole or its live part.
 func (s *Section) list(v *frame.Visit) error {
-	t, err := s.read(v, frame.ParseList(spec(), v.Query()))
+	t, err := s.read(v, frame.ParseList(spec(), older(v.Query())))
 	if err != nil {
 		return err
 	}
@@ -176,8 +185,24 @@ func (s *Section) list(v *frame.Visit) error {
 	return v.Show("Devices", frame.DevicesPath, listPage(v, t))
 }
 
-// nextURL is where a search goes on.
-func (t table) nextURL() string { return t.List.And("after", t.Next) }
+// tabs are the list without filters, and the saved views.
+func (t table) tabs() []frame.Tab {
+	now := t.At(0).URL()
+	tabs := []frame.Tab{{Path: frame.DevicesPath, Name: "All devices", Current: t.Filtered() == 0}}
+	for _, view := range t.Views {
+		saved := frame.ParseList(spec(), viewValues(view)).URL()
+		tabs = append(tabs, frame.Tab{Path: saved, Name: frame.Plain(view.Name), Current: now == saved && t.Filtered() > 0})
+	}
+	return tabs
+}
+
+func viewValues(view asset.SavedView) url.Values {
+	values, _ := url.ParseQuery(view.Query) // what is malformed is left out
+	return older(values)
+}
+
+// hidden are the filters for which the form above the list has no field.
+func hidden() []string { return append(filterNames()[2:], "patch") }
 
 // chip is a filter that is on.
 type chip struct{ Label, Off string }
@@ -190,11 +215,24 @@ func (t table) chips() []chip {
 		}
 	}
 	add("q", "“"+t.Get("q")+"”")
-	add("status", "Status: "+wordOf(statusWords(), t.Get("status")))
+	if t.Get("status") != string(asset.Inactive) {
+		add("status", "Status: "+wordOf(statusWords(), t.Get("status")))
+	}
 	add("policy", "Policy: "+t.policyName(t.Get("policy")))
-	add("tag", "Tag: "+t.Get("tag"))
+	for _, tag := range t.Values["tag"] {
+		all = append(all, chip{"Tag: " + tag, t.Without("tag", tag).URL()})
+	}
 	add("management", wordOf(managementWords(), t.Get("management")))
-	add("seen", wordOf(seenWords(), t.Get("seen")))
+	add("app", "App: "+t.Get("app")+t.below())
+	add("patch", "Patch level: "+cmp.Or(t.Get("patch"), "not reported"))
+	add("archived", "Archived")
+	for _, other := range [][2]string{{"seenBefore", "Silent since"}, {"seenAfter", "Heard of since"}, {"patchBefore", "Patch before"},
+		{"batteryBelow", "Battery below"}, {"compliant", "Compliant:"}, {"policyBehind", "Behind on policy:"}, {"lost", "In lost mode:"},
+		{"receivesMessages", "Can receive a message:"}} {
+		if value := t.Get(other[0]); value != "" && !offered(other[0], value) {
+			add(other[0], other[1]+" "+value)
+		}
+	}
 	add("place", wordOf(placeWords(), t.Get("place")))
 	return all
 }
@@ -213,19 +251,27 @@ func (t table) policy(id string) policy.Policy {
 	return policy.Policy{}
 }
 
-// totalText says how many devices match.
-func (t table) totalText() string {
-	if t.Total == asset.Uncounted {
-		return "many devices"
+// below is the version below which an app is looked for, in words.
+func (t table) below() string {
+	if v := t.Get("appBelow"); v != "" {
+		return " below version code " + v
 	}
-	return frame.Count(t.Total, "device", "devices")
+	return ""
 }
 
-// curl is the list in the API: what that can filter and order by.
-func (t table) curl() string {
-	q := url.Values{}
-	if s := asset.Status(known(statusWords(), t.Get("status"))); s != "" && s != enrolled && s != inLost {
-		q.Set("status", string(s))
+// offered reports whether a filter's value is one that a button sets.
+func offered(name, value string) bool {
+	return slices.ContainsFunc(shortcuts(), func(c [3]string) bool { return c[0] == name && c[1] == value })
+}
+
+// totalText says how many devices match.
+func (t table) totalText() string { return frame.Count(t.Total, "device", "devices") }
+
+// curl is the list in the API.
+func (t table) curl(v *frame.Visit) string {
+	q := apiFilters(t.List, v.Now)
+	if words := t.Get("q"); words != "" {
+		q.Set("search", words)
 	}
 	if p := t.policy(t.Get("policy")); p.ID != "" {
 		q.Set("policy", p.PathName())

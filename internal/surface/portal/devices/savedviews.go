@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -53,17 +54,27 @@ type hit struct{ ID, Icon, Text, More, Link string }
 
 const hits = 6
 
+// hits are the assets that words find, or the one whose id or path name they are.
+func (s *Section) hits(v *frame.Visit, text string) ([]asset.Asset, error) {
+	if a, err := asset.Find(v.Context(), s.Assets, v.Principal, text); err == nil {
+		return []asset.Asset{a}, nil
+	}
+	found, _, err := s.Assets.Assets(v.Context(), asset.Query{
+		Filter: asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies, Text: text}, Order: asset.BySyncedAt, Descending: true,
+		Page: operation.PageRequest{Size: hits}, Uncounted: true})
+	return found, err
+}
+
 // search answers the command palette.
 func (s *Section) search(v *frame.Visit) error {
 	text := strings.TrimSpace(v.Query().Get("q"))
 	var all []hit
 	if v.May(account.ViewDevices) && text != "" {
-		found, err := s.Assets.SearchAssets(v.Context(), asset.Search{
-			Filter: asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies}, Text: text, Order: asset.BySyncedAt, Descending: true, Size: hits})
+		found, err := s.hits(v, text)
 		if err != nil {
 			return err
 		}
-		for _, a := range found.Assets {
+		for _, a := range found {
 			_, more := statusOf(a.Status)
 			if serial := a.Specifications["serialNumber"]; serial != "" {
 				more = frame.Plain(serial) + " · " + more

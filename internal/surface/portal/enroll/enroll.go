@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/surface/edge"
@@ -74,14 +75,14 @@ const sampled = 100
 // usual is the use that the form begins with: that of the policy's devices. A policy whose
 // devices all have a work profile, or are people's own, gets another work profile.
 func (s *Section) usual(v *frame.Visit, p policy.Policy) (provisioning.PersonalUsage, error) {
-	found, err := s.Assets.SearchAssets(v.Context(), asset.Search{
+	found, _, err := s.Assets.Assets(v.Context(), asset.Query{
 		Filter: asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies, PolicyID: p.ID, Enrolled: true},
-		Order:  asset.BySyncedAt, Descending: true, Size: sampled,
+		Order:  asset.BySyncedAt, Descending: true, Page: operation.PageRequest{Size: sampled},
 	})
-	if err != nil || len(found.Assets) == 0 {
+	if err != nil || len(found) == 0 {
 		return provisioning.Disallowed, err
 	}
-	for _, a := range found.Assets {
+	for _, a := range found {
 		if a.Device != nil && a.Device.Ownership != asset.PersonallyOwned && a.Device.Mode != asset.WorkProfile {
 			return provisioning.Disallowed, nil
 		}
@@ -179,15 +180,15 @@ func (s *Section) joinedPart(v *frame.Visit) error {
 	if err != nil {
 		return fault.Invalid("since must be a time")
 	}
-	found, err := s.Assets.SearchAssets(v.Context(), asset.Search{
+	found, _, err := s.Assets.Assets(v.Context(), asset.Query{
 		Filter: asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies, PolicyID: v.Query().Get("policy")},
-		Order:  asset.BySyncedAt, Descending: true, Size: lookedAt,
+		Order:  asset.BySyncedAt, Descending: true, Page: operation.PageRequest{Size: lookedAt},
 	})
 	if err != nil {
 		return err
 	}
 	var joined []asset.Asset
-	for _, a := range found.Assets {
+	for _, a := range found {
 		if a.Device != nil && !a.Device.EnrolledAt.Before(time.UnixMilli(since)) && len(joined) < shown {
 			joined = append(joined, a)
 		}

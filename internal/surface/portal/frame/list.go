@@ -126,6 +126,14 @@ func (l List) With(filter, value string) List {
 	return l
 }
 
+// Without returns the first page of the table without one value of a filter.
+func (l List) Without(filter, value string) List {
+	l.Values = maps.Clone(l.Values)
+	l.Values[filter] = slices.DeleteFunc(slices.Clone(l.Values[filter]), func(v string) bool { return v == value })
+	l.Page = 0
+	return l
+}
+
 // Cleared returns the table without filters.
 func (l List) Cleared() List {
 	l.Values = maps.Clone(l.Values)

@@ -742,7 +742,7 @@ func palette(v *Visit) templ.Component {
 				}
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 66, "</ul><p id=\"palette-nothing\" class=\"px-4 pb-4 text-sm text-muted-foreground\" role=\"status\" hidden>Nothing is found. Search by page, name, serial number, model or #tag.</p></dialog> <dialog id=\"help\" class=\"palette\" aria-labelledby=\"help-title\"><div class=\"flex items-center justify-between border-b px-4 py-3\"><h2 id=\"help-title\" class=\"font-semibold\">Keyboard</h2><button type=\"button\" class=\"btn\" data-variant=\"ghost\" data-size=\"icon-sm\" data-close aria-label=\"Close\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 66, "</ul><p id=\"palette-nothing\" class=\"px-4 pb-4 text-sm text-muted-foreground\" role=\"status\" hidden>Nothing is found. Search by page, name, serial number, model, person or tag.</p></dialog> <dialog id=\"help\" class=\"palette\" aria-labelledby=\"help-title\"><div class=\"flex items-center justify-between border-b px-4 py-3\"><h2 id=\"help-title\" class=\"font-semibold\">Keyboard</h2><button type=\"button\" class=\"btn\" data-variant=\"ghost\" data-size=\"icon-sm\" data-close aria-label=\"Close\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -95,12 +95,12 @@ func Sections() []Section {
 func commonTasks() []Section {
 	return []Section{
 		{Path: AttentionPath, Name: "Needs you: what waits for a decision", Icon: "circle-check"},
-		{Path: DevicesPath + "?seen=quiet-day", Name: "Devices silent for 24 h", Icon: "smartphone", Needs: account.ViewDevices},
+		{Path: DevicesPath + "?seenBefore=24h", Name: "Devices silent for 24 h", Icon: "smartphone", Needs: account.ViewDevices},
 		{Path: "/authorizations", Name: "Commands to authorize", Icon: "shield-check", Needs: account.ViewDevices},
 		{Path: LostDevicesPath, Name: "Devices to enroll again", Icon: "smartphone", Needs: account.ViewDevices | account.ProvisionDevices},
 		{Path: OpenCommandsPath, Name: "Open commands", Icon: "terminal", Needs: account.ViewDevices},
 		{Path: ProposalsPath + "?waiting=1", Name: "Proposals not applied yet", Icon: "git-pull-request", Needs: account.EditPolicies},
-		{Path: DevicesPath + "?status=LOST", Name: "Devices in lost mode", Icon: "map-pin-off", Needs: account.ViewDevices},
+		{Path: DevicesPath + "?lost=true", Name: "Devices in lost mode", Icon: "map-pin-off", Needs: account.ViewDevices},
 		{Path: ControlsPath, Name: "Limits, approval and stop", Icon: "shield-check"},
 		{Path: AccessPath + "/keys/new", Name: "New API key", Icon: "key-round", Needs: account.ManageKeys},
 		{Path: UsersPath, Name: "Users", Icon: "user", Needs: account.ManageUsers},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -126,7 +127,8 @@ func (s *Section) patches(v *frame.Visit, t *tiles) error {
 	}
 	levels, err := s.Assets.PatchLevels(v.Context(), v.Company.ID, v.Principal.Policies)
 	for _, l := range levels {
-		t.Patches = append(t.Patches, bar{Label: cmp.Or(l.Month, "not reported"), Count: l.Devices, Tone: age(v.Now, l.Month)})
+		t.Patches = append(t.Patches, bar{Label: cmp.Or(l.Month, "not reported"), Count: l.Devices, Tone: age(v.Now, l.Month),
+			Link: frame.DevicesPath + "?patch=" + cmp.Or(l.Month, asset.NoPatch)})
 	}
 	t.Patches = folded(t.Patches)
 	return err
@@ -142,7 +144,7 @@ func folded(bars []bar) []bar {
 		}
 		months := bars[:len(bars)-len(unknown)]
 		keep := barsShown - 1 - len(unknown)
-		older := bar{Label: "before " + months[keep-1].Label, Tone: months[keep].Tone}
+		older := bar{Label: "before " + months[keep-1].Label, Tone: months[keep].Tone, Link: frame.DevicesPath + "?patchBefore=" + months[keep-1].Label + "-01"}
 		for _, b := range months[keep:] {
 			older.Count += b.Count
 		}

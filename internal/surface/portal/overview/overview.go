@@ -110,6 +110,7 @@ type figure struct {
 // The figures' limits.
 const (
 	silentAfter   = 24 * time.Hour
+	oldAfter      = 90 * 24 * time.Hour // of a security patch
 	maxUnfinished = 1000
 )
 
@@ -121,13 +122,19 @@ func (s *Section) figures(v *frame.Visit, t *tiles) error {
 	if err != nil {
 		return err
 	}
-	silent, err := s.Assets.SearchAssets(v.Context(), asset.Search{Filter: within, QuietSince: v.Now.Add(-silentAfter), Order: asset.BySyncedAt, Size: 1})
-	if err != nil {
-		return err
-	}
-	lost, err := s.Assets.SearchAssets(v.Context(), asset.Search{Filter: within, Lost: true, Order: asset.BySyncedAt, Size: 1})
-	if err != nil {
-		return err
+	counted := map[string]int64{}
+	for name, narrowed := range map[string]func(*asset.Filter){
+		"silent":      func(f *asset.Filter) { f.SeenBefore = v.Now.Add(-silentAfter) },
+		"lost":        func(f *asset.Filter) { f.Lost = new(true) },
+		"behind":      func(f *asset.Filter) { f.PolicyBehind = new(true) },
+		"old":         func(f *asset.Filter) { f.PatchBefore = v.Now.Add(-oldAfter).UTC().Format(time.DateOnly) },
+		"uncompliant": func(f *asset.Filter) { f.Compliant = new(false) },
+	} {
+		f := within
+		narrowed(&f)
+		if counted[name], err = s.Assets.CountAssets(v.Context(), f); err != nil {
+			return err
+		}
 	}
 	late, err := s.Commands.Unfinished(v.Context(), v.Company.ID, v.Principal.Policies, v.Now.Add(-frame.LateFor), v.Now.Add(-frame.OverdueAfter), maxUnfinished)
 	if err != nil {
@@ -143,27 +150,25 @@ func (s *Section) figures(v *frame.Visit, t *tiles) error {
 	}
 	t.Figures = []figure{
 		{"Enrolled", frame.DevicesPath + "?status=ENROLLED", frame.Number(enrolled), frame.Idle, !v.May(account.ViewDevices)},
-		{"Silent for 24 h", frame.DevicesPath + "?seen=quiet-day", many(silent.Total), warn(silent.Total), !v.May(account.ViewDevices)},
+		{"Silent for 24 h", frame.DevicesPath + "?seenBefore=24h", frame.Number(counted["silent"]), warn(counted["silent"]), !v.May(account.ViewDevices)},
+		{"Behind on policy", frame.DevicesPath + "?policyBehind=true", frame.Number(counted["behind"]), warn(counted["behind"]), !v.May(account.ViewDevices)},
+		{"Patch older than 90 days", frame.DevicesPath + "?patchBefore=90d", frame.Number(counted["old"]), warn(counted["old"]), !v.May(account.ViewDevices)},
 		{"Commands open for 1 h", frame.OpenCommandsPath, atMost(late), warn(int64(late)), !v.May(account.ViewDevices)},
 	}
 	// What is rare is shown while there is some.
 	if waiting > 0 {
 		t.Figures = append(t.Figures, figure{"Proposals waiting", frame.ProposalsPath + "?waiting=1", frame.Number(waiting), frame.Warn, !v.May(account.EditPolicies)})
 	}
-	if lost.Total != 0 {
-		t.Figures = append(t.Figures, figure{"In lost mode", frame.DevicesPath + "?status=LOST", many(lost.Total), frame.Warn, !v.May(account.ViewDevices)})
+	if n := counted["uncompliant"]; n > 0 {
+		t.Figures = append(t.Figures, figure{"Not compliant", frame.DevicesPath + "?compliant=false", frame.Number(n), frame.Warn, !v.May(account.ViewDevices)})
+	}
+	if n := counted["lost"]; n > 0 {
+		t.Figures = append(t.Figures, figure{"In lost mode", frame.DevicesPath + "?lost=true", frame.Number(n), frame.Warn, !v.May(account.ViewDevices)})
 	}
 	if asked > 0 { // only where the company wants people to authorize
 		t.Figures = append(t.Figures, figure{"Commands to authorize", approval.Path, frame.Number(asked), frame.Warn, !v.May(account.ViewDevices)})
 	}
 	return nil
-}
-
-func many(n int64) string {
-	if n == asset.Uncounted {
-		return "many"
-	}
-	return frame.Number(n)
 }
 
 func atMost(n int) string {

@@ -116,7 +116,7 @@ func grid(v *frame.Visit, t tiles) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<ul class=\"grid grid-cols-2 gap-x-5 gap-y-4 lg:grid-cols-4\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<ul class=\"grid grid-cols-2 gap-x-5 gap-y-4 sm:grid-cols-[repeat(auto-fit,minmax(9rem,1fr))]\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

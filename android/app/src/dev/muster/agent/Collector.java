@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TimeZone;
+import java.util.TreeMap;
 
 /** Collector gathers one report, with the names that the Go agent uses. What is off is not asked for. */
 final class Collector {
@@ -95,12 +96,11 @@ final class Collector {
     }
 
     private List<Object> applications() {
-        List<String> names = new ArrayList<>();
+        Map<String, Object> all = new TreeMap<>();
         for (PackageInfo p : context.getPackageManager().getInstalledPackages(0)) {
-            names.add(p.packageName);
+            all.put(p.packageName, object("packageName", p.packageName, "versionCode", p.getLongVersionCode()));
         }
-        Collections.sort(names);
-        return new ArrayList<Object>(names.subList(0, Math.min(names.size(), MAX_APPS)));
+        return new ArrayList<>(all.values()).subList(0, Math.min(all.size(), MAX_APPS));
     }
 
     private Map<String, Object> deviceSettings() {

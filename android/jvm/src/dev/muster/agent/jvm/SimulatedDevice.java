@@ -221,7 +221,7 @@ final class SimulatedDevice implements Device {
     public synchronized Report report(Reporting groups) {
         Report r = new Report();
         r.values.put("batteryLevel", number("battery"));
-        add(r, groups.applications.startsWith("INSTALLED"), "applications", list("packages"));
+        add(r, groups.applications.startsWith("INSTALLED"), "applications", applications());
         add(r, groups.deviceSettings, "deviceSettings", Collections.singletonMap("encrypted", true));
         add(r, groups.display, "displays", Collections.singletonList(Collections.singletonMap("width", 1080)));
         add(r, groups.hardware, "hardwareStatus", Collections.singletonMap("cpuTemperature", 41.5));
@@ -237,6 +237,17 @@ final class SimulatedDevice implements Device {
                     Main.CLOCK.now(), false);
         }
         return r;
+    }
+
+    private List<Object> applications() {
+        List<Object> all = new ArrayList<>();
+        for (Object name : list("packages")) {
+            Map<String, Object> one = new LinkedHashMap<>();
+            one.put("packageName", name);
+            one.put("versionCode", 1L);
+            all.add(one);
+        }
+        return all;
     }
 
     private static double real(Map<String, Object> fix, String name) {

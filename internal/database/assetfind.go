@@ -1,0 +1,182 @@
+package database
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/internal/asset"
+)
+
+// A filter beyond status and policy is answered in one of two ways. If one of its
+// conditions, or all that have an index together, are met by few assets, these are
+// looked at one by one, sorted and counted. Otherwise matches are common: a page is
+// soon filled on a walk along the order, and counting takes as long as there are
+// matches.
+
+// few is how many assets are looked at one by one.
+const few = 10_000
+
+// place is where an asset stands in an order.
+type place struct {
+	number int64 // of an order by time; -1: it has none, and comes last
+	text   string
+	id     string
+}
+
+// whole finds the places of all assets that meet the filter, in no order; false if
+// they may be many.
+func (db *DB) whole(ctx context.Context, q assetQuery, o asset.Order) ([]place, bool, error) {
+	for _, s := range q.narrowed() {
+		ids, few, err := db.fewIDs(ctx, s)
+		if err != nil {
+			return nil, false, err
+		}
+		if few {
+			places, err := db.look(ctx, q, o, ids)
+			return places, true, err
+		}
+	}
+	return nil, false, nil
+}
+
+// narrowed are the sources, and what all of them have in common.
+func (q assetQuery) narrowed() []source {
+	if len(q.sources) < 2 {
+		return q.sources
+	}
+	var texts []string
+	var args []any
+	for _, s := range q.sources {
+		texts, args = append(texts, `SELECT * FROM (`+s.query+`) AS s`+strconv.Itoa(len(texts))), append(args, s.args...)
+	}
+	return append(slices.Clone(q.sources), source{strings.Join(texts, ` INTERSECT `), args})
+}
+
+// fewIDs returns the ids of a source, and whether there are no more than are looked at
+// one by one. Limits are part of the text, so that PostgreSQL plans for them.
+func (db *DB) fewIDs(ctx context.Context, s source) ([]string, bool, error) {
+	ids, err := list(ctx, db.read(), scanValue[string], s.query+` LIMIT `+strconv.Itoa(db.few+1), s.args...)
+	if err != nil || len(ids) > db.few {
+		return nil, false, err
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), true, nil
+}
+
+// lookRows is how many assets one statement looks at.
+const lookRows = 500
+
+// look looks at each of some assets. A join would have PostgreSQL, which knows
+// neither how few ids there are nor how many rows the conditions leave, read
+// the whole table at times. What indexes begin with is compared in a way that no
+// index serves, or the engines would walk through it rather than look up the ids.
+func (db *DB) look(ctx context.Context, q assetQuery, o asset.Order, ids []string) (all []place, err error) {
+	filter, args := q.filter()
+	filter = strings.NewReplacer(` AND status `, ` AND status || '' `, ` AND last_seen_at `, ` AND last_seen_at + 0 `).Replace(filter + q.where.where)
+	for some := range slices.Chunk(ids, lookRows) {
+		size := 1
+		if len(some) > 1 {
+			size = lookRows // the list is filled up: two texts to prepare
+		}
+		given := make([]any, 0, size)
+		for i := range size {
+			given = append(given, some[min(i, len(some)-1)])
+		}
+		found, err := db.placesOf(ctx, o, `SELECT `+placeColumn(o)+`, id FROM assets WHERE id IN (`+marks(size)+`) AND company_id || '' = ?`+filter,
+			slices.Concat(given, []any{q.CompanyID}, args, q.where.args))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// filter is the filter's status and policies as conditions on a row.
+func (q assetQuery) filter() (string, []any) {
+	text, args := "", []any{}
+	switch {
+	case q.Archived:
+		text = ` AND status = '` + string(archived) + `'`
+	case q.Status != "":
+		text, args = ` AND status = ?`, append(args, string(q.Status))
+	case !q.Enrolled:
+		text = ` AND status <> '` + string(archived) + `'`
+	}
+	if q.Enrolled {
+		text += enrolledOnly
+	}
+	if policies, limited := onlyPolicies(q.Filter); limited && len(policies) == 0 {
+		text += ` AND id = ''`
+	} else if limited {
+		text, args = text+` AND policy_id IN (`+marks(len(policies))+`)`, append(args, anys(policies)...)
+	}
+	return text, args
+}
+
+// placeColumn is what an asset is ordered by.
+func placeColumn(o asset.Order) string {
+	if o == asset.ByLastSeenAt {
+		return `CASE WHEN status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') THEN last_seen_at ELSE -1 END`
+	}
+	return orderColumn(o)
+}
+
+func (db *DB) placesOf(ctx context.Context, o asset.Order, query string, args []any) ([]place, error) {
+	return list(ctx, db.read(), into(func(p *place) []any {
+		if o == asset.ByIdentification || o == asset.ByStatus {
+			return []any{&p.text, &p.id}
+		}
+		return []any{&p.number, &p.id}
+	}), query, args...)
+}
+
+// comparePlaces orders as the statements do: text byte by byte, ties by id, what has no
+// time last.
+func comparePlaces(descending bool) func(a, b place) int {
+	return func(a, b place) int {
+		if (a.number < 0) != (b.number < 0) {
+			return cmp.Compare(b.number, a.number)
+		}
+		order := cmp.Or(cmp.Compare(a.number, b.number), strings.Compare(a.text, b.text), strings.Compare(a.id, b.id))
+		if descending {
+			return -order
+		}
+		return order
+	}
+}
+
+// countMany counts what meets a filter of which there may be many.
+func (db *DB) countMany(ctx context.Context, q assetQuery) (int64, error) {
+	filter, args := q.filter()
+	return value[int64](ctx, db.read(), `SELECT COUNT(*) FROM assets WHERE company_id = ?`+filter+q.where.where,
+		slices.Concat([]any{q.CompanyID}, args, q.where.args)...)
+}
+
+// AssetsByID reads those of some assets that are the company's, in the order of the ids.
+func (db *DB) AssetsByID(ctx context.Context, companyID string, ids []string) ([]asset.Asset, error) {
+	var all []asset.Asset
+	for some := range slices.Chunk(ids, lookRows) {
+		// The list is filled up, so that there are few texts to prepare.
+		size := 20
+		for size < len(some) {
+			size *= 5
+		}
+		args := append(make([]any, 0, size+2), companyID)
+		at := make(map[string]int, len(some))
+		for i := range size {
+			id := some[min(i, len(some)-1)]
+			args, at[id] = append(args, id), min(i, len(some)-1)
+		}
+		found, err := list(ctx, db.read(), scanAsset, `SELECT `+assetColumns+` FROM assets a WHERE a.id IN (`+marks(size)+`) AND a.company_id || '' = ?`, append(args, companyID)...)
+		if err != nil {
+			return nil, err
+		}
+		slices.SortFunc(found, func(a, b asset.Asset) int { return cmp.Compare(at[a.ID], at[b.ID]) })
+		all = append(all, found...)
+	}
+	return all, nil
+}

@@ -1,0 +1,113 @@
+package database
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/asset"
+)
+
+// reportFacts are the members of a status report that lists are asked for by. A member of
+// another type than it should have was not reported.
+type reportFacts struct {
+	BatteryLevel    json.RawMessage `json:"batteryLevel"`
+	PolicyCompliant json.RawMessage `json:"policyCompliant"`
+	Applications    json.RawMessage `json:"applications"`
+}
+
+func readReport(report string) (r reportFacts, err error) { return r, decode(report, &r) }
+
+// battery is the level in percent; -1: not reported.
+func (r reportFacts) battery() float64 {
+	var level *float64
+	if json.Unmarshal(r.BatteryLevel, &level) != nil || level == nil || *level < 0 || *level > 100 {
+		return -1
+	}
+	return *level
+}
+
+// compliant is 1 for a device that follows its policy, 0 for one that does not, and -1 if
+// it was not reported.
+func (r reportFacts) compliant() int {
+	var yes *bool
+	switch {
+	case json.Unmarshal(r.PolicyCompliant, &yes) != nil || yes == nil:
+		return -1
+	case *yes:
+		return 1
+	}
+	return 0
+}
+
+// installed are the version codes of the apps by package; -1: not reported.
+func (r reportFacts) installed() map[string]int64 {
+	var apps []json.RawMessage
+	found := map[string]int64{}
+	if json.Unmarshal(r.Applications, &apps) != nil {
+		return found
+	}
+	for _, text := range apps {
+		var app struct {
+			Package string          `json:"packageName"`
+			Version json.RawMessage `json:"versionCode"`
+		}
+		if json.Unmarshal(text, &app) != nil || app.Package == "" || len(found) == asset.MaxApps {
+			continue
+		}
+		code := int64(-1)
+		if json.Unmarshal(app.Version, &code) != nil || code < 0 {
+			code = -1
+		}
+		if _, twice := found[app.Package]; !twice {
+			found[app.Package] = code
+		}
+	}
+	return found
+}
+
+// installedApp is a row of installed_apps.
+type installedApp struct {
+	pkg  string
+	code int64
+}
+
+// noteInstalled keeps which apps the device has now, as its report lists them.
+func (h lockedAsset) noteInstalled(ctx context.Context, t *tx) error {
+	r, err := readReport(h.reported)
+	if err != nil {
+		return err
+	}
+	now := r.installed()
+	before, err := list(ctx, t, into(func(a *installedApp) []any { return []any{&a.pkg, &a.code} }),
+		`SELECT package, version_code FROM installed_apps WHERE asset_id = ?`, h.id)
+	if err != nil {
+		return err
+	}
+	for _, a := range before {
+		if code, has := now[a.pkg]; has && code == a.code {
+			delete(now, a.pkg)
+			continue
+		}
+		if err := t.exec(ctx, `DELETE FROM installed_apps WHERE asset_id = ? AND package = ?`, h.id, a.pkg); err != nil {
+			return err
+		}
+	}
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(now)), installedRows) {
+		args := make([]any, 0, 4*installedRows)
+		for i := range installedRows { // the list is filled up: one text to prepare
+			name := some[min(i, len(some)-1)]
+			args = append(args, h.id, name, h.companyID, now[name])
+		}
+		if err := t.exec(ctx, `INSERT INTO installed_apps (asset_id, package, company_id, version_code)
+			VALUES `+strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?), ", installedRows), ", ")+` ON CONFLICT DO NOTHING`, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// installedRows is how many rows one statement adds.
+const installedRows = 25
