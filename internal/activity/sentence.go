@@ -169,6 +169,10 @@ func (e Entry) clauses(verbs Verbs) []clause {
 		if all := e.connectionClauses(); e.Action == ConnectionChanged && len(all) > 0 {
 			return all
 		}
+	case "asset":
+		if all := e.editClauses(); e.Action == AssetChanged && len(all) > 0 {
+			return all
+		}
 	case "authorization":
 		return []clause{e.authorizationClause(verbs)}
 	case "proposal":

@@ -30,6 +30,7 @@ type Count struct {
 // Reader answers the asset reads. Companions: messages reach devices of the platform.
 type Reader struct {
 	Store      Store
+	Editor     Editor
 	Companions bool
 }
 
@@ -47,6 +48,14 @@ func Define(r *operation.Registry, reader Reader) {
 			"The latest status report and location of the device are part of it, also those that a status-report or location-update command has asked for.")
 	one.Faults = []fault.Code{fault.NotFound, fault.Unavailable}
 	operation.Define(r, one, reader.Get)
+	operation.DefineExplained(r, operation.Operation{
+		Name: "update_asset", Title: "Change an asset", Method: "PATCH", Path: "/assets/{assetId}",
+		Description: "Changes what people say of one asset: its name, its tags and its custom data, such as the user to whom the device is assigned. " +
+			"Nothing is sent to the device. What is not given stays as it is; tags replace all tags that the asset has. It can be undone by another change.",
+		Needs: access.DevicesCommand | access.DevicesRead, Gate: access.DeviceCommands, Budget: operation.AfterValidation,
+		Dialect: operation.Commands, Effect: operation.Writing, Disruptive: true,
+		Faults: []fault.Code{fault.NotFound, fault.Refused, fault.Unavailable},
+	}, reader.Update, reader.ForeseeUpdate)
 }
 
 func read(tool, title, path, description string) operation.Operation {

@@ -45,7 +45,7 @@ func newInventory(t testing.TB) *inventory {
 			t.Error(err)
 		}
 	})
-	in := &inventory{TB: t, db: db, kernel: operation.NewKernel(operation.Config{Now: now})}
+	in := &inventory{TB: t, db: db, kernel: operation.NewKernel(operation.Config{Limiter: plenty{}, Now: now})}
 	in.company, err = company.New("acme", "Acme", access.Settings{}, start)
 	in.ok(err)
 	in.ok(db.CreateCompany(in.ctx(), in.company))
@@ -56,10 +56,17 @@ func newInventory(t testing.TB) *inventory {
 		in.ok(db.CreatePolicy(in.ctx(), p, policy.Author{Kind: "SYSTEM"}, ""))
 		in.policies = append(in.policies, p)
 	}
-	asset.Define(&in.registry, asset.Reader{Store: db})
+	asset.Define(&in.registry, asset.Reader{Store: db, Editor: db})
 	policy.DefineList(&in.registry, db)
 	in.p = access.Principal{Kind: access.APIKey, ID: "k", CompanyID: in.company.ID, CompanySlug: "acme", Permissions: access.DevicesRead | access.PoliciesRead}
 	return in
+}
+
+// plenty is a budget that does not end.
+type plenty struct{}
+
+func (plenty) Spend(context.Context, access.Principal) (operation.Allowance, error) {
+	return operation.Allowance{Spent: true, Limit: 10, Remaining: 9, Reset: time.Minute, Window: time.Minute}, nil
 }
 
 func (in *inventory) ctx() context.Context { return context.WithoutCancel(in.Context()) }

@@ -131,7 +131,7 @@ func (q *assetQuery) states() {
 		if *q.PolicyBehind {
 			sign = `<`
 			q.source(`SELECT a.id FROM policies p CROSS JOIN assets a
-				WHERE p.company_id = ? AND a.company_id = p.company_id AND a.policy_id = p.id AND a.policy_id <> '' AND a.applied_version > 0 AND a.applied_version < p.version`)
+				WHERE p.company_id = ? AND NOT p.deleted AND a.company_id = p.company_id AND a.policy_id = p.id AND a.policy_id <> '' AND a.applied_version > 0 AND a.applied_version < p.version`)
 		}
 		q.device(appliedHere + ` AND applied_version ` + sign + ` (SELECT p.version FROM policies p WHERE p.id = policy_id)`)
 	}

@@ -72,6 +72,18 @@ func Query[A any](query string) (args A, err error) {
 	return args, f.err()
 }
 
+// Body checks the members of a body against the rules of an argument struct, as a
+// request's are checked.
+func Body[A any](text []byte) error {
+	typ := reflect.TypeFor[A]()
+	p, v := compile(typ.Name(), typ), reflect.New(typ).Elem()
+	var f faults
+	p.setDefaults(v)
+	decodeObject(p, v, text, true, &f)
+	p.runRules(v, "", &f)
+	return f.err()
+}
+
 // readQuery sets the query parameters. They are as strict as members of a
 // body: a filter with a slip in its name must not quietly select everything.
 func (s *Parts) readQuery(p *plan, v reflect.Value, f *faults) {

@@ -185,7 +185,7 @@ func (w *wiring) push() error {
 
 func (w *wiring) operations() error {
 	r := &operation.Registry{}
-	asset.Define(r, asset.Reader{Store: w.db, Companions: w.commands.Push != nil})
+	asset.Define(r, asset.Reader{Store: w.db, Editor: w.db, Companions: w.commands.Push != nil})
 	policy.DefineList(r, w.db)
 	command.Define(r, w.commands)
 	policy.Define(r, w.db)

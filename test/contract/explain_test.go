@@ -66,6 +66,7 @@ func exampleCalls(assetID, policyID, otherPolicyID, proposalID string) map[strin
 		"change_screen_lock_password": {"newPassword", "seldom-spoken-secret"}} {
 		calls[tool] = map[string]any{"assetId": assetID, with[0].(string): with[1]}
 	}
+	calls["update_asset"] = map[string]any{"assetId": assetID, "tags": []string{"store-12"}, "customData": map[string]any{"user": "Ada"}}
 	calls["get_log"] = map[string]any{"assetId": assetID, "logId": "none"}
 	calls["send_message"] = map[string]any{"assetId": assetID, "title": "Hello", "body": "seldom-spoken-text"}
 	return calls

@@ -20,7 +20,7 @@ func TestGuards_HarmfulOperations(t *testing.T) {
 	harmful := map[string]bool{ // whether the company's limit counts it
 		"wipe_device": true, "reset_screen_lock": true, "change_screen_lock_password": true, "relinquish_ownership": true,
 		"clear_app_data": false, "start_lost_mode": false, "reboot_device": false, "shutdown_device": false,
-		"change_device_policy": false, "apply_policy_proposal": false,
+		"change_device_policy": false, "apply_policy_proposal": false, "update_asset": false,
 	}
 	env := servertest.New(t)
 	tenant, replica := env.NewTenant("acme"), env.Start()

@@ -80,7 +80,7 @@ func foreignPaths(o *operation.Operation, mine, theirs filledCompany) (paths []s
 }
 
 func payload(o *operation.Operation, example []byte) any {
-	if !o.HasBody() || o.Method != "POST" {
+	if !o.HasBody() {
 		return nil
 	}
 	return string(example)

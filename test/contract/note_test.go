@@ -147,7 +147,7 @@ func TestRequireReason(t *testing.T) {
 		tools  map[string]bool // whether it needs a reason
 	}{
 		{access.ReasonDestructive, 4, map[string]bool{"wipe_device": true, "relinquish_ownership": true, "lock_device": false, "clear_app_data": false}},
-		{access.ReasonAll, 22, map[string]bool{"wipe_device": true, "lock_device": true, "create_provisioning_qr_code": true}},
+		{access.ReasonAll, 23, map[string]bool{"wipe_device": true, "lock_device": true, "create_provisioning_qr_code": true, "update_asset": true}},
 	} {
 		t.Run(string(c.rule), func(t *testing.T) {
 			require(c.rule)

@@ -43,7 +43,7 @@ func holdREST(t *testing.T, r *servertest.Replica, header http.Header, tool stri
 			body[name] = value
 		}
 	}
-	return hold(t, r.PublicURL()+"/api/v1"+path, header, body)
+	return hold(t, o.Method, r.PublicURL()+"/api/v1"+path, header, body)
 }
 
 func holdMCP(t *testing.T, r *servertest.Replica, header http.Header, tool string, args map[string]any) func() servertest.Answer {
@@ -51,17 +51,17 @@ func holdMCP(t *testing.T, r *servertest.Replica, header http.Header, tool strin
 	header = header.Clone()
 	header.Set("Accept", "application/json, text/event-stream")
 	header.Set("MCP-Protocol-Version", "2025-06-18")
-	return hold(t, r.PublicURL()+"/mcp", header, map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+	return hold(t, http.MethodPost, r.PublicURL()+"/mcp", header, map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
 		"params": map[string]any{"name": tool, "arguments": args}})
 }
 
-func hold(t *testing.T, address string, header http.Header, body any) func() servertest.Answer {
+func hold(t *testing.T, method, address string, header http.Header, body any) func() servertest.Answer {
 	t.Helper()
 	text, err := json.Marshal(body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, nil)
+	request, err := http.NewRequestWithContext(t.Context(), method, address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -201,7 +201,7 @@ func rulebookRequest(c rulebook.Call, arguments map[string]any) (method, path st
 // ofPost is how a request of REST was answered.
 func ofPost(t *testing.T, method string, answer servertest.Answer) received {
 	var m struct{ Code, ApprovalURL, ProposalID string }
-	if len(answer.Body) > 0 && (method == "POST" || answer.Status >= 400) {
+	if len(answer.Body) > 0 && (method != "GET" || answer.Status >= 400) {
 		answer.JSON(t, &m)
 	}
 	if answer.Status != 201 {
@@ -217,6 +217,9 @@ func rulebookAddress(tool string) (method, path string) {
 		"get_policy_proposal": "/policy-proposals/{proposalId}"}
 	if path = gets[tool]; path != "" {
 		return "GET", path
+	}
+	if tool == "update_asset" {
+		return "PATCH", "/assets/{assetId}"
 	}
 	posts := map[string]string{"update_policy_settings": "/policies/{policyId}/changes", "create_policy": "/policies", "rollback_policy": "/policies/{policyId}/rollbacks",
 		"apply_policy_proposal": "/policy-proposals/{proposalId}/apply", "create_provisioning_qr_code": "/policies/{policyId}/provisioning-qr-codes"}

@@ -176,7 +176,7 @@ func (by rulebookCaller) hold(t *testing.T, replica *servertest.Replica, c ruleb
 			header.Set("X-Muster-Reason", "a test")
 		}
 		method, path, body := rulebookRequest(c, arguments)
-		finish := hold(t, replica.PublicURL()+"/api/v1"+path, header, body)
+		finish := hold(t, method, replica.PublicURL()+"/api/v1"+path, header, body)
 		return func() received { return ofPost(t, method, finish()) }
 	}
 	header := http.Header{"Authorization": {"Bearer " + by.token}, "Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {servertest.LegacyProtocol}}
@@ -184,7 +184,7 @@ func (by rulebookCaller) hold(t *testing.T, replica *servertest.Replica, c ruleb
 	if c.Reason {
 		params["_meta"] = map[string]any{"muster/reason": "a test"}
 	}
-	finish := hold(t, replica.PublicURL()+"/mcp", header, map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+	finish := hold(t, http.MethodPost, replica.PublicURL()+"/mcp", header, map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
 	return func() received {
 		answer := finish()
 		if answer.Status != http.StatusOK {

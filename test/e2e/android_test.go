@@ -96,7 +96,7 @@ func TestAndroid_EveryCommand(t *testing.T) {
 		{"launch-app", map[string]string{"packageName": "com.example.absent"}, "ERROR", nil},
 		{"status-report", nil, "SUCCESS", func(simulated.State) bool {
 			told := managed(t, client, device).StatusReport
-			return told["batteryLevel"] == 80.0 && told["memoryInfo"] != nil && told["softwareInfo"] == nil && told["policyCompliant"] == false
+			return told["batteryLevel"] == 80.0 && told["memoryInfo"] != nil && told["softwareInfo"] == nil && told["policyCompliant"] == true
 		}},
 		{"location-update", nil, "SUCCESS", nil},
 		{"sync-policy", nil, "SUCCESS", nil},

@@ -18,6 +18,7 @@ import (
 // AssetCommands manage the inventory.
 type AssetCommands struct {
 	List   AssetList   `cmd:"" help:"List a company's assets."`
+	Set    AssetSet    `cmd:"" help:"Change an asset's name, tags or assigned user."`
 	Import AssetImport `cmd:"" help:"Import assets that are not enrolled from a CSV file: all of them or none."`
 	// Companion is for devices that the platform manages.
 	Companion AssetCompanion `cmd:"" help:"Make a one-time token for the companion app of one platform-managed device."`

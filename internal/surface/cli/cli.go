@@ -230,6 +230,7 @@ type Admin struct {
 	Companies company.Store
 	Keys      apikey.Store
 	Assets    asset.Store
+	Editor    asset.Editor
 	// Enterprises says what is wrong with companies' enterprises, and who may decide
 	// about requests.
 	Enterprises Enterprises

@@ -168,6 +168,9 @@ func forms() []form {
 		{pattern: "/bulk/{operation}/{id}", ready: func(d *desk) (string, url.Values) {
 			return "/bulk/lock_device/" + d.phone.ID, url.Values{"once": {resource.NewID()}}
 		}},
+		{pattern: "/devices/{id}/edit", ready: func(d *desk) (string, url.Values) {
+			return "/devices/" + d.headset.ID + "/edit", url.Values{"identification": {d.headset.Identification}, "tags": {resource.NewID()}}
+		}},
 		{pattern: "/devices/{id}/commands/{operation}", ready: func(d *desk) (string, url.Values) {
 			return "/devices/" + d.phone.ID + "/commands/wipe_device", url.Values{"once": {resource.NewID()}, "confirm": {d.phone.Identification}}
 		}},

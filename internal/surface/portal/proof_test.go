@@ -68,6 +68,7 @@ var proofs = map[string]struct{ takes, not url.Values }{
 	"/views":                                  {not: url.Values{}},
 	"/views/{id}/drop":                        {not: url.Values{}},
 	"/enrol":                                  {not: url.Values{}},
+	"/devices/{id}/edit":                      {not: url.Values{}},
 	"/devices/{id}/enroll":                    {takes: url.Values{}},
 	"/devices/{id}/merge":                     {takes: url.Values{}},
 	"/devices/{id}/asks/{request}/confirm":    {takes: url.Values{}},

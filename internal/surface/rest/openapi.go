@@ -155,7 +155,7 @@ func (d *document) operation(o *operation.Operation) *described {
 	switch {
 	case o.Budget == operation.Apart:
 		shared = []string{"Reason", "Ticket"} // of the call that is explained
-	case o.Method == http.MethodPost:
+	case o.Effect != operation.Reading:
 		shared = []string{"IdempotencyKey", "Reason", "Ticket"}
 	}
 	for _, name := range shared {

@@ -273,7 +273,7 @@ func headersOf(o *operation.Operation, status int) map[string]parameter {
 	switch {
 	case status == http.StatusTooManyRequests:
 		names = append(names, "Retry-After")
-	case status == http.StatusConflict && o.Method == http.MethodPost:
+	case status == http.StatusConflict && o.Effect != operation.Reading:
 		names = append(names, "Retry-After")
 	case status == http.StatusInternalServerError:
 		names = append(names, "X-Request-Id")

@@ -53,13 +53,13 @@ func isJSON(contentType string) bool {
 	return err == nil && media == jsonType && (charset == "" || strings.EqualFold(charset, "utf-8"))
 }
 
-// idempotencyKey returns the request's Idempotency-Key, which every POST may have, and
+// idempotencyKey returns the request's Idempotency-Key, which every POST and PATCH may have, and
 // what is wrong with it. A key of any other method is ignored.
 func idempotencyKey(r *http.Request) (string, *fault.Error) {
 	const header = "Idempotency-Key"
 	values := r.Header[header]
 	switch {
-	case r.Method != http.MethodPost || len(values) == 0:
+	case r.Method != http.MethodPost && r.Method != http.MethodPatch || len(values) == 0:
 		return "", nil
 	case len(values) > 1:
 		return "", operation.InvalidKey(header)

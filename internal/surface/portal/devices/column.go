@@ -40,6 +40,8 @@ func columns() []column {
 			return frame.Machine(d.LastSeenAt)
 		})},
 		{"tags", "Tags", "", true, func(a asset.Asset) string { return strings.Join(a.Tags, " ") }},
+		{"user", "Assigned to", "", false, func(a asset.Asset) string { return a.CustomData[asset.UserKey] }},
+		{"email", "E-mail of the user", "", false, func(a asset.Asset) string { return a.CustomData[asset.UserEmailKey] }},
 		{"serial", "Serial number", "", false, func(a asset.Asset) string { return fact(a, "serialNumber") }},
 		{"ownership", "Ownership", "", false, ofDevice(func(d asset.Device) string { return ownership(&d) })},
 		{"management", "Managed by", "", false, ofDevice(func(d asset.Device) string { return management(d.Management) })},

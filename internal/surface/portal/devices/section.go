@@ -66,6 +66,7 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "GET /devices/{id}/policy", Needs: see, Serve: s.tab(policyTab)},
 		{Pattern: "GET /devices/{id}/activity", Needs: see, Serve: s.tab(activityTab)},
 		{Pattern: "GET /devices/{id}/quick", Needs: see, Serve: s.quick},
+		{Pattern: "POST /devices/{id}/edit", Needs: do, Serve: s.edit},
 		{Pattern: "POST /devices/{id}/commands/{operation}", Needs: see, Proof: proof, Serve: s.command},
 		{Pattern: "GET /devices/{id}/enroll", Needs: see | account.ProvisionDevices, Proof: again, Serve: s.askEnrollAgain},
 		{Pattern: "POST /devices/{id}/enroll", Needs: see | account.ProvisionDevices, Proof: again, Serve: s.enrollAgain},

@@ -40,6 +40,7 @@ var Endpoints = []Endpoint{
 	{"GET", "/assets", "list_assets", "DEVICES_READ", "", Reads, 200, "-"},
 	{"GET", "/assets/count", "count_assets", "DEVICES_READ", "", Reads, 200, "-"},
 	{"GET", "/assets/{}", "get_asset", "DEVICES_READ", "", Reads, 200, "-"},
+	{"PATCH", "/assets/{}", "update_asset", command, "deviceCommands", Commands, 200, "identification tags customData"},
 	{"GET", "/assets/{}/commands", "list_device_commands", "DEVICES_READ", "", Reads, 200, "-"},
 	{"GET", "/assets/{}/logs", "list_logs", "DEVICES_READ", "", Reads, 200, "-"},
 	{"GET", "/assets/{}/logs/{}", "get_log", "DEVICES_READ", "", Reads, 200, "-"},

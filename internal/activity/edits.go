@@ -1,0 +1,26 @@
+package activity
+
+// editClauses say what people changed of what they say of an asset.
+func (e Entry) editClauses() (all []clause) {
+	custom := ""
+	for _, change := range e.Changes {
+		switch {
+		case change.Field == "identification":
+			all = append(all, clause{past: "renamed", base: "rename"}.name(change.Before).words(" to").name(change.After))
+		case change.Field == "tags" && change.After == "":
+			all = append(all, clause{past: "removed", base: "remove"}.words(" the tags of").name(e.target()))
+		case change.Field == "tags":
+			all = append(all, clause{past: "tagged", base: "tag"}.name(e.target()).words(" with").name(change.After))
+		case change.Field == "user" && change.After == "":
+			all = append(all, clause{past: "took", base: "take"}.name(e.target()).words(" from").name(change.Before))
+		case change.Field == "user":
+			all = append(all, clause{past: "assigned", base: "assign"}.name(e.target()).words(" to").name(change.After))
+		default:
+			custom = change.Field
+		}
+	}
+	if custom != "" && len(all) == 0 {
+		all = append(all, clause{past: "changed", base: "change"}.words(" what is noted of").name(e.target()))
+	}
+	return all
+}

@@ -1,0 +1,67 @@
+package asset_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// patch changes an asset as a request does.
+func (in *inventory) patch(p access.Principal, id, body string) (operation.Outcome, string) {
+	in.Helper()
+	out := in.kernel.Run(in.ctx(), in.registry.Find("update_asset"), p, operation.Meta{}, &operation.Parts{Path: []string{id}, Body: []byte(body)})
+	code := ""
+	if out.Fault != nil {
+		code = string(out.Fault.Code)
+	}
+	return out, code
+}
+
+func TestUpdate(t *testing.T) {
+	t.Parallel()
+	in := newInventory(t)
+	id := in.enroll("d1", in.policies[0], 1)
+	p := in.p
+	p.Permissions |= access.DevicesCommand
+	p.Settings.DeviceCommands = true
+	if _, code := in.patch(p, id, `{"identification":"Reception","tags":["a","b"],"customData":{"user":"Ada","old":"x"}}`); code != "" {
+		t.Fatal(code)
+	}
+	if _, code := in.patch(p, id, `{"customData":{"old":null,"user":"Bea"}}`); code != "" {
+		t.Fatal(code)
+	}
+	got, _ := in.read(in.p, "get_asset", "", id)
+	if text := fmt.Sprintf("%v %v", got["identification"], got["customData"]); text != "Reception map[tags:[a b] user:Bea]" {
+		t.Error(text)
+	}
+	for _, body := range []string{`{}`, ``, `[]`, `{"identification":""}`, `{"identification":" "}`, `{"identification":null}`, `{"identification":"a\nb"}`, `{"identification":"` + strings.Repeat("x", 201) + `"}`,
+		`{"tags":[""]}`, `{"tags":["a\tb"]}`, `{"tags":["` + strings.Repeat("x", 65) + `"]}`, `{"tags":"a"}`, `{"tags":[` + strings.Repeat(`"t",`, 50) + `"t"]}`,
+		`{"customData":{"tags":"a"}}`, `{"customData":{"tags":null}}`, `{"customData":{"a":1}}`, `{"customData":{"a":["b"]}}`, `{"customData":{"":"a"}}`, `{"customData":[]}`,
+		`{"customData":{"a":"` + strings.Repeat("x", 16<<10) + `"}}`, `{"status":"ACTIVE"}`} {
+		if _, code := in.patch(p, id, body); code != string(fault.InvalidArguments) {
+			t.Errorf("%.60s: %q", body, code)
+		}
+	}
+	for what, change := range map[string]func(p *access.Principal){
+		"no permission": func(p *access.Principal) { p.Permissions = access.DevicesRead },
+		"gate off":      func(p *access.Principal) { p.Settings.DeviceCommands = false },
+	} {
+		limited := p
+		change(&limited)
+		if _, code := in.patch(limited, id, `{"tags":[]}`); code != string(fault.Forbidden) {
+			t.Errorf("%s: %q", what, code)
+		}
+	}
+	limited := p
+	limited.Policies = []string{in.policies[1].ID}
+	if _, code := in.patch(limited, id, `{"tags":[]}`); code != string(fault.NotFound) {
+		t.Errorf("another policy: %q", code)
+	}
+	if got, _ := in.read(in.p, "get_asset", "", id); fmt.Sprint(got["customData"]) != "map[tags:[a b] user:Bea]" {
+		t.Error(got["customData"])
+	}
+}
