@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/text"
@@ -15,6 +16,7 @@ import (
 // rule is a compiled rule tag. Limits of 0 do not bind.
 type rule struct {
 	required, notblank, trimmed, email, pkg, secret bool
+	time, day                                       bool // a text that is one
 
 	controls controls
 
@@ -30,7 +32,7 @@ type rule struct {
 // parseRule reads a rule tag and panics on a word that it does not know.
 func parseRule(owner, tag string) rule {
 	var r rule
-	flags := map[string]*bool{"required": &r.required, "notblank": &r.notblank, "email": &r.email, "trimmed": &r.trimmed, "secret": &r.secret}
+	flags := map[string]*bool{"required": &r.required, "notblank": &r.notblank, "email": &r.email, "trimmed": &r.trimmed, "secret": &r.secret, "time": &r.time, "day": &r.day}
 	lengths := map[string]*int{"minchars": &r.minChars, "maxchars": &r.maxChars, "maxbytes": &r.maxBytes, "minitems": &r.minItems, "maxitems": &r.maxItems}
 	bounds := map[string]**int64{"min": &r.min, "max": &r.max}
 	for word := range strings.FieldsSeq(tag) {
@@ -73,7 +75,7 @@ func (r rule) mustFit(owner string, s shape) {
 	if s.kind == reflect.Slice {
 		value = *s.elem
 	}
-	text := r.notblank || r.trimmed || r.controls != anyControls || r.email || r.pkg || r.secret || r.enum != nil || r.minChars+r.maxChars+r.maxBytes > 0
+	text := r.time || r.day || r.notblank || r.trimmed || r.controls != anyControls || r.email || r.pkg || r.secret || r.enum != nil || r.minChars+r.maxChars+r.maxBytes > 0
 	switch {
 	case text && value.kind != reflect.String:
 		panic("operation " + owner + ": a rule for text on something else")
@@ -115,10 +117,19 @@ func (r *rule) text(s string) string {
 		return "must be a valid e-mail address"
 	case r.pkg && !validate.Package(s):
 		return "must be a package name such as com.example.app"
+	case r.time && !is(time.RFC3339, s):
+		return "must be a time such as 2026-10-01T00:00:00Z"
+	case r.day && !is(time.DateOnly, s):
+		return "must be a day such as 2026-10-01"
 	case r.enum != nil && !slices.Contains(r.enum, s):
 		return "must be one of " + strings.Join(r.enum, ", ")
 	}
 	return ""
+}
+
+func is(layout, s string) bool {
+	_, err := time.Parse(layout, s)
+	return err == nil
 }
 
 // integer says what is wrong with n.

@@ -124,6 +124,8 @@ func (r *rule) words(to dialect) []string {
 	say(r.trimmed, "Must not begin or end with a space.")
 	say(r.controls != anyControls, "Must not contain %s.", r.controls.words())
 	say(r.email, "Must be a valid e-mail address.")
+	say(r.time, "Must be a time such as 2026-10-01T00:00:00Z.")
+	say(r.day, "Must be a day such as 2026-10-01.")
 	say(r.secret && to == forTools, "A secret.")
 	say(r.hasFallback && to == forTools, "Default: %s.", r.fallback)
 	return words
@@ -149,7 +151,11 @@ func (s *shape) schema(w writer, r *rule) *jsonschema.Schema {
 		text.Enum = append(text.Enum, value)
 	}
 	switch {
+	case r.time:
+		text.Format = "date-time"
 	case w.to != forREST:
+	case r.day:
+		text.Format = "date"
 	case r.email:
 		text.Format = "email"
 	case r.secret:
