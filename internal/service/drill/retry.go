@@ -154,6 +154,9 @@ func (c *confused) args(ctx context.Context, name string) (args map[string]any, 
 		return map[string]any{"fromPolicyId": p.ID, "displayName": "Copy " + strconv.Itoa(c.turn)}, "", nil
 	case "rollback_policy":
 		return map[string]any{"policyId": p.ID, "revision": max(1, p.Version-1)}, "", nil
+	case "update_asset":
+		c.turn++
+		return map[string]any{"assetId": c.devices[0].ID, "tags": []string{"turn " + strconv.Itoa(c.turn)}}, c.devices[0].ID, nil
 	case "create_provisioning_qr_code":
 		return map[string]any{"policyId": p.ID, "personalUsage": "DISALLOWED"}, "", nil
 	case "apply_policy_proposal":
