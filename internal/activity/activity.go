@@ -80,6 +80,8 @@ const (
 	AssetEnrolled         Action = "asset.enrolled"
 	AssetTakenOver        Action = "asset.taken_over" // by another device, which enrolled as it
 	AssetMerged           Action = "asset.merged"
+	AssetArchived         Action = "asset.archived"
+	AssetRestored         Action = "asset.restored"
 	// A device that lost its key asks to be enrolled again as the asset, and a person decides.
 	EnrollmentAsked     Action = "asset.enrollment_asked"
 	EnrollmentConfirmed Action = "asset.enrollment_confirmed"

@@ -24,3 +24,11 @@ func (e Entry) editClauses() (all []clause) {
 	}
 	return all
 }
+
+// reimported says how many assets an import changed; empty: none.
+func (e Entry) reimported() string {
+	if n := e.after("changed"); n != "" && n != "0" {
+		return " and changed " + n
+	}
+	return ""
+}

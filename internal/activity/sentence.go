@@ -187,7 +187,7 @@ func (e Entry) plainClause() clause {
 		if w.action == e.Action {
 			c := clause{past: w.past, base: w.base, rest: []Part{{Text: w.words}}}
 			if e.Action == AssetsImported {
-				return c.words(" " + e.after("assets") + counted(e.after("assets"), " asset", " assets"))
+				return c.words(" " + e.after("assets") + counted(e.after("assets"), " asset", " assets") + e.reimported())
 			}
 			return c.name(e.target())
 		}

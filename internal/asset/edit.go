@@ -82,11 +82,11 @@ func (e Edit) Check() error {
 	return operation.Body[EditArgs](text)
 }
 
-// Apply changes the asset. It fails with fault.Refused for an archived asset, and with
+// Apply changes the asset. It fails with fault.Unsupported for an archived asset, and with
 // fault.InvalidArguments if there would be too many tags or too much custom data.
 func (e Edit) Apply(a *Asset) error {
 	if a.Archived {
-		return fault.New(fault.Refused, "the asset is archived: restore it first")
+		return fault.New(fault.Unsupported, "the asset is archived: restore it first")
 	}
 	if e.Identification != nil {
 		a.Identification = *e.Identification
@@ -128,6 +128,14 @@ type Editor interface {
 	// nothing changes and records nothing. It fails as Edit.Apply does, and with
 	// fault.NotFound for what is not the company's or beyond the policies.
 	EditAsset(ctx context.Context, companyID, id string, e Edit) (Asset, error)
+}
+
+// Archiver puts assets away that are of no use now, and takes them back.
+type Archiver interface {
+	// ArchiveAssets archives assets of a company that are not managed, or restores
+	// archived ones, all or none: fault.Unsupported names the first that is not so. A
+	// device that enrolls as an archived asset, or a line of an import, restores it.
+	ArchiveAssets(ctx context.Context, companyID string, ids []string, archive bool) error
 }
 
 // edit of the arguments, for a principal.

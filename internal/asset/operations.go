@@ -54,7 +54,7 @@ func Define(r *operation.Registry, reader Reader) {
 			"Nothing is sent to the device. What is not given stays as it is; tags replace all tags that the asset has. It can be undone by another change.",
 		Needs: access.DevicesCommand | access.DevicesRead, Gate: access.DeviceCommands, Budget: operation.AfterValidation,
 		Dialect: operation.Commands, Effect: operation.Writing, Disruptive: true,
-		Faults: []fault.Code{fault.NotFound, fault.Refused, fault.Unavailable},
+		Faults: []fault.Code{fault.NotFound, fault.Unsupported, fault.Unavailable},
 	}, reader.Update, reader.ForeseeUpdate)
 }
 

@@ -44,6 +44,7 @@ func TestSentence(t *testing.T) {
 		"took Pixel 8 ORJ9 from Ada":            {Action: activity.AssetChanged, Target: device, Changes: []activity.Change{{Field: "user", Before: "Ada"}}},
 		"changed what is noted of Pixel 8 ORJ9": {Action: activity.AssetChanged, Target: device, Changes: []activity.Change{{Field: "room", Before: "1"}}},
 		"imported 38 assets":                    {Action: activity.AssetsImported, Changes: []activity.Change{{Field: "assets", After: "38"}}},
+		"imported 1 asset and changed 5":        {Action: activity.AssetsImported, Changes: []activity.Change{{Field: "assets", After: "1"}, {Field: "changed", After: "5"}}},
 		"enrolled Pixel 8 ORJ9":                 {Action: activity.AssetEnrolled, Target: device, Changes: []activity.Change{{Field: "policyId", After: anID}}},
 		"canceled the request to turn authorization of destructive commands off": {Action: activity.LooseningCanceled, Target: activity.Target{Kind: activity.Company, ID: anID},
 			Changes: []activity.Change{{Field: string(access.DestructiveApprovalControl), Before: "ON", After: "OFF"}}},

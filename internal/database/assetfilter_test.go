@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/operation"
 )
 
@@ -390,5 +391,27 @@ func FuzzFilter_Words(f *testing.F) {
 				t.Fatalf("%q has the word %q, which has %q", text, word, again)
 			}
 		}
+	})
+}
+
+// Whatever a device says of its apps, its report is kept, and what can be asked for is found.
+func TestFilter_HostileApps(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		o := f.joined("d1", "")
+		f.observe(o)
+		for _, apps := range []string{`1`, `{}`, `null`, `[1,null,"x",[],{}]`, `[{"packageName":7}]`, `[{"packageName":"a\u0000b","versionCode":1}]`,
+			`[{"packageName":"` + strings.Repeat("é", 5000) + `"}]`, `[{"packageName":"com.a","versionCode":"7"},{"packageName":"com.a","versionCode":1}]`,
+			`[{"packageName":"com.a","versionCode":1.5}]`, `[{"packageName":"com.a","versionCode":-3}]`, `[{"packageName":"com.a","versionCode":1e300}]`} {
+			o := f.seen("d1")
+			o.StatusReport = json.RawMessage(`{"batteryLevel":"low","policyCompliant":"yes","applications":` + apps + `}`)
+			f.observe(o)
+			equal(f, apps[:min(len(apps), 40)], f.finds(asset.Filter{App: "com.a"}) != "", strings.Contains(apps, "com.a"))
+			equal(f, "below", f.finds(asset.Filter{App: "com.a", AppBelow: new(int64(100))}), "")
+			equal(f, "compliant", f.finds(asset.Filter{Compliant: new(true)})+f.finds(asset.Filter{BatteryBelow: 100}), "")
+		}
+		f.observe(enrollment.Observation{CompanyID: f.company.ID, Device: "d1", Gone: true, ObservedAt: f.clock.Now().Add(time.Second)})
+		rows, err := f.db.Text(f.Context(), `SELECT package FROM installed_apps WHERE company_id = ?`, f.company.ID)
+		f.ok(err)
+		equal(f, "rows of an ended device", len(rows), 0)
 	})
 }

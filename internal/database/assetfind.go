@@ -42,17 +42,22 @@ func (db *DB) whole(ctx context.Context, q assetQuery, o asset.Order) ([]place, 
 	return nil, false, nil
 }
 
+// maxSources is how many conditions are asked for what few assets meet. The others are
+// looked at with the rows.
+const maxSources = 8
+
 // narrowed are the sources, and what all of them have in common.
 func (q assetQuery) narrowed() []source {
-	if len(q.sources) < 2 {
-		return q.sources
+	asked := q.sources[:min(len(q.sources), maxSources)]
+	if len(asked) < 2 {
+		return asked
 	}
 	var texts []string
 	var args []any
-	for _, s := range q.sources {
+	for _, s := range asked {
 		texts, args = append(texts, `SELECT * FROM (`+s.query+`) AS s`+strconv.Itoa(len(texts))), append(args, s.args...)
 	}
-	return append(slices.Clone(q.sources), source{strings.Join(texts, ` INTERSECT `), args})
+	return append(slices.Clone(asked), source{strings.Join(texts, ` INTERSECT `), args})
 }
 
 // fewIDs returns the ids of a source, and whether there are no more than are looked at

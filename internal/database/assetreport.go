@@ -54,8 +54,8 @@ func (r reportFacts) installed() map[string]int64 {
 			Package string          `json:"packageName"`
 			Version json.RawMessage `json:"versionCode"`
 		}
-		if json.Unmarshal(text, &app) != nil || app.Package == "" || len(found) == asset.MaxApps {
-			continue
+		if json.Unmarshal(text, &app) != nil || !indexable(app.Package) || len(found) == asset.MaxApps {
+			continue // what no index can hold is no package either
 		}
 		code := int64(-1)
 		if json.Unmarshal(app.Version, &code) != nil || code < 0 {
@@ -66,6 +66,13 @@ func (r reportFacts) installed() map[string]int64 {
 		}
 	}
 	return found
+}
+
+// maxPackage is the longest name of a package that is looked for, in bytes.
+const maxPackage = 1020
+
+func indexable(name string) bool {
+	return name != "" && len(name) <= maxPackage && storable(name) == name
 }
 
 // installedApp is a row of installed_apps.

@@ -44,7 +44,7 @@ func OpenAdmin(now func() time.Time, keyFile string) func(context.Context, confi
 		if err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
-		return &cli.Admin{Companies: db, Keys: db, Assets: db, Editor: db, Enterprises: db, Companions: db, Identity: db, Names: db, Policies: policies, Users: db, Domains: db, Connections: db, Activity: db, Signed: db,
+		return &cli.Admin{Companies: db, Keys: db, Assets: db, Editor: db, Importer: db, Archiver: db, Enterprises: db, Companions: db, Identity: db, Names: db, Policies: policies, Users: db, Domains: db, Connections: db, Activity: db, Signed: db,
 			Passkeys: func(publicURL string) (cli.Passkeys, error) { return passkey.New(publicURL) },
 			Chain:    openChain(db, now), Backup: db.Backup, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now), Tokens: db, Rollouts: db, Mail: db, Unproved: unproved, Close: db.Close}, nil
 	}

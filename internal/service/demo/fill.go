@@ -15,7 +15,6 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
-	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/surface/cli"
 	"github.com/musterhq/muster/internal/wait"
@@ -94,15 +93,12 @@ func (f *filler) makeSpares(ctx context.Context) error {
 	if err != nil || present > 0 {
 		return err
 	}
-	assets, err := cli.ReadAssets(strings.NewReader(spares))
+	lines, _, err := asset.ReadLines(strings.NewReader(spares))
 	if err != nil {
 		return err
 	}
-	for i := range assets {
-		assets[i].ID, assets[i].CompanyID, assets[i].CompanySlug = resource.NewID(), f.company.ID, f.company.Slug
-		assets[i].CreatedAt = f.now()
-	}
-	return f.admin.Assets.ImportAssets(ctx, assets)
+	_, err = f.admin.Importer.Import(ctx, f.company.ID, lines, false)
+	return err
 }
 
 // enrollAll enrolls what is missing of each group.

@@ -17,9 +17,11 @@ import (
 
 // AssetCommands manage the inventory.
 type AssetCommands struct {
-	List   AssetList   `cmd:"" help:"List a company's assets."`
-	Set    AssetSet    `cmd:"" help:"Change an asset's name, tags or assigned user."`
-	Import AssetImport `cmd:"" help:"Import assets that are not enrolled from a CSV file: all of them or none."`
+	List    AssetList    `cmd:"" help:"List a company's assets."`
+	Set     AssetSet     `cmd:"" help:"Change an asset's name, tags or assigned user."`
+	Import  AssetImport  `cmd:"" help:"Import assets from a CSV file, all of its lines or none. An asset with a line's serial number is changed, not doubled."`
+	Archive AssetArchive `cmd:"" help:"Archive assets that are not managed: no list shows them until they are restored, by this command, an enrollment or an import."`
+	Restore AssetRestore `cmd:"" help:"Restore archived assets."`
 	// Companion is for devices that the platform manages.
 	Companion AssetCompanion `cmd:"" help:"Make a one-time token for the companion app of one platform-managed device."`
 	Token     AssetToken     `cmd:"" help:"Make a one-time token with which a device enrolls again as one asset."`
@@ -29,17 +31,8 @@ type AssetCommands struct {
 // AssetImport reads a CSV file into the inventory.
 type AssetImport struct {
 	OfCompany
-	File string `name:"file" required:"" placeholder:"FILE" help:"CSV with a header line: identification, serialNumber, model, manufacturer, brand, tags (separated by ;); any other column is custom data. - reads standard input."`
-}
-
-type importView struct {
-	Imported int            `json:"imported"`
-	Assets   []importedView `json:"assets"`
-}
-
-type importedView struct {
-	PathName       string `json:"pathName"`
-	Identification string `json:"identification"`
+	File string `name:"file" required:"" placeholder:"FILE" help:"CSV with a header line: identification, serialNumber, model, manufacturer, brand, tags (separated by ;); any other column is custom data, such as user. - reads standard input."`
+	Plan bool   `name:"plan" help:"Say what would change, and change nothing."`
 }
 
 // Run imports the file.
@@ -49,20 +42,25 @@ func (c *AssetImport) Run(env *Env) error {
 		return fault.Invalid(err.Error())
 	}
 	defer in.Close()
-	assets, err := ReadAssets(in)
+	lines, wrong, err := asset.ReadLines(in)
 	if err != nil {
 		return err
 	}
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		view := importView{Imported: len(assets), Assets: make([]importedView, len(assets))}
-		for i := range assets {
-			assets[i].ID, assets[i].CompanyID, assets[i].CompanySlug = resource.NewID(), owner.ID, owner.Slug
-			assets[i].CreatedAt = env.Now()
-			view.Assets[i] = importedView{assets[i].PathName(), assets[i].Identification}
+		done := asset.Imported{Errors: wrong}
+		if len(wrong) == 0 {
+			if done, err = admin.Importer.Import(ctx, owner.ID, lines, c.Plan); err != nil {
+				return answer{}, err
+			}
 		}
-		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "Imported %s into %s.\n", text.Count(len(assets), "asset", "assets"), owner.PathName())
-		}}, admin.Assets.ImportAssets(ctx, assets)
+		if len(done.Errors) > 0 {
+			err = &ExitError{Code: 1, Text: "nothing was imported: " + done.Failed()}
+		}
+		return answer{done, func(w io.Writer) {
+			if len(done.Errors) == 0 {
+				fmt.Fprintf(w, "%s made, %d changed, %d left as they were in %s.\n", text.Count(done.Made, "asset", "assets"), done.Changed, done.Left, owner.PathName())
+			}
+		}}, err
 	})
 }
 

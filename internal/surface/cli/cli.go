@@ -231,6 +231,8 @@ type Admin struct {
 	Keys      apikey.Store
 	Assets    asset.Store
 	Editor    asset.Editor
+	Importer  asset.Importer
+	Archiver  asset.Archiver
 	// Enterprises says what is wrong with companies' enterprises, and who may decide
 	// about requests.
 	Enterprises Enterprises

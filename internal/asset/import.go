@@ -1,0 +1,143 @@
+package asset
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Line is one line of an import: what it says of an asset. Members that are empty say
+// nothing.
+type Line struct {
+	Number         int
+	Identification string
+	Specifications map[string]string // serialNumber, model, manufacturer, brand
+	Tags           []string          // nil: they stay; else they replace those that there are
+	CustomData     map[string]string
+}
+
+// SerialKey is the line's serial number as it is compared; empty: none.
+func (l Line) SerialKey() string { return IdentityKey(l.Specifications["serialNumber"]) }
+
+// LineError is what is wrong with a line.
+type LineError struct {
+	Line    int    `json:"line"`
+	Message string `json:"message"`
+}
+
+// Imported is what an import made of its lines. With errors nothing was written.
+type Imported struct {
+	Made    int         `json:"made"`
+	Changed int         `json:"changed"`
+	Left    int         `json:"left"` // as they were
+	Errors  []LineError `json:"errors"`
+}
+
+// Failed says what is wrong with the lines, of which the first few are named.
+func (i Imported) Failed() string {
+	const shown = 10
+	var all []string
+	for _, e := range i.Errors[:min(len(i.Errors), shown)] {
+		all = append(all, fmt.Sprintf("line %d: %s", e.Line, e.Message))
+	}
+	if more := len(i.Errors) - shown; more > 0 {
+		all = append(all, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(all, "; ")
+}
+
+// Importer brings lines into the inventory.
+type Importer interface {
+	// Import brings lines into a company's inventory, all or none: a line changes the
+	// asset that it means, which an archived one restores, or makes one that is not
+	// enrolled. A line with a serial number means the asset with that number, of several
+	// the managed one; another line the asset without a number that has its
+	// identification. With dry nothing is written.
+	Import(ctx context.Context, companyID string, lines []Line, dry bool) (Imported, error)
+}
+
+// Match finds the asset that each line means among those that have a line's serial number
+// or, without one, its identification; -1: a new one. It reports the lines that mean none
+// or several.
+func Match(lines []Line, there []Asset) (meant []int, errors []LineError) {
+	bySerial, byName := map[string][]int{}, map[string][]int{}
+	for i, a := range there {
+		if key := IdentityKey(a.Specifications["serialNumber"]); key != "" {
+			bySerial[key] = append(bySerial[key], i)
+		} else {
+			byName[a.Identification] = append(byName[a.Identification], i)
+		}
+	}
+	meant = make([]int, len(lines))
+	for n, l := range lines {
+		meant[n] = -1
+		switch key := l.SerialKey(); {
+		case key != "":
+			which, wrong := oneOf(bySerial[key], there)
+			if wrong != "" {
+				errors = append(errors, LineError{l.Number, wrong})
+			}
+			meant[n] = which
+		case l.Identification != "":
+			meant[n] = take(byName, l, there)
+		}
+		if meant[n] < 0 && l.Identification == "" && (len(errors) == 0 || errors[len(errors)-1].Line != l.Number) {
+			errors = append(errors, LineError{l.Number, "identification is blank, and no asset has this serial number"})
+		}
+	}
+	return meant, errors
+}
+
+// oneOf is the asset that a serial number means: the managed one of several.
+func oneOf(candidates []int, there []Asset) (int, string) {
+	managed := slices.DeleteFunc(slices.Clone(candidates), func(i int) bool { return !there[i].Status.Enrolled() })
+	switch {
+	case len(managed) == 1:
+		return managed[0], ""
+	case len(managed) > 1:
+		return -1, "several managed assets have this serial number"
+	case len(candidates) > 1:
+		return -1, "several assets have this serial number, and none of them is managed"
+	case len(candidates) == 1:
+		return candidates[0], ""
+	}
+	return -1, ""
+}
+
+// take takes an asset of the line's identification: one that is as the line says, or the
+// first that no other line has taken.
+func take(byName map[string][]int, l Line, there []Asset) int {
+	candidates := byName[l.Identification]
+	if len(candidates) == 0 {
+		return -1
+	}
+	at := max(0, slices.IndexFunc(candidates, func(i int) bool {
+		after := there[i]
+		return l.Apply(&after) == nil && len(Differences(there[i], after)) == 0
+	}))
+	which := candidates[at]
+	byName[l.Identification] = slices.Delete(slices.Clone(candidates), at, at+1)
+	return which
+}
+
+// Apply changes an asset as the line says. The hardware facts of a managed device are its
+// own. An archived asset is restored.
+func (l Line) Apply(a *Asset) error {
+	a.Archived = false
+	e := Edit{Tags: l.Tags, CustomData: map[string]*string{}}
+	if l.Identification != "" {
+		e.Identification = &l.Identification
+	}
+	for key, value := range l.CustomData {
+		e.CustomData[key] = &value
+	}
+	if !a.Status.Enrolled() && len(l.Specifications) > 0 {
+		facts := map[string]string{}
+		maps.Copy(facts, a.Specifications)
+		maps.Copy(facts, l.Specifications)
+		a.Specifications = facts
+	}
+	return e.Apply(a)
+}

@@ -1,0 +1,96 @@
+package database_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/asset"
+)
+
+// imports imports a file's text and says what it did.
+func (f *fixture) imports(file string) string {
+	f.Helper()
+	lines, wrong, err := asset.ReadLines(strings.NewReader(file))
+	f.ok(err)
+	if len(wrong) > 0 {
+		return asset.Imported{Errors: wrong}.Failed()
+	}
+	planned, err := f.db.Import(f.Context(), f.company.ID, lines, true)
+	f.ok(err)
+	done, err := f.db.Import(f.Context(), f.company.ID, lines, false)
+	f.ok(err)
+	equal(f, "the plan", fmt.Sprint(planned), fmt.Sprint(done))
+	f.checkCounts()
+	f.checkTerms()
+	if len(done.Errors) > 0 {
+		return done.Failed()
+	}
+	return fmt.Sprint(done.Made, done.Changed, done.Left)
+}
+
+func TestImport(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		file := "identification,serialNumber,model,tags,user\nOne,S1,Pixel,a;b,Ada\nTwo,S2,,,\nSpare,,,x,\nSpare,,,y,\n"
+		equal(f, "first", f.imports(file), "4 0 0")
+		equal(f, "again", f.imports(file), "0 0 4")
+		equal(f, "recorded", f.recorded(activity.AssetsImported), 1) // what changes nothing is not
+		equal(f, "changed", f.imports("serialNumber,tags,user,identification\ns1 ,c,,\nS2,,Bea,\n,z,,Spare\n,,,New\n"), "1 3 0")
+		equal(f, "by the new tag", f.finds(asset.Filter{Tags: []string{"c"}}), "One")
+		equal(f, "by the old tag", f.finds(asset.Filter{Tags: []string{"a"}}), "")
+		equal(f, "an empty cell changes nothing", f.finds(asset.Filter{Text: "ada"}), "One")
+		equal(f, "assigned", f.finds(asset.Filter{Text: "bea"}), "Two")
+
+		// A device that enrolls is the asset, and its own facts stay.
+		o := f.joined("d1", f.newPolicy("Office").ID)
+		o.SerialNumber, o.Brand = "S1", ""
+		one := f.asset(f.observe(o).AssetID)
+		equal(f, "enrolled", one.Identification, "One")
+		equal(f, "managed", f.imports("identification,serialNumber,model,brand\nFirst,S1,Other,other\n"), "0 1 0")
+		one = f.asset(one.ID)
+		equal(f, "the device's facts", fmt.Sprint(one.Identification, one.Specifications["model"], one.Specifications["brand"]), "FirstPhone 1")
+		other := f.newCompany("other")
+		f.company, other = other, f.company
+		equal(f, "another company's", f.imports("identification,serialNumber\nTheirs,S1\n"), "1 0 0")
+		f.company = other
+		equal(f, "untouched", f.asset(one.ID).Identification, "First")
+	})
+}
+
+// numbered are so many columns more.
+func numbered(n int) string {
+	text := ""
+	for i := range n {
+		text += fmt.Sprint(",column ", i)
+	}
+	return text
+}
+
+// A faulty line writes nothing, and of several assets with one serial number the managed
+// one is meant.
+func TestImport_FaultyLines(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.ok(f.db.ImportAssets(f.Context(), []asset.Asset{
+			{ID: "a1", CompanyID: f.company.ID, Identification: "A", Specifications: map[string]string{"serialNumber": "S1"}},
+			{ID: "a2", CompanyID: f.company.ID, Identification: "B", Specifications: map[string]string{"serialNumber": "s1"}},
+			{ID: "a3", CompanyID: f.company.ID, Identification: "C", Tags: many(50)},
+		}))
+		equal(f, "several", f.imports("identification,serialNumber\nNew,S9\nTwice,S1\n"), "line 3: several assets have this serial number, and none of them is managed")
+		equal(f, "nameless", f.imports("serialNumber,tags\nS7,a\n"), "line 2: identification is blank, and no asset has this serial number")
+		equal(f, "nothing is made", f.finds(asset.Filter{Text: "new"}), "")
+		cells := strings.Repeat(","+strings.Repeat("x", 999), 20)
+		equal(f, "much custom data", f.imports("identification"+numbered(20)+"\nMuch"+cells+"\n"),
+			"line 2: the asset would have too much custom data: customData must be at most 16 KiB after merging")
+		equal(f, "tags replace", f.imports("identification,tags\nC,one\n"), "0 1 0")
+
+		o := f.joined("d1", "")
+		o.SerialNumber, o.Brand = "S1", ""
+		managed := f.asset(f.observe(o).AssetID)
+		equal(f, "the managed one", f.imports("identification,serialNumber\nManaged,S1\n"), "0 1 0")
+		equal(f, "named", f.asset(managed.ID).Identification, "Managed")
+		twins := f.twins(2, "S5")
+		equal(f, "several managed", f.imports("identification,serialNumber\nX,S5\n"), "line 2: several managed assets have this serial number")
+		equal(f, "as they were", f.asset(twins[0].ID).Identification, twins[0].Identification)
+	})
+}

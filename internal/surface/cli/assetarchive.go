@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/text"
+)
+
+// assetsOf are assets of a company, which are changed all or none.
+type assetsOf struct {
+	OfCompany
+	Assets []string `arg:"" name:"asset" help:"The assets' names, ids or path names."`
+}
+
+// AssetArchive puts assets away.
+type AssetArchive struct{ assetsOf }
+
+// AssetRestore takes archived assets back.
+type AssetRestore struct{ assetsOf }
+
+type archivedView struct {
+	Assets []string `json:"assets"`
+}
+
+// Run archives.
+func (c *AssetArchive) Run(env *Env) error { return c.put(env, true, "Archived") }
+
+// Run restores.
+func (c *AssetRestore) Run(env *Env) error { return c.put(env, false, "Restored") }
+
+func (c *assetsOf) put(env *Env, archive bool, done string) error {
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		var ids []string
+		view := archivedView{}
+		for _, ref := range c.Assets {
+			id, err := admin.asset(ctx, owner, ref)
+			if err != nil {
+				return answer{}, err
+			}
+			ids, view.Assets = append(ids, id), append(view.Assets, resource.Of(owner.Slug, resource.Assets, id))
+		}
+		return answer{view, func(w io.Writer) {
+			fmt.Fprintf(w, "%s %s.\n", done, text.Count(len(ids), "asset", "assets"))
+		}}, admin.Archiver.ArchiveAssets(ctx, owner.ID, ids, archive)
+	})
+}
