@@ -64,7 +64,7 @@ func unhurried(t *testing.T, env *servertest.Env, service string) string {
 	}
 	good := regexp.MustCompile(`^[!-~]{1,255}$`)
 	var requests atomic.Int64
-	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+	proxy := httptest.NewServer(whole(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		env.Advance(time.Minute)
 		r.SetURL(target)
 		r.Out.Host = r.In.Host
@@ -72,7 +72,7 @@ func unhurried(t *testing.T, env *servertest.Env, service string) string {
 		if key := r.In.Header.Values("Idempotency-Key"); len(key) == 1 && good.MatchString(key[0]) {
 			r.Out.Header.Set("Idempotency-Key", key[0][:min(len(key[0]), 255-len(n))]+n)
 		}
-	}})
+	}}))
 	t.Cleanup(proxy.Close)
 	return proxy.URL
 }

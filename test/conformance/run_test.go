@@ -133,18 +133,23 @@ func keyed(t *testing.T, service, key string) string {
 		r.Out.Host = r.In.Host
 		r.Out.Header.Set("X-API-Key", key)
 	}}
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// A server closes the body of a request once it answers. What still looks for the
-		// body's end then would fail, and end the answer with it.
+	proxy := httptest.NewServer(whole(forward))
+	t.Cleanup(proxy.Close)
+	return proxy.URL
+}
+
+// whole reads the body of a request to its end before next sees it. A server
+// closes the body of a request once it answers: a proxy that still looks for the
+// body's end then fails, and cuts the answer off.
+func whole(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return // the client went away
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		forward.ServeHTTP(w, r)
-	}))
-	t.Cleanup(proxy.Close)
-	return proxy.URL
+		next.ServeHTTP(w, r)
+	})
 }
 
 var colors = regexp.MustCompile("\x1b\\[[0-9;]*m")
