@@ -82,13 +82,21 @@ const (
 	AssetMerged           Action = "asset.merged"
 	AssetArchived         Action = "asset.archived"
 	AssetRestored         Action = "asset.restored"
+	AssetDeleted          Action = "asset.deleted" // with its history
 	// A device that lost its key asks to be enrolled again as the asset, and a person decides.
 	EnrollmentAsked     Action = "asset.enrollment_asked"
 	EnrollmentConfirmed Action = "asset.enrollment_confirmed"
 	EnrollmentDeclined  Action = "asset.enrollment_declined"
-	AssetEnded          Action = "asset.ended"         // its management
-	ProvisioningIssued  Action = "provisioning.issued" // a QR code
-	ProvisioningHanded  Action = "provisioning.handed" // to a device over USB
+	AssetEnded          Action = "asset.ended" // its management
+	// A job does one thing to many devices.
+	JobCreated          Action = "job.created"
+	JobPaused           Action = "job.paused"
+	JobResumed          Action = "job.resumed"
+	JobCanceled         Action = "job.canceled"
+	JobEnded            Action = "job.ended"            // every device has a result
+	ProvisioningIssued  Action = "provisioning.issued"  // a QR code
+	ProvisioningRevoked Action = "provisioning.revoked" // a code
+	ProvisioningHanded  Action = "provisioning.handed"  // to a device over USB
 )
 
 // Command is the action of a command of a type such as LOCK.
@@ -99,7 +107,7 @@ func (a Action) Area() string { area, _, _ := strings.Cut(string(a), "."); retur
 
 // Areas lists every area, for filters.
 func Areas() []string {
-	return []string{"command", "proposal", "policy", "provisioning", "signin", "identity", "user", "key", "connection", "company", "asset", "authorization"}
+	return []string{"command", "proposal", "policy", "provisioning", "signin", "identity", "user", "key", "connection", "company", "asset", "authorization", "job"}
 }
 
 // Outcome is how what was done ended. A command's entry reports that it was
@@ -128,6 +136,7 @@ const (
 	Key        Kind = "KEY"
 	Connection Kind = "CONNECTION"
 	Company    Kind = "COMPANY"
+	Job        Kind = "JOB"
 )
 
 // Target is what something was done to.

@@ -23,7 +23,8 @@ type Filter struct {
 	// Once leaves out the second entry of a command, which records that it failed
 	// or is unconfirmed: the first has the command's state of now. A filter by
 	// Outcome finds second entries all the same. The version that a proposal saved is
-	// left out, too: the entry of the proposal has it.
+	// left out, too: the entry of the proposal has it. So are the entries of a job's
+	// devices, but of AssetID.
 	Once bool
 	// Limit shows a user who is limited to some policies only what concerns
 	// these, their devices, and the user; nil: everything.

@@ -31,10 +31,12 @@ func plainWords() []words {
 		{ChainRestarted, "restarted", "restart", " the chain of this log of"},
 		{AssetsImported, "imported", "import", ""}, {AssetChanged, "changed", "change", " the asset"}, {AssetEnrolled, "enrolled", "enroll", ""},
 		{AssetTakenOver, "replaced", "replace", " the device of"}, {AssetMerged, "merged", "merge", " a device into"},
-		{AssetArchived, "archived", "archive", ""}, {AssetRestored, "restored", "restore", ""},
+		{AssetArchived, "archived", "archive", ""}, {AssetRestored, "restored", "restore", ""}, {AssetDeleted, "deleted", "delete", " the asset"},
+		{JobCreated, "created", "create", " the job"}, {JobPaused, "paused", "pause", " the job"}, {JobResumed, "resumed", "resume", " the job"},
+		{JobCanceled, "canceled", "cancel", " the job"}, {JobEnded, "finished", "finish", " the job"},
 		{EnrollmentAsked, "asked", "ask", " to be enrolled again as"}, {EnrollmentConfirmed, "confirmed", "confirm", " a new enrollment of"},
 		{EnrollmentDeclined, "declined", "decline", " a new enrollment of"}, {AssetEnded, "ended", "end", " the management of"},
-		{ProvisioningIssued, "made", "make", " a QR code for"}, {ProvisioningHanded, "made", "make", " a USB enrollment for"},
+		{ProvisioningIssued, "made", "make", " a QR code for"}, {ProvisioningRevoked, "revoked", "revoke", " a code for"}, {ProvisioningHanded, "made", "make", " a USB enrollment for"},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -124,7 +125,7 @@ func (w *world) newPolicy(called string, changes ...policy.Change) policy.Policy
 // token is read from the QR code's payload, as the device's wizard does.
 func (w *world) token() string {
 	w.t.Helper()
-	issued, err := w.link.Issue(w.t.Context(), w.company, w.policy, provisioning.Unspecified, provisioning.Lifetime)
+	issued, err := w.link.Issue(w.t.Context(), w.company, w.policy, provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: provisioning.Lifetime})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -213,6 +214,9 @@ func (p *phone) send(t command.Type, body any) command.Result {
 	result, err := p.world.commands.Execute(p.world.t.Context(), p.world.call, command.Request{Type: t, AssetID: p.assetID, Body: body})
 	if err != nil {
 		p.world.t.Fatalf("%s: %v", t, err)
+	}
+	for sent := time.Now().UnixMilli(); time.Now().UnixMilli() == sent; { // the history is in the order of milliseconds
+		runtime.Gosched()
 	}
 	return result
 }

@@ -39,16 +39,16 @@ type payload struct {
 	Extras    map[string]string `json:"android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE"`
 }
 
-// Issue makes a one-time enrollment token of an AGENT policy. It implements
-// provisioning.Issuer.
-func (l *Server) Issue(ctx context.Context, c company.Company, p policy.Policy, _ provisioning.PersonalUsage, lifetime time.Duration) (provisioning.Token, error) {
+// Issue makes an enrollment token of an AGENT policy, for one device unless its code is for
+// more. It implements provisioning.Issuer.
+func (l *Server) Issue(ctx context.Context, c company.Company, p policy.Policy, w provisioning.Wanted) (provisioning.Token, error) {
 	text := access.NewSecret(agentdevice.ManagerTokenPrefix)
-	expires := l.Now().Add(lifetime)
-	if err := l.Store.CreateAgentToken(ctx, agentdevice.Token{Hash: sha256.Sum256([]byte(text)), CompanyID: c.ID, PolicyID: p.ID, ExpiresAt: expires}); err != nil {
+	expires := l.Now().Add(w.Lifetime)
+	if err := l.Store.CreateAgentToken(ctx, agentdevice.Token{Hash: sha256.Sum256([]byte(text)), CompanyID: c.ID, PolicyID: p.ID, Code: w.Code, ExpiresAt: expires}); err != nil {
 		return provisioning.Token{}, err
 	}
 	body, err := l.Code(text)
-	return provisioning.Token{Payload: body, Short: l.ShortNames, ExpiresAt: expires, Ref: text}, err
+	return provisioning.Token{Payload: body, Short: l.ShortNames, ExpiresAt: expires, Ref: text, Text: text}, err
 }
 
 // Withdraw implements provisioning.Issuer.

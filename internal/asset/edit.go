@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/access"
@@ -14,7 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/validate"
 )
 
-// Limits of what people say of an asset (beyond 7).
+// Limits of what people say of an asset (the contract).
 const (
 	MaxName       = 200 // characters
 	MaxTags       = 50
@@ -100,7 +101,7 @@ func (e Edit) Apply(a *Asset) error {
 			a.Tags = append(a.Tags, tag)
 		}
 	}
-	custom, size := map[string]string{}, 0
+	custom := map[string]string{}
 	maps.Copy(custom, a.CustomData)
 	for key, value := range e.CustomData {
 		if value == nil {
@@ -109,17 +110,22 @@ func (e Edit) Apply(a *Asset) error {
 			custom[key] = *value
 		}
 	}
-	for key, value := range custom {
-		size += len(key) + len(value)
-	}
+	grown := bytesOf(custom) > bytesOf(a.CustomData)
 	a.CustomData = custom
 	switch {
 	case len(a.Tags) > MaxTags && (e.Tags != nil || e.AddTags != nil):
 		return fault.Invalid("the asset would have too many tags", fault.Field{Field: "tags", Message: "must have at most 50 entries"})
-	case size > MaxCustomData && e.CustomData != nil:
+	case grown && bytesOf(custom) > MaxCustomData:
 		return fault.Invalid("the asset would have too much custom data", fault.Field{Field: "customData", Message: "must be at most 16 KiB after merging"})
 	}
 	return nil
+}
+
+func bytesOf(custom map[string]string) (n int) {
+	for key, value := range custom {
+		n += len(key) + len(value)
+	}
+	return n
 }
 
 // Editor changes what people say of assets.
@@ -130,12 +136,44 @@ type Editor interface {
 	EditAsset(ctx context.Context, companyID, id string, e Edit) (Asset, error)
 }
 
+// UndoFor is how long an edit can be undone.
+const UndoFor = 10 * time.Minute
+
+// Undoer takes back the last edit of an asset, if it was a person's.
+type Undoer interface {
+	// LastEdit names an asset's last edit; empty: a person did not make it, or it is older
+	// than a day.
+	LastEdit(ctx context.Context, companyID, id string) (ref string, at time.Time, err error)
+	// EditedBy returns the assets whose last edit has a name: that of a request, or a job.
+	EditedBy(ctx context.Context, companyID, ref string) ([]string, error)
+	// UndoEdit makes the asset what it was before the edit, if that was made within a
+	// time. It fails with fault.Unsupported if it was changed since, and with
+	// fault.NotFound as EditAsset does.
+	UndoEdit(ctx context.Context, companyID, id, ref string, within time.Duration, policies []string) (Asset, error)
+}
+
 // Archiver puts assets away that are of no use now, and takes them back.
 type Archiver interface {
 	// ArchiveAssets archives assets of a company that are not managed, or restores
 	// archived ones, all or none: fault.Unsupported names the first that is not so. A
 	// device that enrolls as an archived asset, or a line of an import, restores it.
 	ArchiveAssets(ctx context.Context, companyID string, ids []string, archive bool) error
+}
+
+// Deleter ends assets for good.
+type Deleter interface {
+	// DeleteAssets deletes archived assets of a company with all that is known of them, all
+	// or none, after keeper has all of it. It fails with fault.Unsupported, which names the
+	// first that is not archived. The activity log keeps its entries, and gets one more.
+	DeleteAssets(ctx context.Context, companyID string, ids []string, keeper Keeper) error
+}
+
+// Keeper keeps what is deleted. Begin may be called again: then it begins once more.
+type Keeper interface {
+	Begin() error
+	Keep(table string, row map[string]any) error
+	// Commit returns when all of it is durable.
+	Commit() error
 }
 
 // edit of the arguments, for a principal.

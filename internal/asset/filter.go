@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/text"
 )
 
-// FilterArgs are the filters that list and count share (contract 4.1, beyond 7). All
+// FilterArgs are the filters that list and count share (contract 4.1, the contract). All
 // that are given must match.
 type FilterArgs struct {
 	Status           string   `query:"status" rule:"enum=ACTIVE|INACTIVE|SYNCHRONIZING|PENDING|DELETED" doc:"Only assets of this status. INACTIVE: devices that have been silent for long."`

@@ -146,7 +146,7 @@ var catalog = [...]Row{ //nolint:gochecknoglobals // a table that is never writt
 		Effects:  []string{"Asks for a fresh status report."},
 		Platform: &Support{Waits: day}, Agent: &Support{Waits: day},
 	}, {
-		Type: LocationUpdate, Operation: "request_location_update", Segment: "location-update", Title: "Request location", Bulk: true,
+		Type: LocationUpdate, Operation: "request_location_update", Segment: "location-update", Title: "Request location",
 		Description: "Asks one device to report its location now; read it afterwards with get_asset (managedDevice.location). " +
 			"A platform-managed device without our companion cannot report its location and answers unsupported.",
 		Label: "Locate", Icon: "map-pin", Past: "located", Base: "locate", Rank: 3, Button: true,

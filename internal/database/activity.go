@@ -144,6 +144,9 @@ func activityWhere(f activity.Filter) (string, []any) {
 	if f.Once && f.Outcome == "" {
 		and(firstEntry)
 		and("(e.action <> 'policy.saved' OR e.reference = '')")
+		if f.AssetID == "" {
+			and("e.request_id NOT LIKE 'job/%'") // the entry of the job has them
+		}
 	}
 	if len(f.Actions) > 0 {
 		values := make([]any, len(f.Actions))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrollment"
@@ -41,8 +42,8 @@ type spentToken struct {
 
 // The two kinds of tokens: for devices of an AGENT policy, for companions.
 const (
-	managerToken   = `SELECT company_id, policy_id, asset_id, epoch, expires_at, device_id, spent_at FROM agent_tokens WHERE hash = ?`
-	companionToken = `SELECT company_id, '', asset_id, epoch, expires_at, device_id, spent_at FROM companion_tokens WHERE hash = ?`
+	managerToken   = `SELECT company_id, policy_id, asset_id, epoch, expires_at, device_id, spent_at, code_id FROM agent_tokens WHERE hash = ?`
+	companionToken = `SELECT company_id, '', asset_id, epoch, expires_at, device_id, spent_at, '' FROM companion_tokens WHERE hash = ?`
 )
 
 // EnrollAgent redeems a token: the device, its asset and the end of the device
@@ -72,7 +73,7 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 			return err
 		}
 		o.CompanyID, o.Device, o.PolicyID = got.CompanyID, got.ID, token.PolicyID
-		o.AssetID, o.AssetEpoch = token.assetID, token.epoch
+		o.AssetID, o.AssetEpoch, o.Code = token.assetID, token.epoch, token.Code
 		if e.Former != "" {
 			id, epoch, err := formerAsset(ctx, t, got.CompanyID, e)
 			if err != nil {
@@ -97,6 +98,9 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 		hash := hex.EncodeToString(e.Hash[:])
 		if err = t.exec(ctx, `DELETE FROM enrollment_requests WHERE token_hash = ?`, hash); err != nil {
 			return err
+		}
+		if change.CodeGoesOn {
+			return nil
 		}
 		return t.exec(ctx, `UPDATE agent_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, got.ID, millis(db.now()), hash)
 	})
@@ -135,7 +139,7 @@ func bind(ctx context.Context, t *tx, d agentdevice.Device) error {
 // for it since again.
 func redeem(ctx context.Context, t *tx, kind string, hash [sha256.Size]byte, d agentdevice.Device, again time.Time) (agentdevice.Device, spentToken, bool, error) {
 	token, known, err := maybe(one(ctx, t, into(func(s *spentToken) []any {
-		return []any{&s.CompanyID, &s.PolicyID, &s.assetID, &s.epoch, at(&s.ExpiresAt), &s.device, at(&s.spent)}
+		return []any{&s.CompanyID, &s.PolicyID, &s.assetID, &s.epoch, at(&s.ExpiresAt), &s.device, at(&s.spent), &s.Code}
 	}), kind+t.lock(), digest(hash[:])))
 	refused := fault.New(fault.Refused, "the token is unknown, spent or expired")
 	switch {
@@ -143,6 +147,11 @@ func redeem(ctx context.Context, t *tx, kind string, hash [sha256.Size]byte, d a
 		return agentdevice.Device{}, token, false, refused
 	case err != nil:
 		return agentdevice.Device{}, token, false, err
+	}
+	if used, there, err := usedBy(ctx, t, token.Code, d.Key, again); err != nil || there {
+		return used, token, false, err
+	}
+	switch {
 	case token.device != "" && token.spent.After(again):
 		got, err := findAgent(ctx, t, `agent_devices.id = ?`, token.device)
 		if err == nil && got.Key != d.Key {
@@ -154,6 +163,20 @@ func redeem(ctx context.Context, t *tx, kind string, hash [sha256.Size]byte, d a
 	}
 	got, err := insertAgent(ctx, t, d, token.CompanyID)
 	return got, token, true, err
+}
+
+// usedBy finds the device that a key enrolled with a code since a time.
+func usedBy(ctx context.Context, t *tx, code string, key protocol.PublicKey, since time.Time) (agentdevice.Device, bool, error) {
+	if code == "" {
+		return agentdevice.Device{}, false, nil
+	}
+	id, there, err := maybe(value[string](ctx, t, `SELECT u.device FROM enrollment_uses u JOIN agent_devices d ON d.id = u.device
+		WHERE u.code_id = ? AND u.at > ? AND d.key_alg = ? AND d.key_spki = ? LIMIT 1`, code, millis(since), string(key.Algorithm), key.SPKI))
+	if err != nil || !there {
+		return agentdevice.Device{}, false, err
+	}
+	got, err := findAgent(ctx, t, `agent_devices.id = ?`, id)
+	return got, true, err
 }
 
 func insertAgent(ctx context.Context, t *tx, d agentdevice.Device, companyID string) (agentdevice.Device, error) {

@@ -13,12 +13,12 @@ import (
 func (db *DB) ArchiveAssets(ctx context.Context, companyID string, ids []string, archive bool) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // always in one order
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if err := holdCompany(ctx, t, companyID); err != nil { // an import holds assets in another order
+			return err
+		}
 		counts := counts{}
 		for _, id := range ids {
-			h, err := hold(ctx, t, id)
-			if err == nil && h.companyID != companyID {
-				err = fault.New(fault.NotFound, "no such asset")
-			}
+			h, _, err := holdAsset(ctx, t, companyID, id)
 			if err != nil {
 				return err
 			}

@@ -2,7 +2,6 @@ package database
 
 import (
 	"context"
-	"slices"
 
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
@@ -12,16 +11,12 @@ import (
 // EditAsset implements asset.Editor.
 func (db *DB) EditAsset(ctx context.Context, companyID, id string, e asset.Edit) (asset.Asset, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (asset.Asset, error) {
-		h, err := hold(ctx, t, id)
-		if err == nil && (h.companyID != companyID || e.Policies != nil && (!h.status.Enrolled() || !slices.Contains(e.Policies, h.policyID))) {
+		h, before, err := holdAsset(ctx, t, companyID, id)
+		if err == nil && !h.within(e.Policies) {
 			err = fault.New(fault.NotFound, "no such asset")
 		}
 		if err != nil {
 			return asset.Asset{}, err
-		}
-		before, err := findAsset(ctx, t, companyID, id)
-		if err != nil {
-			return before, err
 		}
 		after := before
 		if err := e.Apply(&after); err != nil {
@@ -29,6 +24,16 @@ func (db *DB) EditAsset(ctx context.Context, companyID, id string, e asset.Edit)
 		}
 		return after, h.edit(ctx, t, before, after)
 	})
+}
+
+// holdAsset locks an asset of a company and reads it.
+func holdAsset(ctx context.Context, t *tx, companyID, id string) (lockedAsset, asset.Asset, error) {
+	h, err := hold(ctx, t, id)
+	if err != nil {
+		return h, asset.Asset{}, err
+	}
+	a, err := findAsset(ctx, t, companyID, id)
+	return h, a, err
 }
 
 // edit writes what people say of an asset, and records what changed.
@@ -40,14 +45,22 @@ func (h lockedAsset) edit(ctx context.Context, t *tx, before, after asset.Asset)
 	if len(changes) == 0 {
 		return nil
 	}
-	if before.Identification != after.Identification {
-		h.identification, h.named = after.Identification, true
-	}
-	h.tags, h.custom = encodeSome(after.Tags), encodeSome(after.CustomData)
+	h.say(before, after)
 	t.changed(h.companyID, "asset", h.id)
 	if err := h.save(ctx, t); err != nil {
 		return err
 	}
+	if err := h.keepEdit(ctx, t, before, after); err != nil {
+		return err
+	}
 	return t.db.record(ctx, t, h.companyID, activity.Event{Action: activity.AssetChanged,
 		Target: activity.Target{Kind: activity.Asset, ID: h.id, Name: after.Identification}, Changes: changes})
+}
+
+// say takes over what people say of the asset.
+func (h *lockedAsset) say(before, after asset.Asset) {
+	if before.Identification != after.Identification {
+		h.identification, h.named = after.Identification, true
+	}
+	h.tags, h.custom = encodeSome(after.Tags), encodeSome(after.CustomData)
 }

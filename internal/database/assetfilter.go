@@ -10,6 +10,8 @@ import (
 type source struct {
 	query string
 	args  []any
+	// exact: it finds each managed device that meets the condition once, and nothing else.
+	exact bool
 }
 
 // assetQuery is a filter as statements: conditions on an asset's row beyond status
@@ -18,6 +20,7 @@ type assetQuery struct {
 	asset.Filter
 	where   arm
 	sources []source
+	asked   int // conditions in where
 }
 
 // newAssetQuery makes the statements of a filter. What only managed devices have
@@ -35,12 +38,19 @@ func newAssetQuery(f asset.Filter) assetQuery {
 }
 
 func (q *assetQuery) and(text string, args ...any) {
+	q.asked++
 	q.where.where += text
 	q.where.args = append(q.where.args, args...)
 }
 
 func (q *assetQuery) source(text string, args ...any) {
-	q.sources = append(q.sources, source{text, append([]any{q.CompanyID}, args...)})
+	q.sources = append(q.sources, source{query: text, args: append([]any{q.CompanyID}, args...)})
+}
+
+// exactly adds a source that is exact.
+func (q *assetQuery) exactly(text string, args ...any) {
+	q.source(text, args...)
+	q.sources[len(q.sources)-1].exact = true
 }
 
 // device adds a condition on a managed device, which says itself which assets meet it
@@ -52,7 +62,7 @@ func (q *assetQuery) device(text string, args ...any) {
 
 func (q *assetQuery) indexed(text string, args ...any) {
 	q.device(text, args...)
-	q.source(`SELECT id FROM assets WHERE company_id = ?`+enrolledOnly+text, args...)
+	q.exactly(`SELECT id FROM assets WHERE company_id = ?`+enrolledOnly+text, args...)
 }
 
 const enrolledOnly = ` AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`
@@ -117,7 +127,7 @@ func (q *assetQuery) reports() {
 			below, args = ` AND version_code >= 0 AND version_code < ?`, append(args, *q.AppBelow)
 		}
 		q.device(` AND EXISTS (SELECT 1 FROM installed_apps i WHERE i.asset_id = assets.id AND i.package = ?`+below+`)`, args...)
-		q.source(`SELECT asset_id FROM installed_apps WHERE company_id = ? AND package = ?`+below, args...)
+		q.exactly(`SELECT asset_id FROM installed_apps WHERE company_id = ? AND package = ?`+below, args...)
 	}
 }
 
@@ -178,7 +188,7 @@ func (q *assetQuery) seen(text string, at int64) {
 		}
 		args = append(args, string(status), at)
 	}
-	q.source(strings.Join(texts, ` UNION ALL `), args...)
+	q.exactly(strings.Join(texts, ` UNION ALL `), args...)
 }
 
 // places adds the conditions on when a device told its place.

@@ -57,7 +57,7 @@ func (q assetQuery) narrowed() []source {
 	for _, s := range asked {
 		texts, args = append(texts, `SELECT * FROM (`+s.query+`) AS s`+strconv.Itoa(len(texts))), append(args, s.args...)
 	}
-	return append(slices.Clone(asked), source{strings.Join(texts, ` INTERSECT `), args})
+	return append(slices.Clone(asked), source{query: strings.Join(texts, ` INTERSECT `), args: args})
 }
 
 // fewIDs returns the ids of a source, and whether there are no more than are looked at
@@ -154,8 +154,12 @@ func comparePlaces(descending bool) func(a, b place) int {
 	}
 }
 
-// countMany counts what meets a filter of which there may be many.
+// countMany counts what meets a filter of which there may be many: in an index, if that
+// holds its only condition.
 func (db *DB) countMany(ctx context.Context, q assetQuery) (int64, error) {
+	if q.asked == 1 && len(q.sources) == 1 && q.sources[0].exact && q.Status == "" && q.PolicyID == "" && q.Policies == nil && !q.Archived {
+		return value[int64](ctx, db.read(), `SELECT COUNT(*) FROM (`+q.sources[0].query+`) AS found`, q.sources[0].args...)
+	}
 	filter, args := q.filter()
 	return value[int64](ctx, db.read(), `SELECT COUNT(*) FROM assets WHERE company_id = ?`+filter+q.where.where,
 		slices.Concat([]any{q.CompanyID}, args, q.where.args)...)

@@ -170,31 +170,36 @@ func lineFault(err error) string {
 	return text
 }
 
-// reimport changes an asset as a line says, and reports whether anything changed.
-func reimport(ctx context.Context, t *tx, l asset.Line, before asset.Asset, counts counts) (bool, error) {
-	after := before
-	if err := l.Apply(&after); err != nil {
+// reimport changes an asset as a line says, and reports whether anything changed. What is
+// written follows from the row as it is under its lock.
+func reimport(ctx context.Context, t *tx, l asset.Line, seen asset.Asset, counts counts) (bool, error) {
+	if changes, err := changes(l, seen); err != nil || !changes {
 		return false, err
 	}
-	if len(asset.Differences(before, after)) == 0 && before.Archived == after.Archived && maps.Equal(before.Specifications, after.Specifications) {
-		return false, nil
-	}
-	h, err := hold(ctx, t, before.ID)
+	h, before, err := holdAsset(ctx, t, seen.CompanyID, seen.ID)
 	if err != nil {
+		return false, err
+	}
+	after := before
+	if err := l.Apply(&after); err != nil {
 		return false, err
 	}
 	h.count(counts, -1)
 	if h.status == archived {
 		h.status, h.archived = asset.Status(h.archived), ""
 	}
-	if before.Identification != after.Identification {
-		h.identification, h.named = after.Identification, true
-	}
-	h.tags, h.custom = encodeSome(after.Tags), encodeSome(after.CustomData)
 	if !h.status.Enrolled() {
 		h.specifications = encodeSome(after.Specifications)
 		h.serialKey, h.brandKey = asset.IdentityKey(after.Specifications["serialNumber"]), asset.IdentityKey(after.Specifications["brand"])
 	}
+	h.say(before, after)
 	h.count(counts, 1)
 	return true, h.save(ctx, t)
+}
+
+// changes reports whether a line changes an asset.
+func changes(l asset.Line, before asset.Asset) (bool, error) {
+	after := before
+	err := l.Apply(&after)
+	return len(asset.Differences(before, after)) > 0 || before.Archived != after.Archived || !maps.Equal(before.Specifications, after.Specifications), err
 }

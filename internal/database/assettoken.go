@@ -51,8 +51,8 @@ func (db *DB) CreateAssetToken(ctx context.Context, k agentdevice.Token, by *acc
 }
 
 func insertToken(ctx context.Context, t *tx, k agentdevice.Token) error {
-	return t.exec(ctx, `INSERT INTO agent_tokens (hash, company_id, policy_id, asset_id, epoch, expires_at, device_id, spent_at)
-		VALUES (?, ?, ?, ?, ?, ?, '', 0)`, hex.EncodeToString(k.Hash[:]), k.CompanyID, k.PolicyID, k.AssetID, k.Epoch, millis(k.ExpiresAt))
+	return t.exec(ctx, `INSERT INTO agent_tokens (hash, company_id, policy_id, asset_id, epoch, expires_at, device_id, spent_at, code_id)
+		VALUES (?, ?, ?, ?, ?, ?, '', 0, ?)`, hex.EncodeToString(k.Hash[:]), k.CompanyID, k.PolicyID, k.AssetID, k.Epoch, millis(k.ExpiresAt), k.Code)
 }
 
 // recordEnrolled records that a new enrollment of an asset has begun. That

@@ -216,6 +216,8 @@ func (t copiedTable) read(ctx context.Context, c conn, each func(values []any) e
 				values[i] = new(string)
 			case "BOOLEAN":
 				values[i] = new(bool)
+			case "DOUBLE PRECISION":
+				values[i] = new(float64)
 			default:
 				values[i] = new(int64)
 			}
@@ -244,6 +246,8 @@ func addTo(digest hash.Hash, pointer any) (v any) {
 		v, text = *p, strconv.FormatBool(*p)
 	case *int64:
 		v, text = *p, strconv.FormatInt(*p, 10)
+	case *float64:
+		v, text = *p, strconv.FormatFloat(*p, 'g', -1, 64)
 	}
 	_, _ = io.WriteString(digest, strconv.Itoa(len(text))+":"+text+",") // a hash never fails
 	return v

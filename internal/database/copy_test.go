@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/database/pgtest"
@@ -18,6 +19,9 @@ func TestCopy_ThereAndBack(t *testing.T) {
 	f := newFixture(t, sqliteEngine(t))
 	a := f.enroll("d1", f.newPolicy("Kiosk “ö”").ID)
 	f.begin(a, command.Lock)
+	half := f.seen("d1")
+	half.StatusReport = json.RawMessage(`{"batteryLevel":12.5}`)
+	f.observe(half)
 	for range 120 {
 		f.observe(f.joined("d"+f.clock.Now().Format("150405"), ""))
 	}
@@ -39,6 +43,7 @@ func TestCopy_ThereAndBack(t *testing.T) {
 
 	g := &fixture{T: t, engine: lite, db: lite.open(t), company: f.company}
 	equal(t, "asset", encodeJSON(t, g.asset(a.ID)), encodeJSON(t, f.asset(a.ID)))
+	equal(t, "battery below 13", g.finds(asset.Filter{BatteryBelow: 13}), f.finds(asset.Filter{BatteryBelow: 13}))
 	g.checkCounts()
 	g.checkTerms()
 	g.enroll("later", "")

@@ -60,7 +60,7 @@
 //  3. users, by their ids
 //  4. a proposal, or authorizations
 //  5. assets, by their ids
-//  6. policies, by their ids
+//  6. policies, by their ids, and enrollment codes
 //  7. leases, and last, when it concludes, the version of the company's controls
 //
 // What a person decided is used, made and taken back under the lock of the company: a

@@ -131,6 +131,7 @@ func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) error {
 		{`DELETE FROM agent_deliveries WHERE device_id IN (SELECT id FROM agent_devices WHERE asset_id = ?)`, []any{from.id}},
 		{`UPDATE agent_devices SET asset_id = ?, epoch = ?, open_deliveries = 0, erasing_at = 0 WHERE asset_id = ? AND epoch = ? AND state <> '` + string(agentdevice.Deleted) + `'`,
 			[]any{to.id, to.epoch, from.id, from.epoch}},
+		{`DELETE FROM asset_edits WHERE asset_id IN (?, ?)`, []any{to.id, from.id}},
 		{`DELETE FROM asset_apps WHERE asset_id = ?`, []any{to.id}},
 		{`UPDATE asset_apps SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
 		{`DELETE FROM installed_apps WHERE asset_id = ?`, []any{to.id}},

@@ -71,7 +71,8 @@ func TestMigrate_EveryOlderVersion(t *testing.T) {
 // laterRows are what later versions keep of the same, by the version that began
 // to: nothing migrates it from then on.
 var laterRows = map[int64]string{
-	81: `INSERT INTO patch_counts (company_id, policy_id, month, count) VALUES ('c1', 'p1', '2026-10', 1)`,
+	310: `UPDATE assets SET patch = '2026-10-05' WHERE id = 'a1'`,
+	81:  `INSERT INTO patch_counts (company_id, policy_id, month, count) VALUES ('c1', 'p1', '2026-10', 1)`,
 }
 
 // emptyEngine is an engine whose database has no tables.

@@ -153,6 +153,7 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 			o.Location = nil
 		}
 	}
+	codeGoesOn := false
 	counts := counts{}
 	if h.status != "" { // it is in the inventory
 		h.count(counts, -1)
@@ -164,6 +165,12 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 		}
 		before = ""
 		h.enroll(o)
+		if o.Code != "" {
+			var err error
+			if codeGoesOn, err = h.use(ctx, t, o.Code, o.Device); err != nil {
+				return enrollment.Change{}, err
+			}
+		}
 	}
 	fresh := again || millis(o.ReportedAt) > h.synced
 	h.learn(o)
@@ -203,7 +210,7 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 			return enrollment.Change{}, err
 		}
 	}
-	return enrollment.Change{Applied: true, AssetID: h.id, Epoch: h.epoch, Enrolled: again,
+	return enrollment.Change{Applied: true, AssetID: h.id, Epoch: h.epoch, Enrolled: again, CodeGoesOn: codeGoesOn,
 		PolicyID: h.appliedPolicy, PolicyNew: h.appliedPolicy != before}, counts.save(ctx, t)
 }
 

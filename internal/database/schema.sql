@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 37; programs from 37 may write.
+-- Schema 41; programs from 37 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -117,7 +117,9 @@ CREATE TABLE agent_tokens (
     expires_at BIGINT NOT NULL,
     device_id TEXT NOT NULL, -- who spent it; empty: nobody
     spent_at BIGINT NOT NULL
-, asset_id TEXT NOT NULL DEFAULT '', epoch BIGINT NOT NULL DEFAULT 0);
+, asset_id TEXT NOT NULL DEFAULT '', epoch BIGINT NOT NULL DEFAULT 0, code_id TEXT NOT NULL DEFAULT '');
+CREATE INDEX agent_tokens_asset ON agent_tokens (asset_id) WHERE asset_id <> '';
+CREATE INDEX agent_tokens_code ON agent_tokens (code_id) WHERE code_id <> '';
 CREATE INDEX agent_tokens_expires ON agent_tokens (expires_at);
 CREATE TABLE agent_updates (
     device_id TEXT NOT NULL REFERENCES agent_devices (id),
@@ -164,6 +166,16 @@ CREATE TABLE asset_counts (
     PRIMARY KEY (company_id, status, policy_id)
 );
 CREATE INDEX asset_counts_policy ON asset_counts (company_id, policy_id, status);
+CREATE TABLE asset_edits (
+    asset_id TEXT NOT NULL PRIMARY KEY,
+    company_id TEXT NOT NULL,
+    ref TEXT NOT NULL, -- the request id, of all assets of a job the same
+    at BIGINT NOT NULL,
+    before TEXT NOT NULL, -- JSON: what people said of the asset
+    after TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX asset_edits_at ON asset_edits (at, asset_id);
+CREATE INDEX asset_edits_ref ON asset_edits (ref, asset_id);
 CREATE TABLE asset_places (
     asset_id TEXT NOT NULL REFERENCES assets (id),
     reported_at BIGINT NOT NULL,
@@ -209,17 +221,17 @@ CREATE TABLE assets (
     status_report TEXT NOT NULL DEFAULT '' -- JSON object
 , search_terms TEXT NOT NULL DEFAULT '', battery DOUBLE PRECISION NOT NULL DEFAULT -1, patch TEXT NOT NULL DEFAULT '', compliant BIGINT NOT NULL DEFAULT -1, archived_status TEXT NOT NULL DEFAULT '');
 CREATE INDEX assets_applied ON assets (company_id, policy_id, applied_version, id) WHERE policy_id <> '';
-CREATE INDEX assets_battery ON assets (company_id, battery, id) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND battery >= 0;
-CREATE INDEX assets_compliant ON assets (company_id, compliant, id) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING');
+CREATE INDEX assets_battery ON assets (company_id, battery, id, status) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND battery >= 0;
+CREATE INDEX assets_compliant ON assets (company_id, compliant, id, status) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING');
 CREATE INDEX assets_located ON assets (company_id, synced_at, id) WHERE location <> '';
 CREATE INDEX assets_lost ON assets (company_id, id) WHERE lost_mode;
-CREATE INDEX assets_patch ON assets (company_id, patch, id) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND patch <> '';
+CREATE INDEX assets_patch ON assets (company_id, patch, id, status) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND patch <> '';
 CREATE INDEX assets_policy_created ON assets (company_id, policy_id, status, created_at, id) WHERE policy_id <> '';
 CREATE INDEX assets_policy_identification ON assets (company_id, policy_id, status, identification, id) WHERE policy_id <> '';
 CREATE INDEX assets_policy_seen ON assets (company_id, policy_id, status, last_seen_at, id) WHERE policy_id <> '';
 CREATE INDEX assets_policy_status ON assets (company_id, policy_id, status, id) WHERE policy_id <> '';
 CREATE INDEX assets_policy_synced ON assets (company_id, policy_id, status, synced_at, id) WHERE policy_id <> '';
-CREATE INDEX assets_push ON assets (company_id, push_reachable, management, id) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING');
+CREATE INDEX assets_push ON assets (company_id, push_reachable, management, id, status) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING');
 CREATE INDEX assets_serial ON assets (company_id, serial_key) WHERE serial_key <> '';
 CREATE INDEX assets_stable ON assets (company_id, stable_id) WHERE stable_id <> '';
 CREATE INDEX assets_status ON assets (company_id, status, id);
@@ -341,6 +353,7 @@ CREATE TABLE companion_tokens (
     device_id TEXT NOT NULL, -- who spent it; empty: nobody
     spent_at BIGINT NOT NULL
 );
+CREATE INDEX companion_tokens_asset ON companion_tokens (asset_id);
 CREATE INDEX companion_tokens_expires ON companion_tokens (expires_at);
 CREATE TABLE company_domains (
     domain TEXT NOT NULL PRIMARY KEY,
@@ -386,6 +399,27 @@ CREATE TABLE disconnections (
 	begun_at   BIGINT NOT NULL,
 	ended_at   BIGINT NOT NULL
 );
+CREATE TABLE enrollment_codes (
+    id TEXT NOT NULL PRIMARY KEY,
+    company_id TEXT NOT NULL,
+    policy_id TEXT NOT NULL,
+    management TEXT NOT NULL, -- PLATFORM or AGENT
+    personal_usage TEXT NOT NULL,
+    maker_kind TEXT NOT NULL,
+    maker_id TEXT NOT NULL,
+    maker_name TEXT NOT NULL,
+    tags TEXT NOT NULL, -- JSON; of each device that enrolls
+    max_devices BIGINT NOT NULL, -- 0: no limit
+    devices BIGINT NOT NULL, -- that have enrolled
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    revoked_at BIGINT NOT NULL,
+    ref TEXT NOT NULL, -- the platform's name of the token; empty: there is none
+    drop_at BIGINT NOT NULL -- when the platform is next asked to delete it; 0: never
+);
+CREATE INDEX enrollment_codes_company ON enrollment_codes (company_id, created_at, id);
+CREATE INDEX enrollment_codes_drop ON enrollment_codes (drop_at, id) WHERE drop_at > 0;
+CREATE INDEX enrollment_codes_expires ON enrollment_codes (expires_at, id);
 CREATE TABLE enrollment_requests (
     id TEXT NOT NULL PRIMARY KEY,
     token_hash TEXT NOT NULL UNIQUE,
@@ -404,6 +438,14 @@ CREATE TABLE enrollment_requests (
 CREATE INDEX enrollment_requests_asset ON enrollment_requests (company_id, asset_id, asked_at);
 CREATE INDEX enrollment_requests_expires ON enrollment_requests (expires_at);
 CREATE INDEX enrollment_requests_open ON enrollment_requests (company_id, asked_at, id) WHERE confirmed_at = 0;
+CREATE TABLE enrollment_uses (
+    code_id TEXT NOT NULL,
+    asset_id TEXT NOT NULL,
+    epoch BIGINT NOT NULL,
+    device TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    PRIMARY KEY (code_id, asset_id, epoch)
+) WITHOUT ROWID;
 CREATE TABLE foreign_enterprises (
 	enterprise TEXT NOT NULL PRIMARY KEY,
 	first_at   BIGINT NOT NULL,
@@ -452,6 +494,41 @@ CREATE TABLE installed_apps (
     PRIMARY KEY (asset_id, package)
 ) WITHOUT ROWID;
 CREATE INDEX installed_apps_package ON installed_apps (company_id, package, version_code, asset_id);
+CREATE TABLE job_devices (
+    job_id TEXT NOT NULL,
+    n BIGINT NOT NULL,
+    asset_id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    taken_at BIGINT NOT NULL,
+    outcome TEXT NOT NULL,
+    PRIMARY KEY (job_id, n)
+) WITHOUT ROWID;
+CREATE INDEX job_devices_state ON job_devices (job_id, state, n);
+CREATE INDEX job_devices_taken ON job_devices (taken_at, job_id, n) WHERE state = 'IN_PROGRESS';
+CREATE TABLE jobs (
+    id TEXT NOT NULL PRIMARY KEY,
+    company_id TEXT NOT NULL,
+    command TEXT NOT NULL,
+    arguments TEXT NOT NULL, -- a JSON object
+    filter TEXT NOT NULL,
+    maker_kind TEXT NOT NULL,
+    maker_id TEXT NOT NULL,
+    maker_name TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    ticket TEXT NOT NULL,
+    status TEXT NOT NULL,
+    why TEXT NOT NULL,
+    rate BIGINT NOT NULL, -- devices a minute
+    total BIGINT NOT NULL,
+    created_at BIGINT NOT NULL,
+    starts_at BIGINT NOT NULL,
+    next_at BIGINT NOT NULL,
+    ended_at BIGINT NOT NULL
+);
+CREATE INDEX jobs_company ON jobs (company_id, created_at, id);
+CREATE INDEX jobs_due ON jobs (next_at, id) WHERE status = 'RUNNING';
+CREATE INDEX jobs_ended ON jobs (ended_at, id) WHERE ended_at > 0;
+CREATE INDEX jobs_open ON jobs (company_id, id) WHERE status IN ('RUNNING', 'PAUSED');
 CREATE TABLE "key_devices" (
     key_id TEXT NOT NULL,
     asset_id TEXT NOT NULL,

@@ -34,7 +34,10 @@ func (db *DB) recordStop(ctx context.Context, t *tx, before, after access.Stop, 
 	}
 	e.Changes = activity.Differences(activity.Change{Field: "reason", Before: before.Reason, After: after.Reason},
 		activity.Change{Field: "portal", Before: text.OnOff(before.All), After: text.OnOff(after.All)})
-	return db.record(ctx, t, e.Target.ID, e)
+	if err := db.record(ctx, t, e.Target.ID, e); err != nil || before.On() || !after.On() {
+		return err
+	}
+	return db.pauseJobs(ctx, t, e.Target.ID, after)
 }
 
 // stopped is a company whose automation is stopped.

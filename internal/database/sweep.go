@@ -7,6 +7,8 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/job"
+	"github.com/musterhq/muster/internal/provisioning"
 )
 
 const (
@@ -63,6 +65,15 @@ func sweeps(now time.Time) []struct {
 		{`DELETE FROM oauth_clients WHERE id IN (SELECT id FROM oauth_clients WHERE expires_at <> 0 AND expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
 		{`DELETE FROM oauth_clients WHERE id IN (SELECT a.id FROM oauth_clients a WHERE a.expires_at = 0 AND a.created_at < ?
 			AND NOT EXISTS (SELECT 1 FROM oauth_connections o WHERE o.client_id = a.id) ORDER BY a.created_at LIMIT ?)`, now.Add(-connectionLife)},
+		{`DELETE FROM enrollment_uses WHERE (code_id, asset_id, epoch) IN (SELECT u.code_id, u.asset_id, u.epoch FROM enrollment_codes c
+			JOIN enrollment_uses u ON u.code_id = c.id WHERE c.expires_at < ? LIMIT ?)`, now.Add(-provisioning.KeepCodes)},
+		{`DELETE FROM enrollment_codes WHERE id IN (SELECT c.id FROM enrollment_codes c WHERE c.expires_at < ?
+			AND NOT EXISTS (SELECT 1 FROM enrollment_uses u WHERE u.code_id = c.id) ORDER BY c.expires_at LIMIT ?)`, now.Add(-provisioning.KeepCodes)},
+		{`DELETE FROM asset_edits WHERE asset_id IN (SELECT asset_id FROM asset_edits WHERE at < ? ORDER BY at LIMIT ?)`, now.Add(-editLife)},
+		{`DELETE FROM job_devices WHERE (job_id, n) IN (SELECT d.job_id, d.n FROM jobs j JOIN job_devices d ON d.job_id = j.id
+			WHERE j.ended_at > 0 AND j.ended_at < ? LIMIT ?)`, now.Add(-job.KeepFor)},
+		{`DELETE FROM jobs WHERE id IN (SELECT j.id FROM jobs j WHERE j.ended_at > 0 AND j.ended_at < ?
+			AND NOT EXISTS (SELECT 1 FROM job_devices d WHERE d.job_id = j.id) ORDER BY j.ended_at LIMIT ?)`, now.Add(-job.KeepFor)},
 		{`DELETE FROM claims WHERE id IN (SELECT id FROM claims WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
 		{`DELETE FROM leases WHERE name IN (SELECT name FROM leases WHERE expires_at < ? LIMIT ?)`, now.Add(-time.Hour)},
 	}

@@ -21,9 +21,9 @@ type writer struct {
 	conn       *sql.Conn
 	statements *prepared
 
-	mu     sync.RWMutex // held for reading while a job is handed over
+	mu     sync.RWMutex // held for reading while a unit is handed over
 	closed bool
-	jobs   chan *job
+	units  chan *unit
 	done   chan struct{}
 
 	relaxed  bool     // the connection's present setting
@@ -34,8 +34,8 @@ type writer struct {
 // attempt: nothing else changes them until it ends.
 type versions map[string]int64
 
-// job is one caller's transaction.
-type job struct {
+// unit is one caller's transaction.
+type unit struct {
 	ctx     context.Context
 	work    work
 	relaxed bool
@@ -50,7 +50,7 @@ func newWriter(ctx context.Context, db *DB, pool *sql.DB) (*writer, error) {
 		return nil, err
 	}
 	w := &writer{db: db, conn: c, statements: &prepared{on: c, statements: map[string]*sql.Stmt{}},
-		jobs: make(chan *job, maxBatch), done: make(chan struct{})}
+		units: make(chan *unit, maxBatch), done: make(chan struct{})}
 	go w.loop()
 	return w, nil
 }
@@ -60,7 +60,7 @@ func (w *writer) close() error {
 	w.mu.Lock()
 	w.closed = true
 	w.mu.Unlock()
-	close(w.jobs)
+	close(w.units)
 	<-w.done
 	return errors.Join(w.statements.Close(), w.conn.Close())
 }
@@ -68,7 +68,7 @@ func (w *writer) close() error {
 // run hands f over and waits for its outcome. A caller that gives up before
 // its work began is let go; from then on it waits, and learns the outcome.
 func (w *writer) run(ctx context.Context, f work, relaxed bool) error {
-	j := &job{ctx: ctx, work: f, relaxed: relaxed, done: make(chan struct{})}
+	j := &unit{ctx: ctx, work: f, relaxed: relaxed, done: make(chan struct{})}
 	if err := w.hand(ctx, j); err != nil {
 		return err
 	}
@@ -79,14 +79,14 @@ func (w *writer) run(ctx context.Context, f work, relaxed bool) error {
 	return j.err
 }
 
-func (w *writer) hand(ctx context.Context, j *job) error {
+func (w *writer) hand(ctx context.Context, j *unit) error {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if w.closed {
 		return errClosed
 	}
 	select {
-	case w.jobs <- j:
+	case w.units <- j:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -95,7 +95,7 @@ func (w *writer) hand(ctx context.Context, j *job) error {
 
 func (w *writer) loop() {
 	defer close(w.done)
-	for first := range w.jobs {
+	for first := range w.units {
 		batch := w.gather(first)
 		if err := w.commit(batch); err != nil {
 			for _, j := range batch {
@@ -108,13 +108,13 @@ func (w *writer) loop() {
 	}
 }
 
-// gather adds the jobs that wait already. It does not wait for more: while one
+// gather adds the units that wait already. It does not wait for more: while one
 // batch is committed, the next comes together by itself.
-func (w *writer) gather(first *job) []*job {
-	batch := []*job{first}
+func (w *writer) gather(first *unit) []*unit {
+	batch := []*unit{first}
 	for len(batch) < maxBatch {
 		select {
-		case j, ok := <-w.jobs:
+		case j, ok := <-w.units:
 			if !ok {
 				return batch
 			}
@@ -127,28 +127,28 @@ func (w *writer) gather(first *job) []*job {
 }
 
 // commit runs a batch in one transaction. The returned error applies to the whole batch; a
-// job's own error is in job.err. As a rule no job fails; if one does, all of them run once
+// unit's own error is in unit.err. As a rule no unit fails; if one does, all of them run once
 // more, each in a savepoint, as transactions run once more on the other engine.
-func (w *writer) commit(batch []*job) error {
+func (w *writer) commit(batch []*unit) error {
 	ctx := context.Background()
 	if err := w.relax(ctx, batch); err != nil {
 		return err
 	}
 	err := w.attempt(ctx, batch, w.together)
-	if errors.Is(err, errJob) {
+	if errors.Is(err, errUnit) {
 		if len(batch) == 1 {
-			return nil // it is in job.err, and nothing was written
+			return nil // it is in unit.err, and nothing was written
 		}
 		err = w.attempt(ctx, batch, w.apart)
 	}
 	return err
 }
 
-// errJob: a job failed, and with it the attempt.
-var errJob = errors.New("a job of the batch failed")
+// errUnit: a unit failed, and with it the attempt.
+var errUnit = errors.New("a unit of the batch failed")
 
 // attempt runs a batch in one transaction, and rolls back if that fails.
-func (w *writer) attempt(ctx context.Context, batch []*job, run func(context.Context, *job) error) (err error) {
+func (w *writer) attempt(ctx context.Context, batch []*unit, run func(context.Context, *unit) error) (err error) {
 	if _, err := w.statements.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return fmt.Errorf("cannot begin: %w", explainSQLite(err))
 	}
@@ -172,38 +172,38 @@ func (w *writer) attempt(ctx context.Context, batch []*job, run func(context.Con
 	return err
 }
 
-// together runs one job. If it fails, all that the attempt wrote is undone.
-func (w *writer) together(_ context.Context, j *job) error {
+// together runs one unit. If it fails, all that the attempt wrote is undone.
+func (w *writer) together(_ context.Context, j *unit) error {
 	if w.call(j); j.err != nil || j.panic != nil {
-		return errJob
+		return errUnit
 	}
 	return nil
 }
 
-// apart runs one job in a savepoint, so that its failure undoes its own work
+// apart runs one unit in a savepoint, so that its failure undoes its own work
 // only. The error is of the whole transaction.
-func (w *writer) apart(ctx context.Context, j *job) error {
-	if _, err := w.statements.ExecContext(ctx, "SAVEPOINT job"); err != nil {
+func (w *writer) apart(ctx context.Context, j *unit) error {
+	if _, err := w.statements.ExecContext(ctx, "SAVEPOINT unit"); err != nil {
 		return err
 	}
 	if w.call(j); j.err != nil || j.panic != nil {
-		clear(w.versions) // what the job raised is undone
-		if _, err := w.statements.ExecContext(ctx, "ROLLBACK TO job"); err != nil {
+		clear(w.versions) // what the unit raised is undone
+		if _, err := w.statements.ExecContext(ctx, "ROLLBACK TO unit"); err != nil {
 			return err
 		}
 	}
-	_, err := w.statements.ExecContext(ctx, "RELEASE job")
+	_, err := w.statements.ExecContext(ctx, "RELEASE unit")
 	return err
 }
 
-// call runs the job's work and keeps a panic for its caller.
-func (w *writer) call(j *job) {
+// call runs the unit's work and keeps a panic for its caller.
+func (w *writer) call(j *unit) {
 	defer func() { j.panic = recover() }()
 	j.err = j.work(context.WithValue(context.WithoutCancel(j.ctx), inside{}, w.versions), &tx{session: session{w.db, w.statements}})
 }
 
-// relax sets how durable the batch must be: as durable as its strictest job.
-func (w *writer) relax(ctx context.Context, batch []*job) error {
+// relax sets how durable the batch must be: as durable as its strictest unit.
+func (w *writer) relax(ctx context.Context, batch []*unit) error {
 	relaxed := true
 	for _, j := range batch {
 		relaxed = relaxed && j.relaxed

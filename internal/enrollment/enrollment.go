@@ -38,6 +38,8 @@ type Observation struct {
 	AssetID    string
 	AssetEpoch int
 
+	// Code is the enrollment code that the device says it enrolled with; empty: unknown.
+	Code string
 	// Enrolling: the device has (again) joined; otherwise it only reports.
 	Enrolling bool
 	// Gone: the device is no longer managed.
@@ -68,13 +70,15 @@ type Observation struct {
 
 // Change is what an observation did.
 type Change struct {
-	Applied   bool // false: a duplicate, stale, or about a device that ended
-	AssetID   string
-	Epoch     int
-	Enrolled  bool   // joined, or joined again
-	Ended     bool   // stopped being managed
-	PolicyID  string // the policy that the device now has applied
-	PolicyNew bool   // it was another before
+	Applied  bool // false: a duplicate, stale, or about a device that ended
+	AssetID  string
+	Epoch    int
+	Enrolled bool // joined, or joined again
+	// CodeGoesOn: other devices may enroll with its code, too.
+	CodeGoesOn bool
+	Ended      bool   // stopped being managed
+	PolicyID   string // the policy that the device now has applied
+	PolicyNew  bool   // it was another before
 }
 
 // Store applies observations.

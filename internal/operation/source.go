@@ -84,6 +84,12 @@ func Body[A any](text []byte) error {
 	return f.err()
 }
 
+// Check checks the arguments of a call that is not made now.
+func (o *Operation) Check(s Source) error {
+	_, err := o.decode(s)
+	return err
+}
+
 // readQuery sets the query parameters. They are as strict as members of a
 // body: a filter with a slip in its name must not quietly select everything.
 func (s *Parts) readQuery(p *plan, v reflect.Value, f *faults) {

@@ -250,7 +250,7 @@ func (b *bench) halt() { b.stop(); b.running.Wait() }
 // enroll makes a QR code and enrolls simulated devices with it.
 func (b *bench) enroll(usage provisioning.PersonalUsage, e emulator.Enrollment) []string {
 	b.Helper()
-	token, err := b.platform.Issue(b.Context(), b.company, b.saved(b.policy.ID), usage, provisioning.Lifetime)
+	token, err := b.platform.Issue(b.Context(), b.company, b.saved(b.policy.ID), provisioning.Wanted{Usage: usage, Lifetime: provisioning.Lifetime})
 	b.ok(err)
 	e.EnrollmentToken = string(token.Payload)
 	names, err := b.emulator.Enroll(b.Context(), e)

@@ -65,6 +65,7 @@ func (p *Platform) observation(ctx context.Context, c company.Company, d *androi
 		PolicyID:      policyID(c.Enterprise, d.PolicyName),
 		AppliedPolicy: policyID(c.Enterprise, d.AppliedPolicyName),
 		EnrolledAt:    instant(d.EnrollmentTime), ReportedAt: instant(d.LastStatusReportTime),
+		Code:           enrolledBy(d),
 		Specifications: specifications(d), StatusReport: statusReport(d), Apps: apps(d),
 	}
 	if h := d.HardwareInfo; h != nil {

@@ -1,11 +1,11 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/url"
-	"time"
 
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
@@ -21,15 +21,15 @@ import (
 // A token always names its policy, or its devices would be reset minutes after
 // they enrolled. If the vendor does not have the policy, it is pushed and the
 // token asked for again.
-func (p *Platform) Issue(ctx context.Context, c company.Company, of policy.Policy, usage provisioning.PersonalUsage, lifetime time.Duration) (provisioning.Token, error) {
+func (p *Platform) Issue(ctx context.Context, c company.Company, of policy.Policy, w provisioning.Wanted) (provisioning.Token, error) {
 	if of.Push.Version == 0 {
 		if r := p.Push(ctx, c, of.ID); r.Code != outcome.Done {
 			return provisioning.Token{}, noToken(errors.Join(errors.New(r.Detail), r.Cause))
 		}
 	}
-	token, err := p.newToken(ctx, c, of, usage, lifetime)
+	token, err := p.newToken(ctx, c, of, w)
 	if (codeOf(err) == outcome.Missing || codeOf(err) == outcome.Refused) && p.pushedAgain(ctx, c, of) {
-		token, err = p.newToken(ctx, c, of, usage, lifetime)
+		token, err = p.newToken(ctx, c, of, w)
 	}
 	if err != nil {
 		return provisioning.Token{}, noToken(err)
@@ -57,13 +57,14 @@ func (p *Platform) pushedAgain(ctx context.Context, c company.Company, of policy
 	return err == nil && !exists && p.Push(ctx, c, of.ID).Code == outcome.Done
 }
 
-func (p *Platform) newToken(ctx context.Context, c company.Company, of policy.Policy, usage provisioning.PersonalUsage, lifetime time.Duration) (provisioning.Token, error) {
+func (p *Platform) newToken(ctx context.Context, c company.Company, of policy.Policy, w provisioning.Wanted) (provisioning.Token, error) {
 	request := &androidmanagement.EnrollmentToken{
-		PolicyName: policyName(c.Enterprise, of.ID), Duration: seconds(lifetime),
-		AllowPersonalUsage: personalUsage(usage),
+		PolicyName: policyName(c.Enterprise, of.ID), Duration: seconds(w.Lifetime),
+		AllowPersonalUsage: personalUsage(w.Usage),
+		OneTimeOnly:        w.Devices == 1,
 		// It comes back with the device, through the device's own hands: no more
 		// than an id that means nothing elsewhere.
-		AdditionalData: `{"t":"` + resource.NewID() + `"}`,
+		AdditionalData: `{"t":"` + cmp.Or(w.Code, resource.NewID()) + `"}`,
 	}
 	issued := p.now()
 	answer, err := ask(ctx, p, methodNewToken, urgent, p.am.Enterprises.EnrollmentTokens.Create(c.Enterprise, request))
@@ -73,15 +74,29 @@ func (p *Platform) newToken(ctx context.Context, c company.Company, of policy.Po
 	if answer == nil || !json.Valid([]byte(answer.QrCode)) {
 		return provisioning.Token{}, &Failure{Method: methodNewToken, Code: outcome.Unknown, Message: "the answer holds no QR code"}
 	}
-	token := provisioning.Token{Payload: []byte(answer.QrCode), ExpiresAt: instant(answer.ExpirationTimestamp), Ref: answer.Name}
-	if usage == provisioning.Allowed && answer.Value != "" {
+	token := provisioning.Token{Payload: []byte(answer.QrCode), ExpiresAt: instant(answer.ExpirationTimestamp), Ref: answer.Name, Text: answer.Value}
+	if w.Usage == provisioning.Allowed && answer.Value != "" {
 		token.Link = enrollmentLink + url.QueryEscape(answer.Value)
 	}
 	if token.ExpiresAt.IsZero() {
-		token.ExpiresAt = issued.Add(lifetime)
+		token.ExpiresAt = issued.Add(w.Lifetime)
 	}
 	return token, nil
 }
+
+// enrolledBy is the enrollment code that a device says it enrolled with; empty: none.
+func enrolledBy(d *androidmanagement.Device) string {
+	var data struct {
+		Code string `json:"t"`
+	}
+	if json.Unmarshal([]byte(d.EnrollmentTokenData), &data) != nil || len(data.Code) > maxCode {
+		return ""
+	}
+	return data.Code
+}
+
+// maxCode bounds the id of an enrollment code, in bytes.
+const maxCode = 64
 
 // enrollmentLink is the vendor's page that adds a work profile to the phone that opens it.
 const enrollmentLink = "https://enterprise.google.com/android/enroll?et="

@@ -19,7 +19,7 @@ func TestTokens_Create(t *testing.T) {
 			provisioning.Disallowed: "PERSONAL_USAGE_DISALLOWED", provisioning.Userless: "PERSONAL_USAGE_DISALLOWED_USERLESS",
 		} {
 			b.emulator.ClearCalls()
-			token, err := b.platform.Issue(b.Context(), b.company, b.saved(b.policy.ID), usage, provisioning.Lifetime)
+			token, err := b.platform.Issue(b.Context(), b.company, b.saved(b.policy.ID), provisioning.Wanted{Usage: usage, Lifetime: provisioning.Lifetime})
 			b.ok(err)
 			b.equal("expires", token.ExpiresAt.Equal(time.Now().Add(24*time.Hour)), true)
 			var payload map[string]any
@@ -49,7 +49,7 @@ func TestTokens_MissingPolicyIsPushed(t *testing.T) {
 	on(t, func(b *bench) {
 		b.connect()
 		fresh := b.newPolicy("Fresh", `{}`)
-		_, err := b.platform.Issue(b.Context(), b.company, fresh, provisioning.Unspecified, time.Hour)
+		_, err := b.platform.Issue(b.Context(), b.company, fresh, provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: time.Hour})
 		b.ok(err)
 		for _, as404 := range []bool{false, true} {
 			settings := b.emulator.Settings()
@@ -57,7 +57,7 @@ func TestTokens_MissingPolicyIsPushed(t *testing.T) {
 			b.ok(b.emulator.SetSettings(settings))
 			lost := b.newPolicy("Lost "+fresh.ID[:3]+map[bool]string{true: "4", false: "0"}[as404], `{}`)
 			b.ok(b.db.SetPushed(b.Context(), lost.ID, 1, 1, time.Now())) // or so we think
-			_, err = b.platform.Issue(b.Context(), b.company, b.saved(lost.ID), provisioning.Unspecified, time.Hour)
+			_, err = b.platform.Issue(b.Context(), b.company, b.saved(lost.ID), provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: time.Hour})
 			b.ok(err)
 		}
 	})
@@ -72,13 +72,13 @@ func TestTokens_FailuresAreTheProviders(t *testing.T) {
 		} {
 			f.Method = "enrollmentTokens.create"
 			b.fault(f)
-			_, err := b.platform.Issue(b.Context(), b.company, b.saved(b.policy.ID), provisioning.Unspecified, time.Hour)
+			_, err := b.platform.Issue(b.Context(), b.company, b.saved(b.policy.ID), provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: time.Hour})
 			b.equal("code", fault.CodeOf(err), fault.Provider)
 			b.equal("retryable", fault.From(err).Retryable, true)
 			b.emulator.ClearFaults()
 		}
 		bad := b.newPolicy("Bad", `{"cameraAccess":"NEVER"}`)
-		_, err := b.platform.Issue(b.Context(), b.company, bad, provisioning.Unspecified, time.Hour)
+		_, err := b.platform.Issue(b.Context(), b.company, bad, provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: time.Hour})
 		b.equal("a policy that cannot be pushed", fault.CodeOf(err), fault.Provider)
 		b.equal("tokens asked for", len(b.emulator.Calls(0, "enrollmentTokens.create")), 13)
 	})

@@ -35,6 +35,21 @@ type Token struct {
 	Link string
 	// Ref is the channel's own name of the token, for Withdraw.
 	Ref string
+	// Text is the token as a device is given it.
+	Text string
+	// Code is the id of the enrollment code.
+	Code string
+}
+
+// Wanted is what a token is to be.
+type Wanted struct {
+	Usage    PersonalUsage
+	Lifetime time.Duration
+	// Code is the id of the enrollment code, which comes back with each device that
+	// enrolls; empty: it is not kept.
+	Code string
+	// Devices is how many it enrolls at most; 0: as many as its channel's tokens do.
+	Devices int
 }
 
 // Issuer makes enrollment tokens: the platform for PLATFORM policies, the
@@ -42,8 +57,8 @@ type Token struct {
 type Issuer interface {
 	// Issue returns a new token of the policy. It fails with fault.Provider
 	// (retryable) when the vendor did not make one.
-	Issue(ctx context.Context, c company.Company, p policy.Policy, usage PersonalUsage, lifetime time.Duration) (Token, error)
-	// Withdraw deletes a token that was not handed out: no device enrolls with it.
+	Issue(ctx context.Context, c company.Company, p policy.Policy, w Wanted) (Token, error)
+	// Withdraw deletes a token: no device enrolls with it any more.
 	Withdraw(ctx context.Context, t Token) error
 }
 

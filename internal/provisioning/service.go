@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -32,6 +33,8 @@ type Service struct {
 	// Issuers make the tokens of policies by their type; one that is missing
 	// answers as a vendor that does not.
 	Issuers map[policy.Type]Issuer
+	// Codes keeps the codes.
+	Codes Codes
 	// Records notes who makes a code, but not what is in it, before its token is
 	// made; nil: no record. A code that cannot be recorded is not made.
 	Records activity.Recorder
@@ -78,13 +81,36 @@ type Request struct {
 	PolicyID      string // path name or short id
 	PersonalUsage PersonalUsage
 	Wifi          Wifi
+	Limits
+}
+
+// Limits are those of a code.
+type Limits struct {
+	Devices int      // how many enroll with it; 0: one on an agent, any number on the platform
+	Tags    []string // of each
+}
+
+// check checks what no request's rules have checked.
+func (l Limits) check() error {
+	wrong := func(field, message string) error {
+		return fault.Invalid(field+" "+message, fault.Field{Field: field, Message: message})
+	}
+	switch {
+	case l.Devices < 0 || l.Devices > MaxDevices:
+		return wrong("maxDevices", "must be 1 to 100000")
+	case len(l.Tags) > MaxTags:
+		return wrong("tags", "must have at most 10 entries")
+	case len(l.Tags) == 0:
+		return nil
+	}
+	return asset.Edit{Tags: l.Tags}.Check()
 }
 
 // Create makes a code with a new enrollment token. It fails with the codes of
 // contract 7.4; a failure leaves no code behind.
 func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Result, error) {
 	var picture []byte
-	target, token, err := s.token(ctx, p, r.PolicyID, r.PersonalUsage, byCode, activity.Event{Action: activity.ProvisioningIssued,
+	target, token, err := s.token(ctx, p, asked{r.PolicyID, r.PersonalUsage, byCode, r.Limits}, activity.Event{Action: activity.ProvisioningIssued,
 		Changes: activity.Differences(activity.Change{Field: "personalUsage", After: string(r.PersonalUsage)},
 			activity.Change{Field: "wifiSsid", After: r.Wifi.SSID})}, func(t Token) error {
 		payload, err := Merge(t.Payload, r.Wifi)
@@ -115,8 +141,16 @@ func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Re
 // device that is provisioned over USB: one of an AGENT policy, VR-only or not. It
 // fails with the codes of contract 7.4.
 func (s *Service) Bundle(ctx context.Context, p access.Principal, policyID string) (Token, policy.Policy, error) {
-	target, token, err := s.token(ctx, p, policyID, Unspecified, byUSB, activity.Event{Action: activity.ProvisioningHanded},
+	target, token, err := s.token(ctx, p, asked{policyID, Unspecified, byUSB, Limits{Devices: 1}}, activity.Event{Action: activity.ProvisioningHanded},
 		func(Token) error { return nil })
+	return token, target, err
+}
+
+// Issue makes an enrollment token without a code for it: a person, or a script, gives it to
+// devices. It fails with the codes of contract 7.4.
+func (s *Service) Issue(ctx context.Context, p access.Principal, r Request) (Token, policy.Policy, error) {
+	target, token, err := s.token(ctx, p, asked{r.PolicyID, r.PersonalUsage, byHand, r.Limits}, activity.Event{Action: activity.ProvisioningIssued,
+		Changes: activity.Differences(activity.Change{Field: "personalUsage", After: string(r.PersonalUsage)})}, func(Token) error { return nil })
 	return token, target, err
 }
 
@@ -130,8 +164,11 @@ func (s *Service) Provisionable(ctx context.Context, p access.Principal, policyI
 // token makes an enrollment token of a policy for which that way is right, and what the
 // caller makes of it. That it will be made is recorded first. If it then fails, or if the
 // caller may not have it any more, the token is deleted, and that is recorded as well.
-func (s *Service) token(ctx context.Context, p access.Principal, policyID string, usage PersonalUsage, w way, e activity.Event, use func(Token) error) (policy.Policy, Token, error) {
-	target, owner, err := s.find(ctx, p, policyID, w)
+func (s *Service) token(ctx context.Context, p access.Principal, a asked, e activity.Event, use func(Token) error) (policy.Policy, Token, error) {
+	target, owner, err := s.find(ctx, p, a.policyID, a.way)
+	if err == nil {
+		err = a.limits.check()
+	}
 	if err != nil {
 		return target, Token{}, err
 	}
@@ -140,7 +177,7 @@ func (s *Service) token(ctx context.Context, p access.Principal, policyID string
 		return target, Token{}, err
 	}
 	recorded := access.Settling(context.WithoutCancel(ctx))
-	token, err := s.issue(recorded, owner, target, usage)
+	token, err := s.keep(recorded, p, owner, target, a)
 	if err != nil {
 		return target, Token{}, errors.Join(err, s.failed(recorded, target, e))
 	}
@@ -152,6 +189,41 @@ func (s *Service) token(ctx context.Context, p access.Principal, policyID string
 		return target, Token{}, errors.Join(err, s.failed(recorded, target, e))
 	}
 	return target, token, nil
+}
+
+// asked is the code that is asked for.
+type asked struct {
+	policyID string
+	usage    PersonalUsage
+	way      way
+	limits   Limits
+}
+
+// keep writes the code down, has its token made, and notes that. The token of a code that
+// cannot be written is not made, or is deleted.
+func (s *Service) keep(ctx context.Context, p access.Principal, owner company.Company, target policy.Policy, a asked) (Token, error) {
+	now := s.Now()
+	c := Code{ID: resource.NewID(), CompanyID: owner.ID, PolicyID: target.ID, Management: target.Type, Usage: a.usage, Maker: p.Actor(),
+		Tags: a.limits.Tags, MaxDevices: a.limits.Devices, CreatedAt: now, ExpiresAt: now.Add(Lifetime)}
+	if target.Type == policy.Agent && c.MaxDevices == 0 {
+		c.MaxDevices = 1
+	}
+	if err := s.Codes.CreateCode(ctx, c); err != nil {
+		return Token{}, err
+	}
+	token, err := s.issue(ctx, owner, target, Wanted{Usage: a.usage, Lifetime: Lifetime, Code: c.ID, Devices: c.MaxDevices})
+	if err != nil {
+		return token, errors.Join(err, s.Codes.DropCode(ctx, c.ID))
+	}
+	ref := ""
+	if target.Type == policy.Platform { // an agent's is its secret
+		ref = token.Ref
+	}
+	if token.Code = c.ID; s.Codes.IssueCode(ctx, c.ID, ref, token.ExpiresAt) != nil {
+		s.withdraw(ctx, target, token)
+		err = notIssued(errors.New("the code could not be written"))
+	}
+	return token, err
 }
 
 // failed records that nothing came of what was to be made.
@@ -166,6 +238,9 @@ func (s *Service) withdraw(ctx context.Context, p policy.Policy, t Token) {
 	ctx, cancel := context.WithTimeout(ctx, issueLimit)
 	defer cancel()
 	err := s.Issuers[p.Type].Withdraw(ctx, t)
+	if err == nil && t.Code != "" {
+		err = s.Codes.DropCode(ctx, t.Code)
+	}
 	if err != nil && s.Log != nil {
 		s.Log.ErrorContext(ctx, "an enrollment token that was not handed out could not be deleted; it ends by itself", "policy", p.ID, "expires", t.ExpiresAt, "error", err)
 	}
@@ -177,6 +252,7 @@ type way int
 const (
 	byCode way = iota
 	byUSB
+	byHand
 )
 
 // refuse says why devices of a policy are not provisioned that way, if so.
@@ -227,7 +303,7 @@ func (s *Service) find(ctx context.Context, p access.Principal, ref string, w wa
 }
 
 // issue asks the issuer for a token that lives as long as the code.
-func (s *Service) issue(ctx context.Context, owner company.Company, p policy.Policy, usage PersonalUsage) (Token, error) {
+func (s *Service) issue(ctx context.Context, owner company.Company, p policy.Policy, w Wanted) (Token, error) {
 	issuer := s.Issuers[p.Type]
 	if issuer == nil {
 		return Token{}, notIssued(nil)
@@ -235,7 +311,7 @@ func (s *Service) issue(ctx context.Context, owner company.Company, p policy.Pol
 	ctx, cancel := context.WithTimeout(ctx, issueLimit)
 	defer cancel()
 	asked := s.Now()
-	token, err := issuer.Issue(ctx, owner, p, usage, Lifetime)
+	token, err := issuer.Issue(ctx, owner, p, w)
 	if code := fault.CodeOf(err); err != nil && code != fault.Unsupported && code != fault.Refused {
 		return Token{}, notIssued(err)
 	}
@@ -305,6 +381,28 @@ func Define(r *operation.Registry, s *Service) {
 		return s.Create(ctx, call.Principal, a.request())
 	}, func(ctx context.Context, call operation.Call, a Args) (operation.Forecast, error) {
 		return s.foresee(ctx, call.Principal, a.PolicyID)
+	})
+}
+
+// CodeArgs are those of a person, who may limit a code.
+type CodeArgs struct {
+	Args
+	MaxDevices int      `json:"maxDevices" rule:"min=0 max=100000" doc:"How many devices enroll with it at most; 0: one with the agent, any number on the platform."`
+	Tags       []string `json:"tags" rule:"maxitems=10 notblank maxchars=64 line" doc:"Tags of each device."`
+}
+
+// DefineForPeople declares create_enrollment_code, which the portal alone has.
+func DefineForPeople(r *operation.Registry, s *Service) {
+	operation.Define(r, operation.Operation{
+		Name: "create_enrollment_code", Title: "Create enrollment code", Method: "POST", Path: "/policies/{policyId}/enrollment-codes", Created: true,
+		Description: "Creates a QR code that enrolls devices, with a limit and tags.",
+		Needs:       access.Provisioning | access.PoliciesRead, Gate: access.ProvisioningGate,
+		Budget: operation.AfterValidation, Dialect: operation.Provisioning, Effect: operation.Writing,
+		Faults: []fault.Code{fault.NotFound, fault.Unsupported, fault.Refused, fault.Provider},
+	}, func(ctx context.Context, call operation.Call, a CodeArgs) (Result, error) {
+		wanted := a.request()
+		wanted.Limits = Limits{Devices: a.MaxDevices, Tags: a.Tags}
+		return s.Create(ctx, call.Principal, wanted)
 	})
 }
 

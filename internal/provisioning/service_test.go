@@ -58,8 +58,8 @@ type issuer struct {
 	withdrawn []string
 }
 
-func (i *issuer) Issue(_ context.Context, _ company.Company, _ policy.Policy, usage provisioning.PersonalUsage, life time.Duration) (provisioning.Token, error) {
-	i.usage, i.life = usage, life
+func (i *issuer) Issue(_ context.Context, _ company.Company, _ policy.Policy, w provisioning.Wanted) (provisioning.Token, error) {
+	i.usage, i.life = w.Usage, w.Lifetime
 	return i.token, i.err
 }
 
@@ -68,14 +68,42 @@ func (i *issuer) Withdraw(_ context.Context, t provisioning.Token) error {
 	return nil
 }
 
+// others are the methods that the service does not use.
+type others interface{ provisioning.Codes }
+
+// codes keeps codes in memory.
+type codes struct {
+	others
+	kept map[string]provisioning.Code
+	fail error // of IssueCode
+}
+
+func (c *codes) CreateCode(_ context.Context, code provisioning.Code) error {
+	c.kept[code.ID] = code
+	return nil
+}
+
+func (c *codes) IssueCode(_ context.Context, id, ref string, expires time.Time) error {
+	code := c.kept[id]
+	code.Ref, code.ExpiresAt = ref, expires
+	c.kept[id] = code
+	return c.fail
+}
+
+func (c *codes) DropCode(_ context.Context, id string) error {
+	delete(c.kept, id)
+	return nil
+}
+
 type fixture struct {
 	catalog
+	written *codes
 	issuer  *issuer
 	service *provisioning.Service
 }
 
 func newFixture() *fixture {
-	f := &fixture{issuer: &issuer{token: provisioning.Token{Payload: []byte(vendorPayload), ExpiresAt: start.Add(24 * time.Hour)}}}
+	f := &fixture{written: &codes{kept: map[string]provisioning.Code{}}, issuer: &issuer{token: provisioning.Token{Payload: []byte(vendorPayload), ExpiresAt: start.Add(24 * time.Hour)}}}
 	f.company = company.Company{ID: "c1", Slug: "acme", Enterprise: "enterprises/LC1"}
 	f.policies = map[string]policy.Policy{}
 	for _, p := range []policy.Policy{
@@ -85,7 +113,7 @@ func newFixture() *fixture {
 		p.CompanyID, p.CompanySlug = "c1", "acme"
 		f.policies[p.ID] = p
 	}
-	f.service = &provisioning.Service{Catalog: f, Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: f.issuer},
+	f.service = &provisioning.Service{Catalog: f, Codes: f.written, Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: f.issuer},
 		PublicURL: "https://muster.example/", Now: func() time.Time { return start }}
 	return f
 }
@@ -303,5 +331,35 @@ func TestCreate_MovedSinceThePlatform(t *testing.T) {
 	_, err := f.service.Create(t.Context(), caller(), provisioning.Request{PolicyID: "plain", PersonalUsage: provisioning.Disallowed})
 	if !errors.Is(err, access.ErrMoved) || len(f.issuer.withdrawn) != 1 || f.issuer.withdrawn[0] != "made" {
 		t.Errorf("%v, deleted %v", err, f.issuer.withdrawn)
+	}
+}
+
+// A code is written before it is handed out; one that cannot be is deleted at its issuer,
+// and one that was not made is not kept.
+func TestCreate_KeepsTheCode(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	f.issuer.token.Ref = "enterprises/LC1/enrollmentTokens/1"
+	request := provisioning.Request{PolicyID: "plain", PersonalUsage: provisioning.Disallowed, Limits: provisioning.Limits{Devices: 3, Tags: []string{"store-12"}}}
+	token, _, err := f.service.Issue(t.Context(), caller(), request)
+	kept := f.written.kept[token.Code]
+	if err != nil || len(f.written.kept) != 1 || kept.Ref != f.issuer.token.Ref || kept.MaxDevices != 3 || kept.Tags[0] != "store-12" || kept.Maker.ID != "k" {
+		t.Fatalf("%+v, %v", kept, err)
+	}
+	f.written.fail = errors.New("the disk is full")
+	if _, _, err := f.service.Issue(t.Context(), caller(), request); fault.CodeOf(err) != fault.Provider || len(f.written.kept) != 1 || len(f.issuer.withdrawn) != 1 {
+		t.Errorf("not written: %v, %d kept, withdrawn %v", err, len(f.written.kept), f.issuer.withdrawn)
+	}
+	f.written.fail, f.issuer.err = nil, errors.New("no")
+	if _, _, err := f.service.Issue(t.Context(), caller(), request); err == nil || len(f.written.kept) != 1 {
+		t.Errorf("not made: %v, %d kept", err, len(f.written.kept))
+	}
+	f.issuer.err = nil
+	for name, limits := range map[string]provisioning.Limits{"too many": {Devices: 100_001}, "less than none": {Devices: -1},
+		"many tags": {Tags: make([]string, 11)}, "an empty tag": {Tags: []string{""}}} {
+		request.Limits = limits
+		if _, _, err := f.service.Issue(t.Context(), caller(), request); fault.CodeOf(err) != fault.InvalidArguments || len(f.written.kept) != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -11,9 +11,11 @@ import (
 
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agentserver"
+	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/passkey"
+	"github.com/musterhq/muster/internal/platform"
 	"github.com/musterhq/muster/internal/platform/discovery"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
@@ -44,9 +46,9 @@ func OpenAdmin(now func() time.Time, keyFile string) func(context.Context, confi
 		if err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
-		return &cli.Admin{Companies: db, Keys: db, Assets: db, Editor: db, Importer: db, Archiver: db, Enterprises: db, Companions: db, Identity: db, Names: db, Policies: policies, Users: db, Domains: db, Connections: db, Activity: db, Signed: db,
+		return &cli.Admin{Companies: db, Keys: db, Assets: db, Editor: db, Importer: db, Archiver: db, Deleter: db, Enterprises: db, Companions: db, Identity: db, Names: db, Policies: policies, Users: db, Domains: db, Connections: db, Activity: db, Signed: db,
 			Passkeys: func(publicURL string) (cli.Passkeys, error) { return passkey.New(publicURL) },
-			Chain:    openChain(db, now), Backup: db.Backup, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now), Tokens: db, Rollouts: db, Mail: db, Unproved: unproved, Close: db.Close}, nil
+			Chain:    openChain(db, now), Backup: db.Backup, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now), Tokens: db, Codes: db, Rollouts: db, Jobs: jobService(db, &command.Service{}, now), Mail: db, Unproved: unproved, Close: db.Close}, nil
 	}
 }
 
@@ -98,10 +100,16 @@ func openChain(db *database.DB, now func() time.Time) func(config.Store, string)
 	}
 }
 
-// openProvisioning returns how the command line makes enrollment tokens for devices
-// with our own agent: as the running service does, with its keys.
-func openProvisioning(db *database.DB, now func() time.Time) func(context.Context, config.Service) (*provisioning.Service, error) {
-	return func(ctx context.Context, settings config.Service) (*provisioning.Service, error) {
+// openProvisioning returns how the command line makes enrollment tokens of a type of
+// policy: for devices with our own agent as the running service does, with its keys.
+func openProvisioning(db *database.DB, now func() time.Time) func(context.Context, config.Service, policy.Type) (*provisioning.Service, error) {
+	return func(ctx context.Context, settings config.Service, of policy.Type) (*provisioning.Service, error) {
+		made := &provisioning.Service{Catalog: db, Codes: db, Records: db, PublicURL: settings.PublicURL, Now: now, Log: slog.Default()}
+		if of == policy.Platform {
+			vendor, err := platform.New(platformConfig(settings.Platform, settings.PublicURL, db, now))
+			made.Issuers = map[policy.Type]provisioning.Issuer{policy.Platform: vendor}
+			return made, err
+		}
 		settings = settings.WithDefaults()
 		keys, err := ops.LoadKeys(settings.KeyFile)
 		if err != nil {
@@ -123,8 +131,8 @@ func openProvisioning(db *database.DB, now func() time.Time) func(context.Contex
 		}
 		link := &agentserver.Server{Store: db, Signer: signer, ES256: es256, PublicURL: settings.PublicURL, Now: now,
 			Pins: func() ([]string, error) { return ops.Pins(settings.TLSCert, settings.PublicURL, now()) }}
-		return &provisioning.Service{Catalog: db, Records: db, PublicURL: settings.PublicURL, Now: now,
-			Issuers: map[policy.Type]provisioning.Issuer{policy.Agent: link}}, nil
+		made.PublicURL, made.Issuers = settings.PublicURL, map[policy.Type]provisioning.Issuer{policy.Agent: link}
+		return made, nil
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/rollout"
 	"github.com/musterhq/muster/internal/service/mail"
@@ -59,6 +61,8 @@ func (w *wiring) background() {
 		w.every("activity head log", noteInterval, w.records.Note),
 		w.every("activity retention", forgetInterval, w.records.Forget),
 		{Name: "platform", Run: w.platform.Run},
+		w.every("enrollment codes", provisioning.DropEvery, provisioning.Dropper{Codes: w.db, Issuer: w.platform, Now: w.options.Now, Log: w.options.Logger}.Round),
+		{Name: "jobs", Run: job.NewRunner(job.Config{Queue: w.db, Operations: w.jobs.Operations, Now: w.db.Now, Log: w.options.Logger, Stands: w.db.PermitStands}).Run},
 	}
 	if settings, err := w.config.Mail(); err == nil && settings.On() {
 		sender := &mail.Sender{Client: mail.Client{Config: settings}, Store: w.db, Leases: w.db, Holder: resource.NewID(),

@@ -24,6 +24,7 @@ import (
 	"github.com/musterhq/muster/internal/explain"
 	"github.com/musterhq/muster/internal/fcm"
 	"github.com/musterhq/muster/internal/identity"
+	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/passkey"
 	"github.com/musterhq/muster/internal/platform"
@@ -55,9 +56,11 @@ type wiring struct {
 	enrollments *enrollment.Service
 	policies    policy.Service
 	proposals   *proposal.Service
+	jobs        job.Service
 
 	// Surfaces.
-	once    operation.Once // with the kernel
+	once    operation.Once     // with the kernel
+	own     operation.Registry // of the portal alone
 	callers apikey.Authenticator
 	signIn  web.SignIn
 }
@@ -129,6 +132,7 @@ func (w *wiring) useCases() (err error) {
 		Now: w.options.Now, Log: w.options.Logger, Observer: w.metrics, Crash: w.options.Crash,
 		Digest: w.keys.Digest, Verifier: verifier, PublicURL: w.public,
 	}
+	w.jobs = jobService(w.db, w.commands, w.db.Now)
 	w.enrollments = &enrollment.Service{Store: w.db, Companies: w.db, Now: w.options.Now}
 	if w.policies, err = policyService(w.db, w.options.Now); err != nil {
 		return err
@@ -190,10 +194,12 @@ func (w *wiring) operations() error {
 	command.Define(r, w.commands)
 	policy.Define(r, w.db)
 	proposal.Define(r, w.proposals)
-	provisioning.Define(r, &provisioning.Service{
-		Catalog: w.db, Records: w.db, Stands: w.db.PermitStands, PublicURL: w.public, Now: w.options.Now, Log: w.options.Logger,
+	codes := &provisioning.Service{
+		Catalog: w.db, Codes: w.db, Records: w.db, Stands: w.db.PermitStands, PublicURL: w.public, Now: w.options.Now, Log: w.options.Logger,
 		Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: w.platform, policy.Agent: w.link},
-	})
+	}
+	provisioning.Define(r, codes)
+	provisioning.DefineForPeople(&w.own, codes)
 	budgets := budget.Limiter{Store: w.db, Now: w.db.Now}
 	w.once = operation.Once{Claims: w.db, Sealer: w.keys, Kernel: operation.NewKernel(operation.Config{
 		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Limited: w.metrics.Limited, Stands: w.db.PermitStands,

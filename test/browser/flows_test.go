@@ -110,17 +110,19 @@ func TestEnrollPage_UseFollowsThePolicy(t *testing.T) {
 	}
 }
 
-// TestBulkCommand_ShowsEachResult: a plan, one command for each device, a result for each.
-func TestBulkCommand_ShowsEachResult(t *testing.T) {
+// TestJob_ShowsEachResult: a plan, a job of the service, a result for each device.
+func TestJob_ShowsEachResult(t *testing.T) {
 	t.Parallel()
 	tenant, replica, tab := enter(t, account.Operator)
 	devices := tenant.Devices(replica, servertest.FullyManaged(), 3)
 	tab.Go("/devices")
 	tab.Click("[data-all]")
-	tab.Follow("button[value=lock_device]")
+	tab.Follow("button[value=lock]")
 	tab.Sees("h1", "Lock: 3 devices")
-	tab.Click("form[data-bulk] button[type=submit]")
-	tab.Sees("[data-bulk-says]", "Done: 3 of 3")
+	tab.Click("#plan details summary")
+	tab.Type("#bulk-rate", "600")
+	tab.Follow("#plan button[type=submit]")
+	tab.Sees("#job", "Done")
 	for _, d := range devices {
 		if n := len(tenant.Client(replica, access.All).History(d.AssetID)); n != 1 {
 			t.Errorf("%d commands", n)

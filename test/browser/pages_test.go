@@ -63,9 +63,22 @@ func screens() []screen {
 		{name: "bulk", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
 			tab.Go("/devices?size=50")
 			tab.Click("[data-all]")
-			tab.Follow("button[value=lock_device]")
+			tab.Follow("button[value=lock]")
+		}},
+		{name: "jobs", path: "/jobs"},
+		{name: "job", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.Go("/devices?size=50")
+			tab.Click("[data-all]")
+			tab.Follow("button[value=tags]")
+			tab.Type("#bulk-add", "Aisle 3")
+			tab.Follow("#plan button[type=submit]")
 		}},
 		{name: "enrol", path: "/enrol"},
+		{name: "enrol-codes", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.Go("/enrol")
+			tab.Follow("form[action='/enrol'] button[type=submit]")
+			tab.Go("/enrol/codes")
+		}},
 		{name: "enrol-code", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
 			tab.Go("/enrol")
 			tab.Follow("form[action='/enrol'] button[type=submit]")

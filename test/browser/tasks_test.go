@@ -117,11 +117,30 @@ func tasks() []task {
 			for n := range 5 {
 				w.Click(fmt.Sprintf("tr[data-row]:nth-child(%d) input[name=id]", n+1))
 			}
-			w.Follow("button[value=send_message]")
-			w.Type("form[data-bulk] input[required]", "Closing time")
-			w.Type("form[data-bulk] textarea", "The office closes at five.")
-			w.Click("form[data-bulk] button[type=submit]")
-			w.Sees("[data-bulk-says]", "Done")
+			w.Sees("[data-selected]", "5 selected")
+			w.Follow("button[value=message]")
+			w.Type("#plan input[required]", "Closing time")
+			w.Type("#plan textarea", "The office closes at five.")
+			w.Follow("#plan button[type=submit]")
+			w.Sees("#job", "of 5 have a result")
+		}},
+		{"tag twenty filtered devices", 5, func(w worker) {
+			w.opens("/devices")
+			w.Choose("select[name=management]", "PLATFORM")
+			w.Waits(`document.querySelectorAll("tr[data-row]").length > 20 && location.search.includes("PLATFORM")`)
+			w.Click("[data-all]")
+			w.Follow("button[value=tags]")
+			w.Type("#bulk-add", "store-12")
+			w.Follow("#plan button[type=submit]")
+			w.Sees("#job", "Done")
+		}},
+		{"restart all devices of a store", 6, func(w worker) {
+			w.opens("/devices")
+			w.Follow("tr[data-row] a[href*='tag=store-12']")
+			w.Click("[data-all]")
+			w.Follow("button[value=reboot]")
+			w.Follow("#plan button[type=submit]")
+			w.Sees("#job", "have a result")
 		}},
 		{"switch lost mode on, with the company's texts", 5, func(w worker) {
 			w.Follow("#overview a[href='/devices?status=ENROLLED']")

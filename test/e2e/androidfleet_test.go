@@ -44,7 +44,7 @@ func TestAndroidCore_ManyDevices(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range devices {
-		token, err := replica.Agents().Issue(t.Context(), tenant.Company, tenant.Policy, provisioning.PersonalUsage(""), time.Hour)
+		token, err := replica.Agents().Issue(t.Context(), tenant.Company, tenant.Policy, provisioning.Wanted{Usage: provisioning.PersonalUsage(""), Lifetime: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,6 +87,7 @@ type Token struct {
 	// is at Epoch; empty: the token is for any device.
 	AssetID   string
 	Epoch     int
+	Code      string // the enrollment code that it is of; empty: none is kept
 	ExpiresAt time.Time
 }
 

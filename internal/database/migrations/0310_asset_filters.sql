@@ -12,10 +12,10 @@ UPDATE assets SET search_terms = '', patch = CASE WHEN strpos(specifications, '"
     THEN substr(specifications, strpos(specifications, '"securityPatchLevel":"') + 22, 10) ELSE '' END;
 DELETE FROM asset_terms;
 
-CREATE INDEX assets_battery ON assets (company_id, battery, id) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND battery >= 0;
-CREATE INDEX assets_patch ON assets (company_id, patch, id) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND patch <> '';
-CREATE INDEX assets_compliant ON assets (company_id, compliant, id) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING');
-CREATE INDEX assets_push ON assets (company_id, push_reachable, management, id) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING');
+CREATE INDEX assets_battery ON assets (company_id, battery, id, status) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND battery >= 0;
+CREATE INDEX assets_patch ON assets (company_id, patch, id, status) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND patch <> '';
+CREATE INDEX assets_compliant ON assets (company_id, compliant, id, status) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING');
+CREATE INDEX assets_push ON assets (company_id, push_reachable, management, id, status) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING');
 CREATE INDEX assets_applied ON assets (company_id, policy_id, applied_version, id) WHERE policy_id <> '';
 CREATE INDEX assets_status_seen ON assets (company_id, status, last_seen_at, id);
 CREATE INDEX assets_policy_seen ON assets (company_id, policy_id, status, last_seen_at, id) WHERE policy_id <> '';

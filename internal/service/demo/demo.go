@@ -163,7 +163,7 @@ func (r *Running) Policy(ctx context.Context, name string) (p policy.Policy, fou
 
 // AgentToken makes a token with which a device with our own agent enrolls.
 func (r *Running) AgentToken(ctx context.Context, p policy.Policy) (string, error) {
-	code, err := r.Service.Agents().Issue(ctx, r.Company, p, provisioning.Unspecified, provisioning.Lifetime)
+	code, err := r.Service.Agents().Issue(ctx, r.Company, p, provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: provisioning.Lifetime})
 	if err != nil {
 		return "", err
 	}

@@ -143,7 +143,7 @@ func (f *filler) policy(ctx context.Context, made policy.New) (policy.Policy, er
 // them. Only then do they take on their mood.
 func (f *filler) enroll(ctx context.Context, p policy.Policy, usage provisioning.PersonalUsage, m model, count int) error {
 	f.say("Enrolling %d × %s %s under “%s” …", count, m.manufacturer, m.model, p.Name)
-	token, err := f.service.Platform().Issue(ctx, f.company, p, usage, provisioning.Lifetime)
+	token, err := f.service.Platform().Issue(ctx, f.company, p, provisioning.Wanted{Usage: usage, Lifetime: provisioning.Lifetime})
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (p *planter) platformDevices(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	token, err := p.Service.Platform().Issue(ctx, p.Company, under, provisioning.Disallowed, provisioning.Lifetime)
+	token, err := p.Service.Platform().Issue(ctx, p.Company, under, provisioning.Wanted{Usage: provisioning.Disallowed, Lifetime: provisioning.Lifetime})
 	if err != nil {
 		return err
 	}

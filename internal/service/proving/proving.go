@@ -129,7 +129,7 @@ func (g *Ground) fill(ctx context.Context) error {
 		return err
 	}
 	for range g.settings.Agents {
-		token, err := g.running.Agents().Issue(ctx, g.company, first, provisioning.Unspecified, provisioning.Lifetime)
+		token, err := g.running.Agents().Issue(ctx, g.company, first, provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: provisioning.Lifetime})
 		if err != nil {
 			return fmt.Errorf("cannot issue tokens: %w", err)
 		}

@@ -22,6 +22,7 @@ type AssetCommands struct {
 	Import  AssetImport  `cmd:"" help:"Import assets from a CSV file, all of its lines or none. An asset with a line's serial number is changed, not doubled."`
 	Archive AssetArchive `cmd:"" help:"Archive assets that are not managed: no list shows them until they are restored, by this command, an enrollment or an import."`
 	Restore AssetRestore `cmd:"" help:"Restore archived assets."`
+	Delete  AssetDelete  `cmd:"" help:"Delete archived assets with their history, after an export of all of it."`
 	// Companion is for devices that the platform manages.
 	Companion AssetCompanion `cmd:"" help:"Make a one-time token for the companion app of one platform-managed device."`
 	Token     AssetToken     `cmd:"" help:"Make a one-time token with which a device enrolls again as one asset."`

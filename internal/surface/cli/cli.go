@@ -29,6 +29,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
@@ -41,6 +42,8 @@ type Commands struct {
 	Key        KeyCommands        `cmd:"" help:"API keys of a company."`
 	Policy     PolicyCommands     `cmd:"" help:"Policies of a company."`
 	Asset      AssetCommands      `cmd:"" help:"Assets: the inventory of a company."`
+	Enrollment EnrollmentCommands `cmd:"" help:"Codes with which devices enroll."`
+	Job        JobCommands        `cmd:"" help:"Jobs: one command, or change of tags, for many devices of a company."`
 	User       UserCommands       `cmd:"" help:"People who sign in to the portal."`
 	Connection ConnectionCommands `cmd:"" help:"OAuth connections of a company."`
 	Agent      AgentCommands      `cmd:"" help:"Versions of the agent, and their rollout to devices."`
@@ -233,6 +236,7 @@ type Admin struct {
 	Editor    asset.Editor
 	Importer  asset.Importer
 	Archiver  asset.Archiver
+	Deleter   asset.Deleter
 	// Enterprises says what is wrong with companies' enterprises, and who may decide
 	// about requests.
 	Enterprises Enterprises
@@ -259,12 +263,14 @@ type Admin struct {
 	// Platform makes the way to the vendor's platform; publicURL is where the
 	// running service is reached.
 	Platform func(settings config.Platform, publicURL string) (Platform, error)
-	// Provisioning makes enrollment tokens as the service with those settings does.
-	// It refuses a key file that is not the database's.
-	Provisioning func(ctx context.Context, settings config.Service) (*provisioning.Service, error)
+	// Provisioning makes enrollment tokens of a type of policy as the service with those
+	// settings does. It refuses a key file that is not the database's.
+	Provisioning func(ctx context.Context, settings config.Service, of policy.Type) (*provisioning.Service, error)
+	Codes        provisioning.Codes
 	Tokens       TokenFinder
 	// Rollouts are the agent's versions.
 	Rollouts rollout.Store
+	Jobs     job.Service
 	// Mail keeps which mail users get.
 	Mail attention.ChoiceStore
 	// Unproved says why what the command records has no proof; empty: it has one.

@@ -182,7 +182,7 @@ func (c *USB) admin(ctx context.Context, admin *Admin, settings config.Service) 
 		return nil, err
 	}
 	d := &issuingEnroller{tokens: admin.Tokens, owner: owner, principal: access.Principal{CompanyID: owner.ID, CompanySlug: owner.Slug}}
-	if d.provisioning, err = admin.Provisioning(ctx, settings); err != nil {
+	if d.provisioning, err = admin.Provisioning(ctx, settings, policy.Agent); err != nil {
 		return nil, err
 	}
 	named, err := admin.policy(ctx, owner, c.Policy)

@@ -11,7 +11,9 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 )
@@ -165,8 +167,43 @@ func forms() []form {
 		{pattern: "/enrol", ready: func(d *desk) (string, url.Values) {
 			return "/enrol", url.Values{"policy": {d.Policy.ID}, "personalUsage": {"DISALLOWED"}}
 		}},
-		{pattern: "/bulk/{operation}/{id}", ready: func(d *desk) (string, url.Values) {
-			return "/bulk/lock_device/" + d.phone.ID, url.Values{"once": {resource.NewID()}}
+		{pattern: "/enrol/codes/{id}/revoke", ready: func(d *desk) (string, url.Values) {
+			c := provisioning.Code{ID: resource.NewID(), CompanyID: d.Company.ID, PolicyID: d.Policy.ID, Management: d.Policy.Type, CreatedAt: d.Now(), ExpiresAt: d.Now().Add(time.Hour)}
+			d.check(d.DB().CreateCode(d.Context(), c))
+			return "/enrol/codes/" + c.ID + "/revoke", url.Values{}
+		}},
+		{pattern: "/jobs", ready: func(d *desk) (string, url.Values) {
+			return "/jobs", url.Values{"once": {resource.NewID()}, "command": {"lock"}, "id": {d.phone.ID}, "at-utc": {d.Now().Add(time.Hour).Format(time.RFC3339)}}
+		}},
+		{pattern: "/jobs/{id}/{step}", ready: func(d *desk) (string, url.Values) {
+			j := job.Job{ID: resource.NewID(), CompanyID: d.Company.ID, Command: "lock", Status: job.Running, Rate: 1, Total: 1, CreatedAt: d.Now(),
+				StartsAt: d.Now().Add(time.Hour), NextAt: d.Now().Add(time.Hour)}
+			_, err := d.DB().CreateJob(d.Context(), j, []string{d.phone.ID})
+			d.check(err)
+			return "/jobs/" + j.ID + "/cancel", url.Values{}
+		}},
+		{pattern: "/jobs/{id}/undo", ready: func(d *desk) (string, url.Values) {
+			j := job.Job{ID: resource.NewID(), CompanyID: d.Company.ID, Command: job.Tags, Status: job.Running, Rate: 1, Total: 1, CreatedAt: d.Now(),
+				StartsAt: d.Now().Add(time.Hour), NextAt: d.Now().Add(time.Hour)}
+			_, err := d.DB().CreateJob(d.Context(), j, []string{d.phone.ID})
+			d.check(err)
+			_, err = d.DB().MoveJob(d.Context(), d.Company.ID, j.ID, job.Canceled, "")
+			d.check(err)
+			d.edited(d.phone, job.RequestID(j.ID))
+			return "/jobs/" + j.ID + "/undo", url.Values{"once": {resource.NewID()}}
+		}},
+		{pattern: "/devices/{id}/archive", ready: func(d *desk) (string, url.Values) {
+			return "/devices/" + d.spare() + "/archive", url.Values{}
+		}},
+		{pattern: "/devices/{id}/restore", ready: func(d *desk) (string, url.Values) {
+			id := d.spare()
+			d.check(d.DB().ArchiveAssets(d.Context(), d.Company.ID, []string{id}, true))
+			return "/devices/" + id + "/restore", url.Values{}
+		}},
+		{pattern: "/devices/{id}/undo", ready: func(d *desk) (string, url.Values) {
+			ref := resource.NewID()
+			d.edited(d.headset, ref)
+			return "/devices/" + d.headset.ID + "/undo", url.Values{"ref": {ref}}
 		}},
 		{pattern: "/devices/{id}/edit", ready: func(d *desk) (string, url.Values) {
 			return "/devices/" + d.headset.ID + "/edit", url.Values{"identification": {d.headset.Identification}, "tags": {resource.NewID()}}
@@ -205,4 +242,21 @@ func forms() []form {
 		{pattern: "/account/password", own: true, ready: at("/account/password",
 			url.Values{"current": {servertest.Password}, "password": {"another long password"}, "again": {"another long password"}})},
 	}
+}
+
+// edited makes an edit of a device that can be undone.
+func (d *desk) edited(a asset.Asset, ref string) {
+	ctx := access.WithActor(d.Context(), access.OperatorActor(""), ref)
+	_, err := d.DB().EditAsset(ctx, d.Company.ID, a.ID, asset.Edit{AddTags: []string{resource.NewID()}})
+	d.check(err)
+}
+
+// spare makes an asset that was never enrolled, and returns its id.
+func (d *desk) spare() string {
+	name := resource.NewID()
+	_, err := d.DB().Import(d.Context(), d.Company.ID, []asset.Line{{Number: 2, Identification: name}}, false)
+	d.check(err)
+	ids, err := d.DB().AssetIDs(d.Context(), asset.Filter{CompanyID: d.Company.ID, Text: name}, asset.ByIdentification, false)
+	d.check(err)
+	return ids[0]
 }

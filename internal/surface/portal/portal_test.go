@@ -80,7 +80,7 @@ func pages(id string) []string {
 	device := "/devices/" + id
 	return []string{"/", "/devices", "/devices?q=a&tag=b&status=ACTIVE", "/devices?cols=serial&cols=ownership&cols=management&cols=created&cols=tags&cols=os",
 		device, device + "/commands", device + "/location", device + "/apps", device + "/policy", device + "/activity", device + "/quick",
-		"/commands", "/bulk?operation=lock_device&id=" + id, "/enrol", "/search?q=a", "/nowhere"}
+		"/commands", "/bulk?command=lock&id=" + id, "/enrol", "/search?q=a", "/nowhere"}
 }
 
 func (o *office) get(t *testing.T, p *servertest.Browser, path string, status int, headers ...string) string {
@@ -268,8 +268,8 @@ func TestPolicies_LimitedUserSeesOwn(t *testing.T) {
 	if page := o.get(t, limited, "/devices", 200); !strings.Contains(page, mine.Identification) || strings.Contains(page, theirs.Identification) {
 		t.Error("the list shows too little or too much")
 	}
-	for _, path := range []string{"/", "/devices?q=Secretphone&size=50", "/devices?policy=" + o.other.ID, "/search?q=Secretphone", "/enrol", "/devices/export.csv",
-		"/devices/export.csv?id=" + theirs.ID, "/enrol/joined?since=0&policy=" + o.other.ID, "/bulk?operation=lock_device&id=" + mine.ID + "&id=" + theirs.ID} {
+	for _, path := range []string{"/", "/devices?q=Secretphone&size=50", "/devices?policy=" + o.other.ID, "/search?q=Secretphone", "/enrol", "/enrol/codes", "/jobs", "/devices/export.csv",
+		"/devices/export.csv?id=" + theirs.ID, "/enrol/joined?since=0&policy=" + o.other.ID, "/bulk?command=lock&id=" + mine.ID + "&id=" + theirs.ID} {
 		body := o.get(t, limited, path, 200)
 		body = strings.ReplaceAll(strings.ReplaceAll(body, "q=Secretphone", ""), "search=Secretphone", "")
 		body = strings.ReplaceAll(strings.ReplaceAll(body, `value="Secretphone"`, ""), "“Secretphone”", "")
@@ -286,7 +286,10 @@ func TestPolicies_LimitedUserSeesOwn(t *testing.T) {
 		o.get(t, limited, path, 404)
 	}
 	limited.Send(o.base+"/devices/"+theirs.ID+"/commands/lock_device", url.Values{"once": {"x"}}).Want(t, 404)
-	limited.Send(o.base+"/bulk/lock_device/"+theirs.ID, url.Values{"once": {"x"}}, "HX-Request", "true")
+	limited.Send(o.base+"/jobs", url.Values{"once": {resource.NewID()}, "command": {"lock"}, "id": {theirs.ID}}).Want(t, 303)
+	if listed := o.get(t, limited, "/jobs", 200); !strings.Contains(listed, "no job yet") {
+		t.Error("there is a job for a device that the person may not see")
+	}
 	if n := o.history(t, theirs); n != 0 {
 		t.Errorf("%d commands reached a device that the person may not see", n)
 	}
@@ -303,7 +306,7 @@ func TestIsolation_OtherCompanies(t *testing.T) {
 	for _, path := range pages(a.ID)[4:11] {
 		o.get(t, spy, path, 404)
 	}
-	for _, path := range []string{"/", "/devices", "/devices?q=S1", "/search?q=Phone", "/devices/export.csv", "/enrol", "/enrol/joined?since=0&policy=" + o.Policy.ID} {
+	for _, path := range []string{"/", "/devices", "/devices?q=S1", "/search?q=Phone", "/devices/export.csv", "/enrol", "/enrol/codes", "/jobs", "/enrol/joined?since=0&policy=" + o.Policy.ID} {
 		if body := o.get(t, spy, path, 200); strings.Contains(body, a.ID) || strings.Contains(body, o.Policy.Name) {
 			t.Errorf("%s tells of another company", path)
 		}
@@ -338,7 +341,7 @@ func TestRights(t *testing.T) {
 		})
 	}
 	o.get(t, viewer, "/enrol", 403)
-	o.get(t, viewer, "/bulk?operation=lock_device&id="+a.ID, 403)
+	o.get(t, viewer, "/bulk?command=lock&id="+a.ID, 403)
 	viewer.Send(o.base+"/enrol", url.Values{"policy": {o.Policy.ID}}).Want(t, 403)
 	if n := o.history(t, a); n != 0 {
 		t.Errorf("%d commands were sent", n)
@@ -377,7 +380,7 @@ func TestCommands_DestructiveAskForTheName(t *testing.T) {
 		t.Errorf("history: %+v", history)
 	}
 	admin.Send(at+"no_such_thing", url.Values{}).Want(t, 404)
-	admin.Send(o.base+"/bulk/wipe_device/"+a.ID, url.Values{"once": {"3"}}).Want(t, 404)
+	admin.Send(o.base+"/jobs", url.Values{"once": {"3"}, "command": {"wipe"}, "id": {a.ID}}).Want(t, 404)
 	if page := o.get(t, admin, "/devices/"+a.ID+"/commands", 200); !strings.Contains(page, admin.User.Name) {
 		t.Error("the history does not name the person")
 	}
@@ -434,7 +437,7 @@ func TestForms_FromOtherSitesAreRefused(t *testing.T) {
 	o := newOffice(t)
 	a := o.device(t, "d1", "S1", "Phone", o.Policy)
 	admin := o.person(t, account.Admin)
-	for _, path := range []string{"/devices/" + a.ID + "/commands/lock_device", "/enrol", "/views", "/bulk/lock_device/" + a.ID} {
+	for _, path := range []string{"/devices/" + a.ID + "/commands/lock_device", "/enrol", "/views", "/jobs"} {
 		admin.Send(o.base+path, url.Values{"once": {"x"}}, "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example").Want(t, 403)
 	}
 	if n := o.history(t, a); n != 0 {

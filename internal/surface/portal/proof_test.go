@@ -65,9 +65,16 @@ var proofs = map[string]struct{ takes, not url.Values }{
 	"/policies/{id}/delete":                   {not: url.Values{}},
 	"/proposals/{id}/apply":                   {not: url.Values{}},
 	"/proposals/{id}/again":                   {not: url.Values{}},
+	"/jobs":                                   {not: url.Values{}},
+	"/jobs/{id}/undo":                         {not: url.Values{}},
+	"/devices/{id}/archive":                   {not: url.Values{}},
+	"/devices/{id}/restore":                   {not: url.Values{}},
+	"/devices/{id}/undo":                      {not: url.Values{}},
+	"/jobs/{id}/{step}":                       {not: url.Values{}},
 	"/views":                                  {not: url.Values{}},
 	"/views/{id}/drop":                        {not: url.Values{}},
 	"/enrol":                                  {not: url.Values{}},
+	"/enrol/codes/{id}/revoke":                {not: url.Values{}},
 	"/devices/{id}/edit":                      {not: url.Values{}},
 	"/devices/{id}/enroll":                    {takes: url.Values{}},
 	"/devices/{id}/merge":                     {takes: url.Values{}},
@@ -116,7 +123,6 @@ func TestProof_OfEveryAddress(t *testing.T) {
 	}
 	for _, row := range command.Catalog() {
 		check("/devices/x/commands/"+row.Operation, url.Values{}, row.Destructive)
-		check("/bulk/"+row.Operation+"/x", url.Values{}, row.Destructive)
 	}
 }
 

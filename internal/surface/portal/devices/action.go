@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
@@ -112,7 +113,7 @@ func (s *Section) command(v *frame.Visit) error {
 	}
 	result, err := v.Run(a.Operation, a.arguments(d.ID, v.Form.Get), v.Form.Get(frame.OnceField))
 	if err != nil {
-		return v.Redirect(back, s.refused(v, a, err))
+		return v.Redirect(back, refused(v, a.Label, a.Arguments.Inputs, err))
 	}
 	if r := result.(command.Result); r.Status == command.Unconfirmed.Status() {
 		return v.Redirect(back, told(a, r))
@@ -135,17 +136,17 @@ func (a action) arguments(id string, get func(string) string) map[string]any {
 	return args
 }
 
-// refused is a fault in the action's words, with the fields at fault.
-func (s *Section) refused(v *frame.Visit, a action, err error) frame.Flash {
+// refused is a fault in an action's words, with the fields at fault.
+func refused(v *frame.Visit, label string, inputs []operation.Input, err error) frame.Flash {
 	f := v.Failed(err)
-	for _, in := range a.Arguments.Inputs {
+	for _, in := range inputs {
 		for field, wrong := range frame.Fields(err) {
 			if field == in.Name || strings.HasPrefix(field, in.Name+"[") {
 				f.Text = in.Label + " " + wrong + "."
 			}
 		}
 	}
-	f.Text = a.Label + ": " + f.Text
+	f.Text = label + ": " + f.Text
 	return f
 }
 

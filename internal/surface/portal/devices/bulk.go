@@ -1,89 +1,112 @@
 package devices
 
 import (
-	"fmt"
-	"net/http"
+	"encoding/json"
+	"net/url"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/budget"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// bulkActions can be done to several devices, one call each. Nothing that
-// destroys is among them.
-func bulkActions() []action {
-	var all []action
+// bulkAction is what a job can do to several devices. Nothing that destroys is among them.
+type bulkAction struct {
+	Command           string // as jobs call it
+	Label, Icon, Text string
+	Inputs            []operation.Input
+	row               *command.Row // nil: it changes tags
+}
+
+func bulkActions() []bulkAction {
+	var all []bulkAction
 	for _, a := range actions() {
 		if a.Bulk {
-			all = append(all, a)
+			all = append(all, bulkAction{a.Segment, a.Label, a.Icon, a.Row.Text(nil), a.Arguments.Inputs, a.Row})
 		}
 	}
-	return all
+	return append(all, bulkAction{Command: job.Tags, Label: "Tags", Icon: "tag", Text: "Adds tags to the devices, and removes others.",
+		Inputs: operation.Inputs[job.TagArgs]()})
 }
 
-func findBulk(operation string) (action, bool) {
-	a, ok := findAction(operation)
-	return a, ok && a.Bulk
+func findBulk(command string) (bulkAction, error) {
+	all := bulkActions()
+	i := slices.IndexFunc(all, func(a bulkAction) bool { return a.Command == command })
+	if i < 0 {
+		return bulkAction{}, fault.New(fault.NotFound, "there is no such command for several devices")
+	}
+	return all[i], nil
 }
 
-// bulk is a plan: which of the selected devices will get the command.
+// needs is the right that the action takes.
+func (a bulkAction) needs() account.Right {
+	if a.row == nil {
+		return account.CommandDevices
+	}
+	return action{a.row}.needs()
+}
+
+// bulk is a plan: which devices will get it.
 type bulk struct {
-	action
-	Devices []planned
-	Ready   int
+	bulkAction
+	All     bool   // all devices that match, else those that were selected
+	Match   string // the list's address, if all that match were asked for
+	Total   int
+	Devices []planned // the first of them
+	Barred  int       // of Devices
 	Choices []policy.Policy
 	Once    string
-	Back    string
 }
 
 type planned struct {
 	asset.Asset
-	Barred string // why it will be left out
+	Barred string // why it will not get it, as things are
 }
 
-// inputs are what is asked before anything is sent.
-func (b bulk) inputs() []operation.Input {
-	if b.Ready == 0 {
-		return nil
-	}
-	return b.Arguments.Inputs
-}
+// shownPlanned is how many devices a plan shows.
+const shownPlanned = 100
 
-// minutes is about how long it takes.
-func (b bulk) minutes() string {
-	if b.Ready <= budget.PeopleLimit {
-		return "within a minute"
-	}
-	return fmt.Sprintf("in about %d min, at %d a minute", (b.Ready+budget.PeopleLimit-1)/budget.PeopleLimit, budget.PeopleLimit)
-}
-
-// plan shows what would be done; nothing is sent yet.
+// plan shows what would be done; nothing is done yet.
 func (s *Section) plan(v *frame.Visit) error {
-	a, ok := findBulk(v.Query().Get("operation"))
-	if !ok {
-		return fault.New(fault.NotFound, "there is no such command for several devices")
+	a, err := findBulk(v.Query().Get("command"))
+	if err != nil {
+		return err
 	}
-	found, err := s.found(v, selected(v))
+	b := bulk{bulkAction: a, Once: frame.NewOnce()}
+	ids := selected(v)
+	if v.Query().Get("all") != "" {
+		b.All, b.Match = true, v.Query().Get("match")
+		if ids, err = s.matching(v, b.Match); err != nil {
+			return err
+		}
+	}
+	found, err := s.found(v, ids[:min(len(ids), shownPlanned)])
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 {
 		return v.Redirect(frame.DevicesPath, frame.Flash{Tone: frame.Warn, Text: "No device is selected."})
 	}
-	b := bulk{action: a, Once: frame.NewOnce(), Back: frame.DevicesPath}
+	if b.Total = len(found); b.All {
+		b.Total = len(ids)
+	}
+	b.All = b.Total > len(found) // else what is shown is what is done
 	for _, d := range found {
-		p := planned{d, s.barred(v, a, d)}
-		if p.Barred == "" {
-			b.Ready++
+		p := planned{d, s.barredFrom(v, a, d)}
+		if p.Barred != "" {
+			b.Barred++
 		}
 		b.Devices = append(b.Devices, p)
 	}
-	if a.NamesPolicy {
+	if a.row != nil && a.row.NamesPolicy {
 		if b.Choices, err = s.policies(v); err != nil {
 			return err
 		}
@@ -91,22 +114,123 @@ func (s *Section) plan(v *frame.Visit) error {
 	return v.Show(a.Label, frame.DevicesPath, planPage(v, b))
 }
 
-// bulkOne sends the command to one device of the plan and answers with what is
-// known of it. A spent budget is 429 with Retry-After: the script waits.
-func (s *Section) bulkOne(v *frame.Visit) error {
-	a, ok := findBulk(v.PathValue("operation"))
-	if !ok {
-		return fault.New(fault.NotFound, "there is no such command for several devices")
+// barredFrom says why a device will not get it, as things are; empty: it will.
+func (s *Section) barredFrom(v *frame.Visit, a bulkAction, d asset.Asset) string {
+	if a.row == nil {
+		return ""
 	}
-	result, err := v.Run(a.Operation, a.arguments(v.PathValue("id"), v.Form.Get), v.Form.Get(frame.OnceField))
-	switch f := fault.From(err); {
-	case err == nil:
-		return v.Fragment(outcome(told(a, result.(command.Result))))
-	case f.Code == fault.RateLimited:
-		v.Writer().Header().Set("Retry-After", strconv.Itoa(operation.Seconds(f.RetryAfter)))
-		v.Writer().WriteHeader(http.StatusTooManyRequests)
-		return nil
-	default:
-		return v.Fragment(outcome(s.refused(v, a, err)))
+	return s.barred(v, action{a.row}, d)
+}
+
+// matchFilter is the filter of a list's address.
+func (s *Section) matchFilter(v *frame.Visit, match string) (asset.Filter, bool, error) {
+	values, err := url.ParseQuery(match)
+	if err != nil {
+		return asset.Filter{}, false, fault.Invalid("the list's address is malformed")
 	}
+	q, findable, err := s.query(v, frame.ParseList(spec(), older(values)))
+	return q.Filter, findable, err
+}
+
+// matching are the ids of the devices that a list finds.
+func (s *Section) matching(v *frame.Visit, match string) ([]string, error) {
+	f, findable, err := s.matchFilter(v, match)
+	if err != nil || !findable {
+		return nil, err
+	}
+	return s.Assets.AssetIDs(v.Context(), f, asset.ByIdentification, false)
+}
+
+// createJob makes a job of a plan.
+func (s *Section) createJob(v *frame.Visit) error {
+	a, err := findBulk(v.Form.Get("command"))
+	if err != nil {
+		return err
+	}
+	if err := v.Require(a.needs()); err != nil {
+		return err
+	}
+	asked := job.Spec{ID: v.Form.Get(frame.OnceField), Command: a.Command, Arguments: a.arguments(v.Form.Get), Assets: v.Form["id"]}
+	match := v.Form.Get("match")
+	if v.Form.Get("all") != "" {
+		asked.Assets, asked.Words = nil, plainQuery(match)
+		findable := false
+		if asked.Filter, findable, err = s.matchFilter(v, match); err == nil && !findable {
+			err = fault.New(fault.Refused, "no device matches any more")
+		}
+	} else if asked.Words = plainQuery(match); match == "" {
+		asked.Words = frame.Count(len(asked.Assets), "selected device", "selected devices")
+	}
+	wrong := (*fault.Error)(nil)
+	if asked.Note, wrong = v.ReadNote(); err == nil && wrong != nil {
+		err = wrong
+	}
+	if err == nil {
+		asked.At, asked.Rate, err = pace(v.Form.Get)
+	}
+	var made job.Job
+	if err == nil {
+		made, err = s.Jobs.Create(v.Context(), v.Principal, asked)
+	}
+	if slices.Contains([]fault.Code{fault.InvalidArguments, fault.Refused, fault.Forbidden}, fault.CodeOf(err)) {
+		return v.Redirect(frame.DevicesPath, refused(v, a.Label, a.Inputs, err))
+	}
+	if err != nil {
+		return err
+	}
+	return v.Redirect(frame.JobPath(made.ID))
+}
+
+// plainQuery is a list's address as people read it.
+func plainQuery(match string) string {
+	plain, err := url.QueryUnescape(match)
+	if err != nil || plain == "" {
+		return "all devices"
+	}
+	return plain
+}
+
+// pace is when a job starts, and its rate.
+func pace(get func(string) string) (at time.Time, rate int, err error) {
+	if text := get("rate"); text != "" {
+		if rate, err = strconv.Atoi(text); err != nil || rate < 1 || rate > job.MaxRate {
+			return at, rate, fault.Invalid("Devices a minute must be a number from 1 to " + strconv.Itoa(job.MaxRate))
+		}
+	}
+	for _, form := range [][2]string{{"at-utc", time.RFC3339}, {"at", "2006-01-02T15:04"}} { // the second without scripts
+		if text := get(form[0]); text != "" {
+			if at, err = time.Parse(form[1], text); err != nil {
+				return at, rate, fault.Invalid("the start must be a day and a time")
+			}
+			return at, rate, nil
+		}
+	}
+	return at, rate, nil
+}
+
+// arguments are the action's, from a form.
+func (a bulkAction) arguments(get func(string) string) json.RawMessage {
+	args := map[string]any{}
+	for _, in := range a.Inputs {
+		value := strings.ReplaceAll(get(in.Name), "\r\n", "\n")
+		switch {
+		case in.Kind == "list":
+			if lines := linesOf(value); len(lines) > 0 {
+				args[in.Name] = lines
+			}
+		case value != "" || in.Required:
+			args[in.Name] = value
+		}
+	}
+	text, _ := json.Marshal(args) // texts: it cannot fail
+	return text
+}
+
+func linesOf(text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }

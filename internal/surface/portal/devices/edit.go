@@ -1,9 +1,14 @@
 package devices
 
 import (
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -26,32 +31,137 @@ func (d device) joined() bool {
 
 func (d device) tagText() string { return strings.Join(d.Tags, ", ") }
 
-// edit changes what people say of a device: its name, its tags, its user.
+// edit changes what people say of a device: its name, its tags, its user. What the form
+// was shown with and still has is left as it is by now.
 func (s *Section) edit(v *frame.Visit) error {
 	d, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	custom := map[string]any{}
+	typed := func(name string) (string, bool) {
+		now, was := strings.TrimSpace(v.Form.Get(name)), v.Form.Get("was-"+name)
+		return now, strings.ReplaceAll(now, "\r", "") != strings.ReplaceAll(was, "\r", "")
+	}
+	args, custom := map[string]any{"assetId": d.ID}, map[string]any{}
 	for _, key := range []string{asset.UserKey, asset.UserEmailKey} {
-		if now := strings.TrimSpace(v.Form.Get(key)); now != d.CustomData[key] {
-			if custom[key] = now; now == "" {
-				custom[key] = nil
-			}
+		if now, changed := typed(key); changed && now == "" {
+			custom[key] = nil
+		} else if changed {
+			custom[key] = now
 		}
 	}
-	args := map[string]any{"assetId": d.ID, "customData": custom}
-	if name := strings.TrimSpace(v.Form.Get("identification")); name != d.Identification {
+	if other, changed := typed("other"); changed {
+		for key, value := range changesOf(dataOf(v.Form.Get("was-other")), dataOf(other)) {
+			custom[key] = value
+		}
+	}
+	if len(custom) > 0 {
+		args["customData"] = custom
+	}
+	if name, changed := typed("identification"); changed {
 		args["identification"] = name
 	}
-	if (device{Asset: d}).joined() {
-		args["tags"] = tagList(v.Form.Get("tags"))
+	if tags, changed := typed("tags"); changed {
+		args["tags"] = tagList(tags)
 	}
 	back := frame.DevicePath(d.ID)
+	if len(args) == 1 {
+		return v.Redirect(back)
+	}
 	if _, err := v.Run("update_asset", args, ""); err != nil {
 		return v.Redirect(back, v.Failed(err))
 	}
 	return v.Redirect(back, frame.Done("Saved."))
+}
+
+// otherData is the custom data beside the assigned user.
+func (d device) otherData() map[string]string {
+	other := map[string]string{}
+	for key, value := range d.CustomData {
+		if key != asset.UserKey && key != asset.UserEmailKey {
+			other[key] = value
+		}
+	}
+	return other
+}
+
+// dataText is custom data for a field: a line of KEY=VALUE for each key.
+func dataText(data map[string]string) string {
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		b.WriteString(key + "=" + data[key] + "\n")
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// dataOf reads dataText.
+func dataOf(text string) map[string]string {
+	data := map[string]string{}
+	for _, line := range linesOf(text) {
+		key, value, _ := strings.Cut(line, "=")
+		data[strings.TrimSpace(key)] = strings.TrimSpace(value)
+	}
+	return data
+}
+
+// keyed reports whether a field can show the other custom data.
+func (d device) keyed() bool { return maps.Equal(dataOf(dataText(d.otherData())), d.otherData()) }
+
+// changesOf are the values that differ; nil removes a key.
+func changesOf(before, after map[string]string) map[string]any {
+	changes := map[string]any{}
+	for key, value := range after {
+		if was, there := before[key]; !there || was != value {
+			changes[key] = value
+		}
+		if value == "" {
+			changes[key] = nil
+		}
+	}
+	for key := range before {
+		if _, there := after[key]; !there {
+			changes[key] = nil
+		}
+	}
+	return changes
+}
+
+// undo takes back the last edit of a device.
+func (s *Section) undo(v *frame.Visit) error {
+	d, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if _, err := s.Undo.UndoEdit(v.Context(), v.Company.ID, d.ID, v.Form.Get("ref"), asset.UndoFor, v.Principal.Policies); err != nil {
+		return v.Refused(frame.DevicePath(d.ID), err, fault.Unsupported)
+	}
+	return v.Redirect(frame.DevicePath(d.ID), frame.Done("Undone."))
+}
+
+// archive puts an asset away, or takes it back.
+func (s *Section) archive(away bool, done string) frame.Handler {
+	return func(v *frame.Visit) error {
+		d, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
+		if err != nil {
+			return err
+		}
+		if err := s.Archiver.ArchiveAssets(v.Context(), v.Company.ID, []string{d.ID}, away); err != nil {
+			return v.Refused(frame.DevicePath(d.ID), err, fault.Unsupported)
+		}
+		return v.Redirect(frame.DevicePath(d.ID), frame.Done(done))
+	}
+}
+
+// undoable names a device's last edit, if the person may take it back now.
+func (s *Section) undoable(v *frame.Visit, id string) (ref string, at time.Time, err error) {
+	if !v.May(account.CommandDevices) {
+		return "", at, nil
+	}
+	ref, at, err = s.Undo.LastEdit(v.Context(), v.Company.ID, id)
+	if !at.Add(asset.UndoFor).After(v.Now) {
+		ref = ""
+	}
+	return ref, at, err
 }
 
 // whose is the line below a device's name: its serial number, and to whom it is assigned.

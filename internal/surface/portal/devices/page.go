@@ -3,6 +3,7 @@ package devices
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/a-h/templ"
 
@@ -36,6 +37,8 @@ type device struct {
 	Choices []policy.Policy // to move it to
 	Wanted  int             // the present version of its policy; 0: not known, or not for the person to see
 	Once    string
+	Undo    string // the last edit, if it can be undone
+	UndoAt  time.Time
 	standing
 }
 
@@ -85,6 +88,9 @@ func (s *Section) tab(t tabName) frame.Handler {
 		}
 		d.Wanted = p.Version
 		if d.standing, err = s.stands(v, a); err != nil {
+			return err
+		}
+		if d.Undo, d.UndoAt, err = s.undoable(v, a.ID); err != nil {
 			return err
 		}
 		if v.Partial() && v.Query().Get("part") == "head" {

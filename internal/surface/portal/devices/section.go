@@ -1,5 +1,6 @@
 // Package devices is the list of devices, the page of one, and what people do
-// to them. Commands go through the registry's operations, one device each.
+// to them. Commands go through the registry's operations, one device each; what is done to
+// several is a job.
 package devices
 
 import (
@@ -11,6 +12,7 @@ import (
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
@@ -33,6 +35,9 @@ type Section struct {
 	Activity activity.Store
 	Views    asset.Views
 	Identity Identity
+	Jobs     job.Service
+	Undo     asset.Undoer
+	Archiver asset.Archiver
 	// Requests are of devices that lost their key and ask to be enrolled again.
 	Requests agentdevice.RequestStore
 	// EnrollAgain makes a code with which a device enrolls as one asset.
@@ -56,7 +61,10 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "POST /views/{id}/drop", Needs: see, Serve: s.dropView},
 		{Pattern: "GET " + frame.OpenCommandsPath, Needs: see, Serve: s.late},
 		{Pattern: "GET /bulk", Needs: do, Serve: s.plan},
-		{Pattern: "POST /bulk/{operation}/{id}", Needs: do, Proof: proof, Serve: s.bulkOne},
+		{Pattern: "GET " + frame.JobsPath, Needs: see, Serve: s.jobs},
+		{Pattern: "POST " + frame.JobsPath, Needs: do, Serve: s.createJob},
+		{Pattern: "GET " + frame.JobsPath + "/{id}", Needs: see, Serve: s.job},
+		{Pattern: "POST " + frame.JobsPath + "/{id}/{step}", Needs: do, Serve: s.moveJob},
 		{Pattern: "GET /devices/{id}", Needs: see, Serve: s.tab(overviewTab)},
 		{Pattern: "GET /devices/{id}/commands", Needs: see, Serve: s.tab(commandsTab)},
 		{Pattern: "GET /devices/{id}/location", Needs: see, Serve: s.tab(locationTab)},
@@ -67,6 +75,10 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "GET /devices/{id}/activity", Needs: see, Serve: s.tab(activityTab)},
 		{Pattern: "GET /devices/{id}/quick", Needs: see, Serve: s.quick},
 		{Pattern: "POST /devices/{id}/edit", Needs: do, Serve: s.edit},
+		{Pattern: "POST /devices/{id}/archive", Needs: do, Serve: s.archive(true, "Archived: no list shows it until it is restored.")},
+		{Pattern: "POST /devices/{id}/restore", Needs: do, Serve: s.archive(false, "Restored.")},
+		{Pattern: "POST /devices/{id}/undo", Needs: do, Serve: s.undo},
+		{Pattern: "POST " + frame.JobsPath + "/{id}/undo", Needs: do, Serve: s.undoJob},
 		{Pattern: "POST /devices/{id}/commands/{operation}", Needs: see, Proof: proof, Serve: s.command},
 		{Pattern: "GET /devices/{id}/enroll", Needs: see | account.ProvisionDevices, Proof: again, Serve: s.askEnrollAgain},
 		{Pattern: "POST /devices/{id}/enroll", Needs: see | account.ProvisionDevices, Proof: again, Serve: s.enrollAgain},

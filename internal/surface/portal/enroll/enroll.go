@@ -23,6 +23,7 @@ import (
 type Section struct {
 	Policies policy.Lister
 	Assets   asset.Overview
+	Codes    provisioning.Codes
 	App      func() provisioning.AppState // what codes of own-agent policies install
 }
 
@@ -33,6 +34,8 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "GET /enrol", Needs: needs, Serve: s.ask},
 		{Pattern: "POST /enrol", Needs: needs, Serve: s.create},
 		{Pattern: "GET /enrol/joined", Needs: needs, Serve: s.joinedPart},
+		{Pattern: "GET " + codesPath, Needs: needs, Serve: s.codes},
+		{Pattern: "POST " + codesPath + "/{id}/revoke", Needs: needs, Serve: s.revoke},
 	}
 }
 
@@ -101,7 +104,7 @@ func (s *Section) ask(v *frame.Visit) error {
 
 // create makes a code and shows it, once: it may hold the Wi-Fi password.
 func (s *Section) create(v *frame.Visit) error {
-	made, err := v.Run("create_provisioning_qr_code", arguments(v.Form), "")
+	made, err := v.Run("create_enrollment_code", arguments(v.Form), "")
 	if err != nil {
 		return s.again(v, v.Form, err)
 	}
@@ -117,6 +120,14 @@ func (s *Section) create(v *frame.Visit) error {
 
 func arguments(form url.Values) map[string]any {
 	args := map[string]any{"policyId": form.Get("policy"), "personalUsage": form.Get("personalUsage")}
+	if n, err := strconv.Atoi(form.Get("maxDevices")); err == nil {
+		args["maxDevices"] = n
+	} else if form.Get("maxDevices") != "" {
+		args["maxDevices"] = form.Get("maxDevices")
+	}
+	if tags := tagList(form.Get("tags")); len(tags) > 0 {
+		args["tags"] = tags
+	}
 	ssid := form.Get("wifiSsid")
 	if ssid == "" {
 		return args

@@ -17,7 +17,9 @@ import (
 // Config is what every page needs.
 type Config struct {
 	Registry *operation.Registry
-	Kernel   *operation.Kernel
+	// Own are operations that the portal alone has.
+	Own    *operation.Registry
+	Kernel *operation.Kernel
 	// Stands returns access.ErrMoved if the permit of the context no longer stands; nil:
 	// it is not asked. A form that changed nothing is decided about once more.
 	Stands    func(ctx context.Context) error

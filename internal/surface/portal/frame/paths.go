@@ -32,6 +32,7 @@ const (
 
 	OpenCommandsPath = "/commands"
 	LostDevicesPath  = "/lost"
+	JobsPath         = "/jobs"
 )
 
 // A command is late after an hour, and people are reminded of it for a month.
@@ -42,6 +43,9 @@ const (
 
 // DevicePath is an asset's page.
 func DevicePath(id string) string { return DevicesPath + "/" + url.PathEscape(id) }
+
+// JobPath is a job's page.
+func JobPath(id string) string { return JobsPath + "/" + url.PathEscape(id) }
 
 // PolicyPath is a policy's page.
 func PolicyPath(id string) string { return PoliciesPath + "/" + url.PathEscape(id) }
@@ -65,6 +69,8 @@ func About(v *Visit, t activity.Target) string {
 	switch {
 	case t.Kind == activity.Asset && v.May(account.ViewDevices):
 		return DevicePath(t.ID)
+	case t.Kind == activity.Job && v.May(account.ViewDevices):
+		return JobPath(t.ID)
 	case t.Kind == activity.Policy && v.May(account.ViewPolicies):
 		return PolicyPath(t.ID)
 	case t.Kind == activity.User && v.May(account.ManageUsers):
@@ -98,6 +104,7 @@ func commonTasks() []Section {
 		{Path: DevicesPath + "?seenBefore=24h", Name: "Devices silent for 24 h", Icon: "smartphone", Needs: account.ViewDevices},
 		{Path: "/authorizations", Name: "Commands to authorize", Icon: "shield-check", Needs: account.ViewDevices},
 		{Path: LostDevicesPath, Name: "Devices to enroll again", Icon: "smartphone", Needs: account.ViewDevices | account.ProvisionDevices},
+		{Path: JobsPath, Name: "Jobs: one thing for many devices", Icon: "list-checks", Needs: account.ViewDevices},
 		{Path: OpenCommandsPath, Name: "Open commands", Icon: "terminal", Needs: account.ViewDevices},
 		{Path: ProposalsPath + "?waiting=1", Name: "Proposals not applied yet", Icon: "git-pull-request", Needs: account.EditPolicies},
 		{Path: DevicesPath + "?lost=true", Name: "Devices in lost mode", Icon: "map-pin-off", Needs: account.ViewDevices},

@@ -175,7 +175,7 @@ func (v *Visit) readForm() error {
 // once, if not empty, is the form's OnceField: the same form sent twice runs a
 // command once. The note is that of the form, if it has one: see NoteInputs.
 func (v *Visit) Run(operationName string, args map[string]any, once string) (any, error) {
-	o := v.frame.Registry.Find(operationName)
+	o := cmp.Or(v.frame.Registry.Find(operationName), v.frame.Own.Find(operationName))
 	if o == nil {
 		return nil, fmt.Errorf("no operation %s", operationName)
 	}
@@ -183,7 +183,7 @@ func (v *Visit) Run(operationName string, args map[string]any, once string) (any
 	if err != nil {
 		return nil, err
 	}
-	note, wrong := operation.NoteFields{Reason: "Reason", Ticket: "Ticket"}.Read(v.Form.Get(reasonField), v.Form.Get(ticketField))
+	note, wrong := v.ReadNote()
 	meta := operation.Meta{RequestID: v.RequestID, Note: note, Wrong: wrong}
 	if once != "" {
 		meta.IdempotencyRef = "portal:" + v.User.ID + ":" + once
@@ -195,6 +195,11 @@ func (v *Visit) Run(operationName string, args map[string]any, once string) (any
 		return nil, out.Fault
 	}
 	return out.Result, nil
+}
+
+// ReadNote is the note of the form, and what is wrong with it.
+func (v *Visit) ReadNote() (access.Note, *fault.Error) {
+	return operation.NoteFields{Reason: "Reason", Ticket: "Ticket"}.Read(v.Form.Get(reasonField), v.Form.Get(ticketField))
 }
 
 // The fields of a note. No argument of an operation has these names.

@@ -553,7 +553,7 @@
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin); else begin();
 })();
 
-// Lists: selection. Plans: one command after another, at the budget's pace.
+// Lists: selection, and plans for several devices.
 (() => {
   "use strict";
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -578,73 +578,10 @@
     }
   });
 
-  const wait = (seconds, stopped) => new Promise((done) => {
-    const end = Date.now() + seconds * 1000;
-    const timer = setInterval(() => { if (Date.now() >= end || stopped()) { clearInterval(timer); done(); } }, 200);
-  });
-  const show = (cell, html) => {
-    const parsed = new DOMParser().parseFromString(html, "text/html");
-    cell.replaceChildren(...parsed.body.childNodes);
-  };
-  // What is left of a plan while it is under way, or after it was stopped.
-  let left = 0;
-  addEventListener("beforeunload", (event) => { if (left > 0) event.preventDefault(); });
-  const send = async (form, row, cell) => {
-    const data = new URLSearchParams(new FormData(form));
-    data.set("once", form.dataset.once + row.dataset.device);
-    try {
-      return await window.portal.ask(form.dataset.bulk + encodeURIComponent(row.dataset.device), { method: "POST", body: data });
-    } catch {
-      cell.textContent = "Not known: the connection broke. Look at the device's commands before you send it again.";
-      return undefined;
-    }
-  };
-  const run = async (form) => {
-    const submit = form.querySelector("button[type=submit]"), stop = form.querySelector("[data-bulk-stop]");
-    const rest = form.querySelector("[data-bulk-rest]"), says = form.querySelector("[data-bulk-says]");
-    const progress = form.querySelector("progress");
-    const all = $$("tr[data-device]", form), rows = all.filter((row) => row.dataset.sent === undefined);
-    let stopped = false;
-    stop.onclick = () => { stopped = true; stop.hidden = true; };
-    submit.hidden = rest.hidden = true;
-    stop.hidden = false;
-    left = rows.length;
-    for (const row of rows) {
-      const cell = row.querySelector("[data-result]");
-      for (;;) {
-        if (stopped) { cell.textContent = "Not sent"; break; }
-        cell.textContent = "Sending …";
-        const answer = await send(form, row, cell);
-        if (answer === null) { stopped = true; continue; } // signed out
-        if (answer?.status === 429) {
-          const seconds = Number(answer.headers.get("Retry-After") ?? 5);
-          cell.textContent = "Waiting";
-          says.textContent = `Sending continues in ${seconds} s: the limit is reached.`;
-          await wait(seconds, () => stopped);
-          continue;
-        }
-        row.dataset.sent = "";
-        left--;
-        if (answer) show(cell, await answer.text());
-        break;
-      }
-      progress.value = all.length - left;
-      if (!stopped) says.textContent = `${all.length - left} of ${all.length}`;
-    }
-    stop.hidden = true;
-    rest.hidden = left === 0;
-    rest.textContent = left === 1 ? "Send the rest (1 device)" : `Send the rest (${left} devices)`;
-    says.textContent = left > 0 ? `Stopped: ${all.length - left} of ${all.length} sent, ${left} not sent.` :
-      `Done: ${all.length} of ${all.length} sent. A command in progress ends on the device's own page.`;
-  };
-  document.addEventListener("submit", (event) => {
-    if (!event.target.matches?.("form[data-bulk]")) return;
-    event.preventDefault();
-    run(event.target);
-  });
-  document.addEventListener("click", (event) => {
-    const rest = event.target.closest?.("[data-bulk-rest]");
-    if (rest?.form.reportValidity()) run(rest.form);
+  // A start in the time of this computer.
+  document.addEventListener("change", (event) => {
+    const field = event.target.closest?.("[data-utc]");
+    if (field) document.getElementById(field.dataset.utc).value = field.value ? new Date(field.value).toISOString() : "";
   });
 })();
 

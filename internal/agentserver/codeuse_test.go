@@ -1,0 +1,87 @@
+package agentserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
+)
+
+// asks returns a request of a new device with a token.
+func asks(t *testing.T, serial, token string) protocol.EnrollRequest {
+	t.Helper()
+	key, err := protocol.NewPrivateKey(protocol.Ed25519)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := protocol.EnrollRequest{Token: token, Role: protocol.Manager, Time: time.Now().UnixMilli()}
+	r.Facts, _ = json.Marshal(protocol.Facts{SerialNumber: serial, Brand: "Acme"})
+	if r.Key, err = key.Public(); err != nil {
+		t.Fatal(err)
+	}
+	if r.Proof, err = key.Sign(protocol.EnrollMessage(r.Token, r.Key, r.Facts, r.Time)); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// limited makes a token of a code for some devices.
+func (w *world) limited(devices int) provisioning.Token {
+	w.t.Helper()
+	s := &provisioning.Service{Catalog: w.db, Codes: w.db, Now: time.Now, Issuers: map[policy.Type]provisioning.Issuer{policy.Agent: w.link}}
+	p := access.Principal{Kind: access.System, ID: "operator", CompanyID: w.company.ID, CompanySlug: "acme"}
+	token, _, err := s.Issue(w.t.Context(), p, provisioning.Request{PolicyID: w.policy.ID, Limits: provisioning.Limits{Devices: devices, Tags: []string{"store-12"}}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return token
+}
+
+// Of many devices at once a code for three enrolls three, of which each may ask again; one
+// that was revoked enrolls none.
+func TestEnroll_CodeForSeveralDevices(t *testing.T) {
+	w := newWorld(t)
+	token := w.limited(3)
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	enrolled := []protocol.EnrollRequest{}
+	for n := range 8 {
+		r := asks(t, fmt.Sprintf("SN-%d", n), token.Text)
+		all.Go(func() {
+			if _, err := w.link.Enroll(t.Context(), r); err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				enrolled = append(enrolled, r)
+			}
+		})
+	}
+	all.Wait()
+	if len(enrolled) != 3 {
+		t.Fatalf("%d devices enrolled with a code for three", len(enrolled))
+	}
+	for _, r := range enrolled {
+		if _, err := w.link.Enroll(t.Context(), r); err != nil {
+			t.Errorf("a device that asks again: %v", err)
+		}
+	}
+	codes, err := w.db.Codes(t.Context(), w.company.ID, 10)
+	if err != nil || len(codes) != 1 || codes[0].Devices != 3 || codes[0].Status(time.Now()) != provisioning.CodeUsed {
+		t.Errorf("codes: %+v, %v", codes, err)
+	}
+	revoked := w.limited(3)
+	if _, err := w.link.Enroll(t.Context(), asks(t, "SN-20", revoked.Text)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.db.RevokeCode(t.Context(), w.company.ID, revoked.Code); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.link.Enroll(t.Context(), asks(t, "SN-21", revoked.Text)); err == nil {
+		t.Error("a device enrolled with a code that was revoked")
+	}
+}

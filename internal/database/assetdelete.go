@@ -1,0 +1,140 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// ofAsset are the tables with what is known of an asset, and the condition on its rows. They
+// are exported in this order and deleted in the other, each before what it refers to.
+var ofAsset = []struct{ table, where string }{ //nolint:gochecknoglobals // a table that is never written to
+	{"assets", `id = ?`},
+	{"asset_places", `asset_id = ?`},
+	{"asset_apps", `asset_id = ?`},
+	{"installed_apps", `asset_id = ?`},
+	{"asset_edits", `asset_id = ?`},
+	{"commands", `asset_id = ?`},
+	{"device_logs", `asset_id = ?`},
+	{"command_polls", `command_id IN (SELECT c.id FROM commands c WHERE c.asset_id = ?)`},
+	{"command_cancels", `command_id IN (SELECT c.id FROM commands c WHERE c.asset_id = ?)`},
+}
+
+// DeleteAssets implements asset.Deleter.
+func (db *DB) DeleteAssets(ctx context.Context, companyID string, ids []string, keeper asset.Keeper) error {
+	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // always in one order
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if err := holdCompany(ctx, t, companyID); err != nil { // an import holds assets in another order
+			return err
+		}
+		all := make([]lockedAsset, len(ids))
+		for i, id := range ids {
+			h, _, err := holdAsset(ctx, t, companyID, id)
+			if err == nil && h.status != archived {
+				err = fault.New(fault.Unsupported, "%s is not archived: archive it first", h.identification)
+			}
+			if err != nil {
+				return err
+			}
+			all[i] = h
+		}
+		if err := keeper.Begin(); err != nil {
+			return err
+		}
+		for _, h := range all {
+			if err := h.export(ctx, t, keeper); err != nil {
+				return err
+			}
+		}
+		if err := keeper.Commit(); err != nil {
+			return err
+		}
+		return deleteAll(ctx, t, all)
+	})
+}
+
+// export shows every row of an asset.
+func (h lockedAsset) export(ctx context.Context, t *tx, keeper asset.Keeper) error {
+	for _, of := range ofAsset {
+		if err := showRows(ctx, t, `SELECT * FROM `+of.table+` WHERE `+of.where, h.id, func(row map[string]any) error {
+			return keeper.Keep(of.table, row)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showRows shows the rows of a query by their columns.
+func showRows(ctx context.Context, c conn, query, id string, show func(row map[string]any) error) (err error) {
+	rows, err := c.query(ctx, query, id)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	columns, err := rows.Columns()
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		values, into := make([]any, len(columns)), make([]any, len(columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+		row := map[string]any{}
+		for i, column := range columns {
+			row[column] = values[i]
+		}
+		if err := show(row); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// deleteAll deletes locked assets with all that is known of them. What an ended device is
+// told when it comes back, that its late messages are late, and what counts in a limit
+// stays, without the asset.
+func deleteAll(ctx context.Context, t *tx, all []lockedAsset) error {
+	counts := counts{}
+	var terms termChanges
+	for _, h := range all {
+		h.count(counts, -1)
+		terms.change(h.companyID, h.id, h.terms, "")
+		for _, statement := range []string{
+			`UPDATE device_names SET asset_id = '', ended = TRUE WHERE asset_id = ?`,
+			`DELETE FROM agent_deliveries WHERE device_id IN (SELECT d.id FROM agent_devices d WHERE d.asset_id = ?)`,
+			`UPDATE agent_devices SET asset_id = '', push_token = '' WHERE asset_id = ?`,
+			`DELETE FROM companion_tokens WHERE asset_id = ?`,
+			`DELETE FROM agent_tokens WHERE asset_id = ? AND asset_id <> ''`,
+		} {
+			if err := t.exec(ctx, statement, h.id); err != nil {
+				return err
+			}
+		}
+		if err := t.exec(ctx, `DELETE FROM enrollment_requests WHERE company_id = ? AND asset_id = ?`, h.companyID, h.id); err != nil {
+			return err
+		}
+		for _, of := range slices.Backward(ofAsset) {
+			if err := t.exec(ctx, `DELETE FROM `+of.table+` WHERE `+of.where, h.id); err != nil {
+				return err
+			}
+		}
+		t.changed(h.companyID, "asset", h.id)
+		if err := t.db.record(ctx, t, h.companyID, activity.Event{Action: activity.AssetDeleted,
+			Target: activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification}}); err != nil {
+			return err
+		}
+	}
+	if err := terms.save(ctx, t); err != nil {
+		return err
+	}
+	return counts.save(ctx, t)
+}

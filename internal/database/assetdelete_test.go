@@ -1,0 +1,93 @@
+package database_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// keeper keeps what is deleted in memory.
+type keeper struct {
+	rows      map[string][]map[string]any
+	committed bool
+	fail      error
+}
+
+func (k *keeper) Begin() error {
+	k.rows = map[string][]map[string]any{}
+	return nil
+}
+
+func (k *keeper) Keep(table string, row map[string]any) error {
+	k.rows[table] = append(k.rows[table], row)
+	return nil
+}
+
+func (k *keeper) Commit() error {
+	k.committed = true
+	return k.fail
+}
+
+// remains says how many rows of which tables still name an asset.
+func (f *fixture) remains(id string) string {
+	f.Helper()
+	var all []string
+	for _, table := range []string{"asset_places", "asset_apps", "installed_apps", "asset_edits", "asset_terms", "commands", "device_logs", "agent_devices",
+		"agent_tokens", "companion_tokens", "enrollment_requests", "device_names"} {
+		n, err := f.db.Text(f.Context(), fmt.Sprintf(`SELECT CAST(COUNT(*) AS TEXT) FROM %s WHERE asset_id = '%s'`, table, id))
+		f.ok(err)
+		if n[0] != "0" {
+			all = append(all, table+" "+n[0])
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func TestDeleteAssets(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p := f.newPolicy("Office")
+		a, other := f.enroll("d1", p.ID), f.enroll("d2", p.ID)
+		f.begin(a, command.Lock)
+		ctx := access.WithActor(f.Context(), access.OperatorActor("ada"), "r1")
+		_, err := f.db.EditAsset(ctx, f.company.ID, a.ID, asset.Edit{AddTags: []string{"old"}})
+		f.ok(err)
+		f.code(fault.Unsupported, f.db.DeleteAssets(f.Context(), f.company.ID, []string{a.ID}, &keeper{}))
+		gone := f.seen("d1")
+		gone.Gone = true
+		f.observe(gone)
+		f.ok(f.db.ArchiveAssets(f.Context(), f.company.ID, []string{a.ID}, true))
+
+		kept := &keeper{}
+		f.code(fault.Unsupported, f.db.DeleteAssets(f.Context(), f.company.ID, []string{a.ID, other.ID}, kept))
+		f.code(fault.NotFound, f.db.DeleteAssets(f.Context(), f.newCompany("other").ID, []string{a.ID}, kept))
+		if kept.rows != nil {
+			f.Error("an export was begun for what cannot be deleted")
+		}
+		full := errors.New("the disk is full")
+		if err := f.db.DeleteAssets(f.Context(), f.company.ID, []string{a.ID}, &keeper{fail: full}); !errors.Is(err, full) || !f.asset(a.ID).Archived {
+			f.Errorf("an export that failed: %v", err)
+		}
+		f.ok(f.db.DeleteAssets(f.Context(), f.company.ID, []string{a.ID}, kept))
+		equal(f, "exported", fmt.Sprint(kept.committed, len(kept.rows["assets"]), len(kept.rows["commands"]), len(kept.rows["asset_edits"])), "true 1 1 1")
+		equal(f, "identification", fmt.Sprint(kept.rows["assets"][0]["identification"]), a.Identification)
+		equal(f, "remains", f.remains(a.ID), "")
+		_, err = f.db.Asset(f.Context(), f.company.ID, a.ID)
+		f.code(fault.NotFound, err)
+		equal(f, "recorded", f.recorded(activity.AssetDeleted), 1)
+		f.checkCounts()
+		f.checkTerms()
+		late := f.joined("d1", p.ID)
+		late.EnrolledAt, late.ObservedAt, late.ReportedAt = a.Device.EnrolledAt, a.Device.EnrolledAt, a.Device.EnrolledAt
+		if f.observe(late).Applied {
+			f.Error("a late message made the asset again")
+		}
+		equal(f, "the other one", f.asset(other.ID).Status, other.Status)
+	})
+}

@@ -1,0 +1,160 @@
+package database
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
+)
+
+const enrollColumns = `c.id, c.company_id, c.policy_id, c.management, c.personal_usage, c.maker_kind, c.maker_id, c.maker_name, c.tags, c.max_devices, c.devices,
+	c.created_at, c.expires_at, c.revoked_at, c.ref`
+
+func enrollFields(c *provisioning.Code) []any {
+	return []any{&c.ID, &c.CompanyID, &c.PolicyID, &c.Management, &c.Usage, &c.Maker.Kind, &c.Maker.ID, &c.Maker.Name, asJSON(&c.Tags), &c.MaxDevices, &c.Devices,
+		at(&c.CreatedAt), at(&c.ExpiresAt), at(&c.RevokedAt), &c.Ref}
+}
+
+// CreateCode implements provisioning.Codes.
+func (db *DB) CreateCode(ctx context.Context, c provisioning.Code) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		t.changed(c.CompanyID, "code", c.ID)
+		return t.insert(ctx, "enrollment_codes", strings.ReplaceAll(enrollColumns, "c.", "")+`, drop_at`,
+			[]any{c.ID, c.CompanyID, c.PolicyID, string(c.Management), string(c.Usage), string(c.Maker.Kind), c.Maker.ID, c.Maker.Name, encodeSome(c.Tags),
+				c.MaxDevices, c.Devices, millis(c.CreatedAt), millis(c.ExpiresAt), int64(0), c.Ref, int64(0)})
+	})
+}
+
+// IssueCode implements provisioning.Codes. A code that was revoked in the meantime has its
+// token deleted.
+func (db *DB) IssueCode(ctx context.Context, id, ref string, expires time.Time) error {
+	return db.exec(ctx, `UPDATE enrollment_codes SET ref = ?, expires_at = ?, drop_at = CASE WHEN revoked_at > 0 THEN revoked_at ELSE 0 END WHERE id = ?`,
+		ref, millis(expires), id)
+}
+
+// DropCode implements provisioning.Codes.
+func (db *DB) DropCode(ctx context.Context, id string) error {
+	return db.exec(ctx, `DELETE FROM enrollment_codes WHERE id = ?`, id)
+}
+
+// Codes implements provisioning.Codes.
+func (db *DB) Codes(ctx context.Context, companyID string, limit int) ([]provisioning.Code, error) {
+	return list(ctx, db.read(), into(func(c *provisioning.Code) []any { return append(enrollFields(c), &c.PolicyName) }),
+		`SELECT `+enrollColumns+`, COALESCE(p.name, '') FROM enrollment_codes c LEFT JOIN policies p ON p.id = c.policy_id AND p.company_id = c.company_id
+		WHERE c.company_id = ? ORDER BY c.created_at DESC, c.id DESC LIMIT ?`, companyID, limit)
+}
+
+// RevokeCode implements provisioning.Codes.
+func (db *DB) RevokeCode(ctx context.Context, companyID, id string) (provisioning.Code, error) {
+	return written(ctx, db, func(ctx context.Context, t *tx) (provisioning.Code, error) {
+		// The tokens first, as a device that enrolls does.
+		_, err := list(ctx, t, scanValue[string], `SELECT hash FROM agent_tokens WHERE code_id = ? AND code_id <> '' AND company_id = ? ORDER BY hash`+t.lock(), id, companyID)
+		if err != nil {
+			return provisioning.Code{}, err
+		}
+		c, err := lockCode(ctx, t, companyID, id)
+		if err != nil {
+			return c, err
+		}
+		now := t.db.now()
+		if status := c.Status(now); status != provisioning.CodeActive {
+			return c, fault.New(fault.Unsupported, "the code is %s already: no device enrolls with it", strings.ToLower(string(status)))
+		}
+		c.RevokedAt = now
+		if err := endCode(ctx, t, c); err != nil {
+			return c, err
+		}
+		name, _, err := maybe(value[string](ctx, t, `SELECT name FROM policies WHERE id = ? AND company_id = ?`, c.PolicyID, companyID))
+		if err != nil {
+			return c, err
+		}
+		c.PolicyName = name
+		t.changed(companyID, "code", id)
+		return c, db.record(ctx, t, companyID, activity.Event{Action: activity.ProvisioningRevoked, Reference: id,
+			Target: activity.Target{Kind: activity.Policy, ID: c.PolicyID, Name: name}})
+	})
+}
+
+func lockCode(ctx context.Context, t *tx, companyID, id string) (provisioning.Code, error) {
+	return find(ctx, t, "enrollment code", into(enrollFields), `SELECT `+enrollColumns+` FROM enrollment_codes c WHERE c.id = ? AND c.company_id = ?`+t.lock(), id, companyID)
+}
+
+// endCode makes a locked code one with which no device enrolls: our own token is gone at
+// once, the platform's is to be deleted there.
+func endCode(ctx context.Context, t *tx, c provisioning.Code) error {
+	dropAt := int64(0)
+	if c.Ref != "" && c.Management == policy.Platform {
+		dropAt = millis(t.db.now())
+	}
+	if err := t.exec(ctx, `UPDATE enrollment_codes SET revoked_at = ?, devices = ?, drop_at = ? WHERE id = ?`, millis(c.RevokedAt), c.Devices, dropAt, c.ID); err != nil {
+		return err
+	}
+	if c.RevokedAt.IsZero() { // the last device may ask again with its token
+		return nil
+	}
+	return t.exec(ctx, `DELETE FROM agent_tokens WHERE code_id = ? AND code_id <> ''`, c.ID)
+}
+
+// use counts a device that enrolled with a code, and gives it the code's tags. It reports
+// whether other devices may enroll with it.
+func (h *lockedAsset) use(ctx context.Context, t *tx, code, device string) (goesOn bool, err error) {
+	c, known, err := maybe(lockCode(ctx, t, h.companyID, code))
+	if fault.CodeOf(err) == fault.NotFound {
+		return false, nil // it was made before codes were kept, or its id is another's
+	}
+	if err != nil || !known {
+		return false, err
+	}
+	first, err := t.execCount(ctx, `INSERT INTO enrollment_uses (code_id, asset_id, epoch, device, at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (code_id, asset_id, epoch) DO NOTHING`, c.ID, h.id, h.epoch, device, millis(t.db.now()))
+	if err != nil || first == 0 {
+		return c.Status(t.db.now()) == provisioning.CodeActive, err
+	}
+	tags := []string{}
+	if err := decode(h.tags, &tags); err != nil {
+		return false, err
+	}
+	more := c.Tags
+	if !c.RevokedAt.IsZero() || c.MaxDevices > 0 && c.Devices >= c.MaxDevices {
+		more = append(slices.Clone(more), provisioning.OverLimit)
+	}
+	for _, tag := range more {
+		if !slices.Contains(tags, tag) {
+			tags = append(tags, tag)
+		}
+	}
+	h.tags = encodeSome(tags)
+	c.Devices++
+	t.changed(c.CompanyID, "code", c.ID)
+	if c.MaxDevices > 0 && c.Devices >= c.MaxDevices {
+		return false, endCode(ctx, t, c)
+	}
+	return true, t.exec(ctx, `UPDATE enrollment_codes SET devices = ? WHERE id = ?`, c.Devices, c.ID)
+}
+
+// DueDrops implements provisioning.Codes.
+func (db *DB) DueDrops(ctx context.Context, now, next time.Time, limit int) ([]provisioning.Code, error) {
+	due, err := list(ctx, db.read(), into(enrollFields), `SELECT `+enrollColumns+` FROM enrollment_codes c WHERE c.drop_at > 0 AND c.drop_at <= ? ORDER BY c.drop_at, c.id LIMIT ?`,
+		millis(now), limit)
+	mine := []provisioning.Code{}
+	for _, c := range due {
+		n, err := db.execCount(ctx, `UPDATE enrollment_codes SET drop_at = ? WHERE id = ? AND drop_at > 0 AND drop_at <= ?`, millis(next), c.ID, millis(now))
+		if err != nil {
+			return mine, err
+		}
+		if n == 1 {
+			mine = append(mine, c)
+		}
+	}
+	return mine, err
+}
+
+// Dropped implements provisioning.Codes.
+func (db *DB) Dropped(ctx context.Context, id string) error {
+	return db.exec(ctx, `UPDATE enrollment_codes SET drop_at = 0 WHERE id = ?`, id)
+}

@@ -1,0 +1,233 @@
+package database
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/job"
+)
+
+const jobColumns = `id, company_id, command, arguments, filter, maker_kind, maker_id, maker_name, reason, ticket, status, why, rate, total,
+	created_at, starts_at, next_at, ended_at`
+
+func jobFields(j *job.Job) []any {
+	return []any{&j.ID, &j.CompanyID, &j.Command, asText(&j.Arguments), &j.Filter, &j.Maker.Kind, &j.Maker.ID, &j.Maker.Name, &j.Note.Reason, &j.Note.Ticket,
+		&j.Status, &j.Why, &j.Rate, &j.Total, at(&j.CreatedAt), at(&j.StartsAt), at(&j.NextAt), at(&j.EndedAt)}
+}
+
+// jobRows is how many devices of a job one statement inserts.
+const jobRows = 500
+
+// CreateJob implements job.Store.
+func (db *DB) CreateJob(ctx context.Context, j job.Job, assets []string) (job.Job, error) {
+	return written(ctx, db, func(ctx context.Context, t *tx) (job.Job, error) {
+		if err := holdCompany(ctx, t, j.CompanyID); err != nil {
+			return j, err
+		}
+		if known, there, err := maybe(one(ctx, t, into(jobFields), `SELECT `+jobColumns+` FROM jobs WHERE id = ? AND company_id = ?`, j.ID, j.CompanyID)); err != nil || there {
+			return known, err
+		}
+		open, err := value[int](ctx, t, `SELECT COUNT(*) FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED')`, j.CompanyID)
+		if err == nil && open >= job.MaxOpen {
+			err = fault.New(fault.Refused, "the company has %d jobs that have not ended: wait for one, or cancel it", open)
+		}
+		if err != nil {
+			return j, err
+		}
+		if err := t.insert(ctx, "jobs", jobColumns, []any{j.ID, j.CompanyID, j.Command, string(j.Arguments), j.Filter, string(j.Maker.Kind), j.Maker.ID, j.Maker.Name,
+			j.Note.Reason, j.Note.Ticket, string(j.Status), j.Why, j.Rate, j.Total, millis(j.CreatedAt), millis(j.StartsAt), millis(j.NextAt), int64(0)}); err != nil {
+			return j, err
+		}
+		n := 0
+		for some := range slices.Chunk(assets, jobRows) {
+			args := make([]any, 0, 3*len(some))
+			for _, id := range some {
+				args = append(args, j.ID, n, id)
+				n++
+			}
+			if err := t.exec(ctx, `INSERT INTO job_devices (job_id, n, asset_id, state, taken_at, outcome) VALUES `+
+				strings.TrimSuffix(strings.Repeat(`(?, ?, ?, 'WAITING', 0, ''), `, len(some)), ", "), args...); err != nil {
+				return j, err
+			}
+		}
+		return j, db.recordJob(ctx, t, j, activity.JobCreated, activity.Change{Field: "command", After: j.Command}, activity.Change{Field: "filter", After: j.Filter},
+			activity.Change{Field: "devices", After: strconv.Itoa(j.Total)}, activity.Change{Field: "startsAt", After: j.StartsAt.UTC().Format(time.RFC3339)})
+	})
+}
+
+// recordJob records a step of a job, and hints to the pages that show it.
+func (db *DB) recordJob(ctx context.Context, t *tx, j job.Job, action activity.Action, changes ...activity.Change) error {
+	t.changed(j.CompanyID, "job", j.ID)
+	return db.record(ctx, t, j.CompanyID, activity.Event{Action: action, Reference: j.ID, Changes: changes,
+		Target: activity.Target{Kind: activity.Job, ID: j.ID, Name: j.Title()}})
+}
+
+// Jobs implements job.Store: the newest first.
+func (db *DB) Jobs(ctx context.Context, companyID string, limit int) ([]job.Job, error) {
+	return list(ctx, db.read(), into(jobFields), `SELECT `+jobColumns+` FROM jobs WHERE company_id = ? ORDER BY created_at DESC, id DESC LIMIT ?`, companyID, limit)
+}
+
+// Job implements job.Store.
+func (db *DB) Job(ctx context.Context, companyID, id string) (job.Job, error) {
+	return find(ctx, db.read(), "job", into(jobFields), `SELECT `+jobColumns+` FROM jobs WHERE id = ? AND company_id = ?`, id, companyID)
+}
+
+// deviceState is the state of a job's device, d: that of its command, m, once there is one.
+const deviceState = `COALESCE(m.state, d.state)`
+
+const ofJobDevice = ` LEFT JOIN commands m ON m.idempotency_ref = 'job:' || d.job_id || ':' || d.asset_id AND m.idempotency_ref <> ''`
+
+// JobResults implements job.Store.
+func (db *DB) JobResults(ctx context.Context, companyID, id, status string, from, limit int) ([]job.Result, error) {
+	j, err := db.Job(ctx, companyID, id)
+	if err != nil {
+		return nil, err
+	}
+	where, args := "", []any{id, from}
+	if status != "" {
+		states := statesOf(status)
+		where, args = ` AND `+deviceState+` IN (`+marks(len(states))+`)`, append(args, anys(states)...)
+	}
+	return list(ctx, db.read(), into(func(r *job.Result) []any {
+		return []any{&r.N, &r.AssetID, &r.Name, deviceStatus{&r.Status, j.Status}, &r.Outcome}
+	}), `SELECT d.n, d.asset_id, COALESCE(a.identification, ''), `+deviceState+`, COALESCE(NULLIF(m.outcome, ''), d.outcome)
+		FROM job_devices d LEFT JOIN assets a ON a.id = d.asset_id`+ofJobDevice+`
+		WHERE d.job_id = ? AND d.n >= ?`+where+` ORDER BY d.n LIMIT ?`, append(args, limit)...)
+}
+
+// JobCounts implements job.Store.
+func (db *DB) JobCounts(ctx context.Context, companyID, id string) (map[string]int, error) {
+	j, err := db.Job(ctx, companyID, id)
+	if err != nil {
+		return nil, err
+	}
+	type count struct {
+		status string
+		n      int
+	}
+	all, err := list(ctx, db.read(), into(func(c *count) []any { return []any{deviceStatus{&c.status, j.Status}, &c.n} }),
+		`SELECT `+deviceState+`, COUNT(*) FROM job_devices d`+ofJobDevice+` WHERE d.job_id = ? GROUP BY `+deviceState, id)
+	counts := map[string]int{}
+	for _, c := range all {
+		counts[c.status] += c.n
+	}
+	return counts, err
+}
+
+// deviceStatus reads the state of a job's device, or of its command, as the status that
+// people see.
+type deviceStatus struct {
+	to  *string
+	job job.Status
+}
+
+// Scan implements sql.Scanner.
+func (s deviceStatus) Scan(column any) error {
+	state, err := kept[string](column)
+	*s.to = command.State(state).Status()
+	if state == job.DeviceWaiting && s.job == job.Canceled {
+		*s.to = job.DeviceCanceled
+	}
+	return err
+}
+
+// statesOf are the states that people see as a status.
+func statesOf(status string) []string {
+	switch status {
+	case job.DeviceTaken:
+		return []string{job.DeviceTaken, string(command.Prepared), string(command.Sent)}
+	case job.DeviceCanceled:
+		return []string{job.DeviceWaiting}
+	}
+	return []string{status}
+}
+
+// MoveJob implements job.Store.
+func (db *DB) MoveJob(ctx context.Context, companyID, id string, to job.Status, why string) (job.Job, error) {
+	return written(ctx, db, func(ctx context.Context, t *tx) (job.Job, error) {
+		owner, err := findCompany(ctx, t, `c.id = ?`+t.hold(), companyID)
+		if err != nil {
+			return job.Job{}, err
+		}
+		j, err := find(ctx, t, "job", into(jobFields), `SELECT `+jobColumns+` FROM jobs WHERE id = ? AND company_id = ?`+t.lock(), id, companyID)
+		switch {
+		case err != nil:
+			return j, err
+		case !j.Status.Open() || j.Status == to:
+			return j, fault.New(fault.Unsupported, "the job is %s", strings.ToLower(string(j.Status)))
+		case to == job.Running && owner.Settings.Stop.On():
+			return j, fault.New(fault.Refused, "automation is stopped: %s. Resume it first, then the job", owner.Settings.Stop.Reason)
+		}
+		return db.moveJob(ctx, t, j, to, why)
+	})
+}
+
+// moveJob moves a locked job and records it.
+func (db *DB) moveJob(ctx context.Context, t *tx, j job.Job, to job.Status, why string) (job.Job, error) {
+	now := db.now()
+	j.Status, j.Why = to, why
+	action := map[job.Status]activity.Action{job.Paused: activity.JobPaused, job.Running: activity.JobResumed, job.Canceled: activity.JobCanceled, job.Done: activity.JobEnded}[to]
+	switch to {
+	case job.Running:
+		j.NextAt = slices.MaxFunc([]time.Time{now, j.StartsAt}, time.Time.Compare)
+	case job.Canceled, job.Done:
+		j.EndedAt = now
+	}
+	if err := t.exec(ctx, `UPDATE jobs SET status = ?, why = ?, next_at = ?, ended_at = ? WHERE id = ?`, string(j.Status), why, millis(j.NextAt), millis(j.EndedAt), j.ID); err != nil {
+		return j, err
+	}
+	return j, db.recordJob(ctx, t, j, action, activity.Differences(activity.Change{Field: "why", After: why})...)
+}
+
+// pauseJobs pauses the running jobs of a company that is stopped.
+func (db *DB) pauseJobs(ctx context.Context, t *tx, companyID string, stop access.Stop) error {
+	running, err := list(ctx, t, into(jobFields), `SELECT `+jobColumns+` FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED') ORDER BY id`+t.lock(), companyID)
+	for _, j := range running {
+		if err == nil && j.Status == job.Running {
+			_, err = db.moveJob(ctx, t, j, job.Paused, "automation was stopped: "+stop.Reason)
+		}
+	}
+	return err
+}
+
+// DueJobs implements job.Queue.
+func (db *DB) DueJobs(ctx context.Context, now time.Time) ([]job.Job, error) {
+	return list(ctx, db.read(), into(jobFields), `SELECT `+jobColumns+` FROM jobs WHERE status = 'RUNNING' AND next_at <= ? ORDER BY next_at, id LIMIT 100`, millis(now))
+}
+
+// JobMaker implements job.Queue.
+func (db *DB) JobMaker(ctx context.Context, j job.Job) (access.Principal, error) {
+	type found struct {
+		company company.Company
+		version int64
+	}
+	owner, err := find(ctx, db.read(), "company", into(func(f *found) []any {
+		return append([]any{&f.company.Slug, &f.version}, settingsFields(&f.company.Settings)...)
+	}), `SELECT c.slug, `+controlVersion("c.id")+`, `+settingsColumns+` FROM companies c WHERE c.id = ?`, j.CompanyID)
+	if err != nil {
+		return access.Principal{}, err
+	}
+	p := access.Principal{Kind: access.System, ID: j.Maker.ID, Name: j.Maker.Name, CompanyID: j.CompanyID, CompanySlug: owner.company.Slug,
+		Permissions: access.All, Settings: owner.company.Settings}
+	if j.Maker.Kind == access.User {
+		u, err := findUser(ctx, db.read(), `u.id = ? AND u.company_id = ? AND NOT u.disabled`, j.Maker.ID, j.CompanyID)
+		if fault.CodeOf(err) == fault.NotFound {
+			err = fault.New(fault.Forbidden, "%s, who made the job, has no account any more, or a disabled one", cmp.Or(j.Maker.Name, "the person"))
+		}
+		if err != nil {
+			return p, err
+		}
+		p = u.Principal(owner.company.Slug, owner.company.Settings)
+	}
+	p.Version = owner.version
+	return p, nil
+}

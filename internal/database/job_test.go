@@ -1,0 +1,322 @@
+package database_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/job"
+	"github.com/musterhq/muster/internal/operation"
+	sent "github.com/musterhq/muster/internal/outcome"
+	"github.com/musterhq/muster/internal/resource"
+)
+
+// sender is a channel that counts what each device is sent.
+type sender struct {
+	command.Direct
+	mu   sync.Mutex
+	sent map[string]int // by asset
+}
+
+func (s *sender) Send(_ context.Context, o command.Order) command.Receipt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent[o.AssetID]++
+	return command.Receipt{Code: sent.Done}
+}
+
+// most is how often a device was sent to at most, and how many were at all.
+func (s *sender) most() (most, devices int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.sent {
+		most = max(most, n)
+	}
+	return most, len(s.sent)
+}
+
+// jobReplica is a process that carries out jobs.
+type jobReplica struct {
+	*job.Runner
+	commands *command.Service
+	service  job.Service
+}
+
+func (f *fixture) jobReplica(db *database.DB, s *sender, crash func(string)) *jobReplica {
+	commands := &command.Service{Store: db, Finder: db, Inventory: db, Now: f.clock.Now, Crash: crash,
+		Channels: map[asset.Management]command.Channel{asset.Platform: s}}
+	all, offered := &operation.Registry{}, &operation.Registry{}
+	command.Define(all, commands)
+	offered.Add(all.Find("reboot_device"))
+	job.Offer(offered, db, db)
+	return &jobReplica{commands: commands, service: job.Service{Store: db, Assets: db, Operations: offered, Now: f.clock.Now},
+		Runner: job.NewRunner(job.Config{Queue: db, Operations: offered, Now: f.clock.Now, Log: slog.New(slog.DiscardHandler), Stands: db.PermitStands})}
+}
+
+// jobMaker is a user who may do everything, within policies, as a caller.
+func (f *fixture) jobMaker(policies ...string) (account.User, access.Principal) {
+	f.Helper()
+	u := f.person("Ada", false)
+	if policies != nil {
+		var err error
+		u, err = f.db.UpdateUser(f.Context(), f.company.ID, u.ID, func(u *account.User) error { u.Policies = policies; return nil })
+		f.ok(err)
+	}
+	return u, u.Principal("acme", f.company.Settings)
+}
+
+// goOn runs rounds until the job has ended or is held up, a second apart.
+func (f *fixture) goOn(j job.Job, rounds int, replicas ...*jobReplica) job.Job {
+	for range rounds {
+		f.clock.Advance(time.Second)
+		for _, r := range replicas {
+			f.ok(r.Round(f.Context()))
+		}
+		for _, r := range replicas {
+			r.Wait()
+		}
+	}
+	j, err := f.db.Job(f.Context(), f.company.ID, j.ID)
+	f.ok(err)
+	return j
+}
+
+func (f *fixture) jobCounts(j job.Job) string {
+	counts, err := f.db.JobCounts(f.Context(), f.company.ID, j.ID)
+	f.ok(err)
+	text := []string{}
+	for _, status := range []string{job.DeviceWaiting, job.DeviceTaken, job.DeviceSuccess, job.DeviceError, job.DeviceUnknown, job.DeviceCanceled} {
+		if n := counts[status]; n > 0 {
+			text = append(text, fmt.Sprint(status, " ", n))
+		}
+	}
+	return strings.Join(text, ", ")
+}
+
+func (f *fixture) fleetOf(n int) {
+	p := f.newPolicy("Office")
+	for i := range n {
+		f.enroll(words("d", i), p.ID)
+	}
+}
+
+func TestJob_ReachesEachDeviceEvenly(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.fleetOf(12)
+		s := &sender{sent: map[string]int{}}
+		r := f.jobReplica(f.db, s, nil)
+		_, p := f.jobMaker()
+		start := f.clock.Now().Add(time.Minute)
+		j, err := r.service.Create(f.Context(), p, job.Spec{Command: "reboot", Words: "all=true", Filter: asset.Filter{CompanyID: f.company.ID}, At: start, Rate: 120})
+		f.ok(err)
+		f.enroll("late", f.asset(f.jobDevice(j, 0)).Device.PolicyID) // the filter is looked at once
+		equal(f, "shown", j.Shown(f.clock.Now()), job.Scheduled)
+		j = f.goOn(j, 45, r)
+		equal(f, "before its time", f.jobCounts(j), "WAITING 12")
+		j = f.goOn(j, 13, r) // until its time
+		j = f.goOn(j, 3, r)
+		_, devices := s.most()
+		if devices < 4 || devices > 8 {
+			f.Errorf("%d devices were sent to in three seconds at 120 a minute", devices)
+		}
+		j = f.goOn(j, 8, r)
+		equal(f, "status", j.Status, job.Done)
+		equal(f, "results", f.jobCounts(j), "SUCCESS 12")
+		most, devices := s.most()
+		equal(f, "sent", fmt.Sprint(most, devices), "1 12")
+		equal(f, "recorded", fmt.Sprint(f.recorded(activity.JobCreated), f.recorded(activity.JobEnded), f.recorded(activity.Command("REBOOT"))), "1 1 12")
+		foreign := access.WithActor(f.Context(), access.Actor{Kind: access.APIKey, ID: "k", Name: "ci"}, "job-"+j.ID)
+		_, _, err = f.db.Begin(foreign, f.intent(f.asset(f.jobDevice(j, 1)), command.Lock), nil)
+		f.ok(err)
+		locks, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Action: activity.Command("LOCK"), Once: true}, activity.Cursor{}, 50)
+		f.ok(err)
+		equal(f, "a caller's request id hides nothing", fmt.Sprint(len(locks), resource.RequestID(job.RequestID(j.ID)) == job.RequestID(j.ID)), "1 false")
+		folded, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Action: activity.Command("REBOOT"), Once: true}, activity.Cursor{}, 50)
+		f.ok(err)
+		equal(f, "commands beside the job's entry", len(folded), 0)
+	})
+}
+
+func (f *fixture) jobDevice(j job.Job, n int) string {
+	results, err := f.db.JobResults(f.Context(), f.company.ID, j.ID, "", n, 1)
+	f.ok(err)
+	return results[0].AssetID
+}
+
+// A device is sent to at most once, over two replicas of which one is killed or stands
+// still at any step, and the rest is UNCONFIRMED or sent to by the other.
+func TestJob_AtMostOnceOverKills(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		const size = 500
+		f.fleetOf(size)
+		s := &sender{sent: map[string]int{}}
+		random, dead := rand.New(rand.NewPCG(1, 2)), make(chan struct{}) //nolint:gosec // a test's choice
+		var mu sync.Mutex
+		stuck := map[string]int{}
+		dies := func(step string) {
+			mu.Lock()
+			dies := random.IntN(60) == 0 && len(stuck) < 3
+			if dies {
+				stuck[step]++
+			}
+			mu.Unlock()
+			if dies {
+				<-dead // it stands still until the end, and may go on then
+				if random.IntN(2) == 0 {
+					runtime.Goexit()
+				}
+			}
+		}
+		other := f.open(f.T)
+		a, b := f.jobReplica(f.db, s, dies), f.jobReplica(other, s, nil)
+		_, p := f.jobMaker()
+		j, err := a.service.Create(f.Context(), p, job.Spec{Command: "reboot", Words: "all=true", Filter: asset.Filter{CompanyID: f.company.ID}, Rate: job.MaxRate})
+		f.ok(err)
+		for range 2000 {
+			f.clock.Advance(500 * time.Millisecond)
+			f.ok(a.Round(f.Context()))
+			f.ok(b.Round(f.Context()))
+			b.Wait()
+			f.ok(b.commands.Sweep(f.Context()))
+			if j, err = f.db.Job(f.Context(), f.company.ID, j.ID); j.Status == job.Done {
+				break
+			}
+		}
+		f.ok(err)
+		equal(f, "status", j.Status, job.Done)
+		close(dead) // who stood still goes on
+		a.Wait()
+		f.clock.Advance(5 * time.Minute)
+		f.ok(b.commands.Sweep(f.Context()))
+		most, devices := s.most()
+		counts, err := f.db.JobCounts(f.Context(), f.company.ID, j.ID)
+		f.ok(err)
+		if most > 1 || counts[job.DeviceSuccess]+counts[job.DeviceUnknown] != size || devices < size-len(stuck)*16 {
+			f.Errorf("at most %d times to a device, %d devices, %v", most, devices, counts)
+		}
+		f.Logf("stood still at %v; %v", stuck, counts)
+	})
+}
+
+func TestJob_ItsMakersRightsAtEachSend(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.fleetOf(20)
+		s := &sender{sent: map[string]int{}}
+		r := f.jobReplica(f.db, s, nil)
+		u, p := f.jobMaker()
+		create := func(spec job.Spec) job.Job {
+			spec.Words, spec.Filter = "all=true", asset.Filter{CompanyID: f.company.ID}
+			j, err := r.service.Create(f.Context(), p, spec)
+			f.ok(err)
+			return j
+		}
+		j := create(job.Spec{Command: "reboot"})
+		j = f.goOn(j, 2, r)
+		for name, c := range map[string]struct {
+			change func(*account.User) error
+			why    string
+		}{
+			"without the right": {func(u *account.User) error { u.Rights &^= account.CommandDevices; return nil }, "DEVICES_COMMAND"},
+			"disabled":          {func(u *account.User) error { u.Disabled = true; return nil }, "disabled"},
+		} {
+			sent := len(s.sent)
+			_, err := f.db.UpdateUser(f.Context(), f.company.ID, u.ID, c.change)
+			f.ok(err)
+			j = f.goOn(j, 2, r)
+			equal(f, name, j.Status, job.Paused)
+			if !strings.Contains(j.Why, c.why) || len(s.sent) != sent {
+				f.Errorf("%s: %q, %d of %d sent", name, j.Why, len(s.sent), sent)
+			}
+			_, err = f.db.UpdateUser(f.Context(), f.company.ID, u.ID, func(u *account.User) error {
+				u.Disabled = false
+				u.Rights, _ = u.Role.Rights()
+				return nil
+			})
+			f.ok(err)
+			_, err = f.db.MoveJob(f.Context(), f.company.ID, j.ID, job.Running, "")
+			f.ok(err)
+		}
+		f.ok(f.settings(func(s *access.Settings) { s.Stop = access.Stop{At: f.clock.Now(), Reason: "an incident"} }))
+		j = f.goOn(j, 1, r)
+		equal(f, "stopped", fmt.Sprint(j.Status, j.Why), "PAUSEDautomation was stopped: an incident")
+		_, err := f.db.MoveJob(f.Context(), f.company.ID, j.ID, job.Running, "")
+		f.code(fault.Refused, err)
+		f.ok(f.settings(func(s *access.Settings) { s.Stop = access.Stop{} }))
+		j = f.goOn(j, 2, r)
+		equal(f, "a person resumes it", j.Status, job.Paused)
+		_, err = f.db.MoveJob(f.Context(), f.company.ID, j.ID, job.Running, "")
+		f.ok(err)
+		f.goOn(j, 2, r)
+		j, err = f.db.MoveJob(f.Context(), f.company.ID, j.ID, job.Canceled, "")
+		f.ok(err)
+		before := f.jobCounts(j)
+		f.goOn(j, 10, r)
+		equal(f, "after it was canceled", f.jobCounts(j), before)
+		if !strings.Contains(before, "CANCELED") {
+			f.Errorf("nothing was left to cancel: %s", before)
+		}
+		_, err = f.db.MoveJob(f.Context(), f.company.ID, j.ID, job.Running, "")
+		f.code(fault.Unsupported, err)
+		_, err = f.db.Job(f.Context(), f.newCompany("other").ID, j.ID)
+		f.code(fault.NotFound, err)
+	})
+}
+
+func TestJob_TagsAndRefusals(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		office, field := f.newPolicy("Office"), f.newPolicy("Field")
+		mine, theirs := f.enroll("d1", office.ID), f.enroll("d2", field.ID)
+		s := &sender{sent: map[string]int{}}
+		r := f.jobReplica(f.db, s, nil)
+		_, p := f.jobMaker(office.ID)
+		j, err := r.service.Create(f.Context(), p, job.Spec{Command: "tags", Arguments: json.RawMessage(`{"add":["Aisle 3"]}`), Assets: []string{mine.ID, theirs.ID}})
+		f.ok(err)
+		equal(f, "what the maker may see", j.Total, 1)
+		j = f.goOn(j, 4, r)
+		equal(f, "done", fmt.Sprint(j.Status, f.jobCounts(j), f.asset(mine.ID).Tags, f.asset(theirs.ID).Tags), "DONESUCCESS 1[Aisle 3] []")
+		all := asset.Filter{CompanyID: f.company.ID}
+		for name, spec := range map[string]job.Spec{
+			"unknown command":   {Command: "wipe", Filter: all},
+			"no argument":       {Command: "tags", Filter: all, Arguments: json.RawMessage(`{}`)},
+			"another device":    {Command: "tags", Filter: all, Arguments: json.RawMessage(`{"add":"x"}`)},
+			"too fast":          {Command: "reboot", Filter: all, Rate: 601},
+			"in two years":      {Command: "reboot", Filter: all, At: f.clock.Now().AddDate(2, 0, 0)},
+			"arguments of none": {Command: "reboot", Filter: all, Arguments: json.RawMessage(`{"x":1}`)},
+		} {
+			if _, err := r.service.Create(f.Context(), p, spec); fault.CodeOf(err) != fault.InvalidArguments {
+				f.Errorf("%s: %v", name, err)
+			}
+		}
+		_, err = r.service.Create(f.Context(), p, job.Spec{Command: "reboot", Filter: asset.Filter{CompanyID: f.company.ID, Text: "nothing"}})
+		f.code(fault.Refused, err)
+		p.Permissions = access.DevicesRead
+		_, err = r.service.Create(f.Context(), p, job.Spec{Command: "reboot", Filter: all})
+		f.code(fault.Forbidden, err)
+		p.Permissions = access.All
+		for range job.MaxOpen {
+			_, err = r.service.Create(f.Context(), p, job.Spec{Command: "reboot", Assets: []string{mine.ID}, At: f.clock.Now().Add(time.Hour)})
+			f.ok(err)
+		}
+		_, err = r.service.Create(f.Context(), p, job.Spec{Command: "reboot", Assets: []string{mine.ID}})
+		f.code(fault.Refused, err)
+		f.clock.Advance(job.KeepFor + time.Hour)
+		f.ok(f.db.Sweep(f.Context()))
+		kept, err := f.db.Jobs(f.Context(), f.company.ID, 100)
+		f.ok(err)
+		equal(f, "kept", len(kept), job.MaxOpen)
+	})
+}

@@ -1,0 +1,58 @@
+package database
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/job"
+)
+
+// TakeDevices implements job.Queue.
+func (db *DB) TakeDevices(ctx context.Context, j job.Job, n int, next, now time.Time) ([]job.Taken, error) {
+	return written(ctx, db, func(ctx context.Context, t *tx) ([]job.Taken, error) {
+		mine, err := t.execCount(ctx, `UPDATE jobs SET next_at = ? WHERE id = ? AND status = 'RUNNING' AND next_at = ?`, millis(next), j.ID, millis(j.NextAt))
+		if err != nil || mine == 0 {
+			return nil, err
+		}
+		taken, err := list(ctx, t, into(func(d *job.Taken) []any { return []any{&d.N, &d.AssetID} }),
+			`SELECT n, asset_id FROM job_devices WHERE job_id = ? AND state = 'WAITING' ORDER BY n LIMIT ?`, j.ID, n)
+		if err == nil && len(taken) == 0 {
+			return nil, db.endJob(ctx, t, j)
+		}
+		for i := range taken {
+			taken[i].JobID, taken[i].At = j.ID, now
+			if err == nil {
+				err = t.exec(ctx, `UPDATE job_devices SET state = 'IN_PROGRESS', taken_at = ? WHERE job_id = ? AND n = ?`, millis(now), j.ID, taken[i].N)
+			}
+		}
+		t.changed(j.CompanyID, "job", j.ID)
+		return taken, err
+	})
+}
+
+// endJob ends a job of which no device is under way.
+func (db *DB) endJob(ctx context.Context, t *tx, j job.Job) error {
+	under, err := holds(ctx, t, `SELECT job_id FROM job_devices WHERE job_id = ? AND state = 'IN_PROGRESS' LIMIT 1`, j.ID)
+	if err != nil || under {
+		return err
+	}
+	_, err = db.moveJob(ctx, t, j, job.Done, "")
+	return err
+}
+
+// SettleDevice implements job.Queue. What was given to another taker since is that one's.
+func (db *DB) SettleDevice(ctx context.Context, d job.Taken, status, outcome string) error {
+	return db.exec(ctx, `UPDATE job_devices SET state = ?, outcome = ? WHERE job_id = ? AND n = ? AND state = 'IN_PROGRESS' AND taken_at = ?`,
+		status, outcome, d.JobID, d.N, millis(d.At))
+}
+
+// LookAfter implements job.Queue.
+func (db *DB) LookAfter(ctx context.Context, before time.Time) error {
+	left, err := holds(ctx, db.read(), `SELECT job_id FROM job_devices WHERE state = 'IN_PROGRESS' AND taken_at < ? LIMIT 1`, millis(before))
+	if err != nil || !left {
+		return err
+	}
+	return db.exec(ctx, `UPDATE job_devices SET state = CASE WHEN EXISTS (SELECT 1 FROM commands m
+			WHERE m.idempotency_ref = 'job:' || job_devices.job_id || ':' || job_devices.asset_id AND m.idempotency_ref <> '')
+		THEN 'SUCCESS' ELSE 'WAITING' END WHERE state = 'IN_PROGRESS' AND taken_at < ?`, millis(before))
+}

@@ -1,0 +1,246 @@
+// Package job does one thing to many devices: a filter is expanded to devices once, when
+// the job is created, and the service then goes through them at a chosen rate.
+//
+// A job is the work of its maker. At each device it is asked what the maker may do now,
+// as if they sent the command themselves. A device gets the command at most once, over
+// restarts and with several replicas: it is taken from the job by a compare-and-set, and
+// the command's intent has a name of its own, which no second one can have.
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/validate"
+)
+
+// Status is where a job stands.
+//
+//	(none) ──create──► RUNNING ◄──resume── PAUSED
+//	                    │ │ │                ▲ │
+//	                    │ │ └─pause, a stop──┘ │
+//	                    │ └──────cancel────────┴──► CANCELED
+//	                    └─every device got it, or cannot──► DONE
+type Status string
+
+// The statuses. A job that waits for its time is RUNNING in the store, and Scheduled for
+// people.
+const (
+	Running   Status = "RUNNING"
+	Scheduled Status = "SCHEDULED"
+	Paused    Status = "PAUSED"
+	Canceled  Status = "CANCELED"
+	Done      Status = "DONE"
+)
+
+// Open reports whether the job may still reach a device.
+func (s Status) Open() bool { return s == Running || s == Scheduled || s == Paused }
+
+// Limits of jobs.
+const (
+	DefaultRate  = 60      // devices a minute
+	MaxRate      = 600     // devices a minute
+	MaxDevices   = 250_000 // of one job
+	MaxOpen      = 20      // of a company
+	MaxAhead     = 366 * 24 * time.Hour
+	maxArguments = 16 << 10 // bytes
+	maxWords     = 1000     // characters of the filter as it is shown
+	// KeepFor is how long a job that ended is kept.
+	KeepFor = 400 * 24 * time.Hour
+)
+
+// Job is one command, or change of tags, for many devices.
+type Job struct {
+	ID        string
+	CompanyID string
+	Command   string          // the name by which people call it: reboot
+	Arguments json.RawMessage // an object
+	Filter    string          // the query, or how many devices were selected
+	Maker     access.Actor
+	Note      access.Note
+	Status    Status
+	Why       string // it is paused
+	Rate      int    // devices a minute
+	Total     int
+	CreatedAt time.Time
+	StartsAt  time.Time
+	NextAt    time.Time // when the next device is due
+	EndedAt   time.Time // zero: it has not ended
+}
+
+// Shown is the status for people at a time.
+func (j Job) Shown(now time.Time) Status {
+	if j.Status == Running && now.Before(j.StartsAt) {
+		return Scheduled
+	}
+	return j.Status
+}
+
+// Title is what the job is, for people.
+func (j Job) Title() string { return j.Command + ", " + text.Count(j.Total, "device", "devices") }
+
+// Takes is about how long the job takes, in words.
+func (j Job) Takes() string {
+	minutes := (j.Total + j.Rate - 1) / max(j.Rate, 1)
+	if minutes <= 1 {
+		return "a minute"
+	}
+	return text.Span(time.Duration(minutes) * time.Minute)
+}
+
+// The statuses of a device of a job, beside those of the command itself.
+const (
+	DeviceWaiting  = "WAITING"
+	DeviceTaken    = "IN_PROGRESS"
+	DeviceSuccess  = "SUCCESS"
+	DeviceError    = "ERROR"
+	DeviceUnknown  = "UNCONFIRMED"
+	DeviceCanceled = "CANCELED" // the job was canceled before its turn
+)
+
+// Result is what became of one device. Once its command was sent, it is the command's
+// own state of now.
+type Result struct {
+	N       int // its place in the job, from 0
+	AssetID string
+	Name    string // of the asset, now; empty: it is gone
+	Status  string
+	Outcome string
+}
+
+// Spec is what a person asks for.
+type Spec struct {
+	ID        string // of the job, if the form was given one; what is no id: a new one
+	Command   string
+	Arguments json.RawMessage
+	Filter    asset.Filter
+	Words     string   // the filter as it was asked
+	Assets    []string // ids, instead of a filter
+	At        time.Time
+	Rate      int // 0: DefaultRate
+	Note      access.Note
+}
+
+// Store keeps jobs. Finders return fault.NotFound.
+type Store interface {
+	// CreateJob stores a job with its devices. If there is one with its id already, it
+	// returns that. It fails with fault.Refused above MaxOpen.
+	CreateJob(ctx context.Context, j Job, assets []string) (Job, error)
+	Jobs(ctx context.Context, companyID string, limit int) ([]Job, error)
+	Job(ctx context.Context, companyID, id string) (Job, error)
+	// JobResults returns up to limit results from a place on; status empty: of any.
+	JobResults(ctx context.Context, companyID, id, status string, from, limit int) ([]Result, error)
+	// JobCounts counts the devices of a job by the status of their results.
+	JobCounts(ctx context.Context, companyID, id string) (map[string]int, error)
+	// MoveJob pauses, resumes or cancels an open job; fault.Unsupported from another status.
+	MoveJob(ctx context.Context, companyID, id string, to Status, why string) (Job, error)
+}
+
+// Service creates jobs and moves them.
+type Service struct {
+	Store  Store
+	Assets interface {
+		AssetIDs(ctx context.Context, f asset.Filter, order asset.Order, descending bool) ([]string, error)
+		AssetsByID(ctx context.Context, companyID string, ids []string) ([]asset.Asset, error)
+	}
+	Operations *operation.Registry // see Offer
+	Now        func() time.Time
+}
+
+// devices expands a spec: the ids of its devices.
+func (s Service) devices(ctx context.Context, p access.Principal, spec Spec) ([]string, error) {
+	if spec.Assets != nil {
+		found, err := s.Assets.AssetsByID(ctx, p.CompanyID, spec.Assets)
+		ids := []string{}
+		for _, a := range found {
+			if p.Policies == nil || a.Device != nil && p.MaySee(a.Device.PolicyID) {
+				ids = append(ids, a.ID)
+			}
+		}
+		return ids, err
+	}
+	return s.Assets.AssetIDs(ctx, spec.Filter, asset.ByIdentification, false)
+}
+
+// Plan returns the devices of a job that can be created. It fails as Create does, but where
+// there are none.
+func (s Service) Plan(ctx context.Context, p access.Principal, spec Spec) ([]string, error) {
+	if _, err := s.check(p, spec); err != nil {
+		return nil, err
+	}
+	return s.devices(ctx, p, spec)
+}
+
+// Create makes a job that starts at its time. It fails with fault.InvalidArguments,
+// fault.Forbidden if the maker may not do it now, and fault.Refused for no device or too
+// many.
+func (s Service) Create(ctx context.Context, p access.Principal, spec Spec) (Job, error) {
+	o, err := s.check(p, spec)
+	if err != nil {
+		return Job{}, err
+	}
+	ids, err := s.devices(ctx, p, spec)
+	switch {
+	case err != nil:
+		return Job{}, err
+	case len(ids) == 0:
+		return Job{}, fault.New(fault.Refused, "no device matches: nothing is to be done")
+	case len(ids) > MaxDevices:
+		return Job{}, fault.New(fault.Refused, "%d devices match: a job takes at most %d", len(ids), MaxDevices)
+	}
+	now := s.Now()
+	j := Job{ID: spec.ID, CompanyID: p.CompanyID, Command: commandOf(o), Arguments: spec.Arguments, Filter: validate.Clean(spec.Words, maxWords), Maker: p.Actor(), Note: spec.Note,
+		Status: Running, Rate: spec.Rate, Total: len(ids), CreatedAt: now, StartsAt: spec.At, NextAt: spec.At}
+	if !resource.IsID(j.ID) {
+		j.ID = resource.NewID()
+	}
+	if j.Rate == 0 {
+		j.Rate = DefaultRate
+	}
+	if j.StartsAt.Before(now) {
+		j.StartsAt, j.NextAt = now, now
+	}
+	return s.Store.CreateJob(ctx, j, ids)
+}
+
+// check returns the operation of a spec that can be carried out.
+func (s Service) check(p access.Principal, spec Spec) (*operation.Operation, error) {
+	o := find(s.Operations, spec.Command)
+	if o == nil {
+		return nil, fault.Invalid("there is no such command for many devices",
+			fault.Field{Field: "command", Message: "must be one of " + names(s.Operations)})
+	}
+	wrong := func(field, message string) error {
+		return fault.Invalid(field+" "+message, fault.Field{Field: field, Message: message})
+	}
+	switch {
+	case spec.Rate < 0 || spec.Rate > MaxRate:
+		return nil, wrong("rate", "must be 1 to 600 devices a minute")
+	case spec.At.After(s.Now().Add(MaxAhead)):
+		return nil, wrong("at", "must be within a year")
+	case len(spec.Arguments) > maxArguments:
+		return nil, wrong("argument", "must be at most 16 KiB in all")
+	}
+	if err := o.Check(call("-", spec.Arguments)); err != nil {
+		return nil, err
+	}
+	if err := access.Grant(p, o.Needs, o.Gate); err != nil {
+		return nil, err
+	}
+	return o, stops(p.Settings.Stop)
+}
+
+// stops refuses what a company's stop holds up: jobs, also of people.
+func stops(stop access.Stop) error {
+	if !stop.On() {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "automation is stopped: %s. Jobs go on when it is resumed, and the job, too", stop.Reason)
+}

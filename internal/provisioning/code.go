@@ -1,0 +1,121 @@
+package provisioning
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// Limits of codes.
+const (
+	MaxDevices = 100_000
+	MaxTags    = 10
+	// KeepCodes is how long a code is listed after it expired.
+	KeepCodes = 90 * 24 * time.Hour
+	// OverLimit is the tag of a device that enrolled although its code was revoked or used
+	// up: on the platform that is possible until its token is deleted there.
+	OverLimit = "over-code-limit"
+)
+
+// CodeStatus is where a code stands.
+//
+//	ACTIVE ──the last device──► USED
+//	   │ └──its time──► EXPIRED
+//	   └──revoke──► REVOKED
+type CodeStatus string
+
+// The statuses.
+const (
+	CodeActive  CodeStatus = "ACTIVE"
+	CodeUsed    CodeStatus = "USED"
+	CodeExpired CodeStatus = "EXPIRED"
+	CodeRevoked CodeStatus = "REVOKED"
+)
+
+// Code is an enrollment code, without its secret.
+type Code struct {
+	ID         string
+	CompanyID  string
+	PolicyID   string
+	PolicyName string // now
+	Management policy.Type
+	Usage      PersonalUsage
+	Maker      access.Actor
+	Tags       []string // of each device that enrolls with it
+	MaxDevices int      // 0: no limit
+	Devices    int      // that have enrolled
+	CreatedAt  time.Time
+	ExpiresAt  time.Time
+	RevokedAt  time.Time // zero: it was not
+	Ref        string    // the platform's name of its token
+}
+
+// Status is where the code stands at a time.
+func (c Code) Status(now time.Time) CodeStatus {
+	switch {
+	case !c.RevokedAt.IsZero():
+		return CodeRevoked
+	case c.MaxDevices > 0 && c.Devices >= c.MaxDevices:
+		return CodeUsed
+	case !now.Before(c.ExpiresAt):
+		return CodeExpired
+	}
+	return CodeActive
+}
+
+// Codes keeps the codes of companies.
+type Codes interface {
+	// CreateCode adds a code, and IssueCode notes its token; DropCode takes it back as if
+	// it had never been.
+	CreateCode(ctx context.Context, c Code) error
+	IssueCode(ctx context.Context, id, ref string, expires time.Time) error
+	DropCode(ctx context.Context, id string) error
+	// Codes lists codes of a company, the newest first, at most limit.
+	Codes(ctx context.Context, companyID string, limit int) ([]Code, error)
+	// RevokeCode ends a code: no device enrolls with it from now on, and the platform is
+	// asked to delete its token. fault.Unsupported if it is not active.
+	RevokeCode(ctx context.Context, companyID, id string) (Code, error)
+	// DueDrops returns codes whose tokens the platform is to delete, and puts each off;
+	// Dropped notes that one is deleted.
+	DueDrops(ctx context.Context, now, next time.Time, limit int) ([]Code, error)
+	Dropped(ctx context.Context, id string) error
+}
+
+const (
+	// DropEvery is how often tokens are looked for that the platform is to delete.
+	DropEvery = 2 * time.Second
+	dropPause = time.Minute // after an attempt
+	dropBatch = 20
+)
+
+// Dropper deletes the platform's tokens of codes that were revoked or used up. Several
+// replicas may.
+type Dropper struct {
+	Codes  Codes
+	Issuer Issuer
+	Now    func() time.Time
+	Log    *slog.Logger
+}
+
+// Round deletes what is due. What fails is tried again, until the token has expired.
+func (d Dropper) Round(ctx context.Context) error {
+	now := d.Now()
+	due, err := d.Codes.DueDrops(ctx, now, now.Add(dropPause), dropBatch)
+	errs := []error{err}
+	for _, c := range due {
+		err := error(nil)
+		if now.Before(c.ExpiresAt) {
+			err = d.Issuer.Withdraw(ctx, Token{Ref: c.Ref})
+		}
+		if err == nil {
+			errs = append(errs, d.Codes.Dropped(ctx, c.ID))
+			continue
+		}
+		d.Log.WarnContext(ctx, "the platform did not delete an enrollment token; it is asked again", "code", c.ID, "error", err)
+	}
+	return errors.Join(errs...)
+}

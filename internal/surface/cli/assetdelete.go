@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/durable"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/text"
+)
+
+// AssetDelete ends assets for good.
+type AssetDelete struct {
+	assetsOf
+	Export string `name:"export" required:"" placeholder:"FILE" help:"Where everything that is deleted is written first, a JSON object on each line. A file that exists is refused."`
+}
+
+// Run deletes.
+func (c *AssetDelete) Run(env *Env) error {
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		var ids []string
+		view := archivedView{}
+		for _, ref := range c.Assets {
+			id, err := admin.asset(ctx, owner, ref)
+			if err != nil {
+				return answer{}, err
+			}
+			ids, view.Assets = append(ids, id), append(view.Assets, resource.Of(owner.Slug, resource.Assets, id))
+		}
+		kept, err := newExport(c.Export)
+		if err != nil {
+			return answer{}, err
+		}
+		err = kept.close(admin.Deleter.DeleteAssets(ctx, owner.ID, ids, kept))
+		return answer{view, func(w io.Writer) {
+			fmt.Fprintf(w, "Deleted %s; %s is in %s.\n", text.Count(len(ids), "asset", "assets"), text.Count(kept.rows, "row", "rows"), c.Export)
+		}}, err
+	})
+}
+
+// export is a file of what is deleted. It implements asset.Keeper.
+type export struct {
+	file  *os.File
+	out   *bufio.Writer
+	rows  int
+	begun bool
+}
+
+func newExport(path string) (*export, error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fault.New(fault.Refused, "%s exists: name a new file for the export", path)
+	}
+	if err != nil {
+		return nil, fault.Invalid(err.Error())
+	}
+	if err := durable.Inherit(file); err != nil {
+		return nil, errors.Join(err, file.Close(), os.Remove(path))
+	}
+	return &export{file: file}, nil
+}
+
+// Begin implements asset.Keeper.
+func (e *export) Begin() error {
+	e.begun, e.rows = true, 0
+	if _, err := e.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	e.out = bufio.NewWriter(e.file)
+	return e.file.Truncate(0)
+}
+
+// Keep implements asset.Keeper.
+func (e *export) Keep(table string, row map[string]any) error {
+	e.rows++
+	line, err := json.Marshal(map[string]any{"table": table, "row": row})
+	if err == nil {
+		_, err = e.out.Write(append(line, '\n'))
+	}
+	return err
+}
+
+// Commit implements asset.Keeper.
+func (e *export) Commit() error {
+	return errors.Join(e.out.Flush(), e.file.Sync(), durable.Sync(filepath.Dir(e.file.Name())))
+}
+
+// close closes the file, and removes it if nothing was begun.
+func (e *export) close(failed error) error {
+	err := errors.Join(failed, e.file.Close())
+	if failed != nil && !e.begun {
+		err = errors.Join(err, os.Remove(e.file.Name()))
+	}
+	return err
+}

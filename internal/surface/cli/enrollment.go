@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/text"
+)
+
+// EnrollmentCommands manage the codes with which devices enroll.
+type EnrollmentCommands struct {
+	Create EnrollmentCreate `cmd:"" help:"Make an enrollment token and show it, once."`
+	List   EnrollmentList   `cmd:"" help:"List a company's enrollment codes, the newest first."`
+	Revoke EnrollmentRevoke `cmd:"" help:"Revoke a code: no device enrolls with it from now on."`
+}
+
+// EnrollmentCreate makes a token.
+type EnrollmentCreate struct {
+	OfCompany
+	PlatformFlags
+	Policy     string   `name:"policy" required:"" placeholder:"POLICY" help:"The policy with which devices enroll: its name, id or path name."`
+	MaxDevices *int     `name:"max-devices" placeholder:"N" help:"How many devices it enrolls, 1 to 100000; by default one of an AGENT policy, any number of a PLATFORM one."`
+	Tag        []string `name:"tag" sep:"none" placeholder:"TAG" help:"A tag that each device gets; may be repeated, at most 10 times."`
+	Usage      string   `name:"personal-usage" enum:"UNSPECIFIED,ALLOWED,DISALLOWED,USERLESS" default:"UNSPECIFIED" placeholder:"MODE" help:"Of a PLATFORM policy: ALLOWED (work profile on a personal device), DISALLOWED (fully managed), USERLESS (dedicated device)."`
+
+	KeyFile        string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The running service's keys; by default beside the SQLite file. Of an AGENT policy."`
+	AcceptLostKeys bool   `name:"accept-lost-keys" help:"Go on although the key file lacks keys that the database names."`
+}
+
+// Validate refuses a number that is none as bad usage.
+func (c *EnrollmentCreate) Validate() error {
+	if c.MaxDevices != nil && (*c.MaxDevices < 1 || *c.MaxDevices > provisioning.MaxDevices) {
+		return &ExitError{Code: usageError, Text: "--max-devices must be from 1 to 100000"}
+	}
+	return nil
+}
+
+// createdCode is the JSON of a new code.
+type createdCode struct {
+	ID        string              `json:"id"`
+	Token     string              `json:"token"`
+	ExpiresAt operation.Timestamp `json:"expiresAt"`
+	PolicyID  string              `json:"policyId"`
+}
+
+// Run makes the token. It is shown here once.
+func (c *EnrollmentCreate) Run(env *Env) error {
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		under, err := admin.policy(ctx, owner, c.Policy)
+		if err != nil {
+			return answer{}, err
+		}
+		settings := config.Service{Store: c.Store, Platform: c.Platform, KeyFile: c.KeyFile, AcceptLostKeys: c.AcceptLostKeys}
+		making, err := admin.Provisioning(ctx, settings, under.Type)
+		if err != nil {
+			return answer{}, err
+		}
+		wanted := provisioning.Request{PolicyID: under.ID, PersonalUsage: provisioning.PersonalUsage(c.Usage), Limits: provisioning.Limits{Tags: c.Tag}}
+		if c.MaxDevices != nil {
+			wanted.Limits.Devices = *c.MaxDevices
+		}
+		actor := access.OperatorActor(env.User)
+		token, _, err := making.Issue(ctx, access.Principal{Kind: actor.Kind, ID: actor.ID, Name: actor.Name, CompanyID: owner.ID, CompanySlug: owner.Slug}, wanted)
+		view := createdCode{token.Code, token.Text, operation.Timestamp{Time: token.ExpiresAt}, under.PathName()}
+		return answer{view, func(w io.Writer) {
+			fmt.Fprintf(w, "Code %s of %s, until %s; the token is not shown again:\n\n%s\n", view.ID, under.Name, day(token.ExpiresAt), token.Text)
+		}}, usage(err)
+	})
+}
+
+// codeView is the JSON of a code.
+type codeView struct {
+	ID         string                     `json:"id"`
+	Status     provisioning.CodeStatus    `json:"status"`
+	PolicyID   string                     `json:"policyId"`
+	PolicyName string                     `json:"policyName"`
+	Usage      provisioning.PersonalUsage `json:"personalUsage"`
+	CreatedBy  string                     `json:"createdBy"`
+	Tags       []string                   `json:"tags"`
+	MaxDevices int                        `json:"maxDevices"` // 0: no limit
+	Devices    int                        `json:"devices"`
+	CreatedAt  operation.Timestamp        `json:"createdAt"`
+	ExpiresAt  operation.Timestamp        `json:"expiresAt"`
+	RevokedAt  *operation.Timestamp       `json:"revokedAt,omitempty"`
+}
+
+// viewCode is how a code is shown.
+func viewCode(env *Env, owner company.Company, c provisioning.Code) codeView {
+	v := codeView{ID: c.ID, Status: c.Status(env.Now()), PolicyID: resource.Of(owner.Slug, resource.Policies, c.PolicyID), PolicyName: c.PolicyName, Usage: c.Usage,
+		CreatedBy: c.Maker.Name, Tags: append([]string{}, c.Tags...), MaxDevices: c.MaxDevices, Devices: c.Devices,
+		CreatedAt: operation.Timestamp{Time: c.CreatedAt}, ExpiresAt: operation.Timestamp{Time: c.ExpiresAt}}
+	v.RevokedAt = operation.TimestampOf(c.RevokedAt)
+	return v
+}
+
+// EnrollmentList lists codes.
+type EnrollmentList struct{ OfCompany }
+
+const listedCodes = 1000
+
+// Run prints the list.
+func (c *EnrollmentList) Run(env *Env) error {
+	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		all, err := admin.Codes.Codes(ctx, owner.ID, listedCodes)
+		return list(all, func(c provisioning.Code) codeView { return viewCode(env, owner, c) },
+			[]string{"ID", "STATUS", "POLICY", "DEVICES", "TIME LEFT", "CREATED BY", "TAGS"}, func(c provisioning.Code) []string {
+				v := viewCode(env, owner, c)
+				return []string{v.ID, string(v.Status), orDash(c.PolicyName), usedOf(c), left(env, c), orDash(v.CreatedBy), orDash(strings.Join(c.Tags, ", "))}
+			}), err
+	})
+}
+
+// usedOf is how many devices enrolled, of how many.
+func usedOf(c provisioning.Code) string {
+	if c.MaxDevices == 0 {
+		return strconv.Itoa(c.Devices)
+	}
+	return fmt.Sprintf("%d of %d", c.Devices, c.MaxDevices)
+}
+
+// left is the time that an active code has left.
+func left(env *Env, c provisioning.Code) string {
+	if c.Status(env.Now()) != provisioning.CodeActive {
+		return "-"
+	}
+	return text.Span(c.ExpiresAt.Sub(env.Now()).Round(time.Minute))
+}
+
+// EnrollmentRevoke ends a code.
+type EnrollmentRevoke struct {
+	OfCompany
+	ID string `arg:"" name:"code" help:"The code's id."`
+}
+
+// Run ends it.
+func (c *EnrollmentRevoke) Run(env *Env) error {
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		revoked, err := admin.Codes.RevokeCode(ctx, owner.ID, c.ID)
+		if err != nil {
+			return answer{}, missing(err, owner.Slug, "enrollment", c.ID)
+		}
+		return answer{viewCode(env, owner, revoked), func(w io.Writer) {
+			fmt.Fprintf(w, "Revoked %s: no device enrolls with it from now on.\n", revoked.ID)
+			if revoked.Management == policy.Platform {
+				fmt.Fprintln(w, "The running service has the platform delete its token, within seconds.")
+			}
+		}}, nil
+	})
+}

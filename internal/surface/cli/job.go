@@ -1,0 +1,257 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/job"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/text"
+)
+
+// JobCommands manage jobs. The running service carries them out.
+type JobCommands struct {
+	Create JobCreate `cmd:"" help:"Do one thing to all devices that match now: the running service goes through them."`
+	List   JobList   `cmd:"" help:"List a company's jobs, the newest first."`
+	Show   JobShow   `cmd:"" help:"Show a job with the result of each device."`
+	Pause  JobPause  `cmd:"" help:"Pause a job: no further device gets it until it is resumed."`
+	Resume JobResume `cmd:"" help:"Resume a job that was paused, also by a stop of automation."`
+	Cancel JobCancel `cmd:"" help:"Cancel a job: the devices that still wait never get it."`
+}
+
+// JobCreate makes a job.
+type JobCreate struct {
+	OfCompany
+	Filter   string   `name:"filter" required:"" placeholder:"QUERY" help:"Which devices, as in asset list: 'tag=store-12&policyBehind=true'; 'all=true' means all. It is looked at once, now."`
+	Command  string   `name:"command" required:"" placeholder:"NAME" help:"What to do: message, lock, reboot, sync-policy, change-policy, status-report or tags."`
+	Argument []string `name:"argument" sep:"none" placeholder:"NAME=VALUE" help:"An argument of the command; repeat for more: title=T and body=T of message, policyId=POLICY of change-policy, add=TAG and remove=TAG of tags."`
+	At       string   `name:"at" placeholder:"TIME" help:"When to start (RFC 3339), such as 2026-12-01T02:00:00Z; by default now."`
+	Rate     *int     `name:"rate" placeholder:"N" help:"How many devices a minute, 1 to 600, evenly; by default 60."`
+	Reason   string   `name:"reason" placeholder:"TEXT" help:"Why, for the activity log; at most 200 characters."`
+	Ticket   string   `name:"ticket" placeholder:"TEXT" help:"The ticket it belongs to; at most 100 characters."`
+	Plan     bool     `name:"plan" help:"Say how many devices match, and make no job."`
+}
+
+// arguments are those of --argument as an object.
+func (c *JobCreate) arguments(ctx context.Context, admin *Admin, owner company.Company) (json.RawMessage, error) {
+	members := map[string]any{}
+	for _, pair := range c.Argument {
+		name, value, found := strings.Cut(pair, "=")
+		list, isList := members[name].([]string)
+		switch {
+		case !found || name == "":
+			return nil, &ExitError{Code: usageError, Text: fmt.Sprintf("--argument %q: write NAME=VALUE", pair)}
+		case c.Command == job.Tags:
+			members[name] = append(list, value)
+		case members[name] != nil || isList:
+			return nil, &ExitError{Code: usageError, Text: "--argument " + name + " is given twice"}
+		case name == "policyId":
+			under, err := admin.policy(ctx, owner, value)
+			if err != nil {
+				return nil, err
+			}
+			members[name] = resource.Of(owner.Slug, resource.Policies, under.ID)
+		default:
+			members[name] = value
+		}
+	}
+	return json.Marshal(members)
+}
+
+// spec is what the flags ask for.
+func (c *JobCreate) spec(env *Env, operator access.Principal) (spec job.Spec, err error) {
+	args, err := parseFilter(env, c.Filter)
+	if err != nil {
+		return spec, err
+	}
+	filter, _ := args.Filter(operator, true)
+	note, wrong := operation.NoteFields{Reason: "--reason", Ticket: "--ticket"}.Read(c.Reason, c.Ticket)
+	if wrong != nil {
+		return spec, &ExitError{Code: usageError, Text: Message(wrong)}
+	}
+	spec = job.Spec{Command: c.Command, Filter: filter, Words: c.Filter, Note: note}
+	if c.At != "" {
+		if spec.At, err = time.Parse(time.RFC3339, c.At); err != nil {
+			return spec, &ExitError{Code: usageError, Text: "--at: write a time such as 2026-12-01T02:00:00Z"}
+		}
+	}
+	if c.Rate != nil {
+		if spec.Rate = *c.Rate; spec.Rate < 1 {
+			return spec, &ExitError{Code: usageError, Text: "--rate must be 1 to 600 devices a minute"}
+		}
+	}
+	return spec, nil
+}
+
+// planView is the JSON of a plan.
+type planView struct {
+	Devices int `json:"devices"`
+}
+
+// Run makes the job, or only its plan.
+func (c *JobCreate) Run(env *Env) error {
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		actor := access.OperatorActor(env.User)
+		operator := access.Principal{Kind: actor.Kind, ID: actor.ID, Name: actor.Name, CompanyID: owner.ID, CompanySlug: owner.Slug,
+			Permissions: access.All, Settings: owner.Settings}
+		spec, err := c.spec(env, operator)
+		if err == nil {
+			spec.Arguments, err = c.arguments(ctx, admin, owner)
+		}
+		if err != nil {
+			return answer{}, err
+		}
+		ids, err := admin.Jobs.Plan(ctx, operator, spec)
+		if err != nil {
+			return answer{}, usage(err)
+		}
+		if c.Plan {
+			return answer{planView{len(ids)}, func(w io.Writer) {
+				fmt.Fprintf(w, "%s of %s.\n", text.Count(len(ids), "device", "devices"), owner.PathName())
+			}}, nil
+		}
+		made, err := admin.Jobs.Create(access.WithNote(ctx, spec.Note), operator, spec)
+		if err != nil {
+			return answer{}, err
+		}
+		view, err := admin.jobView(ctx, owner, made, env.Now())
+		return answer{view, func(w io.Writer) {
+			fmt.Fprintf(w, "Job %s: %s of %s, %d a minute, from %s: about %s in all.\n", made.ID, made.Title(), owner.PathName(), made.Rate, day(made.StartsAt), made.Takes())
+		}}, err
+	})
+}
+
+// usage is an error about arguments, as a mistake on the command line.
+func usage(err error) error {
+	if fault.CodeOf(err) == fault.InvalidArguments {
+		return &ExitError{Code: usageError, Text: Message(err)}
+	}
+	return err
+}
+
+// JobView is the JSON of a job.
+type JobView struct {
+	ID      string          `json:"id"`
+	Status  job.Status      `json:"status"`
+	Total   int             `json:"total"`
+	Results []jobResultView `json:"results"`
+}
+
+type jobResultView struct {
+	AssetID string `json:"assetId"`
+	Status  string `json:"status"`
+	Outcome string `json:"outcome"`
+}
+
+// jobView reads a job with all of its results.
+func (a *Admin) jobView(ctx context.Context, owner company.Company, j job.Job, now time.Time) (JobView, error) {
+	view := JobView{ID: j.ID, Status: j.Shown(now), Total: j.Total, Results: make([]jobResultView, 0, j.Total)}
+	for {
+		some, err := a.Jobs.Store.JobResults(ctx, owner.ID, j.ID, "", len(view.Results), resultPage)
+		for _, r := range some {
+			view.Results = append(view.Results, jobResultView{resource.Of(owner.Slug, resource.Assets, r.AssetID), r.Status, r.Outcome})
+		}
+		if err != nil || len(some) < resultPage {
+			return view, err
+		}
+	}
+}
+
+const resultPage = 1000
+
+// JobList lists jobs.
+type JobList struct{ OfCompany }
+
+// listedJob is the JSON of a job in a list.
+type listedJob struct {
+	ID        string              `json:"id"`
+	Status    job.Status          `json:"status"`
+	Total     int                 `json:"total"`
+	Command   string              `json:"command"`
+	Filter    string              `json:"filter"`
+	StartsAt  operation.Timestamp `json:"startsAt"`
+	CreatedBy string              `json:"createdBy"`
+}
+
+const listedJobs = 1000
+
+// Run prints the list.
+func (c *JobList) Run(env *Env) error {
+	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		all, err := admin.Jobs.Store.Jobs(ctx, owner.ID, listedJobs)
+		now := env.Now()
+		return list(all, func(j job.Job) listedJob {
+			return listedJob{j.ID, j.Shown(now), j.Total, j.Command, j.Filter, operation.Timestamp{Time: j.StartsAt}, j.Maker.Name}
+		}, []string{"ID", "STATUS", "COMMAND", "DEVICES", "STARTS", "CREATED BY", "FILTER"}, func(j job.Job) []string {
+			return []string{j.ID, string(j.Shown(now)), j.Command, fmt.Sprint(j.Total), day(j.StartsAt), j.Maker.Name, j.Filter}
+		}), err
+	})
+}
+
+// jobOf is one job of a company.
+type jobOf struct {
+	OfCompany
+	ID string `arg:"" name:"job" help:"The job's id."`
+}
+
+// JobShow shows a job.
+type JobShow struct{ jobOf }
+
+// Run shows it.
+func (c *JobShow) Run(env *Env) error {
+	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		j, err := admin.Jobs.Store.Job(ctx, owner.ID, c.ID)
+		if err != nil {
+			return answer{}, missing(err, owner.Slug, "job", c.ID)
+		}
+		return admin.jobAnswer(ctx, owner, j, env.Now())
+	})
+}
+
+func (a *Admin) jobAnswer(ctx context.Context, owner company.Company, j job.Job, now time.Time) (answer, error) {
+	view, err := a.jobView(ctx, owner, j, now)
+	return answer{view, func(w io.Writer) {
+		fmt.Fprintf(w, "%s: %s\n", j.Title(), strings.TrimSuffix(string(view.Status)+", "+j.Why, ", "))
+		row(w, "ASSET", "STATUS", "OUTCOME")
+		for _, r := range view.Results {
+			row(w, r.AssetID, r.Status, orDash(r.Outcome))
+		}
+	}}, err
+}
+
+// JobPause pauses a job.
+type JobPause struct{ jobOf }
+
+// JobResume resumes one.
+type JobResume struct{ jobOf }
+
+// JobCancel cancels one.
+type JobCancel struct{ jobOf }
+
+// Run pauses.
+func (c *JobPause) Run(env *Env) error { return c.move(env, job.Paused, "by the operator") }
+
+// Run resumes.
+func (c *JobResume) Run(env *Env) error { return c.move(env, job.Running, "") }
+
+// Run cancels.
+func (c *JobCancel) Run(env *Env) error { return c.move(env, job.Canceled, "") }
+
+func (c *jobOf) move(env *Env, to job.Status, why string) error {
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		j, err := admin.Jobs.Store.MoveJob(ctx, owner.ID, c.ID, to, why)
+		if err != nil {
+			return answer{}, missing(err, owner.Slug, "job", c.ID)
+		}
+		view, err := admin.jobView(ctx, owner, j, env.Now())
+		return answer{view, func(w io.Writer) { fmt.Fprintf(w, "Job %s is %s.\n", j.ID, strings.ToLower(string(view.Status))) }}, err
+	})
+}

@@ -1,0 +1,220 @@
+package devices
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/job"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+// ready is how many devices get it, as far as it is known.
+func (b bulk) ready() int {
+	if b.All {
+		return b.Total
+	}
+	return b.Total - b.Barred
+}
+
+// rate is how many devices a minute are on offer: tags reach no device.
+func (b bulk) rate() int {
+	if b.row == nil {
+		return job.MaxRate
+	}
+	return job.DefaultRate
+}
+
+// mayFollow reports whether the person sees a job: one who is limited to some policies
+// sees their own.
+func mayFollow(v *frame.Visit, j job.Job) bool {
+	return v.Principal.Policies == nil || j.Maker.ID == v.User.ID
+}
+
+// listedJobs is how many jobs the page lists.
+const listedJobs = 200
+
+// jobs lists the jobs, the newest first.
+func (s *Section) jobs(v *frame.Visit) error {
+	all, err := s.Jobs.Store.Jobs(v.Context(), v.Company.ID, listedJobs)
+	if err != nil {
+		return err
+	}
+	shown := []job.Job{}
+	for _, j := range all {
+		if mayFollow(v, j) {
+			shown = append(shown, j)
+		}
+	}
+	if v.Partial() {
+		return v.Fragment(jobRows(v, shown))
+	}
+	return v.Show("Jobs", frame.DevicesPath, jobsPage(v, shown))
+}
+
+// jobOf is the job of the address.
+func (s *Section) jobOf(v *frame.Visit) (job.Job, error) {
+	j, err := s.Jobs.Store.Job(v.Context(), v.Company.ID, v.PathValue("id"))
+	if err == nil && !mayFollow(v, j) {
+		err = fault.New(fault.NotFound, "there is no such job")
+	}
+	return j, err
+}
+
+// followed is what the page of a job shows.
+type followed struct {
+	job.Job
+	Counts  map[string]int
+	Status  string // of the results that are shown; empty: of any
+	Results []job.Result
+	Next    int // where the next page begins; 0: there is none
+}
+
+// resultRows is how many results a page shows.
+const resultRows = 100
+
+// job serves the page of a job, whole or its live part.
+func (s *Section) job(v *frame.Visit) error {
+	j, err := s.jobOf(v)
+	if err != nil {
+		return err
+	}
+	f := followed{Job: j, Status: v.Query().Get("result")}
+	if f.Counts, err = s.Jobs.Store.JobCounts(v.Context(), v.Company.ID, j.ID); err != nil {
+		return err
+	}
+	var from int
+	_, _ = fmt.Sscan(v.Query().Get("from"), &from) // 0: from the first on
+	if f.Results, err = s.Jobs.Store.JobResults(v.Context(), v.Company.ID, j.ID, f.Status, from, resultRows+1); err != nil {
+		return err
+	}
+	if len(f.Results) > resultRows {
+		f.Results, f.Next = f.Results[:resultRows], f.Results[resultRows].N
+	}
+	if v.Query().Get("part") == "results" { // below the job's entry in the activity log
+		return v.Fragment(jobResults(f))
+	}
+	if v.Partial() {
+		return v.Fragment(jobState(v, f))
+	}
+	return v.Show(f.title(), frame.DevicesPath, jobPage(v, f))
+}
+
+// moveJob pauses, resumes or cancels a job.
+func (s *Section) moveJob(v *frame.Visit) error {
+	j, err := s.jobOf(v)
+	if err != nil {
+		return err
+	}
+	to, known := map[string]job.Status{"pause": job.Paused, "resume": job.Running, "cancel": job.Canceled}[v.PathValue("step")]
+	if !known {
+		return fault.New(fault.NotFound, "a job is paused, resumed or canceled")
+	}
+	why := ""
+	if to == job.Paused {
+		why = "by " + v.User.Name
+	}
+	if _, err := s.Jobs.Store.MoveJob(v.Context(), v.Company.ID, j.ID, to, why); err != nil {
+		return v.Refused(frame.JobPath(j.ID), err, fault.Refused, fault.Unsupported)
+	}
+	return v.Redirect(frame.JobPath(j.ID))
+}
+
+// undoes reports whether a job can be taken back now.
+func undoes(v *frame.Visit, j job.Job) bool {
+	ended := j.Status == job.Done || j.Status == job.Canceled
+	return j.Command == job.Tags && ended && v.Now.Before(j.EndedAt.Add(asset.UndoFor))
+}
+
+// undoJob makes a job that takes back what another did.
+func (s *Section) undoJob(v *frame.Visit) error {
+	j, err := s.jobOf(v)
+	if err != nil {
+		return err
+	}
+	if !undoes(v, j) {
+		return v.Redirect(frame.JobPath(j.ID), frame.Flash{Tone: frame.Warn, Text: "This job cannot be undone any more."})
+	}
+	ref := job.RequestID(j.ID)
+	ids, err := s.Undo.EditedBy(v.Context(), v.Company.ID, ref)
+	if err != nil {
+		return err
+	}
+	arguments, _ := json.Marshal(map[string]string{"ref": ref}) // a text
+	made, err := s.Jobs.Create(v.Context(), v.Principal, job.Spec{ID: v.Form.Get(frame.OnceField), Command: job.Undo, Arguments: arguments,
+		Words: "Undo of " + jobTitle(j), Assets: ids, Rate: job.MaxRate})
+	if err != nil {
+		return v.Refused(frame.JobPath(j.ID), err, fault.Refused, fault.Forbidden)
+	}
+	return v.Redirect(frame.JobPath(made.ID))
+}
+
+// jobTitle is what a job does, for people.
+func jobTitle(j job.Job) string {
+	label := j.Command
+	if label == job.Undo {
+		label = "Undo"
+	}
+	if a, err := findBulk(j.Command); err == nil {
+		label = a.Label
+	}
+	return label + ": " + frame.Count(j.Total, "device", "devices")
+}
+
+func (f followed) title() string { return jobTitle(f.Job) }
+
+// ended is how many devices have a result.
+func (f followed) ended() int {
+	return f.Total - f.Counts[job.DeviceWaiting] - f.Counts[job.DeviceTaken]
+}
+
+// tabs are the results by status.
+func (f followed) tabs() []frame.Tab {
+	tabs := []frame.Tab{{Path: frame.JobPath(f.ID), Name: "All", Current: f.Status == ""}}
+	for _, status := range []string{job.DeviceWaiting, job.DeviceTaken, job.DeviceSuccess, job.DeviceError, job.DeviceUnknown, job.DeviceCanceled} {
+		if n := f.Counts[status]; n > 0 || f.Status == status {
+			_, word := resultStatus(status)
+			tabs = append(tabs, frame.Tab{Path: frame.JobPath(f.ID) + "?result=" + status, Name: fmt.Sprintf("%s %d", word, n), Current: f.Status == status})
+		}
+	}
+	return tabs
+}
+
+// more is the address of the next page of results.
+func (f followed) more() string {
+	return frame.JobPath(f.ID) + "?" + url.Values{"result": {f.Status}, "from": {fmt.Sprint(f.Next)}}.Encode()
+}
+
+// resultStatus is the status of a device of a job, for people.
+func resultStatus(status string) (frame.Tone, string) {
+	switch status {
+	case job.DeviceWaiting:
+		return frame.Idle, "Waiting"
+	case job.DeviceTaken:
+		return frame.Idle, "In progress"
+	case job.DeviceSuccess:
+		return frame.OK, "Success"
+	case job.DeviceUnknown:
+		return frame.Warn, "Unconfirmed"
+	case job.DeviceCanceled:
+		return frame.Idle, "Canceled"
+	}
+	return frame.Bad, "Error"
+}
+
+// resultName is what a device of a job is called.
+func resultName(r job.Result) string { return cmp.Or(frame.Plain(r.Name), "An asset that is gone") }
+
+// jobStatus is where a job stands, for people.
+func jobStatus(v *frame.Visit, j job.Job) (frame.Tone, string) {
+	status := j.Shown(v.Now)
+	tone := map[job.Status]frame.Tone{job.Paused: frame.Warn, job.Done: frame.OK}[status]
+	if tone == "" {
+		tone = frame.Idle
+	}
+	return tone, string(status[:1]) + strings.ToLower(string(status[1:]))
+}

@@ -1,0 +1,146 @@
+package portal_test
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+// The form of a device writes what the person changed in it, and not over what another
+// person changed since it was shown.
+func TestDevice_EditWritesWhatWasChanged(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin := o.person(t, account.Admin)
+	a := o.device(t, "edited", "SN-E", "phone", o.Policy)
+	shown := url.Values{"was-identification": {a.Identification}, "identification": {a.Identification}, "was-tags": {""}, "tags": {""}}
+	_, err := o.DB().EditAsset(t.Context(), a.CompanyID, a.ID, asset.Edit{Identification: new("Reception"), Tags: []string{"by another"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(change url.Values) string {
+		form := url.Values{}
+		for _, values := range []url.Values{shown, change} {
+			for name := range values {
+				form[name] = values[name]
+			}
+		}
+		admin.Send(o.base+"/devices/"+a.ID+"/edit", form).Want(t, 303)
+		now, err := o.DB().Asset(t.Context(), a.CompanyID, a.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(now.Identification, now.Tags, now.CustomData)
+	}
+	for _, step := range []struct {
+		change url.Values
+		want   string
+	}{
+		{nil, "Reception[by another] map[]"},
+		{url.Values{"user": {" Ada Lovelace "}}, "Reception[by another] map[user:Ada Lovelace]"},
+		{url.Values{"was-user": {"Ada Lovelace"}, "user": {""}, "tags": {"a, b ,,a"}}, "Reception[a b] map[]"},
+		{url.Values{"identification": {" "}}, "Reception[a b] map[]"}, // refused
+	} {
+		if got := send(step.change); got != step.want {
+			t.Errorf("%v: %s, want %s", step.change, got, step.want)
+		}
+	}
+}
+
+// An edit is undone for ten minutes, unless the device was changed since; of a job for all
+// of its devices.
+func TestDevice_UndoesAnEdit(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a := o.device(t, "edited", "SN-E", "phone", o.Policy)
+	admin := o.person(t, account.Admin)
+	page := frame.DevicePath(a.ID)
+	ref := regexp.MustCompile(`name="ref" value="([^"]+)"`)
+	edit := func(form url.Values) string {
+		admin.Send(o.base+page+"/edit", form).Want(t, 303)
+		if found := ref.FindStringSubmatch(o.get(t, admin, page, 200)); found != nil {
+			return found[1]
+		}
+		t.Fatal("the page offers no undo")
+		return ""
+	}
+	now := func() asset.Asset {
+		got, err := o.DB().Asset(t.Context(), o.Company.ID, a.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	made := edit(url.Values{"identification": {"Reception"}, "was-identification": {a.Identification}, "tags": {"x, y"}, "other": {"room=1"}})
+	if got := now(); got.Identification != "Reception" || len(got.Tags) != 2 || got.CustomData["room"] != "1" {
+		t.Errorf("edited: %+v", got.Public())
+	}
+	admin.Send(o.base+page+"/undo", url.Values{"ref": {made}}).Want(t, 303)
+	if got := now(); got.Identification != a.Identification || len(got.Tags) != 0 || len(got.CustomData) != 0 {
+		t.Errorf("undone: %+v", got.Public())
+	}
+	if strings.Contains(o.get(t, admin, page, 200), `/undo"`) {
+		t.Error("an undo can be undone")
+	}
+	made = edit(url.Values{"tags": {"x"}})
+	edit(url.Values{"tags": {"x, z"}, "was-tags": {"x"}})
+	admin.Send(o.base+page+"/undo", url.Values{"ref": {made}}).Want(t, 303)
+	if len(now().Tags) != 2 {
+		t.Error("an older edit was undone")
+	}
+	o.Advance(asset.UndoFor + time.Second)
+	if strings.Contains(o.get(t, admin, page, 200), `/undo"`) {
+		t.Error("an edit can be undone after ten minutes")
+	}
+
+	to := admin.Send(o.base+"/jobs", url.Values{"command": {"tags"}, "id": {a.ID}, "add": {"new\nz"}, "rate": {"600"}}).Want(t, 303).Header.Get("Location")
+	o.says(t, admin, to, "Done")
+	if len(now().Tags) != 3 {
+		t.Errorf("tags of the job: %v", now().Tags)
+	}
+	undo := admin.Send(o.base+to+"/undo", url.Values{}).Want(t, 303).Header.Get("Location")
+	o.says(t, admin, undo, "Done")
+	if len(now().Tags) != 2 {
+		t.Errorf("tags after the undo of the job: %v", now().Tags)
+	}
+}
+
+// An asset that is not managed is archived on its page and restored there; one that is
+// managed is not, and a person without the right does neither.
+func TestDevice_Archives(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin, viewer := o.person(t, account.Admin), o.person(t, account.Viewer)
+	managed := o.device(t, "managed", "SN-M", "phone", o.Policy)
+	if _, err := o.DB().Import(t.Context(), o.Company.ID, []asset.Line{{Number: 2, Identification: "Spare phone"}}, false); err != nil {
+		t.Fatal(err)
+	}
+	ids, err := o.DB().AssetIDs(t.Context(), asset.Filter{CompanyID: o.Company.ID, Text: "Spare"}, asset.ByIdentification, false)
+	if err != nil || len(ids) != 1 {
+		t.Fatal(ids, err)
+	}
+	page := frame.DevicePath(ids[0])
+	if !strings.Contains(o.get(t, admin, page, 200), page+"/archive") || strings.Contains(o.get(t, admin, frame.DevicePath(managed.ID), 200), "/archive\"") {
+		t.Error("archiving is not on offer where it is possible, or is where it is not")
+	}
+	viewer.Send(o.base+page+"/archive", url.Values{}).Want(t, 403)
+	admin.Send(o.base+page+"/archive", url.Values{}).Want(t, 303)
+	if strings.Contains(o.get(t, admin, "/devices", 200), "Spare phone") || !strings.Contains(o.get(t, admin, "/devices?archived=true", 200), "Spare phone") {
+		t.Error("the list has the archived asset, or the list of archived assets does not")
+	}
+	if !strings.Contains(o.get(t, admin, page, 200), page+"/restore") {
+		t.Error("the page offers no way to restore it")
+	}
+	admin.Send(o.base+page+"/restore", url.Values{}).Want(t, 303)
+	admin.Send(o.base+frame.DevicePath(managed.ID)+"/archive", url.Values{}).Want(t, 303)
+	if list := o.get(t, admin, "/devices", 200); !strings.Contains(list, "Spare phone") || !strings.Contains(list, managed.Identification) {
+		t.Error("the restored asset, or the managed one, is not in the list")
+	}
+}

@@ -1,0 +1,87 @@
+package enroll
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+const codesPath = frame.EnrollPath + "/codes"
+
+// listedCodes is how many codes the page lists.
+const listedCodes = 200
+
+// codes lists the codes that the person may see, the newest first.
+func (s *Section) codes(v *frame.Visit) error {
+	all, err := s.visible(v)
+	if err != nil {
+		return err
+	}
+	if v.Partial() {
+		return v.Fragment(codeRows(v, all))
+	}
+	return v.Show("Enrollment codes", frame.EnrollPath, codesPage(v, all))
+}
+
+func (s *Section) visible(v *frame.Visit) ([]provisioning.Code, error) {
+	all, err := s.Codes.Codes(v.Context(), v.Company.ID, listedCodes)
+	shown := []provisioning.Code{}
+	for _, c := range all {
+		if v.Principal.MaySee(c.PolicyID) {
+			shown = append(shown, c)
+		}
+	}
+	return shown, err
+}
+
+// revoke ends a code.
+func (s *Section) revoke(v *frame.Visit) error {
+	all, err := s.visible(v)
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		if c.ID != v.PathValue("id") {
+			continue
+		}
+		if _, err := s.Codes.RevokeCode(v.Context(), v.Company.ID, c.ID); err != nil {
+			return v.Refused(codesPath, err, fault.Unsupported)
+		}
+		return v.Redirect(codesPath, frame.Done("Revoked: no device enrolls with this code from now on."))
+	}
+	return fault.New(fault.NotFound, "there is no such code")
+}
+
+// tagList are the tags of a field, which commas part.
+func tagList(text string) (tags []string) {
+	for tag := range strings.SplitSeq(text, ",") {
+		if tag = strings.TrimSpace(tag); tag != "" {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
+
+// codeStatus is where a code stands, for people.
+func codeStatus(v *frame.Visit, c provisioning.Code) (frame.Tone, string) {
+	switch c.Status(v.Now) {
+	case provisioning.CodeActive:
+		return frame.OK, "Active"
+	case provisioning.CodeUsed:
+		return frame.Idle, "Used up"
+	case provisioning.CodeExpired:
+		return frame.Idle, "Expired"
+	}
+	return frame.Bad, "Revoked"
+}
+
+// usedOf is how many devices enrolled with a code, of how many.
+func usedOf(c provisioning.Code) string {
+	if c.MaxDevices == 0 {
+		return frame.Count(c.Devices, "device", "devices")
+	}
+	return fmt.Sprintf("%d of %s", c.Devices, frame.Count(c.MaxDevices, "device", "devices"))
+}

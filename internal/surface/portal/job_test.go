@@ -1,0 +1,103 @@
+package portal_test
+
+import (
+	"errors"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/servertest"
+)
+
+// A job for all that match reaches the devices beyond the page, whose filter is that of the
+// list, and has one entry in the log, which unfolds. The same form sent twice is one job.
+func TestJob_AllThatMatch(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	devices := o.Devices(o.replica, servertest.FullyManaged(), 3)
+	o.device(t, "other", "SN-X", "Phone", o.other)
+	admin := o.person(t, account.Admin)
+	match := "policy=" + o.Policy.ID
+	plan := o.get(t, admin, "/bulk?command=reboot&all=1&match="+url.QueryEscape(match)+"&id="+o.id(devices[0].AssetID), 200)
+	if !strings.Contains(plan, "Restart: 3 devices") {
+		t.Error("the plan does not name the number of devices")
+	}
+	form := url.Values{"once": {resource.NewID()}, "command": {"reboot"}, "all": {"1"}, "match": {match}, "rate": {"600"}, "note-reason": {"Freezes <b>"}}
+	to := admin.Send(o.base+"/jobs", form).Want(t, 303).Header.Get("Location")
+	if again := admin.Send(o.base+"/jobs", form).Want(t, 303).Header.Get("Location"); again != to {
+		t.Errorf("the same form made %s and %s", to, again)
+	}
+	o.says(t, admin, to, "Done")
+	for _, d := range devices {
+		if n := len(o.Client(o.replica, access.All).History(d.AssetID)); n != 1 {
+			t.Errorf("%d commands for %s", n, d.AssetID)
+		}
+	}
+	page := o.get(t, admin, to, 200)
+	for _, want := range []string{"3 of 3 have a result", "policy=", "Freezes &lt;b&gt;", admin.User.Name} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page of the job does not say %q", want)
+		}
+	}
+	log := o.get(t, admin, "/activity", 200)
+	if n := len(regexp.MustCompile(`created the job`).FindAllString(log, -1)); n != 1 || strings.Contains(log, "restarted") {
+		t.Errorf("%d entries of the job in the log, or one of each device", n)
+	}
+	unfolded := o.get(t, admin, to+"?part=results", 200)
+	if n := strings.Count(unfolded, "<tr>"); n != 4 {
+		t.Errorf("%d rows unfold, want a head and 3 devices", n)
+	}
+	if own := o.get(t, admin, "/devices/"+o.id(devices[0].AssetID)+"/activity", 200); !strings.Contains(own, "estart") {
+		t.Error("the device's own log leaves the job's command out")
+	}
+}
+
+// id is the short id of an asset's path name.
+func (o *office) id(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// says waits until a page says something.
+func (o *office) says(t *testing.T, who *servertest.Browser, path, want string) {
+	t.Helper()
+	o.Eventually(path+" says "+want, func() error {
+		if !strings.Contains(o.get(t, who, path, 200), want) {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+}
+
+func TestJob_RefusesWhatCannotBe(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a := o.device(t, "d1", "S1", "Phone", o.Policy)
+	admin := o.person(t, account.Admin)
+	for name, c := range map[string]struct {
+		form url.Values
+		says string
+	}{
+		"no device":    {url.Values{"command": {"lock"}, "id": {resource.NewID()}}, "o device matches"},
+		"too fast":     {url.Values{"command": {"lock"}, "id": {a.ID}, "rate": {"1000"}}, "1 to 600"},
+		"no time":      {url.Values{"command": {"lock"}, "id": {a.ID}, "at-utc": {"tomorrow"}}, "a day and a time"},
+		"no tags":      {url.Values{"command": {"tags"}, "id": {a.ID}}, "Add tags must be given"},
+		"a long tag":   {url.Values{"command": {"tags"}, "id": {a.ID}, "add": {strings.Repeat("x", 65)}}, "64"},
+		"a bad filter": {url.Values{"command": {"lock"}, "all": {"1"}, "match": {"batteryBelow=many"}}, "batteryBelow"},
+	} {
+		admin.Send(o.base+"/jobs", c.form).Want(t, 303)
+		if page := o.get(t, admin, "/devices", 200); !strings.Contains(page, c.says) {
+			t.Errorf("%s: the page does not say %q", name, c.says)
+		}
+	}
+	if page := o.get(t, admin, "/jobs", 200); !strings.Contains(page, "no job yet") {
+		t.Error("a job was made")
+	}
+	viewer := o.person(t, account.Viewer)
+	viewer.Send(o.base+"/jobs", url.Values{"command": {"lock"}, "id": {a.ID}}).Want(t, 403)
+	made := admin.Send(o.base+"/jobs", url.Values{"command": {"lock"}, "id": {a.ID}, "at": {"2099-01-01T00:00"}})
+	if made.Status != 303 {
+		t.Errorf("a start in many years: %d", made.Status)
+	}
+}
