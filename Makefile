@@ -1,6 +1,6 @@
 # Each target is one command or one script; `make` lists them.
 
-.PHONY: help demo build check lint app android-rules test conformance fuzz bench screenshots golden generate release clean
+.PHONY: help demo build check lint app android-rules test conformance prove fuzz bench screenshots golden generate release clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -28,6 +28,9 @@ test: ## run all tests with the race detector; ARGS="./internal/resource -run X"
 
 conformance: ## hold MCP, OAuth, REST and the emulator against other people's suites and clients
 	scripts/conformance.sh $(ARGS)
+
+prove: ## run the long proofs: faults of the network, kills, failovers
+	scripts/prove.sh
 
 fuzz: ## run each fuzz target for FUZZTIME (5m); FUZZ=pattern picks some
 	scripts/fuzz.sh $(FUZZTIME)

@@ -39,7 +39,7 @@ func serveUntilKilled(step string) int {
 	s, err := service.New(ctx, config.Service{
 		Store:    config.Store{Database: os.Getenv("MUSTER_DATABASE")},
 		Platform: config.Platform{PlatformEndpoint: os.Getenv("MUSTER_PLATFORM_ENDPOINT")},
-		KeyFile:  os.Getenv("MUSTER_KEY_FILE"), Listen: "127.0.0.1:0",
+		KeyFile:  os.Getenv("MUSTER_KEY_FILE"), Listen: os.Getenv("MUSTER_LISTEN"),
 	}, service.Options{Now: time.Now, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)), Crash: func(at string) {
 		if at == step {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -89,21 +89,20 @@ func TestCommand_ProcessKilled(t *testing.T) {
 // startProcess starts this test program as a service and returns its address.
 func startProcess(t *testing.T, env *servertest.Env, step string) (*exec.Cmd, string) {
 	t.Helper()
-	process, address := launch(t, env, step)
+	process, address := launch(t, env, env.Config(), step)
 	return process, address()
 }
 
 // launch starts this test program as a service; address waits until it serves.
-func launch(t *testing.T, env *servertest.Env, step string) (process *exec.Cmd, address func() string) {
+func launch(t *testing.T, env *servertest.Env, settings config.Service, step string) (process *exec.Cmd, address func() string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := env.Config()
 	process = exec.CommandContext(t.Context(), self)
 	process.Env = append(os.Environ(), killAt+"="+step, "MUSTER_DATABASE="+settings.Database,
-		"MUSTER_PLATFORM_ENDPOINT="+settings.PlatformEndpoint, "MUSTER_KEY_FILE="+settings.KeyFile)
+		"MUSTER_PLATFORM_ENDPOINT="+settings.PlatformEndpoint, "MUSTER_KEY_FILE="+settings.KeyFile, "MUSTER_LISTEN="+settings.Listen)
 	process.Stderr = env.Log
 	out, err := process.StdoutPipe()
 	if err != nil {

@@ -42,6 +42,7 @@ type keyedOrder struct {
 	path, name string
 	body       map[string]string
 	client     servertest.Client
+	retries    bool // also where there is no answer
 }
 
 // finish repeats the request until then. It returns how long that took, and
@@ -49,8 +50,11 @@ type keyedOrder struct {
 func (o keyedOrder) finish(t *testing.T) (took time.Duration, known bool) {
 	begun := time.Now()
 	for {
-		answer, err := o.client.Try("POST", o.path, o.body, "Idempotency-Key", o.name)
+		answer, err := o.client.Try("POST", o.path, o.body, "Idempotency-Key", o.name, "X-Muster-Ticket", o.name)
 		switch {
+		case o.retries && err != nil:
+		case o.retries && answer.Status == http.StatusTooManyRequests:
+			poll.Pause(time.Second)
 		case err != nil:
 			t.Errorf("%s: %v", o.name, err)
 			return 0, false
@@ -157,14 +161,7 @@ func checkOrders(t *testing.T, env *servertest.Env, phone *servertest.AgentDevic
 	})
 	// A message has succeeded when the service accepted it; the phone shows it later.
 	env.Eventually("every order with a known outcome reached its device", func() error {
-		sent := sentOrders(t, env, phone)
-		for n := range orders {
-			name := fmt.Sprintf("order-%d", n)
-			if _, doubt := unknown.Load(name); !doubt && sent[name] == 0 {
-				return fmt.Errorf("%s was not sent", name)
-			}
-		}
-		return nil
+		return missing(sentOrders(t, env, phone), orders, unknown)
 	})
 	sent := sentOrders(t, env, phone)
 	doubts := 0
@@ -182,6 +179,17 @@ func checkOrders(t *testing.T, env *servertest.Env, phone *servertest.AgentDevic
 		t.Errorf("%d commands are recorded of %d, of which %d have an unknown outcome", recorded, orders, doubts)
 	}
 	t.Logf("%d commands, %d recorded, %d with an unknown outcome, %d reached their devices", orders, recorded, doubts, len(sent))
+}
+
+// missing returns an error while an order whose outcome is known was not sent.
+func missing(sent map[string]int, orders int, unknown *sync.Map) error {
+	for n := range orders {
+		name := fmt.Sprintf("order-%d", n)
+		if _, doubt := unknown.Load(name); !doubt && sent[name] == 0 {
+			return fmt.Errorf("%s was not sent", name)
+		}
+	}
+	return nil
 }
 
 // sentOrders counts how often each order reached its device.

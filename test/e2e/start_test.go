@@ -18,7 +18,7 @@ func TestStartup_ConcurrentReplicas(t *testing.T) {
 	env.Database = pgtest.DSN(t) // nothing has opened it
 	var addresses []func() string
 	for range 3 {
-		process, address := launch(t, env, "nowhere")
+		process, address := launch(t, env, env.Config(), "nowhere")
 		addresses = append(addresses, address)
 		t.Cleanup(func() {
 			_ = process.Process.Kill()

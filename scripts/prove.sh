@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# prove.sh: the long runs of what `make test` shows in a short one. They take about half
+# an hour, and their results are in docs/performance.md or the release notes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/packages.sh
+
+test_packages
+prove() {
+	say "go test $*"
+	scripts/with-postgres.sh go test -count=1 -v -timeout 60m "$@"
+}
+# The network and the processes fail for ten minutes; the standby takes over three times.
+prove ./test/e2e -run TestFaults_ -faults 10m
+prove ./test/e2e -run TestFailover_ -failovers 3
