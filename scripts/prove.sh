@@ -13,3 +13,10 @@ prove() {
 # The network and the processes fail for ten minutes; the standby takes over three times.
 prove ./test/e2e -run TestFaults_ -faults 10m
 prove ./test/e2e -run TestFailover_ -failovers 3
+# The program of the commit before is replaced by this one, three times, behind each proxy.
+programs=$(mktemp -d)
+trap 'git worktree remove --force "$programs/before"; rm -rf "$programs"' EXIT
+git worktree add -q --detach "$programs/before" "${BEFORE:-HEAD~1}"
+(cd "$programs/before" && go build -o "$programs/muster-before" ./cmd/muster)
+go build -o "$programs/muster" ./cmd/muster
+prove ./test/e2e -run TestProxies_RollingUpgrade -count=3 -upgrade-from "$programs/muster-before" -upgrade-to "$programs/muster"

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
@@ -60,40 +62,45 @@ func TestProxies_RollingRestartLosesNoRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			program := example.need.Of(t)
-			env := servertest.NewPostgres(t)
-			acme := env.Company("acme", servertest.Everything())
-			ports := freePorts(t, 3)
-			start := func(i int) *servertest.Replica {
+			env, ports := servertest.NewPostgres(t), freePorts(t, 3)
+			example.roll(t, env, program, ports, func(i, _ int) func() {
 				return env.Start(func(c *config.Service, _ *service.Options) {
 					c.Listen, c.PublicURL = fmt.Sprintf("127.0.0.1:%d", ports[i]), fmt.Sprintf("http://127.0.0.1:%d", ports[2])
 					c.DrainDelay, c.ReadsPerMinute = example.drain, 1<<40
-				})
-			}
-			replicas := []*servertest.Replica{start(0), start(1)}
-			example.run(t, program, ports)
-			load := &proxyLoad{address: fmt.Sprintf("http://127.0.0.1:%d/api/v1", ports[2])}
-			load.start(t, env, []string{env.Key(acme, access.All), env.Key(acme, access.All), env.Key(acme, access.All), env.Key(acme, access.All)})
-			for _, i := range []int{0, 1, 0} {
-				replicas[i].Stop()
-				before := load.answered.Load() // the proxy has to find out that the replica is gone
-				env.Eventually("the other replica answers", func() error {
-					if n := load.answered.Load() - before; n < 50 {
-						return fmt.Errorf("%d times", n)
-					}
-					return nil
-				})
-				replicas[i] = start(i)
-				if example.checks {
-					env.Eventually("the proxy uses the replica again", func() error { return serves(t, ports[i]) })
-				}
-			}
-			load.end()
-			if load.answered.Load() < 100 || len(load.lost) > 0 {
-				t.Errorf("%d requests were answered, %d were not: %s", load.answered.Load(), len(load.lost), strings.Join(load.lost[:min(5, len(load.lost))], "; "))
-			}
-			t.Logf("%d requests", load.answered.Load())
+				}).Stop
+			})
 		})
 	}
+}
+
+// roll starts two replicas behind the proxy, and restarts them by turns under load. start
+// is told which replica it starts, and for the how many-th time any is; it returns what ends it.
+func (x proxyExample) roll(t *testing.T, env *servertest.Env, program string, ports []int, start func(i, n int) (stop func())) {
+	t.Helper()
+	acme := env.Company("acme", servertest.Everything())
+	stops := []func(){start(0, 0), start(1, 1)}
+	x.run(t, program, ports)
+	load := &proxyLoad{address: fmt.Sprintf("http://127.0.0.1:%d", ports[2])}
+	load.start(t, env, acme)
+	for n, i := range []int{0, 1, 0} {
+		stops[i]()
+		before := load.answered.Load() // the proxy has to find out that the replica is gone
+		env.Eventually("the other replica answers", func() error {
+			if n := load.answered.Load() - before; n < 50 {
+				return fmt.Errorf("%d times", n)
+			}
+			return nil
+		})
+		stops[i] = start(i, n+2)
+		if x.checks {
+			env.Eventually("the proxy uses the replica again", func() error { return serves(t, ports[i]) })
+		}
+	}
+	load.end()
+	if load.answered.Load() < 100 || len(load.lost) > 0 {
+		t.Errorf("%d requests were answered, %d were not: %s", load.answered.Load(), len(load.lost), strings.Join(load.lost[:min(5, len(load.lost))], "; "))
+	}
+	t.Logf("%d requests", load.answered.Load())
 }
 
 // run starts the proxy with the documentation's file and waits until it answers.
@@ -183,24 +190,47 @@ type proxyLoad struct {
 	lost []string
 }
 
-func (l *proxyLoad) start(t *testing.T, env *servertest.Env, keys []string) {
+// loadCallers send at once.
+const loadCallers = 4
+
+// start has callers send requests of REST, MCP and the portal by turns.
+func (l *proxyLoad) start(t *testing.T, env *servertest.Env, c company.Company) {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	l.stop = stop
 	t.Cleanup(l.end)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
-	for _, key := range keys {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for range loadCallers {
+		key, person := env.Key(c, access.All), env.Browser(c, account.Admin)
+		person.SignIn(l.address)
+		kinds := []func() *http.Request{
+			func() *http.Request {
+				return l.request("POST", "/api/v1/explain", `{"operation":"list_assets","arguments":{}}`, "X-Api-Key", key)
+			},
+			func() *http.Request { return l.request("GET", "/api/v1/assets?size=5", "", "X-Api-Key", key) },
+			func() *http.Request {
+				return l.request("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_assets","arguments":{}}}`,
+					"X-Api-Key", key, "Mcp-Protocol-Version", servertest.LegacyProtocol, "Accept", "application/json, text/event-stream")
+			},
+			func() *http.Request { return l.request("GET", "/api/v1/assets?size=5", "", "X-Api-Key", key) },
+			func() *http.Request {
+				r := l.request("GET", "/devices", "")
+				for _, cookie := range person.Cookies(l.address) {
+					r.AddCookie(cookie)
+				}
+				return r
+			},
+		}
 		l.running.Go(func() {
 			pace := time.NewTicker(20 * time.Millisecond)
 			defer pace.Stop()
 			for n := 0; ctx.Err() == nil; n++ {
 				<-pace.C
-				method, path, body := http.MethodGet, "/assets?size=5", ""
-				if n%5 == 0 {
-					method, path, body = http.MethodPost, "/explain", `{"operation":"list_assets","arguments":{}}`
-				}
-				if why := l.send(client, method, path, body, key); why != "" {
+				r := kinds[n%len(kinds)]()
+				if why := l.send(client, r); why != "" {
 					l.mu.Lock()
-					l.lost = append(l.lost, fmt.Sprintf("%s at %s: %s", method, env.Now().Format(time.TimeOnly), why))
+					l.lost = append(l.lost, fmt.Sprintf("%s %s at %s: %s", r.Method, r.URL.Path, env.Now().Format(time.TimeOnly), why))
 					l.mu.Unlock()
 				}
 			}
@@ -208,21 +238,29 @@ func (l *proxyLoad) start(t *testing.T, env *servertest.Env, keys []string) {
 	}
 }
 
-// send returns why a request was not answered by Muster.
-func (l *proxyLoad) send(client *http.Client, method, path, body, key string) string {
-	request, err := http.NewRequest(method, l.address+path, strings.NewReader(body))
+// request makes a request; headers are names and values in turn.
+func (l *proxyLoad) request(method, path, body string, headers ...string) *http.Request {
+	r, err := http.NewRequest(method, l.address+path, strings.NewReader(body))
 	if err != nil {
-		return err.Error()
+		panic(err)
 	}
-	request.Header = http.Header{"X-Api-Key": {key}, "Content-Type": {"application/json"}}
-	answer, err := client.Do(request)
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return r
+}
+
+// send returns why a request was not answered by Muster.
+func (l *proxyLoad) send(client *http.Client, r *http.Request) string {
+	answer, err := client.Do(r)
 	if err != nil {
 		return err.Error()
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	limited := answer.StatusCode == http.StatusTooManyRequests && method == http.MethodPost // explain has an allowance
-	if err != nil || answer.StatusCode != http.StatusOK && !limited {
+	limited := answer.StatusCode == http.StatusTooManyRequests && strings.HasSuffix(r.URL.Path, "/explain") // it has an allowance
+	if err != nil || answer.StatusCode != http.StatusOK && !limited || bytes.Contains(text, []byte(`"isError":true`)) {
 		return fmt.Sprintf("%s %.200s %v", answer.Status, text, err)
 	}
 	l.answered.Add(1)
