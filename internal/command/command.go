@@ -81,6 +81,7 @@ type Command struct {
 	// PolicyID is the policy that CHANGE_POLICY moves the device to.
 	PolicyID       string
 	IdempotencyRef string
+	RequestID      string      // of the call that it came with
 	Note           access.Note // why it was sent, in the caller's words
 	// DevicesPerDay limits the key that sends it, while it begins; 0: no limit.
 	DevicesPerDay int

@@ -22,6 +22,9 @@ const DefaultInactiveAfter = 30 * 24 * time.Hour
 // the company says otherwise.
 const DefaultKeepActivity = 400 * 24 * time.Hour
 
+// DefaultKeepEvents is how long events are kept unless the company says otherwise.
+const DefaultKeepEvents = 30 * 24 * time.Hour
+
 // Company is one tenant.
 type Company struct {
 	ID            string
@@ -29,6 +32,7 @@ type Company struct {
 	Name          string
 	Settings      access.Settings
 	InactiveAfter time.Duration
+	KeepEvents    time.Duration // how long events can be read; zero: DefaultKeepEvents
 	// Enterprise is the platform's name of the company, "enterprises/LC…";
 	// empty while the company is not connected (contract 7.4).
 	Enterprise string
@@ -111,6 +115,12 @@ const (
 	MaxKeepActivity = 3650 * 24 * time.Hour
 )
 
+// The shortest and the longest time that events are kept.
+const (
+	MinKeepEvents = 24 * time.Hour
+	MaxKeepEvents = 400 * 24 * time.Hour
+)
+
 // New makes a company, not yet connected to the platform. It fails with
 // fault.InvalidArguments for a slug, a name or settings that cannot be.
 func New(slug, displayName string, settings access.Settings, now time.Time) (Company, error) {
@@ -120,7 +130,7 @@ func New(slug, displayName string, settings access.Settings, now time.Time) (Com
 	settings.KeepActivity = cmp.Or(settings.KeepActivity, DefaultKeepActivity)
 	c := Company{
 		ID: resource.NewID(), Slug: slug, Name: displayName, Settings: settings,
-		InactiveAfter: DefaultInactiveAfter, CreatedAt: now.UTC().Truncate(time.Millisecond),
+		InactiveAfter: DefaultInactiveAfter, KeepEvents: DefaultKeepEvents, CreatedAt: now.UTC().Truncate(time.Millisecond),
 	}
 	return c, c.Check()
 }
@@ -141,6 +151,7 @@ func (c Company) Check() error {
 		"must be between one minute and ten years")
 	must(c.Settings.KeepActivity >= MinKeepActivity && c.Settings.KeepActivity <= MaxKeepActivity, "keepActivity",
 		"must be between 30 days and ten years")
+	must(c.KeepEvents == 0 || c.KeepEvents >= MinKeepEvents && c.KeepEvents <= MaxKeepEvents, "keepEvents", "must be between 1 and 400 days")
 	must(c.Settings.DeviceCommands || !c.Settings.DestructiveCommands, "destructiveCommands",
 		"needs deviceCommands: turn that on as well")
 	for _, text := range []struct{ field, value string }{{"lostMessage", c.Lost.Message}, {"lostPhone", c.Lost.PhoneNumber}, {"lostOrganization", c.Lost.Organization}} {

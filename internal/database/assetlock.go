@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/event"
 )
 
 // held is an asset's row, locked, with what an observation compares and changes.
@@ -27,6 +28,7 @@ type lockedAsset struct {
 	lostMode, pushReachable            bool
 	specifications, location, reported string
 	tags, custom, terms, archived      string
+	wasLost                            bool // when it was locked
 }
 
 // savedColumns are those that save writes, in the order of fields.
@@ -44,8 +46,10 @@ func (h *lockedAsset) fields() []any {
 
 // hold locks an asset's row until the transaction ends.
 func hold(ctx context.Context, t *tx, id string) (lockedAsset, error) {
-	return find(ctx, t, "asset", into(func(h *lockedAsset) []any { return append(h.fields(), &h.id, &h.companyID, &h.terms) }),
+	h, err := find(ctx, t, "asset", into(func(h *lockedAsset) []any { return append(h.fields(), &h.id, &h.companyID, &h.terms) }),
 		`SELECT `+savedColumns+`, id, company_id, search_terms FROM assets WHERE id = ?`+t.lock(), id)
+	h.wasLost = h.lostMode
+	return h, err
 }
 
 // claim is what the asset says of which device it is.
@@ -66,6 +70,15 @@ func (h lockedAsset) save(ctx context.Context, t *tx) error {
 		h.appliedVersion, h.apiLevel, h.lostMode, h.pushReachable, h.specifications, h.location, h.reported, h.named, h.tags, h.custom,
 		h.archived, found.terms, found.patch, found.battery, found.compliant, h.id); err != nil {
 		return err
+	}
+	if h.lostMode != h.wasLost {
+		told := event.Event{CompanyID: h.companyID, Type: event.DeviceLostMode, AssetID: h.id, PolicyID: h.policyID, Status: event.Off}
+		if h.lostMode {
+			told.Status = event.On
+		}
+		if err := t.db.tell(ctx, t, told); err != nil {
+			return err
+		}
 	}
 	return changes.save(ctx, t)
 }
@@ -183,8 +196,13 @@ func failOpen(ctx context.Context, t *tx, h lockedAsset) error {
 	if err != nil {
 		return err
 	}
+	t.told = t.told || len(failed) > 0
 	for _, c := range failed {
 		if err := t.db.recordStep(ctx, t, c); err != nil {
+			return err
+		}
+		told := t.db.tellCommand(c.ID, command.Failed)
+		if err := t.exec(ctx, told.text, told.args...); err != nil {
 			return err
 		}
 	}
@@ -266,16 +284,22 @@ func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince ti
 }
 
 func markInactive(ctx context.Context, t *tx, companyID string, status asset.Status, silentSince time.Time, limit int) (int, error) {
-	policies, err := list(ctx, t, scanValue[string], `UPDATE assets SET status = 'INACTIVE' WHERE id IN (
+	type silent struct{ id, policy string }
+	found, err := list(ctx, t, into(func(s *silent) []any { return []any{&s.id, &s.policy} }), `UPDATE assets SET status = 'INACTIVE' WHERE id IN (
 			SELECT id FROM assets WHERE company_id = ? AND status = ? AND synced_at < ? AND last_seen_at < ?
 			ORDER BY synced_at, id LIMIT ?`+t.skipLocked()+`)
-		RETURNING policy_id`, companyID, string(status), millis(silentSince), millis(silentSince), limit)
+		RETURNING id, policy_id`, companyID, string(status), millis(silentSince), millis(silentSince), limit)
 	counts := counts{}
-	for _, p := range policies {
-		counts.add(companyID, status, p, -1)
-		counts.add(companyID, asset.Inactive, p, 1)
+	ids := make([]string, len(found))
+	for i, s := range found {
+		ids[i] = s.id
+		counts.add(companyID, status, s.policy, -1)
+		counts.add(companyID, asset.Inactive, s.policy, 1)
 	}
-	return len(policies), errors.Join(err, counts.save(ctx, t))
+	if err != nil {
+		return 0, err
+	}
+	return len(found), errors.Join(t.db.tellSilent(ctx, t, ids), counts.save(ctx, t))
 }
 
 // SetPushReachable notes whether a device can be woken by push.

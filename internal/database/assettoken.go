@@ -74,7 +74,7 @@ func (h lockedAsset) recordEnrolled(ctx context.Context, t *tx, before lockedAss
 
 // recordEnded records the end of an asset's management.
 func (h lockedAsset) recordEnded(ctx context.Context, t *tx, reason string) error {
-	return t.db.record(ctx, t, h.companyID, activity.Event{Action: activity.AssetEnded,
+	return t.db.record(ctx, t, h.companyID, activity.Event{Action: activity.AssetEnded, // before the asset has no policy
 		Target: activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification},
 		Changes: activity.Differences(activity.Change{Field: "reason", After: reason},
 			activity.Change{Field: "device", Before: h.device})})

@@ -13,12 +13,13 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/resource"
 )
 
 const commandColumns = `id, company_id, asset_id, epoch, type, state, created_at, feedback_at, outcome,
-	actor_kind, actor_id, actor_prefix, actor_name, ref, deadline, policy_id, idempotency_ref, reason, ticket`
+	actor_kind, actor_id, actor_prefix, actor_name, ref, deadline, policy_id, idempotency_ref, reason, ticket, request_id`
 
 // isOpen is the condition of the partial indexes, word for word, so that the
 // engines see that they may use them.
@@ -27,7 +28,7 @@ const isOpen = `state IN ('PREPARED', 'SENT', 'UNCONFIRMED')`
 func commandFields(c *command.Command) []any {
 	a := &c.Actor
 	return []any{&c.ID, &c.CompanyID, &c.AssetID, &c.Epoch, &c.Type, &c.State, at(&c.CreatedAt), at(&c.FeedbackAt), &c.Outcome,
-		&a.Kind, &a.ID, &a.Prefix, &a.Name, &c.Ref, at(&c.Deadline), &c.PolicyID, &c.IdempotencyRef, &c.Note.Reason, &c.Note.Ticket}
+		&a.Kind, &a.ID, &a.Prefix, &a.Name, &c.Ref, at(&c.Deadline), &c.PolicyID, &c.IdempotencyRef, &c.Note.Reason, &c.Note.Ticket, &c.RequestID}
 }
 
 // Begin commits a command's intent and what is held for its device, or returns
@@ -51,6 +52,7 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 		return command.Command{}, false, err
 	case begun:
 		db.commandMoved(c)
+		db.wakes.told()
 		if held != nil {
 			db.Notify(agentdevice.WakeTopic, held.DeviceID)
 		}
@@ -70,7 +72,7 @@ func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held
 	a := c.Actor
 	first := part{insertCommand, append(make([]any, 0, 48), c.ID, c.CompanyID, c.AssetID, c.Epoch, string(c.Type), string(c.State), millis(c.CreatedAt),
 		millis(c.FeedbackAt), c.Outcome, string(a.Kind), a.ID, a.Prefix, a.Name, c.Ref, millis(c.Deadline), c.PolicyID, c.IdempotencyRef,
-		c.Note.Reason, c.Note.Ticket, db.sender())} // not commandFields: to read pointers costs an allocation each
+		c.Note.Reason, c.Note.Ticket, access.OriginOf(ctx).RequestID, db.sender())} // not commandFields: to read pointers costs an allocation each
 	permit := access.PermitOf(ctx)
 	switch {
 	case permit == nil:
@@ -89,6 +91,9 @@ func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held
 	entry := part{insertCommandEntry, db.entry(ctx, c.CompanyID, commandEvent(ctx, c))}
 	if held != nil {
 		notes = append([]part{insertDelivery(*held), openDelivery(*held)}, notes...)
+	}
+	if of, told := commandTold(c.State); told { // it ended as it began
+		notes = append(notes, db.telling(ctx, event.Event{CompanyID: c.CompanyID, Type: of, AssetID: c.AssetID, Command: string(c.Type), Status: c.State.Status()}))
 	}
 	begun, err := db.chain(ctx, tx, first, append(notes, entry)...)
 	if err == nil && !begun && permit != nil && db.writer == nil {
@@ -118,12 +123,12 @@ func unlessRepeated(ctx context.Context, tx conn, c command.Command, why error) 
 
 // A command's row, made always, or under a permit and other conditions.
 const (
-	insertCommand = `INSERT INTO commands (` + commandColumns + `, sender) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)` + onceOnly
+	insertCommand = `INSERT INTO commands (` + commandColumns + `, sender) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)` + onceOnly
 	onceOnly      = ` ON CONFLICT (idempotency_ref) WHERE idempotency_ref <> '' DO NOTHING RETURNING id`
 )
 
 //nolint:gochecknoglobals // a text that is never written to
-var insertCommandIf = `INSERT INTO commands (` + commandColumns + `, sender) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+var insertCommandIf = `INSERT INTO commands (` + commandColumns + `, sender) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 	WHERE ` + controlVersion("?") + ` = ?` + onceOnly
 
 const insertCommandEntry = `INSERT INTO activity (` + activityColumns + `)
@@ -191,9 +196,12 @@ func (db *DB) transition(ctx context.Context, id string, s command.Transition) (
 		}
 		query, args := transitionStatement(id, s, condition)
 		err = db.statement(ctx, func(ctx context.Context, c conn) (err error) {
-			taken, err = one(ctx, c, into(commandFields), query, args...)
+			taken, err = db.moveCommand(ctx, c, part{query, args}, id, s.To)
 			return err
 		})
+		if err == nil && s.To == command.Succeeded {
+			db.wakes.told()
+		}
 		if s.To != command.Succeeded || !errors.Is(err, sql.ErrNoRows) {
 			return taken, err
 		}
@@ -208,13 +216,34 @@ func (db *DB) transition(ctx context.Context, id string, s command.Transition) (
 	return taken, err
 }
 
+// moveCommand moves a command, and writes its event if there is one, in one statement where
+// the engine can; sql.ErrNoRows if the command is not where it is moved from.
+func (db *DB) moveCommand(ctx context.Context, c conn, first part, id string, to command.State) (command.Command, error) {
+	if _, told := commandTold(to); !told {
+		return one(ctx, c, into(commandFields), first.text, first.args...)
+	}
+	then := db.tellCommand(id, to)
+	if t, ok := c.(*tx); ok {
+		t.told = true
+	}
+	statements := db.dialect.follow(first.text, then.text, `SELECT `+commandColumns+` `+fromFirst)
+	if len(statements) == 1 {
+		return one(ctx, c, into(commandFields), statements[0], append(first.args, then.args...)...)
+	}
+	taken, err := one(ctx, c, into(commandFields), first.text, first.args...)
+	if err != nil {
+		return taken, err
+	}
+	return taken, c.exec(ctx, then.text, then.args...)
+}
+
 // showing are the types whose success shows on the asset: see show.
 const showing = `('START_LOST_MODE', 'STOP_LOST_MODE', 'WIPE_COMPANY_DATA', 'RELINQUISH_OWNERSHIP')`
 
 // take makes a step inside a transaction that holds the command's row.
 func (db *DB) take(ctx context.Context, t *tx, id string, s command.Transition) (command.Command, error) {
 	query, args := transitionStatement(id, s, "")
-	taken, err := one(ctx, t, into(commandFields), query, args...)
+	taken, err := db.moveCommand(ctx, t, part{query, args}, id, s.To)
 	if err != nil {
 		return taken, err
 	}

@@ -11,11 +11,11 @@ import (
 )
 
 const companyColumns = `c.id, c.slug, c.name, c.inactive_after, c.enterprise, c.created_at, c.upgrade_notice,
-	c.lost_message, c.lost_phone, c.lost_organization, ` + settingsColumns
+	c.lost_message, c.lost_phone, c.lost_organization, c.keep_events, ` + settingsColumns
 
 func companyFields(c *company.Company) []any {
 	return append([]any{&c.ID, &c.Slug, &c.Name, lasting(&c.InactiveAfter), &c.Enterprise, at(&c.CreatedAt),
-		&c.UpgradeNotice, &c.Lost.Message, &c.Lost.PhoneNumber, &c.Lost.Organization}, settingsFields(&c.Settings)...)
+		&c.UpgradeNotice, &c.Lost.Message, &c.Lost.PhoneNumber, &c.Lost.Organization, lasting(&c.KeepEvents)}, settingsFields(&c.Settings)...)
 }
 
 // CreateCompany adds a company; fault.Refused if the slug, or the enterprise,
@@ -23,6 +23,7 @@ func companyFields(c *company.Company) []any {
 func (db *DB) CreateCompany(ctx context.Context, c company.Company) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		stored := c
+		stored.KeepEvents = cmp.Or(c.KeepEvents, company.DefaultKeepEvents)
 		stored.Settings.KeepActivity = cmp.Or(c.Settings.KeepActivity, company.DefaultKeepActivity)
 		if err := t.insert(ctx, "companies", companyColumns, companyFields(&stored)); err != nil {
 			return err
@@ -101,9 +102,9 @@ func (db *DB) saveCompany(ctx context.Context, t *tx, c, next company.Company) e
 	next.Settings.KeepActivity = cmp.Or(next.Settings.KeepActivity, c.Settings.KeepActivity)
 	settings := settingsFields(&next.Settings)
 	args := append([]any{next.Name, next.InactiveAfter.Milliseconds(), next.Enterprise, next.UpgradeNotice,
-		next.Lost.Message, next.Lost.PhoneNumber, next.Lost.Organization}, settings...)
+		next.Lost.Message, next.Lost.PhoneNumber, next.Lost.Organization, cmp.Or(next.KeepEvents, c.KeepEvents).Milliseconds()}, settings...)
 	if err := t.exec(ctx, `UPDATE companies SET name = ?, inactive_after = ?, enterprise = ?, upgrade_notice = ?,
-			lost_message = ?, lost_phone = ?, lost_organization = ?,
+			lost_message = ?, lost_phone = ?, lost_organization = ?, keep_events = ?,
 			(`+strings.ReplaceAll(settingsColumns, "c.", "")+`) = (`+marks(len(settings))+`) WHERE id = ?`, append(args, c.ID)...); err != nil {
 		return err
 	}

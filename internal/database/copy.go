@@ -60,8 +60,13 @@ func Copy(ctx context.Context, from Options, to string) (copied []TableCopy, err
 	defer func() { err = errors.Join(err, target.Close()) }()
 	err = source.snapshot(ctx, func(ctx context.Context, c conn) error {
 		return target.fill(ctx, func(ctx context.Context, t *tx) error {
-			copied, err = copyTables(ctx, c, t)
-			return err
+			if copied, err = copyTables(ctx, c, t); err != nil {
+				return err
+			}
+			if after := t.db.dialect.afterCopy(); after != "" {
+				return t.exec(ctx, after)
+			}
+			return nil
 		})
 	})
 	return copied, err
@@ -105,7 +110,7 @@ type copiedTable struct {
 }
 
 // Tables that the target makes by itself.
-var ownTables = []string{"versions", "applied_migrations", formerTable} //nolint:gochecknoglobals // a table that is never written to
+var ownTables = []string{"versions", "applied_migrations", formerTable, "event_history"} //nolint:gochecknoglobals // a table that is never written to
 
 func copyTables(ctx context.Context, source conn, t *tx) ([]TableCopy, error) {
 	described := source

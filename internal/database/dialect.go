@@ -28,6 +28,11 @@ type dialect interface {
 	// tables. Where the engine can, they are one statement, which saves the round
 	// trips of a transaction.
 	follow(first string, then ...string) []string
+	// draw is the expression of a number for an event: higher than all that were drawn
+	// by transactions that have ended.
+	draw() string
+	// afterCopy is a statement that is run when a database was filled; empty: none.
+	afterCopy() string
 	// doubtful reports whether a statement that failed so may have been committed.
 	doubtful(err error) bool
 	// arm prepares a SELECT for being merged, in order, with others by UNION ALL.
@@ -61,6 +66,10 @@ type rowLocks struct {
 // fromFirst stands where a statement that follows another reads from it.
 const fromFirst = "/* FROM first */"
 
+// ifFirst stands at the end of a condition of a statement that follows another and does not
+// read from it.
+const ifFirst = " /* AND first */"
+
 // sqliteDialect needs no row locks: a writing transaction is alone.
 type sqliteDialect struct{}
 
@@ -70,6 +79,10 @@ func (sqliteDialect) rows() rowLocks           { return rowLocks{} }
 func (sqliteDialect) follow(first string, then ...string) []string {
 	return append([]string{first}, then...)
 }
+
+// draw: a writing transaction is alone.
+func (sqliteDialect) draw() string      { return `(SELECT COALESCE(MAX(x.n), 0) + 1 FROM events x)` }
+func (sqliteDialect) afterCopy() string { return "" }
 
 // doubtful: SQLite is in this process, and says what became of a commit.
 func (sqliteDialect) doubtful(error) bool { return false }
@@ -81,7 +94,7 @@ func (sqliteDialect) snapshot() sql.IsolationLevel { return sql.LevelDefault }
 
 // schema keeps the rows of a table that is nothing but its key in the key.
 func (sqliteDialect) schema(text string) string {
-	return strings.NewReplacer(") /* clustered */", ") WITHOUT ROWID", "strpos(", "instr(").Replace(text)
+	return strings.NewReplacer("CREATE SEQUENCE event_numbers;", "", ") /* clustered */", ") WITHOUT ROWID", "strpos(", "instr(").Replace(text)
 }
 
 func (sqliteDialect) tables() string          { return `SELECT name FROM sqlite_master WHERE type = 'table'` }
@@ -111,7 +124,7 @@ func (postgresDialect) follow(first string, then ...string) []string {
 	var b strings.Builder
 	b.WriteString("WITH first AS (" + first + ")")
 	for n, text := range then {
-		text = strings.Replace(text, fromFirst, "FROM first", 1)
+		text = strings.Replace(strings.Replace(text, fromFirst, "FROM first", 1), ifFirst, " AND EXISTS (SELECT 1 FROM first)", 1)
 		if n == len(then)-1 {
 			b.WriteString(" " + text)
 		} else {
@@ -119,6 +132,12 @@ func (postgresDialect) follow(first string, then ...string) []string {
 		}
 	}
 	return []string{b.String()}
+}
+
+func (postgresDialect) draw() string { return `nextval('event_numbers')` }
+
+func (postgresDialect) afterCopy() string {
+	return `SELECT setval('event_numbers', (SELECT COALESCE(MAX(n), 0) + 1 FROM events))`
 }
 
 // doubtful: a connection that broke, or was given up, may have carried the

@@ -41,7 +41,11 @@ func (db *DB) CreateKey(ctx context.Context, k apikey.Key) error {
 		if k.DevicesPerDay > 0 {
 			changes = append(changes, activity.Change{Field: "devicesPerDay", After: strconv.Itoa(k.DevicesPerDay)})
 		}
-		return db.record(ctx, t, k.CompanyID, activity.Event{Action: activity.KeyCreated, Target: keyTarget(k), Changes: changes})
+		if err := db.record(ctx, t, k.CompanyID, activity.Event{Action: activity.KeyCreated, Target: keyTarget(k), Changes: changes}); err != nil {
+			return err
+		}
+		_, err := db.tellExpiring(ctx, t, k.ID)
+		return err
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/limit"
 )
@@ -193,7 +194,10 @@ func (db *DB) recordRefusal(ctx context.Context, t *tx, c command.Command, a lim
 func (db *DB) recordLimited(ctx context.Context, t *tx, companyID string, l access.DestructiveLimit, e activity.Event) error {
 	e.Outcome, e.Reference = activity.Refused, ""
 	e.Changes = []activity.Change{{Field: "destructiveLimit", After: l.String()}}
-	return db.record(ctx, t, companyID, e)
+	if err := db.record(ctx, t, companyID, e); err != nil {
+		return err
+	}
+	return db.tell(ctx, t, event.Event{CompanyID: companyID, Type: event.LimitReached, AssetID: e.Target.ID})
 }
 
 // notes count the device of a command that begins: for the company if the command is

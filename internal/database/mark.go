@@ -77,6 +77,15 @@ func setMark(ctx context.Context, path string, id int64) (err error) {
 	if _, err := pool.ExecContext(ctx, `PRAGMA journal_mode=DELETE`); err != nil {
 		return err
 	}
+	// Positions of events that were made after the backup are not of the history that goes on.
+	c := session{&DB{dialect: sqliteDialect{}}, pool}
+	if has, err := holds(ctx, c, `SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'event_history'`); err != nil {
+		return err
+	} else if has && id == 0 {
+		if err := c.exec(ctx, `DELETE FROM event_history`); err != nil {
+			return err
+		}
+	}
 	_, err = pool.ExecContext(ctx, fmt.Sprintf(`PRAGMA application_id=%d`, id))
 	return err
 }

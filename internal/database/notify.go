@@ -26,6 +26,7 @@ type wakes struct {
 	pending   map[string]map[string]struct{}
 	everyone  map[string]bool // topics with too many ids to name
 	signal    chan struct{}   // nil: there are no other replicas
+	number    func()          // wakes who gives events their positions; nil: nobody does
 	listening func()          // starts the listening connection; nil: started, or not needed
 }
 
@@ -61,6 +62,22 @@ func (db *DB) Listen(topic string, wake func(ids []string)) (stop func()) {
 		defer w.mu.Unlock()
 		// A copy: deliver may be walking along the slice.
 		w.listeners[topic] = slices.DeleteFunc(slices.Clone(w.listeners[topic]), func(o *listener) bool { return o == l })
+	}
+}
+
+// onTold has wake called when this replica wrote an event. wake must not block.
+func (w *wakes) onTold(wake func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.number = wake
+}
+
+func (w *wakes) told() {
+	w.mu.Lock()
+	wake := w.number
+	w.mu.Unlock()
+	if wake != nil {
+		wake()
 	}
 }
 

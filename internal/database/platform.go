@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 )
@@ -57,8 +58,14 @@ func (db *DB) PoliciesToPush(ctx context.Context, companyID string, now time.Tim
 // it is saved, or pushed by request.
 func (db *DB) SetPushFailed(ctx context.Context, policyID string, version int, text string, at time.Time, backoff func(failing time.Duration) time.Duration) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.exec(ctx, `UPDATE policies SET push_error = ?, push_tried_at = ? WHERE id = ?`, text, millis(at), policyID); err != nil {
+		company, err := value[string](ctx, t, `UPDATE policies SET push_error = ?, push_tried_at = ? WHERE id = ? RETURNING company_id`, text, millis(at), policyID)
+		if err != nil {
 			return err
+		}
+		if backoff == nil { // it is not tried again
+			if err := db.tell(ctx, t, event.Event{CompanyID: company, Type: event.PolicyFailed, PolicyID: policyID}); err != nil {
+				return err
+			}
 		}
 		since, err := value[int64](ctx, t, `INSERT INTO push_retries AS r (policy_id, version, failing_since, next_at, refused)
 			VALUES (?, ?, ?, 0, ?) ON CONFLICT (policy_id) DO UPDATE SET version = excluded.version, refused = excluded.refused,

@@ -231,7 +231,10 @@ func (db *DB) recordProposal(ctx context.Context, t *tx, p proposal.Proposal, ac
 	if p.Outcome != "" {
 		e.Changes = append(e.Changes, activity.Change{Field: "outcome", After: p.Outcome})
 	}
-	return db.record(ctx, t, p.CompanyID, e)
+	if err := db.record(ctx, t, p.CompanyID, e); err != nil {
+		return err
+	}
+	return db.tellProposal(ctx, t, p, action, outcome)
 }
 
 // Unconfirmed implements proposal.ReconcilerStore.

@@ -20,6 +20,8 @@ type tx struct {
 	hints map[string][]string
 	// raised are the companies whose version of controls rises; see raises.
 	raised []string
+	// told: the transaction wrote an event; see NumberEvents.
+	told bool
 	// compared: a statement of the transaction compared the permit itself.
 	compared bool
 }
@@ -64,6 +66,9 @@ func (db *DB) write(ctx context.Context, f work) error {
 	if err == nil {
 		for topic, ids := range last.hints {
 			db.Notify(topic, ids...)
+		}
+		if last.told {
+			db.wakes.told()
 		}
 	}
 	return err

@@ -37,6 +37,8 @@ const (
 	InFlight Code = "idempotency_in_flight"
 	// KeyReused: the Idempotency-Key was used with another body.
 	KeyReused Code = "idempotency_key_reused"
+	// CursorExpired: what comes after the cursor is not known; Error.Oldest is one that works.
+	CursorExpired Code = "cursor_expired"
 )
 
 // Field names one argument and what is wrong with it.
@@ -79,6 +81,8 @@ type Error struct {
 	Review *Review // with ConfirmationRequired: what the person has to see
 	// Approval, if not nil: the same call may succeed once a person has allowed it.
 	Approval *Approval
+
+	Oldest string // with CursorExpired: the cursor to go on with
 
 	Err error // the cause, for the log only
 }

@@ -16,7 +16,7 @@ var nameShape = regexp.MustCompile(`^[a-z]+(_[a-z]+)+$`)
 // faultsOf lists the codes that the handlers of a dialect may end in, beside
 // the pipeline's own (contract 7.1 to 7.5).
 var faultsOf = map[Dialect][]fault.Code{ //nolint:gochecknoglobals // a table that is never written to
-	Reads:        {fault.NotFound, fault.Unavailable},
+	Reads:        {fault.NotFound, fault.CursorExpired, fault.Unavailable},
 	FirstFour:    {fault.NotFound, fault.Unsupported, fault.Refused, fault.Provider, fault.Unavailable},
 	Commands:     {fault.NotFound, fault.Unsupported, fault.Refused, fault.Provider, fault.Unavailable},
 	Policies:     {fault.NotFound, fault.Unsupported, fault.NotPending, fault.StaleProposal, fault.Refused, fault.ConfirmationRequired},

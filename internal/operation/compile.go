@@ -35,6 +35,8 @@ type field struct {
 	at      []int // for reflect.Value.FieldByIndex
 	shape   shape
 	rule    rule
+	// restOnly: the other surfaces do not know it.
+	restOnly bool
 }
 
 // shape is the JSON type of a value.
@@ -90,7 +92,7 @@ func (p *plan) add(owner string, typ reflect.Type, at []int) {
 }
 
 func compileField(owner string, sf reflect.StructField, at []int) field {
-	f := field{doc: sf.Tag.Get("doc"), example: sf.Tag.Get("example"), at: at, shape: compileShape(owner, sf.Type)}
+	f := field{doc: sf.Tag.Get("doc"), example: sf.Tag.Get("example"), at: at, shape: compileShape(owner, sf.Type), restOnly: sf.Tag.Get("only") == "REST"}
 	for where, key := range []string{inPath: "path", inQuery: "query", inBody: "json"} {
 		if name, ok := sf.Tag.Lookup(key); ok {
 			if f.name != "" {

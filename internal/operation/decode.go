@@ -116,7 +116,7 @@ func (d *decoder) name(p *plan, path string, seen *uint64) (int, error) {
 		}
 	}
 	i, known := p.index[string(name)]
-	if !known || (path == "" && d.members && p.fields[i].place != inBody) {
+	if !known || path == "" && (d.members && p.fields[i].place != inBody || !d.members && p.fields[i].restOnly) {
 		d.faults.unknown(path + string(name))
 		return -1, nil
 	}

@@ -72,6 +72,8 @@ type Operation struct {
 	// Disruptive: the effect is more than an addition. It interrupts a device, or
 	// takes something away or replaces it. What destroys does so in any case.
 	Disruptive bool
+	// Waits: over REST, the call may take a minute before there is something to answer.
+	Waits bool
 	// BodyOptional: no body at all stands for one without members.
 	BodyOptional bool
 	// Faults are the codes that the handler may end in, beside those of the
@@ -132,6 +134,7 @@ type Uncertain interface{ Unconfirmed() bool }
 //	query:"status"          a query parameter
 //	json:"message"          a member of the body
 //	rule:"required notblank trimmed line lines maxchars=4096 maxbytes=32 minchars=4 email time day package minitems=1 maxitems=20 min=0 max=100 default=20 enum=A|B secret"
+//	only:"REST"             the other surfaces do not take it
 //	doc:"Text shown on the lock screen."
 //	example:"Please call the office."    (for descriptions; a valid value, JSON unless it is a string)
 //

@@ -28,7 +28,7 @@ const (
 // InputSchema describes the arguments as one flat, closed object, as MCP takes
 // them. What a schema cannot say is said in the descriptions.
 func (o *Operation) InputSchema() *jsonschema.Schema {
-	return o.args.schema(writer{to: forTools}, anyField)
+	return o.args.schema(writer{to: forTools}, everywhere)
 }
 
 // BodySchema describes the members of a REST body: a closed object.
@@ -64,6 +64,9 @@ func (o *Operation) Parameters() []Parameter {
 }
 
 func anyField(*field) bool { return true }
+
+// everywhere leaves out what REST alone takes.
+func everywhere(f *field) bool { return !f.restOnly }
 
 // schema describes the fields that are wanted.
 func (p *plan) schema(w writer, want func(*field) bool) *jsonschema.Schema {

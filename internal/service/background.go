@@ -30,6 +30,8 @@ const (
 	inspectInterval    = time.Minute
 	forgetInterval     = time.Hour
 	noteInterval       = time.Hour
+	dueInterval        = 5 * time.Second
+	outageInterval     = 15 * time.Second
 )
 
 // background lists what runs beside the requests.
@@ -47,6 +49,10 @@ func (w *wiring) background() {
 		}),
 		w.every("agent sweeper", agentserver.SweepEvery, w.link.Sweep),
 		w.every("agent rollouts", rollout.WatchEvery, rollout.Watcher{Store: w.db, Now: w.options.Now, Log: w.options.Logger}.Watch),
+		{Name: "events", Run: w.db.NumberEvents},
+		{Name: "event waiters", Run: w.feed.Watch},
+		w.every("events due", dueInterval, w.db.TellDue),
+		w.every("platform outage", outageInterval, w.outage.Look),
 		w.every("proposal reconciler", reconcileInterval, proposals.Settle),
 		w.every("policy figures", figuresInterval, func(ctx context.Context) error {
 			waiting, failing, err := w.db.PoliciesBehind(ctx)

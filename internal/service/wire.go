@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
@@ -21,6 +22,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/explain"
 	"github.com/musterhq/muster/internal/fcm"
 	"github.com/musterhq/muster/internal/identity"
@@ -57,6 +59,8 @@ type wiring struct {
 	policies    policy.Service
 	proposals   *proposal.Service
 	jobs        job.Service
+	feed        *event.Feed
+	outage      *event.Outage
 
 	// Surfaces.
 	once    operation.Once     // with the kernel
@@ -146,7 +150,8 @@ func (w *wiring) useCases() (err error) {
 
 func (w *wiring) channels() (err error) {
 	settings := platformConfig(w.config.Platform, w.public, w.db, w.options.Now)
-	settings.Logger, settings.Observer = w.options.Logger, w.metrics
+	w.outage = &event.Outage{Store: w.db, Now: w.options.Now}
+	settings.Logger, settings.Observer = w.options.Logger, watched{w.metrics, w.outage}
 	settings.Stores.Commands, settings.Stores.Inventory, settings.Stores.Records = w.commands, w.enrollments, w.db
 	if w.platform, err = platform.New(settings); err != nil {
 		return err
@@ -200,6 +205,7 @@ func (w *wiring) operations() error {
 	}
 	provisioning.Define(r, codes)
 	provisioning.DefineForPeople(&w.own, codes)
+	w.events(r)
 	budgets := budget.Limiter{Store: w.db, Now: w.db.Now}
 	w.once = operation.Once{Claims: w.db, Sealer: w.keys, Kernel: operation.NewKernel(operation.Config{
 		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Limited: w.metrics.Limited, Stands: w.db.PermitStands,
@@ -210,6 +216,30 @@ func (w *wiring) operations() error {
 	w.registry = r
 	w.callers = apikey.Authenticator{Keys: w.db, Now: w.options.Now}
 	return nil
+}
+
+// events makes the feed, at which a quarter of the requests at a time may wait.
+func (w *wiring) events(r *operation.Registry) {
+	w.feed = &event.Feed{Store: w.db, Stands: w.db.PermitStands, Waiters: max(w.shares.Requests/4, 1)}
+	event.Define(r, w.feed)
+	stop := w.db.Listen(event.Topic, w.feed.Wake)
+	w.onClose(func() error {
+		stop()
+		return nil
+	})
+	w.onDrain(w.feed.Close)
+}
+
+// watched is what observes the calls of the platform.
+type watched struct {
+	platform.Observer
+	outage *event.Outage
+}
+
+// VendorCall implements platform.Observer.
+func (o watched) VendorCall(method, class string, took time.Duration) {
+	o.Observer.VendorCall(method, class, took)
+	o.outage.Called(class == platform.Succeeded)
 }
 
 func (w *wiring) agentAPI() error {

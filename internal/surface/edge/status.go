@@ -30,6 +30,7 @@ var statuses = map[fault.Code]int{ //nolint:gochecknoglobals // a table that is 
 	fault.Refused:              http.StatusUnprocessableEntity,
 	fault.ConfirmationRequired: http.StatusUnprocessableEntity,
 	fault.KeyReused:            http.StatusUnprocessableEntity,
+	fault.CursorExpired:        http.StatusGone,
 	fault.RateLimited:          http.StatusTooManyRequests,
 	fault.Provider:             http.StatusBadGateway,
 	fault.Unavailable:          http.StatusServiceUnavailable,

@@ -37,6 +37,7 @@ type problem struct {
 	Code      fault.Code    `json:"code,omitempty"`
 	Retryable *bool         `json:"retryable,omitempty"`
 	Errors    []fault.Field `json:"errors,omitempty"`
+	Oldest    string        `json:"oldest,omitempty"`
 	*fault.Review
 	*fault.Approval
 }
@@ -108,7 +109,7 @@ func refuse(d operation.Dialect, instance string, e *fault.Error) reply {
 		a.body, _ = json.Marshal(small{http.StatusText(code), e.Detail, code})
 		return a
 	}
-	p := problem{Type: "about:blank", Title: http.StatusText(code), Status: code, Detail: e.Detail, Instance: instance, Review: e.Review, Approval: e.Approval}
+	p := problem{Type: "about:blank", Title: http.StatusText(code), Status: code, Detail: e.Detail, Instance: instance, Oldest: e.Oldest, Review: e.Review, Approval: e.Approval}
 	if form.code {
 		p.Code = e.Code
 	}

@@ -157,7 +157,11 @@ func (s *Server) operate(w http.ResponseWriter, q *request, path []string) reply
 		return refuse(q.dialect(), q.instance(), s.explain(q, err))
 	}
 	q.caller, q.since = caller, s.Now()
-	return s.run(q, readParts(w, q.Request, path))
+	parts := readParts(w, q.Request, path)
+	if q.operation.Waits { // the request is read: its end is no longer looked for in time
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	}
+	return s.run(q, parts)
 }
 
 // run sends the request through the kernel, at most once for each Idempotency-Key.

@@ -1,0 +1,120 @@
+package database
+
+import (
+	"context"
+	"slices"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/event"
+	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/resource"
+)
+
+const eventColumns = `id, n, company_id, area, type, at, asset_id, policy_id, proposal_id, command, status, request_id, owner`
+
+// tell writes an event with the change that c is making, after what it is about was locked.
+// An event of an asset gets the policy that the asset has now, unless it says one.
+func (db *DB) tell(ctx context.Context, c conn, e event.Event) error {
+	if t, ok := c.(*tx); ok {
+		t.told = true
+	}
+	p := db.telling(ctx, e)
+	return c.exec(ctx, p.text, p.args...)
+}
+
+// telling is tell as a part of a chain.
+func (db *DB) telling(ctx context.Context, e event.Event) part {
+	if e.RequestID == "" {
+		e.RequestID = access.OriginOf(ctx).RequestID
+	}
+	policy, args := `CAST(? AS TEXT)`, []any{e.PolicyID}
+	if e.PolicyID == "" && e.AssetID != "" {
+		policy, args = `COALESCE((SELECT a.policy_id FROM assets a WHERE a.id = ? AND a.company_id = ?), '')`, []any{e.AssetID, e.CompanyID}
+	}
+	args = append([]any{resource.NewID(), e.CompanyID, e.Type.Area(), string(e.Type), millis(db.now()), e.AssetID}, args...)
+	return part{`INSERT INTO events (` + eventColumns + `) SELECT CAST(? AS TEXT), ` + db.dialect.draw() + `, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
+		CAST(? AS BIGINT), CAST(? AS TEXT), ` + policy + `, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT) ` + fromFirst,
+		append(args, e.ProposalID, e.Command, e.Status, e.RequestID, e.Owner)}
+}
+
+// tellSilent tells that devices became INACTIVE, in one statement.
+func (db *DB) tellSilent(ctx context.Context, t *tx, assets []string) error {
+	const some = 500 // whose ids one statement has
+	t.told = t.told || len(assets) > 0
+	for ids := range slices.Chunk(assets, some) {
+		drawn := make([]any, 0, 2*len(ids)+1)
+		text := ""
+		for _, id := range ids {
+			text += `, (CAST(? AS TEXT), CAST(? AS TEXT))`
+			drawn = append(drawn, id, resource.NewID())
+		}
+		if err := t.exec(ctx, `INSERT INTO events (`+eventColumns+`) WITH s (asset, id) AS (VALUES `+text[2:]+`)
+			SELECT s.id, `+db.dialect.draw()+`, a.company_id, 'device', 'device.silent', CAST(? AS BIGINT), a.id, a.policy_id, '', '', '', '', ''
+			FROM s JOIN assets a ON a.id = s.asset`, append(drawn, millis(db.now()))...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commandTold is the event of a command's step, if callers are told of it.
+func commandTold(s command.State) (event.Type, bool) {
+	of, told := map[command.State]event.Type{command.Succeeded: event.CommandSucceeded, command.Failed: event.CommandFailed,
+		command.Unconfirmed: event.CommandUnconfirmed}[s]
+	return of, told
+}
+
+// tellCommand is the part of a chain that writes the event of a command's step; the first
+// part moves the command.
+func (db *DB) tellCommand(id string, to command.State) part {
+	of, _ := commandTold(to)
+	return part{`INSERT INTO events (` + eventColumns + `) SELECT CAST(? AS TEXT), ` + db.dialect.draw() + `, m.company_id, 'command', CAST(? AS TEXT), CAST(? AS BIGINT),
+		m.asset_id, a.policy_id, '', m.type, CAST(? AS TEXT), m.request_id, '' FROM commands m JOIN assets a ON a.id = m.asset_id WHERE m.id = ?` + ifFirst,
+		[]any{resource.NewID(), string(of), millis(db.now()), to.Status(), id}}
+}
+
+// toldOf are the events of what the activity log records; those of commands are told by
+// their steps, and those of proposals by tellProposal.
+func (db *DB) toldOf(companyID string, e activity.Event) (event.Event, bool) {
+	types := map[activity.Action]event.Type{
+		activity.AssetEnrolled: event.DeviceEnrolled, activity.AssetTakenOver: event.DeviceEnrolled, activity.AssetEnded: event.DeviceUnenrolled,
+		activity.PolicySaved: event.PolicyChanged, activity.CompanyStopped: event.AutomationStopped, activity.CompanyResumed: event.AutomationResumed,
+		activity.LooseningAsked: event.ControlLoosening, activity.KeyCreated: event.KeyCreated, activity.KeyRevoked: event.KeyRevoked,
+		activity.ConnectionGranted: event.ConnectionCreated,
+	}
+	told := event.Event{CompanyID: companyID, Type: types[e.Action]}
+	switch e.Target.Kind {
+	case activity.Asset:
+		told.AssetID = e.Target.ID
+	case activity.Policy:
+		told.PolicyID = e.Target.ID
+	}
+	return told, told.Type != "" && (e.Outcome == "" || e.Outcome == activity.OK)
+}
+
+// tellProposal tells what became of a proposal, if callers are told of it.
+func (db *DB) tellProposal(ctx context.Context, t *tx, p proposal.Proposal, action activity.Action, outcome activity.Outcome) error {
+	told := event.Event{CompanyID: p.CompanyID, PolicyID: p.PolicyID, ProposalID: p.ID, Owner: event.OwnerOf(p.Owner.Kind, p.Owner.ID, p.Owner.UserID)}
+	switch {
+	case action == activity.ProposalMade && p.NeedsApproval():
+		told.Type = event.ProposalWaiting
+	case action == activity.ProposalApproved && outcome == activity.OK:
+		told.Type = event.ProposalApproved
+	case action == activity.ProposalDeclined && outcome == activity.OK:
+		told.Type = event.ProposalDeclined
+	case action == activity.ProposalApplied && outcome == activity.OK:
+		told.Type = event.ProposalApplied
+	case action == activity.ProposalApplied && outcome == activity.Failed:
+		told.Type, told.Status = event.ProposalEnded, string(proposal.Failed)
+		failed := told
+		failed.Type, failed.ProposalID, failed.Owner = event.PolicyFailed, p.ID, ""
+		if err := db.tell(ctx, t, failed); err != nil {
+			return err
+		}
+	default:
+		return nil
+	}
+	return db.tell(ctx, t, told)
+}

@@ -1,0 +1,86 @@
+package database
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/event"
+	"github.com/musterhq/muster/internal/proposal"
+)
+
+// dueRows bounds what one transaction tells of.
+const dueRows = 200
+
+// TellDue tells what becomes true by time alone: proposals that expired, and keys that
+// expire soon. Several replicas may.
+func (db *DB) TellDue(ctx context.Context) error {
+	for _, round := range []func(context.Context, *tx) (int, error){db.tellExpired, func(ctx context.Context, t *tx) (int, error) { return db.tellExpiring(ctx, t, "") }} {
+		for n := dueRows; n == dueRows; {
+			var err error
+			if n, err = written(ctx, db, round); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (db *DB) tellExpired(ctx context.Context, t *tx) (int, error) {
+	type expired struct {
+		companyID, policyID string
+		id                  string
+		owner               proposal.Owner
+	}
+	all, err := list(ctx, t, into(func(e *expired) []any {
+		return []any{&e.id, &e.companyID, &e.policyID, &e.owner.Kind, &e.owner.ID, &e.owner.UserID}
+	}), `UPDATE proposals SET expiry_told = 1 WHERE id IN (SELECT id FROM proposals WHERE status = 'PENDING' AND expiry_told = 0 AND expires_at <= ?
+			ORDER BY expires_at LIMIT ?`+t.skipLocked()+`) RETURNING id, company_id, policy_id, owner_kind, owner_id, owner_user_id`, millis(db.now()), dueRows)
+	for _, e := range all {
+		if err == nil {
+			err = db.tell(ctx, t, event.Event{CompanyID: e.companyID, Type: event.ProposalEnded, PolicyID: e.policyID, ProposalID: e.id,
+				Status: string(proposal.Expired), Owner: event.OwnerOf(e.owner.Kind, e.owner.ID, e.owner.UserID)})
+		}
+	}
+	return len(all), err
+}
+
+// tellExpiring tells of keys that expire soon; with an id, of that one alone.
+func (db *DB) tellExpiring(ctx context.Context, t *tx, id string) (int, error) {
+	now := db.now()
+	companies, err := list(ctx, t, scanValue[string], `UPDATE api_keys SET expiry_told = ? WHERE id IN (SELECT id FROM api_keys
+			WHERE expiry_told = 0 AND revoked_at = 0 AND expires_at > 0 AND expires_at <= ? AND expires_at > ? AND (? = '' OR id = ?)
+			ORDER BY expires_at LIMIT ?`+t.skipLocked()+`) RETURNING company_id`,
+		millis(now), millis(now.Add(event.ExpiresSoon)), millis(now), id, id, dueRows)
+	for _, company := range companies {
+		if err == nil {
+			err = db.tell(ctx, t, event.Event{CompanyID: company, Type: event.KeyExpiring})
+		}
+	}
+	return len(companies), err
+}
+
+// TellOutage tells every connected company, once, that the platform's calls fail.
+func (db *DB) TellOutage(ctx context.Context, since time.Time) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		first, err := t.execCount(ctx, `INSERT INTO platform_outages (one, since, told) VALUES (1, ?, ?) ON CONFLICT (one) DO NOTHING`, millis(since), millis(db.now()))
+		if err != nil || first == 0 {
+			return err
+		}
+		companies, err := list(ctx, t, scanValue[string], `SELECT id FROM companies WHERE enterprise <> '' ORDER BY id`)
+		for _, company := range companies {
+			if err == nil {
+				err = db.tell(ctx, t, event.Event{CompanyID: company, Type: event.PlatformFailing})
+			}
+		}
+		return err
+	})
+}
+
+// EndOutage notes that the platform answers: the next outage is told again.
+func (db *DB) EndOutage(ctx context.Context) error {
+	there, err := holds(ctx, db.read(), `SELECT one FROM platform_outages WHERE one = 1`)
+	if err != nil || !there {
+		return err
+	}
+	return db.exec(ctx, `DELETE FROM platform_outages WHERE one = 1`)
+}

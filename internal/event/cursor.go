@@ -1,0 +1,72 @@
+package event
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Latest asks for what happens from now on.
+const Latest = "latest"
+
+// cursorMark is how many bytes of a cursor say whose history it belongs to.
+const cursorMark = 9
+
+// cursor is a position in a company's history, for the caller to bring back. It names the
+// history, so that the position is not taken for one in another.
+func cursor(history, companyID string, position int64) string {
+	text := binary.AppendUvarint(mark(history, companyID), uint64(position))
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+func mark(history, companyID string) []byte {
+	sum := sha256.Sum256([]byte(history + "\n" + companyID))
+	return sum[:cursorMark]
+}
+
+// position reads a cursor; false if it is not one of this history.
+func position(history, companyID, text string) (int64, bool) {
+	read, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(read) <= cursorMark || string(read[:cursorMark]) != string(mark(history, companyID)) {
+		return 0, false
+	}
+	at, n := binary.Uvarint(read[cursorMark:])
+	if n != len(read)-cursorMark || at > 1<<62 {
+		return 0, false
+	}
+	return int64(at), true
+}
+
+// Head is what is known of a company's history.
+type Head struct {
+	History string // its id
+	Last    int64  // position of the newest event; 0: there was none
+	First   int64  // position of the oldest that is kept; 0: none is
+}
+
+// start is the position after which the oldest kept event comes.
+func (h Head) start() int64 {
+	if h.First == 0 {
+		return h.Last
+	}
+	return h.First - 1
+}
+
+// after is the position at which a caller goes on.
+func (h Head) after(companyID, text string) (int64, error) {
+	switch text {
+	case "":
+		return h.start(), nil
+	case Latest:
+		return h.Last, nil
+	}
+	at, ok := position(h.History, companyID, text)
+	if ok && at >= h.start() && at <= h.Last {
+		return at, nil
+	}
+	e := fault.New(fault.CursorExpired, "the cursor is older than what is kept, or of another history, as after a restore: read your data anew and go on after oldest")
+	e.Oldest = cursor(h.History, companyID, h.start())
+	return 0, e
+}
