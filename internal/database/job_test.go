@@ -169,14 +169,14 @@ func TestJob_AtMostOnceOverKills(t *testing.T) {
 		stuck := map[string]int{}
 		dies := func(step string) {
 			mu.Lock()
-			dies := random.IntN(60) == 0 && len(stuck) < 3
+			dies, ends := random.IntN(60) == 0 && len(stuck) < 3, random.IntN(2) == 0
 			if dies {
 				stuck[step]++
 			}
 			mu.Unlock()
 			if dies {
 				<-dead // it stands still until the end, and may go on then
-				if random.IntN(2) == 0 {
+				if ends {
 					runtime.Goexit()
 				}
 			}

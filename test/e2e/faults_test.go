@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -91,11 +92,11 @@ func checkHistory(t *testing.T, env *servertest.Env, phone *servertest.AgentDevi
 	}
 	defer func() { _ = db.Close() }()
 	if err := poll.For(2*time.Minute, func() error {
-		var open int
-		err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM commands WHERE state IN ('PREPARED', 'SENT') AND type IN ($1, $2)`,
-			command.StartLostMode, command.NotificationMessage).Scan(&open)
-		if err == nil && open > 0 {
-			err = fmt.Errorf("%d commands are open", open)
+		var open string
+		err := db.QueryRowContext(t.Context(), `SELECT COALESCE(string_agg(ticket || ' ' || type || ' ' || state || ' ' || to_timestamp(created_at / 1000), ', '), '')
+			FROM commands WHERE state IN ('PREPARED', 'SENT') AND type IN ($1, $2)`, command.StartLostMode, command.NotificationMessage).Scan(&open)
+		if err == nil && open != "" {
+			err = errors.New("commands are open: " + open)
 		}
 		return err
 	}); err != nil {
