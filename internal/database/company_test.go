@@ -91,6 +91,7 @@ func TestUpdateCompany_ChangesAllOrNothing(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		want := f.company
 		want.Name, want.Settings, want.InactiveAfter = "New", access.Settings{PolicyChanges: true, OAuthConnections: true, KeepActivity: 90 * 24 * time.Hour}, time.Hour
+		want.KeepEvents = company.DefaultKeepEvents
 		got, err := f.db.UpdateCompany(f.Context(), f.company.ID, func(c *company.Company) error {
 			*c = want
 			c.ID, c.Slug, c.CreatedAt = "x", "x", time.Time{} // these never change

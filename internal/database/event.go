@@ -44,15 +44,9 @@ func (db *DB) tellSilent(ctx context.Context, t *tx, assets []string) error {
 	const some = 500 // whose ids one statement has
 	t.told = t.told || len(assets) > 0
 	for ids := range slices.Chunk(assets, some) {
-		drawn := make([]any, 0, 2*len(ids)+1)
-		text := ""
-		for _, id := range ids {
-			text += `, (CAST(? AS TEXT), CAST(? AS TEXT))`
-			drawn = append(drawn, id, resource.NewID())
-		}
-		if err := t.exec(ctx, `INSERT INTO events (`+eventColumns+`) WITH s (asset, id) AS (VALUES `+text[2:]+`)
-			SELECT s.id, `+db.dialect.draw()+`, a.company_id, 'device', 'device.silent', CAST(? AS BIGINT), a.id, a.policy_id, '', '', '', '', ''
-			FROM s JOIN assets a ON a.id = s.asset`, append(drawn, millis(db.now()))...); err != nil {
+		if err := t.exec(ctx, `INSERT INTO events (`+eventColumns+`) SELECT CAST(? AS TEXT) || a.id, `+db.dialect.draw()+`, a.company_id, 'device', 'device.silent',
+			CAST(? AS BIGINT), a.id, a.policy_id, '', '', '', '', '' FROM assets a WHERE a.id IN (`+marks(len(ids))+`)`,
+			append([]any{resource.NewID(), millis(db.now())}, anys(ids)...)...); err != nil {
 			return err
 		}
 	}

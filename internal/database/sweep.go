@@ -74,8 +74,6 @@ func sweeps(now time.Time) []struct {
 			WHERE j.ended_at > 0 AND j.ended_at < ? LIMIT ?)`, now.Add(-job.KeepFor)},
 		{`DELETE FROM jobs WHERE id IN (SELECT j.id FROM jobs j WHERE j.ended_at > 0 AND j.ended_at < ?
 			AND NOT EXISTS (SELECT 1 FROM job_devices d WHERE d.job_id = j.id) ORDER BY j.ended_at LIMIT ?)`, now.Add(-job.KeepFor)},
-		{`DELETE FROM events WHERE id IN (SELECT e.id FROM companies c JOIN events e ON e.company_id = c.id AND e.pos > 0
-			WHERE e.at < ? - c.keep_events ORDER BY e.at LIMIT ?)`, now},
 		{`DELETE FROM claims WHERE id IN (SELECT id FROM claims WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
 		{`DELETE FROM leases WHERE name IN (SELECT name FROM leases WHERE expires_at < ? LIMIT ?)`, now.Add(-time.Hour)},
 	}
@@ -88,12 +86,25 @@ func (db *DB) Sweep(ctx context.Context) error {
 		return err
 	}
 	for _, s := range sweeps(db.now()) {
-		for removed := int64(sweepRows); removed == sweepRows; {
-			var err error
-			if removed, err = db.execRelaxed(ctx, s.statement, millis(s.before), sweepRows); err != nil {
-				return err
-			}
+		if err := db.sweep(ctx, s.statement, millis(s.before), sweepRows); err != nil {
+			return err
 		}
 	}
-	return nil
+	companies, err := db.Companies(ctx)
+	for _, c := range companies {
+		if err == nil {
+			err = db.sweep(ctx, `DELETE FROM events WHERE id IN (SELECT id FROM events WHERE company_id = ? AND pos > 0 AND at < ? ORDER BY at LIMIT ?)`,
+				c.ID, millis(db.now().Add(-c.KeepEvents)), sweepRows)
+		}
+	}
+	return err
+}
+
+// sweep runs a statement that removes at most sweepRows rows until it removes fewer.
+func (db *DB) sweep(ctx context.Context, statement string, args ...any) error {
+	for {
+		if removed, err := db.execRelaxed(ctx, statement, args...); err != nil || removed < sweepRows {
+			return err
+		}
+	}
 }

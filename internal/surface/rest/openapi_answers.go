@@ -27,6 +27,7 @@ func sampleOf(code fault.Code) *fault.Error {
 		fault.StaleProposal:        "the policy was saved after the proposal was made: read it again and propose again",
 		fault.Refused:              "the request was evaluated and refused",
 		fault.ConfirmationRequired: "type the policy's name to confirm",
+		fault.CursorExpired:        "the cursor is older than what is kept, or of another history",
 		fault.RateLimited:          "more than 10 calls in 60 s: retry in 42 s",
 		fault.Internal:             "an unexpected error occurred; its id is 8k2v0r6m4q1x7t9c3w5y2n8b6d",
 		fault.Provider:             "the platform did not carry it out for a reason that is not this device's",
@@ -40,6 +41,9 @@ func sampleOf(code fault.Code) *fault.Error {
 	if code == fault.ConfirmationRequired {
 		e.Review = &fault.Review{Impact: "HIGH", RequiresConfirmation: true,
 			Summary: "In the policy \"Warehouse\", which 60 devices use, changes Camera from ALLOW to BLOCK."}
+	}
+	if code == fault.CursorExpired {
+		e.Oldest = "W8XydSVZKkQZAQ"
 	}
 	e.RetryAfter = 42 * time.Second
 	return e
@@ -226,6 +230,8 @@ func problemSchema(s shape) *jsonschema.Schema {
 		members["approvalUrl"] = &jsonschema.Schema{Type: "string", Format: "uri", Description: "Where a person can allow the call: send the same again after that."}
 	}
 	if s.code && s.retryable {
+		optional = append(optional, "oldest")
+		members["oldest"] = &jsonschema.Schema{Type: "string", Description: "With cursor_expired: go on after this one."}
 		optional = append(optional, "impact", "requiresConfirmation", "summary")
 		members["impact"] = &jsonschema.Schema{Type: "string", Enum: []any{"NORMAL", "HIGH"}, Description: "With confirmation_required: the impact of the change now."}
 		members["requiresConfirmation"] = &jsonschema.Schema{Type: "boolean", Description: "With confirmation_required: whether the policy's name has to be typed."}
