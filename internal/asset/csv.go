@@ -23,6 +23,7 @@ const (
 	maxImportRows    = 250_000
 	maxImportColumns = 100
 	maxCellLength    = 1000 // characters
+	maxImportCells   = 2_000_000
 	maxFaults        = 1000 // that are named
 )
 
@@ -166,7 +167,7 @@ func (c *CSV) Lines(targets []string) ([]Line, []LineError, error) {
 }
 
 func (c *CSV) rows(targets []string) (lines []Line, faults []LineError, err error) {
-	serials := map[string]int{}
+	serials, cells := map[string]int{}, 0
 	c.reader.ReuseRecord = true
 	for len(faults) < maxFaults {
 		c.bound.line = maxLineBytes
@@ -199,13 +200,16 @@ func (c *CSV) rows(targets []string) (lines []Line, faults []LineError, err erro
 			}
 			serials[key] = number
 		}
+		if cells += len(line.CustomData) + len(line.Specifications); cells > maxImportCells {
+			why = fmt.Sprintf("more than %d cells: split the file", maxImportCells)
+		}
 		if len(lines) == maxImportRows {
 			why = fmt.Sprintf("more than %d assets: split the file", maxImportRows)
 		}
 		if why != "" {
 			faults = append(faults, LineError{number, why})
 		}
-		if len(lines) < maxImportRows {
+		if len(lines) < maxImportRows && cells <= maxImportCells {
 			lines = append(lines, line)
 		}
 	}
@@ -287,8 +291,10 @@ func (c *CSV) lineFault(err error) *LineError {
 		return nil
 	case errors.Is(err, csv.ErrFieldCount):
 		return &LineError{parse.Line, "not as many cells as the header has columns"}
-	case errors.Is(err, csv.ErrQuote) && parse.Line > parse.StartLine:
-		return &LineError{parse.StartLine, "a quote is not closed"}
+	case errors.Is(err, csv.ErrQuote):
+		return &LineError{parse.StartLine, "a quote is not closed, or text follows one"}
+	case errors.Is(err, csv.ErrBareQuote):
+		return &LineError{parse.Line, "a quote stands inside a cell: write the cell in quotes, and the quote twice"}
 	}
 	return &LineError{parse.Line, parse.Err.Error()}
 }
