@@ -54,6 +54,7 @@ var proofs = map[string]struct{ takes, not url.Values }{
 	"/settings/updates":                       {not: url.Values{}},
 	"/activity/verify":                        {not: url.Values{}},
 	"/overview/notice/dismiss":                {not: url.Values{}},
+	"/devices/import":                         {not: url.Values{}},
 	"/policies":                               {not: url.Values{}},
 	"/policies/{id}/review":                   {not: url.Values{}},
 	"/policies/{id}/save":                     {not: url.Values{}},

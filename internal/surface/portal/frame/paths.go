@@ -30,6 +30,7 @@ const (
 	AttentionPath      = "/needs-you"
 	AttentionCountPath = "/needs-you/count"
 
+	ImportPath       = "/devices/import"
 	OpenCommandsPath = "/commands"
 	LostDevicesPath  = "/lost"
 	JobsPath         = "/jobs"
@@ -105,6 +106,7 @@ func commonTasks() []Section {
 		{Path: "/authorizations", Name: "Commands to authorize", Icon: "shield-check", Needs: account.ViewDevices},
 		{Path: LostDevicesPath, Name: "Devices to enroll again", Icon: "smartphone", Needs: account.ViewDevices | account.ProvisionDevices},
 		{Path: JobsPath, Name: "Jobs: one thing for many devices", Icon: "list-checks", Needs: account.ViewDevices},
+		{Path: ImportPath, Name: "Import devices from a CSV file", Icon: "file-down", Needs: account.ViewDevices | account.CommandDevices},
 		{Path: OpenCommandsPath, Name: "Open commands", Icon: "terminal", Needs: account.ViewDevices},
 		{Path: ProposalsPath + "?waiting=1", Name: "Proposals not applied yet", Icon: "git-pull-request", Needs: account.EditPolicies},
 		{Path: DevicesPath + "?lost=true", Name: "Devices in lost mode", Icon: "map-pin-off", Needs: account.ViewDevices},
