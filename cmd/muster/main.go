@@ -79,19 +79,25 @@ func withHelp(args []string) (said []string, alone bool) {
 	return args, false
 }
 
+// newParser declares the command line.
+func newParser(out, errOut io.Writer, exit func(code int)) *kong.Kong {
+	return kong.Must(&program{},
+		kong.Name("muster"),
+		kong.Description("Self-hosted management of Android devices."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+		kong.Writers(out, errOut),
+		kong.Exit(exit),
+		cli.Durations(),
+		kong.Resolvers(secretFiles()),
+	)
+}
+
 // run executes one command line and returns the exit code.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	exited := -1
-	parser := kong.Must(&program{},
-		kong.Name("muster"),
-		kong.Description("Self-hosted management of Android devices."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
-		kong.Writers(out, errOut),
-		kong.Exit(func(code int) { exited = code }),
-		cli.Durations(),
-	)
+	parser := newParser(out, errOut, func(code int) { exited = code })
 	if len(args) > 0 && args[0] == completing {
 		complete(parser, args[1:], out)
 		return exitOK
