@@ -159,7 +159,7 @@ func (c *serveCommand) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	running, err := service.New(env.Context, c.Service, service.Options{Now: env.Now, ServerClock: true, Logger: logger, Version: version})
+	running, err := service.New(env.Context, c.Service, service.Options{Now: env.Now, ServerClock: true, Logger: logger, Version: version, Manager: manager()})
 	if err != nil && env.Context.Err() != nil {
 		return nil // told to stop before it had begun
 	}
