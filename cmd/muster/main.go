@@ -48,6 +48,7 @@ type program struct {
 	Doctor     doctorCommand     `cmd:"" help:"Check the set-up and say how to fix it."`
 	Version    versionCommand    `cmd:"" help:"Show the build."`
 	Completion completionCommand `cmd:"" help:"Print what makes a shell complete command lines: bash, zsh or fish."`
+	Man        manCommand        `cmd:"" hidden:"" help:"Write the pages of the manual and the completion of shells, for packages."`
 }
 
 // firstSteps is what a person who does not know the program is shown.
