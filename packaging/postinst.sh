@@ -4,6 +4,6 @@ set -e
 if [ -d /run/systemd/system ]; then
 	systemctl daemon-reload
 	if [ "$1" = 2 ] || { [ "$1" = configure ] && [ -n "$2" ]; }; then
-		systemctl try-restart muster.service
+		systemctl try-restart muster.service || echo "muster did not start again: journalctl -u muster says why" >&2
 	fi
 fi
