@@ -48,6 +48,7 @@ type program struct {
 	Doctor     doctorCommand     `cmd:"" help:"Check the set-up and say how to fix it."`
 	Version    versionCommand    `cmd:"" help:"Show the build."`
 	Completion completionCommand `cmd:"" help:"Print what makes a shell complete command lines: bash, zsh or fish."`
+	Man        manCommand        `cmd:"" hidden:"" help:"Write the pages of the manual and the completion of shells, for packages."`
 }
 
 // firstSteps is what a person who does not know the program is shown.
@@ -79,19 +80,25 @@ func withHelp(args []string) (said []string, alone bool) {
 	return args, false
 }
 
+// newParser declares the command line.
+func newParser(out, errOut io.Writer, exit func(code int)) *kong.Kong {
+	return kong.Must(&program{},
+		kong.Name("muster"),
+		kong.Description("Self-hosted management of Android devices."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+		kong.Writers(out, errOut),
+		kong.Exit(exit),
+		cli.Durations(),
+		kong.Resolvers(secretFiles()),
+	)
+}
+
 // run executes one command line and returns the exit code.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	exited := -1
-	parser := kong.Must(&program{},
-		kong.Name("muster"),
-		kong.Description("Self-hosted management of Android devices."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
-		kong.Writers(out, errOut),
-		kong.Exit(func(code int) { exited = code }),
-		cli.Durations(),
-	)
+	parser := newParser(out, errOut, func(code int) { exited = code })
 	if len(args) > 0 && args[0] == completing {
 		complete(parser, args[1:], out)
 		return exitOK
@@ -153,7 +160,7 @@ func (c *serveCommand) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	running, err := service.New(env.Context, c.Service, service.Options{Now: env.Now, ServerClock: true, Logger: logger, Version: version})
+	running, err := service.New(env.Context, c.Service, service.Options{Now: env.Now, ServerClock: true, Logger: logger, Version: version, Manager: manager()})
 	if err != nil && env.Context.Err() != nil {
 		return nil // told to stop before it had begun
 	}

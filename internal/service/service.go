@@ -34,6 +34,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Version is the version that the linker set; empty: that of the go command's stamp.
 	Version string
+	// Manager is told when the service serves and ends.
+	Manager ops.Manager
 	// Shared lets other services of this process use the same SQLite file. Tests of several
 	// services set it; a service that does not refuses a file that another has open.
 	Shared bool
