@@ -3,8 +3,8 @@ package service_test
 import (
 	"testing"
 
-	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/service"
 )
 
 // What programs know of another service's operations is what a service offers.
