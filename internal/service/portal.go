@@ -43,7 +43,7 @@ func (w *wiring) portal() *portal.Portal {
 		Sections: []portal.Section{
 			&activity.Section{Store: w.db, Chain: w.records},
 			&credentials.Section{Keys: keys, Connections: oauth.Connections{Store: w.db, Users: w.db, Now: now},
-				Companies: w.db, Usage: w.db, Steps: w.db},
+				Companies: w.db, Usage: w.db, Steps: w.db, Log: log},
 			&controls.Section{Store: w.db},
 			&people.Users{Service: signIn.Users, Store: w.db, Invitations: signIn.Invitations, Policies: w.db, Keys: keys},
 			&people.Account{SignIn: signIn.SignIn, Service: signIn.Users, Passkeys: signIn.Passkeys, Federation: signIn.Federation,

@@ -34,6 +34,7 @@ var proofs = map[string]struct{ takes, not url.Values }{
 	"/users/{user}/invitation":                {takes: url.Values{}},
 	"/access/gates":                           {takes: url.Values{"on": {"true"}}, not: url.Values{"on": {"false"}}},
 	"/access/keys":                            {takes: url.Values{"permission": {"DEVICES_COMMAND"}}, not: url.Values{"permission": {"DEVICES_READ", "POLICIES_READ"}}},
+	"/access/computer":                        {takes: url.Values{}},
 	"/access/keys/{key}/revoke":               {not: url.Values{}},
 	"/access/connections/{connection}/scopes": {takes: url.Values{"scope": {"PROVISIONING"}}, not: url.Values{"scope": {"DEVICES_READ"}}},
 	"/access/connections/{connection}/freeze": {takes: url.Values{"frozen": {"false"}}, not: url.Values{"frozen": {"true"}}},
