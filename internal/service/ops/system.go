@@ -17,7 +17,11 @@ func Examine(ctx context.Context, settings config.Service, db *database.DB, now 
 	d := &doctor{settings: settings.WithDefaults(), now: now}
 	d.certificate()
 	d.diskFree()
-	d.keyFile(nil)
+	if found, err := database.Inspect(ctx, d.settings.Database); err == nil {
+		d.keyFile(&found)
+	} else {
+		d.note("key file", Warning, "cannot compare it with the database", "run muster doctor")
+	}
 	if _, embedded := d.settings.SQLitePath(); !embedded {
 		d.clock(ctx, db)
 	}
