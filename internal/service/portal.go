@@ -33,7 +33,7 @@ func (w *wiring) portal() *portal.Portal {
 	keys := apikey.Keys{Store: w.db, Now: now}
 	reviewer := proposal.Reviewer{Service: w.proposals, Store: w.db}
 	company := &settings.Section{Companies: w.db, Controls: w.db, Federation: signIn.Federation, Platform: w.platform, Steps: w.db,
-		Assets: w.db, Policies: w.db, Keys: w.db, Troubles: w.db, Users: w.db, Updates: w.db, Throttle: w.db, ClientAddress: signIn.ClientAddress,
+		Assets: w.db, Policies: w.db, Keys: w.db, Troubles: w.db, Users: w.db, Updates: w.db, System: w.system, Throttle: w.db, ClientAddress: signIn.ClientAddress,
 		Now: now, Log: log}
 	return &portal.Portal{
 		Frame: frame.New(frame.Config{

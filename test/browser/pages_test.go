@@ -122,6 +122,8 @@ func screens() []screen {
 		{name: "settings", path: "/settings"},
 		{name: "settings-signin", path: "/settings/signin"},
 		{name: "settings-platform", path: "/settings/platform"},
+		{name: "settings-system", path: "/settings/system"},
+		{name: "helpdesk", path: "/helpdesk"},
 		{name: "setup", path: "/setup"},
 		{name: "invitation", path: "/invitation"},
 		{name: "not-found", path: "/nowhere"},

@@ -71,6 +71,7 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "POST " + frame.JobsPath, Needs: do, Serve: s.createJob},
 		{Pattern: "GET " + frame.JobsPath + "/{id}", Needs: see, Serve: s.job},
 		{Pattern: "POST " + frame.JobsPath + "/{id}/{step}", Needs: do, Serve: s.moveJob},
+		{Pattern: "GET " + frame.HelpDeskPath, Needs: see, Serve: s.helpDesk},
 		{Pattern: "GET /devices/{id}", Needs: see, Serve: s.tab(overviewTab)},
 		{Pattern: "GET /devices/{id}/commands", Needs: see, Serve: s.tab(commandsTab)},
 		{Pattern: "GET /devices/{id}/location", Needs: see, Serve: s.tab(locationTab)},

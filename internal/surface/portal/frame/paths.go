@@ -34,6 +34,7 @@ const (
 	OpenCommandsPath = "/commands"
 	LostDevicesPath  = "/lost"
 	JobsPath         = "/jobs"
+	HelpDeskPath     = "/helpdesk"
 )
 
 // A command is late after an hour, and people are reminded of it for a month.
@@ -84,11 +85,15 @@ func About(v *Visit, t activity.Target) string {
 	return ""
 }
 
-// Sections are the navigation, at most eight.
+// HelpDeskDevicePath is a device's card on the help desk.
+func HelpDeskDevicePath(id string) string { return HelpDeskPath + "?id=" + url.QueryEscape(id) }
+
+// Sections are the navigation, at most nine.
 func Sections() []Section {
 	return []Section{
 		{OverviewPath, "Overview", "layout-dashboard", "o", 0},
 		{DevicesPath, "Devices", "smartphone", "d", account.ViewDevices},
+		{HelpDeskPath, "Help desk", "headset", "h", account.ViewDevices},
 		{PoliciesPath, "Policies", "shield-check", "p", account.ViewPolicies},
 		{ProposalsPath, "Proposals", "git-pull-request", "r", account.EditPolicies},
 		{EnrollPath, "Enroll", "qr-code", "e", account.ProvisionDevices},
@@ -116,6 +121,7 @@ func commonTasks() []Section {
 		{Path: UsersPath + "/new", Name: "Invite a user", Icon: "user", Needs: account.ManageUsers},
 		{Path: CompanySignInPath, Name: "Company sign-in", Icon: "key-round", Needs: account.ManageCompany},
 		{Path: PlatformPath, Name: "Connection to the platform", Icon: "link", Needs: account.ManageCompany},
+		{Path: SystemPath, Name: "System: state of this service", Icon: "server", Needs: account.ManageCompany},
 		{Path: SetupPath, Name: "Setup checklist", Icon: "circle-check"},
 		{Path: AccountPath, Name: "Your account, passkeys and sessions", Icon: "user"},
 	}
