@@ -175,6 +175,6 @@ func TestRetain_InParts(t *testing.T) {
 			}
 		})
 		f.ok(f.db.Retain(f.Context()))
-		equal(f, "parts and their rows", fmt.Sprint(parts, most), "5 200")
+		equal(f, "parts and their rows", fmt.Sprint(parts, most), "10 100")
 	})
 }

@@ -18,7 +18,7 @@ const (
 	retainLease = 15 * time.Minute
 	// retainRows bounds the rows that one transaction of a deletion removes, so that no
 	// request waits long for it.
-	retainRows = 200
+	retainRows = 100
 	// retainAssets is how many assets are looked at for old places at once.
 	retainAssets = 500
 )
