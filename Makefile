@@ -47,7 +47,7 @@ golden: ## write the golden files anew
 generate: ## run the code generators
 	scripts/generate.sh
 
-release: ## build archives for Linux, with checksums, into dist/
+release: ## build archives, packages, an image and checksums into dist/ (docs/install.md)
 	scripts/release.sh
 
 clean: ## remove what the other targets made

@@ -89,3 +89,32 @@ func TestLinks_FilesExist(t *testing.T) {
 		}
 	}
 }
+
+// TestLinks_HeadingsExist checks that what a link names after # is a heading of the page,
+// as GitHub writes its anchor.
+func TestLinks_HeadingsExist(t *testing.T) {
+	t.Parallel()
+	heading, punctuation := regexp.MustCompile(`(?m)^#+ (.+)$`), regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
+	pages := sources(t, ".md")
+	anchors := map[string]bool{}
+	for _, f := range pages {
+		for _, found := range heading.FindAllStringSubmatch(f.text, -1) {
+			anchors[f.path+"#"+strings.ReplaceAll(punctuation.ReplaceAllString(strings.ToLower(found[1]), ""), " ", "-")] = true
+		}
+	}
+	for _, f := range pages {
+		for _, found := range link.FindAllStringSubmatch(f.text, -1) {
+			target, anchor, ok := strings.Cut(found[1], "#")
+			if !ok || strings.Contains(target, ":") || target != "" && !strings.HasSuffix(target, ".md") {
+				continue
+			}
+			page := f.path
+			if target != "" {
+				page = path.Join(path.Dir(f.path), target)
+			}
+			if !anchors[page+"#"+anchor] {
+				t.Errorf("%s: link to %s: %s has no such heading", f.path, found[1], page)
+			}
+		}
+	}
+}

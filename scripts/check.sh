@@ -12,9 +12,9 @@ if [ -n "$unformatted" ]; then
 	exit 1
 fi
 
-say "layers: tools/layers"
+say "layers, packages: tools"
 scripts/layers.sh
-go -C tools test ./layers
+go -C tools test ./layers ./release
 
 say "texts: docs/style.md"
 go test ./docs

@@ -60,6 +60,7 @@ test_packages() {
 	command -v gcc >/dev/null || missing+=(gcc libc6-dev) # for -race
 	command -v zbarimg >/dev/null || missing+=(zbar-tools)
 	command -v adb >/dev/null || missing+=(adb) # muster usb
+	command -v curl >/dev/null || missing+=(curl) # the documentation's commands
 	command -v chromium >/dev/null || command -v google-chrome >/dev/null || missing+=(chromium) # the portal's pages
 	command -v javac >/dev/null || missing+=(openjdk-17-jdk-headless) # the Android app
 	command -v mvn >/dev/null || missing+=(maven)                     # fetches what the app is built with

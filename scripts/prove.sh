@@ -20,3 +20,10 @@ git worktree add -q --detach "$programs/before" "${BEFORE:-HEAD~1}"
 (cd "$programs/before" && go build -o "$programs/muster-before" ./cmd/muster)
 go build -o "$programs/muster" ./cmd/muster
 prove ./test/e2e -run TestProxies_RollingUpgrade -count=3 -upgrade-from "$programs/muster-before" -upgrade-to "$programs/muster"
+# The package for Debian is installed, upgraded from that of the commit before, and removed.
+export MUSTER_RELEASE_APP=no MUSTER_RELEASE_TARGETS=linux/amd64
+DIST=$programs/new scripts/release.sh
+if [ -d "$programs/before/packaging" ]; then (cd "$programs/before" && DIST=$programs/old scripts/release.sh); fi
+command -v mmdebstrap >/dev/null || debian_install mmdebstrap
+# shellcheck disable=SC2046 # there may be none
+as_root scripts/prove-package.sh "$programs"/new/*.deb $(compgen -G "$programs/old/*.deb" || :)

@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/surface/cli"
+	"github.com/musterhq/muster/internal/surface/cli/remote"
 )
 
 func main() {
@@ -33,7 +34,7 @@ func main() {
 const (
 	exitOK     = 0
 	exitFailed = 1
-	exitUsage  = 2
+	exitUsage  = 2 // a command over the network ends with 3 if it is not known what came of it
 )
 
 // program is the tree of commands.
@@ -43,11 +44,13 @@ type program struct {
 	Emulator emulatorCommand `cmd:"" help:"Run the platform's emulator by itself."`
 	MCP      mcpCommand      `cmd:"" name:"mcp" help:"Let an MCP client that speaks over standard input and output use a service."`
 	cli.Commands
+	remote.Logins
 	Simulate   simulateCommand   `cmd:"" help:"Run simulated agents against a service, or against one of their own, and check the outcome."`
 	Drill      drillCommand      `cmd:"" help:"Attack a service of its own on simulated devices, and report which control refused what; exits with 1 if harm was done."`
 	Doctor     doctorCommand     `cmd:"" help:"Check the set-up and say how to fix it."`
 	Version    versionCommand    `cmd:"" help:"Show the build."`
 	Completion completionCommand `cmd:"" help:"Print what makes a shell complete command lines: bash, zsh or fish."`
+	Man        manCommand        `cmd:"" hidden:"" help:"Write the pages of the manual and the completion of shells, for packages."`
 }
 
 // firstSteps is what a person who does not know the program is shown.
@@ -79,19 +82,29 @@ func withHelp(args []string) (said []string, alone bool) {
 	return args, false
 }
 
+// newParser declares the command line.
+func newParser(out, errOut io.Writer, exit func(code int)) *kong.Kong {
+	parser, err := grammar(
+		kong.Name("muster"),
+		kong.Description("Self-hosted management of Android devices."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+		kong.Writers(out, errOut),
+		kong.Exit(exit),
+		cli.Durations(),
+		kong.Resolvers(secretFiles()),
+	)
+	if err != nil {
+		panic(err) // the declarations contradict themselves
+	}
+	return parser
+}
+
 // run executes one command line and returns the exit code.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	exited := -1
-	parser := kong.Must(&program{},
-		kong.Name("muster"),
-		kong.Description("Self-hosted management of Android devices."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
-		kong.Writers(out, errOut),
-		kong.Exit(func(code int) { exited = code }),
-		cli.Durations(),
-	)
+	parser := newParser(out, errOut, func(code int) { exited = code })
 	if len(args) > 0 && args[0] == completing {
 		complete(parser, args[1:], out)
 		return exitOK
@@ -110,7 +123,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	}
 	env := &cli.Env{Context: ctx, In: in, Out: out, Err: errOut, Now: time.Now, User: hostUser(), Open: service.OpenAdmin(time.Now, os.Getenv("MUSTER_KEY_FILE")), Signer: service.OpenSigner,
 		Maintenance: service.Maintenance{Log: slog.New(slog.NewTextHandler(errOut, nil))}}
-	if err := chosen.Run(env); err != nil {
+	if err := chosen.Run(env, overNetwork(env)); err != nil {
 		own, ok := errors.AsType[*cli.ExitError](err)
 		if ok {
 			fmt.Fprintf(errOut, "muster: %s\n", own.Text)
@@ -153,7 +166,7 @@ func (c *serveCommand) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	running, err := service.New(env.Context, c.Service, service.Options{Now: env.Now, ServerClock: true, Logger: logger, Version: version})
+	running, err := service.New(env.Context, c.Service, service.Options{Now: env.Now, ServerClock: true, Logger: logger, Version: version, Manager: manager()})
 	if err != nil && env.Context.Err() != nil {
 		return nil // told to stop before it had begun
 	}

@@ -182,7 +182,7 @@ func TestGoldenHelp(t *testing.T) {
 // commandPaths walks the tree of commands.
 func commandPaths(t *testing.T) [][]string {
 	t.Helper()
-	parser, err := kong.New(&program{})
+	parser, err := grammar()
 	if err != nil {
 		t.Fatal(err)
 	}

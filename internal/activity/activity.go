@@ -59,7 +59,9 @@ const (
 	ConnectionRevoked  Action = "connection.revoked"
 	CompanyCreated     Action = "company.created"
 	CompanyChanged     Action = "company.changed"
-	CompanyStopped     Action = "company.stopped" // what its callers change
+	RetentionAnnounced Action = "company.retention_announced" // what will be deleted, and from when
+	RetentionApplied   Action = "company.retention_applied"   // what was deleted
+	CompanyStopped     Action = "company.stopped"             // what its callers change
 	CompanyResumed     Action = "company.resumed"
 	LooseningAsked     Action = "company.loosening_asked" // a change that loosens a control waits
 	LooseningConfirmed Action = "company.loosening_confirmed"

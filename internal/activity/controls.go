@@ -92,6 +92,10 @@ func settingClause(f Change) (clause, bool) {
 		return spanClause(f, "the minimum age of approvers", true), true
 	case string(access.KeepActivityControl):
 		return spanClause(f, "how long activity is kept", true), true
+	case "keepCommands":
+		return spanClause(f, "how long commands are kept", true), true
+	case "keepPlaces":
+		return spanClause(f, "how long places are kept", true), true
 	case "inactiveAfter":
 		return spanClause(f, "the time after which a silent device is inactive", false), true
 	case string(access.StopControl):

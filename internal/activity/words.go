@@ -28,6 +28,8 @@ func plainWords() []words {
 		{ConnectionRevoked, "revoked", "revoke", " the connection"},
 		{CompanyCreated, "created", "create", " the company"}, {CompanyConnected, "connected", "connect", " to the platform:"},
 		{CompanyDisconnected, "disconnected", "disconnect", " from the platform:"}, {CompanyChanged, "changed", "change", ""},
+		{RetentionAnnounced, "announced", "announce", " the deletion of old commands and places of"},
+		{RetentionApplied, "deleted", "delete", " old commands and places of"},
 		{ChainRestarted, "restarted", "restart", " the chain of this log of"},
 		{AssetsImported, "imported", "import", ""}, {AssetChanged, "changed", "change", " the asset"}, {AssetEnrolled, "enrolled", "enroll", ""},
 		{AssetTakenOver, "replaced", "replace", " the device of"}, {AssetMerged, "merged", "merge", " a device into"},

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/validate"
 )
 
@@ -143,6 +144,7 @@ type notApplied struct {
 	Setting string                `json:"settingName"`
 	Reason  protocol.SettingState `json:"nonComplianceReason"`
 	Detail  string                `json:"specificNonComplianceReason,omitempty"`
+	ID      string                `json:"settingId,omitempty"`
 }
 
 // maxShort bounds the settings of a report that a device does not have: there
@@ -162,7 +164,11 @@ func compliance(r protocol.PolicyReport, now time.Time) (json.RawMessage, error)
 			compliant = false
 		}
 		if s.State != protocol.Applied && s.State != protocol.NotApplicable {
-			short = append(short, notApplied{s.ID, s.State, s.Detail})
+			missing := notApplied{Setting: s.ID, Reason: s.State, Detail: s.Detail}
+			if known, has := policy.Lookup(s.ID); has {
+				missing.ID = known.ID
+			}
+			short = append(short, missing)
 		}
 	}
 	return json.Marshal(map[string]any{"policyCompliant": compliant, "nonComplianceDetails": short, "reportedAt": operation.Timestamp{Time: now}})

@@ -121,7 +121,7 @@ type Inventory struct {
 	Since time.Time
 }
 
-// PlacesKept is how long it is remembered where a device was.
+// PlacesKept is how far back pages show where a device was.
 const PlacesKept = 30 * 24 * time.Hour
 
 // Place is where an asset was last.

@@ -17,39 +17,111 @@ import (
 
 // Limits of one import.
 const (
-	maxImportBytes   = 100 << 20
+	MaxImportBytes   = 100 << 20
+	maxLineBytes     = 1 << 20
+	readAhead        = 64 << 10 // bytes
 	maxImportRows    = 250_000
 	maxImportColumns = 100
 	maxCellLength    = 1000 // characters
+	maxImportCells   = 2_000_000
 	maxFaults        = 1000 // that are named
 )
 
+// ErrLargeFile is the error of a file that is larger than MaxImportBytes.
+var ErrLargeFile = fault.Invalid(fmt.Sprintf("the file is larger than %d MB: split it", MaxImportBytes>>20))
+
+// errLongLine is the error of a line that is longer than maxLineBytes.
+var errLongLine = errors.New("long line")
+
+// CSV is a file of which the header line was read. It is read once, by Lines.
+type CSV struct {
+	Columns []string // names of the header line
+	Example []string // after Lines: the cells of the first line below it
+	reader  *csv.Reader
+	bound   *bounded
+	last    int // number of the line that was read last
+}
+
+// bounded is a file that ends with an error where it, or one line of it, is too large.
+type bounded struct {
+	io.Reader
+	all, line int64 // bytes that are left
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	switch {
+	case b.all <= 0:
+		return 0, ErrLargeFile
+	case b.line <= 0:
+		return 0, errLongLine
+	}
+	n, err := b.Reader.Read(p[:min(int64(len(p)), b.all, b.line)])
+	b.all -= int64(n)
+	b.line -= int64(n)
+	return n, err
+}
+
 // ReadLines reads a CSV file with a header line: identification, serialNumber, of which
 // one is required, model, manufacturer, brand, tags (separated by ";"); any other column is
-// custom data. A byte-order mark is skipped. It names the lines at fault; an error is about
-// the whole file.
+// custom data. It names the lines at fault; an error is about the whole file.
 func ReadLines(r io.Reader) ([]Line, []LineError, error) {
-	limited := &io.LimitedReader{R: r, N: maxImportBytes + 1}
-	buffered := bufio.NewReader(limited)
-	if mark, _ := buffered.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
-		_, _ = buffered.Discard(3)
-	}
-	reader := csv.NewReader(buffered)
-	header, err := reader.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, nil, fault.Invalid("the file is empty: the first line must name the columns, such as identification,serialNumber,model,tags")
-	}
+	file, err := OpenCSV(r)
 	if err != nil {
-		return nil, nil, fault.Invalid(fmt.Sprintf("line %d: %s", csvFault(err).Line, csvFault(err).Message))
-	}
-	if header, err = readHeader(header); err != nil {
 		return nil, nil, err
 	}
-	lines, faults := readRows(reader, header)
-	if limited.N <= 0 {
-		return nil, nil, fault.Invalid(fmt.Sprintf("the file is larger than %d MiB: split it", maxImportBytes>>20))
+	return file.Lines(file.Columns)
+}
+
+// OpenCSV reads the header line of a CSV file in UTF-8. A byte-order mark is skipped.
+// Columns are separated by commas, or by semicolons or tabs, if the header line has more
+// of them outside quotes.
+func OpenCSV(r io.Reader) (*CSV, error) {
+	bound := &bounded{r, MaxImportBytes + 1, maxLineBytes}
+	buffered := bufio.NewReaderSize(bound, readAhead)
+	mark, _ := buffered.Peek(3)
+	switch {
+	case bytes.Equal(mark, []byte("\xef\xbb\xbf")):
+		_, _ = buffered.Discard(3)
+	case bytes.HasPrefix(mark, []byte("\xff\xfe")), bytes.HasPrefix(mark, []byte("\xfe\xff")):
+		return nil, fault.Invalid("line 1: the file is UTF-16: save it as CSV UTF-8")
 	}
-	return lines, faults, nil
+	c := &CSV{bound: bound, reader: csv.NewReader(buffered)}
+	ahead, _ := buffered.Peek(readAhead) // what is wrong comes again when it is read
+	c.reader.Comma = separator(ahead)
+	header, err := c.reader.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, fault.Invalid("the file is empty: the first line must name the columns, such as identification,serialNumber,model,tags")
+	}
+	if line := c.lineFault(err); line != nil {
+		return nil, fault.Invalid(fmt.Sprintf("line %d: %s", line.Line, line.Message))
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.last = 1
+	c.Columns, err = readHeader(header)
+	return c, err
+}
+
+// separator is what most often stands between the cells of the first line.
+func separator(ahead []byte) rune {
+	quoted, counts := false, map[rune]int{}
+	for _, r := range string(ahead) {
+		if r == '"' {
+			quoted = !quoted
+		} else if r == '\n' && !quoted {
+			break
+		} else if !quoted {
+			counts[r]++
+		}
+	}
+	found := ','
+	for _, r := range ";\t" {
+		if counts[r] > counts[found] {
+			found = r
+		}
+	}
+	return found
 }
 
 func readHeader(header []string) ([]string, error) {
@@ -71,36 +143,65 @@ func readHeader(header []string) ([]string, error) {
 		seen[column] = true
 		header[i] = column
 	}
-	if !seen["identification"] && !seen["serialNumber"] {
-		return nil, fault.Invalid("line 1: the columns identification and serialNumber are missing: name one of them")
-	}
 	return header, nil
 }
 
-func readRows(reader *csv.Reader, header []string) (lines []Line, faults []LineError) {
-	serials := map[string]int{}
-	for len(faults) < maxFaults {
-		record, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return lines, faults
+// Lines reads the lines below the header. targets says what each column is: a name of
+// Targets, any other name for a key of the custom data, or nothing to leave it out.
+func (c *CSV) Lines(targets []string) ([]Line, []LineError, error) {
+	seen := map[string]bool{}
+	for _, target := range targets {
+		if target != "" && seen[target] {
+			return nil, nil, fault.Invalid(fmt.Sprintf("line 1: two columns are %s: choose one of them", target))
 		}
-		if err != nil {
+		seen[target] = true
+	}
+	if !seen[nameTarget] && !seen[serialTarget] {
+		return nil, nil, fault.Invalid("line 1: the columns identification and serialNumber are missing: name one of them")
+	}
+	lines, faults, err := c.rows(targets)
+	if err == nil && len(lines)+len(faults) == 0 {
+		err = fault.Invalid("line 2: the file has no line below its header")
+	}
+	return lines, faults, err
+}
+
+func (c *CSV) rows(targets []string) (lines []Line, faults []LineError, err error) {
+	serials, cells := map[string]int{}, 0
+	c.reader.ReuseRecord = true
+	for len(faults) < maxFaults {
+		c.bound.line = maxLineBytes
+		record, err := c.reader.Read()
+		if errors.Is(err, io.EOF) {
+			return lines, faults, nil
+		}
+		if wrong := c.lineFault(err); wrong != nil {
 			// A broken quote hides where the next line begins: stop here,
 			// but go on after a line with a wrong number of cells.
-			faults = append(faults, *csvFault(err))
+			faults = append(faults, *wrong)
 			if !errors.Is(err, csv.ErrFieldCount) {
-				return nil, faults
+				return nil, faults, nil
 			}
 			continue
 		}
-		number, _ := reader.FieldPos(0)
-		line, why := readLine(header, record)
+		if err != nil {
+			return nil, nil, err
+		}
+		if c.Example == nil {
+			c.Example = slices.Clone(record)
+		}
+		number, _ := c.reader.FieldPos(0)
+		c.last = number
+		line, why := readLine(targets, record)
 		line.Number = number
 		if key := line.SerialKey(); key != "" && why == "" {
 			if first, twice := serials[key]; twice {
-				why = fmt.Sprintf("serialNumber %q stands on line %d already", line.Specifications["serialNumber"], first)
+				why = fmt.Sprintf("serialNumber %q stands on line %d already", line.Specifications[serialTarget], first)
 			}
 			serials[key] = number
+		}
+		if cells += len(line.CustomData) + len(line.Specifications); cells > maxImportCells {
+			why = fmt.Sprintf("more than %d cells: split the file", maxImportCells)
 		}
 		if len(lines) == maxImportRows {
 			why = fmt.Sprintf("more than %d assets: split the file", maxImportRows)
@@ -108,31 +209,34 @@ func readRows(reader *csv.Reader, header []string) (lines []Line, faults []LineE
 		if why != "" {
 			faults = append(faults, LineError{number, why})
 		}
-		if len(lines) < maxImportRows {
+		if len(lines) < maxImportRows && cells <= maxImportCells {
 			lines = append(lines, line)
 		}
 	}
-	return nil, faults
+	return nil, faults, nil
 }
 
 // readLine turns one row into a line, or says what is wrong with it.
-func readLine(header, record []string) (Line, string) {
+func readLine(targets, record []string) (Line, string) {
 	line := Line{CustomData: map[string]string{}, Specifications: map[string]string{}}
 	for i, cell := range record {
+		if targets[i] == "" {
+			continue
+		}
 		if why := cellFault(cell); why != "" {
-			return line, header[i] + " " + why
+			return line, targets[i] + " " + why
 		}
 		cell = strings.TrimSpace(cell)
-		switch column := header[i]; {
+		switch target := targets[i]; {
 		case cell == "":
-		case column == "identification":
+		case target == nameTarget:
 			line.Identification = cell
-		case column == tagsKey:
+		case target == tagsKey:
 			line.Tags = splitTags(cell)
-		case column == "serialNumber" || column == "model" || column == "manufacturer" || column == "brand":
-			line.Specifications[column] = cell
+		case slices.Contains(factTargets, target):
+			line.Specifications[target] = cell
 		default:
-			line.CustomData[column] = cell
+			line.CustomData[target] = cell
 		}
 	}
 	if line.Identification == "" && line.SerialKey() == "" {
@@ -167,7 +271,7 @@ func splitTags(cell string) (tags []string) {
 func cellFault(cell string) string {
 	switch {
 	case !utf8.ValidString(cell):
-		return "is not UTF-8"
+		return "is not UTF-8: save the file as CSV UTF-8"
 	case utf8.RuneCountInString(cell) > maxCellLength:
 		return fmt.Sprintf("has more than %d characters", maxCellLength)
 	case strings.ContainsFunc(cell, unicode.IsControl):
@@ -176,13 +280,21 @@ func cellFault(cell string) string {
 	return ""
 }
 
-func csvFault(err error) *LineError {
+// lineFault is what is wrong with a line, by an error of the reader; nil: the error is about
+// the whole file, or there is none.
+func (c *CSV) lineFault(err error) *LineError {
 	parse, ok := errors.AsType[*csv.ParseError](err)
 	switch {
+	case errors.Is(err, errLongLine):
+		return &LineError{c.last + 1, fmt.Sprintf("longer than %d MB: perhaps a quote is not closed", maxLineBytes>>20)}
 	case !ok:
-		return &LineError{0, err.Error()}
+		return nil
 	case errors.Is(err, csv.ErrFieldCount):
 		return &LineError{parse.Line, "not as many cells as the header has columns"}
+	case errors.Is(err, csv.ErrQuote):
+		return &LineError{parse.StartLine, "a quote is not closed, or text follows one"}
+	case errors.Is(err, csv.ErrBareQuote):
+		return &LineError{parse.Line, "a quote stands inside a cell: write the cell in quotes, and the quote twice"}
 	}
 	return &LineError{parse.Line, parse.Err.Error()}
 }

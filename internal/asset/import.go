@@ -33,6 +33,20 @@ type Imported struct {
 	Changed int         `json:"changed"`
 	Left    int         `json:"left"` // as they were
 	Errors  []LineError `json:"errors"`
+
+	// Plan stands for all that is changed: two imports that would change the same have the
+	// same one. Sample is the first of it, by line.
+	Plan   string    `json:"-"`
+	Sample []Planned `json:"-"`
+	// Moved: nothing was written, because the plan was not the expected one.
+	Moved bool `json:"-"`
+}
+
+// ImportOptions say how much of an import is done.
+type ImportOptions struct {
+	Dry bool // nothing is written
+	// Plan, if not empty, is the plan without which nothing is written.
+	Plan string
 }
 
 // Failed says what is wrong with the lines, of which the first few are named.
@@ -54,8 +68,8 @@ type Importer interface {
 	// asset that it means, which an archived one restores, or makes one that is not
 	// enrolled. A line with a serial number means the asset with that number, of several
 	// the managed one; another line the asset without a number that has its
-	// identification. With dry nothing is written.
-	Import(ctx context.Context, companyID string, lines []Line, dry bool) (Imported, error)
+	// identification.
+	Import(ctx context.Context, companyID string, lines []Line, o ImportOptions) (Imported, error)
 }
 
 // Match finds the asset that each line means among those that have a line's serial number

@@ -25,6 +25,9 @@ type Filter struct {
 	// assigned user; letters' case does not matter. A text without a word finds
 	// nothing.
 	Text string
+	// Serial is a whole serial number; letters' case does not matter. Empty, or one that
+	// identifies nothing (IdentityKey): all assets.
+	Serial string
 	// Tags are whole tags, to the letter; an asset has all of them.
 	Tags []string
 	// Management is of managed devices.

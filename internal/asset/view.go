@@ -15,7 +15,7 @@ type View struct {
 	Status         Status               `json:"status" enum:"ACTIVE|INACTIVE|SYNCHRONIZING|PENDING|DELETED" doc:"ACTIVE, INACTIVE or SYNCHRONIZING while enrolled; PENDING before, DELETED after."`
 	SyncedAt       *operation.Timestamp `json:"syncedAt" doc:"When the asset was last synchronized; null: never."`
 	CustomData     map[string]any       `json:"customData" doc:"The company's own keys, each with a string, and tags: an array of strings."`
-	Specifications map[string]string    `json:"specifications" doc:"Hardware and software facts: serialNumber, model, manufacturer, brand, osVersion and more."`
+	Specifications Specifications       `json:"specifications" doc:"Hardware and software facts: serialNumber, model, manufacturer, brand, osVersion and more."`
 	ManagedDevice  *DeviceView          `json:"managedDevice" doc:"The managed device; null while the asset is not enrolled."`
 }
 
@@ -30,7 +30,7 @@ type DeviceView struct {
 	LastSeenAt           *operation.Timestamp `json:"lastSeenAt" doc:"When the device was last heard of."`
 	LostMode             bool                 `json:"lostMode" doc:"Whether the device is in lost mode."`
 	PushReachable        bool                 `json:"pushReachable" doc:"Whether the device has a valid push token, which messages need."`
-	StatusReport         json.RawMessage      `json:"statusReport" doc:"The latest status report: reportedAt, batteryLevel and what else the device says; null: none."`
+	StatusReport         *StatusReport        `json:"statusReport" doc:"The latest status report: reportedAt, batteryLevel and what else the device says; null: none."`
 	Location             *LocationView        `json:"location" doc:"The latest location; null: none."`
 }
 
@@ -134,7 +134,10 @@ func (a Asset) deviceView() *DeviceView {
 		ManagementType: d.Management, Ownership: known(d.Ownership),
 		PolicyName: known(d.PolicyName), PolicyVersionApplied: known(d.PolicyApplied),
 		EnrolledAt: operation.TimestampOf(d.EnrolledAt), LastSeenAt: operation.TimestampOf(d.LastSeenAt),
-		LostMode: d.LostMode, PushReachable: d.PushReachable, StatusReport: d.StatusReport,
+		LostMode: d.LostMode, PushReachable: d.PushReachable,
+	}
+	if d.StatusReport != nil {
+		view.StatusReport = &StatusReport{d.StatusReport}
 	}
 	if d.PolicyID != "" {
 		view.PolicyID = known(resource.Of(a.CompanySlug, resource.Policies, d.PolicyID))

@@ -22,8 +22,17 @@ const DefaultInactiveAfter = 30 * 24 * time.Hour
 // the company says otherwise.
 const DefaultKeepActivity = 400 * 24 * time.Hour
 
-// DefaultKeepEvents is how long events are kept unless the company says otherwise.
-const DefaultKeepEvents = 30 * 24 * time.Hour
+// DefaultKeepCommands, DefaultKeepPlaces and DefaultKeepEvents are how long commands, the
+// places where devices were, and events are kept unless the company says otherwise.
+const (
+	DefaultKeepCommands = 400 * 24 * time.Hour
+	DefaultKeepPlaces   = 90 * 24 * time.Hour
+	DefaultKeepEvents   = 30 * 24 * time.Hour
+)
+
+// RetentionNotice is how long after an upgrade nothing is deleted by KeepCommands and
+// KeepPlaces.
+const RetentionNotice = 30 * 24 * time.Hour
 
 // Company is one tenant.
 type Company struct {
@@ -32,7 +41,9 @@ type Company struct {
 	Name          string
 	Settings      access.Settings
 	InactiveAfter time.Duration
-	KeepEvents    time.Duration // how long events can be read; zero: DefaultKeepEvents
+	// KeepCommands, KeepPlaces and KeepEvents are how long commands, the places where devices
+	// were, and events are kept: whole days.
+	KeepCommands, KeepPlaces, KeepEvents time.Duration
 	// Enterprise is the platform's name of the company, "enterprises/LC…";
 	// empty while the company is not connected (contract 7.4).
 	Enterprise string
@@ -79,6 +90,21 @@ type Store interface {
 	Switches(ctx context.Context, companyID string) ([]Switch, error)
 }
 
+// Deleter ends companies for good.
+type Deleter interface {
+	// DeleteCompany deletes a company with everything that belongs to it, after all of it
+	// was shown to keeper. fault.Refused while it is connected or a device is managed.
+	DeleteCompany(ctx context.Context, id string, keeper Keeper) error
+}
+
+// Keeper keeps what is deleted. Begin may come again, and then drops what was kept; what
+// Commit kept is durable.
+type Keeper interface {
+	Begin() error
+	Keep(table string, row map[string]any) error
+	Commit() error
+}
+
 // SignupKept is how long a sign-up that was left half-way can be gone on with.
 const SignupKept = 7 * 24 * time.Hour
 
@@ -115,11 +141,20 @@ const (
 	MaxKeepActivity = 3650 * 24 * time.Hour
 )
 
-// The shortest and the longest time that events are kept.
+// The shortest and the longest time that commands and places are kept. An idempotent
+// answer lives no longer than the shortest.
 const (
-	MinKeepEvents = 24 * time.Hour
-	MaxKeepEvents = 400 * 24 * time.Hour
+	MinKeep = 24 * time.Hour
+	MaxKeep = 3650 * 24 * time.Hour
 )
+
+// KeepError says what is wrong with a time for which something is kept; empty: nothing.
+func KeepError(d time.Duration) string {
+	if d < MinKeep || d > MaxKeep || d%(24*time.Hour) != 0 {
+		return "must be whole days, from 1d to 3650d"
+	}
+	return ""
+}
 
 // New makes a company, not yet connected to the platform. It fails with
 // fault.InvalidArguments for a slug, a name or settings that cannot be.
@@ -130,7 +165,7 @@ func New(slug, displayName string, settings access.Settings, now time.Time) (Com
 	settings.KeepActivity = cmp.Or(settings.KeepActivity, DefaultKeepActivity)
 	c := Company{
 		ID: resource.NewID(), Slug: slug, Name: displayName, Settings: settings,
-		InactiveAfter: DefaultInactiveAfter, KeepEvents: DefaultKeepEvents, CreatedAt: now.UTC().Truncate(time.Millisecond),
+		InactiveAfter: DefaultInactiveAfter, KeepCommands: DefaultKeepCommands, KeepPlaces: DefaultKeepPlaces, KeepEvents: DefaultKeepEvents, CreatedAt: now.UTC().Truncate(time.Millisecond),
 	}
 	return c, c.Check()
 }
@@ -151,7 +186,9 @@ func (c Company) Check() error {
 		"must be between one minute and ten years")
 	must(c.Settings.KeepActivity >= MinKeepActivity && c.Settings.KeepActivity <= MaxKeepActivity, "keepActivity",
 		"must be between 30 days and ten years")
-	must(c.KeepEvents == 0 || c.KeepEvents >= MinKeepEvents && c.KeepEvents <= MaxKeepEvents, "keepEvents", "must be between 1 and 400 days")
+	for field, kept := range map[string]time.Duration{"keepCommands": c.KeepCommands, "keepPlaces": c.KeepPlaces, "keepEvents": c.KeepEvents} {
+		must(KeepError(kept) == "", field, KeepError(kept))
+	}
 	must(c.Settings.DeviceCommands || !c.Settings.DestructiveCommands, "destructiveCommands",
 		"needs deviceCommands: turn that on as well")
 	for _, text := range []struct{ field, value string }{{"lostMessage", c.Lost.Message}, {"lostPhone", c.Lost.PhoneNumber}, {"lostOrganization", c.Lost.Organization}} {

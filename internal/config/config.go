@@ -18,7 +18,7 @@ import (
 
 // Store says where the database is.
 type Store struct {
-	Database string `name:"database" env:"MUSTER_DATABASE" default:"sqlite:muster.db" placeholder:"URL" help:"The database: sqlite:PATH or a postgres:// URL. Give a URL with a password in MUSTER_DATABASE: other users can see flags. Default: ${default}."`
+	Database string `name:"database" env:"MUSTER_DATABASE" secret:"" default:"sqlite:muster.db" placeholder:"URL" help:"The database: sqlite:PATH or a postgres:// URL. Give a URL with a password in MUSTER_DATABASE, or a file that holds it in MUSTER_DATABASE_FILE: other users can see flags. Default: ${default}."`
 }
 
 // Platform says how the vendor's API is reached. With an endpoint set none of
@@ -45,7 +45,7 @@ type Service struct {
 	// PrivateProviders says where companies' identity providers may be although
 	// the address is not public. http is allowed only where it names loopback.
 	PrivateProviders []string      `name:"private-providers" env:"MUSTER_PRIVATE_PROVIDERS" placeholder:"CIDR,…" help:"Networks in which companies' identity providers may be; all others must have public addresses."`
-	SMTPURL          string        `name:"smtp-url" env:"MUSTER_SMTP_URL" placeholder:"URL" help:"Server that takes mail: smtp://USER:PASSWORD@HOST:587 (with STARTTLS, but on loopback) or smtps://…:465. Give it in MUSTER_SMTP_URL: other users can see flags. Empty: no mail is sent."`
+	SMTPURL          string        `name:"smtp-url" env:"MUSTER_SMTP_URL" secret:"" placeholder:"URL" help:"Server that takes mail: smtp://USER:PASSWORD@HOST:587 (with STARTTLS, but on loopback) or smtps://…:465. Give it in MUSTER_SMTP_URL, or a file that holds it in MUSTER_SMTP_URL_FILE: other users can see flags. Empty: no mail is sent."`
 	MailFrom         string        `name:"mail-from" env:"MUSTER_MAIL_FROM" placeholder:"ADDRESS" help:"Sender of mail, such as 'Muster <muster@example.com>'."`
 	LogLevel         string        `name:"log-level" env:"MUSTER_LOG_LEVEL" enum:"debug,info,warn,error" default:"info" help:"Lowest level to log: debug, info, warn or error."`
 	LogFormat        string        `name:"log-format" env:"MUSTER_LOG_FORMAT" enum:"text,json" default:"text" help:"Format of the log: text or json."`

@@ -78,6 +78,10 @@ func (q *assetQuery) texts() {
 			q.term(word, word+lastRune, "%\n"+escapeLike(word)+"%")
 		}
 	}
+	if serial := asset.IdentityKey(q.Serial); serial != "" {
+		q.and(` AND serial_key = ?`, serial)
+		q.exactly(`SELECT id FROM assets WHERE company_id = ? AND serial_key <> '' AND serial_key = ?`, serial)
+	}
 	for _, tag := range q.Tags {
 		q.term(tagTerm(tag), tagTerm(tag), "%\n"+escapeLike(tagTerm(tag))+"\n%")
 	}

@@ -17,32 +17,29 @@ import (
 var errDry = errors.New("nothing is to be written")
 
 // Import implements asset.Importer. Imports of a company wait for each other and for
-// devices that join. Lines with a serial number are matched some at a time, so that a
-// large file takes little memory; those without one are matched together, because they
-// share names.
-func (db *DB) Import(ctx context.Context, companyID string, lines []asset.Line, dry bool) (done asset.Imported, err error) {
+// devices that join; a dry one only reads, and waits for none. Lines with a serial number
+// are matched some at a time, so that a large file takes little memory; those without one
+// are matched together, because they share names.
+func (db *DB) Import(ctx context.Context, companyID string, lines []asset.Line, o asset.ImportOptions) (done asset.Imported, err error) {
+	if o.Dry {
+		err = db.snapshot(ctx, func(ctx context.Context, c conn) error {
+			i := newImport(c, nil, companyID)
+			defer func() { done = i.done }()
+			return i.all(ctx, lines)
+		})
+		return whole(done), err
+	}
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
-		i := importing{t: t, companyID: companyID, counts: counts{}, done: asset.Imported{Errors: []asset.LineError{}}}
+		i := newImport(t, t, companyID)
 		defer func() { done = i.done }()
 		if err := holdCompany(ctx, t, companyID); err != nil {
 			return err
 		}
-		var nameless []asset.Line // they have no serial number
-		var some []asset.Line
-		for _, l := range lines {
-			if l.SerialKey() == "" {
-				nameless = append(nameless, l)
-			} else if some = append(some, l); len(some) == meantRows {
-				if err := i.lines(ctx, some); err != nil {
-					return err
-				}
-				some = some[:0]
-			}
-		}
-		if err := errors.Join(i.lines(ctx, some), i.lines(ctx, nameless), i.insert(ctx)); err != nil {
+		if err := errors.Join(i.all(ctx, lines), i.insert(ctx)); err != nil {
 			return err
 		}
-		if dry || len(i.done.Errors) > 0 || i.done.Made+i.done.Changed == 0 {
+		i.done.Moved = len(i.done.Errors) == 0 && o.Plan != "" && o.Plan != i.done.Plan
+		if len(i.done.Errors) > 0 || i.done.Moved || i.done.Made+i.done.Changed == 0 {
 			return errDry
 		}
 		t.changed(companyID, "asset", "")
@@ -52,20 +49,49 @@ func (db *DB) Import(ctx context.Context, companyID string, lines []asset.Line, 
 	if errors.Is(err, errDry) {
 		err = nil
 	}
+	return whole(done), err
+}
+
+// whole is what an import did: with errors nothing.
+func whole(done asset.Imported) asset.Imported {
 	if len(done.Errors) > 0 {
 		slices.SortStableFunc(done.Errors, func(a, b asset.LineError) int { return a.Line - b.Line })
-		done.Made, done.Changed, done.Left = 0, 0, 0
+		done.Made, done.Changed, done.Left, done.Plan, done.Sample = 0, 0, 0, "", nil
 	}
-	return done, err
+	return done
 }
 
 // importing is an import under way. What it writes is taken back if a line is at fault.
 type importing struct {
-	t         *tx
+	c         conn
+	t         *tx // nil: nothing is written
 	companyID string
 	counts    counts
 	made      []asset.Asset // that wait to be inserted
+	plan      *asset.Planning
 	done      asset.Imported
+}
+
+func newImport(c conn, t *tx, companyID string) *importing {
+	return &importing{c: c, t: t, companyID: companyID, counts: counts{}, plan: asset.NewPlanning(), done: asset.Imported{Errors: []asset.LineError{}}}
+}
+
+// all makes or changes the assets that all lines mean.
+func (i *importing) all(ctx context.Context, lines []asset.Line) error {
+	var nameless []asset.Line // they have no serial number
+	var some []asset.Line
+	for _, l := range lines {
+		if l.SerialKey() == "" {
+			nameless = append(nameless, l)
+		} else if some = append(some, l); len(some) == meantRows {
+			if err := i.lines(ctx, some); err != nil {
+				return err
+			}
+			some = some[:0]
+		}
+	}
+	defer func() { i.plan.Finish(&i.done) }()
+	return errors.Join(i.lines(ctx, some), i.lines(ctx, nameless))
 }
 
 // lines makes or changes the assets that lines mean.
@@ -73,7 +99,7 @@ func (i *importing) lines(ctx context.Context, lines []asset.Line) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	there, err := meantBy(ctx, i.t, i.companyID, lines)
+	there, err := meantBy(ctx, i.c, i.companyID, lines)
 	if err != nil {
 		return err
 	}
@@ -94,24 +120,48 @@ func (i *importing) lines(ctx context.Context, lines []asset.Line) error {
 }
 
 func (i *importing) line(ctx context.Context, l asset.Line, there []asset.Asset, meant int) error {
-	if meant < 0 {
-		a := asset.Asset{ID: resource.NewID(), CompanyID: i.companyID, Status: asset.Pending, CreatedAt: i.t.db.now()}
-		if err := l.Apply(&a); err != nil {
-			return err
-		}
-		i.done.Made++
-		if i.made = append(i.made, a); len(i.made) == importRows {
-			return i.insert(ctx)
-		}
+	if meant >= 0 {
+		return i.change(ctx, l, there[meant])
+	}
+	a := asset.Asset{CompanyID: i.companyID, Status: asset.Pending}
+	if err := l.Apply(&a); err != nil {
+		return err
+	}
+	if err := i.plan.Add(asset.PlanLine(l, asset.Asset{}, a)); err != nil {
+		return err
+	}
+	i.done.Made++
+	if i.t == nil {
 		return nil
 	}
-	changed, err := reimport(ctx, i.t, l, there[meant], i.counts)
-	if changed {
-		i.done.Changed++
-	} else if err == nil {
-		i.done.Left++
+	a.ID, a.CreatedAt = resource.NewID(), i.t.db.now()
+	if i.made = append(i.made, a); len(i.made) == importRows {
+		return i.insert(ctx)
 	}
-	return err
+	return nil
+}
+
+// change changes an asset as a line says. What is written follows from the row as it is
+// under its lock.
+func (i *importing) change(ctx context.Context, l asset.Line, seen asset.Asset) error {
+	after := seen
+	if err := l.Apply(&after); err != nil {
+		return err
+	}
+	planned := asset.PlanLine(l, seen, after)
+	if len(planned.Changes) == 0 {
+		i.done.Left++
+		return i.plan.Add(planned)
+	}
+	i.done.Changed++
+	if i.t == nil {
+		return i.plan.Add(planned)
+	}
+	before, after, err := reimport(ctx, i.t, l, seen, i.counts)
+	if err != nil {
+		return err
+	}
+	return i.plan.Add(asset.PlanLine(l, before, after))
 }
 
 // insert inserts what waits for it.
@@ -128,7 +178,7 @@ func (i *importing) insert(ctx context.Context) error {
 const meantRows = 200
 
 // meantBy are the assets that lines may mean, those made first first.
-func meantBy(ctx context.Context, t *tx, companyID string, lines []asset.Line) (all []asset.Asset, err error) {
+func meantBy(ctx context.Context, c conn, companyID string, lines []asset.Line) (all []asset.Asset, err error) {
 	serials, names := map[string]bool{}, map[string]bool{}
 	for _, l := range lines {
 		if key := l.SerialKey(); key != "" {
@@ -149,7 +199,7 @@ func meantBy(ctx context.Context, t *tx, companyID string, lines []asset.Line) (
 			for i := range meantRows { // the list is filled up: one text to prepare
 				args = append(args, some[min(i, len(some)-1)])
 			}
-			found, err := list(ctx, t, scanAsset, `SELECT `+assetColumns+` FROM assets a WHERE a.company_id = ?`+by.where+marks(meantRows)+`)
+			found, err := list(ctx, c, scanAsset, `SELECT `+assetColumns+` FROM assets a WHERE a.company_id = ?`+by.where+marks(meantRows)+`)
 				ORDER BY a.created_at, a.id`, args...)
 			if err != nil {
 				return nil, err
@@ -170,19 +220,15 @@ func lineFault(err error) string {
 	return text
 }
 
-// reimport changes an asset as a line says, and reports whether anything changed. What is
-// written follows from the row as it is under its lock.
-func reimport(ctx context.Context, t *tx, l asset.Line, seen asset.Asset, counts counts) (bool, error) {
-	if changes, err := changes(l, seen); err != nil || !changes {
-		return false, err
-	}
+// reimport writes what a line changes, and returns the asset before and after it.
+func reimport(ctx context.Context, t *tx, l asset.Line, seen asset.Asset, counts counts) (before, after asset.Asset, err error) {
 	h, before, err := holdAsset(ctx, t, seen.CompanyID, seen.ID)
 	if err != nil {
-		return false, err
+		return before, after, err
 	}
-	after := before
+	after = before
 	if err := l.Apply(&after); err != nil {
-		return false, err
+		return before, after, err
 	}
 	h.count(counts, -1)
 	if h.status == archived {
@@ -194,12 +240,5 @@ func reimport(ctx context.Context, t *tx, l asset.Line, seen asset.Asset, counts
 	}
 	h.say(before, after)
 	h.count(counts, 1)
-	return true, h.save(ctx, t)
-}
-
-// changes reports whether a line changes an asset.
-func changes(l asset.Line, before asset.Asset) (bool, error) {
-	after := before
-	err := l.Apply(&after)
-	return len(asset.Differences(before, after)) > 0 || before.Archived != after.Archived || !maps.Equal(before.Specifications, after.Specifications), err
+	return before, after, h.save(ctx, t)
 }

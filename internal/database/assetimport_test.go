@@ -17,9 +17,9 @@ func (f *fixture) imports(file string) string {
 	if len(wrong) > 0 {
 		return asset.Imported{Errors: wrong}.Failed()
 	}
-	planned, err := f.db.Import(f.Context(), f.company.ID, lines, true)
+	planned, err := f.db.Import(f.Context(), f.company.ID, lines, asset.ImportOptions{Dry: true})
 	f.ok(err)
-	done, err := f.db.Import(f.Context(), f.company.ID, lines, false)
+	done, err := f.db.Import(f.Context(), f.company.ID, lines, asset.ImportOptions{})
 	f.ok(err)
 	equal(f, "the plan", fmt.Sprint(planned), fmt.Sprint(done))
 	f.checkCounts()
@@ -92,5 +92,37 @@ func TestImport_FaultyLines(t *testing.T) {
 		twins := f.twins(2, "S5")
 		equal(f, "several managed", f.imports("identification,serialNumber\nX,S5\n"), "line 2: several managed assets have this serial number")
 		equal(f, "as they were", f.asset(twins[0].ID).Identification, twins[0].Identification)
+	})
+}
+
+// What is written is what was planned: an import whose plan does not hold any more writes
+// nothing, and says so. A dry import names what it would change, and writes nothing.
+func TestImport_HoldsToItsPlan(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		equal(f, "before", f.imports("identification,serialNumber,user\nOne,S1,Ada\nTwo,S2,Ada\n"), "2 0 0")
+		lines, _, err := asset.ReadLines(strings.NewReader("identification,serialNumber,user\nOne,S1,Bea\nTwo,S2,Ada\nThree,S3,Cem\n"))
+		f.ok(err)
+		run := func(o asset.ImportOptions) asset.Imported {
+			f.Helper()
+			done, err := f.db.Import(f.Context(), f.company.ID, lines, o)
+			f.ok(err)
+			return done
+		}
+		planned := run(asset.ImportOptions{Dry: true})
+		equal(f, "counts", fmt.Sprint(planned.Made, planned.Changed, planned.Left), "1 1 1")
+		equal(f, "sample", fmt.Sprint(len(planned.Sample), planned.Sample[0], planned.Sample[1].Name), fmt.Sprint(2, asset.Planned{Line: 2, AssetID: planned.Sample[0].AssetID, Name: "One", Changes: []asset.Difference{{Field: "user", Before: "Ada", After: "Bea"}}}, "Three"))
+		equal(f, "nothing was written", f.finds(asset.Filter{Text: "bea"}), "")
+		equal(f, "the same plan again", run(asset.ImportOptions{Dry: true}).Plan, planned.Plan)
+
+		equal(f, "between", f.imports("serialNumber,user\nS1,Dora\n"), "0 1 0")
+		moved := run(asset.ImportOptions{Plan: planned.Plan})
+		equal(f, "moved", moved.Moved, true)
+		equal(f, "still nothing was written", f.finds(asset.Filter{Text: "cem"}), "")
+		equal(f, "what would be written now", moved.Plan, run(asset.ImportOptions{Dry: true}).Plan)
+		done := run(asset.ImportOptions{Plan: moved.Plan})
+		equal(f, "done", fmt.Sprint(done.Moved, done.Made, done.Changed, done.Left), "false 1 1 1")
+		equal(f, "written", f.finds(asset.Filter{Text: "bea"}), "One")
+		again := run(asset.ImportOptions{})
+		equal(f, "again", fmt.Sprint(again.Made, again.Changed, again.Left, len(again.Sample)), "0 0 3 0")
 	})
 }

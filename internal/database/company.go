@@ -11,11 +11,12 @@ import (
 )
 
 const companyColumns = `c.id, c.slug, c.name, c.inactive_after, c.enterprise, c.created_at, c.upgrade_notice,
-	c.lost_message, c.lost_phone, c.lost_organization, c.keep_events, ` + settingsColumns
+	c.lost_message, c.lost_phone, c.lost_organization, c.keep_commands, c.keep_places, c.keep_events, ` + settingsColumns
 
 func companyFields(c *company.Company) []any {
 	return append([]any{&c.ID, &c.Slug, &c.Name, lasting(&c.InactiveAfter), &c.Enterprise, at(&c.CreatedAt),
-		&c.UpgradeNotice, &c.Lost.Message, &c.Lost.PhoneNumber, &c.Lost.Organization, lasting(&c.KeepEvents)}, settingsFields(&c.Settings)...)
+		&c.UpgradeNotice, &c.Lost.Message, &c.Lost.PhoneNumber, &c.Lost.Organization,
+		lasting(&c.KeepCommands), lasting(&c.KeepPlaces), lasting(&c.KeepEvents)}, settingsFields(&c.Settings)...)
 }
 
 // CreateCompany adds a company; fault.Refused if the slug, or the enterprise,
@@ -23,8 +24,9 @@ func companyFields(c *company.Company) []any {
 func (db *DB) CreateCompany(ctx context.Context, c company.Company) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		stored := c
-		stored.KeepEvents = cmp.Or(c.KeepEvents, company.DefaultKeepEvents)
 		stored.Settings.KeepActivity = cmp.Or(c.Settings.KeepActivity, company.DefaultKeepActivity)
+		stored.KeepCommands, stored.KeepPlaces = cmp.Or(c.KeepCommands, company.DefaultKeepCommands), cmp.Or(c.KeepPlaces, company.DefaultKeepPlaces)
+		stored.KeepEvents = cmp.Or(c.KeepEvents, company.DefaultKeepEvents)
 		if err := t.insert(ctx, "companies", companyColumns, companyFields(&stored)); err != nil {
 			return err
 		}
@@ -100,13 +102,23 @@ func (db *DB) UpdateCompany(ctx context.Context, id string, change func(*company
 // changes is superseded.
 func (db *DB) saveCompany(ctx context.Context, t *tx, c, next company.Company) error {
 	next.Settings.KeepActivity = cmp.Or(next.Settings.KeepActivity, c.Settings.KeepActivity)
+	if err := beingDeleted(ctx, t, c.ID); err != nil {
+		return err
+	}
+	next.KeepCommands, next.KeepPlaces = cmp.Or(next.KeepCommands, c.KeepCommands), cmp.Or(next.KeepPlaces, c.KeepPlaces)
+	next.KeepEvents = cmp.Or(next.KeepEvents, c.KeepEvents)
 	settings := settingsFields(&next.Settings)
 	args := append([]any{next.Name, next.InactiveAfter.Milliseconds(), next.Enterprise, next.UpgradeNotice,
-		next.Lost.Message, next.Lost.PhoneNumber, next.Lost.Organization, cmp.Or(next.KeepEvents, c.KeepEvents).Milliseconds()}, settings...)
+		next.Lost.Message, next.Lost.PhoneNumber, next.Lost.Organization, next.KeepCommands.Milliseconds(), next.KeepPlaces.Milliseconds(), next.KeepEvents.Milliseconds()}, settings...)
 	if err := t.exec(ctx, `UPDATE companies SET name = ?, inactive_after = ?, enterprise = ?, upgrade_notice = ?,
-			lost_message = ?, lost_phone = ?, lost_organization = ?, keep_events = ?,
+			lost_message = ?, lost_phone = ?, lost_organization = ?, keep_commands = ?, keep_places = ?, keep_events = ?,
 			(`+strings.ReplaceAll(settingsColumns, "c.", "")+`) = (`+marks(len(settings))+`) WHERE id = ?`, append(args, c.ID)...); err != nil {
 		return err
+	}
+	if next.KeepCommands != c.KeepCommands || next.KeepPlaces != c.KeepPlaces {
+		if err := retainAgain(ctx, t, c.ID); err != nil {
+			return err
+		}
 	}
 	if next.Settings != c.Settings {
 		t.raises(c.ID)

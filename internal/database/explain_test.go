@@ -46,6 +46,20 @@ var mayScan = map[string]string{
 	"FROM agent_releases r ORDER BY":         "a few dozen releases",
 	"FROM agent_releases r WHERE NOT EXISTS": "a few dozen releases",
 
+	"FROM agent_tokens WHERE company_id = ?":     "an operator deletes a company; the table is small",
+	"FROM companion_tokens WHERE company_id = ?": "an operator deletes a company; the table is small",
+	"FROM disconnections WHERE company_id = ?":   "an operator deletes a company; the table is small",
+	"FROM asset_edits WHERE company_id = ?":      "an operator deletes a company; the table is small",
+	"FROM policies p WHERE p.company_id = ?)":    "an operator deletes a company; the table is small",
+	"FROM policies WHERE company_id = ?":         "an operator deletes a company; the table is small",
+	"FROM signin_steps WHERE company_id = ?":     "an operator deletes a company; the table is small",
+	"FROM oauth_codes WHERE company_id = ?":      "an operator deletes a company; the table is small",
+	"FROM mail_letters WHERE company_id = ?":     "an operator deletes a company; the table is small",
+	"SET expires_at = 0 WHERE company_id = ?":    "an operator deletes a company; the table is small",
+	"SELECT name FROM sqlite_master":             "a test lists the tables",
+	"FROM company_deletions d WHERE d.begun_at":  "companies that are being deleted",
+	"FROM companies c LEFT JOIN retentions r":    "all companies, every few minutes",
+
 	"FROM service_keys WHERE lost_at = 0": "two rows, and two more with each rotation",
 	"FROM leases WHERE name LIKE":         "one row a replica and loop, looked at while the tables change",
 }

@@ -222,3 +222,16 @@ var ErrPooler = errPooler
 
 // NewDialer returns the dialer for PostgreSQL.
 var NewDialer = newDialer
+
+// CompanyTables lists the tables of companies, and those that are of none.
+func CompanyTables() (ofCompanies, ofNone []string) {
+	for _, of := range ofCompany {
+		ofCompanies = append(ofCompanies, of.table)
+	}
+	return ofCompanies, append(slices.Clone(ofService), ownTables...)
+}
+
+// TableNames lists the tables that there are.
+func (db *DB) TableNames(ctx context.Context) ([]string, error) {
+	return tableNames(ctx, db.read(), db.dialect)
+}

@@ -41,6 +41,13 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if url, child := os.LookupEnv(deletesOn); child {
+		if err := deleteUntilKilled(url); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 

@@ -86,10 +86,17 @@ func TestFinishDisconnection_KilledInEachPart(t *testing.T) {
 // due. It reports whether the process was still at work.
 func killDisconnection(f *fixture, due func() bool) bool {
 	f.Helper()
+	return killWorker(f, disconnectsOn, due)
+}
+
+// killWorker starts this program with a variable that names the database, and kills it once
+// due. It reports whether the process was still at work.
+func killWorker(f *fixture, variable string, due func() bool) bool {
+	f.Helper()
 	self, err := os.Executable()
 	f.ok(err)
 	process := exec.CommandContext(f.Context(), self)
-	process.Env = append(os.Environ(), disconnectsOn+"="+f.url)
+	process.Env = append(os.Environ(), variable+"="+f.url)
 	process.Stderr = os.Stderr
 	f.ok(process.Start())
 	done := make(chan error, 1)

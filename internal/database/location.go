@@ -15,15 +15,11 @@ const (
 	perMetre  = 10
 )
 
-// notePlace remembers where a device was, and forgets what is long ago.
+// notePlace remembers where a device was. What is long ago is deleted by Retain.
 func notePlace(ctx context.Context, t *tx, assetID string, l asset.Location) error {
-	if err := t.exec(ctx, `INSERT INTO asset_places (asset_id, reported_at, latitude, longitude, accuracy) VALUES (?, ?, ?, ?, ?)
+	return t.exec(ctx, `INSERT INTO asset_places (asset_id, reported_at, latitude, longitude, accuracy) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (asset_id, reported_at) DO NOTHING`, assetID, millis(l.ReportedAt),
-		int64(math.Round(l.Latitude*perDegree)), int64(math.Round(l.Longitude*perDegree)), int64(math.Round(l.AccuracyMeters*perMetre))); err != nil {
-		return err
-	}
-	return t.exec(ctx, `DELETE FROM asset_places WHERE asset_id = ? AND reported_at < ?`,
-		assetID, millis(l.ReportedAt.Add(-asset.PlacesKept)))
+		int64(math.Round(l.Latitude*perDegree)), int64(math.Round(l.Longitude*perDegree)), int64(math.Round(l.AccuracyMeters*perMetre)))
 }
 
 // Trail implements asset.Overview.

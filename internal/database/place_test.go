@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -23,11 +24,12 @@ func TestTrail_OfADevice(t *testing.T) {
 		id := f.enroll("d", p.ID).ID
 		f.enroll("still", p.ID)
 		f.at("d", 1)
-		f.clock.Advance(asset.PlacesKept - time.Minute)
+		f.clock.Advance(company.DefaultKeepPlaces - time.Minute)
 		f.at("d", 2)
 		began := f.clock.Now()
 		f.clock.Advance(time.Hour)
-		f.at("d", 3) // more than a month after the first, which is forgotten
+		f.at("d", 3)
+		f.ok(f.db.Retain(f.Context())) // the first place is older than 90 days
 		trail, err := f.db.Trail(f.Context(), f.company.ID, id, time.Time{}, 100)
 		f.ok(err)
 		equal(f, "trail", trail, []asset.Location{

@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 42; programs from 37 may write.
+-- Schema 44; programs from 44 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -341,7 +341,7 @@ CREATE TABLE companies (
     inactive_after BIGINT NOT NULL, -- milliseconds
     enterprise TEXT NOT NULL,
     created_at BIGINT NOT NULL
-, keep_activity BIGINT NOT NULL DEFAULT 34560000000, apply_approval TEXT NOT NULL DEFAULT 'OFF', second_person BOOLEAN NOT NULL DEFAULT FALSE, approver_age BIGINT NOT NULL DEFAULT 86400000, destructive_approval BOOLEAN NOT NULL DEFAULT FALSE, limit_devices BIGINT NOT NULL DEFAULT 25, limit_window BIGINT NOT NULL DEFAULT 3600000, require_reason TEXT NOT NULL DEFAULT 'OFF', stopped_at BIGINT NOT NULL DEFAULT 0, stop_reason TEXT NOT NULL DEFAULT '', stop_all BOOLEAN NOT NULL DEFAULT FALSE, upgrade_notice BOOLEAN NOT NULL DEFAULT FALSE, lost_message TEXT NOT NULL DEFAULT '', lost_phone TEXT NOT NULL DEFAULT '', lost_organization TEXT NOT NULL DEFAULT '', keep_events BIGINT NOT NULL DEFAULT 2592000000);
+, keep_activity BIGINT NOT NULL DEFAULT 34560000000, apply_approval TEXT NOT NULL DEFAULT 'OFF', second_person BOOLEAN NOT NULL DEFAULT FALSE, approver_age BIGINT NOT NULL DEFAULT 86400000, destructive_approval BOOLEAN NOT NULL DEFAULT FALSE, limit_devices BIGINT NOT NULL DEFAULT 25, limit_window BIGINT NOT NULL DEFAULT 3600000, require_reason TEXT NOT NULL DEFAULT 'OFF', stopped_at BIGINT NOT NULL DEFAULT 0, stop_reason TEXT NOT NULL DEFAULT '', stop_all BOOLEAN NOT NULL DEFAULT FALSE, upgrade_notice BOOLEAN NOT NULL DEFAULT FALSE, lost_message TEXT NOT NULL DEFAULT '', lost_phone TEXT NOT NULL DEFAULT '', lost_organization TEXT NOT NULL DEFAULT '', keep_commands BIGINT NOT NULL DEFAULT 34560000000, keep_places BIGINT NOT NULL DEFAULT 7776000000, keep_events BIGINT NOT NULL DEFAULT 2592000000);
 CREATE UNIQUE INDEX companies_enterprise ON companies (enterprise) WHERE enterprise <> '';
 CREATE UNIQUE INDEX companies_slug ON companies (slug);
 CREATE INDEX companies_stopped ON companies (stopped_at) WHERE stopped_at > 0;
@@ -356,6 +356,10 @@ CREATE TABLE companion_tokens (
 );
 CREATE INDEX companion_tokens_asset ON companion_tokens (asset_id);
 CREATE INDEX companion_tokens_expires ON companion_tokens (expires_at);
+CREATE TABLE company_deletions (
+    company_id TEXT NOT NULL PRIMARY KEY REFERENCES companies (id),
+    begun_at BIGINT NOT NULL -- when the export was durable
+);
 CREATE TABLE company_domains (
     domain TEXT NOT NULL PRIMARY KEY,
     company_id TEXT NOT NULL REFERENCES companies (id),
@@ -821,6 +825,12 @@ CREATE TABLE recovery_codes (
     user_id TEXT NOT NULL REFERENCES users (id),
     hash TEXT NOT NULL, -- SHA-256, hexadecimal
     PRIMARY KEY (user_id, hash)
+);
+CREATE TABLE retentions (
+    company_id TEXT NOT NULL PRIMARY KEY REFERENCES companies (id),
+    next_at BIGINT NOT NULL, -- nothing is deleted before; -1: the notice is not given yet
+    commands BIGINT NOT NULL, -- deleted since the last entry in the activity log
+    places BIGINT NOT NULL
 );
 CREATE TABLE saved_views (
     id TEXT NOT NULL PRIMARY KEY,

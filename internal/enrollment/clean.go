@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"time"
 	"unicode"
@@ -42,7 +43,7 @@ const (
 // OwnMember reports whether a member of a status report is written by the
 // service alone, whatever an agent reports under its name.
 func OwnMember(name string) bool {
-	return name == "reportedAt" || name == "policyCompliant" || name == "nonComplianceDetails"
+	return name == "reportedAt" || name == "policyCompliant" || name == "nonComplianceDetails" || name == "nonCompliantSince"
 }
 
 // Clean returns the observation fit to be kept. Device-supplied text is
@@ -170,8 +171,9 @@ func CleanLocation(l *asset.Location, reported, now time.Time) *asset.Location {
 	return &kept
 }
 
-// cleanReport returns a status report with its texts cleaned, or nil for what
-// is no JSON object, too large or too deep.
+// cleanReport returns a status report with its texts cleaned and without members that do
+// not have the shape of asset.ReportMembers, or nil for what is no JSON object, too large
+// or too deep.
 func cleanReport(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || len(raw) > maxReport {
 		return nil
@@ -189,6 +191,7 @@ func cleanReport(raw json.RawMessage) json.RawMessage {
 	if !ok {
 		return nil
 	}
+	clean, _ = shaped(clean, reflect.TypeFor[asset.ReportMembers]()) // an object stays one
 	text, err := json.Marshal(clean)
 	if err != nil || len(text) > maxReport {
 		return nil

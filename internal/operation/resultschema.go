@@ -11,8 +11,12 @@ import (
 )
 
 // Wired is a result, or a part of one, whose JSON has the shape of another
-// type than its own.
+// type than its own. A map has the members of that type and others, whose values are
+// those of the map.
 type Wired interface{ Wire() reflect.Type }
+
+// Typed is a value whose JSON has one of several types, by their names in JSON Schema.
+type Typed interface{ Types() []string }
 
 // Either is a result, or a part of one, whose JSON has one of several shapes. It is
 // described as one object with the members of all, of which those that all have are required.
@@ -64,8 +68,18 @@ func (w writer) result(t reflect.Type) *jsonschema.Schema {
 		}
 		return &jsonschema.Schema{Type: "array", Items: w.result(t.Elem())}
 	case reflect.Map:
-		return &jsonschema.Schema{Type: "object", AdditionalProperties: w.result(t.Elem())}
+		if wireOf(t) == t {
+			return &jsonschema.Schema{Type: "object", AdditionalProperties: w.result(t.Elem())}
+		}
+		return w.named(t, func() *jsonschema.Schema {
+			s := w.members(t)
+			s.AdditionalProperties = w.result(t.Elem())
+			return s
+		})
 	case reflect.Struct:
+		if typed, ok := reflect.Zero(t).Interface().(Typed); ok {
+			return &jsonschema.Schema{Types: typed.Types()}
+		}
 		return w.named(t, func() *jsonschema.Schema {
 			if either, ok := reflect.Zero(t).Interface().(Either); ok {
 				return w.either(either.Either())
@@ -97,7 +111,7 @@ func (w writer) either(shapes []reflect.Type) *jsonschema.Schema {
 	return all
 }
 
-// wireOf is the type whose members a struct has in JSON.
+// wireOf is the type whose members a struct or a map has in JSON.
 func wireOf(t reflect.Type) reflect.Type {
 	if wired, ok := reflect.Zero(t).Interface().(Wired); ok {
 		return wired.Wire()

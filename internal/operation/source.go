@@ -74,14 +74,20 @@ func Query[A any](query string) (args A, err error) {
 
 // Body checks the members of a body against the rules of an argument struct, as a
 // request's are checked.
-func Body[A any](text []byte) error {
+func Body[A any](text []byte) error { return Checker[A]()(text) }
+
+// Checker returns Body for many bodies, which may be checked at the same time.
+func Checker[A any]() func(text []byte) error {
 	typ := reflect.TypeFor[A]()
-	p, v := compile(typ.Name(), typ), reflect.New(typ).Elem()
-	var f faults
-	p.setDefaults(v)
-	decodeObject(p, v, text, true, &f)
-	p.runRules(v, "", &f)
-	return f.err()
+	p := compile(typ.Name(), typ)
+	return func(text []byte) error {
+		v := reflect.New(typ).Elem()
+		var f faults
+		p.setDefaults(v)
+		decodeObject(p, v, text, true, &f)
+		p.runRules(v, "", &f)
+		return f.err()
+	}
 }
 
 // Check checks the arguments of a call that is not made now.

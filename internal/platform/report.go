@@ -1,10 +1,12 @@
 package platform
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/policy"
 
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 )
@@ -87,6 +89,7 @@ type nonCompliance struct {
 	PackageName string `json:"packageName,omitempty"`
 	Reason      string `json:"nonComplianceReason,omitempty"`
 	Specific    string `json:"specificNonComplianceReason,omitempty"`
+	SettingID   string `json:"settingId,omitempty"`
 }
 
 // statusReport is the device's last report; nil before the first.
@@ -149,6 +152,7 @@ func shortcomings(details []*androidmanagement.NonComplianceDetail) []nonComplia
 			list = append(list, nonCompliance{
 				oneLine(d.SettingName), oneLine(d.FieldPath), oneLine(d.PackageName),
 				oneLine(d.NonComplianceReason), oneLine(d.SpecificNonComplianceReason),
+				policy.SettingAt(cmp.Or(d.FieldPath, d.SettingName)),
 			})
 		}
 	}

@@ -52,6 +52,31 @@ func Lookup(id string) (Setting, bool) {
 	return r.setting(), true
 }
 
+// SettingAt returns the id of the setting that a PLATFORM policy keeps in a member, given by
+// its dotted path; empty: none, or several settings are kept below it.
+func SettingAt(path string) string {
+	found := ""
+	for i := range catalog {
+		r := &catalog[i]
+		paths := [][]string{r.path}
+		for _, f := range r.former {
+			paths = append(paths, f.path)
+		}
+		for _, p := range paths {
+			switch whole := strings.Join(p, "."); {
+			case whole == path:
+				return r.id
+			case strings.HasPrefix(whole, path+"."):
+				if found != "" && found != r.id {
+					return ""
+				}
+				found = r.id
+			}
+		}
+	}
+	return found
+}
+
 // HighImpact reports whether the setting of a label is one of high impact.
 func HighImpact(label string) bool {
 	return slices.ContainsFunc(Catalog(), func(s Setting) bool { return s.Label == label && s.HighImpact })

@@ -97,9 +97,20 @@ func (p *Browser) SendJSON(address, body string) Answer {
 	return p.do(http.MethodPost, address, body, []string{"Content-Type", "application/json"})
 }
 
+// Upload posts a form with a file, as it is read.
+func (p *Browser) Upload(address, contentType string, body io.Reader, headers ...string) Answer {
+	p.env.TB.Helper()
+	return p.stream(http.MethodPost, address, body, append([]string{"Content-Type", contentType}, headers...))
+}
+
 func (p *Browser) do(method, address, body string, headers []string) Answer {
 	p.env.TB.Helper()
-	request, err := http.NewRequestWithContext(p.env.TB.Context(), method, address, strings.NewReader(body))
+	return p.stream(method, address, strings.NewReader(body), headers)
+}
+
+func (p *Browser) stream(method, address string, body io.Reader, headers []string) Answer {
+	p.env.TB.Helper()
+	request, err := http.NewRequestWithContext(p.env.TB.Context(), method, address, body)
 	if err != nil {
 		p.env.TB.Fatal(err)
 	}

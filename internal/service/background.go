@@ -43,6 +43,8 @@ func (w *wiring) background() {
 		w.every("stopped commands", sweepInterval, w.commands.CancelStopped),
 		w.every("loosened controls", sweepInterval, w.db.ApplyLoosenings),
 		w.every("database sweeper", expiryInterval, w.db.Sweep),
+		w.every("deletions of companies", expiryInterval, w.db.FinishDeletions),
+		w.every("retention", expiryInterval, w.db.Retain),
 		w.every("inactivity", inactivityInterval, func(ctx context.Context) error {
 			_, err := w.enrollments.SweepInactive(ctx)
 			return err

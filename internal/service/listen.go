@@ -16,6 +16,8 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/service/ops"
+	"github.com/musterhq/muster/internal/surface/portal/devices"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
 // Limits of one HTTP exchange. An operation's own body limit is the surface's.
@@ -25,17 +27,30 @@ const (
 	writeTimeout    = 75 * time.Second // a command may wait 30 s for the platform
 	idleTimeout     = 2 * time.Minute
 	maxHeaderBytes  = 32 << 10
-	maxRequestBytes = 2 << 20 // no request of any surface is larger
+	maxRequestBytes = 2 << 20 // no request of any surface is larger, but for an upload
 	drainTimeout    = 45 * time.Second
 )
 
 func newServer(handler http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           http.MaxBytesHandler(handler, maxRequestBytes),
+		Handler:           bounded(handler),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
+}
+
+// bounded limits the bodies of requests. The portal reads an upload after it has let the
+// person in.
+func bounded(handler http.Handler) http.Handler {
+	usual, upload := http.MaxBytesHandler(handler, maxRequestBytes), http.MaxBytesHandler(handler, devices.MaxUpload)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == frame.ImportPath {
+			upload.ServeHTTP(w, r)
+			return
+		}
+		usual.ServeHTTP(w, r)
+	})
 }
 
 // listen opens an address, over TLS if certificates are given.

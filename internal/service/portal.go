@@ -33,7 +33,7 @@ func (w *wiring) portal() *portal.Portal {
 	keys := apikey.Keys{Store: w.db, Now: now}
 	reviewer := proposal.Reviewer{Service: w.proposals, Store: w.db}
 	company := &settings.Section{Companies: w.db, Controls: w.db, Federation: signIn.Federation, Platform: w.platform, Steps: w.db,
-		Assets: w.db, Policies: w.db, Keys: w.db, Troubles: w.db, Users: w.db, Updates: w.db, Throttle: w.db, ClientAddress: signIn.ClientAddress,
+		Assets: w.db, Policies: w.db, Keys: w.db, Troubles: w.db, Users: w.db, Updates: w.db, System: w.system, Throttle: w.db, ClientAddress: signIn.ClientAddress,
 		Now: now, Log: log}
 	return &portal.Portal{
 		Frame: frame.New(frame.Config{
@@ -43,7 +43,7 @@ func (w *wiring) portal() *portal.Portal {
 		Sections: []portal.Section{
 			&activity.Section{Store: w.db, Chain: w.records},
 			&credentials.Section{Keys: keys, Connections: oauth.Connections{Store: w.db, Users: w.db, Now: now},
-				Companies: w.db, Usage: w.db, Steps: w.db},
+				Companies: w.db, Usage: w.db, Steps: w.db, Log: log},
 			&controls.Section{Store: w.db},
 			&people.Users{Service: signIn.Users, Store: w.db, Invitations: signIn.Invitations, Policies: w.db, Keys: keys},
 			&people.Account{SignIn: signIn.SignIn, Service: signIn.Users, Passkeys: signIn.Passkeys, Federation: signIn.Federation,
@@ -51,7 +51,7 @@ func (w *wiring) portal() *portal.Portal {
 			company,
 			&overview.Section{Assets: w.db, Commands: w.db, Policies: w.db, Proposals: w.db, Activity: w.db, Companies: w.db, Keys: w.db, Troubles: w.db, Deciders: w.db,
 				Checklist: company.Checklist},
-			&devices.Section{Assets: w.db, Commands: w.db, Open: w.db, Policies: w.db, Logs: w.db, Activity: w.db, Views: w.db, Identity: w.db, Jobs: w.jobs, Undo: w.db, Archiver: w.db, Requests: w.db, EnrollAgain: w.link.EnrollAgain,
+			&devices.Section{Assets: w.db, Commands: w.db, Open: w.db, Policies: w.db, Logs: w.db, Activity: w.db, Views: w.db, Identity: w.db, Jobs: w.jobs, Undo: w.db, Archiver: w.db, Importer: w.db, Requests: w.db, EnrollAgain: w.link.EnrollAgain,
 				Companions: w.commands.Push != nil},
 			&enroll.Section{Policies: w.db, Codes: w.db, Assets: w.db, App: w.link.AppState},
 			&approvals.Section{Reviewer: reviewer, Store: w.db, Assets: w.db, Passkeys: signIn.Passkeys, Verifier: w.proposals.Verifier, Activity: w.db},

@@ -20,6 +20,9 @@ func (s *Service) Run(ctx context.Context) error {
 	// Loops outlive the last request: a command in its last step may need them.
 	working, stopLoops := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLoops()
+	if s.options.Manager.Watchdog > 0 {
+		s.loops = append(s.loops, s.watched())
+	}
 	s.running.start(working, s.loops)
 
 	var serving sync.WaitGroup
@@ -37,10 +40,12 @@ func (s *Service) Run(ctx context.Context) error {
 		s.options.Logger.Warn("few open files are allowed, so few agents are woken at once; the others poll",
 			"openFiles", s.shares.OpenFiles, "wakeStreams", s.shares.Streams, "remedy", ops.OpenFilesRemedy)
 	}
+	s.told(s.options.Manager.Ready())
 
 	var err error
 	select {
 	case <-ctx.Done():
+		s.told(s.options.Manager.Stopping())
 		s.options.Logger.Info("draining", "delay", s.config.DrainDelay, "limit", drainTimeout)
 		s.draining.Store(true)
 		select {

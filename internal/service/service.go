@@ -34,6 +34,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Version is the version that the linker set; empty: that of the go command's stamp.
 	Version string
+	// Manager is told when the service serves and ends.
+	Manager ops.Manager
 	// Shared lets other services of this process use the same SQLite file. Tests of several
 	// services set it; a service that does not refuses a file that another has open.
 	Shared bool
@@ -80,7 +82,7 @@ func New(ctx context.Context, settings config.Service, o Options) (_ *Service, e
 	if err := settings.Check(); err != nil {
 		return nil, err
 	}
-	s := &Service{config: settings, options: o, metrics: ops.NewMetrics(), shares: ops.CurrentShares(), ended: make(chan error, 1), running: loops{log: o.Logger, down: map[string]string{}}}
+	s := &Service{config: settings, options: o, metrics: ops.NewMetrics(o.Now), shares: ops.CurrentShares(), ended: make(chan error, 1), running: loops{log: o.Logger, down: map[string]string{}}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())

@@ -39,6 +39,7 @@ import (
 	"github.com/musterhq/muster/internal/surface/edge"
 	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/internal/surface/oauth"
+	"github.com/musterhq/muster/internal/surface/portal/credentials"
 	"github.com/musterhq/muster/internal/surface/rest"
 	"github.com/musterhq/muster/internal/surface/web"
 	"github.com/musterhq/muster/internal/text"
@@ -194,18 +195,13 @@ func (w *wiring) push() error {
 
 func (w *wiring) operations() error {
 	r := &operation.Registry{}
-	asset.Define(r, asset.Reader{Store: w.db, Editor: w.db, Companions: w.commands.Push != nil})
-	policy.DefineList(r, w.db)
-	command.Define(r, w.commands)
-	policy.Define(r, w.db)
-	proposal.Define(r, w.proposals)
 	codes := &provisioning.Service{
 		Catalog: w.db, Codes: w.db, Records: w.db, Stands: w.db.PermitStands, PublicURL: w.public, Now: w.options.Now, Log: w.options.Logger,
 		Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: w.platform, policy.Agent: w.link},
 	}
-	provisioning.Define(r, codes)
+	w.events()
+	define(r, handlers{asset.Reader{Store: w.db, Editor: w.db, Companions: w.commands.Push != nil}, w.db, w.commands, w.proposals, codes, w.feed})
 	provisioning.DefineForPeople(&w.own, codes)
-	w.events(r)
 	budgets := budget.Limiter{Store: w.db, Now: w.db.Now}
 	w.once = operation.Once{Claims: w.db, Sealer: w.keys, Kernel: operation.NewKernel(operation.Config{
 		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Limited: w.metrics.Limited, Stands: w.db.PermitStands,
@@ -219,9 +215,8 @@ func (w *wiring) operations() error {
 }
 
 // events makes the feed, at which a quarter of the requests at a time may wait.
-func (w *wiring) events(r *operation.Registry) {
+func (w *wiring) events() {
 	w.feed = &event.Feed{Store: w.db, Stands: w.db.PermitStands, Waiters: max(w.shares.Requests/4, 1)}
-	event.Define(r, w.feed)
 	stop := w.db.Listen(event.Topic, w.feed.Wake)
 	w.onClose(func() error {
 		stop()
@@ -334,6 +329,8 @@ func (w *wiring) pages() error {
 	server.Mount(pages)
 	oauth.Consent{Server: server, Sessions: w.signIn.Sessions, Companies: w.db}.Mount(pages)
 	w.signIn.Mount(pages)
+	(&credentials.Exchange{Keys: apikey.Keys{Store: w.db, Now: w.options.Now}, Callers: w.callers, Steps: w.db, Sessions: w.db,
+		ClientAddress: w.address.of, Now: w.options.Now, Log: w.options.Logger}).Mount(pages)
 	sections := w.portal()
 	w.routes = sections.Routes()
 	sections.Mount(pages)

@@ -171,6 +171,12 @@ func (t *Tab) Choose(selector, value string) {
 	t.Eval(fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new Event("change", {bubbles: true})); return "" })()`, selector, value))
 }
 
+// File chooses a file in a field.
+func (t *Tab) File(selector, path string) {
+	t.TB.Helper()
+	t.do("choose a file for "+selector, chromedp.SetUploadFiles(chromedp.CSS(selector), []string{path}))
+}
+
 // Eval evaluates an expression that is a string.
 func (t *Tab) Eval(expression string) string {
 	t.TB.Helper()

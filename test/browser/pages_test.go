@@ -34,6 +34,9 @@ func screens() []screen {
 			tab.Click("tr[data-row]:nth-child(2) [data-opens=drawer]")
 			tab.Sees("#drawer-body", "Latest commands")
 		}},
+		{name: "devices-import", path: "/devices/import"},
+		{name: "devices-import-preview", open: onImport("Device name;Serial number;Assigned to;Tags;Cost center\nFront desk;DE-1001;Ada Lovelace;store-12;4711\nMeeting room;DE-1002;;store-12;4712\n")},
+		{name: "devices-import-errors", open: onImport("identification,serialNumber\nFront desk,DE-1001\n,\nMeeting room,de-1001\n")},
 		{name: "commands-open", path: "/commands"},
 		{name: "device", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) { tab.OpenDevice("Pixel 8") }},
 		{name: "device-commands", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
@@ -119,6 +122,8 @@ func screens() []screen {
 		{name: "settings", path: "/settings"},
 		{name: "settings-signin", path: "/settings/signin"},
 		{name: "settings-platform", path: "/settings/platform"},
+		{name: "settings-system", path: "/settings/system"},
+		{name: "helpdesk", path: "/helpdesk"},
 		{name: "setup", path: "/setup"},
 		{name: "invitation", path: "/invitation"},
 		{name: "not-found", path: "/nowhere"},

@@ -86,6 +86,15 @@ func (w worker) opens(path string) {
 	w.Follow("nav a[href='" + path + "']")
 }
 
+// figure opens the list behind a number of the overview, which has as many rows.
+func (w worker) figure(query string) {
+	w.TB.Helper()
+	link := "#overview a[href='/devices?" + query + "']"
+	number := w.Text(link + " .text-3xl")
+	w.Follow(link)
+	w.Sees("main a[download]", "Export "+number+" device")
+}
+
 // named is the selector of a row's link to what has a name.
 func (w worker) named(text string) string {
 	w.TB.Helper()
@@ -105,6 +114,23 @@ func tasks() []task {
 			w.Press(w.serial + "\r")
 			w.Waits(`location.pathname.startsWith("/devices/")`)
 			w.Sees("main", w.serial)
+		}},
+		{"find a device by a person's name", 2, func(w worker) {
+			w.opens("/devices")
+			w.Type("input[name=q]", "lovel")
+			w.Press("\r")
+			w.Waits(`location.search.includes("lovel") && document.querySelectorAll("tr[data-row]").length === 1`)
+			w.Sees("tr[data-row]", "Ada Lovelace")
+		}},
+		{"list the devices that are behind on policy", 1, func(w worker) { w.figure("policyBehind=true") }},
+		{"list the devices with an old security patch", 1, func(w worker) { w.figure("patchBefore=90d") }},
+		{"list the devices with an old version of an app", 3, func(w worker) {
+			w.opens("/devices")
+			w.Click("#app-filter > summary")
+			w.Type("#app-package", "com.android.chrome")
+			w.Type("#app-below", "100")
+			w.Follow("button[form=by-app]")
+			w.Sees("main", "com.android.chrome below version code 100")
 		}},
 		{"see why a command is unconfirmed, and what to do", 2, func(w worker) {
 			w.Follow("#needs-you a.btn[href*='/devices/']")
@@ -170,6 +196,12 @@ func tasks() []task {
 			w.opens("/enrol")
 			w.Follow("form[action='/enrol'] button[type=submit]")
 			w.Sees("#joined", "waiting")
+		}},
+		{"revoke an enrollment code", 3, func(w worker) {
+			w.opens("/enrol")
+			w.Follow("main a[href='/enrol/codes']")
+			w.Follow("form[action$='/revoke'] button[type=submit]")
+			w.Sees("main", "Revoked")
 		}},
 		{"turn destructive commands off", 3, func(w worker) {
 			w.opens("/access")
@@ -247,6 +279,11 @@ func TestTasks(t *testing.T) {
 			tab.Type("#lost-organization", "Acme")
 			tab.Click("form[action='/settings'] button[type=submit]")
 			tab.Sees("#notices", "Saved")
+			tab.Go("/devices/import")
+			chooses(t, tab, "identification,serialNumber,user\nReception,DE-77,Ada Lovelace\n")
+			tab.Click("button[value=preview]")
+			tab.Sees("#import-plan", "1 new")
+			tab.Follow("button[value=import]")
 			tab.Go("/devices?q=Pixel")
 			serial := tab.Eval(`document.querySelector("tr[data-row] td[data-main] bdi.num").textContent`)
 			for _, one := range tasks() {

@@ -36,7 +36,7 @@ func newInventory(t *testing.T, env *servertest.Env) *inventory {
 		lines = append(lines, asset.Line{Number: n + 2, Identification: fmt.Sprintf("Spare %d", n), Tags: tags,
 			Specifications: map[string]string{"serialNumber": fmt.Sprintf("SP-%d", n), "model": "Pixel 8"}, CustomData: map[string]string{"user": "Ada Lovelace " + fmt.Sprint(n)}})
 	}
-	if done, err := env.DB().Import(t.Context(), s.Company.ID, lines, false); err != nil || len(done.Errors) > 0 {
+	if done, err := env.DB().Import(t.Context(), s.Company.ID, lines, asset.ImportOptions{}); err != nil || len(done.Errors) > 0 {
 		t.Fatal(done, err)
 	}
 	key := s.Key(s.Company, access.All)

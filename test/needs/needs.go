@@ -127,10 +127,15 @@ func Fail2ban() Need {
 		find: func() (string, error) { return program("fail2ban-regex") }}
 }
 
+// Curl makes the requests of the documentation's examples.
+func Curl() Need {
+	return Need{Name: "curl", Remedy: "apt-get install curl", Without: "the commands of the documentation", find: func() (string, error) { return program("curl") }}
+}
+
 // All lists the needs of `go test ./...`. The conformance suites have needs of their
 // own, which `make conformance` installs.
 func All() []Need {
-	return []Need{PostgreSQL(), PgBouncer(), Nginx(), HAProxy(), Caddy(), Zsh(), Fish(), Chromium(), Zbar(), JDK(), Enjarify(), Maven(), Root(), Mount(), Promtool(), Fail2ban()}
+	return []Need{PostgreSQL(), PgBouncer(), Nginx(), HAProxy(), Caddy(), Zsh(), Fish(), Chromium(), Zbar(), JDK(), Enjarify(), Maven(), Root(), Mount(), Promtool(), Fail2ban(), Curl()}
 }
 
 // Find returns where it is, or why it is missing.

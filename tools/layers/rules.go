@@ -18,7 +18,7 @@ type layer struct {
 func layers() []layer {
 	return []layer{
 		{"leaf", "leaf", []string{
-			"internal/signature", "internal/fault", "internal/validate", "internal/resource", "internal/agent/protocol", "internal/agent/release", "internal/apk", "internal/config",
+			"internal/signature", "internal/client", "internal/fault", "internal/validate", "internal/resource", "internal/agent/protocol", "internal/agent/release", "internal/apk", "internal/config",
 			"internal/outbound", "internal/serviceaccount", "internal/text", "internal/wait", "internal/durable", "internal/outcome", "internal/usb/adb", "internal/platform/discovery",
 		}},
 		{"access", "leaf", []string{"internal/access"}},

@@ -97,7 +97,7 @@ func (f *filler) makeSpares(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.admin.Importer.Import(ctx, f.company.ID, lines, false)
+	_, err = f.admin.Importer.Import(ctx, f.company.ID, lines, asset.ImportOptions{})
 	return err
 }
 

@@ -151,7 +151,7 @@ func (d *doctor) platform(ctx context.Context) {
 	p := d.settings.Platform
 	adapter, err := platform.New(PlatformConfig(p, d.now))
 	if err != nil {
-		d.note(check, Failed, err.Error(), "correct MUSTER_PLATFORM_CREDENTIALS; docs/operating.md says how such a file is made")
+		d.note(check, Failed, err.Error(), "correct MUSTER_PLATFORM_CREDENTIALS; docs/how-to/google.md says how such a file is made")
 		return
 	}
 	switch {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"runtime"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,10 +39,27 @@ type Metrics struct {
 	backup   prometheus.Gauge
 	mails    *prometheus.CounterVec
 	mailDown prometheus.Gauge
+	now      func() time.Time
+	last     atomic.Pointer[notification]
+}
+
+// notification is when one was applied, and how old it was then.
+type notification struct {
+	at  time.Time
+	lag time.Duration
+}
+
+// LastNotification returns how old the last notification was when this replica applied it, and
+// when that was; zero: it applied none.
+func (m *Metrics) LastNotification() (lag time.Duration, at time.Time) {
+	if n := m.last.Load(); n != nil {
+		return n.lag, n.at
+	}
+	return 0, time.Time{}
 }
 
 // NewMetrics returns the metrics of one service, at zero.
-func NewMetrics() *Metrics {
+func NewMetrics(now func() time.Time) *Metrics {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	factory := promauto.With(registry)
@@ -52,7 +70,7 @@ func NewMetrics() *Metrics {
 		return factory.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 	}
 	m := &Metrics{
-		registry: registry,
+		registry: registry, now: now,
 		requests: histogram("muster_http_request_duration_seconds", "Time to answer a request, by operation and status.",
 			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 30}, "operation", "status"),
 		refusals: counter("muster_budget_refusals_total", "Requests refused because the caller's budget was spent, by operation.", "operation"),
@@ -208,6 +226,7 @@ func (m *Metrics) Notification(kind, outcome string, lag time.Duration) {
 		return // nothing was applied, and it comes again
 	}
 	m.lag.Observe(max(0, lag.Seconds()))
+	m.last.Store(&notification{at: m.now(), lag: max(0, lag)})
 }
 
 // PoliciesBehind notes how many policies the platform does not hold as saved.

@@ -237,6 +237,8 @@ type Admin struct {
 	Importer  asset.Importer
 	Archiver  asset.Archiver
 	Deleter   asset.Deleter
+	// CompanyDeleter ends companies.
+	CompanyDeleter company.Deleter
 	// Enterprises says what is wrong with companies' enterprises, and who may decide
 	// about requests.
 	Enterprises Enterprises

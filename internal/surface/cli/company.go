@@ -27,6 +27,7 @@ type CompanyCommands struct {
 	Resume     CompanyResume     `cmd:"" help:"End a stop."`
 	Connect    CompanyConnect    `cmd:"" help:"Connect a company to an enterprise at the vendor's platform, and push its policies."`
 	Disconnect CompanyDisconnect `cmd:"" help:"Give up a company's enterprise: one that the platform no longer has, or one without devices, which is deleted there."`
+	Delete     CompanyDelete     `cmd:"" help:"Delete a company with everything that belongs to it, after an export."`
 	Domain     DomainCommands    `cmd:"" help:"Manage the e-mail domains of a company, whose people its identity provider signs in."`
 }
 
@@ -187,7 +188,9 @@ type CompanySet struct {
 	Name             string        `name:"name" help:"New name for people."`
 	InactiveAfter    time.Duration `name:"inactive-after" placeholder:"DURATION" help:"How long an enrolled device may be silent before it is INACTIVE, such as 30d."`
 	KeepActivity     time.Duration `name:"keep-activity" placeholder:"DURATION" help:"How long entries of the activity log are kept, such as 400d."`
-	KeepEvents       time.Duration `name:"keep-events" placeholder:"DURATION" help:"How long events can be read, such as 30d."`
+	KeepCommands     time.Duration `name:"keep-commands" placeholder:"DURATION" help:"How long commands are kept, in days, such as 400d. Open and UNCONFIRMED ones stay."`
+	KeepPlaces       time.Duration `name:"keep-places" placeholder:"DURATION" help:"How long it is kept where devices were, in days, such as 90d."`
+	KeepEvents       time.Duration `name:"keep-events" placeholder:"DURATION" help:"How long events can be read, in days, such as 30d."`
 	LostMessage      *string       `name:"lost-message" placeholder:"TEXT" help:"What the portal's form for lost mode begins with; empty: nothing."`
 	LostPhone        *string       `name:"lost-phone" placeholder:"NUMBER" help:"The same for the phone number."`
 	LostOrganization *string       `name:"lost-organization" placeholder:"NAME" help:"The same for the organization."`
@@ -201,13 +204,19 @@ func (c *CompanySet) Validate() error {
 		}
 		return nil
 	}
-	if strings.TrimSpace(c.Name) == "" && c.InactiveAfter == 0 && c.KeepActivity == 0 && c.KeepEvents == 0 && c.LostMessage == nil && c.LostPhone == nil && c.LostOrganization == nil && len(c.Enable)+len(c.Disable) == 0 && !c.ControlFlags.given() {
-		return errors.New("nothing to change: give --name, --enable, --disable, --inactive-after, --keep-activity, --lost-message or a limit such as --destructive-limit")
+	kept := func(flag string, d time.Duration) error {
+		if d != 0 && company.KeepError(d) != "" {
+			return fmt.Errorf("--%s %s", flag, company.KeepError(d))
+		}
+		return nil
+	}
+	if strings.TrimSpace(c.Name) == "" && c.InactiveAfter == 0 && c.KeepActivity == 0 && c.KeepCommands == 0 && c.KeepPlaces == 0 && c.KeepEvents == 0 && c.LostMessage == nil && c.LostPhone == nil && c.LostOrganization == nil && len(c.Enable)+len(c.Disable) == 0 && !c.ControlFlags.given() {
+		return errors.New("nothing to change: give --name, --enable, --disable, --inactive-after, --keep-activity, --keep-commands, --keep-places, --keep-events, --lost-message or a limit such as --destructive-limit")
 	}
 	return cmp.Or(c.Named.Validate(), c.Switches.check(), c.ControlFlags.check(),
 		between("inactive-after", c.InactiveAfter, company.MinInactiveAfter, company.MaxInactiveAfter),
-		between("keep-events", c.KeepEvents, company.MinKeepEvents, company.MaxKeepEvents),
-		between("keep-activity", c.KeepActivity, company.MinKeepActivity, company.MaxKeepActivity))
+		between("keep-activity", c.KeepActivity, company.MinKeepActivity, company.MaxKeepActivity),
+		kept("keep-commands", c.KeepCommands), kept("keep-places", c.KeepPlaces), kept("keep-events", c.KeepEvents))
 }
 
 // Run saves the change.
@@ -216,8 +225,10 @@ func (c *CompanySet) Run(env *Env) error {
 		changed, err := admin.Companies.UpdateCompany(ctx, found.ID, company.Change(func(to *company.Company) {
 			to.Name = cmp.Or(strings.TrimSpace(c.Name), to.Name)
 			to.InactiveAfter = cmp.Or(c.InactiveAfter, to.InactiveAfter)
-			to.KeepEvents = cmp.Or(c.KeepEvents, to.KeepEvents)
 			to.Settings.KeepActivity = cmp.Or(c.KeepActivity, to.Settings.KeepActivity)
+			to.KeepCommands = cmp.Or(c.KeepCommands, to.KeepCommands)
+			to.KeepPlaces = cmp.Or(c.KeepPlaces, to.KeepPlaces)
+			to.KeepEvents = cmp.Or(c.KeepEvents, to.KeepEvents)
 			for text, given := range map[*string]*string{&to.Lost.Message: c.LostMessage, &to.Lost.PhoneNumber: c.LostPhone, &to.Lost.Organization: c.LostOrganization} {
 				if given != nil {
 					*text = strings.TrimSpace(*given)
@@ -260,6 +271,8 @@ type companyView struct {
 	Stop          *stopView            `json:"stop"`
 	InactiveAfter string               `json:"inactiveAfter"`
 	KeepActivity  string               `json:"keepActivity"`
+	KeepCommands  string               `json:"keepCommands"`
+	KeepPlaces    string               `json:"keepPlaces"`
 	KeepEvents    string               `json:"keepEvents"`
 	Connected     bool                 `json:"connected"`
 	Enterprise    *string              `json:"enterprise"`
@@ -278,7 +291,8 @@ type lostView struct {
 func viewCompany(c company.Company, trouble company.Trouble) companyView {
 	view := companyView{
 		Slug: c.Slug, PathName: c.PathName(), Name: c.Name, Settings: c.Settings, Controls: viewControls(c.Settings.Controls), Stop: viewStop(c.Settings.Stop),
-		InactiveAfter: c.InactiveAfter.String(), KeepActivity: c.Settings.KeepActivity.String(), KeepEvents: c.KeepEvents.String(), Connected: c.Connected(), CreatedAt: operation.TimestampOf(c.CreatedAt),
+		InactiveAfter: c.InactiveAfter.String(), KeepActivity: c.Settings.KeepActivity.String(), KeepCommands: c.KeepCommands.String(), KeepPlaces: c.KeepPlaces.String(), KeepEvents: c.KeepEvents.String(),
+		Connected: c.Connected(), CreatedAt: operation.TimestampOf(c.CreatedAt),
 		LostSince: operation.TimestampOf(trouble.LostSince), Disconnecting: operation.TimestampOf(trouble.Disconnecting), Lost: lostView(c.Lost),
 	}
 	if c.Connected() {
@@ -305,6 +319,8 @@ func showCompany(verb string, c company.Company, trouble company.Trouble) answer
 		viewControls(c.Settings.Controls).show(w, c.Settings.Controls.ApproverAge)
 		row(w, "  inactive after", text.Span(c.InactiveAfter))
 		row(w, "  activity kept", text.Span(c.Settings.KeepActivity))
+		row(w, "  commands kept", text.Span(c.KeepCommands))
+		row(w, "  places kept", text.Span(c.KeepPlaces))
 		row(w, "  events kept", text.Span(c.KeepEvents))
 		if c.Lost != (company.LostContact{}) {
 			row(w, "  lost mode", strings.Join([]string{c.Lost.Message, c.Lost.PhoneNumber, c.Lost.Organization}, " · "))

@@ -119,7 +119,7 @@ func TestDevice_Archives(t *testing.T) {
 	o := newOffice(t)
 	admin, viewer := o.person(t, account.Admin), o.person(t, account.Viewer)
 	managed := o.device(t, "managed", "SN-M", "phone", o.Policy)
-	if _, err := o.DB().Import(t.Context(), o.Company.ID, []asset.Line{{Number: 2, Identification: "Spare phone"}}, false); err != nil {
+	if _, err := o.DB().Import(t.Context(), o.Company.ID, []asset.Line{{Number: 2, Identification: "Spare phone"}}, asset.ImportOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	ids, err := o.DB().AssetIDs(t.Context(), asset.Filter{CompanyID: o.Company.ID, Text: "Spare"}, asset.ByIdentification, false)

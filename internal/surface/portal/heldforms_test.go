@@ -127,6 +127,7 @@ func forms() []form {
 		{pattern: "/settings/platform/finish", inert: true, ready: at("/settings/platform/finish", url.Values{})},
 		{pattern: "/settings/updates", ready: at("/settings/updates", url.Values{"paused": {"true"}})},
 		{pattern: "/activity/verify", inert: true, ready: at("/activity/verify", url.Values{})},
+		{pattern: "/devices/import", ready: at("/devices/import", url.Values{}), inert: true}, // TestImport_HeldFile sends files
 		{pattern: "/overview/notice/dismiss", ready: at("/overview/notice/dismiss", url.Values{})},
 		{pattern: "/policies", ready: at("/policies", url.Values{"name": {"New"}, "type": {"PLATFORM"}})},
 		{pattern: "/policies/{id}/review", ready: ofPolicy("review", url.Values{"s.CAMERA": {"BLOCK"}})},
@@ -254,7 +255,7 @@ func (d *desk) edited(a asset.Asset, ref string) {
 // spare makes an asset that was never enrolled, and returns its id.
 func (d *desk) spare() string {
 	name := resource.NewID()
-	_, err := d.DB().Import(d.Context(), d.Company.ID, []asset.Line{{Number: 2, Identification: name}}, false)
+	_, err := d.DB().Import(d.Context(), d.Company.ID, []asset.Line{{Number: 2, Identification: name}}, asset.ImportOptions{})
 	d.check(err)
 	ids, err := d.DB().AssetIDs(d.Context(), asset.Filter{CompanyID: d.Company.ID, Text: name}, asset.ByIdentification, false)
 	d.check(err)

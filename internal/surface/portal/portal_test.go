@@ -416,13 +416,13 @@ func TestExport(t *testing.T) {
 	viewer := o.person(t, account.Viewer)
 	answer := viewer.Send(o.base+"/devices/export.csv?cols=serial&cols=policy&policy="+o.Policy.ID, nil).Want(t, 200)
 	rows, err := csv.NewReader(bytes.NewReader(answer.Body)).ReadAll()
-	if err != nil || len(rows) != 2 || strings.Join(rows[0], "|") != "id|Name|Policy|Serial number" {
+	if err != nil || len(rows) != 2 || strings.Join(rows[0], "|") != "id|Name|Policy|Assigned to|Serial number" {
 		t.Fatalf("%v %q", err, rows)
 	}
 	if got := rows[1][1]; !strings.HasPrefix(got, "'=HYPERLINK") {
 		t.Errorf("name %q would be a formula", got)
 	}
-	if rows[1][3] != "S1" {
+	if rows[1][4] != "S1" {
 		t.Errorf("row %q", rows[1])
 	}
 	all, err := csv.NewReader(bytes.NewReader(viewer.Send(o.base+"/devices/export.csv?q=otherphone", nil).Want(t, 200).Body)).ReadAll()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/surface/edge"
 )
@@ -33,6 +34,7 @@ type (
 		Security   []map[string][]string            `json:"security"`
 		Tags       []tag                            `json:"tags"`
 		Paths      map[string]map[string]*described `json:"paths"`
+		Webhooks   map[string]map[string]*called    `json:"webhooks"`
 		Components components                       `json:"components"`
 
 		named  *operation.Components // the schemas of named types
@@ -67,6 +69,15 @@ type (
 		Budget      string               `json:"x-budget,omitempty"`
 
 		operation *operation.Operation
+	}
+	// called is a request that the service makes.
+	called struct {
+		OperationID string               `json:"operationId"`
+		Tags        []string             `json:"tags"`
+		Summary     string               `json:"summary"`
+		Security    []map[string]string  `json:"security"`
+		Body        *body                `json:"requestBody"`
+		Responses   map[string]*response `json:"responses"`
 	}
 	parameter struct {
 		Ref         string             `json:"$ref,omitempty"`
@@ -139,7 +150,25 @@ func describe(registry *operation.Registry, publicURL string) *document {
 		}
 		d.Paths[o.Path][strings.ToLower(o.Method)] = d.operation(o)
 	}
+	d.webhooks()
 	return d
+}
+
+// webhooks describes what is sent for each type of event: the event as it is listed.
+func (d *document) webhooks() {
+	d.Webhooks = map[string]map[string]*called{}
+	for _, k := range event.Kinds() {
+		sample := event.Sample()
+		sample.Type = k.Type
+		text, err := json.Marshal(sample)
+		if err != nil {
+			panic("the event cannot be described: " + err.Error())
+		}
+		name := strings.NewReplacer(".", "_").Replace(string(k.Type))
+		d.Webhooks[string(k.Type)] = map[string]*called{"post": {OperationID: "on_" + name, Tags: []string{tagEvents}, Summary: k.Text, Security: []map[string]string{},
+			Body:      &body{Required: true, Content: map[string]media{jsonType: {Schema: d.named.Refer("EventView"), Example: text}}},
+			Responses: map[string]*response{"2XX": {Description: "Received. Any other answer, and the event is sent again later."}}}}
+	}
 }
 
 func (d *document) operation(o *operation.Operation) *described {
@@ -237,6 +266,7 @@ const (
 	tagPolicies   = "Policies"
 	tagEnrollment = "Enrollment"
 	tagForesight  = "Foresight"
+	tagEvents     = "Events"
 )
 
 func tags() []tag {
@@ -245,6 +275,7 @@ func tags() []tag {
 		{tagCommands, "Commands to one device at a time, and their history."},
 		{tagPolicies, "Policies, and changes to them in two steps: propose, let a person review, apply."},
 		{tagEnrollment, "QR codes that enroll new or factory-reset devices."},
+		{tagEvents, "What happened, in order, for programs."},
 		{tagForesight, "What a call would be answered, without making it."},
 	}
 }
@@ -257,6 +288,8 @@ func tagOf(o *operation.Operation) string {
 		return tagEnrollment
 	case o.Budget == operation.Apart:
 		return tagForesight
+	case o.Path == "/events":
+		return tagEvents
 	case strings.HasPrefix(o.Path, "/assets"):
 		return tagAssets
 	default:

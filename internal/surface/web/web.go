@@ -30,12 +30,19 @@ func Secure(next http.Handler, exempt ...string) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "same-origin")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), usb=()")
+		h.Set(permissionsPolicy, "camera=(), microphone=(), geolocation=(), usb=()")
 		if !strings.HasPrefix(r.URL.Path, StaticPath) {
 			h.Set("Cache-Control", "no-store")
 		}
 		next.ServeHTTP(w, r)
 	}))
+}
+
+const permissionsPolicy = "Permissions-Policy"
+
+// AllowCamera lets the page of an answer use the camera, if the person allows it.
+func AllowCamera(w http.ResponseWriter) {
+	w.Header().Set(permissionsPolicy, "camera=(self), microphone=(), geolocation=(), usb=()")
 }
 
 // Answer sends a page.

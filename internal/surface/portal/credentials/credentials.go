@@ -5,6 +5,7 @@ package credentials
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -32,6 +33,7 @@ type Section struct {
 	Companies   company.Store
 	Usage       Usage
 	Steps       account.PendingStore
+	Log         *slog.Logger
 }
 
 // Routes are the section's addresses.
@@ -42,6 +44,9 @@ func (s *Section) Routes() []frame.Route {
 			Proof: frame.Proof{Next: frame.AccessPath, Then: "turn it on", If: opens}, Serve: s.switchGate},
 		{Pattern: "GET " + newKeyPath, Needs: account.ManageKeys, Serve: s.newKey},
 		{Pattern: "POST " + keysPath, Needs: account.ManageKeys, Proof: frame.Proof{Next: newKeyPath, Then: "make the key", If: writes}, Serve: s.createKey},
+		{Pattern: "GET " + ComputerPath, Needs: account.ManageKeys, Serve: s.askComputer},
+		{Pattern: "POST " + ComputerPath, Needs: account.ManageKeys,
+			Proof: frame.Proof{Next: ComputerPath + "?redirect={redirect}&state={state}&challenge={challenge}&name={name}", Then: "allow this computer"}, Serve: s.allowComputer},
 		{Pattern: "POST " + keysPath + "/{key}/revoke", Needs: account.ManageKeys, Serve: s.revokeKey},
 		{Pattern: "POST " + connectionsPath + "/{connection}/scopes",
 			Proof: frame.Proof{Next: frame.AccessPath, Then: "allow more", If: s.widens}, Serve: s.setScopes},

@@ -108,6 +108,9 @@ func (s *Section) command(v *frame.Visit) error {
 		return err
 	}
 	back := frame.DevicePath(d.ID)
+	if v.Form.Get(deskField) != "" {
+		back = frame.HelpDeskDevicePath(d.ID)
+	}
 	if name := (device{Asset: d}).name(); a.typed() && !policy.SameName(v.Form.Get("confirm"), name) {
 		return v.Redirect(back, frame.Flash{Tone: frame.Bad, Text: "Nothing was sent: the name that you typed is not “" + name + "”."})
 	}

@@ -69,6 +69,16 @@ func chosen(l frame.List) []column {
 	})
 }
 
+// exportedColumns are those that the list shows. What stands below the name there, the
+// serial number and the user, has columns of its own.
+func exportedColumns(l frame.List) []column {
+	shown := chosen(l)
+	return slices.DeleteFunc(columns(), func(c column) bool {
+		below := c.Key == "user" || c.Key == "serial"
+		return !below && !slices.ContainsFunc(shown, func(s column) bool { return s.Key == c.Key })
+	})
+}
+
 func (t table) shows(key string) bool {
 	return slices.ContainsFunc(t.Columns, func(c column) bool { return c.Key == key })
 }

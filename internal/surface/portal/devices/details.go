@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
@@ -15,18 +16,15 @@ import (
 // report is what the portal reads of a status report. Everything in it is the
 // device's word.
 type report struct {
-	BatteryLevel         *float64 `json:"batteryLevel"`
-	Charging             *bool    `json:"charging"`
-	PolicyCompliant      *bool    `json:"policyCompliant"`
-	SecurityPosture      string   `json:"securityPosture"`
-	NetworkOperatorName  string   `json:"networkOperatorName"`
-	InstalledAppCount    int      `json:"installedAppCount"`
-	NonComplianceDetails []struct {
-		SettingName string `json:"settingName"`
-		PackageName string `json:"packageName"`
-		Reason      string `json:"nonComplianceReason"`
-	} `json:"nonComplianceDetails"`
-	DeviceSettings *struct {
+	BatteryLevel         *float64        `json:"batteryLevel"`
+	Charging             *bool           `json:"charging"`
+	PolicyCompliant      *bool           `json:"policyCompliant"`
+	SecurityPosture      string          `json:"securityPosture"`
+	NetworkOperatorName  string          `json:"networkOperatorName"`
+	InstalledAppCount    int             `json:"installedAppCount"`
+	NonCompliantSince    time.Time       `json:"nonCompliantSince"`
+	NonComplianceDetails []noncompliance `json:"nonComplianceDetails"`
+	DeviceSettings       *struct {
 		IsDeviceSecure             *bool `json:"isDeviceSecure"`
 		IsEncrypted                *bool `json:"isEncrypted"`
 		VerifyAppsEnabled          *bool `json:"verifyAppsEnabled"`
@@ -41,6 +39,15 @@ type report struct {
 	SystemUpdateInfo *struct {
 		UpdateStatus string `json:"updateStatus"`
 	} `json:"systemUpdateInfo"`
+}
+
+// noncompliance is an entry of a report about a setting that is not applied.
+type noncompliance struct {
+	SettingName string    `json:"settingName"`
+	FieldPath   string    `json:"fieldPath"`
+	PackageName string    `json:"packageName"`
+	Reason      string    `json:"nonComplianceReason"`
+	Since       time.Time `json:"since"`
 }
 
 // reportOf reads a device's report; what cannot be read is left out.
@@ -60,14 +67,14 @@ func battery(a asset.Asset) int {
 	return -1
 }
 
-// finding is one thing about a device's compliance, in plain words.
+// finding is one thing about a device's security, in plain words.
 type finding struct {
 	Tone frame.Tone
 	Text string
 }
 
 // findings say how the device stands, what is wrong first.
-func findings(a asset.Asset, r report) []finding {
+func findings(r report) []finding {
 	var bad, good []finding
 	say := func(known *bool, wanted bool, right, wrong string) {
 		switch {
@@ -77,14 +84,6 @@ func findings(a asset.Asset, r report) []finding {
 		default:
 			bad = append(bad, finding{frame.Warn, wrong})
 		}
-	}
-	say(r.PolicyCompliant, true, "It keeps its policy", "It does not keep its policy")
-	for _, d := range r.NonComplianceDetails {
-		what := d.SettingName
-		if d.PackageName != "" {
-			what += " (" + d.PackageName + ")"
-		}
-		bad = append(bad, finding{frame.Bad, what + ": " + words(d.Reason)})
 	}
 	if s := r.DeviceSettings; s != nil {
 		say(s.IsDeviceSecure, true, "A screen lock is set", "No screen lock is set")

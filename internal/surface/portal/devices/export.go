@@ -20,10 +20,10 @@ const (
 )
 
 // export streams exactly what the list shows: its filters, order and columns,
-// all pages of it; or the devices that were selected.
+// all pages of it, with serial number and user; or the devices that were selected.
 func (s *Section) export(v *frame.Visit) error {
 	l := frame.ParseList(spec(), older(v.Query()))
-	shown := chosen(l)
+	shown := exportedColumns(l)
 	h := v.Writer().Header()
 	ids, err := s.exported(v, l)
 	if err != nil {

@@ -39,6 +39,7 @@ type device struct {
 	Once    string
 	Undo    string // the last edit, if it can be undone
 	UndoAt  time.Time
+	Desk    bool // it is shown on the help desk, to which its forms lead back
 	standing
 }
 
@@ -96,7 +97,7 @@ func (s *Section) tab(t tabName) frame.Handler {
 		if v.Partial() && v.Query().Get("part") == "head" {
 			return v.Fragment(head(v, s, d))
 		}
-		content, err := s.content(v, d)
+		content, err := s.content(v, d, p)
 		if err != nil {
 			return err
 		}
@@ -125,7 +126,7 @@ func (s *Section) choices(v *frame.Visit, d asset.Device) ([]policy.Policy, erro
 }
 
 // content reads what the tab needs.
-func (s *Section) content(v *frame.Visit, d device) (templ.Component, error) {
+func (s *Section) content(v *frame.Visit, d device, p policy.Policy) (templ.Component, error) {
 	switch d.Tab {
 	case commandsTab:
 		l := frame.ParseList(frame.ListSpec{Path: d.path(commandsTab)}, v.Query())
@@ -143,10 +144,6 @@ func (s *Section) content(v *frame.Visit, d device) (templ.Component, error) {
 		i, err := s.apps(v, d)
 		return appsPart(v, d, i), err
 	case policyTab:
-		p, err := s.policyOf(v, d)
-		if err != nil {
-			return nil, err
-		}
 		settings, err := policy.View(p.Type, document(p))
 		return policyPart(v, d, p, set(settings)), err
 	default:
@@ -159,7 +156,7 @@ func (s *Section) content(v *frame.Visit, d device) (templ.Component, error) {
 			return nil, err
 		}
 		requests, err := s.asksFor(v, d.Asset)
-		return overviewPart(v, d, recent, twins, requests), err
+		return overviewPart(v, d, p, recent, twins, requests), err
 	}
 }
 

@@ -5,6 +5,7 @@ package devices
 
 import (
 	"context"
+	"sync"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
@@ -38,6 +39,7 @@ type Section struct {
 	Jobs     job.Service
 	Undo     asset.Undoer
 	Archiver asset.Archiver
+	Importer asset.Importer
 	// Requests are of devices that lost their key and ask to be enrolled again.
 	Requests agentdevice.RequestStore
 	// EnrollAgain makes a code with which a device enrolls as one asset.
@@ -45,6 +47,8 @@ type Section struct {
 	// Companions says whether the service can push to companions on platform
 	// devices.
 	Companions bool
+
+	importing sync.Mutex // held while a file is read and imported: it takes much memory
 }
 
 // Routes are the section's addresses.
@@ -57,6 +61,8 @@ func (s *Section) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET /devices", Needs: see, Serve: s.list},
 		{Pattern: "GET /devices/export.csv", Needs: see, Serve: s.export},
+		{Pattern: "GET " + frame.ImportPath, Needs: do, Serve: s.importPage},
+		{Pattern: "POST " + frame.ImportPath, Needs: do, Upload: s.receive, Serve: s.importFile},
 		{Pattern: "POST /views", Needs: see, Serve: s.saveView},
 		{Pattern: "POST /views/{id}/drop", Needs: see, Serve: s.dropView},
 		{Pattern: "GET " + frame.OpenCommandsPath, Needs: see, Serve: s.late},
@@ -65,6 +71,7 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "POST " + frame.JobsPath, Needs: do, Serve: s.createJob},
 		{Pattern: "GET " + frame.JobsPath + "/{id}", Needs: see, Serve: s.job},
 		{Pattern: "POST " + frame.JobsPath + "/{id}/{step}", Needs: do, Serve: s.moveJob},
+		{Pattern: "GET " + frame.HelpDeskPath, Needs: see, Serve: s.helpDesk},
 		{Pattern: "GET /devices/{id}", Needs: see, Serve: s.tab(overviewTab)},
 		{Pattern: "GET /devices/{id}/commands", Needs: see, Serve: s.tab(commandsTab)},
 		{Pattern: "GET /devices/{id}/location", Needs: see, Serve: s.tab(locationTab)},

@@ -34,15 +34,21 @@ func (f *Frame) admitted(route Route) http.Handler {
 
 type secondKey struct{}
 
+// another is what a visit that is made once more begins with.
+type another struct {
+	then     Handler // nil: the route's
+	uploaded any
+}
+
 // visitOnce serves a visit, and returns the request with which it is to be made once more;
 // nil: its answer stands.
 func (f *Frame) visitOnce(w http.ResponseWriter, r *http.Request, route Route) *http.Request {
-	second, isSecond := r.Context().Value(secondKey{}).(Handler)
-	if second != nil {
-		route.Serve = second
+	second, isSecond := r.Context().Value(secondKey{}).(another)
+	if second.then != nil {
+		route.Serve = second.then
 	}
 	v := f.visit(w, r)
-	v.second = isSecond
+	v.second, v.Uploaded = isSecond, second.uploaded
 	v.w.Header().Set("X-Request-Id", v.RequestID)
 	permit := access.NewPermit(v.Principal, f.Sessions.Again(r))
 	v.r = v.r.WithContext(access.WithPermit(v.r.Context(), permit))
@@ -62,7 +68,7 @@ func (f *Frame) visitOnce(w http.ResponseWriter, r *http.Request, route Route) *
 			}
 			then = func(*Visit) error { return failed }
 		}
-		return v.r.WithContext(context.WithValue(r.Context(), secondKey{}, then))
+		return v.r.WithContext(context.WithValue(r.Context(), secondKey{}, another{then, v.Uploaded}))
 	}
 	if failed != nil {
 		v.fail(failed)

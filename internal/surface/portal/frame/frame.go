@@ -53,6 +53,10 @@ type Route struct {
 	DuringStop bool
 	Proof      Proof            // that it takes of who the person is
 	Guest      http.HandlerFunc // answers without a session; nil: sign in first
+	// Upload, if not nil, reads a form with files, which may be larger than others. It is
+	// called after the person was let in, and once: what it returns is Visit.Uploaded, also
+	// of a visit that is made once more.
+	Upload func(v *Visit) any
 }
 
 // Proof says that an address takes a fresh proof of who the person is: without one nothing
@@ -100,7 +104,7 @@ func (f *Frame) serve(v *Visit, route Route) (err error) {
 		err = v.Running()
 	}
 	if err == nil && method == http.MethodPost {
-		if err = v.readForm(); err == nil && !v.second {
+		if err = v.receive(route); err == nil && !v.second {
 			err = v.stillIn()
 		}
 	}

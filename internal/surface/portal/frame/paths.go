@@ -30,9 +30,11 @@ const (
 	AttentionPath      = "/needs-you"
 	AttentionCountPath = "/needs-you/count"
 
+	ImportPath       = "/devices/import"
 	OpenCommandsPath = "/commands"
 	LostDevicesPath  = "/lost"
 	JobsPath         = "/jobs"
+	HelpDeskPath     = "/helpdesk"
 )
 
 // A command is late after an hour, and people are reminded of it for a month.
@@ -83,11 +85,15 @@ func About(v *Visit, t activity.Target) string {
 	return ""
 }
 
-// Sections are the navigation, at most eight.
+// HelpDeskDevicePath is a device's card on the help desk.
+func HelpDeskDevicePath(id string) string { return HelpDeskPath + "?id=" + url.QueryEscape(id) }
+
+// Sections are the navigation, at most nine.
 func Sections() []Section {
 	return []Section{
 		{OverviewPath, "Overview", "layout-dashboard", "o", 0},
 		{DevicesPath, "Devices", "smartphone", "d", account.ViewDevices},
+		{HelpDeskPath, "Help desk", "headset", "h", account.ViewDevices},
 		{PoliciesPath, "Policies", "shield-check", "p", account.ViewPolicies},
 		{ProposalsPath, "Proposals", "git-pull-request", "r", account.EditPolicies},
 		{EnrollPath, "Enroll", "qr-code", "e", account.ProvisionDevices},
@@ -105,6 +111,7 @@ func commonTasks() []Section {
 		{Path: "/authorizations", Name: "Commands to authorize", Icon: "shield-check", Needs: account.ViewDevices},
 		{Path: LostDevicesPath, Name: "Devices to enroll again", Icon: "smartphone", Needs: account.ViewDevices | account.ProvisionDevices},
 		{Path: JobsPath, Name: "Jobs: one thing for many devices", Icon: "list-checks", Needs: account.ViewDevices},
+		{Path: ImportPath, Name: "Import devices from a CSV file", Icon: "file-down", Needs: account.ViewDevices | account.CommandDevices},
 		{Path: OpenCommandsPath, Name: "Open commands", Icon: "terminal", Needs: account.ViewDevices},
 		{Path: ProposalsPath + "?waiting=1", Name: "Proposals not applied yet", Icon: "git-pull-request", Needs: account.EditPolicies},
 		{Path: DevicesPath + "?lost=true", Name: "Devices in lost mode", Icon: "map-pin-off", Needs: account.ViewDevices},
@@ -114,6 +121,7 @@ func commonTasks() []Section {
 		{Path: UsersPath + "/new", Name: "Invite a user", Icon: "user", Needs: account.ManageUsers},
 		{Path: CompanySignInPath, Name: "Company sign-in", Icon: "key-round", Needs: account.ManageCompany},
 		{Path: PlatformPath, Name: "Connection to the platform", Icon: "link", Needs: account.ManageCompany},
+		{Path: SystemPath, Name: "System: state of this service", Icon: "server", Needs: account.ManageCompany},
 		{Path: SetupPath, Name: "Setup checklist", Icon: "circle-check"},
 		{Path: AccountPath, Name: "Your account, passkeys and sessions", Icon: "user"},
 	}

@@ -7,13 +7,14 @@ const (
 	CompanySignInPath = SettingsPath + "/signin"
 	PlatformPath      = SettingsPath + "/platform"
 	UpdatesPath       = SettingsPath + "/updates"
+	SystemPath        = SettingsPath + "/system"
 )
 
 // SettingsTabs are the pages of the settings that the person may open.
 func SettingsTabs(v *Visit, current string) []Tab {
 	all := []Tab{{Path: SettingsPath, Name: "General"}}
 	if v.May(account.ManageCompany) {
-		all = append(all, Tab{Path: CompanySignInPath, Name: "Company sign-in"}, Tab{Path: PlatformPath, Name: "Platform"}, Tab{Path: UpdatesPath, Name: "Agent updates"})
+		all = append(all, Tab{Path: CompanySignInPath, Name: "Company sign-in"}, Tab{Path: PlatformPath, Name: "Platform"}, Tab{Path: UpdatesPath, Name: "Agent updates"}, Tab{Path: SystemPath, Name: "System"})
 	}
 	if v.May(account.ManageUsers) {
 		all = append(all, Tab{Path: UsersPath, Name: "Users"})

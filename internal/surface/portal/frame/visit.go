@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"mime"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -37,6 +38,7 @@ type Visit struct {
 	PublicURL string
 	Mark      string     // what the hub had heard when the visit began
 	Form      url.Values // what was posted
+	Uploaded  any        // what Route.Upload read; nil: it was not called
 
 	frame   *Frame
 	w       http.ResponseWriter
@@ -157,6 +159,18 @@ func (v *Visit) findGranters() string {
 
 // maxForm bounds a posted form, in bytes.
 const maxForm = 2 << 20
+
+// receive reads what was posted.
+func (v *Visit) receive(route Route) error {
+	media, _, _ := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
+	if route.Upload == nil || media != "multipart/form-data" || v.r.Header.Get(ProofHeader) != "" {
+		return v.readForm()
+	}
+	if !v.second {
+		v.Uploaded = route.Upload(v)
+	}
+	return nil
+}
 
 // readForm reads the posted form.
 func (v *Visit) readForm() error {

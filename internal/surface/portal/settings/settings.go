@@ -52,6 +52,8 @@ type Section struct {
 	Troubles   frame.Troubles
 	Users      account.UserStore
 	Updates    Updates
+	// System reads the state of the service.
+	System func(ctx context.Context, companyID string) (System, error)
 	// Throttle counts the visits of CallbackPath by ClientAddress.
 	Throttle      account.Throttle
 	ClientAddress func(*http.Request) string
@@ -73,6 +75,7 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "POST " + frame.PlatformPath + "/finish", Needs: account.ManageCompany, Serve: s.finish},
 		{Pattern: "GET " + frame.UpdatesPath, Needs: account.ManageCompany, Serve: s.updates},
 		{Pattern: "POST " + frame.UpdatesPath, Needs: account.ManageCompany, Serve: s.pauseUpdates},
+		{Pattern: "GET " + frame.SystemPath, Needs: account.ManageCompany, Serve: s.system},
 		{Pattern: "GET " + CallbackPath, Serve: s.callback, Guest: s.guestCallback},
 		{Pattern: "GET " + frame.SetupPath, Serve: s.setup},
 	}

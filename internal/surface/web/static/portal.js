@@ -202,6 +202,7 @@
   };
   addEventListener("submit", (event) => {
     const form = event.target;
+    if (event.submitter && form.matches("[hx-post]")) event.submitter.ariaBusy = "true";
     if (event.defaultPrevented || form.method !== "post" || form.target) return;
     if (event.submitter) event.submitter.ariaBusy = "true";
     form.dataset.sent = "";
@@ -209,6 +210,15 @@
   });
   document.addEventListener("htmx:before:swap", (event) => {
     if ($("form[data-sent]", event.target)) event.preventDefault();
+  });
+  document.addEventListener("htmx:finally:request", (event) => {
+    if (event.target.matches?.("form[hx-post]")) atRest(event.target);
+  });
+  // A file that is too large is not sent at all.
+  document.addEventListener("change", ({ target }) => {
+    if (!target.dataset?.largest) return;
+    target.setCustomValidity(target.files[0]?.size > target.dataset.largest ? "The file is too large: split it." : "");
+    target.reportValidity();
   });
   addEventListener("pageshow", () => { for (const form of $$("form[method=post]")) atRest(form); });
 

@@ -1,0 +1,180 @@
+package database_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/resource"
+)
+
+// A new table must be said to belong to companies, or to none.
+func TestCompanyTables(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		ofCompanies, ofNone := database.CompanyTables()
+		listed := append(ofCompanies, ofNone...)
+		there, err := f.db.TableNames(f.Context())
+		f.ok(err)
+		for _, table := range there {
+			if n := len(slices.DeleteFunc(slices.Clone(listed), func(name string) bool { return name != table })); n != 1 {
+				f.Errorf("the table %s is %d times in ofCompany and ofService", table, n)
+			}
+		}
+		equal(f, "tables", len(listed), len(there))
+	})
+}
+
+// rows are the rows of all tables, as text, by table.
+func (f *fixture) rows() map[string][]string {
+	f.Helper()
+	all := map[string][]string{}
+	ofCompanies, ofNone := database.CompanyTables()
+	for _, table := range append(ofCompanies, ofNone...) {
+		rows, err := f.db.Text(f.Context(), `SELECT * FROM `+table)
+		f.ok(err)
+		slices.Sort(rows)
+		all[table] = rows
+	}
+	return all
+}
+
+// filled fills the fixture's company with devices and commands, whose management ended.
+func (f *fixture) filled(slug string, devices int) {
+	f.Helper()
+	p := f.newPolicy("p " + slug)
+	for n := range devices {
+		device := slug + words(n)
+		a := f.enroll(device, p.ID)
+		f.at(device, 1)
+		f.begin(a, command.Lock)
+		gone := f.seen(device)
+		gone.Gone = true
+		f.observe(gone)
+	}
+	f.ok(f.db.CreateUser(f.Context(), account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: slug + "@example.com", Role: account.Viewer, CreatedAt: f.clock.Now()}))
+}
+
+func (f *fixture) unconnected() {
+	f.Helper()
+	_, err := f.db.UpdateCompany(f.Context(), f.company.ID, func(c *company.Company) error { c.Enterprise = ""; return nil })
+	f.ok(err)
+}
+
+func TestDeleteCompany(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		doomed := f.company
+		f.company = f.newCompany("other")
+		f.filled("other", 3)
+		f.company = doomed
+		before := f.rows()
+		f.filled("acme", 3)
+		f.code(fault.Refused, f.db.DeleteCompany(f.Context(), doomed.ID, &keeper{})) // connected
+		f.unconnected()
+		p := f.newPolicy("last")
+		last := f.enroll("last", p.ID)
+		f.code(fault.Refused, f.db.DeleteCompany(f.Context(), doomed.ID, &keeper{})) // a device is managed
+		gone := f.seen("last")
+		gone.Gone = true
+		f.observe(gone)
+		full := errors.New("the disk is full")
+		if err := f.db.DeleteCompany(f.Context(), doomed.ID, &keeper{fail: full}); !errors.Is(err, full) {
+			f.Fatalf("an export that failed: %v", err)
+		}
+		owner, err := f.db.CompanyByID(f.Context(), doomed.ID)
+		f.ok(err)
+		equal(f, "stopped after it failed", owner.Settings.Stop, access.Stop{})
+		equal(f, "asset after it failed", f.asset(last.ID).Status, asset.Deleted)
+
+		kept := &keeper{}
+		f.ok(f.db.DeleteCompany(f.Context(), doomed.ID, kept))
+		equal(f, "exported", words(kept.committed, len(kept.rows["companies"]), len(kept.rows["assets"]), len(kept.rows["commands"]), len(kept.rows["asset_places"]), len(kept.rows["users"])), "true 1 4 3 3 1")
+		after := f.rows()
+		for table, rows := range after {
+			for _, row := range rows {
+				if strings.Contains(row, doomed.ID) {
+					f.Errorf("%s still has %s", table, row)
+				}
+			}
+			others := slices.DeleteFunc(before[table], func(row string) bool { return strings.Contains(row, doomed.ID) })
+			equal(f, "rows of others in "+table, rows, others)
+		}
+		equal(f, "companies", len(after["companies"]), 1)
+		f.code(fault.NotFound, f.db.DeleteCompany(f.Context(), doomed.ID, &keeper{}))
+	})
+}
+
+// deletesOn makes this test program one that deletes a company, until it is killed.
+const deletesOn = "MUSTER_TEST_DELETES_ON"
+
+func deleteUntilKilled(url string) error {
+	db, err := database.Open(context.Background(), database.Options{URL: url, Now: time.Now})
+	if err != nil {
+		return err
+	}
+	c, err := db.CompanyBySlug(context.Background(), "acme")
+	if err != nil {
+		return err
+	}
+	return db.DeleteCompany(context.Background(), c.ID, &keeper{})
+}
+
+// Killed with SIGKILL wherever it is, a deletion leaves everything or goes on, by the
+// service alone.
+func TestDeleteCompany_Killed(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		f := newFixture(t, e)
+		f.filled("acme", 450)
+		f.unconnected()
+		count := func(table string) string {
+			n, err := f.db.Text(f.Context(), `SELECT CAST(COUNT(*) AS TEXT) FROM `+table)
+			f.ok(err)
+			return n[0]
+		}
+		all := count("commands")
+		for _, table := range []string{"activity", "commands"} {
+			before := count(table)
+			if !killWorker(f, deletesOn, func() bool { return count(table) < before }) {
+				f.Logf("the deletion ended before it was killed at %s", table)
+			}
+			if count("company_deletions") == "0" && count("companies") == "1" && count("commands") != all {
+				f.Error("rows are gone, and the deletion does not go on")
+			}
+		}
+		f.clock.Advance(time.Hour * 24 * 365) // the killed processes' clock is the machine's
+		f.ok(f.db.FinishDeletions(f.Context()))
+		ofCompanies, _ := database.CompanyTables()
+		for _, table := range ofCompanies {
+			equal(f, "rows in "+table, count(table), "0")
+		}
+	})
+}
+
+// Thousands of old commands go in small transactions.
+func TestRetain_InParts(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.clock.Advance(500 * 24 * time.Hour)
+		a := f.enroll("d", f.newPolicy("p").ID)
+		for range 1000 {
+			f.finished(a, 450*24*time.Hour, command.Succeeded, "")
+		}
+		parts, most := 0, 0
+		f.db.OnStatement(func(query string, args []any) {
+			if strings.HasPrefix(query, "DELETE FROM commands") {
+				parts, most = parts+1, max(most, len(args))
+			}
+		})
+		f.ok(f.db.Retain(f.Context()))
+		equal(f, "parts and their rows", fmt.Sprint(parts, most), "10 100")
+	})
+}

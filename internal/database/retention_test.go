@@ -1,0 +1,105 @@
+package database_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/database"
+)
+
+// finished is a command of the given age that has ended.
+func (f *fixture) finished(a asset.Asset, age time.Duration, state command.State, ref string) command.Command {
+	f.Helper()
+	c := intentAt(a, command.Lock, f.clock.Now().Add(-age))
+	c.State, c.IdempotencyRef = state, ref
+	_, _, err := f.db.Begin(f.Context(), c, nil)
+	f.ok(err)
+	return c
+}
+
+func (f *fixture) commandsKept(ids ...string) (kept []bool) {
+	f.Helper()
+	for _, id := range ids {
+		_, err := f.db.Command(f.Context(), id)
+		kept = append(kept, err == nil)
+	}
+	return kept
+}
+
+func TestRetain(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.clock.Advance(500 * 24 * time.Hour)
+		a := f.enroll("d", f.newPolicy("p").ID)
+		const old = 401 * 24 * time.Hour
+		gone := f.finished(a, old, command.Succeeded, "")
+		failed := f.finished(a, old, command.Failed, "")
+		young := f.finished(a, old-48*time.Hour, command.Succeeded, "")
+		doubtful := f.finished(a, old, command.Unconfirmed, "")
+		sent := f.finished(a, old, command.Sent, "")
+		owner := f.company
+		f.company = f.newCompany("other")
+		foreign := f.finished(f.enroll("f", f.newPolicy("q").ID), 300*24*time.Hour, command.Succeeded, "")
+		f.company = owner
+
+		f.ok(f.db.Retain(f.Context()))
+		equal(f, "kept", f.commandsKept(gone.ID, failed.ID, young.ID, doubtful.ID, sent.ID, foreign.ID), []bool{false, false, true, true, true, true})
+		equal(f, "recorded", f.recorded(activity.RetentionApplied), 1)
+		f.ok(f.db.Retain(f.Context()))
+		equal(f, "recorded after nothing was deleted", f.recorded(activity.RetentionApplied), 1)
+
+		_, err := f.db.UpdateCompany(f.Context(), owner.ID, company.Change(func(c *company.Company) { c.KeepCommands = 24 * time.Hour }))
+		f.ok(err)
+		f.ok(f.db.Retain(f.Context())) // a shorter time counts at once
+		equal(f, "kept for a day", f.commandsKept(young.ID, doubtful.ID, foreign.ID), []bool{false, true, true})
+	})
+}
+
+func TestRetain_Places(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p := f.newPolicy("p").ID
+		f.enroll("moving", p)
+		f.enroll("silent", p)
+		moving, silent := f.at("moving", 1), f.at("silent", 2)
+		f.clock.Advance(company.DefaultKeepPlaces + time.Hour)
+		f.at("moving", 3)
+		f.ok(f.db.Retain(f.Context()))
+		trail, err := f.db.Trail(f.Context(), f.company.ID, moving, time.Time{}, 10)
+		f.ok(err)
+		equal(f, "places", len(trail), 1)
+		equal(f, "last places", []bool{f.asset(moving).Device.Location != nil, f.asset(silent).Device.Location != nil}, []bool{true, false})
+	})
+}
+
+// What was there before an upgrade stays for 30 days, and the log says so, once.
+func TestRetain_AfterUpgrade(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.clock.Advance(500 * 24 * time.Hour)
+		old := f.finished(f.enroll("d", f.newPolicy("p").ID), 450*24*time.Hour, command.Succeeded, "")
+		f.ok(f.db.Write(f.Context(), nil, `INSERT INTO retentions (company_id, next_at, commands, places) VALUES ('`+f.company.ID+`', -1, 0, 0)`)) // as the migration does
+		replica := f.open(f.T)
+		var done sync.WaitGroup
+		for _, db := range []*database.DB{f.db, replica} {
+			done.Go(func() {
+				if err := db.Retain(f.Context()); err != nil {
+					f.Error(err)
+				}
+			})
+		}
+		done.Wait()
+		equal(f, "announced", f.recorded(activity.RetentionAnnounced), 1)
+		_, err := f.db.UpdateCompany(f.Context(), f.company.ID, company.Change(func(c *company.Company) { c.KeepCommands = 24 * time.Hour }))
+		f.ok(err)
+		f.clock.Advance(company.RetentionNotice - time.Minute)
+		f.ok(f.db.Retain(f.Context()))
+		equal(f, "kept", f.commandsKept(old.ID), []bool{true})
+		f.clock.Advance(2 * time.Minute)
+		f.ok(f.db.Retain(f.Context()))
+		equal(f, "kept", f.commandsKept(old.ID), []bool{false})
+		equal(f, "announced", f.recorded(activity.RetentionAnnounced), 1)
+	})
+}

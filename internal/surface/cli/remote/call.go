@@ -1,0 +1,249 @@
+package remote
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/client"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/surface/cli"
+)
+
+// call is the command of one operation.
+type call struct {
+	Connection
+	kong.Plugins // what the operation takes
+
+	operation *operation.Operation
+	given     reflect.Value // a pointer to a struct with a field for each argument
+	// What commands of some kinds take.
+	why       *why
+	filter    *filterFlag
+	many      *many
+	following *following
+}
+
+// why is why a change is made.
+type why struct {
+	Reason string `name:"reason" placeholder:"TEXT" help:"Why, for the record: at most 200 characters."`
+	Ticket string `name:"ticket" placeholder:"TEXT" help:"Number of a ticket, for the record: at most 100 characters."`
+}
+
+// filterFlag is a query in place of a flag for each filter.
+type filterFlag struct {
+	Filter *string `name:"filter" placeholder:"QUERY" help:"Filters as a query: 'tag=store-12&policyBehind=true'. Times may be durations: 'seenBefore=48h'. 'all=true' means all."`
+}
+
+// following is for commands that go on reading.
+type following struct {
+	Follow bool `name:"follow" help:"Go on until interrupted: print each event when it comes."`
+}
+
+// Help is printed below the flags.
+func (c call) Help() string { return c.operation.Description }
+
+// Run makes the call, or one for each device.
+func (c *call) Run(env *Env) error {
+	if c.many.Filter != nil {
+		return failure(c.each(env))
+	}
+	return failure(c.once(env))
+}
+
+// once makes one call and prints its answer.
+func (c *call) once(env *Env) error {
+	if c.many.New {
+		return usage("--new goes with --filter")
+	}
+	request, err := c.request(env)
+	if err != nil {
+		return err
+	}
+	service, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	if c.following.Follow {
+		return c.follow(env, service, request)
+	}
+	if c.operation.Method != "GET" {
+		request.IdempotencyKey = resource.NewID()
+	}
+	answer, err := service.Do(env.Context, request)
+	if lost, ok := errors.AsType[*client.Lost](err); ok && c.operation.Method != "GET" && c.operation.Effect != operation.Reading {
+		return &cli.ExitError{Code: exitUnconfirmed, Text: plain(fmt.Sprintf("UNCONFIRMED: %v; it may have been done: look before you send it again", lost))}
+	}
+	if err != nil {
+		return err
+	}
+	if err := show(env.Out, c.Output, answer.Body, c.operation.Plain()); err != nil {
+		return err
+	}
+	if answer.Unconfirmed() {
+		return &cli.ExitError{Code: exitUnconfirmed, Text: "UNCONFIRMED: it may have been done: look before you send it again"}
+	}
+	return nil
+}
+
+// arguments are those that were given, by name.
+func (c *call) arguments(env *Env) (map[string]any, error) {
+	all := map[string]any{}
+	for i, a := range c.operation.Arguments() {
+		v := c.given.Elem().Field(i)
+		switch given := v.Interface().(type) {
+		case *string:
+			if given == nil {
+				continue
+			}
+			value, err := c.textOf(env, a, *given)
+			if err != nil {
+				return nil, err
+			}
+			all[a.Name] = value
+		case []string:
+			if len(given) == 1 && given[0] == "" {
+				given = []string{} // --tags= takes all away
+			}
+			if given != nil {
+				all[a.Name] = given
+			}
+		default:
+			if !v.IsNil() {
+				all[a.Name] = v.Elem().Interface()
+			}
+		}
+	}
+	return all, nil
+}
+
+// textOf is the value of an argument that was given as a text.
+func (c *call) textOf(env *Env, a operation.Argument, given string) (any, error) {
+	switch {
+	case a.Secret:
+		return input(env, given)
+	case a.Kind == "json" && !json.Valid([]byte(given)):
+		return nil, usage("--%s must be JSON", flagName(a.Name))
+	case a.Kind == "json":
+		return json.RawMessage(given), nil
+	case a.In == "query": // a time may be a duration
+		return asset.Absolute(url.Values{a.Name: {given}}, env.Now()).Get(a.Name), nil
+	}
+	return given, nil
+}
+
+// request is the call as REST has it. Arguments that the declaration refuses are bad
+// usage, before anything is sent.
+func (c *call) request(env *Env) (client.Request, error) {
+	given, err := c.arguments(env)
+	if err != nil {
+		return client.Request{}, err
+	}
+	if c.filter.Filter != nil {
+		if err := addFilter(given, *c.filter.Filter, env); err != nil {
+			return client.Request{}, err
+		}
+	}
+	if _, chosen := given["view"]; !chosen && c.Output == "table" && takesFilter(c.operation) && slices.ContainsFunc(c.operation.Arguments(), isView) {
+		given["view"] = "BASIC" // what fits a table
+	}
+	return c.build(given)
+}
+
+func isView(a operation.Argument) bool { return a.Name == "view" }
+
+func (c *call) build(given map[string]any) (client.Request, error) {
+	for _, name := range c.operation.PathArgs() {
+		if text, _ := given[name].(string); text == "" {
+			return client.Request{}, usage("name a device, or several with --filter") // other commands always have theirs
+		}
+	}
+	flat, err := json.Marshal(given)
+	if err != nil {
+		return client.Request{}, err
+	}
+	if err := c.operation.Check(operation.Flat(flat)); err != nil {
+		return client.Request{}, usage("%s", cli.Message(err))
+	}
+	r := client.Request{Method: c.operation.Method, Path: client.Base + c.operation.Path, Query: url.Values{}, Reason: c.why.Reason, Ticket: c.why.Ticket}
+	body := map[string]any{}
+	for _, a := range c.operation.Arguments() {
+		value, ok := given[a.Name]
+		switch {
+		case !ok:
+		case a.In == "path":
+			r.Path = strings.ReplaceAll(r.Path, "{"+a.Name+"}", url.PathEscape(value.(string)))
+		case a.In == "query":
+			r.Query[a.Name] = texts(value)
+		default:
+			body[a.Name] = value
+		}
+	}
+	if len(body) > 0 || c.operation.HasBody() && !c.operation.BodyOptional {
+		r.Body, err = json.Marshal(body)
+	}
+	return r, err
+}
+
+func texts(value any) []string {
+	if all, ok := value.([]string); ok {
+		return all
+	}
+	return []string{fmt.Sprint(value)}
+}
+
+// addFilter adds the filters of a query to arguments.
+func addFilter(given map[string]any, query string, env *Env) error {
+	values, err := filters(query, env)
+	for name, texts := range values {
+		if _, twice := given[name]; twice {
+			return usage("--filter and --%s say the same: give one of them", flagName(name))
+		}
+		given[name] = filterValue(name, texts)
+	}
+	return err
+}
+
+// filters are those of a query that a person writes; a query that is refused is bad usage.
+func filters(query string, env *Env) (url.Values, error) {
+	if _, err := asset.ParseFilter(query, env.Now()); err != nil {
+		return nil, usage("--filter: %s", fault.From(err).Detail+detailOf(err))
+	}
+	values, _ := url.ParseQuery(query) // it was read
+	if values.Has("all") {
+		return nil, nil
+	}
+	return asset.Absolute(values, env.Now()), nil
+}
+
+// detailOf are the names at fault, where the text does not say them.
+func detailOf(err error) (text string) {
+	for _, f := range fault.From(err).Fields {
+		if !strings.Contains(fault.From(err).Detail, f.Field) {
+			text += "; " + f.Field + " " + f.Message
+		}
+	}
+	return text
+}
+
+// filterValue is a filter as arguments have it.
+func filterValue(name string, values []string) any {
+	switch {
+	case name == "tag":
+		return values
+	case values[0] == "true", values[0] == "false":
+		return values[0] == "true"
+	case name == "batteryBelow", name == "appBelow":
+		return json.Number(values[0])
+	}
+	return values[0]
+}

@@ -1,0 +1,189 @@
+package remote_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"html"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/surface/cli"
+	"github.com/musterhq/muster/internal/surface/cli/remote"
+)
+
+// laptop is a computer away from the server.
+type laptop struct {
+	t    *testing.T
+	env  *servertest.Env
+	dir  string
+	open func(address string) error
+	wait func(ctx context.Context, d time.Duration) bool
+	ctx  context.Context //nolint:containedctx // of the command that runs
+}
+
+func newLaptop(t *testing.T, env *servertest.Env) *laptop {
+	l := &laptop{t: t, env: env, dir: t.TempDir(), ctx: t.Context()}
+	l.wait = func(ctx context.Context, d time.Duration) bool {
+		env.Advance(d)
+		return ctx.Err() == nil
+	}
+	return l
+}
+
+// run runs one command line and returns its exit code and what it prints.
+func (l *laptop) run(args ...string) (code int, out, errOut string) {
+	l.t.Helper()
+	var commands struct{ remote.Logins }
+	parser, err := kong.New(&commands, remote.Options(service.Declarations())...)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	chosen, err := parser.Parse(args)
+	if err != nil {
+		l.t.Fatalf("%v: %v", args, err)
+	}
+	var said, warned bytes.Buffer
+	err = chosen.Run(&remote.Env{Env: &cli.Env{Context: l.ctx, In: strings.NewReader(""), Out: &said, Err: &warned, Now: l.env.Now},
+		ConfigDir: l.dir, Host: "laptop", Open: l.open, Wait: l.wait})
+	if own, ok := errors.AsType[*cli.ExitError](err); ok {
+		return own.Code, said.String(), warned.String() + own.Text
+	}
+	if err != nil {
+		return 1, said.String(), warned.String() + err.Error()
+	}
+	return 0, said.String(), warned.String()
+}
+
+func (l *laptop) ok(args ...string) string {
+	l.t.Helper()
+	code, out, errOut := l.run(args...)
+	if code != 0 {
+		l.t.Fatalf("muster %v ends with %d: %s", args, code, errOut)
+	}
+	return out
+}
+
+var onward = regexp.MustCompile(`http-equiv="refresh" content="0;url=([^"]*)"`)
+
+// allows is a browser in which a person allows what is asked for.
+func allows(t *testing.T, p *servertest.Browser, preset string) func(string) error {
+	return func(address string) error {
+		p.Send(address, nil).Want(t, http.StatusOK)
+		u, _ := url.Parse(address)
+		form := u.Query()
+		form.Set("preset", preset)
+		u.RawQuery = ""
+		answer := p.Send(u.String(), form).Want(t, http.StatusOK)
+		to := html.UnescapeString(string(onward.FindSubmatch(answer.Body)[1]))
+		for _, wrong := range []string{strings.Replace(to, "state=", "state=x", 1), strings.Replace(to, "code=", "kode=", 1)} {
+			response, err := http.Get(wrong) // another page's attempt
+			if err != nil {
+				return err
+			}
+			if _ = response.Body.Close(); response.StatusCode != http.StatusBadRequest {
+				t.Errorf("%s is answered %d", wrong, response.StatusCode)
+			}
+		}
+		response, err := http.Get(to)
+		if err == nil {
+			err = response.Body.Close()
+		}
+		return err
+	}
+}
+
+// A person logs in with the browser, works, and logs out, on both engines.
+func TestLogin_BrowserToLogout(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewTenant("acme"), env.Start()
+		person := env.Browser(tenant.Company, account.Admin)
+		person.SignIn(replica.PublicURL())
+		l := newLaptop(t, env)
+		l.open = allows(t, person, "help-desk")
+		out := l.ok("login", "--url", replica.PublicURL())
+		if !strings.Contains(out, "muster login on laptop") || strings.Contains(out, "mk_") {
+			t.Errorf("login says %q", out)
+		}
+		file := filepath.Join(l.dir, "muster", "login.json")
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("the key is kept with %v, %v", info, err)
+		}
+		var kept struct{ Key string }
+		text, _ := os.ReadFile(file)
+		if err := json.Unmarshal(text, &kept); err != nil {
+			t.Fatal(err)
+		}
+		l.ok("devices", "list", "-o", "json")
+		if code, _, said := l.run("devices", "wipe", "x"); code != 1 || !strings.Contains(said, "DEVICES_COMMAND_DESTRUCTIVE") {
+			t.Errorf("a wipe ends with %d: %s", code, said)
+		}
+		replica.As(kept.Key).Get("/assets").Want(t, http.StatusOK)
+		l.ok("login") // again, at the same service: the key before is revoked
+		replica.As(kept.Key).Get("/assets").Want(t, http.StatusUnauthorized)
+		text, _ = os.ReadFile(file)
+		_ = json.Unmarshal(text, &kept)
+		replica.As(kept.Key).Get("/assets").Want(t, http.StatusOK)
+		l.ok("logout")
+		replica.As(kept.Key).Get("/assets").Want(t, http.StatusUnauthorized)
+		if _, err := os.Stat(file); err == nil {
+			t.Error("the key is still kept after logout")
+		}
+	})
+}
+
+// A command for several devices waits for the budget, and goes on after an interruption
+// without a second command to any device.
+func TestFanOut_BudgetAndInterruption(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewTenant("acme"), env.Start()
+		const count = 23
+		devices := tenant.Devices(replica, servertest.FullyManaged(), count)
+		key := tenant.Client(replica, access.DevicesRead|access.DevicesCommand).Key
+		l := newLaptop(t, env)
+		keyFile := filepath.Join(l.dir, "key")
+		if err := os.WriteFile(keyFile, []byte(key+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		l.ctx = ctx
+		waited := l.wait
+		l.wait = func(ctx context.Context, d time.Duration) bool { // Ctrl-C at the first wait
+			cancel()
+			return waited(ctx, d)
+		}
+		args := []string{"devices", "lock", "--filter", "status=ACTIVE", "--url", replica.PublicURL(), "--key-file", keyFile}
+		if code, _, said := l.run(args...); code != 1 || !strings.Contains(said, "interrupted (10 of 23") {
+			t.Fatalf("an interrupted run ends with %d: %s", code, said)
+		}
+		l.ctx, l.wait = t.Context(), waited
+		code, out, said := l.run(append(args, "-o", "json")...)
+		var result struct{ Total, Accepted int }
+		if err := json.Unmarshal([]byte(out), &result); err != nil || code != 0 || result.Accepted != count || !strings.Contains(said, "10 of 23 were done") {
+			t.Errorf("the same command ends with %d: %s %s", code, out, said)
+		}
+		caller := tenant.Client(replica, access.DevicesRead)
+		for _, d := range devices {
+			var page struct{ Content []struct{ Type string } }
+			caller.Get("/assets/"+d.AssetID+"/commands").Want(t, http.StatusOK).JSON(t, &page)
+			if len(page.Content) != 1 {
+				t.Errorf("device %s got %d commands", d.AssetID, len(page.Content))
+			}
+		}
+	})
+}

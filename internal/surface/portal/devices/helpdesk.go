@@ -1,0 +1,133 @@
+package devices
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+// deskField is the field of a form that leads back to the help desk.
+const deskField = "desk"
+
+// maxDesk is how many devices the help desk lists.
+const maxDesk = 20
+
+// desk is what the help desk shows: one device, or several of which the person chooses one.
+type desk struct {
+	Asked  string
+	Card   *device
+	Listed []asset.Asset
+	More   bool // there are more than are listed
+}
+
+// helpDesk serves the page on which a device is found by its serial number.
+func (s *Section) helpDesk(v *frame.Visit) error {
+	web.AllowCamera(v.Writer())
+	d := desk{Asked: strings.TrimSpace(v.Query().Get("q"))}
+	id := v.Query().Get("id")
+	if id == "" && d.Asked != "" {
+		var err error
+		if d.Listed, err = s.deskHits(v, d.Asked); err != nil {
+			return err
+		}
+		if len(d.Listed) == 1 {
+			id = d.Listed[0].ID
+		}
+		if d.More = len(d.Listed) > maxDesk; d.More {
+			d.Listed = d.Listed[:maxDesk]
+		}
+	}
+	if id != "" {
+		card, err := s.deskCard(v, id)
+		if err != nil {
+			return err
+		}
+		d.Card = &card
+		if v.Partial() {
+			return v.Fragment(deskCard(v, s, card))
+		}
+	}
+	return v.Show("Help desk", frame.HelpDeskPath, deskPage(v, s, d))
+}
+
+// deskHits are the devices with a serial number. Only if there is none, they are those that
+// words find.
+func (s *Section) deskHits(v *frame.Visit, text string) ([]asset.Asset, error) {
+	f := asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies}
+	find := func(f asset.Filter) ([]asset.Asset, error) {
+		found, _, err := s.Assets.Assets(v.Context(), asset.Query{Filter: f, Order: asset.BySyncedAt, Descending: true,
+			Page: operation.PageRequest{Size: maxDesk + 1}, Uncounted: true})
+		return found, err
+	}
+	if asset.IdentityKey(text) != "" {
+		exact := f
+		exact.Serial = text
+		if found, err := find(exact); err != nil || len(found) > 0 {
+			return found, err
+		}
+	}
+	f.Text = text
+	return find(f)
+}
+
+// deskCard reads what the card of a device shows.
+func (s *Section) deskCard(v *frame.Visit, id string) (device, error) {
+	a, err := asset.Find(v.Context(), s.Assets, v.Principal, id)
+	if err != nil {
+		return device{}, err
+	}
+	d := device{Asset: a, Report: reportOf(a), Once: frame.NewOnce(), Desk: true}
+	d.standing, err = s.stands(v, a)
+	return d, err
+}
+
+// deskActions are what the help desk does to a device: message, lock, lost mode, restart.
+func deskActions(d device) []action {
+	var all []action
+	for _, a := range actions() {
+		switch a.Type {
+		case command.NotificationMessage, command.Lock, command.Reboot:
+			all = append(all, a)
+		case command.StartLostMode:
+			if !d.lost() {
+				all = append(all, a)
+			}
+		case command.StopLostMode:
+			if d.lost() {
+				all = append(all, a)
+			}
+		}
+	}
+	return all
+}
+
+// user is the person to whom the device is assigned.
+func (d device) user() string {
+	return frame.Plain(cmp.Or(d.CustomData[asset.UserKey], d.CustomData[asset.UserEmailKey]))
+}
+
+// deskTyped is what the search field begins with: nothing once a device was found, so that
+// a scanner types the next serial number.
+func deskTyped(d desk) string {
+	if d.Card != nil {
+		return ""
+	}
+	return d.Asked
+}
+
+// deskFacts tell a device from others in the list.
+func deskFacts(a asset.Asset) string {
+	_, status := statusOf(a.Status)
+	parts := []string{}
+	for _, part := range []string{frame.Plain(a.Specifications["serialNumber"]), device{Asset: a}.user(), status} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, " · ")
+}

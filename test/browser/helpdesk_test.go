@@ -1,0 +1,62 @@
+package browser_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/musterhq/muster/test/browser"
+	"github.com/musterhq/muster/test/needs"
+)
+
+// small finds what is less than 44 pixels high of what a finger presses on the help desk,
+// and what runs out of the window.
+const small = `[...document.querySelectorAll("main .btn, main summary, main input:not([type=hidden]), main li > a")]
+	.filter((e) => e.checkVisibility() && e.getClientRects().length && e.getBoundingClientRect().height < 44).map((e) => e.outerHTML.slice(0, 120))
+	.concat(document.documentElement.scrollWidth > innerWidth ? ["runs out of the window"] : []).join("\n")`
+
+// On a phone the help desk is one press away. A scanner types a serial number and presses
+// Enter; a device found is locked in two more presses, one more opens the reason. axe finds nothing.
+func TestHelpDesk_OnAPhone(t *testing.T) {
+	t.Parallel()
+	needs.Chromium().Of(t)
+	demo := browser.StartUsedDemo(t)
+	tab := browser.Open(t, demo.URL)
+	tab.SignIn(demo.Email, demo.Password)
+	tab.Go("/devices?q=pixel&status=ACTIVE")
+	tab.Follow("a[data-open]")
+	serial := tab.Eval(`[...document.querySelectorAll("dt")].find((e) => e.textContent === "Serial number").nextElementSibling.textContent.trim()`)
+	looks := func(name string) {
+		t.Helper()
+		if dir := os.Getenv("MUSTER_SCREENSHOTS"); dir != "" {
+			if err := os.WriteFile(filepath.Join(dir, name+".png"), tab.Shot(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if bad := tab.Bad() + tab.Axe() + tab.Eval(small); bad != "" {
+			t.Errorf("%s: %s", name, bad)
+		}
+	}
+	for _, c := range []struct {
+		name, way string
+		width     int64
+	}{{"wide", "nav a[href='/helpdesk']", 1440}, {"phone", "header > div > a[href='/helpdesk']", 390}} {
+		tab.Size(c.width, 844)
+		end := tab.Within(4, "/")
+		tab.Follow(c.way)
+		tab.Waits(`document.activeElement?.id === "desk-serial"`)
+		looks("helpdesk-" + c.name)
+		tab.Press(serial + "\r")
+		tab.Sees("#card", serial)
+		tab.Waits(`document.activeElement?.id === "desk-serial" && document.activeElement.value === ""`)
+		looks("helpdesk-card-" + c.name)
+		tab.Click("[data-opens=lock_device]")
+		tab.Click("#lock_device summary")
+		looks("helpdesk-lock-" + c.name)
+		tab.Click("#lock_device button[type=submit]")
+		tab.Sees("#card [role=status]", "Lock")
+		end("lock a device at " + c.name)
+		tab.Go("/helpdesk?q=pixel")
+		looks("helpdesk-list-" + c.name)
+	}
+}

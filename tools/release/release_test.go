@@ -1,0 +1,174 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"aead.dev/minisign"
+)
+
+// sample is a release of one small program. It is made twice; both are compared.
+func sample(t *testing.T, key string) release {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := release{version: "1.2.3-4-gabcdef0", time: time.Unix(1_700_000_000, 0).UTC(), root: root, build: t.TempDir(), out: t.TempDir()}
+	small := filepath.Join(t.TempDir(), "layers") // a small Go program
+	if said, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", small, "../layers").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	program, err := os.ReadFile(small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{
+		"linux-amd64/muster": program, "linux-arm64/muster": {4}, "windows-amd64/muster.exe": {1}, "darwin-arm64/muster": {2},
+		"devices/muster-agent-linux-arm64": {3}, "man/muster.1": []byte(".TH MUSTER 1\n"), "man/muster.bash": {}, "man/_muster": {}, "man/muster.fish": {},
+	} {
+		path := filepath.Join(r.build, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.make(key, "secret"); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Whatever the umask, the place and the clock: the same bytes, signed.
+func TestRelease_SameBytesTwice(t *testing.T) {
+	public, private, err := minisign.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := minisign.EncryptKey("secret", private)
+	key := filepath.Join(t.TempDir(), "key")
+	if err := errors.Join(err, os.WriteFile(key, text, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	one, two := sample(t, key), sample(t, key)
+	files, err := os.ReadDir(one.out)
+	if err != nil || len(files) != 12 {
+		t.Errorf("the release has %d files (%v), want 4 archives, 4 packages, image, components, checksums, signature: %v", len(files), err, files)
+	}
+	for _, file := range files {
+		first, err := os.ReadFile(filepath.Join(one.out, file.Name()))
+		second, err2 := os.ReadFile(filepath.Join(two.out, file.Name()))
+		if err := errors.Join(err, err2); err != nil || !bytes.Equal(first, second) {
+			t.Errorf("%s differs from one time to the next: %v", file.Name(), err)
+		}
+	}
+	sums, err := os.ReadFile(filepath.Join(one.out, "SHA256SUMS"))
+	signature, err2 := os.ReadFile(filepath.Join(one.out, "SHA256SUMS.minisig"))
+	if err := errors.Join(err, err2); err != nil || !minisign.Verify(public, sums, signature) {
+		t.Errorf("the signature does not verify: %v", err)
+	}
+	imageHolds(t, filepath.Join(one.out, "muster-"+one.version+"-image.tar"))
+	debHolds(t, one)
+}
+
+// imageHolds checks the image's user, and that it is one for both architectures.
+func imageHolds(t *testing.T, path string) {
+	t.Helper()
+	packed, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	configurations, reader := 0, tar.NewReader(packed)
+	for {
+		header, err := reader.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Size > 10_000 {
+			continue
+		}
+		var found struct {
+			Config struct {
+				User       string
+				Entrypoint []string
+			}
+		}
+		if content, err := io.ReadAll(reader); err == nil && json.Unmarshal(content, &found) == nil && found.Config.Entrypoint != nil {
+			configurations++
+			if found.Config.User != "1000:1000" || found.Config.Entrypoint[0] != "/usr/bin/muster" {
+				t.Errorf("the image is configured as %+v", found)
+			}
+		}
+	}
+	if configurations != 2 {
+		t.Errorf("the archive has %d images, want 2", configurations)
+	}
+	if roots := authorities(); bytes.Count(roots, []byte("BEGIN CERTIFICATE")) < 100 {
+		t.Error("the image lacks certificate authorities")
+	}
+}
+
+// debHolds checks contents and modes of the package for Debian.
+func debHolds(t *testing.T, r release) {
+	t.Helper()
+	if _, err := exec.LookPath("dpkg-deb"); err != nil {
+		t.Skip("dpkg-deb is missing: the package for Debian is not read")
+	}
+	said, err := exec.CommandContext(t.Context(), "dpkg-deb", "-c", filepath.Join(r.out, "muster_1.2.3+4.gabcdef0-1_amd64.deb")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	for name, mode := range map[string]string{
+		"./usr/bin/muster": "-rwxr-xr-x root/root", "./usr/sbin/muster-admin": "-rwxr-xr-x root/root", "./etc/muster/muster.env": "-rw------- root/root",
+		"./etc/muster/credentials/": "drwx------ root/root", "./usr/lib/systemd/system/muster.service": "-rw-r--r-- root/root", "./usr/share/man/man1/muster.1.gz": "-rw-r--r-- root/root",
+	} {
+		found := false
+		for line := range strings.Lines(string(said)) {
+			found = found || strings.HasSuffix(line, " "+name+"\n") && strings.HasPrefix(line, mode)
+		}
+		if !found {
+			t.Errorf("the package has no %s with %s:\n%s", name, mode, said)
+		}
+	}
+}
+
+func TestPackageVersion(t *testing.T) {
+	t.Parallel()
+	for described, want := range map[string]string{
+		"v1.2.3": "1.2.3", "1.2.3-rc1": "1.2.3~rc1", "v1.2.3-4-gabc": "1.2.3+4.gabc", "abc1234": "0.0.0+20231114221320.abc1234", "abc-dirty": "0.0.0+20231114221320.abc.dirty",
+	} {
+		if got := (release{version: described, time: time.Unix(1_700_000_000, 0).UTC()}).packageVersion(); got != want {
+			t.Errorf("%s is packaged as %s, want %s", described, got, want)
+		}
+	}
+}
+
+// The unit is without mistakes, and exposes little.
+func TestUnit(t *testing.T) {
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("systemd-analyze is missing: the unit is not checked")
+	}
+	said, err := exec.CommandContext(t.Context(), "systemd-analyze", "security", "--offline=true", "--threshold=14", "../../packaging/muster.service").CombinedOutput()
+	if err != nil || !strings.Contains(string(said), "Overall exposure level") {
+		t.Errorf("the exposure is above 1.4, or not known: %v\n%s", err, said)
+	}
+	said, err = exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", "../../packaging/muster.service").CombinedOutput()
+	for line := range strings.Lines(string(said)) {
+		if !strings.Contains(line, "/usr/bin/muster is not executable") && strings.Contains(line, "muster.service:") {
+			t.Errorf("systemd-analyze (%v) says: %s", err, line)
+		}
+	}
+}
