@@ -3,10 +3,10 @@ package database
 // ofCompany are the tables with rows of companies, their primary keys, and the condition on
 // the rows of one company, whose id is its argument. They are exported in this order and deleted in the other, each before
 // what it refers to. A test compares them with the tables that there are.
-var ofCompany = []struct {
+var ofCompany = []struct { //nolint:gochecknoglobals // a table that is never written to
 	table, key, where string
 	last              bool // with the company itself
-}{ //nolint:gochecknoglobals // a table that is never written to
+}{
 	{"companies", "id", `id = ?`, true},
 	{"company_deletions", "company_id", ofCompanyID, true},
 	{"control_versions", "company_id", ofCompanyID, true},

@@ -63,10 +63,10 @@ func Copy(ctx context.Context, from Options, to string) (copied []TableCopy, err
 			if copied, err = copyTables(ctx, c, t); err != nil {
 				return err
 			}
-			if after := t.db.dialect.afterCopy(); after != "" {
-				return t.exec(ctx, after)
+			if t.db.writer != nil {
+				return nil
 			}
-			return nil
+			return t.exec(ctx, `SELECT setval('event_numbers', (SELECT COALESCE(MAX(n), 0) + 1 FROM events))`)
 		})
 	})
 	return copied, err

@@ -31,8 +31,6 @@ type dialect interface {
 	// draw is the expression of a number for an event: higher than all that were drawn
 	// by transactions that have ended.
 	draw() string
-	// afterCopy is a statement that is run when a database was filled; empty: none.
-	afterCopy() string
 	// doubtful reports whether a statement that failed so may have been committed.
 	doubtful(err error) bool
 	// arm prepares a SELECT for being merged, in order, with others by UNION ALL.
@@ -81,8 +79,7 @@ func (sqliteDialect) follow(first string, then ...string) []string {
 }
 
 // draw: a writing transaction is alone.
-func (sqliteDialect) draw() string      { return `(SELECT COALESCE(MAX(x.n), 0) + 1 FROM events x)` }
-func (sqliteDialect) afterCopy() string { return "" }
+func (sqliteDialect) draw() string { return `(SELECT COALESCE(MAX(x.n), 0) + 1 FROM events x)` }
 
 // doubtful: SQLite is in this process, and says what became of a commit.
 func (sqliteDialect) doubtful(error) bool { return false }
@@ -135,10 +132,6 @@ func (postgresDialect) follow(first string, then ...string) []string {
 }
 
 func (postgresDialect) draw() string { return `nextval('event_numbers')` }
-
-func (postgresDialect) afterCopy() string {
-	return `SELECT setval('event_numbers', (SELECT COALESCE(MAX(n), 0) + 1 FROM events))`
-}
 
 // doubtful: a connection that broke, or was given up, may have carried the
 // statement; what PostgreSQL or this package itself refuses was not done.

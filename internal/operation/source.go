@@ -72,11 +72,8 @@ func Query[A any](query string) (args A, err error) {
 	return args, f.err()
 }
 
-// Body checks the members of a body against the rules of an argument struct, as a
-// request's are checked.
-func Body[A any](text []byte) error { return Checker[A]()(text) }
-
-// Checker returns Body for many bodies, which may be checked at the same time.
+// Checker returns a function that checks the members of a body against the rules of an
+// argument struct, as a request's are checked. Several may be checked at the same time.
 func Checker[A any]() func(text []byte) error {
 	typ := reflect.TypeFor[A]()
 	p := compile(typ.Name(), typ)

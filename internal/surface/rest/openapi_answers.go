@@ -56,7 +56,7 @@ func meanings() map[int]string {
 		http.StatusUnauthorized:        "The API key is missing, invalid, expired or revoked.",
 		http.StatusForbidden:           "The key lacks a permission, or the company has not enabled this.",
 		http.StatusNotFound:            "There is nothing with this id in the key's company.",
-		http.StatusGone:                "The cursor is too old, or of another history. Read your data anew and go on after oldest.",
+		http.StatusGone:                "The cursor is too old, or of another history. Read your data again and go on after oldest.",
 		http.StatusConflict:            "It cannot be done in the present state; the same request fails the same until that changes.",
 		http.StatusUnprocessableEntity: "It was evaluated and refused. Do not send the same again.",
 		http.StatusTooManyRequests:     "The rate limit is exceeded. Wait as long as Retry-After says.",
