@@ -39,20 +39,20 @@ func (db *DB) telling(ctx context.Context, e event.Event) part {
 		append(args, e.ProposalID, e.Command, e.Status, e.RequestID, e.Owner)}
 }
 
-// tellSilent tells that devices became INACTIVE, in one statement.
-func (db *DB) tellSilent(ctx context.Context, t *tx, assets []string) error {
-	const some = 500 // whose ids one statement has
+// silentAsset is an asset that became INACTIVE, and its policy.
+type silentAsset struct{ id, policyID string }
+
+// tellSilent tells that devices of a company became INACTIVE, in few statements.
+func (db *DB) tellSilent(ctx context.Context, t *tx, companyID string, assets []silentAsset) error {
+	const some = 500 // rows of a statement
 	t.told = t.told || len(assets) > 0
-	for ids := range slices.Chunk(assets, some) {
-		drawn := make([]any, 0, 2*len(ids)+1)
-		text := ""
-		for _, id := range ids {
-			text += `, (CAST(? AS TEXT), CAST(? AS TEXT))`
-			drawn = append(drawn, id, resource.NewID())
+	for chunk := range slices.Chunk(assets, some) {
+		rows, args := "", make([]any, 0, 5*len(chunk))
+		for _, a := range chunk {
+			rows += `, (?, ` + db.dialect.draw() + `, ?, 'device', 'device.silent', ?, ?, ?, '', '', '', '', '')`
+			args = append(args, resource.NewID(), companyID, millis(db.now()), a.id, a.policyID)
 		}
-		if err := t.exec(ctx, `INSERT INTO events (`+eventColumns+`) WITH s (asset, id) AS (VALUES `+text[2:]+`)
-			SELECT s.id, `+db.dialect.draw()+`, a.company_id, 'device', 'device.silent', CAST(? AS BIGINT), a.id, a.policy_id, '', '', '', '', ''
-			FROM s JOIN assets a ON a.id = s.asset`, append(drawn, millis(db.now()))...); err != nil {
+		if err := t.exec(ctx, `INSERT INTO events (`+eventColumns+`) VALUES `+rows[2:], args...); err != nil {
 			return err
 		}
 	}
@@ -82,7 +82,6 @@ func (db *DB) toldOf(companyID string, e activity.Event) (event.Event, bool) {
 		activity.AssetEnrolled: event.DeviceEnrolled, activity.AssetTakenOver: event.DeviceEnrolled, activity.AssetEnded: event.DeviceUnenrolled,
 		activity.PolicySaved: event.PolicyChanged, activity.CompanyStopped: event.AutomationStopped, activity.CompanyResumed: event.AutomationResumed,
 		activity.LooseningAsked: event.ControlLoosening, activity.KeyCreated: event.KeyCreated, activity.KeyRevoked: event.KeyRevoked,
-		activity.ConnectionGranted: event.ConnectionCreated,
 	}
 	told := event.Event{CompanyID: companyID, Type: types[e.Action]}
 	switch e.Target.Kind {
@@ -98,7 +97,7 @@ func (db *DB) toldOf(companyID string, e activity.Event) (event.Event, bool) {
 func (db *DB) tellProposal(ctx context.Context, t *tx, p proposal.Proposal, action activity.Action, outcome activity.Outcome) error {
 	told := event.Event{CompanyID: p.CompanyID, PolicyID: p.PolicyID, ProposalID: p.ID, Owner: event.OwnerOf(p.Owner.Kind, p.Owner.ID, p.Owner.UserID)}
 	switch {
-	case action == activity.ProposalMade && p.NeedsApproval():
+	case action == activity.ProposalMade && p.NeedsApproval(), action == activity.ApprovalVoid: // it waits again
 		told.Type = event.ProposalWaiting
 	case action == activity.ProposalApproved && outcome == activity.OK:
 		told.Type = event.ProposalApproved

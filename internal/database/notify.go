@@ -26,7 +26,7 @@ type wakes struct {
 	pending   map[string]map[string]struct{}
 	everyone  map[string]bool // topics with too many ids to name
 	signal    chan struct{}   // nil: there are no other replicas
-	number    func()          // wakes who gives events their positions; nil: nobody does
+	number    func()          // wakes who gives events their positions; nil: nothing in this process does
 	listening func()          // starts the listening connection; nil: started, or not needed
 }
 

@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 41; programs from 37 may write.
+-- Schema 42; programs from 37 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -146,8 +146,9 @@ CREATE TABLE api_keys (
     expires_at BIGINT NOT NULL,
     revoked_at BIGINT NOT NULL DEFAULT 0,
     last_used_at BIGINT NOT NULL DEFAULT 0
-, policies TEXT NOT NULL DEFAULT 'null', networks TEXT NOT NULL DEFAULT '', devices_per_day BIGINT NOT NULL DEFAULT 0);
+, policies TEXT NOT NULL DEFAULT 'null', networks TEXT NOT NULL DEFAULT '', devices_per_day BIGINT NOT NULL DEFAULT 0, expiry_told BIGINT NOT NULL DEFAULT 0);
 CREATE INDEX api_keys_company ON api_keys (company_id, created_at, id);
+CREATE INDEX api_keys_expiring ON api_keys (expires_at) WHERE expiry_told = 0 AND revoked_at = 0 AND expires_at > 0;
 CREATE UNIQUE INDEX api_keys_prefix ON api_keys (prefix);
 CREATE TABLE applied_migrations (
     version BIGINT NOT NULL PRIMARY KEY,
@@ -317,7 +318,7 @@ CREATE TABLE commands (
     deadline BIGINT NOT NULL,
     policy_id TEXT NOT NULL,
     idempotency_ref TEXT NOT NULL
-, sender TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', ticket TEXT NOT NULL DEFAULT '');
+, sender TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', ticket TEXT NOT NULL DEFAULT '', request_id TEXT NOT NULL DEFAULT '');
 CREATE INDEX commands_company ON commands (company_id, created_at, id, state);
 CREATE INDEX commands_deadline ON commands (deadline, id) WHERE state IN ('SENT', 'UNCONFIRMED') AND deadline > 0;
 CREATE INDEX commands_history ON commands (asset_id, created_at, id);
@@ -340,7 +341,7 @@ CREATE TABLE companies (
     inactive_after BIGINT NOT NULL, -- milliseconds
     enterprise TEXT NOT NULL,
     created_at BIGINT NOT NULL
-, keep_activity BIGINT NOT NULL DEFAULT 34560000000, apply_approval TEXT NOT NULL DEFAULT 'OFF', second_person BOOLEAN NOT NULL DEFAULT FALSE, approver_age BIGINT NOT NULL DEFAULT 86400000, destructive_approval BOOLEAN NOT NULL DEFAULT FALSE, limit_devices BIGINT NOT NULL DEFAULT 25, limit_window BIGINT NOT NULL DEFAULT 3600000, require_reason TEXT NOT NULL DEFAULT 'OFF', stopped_at BIGINT NOT NULL DEFAULT 0, stop_reason TEXT NOT NULL DEFAULT '', stop_all BOOLEAN NOT NULL DEFAULT FALSE, upgrade_notice BOOLEAN NOT NULL DEFAULT FALSE, lost_message TEXT NOT NULL DEFAULT '', lost_phone TEXT NOT NULL DEFAULT '', lost_organization TEXT NOT NULL DEFAULT '');
+, keep_activity BIGINT NOT NULL DEFAULT 34560000000, apply_approval TEXT NOT NULL DEFAULT 'OFF', second_person BOOLEAN NOT NULL DEFAULT FALSE, approver_age BIGINT NOT NULL DEFAULT 86400000, destructive_approval BOOLEAN NOT NULL DEFAULT FALSE, limit_devices BIGINT NOT NULL DEFAULT 25, limit_window BIGINT NOT NULL DEFAULT 3600000, require_reason TEXT NOT NULL DEFAULT 'OFF', stopped_at BIGINT NOT NULL DEFAULT 0, stop_reason TEXT NOT NULL DEFAULT '', stop_all BOOLEAN NOT NULL DEFAULT FALSE, upgrade_notice BOOLEAN NOT NULL DEFAULT FALSE, lost_message TEXT NOT NULL DEFAULT '', lost_phone TEXT NOT NULL DEFAULT '', lost_organization TEXT NOT NULL DEFAULT '', keep_events BIGINT NOT NULL DEFAULT 2592000000);
 CREATE UNIQUE INDEX companies_enterprise ON companies (enterprise) WHERE enterprise <> '';
 CREATE UNIQUE INDEX companies_slug ON companies (slug);
 CREATE INDEX companies_stopped ON companies (stopped_at) WHERE stopped_at > 0;
@@ -446,6 +447,34 @@ CREATE TABLE enrollment_uses (
     at BIGINT NOT NULL,
     PRIMARY KEY (code_id, asset_id, epoch)
 ) WITHOUT ROWID;
+CREATE TABLE event_heads (
+    company_id TEXT NOT NULL PRIMARY KEY,
+    last BIGINT NOT NULL
+);
+CREATE TABLE event_history (
+    one BIGINT NOT NULL PRIMARY KEY,
+    id TEXT NOT NULL
+);
+CREATE TABLE events (
+    id TEXT NOT NULL PRIMARY KEY,
+    n BIGINT NOT NULL,
+    pos BIGINT NOT NULL DEFAULT 0,
+    company_id TEXT NOT NULL,
+    area TEXT NOT NULL,
+    type TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    asset_id TEXT NOT NULL,
+    policy_id TEXT NOT NULL,
+    proposal_id TEXT NOT NULL,
+    command TEXT NOT NULL,
+    status TEXT NOT NULL,
+    request_id TEXT NOT NULL,
+    owner TEXT NOT NULL
+);
+CREATE INDEX events_drawn ON events (n);
+CREATE UNIQUE INDEX events_feed ON events (company_id, pos) WHERE pos > 0;
+CREATE INDEX events_kept ON events (company_id, at) WHERE pos > 0;
+CREATE INDEX events_waiting ON events (n, id) WHERE pos = 0;
 CREATE TABLE foreign_enterprises (
 	enterprise TEXT NOT NULL PRIMARY KEY,
 	first_at   BIGINT NOT NULL,
@@ -680,6 +709,11 @@ CREATE TABLE patch_counts (
     count BIGINT NOT NULL,
     PRIMARY KEY (company_id, policy_id, month)
 );
+CREATE TABLE platform_outages (
+    one BIGINT NOT NULL PRIMARY KEY,
+    since BIGINT NOT NULL,
+    told BIGINT NOT NULL
+);
 CREATE TABLE platform_quotas (
     project TEXT PRIMARY KEY,
     units BIGINT NOT NULL,
@@ -766,10 +800,11 @@ CREATE TABLE proposals (
     request TEXT NOT NULL, -- JSON object
     fields TEXT NOT NULL, -- JSON array: the reviewed change list
     next_document TEXT NOT NULL -- JSON object
-, devices BIGINT NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '', ticket TEXT NOT NULL DEFAULT '', warnings TEXT NOT NULL DEFAULT '', approval TEXT NOT NULL DEFAULT '', approved_by TEXT NOT NULL DEFAULT '', approved_at BIGINT NOT NULL DEFAULT 0, signed_id TEXT NOT NULL DEFAULT '', decline_reason TEXT NOT NULL DEFAULT '');
+, devices BIGINT NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '', ticket TEXT NOT NULL DEFAULT '', warnings TEXT NOT NULL DEFAULT '', approval TEXT NOT NULL DEFAULT '', approved_by TEXT NOT NULL DEFAULT '', approved_at BIGINT NOT NULL DEFAULT 0, signed_id TEXT NOT NULL DEFAULT '', decline_reason TEXT NOT NULL DEFAULT '', expiry_told BIGINT NOT NULL DEFAULT 0);
 CREATE INDEX proposals_apply_ref ON proposals (company_id, apply_ref) WHERE apply_ref <> '';
 CREATE INDEX proposals_company ON proposals (company_id, created_at, id);
 CREATE UNIQUE INDEX proposals_executing ON proposals (next_policy_id) WHERE status = 'EXECUTING';
+CREATE INDEX proposals_expiring ON proposals (expires_at) WHERE status = 'PENDING' AND expiry_told = 0;
 CREATE INDEX proposals_look ON proposals (look_at, id) WHERE look_at > 0;
 CREATE UNIQUE INDEX proposals_naming ON proposals (company_id, next_name_key) WHERE status = 'EXECUTING' AND next_name_key <> '';
 CREATE INDEX proposals_policy ON proposals (company_id, policy_id, created_at, id);

@@ -74,8 +74,8 @@ func sweeps(now time.Time) []struct {
 			WHERE j.ended_at > 0 AND j.ended_at < ? LIMIT ?)`, now.Add(-job.KeepFor)},
 		{`DELETE FROM jobs WHERE id IN (SELECT j.id FROM jobs j WHERE j.ended_at > 0 AND j.ended_at < ?
 			AND NOT EXISTS (SELECT 1 FROM job_devices d WHERE d.job_id = j.id) ORDER BY j.ended_at LIMIT ?)`, now.Add(-job.KeepFor)},
-		{`DELETE FROM events WHERE id IN (SELECT e.id FROM companies c JOIN events e ON e.company_id = c.id AND e.pos > 0
-			WHERE e.at < ? - c.keep_events ORDER BY e.at LIMIT ?)`, now},
+		{`DELETE FROM events WHERE id IN (SELECT e.id FROM companies c CROSS JOIN events e
+			WHERE e.company_id = c.id AND e.pos > 0 AND e.at < ? - c.keep_events ORDER BY e.at LIMIT ?)`, now},
 		{`DELETE FROM claims WHERE id IN (SELECT id FROM claims WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
 		{`DELETE FROM leases WHERE name IN (SELECT name FROM leases WHERE expires_at < ? LIMIT ?)`, now.Add(-time.Hour)},
 	}

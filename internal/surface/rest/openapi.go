@@ -33,6 +33,7 @@ type (
 		Security   []map[string][]string            `json:"security"`
 		Tags       []tag                            `json:"tags"`
 		Paths      map[string]map[string]*described `json:"paths"`
+		Webhooks   map[string]map[string]*webhook   `json:"webhooks"`
 		Components components                       `json:"components"`
 
 		named  *operation.Components // the schemas of named types
@@ -139,6 +140,7 @@ func describe(registry *operation.Registry, publicURL string) *document {
 		}
 		d.Paths[o.Path][strings.ToLower(o.Method)] = d.operation(o)
 	}
+	d.Webhooks = d.webhooks()
 	return d
 }
 
@@ -236,6 +238,7 @@ const (
 	tagCommands   = "Device commands"
 	tagPolicies   = "Policies"
 	tagEnrollment = "Enrollment"
+	tagEvents     = "Events"
 	tagForesight  = "Foresight"
 )
 
@@ -245,6 +248,7 @@ func tags() []tag {
 		{tagCommands, "Commands to one device at a time, and their history."},
 		{tagPolicies, "Policies, and changes to them in two steps: propose, let a person review, apply."},
 		{tagEnrollment, "QR codes that enroll new or factory-reset devices."},
+		{tagEvents, "What happened, in order."},
 		{tagForesight, "What a call would be answered, without making it."},
 	}
 }
@@ -257,6 +261,8 @@ func tagOf(o *operation.Operation) string {
 		return tagEnrollment
 	case o.Budget == operation.Apart:
 		return tagForesight
+	case strings.HasPrefix(o.Path, "/events"):
+		return tagEvents
 	case strings.HasPrefix(o.Path, "/assets"):
 		return tagAssets
 	default:

@@ -27,6 +27,7 @@ func sampleOf(code fault.Code) *fault.Error {
 		fault.StaleProposal:        "the policy was saved after the proposal was made: read it again and propose again",
 		fault.Refused:              "the request was evaluated and refused",
 		fault.ConfirmationRequired: "type the policy's name to confirm",
+		fault.CursorExpired:        "the cursor is older than what is kept, or of another history",
 		fault.RateLimited:          "more than 10 calls in 60 s: retry in 42 s",
 		fault.Internal:             "an unexpected error occurred; its id is 8k2v0r6m4q1x7t9c3w5y2n8b6d",
 		fault.Provider:             "the platform did not carry it out for a reason that is not this device's",
@@ -41,6 +42,9 @@ func sampleOf(code fault.Code) *fault.Error {
 		e.Review = &fault.Review{Impact: "HIGH", RequiresConfirmation: true,
 			Summary: "In the policy \"Warehouse\", which 60 devices use, changes Camera from ALLOW to BLOCK."}
 	}
+	if code == fault.CursorExpired {
+		e.Oldest = "q3mQ0tV8mVd4AQ"
+	}
 	e.RetryAfter = 42 * time.Second
 	return e
 }
@@ -53,6 +57,7 @@ func meanings() map[int]string {
 		http.StatusForbidden:           "The key lacks a permission, or the company has not enabled this.",
 		http.StatusNotFound:            "There is nothing with this id in the key's company.",
 		http.StatusConflict:            "It cannot be done in the present state; the same request fails the same until that changes.",
+		http.StatusGone:                "The cursor is older than what is kept, or of another history. oldest is where to go on.",
 		http.StatusUnprocessableEntity: "It was evaluated and refused. Do not send the same again.",
 		http.StatusTooManyRequests:     "The rate limit is exceeded. Wait as long as Retry-After says.",
 		http.StatusInternalServerError: "An unexpected error; whether it had an effect is unknown. Look before you send it again.",
@@ -221,7 +226,8 @@ func problemSchema(s shape) *jsonschema.Schema {
 	}, "field", "message")}
 	optional := []string{"errors"}
 	if s.code {
-		optional = append(optional, "approvalRequired", "approvalUrl")
+		optional = append(optional, "oldest", "approvalRequired", "approvalUrl")
+		members["oldest"] = &jsonschema.Schema{Type: "string", Description: "With cursor_expired: the cursor of the oldest event that is kept."}
 		members["approvalRequired"] = &jsonschema.Schema{Type: "boolean", Description: "With confirmation_required: a person must approve the change first."}
 		members["approvalUrl"] = &jsonschema.Schema{Type: "string", Format: "uri", Description: "Where a person can allow the call: send the same again after that."}
 	}
