@@ -63,7 +63,7 @@ func Copy(ctx context.Context, from Options, to string) (copied []TableCopy, err
 			if copied, err = copyTables(ctx, c, t); err != nil {
 				return err
 			}
-			if after := t.db.dialect.afterCopy(); after != "" {
+			if after := t.db.dialect.events().afterCopy; after != "" {
 				return t.exec(ctx, after)
 			}
 			return nil

@@ -34,7 +34,7 @@ func (db *DB) telling(ctx context.Context, e event.Event) part {
 		policy, args = `COALESCE((SELECT a.policy_id FROM assets a WHERE a.id = ? AND a.company_id = ?), '')`, []any{e.AssetID, e.CompanyID}
 	}
 	args = append([]any{resource.NewID(), e.CompanyID, e.Type.Area(), string(e.Type), millis(db.now()), e.AssetID}, args...)
-	return part{`INSERT INTO events (` + eventColumns + `) SELECT CAST(? AS TEXT), ` + db.dialect.draw() + `, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
+	return part{`INSERT INTO events (` + eventColumns + `) SELECT CAST(? AS TEXT), ` + db.dialect.events().draw + `, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
 		CAST(? AS BIGINT), CAST(? AS TEXT), ` + policy + `, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT) ` + fromFirst,
 		append(args, e.ProposalID, e.Command, e.Status, e.RequestID, e.Owner)}
 }
@@ -49,7 +49,7 @@ func (db *DB) tellSilent(ctx context.Context, t *tx, companyID string, assets []
 	for chunk := range slices.Chunk(assets, some) {
 		rows, args := "", make([]any, 0, 5*len(chunk))
 		for _, a := range chunk {
-			rows += `, (?, ` + db.dialect.draw() + `, ?, 'device', 'device.silent', ?, ?, ?, '', '', '', '', '')`
+			rows += `, (?, ` + db.dialect.events().draw + `, ?, 'device', 'device.silent', ?, ?, ?, '', '', '', '', '')`
 			args = append(args, resource.NewID(), companyID, millis(db.now()), a.id, a.policyID)
 		}
 		if err := t.exec(ctx, `INSERT INTO events (`+eventColumns+`) VALUES `+rows[2:], args...); err != nil {
@@ -70,7 +70,7 @@ func commandTold(s command.State) (event.Type, bool) {
 // part moves the command.
 func (db *DB) tellCommand(id string, to command.State) part {
 	of, _ := commandTold(to)
-	return part{`INSERT INTO events (` + eventColumns + `) SELECT CAST(? AS TEXT), ` + db.dialect.draw() + `, m.company_id, 'command', CAST(? AS TEXT), CAST(? AS BIGINT),
+	return part{`INSERT INTO events (` + eventColumns + `) SELECT CAST(? AS TEXT), ` + db.dialect.events().draw + `, m.company_id, 'command', CAST(? AS TEXT), CAST(? AS BIGINT),
 		m.asset_id, a.policy_id, '', m.type, CAST(? AS TEXT), m.request_id, '' FROM commands m JOIN assets a ON a.id = m.asset_id WHERE m.id = ?` + ifFirst,
 		[]any{resource.NewID(), string(of), millis(db.now()), to.Status(), id}}
 }
