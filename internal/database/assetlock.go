@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrollment"
@@ -138,6 +139,8 @@ func (h lockedAsset) end(ctx context.Context, t *tx, at time.Time, e ending) err
 // show changes an asset as the success of one of its commands does, in one
 // transaction with the command. The device's own report says so again.
 func show(ctx context.Context, t *tx, c command.Command) error {
+	// What the command brought about is told with the call that asked for it.
+	ctx = access.WithActor(ctx, access.OriginOf(ctx).Actor, c.RequestID)
 	h, err := hold(ctx, t, c.AssetID)
 	if err != nil || h.epoch != c.Epoch || h.status == asset.Deleted {
 		return err
@@ -284,22 +287,19 @@ func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince ti
 }
 
 func markInactive(ctx context.Context, t *tx, companyID string, status asset.Status, silentSince time.Time, limit int) (int, error) {
-	type silent struct{ id, policy string }
-	found, err := list(ctx, t, into(func(s *silent) []any { return []any{&s.id, &s.policy} }), `UPDATE assets SET status = 'INACTIVE' WHERE id IN (
+	found, err := list(ctx, t, into(func(s *silentAsset) []any { return []any{&s.id, &s.policyID} }), `UPDATE assets SET status = 'INACTIVE' WHERE id IN (
 			SELECT id FROM assets WHERE company_id = ? AND status = ? AND synced_at < ? AND last_seen_at < ?
 			ORDER BY synced_at, id LIMIT ?`+t.skipLocked()+`)
 		RETURNING id, policy_id`, companyID, string(status), millis(silentSince), millis(silentSince), limit)
 	counts := counts{}
-	ids := make([]string, len(found))
-	for i, s := range found {
-		ids[i] = s.id
-		counts.add(companyID, status, s.policy, -1)
-		counts.add(companyID, asset.Inactive, s.policy, 1)
+	for _, s := range found {
+		counts.add(companyID, status, s.policyID, -1)
+		counts.add(companyID, asset.Inactive, s.policyID, 1)
 	}
 	if err != nil {
 		return 0, err
 	}
-	return len(found), errors.Join(t.db.tellSilent(ctx, t, ids), counts.save(ctx, t))
+	return len(found), errors.Join(t.db.tellSilent(ctx, t, companyID, found), counts.save(ctx, t))
 }
 
 // SetPushReachable notes whether a device can be woken by push.

@@ -63,10 +63,10 @@ func Copy(ctx context.Context, from Options, to string) (copied []TableCopy, err
 			if copied, err = copyTables(ctx, c, t); err != nil {
 				return err
 			}
-			if t.db.writer != nil {
-				return nil
+			if after := t.db.dialect.events().afterCopy; after != "" {
+				return t.exec(ctx, after)
 			}
-			return t.exec(ctx, `SELECT setval('event_numbers', (SELECT COALESCE(MAX(n), 0) + 1 FROM events))`)
+			return nil
 		})
 	})
 	return copied, err

@@ -28,9 +28,8 @@ type dialect interface {
 	// tables. Where the engine can, they are one statement, which saves the round
 	// trips of a transaction.
 	follow(first string, then ...string) []string
-	// draw is the expression of a number for an event: higher than all that were drawn
-	// by transactions that have ended.
-	draw() string
+	// events are the parts of statements about events that differ.
+	events() eventSQL
 	// doubtful reports whether a statement that failed so may have been committed.
 	doubtful(err error) bool
 	// arm prepares a SELECT for being merged, in order, with others by UNION ALL.
@@ -61,6 +60,12 @@ type rowLocks struct {
 	device string
 }
 
+// eventSQL are the parts of statements about events that differ.
+type eventSQL struct {
+	draw      string // the expression of a number: higher than all that ended transactions drew
+	afterCopy string // a statement that is run when a database was filled; empty: none
+}
+
 // fromFirst stands where a statement that follows another reads from it.
 const fromFirst = "/* FROM first */"
 
@@ -78,8 +83,10 @@ func (sqliteDialect) follow(first string, then ...string) []string {
 	return append([]string{first}, then...)
 }
 
-// draw: a writing transaction is alone.
-func (sqliteDialect) draw() string { return `(SELECT COALESCE(MAX(x.n), 0) + 1 FROM events x)` }
+// events draws without a sequence: a writing transaction is alone.
+func (sqliteDialect) events() eventSQL {
+	return eventSQL{draw: `(SELECT COALESCE(MAX(x.n), 0) + 1 FROM events x)`}
+}
 
 // doubtful: SQLite is in this process, and says what became of a commit.
 func (sqliteDialect) doubtful(error) bool { return false }
@@ -131,7 +138,9 @@ func (postgresDialect) follow(first string, then ...string) []string {
 	return []string{b.String()}
 }
 
-func (postgresDialect) draw() string { return `nextval('event_numbers')` }
+func (postgresDialect) events() eventSQL {
+	return eventSQL{`nextval('event_numbers')`, `SELECT setval('event_numbers', (SELECT COALESCE(MAX(n), 0) + 1 FROM events))`}
+}
 
 // doubtful: a connection that broke, or was given up, may have carried the
 // statement; what PostgreSQL or this package itself refuses was not done.

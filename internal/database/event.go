@@ -34,19 +34,25 @@ func (db *DB) telling(ctx context.Context, e event.Event) part {
 		policy, args = `COALESCE((SELECT a.policy_id FROM assets a WHERE a.id = ? AND a.company_id = ?), '')`, []any{e.AssetID, e.CompanyID}
 	}
 	args = append([]any{resource.NewID(), e.CompanyID, e.Type.Area(), string(e.Type), millis(db.now()), e.AssetID}, args...)
-	return part{`INSERT INTO events (` + eventColumns + `) SELECT CAST(? AS TEXT), ` + db.dialect.draw() + `, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
+	return part{`INSERT INTO events (` + eventColumns + `) SELECT CAST(? AS TEXT), ` + db.dialect.events().draw + `, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
 		CAST(? AS BIGINT), CAST(? AS TEXT), ` + policy + `, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT) ` + fromFirst,
 		append(args, e.ProposalID, e.Command, e.Status, e.RequestID, e.Owner)}
 }
 
-// tellSilent tells that devices became INACTIVE, in one statement.
-func (db *DB) tellSilent(ctx context.Context, t *tx, assets []string) error {
-	const some = 500 // whose ids one statement has
+// silentAsset is an asset that became INACTIVE, and its policy.
+type silentAsset struct{ id, policyID string }
+
+// tellSilent tells that devices of a company became INACTIVE, in few statements.
+func (db *DB) tellSilent(ctx context.Context, t *tx, companyID string, assets []silentAsset) error {
+	const some = 500 // rows of a statement
 	t.told = t.told || len(assets) > 0
-	for ids := range slices.Chunk(assets, some) {
-		if err := t.exec(ctx, `INSERT INTO events (`+eventColumns+`) SELECT CAST(? AS TEXT) || a.id, `+db.dialect.draw()+`, a.company_id, 'device', 'device.silent',
-			CAST(? AS BIGINT), a.id, a.policy_id, '', '', '', '', '' FROM assets a WHERE a.id IN (`+marks(len(ids))+`)`,
-			append([]any{resource.NewID(), millis(db.now())}, anys(ids)...)...); err != nil {
+	for chunk := range slices.Chunk(assets, some) {
+		rows, args := "", make([]any, 0, 5*len(chunk))
+		for _, a := range chunk {
+			rows += `, (?, ` + db.dialect.events().draw + `, ?, 'device', 'device.silent', ?, ?, ?, '', '', '', '', '')`
+			args = append(args, resource.NewID(), companyID, millis(db.now()), a.id, a.policyID)
+		}
+		if err := t.exec(ctx, `INSERT INTO events (`+eventColumns+`) VALUES `+rows[2:], args...); err != nil {
 			return err
 		}
 	}
@@ -64,7 +70,7 @@ func commandTold(s command.State) (event.Type, bool) {
 // part moves the command.
 func (db *DB) tellCommand(id string, to command.State) part {
 	of, _ := commandTold(to)
-	return part{`INSERT INTO events (` + eventColumns + `) SELECT CAST(? AS TEXT), ` + db.dialect.draw() + `, m.company_id, 'command', CAST(? AS TEXT), CAST(? AS BIGINT),
+	return part{`INSERT INTO events (` + eventColumns + `) SELECT CAST(? AS TEXT), ` + db.dialect.events().draw + `, m.company_id, 'command', CAST(? AS TEXT), CAST(? AS BIGINT),
 		m.asset_id, a.policy_id, '', m.type, CAST(? AS TEXT), m.request_id, '' FROM commands m JOIN assets a ON a.id = m.asset_id WHERE m.id = ?` + ifFirst,
 		[]any{resource.NewID(), string(of), millis(db.now()), to.Status(), id}}
 }
@@ -76,7 +82,6 @@ func (db *DB) toldOf(companyID string, e activity.Event) (event.Event, bool) {
 		activity.AssetEnrolled: event.DeviceEnrolled, activity.AssetTakenOver: event.DeviceEnrolled, activity.AssetEnded: event.DeviceUnenrolled,
 		activity.PolicySaved: event.PolicyChanged, activity.CompanyStopped: event.AutomationStopped, activity.CompanyResumed: event.AutomationResumed,
 		activity.LooseningAsked: event.ControlLoosening, activity.KeyCreated: event.KeyCreated, activity.KeyRevoked: event.KeyRevoked,
-		activity.ConnectionGranted: event.ConnectionCreated,
 	}
 	told := event.Event{CompanyID: companyID, Type: types[e.Action]}
 	switch e.Target.Kind {
@@ -92,7 +97,7 @@ func (db *DB) toldOf(companyID string, e activity.Event) (event.Event, bool) {
 func (db *DB) tellProposal(ctx context.Context, t *tx, p proposal.Proposal, action activity.Action, outcome activity.Outcome) error {
 	told := event.Event{CompanyID: p.CompanyID, PolicyID: p.PolicyID, ProposalID: p.ID, Owner: event.OwnerOf(p.Owner.Kind, p.Owner.ID, p.Owner.UserID)}
 	switch {
-	case action == activity.ProposalMade && p.NeedsApproval():
+	case action == activity.ProposalMade && p.NeedsApproval(), action == activity.ApprovalVoid: // it waits again
 		told.Type = event.ProposalWaiting
 	case action == activity.ProposalApproved && outcome == activity.OK:
 		told.Type = event.ProposalApproved

@@ -50,7 +50,7 @@ func (db *DB) NumberEvents(ctx context.Context) error {
 // NumberRound numbers what is visible, up to a bound, and says how many it were. It is
 // durable: what has a position was not lost with the machine's power.
 func (db *DB) NumberRound(ctx context.Context) (int, error) {
-	waits, err := holds(ctx, db.read(), `SELECT id FROM events WHERE pos = 0 ORDER BY n LIMIT 1`)
+	waits, err := holds(ctx, db.read(), `SELECT id FROM events WHERE pos = 0 AND n > 0 ORDER BY n LIMIT 1`)
 	if err != nil || !waits {
 		return 0, err
 	}
@@ -64,7 +64,7 @@ func (db *DB) NumberRound(ctx context.Context) (int, error) {
 		}
 		done, err := list(ctx, t, into(func(p *placed) []any { return []any{&p.company, &p.pos} }), `UPDATE events SET pos = s.place FROM (
 				SELECT w.id AS event, COALESCE(h.last, 0) + ROW_NUMBER() OVER (PARTITION BY w.company_id ORDER BY w.n, w.id) AS place
-				FROM (SELECT id, n, company_id FROM events WHERE pos = 0 ORDER BY n, id LIMIT ?) w LEFT JOIN event_heads h ON h.company_id = w.company_id) s
+				FROM (SELECT id, n, company_id FROM events WHERE pos = 0 AND n > 0 ORDER BY n, id LIMIT ?) w LEFT JOIN event_heads h ON h.company_id = w.company_id) s
 			WHERE events.id = s.event RETURNING company_id, pos`, numberRows)
 		if err != nil {
 			return 0, err

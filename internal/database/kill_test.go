@@ -62,6 +62,7 @@ func writeUntilKilled(url string) error {
 	if err != nil {
 		return err
 	}
+	go func() { _ = db.NumberEvents(context.Background()) }() // until the process is killed
 	var all sync.WaitGroup
 	errs := make([]error, 8)
 	for n := range errs {

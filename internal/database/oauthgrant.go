@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -60,6 +61,11 @@ func (db *DB) addGrant(ctx context.Context, t *tx, code oauth.AuthorizationCode)
 	// fetched again when its time is over.
 	if err := t.exec(ctx, `UPDATE oauth_clients SET expires_at = 0 WHERE id = ? AND dynamic`, code.ClientID); err != nil {
 		return o, err
+	}
+	if o.Grants == 0 { // a client that was connected before has one
+		if err := db.tell(ctx, t, event.Event{CompanyID: o.CompanyID, Type: event.ConnectionCreated}); err != nil {
+			return o, err
+		}
 	}
 	o.GrantID, o.Scopes = grantID, code.Scopes
 	return o, db.recordGrant(ctx, t, activity.ConnectionGranted, o, changes...)

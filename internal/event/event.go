@@ -140,17 +140,3 @@ type Data struct {
 	Status     string `json:"status,omitempty" doc:"Of a command: its status. Of lost mode: ON or OFF. Of a proposal that ended: EXPIRED or FAILED."`
 	RequestID  string `json:"requestId,omitempty" doc:"X-Request-Id of the call that caused it. What the service does by itself has none."`
 }
-
-// Sample is an event for descriptions.
-func Sample() View {
-	return Event{ID: "5h9j3f7p1s6z4g8a2e0k7m9q3v", Type: CommandSucceeded, At: time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC), AssetID: "8k2v0r6m4q1x7t9c3w5y2n8b6d",
-		PolicyID: "hnjxt522f4w54byq1a05fa92sw", Command: "LOCK", Status: "SUCCESS", RequestID: "em1ywwndgm6td48ce45e7excq4"}.View("acme")
-}
-
-// Values are those of the type.
-func (Type) Values() (all []string) {
-	for _, t := range Types() {
-		all = append(all, string(t))
-	}
-	return all
-}

@@ -73,7 +73,7 @@ func (a *audit) naming() {
 
 func (a *audit) rights() {
 	o := a.operation
-	a.insist((o.Needs != 0) == (o.Budget != Apart), "it needs no permission, or needs one beside an allowance of its own")
+	a.insist((o.Needs != 0) == (o.Budget != Apart && !o.Open), "it needs no permission, or needs one although it is open or has an allowance of its own")
 	a.insist(o.Needs&^access.All == 0, "it needs an unknown permission")
 	want := access.NoGate
 	for permission, gate := range gateOf {

@@ -43,6 +43,9 @@ func (c *Components) Refer(name string) *jsonschema.Schema {
 	return &jsonschema.Schema{Ref: c.path + name}
 }
 
+// Result describes a type as results have it, as a component, and returns the reference to it.
+func (c *Components) Result(t reflect.Type) *jsonschema.Schema { return writer{forREST, c}.result(t) }
+
 // refer keeps the schema of a type unless it is there already.
 func (c *Components) refer(name string, t reflect.Type, describe func() *jsonschema.Schema) *jsonschema.Schema {
 	switch c.types[name] {

@@ -72,6 +72,8 @@ type Operation struct {
 	// Disruptive: the effect is more than an addition. It interrupts a device, or
 	// takes something away or replaces it. What destroys does so in any case.
 	Disruptive bool
+	// Open: it needs no permission. Its result is what the caller may see.
+	Open bool
 	// Waits: over REST, the call may take a minute before there is something to answer.
 	Waits bool
 	// BodyOptional: no body at all stands for one without members.

@@ -31,7 +31,7 @@ func usable(may access.Permission, settings access.Settings, connection bool) []
 		"policyChanges":       settings.PolicyChanges, "provisioning": settings.Provisioning || !connection}
 	var names []string
 	if !connection || settings.OAuthConnections {
-		names = append(names, "explain_operation") // for each caller
+		names = append(names, "explain_operation", "list_events") // for each caller
 	}
 	for _, e := range resttest.Endpoints {
 		needs := strings.Fields(e.Permissions)

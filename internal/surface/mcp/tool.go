@@ -126,13 +126,14 @@ type toolError struct {
 	Status     int        `json:"status"`
 	Retryable  bool       `json:"retryable"`
 	RetryAfter int        `json:"retryAfter,omitempty"`
+	Oldest     string     `json:"oldest,omitempty"`
 	*fault.Review
 	*fault.Approval
 }
 
 func (c Config) failed(found caller, o *operation.Operation, outcome operation.Outcome) (*sdk.CallToolResult, error) {
 	f := outcome.Fault
-	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: edge.Status(f.Code), Retryable: f.MayRetry(), Approval: f.Approval}
+	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: edge.Status(f.Code), Retryable: f.MayRetry(), Approval: f.Approval, Oldest: f.Oldest}
 	if f.Review != nil {
 		review := *f.Review
 		review.Summary = clean(review.Summary)

@@ -77,7 +77,7 @@ func effects() map[string]string {
 	all := map[string]string{}
 	for effect, names := range map[string]string{
 		"reads": `list_assets count_assets get_asset list_policies list_device_commands
-			get_policy_settings list_policy_revisions get_policy_proposal explain_operation list_logs get_log`,
+			get_policy_settings list_policy_revisions get_policy_proposal explain_operation list_events list_logs get_log`,
 		"writes": `lock_device stop_lost_mode send_message request_status_report request_location_update
 			sync_policy launch_app upload_log update_policy_settings create_policy rollback_policy create_provisioning_qr_code`,
 		"disrupts": `start_lost_mode reboot_device shutdown_device change_device_policy apply_policy_proposal update_asset`,

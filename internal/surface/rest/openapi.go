@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/surface/edge"
 )
@@ -34,7 +33,7 @@ type (
 		Security   []map[string][]string            `json:"security"`
 		Tags       []tag                            `json:"tags"`
 		Paths      map[string]map[string]*described `json:"paths"`
-		Webhooks   map[string]map[string]*called    `json:"webhooks"`
+		Webhooks   map[string]map[string]*webhook   `json:"webhooks"`
 		Components components                       `json:"components"`
 
 		named  *operation.Components // the schemas of named types
@@ -69,15 +68,6 @@ type (
 		Budget      string               `json:"x-budget,omitempty"`
 
 		operation *operation.Operation
-	}
-	// called is a request that the service makes.
-	called struct {
-		OperationID string               `json:"operationId"`
-		Tags        []string             `json:"tags"`
-		Summary     string               `json:"summary"`
-		Security    []map[string]string  `json:"security"`
-		Body        *body                `json:"requestBody"`
-		Responses   map[string]*response `json:"responses"`
 	}
 	parameter struct {
 		Ref         string             `json:"$ref,omitempty"`
@@ -150,25 +140,8 @@ func describe(registry *operation.Registry, publicURL string) *document {
 		}
 		d.Paths[o.Path][strings.ToLower(o.Method)] = d.operation(o)
 	}
-	d.webhooks()
+	d.Webhooks = d.webhooks()
 	return d
-}
-
-// webhooks describes what is sent for each type of event: the event as it is listed.
-func (d *document) webhooks() {
-	d.Webhooks = map[string]map[string]*called{}
-	for _, k := range event.Kinds() {
-		sample := event.Sample()
-		sample.Type = k.Type
-		text, err := json.Marshal(sample)
-		if err != nil {
-			panic("the event cannot be described: " + err.Error())
-		}
-		name := strings.NewReplacer(".", "_").Replace(string(k.Type))
-		d.Webhooks[string(k.Type)] = map[string]*called{"post": {OperationID: "on_" + name, Tags: []string{tagEvents}, Summary: k.Text, Security: []map[string]string{},
-			Body:      &body{Required: true, Content: map[string]media{jsonType: {Schema: d.named.Refer("EventView"), Example: text}}},
-			Responses: map[string]*response{"2XX": {Description: "Received. Any other answer, and the event is sent again later."}}}}
-	}
 }
 
 func (d *document) operation(o *operation.Operation) *described {
@@ -265,8 +238,8 @@ const (
 	tagCommands   = "Device commands"
 	tagPolicies   = "Policies"
 	tagEnrollment = "Enrollment"
-	tagForesight  = "Foresight"
 	tagEvents     = "Events"
+	tagForesight  = "Foresight"
 )
 
 func tags() []tag {
@@ -275,7 +248,7 @@ func tags() []tag {
 		{tagCommands, "Commands to one device at a time, and their history."},
 		{tagPolicies, "Policies, and changes to them in two steps: propose, let a person review, apply."},
 		{tagEnrollment, "QR codes that enroll new or factory-reset devices."},
-		{tagEvents, "What happened, in order, for programs."},
+		{tagEvents, "What happened, in order."},
 		{tagForesight, "What a call would be answered, without making it."},
 	}
 }
@@ -288,7 +261,7 @@ func tagOf(o *operation.Operation) string {
 		return tagEnrollment
 	case o.Budget == operation.Apart:
 		return tagForesight
-	case o.Path == "/events":
+	case strings.HasPrefix(o.Path, "/events"):
 		return tagEvents
 	case strings.HasPrefix(o.Path, "/assets"):
 		return tagAssets

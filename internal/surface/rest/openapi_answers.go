@@ -43,7 +43,7 @@ func sampleOf(code fault.Code) *fault.Error {
 			Summary: "In the policy \"Warehouse\", which 60 devices use, changes Camera from ALLOW to BLOCK."}
 	}
 	if code == fault.CursorExpired {
-		e.Oldest = "W8XydSVZKkQZAQ"
+		e.Oldest = "q3mQ0tV8mVd4AQ"
 	}
 	e.RetryAfter = 42 * time.Second
 	return e
@@ -56,8 +56,8 @@ func meanings() map[int]string {
 		http.StatusUnauthorized:        "The API key is missing, invalid, expired or revoked.",
 		http.StatusForbidden:           "The key lacks a permission, or the company has not enabled this.",
 		http.StatusNotFound:            "There is nothing with this id in the key's company.",
-		http.StatusGone:                "The cursor is too old, or of another history. Read your data again and go on after oldest.",
 		http.StatusConflict:            "It cannot be done in the present state; the same request fails the same until that changes.",
+		http.StatusGone:                "The cursor is older than what is kept, or of another history. oldest is where to go on.",
 		http.StatusUnprocessableEntity: "It was evaluated and refused. Do not send the same again.",
 		http.StatusTooManyRequests:     "The rate limit is exceeded. Wait as long as Retry-After says.",
 		http.StatusInternalServerError: "An unexpected error; whether it had an effect is unknown. Look before you send it again.",
@@ -226,13 +226,12 @@ func problemSchema(s shape) *jsonschema.Schema {
 	}, "field", "message")}
 	optional := []string{"errors"}
 	if s.code {
-		optional = append(optional, "approvalRequired", "approvalUrl")
+		optional = append(optional, "oldest", "approvalRequired", "approvalUrl")
+		members["oldest"] = &jsonschema.Schema{Type: "string", Description: "With cursor_expired: the cursor of the oldest event that is kept."}
 		members["approvalRequired"] = &jsonschema.Schema{Type: "boolean", Description: "With confirmation_required: a person must approve the change first."}
 		members["approvalUrl"] = &jsonschema.Schema{Type: "string", Format: "uri", Description: "Where a person can allow the call: send the same again after that."}
 	}
 	if s.code && s.retryable {
-		optional = append(optional, "oldest")
-		members["oldest"] = &jsonschema.Schema{Type: "string", Description: "With cursor_expired: go on after this one."}
 		optional = append(optional, "impact", "requiresConfirmation", "summary")
 		members["impact"] = &jsonschema.Schema{Type: "string", Enum: []any{"NORMAL", "HIGH"}, Description: "With confirmation_required: the impact of the change now."}
 		members["requiresConfirmation"] = &jsonschema.Schema{Type: "boolean", Description: "With confirmation_required: whether the policy's name has to be typed."}

@@ -147,6 +147,7 @@ var Answers = map[Family]map[string]Answer{
 		"provider_error":    {502, problem + " code retryable"},
 	},
 	Reads: {
+		"cursor_expired":    {410, problem + " code retryable"},
 		"unavailable":       {503, problem + " code retryable"},
 		"malformed":         {400, problem + " code retryable"},
 		"invalid_arguments": {400, problem + " code retryable errors"},
@@ -161,3 +162,6 @@ var Answers = map[Family]map[string]Answer{
 // Explain is contract 4.10. It is not among the Endpoints, because it needs no
 // permission and refuses nothing that another endpoint does not.
 var Explain = Endpoint{"POST", "/explain", "explain_operation", "", "", Reads, 200, "operation* arguments"}
+
+// Events is contract 4.11. Like Explain, it needs no permission: callers get what they may see.
+var Events = Endpoint{"GET", "/events", "list_events", "", "", Reads, 200, "-"}

@@ -21,7 +21,7 @@ func Declared(t *testing.T, registry *operation.Registry, without ...string) {
 	}
 	open := slices.Clone(Endpoints)
 	if registry.Find(Explain.Tool) != nil {
-		open = append(open, Explain)
+		open = append(open, Explain, Events)
 	}
 	for _, o := range registry.All() {
 		got := describe(o)

@@ -1,0 +1,36 @@
+package event
+
+import "time"
+
+// Values are the types, for descriptions.
+func (Type) Values() (all []string) {
+	for _, t := range Types() {
+		all = append(all, string(t))
+	}
+	return all
+}
+
+// Sample is an event of a type as callers get it, for descriptions: with the members that
+// apply to the type.
+func Sample(t Type) View {
+	e := Event{ID: "8k2v0r6m4q1x7t9c3w5y2n8b6d", Type: t, At: time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)}
+	switch t.Area() {
+	case "device", "command":
+		e.AssetID, e.PolicyID = "8k2v0r6m4q1x7t9c3w5y2n8b6d", "5h9j3f7p1s6z4g8a2e0k7m9q3v"
+	case "policy", "proposal":
+		e.PolicyID = "5h9j3f7p1s6z4g8a2e0k7m9q3v"
+	}
+	if t.Area() == "command" {
+		e.Command, e.RequestID = "LOCK", "nightly-42"
+	}
+	if t.Area() == "proposal" {
+		e.ProposalID = "prp_7q2m9x4c6v1b8n3z5k0w4t6r2y"
+	}
+	e.Status = map[Type]string{DeviceLostMode: On, ProposalEnded: "EXPIRED", CommandSucceeded: "SUCCESS", CommandFailed: "ERROR", CommandUnconfirmed: "UNCONFIRMED"}[t]
+	return e.View("acme")
+}
+
+// samples are the results of list_events for descriptions.
+func samples() []any {
+	return []any{Page{Events: []View{Sample(CommandSucceeded)}, Next: "q3mQ0tV8mVd4KgE"}}
+}
