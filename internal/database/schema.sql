@@ -477,7 +477,7 @@ CREATE TABLE events (
 );
 CREATE INDEX events_drawn ON events (n);
 CREATE UNIQUE INDEX events_feed ON events (company_id, pos) WHERE pos > 0;
-CREATE INDEX events_kept ON events (company_id, at) WHERE pos > 0;
+CREATE INDEX events_kept ON events (company_id, at);
 CREATE INDEX events_waiting ON events (n, id) WHERE pos = 0;
 CREATE TABLE foreign_enterprises (
 	enterprise TEXT NOT NULL PRIMARY KEY,

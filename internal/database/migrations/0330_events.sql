@@ -20,7 +20,7 @@ CREATE TABLE events (
 CREATE UNIQUE INDEX events_feed ON events (company_id, pos) WHERE pos > 0;
 CREATE INDEX events_waiting ON events (n, id) WHERE pos = 0;
 CREATE INDEX events_drawn ON events (n);
-CREATE INDEX events_kept ON events (company_id, at) WHERE pos > 0;
+CREATE INDEX events_kept ON events (company_id, at);
 -- The last position of each company: it stays when its events are gone.
 CREATE TABLE event_heads (
     company_id TEXT NOT NULL PRIMARY KEY,

@@ -160,7 +160,7 @@ func (d *desk) connection() string {
 
 // unbound are the tables of what goes on by itself, and of what counts calls.
 var unbound = []string{"replicas", "leases", "budgets", "hints", "throttle", "sqlite_stat1", "sqlite_stat4",
-	"activity_heads"}
+	"activity_heads", "event_heads", "event_history", "retentions"}
 
 // quiet waits until the platform has every policy.
 func (d *desk) quiet() {
@@ -185,6 +185,8 @@ func (d *desk) written() string {
 			switch fields := strings.Fields(row); table { // proofs and times of use are added later
 			case "activity", "api_keys":
 				rows[i] = strings.Join(fields[:2], " ")
+			case "events": // positions are given later
+				rows[i] = fields[0]
 			case "sessions":
 				rows[i] = strings.Join(slices.Delete(fields, 5, 6), " ")
 			}

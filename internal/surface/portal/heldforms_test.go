@@ -93,6 +93,7 @@ func forms() []form {
 			return "/access/keys",
 				url.Values{"name": {"New"}, "permission": {"DEVICES_READ"}, "expires": {"90"}, "once": {d.page(d.plain, "/access/keys/new").Field(d.T, "once")}}
 		}},
+		{pattern: "/access/computer", ready: at("/access/computer", url.Values{"challenge": {strings.Repeat("a", 43)}, "name": {"laptop"}, "preset": {"read-only"}})},
 		{pattern: "/access/keys/{key}/revoke", ready: func(d *desk) (string, url.Values) {
 			k, _ := apikey.New(d.Company.ID, "k", "operator", access.All, d.Now(), time.Time{})
 			d.check(d.DB().CreateKey(d.Context(), k))
