@@ -38,8 +38,8 @@ while not last:
         device = asset.managed_device
         if not isinstance(device, AssetDeviceView):
             continue  # not enrolled
-        report = device.status_report or {}
-        facts = asset.specifications.additional_properties if asset.specifications else {}
+        report = device.status_report.to_dict() if device.status_report else {}
+        facts = asset.specifications.to_dict() if asset.specifications else {}
         custom = asset.custom_data.additional_properties if asset.custom_data else {}
         up_to_date = device.policy_version_applied == current.get(device.policy_id or "")
         seen = device.last_seen_at.isoformat() if device.last_seen_at else None

@@ -40,7 +40,7 @@ func TestMCP_Inspector(t *testing.T) {
 	for _, era := range []string{"modern", "legacy"} {
 		t.Run(era, func(t *testing.T) {
 			code, out := w.inspect(t, nil, key, "--protocol-era", era, "--method", "tools/list", "--strict")
-			if code != inspectorOK || strings.Count(out, `"inputSchema"`) != 34 {
+			if code != inspectorOK || strings.Count(out, `"inputSchema"`) != 35 {
 				t.Errorf("tools/list: exit %d:\n%s", code, out)
 			}
 			code, out = w.inspect(t, nil, key, "--protocol-era", era, "--method", "tools/call", "--tool-name", "get_asset", "--tool-arg", "assetId="+w.assetName())

@@ -66,7 +66,7 @@ export async function reads(connect) {
   });
   await step("list", async () => {
     const { tools } = await client.listTools();
-    assert.equal(tools.length, 34);
+    assert.equal(tools.length, 35);
     for (const tool of tools) {
       assert.equal(tool.inputSchema.additionalProperties, false, tool.name);
       assert.ok(tool.title && tool.description && tool.outputSchema, tool.name);
