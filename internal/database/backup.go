@@ -114,7 +114,8 @@ func (db *DB) vacuumInto(ctx context.Context, path string) error {
 	}
 	defer func() { _ = c.Close() }()
 	// VACUUM INTO writes to another file only, but a reader refuses it.
-	if _, err := c.ExecContext(ctx, `PRAGMA query_only(0)`); err != nil {
+	// The copy can shrink even if the database is from before files could.
+	if _, err := c.ExecContext(ctx, `PRAGMA query_only(0); PRAGMA auto_vacuum(INCREMENTAL)`); err != nil {
 		return err
 	}
 	defer func() { _, _ = c.ExecContext(context.WithoutCancel(ctx), `PRAGMA query_only(1)`) }()

@@ -40,7 +40,7 @@ func (db *DB) openSQLite(ctx context.Context, path string, o Options) error {
 		}
 	}
 	writing, err := sql.Open("sqlite", sqliteDSN(path, "immediate",
-		"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "wal_autocheckpoint(4000)"))
+		"auto_vacuum(INCREMENTAL)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "wal_autocheckpoint(4000)"))
 	if err != nil {
 		return err
 	}
@@ -50,6 +50,9 @@ func (db *DB) openSQLite(ctx context.Context, path string, o Options) error {
 		if err := db.upgrade(ctx, writing, use, seen); err != nil {
 			return err
 		}
+	}
+	if use == Upgrade {
+		db.makeShrinkable(ctx, writing, path)
 	}
 	if db.writer, err = newWriter(ctx, db, writing); err != nil {
 		return err

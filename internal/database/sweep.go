@@ -97,7 +97,10 @@ func (db *DB) Sweep(ctx context.Context) error {
 				c.ID, millis(db.now().Add(-c.KeepEvents)), sweepRows)
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return db.shrink(ctx)
 }
 
 // sweep runs a statement that removes at most sweepRows rows until it removes fewer.
