@@ -166,7 +166,7 @@ func (f *fixture) holdOpen(left *atomic.Int64) {
 
 // insertElsewhere is an event of another asset.
 const insertElsewhere = `INSERT INTO events (id, n, company_id, area, type, at, asset_id, policy_id, proposal_id, command, status, request_id, owner)
-	VALUES ($1, nextval('event_numbers'), $2, 'device', 'device.silent', 1, 'elsewhere', '', '', '', '', '', '')`
+	VALUES ($1, nextval(pg_get_serial_sequence('events', 'n')), $2, 'device', 'device.silent', 1, 'elsewhere', '', '', '', '', '', '')`
 
 // inOrder checks that the events are all that were written, each once, and that lost mode
 // began and ended in turn on each device.
@@ -226,7 +226,7 @@ func TestEvents_OpenTransactionDelaysNoOther(t *testing.T) {
 			}
 			run(`UPDATE assets SET lost_mode = FALSE WHERE id = $1`, a.ID)
 			run(`INSERT INTO events (id, n, company_id, area, type, at, asset_id, policy_id, proposal_id, command, status, request_id, owner)
-				VALUES ('t1 again', nextval('event_numbers'), $1, 'device', 'device.lost_mode', 1, $2, '', '', '', 'OFF', '', '')`, f.company.ID, a.ID)
+				VALUES ('t1 again', nextval(pg_get_serial_sequence('events', 'n')), $1, 'device', 'device.lost_mode', 1, $2, '', '', '', 'OFF', '', '')`, f.company.ID, a.ID)
 			f.ok(t1.Commit(f.Context()))
 			equal(f, "events", f.texts(r.rest(f)), want)
 		})
