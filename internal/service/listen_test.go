@@ -174,10 +174,15 @@ func TestListen_OperatingPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sizing, err := os.ReadFile("../../docs/how-to/sizing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page = append(page, sizing...)
 	for _, fact := range []string{"`" + protocol.Base + "/wake`", fmt.Sprintf("headers to %d KiB", service.MaxHeaderBytes>>10),
 		fmt.Sprintf("body to %d KiB", protocol.MaxBody>>10), fmt.Sprintf("larger than %d MiB", service.MaxRequestBytes>>20), "LimitNOFILE="} {
 		if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), fact) {
-			t.Errorf("docs/operating.md does not say %q", fact)
+			t.Errorf("docs/operating.md and docs/how-to/sizing.md do not say %q", fact)
 		}
 	}
 }
