@@ -12,7 +12,7 @@ test_packages
 app= log=
 if [ $# -eq 0 ]; then
 	# The packages that take longest first, so that the others run beside them.
-	set -- ./test/e2e ./test/contract ./...
+	set -- ./test/e2e ./test/browser ./test/contract ./cmd/muster ./internal/database ./...
 	log=$(mktemp)
 	scripts/app-test.sh >"$log" 2>&1 &
 	app=$!
