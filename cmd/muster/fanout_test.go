@@ -115,7 +115,7 @@ func (f *fleet) each(t *testing.T, times int) {
 // number of times, goes on when it is given again, and reaches each device once.
 func TestFanOut_KilledAndInterruptedSendsOnce(t *testing.T) {
 	t.Parallel()
-	f := newFleet(40)
+	f := newFleet(20)
 	f.hangs = 4
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
@@ -170,7 +170,7 @@ func TestFanOut_KilledAndInterruptedSendsOnce(t *testing.T) {
 	f.calm()
 	var said struct{ Total, Accepted int }
 	p.json(&said, args...) // the run was finished: this is a new one
-	if said.Total != 40 || said.Accepted != 40 {
+	if said.Total != 20 || said.Accepted != 20 {
 		t.Errorf("the next run says %+v", said)
 	}
 	f.each(t, 2)
