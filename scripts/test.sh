@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 . scripts/packages.sh
 
 export CGO_ENABLED=1 # the race detector needs it
+export GORACE=atexit_sleep_ms=0 # else each program that a test starts sleeps a second at its end
 test_packages
 # The app's tests run on one core while Go compiles.
 app= log=

@@ -33,6 +33,7 @@ func TestDocs_Commands(t *testing.T) {
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("ROOT", root)
+			e.Setenv("GORACE", os.Getenv("GORACE")) // scripts/test.sh
 			e.Setenv("no_proxy", "127.0.0.1,localhost")
 			return nil
 		},
