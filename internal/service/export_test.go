@@ -29,10 +29,11 @@ func Listen(ctx context.Context, address, cert, key string) (net.Listener, error
 
 // ListenLogged is Listen with a log for the certificate's errors.
 func ListenLogged(ctx context.Context, address, cert, key string, log *slog.Logger) (net.Listener, error) {
-	if cert == "" {
-		return listen(ctx, address, nil)
+	on, err := listen(ctx, address)
+	if err != nil || cert == "" {
+		return on, err
 	}
-	return listen(ctx, address, ops.NewCertificate(cert, key, log, time.Now))
+	return overTLS(on, ops.NewCertificate(cert, key, log, time.Now))
 }
 
 func ClientAddress(proxies []netip.Prefix, r *http.Request) string {

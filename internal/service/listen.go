@@ -27,7 +27,8 @@ const (
 	writeTimeout    = 75 * time.Second // a command may wait 30 s for the platform
 	idleTimeout     = 2 * time.Minute
 	maxHeaderBytes  = 32 << 10
-	maxRequestBytes = 2 << 20 // no request of any surface is larger, but for an upload
+	maxRequestBytes = 2 << 20     // no request of any surface is larger, but for an upload
+	leaveTimeout    = time.Second // for the first request of a connection, when the service ends
 	drainTimeout    = 45 * time.Second
 )
 
@@ -53,8 +54,8 @@ func bounded(handler http.Handler) http.Handler {
 	})
 }
 
-// listen opens an address, over TLS if certificates are given.
-func listen(ctx context.Context, address string, certificates *ops.Certificate) (net.Listener, error) {
+// listen opens an address.
+func listen(ctx context.Context, address string) (*net.TCPListener, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -63,14 +64,16 @@ func listen(ctx context.Context, address string, certificates *ops.Certificate) 
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
 	}
-	if certificates == nil {
-		return listener, nil
-	}
+	return listener.(*net.TCPListener), nil
+}
+
+// overTLS serves a listener's connections with a certificate. It closes the listener
+// when there is none. HTTP/1.1 alone: wake-up streams of agents take over their connection.
+func overTLS(on net.Listener, certificates *ops.Certificate) (net.Listener, error) {
 	if _, err := certificates.Get(nil); err != nil {
-		return nil, errors.Join(err, listener.Close())
+		return nil, errors.Join(err, on.Close())
 	}
-	// HTTP/1.1 alone: wake-up streams of agents take over their connection.
-	return tls.NewListener(listener, &tls.Config{
+	return tls.NewListener(on, &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: certificates.Get,
 	}), nil
 }

@@ -59,7 +59,7 @@ func NewEmulator(ctx context.Context, address, dataDir string, o Options) (*Emul
 			return nil, err
 		}
 	}
-	listener, err := listen(ctx, address, nil)
+	listener, err := listen(ctx, address)
 	if err != nil {
 		return nil, err
 	}

@@ -27,8 +27,7 @@ func (s *Service) Run(ctx context.Context) error {
 
 	var serving sync.WaitGroup
 	failed := make(chan error, 2)
-	requests := ops.NewGate(s.listener, s.shares.Requests)
-	servers := []*http.Server{s.serve(&serving, failed, requests, s.leaving(s.handler), requests.ConnState)}
+	servers := []*http.Server{s.serve(&serving, failed, s.listener, s.leaving(s.handler), s.requests.ConnState)}
 	if s.metricsListener != nil {
 		metrics := http.NewServeMux()
 		s.metrics.Mount(metrics)
@@ -57,6 +56,7 @@ func (s *Service) Run(ctx context.Context) error {
 		stopLoops() // this program is to write nothing more
 	}
 	s.draining.Store(true)
+	s.requests.Leave(leaveTimeout)
 	for _, end := range s.drains {
 		end()
 	}
@@ -87,7 +87,7 @@ func (s *Service) serve(serving *sync.WaitGroup, failed chan<- error, on net.Lis
 	server := newServer(handler, s.options.Logger)
 	server.ConnState = state
 	serving.Go(func() {
-		if err := server.Serve(on); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(on); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			failed <- err
 		}
 	})

@@ -68,7 +68,8 @@ type Service struct {
 	loops    []Loop
 	draining atomic.Bool
 
-	listener        net.Listener
+	requests        *ops.Gate
+	listener        net.Listener // requests, over TLS if there are certificates
 	metricsListener net.Listener // nil: on the main one
 	closers         []func() error
 	drains          []func()   // ends what would keep a request open for long
@@ -100,28 +101,32 @@ func New(ctx context.Context, settings config.Service, o Options) (_ *Service, e
 	return s, nil
 }
 
-func (s *Service) listen(ctx context.Context) (err error) {
-	var certificates *ops.Certificate // nil: something in front of the service ends TLS
-	if s.config.TLSCert != "" {
-		certificates = ops.NewCertificate(s.config.TLSCert, s.config.TLSKey, s.options.Logger, s.options.Now)
-	}
-	s.listener, err = listen(ctx, s.config.Listen, certificates)
+func (s *Service) listen(ctx context.Context) error {
+	on, err := listen(ctx, s.config.Listen)
 	if err != nil {
 		return err
 	}
-	if certificates != nil {
+	s.requests = ops.NewGate(on, s.shares.Requests)
+	s.onClose(s.requests.Close)
+	s.listener = s.requests
+	if s.config.TLSCert != "" { // else something in front of the service ends TLS
+		certificates := ops.NewCertificate(s.config.TLSCert, s.config.TLSKey, s.options.Logger, s.options.Now)
+		if s.listener, err = overTLS(s.requests, certificates); err != nil {
+			return err
+		}
 		s.metrics.Certificate(certificates.NotAfter)
 	}
-	s.onClose(closeOnce(s.listener))
 	s.public = s.config.PublicAddress(s.listener.Addr())
 	if s.config.MetricsListen == "" {
 		return nil
 	}
-	s.metricsListener, err = listen(ctx, s.config.MetricsListen, nil)
-	if err == nil {
-		s.onClose(closeOnce(s.metricsListener))
+	metrics, err := listen(ctx, s.config.MetricsListen)
+	if err != nil {
+		return err
 	}
-	return err
+	s.metricsListener = metrics
+	s.onClose(closeOnce(metrics))
+	return nil
 }
 
 // closeOnce closes a listener that its server may have closed already.

@@ -143,7 +143,8 @@ func (x proxyExample) run(t *testing.T, program string, ports []int) {
 		_ = proxy.Process.Signal(os.Interrupt)
 		_ = proxy.Wait()
 		if t.Failed() {
-			t.Logf("%s: %s", program, out.String())
+			log, _ := os.ReadFile(filepath.Join(dir, "error.log")) // nginx's
+			t.Logf("%s: %s%s", program, out.String(), log)
 		}
 	})
 	poll.Until(t, "the proxy answers", func() error {

@@ -1,13 +1,9 @@
 package ops
 
 import (
-	"container/list"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"runtime"
-	"sync"
 )
 
 // How the files that this process may open are shared out. A connection is an
@@ -63,75 +59,4 @@ func (d *doctor) openFiles() {
 		return
 	}
 	d.note("open files", Fine, detail, "")
-}
-
-// Gate is a listener that holds at most a number of connections for requests.
-// At the limit it closes the connection that has been idle the longest, and
-// accepts no other until there is room. A hijacked connection no longer counts.
-type Gate struct {
-	net.Listener
-	limit int
-
-	mu     sync.Mutex
-	room   sync.Cond
-	open   int
-	idle   list.List // of net.Conn, the longest idle first
-	waits  map[net.Conn]*list.Element
-	closed bool
-}
-
-// NewGate returns a gate in front of a listener.
-func NewGate(on net.Listener, limit int) *Gate {
-	g := &Gate{Listener: on, limit: limit, waits: map[net.Conn]*list.Element{}}
-	g.room.L = &g.mu
-	return g
-}
-
-// Accept implements net.Listener.
-func (g *Gate) Accept() (net.Conn, error) {
-	g.mu.Lock()
-	for g.open >= g.limit && !g.closed {
-		if oldest := g.idle.Front(); oldest != nil {
-			c := g.idle.Remove(oldest).(net.Conn)
-			delete(g.waits, c)
-			g.mu.Unlock()
-			_ = c.Close() // its server notices, and calls ConnState
-			g.mu.Lock()
-			continue
-		}
-		g.room.Wait()
-	}
-	g.mu.Unlock()
-	return g.Listener.Accept()
-}
-
-// Close implements net.Listener.
-func (g *Gate) Close() error {
-	g.mu.Lock()
-	g.closed = true
-	g.room.Broadcast()
-	g.mu.Unlock()
-	return g.Listener.Close()
-}
-
-// ConnState is called by the server for each change of a connection. The server
-// calls it for a new connection before it accepts the next.
-func (g *Gate) ConnState(c net.Conn, state http.ConnState) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if place, idle := g.waits[c]; idle {
-		g.idle.Remove(place)
-		delete(g.waits, c)
-	}
-	switch state {
-	case http.StateNew:
-		g.open++
-	case http.StateIdle:
-		g.waits[c] = g.idle.PushBack(c)
-		g.room.Broadcast()
-	case http.StateHijacked, http.StateClosed:
-		g.open--
-		g.room.Broadcast()
-	case http.StateActive:
-	}
 }

@@ -1,0 +1,130 @@
+package ops
+
+import (
+	"container/list"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+)
+
+// Gate is a listener that holds at most a number of connections for requests.
+// At the limit it closes the connection that has been idle the longest, and
+// accepts no other until there is room. A hijacked connection no longer counts.
+type Gate struct {
+	*net.TCPListener
+	limit int
+
+	mu      sync.Mutex
+	changed sync.Cond
+	open    int
+	unread  map[net.Conn]bool // accepted, and no request has been read
+	idle    list.List         // of net.Conn, the longest idle first
+	waits   map[net.Conn]*list.Element
+	leaving bool
+	closed  bool
+}
+
+// NewGate returns a gate in front of a listener.
+func NewGate(on *net.TCPListener, limit int) *Gate {
+	g := &Gate{TCPListener: on, limit: limit, unread: map[net.Conn]bool{}, waits: map[net.Conn]*list.Element{}}
+	g.changed.L = &g.mu
+	return g
+}
+
+// quiet is how long no connection comes before a gate that is left closes.
+const quiet = 5 * time.Millisecond
+
+// Accept implements net.Listener.
+func (g *Gate) Accept() (net.Conn, error) {
+	for {
+		leaving := g.room()
+		if leaving {
+			_ = g.SetDeadline(time.Now().Add(quiet))
+		}
+		c, err := g.TCPListener.Accept()
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return c, err
+		}
+		if leaving { // no connection waits
+			return nil, errors.Join(net.ErrClosed, g.Close())
+		}
+	}
+}
+
+// room waits until a connection may be accepted, and reports whether the gate is being left.
+func (g *Gate) room() (leaving bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.open >= g.limit && !g.closed {
+		if oldest := g.idle.Front(); oldest != nil {
+			c := g.idle.Remove(oldest).(net.Conn)
+			delete(g.waits, c)
+			g.mu.Unlock()
+			_ = c.Close() // its server notices, and calls ConnState
+			g.mu.Lock()
+			continue
+		}
+		g.changed.Wait()
+	}
+	return g.leaving
+}
+
+// Leave closes the gate and loses no request of a connection that a client has opened:
+// those that wait to be accepted are, and each gets to send a request. http.Server.Shutdown
+// drops both, and what a proxy has sent there it must not send again. It returns after
+// at most the limit; a connection that has sent nothing by then is dropped.
+func (g *Gate) Leave(limit time.Duration) {
+	expired := false
+	defer time.AfterFunc(limit, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		expired = true
+		g.changed.Broadcast()
+	}).Stop()
+	g.mu.Lock()
+	g.leaving = true
+	_ = g.SetDeadline(time.Now().Add(quiet))
+	for !expired && (!g.closed || len(g.unread) > 0) {
+		g.changed.Wait()
+	}
+	g.mu.Unlock()
+	_ = g.Close()
+}
+
+// Close implements net.Listener. Closing again does nothing.
+func (g *Gate) Close() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil
+	}
+	g.closed = true
+	g.changed.Broadcast()
+	return g.TCPListener.Close()
+}
+
+// ConnState is called by the server for each change of a connection. The server
+// calls it for a new connection before it accepts the next.
+func (g *Gate) ConnState(c net.Conn, state http.ConnState) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.unread, c)
+	if place, idle := g.waits[c]; idle {
+		g.idle.Remove(place)
+		delete(g.waits, c)
+	}
+	switch state {
+	case http.StateNew:
+		g.open++
+		g.unread[c] = true
+	case http.StateIdle:
+		g.waits[c] = g.idle.PushBack(c)
+	case http.StateHijacked, http.StateClosed:
+		g.open--
+	case http.StateActive:
+	}
+	g.changed.Broadcast()
+}
