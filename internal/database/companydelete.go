@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 const (
@@ -128,6 +129,7 @@ func (db *DB) beginDeletion(ctx context.Context, id string) error {
 			}
 		}
 		t.raises(id)
+		t.changed(id, resource.CompanyKind, "")
 		return nil
 	})
 }

@@ -1,6 +1,8 @@
 package database_test
 
 import (
+	"database/sql"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -56,6 +58,35 @@ func TestRetain(t *testing.T) {
 		f.ok(err)
 		f.ok(f.db.Retain(f.Context())) // a shorter time counts at once
 		equal(f, "kept for a day", f.commandsKept(young.ID, doubtful.ID, foreign.ID), []bool{false, true, true})
+	})
+}
+
+// No transaction of a deletion removes more than a hundred rows, so that no request waits
+// long for it.
+func TestRetain_InSmallTransactions(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.clock.Advance(500 * 24 * time.Hour)
+		a := f.enroll("d", f.newPolicy("p").ID)
+		for range 230 {
+			f.finished(a, 401*24*time.Hour, command.Succeeded, "")
+		}
+		driver, source := "sqlite", "file:"+strings.TrimPrefix(f.url, "sqlite:")+"?_pragma=busy_timeout(10000)"
+		note := `INSERT INTO batches SELECT NEW.commands - OLD.commands WHERE NEW.commands > OLD.commands`
+		trigger := `CREATE TRIGGER batch AFTER UPDATE ON retentions BEGIN ` + note + `; END`
+		if f.name == "postgres" {
+			driver, source = "pgx", f.url
+			trigger = `CREATE FUNCTION batch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ` + note + `; RETURN NULL; END $$;
+				CREATE TRIGGER batch AFTER UPDATE ON retentions FOR EACH ROW EXECUTE FUNCTION batch()`
+		}
+		pool, err := sql.Open(driver, source)
+		f.ok(err)
+		defer func() { f.ok(pool.Close()) }()
+		_, err = pool.ExecContext(f.Context(), `CREATE TABLE batches (deleted BIGINT NOT NULL); `+trigger)
+		f.ok(err)
+		f.ok(f.db.Retain(f.Context()))
+		var batches, most, all int
+		f.ok(pool.QueryRowContext(f.Context(), `SELECT COUNT(*), MAX(deleted), SUM(deleted) FROM batches`).Scan(&batches, &most, &all))
+		equal(f, "transactions, most rows, all rows", []int{batches, most, all}, []int{3, 100, 230})
 	})
 }
 

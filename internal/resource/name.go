@@ -91,6 +91,9 @@ const Changes = "changes"
 // proposal, key, user, connection, event) and its id.
 func Change(companyID, kind, id string) string { return companyID + "/" + kind + "/" + id }
 
+// CompanyKind is the kind of a change of who may do what in a company.
+const CompanyKind = "company"
+
 // ParseChange takes a hint apart.
 func ParseChange(hint string) (companyID, kind, id string) {
 	companyID, rest, _ := strings.Cut(hint, "/")

@@ -3,6 +3,7 @@ package browser_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/test/browser"
@@ -103,6 +104,7 @@ func screens() []screen {
 		{name: "approval", open: onApproval},
 		{name: "access", path: "/access"},
 		{name: "key-new", path: "/access/keys/new"},
+		{name: "computer", path: "/access/computer?name=laptop&preset=help-desk&state=s&redirect=http%3A%2F%2F127.0.0.1%3A4711%2F&challenge=" + strings.Repeat("a", 43)},
 		{name: "controls", path: "/access/controls"},
 		{name: "authorizations", path: "/authorizations"},
 		{name: "authorization", open: onAuthorization},

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -182,6 +183,7 @@ func startUnderLoad(b testing.TB, as, database string, before ...string) *underL
 	process := exec.CommandContext(context.WithoutCancel(b.Context()), words[0], words[1:]...)
 	keys := filepath.Join(b.TempDir(), "keys")
 	made := config.Service{Store: config.Store{Database: database}}.WithDefaults().KeyFile // by who made the database
+	made = cmp.Or(os.Getenv("MUSTER_KEY_FILE"), made)
 	_, missing := os.Stat(made)
 	if missing == nil {
 		keys = made

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // Limits of an upload.
@@ -25,6 +26,8 @@ const (
 	importTime    = 10 * time.Minute // until the answer is sent
 	maxUploadPart = 4 << 10          // bytes of a field
 	maxParts      = 300
+	importWait    = 10 * time.Second // for the file before
+	importPoll    = 20 * time.Millisecond
 )
 
 // upload is a posted file and what it is to be.
@@ -43,11 +46,10 @@ func (s *Section) receive(v *frame.Visit) any {
 	if up.err = cmp.Or(everyDevice(v), tooLarge(v.Request().ContentLength)); up.err != nil {
 		return up
 	}
-	if !s.importing.TryLock() {
+	if !s.beginImport(v.Context()) {
 		up.err = fault.New(fault.Unavailable, "another file is being imported: try again in a minute")
 		return up
 	}
-	context.AfterFunc(v.Context(), s.importing.Unlock) // when the request has ended
 	control := http.NewResponseController(v.Writer())
 	_ = control.SetWriteDeadline(v.Clock().Add(importTime))
 	body := http.MaxBytesReader(v.Writer(), v.Request().Body, MaxUpload)
@@ -66,6 +68,20 @@ func (s *Section) receive(v *frame.Visit) any {
 	}
 	_ = control.SetReadDeadline(time.Time{}) // the body is read
 	return up
+}
+
+// beginImport waits until no other file is imported, and keeps others waiting until the
+// request has ended, which is a moment after its sender has the answer.
+func (s *Section) beginImport(ctx context.Context) bool {
+	soon, cancel := context.WithTimeout(ctx, importWait)
+	defer cancel()
+	for !s.importing.TryLock() {
+		if !wait.For(soon, importPoll) {
+			return false
+		}
+	}
+	context.AfterFunc(ctx, s.importing.Unlock)
+	return true
 }
 
 // everyDevice fails for a person who sees the devices of some policies alone: an import

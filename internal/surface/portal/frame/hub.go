@@ -46,7 +46,8 @@ type stream struct {
 	mu            sync.Mutex
 	pending       []string // bounded by topics
 	signal        chan struct{}
-	end           chan struct{} // closed by the hub
+	end           chan struct{} // closed by finish
+	finish        func()
 }
 
 // NewHub returns an empty hub.
@@ -112,6 +113,9 @@ func (s *stream) hear(hint string) {
 	if company != s.company {
 		return
 	}
+	if kind == resource.CompanyKind {
+		s.finish() // the browser connects again, and is let in as things are then
+	}
 	s.tell(kind + "s")
 	s.tell(s.about(kind, id)...)
 }
@@ -162,7 +166,7 @@ func (h *Hub) Close() {
 	if !h.closed {
 		h.closed = true
 		for s := range h.streams {
-			close(s.end)
+			s.finish()
 		}
 	}
 	h.mu.Unlock()
@@ -200,6 +204,7 @@ func (f *Frame) live(v *Visit) error {
 		return fault.Invalid("a live page listens to 1 to 64 topics")
 	}
 	s := &stream{company: v.Company.ID, user: v.User.ID, topics: topics, signal: make(chan struct{}, 1), end: make(chan struct{})}
+	s.finish = sync.OnceFunc(func() { close(s.end) })
 	if !f.Hub.add(s) {
 		v.w.Header().Set("Retry-After", "30")
 		v.w.WriteHeader(http.StatusServiceUnavailable)
@@ -236,6 +241,9 @@ func (s *stream) serve(v *Visit, control *http.ResponseController) {
 		case <-life.C:
 			return
 		case <-beat.C:
+			if v.frame.Stands != nil && v.frame.Stands(v.Context()) != nil {
+				return
+			}
 			text = ": \n\n"
 		case <-s.signal:
 			pause(v, s)

@@ -23,6 +23,11 @@ type day struct {
 
 func (d day) total() int64 { return d.Success + d.Error + d.Unknown + d.Active }
 
+// link is where that day's commands are listed.
+func (d day) link() string {
+	return fmt.Sprintf("%s?area=command&from=%d&to=%d", frame.ActivityPath, d.At.UnixMilli(), d.At.Add(24*time.Hour).UnixMilli())
+}
+
 // daysShown is how far the chart goes back.
 const daysShown = 30
 
