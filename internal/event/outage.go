@@ -24,6 +24,7 @@ type Outage struct {
 	failed time.Time // the first failure since the last success; zero: none
 	latest time.Time // failure
 	answer bool      // a call succeeded since the last look
+	told   bool      // the failures since failed; another replica may meanwhile note an end
 }
 
 // Called notes how a call ended.
@@ -33,7 +34,7 @@ func (o *Outage) Called(succeeded bool) {
 	now := o.Now()
 	switch {
 	case succeeded:
-		o.failed, o.answer = time.Time{}, true
+		o.failed, o.answer, o.told = time.Time{}, true, false
 	case o.failed.IsZero():
 		o.failed, o.latest = now, now
 	default:
@@ -44,14 +45,19 @@ func (o *Outage) Called(succeeded bool) {
 // Look tells an outage that has lasted, and notes that one is over.
 func (o *Outage) Look(ctx context.Context) error {
 	o.mu.Lock()
-	failed, latest, answered := o.failed, o.latest, o.answer
+	failed, latest, answered, told := o.failed, o.latest, o.answer, o.told
 	o.answer = false
 	o.mu.Unlock()
 	switch {
 	case answered:
 		return o.Store.EndOutage(ctx)
-	case !failed.IsZero() && latest.Sub(failed) >= outageAfter:
-		return o.Store.TellOutage(ctx, failed)
+	case !told && !failed.IsZero() && latest.Sub(failed) >= outageAfter:
+		if err := o.Store.TellOutage(ctx, failed); err != nil {
+			return err
+		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.told = o.failed.Equal(failed)
 	}
 	return nil
 }
