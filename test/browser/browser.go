@@ -285,15 +285,28 @@ func (t *Tab) Bad() string {
 // Axe returns the accessibility violations of the page, one a line.
 func (t *Tab) Axe(without ...string) string {
 	t.TB.Helper()
-	t.do("load axe", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](axe+";true"))
-		return err
-	}))
 	off := ""
 	for _, rule := range without {
 		off += fmt.Sprintf("%q: {enabled: false},", rule)
 	}
-	return t.Eval(`axe.run(document, {resultTypes: ["violations"], rules: {` + off + `}, runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}).then((r) =>
+	return t.axe(`rules: {` + off + `}, runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]`)
+}
+
+// AxeContrast returns the violations of the contrast that text needs.
+func (t *Tab) AxeContrast() string {
+	t.TB.Helper()
+	return t.axe(`runOnly: {type: "rule", values: ["color-contrast"]}`)
+}
+
+func (t *Tab) axe(options string) string {
+	t.TB.Helper()
+	if t.Eval(`typeof axe`) == "undefined" {
+		t.do("load axe", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+			_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](axe+";true"))
+			return err
+		}))
+	}
+	return t.Eval(`axe.run(document, {resultTypes: ["violations"], ` + options + `}).then((r) =>
 		r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + v.help + "\n    " + n.html.slice(0, 220) + "\n    " + n.any.concat(n.all, n.none).map((c) => c.message).join("; ").slice(0, 260))).join("\n"))`)
 }
 
