@@ -3,6 +3,7 @@ package mail_test
 import (
 	"flag"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
@@ -218,6 +220,26 @@ func TestSender_EventsChoicesAndRights(t *testing.T) {
 		before := len(f.server.all())
 		if got := f.sent(f.sender); len(got) != before {
 			t.Errorf("what happened while the user was disabled is mailed: %q", got[before:])
+		}
+	})
+}
+
+// A company that was stopped still sends mail; one whose deletion began sends nothing.
+func TestSender_StoppedAndDeleted(t *testing.T) {
+	t.Parallel()
+	onFeed(t, func(f feed) {
+		f.CLI(new(any), "company", "stop", "--company", "acme", "--reason", "drill", "--all")
+		if got := f.sent(f.sender); len(got) != 1 {
+			t.Fatalf("a stopped company sent %d mails", len(got))
+		}
+		f.Advance(mail.Pause)
+		f.CLI(new(any), "company", "resume", "--company", "acme")
+		f.numbered()
+		_, err := f.DB().UpdateCompany(f.Context(), f.Company.ID, func(c *company.Company) error { c.Enterprise = ""; return nil })
+		f.ok(err)
+		f.CLI(new(any), "company", "delete", "--company", "acme", "--confirm", "acme", "--export", filepath.Join(f.Dir, "acme.jsonl"))
+		if got := f.sent(f.sender); len(got) != 1 {
+			t.Errorf("a deleted company sent %d mails", len(got)-1)
 		}
 	})
 }
