@@ -1,5 +1,5 @@
 -- Mail about what happened. Each user has a position in the company's history of events, up
--- to which the user had mail, or needed none. Nobody gets mail about what is past.
+-- to which the user had mail, or needed none. No user gets mail about what is past.
 
 -- +goose Up
 ALTER TABLE mail_users ADD COLUMN position BIGINT NOT NULL DEFAULT 0;

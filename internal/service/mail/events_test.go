@@ -129,7 +129,7 @@ func TestSender_ManySilent(t *testing.T) {
 }
 
 // The first mail comes within a minute, the next after five, with all that happened
-// meanwhile; also from another replica, and after one that the server did not take.
+// since then; also from another replica, and after one that the server did not take.
 func TestSender_EventsSumUp(t *testing.T) {
 	t.Parallel()
 	onFeed(t, func(f feed) {

@@ -54,13 +54,14 @@ func (s *Sender) state(ctx context.Context, q attention.Query) (o state, err err
 }
 
 // company sends the mail of a company's users. It ends early, to be called again, when what
-// it knows of them has become stale: who lost a right meanwhile gets nothing.
+// it knows of them has become stale: who lost a right since then gets nothing.
 func (s *Sender) company(ctx context.Context, q attention.Query) (again bool, err error) {
 	o, err := s.state(ctx, q)
 	if err != nil {
 		return false, err
 	}
 	var passed []string
+	sent := false
 	for _, to := range o.people {
 		l := digest{to: to, items: o.due(to)}
 		follows := to.Position < o.head && len(to.Follows()) > 0
@@ -76,12 +77,13 @@ func (s *Sender) company(ctx context.Context, q attention.Query) (again bool, er
 			if to.Position < o.head && !follows {
 				passed = append(passed, to.UserID)
 			}
-		case s.Now().Sub(o.read) > stale:
+		case sent && s.Now().Sub(o.read) > stale:
 			return true, s.Store.MailPassed(ctx, o.id, passed, o.head)
 		default:
 			if err := s.tell(ctx, o, l); err != nil {
 				return false, err
 			}
+			sent = true
 		}
 	}
 	return false, s.Store.MailPassed(ctx, o.id, passed, o.head)

@@ -74,7 +74,7 @@ func TestDoctor_Mail(t *testing.T) {
 		"fine":           {"smtp://" + fine.address, "Muster <muster@acme.test>", ops.Fine, "takes mail from muster@acme.test"},
 		"wrong password": {"smtp://ada:topsecret@" + refusing.address, "muster@acme.test", ops.Failed, "refuses the user or the password"},
 		"busy":           {"smtp://" + busy.address, "muster@acme.test", ops.Failed, busy.address},
-		"nobody there":   {"smtp://127.0.0.1:1", "muster@acme.test", ops.Failed, "127.0.0.1:1"},
+		"not there":      {"smtp://127.0.0.1:1", "muster@acme.test", ops.Failed, "127.0.0.1:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
