@@ -140,7 +140,14 @@ func sight(s event.Sight) (string, []any) {
 	}
 	if s.Policies {
 		see(`area = 'policy'`)
-		see(`area = 'proposal' AND owner = ?`, s.Owner)
+		if s.Proposals {
+			see(`area = 'proposal'`)
+		} else {
+			see(`area = 'proposal' AND owner = ?`, s.Owner)
+		}
+	}
+	if s.Company {
+		condition += ` OR area NOT IN ('device', 'command', 'policy', 'proposal')`
 	}
 	return condition, args
 }

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/approval/attention"
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -29,21 +31,20 @@ func scanChoice(r row) (c attention.Choice, err error) {
 	return c, err
 }
 
-func eventsOf(text string) (all []attention.Event) {
+func eventsOf(text string) (all []event.Type) {
 	for _, e := range strings.Fields(text) {
-		all = append(all, attention.Event(e))
+		all = append(all, event.Type(e))
 	}
 	return all
 }
 
 // SetMailChoice implements attention.ChoiceStore.
 func (db *DB) SetMailChoice(ctx context.Context, companyID, userID string, c attention.Choice) error {
-	var events []string
-	for _, e := range c.Events {
-		events = append(events, string(e))
-	}
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		u, err := holdUser(ctx, t, companyID, userID)
+		if err == nil {
+			err = followMail(ctx, t, companyID, userID)
+		}
 		if err != nil {
 			return err
 		}
@@ -58,16 +59,22 @@ func (db *DB) SetMailChoice(ctx context.Context, companyID, userID string, c att
 		if err := db.record(ctx, t, companyID, activity.Event{Action: activity.UserChanged, Target: userTarget(u), Changes: changes}); err != nil {
 			return err
 		}
-		return t.exec(ctx, `INSERT INTO mail_users (user_id, company_id, muted, events) VALUES (?, ?, ?, ?)
-			ON CONFLICT (user_id) DO UPDATE SET muted = excluded.muted, events = excluded.events`, userID, companyID, c.Muted, strings.Join(events, " "))
+		return t.exec(ctx, `UPDATE mail_users SET muted = ?, events = ? WHERE user_id = ?`, c.Muted, eventsText(c.Events), userID)
 	})
 }
 
 // choiceText names what a user gets mail about, for the log.
 func choiceText(c attention.Choice) string {
-	var names []string
-	for _, e := range c.Chosen() {
-		names = append(names, string(e))
+	if c.Muted {
+		return "none"
+	}
+	return cmp.Or(eventsText(c.Events), "default")
+}
+
+func eventsText(events []event.Type) string {
+	names := make([]string, len(events))
+	for i, e := range events {
+		names[i] = string(e)
 	}
 	return strings.Join(names, " ")
 }
@@ -79,7 +86,8 @@ func (db *DB) MailCompanies(ctx context.Context, after string, limit int) ([]att
 		`SELECT c.id, c.apply_approval FROM companies c WHERE c.id > ? AND c.id IN (
 			SELECT z.company_id FROM authorizations z WHERE z.created_at > ? AND z.state = 'WAITING'
 			UNION SELECT l.company_id FROM loosenings l WHERE l.effective_at > ?
-			UNION SELECT v.company_id FROM proposals v WHERE v.status = 'PENDING' AND v.expires_at > ?) ORDER BY c.id LIMIT ?`,
+			UNION SELECT v.company_id FROM proposals v WHERE v.status = 'PENDING' AND v.expires_at > ?
+			UNION SELECT h.company_id FROM event_heads h WHERE h.last > (SELECT MIN(m.position) FROM mail_users m WHERE m.company_id = h.company_id)) ORDER BY c.id LIMIT ?`,
 		after, millis(now.Add(-approval.WaitFor)), millis(now), millis(now), limit)
 }
 
@@ -102,17 +110,19 @@ func (db *DB) Recipients(ctx context.Context, companyID string) ([]attention.Rec
 		found[p.UserID] = &all[i]
 	}
 	_, err = list(ctx, db.read(), func(r row) (_ struct{}, err error) {
-		var id, email, events string
-		var muted bool
-		var next int64
-		var failures int
-		if err = r.Scan(&id, &email, &muted, &events, &next, &failures); err == nil && found[id] != nil {
-			to := found[id]
-			to.Email, to.Choice, to.NextAt, to.Failures = email, attention.Choice{Muted: muted, Events: eventsOf(events)}, instant(next), failures
+		var id, events string
+		var invited bool
+		var m attention.Recipient
+		err = r.Scan(&id, &m.Email, &invited, &m.Choice.Muted, &events, at(&m.NextAt), &m.Failures, &m.Position)
+		if to := found[id]; err == nil && to != nil {
+			m.Approver, m.Choice.Events = to.Approver, eventsOf(events)
+			m.Disabled = m.Disabled || invited
+			*to = m
 		}
 		return struct{}{}, err
-	}, `SELECT u.id, u.email, COALESCE(m.muted, FALSE), COALESCE(m.events, ''), COALESCE(m.next_at, 0), COALESCE(m.failures, 0)
-		FROM users u LEFT JOIN mail_users m ON m.user_id = u.id WHERE u.company_id = ?`, companyID)
+	}, `SELECT u.id, u.email, u.password_hash = '' AND u.last_sign_in_at = 0, COALESCE(m.muted, FALSE), COALESCE(m.events, ''), COALESCE(m.next_at, 0),
+			COALESCE(m.failures, 0), COALESCE(m.position, h.last, 0)
+		FROM users u LEFT JOIN mail_users m ON m.user_id = u.id LEFT JOIN event_heads h ON h.company_id = u.company_id WHERE u.company_id = ?`, companyID)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +137,7 @@ func (db *DB) Recipients(ctx context.Context, companyID string) ([]attention.Rec
 }
 
 // MailSent implements attention.MailStore.
-func (db *DB) MailSent(ctx context.Context, companyID, userID string, items []string, next time.Time) error {
+func (db *DB) MailSent(ctx context.Context, companyID, userID string, items []string, position int64, next time.Time) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if _, err := holdUser(ctx, t, companyID, userID); err != nil {
 			return err
@@ -138,7 +148,7 @@ func (db *DB) MailSent(ctx context.Context, companyID, userID string, items []st
 				return err
 			}
 		}
-		return setMailAt(ctx, t, companyID, userID, next, 0)
+		return setMailAt(ctx, t, companyID, userID, position, next, 0)
 	})
 }
 
@@ -148,16 +158,24 @@ func (db *DB) MailFailed(ctx context.Context, companyID, userID string, next tim
 		if _, err := holdUser(ctx, t, companyID, userID); err != nil {
 			return err
 		}
-		return setMailAt(ctx, t, companyID, userID, next, 1)
+		return setMailAt(ctx, t, companyID, userID, 0, next, 1)
 	})
 }
 
-// setMailAt sets when a user's next mail may go. failed is 1 after a failure, which is
-// counted, and 0 after a mail.
-func setMailAt(ctx context.Context, t *tx, companyID, userID string, next time.Time, failed int) error {
-	return t.exec(ctx, `INSERT INTO mail_users (user_id, company_id, next_at, failures) VALUES (?, ?, ?, ?) ON CONFLICT (user_id) DO UPDATE
-		SET next_at = excluded.next_at, failures = CASE WHEN excluded.failures = 0 THEN 0 ELSE mail_users.failures + 1 END`,
-		userID, companyID, millis(next), failed)
+// setMailAt sets when a user's next mail may go, and their position unless it is further.
+// failed is 1 after a failure, which is counted, and 0 after a mail.
+func setMailAt(ctx context.Context, t *tx, companyID, userID string, position int64, next time.Time, failed int) error {
+	if err := followMail(ctx, t, companyID, userID); err != nil {
+		return err
+	}
+	return t.exec(ctx, `UPDATE mail_users SET next_at = ?, failures = CASE WHEN ? = 0 THEN 0 ELSE failures + 1 END,
+		position = CASE WHEN position < ? THEN ? ELSE position END WHERE user_id = ?`, millis(next), failed, position, position, userID)
+}
+
+// followMail makes a user follow the company's history from now on, unless they do.
+func followMail(ctx context.Context, t *tx, companyID, userID string) error {
+	return t.exec(ctx, `INSERT INTO mail_users (user_id, company_id, position)
+		VALUES (?, ?, COALESCE((SELECT h.last FROM event_heads h WHERE h.company_id = ?), 0)) ON CONFLICT (user_id) DO NOTHING`, userID, companyID, companyID)
 }
 
 // addLetter keeps an invitation that is to be sent, in the place of earlier ones of the user.
@@ -178,7 +196,7 @@ func (db *DB) Letters(ctx context.Context, limit int) ([]attention.Letter, error
 		}
 		return l, err
 	}, `SELECT m.id, m.user_id, m.company_id, c.name, u.name, u.email, m.sealed, m.failures FROM mail_letters m
-		JOIN users u ON u.id = m.user_id JOIN companies c ON c.id = m.company_id WHERE m.next_at <= ? ORDER BY m.next_at, m.id LIMIT ?`, millis(db.now()), limit)
+		JOIN users u ON u.id = m.user_id JOIN companies c ON c.id = m.company_id WHERE m.next_at <= ? AND NOT u.disabled ORDER BY m.next_at, m.id LIMIT ?`, millis(db.now()), limit)
 }
 
 // LetterDone implements attention.MailStore.

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/approval/attention"
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -29,28 +30,29 @@ func TestMail_Users(t *testing.T) {
 		ada, next := f.person("ada", true), f.clock.Now().Add(time.Minute)
 		choice, err := f.db.MailChoice(f.Context(), f.company.ID, ada.ID)
 		f.ok(err)
-		equal(f, "all by default", len(choice.Chosen()), 3)
+		equal(f, "decisions by default", len(choice.Chosen(false)), 3)
+		equal(f, "all by default for administrators", len(choice.Chosen(true)), len(event.Types())+1)
 		other := f.newCompany("other")
 		f.code(fault.NotFound, f.db.SetMailChoice(f.Context(), other.ID, ada.ID, attention.Choice{Muted: true}))
-		f.code(fault.NotFound, f.db.MailSent(f.Context(), other.ID, ada.ID, []string{"x"}, next))
-		f.ok(f.db.SetMailChoice(f.Context(), f.company.ID, ada.ID, attention.Choice{Events: []attention.Event{attention.ProposalWaiting}}))
+		f.code(fault.NotFound, f.db.MailSent(f.Context(), other.ID, ada.ID, []string{"x"}, 0, next))
+		f.ok(f.db.SetMailChoice(f.Context(), f.company.ID, ada.ID, attention.Choice{Events: []event.Type{event.ProposalWaiting}}))
 		f.ok(f.db.MailFailed(f.Context(), f.company.ID, ada.ID, next))
 		f.ok(f.db.MailFailed(f.Context(), f.company.ID, ada.ID, next))
 		to := f.recipient(ada)
 		equal(f, "failures", to.Failures, 2)
 		equal(f, "next", to.NextAt.Equal(next), true)
-		equal(f, "wants", to.Choice.Wants(attention.ControlLoosening), false)
+		equal(f, "wants", to.Choice.Wants(event.ControlLoosening, true), false)
 		for range 2 {
-			f.ok(f.db.MailSent(f.Context(), f.company.ID, ada.ID, []string{"p1", "p2"}, next))
+			f.ok(f.db.MailSent(f.Context(), f.company.ID, ada.ID, []string{"p1", "p2"}, 0, next))
 		}
 		to = f.recipient(ada)
 		equal(f, "told", len(to.Told), 2)
 		equal(f, "failures after a mail", to.Failures, 0)
-		equal(f, "the choice stays", len(to.Choice.Chosen()), 1)
+		equal(f, "the choice stays", len(to.Choice.Chosen(true)), 1)
 		f.clock.Advance(31 * 24 * time.Hour)
 		f.ok(f.db.Sweep(f.Context()))
 		equal(f, "told after a month", len(f.recipient(ada).Told), 0)
-		f.ok(f.db.MailSent(f.Context(), f.company.ID, ada.ID, []string{"p3"}, next))
+		f.ok(f.db.MailSent(f.Context(), f.company.ID, ada.ID, []string{"p3"}, 0, next))
 		_, err = f.db.DeleteUser(f.Context(), f.company.ID, ada.ID)
 		f.ok(err)
 	})

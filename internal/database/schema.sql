@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 44; programs from 44 may write.
+-- Schema 45; programs from 44 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -620,8 +620,9 @@ CREATE TABLE mail_users (
     events TEXT NOT NULL DEFAULT '', -- separated by spaces; empty: all
     next_at BIGINT NOT NULL DEFAULT 0, -- no mail before
     failures BIGINT NOT NULL DEFAULT 0 -- attempts in a row
-);
+, position BIGINT NOT NULL DEFAULT 0);
 CREATE INDEX mail_users_company ON mail_users (company_id, user_id);
+CREATE INDEX mail_users_position ON mail_users (company_id, position);
 CREATE TABLE messages (
     company_id TEXT NOT NULL,
     id TEXT NOT NULL,

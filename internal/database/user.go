@@ -43,6 +43,9 @@ func (db *DB) createUser(ctx context.Context, t *tx, u account.User) error {
 	if err := t.insert(ctx, "users", userColumns, userFields(&u)); err != nil {
 		return taken(err, "there is a user %s already", u.Email)
 	}
+	if err := followMail(ctx, t, u.CompanyID, u.ID); err != nil {
+		return err
+	}
 	return db.recordUser(ctx, t, activity.UserCreated, account.User{}, u)
 }
 

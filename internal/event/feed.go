@@ -30,6 +30,20 @@ type Sight struct {
 	Policies bool
 	Only     []string // policies; nil: of any
 	Owner    string   // whose proposals
+	// Proposals: with Policies, those of everyone. Company: what is about the company as a
+	// whole, such as its keys and controls. Both are for mail to people.
+	Proposals, Company bool
+}
+
+// Shows reports whether there may be events of a type to see.
+func (s Sight) Shows(t Type) bool {
+	switch t.Area() {
+	case "device", "command":
+		return s.All || s.Devices
+	case "policy", "proposal":
+		return s.All || s.Policies
+	}
+	return s.All || s.Company
 }
 
 // SightOf is what a caller may see now.

@@ -6,44 +6,60 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/event"
 )
 
-// Event is what people get mail about.
-type Event string
+// AuthorizationWaiting is what mail calls commands that wait for a person. Webhooks and the
+// feed do not have it: their readers are the callers that wait.
+const AuthorizationWaiting event.Type = "authorization.waiting"
 
-// The events.
-const (
-	ProposalWaiting      Event = "proposal.waiting"
-	AuthorizationWaiting Event = "authorization.waiting"
-	ControlLoosening     Event = "control.loosening"
-)
-
-// Events lists them. Without a choice of their own, people get mail about all of them that
-// they can decide.
-func Events() []Event { return []Event{ProposalWaiting, AuthorizationWaiting, ControlLoosening} }
-
-// Event is what mail about the item is called; empty: there is none.
-func (i Item) Event() Event {
-	return map[Kind]Event{Approval: ProposalWaiting, Authorization: AuthorizationWaiting, Loosening: ControlLoosening}[i.Kind]
+// Decisions are the events that wait for a person. Mail about them comes from what waits now
+// and not from the history: who can decide, and whether anything is left to decide, changes.
+func Decisions() []event.Type {
+	return []event.Type{event.ProposalWaiting, AuthorizationWaiting, event.ControlLoosening}
 }
 
-// Choice is which mail a user gets. The zero value is all of it.
+// Events lists what people can have mail about, decisions first.
+func Events() []event.Type {
+	all := Decisions()
+	for _, t := range event.Types() {
+		if !slices.Contains(all, t) {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// Event is what mail about the item is called; empty: there is none.
+func (i Item) Event() event.Type {
+	return map[Kind]event.Type{Approval: event.ProposalWaiting, Authorization: AuthorizationWaiting, Loosening: event.ControlLoosening}[i.Kind]
+}
+
+// Choice is which mail a user gets. The zero value: decisions, and all the rest if the user
+// manages the company.
 type Choice struct {
 	Muted  bool
-	Events []Event // empty: all
+	Events []event.Type // empty: as the zero value
 }
 
 // Wants reports whether mail about an event is sent.
-func (c Choice) Wants(e Event) bool {
-	return e != "" && !c.Muted && (len(c.Events) == 0 || slices.Contains(c.Events, e))
+func (c Choice) Wants(e event.Type, manages bool) bool {
+	switch {
+	case e == "" || c.Muted:
+		return false
+	case len(c.Events) > 0:
+		return slices.Contains(c.Events, e)
+	}
+	return manages || slices.Contains(Decisions(), e)
 }
 
 // Chosen are the events that mail is sent about.
-func (c Choice) Chosen() []Event {
-	return slices.DeleteFunc(Events(), func(e Event) bool { return !c.Wants(e) })
+func (c Choice) Chosen(manages bool) []event.Type {
+	return slices.DeleteFunc(Events(), func(e event.Type) bool { return !c.Wants(e, manages) })
 }
 
-// Recipient is a user with what decides about mail to them.
+// Recipient is a user with what decides about mail to them. Who has not accepted the
+// invitation yet counts as disabled: the address may be wrong.
 type Recipient struct {
 	access.Approver
 	Email    string
@@ -51,6 +67,50 @@ type Recipient struct {
 	NextAt   time.Time // no mail before
 	Failures int       // attempts in a row that failed
 	Told     []string  // ids of the items that they had mail about
+	Position int64     // in the company's history, up to which they had mail
+}
+
+// Sight is what the user may see of the company's history.
+func (r Recipient) Sight() event.Sight {
+	return event.Sight{Devices: r.Permissions.Has(access.DevicesRead), Policies: r.Permissions.Has(access.PoliciesRead), Only: r.Policies,
+		Proposals: true, Company: r.Manages}
+}
+
+// Follows are the events of the history that the user gets mail about and may see.
+func (r Recipient) Follows() []event.Type {
+	if r.Disabled {
+		return nil
+	}
+	return slices.DeleteFunc(r.Choice.Chosen(r.Manages), func(e event.Type) bool {
+		return slices.Contains(Decisions(), e) || !r.Sight().Shows(e)
+	})
+}
+
+// NewsQuery asks what happened in a company after a position and up to another, and not
+// before an instant.
+type NewsQuery struct {
+	CompanyID   string
+	After, Upto int64
+	Since       time.Time
+	Types       []event.Type
+	See         event.Sight
+}
+
+// News is what happened of one type.
+type News struct {
+	Type     event.Type
+	Count    int64
+	First    time.Time // when the first happened
+	Examples []Example // at most Examples, the first
+}
+
+// Examples is how many events of a type mail names at most.
+const Examples = 3
+
+// Example is an event that mail names.
+type Example struct {
+	event.Event
+	Name string // of the device or policy; hostile; empty: there is none to be told
 }
 
 // Letter is an invitation that is to be sent. Sealed is its token, by the key file.
@@ -73,15 +133,23 @@ type ChoiceStore interface {
 type MailStore interface {
 	Store
 	ChoiceStore
-	// MailCompanies are the companies in which a decision waits, by id and after one, at
-	// most limit, with the rule of approvals.
+	// MailCompanies are the companies in which a decision waits, or something happened that
+	// not every user was told or passed, by id and after one, at most limit, with the rule of
+	// approvals.
 	MailCompanies(ctx context.Context, after string, limit int) ([]Query, error)
 	// MailControls are a company's name and controls.
 	MailControls(ctx context.Context, companyID string) (string, access.Controls, error)
 	// Recipients are the users of a company.
 	Recipients(ctx context.Context, companyID string) ([]Recipient, error)
-	// MailSent notes that a user had mail about items, and gets no other before next.
-	MailSent(ctx context.Context, companyID, userID string, items []string, next time.Time) error
+	// EventHead is where the company's history ends.
+	EventHead(ctx context.Context, companyID string) (event.Head, error)
+	// News counts what happened, in the order of types.
+	News(ctx context.Context, q NewsQuery) ([]News, error)
+	// MailPassed notes that users need no mail about what happened up to a position.
+	MailPassed(ctx context.Context, companyID string, users []string, position int64) error
+	// MailSent notes that a user had mail about items and what happened up to a position, and
+	// gets no other before next.
+	MailSent(ctx context.Context, companyID, userID string, items []string, position int64, next time.Time) error
 	// MailFailed notes an attempt that failed; the next is at a time.
 	MailFailed(ctx context.Context, companyID, userID string, next time.Time) error
 	// Letters are the invitations that are due, at most limit.

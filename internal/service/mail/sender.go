@@ -5,14 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/approval/attention"
-	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/surface/web"
 	"github.com/musterhq/muster/internal/validate"
 )
@@ -20,8 +16,15 @@ import (
 const (
 	// Every is how often the sender looks for mail: the first is sent within a minute.
 	Every = 15 * time.Second
-	// Pause is the time between two mails to one user about what waits.
+	// Pause is the time between two mails to one user, invitations aside.
 	Pause = 5 * time.Minute
+	// Settle is how long the sender waits after something happened, so that what happens to
+	// many devices at once is one mail.
+	Settle = 30 * time.Second
+	// Oldest is how old what happened may be to be mailed.
+	Oldest = 7 * 24 * time.Hour
+	// stale is how old what is known of the users may be when mail is sent to one.
+	stale = 10 * time.Second
 	// leaseName and leaseFor: of all replicas one sends. The lease outlives a conversation.
 	leaseName = "mail"
 	leaseFor  = 2 * callTime
@@ -92,7 +95,7 @@ func (s *Sender) Round(ctx context.Context) error {
 		return err
 	}
 	if err = s.letters(ctx); err == nil {
-		err = s.waiting(ctx)
+		err = s.companies(ctx)
 	}
 	if errors.Is(err, errServer) { // it is logged, and tried again later
 		return nil
@@ -167,100 +170,3 @@ func (s *Sender) letters(ctx context.Context) error {
 }
 
 func greeting(name string) string { return "Hello " + validate.Clean(name, maxName) + "," }
-
-// waiting sends mail about decisions that wait, company by company.
-func (s *Sender) waiting(ctx context.Context) error {
-	for after := ""; ; {
-		companies, err := s.Store.MailCompanies(ctx, after, batch)
-		for _, q := range companies {
-			if err == nil {
-				after, err = q.CompanyID, s.company(ctx, q)
-			}
-		}
-		if err != nil || len(companies) < batch {
-			return err
-		}
-	}
-}
-
-func (s *Sender) company(ctx context.Context, q attention.Query) error {
-	items, err := s.Store.Attention(ctx, q)
-	if err != nil || !slices.ContainsFunc(items, func(i attention.Item) bool { return i.Event() != "" }) {
-		return err
-	}
-	name, controls, err := s.Store.MailControls(ctx, q.CompanyID)
-	if err != nil {
-		return err
-	}
-	people, err := s.Store.Recipients(ctx, q.CompanyID)
-	if err != nil {
-		return err
-	}
-	now := s.Now()
-	for _, to := range people {
-		if now.Before(to.NextAt) {
-			continue
-		}
-		if fresh := due(items, to, people, controls, now); len(fresh) > 0 {
-			if err := s.tell(ctx, q.CompanyID, name, to, fresh); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// due are the items that a user gets mail about and had none yet: those that the user can
-// decide, or has the rights for where no user can.
-func due(items []attention.Item, to attention.Recipient, people []attention.Recipient, c access.Controls, now time.Time) (fresh []attention.Item) {
-	for _, i := range items {
-		if !to.Choice.Wants(i.Event()) || slices.Contains(to.Told, i.ID) || !i.Concerns(to.Approver, c) {
-			continue
-		}
-		if i.May(to.Approver, c, now) || !slices.ContainsFunc(people, func(p attention.Recipient) bool { return i.May(p.Approver, c, now) }) {
-			fresh = append(fresh, i)
-		}
-	}
-	return fresh
-}
-
-// tell sends one mail about all that is new for a user.
-func (s *Sender) tell(ctx context.Context, companyID, company string, to attention.Recipient, items []attention.Item) error {
-	subject := sentence(items[0])
-	if len(items) > 1 {
-		subject = fmt.Sprintf("%d decisions wait for you", len(items))
-	}
-	outcome, failed := s.send(ctx, to.Email, message(s.Client.Config.From, to.Name, to.Email, validate.Clean(company, maxName)+": "+subject, s.text(to, items), s.Now()))
-	var err error
-	if outcome == Failed {
-		err = s.Store.MailFailed(ctx, companyID, to.UserID, s.Now().Add(retry(to.Failures)))
-	} else { // what the server refuses for good is not sent again
-		ids := make([]string, len(items))
-		for i, item := range items {
-			ids[i] = item.ID
-		}
-		err = s.Store.MailSent(ctx, companyID, to.UserID, ids, s.Now().Add(Pause))
-	}
-	return errors.Join(failed, err)
-}
-
-func sentence(i attention.Item) string {
-	var b strings.Builder
-	for _, p := range frame.AttentionText(i) {
-		b.WriteString(p.Text)
-	}
-	return b.String()
-}
-
-func (s *Sender) text(to attention.Recipient, items []attention.Item) string {
-	var b strings.Builder
-	b.WriteString(greeting(to.Name) + "\n\nThis waits for your decision:\n")
-	for _, i := range items[:min(len(items), listed)] {
-		fmt.Fprintf(&b, "\n- %s (%s)\n  %s\n", sentence(i), frame.AttentionUntil(i, s.Now()), s.PublicURL+frame.AttentionLink(i))
-	}
-	if more := len(items) - listed; more > 0 {
-		fmt.Fprintf(&b, "\nand %d more.\n", more)
-	}
-	fmt.Fprintf(&b, "\nAll of it: %s\nWhich mail you get: %s\n", s.PublicURL+frame.AttentionPath, s.PublicURL+frame.AccountPath)
-	return b.String()
-}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
-	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service/mail"
@@ -165,7 +165,7 @@ func TestSender_LeaseAndChoice(t *testing.T) {
 	}
 	var view struct {
 		Muted  bool
-		Events []attention.Event
+		Events []event.Type
 	}
 	d.CLI(&view, "user", "mail", "--company", "acme", d.bea.Email, "--event", "control.loosening", "--event", "proposal.waiting")
 	if view.Muted || len(view.Events) != 2 {

@@ -8,15 +8,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/event"
 )
 
 // UserMail sets which mail a user gets.
 type UserMail struct {
 	oneUser
-	Event []string `name:"event" placeholder:"TYPE" help:"Send mail about this alone: proposal.waiting, authorization.waiting or control.loosening; repeat for more."`
-	Mute  bool     `name:"mute" help:"Send no mail about what waits."`
+	Event []string `name:"event" placeholder:"TYPE" help:"Send mail about this alone, such as control.loosening or device.silent; repeat for more."`
+	Mute  bool     `name:"mute" help:"Send no mail but invitations."`
 }
 
 // Validate wants known events, or none.
@@ -25,8 +27,8 @@ func (c *UserMail) Validate() error {
 		return errors.New("--mute and --event exclude each other")
 	}
 	for _, e := range c.Event {
-		if !slices.Contains(attention.Events(), attention.Event(e)) {
-			return fmt.Errorf("--event %q is not known: give proposal.waiting, authorization.waiting or control.loosening", e)
+		if !slices.Contains(attention.Events(), event.Type(e)) {
+			return fmt.Errorf("--event %q is not known: give one of %s", e, typeNames(attention.Events()))
 		}
 	}
 	return nil
@@ -34,10 +36,10 @@ func (c *UserMail) Validate() error {
 
 // mailView is the command's JSON.
 type mailView struct {
-	ID     string            `json:"id"`
-	Email  string            `json:"email"`
-	Muted  bool              `json:"muted"`
-	Events []attention.Event `json:"events"`
+	ID     string       `json:"id"`
+	Email  string       `json:"email"`
+	Muted  bool         `json:"muted"`
+	Events []event.Type `json:"events"`
 }
 
 // Run sets the choice, or without a flag shows it.
@@ -56,19 +58,23 @@ func (c *UserMail) Run(env *Env) error {
 			return answer{}, missing(err, owner.Slug, "user", c.User)
 		}
 		choice, err := c.choice(ctx, admin, owner.ID, id)
-		view := mailView{u.ID, u.Email, choice.Muted, choice.Chosen()}
+		view := mailView{u.ID, u.Email, choice.Muted, choice.Chosen(u.Rights.Has(account.ManageCompany))}
 		return answer{view, func(w io.Writer) {
 			if view.Muted {
-				fmt.Fprintf(w, "%s gets no mail about what waits.\n", u.Email)
+				fmt.Fprintf(w, "%s gets no mail.\n", u.Email)
 				return
 			}
-			var names []string
-			for _, e := range view.Events {
-				names = append(names, string(e))
-			}
-			fmt.Fprintf(w, "%s gets mail about what the user can decide: %s.\n", u.Email, strings.Join(names, ", "))
+			fmt.Fprintf(w, "%s gets mail about what the user can decide or may see of: %s.\n", u.Email, typeNames(view.Events))
 		}}, err
 	})
+}
+
+func typeNames(types []event.Type) string {
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = string(t)
+	}
+	return strings.Join(names, ", ")
 }
 
 func (c *UserMail) choice(ctx context.Context, admin *Admin, companyID, userID string) (attention.Choice, error) {
@@ -77,7 +83,7 @@ func (c *UserMail) choice(ctx context.Context, admin *Admin, companyID, userID s
 	}
 	choice := attention.Choice{Muted: c.Mute}
 	for _, e := range c.Event {
-		choice.Events = append(choice.Events, attention.Event(e))
+		choice.Events = append(choice.Events, event.Type(e))
 	}
 	return choice, admin.Mail.SetMailChoice(ctx, companyID, userID, choice)
 }

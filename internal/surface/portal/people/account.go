@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/approval/attention"
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/surface/web"
@@ -52,7 +53,7 @@ type accountView struct {
 	Sessions  []account.Session
 	Available bool
 	MailSent  bool
-	Mail      []attention.Event
+	Mail      []event.Type
 	Wrong     map[string]string
 	Problem   string
 }
@@ -63,7 +64,7 @@ func (s *Account) view(v *frame.Visit) (page accountView, err error) {
 	if err != nil {
 		return page, err
 	}
-	page.Mail = choice.Chosen()
+	page.Mail = choice.Chosen(v.May(account.ManageCompany))
 	if page.Passkeys, err = s.Passkeys.Store.Passkeys(v.Context(), v.User.ID); err != nil {
 		return page, err
 	}

@@ -1,0 +1,125 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/approval/attention"
+)
+
+// companies sends mail about what waits and what happened, company by company.
+func (s *Sender) companies(ctx context.Context) error {
+	for after := ""; ; {
+		companies, err := s.Store.MailCompanies(ctx, after, batch)
+		for _, q := range companies {
+			for again := true; again && err == nil; {
+				again, err = s.company(ctx, q)
+			}
+			after = q.CompanyID
+		}
+		if err != nil || len(companies) < batch {
+			return err
+		}
+	}
+}
+
+// state is what the sender knows of a company, and when it read that.
+type state struct {
+	id, name string
+	controls access.Controls
+	items    []attention.Item
+	people   []attention.Recipient
+	head     int64 // of the company's history
+	read     time.Time
+}
+
+func (s *Sender) state(ctx context.Context, q attention.Query) (o state, err error) {
+	o.id, o.read = q.CompanyID, s.Now()
+	head, err := s.Store.EventHead(ctx, q.CompanyID)
+	if err != nil {
+		return o, err
+	}
+	o.head = head.Last
+	if o.items, err = s.Store.Attention(ctx, q); err != nil {
+		return o, err
+	}
+	if o.name, o.controls, err = s.Store.MailControls(ctx, q.CompanyID); err != nil {
+		return o, err
+	}
+	o.people, err = s.Store.Recipients(ctx, q.CompanyID)
+	return o, err
+}
+
+// company sends the mail of a company's users. It ends early, to be called again, when what
+// it knows of them has become stale: who lost a right since then gets nothing.
+func (s *Sender) company(ctx context.Context, q attention.Query) (again bool, err error) {
+	o, err := s.state(ctx, q)
+	if err != nil {
+		return false, err
+	}
+	var passed []string
+	sent := false
+	for _, to := range o.people {
+		l := digest{to: to, items: o.due(to)}
+		follows := to.Position < o.head && len(to.Follows()) > 0
+		if follows && !o.read.Before(to.NextAt) {
+			if l.news, err = s.Store.News(ctx, attention.NewsQuery{CompanyID: o.id, After: to.Position, Upto: o.head, Since: o.read.Add(-Oldest),
+				Types: to.Follows(), See: to.Sight()}); err != nil {
+				return false, err
+			}
+			follows = len(l.news) > 0
+		}
+		switch {
+		case len(l.items) == 0 && !l.settled(o.read):
+			if to.Position < o.head && !follows {
+				passed = append(passed, to.UserID)
+			}
+		case sent && s.Now().Sub(o.read) > stale:
+			return true, s.Store.MailPassed(ctx, o.id, passed, o.head)
+		default:
+			if err := s.tell(ctx, o, l); err != nil {
+				return false, err
+			}
+			sent = true
+		}
+	}
+	return false, s.Store.MailPassed(ctx, o.id, passed, o.head)
+}
+
+// due are the items that a user gets mail about now and had none yet: those that the user
+// can decide, or has the rights for where no user can.
+func (o state) due(to attention.Recipient) (fresh []attention.Item) {
+	if o.read.Before(to.NextAt) {
+		return nil
+	}
+	for _, i := range o.items {
+		if !to.Choice.Wants(i.Event(), to.Manages) || slices.Contains(to.Told, i.ID) || !i.Concerns(to.Approver, o.controls) {
+			continue
+		}
+		may := func(p attention.Recipient) bool { return i.May(p.Approver, o.controls, o.read) }
+		if may(to) || !slices.ContainsFunc(o.people, may) {
+			fresh = append(fresh, i)
+		}
+	}
+	return fresh
+}
+
+// tell sends one mail about all that is new for a user.
+func (s *Sender) tell(ctx context.Context, o state, l digest) error {
+	to := l.to
+	outcome, failed := s.send(ctx, to.Email, message(s.Client.Config.From, to.Name, to.Email, l.subject(o.name), l.text(s.PublicURL, s.Now()), s.Now()))
+	var err error
+	if outcome == Failed {
+		err = s.Store.MailFailed(ctx, o.id, to.UserID, s.Now().Add(retry(to.Failures)))
+	} else { // what the server refuses for good is not sent again
+		ids := make([]string, len(l.items))
+		for i, item := range l.items {
+			ids[i] = item.ID
+		}
+		err = s.Store.MailSent(ctx, o.id, to.UserID, ids, o.head, s.Now().Add(Pause))
+	}
+	return errors.Join(failed, err)
+}
