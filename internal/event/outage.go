@@ -24,7 +24,7 @@ type Outage struct {
 	failed time.Time // the first failure since the last success; zero: none
 	latest time.Time // failure
 	answer bool      // a call succeeded since the last look
-	told   bool      // the failures since failed; another replica may meanwhile note an end
+	told   bool      // the failures since failed; another replica may have noted an end since
 }
 
 // Called notes how a call ended.

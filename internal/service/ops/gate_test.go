@@ -85,7 +85,7 @@ func TestGate_Close(t *testing.T) {
 	}
 }
 
-// A gate that is left loses no request: neither of a connection that nobody has accepted
+// A gate that is left loses no request: neither of a connection that is not accepted
 // yet, nor of one that has sent nothing yet.
 func TestGate_Leave(t *testing.T) {
 	t.Parallel()
@@ -137,7 +137,7 @@ func TestGate_Leave(t *testing.T) {
 	}
 }
 
-// A connection that sends nothing keeps nobody.
+// A connection that sends nothing does not keep the service running.
 func TestGate_LeaveAtLast(t *testing.T) {
 	t.Parallel()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
