@@ -127,6 +127,9 @@ func (db *DB) changeWebhook(ctx context.Context, companyID, id string, action ac
 			return err
 		}
 		t.hint(event.Topic, companyID)
+		if w.State == webhook.Disabled {
+			t.changed(companyID, attentionHint, id)
+		}
 		return db.recordWebhook(ctx, t, w, action, changes...)
 	})
 	if err != nil {

@@ -99,6 +99,7 @@ func (db *DB) tellWebhook(ctx context.Context, t *tx, r webhook.Record) error {
 	if err := t.exec(ctx, `UPDATE webhooks SET state = 'DISABLED', why = ?, disabled_at = ? WHERE id = ?`, r.Disable, millis(db.now()), r.WebhookID); err != nil {
 		return err
 	}
+	t.changed(r.CompanyID, attentionHint, w.ID)
 	return db.recordWebhook(ctx, t, w, activity.WebhookDisabled, activity.Change{Field: "why", After: r.Disable})
 }
 
@@ -110,4 +111,10 @@ func (db *DB) WebhookFigures(ctx context.Context) (disabled, failing int, err er
 		`SELECT (SELECT COUNT(*) FROM webhooks w WHERE w.state = 'DISABLED' AND w.disabled_at > 0),
 			(SELECT COUNT(*) FROM webhooks w WHERE w.state = 'ENABLED' AND w.next_at > 0)`)
 	return f.disabled, f.failing, err
+}
+
+// DisabledWebhooks returns the webhooks that are disabled, of all companies and at most 100,
+// the longest first.
+func (db *DB) DisabledWebhooks(ctx context.Context) ([]webhook.Webhook, error) {
+	return list(ctx, db.read(), into(shownWebhook), readWebhook+fromWebhooks+` WHERE w.state = 'DISABLED' AND w.disabled_at > 0 ORDER BY w.disabled_at LIMIT ?`, 100)
 }
