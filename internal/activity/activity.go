@@ -91,11 +91,21 @@ const (
 	EnrollmentDeclined  Action = "asset.enrollment_declined"
 	AssetEnded          Action = "asset.ended" // its management
 	// A job does one thing to many devices.
-	JobCreated          Action = "job.created"
-	JobPaused           Action = "job.paused"
-	JobResumed          Action = "job.resumed"
-	JobCanceled         Action = "job.canceled"
-	JobEnded            Action = "job.ended"            // every device has a result
+	JobCreated  Action = "job.created"
+	JobPaused   Action = "job.paused"
+	JobResumed  Action = "job.resumed"
+	JobCanceled Action = "job.canceled"
+	JobEnded    Action = "job.ended" // every device has a result
+	// A webhook sends events to an address.
+	WebhookCreated  Action = "webhook.created"
+	WebhookRotated  Action = "webhook.rotated" // it got a new secret
+	WebhookFinished Action = "webhook.rotation_finished"
+	WebhookReplayed Action = "webhook.replayed"
+	WebhookDisabled Action = "webhook.disabled" // by the service
+	WebhookEnabled  Action = "webhook.enabled"
+	WebhookMissed   Action = "webhook.missed" // events were deleted before they were sent
+	WebhookDeleted  Action = "webhook.deleted"
+
 	ProvisioningIssued  Action = "provisioning.issued"  // a QR code
 	ProvisioningRevoked Action = "provisioning.revoked" // a code
 	ProvisioningHanded  Action = "provisioning.handed"  // to a device over USB
@@ -109,7 +119,7 @@ func (a Action) Area() string { area, _, _ := strings.Cut(string(a), "."); retur
 
 // Areas lists every area, for filters.
 func Areas() []string {
-	return []string{"command", "proposal", "policy", "provisioning", "signin", "identity", "user", "key", "connection", "company", "asset", "authorization", "job"}
+	return []string{"command", "proposal", "policy", "provisioning", "signin", "identity", "user", "key", "connection", "company", "asset", "authorization", "job", "webhook"}
 }
 
 // Outcome is how what was done ended. A command's entry reports that it was
@@ -139,6 +149,7 @@ const (
 	Connection Kind = "CONNECTION"
 	Company    Kind = "COMPANY"
 	Job        Kind = "JOB"
+	Webhook    Kind = "WEBHOOK"
 )
 
 // Target is what something was done to.

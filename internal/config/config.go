@@ -30,6 +30,16 @@ type Platform struct {
 	PlatformSubscription string `name:"platform-subscription" env:"MUSTER_PLATFORM_SUBSCRIPTION" placeholder:"NAME" help:"Pub/Sub subscription from which notifications are pulled."`
 }
 
+// WebhookNetworks says where webhooks may send although the address is not public.
+type WebhookNetworks struct {
+	WebhookNetworks []string `name:"webhook-networks" env:"MUSTER_WEBHOOK_NETWORKS" placeholder:"CIDR,…" help:"Networks in which receivers of webhooks may be, there also with http; all others must have public https addresses."`
+}
+
+// Networks are those of the setting.
+func (w WebhookNetworks) Networks() ([]netip.Prefix, error) {
+	return networks("MUSTER_WEBHOOK_NETWORKS", w.WebhookNetworks)
+}
+
 // Service is the configuration of one service. Every empty field that has a
 // default is filled in by WithDefaults.
 type Service struct {
@@ -44,13 +54,14 @@ type Service struct {
 	TrustedProxies []string `name:"trusted-proxies" env:"MUSTER_TRUSTED_PROXIES" placeholder:"CIDR,…" help:"Networks of reverse proxies whose X-Forwarded-For is believed, where strangers' requests are counted by address."`
 	// PrivateProviders says where companies' identity providers may be although
 	// the address is not public. http is allowed only where it names loopback.
-	PrivateProviders []string      `name:"private-providers" env:"MUSTER_PRIVATE_PROVIDERS" placeholder:"CIDR,…" help:"Networks in which companies' identity providers may be; all others must have public addresses."`
-	SMTPURL          string        `name:"smtp-url" env:"MUSTER_SMTP_URL" secret:"" placeholder:"URL" help:"Server that takes mail: smtp://USER:PASSWORD@HOST:587 (with STARTTLS, but on loopback) or smtps://…:465. Give it in MUSTER_SMTP_URL, or a file that holds it in MUSTER_SMTP_URL_FILE: other users can see flags. Empty: no mail is sent."`
-	MailFrom         string        `name:"mail-from" env:"MUSTER_MAIL_FROM" placeholder:"ADDRESS" help:"Sender of mail, such as 'Muster <muster@example.com>'."`
-	LogLevel         string        `name:"log-level" env:"MUSTER_LOG_LEVEL" enum:"debug,info,warn,error" default:"info" help:"Lowest level to log: debug, info, warn or error."`
-	LogFormat        string        `name:"log-format" env:"MUSTER_LOG_FORMAT" enum:"text,json" default:"text" help:"Format of the log: text or json."`
-	DrainDelay       time.Duration `name:"drain-delay" env:"MUSTER_DRAIN_DELAY" default:"0s" placeholder:"DURATION" help:"How long /readyz says not ready before the service stops taking connections, when it is told to stop. Behind a proxy that checks readiness: longer than its interval, such as 5s. Default: ${default}."`
-	MetricsListen    string        `name:"metrics-listen" env:"MUSTER_METRICS_LISTEN" placeholder:"ADDR" help:"Serve /metrics on this address instead of the main one."`
+	PrivateProviders []string `name:"private-providers" env:"MUSTER_PRIVATE_PROVIDERS" placeholder:"CIDR,…" help:"Networks in which companies' identity providers may be; all others must have public addresses."`
+	WebhookNetworks
+	SMTPURL       string        `name:"smtp-url" env:"MUSTER_SMTP_URL" secret:"" placeholder:"URL" help:"Server that takes mail: smtp://USER:PASSWORD@HOST:587 (with STARTTLS, but on loopback) or smtps://…:465. Give it in MUSTER_SMTP_URL, or a file that holds it in MUSTER_SMTP_URL_FILE: other users can see flags. Empty: no mail is sent."`
+	MailFrom      string        `name:"mail-from" env:"MUSTER_MAIL_FROM" placeholder:"ADDRESS" help:"Sender of mail, such as 'Muster <muster@example.com>'."`
+	LogLevel      string        `name:"log-level" env:"MUSTER_LOG_LEVEL" enum:"debug,info,warn,error" default:"info" help:"Lowest level to log: debug, info, warn or error."`
+	LogFormat     string        `name:"log-format" env:"MUSTER_LOG_FORMAT" enum:"text,json" default:"text" help:"Format of the log: text or json."`
+	DrainDelay    time.Duration `name:"drain-delay" env:"MUSTER_DRAIN_DELAY" default:"0s" placeholder:"DURATION" help:"How long /readyz says not ready before the service stops taking connections, when it is told to stop. Behind a proxy that checks readiness: longer than its interval, such as 5s. Default: ${default}."`
+	MetricsListen string        `name:"metrics-listen" env:"MUSTER_METRICS_LISTEN" placeholder:"ADDR" help:"Serve /metrics on this address instead of the main one."`
 
 	AgentAPK    string `name:"agent-apk" env:"MUSTER_AGENT_APK" placeholder:"FILE" help:"The Android app that the QR codes of own-agent policies install (make app). Releases hold one; without any, a code installs nothing."`
 	AgentAPKURL string `name:"agent-apk-url" env:"MUSTER_AGENT_APK_URL" placeholder:"URL" help:"Where devices download that app, instead of from this service. Needed where the service has a certificate of its own: Android's download trusts public authorities alone."`
@@ -122,7 +133,8 @@ func (c Service) Check() error {
 	}
 	_, proxies := c.Proxies()
 	_, providers := c.ProviderNetworks()
-	return errors.Join(append(wrong, proxies, providers)...)
+	_, webhooks := c.WebhookNetworks.Networks()
+	return errors.Join(append(wrong, proxies, providers, webhooks)...)
 }
 
 // Proxies are the networks of TrustedProxies.

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/webhook"
 )
 
 // attentionHint marks, for pages that are open, that what waits for a person changed and
@@ -46,6 +47,8 @@ func scanAttention(r row) (i attention.Item, err error) {
 		m.Needs = approval.Authorization{Call: approval.Call{Move: approval.Move{To: approval.Policy{ID: policies[2]}}}}.Matter("").Needs
 	case attention.Loosening:
 		m.Administers = true
+	case attention.StoppedWebhook:
+		m.Administers, i.Name = true, webhook.Webhook{URL: i.Name}.Host()
 	case attention.Enrollment:
 		m.Needs = access.DevicesRead | access.Provisioning
 	case attention.FailedWipe:
@@ -87,6 +90,8 @@ func (db *DB) attentionQuery(q attention.Query) (string, []any) {
 			AND c.epoch = v.epoch AND c.outcome NOT LIKE 'cancelled:%' AND NOT EXISTS `+repeated, `c.created_at, c.id`, q.CompanyID, millis(ended))
 	part(commandAttention("UNCONFIRMED"), `c.company_id = ? AND c.state = 'UNCONFIRMED' AND c.created_at > ? AND NOT EXISTS `+repeated,
 		`c.created_at, c.id`, q.CompanyID, millis(ended))
+	part(`SELECT 'WEBHOOK', w.id, '', w.url, w.why, '', '', '', '', 0, '', '', '', w.disabled_at, 0 FROM webhooks w`,
+		`w.company_id = ? AND w.state = 'DISABLED'`, `w.disabled_at, w.id`, q.CompanyID)
 	return strings.Join(parts, ` UNION ALL `), args
 }
 

@@ -118,6 +118,7 @@ func (db *DB) beginDeletion(ctx context.Context, id string) error {
 			`UPDATE agent_tokens SET expires_at = 0 WHERE company_id = ?`,
 			`UPDATE companion_tokens SET expires_at = 0 WHERE company_id = ?`,
 			`DELETE FROM oauth_codes WHERE company_id = ?`,
+			`UPDATE webhooks SET state = 'DISABLED', why = 'the company is being deleted' WHERE company_id = ?`,
 		} {
 			if err := t.exec(ctx, ends, id); err != nil {
 				return err

@@ -62,6 +62,9 @@ var ofCompany = []struct { //nolint:gochecknoglobals // a table that is never wr
 	{"signed_documents", "id", ofCompanyID, false},
 	{"event_heads", "company_id", ofCompanyID, false},
 	{"events", "id", ofCompanyID, false},
+	{"webhooks", "id", ofCompanyID, false},
+	{"webhook_held", "webhook_id, held", ofWebhook, false},
+	{"webhook_attempts", "webhook_id, n", ofWebhook, false},
 	{"jobs", "id", ofCompanyID, false},
 	{"job_devices", "job_id, n", `job_id IN (SELECT j.id FROM jobs j WHERE j.company_id = ?)`, false},
 	{"agent_pauses", "company_id", ofCompanyID, false},
@@ -81,6 +84,7 @@ const (
 	ofPolicy    = `policy_id IN (SELECT p.id FROM policies p WHERE p.company_id = ?)`
 	ofAssets    = `asset_id IN (SELECT a.id FROM assets a WHERE a.company_id = ?)`
 	ofCommand   = `command_id IN (SELECT c.id FROM commands c WHERE c.company_id = ?)`
+	ofWebhook   = `webhook_id IN (SELECT w.id FROM webhooks w WHERE w.company_id = ?)`
 	ofAgent     = `device_id IN (SELECT d.id FROM agent_devices d WHERE d.company_id = ?)`
 )
 

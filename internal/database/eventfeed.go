@@ -112,10 +112,21 @@ func (db *DB) EventHead(ctx context.Context, companyID string) (event.Head, erro
 func (db *DB) Events(ctx context.Context, q event.Query) ([]event.Event, error) {
 	sees, args := sight(q.See)
 	args = append([]any{q.CompanyID, q.After, q.Upto}, args...)
+	sees = `(` + sees + `)`
+	only := func(condition string, values ...any) { sees, args = sees+` AND `+condition, append(args, values...) }
+	if q.Types != nil {
+		only(`type IN (`+marks(len(q.Types))+`)`, anys(typeNames(q.Types))...)
+	}
+	if q.Asset != "" {
+		only(`asset_id = ?`, q.Asset)
+	}
+	if len(q.Except) > 0 {
+		only(`asset_id NOT IN (`+marks(len(q.Except))+`)`, anys(q.Except)...)
+	}
 	return list(ctx, db.read(), into(func(e *event.Event) []any {
 		return []any{&e.ID, &e.CompanyID, &e.Type, at(&e.At), &e.AssetID, &e.PolicyID, &e.ProposalID, &e.Command, &e.Status, &e.RequestID, &e.Owner, &e.Position}
 	}), `SELECT id, company_id, type, at, asset_id, policy_id, proposal_id, command, status, request_id, owner, pos FROM events
-		WHERE company_id = ? AND pos > 0 AND pos > ? AND pos <= ? AND (`+sees+`) ORDER BY pos LIMIT ?`, append(args, q.Limit)...)
+		WHERE company_id = ? AND pos > 0 AND pos > ? AND pos <= ? AND `+sees+` ORDER BY pos LIMIT ?`, append(args, q.Limit)...)
 }
 
 // sight is the condition of what a caller sees.

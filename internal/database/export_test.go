@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/musterhq/muster/internal/event"
 )
 
 // OnStatement has f told of every statement that db runs.
@@ -234,4 +236,16 @@ func CompanyTables() (ofCompanies, ofNone []string) {
 // TableNames lists the tables that there are.
 func (db *DB) TableNames(ctx context.Context) ([]string, error) {
 	return tableNames(ctx, db.read(), db.dialect)
+}
+
+// TellMany writes events of a company that are of no asset.
+func (db *DB) TellMany(ctx context.Context, companyID string, of event.Type, n int) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		for range n {
+			if err := db.tell(ctx, t, event.Event{CompanyID: companyID, Type: of}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

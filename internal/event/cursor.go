@@ -54,6 +54,17 @@ func (h Head) start() int64 {
 	return h.First - 1
 }
 
+// Start is the position after which the oldest kept event comes.
+func (h Head) Start() int64 { return h.start() }
+
+// Cursor is a position as callers bring it back.
+func (h Head) Cursor(companyID string, position int64) string {
+	return cursor(h.History, companyID, position)
+}
+
+// Position reads a cursor; fault.CursorExpired if what comes after it is not kept.
+func (h Head) Position(companyID, text string) (int64, error) { return h.after(companyID, text) }
+
 // after is the position at which a caller goes on.
 func (h Head) after(companyID, text string) (int64, error) {
 	switch text {

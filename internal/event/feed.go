@@ -21,6 +21,9 @@ type Query struct {
 	After, Upto int64
 	Limit       int
 	See         Sight
+	Types       []Type   // of these alone; nil: of any
+	Asset       string   // of this one alone; empty: of any
+	Except      []string // assets whose events are left out
 }
 
 // Sight is what a caller may see.

@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -30,10 +31,11 @@ type Options struct {
 	PerHost int                   // requests to one host at a time; more wait
 	Total   int                   // requests to all hosts at a time; more wait
 	Roots   *x509.CertPool        // nil: the system's
+	Plain   bool                  // http as well, to every address of Allow
 }
 
-// NewClient returns a client within o. It speaks https; http only to a loopback
-// address that o.Allow names.
+// NewClient returns a client within o. It speaks https; http only with o.Plain, or to a
+// loopback address that o.Allow names.
 func NewClient(o Options) *http.Client {
 	if o.Allow == nil {
 		o.Allow = Public
@@ -97,7 +99,7 @@ type host struct {
 
 // RoundTrip implements http.RoundTripper.
 func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := CheckScheme(r.URL.Scheme, r.URL.Hostname(), g.options.Allow); err != nil {
+	if err := CheckScheme(r.URL.Scheme, r.URL.Hostname(), g.options.Allow); err != nil && !(g.options.Plain && r.URL.Scheme == "http") {
 		return nil, err
 	}
 	release, err := g.acquire(r.Context(), r.URL.Host)
@@ -203,6 +205,7 @@ func special(a netip.Addr) bool {
 	for _, text := range [...]string{
 		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
 		"203.0.113.0/24", "240.0.0.0/4",
+		"168.63.129.16/32", // public by its number, but Azure's metadata
 		"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32", "2002::/16",
 		"3fff::/20", "5f00::/16", "fec0::/10",
 	} {
@@ -215,15 +218,15 @@ func special(a netip.Addr) bool {
 
 // Within returns the rule that allows public addresses and those of networks.
 func Within(networks []netip.Prefix) func(netip.Addr) bool {
+	in := In(networks)
 	return func(a netip.Addr) bool {
-		if Public(a) {
-			return true
-		}
-		for _, network := range networks {
-			if network.Contains(a.Unmap().WithZone("")) {
-				return true
-			}
-		}
-		return false
+		return Public(a) || in(a)
+	}
+}
+
+// In returns the rule that allows addresses of networks alone.
+func In(networks []netip.Prefix) func(netip.Addr) bool {
+	return func(a netip.Addr) bool {
+		return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a.Unmap().WithZone("")) })
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"github.com/musterhq/muster/internal/activity"
@@ -21,6 +22,7 @@ import (
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/surface/cli"
+	"github.com/musterhq/muster/internal/webhook"
 )
 
 // OpenAdmin returns how the command line opens a database for administration.
@@ -36,9 +38,9 @@ func OpenAdmin(now func() time.Time, keyFile string) func(context.Context, confi
 		if err != nil {
 			return nil, err
 		}
-		unproved := ""
+		unproved, keys := "", (*ops.Keys)(nil)
 		if intent != cli.Reads {
-			if unproved, err = proveEntries(ctx, db, store, keyFile, now); err != nil {
+			if keys, unproved, err = proveEntries(ctx, db, store, keyFile, now); err != nil {
 				return nil, errors.Join(err, db.Close())
 			}
 		}
@@ -48,16 +50,27 @@ func OpenAdmin(now func() time.Time, keyFile string) func(context.Context, confi
 		}
 		return &cli.Admin{Companies: db, Keys: db, Assets: db, Editor: db, Importer: db, Archiver: db, Deleter: db, CompanyDeleter: db, Enterprises: db, Companions: db, Identity: db, Names: db, Policies: policies, Users: db, Domains: db, Connections: db, Activity: db, Signed: db,
 			Passkeys: func(publicURL string) (cli.Passkeys, error) { return passkey.New(publicURL) },
-			Chain:    openChain(db, now), Backup: db.Backup, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now), Tokens: db, Codes: db, Rollouts: db, Jobs: jobService(db, &command.Service{}, now), Mail: db, Unproved: unproved, Close: db.Close}, nil
+			Chain:    openChain(db, now), Backup: db.Backup, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now), Tokens: db, Codes: db, Rollouts: db, Jobs: jobService(db, &command.Service{}, now), Mail: db, Webhooks: openWebhooks(db, keys, now), Unproved: unproved, Close: db.Close}, nil
 	}
 }
 
-// proveEntries gives a database the service's keys, and returns why it cannot. Beside a
+// openWebhooks returns how the command line works with webhooks. Without keys it seals and
+// opens no secrets, and neither creates nor tests any.
+func openWebhooks(db *database.DB, keys *ops.Keys, now func() time.Time) func([]netip.Prefix, bool) (webhook.Service, error) {
+	return func(networks []netip.Prefix, seals bool) (webhook.Service, error) {
+		if seals && keys == nil {
+			return webhook.Service{}, errors.New("the webhook's secret is sealed with the service's key file, which was not found: set MUSTER_KEY_FILE")
+		}
+		return webhookService(db, keys, networks, now), nil
+	}
+}
+
+// proveEntries gives a database the service's keys, and returns them, or why it cannot. Beside a
 // new embedded database it makes the key file, as the first start of the service does.
-func proveEntries(ctx context.Context, db *database.DB, store config.Store, keyFile string, now func() time.Time) (why string, err error) {
+func proveEntries(ctx context.Context, db *database.DB, store config.Store, keyFile string, now func() time.Time) (proves *ops.Keys, why string, err error) {
 	found, err := database.Inspect(ctx, store.Database)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	settings, load := config.Service{Store: store, KeyFile: keyFile}.WithDefaults(), ops.LoadKeys
 	if _, embedded := settings.SQLitePath(); embedded && (&ops.Keys{}).Belong(found) == nil {
@@ -65,13 +78,13 @@ func proveEntries(ctx context.Context, db *database.DB, store config.Store, keyF
 	}
 	keys, err := load(settings.KeyFile)
 	if err != nil {
-		return err.Error(), nil
+		return nil, err.Error(), nil
 	}
 	if _, err := db.AdmitKeys(ctx, keys.IDs(), false); err != nil {
-		return err.Error(), nil
+		return nil, err.Error(), nil
 	}
 	db.ProveWith(keys)
-	return "", nil
+	return keys, "", nil
 }
 
 // OpenSigner returns the keys of a key file; empty: of the file beside an embedded

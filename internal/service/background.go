@@ -72,6 +72,7 @@ func (w *wiring) background() {
 		w.every("enrollment codes", provisioning.DropEvery, provisioning.Dropper{Codes: w.db, Issuer: w.platform, Now: w.options.Now, Log: w.options.Logger}.Round),
 		{Name: "jobs", Run: job.NewRunner(job.Config{Queue: w.db, Operations: w.jobs.Operations, Now: w.db.Now, Log: w.options.Logger, Stands: w.db.PermitStands}).Run},
 	}
+	w.loops = append(w.loops, w.webhookLoop())
 	if settings, err := w.config.Mail(); err == nil && settings.On() {
 		sender := &mail.Sender{Client: mail.Client{Config: settings}, Store: w.db, Leases: w.db, Holder: resource.NewID(),
 			Open: w.keys.Open, PublicURL: w.public, Observer: w.metrics, Now: w.options.Now, Log: w.options.Logger}
@@ -92,6 +93,11 @@ func (w *wiring) operatorFigures(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	disabled, failing, err := w.db.WebhookFigures(ctx)
+	if err != nil {
+		return err
+	}
+	w.metrics.Webhooks(disabled, failing)
 	w.metrics.EnterprisesLost(lostOf(troubles))
 	w.metrics.BackedUp(made)
 	return nil

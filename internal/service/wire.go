@@ -43,6 +43,7 @@ import (
 	"github.com/musterhq/muster/internal/surface/rest"
 	"github.com/musterhq/muster/internal/surface/web"
 	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/webhook"
 )
 
 // wiring is what assemble makes, from the store up: each layer is one function, and
@@ -62,6 +63,7 @@ type wiring struct {
 	jobs        job.Service
 	feed        *event.Feed
 	outage      *event.Outage
+	webhooks    webhook.Service
 
 	// Surfaces.
 	once    operation.Once     // with the kernel
@@ -137,6 +139,11 @@ func (w *wiring) useCases() (err error) {
 		Now: w.options.Now, Log: w.options.Logger, Observer: w.metrics, Crash: w.options.Crash,
 		Digest: w.keys.Digest, Verifier: verifier, PublicURL: w.public,
 	}
+	networks, err := w.config.WebhookNetworks.Networks()
+	if err != nil {
+		return err
+	}
+	w.webhooks = webhookService(w.db, w.keys, networks, w.db.Now)
 	w.jobs = jobService(w.db, w.commands, w.db.Now)
 	w.enrollments = &enrollment.Service{Store: w.db, Companies: w.db, Now: w.options.Now}
 	if w.policies, err = policyService(w.db, w.options.Now); err != nil {

@@ -28,7 +28,7 @@ func layers() []layer {
 		{"type", "leaf access operation", []string{"internal/company", "internal/asset", "internal/policy", "internal/activity", "internal/event", "internal/agent/device"}},
 		{"decision", "leaf access operation type", []string{"internal/approval"}},
 		{"use-case", "leaf access operation type decision", []string{
-			"internal/command", "internal/proposal", "internal/provisioning", "internal/enrollment", "internal/budget", "internal/limit", "internal/explain", "internal/usb", "internal/rollout", "internal/job",
+			"internal/command", "internal/proposal", "internal/provisioning", "internal/enrollment", "internal/budget", "internal/limit", "internal/explain", "internal/usb", "internal/rollout", "internal/job", "internal/webhook",
 		}},
 		{"adapter", "leaf access account credential operation type decision use-case", []string{
 			"internal/database", "internal/platform", "internal/emulator", "internal/agentserver", "internal/fcm", "internal/identity",

@@ -23,11 +23,13 @@ const (
 	Enrollment    Kind = "ENROLLMENT"    // a device asks to be enrolled again
 	FailedWipe    Kind = "FAILED_WIPE"
 	Unconfirmed   Kind = "UNCONFIRMED" // a command
+	// StoppedWebhook is one that the service disabled.
+	StoppedWebhook Kind = "WEBHOOK"
 )
 
 // Kinds lists them in the order of lists.
 func Kinds() []Kind {
-	return []Kind{Authorization, Approval, Loosening, Enrollment, FailedWipe, Unconfirmed}
+	return []Kind{Authorization, Approval, Loosening, Enrollment, FailedWipe, Unconfirmed, StoppedWebhook}
 }
 
 // ShownFor is how long a command that ended badly is listed. It goes before if the device
@@ -40,10 +42,10 @@ const Limit = 50
 // Item is one thing that waits.
 type Item struct {
 	Kind    Kind
-	ID      string // of the proposal, authorization, loosening, request or command
+	ID      string // of the proposal, authorization, loosening, request, command or webhook
 	AssetID string // of kinds about a device
-	Name    string // of the device or policy; hostile
-	Detail  string // the command's type, the proposal's title, or the control
+	Name    string // of the device or policy, hostile; or the host of the webhook
+	Detail  string // the command's type, the proposal's title, the control, or why the webhook is disabled
 	Before  string // of a control
 	After   string
 	Caller  string // the name of who asked; hostile
@@ -59,7 +61,7 @@ func (i Item) Signed() bool {
 
 // Seen reports whether a person sees the item at all: its kind, and its policies.
 func (i Item) Seen(by access.Approver) bool {
-	if i.Kind == Loosening {
+	if i.Kind == Loosening || i.Kind == StoppedWebhook {
 		return by.Manages
 	}
 	sees := access.DevicesRead

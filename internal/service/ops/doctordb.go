@@ -116,6 +116,7 @@ func (d *doctor) contents(ctx context.Context, found database.Inspection) {
 		d.foreign(ctx, db)
 		d.companies(ctx, db)
 		d.backedUp(ctx, db)
+		d.webhooks(ctx, db)
 	}
 }
 

@@ -37,6 +37,8 @@ type Metrics struct {
 	chains   prometheus.Gauge
 	lost     prometheus.Gauge
 	backup   prometheus.Gauge
+	webhooks *prometheus.GaugeVec
+	hooked   *prometheus.CounterVec
 	mails    *prometheus.CounterVec
 	mailDown prometheus.Gauge
 	now      func() time.Time
@@ -96,6 +98,10 @@ func NewMetrics(now func() time.Time) *Metrics {
 		mailDown: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "muster_mail_failing", Help: "1 if the mail server could not be used at the last attempt of this replica, else 0.",
 		}),
+		webhooks: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "muster_webhooks", Help: "Webhooks that the service disabled, and enabled ones with events that their receiver did not take yet. The same on every replica, at most 15 s old.",
+		}, []string{"state"}),
+		hooked: counter("muster_webhook_calls_total", "Calls of webhooks' receivers, by whether the receiver took the event.", "outcome"),
 		backup: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "muster_last_backup_seconds", Help: "When muster backup last copied the embedded database, in Unix seconds; 0: never.",
 		}),
@@ -139,6 +145,28 @@ func (m *Metrics) MailServer(reached bool) {
 	}
 }
 
+// The outcomes of calls of webhooks' receivers.
+const (
+	hookDelivered = "delivered"
+	hookFailed    = "failed"
+)
+
+// WebhookCalled implements webhook.Observer.
+func (m *Metrics) WebhookCalled(delivered bool) {
+	if delivered {
+		m.hooked.WithLabelValues(hookDelivered).Inc()
+		return
+	}
+	m.hooked.WithLabelValues(hookFailed).Inc()
+}
+
+// Webhooks notes how many webhooks are disabled, and how many others have events that their
+// receiver did not take yet.
+func (m *Metrics) Webhooks(disabled, failing int) {
+	m.webhooks.WithLabelValues("disabled").Set(float64(disabled))
+	m.webhooks.WithLabelValues("failing").Set(float64(failing))
+}
+
 // EnterprisesLost notes how many companies' enterprises the platform does not have.
 func (m *Metrics) EnterprisesLost(count int) { m.lost.Set(float64(count)) }
 
@@ -161,7 +189,11 @@ func (m *Metrics) begin() {
 	for _, outcome := range mail.Outcomes() {
 		m.mails.WithLabelValues(string(outcome))
 	}
+	for _, outcome := range []string{hookDelivered, hookFailed} {
+		m.hooked.WithLabelValues(outcome)
+	}
 	m.PoliciesBehind(0, 0)
+	m.Webhooks(0, 0)
 }
 
 func pairs[K ~string](vector *prometheus.CounterVec, first []K, second []string) {

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -34,6 +35,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/rollout"
+	"github.com/musterhq/muster/internal/webhook"
 )
 
 // Commands is the tree of administration commands.
@@ -44,6 +46,7 @@ type Commands struct {
 	Asset      AssetCommands      `cmd:"" help:"Assets: the inventory of a company."`
 	Enrollment EnrollmentCommands `cmd:"" help:"Codes with which devices enroll."`
 	Job        JobCommands        `cmd:"" help:"Jobs: one command, or change of tags, for many devices of a company."`
+	Webhook    WebhookCommands    `cmd:"" help:"Webhooks: addresses that get a company's events."`
 	User       UserCommands       `cmd:"" help:"People who sign in to the portal."`
 	Connection ConnectionCommands `cmd:"" help:"OAuth connections of a company."`
 	Agent      AgentCommands      `cmd:"" help:"Versions of the agent, and their rollout to devices."`
@@ -275,6 +278,9 @@ type Admin struct {
 	Jobs     job.Service
 	// Mail keeps which mail users get.
 	Mail attention.ChoiceStore
+	// Webhooks makes what works with webhooks, which may send to networks; seals: with the
+	// service's keys, for secrets.
+	Webhooks func(networks []netip.Prefix, seals bool) (webhook.Service, error)
 	// Unproved says why what the command records has no proof; empty: it has one.
 	Unproved string
 	Close    func() error

@@ -83,6 +83,8 @@ func AttentionLink(i attention.Item) string {
 		return ControlsPath + "/" + i.ID + "/confirm"
 	case attention.Enrollment:
 		return DevicePath(i.AssetID) + "/asks"
+	case attention.StoppedWebhook:
+		return ActivityPath + "?area=webhook"
 	}
 	return DevicePath(i.AssetID) + "/commands"
 }
@@ -101,6 +103,8 @@ func AttentionText(i attention.Item) []activity.Part {
 		return append([]activity.Part{caller, {Text: " "}}, told.Did...)
 	case attention.Enrollment:
 		return []activity.Part{name, {Text: " asks to be enrolled again"}}
+	case attention.StoppedWebhook:
+		return []activity.Part{{Text: "The webhook to "}, name, {Text: " was disabled: " + Plain(i.Detail)}}
 	case attention.FailedWipe:
 		return []activity.Part{{Text: "The wipe of "}, name, {Text: " failed"}}
 	}

@@ -97,7 +97,7 @@ func (n need) why(age time.Duration) string {
 
 func (n need) button() string {
 	switch {
-	case n.Now && n.Kind != attention.FailedWipe && n.Kind != attention.Unconfirmed:
+	case n.Now && n.Kind != attention.FailedWipe && n.Kind != attention.Unconfirmed && n.Kind != attention.StoppedWebhook:
 		return "Decide"
 	case n.Mine:
 		return "Look"

@@ -1,0 +1,268 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/event"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/webhook"
+)
+
+// WebhookCommands manage webhooks.
+type WebhookCommands struct {
+	Create     WebhookCreate     `cmd:"" help:"Create a webhook and show its secret, once."`
+	List       WebhookList       `cmd:"" help:"List a company's webhooks."`
+	Test       WebhookTest       `cmd:"" help:"Send an event of type webhook.test now."`
+	Deliveries WebhookDeliveries `cmd:"" help:"List the last attempts to send events, the newest first."`
+	Replay     WebhookReplay     `cmd:"" help:"Send again what came after a cursor."`
+	Rotate     WebhookRotate     `cmd:"" help:"Replace the secret and show the new one, once; both sign for 24 hours."`
+	Enable     WebhookEnable     `cmd:"" help:"Have a disabled webhook go on where it stopped."`
+	Delete     WebhookDelete     `cmd:"" help:"Delete a webhook."`
+}
+
+// webhookView is the JSON of a webhook.
+type webhookView struct {
+	ID             string               `json:"id"`
+	URL            string               `json:"url"`
+	Events         []event.Type         `json:"events"`
+	State          webhook.State        `json:"state"`
+	Reason         string               `json:"reason,omitempty"`
+	DisabledAt     *operation.Timestamp `json:"disabledAt,omitempty"`
+	CreatedAt      operation.Timestamp  `json:"createdAt"`
+	Held           int                  `json:"held"`
+	Missed         int64                `json:"missed"`
+	OldSecretSigns *operation.Timestamp `json:"oldSecretSignsUntil,omitempty"`
+	Secret         string               `json:"secret,omitempty"`
+}
+
+func viewWebhook(w webhook.Webhook) webhookView {
+	view := webhookView{ID: w.ID, URL: w.URL, Events: w.Types(), State: w.State, Reason: w.Why, DisabledAt: operation.TimestampOf(w.DisabledAt),
+		CreatedAt: operation.Timestamp{Time: w.CreatedAt}, Held: w.Held, Missed: w.Missed}
+	if len(w.Former) > 0 {
+		view.OldSecretSigns = operation.TimestampOf(w.FormerUntil)
+	}
+	return view
+}
+
+// WebhookCreate makes a webhook.
+type WebhookCreate struct {
+	OfCompany
+	config.WebhookNetworks
+	URL   string   `name:"url" required:"" placeholder:"URL" help:"Where events are sent: an https address, or http in MUSTER_WEBHOOK_NETWORKS."`
+	Event []string `name:"event" placeholder:"TYPE" help:"A type of event to send, such as command.failed; repeat for more. By default all."`
+}
+
+// Validate wants known types.
+func (c *WebhookCreate) Validate() error {
+	_, err := webhook.ParseTypes(c.Event)
+	return err
+}
+
+// Run creates the webhook and shows its secret.
+func (c *WebhookCreate) Run(env *Env) error {
+	networks, err := c.Networks()
+	if err != nil {
+		return err
+	}
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		hooks, err := admin.Webhooks(networks, true)
+		if err != nil {
+			return answer{}, err
+		}
+		made, secret, err := hooks.Create(ctx, owner, c.URL, c.Event)
+		if err != nil {
+			return answer{}, usage(err)
+		}
+		view := viewWebhook(made)
+		view.Secret = secret
+		return answer{view, func(w io.Writer) {
+			fmt.Fprintf(w, "Created webhook %s to %s.\nThe receiver verifies signatures with this secret, which is shown this once:\n\n%s\n", made.ID, made.Host(), secret)
+		}}, nil
+	})
+}
+
+// WebhookList lists webhooks.
+type WebhookList struct{ OfCompany }
+
+// Run prints the list.
+func (c *WebhookList) Run(env *Env) error {
+	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		hooks, err := admin.Webhooks(nil, false)
+		if err != nil {
+			return answer{}, err
+		}
+		all, err := hooks.List(ctx, owner.ID)
+		return list(all, viewWebhook, []string{"ID", "URL", "STATE", "WAITING", "EVENTS", "REASON"}, func(w webhook.Webhook) []string {
+			return []string{w.ID, w.URL, string(w.State), fmt.Sprint(w.Held), webhookEvents(w), orDash(w.Why)}
+		}), err
+	})
+}
+
+func webhookEvents(w webhook.Webhook) string {
+	if len(w.Events) == 0 {
+		return "all"
+	}
+	names := make([]string, len(w.Events))
+	for i, t := range w.Events {
+		names[i] = string(t)
+	}
+	return strings.Join(names, ", ")
+}
+
+// webhookOf is one webhook of a company.
+type webhookOf struct {
+	OfCompany
+	ID string `arg:"" name:"webhook" help:"The webhook's id."`
+}
+
+// change is work on a webhook that says what it did.
+func (c *webhookOf) change(env *Env, work func(ctx context.Context, hooks webhook.Service, companyID string) (webhook.Webhook, error), said string) error {
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		hooks, err := admin.Webhooks(nil, false)
+		if err != nil {
+			return answer{}, err
+		}
+		changed, err := work(ctx, hooks, owner.ID)
+		return answer{viewWebhook(changed), func(w io.Writer) { fmt.Fprintf(w, "Webhook %s %s.\n", changed.ID, said) }}, missing(err, owner.Slug, "webhook", c.ID)
+	})
+}
+
+// WebhookTest sends a test.
+type WebhookTest struct {
+	webhookOf
+	config.WebhookNetworks
+}
+
+// deliveryView is the JSON of an attempt.
+type deliveryView struct {
+	At      operation.Timestamp  `json:"at"`
+	EventID string               `json:"eventId"`
+	Type    event.Type           `json:"type"`
+	Outcome string               `json:"outcome"` // DELIVERED or FAILED
+	Status  int                  `json:"status"`  // of HTTP; 0: no answer
+	Detail  string               `json:"detail"`
+	Attempt int                  `json:"attempt"`
+	Took    int64                `json:"tookMs"`
+	NextAt  *operation.Timestamp `json:"nextAt"` // null: it is not tried again
+	After   string               `json:"after"`  // for replay; empty: of a test
+}
+
+func viewDelivery(d webhook.Delivery) deliveryView {
+	return deliveryView{At: operation.Timestamp{Time: d.At}, EventID: d.EventID, Type: d.Type, Outcome: outcomeOf(d.Attempt), Status: d.Status, Detail: d.Detail,
+		Attempt: d.Number, Took: d.Took.Milliseconds(), NextAt: operation.TimestampOf(d.NextAt), After: d.After}
+}
+
+func outcomeOf(a webhook.Attempt) string {
+	if a.Delivered() {
+		return "DELIVERED"
+	}
+	return "FAILED"
+}
+
+// Run sends it. A receiver that does not take it is a failure.
+func (c *WebhookTest) Run(env *Env) error {
+	networks, err := c.Networks()
+	if err != nil {
+		return err
+	}
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		hooks, err := admin.Webhooks(networks, true)
+		if err != nil {
+			return answer{}, err
+		}
+		tried, err := hooks.Test(ctx, owner.ID, c.ID)
+		if err != nil {
+			return answer{}, missing(err, owner.Slug, "webhook", c.ID)
+		}
+		if !tried.Delivered() {
+			err = &ExitError{Code: 1, Text: "the test was not delivered: " + tried.Detail}
+		}
+		return answer{viewDelivery(webhook.Delivery{Attempt: tried}), func(w io.Writer) {
+			fmt.Fprintf(w, "%s: status %d %s\n", outcomeOf(tried), tried.Status, tried.Detail)
+		}}, err
+	})
+}
+
+// WebhookDeliveries lists attempts.
+type WebhookDeliveries struct{ webhookOf }
+
+// Run prints the list.
+func (c *WebhookDeliveries) Run(env *Env) error {
+	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		hooks, err := admin.Webhooks(nil, false)
+		if err != nil {
+			return answer{}, err
+		}
+		all, err := hooks.Deliveries(ctx, owner.ID, c.ID)
+		return list(all, viewDelivery, []string{"AT", "EVENT", "TYPE", "OUTCOME", "STATUS", "ATTEMPT", "NEXT", "DETAIL", "AFTER"}, func(d webhook.Delivery) []string {
+			return []string{d.At.UTC().Format("2006-01-02 15:04:05Z"), d.EventID, string(d.Type), outcomeOf(d.Attempt), fmt.Sprint(d.Status), fmt.Sprint(d.Number), day(d.NextAt),
+				orDash(d.Detail), orDash(d.After)}
+		}), missing(err, owner.Slug, "webhook", c.ID)
+	})
+}
+
+// WebhookReplay sends again.
+type WebhookReplay struct {
+	webhookOf
+	After string `name:"after" required:"" placeholder:"CURSOR" help:"The cursor: next of the events API, or after of a delivery."`
+}
+
+// Run moves the webhook back.
+func (c *WebhookReplay) Run(env *Env) error {
+	return c.change(env, func(ctx context.Context, hooks webhook.Service, companyID string) (webhook.Webhook, error) {
+		return hooks.Replay(ctx, companyID, c.ID, c.After)
+	}, "sends again what came after the cursor")
+}
+
+// WebhookRotate replaces the secret.
+type WebhookRotate struct {
+	webhookOf
+	Finish bool `name:"finish" help:"End the old secret now, once the receiver has the new one."`
+}
+
+// Run replaces it, or ends the old one.
+func (c *WebhookRotate) Run(env *Env) error {
+	if c.Finish {
+		return c.change(env, func(ctx context.Context, hooks webhook.Service, companyID string) (webhook.Webhook, error) {
+			return hooks.FinishRotation(ctx, companyID, c.ID)
+		}, "signs with its new secret alone")
+	}
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		hooks, err := admin.Webhooks(nil, true)
+		if err != nil {
+			return answer{}, err
+		}
+		changed, secret, err := hooks.Rotate(ctx, owner.ID, c.ID)
+		view := viewWebhook(changed)
+		view.Secret = secret
+		return answer{view, func(w io.Writer) {
+			fmt.Fprintf(w, "The new secret of webhook %s is shown this once:\n\n%s\n\nBoth secrets sign for %s, or until `muster webhook rotate --finish`.\n", changed.ID, secret, text.Span(webhook.RotationTime))
+		}}, missing(err, owner.Slug, "webhook", c.ID)
+	})
+}
+
+// WebhookEnable enables a webhook.
+type WebhookEnable struct{ webhookOf }
+
+// Run enables it.
+func (c *WebhookEnable) Run(env *Env) error {
+	return c.change(env, func(ctx context.Context, hooks webhook.Service, companyID string) (webhook.Webhook, error) {
+		return hooks.Enable(ctx, companyID, c.ID)
+	}, "is enabled and goes on where it stopped")
+}
+
+// WebhookDelete deletes a webhook.
+type WebhookDelete struct{ webhookOf }
+
+// Run deletes it.
+func (c *WebhookDelete) Run(env *Env) error {
+	return c.change(env, func(ctx context.Context, hooks webhook.Service, companyID string) (webhook.Webhook, error) {
+		return hooks.Delete(ctx, companyID, c.ID)
+	}, "is deleted")
+}

@@ -1,0 +1,219 @@
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/resource"
+)
+
+const (
+	// Every is how often a Runner looks, beside being woken.
+	Every = time.Second
+	// MaxSlots is how many webhooks a replica serves at a time at most.
+	MaxSlots = 64
+	// wavesAtOnce is how many waves of one webhook follow each other while others wait.
+	wavesAtOnce = 16
+	// slowAfter is how long a wave may take before the others that wait are served first.
+	slowAfter = 2 * time.Second
+	// graceTime is for how long calls go on once the service stops.
+	graceTime = 2 * time.Second
+	gone      = 410 // the status with which a receiver ends its webhook
+)
+
+// Config is what a Runner needs.
+type Config struct {
+	Queue    Queue
+	Sender   *Sender
+	Sealer   Sealer
+	Observer Observer
+	Slots    int // webhooks that are served at a time, each with up to 8 connections; 0: MaxSlots
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// Runner sends what is due. Any number of replicas have one.
+type Runner struct {
+	Config
+	woken chan struct{}
+	free  chan struct{} // one for each webhook that may be served
+	work  sync.WaitGroup
+
+	mu   sync.Mutex
+	busy map[string]bool
+	// idle are the webhooks that had nothing to send, as they were then.
+	idle map[string]looksLike
+}
+
+// looksLike is what a webhook with nothing to send looks like until it has something.
+type looksLike struct{ version, last int64 }
+
+// NewRunner returns a runner.
+func NewRunner(c Config) *Runner {
+	return &Runner{Config: c, woken: make(chan struct{}, 1), free: make(chan struct{}, cmp.Or(c.Slots, MaxSlots)), busy: map[string]bool{}, idle: map[string]looksLike{}}
+}
+
+// Wake has the runner look at once. It does not block.
+func (r *Runner) Wake([]string) {
+	select {
+	case r.woken <- struct{}{}:
+	default:
+	}
+}
+
+// Run works until the context ends, and returns when what was begun has ended.
+func (r *Runner) Run(ctx context.Context) error {
+	defer r.Wait()
+	ticker := time.NewTicker(Every)
+	defer ticker.Stop()
+	for {
+		if err := r.Round(ctx); err != nil && ctx.Err() == nil {
+			r.Log.WarnContext(ctx, "background work failed and is tried again", "loop", "webhooks", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-r.woken:
+		case <-ticker.C:
+		}
+	}
+}
+
+// Wait returns when what the rounds have begun has ended.
+func (r *Runner) Wait() { r.work.Wait() }
+
+// Round begins to serve the webhooks for which something is due, each in the background.
+func (r *Runner) Round(ctx context.Context) error {
+	due, err := r.Queue.DueWebhooks(ctx, r.Now())
+	if err != nil {
+		return err
+	}
+	for _, d := range r.pick(due) {
+		select {
+		case r.free <- struct{}{}:
+		default: // the next that ends begins another round
+			r.end(d.ID)
+			continue
+		}
+		r.work.Go(func() {
+			defer r.Wake(nil)
+			defer func() { <-r.free }()
+			defer r.end(d.ID)
+			defer fault.Rescue(func(panicked error) {
+				r.Log.ErrorContext(ctx, "serving a webhook panicked", "webhook", d.ID, "error", panicked)
+			})
+			if err := r.serve(ctx, d); err != nil && ctx.Err() == nil {
+				r.Log.WarnContext(ctx, "cannot serve a webhook", "webhook", d.ID, "error", err)
+			}
+		})
+	}
+	return nil
+}
+
+// pick returns the webhooks that are to be looked at, and marks them as busy.
+func (r *Runner) pick(due []Due) (all []Due) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	idle, now := map[string]looksLike{}, r.Now()
+	for _, d := range due {
+		same := looksLike{d.Version, d.Last} == r.idle[d.ID]
+		if same {
+			idle[d.ID] = r.idle[d.ID]
+		}
+		if waits := d.NextAt.IsZero() || d.NextAt.After(now); same && waits || r.busy[d.ID] {
+			continue
+		}
+		r.busy[d.ID] = true
+		all = append(all, d)
+	}
+	r.idle = idle
+	return all
+}
+
+func (r *Runner) end(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.busy, id)
+}
+
+// serve sends for one webhook until there is nothing more, or it was long enough.
+func (r *Runner) serve(ctx context.Context, d Due) error {
+	w := d.Webhook
+	next, err := r.load(ctx, w, r.Now())
+	if err != nil {
+		return err
+	}
+	if next.empty() {
+		return r.pass(ctx, d, next.record.Position)
+	}
+	claim := resource.NewID()
+	if mine, err := r.Queue.ClaimWebhook(ctx, w, claim, r.Now().Add(claimFor)); err != nil || !mine {
+		return err
+	}
+	keys, err := w.secrets(r.Sealer, r.Now())
+	if err != nil {
+		next.sends, next.record.Position = nil, w.Position
+		next.record.Disable = "its secret cannot be opened with the key file: rotate the secret, then enable it"
+	}
+	calls, stop := patient(ctx)
+	defer stop()
+	for n := 1; ; n++ {
+		begun := r.Now()
+		next.settle(r.make(calls, w, next.sends, keys), r.Now())
+		for _, a := range next.record.Attempts {
+			r.Observer.WebhookCalled(a.Delivered())
+		}
+		now := r.Now()
+		last := n == wavesAtOnce || ctx.Err() != nil || next.record.Disable != "" || now.Sub(begun) > slowAfter || next.finished(now)
+		next.record.Claim, next.record.NextAt, next.record.Until = claim, next.next(), now.Add(claimFor)
+		if last {
+			next.record.Until = now
+		}
+		mine, err := r.Queue.RecordWave(context.WithoutCancel(ctx), next.record)
+		if err != nil || !mine || last {
+			return err
+		}
+		w.Position = next.record.Position
+		if next, err = r.load(ctx, w, r.Now()); err != nil {
+			return err // the claim ends by itself
+		}
+		if next.empty() {
+			return r.giveBack(ctx, next, claim)
+		}
+	}
+}
+
+// giveBack ends a claim after a wave with nothing to send.
+func (r *Runner) giveBack(ctx context.Context, w wave, claim string) error {
+	w.record.Claim, w.record.NextAt, w.record.Until = claim, w.next(), r.Now()
+	_, err := r.Queue.RecordWave(context.WithoutCancel(ctx), w.record)
+	return err
+}
+
+// pass notes that there is nothing to send, and now and then how far that is so.
+func (r *Runner) pass(ctx context.Context, d Due, position int64) error {
+	r.mu.Lock()
+	r.idle[d.ID] = looksLike{d.Version, d.Last}
+	r.mu.Unlock()
+	if position-d.Position < passAfter && (position == d.Position || r.Now().Sub(d.MovedAt) < passWithin) {
+		return nil
+	}
+	return r.Queue.PassEvents(ctx, d.Webhook, position)
+}
+
+// patient is a context that ends graceTime after another one.
+func patient(ctx context.Context) (longer context.Context, stop func()) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	unwatch := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(graceTime, cancel)
+		context.AfterFunc(longer, func() { timer.Stop() })
+	})
+	return longer, func() {
+		unwatch()
+		cancel()
+	}
+}

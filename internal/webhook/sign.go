@@ -1,0 +1,73 @@
+package webhook
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The headers of Standard Webhooks.
+const (
+	IDHeader        = "Webhook-Id"
+	TimestampHeader = "Webhook-Timestamp"
+	SignatureHeader = "Webhook-Signature"
+)
+
+const (
+	secretPrefix = "whsec_"
+	secretBytes  = 24
+)
+
+// Sealer seals with the service's own keys, which are not in the database.
+type Sealer interface {
+	Seal(purpose string, data []byte) []byte
+	Open(purpose string, sealed []byte) ([]byte, error)
+}
+
+// newSecret returns a random secret, as people configure it at the receiver.
+func newSecret() string {
+	key := make([]byte, secretBytes)
+	_, _ = rand.Read(key) // never fails
+	return secretPrefix + base64.StdEncoding.EncodeToString(key)
+}
+
+// purpose is what the secret of a webhook is sealed for: it opens for no other webhook.
+func purpose(companyID, id string) string { return "secret of webhook " + companyID + "/" + id }
+
+// secrets are the keys that sign now, the newest first.
+func (w Webhook) secrets(s Sealer, now time.Time) (keys [][]byte, err error) {
+	sealed := [][]byte{w.Secret}
+	if w.Rotating(now) {
+		sealed = append(sealed, w.Former)
+	}
+	for _, one := range sealed {
+		text, err := s.Open(purpose(w.CompanyID, w.ID), one)
+		if err != nil {
+			return nil, err
+		}
+		encoded, _ := strings.CutPrefix(string(text), secretPrefix)
+		key, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil {
+			return nil, errors.New("the secret is damaged")
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+// sign is the value of SignatureHeader: a signature by each key, separated by spaces.
+func sign(keys [][]byte, id string, at time.Time, body []byte) string {
+	signatures := make([]string, len(keys))
+	for i, key := range keys {
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(id + "." + strconv.FormatInt(at.Unix(), 10) + "."))
+		mac.Write(body)
+		signatures[i] = "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	}
+	return strings.Join(signatures, " ")
+}

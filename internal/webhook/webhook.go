@@ -1,0 +1,180 @@
+// Package webhook sends a company's events to addresses that its administrators choose, as
+// Standard Webhooks describes it: signed, at least once, and in order for each asset.
+//
+// A webhook has a position in the company's history of events and writes nothing for an
+// event that it does not send. What a receiver does not take is held apart by its asset and
+// tried again, so that the events of other assets go on. Of all replicas one at a time sends
+// for a webhook: the one with its claim.
+package webhook
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/event"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Test is the type of the event that a test sends. No webhook gets it otherwise.
+const Test event.Type = "webhook.test"
+
+// State says whether a webhook sends.
+type State string
+
+// The states.
+const (
+	Enabled  State = "ENABLED"
+	Disabled State = "DISABLED"
+)
+
+// Limits of webhooks.
+const (
+	MaxOfCompany = 20
+	maxURL       = 2000 // bytes
+	// MaxHeld is how many assets are held apart by a webhook; with that many it waits as a whole.
+	MaxHeld = 50
+	// MaxAttempts is how many attempts of a webhook are kept.
+	MaxAttempts = 100
+	// RotationTime is how long both secrets sign after a rotation.
+	RotationTime = 24 * time.Hour
+	// GiveUpAfter is how long an event is tried before its webhook is disabled.
+	GiveUpAfter = 24 * time.Hour
+
+	firstPause = 10 * time.Second
+	lastPause  = time.Hour
+)
+
+// Webhook is an address that gets events.
+type Webhook struct {
+	ID          string
+	CompanyID   string
+	CompanySlug string
+	URL         string       // may hold a secret of the receiver: it is in no log
+	Events      []event.Type // empty: all
+	State       State
+	Why         string    // it is disabled
+	DisabledAt  time.Time // zero: it is not
+	Secret      []byte    // sealed
+	Former      []byte    // sealed; signs beside Secret until FormerUntil
+	FormerUntil time.Time
+	CreatedAt   time.Time
+	Position    int64 // of the last event that was sent, held or passed over
+	MovedAt     time.Time
+	NextAt      time.Time // when the first of what is held is due; zero: nothing is
+	Missed      int64     // events that were deleted before they were sent, at most
+	Held        int       // how many assets, and events without one, wait to be tried again
+	Version     int64     // rises with each change
+}
+
+// Host is the receiver as logs and people see it, without path and query.
+func (w Webhook) Host() string {
+	u, err := url.Parse(w.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// Types are the types of events that the webhook gets.
+func (w Webhook) Types() []event.Type {
+	if len(w.Events) == 0 {
+		return event.Types()
+	}
+	return w.Events
+}
+
+// Rotating reports whether two secrets sign at a time.
+func (w Webhook) Rotating(now time.Time) bool { return len(w.Former) > 0 && now.Before(w.FormerUntil) }
+
+// pause is the time after a number of failed attempts until the next.
+func pause(attempts int) time.Duration {
+	return min(firstPause<<min(attempts-1, 16), lastPause)
+}
+
+// CheckURL refuses an address that cannot be sent to. http is allowed to networks alone;
+// whether an address is public is checked when it is connected to.
+func CheckURL(text string, networks []netip.Prefix) error {
+	invalid := func(message string) error {
+		return fault.Invalid("url "+message, fault.Field{Field: "url", Message: message})
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Hostname() == "" || u.Opaque != "" || u.Scheme != "https" && u.Scheme != "http" || strings.ContainsFunc(text, unprintable):
+		return invalid("must be an address such as https://example.com/hook")
+	case len(text) > maxURL:
+		return invalid(fmt.Sprintf("must have at most %d bytes", maxURL))
+	case u.User != nil:
+		return invalid("must have no user or password: verify the signature instead")
+	case u.Fragment != "":
+		return invalid("must have no fragment")
+	}
+	if u.Scheme == "https" {
+		return nil
+	}
+	address, err := netip.ParseAddr(u.Hostname())
+	if len(networks) == 0 || err == nil && !slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(address.Unmap()) }) {
+		return invalid("must be https: http is allowed only to the networks of MUSTER_WEBHOOK_NETWORKS")
+	}
+	return nil
+}
+
+func unprintable(r rune) bool { return r <= ' ' || r == 0x7f }
+
+// ParseTypes reads types of events, each once and in the order of the list.
+func ParseTypes(names []string) ([]event.Type, error) {
+	for _, name := range names {
+		if !event.Type(name).Known() {
+			message := fmt.Sprintf("%q is not a type of event: use one of %s", name, strings.Join(event.Type("").Values(), ", "))
+			return nil, fault.Invalid(message, fault.Field{Field: "events", Message: message})
+		}
+	}
+	return slices.DeleteFunc(event.Types(), func(t event.Type) bool { return !slices.Contains(names, string(t)) }), nil
+}
+
+// Held is what waits behind an event that the receiver did not take.
+type Held struct {
+	Key      string // the id of the asset, or of the event where it has none
+	AssetID  string // empty: the event alone
+	Position int64  // what comes from here on, up to that of the webhook, is not sent yet
+	Attempts int
+	Since    time.Time // the first failure of the first event; zero: none
+	NextAt   time.Time
+}
+
+// failed is h after another attempt failed. giveUp: it has been tried for long enough.
+func (h Held) failed(now time.Time) (next Held, giveUp bool) {
+	h.Attempts++
+	if h.Since.IsZero() {
+		h.Since = now
+	}
+	end := h.Since.Add(GiveUpAfter)
+	if !now.Before(end) {
+		h.NextAt = now
+		return h, true
+	}
+	h.NextAt = now.Add(pause(h.Attempts))
+	if h.NextAt.After(end) {
+		h.NextAt = end
+	}
+	return h, false
+}
+
+// Attempt is one call of a receiver.
+type Attempt struct {
+	At       time.Time
+	EventID  string
+	Type     event.Type
+	Position int64 // of the event; 0: a test
+	Number   int   // of the attempts to send this event, from 1
+	Status   int   // of HTTP; 0: there was no answer
+	Detail   string
+	Took     time.Duration
+	NextAt   time.Time // zero: it is not tried again
+}
+
+// Delivered reports whether the receiver took the event.
+func (a Attempt) Delivered() bool { return a.Status >= 200 && a.Status < 300 }
