@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 45; programs from 44 may write.
+-- Schema 46; programs from 44 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
