@@ -98,6 +98,9 @@ func reason(err error) string {
 		}
 		err = wrapped.Err
 	}
+	if errors.Is(err, outbound.ErrNotPublic) { // which one it is would tell of the service's network
+		return "the receiver's address is not public: the operator can allow its network with MUSTER_WEBHOOK_NETWORKS"
+	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return "the name of the receiver cannot be resolved"
 	}
