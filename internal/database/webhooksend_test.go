@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -69,37 +70,48 @@ func TestWebhook_Addresses(t *testing.T) {
 	})
 }
 
-// A receiver that does not answer holds up its own webhook alone.
+// A receiver that does not answer about one device holds up that device's events alone.
 func TestWebhook_StalledReceiver(t *testing.T) {
 	withWebhooks(t, func(h *hooks) {
 		stalled, fine := newReceiver(t), newReceiver(t)
-		release := make(chan struct{})
-		stalled.says(func(event.View) int { <-release; return http.StatusOK })
+		hold := make(chan struct{})
+		release := sync.OnceFunc(func() { close(hold) })
+		h.Cleanup(release)
+		a := h.enroll("a", "")
+		h.number()
 		h.create(stalled)
 		h.create(fine)
-		h.enroll("d1", "")
-		h.number()
-		h.ok(h.runner.Round(h.Context()))
-		got := func(n int) func() error {
-			return func() error {
+		stalled.says(func(v event.View) int {
+			if strings.HasSuffix(v.Data.AssetID, a.ID) {
+				<-hold
+			}
+			return http.StatusOK
+		})
+		got := func(fineGot, stalledGot int) {
+			h.Helper()
+			h.number()
+			poll.Until(t, "the events", func() error {
 				if err := h.runner.Round(h.Context()); err != nil {
 					return err
 				}
-				if len(fine.all()) != n {
-					return fmt.Errorf("the other receiver got %d of %d events", len(fine.all()), n)
+				if f, s := len(fine.all()), len(stalled.all()); f != fineGot || s != stalledGot {
+					return fmt.Errorf("%d of %d events, and %d of %d of the one that stalls", f, fineGot, s, stalledGot)
 				}
 				return nil
-			}
+			})
 		}
-		poll.Until(t, "its event", got(1))
-		h.enroll("d2", "")
-		h.number()
-		poll.Until(t, "its second event", got(2))
-		equal(h, "calls of the one that stalls", len(stalled.all()), 1)
-		close(release)
+		h.lost("a", true)
+		got(1, 1)
+		h.enroll("b", "")
+		got(2, 2)
+		h.lost("a", false)
+		h.lost("b", true)
+		got(4, 3)
+		release()
+		got(4, 4)
 		h.runner.Wait()
 		h.serve(h.runner)
-		equal(h, "calls of the one that stalled", len(stalled.all()), 2)
+		equal(h, "calls of the one that stalled", len(stalled.all()), 4)
 	})
 }
 

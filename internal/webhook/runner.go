@@ -16,10 +16,6 @@ const (
 	Every = time.Second
 	// MaxSlots is how many webhooks a replica serves at a time at most.
 	MaxSlots = 64
-	// wavesAtOnce is how many waves of one webhook follow each other while others wait.
-	wavesAtOnce = 16
-	// slowAfter is how long a wave may take before the others that wait are served first.
-	slowAfter = 2 * time.Second
 	// graceTime is for how long calls go on once the service stops.
 	graceTime = 2 * time.Second
 	gone      = 410 // the status with which a receiver ends its webhook
@@ -143,7 +139,7 @@ func (r *Runner) end(id string) {
 // serve sends for one webhook until there is nothing more, or it was long enough.
 func (r *Runner) serve(ctx context.Context, d Due) error {
 	w := d.Webhook
-	next, err := r.load(ctx, w, r.Now())
+	next, err := r.load(ctx, w, nil, r.Now())
 	if err != nil {
 		return err
 	}
@@ -156,42 +152,14 @@ func (r *Runner) serve(ctx context.Context, d Due) error {
 	}
 	keys, err := w.secrets(r.Sealer, r.Now())
 	if err != nil {
-		next.sends, next.record.Position = nil, w.Position
+		next.sendNothing(w)
 		next.record.Disable = "its secret cannot be opened with the key file: rotate the secret, then enable it"
 	}
 	calls, stop := patient(ctx)
+	t := turn{Runner: r, webhook: w, claim: claim, begun: r.Now(), flights: newFlights(func(s send) result { return r.call(calls, w, s, keys) })}
+	defer t.flights.wait()
 	defer stop()
-	for n := 1; ; n++ {
-		begun := r.Now()
-		next.settle(r.make(calls, w, next.sends, keys), r.Now())
-		for _, a := range next.record.Attempts {
-			r.Observer.WebhookCalled(a.Delivered())
-		}
-		now := r.Now()
-		last := n == wavesAtOnce || ctx.Err() != nil || next.record.Disable != "" || now.Sub(begun) > slowAfter || next.finished(now)
-		next.record.Claim, next.record.NextAt, next.record.Until = claim, next.next(), now.Add(claimFor)
-		if last {
-			next.record.Until = now
-		}
-		mine, err := r.Queue.RecordWave(context.WithoutCancel(ctx), next.record)
-		if err != nil || !mine || last {
-			return err
-		}
-		w.Position = next.record.Position
-		if next, err = r.load(ctx, w, r.Now()); err != nil {
-			return err // the claim ends by itself
-		}
-		if next.empty() {
-			return r.giveBack(ctx, next, claim)
-		}
-	}
-}
-
-// giveBack ends a claim after a wave with nothing to send.
-func (r *Runner) giveBack(ctx context.Context, w wave, claim string) error {
-	w.record.Claim, w.record.NextAt, w.record.Until = claim, w.next(), r.Now()
-	_, err := r.Queue.RecordWave(context.WithoutCancel(ctx), w.record)
-	return err
+	return t.run(ctx, next)
 }
 
 // pass notes that there is nothing to send, and now and then how far that is so.

@@ -3,7 +3,6 @@ package webhook
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/musterhq/muster/internal/event"
@@ -35,6 +34,7 @@ type wave struct {
 	held   map[string]Held // everything that is held
 	record Record
 	last   int64 // position of the company's newest event
+	room   int   // for calls
 }
 
 // finished reports whether nothing is left to send after the wave, as far as is known.
@@ -48,8 +48,8 @@ func (w wave) empty() bool {
 	return len(w.sends) == 0 && len(w.record.Held) == 0 && len(w.record.Free) == 0 && w.record.Missed == 0
 }
 
-// load finds what to send next for a webhook.
-func (r *Runner) load(ctx context.Context, w Webhook, now time.Time) (next wave, err error) {
+// load finds what to send next for a webhook, beside what is being sent.
+func (r *Runner) load(ctx context.Context, w Webhook, flying map[string]bool, now time.Time) (next wave, err error) {
 	head, err := r.Queue.EventHead(ctx, w.CompanyID)
 	if err != nil {
 		return next, err
@@ -66,8 +66,12 @@ func (r *Runner) load(ctx context.Context, w Webhook, now time.Time) (next wave,
 	for _, h := range all {
 		next.held[h.Key] = h
 	}
+	next.room = waveSize - len(flying)
 	for _, h := range all {
-		if h.NextAt.After(now) || len(next.sends) == heldOfWave {
+		if flying[h.Key] {
+			continue
+		}
+		if h.NextAt.After(now) || len(next.sends) == min(heldOfWave, next.room) {
 			break
 		}
 		if err := r.loadHeld(ctx, w, &next, h, head.Start()); err != nil {
@@ -118,7 +122,7 @@ func (r *Runner) loadNew(ctx context.Context, w Webhook, next *wave, last int64)
 		}
 	}
 	slices.Sort(assets)
-	room := min(waveSize-len(next.sends), MaxHeld-len(next.held))
+	room := min(next.room-len(next.sends), MaxHeld-len(next.held))
 	for room > 0 && next.record.Position < last {
 		upto := min(last, next.record.Position+looked)
 		found, err := r.Queue.Events(ctx, event.Query{CompanyID: w.CompanyID, After: next.record.Position, Upto: upto, Limit: room,
@@ -171,30 +175,21 @@ type result struct {
 	done   bool // else the service stopped first, and nothing is known
 }
 
-// make makes the calls of a wave, all at a time.
-func (r *Runner) make(ctx context.Context, w Webhook, sends []send, keys [][]byte) []result {
-	results := make([]result, len(sends))
-	var calls sync.WaitGroup
-	for i, s := range sends {
-		calls.Go(func() {
-			begun := r.Now()
-			m, err := messageOf(w, s.event.View(w.CompanySlug), keys, begun)
-			if err != nil {
-				results[i] = result{at: begun, detail: "the event cannot be written as JSON", done: true}
-				return
-			}
-			status, detail := r.Sender.send(ctx, m)
-			results[i] = result{begun, status, detail, r.Now().Sub(begun), status != 0 || ctx.Err() == nil}
-		})
+// call makes one call.
+func (r *Runner) call(ctx context.Context, w Webhook, s send, keys [][]byte) result {
+	begun := r.Now()
+	m, err := messageOf(w, s.event.View(w.CompanySlug), keys, begun)
+	if err != nil {
+		return result{at: begun, detail: "the event cannot be written as JSON", done: true}
 	}
-	calls.Wait()
-	return results
+	status, detail := r.Sender.send(ctx, m)
+	return result{begun, status, detail, r.Now().Sub(begun), status != 0 || ctx.Err() == nil}
 }
 
-// settle notes what became of the calls in the record of the wave.
-func (w *wave) settle(results []result, now time.Time) {
-	for i, s := range w.sends {
-		got, h := results[i], s.held
+// settle notes what became of calls in the record of the wave.
+func (w *wave) settle(ended []flight, now time.Time) {
+	for _, f := range ended {
+		s, got, h := f.send, f.result, f.held
 		if !got.done {
 			h.NextAt = now
 			w.hold(h)
@@ -226,6 +221,19 @@ func (w *wave) settle(results []result, now time.Time) {
 		}
 	}
 }
+
+// fly holds what the wave's calls would hold back while they have not ended.
+func (w *wave) fly(flying map[string]bool, again time.Time) {
+	for _, s := range w.sends {
+		if flying[s.held.Key] {
+			s.held.NextAt = again
+			w.hold(s.held)
+		}
+	}
+}
+
+// sendNothing leaves new events and what is held for later.
+func (w *wave) sendNothing(as Webhook) { w.sends, w.record.Position = nil, as.Position }
 
 // next is when the first of what is held is due.
 func (w *wave) next() (first time.Time) {
