@@ -132,7 +132,6 @@ type ChoiceStore interface {
 // MailStore keeps what is sent to whom.
 type MailStore interface {
 	Store
-	ChoiceStore
 	// MailCompanies are the companies in which a decision waits, or something happened that
 	// not every user was told or passed, by id and after one, at most limit, with the rule of
 	// approvals.
