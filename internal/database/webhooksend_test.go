@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/fault"
@@ -99,5 +100,25 @@ func TestWebhook_StalledReceiver(t *testing.T) {
 		h.runner.Wait()
 		h.serve(h.runner)
 		equal(h, "calls of the one that stalled", len(stalled.all()), 2)
+	})
+}
+
+// The webhooks of a company that is deleted end with it, with what they hold.
+func TestWebhook_CompanyDeleted(t *testing.T) {
+	withWebhooks(t, func(h *hooks) {
+		to := newReceiver(t)
+		to.says(func(event.View) int { return http.StatusInternalServerError })
+		h.create(to)
+		h.ok(h.db.TellMany(h.Context(), h.company.ID, event.KeyRevoked, 3))
+		h.serve(h.runner)
+		h.unconnected()
+		n := len(to.all())
+		h.ok(h.db.DeleteCompany(h.Context(), h.company.ID, &keeper{}))
+		h.clock.Advance(time.Hour)
+		h.serve(h.runner)
+		equal(h, "calls after the deletion", len(to.all()), n)
+		left, err := h.db.Text(h.Context(), `SELECT (SELECT COUNT(*) FROM webhooks) + (SELECT COUNT(*) FROM webhook_held) + (SELECT COUNT(*) FROM webhook_attempts)`)
+		h.ok(err)
+		equal(h, "rows", left[0], "0")
 	})
 }

@@ -51,13 +51,16 @@ func NewClient(o Options) *http.Client {
 func (o Options) permits(address string) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !o.Allow(to.Addr().Unmap().WithZone("")) {
-		return fmt.Errorf("the address %s is not public", address)
+		return fmt.Errorf("the address %s %w", address, ErrNotPublic)
 	}
 	if o.Port != 0 && to.Port() != o.Port {
 		return fmt.Errorf("port %d is not allowed; use %d", to.Port(), o.Port)
 	}
 	return nil
 }
+
+// ErrNotPublic says that an address is not one of those that may be dialed.
+var ErrNotPublic = errors.New("is not public")
 
 // ErrScheme says that an address is neither https, nor http on a loopback
 // address that is allowed.

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -13,15 +14,15 @@ import (
 const (
 	// Every is how often a Runner looks, beside being woken.
 	Every = time.Second
-	// slots is how many webhooks a replica sends for at a time.
-	slots = 64
+	// MaxSlots is how many webhooks a replica serves at a time at most.
+	MaxSlots = 64
 	// wavesAtOnce is how many waves of one webhook follow each other while others wait.
 	wavesAtOnce = 16
 	// slowAfter is how long a wave may take before the others that wait are served first.
 	slowAfter = 2 * time.Second
 	// graceTime is for how long calls go on once the service stops.
 	graceTime = 2 * time.Second
-	gone      = 410
+	gone      = 410 // the status with which a receiver ends its webhook
 )
 
 // Config is what a Runner needs.
@@ -30,6 +31,7 @@ type Config struct {
 	Sender   *Sender
 	Sealer   Sealer
 	Observer Observer
+	Slots    int // webhooks that are served at a time, each with up to 8 connections; 0: MaxSlots
 	Now      func() time.Time
 	Log      *slog.Logger
 }
@@ -52,7 +54,7 @@ type looksLike struct{ version, last int64 }
 
 // NewRunner returns a runner.
 func NewRunner(c Config) *Runner {
-	return &Runner{Config: c, woken: make(chan struct{}, 1), free: make(chan struct{}, slots), busy: map[string]bool{}, idle: map[string]looksLike{}}
+	return &Runner{Config: c, woken: make(chan struct{}, 1), free: make(chan struct{}, cmp.Or(c.Slots, MaxSlots)), busy: map[string]bool{}, idle: map[string]looksLike{}}
 }
 
 // Wake has the runner look at once. It does not block.

@@ -24,7 +24,7 @@ const (
 	// maxDetail bounds why a call failed, in characters.
 	maxDetail = 200
 	// plenty is more calls at a time than Runner makes: its slots are the limit.
-	plenty = 4 * slots * waveSize
+	plenty = 4 * MaxSlots * waveSize
 )
 
 // Sender calls receivers.
@@ -82,7 +82,7 @@ func (s *Sender) send(ctx context.Context, m message) (status int, detail string
 	case code >= 200 && code < 300:
 	case code >= 300 && code < 400:
 		detail = "redirects are not followed: change the webhook's address"
-	case code == http.StatusGone:
+	case code == gone:
 		detail = "the receiver wants no more events"
 	default:
 		detail = "the receiver answered " + strconv.Itoa(code)
@@ -97,6 +97,9 @@ func reason(err error) string {
 			return "no answer within " + CallTime.String()
 		}
 		err = wrapped.Err
+	}
+	if errors.Is(err, outbound.ErrNotPublic) { // which one it is would tell of the service's network
+		return "the receiver's address is not public: the operator can allow its network with MUSTER_WEBHOOK_NETWORKS"
 	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return "the name of the receiver cannot be resolved"

@@ -8,17 +8,21 @@ import (
 	"net/http"
 	"runtime"
 	"sync"
+
+	"github.com/musterhq/muster/internal/webhook"
 )
 
 // How the files that this process may open are shared out. A connection is an
 // open file: without shares, wake streams of agents take them all, and neither
 // a request nor the database gets one.
 const (
-	ownFiles       = 48 // the program's own: database, log, listeners, outgoing calls
-	filesPerCPU    = 4  // SQLite has up to two readers per CPU, with two files each
-	requestShare   = 512
-	maxWakeStreams = 100_000
-	unknownFiles   = 1 << 20 // where the system does not report its limit
+	ownFiles        = 48 // the program's own: database, log, listeners, outgoing calls
+	filesPerCPU     = 4  // SQLite has up to two readers per CPU, with two files each
+	requestShare    = 512
+	maxWakeStreams  = 100_000
+	minWebhooks     = 8
+	filesPerWebhook = 256     // of the limit for each webhook that is served at a time
+	unknownFiles    = 1 << 20 // where the system does not report its limit
 )
 
 // Shares are how many connections of each kind a replica holds.
@@ -38,6 +42,11 @@ func ShareFiles(limit, cpus int) Shares {
 
 // CurrentShares are those of this process.
 func CurrentShares() Shares { return ShareFiles(OpenFileLimit(), runtime.GOMAXPROCS(0)) }
+
+// Webhooks is how many webhooks are served at a time: fewer where few files may be opened.
+func (s Shares) Webhooks() int {
+	return min(webhook.MaxSlots, max(minWebhooks, s.OpenFiles/filesPerWebhook))
+}
 
 // LogValue implements slog.LogValuer.
 func (s Shares) LogValue() slog.Value {
