@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/people"
 	"github.com/musterhq/muster/internal/surface/portal/policies"
 	"github.com/musterhq/muster/internal/surface/portal/settings"
+	"github.com/musterhq/muster/internal/surface/portal/webhooks"
 )
 
 // portal makes the pages for people. Each section gets the stores that it needs.
@@ -49,6 +50,7 @@ func (w *wiring) portal() *portal.Portal {
 			&people.Account{SignIn: signIn.SignIn, Service: signIn.Users, Passkeys: signIn.Passkeys, Federation: signIn.Federation,
 				Sessions: signIn.Sessions, Mail: w.db, MailSent: w.letters() != nil, ClientAddress: signIn.ClientAddress},
 			company,
+			&webhooks.Section{Service: w.webhooks, Steps: w.db},
 			&overview.Section{Assets: w.db, Commands: w.db, Policies: w.db, Proposals: w.db, Activity: w.db, Companies: w.db, Keys: w.db, Troubles: w.db, Deciders: w.db,
 				Checklist: company.Checklist},
 			&devices.Section{Assets: w.db, Commands: w.db, Open: w.db, Policies: w.db, Logs: w.db, Activity: w.db, Views: w.db, Identity: w.db, Jobs: w.jobs, Undo: w.db, Archiver: w.db, Importer: w.db, Requests: w.db, EnrollAgain: w.link.EnrollAgain,

@@ -124,12 +124,32 @@ func screens() []screen {
 		{name: "settings", path: "/settings"},
 		{name: "settings-signin", path: "/settings/signin"},
 		{name: "settings-platform", path: "/settings/platform"},
+		{name: "settings-webhooks", path: "/settings/webhooks"},
+		{name: "webhook-new", path: "/settings/webhooks/new"},
+		{name: "webhook", open: onWebhook},
 		{name: "settings-system", path: "/settings/system"},
 		{name: "helpdesk", path: "/helpdesk"},
 		{name: "setup", path: "/setup"},
 		{name: "invitation", path: "/invitation"},
 		{name: "not-found", path: "/nowhere"},
 	}
+}
+
+// onWebhook makes a webhook whose receiver cannot be reached, once, and sends it a test.
+func onWebhook(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+	t.Helper()
+	tab.Go("/settings/webhooks")
+	if tab.Eval(`String(document.querySelector("a[data-open]") === null)`) == "false" {
+		tab.Follow("a[data-open]")
+		return
+	}
+	tab.Go("/settings/webhooks/new")
+	tab.Type("#url", "https://192.0.2.1/hook")
+	tab.Click("input[value='command.failed']")
+	tab.Follow("form[data-proof] button[type=submit]")
+	tab.Sees("h1", "The webhook's secret")
+	tab.Follow("main a.btn")
+	tab.Follow("form[action$='/test'] button")
 }
 
 // onWiped wipes a device, once, and stays on its page.

@@ -160,7 +160,7 @@ func (d *desk) connection() string {
 
 // unbound are the tables of what goes on by itself, and of what counts calls.
 var unbound = []string{"replicas", "leases", "budgets", "hints", "throttle", "sqlite_stat1", "sqlite_stat4",
-	"activity_heads", "event_heads", "event_history", "retentions"}
+	"activity_heads", "event_heads", "event_history", "retentions", "webhooks"}
 
 // quiet waits until the platform has every policy.
 func (d *desk) quiet() {

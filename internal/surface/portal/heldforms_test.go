@@ -127,6 +127,15 @@ func forms() []form {
 		{pattern: "/settings/platform", inert: true, ready: at("/settings/platform", url.Values{})}, // the company is connected
 		{pattern: "/settings/platform/finish", inert: true, ready: at("/settings/platform/finish", url.Values{})},
 		{pattern: "/settings/updates", ready: at("/settings/updates", url.Values{"paused": {"true"}})},
+		{pattern: "/settings/webhooks", ready: func(d *desk) (string, url.Values) {
+			return "/settings/webhooks", url.Values{"url": {"https://192.0.2.1/new"}, "all": {"true"}, "once": {d.page(d.plain, "/settings/webhooks/new").Field(d.T, "once")}}
+		}},
+		{pattern: "/settings/webhooks/{webhook}/test", ready: ofWebhook("test")},
+		{pattern: "/settings/webhooks/{webhook}/replay", ready: ofWebhook("replay")},
+		{pattern: "/settings/webhooks/{webhook}/rotate", ready: ofWebhook("rotate")},
+		{pattern: "/settings/webhooks/{webhook}/finish", ready: ofWebhook("finish")},
+		{pattern: "/settings/webhooks/{webhook}/enable", ready: ofWebhook("enable")},
+		{pattern: "/settings/webhooks/{webhook}/delete", ready: ofWebhook("delete")},
 		{pattern: "/activity/verify", inert: true, ready: at("/activity/verify", url.Values{})},
 		{pattern: "/devices/import", ready: at("/devices/import", url.Values{}), inert: true}, // TestImport_HeldFile sends files
 		{pattern: "/overview/notice/dismiss", ready: at("/overview/notice/dismiss", url.Values{})},

@@ -53,6 +53,13 @@ var proofs = map[string]struct{ takes, not url.Values }{
 	"/settings/platform":                      {not: url.Values{}},
 	"/settings/platform/finish":               {not: url.Values{}},
 	"/settings/updates":                       {not: url.Values{}},
+	"/settings/webhooks":                      {takes: url.Values{}},
+	"/settings/webhooks/{webhook}/test":       {not: url.Values{}},
+	"/settings/webhooks/{webhook}/replay":     {not: url.Values{}},
+	"/settings/webhooks/{webhook}/rotate":     {takes: url.Values{}},
+	"/settings/webhooks/{webhook}/finish":     {not: url.Values{}},
+	"/settings/webhooks/{webhook}/enable":     {takes: url.Values{}},
+	"/settings/webhooks/{webhook}/delete":     {takes: url.Values{}},
 	"/activity/verify":                        {not: url.Values{}},
 	"/overview/notice/dismiss":                {not: url.Values{}},
 	"/devices/import":                         {not: url.Values{}},
@@ -285,7 +292,7 @@ func TestProof_FormsSaySo(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, page := range []string{"/account", "/users/new", "/users/" + colleague.User.ID, "/access", "/access/keys/new", "/access/controls",
-		"/settings", "/settings/signin", "/devices/" + phone.ID, "/devices/" + phone.ID + "/enroll"} {
+		"/settings", "/settings/signin", "/settings/webhooks/new", "/devices/" + phone.ID, "/devices/" + phone.ID + "/enroll"} {
 		for _, found := range form.FindAllStringSubmatch(o.get(t, admin, page, 200), -1) {
 			for path, pattern := range patterns {
 				if !pattern.MatchString(found[1]) {

@@ -345,7 +345,7 @@ func codePage(v *frame.Visit, code string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = secret("The code", "code", code).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = frame.Secret("The code", "code", code).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -84,7 +84,7 @@ func AttentionLink(i attention.Item) string {
 	case attention.Enrollment:
 		return DevicePath(i.AssetID) + "/asks"
 	case attention.StoppedWebhook:
-		return ActivityPath + "?area=webhook"
+		return WebhookPath(i.ID)
 	}
 	return DevicePath(i.AssetID) + "/commands"
 }

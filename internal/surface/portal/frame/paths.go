@@ -79,6 +79,8 @@ func About(v *Visit, t activity.Target) string {
 		return UsersPath + "/" + url.PathEscape(t.ID)
 	case t.Kind == activity.Key, t.Kind == activity.Connection:
 		return AccessPath
+	case t.Kind == activity.Webhook && v.May(account.ManageCompany):
+		return WebhooksPath
 	case t.Kind == activity.Company:
 		return SettingsPath
 	}
@@ -121,6 +123,7 @@ func commonTasks() []Section {
 		{Path: UsersPath + "/new", Name: "Invite a user", Icon: "user", Needs: account.ManageUsers},
 		{Path: CompanySignInPath, Name: "Company sign-in", Icon: "key-round", Needs: account.ManageCompany},
 		{Path: PlatformPath, Name: "Connection to the platform", Icon: "link", Needs: account.ManageCompany},
+		{Path: WebhooksPath, Name: "Webhooks: send events to a system of yours", Icon: "send", Needs: account.ManageCompany},
 		{Path: SystemPath, Name: "System: state of this service", Icon: "server", Needs: account.ManageCompany},
 		{Path: SetupPath, Name: "Setup checklist", Icon: "circle-check"},
 		{Path: AccountPath, Name: "Your account, passkeys and sessions", Icon: "user"},

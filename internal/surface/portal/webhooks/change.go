@@ -1,0 +1,157 @@
+package webhooks
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/webhook"
+)
+
+// newForm is the form of a new webhook.
+type newForm struct {
+	URL     string
+	All     bool // events of every type
+	Chosen  []string
+	Once    string
+	Wrong   map[string]string
+	Problem string
+}
+
+func (s *Section) newWebhook(v *frame.Visit) error { return s.showForm(v, http.StatusOK, newForm{}) }
+
+// showForm shows the form with a fresh token: one form makes one webhook.
+func (s *Section) showForm(v *frame.Visit, status int, f newForm) (err error) {
+	if f.Once, err = s.begin(v); err != nil {
+		return err
+	}
+	return v.ShowStatus(status, "New webhook", frame.SettingsPath, newPage(v, f))
+}
+
+// begin returns the token of a form that makes one secret.
+func (s *Section) begin(v *frame.Visit) (string, error) {
+	return account.Begin(v.Context(), s.Steps, account.PendingSignIn{Kind: account.WebhookForm, CompanyID: v.Company.ID, UserID: v.User.ID,
+		Data: json.RawMessage("{}"), ExpiresAt: v.Now.Add(account.FormLife)})
+}
+
+// sentBefore takes the token of the form, and reports whether it was taken already.
+func (s *Section) sentBefore(v *frame.Visit) (bool, error) {
+	step, err := s.Steps.TakeStep(v.Context(), access.HashSecret(v.Form.Get(frame.OnceField)), account.WebhookForm)
+	if fault.CodeOf(err) == fault.NotFound || err == nil && step.UserID != v.User.ID {
+		return true, nil
+	}
+	return false, err
+}
+
+func (s *Section) create(v *frame.Visit) error {
+	f := newForm{URL: v.Form.Get("url"), All: v.Form.Get("all") == "true", Chosen: v.Form["event"]}
+	if !f.All && len(f.Chosen) == 0 {
+		f.Wrong = map[string]string{"events": "choose at least one type of event, or all"}
+		return s.showForm(v, http.StatusUnprocessableEntity, f)
+	}
+	types := f.Chosen
+	if f.All {
+		types = nil
+	}
+	before, err := s.sentBefore(v)
+	if err != nil {
+		return err
+	}
+	if before {
+		return v.Redirect(frame.WebhooksPath, frame.Flash{Tone: frame.Warn, Text: "This form was sent before: look for the webhook in the list. Its secret is not shown again."})
+	}
+	w, secret, err := s.Service.Create(v.Context(), v.Company, f.URL, types)
+	switch fault.CodeOf(err) {
+	case "":
+		return v.Show("The webhook's secret", frame.SettingsPath, secretPage(v, w, secret))
+	case fault.InvalidArguments, fault.Refused:
+		if f.Wrong = frame.Fields(err); len(f.Wrong) == 0 {
+			f.Problem = frame.Sentence(fault.From(err).Detail)
+		}
+		return s.showForm(v, http.StatusUnprocessableEntity, f)
+	}
+	return err
+}
+
+// test sends a test while the person waits: at most webhook.CallTime.
+func (s *Section) test(v *frame.Visit) error {
+	id := v.PathValue("webhook")
+	a, err := s.Service.Test(v.Context(), v.Company.ID, id)
+	if err != nil {
+		return v.Refused(frame.WebhookPath(id), err, fault.Refused)
+	}
+	said := frame.Flash{Tone: frame.Bad, Text: "The test was not delivered: " + frame.Sentence(frame.Plain(a.Detail))}
+	if a.Delivered() {
+		said = frame.Done("The test was delivered: the receiver answered " + strconv.Itoa(a.Status) + " after " + a.Took.Round(time.Millisecond).String() + ".")
+	}
+	return v.Redirect(frame.WebhookPath(id), said)
+}
+
+func (s *Section) replay(v *frame.Visit) error {
+	w, err := s.Service.Replay(v.Context(), v.Company.ID, v.PathValue("webhook"), v.Form.Get("after"))
+	said := "What happened since then is sent again."
+	if w.State == webhook.Disabled {
+		said = "What happened since then is sent again once the webhook is enabled."
+	}
+	return s.told(v, err, said)
+}
+
+func (s *Section) askRotate(v *frame.Visit) error {
+	w, err := s.Service.Store.Webhook(v.Context(), v.Company.ID, v.PathValue("webhook"))
+	if err != nil {
+		return err
+	}
+	once, err := s.begin(v)
+	if err != nil {
+		return err
+	}
+	return v.Show("Replace the secret", frame.SettingsPath, rotatePage(v, w, once))
+}
+
+func (s *Section) rotate(v *frame.Visit) error {
+	id := v.PathValue("webhook")
+	before, err := s.sentBefore(v)
+	if err != nil {
+		return err
+	}
+	if before {
+		return v.Redirect(frame.WebhookPath(id), frame.Flash{Tone: frame.Warn, Text: "This form was sent before: the secret was replaced, and is not shown again."})
+	}
+	w, secret, err := s.Service.Rotate(v.Context(), v.Company.ID, id)
+	if err != nil {
+		return err
+	}
+	return v.Show("The webhook's secret", frame.SettingsPath, secretPage(v, w, secret))
+}
+
+func (s *Section) finish(v *frame.Visit) error {
+	_, err := s.Service.FinishRotation(v.Context(), v.Company.ID, v.PathValue("webhook"))
+	return s.told(v, err, "The new secret alone signs from now on.")
+}
+
+func (s *Section) enable(v *frame.Visit) error {
+	_, err := s.Service.Enable(v.Context(), v.Company.ID, v.PathValue("webhook"))
+	return s.told(v, err, "The webhook is enabled, and goes on where it stopped.")
+}
+
+func (s *Section) remove(v *frame.Visit) error {
+	w, err := s.Service.Delete(v.Context(), v.Company.ID, v.PathValue("webhook"))
+	if err != nil {
+		return err
+	}
+	return v.Redirect(frame.WebhooksPath, frame.Done("The webhook to "+frame.Plain(w.Host())+" is deleted."))
+}
+
+// told goes back to the webhook's page and says how it went.
+func (s *Section) told(v *frame.Visit, err error, done string) error {
+	path := frame.WebhookPath(v.PathValue("webhook"))
+	if err != nil {
+		return v.Refused(path, err, fault.Unsupported, fault.CursorExpired, fault.InvalidArguments, fault.Refused)
+	}
+	return v.Redirect(path, frame.Done(done))
+}

@@ -1,0 +1,103 @@
+// Package webhooks is the portal's pages of webhooks: where a company's events are sent, what
+// became of them, and what an administrator does about it.
+package webhooks
+
+import (
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/webhook"
+)
+
+// Section serves the pages. Administrators alone see them.
+type Section struct {
+	Service webhook.Service
+	Steps   account.PendingStore
+}
+
+const newPath = frame.WebhooksPath + "/new"
+
+// Routes are the section's addresses. What sends data of the company to an address, or lets
+// another secret sign, takes a fresh proof of identity.
+func (s *Section) Routes() []frame.Route {
+	const one = frame.WebhooksPath + "/{webhook}"
+	proof := func(next, then string) frame.Proof { return frame.Proof{Next: next, Then: then} }
+	all := []frame.Route{
+		{Pattern: "GET " + frame.WebhooksPath, Serve: s.list},
+		{Pattern: "GET " + newPath, Serve: s.newWebhook},
+		{Pattern: "POST " + frame.WebhooksPath, Proof: proof(newPath, "create the webhook"), Serve: s.create},
+		{Pattern: "GET " + one, Serve: s.show},
+		{Pattern: "POST " + one + "/test", Serve: s.test},
+		{Pattern: "POST " + one + "/replay", Serve: s.replay},
+		{Pattern: "GET " + one + "/rotate", Serve: s.askRotate},
+		{Pattern: "POST " + one + "/rotate", Proof: proof(one+"/rotate", "replace the secret"), Serve: s.rotate},
+		{Pattern: "POST " + one + "/finish", Serve: s.finish},
+		{Pattern: "POST " + one + "/enable", Proof: proof(one, "enable the webhook"), Serve: s.enable},
+		{Pattern: "POST " + one + "/delete", Proof: proof(one, "delete the webhook"), Serve: s.remove},
+	}
+	for i := range all {
+		all[i].Needs = account.ManageCompany
+	}
+	return all
+}
+
+// row is a webhook in the list.
+type row struct {
+	webhook.Webhook
+	Last, Failure webhook.Attempt // the zero value: there is none among those that are kept
+}
+
+func (s *Section) list(v *frame.Visit) error {
+	all, err := s.Service.List(v.Context(), v.Company.ID)
+	if err != nil {
+		return err
+	}
+	rows := make([]row, len(all))
+	for i, w := range all {
+		attempts, err := s.Service.Store.WebhookAttempts(v.Context(), v.Company.ID, w.ID)
+		if err != nil {
+			return err
+		}
+		rows[i] = newRow(w, attempts)
+	}
+	if v.Partial() {
+		return v.Fragment(webhookList(v, rows))
+	}
+	return v.Show("Webhooks", frame.SettingsPath, listPage(v, rows))
+}
+
+// newRow is a webhook with its attempts, the newest first.
+func newRow(w webhook.Webhook, attempts []webhook.Attempt) row {
+	r := row{Webhook: w}
+	for i, a := range attempts {
+		if i == 0 {
+			r.Last = a
+		}
+		if !a.Delivered() {
+			r.Failure = a
+			break
+		}
+	}
+	return r
+}
+
+// sheet is what a webhook's page shows.
+type sheet struct {
+	webhook.Webhook
+	Deliveries []webhook.Delivery
+}
+
+func (s *Section) show(v *frame.Visit) error {
+	id := v.PathValue("webhook")
+	w, err := s.Service.Store.Webhook(v.Context(), v.Company.ID, id)
+	if err != nil {
+		return err
+	}
+	all, err := s.Service.Deliveries(v.Context(), v.Company.ID, id)
+	if err != nil {
+		return err
+	}
+	if v.Partial() {
+		return v.Fragment(webhookState(v, sheet{w, all}))
+	}
+	return v.Show("Webhook to "+w.Host(), frame.SettingsPath, webhookPage(v, sheet{w, all}))
+}
