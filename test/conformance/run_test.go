@@ -100,6 +100,12 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
 // node runs a program of the npm directory and returns its exit code and what
 // it printed. It sees no variable of this process but PATH.
 func node(t *testing.T, see func(string), environment []string, arguments ...string) (int, string) {
