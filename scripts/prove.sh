@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# prove.sh: the long runs of what `make test` shows in a short one. They take about half
-# an hour, and their results are in docs/performance.md or the release notes.
+# prove.sh: the long runs of what `make test` shows in a short one. They take more
+# than half an hour, and their results are in docs/performance.md or the release notes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/packages.sh
@@ -13,6 +13,8 @@ prove() {
 # The network and the processes fail for ten minutes; the standby takes over three times.
 prove ./test/e2e -run TestFaults_ -faults 10m
 prove ./test/e2e -run TestFailover_ -failovers 3
+# Receivers of webhooks and the service fail for four minutes.
+scripts/conformance.sh -v -run TestWebhooks_ -hook-faults 4m
 # The program of the commit before is replaced by this one, three times, behind each proxy.
 programs=$(mktemp -d)
 trap 'git worktree remove --force "$programs/before"; rm -rf "$programs"' EXIT
