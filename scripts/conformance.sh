@@ -3,6 +3,7 @@
 # other people's programs. MCP and the authorization server: the official
 # conformance suite, the Inspector, the TypeScript clients of both generations.
 # REST: schemathesis. The emulator: Google's clients for Python, Java and Node.
+# Webhooks: receivers with the libraries of Standard Webhooks.
 # The recipes of docs/recipes run with clients that are generated from the OpenAPI
 # document. They come from npm, PyPI and Maven Central, with pinned versions, into
 # .cache/conformance; so does the Node that they need.

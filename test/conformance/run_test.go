@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -34,8 +35,18 @@ var (
 	maven  = flag.String("maven", "", "directory with the jars of testdata/pom.xml")
 )
 
-// TestMain lets this program be the bridge, when a client starts it as one.
+// TestMain lets this program be the bridge, when a client starts it as one, or a service that
+// can be killed.
 func TestMain(m *testing.M) {
+	if as := os.Getenv(serveAs); as != "" {
+		var s serving
+		err := json.Unmarshal([]byte(as), &s)
+		if err == nil {
+			err = s.run()
+		}
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	endpoint := os.Getenv("MUSTER_TEST_BRIDGE")
 	if endpoint == "" {
 		os.Exit(m.Run())
@@ -98,6 +109,12 @@ func (o *output) Write(p []byte) (int, error) {
 		o.see(o.text.String())
 	}
 	return n, err
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
 // node runs a program of the npm directory and returns its exit code and what
