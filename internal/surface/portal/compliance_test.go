@@ -34,7 +34,7 @@ func TestDevice_ComplianceInTheCatalogsWords(t *testing.T) {
 	}{
 		{"platform", report(asset.Platform, o.Policy.ID, "enterprises/LC/devices/c1", `[{"settingName":"deviceConnectivityManagement","fieldPath":"deviceConnectivityManagement.usbDataAccess","nonComplianceReason":"API_LEVEL"},
 			{"settingName":"passwordRequirements","nonComplianceReason":"USER_ACTION"},{"settingName":"kioskCustomization","nonComplianceReason":"<b>odd</b>"}]`),
-			[]string{"Does not follow its policy", "USB data transfer", "version of Android does not have this setting", "until Android is updated", "Reported since",
+			[]string{"Does not follow its policy", "USB data transfer", "version of Android does not have this setting", "until Android is updated", "First reported",
 				"Screen lock", "A setting that is not in the catalog", "kioskCustomization", "a reason that Muster does not know", "neither blocks nor erases it"},
 			[]string{"odd</span>", "api level"}},
 		{"agent", report(asset.Agent, agents.ID, "c2", `[{"settingName":"CAMERA","nonComplianceReason":"failed","specificNonComplianceReason":"call this number"},

@@ -82,7 +82,7 @@ func (s *Section) barred(v *frame.Visit, a action, d asset.Asset) string {
 		return "This device is no longer managed."
 	}
 	if err := command.Eligible(a.Type, d, s.Companions); err != nil {
-		return frame.Sentence(fault.From(err).Detail)
+		return frame.Sentence(strings.ReplaceAll(fault.From(err).Detail, string(a.Type), "“"+a.Label+"”"))
 	}
 	return ""
 }

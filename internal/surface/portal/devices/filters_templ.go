@@ -472,7 +472,7 @@ func appFilter(t table) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "App</summary><div class=\"absolute right-0 top-full z-30 mt-1 flex w-72 flex-col gap-3 rounded-md border bg-popover p-3 text-sm shadow-md max-sm:right-auto max-sm:left-0\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "App</summary><div class=\"absolute right-0 top-full z-30 mt-1 flex w-72 flex-col gap-3 rounded-md border bg-popover p-3 text-sm shadow-md max-sm:fixed max-sm:inset-x-4 max-sm:top-auto max-sm:bottom-4 max-sm:max-h-[70dvh] max-sm:w-auto max-sm:overflow-y-auto\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -583,19 +583,19 @@ func views(v *frame.Visit, t table) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "Views</summary><div class=\"absolute right-0 top-full z-30 mt-1 flex w-72 flex-col gap-1 rounded-md border bg-popover p-2 text-sm shadow-md\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "Views</summary><div class=\"absolute right-0 top-full z-30 mt-1 flex w-72 flex-col gap-1 rounded-md border bg-popover p-2 text-sm shadow-md max-sm:fixed max-sm:inset-x-4 max-sm:top-auto max-sm:bottom-4 max-sm:max-h-[70dvh] max-sm:w-auto max-sm:overflow-y-auto\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		for _, view := range t.Views {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "<div class=\"flex items-center gap-1\"><a class=\"min-w-0 flex-1 truncate rounded px-2 py-1.5 hover:bg-accent\" href=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "<div class=\"flex items-center gap-1\"><a class=\"min-w-0 flex-1 rounded px-2 py-1.5 hover:bg-accent\" href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var26 templ.SafeURL
 			templ_7745c5c3_Var26, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(frame.DevicesPath + "?" + view.Query))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/devices/filters.templ`, Line: 100, Col: 134}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/devices/filters.templ`, Line: 100, Col: 125}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var26))
 			if templ_7745c5c3_Err != nil {
@@ -716,7 +716,7 @@ func chooser(t table) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 59, "Columns</summary><div class=\"absolute right-0 top-full z-30 mt-1 flex w-60 flex-col gap-2 rounded-md border bg-popover p-3 text-sm shadow-md\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 59, "Columns</summary><div class=\"absolute right-0 top-full z-30 mt-1 flex w-60 flex-col gap-2 rounded-md border bg-popover p-3 text-sm shadow-md max-sm:fixed max-sm:inset-x-4 max-sm:top-auto max-sm:bottom-4 max-sm:max-h-[70dvh] max-sm:w-auto max-sm:overflow-y-auto\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -123,7 +123,7 @@ func deskPage(v *frame.Visit, s *Section, d desk) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else if d.Asked != "" && len(d.Listed) == 0 {
-			templ_7745c5c3_Err = frame.Empty("search", "No device has the serial number “"+frame.Plain(d.Asked)+"”, or was found by these words.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = frame.Empty("search", "No device has the serial number “"+frame.Plain(d.Asked)+"”, and no other device matches. Type a part of the number, or the name of the device or of its user.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
@@ -85,12 +86,14 @@ func (s *Section) importFile(v *frame.Visit) error {
 
 // did says what an import did.
 func did(done asset.Imported) string {
-	return fmt.Sprintf("Imported: %s made, %d changed, %d left as they were.", frame.Count(int64(done.Made), "asset", "assets"), done.Changed, done.Left)
+	return fmt.Sprintf("Imported: %s made, %s changed, %s left as they were.", frame.Count(int64(done.Made), "asset", "assets"),
+		frame.Number(done.Changed), frame.Number(done.Left))
 }
 
 // would says what an import would do.
 func (p *preview) would() string {
-	return fmt.Sprintf("%s: %d new, %d changed, %d left as they are.", frame.Count(int64(p.Lines), "line", "lines"), p.Made, p.Changed, p.Left)
+	return fmt.Sprintf("%s: %s new, %s changed, %s left as they are.", frame.Count(int64(p.Lines), "line", "lines"),
+		frame.Number(p.Made), frame.Number(p.Changed), frame.Number(p.Left))
 }
 
 // ready reports whether there is something to import.
@@ -107,7 +110,11 @@ func (p *preview) importLabel() string {
 func (c fileColumn) targetWords() [][2]string {
 	all := [][2]string{{"", "Leave out"}}
 	for _, target := range asset.Targets() {
-		all = append(all, [2]string{target, fieldWord(target)})
+		word := fieldWord(target)
+		if target == "tags" {
+			word += ", separated by ;"
+		}
+		all = append(all, [2]string{target, word})
 	}
 	if !slices.Contains(asset.Targets(), c.Name) {
 		all = append(all, [2]string{c.Name, "Other data: " + c.Name})
@@ -119,8 +126,17 @@ func (c fileColumn) targetWords() [][2]string {
 func fieldWord(field string) string {
 	return cmp.Or(map[string]string{
 		"identification": "Name", "serialNumber": "Serial number", "model": "Model", "manufacturer": "Manufacturer", "brand": "Brand",
-		"tags": "Tags, separated by ;", asset.UserKey: "Assigned to", asset.UserEmailKey: "E-mail of the user", "archived": "Archived",
+		"tags": "Tags", asset.UserKey: "Assigned to", asset.UserEmailKey: "E-mail of the user", "archived": "Archived",
 	}[field], field)
+}
+
+// faultText is what is wrong with a line, with the name of the fact that people read.
+func faultText(e asset.LineError) string {
+	field, rest, _ := strings.Cut(e.Message, " ")
+	if !slices.Contains(asset.Targets(), field) {
+		return e.Message
+	}
+	return fieldWord(field) + " " + rest
 }
 
 // changeText is one change of an asset.

@@ -739,7 +739,7 @@ func bar(v *frame.Visit, t table) templ.Component {
 			templ_7745c5c3_Var32 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 63, "<div class=\"sticky bottom-4 z-20 mx-auto hidden w-fit max-w-full items-center gap-2 overflow-x-auto rounded-lg *:shrink-0 border bg-popover p-2 shadow-lg group-has-[input[name=id]:checked]/rows:flex\" role=\"toolbar\" aria-label=\"Selected devices\"><span class=\"num px-2 text-sm\" data-selected aria-live=\"polite\">Selected</span> ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 63, "<div class=\"sticky bottom-4 z-20 mx-auto hidden w-fit max-w-full items-center gap-2 overflow-x-auto sm:flex-wrap rounded-lg *:shrink-0 border bg-popover p-2 shadow-lg group-has-[input[name=id]:checked]/rows:flex\" role=\"toolbar\" aria-label=\"Selected devices\"><span class=\"num px-2 text-sm\" data-selected aria-live=\"polite\">Selected</span> ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -559,7 +559,14 @@
   addEventListener("pagehide", keepList);
 
   window.portal = { say, open, refresh, ask };
-  const begin = () => { dressTheme(); tick(); dress(); restoreList(); listen(); };
+  // The current tab is in sight, also where the tabs are wider than the screen.
+  const showTabs = () => {
+    for (const tab of $$("[data-tabs] > [aria-current]")) {
+      const row = tab.parentElement, over = tab.getBoundingClientRect().right - row.getBoundingClientRect().right;
+      if (over > 0) row.scrollLeft += over;
+    }
+  };
+  const begin = () => { dressTheme(); tick(); dress(); restoreList(); showTabs(); listen(); };
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin); else begin();
 })();
 
