@@ -73,15 +73,31 @@ func (h lockedAsset) save(ctx context.Context, t *tx) error {
 		return err
 	}
 	if h.lostMode != h.wasLost {
-		told := event.Event{CompanyID: h.companyID, Type: event.DeviceLostMode, AssetID: h.id, PolicyID: h.policyID, Status: event.Off}
-		if h.lostMode {
-			told.Status = event.On
-		}
-		if err := t.db.tell(ctx, t, told); err != nil {
+		if err := h.tellLost(ctx, t); err != nil {
 			return err
 		}
 	}
 	return changes.save(ctx, t)
+}
+
+// tellLost tells that lost mode began or ended. The device may report it before its command
+// is known to have succeeded: the cause is the call that sent it all the same.
+func (h lockedAsset) tellLost(ctx context.Context, t *tx) error {
+	told := event.Event{CompanyID: h.companyID, Type: event.DeviceLostMode, AssetID: h.id, PolicyID: h.policyID, Status: event.Off}
+	by := command.StopLostMode
+	if h.lostMode {
+		told.Status, by = event.On, command.StartLostMode
+	}
+	open, err := openOf(ctx, t, h.id, "")
+	if err != nil {
+		return err
+	}
+	for _, c := range open {
+		if c.Type == by {
+			told.RequestID = c.RequestID
+		}
+	}
+	return t.db.tell(ctx, t, told)
 }
 
 // count adds the asset to its cells of the kept counts n times.
@@ -103,7 +119,18 @@ type ending struct {
 // end is the end of a device's management: the asset is DELETED, belongs to no
 // policy, and its device's name is buried; its open commands are final.
 func (h lockedAsset) end(ctx context.Context, t *tx, at time.Time, e ending) error {
-	if err := h.recordEnded(ctx, t, e.how); err != nil {
+	open, err := openOf(ctx, t, h.id, t.lock())
+	if err != nil {
+		return err
+	}
+	if err := h.recordEnded(h.caused(ctx, open, e), t, e.how); err != nil {
+		return err
+	}
+	settle := endCommands
+	if e.unknown {
+		settle = leaveOpen
+	}
+	if err := settle(ctx, t, h, e, at); err != nil { // told while the asset has its policy
 		return err
 	}
 	counts := counts{}
@@ -115,13 +142,6 @@ func (h lockedAsset) end(ctx context.Context, t *tx, at time.Time, e ending) err
 		return err
 	}
 	if err := bury(ctx, t, h.companyID, name, h.id, at); err != nil {
-		return err
-	}
-	settle := endCommands
-	if e.unknown {
-		settle = leaveOpen
-	}
-	if err := settle(ctx, t, h, e, at); err != nil {
 		return err
 	}
 	if err := h.hintCompanions(ctx, t); err != nil {
@@ -162,6 +182,16 @@ func show(ctx context.Context, t *tx, c command.Command) error {
 		return h.end(ctx, t, at, ending{how: how, erased: wiped})
 	}
 	return nil
+}
+
+// caused returns a context of the call that asked for the end, if it is an open command's.
+func (h lockedAsset) caused(ctx context.Context, open []command.Command, e ending) context.Context {
+	for _, c := range open {
+		if state, _ := c.Type.EndOfManagement(asset.Management(h.management), e.erased); state == command.Succeeded && !e.unknown {
+			return access.WithActor(ctx, access.OriginOf(ctx).Actor, c.RequestID)
+		}
+	}
+	return ctx
 }
 
 // endCommands makes an asset's open commands final as its device ends.

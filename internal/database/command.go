@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -196,7 +197,7 @@ func (db *DB) transition(ctx context.Context, id string, s command.Transition) (
 		}
 		query, args := transitionStatement(id, s, condition)
 		err = db.statement(ctx, func(ctx context.Context, c conn) (err error) {
-			taken, err = db.moveCommand(ctx, c, part{query, args}, id, s.To)
+			taken, err = db.moveCommand(ctx, c, part{query, args}, id, s)
 			return err
 		})
 		if err == nil && s.To == command.Succeeded {
@@ -218,11 +219,11 @@ func (db *DB) transition(ctx context.Context, id string, s command.Transition) (
 
 // moveCommand moves a command, and writes its event if there is one, in one statement where
 // the engine can; sql.ErrNoRows if the command is not where it is moved from.
-func (db *DB) moveCommand(ctx context.Context, c conn, first part, id string, to command.State) (command.Command, error) {
-	if _, told := commandTold(to); !told {
+func (db *DB) moveCommand(ctx context.Context, c conn, first part, id string, s command.Transition) (command.Command, error) {
+	if _, told := commandTold(s.To); !told || slices.Contains(s.From, s.To) { // which learns more, and stays where it is
 		return one(ctx, c, into(commandFields), first.text, first.args...)
 	}
-	then := db.tellCommand(id, to)
+	then := db.tellCommand(id, s.To)
 	if t, ok := c.(*tx); ok {
 		t.told = true
 	}
@@ -243,7 +244,7 @@ const showing = `('START_LOST_MODE', 'STOP_LOST_MODE', 'WIPE_COMPANY_DATA', 'REL
 // take makes a step inside a transaction that holds the command's row.
 func (db *DB) take(ctx context.Context, t *tx, id string, s command.Transition) (command.Command, error) {
 	query, args := transitionStatement(id, s, "")
-	taken, err := db.moveCommand(ctx, t, part{query, args}, id, s.To)
+	taken, err := db.moveCommand(ctx, t, part{query, args}, id, s)
 	if err != nil {
 		return taken, err
 	}

@@ -111,7 +111,7 @@ func (db *DB) tellProposal(ctx context.Context, t *tx, p proposal.Proposal, acti
 	case action == activity.ProposalApplied && outcome == activity.Failed:
 		told.Type, told.Status = event.ProposalEnded, string(proposal.Failed)
 		failed := told
-		failed.Type, failed.ProposalID, failed.Owner = event.PolicyFailed, p.ID, ""
+		failed.Type, failed.Status = event.PolicyFailed, ""
 		if err := db.tell(ctx, t, failed); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/proposal"
 )
@@ -44,9 +45,11 @@ func (db *DB) tellExpired(ctx context.Context, t *tx) (int, error) {
 	return len(all), err
 }
 
-// tellExpiring tells of keys that expire soon; with an id, of that one alone.
+// tellExpiring tells of keys that expire soon; with an id, of that one alone. It is the
+// service's own act, also when a call creates such a key.
 func (db *DB) tellExpiring(ctx context.Context, t *tx, id string) (int, error) {
 	now := db.now()
+	ctx = access.WithOrigin(ctx, access.Origin{})
 	companies, err := list(ctx, t, scanValue[string], `UPDATE api_keys SET expiry_told = ? WHERE id IN (SELECT id FROM api_keys
 			WHERE expiry_told = 0 AND revoked_at = 0 AND expires_at > 0 AND expires_at <= ? AND expires_at > ? AND (? = '' OR id = ?)
 			ORDER BY expires_at LIMIT ?`+t.skipLocked()+`) RETURNING company_id`,
@@ -59,12 +62,17 @@ func (db *DB) tellExpiring(ctx context.Context, t *tx, id string) (int, error) {
 	return len(companies), err
 }
 
-// TellOutage tells every connected company, once, that the platform's calls fail.
-func (db *DB) TellOutage(ctx context.Context, since time.Time) error {
+// TellOutage implements event.OutageStore: it tells every connected company.
+func (db *DB) TellOutage(ctx context.Context, since, latest time.Time) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		first, err := t.execCount(ctx, `INSERT INTO platform_outages (one, since, told) VALUES (1, ?, ?) ON CONFLICT (one) DO NOTHING`, millis(since), millis(db.now()))
-		if err != nil || first == 0 {
+		first, err := t.execCount(ctx, `INSERT INTO platform_outages AS o (one, since, told) VALUES (1, ?, ?)
+			ON CONFLICT (one) DO UPDATE SET since = excluded.since, told = excluded.told WHERE excluded.since > o.told + ?`,
+			millis(since), millis(latest), event.OutageGap.Milliseconds())
+		if err != nil {
 			return err
+		}
+		if first == 0 { // it was told; another replica's failures may be later
+			return t.exec(ctx, `UPDATE platform_outages SET told = ? WHERE one = 1 AND told < ?`, millis(latest), millis(latest))
 		}
 		companies, err := list(ctx, t, scanValue[string], `SELECT id FROM companies WHERE enterprise <> '' ORDER BY id`)
 		for _, company := range companies {
@@ -74,13 +82,4 @@ func (db *DB) TellOutage(ctx context.Context, since time.Time) error {
 		}
 		return err
 	})
-}
-
-// EndOutage notes that the platform answers: the next outage is told again.
-func (db *DB) EndOutage(ctx context.Context) error {
-	there, err := holds(ctx, db.read(), `SELECT one FROM platform_outages WHERE one = 1`)
-	if err != nil || !there {
-		return err
-	}
-	return db.exec(ctx, `DELETE FROM platform_outages WHERE one = 1`)
 }

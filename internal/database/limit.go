@@ -182,9 +182,13 @@ func leaves(ctx context.Context, t conn, companyID string, s limit.State, others
 	return instant(at).Add(s.Limit.Window).Sub(now), err
 }
 
-// recordRefusal records that a command was refused for the company's limit.
+// recordRefusal records that a command was refused for the company's limit, and tells that
+// a limit is reached, also when it is the key's.
 func (db *DB) recordRefusal(ctx context.Context, t *tx, c command.Command, a limit.Admission) error {
-	if !a.OfCompany() {
+	switch {
+	case !a.Known && !a.Key.Allows():
+		return db.tell(ctx, t, event.Event{CompanyID: c.CompanyID, Type: event.LimitReached, AssetID: c.AssetID})
+	case !a.OfCompany():
 		return nil
 	}
 	return db.recordLimited(ctx, t, c.CompanyID, a.Company.Limit, commandEvent(ctx, c))

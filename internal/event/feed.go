@@ -171,12 +171,15 @@ func (f *Feed) read(ctx context.Context, p access.Principal, args Args) (page Pa
 	}
 	upto := min(head.Last, after+maxLooked)
 	page.Events = []View{}
-	if upto > after {
-		found, err := f.Store.Events(ctx, Query{CompanyID: p.CompanyID, After: after, Upto: upto, Limit: args.Limit, See: SightOf(p)})
+	if see := SightOf(p); upto > after {
+		found, err := f.Store.Events(ctx, Query{CompanyID: p.CompanyID, After: after, Upto: upto, Limit: args.Limit, See: see})
 		if err != nil {
 			return Page{}, "", err
 		}
 		for _, e := range found {
+			if e.Owner != see.Owner { // a failed policy names a proposal that is another's
+				e.ProposalID = ""
+			}
 			page.Events = append(page.Events, e.View(p.CompanySlug))
 		}
 		if len(found) == args.Limit {

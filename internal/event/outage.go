@@ -9,10 +9,15 @@ import (
 // outageAfter is for how long calls fail before it is told.
 const outageAfter = 5 * time.Minute
 
-// OutageStore remembers whether an outage was told.
+// OutageGap is how long after the last failure a new one still belongs to the same outage,
+// as when a replica that fails starts again.
+const OutageGap = 90 * time.Second
+
+// OutageStore tells outages, for all replicas once.
 type OutageStore interface {
-	TellOutage(ctx context.Context, since time.Time) error
-	EndOutage(ctx context.Context) error
+	// TellOutage notes failures of a replica from since to latest, and tells them unless
+	// they belong to the outage that was told last.
+	TellOutage(ctx context.Context, since, latest time.Time) error
 }
 
 // Outage watches whether the platform answers this replica.
@@ -23,8 +28,6 @@ type Outage struct {
 	mu     sync.Mutex
 	failed time.Time // the first failure since the last success; zero: none
 	latest time.Time // failure
-	answer bool      // a call succeeded since the last look
-	told   bool      // the failures since failed; another replica may have noted an end since
 }
 
 // Called notes how a call ended.
@@ -34,7 +37,7 @@ func (o *Outage) Called(succeeded bool) {
 	now := o.Now()
 	switch {
 	case succeeded:
-		o.failed, o.answer, o.told = time.Time{}, true, false
+		o.failed = time.Time{}
 	case o.failed.IsZero():
 		o.failed, o.latest = now, now
 	default:
@@ -42,22 +45,13 @@ func (o *Outage) Called(succeeded bool) {
 	}
 }
 
-// Look tells an outage that has lasted, and notes that one is over.
+// Look tells an outage that has lasted.
 func (o *Outage) Look(ctx context.Context) error {
 	o.mu.Lock()
-	failed, latest, answered, told := o.failed, o.latest, o.answer, o.told
-	o.answer = false
+	failed, latest := o.failed, o.latest
 	o.mu.Unlock()
-	switch {
-	case answered:
-		return o.Store.EndOutage(ctx)
-	case !told && !failed.IsZero() && latest.Sub(failed) >= outageAfter:
-		if err := o.Store.TellOutage(ctx, failed); err != nil {
-			return err
-		}
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.told = o.failed.Equal(failed)
+	if failed.IsZero() || latest.Sub(failed) < outageAfter {
+		return nil
 	}
-	return nil
+	return o.Store.TellOutage(ctx, failed, latest)
 }
