@@ -1,6 +1,8 @@
 package database_test
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/internal/database"
@@ -77,4 +79,22 @@ func TestEvents_CopiedDatabaseExpiresCursors(t *testing.T) {
 	}
 	back.ok(back.lose(t.Context(), back.db, "d", false))
 	equal(t, "events of the copy", back.texts(back.reader(back.db, all()).rest(back)), append(kept, "device.lost_mode ON", "device.lost_mode OFF"))
+}
+
+// What PostgreSQL's own tools restored expires cursors by the statement that
+// docs/how-to/recovery.md prescribes.
+func TestEvents_RestoredPostgresExpiresCursors(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, postgresEngine(t))
+	f.enroll("d", "")
+	before := f.reader(f.db, all())
+	before.rest(f)
+	const statement = `DELETE FROM event_history`
+	text, err := os.ReadFile("../../docs/how-to/recovery.md")
+	f.ok(err)
+	if !strings.Contains(string(text), statement) {
+		t.Errorf("docs/how-to/recovery.md does not prescribe %q", statement)
+	}
+	f.tamper(statement)
+	f.expired(before.after, []string{"device.enrolled"})
 }
