@@ -13,6 +13,8 @@ prove() {
 # The network and the processes fail for ten minutes; the standby takes over three times.
 prove ./test/e2e -run TestFaults_ -faults 10m
 prove ./test/e2e -run TestFailover_ -failovers 3
+# A hundred devices for half a year in virtual time: what is kept for 30 days levels off.
+prove ./internal/database -run TestGrowth_ -growth-months 6 -growth-devices 100
 # The program of the commit before is replaced by this one, three times, behind each proxy.
 programs=$(mktemp -d)
 trap 'git worktree remove --force "$programs/before"; rm -rf "$programs"' EXIT
