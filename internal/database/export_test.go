@@ -249,3 +249,16 @@ func (db *DB) TellMany(ctx context.Context, companyID string, of event.Type, n i
 		return nil
 	})
 }
+
+// Relaxed is how the batch of SQLite's writer that is under way is committed. Only what runs
+// within that batch may ask.
+func (db *DB) Relaxed() bool { return db.writer.relaxed }
+
+// Synchronous is the setting of SQLite in which a write is committed: 1 is NORMAL, 2 is FULL.
+func (db *DB) Synchronous(ctx context.Context, relaxed bool) (mode string, err error) {
+	err = db.run(ctx, func(ctx context.Context, t *tx) (err error) {
+		mode, err = value[string](ctx, t, `PRAGMA synchronous`)
+		return err
+	}, relaxed)
+	return mode, err
+}
