@@ -10,7 +10,7 @@ import (
 )
 
 // An outage is told once where one replica fails and another does not, where several fail,
-// and where one starts again meanwhile; the next outage is told again.
+// and where one starts again; the next outage is told again.
 func TestOutage_OnceOverReplicasAndRestarts(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
