@@ -419,6 +419,6 @@ func controlOccasions() []occasion {
 		{"another silence", silence, silent},
 		{"an outage", outage, []string{"platform.failing |"}},
 		{"the same outage", outage, nil},
-		{"a new key", key("new", "90"), []string{"key.created requestId |"}}, // and nothing else
+		{"a new key", key("new", "90"), []string{"key.created requestId |"}}, // and nothing else before it
 	}
 }
