@@ -18,8 +18,11 @@ const (
 	MaxSlots = 64
 	// wavesAtOnce is how many waves of one webhook follow each other while others wait.
 	wavesAtOnce = 16
-	// slowAfter is how long a wave may take before the others that wait are served first.
-	slowAfter = 2 * time.Second
+	// slowAfter is how long a webhook may be served with calls that do not end, before the
+	// others that wait are served first: longer than the first of these calls.
+	slowAfter = CallTime + 2*time.Second
+	// briefly is how long a wave waits for its calls before the next goes on without them.
+	briefly = 500 * time.Millisecond
 	// graceTime is for how long calls go on once the service stops.
 	graceTime = 2 * time.Second
 	gone      = 410 // the status with which a receiver ends its webhook
@@ -143,7 +146,7 @@ func (r *Runner) end(id string) {
 // serve sends for one webhook until there is nothing more, or it was long enough.
 func (r *Runner) serve(ctx context.Context, d Due) error {
 	w := d.Webhook
-	next, err := r.load(ctx, w, r.Now())
+	next, err := r.load(ctx, w, nil, r.Now())
 	if err != nil {
 		return err
 	}
@@ -161,30 +164,42 @@ func (r *Runner) serve(ctx context.Context, d Due) error {
 	}
 	calls, stop := patient(ctx)
 	defer stop()
+	begun, f := r.Now(), newFlights()
 	for n := 1; ; n++ {
-		begun := r.Now()
-		next.settle(r.make(calls, w, next.sends, keys), r.Now())
-		for _, a := range next.record.Attempts {
-			r.Observer.WebhookCalled(a.Delivered())
-		}
+		r.begin(calls, f, w, next.sends, keys)
+		next.settle(f.next(next), f.out, r.Now())
 		now := r.Now()
-		last := n == wavesAtOnce || ctx.Err() != nil || next.record.Disable != "" || now.Sub(begun) > slowAfter || next.finished(now)
-		next.record.Claim, next.record.NextAt, next.record.Until = claim, next.next(), now.Add(claimFor)
-		if last {
-			next.record.Until = now
+		last := ctx.Err() != nil || next.record.Disable != "" || now.Sub(begun) > slowAfter || len(f.out) == 0 && (n >= wavesAtOnce || next.finished(now))
+		if last && len(f.out) > 0 {
+			next.settle(f.wait(0, claimFor), f.out, r.Now())
 		}
-		mine, err := r.Queue.RecordWave(context.WithoutCancel(ctx), next.record)
-		if err != nil || !mine || last {
+		if mine, err := r.record(ctx, next, claim, last); err != nil || !mine || last {
 			return err
 		}
 		w.Position = next.record.Position
-		if next, err = r.load(ctx, w, r.Now()); err != nil {
+		if next, err = r.load(ctx, w, f.out, r.Now()); err != nil {
 			return err // the claim ends by itself
 		}
-		if next.empty() {
+		if next.empty() && len(f.out) == 0 {
 			return r.giveBack(ctx, next, claim)
 		}
 	}
+}
+
+// record keeps what became of a wave; last: it gives the claim back.
+func (r *Runner) record(ctx context.Context, w wave, claim string, last bool) (mine bool, err error) {
+	if w.empty() && len(w.record.Attempts) == 0 && !last {
+		return true, nil // it waited for calls of earlier waves
+	}
+	for _, a := range w.record.Attempts {
+		r.Observer.WebhookCalled(a.Delivered())
+	}
+	now := r.Now()
+	w.record.Claim, w.record.NextAt, w.record.Until = claim, w.next(), now.Add(claimFor)
+	if last {
+		w.record.Until = now
+	}
+	return r.Queue.RecordWave(context.WithoutCancel(ctx), w.record)
 }
 
 // giveBack ends a claim after a wave with nothing to send.

@@ -3,7 +3,6 @@ package webhook
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/musterhq/muster/internal/event"
@@ -35,6 +34,7 @@ type wave struct {
 	held   map[string]Held // everything that is held
 	record Record
 	last   int64 // position of the company's newest event
+	out    int   // calls of earlier waves that have not ended
 }
 
 // finished reports whether nothing is left to send after the wave, as far as is known.
@@ -48,8 +48,8 @@ func (w wave) empty() bool {
 	return len(w.sends) == 0 && len(w.record.Held) == 0 && len(w.record.Free) == 0 && w.record.Missed == 0
 }
 
-// load finds what to send next for a webhook.
-func (r *Runner) load(ctx context.Context, w Webhook, now time.Time) (next wave, err error) {
+// load finds what to send next for a webhook, beside the calls that have not ended.
+func (r *Runner) load(ctx context.Context, w Webhook, out map[string]send, now time.Time) (next wave, err error) {
 	head, err := r.Queue.EventHead(ctx, w.CompanyID)
 	if err != nil {
 		return next, err
@@ -58,7 +58,7 @@ func (r *Runner) load(ctx context.Context, w Webhook, now time.Time) (next wave,
 	if err != nil {
 		return next, err
 	}
-	next.last = head.Last
+	next.last, next.out = head.Last, len(out)
 	next.held, next.record = map[string]Held{}, Record{WebhookID: w.ID, CompanyID: w.CompanyID, Position: w.Position}
 	if gone := head.Start() - w.Position; gone > 0 {
 		next.record.Missed, next.record.Position = gone, head.Start()
@@ -67,8 +67,11 @@ func (r *Runner) load(ctx context.Context, w Webhook, now time.Time) (next wave,
 		next.held[h.Key] = h
 	}
 	for _, h := range all {
-		if h.NextAt.After(now) || len(next.sends) == heldOfWave {
+		if h.NextAt.After(now) || len(next.sends)+len(out) >= heldOfWave {
 			break
+		}
+		if out[h.Key].held.Key != "" {
+			continue
 		}
 		if err := r.loadHeld(ctx, w, &next, h, head.Start()); err != nil {
 			return next, err
@@ -118,7 +121,7 @@ func (r *Runner) loadNew(ctx context.Context, w Webhook, next *wave, last int64)
 		}
 	}
 	slices.Sort(assets)
-	room := min(waveSize-len(next.sends), MaxHeld-len(next.held))
+	room := min(waveSize-len(next.sends)-next.out, MaxHeld-len(next.held))
 	for room > 0 && next.record.Position < last {
 		upto := min(last, next.record.Position+looked)
 		found, err := r.Queue.Events(ctx, event.Query{CompanyID: w.CompanyID, After: next.record.Position, Upto: upto, Limit: room,
@@ -158,6 +161,7 @@ func (w *wave) hold(h Held) {
 func (w *wave) free(key string) {
 	if _, held := w.held[key]; held {
 		delete(w.held, key)
+		w.record.Held = slices.DeleteFunc(w.record.Held, func(h Held) bool { return h.Key == key })
 		w.record.Free = append(w.record.Free, key)
 	}
 }
@@ -171,30 +175,28 @@ type result struct {
 	done   bool // else the service stopped first, and nothing is known
 }
 
-// make makes the calls of a wave, all at a time.
-func (r *Runner) make(ctx context.Context, w Webhook, sends []send, keys [][]byte) []result {
-	results := make([]result, len(sends))
-	var calls sync.WaitGroup
-	for i, s := range sends {
-		calls.Go(func() {
-			begun := r.Now()
-			m, err := messageOf(w, s.event.View(w.CompanySlug), keys, begun)
-			if err != nil {
-				results[i] = result{at: begun, detail: "the event cannot be written as JSON", done: true}
-				return
-			}
-			status, detail := r.Sender.send(ctx, m)
-			results[i] = result{begun, status, detail, r.Now().Sub(begun), status != 0 || ctx.Err() == nil}
-		})
+// call makes one call.
+func (r *Runner) call(ctx context.Context, w Webhook, s send, keys [][]byte) result {
+	begun := r.Now()
+	m, err := messageOf(w, s.event.View(w.CompanySlug), keys, begun)
+	if err != nil {
+		return result{at: begun, detail: "the event cannot be written as JSON", done: true}
 	}
-	calls.Wait()
-	return results
+	status, detail := r.Sender.send(ctx, m)
+	return result{begun, status, detail, r.Now().Sub(begun), status != 0 || ctx.Err() == nil}
 }
 
-// settle notes what became of the calls in the record of the wave.
-func (w *wave) settle(results []result, now time.Time) {
-	for i, s := range w.sends {
-		got, h := results[i], s.held
+// settle notes in the record of the wave what became of the calls that ended. Those of the
+// wave that did not hold back their assets for as long as a claim holds.
+func (w *wave) settle(ended []landed, out map[string]send, now time.Time) {
+	for _, s := range w.sends {
+		if h := s.held; out[h.Key].held.Key != "" {
+			h.NextAt = now.Add(claimFor)
+			w.hold(h)
+		}
+	}
+	for _, s := range ended {
+		got, h := s.result, s.held
 		if !got.done {
 			h.NextAt = now
 			w.hold(h)

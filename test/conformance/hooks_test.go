@@ -26,7 +26,8 @@ import (
 type hookReceiver struct {
 	name    string
 	network *toxiproxy.Proxy
-	failing string // id of an asset whose events it does not take
+	failing string // id of an asset whose events it answers with 500
+	hanging string // id of one whose events it does not answer
 	release string // until this file exists
 
 	mu     sync.Mutex
@@ -93,7 +94,7 @@ func (h *hookReceiver) start(t *testing.T) {
 func (h *hookReceiver) startProcess(t *testing.T, program, script string) {
 	t.Helper()
 	process := exec.CommandContext(t.Context(), program, script)
-	process.Env = []string{"PATH=" + os.Getenv("PATH"), "WEBHOOK_SECRET=" + h.secret, "FAILING=" + h.failing, "RELEASED=" + h.release}
+	process.Env = []string{"PATH=" + os.Getenv("PATH"), "WEBHOOK_SECRET=" + h.secret, "FAILING=" + h.failing, "HANGING=" + h.hanging, "RELEASED=" + h.release}
 	errors := &output{} // such as connections that were cut
 	process.Stderr = errors
 	out, err := process.StdoutPipe()
@@ -144,8 +145,13 @@ func (h *hookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	if _, released := os.Stat(h.release); released != nil && strings.HasSuffix(e.Data.AssetID, h.failing) {
+	_, held := os.Stat(h.release)
+	if held != nil && strings.HasSuffix(e.Data.AssetID, h.failing) {
 		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	if held != nil && strings.HasSuffix(e.Data.AssetID, h.hanging) {
+		<-r.Context().Done() // the other side has given up
 		return
 	}
 	h.took(string(body))

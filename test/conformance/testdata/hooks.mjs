@@ -1,5 +1,6 @@
 // Receives webhooks with the library from npm, and prints what it took, one body a line.
-// Events of the asset FAILING are answered with 500 until the file RELEASED exists.
+// Events of the asset FAILING are answered with 500, and those of HANGING are not answered, until
+// the file RELEASED exists.
 import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import { Webhook } from "standardwebhooks";
@@ -16,7 +17,10 @@ const server = createServer(async (request, response) => {
   try {
     const event = verifier.verify(body, request.headers);
     if (event.id !== request.headers["webhook-id"]) throw new Error("webhook-id is not the event's id");
-    if (event.data.assetId?.endsWith(process.env.FAILING) && !existsSync(process.env.RELEASED)) return response.writeHead(500).end();
+    if (!existsSync(process.env.RELEASED)) {
+      if (event.data.assetId?.endsWith(process.env.FAILING)) return response.writeHead(500).end();
+      if (event.data.assetId?.endsWith(process.env.HANGING)) return;
+    }
   } catch (failure) {
     console.log("REFUSED " + failure);
     return response.writeHead(401).end();

@@ -1,7 +1,9 @@
 """Receives webhooks with the library from PyPI, and prints what it took, one body a line.
-Events of the asset FAILING are answered with 500 until the file RELEASED exists."""
+Events of the asset FAILING are answered with 500, and those of HANGING are not answered, until
+the file RELEASED exists."""
 
 import os
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from standardwebhooks.webhooks import Webhook
@@ -20,8 +22,13 @@ class Receiver(BaseHTTPRequestHandler):
             event = verifier.verify(body, dict(self.headers))
             if event["id"] != self.headers["webhook-id"]:
                 raise ValueError("webhook-id is not the event's id")
-            if event["data"].get("assetId", "").endswith(os.environ["FAILING"]) and not os.path.exists(os.environ["RELEASED"]):
+            asset, released = event["data"].get("assetId", ""), os.path.exists(os.environ["RELEASED"])
+            if asset.endswith(os.environ["FAILING"]) and not released:
                 status = 500
+            elif asset.endswith(os.environ["HANGING"]) and not released:
+                while not os.path.exists(os.environ["RELEASED"]):
+                    time.sleep(0.1)
+                return
             else:
                 print(body.decode() + "\n", end="", flush=True)
         except Exception as failure:
