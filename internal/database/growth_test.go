@@ -26,7 +26,7 @@ var growing = map[string]string{ //nolint:gochecknoglobals // a table that is ne
 var growthDevices = flag.Int("growth-devices", 10, "devices of TestGrowth_LevelsOff; 100 for the long run")
 
 // Devices that report each day, get commands and enter lost mode, with all kept for 30 days:
-// after the second month, no table grows but those that are listed, nor do the goroutines.
+// after the second month, only the tables that are listed grow. The number of goroutines stays.
 //
 //nolint:paralleltest // the goroutines of other tests would be counted
 func TestGrowth_LevelsOff(t *testing.T) {
