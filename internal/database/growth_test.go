@@ -17,7 +17,7 @@ import (
 var growthMonths = flag.Int("growth-months", 3, "virtual months of TestGrowth_LevelsOff; 6 for the long run")
 
 // growing are those that grow from month to month, with the reason.
-var growing = map[string]string{ //nolint:gochecknoglobals // a table that is never written to
+var growing = map[string]string{
 	"activity":          "it is kept for 400 days, and what deletes it needs the service's keys",
 	"pages of the file": "they have the activity",
 }
@@ -27,8 +27,7 @@ var growthDevices = flag.Int("growth-devices", 10, "devices of TestGrowth_Levels
 
 // Devices that report each day, get commands and enter lost mode, with all kept for 30 days:
 // after the second month, only the tables that are listed grow. The number of goroutines stays.
-//
-//nolint:paralleltest // the goroutines of other tests would be counted
+// It does not run beside other tests, whose goroutines would be counted.
 func TestGrowth_LevelsOff(t *testing.T) {
 	const day, month = 24 * time.Hour, 30
 	f := newFixture(t, sqliteEngine(t))
