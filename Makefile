@@ -23,7 +23,7 @@ check: ## check format, layers, texts, vet, linters and dead code
 lint: ## check the layers alone (seconds)
 	scripts/layers.sh
 
-test: ## run all tests with the race detector; ARGS="./internal/resource -run X" for some
+test: ## run all tests, most with the race detector; ARGS="./internal/resource -run X" for some
 	scripts/test.sh $(ARGS)
 
 conformance: ## hold MCP, OAuth, REST and the emulator against other people's suites and clients

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # test.sh [GO TEST ARGUMENTS]: the whole test suite, as in the README. Installs
 # what is missing and possible, starts a PostgreSQL of its own, vets, and tests
-# with the race detector. With arguments, they replace "./...".
+# with the race detector, except where whole programs run. With arguments, it runs
+# go test -race with them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/packages.sh
@@ -9,11 +10,15 @@ cd "$(dirname "$0")/.."
 export CGO_ENABLED=1 # the race detector needs it
 export GORACE=atexit_sleep_ms=0 # else each program that a test starts sleeps a second at its end
 test_packages
+# What runs whole programs and browsers runs without the race detector, under which it
+# takes most of the time; all that it runs is watched in the other packages' tests.
+programs=(./test/e2e ./test/browser ./cmd/muster)
 # The app's tests run on one core while Go compiles.
 app= log=
 if [ $# -eq 0 ]; then
 	# The packages that take longest first, so that the others run beside them.
-	set -- ./test/e2e ./test/browser ./test/contract ./cmd/muster ./internal/database ./...
+	mapfile -t others < <(go list ./... | grep -vE '/(test/e2e|test/browser|cmd/muster)$')
+	set -- ./test/contract ./internal/database "${others[@]}"
 	log=$(mktemp)
 	scripts/app-test.sh >"$log" 2>&1 &
 	app=$!
@@ -22,11 +27,17 @@ fi
 # Vetting with -race as well shares one compilation of everything with the tests.
 say "go vet"
 go vet "${race[@]}" ./...
+failed=0
 if [ -n "$app" ]; then
 	say "the Android app"
 	wait "$app" || { cat "$log" >&2; exit 1; }
 	cat "$log" >&2
 	rm -f "$log"
+	say "go test ${programs[*]}"
+	scripts/with-postgres.sh go test -vet=off -timeout 30m "${programs[@]}" || failed=1
+	say "go test -race, all others"
+else
+	say "go test -race $*"
 fi
-say "go test -race $*"
-scripts/with-postgres.sh go test "${race[@]}" -vet=off -timeout 30m "$@"
+scripts/with-postgres.sh go test "${race[@]}" -vet=off -timeout 30m "$@" || failed=1
+exit $failed
