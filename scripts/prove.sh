@@ -17,6 +17,8 @@ prove ./test/e2e -run TestFailover_ -failovers 3
 prove ./internal/service/mail -run TestSender_ManySilent -silent 10000
 # Receivers of webhooks and the service fail for four minutes.
 scripts/conformance.sh -v -run TestWebhooks_ -hook-faults 4m
+# Ten thousand events wait for a receiver that is down.
+prove ./internal/database -run TestWebhook_DeadReceiver -waiting 10000
 # A hundred devices for half a year in virtual time: what is kept for 30 days levels off.
 prove ./internal/database -run TestGrowth_ -growth-months 6 -growth-devices 100
 # The program of the commit before is replaced by this one, three times, behind each proxy.
