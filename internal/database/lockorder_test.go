@@ -3,6 +3,7 @@ package database_test
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"testing"
 	"time"
 
@@ -79,6 +80,8 @@ func (x *crossed) is(by *pgx.Conn, what string, want int, query string) {
 const (
 	connected = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()`
 	waiting   = connected + ` AND wait_event_type = 'Lock'`
+	// ofReplicas are the connections of the replicas that together opens.
+	ofReplicas = connected + ` AND application_name = 'crossing'`
 )
 
 type transaction func(ctx context.Context, db *database.DB) error
@@ -90,12 +93,16 @@ func (x *crossed) together(first, second transaction, letGo func()) {
 	watcher, err := pgx.Connect(x.Context(), x.url)
 	x.ok(err)
 	defer func() { x.ok(watcher.Close(context.Background())) }()
-	var before, ended int
-	x.ok(watcher.QueryRow(x.Context(), connected).Scan(&before))
+	named, err := url.Parse(x.url)
+	x.ok(err)
+	query := named.Query()
+	query.Set("application_name", "crossing")
+	named.RawQuery = query.Encode()
+	var ended int
 	var replicas []*database.DB
 	done := make(chan error, 2)
 	for n, does := range []transaction{first, second} {
-		db, err := database.Open(x.Context(), database.Options{URL: x.url, Now: x.clock.Now})
+		db, err := database.Open(x.Context(), database.Options{URL: named.String(), Now: x.clock.Now})
 		x.ok(err)
 		replicas = append(replicas, db)
 		go func() { done <- does(x.Context(), db) }()
@@ -108,7 +115,7 @@ func (x *crossed) together(first, second transaction, letGo func()) {
 	for _, db := range replicas {
 		x.ok(db.Close())
 	}
-	x.is(watcher, "connections", before, connected) // each reports what happened to it when it ends
+	x.is(watcher, "connections", 0, ofReplicas) // each reports what happened to it when it ends
 	x.ok(watcher.QueryRow(x.Context(), `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`).Scan(&ended))
 	equal(x.T, "transactions that PostgreSQL ended", ended, 0)
 }
