@@ -21,6 +21,7 @@ type screen struct {
 // screens are all the portal's pages. Add a line for each page of yours.
 func screens() []screen {
 	return []screen{
+		{name: "webhook", open: onWebhook}, // first: making one takes a fresh proof of identity
 		{name: "overview", path: "/"},
 		{name: "devices", path: "/devices"},
 		{name: "devices-search", path: "/devices?q=galaxy&status=ACTIVE"},
@@ -126,7 +127,6 @@ func screens() []screen {
 		{name: "settings-platform", path: "/settings/platform"},
 		{name: "settings-webhooks", path: "/settings/webhooks"},
 		{name: "webhook-new", path: "/settings/webhooks/new"},
-		{name: "webhook", open: onWebhook},
 		{name: "settings-system", path: "/settings/system"},
 		{name: "helpdesk", path: "/helpdesk"},
 		{name: "setup", path: "/setup"},
