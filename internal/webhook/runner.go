@@ -152,7 +152,7 @@ func (r *Runner) serve(ctx context.Context, d Due) error {
 	}
 	keys, err := w.secrets(r.Sealer, r.Now())
 	if err != nil {
-		next.sendNothing(w)
+		next.sendNothing()
 		next.record.Disable = "its secret cannot be opened with the key file: rotate the secret, then enable it"
 	}
 	calls, stop := patient(ctx)

@@ -40,7 +40,7 @@ func (t *turn) run(ctx context.Context, next wave) (err error) {
 			return err // the claim ends by itself
 		}
 		if ctx.Err() != nil || t.long() && len(t.free) == cap(t.free) {
-			next.sendNothing(t.webhook)
+			next.sendNothing()
 		}
 		if next.empty() && t.flights.none() {
 			next.record.Claim, next.record.NextAt, next.record.Until = t.claim, next.next(), t.Now()

@@ -35,6 +35,7 @@ type wave struct {
 	record Record
 	last   int64 // position of the company's newest event
 	room   int   // for calls
+	from   int64 // position before its new events, after those that were missed
 }
 
 // finished reports whether nothing is left to send after the wave, as far as is known.
@@ -63,6 +64,7 @@ func (r *Runner) load(ctx context.Context, w Webhook, flying map[string]bool, no
 	if gone := head.Start() - w.Position; gone > 0 {
 		next.record.Missed, next.record.Position = gone, head.Start()
 	}
+	next.from = next.record.Position
 	for _, h := range all {
 		next.held[h.Key] = h
 	}
@@ -233,7 +235,7 @@ func (w *wave) fly(flying map[string]bool, again time.Time) {
 }
 
 // sendNothing leaves new events and what is held for later.
-func (w *wave) sendNothing(as Webhook) { w.sends, w.record.Position = nil, as.Position }
+func (w *wave) sendNothing() { w.sends, w.record.Position = nil, w.from }
 
 // next is when the first of what is held is due.
 func (w *wave) next() (first time.Time) {
