@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/webhook"
+	"github.com/musterhq/muster/test/poll"
 )
 
 // verify checks a call with the library of Standard Webhooks, at the time of its timestamp:
@@ -236,6 +237,35 @@ func TestWebhook_KilledReplica(t *testing.T) {
 		h.clock.Advance(time.Hour)
 		h.serve(other)
 		equal(h, "calls", len(to.all()), 2)
+	})
+}
+
+// A replica that stops while a call runs gives the webhook back: another need not wait.
+func TestWebhook_StoppedReplica(t *testing.T) {
+	withWebhooks(t, func(h *hooks) {
+		to := newReceiver(t)
+		hold := make(chan struct{})
+		release := sync.OnceFunc(func() { close(hold) })
+		h.Cleanup(release)
+		to.says(func(event.View) int { <-hold; return http.StatusOK })
+		w, _ := h.create(to)
+		h.enroll("d1", "")
+		h.number()
+		ctx, stop := context.WithCancel(h.Context())
+		h.ok(h.runner.Round(ctx))
+		poll.Until(t, "the call holds back its device", func() error {
+			if held := h.webhook(w.ID).Held; held != 1 {
+				return fmt.Errorf("%d are held", held)
+			}
+			return nil
+		})
+		stop()
+		h.runner.Wait()
+		release()
+		h.serve(h.replica(h.open(h)))
+		got := to.all()
+		equal(h, "calls", len(got), 2)
+		equal(h, "ids", got[0].header.Get("webhook-id"), got[1].header.Get("webhook-id"))
 	})
 }
 

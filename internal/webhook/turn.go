@@ -36,7 +36,7 @@ func (t *turn) run(ctx context.Context, next wave) (err error) {
 		if last, err := t.send(ctx, &next); err != nil || last {
 			return err
 		}
-		if next, err = t.load(ctx, t.webhook, t.flights.keys, t.Now()); err != nil {
+		if next, err = t.load(context.WithoutCancel(ctx), t.webhook, t.flights.keys, t.Now()); err != nil {
 			return err // the claim ends by itself
 		}
 		if ctx.Err() != nil || t.long() && len(t.free) == cap(t.free) {
@@ -59,6 +59,9 @@ func (t *turn) send(ctx context.Context, next *wave) (last bool, err error) {
 	again := t.Now().Add(callLimit)
 	t.flights.start(next.sends)
 	ended := t.flights.end()
+	for ctx.Err() != nil && !t.flights.none() { // patient ends them
+		ended = append(ended, t.flights.end()...)
+	}
 	next.settle(ended, t.Now())
 	next.fly(t.flights.keys, again)
 	for _, a := range next.record.Attempts {
