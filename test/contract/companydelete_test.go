@@ -17,7 +17,7 @@ type inside struct {
 	base       string
 	ada        *servertest.Browser
 	live       <-chan string
-	waiting    func(t *testing.T, status int) feed
+	waiting    func(t *testing.T, statuses ...int) feed
 	client     servertest.Client
 	key, token servertest.Assistant
 	tokens     servertest.Tokens
@@ -39,7 +39,9 @@ func enters(t *testing.T, tenant *servertest.Tenant, r *servertest.Replica) insi
 	return in
 }
 
-// ended waits until the live page and the call that waits end, and wants everything else refused.
+// ended waits until the live page and the call that waits end, and wants everything else
+// refused. The call that waits is refused too, or, where it looked again between the stop of
+// the company, which comes first, and the end of its keys, told that nothing happened.
 func (in inside) ended(t *testing.T) {
 	t.Helper()
 	within := time.After(40 * time.Second)
@@ -50,7 +52,9 @@ func (in inside) ended(t *testing.T) {
 			t.Fatal("the live page goes on")
 		}
 	}
-	in.waiting(t, http.StatusUnauthorized)
+	if got := in.waiting(t, http.StatusUnauthorized, http.StatusOK); len(got.Events) > 0 {
+		t.Errorf("the call that waits is told %v", got.Events)
+	}
 	in.client.Get("/assets").Want(t, http.StatusUnauthorized)
 	for name, a := range map[string]servertest.Assistant{"key": in.key, "connection": in.token} {
 		if answer := a.Call("count_assets", nil); answer.Status != http.StatusUnauthorized {
