@@ -40,7 +40,8 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 		return s.repeat(ctx, call, Request{Type: o.Command.Type, AssetID: o.AssetID}, stored)
 	}
 	s.crash(AfterIntent)
-	ctx = access.Settling(ctx) // what was recorded is sent, whatever its caller may do since
+	ctx = access.Settling(ctx)         // what was recorded is sent, whatever its caller may do since
+	ctx = access.Commands(ctx, "", "") // and what the channel needs is read now
 	o.Command = stored
 	if held != nil {
 		return s.held(call, o, *prepared)
@@ -217,7 +218,7 @@ func (s *Service) follow(ctx context.Context, o Order, r Receipt) {
 // that command alone; nothing is sent.
 func (s *Service) repeat(ctx context.Context, call operation.Call, r Request, c Command) (Result, error) {
 	p := call.Principal
-	a, err := asset.Find(ctx, s.Inventory, p, r.AssetID)
+	a, err := asset.Find(ctx, targets{s.Inventory}, p, r.AssetID)
 	if err != nil {
 		return Result{}, notDispatched(err)
 	}

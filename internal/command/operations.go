@@ -34,7 +34,7 @@ func (r *Row) operation() operation.Operation {
 		Needs: access.DevicesCommand | access.DevicesRead, Gate: access.DeviceCommands,
 		Budget: operation.AfterValidation, Dialect: operation.Commands, Effect: operation.Writing, Disruptive: r.Disruptive || r.Irreversible,
 		Faults:      []fault.Code{fault.NotFound, fault.Unsupported, fault.Refused, fault.Provider, fault.Unavailable},
-		Unconfirmed: true,
+		Unconfirmed: true, Ahead: operation.AheadToOrder,
 		Samples:     r.samples(),
 	}
 	if r.Irreversible {

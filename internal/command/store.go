@@ -77,6 +77,9 @@ type Finder interface {
 // Inventory is what the service needs to know of assets and policies.
 type Inventory interface {
 	Asset(ctx context.Context, companyID, id string) (asset.Asset, error)
+	// CommandTarget returns an asset without what no command needs: what people and the
+	// device say of it, and its policy's name. fault.NotFound if the company has none.
+	CommandTarget(ctx context.Context, companyID, id string) (asset.Asset, error)
 	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
 	// AssignPolicy notes that a device is to have another policy: it counts as
 	// using it from now on and is SYNCHRONIZING until it reports it. A device
