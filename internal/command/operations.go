@@ -35,7 +35,7 @@ func (r *Row) operation() operation.Operation {
 		Budget: operation.AfterValidation, Dialect: operation.Commands, Effect: operation.Writing, Disruptive: r.Disruptive || r.Irreversible,
 		Faults:      []fault.Code{fault.NotFound, fault.Unsupported, fault.Refused, fault.Provider, fault.Unavailable},
 		Unconfirmed: true, Ahead: operation.AheadToOrder,
-		Samples:     r.samples(),
+		Samples: r.samples(),
 	}
 	if r.Irreversible {
 		o.Effect = operation.Destroying

@@ -104,7 +104,6 @@ func (t *targetRow) groups() (a, d *group) {
 	return &group{fields: t.asset.targets()}, &group{fields: agentFields(&t.agent)}
 }
 
-
 // spendAhead spends as spend does and, in the same statement, reads the asset that the call
 // commands, where it is the company's.
 func spendAhead(ctx context.Context, t conn, spending part) (budgetWindow, error) {
