@@ -22,6 +22,23 @@ import (
 // Test is the type of the event that a test sends. No webhook gets it otherwise.
 const Test event.Type = "webhook.test"
 
+// TestText says when it is sent, in one sentence.
+const TestText = "A person tests a webhook, in the portal or with muster webhook test. The tested webhook alone gets it, whatever types it was created for."
+
+// TestView describes the event of a test: an event.View of the type Test, without data.
+type TestView struct {
+	ID   string    `json:"id" doc:"Identifies the test."`
+	Type TestType  `json:"type" doc:"What happened."`
+	At   time.Time `json:"at" doc:"When, by the service's clock."`
+	Data struct{}  `json:"data" doc:"Empty: a test is about nothing."`
+}
+
+// TestType is Test alone.
+type TestType string
+
+// Values are the types, for descriptions.
+func (TestType) Values() []string { return []string{string(Test)} }
+
 // State says whether a webhook sends.
 type State string
 
