@@ -14,9 +14,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // Test is the type of the event that a test sends. No webhook gets it otherwise.
@@ -87,13 +89,16 @@ type Webhook struct {
 	Version     int64     // rises with each change
 }
 
+// maxHost is the length of the longest name with a port, in characters.
+const maxHost = 253 + len(":65535")
+
 // Host is the receiver as logs and people see it, without path and query.
 func (w Webhook) Host() string {
 	u, err := url.Parse(w.URL)
 	if err != nil {
 		return ""
 	}
-	return u.Host
+	return validate.Clean(u.Host, maxHost)
 }
 
 // Types are the types of events that the webhook gets.
@@ -139,7 +144,8 @@ func CheckURL(text string, networks []netip.Prefix) error {
 	return nil
 }
 
-func unprintable(r rune) bool { return r <= ' ' || r == 0x7f }
+// unprintable are characters that an address must escape: they hide or reorder text.
+func unprintable(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }
 
 // ParseTypes reads types of events, each once and in the order of the list.
 func ParseTypes(names []string) ([]event.Type, error) {
