@@ -29,6 +29,9 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 	if held == nil && prepared != nil && prepared.Code == outcome.Unreachable { // known before anything is kept or sent
 		return Result{}, prepared.fault()
 	}
+	if held != nil && held.Place != nil {
+		defer held.Place.Leave()
+	}
 	stored, begun, err := s.begin(ctx, o.Command, held)
 	switch {
 	case held != nil && errors.Is(err, operation.ErrDoubt):
@@ -44,7 +47,7 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 	ctx = access.Commands(ctx, "", "") // and what the channel needs is read now
 	o.Command = stored
 	if held != nil {
-		return s.held(call, o, *prepared)
+		return s.held(call, o, held, *prepared)
 	}
 	if prepared == nil {
 		prepared = s.send(ctx, o)
@@ -73,7 +76,10 @@ func (s *Service) prepareDelivery(ctx context.Context, o *Order) (*agentdevice.D
 }
 
 // held answers for an order that was committed together with its outcome.
-func (s *Service) held(call operation.Call, o Order, r Receipt) (Result, error) {
+func (s *Service) held(call operation.Call, o Order, held *agentdevice.Delivery, r Receipt) (Result, error) {
+	if held.Place != nil {
+		held.Place.Use()
+	}
 	s.crash(AfterSend)
 	s.finished(o.Command.Type, label(r.Code))
 	s.crash(AfterAnswer)
