@@ -145,6 +145,24 @@ func debHolds(t *testing.T, r release) {
 	}
 }
 
+// A key of minisign -W has no password.
+func TestSign_KeyWithoutPassword(t *testing.T) {
+	t.Parallel()
+	public, private, err := minisign.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := private.MarshalText()
+	key, r := filepath.Join(t.TempDir(), "key"), release{version: "1.2.3", out: t.TempDir()}
+	if err := errors.Join(err, os.WriteFile(key, text, 0o600), r.sign(key, "", []byte("sums"))); err != nil {
+		t.Fatal(err)
+	}
+	signature, err := os.ReadFile(filepath.Join(r.out, "SHA256SUMS.minisig"))
+	if err != nil || !minisign.Verify(public, []byte("sums"), signature) {
+		t.Errorf("the signature does not verify: %v", err)
+	}
+}
+
 func TestPackageVersion(t *testing.T) {
 	t.Parallel()
 	for described, want := range map[string]string{
