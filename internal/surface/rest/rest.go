@@ -152,6 +152,9 @@ func notAllowed(q *request, methods string) reply {
 
 // operate runs the operation at the request's address.
 func (s *Server) operate(w http.ResponseWriter, q *request, path []string) reply {
+	if q.operation.Ahead == operation.AheadToShow {
+		q.Request = q.WithContext(access.Shows(q.Context(), path[0]))
+	}
 	caller, err := s.authenticate(q.Context(), q)
 	if err != nil {
 		return refuse(q.dialect(), q.instance(), s.explain(q, err))
