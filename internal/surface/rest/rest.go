@@ -131,7 +131,7 @@ func (s *Server) answer(w http.ResponseWriter, q *request) reply {
 	}
 	at, path := s.routes.find(strings.TrimPrefix(q.URL.EscapedPath(), Prefix))
 	if at == nil {
-		return refuse(operation.Reads, q.instance(), fault.New(fault.NotFound, "there is nothing at this address: see %s/openapi.json", Prefix))
+		return refuse(operation.Reads, q.instance(), fault.New(fault.NotFound, "unknown endpoint: see %s/openapi.json", Prefix))
 	}
 	method := q.Method
 	if method == http.MethodHead {
