@@ -35,6 +35,7 @@ func (l *Server) Prepare(ctx context.Context, o command.Order) (*agentdevice.Del
 	}
 	held := &agentdevice.Delivery{CommandID: o.Command.ID, DeviceID: device.ID, Type: string(o.Command.Type), Args: args, CreatedAt: o.Command.CreatedAt,
 		Deadline: o.Command.Deadline, Final: o.Command.Type == command.NotificationMessage, Brings: stateFor(o.Command.Type)}
+	l.reserve(device, held)
 	if held.Final {
 		return held, &command.Receipt{Code: outcome.Done, Outcome: "accepted for delivery"}
 	}

@@ -223,15 +223,20 @@ const heldRetry = 2
 func (l *Server) offer(visited command.Visited, now time.Time, answer *protocol.CheckinResponse) error {
 	d, due := visited.Device, visited.Offered
 	for _, one := range due {
-		order := protocol.Command{DeviceID: d.ID, ID: one.CommandID, Type: one.Type, Args: one.Args, NotBefore: one.CreatedAt.UnixMilli()}
-		if !one.Deadline.IsZero() {
-			order.Deadline = one.Deadline.UnixMilli()
-		}
-		sealed, err := l.seal(d, protocol.KindCommand, order)
+		sealed, err := l.sealCommand(d, one)
 		if err != nil {
 			return err
 		}
 		answer.Commands = append(answer.Commands, sealed)
 	}
 	return nil
+}
+
+// sealCommand signs a command for the device that is to carry it out.
+func (l *Server) sealCommand(d agentdevice.Device, v agentdevice.Delivery) (protocol.Envelope, error) {
+	order := protocol.Command{DeviceID: d.ID, ID: v.CommandID, Type: v.Type, Args: v.Args, NotBefore: v.CreatedAt.UnixMilli()}
+	if !v.Deadline.IsZero() {
+		order.Deadline = v.Deadline.UnixMilli()
+	}
+	return l.seal(d, protocol.KindCommand, order)
 }

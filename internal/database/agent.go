@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/fault"
@@ -46,6 +47,9 @@ func (db *DB) AgentOfToken(ctx context.Context, hash [sha256.Size]byte) (agentde
 
 // AgentOf finds the live device of an asset's enrollment.
 func (db *DB) AgentOf(ctx context.Context, assetID string, epoch int) (agentdevice.Device, error) {
+	if d, ok := access.Take(ctx, func(d agentdevice.Device) bool { return d.AssetID == assetID && d.Epoch == epoch }); ok {
+		return d, nil
+	}
 	return findAgent(ctx, db.read(), `agent_devices.asset_id = ? AND agent_devices.epoch = ? AND agent_devices.state <> '`+string(agentdevice.Deleted)+`'`, assetID, epoch)
 }
 

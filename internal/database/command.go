@@ -54,7 +54,7 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 	case begun:
 		db.commandMoved(c)
 		db.wakes.told()
-		if held != nil {
+		if held != nil && held.Place == nil {
 			db.Notify(agentdevice.WakeTopic, held.DeviceID)
 		}
 		c.CreatedAt, c.FeedbackAt, c.Deadline = instant(millis(c.CreatedAt)), instant(millis(c.FeedbackAt)), instant(millis(c.Deadline))

@@ -29,7 +29,16 @@ func insertDelivery(v agentdevice.Delivery) part {
 		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BOOLEAN),
 			CAST(? AS BIGINT), 0, CAST(? AS BIGINT), COALESCE((SELECT MAX(v.number) FROM agent_deliveries v WHERE v.device_id = ?), 0) + 1 ` + fromFirst + ` WHERE TRUE
 		ON CONFLICT (command_id) DO NOTHING RETURNING command_id`,
-		[]any{v.CommandID, v.DeviceID, v.Type, string(v.Args), millis(v.CreatedAt), millis(v.Deadline), v.Final, millis(v.CreatedAt), millis(v.HeldUntil), v.DeviceID}}
+		[]any{v.CommandID, v.DeviceID, v.Type, string(v.Args), millis(v.CreatedAt), millis(v.Deadline), v.Final, millis(firstLease(v)), millis(v.HeldUntil), v.DeviceID}}
+}
+
+// firstLease is until when a new delivery is not offered: a delivery that goes out on the
+// device's stream counts as offered from the start.
+func firstLease(v agentdevice.Delivery) time.Time {
+	if v.LeaseUntil.After(v.CreatedAt) {
+		return v.LeaseUntil
+	}
+	return v.CreatedAt
 }
 
 // openDelivery notes with the device that there is one more for it. Nothing
@@ -178,7 +187,9 @@ func endDelivery(ctx context.Context, db *DB, c conn, deviceID, commandID string
 // that is alone with its database calls it at its start: what it had offered
 // before may not have been received.
 func (db *DB) ExpireDeliveryLeases(ctx context.Context) error {
-	return db.exec(ctx, `UPDATE agent_deliveries SET lease_until = ? WHERE lease_until > ?`, millis(db.now()), millis(db.now()))
+	now := millis(db.now())
+	return db.exec(ctx, `UPDATE agent_deliveries SET lease_until = CASE WHEN created_at = ? THEN CAST(? AS BIGINT) ELSE CAST(? AS BIGINT) END
+		WHERE lease_until > ?`, now, now-1, now, now) // never created_at: see unoffered
 }
 
 // Waiting returns devices for which something became due between two times: a

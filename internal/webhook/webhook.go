@@ -14,13 +14,32 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // Test is the type of the event that a test sends. No webhook gets it otherwise.
 const Test event.Type = "webhook.test"
+
+// TestText says when it is sent, in one sentence.
+const TestText = "A person tests a webhook, in the portal or with muster webhook test. The tested webhook alone gets it, whatever types it was created for."
+
+// TestView describes the event of a test: an event.View of the type Test, without data.
+type TestView struct {
+	ID   string    `json:"id" doc:"Identifies the test."`
+	Type TestType  `json:"type" doc:"What happened."`
+	At   time.Time `json:"at" doc:"When, by the service's clock."`
+	Data struct{}  `json:"data" doc:"Empty: a test is about nothing."`
+}
+
+// TestType is Test alone.
+type TestType string
+
+// Values are the types, for descriptions.
+func (TestType) Values() []string { return []string{string(Test)} }
 
 // State says whether a webhook sends.
 type State string
@@ -70,13 +89,16 @@ type Webhook struct {
 	Version     int64     // rises with each change
 }
 
+// maxHost is the length of the longest name with a port, in characters.
+const maxHost = 253 + len(":65535")
+
 // Host is the receiver as logs and people see it, without path and query.
 func (w Webhook) Host() string {
 	u, err := url.Parse(w.URL)
 	if err != nil {
 		return ""
 	}
-	return u.Host
+	return validate.Clean(u.Host, maxHost)
 }
 
 // Types are the types of events that the webhook gets.
@@ -122,7 +144,8 @@ func CheckURL(text string, networks []netip.Prefix) error {
 	return nil
 }
 
-func unprintable(r rune) bool { return r <= ' ' || r == 0x7f }
+// unprintable are characters that an address must escape: they hide or reorder text.
+func unprintable(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }
 
 // ParseTypes reads types of events, each once and in the order of the list.
 func ParseTypes(names []string) ([]event.Type, error) {

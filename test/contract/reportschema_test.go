@@ -48,7 +48,7 @@ func TestOpenAPI_StatusReportsHaveTheirSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		schema := viewSchema(t, rest.OpenAPI(service.Registry(), ""))
+		schema := schemaAt(t, rest.OpenAPI(service.Registry(), ""), "/components/schemas/AssetView")
 		check := func(name, key, path string, members ...string) {
 			t.Helper()
 			text := read(t, service.PublicURL()+"/api/v1"+path, key)
@@ -80,8 +80,8 @@ func TestOpenAPI_StatusReportsHaveTheirSchema(t *testing.T) {
 	})
 }
 
-// viewSchema compiles the schema of an asset in an OpenAPI document.
-func viewSchema(t *testing.T, document []byte) *jsonschema.Schema {
+// schemaAt compiles the schema at a JSON pointer in an OpenAPI document.
+func schemaAt(t *testing.T, document []byte, pointer string) *jsonschema.Schema {
 	t.Helper()
 	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
 	if err != nil {
@@ -92,7 +92,7 @@ func viewSchema(t *testing.T, document []byte) *jsonschema.Schema {
 	if err := c.AddResource("https://muster.example/openapi.json", parsed); err != nil {
 		t.Fatal(err)
 	}
-	schema, err := c.Compile("https://muster.example/openapi.json#/components/schemas/AssetView")
+	schema, err := c.Compile("https://muster.example/openapi.json#" + pointer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,6 +146,12 @@ type Delivery struct {
 	HeldUntil time.Time
 	// Brings is the state that the delivery brings its device to; empty: as it was.
 	Brings State
+	// LeaseUntil is how long a new delivery is not offered, because Place sends it; zero:
+	// it is offered at once.
+	LeaseUntil time.Time
+	// Place sends the command once it is committed. It is nil, and not stored, unless
+	// LeaseUntil is set.
+	Place Place
 }
 
 // Store keeps devices, tokens and deliveries. Find methods return

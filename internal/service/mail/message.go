@@ -2,7 +2,8 @@ package mail
 
 import (
 	"bytes"
-	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"mime"
 	"mime/quotedprintable"
 	"net/mail"
@@ -19,8 +20,9 @@ const (
 )
 
 // message is one mail as plain text. The subject and the name may be hostile: they are
-// cleaned of line breaks, and encoded.
-func message(from mail.Address, name, to, subject, text string, now time.Time) []byte {
+// cleaned of line breaks, and encoded. The key says what it is about: a mail that is sent
+// again after a kill has the same key and text, and so the same Message-ID.
+func message(from mail.Address, name, to, subject, text, key string, now time.Time) []byte {
 	var b bytes.Buffer
 	header := func(name, value string) { b.WriteString(name + ": " + value + "\r\n") }
 	header("From", from.String())
@@ -28,7 +30,8 @@ func message(from mail.Address, name, to, subject, text string, now time.Time) [
 	header("Subject", mime.QEncoding.Encode("utf-8", validate.Clean(subject, maxSubject)))
 	header("Date", now.UTC().Format(time.RFC1123Z))
 	_, domain, _ := strings.Cut(from.Address, "@")
-	header("Message-ID", "<"+rand.Text()+"@"+domain+">")
+	id := sha256.Sum256([]byte(key + "\n" + text))
+	header("Message-ID", "<"+hex.EncodeToString(id[:16])+"@"+domain+">")
 	header("MIME-Version", "1.0")
 	header("Content-Type", "text/plain; charset=utf-8")
 	header("Content-Transfer-Encoding", "quoted-printable")

@@ -3,6 +3,7 @@ package mail
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -107,10 +108,11 @@ func (o state) due(to attention.Recipient) (fresh []attention.Item) {
 	return fresh
 }
 
-// tell sends one mail about all that is new for a user.
+// tell sends one mail about all that is new for a user. It notes what the server has taken
+// also where the replica is being stopped, so that no other one sends it again.
 func (s *Sender) tell(ctx context.Context, o state, l digest) error {
-	to := l.to
-	outcome, failed := s.send(ctx, to.Email, message(s.Client.Config.From, to.Name, to.Email, l.subject(o.name), l.text(s.PublicURL, s.Now()), s.Now()))
+	to, text := l.to, l.text(s.PublicURL, s.Now())
+	outcome, failed := s.send(ctx, to.Email, message(s.Client.Config.From, to.Name, to.Email, l.subject(o.name), text, fmt.Sprint(to.UserID, " ", o.head), s.Now()))
 	var err error
 	if outcome == Failed {
 		err = s.Store.MailFailed(ctx, o.id, to.UserID, s.Now().Add(retry(to.Failures)))
@@ -119,7 +121,7 @@ func (s *Sender) tell(ctx context.Context, o state, l digest) error {
 		for i, item := range l.items {
 			ids[i] = item.ID
 		}
-		err = s.Store.MailSent(ctx, o.id, to.UserID, ids, o.head, s.Now().Add(Pause))
+		err = s.Store.MailSent(context.WithoutCancel(ctx), o.id, to.UserID, ids, o.head, s.Now().Add(Pause))
 	}
 	return errors.Join(failed, err)
 }

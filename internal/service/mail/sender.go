@@ -61,7 +61,8 @@ type Leases interface {
 // Observer counts mail.
 type Observer interface {
 	Mail(o Outcome)
-	// MailServer reports whether the server could be reached at the last attempt.
+	// MailServer reports whether the server could be reached at the last attempt, and true
+	// where another replica sends.
 	MailServer(reached bool)
 }
 
@@ -91,8 +92,12 @@ func (s *Sender) Round(ctx context.Context) error {
 		return nil
 	}
 	mine, err := s.Leases.Lease(ctx, leaseName, s.Holder, leaseFor)
-	if err != nil || !mine {
+	if err != nil {
 		return err
+	}
+	if !mine {
+		s.Observer.MailServer(true) // the replica that sends says how it is
+		return nil
 	}
 	if err = s.letters(ctx); err == nil {
 		err = s.companies(ctx)
@@ -156,11 +161,11 @@ func (s *Sender) letters(ctx context.Context) error {
 		company := validate.Clean(l.Company, maxName)
 		text := fmt.Sprintf("%s\n\nYou were invited to manage devices of %s with Muster. Set your password here:\n\n%s\n\nThe link works once, for 7 days. If you did not expect it, ignore this mail.\n",
 			greeting(l.Name), company, s.PublicURL+web.InvitationPath+"#"+string(token))
-		outcome, failed := s.send(ctx, l.Email, message(s.Client.Config.From, l.Name, l.Email, "Invitation to "+company, text, s.Now()))
+		outcome, failed := s.send(ctx, l.Email, message(s.Client.Config.From, l.Name, l.Email, "Invitation to "+company, text, l.ID, s.Now()))
 		if outcome == Failed {
 			err = errors.Join(err, s.Store.LetterFailed(ctx, l.ID, s.Now().Add(retry(l.Failures))))
-		} else {
-			err = errors.Join(err, s.Store.LetterDone(ctx, l.ID))
+		} else { // also where the replica is being stopped
+			err = errors.Join(err, s.Store.LetterDone(context.WithoutCancel(ctx), l.ID))
 		}
 		if failed != nil || err != nil {
 			return errors.Join(failed, err)

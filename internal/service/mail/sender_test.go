@@ -45,7 +45,11 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	env := servertest.New(t)
+	return newDeskOn(t, servertest.New(t))
+}
+
+func newDeskOn(t *testing.T, env *servertest.Env) *desk {
+	t.Helper()
 	d := &desk{Tenant: env.NewTenant("acme"), T: t, server: newServer(t), counts: &counts{mail: map[mail.Outcome]int{}}}
 	env.CLI(new(any), "company", "set", "--company", "acme", "--destructive-approval", "on", "--approver-age", "0s")
 	d.bea, d.ada = env.Browser(d.Company, account.Admin).User, env.Browser(d.Company, account.Admin).User

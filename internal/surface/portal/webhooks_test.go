@@ -48,7 +48,9 @@ func ofWebhook(action string) func(*desk) (string, url.Values) {
 }
 
 // disable has a webhook disabled, as the service does it.
-func (d *desk) disable(id string) {
+func (d *desk) disable(id string) { d.disableWhy(id, "it is a test") }
+
+func (d *desk) disableWhy(id, why string) {
 	d.Helper()
 	d.Eventually("the webhook is disabled", func() error {
 		w, err := d.DB().Webhook(d.Context(), d.Company.ID, id)
@@ -59,7 +61,7 @@ func (d *desk) disable(id string) {
 		if mine, err := d.DB().ClaimWebhook(d.Context(), w, claim, d.Now().Add(time.Minute)); err != nil || !mine {
 			return errors.Join(err, errors.New("no claim"))
 		}
-		_, err = d.DB().RecordWave(d.Context(), webhook.Record{WebhookID: id, CompanyID: d.Company.ID, Claim: claim, Until: d.Now(), Position: w.Position, Disable: "it is a test"})
+		_, err = d.DB().RecordWave(d.Context(), webhook.Record{WebhookID: id, CompanyID: d.Company.ID, Claim: claim, Until: d.Now(), Position: w.Position, Disable: why})
 		return err
 	})
 }
@@ -171,7 +173,7 @@ func TestWebhooks_CreateAndTest(t *testing.T) {
 			t.Errorf("after a test: %s", page)
 		}
 		o.receiver.status.Store(302)
-		if page := test(); !strings.Contains(page, "The test was not delivered: Redirects are not followed") || strings.Contains(page, "alert(1)") {
+		if page := test(); !strings.Contains(page, "The test was not delivered. Redirects are not followed") || strings.Contains(page, "alert(1)") {
 			t.Errorf("after a test that failed: %s", page)
 		}
 		if list := textOf(t, o.get(t, o.admin, "/settings/webhooks", 200)); !strings.Contains(list, "Redirects are not followed") || !strings.Contains(list, "key.created") {

@@ -1,0 +1,153 @@
+package mail_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/approval/attention"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/service/mail"
+)
+
+// deaf is the store of a replica that is killed where it would note that a mail was sent.
+type deaf struct{ attention.MailStore }
+
+func (deaf) MailSent(context.Context, string, string, []string, int64, time.Time) error {
+	runtime.Goexit()
+	return nil
+}
+
+func (deaf) LetterDone(context.Context, string) error { runtime.Goexit(); return nil }
+
+// brief is a lease whose holder is killed before its first mail.
+type brief struct {
+	mail.Leases
+	asked int
+}
+
+func (b *brief) Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error) {
+	if b.asked++; b.asked == 2 { // the first is of the round
+		runtime.Goexit()
+	}
+	return b.Leases.Lease(ctx, name, holder, ttl)
+}
+
+// killed has a replica work until it is killed, and lets its lease end: the next replica
+// has to wait for that.
+func (d *desk) killed(change func(*mail.Sender)) {
+	d.Helper()
+	s := d.replica()
+	change(s)
+	done := make(chan error, 1)
+	go func() {
+		defer close(done)
+		done <- s.Round(d.Context())
+	}()
+	if err, ended := <-done; ended {
+		d.Fatal("the replica was not killed: ", err)
+	}
+	before := len(d.server.all())
+	if got := d.round(d.replica()); len(got) != before {
+		d.Errorf("%d mails were sent while the killed replica has the lease", len(got)-before)
+	}
+	d.Advance(time.Minute + time.Second)
+}
+
+// A replica that is killed after the server took a mail, and before that is noted, has the
+// next one send it again, with the same Message-ID; one that is killed before has it sent
+// once. Nothing is sent a third time.
+func TestSender_Killed(t *testing.T) {
+	t.Parallel()
+	for what, occasion := range map[string]func(*desk){"decision": (*desk).authorization, "invitation": (*desk).invite} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+				d := newDeskOn(t, env)
+				occasion(d)
+				d.killed(func(s *mail.Sender) { s.Leases = &brief{Leases: d.DB()} })
+				d.killed(func(s *mail.Sender) { s.Store = deaf{d.DB()} })
+				got := d.round(d.replica())
+				if len(got) != 2 {
+					t.Fatalf("%d mails, want one from the replica that was killed and one from the next: %q", len(got), got)
+				}
+				first, text := d.read(got[0])
+				second, again := d.read(got[1])
+				if id := first.Get("Message-ID"); id == "" || id != second.Get("Message-ID") || text != again || got[0].to != got[1].to {
+					t.Errorf("the repeated mail differs: %v %q, %v %q", first, text, second, again)
+				}
+				d.Advance(mail.Pause)
+				if got = d.round(d.replica()); len(got) != 2 {
+					t.Errorf("%d mails: it was sent a third time", len(got))
+				}
+			})
+		})
+	}
+}
+
+// A replica that is stopped after the server took a mail notes that: it is sent once.
+func TestSender_StoppedWhileSending(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		d := newDeskOn(t, env)
+		d.authorization()
+		ctx, stop := context.WithCancel(d.Context())
+		stopped := d.replica()
+		stopped.Observer = stopper{d.counts, stop}
+		if err := stopped.Round(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		d.Advance(mail.Pause)
+		if got := d.round(d.replica()); len(got) != 1 {
+			t.Errorf("%d mails, want 1", len(got))
+		}
+	})
+}
+
+// stopper stops a replica as soon as a mail was sent.
+type stopper struct {
+	mail.Observer
+	stop func()
+}
+
+func (s stopper) Mail(o mail.Outcome) {
+	s.Observer.Mail(o)
+	s.stop()
+}
+
+// A replica whose server fails, and then has another send, does not say that mail fails.
+func TestSender_AnotherSends(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.authorization()
+	d.answer("EHLO", "421 not today")
+	d.answer("HELO", "421 not today")
+	if d.round(d.sender); !d.counts.down {
+		t.Fatal("the server is away, and mail does not fail")
+	}
+	d.answer("EHLO", "")
+	d.answer("HELO", "")
+	d.Advance(2 * time.Minute)
+	other := d.replica()
+	other.Observer = &counts{mail: map[mail.Outcome]int{}}
+	if got := d.round(other); len(got) != 1 {
+		t.Fatalf("%d mails", len(got))
+	}
+	if d.round(d.sender); d.counts.down {
+		t.Error("mail fails at the replica that does not send")
+	}
+}
+
+// invite has a person be invited by mail.
+func (d *desk) invite() {
+	d.Helper()
+	people := account.Users{Store: d.DB(), Domains: d.DB(), Now: d.Now}
+	rights, _ := account.Viewer.Rights()
+	u, err := people.Invite(d.Context(), d.ada, account.NewUserRequest{Email: "new@acme.test", Name: "Nina", Role: account.Viewer, Rights: &rights})
+	d.ok(err)
+	_, err = account.Invitations{Store: d.DB(), Now: d.Now, Mail: func(token string) []byte { return []byte(token) }}.Begin(d.Context(), d.ada, u)
+	d.ok(err)
+}
