@@ -21,6 +21,8 @@ scripts/conformance.sh -v -run TestWebhooks_ -hook-faults 4m
 prove ./internal/database -run TestWebhook_DeadReceiver -waiting 10000
 # A hundred devices for half a year in virtual time: what is kept for 30 days levels off.
 prove ./internal/database -run TestGrowth_ -growth-months 6 -growth-devices 100
+# The same with the whole service on both engines: agents, proposals, webhooks, mail, people, logs and jobs.
+prove ./test/e2e -run TestGrowth_ -growth-months 6 -growth-devices 100 -growth-step 6
 # The program of the commit before is replaced by this one, three times, behind each proxy.
 programs=$(mktemp -d)
 trap 'git worktree remove --force "$programs/before"; rm -rf "$programs"' EXIT
