@@ -24,6 +24,8 @@ prove ./internal/database -run TestGrowth_ -growth-months 6 -growth-devices 100
 # The same with the whole service on both engines: agents, proposals, webhooks, mail, people, logs and jobs.
 prove ./test/e2e -run TestGrowth_ -growth-months 6 -growth-devices 100 -growth-step 6
 # The program of the commit before is replaced by this one, three times, behind each proxy.
+# BEFORE names another commit, where the schema of this one locks out the program before: such an
+# upgrade cannot roll (docs/operating.md).
 programs=$(mktemp -d)
 trap 'git worktree remove --force "$programs/before"; rm -rf "$programs"' EXIT
 git worktree add -q --detach "$programs/before" "${BEFORE:-HEAD~1}"
