@@ -1,6 +1,6 @@
 # Each target is one command or one script; `make` lists them.
 
-.PHONY: help demo build check lint app android-rules test conformance prove fuzz bench screenshots golden generate release clean
+.PHONY: help demo build check lint app android-rules test conformance prove fuzz bench bench-peers screenshots golden generate release clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -29,7 +29,7 @@ test: ## run all tests, most with the race detector; ARGS="./internal/resource -
 conformance: ## hold MCP, OAuth, REST and the emulator against other people's suites and clients
 	scripts/conformance.sh $(ARGS)
 
-prove: ## run the long proofs: faults of the network, kills, failovers
+prove: ## run the long proofs: faults, kills, failovers, upgrades, packages (hours)
 	scripts/prove.sh
 
 fuzz: ## run each fuzz target for FUZZTIME (5m); FUZZ=pattern picks some
@@ -38,10 +38,13 @@ fuzz: ## run each fuzz target for FUZZTIME (5m); FUZZ=pattern picks some
 bench: ## run the benchmarks; BENCH=pattern picks some
 	scripts/with-postgres.sh go test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -timeout 60m ./...
 
+bench-peers: ## measure Muster beside NanoMDM, PocketBase and mosquitto; ARGS=-quick shows that it works
+	scripts/bench-peers.sh $(ARGS)
+
 screenshots: ## take the pictures of docs/screenshots from the demo's data
 	scripts/screenshots.sh
 
-golden: ## write the golden files anew
+golden: ## write the golden files again
 	scripts/golden.sh
 
 generate: ## run the code generators

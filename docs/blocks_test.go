@@ -13,8 +13,8 @@ import (
 func TestBlocks_RunOrSayWhyNot(t *testing.T) {
 	t.Parallel()
 	var tests strings.Builder
-	for _, s := range sources(t, ".go", ".txtar") {
-		if strings.HasSuffix(s.path, "_test.go") || strings.HasSuffix(s.path, ".txtar") {
+	for _, s := range sources(t, ".go", ".txtar", ".sh") {
+		if strings.HasSuffix(s.path, "_test.go") || strings.HasSuffix(s.path, ".txtar") || strings.HasPrefix(s.path, "scripts/prove") {
 			tests.WriteString(s.text)
 		}
 	}
@@ -36,7 +36,7 @@ func TestBlocks_RunOrSayWhyNot(t *testing.T) {
 					t.Errorf("%s:%d: the page has two blocks %s", page.path, b.Line, b.Run)
 				}
 				names[b.Run] = true
-				// In a script: block FILE PAGE NAME. In Go: blocks.Must(t, root, "PAGE", "NAME").
+				// In a script, also of make prove: block FILE PAGE NAME, or block PAGE NAME. In Go: blocks.Must(t, root, "PAGE", "NAME").
 				uses := regexp.MustCompile(regexp.QuoteMeta(page.path) + `["']?,?\s+["']?` + regexp.QuoteMeta(b.Run) + `(["'\s]|$)`)
 				if !uses.MatchString(tests.String()) {
 					t.Errorf("%s:%d: no test runs the block %s: add it to a script in cmd/muster/testdata/docs", page.path, b.Line, b.Run)

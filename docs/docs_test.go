@@ -21,7 +21,7 @@ type source struct {
 	text string
 }
 
-// sources reads the files with one of the extensions. It leaves out what is
+// sources reads the files with one of the extensions or names. It leaves out what is
 // not written here: other people's packages, build output and generated pages.
 func sources(t *testing.T, extensions ...string) []source {
 	t.Helper()
@@ -37,7 +37,7 @@ func sources(t *testing.T, extensions ...string) []source {
 			}
 			return nil
 		}
-		if !slices.Contains(extensions, path.Ext(name)) || strings.HasSuffix(name, "_templ.go") {
+		if !slices.Contains(extensions, path.Ext(name)) && !slices.Contains(extensions, base) || strings.HasSuffix(name, "_templ.go") {
 			return nil
 		}
 		found = append(found, source{name, read(t, name)})

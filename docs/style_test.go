@@ -114,8 +114,23 @@ func (s style) check(file string, first int, text string, known map[string]bool)
 	return found
 }
 
+// commentNames are the words of a comment that can be names: the first word, one that a
+// call or a dot follows, and one in quotation marks or brackets.
+var commentNames = regexp.MustCompile("^//\\s*(\\w+)|(\\w+)[.(][\\w)]|[`\"'\\[*](\\w+)[`\"'\\]*]")
+
+// leading returns the identifiers of a file that a comment uses as names.
+func leading(text string, known map[string]bool) map[string]bool {
+	names := map[string]bool{}
+	for _, found := range commentNames.FindAllStringSubmatch(text, -1) {
+		for _, name := range found[1:] {
+			names[name] = known[name]
+		}
+	}
+	return names
+}
+
 // checkGo checks the comments and strings of a Go file. A word that is spelled
-// like an identifier of the file is taken for its name.
+// like an identifier of the file is taken for its name where it stands like one.
 func (s style) checkGo(t *testing.T, f source) []string {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -141,7 +156,7 @@ func (s style) checkGo(t *testing.T, f source) []string {
 	for _, group := range parsed.Comments {
 		first := fset.Position(group.Pos()).Line
 		text := f.text[fset.Position(group.Pos()).Offset:fset.Position(group.End()).Offset]
-		found = append(found, s.check(f.path, first, text, known)...)
+		found = append(found, s.check(f.path, first, text, leading(text, known))...)
 	}
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING && !paths[literal] {
@@ -160,7 +175,7 @@ func (s style) checkGo(t *testing.T, f source) []string {
 func TestStyle_WordsToAvoid(t *testing.T) {
 	t.Parallel()
 	s := readStyle(t)
-	for _, f := range sources(t, ".go", ".templ", ".md", ".sh", ".java") {
+	for _, f := range sources(t, ".go", ".templ", ".md", ".sh", ".java", ".yml", ".yaml", "Makefile") {
 		var found []string
 		switch {
 		case f.path == "docs/style.md" || f.path == "docs/style_test.go":
@@ -179,7 +194,7 @@ func TestStyle_WordsToAvoid(t *testing.T) {
 func TestStyle_FindsWords(t *testing.T) {
 	t.Parallel()
 	s := readStyle(t)
-	const text = "package p\n\n// Keys: whoever calls\n// of its\n// own accord authorises.\nconst nobody = \"Somebody\\nelse\" // /enrol\n\nfunc authorise() {} // authorise returns\n"
+	const text = "package p\n\n// Keys: whoever calls\n// of its\n// own accord authorises, not authorise().\nconst nobody = \"Somebody\\nelse\" // /enrol\n\nfunc authorise() {} // authorise returns\n"
 	want := []string{
 		`p.go:3: avoid "whoever": write the caller, the component's name`,
 		`p.go:4: avoid "of its\n// own accord": write by itself, without a request`,

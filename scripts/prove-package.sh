@@ -1,18 +1,38 @@
 #!/usr/bin/env bash
-# prove-package.sh NEW.deb [OLD.deb]: in an empty Debian, with systemd as process 1 in
-# namespaces of its own: installs a package by docs/install.md, upgrades it, restores a backup
-# as root, reads a secret from a credential, removes and purges. Needs root and mmdebstrap.
-# DEBIAN_ROOT names a directory to keep that Debian in.
+# prove-package.sh NEW OLD: in an empty Debian, with systemd as process 1 in namespaces of its
+# own: installs the package of a release by docs/install.md, enrolls a first device, upgrades
+# from the package in OLD under load, restores a backup as root, removes and purges; then the
+# same with the package for Red Hat. NEW and OLD are directories that scripts/release.sh filled.
+# Needs root and mmdebstrap. DEBIAN_ROOT names a directory to keep a copy of that Debian in.
 set -euo pipefail
-new=$(realpath "$1") old=$(realpath "${2:-$1}")
+new=$(realpath "$1") old=$(realpath "$2")
+cd "$(dirname "$0")/.."
+. scripts/blocks.sh
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-root=${DEBIAN_ROOT:-$work/root}
-[ -d "$root/etc" ] || mmdebstrap --quiet --variant=minbase --include=systemd,systemd-sysv,ca-certificates,curl,iproute2 bookworm "$root"
-rm -rf "$root/proof"
-mkdir -p "$root/proof" "$root/old"
-cp "$new" "$root/proof/new.deb"
-cp "$old" "$root/proof/old.deb"
+root=$work/root
+debian() { mmdebstrap --quiet --variant=minbase --include=systemd,systemd-sysv,ca-certificates,curl,iproute2,rpm bookworm "$1"; }
+if [ -n "${DEBIAN_ROOT-}" ]; then
+	[ -d "$DEBIAN_ROOT/etc" ] || debian "$DEBIAN_ROOT"
+	cp -a "$DEBIAN_ROOT" "$root"
+else
+	debian "$root"
+fi
+mkdir -p "$root/proof/packages" "$root/old"
+cp -r scripts/prove-package/. "$root/proof/"
+cp "$new"/*_amd64.deb "$root/proof/packages/new.deb"
+cp "$old"/*_amd64.deb "$root/proof/packages/old.deb"
+cp "$new"/*.x86_64.rpm "$root/proof/packages/new.rpm"
+cp "$old"/*.x86_64.rpm "$root/proof/packages/old.rpm"
+
+# What readers copy, with their own values.
+documented() { block "${@:2}" >"$root/proof/$1"; } # FILE PAGE NAME [EXPRESSION...]
+documented install docs/install.md package 's|muster_VERSION-1_amd64.deb|packages/old.deb|' 's|--role admin|& --password-stdin </proof/password|'
+documented first-device docs/install.md first-device
+documented first-command docs/install.md first-command
+documented upgrade docs/install.md upgrade 's|muster_NEW-VERSION-1_amd64.deb|packages/new.deb|'
+documented restore docs/install.md restore 's|muster-2026-11-22.db|muster-*.db|'
+
 cat >"$root/etc/systemd/system/proof.service" <<'UNIT'
 [Unit]
 DefaultDependencies=no
@@ -20,42 +40,10 @@ Wants=systemd-journald.service
 After=systemd-journald.service
 [Service]
 Type=oneshot
-ExecStart=/bin/sh -c '/proof/steps >/proof/log 2>&1 && touch /proof/passed; touch /proof/ended'
+WorkingDirectory=/proof
+Environment=HOME=/root
+ExecStart=/bin/sh -c '(sh -eux debian.sh && sh -eux redhat.sh) >log 2>&1 && touch passed; touch ended'
 UNIT
-cat >"$root/proof/steps" <<'STEPS'
-#!/bin/sh
-set -eux
-cd /proof
-ready() { curl -sf http://127.0.0.1:8080/readyz; }
-ip link set lo up
-dpkg -i old.deb
-systemctl enable --now muster
-muster-admin company create --slug acme --name Acme
-echo "a long password of a test" >password
-muster-admin user create --company acme --email a@example.com --role admin --password-stdin <password
-ready
-test "$(systemctl show muster -p NotifyAccess --value)" = main
-dpkg -i new.deb
-systemctl is-active muster
-ready
-muster-admin backup /proof/backup.db
-systemctl stop muster
-test "$(systemctl show muster -p Result --value)" = success
-muster-admin restore /proof/backup.db
-systemctl start muster
-ready
-echo sqlite:/var/lib/muster/muster.db >/etc/muster/credentials/database
-sed -i 's/^MUSTER_DATABASE=/#&/; s/^#MUSTER_DATABASE_FILE/MUSTER_DATABASE_FILE/' /etc/muster/muster.env
-systemctl restart muster
-ready
-muster-admin company list | grep acme
-dpkg -r muster
-if systemctl is-active muster; then exit 1; fi
-test -f /var/lib/private/muster/muster.db
-dpkg -P muster
-for left in /etc/muster /var/lib/muster /var/lib/private/muster; do test ! -e $left; done
-STEPS
-chmod +x "$root/proof/steps"
 cat >"$work/boot" <<BOOT
 set -e
 mount --make-rprivate /
@@ -74,10 +62,10 @@ exec /lib/systemd/systemd --system --unit=proof.service
 BOOT
 unshare -pfmCuin --kill-child=SIGKILL sh -c "container=x exec sh $work/boot" >"$work/console" 2>&1 &
 system=$!
-for _ in $(seq 180); do
+for _ in $(seq 300); do
 	[ ! -e "$root/proof/ended" ] || break
 	sleep 1
 done
 kill -KILL $system 2>/dev/null || :
 [ -e "$root/proof/passed" ] || { cat "$root/proof/log" "$work/console" >&2; echo "the package does not hold" >&2; exit 1; }
-echo "installed, upgraded, restored, removed, purged"
+cat "$root/proof/result"

@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-version=${VERSION:-$(git describe --tags --always --dirty)}
+version=${VERSION:-$(git describe --tags --always --abbrev=12 --dirty)} # as long in every clone
 epoch=$(git log -1 --format=%ct)
 targets=${MUSTER_RELEASE_TARGETS-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64}
 dist=${DIST:-dist}

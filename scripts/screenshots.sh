@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# screenshots.sh: pictures of every screen, light and dark, from the demo's
-# data, into docs/screenshots. Needs Chromium and ImageMagick.
+# screenshots.sh: pictures of every screen from the demo's data, into
+# docs/screenshots; pages in the dark theme too, but not their states (page-state).
+# Needs Chromium and ImageMagick.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/packages.sh
@@ -11,9 +12,11 @@ taken=$(mktemp -d)
 trap 'rm -rf "$taken"' EXIT
 MUSTER_SCREENSHOTS=$taken go test -count=1 -run '^TestPages$' ./test/browser
 mkdir -p docs/screenshots
-# Forty colors and no loss keep text sharp, and a picture at about 20 kB: all of
+rm -f docs/screenshots/*.webp
+# Two dozen colors and no loss keep text sharp, and a picture at about 20 kB: all of
 # them may take 2 MB, which a test checks.
 for picture in "$taken"/*.png; do
-	convert "$picture" +dither -colors 40 -define webp:lossless=true -define webp:method=6 \
+	if [[ $(basename "$picture") == *-*-dark.png ]]; then continue; fi
+	convert "$picture" +dither -colors 24 -define webp:lossless=true -define webp:method=6 \
 		"docs/screenshots/$(basename "$picture" .png).webp"
 done

@@ -62,11 +62,13 @@ type Agent struct {
 	applied   applied
 	report    *protocol.StatusReport // to be sent with the next check-in
 	fix       *protocol.Location
-	told      []protocol.Capability // the capabilities that the service knows
-	troubles  []string              // of the agent's own state, in every report of this process
-	untold    bool                  // of these troubles, the service knows none
-	erasing   time.Time             // since when a tombstone has asked for an erase; zero: none has
-	woken     chan struct{}         // of one place
+	told      []protocol.Capability  // the capabilities that the service knows
+	troubles  []string               // of the agent's own state, in every report of this process
+	untold    bool                   // of these troubles, the service knows none
+	erasing   time.Time              // since when a tombstone has asked for an erase; zero: none has
+	woken     chan struct{}          // of one place
+	commands  chan protocol.Envelope // of the stream, to be taken; of maxOffered places
+	unopened  []protocol.Envelope    // of these, signed with a key that the next check-in may announce
 	pace      pace
 	gate      gate
 	touched   chan struct{} // of one place: a check-in was answered
@@ -92,7 +94,7 @@ func New(o Options) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{options: o, store: s, link: l, journal: journal, woken: make(chan struct{}, 1), touched: make(chan struct{}, 1)}
+	a := &Agent{options: o, store: s, link: l, journal: journal, woken: make(chan struct{}, 1), commands: make(chan protocol.Envelope, maxOffered), touched: make(chan struct{}, 1)}
 	if n := journal.Skipped(); n > 0 {
 		a.trouble(fmt.Sprintf("the journal was damaged: %d lines were passed over", n))
 	}
@@ -141,7 +143,7 @@ func (a *Agent) Once(ctx context.Context) (time.Duration, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	keepReserve(a.options.Dir)
-	for _, step := range []func(context.Context) error{a.recover, a.eraseAgain} {
+	for _, step := range []func(context.Context) error{a.recover, a.eraseAgain, a.takeOffered} {
 		if err := step(ctx); err != nil {
 			return 0, err
 		}
@@ -233,9 +235,10 @@ func (a *Agent) round(ctx context.Context) (next time.Duration, follow func() er
 	if err := a.delivered(request, answer); err != nil {
 		return 0, nil, err
 	}
-	if err := a.accept(ctx, answer); err != nil {
+	if err := a.accept(ctx, protocol.CheckinResponse{Keys: answer.Keys, Commands: append(a.unopened, answer.Commands...)}); err != nil {
 		return 0, nil, err
 	}
+	a.unopened = nil
 	follow = func() error {
 		if err := a.execute(ctx, true); err != nil || a.goingDown(request.BootID) {
 			return err

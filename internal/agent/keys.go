@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/agent/protocol"
@@ -46,6 +47,13 @@ func (l *link) open(e protocol.Envelope, kind string, v any) error {
 		}
 	}
 	return fmt.Errorf("signed with the key %q, which this device does not trust", e.KeyID)
+}
+
+// trusts reports whether the agent trusts the key with the id now.
+func (l *link) trusts(keyID string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(trusted(l.id.CommandKeys, l.signedNow()), func(k protocol.CommandKey) bool { return k.ID == keyID })
 }
 
 // newestKey is the id of the youngest key that the agent trusts: the service

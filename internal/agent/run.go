@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -193,27 +191,23 @@ func (a *Agent) stream(ctx context.Context) (opened bool, err error) {
 	defer cancel()
 	silence := time.AfterFunc(wakeSilence, cancel)
 	defer silence.Stop()
-	response, _, err := a.link.send(ctx, http.MethodGet, "/wake", nil, http.Header{"Accept": {"text/event-stream"}})
+	response, _, err := a.link.send(ctx, http.MethodGet, "/wake", nil,
+		http.Header{"Accept": {"text/event-stream"}, protocol.HeaderWake: {protocol.WakeCommands}})
 	if err != nil {
 		return false, err
 	}
 	defer response.Body.Close()
 	held := time.AfterFunc(holdTime, a.pace.held)
 	defer held.Stop()
-	lines := bufio.NewReaderSize(response.Body, 256)
-	for {
-		line, err := lines.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue // padding against proxies that buffer
-		}
-		if err != nil {
-			return true, err
-		}
+	return true, readEvents(response.Body, func(e wakeEvent) {
 		silence.Reset(wakeSilence)
-		if strings.HasPrefix(string(line), "data:") {
+		switch {
+		case e.command != nil:
+			a.offered(*e.command)
+		case e.hint:
 			a.Hint()
 		}
-	}
+	})
 }
 
 func hint(woken chan<- struct{}) {

@@ -26,6 +26,9 @@ import (
 const (
 	// lease is how long an offered command is not offered again.
 	lease = 60 * time.Second
+	// streamLease is lease for a command that goes out on a stream: shorter, because a
+	// connection that is dead takes it as well, and the device then comes back soon.
+	streamLease = 15 * time.Second
 	// eraseGrace is how long after a device set out to erase itself silence
 	// means that it did.
 	eraseGrace = 15 * time.Minute
@@ -41,6 +44,13 @@ const (
 // Waker notifies replicas that a device has something to fetch.
 type Waker interface {
 	Notify(topic string, ids ...string)
+}
+
+// Streams are the wake streams that this replica holds.
+type Streams interface {
+	// Reserve returns a place in the queue of the device's stream; nil: there is no stream
+	// here that takes commands, or no room in its queue.
+	Reserve(c agentdevice.StreamCommand) agentdevice.Place
 }
 
 // Observer applies what devices say of themselves: enrollment.Service.
@@ -63,6 +73,14 @@ type Enroller interface {
 type Commands interface {
 	Settle(ctx context.Context, f command.Feedback) (command.Command, bool, error)
 	PolicyApplied(ctx context.Context, assetID, policyID string, at time.Time) error
+}
+
+// Deliveries keeps commands on their way to devices.
+type Deliveries interface {
+	agentdevice.DeliveryStore
+	// Visit is Store.Contact for a check-in: in the same step it leases to the device what is
+	// due, as Offer does, and finds the commands about which the device says something.
+	Visit(ctx context.Context, v command.Visit) (command.Visited, bool, error)
 }
 
 // Directory finds companies and policies.
@@ -116,13 +134,14 @@ func (s Signer) succession(known string) ([]protocol.Envelope, error) {
 type Server struct {
 	Store      agentdevice.Store
 	Enroller   Enroller
-	Deliveries agentdevice.DeliveryStore
+	Deliveries Deliveries
 	Logs       agentdevice.LogStore
 	Companions agentdevice.CompanionStore
 	Directory  Directory
 	Observer   Observer
 	Commands   Commands
 	Waker      Waker
+	Streams    Streams        // nil: no command goes out on a stream
 	Updates    rollout.Offers // nil: devices are offered no updates
 	Signer     Signer         // for devices that were given an Ed25519 key
 	ES256      Signer         // for devices that were given a P-256 key

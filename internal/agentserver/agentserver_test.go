@@ -48,6 +48,9 @@ type world struct {
 	call     operation.Call
 	// lose makes the door lose answers: what was asked for happened.
 	lose atomic.Pointer[func(*http.Request) bool]
+	hub  *agentapi.Hub
+	// written counts the commands that were written to streams.
+	written atomic.Int32
 }
 
 func newWorld(t *testing.T) *world {
@@ -83,6 +86,12 @@ func makeWorld(t testing.TB) *world {
 		Commands: w.commands, Waker: db, Signer: agentserver.Signer{Key: key, ID: "k1"}, ES256: agentserver.Signer{Key: es256, ID: "e1"}, Now: time.Now, Log: log}
 	w.commands.Channels[asset.Agent] = w.link
 	hub := agentapi.NewHub(time.Now, 1000)
+	w.link.Streams, w.hub = hub, hub
+	hub.Counted = func(outcome string) {
+		if outcome == agentapi.Written {
+			w.written.Add(1)
+		}
+	}
 	t.Cleanup(db.Listen(agentdevice.WakeTopic, hub.Wake))
 	t.Cleanup(db.Listen(agentdevice.EndTopic, hub.End))
 	t.Cleanup(hub.Close)

@@ -46,6 +46,7 @@ func Define(r *operation.Registry, reader Reader) {
 	one := read("get_asset", "Read an asset", "/assets/{assetId}",
 		"Reads one asset with its specifications, custom data and managed device. "+
 			"The latest status report and location of the device are part of it, also those that a status-report or location-update command has asked for.")
+	one.Ahead = operation.AheadToShow
 	one.Faults = []fault.Code{fault.NotFound, fault.Unavailable}
 	operation.Define(r, one, reader.Get)
 	operation.DefineExplained(r, operation.Operation{

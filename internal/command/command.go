@@ -15,7 +15,6 @@ import (
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/outcome"
 )
 
@@ -117,7 +116,6 @@ type Order struct {
 	// Command is the intent as it is stored. Its Deadline, set from
 	// Type.Lifetime, is what the channel must tell the device or the platform.
 	Command Command
-	Company company.Company
 	AssetID string
 	Device  asset.Device
 	// Body is the command's own argument: nil, or one of the types of

@@ -29,6 +29,9 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 	if held == nil && prepared != nil && prepared.Code == outcome.Unreachable { // known before anything is kept or sent
 		return Result{}, prepared.fault()
 	}
+	if held != nil && held.Place != nil {
+		defer held.Place.Leave()
+	}
 	stored, begun, err := s.begin(ctx, o.Command, held)
 	switch {
 	case held != nil && errors.Is(err, operation.ErrDoubt):
@@ -40,10 +43,11 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 		return s.repeat(ctx, call, Request{Type: o.Command.Type, AssetID: o.AssetID}, stored)
 	}
 	s.crash(AfterIntent)
-	ctx = access.Settling(ctx) // what was recorded is sent, whatever its caller may do since
+	ctx = access.Settling(ctx)         // what was recorded is sent, whatever its caller may do since
+	ctx = access.Commands(ctx, "", "") // and what the channel needs is read now
 	o.Command = stored
 	if held != nil {
-		return s.held(call, o, *prepared)
+		return s.held(call, o, held, *prepared)
 	}
 	if prepared == nil {
 		prepared = s.send(ctx, o)
@@ -72,7 +76,10 @@ func (s *Service) prepareDelivery(ctx context.Context, o *Order) (*agentdevice.D
 }
 
 // held answers for an order that was committed together with its outcome.
-func (s *Service) held(call operation.Call, o Order, r Receipt) (Result, error) {
+func (s *Service) held(call operation.Call, o Order, held *agentdevice.Delivery, r Receipt) (Result, error) {
+	if held.Place != nil {
+		held.Place.Use()
+	}
 	s.crash(AfterSend)
 	s.finished(o.Command.Type, label(r.Code))
 	s.crash(AfterAnswer)
@@ -217,7 +224,7 @@ func (s *Service) follow(ctx context.Context, o Order, r Receipt) {
 // that command alone; nothing is sent.
 func (s *Service) repeat(ctx context.Context, call operation.Call, r Request, c Command) (Result, error) {
 	p := call.Principal
-	a, err := asset.Find(ctx, s.Inventory, p, r.AssetID)
+	a, err := asset.Find(ctx, targets{s.Inventory}, p, r.AssetID)
 	if err != nil {
 		return Result{}, notDispatched(err)
 	}

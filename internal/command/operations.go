@@ -34,8 +34,8 @@ func (r *Row) operation() operation.Operation {
 		Needs: access.DevicesCommand | access.DevicesRead, Gate: access.DeviceCommands,
 		Budget: operation.AfterValidation, Dialect: operation.Commands, Effect: operation.Writing, Disruptive: r.Disruptive || r.Irreversible,
 		Faults:      []fault.Code{fault.NotFound, fault.Unsupported, fault.Refused, fault.Provider, fault.Unavailable},
-		Unconfirmed: true,
-		Samples:     r.samples(),
+		Unconfirmed: true, Ahead: operation.AheadToOrder,
+		Samples: r.samples(),
 	}
 	if r.Irreversible {
 		o.Effect = operation.Destroying

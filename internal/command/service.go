@@ -103,18 +103,10 @@ func (s *Service) order(ctx context.Context, call operation.Call, now Situation,
 	if now.Policy != nil {
 		policyID, body = now.Policy.ID, ChangePolicyBody{Policy: *now.Policy}
 	}
-	owner, err := s.Inventory.CompanyByID(ctx, call.Principal.CompanyID)
-	if err != nil {
-		return Order{}, err
-	}
 	intent := s.intent(call, now.Type, *now.Asset, policyID)
-	if intent.Ask, err = s.ask(ctx, call.Principal, intent, *now.Asset.Device, body); err != nil {
-		return Order{}, err
-	}
-	return Order{
-		Command: intent,
-		Company: owner, AssetID: now.Asset.ID, Device: *now.Asset.Device, Body: body,
-	}, nil
+	var err error
+	intent.Ask, err = s.ask(ctx, call.Principal, intent, *now.Asset.Device, body)
+	return Order{Command: intent, AssetID: now.Asset.ID, Device: *now.Asset.Device, Body: body}, err
 }
 
 // intent is the command as it is stored before anything is sent.

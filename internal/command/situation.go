@@ -51,10 +51,17 @@ func movable(d asset.Device, to policy.Policy) error {
 	return nil
 }
 
+// targets finds assets as commands need them.
+type targets struct{ in Inventory }
+
+func (t targets) Asset(ctx context.Context, companyID, id string) (asset.Asset, error) {
+	return t.in.CommandTarget(ctx, companyID, id)
+}
+
 // look reads the situation of a request. The error is of what could not be read.
 func (s *Service) look(ctx context.Context, p access.Principal, r Request) (Situation, error) {
 	now := Situation{Type: r.Type, Companion: s.Push != nil}
-	a, err := asset.Find(ctx, s.Inventory, p, r.AssetID)
+	a, err := asset.Find(ctx, targets{s.Inventory}, p, r.AssetID)
 	if err != nil {
 		return now.without(err)
 	}

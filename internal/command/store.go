@@ -7,7 +7,6 @@ import (
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 )
@@ -22,6 +21,9 @@ type Transition struct {
 	ClearOutcome bool
 	Feedback     time.Time // set when not zero
 	Deadline     time.Time // set when not zero
+	// Ends is the delivery that ends with the step, whether or not it is taken; without the
+	// delivery it is not. Nil: none.
+	Ends *Outstanding
 }
 
 // of is a command that was not stored yet as the step leaves it.
@@ -75,11 +77,12 @@ type Finder interface {
 	Overdue(ctx context.Context, before time.Time, limit int) ([]Command, error)
 }
 
-// Inventory is what the service needs to know of assets, companies and
-// policies.
+// Inventory is what the service needs to know of assets and policies.
 type Inventory interface {
 	Asset(ctx context.Context, companyID, id string) (asset.Asset, error)
-	CompanyByID(ctx context.Context, id string) (company.Company, error)
+	// CommandTarget returns an asset without what no command needs: what people and the
+	// device say of it, and its policy's name. fault.NotFound if the company has none.
+	CommandTarget(ctx context.Context, companyID, id string) (asset.Asset, error)
 	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
 	// AssignPolicy notes that a device is to have another policy: it counts as
 	// using it from now on and is SYNCHRONIZING until it reports it. A device

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/policy"
@@ -16,11 +17,16 @@ import (
 // assetColumns are an asset's and its device's. The company's slug is asked
 // for once a statement and the policy's name once a row that is returned, so a
 // page costs one statement.
-const assetColumns = `a.id, a.company_id, (SELECT slug FROM companies WHERE id = ?), a.status, a.identification,
+const assetColumns = `a.id, a.company_id, ` + slugColumn + `, a.status, a.identification,
 	a.synced_at, a.created_at, a.custom_data, a.tags, a.specifications, a.policy_id,
-	(SELECT p.name FROM policies p WHERE p.id = a.policy_id), a.epoch, a.management, a.ownership, a.mode,
+	` + policyNameColumn + `, a.epoch, a.management, a.ownership, a.mode,
 	a.device_name, a.applied_policy_id, a.applied_version, a.enrolled_at, a.last_seen_at, a.lost_mode,
 	a.push_reachable, a.api_level, a.location, a.status_report, a.archived_status`
+
+const (
+	slugColumn       = `(SELECT slug FROM companies WHERE id = ?)`
+	policyNameColumn = `(SELECT p.name FROM policies p WHERE p.id = a.policy_id)`
+)
 
 // assetRow collects an asset's columns.
 type assetRow struct {
@@ -82,6 +88,9 @@ func scanAsset(r row) (asset.Asset, error) {
 
 // Asset returns an asset of the company.
 func (db *DB) Asset(ctx context.Context, companyID, id string) (asset.Asset, error) {
+	if a, ok := access.Take(ctx, func(a asset.Asset) bool { return a.CompanyID == companyID && a.ID == id }); ok {
+		return a, nil
+	}
 	return findAsset(ctx, db.read(), companyID, id)
 }
 

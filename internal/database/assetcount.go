@@ -68,9 +68,18 @@ func (db *DB) CountAssets(ctx context.Context, f asset.Filter) (int64, error) {
 }
 
 func countAssets(ctx context.Context, c conn, f asset.Filter) (int64, error) {
+	count := keptCount(f)
+	if count.text == "" {
+		return 0, nil
+	}
+	return value[int64](ctx, c, count.text, count.args...)
+}
+
+// keptCount is the query of a count from the kept counts; empty: there is nothing to count.
+func keptCount(f asset.Filter) part {
 	policies, limited := onlyPolicies(f)
 	if limited && len(policies) == 0 {
-		return 0, nil
+		return part{}
 	}
 	query, args := `SELECT COALESCE(CAST(SUM(count) AS BIGINT), 0) FROM asset_counts WHERE company_id = ?`, []any{f.CompanyID}
 	switch {
@@ -87,7 +96,7 @@ func countAssets(ctx context.Context, c conn, f asset.Filter) (int64, error) {
 	if limited {
 		query, args = query+` AND policy_id IN (`+marks(len(policies))+`)`, append(args, anys(policies)...)
 	}
-	return value[int64](ctx, c, query, args...)
+	return part{query, args}
 }
 
 // onlyPolicies returns the policies that a filter admits, and whether it does

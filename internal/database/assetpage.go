@@ -30,10 +30,37 @@ func (db *DB) Assets(ctx context.Context, q asset.Query) (page []asset.Asset, to
 	if f := newAssetQuery(q.Filter); f.where.where != "" {
 		return db.filtered(ctx, q, f)
 	}
+	if q.Page.Offset() < db.deepFrom {
+		page, total, err = db.countedPage(ctx, q)
+		whole := q.Order != asset.ByLastSeenAt || q.Enrolled
+		if err != nil || len(page) == q.Page.Size || whole && (len(page) > 0 || q.Page.Offset() == 0) {
+			return page, total, err
+		}
+	}
 	if total, err = db.CountAssets(ctx, q.Filter); err != nil {
 		return nil, 0, err
 	}
 	page, err = db.plainPage(ctx, q, total)
+	return page, total, err
+}
+
+// countedPage reads a page, in the order of last contact one of managed devices alone, and
+// in the same statement what is filtered in all. Without a row there is no total.
+func (db *DB) countedPage(ctx context.Context, q asset.Query) (page []asset.Asset, total int64, err error) {
+	ids, args := pageIDs(db.dialect, q, arm{}, q.Descending)
+	count := keptCount(q.Filter)
+	if ids == "" || count.text == "" {
+		return nil, 0, nil
+	}
+	page, err = list(ctx, db.read(), func(r row) (asset.Asset, error) {
+		var a assetRow
+		if err := r.Scan(append([]any{&total}, a.targets()...)...); err != nil {
+			return asset.Asset{}, err
+		}
+		return a.result()
+	}, `SELECT (`+count.text+`), `+assetColumns+` FROM (`+ids+` LIMIT ? OFFSET ?) AS page JOIN assets a ON a.id = page.id`,
+		slices.Concat(count.args, []any{q.CompanyID}, args, []any{q.Page.Size, q.Page.Offset()})...)
+	slices.SortFunc(page, compareAssets(q.Order, q.Descending))
 	return page, total, err
 }
 

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"time"
+
+	"github.com/musterhq/muster/internal/access"
 )
 
 // Spend implements budget.Store. One statement counts the call if the window is
@@ -12,9 +14,10 @@ import (
 func (db *DB) Spend(ctx context.Context, key string, limit int, window time.Duration, now time.Time) (int, bool, time.Time, error) {
 	var w budgetWindow
 	spent := false
+	reads := db.writer == nil && access.AheadOf(ctx).CompanyID != ""
 	err := db.statementRelaxed(ctx, func(ctx context.Context, t conn) (err error) {
 		for range spendTries {
-			if w, err = spend(ctx, t, key, limit, window, now); !errors.Is(err, sql.ErrNoRows) {
+			if w, err = spend(ctx, t, spending(key, limit, window, now), reads); !errors.Is(err, sql.ErrNoRows) {
 				spent = err == nil
 				return err
 			}
@@ -44,14 +47,22 @@ func (db *DB) GiveBack(ctx context.Context, keys []string, now time.Time) error 
 const spendTries = 5
 
 // spend counts a call, or returns sql.ErrNoRows.
-func spend(ctx context.Context, t conn, key string, limit int, window time.Duration, now time.Time) (budgetWindow, error) {
-	return one(ctx, t, into(windowFields), `INSERT INTO budgets (key, used, closes_at) VALUES (?, 1, ?)
+func spend(ctx context.Context, t conn, by part, reads bool) (budgetWindow, error) {
+	if reads {
+		return spendAhead(ctx, t, by)
+	}
+	return one(ctx, t, into(windowFields), by.text, by.args...)
+}
+
+// spending counts a call and returns its window, or no row where the window is full.
+func spending(key string, limit int, window time.Duration, now time.Time) part {
+	return part{`INSERT INTO budgets (key, used, closes_at) VALUES (?, 1, ?)
 		ON CONFLICT (key) DO UPDATE SET
 			used = CASE WHEN budgets.closes_at <= ? THEN 1 ELSE budgets.used + 1 END,
 			closes_at = CASE WHEN budgets.closes_at <= ? THEN excluded.closes_at ELSE budgets.closes_at END
 		WHERE budgets.closes_at <= ? OR budgets.used < ?
 		RETURNING used, closes_at`,
-		key, millis(now.Add(window)), millis(now), millis(now), millis(now), limit)
+		[]any{key, millis(now.Add(window)), millis(now), millis(now), millis(now), limit}}
 }
 
 type budgetWindow struct {

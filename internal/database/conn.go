@@ -40,7 +40,7 @@ func (s session) exec(ctx context.Context, query string, args ...any) error {
 }
 
 func (s session) execCount(ctx context.Context, query string, args ...any) (int64, error) {
-	s.db.traced(query, args)
+	s.db.traced(ctx, query, args)
 	args, err := arguments(query, args)
 	if err != nil {
 		return 0, err
@@ -53,7 +53,7 @@ func (s session) execCount(ctx context.Context, query string, args ...any) (int6
 }
 
 func (s session) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	s.db.traced(query, args)
+	s.db.traced(ctx, query, args)
 	args, err := arguments(query, args)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,10 @@ func (s session) query(ctx context.Context, query string, args ...any) (*sql.Row
 	return s.run.QueryContext(ctx, s.db.dialect.bind(query), args...)
 }
 
-func (db *DB) traced(query string, args []any) {
+func (db *DB) traced(ctx context.Context, query string, args []any) {
+	if db.writer != nil { // pgx counts by itself
+		db.spend(ctx, Cost{Statements: 1})
+	}
 	if trace := db.trace.Load(); trace != nil {
 		(*trace)(query, args)
 	}

@@ -84,14 +84,7 @@ func keyTarget(k apikey.Key) activity.Target {
 
 // KeyByPrefix implements access.KeyReader.
 func (db *DB) KeyByPrefix(ctx context.Context, prefix string) (apikey.Key, access.Principal, error) {
-	type pair struct {
-		key       apikey.Key
-		principal access.Principal
-	}
-	both, err := find(ctx, db.read(), "API key", into(func(p *pair) []any {
-		return append(append(keyFields(&p.key), &p.principal.CompanySlug, &p.principal.Version), settingsFields(&p.principal.Settings)...)
-	}), `SELECT `+keyColumns+`, c.slug, `+controlVersion("c.id")+`, `+settingsColumns+`
-		FROM api_keys k JOIN companies c ON c.id = k.company_id WHERE k.prefix = ?`, prefix)
+	both, err := db.keyOwner(ctx, prefix)
 	if err != nil && fault.CodeOf(err) != fault.NotFound {
 		err = fmt.Errorf("cannot read the API key %s: %w", prefix, err)
 	}
@@ -102,6 +95,47 @@ func (db *DB) KeyByPrefix(ctx context.Context, prefix string) (apikey.Key, acces
 	p.Kind, p.ID, p.Name, p.Prefix = access.APIKey, k.ID, k.Name, k.Prefix
 	p.CompanyID, p.Permissions, p.Policies, p.DevicesPerDay, p.Expires = k.CompanyID, k.Permissions, k.Policies, k.DevicesPerDay, k.ExpiresAt
 	return k, p, nil
+}
+
+// owned is a key with its company.
+type owned struct {
+	key       apikey.Key
+	principal access.Principal
+}
+
+func ownedFields(o *owned) []any {
+	return append(append(keyFields(&o.key), &o.principal.CompanySlug, &o.principal.Version), settingsFields(&o.principal.Settings)...)
+}
+
+//nolint:gochecknoglobals // texts that are never written to
+var (
+	ownedColumns = keyColumns + `, c.slug, ` + controlVersion("c.id") + `, ` + settingsColumns
+	ownedTables  = ` FROM api_keys k JOIN companies c ON c.id = k.company_id`
+	shownColumns = strings.Replace(assetColumns, slugColumn, "c.slug", 1)
+)
+
+// keyOwner reads a key with its company and, where the request shows an asset of the
+// company, with that.
+func (db *DB) keyOwner(ctx context.Context, prefix string) (owned, error) {
+	ahead := access.AheadOf(ctx)
+	if ahead.Asset == "" || ahead.CompanyID != "" {
+		return find(ctx, db.read(), "API key", into(ownedFields), `SELECT `+ownedColumns+ownedTables+` WHERE k.prefix = ?`, prefix)
+	}
+	return find(ctx, db.read(), "API key", func(r row) (o owned, err error) {
+		var a assetRow
+		key, shown := &group{fields: ownedFields(&o)}, &group{fields: a.targets()}
+		if err := scanGroups(r, key, shown); err != nil {
+			return o, err
+		}
+		if !shown.there {
+			return o, nil
+		}
+		if found, damaged := a.result(); damaged == nil { // else the handler meets it
+			ahead.Found(found)
+		}
+		return o, nil
+	}, `SELECT `+ownedColumns+`, `+shownColumns+ownedTables+` LEFT JOIN assets a ON a.id = ? AND a.company_id = k.company_id WHERE k.prefix = ?`,
+		ahead.Asset, prefix)
 }
 
 // TouchKey notes that a key was used now. The note is written with others, at

@@ -35,6 +35,9 @@ type Options struct {
 	// Prover proves entries of the activity log where they are written, and signs
 	// heads if it is an activity.Signer; nil: they have no proof.
 	Prover activity.Prover
+	// Spent is told what each piece of work cost, with the context of the work, from
+	// several goroutines; tests count with it. Nil in production.
+	Spent func(ctx context.Context, c Cost)
 	// Logger gets the errors that no caller waits for; nil: they are dropped.
 	Logger *slog.Logger
 }
@@ -51,7 +54,8 @@ type DB struct {
 	reader  runner  // runs statements on pool
 	writer  *writer // SQLite only
 	trace   atomic.Pointer[func(query string, args []any)]
-	closers []func() error // run by Close in reverse order
+	spent   func(ctx context.Context, c Cost) // nil: no one counts
+	closers []func() error                    // run by Close in reverse order
 
 	keyUse, deviceUse *lastUsed
 	wakes             *wakes
@@ -70,7 +74,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	db := &DB{now: o.Now, logger: o.Logger, prover: o.Prover, wakes: newWakes(o.Logger), deepFrom: deepFrom, few: few}
+	db := &DB{now: o.Now, logger: o.Logger, prover: o.Prover, spent: o.Spent, wakes: newWakes(o.Logger), deepFrom: deepFrom, few: few}
 	if err := db.open(ctx, o); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

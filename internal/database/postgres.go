@@ -46,6 +46,9 @@ func (db *DB) poolPostgres(ctx context.Context, url string) (*pgx.ConnConfig, er
 	if err := refusePooler(ctx, config); err != nil {
 		return nil, err
 	}
+	if db.spent != nil {
+		config.Tracer = meter{db}
+	}
 	db.pool = stdlib.OpenDB(*config)
 	db.onClose(db.pool.Close)
 	db.pool.SetMaxOpenConns(maxConnections)

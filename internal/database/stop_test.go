@@ -47,6 +47,19 @@ func TestWithdraw(t *testing.T) {
 		if len(got) != 1 {
 			f.Fatalf("offered %+v", got)
 		}
+		streamed := f.intent(a, command.StatusReport)
+		streamed.State, streamed.Ref, streamed.Actor.Kind = command.Sent, "agent/"+d.ID+"/"+streamed.ID, access.APIKey
+		_, _, err = f.db.Begin(f.Context(), streamed, &agentdevice.Delivery{CommandID: streamed.ID, DeviceID: d.ID, Type: string(streamed.Type),
+			Args: []byte(`{}`), CreatedAt: streamed.CreatedAt, LeaseUntil: streamed.CreatedAt.Add(time.Second)})
+		f.ok(err)
+		if got, err = f.db.Offer(f.Context(), d, f.clock.Now().Add(time.Minute), 5); err != nil || len(got) != 0 {
+			f.Errorf("a check-in is offered %+v, %v: the stream has it", got, err)
+		}
+		f.ok(f.db.ExpireDeliveryLeases(f.Context())) // in the millisecond in which it was made
+		if got, err = f.db.Offer(f.Context(), d, f.clock.Now().Add(time.Minute), 5); err != nil || len(got) != 2 {
+			f.Errorf("after a start, %+v is offered, %v", got, err)
+		}
+		f.ok(f.db.ExpireDeliveryLeases(f.Context()))
 		f.clock.Advance(time.Hour) // the lease has ended: the device may have it all the same
 		launch, sync := send(command.LaunchApp, access.APIKey, ""), send(command.SyncPolicy, access.Connection, "")
 		person, wipe := send(command.Shutdown, access.User, ""), send(command.WipeCompanyData, access.APIKey, agentdevice.WipePending)
@@ -67,12 +80,12 @@ func TestWithdraw(t *testing.T) {
 				f.Errorf("%s is %s: %q", c.Type, now.State, now.Outcome)
 			}
 		}
-		for _, c := range []command.Command{offered, person} {
+		for _, c := range []command.Command{offered, streamed, person} {
 			if now := f.command(c.ID); now.State != command.Sent {
 				f.Errorf("%s is %s: %q", c.Type, now.State, now.Outcome)
 			}
 		}
-		if d, err = f.db.AgentDevice(f.Context(), d.ID); err != nil || d.State != agentdevice.Active || d.Open != 2 {
+		if d, err = f.db.AgentDevice(f.Context(), d.ID); err != nil || d.State != agentdevice.Active || d.Open != 3 {
 			f.Errorf("the device is %s with %d deliveries, %v", d.State, d.Open, err)
 		}
 		if kinds := withdraw(); len(kinds) != 0 {

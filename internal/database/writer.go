@@ -103,6 +103,9 @@ func (w *writer) loop() {
 			}
 		}
 		for _, j := range batch {
+			if j.err == nil && j.panic == nil {
+				w.db.spend(j.ctx, Cost{Commits: 1})
+			}
 			close(j.done)
 		}
 	}

@@ -76,7 +76,8 @@ func (k *Kernel) Assess(ctx context.Context, o *Operation, p access.Principal, m
 		},
 		count: func() error { return k.full(p) },
 	}
-	args, err := o.admit(p, meta, s, look)
+	args, invalid := o.decode(s)
+	err := o.admit(p, meta, invalid, look)
 	if broken != nil {
 		return a, broken
 	}
@@ -88,10 +89,8 @@ func (k *Kernel) Assess(ctx context.Context, o *Operation, p access.Principal, m
 	if access.Grant(p, o.Needs, access.NoGate) != nil {
 		return a, nil
 	}
-	if args == nil {
-		if args, err = o.decode(s); err != nil {
-			return a, nil //nolint:nilerr // what cannot be read has no target
-		}
+	if invalid != nil {
+		return a, nil //nolint:nilerr // what cannot be read has no target
 	}
 	call := Call{Principal: p, RequestID: meta.RequestID, Note: meta.Note}
 	forecast, err := o.forecast(ctx, call, args)

@@ -114,7 +114,11 @@ func (k *Kernel) Run(ctx context.Context, o *Operation, p access.Principal, meta
 }
 
 func (k *Kernel) admitAndRun(ctx context.Context, o *Operation, p access.Principal, meta Meta, s Source, out *Outcome) (any, error) {
-	args, err := o.admit(p, meta, s, purse{
+	args, invalid := o.decode(s)
+	if invalid == nil && o.Ahead == AheadToOrder {
+		ctx = access.Commands(ctx, p.CompanyID, o.assetOf(args))
+	}
+	err := o.admit(p, meta, invalid, purse{
 		spend: func() error { return k.spend(ctx, o, p, meta, out) },
 		count: func() error { return k.Count(p) },
 	})
@@ -219,28 +223,27 @@ type purse struct {
 }
 
 // admit is the one decision about who may call what, with which arguments
-// (contract 5.10). It returns the arguments.
-func (o *Operation) admit(p access.Principal, meta Meta, s Source, from purse) (any, error) {
+// (contract 5.10). invalid is what is wrong with the arguments.
+func (o *Operation) admit(p access.Principal, meta Meta, invalid error, from purse) error {
 	if p.ID == "" {
-		return nil, fault.New(fault.Unauthorized, "not signed in")
+		return fault.New(fault.Unauthorized, "not signed in")
 	}
 	if err := o.spendFirst(p, from); err != nil {
-		return nil, err
+		return err
 	}
 	if err := o.permits(p); err != nil {
-		return nil, err
+		return err
 	}
-	args, err := o.decode(s)
-	if err == nil {
-		err = meta.check(o, p)
+	if invalid != nil {
+		return invalid
 	}
-	if err == nil && (o.Budget == AfterValidation || o.Budget == Apart) {
-		err = from.spend()
+	if err := meta.check(o, p); err != nil {
+		return err
 	}
-	if err != nil {
-		return nil, err
+	if o.Budget == AfterValidation || o.Budget == Apart {
+		return from.spend()
 	}
-	return args, nil
+	return nil
 }
 
 // permits decides whether p may run the operation: the rights, the company's

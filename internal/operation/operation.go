@@ -53,6 +53,16 @@ const (
 	Destroying // cannot be undone: the four destructive commands, clear-app-data
 )
 
+// Ahead says what for an operation's handler first reads its asset.
+type Ahead int
+
+// The reasons to read an asset.
+const (
+	NotAhead     Ahead = iota
+	AheadToShow        // with Asset of asset.Store
+	AheadToOrder       // with CommandTarget of command.Inventory, and the agent
+)
+
 // Operation is one declaration. Paths are relative to base_url and hold their
 // path arguments in braces.
 type Operation struct {
@@ -76,6 +86,9 @@ type Operation struct {
 	Open bool
 	// Waits: over REST, the call may take a minute before there is something to answer.
 	Waits bool
+	// Ahead: the handler first reads the asset that its assetId names. The store may read it
+	// earlier: see access.Ahead.
+	Ahead Ahead
 	// BodyOptional: no body at all stands for one without members.
 	BodyOptional bool
 	// Faults are the codes that the handler may end in, beside those of the
@@ -261,6 +274,9 @@ func (o *Operation) mustAgree() {
 	}
 	if braces := o.pathArgs; !slices.Equal(slices.Sorted(slices.Values(braces)), slices.Sorted(slices.Values(declared))) {
 		panic(fmt.Sprintf("operation %s: the path holds %v, the arguments %v", o.Name, braces, declared))
+	}
+	if o.Ahead != NotAhead && (len(o.pathArgs) == 0 || o.pathArgs[0] != "assetId") {
+		panic("operation " + o.Name + ": there is no asset to read ahead")
 	}
 	if o.Method == "GET" && o.HasBody() {
 		panic("operation " + o.Name + ": a GET has no body")

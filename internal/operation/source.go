@@ -169,6 +169,11 @@ func (p *plan) missing(where place, f *faults) {
 	}
 }
 
+// assetOf is the argument assetId of an operation that has it.
+func (o *Operation) assetOf(args any) string {
+	return reflect.ValueOf(args).Elem().FieldByIndex(o.args.fields[o.args.index["assetId"]].at).String()
+}
+
 // decode reads the arguments of one call into a new argument struct and
 // returns a pointer to it.
 func (o *Operation) decode(s Source) (any, error) {

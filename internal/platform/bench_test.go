@@ -291,7 +291,7 @@ func (b *bench) order(a asset.Asset, t command.Type, body any) command.Order {
 	b.Helper()
 	o := order(t, body)
 	o.Command.ID, o.Command.CompanyID, o.Command.AssetID, o.Command.Epoch = resource.NewID(), b.company.ID, a.ID, a.Device.Epoch
-	o.Company, o.AssetID, o.Device = b.company, a.ID, *a.Device
+	o.AssetID, o.Device = a.ID, *a.Device
 	return o
 }
 

@@ -109,11 +109,11 @@ func unsent(detail string, cause error) policy.PushResult {
 
 // pushBefore brings the policy up to date that a device is about to be moved
 // to; nil if the platform holds it.
-func (p *Platform) pushBefore(ctx context.Context, o command.Order, to policy.Policy) *command.Receipt {
+func (p *Platform) pushBefore(ctx context.Context, owner company.Company, to policy.Policy) *command.Receipt {
 	if !to.Behind() {
 		return nil
 	}
-	result := p.Push(ctx, o.Company, to.ID)
+	result := p.Push(ctx, owner, to.ID)
 	if result.Code == outcome.Done {
 		return nil
 	}

@@ -33,16 +33,24 @@ func order(t command.Type, body any) command.Order {
 	return command.Order{
 		Command: command.Command{ID: "c1", CompanyID: "co1", AssetID: "a1", Epoch: 1, Type: t, State: command.Prepared,
 			CreatedAt: now, Deadline: now.Add(t.Lifetime(asset.Platform))},
-		Company: company.Company{ID: "co1", Slug: "acme", Enterprise: enterprise},
 		AssetID: "a1",
 		Device:  asset.Device{Name: device, Management: asset.Platform, Ownership: asset.CompanyOwned, Mode: asset.FullyManaged},
 		Body:    body,
 	}
 }
 
+// oneCompany is the store of the only company that there is.
+type oneCompany struct{ companies }
+
+type companies = platform.Companies
+
+func (oneCompany) CompanyByID(_ context.Context, id string) (company.Company, error) {
+	return company.Company{ID: id, Slug: "acme", Enterprise: enterprise}, nil
+}
+
 func at(t *testing.T, address string, change func(*platform.Config)) *platform.Platform {
 	t.Helper()
-	cfg := platform.Config{Endpoint: address, Now: time.Now, CallTimeout: 5 * time.Second}
+	cfg := platform.Config{Endpoint: address, Now: time.Now, CallTimeout: 5 * time.Second, Stores: platform.Stores{Companies: oneCompany{}}}
 	if change != nil {
 		change(&cfg)
 	}

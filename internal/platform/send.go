@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/outcome"
 
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
@@ -60,6 +61,16 @@ func (p *Platform) Send(ctx context.Context, o command.Order) command.Receipt {
 	}
 }
 
+// owner reads the company of an order, or says that nothing was sent without it.
+func (p *Platform) owner(ctx context.Context, o command.Order, method string) (company.Company, *command.Receipt) {
+	owner, err := p.store.Companies.CompanyByID(ctx, o.Command.CompanyID)
+	if err != nil {
+		r := receipt(notSent(method, "the company could not be read", err), false)
+		return owner, &r
+	}
+	return owner, nil
+}
+
 // issue sends a command through the vendor's issueCommand.
 func (p *Platform) issue(ctx context.Context, o command.Order) command.Receipt {
 	request := vendorCommand(o)
@@ -89,10 +100,14 @@ func (p *Platform) movePolicy(ctx context.Context, o command.Order) command.Rece
 	if !ok {
 		return receipt(errors.New("platform: change-policy without a policy"), false)
 	}
-	if refusal := p.pushBefore(ctx, o, body.Policy); refusal != nil {
+	owner, unread := p.owner(ctx, o, methodPatchDevice)
+	if unread != nil {
+		return *unread
+	}
+	if refusal := p.pushBefore(ctx, owner, body.Policy); refusal != nil {
 		return *refusal
 	}
-	name := policyName(o.Company.Enterprise, body.Policy.ID)
+	name := policyName(owner.Enterprise, body.Policy.ID)
 	answer, err := ask(ctx, p, methodPatchDevice, urgent, p.am.Enterprises.Devices.Patch(o.Device.Name, &androidmanagement.Device{PolicyName: name}).
 		UpdateMask("policyName"))
 	switch {
@@ -107,6 +122,10 @@ func (p *Platform) movePolicy(ctx context.Context, o command.Order) command.Rece
 // refresh answers status-report: the platform cannot be asked for a new report,
 // so the last one is read again (contract 4.2).
 func (p *Platform) refresh(ctx context.Context, o command.Order) command.Receipt {
+	owner, unread := p.owner(ctx, o, methodGetDevice)
+	if unread != nil {
+		return *unread
+	}
 	device, asOf, err := p.readDevice(ctx, o.Device.Name, urgent)
 	if err != nil {
 		return p.failed(ctx, o, err)
@@ -114,7 +133,7 @@ func (p *Platform) refresh(ctx context.Context, o command.Order) command.Receipt
 	if deleted(device) {
 		return goneReceipt()
 	}
-	seen, err := p.observation(ctx, o.Company, device)
+	seen, err := p.observation(ctx, owner, device)
 	if err == nil {
 		seen.ObservedAt = asOf
 		_, err = p.observe(ctx, seen)
@@ -139,7 +158,11 @@ func (p *Platform) failed(ctx context.Context, o command.Order, err error) comma
 	if codeOf(err) != outcome.Missing {
 		return receipt(err, false)
 	}
-	confirmed := p.enterpriseExists(ctx, o.Company.Enterprise)
+	owner, unread := p.store.Companies.CompanyByID(ctx, o.Command.CompanyID)
+	if unread != nil {
+		return unsure(err, unread)
+	}
+	confirmed := p.enterpriseExists(ctx, owner.Enterprise)
 	switch codeOf(confirmed) {
 	case outcome.Done:
 		return receipt(err, true)

@@ -5,7 +5,6 @@
 package servertest
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"path/filepath"
@@ -95,8 +94,8 @@ func (l *Env) run(name string, part func(context.Context) error) (stop func() er
 		if err := stop(); err != nil {
 			l.TB.Errorf("%s: %v", name, err)
 		}
-		if l.TB.Failed() && name == "emulator" {
-			l.TB.Logf("log:\n%s", l.Log.Tail(8<<10))
+		if l.TB.Failed() && name == "emulator" { // the last of all: after the assertions
+			l.TB.Log(l.Log.failure())
 		}
 	})
 	return stop
@@ -202,32 +201,6 @@ func (l *Env) Calls(method string) int { return len(l.Emulator.Calls(0, method))
 func (l *Env) Eventually(what string, check func() error) {
 	l.TB.Helper()
 	poll.Until(l.TB, what, check)
-}
-
-// Log keeps what is logged, in memory.
-type Log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *Log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// Text is everything logged so far.
-func (l *Log) Text() []byte {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return bytes.Clone(l.text.Bytes())
-}
-
-// Tail is the end of it.
-func (l *Log) Tail(n int) []byte {
-	text := l.Text()
-	return text[max(0, len(text)-n):]
 }
 
 func (l *Env) logger(part string) *slog.Logger {

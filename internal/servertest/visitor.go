@@ -44,7 +44,7 @@ type Page struct {
 	Body   string
 }
 
-// Stranger is a browser that is not signed in.
+// SignedOut is a browser that is not signed in.
 func (r *Replica) SignedOut(tb testing.TB) *Visitor {
 	tb.Helper()
 	jar, err := cookiejar.New(nil)

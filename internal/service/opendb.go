@@ -37,7 +37,7 @@ func (s *Service) openDatabase(ctx context.Context) error {
 		return err
 	}
 	s.db, err = database.Open(ctx, database.Options{URL: url, Now: s.options.Now, ServerClock: s.options.ServerClock,
-		Schema: database.Upgrade, Alone: !s.options.Shared, Logger: s.options.Logger, Prover: s.keys})
+		Schema: database.Upgrade, Alone: !s.options.Shared, Logger: s.options.Logger, Prover: s.keys, Spent: s.options.Spent})
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,9 @@ type Options struct {
 	Crash func(step string)
 	// SignInOnce is web.SignIn's Once: the demo's link signs in with it. Nil in production.
 	SignInOnce func(code string) (email string, ok bool)
+	// Spent is told what each piece of work cost at the database (database.Options). Nil in
+	// production.
+	Spent func(ctx context.Context, c database.Cost)
 	// CustomizeMCP adds to the MCP server; conformance tests mount their
 	// fixtures with it. Nil in production.
 	CustomizeMCP func(*sdk.Server)

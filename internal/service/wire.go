@@ -246,7 +246,8 @@ func (o watched) VendorCall(method, class string, took time.Duration) {
 
 func (w *wiring) agentAPI() error {
 	hub := agentapi.NewHub(w.options.Now, w.shares.Streams)
-	w.metrics.Streams(hub.Count, w.shares.Streams)
+	w.link.Streams = hub
+	hub.Counted = w.metrics.Streams(hub.Count, w.shares.Streams, agentapi.CommandOutcomes())
 	stopWake, stopEnd := w.db.Listen(agentdevice.WakeTopic, hub.Wake), w.db.Listen(agentdevice.EndTopic, hub.End)
 	w.onClose(func() error {
 		stopWake()

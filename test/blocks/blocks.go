@@ -2,7 +2,7 @@
 // readers copy. A comment in the line before a block, which Markdown does not show, says
 // what becomes of it:
 //
-//	<!-- run: NAME -->         a test runs the block; NAME is unique on its page
+//	<!-- run: NAME -->         a test or a script of make prove runs the block; NAME is unique on its page
 //	<!-- not run: REASON -->   no test runs it
 package blocks
 

@@ -318,8 +318,7 @@ func (a *loadAgent) askToListen(f *loadFleet) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	host := strings.TrimPrefix(f.ours.url, "http://")
-	c, err := net.Dial("tcp", host)
+	c, host, err := f.ours.dial()
 	if err != nil {
 		return nil, err
 	}
@@ -379,7 +378,7 @@ func connectAll(b *testing.B, what string, u *underLoad, count int, dial func(n 
 	return c
 }
 
-func (c *connected) dialAll(b *testing.B, dial func(n int) (net.Conn, error)) {
+func (c *connected) dialAll(b testing.TB, dial func(n int) (net.Conn, error)) {
 	b.Helper()
 	var next atomic.Int64
 	var all sync.WaitGroup
@@ -399,7 +398,7 @@ func (c *connected) dialAll(b *testing.B, dial func(n int) (net.Conn, error)) {
 }
 
 // resident is a process's memory, in bytes.
-func resident(b *testing.B, pid int) int64 {
+func resident(b testing.TB, pid int) int64 {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -68,6 +69,7 @@ func serveLoad(as string) int {
 func serveService(ctx context.Context, database string) error {
 	s, err := service.New(ctx, config.Service{
 		Store: config.Store{Database: database}, KeyFile: os.Getenv("MUSTER_KEY_FILE"), Listen: "127.0.0.1:0", ReadsPerMinute: 1 << 40,
+		TLSCert: os.Getenv("MUSTER_TLS_CERT"), TLSKey: os.Getenv("MUSTER_TLS_KEY"),
 	}, service.Options{Now: time.Now, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		return err
@@ -209,7 +211,26 @@ func startUnderLoad(b testing.TB, as, database string, before ...string) *underL
 	if err != nil {
 		b.Fatalf("the %s did not start: %v", as, err)
 	}
-	return &underLoad{strings.TrimSpace(line), process.Process.Pid, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}, stop}
+	return &underLoad{strings.TrimSpace(line), process.Process.Pid, loader(), stop}
+}
+
+// loader is a client for many callers. The certificate of a service on loopback, where
+// MUSTER_TLS_CERT gives it one, vouches for nothing.
+func loader() *http.Client {
+	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, TLSClientConfig: anyCertificate()}}
+}
+
+func anyCertificate() *tls.Config { return &tls.Config{InsecureSkipVerify: true} } //nolint:gosec // on loopback
+
+// dial connects to the process, over TLS where it has a certificate.
+func (u *underLoad) dial() (c net.Conn, host string, err error) {
+	if host, found := strings.CutPrefix(u.url, "https://"); found {
+		c, err = tls.Dial("tcp", host, anyCertificate())
+		return c, host, err
+	}
+	host = strings.TrimPrefix(u.url, "http://")
+	c, err = net.Dial("tcp", host)
+	return c, host, err
 }
 
 // cpu is the time that the process has computed so far.

@@ -55,7 +55,7 @@ func proxyExamples() map[string]proxyExample {
 }
 
 // Behind each documented proxy, replicas are restarted one after the other, and every
-// request of clients that send nothing twice is answered.
+// request of clients that send nothing twice is answered, and every command has its event.
 func TestProxies_RollingRestartLosesNoRequest(t *testing.T) {
 	t.Parallel()
 	for name, example := range proxyExamples() {
@@ -77,11 +77,14 @@ func TestProxies_RollingRestartLosesNoRequest(t *testing.T) {
 // is told which replica it starts, and for the how many-th time any is; it returns what ends it.
 func (x proxyExample) roll(t *testing.T, env *servertest.Env, program string, ports []int, start func(i, n int) (stop func())) {
 	t.Helper()
-	acme := env.Company("acme", servertest.Everything())
+	acme := env.NewTenant("acme")
 	stops := []func(){start(0, 0), start(1, 1)}
 	x.run(t, program, ports)
 	load := &proxyLoad{address: fmt.Sprintf("http://127.0.0.1:%d", ports[2])}
-	load.start(t, env, acme)
+	load.start(t, env, acme.Company)
+	ordering, stop := context.WithCancel(t.Context())
+	defer stop()
+	endEvents := startEvents(ordering, t, acme, load.address, fmt.Sprintf("http://127.0.0.1:%d", ports[0]))
 	for n, i := range []int{0, 1, 0} {
 		stops[i]()
 		before := load.answered.Load() // the proxy has to find out that the replica is gone
@@ -96,6 +99,8 @@ func (x proxyExample) roll(t *testing.T, env *servertest.Env, program string, po
 			env.Eventually("the proxy uses the replica again", func() error { return serves(t, ports[i]) })
 		}
 	}
+	stop()
+	endEvents()
 	load.end()
 	if load.answered.Load() < 100 || len(load.lost) > 0 {
 		t.Errorf("%d requests were answered, %d were not: %s", load.answered.Load(), len(load.lost), strings.Join(load.lost[:min(5, len(load.lost))], "; "))

@@ -19,7 +19,7 @@ var (
 
 // Behind each documented proxy, replicas of an older program are replaced one after the
 // other by those of a newer one, and every request of clients that send nothing twice is
-// answered. make prove builds the programs.
+// answered, and every command has its event. make prove builds the programs.
 func TestProxies_RollingUpgradeLosesNoRequest(t *testing.T) {
 	t.Parallel()
 	if *upgradeFrom == "" {

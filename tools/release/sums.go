@@ -81,7 +81,7 @@ func (r release) checksums(key, password string) error {
 }
 
 func (r release) sign(key, password string, sums []byte) error {
-	private, err := minisign.PrivateKeyFromFile(password, key)
+	private, err := readKey(key, password)
 	if err != nil {
 		return fmt.Errorf("cannot read the key %s (its password is MUSTER_RELEASE_PASSWORD): %w", key, err)
 	}
@@ -90,4 +90,16 @@ func (r release) sign(key, password string, sums []byte) error {
 		return err
 	}
 	return r.write("SHA256SUMS.minisig", reader.SignWithComments(private, "muster "+r.version, "signature of muster "+r.version))
+}
+
+// readKey reads a key of minisign. One without a password, of minisign -W, is not encrypted.
+func readKey(path, password string) (key minisign.PrivateKey, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return key, err
+	}
+	if minisign.IsEncrypted(text) {
+		return minisign.DecryptKey(password, text)
+	}
+	return key, key.UnmarshalText(text)
 }

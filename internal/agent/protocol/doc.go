@@ -7,7 +7,7 @@
 //	POST /enroll       one-time token → device id            EnrollRequest → EnrollAnswer
 //	POST /checkin      acks and reports up, commands down     CheckinRequest → CheckinResponse
 //	GET  /policy/{id}  a policy document, ETag and 304        → Envelope of Policy
-//	GET  /wake         a stream of events, each a hint to check in
+//	GET  /wake         a stream of events: hints to check in, and commands
 //	GET  /file/{sha256}  a range of a file that an Update names
 //	POST /push-token   registers an FCM token                 PushTokenRequest
 //	POST /rotate       a new device key, signed by both       RotateRequest
@@ -34,6 +34,18 @@ const (
 	HeaderSequence  = "Muster-Seq"  // grows with every request of the device
 	HeaderSignature = "Muster-Sig"  // base64url without padding
 )
+
+// A request for a wake stream that has HeaderWake with WakeCommands asks for commands on
+// it: events of the type CommandEvent, with an Envelope of a Command as data. HeaderWake is
+// not signed.
+const (
+	HeaderWake   = "Muster-Wake"
+	WakeCommands = "commands"
+	CommandEvent = "command"
+)
+
+// MaxStreamCommand is the limit of the data of a CommandEvent, in bytes.
+const MaxStreamCommand = 64 << 10
 
 // MaxSkew is how far, in milliseconds, a request's time may be from the
 // service's.

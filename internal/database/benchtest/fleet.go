@@ -65,7 +65,7 @@ const perStatement = 50_000
 
 // Load fills the empty database at url with assets, and with the index that
 // searches need if searched.
-func Load(b *testing.B, url string, assets int, at time.Time, searched bool) *Fleet {
+func Load(b testing.TB, url string, assets int, at time.Time, searched bool) *Fleet {
 	b.Helper()
 	f := &Fleet{URL: url, Assets: assets, Company: company.Company{
 		ID: resource.NewID(), Slug: "acme", Name: "Acme", InactiveAfter: 1000 * time.Hour, CreatedAt: at,
@@ -102,7 +102,7 @@ func must(tb testing.TB, err error) {
 
 // fill makes the rows: indexes go for the while, and the counts are counted at
 // the end.
-func (f *Fleet) fill(b *testing.B, floor *Floor, at time.Time, searched bool) {
+func (f *Fleet) fill(b testing.TB, floor *Floor, at time.Time, searched bool) {
 	b.Helper()
 	ctx := b.Context()
 	list := `SELECT name || '|' || sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'assets' AND sql IS NOT NULL`
@@ -151,7 +151,7 @@ func (f *Fleet) Get(floor *Floor) func(ctx context.Context, n int) (Row, error) 
 
 // WithAgents gives each of Some an agent, so that commands to it are kept
 // without asking the platform.
-func (f *Fleet) WithAgents(b *testing.B, floor *Floor) {
+func (f *Fleet) WithAgents(b testing.TB, floor *Floor) {
 	b.Helper()
 	for n, id := range f.Some {
 		must(b, floor.exec(b.Context(), `UPDATE assets SET management = 'AGENT' WHERE id = ?`, id))
@@ -162,7 +162,7 @@ func (f *Fleet) WithAgents(b *testing.B, floor *Floor) {
 }
 
 // Keys makes API keys and returns their texts.
-func (f *Fleet) Keys(b *testing.B, count int, now time.Time) []string {
+func (f *Fleet) Keys(b testing.TB, count int, now time.Time) []string {
 	b.Helper()
 	db, err := database.Open(b.Context(), database.Options{URL: f.URL, Now: func() time.Time { return now }})
 	must(b, err)

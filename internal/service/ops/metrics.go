@@ -278,11 +278,21 @@ func (m *Metrics) Certificate(notAfter func() float64) {
 func (m *Metrics) BrokenChains(count int) { m.chains.Set(float64(count)) }
 
 // Streams has the number of open wake streams of agents read when metrics are,
-// beside how many this replica takes.
-func (m *Metrics) Streams(count func() int, limit int) {
+// beside how many this replica takes. The function that it returns counts what became of
+// a command for a stream, one of outcomes.
+func (m *Metrics) Streams(count func() int, limit int, outcomes []string) (command func(outcome string)) {
+	commands := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "muster_agent_stream_commands_total",
+		Help: "Commands for agents whose stream takes commands: written to it, or left to a check-in.",
+	}, []string{"outcome"})
+	m.registry.MustRegister(commands)
+	for _, outcome := range outcomes {
+		commands.WithLabelValues(outcome)
+	}
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "muster_agent_streams", Help: "Agents that listen for wake-ups at this replica.",
 	}, func() float64 { return float64(count()) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "muster_agent_streams_limit", Help: "Agents that may listen for wake-ups at this replica; the others poll.",
 	}, func() float64 { return float64(limit) }))
+	return func(outcome string) { commands.WithLabelValues(outcome).Inc() }
 }

@@ -23,6 +23,10 @@ const (
 // newest counts. A stream is served by a small goroutine of its own on the
 // bare connection, so that an idle device costs a few KiB.
 type Hub struct {
+	// Counted, unless nil, is called with what became of a command for a stream that takes
+	// commands, one of CommandOutcomes. It must not block.
+	Counted func(outcome string)
+
 	now   func() time.Time
 	limit int
 
@@ -34,18 +38,23 @@ type Hub struct {
 	open    int // admitted streams, also those that are opening or ending
 	closed  bool
 	running sync.WaitGroup // counts the same streams as open
+	places  map[string]int // places that are reserved or used, by device
+	queued  int            // the sum of places
 }
 
 // stream is the wake stream of one device.
 type stream struct {
 	conn net.Conn
-	// hints has room for one hint. It is never closed: a sender may hold the
-	// stream longer than the hub does.
-	hints chan struct{}
-	phase atomic.Int32
+	// signals has room for one signal: there is something to write, or phase has changed.
+	// It is never closed: a sender may hold the stream longer than the hub does.
+	signals  chan struct{}
+	hinted   atomic.Bool // a hint is to be written
+	phase    atomic.Int32
+	commands bool     // the device takes commands on the stream
+	queue    []*place // commands to be written; guarded by the hub's mu
 }
 
-func newStream() *stream { return &stream{hints: make(chan struct{}, 1)} }
+func newStream() *stream { return &stream{signals: make(chan struct{}, 1)} }
 
 // The phases of a stream.
 const (
@@ -57,7 +66,7 @@ const (
 // NewHub returns an empty hub that holds up to limit streams. The clock sets
 // the deadlines of writes.
 func NewHub(now func() time.Time, limit int) *Hub {
-	return &Hub{now: now, limit: limit, streams: map[string]*stream{}, opening: map[string][]*stream{}}
+	return &Hub{now: now, limit: limit, streams: map[string]*stream{}, opening: map[string][]*stream{}, places: map[string]int{}}
 }
 
 // Wake hints to the devices that there is something to fetch; nil: to all. It
@@ -128,17 +137,23 @@ func (h *Hub) End(ids []string) {
 }
 
 func (s *stream) hint() {
+	s.hinted.Store(true)
+	s.signal()
+}
+
+// signal has the stream's goroutine look what there is to do.
+func (s *stream) signal() {
 	select {
-	case s.hints <- struct{}{}:
-	default: // the stream has yet to write the hint before
+	case s.signals <- struct{}{}:
+	default: // it has yet to look
 	}
 }
 
-// end makes the stream's goroutine return. The phase is set before the hint, so
-// a hint that was queued already is enough.
+// end makes the stream's goroutine return. The phase is set before the signal, so
+// a signal that was queued already is enough.
 func (s *stream) end(phase int32) {
 	s.phase.CompareAndSwap(live, phase)
-	s.hint()
+	s.signal()
 }
 
 // Count returns how many streams are open.
@@ -189,6 +204,10 @@ func (h *Hub) add(id string, s *stream) bool {
 		return false
 	}
 	if older, ok := h.streams[id]; ok {
+		if s.commands {
+			s.queue, older.queue = older.queue, nil
+			s.signal()
+		}
 		older.end(replaced)
 	}
 	h.streams[id] = s
@@ -210,10 +229,11 @@ const (
 	beatEvent  = ": \n\n"
 )
 
-// serve writes the head of the response and then hints, until the device goes
-// or the stream is to end.
+// serve writes the head of the response and then commands and hints, until the device
+// goes or the stream is to end.
 func (h *Hub) serve(id string, s *stream) {
 	defer h.leave()
+	defer h.lose(s)
 	defer s.conn.Close()
 	defer h.remove(id, s)
 	if s.write(h.now(), streamHead) != nil {
@@ -222,13 +242,20 @@ func (h *Hub) serve(id string, s *stream) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
-		text, phase := beatEvent, live
+		text := beatEvent
 		select {
-		case <-s.hints:
-			text, phase = hintEvent, s.phase.Load()
+		case <-s.signals:
+			text = ""
 		case <-beat.C:
 		}
-		if phase == replaced || s.write(h.now(), text) != nil || phase == ended {
+		phase := s.phase.Load()
+		if phase == replaced || phase == live && h.writeCommands(s) != nil {
+			return
+		}
+		if s.hinted.Swap(false) || phase == ended {
+			text = hintEvent
+		}
+		if text != "" && s.write(h.now(), text) != nil || phase == ended {
 			return
 		}
 	}
@@ -262,7 +289,7 @@ func (d *API) open(w http.ResponseWriter, r *http.Request, v visit, s *stream) {
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
-	s.conn = conn
+	s.conn, s.commands = conn, r.Header.Get(protocol.HeaderWake) == protocol.WakeCommands
 	if v.device.Open > 0 {
 		s.hint() // for what was sent before the stream was open
 	}

@@ -173,7 +173,7 @@ func TestWebhooks_CreateAndTest(t *testing.T) {
 			t.Errorf("after a test: %s", page)
 		}
 		o.receiver.status.Store(302)
-		if page := test(); !strings.Contains(page, "The test was not delivered: Redirects are not followed") || strings.Contains(page, "alert(1)") {
+		if page := test(); !strings.Contains(page, "The test was not delivered. Redirects are not followed") || strings.Contains(page, "alert(1)") {
 			t.Errorf("after a test that failed: %s", page)
 		}
 		if list := textOf(t, o.get(t, o.admin, "/settings/webhooks", 200)); !strings.Contains(list, "Redirects are not followed") || !strings.Contains(list, "key.created") {

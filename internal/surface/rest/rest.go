@@ -131,7 +131,7 @@ func (s *Server) answer(w http.ResponseWriter, q *request) reply {
 	}
 	at, path := s.routes.find(strings.TrimPrefix(q.URL.EscapedPath(), Prefix))
 	if at == nil {
-		return refuse(operation.Reads, q.instance(), fault.New(fault.NotFound, "there is nothing at this address: see %s/openapi.json", Prefix))
+		return refuse(operation.Reads, q.instance(), fault.New(fault.NotFound, "unknown endpoint: see %s/openapi.json", Prefix))
 	}
 	method := q.Method
 	if method == http.MethodHead {
@@ -152,6 +152,9 @@ func notAllowed(q *request, methods string) reply {
 
 // operate runs the operation at the request's address.
 func (s *Server) operate(w http.ResponseWriter, q *request, path []string) reply {
+	if q.operation.Ahead == operation.AheadToShow {
+		q.Request = q.WithContext(access.Shows(q.Context(), path[0]))
+	}
 	caller, err := s.authenticate(q.Context(), q)
 	if err != nil {
 		return refuse(q.dialect(), q.instance(), s.explain(q, err))

@@ -85,7 +85,7 @@ func (s *Section) test(v *frame.Visit) error {
 	if err != nil {
 		return v.Refused(frame.WebhookPath(id), err, fault.Refused)
 	}
-	said := frame.Flash{Tone: frame.Bad, Text: "The test was not delivered: " + frame.Sentence(frame.Plain(a.Detail))}
+	said := frame.Flash{Tone: frame.Bad, Text: "The test was not delivered. " + frame.Sentence(frame.Plain(a.Detail))}
 	if a.Delivered() {
 		said = frame.Done("The test was delivered: the receiver answered " + strconv.Itoa(a.Status) + " after " + a.Took.Round(time.Millisecond).String() + ".")
 	}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package contract_test
+
+// raceEnabled: the race detector watches.
+const raceEnabled = false
