@@ -65,7 +65,7 @@ func TestAhead_TargetWithTheSpending(t *testing.T) {
 		}{
 			{"ours", f.company.ID, a.ID, true},
 			{"another's", other.ID, a.ID, false},
-			{"nobody's", f.company.ID, "nothing", false},
+			{"missing", f.company.ID, "nothing", false},
 		} {
 			ctx := access.Commands(f.Context(), c.companyID, c.assetID)
 			for n := range 3 { // the third is too many
