@@ -80,11 +80,35 @@ func (s *Service) find(ctx context.Context, f Feedback) (string, error) {
 // if there is none. The command stays UNCONFIRMED until its word comes.
 func (s *Service) Adopt(ctx context.Context, ref string, seen Observation) (Command, error) {
 	none := fault.New(fault.NotFound, "no command awaits this name")
-	open, err := s.Store.OpenOf(ctx, seen.AssetID)
-	if err != nil {
-		return Command{}, err
+	const attempts = 5 // each other one lost the command to another call
+	for range attempts {
+		open, err := s.Store.OpenOf(ctx, seen.AssetID)
+		if err != nil {
+			return Command{}, err
+		}
+		best, found := s.closest(open, seen)
+		if !found {
+			return Command{}, none
+		}
+		now, taken, err := s.Store.Take(ctx, best.ID, Transition{From: []State{best.State}, To: best.State, Ref: ref})
+		switch {
+		case err != nil:
+			return Command{}, err
+		case taken:
+			return now, nil
+		case now.Ref == ref: // the sender has given it its name since
+			return now, nil
+		}
+		// It moved, perhaps from PREPARED to UNCONFIRMED: the word of the channel comes once,
+		// and is not given up while a command may await it.
 	}
-	best, distance := Command{}, time.Duration(-1)
+	return Command{}, none
+}
+
+// closest is the command of the asset and type, without a name, that was created closest to
+// the sighting.
+func (s *Service) closest(open []Command, seen Observation) (best Command, found bool) {
+	var distance time.Duration
 	for _, c := range open {
 		if c.Type != seen.Type || c.Ref != "" || c.State != Prepared && c.State != Unconfirmed {
 			continue
@@ -93,21 +117,11 @@ func (s *Service) Adopt(ctx context.Context, ref string, seen Observation) (Comm
 		if after < -ClockSkew || after > 2*s.sendLimit()+ClockSkew {
 			continue
 		}
-		if distance < 0 || after.Abs() < distance {
-			best, distance = c, after.Abs()
+		if !found || after.Abs() < distance {
+			best, distance, found = c, after.Abs(), true
 		}
 	}
-	if distance < 0 {
-		return Command{}, none
-	}
-	now, taken, err := s.Store.Take(ctx, best.ID, Transition{From: []State{best.State}, To: best.State, Ref: ref})
-	if err != nil {
-		return Command{}, err
-	}
-	if !taken { // settled or sent by another call, which knows more
-		return Command{}, none
-	}
-	return now, nil
+	return best, found
 }
 
 // PolicyApplied settles the changes of policy of a device that reports which

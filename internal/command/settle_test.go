@@ -310,3 +310,46 @@ func TestSweep_EndsBeforeChannelAnswers(t *testing.T) {
 		}
 	}
 }
+
+// overtaken is a store in which another call moves a command before the first step.
+type overtaken struct {
+	command.Store
+	moves func()
+}
+
+func (s *overtaken) Take(ctx context.Context, id string, step command.Transition) (command.Command, bool, error) {
+	if move := s.moves; move != nil {
+		s.moves = nil
+		move()
+	}
+	return s.Store.Take(ctx, id, step)
+}
+
+// The channel's word comes once: it finds its command also where that moves at the same
+// moment, because the sweeper takes it for lost or its sender gives it its name.
+func TestAdopt_OfOneThatMoves(t *testing.T) {
+	t.Parallel()
+	for to, ref := range map[command.State]string{command.Unconfirmed: "", command.Sent: "op-1"} {
+		t.Run(string(to), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			a := f.enroll(fullyManaged)
+			f.channel.answer = func(_ context.Context, o command.Order) command.Receipt { // while it is PREPARED
+				s := &overtaken{Store: f.db, moves: func() {
+					_, taken, err := f.db.Take(f.ctx(), o.Command.ID, command.Transition{From: []command.State{command.Prepared}, To: to, Ref: ref})
+					if f.ok(err); !taken {
+						t.Error("it was not moved")
+					}
+				}}
+				got, err := f.newService(s).Adopt(f.ctx(), "op-1", command.Observation{AssetID: a.ID, Type: command.Lock, IssuedAt: o.Command.CreatedAt})
+				if err != nil || got.ID != o.Command.ID || got.Ref != "op-1" || got.State != to {
+					t.Errorf("%+v, %v", got, err)
+				}
+				return command.Receipt{Code: outcome.Unknown}
+			}
+			if _, err := f.execute(a, command.Lock); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
