@@ -44,7 +44,7 @@ bench-peers: ## measure Muster beside NanoMDM, PocketBase and mosquitto; ARGS=-q
 screenshots: ## take the pictures of docs/screenshots from the demo's data
 	scripts/screenshots.sh
 
-golden: ## write the golden files anew
+golden: ## write the golden files again
 	scripts/golden.sh
 
 generate: ## run the code generators

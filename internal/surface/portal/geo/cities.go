@@ -89,7 +89,7 @@ func Surroundings(l asset.Location) Town {
 // offset is where another place is, in kilometers east and south.
 func offset(from, to asset.Location) (east, south float64) {
 	turn := math.Remainder(to.Longitude-from.Longitude, 360)
-	return turn * metresPerDegree / 1000 * math.Cos(from.Latitude*math.Pi/180), (from.Latitude - to.Latitude) * metresPerDegree / 1000
+	return turn * metersPerDegree / 1000 * math.Cos(from.Latitude*math.Pi/180), (from.Latitude - to.Latitude) * metersPerDegree / 1000
 }
 
 func apart(from, to asset.Location) float64 { return math.Hypot(offset(from, to)) }

@@ -1,6 +1,6 @@
 // Package geo draws where devices are, without any map server: outlines of the
 // world that the program ships, and a plot of a device's neighborhood in
-// metres. Everything is SVG, so that it needs no script.
+// meters. Everything is SVG, so that it needs no script.
 package geo
 
 import (
@@ -88,15 +88,15 @@ func (v View) Cluster(places []asset.Place, link func(id string) string) View {
 	return v
 }
 
-// metresPerDegree is that of latitude.
-const metresPerDegree = 111_320.0
+// metersPerDegree is that of latitude.
+const metersPerDegree = 111_320.0
 
 // Plot is a device's neighborhood: its trail in meters around its last place.
 type Plot struct {
-	Half  float64 // half the side, in metres
+	Half  float64 // half the side, in meters
 	Spots []Spot  // the oldest first
 	At    int     // the spot that is looked at
-	Scale float64 // length of the scale bar, in metres
+	Scale float64 // length of the scale bar, in meters
 }
 
 // Spot is a place of a trail: where it is on the plot, and how accurate it is,
@@ -110,7 +110,7 @@ func Neighborhood(trail []asset.Location, at int) Plot {
 	shrink := math.Cos(last.Latitude * math.Pi / 180)
 	p := Plot{At: at, Half: 60}
 	for _, l := range trail {
-		s := Spot{X: (l.Longitude - last.Longitude) * metresPerDegree * shrink, Y: (last.Latitude - l.Latitude) * metresPerDegree,
+		s := Spot{X: (l.Longitude - last.Longitude) * metersPerDegree * shrink, Y: (last.Latitude - l.Latitude) * metersPerDegree,
 			Radius: max(l.AccuracyMeters, 1)}
 		p.Spots = append(p.Spots, s)
 		p.Half = max(p.Half, math.Abs(s.X)*1.15, math.Abs(s.Y)*1.15)
@@ -143,19 +143,19 @@ func (p Plot) line(to int) string {
 func number(n float64) string { return fmt.Sprintf("%.2f", n) }
 
 // Accuracy is how accurate a place is, in words; 0: the device did not say.
-func Accuracy(metres float64) string {
-	if metres == 0 {
+func Accuracy(meters float64) string {
+	if meters == 0 {
 		return "accuracy not reported"
 	}
-	return fmt.Sprintf("accurate to %.0f m", metres)
+	return fmt.Sprintf("accurate to %.0f m", meters)
 }
 
 // Length is a length in words.
-func Length(metres float64) string {
-	if metres >= 1000 {
-		return fmt.Sprintf("%g km", metres/1000)
+func Length(meters float64) string {
+	if meters >= 1000 {
+		return fmt.Sprintf("%g km", meters/1000)
 	}
-	return fmt.Sprintf("%g m", metres)
+	return fmt.Sprintf("%g m", meters)
 }
 
 // Coordinates are a place in the usual notation.
