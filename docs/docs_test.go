@@ -21,9 +21,10 @@ type source struct {
 	text string
 }
 
-// sources reads the files with one of the extensions or names. It leaves out what is
-// not written here: other people's packages, build output and generated pages.
-func sources(t *testing.T, extensions ...string) []source {
+// sources reads the files with one of the endings: an extension, or a whole
+// name. It leaves out what is not written here: other people's packages, build
+// output and generated pages.
+func sources(t *testing.T, endings ...string) []source {
 	t.Helper()
 	var found []source
 	err := fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
@@ -37,7 +38,7 @@ func sources(t *testing.T, extensions ...string) []source {
 			}
 			return nil
 		}
-		if !slices.Contains(extensions, path.Ext(name)) && !slices.Contains(extensions, base) || strings.HasSuffix(name, "_templ.go") {
+		if !slices.Contains(endings, path.Ext(name)) && !slices.Contains(endings, base) || strings.HasSuffix(name, "_templ.go") {
 			return nil
 		}
 		found = append(found, source{name, read(t, name)})

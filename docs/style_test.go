@@ -85,8 +85,8 @@ func (s style) pattern(t *testing.T, table [][]string) *regexp.Regexp {
 }
 
 // check returns a finding for each word of a text that is to be avoided. The
-// text begins in line first of the file; known are identifiers of the file.
-func (s style) check(file string, first int, text string, known map[string]bool) []string {
+// text begins in line first of the file; named are identifiers that it documents.
+func (s style) check(file string, first int, text string, named map[string]bool) []string {
 	for _, n := range s.names {
 		if len(n.files) == 0 || slices.Contains(n.files, file) {
 			text = strings.ReplaceAll(text, n.name, strings.Repeat("_", len(n.name)))
@@ -107,30 +107,68 @@ func (s style) check(file string, first int, text string, known map[string]bool)
 		})
 	}
 	for _, at := range s.spelling.FindAllStringIndex(text, -1) {
-		if !known[text[at[0]:at[1]]] {
+		if !named[text[at[0]:at[1]]] && !quoted(text, at) {
 			add(at)
 		}
 	}
 	return found
 }
 
-// commentNames are the words of a comment that can be names: the first word, one that a
-// call or a dot follows, and one in quotation marks or brackets.
-var commentNames = regexp.MustCompile("^//\\s*(\\w+)|(\\w+)[.(][\\w)]|[`\"'\\[*](\\w+)[`\"'\\]*]")
+// quoted reports whether text[at[0]:at[1]] is written as an identifier: in
+// backquotes, or in brackets as a link to its declaration.
+func quoted(text string, at []int) bool {
+	if at[0] == 0 || at[1] == len(text) {
+		return false
+	}
+	around := string(text[at[0]-1]) + string(text[at[1]])
+	return around == "``" || around == "[]"
+}
 
-// leading returns the identifiers of a file that a comment uses as names.
-func leading(text string, known map[string]bool) map[string]bool {
-	names := map[string]bool{}
-	for _, found := range commentNames.FindAllStringSubmatch(text, -1) {
-		for _, name := range found[1:] {
-			names[name] = known[name]
+// documented returns the names that each comment of a Go file documents: those
+// of the declaration or field to which it belongs.
+func documented(file *ast.File) map[*ast.CommentGroup]map[string]bool {
+	names := map[*ast.CommentGroup]map[string]bool{}
+	add := func(doc *ast.CommentGroup, idents ...*ast.Ident) {
+		if doc == nil {
+			return
+		}
+		if names[doc] == nil {
+			names[doc] = map[string]bool{}
+		}
+		for _, ident := range idents {
+			names[doc][ident.Name] = true
 		}
 	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.File:
+			add(n.Doc, n.Name)
+		case *ast.FuncDecl:
+			add(n.Doc, n.Name)
+		case *ast.GenDecl:
+			for _, spec := range n.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					add(n.Doc, spec.Name)
+					add(spec.Doc, spec.Name)
+					add(spec.Comment, spec.Name)
+				case *ast.ValueSpec:
+					add(n.Doc, spec.Names...)
+					add(spec.Doc, spec.Names...)
+					add(spec.Comment, spec.Names...)
+				}
+			}
+		case *ast.Field:
+			add(n.Doc, n.Names...)
+			add(n.Comment, n.Names...)
+		}
+		return true
+	})
 	return names
 }
 
-// checkGo checks the comments and strings of a Go file. A word that is spelled
-// like an identifier of the file is taken for its name where it stands like one.
+// checkGo checks the comments and strings of a Go file. In a comment, a word
+// may be the name of what the comment documents.
 func (s style) checkGo(t *testing.T, f source) []string {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -141,22 +179,16 @@ func (s style) checkGo(t *testing.T, f source) []string {
 	if ast.IsGenerated(parsed) {
 		return nil
 	}
-	known, paths := map[string]bool{}, map[*ast.BasicLit]bool{}
-	ast.Inspect(parsed, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.Ident:
-			known[n.Name] = true
-		case *ast.ImportSpec:
-			paths[n.Path] = true
-			known[path.Base(strings.Trim(n.Path.Value, `"`))] = true
-		}
-		return true
-	})
+	paths := map[*ast.BasicLit]bool{}
+	for _, spec := range parsed.Imports {
+		paths[spec.Path] = true
+	}
+	names := documented(parsed)
 	var found []string
 	for _, group := range parsed.Comments {
 		first := fset.Position(group.Pos()).Line
 		text := f.text[fset.Position(group.Pos()).Offset:fset.Position(group.End()).Offset]
-		found = append(found, s.check(f.path, first, text, leading(text, known))...)
+		found = append(found, s.check(f.path, first, text, names[group])...)
 	}
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING && !paths[literal] {
@@ -175,7 +207,7 @@ func (s style) checkGo(t *testing.T, f source) []string {
 func TestStyle_WordsToAvoid(t *testing.T) {
 	t.Parallel()
 	s := readStyle(t)
-	for _, f := range sources(t, ".go", ".templ", ".md", ".sh", ".java", ".yml", ".yaml", "Makefile") {
+	for _, f := range sources(t, ".go", ".templ", ".md", ".sh", ".java", ".mk", ".yaml", ".yml", "Makefile") {
 		var found []string
 		switch {
 		case f.path == "docs/style.md" || f.path == "docs/style_test.go":
@@ -190,15 +222,18 @@ func TestStyle_WordsToAvoid(t *testing.T) {
 	}
 }
 
-// The check finds what it should in comments and strings, and nothing in names.
+// The check finds what it should in comments and strings, and nothing in names:
+// not in that of the declaration below, nor in one that is quoted.
 func TestStyle_FindsWords(t *testing.T) {
 	t.Parallel()
 	s := readStyle(t)
-	const text = "package p\n\n// Keys: whoever calls\n// of its\n// own accord authorises, not authorise().\nconst nobody = \"Somebody\\nelse\" // /enrol\n\nfunc authorise() {} // authorise returns\n"
+	const text = "package p\n\n// Keys: whoever calls\n// of its\n// own accord authorises.\nconst nobody = \"Somebody\\nelse\" // /enrol\n\n// authorise calls `enrol` and [enrolment].\nfunc authorise(metres int) {} // metres to authorise\n"
 	want := []string{
 		`p.go:3: avoid "whoever": write the caller, the component's name`,
 		`p.go:4: avoid "of its\n// own accord": write by itself, without a request`,
 		`p.go:5: avoid "authorises": write authorizes`,
+		`p.go:9: avoid "metres": write meter`,
+		`p.go:9: avoid "authorise": write authorize`,
 		`p.go:6: avoid "Somebody": write the person's role, the component's name`,
 	}
 	if got := s.checkGo(t, source{"p.go", text}); !slices.Equal(got, want) {

@@ -97,7 +97,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 		}
 		return nil, &Lost{fmt.Errorf("no answer from %s: %w", c.Address, err)}
 	}
-	defer response.Body.Close() //nolint:errcheck // it was read
+	defer response.Body.Close() // it was read
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch {
 	case err != nil:

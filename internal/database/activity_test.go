@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -345,7 +346,7 @@ func TestActivity_Export(t *testing.T) {
 		n := 0
 		for decoder := json.NewDecoder(&lines); ; n++ {
 			var line struct{ ID, Hash string }
-			if err := decoder.Decode(&line); err == io.EOF {
+			if err := decoder.Decode(&line); errors.Is(err, io.EOF) {
 				break
 			} else if err != nil || len(line.Hash) != 64 {
 				f.Fatalf("line %d: %+v, %v", n, line, err)

@@ -148,7 +148,7 @@ func killWriter(t *testing.T, url string, after int) []string {
 	for reader := bufio.NewReader(out); ; {
 		line, err := reader.ReadString('\n')
 		if err != nil {
-			if err != io.EOF || len(lines) < after {
+			if !errors.Is(err, io.EOF) || len(lines) < after {
 				t.Fatalf("the writer ended after %d writes: %v", len(lines), err)
 			}
 			break // a line cut short was not said

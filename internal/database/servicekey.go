@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,7 +67,7 @@ func (db *DB) AdmitKeys(ctx context.Context, ids []string, acceptLost bool) (los
 		if err != nil {
 			return err
 		}
-		if missing, ok := lacking(needed, ids).(*MissingKeys); ok {
+		if missing, ok := errors.AsType[*MissingKeys](lacking(needed, ids)); ok {
 			if lost = missing.IDs; !acceptLost {
 				return missing
 			}

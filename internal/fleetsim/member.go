@@ -120,7 +120,7 @@ func (m *member) session(ctx context.Context) (err error) {
 	}
 	defer func() {
 		if killed := recover(); killed != nil {
-			if killed != errCrash {
+			if crash, ok := killed.(error); !ok || !errors.Is(crash, errCrash) {
 				panic(killed)
 			}
 			err = errCrash

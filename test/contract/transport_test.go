@@ -56,7 +56,7 @@ func TestTransport_LateBodyIsRequestTimeout(t *testing.T) {
 			w := httptest.NewRecorder()
 			func() {
 				defer func() {
-					if cause := recover(); cause != nil && cause != http.ErrAbortHandler {
+					if cause := recover(); cause != nil && cause != http.ErrAbortHandler { //nolint:errorlint // a panic's value
 						t.Errorf("%s: panic: %v", path, cause)
 					}
 				}()

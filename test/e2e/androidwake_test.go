@@ -62,7 +62,7 @@ func TestAndroidCore_WakeStream(t *testing.T) {
 		p.must("rotate")
 		env.Eventually("the device has a new key", func() error {
 			if now, err := tenant.DB().AgentDevice(t.Context(), p.deviceID); err != nil || now.Key == before.Key {
-				return fmt.Errorf("it is the same (%v)", err)
+				return fmt.Errorf("it is the same (%v)", err) //nolint:errorlint // it may be nil
 			}
 			return nil
 		})

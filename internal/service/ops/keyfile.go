@@ -89,7 +89,7 @@ func LoadKeys(path string) (*Keys, error) {
 	}
 	keys, err := file.keys()
 	if err != nil {
-		return nil, fmt.Errorf("the key file %s is damaged (%v): restore it from a backup", path, err)
+		return nil, fmt.Errorf("the key file %s is damaged (%w): restore it from a backup", path, err)
 	}
 	return keys, nil
 }
@@ -115,7 +115,7 @@ func readKeyFile(path string) (file keyFile, err error) {
 		return file, fmt.Errorf("cannot read the key file: %w", err)
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
-		return file, fmt.Errorf("the key file %s is damaged (%v): restore it from a backup", path, err)
+		return file, fmt.Errorf("the key file %s is damaged (%w): restore it from a backup", path, err)
 	}
 	if file.Version != keyFileVersion {
 		return file, fmt.Errorf("the key file %s has version %d, this build reads %d: use a newer build", path, file.Version, keyFileVersion)
@@ -133,7 +133,7 @@ func RotateKeyFile(path string, now time.Time) error {
 		return err
 	}
 	if _, err := file.keys(); err != nil {
-		return fmt.Errorf("the key file %s is damaged (%v): restore it from a backup", path, err)
+		return fmt.Errorf("the key file %s is damaged (%w): restore it from a backup", path, err)
 	}
 	file.Signing = slices.Insert(file.Signing, 0, newKeyRecord(now))
 	file.Sealing = slices.Insert(file.Sealing, 0, newKeyRecord(now))
@@ -177,7 +177,7 @@ func MakeKeyFile(path string, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("cannot make the key file: %w", err)
 	}
-	defer os.Remove(fresh.Name())
+	defer os.Remove(fresh.Name()) //nolint:errcheck // it has its own name by then
 	// Unlike a rename, a link never replaces a file.
 	return errors.Join(fresh.Close(), os.Link(fresh.Name(), path))
 }
@@ -274,7 +274,7 @@ func authenticate(key, data []byte) []byte {
 // the same purpose. Equal data seal to different texts.
 func (k *Keys) Seal(purpose string, data []byte) []byte {
 	sealed := append([]byte(k.current), '.')
-	return k.sealers[k.current].Seal(sealed, nil, data, []byte(purpose))
+	return k.sealers[k.current].Seal(sealed, nil, data, []byte(purpose)) //nolint:gosec // the sealer makes a random nonce
 }
 
 // Open decrypts what Seal made for the same purpose.

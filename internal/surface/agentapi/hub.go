@@ -294,7 +294,7 @@ func (d *API) open(w http.ResponseWriter, r *http.Request, v visit, s *stream) {
 		s.hint() // for what was sent before the stream was open
 	}
 	if !d.Hub.add(v.device.ID, s) {
-		conn.Close()
+		_ = conn.Close() // nothing was written to it
 		d.Hub.leave()
 		return
 	}

@@ -211,7 +211,7 @@ func (c PolicyContent) document(env *Env) ([]byte, error) {
 	if err != nil {
 		return nil, fault.Invalid("cannot open the document: " + err.Error())
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() // it was only read
 	what := c.Document
 	if what == "-" {
 		what = "standard input"

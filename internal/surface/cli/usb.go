@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -81,13 +82,13 @@ func (c *USB) Run(env *Env) error {
 		if app != nil {
 			tool.App, tool.Package = app.Data, app.Package
 		}
+		var transcript *os.File
 		if c.Transcript != "" {
 			file, err := os.OpenFile(c.Transcript, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 			if err != nil {
 				return answer{}, err
 			}
-			defer file.Close()
-			tool.Transcript = &usb.Transcript{To: file}
+			transcript, tool.Transcript = file, &usb.Transcript{To: file}
 		}
 		if c.Output == "text" {
 			tool.Say = func(r usb.Result) { fmt.Fprintln(env.Out, progress(r)) }
@@ -100,8 +101,8 @@ func (c *USB) Run(env *Env) error {
 			work = tool.Watch
 		}
 		results, err := work(ctx)
-		if tool.Transcript != nil && err == nil {
-			err = tool.Transcript.Err
+		if transcript != nil {
+			err = cmp.Or(err, tool.Transcript.Err, transcript.Close())
 		}
 		view := summary(issuing.policy.PathName(), results)
 		if err == nil && view.Failed > 0 {

@@ -4,6 +4,7 @@
 package shelltest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -61,7 +62,7 @@ func (m *Machine) Run(tool string, args []string, out, errOut io.Writer) int {
 		return 0
 	}
 	fmt.Fprintln(errOut, err)
-	if end, ok := err.(*exit); ok {
+	if end, ok := errors.AsType[*exit](err); ok {
 		return end.code
 	}
 	return 1

@@ -130,7 +130,7 @@ func input(env *Env, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() // it was only read
 	text, err := io.ReadAll(io.LimitReader(file, 1<<20))
 	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), err
 }

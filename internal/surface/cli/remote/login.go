@@ -150,7 +150,7 @@ func (l *Login) ask(ctx context.Context, env *Env, address string) (madeKey, err
 	codes := make(chan string, 1)
 	server := &http.Server{Handler: receiver(state, codes), ReadHeaderTimeout: 10 * time.Second}
 	go server.Serve(listener) //nolint:errcheck // it ends with Close
-	defer server.Close()      //nolint:errcheck // nothing is left to answer
+	defer server.Close()      // nothing is left to answer
 	sum := sha256.Sum256([]byte(verifier))
 	query := url.Values{"challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "state": {state}, "name": {computerName(env.Host)}}
 	byHand := address + allowPath + "?" + query.Encode()
