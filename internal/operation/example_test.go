@@ -19,7 +19,9 @@ func ExampleDefine() {
 	var operations operation.Registry
 	operation.Define(&operations, operation.Operation{Name: "show_text", Method: "POST", Path: "/assets/{assetId}/text",
 		Needs: access.DevicesCommand, Dialect: operation.Commands, Effect: operation.Writing},
-		func(_ context.Context, _ operation.Call, a arguments) (string, error) { return a.AssetID + " shows " + a.Text, nil })
+		func(_ context.Context, _ operation.Call, a arguments) (string, error) {
+			return a.AssetID + " shows " + a.Text, nil
+		})
 
 	kernel := operation.NewKernel(operation.Config{Now: time.Now})
 	caller := access.Principal{ID: "key", Kind: access.APIKey, Permissions: access.DevicesCommand}
