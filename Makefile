@@ -29,7 +29,7 @@ test: ## run all tests, most with the race detector; ARGS="./internal/resource -
 conformance: ## hold MCP, OAuth, REST and the emulator against other people's suites and clients
 	scripts/conformance.sh $(ARGS)
 
-prove: ## run the long proofs: faults of the network, kills, failovers
+prove: ## run the long proofs: faults, kills, failovers, upgrades, packages (hours)
 	scripts/prove.sh
 
 fuzz: ## run each fuzz target for FUZZTIME (5m); FUZZ=pattern picks some

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# prove.sh: the long runs of what `make test` shows in a short one. They take more
+# prove.sh: the long runs of what `make test` shows in a short one, and the proofs of a release. They take more
 # than half an hour, and their results are in docs/performance.md or the release notes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,6 +21,8 @@ scripts/conformance.sh -v -run TestWebhooks_ -hook-faults 4m
 prove ./internal/database -run TestWebhook_DeadReceiver -waiting 10000
 # A hundred devices for half a year in virtual time: what is kept for 30 days levels off.
 prove ./internal/database -run TestGrowth_ -growth-months 6 -growth-devices 100
+# The same with the whole service on both engines: agents, proposals, webhooks, mail, people, logs and jobs.
+prove ./test/e2e -run TestGrowth_ -growth-months 6 -growth-devices 100 -growth-step 6
 # The program of the commit before is replaced by this one, three times, behind each proxy.
 programs=$(mktemp -d)
 trap 'git worktree remove --force "$programs/before"; rm -rf "$programs"' EXIT
@@ -28,10 +30,17 @@ git worktree add -q --detach "$programs/before" "${BEFORE:-HEAD~1}"
 (cd "$programs/before" && go build -o "$programs/muster-before" ./cmd/muster)
 go build -o "$programs/muster" ./cmd/muster
 prove ./test/e2e -run TestProxies_RollingUpgrade -count=3 -upgrade-from "$programs/muster-before" -upgrade-to "$programs/muster"
-# The package for Debian is installed, upgraded from that of the commit before, and removed.
-export MUSTER_RELEASE_APP=no MUSTER_RELEASE_TARGETS=linux/amd64
-DIST=$programs/new scripts/release.sh
-if [ -d "$programs/before/packaging" ]; then (cd "$programs/before" && DIST=$programs/old scripts/release.sh); fi
-command -v mmdebstrap >/dev/null || debian_install mmdebstrap
-# shellcheck disable=SC2046 # there may be none
-as_root scripts/prove-package.sh "$programs"/new/*.deb $(compgen -G "$programs/old/*.deb" || :)
+# The packages are installed by the documentation, upgraded from those of the commit before
+# under load, restored, and removed; the image and the compose file run as processes.
+for program in mmdebstrap caddy minisign rpm; do
+	command -v $program >/dev/null || debian_install $program
+done
+(
+	export MUSTER_RELEASE_APP=no MUSTER_RELEASE_TARGETS=linux/amd64
+	DIST=$programs/new scripts/release.sh
+	cd "$programs/before" && DIST=$programs/old scripts/release.sh
+)
+as_root scripts/prove-package.sh "$programs/new" "$programs/old"
+as_root scripts/prove-compose.sh "$programs"/new/*-image.tar
+# The whole release is made twice, byte for byte the same.
+scripts/prove-release.sh

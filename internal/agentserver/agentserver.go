@@ -75,6 +75,14 @@ type Commands interface {
 	PolicyApplied(ctx context.Context, assetID, policyID string, at time.Time) error
 }
 
+// Deliveries keeps commands on their way to devices.
+type Deliveries interface {
+	agentdevice.DeliveryStore
+	// Visit is Store.Contact for a check-in: in the same step it leases to the device what is
+	// due, as Offer does, and finds the commands about which the device says something.
+	Visit(ctx context.Context, v command.Visit) (command.Visited, bool, error)
+}
+
 // Directory finds companies and policies.
 type Directory interface {
 	CompanyByID(ctx context.Context, id string) (company.Company, error)
@@ -126,7 +134,7 @@ func (s Signer) succession(known string) ([]protocol.Envelope, error) {
 type Server struct {
 	Store      agentdevice.Store
 	Enroller   Enroller
-	Deliveries agentdevice.DeliveryStore
+	Deliveries Deliveries
 	Logs       agentdevice.LogStore
 	Companions agentdevice.CompanionStore
 	Directory  Directory

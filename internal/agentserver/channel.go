@@ -96,7 +96,7 @@ func stateFor(t command.Type) agentdevice.State {
 }
 
 // Sweep ends what only silence can end, devices that set out to erase themselves
-// and fell silent, and hints again to devices that may have missed a hint:
+// and fell silent, drops deliveries that came too late, and hints again to devices that may have missed a hint:
 // what is due is due for SweepEvery at least, and not for so long that a device
 // which is switched off would be hinted at forever.
 func (l *Server) Sweep(ctx context.Context) error {
@@ -113,6 +113,11 @@ func (l *Server) Sweep(ctx context.Context) error {
 	if err := l.Enroller.EndOrphans(ctx, sweepBatch); err != nil {
 		return err
 	}
+	for dropped := dropBatch; dropped == dropBatch; {
+		if dropped, err = l.Deliveries.DropExpired(ctx, dropBatch); err != nil {
+			return err
+		}
+	}
 	until := l.Now().Add(-SweepEvery / 3)
 	waiting, err := l.Deliveries.Waiting(ctx, until.Add(-hintFor), until, sweepBatch)
 	if err == nil && len(waiting) > 0 {
@@ -127,6 +132,7 @@ const (
 	// hintFor is how long a device is hinted at that does not come.
 	hintFor    = 2 * time.Minute
 	sweepBatch = 5000
+	dropBatch  = 250
 )
 
 // end ends a device's management, and with it the open commands of its asset.

@@ -14,10 +14,40 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// CheckIn takes what the device reports and gives it what it is to do. Reports
-// come before acknowledgments: when a command reads SUCCESS, what it asked for
-// can be read.
-func (l *Server) CheckIn(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest) (protocol.CheckinResponse, error) {
+// CheckIn authenticates a check-in as Authenticate does, takes what the device reports and
+// gives it what it is to do. read returns what the request says; it is called once the
+// signature is good, and before the sequence number is taken.
+func (l *Server) CheckIn(ctx context.Context, r protocol.Request, signature string, read func() (protocol.CheckinRequest, error)) (protocol.CheckinResponse, error) {
+	var said protocol.CheckinRequest
+	var visited command.Visited
+	d, err := l.admit(ctx, r, signature, func(ctx context.Context, device string, key protocol.PublicKey, sequence int64) (_ agentdevice.Device, taken bool, err error) {
+		if said, err = read(); err != nil {
+			return agentdevice.Device{}, false, err
+		}
+		visited, taken, err = l.Deliveries.Visit(ctx, l.visit(device, key, sequence, said))
+		return visited.Device, taken, err
+	})
+	if err != nil {
+		return protocol.CheckinResponse{}, err
+	}
+	d.Signature = signature
+	visited.Device = d
+	return l.hear(ctx, visited, said)
+}
+
+// visit is a check-in as the store sees it.
+func (l *Server) visit(device string, key protocol.PublicKey, sequence int64, said protocol.CheckinRequest) command.Visit {
+	v := command.Visit{Device: device, Key: key, Sequence: sequence, Lease: l.Now().Add(lease), Limit: maxOffers}
+	for _, ack := range said.Acks[:min(len(said.Acks), maxAcks)] {
+		v.Words = append(v.Words, ack.CommandID)
+	}
+	return v
+}
+
+// hear answers a check-in whose sequence number was taken. Reports come before
+// acknowledgments: when a command reads SUCCESS, what it asked for can be read.
+func (l *Server) hear(ctx context.Context, visited command.Visited, r protocol.CheckinRequest) (protocol.CheckinResponse, error) {
+	d := visited.Device
 	now := l.Now()
 	answer := protocol.CheckinResponse{ServerTime: now.UnixMilli(), NextSeconds: int(CheckInEvery / time.Second)}
 	if able := capabilities(r.Capabilities); able != nil && (d.Capabilities == nil || !slices.Equal(able, d.Capabilities)) {
@@ -31,11 +61,11 @@ func (l *Server) CheckIn(ctx context.Context, d agentdevice.Device, r protocol.C
 			return answer, err
 		}
 	}
-	hear := l.observe
+	observe := l.observe
 	if d.IsCompanion() {
-		hear = l.hearCompanion
+		observe = l.hearCompanion
 	}
-	located, err := hear(ctx, d, r, now)
+	located, err := observe(ctx, d, r, now)
 	if err != nil {
 		return answer, err
 	}
@@ -43,12 +73,12 @@ func (l *Server) CheckIn(ctx context.Context, d agentdevice.Device, r protocol.C
 	if !located {
 		lacking = withoutPlace(r.Location, now)
 	}
-	ended := false
+	ended, full := false, len(visited.Offered) == maxOffers
 	for _, ack := range r.Acks[:min(len(r.Acks), maxAcks)] {
 		if !understood(ack.State) {
 			continue // of a newer agent: what it means is not known here, so it is not confirmed
 		}
-		over, err := l.acknowledge(ctx, d, ack, lacking)
+		over, err := l.acknowledge(ctx, &visited, ack, lacking)
 		if err != nil {
 			return answer, err
 		}
@@ -64,7 +94,12 @@ func (l *Server) CheckIn(ctx context.Context, d agentdevice.Device, r protocol.C
 	if err := l.update(ctx, d, r, now, &answer); err != nil {
 		return answer, err
 	}
-	if err := l.offer(ctx, d, now, &answer); err != nil {
+	if full && len(visited.Offered) < maxOffers { // the device is through with what was offered again
+		if visited.Offered, err = l.Deliveries.Offer(ctx, d, now.Add(lease), maxOffers); err != nil {
+			return answer, err
+		}
+	}
+	if err := l.offer(visited, now, &answer); err != nil {
 		return answer, err
 	}
 	if d.Open > len(r.Acks)+len(answer.Commands) {
@@ -125,57 +160,56 @@ func understood(s protocol.AckState) bool {
 // commands that are over, or that were never sent, change nothing. Without a
 // place, for the reason withoutPlace, no LOCATION_UPDATE is done. It reports whether
 // the device's management ended.
-func (l *Server) acknowledge(ctx context.Context, d agentdevice.Device, ack protocol.Ack, withoutPlace string) (bool, error) {
-	if ack.State == protocol.Accepted {
-		_, err := l.Deliveries.Accept(ctx, d.ID, ack.CommandID, l.Now())
-		if fault.CodeOf(err) == fault.NotFound {
-			err = nil
-		}
-		return false, err
-	}
-	delivery, err := l.Deliveries.Accept(ctx, d.ID, ack.CommandID, time.Time{})
-	if fault.CodeOf(err) == fault.NotFound {
+func (l *Server) acknowledge(ctx context.Context, visited *command.Visited, ack protocol.Ack, withoutPlace string) (bool, error) {
+	d := visited.Device
+	of, outstanding := visited.Outstanding[ack.CommandID]
+	if !outstanding {
 		return false, nil
 	}
-	if err != nil {
-		return false, err
+	if ack.State == protocol.Accepted {
+		return false, l.accept(ctx, of)
 	}
 	done := ack.State == protocol.Done
-	if done {
-		lacking, err := l.unproved(ctx, d, delivery, withoutPlace)
-		if err != nil {
-			return false, err
-		}
-		if lacking != "" {
-			done, ack.Outcome = false, lacking
-		}
+	if lacking := unproved(of, withoutPlace); done && lacking != "" {
+		done, ack.Outcome = false, lacking
 	}
-	if done && delivery.Type == string(command.WipeCompanyData) {
+	if done && of.Type == string(command.WipeCompanyData) {
 		// The device says that it has started. That it was erased, only its silence
 		// tells: if it is heard of again, it is offered the wipe again.
-		_, err := l.Deliveries.Accept(ctx, d.ID, ack.CommandID, l.Now())
+		err := l.accept(ctx, of)
 		return err == nil, err
 	}
+	delete(visited.Outstanding, ack.CommandID)
+	visited.Offered = slices.DeleteFunc(visited.Offered, func(v agentdevice.Delivery) bool { return v.CommandID == ack.CommandID })
+	ends := stateFor(command.Type(of.Type))
 	// A message was final when it was kept, unless the service died over it:
 	// then this word settles it.
-	if err := l.settle(ctx, ack, done); err != nil {
+	if err := l.settle(ctx, of, ack, done, ends == ""); err != nil || ends == "" {
 		return false, err
 	}
-	if ends := stateFor(command.Type(delivery.Type)); ends != "" && done {
+	if done {
 		_, err := l.end(ctx, d, agentdevice.Ending{How: agentdevice.Released})
 		return true, err
 	}
-	state := agentdevice.State("")
-	if stateFor(command.Type(delivery.Type)) != "" { // it failed: the device stays
-		state = agentdevice.Active
+	return false, l.Deliveries.EndDelivery(ctx, d.ID, ack.CommandID, agentdevice.Active) // the device stays
+}
+
+// accept notes once that the device has a command.
+func (l *Server) accept(ctx context.Context, of command.Outstanding) error {
+	if of.Accepted {
+		return nil
 	}
-	return false, l.Deliveries.EndDelivery(ctx, d.ID, ack.CommandID, state)
+	return l.Deliveries.Accept(ctx, of.Device, of.Command.ID, of.Type, l.Now())
 }
 
 // settle makes the command final by the device's word, at a time that cannot
-// be in the future.
-func (l *Server) settle(ctx context.Context, ack protocol.Ack, done bool) error {
-	_, _, err := l.Commands.Settle(ctx, command.Feedback{CommandID: ack.CommandID, Succeeded: done, Outcome: ack.Outcome, At: said(ack.At, l.Now())})
+// be in the future. With ends, its delivery ends with it.
+func (l *Server) settle(ctx context.Context, of command.Outstanding, ack protocol.Ack, done, ends bool) error {
+	f := command.Feedback{CommandID: ack.CommandID, Succeeded: done, Outcome: ack.Outcome, At: said(ack.At, l.Now())}
+	if ends {
+		f.Ends = &of
+	}
+	_, _, err := l.Commands.Settle(ctx, f)
 	if fault.CodeOf(err) == fault.NotFound {
 		return nil
 	}
@@ -186,14 +220,8 @@ func (l *Server) settle(ctx context.Context, ack protocol.Ack, done bool) error 
 const heldRetry = 2
 
 // offer adds the commands that the device is to carry out, signed for it alone.
-func (l *Server) offer(ctx context.Context, d agentdevice.Device, now time.Time, answer *protocol.CheckinResponse) error {
-	if d.Open == 0 && d.State == agentdevice.Active {
-		return nil
-	}
-	due, err := l.Deliveries.Offer(ctx, d, now.Add(lease), maxOffers)
-	if err != nil {
-		return err
-	}
+func (l *Server) offer(visited command.Visited, now time.Time, answer *protocol.CheckinResponse) error {
+	d, due := visited.Device, visited.Offered
 	for _, one := range due {
 		sealed, err := l.sealCommand(d, one)
 		if err != nil {

@@ -19,21 +19,24 @@ import (
 // number. Nothing that it refuses has any effect. A refusal that the device can
 // correct carries the service's signed word.
 func (l *Server) Authenticate(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error) {
-	d, err := l.admit(ctx, r, signature)
+	d, err := l.admit(ctx, r, signature, l.Store.Contact)
 	d.Signature = signature
 	return d, err
 }
 
-func (l *Server) admit(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error) {
+// taker takes the sequence number of a device's request, as Store.Contact does.
+type taker func(ctx context.Context, device string, key protocol.PublicKey, sequence int64) (agentdevice.Device, bool, error)
+
+func (l *Server) admit(ctx context.Context, r protocol.Request, signature string, take taker) (agentdevice.Device, error) {
 	sender := l.keys.get(r.Device)
 	if sender == nil || sender.key.Verify(r.Message(), signature) != nil {
-		return l.authenticate(ctx, r, signature)
+		return l.authenticate(ctx, r, signature, take)
 	}
 	if err := l.count(sender, r, signature); err != nil {
 		return agentdevice.Device{}, err
 	}
 	if !l.skewed(r) {
-		if d, taken, err := l.Store.Contact(ctx, r.Device, sender.key, r.Sequence); err != nil || taken {
+		if d, taken, err := take(ctx, r.Device, sender.key, r.Sequence); err != nil || taken {
 			return d, err
 		}
 	}
@@ -42,11 +45,11 @@ func (l *Server) admit(ctx context.Context, r protocol.Request, signature string
 	if err != nil {
 		return agentdevice.Device{}, err
 	}
-	return l.contact(ctx, device, r, signature)
+	return l.contact(ctx, device, r, signature, take)
 }
 
 // authenticate is admit for a device whose key is not in memory.
-func (l *Server) authenticate(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error) {
+func (l *Server) authenticate(ctx context.Context, r protocol.Request, signature string, take taker) (agentdevice.Device, error) {
 	device, err := l.identify(ctx, r, signature)
 	if err != nil {
 		return agentdevice.Device{}, err
@@ -54,7 +57,7 @@ func (l *Server) authenticate(ctx context.Context, r protocol.Request, signature
 	if err := l.count(l.keys.put(device), r, signature); err != nil {
 		return agentdevice.Device{}, err
 	}
-	return l.contact(ctx, device, r, signature)
+	return l.contact(ctx, device, r, signature, take)
 }
 
 // identify finds the device and checks the signature with its stored key.
@@ -72,7 +75,7 @@ func (l *Server) identify(ctx context.Context, r protocol.Request, signature str
 
 // contact takes the request's sequence number, or says with the service's
 // signature why it does not.
-func (l *Server) contact(ctx context.Context, device agentdevice.Device, r protocol.Request, signature string) (agentdevice.Device, error) {
+func (l *Server) contact(ctx context.Context, device agentdevice.Device, r protocol.Request, signature string, take taker) (agentdevice.Device, error) {
 	var none agentdevice.Device
 	if l.skewed(r) {
 		return none, l.correctable(protocol.ClockSkew, "the device's clock is off", device, signature)
@@ -80,7 +83,7 @@ func (l *Server) contact(ctx context.Context, device agentdevice.Device, r proto
 	if device.State == agentdevice.Deleted {
 		return none, l.tombstone(device, signature)
 	}
-	now, taken, err := l.Store.Contact(ctx, device.ID, device.Key, r.Sequence)
+	now, taken, err := take(ctx, device.ID, device.Key, r.Sequence)
 	if err != nil || taken {
 		return now, err
 	}

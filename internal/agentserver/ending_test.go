@@ -81,7 +81,7 @@ func TestRelinquish_WithOpenWipe(t *testing.T) {
 	released := p.latest()
 	p.send(command.WipeCompanyData, nil)
 	wipe := p.latest()
-	if _, err := w.link.CheckIn(t.Context(), w.device(p), protocol.CheckinRequest{
+	if _, err := w.link.Hear(t.Context(), w.device(p), protocol.CheckinRequest{
 		Acks: []protocol.Ack{{CommandID: released.ID, State: protocol.Done, At: time.Now().UnixMilli()}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestWipe_DeviceHeardOfAgain(t *testing.T) {
 	wipe := p.latest()
 	say := func(state protocol.AckState) protocol.CheckinResponse {
 		t.Helper()
-		answer, err := w.link.CheckIn(t.Context(), w.device(p), protocol.CheckinRequest{
+		answer, err := w.link.Hear(t.Context(), w.device(p), protocol.CheckinRequest{
 			Acks: []protocol.Ack{{CommandID: wipe.ID, State: state, At: time.Now().UnixMilli()}}})
 		if err != nil || len(answer.Acked) != 1 {
 			t.Fatalf("%+v, %v", answer, err)
@@ -125,7 +125,7 @@ func TestWipe_DeviceHeardOfAgain(t *testing.T) {
 	if c := p.latest(); c.State != command.Sent {
 		t.Fatalf("too early: %s %q", c.State, c.Outcome)
 	}
-	answer, err := w.link.CheckIn(t.Context(), w.device(p), protocol.CheckinRequest{})
+	answer, err := w.link.Hear(t.Context(), w.device(p), protocol.CheckinRequest{})
 	if err != nil || len(answer.Commands) != 1 {
 		t.Errorf("the device came back and was offered %+v, %v", answer, err)
 	}

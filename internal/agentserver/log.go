@@ -22,16 +22,12 @@ func (l *Server) KeepLog(ctx context.Context, d agentdevice.Device, commandID st
 }
 
 // unproved is why a command that the device says is done is not; empty: it is.
-func (l *Server) unproved(ctx context.Context, d agentdevice.Device, v agentdevice.Delivery, withoutPlace string) (string, error) {
-	switch v.Type {
-	case string(command.LocationUpdate):
-		return withoutPlace, nil
-	case string(command.UploadLog):
-		kept, err := l.Logs.HasLog(ctx, d, v.CommandID)
-		if err != nil || kept {
-			return "", err
-		}
-		return "the device sent no log", nil
+func unproved(of command.Outstanding, withoutPlace string) string {
+	switch {
+	case of.Type == string(command.LocationUpdate):
+		return withoutPlace
+	case of.Type == string(command.UploadLog) && !of.Logged:
+		return "the device sent no log"
 	}
-	return "", nil
+	return ""
 }

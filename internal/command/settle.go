@@ -21,6 +21,8 @@ type Feedback struct {
 	Succeeded bool
 	Outcome   string    // for the history; may be the device's own text
 	At        time.Time // the time of the device's own word; zero: only the channel spoke
+	// Ends is the delivery of the command that ends with this word; nil: none.
+	Ends *Outstanding
 }
 
 // Observation is a command that a channel has and the service does not know by
@@ -42,7 +44,7 @@ func (s *Service) Settle(ctx context.Context, f Feedback) (Command, bool, error)
 	if err != nil {
 		return Command{}, false, err
 	}
-	step := Transition{From: []State{Prepared, Sent, Unconfirmed}, To: Failed, Ref: f.Ref,
+	step := Transition{From: []State{Prepared, Sent, Unconfirmed}, To: Failed, Ref: f.Ref, Ends: f.Ends,
 		Outcome: validate.Clean(f.Outcome, maxText), Feedback: f.At.UTC()}
 	if f.At.IsZero() {
 		step.Feedback = time.Time{}

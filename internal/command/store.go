@@ -21,6 +21,9 @@ type Transition struct {
 	ClearOutcome bool
 	Feedback     time.Time // set when not zero
 	Deadline     time.Time // set when not zero
+	// Ends is the delivery that ends with the step, whether or not it is taken; without the
+	// delivery it is not. Nil: none.
+	Ends *Outstanding
 }
 
 // of is a command that was not stored yet as the step leaves it.

@@ -60,14 +60,22 @@ func (db *DB) AgentOf(ctx context.Context, assetID string, epoch int) (agentdevi
 func (db *DB) Contact(ctx context.Context, id string, key protocol.PublicKey, sequence int64) (agentdevice.Device, bool, error) {
 	var d agentdevice.Device
 	err := db.statementRelaxed(ctx, func(ctx context.Context, c conn) (err error) {
-		now := db.now()
-		d, err = one(ctx, c, into(agentFields), `UPDATE agent_devices SET last_sequence = ?, seen_at = ?,
-			daily_since = CASE WHEN seen_at < ? THEN ? ELSE daily_since END
-			WHERE agent_devices.id = ? AND agent_devices.last_sequence < ? AND agent_devices.key_spki = ? AND agent_devices.key_alg = ? AND agent_devices.state <> '`+string(agentdevice.Deleted)+`'
-			RETURNING `+agentColumns, sequence, millis(now), millis(now.Add(-24*time.Hour)), millis(now), id, sequence, key.SPKI, string(key.Algorithm))
+		d, err = one(ctx, c, into(agentFields), contactStatement, db.contactArgs(id, key, sequence)...)
 		return err
 	})
 	return maybe(d, err)
+}
+
+// contactStatement takes a sequence number and returns the device as it then is.
+const contactStatement = `UPDATE agent_devices SET last_sequence = ?, seen_at = ?,
+		daily_since = CASE WHEN seen_at < ? THEN ? ELSE daily_since END
+	WHERE agent_devices.id = ? AND agent_devices.last_sequence < ? AND agent_devices.key_spki = ? AND agent_devices.key_alg = ?
+		AND agent_devices.state <> '` + string(agentdevice.Deleted) + `'
+	RETURNING ` + agentColumns
+
+func (db *DB) contactArgs(id string, key protocol.PublicKey, sequence int64) []any {
+	now, last := any(millis(db.now())), any(sequence)
+	return append(make([]any, 0, 16), last, now, millis(db.now().Add(-24*time.Hour)), now, id, last, key.SPKI, string(key.Algorithm))
 }
 
 // UpdateAgent changes what a device says of itself. It fails with fault.Refused

@@ -69,7 +69,8 @@ const targetTables = `assets a JOIN companies tc ON tc.id = a.company_id AND a.i
 	LEFT JOIN agent_devices ON ` + agentOfAsset
 
 // agentOfAsset is the live agent of an enrollment of the asset a.
-const agentOfAsset = `agent_devices.asset_id = a.id AND agent_devices.epoch = a.epoch AND agent_devices.state <> '` + string(agentdevice.Deleted) + `'`
+const agentOfAsset = `agent_devices.asset_id = a.id AND agent_devices.epoch = a.epoch
+	AND agent_devices.state <> '` + string(agentdevice.Deleted) + `'`
 
 // targetRow collects an asset as a command needs it, and its agent.
 type targetRow struct {
@@ -127,5 +128,6 @@ func spendAhead(ctx context.Context, t conn, spending part) (budgetWindow, error
 		}
 		return w, nil
 	}, `WITH spent AS (`+spending.text+`) SELECT spent.used, spent.closes_at, `+targetColumns+`, `+agentColumns+`
-		FROM (SELECT 1) AS always LEFT JOIN spent ON TRUE LEFT JOIN (`+targetTables+`) ON TRUE`, append(spending.args, ahead.Asset, ahead.CompanyID)...)
+		FROM (SELECT 1) AS always LEFT JOIN spent ON TRUE LEFT JOIN (`+targetTables+`) ON TRUE`,
+		append(spending.args, ahead.Asset, ahead.CompanyID)...)
 }

@@ -152,20 +152,11 @@ func commandEvent(ctx context.Context, c command.Command) activity.Event {
 // recordStep records that a command failed, or that its outcome is unknown;
 // that it went well is reported by the command itself.
 func (db *DB) recordStep(ctx context.Context, t *tx, c command.Command) error {
-	e := commandEvent(ctx, c)
-	switch c.State {
-	case command.Failed:
-		e.Outcome = activity.Failed
-	case command.Unconfirmed:
-		e.Outcome = activity.Unconfirmed
-	default:
+	if c.State != command.Failed && c.State != command.Unconfirmed {
 		return nil
 	}
 	t.changed(c.CompanyID, attentionHint, "")
-	if c.Outcome != "" {
-		e.Changes = []activity.Change{{Field: "outcome", After: c.Outcome}}
-	}
-	return db.record(ctx, t, c.CompanyID, e)
+	return db.record(ctx, t, c.CompanyID, stepEvent(ctx, c))
 }
 
 // commandMoved hints, as changed does, that an asset's command was made or moved.
@@ -176,6 +167,9 @@ func (db *DB) commandMoved(c command.Command) {
 // Take makes a step if the command is in one of its From states. Final states
 // are never left, whatever From says.
 func (db *DB) Take(ctx context.Context, id string, s command.Transition) (command.Command, bool, error) {
+	if s.Ends != nil {
+		return db.takeAndEnd(ctx, id, s)
+	}
 	taken, err := db.transition(ctx, id, s)
 	if !errors.Is(err, sql.ErrNoRows) {
 		if err == nil {

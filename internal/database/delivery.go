@@ -53,9 +53,18 @@ func openDelivery(v agentdevice.Delivery) part {
 // is offered nothing else.
 const endings = `('WIPE_COMPANY_DATA', 'RELINQUISH_OWNERSHIP')`
 
-// Offer leases what a device is to carry out now. Deliveries whose deadline has
-// passed are dropped: their commands expire by themselves.
-func (db *DB) Offer(ctx context.Context, d agentdevice.Device, until time.Time, limit int) ([]agentdevice.Delivery, error) {
+// Offer leases what a device is to carry out now, oldest first. Deliveries whose deadline has
+// passed are left to DropExpired.
+func (db *DB) Offer(ctx context.Context, d agentdevice.Device, until time.Time, limit int) (offered []agentdevice.Delivery, err error) {
+	// A lease that is lost with the machine's power means one more offer.
+	err = db.statementRelaxed(ctx, func(ctx context.Context, c conn) (err error) {
+		offered, err = db.offer(ctx, c, d, until, limit)
+		return err
+	})
+	return offered, err
+}
+
+func (db *DB) offer(ctx context.Context, c conn, d agentdevice.Device, until time.Time, limit int) ([]agentdevice.Delivery, error) {
 	now := millis(db.now())
 	due, free, args := `(deadline = 0 OR deadline > ?)`, ``, []any{millis(until), d.ID, now}
 	if d.State == agentdevice.Active {
@@ -69,55 +78,86 @@ func (db *DB) Offer(ctx context.Context, d agentdevice.Device, until time.Time, 
 		}
 		due, args = due+` AND type IN `+kinds, append(args, limit)
 	}
-	var offered []agentdevice.Delivery
-	// A lease that is lost with the machine's power means one more offer.
-	err := db.statementRelaxed(ctx, func(ctx context.Context, c conn) (err error) {
-		offered, err = list(ctx, c, into(deliveryFields), `UPDATE agent_deliveries SET lease_until = ? WHERE command_id IN
-			(SELECT command_id FROM agent_deliveries WHERE device_id = ? AND `+due+` ORDER BY created_at, number, command_id LIMIT ?)`+free+`
-			RETURNING `+deliveryColumns, args...)
-		return err
-	})
-	if err == nil && d.Open > len(offered) {
-		err = db.dropExpired(ctx, d.ID, now)
-	}
-	slices.SortFunc(offered, func(a, b agentdevice.Delivery) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Number, b.Number), cmp.Compare(a.CommandID, b.CommandID))
-	})
+	offered, err := list(ctx, c, into(deliveryFields), `UPDATE agent_deliveries SET lease_until = ? WHERE command_id IN
+		(SELECT command_id FROM agent_deliveries WHERE device_id = ? AND `+due+` ORDER BY created_at, number, command_id LIMIT ?)`+free+`
+		RETURNING `+deliveryColumns, args...)
+	sortOffered(offered)
 	return offered, err
 }
 
-// dropExpired ends a device's deliveries whose deadline has passed.
-func (db *DB) dropExpired(ctx context.Context, deviceID string, now int64) error {
-	return db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
-		dropped, err := t.execCount(ctx, `DELETE FROM agent_deliveries WHERE device_id = ? AND deadline <> 0 AND deadline <= ?`, deviceID, now)
-		if err != nil || dropped == 0 {
-			return err
-		}
-		return t.exec(ctx, `UPDATE agent_devices SET open_deliveries = open_deliveries - ? WHERE id = ?`, dropped, deviceID)
+func sortOffered(all []agentdevice.Delivery) {
+	slices.SortFunc(all, func(a, b agentdevice.Delivery) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Number, b.Number), cmp.Compare(a.CommandID, b.CommandID))
 	})
 }
 
-// Accept notes that the device has a command; with a zero time it only finds
-// it. A device that sets out to erase itself is remembered, so that its silence
-// can be understood.
-func (db *DB) Accept(ctx context.Context, deviceID, commandID string, at time.Time) (agentdevice.Delivery, error) {
-	if at.IsZero() {
-		return findDelivery(ctx, db.read(), deviceID, commandID, "")
-	}
-	var v agentdevice.Delivery
-	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
-		if v, err = findDelivery(ctx, t, deviceID, commandID, t.lock()); err != nil || !v.Accepted.IsZero() {
+// expired is a delivery whose deadline has passed.
+type expired struct{ device, command string }
+
+// DropExpired ends deliveries whose deadline has passed, up to limit: their commands expire
+// by themselves. What another transaction works on now is left to the next call. It reports
+// how many it ended.
+func (db *DB) DropExpired(ctx context.Context, limit int) (dropped int, err error) {
+	now := millis(db.now())
+	err = db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
+		dropped = 0
+		// The device before its deliveries, as all that change both do.
+		all, err := list(ctx, t, into(func(e *expired) []any { return []any{&e.device, &e.command} }), `SELECT d.id, v.command_id
+			FROM agent_deliveries v JOIN agent_devices d ON d.id = v.device_id
+			WHERE v.deadline <> 0 AND v.deadline <= ? ORDER BY v.deadline, v.command_id LIMIT ?`+t.skipLocked(), now, limit)
+		if err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `UPDATE agent_deliveries SET accepted_at = ? WHERE command_id = ?`, millis(at), commandID); err != nil {
-			return err
-		}
-		if v.Type != "WIPE_COMPANY_DATA" {
+		if len(all) == 0 {
 			return nil
 		}
-		return t.exec(ctx, `UPDATE agent_devices SET erasing_at = ? WHERE id = ?`, millis(at), deviceID)
+		commands, of := make([]string, len(all)), map[string]int{}
+		for i, e := range all {
+			commands[i] = e.command
+			of[e.device]++
+		}
+		dropped = len(all)
+		commands = padded(commands)
+		if err := t.exec(ctx, `DELETE FROM agent_deliveries WHERE command_id IN (`+marks(len(commands))+`)`, anys(commands)...); err != nil {
+			return err
+		}
+		return t.fewerOpen(ctx, of)
 	})
-	return v, err
+	return dropped, err
+}
+
+// fewerOpen notes with devices how many of their deliveries ended.
+func (t *tx) fewerOpen(ctx context.Context, of map[string]int) error {
+	devices := map[int][]string{} // by that number, which is nearly always 1
+	for device, n := range of {
+		devices[n] = append(devices[n], device)
+	}
+	for n, ids := range devices {
+		ids = padded(ids)
+		if err := t.exec(ctx, `UPDATE agent_devices SET open_deliveries = open_deliveries - ? WHERE id IN (`+marks(len(ids))+`)`,
+			append([]any{n}, anys(ids)...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Accept notes that the device has a command, once. A device that sets out to erase itself is
+// remembered, so that its silence can be understood.
+func (db *DB) Accept(ctx context.Context, deviceID, commandID, kind string, at time.Time) error {
+	var erasing []part
+	if kind == "WIPE_COMPANY_DATA" {
+		erasing = []part{{`UPDATE agent_devices SET erasing_at = ? ` + fromFirst + ` WHERE agent_devices.id = ?`, []any{millis(at), deviceID}}}
+	}
+	return db.statement(ctx, func(ctx context.Context, c conn) error {
+		accepted := part{`UPDATE agent_deliveries SET accepted_at = ? WHERE command_id = ? AND device_id = ? AND accepted_at = 0 RETURNING command_id`,
+			[]any{millis(at), commandID, deviceID}}
+		if len(erasing) == 0 {
+			return c.exec(ctx, accepted.text, accepted.args...)
+		}
+		_, err := db.chain(ctx, c, accepted, erasing...)
+		return err
+	})
 }
 
 // EndDelivery ends a delivery. If that is lost with the machine's power, the
@@ -138,15 +178,8 @@ func (db *DB) EndDelivery(ctx context.Context, deviceID, commandID string, s age
 }
 
 func endDelivery(ctx context.Context, db *DB, c conn, deviceID, commandID string, s agentdevice.State) error {
-	_, err := db.chain(ctx, c,
-		part{`DELETE FROM agent_deliveries WHERE command_id = ? AND device_id = ? RETURNING command_id`, []any{commandID, deviceID}},
-		part{`UPDATE agent_devices SET open_deliveries = open_deliveries - 1,
-			erasing_at = CASE WHEN EXISTS (` + openWipe + ` AND v.command_id <> ?) THEN erasing_at ELSE 0 END,
-			state = CASE WHEN CAST(? AS TEXT) = '' OR state = 'DELETED' THEN state
-				WHEN EXISTS (` + openWipe + ` AND v.command_id <> ?) THEN 'WIPE_PENDING'
-				WHEN EXISTS (` + openRelease + ` AND v.command_id <> ?) THEN 'RELINQUISH_PENDING'
-				ELSE CAST(? AS TEXT) END ` + fromFirst + ` WHERE agent_devices.id = ?`,
-			[]any{commandID, string(s), commandID, commandID, string(s), deviceID}})
+	_, err := db.chain(ctx, c, part{`DELETE FROM agent_deliveries WHERE command_id = ? AND device_id = ? RETURNING command_id`,
+		[]any{commandID, deviceID}}, closeDelivery(deviceID, commandID, s))
 	return err
 }
 

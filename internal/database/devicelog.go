@@ -49,11 +49,6 @@ func forgetLogs(ctx context.Context, t *tx, d agentdevice.Device) error {
 	return nil
 }
 
-// HasLog implements agentdevice.LogStore.
-func (db *DB) HasLog(ctx context.Context, d agentdevice.Device, id string) (bool, error) {
-	return holds(ctx, db.read(), hasLog, id, d.CompanyID, d.AssetID)
-}
-
 // Logs implements agentdevice.LogStore.
 func (db *DB) Logs(ctx context.Context, companyID, assetID string) ([]agentdevice.Log, error) {
 	return list(ctx, db.read(), into(logFields), `SELECT `+logColumns+` FROM device_logs WHERE company_id = ? AND asset_id = ? AND at >= ?

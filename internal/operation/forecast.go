@@ -67,7 +67,7 @@ func (k *Kernel) Assess(ctx context.Context, o *Operation, p access.Principal, m
 		return a, broken
 	}
 	look := purse{
-		spend: func() error {
+		spend: func(any) error {
 			left := a.Budget
 			if o.Budget == Apart {
 				left, broken = k.left(ctx, p, o)
@@ -76,8 +76,7 @@ func (k *Kernel) Assess(ctx context.Context, o *Operation, p access.Principal, m
 		},
 		count: func() error { return k.full(p) },
 	}
-	args, invalid := o.decode(s)
-	err := o.admit(p, meta, invalid, look)
+	args, err := o.admit(p, meta, s, look)
 	if broken != nil {
 		return a, broken
 	}
@@ -89,8 +88,8 @@ func (k *Kernel) Assess(ctx context.Context, o *Operation, p access.Principal, m
 	if access.Grant(p, o.Needs, access.NoGate) != nil {
 		return a, nil
 	}
-	if invalid != nil {
-		return a, nil //nolint:nilerr // what cannot be read has no target
+	if args == nil {
+		return a, nil // what cannot be read has no target
 	}
 	call := Call{Principal: p, RequestID: meta.RequestID, Note: meta.Note}
 	forecast, err := o.forecast(ctx, call, args)

@@ -94,10 +94,21 @@ func (k *Kernel) Run(ctx context.Context, o *Operation, p access.Principal, meta
 		ctx = access.WithNote(ctx, meta.Note)
 	}
 	var out Outcome
+	var args, result any
 	p, err := k.late(ctx, o, p, meta)
-	var result any
 	if err == nil {
-		result, err = k.admitAndRun(ctx, o, p, meta, s, &out)
+		args, err = o.admit(p, meta, s, purse{
+			spend: func(args any) error {
+				if o.Ahead == AheadToOrder && args != nil {
+					ctx = access.Commands(ctx, p.CompanyID, o.assetOf(args))
+				}
+				return k.spend(ctx, o, p, meta, &out)
+			},
+			count: func() error { return k.Count(p) },
+		})
+	}
+	if err == nil {
+		result, err = k.carryOut(ctx, o, p, meta, args, &out)
 	}
 	if err != nil && p.ID != "" && !out.Reached && out.Allowance == nil && o.Budget != Free {
 		err = cmp.Or(k.Count(p), err) // a refused call that no budget counts
@@ -113,18 +124,17 @@ func (k *Kernel) Run(ctx context.Context, o *Operation, p access.Principal, meta
 	return out
 }
 
-func (k *Kernel) admitAndRun(ctx context.Context, o *Operation, p access.Principal, meta Meta, s Source, out *Outcome) (any, error) {
-	args, invalid := o.decode(s)
-	if invalid == nil && o.Ahead == AheadToOrder {
-		ctx = access.Commands(ctx, p.CompanyID, o.assetOf(args))
+// Run runs a request: one with an Idempotency-Key at most once for each key, and others,
+// and those that only read, as Kernel.Run does.
+func (c Once) Run(ctx context.Context, o *Operation, p access.Principal, meta Meta, s Source, key string) Outcome {
+	if key == "" || c.Claims == nil || o.Effect == Reading {
+		return c.Kernel.Run(ctx, o, p, meta, s)
 	}
-	err := o.admit(p, meta, invalid, purse{
-		spend: func() error { return k.spend(ctx, o, p, meta, out) },
-		count: func() error { return k.Count(p) },
-	})
-	if err != nil {
-		return nil, err
-	}
+	return c.run(ctx, o, p, meta, s, key)
+}
+
+// carryOut runs a call that was admitted, under its caller's permit.
+func (k *Kernel) carryOut(ctx context.Context, o *Operation, p access.Principal, meta Meta, args any, out *Outcome) (any, error) {
 	out.Reached = true
 	call := Call{Principal: p, RequestID: meta.RequestID, IdempotencyRef: meta.IdempotencyRef, Note: meta.Note, ReasonField: meta.ReasonField}
 	permit := access.PermitOf(ctx)
@@ -215,35 +225,45 @@ func (k *Kernel) late(ctx context.Context, o *Operation, p access.Principal, met
 	return p, err
 }
 
-// purse is what a call spends from while it is admitted. An assessment only looks
+// purse is what a call spends from while it is admitted. An explanation only looks
 // into it.
 type purse struct {
-	spend func() error // the budget, or the operation's own allowance
-	count func() error // the ceiling of reads
+	spend func(args any) error // the budget, or the operation's own allowance; args are nil if they are wrong
+	count func() error         // the ceiling of reads
 }
 
-// admit is the one decision about who may call what, with which arguments
-// (contract 5.10). invalid is what is wrong with the arguments.
-func (o *Operation) admit(p access.Principal, meta Meta, invalid error, from purse) error {
+// admit is the one decision about who may call what, with which arguments, and what it
+// spends, in the order of contract 5.10. Calls and explanations ask it alike. It also
+// returns the arguments of a call that it refuses, if nothing is wrong with them.
+func (o *Operation) admit(p access.Principal, meta Meta, s Source, from purse) (args any, err error) {
+	// Authenticated: the surface let the caller in.
 	if p.ID == "" {
-		return fault.New(fault.Unauthorized, "not signed in")
+		return nil, fault.New(fault.Unauthorized, "not signed in")
 	}
-	if err := o.spendFirst(p, from); err != nil {
-		return err
+	// Spent before everything else, of the four older commands by those who may send them.
+	args, invalid := o.decode(s)
+	switch {
+	case o.Budget == Free:
+		err = from.count()
+	case o.Budget == BeforeValidation && p.Permissions.Has(access.DevicesCommand):
+		err = from.spend(args)
 	}
-	if err := o.permits(p); err != nil {
-		return err
+	// Permitted.
+	if err == nil {
+		err = o.permits(p)
 	}
-	if invalid != nil {
-		return invalid
+	// Decoded.
+	if err == nil {
+		err = invalid
 	}
-	if err := meta.check(o, p); err != nil {
-		return err
+	if err == nil {
+		err = meta.check(o, p)
 	}
-	if o.Budget == AfterValidation || o.Budget == Apart {
-		return from.spend()
+	// Spent by calls that are valid. What is left to ask is the handler's.
+	if err == nil && (o.Budget == AfterValidation || o.Budget == Apart) {
+		err = from.spend(args)
 	}
-	return nil
+	return args, err
 }
 
 // permits decides whether p may run the operation: the rights, the company's
@@ -253,18 +273,6 @@ func (o *Operation) permits(p access.Principal) error {
 		return err
 	}
 	return p.Settings.Stop.Refuses(p.Kind)
-}
-
-// spendFirst counts a call whose budget, or ceiling, comes before everything
-// else. Of the four older commands only callers with DEVICES_COMMAND spend.
-func (o *Operation) spendFirst(p access.Principal, from purse) error {
-	switch {
-	case o.Budget == Free:
-		return from.count()
-	case o.Budget == BeforeValidation && p.Permissions.Has(access.DevicesCommand):
-		return from.spend()
-	}
-	return nil
 }
 
 // Count counts what spends no budget against the ceiling of reads: a read, a
@@ -289,7 +297,13 @@ func (k *Kernel) spend(ctx context.Context, o *Operation, p access.Principal, me
 	key := o.accountOf(p)
 	left := cmp.Or(meta.UsedUp, k.usedUp.find(key, k.Now()))
 	if left == nil {
-		asked, err := k.ask(ctx, o, p)
+		var asked Allowance
+		var err error
+		if o.Budget == Apart && k.Apart != nil {
+			asked, err = k.Apart.SpendOwn(ctx, p, o.Name, o.Calls)
+		} else {
+			asked, err = k.Limiter.Spend(ctx, p)
+		}
 		if err != nil {
 			return NotSent(o, err)
 		}
@@ -299,13 +313,6 @@ func (k *Kernel) spend(ctx context.Context, o *Operation, p access.Principal, me
 	}
 	out.Allowance = left
 	return refusal(*left, left.Spent)
-}
-
-func (k *Kernel) ask(ctx context.Context, o *Operation, p access.Principal) (Allowance, error) {
-	if o.Budget == Apart && k.Apart != nil {
-		return k.Apart.SpendOwn(ctx, p, o.Name, o.Calls)
-	}
-	return k.Limiter.Spend(ctx, p)
 }
 
 // NotSent is the fault for a failure of our own before an operation began:

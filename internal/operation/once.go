@@ -85,12 +85,8 @@ func InvalidKey(field string) *fault.Error {
 // repetition under the same Idempotency-Key finds what was begun.
 var ErrDoubt = errors.New("it is not known whether the store committed it")
 
-// Run runs a request as Kernel.Run does, at most once for each key. Without a key,
-// and for an operation that only reads, it is Kernel.Run.
-func (c Once) Run(ctx context.Context, o *Operation, p access.Principal, meta Meta, s Source, key string) Outcome {
-	if key == "" || c.Claims == nil || o.Effect == Reading {
-		return c.Kernel.Run(ctx, o, p, meta, s)
-	}
+// run runs a request as Kernel.Run does, at most once for each key.
+func (c Once) run(ctx context.Context, o *Operation, p access.Principal, meta Meta, s Source, key string) Outcome {
 	// What will be refused anyhow needs no claim. The caller's rights are
 	// looked at here too, so that an answer is repeated only to one who might
 	// still ask for it.
@@ -297,12 +293,3 @@ func (r Repeated) MarshalJSON() ([]byte, error) { return r.JSON, nil }
 
 // Unconfirmed implements Uncertain.
 func (r Repeated) Unconfirmed() bool { return r.unconfirmed }
-
-// EncodeResult writes a result. One that writes itself, a page, does so by
-// encoding/json, which need not read it all over again.
-func EncodeResult(result any) ([]byte, error) {
-	if m, ok := result.(json.Marshaler); ok {
-		return m.MarshalJSON()
-	}
-	return json.Marshal(result)
-}

@@ -207,3 +207,12 @@ func TimestampOf(t time.Time) *Timestamp {
 	}
 	return &Timestamp{t.UTC()}
 }
+
+// EncodeResult writes a result. One that writes itself, a page, does so by
+// encoding/json, which need not read it all over again.
+func EncodeResult(result any) ([]byte, error) {
+	if m, ok := result.(json.Marshaler); ok {
+		return m.MarshalJSON()
+	}
+	return json.Marshal(result)
+}

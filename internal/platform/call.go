@@ -85,7 +85,7 @@ func (p *Platform) call(ctx context.Context, method string, r rank, attempt func
 		err = p.attempt(ctx, method, attempt)
 	}
 	p.counted(ctx, method, err, start)
-	if codeOf(err) == outcome.Throttled && r != free {
+	if err != nil && codeOf(err) == outcome.Throttled && r != free {
 		p.pause(ctx)
 	}
 	return err
@@ -122,7 +122,10 @@ func (p *Platform) attempt(ctx context.Context, method string, attempt func(cont
 	var reached phase
 	ctx, cancel := reached.watch(serviceaccount.WithToken(ctx, token), reads(method))
 	defer cancel(nil)
-	return classify(method, attempt(ctx), &reached)
+	if err = attempt(ctx); err != nil {
+		err = classify(method, err, &reached)
+	}
+	return err
 }
 
 // reads says whether the method is a GET.
@@ -162,10 +165,10 @@ func (p *Platform) pause(ctx context.Context) {
 
 // counted counts and logs a call that ended.
 func (p *Platform) counted(ctx context.Context, method string, err error, start time.Time) {
-	result, took := codeOf(err), p.now().Sub(start)
-	class := string(result)
-	if err == nil {
-		class = Succeeded
+	took, result, class := p.now().Sub(start), outcome.Done, Succeeded
+	if err != nil {
+		result = codeOf(err)
+		class = string(result)
 	}
 	p.seen.VendorCall(method, class, took)
 	level := slog.LevelDebug

@@ -68,9 +68,9 @@ func notSent(method, message string, cause error) *Failure {
 }
 
 // classify turns an attempt's error into a Failure, by the phase it ended in
-// and, if the vendor answered, by the answer; nil if the attempt succeeded.
+// and, if the vendor answered, by the answer; nil if nothing was modified.
 func classify(method string, err error, reached *phase) error {
-	if err == nil || googleapi.IsNotModified(err) {
+	if googleapi.IsNotModified(err) {
 		return nil
 	}
 	if f, ok := errors.AsType[*Failure](err); ok {

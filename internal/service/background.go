@@ -117,8 +117,8 @@ func lostOf(troubles map[string]company.Trouble) (n int) {
 // logged and the next round tries again.
 func (s *Service) every(name string, interval time.Duration, work func(context.Context) error) Loop {
 	return Loop{Name: name, Run: func(ctx context.Context) error {
-		ticker := time.NewTicker(interval)
-		defer ticker.Stop()
+		ticks, stop := s.ticker(interval)
+		defer stop()
 		for {
 			if err := work(ctx); err != nil && ctx.Err() == nil {
 				s.options.Logger.WarnContext(ctx, "background work failed and is tried again", "loop", name, "error", err)
@@ -126,10 +126,18 @@ func (s *Service) every(name string, interval time.Duration, work func(context.C
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
-			case <-ticker.C:
+			case <-ticks:
 			}
 		}
 	}}
+}
+
+func (s *Service) ticker(interval time.Duration) (ticks <-chan time.Time, stop func()) {
+	if s.options.Ticker != nil {
+		return s.options.Ticker(interval)
+	}
+	t := time.NewTicker(interval)
+	return t.C, t.Stop
 }
 
 // Maintenance implements cli.Maintenance.

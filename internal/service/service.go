@@ -30,6 +30,9 @@ type Options struct {
 	// ServerClock corrects Now by the clock of a PostgreSQL server wherever
 	// replicas must agree: budgets, leases, proposals.
 	ServerClock bool
+	// Ticker makes the intervals of background work, with what stops them; nil: time.NewTicker.
+	// Tests in virtual time give their own.
+	Ticker func(interval time.Duration) (ticks <-chan time.Time, stop func())
 	// Logger is required.
 	Logger *slog.Logger
 	// Version is the version that the linker set; empty: that of the go command's stamp.

@@ -6,11 +6,13 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/event"
@@ -98,11 +100,16 @@ func reason(err error) string {
 		}
 		err = wrapped.Err
 	}
-	if errors.Is(err, outbound.ErrNotPublic) { // which one it is would tell of the service's network
+	_, unresolved := errors.AsType[*net.DNSError](err)
+	switch {
+	case errors.Is(err, outbound.ErrNotPublic): // which one it is would tell of the service's network
 		return "the receiver's address is not public: the operator can allow its network with MUSTER_WEBHOOK_NETWORKS"
-	}
-	if _, ok := errors.AsType[*net.DNSError](err); ok {
+	case unresolved:
 		return "the name of the receiver cannot be resolved"
+	case errors.Is(err, io.EOF):
+		return "the receiver ended the connection without an answer"
+	case strings.HasPrefix(err.Error(), "net/http: "): // it quotes what the receiver wrote
+		return "the receiver's answer is not valid HTTP, or its headers are too long"
 	}
 	return validate.Clean(err.Error(), maxDetail)
 }

@@ -43,11 +43,13 @@ ready
 muster-admin company list | grep acme
 say "restored and rotated as root: all files are the service's"
 
-# A secret in a file, as systemd hands it over.
+# Secrets in files, as systemd hands them over.
+cp /var/lib/muster/muster.db.keys /etc/muster/credentials/keys
 echo sqlite:/var/lib/muster/muster.db >/etc/muster/credentials/database
-sed -i 's/^MUSTER_DATABASE=/#&/; s/^#MUSTER_DATABASE_FILE/MUSTER_DATABASE_FILE/' /etc/muster/muster.env
+sed -i 's/^MUSTER_DATABASE=/#&/; s/^#\(MUSTER_[A-Z]*_FILE=\)/\1/' /etc/muster/muster.env
 systemctl restart muster
 ready
+grep -q '^MUSTER_KEY_FILE' /etc/muster/muster.env
 muster-admin company list | grep acme
 
 apt-get remove -y muster

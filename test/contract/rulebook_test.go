@@ -20,6 +20,7 @@ import (
 func TestRulebook_PredictsCallsAndExplanations(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		seed(t)
 		b := newBook(t, env)
 		rapid.Check(t, b.play)
 	})
@@ -87,6 +88,8 @@ type book struct {
 	person    *decider                   // signed in for this play
 	plays     int
 	failed    bool
+	begun     time.Time // the play
+	notes     []string  // of the play, shown if it fails
 }
 
 // mostPlays bounds the time of the test; rapid has no bound for one test.
@@ -97,9 +100,7 @@ func (b *book) play(r *rapid.T) {
 	if b.plays++; b.plays > mostPlays && !b.failed {
 		return
 	}
-	defer func() { b.failed = b.failed || r.Failed() }()
-	b.tenant.Advance(2 * time.Hour) // every window has closed
-	b.proposals, b.person = nil, nil
+	defer b.begin(r)()
 	some := rapid.Bool()
 	w, rights := b.world(r), drawRights(r)
 	tools := []string{"apply_policy_proposal", "update_policy_settings", "rollback_policy", "create_policy", "change_device_policy"}

@@ -55,9 +55,13 @@ func (b *book) call(r *rapid.T, by rulebookCaller, w *rulebook.World, c rulebook
 	before := w.Asked[asks]
 	want := w.Predict(c)
 	said, refused := by.explain(b.t, c, arguments)
+	b.note("%+v: predicted %+v, explained %s %d", c, want, dump(said), refused)
+	if b.late() {
+		return
+	}
 	if refused != 0 { // such a caller may not even ask
 		if got := by.send(b.t, c, arguments); got.status != want.Status || refused != want.Status || !w.Barred && !w.Elsewhere {
-			r.Fatalf("%+v in %+v is answered %+v, and its explanation %d, want %+v", c, *w, got, refused, want)
+			r.Fatalf("%+v in %s is answered %+v, and its explanation %d, want %+v", c, dump(w), got, refused, want)
 		}
 		return
 	}
@@ -66,21 +70,25 @@ func (b *book) call(r *rapid.T, by rulebookCaller, w *rulebook.World, c rulebook
 		code = *said.Answer.Code
 	}
 	if got := (rulebook.Answer{Status: said.Answer.Status, Code: code, Person: want.Person}); got != want || want.Person && said.Approval == nil || said.Allowed != (want.Status < 300) {
-		r.Errorf("%+v is explained as %+v, want %+v", c, said, want)
+		r.Errorf("%+v in %s is explained as %s, want %+v", c, dump(w), dump(said), want)
 	}
 	if said.Budget.Remaining != left || (said.Destructive == nil) != (w.Limit == 0) || said.Destructive != nil && said.Destructive.Remaining != room {
-		r.Errorf("%+v: budget %+v, destructive %+v; want %d and %d left", c, said.Budget, said.Destructive, left, room)
+		r.Errorf("%+v in %s: budget %s, destructive %s; want %d and %d left", c, dump(w), dump(said.Budget), dump(said.Destructive), left, room)
 	}
 	answer := by.send(b.t, c, arguments)
+	b.note("answered %+v", answer)
+	if b.late() {
+		return
+	}
 	if answer.status != want.Status || answer.code != "" && answer.code != want.Code {
-		r.Fatalf("%+v in %+v is answered %+v, want %+v", c, *w, answer, want)
+		r.Fatalf("%+v in %s is answered %+v, want %+v", c, dump(w), answer, want)
 	}
 	if answer.proposal != "" {
 		b.proposals = append(b.proposals, answer.proposal)
 	}
 	address, proposal := answer.address, c.Tool == "apply_policy_proposal"
 	if (address != "") != (want.Person && (proposal || w.Asked[asks] != rulebook.None)) {
-		r.Fatalf("%+v in %+v is answered %+v, want %+v", c, *w, answer, want)
+		r.Fatalf("%+v in %s is answered %+v, want %+v", c, dump(w), answer, want)
 	}
 	if address == "" || before == rulebook.Declined || !rapid.Bool().Draw(r, "a person decides") {
 		return

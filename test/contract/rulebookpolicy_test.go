@@ -173,7 +173,7 @@ func (b *book) beginChange(w *rulebook.World) (end func()) {
 	p := w.Policies[office]
 	value := map[bool]string{true: "ALLOW", false: "BLOCK"}[p.Values["CAMERA"] == "BLOCK"]
 	made := b.admin.Post("/policies/"+office+"/changes", args{"changes": change("CAMERA", value)}).Want(b.t, 201).Members(b.t)["proposalId"].(string)
-	b.tenant.Fault(emulator.Fault{Method: "policies.patch", DropConnection: true})
+	b.tenant.Fault(emulator.Fault{Method: "policies.patch", Match: office, DropConnection: true})
 	b.tenant.Fault(emulator.Fault{Method: "policies.get", Match: office, Status: 503, Times: -1})
 	b.admin.Post("/policy-proposals/"+made+"/apply", args{"confirmation": "Office"}).Want(b.t, 500)
 	p.Doubtful = true

@@ -89,15 +89,15 @@ func (r release) installed(arch, staged string) (files.Contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, page := range pages {
+	if len(pages) == 0 {
+		return nil, fmt.Errorf("%s has no pages of the manual", strings.TrimSuffix(r.build, "/"))
+	}
+	for _, page := range append(pages, packaging("muster-admin.8")) {
 		small := filepath.Join(staged, filepath.Base(page)+".gz")
 		if err := compress(page, small); err != nil {
 			return nil, err
 		}
-		add(small, "/usr/share/man/man1/"+filepath.Base(small), "", 0o644)
-	}
-	if len(pages) == 0 {
-		return nil, fmt.Errorf("%s has no pages of the manual", strings.TrimSuffix(r.build, "/"))
+		add(small, "/usr/share/man/man"+strings.TrimPrefix(filepath.Ext(page), ".")+"/"+filepath.Base(small), "", 0o644)
 	}
 	return all, nil
 }

@@ -78,6 +78,7 @@ func TestRelease_SameBytesTwice(t *testing.T) {
 	}
 	imageHolds(t, filepath.Join(one.out, "muster-"+one.version+"-image.tar"))
 	debHolds(t, one)
+	rpmHolds(t, one)
 }
 
 // imageHolds checks the image's user, and that it is one for both architectures.
@@ -134,6 +135,7 @@ func debHolds(t *testing.T, r release) {
 	for name, mode := range map[string]string{
 		"./usr/bin/muster": "-rwxr-xr-x root/root", "./usr/sbin/muster-admin": "-rwxr-xr-x root/root", "./etc/muster/muster.env": "-rw------- root/root",
 		"./etc/muster/credentials/": "drwx------ root/root", "./usr/lib/systemd/system/muster.service": "-rw-r--r-- root/root", "./usr/share/man/man1/muster.1.gz": "-rw-r--r-- root/root",
+		"./usr/share/man/man8/muster-admin.8.gz": "-rw-r--r-- root/root",
 	} {
 		found := false
 		for line := range strings.Lines(string(said)) {
@@ -160,6 +162,29 @@ func TestSign_KeyWithoutPassword(t *testing.T) {
 	signature, err := os.ReadFile(filepath.Join(r.out, "SHA256SUMS.minisig"))
 	if err != nil || !minisign.Verify(public, []byte("sums"), signature) {
 		t.Errorf("the signature does not verify: %v", err)
+	}
+}
+
+// rpmHolds checks contents, modes and scripts of the package for Red Hat.
+func rpmHolds(t *testing.T, r release) {
+	t.Helper()
+	if _, err := exec.LookPath("rpm"); err != nil {
+		t.Log("rpm is missing: the package for Red Hat is not read")
+		return
+	}
+	said, err := exec.CommandContext(t.Context(), "rpm", "-qp", "--qf", "[%{FILENAMES} %{FILEMODES:perms} %{FILEUSERNAME} %{FILEGROUPNAME} %{FILEFLAGS:fflags}\n]", "--scripts",
+		filepath.Join(r.out, "muster-1.2.3+4.gabcdef0-1.x86_64.rpm")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	for _, want := range []string{
+		"/usr/bin/muster -rwxr-xr-x root root", "/usr/sbin/muster-admin -rwxr-xr-x root root", "/etc/muster/muster.env -rw------- root root cn",
+		"/etc/muster/credentials drwx------ root root", "/usr/lib/systemd/system/muster.service -rw-r--r-- root root", "/usr/share/man/man8/muster-admin.8.gz -rw-r--r-- root root",
+		"postinstall scriptlet", "preuninstall scriptlet", "postuninstall scriptlet", "systemctl try-restart muster.service",
+	} {
+		if !strings.Contains(string(said), want) {
+			t.Errorf("the package for Red Hat has no %q:\n%s", want, said)
+		}
 	}
 }
 

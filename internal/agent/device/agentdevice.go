@@ -179,9 +179,11 @@ type DeliveryStore interface {
 	// Offer leases up to limit deliveries of the device, oldest first; a device
 	// that is to be wiped or released is offered only that, lease or not.
 	Offer(ctx context.Context, d Device, until time.Time, limit int) ([]Delivery, error)
-	// Accept notes that the device has a command; with a zero time it only finds
-	// the delivery.
-	Accept(ctx context.Context, deviceID, commandID string, at time.Time) (Delivery, error)
+	// Accept notes that the device has a command of a type. Nothing happens if it was noted
+	// before, or if there is no such delivery.
+	Accept(ctx context.Context, deviceID, commandID, kind string, at time.Time) error
+	// DropExpired ends up to limit deliveries whose deadline has passed, and says how many.
+	DropExpired(ctx context.Context, limit int) (int, error)
 	// EndDelivery ends a delivery and brings the device to the state if it is not empty.
 	EndDelivery(ctx context.Context, deviceID, commandID string, s State) error
 	// EndAgent ends a device with its deliveries and, unless it is a companion,

@@ -25,8 +25,6 @@ type LogStore interface {
 	// KeepLog keeps a log of a device that has the open command ID, once: a log that
 	// is kept stays as it is. It fails with fault.NotFound for any other command.
 	KeepLog(ctx context.Context, d Device, l Log) error
-	// HasLog reports whether the log that a command asked the device for is kept.
-	HasLog(ctx context.Context, d Device, id string) (bool, error)
 	// Logs lists those of an asset, newest first, without their texts.
 	Logs(ctx context.Context, companyID, assetID string) ([]Log, error)
 	// Log returns one with its text; fault.NotFound.

@@ -32,8 +32,9 @@ type Service interface {
 	// Authenticate verifies a request's signature and takes its sequence number; a refusal has
 	// no effect.
 	Authenticate(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error)
-	// CheckIn takes what a device reports and returns what it has to do.
-	CheckIn(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest) (protocol.CheckinResponse, error)
+	// CheckIn authenticates the request as well. It calls read for what the request says once
+	// its signature is good.
+	CheckIn(ctx context.Context, r protocol.Request, signature string, read func() (protocol.CheckinRequest, error)) (protocol.CheckinResponse, error)
 	// Policy returns the signed document of the device's policy and its ETag.
 	Policy(ctx context.Context, d agentdevice.Device, id string) (protocol.Envelope, string, error)
 	// Rotate replaces the device's key.
@@ -66,7 +67,7 @@ func (d *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	base := protocol.Base
 	mux.HandleFunc("POST "+base+"/enroll", d.enroll)
-	mux.HandleFunc("POST "+base+"/checkin", posted(d, d.checkIn))
+	mux.HandleFunc("POST "+base+"/checkin", d.checkIn)
 	mux.HandleFunc("GET "+base+"/policy/{id}", signed(d, d.policy))
 	mux.HandleFunc("GET "+base+"/wake", d.wake)
 	mux.HandleFunc("GET "+base+"/file/{sha256}", signed(d, d.file))
@@ -100,31 +101,38 @@ type visit struct {
 // signed reads the body and checks the signature before anything else happens.
 func signed(d *API, next func(http.ResponseWriter, *http.Request, visit)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		body, err := readBody(w, r)
+		request, err := signedRequest(w, r)
 		if err != nil {
-			d.refuse(w, r, &protocol.Refusal{Code: protocol.Malformed, Message: "the body is too large or cannot be read"})
+			d.refuse(w, r, err)
 			return
 		}
-		at, err1 := strconv.ParseInt(r.Header.Get(protocol.HeaderTime), 10, 64)
-		sequence, err2 := strconv.ParseInt(r.Header.Get(protocol.HeaderSequence), 10, 64)
-		if err1 != nil || err2 != nil {
-			d.refuse(w, r, &protocol.Refusal{Code: protocol.BadSignature, Message: "the request is not signed"})
-			return
-		}
-		device, err := d.Service.Authenticate(r.Context(), protocol.Request{Method: r.Method, Path: r.URL.RequestURI(),
-			Device: r.Header.Get(protocol.HeaderDevice), Time: at, Sequence: sequence, Body: body}, r.Header.Get(protocol.HeaderSignature))
+		device, err := d.Service.Authenticate(r.Context(), request, r.Header.Get(protocol.HeaderSignature))
 		if err != nil {
 			d.closeEnded(r, err)
 			d.refuse(w, r, err)
 			return
 		}
-		plain, err := inflate(r, body)
+		plain, err := inflate(r, request.Body)
 		if err != nil {
-			d.refuse(w, r, &protocol.Refusal{Code: protocol.Malformed, Message: "the body cannot be inflated"})
+			d.refuse(w, r, err)
 			return
 		}
-		next(w, r, visit{device, plain, sequence})
+		next(w, r, visit{device, plain, request.Sequence})
 	}
+}
+
+// signedRequest is what a request's signature covers. Nothing of it is proved yet.
+func signedRequest(w http.ResponseWriter, r *http.Request) (protocol.Request, error) {
+	body, err := readBody(w, r)
+	if err != nil {
+		return protocol.Request{}, &protocol.Refusal{Code: protocol.Malformed, Message: "the body is too large or cannot be read"}
+	}
+	at, err1 := strconv.ParseInt(r.Header.Get(protocol.HeaderTime), 10, 64)
+	sequence, err2 := strconv.ParseInt(r.Header.Get(protocol.HeaderSequence), 10, 64)
+	if err1 != nil || err2 != nil {
+		return protocol.Request{}, &protocol.Refusal{Code: protocol.BadSignature, Message: "the request is not signed"}
+	}
+	return protocol.Request{Method: r.Method, Path: r.URL.RequestURI(), Device: r.Header.Get(protocol.HeaderDevice), Time: at, Sequence: sequence, Body: body}, nil
 }
 
 // closeEnded closes the wake stream of a device that proved who it is and was
@@ -144,15 +152,15 @@ func inflate(r *http.Request, body []byte) ([]byte, error) {
 	if r.Header.Get("Content-Encoding") != "gzip" {
 		return body, nil
 	}
+	var plain []byte
 	zip, err := gzip.NewReader(bytes.NewReader(body))
-	if err != nil {
-		return nil, err
+	if err == nil {
+		plain, err = io.ReadAll(io.LimitReader(zip, protocol.MaxBody+1))
 	}
-	plain, err := io.ReadAll(io.LimitReader(zip, protocol.MaxBody+1))
-	if err == nil && len(plain) > protocol.MaxBody {
-		err = errors.New("inflated body too large")
+	if err != nil || len(plain) > protocol.MaxBody {
+		return nil, &protocol.Refusal{Code: protocol.Malformed, Message: "the body cannot be inflated"}
 	}
-	return plain, err
+	return plain, nil
 }
 
 func (d *API) enroll(w http.ResponseWriter, r *http.Request) {
@@ -169,9 +177,9 @@ func (d *API) enroll(w http.ResponseWriter, r *http.Request) {
 // posted is signed for a call whose body is one JSON object.
 func posted[T any](d *API, serve func(context.Context, visit, T) (any, error)) http.HandlerFunc {
 	return signed(d, func(w http.ResponseWriter, r *http.Request, v visit) {
-		var request T
-		if json.Unmarshal(v.body, &request) != nil {
-			d.refuse(w, r, &protocol.Refusal{Code: protocol.Malformed, Message: "the body must be one JSON object"})
+		request, err := object[T](v.body)
+		if err != nil {
+			d.refuse(w, r, err)
 			return
 		}
 		answer, err := serve(r.Context(), v, request)
@@ -179,8 +187,33 @@ func posted[T any](d *API, serve func(context.Context, visit, T) (any, error)) h
 	})
 }
 
-func (d *API) checkIn(ctx context.Context, v visit, request protocol.CheckinRequest) (any, error) {
-	return d.Service.CheckIn(ctx, v.device, request)
+// object reads a body that is one JSON object.
+func object[T any](body []byte) (t T, err error) {
+	if json.Unmarshal(body, &t) != nil {
+		return t, &protocol.Refusal{Code: protocol.Malformed, Message: "the body must be one JSON object"}
+	}
+	return t, nil
+}
+
+// checkIn is posted for the call whose contact with the store does more than to take the
+// sequence number.
+func (d *API) checkIn(w http.ResponseWriter, r *http.Request) {
+	request, err := signedRequest(w, r)
+	if err != nil {
+		d.refuse(w, r, err)
+		return
+	}
+	answer, err := d.Service.CheckIn(r.Context(), request, r.Header.Get(protocol.HeaderSignature), func() (protocol.CheckinRequest, error) {
+		plain, err := inflate(r, request.Body)
+		if err != nil {
+			return protocol.CheckinRequest{}, err
+		}
+		return object[protocol.CheckinRequest](plain)
+	})
+	if err != nil {
+		d.closeEnded(r, err)
+	}
+	d.answer(w, r, answer, err)
 }
 
 func (d *API) policy(w http.ResponseWriter, r *http.Request, v visit) {

@@ -105,7 +105,7 @@ func TestWebhooks_HostileReceiver(t *testing.T) {
 			path := "/settings/webhooks/" + made.ID
 			o.admin.Send(o.base+path+"/test", url.Values{}).Want(t, 303)
 			page := o.get(t, o.admin, path, 200)
-			if text := textOf(t, page); !strings.Contains(text, "The test was not delivered: ") || !strings.Contains(text, "Failed") {
+			if text := textOf(t, page); !strings.Contains(text, "The test was not delivered. ") || !strings.Contains(text, "Failed") {
 				t.Errorf("the page does not say that the test failed: %s", text)
 			}
 			shownClean(t, path, answer, page)

@@ -1,0 +1,237 @@
+package database_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/activity"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/resource"
+)
+
+// deviceFor enrolls an agent.
+func (f *fixture) deviceFor(serial string) agentdevice.Device {
+	f.Helper()
+	d, err := f.enrollAgent(f.agentPolicy("Policy of "+serial), serial, "")
+	f.ok(err)
+	return f.deviceNow(d.ID)
+}
+
+func (f *fixture) deviceNow(id string) agentdevice.Device {
+	f.Helper()
+	d, err := f.db.AgentDevice(f.Context(), id)
+	f.ok(err)
+	return d
+}
+
+// deliver sends a command to a device; a zero deadline is none.
+func (f *fixture) deliver(d agentdevice.Device, kind command.Type, deadline time.Time) command.Command {
+	f.Helper()
+	c := f.intent(f.asset(d.AssetID), kind)
+	c.State, c.Ref, c.Deadline = command.Sent, "agent/"+d.ID+"/"+c.ID, deadline
+	stored, begun, err := f.db.Begin(f.Context(), c, &agentdevice.Delivery{CommandID: c.ID, DeviceID: d.ID, Type: string(kind),
+		Args: []byte(`{"text":"a \"b\" \u00e4"}`), CreatedAt: c.CreatedAt, Deadline: deadline})
+	f.ok(err)
+	if !begun {
+		f.Fatal("not begun")
+	}
+	return stored
+}
+
+func (f *fixture) visit(db *database.DB, d agentdevice.Device, sequence int64, words ...string) (command.Visited, bool) {
+	f.Helper()
+	got, taken, err := db.Visit(f.Context(), command.Visit{Device: d.ID, Key: d.Key, Sequence: sequence, Words: words,
+		Lease: f.clock.Now().Add(time.Minute), Limit: 20})
+	f.ok(err)
+	return got, taken
+}
+
+func ids(all []agentdevice.Delivery) (of []string) {
+	for _, v := range all {
+		of = append(of, v.CommandID)
+	}
+	return of
+}
+
+// A visit takes the sequence, leases what is due in its order, and finds the commands of
+// this device alone.
+func TestVisit(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		d, other := f.deviceFor("SN-1"), f.deviceFor("SN-2")
+		first, second := f.deliver(d, command.Reboot, time.Time{}), f.deliver(d, command.UploadLog, f.clock.Now().Add(time.Hour))
+		late, foreign := f.deliver(d, command.LaunchApp, f.clock.Now()), f.deliver(other, command.Reboot, time.Time{})
+		got, taken := f.visit(f.db, d, 7, second.ID, foreign.ID, resource.NewID(), "no id at all", "")
+		equal(f, "taken", taken, true)
+		equal(f, "offered", ids(got.Offered), []string{first.ID, second.ID})
+		if v := got.Offered[1]; v.Type != "UPLOAD_LOG" || string(v.Args) != `{"text":"a \"b\" \u00e4"}` || !v.CreatedAt.Equal(second.CreatedAt) || !v.Deadline.Equal(second.Deadline) {
+			f.Errorf("offered %+v", v)
+		}
+		equal(f, "device", got.Device, f.deviceNow(d.ID))
+		equal(f, "outstanding", got.Outstanding, map[string]command.Outstanding{second.ID: {Command: f.command(second.ID), Device: d.ID, Type: "UPLOAD_LOG"}})
+
+		f.ok(f.db.KeepLog(f.Context(), d, agentdevice.Log{ID: second.ID, At: f.clock.Now(), Bytes: 1, Text: "x"}))
+		f.ok(f.db.Accept(f.Context(), d.ID, second.ID, string(second.Type), f.clock.Now()))
+		if again, taken := f.visit(f.db, d, 7); taken || len(again.Offered) != 0 {
+			f.Errorf("a sequence that was used: %v, %+v", taken, again)
+		}
+		got, _ = f.visit(f.db, d, 8, second.ID, first.ID, late.ID)
+		equal(f, "offered while the leases run", ids(got.Offered), []string(nil))
+		if o := got.Outstanding[second.ID]; len(got.Outstanding) != 3 || !o.Accepted || !o.Logged {
+			f.Errorf("outstanding %+v", got.Outstanding)
+		}
+	})
+}
+
+// Whatever replicas a device asks at once, each command is offered once while its lease runs.
+func TestVisit_OffersOnce(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		d, replicas := f.deviceFor("SN-1"), []*database.DB{f.db, f.open(f)}
+		var offered, sent atomic.Int64
+		var all sync.WaitGroup
+		for n := range int64(40) {
+			all.Go(func() {
+				if n%4 == 0 {
+					f.deliver(d, command.Reboot, time.Time{})
+					sent.Add(1)
+					return
+				}
+				got, _, err := replicas[n%2].Visit(f.Context(), command.Visit{Device: d.ID, Key: d.Key, Sequence: 100 + n, Lease: f.clock.Now().Add(time.Minute), Limit: 20})
+				if err != nil {
+					f.Error(err)
+				}
+				offered.Add(int64(len(got.Offered)))
+			})
+		}
+		all.Wait()
+		rest, _ := f.visit(f.db, d, 1000)
+		equal(f, "offers", offered.Load()+int64(len(rest.Offered)), sent.Load())
+	})
+}
+
+// settles is a device's final word about a command.
+func settles(d agentdevice.Device, c command.Command, to command.State, outcome string) command.Transition {
+	return command.Transition{From: []command.State{command.Prepared, command.Sent, command.Unconfirmed}, To: to, Outcome: outcome,
+		Ends: &command.Outstanding{Command: c, Device: d.ID, Type: string(c.Type)}}
+}
+
+// check compares a command with what is told of it: one event, and an entry if it failed.
+func (f *fixture) checkSettled(d agentdevice.Device, c command.Command, state command.State, open int) {
+	f.Helper()
+	equal(f, "state", f.command(c.ID).State, state)
+	equal(f, "open deliveries", f.deviceNow(d.ID).Open, open)
+	left, err := f.db.Text(f.Context(), `SELECT COUNT(*) FROM agent_deliveries WHERE device_id = ?`, d.ID)
+	f.ok(err)
+	equal(f, "deliveries", left[0], fmt.Sprint(open))
+	events, err := f.db.Text(f.Context(), `SELECT COUNT(*) FROM events WHERE area = 'command' AND asset_id = ? AND command = ?`, c.AssetID, string(c.Type))
+	f.ok(err)
+	equal(f, "events", events[0], "1")
+	entries, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: c.CompanyID, Action: activity.Command(string(c.Type)), AssetID: c.AssetID}, activity.Cursor{}, 10)
+	f.ok(err)
+	want := 1 // that it was sent
+	if state == command.Failed {
+		want = 2
+	}
+	equal(f, "entries", len(entries), want)
+}
+
+// The delivery, the command, its event and its entry change together, once.
+func TestTake_WithDelivery(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		d, replicas := f.deviceFor("SN-1"), []*database.DB{f.db, f.open(f)}
+		for kind, state := range map[command.Type]command.State{command.Reboot: command.Succeeded, command.LaunchApp: command.Failed, command.StartLostMode: command.Succeeded} {
+			c := f.deliver(d, kind, time.Time{})
+			var times atomic.Int64
+			var all sync.WaitGroup
+			for n := range 8 {
+				all.Go(func() {
+					now, taken, err := replicas[n%2].Take(f.Context(), c.ID, settles(d, c, state, "because\x00"))
+					if err != nil || now.State != state {
+						f.Errorf("%s, %v", now.State, err)
+					}
+					if taken {
+						times.Add(1)
+					}
+				})
+			}
+			all.Wait()
+			equal(f, "times", times.Load(), 1)
+			f.checkSettled(d, c, state, 0)
+		}
+	})
+}
+
+// A command that ended otherwise at the same time stays as it is, and its delivery ends.
+func TestTake_WithDeliveryAgainstAnother(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		d, second := f.deviceFor("SN-1"), f.open(f)
+		for _, kind := range []command.Type{command.Reboot, command.LaunchApp, command.SyncPolicy, command.UploadLog} {
+			c := f.deliver(d, kind, time.Time{})
+			var all sync.WaitGroup
+			taken := make([]bool, 2)
+			all.Go(func() {
+				var err error
+				if _, taken[0], err = f.db.Take(f.Context(), c.ID, settles(d, c, command.Succeeded, "")); err != nil {
+					f.Error(err)
+				}
+			})
+			all.Go(func() {
+				var err error
+				if _, taken[1], err = second.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Sent}, To: command.Failed, Outcome: "expired"}); err != nil {
+					f.Error(err)
+				}
+			})
+			all.Wait()
+			state := command.Failed
+			if taken[0] {
+				state = command.Succeeded
+			}
+			equal(f, "one of both", taken[0] != taken[1], true)
+			f.checkSettled(d, c, state, 0)
+		}
+		// Without a delivery the word changes nothing.
+		c := f.begin(f.asset(d.AssetID), command.Shutdown)
+		if _, taken, err := f.db.Take(f.Context(), c.ID, settles(d, c, command.Succeeded, "")); err != nil || taken {
+			f.Errorf("a command that was not delivered: %v, %v", taken, err)
+		}
+		equal(f, "state", f.command(c.ID).State, command.Prepared)
+	})
+}
+
+// Deliveries that came too late end once, whatever replicas sweep.
+func TestDropExpired(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a, b, second := f.deviceFor("SN-1"), f.deviceFor("SN-2"), f.open(f)
+		for range 3 {
+			f.deliver(a, command.Reboot, f.clock.Now().Add(time.Minute))
+		}
+		f.deliver(b, command.Reboot, f.clock.Now().Add(time.Minute))
+		kept := f.deliver(b, command.LaunchApp, f.clock.Now().Add(2*time.Minute))
+		f.deliver(b, command.UploadLog, time.Time{})
+		drop := func(db *database.DB, limit int) int {
+			n, err := db.DropExpired(f.Context(), limit)
+			if err != nil {
+				f.Error(err)
+			}
+			return n
+		}
+		equal(f, "dropped before the deadline", drop(f.db, 10), 0)
+		f.clock.Advance(time.Minute)
+		equal(f, "dropped at most", drop(f.db, 1), 1)
+		var dropped atomic.Int64
+		var all sync.WaitGroup
+		for _, db := range []*database.DB{f.db, second} {
+			all.Go(func() { dropped.Add(int64(drop(db, 10))) })
+		}
+		all.Wait()
+		dropped.Add(int64(drop(f.db, 10)))
+		equal(f, "dropped", dropped.Load(), 3)
+		equal(f, "open of both", []int{f.deviceNow(a.ID).Open, f.deviceNow(b.ID).Open}, []int{0, 2})
+		got, _ := f.visit(f.db, b, 1)
+		equal(f, "what is left", ids(got.Offered)[0], kept.ID)
+	})
+}
