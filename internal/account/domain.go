@@ -21,6 +21,7 @@ type DomainStore interface {
 	// RemoveDomain ends company sign-in for the domain; fault.NotFound if it is
 	// not the company's.
 	RemoveDomain(ctx context.Context, companyID, domain string) error
+	// Domains returns a company's domains, by name.
 	Domains(ctx context.Context, companyID string) ([]Domain, error)
 }
 

@@ -109,6 +109,7 @@ type Claims struct {
 
 // ProviderStore keeps providers, and which user is who there.
 type ProviderStore interface {
+	// Provider returns the company's provider, or fault.NotFound.
 	Provider(ctx context.Context, companyID string) (IdentityProvider, error)
 	ProviderByDomain(ctx context.Context, domain string) (IdentityProvider, error) // enabled ones
 	// HasProviders reports whether any company has one that is enabled.
@@ -117,6 +118,8 @@ type ProviderStore interface {
 	// users, refuses; nothing of either changes before it is saved. It is fault.Refused
 	// if a domain does not belong to the company.
 	SaveProvider(ctx context.Context, p IdentityProvider, check func([]User) error) error
+	// IdentityUser returns the user to whom the provider's account is linked, or
+	// fault.NotFound.
 	IdentityUser(ctx context.Context, companyID, issuer, subject string) (userID string, err error)
 	// LinkIdentity links a user, who is made first if made is not nil, unless check refuses;
 	// neither the user nor the provider changes between check and link. fault.Forbidden
@@ -144,12 +147,17 @@ type ProviderClient interface {
 	// Address is where the person is sent. If j.Proves is set, the provider is
 	// asked to have them sign in again although they are signed in there.
 	Address(ctx context.Context, p IdentityProvider, j ProviderSignIn) (string, error)
+	// Exchange redeems the code that the person brought back and returns what the provider
+	// says of them; an error if the answer is not one to j.
 	Exchange(ctx context.Context, p IdentityProvider, secret string, j ProviderSignIn, back Return) (Claims, error)
 }
 
 // Sealer seals with the service's own keys, which are not in the database.
 type Sealer interface {
+	// Seal encrypts data for a purpose.
 	Seal(purpose string, data []byte) []byte
+	// Open returns what was sealed for the purpose; an error if it was not, or the key is not
+	// in the key file.
 	Open(purpose string, sealed []byte) ([]byte, error)
 }
 

@@ -30,6 +30,7 @@ const MaxPasskeys = 10
 
 // PasskeyStore keeps passkeys and recovery codes.
 type PasskeyStore interface {
+	// Passkeys returns a user's passkeys; none is no error.
 	Passkeys(ctx context.Context, userID string) ([]Passkey, error)
 	AddPasskey(ctx context.Context, p Passkey) error // fault.Refused if it is known
 	UsePasskey(ctx context.Context, p Passkey) error // saves Credential and LastUsedAt
@@ -39,6 +40,7 @@ type PasskeyStore interface {
 	SetRecoveryCodes(ctx context.Context, userID string, hashes []access.SecretHash) error
 	// UseRecoveryCode takes a code; fault.NotFound if it is none.
 	UseRecoveryCode(ctx context.Context, userID string, hash access.SecretHash) error
+	// RecoveryCodes counts the codes that a user has left.
 	RecoveryCodes(ctx context.Context, userID string) (int, error)
 }
 
@@ -52,7 +54,11 @@ type PasskeyOwners interface {
 // Ceremonies are the two conversations with an authenticator. Options go to the
 // browser, state stays here until the answer comes.
 type Ceremonies interface {
+	// BeginAdd begins to register a passkey for u; known ones are refused by the
+	// authenticator.
 	BeginAdd(u User, known []Passkey) (options, state json.RawMessage, err error)
+	// FinishAdd returns the registered passkey; an error if the answer does not belong to the
+	// state.
 	FinishAdd(u User, state, answer json.RawMessage) (Passkey, error)
 	// BeginProof begins to prove that it is u. With verify, the authenticator
 	// must have verified the user (PIN, fingerprint, face): a touch is not enough.

@@ -60,9 +60,14 @@ type SessionStore interface {
 	// SessionByToken returns the session with its user, the company's slug and
 	// settings, in one query; a disabled user has none.
 	SessionByToken(ctx context.Context, hash SessionTokenHash) (Session, User, access.Principal, error)
+	// TouchSession notes when a session was used; one that has ended is no error.
 	TouchSession(ctx context.Context, id string, seen time.Time) error
+	// ProveSession notes that the person proved again who they are; a session that has ended
+	// is no error.
 	ProveSession(ctx context.Context, id string, at time.Time) error
+	// EndSession ends one of a user's sessions; one that has ended is no error.
 	EndSession(ctx context.Context, userID, id string) error
+	// Sessions returns a user's sessions, the newest first.
 	Sessions(ctx context.Context, userID string) ([]Session, error)
 }
 

@@ -81,8 +81,11 @@ type UserStore interface {
 	// CreateUserAmong is CreateUser unless check refuses the company's provider, which does
 	// not change before the user is saved; zero: there is none.
 	CreateUserAmong(ctx context.Context, u User, check func(IdentityProvider) error) error
+	// UserByID returns a user of the company, or fault.NotFound.
 	UserByID(ctx context.Context, companyID, id string) (User, error)
+	// UserByEmail returns the user of any company with that address, or fault.NotFound.
 	UserByEmail(ctx context.Context, email string) (User, error)
+	// Users returns the users of a company, by address.
 	Users(ctx context.Context, companyID string) ([]User, error)
 	// UpdateUser changes what change changes, atomically; change may run more
 	// than once and must be pure. Disabling a user ends its sessions.

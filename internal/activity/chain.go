@@ -128,6 +128,7 @@ func (h Head) unbegun() bool {
 // Signer signs heads, and proves entries, with the service's own keys, which are not
 // in the database.
 type Signer interface {
+	// SignStatement signs with the newest of the service's keys.
 	SignStatement(statement []byte) []byte
 	// VerifyStatement knows this signature if any of the service's keys made it.
 	VerifyStatement(statement, signature []byte) bool

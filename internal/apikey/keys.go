@@ -16,6 +16,7 @@ import (
 // KeyStore keeps API keys. Every method is bound to one company: an id of
 // another is fault.NotFound.
 type Store interface {
+	// CreateKey stores a key; of its secret the hash alone.
 	CreateKey(ctx context.Context, k Key) error
 	// Keys returns a company's keys, newest first, revoked and expired ones included.
 	Keys(ctx context.Context, companyID string) ([]Key, error)

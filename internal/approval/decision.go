@@ -86,6 +86,7 @@ type Store interface {
 type Passkeys interface {
 	// PublicKey is the public key of a stored passkey, as a signature names it.
 	PublicKey(credential json.RawMessage) ([]byte, error)
+	// Party is the service as its passkeys know it.
 	Party() signature.Party
 }
 

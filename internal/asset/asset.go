@@ -134,6 +134,8 @@ type Place struct {
 // the policies that it is given or that the filter names; nil: to all.
 type Overview interface {
 	Store
+	// InstalledApps returns the apps that a device reported; none if it reports none, or is
+	// not the company's.
 	InstalledApps(ctx context.Context, companyID, assetID string) (Inventory, error)
 	// Trail returns where an asset was since a time, the oldest first, at most
 	// limit of the newest.
@@ -174,6 +176,7 @@ const (
 type Views interface {
 	// SavedViews returns a person's own views and those that are shared, by name.
 	SavedViews(ctx context.Context, companyID, userID string) ([]SavedView, error)
+	// SaveView stores a new view.
 	SaveView(ctx context.Context, v SavedView) error
 	// DropView removes a view of a person's own.
 	DropView(ctx context.Context, companyID, userID, id string) error

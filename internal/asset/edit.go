@@ -174,7 +174,9 @@ type Deleter interface {
 
 // Keeper keeps what is deleted. Begin may be called again: then it begins once more.
 type Keeper interface {
+	// Begin begins the file; an error if it exists.
 	Begin() error
+	// Keep adds a row of a table.
 	Keep(table string, row map[string]any) error
 	// Commit returns when all of it is durable.
 	Commit() error

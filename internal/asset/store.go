@@ -91,10 +91,12 @@ type Query struct {
 // Store keeps assets. Every method is bound to one company: an id of another
 // is fault.NotFound.
 type Store interface {
+	// Asset returns an asset of the company, or fault.NotFound.
 	Asset(ctx context.Context, companyID, id string) (Asset, error)
 	// Assets returns one page and the exact total. What has no condition beyond
 	// status and policy is counted by kept counters.
 	Assets(ctx context.Context, q Query) ([]Asset, int64, error)
+	// CountAssets counts the assets that meet a filter.
 	CountAssets(ctx context.Context, f Filter) (int64, error)
 	// AssetIDs returns the ids of all assets that meet a filter, in order.
 	AssetIDs(ctx context.Context, f Filter, o Order, descending bool) ([]string, error)

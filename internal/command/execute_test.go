@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/outcome"
+	"github.com/musterhq/muster/test/expect"
 )
 
 // end is what contract 7.1 promises for an outcome.
@@ -527,9 +528,8 @@ func TestHistory(t *testing.T) {
 			}
 		})
 	}
-	if len(first) != 5 || len(second) != 5 || second["feedbackAt"] != nil || second["outcome"] != nil || second["status"] != "IN_PROGRESS" {
-		t.Errorf("entries %v, %v", first, second)
-	}
+	expect.Equal(t, "entries", expect.Values{"members of the first": {len(first), 5}, "members of the second": {len(second), 5},
+		"feedbackAt": {second["feedbackAt"], nil}, "outcome": {second["outcome"], nil}, "status": {second["status"], "IN_PROGRESS"}})
 	for _, c := range []struct {
 		args map[string]any
 		want fault.Code

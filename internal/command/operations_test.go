@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/test/expect"
 )
 
 // declared is contract 4.2 and 5.2 with the tool names of 4.5, written
@@ -98,9 +99,8 @@ func TestDeclarations(t *testing.T) {
 			continue
 		}
 		if o.Name == "list_logs" || o.Name == "get_log" {
-			if o.Method != "GET" || o.Needs != access.DevicesRead || o.Gate != "" || o.Budget != operation.Free || o.Effect != operation.Reading {
-				t.Errorf("%s is declared as %+v", o.Name, o)
-			}
+			expect.Equal(t, o.Name, expect.Values{"method": {o.Method, "GET"}, "needs": {o.Needs, access.DevicesRead}, "gate": {o.Gate, access.NoGate},
+				"budget": {o.Budget, operation.Free}, "effect": {o.Effect, operation.Reading}})
 			continue
 		}
 		row, ok := want[o.Name]

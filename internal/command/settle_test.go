@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/outcome"
+	"github.com/musterhq/muster/test/expect"
 )
 
 // begun sends one command that the channel accepts under a name.
@@ -43,14 +44,12 @@ func TestSettle(t *testing.T) {
 	at := f.clock.Now().Add(time.Minute)
 	c := f.begun(a, command.Lock, "op-1")
 	now, settled, err := f.service.Settle(f.ctx(), command.Feedback{Ref: "op-1", Succeeded: true, At: at})
-	if err != nil || !settled || now.State != command.Succeeded || !now.FeedbackAt.Equal(at) || now.ID != c.ID {
-		t.Fatalf("%+v, %v, %v", now, settled, err)
-	}
+	expect.Equal(t, "the first feedback", expect.Values{"error": {err, nil}, "settled": {settled, true}, "state": {now.State, command.Succeeded},
+		"feedbackAt": {now.FeedbackAt.UTC(), at.UTC()}, "id": {now.ID, c.ID}})
 	// Whatever comes later changes nothing.
 	now, settled, err = f.service.Settle(f.ctx(), command.Feedback{CommandID: c.ID, Outcome: "no!", At: at.Add(time.Hour)})
-	if err != nil || settled || now.State != command.Succeeded || now.Outcome == "no!" || !now.FeedbackAt.Equal(at) {
-		t.Fatalf("%+v, %v, %v", now, settled, err)
-	}
+	expect.Equal(t, "the second feedback", expect.Values{"error": {err, nil}, "settled": {settled, false}, "state": {now.State, command.Succeeded},
+		"outcome is new": {now.Outcome == "no!", false}, "feedbackAt": {now.FeedbackAt.UTC(), at.UTC()}})
 	if f.counter.seen["LOCK success"] != 1 || f.counter.seen["LOCK accepted"] != 1 {
 		t.Errorf("counted %v", f.counter.seen)
 	}

@@ -79,9 +79,14 @@ type Switch struct {
 // Store keeps companies. Find methods return fault.NotFound.
 type Store interface {
 	CreateCompany(ctx context.Context, c Company) error // fault.Refused if the slug is taken
+	// CompanyByID returns a company, or fault.NotFound.
 	CompanyByID(ctx context.Context, id string) (Company, error)
+	// CompanyBySlug returns the company of a slug, or fault.NotFound.
 	CompanyBySlug(ctx context.Context, slug string) (Company, error)
+	// CompanyByEnterprise returns the company that is connected to an enterprise, or
+	// fault.NotFound.
 	CompanyByEnterprise(ctx context.Context, enterprise string) (Company, error)
+	// Companies returns all companies, by slug.
 	Companies(ctx context.Context) ([]Company, error)
 	// UpdateCompany changes what change changes, atomically; change may run
 	// more than once and must be pure.
@@ -100,8 +105,11 @@ type Deleter interface {
 // Keeper keeps what is deleted. Begin may come again, and then drops what was kept; what
 // Commit kept is durable.
 type Keeper interface {
+	// Begin begins the file; an error if it exists.
 	Begin() error
+	// Keep adds a row of a table.
 	Keep(table string, row map[string]any) error
+	// Commit returns when all of it is durable.
 	Commit() error
 }
 

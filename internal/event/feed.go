@@ -57,6 +57,8 @@ func SightOf(p access.Principal) Sight {
 
 // Store reads events.
 type Store interface {
+	// EventHead returns the newest and the oldest position of a company; zeros if it has no
+	// events.
 	EventHead(ctx context.Context, companyID string) (Head, error)
 	// Events returns events in the order of their positions.
 	Events(ctx context.Context, q Query) ([]Event, error)

@@ -42,10 +42,13 @@ const (
 
 // Store keeps companions and the commands on their way to them.
 type Store interface {
+	// AgentOf returns the live device of an asset's enrollment, or fault.NotFound.
 	AgentOf(ctx context.Context, assetID string, epoch int) (agentdevice.Device, error)
+	// Deliver stores a delivery before it is pushed.
 	Deliver(ctx context.Context, d agentdevice.Delivery) error
 	// ReleaseDelivery lets a held delivery be offered.
 	ReleaseDelivery(ctx context.Context, commandID string) error
+	// EndDelivery removes a delivery; one that is gone is no error.
 	EndDelivery(ctx context.Context, deviceID, commandID string, s agentdevice.State) error
 	// DropPushToken forgets the device's token, unless another has come.
 	DropPushToken(ctx context.Context, d agentdevice.Device) error

@@ -45,6 +45,7 @@ type Queue interface {
 	// LookAfter settles the devices that were taken before a time: by their commands, or
 	// gives them back, as no command of theirs was begun.
 	LookAfter(ctx context.Context, before time.Time) error
+	// MoveJob is that of Store.
 	MoveJob(ctx context.Context, companyID, id string, to Status, why string) (Job, error)
 }
 

@@ -88,7 +88,9 @@ type Tokens struct {
 // OAuthStore keeps clients, connections, codes and tokens. Find methods return
 // fault.NotFound.
 type Store interface {
+	// OAuthClient returns a registered client, or fault.NotFound.
 	OAuthClient(ctx context.Context, id string) (Client, error)
+	// SaveOAuthClient stores a client; one with its id is replaced.
 	SaveOAuthClient(ctx context.Context, c Client) error
 	// SaveCode records a consent, which takes effect when its code is redeemed.
 	SaveCode(ctx context.Context, code AuthorizationCode) error
@@ -121,6 +123,7 @@ type ConnectionStore interface {
 	ConnectionByToken(ctx context.Context, access access.SecretHash) (Connection, access.Principal, error)
 	// TouchConnection notes the use of a connection and of one of its grants.
 	TouchConnection(ctx context.Context, id, grantID string) error
+	// Connections returns those of a company, revoked ones included.
 	Connections(ctx context.Context, companyID string) ([]Connection, error)
 	// UpdateConnection changes what change changes, atomically; change must be
 	// pure. Scopes that it adds or removes are added to or removed from each

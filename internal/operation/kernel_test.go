@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/test/expect"
 )
 
 type target struct {
@@ -245,9 +246,12 @@ func TestRun_MovedInPart(t *testing.T) {
 		k := operation.NewKernel(operation.Config{Limiter: &counted{left: 9}, Now: time.Now})
 		out := k.Run(t.Context(), o, may, operation.Meta{Again: func(context.Context) (access.Principal, error) { return c.now, nil }},
 			operation.Flat(`{"assetId": "a", "text": "t"}`))
-		if out.Fault == nil || out.Fault.Code != c.want || !out.Reached || writes != 1 || runs != c.before+1 {
-			t.Errorf("%+v: %+v after %d runs and %d writes", c, out, runs, writes)
+		if out.Fault == nil {
+			t.Errorf("%+v: no fault, want %s", c, c.want)
+			continue
 		}
+		expect.Equal(t, fmt.Sprintf("%+v", c), expect.Values{"code": {out.Fault.Code, c.want}, "reached": {out.Reached, true},
+			"writes": {writes, 1}, "runs": {runs, c.before + 1}})
 	}
 }
 

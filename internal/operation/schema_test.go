@@ -16,6 +16,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/test/expect"
 )
 
 // plain has every rule that a schema can say.
@@ -245,10 +246,9 @@ func TestSchema_ResultsFit(t *testing.T) {
 		})
 	}
 	content := schema.Properties["content"].Items
-	if len(content.Required) != 9 || content.Properties["name"].Description != "Its name." || len(content.Properties["maybe"].Enum) != 3 ||
-		content.Properties["hidden"] != nil || content.Properties["Extra"] != nil {
-		t.Errorf("schema %+v", content)
-	}
+	expect.Equal(t, "schema", expect.Values{"number of required members": {len(content.Required), 9},
+		"description of name": {content.Properties["name"].Description, "Its name."}, "values of maybe": {len(content.Properties["maybe"].Enum), 3},
+		"has hidden": {content.Properties["hidden"] != nil, false}, "has Extra": {content.Properties["Extra"] != nil, false}})
 }
 
 func TestSchema_Descriptions(t *testing.T) {

@@ -93,7 +93,9 @@ func (p *Platform) call(ctx context.Context, method string, r rank, attempt func
 
 // request is a request of the vendor's client, which calls of a method make.
 type request[R, T any] interface {
+	// Context returns the request with a context.
 	Context(ctx context.Context) R
+	// Do sends it once.
 	Do(options ...googleapi.CallOption) (T, error)
 }
 

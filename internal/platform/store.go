@@ -29,8 +29,12 @@ type Stores struct {
 
 // Companies finds companies. An unknown one is fault.NotFound.
 type Companies interface {
+	// CompanyByID returns a company, or fault.NotFound.
 	CompanyByID(ctx context.Context, id string) (company.Company, error)
+	// CompanyByEnterprise returns the company that is connected to an enterprise, or
+	// fault.NotFound.
 	CompanyByEnterprise(ctx context.Context, enterprise string) (company.Company, error)
+	// Companies returns all companies, by slug.
 	Companies(ctx context.Context) ([]company.Company, error)
 }
 
@@ -63,13 +67,18 @@ type Inventory interface {
 
 // Commands takes what the platform reports about commands. See command.Service.
 type Commands interface {
+	// Settle makes a command final by what the platform reports, as command.Service does.
 	Settle(ctx context.Context, f command.Feedback) (command.Command, bool, error)
+	// Adopt records an effect that the platform reports and whose command has no outcome yet,
+	// as command.Service does.
 	Adopt(ctx context.Context, ref string, seen command.Observation) (command.Command, error)
+	// PolicyApplied ends the commands that moved an asset to the policy that it reports.
 	PolicyApplied(ctx context.Context, assetID, policyID string, at time.Time) error
 }
 
 // Records are what the service knows of commands and devices.
 type Records interface {
+	// CommandByRef returns the command with the platform's reference, or fault.NotFound.
 	CommandByRef(ctx context.Context, ref string) (command.Command, error)
 	// CommandsToPoll returns up to limit commands of platform-managed devices
 	// in a state, created before a time, whose outcome is to be asked for by
@@ -79,6 +88,7 @@ type Records interface {
 	SetPolled(ctx context.Context, commandID string, next time.Time) error
 	// AssetOfDevice finds the asset of a device by the device's name.
 	AssetOfDevice(ctx context.Context, companyID, device string) (string, error)
+	// Asset returns an asset of the company, or fault.NotFound.
 	Asset(ctx context.Context, companyID, id string) (asset.Asset, error)
 	// DeviceNames returns the names of the managed devices, with when each
 	// enrolled.

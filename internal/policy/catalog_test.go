@@ -29,7 +29,7 @@ func vendor(t testing.TB) schema {
 }
 
 // The catalog is the table of contract 2.8, row by row.
-func TestCatalogue_MatchesContract(t *testing.T) {
+func TestCatalog_MatchesContract(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/contract.md")
 	if err != nil {
@@ -42,8 +42,8 @@ func TestCatalogue_MatchesContract(t *testing.T) {
 		}
 	}
 	all := policy.Catalog()
-	if len(all) != 39 || len(rows) != len(all) {
-		t.Fatalf("got %d settings and %d rows, want 39 of each", len(all), len(rows))
+	if len(rows) != len(all) {
+		t.Fatalf("the catalog has %d settings, docs/contract.md section 2.8 has %d rows", len(all), len(rows))
 	}
 	for i, s := range all {
 		high := "no"

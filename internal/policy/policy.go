@@ -104,6 +104,7 @@ type Revision struct {
 // company: an id of another is fault.NotFound. Policy returns tombstones too;
 // its caller decides what they mean.
 type Store interface {
+	// Policy returns a policy, also a deleted one, or fault.NotFound.
 	Policy(ctx context.Context, companyID, id string) (Policy, error)
 	// Policies lists what is not deleted.
 	Policies(ctx context.Context, q Query) ([]Policy, int64, error)
@@ -117,6 +118,7 @@ type Store interface {
 	DeletePolicy(ctx context.Context, companyID, id string, at time.Time) error
 	// Revisions returns the newest first.
 	Revisions(ctx context.Context, companyID, policyID string, limit int) ([]Revision, error)
+	// Revision returns one revision, or fault.NotFound.
 	Revision(ctx context.Context, companyID, policyID string, revision int) (Revision, error)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/test/expect"
 )
 
 func (r *rig) reviewer() proposal.Reviewer {
@@ -58,10 +59,9 @@ func TestReview_ByPeople(t *testing.T) {
 		r.ok(err)
 		found, err := people.Look(t.Context(), ada.Principal, made.ID)
 		r.ok(err)
-		if found.Mine || found.Appliable() || found.Stale || found.Gone || found.Maker.Kind != access.APIKey || len(found.Fields) != 1 ||
-			len(found.Why) != 1 || found.Why[0] != "it changes Factory reset from Settings" || found.Policy.DeviceCount != 2 {
-			t.Errorf("found %+v", found)
-		}
+		expect.Equal(t, "found", expect.Values{"mine": {found.Mine, false}, "appliable": {found.Appliable(), false}, "stale": {found.Stale, false},
+			"gone": {found.Gone, false}, "maker": {found.Maker.Kind, access.APIKey}, "number of fields": {len(found.Fields), 1},
+			"why": {found.Why, []string{"it changes Factory reset from Settings"}}, "devices": {found.Policy.DeviceCount, 2}})
 		_, err = r.service.Apply(t.Context(), ada, made.ID, "Warehouse")
 		r.code(fault.NotFound, err)
 

@@ -26,6 +26,8 @@ type Store interface {
 	// Proposal keeps that a proposal was shown with a higher impact; PeekProposal
 	// changes nothing.
 	Proposal(ctx context.Context, companyID, id string) (Proposal, error)
+	// PeekProposal returns a proposal as Proposal does, and changes nothing; fault.NotFound if
+	// there is none.
 	PeekProposal(ctx context.Context, companyID, id string) (Proposal, error)
 	// MovesTo counts the devices that an open command moves to a policy, and that do
 	// not count among those that use it.
@@ -117,6 +119,7 @@ type Ending struct {
 type Policies interface {
 	// Policy returns tombstones too.
 	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
+	// Revision returns one revision, or fault.NotFound.
 	Revision(ctx context.Context, companyID, policyID string, revision int) (policy.Revision, error)
 	// PolicyNamed returns the id of a policy of the company, but for one, whose
 	// name people would take for this one, or fault.NotFound.

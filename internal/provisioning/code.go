@@ -72,7 +72,9 @@ type Codes interface {
 	// CreateCode adds a code, and IssueCode notes its token; DropCode takes it back as if
 	// it had never been.
 	CreateCode(ctx context.Context, c Code) error
+	// IssueCode notes the platform's token of a code and when it ends.
 	IssueCode(ctx context.Context, id, ref string, expires time.Time) error
+	// DropCode removes a code that was not handed out.
 	DropCode(ctx context.Context, id string) error
 	// Codes lists codes of a company, the newest first, at most limit.
 	Codes(ctx context.Context, companyID string, limit int) ([]Code, error)
@@ -82,6 +84,7 @@ type Codes interface {
 	// DueDrops returns codes whose tokens the platform is to delete, and puts each off;
 	// Dropped notes that one is deleted.
 	DueDrops(ctx context.Context, now, next time.Time, limit int) ([]Code, error)
+	// Dropped notes that the platform has deleted a code's token.
 	Dropped(ctx context.Context, id string) error
 }
 

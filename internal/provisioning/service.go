@@ -23,7 +23,9 @@ const issueLimit = 30 * time.Second
 
 // Catalog is what the service needs to know of policies and companies.
 type Catalog interface {
+	// Policy returns a policy, also a deleted one, or fault.NotFound.
 	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
+	// CompanyByID returns a company, or fault.NotFound.
 	CompanyByID(ctx context.Context, id string) (company.Company, error)
 }
 

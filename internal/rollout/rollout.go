@@ -126,7 +126,9 @@ type Store interface {
 	// other bytes, is not higher than all before, or has another signer than they. The
 	// same file again changes nothing.
 	AddRelease(ctx context.Context, r Release, content []byte) error
+	// Releases returns all releases, the newest first.
 	Releases(ctx context.Context) ([]Release, error)
+	// Rollouts returns the rollouts of all versions.
 	Rollouts(ctx context.Context) ([]Rollout, error)
 	// BeginRollout begins the rollout of a version, or lets it go on, and ends the others
 	// that are not done. It fails with fault.Refused for a goal below the present ring.

@@ -106,6 +106,7 @@ func ParseExport(file []byte) (s Signed, err error) {
 
 // Witness signs statements with the service's key, and knows its former ones.
 type Witness interface {
+	// SignStatement signs with the newest of the service's keys.
 	SignStatement(statement []byte) []byte
 	// PublicKeys are the service's, the one that signs first.
 	PublicKeys() []ed25519.PublicKey

@@ -38,7 +38,9 @@ type Queue interface {
 	DueWebhooks(ctx context.Context, now time.Time) ([]Due, error)
 	// HeldBack returns what a webhook holds, the first due first.
 	HeldBack(ctx context.Context, webhookID string) ([]Held, error)
+	// EventHead returns the newest and the oldest position of a company's events.
 	EventHead(ctx context.Context, companyID string) (event.Head, error)
+	// Events returns events in the order of their positions.
 	Events(ctx context.Context, q event.Query) ([]event.Event, error)
 	// ClaimWebhook takes the claim of a webhook of that version; false if it changed since.
 	ClaimWebhook(ctx context.Context, w Webhook, claim string, until time.Time) (bool, error)

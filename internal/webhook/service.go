@@ -20,6 +20,7 @@ type Store interface {
 	CreateWebhook(ctx context.Context, w Webhook) error
 	// Webhooks returns those of a company, the oldest first.
 	Webhooks(ctx context.Context, companyID string) ([]Webhook, error)
+	// Webhook returns a webhook of the company, or fault.NotFound.
 	Webhook(ctx context.Context, companyID, id string) (Webhook, error)
 	// WebhookAttempts returns the last attempts, the newest first.
 	WebhookAttempts(ctx context.Context, companyID, id string) ([]Attempt, error)
@@ -34,7 +35,9 @@ type Store interface {
 	FinishWebhookRotation(ctx context.Context, companyID, id string) (Webhook, error)
 	// EnableWebhook has a disabled webhook go on; fault.Unsupported if it is not disabled.
 	EnableWebhook(ctx context.Context, companyID, id string) (Webhook, error)
+	// DeleteWebhook removes a webhook with its attempts and returns it, or fault.NotFound.
 	DeleteWebhook(ctx context.Context, companyID, id string) (Webhook, error)
+	// EventHead returns the newest and the oldest position of a company's events.
 	EventHead(ctx context.Context, companyID string) (event.Head, error)
 }
 

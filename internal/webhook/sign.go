@@ -25,7 +25,10 @@ const (
 
 // Sealer seals with the service's own keys, which are not in the database.
 type Sealer interface {
+	// Seal encrypts data for a purpose.
 	Seal(purpose string, data []byte) []byte
+	// Open returns what was sealed for the purpose; an error if it was not, or the key is not
+	// in the key file.
 	Open(purpose string, sealed []byte) ([]byte, error)
 }
 

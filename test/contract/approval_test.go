@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/signature"
 	"github.com/musterhq/muster/internal/surface/cli"
+	"github.com/musterhq/muster/test/expect"
 )
 
 // approvalSite is a company that wants approvals, with a key that changes policies and
@@ -86,9 +87,8 @@ func TestApproval_EndToEnd(t *testing.T) {
 		id := made["proposalId"].(string)
 		url := s.replica.PublicURL() + "/approvals/" + id
 		waits := made["approval"].(map[string]any)
-		if members(waits) != "at by required state url" || waits["required"] != true || waits["state"] != "WAITING" || waits["url"] != url || waits["by"] != nil || waits["at"] != nil {
-			t.Errorf("approval %v", waits)
-		}
+		expect.Equal(t, "approval", expect.Values{"members": {members(waits), "at by required state url"}, "required": {waits["required"], true},
+			"state": {waits["state"], "WAITING"}, "url": {waits["url"], url}, "by": {waits["by"], nil}, "at": {waits["at"], nil}})
 		if expires, err := time.Parse(time.RFC3339, made["expiresAt"].(string)); err != nil || expires.Sub(env.Now()) < 23*time.Hour {
 			t.Errorf("expires %v", made["expiresAt"])
 		}

@@ -161,8 +161,14 @@ func toolNeeds(t *testing.T, a servertest.Assistant, tool, assetID string) strin
 	t.Helper()
 	result := a.Call(tool, map[string]any{"assetId": assetID})
 	var e struct{ Code, Message, ApprovalURL string }
-	if !result.IsError || len(result.Content) == 0 || json.Unmarshal([]byte(result.Content[0].Text), &e) != nil || e.Code != "forbidden" || !strings.Contains(e.ApprovalURL, "/authorizations/") {
-		t.Fatalf("%s: %+v", tool, result.Content)
+	if !result.IsError || len(result.Content) == 0 {
+		t.Fatalf("%s: no error: %+v", tool, result.Content)
+	}
+	if err := json.Unmarshal([]byte(result.Content[0].Text), &e); err != nil || e.Code != "forbidden" {
+		t.Fatalf("%s: code %q, want forbidden: %+v, %v", tool, e.Code, result.Content, err)
+	}
+	if !strings.Contains(e.ApprovalURL, "/authorizations/") {
+		t.Fatalf("%s: approvalUrl %q, want one of an authorization", tool, e.ApprovalURL)
 	}
 	return e.ApprovalURL
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/test/expect"
 )
 
 // feed is an answer of GET /events.
@@ -85,9 +86,9 @@ func TestEvents_WaitAndCause(t *testing.T) {
 			t.Fatalf("the call that waited got %+v", got)
 		}
 		data := got.Events[0].Data
-		if data["type"] != "STATUS_REPORT" || data["status"] != "SUCCESS" || data["requestId"] != "cause-1" || !strings.HasSuffix(data["assetId"], phone.AssetID) || data["policyId"] == "" || len(data) != 5 {
-			t.Errorf("the event is about %v", data)
-		}
+		expect.Equal(t, "the event's data", expect.Values{"type": {data["type"], "STATUS_REPORT"}, "status": {data["status"], "SUCCESS"},
+			"requestId": {data["requestId"], "cause-1"}, "end of assetId": {strings.HasSuffix(data["assetId"], phone.AssetID), true},
+			"empty policyId": {data["policyId"] == "", false}, "number of members": {len(data), 5}})
 
 		var tool feed
 		assistant := servertest.WithKey(t, replica.PublicURL(), reader.Key)

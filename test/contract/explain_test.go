@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/database/pgtest"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/test/expect"
 )
 
 // explained is an answer of explain_operation.
@@ -159,9 +160,9 @@ func TestExplain_SaysNothingOfForeignTargets(t *testing.T) {
 		if err := json.Unmarshal([]byte(known), &e); err != nil {
 			t.Fatal(err)
 		}
-		if known != missing || e.Answer.Status != 403 || e.Devices != nil || e.Effects != nil || e.Irreversible != nil || e.RequiresConfirmation != nil {
-			t.Errorf("with %s:\n%s\n%s", right, known, missing)
-		}
+		expect.Equal(t, "with "+right.String(), expect.Values{"answer about a known asset": {known, missing}, "status": {e.Answer.Status, 403},
+			"shows devices": {e.Devices != nil, false}, "shows effects": {e.Effects != nil, false},
+			"shows irreversible": {e.Irreversible != nil, false}, "shows requiresConfirmation": {e.RequiresConfirmation != nil, false}})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/logfile"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/test/expect"
 )
 
 // A device's log is asked for, listed and read over REST and MCP by who may read devices,
@@ -40,10 +41,10 @@ func TestLogs_OnBothSurfaces(t *testing.T) {
 			t.Fatalf("the logs are %+v", list)
 		}
 		got := reader.Get(path+"/"+list.Logs[0].LogID).Want(t, 200)
-		if text := string(got.Body); len(text) != list.Logs[0].Bytes || !strings.Contains(text, "<script>") || strings.Contains(text, "hunter2") ||
-			got.Header.Get("Content-Type") != "text/plain; charset=utf-8" || got.Header.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("the text is %q of %d bytes, %v", text, list.Logs[0].Bytes, got.Header)
-		}
+		text := string(got.Body)
+		expect.Equal(t, "the log", expect.Values{"bytes": {len(text), list.Logs[0].Bytes}, "has the markup": {strings.Contains(text, "<script>"), true},
+			"has the secret": {strings.Contains(text, "hunter2"), false}, "content type": {got.Header.Get("Content-Type"), "text/plain; charset=utf-8"},
+			"X-Content-Type-Options": {got.Header.Get("X-Content-Type-Options"), "nosniff"}})
 		var read struct {
 			LogID string
 			Lines []string

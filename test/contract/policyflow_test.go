@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/test/expect"
 	"github.com/musterhq/muster/test/needs"
 )
 
@@ -50,9 +51,9 @@ func changes(t *testing.T, p *plant) {
 	if got := members(before); got != "deviceCount displayName editable policyId settings version" {
 		t.Errorf("settings have %s", got)
 	}
-	if before["deviceCount"] != 1.0 || before["version"] != 1.0 || before["editable"] != true || before["policyId"] != of.PathName() || len(before["settings"].([]any)) != 39 {
-		t.Errorf("settings %v", before)
-	}
+	expect.Equal(t, "settings", expect.Values{"deviceCount": {before["deviceCount"], 1.0}, "version": {before["version"], 1.0},
+		"editable": {before["editable"], true}, "policyId": {before["policyId"], of.PathName()},
+		"number of settings": {len(before["settings"].([]any)), len(policy.Catalog())}})
 	if got := members(before["settings"].([]any)[0]); got != "allowedValues group highImpact id label value" {
 		t.Errorf("a setting has %s", got)
 	}
@@ -64,10 +65,10 @@ func changes(t *testing.T, p *plant) {
 	if got := members(made); got != proposalMembers {
 		t.Errorf("a proposal has %s", got)
 	}
-	if made["capability"] != "update_policy_settings" || made["status"] != "PENDING" || made["impact"] != "NORMAL" || made["requiresConfirmation"] != false ||
-		!strings.HasPrefix(made["proposalId"].(string), "prp_") || !strings.Contains(made["summary"].(string), "1 device") {
-		t.Errorf("proposed %v", made)
-	}
+	expect.Equal(t, "the proposal", expect.Values{"capability": {made["capability"], "update_policy_settings"}, "status": {made["status"], "PENDING"},
+		"impact": {made["impact"], "NORMAL"}, "requiresConfirmation": {made["requiresConfirmation"], false},
+		"prefix of proposalId":   {strings.HasPrefix(made["proposalId"].(string), "prp_"), true},
+		"summary names 1 device": {strings.Contains(made["summary"].(string), "1 device"), true}})
 	target, first := made["target"].(map[string]any), made["fields"].([]any)[0].(map[string]any)
 	if members(target) != "id kind name" || target["kind"] != "POLICY" || target["id"] != of.PathName() || target["name"] != of.Name {
 		t.Errorf("target %v", target)
@@ -92,11 +93,10 @@ func changes(t *testing.T, p *plant) {
 		t.Errorf("an applied proposal has %s", got)
 	}
 	result := done["result"].(map[string]any)
-	if members(result) != "displayName message policyId portalUrl version" || result["version"] != 2.0 || result["displayName"] != of.Name ||
-		result["policyId"] != of.PathName() || result["portalUrl"] != p.r.PublicURL()+"/policies/"+of.ID || done["status"] != "SUCCEEDED" ||
-		fmt.Sprint(done["fields"]) != fmt.Sprint(made["fields"]) {
-		t.Errorf("applied %v", done)
-	}
+	expect.Equal(t, "the applied proposal", expect.Values{"members": {members(result), "displayName message policyId portalUrl version"},
+		"version": {result["version"], 2.0}, "displayName": {result["displayName"], of.Name}, "policyId": {result["policyId"], of.PathName()},
+		"portalUrl": {result["portalUrl"], p.r.PublicURL() + "/policies/" + of.ID}, "status": {done["status"], "SUCCEEDED"},
+		"fields": {done["fields"], made["fields"]}})
 	if after := p.ok(key, "get_policy_proposal", args{"proposalId": made["proposalId"]}); after["status"] != "SUCCEEDED" || after["result"] != nil {
 		t.Errorf("read after applying: %v", after)
 	}
@@ -126,9 +126,11 @@ func (p *plant) reports(assetID string, of policy.Policy) {
 		}
 		client.Get("/assets/"+assetID).Want(p.t, 200).JSON(p.t, &asset)
 		m := asset.ManagedDevice
-		if d := m.StatusReport.NonComplianceDetails; m.PolicyID != of.PathName() || m.PolicyVersionApplied != 2 || m.StatusReport.PolicyCompliant ||
-			len(d) != 1 || d[0].SettingName != "networkResetDisabled" || d[0].NonComplianceReason != "MANAGEMENT_MODE" {
-			return fmt.Errorf("%+v", m)
+		if m.PolicyID != of.PathName() || m.PolicyVersionApplied != 2 || m.StatusReport.PolicyCompliant {
+			return fmt.Errorf("policy of the device: %+v", m)
+		}
+		if d := m.StatusReport.NonComplianceDetails; len(d) != 1 || d[0].SettingName != "networkResetDisabled" || d[0].NonComplianceReason != "MANAGEMENT_MODE" {
+			return fmt.Errorf("details: %+v", d)
 		}
 		return nil
 	})
@@ -139,9 +141,8 @@ func (p *plant) copies(key string, of policy.Policy) {
 	wanted := "Copy by " + p.caller.name
 	made := p.ok(key, "create_policy", args{"fromPolicyId": of.PathName(), "displayName": wanted, "changes": change("SMS", "BLOCK")})
 	target := made["target"].(map[string]any)
-	if made["capability"] != "create_policy" || made["impact"] != "NORMAL" || target["id"] != of.PathName() || target["name"] != wanted || len(made["fields"].([]any)) != 1 {
-		p.t.Errorf("proposed %v", made)
-	}
+	expect.Equal(p.t, "the proposal of a copy", expect.Values{"capability": {made["capability"], "create_policy"}, "impact": {made["impact"], "NORMAL"},
+		"target": {target["id"], of.PathName()}, "name": {target["name"], wanted}, "number of fields": {len(made["fields"].([]any)), 1}})
 	done := p.ok(key, "apply_policy_proposal", args{"proposalId": made["proposalId"]})["result"].(map[string]any)
 	copied := done["policyId"].(string)
 	if copied == of.PathName() || done["version"] != 1.0 || done["displayName"] != wanted {
@@ -184,9 +185,9 @@ func (p *plant) rollsBack(key string, of policy.Policy) {
 	} {
 		r := revisions[i].(map[string]any)
 		by := r["savedBy"].(map[string]any)
-		if members(r) != want.members || members(by) != "id kind name" || r["origin"] != want.origin || by["kind"] != want.kind || r["revision"] != float64(3-i) || r["version"] != float64(3-i) {
-			p.t.Errorf("revision %v", r)
-		}
+		expect.Equal(p.t, fmt.Sprint("revision ", 3-i), expect.Values{"members": {members(r), want.members}, "savedBy": {members(by), "id kind name"},
+			"origin": {r["origin"], want.origin}, "kind": {by["kind"], want.kind},
+			"revision": {r["revision"], float64(3 - i)}, "version": {r["version"], float64(3 - i)}})
 	}
 	if newest := p.ok(key, "list_policy_revisions", args{"policyId": of.PathName(), "limit": 1})["revisions"].([]any); len(newest) != 1 {
 		p.t.Errorf("%d revisions with limit 1", len(newest))

@@ -194,8 +194,11 @@ func (v validator) unpopular(s *described.Schema) {
 	if s == nil {
 		return
 	}
-	if s.AnyOf != nil || s.OneOf != nil || s.Ref != "" || s.Types != nil || s.WriteOnly || s.Default != nil || s.Format != "" && s.Format != "date-time" {
-		v.t.Errorf("a keyword that not every model takes: %+v", s)
+	for keyword, used := range map[string]bool{"anyOf": s.AnyOf != nil, "oneOf": s.OneOf != nil, "$ref": s.Ref != "", "several types": s.Types != nil,
+		"writeOnly": s.WriteOnly, "default": s.Default != nil, "format": s.Format != "" && s.Format != "date-time"} {
+		if used {
+			v.t.Errorf("not every model takes the keyword %s: %+v", keyword, s)
+		}
 	}
 	v.unpopular(s.Items)
 	for _, member := range s.Properties {

@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/surface/rest/resttest"
+	"github.com/musterhq/muster/test/expect"
 )
 
 // usable are the tools whose permissions and setting a caller has, by the rows
@@ -185,8 +186,11 @@ func TestBudget_SharedByRESTAndMCP(t *testing.T) {
 		if o.Budget == operation.Free {
 			continue
 		}
-		if got := assistant.Call(e.Tool, string(o.FlatExample())).Failed(t); got.Code != "rate_limited" || !got.Retryable || got.RetryAfter < 1 || got.RetryAfter > 60 || got.Status != http.StatusTooManyRequests {
-			t.Errorf("the eleventh call by %s: %+v", e.Tool, got)
+		got := assistant.Call(e.Tool, string(o.FlatExample())).Failed(t)
+		expect.Equal(t, "the eleventh call by "+e.Tool, expect.Values{"code": {got.Code, "rate_limited"}, "retryable": {got.Retryable, true},
+			"status": {got.Status, http.StatusTooManyRequests}})
+		if got.RetryAfter < 1 || got.RetryAfter > 60 {
+			t.Errorf("the eleventh call by %s: retryAfter is %d, want 1 to 60", e.Tool, got.RetryAfter)
 		}
 	}
 	assistant.Call("get_asset", target).OK(t, nil)

@@ -1,6 +1,6 @@
 // Command layers checks the rules of rules.go on the module in the working directory: what
-// packages may import, how they are named, how long files are, and that docs/dependencies.md
-// has a reason for each direct dependency. It ends with status 1 if something breaks a rule.
+// packages may import, how they are named, how long files are, that methods of interfaces have
+// a comment, and that docs/dependencies.md has a reason for each direct dependency. It ends with status 1 if something breaks a rule.
 package main
 
 import (
@@ -56,7 +56,7 @@ func run() ([]string, error) {
 	}
 	packages, listed := list(module.Module.Path)
 	reasons, err := os.ReadFile("docs/dependencies.md")
-	findings := slices.Concat(checkImports(packages, layers(), confinedImports()), checkDependencies(direct, string(reasons)), checkLengths(packages))
+	findings := slices.Concat(checkImports(packages, layers(), confinedImports()), checkDependencies(direct, string(reasons)), checkLengths(packages), checkInterfaces(packages, unexplained[:]))
 	slices.Sort(findings)
 	return slices.Compact(findings), errors.Join(listed, err)
 }

@@ -157,9 +157,11 @@ type Delivery struct {
 // Store keeps devices, tokens and deliveries. Find methods return
 // fault.NotFound.
 type Store interface {
+	// CreateAgentToken stores a token that one device can redeem until it expires.
 	CreateAgentToken(ctx context.Context, t Token) error
 	// DropAgentToken deletes a token that was not handed out.
 	DropAgentToken(ctx context.Context, hash [sha256.Size]byte) error
+	// AgentDevice returns a device in any state, or fault.NotFound.
 	AgentDevice(ctx context.Context, id string) (Device, error)
 	// AgentOf returns the live device of an asset's enrollment.
 	AgentOf(ctx context.Context, assetID string, epoch int) (Device, error)
@@ -167,6 +169,8 @@ type Store interface {
 	// sequence number if it is higher than any before, and returns the device as
 	// it then is. false: something of that does not hold, and nothing changed.
 	Contact(ctx context.Context, id string, key protocol.PublicKey, sequence int64) (Device, bool, error)
+	// UpdateAgent changes what a device says of itself; fault.Refused if the key to be
+	// replaced is not the device's.
 	UpdateAgent(ctx context.Context, deviceID string, change Change) error
 }
 

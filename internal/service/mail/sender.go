@@ -60,6 +60,7 @@ type Leases interface {
 
 // Observer counts mail.
 type Observer interface {
+	// Mail counts a mail by its outcome.
 	Mail(o Outcome)
 	// MailServer reports whether the server could be reached at the last attempt, and true
 	// where another replica sends.

@@ -25,20 +25,29 @@ import (
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
-// Service is the service behind the door.
+// Service answers what devices ask.
 type Service interface {
+	// Enroll redeems a token. The same token with the same key gets the same device again.
 	Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol.EnrollAnswer, error)
+	// Authenticate verifies a request's signature and takes its sequence number; a refusal has
+	// no effect.
 	Authenticate(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error)
 	// CheckIn authenticates the request as well. It calls read for what the request says once
 	// its signature is good.
 	CheckIn(ctx context.Context, r protocol.Request, signature string, read func() (protocol.CheckinRequest, error)) (protocol.CheckinResponse, error)
+	// Policy returns the signed document of the device's policy and its ETag.
 	Policy(ctx context.Context, d agentdevice.Device, id string) (protocol.Envelope, string, error)
+	// Rotate replaces the device's key.
 	Rotate(ctx context.Context, d agentdevice.Device, r protocol.RotateRequest, sequence int64) error
+	// RegisterPush stores the device's token for push messages.
 	RegisterPush(ctx context.Context, d agentdevice.Device, r protocol.PushTokenRequest) error
+	// Unenroll ends a device at its own request; one that has to be erased is told so and
+	// stays.
 	Unenroll(ctx context.Context, d agentdevice.Device) error
 	// FileSize returns the size in bytes of a file that the device was offered, and
 	// FilePart its part with the number: each but the last has rollout.PartSize bytes.
 	FileSize(ctx context.Context, d agentdevice.Device, sha256 string) (int64, error)
+	// FilePart returns one part of the file; fault.NotFound if there is no such part.
 	FilePart(ctx context.Context, d agentdevice.Device, sha256 string, number int64) ([]byte, error)
 	// KeepLog keeps the log that a command asked the device for, once.
 	KeepLog(ctx context.Context, d agentdevice.Device, commandID string, text []byte) error

@@ -28,6 +28,7 @@ type ApprovalCommands struct {
 type SignedStore interface {
 	// SignedDocument returns the last document signed about a subject, or fault.NotFound.
 	SignedDocument(ctx context.Context, companyID, subject string) (signature.Signed, error)
+	// Passkeys returns a user's passkeys; none is no error.
 	Passkeys(ctx context.Context, userID string) ([]account.Passkey, error)
 	// Decider returns a user as one who may decide, or fault.NotFound.
 	Decider(ctx context.Context, companyID, userID string) (access.Approver, error)
@@ -35,7 +36,9 @@ type SignedStore interface {
 
 // Passkeys reads passkeys as a service at an address does.
 type Passkeys interface {
+	// PublicKey is the public key of a stored passkey, as SubjectPublicKeyInfo.
 	PublicKey(credential json.RawMessage) ([]byte, error)
+	// Party is the service as its passkeys know it.
 	Party() signature.Party
 }
 

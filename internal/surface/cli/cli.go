@@ -305,5 +305,6 @@ type Identity interface {
 type TokenFinder interface {
 	// AgentOfToken finds the device that a token enrolled, once it has its asset.
 	AgentOfToken(ctx context.Context, hash [sha256.Size]byte) (agentdevice.Device, error)
+	// AgentDevice returns a device in any state, or fault.NotFound.
 	AgentDevice(ctx context.Context, id string) (agentdevice.Device, error)
 }

@@ -20,7 +20,9 @@ import (
 // Store changes a company's controls.
 type Store interface {
 	frame.ControlStore
+	// CancelLoosening removes a change that waits; fault.NotFound if it does not wait.
 	CancelLoosening(ctx context.Context, companyID, id string) error
+	// Approvers returns the users of a company with what decides whether they may confirm.
 	Approvers(ctx context.Context, companyID string) ([]access.Approver, error)
 }
 

@@ -22,7 +22,11 @@ import (
 
 // Usage reports what callers did and what is left of their budgets.
 type Usage interface {
+	// ActivityOfActors counts what callers of a kind did, by their ids, in intervals of a
+	// width.
 	ActivityOfActors(ctx context.Context, companyID string, kind access.Kind, since time.Time, width time.Duration) (map[string][]activity.Bucket, error)
+	// BudgetUsed returns what keys of budgets have spent of their present window; none is left
+	// out.
 	BudgetUsed(ctx context.Context, keys []string, now time.Time) (map[string]int, error)
 }
 

@@ -21,7 +21,11 @@ import (
 
 // Proposals counts what waits for a decision.
 type Proposals interface {
+	// WaitingProposals counts proposals that can still be applied; policies nil: of all
+	// policies.
 	WaitingProposals(ctx context.Context, companyID string, policies []string) (int, error)
+	// WaitingAuthorizations counts the calls that wait for a person; policies nil: of all
+	// policies.
 	WaitingAuthorizations(ctx context.Context, companyID string, policies []string) (int, error)
 }
 

@@ -10,12 +10,15 @@ import (
 
 // Updates is what a company sees of the agent's versions: its own devices alone.
 type Updates interface {
+	// Rollouts returns the rollouts of all versions.
 	Rollouts(ctx context.Context) ([]rollout.Rollout, error)
 	// AgentVersions counts the company's devices by the version that they run.
 	AgentVersions(ctx context.Context, companyID string) ([]rollout.Count, error)
 	// UpdateTroubles returns up to limit devices of the company on which a version failed.
 	UpdateTroubles(ctx context.Context, companyID string, limit int) ([]rollout.Trouble, error)
+	// AgentPause returns since when a company's devices get no updates; zero: they do.
 	AgentPause(ctx context.Context, companyID string) (time.Time, error)
+	// SetAgentPause stops or allows the updates of a company's devices.
 	SetAgentPause(ctx context.Context, companyID string, on bool) error
 }
 
