@@ -70,7 +70,7 @@ func TestFaults_CommandsAreSentOnce(t *testing.T) {
 			}
 		})
 	}
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test's choice
+	random := rand.New(rand.NewPCG(1, 2)) // a test's choice
 	faults := 0
 	for begun := time.Now(); time.Since(begun) < *faultsFor; faults++ {
 		replicas[random.IntN(2)].fail(random)
