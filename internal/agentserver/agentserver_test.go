@@ -453,7 +453,7 @@ func TestAgent_CrashAtEveryStep(t *testing.T) {
 		p.start()
 		func() {
 			defer func() {
-				if r := recover(); r != nil && r != errCrash {
+				if r := recover(); r != nil && r != errCrash { //nolint:errorlint // a panic's value
 					panic(r)
 				}
 			}()

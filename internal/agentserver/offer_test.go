@@ -319,7 +319,7 @@ func TestOffer_AgentCrashes(t *testing.T) {
 		go func() {
 			defer close(ended)
 			defer func() {
-				if r := recover(); r != nil && r != errCrash {
+				if r := recover(); r != nil && r != errCrash { //nolint:errorlint // a panic's value
 					panic(r)
 				}
 			}()

@@ -12,7 +12,7 @@ const tcpUserTimeout = 18
 func limitUnacknowledged(c syscall.RawConn, after time.Duration) error {
 	var failed error
 	if err := c.Control(func(fd uintptr) {
-		failed = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout, int(after.Milliseconds())) //nolint:gosec // a file's number
+		failed = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout, int(after.Milliseconds())) // a file's number
 	}); err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ func TestJob_AtMostOnceOverKills(t *testing.T) {
 		const size = 500
 		f.fleetOf(size)
 		s := &sender{sent: map[string]int{}}
-		random, dead := rand.New(rand.NewPCG(1, 2)), make(chan struct{}) //nolint:gosec // a test's choice
+		random, dead := rand.New(rand.NewPCG(1, 2)), make(chan struct{}) // a test's choice
 		var mu sync.Mutex
 		stuck := map[string]int{}
 		dies := func(step string) {

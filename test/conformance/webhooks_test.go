@@ -70,7 +70,7 @@ func TestWebhooks_Faults(t *testing.T) {
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		p := newHookProof(t, env)
 		p.failingAsset()
-		random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test's choice
+		random := rand.New(rand.NewPCG(1, 2)) // a test's choice
 		faults := 0
 		for begun := time.Now(); time.Since(begun) < *hookFaults; faults++ {
 			p.fail(random)

@@ -30,7 +30,7 @@ func TestAndroidBuild_NamesWhatIsMissing(t *testing.T) {
 			t.Parallel()
 			path, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
 			for _, program := range c.there {
-				if err := os.WriteFile(filepath.Join(path, program), []byte("#!/bin/false\n"), 0o700); err != nil { //nolint:gosec // a program
+				if err := os.WriteFile(filepath.Join(path, program), []byte("#!/bin/false\n"), 0o700); err != nil { // a program
 					t.Fatal(err)
 				}
 			}

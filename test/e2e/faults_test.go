@@ -77,7 +77,7 @@ func TestFaults_CommandsAreSentOnce(t *testing.T) {
 		})
 	}
 	t.Logf("to repeat the faults: -faults-seed %d", *faultsSeed)
-	random := rand.New(rand.NewPCG(*faultsSeed, 2)) //nolint:gosec // a test's choice
+	random := rand.New(rand.NewPCG(*faultsSeed, 2)) // a test's choice
 	faults := 0
 	for begun := time.Now(); time.Since(begun) < *faultsFor; faults++ {
 		replicas[random.IntN(2)].fail(random)

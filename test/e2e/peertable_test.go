@@ -72,5 +72,5 @@ func replaceBetween(document, place, text string) error {
 	if !found || !closed {
 		return errors.New(document + " has no place " + begin + " … " + end)
 	}
-	return os.WriteFile(document, []byte(before+begin+"\n"+text+"\n"+end+after), 0o644) //nolint:gosec // a document
+	return os.WriteFile(document, []byte(before+begin+"\n"+text+"\n"+end+after), 0o644) // a document
 }

@@ -17,7 +17,7 @@ import (
 // server's certificate is.
 func (s *server) client(remote bool) mail.Client {
 	c := mail.Client{Config: config.Mail{Host: s.address, Name: "127.0.0.1", Loopback: !remote, TLS: s.implicit,
-		From: netmail.Address{Name: "Muster", Address: "muster@acme.test"}}, TLS: &tls.Config{InsecureSkipVerify: true}, Timeout: 5 * time.Second} //nolint:gosec // a test's server
+		From: netmail.Address{Name: "Muster", Address: "muster@acme.test"}}, TLS: &tls.Config{InsecureSkipVerify: true}, Timeout: 5 * time.Second} // a test's server
 	return c
 }
 

@@ -11,5 +11,5 @@ func OpenFileLimit() int {
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil || limit.Cur > unknownFiles {
 		return unknownFiles
 	}
-	return int(limit.Cur) //nolint:gosec // not above unknownFiles
+	return int(limit.Cur) // not above unknownFiles
 }
