@@ -248,10 +248,13 @@ func (w *wiring) agentAPI() error {
 	hub := agentapi.NewHub(w.options.Now, w.shares.Streams)
 	w.link.Streams = hub
 	hub.Counted = w.metrics.Streams(hub.Count, w.shares.Streams, agentapi.CommandOutcomes())
-	stopWake, stopEnd := w.db.Listen(agentdevice.WakeTopic, hub.Wake), w.db.Listen(agentdevice.EndTopic, hub.End)
+	hub.Opened = func(id string) { w.db.Notify(agentdevice.StreamTopic, id) }
+	stops := []func(){w.db.Listen(agentdevice.WakeTopic, hub.Wake), w.db.Listen(agentdevice.EndTopic, hub.End),
+		w.db.Listen(agentdevice.StreamTopic, hub.Replace)}
 	w.onClose(func() error {
-		stopWake()
-		stopEnd()
+		for _, stop := range stops {
+			stop()
+		}
 		hub.Close()
 		return nil
 	})

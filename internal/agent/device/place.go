@@ -1,10 +1,29 @@
 package device
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/agent/protocol"
 )
+
+// StreamTopic is the topic of hints that devices have opened a wake stream; ids are
+// OpenedStream's.
+const StreamTopic = "agent-stream"
+
+// OpenedStream is what replicas tell each other of a stream that was opened: the device
+// and the sequence number of its request.
+func OpenedStream(deviceID string, sequence int64) string {
+	return deviceID + " " + strconv.FormatInt(sequence, 10)
+}
+
+// ParseOpenedStream returns what OpenedStream was made of; false: it is of another version.
+func ParseOpenedStream(id string) (deviceID string, sequence int64, ok bool) {
+	deviceID, number, _ := strings.Cut(id, " ")
+	sequence, err := strconv.ParseInt(number, 10, 64)
+	return deviceID, sequence, err == nil
+}
 
 // Place is a place in the queue of a device's wake stream, reserved for one command
 // before that is committed. Its methods do not block.

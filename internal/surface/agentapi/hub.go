@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
@@ -26,6 +27,9 @@ type Hub struct {
 	// Counted, unless nil, is called with what became of a command for a stream that takes
 	// commands, one of CommandOutcomes. It must not block.
 	Counted func(outcome string)
+	// Opened, unless nil, is called when a device has opened a stream, with
+	// agentdevice.OpenedStream. It must not block.
+	Opened func(id string)
 
 	now   func() time.Time
 	limit int
@@ -50,6 +54,7 @@ type stream struct {
 	signals  chan struct{}
 	hinted   atomic.Bool // a hint is to be written
 	phase    atomic.Int32
+	sequence int64    // of the request
 	commands bool     // the device takes commands on the stream
 	queue    []*place // commands to be written; guarded by the hub's mu
 }
@@ -133,6 +138,21 @@ func (h *Hub) End(ids []string) {
 			s.end(ended)
 		}
 		h.hintOpening(id)
+	}
+}
+
+// Replace ends streams whose devices have opened a newer one, at this replica or at
+// another: a device that changes its network leaves a connection behind that takes what
+// it never reads. It does not block.
+func (h *Hub) Replace(opened []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, one := range opened {
+		id, sequence, ok := agentdevice.ParseOpenedStream(one)
+		if s := h.streams[id]; ok && s != nil && s.sequence < sequence {
+			delete(h.streams, id)
+			s.end(replaced)
+		}
 	}
 }
 
@@ -289,7 +309,7 @@ func (d *API) open(w http.ResponseWriter, r *http.Request, v visit, s *stream) {
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
-	s.conn, s.commands = conn, r.Header.Get(protocol.HeaderWake) == protocol.WakeCommands
+	s.conn, s.sequence, s.commands = conn, v.sequence, r.Header.Get(protocol.HeaderWake) == protocol.WakeCommands
 	if v.device.Open > 0 {
 		s.hint() // for what was sent before the stream was open
 	}
@@ -299,4 +319,7 @@ func (d *API) open(w http.ResponseWriter, r *http.Request, v visit, s *stream) {
 		return
 	}
 	go d.Hub.serve(v.device.ID, s)
+	if d.Hub.Opened != nil {
+		d.Hub.Opened(agentdevice.OpenedStream(v.device.ID, v.sequence))
+	}
 }

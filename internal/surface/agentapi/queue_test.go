@@ -250,3 +250,18 @@ func TestQueue_BrokenConnection(t *testing.T) {
 		return nil
 	})
 }
+
+// A stream ends when its device has opened a newer one at another replica, and not for an
+// older one, or for what another version says.
+func TestHub_ReplacedElsewhere(t *testing.T) {
+	p := newPost(t)
+	events := p.listen("a", true) // its request has the number 1
+	p.hub.Replace([]string{agentdevice.OpenedStream("a", 0), agentdevice.OpenedStream("a", 1), agentdevice.OpenedStream("b", 9), "a", "a x"})
+	p.hub.Wake([]string{"a"})
+	hints(t, events, true)
+	p.hub.Replace([]string{agentdevice.OpenedStream("a", 2)})
+	hints(t, events, false)
+	if p.reserve("a", "one") != nil {
+		t.Error("the stream that was left has a place for commands")
+	}
+}

@@ -35,6 +35,7 @@ public final class Agent implements Closeable {
     private final Rotation rotation;
     private final CheckIn checkIn;
     private final Hint woken = new Hint();
+    final Offered offered = new Offered(this);
     final Gate gate = new Gate();
 
     /** Agent opens an enrolled device's agent. */
@@ -115,6 +116,7 @@ public final class Agent implements Closeable {
         Disk.keepReserve(options.directory);
         executor.recover();
         eraser.eraseAgain();
+        offered.take();
         IOException late = prepare();
         for (int i = 0; i < MAX_ROUNDS; i++) {
             List<Object> sent = words();

@@ -71,7 +71,7 @@ final class CheckIn {
         }
         delivered(request, reply.answer);
         learn(agent, reply.answer);
-        accept(agent, Refusal.envelopes(reply.answer, "commands"));
+        accept(agent, agent.offered.with(Refusal.envelopes(reply.answer, "commands")));
         agent.executor.execute(false);
         return new Round(boot, reply, request.get("update"));
     }

@@ -24,6 +24,16 @@ final class Trust {
         throw new IOException("signed with the key \"" + e.keyId + "\", which this device does not trust");
     }
 
+    /** trusts reports whether the agent trusts the key with the id now. */
+    boolean trusts(String keyId) {
+        for (CommandKey k : CommandKey.trusted(link.identity().commandKeys, link.signedNow())) {
+            if (k.id.equals(keyId)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     CommandKey newest() {
         List<CommandKey> keys = link.identity().commandKeys;
         return keys.get(keys.size() - 1);

@@ -6,7 +6,7 @@ import java.io.InputStream;
 import java.util.Map;
 
 /**
- * WakeStream keeps the wake stream open and turns each hint into a check-in. Without wake-ups a
+ * WakeStream keeps the wake stream open, hands over its commands and turns each hint into a check-in. Without wake-ups a
  * command takes up to a quarter of an hour, so the log has one warning; the next comes after a stream
  * has held for that long.
  */
@@ -19,6 +19,8 @@ final class WakeStream implements Runnable {
     private static final long SOON = 10_000;
     /** LONGEST is how much of a line counts: what is longer is padding against proxies that buffer. */
     private static final int LONGEST = 256;
+    /** LONGEST_COMMAND is how much of a command's line counts. */
+    private static final int LONGEST_COMMAND = (64 << 10) + LONGEST;
 
     private final Agent agent;
     private final Backoff backoff;
@@ -131,6 +133,7 @@ final class WakeStream implements Runnable {
         byte[] nothing = new byte[0];
         Map<String, String> headers = agent.link.signed(agent.link.key(), agent.link.take(), "GET", "/wake", nothing);
         headers.put("Accept", "text/event-stream");
+        headers.put("Muster-Wake", "commands");
         try (Transport.Answer answer = agent.link.carry("GET", "/wake", nothing, headers, SILENCE)) {
             open = answer;
             hear(new BufferedInputStream(answer.body()));
@@ -141,6 +144,7 @@ final class WakeStream implements Runnable {
 
     private void hear(InputStream in) {
         StringBuilder line = new StringBuilder();
+        boolean command = false; // the event that is being read is a command
         long opened = Backoff.elapsed();
         try {
             for (int b = in.read(); b >= 0 && !stopped; b = in.read()) {
@@ -148,18 +152,37 @@ final class WakeStream implements Runnable {
                     backoff.held();
                 }
                 if (b != '\n') {
-                    if (line.length() < LONGEST) {
+                    if (line.length() < (command ? LONGEST_COMMAND : LONGEST)) {
                         line.append((char) b);
                     }
                     continue;
                 }
-                if (line.indexOf("data:") == 0) {
-                    agent.hint();
+                String text = line.toString().trim();
+                if (text.startsWith("data:")) {
+                    data(command, text.substring("data:".length()));
+                } else if (text.startsWith("event:")) {
+                    command = text.substring("event:".length()).trim().equals("command");
+                } else if (text.isEmpty()) {
+                    command = false;
                 }
+                line = line.capacity() > LONGEST ? new StringBuilder() : line;
                 line.setLength(0);
             }
         } catch (IOException e) {
             agent.log.debug("wake stream broke off", e);
         }
+    }
+
+    /** data hears an event. What cannot be read as a command is a hint: the service has it for a check-in, too. */
+    private void data(boolean command, String data) {
+        if (command) {
+            try {
+                agent.offered.add(Envelope.read(Json.object(data)));
+                return;
+            } catch (JsonException e) {
+                agent.log.debug("a command on the wake stream cannot be read", e);
+            }
+        }
+        agent.hint();
     }
 }
