@@ -43,7 +43,11 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errLost
 	}
 	if strings.HasSuffix(r.URL.Path, "/wake") {
-		return n.base.RoundTrip(r)
+		answer, err := n.base.RoundTrip(r)
+		if err == nil {
+			answer.Body = &wakeBody{ReadCloser: answer.Body, member: n.member}
+		}
+		return answer, err
 	}
 	answer, body, err := n.exchange(r)
 	if err != nil {
@@ -112,14 +116,7 @@ func (m *member) overhear(r *http.Request, body []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, sealed := range answer.Commands {
-		var c protocol.Command
-		text, err := base64.RawURLEncoding.DecodeString(sealed.Payload)
-		if err != nil || json.Unmarshal(text, &c) != nil {
-			continue
-		}
-		if _, known := m.heard[c.ID]; !known {
-			m.heard[c.ID] = heard{kind: c.Type, createdAt: c.NotBefore, reached: now}
-		}
+		m.reached(sealed, now)
 	}
 	for _, id := range answer.Acked {
 		if h, known := m.heard[id]; known && h.confirmed.IsZero() {
@@ -127,6 +124,49 @@ func (m *member) overhear(r *http.Request, body []byte) {
 			m.heard[id] = h
 		}
 	}
+}
+
+// reached notes that the device has a command. The caller holds mu.
+func (m *member) reached(sealed protocol.Envelope, now time.Time) {
+	var c protocol.Command
+	text, err := base64.RawURLEncoding.DecodeString(sealed.Payload)
+	if err != nil || json.Unmarshal(text, &c) != nil {
+		return
+	}
+	if _, known := m.heard[c.ID]; !known {
+		m.heard[c.ID] = heard{kind: c.Type, createdAt: c.NotBefore, reached: now}
+	}
+}
+
+// wakeBody is a wake stream, on which commands may come.
+type wakeBody struct {
+	io.ReadCloser
+	member *member
+	line   []byte // what was read of a line that has not ended
+}
+
+// Read implements io.Reader.
+func (b *wakeBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	b.line = append(b.line, into[:n]...)
+	for {
+		line, rest, whole := bytes.Cut(b.line, []byte("\n"))
+		if !whole {
+			break
+		}
+		var sealed protocol.Envelope
+		if data, ok := bytes.CutPrefix(line, []byte("data: {")); ok && json.Unmarshal(append([]byte("{"), data...), &sealed) == nil {
+			now := b.member.fleet.Clock()
+			b.member.mu.Lock()
+			b.member.reached(sealed, now)
+			b.member.mu.Unlock()
+		}
+		b.line = rest
+	}
+	if len(b.line) == 0 || len(b.line) > protocol.MaxStreamCommand+len("data: ") {
+		b.line = nil // what is longer is no command
+	}
+	return n, err
 }
 
 // tellsPolicy reports whether a check-in says which policy is applied.
