@@ -38,17 +38,7 @@ func serverSteps() []step {
 func TestAgentCommand_CrashAtEveryStep(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
-		var at atomic.Value
-		at.Store("")
-		start := func() *servertest.Replica {
-			return env.Start(func(_ *config.Service, o *service.Options) {
-				o.Crash = func(step string) {
-					if at.CompareAndSwap(step, "") {
-						runtime.Goexit() // nothing after this point runs
-					}
-				}
-			})
-		}
+		at, start := crashes(env)
 		tenant, replica := env.NewAgentSite("acme"), start()
 		var rounds []*round
 		for _, s := range serverSteps() {
@@ -172,4 +162,19 @@ func TestAgentCommand_ProcessKilled(t *testing.T) {
 			r.check(t, tenant, second.As(r.key))
 		}
 	})
+}
+
+// crashes returns where the next request ends, a step, and how to start a replica that does so.
+func crashes(env *servertest.Env) (at *atomic.Value, start func() *servertest.Replica) {
+	at = new(atomic.Value)
+	at.Store("")
+	return at, func() *servertest.Replica {
+		return env.Start(func(_ *config.Service, o *service.Options) {
+			o.Crash = func(step string) {
+				if at.CompareAndSwap(step, "") {
+					runtime.Goexit() // nothing after this point runs
+				}
+			}
+		})
+	}
 }

@@ -14,9 +14,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/servertest"
-	"github.com/musterhq/muster/internal/service"
 )
 
 // awaitStreams waits until a service holds so many wake streams.
@@ -70,17 +68,7 @@ func (r *round) listens(armed *atomic.Bool) (stop func()) {
 func TestAgentStream_CrashAtEveryStep(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
-		var at atomic.Value
-		at.Store("")
-		start := func() *servertest.Replica {
-			return env.Start(func(_ *config.Service, o *service.Options) {
-				o.Crash = func(step string) {
-					if at.CompareAndSwap(step, "") {
-						runtime.Goexit() // nothing after this point runs
-					}
-				}
-			})
-		}
+		at, start := crashes(env)
 		tenant, replica := env.NewAgentSite("acme"), start()
 		var rounds []*round
 		var armed atomic.Bool
