@@ -44,14 +44,16 @@ func (s *growthSite) sizes() map[string]int64 {
 	return all
 }
 
-// quietGoroutines is the least number of goroutines within a second: connections that are
-// idle are closed, and what a request began has ended.
+// quietGoroutines is the least number of goroutines until it has not fallen for a second:
+// connections that are idle are closed, and what a request began has ended.
 func quietGoroutines() int64 {
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	least := runtime.NumGoroutine()
-	for range 20 {
+	for waited := 0; waited < 20; waited++ {
 		poll.Pause(50 * time.Millisecond)
-		least = min(least, runtime.NumGoroutine())
+		if now := runtime.NumGoroutine(); now < least {
+			least, waited = now, 0
+		}
 	}
 	return int64(least)
 }
