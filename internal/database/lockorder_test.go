@@ -64,12 +64,12 @@ func (x *crossed) holding(table, id string) (letGo func()) {
 	return func() { x.ok(held.Rollback(x.Context())) }
 }
 
-// is waits until a query has a result.
-func (x *crossed) is(by *pgx.Conn, what string, want int, query string) {
-	x.Helper()
-	poll.Until(x, fmt.Sprintf("%d %s", want, what), func() error {
+// counts waits until a query has a result.
+func (f *fixture) counts(by *pgx.Conn, what string, want int, query string) {
+	f.Helper()
+	poll.Until(f, fmt.Sprintf("%d %s", want, what), func() error {
 		var n int
-		err := by.QueryRow(x.Context(), query).Scan(&n)
+		err := by.QueryRow(f.Context(), query).Scan(&n)
 		if err == nil && n != want {
 			err = fmt.Errorf("there are %d", n)
 		}
@@ -106,7 +106,7 @@ func (x *crossed) together(first, second transaction, letGo func()) {
 		x.ok(err)
 		replicas = append(replicas, db)
 		go func() { done <- does(x.Context(), db) }()
-		x.is(watcher, "transactions that wait", n+1, waiting)
+		x.counts(watcher, "transactions that wait", n+1, waiting)
 	}
 	letGo()
 	for range replicas {
@@ -115,7 +115,7 @@ func (x *crossed) together(first, second transaction, letGo func()) {
 	for _, db := range replicas {
 		x.ok(db.Close())
 	}
-	x.is(watcher, "connections", 0, ofReplicas) // each reports what happened to it when it ends
+	x.counts(watcher, "connections", 0, ofReplicas) // each reports what happened to it when it ends
 	x.ok(watcher.QueryRow(x.Context(), `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`).Scan(&ended))
 	equal(x.T, "transactions that PostgreSQL ended", ended, 0)
 }

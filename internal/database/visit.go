@@ -53,9 +53,21 @@ func (db *DB) Visit(ctx context.Context, v command.Visit) (command.Visited, bool
 	})
 	got, taken, err := maybe(got, err)
 	if missed && taken {
-		got.Offered, err = db.Offer(ctx, got.Device, v.Lease, v.Limit)
+		err = db.offerMore(ctx, &got, v)
 	}
 	return got, taken, err
+}
+
+// offerMore leases to a device what its visit missed. Where leases count, what the visit has
+// leased is not found again.
+func (db *DB) offerMore(ctx context.Context, got *command.Visited, v command.Visit) error {
+	if got.Device.State != agentdevice.Active {
+		got.Offered = nil
+	}
+	more, err := db.Offer(ctx, got.Device, v.Lease, v.Limit-len(got.Offered))
+	got.Offered = append(got.Offered, more...)
+	sortOffered(got.Offered)
+	return err
 }
 
 // padded repeats an id until there are as many as a power of four, so that a statement with a

@@ -1,11 +1,14 @@
 package database_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/musterhq/muster/internal/activity"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
@@ -111,6 +114,41 @@ func TestVisit_OffersOnce(t *testing.T) {
 		rest, _ := f.visit(f.db, d, 1000)
 		equal(f, "offers", offered.Load()+int64(len(rest.Offered)), sent.Load())
 	})
+}
+
+// A visit that waited for its device's row while a command was delivered has what it leased
+// itself and what it missed.
+func TestVisit_WaitsForADelivery(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, postgresEngine(t))
+	d := f.deviceFor("SN-1")
+	first, another := f.deliver(d, command.Reboot, time.Time{}), resource.NewID()
+	connect := func() *pgx.Conn {
+		c, err := pgx.Connect(f.Context(), f.url)
+		f.ok(err)
+		f.Cleanup(func() { f.ok(c.Close(context.Background())) })
+		return c
+	}
+	watcher := connect()
+	held, err := connect().Begin(f.Context())
+	f.ok(err)
+	for _, statement := range []string{
+		`UPDATE agent_devices SET open_deliveries = open_deliveries + 1`,
+		`CREATE TEMPORARY TABLE delivered AS SELECT * FROM agent_deliveries`,
+		`UPDATE delivered SET number = number + 1, command_id = '` + another + `'`,
+		`INSERT INTO agent_deliveries SELECT * FROM delivered`,
+	} {
+		_, err := held.Exec(f.Context(), statement)
+		f.ok(err)
+	}
+	done := make(chan command.Visited)
+	go func() {
+		got, _ := f.visit(f.db, d, 1)
+		done <- got
+	}()
+	f.counts(watcher, "transactions that wait", 1, waiting)
+	f.ok(held.Commit(f.Context()))
+	equal(f, "offered", ids((<-done).Offered), []string{first.ID, another})
 }
 
 // settles is a device's final word about a command.
