@@ -31,7 +31,8 @@ func run(args []string) error {
 	seed := flags.Int("seed", 1, "which conditions are drawn")
 	count := flags.Int("count", 60, "how many conditions are drawn")
 	only := flags.String("packages", "", "draw only from these packages, separated by commas, as internal/limit")
-	list := flags.Bool("list", false, "only list what would be drawn")
+	list := flags.Bool("list", false, "only list what is drawn")
+	own := flags.Bool("own", false, "run only the tests of the package itself")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -63,6 +64,7 @@ func run(args []string) error {
 		return err
 	}
 	defer r.close()
+	r.ownOnly = *own
 	err = r.judgeAll(drawn)
 	for _, key := range stale {
 		err = errors.Join(err, fmt.Errorf("equivalent.txt: there is no condition %q: remove it", key))
@@ -87,7 +89,7 @@ func (r *runner) judgeAll(drawn []mutant) error {
 		s.add(m, v)
 	}
 	fmt.Print(s.report())
-	if !s.enough() {
+	if !s.enough(r.ownOnly) {
 		return fmt.Errorf("too few changes fail a test: add tests of what survived, or its reason to tools/mutate/equivalent.txt")
 	}
 	return nil
@@ -122,9 +124,10 @@ func (s *score) shares() (own, all float64) {
 
 func (s *score) total() int { return s.counts[killed] + s.counts[elsewhere] + s.counts[survived] }
 
-func (s *score) enough() bool {
+// enough: the shares are reached, or, where no other tests were run, the first of them.
+func (s *score) enough(ownOnly bool) bool {
 	own, all := s.shares()
-	return s.total() > 0 && own >= ownShare && all >= anyShare
+	return s.total() > 0 && own >= ownShare && (ownOnly || all >= anyShare)
 }
 
 func (s *score) report() string {

@@ -26,13 +26,14 @@ const (
 
 // runner runs tests. Its folder holds the changed files.
 type runner struct {
-	folder string
-	limits map[string]time.Duration // by tests, from a run of them without a change
+	folder  string
+	limits  map[string]time.Duration // by tests, from a run of them without a change
+	ownOnly bool
 }
 
 func newRunner() (*runner, error) {
 	folder, err := os.MkdirTemp("", "mutate")
-	return &runner{folder, map[string]time.Duration{}}, err
+	return &runner{folder: folder, limits: map[string]time.Duration{}}, err
 }
 
 func (r *runner) close() { _ = os.RemoveAll(r.folder) }
@@ -46,7 +47,11 @@ func (r *runner) judge(m mutant) (v verdict, by string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	for i, t := range append([]tests{m.target.own(filepath.Base(m.file))}, m.target.wide...) {
+	run := []tests{m.target.own(filepath.Base(m.file))}
+	if !r.ownOnly {
+		run = append(run, m.target.wide...)
+	}
+	for i, t := range run {
 		failed, err := r.fails(t, overlay)
 		switch {
 		case err != nil:

@@ -46,13 +46,13 @@ func targets() []target {
 	storage := tests{claims, []string{"./internal/database"}}
 	return []target{
 		{pkg: "internal/access", wide: []tests{all("./internal/approval", "./internal/operation", "./internal/limit", "./internal/budget"),
-			all("./internal/surface/rest", "./internal/account"), all("./internal/command", "./internal/proposal"), storage, contract}},
-		{pkg: "internal/approval", wide: []tests{storage, all("./internal/proposal"), contract}},
-		{pkg: "internal/limit", wide: []tests{storage, contract}},
-		{pkg: "internal/budget", wide: []tests{all("./internal/explain"), contract}},
-		{pkg: "internal/operation", wide: []tests{all("./internal/surface/rest", "./internal/surface/mcp", "./internal/explain"), contract}},
-		{pkg: "internal/command", wide: []tests{all("./internal/platform", "./internal/agentserver"), storage, contract}},
-		{pkg: "internal/proposal", wide: []tests{storage, all("./internal/platform"), contract}},
+			all("./internal/surface/rest", "./internal/account"), contract, all("./internal/command", "./internal/proposal"), storage}},
+		{pkg: "internal/approval", wide: []tests{contract, all("./internal/proposal"), storage}},
+		{pkg: "internal/limit", wide: []tests{contract, storage}},
+		{pkg: "internal/budget", wide: []tests{contract}},
+		{pkg: "internal/operation", wide: []tests{all("./internal/surface/rest", "./internal/surface/mcp"), contract}},
+		{pkg: "internal/command", wide: []tests{all("./internal/platform", "./internal/agentserver"), contract, storage}},
+		{pkg: "internal/proposal", wide: []tests{all("./internal/platform"), contract, storage}},
 		{pkg: "internal/agent", wide: []tests{all("./internal/agent/shell", "./internal/agent/simulated"), all("./internal/agentserver", "./internal/fleetsim")}},
 		{pkg: "internal/database", files: claimFiles(), slow: slow(), wide: []tests{all("./internal/budget", "./internal/command"), all("./internal/proposal"), contract}},
 	}
