@@ -9,6 +9,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -30,10 +32,14 @@ func run(args []string) error {
 	flags := flag.NewFlagSet("mutate", flag.ExitOnError)
 	seed := flags.Int("seed", 1, "which conditions are drawn")
 	count := flags.Int("count", 60, "how many conditions are drawn")
-	only := flags.String("packages", "", "draw only from these packages, separated by commas, as internal/limit")
+	match := flags.String("match", "", "draw only what matches a pattern, such as ^internal/limit/ or KeyState.Allows, as it is listed")
 	list := flags.Bool("list", false, "only list what is drawn")
 	own := flags.Bool("own", false, "run only the tests of the package itself")
 	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	pattern, err := regexp.Compile(*match)
+	if err != nil {
 		return err
 	}
 	known, err := readEquivalent("tools/mutate/equivalent.txt")
@@ -42,9 +48,6 @@ func run(args []string) error {
 	}
 	var perTarget [][]mutant
 	for _, t := range targets() {
-		if *only != "" && !strings.Contains(","+*only+",", ","+t.pkg+",") {
-			continue
-		}
 		all, err := conditions(t)
 		if err != nil {
 			return err
@@ -52,6 +55,9 @@ func run(args []string) error {
 		perTarget = append(perTarget, all)
 	}
 	stale := known.match(perTarget)
+	for i := range perTarget {
+		perTarget[i] = slices.DeleteFunc(perTarget[i], func(m mutant) bool { return !pattern.MatchString(m.String()) })
+	}
 	drawn := draw(perTarget, *seed, *count)
 	if *list {
 		for _, m := range drawn {
@@ -88,7 +94,7 @@ func (r *runner) judgeAll(drawn []mutant) error {
 		fmt.Println()
 		s.add(m, v)
 	}
-	fmt.Print(s.report())
+	fmt.Print(s.report(r.ownOnly))
 	if !s.enough(r.ownOnly) {
 		return fmt.Errorf("too few changes fail a test: add tests of what survived, or its reason to tools/mutate/equivalent.txt")
 	}
@@ -110,7 +116,7 @@ func (s *score) add(m mutant, v verdict) {
 	case elsewhere:
 		s.survivors = append(s.survivors, "own tests pass:  "+m.String())
 	case survived:
-		s.survivors = append(s.survivors, "all tests pass:  "+m.String())
+		s.survivors = append(s.survivors, "no test fails:   "+m.String())
 	case equivalent:
 		s.survivors = append(s.survivors, "equivalent:      "+m.String()+"\n                 "+m.reason)
 	}
@@ -130,10 +136,12 @@ func (s *score) enough(ownOnly bool) bool {
 	return s.total() > 0 && own >= ownShare && (ownOnly || all >= anyShare)
 }
 
-func (s *score) report() string {
+func (s *score) report(ownOnly bool) string {
 	own, all := s.shares()
 	text := fmt.Sprintf("\n%d changes; %d more are equivalent, %d do not compile\n", s.total(), s.counts[equivalent], s.counts[broken]) +
-		fmt.Sprintf("fail a test of their own package: %d, %.0f %% (at least %.0f %%)\n", s.counts[killed], own*100, ownShare*100) +
-		fmt.Sprintf("fail a test of any package:       %d, %.0f %% (at least %.0f %%)\n", s.counts[killed]+s.counts[elsewhere], all*100, anyShare*100)
+		fmt.Sprintf("fail a test of their own package: %d, %.1f %% (at least %.0f %%)\n", s.counts[killed], own*100, ownShare*100)
+	if !ownOnly {
+		text += fmt.Sprintf("fail a test of any package:       %d, %.1f %% (at least %.0f %%)\n", s.counts[killed]+s.counts[elsewhere], all*100, anyShare*100)
+	}
 	return text + strings.Join(append(s.survivors, ""), "\n")
 }

@@ -128,7 +128,7 @@ func TestScore(t *testing.T) {
 			}
 		}
 		if got := s.enough(false); got != c.want {
-			t.Errorf("%+v: enough %t\n%s", c, got, s.report())
+			t.Errorf("%+v: enough %t\n%s", c, got, s.report(false))
 		}
 	}
 }
