@@ -109,3 +109,37 @@ func TestUsedUp(t *testing.T) {
 		}
 	}
 }
+
+// looks notes which asset is read ahead when a call spends.
+type looks struct{ asset, company string }
+
+func (l *looks) Spend(ctx context.Context, p access.Principal) (operation.Allowance, error) {
+	ahead := access.AheadOf(ctx)
+	l.asset, l.company = ahead.Asset, ahead.CompanyID
+	return plenty{}.Spend(ctx, p)
+}
+
+// Only a command whose arguments are right reads its device when it spends.
+func TestRun_ReadsAhead(t *testing.T) {
+	t.Parallel()
+	ahead := lock
+	ahead.Ahead = operation.AheadToOrder
+	for _, c := range []struct {
+		name      string
+		operation operation.Operation
+		body      string
+		asset     string
+	}{
+		{"a command", ahead, `{"assetId":"a","text":"b"}`, "a"},
+		{"a command whose arguments are wrong", ahead, `{"assetId":"a"}`, ""},
+		{"another operation", lock, `{"assetId":"a","text":"b"}`, ""},
+	} {
+		l, p := &looks{}, caller()
+		p.CompanyID = "c1"
+		k := operation.NewKernel(operation.Config{Limiter: l, Now: time.Now})
+		k.Run(t.Context(), define(c.operation, func(context.Context, operation.Call, target) (string, error) { return "", nil }), p, operation.Meta{}, operation.Flat(c.body))
+		if l.asset != c.asset || (l.company != "") != (c.asset != "") {
+			t.Errorf("%s: reads asset %q of %q ahead, want %q", c.name, l.asset, l.company, c.asset)
+		}
+	}
+}
