@@ -163,3 +163,35 @@ func TestRefusal_Detail(t *testing.T) {
 			"address": {f.Approval.URL != "", c.url}, "declined": {f.Approval.Declined != nil, c.declined}})
 	}
 }
+
+// Other moves under way make a move as bad as the worst of them.
+func TestCompare_OnTheWay(t *testing.T) {
+	t.Parallel()
+	at := func(name, document string) policy.Policy {
+		return policy.Policy{ID: name, Name: name, Type: policy.Platform, Document: []byte(document)}
+	}
+	from, to := at("from", `{}`), at("to", `{"wifiConfigDisabled":true}`)
+	same, wild := at("same", `{"wifiConfigDisabled":true}`), at("wild", `{"x":1}`)
+	vr := to
+	vr.VROnly = true
+	for _, c := range []struct {
+		name              string
+		from, to          policy.Policy
+		onTheWay          []policy.Policy
+		difference        approval.Difference
+		warnings, unnamed int
+		says              string // in what no setting names
+	}{
+		{"alone", from, to, nil, approval.Risky, 1, 0, ""},
+		{"after an equal policy", from, to, []policy.Policy{same}, approval.Risky, 1, 0, ""},
+		{"after another", from, to, []policy.Policy{from}, approval.Risky, 1, 1, `another move is under way to "from"`},
+		{"after one of unknown settings", same, to, []policy.Policy{wild}, approval.Risky, 1, 2, `another move is under way to "wild"`},
+		{"after a policy that is gone", same, to, []policy.Policy{{}}, approval.Risky, 0, 1, "not there any more"},
+		{"equal", same, to, nil, approval.Same, 0, 0, ""},
+		{"equal, but for headsets only", same, vr, nil, approval.Other, 0, 1, "for headsets only"},
+	} {
+		got := approval.Compare(c.from, c.to, c.onTheWay...)
+		expect.Equal(t, c.name, expect.Values{"difference": {got.Difference, c.difference}, "warnings": {len(got.Warnings), c.warnings},
+			"unnamed": {len(got.Unnamed), c.unnamed}, "says": {strings.Contains(strings.Join(got.Unnamed, " "), c.says), true}})
+	}
+}

@@ -100,7 +100,7 @@ func (r *runner) fails(t tests, overlay string) (string, error) {
 	}
 	failed, _ := runTests(t, overlay, limit)
 	if strings.HasPrefix(failed, "Test") || strings.HasPrefix(failed, "Fuzz") {
-		failed, _ = runTests(tests{"^" + failed + "$", t.packages}, overlay, limit)
+		failed, _ = runTests(tests{run: "^" + failed + "$", packages: t.packages}, overlay, limit)
 	}
 	return failed, nil
 }
@@ -133,6 +133,9 @@ func runTests(t tests, overlay string, limit time.Duration) (failed, output stri
 	}
 	if t.run != "" {
 		args = append(args, "-run", t.run)
+	}
+	if t.skip != "" {
+		args = append(args, "-skip", t.skip)
 	}
 	// The time limit of the go command is for one package, without its compilation.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*limit+5*time.Minute)

@@ -17,10 +17,10 @@ type target struct {
 
 type slowTests struct{ file, run string }
 
-// tests are tests of packages; an empty pattern runs all.
+// tests are tests of packages; an empty pattern runs all, and skips none.
 type tests struct {
-	run      string
-	packages []string
+	run, skip string
+	packages  []string
 }
 
 func (t tests) String() string {
@@ -31,7 +31,7 @@ func (t tests) String() string {
 func (t target) own(file string) tests {
 	own := tests{packages: []string{"./" + t.pkg}}
 	for _, s := range t.slow {
-		own.run = s.run
+		own.run, own.skip = s.run, kills
 		if ok, _ := filepath.Match(s.file, file); ok {
 			break
 		}
@@ -43,7 +43,7 @@ func (t target) own(file string) tests {
 // files whose conditions decide who gets a row: claims, budgets, limits and decisions.
 func targets() []target {
 	contract := all("./test/contract")
-	storage := tests{claims, []string{"./internal/database"}}
+	storage := tests{claims, kills, []string{"./internal/database"}}
 	return []target{
 		{pkg: "internal/access", wide: []tests{all("./internal/approval", "./internal/operation", "./internal/limit", "./internal/budget"),
 			all("./internal/surface/rest", "./internal/account"), contract, all("./internal/command", "./internal/proposal"), storage}},
@@ -59,6 +59,9 @@ func targets() []target {
 }
 
 func all(packages ...string) tests { return tests{packages: packages} }
+
+// kills are the tests that kill processes for minutes. They look for crashes between two writes.
+const kills = "WithKills|Killed"
 
 // claims are the tests of internal/database that go through all claims.
 const claims = "^Test(Begin|Decide|Claim|Lease|Budget|Ahead|Visit|Take|Permit|Matrix|OnTheWay|Void|ChangeControls|ConfirmLoosening|Withdraw|ToCancel|Transition|Abandon|Quota|MergeAssets|CreateAssetToken|Key|Enrollment|Proposals|Revisions|SavePolicy)"
