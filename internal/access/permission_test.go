@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/test/expect"
@@ -98,6 +99,32 @@ func TestReplacement_Refusal(t *testing.T) {
 	} {
 		if err := c.r.Refusal(); err == nil != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.r, err, c.want)
+		}
+	}
+}
+
+// Each gate, for each kind of caller and all settings.
+func TestGrant_EachGate(t *testing.T) {
+	t.Parallel()
+	for n := range 1 << 5 {
+		on := func(bit int) bool { return n>>bit&1 == 1 }
+		s := access.Settings{DeviceCommands: on(0), DestructiveCommands: on(1), PolicyChanges: on(2), Provisioning: on(3), OAuthConnections: on(4)}
+		for _, kind := range kinds {
+			for _, gate := range gates {
+				p := access.Principal{Kind: kind, Permissions: access.All, Settings: s}
+				if err, want := access.Grant(p, access.DevicesRead, gate), expected(p, access.DevicesRead, gate); (err == nil) != want {
+					t.Errorf("%s at the gate %q with %+v: %v, want %t", kind, gate, s, err, want)
+				}
+			}
+		}
+	}
+}
+
+func TestDestructiveLimit_Words(t *testing.T) {
+	t.Parallel()
+	for want, l := range map[string]access.DestructiveLimit{"no limit": {}, "3 devices in 120 minutes": {Devices: 3, Window: 2 * time.Hour}} {
+		if got := l.Words(); got != want {
+			t.Errorf("%s: %q, want %q", l, got, want)
 		}
 	}
 }
