@@ -179,19 +179,22 @@ func TestCompare_OnTheWay(t *testing.T) {
 		from, to          policy.Policy
 		onTheWay          []policy.Policy
 		difference        approval.Difference
+		impact            string
 		warnings, unnamed int
 		says              string // in what no setting names
 	}{
-		{"alone", from, to, nil, approval.Risky, 1, 0, ""},
-		{"after an equal policy", from, to, []policy.Policy{same}, approval.Risky, 1, 0, ""},
-		{"after another", from, to, []policy.Policy{from}, approval.Risky, 1, 1, `another move is under way to "from"`},
-		{"after one of unknown settings", same, to, []policy.Policy{wild}, approval.Risky, 1, 2, `another move is under way to "wild"`},
-		{"after a policy that is gone", same, to, []policy.Policy{{}}, approval.Risky, 0, 1, "not there any more"},
-		{"equal", same, to, nil, approval.Same, 0, 0, ""},
-		{"equal, but for headsets only", same, vr, nil, approval.Other, 0, 1, "for headsets only"},
+		{"alone", from, to, nil, approval.Risky, "NORMAL", 1, 0, ""},
+		{"after an equal policy", from, to, []policy.Policy{same}, approval.Risky, "NORMAL", 1, 0, ""},
+		{"after another", from, to, []policy.Policy{from}, approval.Risky, "NORMAL", 1, 1, `another move is under way to "from"`},
+		{"after one of unknown settings", same, to, []policy.Policy{wild}, approval.Risky, "NORMAL", 1, 2, `another move is under way to "wild"`},
+		{"after one of high impact", same, to, []policy.Policy{at("high", `{"wifiConfigDisabled":true,"factoryResetDisabled":true}`)}, approval.Risky, "HIGH", 0, 1, `under way to "high"`},
+		{"after a policy that is gone", same, to, []policy.Policy{{}}, approval.Risky, "HIGH", 0, 1, "not there any more"},
+		{"equal", same, to, nil, approval.Same, "NORMAL", 0, 0, ""},
+		{"after an equal policy, equal", same, to, []policy.Policy{to}, approval.Same, "NORMAL", 0, 0, ""},
+		{"equal, but for headsets only", same, vr, nil, approval.Other, "NORMAL", 0, 1, "for headsets only"},
 	} {
 		got := approval.Compare(c.from, c.to, c.onTheWay...)
-		expect.Equal(t, c.name, expect.Values{"difference": {got.Difference, c.difference}, "warnings": {len(got.Warnings), c.warnings},
+		expect.Equal(t, c.name, expect.Values{"difference": {got.Difference, c.difference}, "impact": {got.Impact, c.impact}, "warnings": {len(got.Warnings), c.warnings},
 			"unnamed": {len(got.Unnamed), c.unnamed}, "says": {strings.Contains(strings.Join(got.Unnamed, " "), c.says), true}})
 	}
 }
