@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# mutate.sh [-seed N] [-count N] [-match PATTERN] [-own] [-list]: change one condition at a time, and
+# mutate.sh [-seed N] [-count N] [-from N] [-match PATTERN] [-own] [-list]: change one condition at a time, and
 # count which changes the tests notice (tools/mutate). Takes most of an hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."

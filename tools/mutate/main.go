@@ -33,6 +33,7 @@ func run(args []string) error {
 	seed := flags.Int("seed", 1, "which conditions are drawn")
 	count := flags.Int("count", 60, "how many conditions are drawn")
 	match := flags.String("match", "", "draw only what matches a pattern, such as ^internal/limit/ or KeyState.Allows, as it is listed")
+	from := flags.Int("from", 1, "the number of the first change that is made, to go on with a run that was interrupted")
 	list := flags.Bool("list", false, "only list what is drawn")
 	own := flags.Bool("own", false, "run only the tests of the package itself")
 	if err := flags.Parse(args); err != nil {
@@ -71,17 +72,20 @@ func run(args []string) error {
 	}
 	defer r.close()
 	r.ownOnly = *own
-	err = r.judgeAll(drawn)
+	err = r.judgeAll(drawn, *from)
 	for _, key := range stale {
 		err = errors.Join(err, fmt.Errorf("equivalent.txt: there is no condition %q: remove it", key))
 	}
 	return err
 }
 
-// judgeAll prints a row for each mutant and the result.
-func (r *runner) judgeAll(drawn []mutant) error {
+// judgeAll prints a row for each mutant, beginning with the number from, and the result.
+func (r *runner) judgeAll(drawn []mutant, from int) error {
 	var s score
 	for i, m := range drawn {
+		if i+1 < from {
+			continue
+		}
 		began := time.Now()
 		v, by, err := r.judge(m)
 		if err != nil {

@@ -12,6 +12,7 @@ type target struct {
 	// slow are the patterns of the package's own tests, by patterns of files, where all of
 	// them take minutes. A file that none of them names is tested by the last.
 	slow []slowTests
+	skip string  // the package's own tests that are not run; see kills
 	wide []tests // of other packages, the fastest and likeliest first
 }
 
@@ -29,9 +30,9 @@ func (t tests) String() string {
 
 // own are the tests of the target's own package for one of its files.
 func (t target) own(file string) tests {
-	own := tests{packages: []string{"./" + t.pkg}}
+	own := tests{skip: t.skip, packages: []string{"./" + t.pkg}}
 	for _, s := range t.slow {
-		own.run, own.skip = s.run, kills
+		own.run = s.run
 		if ok, _ := filepath.Match(s.file, file); ok {
 			break
 		}
@@ -52,16 +53,17 @@ func targets() []target {
 		{pkg: "internal/budget", wide: []tests{contract}},
 		{pkg: "internal/operation", wide: []tests{all("./internal/surface/rest", "./internal/surface/mcp"), contract}},
 		{pkg: "internal/command", wide: []tests{all("./internal/platform", "./internal/agentserver"), contract, storage}},
-		{pkg: "internal/proposal", wide: []tests{all("./internal/platform"), contract, storage}},
+		{pkg: "internal/proposal", skip: kills, wide: []tests{all("./internal/platform"), contract, storage}},
 		{pkg: "internal/agent", wide: []tests{all("./internal/agent/shell", "./internal/agent/simulated"), all("./internal/agentserver", "./internal/fleetsim")}},
-		{pkg: "internal/database", files: claimFiles(), slow: slow(), wide: []tests{all("./internal/budget", "./internal/command"), all("./internal/proposal"), contract}},
+		{pkg: "internal/database", files: claimFiles(), slow: slow(), skip: kills, wide: []tests{all("./internal/budget", "./internal/command"), all("./internal/proposal"), contract}},
 	}
 }
 
 func all(packages ...string) tests { return tests{packages: packages} }
 
-// kills are the tests that kill processes for minutes. They look for crashes between two writes.
-const kills = "WithKills|Killed"
+// kills are the tests that kill processes, or compare long random histories. They take minutes
+// and look for what happens between two writes, not for conditions.
+const kills = "Kill|Proposals_Linearizable|Proposals_Model|EverySetting"
 
 // claims are the tests of internal/database that go through all claims.
 const claims = "^Test(Begin|Decide|Claim|Lease|Budget|Ahead|Visit|Take|Permit|Matrix|OnTheWay|Void|ChangeControls|ConfirmLoosening|Withdraw|ToCancel|Transition|Abandon|Quota|MergeAssets|CreateAssetToken|Key|Enrollment|Proposals|Revisions|SavePolicy)"
