@@ -64,6 +64,7 @@ func TestAssess(t *testing.T) {
 		{"its own allowance is used up", own, may, purses{"": 1, "own": 0}, good, nil, fault.RateLimited, true, "", false},
 		{"its own allowance is left, the budget is not", own, may, purses{"": 0, "own": 1}, good, nil, "", true, "", false},
 		{"the budget cannot be read", reboot, may, purses{}, good, nil, "", false, "", true},
+		{"the budget cannot be read, its own allowance can", own, may, purses{"own": 1}, good, nil, "", false, "", true},
 		{"its own allowance cannot be read", own, may, purses{"": 1}, good, nil, "", false, "", true},
 		{"the target is not found", reboot, may, full, good, fault.New(fault.NotFound, ""), fault.NotFound, false, "", false},
 		{"refused", reboot, may, full, good, fault.New(fault.Refused, ""), fault.Refused, true, "", false},
