@@ -76,6 +76,9 @@ func TestRandomText(t *testing.T) {
 	for _, c := range text {
 		counts[c]++
 	}
+	if one := access.RandomText(1); len(one) != 1 {
+		t.Errorf("one character is %q", one)
+	}
 	if len(text) != 62*each || len(counts) != 62 {
 		t.Fatalf("%d characters of %d kinds, want %d of 62", len(text), len(counts), 62*each)
 	}
