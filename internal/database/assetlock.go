@@ -180,8 +180,9 @@ func show(ctx context.Context, t *tx, c command.Command) error {
 			how = "erased by its command"
 		}
 		return h.end(ctx, t, at, ending{how: how, erased: wiped})
+	default:
+		return nil
 	}
-	return nil
 }
 
 // caused returns a context of the call that asked for the end, if it is an open command's.

@@ -92,6 +92,7 @@ func (db *DB) toldOf(companyID string, e activity.Event) (event.Event, bool) {
 		told.AssetID = e.Target.ID
 	case activity.Policy:
 		told.PolicyID = e.Target.ID
+	default: // no event names it
 	}
 	return told, told.Type != "" && (e.Outcome == "" || e.Outcome == activity.OK)
 }

@@ -181,6 +181,7 @@ func (db *DB) moveJob(ctx context.Context, t *tx, j job.Job, to job.Status, why 
 		j.NextAt = slices.MaxFunc([]time.Time{now, j.StartsAt}, time.Time.Compare)
 	case job.Canceled, job.Done:
 		j.EndedAt = now
+	default: // a job that pauses keeps its times
 	}
 	if err := t.exec(ctx, `UPDATE jobs SET status = ?, why = ?, next_at = ?, ended_at = ? WHERE id = ?`, string(j.Status), why, millis(j.NextAt), millis(j.EndedAt), j.ID); err != nil {
 		return j, err

@@ -68,6 +68,7 @@ func (db *DB) applying(ctx context.Context, t *tx, c proposal.Claim) (proposal.S
 		if now.Unapproved = !stands; err != nil {
 			return now, err
 		}
+	default: // whatever else it is decides already
 	}
 	if now.Decide() == proposal.Begun {
 		free, err := newNameFree(ctx, t, now.Proposal)
@@ -171,8 +172,9 @@ func settling(s proposal.Status) (activity.Outcome, bool) {
 		return activity.Failed, true
 	case proposal.Unconfirmed:
 		return activity.Unconfirmed, true
+	default:
+		return "", false
 	}
-	return "", false
 }
 
 // saveNext saves the reviewed policy as the next version, and returns it. When
