@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -266,8 +267,10 @@ func (a *loadAgent) order(f *loadFleet) error {
 
 // fetch checks in until there is nothing more to do and everything done is
 // acknowledged. reached is called for each command that was read.
-func (a *loadAgent) fetch(f *loadFleet, reached func()) error {
-	var acks []protocol.Ack
+func (a *loadAgent) fetch(f *loadFleet, reached func()) error { return a.finish(f, nil, reached) }
+
+// finish acknowledges, and then goes on as fetch.
+func (a *loadAgent) finish(f *loadFleet, acks []protocol.Ack, reached func()) error {
 	for {
 		answer, err := a.checkIn(f, protocol.CheckinRequest{AgentVersion: "1", Acks: acks})
 		if err == nil && len(answer.Acked) != len(acks) {
@@ -278,18 +281,24 @@ func (a *loadAgent) fetch(f *loadFleet, reached func()) error {
 		}
 		acks = acks[:0]
 		for _, sealed := range answer.Commands {
-			var c protocol.Command
-			text, err := base64.RawURLEncoding.DecodeString(sealed.Payload)
-			if err == nil {
-				err = json.Unmarshal(text, &c)
-			}
+			ack, err := doneWith(sealed)
 			if err != nil {
 				return err
 			}
 			reached()
-			acks = append(acks, protocol.Ack{CommandID: c.ID, State: protocol.Done, Outcome: "opened", At: time.Now().UnixMilli()})
+			acks = append(acks, ack)
 		}
 	}
+}
+
+// doneWith is the acknowledgment of a command that was carried out.
+func doneWith(sealed protocol.Envelope) (protocol.Ack, error) {
+	var c protocol.Command
+	text, err := base64.RawURLEncoding.DecodeString(sealed.Payload)
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	return protocol.Ack{CommandID: c.ID, State: protocol.Done, Outcome: "opened", At: time.Now().UnixMilli()}, err
 }
 
 // trip is a command there and its result back: when it is acknowledged, the
@@ -301,9 +310,9 @@ func (a *loadAgent) trip(f *loadFleet) error {
 	return a.fetch(f, func() {})
 }
 
-// listen opens the agent's wake stream.
-func (a *loadAgent) listen(f *loadFleet) (net.Conn, error) {
-	c, err := a.askToListen(f)
+// listen opens the agent's wake stream, with more headers for what is to come on it.
+func (a *loadAgent) listen(f *loadFleet, more ...http.Header) (net.Conn, error) {
+	c, err := a.askToListen(f, more...)
 	if err != nil {
 		return nil, err
 	}
@@ -311,12 +320,15 @@ func (a *loadAgent) listen(f *loadFleet) (net.Conn, error) {
 }
 
 // askToListen asks for the agent's wake stream.
-func (a *loadAgent) askToListen(f *loadFleet) (net.Conn, error) {
+func (a *loadAgent) askToListen(f *loadFleet, more ...http.Header) (net.Conn, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	headers, err := a.signed(http.MethodGet, protocol.Base+"/wake", nil)
 	if err != nil {
 		return nil, err
+	}
+	for _, h := range more {
+		maps.Copy(headers, h)
 	}
 	c, host, err := f.ours.dial()
 	if err != nil {
