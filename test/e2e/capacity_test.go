@@ -66,8 +66,8 @@ func holdCapacity(t *testing.T, settings ...string) *capacityRun {
 	began := time.Now()
 	l.connect(t)
 	connected := l.settled(t)
-	t.Logf("%d agents connected in %.0f s; memory after a garbage collection: heap %.1f MB, before %.1f MB; resident %.1f MB, before %.1f MB",
-		agents, time.Since(began).Seconds(), mb(connected.heap), mb(idle.heap), mb(connected.resident), mb(idle.resident))
+	t.Logf("%d agents connected in %.0f s; memory after a garbage collection: heap %.1f MB, before %.1f MB; process %.1f MB, before %.1f MB",
+		agents, time.Since(began).Seconds(), mb(connected.heap), mb(idle.heap), mb(connected.own), mb(idle.own))
 
 	most := l.capacity(t)
 	run := &capacityRun{Agents: agents, Capacity: most, Rate: *capacityShare * most}

@@ -59,7 +59,7 @@ func (r *capacityRun) draw(file string) error {
 		{Name: "Time from the call to the acknowledgment, ms", Lines: []chartLine{
 			{Name: "p99", of: func(s sample) float64 { return s.p99 }}, {Name: "p50", of: func(s sample) float64 { return s.p50 }}}},
 		{Name: "Memory of the service, MB", Lines: []chartLine{
-			{Name: "resident", of: func(s sample) float64 { return s.residentInMB }}, {Name: "heap", of: func(s sample) float64 { return mb(s.heap) }}}},
+			{Name: "process", of: func(s sample) float64 { return mb(s.own) }}, {Name: "heap", of: func(s sample) float64 { return mb(s.heap) }}}},
 		{Name: "Goroutines of the service", Lines: []chartLine{{Name: "goroutines", of: func(s sample) float64 { return s.goroutines }}}},
 	}
 	for i := range panels {
