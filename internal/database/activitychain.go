@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/activity"
@@ -94,20 +96,50 @@ func (db *DB) SealActivity(ctx context.Context, companyID string, limit int, sea
 			return err
 		}
 		head.DemandProofs(fresh)
-		for _, e := range fresh {
+		links := make([]link, len(fresh))
+		for i, e := range fresh {
 			head.Extend(&e)
 			if seal.Doubt != nil {
 				seal.Doubt(head, e)
 			}
-			if err := t.exec(ctx, `UPDATE activity SET seq = ?, hash = ? WHERE company_id = ? AND at = ? AND id = ?`,
-				e.Seq, head.Hash, companyID, millis(e.At), e.ID); err != nil {
-				return err
-			}
+			links[i] = link{millis(e.At), e.ID, e.Seq, head.Hash}
 		}
 		sealed = len(fresh)
+		if err := saveLinks(ctx, t, companyID, links); err != nil {
+			return err
+		}
 		return saveHead(ctx, t, head, seal.Sign)
 	})
 	return head, sealed, err
+}
+
+// link is an entry's place in its company's chain.
+type link struct {
+	at   int64
+	id   string
+	seq  int64
+	hash string
+}
+
+// linkBatch bounds the entries that one statement of saveLinks places.
+const linkBatch = 64
+
+// saveLinks gives unsealed entries their places.
+func saveLinks(ctx context.Context, t *tx, companyID string, links []link) error {
+	for batch := range slices.Chunk(links, linkBatch) {
+		batch = padded(slices.Clone(batch))
+		var args []any
+		for _, p := range batch {
+			args = append(args, p.at, p.id, p.seq, p.hash)
+		}
+		const values = `(CAST(? AS BIGINT), ?, CAST(? AS BIGINT), ?)`
+		if err := t.exec(ctx, `UPDATE activity SET seq = p.column3, hash = p.column4
+			FROM (VALUES `+values+strings.Repeat(", "+values, len(batch)-1)+`) p
+			WHERE company_id = ? AND at = p.column1 AND id = p.column2`, append(args, companyID)...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unsealBatch bounds the entries that one transaction of RestartActivity takes

@@ -70,20 +70,20 @@ func (db *DB) offerMore(ctx context.Context, got *command.Visited, v command.Vis
 	return err
 }
 
-// padded repeats an id until there are as many as a power of four, so that a statement with a
+// padded repeats a value until there are as many as a power of four, so that a statement with a
 // mark for each has few forms.
-func padded(ids []string) []string {
-	if len(ids) == 0 {
+func padded[T any](values []T) []T {
+	if len(values) == 0 {
 		return nil
 	}
 	many := 1
-	for many < len(ids) {
+	for many < len(values) {
 		many *= 4
 	}
-	for len(ids) < many {
-		ids = append(ids, ids[0])
+	for len(values) < many {
+		values = append(values, values[0])
 	}
-	return ids
+	return values
 }
 
 // visitApart is Visit in statements of their own, inside a transaction that is alone.

@@ -11,7 +11,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -76,7 +75,7 @@ func loadTheAgents(b *testing.B, url string) {
 	bare.close()
 	var ours *connected
 	ours = connectAll(b, "service", f.ours, *loadAgents, func(n int) (net.Conn, error) { return f.agents[n].listen(f) },
-		func(n int) error { return f.agents[n].fetch(f, func() { ours.arrived(n) }) }, bare)
+		func(n int, data []byte) error { return f.agents[n].pushed(f, data, func() { ours.arrived(n) }) }, bare)
 	ours.rate(b, "P4/command", push, func(n int) error { return f.agents[n].order(f) })
 	ours.close()
 }
@@ -265,12 +264,36 @@ func (a *loadAgent) order(f *loadFleet) error {
 		http.Header{"X-Api-Key": {f.key()}}, &result)
 }
 
+// pushed does what an event of the stream says: a hint, or a command.
+func (a *loadAgent) pushed(f *loadFleet, data []byte, reached func()) error {
+	if string(data) == "w" {
+		return a.fetch(f, reached)
+	}
+	var sealed protocol.Envelope
+	if err := json.Unmarshal(data, &sealed); err != nil {
+		return err
+	}
+	reached()
+	ack, err := doneNow(sealed)
+	if err != nil {
+		return err
+	}
+	return a.fetch(f, reached, ack)
+}
+
+// doneNow opens a command without verifying it, and acknowledges it.
+func doneNow(sealed protocol.Envelope) (protocol.Ack, error) {
+	var c protocol.Command
+	text, err := base64.RawURLEncoding.DecodeString(sealed.Payload)
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	return protocol.Ack{CommandID: c.ID, State: protocol.Done, Outcome: "opened", At: time.Now().UnixMilli()}, err
+}
+
 // fetch checks in until there is nothing more to do and everything done is
 // acknowledged. reached is called for each command that was read.
-func (a *loadAgent) fetch(f *loadFleet, reached func()) error { return a.finish(f, nil, reached) }
-
-// finish acknowledges, and then goes on as fetch.
-func (a *loadAgent) finish(f *loadFleet, acks []protocol.Ack, reached func()) error {
+func (a *loadAgent) fetch(f *loadFleet, reached func(), acks ...protocol.Ack) error {
 	for {
 		answer, err := a.checkIn(f, protocol.CheckinRequest{AgentVersion: "1", Acks: acks})
 		if err == nil && len(answer.Acked) != len(acks) {
@@ -281,7 +304,7 @@ func (a *loadAgent) finish(f *loadFleet, acks []protocol.Ack, reached func()) er
 		}
 		acks = acks[:0]
 		for _, sealed := range answer.Commands {
-			ack, err := doneWith(sealed)
+			ack, err := doneNow(sealed)
 			if err != nil {
 				return err
 			}
@@ -289,16 +312,6 @@ func (a *loadAgent) finish(f *loadFleet, acks []protocol.Ack, reached func()) er
 			acks = append(acks, ack)
 		}
 	}
-}
-
-// doneWith is the acknowledgment of a command that was carried out.
-func doneWith(sealed protocol.Envelope) (protocol.Ack, error) {
-	var c protocol.Command
-	text, err := base64.RawURLEncoding.DecodeString(sealed.Payload)
-	if err == nil {
-		err = json.Unmarshal(text, &c)
-	}
-	return protocol.Ack{CommandID: c.ID, State: protocol.Done, Outcome: "opened", At: time.Now().UnixMilli()}, err
 }
 
 // trip is a command there and its result back: when it is acknowledged, the
@@ -310,9 +323,9 @@ func (a *loadAgent) trip(f *loadFleet) error {
 	return a.fetch(f, func() {})
 }
 
-// listen opens the agent's wake stream, with more headers for what is to come on it.
-func (a *loadAgent) listen(f *loadFleet, more ...http.Header) (net.Conn, error) {
-	c, err := a.askToListen(f, more...)
+// listen opens the agent's wake stream, which has its commands.
+func (a *loadAgent) listen(f *loadFleet) (net.Conn, error) {
+	c, err := a.askToListen(f)
 	if err != nil {
 		return nil, err
 	}
@@ -320,22 +333,19 @@ func (a *loadAgent) listen(f *loadFleet, more ...http.Header) (net.Conn, error) 
 }
 
 // askToListen asks for the agent's wake stream.
-func (a *loadAgent) askToListen(f *loadFleet, more ...http.Header) (net.Conn, error) {
+func (a *loadAgent) askToListen(f *loadFleet) (net.Conn, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	headers, err := a.signed(http.MethodGet, protocol.Base+"/wake", nil)
 	if err != nil {
 		return nil, err
 	}
-	for _, h := range more {
-		maps.Copy(headers, h)
-	}
 	c, host, err := f.ours.dial()
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "GET %s/wake HTTP/1.1\r\nHost: %s\r\n", protocol.Base, host)
+	fmt.Fprintf(&b, "GET %s/wake HTTP/1.1\r\nHost: %s\r\n%s: %s\r\n", protocol.Base, host, protocol.HeaderWake, protocol.WakeCommands)
 	_ = headers.Write(&b) // to memory
 	b.WriteString("\r\n")
 	_, err = c.Write(b.Bytes())
@@ -360,12 +370,12 @@ type connected struct {
 	process *underLoad
 	conns   []net.Conn
 	kib     float64 // of the process's memory, each
-	got     func(n int) error
+	got     func(n int, data []byte) error
 	waiting []atomic.Pointer[chan time.Time]
 	readers sync.WaitGroup
 }
 
-func connectAll(b *testing.B, what string, u *underLoad, count int, dial func(n int) (net.Conn, error), got func(n int) error, floor *connected) *connected {
+func connectAll(b *testing.B, what string, u *underLoad, count int, dial func(n int) (net.Conn, error), got func(n int, data []byte) error, floor *connected) *connected {
 	b.Helper()
 	c := &connected{process: u, conns: make([]net.Conn, count), got: got, waiting: make([]atomic.Pointer[chan time.Time], count)}
 	b.Run("P5/"+what, func(b *testing.B) {
@@ -423,20 +433,21 @@ func resident(b testing.TB, pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// listen reads hints; to fetch what is hinted at is part of the latency.
+// listen reads hints and commands; to fetch what is hinted at is part of the latency.
 func (c *connected) listen(n int, conn net.Conn) {
 	lines := bufio.NewReaderSize(conn, 64)
 	for {
-		line, err := lines.ReadSlice('\n')
+		line, err := lines.ReadBytes('\n')
 		if err != nil {
 			return
 		}
-		if !bytes.HasPrefix(line, []byte("data:")) {
+		data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data: "))
+		if !ok {
 			continue
 		}
 		if c.got == nil {
 			c.arrived(n)
-		} else if err := c.got(n); err != nil {
+		} else if err := c.got(n, data); err != nil {
 			return
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/test/poll"
 )
@@ -121,6 +120,3 @@ func (l *capacityLoad) returns(t *testing.T, idle figures) {
 		t.Errorf("the service is not as before the agents: %v", err)
 	}
 }
-
-// commandsOnStream asks for commands on the wake stream.
-var commandsOnStream = http.Header{protocol.HeaderWake: {protocol.WakeCommands}}

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"net"
@@ -73,7 +72,7 @@ func (s *timings) take() []time.Duration {
 // connect opens the wake stream of every agent.
 func (l *capacityLoad) connect(t *testing.T) {
 	t.Helper()
-	(&connected{conns: l.conns}).dialAll(t, func(n int) (net.Conn, error) { return l.f.agents[n].listen(l.f, commandsOnStream) })
+	(&connected{conns: l.conns}).dialAll(t, func(n int) (net.Conn, error) { return l.f.agents[n].listen(l.f) })
 	if t.Failed() {
 		t.FailNow()
 	}
@@ -99,10 +98,9 @@ func (l *capacityLoad) disconnect() {
 	l.readers.Wait()
 }
 
-// listen carries out what comes on a stream, as docs/agent-protocol.md describes it.
+// listen carries out what comes on a stream: a command, or what a hint is about.
 func (l *capacityLoad) listen(n int, conn net.Conn) {
 	lines := bufio.NewReaderSize(conn, 256)
-	command := false
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
@@ -111,40 +109,15 @@ func (l *capacityLoad) listen(n int, conn net.Conn) {
 			}
 			return
 		}
-		field, value, _ := bytes.Cut(bytes.TrimRight(line, "\r\n"), []byte(": "))
-		switch string(field) {
-		case "event":
-			command = string(value) == protocol.CommandEvent
-		case "data":
-			if err := l.carryOut(n, command, value); err != nil {
-				l.done(n, err)
-			}
-		case "":
-			command = false
+		data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data: "))
+		if !ok {
+			continue
+		}
+		some := false
+		if err := l.f.agents[n].pushed(l.f, data, func() { some = true }); err != nil || some {
+			l.done(n, err)
 		}
 	}
-}
-
-// carryOut acknowledges the command of an event, or fetches what a hint is about.
-func (l *capacityLoad) carryOut(n int, command bool, data []byte) error {
-	var acks []protocol.Ack
-	if command {
-		var sealed protocol.Envelope
-		if err := json.Unmarshal(data, &sealed); err != nil {
-			return err
-		}
-		ack, err := doneWith(sealed)
-		if err != nil {
-			return err
-		}
-		acks = append(acks, ack)
-	}
-	some := command
-	err := l.f.agents[n].finish(l.f, acks, func() { some = true })
-	if err != nil || some {
-		l.done(n, err)
-	}
-	return nil
 }
 
 // done notes how the agent's command ended.

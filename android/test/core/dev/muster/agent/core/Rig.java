@@ -85,6 +85,12 @@ class Rig implements Device, Transport, Clock, Log, KeyStore, Installer {
         }
     }
 
+    /** order is a command for the device, signed with the service's key under an id. */
+    Envelope order(String keyId, String id, String type) throws IOException {
+        return Seal.seal(pair.getPrivate(), keyId, Envelope.COMMAND,
+                Fields.members("deviceId", "d1", "id", id, "type", type, "args", Fields.members("package", "com.example"), "notBefore", now - 1000));
+    }
+
     /** offers has the service name a version of the agent, whose file it has. */
     void offers(long version, byte[] content) {
         file = content;
@@ -132,8 +138,13 @@ class Rig implements Device, Transport, Clock, Log, KeyStore, Installer {
             String[] range = headers.get("Range").substring("bytes=".length()).split("-");
             return range(Long.parseLong(range[0]), Long.parseLong(range[1]));
         }
-        told.add(Json.object(new String(body, Text.UTF_8)));
-        Map<String, Object> answer = Fields.members("nextSeconds", 900L);
+        Fields said = Json.object(new String(body, Text.UTF_8));
+        told.add(said);
+        List<Object> acked = new ArrayList<>();
+        for (Fields ack : said.objects("acks")) {
+            acked.add(ack.text("commandId"));
+        }
+        Map<String, Object> answer = Fields.members("nextSeconds", 900L, "acked", acked);
         if (update != null) {
             Map<String, Object> named = new LinkedHashMap<>(update);
             named.putAll(Fields.members("deviceId", "d1", "number", Long.parseLong(headers.get("Muster-Seq")), "time", now));

@@ -10,8 +10,12 @@ final class Told implements Transport.Answer {
     private final byte[] text;
 
     Told(int status, Map<String, Object> answer) {
+        this(status, Json.write(answer));
+    }
+
+    Told(int status, String answer) {
         this.status = status;
-        text = Text.bytes(Json.write(answer));
+        text = Text.bytes(answer);
     }
 
     @Override
