@@ -1,6 +1,6 @@
 # Each target is one command or one script; `make` lists them.
 
-.PHONY: help demo build check lint app android-rules test conformance prove fuzz bench bench-peers screenshots golden generate release clean
+.PHONY: help demo build check lint app android-rules test conformance prove fuzz mutate bench bench-peers screenshots golden generate release clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -34,6 +34,9 @@ prove: ## run the long proofs: faults, kills, failovers, upgrades, packages (hou
 
 fuzz: ## run each fuzz target for FUZZTIME (5m); FUZZ=pattern picks some
 	scripts/fuzz.sh $(FUZZTIME)
+
+mutate: ## change 60 conditions, one at a time, and count which changes fail a test (an hour); ARGS="-seed 2" draws others
+	scripts/mutate.sh $(ARGS)
 
 bench: ## run the benchmarks; BENCH=pattern picks some
 	scripts/with-postgres.sh go test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -timeout 60m ./...

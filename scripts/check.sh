@@ -14,7 +14,7 @@ fi
 
 say "layers, packages: tools"
 scripts/layers.sh
-go -C tools test ./layers ./release ./compose
+go -C tools test ./layers ./release ./compose ./mutate
 
 say "texts: docs/style.md"
 go test ./docs

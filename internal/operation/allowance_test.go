@@ -1,0 +1,145 @@
+package operation_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// apart is the allowances of some operations, which are always used up.
+type apart struct{ spent []string }
+
+func (a *apart) SpendOwn(_ context.Context, p access.Principal, name string, calls int) (operation.Allowance, error) {
+	a.spent = append(a.spent, operation.Account(name, p))
+	return operation.Allowance{Limit: calls, Reset: 30 * time.Second, Window: time.Minute, Name: name}, nil
+}
+
+func (a *apart) Left(_ context.Context, p access.Principal, name string, calls int) (operation.Allowance, error) {
+	return operation.Allowance{Limit: calls, Remaining: calls, Window: time.Minute, Name: operation.Account(name, p)}, nil
+}
+
+var (
+	read = operation.Operation{Name: "read", Method: "POST", Path: "/assets/{assetId}/x", Needs: access.DevicesRead}
+	// own spends an allowance of its own.
+	own = operation.Operation{Name: "own", Method: "POST", Path: "/assets/{assetId}/own", Needs: access.DevicesRead,
+		Budget: operation.Apart, Calls: 7, Effect: operation.Writing}
+)
+
+// Whose allowance a call spends: the caller's budget, or the operation's own.
+func TestRun_WhoseAllowance(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name      string
+		operation operation.Operation
+		apart     bool // there are allowances beside the budget
+		budget    int  // calls that the budget counted
+		own       int  // calls that the operation's allowance counted
+	}{
+		{"a command", reboot, true, 1, 0},
+		{"a command that spends first", lock, true, 1, 0},
+		{"an operation with its own", own, true, 0, 1},
+		{"an operation with its own, where there are none", own, false, 1, 0},
+		{"a read", read, true, 0, 0},
+	} {
+		budget, others := &counted{left: 1}, &apart{}
+		config := operation.Config{Limiter: budget, Now: time.Now}
+		if c.apart {
+			config.Apart = others
+		}
+		out := run(operation.NewKernel(config), c.operation, func(context.Context, operation.Call, target) (string, error) { return "", nil })
+		if len(budget.spent) != c.budget || len(others.spent) != c.own || (fault.CodeOf(fromOutcome(out)) == fault.RateLimited) != (c.own == 1) {
+			t.Errorf("%s: budget %v, own %v, %v", c.name, budget.spent, others.spent, out.Fault)
+		}
+		if c.own == 1 && (others.spent[0] != "own:API_KEY:k1" || out.Allowance.Limit != 7) {
+			t.Errorf("%s: spent %v, %+v", c.name, others.spent, out.Allowance)
+		}
+	}
+}
+
+// fromOutcome is the outcome's fault as an error, nil where there is none.
+func fromOutcome(out operation.Outcome) error {
+	if out.Fault == nil {
+		return nil
+	}
+	return out.Fault
+}
+
+// A budget is known to be used up from the call that was refused until its window closes.
+func TestUsedUp(t *testing.T) {
+	t.Parallel()
+	poor, other := caller(), caller()
+	poor.Permissions, other.ID = access.DevicesRead, "k2"
+	for _, c := range []struct {
+		name      string
+		refused   operation.Operation // the call that was refused
+		operation operation.Operation
+		p         access.Principal
+		after     time.Duration
+		want      time.Duration // until the window closes; 0: not known to be used up
+	}{
+		{"at once", reboot, reboot, caller(), 0, 30 * time.Second},
+		{"just before the window closes", reboot, reboot, caller(), 30*time.Second - 1, 1},
+		{"when the window closes", reboot, reboot, caller(), 30 * time.Second, 0},
+		{"the clock was set back, within the window", reboot, reboot, caller(), -30 * time.Second, time.Minute},
+		{"the clock was set back", reboot, reboot, caller(), -30*time.Second - 1, 0},
+		{"another caller", reboot, reboot, other, 0, 0},
+		{"another operation of the budget", reboot, propose, caller(), 0, 30 * time.Second},
+		{"one that spends first", reboot, lock, caller(), 0, 30 * time.Second},
+		{"one that spends first, of a caller who spends nothing", reboot, lock, poor, 0, 0},
+		{"one that spends later, of a caller who may not", reboot, reboot, poor, 0, 30 * time.Second},
+		{"a read", reboot, read, caller(), 0, 0},
+		{"an allowance apart", reboot, own, caller(), 0, 0},
+		{"the allowance apart that was used up", own, own, caller(), 0, 30 * time.Second},
+		{"the budget, where an allowance apart was used up", own, reboot, caller(), 0, 0},
+	} {
+		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		k := operation.NewKernel(operation.Config{Limiter: &counted{}, Apart: &apart{}, Now: func() time.Time { return now }})
+		nothing := func(context.Context, operation.Call, target) (string, error) { return "", nil }
+		if out := run(k, c.refused, nothing); out.Fault == nil || out.Fault.Code != fault.RateLimited {
+			t.Fatalf("%s: %+v", c.name, out)
+		}
+		now = now.Add(c.after)
+		left := k.UsedUp(define(c.operation, nothing), c.p)
+		if left == nil != (c.want == 0) || left != nil && (left.Reset != c.want || left.Spent) {
+			t.Errorf("%s: %+v, want %s", c.name, left, c.want)
+		}
+	}
+}
+
+// looks notes which asset is read ahead when a call spends.
+type looks struct{ asset, company string }
+
+func (l *looks) Spend(ctx context.Context, p access.Principal) (operation.Allowance, error) {
+	ahead := access.AheadOf(ctx)
+	l.asset, l.company = ahead.Asset, ahead.CompanyID
+	return plenty{}.Spend(ctx, p)
+}
+
+// Only a command whose arguments are right reads its device when it spends.
+func TestRun_ReadsAhead(t *testing.T) {
+	t.Parallel()
+	ahead := lock
+	ahead.Ahead = operation.AheadToOrder
+	for _, c := range []struct {
+		name      string
+		operation operation.Operation
+		body      string
+		asset     string
+	}{
+		{"a command", ahead, `{"assetId":"a","text":"b"}`, "a"},
+		{"a command whose arguments are wrong", ahead, `{"assetId":"a"}`, ""},
+		{"another operation", lock, `{"assetId":"a","text":"b"}`, ""},
+	} {
+		l, p := &looks{}, caller()
+		p.CompanyID = "c1"
+		k := operation.NewKernel(operation.Config{Limiter: l, Now: time.Now})
+		k.Run(t.Context(), define(c.operation, func(context.Context, operation.Call, target) (string, error) { return "", nil }), p, operation.Meta{}, operation.Flat(c.body))
+		if l.asset != c.asset || (l.company != "") != (c.asset != "") {
+			t.Errorf("%s: reads asset %q of %q ahead, want %q", c.name, l.asset, l.company, c.asset)
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package operation_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/test/expect"
+)
+
+// oneClaim answers every claim alike and notes what became of it.
+type oneClaim struct {
+	held      operation.Holding
+	now       time.Time
+	asked     string // "claim", or "find"
+	became    string // "kept", "released", or "left to its lease"
+	lastClaim operation.Claim
+}
+
+func (c *oneClaim) Claim(_ context.Context, claim operation.Claim) (operation.Holding, error) {
+	c.asked, c.lastClaim = "claim", claim
+	return c.held, nil
+}
+
+func (c *oneClaim) FindClaim(_ context.Context, claim operation.Claim) (operation.Holding, error) {
+	c.asked, c.lastClaim = "find", claim
+	return c.held, nil
+}
+
+func (c *oneClaim) ExtendClaim(_ context.Context, _ operation.Holding, until time.Time) error {
+	if until.Equal(c.now) {
+		c.became = "left to its lease"
+	}
+	return nil
+}
+
+func (c *oneClaim) SettleClaim(_ context.Context, _ operation.Holding, answer []byte) error {
+	c.became, c.held.Answer = "kept", answer
+	return nil
+}
+
+func (c *oneClaim) ReleaseClaim(context.Context, operation.Holding) error {
+	c.became = "released"
+	return nil
+}
+
+// open seals nothing, and opens only what was sealed for the same purpose.
+type open struct{}
+
+func (open) Seal(purpose string, data []byte) []byte { return append([]byte(purpose+"\n"), data...) }
+
+func (open) Open(purpose string, sealed []byte) ([]byte, error) {
+	if n := len(purpose) + 1; len(sealed) >= n && string(sealed[:n]) == purpose+"\n" {
+		return sealed[n:], nil
+	}
+	return nil, errors.New("sealed for another purpose")
+}
+
+// unsure is a result that may not be known.
+type unsure bool
+
+func (u unsure) Unconfirmed() bool { return bool(u) }
+
+// idempotent runs a call under an Idempotency-Key.
+func idempotent(t *testing.T, c *oneClaim, budget operation.Limiter, p access.Principal, result any, failure error) operation.Outcome {
+	t.Helper()
+	c.now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var r operation.Registry
+	operation.Define(&r, reboot, func(context.Context, operation.Call, target) (any, error) { return result, failure })
+	once := operation.Once{Claims: c, Sealer: open{},
+		Kernel: operation.NewKernel(operation.Config{Limiter: budget, Now: func() time.Time { return c.now }})}
+	return once.Run(t.Context(), r.All()[0], p, operation.Meta{RequestID: "r"}, operation.Flat(`{"assetId":"a","text":"b"}`), "key")
+}
+
+// What is kept for an Idempotency-Key is each outcome that may not simply be tried again.
+func TestOnce_Keeps(t *testing.T) {
+	t.Parallel()
+	const kept, released, left = "kept", "released", "left to its lease"
+	retry := func(code fault.Code) error { return &fault.Error{Code: code, Retryable: true} }
+	for _, c := range []struct {
+		name    string
+		failure error
+		attempt int
+		want    string
+	}{
+		{"a result", nil, 1, kept},
+		{"no such device", fault.New(fault.NotFound, ""), 1, kept},
+		{"a conflict", fault.New(fault.NotPending, ""), 1, kept},
+		{"a refusal", fault.New(fault.Refused, ""), 1, kept},
+		{"the platform's refusal", fault.New(fault.Provider, ""), 1, kept},
+		{"the platform is out of order", retry(fault.Provider), 1, released},
+		{"an unexpected error", errors.New("disk"), 1, kept},
+		{"an unexpected error that says retry", retry(fault.Internal), 1, kept},
+		{"unavailable", fault.New(fault.Unavailable, ""), 1, released},
+		{"a limit", fault.Limited(time.Minute, ""), 1, released},
+		{"arguments that the handler refuses", fault.Invalid(""), 1, released},
+		{"a person has to approve it", &fault.Error{Code: fault.ConfirmationRequired, Approval: &fault.Approval{}}, 1, released},
+		{"a name has to be typed", fault.New(fault.ConfirmationRequired, ""), 1, kept},
+		{"a commit whose answer was lost", &fault.Error{Code: fault.Unavailable, Err: operation.ErrDoubt}, 1, left},
+		{"a result after a crash", nil, 2, kept},
+		{"unavailable after a crash", fault.New(fault.Unavailable, ""), 2, released},
+	} {
+		claim := &oneClaim{held: operation.Holding{Ref: "ref", Attempt: c.attempt}}
+		idempotent(t, claim, plenty{}, caller(), "done", c.failure)
+		if claim.became != c.want {
+			t.Errorf("%s: the claim was %s, want %s", c.name, claim.became, c.want)
+		}
+	}
+}
+
+// A call that did not reach its handler did nothing, but the attempt before it, which a crash
+// ended, may have.
+func TestOnce_RefusedBeforeItsHandler(t *testing.T) {
+	t.Parallel()
+	for attempt, want := range map[int]string{1: "released", 2: "left to its lease"} {
+		claim := &oneClaim{held: operation.Holding{Attempt: attempt}}
+		out := idempotent(t, claim, &counted{left: 0}, caller(), "done", nil)
+		if fault.CodeOf(out.Fault) != fault.RateLimited || claim.became != want {
+			t.Errorf("attempt %d: %v, the claim was %s, want %s", attempt, out.Fault, claim.became, want)
+		}
+	}
+}
+
+// A stop makes no claim, but an answer that was given is repeated all the same.
+func TestOnce_States(t *testing.T) {
+	t.Parallel()
+	stopped := caller()
+	stopped.Settings.Stop = access.Stop{At: time.Unix(1, 0), Reason: "test"}
+	mayNot := caller()
+	mayNot.Permissions = access.DevicesRead
+	for _, c := range []struct {
+		name   string
+		p      access.Principal
+		state  operation.ClaimState
+		asked  string
+		want   fault.Code
+		became string
+	}{
+		{"free", caller(), operation.Claimed, "claim", "", "kept"},
+		{"a twin runs", caller(), operation.Running, "claim", fault.InFlight, ""},
+		{"used for another request", caller(), operation.Differs, "claim", fault.KeyReused, ""},
+		{"stopped", stopped, operation.Claimed, "find", fault.Forbidden, ""},
+		{"stopped, and a twin runs", stopped, operation.Running, "find", fault.InFlight, ""},
+		{"not permitted", mayNot, operation.Claimed, "", fault.Forbidden, ""},
+	} {
+		claim := &oneClaim{held: operation.Holding{State: c.state, Attempt: 1}}
+		out := idempotent(t, claim, plenty{}, c.p, "done", nil)
+		var code fault.Code
+		if out.Fault != nil {
+			code = out.Fault.Code
+		}
+		expect.Equal(t, c.name, expect.Values{"asked": {claim.asked, c.asked}, "code": {code, c.want}, "claim": {claim.became, c.became}})
+	}
+}
+
+// A repetition is answered as the first call was, also while the company is stopped.
+func TestOnce_Repeats(t *testing.T) {
+	t.Parallel()
+	stopped := caller()
+	stopped.Settings.Stop = access.Stop{At: time.Unix(1, 0), Reason: "test"}
+	for _, c := range []struct {
+		name        string
+		result      any
+		failure     error
+		unconfirmed bool
+		code        fault.Code
+	}{
+		{"a result", unsure(false), nil, false, ""},
+		{"an uncertain result", unsure(true), nil, true, ""},
+		{"a fault", nil, fault.New(fault.NotFound, "no such device").Because(errors.New("secret")), false, fault.NotFound},
+	} {
+		claim := &oneClaim{held: operation.Holding{Ref: "ref", Attempt: 1}}
+		idempotent(t, claim, plenty{}, caller(), c.result, c.failure)
+		claim.held.State = operation.Answered
+		for _, p := range []access.Principal{caller(), stopped} {
+			out := idempotent(t, claim, plenty{}, p, "not run", nil)
+			result, _ := out.Result.(operation.Repeated)
+			var code fault.Code
+			var cause error
+			if out.Fault != nil {
+				code, cause = out.Fault.Code, out.Fault.Err
+			}
+			expect.Equal(t, c.name, expect.Values{"repeated": {out.Replayed, true}, "unconfirmed": {result.Unconfirmed(), c.unconfirmed},
+				"code": {code, c.code}, "cause": {cause, error(nil)}})
+		}
+	}
+	damaged := &oneClaim{held: operation.Holding{State: operation.Answered, Answer: []byte("idempotency answer \n{}")}}
+	if out := idempotent(t, damaged, plenty{}, caller(), "not run", nil); fault.CodeOf(out.Fault) != fault.Internal || out.Replayed {
+		t.Errorf("an answer without a result or a fault: %+v, want %s", out, fault.Internal)
+	}
+}
+
+// A claim is the same for the same request of the same caller alone.
+func TestOnce_Same(t *testing.T) {
+	t.Parallel()
+	claim := &oneClaim{held: operation.Holding{Attempt: 1}}
+	idempotent(t, claim, plenty{}, caller(), "done", nil)
+	first := claim.lastClaim
+	other := caller()
+	other.ID = "k2"
+	idempotent(t, claim, plenty{}, other, "done", nil)
+	expect.Equal(t, "claims", expect.Values{
+		"same request":             {first.Same(first.Fingerprint), true},
+		"damaged fingerprint":      {first.Same("!"), false},
+		"fingerprint of no length": {first.Same(""), false},
+		"another caller's":         {first.Same(claim.lastClaim.Fingerprint), false},
+		"another caller's id":      {first.ID == claim.lastClaim.ID, false},
+	})
+}

@@ -1,0 +1,54 @@
+package proposal_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/proposal"
+)
+
+// A summary names up to three settings, and counts more.
+func TestSummary_CountsManySettings(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	p := r.newPolicy("Warehouse", 0)
+	var changes []policy.Change
+	for i, setting := range []string{"CAMERA", "SMS", "BLUETOOTH", "DATA_ROAMING", "OUTGOING_CALLS"} {
+		changes = append(changes, policy.Change{Setting: setting, Value: "BLOCK"})
+		made, err := r.service.ProposeChanges(r.Context(), r.key("k"), p.ID, changes)
+		r.ok(err)
+		counted := fmt.Sprintf("changes %d settings", i+1)
+		if got := strings.Contains(made.Summary, counted); got != (i >= 3) {
+			t.Errorf("%d settings: %q", i+1, made.Summary)
+		}
+	}
+}
+
+// People see 50 proposals unless they ask for another number.
+func TestReview_ListLimits(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	p, other := r.newPolicy("Warehouse", 0), r.newPolicy("Office", 0)
+	for range 51 {
+		r.propose(p, "CAMERA", "BLOCK")
+	}
+	reviewer := proposal.Reviewer{Service: r.service, Store: r.db}
+	person := access.Principal{Kind: access.User, ID: "u1", CompanyID: r.company.ID, Permissions: access.PoliciesRead | access.PoliciesWrite}
+	for limit, want := range map[int]int{-1: 50, 0: 50, 1: 1, 50: 50, 51: 51, 1000: 51} {
+		all, err := reviewer.List(r.Context(), person, proposal.Query{Limit: limit})
+		if err != nil || len(all) != want {
+			t.Errorf("limit %d: %d proposals, %v, want %d", limit, len(all), err, want)
+		}
+	}
+	person.Policies = []string{other.ID}
+	if all, err := reviewer.List(r.Context(), person, proposal.Query{}); err != nil || len(all) != 0 {
+		t.Errorf("of a person limited to another policy: %d, %v", len(all), err)
+	}
+	person.Permissions = access.PoliciesRead
+	_, err := reviewer.List(r.Context(), person, proposal.Query{})
+	r.code(fault.Forbidden, err)
+}
