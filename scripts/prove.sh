@@ -13,6 +13,10 @@ prove() {
 # The network and the processes fail for ten minutes; the standby takes over three times.
 prove ./test/e2e -run TestFaults_ -faults 10m
 prove ./test/e2e -run TestFailover_ -failovers 3
+# Ten thousand connected agents at 80 % of the capacity for ten minutes: times, memory and goroutines do not grow.
+prove ./test/e2e -run TestCapacity_HoldsLoad -capacity-agents 10000 -capacity-time 10m -capacity-chart "$PWD/bin/capacity.svg"
+# Twenty thousand with TLS in the process; skipped where the limit of open files is too low (ulimit -n 32768).
+prove ./test/e2e -run TestCapacity_TLS -capacity-agents 20000 -capacity-time 2m
 # Ten thousand devices that fall silent are one mail.
 prove ./internal/service/mail -run TestSender_ManySilent -silent 10000
 # Receivers of webhooks and the service fail for four minutes.

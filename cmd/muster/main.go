@@ -50,6 +50,7 @@ type program struct {
 	Doctor     doctorCommand     `cmd:"" help:"Check the set-up and say how to fix it."`
 	Version    versionCommand    `cmd:"" help:"Show the build."`
 	Completion completionCommand `cmd:"" help:"Print what makes a shell complete command lines: bash, zsh or fish."`
+	Ground     groundCommand     `cmd:"" name:"simulate-service" hidden:"" help:"Be the service of a simulation, which starts this command."`
 	Man        manCommand        `cmd:"" hidden:"" help:"Write the pages of the manual and the completion of shells, for packages."`
 }
 

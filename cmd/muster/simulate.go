@@ -40,6 +40,7 @@ type simulateCommand struct {
 	Keys     []string `name:"key" env:"MUSTER_API_KEY" help:"With --server: an API key to send commands with; repeatable, each has its own budget. None: no commands are sent. Other users can see flags: prefer the variable or --api-key-file."`
 	KeyFile  string   `name:"api-key-file" env:"MUSTER_API_KEY_FILE" placeholder:"FILE" help:"With --server: more API keys, one a line; - reads standard input."`
 	Policies []string `name:"policy" placeholder:"PATHNAME" help:"With --server: the tokens' policy, and then one to move devices to."`
+	Metrics  []string `name:"metrics" placeholder:"URL" help:"With --server: address of its metrics, such as http://127.0.0.1:9090/metrics, from which its CPU time and memory are reported; repeat for each replica."`
 	Output   string   `name:"output" short:"o" enum:"text,json" default:"text" help:"text, or json: one JSON value on standard output."`
 }
 
@@ -54,7 +55,8 @@ func (c *simulateCommand) Run(env *cli.Env) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	o := c.options(env, dir)
+	progress := newProgressLine(env.Err)
+	o := c.options(env, dir, progress)
 	if c.Server == "" {
 		ground, err := c.ownGround(env, dir, &o)
 		if err != nil {
@@ -64,13 +66,14 @@ func (c *simulateCommand) Run(env *cli.Env) (err error) {
 	} else {
 		err := c.existing(env, &o)
 		if err == nil {
-			err = enoughFiles(len(o.Tokens), filesElsewhere, ops.OpenFileLimit())
+			err = enoughFiles(len(o.Tokens), ops.OpenFileLimit())
 		}
 		if err != nil {
 			return err
 		}
 	}
 	report, err := fleetsim.Run(env.Context, o)
+	progress.end()
 	if err != nil {
 		return err
 	}
@@ -86,58 +89,55 @@ func (c *simulateCommand) Run(env *cli.Env) (err error) {
 }
 
 // What the simulation has open beside its agents, and for each: its stream and
-// its journal, and the service's end of the stream where that is ours.
+// its journal. The service is another process.
 const (
-	simulateFiles  = 600
-	filesElsewhere = 2
-	filesOwn       = 3
+	simulateFiles = 600
+	filesEach     = 2
 )
 
 // enoughFiles refuses a simulation that would run out of open files midway.
-func enoughFiles(agents, each, limit int) error {
-	if need := agents*each + simulateFiles; need > limit {
+func enoughFiles(agents, limit int) error {
+	if need := agents*filesEach + simulateFiles; need > limit {
 		return fmt.Errorf("cannot simulate %d agents: they need about %d open files and the limit is %d; raise it with `ulimit -n`, or simulate at most %d agents",
-			agents, need, limit, max(0, limit-simulateFiles)/each)
+			agents, need, limit, max(0, limit-simulateFiles)/filesEach)
 	}
 	return nil
 }
 
-func (c *simulateCommand) options(env *cli.Env, dir string) fleetsim.Options {
+func (c *simulateCommand) options(env *cli.Env, dir string, progress *progressLine) fleetsim.Options {
 	o := fleetsim.Options{Ramp: c.Ramp, Commands: c.Commands, Duration: c.Duration, Patience: c.Patience, Offline: c.Offline, OfflineFor: c.OfflineFor,
 		Skew: c.Skew, Lost: c.Lost, Duplicated: c.Duplicated, Crashes: c.Crashes, Endings: c.Endings, Seed: c.Seed, Dir: dir,
 		Now: env.Now, Clock: env.Now, Log: slog.New(slog.DiscardHandler)}
-	o.Say = func(format string, args ...any) { fmt.Fprintf(env.Err, format+"\n", args...) }
+	o.Say, o.Progress = progress.say, progress.show
 	return o
 }
 
 // ownGround starts a service of the simulation's own.
-func (c *simulateCommand) ownGround(env *cli.Env, dir string, o *fleetsim.Options) (*proving.Ground, error) {
+func (c *simulateCommand) ownGround(env *cli.Env, dir string, o *fleetsim.Options) (*ground, error) {
 	if c.Agents < 1 || c.Pace < 1 || c.Pace > 8 {
 		return nil, errors.New("--agents must be at least 1, and --pace between 1 and 8")
 	}
-	if err := enoughFiles(c.Agents, filesOwn, ops.OpenFileLimit()); err != nil {
+	if err := enoughFiles(c.Agents, ops.OpenFileLimit()); err != nil {
 		return nil, err
 	}
-	logger, err := ops.NewLogger(env.Err, "error", "text")
-	if err != nil {
-		return nil, err
-	}
-	o.Pace, o.Now = c.Pace, fleetsim.Accelerate(env.Now, c.Pace)
+	start := env.Now().Truncate(time.Millisecond)
+	o.Pace, o.Now = c.Pace, proving.Clock(env.Now, start, c.Pace)
 	o.Say("Starting a service of its own …")
 	// With a tenth of the commands a minute for each key none has to wait.
 	keys := (c.Agents*(c.Commands+1))/10 + 1
-	ground, err := proving.Open(env.Context, proving.Settings{Dir: dir, Agents: c.Agents, Keys: keys, Now: o.Now, Log: logger})
+	ground, err := startGround(env.Context, env.Err, proving.Process{Dir: dir, Agents: c.Agents, Keys: keys, Start: start.UnixMilli(), Pace: c.Pace})
 	if err != nil {
 		return nil, err
 	}
 	o.Server, o.Tokens, o.Keys, o.Policies = ground.URL, ground.Tokens, ground.Keys, ground.Policies
+	o.Metrics = []string{ground.URL + "/metrics"}
 	return ground, nil
 }
 
 // existing takes what an existing service needs from the flags.
 func (c *simulateCommand) existing(env *cli.Env, o *fleetsim.Options) error {
 	o.Server, o.Tokens, o.Keys, o.Policies = strings.TrimRight(c.Server, "/"), c.Token, c.Keys, c.Policies
-	o.Pace = 1
+	o.Pace, o.Metrics = 1, c.Metrics
 	if c.Tokens == "-" && c.KeyFile == "-" {
 		return errors.New("standard input cannot be both --tokens and --api-key-file: give a file for one of them")
 	}

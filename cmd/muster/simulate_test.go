@@ -37,11 +37,11 @@ func TestSimulate_KeysFromAFile(t *testing.T) {
 // Too many agents for the limit of open files are refused before anything starts.
 func TestSimulate_EnoughFiles(t *testing.T) {
 	t.Parallel()
-	if err := enoughFiles(5000, filesOwn, 20_000); err != nil {
-		t.Errorf("5,000 agents with 20,000 files: %v", err)
+	if err := enoughFiles(9000, 20_000); err != nil {
+		t.Errorf("9,000 agents with 20,000 files: %v", err)
 	}
-	err := enoughFiles(10_000, filesOwn, 20_000)
-	if err == nil || !strings.Contains(err.Error(), "at most 6466 agents") {
+	err := enoughFiles(10_000, 20_000)
+	if err == nil || !strings.Contains(err.Error(), "at most 9700 agents") {
 		t.Errorf("10,000 agents with 20,000 files: %v, want a refusal that says how many would do", err)
 	}
 }

@@ -42,8 +42,9 @@ func expected(p access.Principal, needs access.Permission, gate access.Gate) boo
 		return p.Settings.PolicyChanges
 	case access.ProvisioningGate:
 		return p.Kind == access.APIKey || p.Settings.Provisioning
+	default:
+		return true
 	}
-	return true
 }
 
 func TestGrant_AgreesWithContract(t *testing.T) {

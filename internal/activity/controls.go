@@ -33,6 +33,7 @@ func (e Entry) companyClauses() (all []clause) {
 		if len(all) == 0 {
 			all = append(all, does("changed", "change", "company sign-in"))
 		}
+	default: // nothing of the company changed
 	}
 	return all
 }

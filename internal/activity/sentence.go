@@ -76,8 +76,9 @@ func (c clause) verb(end End) string {
 		return "tried to " + c.base
 	case Doubtful:
 		return "may have " + c.past
+	default:
+		return c.past
 	}
-	return c.past
 }
 
 // ActorOf names an actor.
@@ -90,8 +91,9 @@ func ActorOf(a access.Actor) Actor {
 		return Actor{Name: cmp.Or(name, "An AI client") + " (AI)"}
 	case access.User:
 		return Actor{Name: cmp.Or(name, "A user")}
+	default:
+		return Actor{Name: cmp.Or(name, "Muster")}
 	}
-	return Actor{Name: cmp.Or(name, "Muster")}
 }
 
 // End is how what an entry reports ended.
@@ -123,8 +125,9 @@ func (e Entry) Ended() End {
 		return Wrong
 	case Unconfirmed:
 		return Doubtful
+	default:
+		return Done
 	}
-	return Done
 }
 
 // clause is what was done, with its object.

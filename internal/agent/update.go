@@ -253,6 +253,7 @@ func (u *updates) follow(ctx context.Context, said *protocol.UpdateReport, want 
 		if said != nil && said.State == protocol.UpdateReady && said.SHA256 == want.File.SHA256 {
 			return u.install(ctx)
 		}
+	default: // the update has begun
 	}
 	return nil
 }

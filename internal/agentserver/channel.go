@@ -91,8 +91,9 @@ func stateFor(t command.Type) agentdevice.State {
 		return agentdevice.WipePending
 	case command.RelinquishOwnership:
 		return agentdevice.RelinquishPending
+	default:
+		return ""
 	}
-	return ""
 }
 
 // Sweep ends what only silence can end, devices that set out to erase themselves

@@ -213,8 +213,9 @@ func (f *fixture) body(t command.Type) any {
 		return command.ClearAppDataBody{PackageNames: []string{"com.example.app"}}
 	case command.ChangeScreenLockPassword:
 		return command.PasswordBody{NewPassword: "new-password"}
+	default:
+		return nil
 	}
-	return nil
 }
 
 // run runs an operation through the kernel, as every surface does, with the

@@ -36,8 +36,9 @@ func failed(c outcome.Code) bool {
 	switch c {
 	case outcome.NotSent, outcome.Gone, outcome.Unreachable, outcome.Refused:
 		return true
+	default:
+		return c.Rejected()
 	}
-	return c.Rejected()
 }
 
 // admissible returns the receipt as the contract allows it for the type, its

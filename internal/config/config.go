@@ -62,6 +62,7 @@ type Service struct {
 	LogFormat     string        `name:"log-format" env:"MUSTER_LOG_FORMAT" enum:"text,json" default:"text" help:"Format of the log: text or json."`
 	DrainDelay    time.Duration `name:"drain-delay" env:"MUSTER_DRAIN_DELAY" default:"0s" placeholder:"DURATION" help:"How long /readyz says not ready before the service stops taking connections, when it is told to stop. Behind a proxy that checks readiness: longer than its interval, such as 5s. Default: ${default}."`
 	MetricsListen string        `name:"metrics-listen" env:"MUSTER_METRICS_LISTEN" placeholder:"ADDR" help:"Serve /metrics on this address instead of the main one."`
+	Pprof         bool          `name:"pprof" env:"MUSTER_PPROF" help:"Serve profiles of the process below /debug/pprof/ on --metrics-listen, which must then not be public: profiles contain parts of the memory's content."`
 
 	AgentAPK    string `name:"agent-apk" env:"MUSTER_AGENT_APK" placeholder:"FILE" help:"The Android app that the QR codes of own-agent policies install (make app). Releases hold one; without any, a code installs nothing."`
 	AgentAPKURL string `name:"agent-apk-url" env:"MUSTER_AGENT_APK_URL" placeholder:"URL" help:"Where devices download that app, instead of from this service. Needed where the service has a certificate of its own: Android's download trusts public authorities alone."`
@@ -121,6 +122,9 @@ func (c Service) Check() error {
 	wrong = append(wrong, c.Platform.Check())
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		add("MUSTER_LISTEN %q is not HOST:PORT, such as %s", c.Listen, DefaultListen)
+	}
+	if c.Pprof && c.MetricsListen == "" {
+		add("MUSTER_PPROF needs MUSTER_METRICS_LISTEN: profiles are never served on the main address; set it to a private address, such as 127.0.0.1:9090")
 	}
 	if c.DrainDelay < 0 {
 		add("MUSTER_DRAIN_DELAY %s is negative", c.DrainDelay)

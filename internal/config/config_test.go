@@ -33,6 +33,7 @@ func TestCheck(t *testing.T) {
 		"public URL without http":   {func(c *config.Service) { c.PublicURL = "muster.example" }, "MUSTER_PUBLIC_URL"},
 		"public URL with query":     {func(c *config.Service) { c.PublicURL = "https://m.example/?a=b" }, "MUSTER_PUBLIC_URL"},
 		"public URL with path":      {func(c *config.Service) { c.PublicURL = "https://m.example/muster/" }, "must have no path"},
+		"profiles without address":  {func(c *config.Service) { c.Pprof = true }, "MUSTER_METRICS_LISTEN"},
 		"negative delay":            {func(c *config.Service) { c.DrainDelay = -1 }, "MUSTER_DRAIN_DELAY"},
 		"password with @":           {func(c *config.Service) { c.Database = "postgres://u:p@" + secret + "@h/d" }, "percent-encode"},
 		"password with @ and /":     {func(c *config.Service) { c.Database = "postgres://u:p@" + secret + "/w:rd@h:5432/d" }, "percent-encode"},

@@ -32,7 +32,7 @@ func (db *DB) takeAndEnd(ctx context.Context, id string, s command.Transition) (
 	var c command.Command
 	taken := false
 	err := db.statement(ctx, func(ctx context.Context, tx conn) (err error) {
-		if db.writer != nil {
+		if db.engine.OneWriter() {
 			c, taken, err = db.endApart(ctx, tx, id, s, entry)
 			return err
 		}
@@ -50,7 +50,7 @@ func (db *DB) takeAndEnd(ctx context.Context, id string, s command.Transition) (
 		db.Notify(resource.Changes, resource.Change(c.CompanyID, attentionHint, ""))
 	}
 	db.commandMoved(c)
-	db.wakes.told()
+	db.told()
 	return c, true, nil
 }
 
@@ -61,12 +61,12 @@ func shows(t command.Type) bool {
 
 // endApart is takeAndEnd in statements of their own, inside a transaction that is alone.
 func (db *DB) endApart(ctx context.Context, tx conn, id string, s command.Transition, entry []any) (c command.Command, taken bool, err error) {
-	n, err := tx.execCount(ctx, `DELETE FROM agent_deliveries WHERE command_id = ? AND device_id = ?`, id, s.Ends.Device)
+	n, err := tx.ExecCount(ctx, `DELETE FROM agent_deliveries WHERE command_id = ? AND device_id = ?`, id, s.Ends.Device)
 	if err != nil || n == 0 {
 		return c, false, err
 	}
 	closing := closeDelivery(s.Ends.Device, id, "")
-	if err := tx.exec(ctx, closing.text, closing.args...); err != nil {
+	if err := tx.Exec(ctx, closing.text, closing.args...); err != nil {
 		return c, false, err
 	}
 	text, args := transitionStatement(id, s, "")
@@ -74,10 +74,10 @@ func (db *DB) endApart(ctx context.Context, tx conn, id string, s command.Transi
 		return c, false, err
 	}
 	told := db.tellCommand(id, s.To)
-	if err := tx.exec(ctx, told.text, told.args...); err != nil || entry == nil {
+	if err := tx.Exec(ctx, told.text, told.args...); err != nil || entry == nil {
 		return c, true, err
 	}
-	return c, true, tx.insert(ctx, "activity", activityColumns, entry)
+	return c, true, tx.Insert(ctx, "activity", activityColumns, entry)
 }
 
 // endAtOnce is takeAndEnd as one statement, which locks the device, the delivery and the
@@ -85,7 +85,7 @@ func (db *DB) endApart(ctx context.Context, tx conn, id string, s command.Transi
 func (db *DB) endAtOnce(id string, s command.Transition, entry []any) (string, []any) {
 	text, args := transitionStatement(id, s, ifFirst)
 	told, closing := db.tellCommand(id, s.To), closeDelivery(s.Ends.Device, id, "")
-	query := `WITH device AS (SELECT id FROM agent_devices WHERE id = ?` + db.dialect.rows().hold + `),
+	query := `WITH device AS (SELECT id FROM agent_devices WHERE id = ?` + db.dialect().Rows().Hold + `),
 		gone AS (DELETE FROM agent_deliveries USING device WHERE command_id = ? AND device_id = device.id RETURNING command_id),
 		taken AS (` + firstOf(text, "gone") + `), told AS (` + firstOf(told.text, "taken") + `), `
 	args = slices.Concat([]any{s.Ends.Device, id}, args, told.args)

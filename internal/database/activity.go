@@ -29,7 +29,7 @@ func (db *DB) RecordActivity(ctx context.Context, companyID string, e activity.E
 
 // record writes an entry with the change that c is making.
 func (db *DB) record(ctx context.Context, c conn, companyID string, e activity.Event) error {
-	if err := c.insert(ctx, "activity", activityColumns, db.entry(ctx, companyID, e)); err != nil {
+	if err := c.Insert(ctx, "activity", activityColumns, db.entry(ctx, companyID, e)); err != nil {
 		return err
 	}
 	if told, ok := db.toldOf(companyID, e); ok {

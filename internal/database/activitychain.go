@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/database/engine"
 )
 
 const (
@@ -32,7 +33,7 @@ func (db *DB) beginChain(ctx context.Context, c conn, companyID string) error {
 		h.ProvedFrom = 1
 		h.Signature = hex.EncodeToString(signer.SignStatement(h.Statement()))
 	}
-	return c.exec(ctx, `INSERT INTO activity_heads (company_id, first_seq, anchor, last_seq, hash, signature, proved_from)
+	return c.Exec(ctx, `INSERT INTO activity_heads (company_id, first_seq, anchor, last_seq, hash, signature, proved_from)
 		VALUES (?, ?, '', 0, '', ?, ?)`, companyID, h.First, h.Signature, h.ProvedFrom)
 }
 
@@ -59,7 +60,7 @@ func findHead(ctx context.Context, c conn, companyID, lock string) (activity.Hea
 }
 
 func saveHead(ctx context.Context, t *tx, h activity.Head, sign func([]byte) []byte) error {
-	return t.exec(ctx, `UPDATE activity_heads SET first_seq = ?, anchor = ?, last_seq = ?, hash = ?, proved_from = ?, signature = ? WHERE company_id = ?`,
+	return t.Exec(ctx, `UPDATE activity_heads SET first_seq = ?, anchor = ?, last_seq = ?, hash = ?, proved_from = ?, signature = ? WHERE company_id = ?`,
 		h.First, h.Anchor, h.Last, h.Hash, h.ProvedFrom, hex.EncodeToString(sign(h.Statement())), h.CompanyID)
 }
 
@@ -133,7 +134,7 @@ func saveLinks(ctx context.Context, t *tx, companyID string, links []link) error
 			args = append(args, p.at, p.id, p.seq, p.hash)
 		}
 		const values = `(CAST(? AS BIGINT), ?, CAST(? AS BIGINT), ?)`
-		if err := t.exec(ctx, `UPDATE activity SET seq = p.column3, hash = p.column4
+		if err := t.Exec(ctx, `UPDATE activity SET seq = p.column3, hash = p.column4
 			FROM (VALUES `+values+strings.Repeat(", "+values, len(batch)-1)+`) p
 			WHERE company_id = ? AND at = p.column1 AND id = p.column2`, append(args, companyID)...); err != nil {
 			return err
@@ -162,7 +163,7 @@ func (db *DB) RestartActivity(ctx context.Context, companyID string, after int64
 			}
 			last = max(last, highest, head.Last)
 			if highest > 0 {
-				return t.exec(ctx, `UPDATE activity SET seq = 0, hash = '' WHERE company_id = ? AND seq > 0 AND seq > ?`, companyID, highest-unsealBatch)
+				return t.Exec(ctx, `UPDATE activity SET seq = 0, hash = '' WHERE company_id = ? AND seq > 0 AND seq > ?`, companyID, highest-unsealBatch)
 			}
 			done = true
 			if head.First == 0 {
@@ -188,7 +189,7 @@ func (db *DB) RestartActivity(ctx context.Context, companyID string, after int64
 
 // WalkActivity implements activity.ChainStore.
 func (db *DB) WalkActivity(ctx context.Context, companyID string, head func(activity.Head) error, entry func(activity.Entry) error) error {
-	return db.snapshot(ctx, func(ctx context.Context, c conn) (err error) {
+	return db.engine.Snapshot(ctx, func(ctx context.Context, c conn) (err error) {
 		h, err := findHead(ctx, c, companyID, "")
 		if err != nil {
 			return err
@@ -196,14 +197,14 @@ func (db *DB) WalkActivity(ctx context.Context, companyID string, head func(acti
 		if err := head(h); err != nil {
 			return err
 		}
-		return each(ctx, c, into(activityFields), entry,
+		return engine.Each(ctx, c, into(activityFields), entry,
 			`SELECT `+readActivity+` FROM activity e WHERE e.company_id = ? AND e.seq > 0 ORDER BY e.seq`, companyID)
 	})
 }
 
 // ExportActivity implements activity.ChainExporter.
 func (db *DB) ExportActivity(ctx context.Context, companyID string, since time.Time, entry func(activity.Entry) error, head func(h activity.Head, before string) error) error {
-	return db.snapshot(ctx, func(ctx context.Context, c conn) error {
+	return db.engine.Snapshot(ctx, func(ctx context.Context, c conn) error {
 		h, err := findHead(ctx, c, companyID, "")
 		if err != nil {
 			return err
@@ -222,7 +223,7 @@ func (db *DB) ExportActivity(ctx context.Context, companyID string, since time.T
 			where string
 			arg   int64
 		}{{`e.seq = 0 AND e.at >= ? ORDER BY e.at DESC, e.id DESC`, millis(since)}, {`e.seq >= ? AND e.seq > 0 ORDER BY e.seq DESC`, from}} {
-			if err := each(ctx, c, into(exportedFields), entry, exportedActivity+` WHERE e.company_id = ? AND `+part.where, companyID, part.arg); err != nil {
+			if err := engine.Each(ctx, c, into(exportedFields), entry, exportedActivity+` WHERE e.company_id = ? AND `+part.where, companyID, part.arg); err != nil {
 				return err
 			}
 		}
@@ -273,7 +274,7 @@ func (db *DB) ForgetActivity(ctx context.Context, companyID string, before time.
 		if removed == 0 {
 			return nil
 		}
-		if err := t.exec(ctx, `DELETE FROM activity WHERE company_id = ? AND seq > 0 AND seq < ?`, companyID, head.First); err != nil {
+		if err := t.Exec(ctx, `DELETE FROM activity WHERE company_id = ? AND seq > 0 AND seq < ?`, companyID, head.First); err != nil {
 			return err
 		}
 		return saveHead(ctx, t, head, seal.Sign)

@@ -19,7 +19,7 @@ import (
 // CreateAgentToken adds a token, and drops those that ended a day ago.
 func (db *DB) CreateAgentToken(ctx context.Context, t agentdevice.Token) error {
 	return db.write(ctx, func(ctx context.Context, tx *tx) error {
-		if err := tx.exec(ctx, `DELETE FROM agent_tokens WHERE expires_at < ?`, millis(db.now().Add(-24*time.Hour))); err != nil {
+		if err := tx.Exec(ctx, `DELETE FROM agent_tokens WHERE expires_at < ?`, millis(db.now().Add(-24*time.Hour))); err != nil {
 			return err
 		}
 		return insertToken(ctx, tx, t)
@@ -96,13 +96,13 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 			return err
 		}
 		hash := hex.EncodeToString(e.Hash[:])
-		if err = t.exec(ctx, `DELETE FROM enrollment_requests WHERE token_hash = ?`, hash); err != nil {
+		if err = t.Exec(ctx, `DELETE FROM enrollment_requests WHERE token_hash = ?`, hash); err != nil {
 			return err
 		}
 		if change.CodeGoesOn {
 			return nil
 		}
-		return t.exec(ctx, `UPDATE agent_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, got.ID, millis(db.now()), hash)
+		return t.Exec(ctx, `UPDATE agent_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, got.ID, millis(db.now()), hash)
 	})
 	if err == nil && waits {
 		err = agentdevice.ErrWaiting
@@ -130,7 +130,7 @@ func formerAsset(ctx context.Context, t *tx, companyID string, e agentdevice.Enr
 func bind(ctx context.Context, t *tx, d agentdevice.Device) error {
 	err := supersede(ctx, t, d.AssetID, d.ID)
 	if err == nil {
-		err = t.exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, d.AssetID, d.Epoch, d.ID)
+		err = t.Exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, d.AssetID, d.Epoch, d.ID)
 	}
 	return err
 }
@@ -181,7 +181,7 @@ func usedBy(ctx context.Context, t *tx, code string, key protocol.PublicKey, sin
 
 func insertAgent(ctx context.Context, t *tx, d agentdevice.Device, companyID string) (agentdevice.Device, error) {
 	d.CompanyID = companyID
-	err := t.exec(ctx, `INSERT INTO agent_devices (id, company_id, asset_id, epoch, role, key_alg, key_spki, command_alg, last_sequence, state,
+	err := t.Exec(ctx, `INSERT INTO agent_devices (id, company_id, asset_id, epoch, role, key_alg, key_spki, command_alg, last_sequence, state,
 			wiped, capabilities, push_token, open_deliveries, erasing_at, enrolled_at, seen_at, daily_since)
 		VALUES (?, ?, '', 0, ?, ?, ?, ?, 0, ?, FALSE, 'null', '', 0, 0, ?, ?, ?)`, d.ID, companyID, string(d.Role), string(d.Key.Algorithm),
 		d.Key.SPKI, string(d.CommandAlgorithm), string(d.State), millis(d.EnrolledAt), millis(d.SeenAt), millis(d.EnrolledAt))
@@ -201,7 +201,7 @@ func supersede(ctx context.Context, t *tx, assetID, except string) error {
 		if err := endAgent(ctx, t, id); err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `UPDATE agent_devices SET superseded = TRUE WHERE id = ?`, id); err != nil {
+		if err := t.Exec(ctx, `UPDATE agent_devices SET superseded = TRUE WHERE id = ?`, id); err != nil {
 			return err
 		}
 	}
@@ -277,11 +277,11 @@ func holds(ctx context.Context, c conn, query string, args ...any) (bool, error)
 // endAgent ends a device's row with its deliveries.
 func endAgent(ctx context.Context, t *tx, id string) error {
 	t.hint(agentdevice.EndTopic, id)
-	if err := t.exec(ctx, `UPDATE agent_devices SET state = ?, wiped = EXISTS (`+openWipe+`), open_deliveries = 0, erasing_at = 0, push_token = ''
+	if err := t.Exec(ctx, `UPDATE agent_devices SET state = ?, wiped = EXISTS (`+openWipe+`), open_deliveries = 0, erasing_at = 0, push_token = ''
 		WHERE id = ?`, string(agentdevice.Deleted), id); err != nil {
 		return err
 	}
-	return t.exec(ctx, `DELETE FROM agent_deliveries WHERE device_id = ?`, id)
+	return t.Exec(ctx, `DELETE FROM agent_deliveries WHERE device_id = ?`, id)
 }
 
 // EndOrphans ends the commands that were kept for up to limit devices at the
@@ -295,7 +295,7 @@ func (db *DB) EndOrphans(ctx context.Context, limit int) error {
 }
 
 func endOrphans(ctx context.Context, t *tx, deviceID string) error {
-	if err := t.exec(ctx, `UPDATE agent_devices SET open_deliveries = 0 WHERE id = ? AND state = 'DELETED'`, deviceID); err != nil {
+	if err := t.Exec(ctx, `UPDATE agent_devices SET open_deliveries = 0 WHERE id = ? AND state = 'DELETED'`, deviceID); err != nil {
 		return err
 	}
 	orphans, err := list(ctx, t, into(deliveryFields), `DELETE FROM agent_deliveries WHERE device_id = ? RETURNING `+deliveryColumns, deviceID)

@@ -45,7 +45,7 @@ func (db *DB) OfferUpdate(ctx context.Context, deviceID, ready string) (rollout.
 		if ready == o.SHA256 {
 			state, began = rollout.Began, now
 		}
-		return t.exec(ctx, `INSERT INTO agent_updates (device_id, version, sha256, state, detail, daily, offered_at, began_at, ended_at)
+		return t.Exec(ctx, `INSERT INTO agent_updates (device_id, version, sha256, state, detail, daily, offered_at, began_at, ended_at)
 			VALUES (?, ?, ?, ?, '', ?, ?, ?, 0) ON CONFLICT (device_id, version) DO UPDATE SET
 			state = excluded.state, daily = excluded.daily, began_at = excluded.began_at, ended_at = 0, detail = ''
 			WHERE excluded.began_at > 0 AND agent_updates.state <> 'BEGAN'`,
@@ -91,7 +91,7 @@ func (db *DB) SetAgentPause(ctx context.Context, companyID string, on bool) erro
 		if on {
 			change, was = `INSERT INTO agent_pauses (company_id, at) VALUES (?, ?) ON CONFLICT (company_id) DO NOTHING`, []any{companyID, millis(db.now())}
 		}
-		n, err := t.execCount(ctx, change, was...)
+		n, err := t.ExecCount(ctx, change, was...)
 		if err != nil || n == 0 {
 			return err
 		}

@@ -15,13 +15,13 @@ func noteApps(ctx context.Context, t *tx, assetID string, apps []asset.App, at i
 	case len(apps) == 0:
 		return forgetApps(ctx, t, assetID)
 	}
-	return t.exec(ctx, `INSERT INTO asset_apps (asset_id, since, apps) VALUES (?, ?, ?)
+	return t.Exec(ctx, `INSERT INTO asset_apps (asset_id, since, apps) VALUES (?, ?, ?)
 		ON CONFLICT (asset_id) DO UPDATE SET since = excluded.since, apps = excluded.apps WHERE asset_apps.apps <> excluded.apps`,
 		assetID, at, storable(encode(apps)))
 }
 
 func forgetApps(ctx context.Context, t *tx, assetID string) error {
-	return t.exec(ctx, `DELETE FROM asset_apps WHERE asset_id = ?`, assetID)
+	return t.Exec(ctx, `DELETE FROM asset_apps WHERE asset_id = ?`, assetID)
 }
 
 // InstalledApps returns the apps that a device reported; none if it reports

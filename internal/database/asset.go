@@ -136,7 +136,7 @@ func insertAssets(ctx context.Context, t *tx, assets []asset.Asset, counts count
 			row.custom, row.tags, row.specifications, found.terms, found.patch, found.battery, found.compliant)
 		counts.add(a.CompanyID, asset.Pending, "", 1)
 	}
-	if err := t.exec(ctx, `INSERT INTO assets (id, company_id, status, identification, synced_at, created_at,
+	if err := t.Exec(ctx, `INSERT INTO assets (id, company_id, status, identification, synced_at, created_at,
 			named, serial_key, brand_key, custom_data, tags, specifications, `+keptColumns+`)
 		VALUES `+strings.TrimSuffix(strings.Repeat("("+marks(columns)+"), ", len(assets)), ", "), args...); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/database/engine"
 )
 
 // kind is one cell of the kept counts: assets of a company, a status and a
@@ -44,7 +45,7 @@ func (c counts) save(ctx context.Context, t *tx) error {
 			}
 			continue
 		}
-		if err := t.exec(ctx, `INSERT INTO asset_counts (company_id, status, policy_id, count) VALUES (?, ?, ?, ?)
+		if err := t.Exec(ctx, `INSERT INTO asset_counts (company_id, status, policy_id, count) VALUES (?, ?, ?, ?)
 			ON CONFLICT (company_id, status, policy_id) DO UPDATE SET count = asset_counts.count + excluded.count`,
 			k.company, k.status, k.policy, c[k]); err != nil {
 			return err
@@ -113,7 +114,7 @@ func onlyPolicies(f asset.Filter) (policies []string, limited bool) {
 }
 
 func savePatch(ctx context.Context, t *tx, k kind, n int64) error {
-	return t.exec(ctx, `INSERT INTO patch_counts (company_id, policy_id, month, count) VALUES (?, ?, ?, ?)
+	return t.Exec(ctx, `INSERT INTO patch_counts (company_id, policy_id, month, count) VALUES (?, ?, ?, ?)
 		ON CONFLICT (company_id, policy_id, month) DO UPDATE SET count = patch_counts.count + excluded.count`,
 		k.company, k.policy, k.month, n)
 }
@@ -169,13 +170,13 @@ var keptCounts = []struct{ table, keys, must string }{ //nolint:gochecknoglobals
 // recount makes what is kept in counts again, and returns how many were wrong:
 // a program that did not know a count may have written beside one that did.
 func recount(ctx context.Context, t *tx) (wrong int64, err error) {
-	if lock := t.db.dialect.lockTable("assets"); lock != "" {
-		if err := t.exec(ctx, lock); err != nil {
+	if lock := t.Dialect().LockTable("assets"); lock != "" {
+		if err := t.Exec(ctx, lock); err != nil {
 			return 0, err
 		}
 	}
 	for _, kept := range keptCounts {
-		must := t.db.dialect.schema(kept.must)
+		must := t.Dialect().Schema(kept.must)
 		differs, err := value[int64](ctx, t, `SELECT COUNT(*) FROM (
 			SELECT * FROM (`+must+`) AS missing EXCEPT SELECT `+kept.keys+`, count FROM `+kept.table+`) AS wrong`)
 		if err != nil {
@@ -190,14 +191,20 @@ func recount(ctx context.Context, t *tx) (wrong int64, err error) {
 			continue
 		}
 		wrong += max(differs, surplus)
-		if err := t.exec(ctx, `DELETE FROM `+kept.table); err != nil {
+		if err := t.Exec(ctx, `DELETE FROM `+kept.table); err != nil {
 			return 0, err
 		}
-		if err := t.exec(ctx, `INSERT INTO `+kept.table+` (`+kept.keys+`, count) `+must); err != nil {
+		if err := t.Exec(ctx, `INSERT INTO `+kept.table+` (`+kept.keys+`, count) `+must); err != nil {
 			return 0, err
 		}
 	}
 	return wrong, nil
+}
+
+// recountChanged is recount in the transaction that changed the tables.
+func recountChanged(ctx context.Context, t engine.Tx) error {
+	_, err := recount(ctx, &tx{Tx: t})
+	return err
 }
 
 // Recount makes what is kept in counts again, and returns how many were wrong.

@@ -71,7 +71,7 @@ func (h lockedAsset) export(ctx context.Context, t *tx, keeper asset.Keeper) err
 
 // showRows shows the rows of a query by their columns.
 func showRows(ctx context.Context, c conn, query, id string, show func(row map[string]any) error) (err error) {
-	rows, err := c.query(ctx, query, id)
+	rows, err := c.Query(ctx, query, id)
 	if err != nil {
 		return err
 	}
@@ -115,15 +115,15 @@ func deleteAll(ctx context.Context, t *tx, all []lockedAsset) error {
 			`DELETE FROM companion_tokens WHERE asset_id = ?`,
 			`DELETE FROM agent_tokens WHERE asset_id = ? AND asset_id <> ''`,
 		} {
-			if err := t.exec(ctx, statement, h.id); err != nil {
+			if err := t.Exec(ctx, statement, h.id); err != nil {
 				return err
 			}
 		}
-		if err := t.exec(ctx, `DELETE FROM enrollment_requests WHERE company_id = ? AND asset_id = ?`, h.companyID, h.id); err != nil {
+		if err := t.Exec(ctx, `DELETE FROM enrollment_requests WHERE company_id = ? AND asset_id = ?`, h.companyID, h.id); err != nil {
 			return err
 		}
 		for _, of := range slices.Backward(ofAsset) {
-			if err := t.exec(ctx, `DELETE FROM `+of.table+` WHERE `+of.where, h.id); err != nil {
+			if err := t.Exec(ctx, `DELETE FROM `+of.table+` WHERE `+of.where, h.id); err != nil {
 				return err
 			}
 		}

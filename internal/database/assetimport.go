@@ -22,7 +22,7 @@ var errDry = errors.New("nothing is to be written")
 // are matched together, because they share names.
 func (db *DB) Import(ctx context.Context, companyID string, lines []asset.Line, o asset.ImportOptions) (done asset.Imported, err error) {
 	if o.Dry {
-		err = db.snapshot(ctx, func(ctx context.Context, c conn) error {
+		err = db.engine.Snapshot(ctx, func(ctx context.Context, c conn) error {
 			i := newImport(c, nil, companyID)
 			defer func() { done = i.done }()
 			return i.all(ctx, lines)

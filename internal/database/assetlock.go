@@ -65,7 +65,7 @@ func (h lockedAsset) save(ctx context.Context, t *tx) error {
 	}
 	changes := &termChanges{}
 	changes.change(h.companyID, h.id, h.terms, found.terms)
-	if err := t.exec(ctx, `UPDATE assets SET (`+savedColumns+`, `+keptColumns+`) = (`+marks(26+4)+`)
+	if err := t.Exec(ctx, `UPDATE assets SET (`+savedColumns+`, `+keptColumns+`) = (`+marks(26+4)+`)
 		WHERE id = ?`, string(h.status), h.policyID, h.identification, h.synced, h.enrolled, h.seen,
 		h.serialKey, h.brandKey, h.stableID, h.epoch, h.management, h.ownership, h.mode, h.device, h.appliedPolicy,
 		h.appliedVersion, h.apiLevel, h.lostMode, h.pushReachable, h.specifications, h.location, h.reported, h.named, h.tags, h.custom,
@@ -150,7 +150,7 @@ func (h lockedAsset) end(ctx context.Context, t *tx, at time.Time, e ending) err
 	if err := forgetApps(ctx, t, h.id); err != nil {
 		return err
 	}
-	if err := t.exec(ctx, `DELETE FROM installed_apps WHERE asset_id = ?`, h.id); err != nil {
+	if err := t.Exec(ctx, `DELETE FROM installed_apps WHERE asset_id = ?`, h.id); err != nil {
 		return err
 	}
 	return counts.save(ctx, t)
@@ -180,8 +180,9 @@ func show(ctx context.Context, t *tx, c command.Command) error {
 			how = "erased by its command"
 		}
 		return h.end(ctx, t, at, ending{how: how, erased: wiped})
+	default:
+		return nil
 	}
-	return nil
 }
 
 // caused returns a context of the call that asked for the end, if it is an open command's.
@@ -235,7 +236,7 @@ func failOpen(ctx context.Context, t *tx, h lockedAsset) error {
 			return err
 		}
 		told := t.db.tellCommand(c.ID, command.Failed)
-		if err := t.exec(ctx, told.text, told.args...); err != nil {
+		if err := t.Exec(ctx, told.text, told.args...); err != nil {
 			return err
 		}
 	}
@@ -340,11 +341,11 @@ func (db *DB) SetPushReachable(ctx context.Context, assetID string, epoch int, r
 
 // TouchDevice notes that a device was heard of. The note is written with
 // others, at most ten seconds later.
-func (db *DB) TouchDevice(assetID string, at time.Time) { db.deviceUse.note(assetID, millis(at)) }
+func (db *DB) TouchDevice(assetID string, at time.Time) { db.deviceUse.Note(assetID, millis(at)) }
 
 // bury marks a device's name as ended.
 func bury(ctx context.Context, t *tx, companyID, name, assetID string, at time.Time) error {
-	return t.exec(ctx, `INSERT INTO device_names (company_id, name, asset_id, observed_at, ended) VALUES (?, ?, ?, ?, TRUE)
+	return t.Exec(ctx, `INSERT INTO device_names (company_id, name, asset_id, observed_at, ended) VALUES (?, ?, ?, ?, TRUE)
 		ON CONFLICT (company_id, name) DO UPDATE SET ended = TRUE, asset_id = excluded.asset_id,
 			observed_at = CASE WHEN device_names.observed_at > excluded.observed_at
 				THEN device_names.observed_at ELSE excluded.observed_at END`,
@@ -366,7 +367,7 @@ func lockName(ctx context.Context, t *tx, companyID, name string) (nameRow, bool
 
 // setName makes name the asset's live name.
 func setName(ctx context.Context, t *tx, companyID, name, assetID string, observed int64) error {
-	return t.exec(ctx, `INSERT INTO device_names (company_id, name, asset_id, observed_at, ended) VALUES (?, ?, ?, ?, FALSE)
+	return t.Exec(ctx, `INSERT INTO device_names (company_id, name, asset_id, observed_at, ended) VALUES (?, ?, ?, ?, FALSE)
 		ON CONFLICT (company_id, name) DO UPDATE SET asset_id = excluded.asset_id, observed_at = excluded.observed_at, ended = FALSE`,
 		companyID, name, assetID, observed)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/database/engine"
 )
 
 // A list is read in two steps of one statement: the ids of the page from an
@@ -47,7 +48,7 @@ func (db *DB) Assets(ctx context.Context, q asset.Query) (page []asset.Asset, to
 // countedPage reads a page, in the order of last contact one of managed devices alone, and
 // in the same statement what is filtered in all. Without a row there is no total.
 func (db *DB) countedPage(ctx context.Context, q asset.Query) (page []asset.Asset, total int64, err error) {
-	ids, args := pageIDs(db.dialect, q, arm{}, q.Descending)
+	ids, args := pageIDs(db.dialect(), q, arm{}, q.Descending)
 	count := keptCount(q.Filter)
 	if ids == "" || count.text == "" {
 		return nil, 0, nil
@@ -81,7 +82,7 @@ func (db *DB) plainPage(ctx context.Context, q asset.Query, total int64) (page [
 	case offset < db.deepFrom || offset <= total/2:
 		return db.assetPage(ctx, db.read(), q, arm{}, q.Descending, size, offset)
 	}
-	err = db.snapshot(ctx, func(ctx context.Context, c conn) error {
+	err = db.engine.Snapshot(ctx, func(ctx context.Context, c conn) error {
 		if total, err = countAssets(ctx, c, q.Filter); err != nil || offset >= total {
 			return err
 		}
@@ -166,7 +167,7 @@ func (db *DB) AssetIDs(ctx context.Context, f asset.Filter, o asset.Order, desce
 
 // assetPage reads rows in the given direction and returns them in the query's.
 func (db *DB) assetPage(ctx context.Context, c conn, q asset.Query, where arm, descending bool, limit, offset int64) ([]asset.Asset, error) {
-	ids, args := pageIDs(db.dialect, q, where, descending)
+	ids, args := pageIDs(db.dialect(), q, where, descending)
 	if ids == "" {
 		return nil, nil
 	}
@@ -186,7 +187,7 @@ type arm struct {
 const byID asset.Order = "id"
 
 // pageIDs makes the statement that finds ids in order; none if there are none.
-func pageIDs(d dialect, q asset.Query, where arm, descending bool) (string, []any) {
+func pageIDs(d engine.Dialect, q asset.Query, where arm, descending bool) (string, []any) {
 	columns, direction := orderColumn(q.Order)+", id", ""
 	if q.Order == asset.ByStatus && q.Status != "" || q.Order == byID {
 		columns = "id" // the status is the same for all, or no matter
@@ -200,7 +201,7 @@ func pageIDs(d dialect, q asset.Query, where arm, descending bool) (string, []an
 	for _, a := range arms {
 		text := `SELECT ` + columns + ` FROM assets WHERE company_id = ?` + a.where + where.where
 		if len(arms) > 1 {
-			text = d.arm(text, order)
+			text = d.Arm(text, order)
 		}
 		texts = append(texts, text)
 		args = append(append(append(args, q.CompanyID), a.args...), where.args...)

@@ -98,7 +98,7 @@ func (h lockedAsset) noteInstalled(ctx context.Context, t *tx) error {
 			delete(now, a.pkg)
 			continue
 		}
-		if err := t.exec(ctx, `DELETE FROM installed_apps WHERE asset_id = ? AND package = ?`, h.id, a.pkg); err != nil {
+		if err := t.Exec(ctx, `DELETE FROM installed_apps WHERE asset_id = ? AND package = ?`, h.id, a.pkg); err != nil {
 			return err
 		}
 	}
@@ -108,7 +108,7 @@ func (h lockedAsset) noteInstalled(ctx context.Context, t *tx) error {
 			name := some[min(i, len(some)-1)]
 			args = append(args, h.id, name, h.companyID, now[name])
 		}
-		if err := t.exec(ctx, `INSERT INTO installed_apps (asset_id, package, company_id, version_code)
+		if err := t.Exec(ctx, `INSERT INTO installed_apps (asset_id, package, company_id, version_code)
 			VALUES `+strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?), ", installedRows), ", ")+` ON CONFLICT DO NOTHING`, args...); err != nil {
 			return err
 		}

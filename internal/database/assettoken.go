@@ -51,7 +51,7 @@ func (db *DB) CreateAssetToken(ctx context.Context, k agentdevice.Token, by *acc
 }
 
 func insertToken(ctx context.Context, t *tx, k agentdevice.Token) error {
-	return t.exec(ctx, `INSERT INTO agent_tokens (hash, company_id, policy_id, asset_id, epoch, expires_at, device_id, spent_at, code_id)
+	return t.Exec(ctx, `INSERT INTO agent_tokens (hash, company_id, policy_id, asset_id, epoch, expires_at, device_id, spent_at, code_id)
 		VALUES (?, ?, ?, ?, ?, ?, '', 0, ?)`, hex.EncodeToString(k.Hash[:]), k.CompanyID, k.PolicyID, k.AssetID, k.Epoch, millis(k.ExpiresAt), k.Code)
 }
 

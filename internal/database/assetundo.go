@@ -31,9 +31,9 @@ func (s said) of(a asset.Asset) asset.Asset {
 func (h lockedAsset) keepEdit(ctx context.Context, t *tx, before, after asset.Asset) error {
 	o := access.OriginOf(ctx)
 	if o.Actor.Kind != access.User && o.Actor.Kind != access.System || o.RequestID == "" {
-		return t.exec(ctx, `DELETE FROM asset_edits WHERE asset_id = ?`, h.id) // it is the last edit no more
+		return t.Exec(ctx, `DELETE FROM asset_edits WHERE asset_id = ?`, h.id) // it is the last edit no more
 	}
-	return t.exec(ctx, `INSERT INTO asset_edits (asset_id, company_id, ref, at, before, after) VALUES (?, ?, ?, ?, ?, ?)
+	return t.Exec(ctx, `INSERT INTO asset_edits (asset_id, company_id, ref, at, before, after) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (asset_id) DO UPDATE SET ref = excluded.ref, at = excluded.at, before = excluded.before, after = excluded.after`,
 		h.id, h.companyID, o.RequestID, millis(t.db.now()), encode(saidOf(before)), encode(saidOf(after)))
 }
@@ -80,7 +80,7 @@ func (db *DB) UndoEdit(ctx context.Context, companyID, id, ref string, within ti
 		if err := h.edit(ctx, t, now, undone); err != nil {
 			return now, err
 		}
-		return undone, t.exec(ctx, `DELETE FROM asset_edits WHERE asset_id = ?`, id)
+		return undone, t.Exec(ctx, `DELETE FROM asset_edits WHERE asset_id = ?`, id)
 	})
 }
 

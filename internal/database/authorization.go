@@ -137,7 +137,7 @@ func (db *DB) askPerson(ctx context.Context, t *tx, c approval.Call, now time.Ti
 		c.Caller.UserID = maker
 	}
 	asked := approval.Authorization{ID: id, Call: c, State: approval.Waiting, CreatedAt: now}
-	if err := t.insert(ctx, "authorizations", authorizationColumns, authorizationFields(&asked)); err != nil {
+	if err := t.Insert(ctx, "authorizations", authorizationColumns, authorizationFields(&asked)); err != nil {
 		return "", err
 	}
 	return id, db.recordAuthorization(ctx, t, activity.AuthorizationAsked, activity.OK, asked)
@@ -155,7 +155,7 @@ func (db *DB) recordAuthorization(ctx context.Context, t *tx, action activity.Ac
 
 // useAuthorization takes an authorization for the command that was just inserted.
 func useAuthorization(ctx context.Context, t *tx, a *approval.Authorization, c command.Command, now time.Time) error {
-	n, err := t.execCount(ctx, `UPDATE authorizations SET state = 'USED', used_at = ?, command_id = ?
+	n, err := t.ExecCount(ctx, `UPDATE authorizations SET state = 'USED', used_at = ?, command_id = ?
 		WHERE id = ? AND state = 'APPROVED' AND decided_at > ?`, millis(now), c.ID, a.ID, millis(now.Add(-approval.UseWithin)))
 	if err == nil && n != 1 {
 		err = errors.New("database: an authorization was used although its company is locked")

@@ -46,7 +46,7 @@ func (db *DB) decideCall(ctx context.Context, t *tx, a approval.Authorization, d
 			more = append(more, activity.Change{Field: "reason", After: d.Reason})
 		}
 	}
-	n, err := t.execCount(ctx, `UPDATE authorizations SET state = ?, decided_at = ?, decided_by = ?, decided_by_name = ?, passkey_id = ?, signed_id = ?,
+	n, err := t.ExecCount(ctx, `UPDATE authorizations SET state = ?, decided_at = ?, decided_by = ?, decided_by_name = ?, passkey_id = ?, signed_id = ?,
 		decline_reason = ? WHERE id = ? AND state = 'WAITING'`, string(to), millis(d.at), d.by.UserID, d.by.Name, d.passkeyID, d.signedID, d.Reason, a.ID)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func callSubject(ctx context.Context, t conn, a approval.Authorization) (of appr
 
 // voidCall lets an authorization that was approved wait again, and records why.
 func (db *DB) voidCall(ctx context.Context, t *tx, a approval.Authorization, why error) error {
-	n, err := t.execCount(ctx, `UPDATE authorizations SET state = 'WAITING', decided_at = 0, decided_by = '', decided_by_name = '', passkey_id = '',
+	n, err := t.ExecCount(ctx, `UPDATE authorizations SET state = 'WAITING', decided_at = 0, decided_by = '', decided_by_name = '', passkey_id = '',
 		signed_id = '' WHERE id = ? AND state = 'APPROVED'`, a.ID)
 	if err != nil || n != 1 {
 		return err
@@ -165,7 +165,7 @@ func (db *DB) PresentAuthorization(ctx context.Context, a approval.Authorization
 // SeenAuthorization reads an authorization with what people see of it.
 // fault.NotFound: there is no such authorization.
 func (db *DB) SeenAuthorization(ctx context.Context, companyID, id string) (a approval.Authorization, s approval.Seen, err error) {
-	err = db.snapshot(ctx, func(ctx context.Context, c conn) error {
+	err = db.engine.Snapshot(ctx, func(ctx context.Context, c conn) error {
 		if a, err = findAuthorization(ctx, c, companyID, id); err != nil {
 			return err
 		}

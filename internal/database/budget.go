@@ -14,7 +14,7 @@ import (
 func (db *DB) Spend(ctx context.Context, key string, limit int, window time.Duration, now time.Time) (int, bool, time.Time, error) {
 	var w budgetWindow
 	spent := false
-	reads := db.writer == nil && access.AheadOf(ctx).CompanyID != ""
+	reads := !db.engine.OneWriter() && access.AheadOf(ctx).CompanyID != ""
 	err := db.statementRelaxed(ctx, func(ctx context.Context, t conn) (err error) {
 		for range spendTries {
 			if w, err = spend(ctx, t, spending(key, limit, window, now), reads); !errors.Is(err, sql.ErrNoRows) {

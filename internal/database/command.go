@@ -47,13 +47,13 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 	switch {
 	case refused != nil:
 		return command.Command{}, false, refused
-	case err != nil && db.dialect.doubtful(err):
+	case err != nil && db.dialect().Doubtful(err):
 		return command.Command{}, false, fmt.Errorf("%w: %w", operation.ErrDoubt, err)
 	case err != nil:
 		return command.Command{}, false, err
 	case begun:
 		db.commandMoved(c)
-		db.wakes.told()
+		db.told()
 		if held != nil && held.Place == nil {
 			db.Notify(agentdevice.WakeTopic, held.DeviceID)
 		}
@@ -73,13 +73,13 @@ func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held
 	a := c.Actor
 	first := part{insertCommand, append(make([]any, 0, 48), c.ID, c.CompanyID, c.AssetID, c.Epoch, string(c.Type), string(c.State), millis(c.CreatedAt),
 		millis(c.FeedbackAt), c.Outcome, string(a.Kind), a.ID, a.Prefix, a.Name, c.Ref, millis(c.Deadline), c.PolicyID, c.IdempotencyRef,
-		c.Note.Reason, c.Note.Ticket, access.OriginOf(ctx).RequestID, db.sender())} // not commandFields: to read pointers costs an allocation each
+		c.Note.Reason, c.Note.Ticket, access.OriginOf(ctx).RequestID, db.engine.Sender())} // not commandFields: to read pointers costs an allocation each
 	permit := access.PermitOf(ctx)
 	switch {
 	case permit == nil:
 	case permit.Ended(db.now()):
 		return false, access.ErrMoved
-	case db.writer != nil:
+	case db.engine.OneWriter():
 		if err := db.stands(ctx, tx, c, permit, move); err != nil {
 			return false, unlessRepeated(ctx, tx, c, err)
 		}
@@ -97,7 +97,7 @@ func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held
 		notes = append(notes, db.telling(ctx, event.Event{CompanyID: c.CompanyID, Type: of, AssetID: c.AssetID, Command: string(c.Type), Status: c.State.Status()}))
 	}
 	begun, err := db.chain(ctx, tx, first, append(notes, entry)...)
-	if err == nil && !begun && permit != nil && db.writer == nil {
+	if err == nil && !begun && permit != nil && !db.engine.OneWriter() {
 		err = unlessRepeated(ctx, tx, c, cmp.Or(db.stands(ctx, tx, c, permit, move), access.ErrMoved)) // or it has changed back
 	}
 	return begun, err
@@ -195,7 +195,7 @@ func (db *DB) transition(ctx context.Context, id string, s command.Transition) (
 			return err
 		})
 		if err == nil && s.To == command.Succeeded {
-			db.wakes.told()
+			db.told()
 		}
 		if s.To != command.Succeeded || !errors.Is(err, sql.ErrNoRows) {
 			return taken, err
@@ -221,7 +221,7 @@ func (db *DB) moveCommand(ctx context.Context, c conn, first part, id string, s 
 	if t, ok := c.(*tx); ok {
 		t.told = true
 	}
-	statements := db.dialect.follow(first.text, then.text, `SELECT `+commandColumns+` `+fromFirst)
+	statements := db.dialect().Follow(first.text, then.text, `SELECT `+commandColumns+` `+fromFirst)
 	if len(statements) == 1 {
 		return one(ctx, c, into(commandFields), statements[0], append(first.args, then.args...)...)
 	}
@@ -229,7 +229,7 @@ func (db *DB) moveCommand(ctx context.Context, c conn, first part, id string, s 
 	if err != nil {
 		return taken, err
 	}
-	return taken, c.exec(ctx, then.text, then.args...)
+	return taken, c.Exec(ctx, then.text, then.args...)
 }
 
 // showing are the types whose success shows on the asset: see show.

@@ -18,10 +18,10 @@ import (
 // CreateCompanionToken adds a token, and drops those that ended a day ago.
 func (db *DB) CreateCompanionToken(ctx context.Context, k agentdevice.Token) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.exec(ctx, `DELETE FROM companion_tokens WHERE expires_at < ?`, millis(db.now().Add(-24*time.Hour))); err != nil {
+		if err := t.Exec(ctx, `DELETE FROM companion_tokens WHERE expires_at < ?`, millis(db.now().Add(-24*time.Hour))); err != nil {
 			return err
 		}
-		return t.exec(ctx, `INSERT INTO companion_tokens (hash, company_id, asset_id, epoch, expires_at, device_id, spent_at)
+		return t.Exec(ctx, `INSERT INTO companion_tokens (hash, company_id, asset_id, epoch, expires_at, device_id, spent_at)
 			VALUES (?, ?, ?, ?, ?, '', 0)`, hex.EncodeToString(k.Hash[:]), k.CompanyID, k.AssetID, k.Epoch, millis(k.ExpiresAt))
 	})
 }
@@ -51,13 +51,13 @@ func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, 
 			return err
 		}
 		t.hint(agentdevice.EndTopic, ended...)
-		if err := t.exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, got.AssetID, got.Epoch, got.ID); err != nil {
+		if err := t.Exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, got.AssetID, got.Epoch, got.ID); err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `UPDATE assets SET push_reachable = FALSE WHERE id = ?`, got.AssetID); err != nil {
+		if err := t.Exec(ctx, `UPDATE assets SET push_reachable = FALSE WHERE id = ?`, got.AssetID); err != nil {
 			return err
 		}
-		return t.exec(ctx, `UPDATE companion_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, d.ID, millis(db.now()), hex.EncodeToString(hash[:]))
+		return t.Exec(ctx, `UPDATE companion_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, d.ID, millis(db.now()), hex.EncodeToString(hash[:]))
 	})
 	return got, err
 }
@@ -84,14 +84,14 @@ func enrolledAs(h lockedAsset, companyID string, epoch int) bool {
 func (db *DB) SetPushToken(ctx context.Context, d agentdevice.Device, token string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		// One that has ended since, for a newer companion, has no say any more.
-		n, err := t.execCount(ctx, `UPDATE agent_devices SET push_token = ? WHERE id = ? AND state <> '`+string(agentdevice.Deleted)+`'`, token, d.ID)
+		n, err := t.ExecCount(ctx, `UPDATE agent_devices SET push_token = ? WHERE id = ? AND state <> '`+string(agentdevice.Deleted)+`'`, token, d.ID)
 		if err != nil || n == 0 {
 			return err
 		}
 		if !d.IsCompanion() {
 			return nil // the wake-up of a manager is its registration
 		}
-		return t.exec(ctx, `UPDATE assets SET push_reachable = ? WHERE id = ? AND epoch = ? AND management = ?`,
+		return t.Exec(ctx, `UPDATE assets SET push_reachable = ? WHERE id = ? AND epoch = ? AND management = ?`,
 			token != "", d.AssetID, d.Epoch, string(asset.Platform))
 	})
 }
@@ -100,11 +100,11 @@ func (db *DB) SetPushToken(ctx context.Context, d agentdevice.Device, token stri
 // come in its place.
 func (db *DB) DropPushToken(ctx context.Context, d agentdevice.Device) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		dropped, err := t.execCount(ctx, `UPDATE agent_devices SET push_token = '' WHERE id = ? AND push_token = ?`, d.ID, d.PushToken)
+		dropped, err := t.ExecCount(ctx, `UPDATE agent_devices SET push_token = '' WHERE id = ? AND push_token = ?`, d.ID, d.PushToken)
 		if err != nil || dropped == 0 {
 			return err
 		}
-		return t.exec(ctx, `UPDATE assets SET push_reachable = FALSE WHERE id = ? AND epoch = ?`, d.AssetID, d.Epoch)
+		return t.Exec(ctx, `UPDATE assets SET push_reachable = FALSE WHERE id = ? AND epoch = ?`, d.AssetID, d.Epoch)
 	})
 }
 

@@ -79,7 +79,7 @@ func (db *DB) exportCompany(ctx context.Context, id string, keeper company.Keepe
 	if err := keeper.Begin(); err != nil {
 		return err
 	}
-	if err := db.snapshot(ctx, func(ctx context.Context, c conn) error {
+	if err := db.engine.Snapshot(ctx, func(ctx context.Context, c conn) error {
 		for _, of := range ofCompany {
 			if err := showRows(ctx, c, `SELECT * FROM `+of.table+` WHERE `+of.where, id, func(row map[string]any) error {
 				return keeper.Keep(of.table, row)
@@ -106,7 +106,7 @@ func (db *DB) beginDeletion(ctx context.Context, id string) error {
 			return err
 		}
 		now := millis(db.now())
-		if err := t.exec(ctx, `INSERT INTO company_deletions (company_id, begun_at) VALUES (?, ?)
+		if err := t.Exec(ctx, `INSERT INTO company_deletions (company_id, begun_at) VALUES (?, ?)
 			ON CONFLICT (company_id) DO UPDATE SET begun_at = excluded.begun_at`, id, now); err != nil {
 			return err
 		}
@@ -120,12 +120,12 @@ func (db *DB) beginDeletion(ctx context.Context, id string) error {
 			`DELETE FROM oauth_codes WHERE company_id = ?`,
 			`UPDATE webhooks SET state = 'DISABLED', why = 'the company is being deleted' WHERE company_id = ?`,
 		} {
-			if err := t.exec(ctx, ends, id); err != nil {
+			if err := t.Exec(ctx, ends, id); err != nil {
 				return err
 			}
 		}
 		for _, table := range []string{"api_keys", "oauth_connections", "enrollment_codes"} {
-			if err := t.exec(ctx, `UPDATE `+table+` SET revoked_at = ? WHERE company_id = ? AND revoked_at = 0`, now, id); err != nil {
+			if err := t.Exec(ctx, `UPDATE `+table+` SET revoked_at = ? WHERE company_id = ? AND revoked_at = 0`, now, id); err != nil {
 				return err
 			}
 		}
@@ -176,7 +176,7 @@ func (db *DB) deleteCompanyRows(ctx context.Context, id string) error {
 			return unlessGone(err) // another did it
 		}
 		for _, of := range slices.Backward(ofCompany) {
-			if err := t.exec(ctx, `DELETE FROM `+of.table+` WHERE `+of.where, id); err != nil {
+			if err := t.Exec(ctx, `DELETE FROM `+of.table+` WHERE `+of.where, id); err != nil {
 				return err
 			}
 		}
@@ -209,7 +209,7 @@ func (db *DB) deletePart(ctx context.Context, table string, key []string, where,
 	for part := range slices.Chunk(keys, deletedRows) {
 		if err := db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
 			for _, values := range part {
-				if err := t.exec(ctx, one, values...); err != nil {
+				if err := t.Exec(ctx, one, values...); err != nil {
 					return err
 				}
 			}

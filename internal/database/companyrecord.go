@@ -84,7 +84,7 @@ func (db *DB) noteSwitch(ctx context.Context, t *tx, companyID string, s company
 	if by == (access.Actor{}) {
 		by = access.ServiceActor()
 	}
-	return t.exec(ctx, `INSERT INTO gate_switches (company_id, gate, enabled, at, actor_kind, actor_id, actor_name)
+	return t.Exec(ctx, `INSERT INTO gate_switches (company_id, gate, enabled, at, actor_kind, actor_id, actor_name)
 		VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (company_id, gate) DO UPDATE SET enabled = excluded.enabled, at = excluded.at,
 			actor_kind = excluded.actor_kind, actor_id = excluded.actor_id, actor_name = excluded.actor_name`,
 		companyID, string(s.Gate), s.Enabled, millis(db.now()), string(by.Kind), by.ID, by.Name)

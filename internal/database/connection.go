@@ -79,10 +79,10 @@ func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (o
 func (db *DB) TouchConnection(ctx context.Context, id, grantID string) error {
 	now := millis(db.now())
 	return db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.exec(ctx, `UPDATE oauth_connections SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, id, now-lastUsedEvery); err != nil {
+		if err := t.Exec(ctx, `UPDATE oauth_connections SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, id, now-lastUsedEvery); err != nil {
 			return err
 		}
-		return t.exec(ctx, `UPDATE oauth_grants SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, grantID, now-lastUsedEvery)
+		return t.Exec(ctx, `UPDATE oauth_grants SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, grantID, now-lastUsedEvery)
 	})
 }
 
@@ -115,7 +115,7 @@ func (db *DB) UpdateConnection(ctx context.Context, companyID, id string, change
 		if err := changeGrants(ctx, t, before, &updated); err != nil {
 			return err
 		}
-		if err = t.exec(ctx, `UPDATE oauth_connections SET client_name = ?, scopes = ?, frozen = ?, revoked_at = ? WHERE id = ?`,
+		if err = t.Exec(ctx, `UPDATE oauth_connections SET client_name = ?, scopes = ?, frozen = ?, revoked_at = ? WHERE id = ?`,
 			o.ClientName, int64(o.Scopes), o.Frozen, millis(o.RevokedAt), id); err != nil {
 			return err
 		}

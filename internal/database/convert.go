@@ -46,9 +46,6 @@ func storable(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// marks returns n placeholders for an IN list.
-func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
-
 // anys makes arguments of values.
 func anys[T any](values []T) []any {
 	args := make([]any, len(values))

@@ -152,7 +152,7 @@ func (db *DB) voidDecisions(ctx context.Context, t *tx, companyID string) error 
 func (db *DB) followApproval(ctx context.Context, t *tx, before, after company.Company) error {
 	was, is := before.Settings.Controls, after.Settings.Controls
 	if was.ApplyApproval != is.ApplyApproval && is.ApplyApproval == access.ApproveNone {
-		if err := t.exec(ctx, `UPDATE proposals SET expires_at = created_at + ? WHERE company_id = ? AND status = 'PENDING'
+		if err := t.Exec(ctx, `UPDATE proposals SET expires_at = created_at + ? WHERE company_id = ? AND status = 'PENDING'
 			AND owner_kind IN ('API_KEY', 'CONNECTION') AND expires_at > created_at + ?`,
 			proposal.Lifetime.Milliseconds(), after.ID, proposal.Lifetime.Milliseconds()); err != nil {
 			return err
@@ -181,7 +181,7 @@ func (db *DB) keepSigned(ctx context.Context, t *tx, companyID, subject string, 
 		return "", err
 	}
 	id = resource.NewID()
-	err = t.exec(ctx, `INSERT INTO signed_documents (id, company_id, subject, signed, at) VALUES (?, ?, ?, ?, ?)`,
+	err = t.Exec(ctx, `INSERT INTO signed_documents (id, company_id, subject, signed, at) VALUES (?, ?, ?, ?, ?)`,
 		id, companyID, subject, string(file), millis(db.now()))
 	return id, err
 }

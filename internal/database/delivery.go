@@ -118,7 +118,7 @@ func (db *DB) DropExpired(ctx context.Context, limit int) (dropped int, err erro
 		}
 		dropped = len(all)
 		commands = padded(commands)
-		if err := t.exec(ctx, `DELETE FROM agent_deliveries WHERE command_id IN (`+marks(len(commands))+`)`, anys(commands)...); err != nil {
+		if err := t.Exec(ctx, `DELETE FROM agent_deliveries WHERE command_id IN (`+marks(len(commands))+`)`, anys(commands)...); err != nil {
 			return err
 		}
 		return t.fewerOpen(ctx, of)
@@ -134,7 +134,7 @@ func (t *tx) fewerOpen(ctx context.Context, of map[string]int) error {
 	}
 	for n, ids := range devices {
 		ids = padded(ids)
-		if err := t.exec(ctx, `UPDATE agent_devices SET open_deliveries = open_deliveries - ? WHERE id IN (`+marks(len(ids))+`)`,
+		if err := t.Exec(ctx, `UPDATE agent_devices SET open_deliveries = open_deliveries - ? WHERE id IN (`+marks(len(ids))+`)`,
 			append([]any{n}, anys(ids)...)...); err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (db *DB) Accept(ctx context.Context, deviceID, commandID, kind string, at t
 		accepted := part{`UPDATE agent_deliveries SET accepted_at = ? WHERE command_id = ? AND device_id = ? AND accepted_at = 0 RETURNING command_id`,
 			[]any{millis(at), commandID, deviceID}}
 		if len(erasing) == 0 {
-			return c.exec(ctx, accepted.text, accepted.args...)
+			return c.Exec(ctx, accepted.text, accepted.args...)
 		}
 		_, err := db.chain(ctx, c, accepted, erasing...)
 		return err

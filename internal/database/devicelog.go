@@ -25,7 +25,7 @@ func (db *DB) KeepLog(ctx context.Context, d agentdevice.Device, l agentdevice.L
 		if err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `INSERT INTO device_logs (command_id, company_id, asset_id, at, bytes, text) VALUES (`+marks(6)+`) ON CONFLICT (command_id) DO NOTHING`,
+		if err := t.Exec(ctx, `INSERT INTO device_logs (command_id, company_id, asset_id, at, bytes, text) VALUES (`+marks(6)+`) ON CONFLICT (command_id) DO NOTHING`,
 			l.ID, d.CompanyID, d.AssetID, millis(l.At), int64(l.Bytes), l.Text); err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func forgetLogs(ctx context.Context, t *tx, d agentdevice.Device) error {
 		column, id string
 		keep       int
 	}{{"asset_id", d.AssetID, agentdevice.LogsPerDevice}, {"company_id", d.CompanyID, agentdevice.LogsPerCompany}} {
-		if err := t.exec(ctx, `DELETE FROM device_logs WHERE command_id IN (SELECT command_id FROM device_logs WHERE `+bound.column+` = ?
+		if err := t.Exec(ctx, `DELETE FROM device_logs WHERE command_id IN (SELECT command_id FROM device_logs WHERE `+bound.column+` = ?
 			ORDER BY at DESC, command_id DESC LIMIT 1000 OFFSET ?)`, bound.id, bound.keep); err != nil {
 			return err
 		}

@@ -1,5 +1,10 @@
 // Package database keeps everything that Muster knows, in SQLite inside the
-// process or in PostgreSQL. It is the only package that speaks SQL.
+// process or in PostgreSQL. With its package engine it is the only one that speaks SQL.
+//
+// It has the queries, one file a subject. Package engine has what runs them: connections,
+// transactions, the differences between SQLite and PostgreSQL, notifications, versions and
+// backups. engine.go and rows.go give its names to the queries; transaction.go adds to its
+// transactions what is about companies: hints to open pages, events, and callers' permits.
 //
 // A *DB implements the store interfaces that the nouns and verbs declare, one
 // file per domain, as plain methods. The same SQL text runs on both engines.
@@ -23,14 +28,14 @@
 // are NOT NULL (primary keys too: SQLite takes NULL there) with an empty default wherever empty means none: NULL sorts
 // differently on the engines. Text compares byte by byte on both (migrations
 // write TEXT, PostgreSQL gets TEXT COLLATE "C"). A statement that would break a
-// unique index says ON CONFLICT, or ends its transaction and is recognized by unique:
+// unique index says ON CONFLICT, or ends its transaction and is recognized by taken:
 // a failed statement spoils a PostgreSQL transaction. RETURNING, UPDATE … FROM,
 // common table expressions and partial indexes are the same on both.
 //
 // # Reading
 //
 // list, one and value run a query on db.read() or on a transaction: both are a
-// conn. A finder that is also needed inside a transaction takes the conn as an
+// conn (engine.Conn). A finder that is also needed inside a transaction takes the conn as an
 // argument. Every query is explained by a test that fails on a full scan of a
 // table (see explain_test.go); a small table may be exempted there, by name.
 //
@@ -44,9 +49,7 @@
 //     PostgreSQL it saves the round trips of BEGIN and COMMIT.
 //
 // The function gets its own context, which the caller's cancellation does not
-// reach: once begun, a write ends, and its outcome is reported. It may run more
-// than once (serialization failures are retried), so it must set variables
-// outside itself only by assignment, and it must not write through db again.
+// reach, and may run more than once; see engine.Work.
 // tx.lock is " FOR UPDATE" where that is needed, skipLocked its sibling for
 // workers that claim rows, and hold the one that lets others make rows that refer to the
 // locked one.
@@ -69,9 +72,4 @@
 // company is locked by hold: another lock would wait for all who add a row to the company.
 // PostgreSQL ends one of two transactions that wait for each other with the code 40P01,
 // after a second. It is run again, and its caller notices nothing but the second.
-//
-// On SQLite there is one writing connection, owned by a goroutine that commits
-// the functions of concurrent callers together: one fsync serves many. If one of them
-// fails, all run once more, each in a savepoint of its own. Other processes (the command line beside the service)
-// may write the same file; they wait for each other.
 package database

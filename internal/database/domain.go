@@ -11,7 +11,7 @@ import (
 // AddDomain implements access.DomainStore.
 func (db *DB) AddDomain(ctx context.Context, d account.Domain) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.execCount(ctx, `INSERT INTO company_domains (domain, company_id, added_at) VALUES (?, ?, ?) ON CONFLICT (domain) DO NOTHING`,
+		n, err := t.ExecCount(ctx, `INSERT INTO company_domains (domain, company_id, added_at) VALUES (?, ?, ?) ON CONFLICT (domain) DO NOTHING`,
 			d.Name, d.CompanyID, millis(d.AddedAt))
 		if err != nil {
 			return err
@@ -34,14 +34,14 @@ func (db *DB) AddDomain(ctx context.Context, d account.Domain) error {
 // RemoveDomain implements access.DomainStore.
 func (db *DB) RemoveDomain(ctx context.Context, companyID, domain string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.execCount(ctx, `DELETE FROM company_domains WHERE domain = ? AND company_id = ?`, domain, companyID)
+		n, err := t.ExecCount(ctx, `DELETE FROM company_domains WHERE domain = ? AND company_id = ?`, domain, companyID)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			return fault.New(fault.NotFound, "the company has no domain %s", domain)
 		}
-		if err := t.exec(ctx, `DELETE FROM identity_domains WHERE domain = ? AND company_id = ?`, domain, companyID); err != nil {
+		if err := t.Exec(ctx, `DELETE FROM identity_domains WHERE domain = ? AND company_id = ?`, domain, companyID); err != nil {
 			return err
 		}
 		return db.recordDomain(ctx, t, companyID, activity.Change{Field: "domain", Before: domain})
@@ -72,7 +72,7 @@ func (db *DB) claimDomains(ctx context.Context, t *tx, companyID string, domains
 	}
 	for _, domain := range domains {
 		if companies == 1 {
-			if err := t.exec(ctx, `INSERT INTO company_domains (domain, company_id, added_at) VALUES (?, ?, ?) ON CONFLICT (domain) DO NOTHING`,
+			if err := t.Exec(ctx, `INSERT INTO company_domains (domain, company_id, added_at) VALUES (?, ?, ?) ON CONFLICT (domain) DO NOTHING`,
 				domain, companyID, millis(db.now())); err != nil {
 				return err
 			}

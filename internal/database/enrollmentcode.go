@@ -24,7 +24,7 @@ func enrollFields(c *provisioning.Code) []any {
 func (db *DB) CreateCode(ctx context.Context, c provisioning.Code) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		t.changed(c.CompanyID, "code", c.ID)
-		return t.insert(ctx, "enrollment_codes", strings.ReplaceAll(enrollColumns, "c.", "")+`, drop_at`,
+		return t.Insert(ctx, "enrollment_codes", strings.ReplaceAll(enrollColumns, "c.", "")+`, drop_at`,
 			[]any{c.ID, c.CompanyID, c.PolicyID, string(c.Management), string(c.Usage), string(c.Maker.Kind), c.Maker.ID, c.Maker.Name, encodeSome(c.Tags),
 				c.MaxDevices, c.Devices, millis(c.CreatedAt), millis(c.ExpiresAt), int64(0), c.Ref, int64(0)})
 	})
@@ -91,13 +91,13 @@ func endCode(ctx context.Context, t *tx, c provisioning.Code) error {
 	if c.Ref != "" && c.Management == policy.Platform {
 		dropAt = millis(t.db.now())
 	}
-	if err := t.exec(ctx, `UPDATE enrollment_codes SET revoked_at = ?, devices = ?, drop_at = ? WHERE id = ?`, millis(c.RevokedAt), c.Devices, dropAt, c.ID); err != nil {
+	if err := t.Exec(ctx, `UPDATE enrollment_codes SET revoked_at = ?, devices = ?, drop_at = ? WHERE id = ?`, millis(c.RevokedAt), c.Devices, dropAt, c.ID); err != nil {
 		return err
 	}
 	if c.RevokedAt.IsZero() { // the last device may ask again with its token
 		return nil
 	}
-	return t.exec(ctx, `DELETE FROM agent_tokens WHERE code_id = ? AND code_id <> ''`, c.ID)
+	return t.Exec(ctx, `DELETE FROM agent_tokens WHERE code_id = ? AND code_id <> ''`, c.ID)
 }
 
 // use counts a device that enrolled with a code, and gives it the code's tags. It reports
@@ -110,7 +110,7 @@ func (h *lockedAsset) use(ctx context.Context, t *tx, code, device string) (goes
 	if err != nil || !known {
 		return false, err
 	}
-	first, err := t.execCount(ctx, `INSERT INTO enrollment_uses (code_id, asset_id, epoch, device, at) VALUES (?, ?, ?, ?, ?)
+	first, err := t.ExecCount(ctx, `INSERT INTO enrollment_uses (code_id, asset_id, epoch, device, at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (code_id, asset_id, epoch) DO NOTHING`, c.ID, h.id, h.epoch, device, millis(t.db.now()))
 	if err != nil || first == 0 {
 		return c.Status(t.db.now()) == provisioning.CodeActive, err
@@ -134,7 +134,7 @@ func (h *lockedAsset) use(ctx context.Context, t *tx, code, device string) (goes
 	if c.MaxDevices > 0 && c.Devices >= c.MaxDevices {
 		return false, endCode(ctx, t, c)
 	}
-	return true, t.exec(ctx, `UPDATE enrollment_codes SET devices = ? WHERE id = ?`, c.Devices, c.ID)
+	return true, t.Exec(ctx, `UPDATE enrollment_codes SET devices = ? WHERE id = ?`, c.Devices, c.ID)
 }
 
 // DueDrops implements provisioning.Codes.

@@ -104,12 +104,12 @@ func insertRequest(ctx context.Context, t *tx, h lockedAsset, hash string, e age
 		return err
 	}
 	expires := now.Add(agentdevice.RequestLifetime)
-	if err := t.exec(ctx, `INSERT INTO enrollment_requests (id, token_hash, company_id, asset_id, epoch, key_alg, key_spki, serial_number, model, os_version, asked_at, expires_at)
+	if err := t.Exec(ctx, `INSERT INTO enrollment_requests (id, token_hash, company_id, asset_id, epoch, key_alg, key_spki, serial_number, model, os_version, asked_at, expires_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, resource.NewID(), hash, h.companyID, h.id, h.epoch, string(e.Device.Key.Algorithm), e.Device.Key.SPKI,
 		o.SerialNumber, storable(o.Specifications["manufacturer"]+" "+o.Model), storable(o.Specifications["osVersion"]), millis(now), millis(expires)); err != nil {
 		return err
 	}
-	if err := t.exec(ctx, `UPDATE agent_tokens SET expires_at = ? WHERE hash = ?`, millis(expires), hash); err != nil {
+	if err := t.Exec(ctx, `UPDATE agent_tokens SET expires_at = ? WHERE hash = ?`, millis(expires), hash); err != nil {
 		return err
 	}
 	t.changed(h.companyID, "asset", h.id)
@@ -168,11 +168,11 @@ func (db *DB) ConfirmRequest(ctx context.Context, companyID, id string, by acces
 		}
 		now := db.now()
 		expires := millis(now.Add(agentdevice.RequestLifetime))
-		if err := t.exec(ctx, `UPDATE enrollment_requests SET confirmed_at = ?, expires_at = ? WHERE id = ?`, millis(now), expires, id); err != nil {
+		if err := t.Exec(ctx, `UPDATE enrollment_requests SET confirmed_at = ?, expires_at = ? WHERE id = ?`, millis(now), expires, id); err != nil {
 			return nil, err
 		}
 		// The asset keeps its policy. One that has none by now gets that of the code.
-		if err := t.exec(ctx, `UPDATE agent_tokens SET asset_id = ?, epoch = ?, expires_at = ?,
+		if err := t.Exec(ctx, `UPDATE agent_tokens SET asset_id = ?, epoch = ?, expires_at = ?,
 			policy_id = COALESCE((SELECT p.id FROM policies p WHERE p.id = ? AND p.type = 'AGENT' AND NOT p.deleted), policy_id) WHERE hash = ?`,
 			h.id, h.epoch, expires, h.policyID, r.hash); err != nil {
 			return nil, err
@@ -185,7 +185,7 @@ func (db *DB) ConfirmRequest(ctx context.Context, companyID, id string, by acces
 func (db *DB) DeclineRequest(ctx context.Context, companyID, id string) error {
 	return db.decideRequest(ctx, companyID, id, func(ctx context.Context, t *tx, r openRequest, h lockedAsset) (refused, err error) {
 		for _, table := range []string{`enrollment_requests WHERE token_hash`, `agent_tokens WHERE hash`} {
-			if err := t.exec(ctx, `DELETE FROM `+table+` = ?`, r.hash); err != nil {
+			if err := t.Exec(ctx, `DELETE FROM `+table+` = ?`, r.hash); err != nil {
 				return nil, err
 			}
 		}

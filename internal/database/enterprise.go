@@ -33,7 +33,7 @@ func (db *DB) BeginDisconnection(ctx context.Context, companyID, enterprise stri
 		if err != nil {
 			return err
 		}
-		return t.exec(ctx, `INSERT INTO disconnections (enterprise, company_id, begun_at, ended_at) VALUES (?, ?, ?, 0) ON CONFLICT (enterprise) DO NOTHING`,
+		return t.Exec(ctx, `INSERT INTO disconnections (enterprise, company_id, begun_at, ended_at) VALUES (?, ?, ?, 0) ON CONFLICT (enterprise) DO NOTHING`,
 			enterprise, companyID, millis(at))
 	})
 }
@@ -115,7 +115,7 @@ func (db *DB) leave(ctx context.Context, t *tx, companyID, enterprise string, at
 		{`UPDATE policies SET push_version = 0, push_tried_at = 0, push_error = '', pushed_at = 0 WHERE company_id = ? AND type = 'PLATFORM'`, []any{companyID}},
 		{`UPDATE disconnections SET ended_at = ? WHERE enterprise = ?`, []any{millis(at), enterprise}},
 	} {
-		if err := t.exec(ctx, step.text, step.args...); err != nil {
+		if err := t.Exec(ctx, step.text, step.args...); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ func (db *DB) tell(ctx context.Context, c conn, e event.Event) error {
 		t.told = true
 	}
 	p := db.telling(ctx, e)
-	return c.exec(ctx, p.text, p.args...)
+	return c.Exec(ctx, p.text, p.args...)
 }
 
 // telling is tell as a part of a chain.
@@ -34,8 +34,8 @@ func (db *DB) telling(ctx context.Context, e event.Event) part {
 		policy, args = `COALESCE((SELECT a.policy_id FROM assets a WHERE a.id = ? AND a.company_id = ?), '')`, []any{e.AssetID, e.CompanyID}
 	}
 	args = append([]any{resource.NewID(), e.CompanyID, e.Type.Area(), string(e.Type), millis(db.now()), e.AssetID}, args...)
-	number := db.dialect.events()
-	return part{`INSERT INTO events (` + number.column + eventColumns + `) SELECT ` + number.draw + `CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
+	number := db.dialect().Events()
+	return part{`INSERT INTO events (` + number.Column + eventColumns + `) SELECT ` + number.Draw + `CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
 		CAST(? AS BIGINT), CAST(? AS TEXT), ` + policy + `, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT) ` + fromFirst,
 		append(args, e.ProposalID, e.Command, e.Status, e.RequestID, e.Owner)}
 }
@@ -47,14 +47,14 @@ type silentAsset struct{ id, policyID string }
 func (db *DB) tellSilent(ctx context.Context, t *tx, companyID string, assets []silentAsset) error {
 	const some = 500 // rows of a statement
 	t.told = t.told || len(assets) > 0
-	number := db.dialect.events()
+	number := db.dialect().Events()
 	for chunk := range slices.Chunk(assets, some) {
 		rows, args := "", make([]any, 0, 5*len(chunk))
 		for _, a := range chunk {
-			rows += `, (` + number.draw + `?, ?, 'device', 'device.silent', ?, ?, ?, '', '', '', '', '')`
+			rows += `, (` + number.Draw + `?, ?, 'device', 'device.silent', ?, ?, ?, '', '', '', '', '')`
 			args = append(args, resource.NewID(), companyID, millis(db.now()), a.id, a.policyID)
 		}
-		if err := t.exec(ctx, `INSERT INTO events (`+number.column+eventColumns+`) VALUES `+rows[2:], args...); err != nil {
+		if err := t.Exec(ctx, `INSERT INTO events (`+number.Column+eventColumns+`) VALUES `+rows[2:], args...); err != nil {
 			return err
 		}
 	}
@@ -72,8 +72,8 @@ func commandTold(s command.State) (event.Type, bool) {
 // part moves the command.
 func (db *DB) tellCommand(id string, to command.State) part {
 	of, _ := commandTold(to)
-	number := db.dialect.events()
-	return part{`INSERT INTO events (` + number.column + eventColumns + `) SELECT ` + number.draw + `CAST(? AS TEXT), m.company_id, 'command', CAST(? AS TEXT), CAST(? AS BIGINT),
+	number := db.dialect().Events()
+	return part{`INSERT INTO events (` + number.Column + eventColumns + `) SELECT ` + number.Draw + `CAST(? AS TEXT), m.company_id, 'command', CAST(? AS TEXT), CAST(? AS BIGINT),
 		m.asset_id, a.policy_id, '', m.type, CAST(? AS TEXT), m.request_id, '' FROM commands m JOIN assets a ON a.id = m.asset_id WHERE m.id = ?` + ifFirst,
 		[]any{resource.NewID(), string(of), millis(db.now()), to.Status(), id}}
 }
@@ -92,6 +92,7 @@ func (db *DB) toldOf(companyID string, e activity.Event) (event.Event, bool) {
 		told.AssetID = e.Target.ID
 	case activity.Policy:
 		told.PolicyID = e.Target.ID
+	default: // no event names it
 	}
 	return told, told.Type != "" && (e.Outcome == "" || e.Outcome == activity.OK)
 }

@@ -22,12 +22,13 @@ const (
 // it later drew a higher number, and could lock it only when the earlier one was visible.
 func (db *DB) NumberEvents(ctx context.Context) error {
 	woken := make(chan struct{}, 1)
-	db.wakes.onTold(func() {
+	wake := func() {
 		select {
 		case woken <- struct{}{}:
 		default:
 		}
-	})
+	}
+	db.numbering.Store(&wake)
 	ticker := time.NewTicker(NumberEvery)
 	defer ticker.Stop()
 	for {
@@ -74,7 +75,7 @@ func (db *DB) NumberRound(ctx context.Context) (int, error) {
 			last[p.company] = max(last[p.company], p.pos)
 		}
 		for company, pos := range last {
-			if err := t.exec(ctx, `INSERT INTO event_heads (company_id, last) VALUES (?, ?)
+			if err := t.Exec(ctx, `INSERT INTO event_heads (company_id, last) VALUES (?, ?)
 				ON CONFLICT (company_id) DO UPDATE SET last = excluded.last`, company, pos); err != nil {
 				return 0, err
 			}
@@ -87,7 +88,7 @@ func (db *DB) NumberRound(ctx context.Context) (int, error) {
 // beginHistory returns the id of the history that positions are of, and holds it: one
 // transaction at a time gives positions. A database that was restored or copied has none.
 func beginHistory(ctx context.Context, t *tx) (string, error) {
-	if err := t.exec(ctx, `INSERT INTO event_history (one, id) VALUES (1, ?) ON CONFLICT (one) DO NOTHING`, resource.NewID()); err != nil {
+	if err := t.Exec(ctx, `INSERT INTO event_history (one, id) VALUES (1, ?) ON CONFLICT (one) DO NOTHING`, resource.NewID()); err != nil {
 		return "", err
 	}
 	return value[string](ctx, t, `SELECT id FROM event_history WHERE one = 1`+t.lock())

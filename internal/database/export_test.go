@@ -7,29 +7,57 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/musterhq/muster/internal/database/engine"
+	"github.com/musterhq/muster/internal/database/migrations"
 	"github.com/musterhq/muster/internal/event"
 )
 
+// unseen begins a statement of a test's own, of which OnStatement does not tell.
+const unseen = "/* test */ "
+
 // OnStatement has f told of every statement that db runs.
-func (db *DB) OnStatement(f func(query string, args []any)) { db.trace.Store(&f) }
+func (db *DB) OnStatement(f func(query string, args []any)) {
+	db.engine.OnStatement(func(query string, args []any) {
+		if !strings.HasPrefix(query, unseen) {
+			f(query, args)
+		}
+	})
+}
 
 // LockFile locks a file as a backup under way does.
-func LockFile(file *os.File) error { return lockFile(file) }
-
-// SetQuiet sets how long the listening connection may hear nothing.
-func (db *DB) SetQuiet(d time.Duration) { db.wakes.quiet = d }
+func LockFile(file *os.File) error {
+	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+}
 
 // SetDeepFrom sets from which row on a list is read from its nearer end.
 func (db *DB) SetDeepFrom(rows int64) { db.deepFrom = rows }
 
+// migration is one file.
+type migration struct {
+	version int64
+	text    string
+}
+
+func allMigrations(d engine.Dialect) (all []migration, err error) {
+	files, err := migrations.Files.ReadDir(".")
+	for _, file := range files { // in order of their names
+		text, reading := migrations.Files.ReadFile(file.Name())
+		digits, _, _ := strings.Cut(file.Name(), "_")
+		version, parsing := strconv.ParseInt(digits, 10, 64)
+		err = errors.Join(err, reading, parsing)
+		all = append(all, migration{version, d.Schema(string(text))})
+	}
+	return all, err
+}
+
 // Versions are the numbers of all migrations.
 func Versions() ([]int64, error) {
-	all, err := allMigrations(sqliteDialect{})
+	all, err := allMigrations(engine.SQLite())
 	var versions []int64
 	for _, m := range all {
 		versions = append(versions, m.version)
@@ -38,17 +66,26 @@ func Versions() ([]int64, error) {
 }
 
 // LowestWriter is the number of the oldest program that may write beside this.
-const LowestWriter = lowestWriter
+const LowestWriter = migrations.LowestWriter
+
+// formerTable is where the first version kept which migrations it had run.
+const formerTable = "goose_db_version"
+
+// openRaw opens a database as another program does, which knows nothing of this one.
+func openRaw(url, pragmas string) (*sql.DB, engine.Dialect, error) {
+	if strings.HasPrefix(url, "postgres") {
+		pool, err := sql.Open("pgx", url)
+		return pool, engine.Postgres(), err
+	}
+	pool, err := sql.Open("sqlite", "file:"+strings.ReplaceAll(strings.TrimPrefix(url, "sqlite:"), "%", "%25")+"?_pragma=busy_timeout(10000)"+pragmas)
+	return pool, engine.SQLite(), err
+}
 
 // MigrateTo brings an empty database to the tables of older migrations, as a
 // build of that time left it, and runs statements. Builds without the table of
 // versions kept theirs as the first version did.
 func MigrateTo(ctx context.Context, url string, version int64, statements ...string) error {
-	driver, source, d := "sqlite", strings.TrimPrefix(url, "sqlite:"), dialect(sqliteDialect{})
-	if strings.HasPrefix(url, "postgres") {
-		driver, source, d = "pgx", url, postgresDialect{bound: &boundTexts{}}
-	}
-	pool, err := sql.Open(driver, source)
+	pool, d, err := openRaw(url, "")
 	if err != nil {
 		return err
 	}
@@ -81,30 +118,26 @@ func MigrateTo(ctx context.Context, url string, version int64, statements ...str
 }
 
 // SetVersion is what another program says of the database.
-func (db *DB) SetVersion(ctx context.Context, schema, lowest int64) error {
-	query, pool := `UPDATE versions SET schema_number = ?, lowest_writer = ?`, db.pool
-	if db.writer == nil {
-		_, err := pool.ExecContext(ctx, db.dialect.bind(query), schema, lowest)
+func SetVersion(ctx context.Context, url string, schema, lowest int64) error {
+	pool, d, err := openRaw(url, "")
+	if err != nil {
 		return err
 	}
-	_, err := db.writer.conn.ExecContext(ctx, query, schema, lowest)
+	defer func() { _ = pool.Close() }()
+	_, err = pool.ExecContext(ctx, d.Bind(`UPDATE versions SET schema_number = ?, lowest_writer = ?`), schema, lowest)
 	return err
 }
 
 // Speak is a replica of the first version, which says that it is present.
 // It calls first once it has said so the first time.
 func Speak(ctx context.Context, url string, now func() time.Time, first func()) error {
-	driver, source := "sqlite", "file:"+strings.TrimPrefix(url, "sqlite:")+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)"
-	if strings.HasPrefix(url, "postgres") {
-		driver, source = "pgx", url
-	}
-	pool, err := sql.Open(driver, source)
+	pool, _, err := openRaw(url, "&_pragma=journal_mode(wal)")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = pool.Close() }()
 	for n := range int64(1_000_000) {
-		until := millis(now().Add(presentFor)) + n
+		until := millis(now().Add(engine.PresentFor)) + n
 		if _, err := pool.Exec(fmt.Sprintf(`INSERT INTO leases (name, holder, expires_at) VALUES ('replica/r1', 'r1', %d)
 			ON CONFLICT (name) DO UPDATE SET expires_at = excluded.expires_at`, until)); err != nil {
 			return err
@@ -128,11 +161,15 @@ func (db *DB) SetFew(n int) { db.few = n }
 func TextWords(text string) []string { return textWords(text) }
 
 // Bound returns a statement in the engine's own words.
-func (db *DB) Bound(query string) string { return db.dialect.bind(query) }
+func (db *DB) Bound(query string) string { return db.dialect().Bind(query) }
 
 // Text runs a query and returns its rows as text, columns separated by |.
 func (db *DB) Text(ctx context.Context, query string, args ...any) ([]string, error) {
-	return Text(ctx, db.pool, db.dialect.bind(query), args...)
+	rows, err := db.read().Query(ctx, unseen+query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return textOf(rows)
 }
 
 // Text is DB.Text on a pool.
@@ -141,6 +178,10 @@ func Text(ctx context.Context, pool *sql.DB, query string, args ...any) ([]strin
 	if err != nil {
 		return nil, err
 	}
+	return textOf(rows)
+}
+
+func textOf(rows *sql.Rows) ([]string, error) {
 	defer func() { _ = rows.Close() }()
 	columns, err := rows.Columns()
 	if err != nil {
@@ -168,26 +209,11 @@ func Text(ctx context.Context, pool *sql.DB, query string, args ...any) ([]strin
 func (db *DB) Write(ctx context.Context, err error, statements ...string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		for _, s := range statements {
-			if err := t.exec(ctx, s); err != nil {
+			if err := t.Exec(ctx, s); err != nil {
 				return err
 			}
 		}
 		return err
-	})
-}
-
-// WriteInsideWrite writes where it may not.
-func (db *DB) WriteInsideWrite(ctx context.Context) error {
-	return db.write(ctx, func(ctx context.Context, _ *tx) error { return db.Write(ctx, nil) })
-}
-
-// PanicInsideWrite panics in a transaction that has run a statement.
-func (db *DB) PanicInsideWrite(ctx context.Context, statement string) error {
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.exec(ctx, statement); err != nil {
-			return err
-		}
-		panic("on purpose")
 	})
 }
 
@@ -198,44 +224,20 @@ var (
 	EncodeMap  = encodeSome[map[string]string]
 )
 
-// PostgresDoubts reports whether PostgreSQL may have done what failed so.
-func PostgresDoubts(err error) bool { return postgresDialect{}.doubtful(err) }
-
 // OfUser lists what removes a user.
 func OfUser() []string { return ofUser() }
-
-// Hears asks a pooler about notifications alone, as if every round had met the
-// same server.
-func Hears(ctx context.Context, url string, limit time.Duration) error {
-	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		return err
-	}
-	first, second, err := connectPair(ctx, config)
-	if err != nil {
-		return err
-	}
-	err = hears(ctx, first, second, limit)
-	return errors.Join(err, second.Close(ctx), first.Close(context.WithoutCancel(ctx)))
-}
-
-// ErrPooler refuses a pooler that does not keep sessions.
-var ErrPooler = errPooler
-
-// NewDialer returns the dialer for PostgreSQL.
-var NewDialer = newDialer
 
 // CompanyTables lists the tables of companies, and those that are of none.
 func CompanyTables() (ofCompanies, ofNone []string) {
 	for _, of := range ofCompany {
 		ofCompanies = append(ofCompanies, of.table)
 	}
-	return ofCompanies, append(slices.Clone(ofService), ownTables...)
+	return ofCompanies, append(slices.Clone(ofService), "versions", "applied_migrations", "event_history", formerTable)
 }
 
 // TableNames lists the tables that there are.
 func (db *DB) TableNames(ctx context.Context) ([]string, error) {
-	return tableNames(ctx, db.read(), db.dialect)
+	return db.engine.Tables(ctx)
 }
 
 // TellMany writes events of a company that are of no asset.
@@ -252,7 +254,7 @@ func (db *DB) TellMany(ctx context.Context, companyID string, of event.Type, n i
 
 // Relaxed is how the batch of SQLite's writer that is under way is committed. Only what runs
 // within that batch may ask.
-func (db *DB) Relaxed() bool { return db.writer.relaxed }
+func (db *DB) Relaxed() bool { return db.engine.Relaxed() }
 
 // Synchronous is the setting of SQLite in which a write is committed: 1 is NORMAL, 2 is FULL.
 func (db *DB) Synchronous(ctx context.Context, relaxed bool) (mode string, err error) {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/musterhq/muster/internal/database/engine"
 )
 
 // into returns a scanner of rows whose columns fill the fields of a T, one by
@@ -14,10 +16,7 @@ import (
 // is one of the types below. The same fields are the arguments of an INSERT of
 // these columns.
 func into[T any](fields func(*T) []any) func(row) (T, error) {
-	return func(r row) (t T, err error) {
-		err = r.Scan(fields(&t)...)
-		return t, err
-	}
+	return engine.Into(fields)
 }
 
 // moment is a time that its column keeps as millis.
@@ -69,7 +68,10 @@ func (d *document) Scan(column any) error {
 	return err
 }
 
-func (d *document) Value() (driver.Value, error) { return string(*d), nil }
+// Text implements engine.Texter.
+func (d *document) Text() string { return string(*d) }
+
+func (d *document) Value() (driver.Value, error) { return d.Text(), nil }
 
 // digest is a hash that its column keeps in hexadecimal digits.
 type digest []byte

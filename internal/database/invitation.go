@@ -37,7 +37,7 @@ func (db *DB) BeginInvitation(ctx context.Context, token access.SecretHash, s ac
 		if invited, err = lockInvited(ctx, t, s.CompanyID, s.UserID); err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind = ?`, s.UserID, string(s.Kind)); err != nil {
+		if err := t.Exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind = ?`, s.UserID, string(s.Kind)); err != nil {
 			return err
 		}
 		if err := saveStep(ctx, t, token, s); err != nil {
@@ -59,7 +59,7 @@ func (db *DB) AcceptInvitation(ctx context.Context, token access.SecretHash, pas
 		if err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `DELETE FROM mail_letters WHERE user_id = ?`, before.ID); err != nil {
+		if err := t.Exec(ctx, `DELETE FROM mail_letters WHERE user_id = ?`, before.ID); err != nil {
 			return err
 		}
 		accepted = before

@@ -43,7 +43,7 @@ func (db *DB) CreateJob(ctx context.Context, j job.Job, assets []string) (job.Jo
 		if err != nil {
 			return j, err
 		}
-		if err := t.insert(ctx, "jobs", jobColumns, []any{j.ID, j.CompanyID, j.Command, string(j.Arguments), j.Filter, string(j.Maker.Kind), j.Maker.ID, j.Maker.Name,
+		if err := t.Insert(ctx, "jobs", jobColumns, []any{j.ID, j.CompanyID, j.Command, string(j.Arguments), j.Filter, string(j.Maker.Kind), j.Maker.ID, j.Maker.Name,
 			j.Note.Reason, j.Note.Ticket, string(j.Status), j.Why, j.Rate, j.Total, millis(j.CreatedAt), millis(j.StartsAt), millis(j.NextAt), int64(0)}); err != nil {
 			return j, err
 		}
@@ -54,7 +54,7 @@ func (db *DB) CreateJob(ctx context.Context, j job.Job, assets []string) (job.Jo
 				args = append(args, j.ID, n, id)
 				n++
 			}
-			if err := t.exec(ctx, `INSERT INTO job_devices (job_id, n, asset_id, state, taken_at, outcome) VALUES `+
+			if err := t.Exec(ctx, `INSERT INTO job_devices (job_id, n, asset_id, state, taken_at, outcome) VALUES `+
 				strings.TrimSuffix(strings.Repeat(`(?, ?, ?, 'WAITING', 0, ''), `, len(some)), ", "), args...); err != nil {
 				return j, err
 			}
@@ -181,8 +181,9 @@ func (db *DB) moveJob(ctx context.Context, t *tx, j job.Job, to job.Status, why 
 		j.NextAt = slices.MaxFunc([]time.Time{now, j.StartsAt}, time.Time.Compare)
 	case job.Canceled, job.Done:
 		j.EndedAt = now
+	default: // a job that pauses keeps its times
 	}
-	if err := t.exec(ctx, `UPDATE jobs SET status = ?, why = ?, next_at = ?, ended_at = ? WHERE id = ?`, string(j.Status), why, millis(j.NextAt), millis(j.EndedAt), j.ID); err != nil {
+	if err := t.Exec(ctx, `UPDATE jobs SET status = ?, why = ?, next_at = ?, ended_at = ? WHERE id = ?`, string(j.Status), why, millis(j.NextAt), millis(j.EndedAt), j.ID); err != nil {
 		return j, err
 	}
 	return j, db.recordJob(ctx, t, j, action, activity.Differences(activity.Change{Field: "why", After: why})...)

@@ -10,7 +10,7 @@ import (
 // TakeDevices implements job.Queue.
 func (db *DB) TakeDevices(ctx context.Context, j job.Job, n int, next, now time.Time) ([]job.Taken, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) ([]job.Taken, error) {
-		mine, err := t.execCount(ctx, `UPDATE jobs SET next_at = ? WHERE id = ? AND status = 'RUNNING' AND next_at = ?`, millis(next), j.ID, millis(j.NextAt))
+		mine, err := t.ExecCount(ctx, `UPDATE jobs SET next_at = ? WHERE id = ? AND status = 'RUNNING' AND next_at = ?`, millis(next), j.ID, millis(j.NextAt))
 		if err != nil || mine == 0 {
 			return nil, err
 		}
@@ -22,7 +22,7 @@ func (db *DB) TakeDevices(ctx context.Context, j job.Job, n int, next, now time.
 		for i := range taken {
 			taken[i].JobID, taken[i].At = j.ID, now
 			if err == nil {
-				err = t.exec(ctx, `UPDATE job_devices SET state = 'IN_PROGRESS', taken_at = ? WHERE job_id = ? AND n = ?`, millis(now), j.ID, taken[i].N)
+				err = t.Exec(ctx, `UPDATE job_devices SET state = 'IN_PROGRESS', taken_at = ? WHERE job_id = ? AND n = ?`, millis(now), j.ID, taken[i].N)
 			}
 		}
 		t.changed(j.CompanyID, "job", j.ID)

@@ -28,7 +28,7 @@ func keyFields(k *apikey.Key) []any {
 // CreateKey adds an API key; of its secret only the hash is kept.
 func (db *DB) CreateKey(ctx context.Context, k apikey.Key) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.insert(ctx, "api_keys", keyColumns, keyFields(&k)); err != nil {
+		if err := t.Insert(ctx, "api_keys", keyColumns, keyFields(&k)); err != nil {
 			return err
 		}
 		changes := []activity.Change{{Field: "permissions", After: k.Permissions.String()}, {Field: "prefix", After: k.Prefix}}
@@ -141,7 +141,7 @@ func (db *DB) keyOwner(ctx context.Context, prefix string) (owned, error) {
 // TouchKey notes that a key was used now. The note is written with others, at
 // most ten seconds later.
 func (db *DB) TouchKey(_ context.Context, id string) error {
-	db.keyUse.note(id, millis(db.now()))
+	db.keyUse.Note(id, millis(db.now()))
 	return nil
 }
 

@@ -60,8 +60,9 @@ func (c *credential) admit(db *database.DB) wipeAnswer {
 		return wipeAnswer{Done: true, Version: p.Version}
 	case fault.Unauthorized, fault.Forbidden, fault.NotFound:
 		return wipeAnswer{}
+	default:
+		return wipeAnswer{Error: err.Error()}
 	}
-	return wipeAnswer{Error: err.Error()}
 }
 
 func (c *credential) principal(ctx context.Context, db *database.DB) (p access.Principal, err error) {

@@ -102,10 +102,10 @@ type locks struct {
 // locks holds the company for what counts in its limit or uses an authorization. Other
 // moves of a company's devices run beside each other.
 func (t *tx) locks(ctx context.Context, c command.Command) locks {
-	rows := t.db.dialect.rows()
-	l := locks{key: rows.hold, device: rows.device}
+	rows := t.Dialect().Rows()
+	l := locks{key: rows.Hold, device: rows.Device}
 	if inTurn(c) {
-		l.company = rows.hold
+		l.company = rows.Hold
 	} else {
 		l.later = c.Ask != nil && access.PermitOf(ctx) != nil
 	}

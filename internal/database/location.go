@@ -17,7 +17,7 @@ const (
 
 // notePlace remembers where a device was. What is long ago is deleted by Retain.
 func notePlace(ctx context.Context, t *tx, assetID string, l asset.Location) error {
-	return t.exec(ctx, `INSERT INTO asset_places (asset_id, reported_at, latitude, longitude, accuracy) VALUES (?, ?, ?, ?, ?)
+	return t.Exec(ctx, `INSERT INTO asset_places (asset_id, reported_at, latitude, longitude, accuracy) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (asset_id, reported_at) DO NOTHING`, assetID, millis(l.ReportedAt),
 		int64(math.Round(l.Latitude*perDegree)), int64(math.Round(l.Longitude*perDegree)), int64(math.Round(l.AccuracyMeters*perMetre)))
 }
@@ -66,7 +66,7 @@ func (db *DB) SavedViews(ctx context.Context, companyID, userID string) ([]asset
 // SaveView implements asset.Views.
 func (db *DB) SaveView(ctx context.Context, v asset.SavedView) error {
 	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		return c.insert(ctx, "saved_views", viewColumns, viewFields(&v))
+		return c.Insert(ctx, "saved_views", viewColumns, viewFields(&v))
 	})
 }
 

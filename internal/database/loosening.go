@@ -81,7 +81,7 @@ func (db *DB) ask(ctx context.Context, t *tx, l access.Loosening) (access.Loosen
 	if err := db.dropLoosenings(ctx, t, l.CompanyID, l.Control); err != nil {
 		return l, err
 	}
-	if err := t.insert(ctx, "loosenings", looseningColumns, looseningFields(&l)); err != nil {
+	if err := t.Insert(ctx, "loosenings", looseningColumns, looseningFields(&l)); err != nil {
 		return l, err
 	}
 	return l, db.recordLoosening(ctx, t, activity.LooseningAsked, activity.OK, l)
@@ -190,7 +190,7 @@ func (db *DB) LooseningSubject(ctx context.Context, companyID, id string) (l acc
 
 // loosen sets the control, and removes what waited.
 func (db *DB) loosen(ctx context.Context, t *tx, c company.Company, l access.Loosening, action activity.Action) error {
-	if err := t.exec(ctx, `DELETE FROM loosenings WHERE id = ?`, l.ID); err != nil {
+	if err := t.Exec(ctx, `DELETE FROM loosenings WHERE id = ?`, l.ID); err != nil {
 		return err
 	}
 	next := c

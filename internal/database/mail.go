@@ -59,7 +59,7 @@ func (db *DB) SetMailChoice(ctx context.Context, companyID, userID string, c att
 		if err := db.record(ctx, t, companyID, activity.Event{Action: activity.UserChanged, Target: userTarget(u), Changes: changes}); err != nil {
 			return err
 		}
-		return t.exec(ctx, `UPDATE mail_users SET muted = ?, events = ? WHERE user_id = ?`, c.Muted, eventsText(c.Events), userID)
+		return t.Exec(ctx, `UPDATE mail_users SET muted = ?, events = ? WHERE user_id = ?`, c.Muted, eventsText(c.Events), userID)
 	})
 }
 
@@ -143,7 +143,7 @@ func (db *DB) MailSent(ctx context.Context, companyID, userID string, items []st
 			return err
 		}
 		for _, item := range items {
-			if err := t.exec(ctx, `INSERT INTO mail_told (user_id, item_id, company_id, at) VALUES (?, ?, ?, ?) ON CONFLICT (user_id, item_id) DO NOTHING`,
+			if err := t.Exec(ctx, `INSERT INTO mail_told (user_id, item_id, company_id, at) VALUES (?, ?, ?, ?) ON CONFLICT (user_id, item_id) DO NOTHING`,
 				userID, item, companyID, millis(db.now())); err != nil {
 				return err
 			}
@@ -168,22 +168,22 @@ func setMailAt(ctx context.Context, t *tx, companyID, userID string, position in
 	if err := followMail(ctx, t, companyID, userID); err != nil {
 		return err
 	}
-	return t.exec(ctx, `UPDATE mail_users SET next_at = ?, failures = CASE WHEN ? = 0 THEN 0 ELSE failures + 1 END,
+	return t.Exec(ctx, `UPDATE mail_users SET next_at = ?, failures = CASE WHEN ? = 0 THEN 0 ELSE failures + 1 END,
 		position = CASE WHEN position < ? THEN ? ELSE position END WHERE user_id = ?`, millis(next), failed, position, position, userID)
 }
 
 // followMail makes a user follow the company's history from now on, unless they do.
 func followMail(ctx context.Context, t *tx, companyID, userID string) error {
-	return t.exec(ctx, `INSERT INTO mail_users (user_id, company_id, position)
+	return t.Exec(ctx, `INSERT INTO mail_users (user_id, company_id, position)
 		VALUES (?, ?, COALESCE((SELECT h.last FROM event_heads h WHERE h.company_id = ?), 0)) ON CONFLICT (user_id) DO NOTHING`, userID, companyID, companyID)
 }
 
 // addLetter keeps an invitation that is to be sent, in the place of earlier ones of the user.
 func addLetter(ctx context.Context, t *tx, s account.PendingSignIn, now time.Time) error {
-	if err := t.exec(ctx, `DELETE FROM mail_letters WHERE user_id = ?`, s.UserID); err != nil || len(s.Letter) == 0 {
+	if err := t.Exec(ctx, `DELETE FROM mail_letters WHERE user_id = ?`, s.UserID); err != nil || len(s.Letter) == 0 {
 		return err
 	}
-	return t.exec(ctx, `INSERT INTO mail_letters (id, user_id, company_id, sealed, created_at, next_at) VALUES (?, ?, ?, ?, ?, ?)`,
+	return t.Exec(ctx, `INSERT INTO mail_letters (id, user_id, company_id, sealed, created_at, next_at) VALUES (?, ?, ?, ?, ?, ?)`,
 		resource.NewID(), s.UserID, s.CompanyID, base64.StdEncoding.EncodeToString(s.Letter), millis(now), millis(now))
 }
 

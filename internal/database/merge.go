@@ -138,7 +138,7 @@ func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) error {
 		{`UPDATE installed_apps SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
 		{`UPDATE device_logs SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
 	} {
-		if err := t.exec(ctx, change.text, change.args...); err != nil {
+		if err := t.Exec(ctx, change.text, change.args...); err != nil {
 			return err
 		}
 	}

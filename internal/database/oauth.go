@@ -38,7 +38,7 @@ func (db *DB) SaveOAuthClient(ctx context.Context, c oauth.Client) error {
 // SaveCode records a consent with its code.
 func (db *DB) SaveCode(ctx context.Context, c oauth.AuthorizationCode) error {
 	return db.statement(ctx, func(ctx context.Context, t conn) error {
-		return t.insert(ctx, "oauth_codes", codeColumns+", hash", append(codeFields(&codeRow{AuthorizationCode: c}), digest(c.Hash[:])))
+		return t.Insert(ctx, "oauth_codes", codeColumns+", hash", append(codeFields(&codeRow{AuthorizationCode: c}), digest(c.Hash[:])))
 	})
 }
 
@@ -105,7 +105,7 @@ func (db *DB) RedeemCode(ctx context.Context, hash access.SecretHash, take func(
 		if err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `UPDATE oauth_codes SET grant_id = ? WHERE hash = ?`, made.GrantID, text); err != nil {
+		if err := t.Exec(ctx, `UPDATE oauth_codes SET grant_id = ? WHERE hash = ?`, made.GrantID, text); err != nil {
 			return err
 		}
 		return issueTokens(ctx, t, made.GrantID, "", 0, issue)
@@ -177,7 +177,7 @@ func (db *DB) RotateToken(ctx context.Context, refresh access.SecretHash, client
 		case !s.granted.WithImplied().Has(wanted):
 			return fault.New(fault.Forbidden, "the scopes are more than those granted")
 		}
-		if err := t.exec(ctx, `UPDATE oauth_tokens SET reuses = CASE WHEN rotated_at = 0 THEN 0 ELSE reuses + 1 END,
+		if err := t.Exec(ctx, `UPDATE oauth_tokens SET reuses = CASE WHEN rotated_at = 0 THEN 0 ELSE reuses + 1 END,
 				rotated_at = CASE WHEN rotated_at = 0 THEN ? ELSE rotated_at END WHERE hash = ?`, now, text); err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (db *DB) RotateToken(ctx context.Context, refresh access.SecretHash, client
 // issueTokens keeps a pair that was made for a refresh token, or a code. The
 // access token has the narrower scopes, or 0: the grant's.
 func issueTokens(ctx context.Context, t *tx, grantID, parent string, scopes access.Permission, issue oauth.Tokens) error {
-	return t.exec(ctx, `INSERT INTO oauth_tokens (hash, grant_id, refresh, scopes, expires_at, parent, rotated_at, reuses)
+	return t.Exec(ctx, `INSERT INTO oauth_tokens (hash, grant_id, refresh, scopes, expires_at, parent, rotated_at, reuses)
 		VALUES (?, ?, FALSE, ?, ?, ?, 0, 0), (?, ?, TRUE, 0, ?, ?, 0, 0)`,
 		hex.EncodeToString(issue.Access[:]), grantID, int64(scopes), millis(issue.AccessExpires), parent,
 		hex.EncodeToString(issue.Refresh[:]), grantID, millis(issue.RefreshExpires), parent)

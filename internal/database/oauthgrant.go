@@ -30,7 +30,7 @@ func findConnection(ctx context.Context, t *tx, id string) (oauth.Connection, er
 // unused for longest if there are too many.
 func (db *DB) addGrant(ctx context.Context, t *tx, code oauth.AuthorizationCode) (oauth.Connection, error) {
 	now := millis(db.now())
-	if err := t.exec(ctx, `INSERT INTO oauth_connections (id, company_id, user_id, client_id, client_name, scopes, frozen,
+	if err := t.Exec(ctx, `INSERT INTO oauth_connections (id, company_id, user_id, client_id, client_name, scopes, frozen,
 			created_at, last_used_at, revoked_at)
 		VALUES (?, ?, ?, ?, ?, ?, FALSE, ?, 0, 0)
 		ON CONFLICT (user_id, client_id) WHERE revoked_at = 0 DO UPDATE SET client_name = excluded.client_name`,
@@ -42,7 +42,7 @@ func (db *DB) addGrant(ctx context.Context, t *tx, code oauth.AuthorizationCode)
 		return o, err
 	}
 	grantID := resource.NewID()
-	if err := t.exec(ctx, `INSERT INTO oauth_grants (id, connection_id, scopes, created_at, last_used_at) VALUES (?, ?, ?, ?, ?)`,
+	if err := t.Exec(ctx, `INSERT INTO oauth_grants (id, connection_id, scopes, created_at, last_used_at) VALUES (?, ?, ?, ?, ?)`,
 		grantID, o.ID, int64(code.Scopes), now, 0); err != nil {
 		return o, err
 	}
@@ -59,7 +59,7 @@ func (db *DB) addGrant(ctx context.Context, t *tx, code oauth.AuthorizationCode)
 	}
 	// A registration that led to a grant stays. A client's metadata document is
 	// fetched again when its time is over.
-	if err := t.exec(ctx, `UPDATE oauth_clients SET expires_at = 0 WHERE id = ? AND dynamic`, code.ClientID); err != nil {
+	if err := t.Exec(ctx, `UPDATE oauth_clients SET expires_at = 0 WHERE id = ? AND dynamic`, code.ClientID); err != nil {
 		return o, err
 	}
 	if o.Grants == 0 { // a client that was connected before has one
@@ -77,26 +77,26 @@ func endUnused(ctx context.Context, t *tx, connectionID, newest string) error {
 	ended := `(SELECT g.id FROM oauth_grants g WHERE g.connection_id = ? AND g.id <> ? 
 		ORDER BY CASE WHEN g.last_used_at > g.created_at THEN g.last_used_at ELSE g.created_at END DESC, g.id LIMIT ? OFFSET ?)`
 	args := []any{connectionID, newest, oauth.MaxGrants, oauth.MaxGrants - 1}
-	if err := t.exec(ctx, `DELETE FROM oauth_tokens WHERE grant_id IN `+ended, args...); err != nil {
+	if err := t.Exec(ctx, `DELETE FROM oauth_tokens WHERE grant_id IN `+ended, args...); err != nil {
 		return err
 	}
-	return t.exec(ctx, `DELETE FROM oauth_grants WHERE id IN `+ended, args...)
+	return t.Exec(ctx, `DELETE FROM oauth_grants WHERE id IN `+ended, args...)
 }
 
 // sumGrants keeps the scopes of all grants at the connection, to be shown when
 // there are none any more.
 func sumGrants(ctx context.Context, t *tx, connectionID string) error {
-	return t.exec(ctx, `UPDATE oauth_connections AS o SET scopes = COALESCE(`+grantedScopes+`, o.scopes) WHERE o.id = ?`, connectionID)
+	return t.Exec(ctx, `UPDATE oauth_connections AS o SET scopes = COALESCE(`+grantedScopes+`, o.scopes) WHERE o.id = ?`, connectionID)
 }
 
 // endGrant ends a grant of a locked connection, and the connection with its
 // last one, and records it with the reason. A grant that ended before changes
 // nothing.
 func (db *DB) endGrant(ctx context.Context, t *tx, o oauth.Connection, grantID, reason string) error {
-	if err := t.exec(ctx, `DELETE FROM oauth_tokens WHERE grant_id = ?`, grantID); err != nil {
+	if err := t.Exec(ctx, `DELETE FROM oauth_tokens WHERE grant_id = ?`, grantID); err != nil {
 		return err
 	}
-	n, err := t.execCount(ctx, `DELETE FROM oauth_grants WHERE id = ? AND connection_id = ?`, grantID, o.ID)
+	n, err := t.ExecCount(ctx, `DELETE FROM oauth_grants WHERE id = ? AND connection_id = ?`, grantID, o.ID)
 	if err != nil || n == 0 {
 		return err
 	}
@@ -104,7 +104,7 @@ func (db *DB) endGrant(ctx context.Context, t *tx, o oauth.Connection, grantID, 
 	action := activity.ConnectionChanged
 	if o.Grants == 1 {
 		action = activity.ConnectionRevoked
-		if err := t.exec(ctx, `UPDATE oauth_connections SET revoked_at = ? WHERE id = ?`, millis(db.now()), o.ID); err != nil {
+		if err := t.Exec(ctx, `UPDATE oauth_connections SET revoked_at = ? WHERE id = ?`, millis(db.now()), o.ID); err != nil {
 			return err
 		}
 	}
@@ -122,19 +122,19 @@ func changeGrants(ctx context.Context, t *tx, before oauth.Connection, after *oa
 			`DELETE FROM oauth_tokens WHERE grant_id IN (SELECT g.id FROM oauth_grants g WHERE g.connection_id = ?)`,
 			`DELETE FROM oauth_grants WHERE connection_id = ?`,
 		} {
-			if err := t.exec(ctx, statement, before.ID); err != nil {
+			if err := t.Exec(ctx, statement, before.ID); err != nil {
 				return err
 			}
 		}
 		// Consents that were given and not redeemed yet end as well.
-		err := t.exec(ctx, `DELETE FROM oauth_codes WHERE user_id = ? AND client_id = ?`, before.UserID, before.ClientID)
+		err := t.Exec(ctx, `DELETE FROM oauth_codes WHERE user_id = ? AND client_id = ?`, before.UserID, before.ClientID)
 		after.Grants = 0
 		return err
 	}
 	if before.Scopes == after.Scopes {
 		return nil
 	}
-	return t.exec(ctx, `UPDATE oauth_grants SET scopes = (scopes & ?) | ? WHERE connection_id = ?`,
+	return t.Exec(ctx, `UPDATE oauth_grants SET scopes = (scopes & ?) | ? WHERE connection_id = ?`,
 		int64(after.Scopes), int64(after.Scopes&^before.Scopes), before.ID)
 }
 

@@ -137,7 +137,7 @@ func remember(ctx context.Context, t *tx, companyID, id string, now time.Time) (
 	if id == "" {
 		return true, nil
 	}
-	n, err := t.execCount(ctx, `INSERT INTO messages (company_id, id, seen_at) VALUES (?, ?, ?)
+	n, err := t.ExecCount(ctx, `INSERT INTO messages (company_id, id, seen_at) VALUES (?, ?, ?)
 		ON CONFLICT (company_id, id) DO NOTHING`, companyID, id, millis(now))
 	return n == 1, err
 }
@@ -423,7 +423,7 @@ func join(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.Chan
 // createAsset adds the row of a device never met; apply fills it.
 func createAsset(ctx context.Context, t *tx, o enrollment.Observation) (string, error) {
 	id := resource.NewID()
-	err := t.exec(ctx, `INSERT INTO assets (id, company_id, status, identification, created_at) VALUES (?, ?, ?, '', ?)`,
+	err := t.Exec(ctx, `INSERT INTO assets (id, company_id, status, identification, created_at) VALUES (?, ?, ?, '', ?)`,
 		id, o.CompanyID, string(asset.Synchronizing), millis(t.db.now()))
 	return id, err
 }
@@ -438,7 +438,7 @@ func rename(ctx context.Context, t *tx, o enrollment.Observation, assetID string
 			return err
 		}
 	}
-	if err := t.exec(ctx, `UPDATE device_names SET ended = TRUE, observed_at = ? WHERE asset_id = ? AND NOT ended`,
+	if err := t.Exec(ctx, `UPDATE device_names SET ended = TRUE, observed_at = ? WHERE asset_id = ? AND NOT ended`,
 		millis(o.ObservedAt), assetID); err != nil {
 		return err
 	}

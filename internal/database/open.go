@@ -2,20 +2,13 @@ package database
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
-	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-	sqlite3 "modernc.org/sqlite/lib"
-
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/database/engine"
 )
 
 // Options configure a database.
@@ -42,28 +35,21 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// engine are the options of the engine.
+func (o Options) engine() engine.Options {
+	return engine.Options{URL: o.URL, Now: o.Now, ServerClock: o.ServerClock, Schema: o.Schema, Alone: o.Alone, Changed: recountChanged, Spent: o.Spent, Logger: o.Logger}
+}
+
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
-	now     func() time.Time
-	clock   *clock // nil: now is this machine's
-	logger  *slog.Logger
-	prover  activity.Prover // nil: entries have no proof
-	dialect dialect
+	engine *engine.DB
+	logger *slog.Logger
+	prover activity.Prover // nil: entries have no proof
 
-	pool    *sql.DB // PostgreSQL's only pool; SQLite's readers
-	reader  runner  // runs statements on pool
-	writer  *writer // SQLite only
-	trace   atomic.Pointer[func(query string, args []any)]
-	spent   func(ctx context.Context, c Cost) // nil: no one counts
-	closers []func() error                    // run by Close in reverse order
-
-	keyUse, deviceUse *lastUsed
-	wakes             *wakes
+	keyUse, deviceUse *engine.LastUsed
+	numbering         atomic.Pointer[func()] // wakes who gives events their positions; nil: none does
 	deepFrom          int64                  // see Assets
 	few               int                    // see whole
-	replica           atomic.Pointer[string] // see Present
-	outdated          atomic.Pointer[error]  // see Current
-	storage           storage
 }
 
 // Open opens the database. What it does with an empty one, with a SQLite file
@@ -74,130 +60,96 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	db := &DB{now: o.Now, logger: o.Logger, prover: o.Prover, spent: o.Spent, wakes: newWakes(o.Logger), deepFrom: deepFrom, few: few}
-	if err := db.open(ctx, o); err != nil {
-		return nil, errors.Join(err, db.Close())
+	opened, err := engine.Open(ctx, o.engine())
+	if err != nil {
+		return nil, err
 	}
-	if _, embedded := db.dialect.(sqliteDialect); o.ServerClock && !embedded {
-		db.clock = &clock{local: o.Now}
-		db.now = db.clock.Now
-	}
-	if err := db.setClock(ctx); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
+	db := &DB{engine: opened, logger: o.Logger, prover: o.Prover, deepFrom: deepFrom, few: few}
 	if o.Schema == Upgrade {
 		if err := db.indexAssets(ctx); err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
 	}
-	db.deviceUse = db.newLastUsed("assets", "last_seen_at")
-	db.keyUse = db.newLastUsed("api_keys", "last_used_at")
+	db.deviceUse = opened.NewLastUsed("assets", "last_seen_at")
+	db.keyUse = opened.NewLastUsed("api_keys", "last_used_at")
 	return db, nil
 }
 
-func (db *DB) open(ctx context.Context, o Options) error {
-	if path, ok := strings.CutPrefix(o.URL, "sqlite:"); ok && path != "" {
-		return wrapSQLite(path, db.openSQLite(ctx, path, o))
+// Look opens a database at this program's schema for reading alone. Writing
+// through it fails.
+func Look(ctx context.Context, url string) (*DB, error) {
+	opened, err := engine.Look(ctx, url)
+	if err != nil {
+		return nil, err
 	}
-	if postgresURL(o.URL) {
-		return wrapPostgres(db.openPostgres(ctx, o))
+	if opened == nil {
+		return nil, errors.New("the database does not exist")
 	}
-	return errNoDatabase
+	return &DB{engine: opened}, nil
 }
 
-var errNoDatabase = errors.New("the database must be sqlite:PATH or a postgres:// URL")
-
-func postgresURL(url string) bool {
-	return strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://")
+// Inspection is what a look at a database found. The look changes nothing.
+type Inspection struct {
+	Version
+	// Keys are the ids of the service's keys that the database needs.
+	Keys []string
+	// Heads are signed statements, one a company, of a database that does not name
+	// its keys yet: the keys that belong to it verify them.
+	Heads []activity.Head
 }
 
-func wrapSQLite(path string, err error) error {
+// Inspect looks at a database, and creates or changes nothing. What its use
+// would be refused for, Check says.
+func Inspect(ctx context.Context, url string) (found Inspection, err error) {
+	db, err := engine.Look(ctx, url)
+	if err != nil || db == nil {
+		return found, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var tables []string
+	found.Version, err = db.Version(ctx)
 	if err == nil {
-		return nil
+		tables, err = db.Tables(ctx)
 	}
-	switch sqliteCode(err) {
-	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY:
-		if unusable := Usable(path); unusable != nil {
-			err = unusable
-		}
-	}
-	return fmt.Errorf("cannot open the SQLite database %s: %w", path, explainSQLite(err))
-}
-
-func wrapPostgres(err error) error {
 	if err == nil {
-		return nil
+		err = found.readKeys(ctx, db.Read(), tables)
 	}
-	return fmt.Errorf("cannot open the PostgreSQL database: %w", err)
+	return found, engine.Explain(url, err)
 }
 
-// Ping reports whether the database can be read.
-func (db *DB) Ping(ctx context.Context) error {
-	_, err := value[int64](ctx, db.read(), `SELECT 1`)
-	return err
+// Restoring is a backup that lies, checked, beside the database whose place it is
+// to take. Discard or Commit ends it.
+type Restoring struct {
+	*engine.Restoring
+	Found Inspection // of the backup
 }
 
-// Close finishes writes under way, writes what was coalesced and closes the
-// database. No method may be called afterwards.
-func (db *DB) Close() error {
-	var errs []error
-	for i := len(db.closers) - 1; i >= 0; i-- {
-		errs = append(errs, db.closers[i]())
-	}
-	db.closers = nil
-	return errors.Join(errs...)
+// PrepareRestore copies a backup beside the SQLite database at path and checks
+// the copy. The backup is only read, and the database is not touched.
+func PrepareRestore(ctx context.Context, path, backup string) (*Restoring, error) {
+	r := &Restoring{}
+	var err error
+	r.Restoring, err = engine.PrepareRestore(ctx, path, backup, func(ctx context.Context, url string) (err error) {
+		r.Found, err = Inspect(ctx, url)
+		return err
+	})
+	return r, err
 }
 
-// onClose adds a step to Close; the last added runs first.
-func (db *DB) onClose(f func() error) { db.closers = append(db.closers, f) }
-
-// Remedy says what to do about an error of Open, Inspect or Look.
-func Remedy(err error) string {
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return remedyPostgres(refused)
+// Backup makes a copy of the embedded database at a path that does not exist,
+// as it is at this moment, while readers and writers go on, and notes when. What
+// backups that were killed left in the directory is removed. fault.Unsupported
+// for PostgreSQL, which has its own tools.
+func (db *DB) Backup(ctx context.Context, path string) error {
+	if err := db.engine.Backup(ctx, path); err != nil {
+		return err
 	}
-	if unusable, ok := errors.AsType[*AccessError](err); ok {
-		return unusable.Remedy
-	}
-	switch sqliteCode(err) {
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return "end the program that has locked the file, or try again"
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return "correct the path in MUSTER_DATABASE, or put a backup in the file's place with `muster restore FILE`"
-	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR:
-		return "look whether the disk is full or failing; nothing that was answered for is lost"
-	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY:
-		return "let this user read and write the file and its directory, or correct the path in MUSTER_DATABASE"
-	}
-	if _, unknown := errors.AsType[*net.DNSError](err); unknown {
-		return "correct the host in MUSTER_DATABASE"
-	}
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "start the database, or correct host and port in MUSTER_DATABASE"
-	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
-		return "make the directory, or correct the path in MUSTER_DATABASE"
-	case errors.Is(err, syscall.EACCES):
-		return "let this user read and write the file and its directory, or correct the path in MUSTER_DATABASE"
-	}
-	return "correct MUSTER_DATABASE, or what it names"
+	return db.setBackedUp(ctx)
 }
 
-// remedyPostgres goes by PostgreSQL's error codes.
-func remedyPostgres(e *pgconn.PgError) string {
-	switch {
-	case e.Code == "3D000":
-		return "create the database (`createdb`), or correct its name in MUSTER_DATABASE"
-	case strings.HasPrefix(e.Code, "28"):
-		return "correct the user or the password in MUSTER_DATABASE, or let the user in by pg_hba.conf"
-	case e.Code == "42501":
-		return "give the user of MUSTER_DATABASE the right to use the database and to create tables in it"
-	case e.Code == "53300":
-		return "raise max_connections of PostgreSQL, or end what uses its connections"
-	case strings.HasPrefix(e.Code, "57P"):
-		return "wait until PostgreSQL has started, or start it"
-	case strings.HasPrefix(e.Code, "53"):
-		return "give PostgreSQL's machine more disk or memory"
-	}
-	return "correct MUSTER_DATABASE, or what PostgreSQL complains of"
+// Copy copies a whole database into an empty one of the other engine, in one
+// transaction, and compares what arrived. No service may run on the source; it
+// is read as it is at one moment.
+func Copy(ctx context.Context, from Options, to string) ([]TableCopy, error) {
+	return engine.Copy(ctx, from.engine(), to)
 }

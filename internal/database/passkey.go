@@ -33,7 +33,7 @@ func (db *DB) PasskeyUser(ctx context.Context, id string) (account.User, error) 
 // AddPasskey implements access.PasskeyStore.
 func (db *DB) AddPasskey(ctx context.Context, p account.Passkey) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.insert(ctx, "passkeys", passkeyColumns, passkeyFields(&p)); err != nil {
+		if err := t.Insert(ctx, "passkeys", passkeyColumns, passkeyFields(&p)); err != nil {
 			return err
 		}
 		return db.recordPerson(ctx, t, p.UserID, activity.PasskeyAdded, activity.OK, activity.Change{Field: "passkey", After: p.Name})
@@ -66,7 +66,7 @@ func (db *DB) RemovePasskey(ctx context.Context, userID, id string) error {
 		if err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `DELETE FROM recovery_codes WHERE user_id = ?
+		if err := t.Exec(ctx, `DELETE FROM recovery_codes WHERE user_id = ?
 			AND NOT EXISTS (SELECT 1 FROM passkeys p WHERE p.user_id = ?)`, userID, userID); err != nil {
 			return err
 		}
@@ -87,11 +87,11 @@ func (db *DB) SetRecoveryCodes(ctx context.Context, userID string, hashes []acce
 		if err := lockUser(ctx, t, userID); err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `DELETE FROM recovery_codes WHERE user_id = ?`, userID); err != nil {
+		if err := t.Exec(ctx, `DELETE FROM recovery_codes WHERE user_id = ?`, userID); err != nil {
 			return err
 		}
 		for _, h := range hashes {
-			if err := t.exec(ctx, `INSERT INTO recovery_codes (user_id, hash) VALUES (?, ?)`, userID, hex.EncodeToString(h[:])); err != nil {
+			if err := t.Exec(ctx, `INSERT INTO recovery_codes (user_id, hash) VALUES (?, ?)`, userID, hex.EncodeToString(h[:])); err != nil {
 				return err
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/database/engine"
 )
 
 // A write whose context has a permit is committed only if the permit still stands: the
@@ -46,7 +47,7 @@ func (db *DB) compare(ctx context.Context, c conn, permit *access.Permit) error 
 	if permit.Ended(db.now()) {
 		return access.ErrMoved
 	}
-	known, _ := ctx.Value(inside{}).(versions)
+	known := versions(engine.Memory(ctx))
 	now, read := known[permit.CompanyID()]
 	if !read {
 		var err error
@@ -60,6 +61,10 @@ func (db *DB) compare(ctx context.Context, c conn, permit *access.Permit) error 
 	}
 	return nil
 }
+
+// versions are those of companies' controls, by company, as they were read or raised in one
+// attempt: nothing else changes them until it ends.
+type versions map[string]int64
 
 // note notes the version of a company's controls, in a transaction that is alone.
 func (v versions) note(companyID string, version int64) {
@@ -98,7 +103,7 @@ func (db *DB) conclude(ctx context.Context, t *tx) (version int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		known, _ := ctx.Value(inside{}).(versions)
+		known := versions(engine.Memory(ctx))
 		known.note(companyID, now)
 		if permit != nil && companyID == permit.CompanyID() {
 			if now != permit.Version()+1 {

@@ -75,7 +75,7 @@ func (db *DB) SetPushFailed(ctx context.Context, policyID string, version int, t
 			return err
 		}
 		next := at.Add(backoff(at.Sub(instant(since))))
-		return t.exec(ctx, `UPDATE push_retries SET next_at = ? WHERE policy_id = ?`, millis(next), policyID)
+		return t.Exec(ctx, `UPDATE push_retries SET next_at = ? WHERE policy_id = ?`, millis(next), policyID)
 	})
 }
 
@@ -169,7 +169,7 @@ func (db *DB) FinishSignup(ctx context.Context, state, enterprise string) error 
 		if err != nil {
 			return err
 		}
-		n, err := t.execCount(ctx, `UPDATE companies SET enterprise = ? WHERE id = ? AND enterprise IN ('', ?)`, enterprise, companyID, enterprise)
+		n, err := t.ExecCount(ctx, `UPDATE companies SET enterprise = ? WHERE id = ? AND enterprise IN ('', ?)`, enterprise, companyID, enterprise)
 		if err == nil && n == 0 {
 			err = fault.New(fault.Refused, "the company is connected to another enterprise already")
 		}

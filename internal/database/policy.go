@@ -97,7 +97,7 @@ func (db *DB) CreatePolicy(ctx context.Context, p policy.Policy, by policy.Autho
 }
 
 func createPolicy(ctx context.Context, t *tx, p policy.Policy, r policy.Revision) error {
-	if err := t.exec(ctx, `INSERT INTO policies (id, company_id, name, name_key, type, vr_only, version,
+	if err := t.Exec(ctx, `INSERT INTO policies (id, company_id, name, name_key, type, vr_only, version,
 			document, description, labels, group_name, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		p.ID, p.CompanyID, p.Name, policy.NameKey(p.Name), p.Type, p.VROnly, p.Version,
@@ -152,7 +152,7 @@ func writePolicy(ctx context.Context, t *tx, next policy.Policy, was string, exp
 	if next.Name != was {
 		names, args = `name = ?, name_key = ?, `, append(args, next.Name, policy.NameKey(next.Name))
 	}
-	n, err := t.execCount(ctx, `UPDATE policies SET `+names+`version = version + 1, document = ?,
+	n, err := t.ExecCount(ctx, `UPDATE policies SET `+names+`version = version + 1, document = ?,
 			description = ?, labels = ?, group_name = ?, updated_at = ?
 		WHERE id = ? AND company_id = ? AND version = ? AND NOT deleted`,
 		append(args, string(next.Document), next.Description, encode(next.Labels), next.Group,
@@ -188,7 +188,7 @@ func (db *DB) DeletePolicy(ctx context.Context, companyID, id string, at time.Ti
 		if under, err := changing(ctx, t, id); err != nil || under {
 			return busy(err)
 		}
-		if err = t.exec(ctx, `UPDATE policies SET deleted = TRUE, updated_at = ? WHERE id = ?`, millis(at), id); err != nil {
+		if err = t.Exec(ctx, `UPDATE policies SET deleted = TRUE, updated_at = ? WHERE id = ?`, millis(at), id); err != nil {
 			return err
 		}
 		return db.record(ctx, t, companyID, activity.Event{Action: activity.PolicyDeleted, Target: policyTarget(p.ID, p.Name)})
@@ -212,21 +212,21 @@ func (db *DB) SetPushed(ctx context.Context, policyID string, version int, vendo
 }
 
 func setPushed(ctx context.Context, t *tx, policyID string, version int, vendorVersion int64, at time.Time) error {
-	if err := t.exec(ctx, `UPDATE policies SET push_version = ?, push_error = '', pushed_at = ?, push_tried_at = ?
+	if err := t.Exec(ctx, `UPDATE policies SET push_version = ?, push_error = '', pushed_at = ?, push_tried_at = ?
 		WHERE id = ? AND push_version <= ?`, version, millis(at), millis(at), policyID, version); err != nil {
 		return err
 	}
-	return t.exec(ctx, `INSERT INTO policy_pushes (policy_id, vendor_version, version) VALUES (?, ?, ?)
+	return t.Exec(ctx, `INSERT INTO policy_pushes (policy_id, vendor_version, version) VALUES (?, ?, ?)
 		ON CONFLICT (policy_id, vendor_version) DO UPDATE SET version = excluded.version`, policyID, vendorVersion, version)
 }
 
 // forgetPush notes that it is not known what the platform holds: the saved
 // version is pushed again, also if it was refused before.
 func forgetPush(ctx context.Context, t *tx, policyID string) error {
-	if err := t.exec(ctx, `DELETE FROM push_retries WHERE policy_id = ?`, policyID); err != nil {
+	if err := t.Exec(ctx, `DELETE FROM push_retries WHERE policy_id = ?`, policyID); err != nil {
 		return err
 	}
-	return t.exec(ctx, `UPDATE policies SET push_version = 0, push_tried_at = 0 WHERE id = ?`, policyID)
+	return t.Exec(ctx, `UPDATE policies SET push_version = 0, push_tried_at = 0 WHERE id = ?`, policyID)
 }
 
 // PushedVersion translates the vendor's version of a policy into ours, or

@@ -83,7 +83,7 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 		if err := db.holdOwner(ctx, t, p); err != nil {
 			return err
 		}
-		n, err := t.execCount(ctx, `INSERT INTO proposals (id, company_id, capability, status, impact, title, summary, policy_id,
+		n, err := t.ExecCount(ctx, `INSERT INTO proposals (id, company_id, capability, status, impact, title, summary, policy_id,
 				target_name, base_version, next_policy_id, next_name, next_name_key, owner_kind, owner_id, owner_user_id,
 				owner_name, created_at, expires_at, propose_ref, request, fields, next_document, devices, reason, ticket, warnings)
 			VALUES (`+marks(27)+`) ON CONFLICT (company_id, propose_ref) WHERE propose_ref <> '' DO NOTHING`,
@@ -178,7 +178,7 @@ func (db *DB) PeekProposal(ctx context.Context, companyID, id string) (proposal.
 // raise keeps that a proposal was shown with HIGH impact, which does not fall
 // again when devices leave the policy.
 func raise(ctx context.Context, c conn, p proposal.Proposal) error {
-	return c.exec(ctx, `UPDATE proposals SET impact = ?, devices = ? WHERE id = ? AND status = 'PENDING'`, string(p.Impact), p.Devices, p.ID)
+	return c.Exec(ctx, `UPDATE proposals SET impact = ?, devices = ? WHERE id = ? AND status = 'PENDING'`, string(p.Impact), p.Devices, p.ID)
 }
 
 // ProposalByRef returns the proposal that a call with the reference made, or
@@ -201,7 +201,7 @@ func (db *DB) findProposal(ctx context.Context, c conn, where string, args ...an
 // FailProposal implements proposal.Store.
 func (db *DB) FailProposal(ctx context.Context, id string, code fault.Code, outcome string) (failed bool, err error) {
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.execCount(ctx, `UPDATE proposals SET status = 'FAILED', failure = ?, outcome = ?
+		n, err := t.ExecCount(ctx, `UPDATE proposals SET status = 'FAILED', failure = ?, outcome = ?
 			WHERE id = ? AND status = 'PENDING' AND expires_at > ?`, string(code), outcome, id, millis(db.now()))
 		if failed = n == 1; err != nil || !failed {
 			return err
@@ -248,10 +248,10 @@ func (db *DB) Unconfirmed(ctx context.Context, limit int) ([]proposal.Proposal, 
 // process that held a turn is gone.
 func (db *DB) EndTurns(ctx context.Context) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.exec(ctx, `DELETE FROM leases WHERE name LIKE ?`, policy.LeaseKey("%")); err != nil {
+		if err := t.Exec(ctx, `DELETE FROM leases WHERE name LIKE ?`, policy.LeaseKey("%")); err != nil {
 			return err
 		}
-		return t.exec(ctx, `UPDATE proposals SET look_at = 1 WHERE look_at > 0 AND status = 'EXECUTING'`)
+		return t.Exec(ctx, `UPDATE proposals SET look_at = 1 WHERE look_at > 0 AND status = 'EXECUTING'`)
 	})
 }
 

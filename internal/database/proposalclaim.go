@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/database/engine"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -38,7 +39,7 @@ func (db *DB) claimProposal(ctx context.Context, t *tx, c proposal.Claim) (propo
 	if got, err := db.takePolicyLease(ctx, t, p.Next.PolicyID, c.Holder, c.For); err != nil || !got {
 		return proposal.Busy, err
 	}
-	err = t.exec(ctx, `UPDATE proposals SET status = 'EXECUTING', holder = ?, apply_ref = ?, look_at = ?, impact = ?, devices = ?
+	err = t.Exec(ctx, `UPDATE proposals SET status = 'EXECUTING', holder = ?, apply_ref = ?, look_at = ?, impact = ?, devices = ?
 		WHERE id = ?`, c.Holder, c.Ref, millis(db.now().Add(c.For)), string(p.Impact), p.Devices, c.ID)
 	return proposal.Begun, err
 }
@@ -68,6 +69,7 @@ func (db *DB) applying(ctx context.Context, t *tx, c proposal.Claim) (proposal.S
 		if now.Unapproved = !stands; err != nil {
 			return now, err
 		}
+	default: // whatever else it is decides already
 	}
 	if now.Decide() == proposal.Begun {
 		free, err := newNameFree(ctx, t, now.Proposal)
@@ -101,7 +103,7 @@ func (db *DB) TakeOverProposal(ctx context.Context, id, holder string, ttl time.
 			return err
 		}
 		taken = true
-		return t.exec(ctx, `UPDATE proposals SET holder = ?, look_at = ? WHERE id = ?`, holder, millis(db.now().Add(ttl)), id)
+		return t.Exec(ctx, `UPDATE proposals SET holder = ?, look_at = ? WHERE id = ?`, holder, millis(db.now().Add(ttl)), id)
 	})
 	return p, taken, err
 }
@@ -148,7 +150,7 @@ func (db *DB) finishProposal(ctx context.Context, t *tx, e proposal.Ending) (pro
 	if e.LookIn > 0 {
 		lookAt = millis(db.now().Add(e.LookIn))
 	}
-	if err := t.exec(ctx, `UPDATE proposals SET status = ?, failure = ?, outcome = ?, version = ?, looks = ?, look_at = ?, holder = ''
+	if err := t.Exec(ctx, `UPDATE proposals SET status = ?, failure = ?, outcome = ?, version = ?, looks = ?, look_at = ?, holder = ''
 		WHERE id = ?`, string(p.Status), string(p.Failure), p.Outcome, p.Version, p.Looks, lookAt, e.ID); err != nil {
 		return p, false, err
 	}
@@ -171,8 +173,9 @@ func settling(s proposal.Status) (activity.Outcome, bool) {
 		return activity.Failed, true
 	case proposal.Unconfirmed:
 		return activity.Unconfirmed, true
+	default:
+		return "", false
 	}
-	return "", false
 }
 
 // saveNext saves the reviewed policy as the next version, and returns it. When
@@ -264,12 +267,12 @@ func changing(ctx context.Context, c conn, policyID string) (bool, error) {
 // takePolicyLease gives the policy's turn to the holder unless another has it.
 func (db *DB) takePolicyLease(ctx context.Context, t *tx, policyID, holder string, ttl time.Duration) (bool, error) {
 	now := db.now()
-	n, err := t.execCount(ctx, takeLease, policy.LeaseKey(policyID), holder, millis(now.Add(ttl)), millis(now))
+	n, err := t.ExecCount(ctx, engine.TakeLease, policy.LeaseKey(policyID), holder, millis(now.Add(ttl)), millis(now))
 	return n == 1, err
 }
 
 func releasePolicyLease(ctx context.Context, t *tx, policyID, holder string) error {
-	return t.exec(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, policy.LeaseKey(policyID), holder)
+	return t.Exec(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, policy.LeaseKey(policyID), holder)
 }
 
 func holdsPolicyLease(ctx context.Context, c conn, policyID, holder string, now time.Time) (bool, error) {

@@ -65,7 +65,7 @@ func (db *DB) saveDecision(ctx context.Context, t *tx, p proposal.Proposal, d de
 		p.Approval.State, p.Approval.Reason = proposal.Declined, d.Reason
 		p.Status, p.Failure, p.Outcome = proposal.Failed, fault.Refused, proposal.DeclinedBy(p.Approval.By, d.Reason)
 	}
-	if err := t.exec(ctx, `UPDATE proposals SET status = ?, failure = ?, outcome = ?, impact = ?, devices = ?, approval = ?, approved_by = ?, approved_at = ?,
+	if err := t.Exec(ctx, `UPDATE proposals SET status = ?, failure = ?, outcome = ?, impact = ?, devices = ?, approval = ?, approved_by = ?, approved_at = ?,
 		decline_reason = ?, signed_id = ? WHERE id = ?`, string(p.Status), string(p.Failure), p.Outcome, string(p.Impact), p.Devices, string(p.Approval.State),
 		p.Approval.By, millis(p.Approval.At), p.Approval.Reason, d.signedID, p.ID); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (db *DB) approvalStands(ctx context.Context, t *tx, p proposal.Proposal, c 
 
 // voidChange takes back the approval of a proposal, and records why.
 func (db *DB) voidChange(ctx context.Context, t *tx, p proposal.Proposal, why error) error {
-	if err := t.exec(ctx, `UPDATE proposals SET approval = '', approved_by = '', approved_at = 0, signed_id = '' WHERE id = ?`, p.ID); err != nil {
+	if err := t.Exec(ctx, `UPDATE proposals SET approval = '', approved_by = '', approved_at = 0, signed_id = '' WHERE id = ?`, p.ID); err != nil {
 		return err
 	}
 	t.changed(p.CompanyID, "proposal", p.ID)

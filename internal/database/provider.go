@@ -74,7 +74,7 @@ func (db *DB) SaveProvider(ctx context.Context, p account.IdentityProvider, chec
 		if err := db.claimDomains(ctx, t, p.CompanyID, p.Domains); err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `INSERT INTO identity_providers (company_id, name, issuer, client_id, client_secret, enabled, creates_users, role, updated_at, saved_by, saved_rights)
+		if err := t.Exec(ctx, `INSERT INTO identity_providers (company_id, name, issuer, client_id, client_secret, enabled, creates_users, role, updated_at, saved_by, saved_rights)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (company_id) DO UPDATE SET name = excluded.name, issuer = excluded.issuer,
 				client_id = excluded.client_id, client_secret = excluded.client_secret, enabled = excluded.enabled,
 				creates_users = excluded.creates_users, role = excluded.role, updated_at = excluded.updated_at,
@@ -82,11 +82,11 @@ func (db *DB) SaveProvider(ctx context.Context, p account.IdentityProvider, chec
 			p.CompanyID, p.Name, p.Issuer, p.ClientID, base64.StdEncoding.EncodeToString(p.Secret), p.Enabled, p.CreatesUsers, string(p.Role), millis(db.now()), p.SavedBy, int64(p.SavedRights)); err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `DELETE FROM identity_domains WHERE company_id = ?`, p.CompanyID); err != nil {
+		if err := t.Exec(ctx, `DELETE FROM identity_domains WHERE company_id = ?`, p.CompanyID); err != nil {
 			return err
 		}
 		for _, domain := range p.Domains {
-			if err := t.exec(ctx, `INSERT INTO identity_domains (domain, company_id) VALUES (?, ?)`, domain, p.CompanyID); err != nil {
+			if err := t.Exec(ctx, `INSERT INTO identity_domains (domain, company_id) VALUES (?, ?)`, domain, p.CompanyID); err != nil {
 				return err
 			}
 		}

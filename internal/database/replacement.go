@@ -46,7 +46,7 @@ func (db *DB) letLeave(ctx context.Context, t *tx, h lockedAsset, by *access.Rep
 			Target: activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification}})
 	}
 	for _, note := range noteUse(device, now) {
-		if err := t.exec(ctx, note.text, note.args...); err != nil {
+		if err := t.Exec(ctx, note.text, note.args...); err != nil {
 			return nil, err
 		}
 	}

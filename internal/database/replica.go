@@ -2,70 +2,11 @@ package database
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/database/engine"
 )
-
-const (
-	// PresentEvery is how often a replica that sends commands calls Present.
-	PresentEvery = 2 * time.Second
-	// presentFor is how long after that it counts as alive.
-	presentFor = 8 * time.Second
-)
-
-// Present says that this process is alive, unless a newer program ended its
-// work, which is an error then (see Current). From the first call on its commands
-// carry its name, and are Abandoned soon after the last.
-func (db *DB) Present(ctx context.Context) error {
-	replica := db.replica.Load()
-	if replica == nil {
-		id := resource.NewID()
-		replica = &id
-	}
-	if err := db.Current(ctx); err != nil {
-		return err
-	}
-	if _, err := db.Lease(ctx, replicaPrefix+*replica, holderOf(*replica), presentFor); err != nil {
-		return err
-	}
-	db.replica.Store(replica)
-	return nil
-}
-
-// Absent takes back what Present said. A newer program waits for that before it
-// changes the tables, so it is done also when this program may write nothing else.
-func (db *DB) Absent(ctx context.Context) error {
-	replica := db.replica.Load()
-	if replica == nil {
-		return nil
-	}
-	leave := func(ctx context.Context, c conn) error {
-		return c.exec(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, replicaPrefix+*replica, holderOf(*replica))
-	}
-	if db.writer != nil {
-		return db.writer.run(ctx, func(ctx context.Context, t *tx) error { return leave(ctx, t) }, true)
-	}
-	return leave(ctx, db.read())
-}
-
-// holderOf is the holder of a replica's lease, which says its program's number.
-func holderOf(replica string) string {
-	return strconv.FormatInt(SchemaNumber(), 10) + "/" + replica
-}
-
-// replicaLease begins the names of the leases of replicas that are alive.
-const replicaPrefix = "replica/"
-
-// sender is the name that commands carry; empty before Present.
-func (db *DB) sender() string {
-	if replica := db.replica.Load(); replica != nil {
-		return *replica
-	}
-	return ""
-}
 
 // Abandoned returns intents that no replica works on, oldest first: those
 // made before a time, and those of a replica that is no longer present.
@@ -74,27 +15,5 @@ func (db *DB) Abandoned(ctx context.Context, before time.Time, limit int) ([]com
 	return list(ctx, db.read(), into(commandFields), `SELECT `+commandColumns+` FROM commands
 		WHERE `+isOpen+` AND state = 'PREPARED' AND (created_at < ? OR created_at < ? AND sender <> '' AND NOT EXISTS
 			(SELECT 1 FROM leases WHERE name = ? || sender AND expires_at > ?))
-		ORDER BY created_at, id LIMIT ?`, millis(before), millis(now.Add(-presentFor)), replicaPrefix, millis(now), limit)
-}
-
-// takeLease changes one row if the holder has the lease, or it is free. Its
-// parameters: name, holder, end, now.
-const takeLease = `INSERT INTO leases (name, holder, expires_at) VALUES (?, ?, ?)
-	ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
-	WHERE leases.holder = excluded.holder OR leases.expires_at <= ?`
-
-// Lease gives name to holder for ttl, or gives it longer to the holder that has
-// it, and reports whether it did. What one replica at a time may do is done
-// under a lease, and must be harmless should two think that they hold it: a
-// replica that stalls longer than ttl does not know.
-func (db *DB) Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error) {
-	now := db.now()
-	n, err := db.execRelaxed(ctx, takeLease, name, holder, millis(now.Add(ttl)), millis(now))
-	return n == 1, err
-}
-
-// Release gives a lease back before it ends.
-func (db *DB) Release(ctx context.Context, name, holder string) error {
-	_, err := db.execRelaxed(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, name, holder)
-	return err
+		ORDER BY created_at, id LIMIT ?`, millis(before), millis(now.Add(-engine.PresentFor)), engine.ReplicaPrefix, millis(now), limit)
 }

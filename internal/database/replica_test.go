@@ -56,11 +56,11 @@ func TestAbsent_TakesBackThePresence(t *testing.T) {
 		f.ok(f.db.Absent(f.Context()))
 		present(0)
 		f.ok(f.db.Present(f.Context()))
-		f.ok(f.db.SetVersion(f.Context(), database.SchemaNumber()+1, database.SchemaNumber()+1))
+		f.ok(database.SetVersion(f.Context(), f.url, database.SchemaNumber()+1, database.SchemaNumber()+1))
 		f.code(fault.Unavailable, f.db.Present(f.Context()))
 		present(1)
 		f.ok(f.db.Absent(f.Context()))
 		present(0)
-		f.ok(f.db.SetVersion(f.Context(), database.SchemaNumber(), database.LowestWriter))
+		f.ok(database.SetVersion(f.Context(), f.url, database.SchemaNumber(), database.LowestWriter))
 	})
 }

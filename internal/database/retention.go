@@ -74,7 +74,7 @@ func (db *DB) takeRetention(ctx context.Context, r retention) (bool, error) {
 		until = now.Add(company.RetentionNotice)
 	}
 	return written(ctx, db, func(ctx context.Context, t *tx) (bool, error) {
-		n, err := t.execCount(ctx, `INSERT INTO retentions (company_id, next_at, commands, places) VALUES (?, ?, 0, 0)
+		n, err := t.ExecCount(ctx, `INSERT INTO retentions (company_id, next_at, commands, places) VALUES (?, ?, 0, 0)
 			ON CONFLICT (company_id) DO UPDATE SET next_at = excluded.next_at WHERE retentions.next_at = ?`, r.companyID, millis(until), r.next)
 		if err != nil || n == 0 || r.next >= 0 {
 			return n > 0, err
@@ -99,7 +99,7 @@ func (db *DB) endRetention(ctx context.Context, r retention) error {
 		if err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `UPDATE retentions SET next_at = ?, commands = 0, places = 0 WHERE company_id = ?`,
+		if err := t.Exec(ctx, `UPDATE retentions SET next_at = ?, commands = 0, places = 0 WHERE company_id = ?`,
 			millis(db.now().Add(retainEvery)), r.companyID); err != nil || n == (counted{}) {
 			return err
 		}
@@ -113,7 +113,7 @@ func (db *DB) endRetention(ctx context.Context, r retention) error {
 // retainAgain makes a deletion due at once, unless the notice of the first one still runs.
 func retainAgain(ctx context.Context, t *tx, companyID string) error {
 	now := t.db.now()
-	return t.exec(ctx, `UPDATE retentions SET next_at = ? WHERE company_id = ? AND next_at > ? AND next_at <= ?`,
+	return t.Exec(ctx, `UPDATE retentions SET next_at = ? WHERE company_id = ? AND next_at > ? AND next_at <= ?`,
 		millis(now), companyID, millis(now), millis(now.Add(retainEvery)))
 }
 
@@ -156,11 +156,11 @@ func (db *DB) retainCommands(ctx context.Context, r retention) error {
 		ids := idsOf(old)
 		if err := db.deleteOld(ctx, r.companyID, "commands", func(ctx context.Context, t *tx) (int64, error) {
 			for _, table := range []string{"command_polls", "command_cancels"} {
-				if err := t.exec(ctx, `DELETE FROM `+table+` WHERE command_id IN (`+marks(len(ids))+`)`, ids...); err != nil {
+				if err := t.Exec(ctx, `DELETE FROM `+table+` WHERE command_id IN (`+marks(len(ids))+`)`, ids...); err != nil {
 					return 0, err
 				}
 			}
-			return t.execCount(ctx, `DELETE FROM commands WHERE id IN (`+marks(len(ids))+`) AND state NOT IN ('PREPARED', 'SENT', 'UNCONFIRMED')`, ids...)
+			return t.ExecCount(ctx, `DELETE FROM commands WHERE id IN (`+marks(len(ids))+`) AND state NOT IN ('PREPARED', 'SENT', 'UNCONFIRMED')`, ids...)
 		}); err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func (db *DB) deleteOld(ctx context.Context, companyID, counted string, remove f
 		if err != nil {
 			return err
 		}
-		return t.exec(ctx, `UPDATE retentions SET `+counted+` = `+counted+` + ?, next_at = ? WHERE company_id = ?`,
+		return t.Exec(ctx, `UPDATE retentions SET `+counted+` = `+counted+` + ?, next_at = ? WHERE company_id = ?`,
 			n, millis(db.now().Add(retainLease)), companyID)
 	})
 }
@@ -214,11 +214,11 @@ func (db *DB) retainPlacesOf(ctx context.Context, r retention, assets []any, bef
 	}
 	ids := idsOf(old)
 	return len(old) == retainRows, db.deleteOld(ctx, r.companyID, "places", func(ctx context.Context, t *tx) (int64, error) {
-		n, err := t.execCount(ctx, `DELETE FROM asset_places WHERE (asset_id, reported_at) IN (`+found+`)`, args...)
+		n, err := t.ExecCount(ctx, `DELETE FROM asset_places WHERE (asset_id, reported_at) IN (`+found+`)`, args...)
 		if err != nil {
 			return 0, err
 		}
-		return n, t.exec(ctx, `UPDATE assets SET location = '' WHERE id IN (`+marks(len(ids))+`) AND location <> ''
+		return n, t.Exec(ctx, `UPDATE assets SET location = '' WHERE id IN (`+marks(len(ids))+`) AND location <> ''
 			AND NOT EXISTS (SELECT 1 FROM asset_places p WHERE p.asset_id = assets.id)`, ids...)
 	})
 }

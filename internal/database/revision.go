@@ -24,7 +24,7 @@ func scanRevision(r row) (v policy.Revision, err error) {
 // addRevision records the policy as it now is. Every save makes one revision,
 // so its number is the one after the last.
 func addRevision(ctx context.Context, t *tx, p policy.Policy, r policy.Revision) error {
-	err := t.exec(ctx, `INSERT INTO policy_revisions (policy_id, revision, version, saved_at, saved_by_kind,
+	err := t.Exec(ctx, `INSERT INTO policy_revisions (policy_id, revision, version, saved_at, saved_by_kind,
 			saved_by_id, saved_by_name, name, origin, proposal_id, description, labels, group_name, document)
 		SELECT CAST(? AS TEXT), COALESCE(MAX(revision), 0) + 1, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT),
 			CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),

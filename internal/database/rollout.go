@@ -47,12 +47,12 @@ func (db *DB) AddRelease(ctx context.Context, r rollout.Release, content []byte)
 			return err
 		}
 		r.AddedAt = db.now()
-		if err := t.insert(ctx, "agent_releases", releaseColumns, []any{r.Version, r.Package, r.Code, r.SHA256, r.Size, r.Signer, millis(r.AddedAt)}); err != nil {
+		if err := t.Insert(ctx, "agent_releases", releaseColumns, []any{r.Version, r.Package, r.Code, r.SHA256, r.Size, r.Signer, millis(r.AddedAt)}); err != nil {
 			return err
 		}
 		for n := 0; n*rollout.PartSize < len(content); n++ {
 			part := content[n*rollout.PartSize : min((n+1)*rollout.PartSize, len(content))]
-			if err := t.exec(ctx, `INSERT INTO agent_release_parts (sha256, number, data) VALUES (?, ?, ?)`, r.SHA256, int64(n),
+			if err := t.Exec(ctx, `INSERT INTO agent_release_parts (sha256, number, data) VALUES (?, ?, ?)`, r.SHA256, int64(n),
 				base64.StdEncoding.EncodeToString(part)); err != nil {
 				return err
 			}
@@ -99,12 +99,12 @@ func forgetReleases(ctx context.Context, t *tx, all []rollout.Release) error {
 			`DELETE FROM agent_release_parts WHERE sha256 = ?`,
 			`DELETE FROM agent_releases WHERE sha256 = ?`,
 		} {
-			if err := t.exec(ctx, statement, r.SHA256); err != nil {
+			if err := t.Exec(ctx, statement, r.SHA256); err != nil {
 				return err
 			}
 		}
 		for _, table := range []string{"agent_rollouts", "agent_updates"} {
-			if err := t.exec(ctx, `DELETE FROM `+table+` WHERE version = ? AND NOT EXISTS (SELECT 1 FROM agent_releases r WHERE r.version = ?)`,
+			if err := t.Exec(ctx, `DELETE FROM `+table+` WHERE version = ? AND NOT EXISTS (SELECT 1 FROM agent_releases r WHERE r.version = ?)`,
 				r.Version, r.Version); err != nil {
 				return err
 			}
@@ -132,7 +132,7 @@ func (db *DB) BeginRollout(ctx context.Context, version string, goal int) (rollo
 			case other.Version == version:
 				r = other
 			case err == nil && other.State != rollout.Done:
-				err = t.exec(ctx, `UPDATE agent_rollouts SET state = ? WHERE version = ?`, string(rollout.Ended), other.Version)
+				err = t.Exec(ctx, `UPDATE agent_rollouts SET state = ? WHERE version = ?`, string(rollout.Ended), other.Version)
 			}
 		}
 		switch {
@@ -148,7 +148,7 @@ func (db *DB) BeginRollout(ctx context.Context, version string, goal int) (rollo
 			r.State = rollout.Running
 		}
 		r.Reason, r.Goal, r.WatchedFrom, r.WatchedAt = "", goal, now, now
-		return r, t.exec(ctx, `INSERT INTO agent_rollouts (version, state, reason, goal, ring, upto, began_at, ring_at, resumed_at, watched_from, watched_at)
+		return r, t.Exec(ctx, `INSERT INTO agent_rollouts (version, state, reason, goal, ring, upto, began_at, ring_at, resumed_at, watched_from, watched_at)
 			VALUES (`+marks(11)+`) ON CONFLICT (version) DO UPDATE SET state = excluded.state, reason = excluded.reason, goal = excluded.goal,
 			resumed_at = excluded.resumed_at, watched_from = excluded.watched_from, watched_at = excluded.watched_at`, rolloutValues(r)...)
 	})

@@ -89,6 +89,9 @@ func TestMigrations_AreNumbered(t *testing.T) {
 	}
 	shape, seen := regexp.MustCompile(`^\d{4}_[a-z_]+\.sql$`), map[string]string{}
 	for _, f := range files {
+		if f.Name() == "migrations.go" {
+			continue
+		}
 		if !shape.MatchString(f.Name()) {
 			t.Errorf("%s: want a name such as 0042_topic.sql", f.Name())
 			continue

@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -41,7 +42,7 @@ func splitTerms(text string) []string {
 // each other out.
 func (c *termChanges) save(ctx context.Context, t *tx) error {
 	for _, r := range c.dropped {
-		if err := t.exec(ctx, `DELETE FROM asset_terms WHERE company_id = ? AND term = ? AND asset_id = ?`,
+		if err := t.Exec(ctx, `DELETE FROM asset_terms WHERE company_id = ? AND term = ? AND asset_id = ?`,
 			r.companyID, r.term, r.assetID); err != nil {
 			return err
 		}
@@ -73,7 +74,7 @@ func insertTerms(ctx context.Context, t *tx, rows []termRow) error {
 		r := rows[min(i, len(rows)-1)]
 		args = append(args, r.companyID, r.term, r.assetID)
 	}
-	return t.exec(ctx, `INSERT INTO asset_terms (company_id, term, asset_id)
+	return t.Exec(ctx, `INSERT INTO asset_terms (company_id, term, asset_id)
 		VALUES `+strings.TrimSuffix(strings.Repeat("(?, ?, ?), ", size), ", ")+` ON CONFLICT DO NOTHING`, args...)
 }
 
@@ -89,8 +90,11 @@ func (db *DB) indexAssets(ctx context.Context) error {
 			n, err = indexSome(ctx, t)
 			return err
 		})
-		if err != nil || n == 0 {
-			return wrap(err, "cannot index the assets for searching")
+		if err != nil {
+			return fmt.Errorf("cannot index the assets for searching: %w", err)
+		}
+		if n == 0 {
+			return nil
 		}
 	}
 }
@@ -118,7 +122,7 @@ func indexSome(ctx context.Context, t *tx) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := t.exec(ctx, `UPDATE assets SET (`+keptColumns+`) = (?, ?, ?, ?) WHERE id = ?`,
+		if err := t.Exec(ctx, `UPDATE assets SET (`+keptColumns+`) = (?, ?, ?, ?) WHERE id = ?`,
 			found.terms, found.patch, found.battery, found.compliant, a.id); err != nil {
 			return 0, err
 		}

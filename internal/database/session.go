@@ -24,14 +24,14 @@ func sessionFields(s *account.Session) []any {
 // was disabled, or got another password, since they showed who they are.
 func (db *DB) CreateSession(ctx context.Context, s account.Session) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.execCount(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ? AND NOT disabled AND password_hash = ?`, millis(s.CreatedAt), s.UserID, s.PasswordHash)
+		n, err := t.ExecCount(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ? AND NOT disabled AND password_hash = ?`, millis(s.CreatedAt), s.UserID, s.PasswordHash)
 		if err == nil && n == 0 {
 			err = errSignInMoved
 		}
 		if err != nil {
 			return err
 		}
-		if err := t.insert(ctx, "sessions", sessionColumns, sessionFields(&s)); err != nil {
+		if err := t.Insert(ctx, "sessions", sessionColumns, sessionFields(&s)); err != nil {
 			return err
 		}
 		return db.recordPerson(ctx, t, s.UserID, activity.SignedIn, activity.OK, activity.Change{Field: "method", After: s.Method})
@@ -134,7 +134,7 @@ func stepFields(s *account.PendingSignIn) []any {
 // SaveStep implements access.PendingStore, and drops what has expired.
 func (db *DB) SaveStep(ctx context.Context, token access.SecretHash, s account.PendingSignIn) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.exec(ctx, `DELETE FROM signin_steps WHERE expires_at < ?`, millis(db.now())); err != nil {
+		if err := t.Exec(ctx, `DELETE FROM signin_steps WHERE expires_at < ?`, millis(db.now())); err != nil {
 			return err
 		}
 		if s.Kind == account.SecondFactor {
@@ -152,7 +152,7 @@ func (db *DB) SaveStep(ctx context.Context, token access.SecretHash, s account.P
 }
 
 func saveStep(ctx context.Context, t *tx, token access.SecretHash, s account.PendingSignIn) error {
-	return t.insert(ctx, "signin_steps", stepColumns+", hash", append(stepFields(&s), digest(token[:])))
+	return t.Insert(ctx, "signin_steps", stepColumns+", hash", append(stepFields(&s), digest(token[:])))
 }
 
 // Step implements access.PendingStore.

@@ -82,7 +82,7 @@ func sweeps(now time.Time) []struct {
 // Sweep removes rows that have expired and mean nothing any more, and looks at
 // the server's clock again. Run it every few minutes; several replicas may.
 func (db *DB) Sweep(ctx context.Context) error {
-	if err := db.setClock(ctx); err != nil {
+	if err := db.engine.SetClock(ctx); err != nil {
 		return err
 	}
 	for _, s := range sweeps(db.now()) {
@@ -100,7 +100,7 @@ func (db *DB) Sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return db.shrink(ctx)
+	return db.engine.Shrink(ctx)
 }
 
 // sweep runs a statement that removes at most sweepRows rows until it removes fewer.

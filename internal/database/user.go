@@ -40,7 +40,7 @@ func (db *DB) CreateUserAmong(ctx context.Context, u account.User, check func(ac
 }
 
 func (db *DB) createUser(ctx context.Context, t *tx, u account.User) error {
-	if err := t.insert(ctx, "users", userColumns, userFields(&u)); err != nil {
+	if err := t.Insert(ctx, "users", userColumns, userFields(&u)); err != nil {
 		return taken(err, "there is a user %s already", u.Email)
 	}
 	if err := followMail(ctx, t, u.CompanyID, u.ID); err != nil {
@@ -104,7 +104,7 @@ func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u account.U
 		}
 		t.raises(companyID)
 		for _, statement := range ofUser() {
-			if err := t.exec(ctx, statement, id); err != nil {
+			if err := t.Exec(ctx, statement, id); err != nil {
 				return err
 			}
 		}
@@ -170,7 +170,7 @@ func (db *DB) updateUser(ctx context.Context, companyID, id string, change func(
 // saveUser saves a user, and records what changed, with more that the record is
 // to say.
 func (db *DB) saveUser(ctx context.Context, t *tx, before, next account.User, more ...activity.Change) error {
-	if err := t.exec(ctx, `UPDATE users SET email = ?, name = ?, role = ?, rights = ?, policies = ?, password_hash = ?,
+	if err := t.Exec(ctx, `UPDATE users SET email = ?, name = ?, role = ?, rights = ?, policies = ?, password_hash = ?,
 			disabled = ?, last_sign_in_at = ?, rights_at = CASE WHEN CAST(? AS BOOLEAN) THEN CAST(? AS BIGINT) ELSE rights_at END WHERE id = ?`,
 		next.Email, next.Name, string(next.Role), int64(next.Rights), encode(next.Policies), next.PasswordHash,
 		next.Disabled, millis(next.LastSignInAt), gains(before, next), millis(db.now()), next.ID); err != nil {
@@ -180,10 +180,10 @@ func (db *DB) saveUser(ctx context.Context, t *tx, before, next account.User, mo
 		t.raises(next.CompanyID)
 	}
 	if next.Disabled || next.PasswordHash != before.PasswordHash {
-		if err := t.exec(ctx, `DELETE FROM sessions WHERE user_id = ?`, next.ID); err != nil {
+		if err := t.Exec(ctx, `DELETE FROM sessions WHERE user_id = ?`, next.ID); err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind IN ('SECOND_FACTOR', 'LINKING_IDENTITY')`, next.ID); err != nil {
+		if err := t.Exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind IN ('SECOND_FACTOR', 'LINKING_IDENTITY')`, next.ID); err != nil {
 			return err
 		}
 	}

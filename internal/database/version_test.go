@@ -99,7 +99,7 @@ func TestOpen_NewerDatabase(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		own := database.SchemaNumber()
 		version := func(schema, lowest int64) {
-			f.ok(f.db.SetVersion(f.Context(), schema, lowest))
+			f.ok(database.SetVersion(f.Context(), f.url, schema, lowest))
 		}
 		version(own+3, own) // the newer program lets this one write
 		f.ok(f.try(f.Context(), database.Upgrade))

@@ -44,7 +44,7 @@ func (db *DB) Visit(ctx context.Context, v command.Visit) (command.Visited, bool
 	missed := false
 	v.Words = padded(slices.DeleteFunc(slices.Clone(v.Words), func(id string) bool { return !resource.IsID(id) }))
 	err := db.statementRelaxed(ctx, func(ctx context.Context, c conn) (err error) {
-		if db.writer != nil {
+		if db.engine.OneWriter() {
 			got, err = db.visitApart(ctx, c, v)
 			return err
 		}

@@ -79,7 +79,7 @@ func (db *DB) CreateWebhook(ctx context.Context, w webhook.Webhook) error {
 		if err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `INSERT INTO webhooks (id, company_id, url, events, state, why, disabled_at, secret, former, former_until, created_at, pos, moved_at,
+		if err := t.Exec(ctx, `INSERT INTO webhooks (id, company_id, url, events, state, why, disabled_at, secret, former, former_until, created_at, pos, moved_at,
 				next_at, missed, tried, version, claim, claim_until)
 			SELECT ?, ?, ?, ?, ?, '', 0, ?, '', 0, CAST(? AS BIGINT), COALESCE((SELECT e.last FROM event_heads e WHERE e.company_id = ?), 0), CAST(? AS BIGINT), 0, 0, 0, 1, '', 0`,
 			w.ID, w.CompanyID, w.URL, strings.Join(typeNames(w.Events), " "), string(w.State), base64.StdEncoding.EncodeToString(w.Secret),
@@ -123,7 +123,7 @@ func (db *DB) changeWebhook(ctx context.Context, companyID, id string, action ac
 		if err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `UPDATE webhooks SET `+set+`, claim = '', claim_until = 0, version = version + 1 WHERE id = ?`, append(args, id)...); err != nil {
+		if err := t.Exec(ctx, `UPDATE webhooks SET `+set+`, claim = '', claim_until = 0, version = version + 1 WHERE id = ?`, append(args, id)...); err != nil {
 			return err
 		}
 		t.hint(event.Topic, companyID)
@@ -142,7 +142,7 @@ func (db *DB) changeWebhook(ctx context.Context, companyID, id string, action ac
 func (db *DB) ReplayWebhook(ctx context.Context, companyID, id string, after int64) (webhook.Webhook, error) {
 	return db.changeWebhook(ctx, companyID, id, activity.WebhookReplayed, func(ctx context.Context, t *tx, w webhook.Webhook) (string, []any, []activity.Change, error) {
 		to := min(after, w.Position)
-		if err := t.exec(ctx, `DELETE FROM webhook_held WHERE webhook_id = ? AND pos > ?`, id, to); err != nil {
+		if err := t.Exec(ctx, `DELETE FROM webhook_held WHERE webhook_id = ? AND pos > ?`, id, to); err != nil {
 			return "", nil, nil, err
 		}
 		return `pos = ?, moved_at = ?, next_at = ` + firstHeld, []any{to, millis(db.now()), id},
@@ -177,7 +177,7 @@ func (db *DB) EnableWebhook(ctx context.Context, companyID, id string) (webhook.
 			return "", nil, nil, fault.New(fault.Unsupported, "the webhook is enabled already")
 		}
 		now := millis(db.now())
-		if err := t.exec(ctx, `UPDATE webhook_held SET attempts = 0, since = 0, next_at = ? WHERE webhook_id = ?`, now, id); err != nil {
+		if err := t.Exec(ctx, `UPDATE webhook_held SET attempts = 0, since = 0, next_at = ? WHERE webhook_id = ?`, now, id); err != nil {
 			return "", nil, nil, err
 		}
 		return `state = 'ENABLED', why = '', disabled_at = 0, next_at = ` + firstHeld, []any{id}, nil, nil
@@ -195,7 +195,7 @@ func (db *DB) DeleteWebhook(ctx context.Context, companyID, id string) (webhook.
 			return w, err
 		}
 		for _, rows := range []string{`webhook_held WHERE webhook_id = ?`, `webhook_attempts WHERE webhook_id = ?`, `webhooks WHERE id = ?`} {
-			if err := t.exec(ctx, `DELETE FROM `+rows, id); err != nil {
+			if err := t.Exec(ctx, `DELETE FROM `+rows, id); err != nil {
 				return w, err
 			}
 		}
@@ -218,7 +218,7 @@ func (db *DB) WebhookAttempts(ctx context.Context, companyID, id string) ([]webh
 // AddWebhookAttempt implements webhook.Store.
 func (db *DB) AddWebhookAttempt(ctx context.Context, companyID, id string, a webhook.Attempt) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.execCount(ctx, `UPDATE webhooks SET tried = tried + 1 WHERE id = ? AND company_id = ?`, id, companyID)
+		n, err := t.ExecCount(ctx, `UPDATE webhooks SET tried = tried + 1 WHERE id = ? AND company_id = ?`, id, companyID)
 		if err != nil || n == 0 {
 			return err // it was deleted
 		}
@@ -237,10 +237,10 @@ func addAttempts(ctx context.Context, t *tx, id string, all []webhook.Attempt) e
 		return err
 	}
 	for i, a := range all {
-		if err := t.insert(ctx, "webhook_attempts", `webhook_id, n, `+attemptColumns, []any{id, tried - int64(len(all)-1-i), millis(a.At), a.EventID, string(a.Type), a.Position,
+		if err := t.Insert(ctx, "webhook_attempts", `webhook_id, n, `+attemptColumns, []any{id, tried - int64(len(all)-1-i), millis(a.At), a.EventID, string(a.Type), a.Position,
 			a.Number, a.Status, a.Detail, a.Took.Milliseconds(), millis(a.NextAt)}); err != nil {
 			return err
 		}
 	}
-	return t.exec(ctx, `DELETE FROM webhook_attempts WHERE webhook_id = ? AND n <= ?`, id, tried-webhook.MaxAttempts)
+	return t.Exec(ctx, `DELETE FROM webhook_attempts WHERE webhook_id = ? AND n <= ?`, id, tried-webhook.MaxAttempts)
 }

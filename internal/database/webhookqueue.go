@@ -61,18 +61,18 @@ func (db *DB) recordWave(ctx context.Context, t *tx, r webhook.Record) (bool, er
 			return false, unlessGone(err)
 		}
 	}
-	n, err := t.execCount(ctx, `UPDATE webhooks SET pos = ?, moved_at = ?, next_at = ?, missed = missed + ?, tried = tried + ?, claim_until = ?, version = version + 1
+	n, err := t.ExecCount(ctx, `UPDATE webhooks SET pos = ?, moved_at = ?, next_at = ?, missed = missed + ?, tried = tried + ?, claim_until = ?, version = version + 1
 		WHERE id = ? AND claim = ? AND state = 'ENABLED'`, r.Position, millis(db.now()), millis(r.NextAt), r.Missed, len(r.Attempts), millis(r.Until), r.WebhookID, r.Claim)
 	if err != nil || n == 0 {
 		return false, err
 	}
 	for _, key := range r.Free {
-		if err := t.exec(ctx, `DELETE FROM webhook_held WHERE webhook_id = ? AND held = ?`, r.WebhookID, key); err != nil {
+		if err := t.Exec(ctx, `DELETE FROM webhook_held WHERE webhook_id = ? AND held = ?`, r.WebhookID, key); err != nil {
 			return false, err
 		}
 	}
 	for _, h := range r.Held {
-		if err := t.exec(ctx, `INSERT INTO webhook_held (webhook_id, `+heldColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (webhook_id, held) DO UPDATE
+		if err := t.Exec(ctx, `INSERT INTO webhook_held (webhook_id, `+heldColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (webhook_id, held) DO UPDATE
 			SET pos = excluded.pos, attempts = excluded.attempts, since = excluded.since, next_at = excluded.next_at`,
 			r.WebhookID, h.Key, h.AssetID, h.Position, h.Attempts, millis(h.Since), millis(h.NextAt)); err != nil {
 			return false, err
@@ -96,7 +96,7 @@ func (db *DB) tellWebhook(ctx context.Context, t *tx, r webhook.Record) error {
 	if err != nil || r.Disable == "" {
 		return err
 	}
-	if err := t.exec(ctx, `UPDATE webhooks SET state = 'DISABLED', why = ?, disabled_at = ? WHERE id = ?`, r.Disable, millis(db.now()), r.WebhookID); err != nil {
+	if err := t.Exec(ctx, `UPDATE webhooks SET state = 'DISABLED', why = ?, disabled_at = ? WHERE id = ?`, r.Disable, millis(db.now()), r.WebhookID); err != nil {
 		return err
 	}
 	t.changed(r.CompanyID, attentionHint, w.ID)

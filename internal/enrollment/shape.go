@@ -47,8 +47,9 @@ func shaped(value any, t reflect.Type) (any, bool) {
 		return object, ok
 	case reflect.Interface:
 		return value, true
+	default:
+		return value, scalar(value, t.Kind())
 	}
-	return value, scalar(value, t.Kind())
 }
 
 // shapedMembers is shaped for an object. It is false for one without a member that is
@@ -80,8 +81,9 @@ func scalar(value any, kind reflect.Kind) bool {
 		return jsonType(value) == "integer"
 	case reflect.Float64:
 		return strings.Contains("number integer", jsonType(value))
+	default:
+		return false
 	}
-	return false
 }
 
 // jsonType is the type of a decoded value by its name in JSON Schema. A number is an

@@ -148,6 +148,7 @@ func (p *Push) conclude(ctx context.Context, o command.Order, d agentdevice.Devi
 		return command.Receipt{Code: outcome.Refused, Detail: "the push service refused this message", Cause: came}
 	case outcome.Denied:
 		p.cfg.Log.ErrorContext(ctx, "the push service does not take our credentials", "error", came)
+	default: // it may pass
 	}
 	return notSent("the push service did not take it", came)
 }

@@ -46,7 +46,7 @@ func TestFleet_TwoThousandAgentsUnderFaults(t *testing.T) {
 func TestFleet_InOneProcess(t *testing.T) {
 	t.Parallel()
 	const agents = 40
-	clock := fleetsim.Accelerate(time.Now, pace)
+	clock := proving.Clock(time.Now, time.Now(), pace)
 	g, err := proving.Open(t.Context(), proving.Settings{Dir: t.TempDir(), Agents: agents, Keys: 60, Now: clock, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

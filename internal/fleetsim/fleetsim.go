@@ -10,6 +10,7 @@
 package fleetsim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,8 +61,13 @@ type Options struct {
 	// Halfway, if set, is called when half of the commands were sent.
 	Halfway func(context.Context) error
 	Log     *slog.Logger
-	// Say is told, now and then, how far it is.
+	// Say is told what the run does next.
 	Say func(format string, args ...any)
+	// Progress is told every half second how far it is, from one goroutine.
+	Progress func(Progress)
+	// Metrics are the addresses of the metrics of each replica, for the report's sizing. None:
+	// it lacks the service's CPU time and memory.
+	Metrics []string
 }
 
 // fleet is one run.
@@ -72,7 +78,11 @@ type fleet struct {
 	calm    atomic.Bool // no more absences: everything is to settle
 	http    *http.Transport
 	rest    *rest
-	started time.Time // real time
+	work    atomic.Pointer[work]
+	// requests counts all calls of the service, sent the commands, settled the devices in order.
+	requests, sent, settled atomic.Int64
+	checkIns                spread    // how long they took
+	started                 time.Time // real time
 
 	mu       sync.Mutex
 	problems []string
@@ -92,13 +102,16 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return Report{}, err
 	}
 	before := footprint()
+	var m measured
+	m.read(ctx, f, &m.before)
 	living, stop := context.WithCancel(ctx)
 	defer stop()
 	var all sync.WaitGroup
+	all.Go(func() { f.tell(living) })
 	for _, m := range f.members {
 		all.Go(func() { m.live(living) })
 	}
-	report, err := f.drive(ctx, before)
+	report, err := f.drive(ctx, before, &m)
 	stop()
 	all.Wait()
 	f.http.CloseIdleConnections()
@@ -114,6 +127,9 @@ func newFleet(o Options) (*fleet, error) {
 	}
 	if o.Say == nil {
 		o.Say = func(string, ...any) {}
+	}
+	if o.Progress == nil {
+		o.Progress = func(Progress) {}
 	}
 	if o.Patience <= 0 {
 		o.Patience = 5 * time.Minute
@@ -137,8 +153,9 @@ func newFleet(o Options) (*fleet, error) {
 }
 
 // drive takes the fleet through its run.
-func (f *fleet) drive(ctx context.Context, before int64) (Report, error) {
-	f.Say("Enrolling %d agents …", len(f.members))
+func (f *fleet) drive(ctx context.Context, before int64, m *measured) (Report, error) {
+	agents := len(f.members)
+	f.begin("Enrolling agents", agents, func() int64 { return int64(agents - f.settledIn()) })
 	err := f.await(ctx, "every agent is enrolled and has its policy", f.settledIn)
 	if errors.Is(err, errLate) { // the summary says how far it came
 		f.problem("%v", err)
@@ -147,20 +164,28 @@ func (f *fleet) drive(ctx context.Context, before int64) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	memory := (footprint() - before) / int64(len(f.members))
+	memory := (footprint() - before) / int64(agents)
 	if err := f.rest.findAssets(ctx); err != nil {
 		return Report{}, err
 	}
-	f.Say("Sending commands …")
+	f.begin("Sending commands", f.commandsToSend(), f.sent.Load)
+	m.read(ctx, f, &m.connected)
+	m.began, m.requests = f.Clock(), f.requests.Load()
 	if err := f.rest.sendAll(ctx); err != nil {
 		return Report{}, err
 	}
 	f.calm.Store(true)
-	f.Say("Waiting until everything has settled …")
+	f.acknowledged(ctx)
+	ended, commands := f.Clock(), int(f.sent.Load())
+	m.read(ctx, f, &m.after)
+	sizing := f.sizing(*m, ended, commands)
+	f.begin("Waiting until everything has settled", f.devicesToSettle(), f.settled.Load)
 	if err := f.rest.verify(ctx); err != nil {
 		return Report{}, err
 	}
-	return f.report(memory), nil
+	report := f.report(memory)
+	report.Sizing = &sizing
+	return report, nil
 }
 
 // settledIn counts the agents that are not yet enrolled, or have no policy.
@@ -173,11 +198,7 @@ func (f *fleet) settledIn() (missing int) {
 	return missing
 }
 
-const (
-	glance = 100 * time.Millisecond
-	// tellEvery is how often a wait says how far it is.
-	tellEvery = 10 * time.Second
-)
+const glance = 100 * time.Millisecond
 
 // errLate is in the error of what was not reached within the patience.
 var errLate = errors.New("not in time")
@@ -186,9 +207,8 @@ var errLate = errors.New("not in time")
 func (f *fleet) await(ctx context.Context, what string, missing func() int) error {
 	limit := time.NewTimer(f.Ramp + f.Patience)
 	defer limit.Stop()
-	tick, tell := time.NewTicker(glance), time.NewTicker(tellEvery)
+	tick := time.NewTicker(glance)
 	defer tick.Stop()
-	defer tell.Stop()
 	for {
 		left := missing()
 		if left == 0 {
@@ -199,21 +219,22 @@ func (f *fleet) await(ctx context.Context, what string, missing func() int) erro
 			return context.Cause(ctx)
 		case <-limit.C:
 			return fmt.Errorf("%w: %s (%d are missing): %s", errLate, what, left, f.troubles())
-		case <-tell.C:
-			f.Say("%d of %d are missing; %s", left, len(f.members), f.troubles())
 		case <-tick.C:
 		}
 	}
 }
 
-// troubles is the latest error of some agent, for people who wonder.
-func (f *fleet) troubles() string {
+// troubles is trouble, for the end of a sentence.
+func (f *fleet) troubles() string { return cmp.Or(f.trouble(), "no agent reports an error") }
+
+// trouble is the latest error of some agent; empty: there is none.
+func (f *fleet) trouble() string {
 	for _, m := range f.members {
 		if trouble, _ := m.trouble.Load().(string); trouble != "" {
-			return fmt.Sprintf("agent %d last said %q", m.number, trouble)
+			return fmt.Sprintf("the last error of agent %d is %q", m.number, trouble)
 		}
 	}
-	return "no agent has complained"
+	return ""
 }
 
 func (f *fleet) problem(format string, args ...any) {
@@ -241,10 +262,4 @@ func (d *dice) share() float64 {
 // about is a duration between a half and one and a half of d.
 func (d *dice) about(of time.Duration) time.Duration {
 	return of/2 + time.Duration(d.share()*float64(of))
-}
-
-// Accelerate is a clock that starts at the present and runs faster.
-func Accelerate(now func() time.Time, pace float64) func() time.Time {
-	start := now()
-	return func() time.Time { return start.Add(time.Duration(float64(now().Sub(start)) * pace)) }
 }

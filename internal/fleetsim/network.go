@@ -43,6 +43,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errLost
 	}
 	if strings.HasSuffix(r.URL.Path, "/wake") {
+		f.requests.Add(1)
 		answer, err := n.base.RoundTrip(r)
 		if err == nil {
 			answer.Body = &wakeBody{ReadCloser: answer.Body, member: n.member}
@@ -83,12 +84,18 @@ func (n *network) exchange(r *http.Request) (*http.Response, []byte, error) {
 			return nil, nil, err
 		}
 	}
+	f := n.member.fleet
+	began := f.Clock()
+	f.requests.Add(1)
 	answer, err := n.base.RoundTrip(again)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
+	if err == nil && strings.HasSuffix(r.URL.Path, "/checkin") {
+		f.checkIns.add(f.Clock().Sub(began))
+	}
 	return answer, body, err
 }
 

@@ -24,6 +24,11 @@ type Report struct {
 	Departed    int   `json:"departed"`    // wiped or relinquished
 	CheckIns    int64 `json:"checkIns"`
 
+	// CheckIn is how long check-ins took.
+	CheckIn Latency `json:"checkIn"`
+	// Sizing is nil if no command could be sent.
+	Sizing *Sizing `json:"sizing"`
+
 	LostRequests       int64 `json:"lostRequests"`
 	DuplicatedRequests int64 `json:"duplicatedRequests"`
 	Crashes            int64 `json:"crashes"`
@@ -32,8 +37,7 @@ type Report struct {
 	PostToDevice  Latency `json:"postToDevice"`
 	PostToSuccess Latency `json:"postToSuccess"`
 	// MemoryPerAgent is what is alive in the process after the fleet came up and
-	// was not before, for each agent, in bytes: heap and stacks; with the service
-	// in the same process, both ends.
+	// was not before, for each agent, in bytes: heap and stacks.
 	MemoryPerAgent int64   `json:"memoryPerAgentBytes"`
 	Seconds        float64 `json:"seconds"`
 	// Failures says why commands failed, and how often.
@@ -74,6 +78,7 @@ func (f *fleet) report(memory int64) Report {
 			f.problem("device %d carried out command %s twice", m.number, id)
 		}
 	}
+	r.CheckIn = f.checkIns.latency()
 	r.PostToDevice, r.PostToSuccess = latency(toDevice), latency(toSuccess)
 	if r.Lost > 0 {
 		f.problem("%d commands are not final", r.Lost)
@@ -131,11 +136,14 @@ func (r Report) Write(w io.Writer) error {
 	line("Agents            %d (%d departed), %.1f s", r.Agents, r.Departed, r.Seconds)
 	line("Commands          %d: %d succeeded, %d failed, %d unconfirmed, %d lost, %d carried out twice",
 		r.Commands, r.Succeeded, r.Failed, r.Unconfirmed, r.Lost, r.Doubled)
-	line("Check-ins         %d", r.CheckIns)
+	line("Check-ins         %d, p50 %.1f ms, p99 %.1f ms of real time", r.CheckIns, r.CheckIn.P50, r.CheckIn.P99)
 	line("Faults            %d requests lost, %d doubled, %d crashes, %d absences", r.LostRequests, r.DuplicatedRequests, r.Crashes, r.Absences)
 	line("POST to device    p50 %.1f ms, p99 %.1f ms of real time (%d)", r.PostToDevice.P50, r.PostToDevice.P99, r.PostToDevice.Count)
 	line("POST to success   p50 %.1f ms, p99 %.1f ms of real time (%d)", r.PostToSuccess.P50, r.PostToSuccess.P99, r.PostToSuccess.Count)
 	line("Memory per agent  %.1f KiB", float64(r.MemoryPerAgent)/1024)
+	if r.Sizing != nil {
+		r.Sizing.lines(line)
+	}
 	for _, why := range slices.Sorted(maps.Keys(r.Failures)) {
 		line("Failed %d times: %s", r.Failures[why], why)
 	}

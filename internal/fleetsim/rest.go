@@ -74,6 +74,7 @@ func (r *rest) once(ctx context.Context, key, method, path string, body any, ide
 	if idempotencyKey != "" {
 		request.Header.Set("Idempotency-Key", idempotencyKey)
 	}
+	r.fleet.requests.Add(1)
 	response, err := r.client.Do(request)
 	if err != nil {
 		return reply{}, err
@@ -170,6 +171,16 @@ type order struct {
 // commandsInTurn are what devices are asked to do, in turn.
 var commandsInTurn = [...]string{"message", "launch-app", "status-report", "change-policy", "location-update", "sync-policy", "reboot"} //nolint:gochecknoglobals // a table that is never written to
 
+// commandsToSend is how many commands a run sends, with the endings; 0: none.
+func (f *fleet) commandsToSend() int {
+	if len(f.Keys) == 0 {
+		return 0
+	}
+	return f.Commands*len(f.members) + f.endings()
+}
+
+func (f *fleet) endings() int { return int(f.Endings * float64(len(f.members))) }
+
 const senders = 8 // commands are sent by so many at once
 
 // sendAll sends every command, and the endings last.
@@ -203,7 +214,7 @@ func (r *rest) sendEndings(ctx context.Context, total int) error {
 	f := r.fleet
 	limited, cancel := context.WithTimeout(ctx, f.Patience)
 	defer cancel()
-	return r.each(ctx, int(f.Endings*float64(len(f.members))), func(n int) error {
+	return r.each(ctx, f.endings(), func(n int) error {
 		_ = r.settle(limited, f.members[n], nil) // in the end, verify tells
 		return r.send(ctx, f.members[n], []string{"wipe", "relinquish-ownership"}[n%2], total+n)
 	})
@@ -243,6 +254,7 @@ func (r *rest) send(ctx context.Context, m *member, path string, n int) error {
 	for attempt := 0; ; attempt++ {
 		got, err := r.call(ctx, http.MethodPost, "/assets/"+m.asset+"/commands/"+path, body, "fleet-"+strconv.FormatUint(r.fleet.Seed, 36)+"-"+strconv.Itoa(n))
 		if err == nil && (got.status == http.StatusOK || got.status == http.StatusAccepted) {
+			r.fleet.sent.Add(1)
 			return m.note(o, got.body)
 		}
 		if err != nil || got.status != http.StatusConflict || attempt == attempts || ctx.Err() != nil {

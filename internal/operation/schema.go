@@ -146,6 +146,7 @@ func (s *shape) schema(w writer, r *rule) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "object"}
 	case reflect.Struct:
 		return w.named(s.plan.typ, func() *jsonschema.Schema { return s.plan.schema(w, anyField) })
+	default: // a text
 	}
 	text := &jsonschema.Schema{Type: "string", MinLength: limit(r.minChars), Pattern: r.pattern(),
 		// No text has more characters than bytes.

@@ -77,6 +77,7 @@ func notBound(cause error) error {
 		detail, retryable = "the device-management platform refuses this service: check its credentials and its project (`muster doctor`)", false
 	case outcome.NotSent:
 		detail = "the device-management platform was not asked: " + why(f)
+	default: // it may pass: asked again later
 	}
 	return (&fault.Error{Code: fault.Provider, Detail: detail, Retryable: retryable}).Because(cause)
 }

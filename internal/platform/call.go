@@ -67,8 +67,9 @@ func (r rank) reserve(quota int) int {
 		return quota / 10
 	case background:
 		return quota * 3 / 10
+	default:
+		return 0
 	}
-	return 0
 }
 
 // call makes one attempt at a method of the vendor's API: quota, token, then

@@ -50,6 +50,7 @@ func vendorCommand(o command.Order) *androidmanagement.Command {
 		body, _ := o.Body.(command.PasswordBody)
 		v.NewPassword = body.NewPassword
 		v.ResetPasswordFlags = []string{"LOCK_NOW"}
+	default: // the type says it all
 	}
 	return v
 }

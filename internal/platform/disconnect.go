@@ -62,6 +62,7 @@ func (p *Platform) deleteEnterprise(ctx context.Context, owner company.Company) 
 			return nil
 		case outcome.Unknown:
 			return fault.New(fault.Provider, "it is not known whether the platform deleted %s: run the command again", owner.Enterprise).Because(failure)
+		default: // it failed
 		}
 		err = notBound(failure)
 	}

@@ -90,8 +90,9 @@ func (p *Platform) lacks(ctx context.Context, owner company.Company) (bool, erro
 	switch codeOf(err) {
 	case outcome.Missing, outcome.Denied:
 		return true, nil
+	default:
+		return false, err
 	}
-	return false, err
 }
 
 // strangers remembers the enterprises of other installations whose notifications came

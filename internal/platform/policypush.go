@@ -228,6 +228,7 @@ func (p *Platform) PushPolicy(ctx context.Context, companyID, policyID string) e
 		code = fault.Refused
 	case outcome.NotSent:
 		code = fault.Unavailable
+	default: // the code stays
 	}
 	return fault.New(code, "%s", result.Detail).Because(errors.Join(result.Cause))
 }

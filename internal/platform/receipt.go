@@ -36,6 +36,7 @@ func receipt(err error, gone bool) command.Receipt {
 		passing(&r, f.Code)
 	case outcome.Missing, outcome.Denied:
 		r = denied(err, gone)
+	default: // the receipt stays as it began
 	}
 	return r
 }

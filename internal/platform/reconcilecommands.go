@@ -53,6 +53,7 @@ func (p *Platform) pollOne(ctx context.Context, c command.Command) error {
 	switch codeOf(err) {
 	case outcome.NotSent, outcome.Throttled, outcome.Denied:
 		return err
+	default: // the platform answered
 	}
 	if err != nil {
 		p.log.WarnContext(ctx, "cannot tell what became of a command", "command", c.ID, "error", err)

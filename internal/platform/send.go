@@ -54,6 +54,7 @@ func (p *Platform) Send(ctx context.Context, o command.Order) command.Receipt {
 		return p.movePolicy(ctx, o)
 	case command.StatusReport:
 		return p.refresh(ctx, o)
+	default: // a command of the platform
 	}
 	return command.Receipt{
 		Code:   outcome.Unreachable,
@@ -168,8 +169,9 @@ func (p *Platform) failed(ctx context.Context, o command.Order, err error) comma
 		return receipt(err, true)
 	case outcome.Missing, outcome.Denied:
 		return receipt(err, false)
+	default:
+		return unsure(err, confirmed)
 	}
-	return unsure(err, confirmed)
 }
 
 func goneReceipt() command.Receipt {

@@ -109,6 +109,7 @@ func personalUsage(u provisioning.PersonalUsage) string {
 		return "PERSONAL_USAGE_DISALLOWED"
 	case provisioning.Userless:
 		return "PERSONAL_USAGE_DISALLOWED_USERLESS"
+	default:
+		return "ALLOW_PERSONAL_USAGE_UNSPECIFIED"
 	}
-	return "ALLOW_PERSONAL_USAGE_UNSPECIFIED"
 }

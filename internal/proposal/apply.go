@@ -135,6 +135,7 @@ func (s *Service) claim(ctx context.Context, call operation.Call, p Proposal, co
 			return turn{}, s.refusal(came, now)
 		case Stale, Gone, NameTaken:
 			return turn{}, s.fail(ctx, p, s.refusal(came, p))
+		default: // it is asked again
 		}
 		if !wait.For(waiting, turnPoll) {
 			break

@@ -64,8 +64,9 @@ func (s *Service) refusal(came Claimed, p Proposal) *fault.Error {
 		return confirmationRequired(p)
 	case NameTaken:
 		return nameTaken()
+	default:
+		return nil
 	}
-	return nil
 }
 
 // situation reads what applying a proposal depends on, but for the approval and the

@@ -31,6 +31,9 @@ func (s *Service) Run(ctx context.Context) error {
 	if s.metricsListener != nil {
 		metrics := http.NewServeMux()
 		s.metrics.Mount(metrics)
+		if s.config.Pprof {
+			ops.MountProfiles(metrics)
+		}
 		servers = append(servers, s.serve(&serving, failed, s.metricsListener, metrics, nil))
 	}
 	s.options.Logger.Info("serving", "address", s.Addr().String(), "publicURL", s.public,

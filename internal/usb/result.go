@@ -38,8 +38,9 @@ func (o Outcome) rank() int {
 		return 2
 	case AlreadyEnrolled:
 		return 1
+	default:
+		return 0
 	}
-	return 0
 }
 
 // Way is how a device gets its agent.
@@ -78,6 +79,7 @@ func listed(d adb.Device) Result {
 		r.Outcome, r.Detail = Offline, "it does not answer: unplug it, wake it up, and plug it in again"
 	case adb.NoPermissions:
 		r.Outcome, r.Detail = NoPermissions, "this computer's user may not use the USB port: see Android's udev rules (Debian: android-sdk-platform-tools-common)"
+	default: // another state of adb
 	}
 	return r
 }

@@ -70,6 +70,7 @@ func serveService(ctx context.Context, database string) error {
 	s, err := service.New(ctx, config.Service{
 		Store: config.Store{Database: database}, KeyFile: os.Getenv("MUSTER_KEY_FILE"), Listen: "127.0.0.1:0", ReadsPerMinute: 1 << 40,
 		TLSCert: os.Getenv("MUSTER_TLS_CERT"), TLSKey: os.Getenv("MUSTER_TLS_KEY"),
+		MetricsListen: os.Getenv("MUSTER_METRICS_LISTEN"), Pprof: os.Getenv("MUSTER_METRICS_LISTEN") != "",
 	}, service.Options{Now: time.Now, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		return err

@@ -76,6 +76,30 @@ func TestMetrics_OwnAddress(t *testing.T) {
 	}
 }
 
+// Profiles are on the metrics' address alone, and only with the setting.
+func TestProfiles_MetricsAddressAlone(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	for _, on := range []bool{false, true} {
+		replica := env.Start(func(c *config.Service, _ *service.Options) { c.MetricsListen, c.Pprof = "127.0.0.1:0", on })
+		want := 404
+		if on {
+			want = 200
+		}
+		for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap?debug=1", "/debug/pprof/goroutine", "/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=0.1"} {
+			if status, _ := servertest.Fetch(t, replica.MetricsURL()+path); status != want {
+				t.Errorf("setting %t: the metrics' address answers %s with %d, want %d", on, path, status, want)
+			}
+			if status, _ := servertest.Fetch(t, replica.PublicURL()+path); status != 404 {
+				t.Errorf("setting %t: the main address answers %s with %d, want 404", on, path, status)
+			}
+		}
+		if status, body := servertest.Fetch(t, replica.MetricsURL()+"/debug/pprof/cmdline"); status != 404 {
+			t.Errorf("setting %t: the command line, which may hold secrets, is served: %d %q", on, status, body)
+		}
+	}
+}
+
 // Administration works while the service runs, and takes effect at once on
 // every replica (contract 5.9).
 func TestKeys_TakeEffectOnEveryReplica(t *testing.T) {

@@ -30,7 +30,9 @@ func layers() []layer {
 		{"use-case", "leaf access operation type decision", []string{
 			"internal/command", "internal/proposal", "internal/provisioning", "internal/enrollment", "internal/budget", "internal/limit", "internal/explain", "internal/usb", "internal/rollout", "internal/job", "internal/webhook",
 		}},
-		{"adapter", "leaf access account credential operation type decision use-case", []string{
+		// What runs statements knows nothing of what they are about.
+		{"engine", "leaf engine", []string{"internal/database/engine", "internal/database/migrations"}},
+		{"adapter", "leaf engine access account credential operation type decision use-case", []string{
 			"internal/database", "internal/platform", "internal/emulator", "internal/agentserver", "internal/fcm", "internal/identity",
 			"internal/passkey",
 		}},
@@ -65,6 +67,8 @@ func confinedImports() []confined {
 	return []confined{
 		{[]string{"database/sql", "github.com/jackc/pgx", "modernc.org/sqlite"}, []string{"internal/database"}, true,
 			"SQL belongs to internal/database: declare an interface in the package that needs it"},
+		{[]string{"internal/database/engine", "internal/database/migrations"}, []string{"internal/database"}, true,
+			"internal/database alone runs statements: add a method to database.DB"},
 		{[]string{"google.golang.org/api"}, []string{"internal/platform", "internal/emulator", "internal/fcm"}, true,
 			"the platform's types belong to its adapters: translate there"},
 		{[]string{"flag"}, []string{"cmd"}, false, "flags belong to cmd: take the value as a parameter"},

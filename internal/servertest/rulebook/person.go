@@ -29,6 +29,7 @@ func (w *World) authorized(c Call) bool {
 		if waiting < 5 {
 			w.Asked[asks] = Waiting
 		}
+	default: // asked already
 	}
 	return false
 }

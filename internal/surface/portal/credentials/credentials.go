@@ -164,8 +164,9 @@ func policyNow(rule access.ApprovalRule) string {
 		return "A person must approve each change first."
 	case access.ApproveRisky:
 		return "A person must approve risky changes first."
+	default:
+		return "No person is asked."
 	}
-	return "No person is asked."
 }
 
 // opens reports whether a setting is turned on.

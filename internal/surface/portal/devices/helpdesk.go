@@ -101,6 +101,7 @@ func deskActions(d device) []action {
 			if d.lost() {
 				all = append(all, a)
 			}
+		default: // not the work of a help desk
 		}
 	}
 	return all

@@ -74,8 +74,9 @@ func codeStatus(v *frame.Visit, c provisioning.Code) (frame.Tone, string) {
 		return frame.Idle, "Used up"
 	case provisioning.CodeExpired:
 		return frame.Idle, "Expired"
+	default:
+		return frame.Bad, "Revoked"
 	}
-	return frame.Bad, "Revoked"
 }
 
 // usedOf is how many devices enrolled with a code, of how many.

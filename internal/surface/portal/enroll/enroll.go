@@ -244,6 +244,7 @@ func missing(app provisioning.AppState) string {
 		return "This service has no Android app, so its codes install nothing. Set MUSTER_AGENT_APK on the server. Devices with the agent in their system image enroll without it."
 	case provisioning.AppUnreachable:
 		return "Android does not trust this service’s certificate, so its codes install nothing. Set MUSTER_AGENT_APK_URL on the server to an address where devices can download the app."
+	default:
+		return ""
 	}
-	return ""
 }

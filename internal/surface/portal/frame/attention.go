@@ -85,8 +85,9 @@ func AttentionLink(i attention.Item) string {
 		return DevicePath(i.AssetID) + "/asks"
 	case attention.StoppedWebhook:
 		return WebhookPath(i.ID)
+	default:
+		return DevicePath(i.AssetID) + "/commands"
 	}
-	return DevicePath(i.AssetID) + "/commands"
 }
 
 // AttentionText is what waits, as a sentence.
@@ -107,8 +108,9 @@ func AttentionText(i attention.Item) []activity.Part {
 		return []activity.Part{{Text: "The webhook to "}, name, {Text: " was disabled: " + Plain(i.Detail)}}
 	case attention.FailedWipe:
 		return []activity.Part{{Text: "The wipe of "}, name, {Text: " failed"}}
+	default:
+		return []activity.Part{caller, {Text: " may have " + cmp.Or(row.Past, "sent a command to") + " "}, name, {Text: ": the outcome is not known"}}
 	}
-	return []activity.Part{caller, {Text: " may have " + cmp.Or(row.Past, "sent a command to") + " "}, name, {Text: ": the outcome is not known"}}
 }
 
 // AttentionUntil says when an item ends without the person.

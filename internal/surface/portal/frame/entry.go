@@ -34,6 +34,7 @@ func Ended(e activity.Entry) (Tone, string) {
 			return Bad, "Refused"
 		}
 		return Bad, "Failed"
+	default: // it was done
 	}
 	if isCommand {
 		return OK, "Success"

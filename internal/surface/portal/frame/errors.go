@@ -54,6 +54,7 @@ func (v *Visit) explain(err error) (int, Problem) {
 			"user", v.User.ID, "error", err)
 	case fault.Forbidden:
 		p.Granters = v.Granters()
+	default: // its own words are enough
 	}
 	if v.r.Method == http.MethodGet && f.Code != fault.NotFound {
 		p.Retry = v.r.URL.RequestURI()

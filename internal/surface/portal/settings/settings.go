@@ -197,6 +197,7 @@ func (s *Section) saveSignIn(v *frame.Visit) error {
 		}
 		return s.showSignIn(v, status, signInForm{IdentityProvider: p, DomainsText: v.Form.Get("domains"),
 			Wrong: frame.Fields(err), Problem: frame.Sentence(fault.From(err).Detail)})
+	default: // a fault of the service
 	}
 	return err
 }

@@ -74,8 +74,9 @@ func (s *Section) create(v *frame.Visit) error {
 			f.Problem = frame.Sentence(fault.From(err).Detail)
 		}
 		return s.showForm(v, http.StatusUnprocessableEntity, f)
+	default:
+		return err
 	}
-	return err
 }
 
 // test sends a test while the person waits: at most webhook.CallTime.

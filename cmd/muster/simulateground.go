@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+
+	"github.com/musterhq/muster/internal/service/ops"
+	"github.com/musterhq/muster/internal/service/proving"
+	"github.com/musterhq/muster/internal/surface/cli"
+)
+
+// groundCommand is the service of a simulation's own. It is another process, so that its CPU time
+// and memory are measured without the agents, and each has its own limit of open files.
+type groundCommand struct{}
+
+// Run reads what the simulation wants from standard input, and serves until that ends.
+func (groundCommand) Run(env *cli.Env) error {
+	logger, err := ops.NewLogger(env.Err, "error", "text")
+	if err != nil {
+		return err
+	}
+	return proving.Serve(context.WithoutCancel(env.Context), env.In, env.Out, env.Now, logger)
+}
+
+// ground is that process, seen from the simulation.
+type ground struct {
+	proving.Goods
+	process *exec.Cmd
+	in      io.Closer
+}
+
+// startGround starts the process and waits until it serves. Close ends it.
+func startGround(ctx context.Context, errOut io.Writer, wanted proving.Process) (*ground, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	process := exec.CommandContext(context.WithoutCancel(ctx), program)
+	process.Args, process.Stderr = []string{"muster", "simulate-service"}, errOut
+	in, err := process.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := process.Start(); err != nil {
+		return nil, fmt.Errorf("cannot start the simulation's service: %w", err)
+	}
+	g := &ground{process: process, in: in}
+	if err = json.NewEncoder(in).Encode(wanted); err == nil {
+		var line []byte
+		if line, err = bufio.NewReader(out).ReadBytes('\n'); err == nil {
+			err = json.Unmarshal(line, &g.Goods)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot start the simulation's service: %w", err), g.Close())
+	}
+	return g, nil
+}
+
+// Close ends the process.
+func (g *ground) Close() error {
+	return errors.Join(g.in.Close(), g.process.Wait())
+}

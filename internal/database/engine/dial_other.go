@@ -1,0 +1,11 @@
+//go:build !linux
+
+package engine
+
+import (
+	"syscall"
+	"time"
+)
+
+// limitUnacknowledged leaves the limit to the system.
+func limitUnacknowledged(syscall.RawConn, time.Duration) error { return nil }

@@ -1,0 +1,33 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// SetQuiet sets how long the listening connection may hear nothing.
+func (db *DB) SetQuiet(d time.Duration) { db.wakes.quiet = d }
+
+// Hears asks a pooler about notifications alone, as if every round had met the
+// same server.
+func Hears(ctx context.Context, url string, limit time.Duration) error {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return err
+	}
+	first, second, err := connectPair(ctx, config)
+	if err != nil {
+		return err
+	}
+	err = hears(ctx, first, second, limit)
+	return errors.Join(err, second.Close(ctx), first.Close(context.WithoutCancel(ctx)))
+}
+
+// ErrPooler refuses a pooler that does not keep sessions.
+var ErrPooler = errPooler
+
+// NewDialer returns the dialer for PostgreSQL.
+var NewDialer = newDialer

@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// flushEvery is how late a coalesced note is written at most, save for the
+	// time that the writing takes.
+	flushEvery = 5 * time.Second
+	// flushMost is how many notes wait at most; one more writes them at once.
+	flushMost = 10_000
+	// flushRows is how many rows one statement updates.
+	flushRows = 200
+)
+
+// LastUsed collects "last seen" notes, one an id, and writes them in batches, so
+// that a busy key or device costs a row a few seconds instead of one a call.
+type LastUsed struct {
+	db    *DB
+	table string // in which rows with an id have the column
+	field string
+
+	mu    sync.Mutex
+	notes map[string]int64
+	full  chan struct{}
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+// NewLastUsed starts the collector of a column; Close writes what is left.
+func (db *DB) NewLastUsed(table, field string) *LastUsed {
+	t := &LastUsed{db: db, table: table, field: field, notes: map[string]int64{},
+		full: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	go t.loop()
+	db.onClose(t.close)
+	return t
+}
+
+// Note keeps the newest time of an id. It never waits for the database.
+func (t *LastUsed) Note(id string, at int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, known := t.notes[id]; !known && len(t.notes) >= 2*flushMost {
+		return // the database is that far behind: a last-seen time is what may be lost
+	}
+	t.notes[id] = max(t.notes[id], at)
+	if len(t.notes) >= flushMost {
+		select {
+		case t.full <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (t *LastUsed) loop() {
+	defer close(t.done)
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-t.full:
+		case <-t.stop:
+			return
+		}
+		if err := t.flush(); err != nil {
+			t.db.logger.Error("cannot write last-seen times; they are tried again", slog.String("table", t.table), slog.Any("error", err))
+		}
+	}
+}
+
+func (t *LastUsed) close() error {
+	close(t.stop)
+	<-t.done
+	return t.flush()
+}
+
+// flush writes the notes; those that fail are kept for the next time.
+func (t *LastUsed) flush() error {
+	t.mu.Lock()
+	notes := t.notes
+	t.notes = map[string]int64{}
+	t.mu.Unlock()
+	if len(notes) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), writeLimit)
+	defer cancel()
+	err := t.db.Write(ctx, func(ctx context.Context, tx Tx) error { return t.write(ctx, tx, notes) }, true)
+	if err != nil {
+		for id, at := range notes {
+			t.Note(id, at)
+		}
+	}
+	return err
+}
+
+func (t *LastUsed) write(ctx context.Context, tx Tx, notes map[string]int64) error {
+	args := make([]any, 0, 2*flushRows)
+	for id, at := range notes {
+		if args = append(args, id, at); len(args) == cap(args) {
+			if err := t.update(ctx, tx, args); err != nil {
+				return err
+			}
+			args = args[:0]
+		}
+	}
+	// The last statement is filled up with rows that match nothing, so that
+	// there are two texts to prepare instead of two hundred.
+	if len(args) == 0 {
+		return nil
+	}
+	if len(args) > 2 {
+		for len(args) < cap(args) {
+			args = append(args, "", int64(0))
+		}
+	}
+	return t.update(ctx, tx, args)
+}
+
+func (t *LastUsed) update(ctx context.Context, tx Tx, args []any) error {
+	values := strings.TrimSuffix(strings.Repeat("(CAST(? AS TEXT), CAST(? AS BIGINT)), ", len(args)/2), ", ")
+	return tx.Exec(ctx, `UPDATE `+t.table+` SET `+t.field+` = v.column2 FROM (VALUES `+values+`) AS v
+		WHERE `+t.table+`.id = v.column1 AND `+t.table+`.`+t.field+` < v.column2`, args...)
+}

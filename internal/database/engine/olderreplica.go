@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/database/migrations"
+	"github.com/musterhq/muster/internal/wait"
+)
+
+const (
+	// lookAgain is how often it is looked whether older programs have ended.
+	lookAgain = 200 * time.Millisecond
+	// silence is after how long without a word a replica counts as ended. It says
+	// that it is present every PresentEvery.
+	silence = 5 * time.Second
+	// endLimit is how long replicas that can be told to end are waited for.
+	endLimit = 30 * time.Second
+)
+
+// replicaLease is what a replica last said of its replicaLease.
+type replicaLease struct {
+	name, holder string
+	until        int64
+}
+
+// program is the number of a replica's program. The first version names none.
+func (l replicaLease) program() int64 {
+	text, _, named := strings.Cut(l.holder, "/")
+	if n, err := strconv.ParseInt(text, 10, 64); named && err == nil {
+		return n
+	}
+	return 1
+}
+
+// endOlder waits until no program runs that may not write what this one makes
+// of the database. Those that can be told to end are told first.
+func (db *DB) endOlder(ctx context.Context, pool *sql.DB, seen Version) error {
+	if seen.Empty() || seen.LowestWriter >= migrations.LowestWriter {
+		return nil
+	}
+	if seen.Schema > 1 {
+		if err := db.inUpgrade(ctx, pool, func(ctx context.Context, t Tx) error { return announce(ctx, t) }); err != nil {
+			return err
+		}
+	}
+	c := session{db, pool}
+	before, err := db.olderReplicas(ctx, c)
+	if err != nil || len(before) == 0 {
+		return err
+	}
+	db.logger.DebugContext(ctx, "waiting for older programs to end", "replicas", len(before))
+	for waited, quiet := lookAgain, lookAgain; ; waited, quiet = waited+lookAgain, quiet+lookAgain {
+		if !wait.For(ctx, lookAgain) {
+			return ctx.Err()
+		}
+		now, err := db.olderReplicas(ctx, c)
+		if err != nil {
+			return err
+		}
+		if spoke(before, now) {
+			if seen.Schema == 1 || waited >= endLimit {
+				return &SchemaError{"an older Muster serves this database and would damage what this one makes of it", "stop every older `muster serve`, then start this one"}
+			}
+			before, quiet = now, 0
+		}
+		if len(now) == 0 || quiet >= silence {
+			return nil
+		}
+	}
+}
+
+// spoke reports whether a replica said again that it is present.
+func spoke(before, now []replicaLease) bool {
+	return slices.ContainsFunc(now, func(l replicaLease) bool {
+		i := slices.IndexFunc(before, func(b replicaLease) bool { return b.name == l.name })
+		return i < 0 || before[i].until < l.until
+	})
+}
+
+func (db *DB) olderReplicas(ctx context.Context, c Conn) ([]replicaLease, error) {
+	all, err := db.replicas(ctx, c)
+	return slices.DeleteFunc(all, func(l replicaLease) bool { return l.program() >= migrations.LowestWriter }), err
+}
+
+// replicas are those that are present.
+func (db *DB) replicas(ctx context.Context, c Conn) ([]replicaLease, error) {
+	tables, err := tableNames(ctx, c, db.dialect)
+	if err != nil || !slices.Contains(tables, "leases") {
+		return nil, err
+	}
+	return List(ctx, c, Into(func(l *replicaLease) []any { return []any{&l.name, &l.holder, &l.until} }),
+		`SELECT name, holder, expires_at FROM leases WHERE name LIKE '`+ReplicaPrefix+`%' AND expires_at > ?`, db.now().UnixMilli())
+}

@@ -1,0 +1,43 @@
+package engine_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/musterhq/muster/internal/database/engine"
+	"github.com/musterhq/muster/internal/database/pgtest"
+)
+
+func TestOpen_TwiceAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, e place) {
+		if e.name == "postgres" {
+			e.url = pgtest.DSN(t) // empty
+		}
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				db := e.open(t)
+				if err := db.Ping(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+func TestOpen_Refuses(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"", "sqlite:", "mysql://x", "muster.db", "postgres://user:secret@127.0.0.1:1/x", "postgres://user:secret@%zz"} {
+		db, err := engine.Open(t.Context(), engine.Options{URL: url, Now: now})
+		if err == nil {
+			_ = db.Close()
+			t.Errorf("Open(%q) = nil, want an error", url)
+			continue
+		}
+		if strings.Contains(err.Error(), "secret") {
+			t.Errorf("Open(%q): the password is in %q", url, err)
+		}
+	}
+}

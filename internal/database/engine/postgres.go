@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// maxConnections bounds a replica's connections; one more listens.
+const maxConnections = 16
+
+// openPostgres opens the pool. As many connections as may be open stay open:
+// opening one costs more than most queries.
+func (db *DB) openPostgres(ctx context.Context, o Options) error {
+	config, err := db.poolPostgres(ctx, o.URL)
+	if err != nil {
+		return err
+	}
+	seen, err := readVersion(ctx, db.Read(), db.dialect)
+	if err != nil {
+		return err
+	}
+	if err := seen.Check(o.Schema); err != nil {
+		return err
+	}
+	if seen.Schema < SchemaNumber() {
+		if err := db.upgrade(ctx, db.pool, o.Schema, seen); err != nil {
+			return err
+		}
+	}
+	db.wakeReplicas(config)
+	return db.Ping(ctx)
+}
+
+// poolPostgres opens the pool alone, for looking or for working.
+func (db *DB) poolPostgres(ctx context.Context, url string) (*pgx.ConnConfig, error) {
+	db.dialect = Postgres()
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, errors.New("the URL is not a valid postgres:// URL") // pgx quotes the URL, which may hold a password
+	}
+	config.DialFunc = newDialer().DialContext
+	if err := refusePooler(ctx, config); err != nil {
+		return nil, err
+	}
+	if db.spent != nil {
+		config.Tracer = meter{db}
+	}
+	db.pool = stdlib.OpenDB(*config)
+	db.onClose(db.pool.Close)
+	db.pool.SetMaxOpenConns(maxConnections)
+	db.pool.SetMaxIdleConns(maxConnections)
+	db.pool.SetConnMaxIdleTime(5 * time.Minute)
+	db.reader = db.pool
+	return config, nil
+}

@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/musterhq/muster/internal/wait"
+)
+
+// Tx is a writing transaction. It is a Conn.
+type Tx struct{ session }
+
+// Dialect is that of the transaction's engine.
+func (t Tx) Dialect() Dialect { return t.db.dialect }
+
+// Work is what a transaction does. It gets its own context, which the caller's
+// cancellation does not reach: once begun, a write ends, and its outcome is reported.
+// It may run more than once, so it must set variables outside itself only by
+// assignment, and it must not write through the DB again.
+type Work func(ctx context.Context, t Tx) error
+
+// Write runs f in a transaction. It is durable when Write returns, or, if it is relaxed,
+// may be undone by the machine's power cut.
+func (db *DB) Write(ctx context.Context, f Work, relaxed bool) error {
+	if ctx.Value(inside{}) != nil {
+		return errNested
+	}
+	if err := db.mayWrite(); err != nil {
+		return err
+	}
+	if db.writer != nil {
+		return db.storage.note(db.writer.run(ctx, f, relaxed), db.now())
+	}
+	return db.storage.note(retry(ctx, func() error { return db.runPostgres(ctx, f) }), db.now())
+}
+
+// WriteOne is Write for a function of one single statement: on PostgreSQL it saves the
+// round trips of BEGIN and COMMIT.
+func (db *DB) WriteOne(ctx context.Context, f func(ctx context.Context, c Conn) error, relaxed bool) error {
+	if db.writer != nil {
+		return db.Write(ctx, func(ctx context.Context, t Tx) error { return f(ctx, t) }, relaxed)
+	}
+	if ctx.Value(inside{}) != nil {
+		return errNested
+	}
+	if err := db.mayWrite(); err != nil {
+		return err
+	}
+	return db.storage.note(retry(ctx, func() error { return f(context.WithoutCancel(ctx), db.Read()) }), db.now())
+}
+
+// execRelaxed runs a single statement whose change the machine's power cut may undo, and
+// returns how many rows it changed.
+func (db *DB) execRelaxed(ctx context.Context, query string, args ...any) (n int64, err error) {
+	err = db.WriteOne(ctx, func(ctx context.Context, c Conn) (err error) {
+		n, err = c.ExecCount(ctx, query, args...)
+		return err
+	}, true)
+	return n, err
+}
+
+// Snapshot runs f, which only reads, on one unchanging state of the database.
+func (db *DB) Snapshot(ctx context.Context, f func(ctx context.Context, c Conn) error) (err error) {
+	t, err := db.pool.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: db.dialect.snapshot()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Rollback()) }()
+	return f(ctx, session{db, t})
+}
+
+// inside marks the context of a transaction: to write through db there would
+// wait for itself. Its value is what the attempt remembers, where it is alone.
+type inside struct{}
+
+var errNested = errors.New("database: a write inside a write")
+
+// Memory keeps numbers by name for the attempt at a transaction whose context it is, and
+// forgets them when the attempt, or a part of it, is undone: nothing else changes what they
+// were read from until it ends. It is nil where other transactions work beside this one.
+func Memory(ctx context.Context) map[string]int64 {
+	kept, _ := ctx.Value(inside{}).(map[string]int64)
+	return kept
+}
+
+// writeLimit ends a transaction that hangs although nothing cancels it.
+const writeLimit = time.Minute
+
+// runPostgres runs f once in a transaction at READ COMMITTED: statements lock
+// the rows that they change, and compare what they expect.
+func (db *DB) runPostgres(ctx context.Context, f Work) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), inside{}, true), writeLimit)
+	defer cancel()
+	begun, err := db.pool.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	t := Tx{session{db, begun}}
+	defer func() { _ = begun.Rollback() }() // also when f panics; of no effect after Commit
+	if err := f(ctx, t); err != nil {
+		return err
+	}
+	return begun.Commit()
+}
+
+// attempts bounds how often a transaction that lost to another runs again.
+const attempts = 10
+
+// retry runs f again while it fails for a reason that passes.
+func retry(ctx context.Context, f func() error) error {
+	for n := 1; ; n++ {
+		err := f()
+		if !transient(err) || n == attempts || !wait.For(ctx, rand.N(time.Duration(n)*10*time.Millisecond)) {
+			return err
+		}
+	}
+}
