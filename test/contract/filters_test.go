@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/surface/cli"
+	"github.com/musterhq/muster/test/poll"
 )
 
 // inventory is a company with assets of all sorts, and its surfaces.
@@ -44,6 +46,12 @@ func newInventory(t *testing.T, env *servertest.Env) *inventory {
 	v.person.SignIn(v.base)
 	v.client.Do("PATCH", "/assets/"+devices[0].AssetID, map[string]any{"tags": []string{"store-12"}, "identification": "Élan scanner"}).Want(t, 200)
 	v.client.Post("/assets/"+devices[1].AssetID+"/commands/lost-mode", map[string]any{"message": "Lost"}).Want(t, 200)
+	poll.Until(t, "no device is lost", func() error { // until the platform has said so
+		if len(v.list(t, url.Values{"lost": {"true"}})) == 0 {
+			return errors.New("none")
+		}
+		return nil
+	})
 	return v
 }
 
