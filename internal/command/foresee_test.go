@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/test/expect"
@@ -112,4 +113,28 @@ func (f *fixture) sends(a asset.Asset) {
 	f.Helper()
 	_, err := f.execute(a, command.WipeCompanyData)
 	f.ok(err)
+}
+
+// Where a command cannot be prepared, it is foreseen that it fails as it would; where it is the
+// forecast that cannot be made, that is its error.
+func TestForesee_WhatCannotBePrepared(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.enroll(agentManaged)
+	service, _ := f.holding(f.db)
+	cause := fault.New(fault.Internal, "the keys cannot be read")
+	for name, c := range map[string]struct {
+		receipt command.Receipt
+		want    fault.Code
+		cause   bool // the error has the words of the cause
+	}{
+		"it fails inside the service": {command.Receipt{Code: outcome.NotSent, Cause: cause}, fault.Internal, true},
+		"there is no connection":      {command.Receipt{Code: outcome.NotSent}, fault.Unavailable, false},
+		"it is not let in":            {command.Receipt{Code: outcome.Denied, Cause: cause}, fault.Provider, false},
+		"it cannot be reached":        {command.Receipt{Code: outcome.Unreachable, Cause: cause}, fault.Unsupported, false},
+	} {
+		f.channel.answers(c.receipt)
+		_, err := service.Foresee(f.ctx(), operation.Call{Principal: f.caller()}, command.Request{Type: command.Reboot, AssetID: a.PathName()})
+		expect.Equal(t, name, expect.Values{"code": {fault.CodeOf(err), c.want}, "the cause": {fault.From(err).Detail == cause.Detail, c.cause}})
+	}
 }
