@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/musterhq/muster/test/executable"
 	"github.com/musterhq/muster/test/needs"
 )
 
@@ -22,11 +23,11 @@ type kept struct{ processes }
 func newKept(t *testing.T) *kept {
 	t.Helper()
 	needs.Root().Of(t)
-	program, err := exec.LookPath("muster")
+	path, err := exec.LookPath("muster")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(program)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,12 +35,13 @@ func newKept(t *testing.T) *kept {
 	bin, dir := filepath.Join(base, "bin"), filepath.Join(base, "lib")
 	for _, err := range []error{
 		os.Chmod(filepath.Dir(base), 0o755), os.Chmod(base, 0o755), os.Mkdir(bin, 0o755), os.Mkdir(dir, 0o700),
-		os.WriteFile(filepath.Join(bin, "muster"), text, 0o755), os.Chown(dir, serviceUser, serviceUser),
+		os.Chown(dir, serviceUser, serviceUser),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
+	executable.Write(t, filepath.Join(bin, "muster"), text)
 	database := "MUSTER_DATABASE=sqlite:" + filepath.Join(dir, "muster.db")
 	return &kept{processes{t: t, dir: dir, env: []string{database}, program: filepath.Join(bin, "muster")}}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/agent/release"
 	"github.com/musterhq/muster/internal/rollout"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/test/executable"
 	"github.com/musterhq/muster/test/poll"
 )
 
@@ -67,16 +68,14 @@ func TestAgent_ReplacesItself(t *testing.T) {
 	client := tenant.Client(env.Start(), access.All)
 	token, server := servertest.AgentToken(t, client.QRCode(tenant.Policy, map[string]any{}))
 	dir := t.TempDir()
-	program, state := filepath.Join(dir, "muster-agent"), filepath.Join(dir, "state")
-	if err := os.WriteFile(program, by.agentProgram(t, 1), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.CommandContext(t.Context(), program, "enroll", "--state", state, "--server", server, "--token", token).CombinedOutput()
+	installed, state := filepath.Join(dir, "muster-agent"), filepath.Join(dir, "state")
+	executable.Write(t, installed, by.agentProgram(t, 1))
+	out, err := exec.CommandContext(t.Context(), installed, "enroll", "--state", state, "--server", server, "--token", token).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	id := enrolledAs(string(out))
-	agent := exec.CommandContext(t.Context(), program, "run", "--state", state)
+	agent := exec.CommandContext(t.Context(), installed, "run", "--state", state)
 	var said bytes.Buffer
 	agent.Stderr = &said
 	if err := agent.Start(); err != nil {
@@ -114,7 +113,7 @@ func TestAgent_ReplacesItself(t *testing.T) {
 	bring(second)
 	await("the second version", func() bool { return outcomeOf(t, tenant.DB(), "v2", id).Outcome == rollout.Installed && knows(2)() })
 	await("the second version takes the program's place", func() bool {
-		content, err := os.ReadFile(program)
+		content, err := os.ReadFile(installed)
 		return err == nil && bytes.Equal(content, second)
 	})
 	await("it runs", func() bool {
@@ -123,7 +122,7 @@ func TestAgent_ReplacesItself(t *testing.T) {
 	})
 	bring(by.sign(t, []byte("#!/bin/sh\nexit 1\n"), 3))
 	await("it goes back", func() bool { return outcomeOf(t, tenant.DB(), "v3", id).Outcome == rollout.WentBack })
-	if content, err := os.ReadFile(program); err != nil || !bytes.Equal(content, second) {
+	if content, err := os.ReadFile(installed); err != nil || !bytes.Equal(content, second) {
 		t.Errorf("the program is not the second version: %d bytes, %v", len(content), err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/test/executable"
 )
 
 // A newcomer who builds the app reads, in one line and before anything is made, which
@@ -29,10 +31,8 @@ func TestAndroidBuild_NamesWhatIsMissing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
-			for _, program := range c.there {
-				if err := os.WriteFile(filepath.Join(path, program), []byte("#!/bin/false\n"), 0o700); err != nil { // a program
-					t.Fatal(err)
-				}
+			for _, name := range c.there {
+				executable.Write(t, filepath.Join(path, name), []byte("#!/bin/false\n"))
 			}
 			build := exec.CommandContext(t.Context(), bash, script, out)
 			build.Env = []string{"PATH=" + path}

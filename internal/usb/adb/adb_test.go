@@ -16,6 +16,7 @@ import (
 
 	"github.com/musterhq/muster/internal/usb/adb"
 	"github.com/musterhq/muster/internal/usb/adbtest"
+	"github.com/musterhq/muster/test/executable"
 )
 
 // client is a client of a fake adb with one device, whose shell is this machine's.
@@ -28,11 +29,9 @@ func client(t *testing.T) (adb.Client, *adbtest.Device) {
 // playing is a client of a program that a test writes in sh.
 func playing(t *testing.T, code string) adb.Client {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "adb")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+code), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return adb.Client{Program: program, Address: "127.0.0.1:5037"}
+	path := filepath.Join(t.TempDir(), "adb")
+	executable.Write(t, path, []byte("#!/bin/sh\n"+code))
+	return adb.Client{Program: path, Address: "127.0.0.1:5037"}
 }
 
 // regular is an open file with a text.

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	_ "embed"
+
+	"github.com/musterhq/muster/test/executable"
 )
 
 //go:embed adb.sh
@@ -44,7 +46,7 @@ func New(tb testing.TB, devices ...*Device) *ADB {
 	tb.Helper()
 	a := &ADB{tb: tb, dir: tb.TempDir()}
 	a.Program = filepath.Join(a.dir, "adb")
-	a.must(os.WriteFile(a.Program, script, 0o700))
+	executable.Write(tb, a.Program, script)
 	a.must(syscall.Mkfifo(filepath.Join(a.dir, "track"), 0o600))
 	pipe, err := os.OpenFile(filepath.Join(a.dir, "track"), os.O_RDWR, 0)
 	a.must(err)
