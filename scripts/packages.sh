@@ -53,6 +53,18 @@ debian_install() {
 	return 1
 }
 
+# debian_unpack unpacks packages below bin/debian and adds their programs to PATH. They are
+# not installed: they would start services, and one that bans addresses.
+debian_unpack() {
+	local root=$PWD/bin/debian
+	if [ ! -e "$root/$*" ]; then
+		say "unpacking Debian packages: $*"
+		mkdir -p "$root"
+		(cd "$root" && apt-get -qq -o APT::Sandbox::User=root download "$@" && for file in *.deb; do dpkg -x "$file" .; done && rm ./*.deb && : >"$*") || return 1
+	fi
+	export PATH="$root/usr/bin:$PATH" PYTHONPATH="$root/usr/lib/python3/dist-packages"
+}
+
 # test_packages installs what the tests use besides Go. Without them, the tests
 # that need them are skipped, or fail where CI=true.
 test_packages() {
@@ -65,7 +77,7 @@ test_packages() {
 	command -v javac >/dev/null || missing+=(openjdk-17-jdk-headless) # the Android app
 	command -v mvn >/dev/null || missing+=(maven)                     # fetches what the app is built with
 	# Only in CI: Debian's packages also start a pooler and proxies as services, and
-	# two shells are for one test.
+	# two shells and what is unpacked below are for one test each.
 	if [ "${CI-}" = true ]; then
 		for program in pgbouncer nginx haproxy caddy zsh fish; do
 			command -v $program >/dev/null || [ -x /usr/sbin/$program ] || missing+=($program)
@@ -78,7 +90,8 @@ test_packages() {
 		no_cluster || :
 		missing+=(postgresql)
 	fi
-	[ ${#missing[@]} -eq 0 ] || debian_install "${missing[@]}" || [ "${CI-}" != true ]
+	[ ${#missing[@]} -eq 0 ] || debian_install "${missing[@]}" || [ "${CI-}" != true ] || return 1
+	[ "${CI-}" != true ] || debian_unpack fail2ban prometheus
 }
 
 # web_packages installs what builds web/. It fails where that is missing: with

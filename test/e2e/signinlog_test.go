@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/service/ops"
+	"github.com/musterhq/muster/test/needs"
 )
 
 // Attempts to sign in that fail or are throttled are in the log, in a form that
@@ -55,7 +56,7 @@ func TestSignIn_RefusalsAreLogged(t *testing.T) {
 			if format == "json" && !regexp.MustCompile(`"tookSeconds":[0-9.e-]+[,}]`).MatchString(lineWith(text, "list_assets")) {
 				t.Errorf("the request's line has no duration as a number with a unit: %s", lineWith(text, "list_assets"))
 			}
-			banned(t, text)
+			t.Run("fail2ban", func(t *testing.T) { banned(t, text) })
 		})
 	}
 }
@@ -69,13 +70,10 @@ func lineWith(text []byte, part string) string {
 	return ""
 }
 
-// banned asks fail2ban itself, where it is installed.
+// banned asks fail2ban itself.
 func banned(t *testing.T, text []byte) {
 	t.Helper()
-	tool, err := exec.LookPath("fail2ban-regex")
-	if err != nil {
-		return
-	}
+	tool := needs.Fail2ban().Of(t)
 	file := filepath.Join(t.TempDir(), "muster.log")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ type Need struct {
 	Name    string // Chromium
 	Remedy  string // how to get it
 	Without string // the tests that are skipped without it
-	// Optional needs are not installed for CI: there, too, the test is skipped.
+	// Optional is a right that CI may not have: there, too, the test is skipped.
 	Optional bool
 	find     func() (string, error)
 }
@@ -117,13 +117,13 @@ func Mount() Need {
 
 // Promtool checks the alerts.
 func Promtool() Need {
-	return Need{Name: "promtool", Remedy: "apt-get install prometheus", Without: "that the alerts fire", Optional: true,
+	return Need{Name: "promtool", Remedy: "apt-get install prometheus", Without: "that the alerts fire",
 		find: func() (string, error) { return program("promtool") }}
 }
 
 // Fail2ban reads the log of refused sign-ins.
 func Fail2ban() Need {
-	return Need{Name: "fail2ban-regex", Remedy: "apt-get install fail2ban", Without: "that fail2ban finds refused sign-ins", Optional: true,
+	return Need{Name: "fail2ban-regex", Remedy: "apt-get install fail2ban", Without: "that fail2ban finds refused sign-ins",
 		find: func() (string, error) { return program("fail2ban-regex") }}
 }
 

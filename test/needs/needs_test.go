@@ -49,7 +49,7 @@ func TestNeed_Of(t *testing.T) {
 	}{
 		{"a developer's machine", "", needs.Zbar(), "skipped"},
 		{"CI", "true", needs.Zbar(), "failed"},
-		{"CI without an optional program", "true", needs.Promtool(), "skipped"},
+		{"CI without an optional right", "true", needs.Mount(), "skipped"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv("CI", test.ci)
