@@ -19,7 +19,9 @@ import (
 // thing: with ErrUnsupported for what this device can never do, ErrNotApplicable
 // for what has no meaning on it, and any other error for what failed this time.
 type Device interface {
+	// Facts are what the device reports of itself. It fails if the system does not answer.
 	Facts(ctx context.Context) (protocol.Facts, error)
+	// Capabilities lists the actions that Do can carry out here. It fails as Facts does.
 	Capabilities(ctx context.Context) ([]protocol.Capability, error)
 	// BootID differs after every start of the machine.
 	BootID(ctx context.Context) (string, error)

@@ -16,9 +16,9 @@ import (
 
 // Installer installs updates of the agent.
 type Installer interface {
-	// Package is what it installs: updates for another are refused. Code is that of what
-	// runs.
+	// Package is what it installs: updates for another are refused.
 	Package() string
+	// Code is the number of the version that runs.
 	Code() int64
 	// Check refuses a file that must not be installed: of another signer, for another
 	// package, or not the version that the update names.

@@ -62,6 +62,8 @@ type Observer interface {
 // and ends the device that was that asset before, together. It fails with
 // fault.Refused if the token, or the former device, does not allow that.
 type Enroller interface {
+	// EnrollAgent fails with agentdevice.ErrWaiting for a device that asks to be enrolled
+	// again, until a person has decided.
 	EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrollment.Observation) (agentdevice.Device, error)
 	// EndOrphans ends the commands that were kept for up to limit devices at the
 	// moment at which they ended.
@@ -71,7 +73,11 @@ type Enroller interface {
 
 // Commands hears what became of commands: command.Service.
 type Commands interface {
+	// Settle makes a command final, and reports whether it was not yet. fault.NotFound if the
+	// command was not sent here.
 	Settle(ctx context.Context, f command.Feedback) (command.Command, bool, error)
+	// PolicyApplied makes the changes of policy final which the device's report decides; it
+	// fails as the database does.
 	PolicyApplied(ctx context.Context, assetID, policyID string, at time.Time) error
 }
 
@@ -85,7 +91,9 @@ type Deliveries interface {
 
 // Directory finds companies and policies.
 type Directory interface {
+	// CompanyByID returns a company, or fault.NotFound.
 	CompanyByID(ctx context.Context, id string) (company.Company, error)
+	// Policy returns a policy of the company, also a deleted one, or fault.NotFound.
 	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
 	// TouchDevice notes, not at once, that a device was heard of.
 	TouchDevice(assetID string, at time.Time)

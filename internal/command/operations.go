@@ -69,7 +69,11 @@ type arguments struct {
 
 // executor is the Service, as the catalog needs it.
 type executor interface {
+	// Execute carries out a command. Its errors are a refusal (a fault), or that it is not
+	// known whether anything was committed (operation.ErrDoubt).
 	Execute(ctx context.Context, call operation.Call, r Request) (Result, error)
+	// Foresee says what Execute would do. Its error is Execute's refusal; any other means that
+	// it could not be found out.
 	Foresee(ctx context.Context, call operation.Call, r Request) (operation.Forecast, error)
 }
 

@@ -50,6 +50,7 @@ type Store interface {
 	// success changes on the asset changes with it: lost mode, the end of the
 	// device's management.
 	Take(ctx context.Context, id string, s Transition) (Command, bool, error)
+	// CommandByRef returns the command that its channel calls ref, or fault.NotFound.
 	CommandByRef(ctx context.Context, ref string) (Command, error)
 	// History returns an asset's commands, newest first (ties by id), and the total.
 	History(ctx context.Context, companyID, assetID string, page operation.PageRequest) ([]Command, int64, error)
@@ -79,10 +80,12 @@ type Finder interface {
 
 // Inventory is what the service needs to know of assets and policies.
 type Inventory interface {
+	// Asset returns an asset of the company, or fault.NotFound.
 	Asset(ctx context.Context, companyID, id string) (asset.Asset, error)
 	// CommandTarget returns an asset without what no command needs: what people and the
 	// device say of it, and its policy's name. fault.NotFound if the company has none.
 	CommandTarget(ctx context.Context, companyID, id string) (asset.Asset, error)
+	// Policy returns a policy of the company, also a deleted one, or fault.NotFound.
 	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
 	// AssignPolicy notes that a device is to have another policy: it counts as
 	// using it from now on and is SYNCHRONIZING until it reports it. A device

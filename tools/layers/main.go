@@ -56,7 +56,7 @@ func run() ([]string, error) {
 	}
 	packages, listed := list(module.Module.Path)
 	reasons, err := os.ReadFile("docs/dependencies.md")
-	findings := slices.Concat(checkImports(packages, layers(), confinedImports()), checkDependencies(direct, string(reasons)), checkLengths(packages), checkInterfaces(packages, unexplained[:]))
+	findings := slices.Concat(checkImports(packages, layers(), confinedImports()), checkDependencies(direct, string(reasons)), checkLengths(packages), checkInterfaces(packages))
 	slices.Sort(findings)
 	return slices.Compact(findings), errors.Join(listed, err)
 }

@@ -78,6 +78,3 @@ func confinedImports() []confined {
 
 // vagueNames do not say what a package provides.
 var vagueNames = [...]string{"util", "utils", "common", "helper", "helpers", "model", "models", "types", "misc", "shared"}
-
-// unexplained are packages in which methods of interfaces may be without a comment.
-var unexplained = [...]string{"internal/database", "internal/operation", "internal/command", "internal/agentserver", "internal/agent"}

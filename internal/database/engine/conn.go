@@ -22,7 +22,9 @@ type Conn interface {
 
 // runner is what *sql.DB, *sql.Tx, *sql.Conn and statements have in common.
 type runner interface {
+	// ExecContext and its error are database/sql's.
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	// QueryContext and its error are database/sql's.
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 

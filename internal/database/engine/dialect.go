@@ -41,8 +41,9 @@ type Dialect interface {
 	// tables is a query for the names of all tables.
 	tables() string
 	// lockSchema lets one transaction at a time change the tables; empty: the
-	// transaction is alone anyway. LockTable keeps others from changing a table.
+	// transaction is alone anyway.
 	lockSchema() string
+	// LockTable keeps others from changing a table until the transaction ends; empty as above.
 	LockTable(name string) string
 	// mayChange is a query for whether this role may change and make tables; empty:
 	// there are no roles.
