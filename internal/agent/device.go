@@ -21,7 +21,7 @@ import (
 type Device interface {
 	// Facts are what the device reports of itself. It fails if the system does not answer.
 	Facts(ctx context.Context) (protocol.Facts, error)
-	// Capabilities lists the actions that Do can carry out here. It fails as Facts does.
+	// Capabilities lists what of the protocol the device can do. It fails as Facts does.
 	Capabilities(ctx context.Context) ([]protocol.Capability, error)
 	// BootID differs after every start of the machine.
 	BootID(ctx context.Context) (string, error)
