@@ -19,7 +19,7 @@ import (
 
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/logfile"
-	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // They are set by the linker (scripts/build.sh, scripts/agents.sh): the version, its code,
@@ -203,7 +203,7 @@ func (c *statusCommand) Run(env *environment) error {
 		return err
 	}
 	fmt.Fprintf(env.out, "Device:  %s\nService: %s\nRole:    %s\nPolicy:  %s version %d\nOpen:    %s\n",
-		s.DeviceID, s.Server, s.Role, s.Policy.ID, s.Policy.Version, text.Count(s.Open, "command", "commands"))
+		s.DeviceID, s.Server, s.Role, s.Policy.ID, s.Policy.Version, phrase.Count(s.Open, "command", "commands"))
 	return nil
 }
 

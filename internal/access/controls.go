@@ -199,3 +199,11 @@ func (s Stop) Refuses(kind Kind) error {
 	}
 	return nil
 }
+
+// OnOff is a switch in a word.
+func OnOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}

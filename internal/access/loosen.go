@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/text"
 )
 
 // LoosenAfter is how long a change waits that loosens a control, unless a second
@@ -88,11 +87,11 @@ func (s Settings) Control(name ControlName) string {
 	case ApplyApprovalControl:
 		return string(c.ApplyApproval)
 	case SecondPersonControl:
-		return strings.ToUpper(text.OnOff(c.SecondPerson))
+		return strings.ToUpper(OnOff(c.SecondPerson))
 	case ApproverAgeControl:
 		return c.ApproverAge.String()
 	case DestructiveApprovalControl:
-		return strings.ToUpper(text.OnOff(c.DestructiveApproval))
+		return strings.ToUpper(OnOff(c.DestructiveApproval))
 	case DestructiveLimitControl:
 		return c.DestructiveLimit.String()
 	case StopControl:

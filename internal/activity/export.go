@@ -8,8 +8,6 @@ import (
 	"io"
 	"strings"
 	"time"
-
-	"github.com/musterhq/muster/internal/text"
 )
 
 // Format is a form of export.
@@ -131,7 +129,7 @@ func (e Entry) cells() []string {
 		string(e.Target.Kind), e.Target.Name, e.Target.ID, string(e.Outcome), strings.Join(changes, "; "), e.Reference,
 		e.RequestID, e.Address, e.Client, e.Note.Reason, e.Note.Ticket}
 	for i, cell := range cells {
-		cells[i] = text.Cell(cell)
+		cells[i] = Cell(cell)
 	}
 	return cells
 }

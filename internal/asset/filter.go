@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/resource"
-	"github.com/musterhq/muster/internal/text"
 )
 
 // FilterArgs are the filters that list and count share (contract 4.1, the contract). All
@@ -97,7 +97,7 @@ func ReadFilter(values url.Values, now time.Time) (FilterArgs, error) {
 func Absolute(values url.Values, now time.Time) url.Values {
 	values = maps.Clone(values)
 	for name, layout := range map[string]string{"seenBefore": time.RFC3339, "seenAfter": time.RFC3339, "patchBefore": time.DateOnly} {
-		if ago, err := text.ParseDuration(values.Get(name)); err == nil {
+		if ago, err := phrase.ParseDuration(values.Get(name)); err == nil {
 			values[name] = []string{now.Add(-ago).UTC().Format(layout)}
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // Undecidable says which rules of a company ask for the decision of a person although
@@ -32,7 +32,7 @@ func Undecidable(c Company, people []access.Approver, now time.Time) (all []stri
 			if err == nil {
 				able = append(able, person)
 			} else {
-				reason = fmt.Sprintf("of %s, none is enabled, may %s and has a passkey, each for longer than the approver age (%s)", text.Count(len(people), "user", "users"), rule.right, text.Span(controls.ApproverAge))
+				reason = fmt.Sprintf("of %s, none is enabled, may %s and has a passkey, each for longer than the approver age (%s)", phrase.Count(len(people), "user", "users"), rule.right, phrase.Span(controls.ApproverAge))
 			}
 		}
 		switch {

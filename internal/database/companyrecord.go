@@ -8,7 +8,6 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/text"
 )
 
 // recordCompany records what a save changed about a company, and who switched
@@ -32,7 +31,7 @@ func (db *DB) recordCompany(ctx context.Context, t *tx, action activity.Action, 
 		if former[i].Enabled == gate.Enabled {
 			continue
 		}
-		changes = append(changes, activity.Change{Field: string(gate.Gate), Before: text.OnOff(former[i].Enabled), After: text.OnOff(gate.Enabled)})
+		changes = append(changes, activity.Change{Field: string(gate.Gate), Before: access.OnOff(former[i].Enabled), After: access.OnOff(gate.Enabled)})
 		if err := db.noteSwitch(ctx, t, after.ID, gate); err != nil {
 			return err
 		}
@@ -48,9 +47,9 @@ func (db *DB) recordCompany(ctx context.Context, t *tx, action activity.Action, 
 func controlChanges(before, after access.Controls) []activity.Change {
 	return []activity.Change{
 		{Field: "applyApproval", Before: string(before.ApplyApproval), After: string(after.ApplyApproval)},
-		{Field: "secondPerson", Before: text.OnOff(before.SecondPerson), After: text.OnOff(after.SecondPerson)},
+		{Field: "secondPerson", Before: access.OnOff(before.SecondPerson), After: access.OnOff(after.SecondPerson)},
 		{Field: "approverAge", Before: before.ApproverAge.String(), After: after.ApproverAge.String()},
-		{Field: "destructiveApproval", Before: text.OnOff(before.DestructiveApproval), After: text.OnOff(after.DestructiveApproval)},
+		{Field: "destructiveApproval", Before: access.OnOff(before.DestructiveApproval), After: access.OnOff(after.DestructiveApproval)},
 		{Field: "destructiveLimit", Before: before.DestructiveLimit.String(), After: after.DestructiveLimit.String()},
 		{Field: "requireReason", Before: string(before.RequireReason), After: string(after.RequireReason)},
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/oauth"
-	"github.com/musterhq/muster/internal/text"
 )
 
 // connectionColumns are a connection's, with the scopes of all its grants. One
@@ -132,7 +131,7 @@ func (db *DB) recordConnection(ctx context.Context, t *tx, before, after oauth.C
 	}
 	changes := activity.Differences(
 		activity.Change{Field: "scopes", Before: strings.Join(before.Scopes.Scopes(), " "), After: strings.Join(after.Scopes.Scopes(), " ")},
-		activity.Change{Field: "frozen", Before: text.OnOff(before.Frozen), After: text.OnOff(after.Frozen)},
+		activity.Change{Field: "frozen", Before: access.OnOff(before.Frozen), After: access.OnOff(after.Frozen)},
 	)
 	if len(changes) == 0 && action == activity.ConnectionChanged {
 		return nil

@@ -9,7 +9,6 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/text"
 )
 
 const providerColumns = `i.company_id, i.name, i.issuer, i.client_id, i.client_secret, i.enabled, i.creates_users, i.role, i.updated_at, i.saved_by, i.saved_rights`
@@ -115,8 +114,8 @@ func (db *DB) recordProvider(ctx context.Context, t *tx, before, after account.I
 		activity.Change{Field: "issuer", Before: before.Issuer, After: after.Issuer},
 		activity.Change{Field: "clientId", Before: before.ClientID, After: after.ClientID},
 		activity.Change{Field: "domains", Before: strings.Join(before.Domains, " "), After: strings.Join(after.Domains, " ")},
-		activity.Change{Field: "enabled", Before: text.OnOff(before.Enabled), After: text.OnOff(after.Enabled)},
-		activity.Change{Field: "createsUsers", Before: text.OnOff(before.CreatesUsers), After: text.OnOff(after.CreatesUsers)},
+		activity.Change{Field: "enabled", Before: access.OnOff(before.Enabled), After: access.OnOff(after.Enabled)},
+		activity.Change{Field: "createsUsers", Before: access.OnOff(before.CreatesUsers), After: access.OnOff(after.CreatesUsers)},
 		activity.Change{Field: "role", Before: string(before.Role), After: string(after.Role)},
 	)
 	if string(before.Secret) != string(after.Secret) {

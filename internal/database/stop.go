@@ -11,7 +11,6 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/text"
 )
 
 // automated are open commands, as c, that keys and connections of a company sent.
@@ -33,7 +32,7 @@ func (db *DB) recordStop(ctx context.Context, t *tx, before, after access.Stop, 
 		e.Action = activity.CompanyResumed
 	}
 	e.Changes = activity.Differences(activity.Change{Field: "reason", Before: before.Reason, After: after.Reason},
-		activity.Change{Field: "portal", Before: text.OnOff(before.All), After: text.OnOff(after.All)})
+		activity.Change{Field: "portal", Before: access.OnOff(before.All), After: access.OnOff(after.All)})
 	if err := db.record(ctx, t, e.Target.ID, e); err != nil || before.On() || !after.On() {
 		return err
 	}

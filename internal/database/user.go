@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/text"
 )
 
 const userColumns = `u.id, u.company_id, u.email, u.name, u.role, u.rights, u.policies, u.password_hash, u.disabled,
@@ -221,7 +221,7 @@ func (db *DB) recordUser(ctx context.Context, t *tx, action activity.Action, bef
 		activity.Change{Field: "role", Before: string(before.Role), After: string(after.Role)},
 		activity.Change{Field: "rights", Before: strings.Join(before.Rights.Names(), " "), After: strings.Join(after.Rights.Names(), " ")},
 		activity.Change{Field: "policies", Before: policiesText(before), After: policiesText(after)},
-		activity.Change{Field: "disabled", Before: text.OnOff(before.Disabled), After: text.OnOff(after.Disabled)},
+		activity.Change{Field: "disabled", Before: access.OnOff(before.Disabled), After: access.OnOff(after.Disabled)},
 	)
 	if before.PasswordHash != after.PasswordHash {
 		changes = append(changes, activity.Change{Field: "password", After: "changed"})

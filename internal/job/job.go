@@ -16,8 +16,8 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/resource"
-	"github.com/musterhq/muster/internal/text"
 	"github.com/musterhq/muster/internal/validate"
 )
 
@@ -84,7 +84,7 @@ func (j Job) Shown(now time.Time) Status {
 }
 
 // Title is what the job is, for people.
-func (j Job) Title() string { return j.Command + ", " + text.Count(j.Total, "device", "devices") }
+func (j Job) Title() string { return j.Command + ", " + phrase.Count(j.Total, "device", "devices") }
 
 // Takes is about how long the job takes, in words.
 func (j Job) Takes() string {
@@ -92,7 +92,7 @@ func (j Job) Takes() string {
 	if minutes <= 1 {
 		return "a minute"
 	}
-	return text.Span(time.Duration(minutes) * time.Minute)
+	return phrase.Span(time.Duration(minutes) * time.Minute)
 }
 
 // The statuses of a device of a job, beside those of the command itself.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // Components collects the schemas of named types, so that a document describes
@@ -31,7 +31,7 @@ func NewComponents(path string) *Components {
 func (c *Components) Body(o *Operation) *jsonschema.Schema {
 	var name strings.Builder
 	for word := range strings.SplitSeq(o.Name, "_") {
-		name.WriteString(text.UpperFirst(word))
+		name.WriteString(phrase.UpperFirst(word))
 	}
 	return c.refer(name.String()+"Request", o.args.typ, func() *jsonschema.Schema {
 		return o.args.schema(writer{forREST, c}, inTheBody)
@@ -83,9 +83,9 @@ func typeName(goType string) string {
 		return typeName(inner[strings.LastIndexByte(inner, '/')+1:]) + outer[strings.LastIndexByte(outer, '.')+1:]
 	}
 	pkg, name, _ := strings.Cut(goType, ".")
-	name = text.UpperFirst(strings.TrimSuffix(name, "Arg"))
+	name = phrase.UpperFirst(strings.TrimSuffix(name, "Arg"))
 	if pkg == "operation" || strings.HasPrefix(strings.ToLower(name), pkg) {
 		return name
 	}
-	return text.UpperFirst(pkg) + name
+	return phrase.UpperFirst(pkg) + name
 }

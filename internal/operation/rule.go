@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/validate"
 )
 
@@ -149,9 +149,9 @@ func (r *rule) integer(n int64) string {
 func (r *rule) items(n int) string {
 	switch {
 	case r.minItems > 0 && n < r.minItems:
-		return fmt.Sprintf("must have at least %d %s", r.minItems, text.Plural(r.minItems, "entry", "entries"))
+		return "must have at least " + phrase.Count(r.minItems, "entry", "entries")
 	case r.maxItems > 0 && n > r.maxItems:
-		return fmt.Sprintf("must have at most %d %s", r.maxItems, text.Plural(r.maxItems, "entry", "entries"))
+		return "must have at most " + phrase.Count(r.maxItems, "entry", "entries")
 	}
 	return ""
 }

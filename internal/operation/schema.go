@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // dialect is for whom a schema of arguments is written.
@@ -98,7 +98,7 @@ func (f *field) schema(w writer, said []Rule) *jsonschema.Schema {
 	words := f.rule.words(w.to)
 	for _, rule := range said {
 		if rule.Field == f.name {
-			words = append(words, text.UpperFirst(rule.Text)+".")
+			words = append(words, phrase.UpperFirst(rule.Text)+".")
 		}
 	}
 	if len(words) > 0 {

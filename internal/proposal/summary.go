@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/policy"
-	"github.com/musterhq/muster/internal/text"
 )
 
 // spelledOut is how many settings a summary names before it counts them.
@@ -62,9 +62,9 @@ func summarize(form string, devices, moving int) string {
 
 // use says how many devices use a policy, and how many are moved to it.
 func use(devices, moving int) string {
-	said := fmt.Sprintf("%d %s", devices, text.Plural(devices, "device uses", "devices use"))
+	said := phrase.Count(devices, "device uses", "devices use")
 	if moving > 0 {
-		said += fmt.Sprintf(" and %d %s being moved to", moving, text.Plural(moving, "device is", "devices are"))
+		said += " and " + phrase.Count(moving, "device is", "devices are") + " being moved to"
 	}
 	return said
 }

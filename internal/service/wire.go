@@ -29,6 +29,7 @@ import (
 	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/passkey"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/platform"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -42,7 +43,6 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/credentials"
 	"github.com/musterhq/muster/internal/surface/rest"
 	"github.com/musterhq/muster/internal/surface/web"
-	"github.com/musterhq/muster/internal/text"
 	"github.com/musterhq/muster/internal/webhook"
 )
 
@@ -376,7 +376,7 @@ func (w *wiring) diskFree() (int64, bool) {
 func (w *wiring) enterprises(ctx context.Context) error {
 	troubles, err := w.db.EnterpriseTroubles(ctx)
 	if lost := lostOf(troubles); err == nil && lost > 0 {
-		err = fmt.Errorf("does not have the enterprise of %s: run muster doctor", text.Count(lost, "company", "companies"))
+		err = fmt.Errorf("does not have the enterprise of %s: run muster doctor", phrase.Count(lost, "company", "companies"))
 	}
 	return err
 }

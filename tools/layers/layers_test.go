@@ -8,7 +8,7 @@ import (
 func TestCheckImports_FindsWhatBreaksARule(t *testing.T) {
 	t.Parallel()
 	all := []layer{
-		{"leaf", "leaf", []string{"internal/text", "internal/wait"}},
+		{"leaf", "leaf", []string{"internal/phrase", "internal/wait"}},
 		{"type", "leaf", []string{"internal/asset", "internal/policy"}},
 		{testSupport, "leaf type", []string{"internal/assettest"}},
 	}
@@ -21,14 +21,14 @@ func TestCheckImports_FindsWhatBreaksARule(t *testing.T) {
 		pkg  pkg
 		want []string
 	}{
-		"imports of lower layers":   {pkg{ImportPath: "internal/asset", Imports: []string{"internal/text", "os", "database/sql/driver"}}, nil},
+		"imports of lower layers":   {pkg{ImportPath: "internal/asset", Imports: []string{"internal/phrase", "os", "database/sql/driver"}}, nil},
 		"packages of one entry":     {pkg{ImportPath: "internal/asset/view", Imports: []string{"internal/asset"}}, nil},
-		"leaves":                    {pkg{ImportPath: "internal/text", Imports: []string{"internal/wait"}}, nil},
-		"an import upwards":         {pkg{ImportPath: "internal/text", Imports: []string{"internal/asset"}}, []string{"internal/text" + up}},
-		"an import upwards, nested": {pkg{ImportPath: "internal/text/csv", Imports: []string{"internal/asset"}}, []string{"internal/text/csv" + up}},
+		"leaves":                    {pkg{ImportPath: "internal/phrase", Imports: []string{"internal/wait"}}, nil},
+		"an import upwards":         {pkg{ImportPath: "internal/phrase", Imports: []string{"internal/asset"}}, []string{"internal/phrase" + up}},
+		"an import upwards, nested": {pkg{ImportPath: "internal/phrase/csv", Imports: []string{"internal/asset"}}, []string{"internal/phrase/csv" + up}},
 		"a sibling": {pkg{ImportPath: "internal/policy", Imports: []string{"internal/asset"}},
 			[]string{"internal/policy: a package of layer type may not import internal/asset of layer type: declare an interface in the consumer"}},
-		"tests import anything":      {pkg{ImportPath: "internal/text", XTestImports: []string{"internal/asset", "testing", "flag"}}, nil},
+		"tests import anything":      {pkg{ImportPath: "internal/phrase", XTestImports: []string{"internal/asset", "testing", "flag"}}, nil},
 		"test support":               {pkg{ImportPath: "internal/assettest", Imports: []string{"internal/asset", "testing", "flag"}}, nil},
 		"test support in production": {pkg{ImportPath: "internal/policy", Imports: []string{"net/http/httptest"}}, []string{"internal/policy: imports net/http/httptest, which is for tests"}},
 		"a confined import":          {pkg{ImportPath: "internal/policy", Imports: []string{"flag"}}, []string{"internal/policy: imports flag: remedy"}},
@@ -55,7 +55,7 @@ func TestCheckImports_FindsWhatBreaksARule(t *testing.T) {
 
 func TestCheckImports_FindsEntriesWithoutPackage(t *testing.T) {
 	t.Parallel()
-	got := checkImports([]pkg{{ImportPath: "internal/text"}}, []layer{{"leaf", "", []string{"internal/text", "internal/wait"}}}, nil)
+	got := checkImports([]pkg{{ImportPath: "internal/phrase"}}, []layer{{"leaf", "", []string{"internal/phrase", "internal/wait"}}}, nil)
 	if want := "internal/wait: there is no such package: remove it from tools/layers/rules.go"; !slices.Equal(got, []string{want}) {
 		t.Errorf("findings %q, want %q", got, want)
 	}

@@ -19,7 +19,7 @@ func layers() []layer {
 	return []layer{
 		{"leaf", "leaf", []string{
 			"internal/signature", "internal/client", "internal/fault", "internal/validate", "internal/resource", "internal/agent/protocol", "internal/agent/release", "internal/apk", "internal/config",
-			"internal/outbound", "internal/serviceaccount", "internal/text", "internal/wait", "internal/durable", "internal/outcome", "internal/usb/adb", "internal/platform/discovery",
+			"internal/outbound", "internal/serviceaccount", "internal/phrase", "internal/wait", "internal/durable", "internal/outcome", "internal/usb/adb", "internal/platform/discovery",
 		}},
 		{"access", "leaf", []string{"internal/access"}},
 		{"account", "leaf access", []string{"internal/account"}},
@@ -39,7 +39,7 @@ func layers() []layer {
 		{"shared-surface", "leaf access account credential operation", []string{"internal/surface/edge", "internal/surface/web"}},
 		{"surface", "leaf access account credential operation type decision use-case shared-surface", []string{
 			"internal/surface/rest", "internal/surface/mcp", "internal/surface/oauth", "internal/surface/portal", "internal/surface/agentapi",
-			"internal/surface/bridge", "internal/surface/cli", "internal/surface/probe",
+			"internal/surface/bridge", "internal/surface/cli",
 		}},
 		// The agent stays small and free of the service's code.
 		{"agent", "leaf", []string{"internal/agent"}},

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // Validate checks that a JSON document is an instance of a schema. The error is
@@ -197,7 +197,7 @@ func (c *checker) text(value any, s *schema, at place) {
 func scalarName(s *schema, prefix string, at place) string {
 	switch {
 	case len(s.Enum) > 0:
-		return prefix + at.owner + "." + text.UpperFirst(at.name)
+		return prefix + at.owner + "." + phrase.UpperFirst(at.name)
 	case s.Format == "google-duration":
 		return "type.googleapis.com/google.protobuf.Duration"
 	case s.Format == "google-datetime":

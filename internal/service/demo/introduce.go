@@ -8,24 +8,24 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/internal/surface/rest"
 	"github.com/musterhq/muster/internal/surface/web"
-	"github.com/musterhq/muster/internal/text"
 )
 
 // controls says which of the company's controls are on.
 func (f *filler) controls() string {
 	c, ages := f.company.Settings.Controls, "of any age"
 	if c.ApproverAge > 0 {
-		ages = "older than " + text.Span(c.ApproverAge)
+		ages = "older than " + phrase.Span(c.ApproverAge)
 	}
 	limit := "no limit of destructive commands"
 	if l := c.DestructiveLimit; !l.Off() {
 		limit = fmt.Sprintf("at most %d devices in %d minutes get a destructive command", l.Devices, int(l.Window.Minutes()))
 	}
 	return fmt.Sprintf("%s; approval of policy changes: %s; authorization of destructive commands: %s; a person with an account %s may approve and confirm",
-		limit, strings.ToLower(string(cmp.Or(c.ApplyApproval, access.ApproveNone))), text.OnOff(c.DestructiveApproval), ages)
+		limit, strings.ToLower(string(cmp.Or(c.ApplyApproval, access.ApproveNone))), access.OnOff(c.DestructiveApproval), ages)
 }
 
 // introduce prints what there is and what to try. The portal's address is the

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/policy"
-	"github.com/musterhq/muster/internal/text"
 )
 
 // database looks at the database and at the keys that belong to it. It changes
@@ -136,7 +136,7 @@ func (d *doctor) clock(ctx context.Context, db *database.DB) {
 	if ahead < 0 {
 		side = "ahead of"
 	}
-	says := fmt.Sprintf("this machine's clock is %s %s the database's", text.Span(off), side)
+	says := fmt.Sprintf("this machine's clock is %s %s the database's", phrase.Span(off), side)
 	switch {
 	case err != nil:
 		d.note(check, Warning, eachOnce(err), "try again")
@@ -210,7 +210,7 @@ func (d *doctor) schema(v database.Version) {
 }
 
 func pending(n int64) string {
-	return text.Count(n, "migration is", "migrations are") + " pending"
+	return phrase.Count(n, "migration is", "migrations are") + " pending"
 }
 
 // integrity reads the whole of an embedded database.

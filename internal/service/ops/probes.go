@@ -5,11 +5,13 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"time"
 
-	"github.com/musterhq/muster/internal/surface/probe"
+	"github.com/musterhq/muster/internal/surface/edge"
 )
 
-// Probes is what watches over the process.
+// Probes answer programs that monitor the process: /healthz says that it lives, /readyz
+// that it can serve (docs/operating.md).
 type Probes struct {
 	Draining func() bool  // whether it takes no new requests
 	Loops    func() error // the background loops that are down
@@ -21,14 +23,47 @@ type Probes struct {
 
 // Mount adds the addresses.
 func (p Probes) Mount(mux *http.ServeMux) {
-	mux.Handle("GET /healthz", probe.Live())
-	mux.Handle("GET /readyz", probe.Ready(
-		probe.Check{Name: "service", Test: p.notDraining},
-		probe.Check{Name: "database", Test: p.databaseReachable},
-		probe.Check{Name: "disk", Test: p.Disk},
-		probe.Check{Name: "platform", Advice: true, Test: p.enterprises},
-		probe.Check{Name: "loops", Test: func(context.Context) error { return p.Loops() }},
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		edge.JSON(w, http.StatusOK, edge.NoStore, map[string]string{"status": "ok"})
+	})
+	mux.Handle("GET /readyz", ready(
+		condition{name: "service", test: p.notDraining},
+		condition{name: "database", test: p.databaseReachable},
+		condition{name: "disk", test: p.Disk},
+		condition{name: "platform", advice: true, test: p.enterprises},
+		condition{name: "loops", test: func(context.Context) error { return p.Loops() }},
 	))
+}
+
+// condition is one of readiness. An error's text is shown to every client, so it must hold
+// nothing secret.
+type condition struct {
+	name string
+	test func(ctx context.Context) error
+	// advice: what fails is said, and the process is ready all the same.
+	advice bool
+}
+
+// readyLimit bounds one answer of /readyz.
+const readyLimit = 2 * time.Second
+
+// ready answers 200 when every condition holds that is no advice, else 503, naming each.
+func ready(conditions ...condition) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), readyLimit)
+		defer cancel()
+		status, answer := http.StatusOK, map[string]string{"status": "ready"}
+		for _, c := range conditions {
+			answer[c.name] = "ok"
+			if err := c.test(ctx); err != nil {
+				answer[c.name] = err.Error()
+				if !c.advice {
+					status, answer["status"] = http.StatusServiceUnavailable, "not ready"
+				}
+			}
+		}
+		edge.JSON(w, status, edge.NoStore, answer)
+	})
 }
 
 func (p Probes) notDraining(context.Context) error {

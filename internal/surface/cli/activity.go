@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // ActivityCommands read the activity log.
@@ -169,10 +169,10 @@ func showOffline(w io.Writer, o activity.Offline, heads bool) {
 		fmt.Fprintln(w, "Not covered: the member device, which is what a device was called when the log was exported.")
 	}
 	if o.Unsealed > 0 {
-		fmt.Fprintf(w, "%s had no place in the chain yet.\n", text.Count(o.Unsealed, "entry", "entries"))
+		fmt.Fprintf(w, "%s had no place in the chain yet.\n", phrase.Count(o.Unsealed, "entry", "entries"))
 	}
 	if heads {
-		fmt.Fprintf(w, "The chain continues %s. Older than the export, and not compared: %d.\n", text.Count(o.Compared, "noted head", "noted heads"), o.Older)
+		fmt.Fprintf(w, "The chain continues %s. Older than the export, and not compared: %d.\n", phrase.Count(o.Compared, "noted head", "noted heads"), o.Older)
 	}
 }
 

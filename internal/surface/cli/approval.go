@@ -13,8 +13,8 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/signature"
-	"github.com/musterhq/muster/internal/text"
 )
 
 // ApprovalCommands are about what people signed with their passkeys.
@@ -233,7 +233,7 @@ func moment(text string) string {
 
 func showChange(w io.Writer, c *signature.Change) {
 	fmt.Fprintf(w, "A %s of policy %q (%s) from version %d; impact %s, %s. Document: SHA-256 %s.\n",
-		c.Kind, c.Policy.Name, c.Policy.ID, c.BaseVersion, c.Impact, text.Count(c.Devices, "device", "devices"), c.DocumentSHA256)
+		c.Kind, c.Policy.Name, c.Policy.ID, c.BaseVersion, c.Impact, phrase.Count(c.Devices, "device", "devices"), c.DocumentSHA256)
 	for _, v := range c.Changes {
 		fmt.Fprintf(w, "  %q: from %q to %q\n", v.Setting, v.From, v.To)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/resource"
-	"github.com/musterhq/muster/internal/text"
 )
 
 // AssetCommands manage the inventory.
@@ -59,7 +59,7 @@ func (c *AssetImport) Run(env *Env) error {
 		}
 		return answer{done, func(w io.Writer) {
 			if len(done.Errors) == 0 {
-				fmt.Fprintf(w, "%s made, %d changed, %d left as they were in %s.\n", text.Count(done.Made, "asset", "assets"), done.Changed, done.Left, owner.PathName())
+				fmt.Fprintf(w, "%s made, %d changed, %d left as they were in %s.\n", phrase.Count(done.Made, "asset", "assets"), done.Changed, done.Left, owner.PathName())
 			}
 		}}, err
 	})
@@ -146,7 +146,7 @@ func listAssets(w io.Writer, owner company.Company, assets []asset.Asset) {
 		}
 		row(w, a.ID, a.Identification, string(a.Status), policyName, orDash(a.Specifications["serialNumber"]), day(a.SyncedAt))
 	}
-	fmt.Fprintf(w, "%s of %s\n", text.Count(len(assets), "asset", "assets"), owner.PathName())
+	fmt.Fprintf(w, "%s of %s\n", phrase.Count(len(assets), "asset", "assets"), owner.PathName())
 }
 
 // AssetToken makes a token with which a device enrolls as one asset, live or not.

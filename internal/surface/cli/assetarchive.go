@@ -6,8 +6,8 @@ import (
 	"io"
 
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/resource"
-	"github.com/musterhq/muster/internal/text"
 )
 
 // assetsOf are assets of a company, which are changed all or none.
@@ -44,7 +44,7 @@ func (c *assetsOf) put(env *Env, archive bool, done string) error {
 			ids, view.Assets = append(ids, id), append(view.Assets, resource.Of(owner.Slug, resource.Assets, id))
 		}
 		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "%s %s.\n", done, text.Count(len(ids), "asset", "assets"))
+			fmt.Fprintf(w, "%s %s.\n", done, phrase.Count(len(ids), "asset", "assets"))
 		}}, admin.Archiver.ArchiveAssets(ctx, owner.ID, ids, archive)
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/resource"
-	"github.com/musterhq/muster/internal/text"
 )
 
 // AssetDelete ends assets for good.
@@ -42,7 +42,7 @@ func (c *AssetDelete) Run(env *Env) error {
 		}
 		err = kept.close(admin.Deleter.DeleteAssets(ctx, owner.ID, ids, kept))
 		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "Deleted %s; %s is in %s.\n", text.Count(len(ids), "asset", "assets"), text.Count(kept.rows, "row", "rows"), c.Export)
+			fmt.Fprintf(w, "Deleted %s; %s is in %s.\n", phrase.Count(len(ids), "asset", "assets"), phrase.Count(kept.rows, "row", "rows"), c.Export)
 		}}, err
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
-	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // CompanyCommands manage companies.
@@ -200,7 +200,7 @@ type CompanySet struct {
 func (c *CompanySet) Validate() error {
 	between := func(flag string, d, least, most time.Duration) error {
 		if d != 0 && (d < least || d > most) {
-			return fmt.Errorf("--%s must be from %s to %s", flag, text.Span(least), text.Span(most))
+			return fmt.Errorf("--%s must be from %s to %s", flag, phrase.Span(least), phrase.Span(most))
 		}
 		return nil
 	}
@@ -317,11 +317,11 @@ func showCompany(verb string, c company.Company, trouble company.Trouble) answer
 		fmt.Fprintf(w, "%s %s (%s)\n", verb, c.PathName(), c.Name)
 		row(w, "  enabled", enabled(c.Settings))
 		viewControls(c.Settings.Controls).show(w, c.Settings.Controls.ApproverAge)
-		row(w, "  inactive after", text.Span(c.InactiveAfter))
-		row(w, "  activity kept", text.Span(c.Settings.KeepActivity))
-		row(w, "  commands kept", text.Span(c.KeepCommands))
-		row(w, "  places kept", text.Span(c.KeepPlaces))
-		row(w, "  events kept", text.Span(c.KeepEvents))
+		row(w, "  inactive after", phrase.Span(c.InactiveAfter))
+		row(w, "  activity kept", phrase.Span(c.Settings.KeepActivity))
+		row(w, "  commands kept", phrase.Span(c.KeepCommands))
+		row(w, "  places kept", phrase.Span(c.KeepPlaces))
+		row(w, "  events kept", phrase.Span(c.KeepEvents))
 		if c.Lost != (company.LostContact{}) {
 			row(w, "  lost mode", strings.Join([]string{c.Lost.Message, c.Lost.PhoneNumber, c.Lost.Organization}, " · "))
 		}

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // CompanyDelete ends a company for good.
@@ -42,7 +42,7 @@ func (c *CompanyDelete) Run(env *Env) error {
 		}
 		err = kept.close(admin.CompanyDeleter.DeleteCompany(ctx, owner.ID, kept))
 		return answer{deletedCompanyView{owner.PathName(), kept.rows, c.Export}, func(w io.Writer) {
-			fmt.Fprintf(w, "Deleted %s; %s is in %s.\n", owner.PathName(), text.Count(kept.rows, "row", "rows"), c.Export)
+			fmt.Fprintf(w, "Deleted %s; %s is in %s.\n", owner.PathName(), phrase.Count(kept.rows, "row", "rows"), c.Export)
 		}}, err
 	})
 }

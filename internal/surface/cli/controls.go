@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/operation"
-	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // ControlFlags change what limits a company's callers, at once.
@@ -70,8 +70,8 @@ type controlsView struct {
 
 func viewControls(c access.Controls) controlsView {
 	return controlsView{
-		ApplyApproval: c.ApplyApproval, SecondPerson: strings.ToUpper(text.OnOff(c.SecondPerson)), ApproverAge: c.ApproverAge.String(),
-		DestructiveApproval: strings.ToUpper(text.OnOff(c.DestructiveApproval)), DestructiveLimit: c.DestructiveLimit.String(), RequireReason: c.RequireReason,
+		ApplyApproval: c.ApplyApproval, SecondPerson: strings.ToUpper(access.OnOff(c.SecondPerson)), ApproverAge: c.ApproverAge.String(),
+		DestructiveApproval: strings.ToUpper(access.OnOff(c.DestructiveApproval)), DestructiveLimit: c.DestructiveLimit.String(), RequireReason: c.RequireReason,
 	}
 }
 
@@ -80,7 +80,7 @@ func (v controlsView) show(w io.Writer, age time.Duration) {
 	row(w, "  destructive approval", v.DestructiveApproval)
 	row(w, "  apply approval", string(v.ApplyApproval))
 	row(w, "  second person", v.SecondPerson)
-	row(w, "  approver age", text.Span(age))
+	row(w, "  approver age", phrase.Span(age))
 	row(w, "  require reason", string(v.RequireReason))
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	words "github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // Durations lets every flag and setting that takes a duration take days, too: 30d, or
@@ -17,7 +17,7 @@ func Durations() kong.Option {
 		if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
 			return err
 		}
-		d, err := words.ParseDuration(text)
+		d, err := phrase.ParseDuration(text)
 		if err != nil {
 			return err
 		}

@@ -12,10 +12,10 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/resource"
-	"github.com/musterhq/muster/internal/text"
 )
 
 // EnrollmentCommands manage the codes with which devices enroll.
@@ -134,7 +134,7 @@ func left(env *Env, c provisioning.Code) string {
 	if c.Status(env.Now()) != provisioning.CodeActive {
 		return "-"
 	}
-	return text.Span(c.ExpiresAt.Sub(env.Now()).Round(time.Minute))
+	return phrase.Span(c.ExpiresAt.Sub(env.Now()).Round(time.Minute))
 }
 
 // EnrollmentRevoke ends a code.

@@ -13,8 +13,8 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/resource"
-	"github.com/musterhq/muster/internal/text"
 )
 
 // JobCommands manage jobs. The running service carries them out.
@@ -115,7 +115,7 @@ func (c *JobCreate) Run(env *Env) error {
 		}
 		if c.Plan {
 			return answer{planView{len(ids)}, func(w io.Writer) {
-				fmt.Fprintf(w, "%s of %s.\n", text.Count(len(ids), "device", "devices"), owner.PathName())
+				fmt.Fprintf(w, "%s of %s.\n", phrase.Count(len(ids), "device", "devices"), owner.PathName())
 			}}, nil
 		}
 		made, err := admin.Jobs.Create(access.WithNote(ctx, spec.Note), operator, spec)

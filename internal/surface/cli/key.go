@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
-	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // KeyCommands manage API keys. The command line is the operator's: the
@@ -140,7 +140,7 @@ func keyState(key apikey.Key, now time.Time) string {
 func keyLimits(key apikey.Key) string {
 	limits := networkTexts(key)
 	if key.DevicesPerDay > 0 {
-		limits = append(limits, text.Count(key.DevicesPerDay, "device", "devices")+"/day")
+		limits = append(limits, phrase.Count(key.DevicesPerDay, "device", "devices")+"/day")
 	}
 	return strings.Join(limits, ", ")
 }

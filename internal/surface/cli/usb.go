@@ -20,10 +20,10 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/resource"
-	"github.com/musterhq/muster/internal/text"
 	"github.com/musterhq/muster/internal/usb"
 	"github.com/musterhq/muster/internal/usb/adb"
 )
@@ -106,7 +106,7 @@ func (c *USB) Run(env *Env) error {
 		}
 		view := summary(issuing.policy.PathName(), results)
 		if err == nil && view.Failed > 0 {
-			err = &ExitError{1, fmt.Sprintf("%d of %s not provisioned: see what is said of each", view.Failed, text.Count(len(results), "device is", "devices are"))}
+			err = &ExitError{1, fmt.Sprintf("%d of %s not provisioned: see what is said of each", view.Failed, phrase.Count(len(results), "device is", "devices are"))}
 		}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "%d enrolled, %d were enrolled already, %d failed.\n", view.Enrolled, view.Already, view.Failed)

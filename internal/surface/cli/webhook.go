@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/operation"
-	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/webhook"
 )
 
@@ -242,7 +242,7 @@ func (c *WebhookRotate) Run(env *Env) error {
 		view := viewWebhook(changed)
 		view.Secret = secret
 		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "The new secret of webhook %s is shown this once:\n\n%s\n\nBoth secrets sign for %s, or until `muster webhook rotate --finish`.\n", changed.ID, secret, text.Span(webhook.RotationTime))
+			fmt.Fprintf(w, "The new secret of webhook %s is shown this once:\n\n%s\n\nBoth secrets sign for %s, or until `muster webhook rotate --finish`.\n", changed.ID, secret, phrase.Span(webhook.RotationTime))
 		}}, missing(err, owner.Slug, "webhook", c.ID)
 	})
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // company sends a person to their company's provider. It is a page with a link
@@ -54,10 +54,10 @@ func (s SignIn) callback(w http.ResponseWriter, r *http.Request) {
 	form.Next = LocalPath(a.Journey.Next)
 	switch code := fault.CodeOf(err); {
 	case code == fault.Refused && a.Journey.State == "": // no journey of this browser
-		s.again(w, r, http.StatusBadRequest, form, text.Sentence(fault.From(err).Detail))
+		s.again(w, r, http.StatusBadRequest, form, phrase.Sentence(fault.From(err).Detail))
 	case code == fault.Refused || code == fault.Provider || code == fault.NotFound || code == fault.Forbidden:
 		s.Log.InfoContext(r.Context(), "company sign-in refused", "err", err)
-		s.again(w, r, http.StatusUnauthorized, form, text.Sentence(fault.From(err).Detail))
+		s.again(w, r, http.StatusUnauthorized, form, phrase.Sentence(fault.From(err).Detail))
 	case err != nil:
 		s.broken(w, r, form, err)
 	case a.Confirm != "":
@@ -134,10 +134,10 @@ func (s SignIn) link(w http.ResponseWriter, r *http.Request) {
 	switch fault.CodeOf(err) {
 	case "":
 	case fault.Unauthorized, fault.Refused:
-		s.askLink(w, r, http.StatusUnauthorized, token, text.Sentence(fault.From(err).Detail))
+		s.askLink(w, r, http.StatusUnauthorized, token, phrase.Sentence(fault.From(err).Detail))
 		return
 	case fault.RateLimited:
-		s.askLink(w, r, http.StatusTooManyRequests, token, text.Sentence(fault.From(err).Detail))
+		s.askLink(w, r, http.StatusTooManyRequests, token, phrase.Sentence(fault.From(err).Detail))
 		return
 	default:
 		s.broken(w, r, signInForm{Next: "/"}, err)
@@ -146,7 +146,7 @@ func (s SignIn) link(w http.ResponseWriter, r *http.Request) {
 	switch err := s.Federation.Link(ctx, token, l); fault.CodeOf(err) {
 	case "":
 	case fault.Forbidden:
-		s.again(w, r, http.StatusForbidden, signInForm{Next: "/"}, text.Sentence(fault.From(err).Detail))
+		s.again(w, r, http.StatusForbidden, signInForm{Next: "/"}, phrase.Sentence(fault.From(err).Detail))
 		return
 	default:
 		s.refuse(w, r, signInForm{Next: "/"}, err)

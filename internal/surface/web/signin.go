@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // SignIn serves the pages by which people come and go.
@@ -100,13 +100,13 @@ func (s SignIn) refuse(w http.ResponseWriter, r *http.Request, form signInForm, 
 	switch fault.CodeOf(err) {
 	case fault.Unauthorized:
 		s.refused(r, "wrong credentials")
-		s.again(w, r, http.StatusUnauthorized, form, text.Sentence(detail))
+		s.again(w, r, http.StatusUnauthorized, form, phrase.Sentence(detail))
 	case fault.RateLimited:
 		s.refused(r, "too many attempts")
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(fault.From(err).RetryAfter.Seconds())))))
-		s.again(w, r, http.StatusTooManyRequests, form, text.Sentence(detail))
+		s.again(w, r, http.StatusTooManyRequests, form, phrase.Sentence(detail))
 	case fault.Refused, fault.Unsupported:
-		s.again(w, r, http.StatusUnauthorized, form, text.Sentence(detail))
+		s.again(w, r, http.StatusUnauthorized, form, phrase.Sentence(detail))
 	default:
 		s.broken(w, r, form, err)
 	}
@@ -176,7 +176,7 @@ func (s SignIn) accept(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := account.CheckPassword(password); err != nil {
-		wrong(http.StatusUnprocessableEntity, text.Sentence(fault.From(err).Detail))
+		wrong(http.StatusUnprocessableEntity, phrase.Sentence(fault.From(err).Detail))
 		return
 	}
 	user, by, err := s.Invitations.Accept(r.Context(), code, password)
@@ -187,9 +187,9 @@ func (s SignIn) accept(w http.ResponseWriter, r *http.Request) {
 	case fault.NotFound:
 		wrong(http.StatusNotFound, "This invitation is over or was used already. Ask for a new one.")
 	case fault.Forbidden:
-		wrong(http.StatusForbidden, text.Sentence(fault.From(err).Detail))
+		wrong(http.StatusForbidden, phrase.Sentence(fault.From(err).Detail))
 	case fault.RateLimited:
-		wrong(http.StatusTooManyRequests, text.Sentence(fault.From(err).Detail))
+		wrong(http.StatusTooManyRequests, phrase.Sentence(fault.From(err).Detail))
 	default:
 		s.broken(w, r, signInForm{Next: "/"}, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/musterhq/muster/internal/operation"
-	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // Events is the operation of which the command can go on reading.
@@ -32,7 +32,7 @@ func Options(r *operation.Registry) (options []kong.Option) {
 		groups[group] = append(groups[group], o)
 	}
 	for _, group := range order {
-		options = append(options, kong.DynamicCommand(group, text.UpperFirst(group)+" of a service, from any machine.", "", commandsOf(groups[group])))
+		options = append(options, kong.DynamicCommand(group, phrase.UpperFirst(group)+" of a service, from any machine.", "", commandsOf(groups[group])))
 	}
 	return options
 }

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/client"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/cli"
-	"github.com/musterhq/muster/internal/text"
 )
 
 // many are the flags of a command for several devices.
@@ -341,7 +341,7 @@ func (f *fanOut) report() error {
 				fmt.Fprintf(w, "%s\t%s\t%s\n", plain(one.AssetID), one.Status, one.Outcome)
 			}
 		}
-		fmt.Fprintf(w, "%s: %d accepted, %d failed, %d unconfirmed.\n", text.Count(r.Total, "device", "devices"), r.Accepted, r.Failed, r.Unconfirmed)
+		fmt.Fprintf(w, "%s: %d accepted, %d failed, %d unconfirmed.\n", phrase.Count(r.Total, "device", "devices"), r.Accepted, r.Failed, r.Unconfirmed)
 	})
 	switch {
 	case err != nil:

@@ -17,7 +17,6 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
-	"github.com/musterhq/muster/internal/text"
 )
 
 // Usage reports what callers did and what is left of their budgets.
@@ -183,7 +182,7 @@ func (s *Section) switchGate(v *frame.Visit) error {
 		if err != nil {
 			return v.Refused(frame.AccessPath, err, fault.InvalidArguments)
 		}
-		return v.Redirect(frame.AccessPath, frame.Done(g.Gate.Title()+": "+text.OnOff(on)+"."))
+		return v.Redirect(frame.AccessPath, frame.Done(g.Gate.Title()+": "+access.OnOff(on)+"."))
 	}
 	return fault.Invalid("there is no such setting")
 }

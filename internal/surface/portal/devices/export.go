@@ -6,11 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
-	"github.com/musterhq/muster/internal/text"
 )
 
 const (
@@ -95,7 +95,7 @@ func (s *Section) found(v *frame.Visit, ids []string) ([]asset.Asset, error) {
 func record(a asset.Asset, shown []column) []string {
 	fields := []string{a.ID}
 	for _, c := range shown {
-		fields = append(fields, text.Cell(c.Text(a)))
+		fields = append(fields, activity.Cell(c.Text(a)))
 	}
 	return fields
 }

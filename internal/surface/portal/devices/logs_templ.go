@@ -10,8 +10,8 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
-	"github.com/musterhq/muster/internal/text"
 )
 
 // logsPart is what the device uploaded of its agent's log. The text is the device's:
@@ -84,7 +84,7 @@ func logsPart(v *frame.Visit, d device, all []agentdevice.Log, shown agentdevice
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var3 string
-				templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(text.Count(l.Bytes, "byte", "bytes"))
+				templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(phrase.Count(l.Bytes, "byte", "bytes"))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/devices/logs.templ`, Line: 21, Col: 83}
 				}

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/validate"
 )
 
 // Sentence makes a fault's detail a sentence.
-func Sentence(detail string) string { return text.Sentence(detail) }
+func Sentence(detail string) string { return phrase.Sentence(detail) }
 
 // maxPlain bounds a name on a page, in characters.
 const maxPlain = 300

@@ -12,8 +12,8 @@ import (
 	"strconv"
 
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
-	"github.com/musterhq/muster/internal/text"
 )
 
 func systemPage(v *frame.Visit, s System, trouble company.Trouble) templ.Component {
@@ -443,7 +443,7 @@ func systemPage(v *frame.Visit, s System, trouble company.Trouble) templ.Compone
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var21 string
-				templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinStringErrs(text.UpperFirst(c.Name))
+				templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinStringErrs(phrase.UpperFirst(c.Name))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/settings/system.templ`, Line: 98, Col: 34}
 				}
@@ -476,7 +476,7 @@ func systemPage(v *frame.Visit, s System, trouble company.Trouble) templ.Compone
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = frame.Coded(text.UpperFirst(c.Remedy)).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = frame.Coded(phrase.UpperFirst(c.Remedy)).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

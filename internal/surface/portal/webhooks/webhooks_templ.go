@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
-	"github.com/musterhq/muster/internal/text"
 	"github.com/musterhq/muster/internal/webhook"
 )
 
@@ -853,7 +853,7 @@ func rotatePage(v *frame.Visit, w webhook.Webhook, once string) templ.Component 
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var37 string
-		templ_7745c5c3_Var37, templ_7745c5c3_Err = templ.JoinStringErrs(text.Span(webhook.RotationTime))
+		templ_7745c5c3_Var37, templ_7745c5c3_Err = templ.JoinStringErrs(phrase.Span(webhook.RotationTime))
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/webhooks/webhooks.templ`, Line: 174, Col: 106}
 		}

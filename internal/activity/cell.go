@@ -1,0 +1,49 @@
+package activity
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Cell keeps a spreadsheet that opens a CSV file from taking a text for a formula: it puts
+// an apostrophe before what begins like one. Programs skip blanks, and East Asian ones know
+// full-width signs. What follows a semicolon, a tab or a line break begins like
+// a text of its own, because a program may separate cells there.
+func Cell(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return separates(r) || strings.ContainsRune(formula, narrow(r)) }) {
+		return s
+	}
+	var b strings.Builder
+	for s != "" {
+		end := len(s)
+		if i := strings.IndexFunc(s, separates); i >= 0 {
+			end = i + 1 // each of them is one byte long
+		}
+		if b.Len() == 0 && end == 1 && s[0] != ';' || formulaLike(s[:end]) {
+			b.WriteByte('\'')
+		}
+		b.WriteString(s[:end])
+		s = s[end:]
+	}
+	return b.String()
+}
+
+// formula is what a formula, or a call of another program, begins with.
+const formula = "=+-@|%"
+
+func separates(r rune) bool { return strings.ContainsRune(";\t\r\n", r) }
+
+func formulaLike(s string) bool {
+	s = strings.TrimLeftFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
+	first, _ := utf8.DecodeRuneInString(s)
+	return strings.ContainsRune(formula, narrow(first))
+}
+
+// narrow is the ASCII character of a full-width one; others stay.
+func narrow(r rune) rune {
+	if r >= '\uFF01' && r <= '\uFF5E' {
+		return r - '\uFF01' + '!'
+	}
+	return r
+}

@@ -1,0 +1,65 @@
+// Package phrase writes numbers with their nouns, durations and sentences in English.
+package phrase
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// UpperFirst writes the first letter of ASCII text as a capital.
+func UpperFirst(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// Sentence makes a phrase a sentence: with a capital, and a stop at its end.
+func Sentence(phrase string) string {
+	first, size := utf8.DecodeRuneInString(phrase)
+	if size == 0 {
+		return ""
+	}
+	phrase = string(unicode.ToUpper(first)) + phrase[size:]
+	if !strings.ContainsRune(".!?", rune(phrase[len(phrase)-1])) {
+		phrase += "."
+	}
+	return phrase
+}
+
+// Count is a number and its noun, such as 1 entry or 3 entries.
+func Count[N int | int64](n N, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.FormatInt(int64(n), 10) + " " + more
+}
+
+// Span shows a duration with days of 24 hours and without units that are zero: 30d, 1d12h,
+// 90s as 1m30s. ParseDuration of the command line reads it.
+func Span(d time.Duration) string {
+	const day = 24 * time.Hour
+	days, rest := d/day, d%day
+	if days == 0 {
+		return trimmed(rest)
+	}
+	text := strconv.FormatInt(int64(days), 10) + "d"
+	if rest != 0 {
+		text += trimmed(rest.Abs())
+	}
+	return text
+}
+
+func trimmed(d time.Duration) string {
+	text := d.String()
+	if d%time.Minute == 0 && d != 0 {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if d%time.Hour == 0 && d != 0 {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
