@@ -21,7 +21,8 @@ func (l *Server) KeepLog(ctx context.Context, d agentdevice.Device, commandID st
 	return err
 }
 
-// unproved is why a command that the device says is done is not; empty: it is.
+// unproved says why a command that the device reports as done is not done; empty: it is
+// done. withoutPlace is why this check-in brought no place; empty: it brought one.
 func unproved(of command.Outstanding, withoutPlace string) string {
 	switch {
 	case of.Type == string(command.LocationUpdate):

@@ -96,7 +96,9 @@ func chunk(data []byte) (kind uint16, header, content, rest []byte) {
 	return binary.LittleEndian.Uint16(data), data[:head], data[head:size], data[size:]
 }
 
-// stringPool returns the strings; what is damaged is empty.
+// stringPool returns the strings; what is damaged is empty. The header is a
+// ResStringPool_header: the number of strings at 8, the flags at 16, and at 20 where the
+// strings begin, from the start of the chunk. The content begins with each string's offset.
 func stringPool(header, content []byte) []string {
 	if len(header) < 28 {
 		return nil
@@ -138,6 +140,7 @@ func text8(b []byte) string {
 	return string(b[:end])
 }
 
+// text16 reads a string of UTF-16 behind its length in units.
 func text16(b []byte) string {
 	if len(b) < 2 {
 		return ""
@@ -153,7 +156,10 @@ func text16(b []byte) string {
 	return string(utf16.Decode(units))
 }
 
-// element reads the attributes of an element, which must be manifest.
+// element reads the attributes of an element, which must be manifest. The content is a
+// ResXMLTree_attrExt: the name at 4, at 8 where the attributes begin, at 10 the size of one,
+// and at 12 their number. An attribute is a ResXMLTree_attribute: its name at 4, the type of
+// its value at 15, and the value at 16.
 func element(content []byte, texts []string, ids []uint32) (m Manifest, err error) {
 	text := func(index uint32) string {
 		if uint64(index) >= uint64(len(texts)) {

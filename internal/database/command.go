@@ -181,8 +181,9 @@ func (db *DB) Take(ctx context.Context, id string, s command.Transition) (comman
 	return c, false, err
 }
 
-// step makes a step with what goes with it, or returns sql.ErrNoRows. Most
-// successes are reported by the command alone, and are one statement.
+// transition takes a step with what goes with it, or returns sql.ErrNoRows if the command is
+// in none of the step's From states. Most successes are recorded in the command's row alone,
+// and are one statement.
 func (db *DB) transition(ctx context.Context, id string, s command.Transition) (taken command.Command, err error) {
 	if s.To != command.Failed && s.To != command.Unconfirmed {
 		condition := ""
@@ -235,7 +236,8 @@ func (db *DB) moveCommand(ctx context.Context, c conn, first part, id string, s 
 // showing are the types whose success shows on the asset: see show.
 const showing = `('START_LOST_MODE', 'STOP_LOST_MODE', 'WIPE_COMPANY_DATA', 'RELINQUISH_OWNERSHIP')`
 
-// take makes a step inside a transaction that holds the command's row.
+// take is transition inside the caller's transaction, without what a success shows on the
+// asset. It records failures and unknown outcomes in the activity log.
 func (db *DB) take(ctx context.Context, t *tx, id string, s command.Transition) (command.Command, error) {
 	query, args := transitionStatement(id, s, "")
 	taken, err := db.moveCommand(ctx, t, part{query, args}, id, s)

@@ -89,7 +89,7 @@ const (
 )
 
 // ofService are the tables whose rows are of no company, or do not say of which: what of
-// them came from a company that is deleted runs out (docs/operating.md).
+// them came from a company that is deleted runs out (docs/how-to/data-and-retention.md).
 var ofService = []string{ //nolint:gochecknoglobals // a table that is never written to
 	"agent_release_parts", "agent_releases", "agent_rollouts", "budgets", "claims", "foreign_enterprises", "leases",
 	"oauth_clients", "operator_acts", "platform_outages", "platform_quotas", "service_keys",

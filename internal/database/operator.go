@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// backedUp is the operator's act of Backup.
+// backedUp is the name under which operator_acts has the last backup.
 const backedUp = "backup"
 
+// setBackedUp records that a backup was made now.
 func (db *DB) setBackedUp(ctx context.Context) error {
 	return db.exec(ctx, `INSERT INTO operator_acts (name, at) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at`, backedUp, millis(db.now()))
 }

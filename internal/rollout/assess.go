@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The rules by which a rollout goes on and pauses (docs/operating.md).
+// The rules by which a rollout goes on and pauses (docs/how-to/agent-versions.md).
 const (
 	// silence is how long a device that was in touch every day has no contact until it
 	// counts as lost.

@@ -18,7 +18,7 @@ func TestFor_WaitsForSuccess(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil || looks > 120 {
+		if err != nil || looks > 120 { // 100 in ten seconds, and some more at first
 			t.Errorf("%v after %d looks", err, looks)
 		}
 	})

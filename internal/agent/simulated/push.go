@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Push is the push service's half on a simulated device: the platform's emulator
-// plays the service (docs/emulator.md). It implements agent.Push.
+// Push is a simulated device's client of the push service, which the platform's
+// emulator plays (docs/emulator.md). It implements agent.Push.
 type Push struct {
 	Device   *Device
 	Emulator string // its address
@@ -89,6 +89,7 @@ func (p Push) Wait(ctx context.Context) error {
 	}
 }
 
+// seen stores the number of the last message, so that no message is seen twice.
 func (p Push) seen(seq int64) error {
 	p.Device.mu.Lock()
 	defer p.Device.mu.Unlock()
@@ -96,6 +97,7 @@ func (p Push) seen(seq int64) error {
 	return p.Device.save()
 }
 
+// ask calls the push service, and reads its answer of at most 1 MiB. Any status but 2xx is an error.
 func (p Push) ask(ctx context.Context, method, path string, body []byte, answer any) error {
 	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(p.Emulator, "/")+"/emulator/v1"+path, bytes.NewReader(body))
 	if err != nil {

@@ -30,9 +30,9 @@ func Copy(ctx context.Context, from Options, to string) (copied []TableCopy, err
 	if postgresURL(from.URL) == postgresURL(to) {
 		return nil, errors.New("both databases are of one engine: use `muster backup` and `muster restore` for SQLite, pg_dump for PostgreSQL")
 	}
-	seen, err := seenAt(ctx, from.URL)
+	here, err := seenAt(ctx, from.URL)
 	if err == nil {
-		err = seen.Check(Existing)
+		err = here.Check(Existing)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the source: %w", err)
@@ -46,9 +46,9 @@ func Copy(ctx context.Context, from Options, to string) (copied []TableCopy, err
 	if err := source.unserved(ctx); err != nil {
 		return nil, err
 	}
-	goal, err := seenAt(ctx, to)
-	if err == nil && !goal.Empty() {
-		err = goal.Check(Existing)
+	there, err := seenAt(ctx, to)
+	if err == nil && !there.Empty() {
+		err = there.Check(Existing)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the target: %w", err)
@@ -109,7 +109,7 @@ type copiedTable struct {
 	requires []string // tables that it refers to
 }
 
-// Tables that the target makes by itself.
+// ownTables are the tables that the target makes by itself. They are not copied.
 var ownTables = []string{"versions", "applied_migrations", formerTable, "event_history"} //nolint:gochecknoglobals // a table that is never written to
 
 func copyTables(ctx context.Context, source Conn, t Tx) ([]TableCopy, error) {
@@ -180,6 +180,7 @@ func describe(ctx context.Context, c Conn) (sorted []copiedTable, err error) {
 	return sorted, nil
 }
 
+// describeTable reads the columns of a table, its primary key in order, and its references.
 func describeTable(ctx context.Context, c Conn, name string) (t copiedTable, err error) {
 	t.name = name
 	type column struct {

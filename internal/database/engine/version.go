@@ -31,9 +31,9 @@ type SchemaUse int
 
 const (
 	// SetUp sets up an empty database, and refuses any other that is not at
-	// SchemaNumber. It is for commands that write.
+	// SchemaNumber. It is for the command that makes a company, and for the target of a copy.
 	SetUp SchemaUse = iota
-	// Existing refuses an empty database as well. It is for commands that read.
+	// Existing refuses an empty database as well. It is for all other commands.
 	Existing
 	// Upgrade changes an older database, and works beside newer programs for as
 	// long as the database allows it. It is for serve, demo and migrate.

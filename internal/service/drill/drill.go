@@ -106,10 +106,10 @@ type drill struct {
 	db      *database.DB
 	dir     string
 	log     *slog.Logger
-	running sync.WaitGroup // of the drill's own devices
+	running sync.WaitGroup // of the devices that the attacker adds; those of the company are in Running
 	hurried bool           // ends with errHarm as soon as harm is found
 	result  Scenario
-	// person decides about what an answer says that a person must decide; nil: there is none.
+	// person plays the person who decides, when the answer to a call asks for one; nil: no person decides.
 	person func(context.Context, answer) error
 }
 

@@ -45,6 +45,7 @@ func TestCodes_ListedAndRevoked(t *testing.T) {
 		}
 		return nil
 	})
+	// Values that a code cannot have are refused.
 	for name, wrong := range map[string]url.Values{"maxDevices": {"maxDevices": {"0.5"}}, "tags": {"tags": {strings.Repeat("x", 65)}}} {
 		for key, values := range form {
 			if key != name {

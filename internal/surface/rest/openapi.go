@@ -107,6 +107,8 @@ type (
 
 const keyScheme = "apiKey"
 
+// describe makes the document: first it counts which parameters operations share, then it
+// describes each operation under its path and method.
 func describe(registry *operation.Registry, publicURL string) *document {
 	named := operation.NewComponents("#/components/schemas/")
 	maps.Copy(named.Schemas, problemSchemas())
@@ -144,6 +146,7 @@ func describe(registry *operation.Registry, publicURL string) *document {
 	return d
 }
 
+// operation describes one operation with its parameters, body and answers.
 func (d *document) operation(o *operation.Operation) *described {
 	x := &described{
 		OperationID: o.Name, Tags: []string{tagOf(o)}, Summary: o.Title, Description: o.Description,
@@ -179,6 +182,7 @@ func asParameter(p operation.Parameter) parameter {
 	return parameter{Name: p.Name, In: in, Required: p.Required, Description: p.Doc, Schema: p.Schema}
 }
 
+// identity is the JSON of a parameter: equal parameters have the same.
 func identity(p parameter) string {
 	text, err := json.Marshal(p)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	hooks "github.com/musterhq/muster/internal/webhook"
 )
 
-// webhook describes what the receiver of one type of event gets, and what it answers.
+// webhook is a member of the document's webhooks: what the receiver of one type of event
+// gets, and what it answers.
 type webhook struct {
 	Summary     string               `json:"summary"`
 	Description string               `json:"description"`

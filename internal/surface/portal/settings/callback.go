@@ -41,7 +41,9 @@ func (s *Section) returned(r *http.Request) (signup company.Signup, token string
 	return signup, r.URL.Query().Get("enterpriseToken"), err
 }
 
-// callback answers a browser whose person is signed in.
+// callback answers a browser whose person is signed in. The session that began the sign-up
+// finishes it. Another session of an administrator is led to the button that does. A sign-up
+// of the command line is finished here too, also by who may not manage its company.
 func (s *Section) callback(v *frame.Visit) error {
 	signup, token, err := s.returned(v.Request())
 	if err == nil {

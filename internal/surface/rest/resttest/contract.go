@@ -163,5 +163,5 @@ var Answers = map[Family]map[string]Answer{
 // permission and refuses nothing that another endpoint does not.
 var Explain = Endpoint{"POST", "/explain", "explain_operation", "", "", Reads, 200, "operation* arguments"}
 
-// Events is contract 4.11. Like Explain, it needs no permission: callers get what they may see.
+// Events is contract 4.12. Like Explain, it needs no permission: callers get what they may see.
 var Events = Endpoint{"GET", "/events", "list_events", "", "", Reads, 200, "-"}

@@ -90,7 +90,7 @@ public final class BundleProvider extends ContentProvider {
         }
     }
 
-    /** query returns one row: the state, the device's id at the service, what hinders it, and the app's version. */
+    /** query returns one row: the state, the device's id at the service, the app's version, and what hinders it. */
     @Override
     public Cursor query(Uri uri, String[] projection, String selection, String[] arguments, String order) {
         Keeper keeper = keeper();

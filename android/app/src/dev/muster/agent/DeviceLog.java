@@ -17,7 +17,7 @@ final class DeviceLog implements Log, Kept {
     }
 
     @Override
-    public void debug(String what, Object about) {}
+    public void debug(String what, Object about) {} // the file has no such lines
 
     @Override
     public void info(String what, Object about) {

@@ -9,6 +9,8 @@ import android.os.Bundle;
  * asks once for the exemption from Doze; whatever the user answers, the setup goes on.
  */
 abstract class LastStep extends Activity {
+    private static final int EXEMPTION = 1; // the only request of this activity
+
     @Override
     protected void onCreate(Bundle saved) {
         super.onCreate(saved);
@@ -17,7 +19,7 @@ abstract class LastStep extends Activity {
         Alarms.schedule(this);
         setResult(RESULT_OK);
         boolean asked = saved != null; // the screen was turned in between: its answer is on the way
-        if (!asked && !(Battery.canAsk(this) && Battery.ask(this, 1))) {
+        if (!asked && !(Battery.canAsk(this) && Battery.ask(this, EXEMPTION))) {
             finish();
         }
     }

@@ -29,6 +29,7 @@ final class Owner {
         return dpm.isDeviceOwnerApp(context.getPackageName());
     }
 
+    /** has reports whether the device has one of Android's system features. */
     boolean has(String feature) {
         return context.getPackageManager().hasSystemFeature(feature);
     }

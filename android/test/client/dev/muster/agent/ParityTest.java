@@ -26,7 +26,7 @@ import org.robolectric.Shadows;
 public final class ParityTest extends Client {
     private static final File TESTS = new File(System.getProperty("muster.tests"));
 
-    /** read returns "setting=value machine" to "state detail". */
+    /** read returns "setting=value machine" to "state detail". A line has four columns: setting=value, state, detail, machines. */
     private static Map<String, String> read(String name) throws Exception {
         Map<String, String> all = new HashMap<>();
         for (String line : Files.readAllLines(new File(TESTS, name).toPath(), StandardCharsets.UTF_8)) {
@@ -41,7 +41,8 @@ public final class ParityTest extends Client {
         return all;
     }
 
-    private void is(String kind) {
+    /** pretend gives the device the system features and the package verifier of its kind. */
+    private void pretend(String kind) {
         Shadows.shadowOf(app.getPackageManager()).setSystemFeature(Rules.TELEPHONY, kind.equals("phone") || kind.equals("noverifier"));
         Shadows.shadowOf(app.getPackageManager()).setSystemFeature(Rules.HEADSET, kind.equals("headset"));
         Intent asks = new Intent("android.intent.action.PACKAGE_NEEDS_VERIFICATION").setType("application/vnd.android.package-archive");
@@ -64,7 +65,7 @@ public final class ParityTest extends Client {
         Set<String> unexpected = new TreeSet<>();
         int compared = 0;
         for (String kind : new String[] {"phone", "tablet", "headset", "noverifier"}) {
-            is(kind);
+            pretend(kind);
             String machine = " " + kind + Build.VERSION.SDK_INT;
             for (Map.Entry<String, String> e : wanted.entrySet()) {
                 if (!e.getKey().endsWith(machine)) {

@@ -2,7 +2,7 @@ package dev.muster.agent.core;
 
 import java.util.Map;
 
-/** Command is an order, valid for one device. */
+/** Command is an order of the service for one device: what it does, and when it may run. */
 public final class Command {
     public static final String MESSAGE = "NOTIFICATION_MESSAGE";
     static final String STATUS = "STATUS_REPORT";
@@ -20,7 +20,7 @@ public final class Command {
     final String id;
     final String type;
     final Object args; // any JSON
-    final long notBefore;
+    final long notBefore; // Unix milliseconds: when it was created. The agent does not check it
     final long deadline; // Unix milliseconds; 0: none
 
     Command(String deviceId, String id, String type, Object args, long notBefore, long deadline) {
