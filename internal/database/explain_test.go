@@ -72,16 +72,33 @@ var explained sync.Map
 type statements struct {
 	mu  sync.Mutex
 	all map[string]int // the number of arguments
+	// crossed are the statements that cross companies, by their entry in crossing.txt.
+	crossed map[string]string
 }
 
 func collect(db *database.DB) *statements {
-	s := &statements{all: map[string]int{}}
+	s := &statements{all: map[string]int{}, crossed: map[string]string{}}
+	postgres := db.Bound("?") != "?"
 	db.OnStatement(func(query string, args []any) {
+		var crossed []string
+		if postgres {
+			crossed = crossList.entries(query)
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.all[query] = len(args)
+		for _, entry := range crossed {
+			s.crossed[entry] = query
+		}
 	})
 	return s
+}
+
+// unlisted are the statements that cross companies and are not listed.
+func (s *statements) unlisted(listed map[string]string) map[string]string {
+	all := maps.Clone(s.crossed)
+	maps.DeleteFunc(all, func(entry, _ string) bool { _, known := listed[entry]; return known })
+	return all
 }
 
 // soFar is what ran until now: the database goes on in the background.
@@ -96,6 +113,9 @@ func (s *statements) explain(tb testing.TB, e *engine, db *database.DB) {
 	tb.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for entry, query := range s.unlisted(crossList.listed) {
+		tb.Errorf("not confined to one company, and not in %s: %s\n%.2000s", crossingFile, entry, query)
+	}
 	fresh := map[string]int{}
 	for query, n := range s.all {
 		if _, known := explained.LoadOrStore(e.name+query, true); !known {

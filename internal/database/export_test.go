@@ -235,6 +235,15 @@ func CompanyTables() (ofCompanies, ofNone []string) {
 	return ofCompanies, append(slices.Clone(ofService), "versions", "applied_migrations", "event_history", formerTable)
 }
 
+// CompanyKeys are the first columns of the primary keys of the tables of companies.
+func CompanyKeys() map[string]string {
+	keys := map[string]string{}
+	for _, of := range ofCompany {
+		keys[of.table], _, _ = strings.Cut(of.key, ",")
+	}
+	return keys
+}
+
 // TableNames lists the tables that there are.
 func (db *DB) TableNames(ctx context.Context) ([]string, error) {
 	return db.engine.Tables(ctx)

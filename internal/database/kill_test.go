@@ -48,7 +48,12 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if gone := crossList.gone(); crossList.whole() && len(gone) > 0 {
+		fmt.Fprintf(os.Stderr, "%s lists what no test has run:\n%s\n", crossingFile, strings.Join(gone, "\n"))
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // writeUntilKilled enrolls devices and begins commands from many goroutines, and
