@@ -46,7 +46,7 @@ func (m *million) command(due time.Time) error {
 	defer release()
 	on, other := m.next()
 	request := ""
-	if err := m.caller(on).call(context.Background(), "POST", "/assets/"+a.asset+"/commands/lock", on.key(), nil, &request); err != nil || request == "" {
+	if err := m.caller(on).call(context.Background(), "POST", "/assets/"+a.asset+"/commands/status-report", on.key(), nil, &request); err != nil || request == "" {
 		return fmt.Errorf("a command was not accepted: %w", err)
 	}
 	m.events.accept(request)
