@@ -26,7 +26,7 @@ type eventLoad struct {
 	client  *http.Client
 	address string
 	keyed   bool               // commands have an Idempotency-Key
-	heard   func(at time.Time) // called for each result, with when it was true; nil: nobody asks
+	heard   func(at time.Time) // called for each result, with when it was true; may be nil
 
 	mu       sync.Mutex
 	accepted map[string]bool // by the id of the request that ordered it

@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/test/poll"
 )
 
-// Whoever holds a row delays the notes of few others: notes are not one transaction.
+// A transaction that holds a row delays the notes of few others: notes are not one transaction.
 func TestLastUsed_HeldRowDelaysFew(t *testing.T) {
 	t.Parallel()
 	db := onPostgres(t).open(t) // SQLite has one writer at a time
@@ -37,7 +37,7 @@ func TestLastUsed_HeldRowDelaysFew(t *testing.T) {
 		for n := range 10_000 { // so many are written at once
 			notes.Note(fmt.Sprint("b", n), 2)
 		}
-		poll.Until(t, "the note of a row that nobody holds", written("a"))
+		poll.Until(t, "the note of a row that is free", written("a"))
 		return nil
 	}, false)
 	if err != nil {
