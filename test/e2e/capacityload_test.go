@@ -48,7 +48,8 @@ type capacityLoad struct {
 
 func newCapacityLoad(f *loadFleet, private string) *capacityLoad {
 	f.ours.client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: capacitySlots, TLSClientConfig: anyCertificate()}}
-	l := &capacityLoad{f: f, private: private, conns: make([]net.Conn, len(f.agents)), waiting: make([]atomic.Pointer[chan error], len(f.agents))}
+	l := &capacityLoad{f: f, private: private, conns: make([]net.Conn, len(f.agents)),
+		waiting: make([]atomic.Pointer[chan error], len(f.agents))}
 	l.meter = newMeter(l.figures)
 	return l
 }

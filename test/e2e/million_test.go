@@ -19,10 +19,12 @@ import (
 // Two replicas on one PostgreSQL with many enrolled agents, most of which a loader made. The load
 // is the same a second for the whole time, however long the service takes. A run worth quoting is
 //
-//	go test ./test/e2e -run TestMillion_ -v -million-agents 1000000 -million-time 10m -million-checkins 1500 -million-commands 20 -timeout 60m
+//	go test ./test/e2e -run TestMillion_ -v -million-agents 1000000 -million-time 10m -million-checkins 1500 \
+//		-million-commands 20 -timeout 60m
 var (
-	millionAgents   = flag.Int("million-agents", 500, "enrolled agents in TestMillion_HoldsLoad, at most 9,000,000")
-	millionTime     = flag.Duration("million-time", 4*time.Second, "how long it holds the load; what it measures is judged from a minute on, dead rows and WAL from five minutes on")
+	millionAgents = flag.Int("million-agents", 500, "enrolled agents in TestMillion_HoldsLoad, at most 9,000,000")
+	millionTime   = flag.Duration("million-time", 4*time.Second,
+		"how long it holds the load; what it measures is judged from a minute on, dead rows and WAL from five minutes on")
 	millionCheckIns = flag.Float64("million-checkins", 50, "check-ins a second")
 	millionCommands = flag.Float64("million-commands", 5, "commands a second")
 	millionChart    = flag.String("million-chart", "", "file for its chart (SVG); by default a temporary one")
@@ -41,15 +43,24 @@ func TestMillion_HoldsLoad(t *testing.T) {
 	if *millionTime >= time.Minute {
 		m.judge(t, samples)
 	}
-	drawChart(t, *millionChart, fmt.Sprintf("%d enrolled agents, %.0f check-ins and %.0f commands a second, two replicas", *millionAgents, *millionCheckIns, *millionCommands),
-		samples, []chartPanel{
-			{Name: "p99, ms", Lines: []chartLine{
-				{Name: "commands", of: func(s sample) float64 { return s.p99 }}, {Name: "check-ins", of: func(s sample) float64 { return s.checkInP99 }}}},
-			{Name: "Dead rows, thousands", Lines: []chartLine{
-				{Name: "agent_devices", of: func(s sample) float64 { return s.dead["agent_devices"] / 1000 }}, {Name: "assets", of: func(s sample) float64 { return s.dead["assets"] / 1000 }}}},
-			{Name: "WAL, MB a second", Lines: []chartLine{{Name: "WAL", of: func(s sample) float64 { return mb(s.walBySecond) }}}},
-			memoryPanel("Memory of both replicas, MB"),
-		})
+	m.draw(t, samples)
+}
+
+func (m *million) draw(t *testing.T, samples []sample) {
+	t.Helper()
+	dead := func(table string) chartLine {
+		return chartLine{Name: table, of: func(s sample) float64 { return s.dead[table] / 1000 }}
+	}
+	title := fmt.Sprintf("%d enrolled agents, %.0f check-ins and %.0f commands a second, two replicas",
+		*millionAgents, *millionCheckIns, *millionCommands)
+	drawChart(t, *millionChart, title, samples, []chartPanel{
+		{Name: "p99, ms", Lines: []chartLine{
+			{Name: "commands", of: func(s sample) float64 { return s.p99 }},
+			{Name: "check-ins", of: func(s sample) float64 { return s.checkInP99 }}}},
+		{Name: "Dead rows, thousands", Lines: []chartLine{dead("agent_devices"), dead("assets")}},
+		{Name: "WAL, MB a second", Lines: []chartLine{{Name: "WAL", of: func(s sample) float64 { return mb(s.walBySecond) }}}},
+		memoryPanel("Memory of both replicas, MB"),
+	})
 }
 
 // million is the two replicas and their database.

@@ -46,12 +46,13 @@ func (m *million) command(due time.Time) error {
 	defer release()
 	on, other := m.next()
 	request := ""
-	if err := m.caller(on).call(context.Background(), "POST", "/assets/"+a.asset+"/commands/status-report", on.key(), nil, &request); err != nil || request == "" {
+	err := m.caller(on).call(context.Background(), "POST", "/assets/"+a.asset+"/commands/status-report", on.key(), nil, &request)
+	if err != nil || request == "" {
 		return fmt.Errorf("a command was not accepted: %w", err)
 	}
 	m.events.accept(request)
 	fetched := 0
-	err := a.fetch(other, func() { fetched++ })
+	err = a.fetch(other, func() { fetched++ })
 	if err == nil && fetched != 1 {
 		err = fmt.Errorf("device %s fetched %d commands, want the one that was accepted", a.id, fetched)
 	}
@@ -135,8 +136,9 @@ func (m *million) follow(t *testing.T) (ended func(*testing.T)) {
 func (m *million) settled(t *testing.T) {
 	t.Helper()
 	var succeeded, others, left int
-	if err := m.pool.QueryRowContext(t.Context(), `SELECT COUNT(*) FILTER (WHERE state = 'SUCCESS'), COUNT(*) FILTER (WHERE state <> 'SUCCESS'),
-		(SELECT COUNT(*) FROM agent_deliveries) FROM commands`).Scan(&succeeded, &others, &left); err != nil {
+	err := m.pool.QueryRowContext(t.Context(), `SELECT COUNT(*) FILTER (WHERE state = 'SUCCESS'),
+		COUNT(*) FILTER (WHERE state <> 'SUCCESS'), (SELECT COUNT(*) FROM agent_deliveries) FROM commands`).Scan(&succeeded, &others, &left)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if want := len(m.events.accepted); succeeded != want || others+left > 0 {
