@@ -2,6 +2,7 @@
 # with-postgres.sh COMMAND...: runs a command with MUSTER_TEST_POSTGRES set to a
 # private PostgreSQL server, which ends and is removed with this script, however
 # it ends. A server that the variable already names is left alone.
+# MUSTER_TEST_POSTGRES_CONF has lines for the configuration of the private one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/packages.sh

@@ -53,45 +53,62 @@ type chartLine struct {
 }
 
 // draw writes the chart of the run to a file.
-func (r *capacityRun) draw(file string) error {
-	panels := []chartPanel{
+func (r *capacityRun) draw(t *testing.T, file string) {
+	t.Helper()
+	drawChart(t, file, fmt.Sprintf("%d agents, %.0f of %.0f commands a second", r.Agents, r.Rate, r.Capacity), r.samples, []chartPanel{
 		{Name: "Commands a second", Lines: []chartLine{{Name: "acknowledged", of: func(s sample) float64 { return s.rate }}}},
 		{Name: "Time from the call to the acknowledgment, ms", Lines: []chartLine{
 			{Name: "p99", of: func(s sample) float64 { return s.p99 }}, {Name: "p50", of: func(s sample) float64 { return s.p50 }}}},
-		{Name: "Memory of the service, MB", Lines: []chartLine{
-			{Name: "process", of: func(s sample) float64 { return mb(s.own) }}, {Name: "heap", of: func(s sample) float64 { return mb(s.heap) }}}},
+		memoryPanel("Memory of the service, MB"),
 		{Name: "Goroutines of the service", Lines: []chartLine{{Name: "goroutines", of: func(s sample) float64 { return s.goroutines }}}},
+	})
+}
+
+func memoryPanel(name string) chartPanel {
+	return chartPanel{Name: name, Lines: []chartLine{
+		{Name: "process", of: func(s sample) float64 { return mb(s.own) }}, {Name: "heap", of: func(s sample) float64 { return mb(s.heap) }}}}
+}
+
+// drawChart writes a chart to a file; by default to a temporary one. It reads the file again.
+func drawChart(t *testing.T, file, title string, samples []sample, panels []chartPanel) {
+	t.Helper()
+	if file == "" {
+		file = filepath.Join(t.TempDir(), "chart.svg")
 	}
+	lines := 0
 	for i := range panels {
 		panels[i].Top = chartTop + i*(panelHeight+panelGap)
-		r.plot(&panels[i])
+		panels[i].plot(samples)
+		lines += len(panels[i].Lines)
 	}
 	bottom := panels[len(panels)-1].Top + panelHeight
 	var text strings.Builder
-	err := chartTemplate.Execute(&text, map[string]any{
-		"Title": fmt.Sprintf("%d agents, %.0f of %.0f commands a second", r.Agents, r.Rate, r.Capacity), "Panels": panels,
+	err := chartTemplate.Execute(&text, map[string]any{"Title": title, "Panels": panels,
 		"Width": chartWidth, "Height": bottom + 40, "Left": chartLeft, "End": chartWidth - chartRight, "Plot": chartWidth - chartLeft - chartRight,
-		"Panel": panelHeight, "Half": panelHeight / 2, "Foot": bottom + 20, "Seconds": int(r.samples[len(r.samples)-1].at.Seconds())})
-	return errors.Join(err, os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text.String()), 0o644))
+		"Panel": panelHeight, "Half": panelHeight / 2, "Foot": bottom + 20, "Seconds": int(samples[len(samples)-1].at.Seconds())})
+	if err = errors.Join(err, os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text.String()), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	checkChart(t, file, lines, len(samples))
 }
 
-// plot draws a panel's lines to its own scale.
-func (r *capacityRun) plot(p *chartPanel) {
+// plot draws the panel's lines to its own scale.
+func (p *chartPanel) plot(samples []sample) {
 	colors := []string{"#b45309", "#1d4ed8"}
 	most := 0.0
 	for _, line := range p.Lines {
-		for _, s := range r.samples {
+		for _, s := range samples {
 			most = max(most, line.of(s))
 		}
 	}
 	most = roundUp(most)
 	p.Most = fmt.Sprint(most)
-	end := r.samples[len(r.samples)-1].at
+	end := samples[len(samples)-1].at
 	for i := range p.Lines {
 		line := &p.Lines[i]
 		line.Color = colors[i]
 		var points []string
-		for _, s := range r.samples {
+		for _, s := range samples {
 			x := float64(s.at) / float64(end) * (chartWidth - chartLeft - chartRight)
 			y := panelHeight * (1 - line.of(s)/most)
 			points = append(points, fmt.Sprintf("%.1f,%.1f", x, y))
@@ -114,7 +131,7 @@ func roundUp(n float64) float64 {
 }
 
 // checkChart reads the file as XML, and counts the lines and their points.
-func checkChart(t *testing.T, file string, r *capacityRun) {
+func checkChart(t *testing.T, file string, want, points int) {
 	t.Helper()
 	in, err := os.Open(file)
 	if err != nil {
@@ -132,12 +149,12 @@ func checkChart(t *testing.T, file string, r *capacityRun) {
 		}
 		if start, ok := token.(xml.StartElement); ok && start.Name.Local == "polyline" {
 			lines++
-			if n := len(strings.Fields(start.Attr[0].Value)); n != len(r.samples) {
-				t.Errorf("line %d of the chart has %d points, want %d", lines, n, len(r.samples))
+			if n := len(strings.Fields(start.Attr[0].Value)); n != points {
+				t.Errorf("line %d of the chart has %d points, want %d", lines, n, points)
 			}
 		}
 	}
-	if lines != 6 {
-		t.Errorf("the chart has %d lines, want 6", lines)
+	if lines != want {
+		t.Errorf("the chart has %d lines, want %d", lines, want)
 	}
 }

@@ -27,7 +27,12 @@ const checkInEvery = 15 * time.Minute
 // capacityKeys is enough for ten commands a minute of each key.
 func capacityKeys() int {
 	const mostPerSecond = 1500
-	return int(min(2**capacityTime, 75*time.Second).Seconds()*mostPerSecond/10) + 1000
+	return keysFor(mostPerSecond, 2**capacityTime) + 1000
+}
+
+// keysFor is how many keys may send so many commands a second for a time, ten a minute each.
+func keysFor(perSecond float64, last time.Duration) int {
+	return int(min(last, 75*time.Second).Seconds() * perSecond / 10)
 }
 
 // capacityLoad sends commands to connected agents that carry them out from their wake streams.
@@ -38,15 +43,28 @@ type capacityLoad struct {
 	readers sync.WaitGroup
 	waiting []atomic.Pointer[chan error] // for each agent, what waits until its command is acknowledged
 	closed  atomic.Bool
-	slots   chan struct{}
-	took    timings // commands
-	polled  timings // check-ins of idle agents
+	meter
 }
 
 func newCapacityLoad(f *loadFleet, private string) *capacityLoad {
 	f.ours.client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: capacitySlots, TLSClientConfig: anyCertificate()}}
-	return &capacityLoad{f: f, private: private, conns: make([]net.Conn, len(f.agents)),
-		waiting: make([]atomic.Pointer[chan error], len(f.agents)), slots: make(chan struct{}, capacitySlots)}
+	l := &capacityLoad{f: f, private: private, conns: make([]net.Conn, len(f.agents)),
+		waiting: make([]atomic.Pointer[chan error], len(f.agents))}
+	l.meter = newMeter(l.figures)
+	return l
+}
+
+// meter takes the times of a load, and the figures of who is under it.
+type meter struct {
+	slots  chan struct{}
+	took   timings // commands
+	polled timings // check-ins of idle agents
+	told   timings // events, from when they were true
+	read   func(*testing.T) figures
+}
+
+func newMeter(read func(*testing.T) figures) meter {
+	return meter{slots: make(chan struct{}, capacitySlots), read: read}
 }
 
 // timings are durations since they were taken last.
@@ -205,7 +223,7 @@ func (l *capacityLoad) hold(t *testing.T, rate float64, last time.Duration) []sa
 }
 
 // atRate is an open loop: what is due is measured from then, also if all slots are taken.
-func (l *capacityLoad) atRate(ctx context.Context, t *testing.T, rate float64, work func(due time.Time) error) {
+func (m *meter) atRate(ctx context.Context, t *testing.T, rate float64, work func(due time.Time) error) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	began := time.Now()
@@ -219,10 +237,10 @@ func (l *capacityLoad) atRate(ctx context.Context, t *testing.T, rate float64, w
 		select {
 		case <-ctx.Done():
 			return
-		case l.slots <- struct{}{}:
+		case m.slots <- struct{}{}:
 		}
 		all.Go(func() {
-			defer func() { <-l.slots }()
+			defer func() { <-m.slots }()
 			if err := work(due); err != nil && !t.Failed() {
 				t.Error(err)
 			}

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -16,12 +15,20 @@ import (
 
 // figures are what the service's process has at a moment; memory in bytes. own is resident memory
 // without pages of files: SQLite maps up to 1 GB of the database, which the system can take back.
-type figures struct{ goroutines, heap, own, resident, cpu float64 }
+type figures struct {
+	goroutines, heap, own, resident, cpu float64
+	stored
+}
 
-// figures reads the metrics.
-func (l *capacityLoad) figures(t *testing.T) (f figures) {
+func (l *capacityLoad) figures(t *testing.T) figures {
 	t.Helper()
-	response, err := http.Get(l.private + "/metrics")
+	return processFigures(t, l.private, l.f.ours.pid)
+}
+
+// processFigures reads the metrics of a process.
+func processFigures(t *testing.T, private string, pid int) (f figures) {
+	t.Helper()
+	response, err := http.Get(private + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +46,7 @@ func (l *capacityLoad) figures(t *testing.T) (f figures) {
 	if f.goroutines == 0 || f.heap == 0 {
 		t.Fatal("the metrics do not have the figures of the process")
 	}
-	f.own = ownMemory(t, l.f.ours.pid)
+	f.own = ownMemory(t, pid)
 	return f
 }
 
@@ -61,17 +68,20 @@ func ownMemory(t *testing.T, pid int) float64 {
 // sample is an interval under load. Times are in milliseconds.
 type sample struct {
 	figures
-	at                   time.Duration
-	rate                 float64 // commands a second
-	p50, p99, checkInP99 float64
-	commands, checkIns   int
-	cpuShare             float64
+	at                    time.Duration
+	rate, checkInRate     float64 // commands and check-ins a second
+	p50, p99              float64 // commands
+	checkInP50            float64
+	checkInP99            float64
+	toldP99               float64 // events
+	commands, told        int
+	cpuShare, walBySecond float64
 }
 
 // sample measures each interval until ctx ends.
-func (l *capacityLoad) sample(ctx context.Context, t *testing.T, every time.Duration) (all []sample) {
+func (m *meter) sample(ctx context.Context, t *testing.T, every time.Duration) (all []sample) {
 	t.Helper()
-	began, last, before := time.Now(), time.Now(), l.figures(t)
+	began, last, before := time.Now(), time.Now(), m.read(t)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -80,11 +90,12 @@ func (l *capacityLoad) sample(ctx context.Context, t *testing.T, every time.Dura
 			return all
 		case <-tick.C:
 		}
-		took, polled, now := l.took.take(), l.polled.take(), time.Now()
-		s := sample{figures: l.figures(t), at: now.Sub(began), commands: len(took), checkIns: len(polled)}
+		took, polled, told, now := m.took.take(), m.polled.take(), m.told.take(), time.Now()
 		seconds := now.Sub(last).Seconds()
-		s.rate, s.p50, s.p99, s.checkInP99 = float64(len(took))/seconds, percentile(took, 50), percentile(took, 99), percentile(polled, 99)
-		s.cpuShare = (s.cpu - before.cpu) / seconds
+		s := sample{figures: m.read(t), at: now.Sub(began), commands: len(took), told: len(told),
+			rate: float64(len(took)) / seconds, p50: percentile(took, 50), p99: percentile(took, 99), toldP99: percentile(told, 99),
+			checkInRate: float64(len(polled)) / seconds, checkInP50: percentile(polled, 50), checkInP99: percentile(polled, 99)}
+		s.cpuShare, s.walBySecond = (s.cpu-before.cpu)/seconds, (s.wal-before.wal)/seconds
 		all, last, before = append(all, s), now, s.figures
 	}
 }
@@ -105,56 +116,84 @@ type capacityRun struct {
 	samples        []sample
 }
 
-// steady are the measurements that must not get worse, and by which factor the median of the last
-// third of the samples may be above that of the second third.
-var steady = []struct {
-	what string
-	of   func(sample) float64
-	by   float64
-}{
-	{"p99 of commands in ms", func(s sample) float64 { return s.p99 }, 2},
-	{"memory in MB", func(s sample) float64 { return mb(s.own) }, 1.2},
-	{"goroutines", func(s sample) float64 { return s.goroutines }, 1.2},
+// measure is one that must not get worse: that of the last third of the samples may be
+// the factor times that of a third before, and a little more.
+type measure struct {
+	what        string
+	of          func(sample) float64
+	over        func([]sample, func(sample) float64) float64 // medianOf or mostOf
+	than        int                                          // the third that it is compared with, from 0
+	factor, few float64
+}
+
+// judge fails for what was worse in the last third.
+func judge(t *testing.T, samples []sample, all []measure) {
+	t.Helper()
+	thirds := thirdsOf(t, samples)
+	for _, m := range all {
+		before, last := m.over(thirds[m.than], m.of), m.over(thirds[2], m.of)
+		if last > before*m.factor+m.few {
+			t.Errorf("%s: %.1f in the last third, %.1f in third %d; want at most %.1f times as much", m.what, last, before, m.than+1, m.factor)
+		}
+	}
+}
+
+func thirdsOf(t *testing.T, samples []sample) [3][]sample {
+	t.Helper()
+	if len(samples) < 3 {
+		t.Fatalf("%d samples, want three at least", len(samples))
+	}
+	third := len(samples) / 3
+	return [3][]sample{samples[:third], samples[third : 2*third], samples[2*third:]}
+}
+
+// reached fails if the load was not.
+func reached(t *testing.T, what string, samples []sample, of func(sample) float64, want float64) {
+	t.Helper()
+	const share = 0.95
+	if rate := medianOf(samples, of); rate < share*want {
+		t.Errorf("%.0f %s a second instead of %.0f: the service does not keep up", rate, what, want)
+	}
 }
 
 // judge fails if the last third of the run was worse than the second, or the load was not reached.
 func (r *capacityRun) judge(t *testing.T) {
 	t.Helper()
-	third := len(r.samples) / 3
-	for _, m := range steady {
-		second, last := medianOf(r.samples[third:2*third], m.of), medianOf(r.samples[2*third:], m.of)
-		if last > second*m.by {
-			t.Errorf("%s: %.1f in the last third, %.1f in the second; want at most %.1f times as much", m.what, last, second, m.by)
-		}
-	}
-	const reached = 0.95
-	if rate := medianOf(r.samples, func(s sample) float64 { return s.rate }); rate < reached*r.Rate {
-		t.Errorf("%.0f commands a second instead of %.0f: the service does not keep up", rate, r.Rate)
-	}
+	judge(t, r.samples, []measure{
+		{"p99 of commands in ms", func(s sample) float64 { return s.p99 }, medianOf, 1, 2, 0},
+		{"memory in MB", func(s sample) float64 { return mb(s.own) }, medianOf, 1, 1.2, 0},
+		{"goroutines", func(s sample) float64 { return s.goroutines }, medianOf, 1, 1.2, 0},
+	})
+	reached(t, "commands", r.samples, func(s sample) float64 { return s.rate }, r.Rate)
 }
 
 func medianOf(samples []sample, of func(sample) float64) float64 {
+	values := valuesOf(samples, of)
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+func mostOf(samples []sample, of func(sample) float64) float64 {
+	return slices.Max(valuesOf(samples, of))
+}
+
+func valuesOf(samples []sample, of func(sample) float64) []float64 {
 	values := make([]float64, len(samples))
 	for i, s := range samples {
 		values[i] = of(s)
 	}
-	slices.SortFunc(values, cmp.Compare)
-	return values[len(values)/2]
+	return values
 }
 
 // report logs the medians of each third.
 func (r *capacityRun) report(t *testing.T) {
 	t.Helper()
-	if len(r.samples) < 3 {
-		t.Fatalf("%d samples, want three at least", len(r.samples))
-	}
 	commands := 0
 	for _, s := range r.samples {
 		commands += s.commands
 	}
 	t.Logf("%d agents, capacity %.0f commands a second, held %.0f for %.0f s: %d commands", r.Agents, r.Capacity, r.Rate, r.samples[len(r.samples)-1].at.Seconds(), commands)
-	third := len(r.samples) / 3
-	for n, part := range [][]sample{r.samples[:third], r.samples[third : 2*third], r.samples[2*third:]} {
+	for n, part := range thirdsOf(t, r.samples) {
 		of := func(get func(sample) float64) float64 { return medianOf(part, get) }
 		t.Logf("third %d: %.0f/s, p50 %.1f ms, p99 %.1f ms, p99 of check-ins %.1f ms, memory %.1f MB, with mapped files %.1f MB, heap %.1f MB, %.0f goroutines, %.2f CPUs", n+1,
 			of(func(s sample) float64 { return s.rate }), of(func(s sample) float64 { return s.p50 }), of(func(s sample) float64 { return s.p99 }),

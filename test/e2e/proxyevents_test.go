@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/emulator"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/test/poll"
 )
@@ -24,6 +25,8 @@ import (
 type eventLoad struct {
 	client  *http.Client
 	address string
+	keyed   bool               // commands have an Idempotency-Key
+	heard   func(at time.Time) // called for each result, with when it was true; may be nil
 
 	mu       sync.Mutex
 	accepted map[string]bool // by the id of the request that ordered it
@@ -58,20 +61,30 @@ func startEvents(ctx context.Context, t *testing.T, tenant *servertest.Tenant, a
 	})
 	return func() {
 		orders.Wait()
-		tenant.Eventually("each command has its event", func() error {
-			load.mu.Lock()
-			defer load.mu.Unlock()
-			for id := range maps.Keys(load.accepted) {
-				if load.told[id] == 0 {
-					return fmt.Errorf("the result of request %s was not told", id)
-				}
-			}
-			return nil
-		})
+		tenant.Eventually("each command has its event", load.allTold)
 		stop()
 		reader.Wait()
 		load.check(t)
 	}
+}
+
+// allTold fails while a command has no event.
+func (l *eventLoad) allTold() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id := range maps.Keys(l.accepted) {
+		if l.told[id] == 0 {
+			return fmt.Errorf("the result of request %s was not told", id)
+		}
+	}
+	return nil
+}
+
+// accept notes that a request's command was accepted.
+func (l *eventLoad) accept(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.accepted[id] = true
 }
 
 // check reports what was lost or told twice.
@@ -107,6 +120,7 @@ func (l *eventLoad) read(ctx context.Context, key, next string) {
 		var page struct {
 			Events []struct {
 				Type string
+				At   time.Time
 				Data struct{ RequestID string }
 			}
 			Next string
@@ -124,6 +138,9 @@ func (l *eventLoad) read(ctx context.Context, key, next string) {
 		for _, e := range page.Events {
 			if e.Type == "command.succeeded" {
 				l.told[e.Data.RequestID]++
+				if l.heard != nil {
+					l.heard(e.At)
+				}
 			}
 		}
 		l.mu.Unlock()
@@ -138,6 +155,9 @@ func (l *eventLoad) call(ctx context.Context, method, path, key string, body any
 		return err
 	}
 	request.Header.Set("X-Api-Key", key)
+	if l.keyed && method == http.MethodPost {
+		request.Header.Set("Idempotency-Key", resource.NewID())
+	}
 	answer, err := l.client.Do(request)
 	if err != nil {
 		return err

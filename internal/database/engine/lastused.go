@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -89,42 +91,36 @@ func (t *LastUsed) flush() error {
 	if len(notes) == 0 {
 		return nil
 	}
+	ids := slices.Sorted(maps.Keys(notes)) // replicas lock the rows in the same order
+	for n := 0; n < len(ids); n += flushRows {
+		if err := t.write(ids[n:min(n+flushRows, len(ids))], notes); err != nil {
+			for _, id := range ids[n:] {
+				t.Note(id, notes[id])
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes the notes of some ids, of which flushRows at most, in a transaction of its own:
+// who changes one of the rows waits for that alone.
+func (t *LastUsed) write(ids []string, notes map[string]int64) error {
 	ctx, cancel := context.WithTimeout(context.Background(), writeLimit)
 	defer cancel()
-	err := t.db.Write(ctx, func(ctx context.Context, tx Tx) error { return t.write(ctx, tx, notes) }, true)
-	if err != nil {
-		for id, at := range notes {
-			t.Note(id, at)
-		}
+	rows := 1
+	if len(ids) > 1 { // filled up with rows that match nothing: two texts to prepare instead of two hundred
+		rows = flushRows
 	}
-	return err
-}
-
-func (t *LastUsed) write(ctx context.Context, tx Tx, notes map[string]int64) error {
-	args := make([]any, 0, 2*flushRows)
-	for id, at := range notes {
-		if args = append(args, id, at); len(args) == cap(args) {
-			if err := t.update(ctx, tx, args); err != nil {
-				return err
-			}
-			args = args[:0]
-		}
+	args := make([]any, 0, 2*rows)
+	for _, id := range ids {
+		args = append(args, id, notes[id])
 	}
-	// The last statement is filled up with rows that match nothing, so that
-	// there are two texts to prepare instead of two hundred.
-	if len(args) == 0 {
-		return nil
+	for len(args) < cap(args) {
+		args = append(args, "", int64(0))
 	}
-	if len(args) > 2 {
-		for len(args) < cap(args) {
-			args = append(args, "", int64(0))
-		}
-	}
-	return t.update(ctx, tx, args)
-}
-
-func (t *LastUsed) update(ctx context.Context, tx Tx, args []any) error {
-	values := strings.TrimSuffix(strings.Repeat("(CAST(? AS TEXT), CAST(? AS BIGINT)), ", len(args)/2), ", ")
-	return tx.Exec(ctx, `UPDATE `+t.table+` SET `+t.field+` = v.column2 FROM (VALUES `+values+`) AS v
+	values := strings.TrimSuffix(strings.Repeat("(CAST(? AS TEXT), CAST(? AS BIGINT)), ", rows), ", ")
+	_, err := t.db.execRelaxed(ctx, `UPDATE `+t.table+` SET `+t.field+` = v.column2 FROM (VALUES `+values+`) AS v
 		WHERE `+t.table+`.id = v.column1 AND `+t.table+`.`+t.field+` < v.column2`, args...)
+	return err
 }

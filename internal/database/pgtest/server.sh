@@ -5,6 +5,8 @@
 # end goes, however that happens; its files go with it.
 init
 echo "synchronous_commit = off" >>"$dir/data/postgresql.conf"
+# Lines of postgresql.conf for a long run: the last one of a name counts.
+echo "${MUSTER_TEST_POSTGRES_CONF-}" >>"$dir/data/postgresql.conf"
 start_somewhere data
 echo "postgres://muster:$password@127.0.0.1:$port/postgres?sslmode=disable"
 exec >/dev/null 2>&1
