@@ -26,8 +26,11 @@ func TestMessaging_Send(t *testing.T) {
 		}
 		got := r.emulator.PushMessages(t.Context(), 0, "", 0)
 		var message fcm.Message
-		if len(got) != 1 || got[0].Device != "d1" || got[0].Name != sent.Name || json.Unmarshal(got[0].Message, &message) != nil || message.Data["k"] != "v" {
+		if len(got) != 1 || got[0].Device != "d1" || got[0].Name != sent.Name {
 			t.Fatalf("received %+v", got)
+		}
+		if err := json.Unmarshal(got[0].Message, &message); err != nil || message.Data["k"] != "v" {
+			t.Fatalf("received %s, %v", got[0].Message, err)
 		}
 		_, err = r.messaging.Projects.Messages.Send("projects/muster", &fcm.SendMessageRequest{Message: &fcm.Message{Token: token}, ValidateOnly: true}).Do()
 		if err != nil || len(r.emulator.PushMessages(t.Context(), 0, "", 0)) != 1 {

@@ -60,7 +60,7 @@ func operands(condition ast.Expr) int {
 	return 1
 }
 
-// failsTest reports whether a statement calls Error, Errorf, Fatal or Fatalf of a variable.
+// failsTest reports whether a statement calls Error, Errorf, Fatal or Fatalf, but not http.Error.
 func failsTest(statement ast.Stmt) bool {
 	expression, ok := statement.(*ast.ExprStmt)
 	if !ok {
@@ -71,5 +71,9 @@ func failsTest(statement ast.Stmt) bool {
 		return false
 	}
 	method, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && slices.Contains([]string{"Error", "Errorf", "Fatal", "Fatalf"}, method.Sel.Name)
+	if !ok {
+		return false
+	}
+	of, _ := method.X.(*ast.Ident)
+	return (of == nil || of.Name != "http") && slices.Contains([]string{"Error", "Errorf", "Fatal", "Fatalf"}, method.Sel.Name)
 }

@@ -25,6 +25,9 @@ func TestX(t *testing.T) {
 		t.Log(got)
 		s.t.Fatalf("six: %v", got)
 	}
+	if a || b || c || d || e {
+		http.Error(w, "not a failed test", 400)
+	}
 }
 `
 	positions := token.NewFileSet()
