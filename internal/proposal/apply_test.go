@@ -196,7 +196,7 @@ func TestApply_BlocksOtherSaves(t *testing.T) {
 	})
 }
 
-// Applying waits for the policy's turn, not forever.
+// Applying waits for the policy's lease, not forever.
 func TestApply_LeaseRunsOut(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
@@ -205,7 +205,7 @@ func TestApply_LeaseRunsOut(t *testing.T) {
 	if got, err := r.db.Lease(t.Context(), policy.LeaseKey(p.ID), "pusher", time.Hour); !got || err != nil {
 		t.Fatal(err)
 	}
-	r.service.TurnWait = 100 * time.Millisecond
+	r.service.LeaseWait = 100 * time.Millisecond
 	_, err := r.apply(made)
 	r.code(fault.Internal, err)
 	if got := r.proposal(made.ID); got.Status != proposal.Failed || len(r.vendor.pushes) != 1 {
@@ -384,10 +384,10 @@ func TestApply_CrashAtEveryStep(t *testing.T) {
 					r.dies(made, test.step)
 					r.vendor.next("")
 
-					// The turn of the dead is respected until it ends.
+					// The lease of the dead is respected until it ends.
 					r.ok(r.reconciler.Settle(t.Context()))
 					if test.step == proposal.AfterClaim && r.proposal(made.ID).Status != proposal.Executing {
-						t.Fatal("a turn that may still be used was taken over")
+						t.Fatal("a lease that may still be used was taken over")
 					}
 					r.vendor.deaf = test.deaf
 					r.clock.Advance(time.Minute)
@@ -431,7 +431,7 @@ func (r *rig) agrees(p proposal.Proposal, done bool) {
 	}
 }
 
-// A service that starts alone with its database need not wait for the turns of
+// A service that starts alone with its database need not wait for the leases of
 // the dead.
 func TestReconciler_StartAlone(t *testing.T) {
 	t.Parallel()
@@ -439,7 +439,7 @@ func TestReconciler_StartAlone(t *testing.T) {
 	p := r.newPolicy("Warehouse", 0)
 	made, next := r.propose(p, "CAMERA", "BLOCK"), r.propose(p, "SMS", "BLOCK")
 	r.dies(made, proposal.AfterPush)
-	r.ok(r.db.EndTurns(t.Context()))
+	r.ok(r.db.EndProposalLeases(t.Context()))
 	r.ok(r.reconciler.Settle(t.Context()))
 	if got := r.proposal(made.ID).Status; got != proposal.Succeeded {
 		t.Errorf("the proposal is %s", got)
@@ -448,7 +448,7 @@ func TestReconciler_StartAlone(t *testing.T) {
 	r.code(fault.StaleProposal, err)
 }
 
-// A process that stalled for longer than its turn finds the proposal settled
+// A process that stalled for longer than its lease finds the proposal settled
 // without it, and what it sent by then does not stay.
 func TestReconciler_Stalled(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
@@ -484,8 +484,8 @@ func TestApply_OnlyPendingIsClaimed(t *testing.T) {
 			r.vendor.next(m)
 			_, _ = r.apply(made)
 			claim := proposal.Claim{ID: made.ID, Holder: "h", For: time.Minute}
-			if came, err := r.db.ClaimProposal(t.Context(), claim); came != proposal.NotPending || err != nil {
-				t.Errorf("%s: claimed as %s, %v", status, came, err)
+			if verdict, err := r.db.ClaimProposal(t.Context(), claim); verdict != proposal.NotPending || err != nil {
+				t.Errorf("%s: claimed as %s, %v", status, verdict, err)
 			}
 			if got := r.proposal(made.ID).Status; got != status {
 				t.Errorf("%s, want %s", got, status)

@@ -85,7 +85,7 @@ func applyUntilKilled(url string) error {
 
 func (r *rig) obey(o applyOrder) error {
 	service, _ := r.replica(r.db)
-	service.Publisher, service.Verifier, service.TurnWait = distant(o.Vendor), approvaltest.Verifier(), 20*time.Second
+	service.Publisher, service.Verifier, service.LeaseWait = distant(o.Vendor), approvaltest.Verifier(), 20*time.Second
 	if o.Wants == "" {
 		_, err := service.Apply(context.Background(), r.key("k"), o.ID, "")
 		return err
@@ -132,7 +132,7 @@ func (distant) ReadCopy(context.Context, company.Company, policy.Policy) (policy
 	return policy.Copy{}, errors.New("a replica that applies does not read copies")
 }
 
-// attempt is what is done with a proposal, and attempted what came of it.
+// attempt is what is done with a proposal, and attempted its outcome.
 type attempt struct {
 	id   string
 	does string
@@ -262,7 +262,7 @@ func (k *killing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(taken{result.Code, version})
 }
 
-// does has a replica do something with a proposal, and notes what came of it.
+// does has a replica do something with a proposal, and notes its outcome.
 func (k *killing) does(client, to int, what attempt, o applyOrder) {
 	k.mu.Lock()
 	if k.replicas[to].Ended() {

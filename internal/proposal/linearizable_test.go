@@ -314,7 +314,7 @@ func (c *clients) settledBy(d killed) bool {
 func TestProposals_Linearizable(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		other, reconciler := r.replica(r.open())
-		r.service.TurnWait, other.TurnWait = 20*time.Second, 20*time.Second
+		r.service.LeaseWait, other.LeaseWait = 20*time.Second, 20*time.Second
 		c := &clients{rig: r, replicas: []*proposal.Service{r.service, other}, began: time.Now(), made: map[string][]proposal.Proposal{}}
 		var count sync.Mutex
 		n := 0
@@ -339,7 +339,7 @@ func TestProposals_Linearizable(t *testing.T) {
 					}
 				})
 			}
-			// A dead one's turn is waited for: the keepers are at work then,
+			// A dead one's lease is waited for: the keepers are at work then,
 			// and time goes on once no live process can be overtaken.
 			finished := make(chan struct{})
 			go func() { all.Wait(); close(finished) }()
@@ -360,7 +360,7 @@ func TestProposals_Linearizable(t *testing.T) {
 	})
 }
 
-// keepAlive lets time pass slowly, in which the turns of the dead run out; a
+// keepAlive lets time pass slowly, in which the leases of the dead run out; a
 // living one's is renewed by real time, and no push takes that long.
 func (c *clients) keepAlive(finished chan struct{}, keepers []*proposal.Reconciler) {
 	tick := time.NewTicker(250 * time.Millisecond)

@@ -29,7 +29,7 @@ type model struct {
 func TestProposals_Model(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
-	r.service.TurnWait = time.Millisecond // a dead one's turn is not waited for
+	r.service.LeaseWait = time.Millisecond // a dead one's lease is not waited for
 	round := 0
 	rapid.Check(t, func(t *rapid.T) {
 		round++
@@ -162,7 +162,7 @@ func (m *model) expect(p proposal.Proposal, vendor answer) (fault.Code, proposal
 	case m.nameTaken(p):
 		return fault.Refused, proposal.Failed
 	case m.executing(p.Next.PolicyID):
-		return fault.Internal, proposal.Failed // the dead one's turn was waited for
+		return fault.Internal, proposal.Failed // the dead one's lease was waited for
 	}
 	switch vendor {
 	case refuses:

@@ -206,7 +206,7 @@ func (r *rig) open() *database.DB {
 // replica is one more service on a database.
 func (r *rig) replica(db *database.DB) (*proposal.Service, *proposal.Reconciler) {
 	return &proposal.Service{Store: db, Policies: db, Companies: db, Checker: r.vendor.schema, Publisher: r.vendor,
-			PublicURL: "https://muster.test", TurnWait: 2 * time.Second},
+			PublicURL: "https://muster.test", LeaseWait: 2 * time.Second},
 		&proposal.Reconciler{Store: db, Policies: db, Companies: db, Publisher: r.vendor}
 }
 
@@ -264,7 +264,7 @@ func (r *rig) observe(p policy.Policy, device string, gone bool) {
 }
 
 // push is the pusher: it brings the vendor's copies to what is saved, under
-// the policy's turn.
+// the policy's lease.
 func (r *rig) push() {
 	r.Helper()
 	behind, err := r.db.PoliciesToPush(r.Context(), "", r.clock.Now(), 100)
