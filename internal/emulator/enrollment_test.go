@@ -13,7 +13,7 @@ import (
 
 func TestTokens_Shape(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		policy := r.policy("p", &am.Policy{})
 		made := r.token(&am.EnrollmentToken{PolicyName: "p", Duration: "86400s", AdditionalData: `{"t":"1"}`, AllowPersonalUsage: "PERSONAL_USAGE_DISALLOWED"})
@@ -46,7 +46,7 @@ func TestTokens_Shape(t *testing.T) {
 
 func TestTokens_Refused(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		for _, test := range []struct {
 			token am.EnrollmentToken
@@ -76,7 +76,7 @@ func TestTokens_Refused(t *testing.T) {
 func TestEnroll_Ownership(t *testing.T) {
 	t.Parallel()
 	const company, personal, fully, profile = "COMPANY_OWNED", "PERSONALLY_OWNED", "DEVICE_OWNER", "PROFILE_OWNER"
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		policy := r.policy("p", &am.Policy{})
 		for _, test := range []struct{ usage, asked, owner, mode string }{
@@ -113,7 +113,7 @@ func TestEnroll_Ownership(t *testing.T) {
 
 func TestEnroll_Refused(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		policy := r.policy("p", &am.Policy{})
 		once := r.token(&am.EnrollmentToken{PolicyName: policy, OneTimeOnly: true})
@@ -158,7 +158,7 @@ func TestEnroll_Refused(t *testing.T) {
 // The QR code's text does as well as the token, also with Wi-Fi keys added.
 func TestEnroll_QRCode(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		token := r.token(&am.EnrollmentToken{PolicyName: r.policy("p", &am.Policy{})})
 		var payload map[string]any
@@ -179,7 +179,7 @@ func TestEnroll_QRCode(t *testing.T) {
 
 func TestEnroll_Notifications(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		r.wantKinds("test")
 		token := r.token(&am.EnrollmentToken{PolicyName: r.policy("p", &am.Policy{}), AdditionalData: "mine"})
@@ -209,7 +209,7 @@ func TestEnroll_Notifications(t *testing.T) {
 // A device whose policy does not exist waits for it five minutes, then gives up.
 func TestEnroll_WithoutPolicy(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		first := r.enroll("", "", emulator.Enrollment{})
 		if d := r.get(first); d.State != "PROVISIONING" || d.PolicyName != r.enterprise+"/policies/default" {
@@ -231,7 +231,7 @@ func TestEnroll_WithoutPolicy(t *testing.T) {
 // The same hardware enrolled again is a new device that knows its old name.
 func TestEnroll_Again(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		first := r.device(emulator.Enrollment{SerialNumber: "S1"})
 		second := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{SerialNumber: "S1"})
 		third := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{SerialNumber: "S1"})
@@ -246,7 +246,7 @@ func TestEnroll_Again(t *testing.T) {
 
 func TestEnroll_PersonalDevicesHideTheSerialNumber(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		policy := r.policy("p", &am.Policy{})
 		for _, test := range []struct {

@@ -69,7 +69,7 @@ func applyUntilKilled(url string) error {
 	if err != nil {
 		return err
 	}
-	r := &rig{clock: now, db: db, vendor: &vendor{}}
+	r := &fixture{clock: now, db: db, vendor: &vendor{}}
 	if r.company, err = db.CompanyBySlug(context.Background(), "acme"); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func applyUntilKilled(url string) error {
 	})
 }
 
-func (r *rig) obey(o applyOrder) error {
+func (r *fixture) obey(o applyOrder) error {
 	service, _ := r.replica(r.db)
 	service.Publisher, service.Verifier, service.LeaseWait = distant(o.Vendor), approvaltest.Verifier(), 20*time.Second
 	if o.Wants == "" {
@@ -219,7 +219,7 @@ func approvals() porcupine.Model {
 // killing is a history over two replicas that are killed, with two policies that each
 // have one proposal in a round.
 type killing struct {
-	*rig
+	*fixture
 	ada, bob *approver
 	policies [2]policy.Policy
 	address  string // of the vendor
@@ -407,9 +407,9 @@ func (k *killing) bury() {
 // apply, a proposal is applied at most once, and only by an approval that stands, and
 // everything that they were answered has one order. What was left behind EXECUTING ends.
 func TestApply_ApprovalIsLinearizableWithKills(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p, ada := approvable(r)
-		k := &killing{rig: r, ada: ada, bob: r.approver(account.Manager), policies: [2]policy.Policy{p, r.newPolicy("Office", 1)}, sent: map[string]int{}}
+		k := &killing{fixture: r, ada: ada, bob: r.approver(account.Manager), policies: [2]policy.Policy{p, r.newPolicy("Office", 1)}, sent: map[string]int{}}
 		server := httptest.NewServer(k)
 		defer server.Close()
 		k.address = server.URL

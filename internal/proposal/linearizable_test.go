@@ -115,7 +115,7 @@ func oneOrder() porcupine.Model {
 
 // clients are many callers on two replicas.
 type clients struct {
-	*rig
+	*fixture
 	replicas []*proposal.Service
 	policies []string
 
@@ -162,7 +162,7 @@ func (c *clients) save(random *rand.Rand, id string) {
 	expected := c.policy(id).Version
 	call := c.now()
 	description := fmt.Sprint(random.Uint64())
-	_, err := c.rig.policies.Save(c.Context(), c.company.ID, id, expected, policy.Edit{Description: &description}, operator())
+	_, err := c.fixture.policies.Save(c.Context(), c.company.ID, id, expected, policy.Edit{Description: &description}, operator())
 	s := step{policy: id, version: expected}
 	switch fault.CodeOf(err) {
 	case "":
@@ -312,10 +312,10 @@ func (c *clients) settledBy(d killed) bool {
 // which die, against a vendor that refuses now and then: there is one order of
 // everything that they saw.
 func TestProposals_Linearizable(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		other, reconciler := r.replica(r.open())
 		r.service.LeaseWait, other.LeaseWait = 20*time.Second, 20*time.Second
-		c := &clients{rig: r, replicas: []*proposal.Service{r.service, other}, began: time.Now(), made: map[string][]proposal.Proposal{}}
+		c := &clients{fixture: r, replicas: []*proposal.Service{r.service, other}, began: time.Now(), made: map[string][]proposal.Proposal{}}
 		var count sync.Mutex
 		n := 0
 		r.vendor.before = func(policy.Policy) {
