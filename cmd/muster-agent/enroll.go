@@ -106,12 +106,12 @@ const askEvery = time.Minute
 // enroll enrolls a device. One that lost its identity waits for the administrator who
 // confirms that it is enrolled again, until it is stopped.
 func enroll(env *environment, e agent.Enrollment) (agent.Enrolled, error) {
-	for told := false; ; told = true {
+	for logged := false; ; logged = true {
 		enrolled, err := agent.Enroll(env.ctx, e)
 		if !errors.Is(err, agent.ErrWaiting) {
 			return enrolled, withSerial(env.ctx, e.Device, err)
 		}
-		if !told {
+		if !logged {
 			fmt.Fprintf(env.out, "This device asks to be enrolled again. Its serial number is %q. An administrator confirms that in the portal, at the asset with this number.\n",
 				agent.SerialNumber(env.ctx, e.Device))
 		}

@@ -45,13 +45,13 @@ type program struct {
 	MCP      mcpCommand      `cmd:"" name:"mcp" help:"Let an MCP client that speaks over standard input and output use a service."`
 	cli.Commands
 	remote.Logins
-	Simulate   simulateCommand   `cmd:"" help:"Run simulated agents against a service, or against one of their own, and check the outcome."`
-	Drill      drillCommand      `cmd:"" help:"Attack a service of its own on simulated devices, and report which control refused what; exits with 1 if harm was done."`
-	Doctor     doctorCommand     `cmd:"" help:"Check the set-up and say how to fix it."`
-	Version    versionCommand    `cmd:"" help:"Show the build."`
-	Completion completionCommand `cmd:"" help:"Print what makes a shell complete command lines: bash, zsh or fish."`
-	Ground     groundCommand     `cmd:"" name:"simulate-service" hidden:"" help:"Be the service of a simulation, which starts this command."`
-	Man        manCommand        `cmd:"" hidden:"" help:"Write the pages of the manual and the completion of shells, for packages."`
+	Simulate        simulateCommand        `cmd:"" help:"Run simulated agents against a service, or against one of their own, and check the outcome."`
+	Drill           drillCommand           `cmd:"" help:"Attack a service of its own on simulated devices, and report which control refused what; exits with 1 if harm was done."`
+	Doctor          doctorCommand          `cmd:"" help:"Check the set-up and say how to fix it."`
+	Version         versionCommand         `cmd:"" help:"Show the build."`
+	Completion      completionCommand      `cmd:"" help:"Print what makes a shell complete command lines: bash, zsh or fish."`
+	SimulateService simulateServiceCommand `cmd:"" name:"simulate-service" hidden:"" help:"Be the service of a simulation, which starts this command."`
+	Man             manCommand             `cmd:"" hidden:"" help:"Write the pages of the manual and the completion of shells, for packages."`
 }
 
 // firstSteps is what a person who does not know the program is shown.

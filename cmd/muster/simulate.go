@@ -58,11 +58,11 @@ func (c *simulateCommand) Run(env *cli.Env) (err error) {
 	progress := newProgressLine(env.Err)
 	o := c.options(env, dir, progress)
 	if c.Server == "" {
-		ground, err := c.ownGround(env, dir, &o)
+		simulated, err := c.ownService(env, dir, &o)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = ground.Close() }()
+		defer func() { _ = simulated.Close() }()
 	} else {
 		err := c.existing(env, &o)
 		if err == nil {
@@ -112,8 +112,8 @@ func (c *simulateCommand) options(env *cli.Env, dir string, progress *progressLi
 	return o
 }
 
-// ownGround starts a service of the simulation's own.
-func (c *simulateCommand) ownGround(env *cli.Env, dir string, o *fleetsim.Options) (*ground, error) {
+// ownService starts a service of the simulation's own.
+func (c *simulateCommand) ownService(env *cli.Env, dir string, o *fleetsim.Options) (*simulatedService, error) {
 	if c.Agents < 1 || c.Pace < 1 || c.Pace > 8 {
 		return nil, errors.New("--agents must be at least 1, and --pace between 1 and 8")
 	}
@@ -125,13 +125,13 @@ func (c *simulateCommand) ownGround(env *cli.Env, dir string, o *fleetsim.Option
 	o.Say("Starting a service of its own …")
 	// With a tenth of the commands a minute for each key none has to wait.
 	keys := (c.Agents*(c.Commands+1))/10 + 1
-	ground, err := startGround(env.Context, env.Err, proving.Process{Dir: dir, Agents: c.Agents, Keys: keys, Start: start.UnixMilli(), Pace: c.Pace})
+	simulated, err := startSimulatedService(env.Context, env.Err, proving.Process{Dir: dir, Agents: c.Agents, Keys: keys, Start: start.UnixMilli(), Pace: c.Pace})
 	if err != nil {
 		return nil, err
 	}
-	o.Server, o.Tokens, o.Keys, o.Policies = ground.URL, ground.Tokens, ground.Keys, ground.Policies
-	o.Metrics = []string{ground.URL + "/metrics"}
-	return ground, nil
+	o.Server, o.Tokens, o.Keys, o.Policies = simulated.URL, simulated.Tokens, simulated.Keys, simulated.Policies
+	o.Metrics = []string{simulated.URL + "/metrics"}
+	return simulated, nil
 }
 
 // existing takes what an existing service needs from the flags.

@@ -115,8 +115,14 @@ func TestUser_PrincipalHasTheRightsOfTheRole(t *testing.T) {
 	} {
 		t.Run(right.Names()[0], func(t *testing.T) {
 			person := account.User{ID: "u", CompanyID: "c", Rights: right, Policies: []string{"p"}}.Principal("acme", access.Settings{})
-			if person.Permissions != want || person.Kind != access.User || person.UserID != "u" || !person.MaySee("p") || person.MaySee("q") {
-				t.Errorf("%v: %+v", right.Names(), person)
+			if person.Permissions != want {
+				t.Errorf("%v: permissions %v, want %v", right.Names(), person.Permissions, want)
+			}
+			if person.Kind != access.User || person.UserID != "u" {
+				t.Errorf("%v: a principal of kind %v, user %q", right.Names(), person.Kind, person.UserID)
+			}
+			if !person.MaySee("p") || person.MaySee("q") {
+				t.Errorf("%v: sees p %v, q %v, want p alone", right.Names(), person.MaySee("p"), person.MaySee("q"))
 			}
 			for _, gate := range []access.Gate{access.NoGate, access.DeviceCommands, access.DestructiveCommands, access.PolicyChanges, access.ProvisioningGate} {
 				if err := access.Grant(person, want, gate); err != nil {

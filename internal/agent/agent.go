@@ -62,7 +62,7 @@ type Agent struct {
 	applied   applied
 	report    *protocol.StatusReport // to be sent with the next check-in
 	fix       *protocol.Location
-	told      []protocol.Capability  // the capabilities that the service knows
+	confirmed []protocol.Capability  // the capabilities that the service knows
 	troubles  []string               // of the agent's own state, in every report of this process
 	untold    bool                   // of these troubles, the service knows none
 	erasing   time.Time              // since when a tombstone has asked for an erase; zero: none has
@@ -274,7 +274,7 @@ func (a *Agent) compose(ctx context.Context) (protocol.CheckinRequest, error) {
 	if err != nil {
 		return request, err
 	}
-	if a.told == nil || !slices.Equal(a.told, can) {
+	if a.confirmed == nil || !slices.Equal(a.confirmed, can) {
 		request.Capabilities = can
 	}
 	return request, nil
@@ -322,7 +322,7 @@ func (a *Agent) delivered(request protocol.CheckinRequest, answer protocol.Check
 		return errors.Join(ErrEnded, a.store.destroy())
 	}
 	if request.Capabilities != nil {
-		a.told = request.Capabilities
+		a.confirmed = request.Capabilities
 	}
 	if err := a.updates.delivered(request.Update, answer.UpdateTold); err != nil {
 		return err

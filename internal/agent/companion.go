@@ -44,10 +44,10 @@ func (a *Agent) registerPush(ctx context.Context) error {
 }
 
 // pushed turns pushes into check-ins. It reports whether there was one.
-func (a *Agent) pushed(ctx context.Context) (came bool, err error) {
-	for ; ; came = true {
+func (a *Agent) pushed(ctx context.Context) (received bool, err error) {
+	for ; ; received = true {
 		if err := a.options.Push.Wait(ctx); err != nil {
-			return came, err
+			return received, err
 		}
 		a.Hint()
 	}

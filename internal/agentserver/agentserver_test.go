@@ -253,11 +253,15 @@ func TestEnroll_AppliesPolicyAndReports(t *testing.T) {
 	w := newWorld(t)
 	for _, alg := range []protocol.Algorithm{protocol.Ed25519, protocol.ES256} {
 		p := w.enroll(alg)
-		if a := p.asset(); a.Status != asset.Synchronizing || a.Device == nil || a.Device.Management != asset.Agent || a.Device.PolicyID != w.policy.ID || !a.Device.PushReachable {
-			t.Fatalf("%s: enrolled as %+v %+v", alg, a, a.Device)
+		a := p.asset()
+		if a.Status != asset.Synchronizing || a.Device == nil {
+			t.Fatalf("%s: enrolled as %+v, device %+v", alg, a, a.Device)
+		}
+		if a.Device.Management != asset.Agent || a.Device.PolicyID != w.policy.ID || !a.Device.PushReachable {
+			t.Fatalf("%s: enrolled with device %+v", alg, a.Device)
 		}
 		p.mustCheckIn()
-		a := p.asset()
+		a = p.asset()
 		if a.Status != asset.Active || a.Device.PolicyApplied != 1 || p.device.State().Settings["CAMERA"] != "BLOCK" {
 			t.Errorf("%s: after check-in %s, version %d, device %v", alg, a.Status, a.Device.PolicyApplied, p.device.State().Settings)
 		}
@@ -361,8 +365,11 @@ func TestWipeAndRelinquish_EndTheRelation(t *testing.T) {
 		if a.Status != asset.Deleted || a.Device != nil || p.latest().State != command.Succeeded {
 			t.Errorf("%s: asset %s %v, command %s", kind, a.Status, a.Device, p.latest().State)
 		}
-		if kind == command.WipeCompanyData && !state.Wiped || kind == command.RelinquishOwnership && !(state.Released && len(state.Settings) == 0) {
-			t.Errorf("%s: device %+v", kind, state)
+		if kind == command.WipeCompanyData && !state.Wiped {
+			t.Errorf("%s: the device is not erased: %+v", kind, state)
+		}
+		if kind == command.RelinquishOwnership && !(state.Released && len(state.Settings) == 0) {
+			t.Errorf("%s: the device is not released: %+v", kind, state)
 		}
 		if _, err := agent.New(p.options); !errors.Is(err, agent.ErrNotEnrolled) {
 			t.Errorf("%s: the identity is still there: %v", kind, err)

@@ -64,8 +64,11 @@ func TestEnroll_FormerKey(t *testing.T) {
 	}
 	before, err1 := w.db.AgentDevice(t.Context(), first.DeviceID)
 	after, err2 := w.db.AgentDevice(t.Context(), second.DeviceID)
-	if err1 != nil || err2 != nil || before.AssetID != after.AssetID || after.Epoch != 2 || !before.Superseded {
-		t.Fatalf("before %+v, %v; after %+v, %v", before, err1, after, err2)
+	if err1 != nil || err2 != nil {
+		t.Fatalf("before: %v; after: %v", err1, err2)
+	}
+	if before.AssetID != after.AssetID || after.Epoch != 2 || !before.Superseded {
+		t.Fatalf("before %+v; after %+v", before, after)
 	}
 	p := &phone{world: w, assetID: after.AssetID}
 	p.send(command.WipeCompanyData, nil)

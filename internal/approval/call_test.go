@@ -91,8 +91,11 @@ func TestDecide(t *testing.T) {
 func TestRefusal_Fault(t *testing.T) {
 	t.Parallel()
 	f := (&approval.Refusal{Verdict: approval.Waits, ID: "abc"}).Fault("https://m.test")
-	if f.Code != fault.Forbidden || f.MayRetry() || f.Approval == nil || f.Approval.URL != "https://m.test/authorizations/abc" || !strings.Contains(f.Detail, f.Approval.URL) {
-		t.Errorf("waits: %+v", f)
+	if f.Code != fault.Forbidden || f.MayRetry() || f.Approval == nil {
+		t.Fatalf("waits: %+v", f)
+	}
+	if f.Approval.URL != "https://m.test/authorizations/abc" || !strings.Contains(f.Detail, f.Approval.URL) {
+		t.Errorf("waits: URL %q, detail %q", f.Approval.URL, f.Detail)
 	}
 	f = (&approval.Refusal{Verdict: approval.Refused, ID: "abc"}).Fault("https://m.test")
 	if f.Code != fault.Forbidden || f.Approval == nil || !strings.Contains(f.Detail, "declined") {

@@ -29,8 +29,11 @@ func TestCatalog_RowsAreComplete(t *testing.T) {
 			if len(row.Effects) == 0 || slices.ContainsFunc(row.Effects, func(s string) bool { return !strings.HasSuffix(s, ".") }) {
 				t.Errorf("effects %q are not sentences", row.Effects)
 			}
-			if row.Platform == nil && (row.Agent == nil || row.Vendor != "") || row.Destructive && !row.Irreversible || row.EndsManagement && !row.Destructive {
-				t.Error("the row contradicts itself")
+			if row.Platform == nil && (row.Agent == nil || row.Vendor != "") {
+				t.Errorf("no device takes it: agent %v, vendor %q", row.Agent, row.Vendor)
+			}
+			if row.Destructive && !row.Irreversible || row.EndsManagement && !row.Destructive {
+				t.Errorf("ends management %v, destructive %v, irreversible %v", row.EndsManagement, row.Destructive, row.Irreversible)
 			}
 			if row.Type.Row() != row {
 				t.Error("the type finds another row")

@@ -109,8 +109,14 @@ func (f *fixture) checkOutcome(k kind, t command.Type, v outcome.Code) {
 	if row.State.Final() && v != outcome.Done && t != command.NotificationMessage && row.Outcome == "" {
 		f.Errorf("%s: the history does not say why", where)
 	}
-	if told := fault.From(err); err != nil && (told.Code != want.code || told.Retryable != want.retryable || told.Detail == "" || strings.Contains(told.Detail, "internals")) {
-		f.Errorf("%s: %+v", where, told)
+	if err != nil {
+		refused := fault.From(err)
+		if refused.Code != want.code || refused.Retryable != want.retryable {
+			f.Errorf("%s: code %s, retryable %v; want %s, %v", where, refused.Code, refused.Retryable, want.code, want.retryable)
+		}
+		if refused.Detail == "" || strings.Contains(refused.Detail, "internals") {
+			f.Errorf("%s: detail %q", where, refused.Detail)
+		}
 	}
 	if (err == nil) != (want.code == "") {
 		f.Errorf("%s: %+v, %v", where, got, err)

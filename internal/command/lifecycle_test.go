@@ -135,8 +135,14 @@ func (l *lifecycle) adopt(t *rapid.T) {
 	l.refs++
 	seen := command.Observation{AssetID: l.device.ID, Type: l.kind(t), IssuedAt: l.clock.Now().Add(-time.Duration(rapid.IntRange(0, 300).Draw(t, "ago")) * time.Second)}
 	c, err := l.service.Adopt(l.ctx(), fmt.Sprintf("op-%s-%d", l.device.ID, l.refs), seen)
-	if err == nil && (c.State.Final() || c.State == command.Sent || c.Type != seen.Type) || err != nil && fault.CodeOf(err) != fault.NotFound {
-		t.Fatalf("%+v, %v", c, err)
+	if err != nil {
+		if fault.CodeOf(err) != fault.NotFound {
+			t.Fatalf("%+v, %v", c, err)
+		}
+		return
+	}
+	if c.State.Final() || c.State == command.Sent || c.Type != seen.Type {
+		t.Fatalf("adopted %+v as %+v", seen, c)
 	}
 }
 

@@ -50,7 +50,7 @@ func (db *DB) takeAndEnd(ctx context.Context, id string, s command.Transition) (
 		db.Notify(resource.Changes, resource.Change(c.CompanyID, attentionHint, ""))
 	}
 	db.commandMoved(c)
-	db.told()
+	db.wakeNumbering()
 	return c, true, nil
 }
 
@@ -73,8 +73,8 @@ func (db *DB) endApart(ctx context.Context, tx conn, id string, s command.Transi
 	if c, taken, err = maybe(one(ctx, tx, into(commandFields), text, args...)); err != nil || !taken {
 		return c, false, err
 	}
-	told := db.tellCommand(id, s.To)
-	if err := tx.Exec(ctx, told.text, told.args...); err != nil || entry == nil {
+	insert := db.tellCommand(id, s.To)
+	if err := tx.Exec(ctx, insert.text, insert.args...); err != nil || entry == nil {
 		return c, true, err
 	}
 	return c, true, tx.Insert(ctx, "activity", activityColumns, entry)
@@ -84,11 +84,11 @@ func (db *DB) endApart(ctx context.Context, tx conn, id string, s command.Transi
 // command, one after another, before it draws the number of the event.
 func (db *DB) endAtOnce(id string, s command.Transition, entry []any) (string, []any) {
 	text, args := transitionStatement(id, s, ifFirst)
-	told, closing := db.tellCommand(id, s.To), closeDelivery(s.Ends.Device, id, "")
+	insert, closing := db.tellCommand(id, s.To), closeDelivery(s.Ends.Device, id, "")
 	query := `WITH device AS (SELECT id FROM agent_devices WHERE id = ?` + db.dialect().Rows().Hold + `),
 		gone AS (DELETE FROM agent_deliveries USING device WHERE command_id = ? AND device_id = device.id RETURNING command_id),
-		taken AS (` + firstOf(text, "gone") + `), told AS (` + firstOf(told.text, "taken") + `), `
-	args = slices.Concat([]any{s.Ends.Device, id}, args, told.args)
+		taken AS (` + firstOf(text, "gone") + `), told AS (` + firstOf(insert.text, "taken") + `), `
+	args = slices.Concat([]any{s.Ends.Device, id}, args, insert.args)
 	if entry != nil {
 		query += `noted AS (` + firstOf(insertCommandEntry, "taken") + `), `
 		args = append(args, entry...)

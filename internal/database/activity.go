@@ -32,8 +32,8 @@ func (db *DB) record(ctx context.Context, c conn, companyID string, e activity.E
 	if err := c.Insert(ctx, "activity", activityColumns, db.entry(ctx, companyID, e)); err != nil {
 		return err
 	}
-	if told, ok := db.toldOf(companyID, e); ok {
-		return db.tell(ctx, c, told)
+	if changed, ok := db.activityEvent(companyID, e); ok {
+		return db.tell(ctx, c, changed)
 	}
 	return nil
 }

@@ -165,9 +165,12 @@ func TestActivity_CommandsAreRecorded(t *testing.T) {
 		_, _, err = f.db.Take(f.Context(), entries[0].Reference, command.Transition{From: []command.State{command.Prepared}, To: command.Failed, Outcome: "no"})
 		f.ok(err)
 		filter.Outcome = activity.Failed
-		if failed, err := f.db.Activity(f.Context(), filter, activity.Cursor{}, 10); err != nil || len(failed) != 1 ||
-			failed[0].Actor.ID != "k1" || failed[0].Action != "command.lock" || failed[0].Changes[0].After != "no" {
+		failed, err := f.db.Activity(f.Context(), filter, activity.Cursor{}, 10)
+		if err != nil || len(failed) != 1 {
 			f.Fatalf("after ERROR: %+v, %v", failed, err)
+		}
+		if failed[0].Actor.ID != "k1" || failed[0].Action != "command.lock" || failed[0].Changes[0].After != "no" {
+			f.Fatalf("after ERROR: %+v", failed)
 		}
 	})
 }

@@ -83,10 +83,10 @@ func (h lockedAsset) save(ctx context.Context, t *tx) error {
 // tellLost tells that lost mode began or ended. The device may report it before its command
 // is known to have succeeded: the cause is the call that sent it all the same.
 func (h lockedAsset) tellLost(ctx context.Context, t *tx) error {
-	told := event.Event{CompanyID: h.companyID, Type: event.DeviceLostMode, AssetID: h.id, PolicyID: h.policyID, Status: event.Off}
+	changed := event.Event{CompanyID: h.companyID, Type: event.DeviceLostMode, AssetID: h.id, PolicyID: h.policyID, Status: event.Off}
 	by := command.StopLostMode
 	if h.lostMode {
-		told.Status, by = event.On, command.StartLostMode
+		changed.Status, by = event.On, command.StartLostMode
 	}
 	open, err := openOf(ctx, t, h.id, "")
 	if err != nil {
@@ -94,10 +94,10 @@ func (h lockedAsset) tellLost(ctx context.Context, t *tx) error {
 	}
 	for _, c := range open {
 		if c.Type == by {
-			told.RequestID = c.RequestID
+			changed.RequestID = c.RequestID
 		}
 	}
-	return t.db.tell(ctx, t, told)
+	return t.db.tell(ctx, t, changed)
 }
 
 // count adds the asset to its cells of the kept counts n times.
@@ -230,13 +230,13 @@ func failOpen(ctx context.Context, t *tx, h lockedAsset) error {
 	if err != nil {
 		return err
 	}
-	t.told = t.told || len(failed) > 0
+	t.wroteEvent = t.wroteEvent || len(failed) > 0
 	for _, c := range failed {
 		if err := t.db.recordStep(ctx, t, c); err != nil {
 			return err
 		}
-		told := t.db.tellCommand(c.ID, command.Failed)
-		if err := t.Exec(ctx, told.text, told.args...); err != nil {
+		insert := t.db.tellCommand(c.ID, command.Failed)
+		if err := t.Exec(ctx, insert.text, insert.args...); err != nil {
 			return err
 		}
 	}

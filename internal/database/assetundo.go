@@ -13,16 +13,16 @@ import (
 // editLife is how long an edit is kept: a job may undo many after one another.
 const editLife = 24 * time.Hour
 
-// said is what people say of an asset.
-type said struct {
+// labels is what people say of an asset.
+type labels struct {
 	Identification string            `json:"identification"`
 	Tags           []string          `json:"tags"`
 	CustomData     map[string]string `json:"customData"`
 }
 
-func saidOf(a asset.Asset) *said { return &said{a.Identification, a.Tags, a.CustomData} }
+func labelsOf(a asset.Asset) *labels { return &labels{a.Identification, a.Tags, a.CustomData} }
 
-func (s said) of(a asset.Asset) asset.Asset {
+func (s labels) of(a asset.Asset) asset.Asset {
 	a.Identification, a.Tags, a.CustomData = s.Identification, s.Tags, s.CustomData
 	return a
 }
@@ -35,7 +35,7 @@ func (h lockedAsset) keepEdit(ctx context.Context, t *tx, before, after asset.As
 	}
 	return t.Exec(ctx, `INSERT INTO asset_edits (asset_id, company_id, ref, at, before, after) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (asset_id) DO UPDATE SET ref = excluded.ref, at = excluded.at, before = excluded.before, after = excluded.after`,
-		h.id, h.companyID, o.RequestID, millis(t.db.now()), encode(saidOf(before)), encode(saidOf(after)))
+		h.id, h.companyID, o.RequestID, millis(t.db.now()), encode(labelsOf(before)), encode(labelsOf(after)))
 }
 
 // LastEdit implements asset.Undoer.
@@ -64,7 +64,7 @@ func (db *DB) UndoEdit(ctx context.Context, companyID, id, ref string, within ti
 		if err != nil {
 			return asset.Asset{}, err
 		}
-		var before, after said
+		var before, after labels
 		type edit struct{ at time.Time }
 		_, there, err := maybe(one(ctx, t, into(func(e *edit) []any { return []any{(*moment)(&e.at), asJSON(&before), asJSON(&after)} }),
 			`SELECT at, before, after FROM asset_edits WHERE asset_id = ? AND company_id = ? AND ref = ? AND at > ?`, id, companyID, ref, millis(db.now().Add(-within))))

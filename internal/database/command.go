@@ -53,7 +53,7 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 		return command.Command{}, false, err
 	case begun:
 		db.commandMoved(c)
-		db.told()
+		db.wakeNumbering()
 		if held != nil && held.Place == nil {
 			db.Notify(agentdevice.WakeTopic, held.DeviceID)
 		}
@@ -93,7 +93,7 @@ func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held
 	if held != nil {
 		notes = append([]part{insertDelivery(*held), openDelivery(*held)}, notes...)
 	}
-	if of, told := commandTold(c.State); told { // it ended as it began
+	if of, ok := commandEventType(c.State); ok { // it ended as it began
 		notes = append(notes, db.telling(ctx, event.Event{CompanyID: c.CompanyID, Type: of, AssetID: c.AssetID, Command: string(c.Type), Status: c.State.Status()}))
 	}
 	begun, err := db.chain(ctx, tx, first, append(notes, entry)...)
@@ -196,7 +196,7 @@ func (db *DB) transition(ctx context.Context, id string, s command.Transition) (
 			return err
 		})
 		if err == nil && s.To == command.Succeeded {
-			db.told()
+			db.wakeNumbering()
 		}
 		if s.To != command.Succeeded || !errors.Is(err, sql.ErrNoRows) {
 			return taken, err
@@ -215,12 +215,12 @@ func (db *DB) transition(ctx context.Context, id string, s command.Transition) (
 // moveCommand moves a command, and writes its event if there is one, in one statement where
 // the engine can; sql.ErrNoRows if the command is not where it is moved from.
 func (db *DB) moveCommand(ctx context.Context, c conn, first part, id string, s command.Transition) (command.Command, error) {
-	if _, told := commandTold(s.To); !told || slices.Contains(s.From, s.To) { // which learns more, and stays where it is
+	if _, ok := commandEventType(s.To); !ok || slices.Contains(s.From, s.To) { // which learns more, and stays where it is
 		return one(ctx, c, into(commandFields), first.text, first.args...)
 	}
 	then := db.tellCommand(id, s.To)
 	if t, ok := c.(*tx); ok {
-		t.told = true
+		t.wroteEvent = true
 	}
 	statements := db.dialect().Follow(first.text, then.text, `SELECT `+commandColumns+` `+fromFirst)
 	if len(statements) == 1 {

@@ -183,8 +183,11 @@ func TestTransition_SuccessShowsOnTheAsset(t *testing.T) {
 				f.ok(err)
 				now, err := f.db.Asset(f.Context(), f.company.ID, a.ID)
 				f.ok(err)
-				if !taken || now.Status != s.status || (now.Device == nil) != (s.status == asset.Deleted) || now.Device != nil && now.Device.LostMode != s.lost {
-					f.Errorf("after %s the asset is %s, %+v", s.sent, now.Status, now.Device)
+				if !taken || now.Status != s.status {
+					f.Errorf("after %s: taken %v, the asset is %s, want %s", s.sent, taken, now.Status, s.status)
+				}
+				if (now.Device == nil) != (s.status == asset.Deleted) || now.Device != nil && now.Device.LostMode != s.lost {
+					f.Errorf("after %s the asset is %s, its device %+v", s.sent, now.Status, now.Device)
 				}
 			}
 		}
@@ -209,7 +212,10 @@ func TestHistory_IsNewestFirst(t *testing.T) {
 			f.ok(err)
 			equal(f, "total", total, 25)
 			for _, c := range all {
-				if seen[c.ID] || last.ID != "" && (c.CreatedAt.After(last.CreatedAt) || c.CreatedAt.Equal(last.CreatedAt) && c.ID > last.ID) {
+				if seen[c.ID] {
+					f.Fatalf("%s is listed twice", c.ID)
+				}
+				if last.ID != "" && (c.CreatedAt.After(last.CreatedAt) || c.CreatedAt.Equal(last.CreatedAt) && c.ID > last.ID) {
 					f.Fatalf("%s is out of order", c.ID)
 				}
 				seen[c.ID], last = true, c

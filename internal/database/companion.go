@@ -131,12 +131,12 @@ func (db *DB) ReportCompanion(ctx context.Context, d agentdevice.Device, r agent
 			return nil
 		}
 		if r.Status != nil {
-			told, err := overlay(h.reported, r.Status)
+			reported, err := overlay(h.reported, r.Status)
 			if err != nil {
 				return err
 			}
-			if len(told) <= enrollment.MaxReport {
-				h.reported = told
+			if len(reported) <= enrollment.MaxReport {
+				h.reported = reported
 			}
 		}
 		asked := false

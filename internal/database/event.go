@@ -18,7 +18,7 @@ const eventColumns = `id, company_id, area, type, at, asset_id, policy_id, propo
 // An event of an asset gets the policy that the asset has now, unless it says one.
 func (db *DB) tell(ctx context.Context, c conn, e event.Event) error {
 	if t, ok := c.(*tx); ok {
-		t.told = true
+		t.wroteEvent = true
 	}
 	p := db.telling(ctx, e)
 	return c.Exec(ctx, p.text, p.args...)
@@ -46,7 +46,7 @@ type silentAsset struct{ id, policyID string }
 // tellSilent tells that devices of a company became INACTIVE, in few statements.
 func (db *DB) tellSilent(ctx context.Context, t *tx, companyID string, assets []silentAsset) error {
 	const some = 500 // rows of a statement
-	t.told = t.told || len(assets) > 0
+	t.wroteEvent = t.wroteEvent || len(assets) > 0
 	number := db.dialect().Events()
 	for chunk := range slices.Chunk(assets, some) {
 		rows, args := "", make([]any, 0, 5*len(chunk))
@@ -61,57 +61,57 @@ func (db *DB) tellSilent(ctx context.Context, t *tx, companyID string, assets []
 	return nil
 }
 
-// commandTold is the event of a command's step, if callers are told of it.
-func commandTold(s command.State) (event.Type, bool) {
-	of, told := map[command.State]event.Type{command.Succeeded: event.CommandSucceeded, command.Failed: event.CommandFailed,
+// commandEventType is the event of a command's step, if callers are told of it.
+func commandEventType(s command.State) (event.Type, bool) {
+	of, ok := map[command.State]event.Type{command.Succeeded: event.CommandSucceeded, command.Failed: event.CommandFailed,
 		command.Unconfirmed: event.CommandUnconfirmed}[s]
-	return of, told
+	return of, ok
 }
 
 // tellCommand is the part of a chain that writes the event of a command's step; the first
 // part moves the command.
 func (db *DB) tellCommand(id string, to command.State) part {
-	of, _ := commandTold(to)
+	of, _ := commandEventType(to)
 	number := db.dialect().Events()
 	return part{`INSERT INTO events (` + number.Column + eventColumns + `) SELECT ` + number.Draw + `CAST(? AS TEXT), m.company_id, 'command', CAST(? AS TEXT), CAST(? AS BIGINT),
 		m.asset_id, a.policy_id, '', m.type, CAST(? AS TEXT), m.request_id, '' FROM commands m JOIN assets a ON a.id = m.asset_id WHERE m.id = ?` + ifFirst,
 		[]any{resource.NewID(), string(of), millis(db.now()), to.Status(), id}}
 }
 
-// toldOf are the events of what the activity log records; those of commands are told by
+// activityEvent are the events of what the activity log records; those of commands are told by
 // their steps, and those of proposals by tellProposal.
-func (db *DB) toldOf(companyID string, e activity.Event) (event.Event, bool) {
+func (db *DB) activityEvent(companyID string, e activity.Event) (event.Event, bool) {
 	types := map[activity.Action]event.Type{
 		activity.AssetEnrolled: event.DeviceEnrolled, activity.AssetTakenOver: event.DeviceEnrolled, activity.AssetEnded: event.DeviceUnenrolled,
 		activity.PolicySaved: event.PolicyChanged, activity.CompanyStopped: event.AutomationStopped, activity.CompanyResumed: event.AutomationResumed,
 		activity.LooseningAsked: event.ControlLoosening, activity.KeyCreated: event.KeyCreated, activity.KeyRevoked: event.KeyRevoked,
 	}
-	told := event.Event{CompanyID: companyID, Type: types[e.Action]}
+	logged := event.Event{CompanyID: companyID, Type: types[e.Action]}
 	switch e.Target.Kind {
 	case activity.Asset:
-		told.AssetID = e.Target.ID
+		logged.AssetID = e.Target.ID
 	case activity.Policy:
-		told.PolicyID = e.Target.ID
+		logged.PolicyID = e.Target.ID
 	default: // no event names it
 	}
-	return told, told.Type != "" && (e.Outcome == "" || e.Outcome == activity.OK)
+	return logged, logged.Type != "" && (e.Outcome == "" || e.Outcome == activity.OK)
 }
 
 // tellProposal tells what became of a proposal, if callers are told of it.
 func (db *DB) tellProposal(ctx context.Context, t *tx, p proposal.Proposal, action activity.Action, outcome activity.Outcome) error {
-	told := event.Event{CompanyID: p.CompanyID, PolicyID: p.PolicyID, ProposalID: p.ID, Owner: event.OwnerOf(p.Owner.Kind, p.Owner.ID, p.Owner.UserID)}
+	ended := event.Event{CompanyID: p.CompanyID, PolicyID: p.PolicyID, ProposalID: p.ID, Owner: event.OwnerOf(p.Owner.Kind, p.Owner.ID, p.Owner.UserID)}
 	switch {
 	case action == activity.ProposalMade && p.NeedsApproval(), action == activity.ApprovalVoid: // it waits again
-		told.Type = event.ProposalWaiting
+		ended.Type = event.ProposalWaiting
 	case action == activity.ProposalApproved && outcome == activity.OK:
-		told.Type = event.ProposalApproved
+		ended.Type = event.ProposalApproved
 	case action == activity.ProposalDeclined && outcome == activity.OK:
-		told.Type = event.ProposalDeclined
+		ended.Type = event.ProposalDeclined
 	case action == activity.ProposalApplied && outcome == activity.OK:
-		told.Type = event.ProposalApplied
+		ended.Type = event.ProposalApplied
 	case action == activity.ProposalApplied && outcome == activity.Failed:
-		told.Type, told.Status = event.ProposalEnded, string(proposal.Failed)
-		failed := told
+		ended.Type, ended.Status = event.ProposalEnded, string(proposal.Failed)
+		failed := ended
 		failed.Type, failed.Status = event.PolicyFailed, ""
 		if err := db.tell(ctx, t, failed); err != nil {
 			return err
@@ -119,5 +119,5 @@ func (db *DB) tellProposal(ctx context.Context, t *tx, p proposal.Proposal, acti
 	default:
 		return nil
 	}
-	return db.tell(ctx, t, told)
+	return db.tell(ctx, t, ended)
 }

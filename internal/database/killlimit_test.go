@@ -99,8 +99,8 @@ func (o wipeOrder) obey(db *database.DB) (done bool, err error) {
 		return done, err
 	case o.Claims != nil:
 		o.Claims.Verifier = approvaltest.Verifier()
-		came, err := db.ClaimProposal(context.Background(), *o.Claims)
-		return came == proposal.Begun, err
+		verdict, err := db.ClaimProposal(context.Background(), *o.Claims)
+		return verdict == proposal.Begun, err
 	}
 	if d := o.Decides; d != nil {
 		err := db.Decide(context.Background(), approval.Decision{CompanyID: o.Company, Kind: approval.CallKind, ID: d.ID, UserID: d.User, PasskeyID: d.Passkey,

@@ -26,11 +26,11 @@ import (
 // the first needs.
 type crossed struct {
 	*fixture
-	c    *pgx.Conn
-	ada  account.User
-	of   policy.Policy
-	made proposal.Proposal
-	came proposal.Claimed
+	c       *pgx.Conn
+	ada     account.User
+	of      policy.Policy
+	made    proposal.Proposal
+	verdict proposal.Claimed
 }
 
 // approved is a proposal that a person approved.
@@ -49,7 +49,7 @@ func (x *crossed) approved(renames bool) {
 }
 
 func (x *crossed) claims(ctx context.Context, db *database.DB) (err error) {
-	x.came, err = db.ClaimProposal(ctx, proposal.Claim{ID: x.made.ID, Holder: "h", For: time.Minute, Confirmed: true, Next: x.made.Next,
+	x.verdict, err = db.ClaimProposal(ctx, proposal.Claim{ID: x.made.ID, Holder: "h", For: time.Minute, Confirmed: true, Next: x.made.Next,
 		Verifier: approvaltest.Verifier()})
 	return err
 }
@@ -157,7 +157,7 @@ func TestLocks_HaveOneOrder(t *testing.T) {
 			x.together(x.claims, ends(x), x.holding("policies", x.of.ID))
 			after, err := x.db.Proposal(x.Context(), x.company.ID, x.made.ID)
 			x.ok(err)
-			equal(x.T, "came, status and approval", words(x.came, after.Status, after.Approval.State), words(proposal.Begun, proposal.Executing, proposal.Approved))
+			equal(x.T, "verdict, status and approval", words(x.verdict, after.Status, after.Approval.State), words(proposal.Begun, proposal.Executing, proposal.Approved))
 		})
 	}
 	meet("a stricter rule, and a claim that renames", func(x *crossed) {
@@ -167,7 +167,7 @@ func TestLocks_HaveOneOrder(t *testing.T) {
 			_, err := db.UpdateCompany(ctx, x.company.ID, company.Change(func(c *company.Company) { c.Settings.Controls.ApproverAge = time.Hour }))
 			return err
 		}, x.claims, letGo)
-		equal(x.T, "came", x.came, proposal.NotApproved)
+		equal(x.T, "verdict", x.verdict, proposal.NotApproved)
 	})
 	meet("a decision, and who decides has other rights", func(x *crossed) {
 		x.destructiveApproval()

@@ -47,9 +47,9 @@ func claimOf(id string) proposal.Claim {
 
 func (f *fixture) claim(id string) proposal.Claimed {
 	f.Helper()
-	came, err := f.db.ClaimProposal(f.Context(), claimOf(id))
+	verdict, err := f.db.ClaimProposal(f.Context(), claimOf(id))
 	f.ok(err)
-	return came
+	return verdict
 }
 
 func (f *fixture) finish(id, holder string, e proposal.Ending) {

@@ -75,10 +75,10 @@ func (m *meeting) propose() {
 
 func (m *meeting) claims() proposal.Claimed {
 	m.Helper()
-	came, err := m.db.ClaimProposal(m.Context(), proposal.Claim{ID: m.made.ID, Holder: "h", For: time.Minute, Confirmed: true, Next: m.made.Next,
+	verdict, err := m.db.ClaimProposal(m.Context(), proposal.Claim{ID: m.made.ID, Holder: "h", For: time.Minute, Confirmed: true, Next: m.made.Next,
 		Verifier: approvaltest.Verifier()})
 	m.ok(err)
-	return came
+	return verdict
 }
 
 // moves begins the move, compared with a version of the policy to which it goes.
@@ -98,7 +98,7 @@ func (m *meeting) moves(when string, from, to policy.Policy, version int, want f
 // device moves to it before it is there.
 func TestMatrix_TheProposalFirst(t *testing.T) {
 	withMeetings(t, func(m *meeting) {
-		equal(m, "came", m.claims(), proposal.Begun)
+		equal(m, "verdict", m.claims(), proposal.Begun)
 		if m.kind == proposal.CreatePolicy {
 			m.moves("to the copy", m.from, policy.Policy{ID: m.made.Next.PolicyID}, 1, fault.Unavailable)
 			m.moves("to its source", m.from, m.to, 1, "")
@@ -148,7 +148,7 @@ func TestMatrix_EnrollmentsWhileItIsApplied(t *testing.T) {
 			}
 			return n
 		}
-		equal(m, "came", m.claims(), proposal.Begun)
+		equal(m, "verdict", m.claims(), proposal.Begun)
 		state := m.made.Approval.State
 		if m.rule == access.ApproveAll {
 			state = proposal.Approved

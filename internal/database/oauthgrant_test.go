@@ -258,11 +258,11 @@ func TestRefresh_AForkEndsTheGrant(t *testing.T) {
 		stolen, _ := redeem(t, db, e, code)
 		client := must(stolen)
 		e.clock.Advance(100 * time.Second)
-		thief := must(stolen)
+		attacker := must(stolen)
 		e.clock.Advance(15 * time.Minute)
 		client = must(client)
 		wantAllowed(t, db, "the client's token", client.Access, access.DevicesRead)
-		if _, err := swap(thief); fault.CodeOf(err) != fault.Refused {
+		if _, err := swap(attacker); fault.CodeOf(err) != fault.Refused {
 			t.Errorf("the second branch goes on: %v", err)
 		}
 		wantEnded(t, db, "the client's token after the fork", client.Access)

@@ -172,13 +172,13 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 			}
 		}
 	}
-	fresh, told := again || millis(o.ReportedAt) > h.synced, h.reported
+	fresh, previous := again || millis(o.ReportedAt) > h.synced, h.reported
 	h.learn(o)
 	if err := h.learnFacts(o); err != nil {
 		return enrollment.Change{}, err
 	}
-	if h.reported != told {
-		h.reported = withSince(told, h.reported)
+	if h.reported != previous {
+		h.reported = withSince(previous, h.reported)
 	}
 	if fresh || h.status != asset.Inactive {
 		h.status = h.settled(o)

@@ -78,8 +78,11 @@ func TestSession_EndsWithTheUser(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, user, principal, err := db.SessionByToken(t.Context(), hash)
-		if err != nil || got.ID != s.ID || user.ID != u.ID || principal.Kind != access.User || principal.CompanySlug != c.Slug || !principal.Settings.DeviceCommands {
-			t.Fatalf("got %+v, %+v, %+v, %v", got, user, principal, err)
+		if err != nil || got.ID != s.ID || user.ID != u.ID {
+			t.Fatalf("got %+v, %+v, %v", got, user, err)
+		}
+		if principal.Kind != access.User || principal.CompanySlug != c.Slug || !principal.Settings.DeviceCommands {
+			t.Fatalf("principal %+v", principal)
 		}
 		if _, _, _, err := db.SessionByToken(t.Context(), account.HashSessionToken("other")); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("another token: %v", err)
@@ -141,8 +144,11 @@ func TestConnection_ScopesAreCutByTheUser(t *testing.T) {
 		tokens, connection := redeem(t, db, e, consent(t, db, e, access.DevicesCommand|access.PoliciesWrite))
 		got, principal, err := db.ConnectionByToken(t.Context(), tokens.Access)
 		want := access.DevicesRead | access.DevicesCommand | access.PoliciesRead // an operator may not edit policies
-		if err != nil || got.ID != connection.ID || principal.Kind != access.Connection || principal.ID != connection.ID || principal.Permissions != want {
-			t.Fatalf("got %+v, %+v, %v", got, principal, err)
+		if err != nil || got.ID != connection.ID {
+			t.Fatalf("got %+v, %v", got, err)
+		}
+		if principal.Kind != access.Connection || principal.ID != connection.ID || principal.Permissions != want {
+			t.Fatalf("principal %+v, want permissions %v", principal, want)
 		}
 		if _, _, err := db.ConnectionByToken(t.Context(), tokens.Refresh); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("a refresh token as access token: %v", err)

@@ -243,10 +243,10 @@ func (db *DB) Unconfirmed(ctx context.Context, limit int) ([]proposal.Proposal, 
 		WHERE v.look_at > 0 AND v.look_at <= ? ORDER BY v.look_at, v.id LIMIT ?`, millis(db.now()), limit)
 }
 
-// EndTurns lets every turn at a policy be taken over at once. Only a service
+// EndProposalLeases lets the lease of every policy be taken over at once. Only a service
 // that is alone with its database may do so, and only before it serves: the
-// process that held a turn is gone.
-func (db *DB) EndTurns(ctx context.Context) error {
+// process that held a lease is gone.
+func (db *DB) EndProposalLeases(ctx context.Context) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if err := t.Exec(ctx, `DELETE FROM leases WHERE name LIKE ?`, policy.LeaseKey("%")); err != nil {
 			return err

@@ -25,14 +25,14 @@ func (db *DB) claimProposal(ctx context.Context, t *tx, c proposal.Claim) (propo
 		return "", err
 	}
 	p := now.Proposal
-	switch came := now.Decide(); came {
+	switch verdict := now.Decide(); verdict {
 	case proposal.Begun:
 	case proposal.NotConfirmed:
-		return came, raise(ctx, t, p)
+		return verdict, raise(ctx, t, p)
 	default:
-		return came, nil
+		return verdict, nil
 	}
-	// One that is under way and whose turn has run out is looked after first.
+	// One that is under way and whose lease has run out is looked after first.
 	if under, err := changing(ctx, t, p.Next.PolicyID); err != nil || under {
 		return proposal.Busy, err
 	}
@@ -264,7 +264,7 @@ func changing(ctx context.Context, c conn, policyID string) (bool, error) {
 	return holds(ctx, c, `SELECT id FROM proposals WHERE next_policy_id = ? AND status = 'EXECUTING' LIMIT 1`, policyID)
 }
 
-// takePolicyLease gives the policy's turn to the holder unless another has it.
+// takePolicyLease gives the policy's lease to the holder unless another has it.
 func (db *DB) takePolicyLease(ctx context.Context, t *tx, policyID, holder string, ttl time.Duration) (bool, error) {
 	now := db.now()
 	n, err := t.ExecCount(ctx, engine.TakeLease, policy.LeaseKey(policyID), holder, millis(now.Add(ttl)), millis(now))

@@ -69,7 +69,10 @@ func TestProposals_AreListedWithTheirMakers(t *testing.T) {
 		}
 		for i, l := range seen {
 			p := made[2-i]
-			if l.ID != p.ID || cmp.Or(l.Maker.KeyPrefix, l.Maker.Client, l.Maker.UserName) != want[2-i] || l.Maker.Kind != p.Owner.Kind || len(l.Fields) != 1 || string(l.Next.Document) != "{}" {
+			if maker := cmp.Or(l.Maker.KeyPrefix, l.Maker.Client, l.Maker.UserName); maker != want[2-i] || l.Maker.Kind != p.Owner.Kind {
+				f.Errorf("%d was made by %q of kind %v", i, maker, l.Maker.Kind)
+			}
+			if l.ID != p.ID || len(l.Fields) != 1 || string(l.Next.Document) != "{}" {
 				f.Errorf("%d is %+v", i, l)
 			}
 			full, err := f.db.ListedProposal(f.Context(), f.company.ID, p.ID)

@@ -15,8 +15,8 @@ const (
 	// messageLife is how long a message's id is remembered: longer than the
 	// seven days for which a subscription keeps a message.
 	messageLife = 8 * 24 * time.Hour
-	// toldLife is how long it is remembered that a user had mail about something that waits.
-	toldLife = 30 * 24 * time.Hour
+	// mailedLifetime is how long it is remembered that a user had mail about something that waits.
+	mailedLifetime = 30 * 24 * time.Hour
 	// pollLife is how long after its time a note to ask after a command is kept:
 	// an open command is asked for each hour, and noted again.
 	pollLife = 7 * 24 * time.Hour
@@ -49,7 +49,7 @@ func sweeps(now time.Time) []struct {
 		{`DELETE FROM device_logs WHERE command_id IN (SELECT command_id FROM device_logs WHERE at < ? ORDER BY at LIMIT ?)`, now.Add(-agentdevice.LogLifetime)},
 		{`DELETE FROM authorizations WHERE id IN (SELECT id FROM authorizations WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-approval.KeepFor)},
 		{`DELETE FROM enrollment_requests WHERE id IN (SELECT id FROM enrollment_requests WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
-		{`DELETE FROM mail_told WHERE (user_id, item_id) IN (SELECT user_id, item_id FROM mail_told WHERE at < ? ORDER BY at LIMIT ?)`, now.Add(-toldLife)},
+		{`DELETE FROM mail_told WHERE (user_id, item_id) IN (SELECT user_id, item_id FROM mail_told WHERE at < ? ORDER BY at LIMIT ?)`, now.Add(-mailedLifetime)},
 		{`DELETE FROM mail_letters WHERE id IN (SELECT id FROM mail_letters WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-account.InvitationLife)},
 		{`DELETE FROM messages WHERE (company_id, id) IN (SELECT company_id, id FROM messages WHERE seen_at < ? ORDER BY seen_at LIMIT ?)`, now.Add(-messageLife)},
 		{`DELETE FROM budgets WHERE key IN (SELECT key FROM budgets WHERE closes_at < ? ORDER BY closes_at LIMIT ?)`, now.Add(-time.Hour)},

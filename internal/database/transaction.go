@@ -16,8 +16,8 @@ type tx struct {
 	hints map[string][]string
 	// raised are the companies whose version of controls rises; see raises.
 	raised []string
-	// told: the transaction wrote an event; see NumberEvents.
-	told bool
+	// wroteEvent: the transaction wrote an event; see NumberEvents.
+	wroteEvent bool
 	// compared: a statement of the transaction compared the permit itself.
 	compared bool
 }
@@ -63,8 +63,8 @@ func (db *DB) write(ctx context.Context, f work) error {
 		for topic, ids := range last.hints {
 			db.Notify(topic, ids...)
 		}
-		if last.told {
-			db.told()
+		if last.wroteEvent {
+			db.wakeNumbering()
 		}
 	}
 	return err
@@ -104,8 +104,8 @@ func (db *DB) run(ctx context.Context, f work, relaxed bool) error {
 	return db.engine.Write(ctx, func(ctx context.Context, t engine.Tx) error { return f(ctx, &tx{Tx: t, db: db}) }, relaxed)
 }
 
-// told wakes who gives events their positions: this replica wrote an event.
-func (db *DB) told() {
+// wakeNumbering wakes who gives events their positions: this replica wrote an event.
+func (db *DB) wakeNumbering() {
 	if wake := db.numbering.Load(); wake != nil {
 		(*wake)()
 	}

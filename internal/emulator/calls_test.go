@@ -16,7 +16,7 @@ import (
 
 func TestCalls_AreListed(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		start := time.Now()
 		time.Sleep(time.Second)

@@ -28,7 +28,7 @@ func stopLostMode() *am.Command {
 // A command is an operation with the shape that a real device was seen to make.
 func TestOperations_Shape(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		time.Sleep(1669 * time.Millisecond)
 		code, text := r.raw("POST", "/v1/"+device+":issueCommand", `{"type":"REBOOT","duration":"315360000s"}`)
@@ -63,7 +63,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 // Commands issued in the same millisecond have ids of their own.
 func TestOperations_IDsAreUnique(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		seen := map[string]bool{}
 		for range 20 {
@@ -90,7 +90,7 @@ func TestOperations_IDsAreUnique(t *testing.T) {
 func TestCommands_Support(t *testing.T) {
 	t.Parallel()
 	const full, cope, byo = "", personalUse, "byo"
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		policy := r.policy("p", &am.Policy{})
 		for _, test := range []struct {
@@ -133,7 +133,7 @@ func TestCommands_Support(t *testing.T) {
 
 func TestCommands_Refused(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		long := strings.Repeat("x", 4097)
 		for _, test := range []struct {
@@ -171,7 +171,7 @@ func TestCommands_Refused(t *testing.T) {
 // The server infers a type from the parameters and ignores what only it sets.
 func TestCommands_TypeIsInferred(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		op := r.issue(device, &am.Command{StopLostModeParams: &am.StopLostModeParams{}, ErrorCode: "UNKNOWN", CreateTime: "2001-01-01T00:00:00Z", UserName: "me"})
 		if m := metadata(t, op); m.Type != "STOP_LOST_MODE" || m.ErrorCode != "" || m.CreateTime == "2001-01-01T00:00:00Z" || m.UserName == "me" {
@@ -182,7 +182,7 @@ func TestCommands_TypeIsInferred(t *testing.T) {
 
 func TestCommands_ClearAppData(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		old := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{APILevel: 27})
 		clear := func(device string) map[string]am.PerAppResult {
@@ -201,7 +201,7 @@ func TestCommands_ClearAppData(t *testing.T) {
 
 func TestCommands_LostMode(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Latitude: ptr(1.5), Longitude: ptr(-2.5), Battery: ptr(42)}})
 		start := func() string { return metadata(t, r.complete(device, startLostMode())).StartLostModeStatus.Status }
 		stop := func() string { return metadata(t, r.complete(device, stopLostMode())).StopLostModeStatus.Status }
@@ -243,7 +243,7 @@ func TestCommands_LostMode(t *testing.T) {
 
 func TestCommands_PasswordResetDelaysLostMode(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		r.complete(device, &am.Command{Type: "RESET_PASSWORD", NewPassword: "correct horse"})
 		if got := metadata(t, r.complete(device, startLostMode())).StartLostModeStatus.Status; got != "RESET_PASSWORD_RECENTLY" {
@@ -259,7 +259,7 @@ func TestCommands_PasswordResetDelaysLostMode(t *testing.T) {
 // Unless asked to, no device refuses a command for its password's sake.
 func TestCommands_PasswordsAreNotChanged(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		if got := metadata(t, r.complete(device, &am.Command{Type: "RESET_PASSWORD", NewPassword: "1234"})).ErrorCode; got != "" {
 			t.Errorf("the password is %s", got)
@@ -273,7 +273,7 @@ func TestCommands_PasswordsAreNotChanged(t *testing.T) {
 // A policy that demands a password refuses to remove it.
 func TestCommands_PasswordDemanded(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		device := r.enroll(r.policy("p", &am.Policy{PasswordPolicies: []*am.PasswordRequirements{{PasswordMinimumLength: 6}}}), "", emulator.Enrollment{})
 		if got := metadata(t, r.complete(device, &am.Command{Type: "RESET_PASSWORD"})).ErrorCode; got != "INVALID_VALUE" {
@@ -289,7 +289,7 @@ func TestCommands_PasswordIsNotKept(t *testing.T) {
 		t.Run(fmt.Sprint(echo), func(t *testing.T) {
 			t.Parallel()
 			const secret = "marker-8f3a"
-			virtual(t, func(t *testing.T, r *rig) {
+			virtual(t, func(t *testing.T, r *fixture) {
 				device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
 				op := r.issue(device, &am.Command{Type: "RESET_PASSWORD", NewPassword: secret})
 				if got := metadata(t, op).NewPassword; (got == secret) != echo {
@@ -312,7 +312,7 @@ func TestCommands_PasswordIsNotKept(t *testing.T) {
 // A command waits for its device, as long as it lives.
 func TestCommands_OfflineDevice(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
 		short := r.issue(device, &am.Command{Type: "LOCK"})
 		long := r.issue(device, &am.Command{Type: "REBOOT", Duration: "3600s"})
@@ -341,7 +341,7 @@ func TestCommands_HeldDevice(t *testing.T) {
 	for outcome, code := range map[string]string{"SUCCESS": "", "ERROR": "UNSUPPORTED"} {
 		t.Run(outcome, func(t *testing.T) {
 			t.Parallel()
-			virtual(t, func(t *testing.T, r *rig) {
+			virtual(t, func(t *testing.T, r *fixture) {
 				device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{CommandOutcome: "HOLD", ErrorCode: "UNSUPPORTED"}})
 				op := r.complete(device, &am.Command{Type: "LOCK", Duration: "86400s"})
 				if op.Done {
@@ -361,7 +361,7 @@ func TestCommands_HeldDevice(t *testing.T) {
 
 func TestQuirk_SilentBehaviorChange(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{CommandOutcome: "HOLD"}})
 		op := r.complete(device, &am.Command{Type: "LOCK"})
 		r.control("PATCH", "/devices/"+device[strings.LastIndex(device, "/")+1:], `{"commandOutcome":"ERROR","notify":false}`)
@@ -383,7 +383,7 @@ func TestOperations_Cancel(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		t.Run(fmt.Sprint(silent), func(t *testing.T) {
 			t.Parallel()
-			virtual(t, func(t *testing.T, r *rig) {
+			virtual(t, func(t *testing.T, r *fixture) {
 				device := r.device(emulator.Enrollment{})
 				op := r.issue(device, &am.Command{Type: "WIPE", WipeParams: &am.WipeParams{}})
 				cancel := func() {
@@ -417,7 +417,7 @@ func TestOperations_Cancel(t *testing.T) {
 
 func TestQuirk_Expiry(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
 		op := r.issue(device, &am.Command{Type: "LOCK", Duration: "1.5s"})
 		time.Sleep(2 * time.Second)
@@ -436,7 +436,7 @@ func TestCommands_DeviceLeaves(t *testing.T) {
 	for kind, usage := range map[string]string{"WIPE": "", "RELINQUISH_OWNERSHIP": personalUse} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			virtual(t, func(t *testing.T, r *rig) {
+			virtual(t, func(t *testing.T, r *fixture) {
 				r.bind()
 				device := r.enroll(r.policy("p", &am.Policy{}), usage, emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
 				command := &am.Command{Type: kind, Duration: "31536000s"}
@@ -466,7 +466,7 @@ func TestCommands_DeviceLeaves(t *testing.T) {
 // dropped.
 func TestOperations_OldAreDropped(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		first := r.complete(device, &am.Command{Type: "LOCK"})
 		r.set(device, emulator.Behavior{CommandOutcome: "HOLD"})

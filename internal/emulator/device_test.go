@@ -15,7 +15,7 @@ import (
 
 func TestDevices_List(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		token := r.token(&am.EnrollmentToken{PolicyName: r.policy("p", &am.Policy{})})
 		names, err := r.emulator.Enroll(t.Context(), emulator.Enrollment{EnrollmentToken: token.Value, Count: 120})
@@ -68,7 +68,7 @@ func TestDevices_List(t *testing.T) {
 
 func TestDevices_Fields(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{Model: "TC58"})
 		for fields, want := range map[string]string{
 			"name":                                `{"name":"` + device + `"}`,
@@ -91,7 +91,7 @@ func TestDevices_Fields(t *testing.T) {
 
 func TestDevices_Patch(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		other := r.policy("q", &am.Policy{})
 		patch := func(d *am.Device, mask string) (*am.Device, error) {
@@ -128,7 +128,7 @@ func TestDevices_Patch(t *testing.T) {
 // A deleted device is unknown at once; it says its farewell when it hears of it.
 func TestDevices_Delete(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
 		_, err := r.management.Enterprises.Devices.Delete(device).WipeReasonMessage(strings.Repeat("x", 201)).Do()
 		wantCode(t, err, 400, "200 characters")
@@ -171,7 +171,7 @@ func TestDevices_ReportLevels(t *testing.T) {
 		}
 	}
 	onlyCompany := []string{"displayInfoEnabled", "hardwareStatusEnabled", "powerManagementEventsEnabled"}
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		for setting := range all(&am.Device{}) {
 			policy := r.enterprise + "/policies/" + setting
@@ -215,7 +215,7 @@ func TestDevices_NonCompliance(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(test.policy, test.usage, test.level), func(t *testing.T) {
 			t.Parallel()
-			virtual(t, func(t *testing.T, r *rig) {
+			virtual(t, func(t *testing.T, r *fixture) {
 				r.bind()
 				policy := r.enterprise + "/policies/p"
 				if code, text := r.raw("PATCH", "/v1/"+policy, test.policy); code != 200 {
@@ -232,7 +232,7 @@ func TestDevices_NonCompliance(t *testing.T) {
 
 func TestAuth_UnapprovedProject(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		d := r.get(r.enroll(r.policy("p", &am.Policy{FactoryResetDisabled: true}), "", emulator.Enrollment{}))
 		if len(d.NonComplianceDetails) != 1 || d.NonComplianceDetails[0].NonComplianceReason != "PROJECT_NOT_PERMITTED" || d.NonComplianceDetails[0].SpecificNonComplianceReason != "PERMISSIBLE_USAGE_RESTRICTION" {
@@ -243,7 +243,7 @@ func TestAuth_UnapprovedProject(t *testing.T) {
 
 func TestPolicies_InstallApplications(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		r.policy("p", &am.Policy{
 			Applications:            []*am.ApplicationPolicy{{PackageName: "com.example.app", InstallType: "BLOCKED"}, {PackageName: "com.acme", InstallType: "FORCE_INSTALLED"}},
@@ -260,7 +260,7 @@ func TestPolicies_InstallApplications(t *testing.T) {
 // Devices report daily, as long as they are online.
 func TestDevices_PeriodicReport(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		time.Sleep(49 * time.Hour)
 		r.wantKinds("STATUS_REPORT STATUS_REPORT")
@@ -273,7 +273,7 @@ func TestDevices_PeriodicReport(t *testing.T) {
 // What the user of a device does.
 func TestControl_UserActions(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		id := device[strings.LastIndex(device, "/")+1:]
 		act := func(name, action string) (int, string) {
@@ -312,7 +312,7 @@ func TestControl_UserActions(t *testing.T) {
 
 func TestControl_UserRemovalKeepsRecord(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		if err := r.emulator.Act(t.Context(), device, emulator.ActionFactoryReset, false); err != nil {
 			t.Fatal(err)
@@ -325,7 +325,7 @@ func TestControl_UserRemovalKeepsRecord(t *testing.T) {
 
 func TestQuirk_EntityNotFoundAs500(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		_, err := r.management.Enterprises.Devices.Get(r.enterprise + "/devices/none").Do()
 		wantCode(t, err, 500, "Requested entity was not found.")

@@ -11,7 +11,7 @@ import (
 
 func TestSignup(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		name, token := r.signUp()
 		create := func(project, name, token string) error {
 			_, err := r.management.Enterprises.Create(&am.Enterprise{}).ProjectId(project).SignupUrlName(name).EnterpriseToken(token).Do()
@@ -34,7 +34,7 @@ func TestSignup(t *testing.T) {
 
 func TestSignup_URLIsChecked(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		for _, test := range []struct {
 			query string
 			code  int
@@ -57,7 +57,7 @@ func TestSignup_URLIsChecked(t *testing.T) {
 
 func TestSignup_CompletedByControl(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		signup, err := r.management.SignupUrls.Create().ProjectId("p").CallbackUrl("https://a.example/x").Do()
 		if err != nil {
 			t.Fatal(err)
@@ -75,7 +75,7 @@ func TestSignup_CompletedByControl(t *testing.T) {
 
 func TestEnterprises_Patch(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		r.wantKinds("test")
 		patched, err := r.management.Enterprises.Patch(r.enterprise, &am.Enterprise{EnterpriseDisplayName: "New"}).UpdateMask("enterpriseDisplayName").Do()
@@ -102,7 +102,7 @@ func TestEnterprises_Patch(t *testing.T) {
 
 func TestEnterprises_ListAndDelete(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		list := func(project string) int {
 			t.Helper()

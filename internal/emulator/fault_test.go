@@ -18,7 +18,7 @@ import (
 // The forms of an error that a fault can prescribe.
 func TestFault_Status(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		for _, test := range []struct {
 			fault            string
@@ -50,7 +50,7 @@ func TestFault_Status(t *testing.T) {
 
 func TestFault_Selection(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		issue := func() int {
 			code, _ := r.raw("POST", "/v1/"+device+":issueCommand", `{"type":"LOCK"}`)
@@ -159,7 +159,7 @@ func isBroken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || err != nil && strings.Contains(err.Error(), "connection reset")
 }
 
-func (r *rig) version() int64 {
+func (r *fixture) version() int64 {
 	r.t.Helper()
 	p, err := r.management.Enterprises.Policies.Get(r.enterprise + "/policies/p").Do()
 	if err != nil {
@@ -208,7 +208,7 @@ func TestFault_RetryAfter(t *testing.T) {
 // What is not emulated says so, and is logged.
 func TestEmulator_RefusesWhatItHasNot(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		for _, call := range []string{
 			"POST /v1/enterprises/E/webTokens", "GET /v1/enterprises/E/webApps", "POST /v1/enterprises/E/policies/P:modifyPolicyApplications",
 			"GET /v1/enterprises/E/none", "PUT /v1/enterprises/E", "POST /v1/projects/p/subscriptions/s:seek", "POST /v1/projects/p/registrations/r/topicSubscriptions",
@@ -233,7 +233,7 @@ func TestEmulator_RefusesWhatItHasNot(t *testing.T) {
 // Requests are held against the discovery document before anything else.
 func TestEmulator_FrontEnd(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		for _, test := range []struct {
 			call, body string

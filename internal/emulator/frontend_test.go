@@ -20,7 +20,7 @@ import (
 )
 
 // send calls the emulator with headers and gives the status and the body.
-func (r *rig) send(method, path string, body io.Reader, headers ...string) (int, string) {
+func (r *fixture) send(method, path string, body io.Reader, headers ...string) (int, string) {
 	r.t.Helper()
 	request, err := http.NewRequestWithContext(r.t.Context(), method, r.base+path, body)
 	if err != nil {
@@ -55,7 +55,7 @@ func zipped(text string) io.Reader {
 // Google's Java client sends bodies packed, and PATCH as POST.
 func TestEmulator_TakesPackedBodiesAndMethodOverrides(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		policy := "/v1/" + r.enterprise + "/policies/p"
 		for _, c := range []struct {
@@ -87,7 +87,7 @@ func TestEmulator_TakesPackedBodiesAndMethodOverrides(t *testing.T) {
 
 func TestEmulator_TakesSystemParameters(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		path := "/v1/" + r.enterprise
 		for query, want := range map[string]int{
@@ -120,7 +120,7 @@ func TestEmulator_TakesSystemParameters(t *testing.T) {
 // What Google's descriptions and its parser refuse and take beyond the schema.
 func TestEmulator_IsAsStrictAsTheDescriptions(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		for body, want := range map[string]int{
 			`{"applications":[{"packageName":"a.b","installPriority":10000}]}`:                                           200,
@@ -156,7 +156,7 @@ func TestEmulator_IsAsStrictAsTheDescriptions(t *testing.T) {
 
 func TestEmulator_LongestTokenDuration(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		r.policy("p", &am.Policy{})
 		got := r.token(&am.EnrollmentToken{PolicyName: r.enterprise + "/policies/p", Duration: "315576000000s"})
@@ -169,7 +169,7 @@ func TestEmulator_LongestTokenDuration(t *testing.T) {
 // A page token belongs to its list.
 func TestEmulator_PageTokenOfAnotherList(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		r.policy("a", &am.Policy{})
 		r.policy("b", &am.Policy{})

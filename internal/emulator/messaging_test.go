@@ -15,7 +15,7 @@ import (
 
 func TestMessaging_Send(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		token := r.control("POST", "/push-tokens", `{"device":"d1"}`)["token"].(string)
 		send := func(project string, m *fcm.Message) (*fcm.Message, error) {
 			return r.messaging.Projects.Messages.Send("projects/"+project, &fcm.SendMessageRequest{Message: m}).Do()
@@ -26,8 +26,11 @@ func TestMessaging_Send(t *testing.T) {
 		}
 		got := r.emulator.PushMessages(t.Context(), 0, "", 0)
 		var message fcm.Message
-		if len(got) != 1 || got[0].Device != "d1" || got[0].Name != sent.Name || json.Unmarshal(got[0].Message, &message) != nil || message.Data["k"] != "v" {
+		if len(got) != 1 || got[0].Device != "d1" || got[0].Name != sent.Name {
 			t.Fatalf("received %+v", got)
+		}
+		if err := json.Unmarshal(got[0].Message, &message); err != nil || message.Data["k"] != "v" {
+			t.Fatalf("received %s, %v", got[0].Message, err)
 		}
 		_, err = r.messaging.Projects.Messages.Send("projects/muster", &fcm.SendMessageRequest{Message: &fcm.Message{Token: token}, ValidateOnly: true}).Do()
 		if err != nil || len(r.emulator.PushMessages(t.Context(), 0, "", 0)) != 1 {
@@ -45,7 +48,7 @@ func TestMessaging_Send(t *testing.T) {
 // FCM's errors carry a code of their own.
 func TestMessaging_Refused(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		token := r.emulator.RegisterPush("", "")
 		foreign := r.emulator.RegisterPush("other", "")
 		to := `"token":"` + token + `"`
@@ -85,7 +88,7 @@ func TestMessaging_Refused(t *testing.T) {
 
 func TestMessaging_Faults(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		token := r.emulator.RegisterPush("", "")
 		for reason, code := range map[string]int{"UNREGISTERED": 404, "INVALID_ARGUMENT": 400, "SENDER_ID_MISMATCH": 403, "QUOTA_EXCEEDED": 429, "UNAVAILABLE": 503, "INTERNAL": 500, "THIRD_PARTY_AUTH_ERROR": 401} {
 			r.fault(emulator.Fault{Method: "fcm.send", Reason: reason})
@@ -103,7 +106,7 @@ func TestMessaging_Faults(t *testing.T) {
 // A look at the messages can wait for one.
 func TestMessaging_WaitForMessage(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		token, other := r.emulator.RegisterPush("", ""), r.emulator.RegisterPush("", "")
 		send := func(to string) {
 			_, _ = r.messaging.Projects.Messages.Send("projects/muster", &fcm.SendMessageRequest{Message: &fcm.Message{Token: to}}).Do()

@@ -17,7 +17,7 @@ import (
 // Only what the enterprise asked for is notified, to the topic that it named.
 func TestNotifications_Types(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		patch := func(topic string, types ...string) {
 			t.Helper()
@@ -38,7 +38,7 @@ func TestNotifications_Types(t *testing.T) {
 
 func TestNotifications_Unreliable(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		lock := func() { r.complete(device, &am.Command{Type: "LOCK"}) }
 		r.fault(emulator.Fault{Method: "notifications", Match: "COMMAND", Lose: true, Times: 2})
@@ -73,7 +73,7 @@ func TestNotifications_Unreliable(t *testing.T) {
 }
 
 // consumer pulls and, after a while, acknowledges.
-func (r *rig) consumer(ctx context.Context, thinks time.Duration, seen *[]string) {
+func (r *fixture) consumer(ctx context.Context, thinks time.Duration, seen *[]string) {
 	for ctx.Err() == nil {
 		answer, err := r.queue.Projects.Subscriptions.Pull(defaultSubscription, &pubsub.PullRequest{MaxMessages: 10}).Context(ctx).Do()
 		if err != nil {
@@ -90,7 +90,7 @@ func (r *rig) consumer(ctx context.Context, thinks time.Duration, seen *[]string
 // A control call returns when the service has accepted what it was told.
 func TestControl_WaitsForTheConsumer(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		r.pull()
 		time.Sleep(time.Minute)
@@ -135,7 +135,7 @@ func TestControl_WaitsForTheConsumer(t *testing.T) {
 
 func TestPubsub_Pull(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		subscriptions := r.queue.Projects.Subscriptions
 		const name = "projects/x/subscriptions/s"
 		pull := func(request pubsub.PullRequest) (*pubsub.PullResponse, time.Duration) {
@@ -188,7 +188,7 @@ func TestPubsub_Pull(t *testing.T) {
 
 func TestPubsub_TopicsAndSubscriptions(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		topics, subscriptions := r.queue.Projects.Topics, r.queue.Projects.Subscriptions
 		const topic, name = "projects/x/topics/t", "projects/x/subscriptions/s"
 		_, err := topics.Get(topic).Do()
@@ -238,7 +238,7 @@ func TestPubsub_TopicsAndSubscriptions(t *testing.T) {
 // A pull under way survives a reset, and ends when the emulator does.
 func TestPubsub_PullEnds(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		results := make(chan error, 1)
 		pull := func() {
 			_, err := r.queue.Projects.Subscriptions.Pull(defaultSubscription, &pubsub.PullRequest{MaxMessages: 1}).Do()
@@ -259,7 +259,7 @@ func TestPubsub_PullEnds(t *testing.T) {
 
 func TestControl_Reset(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		r.issue(device, &am.Command{Type: "LOCK"})
 		r.fault(emulator.Fault{Method: "get", Status: 500})
@@ -289,7 +289,7 @@ func TestControl_Reset(t *testing.T) {
 // A notification's data is what the API would answer.
 func TestNotifications_Data(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		op := r.complete(device, &am.Command{Type: "LOCK"})
 		notes := r.wantKinds("COMMAND")

@@ -60,7 +60,7 @@ func TestAuth_ServiceAccount(t *testing.T) {
 
 func TestAuth_TokenEndpointRefuses(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		for form, want := range map[string]string{
 			"grant_type=password": "unsupported_grant_type",
 			"grant_type=urn:ietf:params:oauth:grant-type:jwt-bearer&assertion=x":                                              "invalid_grant",

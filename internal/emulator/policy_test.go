@@ -17,7 +17,7 @@ func TestPolicies_Versions(t *testing.T) {
 	for _, bump := range []bool{false, true} {
 		t.Run(fmt.Sprint(bump), func(t *testing.T) {
 			t.Parallel()
-			virtual(t, func(t *testing.T, r *rig) {
+			virtual(t, func(t *testing.T, r *fixture) {
 				r.bind()
 				want := int64(0)
 				for _, step := range []struct {
@@ -63,7 +63,7 @@ func TestPolicies_AnswersAsTheVendorWrites(t *testing.T) {
 	for _, echo := range []bool{false, true} {
 		t.Run(fmt.Sprint(echo), func(t *testing.T) {
 			t.Parallel()
-			virtual(t, func(t *testing.T, r *rig) {
+			virtual(t, func(t *testing.T, r *fixture) {
 				r.bind()
 				code, text := r.raw("PATCH", "/v1/"+r.enterprise+"/policies/p", `{"cameraDisabled":false,"smsDisabled":true,"name":"x","version":"9"}`)
 				got := map[string]any{}
@@ -87,7 +87,7 @@ func TestPolicies_AnswersAsTheVendorWrites(t *testing.T) {
 
 func TestPolicies_Refused(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		many := make([]string, 3001)
 		for i := range many {
@@ -118,7 +118,7 @@ func TestPolicies_Refused(t *testing.T) {
 
 func TestPolicies_DeleteWhileReferenced(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		policy := r.enterprise + "/policies/p"
 		_, err := r.management.Enterprises.Policies.Delete(policy).Do()
@@ -136,7 +136,7 @@ func TestPolicies_DeleteWhileReferenced(t *testing.T) {
 
 func TestPolicies_List(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		for i := range 5 {
 			r.policy(fmt.Sprint(i), &am.Policy{})
@@ -166,7 +166,7 @@ func TestPolicies_List(t *testing.T) {
 // act.
 func TestPolicies_ReachDevices(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{Count: 1})
 		held := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{Behavior: emulator.Behavior{CommandOutcome: "HOLD"}})
 		offline := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})

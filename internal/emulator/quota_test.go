@@ -9,7 +9,7 @@ import (
 
 func TestQuota_PerMinute(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		for range 1500 { // none by default
 			if _, err := r.management.Enterprises.Get(r.enterprise).Do(); err != nil {

@@ -15,7 +15,7 @@ import (
 // Thousands of devices live in one process, without a goroutine each.
 func TestEmulator_ManyDevices(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		const count = 2500
 		r.bind()
 		policy := r.policy("p", &am.Policy{})

@@ -13,10 +13,10 @@ import (
 )
 
 // restart ends the emulator and makes another one on the same directory.
-func (r *rig) restart(dir string) *rig {
+func (r *fixture) restart(dir string) *fixture {
 	r.t.Helper()
 	r.stop()
-	next := startRig(r.t, inDir(dir))
+	next := newFixture(r.t, inDir(dir))
 	next.enterprise = r.enterprise
 	next.base = r.base
 	next.client.Transport = direct{next.emulator.Handler()}
@@ -32,7 +32,7 @@ func inDir(dir string) func(*emulator.Options) {
 func TestState_SurvivesARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{CommandOutcome: "HOLD", LatencyMS: ptr(2000)}})
 		lost := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{Model: "TC58"})
 		gone := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
@@ -88,7 +88,7 @@ func TestState_SurvivesARestart(t *testing.T) {
 func TestState_MessagesSurviveARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.device(emulator.Enrollment{})
 		r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{})
 		if code, text := r.raw("POST", "/v1/"+defaultSubscription+":pull", `{"maxMessages":1}`); code != 200 || !strings.Contains(text, "ENROLLMENT") {
@@ -107,7 +107,7 @@ func TestState_MessagesSurviveARestart(t *testing.T) {
 func TestState_SavedWhileRunning(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		time.Sleep(time.Second)
 		text, err := os.ReadFile(filepath.Join(dir, "emulator.json"))
@@ -144,7 +144,7 @@ func TestEmulator_Options(t *testing.T) {
 	if _, err := emulator.New(emulator.Options{Now: time.Now, Settings: emulator.Settings{Quota: emulator.Quota{Requests: 1}}}); err == nil {
 		t.Error("a quota without a time was accepted")
 	}
-	virtual(t, func(t *testing.T, r *rig) {
+	virtual(t, func(t *testing.T, r *fixture) {
 		if err := r.emulator.Run(t.Context()); err == nil {
 			t.Error("a second Run was accepted")
 		}

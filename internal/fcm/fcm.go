@@ -58,13 +58,13 @@ func (p *Push) connect() error {
 func (p *Push) push(ctx context.Context, o command.Order, token string) *failure {
 	deadline := p.cfg.Now().Add(retryBudget)
 	for attempt := 0; ; attempt++ {
-		came := p.attempt(ctx, o, token)
-		if came == nil || came.code != outcome.Throttled || attempt == retries {
-			return came
+		failed := p.attempt(ctx, o, token)
+		if failed == nil || failed.code != outcome.Throttled || attempt == retries {
+			return failed
 		}
-		delay := max(came.retryAfter, time.Duration(attempt+1)*500*time.Millisecond)
+		delay := max(failed.retryAfter, time.Duration(attempt+1)*500*time.Millisecond)
 		if p.cfg.Now().Add(delay).After(deadline) || !wait.For(ctx, delay) {
-			return came
+			return failed
 		}
 	}
 }

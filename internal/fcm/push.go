@@ -119,38 +119,38 @@ func (p *Push) Send(ctx context.Context, o command.Order) command.Receipt {
 }
 
 // conclude settles the delivery by the result of the push.
-func (p *Push) conclude(ctx context.Context, o command.Order, d agentdevice.Device, came *failure) command.Receipt {
-	if came == nil {
+func (p *Push) conclude(ctx context.Context, o command.Order, d agentdevice.Device, failed *failure) command.Receipt {
+	if failed == nil {
 		p.release(ctx, o)
 		return accepted(o)
 	}
-	if came.code == outcome.Unknown {
+	if failed.code == outcome.Unknown {
 		// The caller is told that it may arrive, so the companion may have it now.
 		p.release(ctx, o)
-		return command.Receipt{Code: outcome.Unknown, Cause: came,
+		return command.Receipt{Code: outcome.Unknown, Cause: failed,
 			Detail: "it is not known whether the push service took the message: do not send it again, look at the command history"}
 	}
 	if err := p.cfg.Store.EndDelivery(ctx, d.ID, o.Command.ID, ""); err != nil {
-		return command.Receipt{Code: outcome.Unknown, Cause: errors.Join(came, err),
+		return command.Receipt{Code: outcome.Unknown, Cause: errors.Join(failed, err),
 			Detail: "the push failed, but the device may still fetch the command: do not send it again, look at the command history"}
 	}
-	switch came.code {
+	switch failed.code {
 	case outcome.Unreachable:
 		if err := p.cfg.Store.DropPushToken(ctx, d); err != nil {
 			p.cfg.Log.WarnContext(ctx, "a dead push token is still on record", "device", d.ID, "error", err)
 		}
-		p.cfg.Log.WarnContext(ctx, "a push token is no longer valid", "device", d.ID, "reason", came.reason)
-		return p.unreachable(ctx, o, "the device's push token is no longer valid: its companion app was removed or must be opened again", came)
+		p.cfg.Log.WarnContext(ctx, "a push token is no longer valid", "device", d.ID, "reason", failed.reason)
+		return p.unreachable(ctx, o, "the device's push token is no longer valid: its companion app was removed or must be opened again", failed)
 	case outcome.Missing:
-		return p.unreachable(ctx, o, "the push service does not know this device", came)
+		return p.unreachable(ctx, o, "the push service does not know this device", failed)
 	case outcome.Refused:
-		p.cfg.Log.ErrorContext(ctx, "the push service calls our message malformed", "error", came)
-		return command.Receipt{Code: outcome.Refused, Detail: "the push service refused this message", Cause: came}
+		p.cfg.Log.ErrorContext(ctx, "the push service calls our message malformed", "error", failed)
+		return command.Receipt{Code: outcome.Refused, Detail: "the push service refused this message", Cause: failed}
 	case outcome.Denied:
-		p.cfg.Log.ErrorContext(ctx, "the push service does not take our credentials", "error", came)
+		p.cfg.Log.ErrorContext(ctx, "the push service does not take our credentials", "error", failed)
 	default: // it may pass
 	}
-	return notSent("the push service did not take it", came)
+	return notSent("the push service did not take it", failed)
 }
 
 // release lets the companion have the command. If that fails, the hold ends by

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/service/proving"
 )
 
-// process is a proving ground as a process of its own, which can be killed.
+// process is a service to measure as a process of its own, which can be killed.
 type process struct {
 	proving.Goods
 	t       *testing.T

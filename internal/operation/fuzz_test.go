@@ -117,8 +117,11 @@ func FuzzQuery(f *testing.F) {
 			checkTold(t, err)
 			return
 		}
-		if got.Page < 0 || got.Size < 1 || got.Size > 100 || got.Status != "" && got.Status != "ACTIVE" && got.Status != "INACTIVE" {
-			t.Fatalf("%q passed as %+v", query, got)
+		if got.Page < 0 || got.Size < 1 || got.Size > 100 {
+			t.Fatalf("%q passed with page %d of size %d", query, got.Page, got.Size)
+		}
+		if got.Status != "" && got.Status != "ACTIVE" && got.Status != "INACTIVE" {
+			t.Fatalf("%q passed with status %q", query, got.Status)
 		}
 	})
 }

@@ -163,10 +163,10 @@ const remindAfter = 15 * time.Minute
 // pullTrouble reports failing pulls: once for all pullers, not at each try,
 // then again when the reason is another, and now and then.
 type pullTrouble struct {
-	mu    sync.Mutex
-	why   string    // told last; empty: pulls succeed
-	since time.Time // of the first failure
-	told  time.Time
+	mu     sync.Mutex
+	why    string    // told last; empty: pulls succeed
+	since  time.Time // of the first failure
+	logged time.Time
 }
 
 func (t *pullTrouble) failed(ctx context.Context, log *slog.Logger, err error, now time.Time) {
@@ -175,10 +175,10 @@ func (t *pullTrouble) failed(ctx context.Context, log *slog.Logger, err error, n
 	if t.why == "" {
 		t.since = now
 	}
-	if t.why == err.Error() && now.Sub(t.told) < remindAfter {
+	if t.why == err.Error() && now.Sub(t.logged) < remindAfter {
 		return
 	}
-	t.why, t.told = err.Error(), now
+	t.why, t.logged = err.Error(), now
 	level := slog.LevelWarn
 	if codeOf(err) == outcome.Denied { // waiting does not help
 		level = slog.LevelError

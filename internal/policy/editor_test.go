@@ -91,9 +91,14 @@ func TestSave_ByPeople(t *testing.T) {
 		t.Errorf("saved %+v", saved)
 	}
 	all, err := o.Revisions(t.Context(), o.person("Vic", account.Viewer), p.ID, 10)
-	if o.ok(err); len(all) != 2 || all[0].SavedBy != (policy.Author{Kind: "USER", ID: "id of Ada", Name: "Ada"}) ||
-		all[0].Origin != policy.FromPortal || all[0].SavedAt.IsZero() || all[1].Origin != policy.FromCreate {
-		t.Errorf("revisions %+v", all)
+	if o.ok(err); len(all) != 2 {
+		t.Fatalf("revisions %+v", all)
+	}
+	if all[0].SavedBy != (policy.Author{Kind: "USER", ID: "id of Ada", Name: "Ada"}) || all[0].SavedAt.IsZero() {
+		t.Errorf("saved by %+v at %s", all[0].SavedBy, all[0].SavedAt)
+	}
+	if all[0].Origin != policy.FromPortal || all[1].Origin != policy.FromCreate {
+		t.Errorf("origins %v and %v", all[0].Origin, all[1].Origin)
 	}
 	d, err := o.Compare(t.Context(), ada, p.ID, 1, 2)
 	if o.ok(err); len(d.Moves) != 1 || d.Name != nil || len(d.Others) != 0 {
@@ -159,9 +164,14 @@ func TestSave_Conflict(t *testing.T) {
 			t.Fatalf("%v is no conflict", err)
 		}
 		both := c.Both(mine.Changes)
-		if c.Expected != 1 || c.Current.Version != 2 || c.Saved.SavedBy.Name != "Bob" || c.Saved.SavedAt.IsZero() || len(c.Since.Moves) != 2 ||
-			len(both) != 1 || both[0].Setting.ID != "CAMERA" || both[0].To != "BLOCK" {
-			t.Errorf("conflict %+v", c)
+		if c.Expected != 1 || c.Current.Version != 2 || len(c.Since.Moves) != 2 {
+			t.Errorf("expected version %d, current %d, since then %+v", c.Expected, c.Current.Version, c.Since.Moves)
+		}
+		if c.Saved.SavedBy.Name != "Bob" || c.Saved.SavedAt.IsZero() {
+			t.Errorf("saved by %q at %s", c.Saved.SavedBy.Name, c.Saved.SavedAt)
+		}
+		if len(both) != 1 || both[0].Setting.ID != "CAMERA" || both[0].To != "BLOCK" {
+			t.Errorf("both changed %+v", both)
 		}
 	}
 	_, err = o.Save(t.Context(), ada, p.ID, 1, mine)

@@ -60,8 +60,8 @@ func (s *Service) stillApplies(ctx context.Context, p Proposal) error {
 	if err != nil {
 		return err
 	}
-	if came := now.Decide(); came != Begun {
-		return s.fail(ctx, p, s.refusal(came, p))
+	if verdict := now.Decide(); verdict != Begun {
+		return s.fail(ctx, p, s.refusal(verdict, p))
 	}
 	return nil
 }
@@ -102,55 +102,55 @@ func notPending(p Proposal) *fault.Error {
 	return fault.New(fault.NotPending, "the proposal is %s: %s", p.Status, advice[p.Status])
 }
 
-// turn is a claimed proposal with the right to send its policy.
-type turn struct {
+// leased is a claimed proposal with the right to send its policy.
+type leased struct {
 	Proposal
 	holder string
 }
 
-// claim makes the proposal EXECUTING as soon as its policy's turn is free.
+// claim makes the proposal EXECUTING as soon as its policy's lease is free.
 // Whether the name has to be typed is decided by the store, in the transaction
 // that claims.
-func (s *Service) claim(ctx context.Context, call operation.Call, p Proposal, confirmed bool) (turn, error) {
-	c := Claim{ID: p.ID, Holder: resource.NewLeaseHolder("proposal"), For: turnFor, Ref: call.IdempotencyRef, Confirmed: confirmed, Verifier: s.Verifier, Next: p.Next}
-	patience := s.TurnWait
+func (s *Service) claim(ctx context.Context, call operation.Call, p Proposal, confirmed bool) (leased, error) {
+	c := Claim{ID: p.ID, Holder: resource.NewLeaseHolder("proposal"), For: leaseTime, Ref: call.IdempotencyRef, Confirmed: confirmed, Verifier: s.Verifier, Next: p.Next}
+	patience := s.LeaseWait
 	if patience == 0 {
-		patience = DefaultTurnWait
+		patience = DefaultLeaseWait
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		came, err := s.Store.ClaimProposal(ctx, c)
+		verdict, err := s.Store.ClaimProposal(ctx, c)
 		if err != nil {
-			return turn{}, err
+			return leased{}, err
 		}
-		switch came {
+		switch verdict {
 		case Begun:
-			return turn{p, c.Holder}, nil
+			return leased{p, c.Holder}, nil
 		case NotConfirmed, NotApproved, NotPending:
 			now, err := s.Store.Proposal(ctx, p.CompanyID, p.ID)
 			if err != nil {
-				return turn{}, err
+				return leased{}, err
 			}
-			return turn{}, s.refusal(came, now)
+			return leased{}, s.refusal(verdict, now)
 		case Stale, Gone, NameTaken:
-			return turn{}, s.fail(ctx, p, s.refusal(came, p))
+			return leased{}, s.fail(ctx, p, s.refusal(verdict, p))
 		default: // it is asked again
 		}
-		if !wait.For(waiting, turnPoll) {
+		if !wait.For(waiting, leasePoll) {
 			break
 		}
 	}
 	if err := ctx.Err(); err != nil { // the caller has gone; nothing happened
-		return turn{}, err
+		return leased{}, err
 	}
-	return turn{}, s.fail(ctx, p, fault.New(fault.Internal,
+	return leased{}, s.fail(ctx, p, fault.New(fault.Internal,
 		"another change of the policy was still being sent to the platform; nothing of this one was: propose again"))
 }
 
-// execute sends the claimed proposal's document and saves what came of it. The
+// execute sends the claimed proposal's document and saves its outcome. The
 // caller going away does not stop it.
-func (s *Service) execute(ctx context.Context, t turn) (Proposal, error) {
+func (s *Service) execute(ctx context.Context, t leased) (Proposal, error) {
 	s.crash(AfterClaim)
 	e := s.send(ctx, t)
 	s.crash(AfterPush)
@@ -164,8 +164,8 @@ func (s *Service) execute(ctx context.Context, t turn) (Proposal, error) {
 	return after, ended(after)
 }
 
-// send pushes the document, keeping the turn, and says how applying ends.
-func (s *Service) send(ctx context.Context, t turn) Ending {
+// send pushes the document, keeping the lease, and says how applying ends.
+func (s *Service) send(ctx context.Context, t leased) Ending {
 	e := Ending{ID: t.ID, Holder: t.holder}
 	c, err := s.Companies.CompanyByID(ctx, t.CompanyID)
 	switch {
@@ -175,7 +175,7 @@ func (s *Service) send(ctx context.Context, t turn) Ending {
 		e.Save, e.Status = true, Succeeded // pushed once the company connects
 		return e
 	}
-	held, release := s.keepTurn(ctx, t)
+	held, release := s.keepLease(ctx, t)
 	defer release()
 	limit := s.PushLimit
 	if limit == 0 {
@@ -248,20 +248,20 @@ func unknown() *fault.Error {
 		"it is not known whether the change was applied: read the proposal, and the policy's settings before you propose again")
 }
 
-// keepTurn returns a context that ends when the turn is lost, and renews the
-// turn until release is called.
-func (s *Service) keepTurn(ctx context.Context, t turn) (held context.Context, release func()) {
+// keepLease returns a context that ends when the lease is lost, and renews the
+// lease until release is called.
+func (s *Service) keepLease(ctx context.Context, t leased) (held context.Context, release func()) {
 	return keep(ctx, s.Store, policy.LeaseKey(t.Next.PolicyID), t.holder)
 }
 
-// leaser is what keeping a turn needs.
+// leaser is what keeping a lease needs.
 type leaser interface {
 	Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error)
 }
 
-var errTurnLost = errors.New("the turn of the policy was lost")
+var errLeaseLost = errors.New("the turn of the policy was lost")
 
-// keep renews a turn. A turn that cannot be renewed in time is given up before
+// keep renews a lease. A lease that cannot be renewed in time is given up before
 // another caller can have it.
 func keep(ctx context.Context, l leaser, name, holder string) (held context.Context, release func()) {
 	held, lost := context.WithCancelCause(ctx)
@@ -270,13 +270,13 @@ func keep(ctx context.Context, l leaser, name, holder string) (held context.Cont
 		defer close(done)
 		for failures := 0; wait.For(held, renewEach); {
 			attempt, cancel := context.WithTimeout(held, renewEach/2)
-			ok, err := l.Lease(attempt, name, holder, turnFor)
+			ok, err := l.Lease(attempt, name, holder, leaseTime)
 			cancel()
 			if failures++; err == nil {
 				failures = 0
 			}
 			if failures == 2 || err == nil && !ok {
-				lost(errTurnLost)
+				lost(errLeaseLost)
 				return
 			}
 		}

@@ -17,7 +17,7 @@ import (
 // A stale proposal can never be applied: it fails before a person is asked to
 // confirm it (contract 4.3).
 func TestApply_Stale(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p := r.newPolicy("Warehouse", 1)
 		high, copied := r.propose(p, "FACTORY_RESET", "BLOCK"), r.propose(p, "CAMERA", "BLOCK")
 		fromIt, err := r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, "Berlin", nil)
@@ -53,7 +53,7 @@ func TestApply_PolicyDeleted(t *testing.T) {
 }
 
 func TestApply_VendorFaults(t *testing.T) {
-	each(t, func(_ *testing.T, r *rig) {
+	each(t, func(_ *testing.T, r *fixture) {
 		for _, test := range []struct {
 			mood   answer
 			code   fault.Code
@@ -65,7 +65,7 @@ func TestApply_VendorFaults(t *testing.T) {
 			{losesAnswer, fault.Internal, proposal.Unconfirmed, "BLOCK"},
 			{losesRequest, fault.Internal, proposal.Unconfirmed, policy.NotSet},
 		} {
-			r.part(string(test.mood), func(t *testing.T, r *rig) {
+			r.part(string(test.mood), func(t *testing.T, r *fixture) {
 				p := r.newPolicy(string(test.mood), 1)
 				made := r.propose(p, "CAMERA", "BLOCK")
 				r.vendor.next(test.mood)
@@ -103,9 +103,9 @@ func TestApply_VendorFaults(t *testing.T) {
 }
 
 func TestApply_UnknownCopy(t *testing.T) {
-	each(t, func(_ *testing.T, r *rig) {
+	each(t, func(_ *testing.T, r *fixture) {
 		for mood, exists := range map[answer]bool{losesAnswer: true, losesRequest: false} {
-			r.part(string(mood), func(t *testing.T, r *rig) {
+			r.part(string(mood), func(t *testing.T, r *fixture) {
 				p := r.newPolicy(string(mood), 0)
 				made, err := r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, "Copy "+string(mood), nil)
 				r.ok(err)
@@ -132,7 +132,7 @@ func TestApply_UnknownCopy(t *testing.T) {
 // While an outcome is doubtful the policy can be changed; what was saved then
 // is what both sides have in the end.
 func TestApply_ChangesWhileUnconfirmed(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p := r.newPolicy("Warehouse", 0)
 		doubtful, next := r.propose(p, "CAMERA", "BLOCK"), r.propose(p, "SMS", "BLOCK")
 		r.vendor.next(losesAnswer)
@@ -168,7 +168,7 @@ func TestApply_LateAnswer(t *testing.T) {
 }
 
 func TestApply_BlocksOtherSaves(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p := r.newPolicy("Warehouse", 0)
 		made, other := r.propose(p, "CAMERA", "BLOCK"), r.propose(p, "SMS", "BLOCK")
 		second, _ := r.replica(r.open())
@@ -196,7 +196,7 @@ func TestApply_BlocksOtherSaves(t *testing.T) {
 	})
 }
 
-// Applying waits for the policy's turn, not forever.
+// Applying waits for the policy's lease, not forever.
 func TestApply_LeaseRunsOut(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
@@ -205,7 +205,7 @@ func TestApply_LeaseRunsOut(t *testing.T) {
 	if got, err := r.db.Lease(t.Context(), policy.LeaseKey(p.ID), "pusher", time.Hour); !got || err != nil {
 		t.Fatal(err)
 	}
-	r.service.TurnWait = 100 * time.Millisecond
+	r.service.LeaseWait = 100 * time.Millisecond
 	_, err := r.apply(made)
 	r.code(fault.Internal, err)
 	if got := r.proposal(made.ID); got.Status != proposal.Failed || len(r.vendor.pushes) != 1 {
@@ -231,7 +231,7 @@ func TestApply_CallerDisconnects(t *testing.T) {
 
 // Of any number of applies at once, on two replicas, one wins.
 func TestApply_Concurrent(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p := r.newPolicy("Warehouse", 0)
 		made := r.propose(p, "CAMERA", "BLOCK")
 		second, _ := r.replica(r.open())
@@ -258,7 +258,7 @@ func TestApply_Concurrent(t *testing.T) {
 // Two proposals of one version: one is applied, the other is stale, and the
 // vendor gets one document.
 func TestPropose_Concurrent(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p := r.newPolicy("Warehouse", 0)
 		second, _ := r.replica(r.open())
 		services := []*proposal.Service{r.service, second}
@@ -289,7 +289,7 @@ func TestPropose_Concurrent(t *testing.T) {
 
 // A repeated call under one Idempotency-Key finds what the first one did.
 func TestApply_Repeated(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p := r.newPolicy("Warehouse", 1)
 		keyed := func(ref string) operation.Call {
 			call := r.key("k")
@@ -328,7 +328,7 @@ func TestApply_Repeated(t *testing.T) {
 type crash struct{ step string }
 
 // dies applies a proposal on a replica that ends at a step.
-func (r *rig) dies(p proposal.Proposal, step string) {
+func (r *fixture) dies(p proposal.Proposal, step string) {
 	r.Helper()
 	dying, _ := r.replica(r.db)
 	dying.Crash = func(at string) {
@@ -348,7 +348,7 @@ func (r *rig) dies(p proposal.Proposal, step string) {
 // Whenever the process ends, the proposal ends truthfully and both copies
 // agree: with the change if the proposal says so, without it otherwise.
 func TestApply_CrashAtEveryStep(t *testing.T) {
-	each(t, func(_ *testing.T, r *rig) {
+	each(t, func(_ *testing.T, r *fixture) {
 		for i, test := range []struct {
 			step string
 			mood answer
@@ -372,7 +372,7 @@ func TestApply_CrashAtEveryStep(t *testing.T) {
 		} {
 			for _, copied := range []bool{false, true} {
 				name := fmt.Sprintf("%s, vendor %s, deaf %v, copy %v", test.step, test.mood, test.deaf, copied)
-				r.part(name, func(t *testing.T, r *rig) {
+				r.part(name, func(t *testing.T, r *fixture) {
 					p := r.newPolicy(fmt.Sprintf("Warehouse %d %v", i, copied), 0)
 					made := r.propose(p, "CAMERA", "BLOCK")
 					if copied {
@@ -384,10 +384,10 @@ func TestApply_CrashAtEveryStep(t *testing.T) {
 					r.dies(made, test.step)
 					r.vendor.next("")
 
-					// The turn of the dead is respected until it ends.
+					// The lease of the dead is respected until it ends.
 					r.ok(r.reconciler.Settle(t.Context()))
 					if test.step == proposal.AfterClaim && r.proposal(made.ID).Status != proposal.Executing {
-						t.Fatal("a turn that may still be used was taken over")
+						t.Fatal("a lease that may still be used was taken over")
 					}
 					r.vendor.deaf = test.deaf
 					r.clock.Advance(time.Minute)
@@ -409,7 +409,7 @@ func TestApply_CrashAtEveryStep(t *testing.T) {
 
 // agrees demands that the change was saved once, or not at all, and that the
 // platform has what is saved.
-func (r *rig) agrees(p proposal.Proposal, done bool) {
+func (r *fixture) agrees(p proposal.Proposal, done bool) {
 	r.Helper()
 	saved, err := r.db.Policy(r.Context(), r.company.ID, p.Next.PolicyID)
 	if p.Creates() && !done {
@@ -431,7 +431,7 @@ func (r *rig) agrees(p proposal.Proposal, done bool) {
 	}
 }
 
-// A service that starts alone with its database need not wait for the turns of
+// A service that starts alone with its database need not wait for the leases of
 // the dead.
 func TestReconciler_StartAlone(t *testing.T) {
 	t.Parallel()
@@ -439,7 +439,7 @@ func TestReconciler_StartAlone(t *testing.T) {
 	p := r.newPolicy("Warehouse", 0)
 	made, next := r.propose(p, "CAMERA", "BLOCK"), r.propose(p, "SMS", "BLOCK")
 	r.dies(made, proposal.AfterPush)
-	r.ok(r.db.EndTurns(t.Context()))
+	r.ok(r.db.EndProposalLeases(t.Context()))
 	r.ok(r.reconciler.Settle(t.Context()))
 	if got := r.proposal(made.ID).Status; got != proposal.Succeeded {
 		t.Errorf("the proposal is %s", got)
@@ -448,10 +448,10 @@ func TestReconciler_StartAlone(t *testing.T) {
 	r.code(fault.StaleProposal, err)
 }
 
-// A process that stalled for longer than its turn finds the proposal settled
+// A process that stalled for longer than its lease finds the proposal settled
 // without it, and what it sent by then does not stay.
 func TestReconciler_Stalled(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p := r.newPolicy("Warehouse", 0)
 		made := r.propose(p, "CAMERA", "BLOCK")
 		r.vendor.before = func(policy.Policy) {
@@ -477,15 +477,15 @@ func TestReconciler_Stalled(t *testing.T) {
 
 // The store's own word: what is not PENDING cannot be claimed.
 func TestApply_OnlyPendingIsClaimed(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		for m, status := range map[answer]proposal.Status{takes: proposal.Succeeded, refuses: proposal.Failed, losesRequest: proposal.Unconfirmed} {
 			p := r.newPolicy(string(m), 0)
 			made := r.propose(p, "CAMERA", "BLOCK")
 			r.vendor.next(m)
 			_, _ = r.apply(made)
 			claim := proposal.Claim{ID: made.ID, Holder: "h", For: time.Minute}
-			if came, err := r.db.ClaimProposal(t.Context(), claim); came != proposal.NotPending || err != nil {
-				t.Errorf("%s: claimed as %s, %v", status, came, err)
+			if verdict, err := r.db.ClaimProposal(t.Context(), claim); verdict != proposal.NotPending || err != nil {
+				t.Errorf("%s: claimed as %s, %v", status, verdict, err)
 			}
 			if got := r.proposal(made.ID).Status; got != status {
 				t.Errorf("%s, want %s", got, status)

@@ -33,8 +33,8 @@ type approver struct {
 
 func (p *approver) person() signature.Person { return signature.Person{ID: p.User.ID, Name: p.Name} }
 
-// approver makes a user of the rig's company, older than approverAge.
-func (r *rig) approver(role account.Role) *approver {
+// approver makes a user of the fixture's company, older than approverAge.
+func (r *fixture) approver(role account.Role) *approver {
 	r.Helper()
 	rights, _ := role.Rights()
 	p := &approver{User: account.User{ID: resource.NewID(), CompanyID: r.company.ID, Name: "Ada", Role: role, Rights: rights,
@@ -44,21 +44,21 @@ func (r *rig) approver(role account.Role) *approver {
 	return p
 }
 
-func (r *rig) passkey(p *approver, at time.Time) {
+func (r *fixture) passkey(p *approver, at time.Time) {
 	r.Helper()
 	p.Passkey = approvaltest.NewPasskey()
 	r.ok(r.db.AddPasskey(r.Context(), account.Passkey{ID: p.Passkey.ID, UserID: p.User.ID, Name: "k", Credential: p.Credential(), CreatedAt: at}))
 }
 
 // approving makes the company ask for approvals.
-func (r *rig) approving(rule access.ApprovalRule) {
+func (r *fixture) approving(rule access.ApprovalRule) {
 	r.Helper()
 	r.controls(func(c *access.Controls) { c.ApplyApproval, c.ApproverAge = rule, 24*time.Hour })
 	r.service.Verifier = approvaltest.Verifier()
 }
 
 // controls makes the company's stricter.
-func (r *rig) controls(edit func(*access.Controls)) {
+func (r *fixture) controls(edit func(*access.Controls)) {
 	r.Helper()
 	_, err := r.db.ChangeControls(r.Context(), r.company.ID, account.User{ID: "op", Name: "op"}, func(to *company.Company) { edit(&to.Settings.Controls) })
 	r.ok(err)
@@ -68,7 +68,7 @@ func (r *rig) controls(edit func(*access.Controls)) {
 }
 
 // sign is the signature of a proposal as it now is, or of what edit makes of it.
-func (r *rig) sign(p *approver, id string, want signature.Decision, edit func(*signature.Change)) signature.Signed {
+func (r *fixture) sign(p *approver, id string, want signature.Decision, edit func(*signature.Change)) signature.Signed {
 	r.Helper()
 	l, err := r.db.ListedProposal(r.Context(), r.company.ID, id)
 	r.ok(err)
@@ -89,28 +89,28 @@ func (r *rig) sign(p *approver, id string, want signature.Decision, edit func(*s
 }
 
 // decides is what the page does with a signature.
-func (r *rig) decides(p *approver, id string, s signature.Signed) error {
+func (r *fixture) decides(p *approver, id string, s signature.Signed) error {
 	r.Helper()
 	return r.db.Decide(r.Context(), approval.Decision{CompanyID: r.company.ID, Kind: approval.ChangeKind, ID: id, UserID: p.User.ID, PasskeyID: p.Passkey.ID,
 		Signed: s, Verifier: approvaltest.Verifier()})
 }
 
-func (r *rig) approves(p *approver, id string) {
+func (r *fixture) approves(p *approver, id string) {
 	r.Helper()
 	r.ok(r.decides(p, id, r.sign(p, id, signature.Approve, nil)))
 }
 
 // waits wants a proposal that is PENDING and waits for its approval.
-func (r *rig) waits(id string) {
+func (r *fixture) waits(id string) {
 	r.Helper()
 	if got := r.proposal(id); got.Status != proposal.Pending || got.Approval.State != "" || !got.AwaitsApproval() {
 		r.Errorf("it is %s, %+v", got.Status, got.Approval)
 	}
 }
 
-// approvable is a rig that asks for every approval, with a policy of one device and
+// approvable is a fixture that asks for every approval, with a policy of one device and
 // one who may approve.
-func approvable(r *rig) (policy.Policy, *approver) {
+func approvable(r *fixture) (policy.Policy, *approver) {
 	r.Helper()
 	r.approving(access.ApproveAll)
 	return r.newPolicy("Warehouse", 1), r.approver(account.Manager)
@@ -119,7 +119,7 @@ func approvable(r *rig) (policy.Policy, *approver) {
 // TestDecide_OnlyWhatIsShown: a signature of anything else than the proposal approves
 // nothing.
 func TestDecide_OnlyWhatIsShown(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p, ada := approvable(r)
 		made, other := r.propose(p, "FACTORY_RESET", "BLOCK"), r.propose(p, "FACTORY_RESET", "BLOCK")
 		two, err := r.service.ProposeChanges(t.Context(), r.key("k"), p.ID, []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "SMS", Value: "BLOCK"}})
@@ -280,7 +280,7 @@ func TestApply_ForgedApproval(t *testing.T) {
 // TestApply_ApproverMustStillBeAllowed changes the person, the company and the devices
 // between approving and applying.
 func TestApply_ApproverMustStillBeAllowed(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p, _ := approvable(r)
 		change := func(ada *approver, edit func(*account.User)) {
 			_, err := r.db.UpdateUser(t.Context(), r.company.ID, ada.User.ID, func(u *account.User) error { edit(u); return nil })
@@ -343,7 +343,7 @@ func TestDecide_WhoApproves(t *testing.T) {
 // TestApply_WhoAskedIsNew: with a second person, an approval does not count while account
 // or rights of the user behind the request are new.
 func TestApply_WhoAskedIsNew(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p, ada := approvable(r)
 		r.controls(func(c *access.Controls) { c.SecondPerson = true })
 		puppet := account.User{ID: resource.NewID(), CompanyID: r.company.ID, Name: "Puppet", Email: "puppet@acme.test", Role: account.Manager, CreatedAt: r.clock.Now()}
@@ -378,7 +378,7 @@ func TestApply_WhoAskedIsNew(t *testing.T) {
 // TestApply_DevicesWithinTheImpact: devices come and go within the impact; one that
 // makes it HIGH voids the approval.
 func TestApply_DevicesWithinTheImpact(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		r.approving(access.ApproveRisky)
 		p, ada := r.newPolicy("Warehouse", 0), r.approver(account.Manager)
 		rising := r.propose(p, "FACTORY_RESET", "BLOCK") // NORMAL without devices
@@ -433,7 +433,7 @@ func TestApply_PeopleAndTheDefaultNeedNone(t *testing.T) {
 
 // TestApply_DeclinedIsFinal: a declined proposal is FAILED, by whatever is tried.
 func TestApply_DeclinedIsFinal(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p, ada := approvable(r)
 		made := r.propose(p, "CAMERA", "BLOCK")
 		before := r.sign(ada, made.ID, signature.Approve, nil)
@@ -450,7 +450,7 @@ func TestApply_DeclinedIsFinal(t *testing.T) {
 // TestApply_ApprovedOnceOverReplicas: many calls on two replicas race with a person who
 // approves and one who declines. At most one decides, and at most one call applies.
 func TestApply_ApprovedOnceOverReplicas(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p, ada := approvable(r)
 		bob := r.approver(account.Manager)
 		second, _ := r.replica(r.open())
@@ -518,7 +518,7 @@ func TestNeedsApproval(t *testing.T) {
 // TestPropose_AtMostTwentyWait: one more than twenty is refused until the earliest of them
 // expires; what is decided, outdated, of another caller or of a person does not count.
 func TestPropose_AtMostTwentyWait(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p, ada := approvable(r)
 		one := func(caller, setting string) error {
 			_, err := r.service.ProposeChanges(t.Context(), r.key(caller), p.ID, set(setting, "BLOCK"))
@@ -549,7 +549,7 @@ func TestPropose_AtMostTwentyWait(t *testing.T) {
 
 // TestPropose_TwentyAtOnce: callers that race on two replicas get no more than twenty.
 func TestPropose_TwentyAtOnce(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p, _ := approvable(r)
 		second, _ := r.replica(r.open())
 		held, _ := apikey.New(r.company.ID, "k", "operator", access.PoliciesWrite, r.clock.Now(), time.Time{})
@@ -580,7 +580,7 @@ func TestPropose_TwentyAtOnce(t *testing.T) {
 // TestRule_SwitchedOff: proposals of callers live for ten minutes from when they were made,
 // and not for the day that a person had.
 func TestRule_SwitchedOff(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p, _ := approvable(r)
 		old := r.propose(p, "CAMERA", "BLOCK")
 		r.clock.Advance(proposal.Lifetime - time.Minute)

@@ -149,7 +149,7 @@ func lookUp(tb testing.TB, text []byte, path string) string {
 // All settings, all their allowed values, on documents where the setting is
 // absent, null, unspecified, at each of its values, kept by members that went
 // before it, and at a value of next year: read, propose, apply, read back; what
-// the vendor then holds is valid by its own description (the rig's vendor
+// the vendor then holds is valid by its own description (the fixture's vendor
 // demands that of every push), has the value where the vendor expects it, none
 // of the members that it replaced, and all the rest as it was.
 func TestPropose_EverySetting(t *testing.T) {
@@ -175,7 +175,7 @@ func TestPropose_EverySetting(t *testing.T) {
 	}
 }
 
-func (r *rig) passes(s policy.Setting, k kept, display, text, reads, wanted string) {
+func (r *fixture) passes(s policy.Setting, k kept, display, text, reads, wanted string) {
 	r.Helper()
 	p := policy.Policy{ID: resource.NewID(), CompanyID: r.company.ID, CompanySlug: r.company.Slug, Name: display, Type: policy.Platform,
 		Version: 1, Document: json.RawMessage(text), CreatedAt: r.clock.Now(), UpdatedAt: r.clock.Now()}
@@ -218,7 +218,7 @@ func (r *rig) passes(s policy.Setting, k kept, display, text, reads, wanted stri
 
 // gone demands that the members of a document that went before the setting are
 // not there any more.
-func (r *rig) gone(s policy.Setting, k kept, former string, held []byte) {
+func (r *fixture) gone(s policy.Setting, k kept, former string, held []byte) {
 	r.Helper()
 	if strings.HasPrefix(k.path, "statusReportingSettings") {
 		return // its second member goes on to be used

@@ -28,7 +28,7 @@ type call struct {
 }
 
 // foresees says what a call would be answered, and run what it is answered.
-func (r *rig) foresees(p access.Principal, c call) (*operation.Forecast, fault.Code) {
+func (r *fixture) foresees(p access.Principal, c call) (*operation.Forecast, fault.Code) {
 	r.Helper()
 	k, o, source := r.kernel(c)
 	a, err := k.Assess(r.Context(), o, p, operation.Meta{}, source)
@@ -39,7 +39,7 @@ func (r *rig) foresees(p access.Principal, c call) (*operation.Forecast, fault.C
 	return a.Forecast, ""
 }
 
-func (r *rig) run(p access.Principal, c call) fault.Code {
+func (r *fixture) run(p access.Principal, c call) fault.Code {
 	r.Helper()
 	k, o, source := r.kernel(c)
 	if out := k.Run(r.Context(), o, p, operation.Meta{}, source); out.Fault != nil {
@@ -48,7 +48,7 @@ func (r *rig) run(p access.Principal, c call) fault.Code {
 	return ""
 }
 
-func (r *rig) kernel(c call) (*operation.Kernel, *operation.Operation, operation.Source) {
+func (r *fixture) kernel(c call) (*operation.Kernel, *operation.Operation, operation.Source) {
 	r.Helper()
 	registry := &operation.Registry{}
 	proposal.Define(registry, r.service)
@@ -116,12 +116,12 @@ func TestForesee_Propose(t *testing.T) {
 }
 
 // save blocks a setting, as a person does in the portal.
-func (r *rig) save(p policy.Policy, setting string) (policy.Policy, error) {
+func (r *fixture) save(p policy.Policy, setting string) (policy.Policy, error) {
 	return r.policies.Save(r.Context(), p.CompanyID, p.ID, p.Version, policy.Edit{Changes: set(setting, "BLOCK")}, operator())
 }
 
 // proposals is how many proposals the company has.
-func (r *rig) proposals() int {
+func (r *fixture) proposals() int {
 	r.Helper()
 	all, err := r.db.CompanyProposals(r.Context(), proposal.Query{CompanyID: r.company.ID, Limit: 100})
 	r.ok(err)

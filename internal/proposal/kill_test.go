@@ -69,7 +69,7 @@ func applyUntilKilled(url string) error {
 	if err != nil {
 		return err
 	}
-	r := &rig{clock: now, db: db, vendor: &vendor{}}
+	r := &fixture{clock: now, db: db, vendor: &vendor{}}
 	if r.company, err = db.CompanyBySlug(context.Background(), "acme"); err != nil {
 		return err
 	}
@@ -83,9 +83,9 @@ func applyUntilKilled(url string) error {
 	})
 }
 
-func (r *rig) obey(o applyOrder) error {
+func (r *fixture) obey(o applyOrder) error {
 	service, _ := r.replica(r.db)
-	service.Publisher, service.Verifier, service.TurnWait = distant(o.Vendor), approvaltest.Verifier(), 20*time.Second
+	service.Publisher, service.Verifier, service.LeaseWait = distant(o.Vendor), approvaltest.Verifier(), 20*time.Second
 	if o.Wants == "" {
 		_, err := service.Apply(context.Background(), r.key("k"), o.ID, "")
 		return err
@@ -132,7 +132,7 @@ func (distant) ReadCopy(context.Context, company.Company, policy.Policy) (policy
 	return policy.Copy{}, errors.New("a replica that applies does not read copies")
 }
 
-// attempt is what is done with a proposal, and attempted what came of it.
+// attempt is what is done with a proposal, and attempted its outcome.
 type attempt struct {
 	id   string
 	does string
@@ -219,7 +219,7 @@ func approvals() porcupine.Model {
 // killing is a history over two replicas that are killed, with two policies that each
 // have one proposal in a round.
 type killing struct {
-	*rig
+	*fixture
 	ada, bob *approver
 	policies [2]policy.Policy
 	address  string // of the vendor
@@ -262,7 +262,7 @@ func (k *killing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(taken{result.Code, version})
 }
 
-// does has a replica do something with a proposal, and notes what came of it.
+// does has a replica do something with a proposal, and notes its outcome.
 func (k *killing) does(client, to int, what attempt, o applyOrder) {
 	k.mu.Lock()
 	if k.replicas[to].Ended() {
@@ -407,9 +407,9 @@ func (k *killing) bury() {
 // apply, a proposal is applied at most once, and only by an approval that stands, and
 // everything that they were answered has one order. What was left behind EXECUTING ends.
 func TestApply_ApprovalIsLinearizableWithKills(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p, ada := approvable(r)
-		k := &killing{rig: r, ada: ada, bob: r.approver(account.Manager), policies: [2]policy.Policy{p, r.newPolicy("Office", 1)}, sent: map[string]int{}}
+		k := &killing{fixture: r, ada: ada, bob: r.approver(account.Manager), policies: [2]policy.Policy{p, r.newPolicy("Office", 1)}, sent: map[string]int{}}
 		server := httptest.NewServer(k)
 		defer server.Close()
 		k.address = server.URL

@@ -115,7 +115,7 @@ func oneOrder() porcupine.Model {
 
 // clients are many callers on two replicas.
 type clients struct {
-	*rig
+	*fixture
 	replicas []*proposal.Service
 	policies []string
 
@@ -162,7 +162,7 @@ func (c *clients) save(random *rand.Rand, id string) {
 	expected := c.policy(id).Version
 	call := c.now()
 	description := fmt.Sprint(random.Uint64())
-	_, err := c.rig.policies.Save(c.Context(), c.company.ID, id, expected, policy.Edit{Description: &description}, operator())
+	_, err := c.fixture.policies.Save(c.Context(), c.company.ID, id, expected, policy.Edit{Description: &description}, operator())
 	s := step{policy: id, version: expected}
 	switch fault.CodeOf(err) {
 	case "":
@@ -312,10 +312,10 @@ func (c *clients) settledBy(d killed) bool {
 // which die, against a vendor that refuses now and then: there is one order of
 // everything that they saw.
 func TestProposals_Linearizable(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		other, reconciler := r.replica(r.open())
-		r.service.TurnWait, other.TurnWait = 20*time.Second, 20*time.Second
-		c := &clients{rig: r, replicas: []*proposal.Service{r.service, other}, began: time.Now(), made: map[string][]proposal.Proposal{}}
+		r.service.LeaseWait, other.LeaseWait = 20*time.Second, 20*time.Second
+		c := &clients{fixture: r, replicas: []*proposal.Service{r.service, other}, began: time.Now(), made: map[string][]proposal.Proposal{}}
 		var count sync.Mutex
 		n := 0
 		r.vendor.before = func(policy.Policy) {
@@ -339,7 +339,7 @@ func TestProposals_Linearizable(t *testing.T) {
 					}
 				})
 			}
-			// A dead one's turn is waited for: the keepers are at work then,
+			// A dead one's lease is waited for: the keepers are at work then,
 			// and time goes on once no live process can be overtaken.
 			finished := make(chan struct{})
 			go func() { all.Wait(); close(finished) }()
@@ -360,7 +360,7 @@ func TestProposals_Linearizable(t *testing.T) {
 	})
 }
 
-// keepAlive lets time pass slowly, in which the turns of the dead run out; a
+// keepAlive lets time pass slowly, in which the leases of the dead run out; a
 // living one's is renewed by real time, and no push takes that long.
 func (c *clients) keepAlive(finished chan struct{}, keepers []*proposal.Reconciler) {
 	tick := time.NewTicker(250 * time.Millisecond)

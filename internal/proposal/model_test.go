@@ -15,7 +15,7 @@ import (
 // model is what must be true of one policy, its copies and their proposals,
 // whatever happens to them.
 type model struct {
-	*rig
+	*fixture
 	t        *rapid.T
 	policies []string // ids; those of copies that may exist come later
 	versions map[string]int
@@ -29,13 +29,13 @@ type model struct {
 func TestProposals_Model(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
-	r.service.TurnWait = time.Millisecond // a dead one's turn is not waited for
+	r.service.LeaseWait = time.Millisecond // a dead one's lease is not waited for
 	round := 0
 	rapid.Check(t, func(t *rapid.T) {
 		round++
 		r.vendor.next("")
 		r.vendor.pushes = nil
-		m := &model{rig: r, t: t, versions: map[string]int{}, seen: map[string]proposal.Status{}, made: map[string]proposal.Proposal{}}
+		m := &model{fixture: r, t: t, versions: map[string]int{}, seen: map[string]proposal.Status{}, made: map[string]proposal.Proposal{}}
 		m.policies = []string{r.newPolicy(fmt.Sprintf("Warehouse %d", round), rapid.IntRange(0, 1).Draw(t, "devices")).ID}
 		t.Repeat(map[string]func(*rapid.T){
 			"":         m.check,
@@ -90,7 +90,7 @@ func someChanges(t *rapid.T) []policy.Change {
 // a process, which can only be dead here.
 func (m *model) executing(policyID string) bool {
 	return slices.ContainsFunc(m.order, func(id string) bool {
-		return m.made[id].Next.PolicyID == policyID && m.rig.proposal(id).Status == proposal.Executing
+		return m.made[id].Next.PolicyID == policyID && m.fixture.proposal(id).Status == proposal.Executing
 	})
 }
 
@@ -98,7 +98,7 @@ func (m *model) save(t *rapid.T) {
 	p := m.some(t)
 	expected := p.Version - rapid.IntRange(0, 1).Draw(t, "behind")
 	display := fmt.Sprintf("%s, version %d", p.ID[:8], p.Version)
-	saved, err := m.rig.policies.Save(m.Context(), m.company.ID, p.ID, expected, policy.Edit{Name: &display, Changes: someChanges(t)}, operator())
+	saved, err := m.fixture.policies.Save(m.Context(), m.company.ID, p.ID, expected, policy.Edit{Name: &display, Changes: someChanges(t)}, operator())
 	switch {
 	case expected != p.Version:
 		m.code(fault.StaleProposal, err)
@@ -152,7 +152,7 @@ func (m *model) mood(t *rapid.T) answer {
 
 // expect is what applying must answer, by what is known before.
 func (m *model) expect(p proposal.Proposal, vendor answer) (fault.Code, proposal.Status) {
-	now := m.rig.proposal(p.ID)
+	now := m.fixture.proposal(p.ID)
 	base := m.policy(p.PolicyID)
 	switch {
 	case now.Status != proposal.Pending:
@@ -162,7 +162,7 @@ func (m *model) expect(p proposal.Proposal, vendor answer) (fault.Code, proposal
 	case m.nameTaken(p):
 		return fault.Refused, proposal.Failed
 	case m.executing(p.Next.PolicyID):
-		return fault.Internal, proposal.Failed // the dead one's turn was waited for
+		return fault.Internal, proposal.Failed // the dead one's lease was waited for
 	}
 	switch vendor {
 	case refuses:
@@ -190,7 +190,7 @@ func (m *model) nameTaken(p proposal.Proposal) bool {
 	return slices.ContainsFunc(m.order, func(id string) bool {
 		other := m.made[id]
 		return other.Renames && other.Next.PolicyID != p.Next.PolicyID && policy.SameName(other.Next.Name, p.Next.Name) &&
-			m.rig.proposal(id).Status == proposal.Executing
+			m.fixture.proposal(id).Status == proposal.Executing
 	})
 }
 
@@ -200,16 +200,16 @@ func (m *model) apply(t *rapid.T) {
 	if rapid.IntRange(0, 4).Draw(t, "confirmed") == 0 && p.NeedsConfirmation() && code != fault.NotPending && code != fault.StaleProposal {
 		_, err := m.service.Apply(m.Context(), m.key("k"), p.ID, "another name")
 		m.code(fault.ConfirmationRequired, err)
-		if got := m.rig.proposal(p.ID).Status; got != proposal.Pending {
+		if got := m.fixture.proposal(p.ID).Status; got != proposal.Pending {
 			t.Fatalf("a wrong confirmation made it %s", got)
 		}
 		return
 	}
 	m.vendor.next(vendor)
-	_, err := m.rig.apply(p)
+	_, err := m.fixture.apply(p)
 	m.vendor.next("")
 	m.code(code, err)
-	if got := m.rig.proposal(p.ID).Status; got != status {
+	if got := m.fixture.proposal(p.ID).Status; got != status {
 		t.Fatalf("ended %s, want %s", got, status)
 	}
 }
@@ -250,7 +250,7 @@ func (m *model) check(t *rapid.T) {
 		}
 	}
 	for _, id := range m.order {
-		now := m.rig.proposal(id)
+		now := m.fixture.proposal(id)
 		if was := m.seen[id]; was != now.Status && was.Final() {
 			t.Fatalf("%s became %s", was, now.Status)
 		}
@@ -296,7 +296,7 @@ func (m *model) reviewed(t *rapid.T, r policy.Revision, before []policy.Revision
 // ends demands what holds once all has settled.
 func (m *model) ends(t *rapid.T) {
 	for _, id := range m.order {
-		if got := m.rig.proposal(id).Status; !got.Final() {
+		if got := m.fixture.proposal(id).Status; !got.Final() {
 			t.Fatalf("%s forever", got)
 		}
 	}

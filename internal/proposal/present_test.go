@@ -9,14 +9,14 @@ import (
 )
 
 // read reads the proposal as its owner.
-func (r *rig) read(p proposal.Proposal) proposal.Proposal {
+func (r *fixture) read(p proposal.Proposal) proposal.Proposal {
 	r.Helper()
 	found, err := r.service.Read(r.Context(), r.key("k").Principal, p.ID)
 	r.ok(err)
 	return found
 }
 
-func (r *rig) wantImpact(what string, p proposal.Proposal, want proposal.Impact, devices string) {
+func (r *fixture) wantImpact(what string, p proposal.Proposal, want proposal.Impact, devices string) {
 	r.Helper()
 	v := p.View()
 	if v.Impact != want || v.RequiresConfirmation != (want == proposal.High) || !strings.Contains(v.Summary, devices) {
@@ -25,7 +25,7 @@ func (r *rig) wantImpact(what string, p proposal.Proposal, want proposal.Impact,
 }
 
 func TestApply_ImpactIsThatOfTheDevicesNow(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p := r.newPolicy("Warehouse", 0)
 		made := r.propose(p, "FACTORY_RESET", "ALLOW")
 		r.wantImpact("without devices", made, proposal.Normal, "0 devices use")
@@ -54,7 +54,7 @@ func TestApply_ImpactIsThatOfTheDevicesNow(t *testing.T) {
 }
 
 func TestApply_AMatchingConfirmationSucceedsAlthoughTheImpactRose(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p := r.newPolicy("Warehouse", 0)
 		made := r.propose(p, "FACTORY_RESET", "ALLOW")
 		r.enroll(p)
@@ -66,7 +66,7 @@ func TestApply_AMatchingConfirmationSucceedsAlthoughTheImpactRose(t *testing.T) 
 
 // Devices may be moved after the proposal was read and before it is claimed.
 func TestApply_DecidesInTheClaim(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p := r.newPolicy("Warehouse", 0)
 		made := r.propose(p, "FACTORY_RESET", "ALLOW")
 		r.service.Crash = func(step string) {
@@ -114,7 +114,7 @@ func TestSummary_WarnsOnceThereAreDevices(t *testing.T) {
 }
 
 func TestPropose_ANameThatLooksTakenIsRefused(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p := r.newPolicy("Warehouse K", 0)
 		for _, like := range []string{"warehouse  k", "W\u0430rehouse K", "\uff37arehouse K", "Warehouse \u212a", "Warehouse \u039a"} {
 			_, err := r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, like, nil)

@@ -12,7 +12,7 @@ import (
 )
 
 func TestPropose_AndApply(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p := r.newPolicy("Warehouse", 2, set("SMS", "BLOCK")...)
 		made, err := r.service.ProposeChanges(t.Context(), r.key("k"), p.PathName(), []policy.Change{
 			{Setting: "SMS", Value: "block"}, {Setting: "WIFI_STATE", Value: "enabled"}, {Setting: "CAMERA", Value: "Block"}})
@@ -118,7 +118,7 @@ func TestPropose_Refused(t *testing.T) {
 }
 
 func TestPropose_UnconnectedCompany(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		r.company = r.newCompany("offline", "")
 		p := r.newPolicy("Warehouse", 0)
 		_, err := r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, "New", nil)
@@ -133,7 +133,7 @@ func TestPropose_UnconnectedCompany(t *testing.T) {
 }
 
 func TestCopy(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p := r.newPolicy("Warehouse", 60, set("FACTORY_RESET", "ALLOW")...)
 		made, err := r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, "  Berlin ", set("FACTORY_RESET", "BLOCK"))
 		r.ok(err)
@@ -171,7 +171,7 @@ func TestCopy(t *testing.T) {
 // A name taken after proposing refuses the apply, and one that is being given
 // cannot be taken.
 func TestCopy_Names(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p := r.newPolicy("Warehouse", 0)
 		first, err := r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, "Berlin", nil)
 		r.ok(err)
@@ -204,7 +204,7 @@ func TestCopy_Names(t *testing.T) {
 }
 
 func TestRollback(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p := r.newPolicy("Warehouse", 1, set("CAMERA", "BLOCK")...)
 		newName, description := "Store", "new words"
 		_, err := r.policies.Save(t.Context(), r.company.ID, p.ID, 1, policy.Edit{Name: &newName, Description: &description,
@@ -381,7 +381,7 @@ func TestApply_Ownership(t *testing.T) {
 }
 
 func TestExpiry(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		p := r.newPolicy("Warehouse", 0)
 		last, late := r.propose(p, "CAMERA", "BLOCK"), r.propose(p, "CAMERA", "BLOCK")
 		r.clock.Advance(10*time.Minute - time.Millisecond)

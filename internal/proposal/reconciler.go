@@ -31,7 +31,7 @@ type ReconcilerStore interface {
 	// Unconfirmed returns up to limit proposals that are due for a look: those
 	// whose outcome is not known, and EXECUTING ones whose holder may be dead.
 	Unconfirmed(ctx context.Context, limit int) ([]Proposal, error)
-	// TakeOverProposal gives the holder a proposal that is due, with its policy's turn;
+	// TakeOverProposal gives the holder a proposal that is due, with its policy's lease;
 	// false while another holder has that.
 	TakeOverProposal(ctx context.Context, id, holder string, ttl time.Duration) (Proposal, bool, error)
 	// FinishProposal is Store's.
@@ -69,7 +69,7 @@ func (k *Reconciler) Settle(ctx context.Context) error {
 
 func (k *Reconciler) settle(ctx context.Context, id string) error {
 	holder := resource.NewLeaseHolder("proposal")
-	p, taken, err := k.Store.TakeOverProposal(ctx, id, holder, turnFor)
+	p, taken, err := k.Store.TakeOverProposal(ctx, id, holder, leaseTime)
 	if err != nil || !taken {
 		return err
 	}
@@ -77,7 +77,7 @@ func (k *Reconciler) settle(ctx context.Context, id string) error {
 	defer release()
 	e, err := k.look(held, p)
 	if err != nil {
-		return err // the turn runs out, and another look follows
+		return err // the lease runs out, and another look follows
 	}
 	e.ID, e.Holder = p.ID, holder
 	after, _, err := k.Store.FinishProposal(ctx, e)

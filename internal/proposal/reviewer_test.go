@@ -16,12 +16,12 @@ import (
 	"github.com/musterhq/muster/test/expect"
 )
 
-func (r *rig) reviewer() proposal.Reviewer {
+func (r *fixture) reviewer() proposal.Reviewer {
 	return proposal.Reviewer{Service: r.service, Store: r.db}
 }
 
 // again repeats a proposal as the portal does: through the kernel.
-func (r *rig) again(call operation.Call, id string) (proposal.Proposal, error) {
+func (r *fixture) again(call operation.Call, id string) (proposal.Proposal, error) {
 	r.Helper()
 	registry := &operation.Registry{}
 	proposal.Define(registry, r.service)
@@ -39,8 +39,8 @@ func (r *rig) again(call operation.Call, id string) (proposal.Proposal, error) {
 	return r.service.Look(r.Context(), call.Principal, out.Result.(proposal.View).ProposalID)
 }
 
-// person is a user of the rig's company, limited to some policies or not.
-func (r *rig) person(display string, role account.Role, only ...string) operation.Call {
+// person is a user of the fixture's company, limited to some policies or not.
+func (r *fixture) person(display string, role account.Role, only ...string) operation.Call {
 	r.Helper()
 	rights, _ := role.Rights()
 	user := account.User{ID: resource.NewID(), CompanyID: r.company.ID, Email: display + "@" + resource.NewID() + ".test", Name: display, Role: role,
@@ -52,7 +52,7 @@ func (r *rig) person(display string, role account.Role, only ...string) operatio
 // A person who likes a key's proposal makes the same his own and applies that;
 // the key's stays the key's (contract 5.6).
 func TestReview_ByPeople(t *testing.T) {
-	each(t, func(t *testing.T, r *rig) {
+	each(t, func(t *testing.T, r *fixture) {
 		people, ada, bob := r.reviewer(), r.person("Ada", account.Manager), r.person("Bob", account.Admin)
 		p := r.newPolicy("Warehouse", 2)
 		made, err := r.service.ProposeChanges(t.Context(), r.key("k"), p.ID, set("FACTORY_RESET", "BLOCK"))

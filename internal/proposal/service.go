@@ -12,16 +12,16 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// The times of applying. A turn is renewed while it is used; what is left of
+// The times of applying. A lease is renewed while it is used; what is left of
 // it after a crash is how long the policy cannot be changed.
 const (
-	turnFor   = 12 * time.Second
+	leaseTime = 12 * time.Second
 	renewEach = 4 * time.Second
 	// DefaultPushLimit bounds one attempt of the platform.
 	DefaultPushLimit = 30 * time.Second
-	// DefaultTurnWait is how long applying waits for the policy's turn.
-	DefaultTurnWait = 30 * time.Second
-	turnPoll        = 40 * time.Millisecond
+	// DefaultLeaseWait is how long applying waits for the policy's lease.
+	DefaultLeaseWait = 30 * time.Second
+	leasePoll        = 40 * time.Millisecond
 )
 
 // Service proposes and applies.
@@ -37,7 +37,7 @@ type Service struct {
 	Log       *slog.Logger // nil: silent
 
 	PushLimit time.Duration // 0: DefaultPushLimit
-	TurnWait  time.Duration // 0: DefaultTurnWait
+	LeaseWait time.Duration // 0: DefaultLeaseWait
 
 	// Crash is called at each step of applying, so that tests can end the
 	// process there. Nil in production.

@@ -48,8 +48,8 @@ func (s Situation) Decide() Claimed {
 }
 
 // refusal is what a call is answered that comes to something else than Begun.
-func (s *Service) refusal(came Claimed, p Proposal) *fault.Error {
-	switch came {
+func (s *Service) refusal(verdict Claimed, p Proposal) *fault.Error {
+	switch verdict {
 	case NotPending:
 		return notPending(p)
 	case Gone:

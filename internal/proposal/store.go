@@ -50,13 +50,13 @@ type Store interface {
 
 // Claim asks to apply a proposal. In one transaction the store checks that it
 // is PENDING and not expired, that its policy is there and at the version that
-// it was made from, that its policy's turn is free, and that its new name,
-// if it has one, is free; then it takes the turn for the holder and makes the
+// it was made from, that its policy's lease is free, and that its new name,
+// if it has one, is free; then it takes the lease for the holder and makes the
 // proposal EXECUTING. The name is kept for it until it ends.
 type Claim struct {
 	ID     string
 	Holder string
-	For    time.Duration // how long the turn lasts unless it is renewed
+	For    time.Duration // how long the lease lasts unless it is renewed
 	Ref    string        // the call's idempotency reference; may be empty
 	// Confirmed: the policy's name was typed. Without it, a proposal whose
 	// impact is HIGH with the devices that use the policy now is NotConfirmed.
@@ -77,7 +77,7 @@ const (
 	NotPending Claimed = "NOT_PENDING" // another call was faster, or its time is over
 	Stale      Claimed = "STALE"       // the policy was saved since
 	Gone       Claimed = "GONE"        // the policy was deleted
-	Busy       Claimed = "BUSY"        // another has the policy's turn
+	Busy       Claimed = "BUSY"        // another has the policy's lease
 	// NotConfirmed: the policy's name has to be typed. If the impact rose, that
 	// is kept.
 	NotConfirmed Claimed = "NOT_CONFIRMED"
@@ -131,7 +131,7 @@ type Companies interface {
 	CompanyByID(ctx context.Context, id string) (company.Company, error)
 }
 
-// Publisher is the platform. Its callers have the policy's turn.
+// Publisher is the platform. Its callers have the policy's lease.
 type Publisher interface {
 	// PushUnsaved makes the platform's copy of a policy p.Document, whole, in
 	// one attempt, and returns what the platform calls the version. It ends

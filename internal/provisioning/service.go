@@ -327,8 +327,8 @@ func (s *Service) issue(ctx context.Context, owner company.Company, p policy.Pol
 func notIssued(cause error) error {
 	f := &fault.Error{Code: fault.Provider, Retryable: true, Err: cause,
 		Detail: "no enrollment token was created, and so no QR code: try again"}
-	if told := fault.From(cause); cause != nil && told.Code == fault.Provider {
-		f.Detail, f.Err = told.Detail, told.Err
+	if failure := fault.From(cause); cause != nil && failure.Code == fault.Provider {
+		f.Detail, f.Err = failure.Detail, failure.Err
 	}
 	return f
 }

@@ -218,8 +218,13 @@ func TestMerge_ReadBackByAnyParser(t *testing.T) {
 			t.Fatalf("%s: %v", merged, err)
 		}
 		const key = "android.app.extra.PROVISIONING_WIFI_"
-		if got[key+"SSID"] != w.SSID || got[key+"PASSWORD"] != w.Password || got[key+"HIDDEN"] != w.Hidden || got[key+"SECURITY_TYPE"] != "WPA" || got["unknown"] == nil {
-			t.Fatalf("merged to %v", got)
+		for extra, want := range map[string]any{"SSID": w.SSID, "PASSWORD": w.Password, "HIDDEN": w.Hidden, "SECURITY_TYPE": "WPA"} {
+			if got[key+extra] != want {
+				t.Fatalf("%s is %v, want %v", extra, got[key+extra], want)
+			}
+		}
+		if got["unknown"] == nil {
+			t.Fatalf("the unknown member is gone: %v", got)
 		}
 	})
 }

@@ -53,8 +53,8 @@ func (a Page) Options(tb testing.TB) string {
 
 // AddPasskey adds the passkey to the account of a visitor who has proved their
 // identity.
-func (p *Visitor) AddPasskey(a *Authenticator) Page {
-	p.TB.Helper()
-	page := p.Get("/account/passkeys/new").Want(p.TB, 200)
-	return p.Post("/account/passkeys", "token", page.Field(p.TB, "token"), "name", "Key", "answer", a.Create(page.Options(p.TB)))
+func (v *Visitor) AddPasskey(a *Authenticator) Page {
+	v.TB.Helper()
+	page := v.Get("/account/passkeys/new").Want(v.TB, 200)
+	return v.Post("/account/passkeys", "token", page.Field(v.TB, "token"), "name", "Key", "answer", a.Create(page.Options(v.TB)))
 }

@@ -19,15 +19,15 @@ type Companion struct {
 }
 
 // CompanionToken makes a token for the companion of an asset.
-func (l *Env) CompanionToken(c company.Company, assetID string) string {
-	l.TB.Helper()
-	a, err := l.DB().Asset(l.TB.Context(), c.ID, assetID)
+func (e *Env) CompanionToken(c company.Company, assetID string) string {
+	e.TB.Helper()
+	a, err := e.DB().Asset(e.TB.Context(), c.ID, assetID)
 	if err != nil {
-		l.TB.Fatal(err)
+		e.TB.Fatal(err)
 	}
-	token, _, err := agentdevice.Companions{Store: l.DB(), Now: l.Now}.Issue(l.TB.Context(), c.ID, a.ID, a.Device.Epoch)
+	token, _, err := agentdevice.Companions{Store: e.DB(), Now: e.Now}.Issue(e.TB.Context(), c.ID, a.ID, a.Device.Epoch)
 	if err != nil {
-		l.TB.Fatal(err)
+		e.TB.Fatal(err)
 	}
 	return token
 }

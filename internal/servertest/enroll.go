@@ -14,15 +14,15 @@ import (
 
 // Connect binds a company to an enterprise on the environment's platform, as `muster
 // company connect` does, and returns the company as it then is.
-func (l *Env) Connect(c company.Company) company.Company {
-	l.TB.Helper()
-	platform, err := l.Admin().Platform(l.Platform(), "http://127.0.0.1")
+func (e *Env) Connect(c company.Company) company.Company {
+	e.TB.Helper()
+	platform, err := e.Admin().Platform(e.Platform(), "http://127.0.0.1")
 	page := ""
 	if err == nil {
-		c, page, err = platform.Connect(l.TB.Context(), c.ID)
+		c, page, err = platform.Connect(e.TB.Context(), c.ID)
 	}
 	if err != nil || page != "" {
-		l.TB.Fatalf("cannot connect %s: %v %s", c.Slug, err, page)
+		e.TB.Fatalf("cannot connect %s: %v %s", c.Slug, err, page)
 	}
 	return c
 }
@@ -60,17 +60,17 @@ func (d Device) ID() string { return filepath.Base(d.Name) }
 
 // Enroll enrolls devices with the text of a QR code and waits until the service
 // knows them.
-func (l *Env) Enroll(c company.Company, want emulator.Enrollment) []Device {
-	l.TB.Helper()
-	names, err := l.Emulator.Enroll(l.TB.Context(), want)
+func (e *Env) Enroll(c company.Company, want emulator.Enrollment) []Device {
+	e.TB.Helper()
+	names, err := e.Emulator.Enroll(e.TB.Context(), want)
 	if err != nil {
-		l.TB.Fatal(err)
+		e.TB.Fatal(err)
 	}
 	devices := make([]Device, len(names))
 	for i, name := range names {
 		devices[i].Name = name
-		l.Eventually("the service learns of "+name, func() (err error) {
-			devices[i].AssetID, err = l.DB().AssetOfDevice(l.TB.Context(), c.ID, name)
+		e.Eventually("the service learns of "+name, func() (err error) {
+			devices[i].AssetID, err = e.DB().AssetOfDevice(e.TB.Context(), c.ID, name)
 			return err
 		})
 	}
@@ -78,9 +78,9 @@ func (l *Env) Enroll(c company.Company, want emulator.Enrollment) []Device {
 }
 
 // Behave changes how a device behaves.
-func (l *Env) Behave(d Device, b emulator.Behavior) {
-	l.TB.Helper()
-	if _, err := l.Emulator.SetBehavior(l.TB.Context(), d.ID(), b, true); err != nil {
-		l.TB.Fatal(err)
+func (e *Env) Behave(d Device, b emulator.Behavior) {
+	e.TB.Helper()
+	if _, err := e.Emulator.SetBehavior(e.TB.Context(), d.ID(), b, true); err != nil {
+		e.TB.Fatal(err)
 	}
 }

@@ -77,8 +77,8 @@ func newEnv(tb testing.TB, dir, database string) *Env {
 }
 
 // run runs a part until the test and all its other clean-ups are done.
-func (l *Env) run(name string, part func(context.Context) error) (stop func() error) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(l.TB.Context()))
+func (e *Env) run(name string, part func(context.Context) error) (stop func() error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(e.TB.Context()))
 	var failed error
 	done := make(chan struct{})
 	go func() {
@@ -90,35 +90,35 @@ func (l *Env) run(name string, part func(context.Context) error) (stop func() er
 		<-done
 		return failed
 	})
-	l.TB.Cleanup(func() {
+	e.TB.Cleanup(func() {
 		if err := stop(); err != nil {
-			l.TB.Errorf("%s: %v", name, err)
+			e.TB.Errorf("%s: %v", name, err)
 		}
-		if l.TB.Failed() && name == "emulator" { // the last of all: after the assertions
-			l.TB.Log(l.Log.failure())
+		if e.TB.Failed() && name == "emulator" { // the last of all: after the assertions
+			e.TB.Log(e.Log.failure())
 		}
 	})
 	return stop
 }
 
 // Now is the environment's clock, which every replica and the emulator share.
-func (l *Env) Now() time.Time { return time.Now().Add(time.Duration(l.ahead.Load())) }
+func (e *Env) Now() time.Time { return time.Now().Add(time.Duration(e.ahead.Load())) }
 
 // Advance moves the clock on.
-func (l *Env) Advance(by time.Duration) { l.ahead.Add(int64(by)) }
+func (e *Env) Advance(by time.Duration) { e.ahead.Add(int64(by)) }
 
 // Config is the configuration of a replica.
-func (l *Env) Config() config.Service {
+func (e *Env) Config() config.Service {
 	return config.Service{
-		Store: config.Store{Database: l.Database}, Platform: l.Platform(),
-		Listen: "127.0.0.1:0", KeyFile: l.keyFile, LogLevel: "debug", TrustedProxies: []string{"127.0.0.0/8"},
+		Store: config.Store{Database: e.Database}, Platform: e.Platform(),
+		Listen: "127.0.0.1:0", KeyFile: e.keyFile, LogLevel: "debug", TrustedProxies: []string{"127.0.0.0/8"},
 		PrivateProviders: []string{"127.0.0.0/8"}, // oidctest's
 	}
 }
 
 // Platform says where the environment's platform is.
-func (l *Env) Platform() config.Platform {
-	return config.Platform{PlatformEndpoint: l.Emulator.URL()}
+func (e *Env) Platform() config.Platform {
+	return config.Platform{PlatformEndpoint: e.Emulator.URL()}
 }
 
 // Replica is one running service.
@@ -129,17 +129,17 @@ type Replica struct {
 }
 
 // Start starts a replica; change may alter its configuration and options.
-func (l *Env) Start(change ...func(*config.Service, *service.Options)) *Replica {
-	l.TB.Helper()
-	settings, options := l.Config(), service.Options{Now: l.Now, Logger: l.logger("service"), Shared: true}
+func (e *Env) Start(change ...func(*config.Service, *service.Options)) *Replica {
+	e.TB.Helper()
+	settings, options := e.Config(), service.Options{Now: e.Now, Logger: e.logger("service"), Shared: true}
 	for _, c := range change {
 		c(&settings, &options)
 	}
-	s, err := service.New(l.TB.Context(), settings, options)
+	s, err := service.New(e.TB.Context(), settings, options)
 	if err != nil {
-		l.TB.Fatalf("cannot start a service: %v", err)
+		e.TB.Fatalf("cannot start a service: %v", err)
 	}
-	return &Replica{Service: s, env: l, stop: l.run("service", s.Run)}
+	return &Replica{Service: s, env: e, stop: e.run("service", s.Run)}
 }
 
 // Stop drains the replica and waits until it has ended.
@@ -151,58 +151,58 @@ func (r *Replica) Stop() {
 }
 
 // Admin is the database opened for administration, as the command line does.
-func (l *Env) Admin() *cli.Admin {
-	l.TB.Helper()
-	admin, err := l.admin()
+func (e *Env) Admin() *cli.Admin {
+	e.TB.Helper()
+	admin, err := e.admin()
 	if err != nil {
-		l.TB.Fatal(err)
+		e.TB.Fatal(err)
 	}
 	return admin
 }
 
-func (l *Env) openAdmin() (*cli.Admin, error) {
-	admin, err := service.OpenAdmin(l.Now, l.keyFile)(context.WithoutCancel(l.TB.Context()), config.Store{Database: l.Database}, cli.Creates)
+func (e *Env) openAdmin() (*cli.Admin, error) {
+	admin, err := service.OpenAdmin(e.Now, e.keyFile)(context.WithoutCancel(e.TB.Context()), config.Store{Database: e.Database}, cli.Creates)
 	if err == nil {
-		l.TB.Cleanup(func() { _ = admin.Close() })
+		e.TB.Cleanup(func() { _ = admin.Close() })
 	}
 	return admin, err
 }
 
 // DB is the database itself, for looks that administration has no use for.
-func (l *Env) DB() *database.DB {
-	l.TB.Helper()
-	db, err := l.db()
+func (e *Env) DB() *database.DB {
+	e.TB.Helper()
+	db, err := e.db()
 	if err != nil {
-		l.TB.Fatal(err)
+		e.TB.Fatal(err)
 	}
 	return db
 }
 
-func (l *Env) openDB() (*database.DB, error) {
-	db, err := database.Open(context.WithoutCancel(l.TB.Context()), database.Options{URL: l.Database, Now: l.Now})
+func (e *Env) openDB() (*database.DB, error) {
+	db, err := database.Open(context.WithoutCancel(e.TB.Context()), database.Options{URL: e.Database, Now: e.Now})
 	if err == nil {
-		l.TB.Cleanup(func() { _ = db.Close() })
+		e.TB.Cleanup(func() { _ = db.Close() })
 	}
 	return db, err
 }
 
 // Fault lets the next call of a vendor method meet a fault.
-func (l *Env) Fault(f emulator.Fault) {
-	l.TB.Helper()
-	if err := l.Emulator.AddFault(f); err != nil {
-		l.TB.Fatal(err)
+func (e *Env) Fault(f emulator.Fault) {
+	e.TB.Helper()
+	if err := e.Emulator.AddFault(f); err != nil {
+		e.TB.Fatal(err)
 	}
 }
 
 // Calls counts the calls of a vendor method so far.
-func (l *Env) Calls(method string) int { return len(l.Emulator.Calls(0, method)) }
+func (e *Env) Calls(method string) int { return len(e.Emulator.Calls(0, method)) }
 
 // Eventually waits until check returns nil, and fails the test if it does not.
-func (l *Env) Eventually(what string, check func() error) {
-	l.TB.Helper()
-	poll.Until(l.TB, what, check)
+func (e *Env) Eventually(what string, check func() error) {
+	e.TB.Helper()
+	poll.Until(e.TB, what, check)
 }
 
-func (l *Env) logger(part string) *slog.Logger {
-	return slog.New(slog.NewTextHandler(l.Log, &slog.HandlerOptions{Level: slog.LevelDebug})).With("part", part)
+func (e *Env) logger(part string) *slog.Logger {
+	return slog.New(slog.NewTextHandler(e.Log, &slog.HandlerOptions{Level: slog.LevelDebug})).With("part", part)
 }

@@ -62,19 +62,19 @@ func (g gated) Read(p []byte) (int, error) {
 }
 
 // Hold sends a form up to its body, as the function Hold does.
-func (p *Browser) Hold(address string, form string) (finish func() Answer) {
-	p.env.TB.Helper()
-	return p.HoldUpload(address, "application/x-www-form-urlencoded", form)
+func (b *Browser) Hold(address string, form string) (finish func() Answer) {
+	b.env.TB.Helper()
+	return b.HoldUpload(address, "application/x-www-form-urlencoded", form)
 }
 
 // HoldUpload is Hold for another form than the usual one.
-func (p *Browser) HoldUpload(address, contentType, form string) (finish func() Answer) {
-	p.env.TB.Helper()
-	request, err := http.NewRequestWithContext(p.env.TB.Context(), http.MethodPost, address, nil)
+func (b *Browser) HoldUpload(address, contentType, form string) (finish func() Answer) {
+	b.env.TB.Helper()
+	request, err := http.NewRequestWithContext(b.env.TB.Context(), http.MethodPost, address, nil)
 	if err != nil {
-		p.env.TB.Fatal(err)
+		b.env.TB.Fatal(err)
 	}
-	request.Header.Set("X-Forwarded-For", p.address)
+	request.Header.Set("X-Forwarded-For", b.address)
 	request.Header.Set("Content-Type", contentType)
-	return Hold(p.env.TB, p.browser, request, form)
+	return Hold(b.env.TB, b.browser, request, form)
 }

@@ -18,14 +18,14 @@ type Proxy struct {
 }
 
 // StartBehindProxy starts count replicas behind one public address.
-func (l *Env) StartBehindProxy(count int) *Proxy {
-	l.TB.Helper()
+func (e *Env) StartBehindProxy(count int) *Proxy {
+	e.TB.Helper()
 	f := &Proxy{}
 	server := httptest.NewServer(f)
-	l.TB.Cleanup(server.Close)
+	e.TB.Cleanup(server.Close)
 	f.URL = server.URL
 	for range count {
-		f.Replicas = append(f.Replicas, l.Start(func(c *config.Service, _ *service.Options) { c.PublicURL = f.URL }))
+		f.Replicas = append(f.Replicas, e.Start(func(c *config.Service, _ *service.Options) { c.PublicURL = f.URL }))
 	}
 	return f
 }

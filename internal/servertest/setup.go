@@ -15,45 +15,45 @@ func Everything() access.Settings {
 }
 
 // Company creates a company.
-func (l *Env) Company(slug string, settings access.Settings) company.Company {
-	l.TB.Helper()
-	made, err := company.New(slug, strings.ToUpper(slug), settings, l.Now())
+func (e *Env) Company(slug string, settings access.Settings) company.Company {
+	e.TB.Helper()
+	made, err := company.New(slug, strings.ToUpper(slug), settings, e.Now())
 	if err == nil {
-		err = l.Admin().Companies.CreateCompany(l.TB.Context(), made)
+		err = e.Admin().Companies.CreateCompany(e.TB.Context(), made)
 	}
 	if err != nil {
-		l.TB.Fatal(err)
+		e.TB.Fatal(err)
 	}
 	return made
 }
 
 // Key creates an API key and returns its text.
-func (l *Env) Key(c company.Company, permissions access.Permission) string {
-	l.TB.Helper()
-	_, text := l.KeyRow(c, permissions)
+func (e *Env) Key(c company.Company, permissions access.Permission) string {
+	e.TB.Helper()
+	_, text := e.KeyRow(c, permissions)
 	return text
 }
 
 // KeyRow creates an API key and returns it with its text.
-func (l *Env) KeyRow(c company.Company, permissions access.Permission) (apikey.Key, string) {
-	l.TB.Helper()
-	key, text, err := apikey.Keys{Store: l.Admin().Keys, Now: l.Now}.CreateForOperator(l.TB.Context(), apikey.Request{
+func (e *Env) KeyRow(c company.Company, permissions access.Permission) (apikey.Key, string) {
+	e.TB.Helper()
+	key, text, err := apikey.Keys{Store: e.Admin().Keys, Now: e.Now}.CreateForOperator(e.TB.Context(), apikey.Request{
 		CompanyID: c.ID, Name: "test", Permissions: permissions,
 	})
 	if err != nil {
-		l.TB.Fatal(err)
+		e.TB.Fatal(err)
 	}
 	return key, text
 }
 
 // Policy creates a policy.
-func (l *Env) Policy(c company.Company, displayName string, kind policy.Type) policy.Policy {
-	l.TB.Helper()
-	made, err := l.Admin().Policies.Create(l.TB.Context(), policy.New{
+func (e *Env) Policy(c company.Company, displayName string, kind policy.Type) policy.Policy {
+	e.TB.Helper()
+	made, err := e.Admin().Policies.Create(e.TB.Context(), policy.New{
 		CompanyID: c.ID, CompanySlug: c.Slug, Name: displayName, Type: kind,
 	}, policy.Author{Kind: string(access.System), ID: "test", Name: "test"})
 	if err != nil {
-		l.TB.Fatal(err)
+		e.TB.Fatal(err)
 	}
 	return made
 }

@@ -10,14 +10,14 @@ import (
 
 // Stream opens a live stream of the portal and returns its data lines. It ends
 // with the test.
-func (p *Browser) Stream(tb testing.TB, address string) <-chan string {
+func (b *Browser) Stream(tb testing.TB, address string) <-chan string {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	response, err := p.browser.Do(request)
+	response, err := b.browser.Do(request)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -17,22 +17,22 @@ type Tenant struct {
 	*Env
 	Company company.Company
 	Policy  policy.Policy
-	serial  atomic.Int64 // of the latest phone
+	serial  atomic.Int64 // of the latest device
 }
 
 // NewTenant makes a company, connects it and gives it a policy.
-func (l *Env) NewTenant(slug string) *Tenant {
-	l.TB.Helper()
-	s := &Tenant{Env: l, Company: l.Company(slug, Everything())}
-	s.Policy = l.Policy(s.Company, "Policy of "+slug, policy.Platform)
-	s.Company = l.Connect(s.Company)
+func (e *Env) NewTenant(slug string) *Tenant {
+	e.TB.Helper()
+	s := &Tenant{Env: e, Company: e.Company(slug, Everything())}
+	s.Policy = e.Policy(s.Company, "Policy of "+slug, policy.Platform)
+	s.Company = e.Connect(s.Company)
 	return s
 }
 
 // Client returns a client with a new key: one with a whole budget.
-func (s *Tenant) Client(r *Replica, permissions access.Permission) Client {
-	s.TB.Helper()
-	return r.As(s.Key(s.Company, permissions))
+func (t *Tenant) Client(r *Replica, permissions access.Permission) Client {
+	t.TB.Helper()
+	return r.As(t.Key(t.Company, permissions))
 }
 
 // Kind is a kind of managed device.
@@ -51,10 +51,10 @@ func WorkProfile() Kind { return Kind{"ALLOWED", ""} }
 func Personal() Kind { return Kind{"ALLOWED", emulator.PersonallyOwned} }
 
 // Devices enrolls devices of a kind by a QR code.
-func (s *Tenant) Devices(r *Replica, k Kind, count int) []Device {
-	s.TB.Helper()
-	code := s.Client(r, access.All).QRCode(s.Policy, map[string]any{"personalUsage": k.Usage})
-	return s.Enroll(s.Company, emulator.Enrollment{EnrollmentToken: code, Count: count, Ownership: k.Ownership})
+func (t *Tenant) Devices(r *Replica, k Kind, count int) []Device {
+	t.TB.Helper()
+	code := t.Client(r, access.All).QRCode(t.Policy, map[string]any{"personalUsage": k.Usage})
+	return t.Enroll(t.Company, emulator.Enrollment{EnrollmentToken: code, Count: count, Ownership: k.Ownership})
 }
 
 // Entry is one entry of a command history.
@@ -73,10 +73,10 @@ func (c Client) History(assetID string) []Entry {
 }
 
 // Settled waits until the device's newest command has reached a status.
-func (s *Tenant) Settled(c Client, assetID, status string) Entry {
-	s.TB.Helper()
+func (t *Tenant) Settled(c Client, assetID, status string) Entry {
+	t.TB.Helper()
 	var newest Entry
-	s.Eventually("the command of "+assetID+" ends "+status, func() error {
+	t.Eventually("the command of "+assetID+" ends "+status, func() error {
 		history := c.History(assetID)
 		if len(history) == 0 {
 			return errors.New("there is no command")

@@ -63,26 +63,26 @@ func (r *Replica) Visitor(tb testing.TB, u account.User) *Visitor {
 }
 
 // Get opens a page.
-func (p *Visitor) Get(path string) Page {
-	p.TB.Helper()
-	return p.do("GET", path, nil)
+func (v *Visitor) Get(path string) Page {
+	v.TB.Helper()
+	return v.do("GET", path, nil)
 }
 
 // Post sends a form of names and values in turn.
-func (p *Visitor) Post(path string, fields ...string) Page {
-	p.TB.Helper()
+func (v *Visitor) Post(path string, fields ...string) Page {
+	v.TB.Helper()
 	form := url.Values{}
 	for i := 0; i+1 < len(fields); i += 2 {
 		form.Add(fields[i], fields[i+1])
 	}
-	return p.do("POST", path, form)
+	return v.do("POST", path, form)
 }
 
-func (p *Visitor) do(method, path string, form url.Values, headers ...string) Page {
-	p.TB.Helper()
-	request, err := http.NewRequestWithContext(p.TB.Context(), method, p.URL+path, strings.NewReader(form.Encode()))
+func (v *Visitor) do(method, path string, form url.Values, headers ...string) Page {
+	v.TB.Helper()
+	request, err := http.NewRequestWithContext(v.TB.Context(), method, v.URL+path, strings.NewReader(form.Encode()))
 	if err != nil {
-		p.TB.Fatal(err)
+		v.TB.Fatal(err)
 	}
 	if form != nil {
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -90,22 +90,22 @@ func (p *Visitor) do(method, path string, form url.Values, headers ...string) Pa
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	answer, err := p.Client.Do(request)
+	answer, err := v.Client.Do(request)
 	if err != nil {
-		p.TB.Fatalf("%s %s: %v", method, path, err)
+		v.TB.Fatalf("%s %s: %v", method, path, err)
 	}
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {
-		p.TB.Fatal(err)
+		v.TB.Fatal(err)
 	}
 	return Page{answer.StatusCode, answer.Request.URL.RequestURI(), answer.Header, string(body)}
 }
 
 // From sends a form as a page of another origin would.
-func (p *Visitor) From(origin, path string, form url.Values) Page {
-	p.TB.Helper()
-	return p.do("POST", path, form, "Origin", origin, "Sec-Fetch-Site", "cross-site")
+func (v *Visitor) From(origin, path string, form url.Values) Page {
+	v.TB.Helper()
+	return v.do("POST", path, form, "Origin", origin, "Sec-Fetch-Site", "cross-site")
 }
 
 // Want fails the test unless the status is as wanted.
@@ -129,9 +129,9 @@ func (a Page) Field(tb testing.TB, name string) string {
 }
 
 // Away opens an address elsewhere and follows it back.
-func (p *Visitor) Away(address string) Page {
-	p.TB.Helper()
-	there := *p
+func (v *Visitor) Away(address string) Page {
+	v.TB.Helper()
+	there := *v
 	there.URL = ""
 	return there.do("GET", address, nil)
 }

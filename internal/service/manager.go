@@ -21,8 +21,8 @@ func (s *Service) watched() Loop {
 	}}
 }
 
-// told logs that the service manager could not be told.
-func (s *Service) told(err error) {
+// logUnnotified logs that the service manager could not be logUnnotified.
+func (s *Service) logUnnotified(err error) {
 	if err != nil {
 		s.options.Logger.Warn("the service manager was not told", "err", err)
 	}

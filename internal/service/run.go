@@ -42,12 +42,12 @@ func (s *Service) Run(ctx context.Context) error {
 		s.options.Logger.Warn("few open files are allowed, so few agents are woken at once; the others poll",
 			"openFiles", s.shares.OpenFiles, "wakeStreams", s.shares.Streams, "remedy", ops.OpenFilesRemedy)
 	}
-	s.told(s.options.Manager.Ready())
+	s.logUnnotified(s.options.Manager.Ready())
 
 	var err error
 	select {
 	case <-ctx.Done():
-		s.told(s.options.Manager.Stopping())
+		s.logUnnotified(s.options.Manager.Stopping())
 		s.options.Logger.Info("draining", "delay", s.config.DrainDelay, "limit", drainTimeout)
 		s.draining.Store(true)
 		select {

@@ -111,7 +111,7 @@ func (w *wiring) takeOver(ctx context.Context) error {
 		w.db.EndClaimLeases,
 		w.db.ExpireDeliveryLeases, // devices may not have received what was offered
 		w.commands.Abandon,        // they are not being sent
-		w.db.EndTurns,             // of proposals that are EXECUTING: the reconciler may look now
+		w.db.EndProposalLeases,    // of proposals that are EXECUTING: the reconciler may look now
 	} {
 		if err := end(ctx); err != nil {
 			return err

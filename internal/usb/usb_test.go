@@ -198,8 +198,14 @@ func TestProvision_EveryOutcome(t *testing.T) {
 				tool.Patience = 50 * time.Millisecond
 			}
 			got, err := tool.Once(t.Context())
-			if err != nil || len(got) != 1 || got[0].Outcome != c.want || !strings.Contains(got[0].Detail, c.says) || d.issued != c.issued {
-				t.Errorf("%+v, %v, %d bundles; want %s %q, %d", got, err, d.issued, c.want, c.says, c.issued)
+			if err != nil || len(got) != 1 {
+				t.Fatalf("%+v, %v, want one device", got, err)
+			}
+			if got[0].Outcome != c.want || !strings.Contains(got[0].Detail, c.says) {
+				t.Errorf("%+v, want %s %q", got, c.want, c.says)
+			}
+			if d.issued != c.issued {
+				t.Errorf("%d bundles issued, want %d", d.issued, c.issued)
 			}
 			if c.want == usb.Enrolled && got[0].Asset != "enterprises/acme/assets/of-"+token+"1" {
 				t.Errorf("the asset is %q", got[0].Asset)
@@ -245,8 +251,14 @@ func TestProvision_SelectedDevices(t *testing.T) {
 	fake := adbtest.New(t, newToy(t, "A", enrolled).Device, newToy(t, "B", enrolled).Device)
 	tool := &usb.Tool{ADB: client(fake), Enroller: &enroller{}, Serials: []string{"B", "C"}}
 	got, err := tool.Once(t.Context())
-	if err != nil || len(got) != 2 || got[0].Serial != "B" || got[0].Outcome != usb.AlreadyEnrolled || got[1].Serial != "C" || got[1].Outcome != usb.Absent {
-		t.Errorf("%+v, %v", got, err)
+	if err != nil || len(got) != 2 {
+		t.Fatalf("%+v, %v, want two devices", got, err)
+	}
+	if got[0].Serial != "B" || got[0].Outcome != usb.AlreadyEnrolled {
+		t.Errorf("the first is %+v", got[0])
+	}
+	if got[1].Serial != "C" || got[1].Outcome != usb.Absent {
+		t.Errorf("the second is %+v", got[1])
 	}
 	empty := &usb.Tool{ADB: client(adbtest.New(t)), Enroller: &enroller{}}
 	if got, err := empty.Once(t.Context()); err == nil || !strings.Contains(err.Error(), "no device is connected") {

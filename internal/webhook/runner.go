@@ -156,7 +156,7 @@ func (r *Runner) serve(ctx context.Context, d Due) error {
 		next.record.Disable = "its secret cannot be opened with the key file: rotate the secret, then enable it"
 	}
 	calls, stop := patient(ctx)
-	t := turn{Runner: r, webhook: w, claim: claim, begun: r.Now(), flights: newFlights(func(s send) result { return r.call(calls, w, s, keys) })}
+	t := claimed{Runner: r, webhook: w, claim: claim, begun: r.Now(), flights: newFlights(func(s send) result { return r.call(calls, w, s, keys) })}
 	defer t.flights.wait()
 	defer stop()
 	return t.run(ctx, next)

@@ -40,7 +40,10 @@ func row11Redirects(t *testing.T, s *authSite) {
 			request := servertest.Asks(s.base, client)
 			request.Set("redirect_uri", uri)
 			answer := ada.Send(s.base+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
-			if good && answer.Status != http.StatusOK || !good && (answer.Status != http.StatusBadRequest || answer.Header.Get("Location") != "") {
+			if good && answer.Status != http.StatusOK {
+				t.Errorf("redirect %q: %d", uri, answer.Status)
+			}
+			if !good && (answer.Status != http.StatusBadRequest || answer.Header.Get("Location") != "") {
 				t.Errorf("redirect %q: %d to %q", uri, answer.Status, answer.Header.Get("Location"))
 			}
 		})

@@ -20,8 +20,8 @@ type args = map[string]any
 
 func change(setting, value string) []args { return []args{{"setting": setting, "value": value}} }
 
-// plant is what the cases of contract 7.3 stand on, for one door.
-type plant struct {
+// policyFixture is what the cases of contract 7.3 stand on, for one door.
+type policyFixture struct {
 	*servertest.Tenant
 	t       *testing.T
 	r       *servertest.Replica
@@ -34,14 +34,14 @@ type plant struct {
 }
 
 // key is a new key, with a whole budget.
-func (p *plant) key(permissions access.Permission) string {
+func (p *policyFixture) key(permissions access.Permission) string {
 	return p.Key(p.Company, permissions)
 }
 
-func (p *plant) all() string { return p.key(access.All) }
+func (p *policyFixture) all() string { return p.key(access.All) }
 
 // policy is a new policy that the platform holds.
-func (p *plant) policy() policy.Policy {
+func (p *policyFixture) policy() policy.Policy {
 	p.t.Helper()
 	p.made++
 	made := p.Env.Policy(p.Company, fmt.Sprintf("%s %d", p.caller.name, p.made), policy.Platform)
@@ -49,7 +49,7 @@ func (p *plant) policy() policy.Policy {
 	return made
 }
 
-func (p *plant) current(id string) policy.Policy {
+func (p *policyFixture) current(id string) policy.Policy {
 	p.t.Helper()
 	now, err := p.Admin().Policies.Current(p.t.Context(), p.Company.ID, id)
 	if err != nil {
@@ -59,7 +59,7 @@ func (p *plant) current(id string) policy.Policy {
 }
 
 // pushed waits until the platform holds the policy as it is.
-func (p *plant) pushed(id string) {
+func (p *policyFixture) pushed(id string) {
 	p.t.Helper()
 	p.Eventually("the platform holds the policy", func() error {
 		now := p.current(id)
@@ -71,7 +71,7 @@ func (p *plant) pushed(id string) {
 	})
 }
 
-func (p *plant) save(id string, changes ...policy.Change) {
+func (p *policyFixture) save(id string, changes ...policy.Change) {
 	p.t.Helper()
 	if _, err := p.Admin().Policies.Save(p.t.Context(), p.Company.ID, id, p.current(id).Version,
 		policy.Edit{Changes: changes}, policy.Author{Kind: "USER", ID: "u", Name: "Ada"}); err != nil {
@@ -79,7 +79,7 @@ func (p *plant) save(id string, changes ...policy.Change) {
 	}
 }
 
-func (p *plant) ok(key, tool string, a args) map[string]any {
+func (p *policyFixture) ok(key, tool string, a args) map[string]any {
 	p.t.Helper()
 	v := p.caller.call(p.t, p.r, key, tool, a)
 	if v.code != "" || v.status >= 300 {
@@ -90,13 +90,13 @@ func (p *plant) ok(key, tool string, a args) map[string]any {
 
 // propose proposes a change of a new policy and returns the proposal's id and
 // the policy.
-func (p *plant) propose(key string) (string, policy.Policy) {
+func (p *policyFixture) propose(key string) (string, policy.Policy) {
 	p.t.Helper()
 	of := p.policy()
 	return p.ok(key, "update_policy_settings", args{"policyId": of.PathName(), "changes": change("CAMERA", "BLOCK")})["proposalId"].(string), of
 }
 
-func (p *plant) status(key, id string) any {
+func (p *policyFixture) status(key, id string) any {
 	p.t.Helper()
 	return p.ok(key, "get_policy_proposal", args{"proposalId": id})["status"]
 }
@@ -107,7 +107,7 @@ type refusal struct {
 	name   string
 	status int
 	code   string
-	call   func(p *plant) (key, tool string, a args, then func())
+	call   func(p *policyFixture) (key, tool string, a args, then func())
 }
 
 // Contract 7.3, case for case, on both doors: the same code and status, with
@@ -124,7 +124,7 @@ func TestPolicies_Refusals(t *testing.T) {
 	for _, d := range callers() {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			p := &plant{Tenant: tenant, t: t, r: replica, caller: d, agent: agent, foreign: other.Policy, loose: loose, shut: shut}
+			p := &policyFixture{Tenant: tenant, t: t, r: replica, caller: d, agent: agent, foreign: other.Policy, loose: loose, shut: shut}
 			for _, c := range slices.Concat(badArguments(), wrongCallers(), wrongTargets(), refusedProposals(), refusedApplies()) {
 				t.Run(c.name, func(t *testing.T) { p.t = t; c.check(t, p) })
 			}
@@ -132,7 +132,7 @@ func TestPolicies_Refusals(t *testing.T) {
 	}
 }
 
-func (c refusal) check(t *testing.T, p *plant) {
+func (c refusal) check(t *testing.T, p *policyFixture) {
 	key, tool, a, then := c.call(p)
 	v := p.caller.call(t, p.r, key, tool, a)
 	if v.status != c.status || v.code != c.code || v.message == "" || v.retryable != (c.code == "rate_limited") {
@@ -144,14 +144,14 @@ func (c refusal) check(t *testing.T, p *plant) {
 }
 
 func badArguments() []refusal {
-	bad := func(name, tool string, a func(p *plant) args) refusal {
-		return refusal{name, 400, "invalid_arguments", func(p *plant) (string, string, args, func()) { return p.all(), tool, a(p), nil }}
+	bad := func(name, tool string, a func(p *policyFixture) args) refusal {
+		return refusal{name, 400, "invalid_arguments", func(p *policyFixture) (string, string, args, func()) { return p.all(), tool, a(p), nil }}
 	}
 	changes := func(name string, list any) refusal {
-		return bad(name, "update_policy_settings", func(p *plant) args { return args{"policyId": p.Policy.ID, "changes": list} })
+		return bad(name, "update_policy_settings", func(p *policyFixture) args { return args{"policyId": p.Policy.ID, "changes": list} })
 	}
 	copied := func(name string, a args) refusal {
-		return bad(name, "create_policy", func(p *plant) args {
+		return bad(name, "create_policy", func(p *policyFixture) args {
 			all := args{"fromPolicyId": p.Policy.ID, "displayName": "Copy"}
 			maps.Copy(all, a)
 			maps.DeleteFunc(all, func(_ string, v any) bool { return v == "absent" })
@@ -169,16 +169,16 @@ func badArguments() []refusal {
 		changes("an unknown member", []args{{"setting": "CAMERA", "value": "BLOCK", "force": true}}),
 		changes("changes of another kind", "CAMERA"),
 		changes("null", nil),
-		bad("no changes", "update_policy_settings", func(p *plant) args { return args{"policyId": p.Policy.ID} }),
+		bad("no changes", "update_policy_settings", func(p *policyFixture) args { return args{"policyId": p.Policy.ID} }),
 		copied("no source", args{"fromPolicyId": "absent"}),
 		copied("no name", args{"displayName": "absent"}),
 		copied("blank name", args{"displayName": "  "}),
 		copied("51 characters", args{"displayName": strings.Repeat("ä", 51)}),
 		copied("bad change of a copy", args{"changes": change("SMS", "CUSTOM")}),
-		bad("no revision", "rollback_policy", func(p *plant) args { return args{"policyId": p.Policy.ID} }),
-		bad("revision 0", "rollback_policy", func(p *plant) args { return args{"policyId": p.Policy.ID, "revision": 0} }),
-		bad("limit 0", "list_policy_revisions", func(p *plant) args { return args{"policyId": p.Policy.ID, "limit": 0} }),
-		bad("limit 101", "list_policy_revisions", func(p *plant) args { return args{"policyId": p.Policy.ID, "limit": 101} }),
+		bad("no revision", "rollback_policy", func(p *policyFixture) args { return args{"policyId": p.Policy.ID} }),
+		bad("revision 0", "rollback_policy", func(p *policyFixture) args { return args{"policyId": p.Policy.ID, "revision": 0} }),
+		bad("limit 0", "list_policy_revisions", func(p *policyFixture) args { return args{"policyId": p.Policy.ID, "limit": 0} }),
+		bad("limit 101", "list_policy_revisions", func(p *policyFixture) args { return args{"policyId": p.Policy.ID, "limit": 101} }),
 	}
 }
 
@@ -195,22 +195,22 @@ func writes(p policy.Policy) map[string]args {
 func wrongCallers() (all []refusal) {
 	for _, tool := range slices.Sorted(maps.Keys(writes(policy.Policy{}))) {
 		all = append(all,
-			refusal{tool + " without POLICIES_WRITE", 403, "forbidden", func(p *plant) (string, string, args, func()) {
+			refusal{tool + " without POLICIES_WRITE", 403, "forbidden", func(p *policyFixture) (string, string, args, func()) {
 				return p.key(access.All &^ access.PoliciesWrite), tool, writes(p.Policy)[tool], nil
 			}},
-			refusal{tool + " without POLICIES_READ", 403, "forbidden", func(p *plant) (string, string, args, func()) {
+			refusal{tool + " without POLICIES_READ", 403, "forbidden", func(p *policyFixture) (string, string, args, func()) {
 				return p.key(access.All &^ access.PoliciesRead), tool, writes(p.Policy)[tool], nil
 			}},
-			refusal{tool + " with the setting off", 403, "forbidden", func(p *plant) (string, string, args, func()) {
+			refusal{tool + " with the setting off", 403, "forbidden", func(p *policyFixture) (string, string, args, func()) {
 				return p.Key(p.shut, access.All), tool, writes(p.Policy)[tool], nil
 			}})
 	}
 	for tool, a := range map[string]args{"get_policy_settings": {"policyId": "p"}, "list_policy_revisions": {"policyId": "p"}, "get_policy_proposal": {"proposalId": "p"}} {
-		all = append(all, refusal{tool + " without POLICIES_READ", 403, "forbidden", func(p *plant) (string, string, args, func()) {
+		all = append(all, refusal{tool + " without POLICIES_READ", 403, "forbidden", func(p *policyFixture) (string, string, args, func()) {
 			return p.key(access.All &^ access.PoliciesRead), tool, a, nil
 		}})
 	}
-	return append(all, refusal{"eleventh call", 429, "rate_limited", func(p *plant) (string, string, args, func()) {
+	return append(all, refusal{"eleventh call", 429, "rate_limited", func(p *policyFixture) (string, string, args, func()) {
 		key, of := p.all(), p.policy()
 		a := args{"policyId": of.ID, "changes": change("CAMERA", "BLOCK")}
 		for range 10 {
@@ -221,49 +221,49 @@ func wrongCallers() (all []refusal) {
 }
 
 func wrongTargets() []refusal {
-	missing := func(name string, call func(p *plant) (string, args)) refusal {
-		return refusal{name, 404, "not_found", func(p *plant) (string, string, args, func()) {
+	missing := func(name string, call func(p *policyFixture) (string, args)) refusal {
+		return refusal{name, 404, "not_found", func(p *policyFixture) (string, string, args, func()) {
 			tool, a := call(p)
 			return p.all(), tool, a, nil
 		}}
 	}
-	unsupported := func(name, tool string, a func(p *plant) args) refusal {
-		return refusal{name, 409, "unsupported", func(p *plant) (string, string, args, func()) { return p.all(), tool, a(p), nil }}
+	unsupported := func(name, tool string, a func(p *policyFixture) args) refusal {
+		return refusal{name, 409, "unsupported", func(p *policyFixture) (string, string, args, func()) { return p.all(), tool, a(p), nil }}
 	}
 	all := []refusal{
-		missing("no such revision", func(p *plant) (string, args) {
+		missing("no such revision", func(p *policyFixture) (string, args) {
 			return "rollback_policy", args{"policyId": p.Policy.ID, "revision": 99}
 		}),
-		missing("no such proposal", func(*plant) (string, args) {
+		missing("no such proposal", func(*policyFixture) (string, args) {
 			return "apply_policy_proposal", args{"proposalId": "prp_5h9j3f7p1s6z4g8a2e0k7m9q3v"}
 		}),
-		missing("what is no proposal's id", func(*plant) (string, args) { return "get_policy_proposal", args{"proposalId": "5h9"} }),
-		missing("another key's proposal, read", func(p *plant) (string, args) {
+		missing("what is no proposal's id", func(*policyFixture) (string, args) { return "get_policy_proposal", args{"proposalId": "5h9"} }),
+		missing("another key's proposal, read", func(p *policyFixture) (string, args) {
 			id, _ := p.propose(p.all())
 			return "get_policy_proposal", args{"proposalId": id}
 		}),
-		missing("another key's proposal, applied", func(p *plant) (string, args) {
+		missing("another key's proposal, applied", func(p *policyFixture) (string, args) {
 			id, _ := p.propose(p.all())
 			return "apply_policy_proposal", args{"proposalId": id}
 		}),
-		unsupported("changes of an agent's policy", "update_policy_settings", func(p *plant) args {
+		unsupported("changes of an agent's policy", "update_policy_settings", func(p *policyFixture) args {
 			return args{"policyId": p.agent.ID, "changes": change("CAMERA", "BLOCK")}
 		}),
-		unsupported("a copy of an agent's policy", "create_policy", func(p *plant) args {
+		unsupported("a copy of an agent's policy", "create_policy", func(p *policyFixture) args {
 			return args{"fromPolicyId": p.agent.ID, "displayName": "Copy of kiosk"}
 		}),
-		unsupported("rollback of an agent's policy", "rollback_policy", func(p *plant) args {
+		unsupported("rollback of an agent's policy", "rollback_policy", func(p *policyFixture) args {
 			return args{"policyId": p.agent.ID, "revision": 1}
 		}),
 	}
 	for tool, member := range map[string]string{"update_policy_settings": "policyId", "create_policy": "fromPolicyId",
 		"rollback_policy": "policyId", "get_policy_settings": "policyId", "list_policy_revisions": "policyId"} {
-		for name, target := range map[string]func(p *plant) string{
-			"no such policy":                     func(*plant) string { return "5h9j3f7p1s6z4g8a2e0k7m9q3v" },
-			"another company's policy":           func(p *plant) string { return p.foreign.ID },
-			"another company's policy, its path": func(p *plant) string { return p.foreign.PathName() },
-			"an asset's path":                    func(p *plant) string { return "enterprises/acme/assets/" + p.Policy.ID },
-			"a deleted policy": func(p *plant) string {
+		for name, target := range map[string]func(p *policyFixture) string{
+			"no such policy":                     func(*policyFixture) string { return "5h9j3f7p1s6z4g8a2e0k7m9q3v" },
+			"another company's policy":           func(p *policyFixture) string { return p.foreign.ID },
+			"another company's policy, its path": func(p *policyFixture) string { return p.foreign.PathName() },
+			"an asset's path":                    func(p *policyFixture) string { return "enterprises/acme/assets/" + p.Policy.ID },
+			"a deleted policy": func(p *policyFixture) string {
 				gone := p.policy()
 				if err := p.Admin().Policies.Delete(p.t.Context(), p.Company.ID, gone.ID); err != nil {
 					p.t.Fatal(err)
@@ -271,7 +271,7 @@ func wrongTargets() []refusal {
 				return gone.ID
 			},
 		} {
-			all = append(all, missing(tool+" of "+name, func(p *plant) (string, args) {
+			all = append(all, missing(tool+" of "+name, func(p *policyFixture) (string, args) {
 				a := maps.Clone(writes(p.Policy)[tool])
 				if a == nil {
 					a = args{}
@@ -285,30 +285,30 @@ func wrongTargets() []refusal {
 }
 
 func refusedProposals() []refusal {
-	refused := func(name string, call func(p *plant) (string, string, args)) refusal {
-		return refusal{name, 422, "refused", func(p *plant) (string, string, args, func()) {
+	refused := func(name string, call func(p *policyFixture) (string, string, args)) refusal {
+		return refusal{name, 422, "refused", func(p *policyFixture) (string, string, args, func()) {
 			key, tool, a := call(p)
 			return key, tool, a, nil
 		}}
 	}
 	return []refusal{
-		refused("nothing would change", func(p *plant) (string, string, args) {
+		refused("nothing would change", func(p *policyFixture) (string, string, args) {
 			of := p.policy()
 			p.save(of.ID, policy.Change{Setting: "CAMERA", Value: "BLOCK"})
 			return p.all(), "update_policy_settings", args{"policyId": of.ID, "changes": change("CAMERA", "block")}
 		}),
-		refused("an empty list", func(p *plant) (string, string, args) {
+		refused("an empty list", func(p *policyFixture) (string, string, args) {
 			return p.all(), "update_policy_settings", args{"policyId": p.Policy.ID, "changes": []args{}}
 		}),
-		refused("a rollback to what is", func(p *plant) (string, string, args) {
+		refused("a rollback to what is", func(p *policyFixture) (string, string, args) {
 			return p.all(), "rollback_policy", args{"policyId": p.policy().ID, "revision": 1}
 		}),
-		refused("a company that is not connected", func(p *plant) (string, string, args) {
+		refused("a company that is not connected", func(p *policyFixture) (string, string, args) {
 			p.made++
 			of := p.Env.Policy(p.loose, fmt.Sprintf("%s %d", p.caller.name, p.made), policy.Platform)
 			return p.Key(p.loose, access.All), "create_policy", args{"fromPolicyId": of.ID, "displayName": "Copy"}
 		}),
-		refused("a name that is taken", func(p *plant) (string, string, args) {
+		refused("a name that is taken", func(p *policyFixture) (string, string, args) {
 			of := p.policy()
 			return p.all(), "create_policy", args{"fromPolicyId": of.ID, "displayName": " " + strings.ToUpper(of.Name) + " "}
 		}),
@@ -316,8 +316,8 @@ func refusedProposals() []refusal {
 }
 
 func refusedApplies() []refusal {
-	apply := func(name string, status int, code string, prepare func(p *plant) (key, id string, more args, then func())) refusal {
-		return refusal{name, status, code, func(p *plant) (string, string, args, func()) {
+	apply := func(name string, status int, code string, prepare func(p *policyFixture) (key, id string, more args, then func())) refusal {
+		return refusal{name, status, code, func(p *policyFixture) (string, string, args, func()) {
 			key, id, more, then := prepare(p)
 			a := args{"proposalId": id}
 			maps.Copy(a, more)
@@ -325,7 +325,7 @@ func refusedApplies() []refusal {
 		}}
 	}
 	unconfirmed := func(name string, more args) refusal {
-		return apply(name, 422, "confirmation_required", func(p *plant) (string, string, args, func()) {
+		return apply(name, 422, "confirmation_required", func(p *policyFixture) (string, string, args, func()) {
 			key, of := p.all(), p.policy()
 			p.Enroll(p.Company, emulator.Enrollment{EnrollmentToken: p.Client(p.r, access.All).QRCode(of, args{}), Count: 1})
 			id := p.ok(key, "update_policy_settings", args{"policyId": of.ID, "changes": change("FACTORY_RESET", "BLOCK")})["proposalId"].(string)
@@ -338,7 +338,7 @@ func refusedApplies() []refusal {
 		})
 	}
 	troubled := func(name string, f emulator.Fault, status int, code, ends string) refusal {
-		return apply(name, status, code, func(p *plant) (string, string, args, func()) {
+		return apply(name, status, code, func(p *policyFixture) (string, string, args, func()) {
 			key := p.all()
 			id, of := p.propose(key)
 			f.Method, f.Match, f.Times = "policies.patch", of.ID, 1
@@ -373,13 +373,13 @@ func refusedApplies() []refusal {
 		})
 	}
 	return []refusal{
-		apply("applied already", 409, "not_pending", func(p *plant) (string, string, args, func()) {
+		apply("applied already", 409, "not_pending", func(p *policyFixture) (string, string, args, func()) {
 			key := p.all()
 			id, _ := p.propose(key)
 			p.ok(key, "apply_policy_proposal", args{"proposalId": id})
 			return key, id, nil, nil
 		}),
-		apply("saved since", 409, "stale_proposal", func(p *plant) (string, string, args, func()) {
+		apply("saved since", 409, "stale_proposal", func(p *policyFixture) (string, string, args, func()) {
 			key := p.all()
 			id, of := p.propose(key)
 			p.save(of.ID, policy.Change{Setting: "SMS", Value: "BLOCK"})
@@ -389,7 +389,7 @@ func refusedApplies() []refusal {
 				}
 			}
 		}),
-		apply("a name that was taken since", 422, "refused", func(p *plant) (string, string, args, func()) {
+		apply("a name that was taken since", 422, "refused", func(p *policyFixture) (string, string, args, func()) {
 			key, of := p.all(), p.policy()
 			p.made++
 			wanted := fmt.Sprintf("%s %d", p.caller.name, p.made)

@@ -38,12 +38,12 @@ func TestPolicies_ProposeApplyAndRollBack(t *testing.T) {
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		tenant, replica := env.NewTenant("acme"), env.Start()
 		for _, d := range callers() {
-			t.Run(d.name, func(t *testing.T) { changes(t, &plant{Tenant: tenant, t: t, r: replica, caller: d}) })
+			t.Run(d.name, func(t *testing.T) { changes(t, &policyFixture{Tenant: tenant, t: t, r: replica, caller: d}) })
 		}
 	})
 }
 
-func changes(t *testing.T, p *plant) {
+func changes(t *testing.T, p *policyFixture) {
 	key, of := p.all(), p.policy()
 	enrolled := p.Enroll(p.Company, emulator.Enrollment{Count: 1,
 		EnrollmentToken: p.Client(p.r, access.All).QRCode(of, args{"personalUsage": "ALLOWED"})})
@@ -109,7 +109,7 @@ func changes(t *testing.T, p *plant) {
 
 // reports waits until the asset shows the applied version, and the setting that
 // the device does not comply with, with the reason.
-func (p *plant) reports(assetID string, of policy.Policy) {
+func (p *policyFixture) reports(assetID string, of policy.Policy) {
 	p.t.Helper()
 	client := p.Client(p.r, access.All)
 	client.Post("/assets/"+assetID+"/commands/status-report", nil).Want(p.t, 200)
@@ -136,7 +136,7 @@ func (p *plant) reports(assetID string, of policy.Policy) {
 	})
 }
 
-func (p *plant) copies(key string, of policy.Policy) {
+func (p *policyFixture) copies(key string, of policy.Policy) {
 	p.t.Helper()
 	wanted := "Copy by " + p.caller.name
 	made := p.ok(key, "create_policy", args{"fromPolicyId": of.PathName(), "displayName": wanted, "changes": change("SMS", "BLOCK")})
@@ -163,7 +163,7 @@ func (p *plant) copies(key string, of policy.Policy) {
 	}
 }
 
-func (p *plant) rollsBack(key string, of policy.Policy) {
+func (p *policyFixture) rollsBack(key string, of policy.Policy) {
 	p.t.Helper()
 	made := p.ok(key, "rollback_policy", args{"policyId": of.PathName(), "revision": 1})
 	if made["capability"] != "rollback_policy" || made["impact"] != "HIGH" || made["requiresConfirmation"] != true || len(made["fields"].([]any)) != 2 {
@@ -210,7 +210,7 @@ func TestApply_CrashAtEveryStep(t *testing.T) {
 				}
 			}
 		})
-		p := &plant{Tenant: tenant, t: t, r: first, caller: callers()[0]}
+		p := &policyFixture{Tenant: tenant, t: t, r: first, caller: callers()[0]}
 		key := p.all()
 		steps := []struct {
 			name, want string
@@ -256,7 +256,7 @@ func TestPolicies_RefusedSavesCanBeSentAgain(t *testing.T) {
 	t.Parallel()
 	env := servertest.New(t)
 	tenant, replica := env.NewTenant("acme"), env.Start()
-	p := &plant{Tenant: tenant, t: t, r: replica, caller: callers()[0]}
+	p := &policyFixture{Tenant: tenant, t: t, r: replica, caller: callers()[0]}
 	of := p.policy()
 	env.Fault(emulator.Fault{Method: "policies.patch", Match: of.ID, Status: 400, Reason: "INVALID_ARGUMENT", Times: 1})
 	p.save(of.ID, policy.Change{Setting: "CAMERA", Value: "BLOCK"})

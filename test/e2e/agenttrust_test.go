@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/servertest"
 )
 
-// forger signs requests with a device's own key, as a thief of it could.
+// forger signs requests with a device's own key, as who has stolen it could.
 type forger struct {
 	device string
 	key    protocol.PrivateKey

@@ -138,8 +138,11 @@ func TestIndependentAgent_EveryCommand(t *testing.T) {
 			n.command("reboot", nil, "SUCCESS")
 			n.command("shutdown", nil, "SUCCESS")
 			seen := managed(t, n.client, servertest.Device{AssetID: n.assetID})
-			if len(n.shown) != 1 || len(n.opened) != 1 || n.boots != 3 || seen.Location == nil || seen.StatusReport["batteryLevel"] != 70.0 {
-				t.Errorf("shown %v, opened %v, %d boots; the asset: %+v", n.shown, n.opened, n.boots, seen)
+			if len(n.shown) != 1 || len(n.opened) != 1 || n.boots != 3 {
+				t.Errorf("shown %v, opened %v, %d boots", n.shown, n.opened, n.boots)
+			}
+			if seen.Location == nil || seen.StatusReport["batteryLevel"] != 70.0 {
+				t.Errorf("location %+v, report %v", seen.Location, seen.StatusReport)
 			}
 			other := n.env.AgentPolicy(n.tenant.Company, "Other", "SMS=BLOCK")
 			n.command("change-policy", map[string]string{"policyId": other.PathName()}, "SUCCESS")

@@ -1,5 +1,5 @@
 // Command layers checks the rules of rules.go on the module in the working directory: what
-// packages may import, how they are named, how long files are, that methods of interfaces have
+// packages may import, how they are named, how long files are, that assertions of tests join few conditions, that methods of interfaces have
 // a comment, and that docs/dependencies.md has a reason for each direct dependency. It ends with status 1 if something breaks a rule.
 package main
 
@@ -20,6 +20,7 @@ import (
 type pkg struct {
 	ImportPath, Dir, Name              string
 	GoFiles, IgnoredGoFiles            []string
+	TestGoFiles, XTestGoFiles          []string
 	Imports, TestImports, XTestImports []string
 }
 
@@ -56,14 +57,15 @@ func run() ([]string, error) {
 	}
 	packages, listed := list(module.Module.Path)
 	reasons, err := os.ReadFile("docs/dependencies.md")
-	findings := slices.Concat(checkImports(packages, layers(), confinedImports()), checkDependencies(direct, string(reasons)), checkLengths(packages), checkInterfaces(packages))
+	findings := slices.Concat(checkImports(packages, layers(), confinedImports()), checkDependencies(direct, string(reasons)),
+		checkLengths(packages), checkInterfaces(packages), checkAssertions(packages))
 	slices.Sort(findings)
 	return slices.Compact(findings), errors.Join(listed, err)
 }
 
 // list reads all packages of the module, with -e also those that do not compile.
 func list(module string) (packages []pkg, err error) {
-	text, err := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,Name,GoFiles,IgnoredGoFiles,Imports,TestImports,XTestImports", "./...").Output()
+	text, err := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,Name,GoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports", "./...").Output()
 	text = bytes.ReplaceAll(text, []byte(`"`+module+"/"), []byte(`"`))
 	for decoder := json.NewDecoder(bytes.NewReader(text)); err == nil && decoder.More(); {
 		packages = append(packages, pkg{})

@@ -48,8 +48,11 @@ func FuzzLocation(f *testing.F) {
 		if fix == nil {
 			return
 		}
-		if math.Abs(fix.Latitude) > 90 || math.Abs(fix.Longitude) > 180 || fix.AccuracyMeters < 0 || math.IsNaN(fix.Latitude) || !fix.Stale || fix.At < 0 {
-			t.Errorf("%+v is no last known place", fix)
+		if math.Abs(fix.Latitude) > 90 || math.IsNaN(fix.Latitude) || math.Abs(fix.Longitude) > 180 || fix.AccuracyMeters < 0 {
+			t.Errorf("%+v is no place", fix)
+		}
+		if !fix.Stale || fix.At < 0 {
+			t.Errorf("%+v is not a last known place: stale %v, at %d", fix, fix.Stale, fix.At)
 		}
 	})
 }

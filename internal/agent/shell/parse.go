@@ -93,9 +93,9 @@ func members(text string) map[string]string {
 
 // parseBattery reads the level in percent from `dumpsys battery`.
 func parseBattery(text string) (int, bool) {
-	told := members(text)
-	level, err := strconv.Atoi(told["level"])
-	scale, err2 := strconv.Atoi(cmp.Or(told["scale"], "100"))
+	values := members(text)
+	level, err := strconv.Atoi(values["level"])
+	scale, err2 := strconv.Atoi(cmp.Or(values["scale"], "100"))
 	if err != nil || err2 != nil || level < 0 || scale <= 0 || level > scale {
 		return 0, false
 	}

@@ -147,14 +147,14 @@ func (c *collector) hardware() {
 
 func (c *collector) memory() {
 	memory := parseMemory(c.file("proc/meminfo"))
-	told := map[string]any{}
+	memoryInfo := map[string]any{}
 	if total, ok := memory["MemTotal"]; ok {
-		told["totalRam"], told["availableRam"] = total, memory["MemAvailable"]
+		memoryInfo["totalRam"], memoryInfo["availableRam"] = total, memory["MemAvailable"]
 	}
 	if total, free, ok := parseDisk(c.ask("df", "-k", "/data")); ok {
-		told["totalInternalStorage"], told["freeInternalStorage"] = total, free
+		memoryInfo["totalInternalStorage"], memoryInfo["freeInternalStorage"] = total, free
 	}
-	c.values["memoryInfo"] = told
+	c.values["memoryInfo"] = memoryInfo
 }
 
 func (c *collector) network() {
@@ -178,11 +178,11 @@ func (c *collector) software() {
 }
 
 func (c *collector) properties() {
-	told := map[string]string{}
+	properties := map[string]string{}
 	for _, name := range reported {
 		if value, ok := c.props[name]; ok {
-			told[name] = oneLine(value)
+			properties[name] = oneLine(value)
 		}
 	}
-	c.values["systemProperties"] = told
+	c.values["systemProperties"] = properties
 }

@@ -179,7 +179,12 @@ func TestPrune(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Prune("Policy", object)
-	if len(object) != 4 || object["screenCaptureDisabled"] != true || object["deviceRadioState"] == nil || object["statusReportingSettings"] == nil || object["locationMode"] == nil {
+	for _, member := range []string{"screenCaptureDisabled", "deviceRadioState", "statusReportingSettings", "locationMode"} {
+		if object[member] == nil {
+			t.Errorf("%s is pruned", member)
+		}
+	}
+	if len(object) != 4 || object["screenCaptureDisabled"] != true {
 		t.Errorf("pruned to %v", object)
 	}
 	if inner := object["statusReportingSettings"].(map[string]any); len(inner) != 0 {

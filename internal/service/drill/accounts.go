@@ -23,9 +23,9 @@ import (
 var keyText = regexp.MustCompile(`mk_[0-9A-Za-z]{8}_[0-9A-Za-z]+`)
 
 // makeKeys makes keys that may do everything.
-func (t *thief) makeKeys(ctx context.Context) error {
+func (t *attacker) makeKeys(ctx context.Context) error {
 	row := t.row("make API keys")
-	for i := range thiefKeys {
+	for i := range attackerKeys {
 		key, err := makeKey(ctx, t.owner, "thief "+strconv.Itoa(i))
 		if err != nil {
 			return err
@@ -66,15 +66,15 @@ func keyForm(ctx context.Context, v *visitor.Visitor, name string) ([]string, er
 var invitation = regexp.MustCompile(`/invitation#[0-9A-Za-z_-]+`)
 
 // makePeople makes administrators, and signs in as each.
-func (t *thief) makePeople(ctx context.Context) error {
+func (t *attacker) makePeople(ctx context.Context) error {
 	row := t.row("make administrators")
-	for i := range thiefUsers {
+	for i := range attackerUsers {
 		v, err := t.invite(ctx, fmt.Sprintf("thief%d@acme.test", i), "role", "admin")
 		if err != nil {
 			return err
 		}
 		row.note(answer{})
-		if i < thiefUsers-1 {
+		if i < attackerUsers-1 {
 			if err := v.AddPasskey(ctx); err != nil {
 				return err
 			}
@@ -85,7 +85,7 @@ func (t *thief) makePeople(ctx context.Context) error {
 }
 
 // invite has the owner invite a user, with more fields of the form, and opens the account.
-func (t *thief) invite(ctx context.Context, email string, fields ...string) (*visitor.Visitor, error) {
+func (t *attacker) invite(ctx context.Context, email string, fields ...string) (*visitor.Visitor, error) {
 	p, err := t.owner.Post(ctx, frame.UsersPath, append(fields, "email", email, "name", "Thief")...)
 	if err != nil {
 		return nil, err
@@ -94,9 +94,9 @@ func (t *thief) invite(ctx context.Context, email string, fields ...string) (*vi
 	if err != nil {
 		return nil, err
 	}
-	v := visitor.New(t.Service.PublicURL(), thiefPassword)
+	v := visitor.New(t.Service.PublicURL(), attackerPassword)
 	_, code, _ := strings.Cut(link, "#")
-	if p, err = v.Post(ctx, web.InvitationPath, "code", code, "password", thiefPassword, "again", thiefPassword); err != nil {
+	if p, err = v.Post(ctx, web.InvitationPath, "code", code, "password", attackerPassword, "again", attackerPassword); err != nil {
 		return nil, err
 	}
 	if p.Status != http.StatusOK {
@@ -113,9 +113,9 @@ const (
 var onward = regexp.MustCompile(`https://thief\.example/cb\?[^"]+`)
 
 // makeClients connects OAuth clients that may do everything.
-func (t *thief) makeClients(ctx context.Context) error {
+func (t *attacker) makeClients(ctx context.Context) error {
 	row := t.row("make connections")
-	for i := range thiefClients {
+	for i := range attackerClients {
 		v := append([]*visitor.Visitor{t.owner}, t.people...)[i]
 		token, err := t.connectClient(ctx, v)
 		if err != nil {
@@ -132,7 +132,7 @@ func (t *thief) makeClients(ctx context.Context) error {
 }
 
 // connectClient registers a client and lets the visitor consent to all scopes.
-func (t *thief) connectClient(ctx context.Context, v *visitor.Visitor) (token string, err error) {
+func (t *attacker) connectClient(ctx context.Context, v *visitor.Visitor) (token string, err error) {
 	var registered struct {
 		ID string `json:"client_id"`
 	}

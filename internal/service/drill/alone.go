@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// alone is a way in which the thief asks for something and decides about it, too.
+// alone is a way in which the attacker asks for something and decides about it, too.
 type alone struct {
 	what    string
 	asks    caller
@@ -20,7 +20,7 @@ type alone struct {
 const limitedEmail = "limited@acme.test"
 
 // makeLimited makes a manager with a passkey who may use one policy.
-func (t *thief) makeLimited(ctx context.Context) error {
+func (t *attacker) makeLimited(ctx context.Context) error {
 	kiosk, err := t.policyNamed(ctx, "Kiosk")
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (t *thief) makeLimited(ctx context.Context) error {
 }
 
 // widen lets the limited manager use all policies.
-func (t *thief) widen(ctx context.Context) error {
+func (t *attacker) widen(ctx context.Context) error {
 	u, err := t.db.UserByEmail(ctx, limitedEmail)
 	if err != nil {
 		return err
@@ -46,8 +46,8 @@ func (t *thief) widen(ctx context.Context) error {
 }
 
 // decideAlone tries what takes a second person where the company asks for that: a wipe
-// and a change of a policy, asked for and decided by accounts of the thief.
-func (t *thief) decideAlone(ctx context.Context) error {
+// and a change of a policy, asked for and decided by accounts of the attacker.
+func (t *attacker) decideAlone(ctx context.Context) error {
 	settings, _, err := t.look(ctx)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (t *thief) decideAlone(ctx context.Context) error {
 }
 
 // tryAlone asks, decides and asks again.
-func (t *thief) tryAlone(ctx context.Context, one alone) error {
+func (t *attacker) tryAlone(ctx context.Context, one alone) error {
 	_, devices, err := t.look(ctx)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (t *thief) tryAlone(ctx context.Context, one alone) error {
 	return fmt.Errorf("%s has no device", p.Name)
 }
 
-func (t *thief) askAndDecide(ctx context.Context, one alone, row *Attack, name string, args map[string]any) error {
+func (t *attacker) askAndDecide(ctx context.Context, one alone, row *Attack, name string, args map[string]any) error {
 	asked, err := one.asks.call(ctx, name, args, "")
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ const stopReason = "an account was stolen"
 
 // outlive has requests open while the operator stops everything, and while the operator
 // ends the accounts that they are of.
-func (t *thief) outlive(ctx context.Context) error {
+func (t *attacker) outlive(ctx context.Context) error {
 	set := func(stop access.Stop) error {
 		_, err := t.Admin.Companies.UpdateCompany(ctx, t.Company.ID, company.Change(func(c *company.Company) { c.Settings.Stop = stop }))
 		return err
@@ -57,7 +57,7 @@ func (d *drill) endAccount(ctx context.Context, email string) error {
 
 // holdAcross makes a helper with a key and a connection, opens requests of all three, calls
 // end, and then sends the requests' bodies.
-func (t *thief) holdAcross(ctx context.Context, what, email string, end func() error) error {
+func (t *attacker) holdAcross(ctx context.Context, what, email string, end func() error) error {
 	helper, err := t.invite(ctx, email, "role", "admin")
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (t *thief) holdAcross(ctx context.Context, what, email string, end func() e
 
 // requests are those that each caller of a helper has open: the helper wipes, makes a user
 // and makes a key; the key proposes and wipes; the connection wipes.
-func (t *thief) requests(ctx context.Context, helper *visitor.Visitor, key, token string) (all []open, err error) {
+func (t *attacker) requests(ctx context.Context, helper *visitor.Visitor, key, token string) (all []open, err error) {
 	_, devices, err := t.look(ctx)
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (d *drill) written(ctx context.Context) (map[string]int, error) {
 
 // judgeWritten looks for what requests recorded that were open when their callers lost
 // what they could do.
-func (t *thief) judgeWritten(ctx context.Context, what string, before map[string]int, requests int) error {
+func (t *attacker) judgeWritten(ctx context.Context, what string, before map[string]int, requests int) error {
 	after, err := t.written(ctx)
 	if err != nil {
 		return err

@@ -131,14 +131,14 @@ func (r *race) run(ctx context.Context, strict policy.Policy, n int) error {
 	if err := r.Emulator.AddFault(emulator.Fault{Method: slow, DelayMS: vendorTakes}); err != nil {
 		return err
 	}
-	type came struct {
+	type reply struct {
 		answer
 		err error
 	}
-	done := make(chan came, 1)
+	done := make(chan reply, 1)
 	go func() {
 		got, err := first()
-		done <- came{got, err}
+		done <- reply{got, err}
 	}()
 	if err := r.begun(ctx, id, to); err != nil {
 		return err

@@ -13,14 +13,14 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// What the thief makes, and how long the session lasts.
+// What the attacker makes, and how long the session lasts.
 const (
-	stolenMinutes  = 10
-	thiefKeys      = 6
-	thiefUsers     = 3 // administrators; the last has no passkey
-	thiefClients   = 3 // OAuth connections
-	wipesEachRound = 3 // for each caller or administrator, and minute
-	thiefPassword  = "a password of the thief 1"
+	stolenMinutes    = 10
+	attackerKeys     = 6
+	attackerUsers    = 3 // administrators; the last has no passkey
+	attackerClients  = 3 // OAuth connections
+	wipesEachRound   = 3 // for each caller or administrator, and minute
+	attackerPassword = "a password of the thief 1"
 )
 
 // defaults gives the company the controls that a new company has.
@@ -28,15 +28,15 @@ func defaults(ctx context.Context, d *drill) error {
 	return d.controls(ctx, access.DefaultControls())
 }
 
-// thief has an administrator's session, with the passkey of an unlocked computer.
-type thief struct {
+// attacker has an administrator's session, with the passkey of an unlocked computer.
+type attacker struct {
 	*drill
 	before  access.Settings
 	owner   *visitor.Visitor
-	people  []*visitor.Visitor // made by the thief; sessions of administrators
+	people  []*visitor.Visitor // made by the attacker; sessions of administrators
 	limited *visitor.Visitor   // a helper of long standing, who may use one policy
 	callers []caller           // keys and connections
-	twins   []twin             // machines of the thief that claim to be devices of the company
+	twins   []twin             // machines of the attacker that claim to be devices of the company
 	targets []asset.Asset
 }
 
@@ -46,14 +46,14 @@ func stolenAdministrator(ctx context.Context, d *drill) error {
 	if err != nil {
 		return err
 	}
-	t := &thief{drill: d, before: before}
+	t := &attacker{drill: d, before: before}
 	if t.owner, err = d.signIn(ctx); err == nil {
 		err = t.owner.AddPasskey(ctx)
 	}
 	if err == nil {
 		err = t.makeLimited(ctx)
 	}
-	if err == nil { // the owner, unlike whom the thief makes, is no new user
+	if err == nil { // the owner, unlike whom the attacker makes, is no new user
 		d.clock.advance(2 * access.DefaultControls().ApproverAge)
 		err = t.owner.SignInByPasskey(ctx)
 	}
@@ -70,7 +70,7 @@ func stolenAdministrator(ctx context.Context, d *drill) error {
 }
 
 // wipeForMinutes attacks for ten minutes: each caller, each minute.
-func (t *thief) wipeForMinutes(ctx context.Context) error {
+func (t *attacker) wipeForMinutes(ctx context.Context) error {
 	byKey, byClient := t.row("wipe with API keys"), t.row("wipe with connections")
 	withPasskey, without := t.row("wipe in the portal, passkey"), t.row("wipe in the portal, no passkey")
 	loosening, replacing := t.row("loosen the controls"), t.row("merge, and enroll again")
@@ -87,7 +87,7 @@ func (t *thief) wipeForMinutes(ctx context.Context) error {
 		}
 		for i, c := range t.callers {
 			row := byKey
-			if i >= thiefKeys {
+			if i >= attackerKeys {
 				row = byClient
 			}
 			for n := range wipesEachRound {
@@ -102,7 +102,7 @@ func (t *thief) wipeForMinutes(ctx context.Context) error {
 				row = without
 			}
 			for n := range wipesEachRound {
-				if err := t.destroyInPortal(ctx, v, row, (minute*(thiefUsers+1)+i)*wipesEachRound+n); err != nil {
+				if err := t.destroyInPortal(ctx, v, row, (minute*(attackerUsers+1)+i)*wipesEachRound+n); err != nil {
 					return err
 				}
 			}
@@ -124,7 +124,7 @@ func destructive() []string {
 }
 
 // destroy sends the nth command to the nth device.
-func (t *thief) destroy(ctx context.Context, c caller, row *Attack, n int) error {
+func (t *attacker) destroy(ctx context.Context, c caller, row *Attack, n int) error {
 	args := map[string]any{"assetId": t.targets[n%len(t.targets)].ID}
 	command := destructive()[n%7%4] // mostly wipes and new passwords
 	if command == "change_screen_lock_password" {
@@ -138,7 +138,7 @@ func (t *thief) destroy(ctx context.Context, c caller, row *Attack, n int) error
 	return nil
 }
 
-func (t *thief) destroyInPortal(ctx context.Context, v *visitor.Visitor, row *Attack, n int) error {
+func (t *attacker) destroyInPortal(ctx context.Context, v *visitor.Visitor, row *Attack, n int) error {
 	target := t.targets[n%len(t.targets)]
 	p, err := v.Post(ctx, frame.DevicePath(target.ID)+"/commands/"+destructive()[n%2], "confirm", target.Identification)
 	if err != nil {
@@ -151,7 +151,7 @@ func (t *thief) destroyInPortal(ctx context.Context, v *visitor.Visitor, row *At
 var waiting = regexp.MustCompile(frame.ControlsPath + `/[0-9a-z]+/confirm`)
 
 // loosen asks for looser controls, and has every administrator confirm them.
-func (t *thief) loosen(ctx context.Context, row *Attack, minute int) error {
+func (t *attacker) loosen(ctx context.Context, row *Attack, minute int) error {
 	all := append([]*visitor.Visitor{t.owner}, t.people...)
 	asks := all[minute%len(all)]
 	if minute%4 == 0 { // a proof of identity is good for five minutes
@@ -194,7 +194,7 @@ func (t *thief) loosen(ctx context.Context, row *Attack, minute int) error {
 
 // judge counts the devices that got a destructive command, and looks whether
 // a control became looser.
-func (t *thief) judge(ctx context.Context) error {
+func (t *attacker) judge(ctx context.Context) error {
 	if err := t.db.ApplyLoosenings(ctx); err != nil { // as each replica does every two seconds
 		return err
 	}

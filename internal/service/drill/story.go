@@ -29,8 +29,8 @@ type Story struct {
 	Command func(out io.Writer, args ...string) error
 }
 
-// told is a story under way.
-type told struct {
+// storyRun is a story under way.
+type storyRun struct {
 	*drill
 	Story
 	device        asset.Asset
@@ -41,7 +41,7 @@ type told struct {
 // calls the surfaces that assistants and people use. The error says what went otherwise.
 func (s Story) Tell(ctx context.Context) error {
 	_, err := s.within(ctx, "story", func(ctx context.Context, d *drill) error {
-		t := &told{drill: d, Story: s}
+		t := &storyRun{drill: d, Story: s}
 		for _, part := range []func(context.Context) error{t.setUp, t.ask, t.evidence} {
 			if err := part(ctx); err != nil {
 				return err
@@ -52,17 +52,17 @@ func (s Story) Tell(ctx context.Context) error {
 	return err
 }
 
-func (t *told) say(format string, args ...any) { fmt.Fprintf(t.Out, format+"\n", args...) }
+func (t *storyRun) say(format string, args ...any) { fmt.Fprintf(t.Out, format+"\n", args...) }
 
 // part begins a part.
-func (t *told) part(ctx context.Context, format string, args ...any) {
+func (t *storyRun) part(ctx context.Context, format string, args ...any) {
 	t.say("")
 	t.say("# "+format, args...)
 	wait.For(ctx, t.Pause)
 }
 
 // setUp has the company ask a person about each destructive command.
-func (t *told) setUp(ctx context.Context) error {
+func (t *storyRun) setUp(ctx context.Context) error {
 	settings, devices, err := t.look(ctx)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (t *told) setUp(ctx context.Context) error {
 }
 
 // ask has the assistant ask, a person decide, and the assistant ask again.
-func (t *told) ask(ctx context.Context) error {
+func (t *storyRun) ask(ctx context.Context) error {
 	assistant, err := t.tools(ctx, "X-API-Key", t.Key, nil)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (t *told) ask(ctx context.Context) error {
 var heading = regexp.MustCompile(`(?s)<h1[^>]*>(.*?)</h1>`)
 
 // decide has a person open the address and sign.
-func (t *told) decide(ctx context.Context, address string) error {
+func (t *storyRun) decide(ctx context.Context, address string) error {
 	person, err := t.signIn(ctx)
 	if err == nil {
 		err = person.AddPasskey(ctx)
@@ -165,7 +165,7 @@ const (
 )
 
 // erased waits until the device has carried out the command.
-func (t *told) erased(ctx context.Context) error {
+func (t *storyRun) erased(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, erasePatience)
 	defer cancel()
 	for {
@@ -185,7 +185,7 @@ func (t *told) erased(ctx context.Context) error {
 }
 
 // evidence verifies what was recorded, with the commands that an auditor uses.
-func (t *told) evidence(ctx context.Context) error {
+func (t *storyRun) evidence(ctx context.Context) error {
 	sealer, err := t.Admin.Chain(t.Store, "")
 	if err == nil {
 		err = sealer.Seal(ctx) // the service does so every few seconds
@@ -210,13 +210,13 @@ func (t *told) evidence(ctx context.Context) error {
 }
 
 // run shows a command and runs it.
-func (t *told) run(out io.Writer, args []string) error {
+func (t *storyRun) run(out io.Writer, args []string) error {
 	t.say("$ muster %s", strings.Join(args, " "))
 	return t.Command(out, args...)
 }
 
 // into runs a command and keeps what it prints in a file.
-func (t *told) into(file string, args []string) error {
+func (t *storyRun) into(file string, args []string) error {
 	var printed bytes.Buffer
 	t.say("$ muster %s > %s", strings.Join(args, " "), file)
 	if err := t.Command(&printed, args...); err != nil {

@@ -14,12 +14,12 @@ import (
 	"github.com/musterhq/muster/internal/wait"
 )
 
-// twin is a machine of the thief with the serial number of a device of the company.
+// twin is a machine of the attacker with the serial number of a device of the company.
 type twin struct{ victim, own asset.Asset }
 
 // makeTwins enrolls a machine for each device with our own agent, so that the two assets
 // can be merged.
-func (t *thief) makeTwins(ctx context.Context) error {
+func (t *attacker) makeTwins(ctx context.Context) error {
 	row := t.row("enroll twins of devices")
 	under, err := t.policyNamed(ctx, "Kiosk")
 	if err != nil {
@@ -54,7 +54,7 @@ func (t *thief) makeTwins(ctx context.Context) error {
 const pollPause = 20 * time.Millisecond
 
 // twinOf waits for the asset that has the serial number of another.
-func (t *thief) twinOf(ctx context.Context, victim asset.Asset) (asset.Asset, error) {
+func (t *attacker) twinOf(ctx context.Context, victim asset.Asset) (asset.Asset, error) {
 	for {
 		_, all, err := t.look(ctx)
 		if err != nil {
@@ -72,8 +72,8 @@ func (t *thief) twinOf(ctx context.Context, victim asset.Asset) (asset.Asset, er
 }
 
 // replace makes codes with which another machine becomes a device of the company, in one
-// minute, and merges the thief's machines into the devices, in the next.
-func (t *thief) replace(ctx context.Context, row *Attack, minute int) error {
+// minute, and merges the attacker's machines into the devices, in the next.
+func (t *attacker) replace(ctx context.Context, row *Attack, minute int) error {
 	all := append([]*visitor.Visitor{t.owner}, t.people...)
 	for i, pair := range t.twins {
 		now, err := t.db.Asset(ctx, t.Company.ID, pair.victim.ID) // a merge may have renamed it

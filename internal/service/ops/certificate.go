@@ -55,8 +55,8 @@ func (c *Certificate) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	}
 	// Each state of the files that cannot be read is reported once, not at each
 	// connection.
-	if told := fmt.Sprint(err, stamp); told != c.failed {
-		c.failed = told
+	if failure := fmt.Sprint(err, stamp); failure != c.failed {
+		c.failed = failure
 		c.log.Warn("certificate reload failed", "file", c.cert, "error", err, "serving_until", c.loaded.Leaf.NotAfter.UTC())
 	}
 	return c.loaded, nil

@@ -162,11 +162,11 @@ func (d *doctor) diskFree() {
 	if !embedded {
 		return
 	}
-	left, told := database.DiskFree(filepath.Dir(path))
+	left, known := database.DiskFree(filepath.Dir(path))
 	says := fmt.Sprintf("%d MiB are free for %s", left>>20, path)
 	const remedy = "make room, or move the database to a larger disk"
 	switch {
-	case !told: // a missing directory is reported as the database's
+	case !known: // a missing directory is reported as the database's
 	case left < diskFull:
 		d.note("disk", Failed, says, remedy)
 	case left < diskScarce:

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Process is what a process that is a ground reads on its standard input, as one line of JSON.
+// Process is what a process that is such a service reads on its standard input, as one line of JSON.
 type Process struct {
 	Dir    string `json:"dir"`
 	Listen string `json:"listen"`
@@ -25,7 +25,7 @@ func Clock(now func() time.Time, start time.Time, pace float64) func() time.Time
 	return func() time.Time { return start.Add(time.Duration(float64(now().Sub(start)) * pace)) }
 }
 
-// Serve is the work of a process that is a ground: it reads its Process from in, writes its Goods
+// Serve is the work of a process that is such a service: it reads its Process from in, writes its Goods
 // to out as one line, and serves until in ends.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, now func() time.Time, log *slog.Logger) error {
 	lines := bufio.NewReader(in)

@@ -1,4 +1,4 @@
-// Package proving is a proving ground: a whole service with a database of its
+// Package proving is a service to measure: a whole service with a database of its
 // own in a directory, a company, policies for agents, API keys and enrollment
 // tokens, for muster simulate without a service.
 package proving
@@ -22,11 +22,11 @@ import (
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
-// Settings say how large the ground is.
+// Settings say how large the service is.
 type Settings struct {
 	Dir    string // for the database
 	Listen string // empty: any address on this machine
-	Agents int    // one token each; 0: the ground is there already, and goes on
+	Agents int    // one token each; 0: its database is there already, and goes on
 	Keys   int    // API keys, each with its own budget
 	Now    func() time.Time
 	Log    *slog.Logger
@@ -34,7 +34,7 @@ type Settings struct {
 	Crash func(step string)
 }
 
-// Goods are what it takes to use a ground.
+// Goods are what it takes to use such a service.
 type Goods struct {
 	URL      string   `json:"url"`
 	Tokens   []string `json:"tokens"` // texts of QR codes
@@ -42,8 +42,8 @@ type Goods struct {
 	Policies []string `json:"policies"` // path names, of AGENT type; tokens are of the first
 }
 
-// Ground is a running service.
-type Ground struct {
+// Service is a running service.
+type Service struct {
 	Goods
 	settings Settings
 	config   config.Service
@@ -56,11 +56,11 @@ type Ground struct {
 }
 
 // Open starts a service and fills it. Close ends it.
-func Open(ctx context.Context, s Settings) (*Ground, error) {
+func Open(ctx context.Context, s Settings) (*Service, error) {
 	if s.Listen == "" {
 		s.Listen = "127.0.0.1:0"
 	}
-	g := &Ground{settings: s, config: config.Service{
+	g := &Service{settings: s, config: config.Service{
 		Store:  config.Store{Database: "sqlite:" + filepath.Join(s.Dir, "muster.db")},
 		Listen: s.Listen, ReadsPerMinute: 1_000_000,
 	}}
@@ -76,7 +76,7 @@ func Open(ctx context.Context, s Settings) (*Ground, error) {
 	return g, nil
 }
 
-func (g *Ground) start(ctx context.Context) error {
+func (g *Service) start(ctx context.Context) error {
 	s, err := service.New(ctx, g.config, service.Options{Now: g.settings.Now, Logger: g.settings.Log, Crash: g.settings.Crash})
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (g *Ground) start(ctx context.Context) error {
 }
 
 // Restart ends the service and starts another on the same database and address.
-func (g *Ground) Restart(ctx context.Context) error {
+func (g *Service) Restart(ctx context.Context) error {
 	if err := g.Close(); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (g *Ground) Restart(ctx context.Context) error {
 }
 
 // Close ends the service.
-func (g *Ground) Close() error {
+func (g *Service) Close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.stop == nil {
@@ -111,7 +111,7 @@ func (g *Ground) Close() error {
 }
 
 // fill makes the company with everything in it.
-func (g *Ground) fill(ctx context.Context) error {
+func (g *Service) fill(ctx context.Context) error {
 	desk, err := service.OpenAdmin(g.settings.Now, "")(ctx, g.config.Store, cli.Creates)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (g *Ground) fill(ctx context.Context) error {
 	return g.makeKeys(ctx, desk)
 }
 
-func (g *Ground) makePolicies(ctx context.Context, desk *cli.Admin) (first policy.Policy, err error) {
+func (g *Service) makePolicies(ctx context.Context, desk *cli.Admin) (first policy.Policy, err error) {
 	for i, made := range []policy.New{
 		{Name: "Kiosk", Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "REPORT_SOFTWARE_INFO", Value: "ENABLED"}}},
 		{Name: "Open kiosk", Changes: []policy.Change{{Setting: "SMS", Value: "BLOCK"}}},
@@ -156,7 +156,7 @@ func (g *Ground) makePolicies(ctx context.Context, desk *cli.Admin) (first polic
 	return first, nil
 }
 
-func (g *Ground) makeKeys(ctx context.Context, desk *cli.Admin) error {
+func (g *Service) makeKeys(ctx context.Context, desk *cli.Admin) error {
 	keys := apikey.Keys{Store: desk.Keys, Now: g.settings.Now}
 	for range g.settings.Keys {
 		_, text, err := keys.CreateForOperator(ctx, apikey.Request{CompanyID: g.company.ID, Name: "fleet",

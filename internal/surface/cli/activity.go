@@ -228,14 +228,14 @@ func (c *ActivityList) Run(env *Env) error {
 		return answer{activity.Lines(entries), func(w io.Writer) {
 			row(w, "AT", "KIND", "WHO", "DID", "OUTCOME", "TICKET", "REASON")
 			for _, e := range entries {
-				row(w, day(e.At), string(e.Actor.Kind), orDash(who(e.Actor)), told(e), string(e.Outcome), orDash(e.Note.Ticket), orDash(e.Note.Reason))
+				row(w, day(e.At), string(e.Actor.Kind), orDash(who(e.Actor)), sentence(e), string(e.Outcome), orDash(e.Note.Ticket), orDash(e.Note.Reason))
 			}
 		}}, err
 	})
 }
 
-// told is an entry's sentence, with a mark of what loosens a control.
-func told(e activity.Entry) string {
+// sentence is an entry's sentence, with a mark of what loosens a control.
+func sentence(e activity.Entry) string {
 	s := command.Sentence(e)
 	if s.Loosens {
 		return s.String() + " (LOOSENS)"

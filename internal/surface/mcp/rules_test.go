@@ -132,8 +132,14 @@ func FuzzClean(f *testing.F) {
 			t.Fatalf("%q is clean, and becomes %q", got, again)
 		}
 		for _, r := range got {
-			if r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x200b && r <= 0x200f || r >= 0x2066 && r <= 0x2069 || r >= 0xe0000 && r <= 0xe0fff {
-				t.Fatalf("%q keeps %U", text, r)
+			if r < ' ' || r >= 0x7f && r < 0xa0 {
+				t.Fatalf("%q keeps the control character %U", text, r)
+			}
+			if r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+				t.Fatalf("%q keeps %U, which changes the direction", text, r)
+			}
+			if r >= 0x200b && r <= 0x200f || r >= 0xe0000 && r <= 0xe0fff {
+				t.Fatalf("%q keeps the invisible %U", text, r)
 			}
 		}
 	})

@@ -161,9 +161,9 @@ func (c Config) tellInactivity(ctx context.Context, list *sdk.ListToolsResult, c
 			}
 			sentence = " A device is INACTIVE after " + inWords(owner.InactiveAfter) + " of silence."
 		}
-		told := *tool // the registry's own belongs to all callers
-		told.Description += sentence
-		list.Tools[i] = &told
+		described := *tool // the registry's own belongs to all callers
+		described.Description += sentence
+		list.Tools[i] = &described
 	}
 	return nil
 }

@@ -92,7 +92,11 @@ func TestRefusals_AreInOurWords(t *testing.T) {
 			}
 			got := each.Send(c.body)
 			var answer rpcAnswer
-			if json.Unmarshal(got.Body, &answer) != nil || answer.Error == nil || got.Status != c.status || answer.Error.Code != c.code || answer.Error.Message == "" {
+			if err := json.Unmarshal(got.Body, &answer); err != nil || answer.Error == nil {
+				t.Errorf("%s: %d %s, %v, want an error", what, got.Status, got.Body, err)
+				return
+			}
+			if got.Status != c.status || answer.Error.Code != c.code || answer.Error.Message == "" {
 				t.Errorf("%s: %d %s, want %d with error %d", what, got.Status, got.Body, c.status, c.code)
 				return
 			}

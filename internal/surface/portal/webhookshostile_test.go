@@ -110,8 +110,12 @@ func TestWebhooks_HostileReceiver(t *testing.T) {
 			}
 			shownClean(t, path, answer, page)
 			all, err := o.DB().WebhookAttempts(t.Context(), o.Company.ID, made.ID)
-			if err != nil || len(all) != 1 || all[0].Detail == "" || utf8.RuneCountInString(all[0].Detail) > 200 || strings.ContainsFunc(all[0].Detail, func(r rune) bool { return !unicode.IsPrint(r) }) {
-				t.Errorf("the attempt is kept as %+v, %v", all, err)
+			if err != nil || len(all) != 1 {
+				t.Fatalf("the attempts are %+v, %v", all, err)
+			}
+			detail := all[0].Detail
+			if detail == "" || utf8.RuneCountInString(detail) > 200 || strings.ContainsFunc(detail, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				t.Errorf("the attempt is kept with detail %q", detail)
 			}
 			o.CLI(new(any), "webhook", "delete", "--company", "acme", made.ID)
 		})

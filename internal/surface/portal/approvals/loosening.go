@@ -49,8 +49,8 @@ func (s *Section) ended(v *frame.Visit, otherwise string) string {
 			return otherwise
 		}
 		for _, e := range all {
-			if told := command.Sentence(e); e.Reference == v.PathValue("id") {
-				return frame.Sentence(told.Who.Name + " " + told.String() + ", " + frame.Since(v.Now, e.At))
+			if sentence := command.Sentence(e); e.Reference == v.PathValue("id") {
+				return frame.Sentence(sentence.Who.Name + " " + sentence.String() + ", " + frame.Since(v.Now, e.At))
 			}
 		}
 	}

@@ -107,7 +107,7 @@ func (s *Section) setScopes(v *frame.Visit) error {
 		return err
 	}
 	o, err := s.Connections.SetScopes(v.Context(), v.User, v.PathValue("connection"), scopes)
-	return s.told(v, err, "What "+o.ClientName+" may do is changed, from its next call on.")
+	return s.redirect(v, err, "What "+o.ClientName+" may do is changed, from its next call on.")
 }
 
 // thaws reports whether a connection may act again.
@@ -117,18 +117,18 @@ func (s *Section) freeze(v *frame.Visit) error {
 	frozen := v.Form.Get("frozen") == "true"
 	o, err := s.Connections.Freeze(v.Context(), v.User, v.PathValue("connection"), frozen)
 	if frozen {
-		return s.told(v, err, o.ClientName+" is frozen: its calls are refused until it is thawed.")
+		return s.redirect(v, err, o.ClientName+" is frozen: its calls are refused until it is thawed.")
 	}
-	return s.told(v, err, o.ClientName+" may act again.")
+	return s.redirect(v, err, o.ClientName+" may act again.")
 }
 
 func (s *Section) revokeConnection(v *frame.Visit) error {
 	o, err := s.Connections.Revoke(v.Context(), v.User, v.PathValue("connection"))
-	return s.told(v, err, o.ClientName+" is disconnected.")
+	return s.redirect(v, err, o.ClientName+" is disconnected.")
 }
 
-// told goes back to the page and says how it went.
-func (s *Section) told(v *frame.Visit, err error, done string) error {
+// redirect goes back to the page and says how it went.
+func (s *Section) redirect(v *frame.Visit, err error, done string) error {
 	if err != nil {
 		return v.Refused(frame.AccessPath+"#connections", err, fault.Refused, fault.InvalidArguments)
 	}

@@ -119,7 +119,7 @@ func (s *Section) command(v *frame.Visit) error {
 		return v.Redirect(back, refused(v, a.Label, a.Arguments.Inputs, err))
 	}
 	if r := result.(command.Result); r.Status == command.Unconfirmed.Status() {
-		return v.Redirect(back, told(a, r))
+		return v.Redirect(back, outcomeFlash(a, r))
 	}
 	return v.Redirect(back) // the page has the command beside the device's name
 }
@@ -153,8 +153,8 @@ func refused(v *frame.Visit, label string, inputs []operation.Input, err error) 
 	return f
 }
 
-// told says what the service knows of a command that was sent, and no more.
-func told(a action, r command.Result) frame.Flash {
+// outcomeFlash says what the service knows of a command that was sent, and no more.
+func outcomeFlash(a action, r command.Result) frame.Flash {
 	switch r.Status {
 	case command.Succeeded.Status():
 		if a.Type == command.NotificationMessage {

@@ -100,8 +100,8 @@ func AttentionText(i attention.Item) []activity.Part {
 	case attention.Authorization:
 		return []activity.Part{caller, {Text: " asks for " + cmp.Or(row.Noun, "a command to") + " "}, name}
 	case attention.Loosening:
-		told := command.Sentence(activity.Entry{Action: activity.LooseningAsked, Changes: []activity.Change{{Field: i.Detail, Before: i.Before, After: i.After}}})
-		return append([]activity.Part{caller, {Text: " "}}, told.Did...)
+		sentence := command.Sentence(activity.Entry{Action: activity.LooseningAsked, Changes: []activity.Change{{Field: i.Detail, Before: i.Before, After: i.After}}})
+		return append([]activity.Part{caller, {Text: " "}}, sentence.Did...)
 	case attention.Enrollment:
 		return []activity.Part{name, {Text: " asks to be enrolled again"}}
 	case attention.StoppedWebhook:

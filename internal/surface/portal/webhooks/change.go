@@ -99,7 +99,7 @@ func (s *Section) replay(v *frame.Visit) error {
 	if w.State == webhook.Disabled {
 		said = "What happened since then is sent again once the webhook is enabled."
 	}
-	return s.told(v, err, said)
+	return s.redirect(v, err, said)
 }
 
 func (s *Section) askRotate(v *frame.Visit) error {
@@ -132,12 +132,12 @@ func (s *Section) rotate(v *frame.Visit) error {
 
 func (s *Section) finish(v *frame.Visit) error {
 	_, err := s.Service.FinishRotation(v.Context(), v.Company.ID, v.PathValue("webhook"))
-	return s.told(v, err, "The new secret alone signs from now on.")
+	return s.redirect(v, err, "The new secret alone signs from now on.")
 }
 
 func (s *Section) enable(v *frame.Visit) error {
 	_, err := s.Service.Enable(v.Context(), v.Company.ID, v.PathValue("webhook"))
-	return s.told(v, err, "The webhook is enabled, and goes on where it stopped.")
+	return s.redirect(v, err, "The webhook is enabled, and goes on where it stopped.")
 }
 
 func (s *Section) remove(v *frame.Visit) error {
@@ -148,8 +148,8 @@ func (s *Section) remove(v *frame.Visit) error {
 	return v.Redirect(frame.WebhooksPath, frame.Done("The webhook to "+frame.Plain(w.Host())+" is deleted."))
 }
 
-// told goes back to the webhook's page and says how it went.
-func (s *Section) told(v *frame.Visit, err error, done string) error {
+// redirect goes back to the webhook's page and says how it went.
+func (s *Section) redirect(v *frame.Visit, err error, done string) error {
 	path := frame.WebhookPath(v.PathValue("webhook"))
 	if err != nil {
 		return v.Refused(path, err, fault.Unsupported, fault.CursorExpired, fault.InvalidArguments, fault.Refused)

@@ -234,8 +234,13 @@ func checkProblem(t *testing.T, body map[string]any, code string) {
 	if got, told := body["retryable"]; told && got != (code == "rate_limited" || code == "unavailable") {
 		t.Errorf("retryable %v", got)
 	}
-	if body["type"] != nil && (body["type"] != "about:blank" || !strings.HasPrefix(body["instance"].(string), rest.Prefix+"/") || body["detail"] == "" || body["title"] == "") {
-		t.Errorf("problem %v", body)
+	if body["type"] != nil {
+		if body["type"] != "about:blank" || !strings.HasPrefix(body["instance"].(string), rest.Prefix+"/") {
+			t.Errorf("problem of type %v at %v", body["type"], body["instance"])
+		}
+		if body["detail"] == "" || body["title"] == "" {
+			t.Errorf("problem without a text: %v", body)
+		}
 	}
 	if list, told := body["errors"].([]any); told {
 		for _, entry := range list {

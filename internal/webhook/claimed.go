@@ -18,8 +18,8 @@ const (
 	callLimit = CallTime + 5*time.Second
 )
 
-// turn is one replica's work for a webhook, while it has the claim.
-type turn struct {
+// claimed is one replica's work for a webhook, while it has the claim.
+type claimed struct {
 	*Runner
 	webhook Webhook
 	claim   string
@@ -30,7 +30,7 @@ type turn struct {
 }
 
 // run sends one wave after the other.
-func (t *turn) run(ctx context.Context, next wave) (err error) {
+func (t *claimed) run(ctx context.Context, next wave) (err error) {
 	for {
 		t.waves++
 		if last, err := t.send(ctx, &next); err != nil || last {
@@ -51,11 +51,11 @@ func (t *turn) run(ctx context.Context, next wave) (err error) {
 }
 
 // long reports whether others may be served first.
-func (t *turn) long() bool { return t.waves >= wavesAtOnce || t.Now().Sub(t.begun) > slowAfter }
+func (t *claimed) long() bool { return t.waves >= wavesAtOnce || t.Now().Sub(t.begun) > slowAfter }
 
 // send makes the calls of a wave, waits for them, and records what became of these and of
 // earlier ones. It reports whether the claim was given back, or is lost.
-func (t *turn) send(ctx context.Context, next *wave) (last bool, err error) {
+func (t *claimed) send(ctx context.Context, next *wave) (last bool, err error) {
 	again := t.Now().Add(callLimit)
 	t.flights.start(next.sends)
 	ended := t.flights.end()

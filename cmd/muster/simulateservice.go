@@ -15,12 +15,12 @@ import (
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
-// groundCommand is the service of a simulation's own. It is another process, so that its CPU time
+// simulateServiceCommand is the service of a simulation's own. It is another process, so that its CPU time
 // and memory are measured without the agents, and each has its own limit of open files.
-type groundCommand struct{}
+type simulateServiceCommand struct{}
 
 // Run reads what the simulation wants from standard input, and serves until that ends.
-func (groundCommand) Run(env *cli.Env) error {
+func (simulateServiceCommand) Run(env *cli.Env) error {
 	logger, err := ops.NewLogger(env.Err, "error", "text")
 	if err != nil {
 		return err
@@ -28,15 +28,15 @@ func (groundCommand) Run(env *cli.Env) error {
 	return proving.Serve(context.WithoutCancel(env.Context), env.In, env.Out, env.Now, logger)
 }
 
-// ground is that process, seen from the simulation.
-type ground struct {
+// simulatedService is that process, seen from the simulation.
+type simulatedService struct {
 	proving.Goods
 	process *exec.Cmd
 	in      io.Closer
 }
 
-// startGround starts the process and waits until it serves. Close ends it.
-func startGround(ctx context.Context, errOut io.Writer, wanted proving.Process) (*ground, error) {
+// startSimulatedService starts the process and waits until it serves. Close ends it.
+func startSimulatedService(ctx context.Context, errOut io.Writer, wanted proving.Process) (*simulatedService, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func startGround(ctx context.Context, errOut io.Writer, wanted proving.Process) 
 	if err := process.Start(); err != nil {
 		return nil, fmt.Errorf("cannot start the simulation's service: %w", err)
 	}
-	g := &ground{process: process, in: in}
+	g := &simulatedService{process: process, in: in}
 	if err = json.NewEncoder(in).Encode(wanted); err == nil {
 		var line []byte
 		if line, err = bufio.NewReader(out).ReadBytes('\n'); err == nil {
@@ -68,6 +68,6 @@ func startGround(ctx context.Context, errOut io.Writer, wanted proving.Process) 
 }
 
 // Close ends the process.
-func (g *ground) Close() error {
+func (g *simulatedService) Close() error {
 	return errors.Join(g.in.Close(), g.process.Wait())
 }

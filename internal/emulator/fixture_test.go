@@ -26,8 +26,8 @@ import (
 	"github.com/musterhq/muster/internal/emulator"
 )
 
-// rig is an emulator and the vendor's own clients of it.
-type rig struct {
+// fixture is an emulator and the vendor's own clients of it.
+type fixture struct {
 	t          *testing.T
 	emulator   *emulator.Emulator
 	client     *http.Client
@@ -41,10 +41,10 @@ type rig struct {
 
 // virtual runs a test in a bubble of virtual time, with an emulator that is
 // called directly.
-func virtual(t *testing.T, test func(t *testing.T, r *rig), change ...func(*emulator.Options)) {
+func virtual(t *testing.T, test func(t *testing.T, r *fixture), change ...func(*emulator.Options)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := startRig(t, change...)
+		r := newFixture(t, change...)
 		synctest.Wait() // Run runs
 		r.client, r.base = &http.Client{Transport: direct{r.emulator.Handler()}}, "http://emulator.test"
 		r.connect()
@@ -54,9 +54,9 @@ func virtual(t *testing.T, test func(t *testing.T, r *rig), change ...func(*emul
 }
 
 // overTheWire gives an emulator behind a real server, in real time.
-func overTheWire(t *testing.T, change ...func(*emulator.Options)) *rig {
+func overTheWire(t *testing.T, change ...func(*emulator.Options)) *fixture {
 	t.Helper()
-	r := startRig(t, change...)
+	r := newFixture(t, change...)
 	server := httptest.NewServer(r.emulator.Handler())
 	r.client, r.base = server.Client(), server.URL
 	r.connect()
@@ -77,8 +77,8 @@ func (l testLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// startRig starts an emulator that checks its own answers.
-func startRig(t *testing.T, change ...func(*emulator.Options)) *rig {
+// newFixture starts an emulator that checks its own answers.
+func newFixture(t *testing.T, change ...func(*emulator.Options)) *fixture {
 	t.Helper()
 	options := emulator.Options{Now: time.Now, CheckAnswers: true, Logger: slog.New(slog.NewTextHandler(testLog{t}, nil))}
 	for _, c := range change {
@@ -92,7 +92,7 @@ func startRig(t *testing.T, change ...func(*emulator.Options)) *rig {
 	done := make(chan error, 1)
 	go func() { done <- e.Run(ctx) }()
 	stopped := false
-	return &rig{t: t, emulator: e, client: &http.Client{}, stop: func() {
+	return &fixture{t: t, emulator: e, client: &http.Client{}, stop: func() {
 		if stopped {
 			return
 		}
@@ -128,7 +128,7 @@ func (d direct) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 	return recorder.Result(), nil
 }
 
-func (r *rig) connect() {
+func (r *fixture) connect() {
 	r.t.Helper()
 	options := []option.ClientOption{option.WithEndpoint(r.base), option.WithHTTPClient(r.client)}
 	var err error
@@ -150,7 +150,7 @@ const (
 
 // signUp goes through the sign-up page as an administrator would, and gives the
 // sign-up's name and the enterprise token.
-func (r *rig) signUp() (name, token string) {
+func (r *fixture) signUp() (name, token string) {
 	r.t.Helper()
 	signup, err := r.management.SignupUrls.Create().ProjectId(emulator.DefaultProject).CallbackUrl("https://muster.example/callback?state=s1").Do()
 	if err != nil {
@@ -179,7 +179,7 @@ func (r *rig) signUp() (name, token string) {
 }
 
 // bind makes an enterprise that notifies the default topic.
-func (r *rig) bind() {
+func (r *fixture) bind() {
 	r.t.Helper()
 	name, token := r.signUp()
 	created, err := r.management.Enterprises.Create(&am.Enterprise{
@@ -193,7 +193,7 @@ func (r *rig) bind() {
 }
 
 // policy writes a policy and gives its name.
-func (r *rig) policy(id string, p *am.Policy) string {
+func (r *fixture) policy(id string, p *am.Policy) string {
 	r.t.Helper()
 	name := r.enterprise + "/policies/" + id
 	if _, err := r.management.Enterprises.Policies.Patch(name, p).Do(); err != nil {
@@ -203,7 +203,7 @@ func (r *rig) policy(id string, p *am.Policy) string {
 }
 
 // token makes an enrollment token.
-func (r *rig) token(t *am.EnrollmentToken) *am.EnrollmentToken {
+func (r *fixture) token(t *am.EnrollmentToken) *am.EnrollmentToken {
 	r.t.Helper()
 	created, err := r.management.Enterprises.EnrollmentTokens.Create(r.enterprise, t).Do()
 	if err != nil {
@@ -216,7 +216,7 @@ func (r *rig) token(t *am.EnrollmentToken) *am.EnrollmentToken {
 const personalUse = "PERSONAL_USAGE_ALLOWED"
 
 // enroll makes one device with a fresh token.
-func (r *rig) enroll(policy, usage string, want emulator.Enrollment) string {
+func (r *fixture) enroll(policy, usage string, want emulator.Enrollment) string {
 	r.t.Helper()
 	want.EnrollmentToken = r.token(&am.EnrollmentToken{PolicyName: policy, AllowPersonalUsage: usage}).Value
 	names, err := r.emulator.Enroll(r.t.Context(), want)
@@ -228,7 +228,7 @@ func (r *rig) enroll(policy, usage string, want emulator.Enrollment) string {
 
 // device binds an enterprise with an empty policy "p" and enrolls one fully
 // managed device; the notifications until then are thrown away.
-func (r *rig) device(want emulator.Enrollment) string {
+func (r *fixture) device(want emulator.Enrollment) string {
 	r.t.Helper()
 	r.bind()
 	name := r.enroll(r.policy("p", &am.Policy{}), "", want)
@@ -236,7 +236,7 @@ func (r *rig) device(want emulator.Enrollment) string {
 	return name
 }
 
-func (r *rig) get(device string) *am.Device {
+func (r *fixture) get(device string) *am.Device {
 	r.t.Helper()
 	d, err := r.management.Enterprises.Devices.Get(device).Do()
 	if err != nil {
@@ -246,7 +246,7 @@ func (r *rig) get(device string) *am.Device {
 }
 
 // issue issues a command.
-func (r *rig) issue(device string, c *am.Command) *am.Operation {
+func (r *fixture) issue(device string, c *am.Command) *am.Operation {
 	r.t.Helper()
 	op, err := r.management.Enterprises.Devices.IssueCommand(device, c).Do()
 	if err != nil {
@@ -255,7 +255,7 @@ func (r *rig) issue(device string, c *am.Command) *am.Operation {
 	return op
 }
 
-func (r *rig) operation(name string) *am.Operation {
+func (r *fixture) operation(name string) *am.Operation {
 	r.t.Helper()
 	op, err := r.management.Enterprises.Devices.Operations.Get(name).Do()
 	if err != nil {
@@ -265,7 +265,7 @@ func (r *rig) operation(name string) *am.Operation {
 }
 
 // complete issues a command and lets the device carry it out.
-func (r *rig) complete(device string, c *am.Command) *am.Operation {
+func (r *fixture) complete(device string, c *am.Command) *am.Operation {
 	r.t.Helper()
 	op := r.issue(device, c)
 	time.Sleep(time.Second) // virtual
@@ -279,7 +279,7 @@ type note struct {
 }
 
 // pull takes and acknowledges what is there now.
-func (r *rig) pull() []note {
+func (r *fixture) pull() []note {
 	r.t.Helper()
 	answer, err := r.queue.Projects.Subscriptions.Pull(defaultSubscription, &pubsub.PullRequest{MaxMessages: 1000, ReturnImmediately: true}).Do()
 	if err != nil {
@@ -313,7 +313,7 @@ func kinds(notes []note) string {
 }
 
 // wantKinds fails unless exactly these notifications wait, and gives them.
-func (r *rig) wantKinds(want string) []note {
+func (r *fixture) wantKinds(want string) []note {
 	r.t.Helper()
 	notes := r.pull()
 	if got := kinds(notes); got != want {
@@ -323,7 +323,7 @@ func (r *rig) wantKinds(want string) []note {
 }
 
 // raw makes a call by hand and gives the status and the body.
-func (r *rig) raw(method, path, body string) (int, string) {
+func (r *fixture) raw(method, path, body string) (int, string) {
 	r.t.Helper()
 	request, err := http.NewRequestWithContext(r.t.Context(), method, r.base+path, strings.NewReader(body))
 	if err != nil {
@@ -342,7 +342,7 @@ func (r *rig) raw(method, path, body string) (int, string) {
 }
 
 // control makes a call of the control API that succeeds.
-func (r *rig) control(method, path, body string) map[string]any {
+func (r *fixture) control(method, path, body string) map[string]any {
 	r.t.Helper()
 	code, text := r.raw(method, "/emulator/v1"+path, body)
 	decoded := map[string]any{}
@@ -352,14 +352,14 @@ func (r *rig) control(method, path, body string) map[string]any {
 	return decoded
 }
 
-func (r *rig) fault(f emulator.Fault) {
+func (r *fixture) fault(f emulator.Fault) {
 	r.t.Helper()
 	if err := r.emulator.AddFault(f); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
-func (r *rig) set(device string, b emulator.Behavior) {
+func (r *fixture) set(device string, b emulator.Behavior) {
 	r.t.Helper()
 	if _, err := r.emulator.SetBehavior(r.t.Context(), device, b, true); err != nil {
 		r.t.Fatal(err)

@@ -147,9 +147,9 @@ func (v *vendor) holds(policyID string) string {
 	return v.bytes[policyID]
 }
 
-// rig is a company with a platform, and replicas of the service around one
+// fixture is a company with a platform, and replicas of the service around one
 // database.
-type rig struct {
+type fixture struct {
 	testing.TB
 	clock      *clock
 	url        string
@@ -163,24 +163,24 @@ type rig struct {
 }
 
 // each runs a test on both engines.
-func each(t *testing.T, test func(t *testing.T, r *rig)) {
+func each(t *testing.T, test func(t *testing.T, r *fixture)) {
 	t.Helper()
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, onSQLite(t)) })
-	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newRig(t, pgtest.DSN(t))) })
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newFixture(t, pgtest.DSN(t))) })
 }
 
-func onSQLite(tb testing.TB) *rig {
-	return newRig(tb, "sqlite:"+filepath.Join(tb.TempDir(), "muster.db"))
+func onSQLite(tb testing.TB) *fixture {
+	return newFixture(tb, "sqlite:"+filepath.Join(tb.TempDir(), "muster.db"))
 }
 
-func newRig(tb testing.TB, url string) *rig {
+func newFixture(tb testing.TB, url string) *fixture {
 	tb.Helper()
 	document, err := loadSchema()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r := &rig{TB: tb, url: url, clock: &clock{now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}}
+	r := &fixture{TB: tb, url: url, clock: &clock{now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}}
 	r.vendor = &vendor{tb: tb, schema: schema{document}, copies: map[string]policy.Copy{}, bytes: map[string]string{}, sending: map[string]bool{}}
 	r.db = r.open()
 	r.policies = policy.Service{Store: r.db, Checker: r.vendor.schema, Now: r.clock.Now}
@@ -189,7 +189,7 @@ func newRig(tb testing.TB, url string) *rig {
 	return r
 }
 
-func (r *rig) open() *database.DB {
+func (r *fixture) open() *database.DB {
 	r.Helper()
 	db, err := database.Open(r.Context(), database.Options{URL: r.url, Now: r.clock.Now})
 	if err != nil {
@@ -204,27 +204,27 @@ func (r *rig) open() *database.DB {
 }
 
 // replica is one more service on a database.
-func (r *rig) replica(db *database.DB) (*proposal.Service, *proposal.Reconciler) {
+func (r *fixture) replica(db *database.DB) (*proposal.Service, *proposal.Reconciler) {
 	return &proposal.Service{Store: db, Policies: db, Companies: db, Checker: r.vendor.schema, Publisher: r.vendor,
-			PublicURL: "https://muster.test", TurnWait: 2 * time.Second},
+			PublicURL: "https://muster.test", LeaseWait: 2 * time.Second},
 		&proposal.Reconciler{Store: db, Policies: db, Companies: db, Publisher: r.vendor}
 }
 
-func (r *rig) ok(err error) {
+func (r *fixture) ok(err error) {
 	r.Helper()
 	if err != nil {
 		r.Fatal(err)
 	}
 }
 
-func (r *rig) code(want fault.Code, err error) {
+func (r *fixture) code(want fault.Code, err error) {
 	r.Helper()
 	if got := fault.CodeOf(err); got != want {
 		r.Fatalf("got %q (%v), want %q", got, err, want)
 	}
 }
 
-func (r *rig) newCompany(slug, enterprise string) company.Company {
+func (r *fixture) newCompany(slug, enterprise string) company.Company {
 	r.Helper()
 	c := company.Company{ID: resource.NewID(), Slug: slug, Name: slug, InactiveAfter: time.Hour, Enterprise: enterprise,
 		CreatedAt: r.clock.Now(), Settings: access.Settings{PolicyChanges: true, OAuthConnections: true}}
@@ -233,7 +233,7 @@ func (r *rig) newCompany(slug, enterprise string) company.Company {
 }
 
 // newPolicy makes a policy that the vendor holds, with devices.
-func (r *rig) newPolicy(display string, devices int, changes ...policy.Change) policy.Policy {
+func (r *fixture) newPolicy(display string, devices int, changes ...policy.Change) policy.Policy {
 	r.Helper()
 	p, err := r.policies.Create(r.Context(), policy.New{CompanyID: r.company.ID, CompanySlug: r.company.Slug, Name: display,
 		Type: policy.Platform, Changes: changes, Description: "for " + display, Labels: []string{"a", "b"}, Group: "g"}, operator())
@@ -246,14 +246,14 @@ func (r *rig) newPolicy(display string, devices int, changes ...policy.Change) p
 }
 
 // enroll adds a device to a policy and returns its name.
-func (r *rig) enroll(p policy.Policy) string {
+func (r *fixture) enroll(p policy.Policy) string {
 	r.Helper()
 	device := resource.NewID()
 	r.observe(p, device, false)
 	return device
 }
 
-func (r *rig) observe(p policy.Policy, device string, gone bool) {
+func (r *fixture) observe(p policy.Policy, device string, gone bool) {
 	r.Helper()
 	r.devices++
 	r.clock.Advance(time.Millisecond)
@@ -264,8 +264,8 @@ func (r *rig) observe(p policy.Policy, device string, gone bool) {
 }
 
 // push is the pusher: it brings the vendor's copies to what is saved, under
-// the policy's turn.
-func (r *rig) push() {
+// the policy's lease.
+func (r *fixture) push() {
 	r.Helper()
 	behind, err := r.db.PoliciesToPush(r.Context(), "", r.clock.Now(), 100)
 	r.ok(err)
@@ -286,21 +286,21 @@ func (r *rig) push() {
 
 func operator() policy.Author { return policy.Author{Kind: "SYSTEM", ID: "operator", Name: "operator"} }
 
-func (r *rig) policy(id string) policy.Policy {
+func (r *fixture) policy(id string) policy.Policy {
 	r.Helper()
 	p, err := r.db.Policy(r.Context(), r.company.ID, id)
 	r.ok(err)
 	return p
 }
 
-func (r *rig) proposal(id string) proposal.Proposal {
+func (r *fixture) proposal(id string) proposal.Proposal {
 	r.Helper()
 	p, err := r.db.Proposal(r.Context(), r.company.ID, id)
 	r.ok(err)
 	return p
 }
 
-func (r *rig) revisions(policyID string) []policy.Revision {
+func (r *fixture) revisions(policyID string) []policy.Revision {
 	r.Helper()
 	all, err := r.db.Revisions(r.Context(), r.company.ID, policyID, 100)
 	r.ok(err)
@@ -318,8 +318,8 @@ func value(tb testing.TB, document []byte, setting string) string {
 	return values[i].Value
 }
 
-// key is an API key of the rig's company that may change policies.
-func (r *rig) key(id string) operation.Call {
+// key is an API key of the fixture's company that may change policies.
+func (r *fixture) key(id string) operation.Call {
 	return operation.Call{Principal: access.Principal{Kind: access.APIKey, ID: id, Name: "key " + id, CompanyID: r.company.ID,
 		CompanySlug: r.company.Slug, Permissions: access.PoliciesRead | access.PoliciesWrite, Settings: r.company.Settings}}
 }
@@ -327,21 +327,21 @@ func (r *rig) key(id string) operation.Call {
 func set(setting, to string) []policy.Change { return []policy.Change{{Setting: setting, Value: to}} }
 
 // propose proposes a change as key "k".
-func (r *rig) propose(p policy.Policy, setting, to string) proposal.Proposal {
+func (r *fixture) propose(p policy.Policy, setting, to string) proposal.Proposal {
 	r.Helper()
 	made, err := r.service.ProposeChanges(r.Context(), r.key("k"), p.ID, set(setting, to))
 	r.ok(err)
 	return made
 }
 
-func (r *rig) apply(p proposal.Proposal) (proposal.Proposal, error) {
+func (r *fixture) apply(p proposal.Proposal) (proposal.Proposal, error) {
 	r.Helper()
 	return r.service.Apply(r.Context(), r.key("k"), p.ID, p.TargetName)
 }
 
 // settle lets time pass until nothing is doubtful, with reconciler and pusher at
 // work, and demands that both copies agree then.
-func (r *rig) settle(policyIDs ...string) {
+func (r *fixture) settle(policyIDs ...string) {
 	r.Helper()
 	for range 6 {
 		r.clock.Advance(2 * time.Minute)
@@ -364,9 +364,9 @@ func (r *rig) settle(policyIDs ...string) {
 	}
 }
 
-// part runs a part of a test on the same rig: a database of its own would cost
+// part runs a part of a test on the same fixture: a database of its own would cost
 // seconds.
-func (r *rig) part(name string, test func(t *testing.T, r *rig)) {
+func (r *fixture) part(name string, test func(t *testing.T, r *fixture)) {
 	r.TB.(*testing.T).Run(name, func(t *testing.T) {
 		sub := *r
 		sub.TB, sub.vendor.tb = t, t
