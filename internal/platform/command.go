@@ -1,0 +1,403 @@
+package platform
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	androidmanagement "google.golang.org/api/androidmanagement/v1"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/outcome"
+	"github.com/musterhq/muster/internal/validate"
+)
+
+// The methods of the vendor's API that the adapter uses, by the ids of its
+// discovery document without the leading "androidmanagement.".
+const (
+	methodIssueCommand     = "enterprises.devices.issueCommand"
+	methodGetDevice        = "enterprises.devices.get"
+	methodListDevices      = "enterprises.devices.list"
+	methodPatchDevice      = "enterprises.devices.patch"
+	methodGetOperation     = "enterprises.devices.operations.get"
+	methodListOperations   = "enterprises.devices.operations.list"
+	methodCancelOperation  = "enterprises.devices.operations.cancel"
+	methodGetEnterprise    = "enterprises.get"
+	methodDeleteEnterprise = "enterprises.delete"
+	methodNewEnterprise    = "enterprises.create"
+	methodPatchEnterprise  = "enterprises.patch"
+	methodListEnterprises  = "enterprises.list"
+	methodNewToken         = "enterprises.enrollmentTokens.create"
+	methodDropToken        = "enterprises.enrollmentTokens.delete"
+	methodPatchPolicy      = "enterprises.policies.patch"
+	methodGetPolicy        = "enterprises.policies.get"
+	methodNewSignup        = "signupUrls.create"
+
+	methodPull            = "pubsub.projects.subscriptions.pull"
+	methodAcknowledge     = "pubsub.projects.subscriptions.acknowledge"
+	methodModifyDeadline  = "pubsub.projects.subscriptions.modifyAckDeadline"
+	methodGetSubscription = "pubsub.projects.subscriptions.get"
+)
+
+// Send implements command.Channel: one attempt, within the call's time limit,
+// also when the caller goes away (contract 7.1). Only a change of policy may
+// first bring the policy up to date, and a device that the vendor does not
+// find is confirmed by asking for its enterprise.
+func (p *Platform) Send(ctx context.Context, o command.Order) command.Receipt {
+	ctx, cancel := p.detached(ctx)
+	defer cancel()
+	if o.Command.Type.Row().Vendor != "" {
+		return p.issue(ctx, o)
+	}
+	switch o.Command.Type {
+	case command.ChangePolicy:
+		return p.movePolicy(ctx, o)
+	case command.StatusReport:
+		return p.refresh(ctx, o)
+	default: // a command of the platform
+	}
+	return command.Receipt{
+		Code:   outcome.Unreachable,
+		Detail: "the platform cannot carry out this command; it needs the service's own agent on the device",
+	}
+}
+
+// owner reads the company of an order, or says that nothing was sent without it.
+func (p *Platform) owner(ctx context.Context, o command.Order, method string) (company.Company, *command.Receipt) {
+	owner, err := p.store.Companies.CompanyByID(ctx, o.Command.CompanyID)
+	if err != nil {
+		r := receipt(notSent(method, "the company could not be read", err), false)
+		return owner, &r
+	}
+	return owner, nil
+}
+
+// issue sends a command through the vendor's issueCommand.
+func (p *Platform) issue(ctx context.Context, o command.Order) command.Receipt {
+	request := vendorCommand(o)
+	answer, err := ask(ctx, p, methodIssueCommand, urgent, p.am.Enterprises.Devices.IssueCommand(o.Device.Name, request))
+	if err == nil && (answer == nil || answer.Name == "") {
+		err = &Failure{Method: methodIssueCommand, Code: outcome.Unknown, Message: "the answer names no operation"}
+	}
+	if err != nil {
+		return p.failed(ctx, o, err)
+	}
+	op := readOperation(answer)
+	if !op.Done {
+		return command.Receipt{Code: outcome.Accepted, Ref: op.Name}
+	}
+	r := command.Receipt{Code: outcome.Done, Ref: op.Name, FeedbackAt: p.now()}
+	var succeeded bool
+	if succeeded, r.Outcome = op.settled(o.Command.Type); !succeeded {
+		r.Code, r.Detail = outcome.Refused, "the command already failed: "+r.Outcome
+	}
+	return r
+}
+
+// movePolicy assigns another policy. The platform must hold its present
+// version first, or the device would apply an old one, or none at all.
+func (p *Platform) movePolicy(ctx context.Context, o command.Order) command.Receipt {
+	body, ok := o.Body.(command.ChangePolicyBody)
+	if !ok {
+		return receipt(errors.New("platform: change-policy without a policy"), false)
+	}
+	owner, unread := p.owner(ctx, o, methodPatchDevice)
+	if unread != nil {
+		return *unread
+	}
+	if refusal := p.pushBefore(ctx, owner, body.Policy); refusal != nil {
+		return *refusal
+	}
+	name := policyName(owner.Enterprise, body.Policy.ID)
+	answer, err := ask(ctx, p, methodPatchDevice, urgent, p.am.Enterprises.Devices.Patch(o.Device.Name, &androidmanagement.Device{PolicyName: name}).
+		UpdateMask("policyName"))
+	switch {
+	case err != nil:
+		return p.failed(ctx, o, err)
+	case answer != nil && deleted(answer):
+		return goneReceipt()
+	}
+	return command.Receipt{Code: outcome.Accepted}
+}
+
+// refresh answers status-report: the platform cannot be asked for a new report,
+// so the last one is read again (contract 4.2).
+func (p *Platform) refresh(ctx context.Context, o command.Order) command.Receipt {
+	owner, unread := p.owner(ctx, o, methodGetDevice)
+	if unread != nil {
+		return *unread
+	}
+	device, asOf, err := p.readDevice(ctx, o.Device.Name, urgent)
+	if err != nil {
+		return p.failed(ctx, o, err)
+	}
+	if deleted(device) {
+		return goneReceipt()
+	}
+	seen, err := p.observation(ctx, owner, device)
+	if err == nil {
+		seen.ObservedAt = asOf
+		_, err = p.observe(ctx, seen)
+	}
+	if err != nil {
+		return receipt(err, false)
+	}
+	return command.Receipt{Code: outcome.Done, Outcome: lastReport(seen.ReportedAt)}
+}
+
+func lastReport(at time.Time) string {
+	const limits = "the platform cannot be asked for a new one"
+	if at.IsZero() {
+		return "the device has not reported yet; " + limits
+	}
+	return "the asset shows the device's last report, of " + at.UTC().Format(time.RFC3339) + "; " + limits
+}
+
+// failed is the receipt of a call that did not succeed. What the vendor does
+// not find is gone if the enterprise itself is there.
+func (p *Platform) failed(ctx context.Context, o command.Order, err error) command.Receipt {
+	if codeOf(err) != outcome.Missing {
+		return receipt(err, false)
+	}
+	owner, unread := p.store.Companies.CompanyByID(ctx, o.Command.CompanyID)
+	if unread != nil {
+		return unsure(err, unread)
+	}
+	confirmed := p.enterpriseExists(ctx, owner.Enterprise)
+	switch codeOf(confirmed) {
+	case outcome.Done:
+		return receipt(err, true)
+	case outcome.Missing, outcome.Denied:
+		return receipt(err, false)
+	default:
+		return unsure(err, confirmed)
+	}
+}
+
+func goneReceipt() command.Receipt {
+	return receipt(&Failure{Method: methodGetDevice, Code: outcome.Missing, Message: "the device is in state DELETED"}, true)
+}
+
+// enterpriseExists asks the vendor for an enterprise.
+func (p *Platform) enterpriseExists(ctx context.Context, name string) error {
+	_, err := ask(ctx, p, methodGetEnterprise, urgent, p.am.Enterprises.Get(name).Fields("name"))
+	return err
+}
+
+// commandTypes are our types that a command of the vendor may be.
+func commandTypes(vendor string) []command.Type {
+	var types []command.Type
+	for _, row := range command.Catalog() {
+		if row.Vendor == vendor && vendor != "" {
+			types = append(types, row.Type)
+		}
+	}
+	return types
+}
+
+// vendorCommand is the request for an order. Type and parameters are always
+// both given, although the vendor infers the type: a wipe without wipeParams is
+// refused. So is the time for which the vendor tries to deliver it: its own
+// default is ten minutes.
+func vendorCommand(o command.Order) *androidmanagement.Command {
+	v := &androidmanagement.Command{Type: o.Command.Type.Row().Vendor, Duration: seconds(o.Command.Type.Lifetime(asset.Platform))}
+	switch o.Command.Type {
+	case command.StartLostMode:
+		body, _ := o.Body.(command.LostModeBody)
+		if body.Email == nil {
+			body.Email = new(string)
+		}
+		v.StartLostModeParams = &androidmanagement.StartLostModeParams{
+			LostMessage: said(body.Message), LostPhoneNumber: said(body.PhoneNumber),
+			LostEmailAddress: *body.Email, LostStreetAddress: said(body.StreetAddress),
+			LostOrganization: said(body.Organization),
+		}
+	case command.StopLostMode:
+		v.StopLostModeParams = &androidmanagement.StopLostModeParams{}
+	case command.ClearAppData:
+		body, _ := o.Body.(command.ClearAppDataBody)
+		v.ClearAppsDataParams = &androidmanagement.ClearAppsDataParams{PackageNames: body.PackageNames}
+	case command.WipeCompanyData:
+		v.WipeParams = &androidmanagement.WipeParams{}
+	case command.ChangeScreenLockPassword:
+		body, _ := o.Body.(command.PasswordBody)
+		v.NewPassword = body.NewPassword
+		v.ResetPasswordFlags = []string{"LOCK_NOW"}
+	default: // the type says it all
+	}
+	return v
+}
+
+// said is a text for people; nil if there is none, so that it is left out.
+func said(text string) *androidmanagement.UserFacingMessage {
+	if text == "" {
+		return nil
+	}
+	return &androidmanagement.UserFacingMessage{DefaultMessage: text}
+}
+
+// seconds writes a duration as the vendor reads it.
+func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) + "s" }
+
+// Cancel implements command.Canceler. The vendor's word alone says whether the
+// device has received the command: it is asked for, and may come later.
+func (p *Platform) Cancel(ctx context.Context, c command.Command) error {
+	_, err := ask(ctx, p, methodCancelOperation, upkeep, p.am.Enterprises.Devices.Operations.Cancel(c.Ref))
+	if err != nil {
+		return err
+	}
+	return p.resolve(ctx, c)
+}
+
+// operation is one command as the platform reports it.
+type operation struct {
+	Name     string
+	Done     bool
+	Error    *androidmanagement.Status
+	Metadata androidmanagement.Command
+}
+
+// readOperation reads an operation. Metadata that cannot be read counts as
+// empty: what the operation says by itself still holds.
+func readOperation(o *androidmanagement.Operation) operation {
+	read := operation{Name: o.Name, Done: o.Done, Error: o.Error}
+	_ = json.Unmarshal(o.Metadata, &read.Metadata)
+	return read
+}
+
+// device is the name of the device that the operation belongs to.
+func (o operation) device() string {
+	name, _, found := strings.Cut(o.Name, "/operations/")
+	if !found {
+		return ""
+	}
+	return name
+}
+
+// createdAt is when the platform took the command; zero if it does not say.
+func (o operation) createdAt() time.Time { return instant(o.Metadata.CreateTime) }
+
+// settled is the end of a done operation that carried a command of type t:
+// whether it succeeded, and why, in the order in which the vendor wants its members
+// read.
+func (o operation) settled(t command.Type) (bool, string) {
+	m := &o.Metadata
+	switch {
+	case m.ClearAppsDataStatus != nil:
+		return cleared(m.ClearAppsDataStatus.Results)
+	case m.StartLostModeStatus != nil:
+		return lostModeStarted(m.StartLostModeStatus.Status)
+	case m.StopLostModeStatus != nil:
+		if m.StopLostModeStatus.Status == "NOT_IN_LOST_MODE" {
+			return true, "the device was not in lost mode; nothing had to be done"
+		}
+		return true, carriedOut(t)
+	case m.ErrorCode != "" && m.ErrorCode != "COMMAND_ERROR_CODE_UNSPECIFIED":
+		return false, failedWith(m.ErrorCode, t)
+	case o.Error != nil:
+		return false, ended(o.Error, t)
+	}
+	return true, carriedOut(t)
+}
+
+// carriedOut says what a device did.
+func carriedOut(t command.Type) string {
+	return cmp.Or(t.Row().Confirmed, "the device confirmed the command")
+}
+
+func lostModeStarted(status string) (bool, string) {
+	switch status {
+	case "SUCCESS", "", "STATUS_UNSPECIFIED":
+		return true, carriedOut(command.StartLostMode)
+	case "RESET_PASSWORD_RECENTLY":
+		return false, "the device's password was changed within the last 12 hours; lost mode is possible after that"
+	case "USER_EXIT_LOST_MODE_RECENTLY":
+		return false, "the user ended lost mode within the last 12 hours; lost mode is possible after that"
+	case "ALREADY_IN_LOST_MODE":
+		return false, "the device was in lost mode already and still shows the earlier message; end lost mode first to show another"
+	}
+	return false, "the device did not enter lost mode: " + oneLine(status)
+}
+
+// cleared sums up what became of each app's data.
+func cleared(results map[string]androidmanagement.PerAppResult) (bool, string) {
+	var failures []string
+	for _, app := range slices.Sorted(maps.Keys(results)) {
+		if why := notCleared(results[app].ClearingResult); why != "" {
+			failures = append(failures, validate.Clean(app, 100)+": "+why)
+		}
+	}
+	if len(failures) == 0 {
+		return true, carriedOut(command.ClearAppData)
+	}
+	text := "the data of these apps was not deleted: " + strings.Join(failures, "; ")
+	if done := len(results) - len(failures); done > 0 {
+		text += "; the data of the other apps was deleted"
+	}
+	return false, text
+}
+
+func notCleared(result string) string {
+	switch result {
+	case "SUCCESS":
+		return ""
+	case "APP_NOT_FOUND":
+		return "not installed"
+	case "APP_PROTECTED":
+		return "protected by the system"
+	case "API_LEVEL":
+		return "the device's Android version is too old"
+	case "", "CLEARING_RESULT_UNSPECIFIED":
+		return "no reason given"
+	}
+	return oneLine(result)
+}
+
+// failedWith says what the vendor's error codes mean.
+func failedWith(code string, t command.Type) string {
+	switch code {
+	case "API_LEVEL":
+		return "the device's Android version does not support this command"
+	case "MANAGEMENT_MODE":
+		return "the way in which the device is managed does not allow this command"
+	case "INVALID_VALUE":
+		if setsPassword(t) {
+			return "the device does not accept the password: its policy, or its Android version, asks for another kind"
+		}
+		return "the device refused a value of the command as invalid"
+	case "UNSUPPORTED":
+		return "the device does not support this command; an update of its device policy app may help"
+	case "UNKNOWN":
+		return "the device reported an error without a reason"
+	}
+	return "the device reported an error: " + oneLine(code)
+}
+
+// setsPassword reports whether the vendor's words about a command may repeat a
+// password.
+func setsPassword(t command.Type) bool { return t.Row().Vendor == "RESET_PASSWORD" }
+
+// ended says what an operation's error means.
+func ended(status *androidmanagement.Status, t command.Type) string {
+	const canceled, deadlineExceeded = 1, 4
+	switch status.Code {
+	case canceled:
+		return "the command was canceled before the device received it"
+	case deadlineExceeded:
+		return expired
+	}
+	if message := oneLine(status.Message); message != "" && t != "" && !setsPassword(t) {
+		return "the platform ended the command with an error: " + message
+	}
+	return "the platform ended the command with an error and gave no reason"
+}
+
+const expired = "the command expired before the device came back; the device never received it"
