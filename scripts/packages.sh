@@ -60,7 +60,13 @@ debian_unpack() {
 	if [ ! -e "$root/$*" ]; then
 		say "unpacking Debian packages: $*"
 		mkdir -p "$root"
-		(cd "$root" && apt-get -qq -o APT::Sandbox::User=root download "$@" && for file in *.deb; do dpkg -x "$file" .; done && rm ./*.deb && : >"$*") || return 1
+		(
+			cd "$root"
+			local download=(apt-get -qq -o APT::Sandbox::User=root download "$@")
+			"${download[@]}" 2>/dev/null || { as_root apt-get -qq update >/dev/null && "${download[@]}"; } || exit 1
+			for file in *.deb; do dpkg -x "$file" . || exit 1; done
+			rm ./*.deb && : >"$*"
+		) || return 1
 	fi
 	export PATH="$root/usr/bin:$PATH" PYTHONPATH="$root/usr/lib/python3/dist-packages"
 }

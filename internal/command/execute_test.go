@@ -479,10 +479,16 @@ func TestArguments_AreChecked(t *testing.T) {
 				args[key] = value
 			}
 			_, failure := f.run(f.service, c.tool, args)
-			switch {
-			case c.field == "" && failure != nil:
-				t.Errorf("%s %v: %v", c.tool, c.args, failure)
-			case c.field != "" && (failure == nil || failure.Code != fault.InvalidArguments || len(failure.Fields) == 0 || failure.Fields[0].Field != c.field):
+			if c.field == "" {
+				if failure != nil {
+					t.Errorf("%s %v: %v", c.tool, c.args, failure)
+				}
+				return
+			}
+			if failure == nil || failure.Code != fault.InvalidArguments {
+				t.Fatalf("%s %v: %+v, want invalid arguments", c.tool, c.args, failure)
+			}
+			if len(failure.Fields) == 0 || failure.Fields[0].Field != c.field {
 				t.Errorf("%s %v: %+v, want %s", c.tool, c.args, failure, c.field)
 			}
 		})

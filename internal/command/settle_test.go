@@ -102,11 +102,17 @@ func TestSettle_DeviceAnswersBeforeChannel(t *testing.T) {
 			}
 			got, err := f.execute(a, command.Lock)
 			row := f.latest(a)
-			switch {
-			case succeeded && (err != nil || got.Status != "SUCCESS" || row.State != command.Succeeded):
-				t.Errorf("%s: %+v, %v, %+v", v, got, err, row)
-			case !succeeded && (fault.CodeOf(err) != fault.Refused || row.State != command.Failed || strings.Contains(fault.From(err).Detail, "said so") || row.Outcome != "said so"):
-				t.Errorf("%s: %+v, %v, %+v", v, got, err, row)
+			if succeeded {
+				if err != nil || got.Status != "SUCCESS" || row.State != command.Succeeded {
+					t.Errorf("%s: %+v, %v, %+v", v, got, err, row)
+				}
+				continue
+			}
+			if fault.CodeOf(err) != fault.Refused || strings.Contains(fault.From(err).Detail, "said so") {
+				t.Errorf("%s: %+v, %v, want a refusal without the channel's words", v, got, err)
+			}
+			if row.State != command.Failed || row.Outcome != "said so" {
+				t.Errorf("%s: %+v, want it failed with the channel's words", v, row)
 			}
 		}
 	}

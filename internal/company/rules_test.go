@@ -40,14 +40,20 @@ func TestNew(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := company.New(c.slug, c.name, c.settings, start)
-			told := fault.From(err)
-			switch {
-			case c.field == "" && err != nil:
-				t.Errorf("%q, %q: %v", c.slug, c.name, err)
-			case c.field == "" && (got.ID == "" || got.Connected() || got.InactiveAfter != company.DefaultInactiveAfter || got.CreatedAt.Location() != time.UTC || got.CreatedAt.Nanosecond() != 123_000_000):
+			if c.field != "" {
+				if f := fault.From(err); f.Code != fault.InvalidArguments || len(f.Fields) != 1 || f.Fields[0].Field != c.field {
+					t.Errorf("%q, %q: %+v", c.slug, c.name, f)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%q, %q: %v", c.slug, c.name, err)
+			}
+			if got.ID == "" || got.Connected() || got.InactiveAfter != company.DefaultInactiveAfter {
 				t.Errorf("%+v", got)
-			case c.field != "" && (told.Code != fault.InvalidArguments || len(told.Fields) != 1 || told.Fields[0].Field != c.field):
-				t.Errorf("%q, %q: %+v", c.slug, c.name, told)
+			}
+			if got.CreatedAt.Location() != time.UTC || got.CreatedAt.Nanosecond() != 123_000_000 {
+				t.Errorf("created at %v, want milliseconds in UTC", got.CreatedAt)
 			}
 		})
 	}

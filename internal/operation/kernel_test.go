@@ -295,11 +295,17 @@ func TestRun_MovedTwice(t *testing.T) {
 		k := operation.NewKernel(operation.Config{Limiter: budget, Now: time.Now})
 		out := k.Run(t.Context(), o, p, operation.Meta{Again: func(context.Context) (access.Principal, error) { return p, nil }},
 			operation.Flat(`{"assetId": "a", "text": "t"}`))
-		switch {
-		case want == "" && (out.Fault != nil || out.Result != "done" || runs != moves+1):
-			t.Errorf("%d moves: %+v after %d runs", moves, out, runs)
-		case want != "" && (out.Fault == nil || out.Fault.Code != want || !out.Fault.MayRetry() || out.Reached || runs != 2):
-			t.Errorf("%d moves: %+v after %d runs", moves, out, runs)
+		if want == "" {
+			if out.Fault != nil || out.Result != "done" || runs != moves+1 {
+				t.Errorf("%d moves: %+v after %d runs", moves, out, runs)
+			}
+		} else {
+			if out.Fault == nil || out.Fault.Code != want || !out.Fault.MayRetry() {
+				t.Errorf("%d moves: %+v, want %s, which may be tried again", moves, out, want)
+			}
+			if out.Reached || runs != 2 {
+				t.Errorf("%d moves: reached %t, %d runs; want 2 runs that reached nothing", moves, out.Reached, runs)
+			}
 		}
 		if len(budget.spent) != 1 {
 			t.Errorf("%d moves spent %v", moves, budget.spent)

@@ -27,18 +27,28 @@ func checkAssertions(packages []pkg) (findings []string) {
 			}
 			for _, assertion := range joinedAssertions(file) {
 				findings = append(findings, fmt.Sprintf("%s/%s:%d: the assertion joins %d conditions, more than %d: compare one value or split it",
-					p.ImportPath, name, positions.Position(assertion.Pos()).Line, operands(assertion.Cond), maxConditions))
+					p.ImportPath, name, positions.Position(assertion.Pos()).Line, operands(assertion), maxConditions))
 			}
 		}
 	}
 	return findings
 }
 
-// joinedAssertions returns the if statements of a file that join more than maxConditions and fail a test.
-func joinedAssertions(file *ast.File) (found []*ast.IfStmt) {
+// joinedAssertions returns the conditions of a file that join more than maxConditions before they fail a test.
+func joinedAssertions(file *ast.File) (found []ast.Expr) {
+	check := func(condition ast.Expr, body []ast.Stmt) {
+		if operands(condition) > maxConditions && slices.ContainsFunc(body, failsTest) {
+			found = append(found, condition)
+		}
+	}
 	ast.Inspect(file, func(n ast.Node) bool {
-		if statement, ok := n.(*ast.IfStmt); ok && operands(statement.Cond) > maxConditions && slices.ContainsFunc(statement.Body.List, failsTest) {
-			found = append(found, statement)
+		switch n := n.(type) {
+		case *ast.IfStmt:
+			check(n.Cond, n.Body.List)
+		case *ast.CaseClause:
+			for _, condition := range n.List {
+				check(condition, n.Body)
+			}
 		}
 		return true
 	})
@@ -60,20 +70,26 @@ func operands(condition ast.Expr) int {
 	return 1
 }
 
-// failsTest reports whether a statement calls Error, Errorf, Fatal or Fatalf, but not http.Error.
-func failsTest(statement ast.Stmt) bool {
-	expression, ok := statement.(*ast.ExprStmt)
-	if !ok {
-		return false
-	}
-	call, ok := expression.X.(*ast.CallExpr)
-	if !ok {
-		return false
-	}
+// failsTest reports whether a statement fails a test, also in a loop or a block, but not under a condition of its own.
+func failsTest(statement ast.Stmt) (fails bool) {
+	ast.Inspect(statement, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.IfStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.SelectStmt:
+			return false
+		case *ast.CallExpr:
+			fails = fails || isFailure(n)
+		}
+		return true
+	})
+	return fails
+}
+
+// isFailure reports whether a call is one of a test's failures, and not http.Error.
+func isFailure(call *ast.CallExpr) bool {
 	method, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
 		return false
 	}
 	of, _ := method.X.(*ast.Ident)
-	return (of == nil || of.Name != "http") && slices.Contains([]string{"Error", "Errorf", "Fatal", "Fatalf"}, method.Sel.Name)
+	return (of == nil || of.Name != "http") && slices.Contains([]string{"Error", "Errorf", "Fail", "FailNow", "Fatal", "Fatalf"}, method.Sel.Name)
 }

@@ -28,6 +28,23 @@ func TestX(t *testing.T) {
 	if a || b || c || d || e {
 		http.Error(w, "not a failed test", 400)
 	}
+	if a || b || c || d || e {
+		for range 2 {
+			t.Error("in a loop")
+		}
+		if f {
+			return
+		}
+	}
+	if a || b || c || d || e {
+		if f {
+			t.Error("under a condition of its own")
+		}
+	}
+	switch {
+	case a && (b || c || d || e):
+		t.FailNow()
+	}
 }
 `
 	positions := token.NewFileSet()
@@ -39,7 +56,7 @@ func TestX(t *testing.T) {
 	for _, assertion := range joinedAssertions(file) {
 		lines = append(lines, positions.Position(assertion.Pos()).Line)
 	}
-	if want := []int{7, 13}; !slices.Equal(lines, want) {
+	if want := []int{7, 13, 20, 34}; !slices.Equal(lines, want) {
 		t.Errorf("assertions in lines %v, want %v", lines, want)
 	}
 }

@@ -91,9 +91,11 @@ func (t *LastUsed) flush() error {
 	if len(notes) == 0 {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), writeLimit) // of all, so that a stop ends
+	defer cancel()
 	ids := slices.Sorted(maps.Keys(notes)) // replicas lock the rows in the same order
 	for n := 0; n < len(ids); n += flushRows {
-		if err := t.write(ids[n:min(n+flushRows, len(ids))], notes); err != nil {
+		if err := t.write(ctx, ids[n:min(n+flushRows, len(ids))], notes); err != nil {
 			for _, id := range ids[n:] {
 				t.Note(id, notes[id])
 			}
@@ -105,9 +107,7 @@ func (t *LastUsed) flush() error {
 
 // write writes the notes of some ids, of which flushRows at most, in a transaction of its own:
 // who changes one of the rows waits for that alone.
-func (t *LastUsed) write(ids []string, notes map[string]int64) error {
-	ctx, cancel := context.WithTimeout(context.Background(), writeLimit)
-	defer cancel()
+func (t *LastUsed) write(ctx context.Context, ids []string, notes map[string]int64) error {
 	rows := 1
 	if len(ids) > 1 { // filled up with rows that match nothing: two texts to prepare instead of two hundred
 		rows = flushRows

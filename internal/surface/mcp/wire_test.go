@@ -47,11 +47,17 @@ func TestIDs_ComeBackUnchangedOrAreRefused(t *testing.T) {
 				got := assistant.Send(`{"jsonrpc":"2.0","id":` + id + `,"method":` + call + `}`)
 				var answer rpcAnswer
 				got.JSON(t, &answer)
-				switch {
-				case taken && (got.Status != http.StatusOK || answer.Result == nil || string(answer.ID) != id):
-					t.Errorf("id %s, %s: %d, id %s, want it back", id, call, got.Status, answer.ID)
-				case !taken && (got.Status != http.StatusBadRequest || answer.Error == nil || answer.Error.Code != -32600 || string(answer.ID) != "null"):
-					t.Errorf("id %s, %s: %d %s, want error -32600 without id", id, call, got.Status, got.Body)
+				if taken {
+					if got.Status != http.StatusOK || answer.Result == nil || string(answer.ID) != id {
+						t.Errorf("id %s, %s: %d, id %s, want it back", id, call, got.Status, answer.ID)
+					}
+					continue
+				}
+				if got.Status != http.StatusBadRequest || answer.Error == nil || answer.Error.Code != -32600 {
+					t.Errorf("id %s, %s: %d %s, want error -32600", id, call, got.Status, got.Body)
+				}
+				if string(answer.ID) != "null" {
+					t.Errorf("id %s, %s: the answer has the id %s, want none", id, call, answer.ID)
 				}
 			}
 		})
