@@ -105,9 +105,11 @@ func (t *Tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 	t.must(what, chromedp.Do(ctx, steps...))
 }
 
-// Go opens a path of the portal and waits until it is loaded.
+// Go opens a path of the portal and waits until it is loaded. What is still loading before is
+// waited for: a browser may report the end of that as the failure of this one.
 func (t *Tab) Go(path string) {
 	t.TB.Helper()
+	t.Waits(`document.readyState === "complete"`)
 	t.do("open "+path, chromedp.Navigate(t.Base+path))
 }
 
