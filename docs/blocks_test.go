@@ -44,7 +44,8 @@ func TestBlocks_RunOrSayWhyNot(t *testing.T) {
 			case b.NotRun != "":
 				not++
 			case b.Shell():
-				t.Errorf("%s:%d: write <!-- run: NAME --> in the line before the block and run it in cmd/muster/testdata/docs, or <!-- not run: REASON -->", page.path, b.Line)
+				t.Errorf("%s:%d: write <!-- run: NAME --> in the line before the block and run it in cmd/muster/testdata/docs, or <!-- "+
+					"not run: REASON -->", page.path, b.Line)
 			}
 		}
 	}

@@ -33,7 +33,8 @@ func sources(t *testing.T, endings ...string) []source {
 		}
 		base := path.Base(name)
 		if d.IsDir() {
-			if name != "." && (base == "node_modules" || base == "bin" || base == "dist" || base == "build" || base == ".git" || base == ".cache") {
+			if name != "." && (base == "node_modules" || base == "bin" || base == "dist" || base == "build" ||
+				base == ".git" || base == ".cache") {
 				return fs.SkipDir
 			}
 			return nil
@@ -66,7 +67,8 @@ func line(text string, offset int) int { return 1 + strings.Count(text[:offset],
 var (
 	sectionHeading = regexp.MustCompile(`(?m)^##+ (\d+(?:\.\d+)?)\b`)
 	// A citation may go on in the next line of a comment and name several sections.
-	contractCited = regexp.MustCompile(`(?i)\bcontract(?:\.md)?,?\s+(?://\s*)?(?:section\s+)?(\d+(?:\.\d+)?(?:(?:,| and| to)\s+(?://\s*)?\d+\.\d+\b)*)`)
+	contractCited = regexp.MustCompile(
+		`(?i)\bcontract(?:\.md)?,?\s+(?://\s*)?(?:section\s+)?(\d+(?:\.\d+)?(?:(?:,| and| to)\s+(?://\s*)?\d+\.\d+\b)*)`)
 	sectionNumber = regexp.MustCompile(`\d+(?:\.\d+)?`)
 	fileCited     = regexp.MustCompile(`\bdocs/[a-z0-9/_-]+\.[a-z]+\b`)
 	recordCited   = regexp.MustCompile(`\bADR (\d+)\b`)

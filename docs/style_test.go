@@ -35,7 +35,8 @@ func readStyle(t *testing.T) style {
 	s.words = s.pattern(t, rows(t, page, "Words to avoid"))
 	s.spelling = s.pattern(t, rows(t, page, "Spelling"))
 	for _, row := range rows(t, page, "Names that stay") {
-		s.names = append(s.names, fixed{strings.Trim(row[0], "`"), strings.FieldsFunc(row[2], func(r rune) bool { return r == ',' || r == ' ' })})
+		s.names = append(s.names, fixed{strings.Trim(row[0], "`"),
+			strings.FieldsFunc(row[2], func(r rune) bool { return r == ',' || r == ' ' })})
 	}
 	// A longer name goes first, so that a shorter one does not leave half of it.
 	slices.SortFunc(s.names, func(a, b fixed) int { return len(b.name) - len(a.name) })
@@ -227,7 +228,8 @@ func TestStyle_WordsToAvoid(t *testing.T) {
 func TestStyle_FindsWords(t *testing.T) {
 	t.Parallel()
 	s := readStyle(t)
-	const text = "package p\n\n// Keys: whoever calls\n// of its\n// own accord authorises.\nconst nobody = \"Somebody\\nelse\" // /enrol\n\n// authorise calls `enrol` and [enrolment].\nfunc authorise(metres int) {} // metres to authorise\n"
+	const text = "package p\n\n// Keys: whoever calls\n// of its\n// own accord authorises.\nconst nobody = \"Somebody\\nelse\" // " +
+		"/enrol\n\n// authorise calls `enrol` and [enrolment].\nfunc authorise(metres int) {} // metres to authorise\n"
 	want := []string{
 		`p.go:3: avoid "whoever": write the caller, the component's name`,
 		`p.go:4: avoid "of its\n// own accord": write by itself, without a request`,

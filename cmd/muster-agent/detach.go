@@ -38,7 +38,8 @@ func (c *runCommand) detach(env *environment) error {
 		return err
 	}
 	defer ended.Close()
-	child := exec.Command(program, "run", "--state", state, "--driver", c.Driver, "--serial", c.Serial, "--root", c.Root, "--locked", "--quiet")
+	child := exec.Command(program, "run", "--state", state, "--driver", c.Driver, "--serial", c.Serial, "--root", c.Root,
+		"--locked", "--quiet")
 	child.Dir, child.Stdout, child.Stderr = "/", ended, ended
 	child.ExtraFiles = []*os.File{lock}
 	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -82,7 +82,8 @@ func (c *enrollCommand) Run(env *environment) error {
 		return err
 	}
 	way := agent.Connection{Pins: code.Pins, NameServers: c.DNS}
-	enrolled, err := enroll(env, agent.Enrollment{Server: code.Server, Token: code.Token, Role: protocol.Role(c.Role), Algorithm: protocol.Algorithm(c.Alg),
+	enrolled, err := enroll(env, agent.Enrollment{Server: code.Server, Token: code.Token, Role: protocol.Role(c.Role),
+		Algorithm:  protocol.Algorithm(c.Alg),
 		Options:    agent.Options{Dir: c.State, Version: version, Device: device, Client: c.client(way), Now: time.Now},
 		Connection: way, CommandKey: code.CommandKey, Again: c.Again})
 	if err != nil {
@@ -112,7 +113,8 @@ func enroll(env *environment, e agent.Enrollment) (agent.Enrolled, error) {
 			return enrolled, withSerial(env.ctx, e.Device, err)
 		}
 		if !logged {
-			fmt.Fprintf(env.out, "This device asks to be enrolled again. Its serial number is %q. An administrator confirms that in the portal, at the asset with this number.\n",
+			fmt.Fprintf(env.out, "This device asks to be enrolled again. Its serial number is %q. An administrator confirms that in the "+
+				"portal, at the asset with this number.\n",
 				agent.SerialNumber(env.ctx, e.Device))
 		}
 		select {
@@ -129,7 +131,8 @@ func withSerial(ctx context.Context, d agent.Device, err error) error {
 	if !errors.Is(err, agent.ErrLost) {
 		return err
 	}
-	return fmt.Errorf("%w: its serial number is %q: enroll it with a code of the same service (muster-agent enroll)", err, agent.SerialNumber(ctx, d))
+	return fmt.Errorf("%w: its serial number is %q: enroll it with a code of the same service (muster-agent enroll)", err,
+		agent.SerialNumber(ctx, d))
 }
 
 // maxBundle is more than a code can hold.

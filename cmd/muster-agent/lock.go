@@ -80,6 +80,7 @@ func (c common) orAsk(env *environment, order agent.Order, do func(*agent.Agent)
 		fmt.Fprintf(env.out, "The agent runs as process %d and was asked to do it now.\n", busy.pid)
 		return nil
 	}
-	fmt.Fprintln(env.out, "Another muster-agent works in this state directory. It, or the next one that runs, does it at its next check-in.")
+	fmt.Fprintln(env.out, "Another muster-agent works in this state directory. It, or the next one that runs, does it at its "+
+		"next check-in.")
 	return nil
 }

@@ -53,7 +53,8 @@ func (c *runCommand) try(env *environment, path string, lock *os.File) error {
 	}
 	ctx, cancel := context.WithTimeout(env.ctx, trialTime)
 	defer cancel()
-	child := exec.CommandContext(ctx, path, "run", "--state", state, "--driver", c.Driver, "--serial", c.Serial, "--push", c.Push, "--root", c.Root, "--locked", "--trial")
+	child := exec.CommandContext(ctx, path, "run", "--state", state, "--driver", c.Driver, "--serial", c.Serial, "--push", c.Push, "--root",
+		c.Root, "--locked", "--trial")
 	child.Stdout, child.Stderr = os.Stdout, os.Stderr
 	child.ExtraFiles = []*os.File{lock}
 	err = child.Run()

@@ -41,7 +41,8 @@ func TestDoctor_FullDisk(t *testing.T) {
 	if err := filler.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if f := s.doctor("full")["disk"]; f.Status != "failed" || !strings.HasPrefix(f.Detail, "0 MiB are free for "+s.path) || !strings.HasPrefix(f.Remedy, "make room") {
+	if f := s.doctor("full")["disk"]; f.Status != "failed" || !strings.HasPrefix(f.Detail, "0 MiB are free for "+s.path) ||
+		!strings.HasPrefix(f.Remedy, "make room") {
 		t.Errorf("the doctor says %+v", f)
 	}
 	for _, args := range [][]string{{"serve"}, {"migrate"}, {"company", "create", "--slug", "late"}} {

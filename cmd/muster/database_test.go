@@ -138,7 +138,8 @@ func TestMigrate_OlderDatabase(t *testing.T) {
 
 // speak is a replica of the first version, which says that it is present.
 func (s *stored) speak(stop chan struct{}) {
-	firsttest.Exec(s.t, s.url, `DELETE FROM leases; INSERT INTO leases (name, holder, expires_at) VALUES ('replica/r1', 'r1', 4000000000000)`)
+	firsttest.Exec(s.t, s.url,
+		`DELETE FROM leases; INSERT INTO leases (name, holder, expires_at) VALUES ('replica/r1', 'r1', 4000000000000)`)
 	for {
 		select {
 		case <-stop:
@@ -160,10 +161,12 @@ func TestServe_RefusesWhatItCannotServe(t *testing.T) {
 		s.run("doctor", "--make-key-file", foreign)
 
 		s.untouched("foreign keys", func() {
-			s.with("MUSTER_KEY_FILE="+foreign).refused("foreign keys", []string{foreign, "lacks keys that the database names", "restore the key file", "--accept-lost-keys"}, "serve")
+			s.with("MUSTER_KEY_FILE="+foreign).refused("foreign keys",
+				[]string{foreign, "lacks keys that the database names", "restore the key file", "--accept-lost-keys"}, "serve")
 		})
 		s.untouched("lost keys", func() {
-			s.with("MUSTER_KEY_FILE="+missing).refused("lost keys", []string{missing, "does not exist", "restore the key file", "--accept-lost-keys"}, "serve")
+			s.with("MUSTER_KEY_FILE="+missing).refused("lost keys",
+				[]string{missing, "does not exist", "restore the key file", "--accept-lost-keys"}, "serve")
 			if _, err := os.Stat(missing); err == nil {
 				t.Error("a key file was made for a database that needs another")
 			}
@@ -202,7 +205,8 @@ func (s *stored) damaged() {
 	}
 	torn := bytes.Clone(file)
 	copy(torn[len(torn)/2:], bytes.Repeat([]byte{0xff}, 16<<10))
-	for title, content := range map[string][]byte{"damaged": torn, "no database": []byte(strings.Repeat("a letter. ", 1000)), "cut off": file[:len(file)/2]} {
+	for title, content := range map[string][]byte{"damaged": torn, "no database": []byte(strings.Repeat("a letter. ", 1000)),
+		"cut off": file[:len(file)/2]} {
 		if err := os.WriteFile(s.path, content, 0o600); err != nil {
 			s.t.Fatal(err)
 		}
@@ -222,7 +226,8 @@ func TestServe_EndsWhenItIsOutdated(t *testing.T) {
 			t.Errorf("it ends with %d, want %d", code, exitFailed)
 		}
 		lines := strings.Split(strings.TrimSpace(service.log.String()), "\n")
-		if last := lines[len(lines)-1]; !strings.HasPrefix(last, "muster: a newer Muster changed the database") || !strings.HasSuffix(last, "start the newer program instead") {
+		if last := lines[len(lines)-1]; !strings.HasPrefix(last, "muster: a newer Muster changed the database") ||
+			!strings.HasSuffix(last, "start the newer program instead") {
 			t.Errorf("its last line is %q", last)
 		}
 		if n := strings.Count(service.log.String(), "muster: "); n != 1 {
@@ -238,7 +243,8 @@ func TestServe_ChecksALargeFileLater(t *testing.T) {
 	p, path := processes{t: t, dir: dir}, filepath.Join(dir, "muster.db")
 	p.run("company", "create", "acme")
 	firsttest.Exec(t, "sqlite:"+path, `PRAGMA synchronous=OFF;
-		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO operator_acts SELECT i || hex(zeroblob(262144)), 0 FROM n;
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO operator_acts SELECT i
+			|| hex(zeroblob(262144)), 0 FROM n;
 		PRAGMA wal_checkpoint(TRUNCATE)`) // each row is in the table and in its index
 	p.serve().end()
 	file, err := os.OpenFile(path, os.O_RDWR, 0)

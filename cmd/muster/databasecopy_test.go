@@ -43,7 +43,8 @@ func TestCopy_ThereAndBack(t *testing.T) {
 		t.Errorf("%d rows and %d users were copied", there.Rows, users)
 	}
 	full := firsttest.Digest(t, post)
-	s.refused("a target that is not empty", []string{"the target is not empty", "name an empty database"}, "copy", "--from", s.url, "--to", post)
+	s.refused("a target that is not empty", []string{"the target is not empty", "name an empty database"}, "copy", "--from",
+		s.url, "--to", post)
 	s.refused("one engine", []string{"of one engine", "muster backup"}, "copy", "--from", s.url, "--to", back)
 	if firsttest.Digest(t, post) != full {
 		t.Error("refused, and yet written")

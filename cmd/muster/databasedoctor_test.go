@@ -21,7 +21,8 @@ func TestDoctor_LockedDatabase(t *testing.T) {
 		release := firsttest.Hold(t, s.url, lock) // to read the file otherwise would end it
 		found := s.doctor(lock)
 		want := fmt.Sprintf("process %d has locked %s", os.Getpid(), s.path)
-		if f := found["database"]; f.Status != "failed" || !strings.HasPrefix(f.Detail, want) || !strings.HasPrefix(f.Remedy, "end that program") {
+		if f := found["database"]; f.Status != "failed" || !strings.HasPrefix(f.Detail, want) ||
+			!strings.HasPrefix(f.Remedy, "end that program") {
 			t.Errorf("%s: the doctor says %+v, want %q", lock, f, want)
 		}
 		release()
@@ -46,7 +47,8 @@ func TestDoctor_ForeignTrigger(t *testing.T) {
 	}
 	firsttest.Exec(t, s.url, `CREATE TRIGGER helper AFTER INSERT ON sessions BEGIN UPDATE users SET rights = 1023; END`)
 	s.run("backup", "changed.db")
-	if f := s.doctor("with a trigger")["integrity"]; f.Status != "failed" || !strings.Contains(f.Detail, `trigger "helper"`) || !strings.Contains(f.Remedy, "muster restore") {
+	if f := s.doctor("with a trigger")["integrity"]; f.Status != "failed" || !strings.Contains(f.Detail, `trigger "helper"`) ||
+		!strings.Contains(f.Remedy, "muster restore") {
 		t.Errorf("with a trigger: the doctor says %+v", f)
 	}
 	s.refused("restore of the trigger", []string{"changed.db", `trigger "helper"`}, "restore", "changed.db")

@@ -33,7 +33,8 @@ func (c *demoCommand) Run(env *cli.Env) error {
 	if c.Story {
 		return c.tell(env, logger)
 	}
-	return demo.Run(env.Context, demo.Settings{Data: c.Data, Listen: c.Listen, AcceptLostKeys: c.AcceptLostKeys, History: true}, env.Now, logger, env.Out)
+	return demo.Run(env.Context, demo.Settings{Data: c.Data, Listen: c.Listen, AcceptLostKeys: c.AcceptLostKeys, History: true},
+		env.Now, logger, env.Out)
 }
 
 // tell plays the story.

@@ -43,7 +43,8 @@ func (c *doctorCommand) Run(env *cli.Env) error {
 			return err
 		}
 		return cli.Print(env.Out, c.Output, map[string]string{"path": c.RotateKeyFile}, func(w io.Writer) {
-			fmt.Fprintf(w, "The key file %s has new keys. Back it up, give it to every replica, and restart them. Do not remove the old keys from it.\n", c.RotateKeyFile)
+			fmt.Fprintf(w, "The key file %s has new keys. Back it up, give it to every replica, and restart them. Do not remove the old "+
+				"keys from it.\n", c.RotateKeyFile)
 		})
 	}
 	said := report{Findings: append(ops.Diagnose(env.Context, c.Service, env.Now), unknownSettings()...)}

@@ -122,7 +122,8 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		fmt.Fprintf(errOut, "muster: %s: see --help\n", cli.Message(err))
 		return exitUsage
 	}
-	env := &cli.Env{Context: ctx, In: in, Out: out, Err: errOut, Now: time.Now, User: hostUser(), Open: service.OpenAdmin(time.Now, os.Getenv("MUSTER_KEY_FILE")), Signer: service.OpenSigner,
+	env := &cli.Env{Context: ctx, In: in, Out: out, Err: errOut, Now: time.Now, User: hostUser(),
+		Open: service.OpenAdmin(time.Now, os.Getenv("MUSTER_KEY_FILE")), Signer: service.OpenSigner,
 		Maintenance: service.Maintenance{Log: slog.New(slog.NewTextHandler(errOut, nil))}}
 	if err := chosen.Run(env, overNetwork(env)); err != nil {
 		own, ok := errors.AsType[*cli.ExitError](err)
@@ -167,7 +168,8 @@ func (c *serveCommand) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	running, err := service.New(env.Context, c.Service, service.Options{Now: env.Now, ServerClock: true, Logger: logger, Version: version, Manager: manager()})
+	running, err := service.New(env.Context, c.Service, service.Options{Now: env.Now, ServerClock: true, Logger: logger, Version: version,
+		Manager: manager()})
 	if err != nil && env.Context.Err() != nil {
 		return nil // told to stop before it had begun
 	}

@@ -83,7 +83,8 @@ func manPage(node *kong.Node, name string) string {
 			for _, variable := range flag.Envs {
 				variables = append(variables, fmt.Sprintf(".TP\n.B %s\nSets \\-\\-%s.\n", variable, roff(flag.Name)))
 				if flag.Tag.Has("secret") {
-					variables = append(variables, fmt.Sprintf(".TP\n.B %[1]s_FILE\nNames a file that holds the value of %[1]s.\n", variable))
+					variables = append(variables,
+						fmt.Sprintf(".TP\n.B %[1]s_FILE\nNames a file that holds the value of %[1]s.\n", variable))
 				}
 			}
 		}

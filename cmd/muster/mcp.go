@@ -45,7 +45,8 @@ and the header X-API-Key, or let it sign in with OAuth.`
 func (c *mcpCommand) Run(env *cli.Env) error {
 	warn := func(text string) { fmt.Fprintf(env.Err, "muster mcp: %s\n", text) }
 	address, err := url.Parse(strings.TrimRight(c.URL, "/"))
-	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" || address.User != nil || address.RawQuery != "" {
+	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" || address.User != nil ||
+		address.RawQuery != "" {
 		return errors.New("MUSTER_URL must be the service's http:// or https:// address, without user or query")
 	}
 	if address.Scheme == "http" && address.Hostname() != "localhost" && !net.ParseIP(address.Hostname()).IsLoopback() {
@@ -55,7 +56,8 @@ func (c *mcpCommand) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	return (&bridge.Bridge{Endpoint: strings.TrimSuffix(address.String(), mcp.Path) + mcp.Path, Key: key, Warn: warn}).Run(env.Context, env.In, env.Out)
+	return (&bridge.Bridge{Endpoint: strings.TrimSuffix(address.String(), mcp.Path) + mcp.Path, Key: key, Warn: warn}).Run(env.Context,
+		env.In, env.Out)
 }
 
 func (c *mcpCommand) key() (string, error) {

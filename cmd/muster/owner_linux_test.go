@@ -65,7 +65,8 @@ func (k *kept) owned(after string) {
 			return nil // a log that was removed
 		}
 		if owner := info.Sys().(*syscall.Stat_t); owner.Uid != serviceUser || owner.Gid != serviceUser || info.Mode().Perm() != 0o600 {
-			k.t.Errorf("after %s, %s has mode %04o and belongs to %d:%d, want 0600 and %d", after, entry.Name(), info.Mode().Perm(), owner.Uid, owner.Gid, serviceUser)
+			k.t.Errorf("after %s, %s has mode %04o and belongs to %d:%d, want 0600 and %d", after, entry.Name(), info.Mode().Perm(),
+				owner.Uid, owner.Gid, serviceUser)
 		}
 		return nil
 	})

@@ -30,7 +30,8 @@ func (p processes) with(variables ...string) processes {
 func (p processes) command(args ...string) *exec.Cmd {
 	c := exec.CommandContext(p.t.Context(), cmp.Or(p.program, "muster"), args...)
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: p.user}
-	c.Dir, c.Env, c.Stderr = p.dir, append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "GORACE=" + os.Getenv("GORACE"), "MUSTER_LISTEN=127.0.0.1:0"}, p.env...), os.Stderr
+	c.Dir, c.Env, c.Stderr = p.dir, append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "GORACE=" + os.Getenv("GORACE"),
+		"MUSTER_LISTEN=127.0.0.1:0"}, p.env...), os.Stderr
 	return c
 }
 

@@ -24,7 +24,8 @@ func overNetwork(env *cli.Env) *remote.Env {
 	dir, _ := os.UserConfigDir() // empty: those that need it say so
 	host, _ := os.Hostname()
 	file, isFile := env.Err.(*os.File)
-	return &remote.Env{Env: env, ConfigDir: dir, Host: host, Open: openBrowser(env.Context), Terminal: isFile && term.IsTerminal(int(file.Fd()))}
+	return &remote.Env{Env: env, ConfigDir: dir, Host: host, Open: openBrowser(env.Context), Terminal: isFile &&
+		term.IsTerminal(int(file.Fd()))}
 }
 
 // openBrowser shows an address in the user's browser, where there is a screen.

@@ -50,7 +50,8 @@ func TestSettings_SecretsHaveFiles(t *testing.T) {
 		}
 		for _, flag := range flags {
 			if all[name+"_FILE"] == nil && !flag.Tag.Has("secret") {
-				t.Errorf("%s (--%s): add the tag secret, so that %s_FILE can hold it, or list it in plainSettings if it is no secret", name, flag.Name, name)
+				t.Errorf("%s (--%s): add the tag secret, so that %s_FILE can hold it, or list it in plainSettings if it is no secret",
+					name, flag.Name, name)
 			}
 		}
 	}

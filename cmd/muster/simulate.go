@@ -98,15 +98,17 @@ const (
 // enoughFiles refuses a simulation that would run out of open files midway.
 func enoughFiles(agents, limit int) error {
 	if need := agents*filesEach + simulateFiles; need > limit {
-		return fmt.Errorf("cannot simulate %d agents: they need about %d open files and the limit is %d; raise it with `ulimit -n`, or simulate at most %d agents",
+		return fmt.Errorf("cannot simulate %d agents: they need about %d open files and the limit is %d; raise it with `ulimit -n`, or "+
+			"simulate at most %d agents",
 			agents, need, limit, max(0, limit-simulateFiles)/filesEach)
 	}
 	return nil
 }
 
 func (c *simulateCommand) options(env *cli.Env, dir string, progress *progressLine) fleetsim.Options {
-	o := fleetsim.Options{Ramp: c.Ramp, Commands: c.Commands, Duration: c.Duration, Patience: c.Patience, Offline: c.Offline, OfflineFor: c.OfflineFor,
-		Skew: c.Skew, Lost: c.Lost, Duplicated: c.Duplicated, Crashes: c.Crashes, Endings: c.Endings, Seed: c.Seed, Dir: dir,
+	o := fleetsim.Options{Ramp: c.Ramp, Commands: c.Commands, Duration: c.Duration, Patience: c.Patience, Offline: c.Offline,
+		OfflineFor: c.OfflineFor,
+		Skew:       c.Skew, Lost: c.Lost, Duplicated: c.Duplicated, Crashes: c.Crashes, Endings: c.Endings, Seed: c.Seed, Dir: dir,
 		Now: env.Now, Clock: env.Now, Log: slog.New(slog.DiscardHandler)}
 	o.Say, o.Progress = progress.say, progress.show
 	return o
@@ -125,7 +127,8 @@ func (c *simulateCommand) ownService(env *cli.Env, dir string, o *fleetsim.Optio
 	o.Say("Starting a service of its own …")
 	// With a tenth of the commands a minute for each key none has to wait.
 	keys := (c.Agents*(c.Commands+1))/10 + 1
-	simulated, err := startSimulatedService(env.Context, env.Err, proving.Process{Dir: dir, Agents: c.Agents, Keys: keys, Start: start.UnixMilli(), Pace: c.Pace})
+	simulated, err := startSimulatedService(env.Context, env.Err,
+		proving.Process{Dir: dir, Agents: c.Agents, Keys: keys, Start: start.UnixMilli(), Pace: c.Pace})
 	if err != nil {
 		return nil, err
 	}

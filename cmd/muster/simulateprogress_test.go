@@ -42,7 +42,8 @@ func TestProgress_RenewedOnATerminal(t *testing.T) {
 	if n := strings.Count(got, "\n"); n != 2 {
 		t.Errorf("%d lines, want the two that stay: %q", n, got)
 	}
-	if want := clearLine + "Enrolling agents: 240 of 240 (100 %), 20 a second, 12 s" + clearLine + "Sending commands …\n"; !strings.HasSuffix(got, want) {
+	if want := clearLine + "Enrolling agents: 240 of 240 (100 %), 20 a second, 12 s" + clearLine +
+		"Sending commands …\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("got %q, want it to end in %q", got, want)
 	}
 }

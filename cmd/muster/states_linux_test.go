@@ -62,7 +62,8 @@ func TestDoctor_WrongOwner(t *testing.T) {
 	own := k.asService()
 	found := own.doctor("the service's user")
 	for check, path := range map[string]string{"database": file, "key file": keys} {
-		if f := found[check]; f.Status != "failed" || !strings.Contains(f.Detail, path+", which belongs to user id 0") || !strings.Contains(f.Remedy, "chown 65534 "+path) {
+		if f := found[check]; f.Status != "failed" || !strings.Contains(f.Detail, path+", which belongs to user id 0") ||
+			!strings.Contains(f.Remedy, "chown 65534 "+path) {
 			t.Errorf("the service's user is told of %s: %+v", path, f)
 		}
 	}
@@ -99,7 +100,8 @@ func TestDoctor_ReadOnlyDisk(t *testing.T) {
 	if err := syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		needs.Mount().Missing(t, err)
 	}
-	if f := p.doctor("read-only")["database"]; f.Status != "failed" || !strings.Contains(f.Detail, "mounted read-only") || !strings.HasPrefix(f.Remedy, "mount it for writing") {
+	if f := p.doctor("read-only")["database"]; f.Status != "failed" || !strings.Contains(f.Detail, "mounted read-only") ||
+		!strings.HasPrefix(f.Remedy, "mount it for writing") {
 		t.Errorf("the doctor says %+v", f)
 	}
 	for _, args := range [][]string{{"serve"}, {"company", "list"}, {"policy", "create", "--company", "acme", "x"}} {
@@ -126,7 +128,8 @@ func TestServe_FullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "full", func() error {
-		if status, text := get(t, service.address+"/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(text, `"disk":"full`) {
+		if status, text := get(t, service.address+"/readyz"); status != http.StatusServiceUnavailable ||
+			!strings.Contains(text, `"disk":"full`) {
 			return fmt.Errorf("readyz answers %d %s", status, text)
 		}
 		_, text := get(t, service.address+"/metrics")
@@ -216,13 +219,15 @@ func enroll(t *testing.T, emulator, enterprise, policyID string, count int) {
 	t.Helper()
 	var token struct{ Value string }
 	eventually(t, "an enrollment token", func() error {
-		status, text := call(t, http.MethodPost, emulator+"/v1/"+enterprise+"/enrollmentTokens", fmt.Sprintf(`{"policyName": %q}`, policyID))
+		status, text := call(t, http.MethodPost, emulator+"/v1/"+enterprise+"/enrollmentTokens",
+			fmt.Sprintf(`{"policyName": %q}`, policyID))
 		if status != http.StatusOK {
 			return fmt.Errorf("%d %s", status, text)
 		}
 		return json.Unmarshal([]byte(text), &token)
 	})
-	if status, text := call(t, http.MethodPost, emulator+"/emulator/v1/devices", fmt.Sprintf(`{"enrollmentToken": %q, "count": %d}`, token.Value, count)); status != http.StatusOK {
+	if status, text := call(t, http.MethodPost, emulator+"/emulator/v1/devices",
+		fmt.Sprintf(`{"enrollmentToken": %q, "count": %d}`, token.Value, count)); status != http.StatusOK {
 		t.Fatalf("enrolling: %d %s", status, text)
 	}
 }
@@ -253,7 +258,8 @@ func TestServe_SharedSubscription(t *testing.T) {
 		}
 	}
 	for foreign, own := range map[string]processes{enterpriseB: a, enterpriseA: b} {
-		if f := own.doctor("shared")["foreign notifications"]; f.Status != "warning" || !strings.Contains(f.Detail, foreign) || !strings.Contains(f.Remedy, "a subscription of its own") {
+		if f := own.doctor("shared")["foreign notifications"]; f.Status != "warning" || !strings.Contains(f.Detail, foreign) ||
+			!strings.Contains(f.Remedy, "a subscription of its own") {
 			t.Errorf("the doctor says %+v, want %s", f, foreign)
 		}
 	}
@@ -287,10 +293,12 @@ func TestDisconnect_LostEnterpriseWithKills(t *testing.T) {
 		}
 		return nil
 	})
-	if status, text := get(t, service.address+"/readyz"); status != http.StatusOK || !strings.Contains(text, "does not have the enterprise of 1 company") {
+	if status, text := get(t, service.address+"/readyz"); status != http.StatusOK ||
+		!strings.Contains(text, "does not have the enterprise of 1 company") {
 		t.Errorf("readyz answers %d %s", status, text)
 	}
-	if f := own.doctor("lost")["company acme"]; f.Status != "failed" || !strings.Contains(f.Remedy, "muster company disconnect --company acme --confirm acme") {
+	if f := own.doctor("lost")["company acme"]; f.Status != "failed" ||
+		!strings.Contains(f.Remedy, "muster company disconnect --company acme --confirm acme") {
 		t.Errorf("the doctor says %+v", f)
 	}
 	for range 5 { // at other moments each
@@ -330,12 +338,14 @@ func (p processes) endedAt(enterprise string, devices int) {
 // A living enterprise is given up once, wherever the command is killed.
 func TestDisconnect_KilledAtThePlatform(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]string{"before": `"delayMs": 30000`, "after": `"delayMs": 30000, "afterEffect": true, "dropConnection": true`} {
+	for name, fault := range map[string]string{"before": `"delayMs": 30000`,
+		"after": `"delayMs": 30000, "afterEffect": true, "dropConnection": true`} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, emulator := emulated(t)
 			own, enterprise, _, service := p.installation("a")
-			if status, text := call(t, http.MethodPost, emulator+"/emulator/v1/faults", `{"method": "delete", "times": 1, `+fault+`}`); status >= 300 {
+			if status, text := call(t, http.MethodPost, emulator+"/emulator/v1/faults",
+				`{"method": "delete", "times": 1, `+fault+`}`); status >= 300 {
 				t.Fatalf("the fault: %d %s", status, text)
 			}
 			confirm := []string{"company", "disconnect", "--company", "acme", "--confirm", "acme"}
@@ -344,7 +354,8 @@ func TestDisconnect_KilledAtThePlatform(t *testing.T) {
 				t.Fatal(err)
 			}
 			eventually(t, "asked", func() error {
-				if _, text := get(t, emulator+"/emulator/v1/calls"); !strings.Contains(text, `"method":"delete"`) && !strings.Contains(text, `"method": "delete"`) {
+				if _, text := get(t, emulator+"/emulator/v1/calls"); !strings.Contains(text, `"method":"delete"`) &&
+					!strings.Contains(text, `"method": "delete"`) {
 					return fmt.Errorf("the platform was not asked")
 				}
 				return nil

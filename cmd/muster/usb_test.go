@@ -29,13 +29,15 @@ func TestUSB_RealProcesses(t *testing.T) {
 		Devices  []struct{ Serial, Outcome, Way, Asset string }
 	}
 	p.json(&told, "usb", "--policy", policy.PathName, "--server", service.address)
-	if told.Enrolled != 1 || len(told.Devices) != 1 || told.Devices[0].Way != "SYSTEM" || !strings.HasPrefix(told.Devices[0].Asset, company.PathName+"/assets/") {
+	if told.Enrolled != 1 || len(told.Devices) != 1 || told.Devices[0].Way != "SYSTEM" ||
+		!strings.HasPrefix(told.Devices[0].Asset, company.PathName+"/assets/") {
 		t.Fatalf("muster usb says %+v\n%s", told, headset.Log())
 	}
 	poll.Until(t, "the headset is enrolled and has its policy", func() error {
 		var assets []struct{ PathName, Status string }
 		p.json(&assets, "asset", "list", "--company", "acme")
-		if len(assets) == 1 && assets[0].PathName == told.Devices[0].Asset && assets[0].Status == "ACTIVE" && headset.State().Platform.Restrictions["no_camera"] {
+		if len(assets) == 1 && assets[0].PathName == told.Devices[0].Asset && assets[0].Status == "ACTIVE" &&
+			headset.State().Platform.Restrictions["no_camera"] {
 			return nil
 		}
 		return fmt.Errorf("assets %+v; %v\n%s", assets, headset.State().Platform, headset.Log())

@@ -71,7 +71,8 @@ func (a Approver) May(m Matter, c Controls, now time.Time) error {
 	case m.Second(c) && m.AskedBy == a.UserID:
 		return fault.New(fault.Refused, "a second person must decide this: your own AI client asked for it, or a key that you made")
 	case m.Second(c) && m.AskedSince.After(since): // one person could ask with a new account of their own
-		return fault.New(fault.Refused, "the account and the rights of the user behind this request must be older than %s before it can be decided", age)
+		return fault.New(fault.Refused, "the account and the rights of the user behind this request must be older than %s before it "+
+			"can be decided", age)
 	case a.CreatedAt.After(since):
 		return fault.New(fault.Refused, "your account must be older than %s to decide this", age)
 	case a.RightsAt.After(since):

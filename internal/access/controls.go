@@ -193,9 +193,11 @@ func (s Stop) Refuses(kind Kind) error {
 	case !s.On():
 		return nil
 	case kind == APIKey || kind == Connection:
-		return fault.New(fault.Forbidden, "automation is stopped: %s. Reading goes on; an administrator can resume it in the portal, the operator with muster company resume", s.Reason)
+		return fault.New(fault.Forbidden, "automation is stopped: %s. Reading goes on; an administrator can resume it in the portal, the "+
+			"operator with muster company resume", s.Reason)
 	case kind == User && s.All:
-		return fault.New(fault.Forbidden, "changes are stopped, in the portal too: %s. Reading goes on; an administrator can ask to resume, the operator resumes with muster company resume", s.Reason)
+		return fault.New(fault.Forbidden, "changes are stopped, in the portal too: %s. Reading goes on; an administrator can ask to "+
+			"resume, the operator resumes with muster company resume", s.Reason)
 	}
 	return nil
 }

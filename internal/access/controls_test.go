@@ -27,7 +27,8 @@ func TestParseDestructiveLimit(t *testing.T) {
 			}
 		})
 	}
-	for _, text := range []string{"", "25", "25/", "/60m", "0/60m", "-1/60m", "25/60", "25/0m", "25/90s", "25/30s", "25/169h", "100001/60m", "25/60m/1", "+25 /60m", "25/-60m"} {
+	for _, text := range []string{"", "25", "25/", "/60m", "0/60m", "-1/60m", "25/60", "25/0m", "25/90s", "25/30s", "25/169h", "100001/60m",
+		"25/60m/1", "+25 /60m", "25/-60m"} {
 		if got, err := access.ParseDestructiveLimit(text); err == nil {
 			t.Errorf("%q is taken as %+v", text, got)
 		}

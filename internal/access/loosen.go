@@ -48,7 +48,8 @@ func (n ControlName) ValueText(text string) string {
 	case ApplyApprovalControl:
 		return wordOf(map[string]string{"OFF": "none", string(ApproveRisky): "risky changes", string(ApproveAll): "all changes"}, text)
 	case StopControl:
-		return wordOf(map[string]string{"OFF": "no stop", "ON": "API keys and AI clients stopped", "ALL": "API keys, AI clients and the portal stopped"}, text)
+		return wordOf(map[string]string{"OFF": "no stop", "ON": "API keys and AI clients stopped",
+			"ALL": "API keys, AI clients and the portal stopped"}, text)
 	case SecondPersonControl, DestructiveApprovalControl:
 		return wordOf(map[string]string{"OFF": "off", "ON": "on"}, text)
 	case DestructiveLimitControl:
@@ -77,7 +78,8 @@ func durationText(n ControlName, text string) string {
 
 // ControlNames lists all of them.
 func ControlNames() []ControlName {
-	return []ControlName{ApplyApprovalControl, SecondPersonControl, ApproverAgeControl, DestructiveApprovalControl, DestructiveLimitControl, StopControl, KeepActivityControl}
+	return []ControlName{ApplyApprovalControl, SecondPersonControl, ApproverAgeControl, DestructiveApprovalControl, DestructiveLimitControl,
+		StopControl, KeepActivityControl}
 }
 
 // Control is the value of a control as text.

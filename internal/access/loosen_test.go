@@ -18,7 +18,8 @@ func anyControls(t *rapid.T, label string) access.Settings {
 		ApproverAge: time.Duration(pick(3, "age")) * time.Hour, DestructiveApproval: pick(2, "destructive") == 1,
 	}}
 	if pick(4, "limit") > 0 {
-		s.Controls.DestructiveLimit = access.DestructiveLimit{Devices: 1 + pick(3, "devices"), Window: time.Duration(1+pick(3, "minutes")) * time.Minute}
+		s.Controls.DestructiveLimit = access.DestructiveLimit{Devices: 1 + pick(3, "devices"),
+			Window: time.Duration(1+pick(3, "minutes")) * time.Minute}
 	}
 	if pick(2, "stop") == 1 {
 		s.Stop = access.Stop{At: time.Unix(1, 0), Reason: "r", All: pick(2, "all") == 1}

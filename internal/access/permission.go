@@ -29,10 +29,13 @@ const (
 var permissionNames = [...]struct{ name, scope, title, help string }{ //nolint:gochecknoglobals // a table that is never written to
 	{"DEVICES_READ", "mcp:devices:read", "See devices", "See devices, their reports, locations and command history."},
 	{"DEVICES_COMMAND", "mcp:devices:command", "Send commands",
-		"Send commands: lock, message, lost mode, restart, power off, move to another policy, and clear the data of apps, which cannot be undone."},
-	{"DEVICES_COMMAND_DESTRUCTIVE", "mcp:devices:destructive", "Send destructive commands", "Wipe devices, remove or change screen locks, and give up ownership."},
+		"Send commands: lock, message, lost mode, restart, power off, move to another policy, and clear the data of apps, which " +
+			"cannot be undone."},
+	{"DEVICES_COMMAND_DESTRUCTIVE", "mcp:devices:destructive", "Send destructive commands",
+		"Wipe devices, remove or change screen locks, and give up ownership."},
 	{"POLICIES_READ", "mcp:policies:read", "See policies", "See policies, their settings, revisions and proposals."},
-	{"POLICIES_WRITE", "mcp:policies:write", "Change policies", "Propose changes of policies, and apply them as the company's approval of policy changes allows."},
+	{"POLICIES_WRITE", "mcp:policies:write", "Change policies", "Propose changes of policies, and apply them as the company's approval " +
+		"of policy changes allows."},
 	{"PROVISIONING", "mcp:provisioning", "Enroll devices", "Create QR codes that enroll new devices, under any policy."},
 }
 

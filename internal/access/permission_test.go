@@ -25,7 +25,8 @@ func TestPermission_Kinds(t *testing.T) {
 		{access.PoliciesRead, []access.Permission{access.PoliciesRead}, false, false, access.PoliciesRead},
 		{both, []access.Permission{read, access.PoliciesRead}, false, false, both},
 		{access.DevicesCommand, []access.Permission{access.DevicesCommand}, true, true, access.DevicesCommand | read},
-		{access.DevicesCommandDestructive, []access.Permission{access.DevicesCommandDestructive}, true, true, access.DevicesCommandDestructive | read},
+		{access.DevicesCommandDestructive, []access.Permission{access.DevicesCommandDestructive}, true, true,
+			access.DevicesCommandDestructive | read},
 		{access.PoliciesWrite, []access.Permission{access.PoliciesWrite}, true, true, access.PoliciesWrite | access.PoliciesRead},
 		{access.Provisioning, []access.Permission{access.Provisioning}, true, true, access.Provisioning | access.PoliciesRead},
 	} {
@@ -111,7 +112,8 @@ func TestGrant_EachGate(t *testing.T) {
 	t.Parallel()
 	for n := range 1 << 5 {
 		on := func(bit int) bool { return n>>bit&1 == 1 }
-		s := access.Settings{DeviceCommands: on(0), DestructiveCommands: on(1), PolicyChanges: on(2), Provisioning: on(3), OAuthConnections: on(4)}
+		s := access.Settings{DeviceCommands: on(0), DestructiveCommands: on(1), PolicyChanges: on(2), Provisioning: on(3),
+			OAuthConnections: on(4)}
 		for _, kind := range kinds {
 			for _, gate := range gates {
 				p := access.Principal{Kind: kind, Permissions: access.All, Settings: s}
@@ -125,7 +127,8 @@ func TestGrant_EachGate(t *testing.T) {
 
 func TestDestructiveLimit_Words(t *testing.T) {
 	t.Parallel()
-	for want, l := range map[string]access.DestructiveLimit{"no limit": {}, "3 devices in 120 minutes": {Devices: 3, Window: 2 * time.Hour}} {
+	for want, l := range map[string]access.DestructiveLimit{"no limit": {},
+		"3 devices in 120 minutes": {Devices: 3, Window: 2 * time.Hour}} {
 		if got := l.Words(); got != want {
 			t.Errorf("%s: %q, want %q", l, got, want)
 		}

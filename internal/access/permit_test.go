@@ -50,7 +50,8 @@ func TestPermit_Wrote(t *testing.T) {
 		before := p.Used()
 		p.Wrote(raised)
 		if p.Version() != want || before || !p.Used() {
-			t.Errorf("a write that raised it to %d: version %d, used %t before and %t after, want version %d", raised, p.Version(), before, p.Used(), want)
+			t.Errorf("a write that raised it to %d: version %d, used %t before and %t after, want version %d", raised, p.Version(),
+				before, p.Used(), want)
 		}
 	}
 }
@@ -106,7 +107,8 @@ func TestOrigin(t *testing.T) {
 	ctx := access.WithOrigin(t.Context(), access.Origin{RequestID: "r1", Address: "192.0.2.1"})
 	for given, want := range map[string]string{"": "r1", "r2": "r2"} {
 		o := access.OriginOf(access.WithActor(ctx, access.OperatorActor("ada"), given))
-		expect.Equal(t, given, expect.Values{"request": {o.RequestID, want}, "actor": {o.Actor.Name, "command line (ada)"}, "address": {o.Address, "192.0.2.1"}})
+		expect.Equal(t, given, expect.Values{"request": {o.RequestID, want}, "actor": {o.Actor.Name, "command line (ada)"},
+			"address": {o.Address, "192.0.2.1"}})
 	}
 	if a := access.OperatorActor(""); a.Name != "command line" || a.Kind != access.System {
 		t.Errorf("an operator who is not known: %+v", a)

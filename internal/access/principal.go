@@ -89,11 +89,14 @@ func (g Gate) Help() string { return g.words()[1] }
 
 func (g Gate) words() [2]string {
 	return map[Gate][2]string{
-		DeviceCommands:      {"Device commands", "API keys and AI clients with the permission may lock, locate, message and restart devices."},
+		DeviceCommands: {"Device commands",
+			"API keys and AI clients with the permission may lock, locate, message and restart devices."},
 		DestructiveCommands: {"Destructive commands", "They may also wipe devices, reset or change screen locks and give up ownership."},
-		PolicyChanges:       {"Policy changes", "API keys and AI clients with the permission may propose changes of policies and apply them."},
-		OAuthGate:           {"AI clients by sign-in", "People may connect AI clients to their own account, without an API key."},
-		ProvisioningGate:    {"Enrollment by AI clients", "Connected AI clients may make QR codes that enroll devices. API keys with the permission always may."},
+		PolicyChanges: {"Policy changes",
+			"API keys and AI clients with the permission may propose changes of policies and apply them."},
+		OAuthGate: {"AI clients by sign-in", "People may connect AI clients to their own account, without an API key."},
+		ProvisioningGate: {"Enrollment by AI clients", "Connected AI clients may make QR codes that enroll devices. API keys with the " +
+			"permission always may."},
 	}[g]
 }
 
@@ -104,7 +107,8 @@ func Grant(p Principal, needs Permission, gate Gate) error {
 		return fault.New(fault.Forbidden, "this connection is frozen: an administrator can thaw it in the portal, under Access")
 	}
 	if p.Kind == Connection && !p.Settings.OAuthConnections {
-		return fault.New(fault.Forbidden, "the company has not enabled OAuth connections: an administrator can turn it on under AI agent access")
+		return fault.New(fault.Forbidden,
+			"the company has not enabled OAuth connections: an administrator can turn it on under AI agent access")
 	}
 	if missing := needs &^ p.Permissions; missing != 0 {
 		return fault.New(fault.Forbidden, "missing permission: %s", missing)

@@ -17,9 +17,11 @@ type Replacement struct {
 func (r Replacement) Refusal() error {
 	switch {
 	case !r.MayDestroy:
-		return fault.New(fault.Forbidden, "the asset has a managed device, which would leave it: that takes the permission to send destructive commands")
+		return fault.New(fault.Forbidden, "the asset has a managed device, which would leave it: that takes the permission to send "+
+			"destructive commands")
 	case !r.Named:
-		return fault.New(fault.ConfirmationRequired, "the asset has a managed device, which would leave it: type the asset's name to confirm that")
+		return fault.New(fault.ConfirmationRequired,
+			"the asset has a managed device, which would leave it: type the asset's name to confirm that")
 	}
 	return nil
 }

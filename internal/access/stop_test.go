@@ -19,7 +19,8 @@ func TestStop_Refuses(t *testing.T) {
 		{access.Stop{}, nil},
 		{access.Stop{Reason: "left over", All: true}, nil},
 		{access.Stop{At: at, Reason: "a leak"}, map[access.Kind]bool{access.APIKey: true, access.Connection: true}},
-		{access.Stop{At: at, Reason: "a leak", All: true}, map[access.Kind]bool{access.APIKey: true, access.Connection: true, access.User: true}},
+		{access.Stop{At: at, Reason: "a leak", All: true}, map[access.Kind]bool{access.APIKey: true, access.Connection: true,
+			access.User: true}},
 	} {
 		for _, kind := range []access.Kind{access.APIKey, access.Connection, access.User, access.System} {
 			err := c.stop.Refuses(kind)

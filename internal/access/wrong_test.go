@@ -45,7 +45,8 @@ func TestControls_Wrong(t *testing.T) {
 			t.Errorf("%s: wrong are %q, want %q", c.name, got, c.want)
 		}
 	}
-	for rule, want := range map[access.ApprovalRule]bool{"": false, access.ApproveNone: false, access.ApproveRisky: true, access.ApproveAll: true} {
+	for rule, want := range map[access.ApprovalRule]bool{"": false, access.ApproveNone: false, access.ApproveRisky: true,
+		access.ApproveAll: true} {
 		if rule.On() != want {
 			t.Errorf("the rule %q is on: %t, want %t", rule, rule.On(), want)
 		}
@@ -106,7 +107,8 @@ func TestApprover_ExactlyOldEnough(t *testing.T) {
 		t.Errorf("of an administrator: %v", err)
 	}
 	k.SecondPerson = false
-	if err := a.May(access.Matter{Administers: true, AskedBy: "u1"}, k, now); err == nil || !strings.Contains(err.Error(), "second administrator") {
+	if err := a.May(access.Matter{Administers: true, AskedBy: "u1"}, k, now); err == nil ||
+		!strings.Contains(err.Error(), "second administrator") {
 		t.Errorf("what an administrator asked for: %v", err)
 	}
 	if got := a.Rights(); !slices.Contains(got, access.ManageCompany) {

@@ -41,7 +41,8 @@ func (s sealer) Open(purpose string, sealed []byte) ([]byte, error) {
 // ceremonies is a passkey implementation to which no answer proves anything.
 type ceremonies struct{ account.Ceremonies }
 
-func (ceremonies) FinishSignIn(json.RawMessage, json.RawMessage, func(string) (account.User, []account.Passkey, error)) (account.Passkey, string, error) {
+func (ceremonies) FinishSignIn(json.RawMessage, json.RawMessage,
+	func(string) (account.User, []account.Passkey, error)) (account.Passkey, string, error) {
 	return account.Passkey{}, "", fault.New(fault.Unauthorized, "the answer proves nothing")
 }
 
@@ -82,7 +83,8 @@ func FuzzSealedCookies(f *testing.F) {
 		if len(b.Emails) > 5 || !b.Knows("eve@acme.test") {
 			t.Errorf("%q becomes the browser %+v", text, b)
 		}
-		if _, err := federation.Finish(t.Context(), sealedAs(account.PurposeProviderSignIn), account.Return{State: state}); fault.CodeOf(err) != fault.Refused {
+		if _, err := federation.Finish(t.Context(), sealedAs(account.PurposeProviderSignIn),
+			account.Return{State: state}); fault.CodeOf(err) != fault.Refused {
 			t.Errorf("a journey in %q fits another state: %v", text, err)
 		}
 		if _, err := passkeys.FinishSignIn(t.Context(), sealedAs(account.PurposeChallenge), nil); err == nil {

@@ -37,5 +37,6 @@ func CheckDomain(d string) error {
 	if IsDomain(d) {
 		return nil
 	}
-	return fault.Invalid("the domain must be such as example.com", fault.Field{Field: "domain", Message: "must be a domain such as example.com, in lower case"})
+	return fault.Invalid("the domain must be such as example.com",
+		fault.Field{Field: "domain", Message: "must be a domain such as example.com, in lower case"})
 }

@@ -48,7 +48,8 @@ func (p IdentityProvider) vouches(u User) error {
 	if !p.Enabled || p.serves(u.Email) != nil || !p.exceeds(u) {
 		return nil
 	}
-	return fault.New(fault.Refused, "cannot give %s these rights: company sign-in for %s was saved by %s, who may do less; save company sign-in again first, or give fewer rights",
+	return fault.New(fault.Refused, "cannot give %s these rights: company sign-in for %s was saved by %s, who may do less; save company "+
+		"sign-in again first, or give fewer rights",
 		u.Email, domainOf(u.Email), p.savedBy())
 }
 
@@ -64,7 +65,8 @@ func (p IdentityProvider) admits(u User, known bool) error {
 	if !p.exceeds(u) || known && p.SavedRights == 0 {
 		return nil
 	}
-	return fault.New(fault.Refused, "company sign-in for %s was saved by %s, who may do less than you: sign in with your password or passkey, and have an administrator save company sign-in again",
+	return fault.New(fault.Refused, "company sign-in for %s was saved by %s, who may do less than you: sign in with your password or "+
+		"passkey, and have an administrator save company sign-in again",
 		domainOf(u.Email), p.savedBy())
 }
 
@@ -201,7 +203,8 @@ func (s Federation) openSecret(p IdentityProvider) (string, error) {
 // and policy of each user whose address is in its domains.
 func (s Federation) Save(ctx context.Context, by User, p IdentityProvider) error {
 	if missing := (ManageCompany | ManageUsers) &^ by.Rights; missing != 0 {
-		return fault.New(fault.Forbidden, "saving company sign-in needs the right %s: an administrator can grant it", strings.Join(missing.Names(), " and "))
+		return fault.New(fault.Forbidden, "saving company sign-in needs the right %s: an administrator can grant it",
+			strings.Join(missing.Names(), " and "))
 	}
 	if err := p.Check(); err != nil {
 		return err
@@ -220,7 +223,8 @@ func (s Federation) Save(ctx context.Context, by User, p IdentityProvider) error
 	return s.Providers.SaveProvider(ctx, p, func(users []User) error {
 		for _, u := range users {
 			if slices.Contains(p.Domains, domainOf(u.Email)) && beyond(by, u) {
-				return fault.New(fault.Forbidden, "cannot save company sign-in for %s: %s may do more than you; an administrator can save it", domainOf(u.Email), u.Name)
+				return fault.New(fault.Forbidden, "cannot save company sign-in for %s: %s may do more than you; an administrator "+
+					"can save it", domainOf(u.Email), u.Name)
 			}
 		}
 		return nil
@@ -323,7 +327,8 @@ func (p IdentityProvider) onItsWord(now IdentityProvider, u User) error {
 		return errTooLate()
 	}
 	if rights, _ := now.Role.Rights(); !rights.Has(u.Rights) {
-		return fault.New(fault.Refused, "you may do more than users whom %s makes: open your invitation, and go on with company sign-in or set a password there", now.Name)
+		return fault.New(fault.Refused, "you may do more than users whom %s makes: open your invitation, and go on with company sign-in "+
+			"or set a password there", now.Name)
 	}
 	return p.onProof(now, u)
 }
@@ -351,7 +356,8 @@ func (s Federation) linkInvited(ctx context.Context, p IdentityProvider, subject
 		return err
 	}
 	a.InvitedBy = by
-	a.User, err = s.Providers.LinkInvited(ctx, access.HashSecret(a.Journey.Invitation), IdentityLink{p.CompanyID, u.ID, p.Issuer, subject}, by, p.onProof)
+	a.User, err = s.Providers.LinkInvited(ctx, access.HashSecret(a.Journey.Invitation), IdentityLink{p.CompanyID, u.ID, p.Issuer, subject},
+		by, p.onProof)
 	if fault.CodeOf(err) == fault.NotFound {
 		err = errInvitationOver()
 	}
@@ -391,7 +397,8 @@ func (s Federation) linkFirst(ctx context.Context, p IdentityProvider, c Claims,
 	if err != nil {
 		return err
 	}
-	a.Confirm, err = Begin(ctx, s.Steps, PendingSignIn{Kind: LinkingIdentity, CompanyID: u.CompanyID, UserID: u.ID, Data: data, ExpiresAt: s.Now().Add(PendingLife)})
+	a.Confirm, err = Begin(ctx, s.Steps, PendingSignIn{Kind: LinkingIdentity, CompanyID: u.CompanyID, UserID: u.ID, Data: data,
+		ExpiresAt: s.Now().Add(PendingLife)})
 	return err
 }
 

@@ -201,7 +201,8 @@ func (s Passkeys) challenge(ctx context.Context, kind PendingKind, u User, optio
 	if err != nil {
 		return Challenge{}, err
 	}
-	token, err := Begin(ctx, s.Steps, PendingSignIn{Kind: kind, CompanyID: u.CompanyID, UserID: u.ID, Data: state, ExpiresAt: s.Now().Add(PendingLife),
+	token, err := Begin(ctx, s.Steps, PendingSignIn{Kind: kind, CompanyID: u.CompanyID, UserID: u.ID, Data: state,
+		ExpiresAt:    s.Now().Add(PendingLife),
 		PasswordHash: u.PasswordHash})
 	return Challenge{Token: token, Options: options}, err
 }

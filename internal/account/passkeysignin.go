@@ -58,8 +58,9 @@ func (s Passkeys) FinishSignIn(ctx context.Context, token string, answer json.Ra
 		return User{}, fault.New(fault.Unauthorized, "the account is disabled")
 	}
 	// Only one of two answers to a challenge can save this step.
-	err = s.Steps.SaveStep(ctx, access.HashSecret("challenge:"+once), PendingSignIn{Kind: UsedChallenge, CompanyID: user.CompanyID, UserID: user.ID,
-		Data: json.RawMessage("{}"), ExpiresAt: c.ExpiresAt.Add(time.Minute)})
+	err = s.Steps.SaveStep(ctx, access.HashSecret("challenge:"+once),
+		PendingSignIn{Kind: UsedChallenge, CompanyID: user.CompanyID, UserID: user.ID,
+			Data: json.RawMessage("{}"), ExpiresAt: c.ExpiresAt.Add(time.Minute)})
 	if fault.CodeOf(err) == fault.Refused {
 		return User{}, late
 	}

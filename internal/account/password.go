@@ -66,7 +66,8 @@ func (p *Passwords) Matches(ctx context.Context, hash, password string) (bool, e
 	var memory, passes uint32
 	var lanes uint8
 	var rest string
-	if _, err := fmt.Sscanf(hash, "$argon2id$v=%d$m=%d,t=%d,p=%d$%s", &version, &memory, &passes, &lanes, &rest); err != nil || version != argon2.Version {
+	if _, err := fmt.Sscanf(hash, "$argon2id$v=%d$m=%d,t=%d,p=%d$%s", &version, &memory, &passes, &lanes, &rest); err != nil ||
+		version != argon2.Version {
 		return false, errHashFormat
 	}
 	salt, want, err := splitHash(rest)
@@ -96,7 +97,8 @@ func splitHash(text string) (salt, sum []byte, err error) {
 	return nil, nil, errHashFormat
 }
 
-func (p *Passwords) derive(ctx context.Context, password string, salt []byte, passes, memory uint32, lanes uint8, length uint32) ([]byte, error) {
+func (p *Passwords) derive(ctx context.Context, password string, salt []byte, passes, memory uint32, lanes uint8,
+	length uint32) ([]byte, error) {
 	select {
 	case p.waiting <- struct{}{}:
 		defer func() { <-p.waiting }()

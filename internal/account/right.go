@@ -29,13 +29,15 @@ const (
 var rightNames = [...]struct{ name, words, help string }{ //nolint:gochecknoglobals // a table that is never written to
 	{"view-devices", "see devices", "See devices, their reports, places and command history."},
 	{"command-devices", "send commands to devices", "Send commands to devices: lock, message, lost mode, restart and the like."},
-	{"destroy-devices", "send destructive commands", "Wipe devices, reset or change screen locks, give up ownership, and authorize API keys and AI clients to do so."},
+	{"destroy-devices", "send destructive commands", "Wipe devices, reset or change screen locks, give up ownership, and authorize API " +
+		"keys and AI clients to do so."},
 	{"view-policies", "see policies", "See policies, their settings and revisions."},
 	{"edit-policies", "edit policies", "Change policies, and decide on the changes that API keys and AI clients propose."},
 	{"provision-devices", "enroll devices", "Make codes that enroll devices, and let known devices enroll again."},
 	{"manage-keys", "manage API keys and connections", "Make and revoke API keys, and end the connections of AI clients."},
 	{"manage-users", "manage users", "Invite users, change what they may do, and disable them."},
-	{"manage-company", "manage company settings", "Change the company's settings: AI access, limits, approval, stop, sign-in and the platform."},
+	{"manage-company", "manage company settings",
+		"Change the company's settings: AI access, limits, approval, stop, sign-in and the platform."},
 	{"view-activity", "see the activity log", "See what every caller did, with its details."},
 }
 

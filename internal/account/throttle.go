@@ -10,7 +10,8 @@ import (
 
 // Throttle counts attempts; budget.Store is one.
 type Throttle interface {
-	Spend(ctx context.Context, key string, limit int, window time.Duration, now time.Time) (used int, spent bool, closes time.Time, err error)
+	Spend(ctx context.Context, key string, limit int, window time.Duration,
+		now time.Time) (used int, spent bool, closes time.Time, err error)
 }
 
 // FailureThrottle counts failures: what succeeded is given back.
@@ -77,7 +78,8 @@ func (s SignIn) spend(ctx context.Context, limits []limit) error {
 			return err
 		}
 		if !spent {
-			return fault.Limited(closes.Sub(now), "too many failed attempts to sign in: try again later, or sign in with a passkey, with your company, or in a browser in which you signed in before")
+			return fault.Limited(closes.Sub(now), "too many failed attempts to sign in: try again later, or sign in with a passkey, with "+
+				"your company, or in a browser in which you signed in before")
 		}
 	}
 	return nil

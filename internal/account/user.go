@@ -54,7 +54,8 @@ func (u User) MayGrant(p access.Permission) error {
 // fault.InvalidArguments.
 func NormalEmail(text string) (string, error) {
 	address, err := mail.ParseAddress(text)
-	if err != nil || address.Address != text || len(text) > 320 || strings.ContainsFunc(text, unicode.IsSpace) || strings.ContainsFunc(text, becomesASCII) {
+	if err != nil || address.Address != text || len(text) > 320 || strings.ContainsFunc(text, unicode.IsSpace) ||
+		strings.ContainsFunc(text, becomesASCII) {
 		return "", fault.Invalid("the e-mail address is not valid",
 			fault.Field{Field: "email", Message: "must be an e-mail address such as ada@example.com"})
 	}

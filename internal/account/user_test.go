@@ -22,7 +22,8 @@ func TestUser_KeyCreationRules(t *testing.T) {
 		{"who may not edit policies", account.User{Rights: account.ManageKeys | account.ViewPolicies}, access.PoliciesWrite, false},
 		{"who may edit policies", account.User{Rights: account.ManageKeys | account.EditPolicies}, access.PoliciesWrite, true},
 		{"who may not provision", account.User{Rights: account.ManageKeys | account.EditPolicies}, access.Provisioning, false},
-		{"provisions some policies only", account.User{Rights: account.ManageKeys | account.ProvisionDevices, Policies: []string{"p"}}, access.Provisioning, false},
+		{"provisions some policies only", account.User{Rights: account.ManageKeys | account.ProvisionDevices, Policies: []string{"p"}},
+			access.Provisioning, false},
 		{"provisions all policies", account.User{Rights: account.ManageKeys | account.ProvisionDevices}, access.Provisioning, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -87,7 +88,8 @@ func TestRole_Rights(t *testing.T) {
 	} {
 		t.Run(string(role), func(t *testing.T) {
 			rights, known := role.Rights()
-			if !known || rights.Permissions() != want.operations || rights&(account.ManageKeys|account.ManageUsers|account.ManageCompany|account.ViewActivity) != want.rest {
+			if !known || rights.Permissions() != want.operations ||
+				rights&(account.ManageKeys|account.ManageUsers|account.ManageCompany|account.ViewActivity) != want.rest {
 				t.Errorf("%s: %v", role, rights.Names())
 			}
 			if back, err := account.ParseRights(rights.Names()); err != nil || back != rights {
@@ -110,8 +112,9 @@ func TestUser_PrincipalHasTheRightsOfTheRole(t *testing.T) {
 	for right, want := range map[account.Right]access.Permission{
 		account.ViewDevices: access.DevicesRead, account.CommandDevices: access.DevicesRead | access.DevicesCommand,
 		account.DestroyDevices: access.DevicesRead | access.DevicesCommandDestructive, account.ViewPolicies: access.PoliciesRead,
-		account.EditPolicies: access.PoliciesRead | access.PoliciesWrite, account.ProvisionDevices: access.PoliciesRead | access.Provisioning,
-		account.ManageKeys: 0, account.ManageUsers: 0, account.ManageCompany: 0, account.ViewActivity: 0,
+		account.EditPolicies:     access.PoliciesRead | access.PoliciesWrite,
+		account.ProvisionDevices: access.PoliciesRead | access.Provisioning,
+		account.ManageKeys:       0, account.ManageUsers: 0, account.ManageCompany: 0, account.ViewActivity: 0,
 	} {
 		t.Run(right.Names()[0], func(t *testing.T) {
 			person := account.User{ID: "u", CompanyID: "c", Rights: right, Policies: []string{"p"}}.Principal("acme", access.Settings{})
@@ -124,7 +127,8 @@ func TestUser_PrincipalHasTheRightsOfTheRole(t *testing.T) {
 			if !person.MaySee("p") || person.MaySee("q") {
 				t.Errorf("%v: sees p %v, q %v, want p alone", right.Names(), person.MaySee("p"), person.MaySee("q"))
 			}
-			for _, gate := range []access.Gate{access.NoGate, access.DeviceCommands, access.DestructiveCommands, access.PolicyChanges, access.ProvisioningGate} {
+			for _, gate := range []access.Gate{access.NoGate, access.DeviceCommands, access.DestructiveCommands, access.PolicyChanges,
+				access.ProvisioningGate} {
 				if err := access.Grant(person, want, gate); err != nil {
 					t.Errorf("%v: a setting for agents binds a person: %v", right.Names(), err)
 				}

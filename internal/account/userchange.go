@@ -143,7 +143,8 @@ func (s Users) account(r NewUserRequest) (User, error) {
 	}
 	rights, known := r.Role.Rights()
 	if !known {
-		return User{}, fault.Invalid("the role is not known", fault.Field{Field: "role", Message: "must be admin, manager, operator or viewer"})
+		return User{}, fault.Invalid("the role is not known",
+			fault.Field{Field: "role", Message: "must be admin, manager, operator or viewer"})
 	}
 	if r.Rights != nil {
 		rights = *r.Rights
@@ -153,7 +154,8 @@ func (s Users) account(r NewUserRequest) (User, error) {
 		called = email
 	}
 	if called != email && !resource.IsLabel(called, MaxUserName) { // an address may be longer
-		return User{}, fault.Invalid("the name cannot be used", fault.Field{Field: "name", Message: "must have 1 to 100 printable characters"})
+		return User{}, fault.Invalid("the name cannot be used",
+			fault.Field{Field: "name", Message: "must have 1 to 100 printable characters"})
 	}
 	return User{ID: resource.NewID(), CompanyID: r.CompanyID, Email: email, Name: called, Role: r.Role, Rights: rights,
 		Policies: r.Policies, CreatedAt: s.Now()}, nil

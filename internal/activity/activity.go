@@ -119,7 +119,8 @@ func (a Action) Area() string { area, _, _ := strings.Cut(string(a), "."); retur
 
 // Areas lists every area, for filters.
 func Areas() []string {
-	return []string{"command", "proposal", "policy", "provisioning", "signin", "identity", "user", "key", "connection", "company", "asset", "authorization", "job", "webhook"}
+	return []string{"command", "proposal", "policy", "provisioning", "signin", "identity", "user", "key", "connection", "company", "asset",
+		"authorization", "job", "webhook"}
 }
 
 // Outcome is how what was done ended. A command's entry reports that it was

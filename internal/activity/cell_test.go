@@ -8,7 +8,8 @@ import (
 
 func TestCell_Formulas(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]string{"": "", "a=1": "a=1", "=1": "'=1", "+1": "'+1", "-1": "'-1", "@a": "'@a", "\ta": "'\ta", "\ra": "'\ra",
+	for in, want := range map[string]string{"": "", "a=1": "a=1", "=1": "'=1", "+1": "'+1", "-1": "'-1", "@a": "'@a",
+		"\ta": "'\ta", "\ra": "'\ra",
 		"\na": "'\na", "|a": "'|a", "%a": "'%a", "ä": "ä", "'a": "'a",
 		"\uff1d1": "'\uff1d1", "\uff0b1": "'\uff0b1", "\uff0d1": "'\uff0d1", "\uff20a": "'\uff20a", " =1": "' =1", "\u00a0=1": "'\u00a0=1",
 		"\u3000\u200b\ufeff@a": "'\u3000\u200b\ufeff@a", "kiosk;=1": "kiosk;'=1", "a; -1;b": "a;' -1;b", "a\n\uff0b1": "a\n'\uff0b1",

@@ -84,7 +84,8 @@ type Head struct {
 // Statement is what the service signs. A head without ProvedFrom is from before there
 // were proofs, and was signed in the words of then.
 func (h Head) Statement() []byte {
-	lines := []string{"muster activity chain 1", h.CompanyID, strconv.FormatInt(h.First, 10), h.Anchor, strconv.FormatInt(h.Last, 10), h.Hash}
+	lines := []string{"muster activity chain 1", h.CompanyID, strconv.FormatInt(h.First, 10), h.Anchor,
+		strconv.FormatInt(h.Last, 10), h.Hash}
 	if h.ProvedFrom > 0 {
 		lines[0] = "muster activity chain 2"
 		lines = append(lines, strconv.FormatInt(h.ProvedFrom, 10))

@@ -125,7 +125,8 @@ func switches() []toggle {
 		{field: string(access.OAuthGate), words: "sign-in of AI clients", onLoosens: true},
 		{field: "enabled", words: "company sign-in", neutral: true},
 		{field: "createsUsers", words: "new users by company sign-in", neutral: true},
-		{field: "agentUpdates", words: "updates of the agent", neutral: true, on: [2]string{"resumed", "resume"}, off: [2]string{"paused", "pause"}},
+		{field: "agentUpdates", words: "updates of the agent", neutral: true, on: [2]string{"resumed", "resume"},
+			off: [2]string{"paused", "pause"}},
 	}
 }
 
@@ -213,7 +214,8 @@ func spanText(d time.Duration) string {
 	for _, u := range []struct {
 		unit      time.Duration
 		one, many string
-	}{{24 * time.Hour, " day", " days"}, {time.Hour, " hour", " hours"}, {time.Minute, " minute", " minutes"}, {time.Second, " second", " seconds"}} {
+	}{{24 * time.Hour, " day", " days"}, {time.Hour, " hour", " hours"}, {time.Minute, " minute", " minutes"},
+		{time.Second, " second", " seconds"}} {
 		if d%u.unit == 0 && d != 0 && (d != u.unit || u.unit < 24*time.Hour) {
 			n := number(int(d / u.unit))
 			return n + counted(n, u.one, u.many)

@@ -41,7 +41,8 @@ type ChainExporter interface {
 	// ExportActivity shows a company's entries from the place of the first one since a
 	// time on, newest first, those without a place yet before them; then the head and the
 	// hash before the last that was shown; all of one moment.
-	ExportActivity(ctx context.Context, companyID string, since time.Time, entry func(Entry) error, head func(h Head, before string) error) error
+	ExportActivity(ctx context.Context, companyID string, since time.Time, entry func(Entry) error, head func(h Head,
+		before string) error) error
 }
 
 // ExportChain writes what ExportActivity shows as NDJSON. keys are the service's; nil: unknown.
@@ -49,15 +50,16 @@ func ExportChain(ctx context.Context, store ChainExporter, companyID string, sin
 	out := bufio.NewWriter(to)
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
-	err := store.ExportActivity(ctx, companyID, since, func(e Entry) error { return encoder.Encode(e.line()) }, func(h Head, before string) error {
-		last := headLine{Head: &h, Before: before, Keys: []string{}}
-		if keys != nil {
-			for _, key := range keys.PublicKeys() {
-				last.Keys = append(last.Keys, base64.StdEncoding.EncodeToString(key))
+	err := store.ExportActivity(ctx, companyID, since, func(e Entry) error { return encoder.Encode(e.line()) },
+		func(h Head, before string) error {
+			last := headLine{Head: &h, Before: before, Keys: []string{}}
+			if keys != nil {
+				for _, key := range keys.PublicKeys() {
+					last.Keys = append(last.Keys, base64.StdEncoding.EncodeToString(key))
+				}
 			}
-		}
-		return encoder.Encode(last)
-	})
+			return encoder.Encode(last)
+		})
 	return errors.Join(err, out.Flush())
 }
 
@@ -139,7 +141,8 @@ func (o *offline) read(export io.Reader) error {
 			headed = true
 			o.takeHead(end)
 		case strictly(text, &one) != nil || one.ID == "":
-			return fmt.Errorf("line %d is not an entry: the file must be what `muster activity export --format ndjson` wrote, with exactly its members", n)
+			return fmt.Errorf("line %d is not an entry: the file must be what `muster activity export --format ndjson` wrote, with "+
+				"exactly its members", n)
 		case one.Seq == 0:
 			o.fresh = append(o.fresh, one.entry())
 			o.found.Devices = o.found.Devices || one.Device != ""
@@ -152,7 +155,8 @@ func (o *offline) read(export io.Reader) error {
 		return fmt.Errorf("cannot read line %d: %w", n+1, err)
 	}
 	if !headed {
-		return errors.New("the file has no head of the chain as its last line: export it again with `muster activity export --format ndjson`, without --area")
+		return errors.New("the file has no head of the chain as its last line: export it again with `muster activity export --format " +
+			"ndjson`, without --area")
 	}
 	slices.SortFunc(o.entries, func(a, b Entry) int { return int(a.Seq - b.Seq) })
 	return nil
@@ -242,7 +246,8 @@ func (o *offline) continues(noted io.Reader) error {
 		return fmt.Errorf("cannot read the heads: %w", err)
 	}
 	if !seen {
-		return errors.New("the file of heads has none of this company: it must have lines of the service's log with the message \"activity head\"")
+		return errors.New("the file of heads has none of this company: it must have lines of the service's log with the message " +
+			"\"activity head\"")
 	}
 	return nil
 }
@@ -283,7 +288,8 @@ func notedHead(text string) (Head, bool) {
 // entry reads a line back.
 func (l line) entry() Entry {
 	return Entry{ID: l.ID, CompanyID: l.CompanyID, At: l.At, Action: l.Action, Target: l.Target, Outcome: l.Outcome,
-		Actor:     access.Actor{Kind: access.Kind(l.Actor.Kind), ID: l.Actor.ID, UserID: l.Actor.UserID, Name: l.Actor.Name, Prefix: l.Actor.Prefix},
+		Actor: access.Actor{Kind: access.Kind(l.Actor.Kind), ID: l.Actor.ID, UserID: l.Actor.UserID, Name: l.Actor.Name,
+			Prefix: l.Actor.Prefix},
 		Reference: l.Reference, Changes: l.Changes, RequestID: l.RequestID, Address: l.Address, Client: l.Client,
 		Note: access.Note{Reason: l.Reason, Ticket: l.Ticket}, Proof: l.Proof, Seq: l.Seq, Hash: l.Hash}
 }

@@ -196,12 +196,14 @@ func (e Entry) plainClause() clause {
 		}
 	}
 	area, verb, _ := strings.Cut(string(e.Action), ".")
-	return clause{past: area + " " + strings.ReplaceAll(verb, "_", " "), base: area + " " + strings.ReplaceAll(verb, "_", " ")}.name(e.target())
+	return clause{past: area + " " + strings.ReplaceAll(verb, "_", " "),
+		base: area + " " + strings.ReplaceAll(verb, "_", " ")}.name(e.target())
 }
 
 // target is what something was done to, by its name.
 func (e Entry) target() string {
-	words := map[Kind]string{Asset: "a device", Policy: "a policy", User: "a user", Key: "an API key", Connection: "an AI client", Company: "the company"}
+	words := map[Kind]string{Asset: "a device", Policy: "a policy", User: "a user", Key: "an API key", Connection: "an AI client",
+		Company: "the company"}
 	return cmp.Or(validate.Clean(cmp.Or(e.Target.Name, e.Device), maxName), words[e.Target.Kind])
 }
 

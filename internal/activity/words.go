@@ -15,7 +15,8 @@ type words struct {
 
 func plainWords() []words {
 	return []words{
-		{PolicyCreated, "created", "create", " the policy"}, {PolicySaved, "saved", "save", " the policy"}, {PolicyDeleted, "deleted", "delete", " the policy"},
+		{PolicyCreated, "created", "create", " the policy"}, {PolicySaved, "saved", "save", " the policy"},
+		{PolicyDeleted, "deleted", "delete", " the policy"},
 		{PolicyPushAsked, "sent", "send", " to the platform again the policy"},
 		{SignedIn, "signed in", "sign in", " as"}, {SignInRefused, "signed in", "sign in", " as"},
 		{IdentityProved, "confirmed", "confirm", " their identity as"}, {SessionEnded, "ended", "end", " a session of"},
@@ -31,18 +32,24 @@ func plainWords() []words {
 		{RetentionAnnounced, "announced", "announce", " the deletion of old commands and places of"},
 		{RetentionApplied, "deleted", "delete", " old commands and places of"},
 		{ChainRestarted, "restarted", "restart", " the chain of this log of"},
-		{AssetsImported, "imported", "import", ""}, {AssetChanged, "changed", "change", " the asset"}, {AssetEnrolled, "enrolled", "enroll", ""},
+		{AssetsImported, "imported", "import", ""}, {AssetChanged, "changed", "change", " the asset"},
+		{AssetEnrolled, "enrolled", "enroll", ""},
 		{AssetTakenOver, "replaced", "replace", " the device of"}, {AssetMerged, "merged", "merge", " a device into"},
-		{AssetArchived, "archived", "archive", ""}, {AssetRestored, "restored", "restore", ""}, {AssetDeleted, "deleted", "delete", " the asset"},
-		{JobCreated, "created", "create", " the job"}, {JobPaused, "paused", "pause", " the job"}, {JobResumed, "resumed", "resume", " the job"},
+		{AssetArchived, "archived", "archive", ""}, {AssetRestored, "restored", "restore", ""},
+		{AssetDeleted, "deleted", "delete", " the asset"},
+		{JobCreated, "created", "create", " the job"}, {JobPaused, "paused", "pause", " the job"},
+		{JobResumed, "resumed", "resume", " the job"},
 		{JobCanceled, "canceled", "cancel", " the job"}, {JobEnded, "finished", "finish", " the job"},
 		{WebhookCreated, "created", "create", " the webhook to"}, {WebhookRotated, "replaced", "replace", " the secret of the webhook to"},
-		{WebhookFinished, "ended", "end", " the old secret of the webhook to"}, {WebhookReplayed, "repeated", "repeat", " events for the webhook to"},
+		{WebhookFinished, "ended", "end", " the old secret of the webhook to"},
+		{WebhookReplayed, "repeated", "repeat", " events for the webhook to"},
 		{WebhookDisabled, "disabled", "disable", " the webhook to"}, {WebhookEnabled, "enabled", "enable", " the webhook to"},
 		{WebhookMissed, "deleted", "delete", " events before they were sent to"}, {WebhookDeleted, "deleted", "delete", " the webhook to"},
-		{EnrollmentAsked, "asked", "ask", " to be enrolled again as"}, {EnrollmentConfirmed, "confirmed", "confirm", " a new enrollment of"},
+		{EnrollmentAsked, "asked", "ask", " to be enrolled again as"},
+		{EnrollmentConfirmed, "confirmed", "confirm", " a new enrollment of"},
 		{EnrollmentDeclined, "declined", "decline", " a new enrollment of"}, {AssetEnded, "ended", "end", " the management of"},
-		{ProvisioningIssued, "made", "make", " a QR code for"}, {ProvisioningRevoked, "revoked", "revoke", " a code for"}, {ProvisioningHanded, "made", "make", " a USB enrollment for"},
+		{ProvisioningIssued, "made", "make", " a QR code for"}, {ProvisioningRevoked, "revoked", "revoke", " a code for"},
+		{ProvisioningHanded, "made", "make", " a USB enrollment for"},
 	}
 }
 

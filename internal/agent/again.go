@@ -87,7 +87,8 @@ func (e Enrollment) catchUp(ctx context.Context, l *link) error {
 		return err
 	}
 	var answer protocol.CheckinResponse
-	if _, err := l.call(ctx, "/checkin", protocol.CheckinRequest{AgentVersion: e.Version, BootID: boot, KeyID: l.newestKey()}, &answer); err != nil {
+	if _, err := l.call(ctx, "/checkin", protocol.CheckinRequest{AgentVersion: e.Version, BootID: boot, KeyID: l.newestKey()},
+		&answer); err != nil {
 		return err
 	}
 	return l.learn(answer.Keys)

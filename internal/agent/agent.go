@@ -94,7 +94,8 @@ func New(o Options) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{options: o, store: s, link: l, journal: journal, woken: make(chan struct{}, 1), commands: make(chan protocol.Envelope, maxOffered), touched: make(chan struct{}, 1)}
+	a := &Agent{options: o, store: s, link: l, journal: journal, woken: make(chan struct{}, 1),
+		commands: make(chan protocol.Envelope, maxOffered), touched: make(chan struct{}, 1)}
 	if n := journal.Skipped(); n > 0 {
 		a.trouble(fmt.Sprintf("the journal was damaged: %d lines were passed over", n))
 	}
@@ -265,7 +266,8 @@ func (a *Agent) compose(ctx context.Context) (protocol.CheckinRequest, error) {
 			a.options.Log.WarnContext(ctx, "cannot report with the policy", "error", err)
 		}
 	}
-	request := protocol.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, KeyID: a.link.newestKey(), Acks: a.acks(), Status: a.report, Location: a.fix,
+	request := protocol.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, KeyID: a.link.newestKey(), Acks: a.acks(),
+		Status: a.report, Location: a.fix,
 		Build: a.updates.build(), Update: a.updates.report()}
 	if a.applied.Policy.ID != "" && (!a.applied.Reported || a.report != nil) { // a status report is about it, too
 		request.Policy = &protocol.PolicyReport{PolicyRef: a.applied.Policy, Settings: a.applied.Settings}
@@ -399,7 +401,8 @@ func (a *Agent) received(ctx context.Context, c protocol.Command) (Entry, bool) 
 // ErrSuperseded is returned while another device stands in the inventory as
 // this one. The device keeps its policy and its key, and goes on asking: a
 // person may set that right.
-var ErrSuperseded = errors.New("another device has enrolled as this one: merge the two in the service, or enroll this one again (muster-agent enroll) with a token made for its asset")
+var ErrSuperseded = errors.New("another device has enrolled as this one: merge the two in the service, or enroll this one again " +
+	"(muster-agent enroll) with a token made for its asset")
 
 // refused handles an answer other than success. Only a tombstone that the
 // service has signed ends the relation.

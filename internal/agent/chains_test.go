@@ -52,7 +52,8 @@ func (a *authority) sign(t *testing.T, edit func(*x509.Certificate)) *authority 
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: serial.String()}, NotBefore: day(0), NotAfter: day(100), BasicConstraintsValid: true}
+	template := &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: serial.String()}, NotBefore: day(0),
+		NotAfter: day(100), BasicConstraintsValid: true}
 	edit(template)
 	parent, by := template, key
 	if a != nil {
@@ -72,7 +73,8 @@ func (a *authority) sign(t *testing.T, edit func(*x509.Certificate)) *authority 
 func ca(c *x509.Certificate) { c.IsCA, c.KeyUsage = true, x509.KeyUsageCertSign }
 
 func leaf(c *x509.Certificate) {
-	c.DNSNames, c.KeyUsage, c.ExtKeyUsage = []string{chainHost}, x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	c.DNSNames, c.KeyUsage, c.ExtKeyUsage = []string{chainHost}, x509.KeyUsageDigitalSignature,
+		[]x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 }
 
 func both(edits ...func(*x509.Certificate)) func(*x509.Certificate) {
@@ -122,7 +124,8 @@ func makeChains(t *testing.T) (all []chain) {
 	add("an authority below", true, 50, middle.sign(t, leaf))
 	add("without a purpose", true, 50, root.sign(t, both(leaf, func(c *x509.Certificate) { c.ExtKeyUsage = nil })))
 	add("for another host", false, 50, root.sign(t, both(leaf, func(c *x509.Certificate) { c.DNSNames = []string{"other.test"} })))
-	add("for clients", false, 50, root.sign(t, both(leaf, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} })))
+	add("for clients", false, 50,
+		root.sign(t, both(leaf, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} })))
 	add("long before its time, as far as is known", true, -1000, root.sign(t, both(leaf, valid(40, 60))))
 	add("renewed since the service was last heard", true, 10, middle.sign(t, both(leaf, valid(40, 60))))
 	add("expired when the service was last heard", false, 61, middle.sign(t, both(leaf, valid(40, 60))))

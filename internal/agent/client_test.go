@@ -32,7 +32,8 @@ func issue(t *testing.T, host string, authority bool, parent *issued, ends time.
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: host}, NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: ends,
+	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: host},
+		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: ends,
 		IsCA: authority, BasicConstraintsValid: true}
 	if !authority {
 		template.DNSNames = []string{host}
@@ -102,7 +103,9 @@ func TestPins(t *testing.T) {
 			t.Parallel()
 			at := serve(t, test.chain[0], test.chain[1:]...)
 			dial := (&net.Dialer{}).DialContext
-			client := agent.Connection{Pins: test.pins}.Client(func(ctx context.Context, network, _ string) (net.Conn, error) { return dial(ctx, network, at) }, nil, time.Now)
+			client := agent.Connection{Pins: test.pins}.Client(func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return dial(ctx, network, at)
+			}, nil, time.Now)
 			response, err := client.Get("https://muster.test/")
 			if err == nil {
 				response.Body.Close()

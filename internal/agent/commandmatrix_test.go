@@ -35,13 +35,15 @@ const (
 )
 
 func commandTypes() []string {
-	return []string{"NOTIFICATION_MESSAGE", "STATUS_REPORT", "LOCATION_UPDATE", "SYNC_POLICY", "CHANGE_POLICY", "REBOOT", "SHUTDOWN", "LAUNCH_APP",
+	return []string{"NOTIFICATION_MESSAGE", "STATUS_REPORT", "LOCATION_UPDATE", "SYNC_POLICY", "CHANGE_POLICY", "REBOOT",
+		"SHUTDOWN", "LAUNCH_APP",
 		"WIPE_COMPANY_DATA", "RELINQUISH_OWNERSHIP", "UPLOAD_LOG", "UNKNOWN", unreadable, tooLarge}
 }
 
 // commandOf is the command of a type in the table.
 func commandOf(kind string, late bool) protocol.Command {
-	c := protocol.Command{DeviceID: "d1", ID: "c1", Type: kind, Args: json.RawMessage(`{"title":"t","body":"b\nb\t\u2028\u0000b","packageName":"p"}`),
+	c := protocol.Command{DeviceID: "d1", ID: "c1", Type: kind,
+		Args:      json.RawMessage(`{"title":"t","body":"b\nb\t\u2028\u0000b","packageName":"p"}`),
 		NotBefore: 1, Deadline: commandsNow + 10*time.Hour.Milliseconds()}
 	if late {
 		c.Deadline = commandsNow - time.Hour.Milliseconds()
@@ -98,7 +100,8 @@ func entryAt(stage string, c protocol.Command) (e agent.Entry, has bool) {
 // circumstances are when the command arrives, what the service does at first (it
 // answers, is away, or does not confirm), and what the device answers.
 func circumstances(kind string) []string {
-	all := []string{"late,answers,does", "intime,answers,does", "intime,answers,refuses", "intime,answers,cannot", "intime,away,does", "intime,silent,does",
+	all := []string{"late,answers,does", "intime,answers,does", "intime,answers,refuses", "intime,answers,cannot", "intime,away,does",
+		"intime,silent,does",
 		"intime,silent,refuses"}
 	if kind == "WIPE_COMPANY_DATA" {
 		all = append(all, "intime,answers,orders", "intime,away,orders", "intime,silent,orders")
@@ -162,7 +165,8 @@ type commandWorld struct {
 func newCommandWorld(t *testing.T, key protocol.PrivateKey, kind, stage, how string) *commandWorld {
 	t.Helper()
 	parts := strings.Split(how, ",")
-	w := &commandWorld{t: t, key: key, dir: memoryDir(t), service: parts[1], does: parts[2], now: time.UnixMilli(commandsNow), boot: "boot-1",
+	w := &commandWorld{t: t, key: key, dir: memoryDir(t), service: parts[1], does: parts[2], now: time.UnixMilli(commandsNow),
+		boot:     "boot-1",
 		settings: map[string]string{"CAMERA": "BLOCK"}}
 	c := commandOf(kind, parts[0] == "late")
 	w.commands, w.document = []protocol.Envelope{commandEnvelope(t, key, c)}, policyEnvelope(t, key)
@@ -179,10 +183,13 @@ func newCommandWorld(t *testing.T, key protocol.PrivateKey, kind, stage, how str
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.write("identity.json", object{"server": "https://muster.example", "deviceId": "d1", "role": "manager", "key": secret, "reserved": 1, "keyMade": commandsNow, "latest": commandsNow,
+	w.write("identity.json", object{"server": "https://muster.example", "deviceId": "d1", "role": "manager", "key": secret, "reserved": 1,
+		"keyMade": commandsNow, "latest": commandsNow,
 		"commandKeys": []protocol.CommandKey{{ID: "k1", Key: public, NotBefore: 1}}, "connection": object{}})
-	w.write("applied.json", object{"policy": protocol.PolicyRef{ID: "p1", Version: 1}, "wanted": w.settings, "reported": true, "bootId": "boot-1",
-		"settings": []protocol.SettingReport{{ID: "CAMERA", State: protocol.Applied}}, "checkAt": commandsNow + 24*time.Hour.Milliseconds()})
+	w.write("applied.json", object{"policy": protocol.PolicyRef{ID: "p1", Version: 1}, "wanted": w.settings,
+		"reported": true, "bootId": "boot-1",
+		"settings": []protocol.SettingReport{{ID: "CAMERA", State: protocol.Applied}},
+		"checkAt":  commandsNow + 24*time.Hour.Milliseconds()})
 	if e, has := entryAt(stage, c); has {
 		journal, err := agent.OpenJournal(filepath.Join(w.dir, "journal"), w.now)
 		if err == nil {
@@ -218,7 +225,8 @@ func commandEnvelope(t *testing.T, key protocol.PrivateKey, c protocol.Command) 
 
 func policyEnvelope(t *testing.T, key protocol.PrivateKey) protocol.Envelope {
 	t.Helper()
-	sealed, err := protocol.Seal(key, "k1", protocol.KindPolicy, protocol.Policy{ID: "p1", CompanyID: "acme", Version: 1, Settings: map[string]string{"CAMERA": "BLOCK"}})
+	sealed, err := protocol.Seal(key, "k1", protocol.KindPolicy,
+		protocol.Policy{ID: "p1", CompanyID: "acme", Version: 1, Settings: map[string]string{"CAMERA": "BLOCK"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +262,8 @@ func (w *commandWorld) live() string {
 		}
 		if a == nil {
 			var err error
-			a, err = agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: w}, Now: func() time.Time { return w.now },
+			a, err = agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: w},
+				Now: func() time.Time { return w.now },
 				Log: slog.New(slog.DiscardHandler), Kept: w})
 			if errors.Is(err, agent.ErrNotEnrolled) {
 				w.said("not_enrolled")
@@ -328,8 +337,9 @@ func (w *commandWorld) checkin(body []byte, sequence string) protocol.CheckinRes
 		w.t.Error(err)
 	}
 	number, _ := strconv.ParseInt(sequence, 10, 64)
-	assignment, err := protocol.Seal(w.key, "k1", protocol.KindAssignment, protocol.Assignment{DeviceID: "d1", CompanyID: "acme", PolicyID: "p1", Version: 1,
-		Number: number, Time: w.now.UnixMilli()})
+	assignment, err := protocol.Seal(w.key, "k1", protocol.KindAssignment,
+		protocol.Assignment{DeviceID: "d1", CompanyID: "acme", PolicyID: "p1", Version: 1,
+			Number: number, Time: w.now.UnixMilli()})
 	if err != nil {
 		w.t.Error(err)
 	}
@@ -347,7 +357,8 @@ func (w *commandWorld) checkin(body []byte, sequence string) protocol.CheckinRes
 	for _, part := range []struct {
 		name string
 		told bool
-	}{{"can", request.Capabilities != nil}, {"status", request.Status != nil}, {"location", request.Location != nil}, {"policy", request.Policy != nil}} {
+	}{{"can", request.Capabilities != nil}, {"status", request.Status != nil}, {"location", request.Location != nil},
+		{"policy", request.Policy != nil}} {
 		if part.told {
 			said += "[" + part.name + "]"
 		}

@@ -90,7 +90,8 @@ func (a *Agent) refollow(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sequence, err := a.link.call(ctx, "/checkin", protocol.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, KeyID: a.link.newestKey()}, &answer)
+	sequence, err := a.link.call(ctx, "/checkin", protocol.CheckinRequest{AgentVersion: a.options.Version, BootID: boot,
+		KeyID: a.link.newestKey()}, &answer)
 	if err != nil {
 		return "", err
 	}
@@ -186,7 +187,8 @@ func (a *Agent) applyOf(ctx context.Context, policy map[string]string, id string
 	}
 	back := a.apply(ctx, id, "")
 	if back.State == protocol.Applied {
-		back.State, back.Detail = protocol.Unsupported, ErrUnsupported.Error()+": BLOCK switches location off, and LOCATION_MODE is ENFORCED"
+		back.State, back.Detail = protocol.Unsupported,
+			ErrUnsupported.Error()+": BLOCK switches location off, and LOCATION_MODE is ENFORCED"
 	}
 	return back
 }

@@ -111,7 +111,8 @@ func (d *badDay) RoundTrip(r *http.Request) (*http.Response, error) {
 		return answer(http.StatusOK, strings.NewReader("<html>sign in</html>"))
 	}
 	if strings.HasSuffix(r.URL.Path, "/wake") {
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: &dayStream{ctx: r.Context(), ends: time.Now().Add(d.lasts())}, Request: r}, nil
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{},
+			Body: &dayStream{ctx: r.Context(), ends: time.Now().Add(d.lasts())}, Request: r}, nil
 	}
 	text := d.answer(r, body)
 	if fault == "cut" {
@@ -204,7 +205,8 @@ func (*dayStream) Close() error { return nil }
 // run runs an agent's process for a while.
 func (d *badDay) run(kept *logfile.File, lasts time.Duration) {
 	a, err := agent.New(agent.Options{Dir: d.dir, Device: d, Client: &http.Client{Transport: d}, Now: time.Now,
-		Network: func() string { return strconv.FormatInt(d.network.Load(), 10) }, Log: slog.New(slog.NewTextHandler(kept, nil)), Kept: kept})
+		Network: func() string { return strconv.FormatInt(d.network.Load(), 10) }, Log: slog.New(slog.NewTextHandler(kept, nil)),
+		Kept: kept})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -242,8 +244,10 @@ func load() (heap uint64, goroutines int) {
 // connections, bounded files and no memory; every command is done, once, when it is over.
 func TestRun_ADayOfFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &badDay{commandWorld: newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,answers,does"), dice: rand.New(rand.NewPCG(1, 2)),
-			began: time.Now(), open: map[string]protocol.Envelope{}, acked: map[string]int{}, uploads: map[string]int{}, done: map[string]int{}}
+		d := &badDay{commandWorld: newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,answers,does"),
+			dice:  rand.New(rand.NewPCG(1, 2)),
+			began: time.Now(), open: map[string]protocol.Envelope{}, acked: map[string]int{}, uploads: map[string]int{},
+			done: map[string]int{}}
 		kept := logfile.Open(filepath.Join(d.dir, agent.LogFile))
 		orders := 0
 		for hour := range 24 {
@@ -263,7 +267,8 @@ func TestRun_ADayOfFaults(t *testing.T) {
 		d.run(kept, 30*time.Minute)
 		d.settled(orders)
 		files, bytes := d.files()
-		t.Logf("a day of faults: %d requests, %d files with %d bytes, the heap %+d bytes and %+d goroutines since the first hour", requests, files, bytes,
+		t.Logf("a day of faults: %d requests, %d files with %d bytes, the heap %+d bytes and %+d goroutines since the first hour",
+			requests, files, bytes,
 			int64(heap)-int64(d.heap), goroutines-d.goroutines)
 		if requests > dayRequests {
 			t.Errorf("%d requests, want at most %d", requests, dayRequests)

@@ -43,7 +43,8 @@ const pendingFile = "enrolling.json"
 
 // ErrEnrolled is returned where the state directory holds an identity that the
 // service has not given up.
-var ErrEnrolled = errors.New("this device is enrolled already: use --again for another enrollment at its service, or run muster-agent unenroll first")
+var ErrEnrolled = errors.New("this device is enrolled already: use --again for another enrollment at its service, or run muster-agent " +
+	"unenroll first")
 
 // Enrolled is what came of an enrollment.
 type Enrolled struct {
@@ -82,8 +83,9 @@ func Enroll(ctx context.Context, e Enrollment) (Enrolled, error) {
 	if err != nil {
 		return Enrolled{}, err
 	}
-	id := identity{Server: e.Server, DeviceID: answer.DeviceID, Role: e.Role, Key: raw, CommandKeys: []protocol.CommandKey{answer.CommandKey},
-		Reserved: 1, OffsetMS: answer.Time - e.Now().UnixMilli(), KeyMade: answer.Time, Latest: answer.Time, Connection: e.Connection}
+	id := identity{Server: e.Server, DeviceID: answer.DeviceID, Role: e.Role, Key: raw,
+		CommandKeys: []protocol.CommandKey{answer.CommandKey},
+		Reserved:    1, OffsetMS: answer.Time - e.Now().UnixMilli(), KeyMade: answer.Time, Latest: answer.Time, Connection: e.Connection}
 	if err := before.hand(s, &id, announced); err != nil {
 		return Enrolled{}, err
 	}
@@ -142,7 +144,8 @@ func (e Enrollment) request(ctx context.Context, key protocol.PrivateKey, before
 
 // redeem asks the service, and returns what it signed in answer to this request, with
 // the keys that it announced beside that.
-func (e Enrollment) redeem(ctx context.Context, key protocol.PrivateKey, before *former) (said protocol.Enrolled, announced []protocol.Envelope, err error) {
+func (e Enrollment) redeem(ctx context.Context, key protocol.PrivateKey,
+	before *former) (said protocol.Enrolled, announced []protocol.Envelope, err error) {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTime)
 	defer cancel()
 	asks, err := e.request(ctx, key, before)

@@ -208,7 +208,8 @@ func oneLine(text string) string {
 		if units >= maxOutcome {
 			break
 		}
-		if unicode.IsControl(c) || c == 0x2028 || c == 0x2029 || c == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
+		if unicode.IsControl(c) || c == 0x2028 || c == 0x2029 || c == utf8.RuneError &&
+			!strings.HasPrefix(text[i:], string(utf8.RuneError)) {
 			c = ' '
 		}
 		line.WriteRune(c)
@@ -253,7 +254,8 @@ func (a *Agent) collect(ctx context.Context, location bool) (string, error) {
 		}
 		return "location reported", nil
 	}
-	a.report = &protocol.StatusReport{At: a.link.serviceTime().UnixMilli(), Values: a.withTroubles(report.Values), Specifications: report.Specifications}
+	a.report = &protocol.StatusReport{At: a.link.serviceTime().UnixMilli(), Values: a.withTroubles(report.Values),
+		Specifications: report.Specifications}
 	return "status reported", nil
 }
 

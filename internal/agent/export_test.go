@@ -18,7 +18,8 @@ func ApplyTo(ctx context.Context, d Device, id, value string) protocol.SettingRe
 // is under guard for so long.
 func WaitUnderGuard(d, left time.Duration) time.Duration {
 	const elapsed = time.Hour
-	return (&Agent{options: Options{Elapsed: func() time.Duration { return elapsed }}, applied: applied{Guard: &guard{Until: (elapsed + left).Milliseconds()}}}).guarded(d)
+	return (&Agent{options: Options{Elapsed: func() time.Duration { return elapsed }},
+		applied: applied{Guard: &guard{Until: (elapsed + left).Milliseconds()}}}).guarded(d)
 }
 
 // JudgeChain judges the certificates that a service shows at a host.

@@ -31,7 +31,8 @@ func journalOf(t *testing.T, ids ...string) string {
 }
 
 func done(id string) agent.Entry {
-	return agent.Entry{Command: protocol.Command{ID: id, Type: "REBOOT"}, Stage: agent.Done, Result: protocol.Done, At: time.Now().UnixMilli()}
+	return agent.Entry{Command: protocol.Command{ID: id, Type: "REBOOT"}, Stage: agent.Done, Result: protocol.Done,
+		At: time.Now().UnixMilli()}
 }
 
 func openJournal(t *testing.T, path string) *agent.Journal {

@@ -25,7 +25,8 @@ func FuzzJournal(f *testing.F) {
 	for _, e := range []agent.Entry{
 		{Command: protocol.Command{ID: "a", Type: "REBOOT"}, Stage: agent.Received, At: now},
 		{Command: protocol.Command{ID: "a", Type: "REBOOT"}, Stage: agent.Started, BootID: "b", At: now},
-		{Command: protocol.Command{ID: "b", Type: "NOTIFICATION_MESSAGE", Args: []byte(`{"title":"t"}`)}, Stage: agent.Done, Result: protocol.Done, At: now},
+		{Command: protocol.Command{ID: "b", Type: "NOTIFICATION_MESSAGE", Args: []byte(`{"title":"t"}`)}, Stage: agent.Done,
+			Result: protocol.Done, At: now},
 		{Command: protocol.Command{ID: "a"}, Stage: agent.Confirmed, At: now},
 	} {
 		if err := j.Write(e); err != nil {
@@ -50,7 +51,8 @@ func FuzzJournal(f *testing.F) {
 			t.Fatalf("%d of %d bytes are good: %v", good, len(text), err)
 		}
 		again := 0
-		if twice, _, err := agent.ReadJournal(bytes.NewReader(text[:good]), func(agent.Entry) { again++ }); err != nil || twice != good || again != len(entries) {
+		if twice, _, err := agent.ReadJournal(bytes.NewReader(text[:good]), func(agent.Entry) { again++ }); err != nil || twice != good ||
+			again != len(entries) {
 			t.Fatalf("read again: %d bytes and %d entries, not %d and %d: %v", twice, again, good, len(entries), err)
 		}
 		path := filepath.Join(t.TempDir(), "journal")
@@ -67,7 +69,8 @@ func takesAStep(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := agent.Entry{Command: protocol.Command{ID: "new-step", Type: "WIPE_COMPANY_DATA"}, Stage: agent.Started, At: time.Now().UnixMilli()}
+	step := agent.Entry{Command: protocol.Command{ID: "new-step", Type: "WIPE_COMPANY_DATA"}, Stage: agent.Started,
+		At: time.Now().UnixMilli()}
 	if err := j.Write(step); err != nil {
 		t.Fatal(err)
 	}

@@ -140,7 +140,8 @@ func (l *link) take() (int64, error) {
 
 // sign signs a request that has the sequence number.
 func (l *link) sign(key protocol.PrivateKey, sequence int64, method, path string, body []byte) (http.Header, error) {
-	r := protocol.Request{Method: method, Path: path, Device: l.deviceID(), Sequence: sequence, Body: body, Time: l.serviceTime().UnixMilli()}
+	r := protocol.Request{Method: method, Path: path, Device: l.deviceID(), Sequence: sequence, Body: body,
+		Time: l.serviceTime().UnixMilli()}
 	sig, err := key.Sign(r.Message())
 	if err != nil {
 		return nil, err

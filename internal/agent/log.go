@@ -31,7 +31,8 @@ func (a *Agent) uploadLog(ctx context.Context, commandID string) (string, error)
 	text = text[:min(len(text), protocol.MaxLog)]
 	var answer struct{}
 	_, err = a.link.exchange(ctx, http.MethodPost, logPath+url.PathEscape(commandID), text, &answer)
-	if refused, ok := errors.AsType[*refusal](err); ok && (refused.Answer.Code == protocol.NotFound || refused.Answer.Code == protocol.Malformed) {
+	if refused, ok := errors.AsType[*refusal](err); ok && (refused.Answer.Code == protocol.NotFound ||
+		refused.Answer.Code == protocol.Malformed) {
 		return "", fmt.Errorf("the service does not take the log: %s", refused.Answer.Code) // now or later
 	}
 	return "log uploaded", err

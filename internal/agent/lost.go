@@ -77,7 +77,8 @@ func (k *obeyed) hand(next *identity, announced []protocol.Envelope) error {
 	return nil
 }
 
-var errNotObeyed = errors.New("the answer does not name the command key that this device knows: it stays what it was; create a new code, and see what answers at the service's address")
+var errNotObeyed = errors.New("the answer does not name the command key that this device knows: it stays what it was; create a new code, " +
+	"and see what answers at the service's address")
 
 // SerialNumber is that of a device, for a person who is to find it in the portal.
 func SerialNumber(ctx context.Context, d Device) string {

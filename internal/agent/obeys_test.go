@@ -72,7 +72,8 @@ func TestNew_NotesWhomItObeys(t *testing.T) {
 		if noted != nil {
 			w.write("service.json", noted)
 		}
-		a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: w}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+		a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: w}, Now: time.Now,
+			Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -87,6 +88,7 @@ func TestNew_NotesWhomItObeys(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(text, &kept)
 		}
-		expect.Equal(t, name, expect.Values{"error": {err, error(nil)}, "role": {kept.Role, "manager"}, "id": {kept.CommandKey.ID, "k1"}, "key": {kept.CommandKey.Key, public}})
+		expect.Equal(t, name, expect.Values{"error": {err, error(nil)}, "role": {kept.Role, "manager"}, "id": {kept.CommandKey.ID, "k1"},
+			"key": {kept.CommandKey.Key, public}})
 	}
 }

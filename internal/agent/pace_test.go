@@ -121,7 +121,8 @@ func simulatedAgent(t *testing.T, service func(r *http.Request) (*http.Response,
 func movingAgent(t *testing.T, network func() string, service func(r *http.Request) (*http.Response, error)) *agent.Agent {
 	t.Helper()
 	w := newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,answers,does")
-	a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: roundTripper(service)}, Network: network, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: roundTripper(service)}, Network: network,
+		Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +211,8 @@ func TestRun_HostilePace(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				checkIns = append(checkIns, time.Now())
-				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"nextSeconds":` + next + `}`)), Request: r}, nil
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{},
+					Body: io.NopCloser(strings.NewReader(`{"nextSeconds":` + next + `}`)), Request: r}, nil
 			})
 			defer a.Close()
 			ctx, cancel := context.WithCancel(t.Context())

@@ -65,12 +65,14 @@ func tryMachine(t *testing.T, m machine, settings []policy.Setting) {
 	t.Helper()
 	model := simulated.New(m.state(), time.Now)
 	state := m.state()
-	lines := &shell.Device{Tools: shelltest.Runner{Machine: &shelltest.Machine{State: &state, UID: m.uid()}}, Root: t.TempDir(), UID: m.uid(), Now: time.Now}
+	lines := &shell.Device{Tools: shelltest.Runner{Machine: &shelltest.Machine{State: &state, UID: m.uid()}}, Root: t.TempDir(),
+		UID: m.uid(), Now: time.Now}
 	for _, s := range settings {
 		for _, value := range append(slices.Clone(s.Allowed), "") {
 			want, got := agent.ApplyTo(t.Context(), model, s.ID, value), agent.ApplyTo(t.Context(), lines, s.ID, value)
 			if got.State != want.State {
-				t.Errorf("%s=%q: the command lines say %s (%s), the model %s (%s)", s.ID, value, got.State, got.Detail, want.State, want.Detail)
+				t.Errorf("%s=%q: the command lines say %s (%s), the model %s (%s)", s.ID, value, got.State, got.Detail,
+					want.State, want.Detail)
 			}
 			if want.State == protocol.Pending || want.State == protocol.SettingFailed {
 				t.Errorf("%s=%q: %s", s.ID, value, want.State)
@@ -90,13 +92,15 @@ func tryMachine(t *testing.T, m machine, settings []policy.Setting) {
 func TestCommandLines_ShowDrift(t *testing.T) {
 	t.Parallel()
 	state := simulated.Default("SN-1")
-	d := &shell.Device{Tools: shelltest.Runner{Machine: &shelltest.Machine{State: &state, UID: 0}}, Root: t.TempDir(), UID: 0, Now: time.Now}
+	d := &shell.Device{Tools: shelltest.Runner{Machine: &shelltest.Machine{State: &state, UID: 0}}, Root: t.TempDir(),
+		UID: 0, Now: time.Now}
 	for _, test := range []struct {
 		setting, value string
 		drift          func()
 	}{
 		{"CAMERA", "BLOCK", func() { delete(state.Platform.Restrictions, "no_camera") }},
-		{"UNTRUSTED_APPS_POLICY", "DISALLOW_INSTALL", func() { delete(state.Platform.Restrictions, "no_install_unknown_sources_globally") }},
+		{"UNTRUSTED_APPS_POLICY", "DISALLOW_INSTALL",
+			func() { delete(state.Platform.Restrictions, "no_install_unknown_sources_globally") }},
 		{"LOCATION_MODE", "ENFORCED", func() { state.Platform.LocationOff = true }},
 		{"WIFI_STATE", "ENABLED", func() { state.Platform.WifiOff = true }},
 		{"AIRPLANE_MODE", "DISABLED", func() { state.Platform.Global["airplane_mode_on"] = "1" }},

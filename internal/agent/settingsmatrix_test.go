@@ -91,6 +91,7 @@ func agentSettings() []policy.Setting {
 		policy.SystemUpdate{Type: policy.Automatic}.Value(),
 		policy.SystemUpdate{Type: policy.Windowed, StartMinutes: new(1380), EndMinutes: new(0)}.Value(),
 		policy.SystemUpdate{Type: policy.Postpone, FreezePeriods: []policy.FreezePeriod{
-			{StartDate: policy.Day{Month: 11, Day: 20}, EndDate: policy.Day{Month: 1, Day: 3}}, {StartDate: policy.Day{Month: 4, Day: 1}, EndDate: policy.Day{Month: 4, Day: 30}}}}.Value(),
+			{StartDate: policy.Day{Month: 11, Day: 20}, EndDate: policy.Day{Month: 1, Day: 3}},
+			{StartDate: policy.Day{Month: 4, Day: 1}, EndDate: policy.Day{Month: 4, Day: 30}}}}.Value(),
 	}})
 }

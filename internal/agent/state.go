@@ -137,7 +137,8 @@ func unsum(file []byte) ([]byte, error) {
 // destroy removes everything, the identity first: without it nothing else has
 // any power.
 func (s store) destroy() error {
-	for _, name := range []string{identityFile, obeyedFile, appliedFile, journalFile, orderFile, updateFile, programFile, downloadPart, reserveFile, LogFile} {
+	for _, name := range []string{identityFile, obeyedFile, appliedFile, journalFile, orderFile, updateFile, programFile, downloadPart,
+		reserveFile, LogFile} {
 		if err := s.remove(name); err != nil {
 			return err
 		}

@@ -12,7 +12,8 @@ import (
 // FuzzReadStatus reads state that a bad disk may have left. It is refused, or names
 // a device and a service; and reading changes nothing.
 func FuzzReadStatus(f *testing.F) {
-	whole := `{"server":"https://muster.example","deviceId":"d","role":"manager","commandKeys":[{"id":"k","key":{"alg":"ed25519","spki":"x"}}]}`
+	whole :=
+		`{"server":"https://muster.example","deviceId":"d","role":"manager","commandKeys":[{"id":"k","key":{"alg":"ed25519","spki":"x"}}]}`
 	f.Add(whole, `{"policy":{"id":"p","version":1}}`)
 	f.Add(strings.TrimSuffix(whole, "}")+`,"checksum":"00000000"}`, "")
 	f.Add(`{"server":"","deviceId":"d"}`, "{")

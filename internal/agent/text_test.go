@@ -31,7 +31,8 @@ func TestJournal_KeepsEveryCodeUnit(t *testing.T) {
 				text += string(rune(unit))
 			}
 		}
-		e := agent.Entry{Command: protocol.Command{DeviceID: "d", ID: fmt.Sprintf("c%d", first), Type: text, Args: json.RawMessage(args + `"}`)},
+		e := agent.Entry{Command: protocol.Command{DeviceID: "d", ID: fmt.Sprintf("c%d", first), Type: text,
+			Args: json.RawMessage(args + `"}`)},
 			Stage: agent.Done, Result: protocol.Failed, Outcome: text, At: 1}
 		if err := journal.Write(e); err != nil {
 			t.Fatal(err)

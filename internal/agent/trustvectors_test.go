@@ -42,7 +42,8 @@ func (f forger) seal(key protocol.PrivateKey, keyID, kind string, v any) protoco
 func vectorTrust(t *testing.T) object {
 	t.Helper()
 	f := forger{t: t, service: vectorKey(t, "device"), evil: vectorKey(t, "evil"), own: vectorKey(t, "own"), proof: "proof"}
-	return object{"now": int64(commandsNow), "own": f.public(f.own), "proof": f.proof, "enrolled": f.enrollments(), "tombstones": f.tombstones(),
+	return object{"now": int64(commandsNow), "own": f.public(f.own), "proof": f.proof, "enrolled": f.enrollments(),
+		"tombstones":  f.tombstones(),
 		"assignments": f.assignments(), "announcements": f.announcements()}
 }
 
@@ -54,7 +55,8 @@ func (f forger) judge() agent.Judge {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	text, err := json.Marshal(object{"server": "https://muster.example", "deviceId": "d1", "role": "manager", "key": secret, "reserved": 1, "latest": commandsNow,
+	text, err := json.Marshal(object{"server": "https://muster.example", "deviceId": "d1", "role": "manager", "key": secret, "reserved": 1,
+		"latest":      commandsNow,
 		"commandKeys": []protocol.CommandKey{{ID: "k1", Key: f.public(f.service), NotBefore: commandsNow - 1000}}, "connection": object{}})
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "identity.json"), text, 0o600)
@@ -110,13 +112,20 @@ func (f forger) enrollments() (all []object) {
 		{"not signed", service.SPKI, unsigned, false},
 		{"cut", service.SPKI, cut, false},
 		{"of another kind", service.SPKI, f.seal(f.service, "k1", protocol.KindAssignment, said(nil)), false},
-		{"to another request", "", f.seal(f.service, "k1", protocol.KindEnrolled, said(func(e *protocol.Enrolled) { e.Proof = protocol.Digest([]byte("other")) })), false},
-		{"for another device's key", "", f.seal(f.service, "k1", protocol.KindEnrolled, said(func(e *protocol.Enrolled) { e.Key = evil })), false},
-		{"of another algorithm", "", f.seal(f.service, "k1", protocol.KindEnrolled, said(func(e *protocol.Enrolled) { e.CommandKey.Key.Algorithm = "ed25519" })), false},
-		{"with a key that can verify nothing", "", f.seal(f.service, "k1", protocol.KindEnrolled, said(func(e *protocol.Enrolled) { e.CommandKey.Key = garbage })), false},
-		{"without a device id", "", f.seal(f.service, "k1", protocol.KindEnrolled, said(func(e *protocol.Enrolled) { e.DeviceID = "" })), false},
-		{"with a line break in the device id", "", f.seal(f.service, "k1", protocol.KindEnrolled, said(func(e *protocol.Enrolled) { e.DeviceID = "d1\nX: y" })), false},
-		{"without a key id", "", f.seal(f.service, "", protocol.KindEnrolled, said(func(e *protocol.Enrolled) { e.CommandKey.ID = "" })), false},
+		{"to another request", "", f.seal(f.service, "k1", protocol.KindEnrolled,
+			said(func(e *protocol.Enrolled) { e.Proof = protocol.Digest([]byte("other")) })), false},
+		{"for another device's key", "", f.seal(f.service, "k1", protocol.KindEnrolled, said(func(e *protocol.Enrolled) { e.Key = evil })),
+			false},
+		{"of another algorithm", "", f.seal(f.service, "k1", protocol.KindEnrolled,
+			said(func(e *protocol.Enrolled) { e.CommandKey.Key.Algorithm = "ed25519" })), false},
+		{"with a key that can verify nothing", "",
+			f.seal(f.service, "k1", protocol.KindEnrolled, said(func(e *protocol.Enrolled) { e.CommandKey.Key = garbage })), false},
+		{"without a device id", "", f.seal(f.service, "k1", protocol.KindEnrolled, said(func(e *protocol.Enrolled) { e.DeviceID = "" })),
+			false},
+		{"with a line break in the device id", "",
+			f.seal(f.service, "k1", protocol.KindEnrolled, said(func(e *protocol.Enrolled) { e.DeviceID = "d1\nX: y" })), false},
+		{"without a key id", "", f.seal(f.service, "", protocol.KindEnrolled, said(func(e *protocol.Enrolled) { e.CommandKey.ID = "" })),
+			false},
 	} {
 		if _, err := one.answer.OpenEnrolled(one.named, own, f.proof); (err == nil) != one.want {
 			f.t.Errorf("enrolled, %s: %v, want taken %v", one.what, err, one.want)
@@ -145,7 +154,8 @@ func (f forger) tombstones() (all []object) {
 		{"bound to no request", "this", f.seal(f.service, "k1", protocol.KindTombstone, former), ""},
 		{"bound to no request, in answer to none", "", f.seal(f.service, "k1", protocol.KindTombstone, former), ""},
 		{"without a time", "this", f.seal(f.service, "k1", protocol.KindTombstone, stone(func(s *protocol.Tombstone) { s.Time = 0 })), ""},
-		{"another device's", "this", f.seal(f.service, "k1", protocol.KindTombstone, stone(func(s *protocol.Tombstone) { s.DeviceID = "d2" })), ""},
+		{"another device's", "this", f.seal(f.service, "k1", protocol.KindTombstone,
+			stone(func(s *protocol.Tombstone) { s.DeviceID = "d2" })), ""},
 		{"signed by another", "this", f.seal(f.evil, "k1", protocol.KindTombstone, stone(nil)), ""},
 		{"of another kind", "this", f.seal(f.service, "k1", protocol.KindCommand, stone(nil)), ""},
 	} {
@@ -172,7 +182,8 @@ func (f forger) assignments() (all []object) {
 	}{
 		{"the service's", f.seal(f.service, "k1", protocol.KindAssignment, given(nil)), "p1"},
 		{"of another request", f.seal(f.service, "k1", protocol.KindAssignment, given(func(a *protocol.Assignment) { a.Number = 41 })), ""},
-		{"another device's", f.seal(f.service, "k1", protocol.KindAssignment, given(func(a *protocol.Assignment) { a.DeviceID = "d2" })), ""},
+		{"another device's", f.seal(f.service, "k1", protocol.KindAssignment, given(func(a *protocol.Assignment) { a.DeviceID = "d2" })),
+			""},
 		{"of no policy", f.seal(f.service, "k1", protocol.KindAssignment, given(func(a *protocol.Assignment) { a.PolicyID = "" })), ""},
 		{"signed by another", f.seal(f.evil, "k1", protocol.KindAssignment, given(nil)), ""},
 		{"of another kind", f.seal(f.service, "k1", protocol.KindPolicy, given(nil)), ""},
@@ -206,9 +217,13 @@ func (f forger) announcements() (all []object) {
 		{"a forged one", []protocol.Envelope{forged}, known},
 		{"a forged one in front of a true one", []protocol.Envelope{forged, truly}, []string{"k1", "k2"}},
 		{"forged ones around true ones", []protocol.Envelope{forged, truly, forged, third, forged}, []string{"k1", "k2", "k3"}},
-		{"of another algorithm", []protocol.Envelope{said(f.service, "k1", protocol.CommandKey{ID: "k2", Key: protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: next.SPKI}, NotBefore: commandsNow})}, known},
-		{"older than the key before", []protocol.Envelope{said(f.service, "k1", protocol.CommandKey{ID: "k2", Key: next, NotBefore: commandsNow - 5000})}, known},
-		{"of the future", []protocol.Envelope{said(f.service, "k1", protocol.CommandKey{ID: "k2", Key: next, NotBefore: commandsNow + 48*time.Hour.Milliseconds()})}, known},
+		{"of another algorithm",
+			[]protocol.Envelope{said(f.service, "k1", protocol.CommandKey{ID: "k2",
+				Key: protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: next.SPKI}, NotBefore: commandsNow})}, known},
+		{"older than the key before",
+			[]protocol.Envelope{said(f.service, "k1", protocol.CommandKey{ID: "k2", Key: next, NotBefore: commandsNow - 5000})}, known},
+		{"of the future", []protocol.Envelope{said(f.service, "k1",
+			protocol.CommandKey{ID: "k2", Key: next, NotBefore: commandsNow + 48*time.Hour.Milliseconds()})}, known},
 		{"without an id", []protocol.Envelope{said(f.service, "k1", protocol.CommandKey{Key: next, NotBefore: commandsNow})}, known},
 	}
 	for _, bad := range vectorBadKeys(f.t) {

@@ -215,7 +215,8 @@ func (u *updates) hear(ctx context.Context, said *protocol.UpdateReport, sealed 
 	case want.DeviceID != u.agent.link.deviceID() || want.Number != sequence:
 		return errors.New("an update is for another device or another request")
 	case want.Package != own.Package() || want.Code <= own.Code():
-		return fmt.Errorf("an update to %s (code %d) for %s is not higher than what runs, or for another package", oneLine(want.Version), want.Code, oneLine(want.Package))
+		return fmt.Errorf("an update to %s (code %d) for %s is not higher than what runs, or for another package", oneLine(want.Version),
+			want.Code, oneLine(want.Package))
 	case !shaForm.MatchString(want.File.SHA256) || want.File.Size <= 0 || want.File.Size > maxUpdate:
 		return errors.New("an update names no file that can be used")
 	}
@@ -297,7 +298,8 @@ func (u *updates) source(sha256 string) download.Source {
 	return func(ctx context.Context, from, to int64) (answer *http.Response, err error) {
 		ctx, cancel := context.WithTimeout(ctx, exchangeTime)
 		err = u.agent.link.corrected(func() (err error) {
-			answer, _, err = u.agent.link.send(ctx, http.MethodGet, "/file/"+sha256, nil, http.Header{"Range": {fmt.Sprintf("bytes=%d-%d", from, to)}})
+			answer, _, err = u.agent.link.send(ctx, http.MethodGet, "/file/"+sha256, nil,
+				http.Header{"Range": {fmt.Sprintf("bytes=%d-%d", from, to)}})
 			return err
 		})
 		if err != nil {

@@ -44,7 +44,8 @@ func TestNew_NotedUpdate(t *testing.T) {
 	} {
 		w := newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,answers,does")
 		noted, program := filepath.Join(w.dir, "update.json"), filepath.Join(w.dir, "update")
-		for path, text := range map[string]string{noted: `{"want":{"code":2,"version":"2"},"stage":"` + c.stage + `"}`, program: "program"} {
+		for path, text := range map[string]string{noted: `{"want":{"code":2,"version":"2"},"stage":"` + c.stage + `"}`,
+			program: "program"} {
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -66,7 +66,8 @@ func (w *updateWorld) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer := w.checkin(body, r.Header.Get(protocol.HeaderSequence))
 	w.mu.Unlock()
 	sum := sha256.Sum256(newProgram)
-	sealed, err := protocol.Seal(w.key, "k1", protocol.KindUpdate, protocol.Update{DeviceID: "d1", Package: "test", Version: "2", Code: 2, Number: number,
+	sealed, err := protocol.Seal(w.key, "k1", protocol.KindUpdate, protocol.Update{DeviceID: "d1", Package: "test", Version: "2",
+		Code: 2, Number: number,
 		File: protocol.File{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(newProgram))}, Time: w.now.UnixMilli()})
 	if err != nil {
 		return nil, err
@@ -105,8 +106,10 @@ func TestUpdate_ExchangesEnd(t *testing.T) {
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := &updateWorld{commandWorld: newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,answers,does"), ranges: ranges}
-			a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: w}, Installer: noInstaller{}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+			w := &updateWorld{commandWorld: newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,answers,does"),
+				ranges: ranges}
+			a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: w}, Installer: noInstaller{},
+				Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -45,7 +45,8 @@ func TestVectors_Golden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := protocol.Request{Method: "POST", Path: "/agent/v2/policy/p%20q?v=3", Device: "d1", Time: 1_795_000_000_123, Sequence: 42, Body: []byte(`{"ü":"</>&"}`)}
+	request := protocol.Request{Method: "POST", Path: "/agent/v2/policy/p%20q?v=3", Device: "d1", Time: 1_795_000_000_123, Sequence: 42,
+		Body: []byte(`{"ü":"</>&"}`)}
 	signature, err := key.Sign(request.Message())
 	if err != nil {
 		t.Fatal(err)
@@ -53,8 +54,9 @@ func TestVectors_Golden(t *testing.T) {
 	facts := []byte(`{"serialNumber":"SN <1> & ü","sdk":34}`)
 	all := object{
 		"key": public, "keyName": name, "service": base64.RawURLEncoding.EncodeToString(service), "badKeys": vectorBadKeys(t),
-		"request": object{"method": request.Method, "path": request.Path, "device": request.Device, "time": request.Time, "sequence": request.Sequence,
-			"body": string(request.Body), "message": string(request.Message()), "signature": signature},
+		"request": object{"method": request.Method, "path": request.Path, "device": request.Device, "time": request.Time,
+			"sequence": request.Sequence,
+			"body":     string(request.Body), "message": string(request.Message()), "signature": signature},
 		"enroll": object{"token": "met_token", "facts": string(facts), "time": request.Time,
 			"message": string(protocol.EnrollMessage("met_token", public, facts, request.Time)),
 			"former":  "d0", "formerMessage": string(protocol.FormerMessage("d0", "met_token", public, facts, request.Time))},
@@ -112,8 +114,10 @@ func vectorEnvelopes(t *testing.T, key protocol.PrivateKey, public protocol.Publ
 		kind  string
 		value any
 	}{
-		{protocol.KindCommand, protocol.Command{DeviceID: "d1", ID: "c1", Type: "NOTIFICATION_MESSAGE", Args: json.RawMessage(`{"title":"ü","body":"$(reboot)\n"}`), NotBefore: 1, Deadline: 2}},
-		{protocol.KindPolicy, protocol.Policy{ID: "p1", CompanyID: "c", Version: 3, Settings: map[string]string{"CAMERA": "BLOCK"}, VROnly: true}},
+		{protocol.KindCommand, protocol.Command{DeviceID: "d1", ID: "c1", Type: "NOTIFICATION_MESSAGE",
+			Args: json.RawMessage(`{"title":"ü","body":"$(reboot)\n"}`), NotBefore: 1, Deadline: 2}},
+		{protocol.KindPolicy, protocol.Policy{ID: "p1", CompanyID: "c", Version: 3, Settings: map[string]string{"CAMERA": "BLOCK"},
+			VROnly: true}},
 		{protocol.KindAssignment, protocol.Assignment{DeviceID: "d1", CompanyID: "c", PolicyID: "p1", Version: 3, Number: 42, Time: 4}},
 		{protocol.KindTombstone, protocol.Tombstone{DeviceID: "d1", Action: protocol.WipeAgain, InReplyTo: "sig", Time: 8}},
 		{protocol.KindEnrolled, protocol.Enrolled{DeviceID: "d1", Key: public, Proof: protocol.Digest([]byte("proof")),
@@ -168,7 +172,8 @@ func vectorBadKeys(t *testing.T) (all []object) {
 	astray, long := bytes.Clone(good), append(bytes.Clone(good), 0)
 	astray[len(astray)-1] ^= 1
 	bitcoin, err := hex.DecodeString("3056301006072a8648ce3d020106052b8104000a034200" +
-		"0479be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798483ada7726a3c4655da4fbfc0e1108a8fd17b448a68554199c47d08ffb10d4b8")
+		"0479be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798" +
+		"483ada7726a3c4655da4fbfc0e1108a8fd17b448a68554199c47d08ffb10d4b8")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +196,8 @@ func vectorCommands(t *testing.T, key protocol.PrivateKey) object {
 		if kind == tooLarge { // the app's test makes it
 			continue
 		}
-		all[kind] = object{"intime": commandEnvelope(t, key, commandOf(kind, false)), "late": commandEnvelope(t, key, commandOf(kind, true))}
+		all[kind] = object{"intime": commandEnvelope(t, key, commandOf(kind, false)),
+			"late": commandEnvelope(t, key, commandOf(kind, true))}
 	}
 	return all
 }
@@ -225,7 +231,8 @@ func vectorJournal(t *testing.T) []string {
 
 // vectorLines are texts with the one line that stands for each.
 func vectorLines() (all []object) {
-	for _, text := range []string{"", "done", "no\nway\r\n", "\ta\x00b\u0085c\u2028d\u2029e\u007ff", " kept  inside ", "ü 漢 🎉 \u00a0\ufffd", strings.Repeat("x", 1500),
+	for _, text := range []string{"", "done", "no\nway\r\n", "\ta\x00b\u0085c\u2028d\u2029e\u007ff", " kept  inside ", "ü 漢 🎉 \u00a0\ufffd",
+		strings.Repeat("x", 1500),
 		"x" + strings.Repeat("🎉", 700)} {
 		all = append(all, object{"text": text, "line": agent.OneLine(text)})
 	}

@@ -72,8 +72,10 @@ func makeWorld(t testing.TB) *world {
 	if err := db.CreateCompany(t.Context(), w.company); err != nil {
 		t.Fatal(err)
 	}
-	w.policy = w.newPolicy("Kiosk", policy.Change{Setting: "CAMERA", Value: "BLOCK"}, policy.Change{Setting: "REPORT_SOFTWARE_INFO", Value: "ENABLED"})
-	w.commands = &command.Service{Store: db, Finder: db, Inventory: db, Logs: db, Channels: map[asset.Management]command.Channel{}, Now: time.Now, Log: log}
+	w.policy = w.newPolicy("Kiosk", policy.Change{Setting: "CAMERA", Value: "BLOCK"},
+		policy.Change{Setting: "REPORT_SOFTWARE_INFO", Value: "ENABLED"})
+	w.commands = &command.Service{Store: db, Finder: db, Inventory: db, Logs: db, Channels: map[asset.Management]command.Channel{},
+		Now: time.Now, Log: log}
 	key, err := protocol.NewPrivateKey(protocol.Ed25519)
 	if err != nil {
 		t.Fatal(err)
@@ -82,8 +84,10 @@ func makeWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.link = &agentserver.Server{Store: db, Enroller: db, Deliveries: db, Logs: db, Companions: db, Directory: db, Observer: &enrollment.Service{Store: db, Companies: db, Now: time.Now},
-		Commands: w.commands, Waker: db, Signer: agentserver.Signer{Key: key, ID: "k1"}, ES256: agentserver.Signer{Key: es256, ID: "e1"}, Now: time.Now, Log: log}
+	w.link = &agentserver.Server{Store: db, Enroller: db, Deliveries: db, Logs: db, Companions: db, Directory: db,
+		Observer: &enrollment.Service{Store: db, Companies: db, Now: time.Now},
+		Commands: w.commands, Waker: db, Signer: agentserver.Signer{Key: key, ID: "k1"}, ES256: agentserver.Signer{Key: es256, ID: "e1"},
+		Now: time.Now, Log: log}
 	w.commands.Channels[asset.Agent] = w.link
 	hub := agentapi.NewHub(time.Now, 1000)
 	w.link.Streams, w.hub = hub, hub
@@ -105,7 +109,8 @@ func makeWorld(t testing.TB) *world {
 	}))
 	t.Cleanup(w.server.Close)
 	w.link.PublicURL = w.server.URL
-	w.call = operation.Call{Principal: access.Principal{Kind: access.APIKey, ID: "k", CompanyID: w.company.ID, CompanySlug: "acme", Permissions: access.All}}
+	w.call = operation.Call{Principal: access.Principal{Kind: access.APIKey, ID: "k", CompanyID: w.company.ID, CompanySlug: "acme",
+		Permissions: access.All}}
 	return w
 }
 
@@ -123,7 +128,8 @@ func (w *world) losing(lose func(*http.Request) bool) { w.lose.Store(&lose) }
 
 func (w *world) newPolicy(called string, changes ...policy.Change) policy.Policy {
 	w.t.Helper()
-	p, err := w.policies.Create(w.t.Context(), policy.New{CompanyID: w.company.ID, CompanySlug: "acme", Name: called, Type: policy.Agent, Changes: changes},
+	p, err := w.policies.Create(w.t.Context(), policy.New{CompanyID: w.company.ID, CompanySlug: "acme", Name: called,
+		Type: policy.Agent, Changes: changes},
 		policy.Author{Kind: "SYSTEM", ID: "operator", Name: "operator"})
 	if err != nil {
 		w.t.Fatal(err)
@@ -134,7 +140,8 @@ func (w *world) newPolicy(called string, changes ...policy.Change) policy.Policy
 // token is read from the QR code's payload, as the device's wizard does.
 func (w *world) token() string {
 	w.t.Helper()
-	issued, err := w.link.Issue(w.t.Context(), w.company, w.policy, provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: provisioning.Lifetime})
+	issued, err := w.link.Issue(w.t.Context(), w.company, w.policy,
+		provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: provisioning.Lifetime})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -171,8 +178,10 @@ func (w *world) enroll(alg protocol.Algorithm) *phone {
 func (w *world) enrollAs(alg protocol.Algorithm, serial, token string) *phone {
 	w.t.Helper()
 	p := &phone{world: w, device: simulated.New(simulated.Default(serial), time.Now)}
-	p.options = agent.Options{Dir: w.t.TempDir(), Version: "test", Device: p.device, Client: agent.NewClient(), Now: time.Now, Log: slog.New(slog.DiscardHandler)}
-	got, err := agent.Enroll(w.t.Context(), agent.Enrollment{Server: w.server.URL, Token: token, Role: protocol.Manager, Algorithm: alg, Options: p.options})
+	p.options = agent.Options{Dir: w.t.TempDir(), Version: "test", Device: p.device, Client: agent.NewClient(), Now: time.Now,
+		Log: slog.New(slog.DiscardHandler)}
+	got, err := agent.Enroll(w.t.Context(), agent.Enrollment{Server: w.server.URL, Token: token, Role: protocol.Manager, Algorithm: alg,
+		Options: p.options})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -287,7 +296,8 @@ func TestEnroll_TokenIsSpentOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, total, err := w.db.Assets(t.Context(), asset.Query{Filter: asset.Filter{CompanyID: w.company.ID}, Page: operation.PageRequest{Size: 20}, Order: asset.BySyncedAt}); err != nil || total != 1 {
+	if _, total, err := w.db.Assets(t.Context(), asset.Query{Filter: asset.Filter{CompanyID: w.company.ID},
+		Page: operation.PageRequest{Size: 20}, Order: asset.BySyncedAt}); err != nil || total != 1 {
 		t.Errorf("%d assets for one device %s, %v", total, id, err)
 	}
 	if _, err := enroll(t.TempDir()); err == nil {
@@ -312,13 +322,16 @@ func TestCommands_EveryOne(t *testing.T) {
 		{command.StatusReport, nil, "IN_PROGRESS", command.Succeeded, func() bool {
 			var report map[string]any
 			_ = json.Unmarshal(p.asset().Device.StatusReport, &report)
-			return report["batteryLevel"] == 80.0 && report["reportedAt"] != nil && report["softwareInfo"] != nil && report["networkInfo"] == nil
+			return report["batteryLevel"] == 80.0 && report["reportedAt"] != nil && report["softwareInfo"] != nil &&
+				report["networkInfo"] == nil
 		}},
-		{command.LocationUpdate, nil, "IN_PROGRESS", command.Succeeded, func() bool { l := p.asset().Device.Location; return l != nil && l.Latitude == 52.5163 }},
+		{command.LocationUpdate, nil, "IN_PROGRESS", command.Succeeded,
+			func() bool { l := p.asset().Device.Location; return l != nil && l.Latitude == 52.5163 }},
 		{command.SyncPolicy, nil, "IN_PROGRESS", command.Succeeded, func() bool { return true }},
 		{command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.app"}, "IN_PROGRESS", command.Succeeded,
 			func() bool { return p.device.State().OpenApp == "com.example.app" }},
-		{command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.absent"}, "IN_PROGRESS", command.Failed, func() bool { return true }},
+		{command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.absent"}, "IN_PROGRESS", command.Failed,
+			func() bool { return true }},
 		{command.Reboot, nil, "IN_PROGRESS", command.Succeeded, func() bool {
 			return p.device.State().Boot == 2 && p.latest().Outcome == "the device has restarted"
 		}},
@@ -558,9 +571,12 @@ func TestRequest_ReplayedTamperedOrForeignIsRefused(t *testing.T) {
 			r.Header.Set(protocol.HeaderSequence, "99999999")
 			return string(got.body)
 		}, http.StatusUnauthorized},
-		"another time": {func(r *http.Request) string { r.Header.Set(protocol.HeaderTime, "1"); return string(got.body) }, http.StatusUnauthorized},
-		"another path": {func(r *http.Request) string { r.URL.Path = protocol.Base + "/unenroll"; return string(got.body) }, http.StatusUnauthorized},
-		"no signature": {func(r *http.Request) string { r.Header.Del(protocol.HeaderSignature); return string(got.body) }, http.StatusUnauthorized},
+		"another time": {func(r *http.Request) string { r.Header.Set(protocol.HeaderTime, "1"); return string(got.body) },
+			http.StatusUnauthorized},
+		"another path": {func(r *http.Request) string { r.URL.Path = protocol.Base + "/unenroll"; return string(got.body) },
+			http.StatusUnauthorized},
+		"no signature": {func(r *http.Request) string { r.Header.Del(protocol.HeaderSignature); return string(got.body) },
+			http.StatusUnauthorized},
 	} {
 		t.Run(what, func(t *testing.T) {
 			r := got.request.Clone(t.Context())
@@ -601,7 +617,8 @@ func TestTombstone_MustBeSigned(t *testing.T) {
 	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	stranger, _ := protocol.NewPrivateKey(protocol.Ed25519)
-	forged, _ := protocol.Seal(stranger, "k1", protocol.KindTombstone, protocol.Tombstone{DeviceID: p.agent.DeviceID(), Action: protocol.Unenroll})
+	forged, _ := protocol.Seal(stranger, "k1", protocol.KindTombstone,
+		protocol.Tombstone{DeviceID: p.agent.DeviceID(), Action: protocol.Unenroll})
 	for _, status := range []int{401, 404, 410, 403, 500, 302, 200} {
 		evil := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Location", "http://127.0.0.1:1/")

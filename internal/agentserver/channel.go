@@ -26,15 +26,17 @@ func (l *Server) Prepare(ctx context.Context, o command.Order) (*agentdevice.Del
 		return nil, refused
 	}
 	if need := o.Command.Type.Row().Capability; need != "" && device.Capabilities != nil && !slices.Contains(device.Capabilities, need) {
-		return nil, &command.Receipt{Code: outcome.Unreachable, Detail: fmt.Sprintf("this device cannot do that: it lacks the capability %s", need)}
+		return nil, &command.Receipt{Code: outcome.Unreachable,
+			Detail: fmt.Sprintf("this device cannot do that: it lacks the capability %s", need)}
 	}
 	args, err := json.Marshal(command.AgentArguments(o.Body))
 	if err != nil {
 		refused := notSent(err)
 		return nil, &refused
 	}
-	held := &agentdevice.Delivery{CommandID: o.Command.ID, DeviceID: device.ID, Type: string(o.Command.Type), Args: args, CreatedAt: o.Command.CreatedAt,
-		Deadline: o.Command.Deadline, Final: o.Command.Type == command.NotificationMessage, Brings: stateFor(o.Command.Type)}
+	held := &agentdevice.Delivery{CommandID: o.Command.ID, DeviceID: device.ID, Type: string(o.Command.Type), Args: args,
+		CreatedAt: o.Command.CreatedAt,
+		Deadline:  o.Command.Deadline, Final: o.Command.Type == command.NotificationMessage, Brings: stateFor(o.Command.Type)}
 	l.reserve(device, held)
 	if held.Final {
 		return held, &command.Receipt{Code: outcome.Done, Outcome: "accepted for delivery"}
@@ -62,7 +64,8 @@ func (l *Server) device(ctx context.Context, o command.Order) (agentdevice.Devic
 
 // notSent: nothing is kept that would ever reach the device.
 func notSent(cause error) command.Receipt {
-	return command.Receipt{Code: outcome.NotSent, Detail: "the service failed before the command was kept: it is safe to retry", Cause: cause}
+	return command.Receipt{Code: outcome.NotSent, Detail: "the service failed before the command was kept: it is safe to retry",
+		Cause: cause}
 }
 
 // Send moves a device to another policy, the one order that is not prepared:

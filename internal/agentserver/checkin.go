@@ -17,16 +17,18 @@ import (
 // CheckIn authenticates a check-in as Authenticate does, takes what the device reports and
 // gives it what it is to do. read returns what the request says; it is called once the
 // signature is good, and before the sequence number is taken.
-func (l *Server) CheckIn(ctx context.Context, r protocol.Request, signature string, read func() (protocol.CheckinRequest, error)) (protocol.CheckinResponse, error) {
+func (l *Server) CheckIn(ctx context.Context, r protocol.Request, signature string,
+	read func() (protocol.CheckinRequest, error)) (protocol.CheckinResponse, error) {
 	var said protocol.CheckinRequest
 	var visited command.Visited
-	d, err := l.admit(ctx, r, signature, func(ctx context.Context, device string, key protocol.PublicKey, sequence int64) (_ agentdevice.Device, taken bool, err error) {
-		if said, err = read(); err != nil {
-			return agentdevice.Device{}, false, err
-		}
-		visited, taken, err = l.Deliveries.Visit(ctx, l.visit(device, key, sequence, said))
-		return visited.Device, taken, err
-	})
+	d, err := l.admit(ctx, r, signature,
+		func(ctx context.Context, device string, key protocol.PublicKey, sequence int64) (_ agentdevice.Device, taken bool, err error) {
+			if said, err = read(); err != nil {
+				return agentdevice.Device{}, false, err
+			}
+			visited, taken, err = l.Deliveries.Visit(ctx, l.visit(device, key, sequence, said))
+			return visited.Device, taken, err
+		})
 	if err != nil {
 		return protocol.CheckinResponse{}, err
 	}
@@ -126,7 +128,9 @@ func (l *Server) observe(ctx context.Context, d agentdevice.Device, r protocol.C
 	}
 	o := enrollment.Observation{CompanyID: d.CompanyID, Device: d.ID, Management: asset.Agent, ReportedAt: now, ObservedAt: now}
 	if r.Status != nil {
-		o.StatusReport = statusReport(r.Status.Values, said(r.Status.At, now), func(name string) bool { return !enrollment.OwnMember(name) })
+		o.StatusReport = statusReport(r.Status.Values, said(r.Status.At, now), func(name string) bool {
+			return !enrollment.OwnMember(name)
+		})
 		o.Specifications = maps.Clone(r.Status.Specifications)
 	}
 	o.Location = l.location(ctx, d, r.Location, now)

@@ -43,8 +43,10 @@ func codes(t *testing.T) map[string]struct {
 	}
 	const fixed = "Zb3kQ9x-Lm2Rt_7vNc5Hs8Jw1Yd4Gf6Pa0Ue-Ko3Xi9Bq2"
 	digest := fixed[3:46]
-	s := &agentserver.Server{PublicURL: address, Signer: agentserver.Signer{Key: ed, ID: "k1"}, ES256: agentserver.Signer{Key: es, ID: "e1"},
-		Pins: func() ([]string, error) { return []string{digest}, nil }, App: agentserver.App{Checksum: digest, Location: address + agentserver.AppPath}}
+	s := &agentserver.Server{PublicURL: address, Signer: agentserver.Signer{Key: ed, ID: "k1"},
+		ES256: agentserver.Signer{Key: es, ID: "e1"},
+		Pins:  func() ([]string, error) { return []string{digest}, nil },
+		App:   agentserver.App{Checksum: digest, Location: address + agentserver.AppPath}}
 	long, err := s.Code((agentdevice.ManagerTokenPrefix + fixed + fixed)[:len(access.NewSecret(agentdevice.ManagerTokenPrefix))])
 	if err != nil {
 		t.Fatal(err)
@@ -79,9 +81,11 @@ func TestCode_NamesThePackageOfTheApp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"": "dev.muster.agent/dev.muster.agent.AdminReceiver", "com.example.device": "com.example.device/dev.muster.agent.AdminReceiver"} {
-		s := &agentserver.Server{PublicURL: "https://muster.example", Signer: agentserver.Signer{Key: key, ID: "k1"}, ES256: agentserver.Signer{Key: key, ID: "k1"},
-			App: agentserver.App{Checksum: "sum", Package: name}}
+	for name, want := range map[string]string{"": "dev.muster.agent/dev.muster.agent.AdminReceiver",
+		"com.example.device": "com.example.device/dev.muster.agent.AdminReceiver"} {
+		s := &agentserver.Server{PublicURL: "https://muster.example", Signer: agentserver.Signer{Key: key, ID: "k1"},
+			ES256: agentserver.Signer{Key: key, ID: "k1"},
+			App:   agentserver.App{Checksum: "sum", Package: name}}
 		text, err := s.Code("met_token")
 		if err != nil || !bytes.Contains(text, []byte(`"`+want+`"`)) {
 			t.Errorf("%q: %s, %v, want %s", name, text, err, want)

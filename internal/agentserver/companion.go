@@ -31,7 +31,8 @@ func (l *Server) enrollCompanion(ctx context.Context, r protocol.EnrollRequest, 
 // policies, and it does not decide whether the device is managed: the platform's
 // notifications do. Once that device has ended, so has the companion. It reports
 // whether a place was taken over.
-func (l *Server) hearCompanion(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest, now time.Time) (located bool, err error) {
+func (l *Server) hearCompanion(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest,
+	now time.Time) (located bool, err error) {
 	report, err := l.companionReport(ctx, d, r, now)
 	if err != nil {
 		l.Log.WarnContext(ctx, "a companion's report that cannot be kept is dropped", "device", d.ID, "error", err)
@@ -49,7 +50,8 @@ func (l *Server) hearCompanion(ctx context.Context, d agentdevice.Device, r prot
 
 // companionReport cleans what a companion reports as an enrolled device's words
 // are cleaned.
-func (l *Server) companionReport(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest, now time.Time) (agentdevice.CompanionReport, error) {
+func (l *Server) companionReport(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest,
+	now time.Time) (agentdevice.CompanionReport, error) {
 	o := enrollment.Observation{CompanyID: d.CompanyID, Device: d.ID, Management: asset.Agent, ReportedAt: now, ObservedAt: now}
 	if r.Status != nil {
 		o.StatusReport = statusReport(r.Status.Values, said(r.Status.At, now), companionMember)

@@ -75,7 +75,8 @@ func (l *Server) identify(ctx context.Context, r protocol.Request, signature str
 
 // contact takes the request's sequence number, or says with the service's
 // signature why it does not.
-func (l *Server) contact(ctx context.Context, device agentdevice.Device, r protocol.Request, signature string, take taker) (agentdevice.Device, error) {
+func (l *Server) contact(ctx context.Context, device agentdevice.Device, r protocol.Request, signature string,
+	take taker) (agentdevice.Device, error) {
 	var none agentdevice.Device
 	if l.skewed(r) {
 		return none, l.correctable(protocol.ClockSkew, "the device's clock is off", device, signature)
@@ -184,7 +185,8 @@ func (l *Server) Policy(ctx context.Context, d agentdevice.Device, id string) (p
 		}
 		document.Settings[policy.SystemUpdateID] = updates.Value()
 	}
-	sealed, err := l.seal(d, protocol.KindPolicy, protocol.Policy{ID: p.ID, CompanyID: p.CompanyID, Version: p.Version, Settings: document.Settings, VROnly: p.VROnly})
+	sealed, err := l.seal(d, protocol.KindPolicy, protocol.Policy{ID: p.ID, CompanyID: p.CompanyID, Version: p.Version,
+		Settings: document.Settings, VROnly: p.VROnly})
 	return sealed, etag(p.ID, p.Version), err
 }
 

@@ -66,7 +66,8 @@ func TestReports_SurviveAKill(t *testing.T) {
 		if c := p.latest(); c.State != command.Succeeded {
 			t.Errorf("%s ended %s %q", kind, c.State, c.Outcome)
 		}
-		if a := p.asset(); kind == command.LocationUpdate && a.Device.Location == nil || kind == command.StatusReport && string(a.Device.StatusReport) == string(before) {
+		if a := p.asset(); kind == command.LocationUpdate && a.Device.Location == nil || kind == command.StatusReport &&
+			string(a.Device.StatusReport) == string(before) {
 			t.Errorf("%s reads SUCCESS, and the asset has %v, %s", kind, a.Device.Location, a.Device.StatusReport)
 		}
 	}
@@ -235,7 +236,8 @@ type unmoved struct {
 
 // Run implements shell.Runner.
 func (d *unmoved) Run(ctx context.Context, tool string, args ...string) (string, error) {
-	if tool == "am" && slices.Contains(args, "android.intent.action.FACTORY_RESET") || tool == "reboot" && slices.Contains(args, "recovery") {
+	if tool == "am" && slices.Contains(args, "android.intent.action.FACTORY_RESET") ||
+		tool == "reboot" && slices.Contains(args, "recovery") {
 		d.asked = append(d.asked, tool)
 		return "Broadcasting: Intent { act=android.intent.action.FACTORY_RESET }\nBroadcast completed: result=0\n", nil
 	}
@@ -266,7 +268,8 @@ func TestWipe_AndroidIsErasedWhenItIsSilent(t *testing.T) {
 			p.start()
 		}
 		p.mustCheckIn()
-		if c := p.latest(); c.State.Final() || p.asset().Status == asset.Deleted || !slices.Equal(tools.asked, slices.Repeat([]string{"am"}, i+2)) {
+		if c := p.latest(); c.State.Final() || p.asset().Status == asset.Deleted ||
+			!slices.Equal(tools.asked, slices.Repeat([]string{"am"}, i+2)) {
 			t.Fatalf("contact %d: %s, asset %s, tools %q", i, c.State, p.asset().Status, tools.asked)
 		}
 	}

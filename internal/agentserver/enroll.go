@@ -44,7 +44,8 @@ type payload struct {
 func (l *Server) Issue(ctx context.Context, c company.Company, p policy.Policy, w provisioning.Wanted) (provisioning.Token, error) {
 	text := access.NewSecret(agentdevice.ManagerTokenPrefix)
 	expires := l.Now().Add(w.Lifetime)
-	if err := l.Store.CreateAgentToken(ctx, agentdevice.Token{Hash: sha256.Sum256([]byte(text)), CompanyID: c.ID, PolicyID: p.ID, Code: w.Code, ExpiresAt: expires}); err != nil {
+	if err := l.Store.CreateAgentToken(ctx, agentdevice.Token{Hash: sha256.Sum256([]byte(text)), CompanyID: c.ID, PolicyID: p.ID,
+		Code: w.Code, ExpiresAt: expires}); err != nil {
 		return provisioning.Token{}, err
 	}
 	body, err := l.Code(text)
@@ -138,7 +139,8 @@ func (l *Server) AppState() provisioning.AppState {
 func (l *Server) Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol.EnrollAnswer, error) {
 	var none protocol.EnrollAnswer
 	var facts protocol.Facts
-	if json.Unmarshal(r.Facts, &facts) != nil || r.Role != protocol.Manager && (r.Role != protocol.Companion || r.Lost != nil) || r.Lost != nil && r.Former != nil {
+	if json.Unmarshal(r.Facts, &facts) != nil || r.Role != protocol.Manager && (r.Role != protocol.Companion || r.Lost != nil) ||
+		r.Lost != nil && r.Former != nil {
 		return none, &protocol.Refusal{Code: protocol.Malformed, Message: "facts or role cannot be read"}
 	}
 	if r.Key.Verify(r.Message(), r.Proof) != nil {
@@ -149,11 +151,13 @@ func (l *Server) Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol
 		return none, badToken()
 	}
 	now := l.Now()
-	made := agentdevice.Device{ID: resource.NewID(), Role: r.Role, Key: r.Key, CommandAlgorithm: r.Key.Algorithm, State: agentdevice.Active, EnrolledAt: now, SeenAt: now}
+	made := agentdevice.Device{ID: resource.NewID(), Role: r.Role, Key: r.Key, CommandAlgorithm: r.Key.Algorithm, State: agentdevice.Active,
+		EnrolledAt: now, SeenAt: now}
 	if companion {
 		return l.enrollCompanion(ctx, r, made)
 	}
-	enrollment := agentdevice.Enrollment{Hash: sha256.Sum256([]byte(r.Token)), Device: made, Again: now.Add(-redeemAgain), Lost: r.Lost != nil}
+	enrollment := agentdevice.Enrollment{Hash: sha256.Sum256([]byte(r.Token)), Device: made, Again: now.Add(-redeemAgain),
+		Lost: r.Lost != nil}
 	if r.Former != nil {
 		if err := l.former(ctx, r, &enrollment); err != nil {
 			return none, err
@@ -167,7 +171,8 @@ func (l *Server) Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol
 	switch {
 	case errors.Is(err, agentdevice.ErrWaiting):
 		return none, &protocol.Refusal{Code: protocol.Waiting, RetryAfter: int(askAgainEvery.Seconds()),
-			Message: "the device asks to be enrolled again: an administrator confirms that in the portal, at the asset with this serial number"}
+			Message: "the device asks to be enrolled again: an administrator confirms that in the portal, at the asset with this " +
+				"serial number"}
 	case fault.CodeOf(err) == fault.RateLimited:
 		return none, &protocol.Refusal{Code: protocol.RateLimited, RetryAfter: int(askAgainEvery.Seconds()),
 			Message: "too many devices ask to be enrolled again: an administrator declines some of them, or they expire"}
@@ -202,7 +207,8 @@ func (l *Server) former(ctx context.Context, r protocol.EnrollRequest, e *agentd
 }
 
 func badToken() error {
-	return &protocol.Refusal{Code: protocol.BadToken, Message: "the token is unknown, spent or expired, or is for another role: create a new one"}
+	return &protocol.Refusal{Code: protocol.BadToken,
+		Message: "the token is unknown, spent or expired, or is for another role: create a new one"}
 }
 
 // observation is what an enrolling device says of itself.
@@ -230,7 +236,8 @@ func (l *Server) welcome(d agentdevice.Device, r protocol.EnrollRequest) (answer
 			return answer, err
 		}
 	}
-	answer.Envelope, err = l.seal(d, protocol.KindEnrolled, protocol.Enrolled{DeviceID: d.ID, Key: r.Key, Proof: protocol.Digest([]byte(r.Proof)),
-		CommandKey: key, Time: l.Now().UnixMilli()})
+	answer.Envelope, err = l.seal(d, protocol.KindEnrolled,
+		protocol.Enrolled{DeviceID: d.ID, Key: r.Key, Proof: protocol.Digest([]byte(r.Proof)),
+			CommandKey: key, Time: l.Now().UnixMilli()})
 	return answer, err
 }

@@ -11,7 +11,8 @@ import (
 
 // enrolling is a request of a device that claims a serial number; sign adds the
 // former device's word.
-func (w *world) enrolling(t testing.TB, serial string, sign func(r *protocol.EnrollRequest)) (protocol.Enrolled, protocol.PrivateKey, error) {
+func (w *world) enrolling(t testing.TB, serial string,
+	sign func(r *protocol.EnrollRequest)) (protocol.Enrolled, protocol.PrivateKey, error) {
 	t.Helper()
 	key, err := protocol.NewPrivateKey(protocol.Ed25519)
 	if err != nil {
@@ -90,7 +91,9 @@ func FuzzEnroll_Former(f *testing.F) {
 	f.Add(first.DeviceID, "\x00")
 	f.Fuzz(func(t *testing.T, id, sig string) {
 		w.t = t
-		if _, _, err := w.enrolling(t, "SN-1", func(r *protocol.EnrollRequest) { r.Former = &protocol.Former{DeviceID: id, Sig: sig} }); err == nil {
+		if _, _, err := w.enrolling(t, "SN-1", func(r *protocol.EnrollRequest) {
+			r.Former = &protocol.Former{DeviceID: id, Sig: sig}
+		}); err == nil {
 			t.Fatalf("joined with %q, %q", id, sig)
 		}
 	})

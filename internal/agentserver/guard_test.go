@@ -47,9 +47,15 @@ func TestPolicy_EachSettingThatCutsOffIsTakenBack(t *testing.T) {
 		cut    func(*simulated.State) bool
 	}{
 		{policy.Change{Setting: "WIFI_STATE", Value: "DISABLED"}, func(s *simulated.State) bool { return s.Platform.WifiOff }},
-		{policy.Change{Setting: "CONFIGURE_WIFI", Value: "BLOCK"}, func(s *simulated.State) bool { return s.Platform.Restrictions["no_config_wifi"] }},
-		{policy.Change{Setting: "AIRPLANE_MODE", Value: "DISABLED"}, func(s *simulated.State) bool { return s.Platform.Restrictions["no_airplane_mode"] }},
-		{policy.Change{Setting: "VPN_CONFIGURATION", Value: "BLOCK"}, func(s *simulated.State) bool { return s.Platform.Restrictions["no_config_vpn"] }},
+		{policy.Change{Setting: "CONFIGURE_WIFI", Value: "BLOCK"}, func(s *simulated.State) bool {
+			return s.Platform.Restrictions["no_config_wifi"]
+		}},
+		{policy.Change{Setting: "AIRPLANE_MODE", Value: "DISABLED"}, func(s *simulated.State) bool {
+			return s.Platform.Restrictions["no_airplane_mode"]
+		}},
+		{policy.Change{Setting: "VPN_CONFIGURATION", Value: "BLOCK"}, func(s *simulated.State) bool {
+			return s.Platform.Restrictions["no_config_vpn"]
+		}},
 	} {
 		p := w.enroll(protocol.Ed25519)
 		now := time.Now()
@@ -212,14 +218,16 @@ func TestPolicy_LocationSharingContradictsLocationMode(t *testing.T) {
 	} {
 		p.send(command.ChangePolicy, command.PolicyRef(w.newPolicy(fmt.Sprint("Location ", n), test.changes...).ID))
 		p.mustCheckIn()
-		if now := state.Platform; now.Restrictions["no_share_location"] != test.blocked || now.LocationOff != test.off || now.Restrictions["no_camera"] != test.contradicts {
+		if now := state.Platform; now.Restrictions["no_share_location"] != test.blocked || now.LocationOff != test.off ||
+			now.Restrictions["no_camera"] != test.contradicts {
 			t.Errorf("%v: the device is %v, location off: %v", test.changes, now.Restrictions, now.LocationOff)
 		}
 		var settings []string
 		for _, d := range compliance(t, p).NonComplianceDetails {
 			settings = append(settings, d.SettingName+" "+d.Reason)
 		}
-		if got := strings.Join(settings, ", "); (got == "LOCATION_SHARING unsupported") != test.contradicts || got != "" && !test.contradicts {
+		if got := strings.Join(settings, ", "); (got == "LOCATION_SHARING unsupported") != test.contradicts ||
+			got != "" && !test.contradicts {
 			t.Errorf("%v: the asset names %q", test.changes, got)
 		}
 	}
@@ -233,7 +241,8 @@ func TestStatusReport_NamesWhatIsNotApplied(t *testing.T) {
 	p.send(command.ChangePolicy, command.PolicyRef(w.newPolicy("Owner's", policy.Change{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}).ID))
 	p.mustCheckIn()
 	for range 2 {
-		if now := compliance(t, p); !now.PolicyCompliant || len(now.NonComplianceDetails) != 1 || now.NonComplianceDetails[0].Reason != "unsupported" {
+		if now := compliance(t, p); !now.PolicyCompliant || len(now.NonComplianceDetails) != 1 ||
+			now.NonComplianceDetails[0].Reason != "unsupported" {
 			t.Errorf("the device told %+v", now)
 		}
 		p.send(command.StatusReport, nil)

@@ -79,9 +79,10 @@ func TestEnrollment_WithOneInBetween(t *testing.T) {
 		t.Fatal(err)
 	}
 	var foreign []byte // the answer to another device's enrollment
-	first := agent.Enrollment{Server: w.server.URL, Token: w.token(), Role: protocol.Manager, Options: agent.Options{Dir: t.TempDir(), Now: time.Now,
-		Device: simulated.New(simulated.Default("SN-0"), time.Now), Log: slog.New(slog.DiscardHandler),
-		Client: answering(func(_ string, status int, body []byte) (int, []byte) { foreign = body; return status, body })}}
+	first := agent.Enrollment{Server: w.server.URL, Token: w.token(), Role: protocol.Manager,
+		Options: agent.Options{Dir: t.TempDir(), Now: time.Now,
+			Device: simulated.New(simulated.Default("SN-0"), time.Now), Log: slog.New(slog.DiscardHandler),
+			Client: answering(func(_ string, status int, body []byte) (int, []byte) { foreign = body; return status, body })}}
 	if _, err := agent.Enroll(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,8 @@ func TestEnrollment_WithOneInBetween(t *testing.T) {
 		"as the first version had it": func([]byte) []byte { return []byte(`{"deviceId":"d","serverTime":1,"commandKeys":[]}`) },
 		"to an earlier, lost request": nil,
 		"with members that are not signed": func(body []byte) []byte {
-			return second(second(body, "commandKeys", []any{protocol.CommandKey{ID: "evil", Key: public, NotBefore: 1}}), "serverTime", 4102444800000)
+			return second(second(body, "commandKeys", []any{protocol.CommandKey{ID: "evil", Key: public, NotBefore: 1}}),
+				"serverTime", 4102444800000)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +150,8 @@ func TestEnrollment_WithOneInBetween(t *testing.T) {
 			if err == nil {
 				err = json.Unmarshal(text, &kept)
 			}
-			if err != nil || len(kept.CommandKeys) != 1 || kept.CommandKeys[0].Key != named || kept.Latest > time.Now().Add(time.Minute).UnixMilli() {
+			if err != nil || len(kept.CommandKeys) != 1 || kept.CommandKeys[0].Key != named ||
+				kept.Latest > time.Now().Add(time.Minute).UnixMilli() {
 				t.Errorf("the device trusts %+v since %d, %v", kept.CommandKeys, kept.Latest, err)
 			}
 		})
@@ -179,7 +182,8 @@ func TestTombstone_KeptForLater(t *testing.T) {
 	}
 	p.mustCheckIn()
 	p.options.Client = &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: http.StatusGone, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(kept)), Request: r}, nil
+		return &http.Response{StatusCode: http.StatusGone, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(kept)), Request: r},
+			nil
 	})}
 	p.start()
 	if err := p.checkIn(); err == nil || errors.Is(err, agent.ErrEnded) || p.device.State().Wiped {
@@ -203,7 +207,8 @@ func TestFormerVersion_IsToldToUpgrade(t *testing.T) {
 	}
 	for _, path := range []string{"/", "/enroll", "/checkin", "/policy/x?v=1", "/wake", "/push-token", "/rotate", "/unenroll", "/other"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
-			r, err := http.NewRequestWithContext(t.Context(), method, w.server.URL+protocol.FormerBase+path, strings.NewReader(`{"token":"met_x"}`))
+			r, err := http.NewRequestWithContext(t.Context(), method, w.server.URL+protocol.FormerBase+path,
+				strings.NewReader(`{"token":"met_x"}`))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -215,7 +220,8 @@ func TestFormerVersion_IsToldToUpgrade(t *testing.T) {
 			var said map[string]any
 			err = json.NewDecoder(response.Body).Decode(&said)
 			response.Body.Close()
-			if err != nil || response.StatusCode != http.StatusUpgradeRequired || said["error"] != "upgrade_required" || said["signed"] != nil {
+			if err != nil || response.StatusCode != http.StatusUpgradeRequired || said["error"] != "upgrade_required" ||
+				said["signed"] != nil {
 				t.Errorf("%s %s: %d %v, %v", method, path, response.StatusCode, said, err)
 			}
 		}

@@ -43,7 +43,8 @@ func TestLink_RequestLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said protocol.Time
-	if why.Signed == nil || why.Signed.Open(public, protocol.KindTime, &said) != nil || said.DeviceID != greedy.agent.DeviceID() || said.LastSequence != sequence {
+	if why.Signed == nil || why.Signed.Open(public, protocol.KindTime, &said) != nil || said.DeviceID != greedy.agent.DeviceID() ||
+		said.LastSequence != sequence {
 		t.Errorf("the refusal is signed as %+v", why.Signed)
 	}
 	other.mustCheckIn()

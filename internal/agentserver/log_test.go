@@ -135,7 +135,8 @@ func TestUploadLog_Refusals(t *testing.T) {
 		t.Errorf("an agent without a log: %s: %s", c.State, c.Outcome)
 	}
 	p.send(command.UploadLog, nil)
-	if _, err := w.link.Hear(t.Context(), w.device(p), protocol.CheckinRequest{Acks: []protocol.Ack{{CommandID: p.latest().ID, State: protocol.Done}}}); err != nil {
+	if _, err := w.link.Hear(t.Context(), w.device(p),
+		protocol.CheckinRequest{Acks: []protocol.Ack{{CommandID: p.latest().ID, State: protocol.Done}}}); err != nil {
 		t.Fatal(err)
 	}
 	if c := p.latest(); c.State != command.Failed || c.Outcome != "the device sent no log" || len(p.logs()) != 0 {

@@ -37,7 +37,8 @@ func (p *phone) lose() {
 
 // comeBack enrolls the phone with a code that names a command key.
 func (p *phone) comeBack(token, key string) (agent.Enrolled, error) {
-	return agent.Enroll(p.world.t.Context(), agent.Enrollment{Server: p.world.server.URL, Token: token, Role: protocol.Manager, CommandKey: key, Options: p.options})
+	return agent.Enroll(p.world.t.Context(), agent.Enrollment{Server: p.world.server.URL, Token: token, Role: protocol.Manager,
+		CommandKey: key, Options: p.options})
 }
 
 // keyName is what a code says of the service's command key.
@@ -96,7 +97,8 @@ func TestLost_ComesBack(t *testing.T) {
 	if fault.CodeOf(refused) != fault.Forbidden {
 		t.Errorf("the former key was in touch, and every person may replace it: %v", refused)
 	}
-	if err := w.db.ConfirmRequest(t.Context(), w.company.ID, id, access.Replacement{UserID: "u", MayDestroy: true, Named: true}); err != nil {
+	if err := w.db.ConfirmRequest(t.Context(), w.company.ID, id, access.Replacement{UserID: "u", MayDestroy: true, Named: true}); err !=
+		nil {
 		t.Fatal(err)
 	}
 	if _, err := p.comeBack(token, key); err != nil {

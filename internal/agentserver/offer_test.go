@@ -102,7 +102,8 @@ func (p *listener) run() {
 
 func (p *listener) settles(want command.State) command.Command {
 	p.world.t.Helper()
-	waitFor(p.world.t.(*testing.T), "the end of the command", func() bool { return p.latest().State.Final() && p.world.device(p.phone).Open == 0 })
+	waitFor(p.world.t.(*testing.T), "the end of the command",
+		func() bool { return p.latest().State.Final() && p.world.device(p.phone).Open == 0 })
 	c := p.latest()
 	if c.State != want {
 		p.world.t.Errorf("%s ended %s %q, want %s", c.Type, c.State, c.Outcome, want)

@@ -171,5 +171,6 @@ func compliance(r protocol.PolicyReport, now time.Time) (json.RawMessage, error)
 			short = append(short, missing)
 		}
 	}
-	return json.Marshal(map[string]any{"policyCompliant": compliant, "nonComplianceDetails": short, "reportedAt": operation.Timestamp{Time: now}})
+	return json.Marshal(map[string]any{"policyCompliant": compliant, "nonComplianceDetails": short,
+		"reportedAt": operation.Timestamp{Time: now}})
 }

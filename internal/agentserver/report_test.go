@@ -78,7 +78,8 @@ func TestCheckIn_StoredReportsAreBounded(t *testing.T) {
 		t.Errorf("the asset has %d bytes after the first report and %d after twenty", first, now)
 	}
 	if got := p.asset().Specifications; got["serialNumber"] != serial || got["model"] == "" || got["k19-0"] == "" || got["k18-0"] != "" {
-		t.Errorf("the specifications keep %d names, serialNumber %q, want those of the last report and %q", len(got), got["serialNumber"], serial)
+		t.Errorf("the specifications keep %d names, serialNumber %q, want those of the last report and %q", len(got),
+			got["serialNumber"], serial)
 	}
 	if d, err := w.db.AgentDevice(t.Context(), p.agent.DeviceID()); err != nil || fmt.Sprint(d.Capabilities) != "[reboot wipe]" {
 		t.Errorf("stored capabilities %v, %v, want [reboot wipe]", d.Capabilities, err)
@@ -91,14 +92,16 @@ func TestCheckIn_OwnMembersOfTheStatusReport(t *testing.T) {
 	w := newWorld(t)
 	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
-	failed := map[string]any{"id": w.policy.ID, "version": 1, "settings": []map[string]any{{"id": "CAMERA", "state": "failed", "detail": "no"}}}
+	failed := map[string]any{"id": w.policy.ID, "version": 1,
+		"settings": []map[string]any{{"id": "CAMERA", "state": "failed", "detail": "no"}}}
 	w.report(t, p, 1_000_000, map[string]any{"policy": failed})
 	values := map[string]any{"policyCompliant": true, "policyCompliant\u200b": "hacked", "nonComplianceDetails\u0000": []string{},
 		"reportedAt": "2000-01-01T00:00:00Z", "\u0007reportedAt": "2000", "batteryLevel": 7}
 	w.report(t, p, 1_000_001, status(time.Now(), values, nil))
 	got := p.members()
 	details, _ := got["nonComplianceDetails"].([]any)
-	if got["policyCompliant"] != false || len(details) != 1 || got["batteryLevel"] != 7.0 || strings.HasPrefix(fmt.Sprint(got["reportedAt"]), "2000") {
+	if got["policyCompliant"] != false || len(details) != 1 || got["batteryLevel"] != 7.0 ||
+		strings.HasPrefix(fmt.Sprint(got["reportedAt"]), "2000") {
 		t.Errorf("the report reads %v, want the failed setting, and the battery at 7", got)
 	}
 	w.report(t, p, 1_000_002, status(time.UnixMilli(0), values, nil))
@@ -116,7 +119,8 @@ func TestCheckIn_LocationOnlyWhenAsked(t *testing.T) {
 	place := func(at int64) *asset.Location {
 		t.Helper()
 		sequence++
-		w.report(t, p, sequence, map[string]any{"location": map[string]any{"latitude": 1.5, "longitude": 2.5, "accuracyMeters": 3, "at": at}})
+		w.report(t, p, sequence, map[string]any{"location": map[string]any{"latitude": 1.5, "longitude": 2.5,
+			"accuracyMeters": 3, "at": at}})
 		return p.asset().Device.Location
 	}
 	now := time.Now().UnixMilli()
@@ -160,14 +164,17 @@ func TestCheckIn_LocationCommandWithoutAPlace(t *testing.T) {
 	} {
 		t.Run(test.outcome, func(t *testing.T) {
 			p.send(command.LocationUpdate, nil)
-			body := map[string]any{"acks": []map[string]any{{"commandId": p.latest().ID, "state": "DONE", "outcome": "found", "at": now.UnixMilli()}}}
+			body := map[string]any{"acks": []map[string]any{{"commandId": p.latest().ID, "state": "DONE", "outcome": "found",
+				"at": now.UnixMilli()}}}
 			if test.location != nil {
 				body["location"] = test.location
 			}
 			answer := w.report(t, p, int64(1_000_000+n), body)
 			c, kept := p.latest(), p.asset().Device.Location
-			if c.State != test.state || !strings.Contains(c.Outcome, test.outcome) || len(answer.Acked) != 1 || (kept != nil) != (test.state == command.Succeeded) {
-				t.Errorf("%v: %s %q, confirmed %v, place %+v; want %s %q", test.location, c.State, c.Outcome, answer.Acked, kept, test.state, test.outcome)
+			if c.State != test.state || !strings.Contains(c.Outcome, test.outcome) || len(answer.Acked) != 1 ||
+				(kept != nil) != (test.state == command.Succeeded) {
+				t.Errorf("%v: %s %q, confirmed %v, place %+v; want %s %q", test.location, c.State, c.Outcome, answer.Acked, kept,
+					test.state, test.outcome)
 			}
 			if kept != nil && kept.ReportedAt.After(time.Now()) {
 				t.Errorf("the place is of %v, in the future", kept.ReportedAt)
@@ -188,7 +195,8 @@ func TestCheckIn_UnknownAcknowledgement(t *testing.T) {
 		t.Errorf("the command is %s %q, confirmed %v; want SENT and nothing confirmed", c.State, c.Outcome, answer.Acked)
 	}
 	// A word from before the question, or without a time, is as old as the question.
-	answer = w.report(t, p, 1_000_001, map[string]any{"acks": []map[string]any{{"commandId": id, "state": "DONE", "at": time.Now().Add(-time.Hour).UnixMilli()}}})
+	answer = w.report(t, p, 1_000_001,
+		map[string]any{"acks": []map[string]any{{"commandId": id, "state": "DONE", "at": time.Now().Add(-time.Hour).UnixMilli()}}})
 	if c := p.latest(); c.State != command.Succeeded || !c.FeedbackAt.Equal(c.CreatedAt) || len(answer.Acked) != 1 {
 		t.Errorf("the command is %s, created %v, feedback %v; want SUCCESS and both equal", c.State, c.CreatedAt, c.FeedbackAt)
 	}

@@ -22,7 +22,8 @@ func TestPolicy_SystemUpdate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = w.policies.Save(t.Context(), w.company.ID, w.policy.ID, current.Version, policy.Edit{SystemUpdate: json.RawMessage(text)}, policy.Author{}); err != nil {
+		if _, err = w.policies.Save(t.Context(), w.company.ID, w.policy.ID, current.Version,
+			policy.Edit{SystemUpdate: json.RawMessage(text)}, policy.Author{}); err != nil {
 			t.Fatal(err)
 		}
 	}

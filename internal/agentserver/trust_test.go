@@ -41,7 +41,8 @@ func TestFormerKey_LosesItsPower(t *testing.T) {
 		after   time.Duration
 		restart bool
 		want    bool
-	}{{6 * 24 * time.Hour, false, true}, {8 * 24 * time.Hour, false, false}, {180 * 24 * time.Hour, true, false}, {-24 * time.Hour, true, false}} {
+	}{{6 * 24 * time.Hour, false, true}, {8 * 24 * time.Hour, false, false}, {180 * 24 * time.Hour, true, false},
+		{-24 * time.Hour, true, false}} {
 		later := func() time.Time { return time.Now().Add(test.after) }
 		w.link.Now, p.options.Now = later, later
 		if p.start(); !test.restart {
@@ -68,10 +69,12 @@ func TestFormerKey_AnnouncesNothing(t *testing.T) {
 	p.mustCheckIn()
 	present := w.link.Signer
 	for name, announced := range map[string]agentserver.Signer{
-		"by the former key":                 {ID: "evil", Made: time.Now(), Former: []agentserver.Signer{former}},
-		"by the former key, long ago":       {ID: "evil", Made: time.UnixMilli(1), Former: []agentserver.Signer{former}},
-		"by the present key, long ago":      {ID: "evil", Made: time.UnixMilli(1), Former: []agentserver.Signer{{Key: present.Key, ID: "k2"}}},
-		"by the present key, in the future": {ID: "evil", Made: time.Now().Add(40 * 24 * time.Hour), Former: []agentserver.Signer{{Key: present.Key, ID: "k2"}}},
+		"by the former key":           {ID: "evil", Made: time.Now(), Former: []agentserver.Signer{former}},
+		"by the former key, long ago": {ID: "evil", Made: time.UnixMilli(1), Former: []agentserver.Signer{former}},
+		"by the present key, long ago": {ID: "evil", Made: time.UnixMilli(1),
+			Former: []agentserver.Signer{{Key: present.Key, ID: "k2"}}},
+		"by the present key, in the future": {ID: "evil", Made: time.Now().Add(40 * 24 * time.Hour),
+			Former: []agentserver.Signer{{Key: present.Key, ID: "k2"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			key, err := protocol.NewPrivateKey(protocol.Ed25519)
@@ -99,7 +102,8 @@ func (p *phone) between(change func(path string, answer *protocol.CheckinRespons
 	base := client.Transport
 	client.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := base.RoundTrip(r)
-		if err != nil || strings.HasSuffix(r.URL.Path, "/wake") || response.StatusCode != http.StatusOK && !strings.Contains(r.URL.Path, "/policy/") {
+		if err != nil || strings.HasSuffix(r.URL.Path, "/wake") || response.StatusCode != http.StatusOK &&
+			!strings.Contains(r.URL.Path, "/policy/") {
 			return response, err
 		}
 		body, err := io.ReadAll(response.Body)
@@ -156,7 +160,8 @@ func TestAssignment_CannotBeSubstituted(t *testing.T) {
 	past := *kept
 	victim.mustCheckIn()
 	fresh := w.enroll(protocol.Ed25519) // its first contact is with who is in between
-	for name, assignment := range map[string]*protocol.Envelope{"another device's assignment": *foreign, "an assignment of the past": past, "no assignment": nil} {
+	for name, assignment := range map[string]*protocol.Envelope{"another device's assignment": *foreign, "an assignment of the past": past,
+		"no assignment": nil} {
 		t.Run(name, func(t *testing.T) {
 			for _, p := range []*phone{victim, fresh} {
 				before := maps.Clone(p.device.State().Settings)
@@ -197,7 +202,8 @@ func TestAssignment_RefusesOlderDocument(t *testing.T) {
 	_, document := p.listen()
 	p.mustCheckIn()
 	old := bytes.Clone(*document)
-	if _, err := w.policies.Save(t.Context(), w.company.ID, w.policy.ID, w.policy.Version, policy.Edit{Changes: []policy.Change{{Setting: "SMS", Value: "BLOCK"}}},
+	if _, err := w.policies.Save(t.Context(), w.company.ID, w.policy.ID, w.policy.Version,
+		policy.Edit{Changes: []policy.Change{{Setting: "SMS", Value: "BLOCK"}}},
 		policy.Author{Kind: "SYSTEM", ID: "operator", Name: "operator"}); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,8 @@ var packageForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,150}$`)
 
 // update notes which agent runs and what became of its update, and adds the update that
 // the device is to install.
-func (l *Server) update(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest, now time.Time, answer *protocol.CheckinResponse) error {
+func (l *Server) update(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest, now time.Time,
+	answer *protocol.CheckinResponse) error {
 	build := agentdevice.Build{Version: validate.Clean(r.AgentVersion, maxVersion)}
 	if r.Build != nil && r.Build.Code >= 0 && packageForm.MatchString(r.Build.Package) && !d.IsCompanion() {
 		build.Package, build.Code = r.Build.Package, r.Build.Code
@@ -49,8 +50,9 @@ func (l *Server) update(ctx context.Context, d agentdevice.Device, r protocol.Ch
 	if err != nil || !there {
 		return err
 	}
-	sealed, err := l.seal(d, protocol.KindUpdate, protocol.Update{DeviceID: d.ID, Package: offer.Package, Version: offer.Version, Code: offer.Code,
-		File: protocol.File{SHA256: offer.SHA256, Size: offer.Size}, Number: d.LastSequence, Time: now.UnixMilli()})
+	sealed, err := l.seal(d, protocol.KindUpdate,
+		protocol.Update{DeviceID: d.ID, Package: offer.Package, Version: offer.Version, Code: offer.Code,
+			File: protocol.File{SHA256: offer.SHA256, Size: offer.Size}, Number: d.LastSequence, Time: now.UnixMilli()})
 	answer.Update = &sealed
 	return err
 }

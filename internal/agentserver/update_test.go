@@ -81,7 +81,8 @@ func (u *updating) restart() {
 func (w *world) release(version string, code int64, content []byte) rollout.Release {
 	w.t.Helper()
 	sum := sha256.Sum256(content)
-	r := rollout.Release{Version: version, Package: "linux-arm64", Code: code, SHA256: hex.EncodeToString(sum[:]), Size: int64(len(content)), Signer: "s"}
+	r := rollout.Release{Version: version, Package: "linux-arm64", Code: code, SHA256: hex.EncodeToString(sum[:]),
+		Size: int64(len(content)), Signer: "s"}
 	err := w.db.AddRelease(w.t.Context(), r, content)
 	if err == nil {
 		_, err = w.db.BeginRollout(w.t.Context(), version, 100)
@@ -220,8 +221,9 @@ func TestUpdate_Refused(t *testing.T) {
 		want    rollout.Outcome
 		detail  string
 	}{
-		"other signer":      {"evil", func(*updating) {}, rollout.Failed, "another key"},
-		"refused each time": {"good", func(u *updating) { u.refuse = errors.New("INSTALL_FAILED\nno") }, rollout.Failed, "INSTALL_FAILED no"},
+		"other signer": {"evil", func(*updating) {}, rollout.Failed, "another key"},
+		"refused each time": {"good", func(u *updating) { u.refuse = errors.New("INSTALL_FAILED\nno") }, rollout.Failed,
+			"INSTALL_FAILED no"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -299,17 +301,23 @@ func TestUpdate_HostileAnswers(t *testing.T) {
 	other.settle()
 	true1 := w.link.Signer.Key
 	for name, change := range map[string]func(string, int, []byte) (int, []byte){
-		"signed by another":        answers(forge(evil, "k1", protocol.KindUpdate, func(*protocol.Update) {})),
-		"under another id":         answers(forge(evil, "evil", protocol.KindUpdate, func(*protocol.Update) {})),
-		"of another kind":          answers(forge(true1, "k1", protocol.KindAssignment, func(*protocol.Update) {})),
-		"for another device":       answers(func(all map[string]json.RawMessage) { all["update"] = foreign }),
-		"of another request":       answers(forge(true1, "k1", protocol.KindUpdate, func(u *protocol.Update) { u.Number-- })),
-		"a lower version":          answers(forge(true1, "k1", protocol.KindUpdate, func(u *protocol.Update) { u.Code = 1 })),
-		"another package":          answers(forge(true1, "k1", protocol.KindUpdate, func(u *protocol.Update) { u.Package = "linux-amd64" })),
-		"no size":                  answers(forge(true1, "k1", protocol.KindUpdate, func(u *protocol.Update) { u.File.Size = 0 })),
-		"too large":                answers(forge(true1, "k1", protocol.KindUpdate, func(u *protocol.Update) { u.File.Size = 1 << 40 })),
-		"a path in place of a sum": answers(forge(true1, "k1", protocol.KindUpdate, func(u *protocol.Update) { u.File.SHA256 = "../../checkin" })),
-		"another sum":              answers(forge(true1, "k1", protocol.KindUpdate, func(u *protocol.Update) { u.File.SHA256 = strings.Repeat("0", 64) })),
+		"signed by another":  answers(forge(evil, "k1", protocol.KindUpdate, func(*protocol.Update) {})),
+		"under another id":   answers(forge(evil, "evil", protocol.KindUpdate, func(*protocol.Update) {})),
+		"of another kind":    answers(forge(true1, "k1", protocol.KindAssignment, func(*protocol.Update) {})),
+		"for another device": answers(func(all map[string]json.RawMessage) { all["update"] = foreign }),
+		"of another request": answers(forge(true1, "k1", protocol.KindUpdate, func(u *protocol.Update) { u.Number-- })),
+		"a lower version":    answers(forge(true1, "k1", protocol.KindUpdate, func(u *protocol.Update) { u.Code = 1 })),
+		"another package": answers(forge(true1, "k1", protocol.KindUpdate, func(u *protocol.Update) {
+			u.Package = "linux-amd64"
+		})),
+		"no size":   answers(forge(true1, "k1", protocol.KindUpdate, func(u *protocol.Update) { u.File.Size = 0 })),
+		"too large": answers(forge(true1, "k1", protocol.KindUpdate, func(u *protocol.Update) { u.File.Size = 1 << 40 })),
+		"a path in place of a sum": answers(forge(true1, "k1", protocol.KindUpdate, func(u *protocol.Update) {
+			u.File.SHA256 = "../../checkin"
+		})),
+		"another sum": answers(forge(true1, "k1", protocol.KindUpdate, func(u *protocol.Update) {
+			u.File.SHA256 = strings.Repeat("0", 64)
+		})),
 		"replayed": answers(func(all map[string]json.RawMessage) {
 			if replayed == nil {
 				replayed = all["update"]

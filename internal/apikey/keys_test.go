@@ -54,7 +54,8 @@ func TestCreate_ByOperator(t *testing.T) {
 			before := len(ring.kept)
 			key, text, err := keys.CreateForOperator(t.Context(), c.request)
 			if c.field != "" {
-				if told := fault.From(err); told.Code != fault.InvalidArguments || told.Fields[0].Field != c.field || text != "" || len(ring.kept) != before {
+				if told := fault.From(err); told.Code != fault.InvalidArguments || told.Fields[0].Field != c.field || text != "" ||
+					len(ring.kept) != before {
 					t.Errorf("%s: %+v", c.name, told)
 				}
 				return
@@ -68,7 +69,8 @@ func TestCreate_ByOperator(t *testing.T) {
 			if len(ring.kept) != before+1 {
 				t.Errorf("%s: %d keys stored, want %d", c.name, len(ring.kept), before+1)
 			}
-			if expires := c.request.ExpiresIn > 0; expires != !key.ExpiresAt.IsZero() || expires && !key.ExpiresAt.Equal(key.CreatedAt.Add(24*time.Hour)) {
+			if expires := c.request.ExpiresIn > 0; expires != !key.ExpiresAt.IsZero() ||
+				expires && !key.ExpiresAt.Equal(key.CreatedAt.Add(24*time.Hour)) {
 				t.Errorf("%s: expires at %s", c.name, key.ExpiresAt)
 			}
 		})
@@ -92,9 +94,11 @@ func TestCreate_ByUser(t *testing.T) {
 		want     bool
 	}{
 		{"an administrator grants all", admin, nil, access.All, true},
-		{"who may edit policies grants that", account.ManageKeys | account.ViewPolicies | account.EditPolicies, nil, access.PoliciesWrite | access.PoliciesRead, true},
+		{"who may edit policies grants that", account.ManageKeys | account.ViewPolicies | account.EditPolicies, nil,
+			access.PoliciesWrite | access.PoliciesRead, true},
 		{"who may not does not", admin &^ account.EditPolicies, nil, access.PoliciesWrite, false},
-		{"who may provision grants that", account.ManageKeys | account.ProvisionDevices | account.ViewPolicies, nil, access.Provisioning | access.PoliciesRead, true},
+		{"who may provision grants that", account.ManageKeys | account.ProvisionDevices | account.ViewPolicies, nil,
+			access.Provisioning | access.PoliciesRead, true},
 		{"who may not does not", admin &^ account.ProvisionDevices, nil, access.Provisioning, false},
 		{"nor with access to some policies only", admin, []string{"p"}, access.Provisioning, false},
 		{"a viewer grants nothing", viewer, nil, access.DevicesRead, false},
@@ -127,12 +131,15 @@ func TestKeys_ThatAllowNothing(t *testing.T) {
 	by := account.User{ID: "u1", CompanyID: "c", Rights: admin}
 	ring := &keyring{}
 	keys := apikey.Keys{Store: ring, Now: time.Now}
-	for _, p := range []access.Permission{access.DevicesCommand, access.PoliciesWrite | access.Provisioning, access.DevicesCommandDestructive} {
-		if _, _, err := keys.CreateForUser(t.Context(), by, apikey.Request{Name: "k", Permissions: p}); fault.CodeOf(err) != fault.InvalidArguments || len(ring.kept) != 0 {
+	for _, p := range []access.Permission{access.DevicesCommand, access.PoliciesWrite | access.Provisioning,
+		access.DevicesCommandDestructive} {
+		if _, _, err := keys.CreateForUser(t.Context(), by, apikey.Request{Name: "k", Permissions: p}); fault.CodeOf(err) !=
+			fault.InvalidArguments || len(ring.kept) != 0 {
 			t.Errorf("%s: %v", p, err)
 		}
 	}
-	if _, _, err := keys.CreateForOperator(t.Context(), apikey.Request{CompanyID: "c", Name: "k", Permissions: access.DevicesCommand}); err != nil {
+	if _, _, err := keys.CreateForOperator(t.Context(),
+		apikey.Request{CompanyID: "c", Name: "k", Permissions: access.DevicesCommand}); err != nil {
 		t.Errorf("on the command line: %v", err)
 	}
 }

@@ -103,8 +103,10 @@ func stringPool(header, content []byte) []string {
 	if len(header) < 28 {
 		return nil
 	}
-	count, flags, start := binary.LittleEndian.Uint32(header[8:]), binary.LittleEndian.Uint32(header[16:]), binary.LittleEndian.Uint32(header[20:])
-	if count > maxStrings || uint64(count)*4 > uint64(len(content)) || uint64(start) < uint64(len(header)) || uint64(start) > uint64(len(header)+len(content)) {
+	count, flags, start := binary.LittleEndian.Uint32(header[8:]), binary.LittleEndian.Uint32(header[16:]),
+		binary.LittleEndian.Uint32(header[20:])
+	if count > maxStrings || uint64(count)*4 > uint64(len(content)) || uint64(start) < uint64(len(header)) ||
+		uint64(start) > uint64(len(header)+len(content)) {
 		return nil
 	}
 	all, pool := make([]string, count), content[int(start)-len(header):]
@@ -170,7 +172,8 @@ func element(content []byte, texts []string, ids []uint32) (m Manifest, err erro
 	if len(content) < 20 || text(binary.LittleEndian.Uint32(content[4:])) != "manifest" {
 		return m, errManifest
 	}
-	start, size, count := binary.LittleEndian.Uint16(content[8:]), binary.LittleEndian.Uint16(content[10:]), binary.LittleEndian.Uint16(content[12:])
+	start, size, count := binary.LittleEndian.Uint16(content[8:]), binary.LittleEndian.Uint16(content[10:]),
+		binary.LittleEndian.Uint16(content[12:])
 	if size < 20 || int(start)+int(size)*int(count) > len(content) {
 		return m, errManifest
 	}

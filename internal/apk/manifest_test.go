@@ -86,9 +86,11 @@ func TestReadManifest(t *testing.T) {
 	good := manifest(true, "manifest", 12, 0)
 	for name, data := range map[string][]byte{
 		"no ZIP": []byte("text"), "no manifest": packed(t, "a", good), "text": packed(t, "AndroidManifest.xml", []byte("<manifest/>")),
-		"no code": packed(t, "AndroidManifest.xml", manifest(true, "manifest", 0, 0)), "major code": packed(t, "AndroidManifest.xml", manifest(true, "manifest", 1, 1)),
-		"another element": packed(t, "AndroidManifest.xml", manifest(true, "resources", 1, 0)), "cut": packed(t, "AndroidManifest.xml", good[:len(good)/2]),
-		"too large": packed(t, "AndroidManifest.xml", append(good, make([]byte, 2<<20)...)),
+		"no code":         packed(t, "AndroidManifest.xml", manifest(true, "manifest", 0, 0)),
+		"major code":      packed(t, "AndroidManifest.xml", manifest(true, "manifest", 1, 1)),
+		"another element": packed(t, "AndroidManifest.xml", manifest(true, "resources", 1, 0)),
+		"cut":             packed(t, "AndroidManifest.xml", good[:len(good)/2]),
+		"too large":       packed(t, "AndroidManifest.xml", append(good, make([]byte, 2<<20)...)),
 	} {
 		if got, err := apk.ReadManifest(data); err == nil {
 			t.Errorf("%s: %+v", name, got)

@@ -16,9 +16,10 @@ import (
 
 // moveOf is an authorization of a move, and what there is when it was asked for.
 func moveOf() (approval.Authorization, approval.Seen) {
-	a := approval.Authorization{ID: "i", State: approval.Waiting, CreatedAt: at(0), Call: approval.Call{CompanyID: "c", AssetID: "d", Epoch: 1,
-		Command: "CHANGE_POLICY", Digest: "x", Caller: approval.Caller{Kind: access.APIKey, ID: "k", UserID: "u"},
-		Move: approval.Move{From: approval.Policy{ID: "f", Version: 1}, To: approval.Policy{ID: "t", Version: 2}}}}
+	a := approval.Authorization{ID: "i", State: approval.Waiting, CreatedAt: at(0),
+		Call: approval.Call{CompanyID: "c", AssetID: "d", Epoch: 1,
+			Command: "CHANGE_POLICY", Digest: "x", Caller: approval.Caller{Kind: access.APIKey, ID: "k", UserID: "u"},
+			Move: approval.Move{From: approval.Policy{ID: "f", Version: 1}, To: approval.Policy{ID: "t", Version: 2}}}}
 	return a, approval.Seen{Company: "acme", Device: asset.Asset{ID: "d", Device: &asset.Device{Epoch: 1, PolicyID: "f"}},
 		From: policy.Policy{ID: "f", Name: "F", Type: policy.Platform, Version: 1, Document: []byte(`{}`)},
 		To:   policy.Policy{ID: "t", Name: "T", Type: policy.Platform, Version: 2, Document: []byte(`{"factoryResetDisabled":true}`)}}
@@ -76,8 +77,9 @@ func TestAuthorization_At(t *testing.T) {
 		if err := a.MayBeDecided(at(0).Add(c.after)); err != nil {
 			detail = fault.From(err).Detail
 		}
-		expect.Equal(t, c.name, expect.Values{"state": {a.At(at(0).Add(c.after)), c.want}, "may be decided": {detail == "", c.refused == ""},
-			"says why not": {strings.Contains(detail, c.refused), true}})
+		expect.Equal(t, c.name, expect.Values{"state": {a.At(at(0).Add(c.after)), c.want},
+			"may be decided": {detail == "", c.refused == ""},
+			"says why not":   {strings.Contains(detail, c.refused), true}})
 	}
 }
 
@@ -91,7 +93,8 @@ func TestAuthorization_Gone(t *testing.T) {
 	}{
 		{"nothing changed", func(*approval.Authorization, *approval.Seen) {}, ""},
 		{"the device is gone", func(_ *approval.Authorization, s *approval.Seen) { s.Device = asset.Asset{} }, "no longer enrolled"},
-		{"the device enrolled again", func(_ *approval.Authorization, s *approval.Seen) { s.Device.Device.Epoch = 2 }, "no longer enrolled"},
+		{"the device enrolled again", func(_ *approval.Authorization, s *approval.Seen) { s.Device.Device.Epoch = 2 },
+			"no longer enrolled"},
 		{"the device has another policy", func(_ *approval.Authorization, s *approval.Seen) { s.Device.Device.PolicyID = "t" }, "policy"},
 		{"its policy was saved", func(_ *approval.Authorization, s *approval.Seen) { s.From.Version = 2 }, "policy"},
 		{"the new policy was saved", func(_ *approval.Authorization, s *approval.Seen) { s.To.Version = 3 }, "policy"},
@@ -130,13 +133,16 @@ func TestAuthorization_Subject(t *testing.T) {
 			a.Move, s.From, s.To = approval.Move{}, policy.Policy{}, policy.Policy{}
 		},
 			access.DevicesCommandDestructive | access.DevicesRead, []string{"f"}, ""},
-		{"a command to a device that is gone", func(a *approval.Authorization, s *approval.Seen) { a.Move, s.Device = approval.Move{}, asset.Asset{} }, 0, nil, ""},
+		{"a command to a device that is gone", func(a *approval.Authorization, s *approval.Seen) {
+			a.Move, s.Device = approval.Move{}, asset.Asset{}
+		}, 0, nil, ""},
 	} {
 		a, s := moveOf()
 		c.change(&a, &s)
 		got := a.Subject(s)
-		expect.Equal(t, c.name, expect.Values{"needs": {got.Matter.Needs, c.needs}, "policies": {slices.Equal(got.Matter.Policies, c.policies), true},
-			"typed": {got.Name, c.typed}, "expires": {got.Expires, at(60)}})
+		expect.Equal(t, c.name, expect.Values{"needs": {got.Matter.Needs, c.needs},
+			"policies": {slices.Equal(got.Matter.Policies, c.policies), true},
+			"typed":    {got.Name, c.typed}, "expires": {got.Expires, at(60)}})
 	}
 }
 
@@ -151,16 +157,19 @@ func TestRefusal_Detail(t *testing.T) {
 		url      bool
 		declined bool
 	}{
-		{"it would ask", approval.Refusal{Verdict: approval.Asks}, "the call itself is answered", "calls of this caller wait", false, false},
+		{"it would ask", approval.Refusal{Verdict: approval.Asks}, "the call itself is answered", "calls of this caller wait", false,
+			false},
 		{"too many wait", approval.Refusal{Verdict: approval.TooMany}, "5 calls of this caller wait", "the call itself", false, false},
 		{"it asked", approval.Refusal{Verdict: approval.Asks, ID: "i"}, "within 10 minutes", "declined", true, false},
 		{"it waits", approval.Refusal{Verdict: approval.Waits, ID: "i"}, "within 10 minutes", "declined", true, false},
 		{"declined", approval.Refusal{Verdict: approval.Refused, ID: "i"}, "declined this call", "reason", true, true},
-		{"declined with a reason", approval.Refusal{Verdict: approval.Refused, ID: "i", Reason: "not now"}, `The person's reason: "not now"`, "within", true, true},
+		{"declined with a reason", approval.Refusal{Verdict: approval.Refused, ID: "i", Reason: "not now"},
+			`The person's reason: "not now"`, "within", true, true},
 	} {
 		f := c.r.Fault("https://m.test")
-		expect.Equal(t, c.name, expect.Values{"detail": {strings.Contains(f.Detail, c.detail), true}, "other detail": {strings.Contains(f.Detail, c.not), false},
-			"address": {f.Approval.URL != "", c.url}, "declined": {f.Approval.Declined != nil, c.declined}})
+		expect.Equal(t, c.name, expect.Values{"detail": {strings.Contains(f.Detail, c.detail), true},
+			"other detail": {strings.Contains(f.Detail, c.not), false},
+			"address":      {f.Approval.URL != "", c.url}, "declined": {f.Approval.Declined != nil, c.declined}})
 	}
 }
 
@@ -186,15 +195,18 @@ func TestCompare_OnTheWay(t *testing.T) {
 		{"alone", from, to, nil, approval.Risky, "NORMAL", 1, 0, ""},
 		{"after an equal policy", from, to, []policy.Policy{same}, approval.Risky, "NORMAL", 1, 0, ""},
 		{"after another", from, to, []policy.Policy{from}, approval.Risky, "NORMAL", 1, 1, `another move is under way to "from"`},
-		{"after one of unknown settings", same, to, []policy.Policy{wild}, approval.Risky, "NORMAL", 1, 2, `another move is under way to "wild"`},
-		{"after one of high impact", same, to, []policy.Policy{at("high", `{"wifiConfigDisabled":true,"factoryResetDisabled":true}`)}, approval.Risky, "HIGH", 0, 1, `under way to "high"`},
+		{"after one of unknown settings", same, to, []policy.Policy{wild}, approval.Risky, "NORMAL", 1, 2,
+			`another move is under way to "wild"`},
+		{"after one of high impact", same, to, []policy.Policy{at("high", `{"wifiConfigDisabled":true,"factoryResetDisabled":true}`)},
+			approval.Risky, "HIGH", 0, 1, `under way to "high"`},
 		{"after a policy that is gone", same, to, []policy.Policy{{}}, approval.Risky, "HIGH", 0, 1, "not there any more"},
 		{"equal", same, to, nil, approval.Same, "NORMAL", 0, 0, ""},
 		{"after an equal policy, equal", same, to, []policy.Policy{to}, approval.Same, "NORMAL", 0, 0, ""},
 		{"equal, but for headsets only", same, vr, nil, approval.Other, "NORMAL", 0, 1, "for headsets only"},
 	} {
 		got := approval.Compare(c.from, c.to, c.onTheWay...)
-		expect.Equal(t, c.name, expect.Values{"difference": {got.Difference, c.difference}, "impact": {got.Impact, c.impact}, "warnings": {len(got.Warnings), c.warnings},
-			"unnamed": {len(got.Unnamed), c.unnamed}, "says": {strings.Contains(strings.Join(got.Unnamed, " "), c.says), true}})
+		expect.Equal(t, c.name, expect.Values{"difference": {got.Difference, c.difference}, "impact": {got.Impact, c.impact},
+			"warnings": {len(got.Warnings), c.warnings},
+			"unnamed":  {len(got.Unnamed), c.unnamed}, "says": {strings.Contains(strings.Join(got.Unnamed, " "), c.says), true}})
 	}
 }

@@ -163,7 +163,8 @@ func (a Authorization) MayBeDecided(now time.Time) error {
 
 // Matter is what a person decides about, for a device that has a policy.
 func (a Authorization) Matter(devicePolicy string) access.Matter {
-	m := access.Matter{Needs: access.DevicesCommandDestructive | access.DevicesRead, AskedBy: a.Caller.UserID, AskedSince: a.Caller.UserSince, Policies: []string{devicePolicy}}
+	m := access.Matter{Needs: access.DevicesCommandDestructive | access.DevicesRead, AskedBy: a.Caller.UserID,
+		AskedSince: a.Caller.UserSince, Policies: []string{devicePolicy}}
 	if a.Move != (Move{}) {
 		m.Needs = access.PoliciesWrite | access.PoliciesRead
 		m.Policies = append(m.Policies, a.Move.From.ID, a.Move.To.ID)
@@ -284,7 +285,8 @@ func (r *Refusal) Fault(publicURL string) *fault.Error {
 		if r.Reason != "" {
 			why = fmt.Sprintf(" The person's reason: %q.", r.Reason)
 		}
-		f = fault.New(fault.Forbidden, "a person declined this call: see %s.%s The same call can be asked for again an hour after that", address, why)
+		f = fault.New(fault.Forbidden, "a person declined this call: see %s.%s The same call can be asked for again an hour after that",
+			address, why)
 	}
 	f.Approval = &fault.Approval{URL: address}
 	if r.Verdict == Refused {

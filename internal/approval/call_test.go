@@ -102,7 +102,8 @@ func TestRefusal_Fault(t *testing.T) {
 		t.Errorf("declined: %+v", f)
 	}
 	f = (&approval.Refusal{Verdict: approval.TooMany}).Fault("https://m.test")
-	if f.Code != fault.Forbidden || f.Approval == nil || f.Approval.URL != "" || !strings.Contains(f.Detail, "5 calls of this caller wait") {
+	if f.Code != fault.Forbidden || f.Approval == nil || f.Approval.URL != "" ||
+		!strings.Contains(f.Detail, "5 calls of this caller wait") {
 		t.Errorf("too many: %+v", f)
 	}
 }
@@ -111,16 +112,19 @@ func TestRefusal_Fault(t *testing.T) {
 func TestDocument_IsBoundToEverything(t *testing.T) {
 	t.Parallel()
 	base := func() (approval.Authorization, approval.Seen, signature.Head) {
-		a := approval.Authorization{ID: "i", CreatedAt: at(0), Call: approval.Call{CompanyID: "c", AssetID: "d", Epoch: 1, Command: "CHANGE_POLICY",
-			Digest: "x", Caller: approval.Caller{Kind: access.APIKey, ID: "k", Prefix: "p", Name: "n", UserID: "u"},
-			Move: approval.Move{From: approval.Policy{ID: "f", Version: 1}, To: approval.Policy{ID: "t", Version: 2}}}}
+		a := approval.Authorization{ID: "i", CreatedAt: at(0),
+			Call: approval.Call{CompanyID: "c", AssetID: "d", Epoch: 1, Command: "CHANGE_POLICY",
+				Digest: "x", Caller: approval.Caller{Kind: access.APIKey, ID: "k", Prefix: "p", Name: "n", UserID: "u"},
+				Move: approval.Move{From: approval.Policy{ID: "f", Version: 1}, To: approval.Policy{ID: "t", Version: 2}}}}
 		s := approval.Seen{Company: "acme",
 			Device: asset.Asset{ID: "d", Identification: "Phone", Specifications: map[string]string{"serialNumber": "S1", "model": "M1"},
 				CustomData: map[string]string{"user": "Uma", "userEmail": "uma@acme.test"},
 				Device:     &asset.Device{Epoch: 1, PolicyID: "f", PolicyName: "F", LastSeenAt: at(-1)}},
-			From: policy.Policy{ID: "f", Name: "F", Type: policy.Platform, Version: 1, Document: []byte(`{"cameraAccess":"CAMERA_ACCESS_DISABLED"}`)},
-			To:   policy.Policy{ID: "t", Name: "T", Type: policy.Platform, Version: 2, Document: []byte(`{"factoryResetDisabled":true}`)}}
-		return a, s, signature.Head{Approver: signature.Person{ID: "u1", Name: "Ada"}, Decision: signature.Approve, At: "2026-03-01T12:00:00Z"}
+			From: policy.Policy{ID: "f", Name: "F", Type: policy.Platform, Version: 1,
+				Document: []byte(`{"cameraAccess":"CAMERA_ACCESS_DISABLED"}`)},
+			To: policy.Policy{ID: "t", Name: "T", Type: policy.Platform, Version: 2, Document: []byte(`{"factoryResetDisabled":true}`)}}
+		return a, s, signature.Head{Approver: signature.Person{ID: "u1", Name: "Ada"}, Decision: signature.Approve,
+			At: "2026-03-01T12:00:00Z"}
 	}
 	type edit = func(*approval.Authorization, *approval.Seen, *signature.Head)
 	text := func(change edit) []byte {
@@ -136,7 +140,8 @@ func TestDocument_IsBoundToEverything(t *testing.T) {
 		return d
 	}
 	first := text(func(*approval.Authorization, *approval.Seen, *signature.Head) {})
-	for _, want := range []string{`"domain":"muster/authorization/1"`, `"serialNumber":"S1"`, `"model":"M1"`, `"user":"Uma"`, `"userEmail":"uma@acme.test"`,
+	for _, want := range []string{`"domain":"muster/authorization/1"`, `"serialNumber":"S1"`, `"model":"M1"`, `"user":"Uma"`,
+		`"userEmail":"uma@acme.test"`,
 		`"lastContact":"`, `"lost":false`, `"sha256":"` + signature.Hash([]byte(`{"factoryResetDisabled":true}`)), `"setting":"`} {
 		if !strings.Contains(string(first), want) {
 			t.Errorf("%s is not in %s", want, first)

@@ -32,7 +32,8 @@ func (a Authorization) Gone(s Seen) error {
 	switch {
 	case d == nil || d.Epoch != a.Epoch:
 		return fault.New(fault.Refused, "the device is no longer enrolled as it was when this was asked for")
-	case a.Moves() && (d.PolicyID != a.Move.From.ID || s.From.Version != a.Move.From.Version || s.To.Version != a.Move.To.Version || s.To.Deleted):
+	case a.Moves() && (d.PolicyID != a.Move.From.ID || s.From.Version != a.Move.From.Version || s.To.Version != a.Move.To.Version ||
+		s.To.Deleted):
 		return fault.New(fault.Refused, "the device's policy or the new one has changed since this was asked for")
 	}
 	return nil
@@ -78,8 +79,9 @@ func (a Authorization) document(s Seen, h signature.Head, shown any) any {
 }
 
 func deviceOf(a Authorization, s Seen) signature.Device {
-	d := signature.Device{ID: a.AssetID, Name: s.Device.Identification, Enrollment: a.Epoch, SerialNumber: s.Device.Specifications["serialNumber"],
-		Model: s.Device.Specifications["model"], User: s.Device.CustomData["user"], UserEmail: s.Device.CustomData["userEmail"]}
+	d := signature.Device{ID: a.AssetID, Name: s.Device.Identification, Enrollment: a.Epoch,
+		SerialNumber: s.Device.Specifications["serialNumber"],
+		Model:        s.Device.Specifications["model"], User: s.Device.CustomData["user"], UserEmail: s.Device.CustomData["userEmail"]}
 	if now := s.Device.Device; now != nil {
 		d.Policy, d.Lost = signature.Policy{ID: now.PolicyID, Name: now.PolicyName}, now.LostMode
 		if !now.LastSeenAt.IsZero() {

@@ -64,7 +64,8 @@ func (c Contrast) or(first policy.Policy, then Contrast) Contrast {
 func compare(from, to policy.Policy) Contrast {
 	d, err := policy.Compare(to.Type, from.Revision(), to.Revision())
 	if err != nil || from.ID == "" || to.ID == "" || from.Type != to.Type || from.Deleted {
-		return Contrast{Difference: Risky, Changes: []signature.Moved{}, Unnamed: []string{"the policies cannot be compared"}, Warnings: []string{}, Impact: HighImpact}
+		return Contrast{Difference: Risky, Changes: []signature.Moved{}, Unnamed: []string{"the policies cannot be compared"},
+			Warnings: []string{}, Impact: HighImpact}
 	}
 	c := Contrast{Difference: Other, Changes: []signature.Moved{}, Unnamed: append([]string{}, d.Unnamed()...),
 		Warnings: append([]string{}, policy.Warnings(d.Moves)...), Impact: NormalImpact}

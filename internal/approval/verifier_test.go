@@ -30,7 +30,8 @@ func newDecided(named string) *decided {
 	return &decided{verifier: approvaltest.Verifier(), passkey: passkey,
 		Standing: approval.Standing{Subject: subject, Credential: passkey.Credential(), Now: at(0),
 			Approver: access.Approver{UserID: "u2", Manages: true, CreatedAt: at(-10_000), Passkeys: []time.Time{at(-10_000)}}},
-		head: signature.Head{Approver: signature.Person{ID: "u2", Name: "Eve"}, Decision: signature.Approve, At: signature.Time(at(0)), Confirmation: named}}
+		head: signature.Head{Approver: signature.Person{ID: "u2", Name: "Eve"}, Decision: signature.Approve, At: signature.Time(at(0)),
+			Confirmation: named}}
 }
 
 // sign signs what there is.
@@ -60,7 +61,8 @@ func TestVerifier_Check(t *testing.T) {
 		{"with the name that is asked for", "Office", nil, nil, ""},
 		{"with another name", "Office", func(d *decided) { d.head.Confirmation = "Store" }, nil, "type the policy's name"},
 		{"without the name", "Office", func(d *decided) { d.head.Confirmation = "" }, nil, "type the policy's name"},
-		{"a decline without the name", "Office", func(d *decided) { d.head.Decision, d.head.Confirmation = signature.Decline, "" }, nil, ""},
+		{"a decline without the name", "Office", func(d *decided) { d.head.Decision, d.head.Confirmation = signature.Decline, "" }, nil,
+			""},
 		{"a name where none is asked for", "", func(d *decided) { d.head.Confirmation = "Office" }, nil, "has changed"},
 		{"of another person", "", func(d *decided) { d.head.Approver.ID = "u3" }, nil, "has changed"},
 		{"about another subject", "", nil, func(d *decided) { d.ID = "l2" }, "has changed"},
@@ -72,7 +74,8 @@ func TestVerifier_Check(t *testing.T) {
 		{"a person who may not", "", nil, func(d *decided) { d.Approver.Manages = false }, "may not decide"},
 		{"another passkey is stored", "", nil, func(d *decided) { d.Credential = other.Credential() }, "no longer the person's"},
 		{"a passkey that cannot be read", "", nil, func(d *decided) { d.Credential = json.RawMessage("{") }, "no longer the person's"},
-		{"signed by another passkey", "", nil, func(d *decided) { d.Signed.Signature = other.Sign(d.Signed.Document).Signature }, "does not count"},
+		{"signed by another passkey", "", nil, func(d *decided) { d.Signed.Signature = other.Sign(d.Signed.Document).Signature },
+			"does not count"},
 		{"there are no passkeys", "", nil, func(d *decided) { d.verifier.Passkeys = nil }, "host name"},
 		{"there is no service", "", nil, func(d *decided) { d.verifier.Service = nil }, "host name"},
 	} {
@@ -88,7 +91,8 @@ func TestVerifier_Check(t *testing.T) {
 		if err == nil != (c.want == "") || err != nil && !strings.Contains(fault.From(err).Detail, c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
-		if _, head, accepted := d.verifier.Accept(d.Standing); (accepted == nil) != (err == nil) || err == nil && head.Decision != d.head.Decision {
+		if _, head, accepted := d.verifier.Accept(d.Standing); (accepted == nil) != (err == nil) ||
+			err == nil && head.Decision != d.head.Decision {
 			t.Errorf("%s: accepted as %q, %v, although checked: %v", c.name, head.Decision, accepted, err)
 		}
 	}
@@ -108,7 +112,8 @@ func TestVerifier_Stands(t *testing.T) {
 		{"something changed", signature.Approve, func(d *decided) { d.Company = "other" }, "has changed"},
 		{"the person may not any more", signature.Approve, func(d *decided) { d.Approver.Disabled = true }, "disabled"},
 		{"not accepted", signature.Approve, func(d *decided) { d.sign(t) }, "did not accept"},
-		{"accepted by another service", signature.Approve, func(d *decided) { d.verifier.Service = approvaltest.Witness(1) }, "did not accept"},
+		{"accepted by another service", signature.Approve, func(d *decided) { d.verifier.Service = approvaltest.Witness(1) },
+			"did not accept"},
 	} {
 		d := newDecided("")
 		d.head.Decision = c.decision
@@ -118,7 +123,8 @@ func TestVerifier_Stands(t *testing.T) {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		c.after(d)
-		if err := d.verifier.Stands(d.Standing); err == nil != (c.want == "") || err != nil && !strings.Contains(fault.From(err).Detail, c.want) {
+		if err := d.verifier.Stands(d.Standing); err == nil != (c.want == "") ||
+			err != nil && !strings.Contains(fault.From(err).Detail, c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}

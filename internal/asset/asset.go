@@ -221,14 +221,16 @@ func Define(r *operation.Registry, reader Reader) {
 		"Counts the company's assets that match the filters, which are those of list_assets."), reader.Count)
 	one := read("get_asset", "Read an asset", "/assets/{assetId}",
 		"Reads one asset with its specifications, custom data and managed device. "+
-			"The latest status report and location of the device are part of it, also those that a status-report or location-update command has asked for.")
+			"The latest status report and location of the device are part of it, also those that a status-report or location-update "+
+			"command has asked for.")
 	one.Ahead = operation.AheadToShow
 	one.Faults = []fault.Code{fault.NotFound, fault.Unavailable}
 	operation.Define(r, one, reader.Get)
 	operation.DefineExplained(r, operation.Operation{
 		Name: "update_asset", Title: "Change an asset", Method: "PATCH", Path: "/assets/{assetId}",
-		Description: "Changes what people say of one asset: its name, its tags and its custom data, such as the user to whom the device is assigned. " +
-			"Nothing is sent to the device. What is not given stays as it is; tags replace all tags that the asset has. It can be undone by another change.",
+		Description: "Changes what people say of one asset: its name, its tags and its custom data, such as the user to whom the device " +
+			"is assigned. Nothing is sent to the device. What is not given stays as it is; tags replace all tags that the asset has. It " +
+			"can be undone by another change.",
 		Needs: access.DevicesCommand | access.DevicesRead, Gate: access.DeviceCommands, Budget: operation.AfterValidation,
 		Dialect: operation.Commands, Effect: operation.Writing, Disruptive: true,
 		Faults: []fault.Code{fault.NotFound, fault.Unsupported, fault.Unavailable},

@@ -44,27 +44,29 @@ func TestReadLines_Refuses(t *testing.T) {
 		"column without name":  {"identification,,model\n", "column 2 has no name"},
 		"too few cells":        {"identification,model\na\nb,c\n", "line 2: not as many cells"},
 		"blank identification": {"identification,model\na,b\n  ,c\n", "line 3: identification is blank"},
-		"serial twice":         {"identification,serialNumber,brand\na,S,x\nb, s ,y\n", "line 3: serialNumber \"s\" stands on line 2 already"},
-		"long tag":             {"identification,tags\na," + strings.Repeat("x", 65) + "\n", "line 2: tags"},
-		"broken quote":         {"identification\n\"a\n", "line"},
-		"not UTF-8":            {"identification\na\xff\n", "line 2: identification is not UTF-8"},
-		"control character":    {"identification\n\"a\nb\"\n", "line 2: identification holds a control character"},
-		"long cell":            {"identification\n" + strings.Repeat("x", 1001) + "\n", "more than 1000 characters"},
-		"many tags":            {"identification,tags\na," + numbered(51, ";") + "\n", "at most 50 entries"},
-		"many columns":         {"identification," + numbered(100, ",") + "\n", "101 columns"},
-		"header alone":         {"identification,model\n", "line 2: the file has no line below its header"},
-		"unclosed quote":       {"identification,model\nok,x\n\"a,b\nc,d\n", "line 3: a quote is not closed"},
-		"quoted line break":    {"identification\n\"a\r\nb\"\n", "line 2: identification holds a control character"},
-		"NUL":                  {"identification\na\x00b\n", "line 2: identification holds a control character"},
-		"UTF-16":               {"\xff\xfei\x00d\x00", "line 1: the file is UTF-16: save it as CSV UTF-8"},
-		"Latin-1":              {"identification\nok\nM\xfcller\n", "line 3: identification is not UTF-8: save the file as CSV UTF-8"},
-		"Latin-1 in header":    {"identification,B\xfcro\nok,x\n", "line 1: column 2 is not UTF-8"},
-		"semicolons":           {"identification;model\nok;x;y\n", "line 2: not as many cells"},
-		"long line":            {"identification\nok\n" + strings.Repeat("x", 10<<20) + "\n", "line 3: longer than 1 MB"},
-		"long header":          {strings.Repeat("x,", 5<<20), "line 1: longer than 1 MB"},
-		"quote up to the end":  {"identification\nok\n\"" + strings.Repeat("a\n", 5<<20), "line 3: longer than 1 MB: perhaps a quote is not closed"},
-		"thousand columns":     {"identification," + numbered(1000, ",") + "\n", "line 1: 1001 columns"},
-		"all faulty lines":     {"identification,model\n,b\nok,\n,c\n", "line 2: identification is blank; line 4: identification is blank"},
+		"serial twice": {"identification,serialNumber,brand\na,S,x\nb, s ,y\n",
+			"line 3: serialNumber \"s\" stands on line 2 already"},
+		"long tag":          {"identification,tags\na," + strings.Repeat("x", 65) + "\n", "line 2: tags"},
+		"broken quote":      {"identification\n\"a\n", "line"},
+		"not UTF-8":         {"identification\na\xff\n", "line 2: identification is not UTF-8"},
+		"control character": {"identification\n\"a\nb\"\n", "line 2: identification holds a control character"},
+		"long cell":         {"identification\n" + strings.Repeat("x", 1001) + "\n", "more than 1000 characters"},
+		"many tags":         {"identification,tags\na," + numbered(51, ";") + "\n", "at most 50 entries"},
+		"many columns":      {"identification," + numbered(100, ",") + "\n", "101 columns"},
+		"header alone":      {"identification,model\n", "line 2: the file has no line below its header"},
+		"unclosed quote":    {"identification,model\nok,x\n\"a,b\nc,d\n", "line 3: a quote is not closed"},
+		"quoted line break": {"identification\n\"a\r\nb\"\n", "line 2: identification holds a control character"},
+		"NUL":               {"identification\na\x00b\n", "line 2: identification holds a control character"},
+		"UTF-16":            {"\xff\xfei\x00d\x00", "line 1: the file is UTF-16: save it as CSV UTF-8"},
+		"Latin-1":           {"identification\nok\nM\xfcller\n", "line 3: identification is not UTF-8: save the file as CSV UTF-8"},
+		"Latin-1 in header": {"identification,B\xfcro\nok,x\n", "line 1: column 2 is not UTF-8"},
+		"semicolons":        {"identification;model\nok;x;y\n", "line 2: not as many cells"},
+		"long line":         {"identification\nok\n" + strings.Repeat("x", 10<<20) + "\n", "line 3: longer than 1 MB"},
+		"long header":       {strings.Repeat("x,", 5<<20), "line 1: longer than 1 MB"},
+		"quote up to the end": {"identification\nok\n\"" + strings.Repeat("a\n", 5<<20),
+			"line 3: longer than 1 MB: perhaps a quote is not closed"},
+		"thousand columns": {"identification," + numbered(1000, ",") + "\n", "line 1: 1001 columns"},
+		"all faulty lines": {"identification,model\n,b\nok,\n,c\n", "line 2: identification is blank; line 4: identification is blank"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +95,8 @@ func TestReadLines_OfSpreadsheets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, wrong, err := asset.ReadLines(strings.NewReader(file))
-			want := []asset.Line{{Number: 2, Identification: "=1+1", Tags: []string{"a", "b"}, CustomData: map[string]string{"note": "<b>x</b>"},
+			want := []asset.Line{{Number: 2, Identification: "=1+1", Tags: []string{"a", "b"},
+				CustomData:     map[string]string{"note": "<b>x</b>"},
 				Specifications: map[string]string{"serialNumber": "S1"}}}
 			if diff := cmp.Diff(want, got); err != nil || len(wrong) > 0 || diff != "" {
 				t.Errorf("%v %v (-want +got):\n%s", err, wrong, diff)
@@ -122,7 +125,8 @@ func TestCSV_Mapping(t *testing.T) {
 	}
 	targets[4] = ""
 	got, wrong, err := file.Lines(targets)
-	want := []asset.Line{{Number: 2, Identification: "One", CustomData: map[string]string{"user": "Ada", "Cost center": "42"}, Specifications: map[string]string{"serialNumber": "S1"}}}
+	want := []asset.Line{{Number: 2, Identification: "One", CustomData: map[string]string{"user": "Ada", "Cost center": "42"},
+		Specifications: map[string]string{"serialNumber": "S1"}}}
 	if diff := cmp.Diff(want, got); err != nil || len(wrong) > 0 || diff != "" {
 		t.Errorf("%v %v (-want +got):\n%s", err, wrong, diff)
 	}

@@ -40,9 +40,10 @@ func (a *EditArgs) Rules(r *operation.Rules) {
 	_, tags := custom[tagsKey]
 	r.Must("customData", "must have strings and null as values", err == nil)
 	r.Must("customData", "must not have the key tags: tags are an argument of their own", !tags)
-	r.Must("customData", "must have keys of 1 to 128 characters", !slices.ContainsFunc(slices.Collect(maps.Keys(custom)), func(key string) bool {
-		return validate.Blank(key) || utf8.RuneCountInString(key) > maxKey
-	}))
+	r.Must("customData", "must have keys of 1 to 128 characters",
+		!slices.ContainsFunc(slices.Collect(maps.Keys(custom)), func(key string) bool {
+			return validate.Blank(key) || utf8.RuneCountInString(key) > maxKey
+		}))
 }
 
 // custom are the changes of custom data; nil removes a key.
@@ -120,7 +121,8 @@ func (e Edit) Apply(a *Asset) error {
 	case len(a.Tags) > MaxTags && (e.Tags != nil || e.AddTags != nil):
 		return fault.Invalid("the asset would have too many tags", fault.Field{Field: "tags", Message: "must have at most 50 entries"})
 	case grown && bytesOf(custom) > MaxCustomData:
-		return fault.Invalid("the asset would have too much custom data", fault.Field{Field: "customData", Message: "must be at most 16 KiB after merging"})
+		return fault.Invalid("the asset would have too much custom data",
+			fault.Field{Field: "customData", Message: "must be at most 16 KiB after merging"})
 	}
 	return nil
 }

@@ -13,7 +13,8 @@ import (
 // patch changes an asset as a request does.
 func (in *inventory) patch(p access.Principal, id, body string) (operation.Outcome, string) {
 	in.Helper()
-	out := in.kernel.Run(in.ctx(), in.registry.Find("update_asset"), p, operation.Meta{}, &operation.Parts{Path: []string{id}, Body: []byte(body)})
+	out := in.kernel.Run(in.ctx(), in.registry.Find("update_asset"), p, operation.Meta{},
+		&operation.Parts{Path: []string{id}, Body: []byte(body)})
 	code := ""
 	if out.Fault != nil {
 		code = string(out.Fault.Code)
@@ -38,9 +39,12 @@ func TestUpdate(t *testing.T) {
 	if text := fmt.Sprintf("%v %v", got["identification"], got["customData"]); text != "Reception map[tags:[a b] user:Bea]" {
 		t.Error(text)
 	}
-	for _, body := range []string{`{}`, ``, `[]`, `{"identification":""}`, `{"identification":" "}`, `{"identification":null}`, `{"identification":"a\nb"}`, `{"identification":"` + strings.Repeat("x", 201) + `"}`,
-		`{"tags":[""]}`, `{"tags":["a\tb"]}`, `{"tags":["` + strings.Repeat("x", 65) + `"]}`, `{"tags":"a"}`, `{"tags":[` + strings.Repeat(`"t",`, 50) + `"t"]}`,
-		`{"customData":{"tags":"a"}}`, `{"customData":{"tags":null}}`, `{"customData":{"a":1}}`, `{"customData":{"a":["b"]}}`, `{"customData":{"":"a"}}`, `{"customData":[]}`,
+	for _, body := range []string{`{}`, ``, `[]`, `{"identification":""}`, `{"identification":" "}`, `{"identification":null}`,
+		`{"identification":"a\nb"}`, `{"identification":"` + strings.Repeat("x", 201) + `"}`,
+		`{"tags":[""]}`, `{"tags":["a\tb"]}`, `{"tags":["` + strings.Repeat("x", 65) + `"]}`, `{"tags":"a"}`,
+		`{"tags":[` + strings.Repeat(`"t",`, 50) + `"t"]}`,
+		`{"customData":{"tags":"a"}}`, `{"customData":{"tags":null}}`, `{"customData":{"a":1}}`, `{"customData":{"a":["b"]}}`,
+		`{"customData":{"":"a"}}`, `{"customData":[]}`,
 		`{"customData":{"a":"` + strings.Repeat("x", 16<<10) + `"}}`, `{"status":"ACTIVE"}`} {
 		if _, code := in.patch(p, id, body); code != string(fault.InvalidArguments) {
 			t.Errorf("%.60s: %q", body, code)

@@ -58,7 +58,8 @@ func newInventory(t testing.TB) *inventory {
 	}
 	asset.Define(&in.registry, asset.Reader{Store: db, Editor: db})
 	policy.DefineList(&in.registry, db)
-	in.p = access.Principal{Kind: access.APIKey, ID: "k", CompanyID: in.company.ID, CompanySlug: "acme", Permissions: access.DevicesRead | access.PoliciesRead}
+	in.p = access.Principal{Kind: access.APIKey, ID: "k", CompanyID: in.company.ID, CompanySlug: "acme",
+		Permissions: access.DevicesRead | access.PoliciesRead}
 	return in
 }
 
@@ -85,8 +86,9 @@ func (in *inventory) enroll(device string, p policy.Policy, hours int) string {
 	change, err := in.db.Observe(in.ctx(), enrollment.Observation{CompanyID: in.company.ID, Device: device, Management: asset.Platform,
 		Ownership: asset.CompanyOwned, Mode: asset.FullyManaged, SerialNumber: "SN-" + device, Brand: "acme", Model: "Phone",
 		Enrolling: true, EnrolledAt: at, ReportedAt: at, ObservedAt: at, PolicyID: p.ID, AppliedPolicy: p.ID, AppliedVersion: 1,
-		Specifications: map[string]string{"osVersion": "14"}, StatusReport: json.RawMessage(`{"reportedAt":"2026-11-21T08:00:00Z","batteryLevel":77}`),
-		Location: &asset.Location{Latitude: 52.5, Longitude: 13.4, AccuracyMeters: 10, ReportedAt: at}})
+		Specifications: map[string]string{"osVersion": "14"},
+		StatusReport:   json.RawMessage(`{"reportedAt":"2026-11-21T08:00:00Z","batteryLevel":77}`),
+		Location:       &asset.Location{Latitude: 52.5, Longitude: 13.4, AccuracyMeters: 10, ReportedAt: at}})
 	in.ok(err)
 	return change.AssetID
 }
@@ -95,8 +97,10 @@ func (in *inventory) imported(n int) {
 	in.Helper()
 	var all []asset.Asset
 	for i := range n {
-		all = append(all, asset.Asset{ID: fmt.Sprintf("imported%02d", i), CompanyID: in.company.ID, CompanySlug: "acme", Identification: fmt.Sprintf("Spare %02d", i),
-			Status: asset.Pending, CreatedAt: start.Add(-time.Hour), CustomData: map[string]string{"department": "IT", "location": "Zürich"}, Tags: []string{"spare"}})
+		all = append(all, asset.Asset{ID: fmt.Sprintf("imported%02d", i), CompanyID: in.company.ID, CompanySlug: "acme",
+			Identification: fmt.Sprintf("Spare %02d", i),
+			Status:         asset.Pending, CreatedAt: start.Add(-time.Hour),
+			CustomData: map[string]string{"department": "IT", "location": "Zürich"}, Tags: []string{"spare"}})
 	}
 	in.ok(in.db.ImportAssets(in.ctx(), all))
 }
@@ -129,9 +133,11 @@ func TestGet_Object(t *testing.T) {
 	t.Parallel()
 	in := newInventory(t)
 	id := in.enroll("d1", in.policies[0], 1)
-	want := `{"pathName":"enterprises/acme/assets/` + id + `","identification":"Phone N-d1","status":"ACTIVE","syncedAt":"2026-11-21T08:00:00.000Z",` +
+	want := `{"pathName":"enterprises/acme/assets/` + id +
+		`","identification":"Phone N-d1","status":"ACTIVE","syncedAt":"2026-11-21T08:00:00.000Z",` +
 		`"customData":{"tags":[]},"specifications":{"brand":"acme","model":"Phone","osVersion":"14","serialNumber":"SN-d1"},` +
-		`"managedDevice":{"managementType":"PLATFORM","ownership":"COMPANY_OWNED","policyId":"enterprises/acme/policies/` + in.policies[0].ID + `",` +
+		`"managedDevice":{"managementType":"PLATFORM","ownership":"COMPANY_OWNED","policyId":"enterprises/acme/policies/` +
+		in.policies[0].ID + `",` +
 		`"policyName":"Office","policyVersionApplied":1,"enrolledAt":"2026-11-21T08:00:00.000Z","lastSeenAt":"2026-11-21T08:00:00.000Z","lostMode":false,"pushReachable":false,` +
 		`"statusReport":{"reportedAt":"2026-11-21T08:00:00Z","batteryLevel":77},` +
 		`"location":{"latitude":52.5,"longitude":13.4,"accuracyMeters":10,"reportedAt":"2026-11-21T08:00:00.000Z"}}}`
@@ -166,9 +172,10 @@ func TestGet_UnknownFactsAreNull(t *testing.T) {
 	a := asset.Asset{ID: "a", CompanySlug: "acme", Status: asset.Synchronizing, Device: &asset.Device{Management: asset.Agent},
 		SyncedAt: start.In(time.FixedZone("X", 3600))}
 	text, err := json.Marshal(a.Public())
-	want := `{"pathName":"enterprises/acme/assets/a","identification":"","status":"SYNCHRONIZING","syncedAt":"2026-11-21T09:00:00.000Z","customData":{"tags":[]},"specifications":{},` +
-		`"managedDevice":{"managementType":"AGENT","ownership":null,"policyId":null,"policyName":null,"policyVersionApplied":null,"enrolledAt":null,"lastSeenAt":null,` +
-		`"lostMode":false,"pushReachable":false,"statusReport":null,"location":null}}`
+	want :=
+		`{"pathName":"enterprises/acme/assets/a","identification":"","status":"SYNCHRONIZING","syncedAt":"2026-11-21T09:00:00.000Z","customData":{"tags":[]},"specifications":{},` +
+			`"managedDevice":{"managementType":"AGENT","ownership":null,"policyId":null,"policyName":null,"policyVersionApplied":null,"enrolledAt":null,"lastSeenAt":null,` +
+			`"lostMode":false,"pushReachable":false,"statusReport":null,"location":null}}`
 	if err != nil || string(text) != want {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}
@@ -217,7 +224,8 @@ func TestList(t *testing.T) {
 			if got := members(page, "identification"); got != want {
 				t.Errorf("%s: %q, want %q", query, got, want)
 			}
-			if counted, failure := in.read(in.p, "count_assets", filters(query)); failure != nil || counted["count"] != page["totalElements"] || len(counted) != 1 {
+			if counted, failure := in.read(in.p, "count_assets", filters(query)); failure != nil ||
+				counted["count"] != page["totalElements"] || len(counted) != 1 {
 				t.Errorf("%s: counted %v, %v; the page says %v", query, counted, failure, page["totalElements"])
 			}
 		})
@@ -240,8 +248,9 @@ func TestList_Refuses(t *testing.T) {
 	in := newInventory(t)
 	for query, field := range map[string]string{
 		"status=GONE": "status", "status=active": "status", "status=": "status",
-		"sort=name,asc": "sort", "sort=syncedAt": "sort", "sort=syncedAt,down": "sort", "sort=syncedAt,DESC": "sort", "sort=": "sort", "sort=syncedAt,desc,x": "sort",
-		"page=-1": "page", "page=x": "page", "size=0": "size", "size=101": "size", "size=1.5": "size", "shade=red": "shade",
+		"sort=name,asc": "sort", "sort=syncedAt": "sort", "sort=syncedAt,down": "sort", "sort=syncedAt,DESC": "sort", "sort=": "sort",
+		"sort=syncedAt,desc,x": "sort",
+		"page=-1":              "page", "page=x": "page", "size=0": "size", "size=101": "size", "size=1.5": "size", "shade=red": "shade",
 	} {
 		t.Run(query, func(t *testing.T) {
 			_, failure := in.read(in.p, "list_assets", query)
@@ -268,7 +277,8 @@ func TestGet_ForeignAssetIsNotFound(t *testing.T) {
 		p   access.Principal
 		ref string
 	}{
-		{in.p, "nothing"}, {in.p, ""}, {in.p, "enterprises/other/assets/" + id}, {in.p, "enterprises/acme/policies/" + id}, {in.p, "../" + id},
+		{in.p, "nothing"}, {in.p, ""}, {in.p, "enterprises/other/assets/" + id}, {in.p, "enterprises/acme/policies/" + id},
+		{in.p, "../" + id},
 		{other, id}, {other, "enterprises/acme/assets/" + id}, {other, "enterprises/other/assets/" + id},
 	} {
 		t.Run(c.ref, func(t *testing.T) {
@@ -287,10 +297,12 @@ func TestList_LimitsOfUsers(t *testing.T) {
 	in.imported(1)
 	p := in.p
 	p.Policies = []string{in.policies[0].ID}
-	if page, failure := in.read(p, "list_assets", ""); failure != nil || members(page, "identification") != "Phone N-d1" || page["totalElements"] != 1.0 {
+	if page, failure := in.read(p, "list_assets", ""); failure != nil || members(page, "identification") != "Phone N-d1" ||
+		page["totalElements"] != 1.0 {
 		t.Errorf("%v, %v", page, failure)
 	}
-	for query, want := range map[string]float64{"": 1, "policy=" + in.policies[0].ID: 1, "policy=" + in.policies[1].ID: 0, "status=PENDING": 0} {
+	for query, want := range map[string]float64{"": 1, "policy=" + in.policies[0].ID: 1, "policy=" + in.policies[1].ID: 0,
+		"status=PENDING": 0} {
 		t.Run(query, func(t *testing.T) {
 			if got, failure := in.read(p, "count_assets", query); failure != nil || got["count"] != want {
 				t.Errorf("%s: %v, %v", query, got, failure)
@@ -320,8 +332,9 @@ func TestPolicies_List(t *testing.T) {
 	in := newInventory(t)
 	in.enroll("d1", in.policies[0], 1)
 	for query, want := range map[string]string{
-		"": "Empty Field Office", "sort=displayName,desc": "Office Field Empty", "sort=updatedAt,asc": "Empty Field Office", "sort=version,asc&size=1&page=7": "",
-		"sort=updatedAt,desc&size=1": "Office", "size=2&page=1": "Office", "page=5": "",
+		"": "Empty Field Office", "sort=displayName,desc": "Office Field Empty", "sort=updatedAt,asc": "Empty Field Office",
+		"sort=version,asc&size=1&page=7": "",
+		"sort=updatedAt,desc&size=1":     "Office", "size=2&page=1": "Office", "page=5": "",
 	} {
 		t.Run(query, func(t *testing.T) {
 			page, failure := in.read(in.p, "list_policies", query)
@@ -332,7 +345,8 @@ func TestPolicies_List(t *testing.T) {
 	}
 	page, _ := in.read(in.p, "list_policies", "sort=updatedAt,desc")
 	text, err := json.Marshal(page["content"].([]any)[0])
-	want := `{"deviceCount":1,"displayName":"Office","editable":true,"pathName":"enterprises/acme/policies/` + in.policies[0].ID + `","type":"PLATFORM",` +
+	want := `{"deviceCount":1,"displayName":"Office","editable":true,"pathName":"enterprises/acme/policies/` + in.policies[0].ID +
+		`","type":"PLATFORM",` +
 		`"updatedAt":"2026-11-21T09:00:00.000Z","version":1,"vrOnly":false}`
 	if err != nil || string(text) != want {
 		t.Errorf("got  %s\nwant %s", text, want)

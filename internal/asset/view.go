@@ -75,7 +75,8 @@ func (a Asset) Basic() Basic {
 	b := Basic{PathName: whole.PathName, Identification: whole.Identification, Status: whole.Status, Tags: a.tags(),
 		SerialNumber: known(a.Specifications["serialNumber"]), Model: known(a.Specifications["model"]), User: known(a.CustomData[UserKey])}
 	if d := whole.ManagedDevice; d != nil {
-		b.ManagementType, b.Ownership, b.PolicyID, b.PolicyName, b.LastSeenAt = &d.ManagementType, d.Ownership, d.PolicyID, d.PolicyName, d.LastSeenAt
+		b.ManagementType, b.Ownership, b.PolicyID, b.PolicyName, b.LastSeenAt = &d.ManagementType, d.Ownership, d.PolicyID,
+			d.PolicyName, d.LastSeenAt
 	}
 	return b
 }

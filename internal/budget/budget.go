@@ -26,7 +26,8 @@ type Store interface {
 	// given length if none is open at now. It returns the calls counted in the
 	// window, this one included, unless limit was reached already: then it
 	// counts nothing and spent is false. closes is when the window ends.
-	Spend(ctx context.Context, key string, limit int, window time.Duration, now time.Time) (used int, spent bool, closes time.Time, err error)
+	Spend(ctx context.Context, key string, limit int, window time.Duration,
+		now time.Time) (used int, spent bool, closes time.Time, err error)
 	// BudgetWindow returns the calls counted in the key's window and when it ends;
 	// zero: none is open.
 	BudgetWindow(ctx context.Context, key string, now time.Time) (used int, closes time.Time, err error)

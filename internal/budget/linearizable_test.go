@@ -132,7 +132,8 @@ func spendAll(t *testing.T, url string) []porcupine.Operation {
 					time.AfterFunc(time.Duration(random.IntN(1500))*time.Microsecond, cancel)
 				}
 				called := int64(time.Since(began))
-				used, within, closes, err := replicas[random.IntN(2)].Spend(ctx, in.key, room, width*time.Millisecond, time.UnixMilli(in.at))
+				used, within, closes, err := replicas[random.IntN(2)].Spend(ctx, in.key, room, width*time.Millisecond,
+					time.UnixMilli(in.at))
 				out, returned := spent{within: within, used: used, closes: closes.UnixMilli()}, int64(time.Since(began))
 				cancel()
 				if err != nil { // its effect may come at any time from now on

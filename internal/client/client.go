@@ -124,7 +124,8 @@ func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) 
 	if r.Body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	for name, value := range map[string]string{"X-API-Key": c.Key, "Idempotency-Key": r.IdempotencyKey, "X-Muster-Reason": r.Reason, "X-Muster-Ticket": r.Ticket} {
+	for name, value := range map[string]string{"X-API-Key": c.Key, "Idempotency-Key": r.IdempotencyKey, "X-Muster-Reason": r.Reason,
+		"X-Muster-Ticket": r.Ticket} {
 		if value != "" {
 			request.Header.Set(name, value)
 		}

@@ -18,7 +18,8 @@ func ExampleClient_Do() {
 		_, _ = io.WriteString(w, r.Method+" "+r.URL.Path)
 	}))
 	key := "mk_example"
-	answer, err := client.New(service.URL, key).Do(context.Background(), client.Request{Method: http.MethodGet, Path: client.Base + "/assets"})
+	answer, err := client.New(service.URL, key).Do(context.Background(),
+		client.Request{Method: http.MethodGet, Path: client.Base + "/assets"})
 	fmt.Println(string(answer.Body), err)
 
 	service.Close()

@@ -51,7 +51,8 @@ func lacksPush(t Type, m asset.Management) string {
 	if m == asset.Agent {
 		return "the device has no valid push token: its agent must be installed and enrolled"
 	}
-	return fmt.Sprintf("the device has no valid push token: on a device of the Android platform %s needs Muster's companion app, and no release of that app exists yet", t)
+	return fmt.Sprintf("the device has no valid push token: on a device of the Android platform %s needs Muster's companion app, and no "+
+		"release of that app exists yet", t)
 }
 
 // Requirement is whose a device must be and how much of it must be managed, in
@@ -361,7 +362,8 @@ func (s *Service) digest(c approval.Call, body any) string {
 	case ChangePolicyBody:
 		arguments["policyId"] = b.Policy.ID
 	}
-	text, _ := json.Marshal([]any{c.CompanyID, c.AssetID, c.Epoch, c.Command, c.Caller.Kind, c.Caller.ID, c.Move, arguments}) // texts and numbers: it cannot fail
+	// texts and numbers: it cannot fail
+	text, _ := json.Marshal([]any{c.CompanyID, c.AssetID, c.Epoch, c.Command, c.Caller.Kind, c.Caller.ID, c.Move, arguments})
 	return hex.EncodeToString(s.Digest(text))
 }
 

@@ -15,7 +15,8 @@ func TestCatalog_RowsAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, row := range command.Catalog() {
 		t.Run(string(row.Type), func(t *testing.T) {
-			for name, text := range map[string]string{"title": row.Title, "label": row.Label, "icon": row.Icon, "past": row.Past, "base": row.Base} {
+			for name, text := range map[string]string{"title": row.Title, "label": row.Label, "icon": row.Icon,
+				"past": row.Past, "base": row.Base} {
 				if text == "" {
 					t.Errorf("no %s", name)
 				}

@@ -162,7 +162,8 @@ func (r *Row) operation() operation.Operation {
 		Name: r.Operation, Title: r.Title, Description: r.Description + advice,
 		Method: "POST", Path: "/assets/{assetId}/commands/" + r.Segment,
 		Needs: access.DevicesCommand | access.DevicesRead, Gate: access.DeviceCommands,
-		Budget: operation.AfterValidation, Dialect: operation.Commands, Effect: operation.Writing, Disruptive: r.Disruptive || r.Irreversible,
+		Budget: operation.AfterValidation, Dialect: operation.Commands, Effect: operation.Writing,
+		Disruptive:  r.Disruptive || r.Irreversible,
 		Faults:      []fault.Code{fault.NotFound, fault.Unsupported, fault.Refused, fault.Provider, fault.Unavailable},
 		Unconfirmed: true, Ahead: operation.AheadToOrder,
 		Samples: r.samples(),
@@ -187,7 +188,8 @@ func (r *Row) operation() operation.Operation {
 
 // samples are what the command answers for a device of the platform.
 func (r *Row) samples() []any {
-	c := Command{AssetID: "8k2v0r6m4q1x7t9c3w5y2n8b6d", Type: r.Type, State: Sent, CreatedAt: time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)}
+	c := Command{AssetID: "8k2v0r6m4q1x7t9c3w5y2n8b6d", Type: r.Type, State: Sent,
+		CreatedAt: time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)}
 	return []any{resultOf(c, "acme", asset.Platform), unconfirmedOf(c, "acme", asset.Platform, "")}
 }
 

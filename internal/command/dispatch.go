@@ -39,8 +39,10 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 	stored, begun, err := s.begin(ctx, o.Command, held)
 	switch {
 	case held != nil && errors.Is(err, operation.ErrDoubt):
-		s.log().ErrorContext(ctx, "it is not known whether a command was kept for its device", "command", o.Command.ID, "asset", o.AssetID, "error", err)
-		return unconfirmedOf(o.Command, call.Principal.CompanySlug, o.Device.Management, notKnown("the service could not tell whether it was kept")), nil
+		s.log().ErrorContext(ctx, "it is not known whether a command was kept for its device", "command", o.Command.ID, "asset",
+			o.AssetID, "error", err)
+		return unconfirmedOf(o.Command, call.Principal.CompanySlug, o.Device.Management,
+			notKnown("the service could not tell whether it was kept")), nil
 	case err != nil:
 		return Result{}, s.refusal(err)
 	case !begun:
@@ -311,13 +313,16 @@ func (r Receipt) step(t Type) Transition {
 	case outcome.Unreachable:
 		return Transition{From: final, To: Failed, Outcome: cmp.Or(said, "the device cannot be reached")}
 	case outcome.Refused:
-		return Transition{From: final, To: Failed, Ref: r.Ref, Outcome: "refused: " + cmp.Or(said, "no reason was given"), Feedback: r.FeedbackAt}
+		return Transition{From: final, To: Failed, Ref: r.Ref, Outcome: "refused: " + cmp.Or(said, "no reason was given"),
+			Feedback: r.FeedbackAt}
 	case outcome.Missing, outcome.Throttled, outcome.Conflict, outcome.Denied:
 		return Transition{From: final, To: Failed, Outcome: "not sent: " + cmp.Or(said, "the platform rejected it")}
 	case outcome.Unknown:
-		return Transition{From: []State{Prepared}, To: Unconfirmed, Ref: r.Ref, Outcome: cmp.Or(said, "it is not known whether it was sent")}
+		return Transition{From: []State{Prepared}, To: Unconfirmed, Ref: r.Ref,
+			Outcome: cmp.Or(said, "it is not known whether it was sent")}
 	default:
-		return Transition{From: []State{Prepared}, To: Unconfirmed, Ref: r.Ref, Outcome: cmp.Or(r.Outcome, "unexpected error; it is not known whether it was sent")}
+		return Transition{From: []State{Prepared}, To: Unconfirmed, Ref: r.Ref,
+			Outcome: cmp.Or(r.Outcome, "unexpected error; it is not known whether it was sent")}
 	}
 }
 
@@ -338,10 +343,12 @@ func (r Receipt) fault() error {
 	case outcome.Missing, outcome.Throttled, outcome.Conflict:
 		return f(fault.Provider, true, "the platform rejected the command for a passing reason: send it again after a short delay")
 	case outcome.Denied:
-		return f(fault.Provider, false, "the platform rejected the command because of the company's set-up: do not send it again, contact support")
+		return f(fault.Provider, false,
+			"the platform rejected the command because of the company's set-up: do not send it again, contact support")
 	default:
 		return (&fault.Error{Code: fault.Internal,
-			Detail: "an unexpected error occurred, and it is not known whether the command reached the device: do not send it again at once, look at the asset and at the command history"}).Because(r.Cause)
+			Detail: "an unexpected error occurred, and it is not known whether the command reached the device: do not send it again at " +
+				"once, look at the asset and at the command history"}).Because(r.Cause)
 	}
 }
 

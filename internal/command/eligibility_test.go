@@ -27,7 +27,8 @@ func sorts() map[rune]kind {
 }
 
 func managedAsset(k kind) asset.Asset {
-	return asset.Asset{Status: asset.Active, Device: &asset.Device{Management: k.management, Ownership: k.ownership, Mode: k.mode, PushReachable: k.push}}
+	return asset.Asset{Status: asset.Active, Device: &asset.Device{Management: k.management, Ownership: k.ownership, Mode: k.mode,
+		PushReachable: k.push}}
 }
 
 func TestEligible(t *testing.T) {
@@ -48,7 +49,8 @@ func TestEligible(t *testing.T) {
 
 func TestEligible_ByStatus(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[asset.Status]bool{asset.Active: true, asset.Inactive: true, asset.Synchronizing: true, asset.Pending: false, asset.Deleted: false} {
+	for status, want := range map[asset.Status]bool{asset.Active: true, asset.Inactive: true, asset.Synchronizing: true,
+		asset.Pending: false, asset.Deleted: false} {
 		t.Run(string(status), func(t *testing.T) {
 			a := managedAsset(fullyManaged)
 			a.Status = status
@@ -92,12 +94,15 @@ func TestEligible_PushWherePlatformHasNone(t *testing.T) {
 		companion bool
 		want      bool
 	}{
-		{"message, no token", command.NotificationMessage, kind{asset.Platform, asset.CompanyOwned, asset.FullyManaged, false}, true, false},
+		{"message, no token", command.NotificationMessage, kind{asset.Platform, asset.CompanyOwned, asset.FullyManaged, false}, true,
+			false},
 		{"message, no push service", command.NotificationMessage, fullyManaged, false, false},
-		{"message to an agent without token", command.NotificationMessage, kind{asset.Agent, asset.CompanyOwned, asset.FullyManaged, false}, true, false},
+		{"message to an agent without token", command.NotificationMessage, kind{asset.Agent, asset.CompanyOwned, asset.FullyManaged, false},
+			true, false},
 		{"message to an agent, no push service", command.NotificationMessage, agentManaged, false, true},
 		{"location, no token", command.LocationUpdate, kind{asset.Platform, asset.CompanyOwned, asset.FullyManaged, false}, true, false},
-		{"location of an agent without token", command.LocationUpdate, kind{asset.Agent, asset.CompanyOwned, asset.FullyManaged, false}, false, true},
+		{"location of an agent without token", command.LocationUpdate, kind{asset.Agent, asset.CompanyOwned, asset.FullyManaged, false},
+			false, true},
 		{"status report, no token", command.StatusReport, kind{asset.Platform, asset.CompanyOwned, asset.FullyManaged, false}, false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -114,7 +119,8 @@ func TestEligible_SaysWhatALostAgentCanDo(t *testing.T) {
 	lost := asset.Asset{Status: asset.Active, Device: &asset.Device{Management: asset.Agent}}
 	for _, kind := range []command.Type{command.Lock, command.StartLostMode, command.StopLostMode} {
 		err := command.Eligible(kind, lost, false)
-		if err == nil || !strings.Contains(err.Error(), "does not work on agent-managed devices") || !strings.Contains(err.Error(), "or wipe it") {
+		if err == nil || !strings.Contains(err.Error(), "does not work on agent-managed devices") ||
+			!strings.Contains(err.Error(), "or wipe it") {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}

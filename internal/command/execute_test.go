@@ -161,7 +161,8 @@ func TestExecute_DeviceGoneEndsOpenCommands(t *testing.T) {
 	if _, err := f.execute(a, command.Reboot); fault.CodeOf(err) != fault.Unsupported {
 		t.Fatal(err)
 	}
-	want := map[command.Type]command.State{command.Lock: command.Failed, command.Reboot: command.Failed, command.WipeCompanyData: command.Succeeded}
+	want := map[command.Type]command.State{command.Lock: command.Failed, command.Reboot: command.Failed,
+		command.WipeCompanyData: command.Succeeded}
 	for _, c := range f.history(a) {
 		if c.State != want[c.Type] {
 			t.Errorf("%s ended %s", c.Type, c.State)
@@ -233,7 +234,8 @@ func TestExecute_RefusedBeforeDispatch(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	device, agent := f.enroll(fullyManaged), f.enroll(agentManaged)
-	imported := asset.Asset{ID: "imported", CompanyID: f.company.ID, CompanySlug: "acme", Identification: "spare", Status: asset.Pending, CreatedAt: f.clock.Now()}
+	imported := asset.Asset{ID: "imported", CompanyID: f.company.ID, CompanySlug: "acme", Identification: "spare", Status: asset.Pending,
+		CreatedAt: f.clock.Now()}
 	f.ok(f.db.ImportAssets(f.ctx(), []asset.Asset{imported}))
 	office, field, kiosk := f.policies["Office"], f.policies["Field"], f.policies["Kiosk"]
 	f.ok(f.db.DeletePolicy(f.ctx(), f.company.ID, f.policies["Lobby"].ID, f.clock.Now()))
@@ -249,14 +251,17 @@ func TestExecute_RefusedBeforeDispatch(t *testing.T) {
 		{"another company's name", command.Lock, "enterprises/other/assets/" + device.ID, "", nil, fault.NotFound},
 		{"another company", command.Lock, device.ID, "", func(p *access.Principal) { p.CompanyID = "other" }, fault.NotFound},
 		{"a policy's name", command.Lock, office.PathName(), "", nil, fault.NotFound},
-		{"beyond the user's policies", command.Lock, device.ID, "", func(p *access.Principal) { p.Policies = []string{field.ID} }, fault.NotFound},
+		{"beyond the user's policies", command.Lock, device.ID, "", func(p *access.Principal) { p.Policies = []string{field.ID} },
+			fault.NotFound},
 		{"never enrolled", command.Lock, imported.ID, "", nil, fault.Unsupported},
 		{"unknown policy", command.ChangePolicy, device.ID, "nothing", nil, fault.NotFound},
 		{"unknown policy for what is not enrolled", command.ChangePolicy, imported.ID, "nothing", nil, fault.NotFound},
 		{"unknown asset and policy", command.ChangePolicy, "nothing", "nothing", nil, fault.NotFound},
 		{"policy of another company", command.ChangePolicy, device.ID, "enterprises/other/policies/" + field.ID, nil, fault.NotFound},
 		{"deleted policy", command.ChangePolicy, agent.ID, f.policies["Lobby"].PathName(), nil, fault.NotFound},
-		{"policy beyond the user's", command.ChangePolicy, device.ID, field.ID, func(p *access.Principal) { p.Policies = []string{office.ID} }, fault.NotFound},
+		{"policy beyond the user's", command.ChangePolicy, device.ID, field.ID, func(p *access.Principal) {
+			p.Policies = []string{office.ID}
+		}, fault.NotFound},
 		{"policy in use already", command.ChangePolicy, device.ID, office.PathName(), nil, fault.Unsupported},
 		{"policy of the other type", command.ChangePolicy, device.ID, kiosk.PathName(), nil, fault.Unsupported},
 		{"policy of the other type", command.ChangePolicy, agent.ID, field.ID, nil, fault.Unsupported},
@@ -387,7 +392,8 @@ func TestExecute_PasswordIsNotKept(t *testing.T) {
 		if v == outcome.Gone {
 			continue
 		}
-		f.channel.answers(command.Receipt{Code: v, Detail: `Invalid value "` + marker + `"`, Outcome: marker, Cause: errors.New("body: " + marker)})
+		f.channel.answers(command.Receipt{Code: v, Detail: `Invalid value "` + marker + `"`, Outcome: marker,
+			Cause: errors.New("body: " + marker)})
 		result, failure := f.run(f.service, "change_screen_lock_password", map[string]any{"assetId": a.ID, "newPassword": marker})
 		text, err := json.Marshal(result)
 		f.ok(err)
@@ -438,13 +444,15 @@ func TestArguments_AreChecked(t *testing.T) {
 		{"start_lost_mode", map[string]any{"message": " "}, "message"},
 		{"start_lost_mode", map[string]any{}, "message"},
 		{"start_lost_mode", map[string]any{"message": long}, "message"},
-		{"start_lost_mode", map[string]any{"message": long[2:], "phoneNumber": "", "streetAddress": long[2:], "organization": "Acme", "email": "a@b.example"}, ""},
+		{"start_lost_mode", map[string]any{"message": long[2:], "phoneNumber": "", "streetAddress": long[2:], "organization": "Acme",
+			"email": "a@b.example"}, ""},
 		{"start_lost_mode", map[string]any{"message": "x", "phoneNumber": long}, "phoneNumber"},
 		{"start_lost_mode", map[string]any{"message": "x", "streetAddress": long}, "streetAddress"},
 		{"start_lost_mode", map[string]any{"message": "x", "organization": long}, "organization"},
 		{"start_lost_mode", map[string]any{"message": "x", "email": "name"}, "email"},
 		{"start_lost_mode", map[string]any{"message": "x", "email": ""}, "email"},
-		{"start_lost_mode", map[string]any{"message": "x", "email": nil, "phoneNumber": nil, "streetAddress": nil, "organization": nil}, ""},
+		{"start_lost_mode", map[string]any{"message": "x", "email": nil, "phoneNumber": nil, "streetAddress": nil, "organization": nil},
+			""},
 		{"start_lost_mode", map[string]any{"message": nil}, "message"},
 		{"start_lost_mode", map[string]any{"message": "one\r\ntwo"}, ""},
 		{"start_lost_mode", map[string]any{"message": "a\x00b"}, "message"},
@@ -532,7 +540,8 @@ func TestHistory(t *testing.T) {
 		t.Fatalf("%s", text)
 	}
 	first, second := page.Content[0], page.Content[1]
-	want := map[string]any{"type": "LOCK", "status": "SUCCESS", "createdAt": "2026-11-21T09:00:03.000Z", "feedbackAt": "2026-11-21T09:00:04.000Z", "outcome": "locked"}
+	want := map[string]any{"type": "LOCK", "status": "SUCCESS", "createdAt": "2026-11-21T09:00:03.000Z",
+		"feedbackAt": "2026-11-21T09:00:04.000Z", "outcome": "locked"}
 	for key, value := range want {
 		t.Run(key, func(t *testing.T) {
 			if first[key] != value {

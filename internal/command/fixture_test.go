@@ -123,7 +123,8 @@ func newFixture(t testing.TB) *fixture {
 	f.company.Enterprise = "enterprises/LC1"
 	f.company.Settings.Controls.DestructiveLimit = access.DestructiveLimit{} // more devices are wiped here than a company may in an hour
 	f.ok(db.CreateCompany(f.ctx(), f.company))
-	for display, kind := range map[string]policy.Type{"Office": policy.Platform, "Field": policy.Platform, "Kiosk": policy.Agent, "Lobby": policy.Agent} {
+	for display, kind := range map[string]policy.Type{"Office": policy.Platform, "Field": policy.Platform, "Kiosk": policy.Agent,
+		"Lobby": policy.Agent} {
 		p := policy.Policy{ID: resource.NewID(), CompanyID: f.company.ID, CompanySlug: "acme", Name: display, Type: kind, Version: 1,
 			Document: json.RawMessage(`{}`), CreatedAt: f.clock.Now(), UpdatedAt: f.clock.Now()}
 		f.ok(db.CreatePolicy(f.ctx(), p, policy.Author{Kind: "SYSTEM", ID: "operator", Name: "operator"}, ""))
@@ -276,6 +277,7 @@ func (f *fixture) latest(a asset.Asset) command.Command {
 
 func allTypes() []command.Type {
 	return []command.Type{command.Lock, command.StartLostMode, command.StopLostMode, command.NotificationMessage, command.StatusReport,
-		command.LocationUpdate, command.SyncPolicy, command.Reboot, command.Shutdown, command.LaunchApp, command.ClearAppData, command.ChangePolicy,
+		command.LocationUpdate, command.SyncPolicy, command.Reboot, command.Shutdown, command.LaunchApp, command.ClearAppData,
+		command.ChangePolicy,
 		command.WipeCompanyData, command.ResetScreenLock, command.ChangeScreenLockPassword, command.RelinquishOwnership, command.UploadLog}
 }

@@ -22,7 +22,8 @@ import (
 // strict is a policy whose difference from an empty one has high impact.
 func (f *fixture) strict() policy.Policy {
 	f.Helper()
-	p := policy.Policy{ID: resource.NewID(), CompanyID: f.company.ID, CompanySlug: "acme", Name: "Strict", Type: policy.Platform, Version: 1,
+	p := policy.Policy{ID: resource.NewID(), CompanyID: f.company.ID, CompanySlug: "acme", Name: "Strict",
+		Type: policy.Platform, Version: 1,
 		Document: []byte(`{"factoryResetDisabled":true}`), CreatedAt: f.clock.Now(), UpdatedAt: f.clock.Now()}
 	f.ok(f.db.CreatePolicy(f.ctx(), p, policy.Author{Kind: "SYSTEM", ID: "operator", Name: "operator"}, ""))
 	return p
@@ -71,18 +72,29 @@ func TestForesee(t *testing.T) {
 		{"a lock", none, command.Lock, phone.PathName(), nil, "", 1, "", "", false, false},
 		{"a wipe", none, command.WipeCompanyData, phone.PathName(), nil, "", 1, "", "", true, false},
 		{"an unknown device", none, command.Lock, "none", nil, fault.NotFound, 0, "", "", false, false},
-		{"what the device cannot", none, command.LaunchApp, phone.PathName(), f.body(command.LaunchApp), fault.Unsupported, 1, "", "", false, false},
-		{"a message that cannot be pushed", none, command.NotificationMessage, silent.PathName(), f.body(command.NotificationMessage), fault.Unsupported, 1, "", "", false, false},
-		{"a move", none, command.ChangePolicy, phone.PathName(), command.PolicyRef(field.PathName()), "", 1, `The other policy is "Field".`, "NORMAL", false, false},
-		{"a move with high impact", none, command.ChangePolicy, phone.PathName(), command.PolicyRef(strict.PathName()), "", 1, `The other policy is "Strict".`, "HIGH", false, false},
-		{"a move to its policy", none, command.ChangePolicy, phone.PathName(), command.PolicyRef(office.PathName()), fault.Unsupported, 1, "Office", "NORMAL", false, false},
-		{"a move to an agent's policy", none, command.ChangePolicy, phone.PathName(), command.PolicyRef(kiosk.PathName()), fault.Unsupported, 1, "Kiosk", "HIGH", false, false},
-		{"a move to no policy", none, command.ChangePolicy, phone.PathName(), command.PolicyRef("none"), fault.NotFound, 0, "", "", false, false},
+		{"what the device cannot", none, command.LaunchApp, phone.PathName(), f.body(command.LaunchApp), fault.Unsupported, 1,
+			"", "", false, false},
+		{"a message that cannot be pushed", none, command.NotificationMessage, silent.PathName(), f.body(command.NotificationMessage),
+			fault.Unsupported, 1, "", "", false, false},
+		{"a move", none, command.ChangePolicy, phone.PathName(), command.PolicyRef(field.PathName()), "", 1, `The other policy is "Field".`,
+			"NORMAL", false, false},
+		{"a move with high impact", none, command.ChangePolicy, phone.PathName(), command.PolicyRef(strict.PathName()), "", 1,
+			`The other policy is "Strict".`, "HIGH", false, false},
+		{"a move to its policy", none, command.ChangePolicy, phone.PathName(), command.PolicyRef(office.PathName()), fault.Unsupported, 1,
+			"Office", "NORMAL", false, false},
+		{"a move to an agent's policy", none, command.ChangePolicy, phone.PathName(), command.PolicyRef(kiosk.PathName()),
+			fault.Unsupported, 1, "Kiosk", "HIGH", false, false},
+		{"a move to no policy", none, command.ChangePolicy, phone.PathName(), command.PolicyRef("none"), fault.NotFound, 0,
+			"", "", false, false},
 		{"an agent's reboot", none, command.Reboot, agent.PathName(), nil, "", 1, "", "", false, false},
-		{"a wipe that a person authorizes", approving, command.WipeCompanyData, phone.PathName(), nil, fault.Forbidden, 1, "", "", true, false},
-		{"a move that a person authorizes", approving, command.ChangePolicy, phone.PathName(), command.PolicyRef(strict.PathName()), fault.Forbidden, 1, "Strict", "HIGH", false, true},
+		{"a wipe that a person authorizes", approving, command.WipeCompanyData, phone.PathName(), nil, fault.Forbidden, 1,
+			"", "", true, false},
+		{"a move that a person authorizes", approving, command.ChangePolicy, phone.PathName(), command.PolicyRef(strict.PathName()),
+			fault.Forbidden, 1, "Strict", "HIGH", false, true},
 		{"a lock where persons authorize", approving, command.Lock, phone.PathName(), nil, "", 1, "", "", false, false},
-		{"a wipe beyond the limit", func(c *access.Controls) { c.DestructiveLimit = access.DestructiveLimit{Devices: 1, Window: time.Hour} },
+		{"a wipe beyond the limit", func(c *access.Controls) {
+			c.DestructiveLimit = access.DestructiveLimit{Devices: 1, Window: time.Hour}
+		},
 			command.WipeCompanyData, agent.PathName(), nil, fault.RateLimited, 1, "", "", true, false},
 	} {
 		f.setControls(func(k *access.Controls) {
@@ -134,7 +146,9 @@ func TestForesee_WhatCannotBePrepared(t *testing.T) {
 		"it cannot be reached":        {command.Receipt{Code: outcome.Unreachable, Cause: cause}, fault.Unsupported, false},
 	} {
 		f.channel.answers(c.receipt)
-		_, err := service.Foresee(f.ctx(), operation.Call{Principal: f.caller()}, command.Request{Type: command.Reboot, AssetID: a.PathName()})
-		expect.Equal(t, name, expect.Values{"code": {fault.CodeOf(err), c.want}, "the cause": {fault.From(err).Detail == cause.Detail, c.cause}})
+		_, err := service.Foresee(f.ctx(), operation.Call{Principal: f.caller()},
+			command.Request{Type: command.Reboot, AssetID: a.PathName()})
+		expect.Equal(t, name, expect.Values{"code": {fault.CodeOf(err), c.want},
+			"the cause": {fault.From(err).Detail == cause.Detail, c.cause}})
 	}
 }

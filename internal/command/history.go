@@ -22,7 +22,8 @@ type Entry struct {
 
 // Entry returns the command as the history shows it.
 func (c Command) Entry() Entry {
-	e := Entry{Type: c.Type, Status: c.State.Status(), CreatedAt: operation.TimestampOf(c.CreatedAt), FeedbackAt: operation.TimestampOf(c.FeedbackAt)}
+	e := Entry{Type: c.Type, Status: c.State.Status(), CreatedAt: operation.TimestampOf(c.CreatedAt),
+		FeedbackAt: operation.TimestampOf(c.FeedbackAt)}
 	if c.Outcome != "" {
 		e.Outcome = &c.Outcome
 	}

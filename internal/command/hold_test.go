@@ -43,9 +43,11 @@ func (h *holder) Prepare(ctx context.Context, o command.Order) (*agentdevice.Del
 func (f *fixture) holding(s command.Store) (*command.Service, *holder) {
 	f.Helper()
 	hash := sha256.Sum256([]byte(resource.NewID()))
-	f.ok(f.db.CreateAgentToken(f.ctx(), agentdevice.Token{Hash: hash, CompanyID: f.company.ID, PolicyID: f.policies["Kiosk"].ID, ExpiresAt: f.clock.Now().Add(time.Hour)}))
+	f.ok(f.db.CreateAgentToken(f.ctx(), agentdevice.Token{Hash: hash, CompanyID: f.company.ID, PolicyID: f.policies["Kiosk"].ID,
+		ExpiresAt: f.clock.Now().Add(time.Hour)}))
 	device, err := f.db.EnrollAgent(f.ctx(), agentdevice.Enrollment{Hash: hash, Again: f.clock.Now(),
-		Device: agentdevice.Device{ID: resource.NewID(), State: agentdevice.Active}}, enrollment.Observation{Management: asset.Agent, Enrolling: true, ObservedAt: f.clock.Now()})
+		Device: agentdevice.Device{ID: resource.NewID(), State: agentdevice.Active}},
+		enrollment.Observation{Management: asset.Agent, Enrolling: true, ObservedAt: f.clock.Now()})
 	f.ok(err)
 	h := &holder{channel: f.channel, f: f, device: device.ID}
 	f.Cleanup(f.db.Listen(agentdevice.WakeTopic, func(ids []string) {
@@ -69,8 +71,9 @@ func TestPrepare_QueuedOrderIsOneCommit(t *testing.T) {
 		state   command.State
 		outcome string
 	}{
-		command.Reboot:              {command.Receipt{Code: outcome.Accepted, Ref: "ref-1"}, command.Sent, ""},
-		command.NotificationMessage: {command.Receipt{Code: outcome.Done, Outcome: "accepted for delivery"}, command.Succeeded, "accepted for delivery"},
+		command.Reboot: {command.Receipt{Code: outcome.Accepted, Ref: "ref-1"}, command.Sent, ""},
+		command.NotificationMessage: {command.Receipt{Code: outcome.Done, Outcome: "accepted for delivery"}, command.Succeeded,
+			"accepted for delivery"},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			f := newFixture(t)
@@ -143,7 +146,8 @@ func TestPrepare_StoreFails(t *testing.T) {
 	if len(h.told)+len(h2.told) != 0 {
 		t.Error("a device was told of what may not be kept")
 	}
-	if _, err := f.executeAs(f.newService(&brokenStore{Store: f.db, begin: operation.ErrDoubt}), operation.Call{Principal: f.caller()}, a, command.Reboot); fault.CodeOf(err) != fault.Unavailable {
+	if _, err := f.executeAs(f.newService(&brokenStore{Store: f.db, begin: operation.ErrDoubt}), operation.Call{Principal: f.caller()}, a,
+		command.Reboot); fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("an intent in doubt is not sent: %v", err)
 	}
 }

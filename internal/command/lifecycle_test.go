@@ -89,7 +89,8 @@ func (l *lifecycle) call(t *rapid.T) operation.Call {
 }
 
 func (l *lifecycle) kind(t *rapid.T) command.Type {
-	return rapid.SampledFrom([]command.Type{command.Lock, command.NotificationMessage, command.Reboot, command.ChangePolicy, command.Shutdown, command.StatusReport}).Draw(t, "type")
+	return rapid.SampledFrom([]command.Type{command.Lock, command.NotificationMessage, command.Reboot, command.ChangePolicy,
+		command.Shutdown, command.StatusReport}).Draw(t, "type")
 }
 
 // send sends a command; an accepted one must be in the history at once.
@@ -133,7 +134,8 @@ func (l *lifecycle) settle(t *rapid.T) {
 
 func (l *lifecycle) adopt(t *rapid.T) {
 	l.refs++
-	seen := command.Observation{AssetID: l.device.ID, Type: l.kind(t), IssuedAt: l.clock.Now().Add(-time.Duration(rapid.IntRange(0, 300).Draw(t, "ago")) * time.Second)}
+	seen := command.Observation{AssetID: l.device.ID, Type: l.kind(t),
+		IssuedAt: l.clock.Now().Add(-time.Duration(rapid.IntRange(0, 300).Draw(t, "ago")) * time.Second)}
 	c, err := l.service.Adopt(l.ctx(), fmt.Sprintf("op-%s-%d", l.device.ID, l.refs), seen)
 	if err != nil {
 		if fault.CodeOf(err) != fault.NotFound {

@@ -41,8 +41,9 @@ func (t LogText) PlainText() string { return strings.Join(t.Lines, "\n") }
 func defineLogs(r *operation.Registry, s *Service) {
 	read := operation.Operation{
 		Name: "list_logs", Title: "List agent logs", Method: "GET", Path: "/assets/{assetId}/logs",
-		Description: "Lists the logs of its agent that one device has uploaded, newest first. upload_log asks the device for another. Logs are kept for 30 days, the 20 newest of a device.",
-		Needs:       access.DevicesRead, Dialect: operation.Reads, Effect: operation.Reading,
+		Description: "Lists the logs of its agent that one device has uploaded, newest first. upload_log asks the device for another. " +
+			"Logs are kept for 30 days, the 20 newest of a device.",
+		Needs: access.DevicesRead, Dialect: operation.Reads, Effect: operation.Reading,
 		Faults: []fault.Code{fault.NotFound, fault.Unavailable},
 	}
 	operation.Define(r, read, s.ListLogs)

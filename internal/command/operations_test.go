@@ -93,20 +93,23 @@ func TestDeclarations(t *testing.T) {
 	for _, o := range r.All() {
 		if o.Name == "list_device_commands" {
 			got := shape{o.Method, o.Path, o.Needs, o.Gate, o.Unconfirmed, o.Created}
-			if diff := cmp.Diff(shape{Method: "GET", Path: "/assets/{assetId}/commands", Needs: access.DevicesRead}, got); diff != "" || o.Budget != operation.Free {
+			if diff := cmp.Diff(shape{Method: "GET", Path: "/assets/{assetId}/commands", Needs: access.DevicesRead}, got); diff != "" ||
+				o.Budget != operation.Free {
 				t.Errorf("the history spends %d and is declared as (-want +got):\n%s", o.Budget, diff)
 			}
 			continue
 		}
 		if o.Name == "list_logs" || o.Name == "get_log" {
-			expect.Equal(t, o.Name, expect.Values{"method": {o.Method, "GET"}, "needs": {o.Needs, access.DevicesRead}, "gate": {o.Gate, access.NoGate},
+			expect.Equal(t, o.Name, expect.Values{"method": {o.Method, "GET"}, "needs": {o.Needs, access.DevicesRead},
+				"gate":   {o.Gate, access.NoGate},
 				"budget": {o.Budget, operation.Free}, "effect": {o.Effect, operation.Reading}})
 			continue
 		}
 		row, ok := want[o.Name]
 		delete(want, o.Name)
 		got := shape{o.Method, o.Path, o.Needs, o.Gate, o.Unconfirmed, o.Created}
-		if diff := cmp.Diff(shape{"POST", "/assets/{assetId}/commands/" + row.path, row.needs, row.gate, true, false}, got); !ok || diff != "" {
+		if diff := cmp.Diff(shape{"POST", "/assets/{assetId}/commands/" + row.path, row.needs, row.gate, true, false}, got); !ok ||
+			diff != "" {
 			t.Errorf("%s (-want +got):\n%s", o.Name, diff)
 		}
 		budget, dialect := operation.AfterValidation, operation.Commands

@@ -114,8 +114,9 @@ func (s *Service) intent(call operation.Call, t Type, a asset.Asset, policyID st
 	now := s.now()
 	c := Command{
 		ID: resource.NewID(), CompanyID: a.CompanyID, AssetID: a.ID, Epoch: a.Device.Epoch,
-		Type: t, State: Prepared, CreatedAt: now, PolicyID: policyID, IdempotencyRef: call.IdempotencyRef, Note: call.Note, DevicesPerDay: call.Principal.DevicesPerDay,
-		Actor: Actor{Kind: call.Principal.Kind, ID: call.Principal.ID, Prefix: call.Principal.Prefix, Name: call.Principal.Name},
+		Type: t, State: Prepared, CreatedAt: now, PolicyID: policyID, IdempotencyRef: call.IdempotencyRef, Note: call.Note,
+		DevicesPerDay: call.Principal.DevicesPerDay,
+		Actor:         Actor{Kind: call.Principal.Kind, ID: call.Principal.ID, Prefix: call.Principal.Prefix, Name: call.Principal.Name},
 	}
 	if life := t.Lifetime(a.Device.Management); life > 0 {
 		c.Deadline = now.Add(life)

@@ -44,11 +44,13 @@ func TestSettle(t *testing.T) {
 	at := f.clock.Now().Add(time.Minute)
 	c := f.begun(a, command.Lock, "op-1")
 	now, settled, err := f.service.Settle(f.ctx(), command.Feedback{Ref: "op-1", Succeeded: true, At: at})
-	expect.Equal(t, "the first feedback", expect.Values{"error": {err, nil}, "settled": {settled, true}, "state": {now.State, command.Succeeded},
+	expect.Equal(t, "the first feedback", expect.Values{"error": {err, nil}, "settled": {settled, true},
+		"state":      {now.State, command.Succeeded},
 		"feedbackAt": {now.FeedbackAt.UTC(), at.UTC()}, "id": {now.ID, c.ID}})
 	// Whatever comes later changes nothing.
 	now, settled, err = f.service.Settle(f.ctx(), command.Feedback{CommandID: c.ID, Outcome: "no!", At: at.Add(time.Hour)})
-	expect.Equal(t, "the second feedback", expect.Values{"error": {err, nil}, "settled": {settled, false}, "state": {now.State, command.Succeeded},
+	expect.Equal(t, "the second feedback", expect.Values{"error": {err, nil}, "settled": {settled, false},
+		"state":          {now.State, command.Succeeded},
 		"outcome is new": {now.Outcome == "no!", false}, "feedbackAt": {now.FeedbackAt.UTC(), at.UTC()}})
 	if f.counter.seen["LOCK success"] != 1 || f.counter.seen["LOCK accepted"] != 1 {
 		t.Errorf("counted %v", f.counter.seen)
@@ -59,7 +61,8 @@ func TestSettle_CleansTextOfDevices(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	c := f.begun(f.enroll(fullyManaged), command.Reboot, "op-1")
-	now, _, err := f.service.Settle(f.ctx(), command.Feedback{CommandID: c.ID, Outcome: "no\x00\x1b[31m\n\u202e way " + strings.Repeat("x", 1000), At: f.clock.Now()})
+	now, _, err := f.service.Settle(f.ctx(),
+		command.Feedback{CommandID: c.ID, Outcome: "no\x00\x1b[31m\n\u202e way " + strings.Repeat("x", 1000), At: f.clock.Now()})
 	if err != nil || now.State != command.Failed || !strings.HasPrefix(now.Outcome, "no[31m way x") || len(now.Outcome) > 500 {
 		t.Errorf("%+v, %v", now, err)
 	}
@@ -93,8 +96,9 @@ func TestSettle_DeviceAnswersBeforeChannel(t *testing.T) {
 			f := newFixture(t)
 			a := f.enroll(fullyManaged)
 			f.channel.answer = func(ctx context.Context, o command.Order) command.Receipt {
-				_, settled, err := f.service.Settle(ctx, command.Feedback{Ref: "op-1", Succeeded: succeeded, Outcome: "said so", At: f.clock.Now(),
-					Sighting: command.Observation{AssetID: o.AssetID, Type: o.Command.Type, IssuedAt: f.clock.Now()}})
+				_, settled, err := f.service.Settle(ctx,
+					command.Feedback{Ref: "op-1", Succeeded: succeeded, Outcome: "said so", At: f.clock.Now(),
+						Sighting: command.Observation{AssetID: o.AssetID, Type: o.Command.Type, IssuedAt: f.clock.Now()}})
 				if err != nil || !settled {
 					t.Errorf("%v, %v", settled, err)
 				}
@@ -128,7 +132,8 @@ func TestAdopt(t *testing.T) {
 		"another type":   {AssetID: a.ID, Type: command.Reboot, IssuedAt: c.CreatedAt},
 		"another device": {AssetID: other.ID, Type: command.Lock, IssuedAt: c.CreatedAt},
 		"before it":      {AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(-command.ClockSkew - time.Second)},
-		"long after it":  {AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(2*command.DefaultSendLimit + command.ClockSkew + time.Second)},
+		"long after it": {AssetID: a.ID, Type: command.Lock,
+			IssuedAt: c.CreatedAt.Add(2*command.DefaultSendLimit + command.ClockSkew + time.Second)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, err := f.service.Adopt(f.ctx(), "op-1", seen); fault.CodeOf(err) != fault.NotFound {
@@ -136,14 +141,16 @@ func TestAdopt(t *testing.T) {
 			}
 		})
 	}
-	got, err := f.service.Adopt(f.ctx(), "op-1", command.Observation{AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(3 * time.Second)})
+	got, err := f.service.Adopt(f.ctx(), "op-1",
+		command.Observation{AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(3 * time.Second)})
 	f.ok(err)
 	adopted := got
 	adopted.ID, adopted.State, adopted.Ref = c.ID, command.Unconfirmed, "op-1"
 	if diff := cmp.Diff(adopted, got); diff != "" {
 		t.Fatalf("adopted (-want +got):\n%s", diff)
 	}
-	if _, err := f.service.Adopt(f.ctx(), "op-2", command.Observation{AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt}); fault.CodeOf(err) != fault.NotFound {
+	if _, err := f.service.Adopt(f.ctx(), "op-2",
+		command.Observation{AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt}); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("it was adopted twice: %v", err)
 	}
 	now, settled, err := f.service.Settle(f.ctx(), command.Feedback{Ref: "op-1", Succeeded: true, At: f.clock.Now()})
@@ -163,7 +170,8 @@ func TestAdopt_TakesTheClosest(t *testing.T) {
 	f.clock.Advance(30 * time.Second)
 	second := f.lost(a, command.Lock)
 	for _, c := range []command.Command{second, first} {
-		got, err := f.service.Adopt(f.ctx(), "op-"+c.ID, command.Observation{AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(2 * time.Second)})
+		got, err := f.service.Adopt(f.ctx(), "op-"+c.ID,
+			command.Observation{AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(2 * time.Second)})
 		if err != nil || got.ID != c.ID {
 			t.Errorf("%+v, %v, want %s", got, err, c.ID)
 		}
@@ -174,7 +182,8 @@ func TestAdopt_TakesTheClosest(t *testing.T) {
 // using the new policy, and synchronizes until it reports it.
 func TestChangePolicy_IsPending(t *testing.T) {
 	t.Parallel()
-	for v, moved := range map[outcome.Code]bool{outcome.Accepted: true, outcome.Unknown: false, outcome.Refused: false, outcome.NotSent: false} {
+	for v, moved := range map[outcome.Code]bool{outcome.Accepted: true, outcome.Unknown: false, outcome.Refused: false,
+		outcome.NotSent: false} {
 		f := newFixture(t)
 		a := f.enroll(fullyManaged)
 		f.channel.answers(command.Receipt{Code: v})
@@ -204,7 +213,8 @@ func TestPolicyApplied(t *testing.T) {
 	f.ok(f.service.PolicyApplied(f.ctx(), a.ID, field.ID, at))
 	for id, want := range map[string]command.State{move.ID: command.Succeeded, lock.ID: command.Sent} {
 		t.Run(id, func(t *testing.T) {
-			if c, err := f.db.Command(f.ctx(), id); err != nil || c.State != want || c.Type == command.ChangePolicy && !c.FeedbackAt.Equal(at) {
+			if c, err := f.db.Command(f.ctx(), id); err != nil || c.State != want || c.Type == command.ChangePolicy &&
+				!c.FeedbackAt.Equal(at) {
 				t.Errorf("%+v, %v, want %s", c, err, want)
 			}
 		})
@@ -262,7 +272,8 @@ func TestExpiry(t *testing.T) {
 	if c, err := f.db.Command(f.ctx(), move.ID); err != nil || c.State != command.Sent {
 		t.Errorf("a change of policy waits forever: %+v, %v", c, err)
 	}
-	if _, settled, err := f.service.Settle(f.ctx(), command.Feedback{Ref: "op-1", Succeeded: true, At: f.clock.Now()}); settled || err != nil {
+	if _, settled, err := f.service.Settle(f.ctx(), command.Feedback{Ref: "op-1", Succeeded: true, At: f.clock.Now()}); settled ||
+		err != nil {
 		t.Errorf("a final state changed: %v", err)
 	}
 	if f.counter.seen["REBOOT expired"] != 2 {
@@ -295,8 +306,10 @@ func TestSweep_EndsBeforeChannelAnswers(t *testing.T) {
 		state command.State
 		code  fault.Code
 	}{
-		outcome.Accepted: {command.Unconfirmed, ""}, outcome.Unknown: {command.Unconfirmed, ""}, outcome.Broken: {command.Unconfirmed, fault.Internal},
-		outcome.Done: {command.Succeeded, ""}, outcome.Refused: {command.Failed, fault.Refused}, outcome.NotSent: {command.Failed, fault.Unavailable},
+		outcome.Accepted: {command.Unconfirmed, ""}, outcome.Unknown: {command.Unconfirmed, ""},
+		outcome.Broken: {command.Unconfirmed, fault.Internal},
+		outcome.Done:   {command.Succeeded, ""}, outcome.Refused: {command.Failed, fault.Refused},
+		outcome.NotSent: {command.Failed, fault.Unavailable},
 	} {
 		f := newFixture(t)
 		a := f.enroll(fullyManaged)
@@ -341,12 +354,14 @@ func TestAdopt_OfOneThatMoves(t *testing.T) {
 			a := f.enroll(fullyManaged)
 			f.channel.answer = func(_ context.Context, o command.Order) command.Receipt { // while it is PREPARED
 				s := &overtaken{Store: f.db, moves: func() {
-					_, taken, err := f.db.Take(f.ctx(), o.Command.ID, command.Transition{From: []command.State{command.Prepared}, To: to, Ref: ref})
+					_, taken, err := f.db.Take(f.ctx(), o.Command.ID,
+						command.Transition{From: []command.State{command.Prepared}, To: to, Ref: ref})
 					if f.ok(err); !taken {
 						t.Error("it was not moved")
 					}
 				}}
-				got, err := f.newService(s).Adopt(f.ctx(), "op-1", command.Observation{AssetID: a.ID, Type: command.Lock, IssuedAt: o.Command.CreatedAt})
+				got, err := f.newService(s).Adopt(f.ctx(), "op-1",
+					command.Observation{AssetID: a.ID, Type: command.Lock, IssuedAt: o.Command.CreatedAt})
 				if err != nil || got.ID != o.Command.ID || got.Ref != "op-1" || got.State != to {
 					t.Errorf("%+v, %v", got, err)
 				}

@@ -39,7 +39,8 @@ func (s *Service) abandon(ctx context.Context, before time.Time) error {
 	return s.sweep(ctx, func(ctx context.Context) ([]Command, error) {
 		return s.Finder.Abandoned(ctx, before, sweepBatch)
 	}, func(Command) Transition {
-		return Transition{From: []State{Prepared}, To: Unconfirmed, Outcome: "the service was interrupted; it is not known whether it was sent"}
+		return Transition{From: []State{Prepared}, To: Unconfirmed,
+			Outcome: "the service was interrupted; it is not known whether it was sent"}
 	}, "unconfirmed")
 }
 
@@ -54,7 +55,8 @@ func expire(c Command) Transition {
 
 // sweep takes a step with everything that find returns, batch by batch, until
 // there is no more or a batch changed nothing.
-func (s *Service) sweep(ctx context.Context, find func(context.Context) ([]Command, error), step func(Command) Transition, outcome string) error {
+func (s *Service) sweep(ctx context.Context, find func(context.Context) ([]Command, error), step func(Command) Transition,
+	outcome string) error {
 	for {
 		batch, err := find(ctx)
 		if err != nil {

@@ -173,7 +173,8 @@ func New(slug, displayName string, settings access.Settings, now time.Time) (Com
 	settings.KeepActivity = cmp.Or(settings.KeepActivity, DefaultKeepActivity)
 	c := Company{
 		ID: resource.NewID(), Slug: slug, Name: displayName, Settings: settings,
-		InactiveAfter: DefaultInactiveAfter, KeepCommands: DefaultKeepCommands, KeepPlaces: DefaultKeepPlaces, KeepEvents: DefaultKeepEvents, CreatedAt: now.UTC().Truncate(time.Millisecond),
+		InactiveAfter: DefaultInactiveAfter, KeepCommands: DefaultKeepCommands, KeepPlaces: DefaultKeepPlaces,
+		KeepEvents: DefaultKeepEvents, CreatedAt: now.UTC().Truncate(time.Millisecond),
 	}
 	return c, c.Check()
 }
@@ -194,13 +195,16 @@ func (c Company) Check() error {
 		"must be between one minute and ten years")
 	must(c.Settings.KeepActivity >= MinKeepActivity && c.Settings.KeepActivity <= MaxKeepActivity, "keepActivity",
 		"must be between 30 days and ten years")
-	for field, kept := range map[string]time.Duration{"keepCommands": c.KeepCommands, "keepPlaces": c.KeepPlaces, "keepEvents": c.KeepEvents} {
+	for field, kept := range map[string]time.Duration{"keepCommands": c.KeepCommands, "keepPlaces": c.KeepPlaces,
+		"keepEvents": c.KeepEvents} {
 		must(KeepError(kept) == "", field, KeepError(kept))
 	}
 	must(c.Settings.DeviceCommands || !c.Settings.DestructiveCommands, "destructiveCommands",
 		"needs deviceCommands: turn that on as well")
-	for _, text := range []struct{ field, value string }{{"lostMessage", c.Lost.Message}, {"lostPhone", c.Lost.PhoneNumber}, {"lostOrganization", c.Lost.Organization}} {
-		must(text.value == "" || resource.IsLabel(text.value, MaxLostText), text.field, "must have at most 500 printable characters, in one line, and no spaces around them")
+	for _, text := range []struct{ field, value string }{{"lostMessage", c.Lost.Message}, {"lostPhone", c.Lost.PhoneNumber},
+		{"lostOrganization", c.Lost.Organization}} {
+		must(text.value == "" || resource.IsLabel(text.value, MaxLostText), text.field,
+			"must have at most 500 printable characters, in one line, and no spaces around them")
 	}
 	must(!c.Settings.Stop.On() || resource.IsLabel(c.Settings.Stop.Reason, access.MaxStopReason), "reason",
 		"must have 1 to 200 printable characters and no spaces around them")

@@ -80,7 +80,8 @@ func TestChange(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			changed := acme
-			if err := company.Change(c.edit)(&changed); (err == nil) != c.want || err != nil && fault.CodeOf(err) != fault.InvalidArguments {
+			if err := company.Change(c.edit)(&changed); (err == nil) != c.want ||
+				err != nil && fault.CodeOf(err) != fault.InvalidArguments {
 				t.Errorf("%s: %v", c.name, err)
 			}
 		})

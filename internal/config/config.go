@@ -104,7 +104,8 @@ func (c Service) Check() error {
 	if err := c.Store.Check(); err != nil {
 		wrong = append(wrong, err)
 	} else if c.KeyFile == "" {
-		add("MUSTER_KEY_FILE is required with PostgreSQL, where every replica needs the same keys: make the file once with `muster doctor --make-key-file FILE` and give it to each")
+		add("MUSTER_KEY_FILE is required with PostgreSQL, where every replica needs the same keys: make the file once with `muster " +
+			"doctor --make-key-file FILE` and give it to each")
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		add("MUSTER_TLS_CERT and MUSTER_TLS_KEY belong together: set both or neither")
@@ -113,7 +114,8 @@ func (c Service) Check() error {
 		if err := checkAddress("MUSTER_PUBLIC_URL", c.PublicURL); err != nil {
 			wrong = append(wrong, err)
 		} else if u, _ := url.Parse(c.PublicURL); strings.Trim(u.Path, "/") != "" {
-			add("MUSTER_PUBLIC_URL %q must have no path: the service is at the root of its host, such as %s://%s", c.PublicURL, u.Scheme, u.Host)
+			add("MUSTER_PUBLIC_URL %q must have no path: the service is at the root of its host, such as %s://%s",
+				c.PublicURL, u.Scheme, u.Host)
 		}
 	}
 	if c.AgentAPKURL != "" {
@@ -124,7 +126,8 @@ func (c Service) Check() error {
 		add("MUSTER_LISTEN %q is not HOST:PORT, such as %s", c.Listen, DefaultListen)
 	}
 	if c.Pprof && c.MetricsListen == "" {
-		add("MUSTER_PPROF needs MUSTER_METRICS_LISTEN: profiles are never served on the main address; set it to a private address, such as 127.0.0.1:9090")
+		add("MUSTER_PPROF needs MUSTER_METRICS_LISTEN: profiles are never served on the main address; set it to a private address, such " +
+			"as 127.0.0.1:9090")
 	}
 	if c.DrainDelay < 0 {
 		add("MUSTER_DRAIN_DELAY %s is negative", c.DrainDelay)
@@ -181,7 +184,8 @@ func (s Store) checkPostgres() error {
 	address, _, _ := strings.Cut(s.Database, "?")
 	if _, err := url.Parse(s.Database); err != nil || strings.Count(address, "@") > 1 || strings.Contains(s.Database, "#") ||
 		strings.Count(s.Database, "@") > 0 && !strings.Contains(address, "@") {
-		return errors.New("MUSTER_DATABASE is not a valid postgres:// URL: percent-encode special characters of the user and the password, such as %40 for @, %2F for /, %3A for :, %23 for # and %3F for ?")
+		return errors.New("MUSTER_DATABASE is not a valid postgres:// URL: percent-encode special characters of the user and the " +
+			"password, such as %40 for @, %2F for /, %3A for :, %23 for # and %3F for ?")
 	}
 	return nil
 }

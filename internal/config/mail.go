@@ -28,8 +28,10 @@ func (c Service) Mail() (m Mail, err error) {
 		return m, nil
 	}
 	u, err := url.Parse(c.SMTPURL)
-	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
-		return m, errors.New("MUSTER_SMTP_URL must be smtp://HOST:PORT or smtps://HOST:PORT, with USER:PASSWORD@ before the host where the server wants them: percent-encode their special characters")
+	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Path != "" && u.Path != "/" ||
+		u.RawQuery != "" || u.Fragment != "" {
+		return m, errors.New("MUSTER_SMTP_URL must be smtp://HOST:PORT or smtps://HOST:PORT, with USER:PASSWORD@ before the host where " +
+			"the server wants them: percent-encode their special characters")
 	}
 	m.Name, m.TLS = u.Hostname(), u.Scheme == "smtps"
 	port := u.Port()

@@ -56,11 +56,13 @@ func (db *DB) takeAndEnd(ctx context.Context, id string, s command.Transition) (
 
 // shows reports whether the success of a command shows on its asset; see showing.
 func shows(t command.Type) bool {
-	return slices.Contains([]command.Type{command.StartLostMode, command.StopLostMode, command.WipeCompanyData, command.RelinquishOwnership}, t)
+	return slices.Contains([]command.Type{command.StartLostMode, command.StopLostMode, command.WipeCompanyData,
+		command.RelinquishOwnership}, t)
 }
 
 // endApart is takeAndEnd in statements of their own, inside a transaction that is alone.
-func (db *DB) endApart(ctx context.Context, tx conn, id string, s command.Transition, entry []any) (c command.Command, taken bool, err error) {
+func (db *DB) endApart(ctx context.Context, tx conn, id string, s command.Transition,
+	entry []any) (c command.Command, taken bool, err error) {
 	n, err := tx.ExecCount(ctx, `DELETE FROM agent_deliveries WHERE command_id = ? AND device_id = ?`, id, s.Ends.Device)
 	if err != nil || n == 0 {
 		return c, false, err
@@ -93,7 +95,8 @@ func (db *DB) endAtOnce(id string, s command.Transition, entry []any) (string, [
 		query += `noted AS (` + firstOf(insertCommandEntry, "taken") + `), `
 		args = append(args, entry...)
 	}
-	return query + `closed AS (` + firstOf(closing.text, "gone") + `) SELECT ` + commandColumns + ` FROM taken`, append(args, closing.args...)
+	return query + `closed AS (` + firstOf(closing.text, "gone") + `) SELECT ` + commandColumns + ` FROM taken`,
+		append(args, closing.args...)
 }
 
 // stepEvent is the entry of a command that failed, or whose outcome is unknown.

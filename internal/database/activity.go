@@ -238,7 +238,8 @@ func (db *DB) ActivityDensity(ctx context.Context, f activity.Filter, width time
 
 // ActivityOfActors counts what each caller of a kind did, each command once, in stretches of
 // width from a time on, by the caller's id.
-func (db *DB) ActivityOfActors(ctx context.Context, companyID string, kind access.Kind, since time.Time, width time.Duration) (map[string][]activity.Bucket, error) {
+func (db *DB) ActivityOfActors(ctx context.Context, companyID string, kind access.Kind, since time.Time,
+	width time.Duration) (map[string][]activity.Bucket, error) {
 	from, step := millis(since), max(1, width.Milliseconds())
 	type counted struct {
 		id     string
@@ -250,7 +251,8 @@ func (db *DB) ActivityOfActors(ctx context.Context, companyID string, kind acces
 		c.bucket.From = instant(from + n*step)
 		return c, err
 	}, `SELECT e.actor_id, (e.at - CAST(? AS BIGINT)) / CAST(? AS BIGINT) AS bucket, COUNT(*) FROM activity e
-		WHERE e.company_id = ? AND e.actor_kind = ? AND e.at >= ? AND `+firstEntry+` GROUP BY e.actor_id, bucket ORDER BY e.actor_id, bucket`,
+		WHERE e.company_id = ? AND e.actor_kind = ? AND e.at >= ? AND `+firstEntry+
+		` GROUP BY e.actor_id, bucket ORDER BY e.actor_id, bucket`,
 		from, step, companyID, string(kind), from)
 	counts := map[string][]activity.Bucket{}
 	for _, c := range all {

@@ -134,7 +134,8 @@ func TestActivity_ChangesAreRecorded(t *testing.T) {
 		}
 		switches, err := f.db.Switches(f.Context(), f.company.ID)
 		f.ok(err)
-		if i := slices.IndexFunc(switches, func(s company.Switch) bool { return s.Gate == access.PolicyChanges }); i < 0 || switches[i].By.Name != "Grace" || !switches[i].Enabled {
+		if i := slices.IndexFunc(switches, func(s company.Switch) bool { return s.Gate == access.PolicyChanges }); i < 0 ||
+			switches[i].By.Name != "Grace" || !switches[i].Enabled {
 			f.Errorf("the switches are %+v", switches)
 		}
 	})
@@ -145,8 +146,10 @@ func TestActivity_CommandsAreRecorded(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a := f.enroll("d1", "").ID
 		ctx := access.WithActor(f.Context(), access.Actor{Kind: access.APIKey, ID: "k1", Prefix: "abcdefgh", Name: "ci"}, "req-2")
-		c := command.Command{ID: resource.NewID(), CompanyID: f.company.ID, AssetID: a, Epoch: 1, Type: command.Lock, State: command.Prepared,
-			CreatedAt: f.clock.Now(), IdempotencyRef: "once", Actor: command.Actor{Kind: access.APIKey, ID: "k1", Prefix: "abcdefgh", Name: "ci"}}
+		c := command.Command{ID: resource.NewID(), CompanyID: f.company.ID, AssetID: a, Epoch: 1, Type: command.Lock,
+			State:     command.Prepared,
+			CreatedAt: f.clock.Now(), IdempotencyRef: "once",
+			Actor: command.Actor{Kind: access.APIKey, ID: "k1", Prefix: "abcdefgh", Name: "ci"}}
 		for range 2 { // the second is the first again
 			_, _, err := f.db.Begin(ctx, c, nil)
 			f.ok(err)
@@ -162,7 +165,8 @@ func TestActivity_CommandsAreRecorded(t *testing.T) {
 		begun.Actor.Prefix, begun.State, begun.RequestID = "abcdefgh", "PREPARED", "req-2"
 		equal(f, "after Begin", entries[0], begun)
 		f.clock.Advance(time.Second)
-		_, _, err = f.db.Take(f.Context(), entries[0].Reference, command.Transition{From: []command.State{command.Prepared}, To: command.Failed, Outcome: "no"})
+		_, _, err = f.db.Take(f.Context(), entries[0].Reference,
+			command.Transition{From: []command.State{command.Prepared}, To: command.Failed, Outcome: "no"})
 		f.ok(err)
 		filter.Outcome = activity.Failed
 		failed, err := f.db.Activity(f.Context(), filter, activity.Cursor{}, 10)
@@ -180,7 +184,8 @@ func TestActivity_TamperingIsFound(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for i := range 7 {
 			f.clock.Advance(time.Second)
-			f.ok(f.db.RecordActivity(f.Context(), f.company.ID, activity.Event{Action: activity.AssetChanged, Target: activity.Target{Name: fmt.Sprint("n", i)}}))
+			f.ok(f.db.RecordActivity(f.Context(), f.company.ID,
+				activity.Event{Action: activity.AssetChanged, Target: activity.Target{Name: fmt.Sprint("n", i)}}))
 		}
 		verdict := func() activity.Verification {
 			v, err := f.keeper().Verify(f.Context(), f.company.ID)
@@ -194,7 +199,8 @@ func TestActivity_TamperingIsFound(t *testing.T) {
 			name, do, undo string
 			at             int64
 		}{
-			{"altered", `UPDATE activity SET target_name = 'other' WHERE target_name = 'n2'`, `UPDATE activity SET target_name = 'n2' WHERE target_name = 'other'`, 4},
+			{"altered", `UPDATE activity SET target_name = 'other' WHERE target_name = 'n2'`,
+				`UPDATE activity SET target_name = 'n2' WHERE target_name = 'other'`, 4},
 			{"actor", `UPDATE activity SET actor_id = 'x' WHERE seq = 5`, `UPDATE activity SET actor_id = 'service' WHERE seq = 5`, 5},
 			{"taken away", `UPDATE activity SET seq = -3 WHERE seq = 3`, `UPDATE activity SET seq = 3 WHERE seq = -3`, 3},
 			{"last taken away", `UPDATE activity SET seq = -8 WHERE seq = 8`, `UPDATE activity SET seq = 8 WHERE seq = -8`, 8},
@@ -240,8 +246,9 @@ func TestActivity_Filters(t *testing.T) {
 		for i := range 60 {
 			f.clock.Advance(time.Duration(i%3) * time.Minute)
 			e := activity.Event{Action: activity.AssetChanged, Outcome: activity.Outcomes()[i%4],
-				Actor: access.Actor{Kind: []access.Kind{access.User, access.APIKey, access.Connection}[i%3], ID: fmt.Sprint("a", i%5), UserID: fmt.Sprint("a", i%5),
-					Name: []string{"Ada 100%", "Bot_1", "Bot 1"}[i%3]},
+				Actor: access.Actor{Kind: []access.Kind{access.User, access.APIKey, access.Connection}[i%3], ID: fmt.Sprint("a", i%5),
+					UserID: fmt.Sprint("a", i%5),
+					Name:   []string{"Ada 100%", "Bot_1", "Bot 1"}[i%3]},
 				Target: activity.Target{Kind: activity.Asset, ID: []string{mine, other}[i%2], Name: []string{"Pixel 8", "Galaxy"}[i%2]}}
 			if i%7 == 0 {
 				e.Action, e.Target = activity.PolicySaved, activity.Target{Kind: activity.Policy, ID: policy.ID}
@@ -258,24 +265,30 @@ func TestActivity_Filters(t *testing.T) {
 			filter activity.Filter
 			keep   func(activity.Entry) bool
 		}{
-			"all":      {activity.Filter{}, func(activity.Entry) bool { return true }},
-			"people":   {activity.Filter{Actor: access.User}, func(e activity.Entry) bool { return e.Actor.Kind == access.User }},
-			"one":      {activity.Filter{Actor: access.User, ActorID: "a2"}, func(e activity.Entry) bool { return e.Actor.Kind == access.User && e.Actor.ID == "a2" }},
+			"all":    {activity.Filter{}, func(activity.Entry) bool { return true }},
+			"people": {activity.Filter{Actor: access.User}, func(e activity.Entry) bool { return e.Actor.Kind == access.User }},
+			"one": {activity.Filter{Actor: access.User, ActorID: "a2"}, func(e activity.Entry) bool {
+				return e.Actor.Kind == access.User && e.Actor.ID == "a2"
+			}},
 			"device":   {activity.Filter{AssetID: mine}, func(e activity.Entry) bool { return e.Target.ID == mine }},
 			"target":   {activity.Filter{TargetID: policy.ID}, func(e activity.Entry) bool { return e.Target.ID == policy.ID }},
 			"area":     {activity.Filter{Area: "asset"}, func(e activity.Entry) bool { return e.Action.Area() == "asset" }},
 			"commands": {activity.Filter{Area: "command"}, func(e activity.Entry) bool { return e.Action.Area() == "command" }},
-			"action":   {activity.Filter{Action: activity.PolicySaved}, func(e activity.Entry) bool { return e.Action == activity.PolicySaved }},
-			"actions": {activity.Filter{Actions: []activity.Action{activity.PolicySaved, activity.Command("LOCK")}}, func(e activity.Entry) bool {
-				return e.Action == activity.PolicySaved || e.Action == activity.Command("LOCK")
+			"action": {activity.Filter{Action: activity.PolicySaved}, func(e activity.Entry) bool {
+				return e.Action == activity.PolicySaved
 			}},
+			"actions": {activity.Filter{Actions: []activity.Action{activity.PolicySaved, activity.Command("LOCK")}},
+				func(e activity.Entry) bool {
+					return e.Action == activity.PolicySaved || e.Action == activity.Command("LOCK")
+				}},
 			"names": {activity.Filter{Text: "pixel bot"}, func(e activity.Entry) bool {
 				return e.Target.Name == "Pixel 8" && strings.HasPrefix(e.Actor.Name, "Bot")
 			}},
 			"signs": {activity.Filter{Text: "0% BOT_"}, func(activity.Entry) bool { return false }},
 			"sign":  {activity.Filter{Text: "BOT_"}, func(e activity.Entry) bool { return e.Actor.Name == "Bot_1" }},
 			"once": {activity.Filter{Once: true}, func(e activity.Entry) bool {
-				return (e.Action.Area() != "command" || e.Outcome == activity.OK || e.Outcome == activity.Refused) && (e.Action != activity.PolicySaved || e.Reference == "")
+				return (e.Action.Area() != "command" || e.Outcome == activity.OK || e.Outcome == activity.Refused) &&
+					(e.Action != activity.PolicySaved || e.Reference == "")
 			}},
 			"failed": {activity.Filter{Outcome: activity.Failed}, func(e activity.Entry) bool { return e.Outcome == activity.Failed }},
 			"well":   {activity.Filter{Outcome: activity.OK}, func(e activity.Entry) bool { return e.Outcome == activity.OK }},
@@ -285,7 +298,9 @@ func TestActivity_Filters(t *testing.T) {
 			"limited": {activity.Filter{Limit: &activity.Limit{UserID: "a3", Policies: []string{policy.ID}}}, func(e activity.Entry) bool {
 				return e.Actor.UserID == "a3" || e.Target.ID == policy.ID || e.Target.ID == mine
 			}},
-			"limited to nothing": {activity.Filter{Limit: &activity.Limit{UserID: "a3"}}, func(e activity.Entry) bool { return e.Actor.UserID == "a3" }},
+			"limited to nothing": {activity.Filter{Limit: &activity.Limit{UserID: "a3"}}, func(e activity.Entry) bool {
+				return e.Actor.UserID == "a3"
+			}},
 		} {
 			var want []string
 			for _, e := range everything {
@@ -333,7 +348,8 @@ func TestActivity_Filters(t *testing.T) {
 func TestActivity_Export(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for range activity.MaxPage + 5 {
-			f.ok(f.db.RecordActivity(f.Context(), f.company.ID, activity.Event{Action: activity.AssetChanged, Target: activity.Target{Name: "=HYPERLINK(\"x\")"}}))
+			f.ok(f.db.RecordActivity(f.Context(), f.company.ID,
+				activity.Event{Action: activity.AssetChanged, Target: activity.Target{Name: "=HYPERLINK(\"x\")"}}))
 		}
 		_, err := f.keeper().Verify(f.Context(), f.company.ID)
 		f.ok(err)
@@ -413,7 +429,8 @@ func (f *fixture) breakChain(forge string) {
 	}
 	v, err := k.Verify(f.Context(), f.company.ID)
 	f.ok(err)
-	if entries := f.log(activity.Filter{}); !v.Sound() || v.Checked != int64(len(entries)) || entries[len(entries)-1] != string(activity.ChainRestarted) {
+	if entries := f.log(activity.Filter{}); !v.Sound() || v.Checked != int64(len(entries)) ||
+		entries[len(entries)-1] != string(activity.ChainRestarted) {
 		f.Errorf("after a restart: %+v, %v", v, entries)
 	}
 	if _, err := k.Restart(f.Context(), f.company.ID, activity.Target{}, ""); fault.CodeOf(err) != fault.Refused {

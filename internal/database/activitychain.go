@@ -60,7 +60,8 @@ func findHead(ctx context.Context, c conn, companyID, lock string) (activity.Hea
 }
 
 func saveHead(ctx context.Context, t *tx, h activity.Head, sign func([]byte) []byte) error {
-	return t.Exec(ctx, `UPDATE activity_heads SET first_seq = ?, anchor = ?, last_seq = ?, hash = ?, proved_from = ?, signature = ? WHERE company_id = ?`,
+	return t.Exec(ctx,
+		`UPDATE activity_heads SET first_seq = ?, anchor = ?, last_seq = ?, hash = ?, proved_from = ?, signature = ? WHERE company_id = ?`,
 		h.First, h.Anchor, h.Last, h.Hash, h.ProvedFrom, hex.EncodeToString(sign(h.Statement())), h.CompanyID)
 }
 
@@ -81,7 +82,8 @@ func (db *DB) Heads(ctx context.Context) ([]activity.Head, error) {
 }
 
 // SealActivity implements activity.ChainStore.
-func (db *DB) SealActivity(ctx context.Context, companyID string, limit int, seal activity.Seal) (head activity.Head, sealed int, err error) {
+func (db *DB) SealActivity(ctx context.Context, companyID string, limit int,
+	seal activity.Seal) (head activity.Head, sealed int, err error) {
 	err = db.write(ctx, func(ctx context.Context, t *tx) (err error) {
 		sealed = 0
 		head, err = lockHead(ctx, t, companyID)
@@ -157,13 +159,15 @@ func (db *DB) RestartActivity(ctx context.Context, companyID string, after int64
 			if err != nil {
 				return err
 			}
-			highest, err := one(ctx, t, scanValue[int64], `SELECT COALESCE(MAX(e.seq), 0) FROM activity e WHERE e.company_id = ?`, companyID)
+			highest, err := one(ctx, t, scanValue[int64], `SELECT COALESCE(MAX(e.seq), 0) FROM activity e WHERE e.company_id = ?`,
+				companyID)
 			if err != nil {
 				return err
 			}
 			last = max(last, highest, head.Last)
 			if highest > 0 {
-				return t.Exec(ctx, `UPDATE activity SET seq = 0, hash = '' WHERE company_id = ? AND seq > 0 AND seq > ?`, companyID, highest-unsealBatch)
+				return t.Exec(ctx, `UPDATE activity SET seq = 0, hash = '' WHERE company_id = ? AND seq > 0 AND seq > ?`, companyID,
+					highest-unsealBatch)
 			}
 			done = true
 			if head.First == 0 {
@@ -175,7 +179,8 @@ func (db *DB) RestartActivity(ctx context.Context, companyID string, after int64
 			if err != nil {
 				return err
 			}
-			if err := saveHead(ctx, t, activity.Head{CompanyID: companyID, First: last + 1, Last: last, ProvedFrom: last + there + 1}, sign); err != nil {
+			if err := saveHead(ctx, t, activity.Head{CompanyID: companyID, First: last + 1, Last: last, ProvedFrom: last + there + 1},
+				sign); err != nil {
 				return err
 			}
 			return db.record(ctx, t, companyID, e)
@@ -203,13 +208,15 @@ func (db *DB) WalkActivity(ctx context.Context, companyID string, head func(acti
 }
 
 // ExportActivity implements activity.ChainExporter.
-func (db *DB) ExportActivity(ctx context.Context, companyID string, since time.Time, entry func(activity.Entry) error, head func(h activity.Head, before string) error) error {
+func (db *DB) ExportActivity(ctx context.Context, companyID string, since time.Time, entry func(activity.Entry) error,
+	head func(h activity.Head, before string) error) error {
 	return db.engine.Snapshot(ctx, func(ctx context.Context, c conn) error {
 		h, err := findHead(ctx, c, companyID, "")
 		if err != nil {
 			return err
 		}
-		from, err := value[int64](ctx, c, `SELECT COALESCE(MIN(e.seq), 0) FROM activity e WHERE e.company_id = ? AND e.at >= ? AND e.seq > 0`, companyID, millis(since))
+		from, err := value[int64](ctx, c,
+			`SELECT COALESCE(MIN(e.seq), 0) FROM activity e WHERE e.company_id = ? AND e.at >= ? AND e.seq > 0`, companyID, millis(since))
 		if err != nil {
 			return err
 		}
@@ -222,13 +229,16 @@ func (db *DB) ExportActivity(ctx context.Context, companyID string, since time.T
 		for _, part := range []struct {
 			where string
 			arg   int64
-		}{{`e.seq = 0 AND e.at >= ? ORDER BY e.at DESC, e.id DESC`, millis(since)}, {`e.seq >= ? AND e.seq > 0 ORDER BY e.seq DESC`, from}} {
-			if err := engine.Each(ctx, c, into(exportedFields), entry, exportedActivity+` WHERE e.company_id = ? AND `+part.where, companyID, part.arg); err != nil {
+		}{{`e.seq = 0 AND e.at >= ? ORDER BY e.at DESC, e.id DESC`, millis(since)},
+			{`e.seq >= ? AND e.seq > 0 ORDER BY e.seq DESC`, from}} {
+			if err := engine.Each(ctx, c, into(exportedFields), entry, exportedActivity+` WHERE e.company_id = ? AND `+part.where,
+				companyID, part.arg); err != nil {
 				return err
 			}
 		}
 		if from > h.First && from <= h.Last {
-			if before, err = value[string](ctx, c, `SELECT hash FROM activity WHERE company_id = ? AND seq = ?`, companyID, from-1); errors.Is(err, sql.ErrNoRows) {
+			if before, err = value[string](ctx, c, `SELECT hash FROM activity WHERE company_id = ? AND seq = ?`, companyID,
+				from-1); errors.Is(err, sql.ErrNoRows) {
 				err = nil // it is missing, which verifying reports
 			}
 		}
@@ -245,7 +255,8 @@ const exportedActivity = `SELECT ` + readActivity + `, COALESCE(d.identification
 func exportedFields(e *activity.Entry) []any { return append(activityFields(e), &e.Device) }
 
 // ForgetActivity implements activity.ChainStore.
-func (db *DB) ForgetActivity(ctx context.Context, companyID string, before time.Time, limit int, seal activity.Seal) (removed int, err error) {
+func (db *DB) ForgetActivity(ctx context.Context, companyID string, before time.Time, limit int,
+	seal activity.Seal) (removed int, err error) {
 	type link struct {
 		seq, at int64
 		hash    string

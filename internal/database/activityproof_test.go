@@ -19,8 +19,9 @@ func (f *fixture) note(n int) {
 	for i := range n {
 		f.clock.Advance(time.Second)
 		ctx := access.WithNote(f.Context(), access.Note{Reason: fmt.Sprint("because ", i), Ticket: "T-1"})
-		f.ok(f.db.RecordActivity(ctx, f.company.ID, activity.Event{Action: activity.AssetChanged, Target: activity.Target{Name: fmt.Sprint("n", i)},
-			Changes: []activity.Change{{Field: "a", Before: "<1>", After: "2"}}}))
+		f.ok(f.db.RecordActivity(ctx, f.company.ID,
+			activity.Event{Action: activity.AssetChanged, Target: activity.Target{Name: fmt.Sprint("n", i)},
+				Changes: []activity.Change{{Field: "a", Before: "<1>", After: "2"}}}))
 	}
 }
 
@@ -41,14 +42,19 @@ func TestForgedEntry_DoesNotVerify(t *testing.T) {
 				if v := f.verify(); !v.Sound() || v.Checked != 4 || v.Head.ProvedFrom != 1 {
 					f.Fatalf("before: %+v", v)
 				}
-				f.tamper(`INSERT INTO activity (company_id, at, id, actor_kind, actor_id, actor_user_id, actor_name, actor_prefix, area, action,
-						target_kind, target_id, target_name, outcome, reference, changes, request_id, address, client, reason, ticket, proof)
-					SELECT company_id, at + 1000, 'forged', 'USER', 'u1', 'u1', 'Ada', '', area, action, target_kind, target_id, target_name, outcome,
-						reference, changes, request_id, address, client, reason, ticket, ` + proof + ` FROM activity WHERE target_name = 'n2'`)
+				f.tamper(
+					`INSERT INTO activity (company_id, at, id, actor_kind, actor_id, actor_user_id, actor_name, actor_prefix, area, action,
+						target_kind, target_id, target_name, outcome, reference, changes, request_id, address, client, reason, ticket,
+							proof)
+					SELECT company_id, at + 1000, 'forged', 'USER', 'u1', 'u1', 'Ada', '', area, action, target_kind, target_id,
+						target_name, outcome,
+						reference, changes, request_id, address, client, reason, ticket, ` + proof +
+						` FROM activity WHERE target_name = 'n2'`)
 				log := &bytes.Buffer{}
 				k := f.keeper()
 				k.Log = slog.New(slog.NewTextHandler(log, nil))
-				if v, err := k.Verify(f.Context(), f.company.ID); err != nil || v.Sound() || v.Broken != 5 || !strings.Contains(v.Why, "no proof") {
+				if v, err := k.Verify(f.Context(), f.company.ID); err != nil || v.Sound() || v.Broken != 5 ||
+					!strings.Contains(v.Why, "no proof") {
 					f.Errorf("after: %+v, %v", v, err)
 				}
 				if !strings.Contains(log.String(), "activity entry without proof") || !strings.Contains(log.String(), "entry=forged") {
@@ -68,7 +74,8 @@ func TestProofs_BeginWithTheUpgrade(t *testing.T) {
 		f.company = f.newCompany("busy")
 		for _, c := range []company.Company{old, f.company} { // a service from before proofs signed their heads
 			h := activity.Head{CompanyID: c.ID, First: 1}
-			f.tamper(fmt.Sprintf(`UPDATE activity_heads SET signature = '%x' WHERE company_id = '%s'`, newSigner().SignStatement(h.Statement()), c.ID))
+			f.tamper(fmt.Sprintf(`UPDATE activity_heads SET signature = '%x' WHERE company_id = '%s'`,
+				newSigner().SignStatement(h.Statement()), c.ID))
 		}
 		f.note(2)
 		f.db.ProveWith(prover{newSigner()})
@@ -184,8 +191,10 @@ func TestExport_VerifiesOffline(t *testing.T) {
 		if equal(f, "a part", o, want); !o.Sound() {
 			f.Errorf("a part: %+v", o)
 		}
-		for from, to := range map[string]string{"because 1": "because 7", `"T-1"`: `"T-2"`, `"n0"`: `"n9"`, `"before":"<1>"`: `"before":"<3>"`,
-			`"outcome":"OK"`: `"outcome":"FAILED"`, `"anchor":""`: `"anchor":"00"`, `"last":6`: `"last":5`, `"provedFrom":1`: `"provedFrom":7`} {
+		for from, to := range map[string]string{"because 1": "because 7", `"T-1"`: `"T-2"`, `"n0"`: `"n9"`,
+			`"before":"<1>"`: `"before":"<3>"`,
+			`"outcome":"OK"`: `"outcome":"FAILED"`, `"anchor":""`: `"anchor":"00"`, `"last":6`: `"last":5`,
+			`"provedFrom":1`: `"provedFrom":7`} {
 			for what, text := range map[string]string{"whole": whole, "part": part} {
 				if !strings.Contains(text, from) {
 					continue
@@ -197,7 +206,8 @@ func TestExport_VerifiesOffline(t *testing.T) {
 		}
 		lines := strings.SplitAfter(whole, "\n")
 		for i := 1; i < len(lines)-2; i++ { // the newest has no place, and is not missed
-			if o := check(strings.Join(append(append([]string{}, lines[:i]...), lines[i+1:]...), ""), heads.String(), newSigner()); o.Sound() && i != len(lines)-3 {
+			if o := check(strings.Join(append(append([]string{}, lines[:i]...), lines[i+1:]...), ""), heads.String(),
+				newSigner()); o.Sound() && i != len(lines)-3 {
 				f.Errorf("without line %d it is taken", i)
 			}
 		}
@@ -231,7 +241,8 @@ func TestExport_VerifiesOffline(t *testing.T) {
 }
 
 func FuzzVerifyExport(f *testing.F) {
-	f.Add(`{"head":{"companyId":"c","first":1,"anchor":"","last":1,"hash":"h","signature":"00"},"before":"","keys":["AAAA"]}`, `msg="activity head" head="{}"`)
+	f.Add(`{"head":{"companyId":"c","first":1,"anchor":"","last":1,"hash":"h","signature":"00"},"before":"","keys":["AAAA"]}`,
+		`msg="activity head" head="{}"`)
 	f.Add(`{"id":"a","seq":1}`+"\n"+`{"head":{}}`, `{"head":"{}"}`)
 	f.Fuzz(func(t *testing.T, export, heads string) {
 		if o, err := activity.VerifyExport(strings.NewReader(export), strings.NewReader(heads), newSigner()); err == nil && o.Sound() {

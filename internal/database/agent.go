@@ -15,8 +15,10 @@ import (
 // agentColumns also say what the device is to have: the policy that is assigned
 // to its asset, at its present version.
 const agentColumns = `agent_devices.id, agent_devices.company_id, agent_devices.asset_id, agent_devices.epoch, agent_devices.role, agent_devices.key_alg, agent_devices.key_spki, agent_devices.command_alg, agent_devices.last_sequence, agent_devices.state, agent_devices.wiped, agent_devices.superseded,
-	agent_devices.capabilities, agent_devices.agent_version, agent_devices.agent_package, agent_devices.agent_code, agent_devices.push_token, agent_devices.open_deliveries, agent_devices.enrolled_at, agent_devices.seen_at,
-	EXISTS (SELECT 1 FROM assets a WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch AND a.status = 'INACTIVE'), ` + agentPolicy
+	agent_devices.capabilities, agent_devices.agent_version, agent_devices.agent_package, agent_devices.agent_code,
+		agent_devices.push_token, agent_devices.open_deliveries, agent_devices.enrolled_at, agent_devices.seen_at,
+	EXISTS (SELECT 1 FROM assets a WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch AND a.status = 'INACTIVE'), ` +
+	agentPolicy
 
 // agentPolicy reads the assigned policy for a row of agent_devices. A
 // companion's asset has its policy from the platform: it is not the companion's.
@@ -26,8 +28,10 @@ const agentPolicy = `COALESCE((SELECT a.policy_id FROM assets a
 		WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch AND agent_devices.role <> 'companion'), 0)`
 
 func agentFields(d *agentdevice.Device) []any {
-	return []any{&d.ID, &d.CompanyID, &d.AssetID, &d.Epoch, &d.Role, &d.Key.Algorithm, &d.Key.SPKI, &d.CommandAlgorithm, &d.LastSequence, &d.State,
-		&d.Wiped, &d.Superseded, asJSON(&d.Capabilities), &d.Build.Version, &d.Build.Package, &d.Build.Code, &d.PushToken, &d.Open, at(&d.EnrolledAt), at(&d.SeenAt), &d.Silent, &d.PolicyID, &d.PolicyVersion}
+	return []any{&d.ID, &d.CompanyID, &d.AssetID, &d.Epoch, &d.Role, &d.Key.Algorithm, &d.Key.SPKI, &d.CommandAlgorithm,
+		&d.LastSequence, &d.State,
+		&d.Wiped, &d.Superseded, asJSON(&d.Capabilities), &d.Build.Version, &d.Build.Package, &d.Build.Code, &d.PushToken, &d.Open,
+		at(&d.EnrolledAt), at(&d.SeenAt), &d.Silent, &d.PolicyID, &d.PolicyVersion}
 }
 
 func findAgent(ctx context.Context, c conn, where string, args ...any) (agentdevice.Device, error) {
@@ -41,7 +45,8 @@ func (db *DB) AgentDevice(ctx context.Context, id string) (agentdevice.Device, e
 
 // AgentOfToken finds the device that a token enrolled, once it has its asset.
 func (db *DB) AgentOfToken(ctx context.Context, hash [sha256.Size]byte) (agentdevice.Device, error) {
-	return findAgent(ctx, db.read(), `agent_devices.id = (SELECT device_id FROM agent_tokens WHERE hash = ?) AND agent_devices.asset_id <> ''`,
+	return findAgent(ctx, db.read(),
+		`agent_devices.id = (SELECT device_id FROM agent_tokens WHERE hash = ?) AND agent_devices.asset_id <> ''`,
 		hex.EncodeToString(hash[:]))
 }
 
@@ -50,7 +55,8 @@ func (db *DB) AgentOf(ctx context.Context, assetID string, epoch int) (agentdevi
 	if d, ok := access.Take(ctx, func(d agentdevice.Device) bool { return d.AssetID == assetID && d.Epoch == epoch }); ok {
 		return d, nil
 	}
-	return findAgent(ctx, db.read(), `agent_devices.asset_id = ? AND agent_devices.epoch = ? AND agent_devices.state <> '`+string(agentdevice.Deleted)+`'`, assetID, epoch)
+	return findAgent(ctx, db.read(), `agent_devices.asset_id = ? AND agent_devices.epoch = ? AND agent_devices.state <> '`+
+		string(agentdevice.Deleted)+`'`, assetID, epoch)
 }
 
 // Contact takes a request's sequence number, if the device is live, has that
@@ -83,7 +89,8 @@ func (db *DB) contactArgs(id string, key protocol.PublicKey, sequence int64) []a
 func (db *DB) UpdateAgent(ctx context.Context, deviceID string, change agentdevice.Change) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if change.Capabilities != nil {
-			if err := t.Exec(ctx, `UPDATE agent_devices SET capabilities = ? WHERE id = ?`, encode(change.Capabilities), deviceID); err != nil {
+			if err := t.Exec(ctx, `UPDATE agent_devices SET capabilities = ? WHERE id = ?`, encode(change.Capabilities),
+				deviceID); err != nil {
 				return err
 			}
 		}

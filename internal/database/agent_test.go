@@ -18,14 +18,16 @@ func TestAgent_OfToken(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.newPolicy("Headsets")
 		hash := sha256.Sum256([]byte("token"))
-		f.ok(f.db.CreateAgentToken(f.Context(), agentdevice.Token{Hash: hash, CompanyID: f.company.ID, PolicyID: p.ID, ExpiresAt: f.clock.Now().Add(time.Hour)}))
+		f.ok(f.db.CreateAgentToken(f.Context(), agentdevice.Token{Hash: hash, CompanyID: f.company.ID, PolicyID: p.ID,
+			ExpiresAt: f.clock.Now().Add(time.Hour)}))
 		none := func() {
 			f.Helper()
 			_, err := f.db.AgentOfToken(f.Context(), hash)
 			f.code(fault.NotFound, err)
 		}
 		none()
-		d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: "k"},
+		d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager,
+			Key:   protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: "k"},
 			State: agentdevice.Active, EnrolledAt: f.clock.Now(), SeenAt: f.clock.Now()}
 		enrolled, err := f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: hash, Device: d, Again: f.clock.Now()}, f.agent("SN-1"))
 		f.ok(err)

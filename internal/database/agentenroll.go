@@ -137,7 +137,8 @@ func bind(ctx context.Context, t *tx, d agentdevice.Device) error {
 
 // redeem makes the device of a token, or finds the one that the same key got
 // for it since again.
-func redeem(ctx context.Context, t *tx, kind string, hash [sha256.Size]byte, d agentdevice.Device, again time.Time) (agentdevice.Device, spentToken, bool, error) {
+func redeem(ctx context.Context, t *tx, kind string, hash [sha256.Size]byte, d agentdevice.Device,
+	again time.Time) (agentdevice.Device, spentToken, bool, error) {
 	token, known, err := maybe(one(ctx, t, into(func(s *spentToken) []any {
 		return []any{&s.CompanyID, &s.PolicyID, &s.assetID, &s.epoch, at(&s.ExpiresAt), &s.device, at(&s.spent), &s.Code}
 	}), kind+t.lock(), digest(hash[:])))
@@ -171,7 +172,8 @@ func usedBy(ctx context.Context, t *tx, code string, key protocol.PublicKey, sin
 		return agentdevice.Device{}, false, nil
 	}
 	id, there, err := maybe(value[string](ctx, t, `SELECT u.device FROM enrollment_uses u JOIN agent_devices d ON d.id = u.device
-		WHERE u.code_id = ? AND u.at > ? AND d.key_alg = ? AND d.key_spki = ? LIMIT 1`, code, millis(since), string(key.Algorithm), key.SPKI))
+		WHERE u.code_id = ? AND u.at > ? AND d.key_alg = ? AND d.key_spki = ? LIMIT 1`, code, millis(since),
+		string(key.Algorithm), key.SPKI))
 	if err != nil || !there {
 		return agentdevice.Device{}, false, err
 	}
@@ -181,7 +183,8 @@ func usedBy(ctx context.Context, t *tx, code string, key protocol.PublicKey, sin
 
 func insertAgent(ctx context.Context, t *tx, d agentdevice.Device, companyID string) (agentdevice.Device, error) {
 	d.CompanyID = companyID
-	err := t.Exec(ctx, `INSERT INTO agent_devices (id, company_id, asset_id, epoch, role, key_alg, key_spki, command_alg, last_sequence, state,
+	err := t.Exec(ctx,
+		`INSERT INTO agent_devices (id, company_id, asset_id, epoch, role, key_alg, key_spki, command_alg, last_sequence, state,
 			wiped, capabilities, push_token, open_deliveries, erasing_at, enrolled_at, seen_at, daily_since)
 		VALUES (?, ?, '', 0, ?, ?, ?, ?, 0, ?, FALSE, 'null', '', 0, 0, ?, ?, ?)`, d.ID, companyID, string(d.Role), string(d.Key.Algorithm),
 		d.Key.SPKI, string(d.CommandAlgorithm), string(d.State), millis(d.EnrolledAt), millis(d.SeenAt), millis(d.EnrolledAt))
@@ -277,7 +280,8 @@ func holds(ctx context.Context, c conn, query string, args ...any) (bool, error)
 // endAgent ends a device's row with its deliveries.
 func endAgent(ctx context.Context, t *tx, id string) error {
 	t.hint(agentdevice.EndTopic, id)
-	if err := t.Exec(ctx, `UPDATE agent_devices SET state = ?, wiped = EXISTS (`+openWipe+`), open_deliveries = 0, erasing_at = 0, push_token = ''
+	if err := t.Exec(ctx, `UPDATE agent_devices SET state = ?, wiped = EXISTS (`+openWipe+
+		`), open_deliveries = 0, erasing_at = 0, push_token = ''
 		WHERE id = ?`, string(agentdevice.Deleted), id); err != nil {
 		return err
 	}
@@ -287,7 +291,8 @@ func endAgent(ctx context.Context, t *tx, id string) error {
 // EndOrphans ends the commands that were kept for up to limit devices at the
 // moment at which they ended: they will not be fetched.
 func (db *DB) EndOrphans(ctx context.Context, limit int) error {
-	ids, err := list(ctx, db.read(), scanValue[string], `SELECT id FROM agent_devices WHERE state = 'DELETED' AND open_deliveries > 0 ORDER BY id LIMIT ?`, limit)
+	ids, err := list(ctx, db.read(), scanValue[string],
+		`SELECT id FROM agent_devices WHERE state = 'DELETED' AND open_deliveries > 0 ORDER BY id LIMIT ?`, limit)
 	for _, id := range ids {
 		err = errors.Join(err, db.write(ctx, func(ctx context.Context, t *tx) error { return endOrphans(ctx, t, id) }))
 	}
@@ -298,13 +303,15 @@ func endOrphans(ctx context.Context, t *tx, deviceID string) error {
 	if err := t.Exec(ctx, `UPDATE agent_devices SET open_deliveries = 0 WHERE id = ? AND state = 'DELETED'`, deviceID); err != nil {
 		return err
 	}
-	orphans, err := list(ctx, t, into(deliveryFields), `DELETE FROM agent_deliveries WHERE device_id = ? RETURNING `+deliveryColumns, deviceID)
+	orphans, err := list(ctx, t, into(deliveryFields), `DELETE FROM agent_deliveries WHERE device_id = ? RETURNING `+deliveryColumns,
+		deviceID)
 	if err != nil {
 		return err
 	}
 	for _, v := range orphans {
 		state, outcome := command.Type(v.Type).EndOfManagement(asset.Agent, false)
-		_, err := t.db.take(ctx, t, v.CommandID, command.Transition{From: []command.State{command.Prepared, command.Sent, command.Unconfirmed}, To: state, Outcome: outcome})
+		_, err := t.db.take(ctx, t, v.CommandID,
+			command.Transition{From: []command.State{command.Prepared, command.Sent, command.Unconfirmed}, To: state, Outcome: outcome})
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}

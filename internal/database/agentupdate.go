@@ -89,14 +89,16 @@ func (db *DB) SetAgentPause(ctx context.Context, companyID string, on bool) erro
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		change, was := `DELETE FROM agent_pauses WHERE company_id = ?`, []any{companyID}
 		if on {
-			change, was = `INSERT INTO agent_pauses (company_id, at) VALUES (?, ?) ON CONFLICT (company_id) DO NOTHING`, []any{companyID, millis(db.now())}
+			change, was = `INSERT INTO agent_pauses (company_id, at) VALUES (?, ?) ON CONFLICT (company_id) DO NOTHING`,
+				[]any{companyID, millis(db.now())}
 		}
 		n, err := t.ExecCount(ctx, change, was...)
 		if err != nil || n == 0 {
 			return err
 		}
-		return db.record(ctx, t, companyID, activity.Event{Action: activity.CompanyChanged, Target: activity.Target{Kind: activity.Company, ID: companyID},
-			Changes: []activity.Change{{Field: "agentUpdates", Before: pausedText(!on), After: pausedText(on)}}})
+		return db.record(ctx, t, companyID,
+			activity.Event{Action: activity.CompanyChanged, Target: activity.Target{Kind: activity.Company, ID: companyID},
+				Changes: []activity.Change{{Field: "agentUpdates", Before: pausedText(!on), After: pausedText(on)}}})
 	})
 }
 
@@ -122,7 +124,9 @@ func (db *DB) AgentVersions(ctx context.Context, companyID string) ([]rollout.Co
 
 // UpdateTroubles returns a company's devices on which a version failed that does not run there.
 func (db *DB) UpdateTroubles(ctx context.Context, companyID string, limit int) ([]rollout.Trouble, error) {
-	return list(ctx, db.read(), into(func(t *rollout.Trouble) []any { return []any{&t.AssetID, &t.Name, &t.Version, &t.Outcome, &t.Detail} }),
+	return list(ctx, db.read(), into(func(t *rollout.Trouble) []any {
+		return []any{&t.AssetID, &t.Name, &t.Version, &t.Outcome, &t.Detail}
+	}),
 		`SELECT d.asset_id, a.identification, u.version, u.state, u.detail FROM agent_devices d JOIN agent_updates u ON u.device_id = d.id
 		JOIN assets a ON a.id = d.asset_id
 		WHERE d.company_id = ? AND d.state = '`+string(agentdevice.Active)+`' AND u.state IN ('FAILED', 'WENT_BACK')

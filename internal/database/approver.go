@@ -33,7 +33,8 @@ const sinceColumn = `CASE WHEN u.rights_at > u.created_at THEN u.rights_at ELSE 
 func ratedFields(u *rated) []any { return append(userFields(&u.User), at(&u.rightsAt)) }
 
 func findRated(ctx context.Context, c conn, companyID, userID string) (rated, error) {
-	return find(ctx, c, "user", into(ratedFields), `SELECT `+ratedColumns+` FROM users u WHERE u.id = ? AND u.company_id = ?`, userID, companyID)
+	return find(ctx, c, "user", into(ratedFields), `SELECT `+ratedColumns+` FROM users u WHERE u.id = ? AND u.company_id = ?`, userID,
+		companyID)
 }
 
 // approver is a user with what decides whether they may decide.
@@ -59,7 +60,8 @@ func (db *DB) Decider(ctx context.Context, companyID, userID string) (access.App
 // Approvers are the users of a company with what decides whether they may decide about
 // what keys and connections ask for.
 func (db *DB) Approvers(ctx context.Context, companyID string) (all []access.Approver, err error) {
-	users, err := list(ctx, db.read(), into(ratedFields), `SELECT `+ratedColumns+` FROM users u WHERE u.company_id = ? ORDER BY u.id`, companyID)
+	users, err := list(ctx, db.read(), into(ratedFields), `SELECT `+ratedColumns+` FROM users u WHERE u.company_id = ? ORDER BY u.id`,
+		companyID)
 	if err != nil {
 		return nil, err
 	}

@@ -26,8 +26,10 @@ func TestArguments_ThatAreNoText(t *testing.T) {
 			if f.ok(err); len(entries) != 0 {
 				f.Errorf("%q finds %d entries", odd, len(entries))
 			}
-			f.code(fault.InvalidArguments, f.db.SaveOAuthClient(ctx, oauth.Client{ID: "mc_1", Name: odd, CreatedAt: f.clock.Now(), ExpiresAt: f.clock.Now().Add(time.Hour)}))
-			f.code(fault.InvalidArguments, f.db.CreateUser(ctx, account.User{ID: "u1", CompanyID: f.company.ID, Email: "a@b.test", Name: odd}))
+			f.code(fault.InvalidArguments, f.db.SaveOAuthClient(ctx,
+				oauth.Client{ID: "mc_1", Name: odd, CreatedAt: f.clock.Now(), ExpiresAt: f.clock.Now().Add(time.Hour)}))
+			f.code(fault.InvalidArguments,
+				f.db.CreateUser(ctx, account.User{ID: "u1", CompanyID: f.company.ID, Email: "a@b.test", Name: odd}))
 		}
 		if _, err := f.db.OAuthClient(ctx, "mc_1"); fault.CodeOf(err) != fault.NotFound {
 			f.Errorf("what was refused is there: %v", err)

@@ -95,7 +95,8 @@ func (db *DB) Asset(ctx context.Context, companyID, id string) (asset.Asset, err
 }
 
 func findAsset(ctx context.Context, c conn, companyID, id string) (asset.Asset, error) {
-	return find(ctx, c, "asset", scanAsset, `SELECT `+assetColumns+` FROM assets a WHERE a.id = ? AND a.company_id = ?`, companyID, id, companyID)
+	return find(ctx, c, "asset", scanAsset, `SELECT `+assetColumns+` FROM assets a WHERE a.id = ? AND a.company_id = ?`,
+		companyID, id, companyID)
 }
 
 // importRows is how many assets one statement adds.

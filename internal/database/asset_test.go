@@ -17,10 +17,12 @@ import (
 
 func TestImport_AssetsArePending(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		want := asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, CompanySlug: "acme", Identification: "Till 3 ö", Status: asset.Pending,
+		want := asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, CompanySlug: "acme", Identification: "Till 3 ö",
+			Status:    asset.Pending,
 			CreatedAt: f.clock.Now(), CustomData: map[string]string{"department": "Sales", "\"": "\\"}, Tags: []string{"a", "b;c"},
 			Specifications: map[string]string{"serialNumber": "S1", "model": "M"}}
-		bare := asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, CompanySlug: "acme", Status: asset.Pending, CreatedAt: f.clock.Now()}
+		bare := asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, CompanySlug: "acme", Status: asset.Pending,
+			CreatedAt: f.clock.Now()}
 		given := want
 		given.Status, given.Device = asset.Active, &asset.Device{Name: "x"} // not the importer's to say
 		f.ok(f.db.ImportAssets(f.Context(), []asset.Asset{given, bare}))
@@ -206,7 +208,8 @@ func TestLists_AreReadFromAnIndex(t *testing.T) {
 			}
 			pages++
 			lines := strings.Join(plan(query, args), "\n")
-			if strings.Contains(lines, "TEMP B-TREE") || strings.Contains(lines, "Sort  ") || strings.Contains(lines, "Seq Scan on assets") {
+			if strings.Contains(lines, "TEMP B-TREE") || strings.Contains(lines, "Sort  ") ||
+				strings.Contains(lines, "Seq Scan on assets") {
 				f.Errorf("%s sorts or scans:\n%s\n\n%s", f.name, query, lines)
 			}
 		}

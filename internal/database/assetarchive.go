@@ -50,7 +50,8 @@ func (h *lockedAsset) putAway(archive bool) error {
 	case archive && h.status == archived:
 		return fault.New(fault.Unsupported, "%s is archived already", h.identification)
 	case archive && h.status.Enrolled():
-		return fault.New(fault.Unsupported, "%s is managed: only assets that were never enrolled, or whose management has ended, are archived", h.identification)
+		return fault.New(fault.Unsupported, "%s is managed: only assets that were never enrolled, or whose management has ended, "+
+			"are archived", h.identification)
 	case archive:
 		h.status, h.archived = archived, string(h.status)
 	case h.status != archived:

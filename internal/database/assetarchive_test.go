@@ -12,8 +12,10 @@ import (
 func TestArchiveAssets(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.ok(f.db.ImportAssets(f.Context(), []asset.Asset{
-			{ID: "a1", CompanyID: f.company.ID, Identification: "One", Tags: []string{"x"}, Specifications: map[string]string{"serialNumber": "S1"}},
-			{ID: "a2", CompanyID: f.company.ID, Identification: "Two", Tags: []string{"x"}}, {ID: "a3", CompanyID: f.company.ID, Identification: "Three"}}))
+			{ID: "a1", CompanyID: f.company.ID, Identification: "One", Tags: []string{"x"},
+				Specifications: map[string]string{"serialNumber": "S1"}},
+			{ID: "a2", CompanyID: f.company.ID, Identification: "Two", Tags: []string{"x"}},
+			{ID: "a3", CompanyID: f.company.ID, Identification: "Three"}}))
 		live, gone := f.enroll("d1", ""), f.enroll("d2", "")
 		f.ok(f.db.MarkDeleted(f.Context(), gone.ID, gone.Device.Epoch, f.clock.Now()))
 		put := func(archive bool, ids ...string) error {

@@ -17,7 +17,8 @@ import (
 type kind struct{ company, status, policy, month string }
 
 func compareKinds(a, b kind) int {
-	return cmp.Or(cmp.Compare(a.company, b.company), cmp.Compare(a.status, b.status), cmp.Compare(a.policy, b.policy), cmp.Compare(a.month, b.month))
+	return cmp.Or(cmp.Compare(a.company, b.company), cmp.Compare(a.status, b.status), cmp.Compare(a.policy, b.policy),
+		cmp.Compare(a.month, b.month))
 }
 
 // counts are changes of the kept counts that a transaction makes.

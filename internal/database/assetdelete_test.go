@@ -39,7 +39,8 @@ func (k *keeper) Commit() error {
 func (f *fixture) remains(id string) string {
 	f.Helper()
 	var all []string
-	for _, table := range []string{"asset_places", "asset_apps", "installed_apps", "asset_edits", "asset_terms", "commands", "device_logs", "agent_devices",
+	for _, table := range []string{"asset_places", "asset_apps", "installed_apps", "asset_edits", "asset_terms", "commands",
+		"device_logs", "agent_devices",
 		"agent_tokens", "companion_tokens", "enrollment_requests", "device_names"} {
 		n, err := f.db.Text(f.Context(), fmt.Sprintf(`SELECT CAST(COUNT(*) AS TEXT) FROM %s WHERE asset_id = '%s'`, table, id))
 		f.ok(err)
@@ -71,11 +72,13 @@ func TestDeleteAssets(t *testing.T) {
 			f.Error("an export was begun for what cannot be deleted")
 		}
 		full := errors.New("the disk is full")
-		if err := f.db.DeleteAssets(f.Context(), f.company.ID, []string{a.ID}, &keeper{fail: full}); !errors.Is(err, full) || !f.asset(a.ID).Archived {
+		if err := f.db.DeleteAssets(f.Context(), f.company.ID, []string{a.ID}, &keeper{fail: full}); !errors.Is(err, full) ||
+			!f.asset(a.ID).Archived {
 			f.Errorf("an export that failed: %v", err)
 		}
 		f.ok(f.db.DeleteAssets(f.Context(), f.company.ID, []string{a.ID}, kept))
-		equal(f, "exported", fmt.Sprint(kept.committed, len(kept.rows["assets"]), len(kept.rows["commands"]), len(kept.rows["asset_edits"])), "true 1 1 1")
+		equal(f, "exported", fmt.Sprint(kept.committed, len(kept.rows["assets"]), len(kept.rows["commands"]),
+			len(kept.rows["asset_edits"])), "true 1 1 1")
 		equal(f, "identification", fmt.Sprint(kept.rows["assets"][0]["identification"]), a.Identification)
 		equal(f, "remains", f.remains(a.ID), "")
 		_, err = f.db.Asset(f.Context(), f.company.ID, a.ID)

@@ -21,9 +21,11 @@ func TestEditAsset(t *testing.T) {
 			equal(f, "kept", fmt.Sprint(f.asset(a.ID).Public().CustomData), fmt.Sprint(got.Public().CustomData))
 			return f.asset(a.ID)
 		}
-		got := edit(asset.Edit{Tags: []string{"Shop", "shop", "Shop"}, CustomData: map[string]*string{"user": new("Ada Lovelace"), "room": new("1")}})
+		got := edit(asset.Edit{Tags: []string{"Shop", "shop", "Shop"},
+			CustomData: map[string]*string{"user": new("Ada Lovelace"), "room": new("1")}})
 		equal(f, "tags", strings.Join(got.Tags, " "), "Shop shop")
-		got = edit(asset.Edit{AddTags: []string{"floor 3"}, DropTags: []string{"shop"}, CustomData: map[string]*string{"room": nil, "gone": nil}})
+		got = edit(asset.Edit{AddTags: []string{"floor 3"}, DropTags: []string{"shop"},
+			CustomData: map[string]*string{"room": nil, "gone": nil}})
 		equal(f, "merged", fmt.Sprint(got.Tags, got.CustomData), "[Shop floor 3] map[user:Ada Lovelace]")
 		equal(f, "by the person", f.finds(asset.Filter{Text: "lovel"}), "Phone 1 N-d1")
 		equal(f, "by the tag", f.finds(asset.Filter{Tags: []string{"floor 3"}}), "Phone 1 N-d1")
@@ -44,7 +46,8 @@ func TestEditAsset(t *testing.T) {
 				f.Errorf("%s: %v", name, err)
 			}
 		}
-		for name, e := range map[string]asset.Edit{"another policy": {Policies: []string{other.ID}, Tags: []string{}}, "no policy": {Policies: []string{}, Tags: []string{}}} {
+		for name, e := range map[string]asset.Edit{"another policy": {Policies: []string{other.ID}, Tags: []string{}},
+			"no policy": {Policies: []string{}, Tags: []string{}}} {
 			_, err := f.db.EditAsset(f.Context(), f.company.ID, a.ID, e)
 			f.code(fault.NotFound, err)
 			equal(f, name, len(f.asset(a.ID).Tags), 2)
@@ -74,7 +77,8 @@ func TestEditAsset_AtOnce(t *testing.T) {
 				db = second
 			}
 			all.Go(func() {
-				_, err := db.EditAsset(f.Context(), f.company.ID, a.ID, asset.Edit{AddTags: []string{fmt.Sprint("t", n)}, CustomData: map[string]*string{fmt.Sprint("k", n): new("v")}})
+				_, err := db.EditAsset(f.Context(), f.company.ID, a.ID,
+					asset.Edit{AddTags: []string{fmt.Sprint("t", n)}, CustomData: map[string]*string{fmt.Sprint("k", n): new("v")}})
 				f.ok(err)
 			})
 		}

@@ -21,7 +21,8 @@ import (
 func (f *fixture) finds(filter asset.Filter) string {
 	f.Helper()
 	filter.CompanyID = f.company.ID
-	found, total, err := f.db.Assets(f.Context(), asset.Query{Filter: filter, Order: asset.ByIdentification, Page: operation.PageRequest{Size: 100}})
+	found, total, err := f.db.Assets(f.Context(),
+		asset.Query{Filter: filter, Order: asset.ByIdentification, Page: operation.PageRequest{Size: 100}})
 	f.ok(err)
 	equal(f, "total", total, int64(len(found)))
 	n, err := f.db.CountAssets(f.Context(), filter)
@@ -41,10 +42,12 @@ func TestFilter_Words(t *testing.T) {
 			{ID: "imported1", CompanyID: f.company.ID, Identification: "Front desk tablet", Tags: []string{"Shop", "Floor 3"},
 				CustomData: map[string]string{"user": "Ada Lovelace", "userEmail": "ada@acme.example", "room": "cellar"}},
 			{ID: "imported2", CompanyID: f.company.ID, Identification: "100% spare_part", Tags: []string{"Floor 33", "a\nb"}},
-			{ID: "imported3", CompanyID: f.company.ID, Identification: "Desk phone Straße ﬁve", Specifications: map[string]string{"imei": "356938035643809"}},
+			{ID: "imported3", CompanyID: f.company.ID, Identification: "Desk phone Straße ﬁve",
+				Specifications: map[string]string{"imei": "356938035643809"}},
 		}))
 		other := f.newCompany("other")
-		f.ok(f.db.ImportAssets(f.Context(), []asset.Asset{{ID: "foreign1", CompanyID: other.ID, Identification: "Desk of another", Tags: []string{"Shop"}}}))
+		f.ok(f.db.ImportAssets(f.Context(),
+			[]asset.Asset{{ID: "foreign1", CompanyID: other.ID, Identification: "Desk of another", Tags: []string{"Shop"}}}))
 		f.enroll("enterprises/LC1/devices/d4c3", p.ID)
 		for _, c := range []struct {
 			name string
@@ -143,9 +146,11 @@ func TestFilter_Plans(t *testing.T) {
 		f.db.SetFew(2)
 		ran, now := collect(f.db), f.clock.Now()
 		for _, filter := range []asset.Filter{
-			{Text: "d1"}, {Text: "d1", Status: asset.Active}, {Tags: []string{"a", "b"}}, {PatchBefore: "2026-01-01"}, {PatchMonth: "2026-01"},
+			{Text: "d1"}, {Text: "d1", Status: asset.Active}, {Tags: []string{"a", "b"}}, {PatchBefore: "2026-01-01"},
+			{PatchMonth: "2026-01"},
 			{BatteryBelow: 20}, {Compliant: new(false)}, {Lost: new(true)}, {Messages: new(true)}, {Messages: new(true), Companions: true},
-			{SeenBefore: now}, {SeenAfter: now}, {App: "com.example"}, {App: "com.example", AppBelow: new(int64(7))}, {PolicyBehind: new(true)},
+			{SeenBefore: now}, {SeenAfter: now}, {App: "com.example"}, {App: "com.example", AppBelow: new(int64(7))},
+			{PolicyBehind: new(true)},
 			{Management: asset.Agent, Text: "d1 phone"},
 		} {
 			f.finds(filter)
@@ -157,7 +162,8 @@ func TestFilter_Plans(t *testing.T) {
 			}
 			looked++
 			lines := strings.Join(plan(query, n), "\n")
-			if strings.Contains(lines, "SCAN assets") || strings.Contains(lines, "SCAN installed_apps") || strings.Contains(lines, "SCAN asset_terms") || strings.Contains(lines, "Seq Scan") {
+			if strings.Contains(lines, "SCAN assets") || strings.Contains(lines, "SCAN installed_apps") ||
+				strings.Contains(lines, "SCAN asset_terms") || strings.Contains(lines, "Seq Scan") {
 				f.Errorf("%s scans:\n%s\n\n%s", f.name, query, lines)
 			}
 			if strings.Contains(query, "WHERE id IN") && !strings.Contains(lines, "(id=?)") && !strings.Contains(lines, "assets_pkey") {
@@ -214,7 +220,8 @@ func matches(f *fixture, q asset.Filter, a asset.Asset, versions map[string]int)
 		return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	}
 	user, _ := p.CustomData["user"].(string)
-	fields := runs(strings.Join(append(tags, p.Identification, p.Specifications["serialNumber"], p.Specifications["imei"], p.Specifications["model"], user), " "))
+	fields := runs(strings.Join(append(tags, p.Identification, p.Specifications["serialNumber"], p.Specifications["imei"],
+		p.Specifications["model"], user), " "))
 	for _, word := range runs(q.Text) {
 		if !slices.ContainsFunc(fields, func(has string) bool { return strings.HasPrefix(has, word) }) {
 			return false
@@ -224,11 +231,13 @@ func matches(f *fixture, q asset.Filter, a asset.Asset, versions map[string]int)
 		return false
 	}
 	if d == nil {
-		return q.PolicyBehind == nil && q.PatchBefore == "" && q.BatteryBelow == 0 && q.Compliant == nil && q.Lost == nil && q.Messages == nil &&
+		return q.PolicyBehind == nil && q.PatchBefore == "" && q.BatteryBelow == 0 && q.Compliant == nil && q.Lost == nil &&
+			q.Messages == nil &&
 			q.App == "" && q.SeenBefore.IsZero() && q.SeenAfter.IsZero() && q.Policies == nil
 	}
 	if q.Policies != nil && (d.PolicyID == nil || !slices.Contains(q.Policies, a.Device.PolicyID)) ||
-		q.PolicyBehind != nil && (d.PolicyVersionApplied == nil || (*d.PolicyVersionApplied < versions[a.Device.PolicyID]) != *q.PolicyBehind) ||
+		q.PolicyBehind != nil && (d.PolicyVersionApplied == nil ||
+			(*d.PolicyVersionApplied < versions[a.Device.PolicyID]) != *q.PolicyBehind) ||
 		q.PatchBefore != "" && (p.Specifications["securityPatchLevel"] == "" || p.Specifications["securityPatchLevel"] >= q.PatchBefore) ||
 		q.BatteryBelow > 0 && (d.StatusReport.BatteryLevel == nil || *d.StatusReport.BatteryLevel >= float64(q.BatteryBelow)) ||
 		q.Compliant != nil && (d.StatusReport.PolicyCompliant == nil || *d.StatusReport.PolicyCompliant != *q.Compliant) ||
@@ -286,7 +295,8 @@ func drawFilter(r *rapid.T, f *fixture, policies []string) asset.Filter {
 	}
 	q.Text = rapid.SampledFrom([]string{"", "", "s", "s1", "phone", "ada", "s2 b", "floor"}).Draw(r, "text")
 	q.Tags = rapid.SampledFrom([][]string{nil, nil, nil, {"shop"}, {"shop", "Floor 3"}}).Draw(r, "tags")
-	q.Status = rapid.SampledFrom([]asset.Status{"", "", "", asset.Active, asset.Pending, asset.Synchronizing, asset.Deleted, asset.Inactive}).Draw(r, "status")
+	q.Status = rapid.SampledFrom([]asset.Status{"", "", "", asset.Active, asset.Pending, asset.Synchronizing, asset.Deleted,
+		asset.Inactive}).Draw(r, "status")
 	q.Policies = rapid.SampledFrom([][]string{nil, nil, policies, policies[:1], {}}).Draw(r, "policies")
 	q.PolicyBehind, q.Compliant, q.Lost, q.Messages = either("behind"), either("compliant"), either("lost"), either("messages")
 	when := f.clock.Now().Add(-time.Duration(rapid.IntRange(0, 20).Draw(r, "since")) * time.Second)
@@ -333,7 +343,8 @@ func TestFilter_FindsWhatMatches(t *testing.T) {
 			for range 6 {
 				f.db.SetFew(rapid.SampledFrom([]int{0, 2, 4, 10_000}).Draw(r, "few"))
 				q := asset.Query{Filter: drawFilter(r, f, policies), Descending: rapid.Bool().Draw(r, "descending"),
-					Order: rapid.SampledFrom([]asset.Order{asset.BySyncedAt, asset.ByIdentification, asset.ByStatus, asset.ByCreatedAt, asset.ByLastSeenAt}).Draw(r, "order")}
+					Order: rapid.SampledFrom([]asset.Order{asset.BySyncedAt, asset.ByIdentification, asset.ByStatus, asset.ByCreatedAt,
+						asset.ByLastSeenAt}).Draw(r, "order")}
 				q.Page.Size = rapid.IntRange(1, 5).Draw(r, "size")
 				found += f.checkQuery(r, q, everything, versions)
 			}
@@ -399,9 +410,12 @@ func TestFilter_HostileApps(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		o := f.joined("d1", "")
 		f.observe(o)
-		for _, apps := range []string{`1`, `{}`, `null`, `[1,null,"x",[],{}]`, `[{"packageName":7}]`, `[{"packageName":"a\u0000b","versionCode":1}]`,
-			`[{"packageName":"` + strings.Repeat("é", 5000) + `"}]`, `[{"packageName":"com.a","versionCode":"7"},{"packageName":"com.a","versionCode":1}]`,
-			`[{"packageName":"com.a","versionCode":1.5}]`, `[{"packageName":"com.a","versionCode":-3}]`, `[{"packageName":"com.a","versionCode":1e300}]`} {
+		for _, apps := range []string{`1`, `{}`, `null`, `[1,null,"x",[],{}]`, `[{"packageName":7}]`,
+			`[{"packageName":"a\u0000b","versionCode":1}]`,
+			`[{"packageName":"` + strings.Repeat("é", 5000) + `"}]`,
+			`[{"packageName":"com.a","versionCode":"7"},{"packageName":"com.a","versionCode":1}]`,
+			`[{"packageName":"com.a","versionCode":1.5}]`, `[{"packageName":"com.a","versionCode":-3}]`,
+			`[{"packageName":"com.a","versionCode":1e300}]`} {
 			o := f.seen("d1")
 			o.StatusReport = json.RawMessage(`{"batteryLevel":"low","policyCompliant":"yes","applications":` + apps + `}`)
 			f.observe(o)

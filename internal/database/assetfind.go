@@ -80,7 +80,8 @@ const lookRows = 500
 // index serves, or the engines would walk through it rather than look up the ids.
 func (db *DB) look(ctx context.Context, q assetQuery, o asset.Order, ids []string) (all []place, err error) {
 	filter, args := q.filter()
-	filter = strings.NewReplacer(` AND status `, ` AND status || '' `, ` AND last_seen_at `, ` AND last_seen_at + 0 `).Replace(filter + q.where.where)
+	filter = strings.NewReplacer(` AND status `, ` AND status || '' `, ` AND last_seen_at `, ` AND last_seen_at + 0 `).
+		Replace(filter + q.where.where)
 	for some := range slices.Chunk(ids, lookRows) {
 		size := 1
 		if len(some) > 1 {
@@ -90,7 +91,8 @@ func (db *DB) look(ctx context.Context, q assetQuery, o asset.Order, ids []strin
 		for i := range size {
 			given = append(given, some[min(i, len(some)-1)])
 		}
-		found, err := db.placesOf(ctx, o, `SELECT `+placeColumn(o)+`, id FROM assets WHERE id IN (`+marks(size)+`) AND company_id || '' = ?`+filter,
+		found, err := db.placesOf(ctx, o, `SELECT `+placeColumn(o)+`, id FROM assets WHERE id IN (`+marks(size)+
+			`) AND company_id || '' = ?`+filter,
 			slices.Concat(given, []any{q.CompanyID}, args, q.where.args))
 		if err != nil {
 			return nil, err
@@ -180,7 +182,8 @@ func (db *DB) AssetsByID(ctx context.Context, companyID string, ids []string) ([
 			id := some[min(i, len(some)-1)]
 			args, at[id] = append(args, id), min(i, len(some)-1)
 		}
-		found, err := list(ctx, db.read(), scanAsset, `SELECT `+assetColumns+` FROM assets a WHERE a.id IN (`+marks(size)+`) AND a.company_id || '' = ?`, append(args, companyID)...)
+		found, err := list(ctx, db.read(), scanAsset, `SELECT `+assetColumns+` FROM assets a WHERE a.id IN (`+marks(size)+
+			`) AND a.company_id || '' = ?`, append(args, companyID)...)
 		if err != nil {
 			return nil, err
 		}
@@ -193,5 +196,6 @@ func (db *DB) AssetsByID(ctx context.Context, companyID string, ids []string) ([
 // AssetsNamed returns the ids of a company's assets with an identification, at most limit.
 func (db *DB) AssetsNamed(ctx context.Context, companyID, identification string, limit int) ([]string, error) {
 	return list(ctx, db.read(), scanValue[string], `SELECT id FROM assets WHERE company_id = ? AND identification = ?
-		AND status IN ('PENDING', 'SYNCHRONIZING', 'ACTIVE', 'INACTIVE', 'DELETED', 'ARCHIVED') ORDER BY id LIMIT ?`, companyID, storable(identification), limit)
+		AND status IN ('PENDING', 'SYNCHRONIZING', 'ACTIVE', 'INACTIVE', 'DELETED', 'ARCHIVED') ORDER BY id LIMIT ?`, companyID,
+		storable(identification), limit)
 }

@@ -43,8 +43,9 @@ func (db *DB) Import(ctx context.Context, companyID string, lines []asset.Line, 
 			return errDry
 		}
 		t.changed(companyID, "asset", "")
-		return errors.Join(i.counts.save(ctx, t), db.record(ctx, t, companyID, activity.Event{Action: activity.AssetsImported, Changes: []activity.Change{
-			{Field: "assets", After: strconv.Itoa(i.done.Made)}, {Field: "changed", After: strconv.Itoa(i.done.Changed)}}}))
+		return errors.Join(i.counts.save(ctx, t),
+			db.record(ctx, t, companyID, activity.Event{Action: activity.AssetsImported, Changes: []activity.Change{
+				{Field: "assets", After: strconv.Itoa(i.done.Made)}, {Field: "changed", After: strconv.Itoa(i.done.Changed)}}}))
 	})
 	if errors.Is(err, errDry) {
 		err = nil
@@ -73,7 +74,8 @@ type importing struct {
 }
 
 func newImport(c conn, t *tx, companyID string) *importing {
-	return &importing{c: c, t: t, companyID: companyID, counts: counts{}, plan: asset.NewPlanning(), done: asset.Imported{Errors: []asset.LineError{}}}
+	return &importing{c: c, t: t, companyID: companyID, counts: counts{}, plan: asset.NewPlanning(),
+		done: asset.Imported{Errors: []asset.LineError{}}}
 }
 
 // all makes or changes the assets that all lines mean.
@@ -192,14 +194,16 @@ func meantBy(ctx context.Context, c conn, companyID string, lines []asset.Line) 
 		where  string
 	}{
 		{serials, ` AND a.serial_key <> '' AND a.serial_key IN (`},
-		{names, ` AND a.serial_key = '' AND a.status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING', 'PENDING', 'DELETED', 'ARCHIVED') AND a.identification IN (`},
+		{names,
+			` AND a.serial_key = '' AND a.status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING', 'PENDING', 'DELETED', 'ARCHIVED') AND a.identification IN (`},
 	} {
 		for some := range slices.Chunk(slices.Sorted(maps.Keys(by.values)), meantRows) {
 			args := []any{companyID, companyID}
 			for i := range meantRows { // the list is filled up: one text to prepare
 				args = append(args, some[min(i, len(some)-1)])
 			}
-			found, err := list(ctx, c, scanAsset, `SELECT `+assetColumns+` FROM assets a WHERE a.company_id = ?`+by.where+marks(meantRows)+`)
+			found, err := list(ctx, c, scanAsset, `SELECT `+assetColumns+` FROM assets a WHERE a.company_id = ?`+
+				by.where+marks(meantRows)+`)
 				ORDER BY a.created_at, a.id`, args...)
 			if err != nil {
 				return nil, err

@@ -49,7 +49,8 @@ func TestImport(t *testing.T) {
 		equal(f, "enrolled", one.Identification, "One")
 		equal(f, "managed", f.imports("identification,serialNumber,model,brand\nFirst,S1,Other,other\n"), "0 1 0")
 		one = f.asset(one.ID)
-		equal(f, "the device's facts", fmt.Sprint(one.Identification, one.Specifications["model"], one.Specifications["brand"]), "FirstPhone 1")
+		equal(f, "the device's facts", fmt.Sprint(one.Identification, one.Specifications["model"], one.Specifications["brand"]),
+			"FirstPhone 1")
 		other := f.newCompany("other")
 		f.company, other = other, f.company
 		equal(f, "another company's", f.imports("identification,serialNumber\nTheirs,S1\n"), "1 0 0")
@@ -76,7 +77,8 @@ func TestImport_FaultyLines(t *testing.T) {
 			{ID: "a2", CompanyID: f.company.ID, Identification: "B", Specifications: map[string]string{"serialNumber": "s1"}},
 			{ID: "a3", CompanyID: f.company.ID, Identification: "C", Tags: many(50)},
 		}))
-		equal(f, "several", f.imports("identification,serialNumber\nNew,S9\nTwice,S1\n"), "line 3: several assets have this serial number, and none of them is managed")
+		equal(f, "several", f.imports("identification,serialNumber\nNew,S9\nTwice,S1\n"),
+			"line 3: several assets have this serial number, and none of them is managed")
 		equal(f, "nameless", f.imports("serialNumber,tags\nS7,a\n"), "line 2: identification is blank, and no asset has this serial number")
 		equal(f, "nothing is made", f.finds(asset.Filter{Text: "new"}), "")
 		cells := strings.Repeat(","+strings.Repeat("x", 999), 20)
@@ -90,7 +92,8 @@ func TestImport_FaultyLines(t *testing.T) {
 		equal(f, "the managed one", f.imports("identification,serialNumber\nManaged,S1\n"), "0 1 0")
 		equal(f, "named", f.asset(managed.ID).Identification, "Managed")
 		twins := f.twins(2, "S5")
-		equal(f, "several managed", f.imports("identification,serialNumber\nX,S5\n"), "line 2: several managed assets have this serial number")
+		equal(f, "several managed", f.imports("identification,serialNumber\nX,S5\n"),
+			"line 2: several managed assets have this serial number")
 		equal(f, "as they were", f.asset(twins[0].ID).Identification, twins[0].Identification)
 	})
 }
@@ -110,7 +113,9 @@ func TestImport_HoldsToItsPlan(t *testing.T) {
 		}
 		planned := run(asset.ImportOptions{Dry: true})
 		equal(f, "counts", fmt.Sprint(planned.Made, planned.Changed, planned.Left), "1 1 1")
-		equal(f, "sample", fmt.Sprint(len(planned.Sample), planned.Sample[0], planned.Sample[1].Name), fmt.Sprint(2, asset.Planned{Line: 2, AssetID: planned.Sample[0].AssetID, Name: "One", Changes: []asset.Difference{{Field: "user", Before: "Ada", After: "Bea"}}}, "Three"))
+		equal(f, "sample", fmt.Sprint(len(planned.Sample), planned.Sample[0], planned.Sample[1].Name),
+			fmt.Sprint(2, asset.Planned{Line: 2, AssetID: planned.Sample[0].AssetID, Name: "One",
+				Changes: []asset.Difference{{Field: "user", Before: "Ada", After: "Bea"}}}, "Three"))
 		equal(f, "nothing was written", f.finds(asset.Filter{Text: "bea"}), "")
 		equal(f, "the same plan again", run(asset.ImportOptions{Dry: true}).Plan, planned.Plan)
 

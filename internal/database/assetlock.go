@@ -41,7 +41,8 @@ const savedColumns = `status, policy_id, identification, synced_at, enrolled_at,
 func (h *lockedAsset) fields() []any {
 	return []any{&h.status, &h.policyID, &h.identification, &h.synced, &h.enrolled, &h.seen,
 		&h.serialKey, &h.brandKey, &h.stableID, &h.epoch, &h.management, &h.ownership, &h.mode, &h.device, &h.appliedPolicy,
-		&h.appliedVersion, &h.apiLevel, &h.lostMode, &h.pushReachable, &h.specifications, &h.location, &h.reported, &h.named, &h.tags, &h.custom,
+		&h.appliedVersion, &h.apiLevel, &h.lostMode, &h.pushReachable, &h.specifications, &h.location, &h.reported,
+		&h.named, &h.tags, &h.custom,
 		&h.archived}
 }
 
@@ -287,7 +288,8 @@ func (db *DB) DeviceNames(ctx context.Context, companyID string, m asset.Managem
 		name string
 		at   int64
 	}
-	devices, err := list(ctx, db.read(), into(func(d *device) []any { return []any{&d.name, &d.at} }), `SELECT device_name, enrolled_at FROM assets
+	devices, err := list(ctx, db.read(), into(func(d *device) []any { return []any{&d.name, &d.at} }),
+		`SELECT device_name, enrolled_at FROM assets
 		WHERE company_id = ? AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND management = ?`, companyID, string(m))
 	names := make(map[string]time.Time, len(devices))
 	for _, d := range devices {
@@ -318,7 +320,8 @@ func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince ti
 }
 
 func markInactive(ctx context.Context, t *tx, companyID string, status asset.Status, silentSince time.Time, limit int) (int, error) {
-	found, err := list(ctx, t, into(func(s *silentAsset) []any { return []any{&s.id, &s.policyID} }), `UPDATE assets SET status = 'INACTIVE' WHERE id IN (
+	found, err := list(ctx, t, into(func(s *silentAsset) []any { return []any{&s.id, &s.policyID} }),
+		`UPDATE assets SET status = 'INACTIVE' WHERE id IN (
 			SELECT id FROM assets WHERE company_id = ? AND status = ? AND synced_at < ? AND last_seen_at < ?
 			ORDER BY synced_at, id LIMIT ?`+t.skipLocked()+`)
 		RETURNING id, policy_id`, companyID, string(status), millis(silentSince), millis(silentSince), limit)

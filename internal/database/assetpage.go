@@ -166,7 +166,8 @@ func (db *DB) AssetIDs(ctx context.Context, f asset.Filter, o asset.Order, desce
 }
 
 // assetPage reads rows in the given direction and returns them in the query's.
-func (db *DB) assetPage(ctx context.Context, c conn, q asset.Query, where arm, descending bool, limit, offset int64) ([]asset.Asset, error) {
+func (db *DB) assetPage(ctx context.Context, c conn, q asset.Query, where arm, descending bool,
+	limit, offset int64) ([]asset.Asset, error) {
 	ids, args := pageIDs(db.dialect(), q, where, descending)
 	if ids == "" {
 		return nil, nil

@@ -109,7 +109,8 @@ func (h lockedAsset) noteInstalled(ctx context.Context, t *tx) error {
 			args = append(args, h.id, name, h.companyID, now[name])
 		}
 		if err := t.Exec(ctx, `INSERT INTO installed_apps (asset_id, package, company_id, version_code)
-			VALUES `+strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?), ", installedRows), ", ")+` ON CONFLICT DO NOTHING`, args...); err != nil {
+			VALUES `+strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?), ", installedRows), ", ")+` ON CONFLICT DO NOTHING`,
+			args...); err != nil {
 			return err
 		}
 	}

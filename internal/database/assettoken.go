@@ -25,12 +25,14 @@ func (db *DB) CreateAssetToken(ctx context.Context, k agentdevice.Token, by *acc
 		case h.companyID != k.CompanyID:
 			return nil, fault.New(fault.NotFound, "no such asset")
 		case h.status.Enrolled() && h.management != string(asset.Agent):
-			return nil, fault.New(fault.Unsupported, "the platform manages this device: an agent cannot enroll as its asset; end its management first, or merge the two assets afterwards")
+			return nil, fault.New(fault.Unsupported, "the platform manages this device: an agent cannot enroll as its asset; end its "+
+				"management first, or merge the two assets afterwards")
 		}
 		if made.Epoch = h.epoch; made.PolicyID == "" {
 			made.PolicyID = h.policyID
 		}
-		named, err := holds(ctx, t, `SELECT name FROM policies WHERE id = ? AND company_id = ? AND type = 'AGENT' AND NOT deleted`, made.PolicyID, k.CompanyID)
+		named, err := holds(ctx, t, `SELECT name FROM policies WHERE id = ? AND company_id = ? AND type = 'AGENT' AND NOT deleted`,
+			made.PolicyID, k.CompanyID)
 		if err == nil && !named {
 			err = fault.New(fault.Refused, "the asset has no AGENT policy: name the one with which it is to enroll")
 		}
@@ -52,7 +54,8 @@ func (db *DB) CreateAssetToken(ctx context.Context, k agentdevice.Token, by *acc
 
 func insertToken(ctx context.Context, t *tx, k agentdevice.Token) error {
 	return t.Exec(ctx, `INSERT INTO agent_tokens (hash, company_id, policy_id, asset_id, epoch, expires_at, device_id, spent_at, code_id)
-		VALUES (?, ?, ?, ?, ?, ?, '', 0, ?)`, hex.EncodeToString(k.Hash[:]), k.CompanyID, k.PolicyID, k.AssetID, k.Epoch, millis(k.ExpiresAt), k.Code)
+		VALUES (?, ?, ?, ?, ?, ?, '', 0, ?)`, hex.EncodeToString(k.Hash[:]), k.CompanyID, k.PolicyID, k.AssetID, k.Epoch,
+		millis(k.ExpiresAt), k.Code)
 }
 
 // recordEnrolled records that a new enrollment of an asset has begun. That

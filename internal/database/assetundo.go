@@ -51,7 +51,8 @@ func (db *DB) LastEdit(ctx context.Context, companyID, id string) (ref string, a
 
 // EditedBy implements asset.Undoer.
 func (db *DB) EditedBy(ctx context.Context, companyID, ref string) ([]string, error) {
-	return list(ctx, db.read(), scanValue[string], `SELECT asset_id FROM asset_edits WHERE ref = ? AND company_id = ? ORDER BY asset_id`, ref, companyID)
+	return list(ctx, db.read(), scanValue[string], `SELECT asset_id FROM asset_edits WHERE ref = ? AND company_id = ? ORDER BY asset_id`,
+		ref, companyID)
 }
 
 // UndoEdit implements asset.Undoer.
@@ -67,7 +68,8 @@ func (db *DB) UndoEdit(ctx context.Context, companyID, id, ref string, within ti
 		var before, after labels
 		type edit struct{ at time.Time }
 		_, there, err := maybe(one(ctx, t, into(func(e *edit) []any { return []any{(*moment)(&e.at), asJSON(&before), asJSON(&after)} }),
-			`SELECT at, before, after FROM asset_edits WHERE asset_id = ? AND company_id = ? AND ref = ? AND at > ?`, id, companyID, ref, millis(db.now().Add(-within))))
+			`SELECT at, before, after FROM asset_edits WHERE asset_id = ? AND company_id = ? AND ref = ? AND at > ?`, id, companyID, ref,
+			millis(db.now().Add(-within))))
 		switch {
 		case err != nil:
 			return now, err

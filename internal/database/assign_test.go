@@ -17,7 +17,8 @@ func TestObserve_ReportFromBeforeAMove(t *testing.T) {
 		before, after := f.newPolicy("before"), f.newPolicy("after")
 		a := f.enroll("d1", before.ID)
 		report := func(when time.Time) enrollment.Observation {
-			return enrollment.Observation{CompanyID: f.company.ID, Device: "d1", Management: asset.Platform, ReportedAt: when, ObservedAt: when,
+			return enrollment.Observation{CompanyID: f.company.ID, Device: "d1", Management: asset.Platform,
+				ReportedAt: when, ObservedAt: when,
 				PolicyID: before.ID, AppliedPolicy: before.ID, AppliedVersion: 1}
 		}
 		f.clock.Advance(time.Hour)

@@ -79,15 +79,18 @@ func (db *DB) attentionQuery(q attention.Query) (string, []any) {
 			COALESCE((SELECT `+sinceColumn+` FROM users u WHERE u.id = z.caller_user), 0) AS since, v.policy_id, z.from_policy, z.to_policy,
 			z.created_at, z.created_at + `+strconv.FormatInt(approval.WaitFor.Milliseconds(), 10)+` AS until
 		FROM authorizations z JOIN assets v ON v.id = z.asset_id AND v.company_id = z.company_id AND v.epoch = z.epoch`,
-		`z.company_id = ? AND z.state = 'WAITING' AND z.created_at > ?`, `z.created_at, z.id`, q.CompanyID, millis(now.Add(-approval.WaitFor)))
+		`z.company_id = ? AND z.state = 'WAITING' AND z.created_at > ?`, `z.created_at, z.id`, q.CompanyID,
+		millis(now.Add(-approval.WaitFor)))
 	part(`SELECT 'LOOSENING', l.id, '', '', l.control, l.value_before, l.value_after, l.asked_by_name, l.asked_by,
-			COALESCE((SELECT `+sinceColumn+` FROM users u WHERE u.id = l.asked_by), `+strconv.FormatInt(millis(now), 10)+`), '', '', '', l.asked_at, l.effective_at
+			COALESCE((SELECT `+sinceColumn+` FROM users u WHERE u.id = l.asked_by), `+strconv.FormatInt(millis(now), 10)+
+		`), '', '', '', l.asked_at, l.effective_at
 		FROM loosenings l`, `l.company_id = ?`, `l.asked_at, l.id`, q.CompanyID)
 	part(`SELECT 'ENROLLMENT', r.id, r.asset_id, v.identification, '', '', '', '', '', 0, v.policy_id, '', '', r.asked_at, r.expires_at
 		FROM enrollment_requests r JOIN assets v ON v.id = r.asset_id AND v.company_id = r.company_id`,
 		`r.company_id = ? AND r.confirmed_at = 0 AND r.expires_at > ?`, `r.asked_at, r.id`, q.CompanyID, millis(now))
 	part(commandAttention("FAILED_WIPE"), `c.company_id = ? AND c.state = 'ERROR' AND c.type = 'WIPE_COMPANY_DATA' AND c.created_at > ?
-			AND c.epoch = v.epoch AND c.outcome NOT LIKE 'cancelled:%' AND NOT EXISTS `+repeated, `c.created_at, c.id`, q.CompanyID, millis(ended))
+			AND c.epoch = v.epoch AND c.outcome NOT LIKE 'cancelled:%' AND NOT EXISTS `+repeated, `c.created_at, c.id`,
+		q.CompanyID, millis(ended))
 	part(commandAttention("UNCONFIRMED"), `c.company_id = ? AND c.state = 'UNCONFIRMED' AND c.created_at > ? AND NOT EXISTS `+repeated,
 		`c.created_at, c.id`, q.CompanyID, millis(ended))
 	part(`SELECT 'WEBHOOK', w.id, '', w.url, w.why, '', '', '', '', 0, '', '', '', w.disabled_at, 0 FROM webhooks w`,
@@ -96,7 +99,8 @@ func (db *DB) attentionQuery(q attention.Query) (string, []any) {
 }
 
 func commandAttention(kind string) string {
-	return `SELECT '` + kind + `', c.id, c.asset_id, v.identification, c.type, '', '', c.actor_name, '', 0, v.policy_id, '', '', c.created_at, 0
+	return `SELECT '` + kind +
+		`', c.id, c.asset_id, v.identification, c.type, '', '', c.actor_name, '', 0, v.policy_id, '', '', c.created_at, 0
 		FROM commands c JOIN assets v ON v.id = c.asset_id AND v.company_id = c.company_id`
 }
 
@@ -105,7 +109,8 @@ const repeated = `(SELECT 1 FROM commands m WHERE m.asset_id = c.asset_id AND m.
 
 // approvalsWaiting are the proposals that a person can approve now.
 func (db *DB) approvalsWaiting(ctx context.Context, q attention.Query) ([]attention.Item, error) {
-	all, err := db.CompanyProposals(ctx, proposal.Query{CompanyID: q.CompanyID, Policies: q.Policies, Waiting: true, Limit: 4 * attention.Limit})
+	all, err := db.CompanyProposals(ctx, proposal.Query{CompanyID: q.CompanyID, Policies: q.Policies, Waiting: true,
+		Limit: 4 * attention.Limit})
 	var items []attention.Item
 	for _, l := range all {
 		if !l.AwaitsApproval() || len(items) == attention.Limit {

@@ -15,7 +15,8 @@ import (
 // waits are the kinds and names of what waits in the fixture's company.
 func (f *fixture) waits(policies ...string) (all []string) {
 	f.Helper()
-	items, err := f.db.Attention(f.Context(), attention.Query{CompanyID: f.company.ID, Policies: policies, Rule: f.now().Controls.ApplyApproval})
+	items, err := f.db.Attention(f.Context(),
+		attention.Query{CompanyID: f.company.ID, Policies: policies, Rule: f.now().Controls.ApplyApproval})
 	f.ok(err)
 	for _, i := range items {
 		all = append(all, string(i.Kind)+" "+i.Name)
@@ -26,7 +27,8 @@ func (f *fixture) waits(policies ...string) (all []string) {
 // ends makes a command end in a state.
 func (f *fixture) ends(c command.Command, to command.State, outcome string) {
 	f.Helper()
-	_, moved, err := f.db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared, command.Sent, command.Unconfirmed}, To: to, Outcome: outcome})
+	_, moved, err := f.db.Take(f.Context(), c.ID,
+		command.Transition{From: []command.State{command.Prepared, command.Sent, command.Unconfirmed}, To: to, Outcome: outcome})
 	if f.ok(err); !moved {
 		f.Fatalf("%s did not become %s", c.Type, to)
 	}
@@ -102,7 +104,8 @@ func TestItem_Concerns(t *testing.T) {
 	t.Parallel()
 	admin := access.Approver{UserID: "ada", Permissions: access.All, Manages: true}
 	loosening := attention.Item{Kind: attention.Loosening, Matter: access.Matter{Administers: true, AskedBy: "ada"}}
-	call := attention.Item{Kind: attention.Authorization, Matter: access.Matter{Needs: access.DevicesRead | access.DevicesCommandDestructive, AskedBy: "ada", Policies: []string{"p"}}}
+	call := attention.Item{Kind: attention.Authorization,
+		Matter: access.Matter{Needs: access.DevicesRead | access.DevicesCommandDestructive, AskedBy: "ada", Policies: []string{"p"}}}
 	bea := access.Approver{UserID: "bea", Permissions: access.DevicesRead}
 	limited := access.Approver{UserID: "cid", Permissions: access.All, Policies: []string{"q"}}
 	for _, c := range []struct {

@@ -21,7 +21,8 @@ func authorizationFields(a *approval.Authorization) []any {
 	c := &a.Caller
 	return []any{&a.ID, &a.CompanyID, &a.AssetID, &a.Epoch, &a.Command, &a.Digest, &c.Kind, &c.ID, &c.Prefix, &c.Name,
 		&c.UserID, &a.Note.Reason, &a.Note.Ticket, &a.Move.From.ID, &a.Move.From.Version, &a.Move.To.ID, &a.Move.To.Version,
-		&a.State, at(&a.CreatedAt), at(&a.DecidedAt), &a.DecidedBy, &a.DecidedByName, &a.PasskeyID, at(&a.UsedAt), &a.CommandID, &a.SignedID, &a.Reason}
+		&a.State, at(&a.CreatedAt), at(&a.DecidedAt), &a.DecidedBy, &a.DecidedByName, &a.PasskeyID, at(&a.UsedAt), &a.CommandID,
+		&a.SignedID, &a.Reason}
 }
 
 // readAuthorization is authorizationColumns and Caller.UserSince, which is not stored.
@@ -34,7 +35,8 @@ func readAuthorizationFields(a *approval.Authorization) []any {
 // authorize returns the authorization that a command uses, or a refusal if it needs one
 // and has none; both nil: it needs none. With locks the company is held, so that of all
 // calls one uses an authorization, and what a move depends on is locked here.
-func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls access.Controls, now time.Time, l locks) (use *approval.Authorization, refused *approval.Refusal, err error) {
+func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls access.Controls, now time.Time,
+	l locks) (use *approval.Authorization, refused *approval.Refusal, err error) {
 	if l.later {
 		return nil, nil, holdMove(ctx, t, c, l)
 	}
@@ -80,8 +82,9 @@ func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls
 	case approval.Asks, approval.TooMany:
 		return nil, &approval.Refusal{Verdict: verdict, Void: void, Why: why}, nil
 	default:
-		return nil, &approval.Refusal{Verdict: verdict, ID: s.Last.ID, By: s.Last.DecidedByName, At: s.Last.DecidedAt, Reason: s.Last.Reason,
-			Void: void, Why: why}, nil
+		return nil, &approval.Refusal{Verdict: verdict, ID: s.Last.ID, By: s.Last.DecidedByName, At: s.Last.DecidedAt,
+			Reason: s.Last.Reason,
+			Void:   void, Why: why}, nil
 	}
 }
 
@@ -103,7 +106,8 @@ func isRepetition(ctx context.Context, t conn, c command.Command) (bool, error) 
 	if c.IdempotencyRef == "" {
 		return false, nil
 	}
-	return holds(ctx, t, `SELECT id FROM commands WHERE idempotency_ref = ? AND idempotency_ref <> '' AND company_id = ?`, c.IdempotencyRef, c.CompanyID)
+	return holds(ctx, t, `SELECT id FROM commands WHERE idempotency_ref = ? AND idempotency_ref <> '' AND company_id = ?`,
+		c.IdempotencyRef, c.CompanyID)
 }
 
 // authorizationState is what the verdict about a call depends on. Of a call, one
@@ -130,7 +134,8 @@ func authorizationState(ctx context.Context, c conn, of approval.Call, now time.
 func (db *DB) askPerson(ctx context.Context, t *tx, c approval.Call, now time.Time) (string, error) {
 	id := resource.NewID()
 	if c.Caller.Kind == access.APIKey {
-		maker, err := value[string](ctx, t, `SELECT k.created_by FROM api_keys k WHERE k.id = ? AND EXISTS (SELECT 1 FROM users u WHERE u.id = k.created_by)`, c.Caller.ID)
+		maker, err := value[string](ctx, t,
+			`SELECT k.created_by FROM api_keys k WHERE k.id = ? AND EXISTS (SELECT 1 FROM users u WHERE u.id = k.created_by)`, c.Caller.ID)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return "", err
 		}
@@ -143,7 +148,8 @@ func (db *DB) askPerson(ctx context.Context, t *tx, c approval.Call, now time.Ti
 	return id, db.recordAuthorization(ctx, t, activity.AuthorizationAsked, activity.OK, asked)
 }
 
-func (db *DB) recordAuthorization(ctx context.Context, t *tx, action activity.Action, outcome activity.Outcome, a approval.Authorization, more ...activity.Change) error {
+func (db *DB) recordAuthorization(ctx context.Context, t *tx, action activity.Action, outcome activity.Outcome, a approval.Authorization,
+	more ...activity.Change) error {
 	t.changed(a.CompanyID, "authorization", a.ID)
 	asked := []activity.Change{{Field: "command", After: a.Command}}
 	if a.Caller.Name != "" {
@@ -188,6 +194,7 @@ func (db *DB) WaitingAuthorizations(ctx context.Context, companyID string, polic
 	}
 	where, args := within(`z.company_id = ? AND z.state = 'WAITING' AND z.created_at > ?`,
 		[]any{companyID, millis(db.now().Add(-approval.WaitFor))}, policies)
-	return value[int](ctx, db.read(), `SELECT COUNT(*) FROM authorizations z JOIN assets v ON v.id = z.asset_id AND v.company_id = z.company_id
+	return value[int](ctx, db.read(),
+		`SELECT COUNT(*) FROM authorizations z JOIN assets v ON v.id = z.asset_id AND v.company_id = z.company_id
 		AND v.epoch = z.epoch WHERE `+where, args...)
 }

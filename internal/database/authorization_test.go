@@ -52,8 +52,10 @@ func (f *fixture) asking(a asset.Asset, kind command.Type, digest string) comman
 }
 
 func askOf(c command.Command, digest string) *approval.Ask {
-	return &approval.Ask{Difference: approval.NoMove, Verifier: approvaltest.Verifier(), Call: approval.Call{CompanyID: c.CompanyID, AssetID: c.AssetID, Epoch: c.Epoch,
-		Command: string(c.Type), Digest: digest, Caller: approval.Caller{Kind: c.Actor.Kind, ID: c.Actor.ID, Prefix: c.Actor.Prefix, Name: c.Actor.Name}}}
+	return &approval.Ask{Difference: approval.NoMove, Verifier: approvaltest.Verifier(),
+		Call: approval.Call{CompanyID: c.CompanyID, AssetID: c.AssetID, Epoch: c.Epoch,
+			Command: string(c.Type), Digest: digest, Caller: approval.Caller{Kind: c.Actor.Kind, ID: c.Actor.ID, Prefix: c.Actor.Prefix,
+				Name: c.Actor.Name}}}
 }
 
 // refusal begins a command that is refused for want of an authorization.
@@ -97,7 +99,8 @@ func (f *fixture) document(id string, by account.User, d signature.Decision, edi
 		edit(&a, &seen)
 	}
 	of := a.Subject(seen)
-	document, err := of.Canonical(signature.Head{Approver: signature.Person{ID: by.ID, Name: by.Name}, Decision: d, At: signature.Time(f.clock.Now()),
+	document, err := of.Canonical(signature.Head{Approver: signature.Person{ID: by.ID, Name: by.Name}, Decision: d,
+		At:           signature.Time(f.clock.Now()),
 		Confirmation: of.Name}, nil)
 	f.ok(err)
 	return document
@@ -106,7 +109,8 @@ func (f *fixture) document(id string, by account.User, d signature.Decision, edi
 // decision is a person's about an authorization.
 func (f *fixture) decision(id string, by account.User, signed signature.Signed) approval.Decision {
 	f.Helper()
-	return approval.Decision{CompanyID: f.company.ID, Kind: approval.CallKind, ID: id, UserID: by.ID, PasskeyID: f.key(by).ID, Signed: signed,
+	return approval.Decision{CompanyID: f.company.ID, Kind: approval.CallKind, ID: id, UserID: by.ID,
+		PasskeyID: f.key(by).ID, Signed: signed,
 		Verifier: approvaltest.Verifier()}
 }
 
@@ -159,7 +163,8 @@ func TestBegin_UsesAnAuthorizationOnce(t *testing.T) {
 		}
 		a := f.authorization(first.ID)
 		want := a
-		want.State, want.CommandID, want.UsedAt, want.DecidedBy, want.PasskeyID = approval.Used, used.ID, f.clock.Now(), ada.ID, f.key(ada).ID
+		want.State, want.CommandID, want.UsedAt, want.DecidedBy, want.PasskeyID = approval.Used, used.ID, f.clock.Now(),
+			ada.ID, f.key(ada).ID
 		equal(f, "used authorization", a, want)
 		second := f.refusal(f.db, wipe())
 		if second.ID == first.ID || second.Verdict != approval.Asks {
@@ -198,7 +203,8 @@ func TestBegin_AuthorizationOfAPersonWhoMayNoMore(t *testing.T) {
 			first := f.refusal(f.db, call)
 			f.approve(first.ID, by)
 			end(by)
-			if again := f.refusal(f.db, f.asking(phone, command.WipeCompanyData, call.Ask.Digest)); again.ID != first.ID || again.Verdict != approval.Waits {
+			if again := f.refusal(f.db, f.asking(phone, command.WipeCompanyData, call.Ask.Digest)); again.ID != first.ID ||
+				again.Verdict != approval.Waits {
 				t.Errorf("way %d: %+v", i, again)
 			}
 			if a := f.authorization(first.ID); a.State != approval.Waiting || a.DecidedBy != "" {
@@ -342,8 +348,10 @@ func TestDecideAuthorization_Refuses(t *testing.T) {
 			"signed by another":          decide(eve, nil),
 			"the name changed":           decide(ada, func(_ *approval.Authorization, s *approval.Seen) { s.Device.Identification = "x" }),
 			"nothing":                    f.db.Decide(f.Context(), f.decision(id, ada, signature.Signed{Document: []byte("x")})),
-			"not signed":                 f.db.Decide(f.Context(), f.decision(id, ada, signature.Signed{Document: f.document(id, ada, signature.Approve, nil)})),
-			"signed with another's key":  f.db.Decide(f.Context(), f.decision(id, ada, f.sign(eve, f.document(id, ada, signature.Approve, nil)))),
+			"not signed": f.db.Decide(f.Context(),
+				f.decision(id, ada, signature.Signed{Document: f.document(id, ada, signature.Approve, nil)})),
+			"signed with another's key": f.db.Decide(f.Context(),
+				f.decision(id, ada, f.sign(eve, f.document(id, ada, signature.Approve, nil)))),
 		} {
 			if fault.CodeOf(err) != fault.Refused {
 				t.Errorf("%s: %v", name, err)
@@ -353,7 +361,10 @@ func TestDecideAuthorization_Refuses(t *testing.T) {
 		f.code(fault.Refused, decide(ada, nil))
 		f.clock.Advance(time.Minute)
 		f.setControls(func(c *access.Controls) { c.ApproverAge = 0 })
-		_, err := f.db.UpdateUser(f.Context(), f.company.ID, ada.ID, func(u *account.User) error { u.Rights &^= account.DestroyDevices; return nil })
+		_, err := f.db.UpdateUser(f.Context(), f.company.ID, ada.ID, func(u *account.User) error {
+			u.Rights &^= account.DestroyDevices
+			return nil
+		})
 		f.ok(err)
 		f.code(fault.Refused, decide(ada, nil))
 		if a := f.authorization(id); a.State != approval.Waiting {
@@ -450,7 +461,8 @@ func TestBegin_MoveIsWhatWasCompared(t *testing.T) {
 		move := func() command.Command {
 			c := f.asking(phone, command.ChangePolicy, "d1")
 			c.PolicyID = to.ID
-			c.Ask.Difference, c.Ask.Needed, c.Ask.Move = approval.Risky, true, approval.Move{From: approval.Policy{ID: from.ID, Version: 1}, To: approval.Policy{ID: to.ID, Version: 1}}
+			c.Ask.Difference, c.Ask.Needed, c.Ask.Move = approval.Risky, true, approval.Move{From: approval.Policy{ID: from.ID, Version: 1},
+				To: approval.Policy{ID: to.ID, Version: 1}}
 			return c
 		}
 		id := f.refusal(f.db, move()).ID
@@ -460,7 +472,8 @@ func TestBegin_MoveIsWhatWasCompared(t *testing.T) {
 		f.approve(id, ada)
 		next := to
 		next.Document = json.RawMessage(`{"a":2}`)
-		_, err := f.db.SavePolicy(f.Context(), next, 1, policy.Revision{SavedBy: policy.Author{Kind: "USER", ID: ada.ID, Name: "Ada"}, Origin: policy.FromPortal, SavedAt: f.clock.Now()})
+		_, err := f.db.SavePolicy(f.Context(), next, 1, policy.Revision{SavedBy: policy.Author{Kind: "USER", ID: ada.ID, Name: "Ada"},
+			Origin: policy.FromPortal, SavedAt: f.clock.Now()})
 		f.ok(err)
 		_, _, err = f.db.Begin(f.Context(), move(), nil)
 		f.code(fault.Unavailable, err)
@@ -625,10 +638,13 @@ func TestBegin_ForgedAuthorization(t *testing.T) {
 		id := f.refusal(f.db, wipe()).ID
 		file, err := f.sign(ada, f.document(id, ada, signature.Approve, nil)).Export()
 		f.ok(err)
-		f.tamper(fmt.Sprintf(`INSERT INTO signed_documents (id, company_id, subject, signed, at) VALUES ('y', '%s', '%s', '%s', 1)`, f.company.ID, id, file))
+		f.tamper(fmt.Sprintf(`INSERT INTO signed_documents (id, company_id, subject, signed, at) VALUES ('y', '%s', '%s', '%s', 1)`,
+			f.company.ID, id, file))
 		for _, signed := range []string{"", "x", "y"} {
-			f.tamper(fmt.Sprintf(`UPDATE authorizations SET state = 'APPROVED', decided_at = %d, decided_by = '%s', decided_by_name = 'Ada', passkey_id = '%s', signed_id = '%s' WHERE id = '%s'`,
-				f.clock.Now().UnixMilli(), ada.ID, f.key(ada).ID, signed, id))
+			f.tamper(
+				fmt.Sprintf(
+					`UPDATE authorizations SET state = 'APPROVED', decided_at = %d, decided_by = '%s', decided_by_name = 'Ada', passkey_id = '%s', signed_id = '%s' WHERE id = '%s'`,
+					f.clock.Now().UnixMilli(), ada.ID, f.key(ada).ID, signed, id))
 			seen, err := f.db.PresentAuthorization(f.Context(), f.authorization(id), approvaltest.Verifier())
 			if f.ok(err); seen.State != approval.Waiting {
 				t.Errorf("%q: it is shown as %s", signed, seen.State)
@@ -658,7 +674,8 @@ func TestVoid_DoesNotCountAgain(t *testing.T) {
 			f.ok(second(f.db.UpdateUser(f.Context(), f.company.ID, ada.ID, func(u *account.User) error { change(u); return nil })))
 		}
 		for name, both := range map[string][2]func(){
-			"disabled": {func() { user(func(u *account.User) { u.Disabled = true }) }, func() { user(func(u *account.User) { u.Disabled = false }) }},
+			"disabled": {func() { user(func(u *account.User) { u.Disabled = true }) },
+				func() { user(func(u *account.User) { u.Disabled = false }) }},
 			"right": {func() { user(func(u *account.User) { u.Rights &^= account.DestroyDevices }) },
 				func() { user(func(u *account.User) { u.Rights = ada.Rights }) }},
 			"age": {func() { f.setControls(func(c *access.Controls) { c.ApproverAge = time.Hour }) },

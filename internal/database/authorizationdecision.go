@@ -46,8 +46,10 @@ func (db *DB) decideCall(ctx context.Context, t *tx, a approval.Authorization, d
 			more = append(more, activity.Change{Field: "reason", After: d.Reason})
 		}
 	}
-	n, err := t.ExecCount(ctx, `UPDATE authorizations SET state = ?, decided_at = ?, decided_by = ?, decided_by_name = ?, passkey_id = ?, signed_id = ?,
-		decline_reason = ? WHERE id = ? AND state = 'WAITING'`, string(to), millis(d.at), d.by.UserID, d.by.Name, d.passkeyID, d.signedID, d.Reason, a.ID)
+	n, err := t.ExecCount(ctx,
+		`UPDATE authorizations SET state = ?, decided_at = ?, decided_by = ?, decided_by_name = ?, passkey_id = ?, signed_id = ?,
+		decline_reason = ? WHERE id = ? AND state = 'WAITING'`, string(to), millis(d.at), d.by.UserID, d.by.Name, d.passkeyID,
+		d.signedID, d.Reason, a.ID)
 	if err != nil {
 		return err
 	}
@@ -82,12 +84,14 @@ func callSubject(ctx context.Context, t conn, a approval.Authorization) (of appr
 
 // voidCall lets an authorization that was approved wait again, and records why.
 func (db *DB) voidCall(ctx context.Context, t *tx, a approval.Authorization, why error) error {
-	n, err := t.ExecCount(ctx, `UPDATE authorizations SET state = 'WAITING', decided_at = 0, decided_by = '', decided_by_name = '', passkey_id = '',
+	n, err := t.ExecCount(ctx,
+		`UPDATE authorizations SET state = 'WAITING', decided_at = 0, decided_by = '', decided_by_name = '', passkey_id = '',
 		signed_id = '' WHERE id = ? AND state = 'APPROVED'`, a.ID)
 	if err != nil || n != 1 {
 		return err
 	}
-	return db.recordAuthorization(ctx, t, activity.AuthorizationVoid, activity.Refused, a, activity.Change{Field: "outcome", After: fault.From(why).Detail})
+	return db.recordAuthorization(ctx, t, activity.AuthorizationVoid, activity.Refused, a,
+		activity.Change{Field: "outcome", After: fault.From(why).Detail})
 }
 
 // voidCalls is voidDecisions for authorizations.
@@ -116,7 +120,8 @@ func seenOf(ctx context.Context, c conn, of company.Company, a approval.Authoriz
 		return s, err
 	}
 	if a.Caller.UserID != "" {
-		if s.CallerUser, err = orNone(find(ctx, c, "user", scanValue[string], `SELECT u.name FROM users u WHERE u.id = ?`, a.Caller.UserID)); err != nil {
+		if s.CallerUser, err = orNone(find(ctx, c, "user", scanValue[string], `SELECT u.name FROM users u WHERE u.id = ?`,
+			a.Caller.UserID)); err != nil {
 			return s, err
 		}
 	}

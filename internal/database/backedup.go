@@ -10,7 +10,8 @@ const backedUp = "backup"
 
 // setBackedUp records that a backup was made now.
 func (db *DB) setBackedUp(ctx context.Context) error {
-	return db.exec(ctx, `INSERT INTO operator_acts (name, at) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at`, backedUp, millis(db.now()))
+	return db.exec(ctx, `INSERT INTO operator_acts (name, at) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at`,
+		backedUp, millis(db.now()))
 }
 
 // BackedUp returns when the last backup of an embedded database was made; zero: none.

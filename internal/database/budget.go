@@ -74,7 +74,8 @@ func windowFields(w *budgetWindow) []any { return []any{&w.used, at(&w.closes)} 
 
 // BudgetWindow implements budget.Store.
 func (db *DB) BudgetWindow(ctx context.Context, key string, now time.Time) (int, time.Time, error) {
-	w, _, err := maybe(one(ctx, db.read(), into(windowFields), `SELECT used, closes_at FROM budgets WHERE key = ? AND closes_at > ?`, key, millis(now)))
+	w, _, err := maybe(one(ctx, db.read(), into(windowFields), `SELECT used, closes_at FROM budgets WHERE key = ? AND closes_at > ?`, key,
+		millis(now)))
 	return w.used, w.closes, err
 }
 

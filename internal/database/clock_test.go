@@ -60,7 +60,8 @@ func TestClock_ReplicasAgree(t *testing.T) {
 func TestClock_Embedded(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "m.db"), ServerClock: true, Now: func() time.Time { return at }})
+	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "m.db"), ServerClock: true,
+		Now: func() time.Time { return at }})
 	if err != nil {
 		t.Fatal(err)
 	}

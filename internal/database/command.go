@@ -29,7 +29,8 @@ const isOpen = `state IN ('PREPARED', 'SENT', 'UNCONFIRMED')`
 func commandFields(c *command.Command) []any {
 	a := &c.Actor
 	return []any{&c.ID, &c.CompanyID, &c.AssetID, &c.Epoch, &c.Type, &c.State, at(&c.CreatedAt), at(&c.FeedbackAt), &c.Outcome,
-		&a.Kind, &a.ID, &a.Prefix, &a.Name, &c.Ref, at(&c.Deadline), &c.PolicyID, &c.IdempotencyRef, &c.Note.Reason, &c.Note.Ticket, &c.RequestID}
+		&a.Kind, &a.ID, &a.Prefix, &a.Name, &c.Ref, at(&c.Deadline), &c.PolicyID, &c.IdempotencyRef, &c.Note.Reason,
+		&c.Note.Ticket, &c.RequestID}
 }
 
 // Begin commits a command's intent and what is held for its device, or returns
@@ -69,11 +70,14 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 // move was compared with, in the statement that inserts, or before it in a transaction that
 // is alone. No row is made if something differs, or if there is a command with the
 // IdempotencyRef already.
-func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held *agentdevice.Delivery, move bool, notes []part) (bool, error) {
+func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held *agentdevice.Delivery, move bool,
+	notes []part) (bool, error) {
 	a := c.Actor
-	first := part{insertCommand, append(make([]any, 0, 48), c.ID, c.CompanyID, c.AssetID, c.Epoch, string(c.Type), string(c.State), millis(c.CreatedAt),
+	first := part{insertCommand, append(make([]any, 0, 48), c.ID, c.CompanyID, c.AssetID, c.Epoch, string(c.Type), string(c.State),
+		millis(c.CreatedAt),
 		millis(c.FeedbackAt), c.Outcome, string(a.Kind), a.ID, a.Prefix, a.Name, c.Ref, millis(c.Deadline), c.PolicyID, c.IdempotencyRef,
-		c.Note.Reason, c.Note.Ticket, access.OriginOf(ctx).RequestID, db.engine.Sender())} // not commandFields: to read pointers costs an allocation each
+		// not commandFields: to read pointers costs an allocation each
+		c.Note.Reason, c.Note.Ticket, access.OriginOf(ctx).RequestID, db.engine.Sender())}
 	permit := access.PermitOf(ctx)
 	switch {
 	case permit == nil:
@@ -94,7 +98,8 @@ func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held
 		notes = append([]part{insertDelivery(*held), openDelivery(*held)}, notes...)
 	}
 	if of, ok := commandEventType(c.State); ok { // it ended as it began
-		notes = append(notes, db.telling(ctx, event.Event{CompanyID: c.CompanyID, Type: of, AssetID: c.AssetID, Command: string(c.Type), Status: c.State.Status()}))
+		notes = append(notes, db.telling(ctx, event.Event{CompanyID: c.CompanyID, Type: of, AssetID: c.AssetID, Command: string(c.Type),
+			Status: c.State.Status()}))
 	}
 	begun, err := db.chain(ctx, tx, first, append(notes, entry)...)
 	if err == nil && !begun && permit != nil && !db.engine.OneWriter() {
@@ -124,12 +129,14 @@ func unlessRepeated(ctx context.Context, tx conn, c command.Command, why error) 
 
 // A command's row, made always, or under a permit and other conditions.
 const (
-	insertCommand = `INSERT INTO commands (` + commandColumns + `, sender) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)` + onceOnly
-	onceOnly      = ` ON CONFLICT (idempotency_ref) WHERE idempotency_ref <> '' DO NOTHING RETURNING id`
+	insertCommand = `INSERT INTO commands (` + commandColumns +
+		`, sender) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)` + onceOnly
+	onceOnly = ` ON CONFLICT (idempotency_ref) WHERE idempotency_ref <> '' DO NOTHING RETURNING id`
 )
 
 //nolint:gochecknoglobals // a text that is never written to
-var insertCommandIf = `INSERT INTO commands (` + commandColumns + `, sender) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+var insertCommandIf = `INSERT INTO commands (` + commandColumns +
+	`, sender) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 	WHERE ` + controlVersion("?") + ` = ?` + onceOnly
 
 const insertCommandEntry = `INSERT INTO activity (` + activityColumns + `)

@@ -117,7 +117,8 @@ func TestTransition_OneWins(t *testing.T) {
 			}
 			to := []command.State{command.Succeeded, command.Failed}[n%2]
 			all.Go(func() {
-				got, won, err := db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared, command.Sent}, To: to})
+				got, won, err := db.Take(f.Context(), c.ID,
+					command.Transition{From: []command.State{command.Prepared, command.Sent}, To: to})
 				if err != nil || !got.State.Final() {
 					f.Errorf("Take = %+v, %v", got, err)
 				}
@@ -178,8 +179,9 @@ func TestTransition_SuccessShowsOnTheAsset(t *testing.T) {
 				c := f.intent(a, s.sent)
 				_, _, err := f.db.Begin(f.Context(), c, nil)
 				f.ok(err)
-				_, taken, err := f.db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Succeeded,
-					Feedback: f.clock.Now()})
+				_, taken, err := f.db.Take(f.Context(), c.ID,
+					command.Transition{From: []command.State{command.Prepared}, To: command.Succeeded,
+						Feedback: f.clock.Now()})
 				f.ok(err)
 				now, err := f.db.Asset(f.Context(), f.company.ID, a.ID)
 				f.ok(err)

@@ -45,10 +45,12 @@ func (db *DB) Unfinished(ctx context.Context, companyID string, policies []strin
 }
 
 // UnfinishedList implements command.Overview.
-func (db *DB) UnfinishedList(ctx context.Context, companyID string, policies []string, from, before time.Time, limit int) ([]command.Named, error) {
+func (db *DB) UnfinishedList(ctx context.Context, companyID string, policies []string, from, before time.Time,
+	limit int) ([]command.Named, error) {
 	where, args := ofPolicies(policies)
 	args = append(append([]any{companyID, millis(from), millis(before)}, args...), limit)
-	rows, err := list(ctx, db.read(), into(commandFields), `SELECT `+commandColumns+unfinished+where+` ORDER BY c.created_at DESC, c.id DESC LIMIT ?`, args...)
+	rows, err := list(ctx, db.read(), into(commandFields),
+		`SELECT `+commandColumns+unfinished+where+` ORDER BY c.created_at DESC, c.id DESC LIMIT ?`, args...)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

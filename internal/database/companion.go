@@ -29,7 +29,8 @@ func (db *DB) CreateCompanionToken(ctx context.Context, k agentdevice.Token) err
 // RedeemCompanionToken spends a companion's token, once, and ties the device to
 // the asset that the token names, if that is still enrolled as it was then. An
 // older companion of the asset has ended.
-func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, d agentdevice.Device, again time.Time) (agentdevice.Device, error) {
+func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, d agentdevice.Device,
+	again time.Time) (agentdevice.Device, error) {
 	var got agentdevice.Device
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		made, token, fresh, err := redeem(ctx, t, companionToken, hash, d, again)
@@ -57,7 +58,8 @@ func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, 
 		if err := t.Exec(ctx, `UPDATE assets SET push_reachable = FALSE WHERE id = ?`, got.AssetID); err != nil {
 			return err
 		}
-		return t.Exec(ctx, `UPDATE companion_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, d.ID, millis(db.now()), hex.EncodeToString(hash[:]))
+		return t.Exec(ctx, `UPDATE companion_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, d.ID, millis(db.now()),
+			hex.EncodeToString(hash[:]))
 	})
 	return got, err
 }
@@ -84,7 +86,8 @@ func enrolledAs(h lockedAsset, companyID string, epoch int) bool {
 func (db *DB) SetPushToken(ctx context.Context, d agentdevice.Device, token string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		// One that has ended since, for a newer companion, has no say any more.
-		n, err := t.ExecCount(ctx, `UPDATE agent_devices SET push_token = ? WHERE id = ? AND state <> '`+string(agentdevice.Deleted)+`'`, token, d.ID)
+		n, err := t.ExecCount(ctx, `UPDATE agent_devices SET push_token = ? WHERE id = ? AND state <> '`+string(agentdevice.Deleted)+`'`,
+			token, d.ID)
 		if err != nil || n == 0 {
 			return err
 		}

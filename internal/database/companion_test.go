@@ -17,7 +17,8 @@ import (
 // companion enrolls a companion of a platform device.
 func (f *fixture) companion(a asset.Asset) agentdevice.Device {
 	f.Helper()
-	token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, AssetID: a.ID, Epoch: a.Device.Epoch, ExpiresAt: f.clock.Now().Add(time.Hour)}
+	token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, AssetID: a.ID, Epoch: a.Device.Epoch,
+		ExpiresAt: f.clock.Now().Add(time.Hour)}
 	f.ok(f.db.CreateCompanionToken(f.Context(), token))
 	d, err := f.db.RedeemCompanionToken(f.Context(), token.Hash, agentdevice.Device{ID: resource.NewID(), Role: protocol.Companion,
 		Key: protocol.PublicKey{SPKI: resource.NewID()}, State: agentdevice.Active}, f.clock.Now())
@@ -47,7 +48,8 @@ func TestCompanion_HintedWhenItsDeviceEnds(t *testing.T) {
 			},
 			"wiped": func(_ string, a asset.Asset) {
 				wipe := f.begin(a, command.WipeCompanyData)
-				_, _, err := f.db.Take(f.Context(), wipe.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Succeeded})
+				_, _, err := f.db.Take(f.Context(), wipe.ID,
+					command.Transition{From: []command.State{command.Prepared}, To: command.Succeeded})
 				f.ok(err)
 			},
 			"enrolled again": func(device string, _ asset.Asset) { f.observe(f.joined(device, "")) },

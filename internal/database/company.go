@@ -25,7 +25,8 @@ func (db *DB) CreateCompany(ctx context.Context, c company.Company) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		stored := c
 		stored.Settings.KeepActivity = cmp.Or(c.Settings.KeepActivity, company.DefaultKeepActivity)
-		stored.KeepCommands, stored.KeepPlaces = cmp.Or(c.KeepCommands, company.DefaultKeepCommands), cmp.Or(c.KeepPlaces, company.DefaultKeepPlaces)
+		stored.KeepCommands, stored.KeepPlaces = cmp.Or(c.KeepCommands, company.DefaultKeepCommands),
+			cmp.Or(c.KeepPlaces, company.DefaultKeepPlaces)
 		stored.KeepEvents = cmp.Or(c.KeepEvents, company.DefaultKeepEvents)
 		if err := t.Insert(ctx, "companies", companyColumns, companyFields(&stored)); err != nil {
 			return err
@@ -109,10 +110,12 @@ func (db *DB) saveCompany(ctx context.Context, t *tx, c, next company.Company) e
 	next.KeepEvents = cmp.Or(next.KeepEvents, c.KeepEvents)
 	settings := settingsFields(&next.Settings)
 	args := append([]any{next.Name, next.InactiveAfter.Milliseconds(), next.Enterprise, next.UpgradeNotice,
-		next.Lost.Message, next.Lost.PhoneNumber, next.Lost.Organization, next.KeepCommands.Milliseconds(), next.KeepPlaces.Milliseconds(), next.KeepEvents.Milliseconds()}, settings...)
+		next.Lost.Message, next.Lost.PhoneNumber, next.Lost.Organization, next.KeepCommands.Milliseconds(), next.KeepPlaces.Milliseconds(),
+		next.KeepEvents.Milliseconds()}, settings...)
 	if err := t.Exec(ctx, `UPDATE companies SET name = ?, inactive_after = ?, enterprise = ?, upgrade_notice = ?,
 			lost_message = ?, lost_phone = ?, lost_organization = ?, keep_commands = ?, keep_places = ?, keep_events = ?,
-			(`+strings.ReplaceAll(settingsColumns, "c.", "")+`) = (`+marks(len(settings))+`) WHERE id = ?`, append(args, c.ID)...); err != nil {
+			(`+strings.ReplaceAll(settingsColumns, "c.", "")+`) = (`+marks(len(settings))+`) WHERE id = ?`,
+		append(args, c.ID)...); err != nil {
 		return err
 	}
 	if next.KeepCommands != c.KeepCommands || next.KeepPlaces != c.KeepPlaces {

@@ -90,7 +90,8 @@ func TestUpdateCompany_IsAtomic(t *testing.T) {
 func TestUpdateCompany_ChangesAllOrNothing(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		want := f.company
-		want.Name, want.Settings, want.InactiveAfter = "New", access.Settings{PolicyChanges: true, OAuthConnections: true, KeepActivity: 90 * 24 * time.Hour}, time.Hour
+		want.Name, want.Settings, want.InactiveAfter = "New", access.Settings{PolicyChanges: true, OAuthConnections: true,
+			KeepActivity: 90 * 24 * time.Hour}, time.Hour
 		want.KeepEvents = company.DefaultKeepEvents
 		got, err := f.db.UpdateCompany(f.Context(), f.company.ID, func(c *company.Company) error {
 			*c = want

@@ -31,7 +31,8 @@ func (db *DB) DeleteCompany(ctx context.Context, id string, keeper company.Keepe
 		return err
 	}
 	if err := db.exportCompany(ctx, id, keeper); err != nil {
-		if begun, found := holds(ctx, db.read(), `SELECT company_id FROM company_deletions WHERE company_id = ?`, id); found != nil || begun {
+		if begun, found := holds(ctx, db.read(), `SELECT company_id FROM company_deletions WHERE company_id = ?`, id); found != nil ||
+			begun {
 			return err
 		}
 		if _, undone := db.UpdateCompany(ctx, id, func(c *company.Company) error { c.Settings.Stop = before; return nil }); undone != nil {
@@ -48,9 +49,11 @@ func (db *DB) DeleteCompany(ctx context.Context, id string, keeper company.Keepe
 // mayDelete refuses a company that is connected, or of which a device is managed.
 func mayDelete(ctx context.Context, t *tx, c company.Company) error {
 	if c.Connected() {
-		return fault.New(fault.Refused, "the company is connected to %s: run `muster company disconnect --company %s --confirm %s` first", c.Enterprise, c.Slug, c.Slug)
+		return fault.New(fault.Refused, "the company is connected to %s: run `muster company disconnect --company %s --confirm %s` first",
+			c.Enterprise, c.Slug, c.Slug)
 	}
-	managed, err := value[int64](ctx, t, `SELECT COUNT(*) FROM assets WHERE company_id = ? AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`, c.ID)
+	managed, err := value[int64](ctx, t,
+		`SELECT COUNT(*) FROM assets WHERE company_id = ? AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`, c.ID)
 	if err == nil && managed > 0 {
 		err = fault.New(fault.Refused, "%d devices of the company are managed: wipe them or relinquish their ownership first", managed)
 	}
@@ -147,7 +150,8 @@ func beingDeleted(ctx context.Context, c conn, id string) error {
 // FinishDeletions goes on with the deletions that ended half-way. Run it every few
 // minutes; several replicas may.
 func (db *DB) FinishDeletions(ctx context.Context) error {
-	ids, err := list(ctx, db.read(), scanValue[string], `SELECT d.company_id FROM company_deletions d WHERE d.begun_at < ? ORDER BY d.company_id`,
+	ids, err := list(ctx, db.read(), scanValue[string],
+		`SELECT d.company_id FROM company_deletions d WHERE d.begun_at < ? ORDER BY d.company_id`,
 		millis(db.now().Add(-deletionLease)))
 	for _, id := range ids {
 		if err == nil {

@@ -62,7 +62,8 @@ func (f *fixture) filled(slug string, devices int) {
 		gone.Gone = true
 		f.observe(gone)
 	}
-	f.ok(f.db.CreateUser(f.Context(), account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: slug + "@example.com", Role: account.Viewer, CreatedAt: f.clock.Now()}))
+	f.ok(f.db.CreateUser(f.Context(), account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: slug + "@example.com",
+		Role: account.Viewer, CreatedAt: f.clock.Now()}))
 }
 
 func (f *fixture) unconnected() {
@@ -98,7 +99,8 @@ func TestDeleteCompany(t *testing.T) {
 
 		kept := &keeper{}
 		f.ok(f.db.DeleteCompany(f.Context(), doomed.ID, kept))
-		equal(f, "exported", words(kept.committed, len(kept.rows["companies"]), len(kept.rows["assets"]), len(kept.rows["commands"]), len(kept.rows["asset_places"]), len(kept.rows["users"])), "true 1 4 3 3 1")
+		equal(f, "exported", words(kept.committed, len(kept.rows["companies"]), len(kept.rows["assets"]), len(kept.rows["commands"]),
+			len(kept.rows["asset_places"]), len(kept.rows["users"])), "true 1 4 3 3 1")
 		after := f.rows()
 		for table, rows := range after {
 			for _, row := range rows {

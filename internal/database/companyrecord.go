@@ -31,7 +31,8 @@ func (db *DB) recordCompany(ctx context.Context, t *tx, action activity.Action, 
 		if former[i].Enabled == gate.Enabled {
 			continue
 		}
-		changes = append(changes, activity.Change{Field: string(gate.Gate), Before: access.OnOff(former[i].Enabled), After: access.OnOff(gate.Enabled)})
+		changes = append(changes, activity.Change{Field: string(gate.Gate), Before: access.OnOff(former[i].Enabled),
+			After: access.OnOff(gate.Enabled)})
 		if err := db.noteSwitch(ctx, t, after.ID, gate); err != nil {
 			return err
 		}
@@ -94,5 +95,6 @@ func (db *DB) noteSwitch(ctx context.Context, t *tx, companyID string, s company
 func (db *DB) Switches(ctx context.Context, companyID string) ([]company.Switch, error) {
 	return list(ctx, db.read(), into(func(s *company.Switch) []any {
 		return []any{&s.Gate, &s.Enabled, at(&s.At), &s.By.Kind, &s.By.ID, &s.By.Name}
-	}), `SELECT g.gate, g.enabled, g.at, g.actor_kind, g.actor_id, g.actor_name FROM gate_switches g WHERE g.company_id = ? ORDER BY g.gate`, companyID)
+	}),
+		`SELECT g.gate, g.enabled, g.at, g.actor_kind, g.actor_id, g.actor_name FROM gate_switches g WHERE g.company_id = ? ORDER BY g.gate`, companyID)
 }

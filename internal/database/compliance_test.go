@@ -21,7 +21,8 @@ func TestObserve_NonComplianceSince(t *testing.T) {
 			at := start.Add(time.Duration(minute) * time.Minute)
 			o := f.seen(o.Device)
 			o.ReportedAt, o.ObservedAt = at, at
-			o.StatusReport, _ = json.Marshal(map[string]any{"reportedAt": at, "policyCompliant": compliant, "nonComplianceDetails": details, "batteryLevel": minute})
+			o.StatusReport, _ = json.Marshal(map[string]any{"reportedAt": at, "policyCompliant": compliant, "nonComplianceDetails": details,
+				"batteryLevel": minute})
 			id := f.observe(o).AssetID
 			var got map[string]any
 			if err := json.Unmarshal(f.asset(id).Device.StatusReport, &got); err != nil {

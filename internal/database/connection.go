@@ -51,7 +51,8 @@ func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (o
 		fields := append(connectionFields(&c.Connection), userFields(&c.user)...)
 		return append(append(fields, &c.GrantID, &c.narrowed, &c.slug, &c.version, at(&c.expires)), settingsFields(&c.settings)...)
 	}
-	c, err := find(ctx, db.read(), "connection", into(fields), `SELECT `+grantColumns+`, `+userColumns+`, g.id, k.scopes, c.slug, `+controlVersion("c.id")+`, k.expires_at, `+settingsColumns+`
+	c, err := find(ctx, db.read(), "connection", into(fields), `SELECT `+grantColumns+`, `+userColumns+`, g.id, k.scopes, c.slug, `+
+		controlVersion("c.id")+`, k.expires_at, `+settingsColumns+`
 		FROM oauth_tokens k
 		JOIN oauth_grants g ON g.id = k.grant_id
 		JOIN oauth_connections o ON o.id = g.connection_id
@@ -78,7 +79,8 @@ func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (o
 func (db *DB) TouchConnection(ctx context.Context, id, grantID string) error {
 	now := millis(db.now())
 	return db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.Exec(ctx, `UPDATE oauth_connections SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, id, now-lastUsedEvery); err != nil {
+		if err := t.Exec(ctx, `UPDATE oauth_connections SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, id,
+			now-lastUsedEvery); err != nil {
 			return err
 		}
 		return t.Exec(ctx, `UPDATE oauth_grants SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, grantID, now-lastUsedEvery)
@@ -130,7 +132,8 @@ func (db *DB) recordConnection(ctx context.Context, t *tx, before, after oauth.C
 		action = activity.ConnectionRevoked
 	}
 	changes := activity.Differences(
-		activity.Change{Field: "scopes", Before: strings.Join(before.Scopes.Scopes(), " "), After: strings.Join(after.Scopes.Scopes(), " ")},
+		activity.Change{Field: "scopes", Before: strings.Join(before.Scopes.Scopes(), " "),
+			After: strings.Join(after.Scopes.Scopes(), " ")},
 		activity.Change{Field: "frozen", Before: access.OnOff(before.Frozen), After: access.OnOff(after.Frozen)},
 	)
 	if len(changes) == 0 && action == activity.ConnectionChanged {

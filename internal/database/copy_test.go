@@ -98,10 +98,12 @@ func TestCopy_Refuses(t *testing.T) {
 func TestCopy_NamesTheRowThatCannotBeKept(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, sqliteEngine(t))
-	f.ok(f.db.SaveOAuthClient(t.Context(), oauth.Client{ID: "mc_1", Name: "Helper", CreatedAt: f.clock.Now(), ExpiresAt: f.clock.Now().Add(time.Hour)}))
+	f.ok(f.db.SaveOAuthClient(t.Context(), oauth.Client{ID: "mc_1", Name: "Helper", CreatedAt: f.clock.Now(),
+		ExpiresAt: f.clock.Now().Add(time.Hour)}))
 	f.tamper(`UPDATE oauth_clients SET name = 'a' || char(0) || 'b'`)
 	_, err := database.Copy(t.Context(), database.Options{URL: f.url, Now: f.clock.Now}, pgtest.DSN(t))
-	if err == nil || !strings.Contains(err.Error(), `table oauth_clients: its column name has a text`) || !strings.Contains(err.Error(), `id = "mc_1"`) {
+	if err == nil || !strings.Contains(err.Error(), `table oauth_clients: its column name has a text`) ||
+		!strings.Contains(err.Error(), `id = "mc_1"`) {
 		t.Errorf("the error names neither table, column nor row: %v", err)
 	}
 }

@@ -28,7 +28,8 @@ func (f *fixture) checkCounts() {
 	equal(f, "kept counts", kept, counted)
 	kept, err = f.db.Text(f.Context(), `SELECT company_id, policy_id, month, count FROM patch_counts WHERE count <> 0 ORDER BY 1, 2, 3`)
 	f.ok(err)
-	reported, err := f.db.Text(f.Context(), `SELECT company_id, policy_id, specifications FROM assets WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`)
+	reported, err := f.db.Text(f.Context(),
+		`SELECT company_id, policy_id, specifications FROM assets WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`)
 	f.ok(err)
 	months := map[string]int{}
 	for _, line := range reported {
@@ -57,7 +58,8 @@ func (f *fixture) checkCounts() {
 func TestCounts_PatchLevels(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a, b := f.newPolicy("a").ID, f.newPolicy("b").ID
-		for n, level := range []string{"2026-10-05", "2026-10-01", "2026-09-05", "", "tomorrow", "1999-01-01", "2026-13-01", "2026-1", "2026x10-01", `"securityPatchLevel":"2026-08-01`} {
+		for n, level := range []string{"2026-10-05", "2026-10-01", "2026-09-05", "", "tomorrow", "1999-01-01", "2026-13-01", "2026-1",
+			"2026x10-01", `"securityPatchLevel":"2026-08-01`} {
 			o := f.joined(fmt.Sprint("p", n), []string{a, b}[n%2])
 			o.Specifications = map[string]string{"securityPatchLevel": level}
 			f.observe(o)
@@ -91,7 +93,8 @@ func (f *fixture) change(r *rapid.T, c company.Company, policies []string) error
 	o := f.seen(device)
 	o.CompanyID = c.ID
 	o.PolicyID = rapid.SampledFrom(append(policies, "")).Draw(r, "policy")
-	o.Specifications = map[string]string{"securityPatchLevel": rapid.SampledFrom([]string{"", "2026-10-05", "2026-09-01", "never"}).Draw(r, "patch")}
+	o.Specifications = map[string]string{"securityPatchLevel": rapid.SampledFrom([]string{"", "2026-10-05", "2026-09-01", "never"}).Draw(r,
+		"patch")}
 	if rapid.Bool().Draw(r, "located") {
 		o.Location = &asset.Location{Latitude: 52.5, Longitude: 13.4, AccuracyMeters: 20, ReportedAt: o.ObservedAt}
 	}

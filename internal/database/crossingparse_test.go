@@ -119,7 +119,8 @@ func (r *reading) branch(all []item, env []*source, floor int) []*source {
 	word := func(i int) string { return all[max(i, 0)].word }
 	for i, it := range all {
 		switch w := it.word; {
-		case w == "FROM" && word(i-1) != "DISTINCT" || w == "JOIN" || w == "USING" || w == "UPDATE" && i == 0 || w == "," && state == "FROM":
+		case w == "FROM" && word(i-1) != "DISTINCT" || w == "JOIN" || w == "USING" || w == "UPDATE" && i == 0 ||
+			w == "," && state == "FROM":
 			left = w == "JOIN" && word(i-2) != "JOIN" && word(i-1) == "LEFT"
 			state = "FROM"
 			add(i + 1)

@@ -103,7 +103,8 @@ func TestSaveProvider_UsersStayAsTheyWereChecked(t *testing.T) {
 		f.ok(f.db.CreateUser(f.Context(), u))
 		var saved atomic.Bool
 		changed := make(chan error, 1)
-		p := account.IdentityProvider{CompanyID: f.company.ID, Name: "ID", Issuer: "https://id.example", ClientID: "c", Enabled: true, Role: account.Viewer}
+		p := account.IdentityProvider{CompanyID: f.company.ID, Name: "ID", Issuer: "https://id.example", ClientID: "c", Enabled: true,
+			Role: account.Viewer}
 		f.ok(f.db.SaveProvider(f.Context(), p, func(users []account.User) error {
 			equal(f, "users", len(users), 1)
 			go func() {

@@ -90,7 +90,8 @@ func (db *DB) matter(ctx context.Context, t *tx, d approval.Decision) (matter, e
 }
 
 // standing reads what a decision depends on. Who holds the company holds all of it.
-func (db *DB) standing(ctx context.Context, t conn, of approval.Subject, signed signature.Signed, userID, passkeyID string) (approval.Standing, error) {
+func (db *DB) standing(ctx context.Context, t conn, of approval.Subject, signed signature.Signed,
+	userID, passkeyID string) (approval.Standing, error) {
 	s := approval.Standing{Subject: of, Signed: signed, Now: db.now()}
 	c, err := findCompany(ctx, t, `c.id = ?`, of.CompanyID)
 	if err != nil {

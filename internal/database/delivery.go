@@ -12,7 +12,8 @@ import (
 const deliveryColumns = `command_id, device_id, type, args, created_at, deadline, final, accepted_at, number`
 
 func deliveryFields(v *agentdevice.Delivery) []any {
-	return []any{&v.CommandID, &v.DeviceID, &v.Type, asText(&v.Args), at(&v.CreatedAt), at(&v.Deadline), &v.Final, at(&v.Accepted), &v.Number}
+	return []any{&v.CommandID, &v.DeviceID, &v.Type, asText(&v.Args), at(&v.CreatedAt), at(&v.Deadline), &v.Final,
+		at(&v.Accepted), &v.Number}
 }
 
 // Deliver makes a delivery. One that exists already stays as it is.
@@ -25,11 +26,13 @@ func (db *DB) Deliver(ctx context.Context, v agentdevice.Delivery) error {
 
 // insertDelivery makes the row of a delivery, once.
 func insertDelivery(v agentdevice.Delivery) part {
-	return part{`INSERT INTO agent_deliveries (command_id, device_id, type, args, created_at, deadline, final, lease_until, accepted_at, held_until, number)
+	return part{
+		`INSERT INTO agent_deliveries (command_id, device_id, type, args, created_at, deadline, final, lease_until, accepted_at, held_until, number)
 		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BOOLEAN),
 			CAST(? AS BIGINT), 0, CAST(? AS BIGINT), COALESCE((SELECT MAX(v.number) FROM agent_deliveries v WHERE v.device_id = ?), 0) + 1 ` + fromFirst + ` WHERE TRUE
 		ON CONFLICT (command_id) DO NOTHING RETURNING command_id`,
-		[]any{v.CommandID, v.DeviceID, v.Type, string(v.Args), millis(v.CreatedAt), millis(v.Deadline), v.Final, millis(firstLease(v)), millis(v.HeldUntil), v.DeviceID}}
+		[]any{v.CommandID, v.DeviceID, v.Type, string(v.Args), millis(v.CreatedAt), millis(v.Deadline), v.Final, millis(firstLease(v)),
+			millis(v.HeldUntil), v.DeviceID}}
 }
 
 // firstLease is until when a new delivery is not offered: a delivery that goes out on the
@@ -45,7 +48,8 @@ func firstLease(v agentdevice.Delivery) time.Time {
 // comes before a wipe, and nothing brings back a device that ended.
 func openDelivery(v agentdevice.Delivery) part {
 	return part{`UPDATE agent_devices SET open_deliveries = open_deliveries + 1,
-		state = CASE WHEN CAST(? AS TEXT) = '' OR state IN ('DELETED', 'WIPE_PENDING') THEN state ELSE CAST(? AS TEXT) END ` + fromFirst + ` WHERE agent_devices.id = ?`,
+		state = CASE WHEN CAST(? AS TEXT) = '' OR state IN ('DELETED', 'WIPE_PENDING') THEN state ELSE CAST(? AS TEXT) END ` + fromFirst +
+		` WHERE agent_devices.id = ?`,
 		[]any{string(v.Brings), string(v.Brings), v.DeviceID}}
 }
 
@@ -118,7 +122,8 @@ func (db *DB) DropExpired(ctx context.Context, limit int) (dropped int, err erro
 		}
 		dropped = len(all)
 		commands = padded(commands)
-		if err := t.Exec(ctx, `DELETE FROM agent_deliveries WHERE command_id IN (`+marks(len(commands))+`)`, anys(commands)...); err != nil {
+		if err := t.Exec(ctx, `DELETE FROM agent_deliveries WHERE command_id IN (`+marks(len(commands))+`)`,
+			anys(commands)...); err != nil {
 			return err
 		}
 		return t.fewerOpen(ctx, of)
@@ -147,10 +152,12 @@ func (t *tx) fewerOpen(ctx context.Context, of map[string]int) error {
 func (db *DB) Accept(ctx context.Context, deviceID, commandID, kind string, at time.Time) error {
 	var erasing []part
 	if kind == "WIPE_COMPANY_DATA" {
-		erasing = []part{{`UPDATE agent_devices SET erasing_at = ? ` + fromFirst + ` WHERE agent_devices.id = ?`, []any{millis(at), deviceID}}}
+		erasing = []part{{`UPDATE agent_devices SET erasing_at = ? ` + fromFirst + ` WHERE agent_devices.id = ?`,
+			[]any{millis(at), deviceID}}}
 	}
 	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		accepted := part{`UPDATE agent_deliveries SET accepted_at = ? WHERE command_id = ? AND device_id = ? AND accepted_at = 0 RETURNING command_id`,
+		accepted := part{
+			`UPDATE agent_deliveries SET accepted_at = ? WHERE command_id = ? AND device_id = ? AND accepted_at = 0 RETURNING command_id`,
 			[]any{millis(at), commandID, deviceID}}
 		if len(erasing) == 0 {
 			return c.Exec(ctx, accepted.text, accepted.args...)
@@ -188,7 +195,8 @@ func endDelivery(ctx context.Context, db *DB, c conn, deviceID, commandID string
 // before may not have been received.
 func (db *DB) ExpireDeliveryLeases(ctx context.Context) error {
 	now := millis(db.now())
-	return db.exec(ctx, `UPDATE agent_deliveries SET lease_until = CASE WHEN created_at = ? THEN CAST(? AS BIGINT) ELSE CAST(? AS BIGINT) END
+	return db.exec(ctx,
+		`UPDATE agent_deliveries SET lease_until = CASE WHEN created_at = ? THEN CAST(? AS BIGINT) ELSE CAST(? AS BIGINT) END
 		WHERE lease_until > ?`, now, now-1, now, now) // never created_at: see unoffered
 }
 

@@ -15,7 +15,8 @@ func TestBegin_DestructiveLeft(t *testing.T) {
 		check := func(when string, remaining int, frees time.Duration, limited bool) {
 			t.Helper()
 			left, after, on, err := f.db.DestructiveLeft(f.Context(), f.company.ID)
-			expect.Equal(t, when, expect.Values{"error": {err, error(nil)}, "remaining": {left, remaining}, "frees": {after, frees}, "limited": {on, limited}})
+			expect.Equal(t, when, expect.Values{"error": {err, error(nil)}, "remaining": {left, remaining}, "frees": {after, frees},
+				"limited": {on, limited}})
 		}
 		f.setLimit(0, 0)
 		check("without a limit", 0, 0, false)

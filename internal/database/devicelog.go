@@ -25,7 +25,8 @@ func (db *DB) KeepLog(ctx context.Context, d agentdevice.Device, l agentdevice.L
 		if err != nil {
 			return err
 		}
-		if err := t.Exec(ctx, `INSERT INTO device_logs (command_id, company_id, asset_id, at, bytes, text) VALUES (`+marks(6)+`) ON CONFLICT (command_id) DO NOTHING`,
+		if err := t.Exec(ctx, `INSERT INTO device_logs (command_id, company_id, asset_id, at, bytes, text) VALUES (`+marks(6)+
+			`) ON CONFLICT (command_id) DO NOTHING`,
 			l.ID, d.CompanyID, d.AssetID, millis(l.At), int64(l.Bytes), l.Text); err != nil {
 			return err
 		}
@@ -52,7 +53,8 @@ func forgetLogs(ctx context.Context, t *tx, d agentdevice.Device) error {
 // Logs implements agentdevice.LogStore.
 func (db *DB) Logs(ctx context.Context, companyID, assetID string) ([]agentdevice.Log, error) {
 	return list(ctx, db.read(), into(logFields), `SELECT `+logColumns+` FROM device_logs WHERE company_id = ? AND asset_id = ? AND at >= ?
-		ORDER BY at DESC, command_id DESC LIMIT ?`, companyID, assetID, millis(db.now().Add(-agentdevice.LogLifetime)), agentdevice.LogsPerDevice)
+		ORDER BY at DESC, command_id DESC LIMIT ?`, companyID, assetID, millis(db.now().Add(-agentdevice.LogLifetime)),
+		agentdevice.LogsPerDevice)
 }
 
 // Log implements agentdevice.LogStore.

@@ -14,7 +14,8 @@ import (
 func (f *fixture) asked(d agentdevice.Device, kind command.Type) string {
 	f.Helper()
 	c := f.intent(f.asset(d.AssetID), kind)
-	f.ok(f.db.Deliver(f.Context(), agentdevice.Delivery{CommandID: c.ID, DeviceID: d.ID, Type: string(kind), Args: []byte("{}"), CreatedAt: f.clock.Now()}))
+	f.ok(f.db.Deliver(f.Context(), agentdevice.Delivery{CommandID: c.ID, DeviceID: d.ID, Type: string(kind), Args: []byte("{}"),
+		CreatedAt: f.clock.Now()}))
 	return c.ID
 }
 

@@ -11,7 +11,8 @@ import (
 // AddDomain implements access.DomainStore.
 func (db *DB) AddDomain(ctx context.Context, d account.Domain) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.ExecCount(ctx, `INSERT INTO company_domains (domain, company_id, added_at) VALUES (?, ?, ?) ON CONFLICT (domain) DO NOTHING`,
+		n, err := t.ExecCount(ctx,
+			`INSERT INTO company_domains (domain, company_id, added_at) VALUES (?, ?, ?) ON CONFLICT (domain) DO NOTHING`,
 			d.Name, d.CompanyID, millis(d.AddedAt))
 		if err != nil {
 			return err
@@ -27,7 +28,8 @@ func (db *DB) AddDomain(ctx context.Context, d account.Domain) error {
 		if err != nil {
 			return err
 		}
-		return fault.New(fault.Refused, "cannot add %s: it belongs to company %s; remove it there first (`muster company domain remove --company %s %s`)", d.Name, other.Slug, other.Slug, d.Name)
+		return fault.New(fault.Refused, "cannot add %s: it belongs to company %s; remove it there first (`muster company domain remove "+
+			"--company %s %s`)", d.Name, other.Slug, other.Slug, d.Name)
 	})
 }
 
@@ -72,7 +74,8 @@ func (db *DB) claimDomains(ctx context.Context, t *tx, companyID string, domains
 	}
 	for _, domain := range domains {
 		if companies == 1 {
-			if err := t.Exec(ctx, `INSERT INTO company_domains (domain, company_id, added_at) VALUES (?, ?, ?) ON CONFLICT (domain) DO NOTHING`,
+			if err := t.Exec(ctx,
+				`INSERT INTO company_domains (domain, company_id, added_at) VALUES (?, ?, ?) ON CONFLICT (domain) DO NOTHING`,
 				domain, companyID, millis(db.now())); err != nil {
 				return err
 			}
@@ -87,7 +90,8 @@ func (db *DB) claimDomains(ctx context.Context, t *tx, companyID string, domains
 				return err
 			}
 			return &fault.Error{Code: fault.Refused,
-				Detail: "cannot use the domain " + domain + ": it is not assigned to " + c.Name + "; ask the operator to run `muster company domain add --company " + c.Slug + " " + domain + "`",
+				Detail: "cannot use the domain " + domain + ": it is not assigned to " + c.Name + "; ask the operator to run `muster " +
+					"company domain add --company " + c.Slug + " " + domain + "`",
 				Fields: []fault.Field{{Field: "domains", Message: domain + " is not assigned to this company"}}}
 		}
 	}

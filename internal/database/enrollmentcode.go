@@ -16,7 +16,8 @@ const enrollColumns = `c.id, c.company_id, c.policy_id, c.management, c.personal
 	c.created_at, c.expires_at, c.revoked_at, c.ref`
 
 func enrollFields(c *provisioning.Code) []any {
-	return []any{&c.ID, &c.CompanyID, &c.PolicyID, &c.Management, &c.Usage, &c.Maker.Kind, &c.Maker.ID, &c.Maker.Name, asJSON(&c.Tags), &c.MaxDevices, &c.Devices,
+	return []any{&c.ID, &c.CompanyID, &c.PolicyID, &c.Management, &c.Usage, &c.Maker.Kind, &c.Maker.ID, &c.Maker.Name, asJSON(&c.Tags),
+		&c.MaxDevices, &c.Devices,
 		at(&c.CreatedAt), at(&c.ExpiresAt), at(&c.RevokedAt), &c.Ref}
 }
 
@@ -25,7 +26,8 @@ func (db *DB) CreateCode(ctx context.Context, c provisioning.Code) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		t.changed(c.CompanyID, "code", c.ID)
 		return t.Insert(ctx, "enrollment_codes", strings.ReplaceAll(enrollColumns, "c.", "")+`, drop_at`,
-			[]any{c.ID, c.CompanyID, c.PolicyID, string(c.Management), string(c.Usage), string(c.Maker.Kind), c.Maker.ID, c.Maker.Name, encodeSome(c.Tags),
+			[]any{c.ID, c.CompanyID, c.PolicyID, string(c.Management), string(c.Usage), string(c.Maker.Kind), c.Maker.ID,
+				c.Maker.Name, encodeSome(c.Tags),
 				c.MaxDevices, c.Devices, millis(c.CreatedAt), millis(c.ExpiresAt), int64(0), c.Ref, int64(0)})
 	})
 }
@@ -33,7 +35,8 @@ func (db *DB) CreateCode(ctx context.Context, c provisioning.Code) error {
 // IssueCode implements provisioning.Codes. A code that was revoked in the meantime has its
 // token deleted.
 func (db *DB) IssueCode(ctx context.Context, id, ref string, expires time.Time) error {
-	return db.exec(ctx, `UPDATE enrollment_codes SET ref = ?, expires_at = ?, drop_at = CASE WHEN revoked_at > 0 THEN revoked_at ELSE 0 END WHERE id = ?`,
+	return db.exec(ctx,
+		`UPDATE enrollment_codes SET ref = ?, expires_at = ?, drop_at = CASE WHEN revoked_at > 0 THEN revoked_at ELSE 0 END WHERE id = ?`,
 		ref, millis(expires), id)
 }
 
@@ -45,7 +48,8 @@ func (db *DB) DropCode(ctx context.Context, id string) error {
 // Codes implements provisioning.Codes.
 func (db *DB) Codes(ctx context.Context, companyID string, limit int) ([]provisioning.Code, error) {
 	return list(ctx, db.read(), into(func(c *provisioning.Code) []any { return append(enrollFields(c), &c.PolicyName) }),
-		`SELECT `+enrollColumns+`, COALESCE(p.name, '') FROM enrollment_codes c LEFT JOIN policies p ON p.id = c.policy_id AND p.company_id = c.company_id
+		`SELECT `+enrollColumns+
+			`, COALESCE(p.name, '') FROM enrollment_codes c LEFT JOIN policies p ON p.id = c.policy_id AND p.company_id = c.company_id
 		WHERE c.company_id = ? ORDER BY c.created_at DESC, c.id DESC LIMIT ?`, companyID, limit)
 }
 
@@ -53,7 +57,8 @@ func (db *DB) Codes(ctx context.Context, companyID string, limit int) ([]provisi
 func (db *DB) RevokeCode(ctx context.Context, companyID, id string) (provisioning.Code, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (provisioning.Code, error) {
 		// The tokens first, as a device that enrolls does.
-		_, err := list(ctx, t, scanValue[string], `SELECT hash FROM agent_tokens WHERE code_id = ? AND code_id <> '' AND company_id = ? ORDER BY hash`+t.lock(), id, companyID)
+		_, err := list(ctx, t, scanValue[string],
+			`SELECT hash FROM agent_tokens WHERE code_id = ? AND code_id <> '' AND company_id = ? ORDER BY hash`+t.lock(), id, companyID)
 		if err != nil {
 			return provisioning.Code{}, err
 		}
@@ -81,7 +86,8 @@ func (db *DB) RevokeCode(ctx context.Context, companyID, id string) (provisionin
 }
 
 func lockCode(ctx context.Context, t *tx, companyID, id string) (provisioning.Code, error) {
-	return find(ctx, t, "enrollment code", into(enrollFields), `SELECT `+enrollColumns+` FROM enrollment_codes c WHERE c.id = ? AND c.company_id = ?`+t.lock(), id, companyID)
+	return find(ctx, t, "enrollment code", into(enrollFields),
+		`SELECT `+enrollColumns+` FROM enrollment_codes c WHERE c.id = ? AND c.company_id = ?`+t.lock(), id, companyID)
 }
 
 // endCode makes a locked code one with which no device enrolls: our own token is gone at
@@ -91,7 +97,8 @@ func endCode(ctx context.Context, t *tx, c provisioning.Code) error {
 	if c.Ref != "" && c.Management == policy.Platform {
 		dropAt = millis(t.db.now())
 	}
-	if err := t.Exec(ctx, `UPDATE enrollment_codes SET revoked_at = ?, devices = ?, drop_at = ? WHERE id = ?`, millis(c.RevokedAt), c.Devices, dropAt, c.ID); err != nil {
+	if err := t.Exec(ctx, `UPDATE enrollment_codes SET revoked_at = ?, devices = ?, drop_at = ? WHERE id = ?`, millis(c.RevokedAt),
+		c.Devices, dropAt, c.ID); err != nil {
 		return err
 	}
 	if c.RevokedAt.IsZero() { // the last device may ask again with its token
@@ -139,11 +146,13 @@ func (h *lockedAsset) use(ctx context.Context, t *tx, code, device string) (goes
 
 // DueDrops implements provisioning.Codes.
 func (db *DB) DueDrops(ctx context.Context, now, next time.Time, limit int) ([]provisioning.Code, error) {
-	due, err := list(ctx, db.read(), into(enrollFields), `SELECT `+enrollColumns+` FROM enrollment_codes c WHERE c.drop_at > 0 AND c.drop_at <= ? ORDER BY c.drop_at, c.id LIMIT ?`,
+	due, err := list(ctx, db.read(), into(enrollFields),
+		`SELECT `+enrollColumns+` FROM enrollment_codes c WHERE c.drop_at > 0 AND c.drop_at <= ? ORDER BY c.drop_at, c.id LIMIT ?`,
 		millis(now), limit)
 	mine := []provisioning.Code{}
 	for _, c := range due {
-		n, err := db.execCount(ctx, `UPDATE enrollment_codes SET drop_at = ? WHERE id = ? AND drop_at > 0 AND drop_at <= ?`, millis(next), c.ID, millis(now))
+		n, err := db.execCount(ctx, `UPDATE enrollment_codes SET drop_at = ? WHERE id = ? AND drop_at > 0 AND drop_at <= ?`,
+			millis(next), c.ID, millis(now))
 		if err != nil {
 			return mine, err
 		}

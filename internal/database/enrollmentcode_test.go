@@ -23,8 +23,10 @@ import (
 func (f *fixture) enrollmentCode(devices int, tags ...string) provisioning.Code {
 	f.Helper()
 	p := f.newPolicy(words("Policy", resource.NewID()))
-	c := provisioning.Code{ID: resource.NewID(), CompanyID: f.company.ID, PolicyID: p.ID, Management: policy.Platform, Usage: provisioning.Disallowed,
-		Maker: access.OperatorActor("ada"), Tags: tags, MaxDevices: devices, CreatedAt: f.clock.Now(), ExpiresAt: f.clock.Now().Add(provisioning.Lifetime)}
+	c := provisioning.Code{ID: resource.NewID(), CompanyID: f.company.ID, PolicyID: p.ID, Management: policy.Platform,
+		Usage: provisioning.Disallowed,
+		Maker: access.OperatorActor("ada"), Tags: tags, MaxDevices: devices, CreatedAt: f.clock.Now(),
+		ExpiresAt: f.clock.Now().Add(provisioning.Lifetime)}
 	f.ok(f.db.CreateCode(f.Context(), c))
 	f.ok(f.db.IssueCode(f.Context(), c.ID, "tokens/"+c.ID, c.ExpiresAt))
 	return f.kept(c.ID)
@@ -131,7 +133,8 @@ func TestEnrollmentCode_Revoked(t *testing.T) {
 		equal(f, "deleted", len(vendor.dropped), 1)
 		equal(f, "marked", strings.Join(f.enrollsWith(c, "d1").Tags, ","), provisioning.OverLimit)
 		equal(f, "recorded", f.recorded(activity.ProvisioningRevoked), 1)
-		late := provisioning.Code{ID: resource.NewID(), CompanyID: f.company.ID, PolicyID: c.PolicyID, Management: policy.Platform, CreatedAt: f.clock.Now(), ExpiresAt: f.clock.Now().Add(time.Hour)}
+		late := provisioning.Code{ID: resource.NewID(), CompanyID: f.company.ID, PolicyID: c.PolicyID, Management: policy.Platform,
+			CreatedAt: f.clock.Now(), ExpiresAt: f.clock.Now().Add(time.Hour)}
 		f.ok(f.db.CreateCode(f.Context(), late)) // revoked while the platform makes its token
 		_, err = f.db.RevokeCode(f.Context(), f.company.ID, late.ID)
 		f.ok(err)

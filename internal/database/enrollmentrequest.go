@@ -61,7 +61,8 @@ func ask(ctx context.Context, t *tx, e agentdevice.Enrollment, o enrollment.Obse
 	if err := holdCompany(ctx, t, companyID); err != nil {
 		return false, err
 	}
-	free, err := holds(ctx, t, `SELECT hash FROM agent_tokens WHERE hash = ? AND device_id = '' AND asset_id = '' AND expires_at > ?`+t.lock(), hash, millis(t.db.now()))
+	free, err := holds(ctx, t, `SELECT hash FROM agent_tokens WHERE hash = ? AND device_id = '' AND asset_id = '' AND expires_at > ?`+
+		t.lock(), hash, millis(t.db.now()))
 	if err != nil || !free {
 		return false, err
 	}
@@ -104,9 +105,12 @@ func insertRequest(ctx context.Context, t *tx, h lockedAsset, hash string, e age
 		return err
 	}
 	expires := now.Add(agentdevice.RequestLifetime)
-	if err := t.Exec(ctx, `INSERT INTO enrollment_requests (id, token_hash, company_id, asset_id, epoch, key_alg, key_spki, serial_number, model, os_version, asked_at, expires_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, resource.NewID(), hash, h.companyID, h.id, h.epoch, string(e.Device.Key.Algorithm), e.Device.Key.SPKI,
-		o.SerialNumber, storable(o.Specifications["manufacturer"]+" "+o.Model), storable(o.Specifications["osVersion"]), millis(now), millis(expires)); err != nil {
+	if err := t.Exec(ctx,
+		`INSERT INTO enrollment_requests (id, token_hash, company_id, asset_id, epoch, key_alg, key_spki, serial_number, model, os_version, asked_at, expires_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, resource.NewID(), hash, h.companyID, h.id, h.epoch,
+		string(e.Device.Key.Algorithm), e.Device.Key.SPKI,
+		o.SerialNumber, storable(o.Specifications["manufacturer"]+" "+o.Model), storable(o.Specifications["osVersion"]), millis(now),
+		millis(expires)); err != nil {
 		return err
 	}
 	if err := t.Exec(ctx, `UPDATE agent_tokens SET expires_at = ? WHERE hash = ?`, millis(expires), hash); err != nil {
@@ -132,7 +136,8 @@ type openRequest struct {
 
 // decideRequest runs work on a request that waits, under the lock of the company, with
 // the asset locked.
-func (db *DB) decideRequest(ctx context.Context, companyID, id string, work func(ctx context.Context, t *tx, r openRequest, h lockedAsset) (refused, err error)) error {
+func (db *DB) decideRequest(ctx context.Context, companyID, id string, work func(ctx context.Context, t *tx, r openRequest,
+	h lockedAsset) (refused, err error)) error {
 	return db.replacing(ctx, companyID, func(ctx context.Context, t *tx) (refused, err error) {
 		now := db.now()
 		r, there, err := maybe(one(ctx, t, into(func(r *openRequest) []any { return []any{&r.hash, &r.assetID, &r.epoch, &r.live} }),
@@ -168,7 +173,8 @@ func (db *DB) ConfirmRequest(ctx context.Context, companyID, id string, by acces
 		}
 		now := db.now()
 		expires := millis(now.Add(agentdevice.RequestLifetime))
-		if err := t.Exec(ctx, `UPDATE enrollment_requests SET confirmed_at = ?, expires_at = ? WHERE id = ?`, millis(now), expires, id); err != nil {
+		if err := t.Exec(ctx, `UPDATE enrollment_requests SET confirmed_at = ?, expires_at = ? WHERE id = ?`, millis(now),
+			expires, id); err != nil {
 			return nil, err
 		}
 		// The asset keeps its policy. One that has none by now gets that of the code.

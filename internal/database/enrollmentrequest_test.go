@@ -20,7 +20,8 @@ func (f *fixture) lost(token, key, serial string) error {
 	at := f.clock.Now()
 	d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: key},
 		CommandAlgorithm: protocol.Ed25519, State: agentdevice.Active, EnrolledAt: at, SeenAt: at}
-	_, err := f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: sha256.Sum256([]byte(token)), Device: d, Again: at.Add(-time.Hour), Lost: true},
+	_, err := f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: sha256.Sum256([]byte(token)), Device: d,
+		Again: at.Add(-time.Hour), Lost: true},
 		f.agent(serial))
 	return err
 }
@@ -55,8 +56,10 @@ func TestConfirmRequest_CountsTheDeviceThatLeaves(t *testing.T) {
 		asked := f.lostDevices()
 		equal(f, "requests", len(asked), 1)
 		equal(f, "in touch", asked[0].InTouch, true)
-		f.code(fault.Forbidden, f.db.ConfirmRequest(f.Context(), f.company.ID, asked[0].ID, access.Replacement{UserID: by.UserID, Named: true}))
-		f.code(fault.ConfirmationRequired, f.db.ConfirmRequest(f.Context(), f.company.ID, asked[0].ID, access.Replacement{UserID: by.UserID, MayDestroy: true}))
+		f.code(fault.Forbidden, f.db.ConfirmRequest(f.Context(), f.company.ID, asked[0].ID,
+			access.Replacement{UserID: by.UserID, Named: true}))
+		f.code(fault.ConfirmationRequired,
+			f.db.ConfirmRequest(f.Context(), f.company.ID, asked[0].ID, access.Replacement{UserID: by.UserID, MayDestroy: true}))
 		f.code(fault.NotFound, f.db.ConfirmRequest(f.Context(), resource.NewID(), asked[0].ID, *by))
 		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, asked[0].ID, *by))
 		f.code(fault.NotFound, f.db.ConfirmRequest(f.Context(), f.company.ID, asked[0].ID, *by))
@@ -64,7 +67,8 @@ func TestConfirmRequest_CountsTheDeviceThatLeaves(t *testing.T) {
 		f.code(fault.Refused, f.lost("t1", "k2", "SN-1"))
 		f.ok(f.lost("t1", "k1", "SN-1"))
 		equal(f, "the asset's enrollment", f.asset(all[0].ID).Device.Epoch, 2)
-		equal(f, "recorded", words(f.recorded(activity.EnrollmentAsked), f.recorded(activity.EnrollmentConfirmed), f.recorded(activity.AssetTakenOver)), "1 1 1")
+		equal(f, "recorded", words(f.recorded(activity.EnrollmentAsked), f.recorded(activity.EnrollmentConfirmed),
+			f.recorded(activity.AssetTakenOver)), "1 1 1")
 
 		f.clock.Advance(25 * time.Hour)
 		f.token("t4")

@@ -28,12 +28,14 @@ func (db *DB) BeginDisconnection(ctx context.Context, companyID, enterprise stri
 		}
 		managed, err := value[int64](ctx, t, `SELECT COUNT(*) FROM assets WHERE company_id = ? AND `+isManagedByPlatform, companyID)
 		if err == nil && managed > 0 && !lost {
-			err = fault.New(fault.Refused, "the platform manages %d devices of the company: wipe them or relinquish their ownership first", managed)
+			err = fault.New(fault.Refused, "the platform manages %d devices of the company: wipe them or relinquish their ownership first",
+				managed)
 		}
 		if err != nil {
 			return err
 		}
-		return t.Exec(ctx, `INSERT INTO disconnections (enterprise, company_id, begun_at, ended_at) VALUES (?, ?, ?, 0) ON CONFLICT (enterprise) DO NOTHING`,
+		return t.Exec(ctx,
+			`INSERT INTO disconnections (enterprise, company_id, begun_at, ended_at) VALUES (?, ?, ?, 0) ON CONFLICT (enterprise) DO NOTHING`,
 			enterprise, companyID, millis(at))
 	})
 }
@@ -51,7 +53,9 @@ const disconnectBatch = 200
 // called again after it was interrupted.
 func (db *DB) FinishDisconnection(ctx context.Context, companyID, enterprise string, at time.Time) error {
 	for {
-		ended, err := written(ctx, db, func(ctx context.Context, t *tx) (int, error) { return endManaged(ctx, t, companyID, enterprise, at) })
+		ended, err := written(ctx, db, func(ctx context.Context, t *tx) (int, error) {
+			return endManaged(ctx, t, companyID, enterprise, at)
+		})
 		if err != nil {
 			return err
 		}
@@ -67,7 +71,9 @@ func endManaged(ctx context.Context, t *tx, companyID, enterprise string, at tim
 	if err := disconnecting(ctx, t, companyID, enterprise); err != nil {
 		return 0, err
 	}
-	ids, err := list(ctx, t, scanValue[string], `SELECT id FROM assets WHERE company_id = ? AND `+isManagedByPlatform+` ORDER BY id LIMIT ?`+t.lock(), companyID, disconnectBatch)
+	ids, err := list(ctx, t, scanValue[string], `SELECT id FROM assets WHERE company_id = ? AND `+isManagedByPlatform+
+		` ORDER BY id LIMIT ?`+
+		t.lock(), companyID, disconnectBatch)
 	if err != nil {
 		return 0, err
 	}
@@ -93,7 +99,8 @@ func disconnecting(ctx context.Context, t *tx, companyID, enterprise string) err
 	if err != nil {
 		return err
 	}
-	begun, err := holds(ctx, t, `SELECT enterprise FROM disconnections WHERE enterprise = ? AND company_id = ? AND ended_at = 0`, enterprise, companyID)
+	begun, err := holds(ctx, t, `SELECT enterprise FROM disconnections WHERE enterprise = ? AND company_id = ? AND ended_at = 0`,
+		enterprise, companyID)
 	if err == nil && (!begun || owner.Enterprise != enterprise) {
 		err = fault.New(fault.Refused, "%s is not being given up", enterprise)
 	}
@@ -112,7 +119,8 @@ func (db *DB) leave(ctx context.Context, t *tx, companyID, enterprise string, at
 		{`DELETE FROM lost_enterprises WHERE company_id = ?`, []any{companyID}},
 		{`DELETE FROM policy_pushes WHERE policy_id IN ` + platformPolicies, []any{companyID}},
 		{`DELETE FROM push_retries WHERE policy_id IN ` + platformPolicies, []any{companyID}},
-		{`UPDATE policies SET push_version = 0, push_tried_at = 0, push_error = '', pushed_at = 0 WHERE company_id = ? AND type = 'PLATFORM'`, []any{companyID}},
+		{
+			`UPDATE policies SET push_version = 0, push_tried_at = 0, push_error = '', pushed_at = 0 WHERE company_id = ? AND type = 'PLATFORM'`, []any{companyID}},
 		{`UPDATE disconnections SET ended_at = ? WHERE enterprise = ?`, []any{millis(at), enterprise}},
 	} {
 		if err := t.Exec(ctx, step.text, step.args...); err != nil {
@@ -213,5 +221,6 @@ const maxEnterprise = 200
 func (db *DB) ForeignEnterprises(ctx context.Context, now time.Time) ([]company.Foreign, error) {
 	return list(ctx, db.read(), into(func(f *company.Foreign) []any { return []any{&f.Enterprise, at(&f.First), at(&f.Last)} }),
 		`SELECT enterprise, first_at, last_at FROM foreign_enterprises f WHERE last_at >= ?
-			AND NOT EXISTS (SELECT 1 FROM companies c WHERE c.enterprise = f.enterprise) ORDER BY last_at DESC, enterprise`, millis(now.Add(-foreignKept)))
+			AND NOT EXISTS (SELECT 1 FROM companies c WHERE c.enterprise = f.enterprise) ORDER BY last_at DESC, enterprise`,
+		millis(now.Add(-foreignKept)))
 }

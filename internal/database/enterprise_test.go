@@ -44,7 +44,8 @@ func TestDisconnection(t *testing.T) {
 		troubles, err := f.db.EnterpriseTroubles(f.Context())
 		f.ok(err)
 		found := troubles[f.company.ID]
-		equal(f, "trouble", []bool{found.LostSince.Equal(now.Truncate(time.Millisecond)), found.Disconnecting.Equal(now.Truncate(time.Millisecond))}, []bool{true, true})
+		equal(f, "trouble", []bool{found.LostSince.Equal(now.Truncate(time.Millisecond)),
+			found.Disconnecting.Equal(now.Truncate(time.Millisecond))}, []bool{true, true})
 		f.ok(finish())
 		f.code(fault.Refused, finish())
 		ended, err := f.db.Asset(f.Context(), f.company.ID, a.ID)

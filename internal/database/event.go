@@ -35,8 +35,10 @@ func (db *DB) telling(ctx context.Context, e event.Event) part {
 	}
 	args = append([]any{resource.NewID(), e.CompanyID, e.Type.Area(), string(e.Type), millis(db.now()), e.AssetID}, args...)
 	number := db.dialect().Events()
-	return part{`INSERT INTO events (` + number.Column + eventColumns + `) SELECT ` + number.Draw + `CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
-		CAST(? AS BIGINT), CAST(? AS TEXT), ` + policy + `, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT) ` + fromFirst,
+	return part{`INSERT INTO events (` + number.Column + eventColumns + `) SELECT ` + number.Draw +
+		`CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
+		CAST(? AS BIGINT), CAST(? AS TEXT), ` + policy +
+		`, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT) ` + fromFirst,
 		append(args, e.ProposalID, e.Command, e.Status, e.RequestID, e.Owner)}
 }
 
@@ -73,7 +75,8 @@ func commandEventType(s command.State) (event.Type, bool) {
 func (db *DB) tellCommand(id string, to command.State) part {
 	of, _ := commandEventType(to)
 	number := db.dialect().Events()
-	return part{`INSERT INTO events (` + number.Column + eventColumns + `) SELECT ` + number.Draw + `CAST(? AS TEXT), m.company_id, 'command', CAST(? AS TEXT), CAST(? AS BIGINT),
+	return part{`INSERT INTO events (` + number.Column + eventColumns + `) SELECT ` + number.Draw +
+		`CAST(? AS TEXT), m.company_id, 'command', CAST(? AS TEXT), CAST(? AS BIGINT),
 		m.asset_id, a.policy_id, '', m.type, CAST(? AS TEXT), m.request_id, '' FROM commands m JOIN assets a ON a.id = m.asset_id WHERE m.id = ?` + ifFirst,
 		[]any{resource.NewID(), string(of), millis(db.now()), to.Status(), id}}
 }
@@ -82,8 +85,10 @@ func (db *DB) tellCommand(id string, to command.State) part {
 // their steps, and those of proposals by tellProposal.
 func (db *DB) activityEvent(companyID string, e activity.Event) (event.Event, bool) {
 	types := map[activity.Action]event.Type{
-		activity.AssetEnrolled: event.DeviceEnrolled, activity.AssetTakenOver: event.DeviceEnrolled, activity.AssetEnded: event.DeviceUnenrolled,
-		activity.PolicySaved: event.PolicyChanged, activity.CompanyStopped: event.AutomationStopped, activity.CompanyResumed: event.AutomationResumed,
+		activity.AssetEnrolled: event.DeviceEnrolled, activity.AssetTakenOver: event.DeviceEnrolled,
+		activity.AssetEnded:  event.DeviceUnenrolled,
+		activity.PolicySaved: event.PolicyChanged, activity.CompanyStopped: event.AutomationStopped,
+		activity.CompanyResumed: event.AutomationResumed,
 		activity.LooseningAsked: event.ControlLoosening, activity.KeyCreated: event.KeyCreated, activity.KeyRevoked: event.KeyRevoked,
 	}
 	logged := event.Event{CompanyID: companyID, Type: types[e.Action]}
@@ -99,7 +104,8 @@ func (db *DB) activityEvent(companyID string, e activity.Event) (event.Event, bo
 
 // tellProposal tells what became of a proposal, if callers are told of it.
 func (db *DB) tellProposal(ctx context.Context, t *tx, p proposal.Proposal, action activity.Action, outcome activity.Outcome) error {
-	ended := event.Event{CompanyID: p.CompanyID, PolicyID: p.PolicyID, ProposalID: p.ID, Owner: event.OwnerOf(p.Owner.Kind, p.Owner.ID, p.Owner.UserID)}
+	ended := event.Event{CompanyID: p.CompanyID, PolicyID: p.PolicyID, ProposalID: p.ID,
+		Owner: event.OwnerOf(p.Owner.Kind, p.Owner.ID, p.Owner.UserID)}
 	switch {
 	case action == activity.ProposalMade && p.NeedsApproval(), action == activity.ApprovalVoid: // it waits again
 		ended.Type = event.ProposalWaiting

@@ -15,7 +15,9 @@ const dueRows = 200
 // TellDue tells what becomes true by time alone: proposals that expired, and keys that
 // expire soon. Several replicas may.
 func (db *DB) TellDue(ctx context.Context) error {
-	for _, round := range []func(context.Context, *tx) (int, error){db.tellExpired, func(ctx context.Context, t *tx) (int, error) { return db.tellExpiring(ctx, t, "") }} {
+	for _, round := range []func(context.Context, *tx) (int, error){db.tellExpired, func(ctx context.Context, t *tx) (int, error) {
+		return db.tellExpiring(ctx, t, "")
+	}} {
 		for n := dueRows; n == dueRows; {
 			var err error
 			if n, err = written(ctx, db, round); err != nil {
@@ -34,8 +36,10 @@ func (db *DB) tellExpired(ctx context.Context, t *tx) (int, error) {
 	}
 	all, err := list(ctx, t, into(func(e *expired) []any {
 		return []any{&e.id, &e.companyID, &e.policyID, &e.owner.Kind, &e.owner.ID, &e.owner.UserID}
-	}), `UPDATE proposals SET expiry_told = 1 WHERE id IN (SELECT id FROM proposals WHERE status = 'PENDING' AND expiry_told = 0 AND expires_at <= ?
-			ORDER BY expires_at LIMIT ?`+t.skipLocked()+`) RETURNING id, company_id, policy_id, owner_kind, owner_id, owner_user_id`, millis(db.now()), dueRows)
+	}),
+		`UPDATE proposals SET expiry_told = 1 WHERE id IN (SELECT id FROM proposals WHERE status = 'PENDING' AND expiry_told = 0 AND expires_at <= ?
+			ORDER BY expires_at LIMIT ?`+t.skipLocked()+`) RETURNING id, company_id, policy_id, owner_kind, owner_id, owner_user_id`,
+		millis(db.now()), dueRows)
 	for _, e := range all {
 		if err == nil {
 			err = db.tell(ctx, t, event.Event{CompanyID: e.companyID, Type: event.ProposalEnded, PolicyID: e.policyID, ProposalID: e.id,

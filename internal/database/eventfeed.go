@@ -65,7 +65,8 @@ func (db *DB) NumberRound(ctx context.Context) (int, error) {
 		}
 		done, err := list(ctx, t, into(func(p *placed) []any { return []any{&p.company, &p.pos} }), `UPDATE events SET pos = s.place FROM (
 				SELECT w.id AS event, COALESCE(h.last, 0) + ROW_NUMBER() OVER (PARTITION BY w.company_id ORDER BY w.n, w.id) AS place
-				FROM (SELECT id, n, company_id FROM events WHERE pos = 0 AND n > 0 ORDER BY n, id LIMIT ?) w LEFT JOIN event_heads h ON h.company_id = w.company_id) s
+				FROM (SELECT id, n, company_id FROM events WHERE pos = 0 AND n > 0 ORDER BY n, id LIMIT ?) w LEFT
+					JOIN event_heads h ON h.company_id = w.company_id) s
 			WHERE events.id = s.event RETURNING company_id, pos`, numberRows)
 		if err != nil {
 			return 0, err
@@ -98,7 +99,8 @@ func beginHistory(ctx context.Context, t *tx) (string, error) {
 func (db *DB) EventHead(ctx context.Context, companyID string) (event.Head, error) {
 	head, begun, err := maybe(one(ctx, db.read(), into(func(h *event.Head) []any { return []any{&h.History, &h.Last, &h.First} }),
 		`SELECT h.id, COALESCE((SELECT e.last FROM event_heads e WHERE e.company_id = ?), 0),
-			COALESCE((SELECT MIN(e.pos) FROM events e WHERE e.company_id = ? AND e.pos > 0), 0) FROM event_history h WHERE h.one = 1`, companyID, companyID))
+			COALESCE((SELECT MIN(e.pos) FROM events e WHERE e.company_id = ? AND e.pos > 0), 0) FROM event_history h WHERE h.one = 1`,
+		companyID, companyID))
 	if err != nil || begun {
 		return head, err
 	}
@@ -125,7 +127,8 @@ func (db *DB) Events(ctx context.Context, q event.Query) ([]event.Event, error) 
 		only(`asset_id NOT IN (`+marks(len(q.Except))+`)`, anys(q.Except)...)
 	}
 	return list(ctx, db.read(), into(func(e *event.Event) []any {
-		return []any{&e.ID, &e.CompanyID, &e.Type, at(&e.At), &e.AssetID, &e.PolicyID, &e.ProposalID, &e.Command, &e.Status, &e.RequestID, &e.Owner, &e.Position}
+		return []any{&e.ID, &e.CompanyID, &e.Type, at(&e.At), &e.AssetID, &e.PolicyID, &e.ProposalID, &e.Command, &e.Status, &e.RequestID,
+			&e.Owner, &e.Position}
 	}), `SELECT id, company_id, type, at, asset_id, policy_id, proposal_id, command, status, request_id, owner, pos FROM events
 		WHERE company_id = ? AND pos > 0 AND pos > ? AND pos <= ? AND `+sees+` ORDER BY pos LIMIT ?`, append(args, q.Limit)...)
 }

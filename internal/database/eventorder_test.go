@@ -34,7 +34,8 @@ type reader struct {
 
 func (f *fixture) reader(db *database.DB, p access.Principal) *reader {
 	p.CompanyID, p.CompanySlug = f.company.ID, f.company.Slug
-	return &reader{feed: &event.Feed{Store: db, Stands: func(context.Context) error { return nil }, Waiters: 10}, call: operation.Call{Principal: p}}
+	return &reader{feed: &event.Feed{Store: db, Stands: func(context.Context) error { return nil }, Waiters: 10},
+		call: operation.Call{Principal: p}}
 }
 
 // all may read everything that the feed has.
@@ -225,7 +226,8 @@ func TestEvents_OpenTransactionDelaysNoOther(t *testing.T) {
 				want = []string{"device.enrolled", "device.lost_mode ON", "device.silent", "device.lost_mode OFF"}
 			}
 			run(`UPDATE assets SET lost_mode = FALSE WHERE id = $1`, a.ID)
-			run(`INSERT INTO events (id, n, company_id, area, type, at, asset_id, policy_id, proposal_id, command, status, request_id, owner)
+			run(
+				`INSERT INTO events (id, n, company_id, area, type, at, asset_id, policy_id, proposal_id, command, status, request_id, owner)
 				VALUES ('t1 again', nextval(pg_get_serial_sequence('events', 'n')), $1, 'device', 'device.lost_mode', 1, $2, '', '', '', 'OFF', '', '')`, f.company.ID, a.ID)
 			f.ok(t1.Commit(f.Context()))
 			equal(f, "events", f.texts(r.rest(f)), want)
@@ -265,7 +267,8 @@ func TestEvents_RightsAndCursors(t *testing.T) {
 		west, east := f.newPolicy("West"), f.newPolicy("East")
 		a := f.enroll("d", west.ID)
 		c := f.begin(a, command.Lock)
-		_, taken, err := f.db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Succeeded, Feedback: f.clock.Now()})
+		_, taken, err := f.db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Succeeded,
+			Feedback: f.clock.Now()})
 		f.ok(err)
 		equal(f, "taken", taken, true)
 		f.ok(f.db.AssignPolicy(f.Context(), a.ID, a.Device.Epoch, east.ID))
@@ -287,7 +290,8 @@ func TestEvents_RightsAndCursors(t *testing.T) {
 		equal(f, "with both rights", sees(func(*access.Principal) {}), both)
 		equal(f, "policies alone", sees(func(p *access.Principal) { p.Permissions = access.PoliciesRead }), "")
 		equal(f, "no right", sees(func(p *access.Principal) { p.Permissions = 0 }), "")
-		equal(f, "the policy of then", sees(func(p *access.Principal) { p.Policies = []string{west.ID} }), "device.enrolled command.succeeded ")
+		equal(f, "the policy of then", sees(func(p *access.Principal) { p.Policies = []string{west.ID} }),
+			"device.enrolled command.succeeded ")
 		equal(f, "the policy of the end", sees(func(p *access.Principal) { p.Policies = []string{east.ID} }), "device.unenrolled ")
 		equal(f, "no policy", sees(func(p *access.Principal) { p.Policies = []string{} }), "")
 

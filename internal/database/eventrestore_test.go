@@ -78,7 +78,8 @@ func TestEvents_CopiedDatabaseExpiresCursors(t *testing.T) {
 		back.code(fault.CursorExpired, err)
 	}
 	back.ok(back.lose(t.Context(), back.db, "d", false))
-	equal(t, "events of the copy", back.texts(back.reader(back.db, all()).rest(back)), append(kept, "device.lost_mode ON", "device.lost_mode OFF"))
+	equal(t, "events of the copy", back.texts(back.reader(back.db, all()).rest(back)),
+		append(kept, "device.lost_mode ON", "device.lost_mode OFF"))
 }
 
 // What PostgreSQL's own tools restored expires cursors by the statement that

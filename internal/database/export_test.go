@@ -77,7 +77,8 @@ func openRaw(url, pragmas string) (*sql.DB, engine.Dialect, error) {
 		pool, err := sql.Open("pgx", url)
 		return pool, engine.Postgres(), err
 	}
-	pool, err := sql.Open("sqlite", "file:"+strings.ReplaceAll(strings.TrimPrefix(url, "sqlite:"), "%", "%25")+"?_pragma=busy_timeout(10000)"+pragmas)
+	pool, err := sql.Open("sqlite", "file:"+strings.ReplaceAll(strings.TrimPrefix(url, "sqlite:"), "%", "%25")+
+		"?_pragma=busy_timeout(10000)"+pragmas)
 	return pool, engine.SQLite(), err
 }
 

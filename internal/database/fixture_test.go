@@ -60,7 +60,8 @@ func (f *fixture) code(want fault.Code, err error) {
 func (f *fixture) newCompany(slug string) company.Company {
 	f.Helper()
 	c := company.Company{ID: resource.NewID(), Slug: slug, Name: "Company " + slug, InactiveAfter: 30 * 24 * time.Hour,
-		Enterprise: "enterprises/LC" + slug, CreatedAt: f.clock.Now(), Settings: access.Settings{DeviceCommands: true, KeepActivity: company.DefaultKeepActivity},
+		Enterprise: "enterprises/LC" + slug, CreatedAt: f.clock.Now(),
+		Settings:     access.Settings{DeviceCommands: true, KeepActivity: company.DefaultKeepActivity},
 		KeepCommands: company.DefaultKeepCommands, KeepPlaces: company.DefaultKeepPlaces, KeepEvents: company.DefaultKeepEvents}
 	f.ok(f.db.CreateCompany(f.Context(), c))
 	return c

@@ -17,7 +17,8 @@ func TestForeign_IsFoundAndNotRestored(t *testing.T) {
 		"table":   {`CREATE TABLE helper (id TEXT)`, `table "helper"`},
 		"index":   {`CREATE UNIQUE INDEX helper ON users (name)`, `index "helper"`},
 		"column":  {`ALTER TABLE users ADD COLUMN helper TEXT DEFAULT 'x'`, `table "users"`},
-		"default": {`PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = replace(sql, 'DEFAULT ''''', 'DEFAULT ''x''') WHERE name = 'activity'`, `table "activity"`},
+		"default": {
+			`PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = replace(sql, 'DEFAULT ''''', 'DEFAULT ''x''') WHERE name = 'activity'`, `table "activity"`},
 		"missing": {`DROP TABLE sessions`, `lacks the`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -73,7 +73,8 @@ func (db *DB) seeClaim(ctx context.Context, c operation.Claim) (operation.Holdin
 func (db *DB) firstClaim(ctx context.Context, c operation.Claim) (operation.Holding, error) {
 	h := operation.Holding{State: operation.Claimed, ID: c.ID, Ref: resource.NewID(), Attempt: 1}
 	err := db.statement(ctx, func(ctx context.Context, on conn) error {
-		_, err := value[string](ctx, on, `INSERT INTO claims (id, ref, fingerprint, attempt, leased_until, expires_at) VALUES (?, ?, ?, 1, ?, ?)
+		_, err := value[string](ctx, on,
+			`INSERT INTO claims (id, ref, fingerprint, attempt, leased_until, expires_at) VALUES (?, ?, ?, 1, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET ref = excluded.ref, fingerprint = excluded.fingerprint, attempt = 1,
 				leased_until = excluded.leased_until, expires_at = excluded.expires_at, answer = ''
 			WHERE claims.expires_at <= ? RETURNING ref`,

@@ -17,7 +17,8 @@ func lockInvited(ctx context.Context, t *tx, companyID, id string) (account.User
 	if err != nil {
 		return u, err
 	}
-	ways, err := value[int64](ctx, t, `SELECT (SELECT COUNT(*) FROM identities WHERE user_id = ?) + (SELECT COUNT(*) FROM passkeys WHERE user_id = ?)
+	ways, err := value[int64](ctx, t,
+		`SELECT (SELECT COUNT(*) FROM identities WHERE user_id = ?) + (SELECT COUNT(*) FROM passkeys WHERE user_id = ?)
 		+ (SELECT COUNT(*) FROM sessions WHERE user_id = ?)`, id, id, id)
 	switch {
 	case err != nil:
@@ -25,7 +26,8 @@ func lockInvited(ctx context.Context, t *tx, companyID, id string) (account.User
 	case u.Disabled:
 		return u, fault.New(fault.Refused, "cannot invite %s: the user is disabled; enable the user first", u.Name)
 	case u.PasswordHash != "" || ways > 0 || !u.LastSignInAt.IsZero():
-		return u, fault.New(fault.Refused, "cannot invite %s: the user can sign in already; if that is lost, the operator can set a password", u.Name)
+		return u, fault.New(fault.Refused, "cannot invite %s: the user can sign in already; if that is lost, the operator can "+
+			"set a password", u.Name)
 	}
 	return u, nil
 }
@@ -37,7 +39,8 @@ func (db *DB) BeginInvitation(ctx context.Context, token access.SecretHash, s ac
 		if invited, err = lockInvited(ctx, t, s.CompanyID, s.UserID); err != nil {
 			return err
 		}
-		if err := t.Exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind = ?`, s.UserID, string(s.Kind)); err != nil {
+		if err := t.Exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind = ?`, s.UserID,
+			string(s.Kind)); err != nil {
 			return err
 		}
 		if err := saveStep(ctx, t, token, s); err != nil {

@@ -20,7 +20,8 @@ const jobColumns = `id, company_id, command, arguments, filter, maker_kind, make
 	created_at, starts_at, next_at, ended_at`
 
 func jobFields(j *job.Job) []any {
-	return []any{&j.ID, &j.CompanyID, &j.Command, asText(&j.Arguments), &j.Filter, &j.Maker.Kind, &j.Maker.ID, &j.Maker.Name, &j.Note.Reason, &j.Note.Ticket,
+	return []any{&j.ID, &j.CompanyID, &j.Command, asText(&j.Arguments), &j.Filter, &j.Maker.Kind, &j.Maker.ID, &j.Maker.Name,
+		&j.Note.Reason, &j.Note.Ticket,
 		&j.Status, &j.Why, &j.Rate, &j.Total, at(&j.CreatedAt), at(&j.StartsAt), at(&j.NextAt), at(&j.EndedAt)}
 }
 
@@ -33,7 +34,8 @@ func (db *DB) CreateJob(ctx context.Context, j job.Job, assets []string) (job.Jo
 		if err := holdCompany(ctx, t, j.CompanyID); err != nil {
 			return j, err
 		}
-		if known, there, err := maybe(one(ctx, t, into(jobFields), `SELECT `+jobColumns+` FROM jobs WHERE id = ? AND company_id = ?`, j.ID, j.CompanyID)); err != nil || there {
+		if known, there, err := maybe(one(ctx, t, into(jobFields), `SELECT `+jobColumns+` FROM jobs WHERE id = ? AND company_id = ?`, j.ID,
+			j.CompanyID)); err != nil || there {
 			return known, err
 		}
 		open, err := value[int](ctx, t, `SELECT COUNT(*) FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED')`, j.CompanyID)
@@ -43,8 +45,10 @@ func (db *DB) CreateJob(ctx context.Context, j job.Job, assets []string) (job.Jo
 		if err != nil {
 			return j, err
 		}
-		if err := t.Insert(ctx, "jobs", jobColumns, []any{j.ID, j.CompanyID, j.Command, string(j.Arguments), j.Filter, string(j.Maker.Kind), j.Maker.ID, j.Maker.Name,
-			j.Note.Reason, j.Note.Ticket, string(j.Status), j.Why, j.Rate, j.Total, millis(j.CreatedAt), millis(j.StartsAt), millis(j.NextAt), int64(0)}); err != nil {
+		if err := t.Insert(ctx, "jobs", jobColumns, []any{j.ID, j.CompanyID, j.Command, string(j.Arguments), j.Filter, string(j.Maker.Kind),
+			j.Maker.ID, j.Maker.Name,
+			j.Note.Reason, j.Note.Ticket, string(j.Status), j.Why, j.Rate, j.Total, millis(j.CreatedAt), millis(j.StartsAt),
+			millis(j.NextAt), int64(0)}); err != nil {
 			return j, err
 		}
 		n := 0
@@ -59,8 +63,10 @@ func (db *DB) CreateJob(ctx context.Context, j job.Job, assets []string) (job.Jo
 				return j, err
 			}
 		}
-		return j, db.recordJob(ctx, t, j, activity.JobCreated, activity.Change{Field: "command", After: j.Command}, activity.Change{Field: "filter", After: j.Filter},
-			activity.Change{Field: "devices", After: strconv.Itoa(j.Total)}, activity.Change{Field: "startsAt", After: j.StartsAt.UTC().Format(time.RFC3339)})
+		return j, db.recordJob(ctx, t, j, activity.JobCreated, activity.Change{Field: "command", After: j.Command},
+			activity.Change{Field: "filter", After: j.Filter},
+			activity.Change{Field: "devices", After: strconv.Itoa(j.Total)},
+			activity.Change{Field: "startsAt", After: j.StartsAt.UTC().Format(time.RFC3339)})
 	})
 }
 
@@ -73,7 +79,8 @@ func (db *DB) recordJob(ctx context.Context, t *tx, j job.Job, action activity.A
 
 // Jobs implements job.Store: the newest first.
 func (db *DB) Jobs(ctx context.Context, companyID string, limit int) ([]job.Job, error) {
-	return list(ctx, db.read(), into(jobFields), `SELECT `+jobColumns+` FROM jobs WHERE company_id = ? ORDER BY created_at DESC, id DESC LIMIT ?`, companyID, limit)
+	return list(ctx, db.read(), into(jobFields),
+		`SELECT `+jobColumns+` FROM jobs WHERE company_id = ? ORDER BY created_at DESC, id DESC LIMIT ?`, companyID, limit)
 }
 
 // Job implements job.Store.
@@ -158,7 +165,8 @@ func (db *DB) MoveJob(ctx context.Context, companyID, id string, to job.Status, 
 		if err != nil {
 			return job.Job{}, err
 		}
-		j, err := find(ctx, t, "job", into(jobFields), `SELECT `+jobColumns+` FROM jobs WHERE id = ? AND company_id = ?`+t.lock(), id, companyID)
+		j, err := find(ctx, t, "job", into(jobFields), `SELECT `+jobColumns+` FROM jobs WHERE id = ? AND company_id = ?`+t.lock(), id,
+			companyID)
 		switch {
 		case err != nil:
 			return j, err
@@ -175,7 +183,8 @@ func (db *DB) MoveJob(ctx context.Context, companyID, id string, to job.Status, 
 func (db *DB) moveJob(ctx context.Context, t *tx, j job.Job, to job.Status, why string) (job.Job, error) {
 	now := db.now()
 	j.Status, j.Why = to, why
-	action := map[job.Status]activity.Action{job.Paused: activity.JobPaused, job.Running: activity.JobResumed, job.Canceled: activity.JobCanceled, job.Done: activity.JobEnded}[to]
+	action := map[job.Status]activity.Action{job.Paused: activity.JobPaused, job.Running: activity.JobResumed,
+		job.Canceled: activity.JobCanceled, job.Done: activity.JobEnded}[to]
 	switch to {
 	case job.Running:
 		j.NextAt = slices.MaxFunc([]time.Time{now, j.StartsAt}, time.Time.Compare)
@@ -183,7 +192,8 @@ func (db *DB) moveJob(ctx context.Context, t *tx, j job.Job, to job.Status, why 
 		j.EndedAt = now
 	default: // a job that pauses keeps its times
 	}
-	if err := t.Exec(ctx, `UPDATE jobs SET status = ?, why = ?, next_at = ?, ended_at = ? WHERE id = ?`, string(j.Status), why, millis(j.NextAt), millis(j.EndedAt), j.ID); err != nil {
+	if err := t.Exec(ctx, `UPDATE jobs SET status = ?, why = ?, next_at = ?, ended_at = ? WHERE id = ?`, string(j.Status), why,
+		millis(j.NextAt), millis(j.EndedAt), j.ID); err != nil {
 		return j, err
 	}
 	return j, db.recordJob(ctx, t, j, action, activity.Differences(activity.Change{Field: "why", After: why})...)
@@ -191,7 +201,8 @@ func (db *DB) moveJob(ctx context.Context, t *tx, j job.Job, to job.Status, why 
 
 // pauseJobs pauses the running jobs of a company that is stopped.
 func (db *DB) pauseJobs(ctx context.Context, t *tx, companyID string, stop access.Stop) error {
-	running, err := list(ctx, t, into(jobFields), `SELECT `+jobColumns+` FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED') ORDER BY id`+t.lock(), companyID)
+	running, err := list(ctx, t, into(jobFields),
+		`SELECT `+jobColumns+` FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED') ORDER BY id`+t.lock(), companyID)
 	for _, j := range running {
 		if err == nil && j.Status == job.Running {
 			_, err = db.moveJob(ctx, t, j, job.Paused, "automation was stopped: "+stop.Reason)
@@ -202,7 +213,8 @@ func (db *DB) pauseJobs(ctx context.Context, t *tx, companyID string, stop acces
 
 // DueJobs implements job.Queue.
 func (db *DB) DueJobs(ctx context.Context, now time.Time) ([]job.Job, error) {
-	return list(ctx, db.read(), into(jobFields), `SELECT `+jobColumns+` FROM jobs WHERE status = 'RUNNING' AND next_at <= ? ORDER BY next_at, id LIMIT 100`, millis(now))
+	return list(ctx, db.read(), into(jobFields),
+		`SELECT `+jobColumns+` FROM jobs WHERE status = 'RUNNING' AND next_at <= ? ORDER BY next_at, id LIMIT 100`, millis(now))
 }
 
 // JobMaker implements job.Queue.
@@ -222,7 +234,8 @@ func (db *DB) JobMaker(ctx context.Context, j job.Job) (access.Principal, error)
 	if j.Maker.Kind == access.User {
 		u, err := findUser(ctx, db.read(), `u.id = ? AND u.company_id = ? AND NOT u.disabled`, j.Maker.ID, j.CompanyID)
 		if fault.CodeOf(err) == fault.NotFound {
-			err = fault.New(fault.Forbidden, "%s, who made the job, has no account any more, or a disabled one", cmp.Or(j.Maker.Name, "the person"))
+			err = fault.New(fault.Forbidden, "%s, who made the job, has no account any more, or a disabled one",
+				cmp.Or(j.Maker.Name, "the person"))
 		}
 		if err != nil {
 			return p, err

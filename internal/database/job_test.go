@@ -64,7 +64,8 @@ func (f *fixture) jobReplica(db *database.DB, s *sender, crash func(string)) *jo
 	offered.Add(all.Find("reboot_device"))
 	job.Offer(offered, db, db)
 	return &jobReplica{commands: commands, service: job.Service{Store: db, Assets: db, Operations: offered, Now: f.clock.Now},
-		Runner: job.NewRunner(job.Config{Queue: db, Operations: offered, Now: f.clock.Now, Log: slog.New(slog.DiscardHandler), Stands: db.PermitStands})}
+		Runner: job.NewRunner(job.Config{Queue: db, Operations: offered, Now: f.clock.Now, Log: slog.New(slog.DiscardHandler),
+			Stands: db.PermitStands})}
 }
 
 // jobMaker is a user who may do everything, within policies, as a caller.
@@ -99,7 +100,8 @@ func (f *fixture) jobCounts(j job.Job) string {
 	counts, err := f.db.JobCounts(f.Context(), f.company.ID, j.ID)
 	f.ok(err)
 	text := []string{}
-	for _, status := range []string{job.DeviceWaiting, job.DeviceTaken, job.DeviceSuccess, job.DeviceError, job.DeviceUnknown, job.DeviceCanceled} {
+	for _, status := range []string{job.DeviceWaiting, job.DeviceTaken, job.DeviceSuccess, job.DeviceError, job.DeviceUnknown,
+		job.DeviceCanceled} {
 		if n := counts[status]; n > 0 {
 			text = append(text, fmt.Sprint(status, " ", n))
 		}
@@ -121,7 +123,8 @@ func TestJob_ReachesEachDeviceEvenly(t *testing.T) {
 		r := f.jobReplica(f.db, s, nil)
 		_, p := f.jobMaker()
 		start := f.clock.Now().Add(time.Minute)
-		j, err := r.service.Create(f.Context(), p, job.Spec{Command: "reboot", Words: "all=true", Filter: asset.Filter{CompanyID: f.company.ID}, At: start, Rate: 120})
+		j, err := r.service.Create(f.Context(), p,
+			job.Spec{Command: "reboot", Words: "all=true", Filter: asset.Filter{CompanyID: f.company.ID}, At: start, Rate: 120})
 		f.ok(err)
 		f.enroll("late", f.asset(f.jobDevice(j, 0)).Device.PolicyID) // the filter is looked at once
 		equal(f, "shown", j.Shown(f.clock.Now()), job.Scheduled)
@@ -138,14 +141,18 @@ func TestJob_ReachesEachDeviceEvenly(t *testing.T) {
 		equal(f, "results", f.jobCounts(j), "SUCCESS 12")
 		most, devices := s.most()
 		equal(f, "sent", fmt.Sprint(most, devices), "1 12")
-		equal(f, "recorded", fmt.Sprint(f.recorded(activity.JobCreated), f.recorded(activity.JobEnded), f.recorded(activity.Command("REBOOT"))), "1 1 12")
+		equal(f, "recorded", fmt.Sprint(f.recorded(activity.JobCreated), f.recorded(activity.JobEnded),
+			f.recorded(activity.Command("REBOOT"))), "1 1 12")
 		foreign := access.WithActor(f.Context(), access.Actor{Kind: access.APIKey, ID: "k", Name: "ci"}, "job-"+j.ID)
 		_, _, err = f.db.Begin(foreign, f.intent(f.asset(f.jobDevice(j, 1)), command.Lock), nil)
 		f.ok(err)
-		locks, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Action: activity.Command("LOCK"), Once: true}, activity.Cursor{}, 50)
+		locks, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Action: activity.Command("LOCK"), Once: true},
+			activity.Cursor{}, 50)
 		f.ok(err)
-		equal(f, "a caller's request id hides nothing", fmt.Sprint(len(locks), resource.RequestID(job.RequestID(j.ID)) == job.RequestID(j.ID)), "1 false")
-		folded, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Action: activity.Command("REBOOT"), Once: true}, activity.Cursor{}, 50)
+		equal(f, "a caller's request id hides nothing",
+			fmt.Sprint(len(locks), resource.RequestID(job.RequestID(j.ID)) == job.RequestID(j.ID)), "1 false")
+		folded, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Action: activity.Command("REBOOT"), Once: true},
+			activity.Cursor{}, 50)
 		f.ok(err)
 		equal(f, "commands beside the job's entry", len(folded), 0)
 	})
@@ -184,7 +191,8 @@ func TestJob_AtMostOnceOverKills(t *testing.T) {
 		other := f.open(f.T)
 		a, b := f.jobReplica(f.db, s, dies), f.jobReplica(other, s, nil)
 		_, p := f.jobMaker()
-		j, err := a.service.Create(f.Context(), p, job.Spec{Command: "reboot", Words: "all=true", Filter: asset.Filter{CompanyID: f.company.ID}, Rate: job.MaxRate})
+		j, err := a.service.Create(f.Context(), p,
+			job.Spec{Command: "reboot", Words: "all=true", Filter: asset.Filter{CompanyID: f.company.ID}, Rate: job.MaxRate})
 		f.ok(err)
 		for range 2000 {
 			f.clock.Advance(500 * time.Millisecond)
@@ -283,7 +291,8 @@ func TestJob_TagsAndRefusals(t *testing.T) {
 		s := &sender{sent: map[string]int{}}
 		r := f.jobReplica(f.db, s, nil)
 		_, p := f.jobMaker(office.ID)
-		j, err := r.service.Create(f.Context(), p, job.Spec{Command: "tags", Arguments: json.RawMessage(`{"add":["Aisle 3"]}`), Assets: []string{mine.ID, theirs.ID}})
+		j, err := r.service.Create(f.Context(), p, job.Spec{Command: "tags", Arguments: json.RawMessage(`{"add":["Aisle 3"]}`),
+			Assets: []string{mine.ID, theirs.ID}})
 		f.ok(err)
 		equal(f, "what the maker may see", j.Total, 1)
 		j = f.goOn(j, 4, r)
@@ -301,14 +310,16 @@ func TestJob_TagsAndRefusals(t *testing.T) {
 				f.Errorf("%s: %v", name, err)
 			}
 		}
-		_, err = r.service.Create(f.Context(), p, job.Spec{Command: "reboot", Filter: asset.Filter{CompanyID: f.company.ID, Text: "nothing"}})
+		_, err = r.service.Create(f.Context(), p,
+			job.Spec{Command: "reboot", Filter: asset.Filter{CompanyID: f.company.ID, Text: "nothing"}})
 		f.code(fault.Refused, err)
 		p.Permissions = access.DevicesRead
 		_, err = r.service.Create(f.Context(), p, job.Spec{Command: "reboot", Filter: all})
 		f.code(fault.Forbidden, err)
 		p.Permissions = access.All
 		for range job.MaxOpen {
-			_, err = r.service.Create(f.Context(), p, job.Spec{Command: "reboot", Assets: []string{mine.ID}, At: f.clock.Now().Add(time.Hour)})
+			_, err = r.service.Create(f.Context(), p,
+				job.Spec{Command: "reboot", Assets: []string{mine.ID}, At: f.clock.Now().Add(time.Hour)})
 			f.ok(err)
 		}
 		_, err = r.service.Create(f.Context(), p, job.Spec{Command: "reboot", Assets: []string{mine.ID}})

@@ -10,7 +10,8 @@ import (
 // TakeDevices implements job.Queue.
 func (db *DB) TakeDevices(ctx context.Context, j job.Job, n int, next, now time.Time) ([]job.Taken, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) ([]job.Taken, error) {
-		mine, err := t.ExecCount(ctx, `UPDATE jobs SET next_at = ? WHERE id = ? AND status = 'RUNNING' AND next_at = ?`, millis(next), j.ID, millis(j.NextAt))
+		mine, err := t.ExecCount(ctx, `UPDATE jobs SET next_at = ? WHERE id = ? AND status = 'RUNNING' AND next_at = ?`, millis(next),
+			j.ID, millis(j.NextAt))
 		if err != nil || mine == 0 {
 			return nil, err
 		}
@@ -22,7 +23,8 @@ func (db *DB) TakeDevices(ctx context.Context, j job.Job, n int, next, now time.
 		for i := range taken {
 			taken[i].JobID, taken[i].At = j.ID, now
 			if err == nil {
-				err = t.Exec(ctx, `UPDATE job_devices SET state = 'IN_PROGRESS', taken_at = ? WHERE job_id = ? AND n = ?`, millis(now), j.ID, taken[i].N)
+				err = t.Exec(ctx, `UPDATE job_devices SET state = 'IN_PROGRESS', taken_at = ? WHERE job_id = ? AND n = ?`,
+					millis(now), j.ID, taken[i].N)
 			}
 		}
 		t.changed(j.CompanyID, "job", j.ID)
@@ -42,13 +44,15 @@ func (db *DB) endJob(ctx context.Context, t *tx, j job.Job) error {
 
 // SettleDevice implements job.Queue. What was given to another taker since is that one's.
 func (db *DB) SettleDevice(ctx context.Context, d job.Taken, status, outcome string) error {
-	return db.exec(ctx, `UPDATE job_devices SET state = ?, outcome = ? WHERE job_id = ? AND n = ? AND state = 'IN_PROGRESS' AND taken_at = ?`,
+	return db.exec(ctx,
+		`UPDATE job_devices SET state = ?, outcome = ? WHERE job_id = ? AND n = ? AND state = 'IN_PROGRESS' AND taken_at = ?`,
 		status, outcome, d.JobID, d.N, millis(d.At))
 }
 
 // LookAfter implements job.Queue.
 func (db *DB) LookAfter(ctx context.Context, before time.Time) error {
-	left, err := holds(ctx, db.read(), `SELECT job_id FROM job_devices WHERE state = 'IN_PROGRESS' AND taken_at < ? LIMIT 1`, millis(before))
+	left, err := holds(ctx, db.read(), `SELECT job_id FROM job_devices WHERE state = 'IN_PROGRESS' AND taken_at < ? LIMIT 1`,
+		millis(before))
 	if err != nil || !left {
 		return err
 	}

@@ -41,7 +41,8 @@ func (db *DB) CreateKey(ctx context.Context, k apikey.Key) error {
 		if k.DevicesPerDay > 0 {
 			changes = append(changes, activity.Change{Field: "devicesPerDay", After: strconv.Itoa(k.DevicesPerDay)})
 		}
-		if err := db.record(ctx, t, k.CompanyID, activity.Event{Action: activity.KeyCreated, Target: keyTarget(k), Changes: changes}); err != nil {
+		if err := db.record(ctx, t, k.CompanyID, activity.Event{Action: activity.KeyCreated, Target: keyTarget(k),
+			Changes: changes}); err != nil {
 			return err
 		}
 		_, err := db.tellExpiring(ctx, t, k.ID)
@@ -93,7 +94,8 @@ func (db *DB) KeyByPrefix(ctx context.Context, prefix string) (apikey.Key, acces
 	}
 	k, p := both.key, both.principal
 	p.Kind, p.ID, p.Name, p.Prefix = access.APIKey, k.ID, k.Name, k.Prefix
-	p.CompanyID, p.Permissions, p.Policies, p.DevicesPerDay, p.Expires = k.CompanyID, k.Permissions, k.Policies, k.DevicesPerDay, k.ExpiresAt
+	p.CompanyID, p.Permissions, p.Policies, p.DevicesPerDay, p.Expires = k.CompanyID, k.Permissions, k.Policies,
+		k.DevicesPerDay, k.ExpiresAt
 	return k, p, nil
 }
 
@@ -134,7 +136,8 @@ func (db *DB) keyOwner(ctx context.Context, prefix string) (owned, error) {
 			ahead.Found(found)
 		}
 		return o, nil
-	}, `SELECT `+ownedColumns+`, `+shownColumns+ownedTables+` LEFT JOIN assets a ON a.id = ? AND a.company_id = k.company_id WHERE k.prefix = ?`,
+	}, `SELECT `+ownedColumns+`, `+shownColumns+ownedTables+
+		` LEFT JOIN assets a ON a.id = ? AND a.company_id = k.company_id WHERE k.prefix = ?`,
 		ahead.Asset, prefix)
 }
 
@@ -161,16 +164,19 @@ func (db *DB) keyState(ctx context.Context, t conn, c command.Command, lock stri
 	}
 	now := db.now()
 	since := millis(now.Add(-keyWindow))
-	others, err := value[int64](ctx, t, `SELECT COUNT(*) FROM key_devices d WHERE d.key_id = ? AND NOT (d.asset_id = ? AND d.epoch = ?) AND d.at > ?`,
+	others, err := value[int64](ctx, t,
+		`SELECT COUNT(*) FROM key_devices d WHERE d.key_id = ? AND NOT (d.asset_id = ? AND d.epoch = ?) AND d.at > ?`,
 		c.Actor.ID, c.AssetID, c.Epoch, since)
 	if s.Others = int(others); err != nil || s.Allows() {
 		return s, err
 	}
-	if s.Counts, err = holds(ctx, t, `SELECT d.asset_id FROM key_devices d WHERE d.key_id = ? AND d.asset_id = ? AND d.epoch = ? AND d.at > ?`,
+	if s.Counts, err = holds(ctx, t,
+		`SELECT d.asset_id FROM key_devices d WHERE d.key_id = ? AND d.asset_id = ? AND d.epoch = ? AND d.at > ?`,
 		c.Actor.ID, c.AssetID, c.Epoch, since); err != nil || s.Allows() {
 		return s, err
 	}
-	leaves, err := value[int64](ctx, t, `SELECT d.at FROM key_devices d WHERE d.key_id = ? AND d.at > ? ORDER BY d.at, d.asset_id, d.epoch LIMIT 1 OFFSET ?`,
+	leaves, err := value[int64](ctx, t,
+		`SELECT d.at FROM key_devices d WHERE d.key_id = ? AND d.at > ? ORDER BY d.at, d.asset_id, d.epoch LIMIT 1 OFFSET ?`,
 		c.Actor.ID, since, others-int64(c.DevicesPerDay))
 	s.Frees = instant(leaves).Add(keyWindow).Sub(now)
 	return s, err

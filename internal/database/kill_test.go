@@ -97,7 +97,8 @@ func writeSome(db *database.DB, companyID, device string) error {
 	if err != nil {
 		return err
 	}
-	if _, _, err := db.Take(ctx, c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent, Ref: c.ID}); err != nil {
+	if _, _, err := db.Take(ctx, c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent, Ref: c.ID}); err !=
+		nil {
 		return err
 	}
 	_, err = fmt.Println(change.AssetID, c.ID)

@@ -62,18 +62,21 @@ func TestFinishDisconnection_KilledInEachPart(t *testing.T) {
 		if kills == 0 {
 			f.Error("no process was killed: nothing is proven")
 		}
-		if err := f.db.FinishDisconnection(f.Context(), f.company.ID, "enterprises/a", f.clock.Now()); err != nil && !strings.Contains(err.Error(), "not being given up") {
+		if err := f.db.FinishDisconnection(f.Context(), f.company.ID, "enterprises/a", f.clock.Now()); err != nil &&
+			!strings.Contains(err.Error(), "not being given up") {
 			f.Fatal(err) // the last process may have been done
 		}
 		owner, err := f.db.CompanyByID(f.Context(), f.company.ID)
 		f.ok(err)
 		equal(f, "connected", owner.Connected(), false)
 		equal(f, "command", f.command(sent.ID).State, command.Unconfirmed)
-		records, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Action: activity.CompanyDisconnected}, activity.Cursor{}, 10)
+		records, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Action: activity.CompanyDisconnected},
+			activity.Cursor{}, 10)
 		f.ok(err)
 		equal(f, "records of the disconnection", len(records), 1)
 		for _, one := range []asset.Asset{all[0], all[part], all[devices-1]} {
-			records, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, AssetID: one.ID, Action: activity.AssetEnded}, activity.Cursor{}, 10)
+			records, err := f.db.Activity(f.Context(),
+				activity.Filter{CompanyID: f.company.ID, AssetID: one.ID, Action: activity.AssetEnded}, activity.Cursor{}, 10)
 			f.ok(err)
 			equal(f, "records of a device's end", len(records), 1)
 		}

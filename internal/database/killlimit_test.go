@@ -66,7 +66,8 @@ type wiper = replica.Replica[wipeOrder, wipeAnswer]
 
 func wipeUntilKilled(url string) error {
 	var clock atomic.Int64
-	db, err := database.Open(context.Background(), database.Options{URL: url, Now: func() time.Time { return time.UnixMilli(clock.Load()) }})
+	db, err := database.Open(context.Background(),
+		database.Options{URL: url, Now: func() time.Time { return time.UnixMilli(clock.Load()) }})
 	if err != nil {
 		return err
 	}
@@ -103,8 +104,9 @@ func (o wipeOrder) obey(db *database.DB) (done bool, err error) {
 		return verdict == proposal.Begun, err
 	}
 	if d := o.Decides; d != nil {
-		err := db.Decide(context.Background(), approval.Decision{CompanyID: o.Company, Kind: approval.CallKind, ID: d.ID, UserID: d.User, PasskeyID: d.Passkey,
-			Signed: d.Signed, Verifier: approvaltest.Verifier()})
+		err := db.Decide(context.Background(), approval.Decision{CompanyID: o.Company, Kind: approval.CallKind, ID: d.ID, UserID: d.User,
+			PasskeyID: d.Passkey,
+			Signed:    d.Signed, Verifier: approvaltest.Verifier()})
 		return err == nil, err
 	}
 	a := asset.Asset{ID: o.Asset, CompanyID: o.Company, Device: &asset.Device{Epoch: o.Epoch}}
@@ -144,7 +146,8 @@ func (k *killing) ask(caller, to int, o wipeOrder, input any, output func(got wi
 		k.lost++
 		returned = later
 	}
-	k.history = append(k.history, porcupine.Operation{ClientId: caller, Input: input, Output: output(got, lost), Call: called, Return: returned})
+	k.history = append(k.history, porcupine.Operation{ClientId: caller, Input: input, Output: output(got, lost),
+		Call: called, Return: returned})
 	return got
 }
 

@@ -246,8 +246,10 @@ func (x *crossing) prepare() {
 		x.now[who], x.ids[who] = credential{Kind: access.APIKey, Key: text}, k.ID
 	}
 	u := x.user(account.Admin)
-	code := oauth.AuthorizationCode{Hash: access.HashSecret(u.ID), CompanyID: x.company.ID, UserID: u.ID, ClientID: "mc_1", ClientName: "Client",
-		Scopes: access.All, RedirectURI: "https://example.com/cb", CodeChallenge: "ch", Resource: "r", ExpiresAt: x.clock.Now().Add(time.Minute)}
+	code := oauth.AuthorizationCode{Hash: access.HashSecret(u.ID), CompanyID: x.company.ID, UserID: u.ID, ClientID: "mc_1",
+		ClientName: "Client",
+		Scopes:     access.All, RedirectURI: "https://example.com/cb", CodeChallenge: "ch", Resource: "r",
+		ExpiresAt: x.clock.Now().Add(time.Minute)}
 	x.ok(x.db.SaveCode(x.Context(), code))
 	tokens, _ := pair(x.engine)
 	connection, err := x.db.RedeemCode(x.Context(), code.Hash, agree, tokens)
@@ -351,7 +353,8 @@ func TestPermit_IsLinearizableWithKills(t *testing.T) {
 		x.prepare()
 		x.rounds(10, x.act, func() {
 			x.settle()
-			x.ask(0, 0, wipeOrder{Company: f.company.ID, Changes: &control{Stop: &access.Stop{}}}, controlling{round: x.round, stop: &access.Stop{}}, said)
+			x.ask(0, 0, wipeOrder{Company: f.company.ID, Changes: &control{Stop: &access.Stop{}}},
+				controlling{round: x.round, stop: &access.Stop{}}, said)
 			x.prepare()
 		})
 		x.settle()

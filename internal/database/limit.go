@@ -58,7 +58,8 @@ func (db *DB) beginLimited(ctx context.Context, c command.Command, held *device.
 
 // errOtherDevice is the answer to a destructive command whose asset got or lost its device
 // since the command was prepared. Whatever replaces a device holds the company.
-var errOtherDevice error = fault.New(fault.Unavailable, "the device of this asset changed at this moment: nothing was sent, look at the asset and send it again")
+var errOtherDevice error = fault.New(fault.Unavailable, "the device of this asset changed at this moment: nothing was sent, look at the "+
+	"asset and send it again")
 
 // WhyNot implements command.Store: it reads what Begin decides by, and locks nothing.
 func (db *DB) WhyNot(ctx context.Context, c command.Command) (refused, err error) {
@@ -119,7 +120,8 @@ func inTurn(c command.Command) bool {
 
 // admission reads what the decision about a command depends on. With locks nothing
 // of it is read before they are held.
-func (db *DB) admission(ctx context.Context, t conn, c command.Command, l locks) (a limit.Admission, k access.Controls, now time.Time, err error) {
+func (db *DB) admission(ctx context.Context, t conn, c command.Command,
+	l locks) (a limit.Admission, k access.Controls, now time.Time, err error) {
 	if a.Key, err = db.keyState(ctx, t, c, l.key); err == nil && a.Key.Allows() && c.Type.Destructive() {
 		var s limit.State
 		s, k, now, err = db.companyState(ctx, t, c, l.company)
@@ -136,13 +138,15 @@ func (db *DB) admission(ctx context.Context, t conn, c command.Command, l locks)
 
 // companyState reads what the company's limit depends on. With a lock it holds what
 // the company's callers share.
-func (db *DB) companyState(ctx context.Context, t conn, c command.Command, lock string) (s limit.State, k access.Controls, now time.Time, err error) {
+func (db *DB) companyState(ctx context.Context, t conn, c command.Command,
+	lock string) (s limit.State, k access.Controls, now time.Time, err error) {
 	if k, err = holdControls(ctx, t, c.CompanyID, lock); err != nil {
 		return s, k, now, err
 	}
 	s.Limit = k.DestructiveLimit
 	now = db.now()
-	used, err := one(ctx, t, into(func(u *uses) []any { return []any{&u.devices, &u.ofDevice, &u.managed} }), `SELECT COUNT(*), COALESCE(SUM(CASE WHEN u.asset_id = ? AND u.epoch = ? THEN 1 ELSE 0 END), 0),
+	used, err := one(ctx, t, into(func(u *uses) []any { return []any{&u.devices, &u.ofDevice, &u.managed} }),
+		`SELECT COUNT(*), COALESCE(SUM(CASE WHEN u.asset_id = ? AND u.epoch = ? THEN 1 ELSE 0 END), 0),
 		EXISTS (SELECT 1 FROM assets a WHERE a.id = ? AND a.epoch = ? AND a.status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING'))
 		FROM destructive_uses u WHERE u.company_id = ? AND u.at > ?`,
 		c.AssetID, c.Epoch, c.AssetID, c.Epoch, c.CompanyID, millis(now.Add(-s.Limit.Window)))
@@ -171,8 +175,10 @@ type uses struct {
 // share.
 func holdControls(ctx context.Context, t conn, companyID, lock string) (access.Controls, error) {
 	return one(ctx, t, into(func(k *access.Controls) []any {
-		return []any{&k.DestructiveLimit.Devices, lasting(&k.DestructiveLimit.Window), &k.DestructiveApproval, &k.ApplyApproval, lasting(&k.ApproverAge)}
-	}), `SELECT c.limit_devices, c.limit_window, c.destructive_approval, c.apply_approval, c.approver_age FROM companies c WHERE c.id = ?`+lock, companyID)
+		return []any{&k.DestructiveLimit.Devices, lasting(&k.DestructiveLimit.Window), &k.DestructiveApproval, &k.ApplyApproval,
+			lasting(&k.ApproverAge)}
+	}), `SELECT c.limit_devices, c.limit_window, c.destructive_approval, c.apply_approval, c.approver_age FROM companies c WHERE c.id = ?`+
+		lock, companyID)
 }
 
 // leaves is how long it takes until the device that is next but others leaves the window.

@@ -35,13 +35,15 @@ func (f *fixture) setLimit(devices, minutes int) access.DestructiveLimit {
 // person adds a user, with a passkey of the time of the user where wanted.
 func (f *fixture) person(name string, passkey bool) account.User {
 	f.Helper()
-	u := account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: name + "@acme.test", Name: name, Role: account.Admin, CreatedAt: f.clock.Now()}
+	u := account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: name + "@acme.test", Name: name, Role: account.Admin,
+		CreatedAt: f.clock.Now()}
 	u.Rights, _ = u.Role.Rights()
 	f.ok(f.db.CreateUser(f.Context(), u))
 	if passkey {
 		key := approvaltest.NewPasskey()
 		keysOf.Store(key.ID, key)
-		f.ok(f.db.AddPasskey(f.Context(), account.Passkey{ID: key.ID, UserID: u.ID, Name: "Key", Credential: key.Credential(), CreatedAt: f.clock.Now()}))
+		f.ok(f.db.AddPasskey(f.Context(), account.Passkey{ID: key.ID, UserID: u.ID, Name: "Key", Credential: key.Credential(),
+			CreatedAt: f.clock.Now()}))
 	}
 	return u
 }
@@ -87,7 +89,8 @@ func TestBegin_DestructiveLimit(t *testing.T) {
 		const age = 5 * time.Hour
 		l, replicas, grown := f.setLimit(2, 10), []*database.DB{f.db, f.open(t)}, f.clock.Now().Add(age)
 		f.setControls(func(k *access.Controls) { k.ApproverAge = age })
-		kinds := []command.Type{command.WipeCompanyData, command.ResetScreenLock, command.ChangeScreenLockPassword, command.RelinquishOwnership}
+		kinds := []command.Type{command.WipeCompanyData, command.ResetScreenLock, command.ChangeScreenLockPassword,
+			command.RelinquishOwnership}
 		var history []use
 		last := map[int]time.Time{}
 		rapid.Check(f.T, func(r *rapid.T) {
@@ -163,7 +166,8 @@ func TestBegin_LimitLeavesOthersAlone(t *testing.T) {
 		if _, err := f.db.Command(f.Context(), refused.ID); fault.CodeOf(err) != fault.NotFound {
 			f.Errorf("the refused command is there: %v", err)
 		}
-		entries, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Outcome: activity.Refused}, activity.Cursor{}, 10)
+		entries, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Outcome: activity.Refused},
+			activity.Cursor{}, 10)
 		f.ok(err)
 		if len(entries) != 1 {
 			f.Fatalf("entries of refusals = %+v", entries)

@@ -31,7 +31,8 @@ func (db *DB) Trail(ctx context.Context, companyID, assetID string, since time.T
 			AccuracyMeters: float64(accuracy) / perMetre, ReportedAt: instant(at)}
 		return l, err
 	}, `SELECT p.reported_at, p.latitude, p.longitude, p.accuracy FROM asset_places p JOIN assets a ON a.id = p.asset_id
-		WHERE p.asset_id = ? AND a.company_id = ? AND p.reported_at >= ? ORDER BY p.reported_at DESC LIMIT ?`, assetID, companyID, millis(since), limit)
+		WHERE p.asset_id = ? AND a.company_id = ? AND p.reported_at >= ? ORDER BY p.reported_at DESC LIMIT ?`, assetID, companyID,
+		millis(since), limit)
 	slices.Reverse(places)
 	return places, err
 }

@@ -157,14 +157,16 @@ func TestLocks_HaveOneOrder(t *testing.T) {
 			x.together(x.claims, ends(x), x.holding("policies", x.of.ID))
 			after, err := x.db.Proposal(x.Context(), x.company.ID, x.made.ID)
 			x.ok(err)
-			equal(x.T, "verdict, status and approval", words(x.verdict, after.Status, after.Approval.State), words(proposal.Begun, proposal.Executing, proposal.Approved))
+			equal(x.T, "verdict, status and approval", words(x.verdict, after.Status, after.Approval.State),
+				words(proposal.Begun, proposal.Executing, proposal.Approved))
 		})
 	}
 	meet("a stricter rule, and a claim that renames", func(x *crossed) {
 		x.approved(true)
 		letGo := x.holding("companies", x.company.ID)
 		x.together(func(ctx context.Context, db *database.DB) error {
-			_, err := db.UpdateCompany(ctx, x.company.ID, company.Change(func(c *company.Company) { c.Settings.Controls.ApproverAge = time.Hour }))
+			_, err := db.UpdateCompany(ctx, x.company.ID,
+				company.Change(func(c *company.Company) { c.Settings.Controls.ApproverAge = time.Hour }))
 			return err
 		}, x.claims, letGo)
 		equal(x.T, "verdict", x.verdict, proposal.NotApproved)
@@ -175,10 +177,14 @@ func TestLocks_HaveOneOrder(t *testing.T) {
 		x.ada = x.person("Ada", true)
 		asked := x.refusal(x.db, x.asking(phone, command.WipeCompanyData, "d"))
 		d := x.decision(asked.ID, x.ada, x.sign(x.ada, x.document(asked.ID, x.ada, signature.Approve, nil)))
-		x.together(func(ctx context.Context, db *database.DB) error { return db.Decide(ctx, d) }, func(ctx context.Context, db *database.DB) error {
-			_, err := db.UpdateUserAmong(ctx, x.company.ID, x.ada.ID, func(u *account.User, _ account.Among) error { u.Rights &^= account.DestroyDevices; return nil })
-			return err
-		}, x.holding("companies", x.company.ID))
+		x.together(func(ctx context.Context, db *database.DB) error { return db.Decide(ctx, d) },
+			func(ctx context.Context, db *database.DB) error {
+				_, err := db.UpdateUserAmong(ctx, x.company.ID, x.ada.ID, func(u *account.User, _ account.Among) error {
+					u.Rights &^= account.DestroyDevices
+					return nil
+				})
+				return err
+			}, x.holding("companies", x.company.ID))
 		equal(x.T, "the authorization", x.authorization(asked.ID).State, approval.Waiting)
 	})
 }

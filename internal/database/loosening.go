@@ -28,12 +28,14 @@ func scanLoosening(r row) (l access.Loosening, err error) {
 
 // Loosenings returns what waits in a company, the next first.
 func (db *DB) Loosenings(ctx context.Context, companyID string) ([]access.Loosening, error) {
-	return list(ctx, db.read(), scanLoosening, `SELECT `+looseningColumns+` FROM loosenings l WHERE l.company_id = ? ORDER BY l.effective_at, l.id`, companyID)
+	return list(ctx, db.read(), scanLoosening,
+		`SELECT `+looseningColumns+` FROM loosenings l WHERE l.company_id = ? ORDER BY l.effective_at, l.id`, companyID)
 }
 
 // ChangeControls changes a company for a person: what loosens a control waits, all else
 // takes effect at once. It returns what waits now because of it.
-func (db *DB) ChangeControls(ctx context.Context, companyID string, by account.User, change func(*company.Company)) (waiting []access.Loosening, err error) {
+func (db *DB) ChangeControls(ctx context.Context, companyID string, by account.User,
+	change func(*company.Company)) (waiting []access.Loosening, err error) {
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		waiting = nil
 		c, err := findCompany(ctx, t, `c.id = ?`+t.hold(), companyID)
@@ -128,7 +130,8 @@ func (db *DB) lockLoosening(ctx context.Context, t *tx, companyID, id string) (c
 	if c, err = findCompany(ctx, t, `c.id = ?`+t.hold(), companyID); err != nil {
 		return c, l, err
 	}
-	l, err = find(ctx, t, "change that waits", scanLoosening, `SELECT `+looseningColumns+` FROM loosenings l WHERE l.id = ? AND l.company_id = ?`, id, companyID)
+	l, err = find(ctx, t, "change that waits", scanLoosening,
+		`SELECT `+looseningColumns+` FROM loosenings l WHERE l.id = ? AND l.company_id = ?`, id, companyID)
 	return c, l, err
 }
 
@@ -181,7 +184,8 @@ func (db *DB) LooseningSubject(ctx context.Context, companyID, id string) (l acc
 	if err != nil {
 		return l, of, err
 	}
-	l, err = find(ctx, db.read(), "change that waits", scanLoosening, `SELECT `+looseningColumns+` FROM loosenings l WHERE l.id = ? AND l.company_id = ?`, id, companyID)
+	l, err = find(ctx, db.read(), "change that waits", scanLoosening,
+		`SELECT `+looseningColumns+` FROM loosenings l WHERE l.id = ? AND l.company_id = ?`, id, companyID)
 	if err == nil {
 		of, err = db.looseningSubject(ctx, db.read(), c, l)
 	}
@@ -209,7 +213,8 @@ const loosenBatch = 100
 // stop keeps waiting. Call it every few seconds, on any number of replicas.
 func (db *DB) ApplyLoosenings(ctx context.Context) error {
 	due, err := list(ctx, db.read(), scanLoosening, `SELECT `+looseningColumns+` FROM loosenings l
-		WHERE l.effective_at <= ? AND (l.control = 'stop' OR EXISTS (SELECT 1 FROM companies c WHERE c.id = l.company_id AND c.stopped_at = 0))
+		WHERE l.effective_at <= ? AND (l.control = 'stop' OR EXISTS (SELECT 1 FROM companies c WHERE c.id = l.company_id
+			AND c.stopped_at = 0))
 		ORDER BY l.effective_at, l.id LIMIT ?`, millis(db.now()), loosenBatch)
 	for _, seen := range due {
 		if err := db.applyLoosening(ctx, seen, db.now()); err != nil {

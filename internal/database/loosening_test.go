@@ -126,11 +126,13 @@ func (f *fixture) confirm(id string, by account.User, passkeyID string) error {
 	if err != nil {
 		return err
 	}
-	document, err := of.Canonical(signature.Head{Approver: signature.Person{ID: by.ID, Name: by.Name}, Decision: signature.Approve, At: signature.Time(f.clock.Now())}, nil)
+	document, err := of.Canonical(signature.Head{Approver: signature.Person{ID: by.ID, Name: by.Name}, Decision: signature.Approve,
+		At: signature.Time(f.clock.Now())}, nil)
 	f.ok(err)
 	key, _ := keysOf.Load(passkeyID)
-	return f.db.Decide(f.Context(), approval.Decision{CompanyID: f.company.ID, Kind: approval.LooseningKind, ID: id, UserID: by.ID, PasskeyID: passkeyID,
-		Signed: key.(*approvaltest.Passkey).Sign(document), Verifier: approvaltest.Verifier()})
+	return f.db.Decide(f.Context(), approval.Decision{CompanyID: f.company.ID, Kind: approval.LooseningKind, ID: id, UserID: by.ID,
+		PasskeyID: passkeyID,
+		Signed:    key.(*approvaltest.Passkey).Sign(document), Verifier: approvaltest.Verifier()})
 }
 
 // A second administrator counts whose account, right and passkey are old enough.

@@ -20,7 +20,8 @@ var _ attention.MailStore = (*DB)(nil)
 
 // MailChoice implements attention.ChoiceStore.
 func (db *DB) MailChoice(ctx context.Context, companyID, userID string) (attention.Choice, error) {
-	c, _, err := maybe(one(ctx, db.read(), scanChoice, `SELECT c.muted, c.events FROM mail_users c WHERE c.user_id = ? AND c.company_id = ?`, userID, companyID))
+	c, _, err := maybe(one(ctx, db.read(), scanChoice,
+		`SELECT c.muted, c.events FROM mail_users c WHERE c.user_id = ? AND c.company_id = ?`, userID, companyID))
 	return c, err
 }
 
@@ -48,7 +49,8 @@ func (db *DB) SetMailChoice(ctx context.Context, companyID, userID string, c att
 		if err != nil {
 			return err
 		}
-		before, _, err := maybe(one(ctx, t, scanChoice, `SELECT c.muted, c.events FROM mail_users c WHERE c.user_id = ? AND c.company_id = ?`, userID, companyID))
+		before, _, err := maybe(one(ctx, t, scanChoice,
+			`SELECT c.muted, c.events FROM mail_users c WHERE c.user_id = ? AND c.company_id = ?`, userID, companyID))
 		if err != nil {
 			return err
 		}
@@ -56,7 +58,8 @@ func (db *DB) SetMailChoice(ctx context.Context, companyID, userID string, c att
 		if len(changes) == 0 {
 			return nil
 		}
-		if err := db.record(ctx, t, companyID, activity.Event{Action: activity.UserChanged, Target: userTarget(u), Changes: changes}); err != nil {
+		if err := db.record(ctx, t, companyID, activity.Event{Action: activity.UserChanged, Target: userTarget(u),
+			Changes: changes}); err != nil {
 			return err
 		}
 		return t.Exec(ctx, `UPDATE mail_users SET muted = ?, events = ? WHERE user_id = ?`, c.Muted, eventsText(c.Events), userID)
@@ -120,7 +123,8 @@ func (db *DB) Recipients(ctx context.Context, companyID string) ([]attention.Rec
 			*to = m
 		}
 		return struct{}{}, err
-	}, `SELECT u.id, u.email, u.password_hash = '' AND u.last_sign_in_at = 0, COALESCE(m.muted, FALSE), COALESCE(m.events, ''), COALESCE(m.next_at, 0),
+	},
+		`SELECT u.id, u.email, u.password_hash = '' AND u.last_sign_in_at = 0, COALESCE(m.muted, FALSE), COALESCE(m.events, ''), COALESCE(m.next_at, 0),
 			COALESCE(m.failures, 0), COALESCE(m.position, h.last, 0)
 		FROM users u LEFT JOIN mail_users m ON m.user_id = u.id LEFT JOIN event_heads h ON h.company_id = u.company_id WHERE u.company_id = ?`, companyID)
 	if err != nil {
@@ -143,7 +147,8 @@ func (db *DB) MailSent(ctx context.Context, companyID, userID string, items []st
 			return err
 		}
 		for _, item := range items {
-			if err := t.Exec(ctx, `INSERT INTO mail_told (user_id, item_id, company_id, at) VALUES (?, ?, ?, ?) ON CONFLICT (user_id, item_id) DO NOTHING`,
+			if err := t.Exec(ctx,
+				`INSERT INTO mail_told (user_id, item_id, company_id, at) VALUES (?, ?, ?, ?) ON CONFLICT (user_id, item_id) DO NOTHING`,
 				userID, item, companyID, millis(db.now())); err != nil {
 				return err
 			}
@@ -175,7 +180,8 @@ func setMailAt(ctx context.Context, t *tx, companyID, userID string, position in
 // followMail makes a user follow the company's history from now on, unless they do.
 func followMail(ctx context.Context, t *tx, companyID, userID string) error {
 	return t.Exec(ctx, `INSERT INTO mail_users (user_id, company_id, position)
-		VALUES (?, ?, COALESCE((SELECT h.last FROM event_heads h WHERE h.company_id = ?), 0)) ON CONFLICT (user_id) DO NOTHING`, userID, companyID, companyID)
+		VALUES (?, ?, COALESCE((SELECT h.last FROM event_heads h WHERE h.company_id = ?), 0)) ON CONFLICT (user_id) DO NOTHING`, userID,
+		companyID, companyID)
 }
 
 // addLetter keeps an invitation that is to be sent, in the place of earlier ones of the user.

@@ -90,7 +90,8 @@ func TestMail_Companies(t *testing.T) {
 // A letter is made with the invitation, waits after a failure, and ends with it.
 func TestMail_Letters(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		nina := account.User{ID: "nina", CompanyID: f.company.ID, Email: "nina@acme.test", Name: "Nina", Role: account.Viewer, CreatedAt: f.clock.Now()}
+		nina := account.User{ID: "nina", CompanyID: f.company.ID, Email: "nina@acme.test", Name: "Nina", Role: account.Viewer,
+			CreatedAt: f.clock.Now()}
 		f.ok(f.db.CreateUser(f.Context(), nina))
 		due := func(want int) []attention.Letter {
 			f.Helper()
@@ -101,8 +102,9 @@ func TestMail_Letters(t *testing.T) {
 		}
 		invite := func(letter string) {
 			f.Helper()
-			_, err := f.db.BeginInvitation(f.Context(), access.HashSecret("t"+letter), account.PendingSignIn{Kind: account.Invitation, CompanyID: f.company.ID, UserID: nina.ID,
-				Data: []byte(`{}`), ExpiresAt: f.clock.Now().Add(time.Hour), Letter: []byte(letter)})
+			_, err := f.db.BeginInvitation(f.Context(), access.HashSecret("t"+letter),
+				account.PendingSignIn{Kind: account.Invitation, CompanyID: f.company.ID, UserID: nina.ID,
+					Data: []byte(`{}`), ExpiresAt: f.clock.Now().Add(time.Hour), Letter: []byte(letter)})
 			f.ok(err)
 		}
 		invite("")

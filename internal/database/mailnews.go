@@ -22,14 +22,17 @@ func (db *DB) News(ctx context.Context, q attention.NewsQuery) ([]attention.News
 		policy, named string // of the device now; of the policy
 	}
 	rows, err := list(ctx, db.read(), func(r row) (f found, err error) {
-		err = r.Scan(&f.Type, &f.count, at(&f.At), &f.AssetID, &f.PolicyID, &f.ProposalID, &f.Command, &f.Status, &f.Name, &f.policy, &f.named)
+		err = r.Scan(&f.Type, &f.count, at(&f.At), &f.AssetID, &f.PolicyID, &f.ProposalID, &f.Command, &f.Status, &f.Name,
+			&f.policy, &f.named)
 		return f, err
 	}, `SELECT x.type, x.total, x.since, x.asset_id, x.policy_id, x.proposal_id, x.command, x.status,
 			COALESCE(a.identification, ''), COALESCE(a.policy_id, ''), COALESCE(p.name, '')
 		FROM (SELECT e.*, COUNT(*) OVER (PARTITION BY e.type) AS total, MIN(e.at) OVER (PARTITION BY e.type) AS since,
 				ROW_NUMBER() OVER (PARTITION BY e.type ORDER BY e.pos) AS place
-			FROM events e WHERE e.company_id = ? AND e.pos > 0 AND e.pos > ? AND e.pos <= ? AND e.at >= ? AND e.type IN (`+marks(len(q.Types))+`) AND (`+sees+`)) x
-		LEFT JOIN assets a ON a.id = x.asset_id AND a.company_id = x.company_id LEFT JOIN policies p ON p.id = x.policy_id AND p.company_id = x.company_id
+			FROM events e WHERE e.company_id = ? AND e.pos > 0 AND e.pos > ? AND e.pos <= ? AND e.at >= ? AND e.type IN (`+
+		marks(len(q.Types))+`) AND (`+sees+`)) x
+		LEFT JOIN assets a ON a.id = x.asset_id AND a.company_id = x.company_id LEFT JOIN policies p ON p.id = x.policy_id
+			AND p.company_id = x.company_id
 		WHERE x.place <= ? ORDER BY x.type, x.place`, args...)
 	var all []attention.News
 	for _, f := range rows {
@@ -53,7 +56,9 @@ func (db *DB) MailPassed(ctx context.Context, companyID string, users []string, 
 	const some = 500 // users of a statement
 	for chunk := range slices.Chunk(users, some) {
 		args := append([]any{position, companyID, position}, anys(chunk)...)
-		if err := db.exec(ctx, `UPDATE mail_users SET position = ? WHERE company_id = ? AND position < ? AND user_id IN (`+marks(len(chunk))+`)`, args...); err != nil {
+		if err := db.exec(ctx, `UPDATE mail_users SET position = ? WHERE company_id = ? AND position < ? AND user_id IN (`+
+			marks(len(chunk))+
+			`)`, args...); err != nil {
 			return err
 		}
 	}

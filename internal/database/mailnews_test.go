@@ -22,7 +22,8 @@ func (f *fixture) news(to attention.Recipient) []attention.News {
 	}
 	head, err := f.db.EventHead(f.Context(), f.company.ID)
 	f.ok(err)
-	all, err := f.db.News(f.Context(), attention.NewsQuery{CompanyID: f.company.ID, After: to.Position, Upto: head.Last, Since: f.clock.Now().Add(-24 * time.Hour),
+	all, err := f.db.News(f.Context(), attention.NewsQuery{CompanyID: f.company.ID, After: to.Position, Upto: head.Last,
+		Since: f.clock.Now().Add(-24 * time.Hour),
 		Types: to.Follows(), See: to.Sight()})
 	f.ok(err)
 	return all
@@ -70,10 +71,13 @@ func TestMail_ManyNews(t *testing.T) {
 		ada := f.person("ada", true)
 		_, err := f.db.EventHead(f.Context(), f.company.ID) // begins the history
 		f.ok(err)
-		firsttest.Exec(t, f.url, `INSERT INTO events (id, n, pos, company_id, area, type, at, asset_id, policy_id, proposal_id, command, status, request_id, owner)
+		firsttest.Exec(t, f.url,
+			`INSERT INTO events (id, n, pos, company_id, area, type, at, asset_id, policy_id, proposal_id, command, status, request_id, owner)
 			WITH RECURSIVE m (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM m WHERE n < 10000)
-			SELECT 'e' || n, n, 1000000 + n, '`+f.company.ID+`', 'device', 'device.silent', `+words(f.clock.Now().UnixMilli())+`, '', '', '', '', '', '', '' FROM m`)
-		firsttest.Exec(t, f.url, `INSERT INTO event_heads (company_id, last) VALUES ('`+f.company.ID+`', 1010000) ON CONFLICT (company_id) DO UPDATE SET last = 1010000`)
+			SELECT 'e' || n, n, 1000000 + n, '`+f.company.ID+`', 'device', 'device.silent', `+words(f.clock.Now().UnixMilli())+
+				`, '', '', '', '', '', '', '' FROM m`)
+		firsttest.Exec(t, f.url, `INSERT INTO event_heads (company_id, last) VALUES ('`+f.company.ID+
+			`', 1010000) ON CONFLICT (company_id) DO UPDATE SET last = 1010000`)
 		behind := func(want int) {
 			f.Helper()
 			all, err := f.db.MailCompanies(f.Context(), "", 10)

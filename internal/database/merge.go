@@ -17,8 +17,10 @@ const merged = "the asset was merged into another before the device confirmed th
 // SameSerial returns the ids of other assets of the company that claim the
 // serial number of an asset, at most five.
 func (db *DB) SameSerial(ctx context.Context, companyID, id string) ([]string, error) {
-	return list(ctx, db.read(), scanValue[string], `SELECT o.id FROM assets a JOIN assets o ON o.company_id = a.company_id AND o.serial_key = a.serial_key
-		WHERE a.company_id = ? AND a.id = ? AND a.serial_key <> '' AND o.id <> a.id AND (o.brand_key = a.brand_key OR o.brand_key = '' OR a.brand_key = '')
+	return list(ctx, db.read(), scanValue[string],
+		`SELECT o.id FROM assets a JOIN assets o ON o.company_id = a.company_id AND o.serial_key = a.serial_key
+		WHERE a.company_id = ? AND a.id = ? AND a.serial_key <> '' AND o.id <> a.id AND (o.brand_key = a.brand_key OR o.brand_key = ''
+			OR a.brand_key = '')
 		ORDER BY o.created_at, o.id LIMIT 5`, companyID, id)
 }
 
@@ -63,7 +65,8 @@ func holdBoth(ctx context.Context, t *tx, companyID, keptID, otherID string) (ke
 	case !other.status.Enrolled():
 		err = fault.New(fault.Refused, "the asset that is to be merged has no device: name the one with the device second")
 	case !kept.claim().MayBe(other.claim()):
-		err = fault.New(fault.Refused, "the assets have different serial numbers, or none: two assets are merged if one was never enrolled, or if both have the same serial number")
+		err = fault.New(fault.Refused, "the assets have different serial numbers, or none: two assets are merged if one was never "+
+			"enrolled, or if both have the same serial number")
 	case ending:
 		err = fault.New(fault.Refused, "the device that is to be merged is being wiped or released: wait until that has ended")
 	}
@@ -126,10 +129,12 @@ func (h *lockedAsset) become(o lockedAsset) {
 func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) error {
 	now := millis(t.db.now())
 	for _, change := range []part{
-		{`UPDATE device_names SET ended = TRUE, observed_at = CASE WHEN observed_at > ? THEN observed_at ELSE ? END WHERE asset_id = ? AND NOT ended`, []any{now, now, to.id}},
+		{
+			`UPDATE device_names SET ended = TRUE, observed_at = CASE WHEN observed_at > ? THEN observed_at ELSE ? END WHERE asset_id = ? AND NOT ended`, []any{now, now, to.id}},
 		{`UPDATE device_names SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
 		{`DELETE FROM agent_deliveries WHERE device_id IN (SELECT id FROM agent_devices WHERE asset_id = ?)`, []any{from.id}},
-		{`UPDATE agent_devices SET asset_id = ?, epoch = ?, open_deliveries = 0, erasing_at = 0 WHERE asset_id = ? AND epoch = ? AND state <> '` + string(agentdevice.Deleted) + `'`,
+		{
+			`UPDATE agent_devices SET asset_id = ?, epoch = ?, open_deliveries = 0, erasing_at = 0 WHERE asset_id = ? AND epoch = ? AND state <> '` + string(agentdevice.Deleted) + `'`,
 			[]any{to.id, to.epoch, from.id, from.epoch}},
 		{`DELETE FROM asset_edits WHERE asset_id IN (?, ?)`, []any{to.id, from.id}},
 		{`DELETE FROM asset_apps WHERE asset_id = ?`, []any{to.id}},
@@ -152,7 +157,8 @@ func failAll(ctx context.Context, t *tx, assetID string) error {
 		return err
 	}
 	for _, c := range open {
-		if _, err := t.db.take(ctx, t, c.ID, command.Transition{From: []command.State{c.State}, To: command.Failed, Outcome: merged}); err != nil {
+		if _, err := t.db.take(ctx, t, c.ID, command.Transition{From: []command.State{c.State}, To: command.Failed,
+			Outcome: merged}); err != nil {
 			return err
 		}
 	}

@@ -27,7 +27,8 @@ func (f *fixture) agentPolicy(display string) policy.Policy {
 // enrollAgent enrolls an agent that claims a serial number; asset may be empty.
 func (f *fixture) enrollAgent(p policy.Policy, serial, assetID string) (agentdevice.Device, error) {
 	f.Helper()
-	token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, AssetID: assetID, ExpiresAt: f.clock.Now().Add(time.Hour)}
+	token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, AssetID: assetID,
+		ExpiresAt: f.clock.Now().Add(time.Hour)}
 	var err error
 	if assetID == "" {
 		token.PolicyID = p.ID
@@ -41,7 +42,8 @@ func (f *fixture) enrollAgent(p policy.Policy, serial, assetID string) (agentdev
 
 func (f *fixture) redeem(token agentdevice.Token, serial string) (agentdevice.Device, error) {
 	f.Helper()
-	d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: resource.NewID()},
+	d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager,
+		Key:   protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: resource.NewID()},
 		State: agentdevice.Active, EnrolledAt: f.clock.Now(), SeenAt: f.clock.Now()}
 	return f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: token.Hash, Device: d, Again: f.clock.Now()}, f.agent(serial))
 }
@@ -86,7 +88,8 @@ func TestEnrollAgent_SerialIsAClaim(t *testing.T) {
 		third, err := f.enrollAgent(p, "SN-phone", "")
 		f.ok(err)
 		equal(f, "the asset that had ended", third.AssetID, first.AssetID)
-		equal(f, "recorded enrollments, takeovers, ends", words(f.recorded(activity.AssetEnrolled), f.recorded(activity.AssetTakenOver), f.recorded(activity.AssetEnded)), "4 0 1")
+		equal(f, "recorded enrollments, takeovers, ends", words(f.recorded(activity.AssetEnrolled), f.recorded(activity.AssetTakenOver),
+			f.recorded(activity.AssetEnded)), "4 0 1")
 		f.checkCounts()
 	})
 }
@@ -102,21 +105,25 @@ func TestEnrollAgent_TokenForAsset(t *testing.T) {
 		f.ok(err)
 		equal(f, "policy", stale.PolicyID, p.ID)
 		wipe := f.begin(f.asset(first.AssetID), command.WipeCompanyData)
-		f.ok(f.db.Deliver(f.Context(), agentdevice.Delivery{CommandID: wipe.ID, DeviceID: first.ID, Type: string(wipe.Type), Args: []byte(`{}`), Brings: agentdevice.WipePending}))
+		f.ok(f.db.Deliver(f.Context(), agentdevice.Delivery{CommandID: wipe.ID, DeviceID: first.ID, Type: string(wipe.Type),
+			Args: []byte(`{}`), Brings: agentdevice.WipePending}))
 		second, err := f.enrollAgent(p, "other", first.AssetID)
 		f.ok(err)
 		equal(f, "asset, epoch", words(second.AssetID, second.Epoch), words(first.AssetID, 2))
 		before, err := f.db.AgentDevice(f.Context(), first.ID)
 		f.ok(err)
-		equal(f, "the device before", words(before.State, before.Superseded, before.Wiped, before.Open), words(agentdevice.Deleted, true, true, 0))
-		equal(f, "its wipe", words(f.command(wipe.ID).State, f.command(wipe.ID).Outcome), words(command.Failed, command.ReleasedWithoutErasing))
+		equal(f, "the device before", words(before.State, before.Superseded, before.Wiped, before.Open),
+			words(agentdevice.Deleted, true, true, 0))
+		equal(f, "its wipe", words(f.command(wipe.ID).State, f.command(wipe.ID).Outcome),
+			words(command.Failed, command.ReleasedWithoutErasing))
 		equal(f, "recorded", f.recorded(activity.AssetTakenOver), 1)
 		_, err = f.redeem(stale, "SN-1")
 		f.code(fault.Refused, err)
 		phone := f.observe(f.joined("phone", ""))
 		_, err = f.db.CreateAssetToken(f.Context(), agentdevice.Token{CompanyID: f.company.ID, AssetID: phone.AssetID, PolicyID: p.ID}, nil)
 		f.code(fault.Unsupported, err)
-		_, err = f.db.CreateAssetToken(f.Context(), agentdevice.Token{CompanyID: f.newCompany("other").ID, AssetID: first.AssetID, PolicyID: p.ID}, nil)
+		_, err = f.db.CreateAssetToken(f.Context(), agentdevice.Token{CompanyID: f.newCompany("other").ID, AssetID: first.AssetID,
+			PolicyID: p.ID}, nil)
 		f.code(fault.NotFound, err)
 	})
 }
@@ -128,10 +135,13 @@ func TestEnrollAgent_FormerKey(t *testing.T) {
 		first, err := f.enrollAgent(p, "SN-1", "")
 		f.ok(err)
 		again := func(former agentdevice.Device) (agentdevice.Device, error) {
-			token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, PolicyID: p.ID, ExpiresAt: f.clock.Now().Add(time.Hour)}
+			token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, PolicyID: p.ID,
+				ExpiresAt: f.clock.Now().Add(time.Hour)}
 			f.ok(f.db.CreateAgentToken(f.Context(), token))
-			d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: protocol.PublicKey{SPKI: resource.NewID()}, State: agentdevice.Active}
-			return f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: token.Hash, Device: d, Again: f.clock.Now(), Former: former.ID, FormerKey: former.Key}, f.agent("SN-1"))
+			d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: protocol.PublicKey{SPKI: resource.NewID()},
+				State: agentdevice.Active}
+			return f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: token.Hash, Device: d, Again: f.clock.Now(),
+				Former: former.ID, FormerKey: former.Key}, f.agent("SN-1"))
 		}
 		wrong := first
 		wrong.Key.SPKI = "another"
@@ -144,11 +154,14 @@ func TestEnrollAgent_FormerKey(t *testing.T) {
 		f.code(fault.Refused, err)
 		other, err := f.enrollAgent(p, "SN-2", "")
 		f.ok(err)
-		token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, PolicyID: p.ID, AssetID: other.AssetID, Epoch: 1, ExpiresAt: f.clock.Now().Add(time.Hour)}
+		token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, PolicyID: p.ID,
+			AssetID: other.AssetID, Epoch: 1, ExpiresAt: f.clock.Now().Add(time.Hour)}
 		_, err = f.db.CreateAssetToken(f.Context(), token, nil)
 		f.ok(err)
-		moved := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: protocol.PublicKey{SPKI: resource.NewID()}, State: agentdevice.Active}
-		moved, err = f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: token.Hash, Device: moved, Again: f.clock.Now(), Former: second.ID, FormerKey: second.Key}, f.agent("SN-1"))
+		moved := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: protocol.PublicKey{SPKI: resource.NewID()},
+			State: agentdevice.Active}
+		moved, err = f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: token.Hash, Device: moved, Again: f.clock.Now(),
+			Former: second.ID, FormerKey: second.Key}, f.agent("SN-1"))
 		f.ok(err)
 		equal(f, "the asset of a token that was made for one", moved.AssetID, other.AssetID)
 	})
@@ -168,7 +181,8 @@ func TestMergeAssets(t *testing.T) {
 		f.code(fault.NotFound, f.db.MergeAssets(f.Context(), f.newCompany("other").ID, phone.ID, agent.AssetID, nil))
 		f.ok(f.db.MergeAssets(f.Context(), f.company.ID, phone.ID, agent.AssetID, nil))
 		kept := f.asset(phone.ID)
-		equal(f, "kept", words(kept.Status.Enrolled(), kept.Device.Management, kept.Device.Name, kept.Device.PolicyID, kept.Device.Epoch), words(true, asset.Agent, agent.ID, p.ID, 2))
+		equal(f, "kept", words(kept.Status.Enrolled(), kept.Device.Management, kept.Device.Name, kept.Device.PolicyID, kept.Device.Epoch),
+			words(true, asset.Agent, agent.ID, p.ID, 2))
 		equal(f, "the other", f.asset(agent.AssetID).Status, asset.Deleted)
 		equal(f, "command", f.command(lock.ID).State, command.Failed)
 		d, err := f.db.AgentDevice(f.Context(), agent.ID)

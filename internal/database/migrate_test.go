@@ -31,7 +31,8 @@ var firstRows = []string{
 		description, labels, group_name, document)
 	 VALUES ('p1', 1, 3, 1700000000000, 'USER', 'u1', 'Ada', 'Kiosk', 'CREATED', '', '', '[]', '', '{"cameraDisabled":true}')`,
 	`INSERT INTO assets (id, company_id, status, policy_id, identification, synced_at, created_at, epoch, management, device_name, specifications)
-	 VALUES ('a1', 'c1', 'ACTIVE', 'p1', 'Front desk', 1700000000000, 1700000000000, 1, 'PLATFORM', 'enterprises/LC1/devices/d1', '{"securityPatchLevel":"2026-10-05","serialNumber":"S-1"}'),
+	 VALUES ('a1', 'c1', 'ACTIVE', 'p1', 'Front desk', 1700000000000, 1700000000000, 1, 'PLATFORM', 'enterprises/LC1/devices/d1',
+		'{"securityPatchLevel":"2026-10-05","serialNumber":"S-1"}'),
 		('a2', 'c1', 'PENDING', '', 'Spare', 0, 1700000000000, 0, '', '', '')`,
 	`INSERT INTO asset_counts (company_id, status, policy_id, count) VALUES ('c1', 'ACTIVE', 'p1', 1), ('c1', 'PENDING', '', 1)`,
 	`INSERT INTO device_names (company_id, name, asset_id, observed_at, ended) VALUES ('c1', 'enterprises/LC1/devices/d1', 'a1', 1700000000000, FALSE)`,
@@ -170,7 +171,8 @@ func TestMigration_AConnectionBecomesOneGrant(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantAllowed(t, db, "a token from after", next.Access, access.DevicesRead|access.PoliciesRead)
-			if _, err := db.RotateToken(t.Context(), access.HashSecret("used"), "mc_1", 0, oauth.Tokens{}); fault.CodeOf(err) != fault.Refused {
+			if _, err := db.RotateToken(t.Context(), access.HashSecret("used"), "mc_1", 0,
+				oauth.Tokens{}); fault.CodeOf(err) != fault.Refused {
 				t.Errorf("a token that was used before the migration: %v", err)
 			}
 			wantEnded(t, db, "a token after that reuse", next.Access)
@@ -186,7 +188,8 @@ func TestMigration_ProvidersKeepTheirDomains(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			e := emptyEngine(t, engine)
-			rows := append(slices.Clone(firstRows[:1]), strings.NewReplacer("'c1'", "'c2'", "'acme'", "'other'", "'enterprises/LC1'", "''").Replace(firstRows[0]),
+			rows := append(slices.Clone(firstRows[:1]),
+				strings.NewReplacer("'c1'", "'c2'", "'acme'", "'other'", "'enterprises/LC1'", "''").Replace(firstRows[0]),
 				`INSERT INTO users (id, company_id, email, name, role, rights, policies, password_hash, disabled, created_at, last_sign_in_at)
 				 VALUES ('u1', 'c1', 'ada@acme.test', 'Ada', 'admin', 1023, 'null', 'hash', FALSE, 1700000000000, 0),
 					('u2', 'c2', 'bob@other.test', 'Bob', 'viewer', 1, '["p9"]', '', TRUE, 1700000000000, 0)`,
@@ -213,14 +216,16 @@ func TestMigration_ProvidersKeepTheirDomains(t *testing.T) {
 			}
 			p, err := f.db.ProviderByDomain(t.Context(), "acme.test")
 			f.ok(err)
-			equal(f, "provider", words(p.CompanyID, p.Issuer, string(p.Secret), p.Enabled, p.CreatesUsers), "c1 https://id.acme.test secret true true")
+			equal(f, "provider", words(p.CompanyID, p.Issuer, string(p.Secret), p.Enabled, p.CreatesUsers),
+				"c1 https://id.acme.test secret true true")
 			linked, err := f.db.IdentityUser(t.Context(), "c1", p.Issuer, "s1")
 			f.ok(err)
 			ada, err := f.db.UserByEmail(t.Context(), "ada@acme.test")
 			f.ok(err)
 			bob, err := f.db.UserByEmail(t.Context(), "bob@other.test")
 			f.ok(err)
-			equal(f, "users", words(linked, ada.ID, ada.PasswordHash, ada.Disabled, bob.CompanyID, bob.Disabled, bob.Policies), "u1 u1 hash false c2 true [p9]")
+			equal(f, "users", words(linked, ada.ID, ada.PasswordHash, ada.Disabled, bob.CompanyID, bob.Disabled, bob.Policies),
+				"u1 u1 hash false c2 true [p9]")
 			// With two companies a provider keeps what it has, and takes no other's.
 			anyone := func([]account.User) error { return nil }
 			f.ok(f.db.SaveProvider(t.Context(), p, anyone))
@@ -240,18 +245,26 @@ func TestMigration_UnusedDecisionsWaitAgain(t *testing.T) {
 			e := emptyEngine(t, engine)
 			rows := append(slices.Clone(firstRows), `UPDATE companies SET apply_approval = 'ALL'`)
 			proposed := func(id, status, approval string) {
-				rows = append(rows, fmt.Sprintf(`INSERT INTO proposals (id, company_id, capability, status, impact, title, summary, policy_id, target_name, base_version,
-					next_policy_id, next_name, next_name_key, owner_kind, owner_id, owner_user_id, owner_name, created_at, expires_at, propose_ref,
+				rows = append(rows,
+					fmt.Sprintf(
+						`INSERT INTO proposals (id, company_id, capability, status, impact, title, summary, policy_id, target_name, base_version,
+					next_policy_id, next_name, next_name_key, owner_kind, owner_id, owner_user_id, owner_name, created_at, expires_at,
+						propose_ref,
 					request, fields, next_document, approval, approved_by, approved_at, signed_id)
-					VALUES ('%s', 'c1', 'update_policy_settings', '%s', 'NORMAL', 't', 's', 'p1', 'Kiosk', 3, 'p1', 'Kiosk', '', 'API_KEY', 'k1', '', 'ci', %d, %d, '',
-					'{}', '[]', '{}', '%s', 'Ada', 1700000000000, 's1')`, id, status, e.clock.Now().UnixMilli(), e.clock.Now().Add(time.Hour).UnixMilli(), approval))
+					VALUES ('%s', 'c1', 'update_policy_settings', '%s', 'NORMAL', 't', 's', 'p1', 'Kiosk', 3, 'p1', 'Kiosk', '',
+						'API_KEY', 'k1', '', 'ci', %d, %d, '',
+					'{}', '[]', '{}', '%s', 'Ada', 1700000000000, 's1')`, id, status, e.clock.Now().UnixMilli(),
+						e.clock.Now().Add(time.Hour).UnixMilli(), approval))
 			}
 			authorized := func(id, state string) {
-				rows = append(rows, fmt.Sprintf(`INSERT INTO authorizations (id, company_id, asset_id, epoch, command, digest, caller_kind, caller_id, caller_prefix,
-					caller_name, caller_user, reason, ticket, from_policy, from_version, to_policy, to_version, state, created_at, decided_at, decided_by,
+				rows = append(rows,
+					fmt.Sprintf(
+						`INSERT INTO authorizations (id, company_id, asset_id, epoch, command, digest, caller_kind, caller_id, caller_prefix,
+					caller_name, caller_user, reason, ticket, from_policy, from_version, to_policy, to_version, state, created_at,
+						decided_at, decided_by,
 					decided_by_name, passkey_id)
 					VALUES ('%s', 'c1', 'a1', 1, 'WIPE_COMPANY_DATA', 'd-%[1]s', 'API_KEY', 'k1', 'abc', 'ci', '', '', '', '', 0, '', 0, '%s', %d, %[3]d, 'u1', 'Ada', 'pk')`,
-					id, state, e.clock.Now().UnixMilli()))
+						id, state, e.clock.Now().UnixMilli()))
 			}
 			proposed("approved", "PENDING", "APPROVED")
 			proposed("applied", "SUCCEEDED", "APPROVED")
@@ -262,7 +275,8 @@ func TestMigration_UnusedDecisionsWaitAgain(t *testing.T) {
 			f := &fixture{T: t, engine: e}
 			f.ok(database.MigrateTo(t.Context(), e.url, 220, rows...))
 			f.db = e.openAs(t, database.Upgrade)
-			for id, want := range map[string]string{"approved": "PENDING  WAITING", "applied": "SUCCEEDED APPROVED APPROVED", "declined": "FAILED DECLINED DECLINED"} {
+			for id, want := range map[string]string{"approved": "PENDING  WAITING", "applied": "SUCCEEDED APPROVED APPROVED",
+				"declined": "FAILED DECLINED DECLINED"} {
 				p, err := f.db.Proposal(t.Context(), "c1", id)
 				f.ok(err)
 				shown := string(p.Approval.State)
@@ -272,7 +286,8 @@ func TestMigration_UnusedDecisionsWaitAgain(t *testing.T) {
 				equal(f, "proposal "+id, fmt.Sprintf("%s %s %s", p.Status, p.Approval.State, shown), want)
 				equal(f, "is signed", p.SignedID != "", id != "approved")
 			}
-			for id, want := range map[string]approval.State{"approved": approval.Waiting, "used": approval.Used, "declined": approval.Declined} {
+			for id, want := range map[string]approval.State{"approved": approval.Waiting, "used": approval.Used,
+				"declined": approval.Declined} {
 				a, err := f.db.Authorization(t.Context(), "c1", id)
 				f.ok(err)
 				equal(f, "authorization "+id, a.State, want)

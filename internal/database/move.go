@@ -14,7 +14,8 @@ import (
 // onTheWay are the policies, other than one, to which open commands move a device that does
 // not have them yet. A command that was sent does not count once the device has got a
 // policy by a later one: that one was compared with it.
-const onTheWay = `SELECT DISTINCT m.policy_id AS id, COALESCE((SELECT p.version FROM policies p WHERE p.id = m.policy_id), 0) AS version ` + movesElsewhere
+const onTheWay = `SELECT DISTINCT m.policy_id AS id, COALESCE((SELECT p.version FROM policies p WHERE p.id = m.policy_id), 0) AS version ` +
+	movesElsewhere
 
 const movesElsewhere = openMoves + `
 	AND m.asset_id = ? AND m.policy_id <> ? AND NOT (m.state = 'SENT' AND EXISTS (SELECT 1 FROM commands l WHERE l.asset_id = m.asset_id
@@ -84,7 +85,8 @@ func holdMove(ctx context.Context, t conn, c command.Command, l locks) error {
 		return nil
 	}
 	ids := movePolicies(c)
-	_, err := list(ctx, t, scanValue[string], `SELECT p.id FROM assets a JOIN policies p ON p.id IN (`+marks(len(ids))+`) WHERE a.id = ? ORDER BY p.id`+l.device,
+	_, err := list(ctx, t, scanValue[string], `SELECT p.id FROM assets a JOIN policies p ON p.id IN (`+marks(len(ids))+
+		`) WHERE a.id = ? ORDER BY p.id`+l.device,
 		append(ids, c.AssetID)...)
 	return err
 }
@@ -109,7 +111,8 @@ func compareMove(ctx context.Context, t conn, c command.Command) error {
 	case !now.same || now.onTheWay != joined(c.Ask.OnTheWay):
 		return errMoveChanged
 	case now.busy:
-		return fault.New(fault.Unavailable, "a change of the device's policy, or of the new one, is being applied: nothing was sent, send it again in a moment")
+		return fault.New(fault.Unavailable, "a change of the device's policy, or of the new one, is being applied: nothing was sent, "+
+			"send it again in a moment")
 	}
 	return nil
 }

@@ -21,7 +21,8 @@ func (f *fixture) moving(a asset.Asset, from, to policy.Policy) command.Command 
 	f.Helper()
 	c := f.asking(a, command.ChangePolicy, a.ID)
 	c.PolicyID = to.ID
-	c.Ask.Difference, c.Ask.Move = approval.Same, approval.Move{From: approval.Policy{ID: from.ID, Version: 1}, To: approval.Policy{ID: to.ID, Version: 1}}
+	c.Ask.Difference, c.Ask.Move = approval.Same, approval.Move{From: approval.Policy{ID: from.ID, Version: 1},
+		To: approval.Policy{ID: to.ID, Version: 1}}
 	return c
 }
 
@@ -29,7 +30,8 @@ func (f *fixture) moving(a asset.Asset, from, to policy.Policy) command.Command 
 func loosening(p policy.Policy) proposal.Proposal {
 	return proposal.Proposal{ID: resource.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug,
 		Capability: proposal.UpdateSettings, Status: proposal.Pending, Impact: proposal.Normal, Title: "t", Form: "which \x01",
-		Fields: []proposal.Field{{Label: "Factory reset from Settings", Value: "ALLOW", PreviousValue: "BLOCK"}}, PolicyID: p.ID, TargetName: p.Name,
+		Fields:   []proposal.Field{{Label: "Factory reset from Settings", Value: "ALLOW", PreviousValue: "BLOCK"}},
+		PolicyID: p.ID, TargetName: p.Name,
 		BaseVersion: p.Version, Next: proposal.Next{PolicyID: p.ID, Name: p.Name, Document: []byte(`{"a":2}`)},
 		Owner: proposal.Owner{Kind: access.APIKey, ID: "k1", Name: "ci"}}
 }
@@ -172,7 +174,8 @@ func TestClaim_CountsMovesUnderWay(t *testing.T) {
 			equal(f, "while it is under way", words(read.Impact, read.Devices, read.Unapproved()), words(proposal.High, 0, true))
 			equal(f, "the summary", read.Summary, "which 0 devices use and 1 device is being moved to")
 			equal(f, "a claim", f.claim(unread.ID), proposal.NotApproved)
-			_, _, err = f.db.Take(f.Context(), move.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed, Outcome: "no"})
+			_, _, err = f.db.Take(f.Context(), move.ID,
+				command.Transition{From: []command.State{command.Prepared}, To: command.Failed, Outcome: "no"})
 			f.ok(err)
 			another := f.loosening(to)
 			equal(f, "after the move failed", another.Impact, proposal.Normal)
@@ -206,7 +209,8 @@ func TestBegin_MoveAfterAMoveUnderWay(t *testing.T) {
 					f.Errorf("%s: begun %t, %v, want %q", when, begun, err, want)
 				}
 				if begun { // and ends, for the next
-					_, _, err = f.db.Take(f.Context(), move.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed, Outcome: "no"})
+					_, _, err = f.db.Take(f.Context(), move.ID,
+						command.Transition{From: []command.State{command.Prepared}, To: command.Failed, Outcome: "no"})
 					f.ok(err)
 				}
 			}
@@ -278,7 +282,8 @@ func TestOnTheWay_OvertakenMovesDoNotCount(t *testing.T) {
 		sent(second, c)
 		onTheWay("the next sent")
 		third := move(b)
-		_, _, err := f.db.Take(f.Context(), third, command.Transition{From: []command.State{command.Prepared}, To: command.Unconfirmed, Outcome: "o"})
+		_, _, err := f.db.Take(f.Context(), third,
+			command.Transition{From: []command.State{command.Prepared}, To: command.Unconfirmed, Outcome: "o"})
 		f.ok(err)
 		onTheWay("not known", approval.Policy{ID: b.ID, Version: 1})
 		sent(move(c), c)

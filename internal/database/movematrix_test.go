@@ -75,8 +75,9 @@ func (m *meeting) propose() {
 
 func (m *meeting) claims() proposal.Claimed {
 	m.Helper()
-	verdict, err := m.db.ClaimProposal(m.Context(), proposal.Claim{ID: m.made.ID, Holder: "h", For: time.Minute, Confirmed: true, Next: m.made.Next,
-		Verifier: approvaltest.Verifier()})
+	verdict, err := m.db.ClaimProposal(m.Context(),
+		proposal.Claim{ID: m.made.ID, Holder: "h", For: time.Minute, Confirmed: true, Next: m.made.Next,
+			Verifier: approvaltest.Verifier()})
 	m.ok(err)
 	return verdict
 }

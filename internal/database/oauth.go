@@ -11,7 +11,8 @@ import (
 
 func scanOAuthClient(r row) (c oauth.Client, err error) {
 	var secret string
-	if err := r.Scan(&c.ID, &c.Name, asJSON(&c.RedirectURIs), &c.Dynamic, &secret, at(&c.CreatedAt), at(&c.ExpiresAt)); err != nil || secret == "" {
+	if err := r.Scan(&c.ID, &c.Name, asJSON(&c.RedirectURIs), &c.Dynamic, &secret, at(&c.CreatedAt), at(&c.ExpiresAt)); err != nil ||
+		secret == "" {
 		return c, err
 	}
 	return c, digest(c.SecretHash[:]).Scan(secret)
@@ -73,7 +74,8 @@ func refusedSecret() error { return fault.New(fault.Refused, "unknown, expired o
 
 // RedeemCode makes a grant of a code, once. A second attempt ends the grant:
 // another party has the code.
-func (db *DB) RedeemCode(ctx context.Context, hash access.SecretHash, take func(oauth.AuthorizationCode) error, issue oauth.Tokens) (oauth.Connection, error) {
+func (db *DB) RedeemCode(ctx context.Context, hash access.SecretHash, take func(oauth.AuthorizationCode) error,
+	issue oauth.Tokens) (oauth.Connection, error) {
 	text := hex.EncodeToString(hash[:])
 	var made oauth.Connection
 	var replayed bool
@@ -141,25 +143,30 @@ func refreshFields(s *refreshRow) []any {
 // the same parent that was rotated. A client goes on with one of the tokens that parallel
 // requests got; where two are used, two hold them.
 func (s refreshRow) theft(now int64) bool {
-	return s.siblingUsed || s.rotated != 0 && (now-s.rotated > oauth.ReuseWindow.Milliseconds() || s.reuses >= oauth.MaxReuses || s.successorUsed)
+	return s.siblingUsed || s.rotated != 0 && (now-s.rotated > oauth.ReuseWindow.Milliseconds() ||
+		s.reuses >= oauth.MaxReuses || s.successorUsed)
 }
 
 // RotateToken swaps a refresh token for new tokens.
-func (db *DB) RotateToken(ctx context.Context, refresh access.SecretHash, clientID string, wanted access.Permission, issue oauth.Tokens) (oauth.Connection, error) {
+func (db *DB) RotateToken(ctx context.Context, refresh access.SecretHash, clientID string, wanted access.Permission,
+	issue oauth.Tokens) (oauth.Connection, error) {
 	text := hex.EncodeToString(refresh[:])
 	var connection oauth.Connection
 	var stolen bool
 	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
 		stolen = false
 		// The connection's lock puts the refreshes of all its grants in a row.
-		connection, err = lockConnection(ctx, t, `o.id = (SELECT g.connection_id FROM oauth_tokens k JOIN oauth_grants g ON g.id = k.grant_id
+		connection, err = lockConnection(ctx, t,
+			`o.id = (SELECT g.connection_id FROM oauth_tokens k JOIN oauth_grants g ON g.id = k.grant_id
 			WHERE k.hash = ? AND k.refresh)`, text)
 		if err != nil {
 			return orRefused(err)
 		}
-		s, err := find(ctx, t, "token", into(refreshFields), `SELECT o.client_id, g.id, g.scopes, k.expires_at, k.rotated_at, k.reuses, u.disabled,
+		s, err := find(ctx, t, "token", into(refreshFields),
+			`SELECT o.client_id, g.id, g.scopes, k.expires_at, k.rotated_at, k.reuses, u.disabled,
 				EXISTS (SELECT 1 FROM oauth_tokens n WHERE n.parent = k.hash AND n.parent <> '' AND n.refresh AND n.rotated_at > 0),
-				EXISTS (SELECT 1 FROM oauth_tokens n WHERE n.parent = k.parent AND n.parent <> '' AND n.refresh AND n.hash <> k.hash AND n.rotated_at > 0)
+				EXISTS (SELECT 1 FROM oauth_tokens n WHERE n.parent = k.parent AND n.parent <> '' AND n.refresh AND n.hash <> k.hash
+					AND n.rotated_at > 0)
 			FROM oauth_tokens k JOIN oauth_grants g ON g.id = k.grant_id JOIN oauth_connections o ON o.id = g.connection_id
 			JOIN users u ON u.id = o.user_id WHERE k.hash = ? AND k.refresh`, text)
 		if err != nil {

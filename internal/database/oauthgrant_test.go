@@ -67,7 +67,8 @@ func TestConsent_EachHasItsOwnScopes(t *testing.T) {
 		}
 		wantAllowed(t, db, "the laptop", laptop.Access, access.DevicesRead)
 		wantAllowed(t, db, "the desk", desk.Access, access.PoliciesRead)
-		if scopes, err := db.ConsentedScopes(t.Context(), code.UserID, code.ClientID); err != nil || scopes != access.DevicesRead|access.PoliciesRead {
+		if scopes, err := db.ConsentedScopes(t.Context(), code.UserID, code.ClientID); err != nil ||
+			scopes != access.DevicesRead|access.PoliciesRead {
 			t.Errorf("consented: %s, %v", scopes, err)
 		}
 		if err := db.RevokeToken(t.Context(), laptop.Refresh, code.ClientID); err != nil {
@@ -129,7 +130,8 @@ func TestGrants_TheOldestUnusedOfElevenEnds(t *testing.T) {
 		}
 		newest, o := redeem(t, db, e, again(t, db, e, code, access.DevicesRead))
 		wantEnded(t, db, "the grant that was unused for longest", tokens[0].Access)
-		for what, token := range map[string]oauth.Tokens{"the first, which is in use": first, "the third": tokens[1], "the newest": newest} {
+		for what, token := range map[string]oauth.Tokens{"the first, which is in use": first, "the third": tokens[1],
+			"the newest": newest} {
 			wantAllowed(t, db, what, token.Access, access.DevicesRead)
 		}
 		if all, err := db.Connections(t.Context(), o.CompanyID); err != nil || len(all) != 1 || all[0].Grants != oauth.MaxGrants {
@@ -221,10 +223,12 @@ func TestRefresh_NarrowerScopes(t *testing.T) {
 		code := consent(t, db, e, access.DevicesRead|access.PoliciesRead)
 		tokens, _ := redeem(t, db, e, code)
 		narrow, _ := pair(e)
-		if _, err := db.RotateToken(t.Context(), tokens.Refresh, code.ClientID, access.DevicesRead|access.DevicesCommand, narrow); fault.CodeOf(err) != fault.Forbidden {
+		if _, err := db.RotateToken(t.Context(), tokens.Refresh, code.ClientID, access.DevicesRead|access.DevicesCommand,
+			narrow); fault.CodeOf(err) != fault.Forbidden {
 			t.Errorf("a refresh with more scopes than granted: %v", err)
 		}
-		if o, err := db.RotateToken(t.Context(), tokens.Refresh, code.ClientID, access.DevicesRead, narrow); err != nil || o.Scopes != access.DevicesRead {
+		if o, err := db.RotateToken(t.Context(), tokens.Refresh, code.ClientID, access.DevicesRead, narrow); err != nil ||
+			o.Scopes != access.DevicesRead {
 			t.Fatalf("a refresh with fewer scopes: %s, %v", o.Scopes, err)
 		}
 		wantAllowed(t, db, "the narrower token", narrow.Access, access.DevicesRead)

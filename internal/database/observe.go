@@ -115,7 +115,8 @@ func (h lockedAsset) movedSince(ctx context.Context, t *tx, o enrollment.Observa
 	if o.Management != asset.Platform || o.PolicyID == "" || o.PolicyID == h.policyID {
 		return false, nil
 	}
-	return holds(ctx, t, `SELECT id FROM commands WHERE asset_id = ? AND epoch = ? AND created_at > ? AND type = 'CHANGE_POLICY' AND policy_id = ?
+	return holds(ctx, t,
+		`SELECT id FROM commands WHERE asset_id = ? AND epoch = ? AND created_at > ? AND type = 'CHANGE_POLICY' AND policy_id = ?
 		AND state IN ('SENT', 'SUCCEEDED') LIMIT 1`, h.id, h.epoch, millis(o.ObservedAt.Add(-moveSettles)), h.policyID)
 }
 
@@ -399,7 +400,8 @@ func join(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.Chan
 	}
 	newest := int64(0)
 	if h.id != "" {
-		newest, err = value[int64](ctx, t, `SELECT CAST(COALESCE(MAX(observed_at), 0) AS BIGINT) FROM device_names WHERE asset_id = ?`, h.id)
+		newest, err = value[int64](ctx, t, `SELECT CAST(COALESCE(MAX(observed_at), 0) AS BIGINT) FROM device_names WHERE asset_id = ?`,
+			h.id)
 	} else {
 		h.companyID = o.CompanyID
 		h.id, err = createAsset(ctx, t, o)

@@ -258,7 +258,8 @@ func TestObserve_StableIDFindsTheDevice(t *testing.T) {
 func TestObserve_ImportedAssetEnrollsBySerial(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		imported := asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, Identification: "Till 3", CreatedAt: f.clock.Now(),
-			CustomData: map[string]string{"location": "Oslo"}, Tags: []string{"till"}, Specifications: map[string]string{"serialNumber": "sn-d "}}
+			CustomData: map[string]string{"location": "Oslo"}, Tags: []string{"till"},
+			Specifications: map[string]string{"serialNumber": "sn-d "}}
 		unnamed := asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, CreatedAt: f.clock.Now(),
 			Specifications: map[string]string{"serialNumber": "SN-e", "brand": "ACME"}}
 		foreign := asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, CreatedAt: f.clock.Now(),
@@ -269,7 +270,8 @@ func TestObserve_ImportedAssetEnrollsBySerial(t *testing.T) {
 		change := f.observe(o)
 		equal(f, "change", change, enrollment.Change{Applied: true, AssetID: imported.ID, Epoch: 1, Enrolled: true})
 		a := f.asset(imported.ID)
-		equal(f, "kept", words(a.Identification, a.CustomData, a.Tags, a.Status), words("Till 3", imported.CustomData, imported.Tags, asset.Active))
+		equal(f, "kept", words(a.Identification, a.CustomData, a.Tags, a.Status),
+			words("Till 3", imported.CustomData, imported.Tags, asset.Active))
 		equal(f, "named", f.asset(f.observe(f.joined("e", "")).AssetID).Identification, "Phone 1 SN-e")
 		if f.observe(f.joined("f", "")).AssetID == foreign.ID {
 			f.Fatal("an asset of another brand was enrolled")

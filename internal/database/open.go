@@ -37,7 +37,8 @@ type Options struct {
 
 // engine are the options of the engine.
 func (o Options) engine() engine.Options {
-	return engine.Options{URL: o.URL, Now: o.Now, ServerClock: o.ServerClock, Schema: o.Schema, Alone: o.Alone, Changed: recountChanged, Spent: o.Spent, Logger: o.Logger}
+	return engine.Options{URL: o.URL, Now: o.Now, ServerClock: o.ServerClock, Schema: o.Schema, Alone: o.Alone, Changed: recountChanged,
+		Spent: o.Spent, Logger: o.Logger}
 }
 
 // DB is an open database. It is safe for concurrent use.

@@ -17,12 +17,14 @@ func passkeyFields(p *account.Passkey) []any {
 }
 
 func findPasskey(ctx context.Context, c conn, userID, id string) (account.Passkey, error) {
-	return find(ctx, c, "passkey", into(passkeyFields), `SELECT `+passkeyColumns+` FROM passkeys p WHERE p.id = ? AND p.user_id = ?`, id, userID)
+	return find(ctx, c, "passkey", into(passkeyFields), `SELECT `+passkeyColumns+` FROM passkeys p WHERE p.id = ? AND p.user_id = ?`, id,
+		userID)
 }
 
 // Passkeys implements access.PasskeyStore.
 func (db *DB) Passkeys(ctx context.Context, userID string) ([]account.Passkey, error) {
-	return list(ctx, db.read(), into(passkeyFields), `SELECT `+passkeyColumns+` FROM passkeys p WHERE p.user_id = ? ORDER BY p.created_at, p.id`, userID)
+	return list(ctx, db.read(), into(passkeyFields),
+		`SELECT `+passkeyColumns+` FROM passkeys p WHERE p.user_id = ? ORDER BY p.created_at, p.id`, userID)
 }
 
 // PasskeyUser implements access.PasskeyOwners.
@@ -43,7 +45,8 @@ func (db *DB) AddPasskey(ctx context.Context, p account.Passkey) error {
 
 // UsePasskey implements access.PasskeyStore.
 func (db *DB) UsePasskey(ctx context.Context, p account.Passkey) error {
-	return db.exec(ctx, `UPDATE passkeys SET credential = ?, last_used_at = ? WHERE id = ?`, string(p.Credential), millis(p.LastUsedAt), p.ID)
+	return db.exec(ctx, `UPDATE passkeys SET credential = ?, last_used_at = ? WHERE id = ?`, string(p.Credential),
+		millis(p.LastUsedAt), p.ID)
 }
 
 // lockUser makes changes of a user's second factors wait for each other: each
@@ -62,7 +65,8 @@ func (db *DB) RemovePasskey(ctx context.Context, userID, id string) error {
 		if err := lockUser(ctx, t, userID); err != nil {
 			return err
 		}
-		called, err := find(ctx, t, "passkey", scanValue[string], `DELETE FROM passkeys WHERE id = ? AND user_id = ? RETURNING name`, id, userID)
+		called, err := find(ctx, t, "passkey", scanValue[string], `DELETE FROM passkeys WHERE id = ? AND user_id = ? RETURNING name`, id,
+			userID)
 		if err != nil {
 			return err
 		}
@@ -70,7 +74,8 @@ func (db *DB) RemovePasskey(ctx context.Context, userID, id string) error {
 			AND NOT EXISTS (SELECT 1 FROM passkeys p WHERE p.user_id = ?)`, userID, userID); err != nil {
 			return err
 		}
-		if err := db.recordPerson(ctx, t, userID, activity.PasskeyRemoved, activity.OK, activity.Change{Field: "passkey", Before: called}); err != nil {
+		if err := db.recordPerson(ctx, t, userID, activity.PasskeyRemoved, activity.OK,
+			activity.Change{Field: "passkey", Before: called}); err != nil {
 			return err
 		}
 		companyID, err := value[string](ctx, t, `SELECT company_id FROM users WHERE id = ?`, userID)
@@ -91,7 +96,8 @@ func (db *DB) SetRecoveryCodes(ctx context.Context, userID string, hashes []acce
 			return err
 		}
 		for _, h := range hashes {
-			if err := t.Exec(ctx, `INSERT INTO recovery_codes (user_id, hash) VALUES (?, ?)`, userID, hex.EncodeToString(h[:])); err != nil {
+			if err := t.Exec(ctx, `INSERT INTO recovery_codes (user_id, hash) VALUES (?, ?)`, userID,
+				hex.EncodeToString(h[:])); err != nil {
 				return err
 			}
 		}

@@ -73,7 +73,8 @@ func TestSession_EndsWithTheUser(t *testing.T) {
 		now := e.clock.Now()
 		c, u := person(t, db, now, account.Admin)
 		hash := account.HashSessionToken("ms_token")
-		s := account.Session{ID: resource.NewID(), TokenHash: hash, UserID: u.ID, CompanyID: c.ID, CreatedAt: now, SeenAt: now, ProvedAt: now, PasswordHash: u.PasswordHash}
+		s := account.Session{ID: resource.NewID(), TokenHash: hash, UserID: u.ID, CompanyID: c.ID, CreatedAt: now, SeenAt: now,
+			ProvedAt: now, PasswordHash: u.PasswordHash}
 		if err := db.CreateSession(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +161,8 @@ func TestConnection_ScopesAreCutByTheUser(t *testing.T) {
 			}
 		}
 		update(func(o *oauth.Connection) error { o.Frozen = true; return nil })
-		if _, principal, err := db.ConnectionByToken(t.Context(), tokens.Access); err != nil || access.Grant(principal, access.DevicesRead, access.NoGate) == nil {
+		if _, principal, err := db.ConnectionByToken(t.Context(), tokens.Access); err != nil ||
+			access.Grant(principal, access.DevicesRead, access.NoGate) == nil {
 			t.Errorf("a frozen connection is %+v, %v", principal, err)
 		}
 		update(func(o *oauth.Connection) error { o.Frozen, o.RevokedAt = false, e.clock.Now(); return nil })
@@ -252,12 +254,14 @@ func TestOAuth_SweptWhenExpired(t *testing.T) {
 		}
 		now := e.clock.Now()
 		for _, id := range []string{"mc_1", "mc_never"} {
-			if err := db.SaveOAuthClient(t.Context(), oauth.Client{ID: id, Dynamic: true, CreatedAt: now, ExpiresAt: now.Add(time.Hour)}); err != nil {
+			if err := db.SaveOAuthClient(t.Context(),
+				oauth.Client{ID: id, Dynamic: true, CreatedAt: now, ExpiresAt: now.Add(time.Hour)}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		code := consent(t, db, e, access.DevicesRead)
-		if err := db.CreateSession(t.Context(), account.Session{ID: resource.NewID(), UserID: code.UserID, CompanyID: code.CompanyID, CreatedAt: now, SeenAt: now, PasswordHash: "x"}); err != nil {
+		if err := db.CreateSession(t.Context(), account.Session{ID: resource.NewID(), UserID: code.UserID, CompanyID: code.CompanyID,
+			CreatedAt: now, SeenAt: now, PasswordHash: "x"}); err != nil {
 			t.Fatal(err)
 		}
 		redeem(t, db, e, code)
@@ -276,7 +280,10 @@ func TestToken_OfDisabledUserIsNotRefreshed(t *testing.T) {
 		db := e.open(t)
 		tokens, connection := redeem(t, db, e, consent(t, db, e, access.DevicesRead))
 		next, _ := pair(e)
-		if _, err := db.UpdateUser(t.Context(), connection.CompanyID, connection.UserID, func(u *account.User) error { u.Disabled = true; return nil }); err != nil {
+		if _, err := db.UpdateUser(t.Context(), connection.CompanyID, connection.UserID, func(u *account.User) error {
+			u.Disabled = true
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := db.RotateToken(t.Context(), tokens.Refresh, "mc_1", 0, next); fault.CodeOf(err) != fault.Refused {
@@ -313,9 +320,11 @@ func TestDeleteUser_LeavesNothing(t *testing.T) {
 		})
 	}
 	withCompany(t, func(f *fixture) {
-		user := account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: "gone@acme.example", Role: account.Viewer, CreatedAt: f.clock.Now()}
+		user := account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: "gone@acme.example", Role: account.Viewer,
+			CreatedAt: f.clock.Now()}
 		f.ok(f.db.CreateUser(f.Context(), user))
-		f.ok(f.db.CreateSession(f.Context(), account.Session{ID: resource.NewID(), UserID: user.ID, CompanyID: f.company.ID, CreatedAt: f.clock.Now()}))
+		f.ok(f.db.CreateSession(f.Context(), account.Session{ID: resource.NewID(), UserID: user.ID, CompanyID: f.company.ID,
+			CreatedAt: f.clock.Now()}))
 		_, err := f.db.DeleteUser(f.Context(), resource.NewID(), user.ID)
 		f.code(fault.NotFound, err)
 		f.clock.Advance(time.Second)

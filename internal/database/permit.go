@@ -77,7 +77,8 @@ func (v versions) note(companyID string, version int64) {
 // parameter, or column, is the company. That of a company that was deleted is -1, so that
 // no permit from before stands again.
 func controlVersion(company string) string {
-	return `COALESCE((SELECT COALESCE(v.version, 0) FROM companies vc LEFT JOIN control_versions v ON v.company_id = vc.id WHERE vc.id = ` + company + `), -1)`
+	return `COALESCE((SELECT COALESCE(v.version, 0) FROM companies vc LEFT JOIN control_versions v ON v.company_id = vc.id WHERE vc.id = ` +
+		company + `), -1)`
 }
 
 // raises notes that the transaction may change what one of the company's callers may do.

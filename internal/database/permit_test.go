@@ -53,7 +53,8 @@ func TestPermit_MovedBy(t *testing.T) {
 		caller, _ := f.newKey("caller", access.All)
 		other, _ := f.newKey("other", access.All)
 		u := f.user(account.Manager)
-		session := account.Session{ID: resource.NewID(), TokenHash: account.HashSessionToken("one"), UserID: u.ID, CompanyID: f.company.ID, CreatedAt: f.clock.Now(), SeenAt: f.clock.Now(), PasswordHash: u.PasswordHash}
+		session := account.Session{ID: resource.NewID(), TokenHash: account.HashSessionToken("one"), UserID: u.ID, CompanyID: f.company.ID,
+			CreatedAt: f.clock.Now(), SeenAt: f.clock.Now(), PasswordHash: u.PasswordHash}
 		f.ok(f.db.CreateSession(f.Context(), session))
 		user := func(change func(*account.User)) func() error {
 			return func() error {
@@ -116,7 +117,10 @@ func TestPermit_MovedByConnections(t *testing.T) {
 		tokens, connection := redeem(t, db, e, code)
 		narrow := func(change func(*oauth.Connection)) func() error {
 			return func() error {
-				_, err := db.UpdateConnection(t.Context(), code.CompanyID, connection.ID, func(o *oauth.Connection) error { change(o); return nil })
+				_, err := db.UpdateConnection(t.Context(), code.CompanyID, connection.ID, func(o *oauth.Connection) error {
+					change(o)
+					return nil
+				})
 				return err
 			}
 		}
@@ -153,7 +157,8 @@ func TestPermit_StandsBeside(t *testing.T) {
 		ctx := f.under(k, nil)
 		f.newKey("another", access.All)
 		f.begin(a, command.Lock)
-		f.ok(f.db.CreateSession(f.Context(), account.Session{ID: "s", UserID: u.ID, CompanyID: f.company.ID, CreatedAt: f.clock.Now(), SeenAt: f.clock.Now(), PasswordHash: u.PasswordHash}))
+		f.ok(f.db.CreateSession(f.Context(), account.Session{ID: "s", UserID: u.ID, CompanyID: f.company.ID, CreatedAt: f.clock.Now(),
+			SeenAt: f.clock.Now(), PasswordHash: u.PasswordHash}))
 		_, err := f.db.UpdateCompany(f.Context(), f.company.ID, func(c *company.Company) error { c.Name = "Another"; return nil })
 		f.ok(err)
 		_, begun, err := f.db.Begin(ctx, f.intent(a, command.Lock), nil)
@@ -256,7 +261,8 @@ func TestPermit_Recorded(t *testing.T) {
 		f.ok(err)
 		equal(f, "begun twice", begun, false)
 		equal(f, "the command", stored.ID, c.ID)
-		_, taken, err := f.db.Take(access.Settling(ctx), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed, Outcome: "no"})
+		_, taken, err := f.db.Take(access.Settling(ctx), c.ID,
+			command.Transition{From: []command.State{command.Prepared}, To: command.Failed, Outcome: "no"})
 		f.ok(err)
 		equal(f, "settled", taken, true)
 	})
@@ -269,7 +275,8 @@ func TestCreateSession_DisabledUser(t *testing.T) {
 		u := f.user(account.Manager)
 		_, err := f.db.UpdateUser(f.Context(), f.company.ID, u.ID, func(u *account.User) error { u.Disabled = true; return nil })
 		f.ok(err)
-		f.code(fault.Unauthorized, f.db.CreateSession(f.Context(), account.Session{ID: "s", UserID: u.ID, CompanyID: f.company.ID, CreatedAt: f.clock.Now(), SeenAt: f.clock.Now(), PasswordHash: u.PasswordHash}))
+		f.code(fault.Unauthorized, f.db.CreateSession(f.Context(), account.Session{ID: "s", UserID: u.ID, CompanyID: f.company.ID,
+			CreatedAt: f.clock.Now(), SeenAt: f.clock.Now(), PasswordHash: u.PasswordHash}))
 	})
 }
 
@@ -277,11 +284,13 @@ func TestCreateSession_DisabledUser(t *testing.T) {
 // accepted afterwards.
 func TestAcceptInvitation_DuringAStop(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		u := account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: "new@acme.test", Name: "New", Role: account.Viewer, CreatedAt: f.clock.Now()}
+		u := account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: "new@acme.test", Name: "New", Role: account.Viewer,
+			CreatedAt: f.clock.Now()}
 		f.ok(f.db.CreateUser(f.Context(), u))
 		token := access.HashSecret("an invitation")
-		_, err := f.db.BeginInvitation(f.Context(), token, account.PendingSignIn{Kind: account.Invitation, CompanyID: f.company.ID, UserID: u.ID,
-			Data: []byte(`{}`), ExpiresAt: f.clock.Now().Add(time.Hour)})
+		_, err := f.db.BeginInvitation(f.Context(), token,
+			account.PendingSignIn{Kind: account.Invitation, CompanyID: f.company.ID, UserID: u.ID,
+				Data: []byte(`{}`), ExpiresAt: f.clock.Now().Add(time.Hour)})
 		f.ok(err)
 		f.stop(access.Stop{At: f.clock.Now(), Reason: "because", All: true})
 		_, err = f.db.AcceptInvitation(f.Context(), token, "hash", "Ada")

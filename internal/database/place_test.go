@@ -95,11 +95,13 @@ func TestCommands_AcrossDevices(t *testing.T) {
 func TestViews_AreSaved(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for _, id := range []string{"ada", "bob"} {
-			f.ok(f.db.CreateUser(f.Context(), account.User{ID: id, CompanyID: f.company.ID, Email: id + "@example.com", Name: id, Role: account.Viewer, CreatedAt: f.clock.Now()}))
+			f.ok(f.db.CreateUser(f.Context(), account.User{ID: id, CompanyID: f.company.ID, Email: id + "@example.com", Name: id,
+				Role: account.Viewer, CreatedAt: f.clock.Now()}))
 		}
 		save := func(user, view string, shared bool) string {
 			id := resource.NewID()
-			f.ok(f.db.SaveView(f.Context(), asset.SavedView{ID: id, CompanyID: f.company.ID, UserID: user, Name: view, Query: "status=ACTIVE", Shared: shared, CreatedAt: f.clock.Now()}))
+			f.ok(f.db.SaveView(f.Context(), asset.SavedView{ID: id, CompanyID: f.company.ID, UserID: user, Name: view,
+				Query: "status=ACTIVE", Shared: shared, CreatedAt: f.clock.Now()}))
 			return id
 		}
 		own, shared := save("ada", "B own", false), save("ada", "A shared", true)

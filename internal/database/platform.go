@@ -21,7 +21,8 @@ const quotaFilled = `CASE
 // SpendQuery takes one of the limit queries that the vendor allows a project in
 // a window, and that flow back evenly; false if fewer than reserve would be
 // left, or, for background work, while PauseQueries lasts.
-func (db *DB) SpendQuery(ctx context.Context, project string, limit, reserve int, window time.Duration, background bool, now time.Time) (bool, error) {
+func (db *DB) SpendQuery(ctx context.Context, project string, limit, reserve int, window time.Duration, background bool,
+	now time.Time) (bool, error) {
 	cost, at := window.Milliseconds(), millis(now)
 	rate, capacity := int64(limit), int64(limit)*cost
 	filled := []any{at, at, rate, capacity, capacity, at, at, rate}
@@ -56,9 +57,11 @@ func (db *DB) PoliciesToPush(ctx context.Context, companyID string, now time.Tim
 // SetPushFailed notes why a version of a policy could not be pushed. backoff
 // says when to try again, by how long this version has failed; nil: not before
 // it is saved, or pushed by request.
-func (db *DB) SetPushFailed(ctx context.Context, policyID string, version int, text string, at time.Time, backoff func(failing time.Duration) time.Duration) error {
+func (db *DB) SetPushFailed(ctx context.Context, policyID string, version int, text string, at time.Time,
+	backoff func(failing time.Duration) time.Duration) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		company, err := value[string](ctx, t, `UPDATE policies SET push_error = ?, push_tried_at = ? WHERE id = ? RETURNING company_id`, text, millis(at), policyID)
+		company, err := value[string](ctx, t, `UPDATE policies SET push_error = ?, push_tried_at = ? WHERE id = ? RETURNING company_id`,
+			text, millis(at), policyID)
 		if err != nil {
 			return err
 		}
@@ -100,7 +103,8 @@ func (db *DB) SetPolled(ctx context.Context, commandID string, next time.Time) e
 // AssetOfDevice returns the id of the asset that is, or last was, the device of
 // that name; fault.NotFound if no asset ever was.
 func (db *DB) AssetOfDevice(ctx context.Context, companyID, device string) (string, error) {
-	return find(ctx, db.read(), "device", scanValue[string], `SELECT asset_id FROM device_names WHERE company_id = ? AND name = ? AND asset_id <> ''`,
+	return find(ctx, db.read(), "device", scanValue[string],
+		`SELECT asset_id FROM device_names WHERE company_id = ? AND name = ? AND asset_id <> ''`,
 		companyID, device)
 }
 
@@ -140,7 +144,8 @@ func signupFields(s *company.Signup) []any {
 // finished; fault.NotFound if there is none.
 func (db *DB) OpenSignup(ctx context.Context, companyID string, since time.Time) (company.Signup, error) {
 	return find(ctx, db.read(), "sign-up", into(signupFields), `SELECT `+signupColumns+` FROM signups
-		WHERE company_id = ? AND created_at >= ? AND enterprise = '' AND address <> '' ORDER BY created_at DESC LIMIT 1`, companyID, millis(since))
+		WHERE company_id = ? AND created_at >= ? AND enterprise = '' AND address <> '' ORDER BY created_at DESC LIMIT 1`,
+		companyID, millis(since))
 }
 
 // Signup returns a sign-up by its state.
@@ -169,7 +174,8 @@ func (db *DB) FinishSignup(ctx context.Context, state, enterprise string) error 
 		if err != nil {
 			return err
 		}
-		n, err := t.ExecCount(ctx, `UPDATE companies SET enterprise = ? WHERE id = ? AND enterprise IN ('', ?)`, enterprise, companyID, enterprise)
+		n, err := t.ExecCount(ctx, `UPDATE companies SET enterprise = ? WHERE id = ? AND enterprise IN ('', ?)`, enterprise,
+			companyID, enterprise)
 		if err == nil && n == 0 {
 			err = fault.New(fault.Refused, "the company is connected to another enterprise already")
 		}

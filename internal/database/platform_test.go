@@ -195,11 +195,13 @@ func TestSignups_AreStoredAndEnd(t *testing.T) {
 		ctx := f.Context()
 		c, err := f.db.UpdateCompany(ctx, f.company.ID, func(c *company.Company) error { c.Enterprise = ""; return nil })
 		f.ok(err)
-		f.ok(f.db.SaveSignup(ctx, company.Signup{State: "s1", CompanyID: c.ID, Session: "z1", Name: "signupUrls/C1", Address: "https://vendor/1", Begun: f.clock.Now()}))
+		f.ok(f.db.SaveSignup(ctx, company.Signup{State: "s1", CompanyID: c.ID, Session: "z1", Name: "signupUrls/C1",
+			Address: "https://vendor/1", Begun: f.clock.Now()}))
 		signup, err := f.db.Signup(ctx, "s1")
 		f.ok(err)
 		begun := f.clock.Now()
-		equal(f, "sign-up", signup, company.Signup{State: "s1", CompanyID: c.ID, Session: "z1", Name: "signupUrls/C1", Address: "https://vendor/1", Begun: signup.Begun})
+		equal(f, "sign-up", signup, company.Signup{State: "s1", CompanyID: c.ID, Session: "z1", Name: "signupUrls/C1",
+			Address: "https://vendor/1", Begun: signup.Begun})
 		f.ok(f.db.SetSignupNonce(ctx, "s1", "n"))
 		f.code(fault.NotFound, f.db.SetSignupNonce(ctx, "s9", "n"))
 		marked, err := f.db.MarkedSignups(ctx, c.ID)
@@ -233,10 +235,12 @@ func TestSignups_AreStoredAndEnd(t *testing.T) {
 		equal(f, "bound company", bound.ID, c.ID)
 
 		f.code(fault.NotFound, f.db.FinishSignup(ctx, "s9", "enterprises/LCx"))
-		f.ok(f.db.SaveSignup(ctx, company.Signup{State: "s2", CompanyID: c.ID, Session: "z2", Name: "signupUrls/C2", Address: "https://vendor/2", Begun: f.clock.Now()}))
+		f.ok(f.db.SaveSignup(ctx, company.Signup{State: "s2", CompanyID: c.ID, Session: "z2", Name: "signupUrls/C2",
+			Address: "https://vendor/2", Begun: f.clock.Now()}))
 		f.code(fault.Refused, f.db.FinishSignup(ctx, "s2", "enterprises/LCanother"))
 		other := f.newCompany("other")
-		f.ok(f.db.SaveSignup(ctx, company.Signup{State: "s3", CompanyID: other.ID, Session: "z3", Name: "signupUrls/C3", Address: "https://vendor/3", Begun: f.clock.Now()}))
+		f.ok(f.db.SaveSignup(ctx, company.Signup{State: "s3", CompanyID: other.ID, Session: "z3", Name: "signupUrls/C3",
+			Address: "https://vendor/3", Begun: f.clock.Now()}))
 		_, err = f.db.UpdateCompany(ctx, other.ID, func(c *company.Company) error { c.Enterprise = ""; return nil })
 		f.ok(err)
 		f.code(fault.Refused, f.db.FinishSignup(ctx, "s3", "enterprises/LCnew"))

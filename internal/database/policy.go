@@ -40,7 +40,8 @@ func (db *DB) Policy(ctx context.Context, companyID, id string) (policy.Policy, 
 }
 
 func findPolicy(ctx context.Context, c conn, companyID, id, lock string) (policy.Policy, error) {
-	return find(ctx, c, "policy", into(policyFields), `SELECT `+policyColumns+policyTables+` WHERE p.id = ? AND p.company_id = ?`+lock, id, companyID)
+	return find(ctx, c, "policy", into(policyFields), `SELECT `+policyColumns+policyTables+` WHERE p.id = ? AND p.company_id = ?`+lock, id,
+		companyID)
 }
 
 // policyOrders are the columns of the list's orders.

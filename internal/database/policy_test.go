@@ -31,7 +31,8 @@ func TestPolicy_IsStoredWhole(t *testing.T) {
 		all, err := f.db.Revisions(f.Context(), f.company.ID, "p1", 20)
 		f.ok(err)
 		equal(f, "revisions", all, []policy.Revision{{PolicyID: "p1", Revision: 1, Version: 1, SavedAt: p.CreatedAt, SavedBy: by,
-			Name: p.Name, Origin: policy.FromCreate, ProposalID: "prp_1", Document: p.Document, Description: "d", Labels: p.Labels, Group: "g"}})
+			Name: p.Name, Origin: policy.FromCreate, ProposalID: "prp_1", Document: p.Document, Description: "d",
+			Labels: p.Labels, Group: "g"}})
 	})
 }
 

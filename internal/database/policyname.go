@@ -21,7 +21,8 @@ func (db *DB) PolicyNamed(ctx context.Context, companyID, name, except string) (
 // policyNamed compares all names of the company: names change rarely, and what
 // looks alike changes with Unicode, so it is not kept with the policies.
 func policyNamed(ctx context.Context, c conn, companyID, name, except string) (string, error) {
-	id, err := alike(ctx, c, name, except, `SELECT p.company_id, p.id, p.name FROM policies p WHERE p.company_id = ? AND NOT p.deleted`, companyID)
+	id, err := alike(ctx, c, name, except, `SELECT p.company_id, p.id, p.name FROM policies p WHERE p.company_id = ? AND NOT p.deleted`,
+		companyID)
 	if err == nil && id == "" {
 		err = fault.New(fault.NotFound, "no such policy")
 	}

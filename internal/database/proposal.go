@@ -21,7 +21,8 @@ const lightColumns = `v.id, v.company_id, (SELECT slug FROM companies WHERE id =
 	v.owner_kind, v.owner_id, v.owner_user_id, v.owner_name, v.created_at, v.expires_at, v.propose_ref, v.apply_ref, v.looks,
 	v.version, v.failure, v.outcome, v.request, v.fields, v.devices, v.reason, v.ticket,
 	v.warnings, v.approval, v.approved_by, v.approved_at, v.decline_reason, v.signed_id,
-	COALESCE((SELECT n.version <> v.base_version FROM policies n WHERE n.id = v.policy_id), FALSE), (SELECT apply_approval FROM companies WHERE id = v.company_id),
+	COALESCE((SELECT n.version <> v.base_version FROM policies n WHERE n.id = v.policy_id), FALSE), (SELECT apply_approval FROM companies
+		WHERE id = v.company_id),
 	(SELECT COALESCE(CAST(SUM(n.count) AS BIGINT), 0) FROM asset_counts n
 		WHERE n.company_id = v.company_id AND n.policy_id = v.policy_id),
 	CASE WHEN v.status = 'PENDING' THEN (SELECT COUNT(DISTINCT m.asset_id) ` + openMoves + ` AND m.policy_id = v.next_policy_id) ELSE 0 END`
@@ -39,10 +40,12 @@ func (db *DB) scanProposal(r row) (p proposal.Proposal, err error) {
 	var key string
 	o := &p.Owner
 	if err := r.Scan(&p.ID, &p.CompanyID, &p.CompanySlug, &p.Capability, &p.Status,
-		&p.Impact, (*shownName)(&p.Title), &p.Form, &p.PolicyID, (*shownName)(&p.TargetName), &p.BaseVersion, &p.Next.PolicyID, &p.Next.Name, &key,
+		&p.Impact, (*shownName)(&p.Title), &p.Form, &p.PolicyID, (*shownName)(&p.TargetName), &p.BaseVersion,
+		&p.Next.PolicyID, &p.Next.Name, &key,
 		&o.Kind, &o.ID, &o.UserID, &o.Name, at(&p.CreatedAt), at(&p.ExpiresAt), &p.ProposeRef, &p.ApplyRef, &p.Looks,
 		&p.Version, &p.Failure, &p.Outcome, asJSON(&p.Request), asJSON(&p.Fields), &devices, &p.Note.Reason, &p.Note.Ticket,
-		asJSON(&p.Warnings), &p.Approval.State, &p.Approval.By, at(&p.Approval.At), &p.Approval.Reason, &p.SignedID, &p.Outdated, &p.Rule, &present, &moving, asText(&p.Next.Document)); err != nil {
+		asJSON(&p.Warnings), &p.Approval.State, &p.Approval.By, at(&p.Approval.At), &p.Approval.Reason, &p.SignedID, &p.Outdated, &p.Rule,
+		&present, &moving, asText(&p.Next.Document)); err != nil {
 		return p, err
 	}
 	p.Renames = key != ""
@@ -89,7 +92,8 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 			VALUES (`+marks(27)+`) ON CONFLICT (company_id, propose_ref) WHERE propose_ref <> '' DO NOTHING`,
 			p.ID, p.CompanyID, string(p.Capability), string(p.Status), string(p.Impact), p.Title, p.Form, p.PolicyID,
 			p.TargetName, p.BaseVersion, p.Next.PolicyID, p.Next.Name, key, string(p.Owner.Kind), p.Owner.ID, p.Owner.UserID,
-			p.Owner.Name, millis(p.CreatedAt), millis(p.ExpiresAt), p.ProposeRef, encode(p.Request), encode(p.Fields), string(p.Next.Document), p.Devices, p.Note.Reason, p.Note.Ticket, encodeSome(p.Warnings))
+			p.Owner.Name, millis(p.CreatedAt), millis(p.ExpiresAt), p.ProposeRef, encode(p.Request), encode(p.Fields),
+			string(p.Next.Document), p.Devices, p.Note.Reason, p.Note.Ticket, encodeSome(p.Warnings))
 		if made = n == 1; err != nil || !made {
 			return err
 		}
@@ -178,7 +182,8 @@ func (db *DB) PeekProposal(ctx context.Context, companyID, id string) (proposal.
 // raise keeps that a proposal was shown with HIGH impact, which does not fall
 // again when devices leave the policy.
 func raise(ctx context.Context, c conn, p proposal.Proposal) error {
-	return c.Exec(ctx, `UPDATE proposals SET impact = ?, devices = ? WHERE id = ? AND status = 'PENDING'`, string(p.Impact), p.Devices, p.ID)
+	return c.Exec(ctx, `UPDATE proposals SET impact = ?, devices = ? WHERE id = ? AND status = 'PENDING'`,
+		string(p.Impact), p.Devices, p.ID)
 }
 
 // ProposalByRef returns the proposal that a call with the reference made, or
@@ -259,8 +264,10 @@ var _ proposal.ReviewStore = (*DB)(nil)
 
 // listedColumns are those of a proposal's maker, as people know them.
 const listedColumns = `COALESCE(k.name, ''), COALESCE(k.prefix, ''),
-	CASE k.created_by WHEN 'operator' THEN '' ELSE COALESCE(k.created_by, '') END, COALESCE(o.client_name, ''), COALESCE(u.name, ''), COALESCE(u.email, ''),
-	COALESCE((SELECT ` + sinceColumn + ` FROM users u WHERE u.id = CASE v.owner_kind WHEN 'API_KEY' THEN k.created_by ELSE v.owner_user_id END), 0)`
+	CASE k.created_by WHEN 'operator' THEN '' ELSE COALESCE(k.created_by, '') END, COALESCE(o.client_name, ''), COALESCE(u.name, ''),
+		COALESCE(u.email, ''),
+	COALESCE((SELECT ` + sinceColumn +
+	` FROM users u WHERE u.id = CASE v.owner_kind WHEN 'API_KEY' THEN k.created_by ELSE v.owner_user_id END), 0)`
 
 const listedTables = ` FROM proposals v
 	LEFT JOIN api_keys k ON v.owner_kind = 'API_KEY' AND k.id = v.owner_id
@@ -269,7 +276,8 @@ const listedTables = ` FROM proposals v
 
 func (db *DB) scanListed(r row) (l proposal.Listed, err error) {
 	m := &l.Maker
-	l.Proposal, err = db.scanProposal(wider{r, []any{&m.KeyName, &m.KeyPrefix, &m.KeyMaker, &m.Client, &m.UserName, &m.UserEmail, at(&m.Since)}})
+	l.Proposal, err = db.scanProposal(wider{r, []any{&m.KeyName, &m.KeyPrefix, &m.KeyMaker, &m.Client, &m.UserName,
+		&m.UserEmail, at(&m.Since)}})
 	m.Kind, m.ID = l.Owner.Kind, l.Owner.ID
 	return l, err
 }

@@ -240,7 +240,8 @@ func (db *DB) lockProposal(ctx context.Context, t *tx, id string) (proposal.Prop
 // lockPolicy returns a policy that no one else changes until the transaction
 // ends.
 func lockPolicy(ctx context.Context, t *tx, companyID, id string) (policy.Policy, error) {
-	if _, err := find(ctx, t, "policy", scanValue[string], `SELECT id FROM policies WHERE id = ? AND company_id = ?`+t.lock(), id, companyID); err != nil {
+	if _, err := find(ctx, t, "policy", scanValue[string], `SELECT id FROM policies WHERE id = ? AND company_id = ?`+t.lock(), id,
+		companyID); err != nil {
 		return policy.Policy{}, err
 	}
 	return findPolicy(ctx, t, companyID, id, "")

@@ -65,8 +65,10 @@ func (db *DB) saveDecision(ctx context.Context, t *tx, p proposal.Proposal, d de
 		p.Approval.State, p.Approval.Reason = proposal.Declined, d.Reason
 		p.Status, p.Failure, p.Outcome = proposal.Failed, fault.Refused, proposal.DeclinedBy(p.Approval.By, d.Reason)
 	}
-	if err := t.Exec(ctx, `UPDATE proposals SET status = ?, failure = ?, outcome = ?, impact = ?, devices = ?, approval = ?, approved_by = ?, approved_at = ?,
-		decline_reason = ?, signed_id = ? WHERE id = ?`, string(p.Status), string(p.Failure), p.Outcome, string(p.Impact), p.Devices, string(p.Approval.State),
+	if err := t.Exec(ctx,
+		`UPDATE proposals SET status = ?, failure = ?, outcome = ?, impact = ?, devices = ?, approval = ?, approved_by = ?, approved_at = ?,
+		decline_reason = ?, signed_id = ? WHERE id = ?`, string(p.Status), string(p.Failure), p.Outcome, string(p.Impact), p.Devices,
+		string(p.Approval.State),
 		p.Approval.By, millis(p.Approval.At), p.Approval.Reason, d.signedID, p.ID); err != nil {
 		return err
 	}
@@ -82,7 +84,8 @@ func (db *DB) approvalStands(ctx context.Context, t *tx, p proposal.Proposal, c 
 	}
 	if p.Approval.State == proposal.Approved {
 		why, err := db.whyNoApproval(ctx, t, p, c.Verifier)
-		if why == nil && (c.Next.PolicyID != p.Next.PolicyID || c.Next.Name != p.Next.Name || !slices.Equal(c.Next.Document, p.Next.Document)) {
+		if why == nil && (c.Next.PolicyID != p.Next.PolicyID || c.Next.Name != p.Next.Name ||
+			!slices.Equal(c.Next.Document, p.Next.Document)) {
 			why = fault.New(fault.Refused, "the proposal was altered while it was applied")
 		}
 		if err != nil || why == nil {
@@ -97,7 +100,8 @@ func (db *DB) approvalStands(ctx context.Context, t *tx, p proposal.Proposal, c 
 
 // voidChange takes back the approval of a proposal, and records why.
 func (db *DB) voidChange(ctx context.Context, t *tx, p proposal.Proposal, why error) error {
-	if err := t.Exec(ctx, `UPDATE proposals SET approval = '', approved_by = '', approved_at = 0, signed_id = '' WHERE id = ?`, p.ID); err != nil {
+	if err := t.Exec(ctx, `UPDATE proposals SET approval = '', approved_by = '', approved_at = 0, signed_id = '' WHERE id = ?`,
+		p.ID); err != nil {
 		return err
 	}
 	t.changed(p.CompanyID, "proposal", p.ID)
@@ -108,7 +112,8 @@ func (db *DB) voidChange(ctx context.Context, t *tx, p proposal.Proposal, why er
 // voidChanges is voidDecisions for proposals.
 func (db *DB) voidChanges(ctx context.Context, t *tx, companyID string) error {
 	all, err := list(ctx, t, db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v
-		WHERE v.company_id = ? AND v.status = 'PENDING' AND v.approval = 'APPROVED' AND v.expires_at > ? ORDER BY v.id`, companyID, millis(db.now()))
+		WHERE v.company_id = ? AND v.status = 'PENDING' AND v.approval = 'APPROVED' AND v.expires_at > ? ORDER BY v.id`,
+		companyID, millis(db.now()))
 	for _, p := range all {
 		of, err := db.changeSubject(ctx, t, p)
 		if err != nil {

@@ -19,10 +19,12 @@ import (
 func (f *fixture) propose(p policy.Policy, by proposal.Owner) proposal.Proposal {
 	f.Helper()
 	f.clock.Advance(time.Second)
-	made, err := f.db.Propose(f.Context(), proposal.Proposal{ID: resource.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug,
-		Capability: proposal.UpdateSettings, Status: proposal.Pending, Impact: proposal.Normal, Title: "t", Summary: "s",
+	made, err := f.db.Propose(f.Context(), proposal.Proposal{ID: resource.NewProposalID(), CompanyID: p.CompanyID,
+		CompanySlug: p.CompanySlug,
+		Capability:  proposal.UpdateSettings, Status: proposal.Pending, Impact: proposal.Normal, Title: "t", Summary: "s",
 		Fields: []proposal.Field{{Label: "Camera", Value: "BLOCK", PreviousValue: "ALLOW"}}, PolicyID: p.ID, TargetName: p.Name,
-		BaseVersion: p.Version, Next: proposal.Next{PolicyID: p.ID, Name: p.Name, Document: []byte(`{"cameraDisabled":true}`)}, Owner: by}, 10*time.Minute)
+		BaseVersion: p.Version, Next: proposal.Next{PolicyID: p.ID, Name: p.Name, Document: []byte(`{"cameraDisabled":true}`)},
+		Owner: by}, 10*time.Minute)
 	f.ok(err)
 	return made
 }
@@ -35,7 +37,8 @@ func TestProposals_AreListedWithTheirMakers(t *testing.T) {
 		elsewhere := f.newCompany("other")
 		key, _ := apikey.New(f.company.ID, "ci", "operator", access.PoliciesWrite, f.clock.Now(), time.Time{})
 		f.ok(f.db.CreateKey(f.Context(), key))
-		user := account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: "ada@acme.test", Name: "Ada", Role: account.Admin, CreatedAt: f.clock.Now()}
+		user := account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: "ada@acme.test", Name: "Ada", Role: account.Admin,
+			CreatedAt: f.clock.Now()}
 		f.ok(f.db.CreateUser(f.Context(), user))
 		client := oauth.Client{ID: "client-1", Name: "Assistant", RedirectURIs: []string{"https://a.test/cb"}, Dynamic: true,
 			CreatedAt: f.clock.Now(), ExpiresAt: f.clock.Now().Add(time.Hour)}

@@ -15,7 +15,8 @@ const providerColumns = `i.company_id, i.name, i.issuer, i.client_id, i.client_s
 
 func scanProvider(r row) (p account.IdentityProvider, err error) {
 	var secret string
-	if err := r.Scan(&p.CompanyID, &p.Name, &p.Issuer, &p.ClientID, &secret, &p.Enabled, &p.CreatesUsers, &p.Role, at(&p.UpdatedAt), &p.SavedBy, &p.SavedRights); err != nil {
+	if err := r.Scan(&p.CompanyID, &p.Name, &p.Issuer, &p.ClientID, &secret, &p.Enabled, &p.CreatesUsers, &p.Role, at(&p.UpdatedAt),
+		&p.SavedBy, &p.SavedRights); err != nil {
 		return p, err
 	}
 	p.Secret, err = base64.StdEncoding.DecodeString(secret)
@@ -29,7 +30,8 @@ func (db *DB) Provider(ctx context.Context, companyID string) (account.IdentityP
 
 // ProviderByDomain implements access.ProviderStore.
 func (db *DB) ProviderByDomain(ctx context.Context, domain string) (account.IdentityProvider, error) {
-	return findProvider(ctx, db.read(), `i.company_id = (SELECT d.company_id FROM identity_domains d WHERE d.domain = ?) AND i.enabled`, domain)
+	return findProvider(ctx, db.read(), `i.company_id = (SELECT d.company_id FROM identity_domains d WHERE d.domain = ?) AND i.enabled`,
+		domain)
 }
 
 // HasProviders implements account.ProviderStore.
@@ -43,7 +45,8 @@ func findProvider(ctx context.Context, c conn, where string, arg any) (account.I
 	if err != nil {
 		return p, err
 	}
-	p.Domains, err = list(ctx, c, scanValue[string], `SELECT d.domain FROM identity_domains d WHERE d.company_id = ? ORDER BY d.domain`, p.CompanyID)
+	p.Domains, err = list(ctx, c, scanValue[string], `SELECT d.domain FROM identity_domains d WHERE d.company_id = ? ORDER BY d.domain`,
+		p.CompanyID)
 	return p, err
 }
 
@@ -73,12 +76,14 @@ func (db *DB) SaveProvider(ctx context.Context, p account.IdentityProvider, chec
 		if err := db.claimDomains(ctx, t, p.CompanyID, p.Domains); err != nil {
 			return err
 		}
-		if err := t.Exec(ctx, `INSERT INTO identity_providers (company_id, name, issuer, client_id, client_secret, enabled, creates_users, role, updated_at, saved_by, saved_rights)
+		if err := t.Exec(ctx,
+			`INSERT INTO identity_providers (company_id, name, issuer, client_id, client_secret, enabled, creates_users, role, updated_at, saved_by, saved_rights)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (company_id) DO UPDATE SET name = excluded.name, issuer = excluded.issuer,
 				client_id = excluded.client_id, client_secret = excluded.client_secret, enabled = excluded.enabled,
 				creates_users = excluded.creates_users, role = excluded.role, updated_at = excluded.updated_at,
 				saved_by = excluded.saved_by, saved_rights = excluded.saved_rights`,
-			p.CompanyID, p.Name, p.Issuer, p.ClientID, base64.StdEncoding.EncodeToString(p.Secret), p.Enabled, p.CreatesUsers, string(p.Role), millis(db.now()), p.SavedBy, int64(p.SavedRights)); err != nil {
+			p.CompanyID, p.Name, p.Issuer, p.ClientID, base64.StdEncoding.EncodeToString(p.Secret), p.Enabled, p.CreatesUsers,
+			string(p.Role), millis(db.now()), p.SavedBy, int64(p.SavedRights)); err != nil {
 			return err
 		}
 		if err := t.Exec(ctx, `DELETE FROM identity_domains WHERE company_id = ?`, p.CompanyID); err != nil {
@@ -100,7 +105,8 @@ func lockUsers(ctx context.Context, t *tx, companyID string) ([]account.User, er
 	if err := holdCompany(ctx, t, companyID); err != nil {
 		return nil, err
 	}
-	if _, err := list(ctx, t, scanValue[string], `SELECT u.id FROM users u WHERE u.company_id = ? ORDER BY u.id`+t.hold(), companyID); err != nil {
+	if _, err := list(ctx, t, scanValue[string], `SELECT u.id FROM users u WHERE u.company_id = ? ORDER BY u.id`+t.hold(),
+		companyID); err != nil {
 		return nil, err
 	}
 	if _, err := holds(ctx, t, `SELECT id FROM companies WHERE id = ?`+t.lock(), companyID); err != nil {
@@ -148,7 +154,8 @@ func (db *DB) LinkIdentity(ctx context.Context, l account.IdentityLink, made *ac
 }
 
 // LinkInvited implements access.ProviderStore.
-func (db *DB) LinkInvited(ctx context.Context, token access.SecretHash, l account.IdentityLink, by string, check account.LinkCheck) (account.User, error) {
+func (db *DB) LinkInvited(ctx context.Context, token access.SecretHash, l account.IdentityLink, by string,
+	check account.LinkCheck) (account.User, error) {
 	var accepted account.User
 	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
 		if accepted, err = db.takeInvitation(ctx, t, token); err != nil {

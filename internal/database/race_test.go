@@ -47,7 +47,8 @@ func TestObserve_EnrollmentAndReportAtOnce(t *testing.T) {
 		f.ok(err)
 		equal(f, "assets", count, int64(devices))
 		equal(f, "active", active, int64(devices))
-		all, _, err := f.db.Assets(f.Context(), asset.Query{Filter: asset.Filter{CompanyID: f.company.ID}, Page: operation.PageRequest{Size: devices}})
+		all, _, err := f.db.Assets(f.Context(),
+			asset.Query{Filter: asset.Filter{CompanyID: f.company.ID}, Page: operation.PageRequest{Size: devices}})
 		f.ok(err)
 		for _, a := range all {
 			equal(f, "enrollments of "+a.Device.Name, a.Device.Epoch, 1)

@@ -100,14 +100,16 @@ func TestMergeAssets_CountsTheDeviceThatLeaves(t *testing.T) {
 		f.code(fault.RateLimited, merge(4, by))
 		equal(f, "after the refusal", f.asset(kept).Device.Name, before.Device.Name)
 		equal(f, "the other", f.asset(same[4].ID).Status.Enrolled(), true)
-		refused, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Outcome: activity.Refused}, activity.Cursor{}, 10)
+		refused, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Outcome: activity.Refused},
+			activity.Cursor{}, 10)
 		f.ok(err)
 		if len(refused) != 1 || refused[0].Action != activity.AssetMerged || refused[0].Target.ID != kept {
 			f.Errorf("the entry of the refusal: %+v", refused)
 		}
 		f.clock.Advance(time.Hour)
 		f.ok(merge(4, by))
-		ended, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, AssetID: same[4].ID, Action: activity.AssetEnded}, activity.Cursor{}, 10)
+		ended, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, AssetID: same[4].ID, Action: activity.AssetEnded},
+			activity.Cursor{}, 10)
 		f.ok(err)
 		equal(f, "entries about the asset that is left", len(ended), 1)
 	})
@@ -118,7 +120,8 @@ func TestMergeAssets_OneSerialNumber(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.setLimit(1, 60)
 		one, other, nameless := f.twins(1, "SN-1")[0], f.twins(1, "SN-2")[0], f.twins(2, "unknown")
-		imported := asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, CompanySlug: f.company.Slug, Status: asset.Pending, Identification: "imported", CreatedAt: f.clock.Now()}
+		imported := asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, CompanySlug: f.company.Slug, Status: asset.Pending,
+			Identification: "imported", CreatedAt: f.clock.Now()}
 		f.ok(f.db.ImportAssets(f.Context(), []asset.Asset{imported}))
 		for _, by := range []*access.Replacement{nil, f.may()} {
 			f.code(fault.Refused, f.db.MergeAssets(f.Context(), f.company.ID, one.ID, other.ID, by))
@@ -137,8 +140,9 @@ func TestCreateAssetToken_CountsTheDeviceThatLeaves(t *testing.T) {
 		f.setLimit(1, 60)
 		same, by := f.twins(2, "SN-1"), f.may()
 		make := func(a asset.Asset, by *access.Replacement) error {
-			_, err := f.db.CreateAssetToken(f.Context(), agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID,
-				AssetID: a.ID, ExpiresAt: f.clock.Now().Add(time.Hour)}, by)
+			_, err := f.db.CreateAssetToken(f.Context(), agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())),
+				CompanyID: f.company.ID,
+				AssetID:   a.ID, ExpiresAt: f.clock.Now().Add(time.Hour)}, by)
 			return err
 		}
 		f.code(fault.Forbidden, make(same[0], &access.Replacement{UserID: by.UserID, Named: true}))

@@ -75,14 +75,16 @@ func (db *DB) takeRetention(ctx context.Context, r retention) (bool, error) {
 	}
 	return written(ctx, db, func(ctx context.Context, t *tx) (bool, error) {
 		n, err := t.ExecCount(ctx, `INSERT INTO retentions (company_id, next_at, commands, places) VALUES (?, ?, 0, 0)
-			ON CONFLICT (company_id) DO UPDATE SET next_at = excluded.next_at WHERE retentions.next_at = ?`, r.companyID, millis(until), r.next)
+			ON CONFLICT (company_id) DO UPDATE SET next_at = excluded.next_at WHERE retentions.next_at = ?`, r.companyID,
+			millis(until), r.next)
 		if err != nil || n == 0 || r.next >= 0 {
 			return n > 0, err
 		}
-		return true, db.record(ctx, t, r.companyID, activity.Event{Action: activity.RetentionAnnounced, Target: r.target(), Changes: []activity.Change{
-			{Field: "keepCommands", After: span(r.commands)}, {Field: "keepPlaces", After: span(r.places)},
-			{Field: "from", After: until.UTC().Format(time.RFC3339)},
-		}})
+		return true, db.record(ctx, t, r.companyID, activity.Event{Action: activity.RetentionAnnounced, Target: r.target(),
+			Changes: []activity.Change{
+				{Field: "keepCommands", After: span(r.commands)}, {Field: "keepPlaces", After: span(r.places)},
+				{Field: "from", After: until.UTC().Format(time.RFC3339)},
+			}})
 	})
 }
 
@@ -103,10 +105,11 @@ func (db *DB) endRetention(ctx context.Context, r retention) error {
 			millis(db.now().Add(retainEvery)), r.companyID); err != nil || n == (counted{}) {
 			return err
 		}
-		return db.record(ctx, t, r.companyID, activity.Event{Action: activity.RetentionApplied, Target: r.target(), Changes: []activity.Change{
-			{Field: "commands", Before: strconv.FormatInt(n.commands, 10), After: "0"},
-			{Field: "places", Before: strconv.FormatInt(n.places, 10), After: "0"},
-		}})
+		return db.record(ctx, t, r.companyID, activity.Event{Action: activity.RetentionApplied, Target: r.target(),
+			Changes: []activity.Change{
+				{Field: "commands", Before: strconv.FormatInt(n.commands, 10), After: "0"},
+				{Field: "places", Before: strconv.FormatInt(n.places, 10), After: "0"},
+			}})
 	})
 }
 
@@ -160,7 +163,8 @@ func (db *DB) retainCommands(ctx context.Context, r retention) error {
 					return 0, err
 				}
 			}
-			return t.ExecCount(ctx, `DELETE FROM commands WHERE id IN (`+marks(len(ids))+`) AND state NOT IN ('PREPARED', 'SENT', 'UNCONFIRMED')`, ids...)
+			return t.ExecCount(ctx, `DELETE FROM commands WHERE id IN (`+marks(len(ids))+
+				`) AND state NOT IN ('PREPARED', 'SENT', 'UNCONFIRMED')`, ids...)
 		}); err != nil {
 			return err
 		}
@@ -207,7 +211,8 @@ func (db *DB) retainPlaces(ctx context.Context, r retention) error {
 // retainPlacesOf deletes a part of the old places of some assets.
 func (db *DB) retainPlacesOf(ctx context.Context, r retention, assets []any, before int64) (more bool, err error) {
 	const places = `SELECT p.asset_id, p.reported_at FROM asset_places p WHERE p.asset_id IN (`
-	found, args := places+marks(len(assets))+`) AND p.reported_at < ? ORDER BY p.asset_id, p.reported_at LIMIT ?`, append(slices.Clone(assets), before, retainRows)
+	found, args := places+marks(len(assets))+`) AND p.reported_at < ? ORDER BY p.asset_id, p.reported_at LIMIT ?`,
+		append(slices.Clone(assets), before, retainRows)
 	old, err := list(ctx, db.read(), into(agedFields), found, args...)
 	if err != nil || len(old) == 0 {
 		return false, err

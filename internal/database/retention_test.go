@@ -49,7 +49,8 @@ func TestRetain(t *testing.T) {
 		f.company = owner
 
 		f.ok(f.db.Retain(f.Context()))
-		equal(f, "kept", f.commandsKept(gone.ID, failed.ID, young.ID, doubtful.ID, sent.ID, foreign.ID), []bool{false, false, true, true, true, true})
+		equal(f, "kept", f.commandsKept(gone.ID, failed.ID, young.ID, doubtful.ID, sent.ID, foreign.ID),
+			[]bool{false, false, true, true, true, true})
 		equal(f, "recorded", f.recorded(activity.RetentionApplied), 1)
 		f.ok(f.db.Retain(f.Context()))
 		equal(f, "recorded after nothing was deleted", f.recorded(activity.RetentionApplied), 1)
@@ -111,7 +112,9 @@ func TestRetain_AfterUpgrade(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.clock.Advance(500 * 24 * time.Hour)
 		old := f.finished(f.enroll("d", f.newPolicy("p").ID), 450*24*time.Hour, command.Succeeded, "")
-		f.ok(f.db.Write(f.Context(), nil, `INSERT INTO retentions (company_id, next_at, commands, places) VALUES ('`+f.company.ID+`', -1, 0, 0)`)) // as the migration does
+		// as the migration does
+		f.ok(f.db.Write(f.Context(), nil, `INSERT INTO retentions (company_id, next_at, commands, places) VALUES ('`+
+			f.company.ID+`', -1, 0, 0)`))
 		replica := f.open(f.T)
 		var done sync.WaitGroup
 		for _, db := range []*database.DB{f.db, replica} {
@@ -123,7 +126,8 @@ func TestRetain_AfterUpgrade(t *testing.T) {
 		}
 		done.Wait()
 		equal(f, "announced", f.recorded(activity.RetentionAnnounced), 1)
-		_, err := f.db.UpdateCompany(f.Context(), f.company.ID, company.Change(func(c *company.Company) { c.KeepCommands = 24 * time.Hour }))
+		_, err := f.db.UpdateCompany(f.Context(), f.company.ID,
+			company.Change(func(c *company.Company) { c.KeepCommands = 24 * time.Hour }))
 		f.ok(err)
 		f.clock.Advance(company.RetentionNotice - time.Minute)
 		f.ok(f.db.Retain(f.Context()))

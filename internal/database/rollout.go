@@ -18,11 +18,13 @@ func releaseFields(r *rollout.Release) []any {
 const rolloutColumns = `o.version, o.state, o.reason, o.goal, o.ring, o.upto, o.began_at, o.ring_at, o.resumed_at, o.watched_from, o.watched_at`
 
 func rolloutFields(r *rollout.Rollout) []any {
-	return []any{&r.Version, &r.State, &r.Reason, &r.Goal, &r.Ring, &r.Upto, at(&r.BeganAt), at(&r.RingAt), at(&r.ResumedAt), at(&r.WatchedFrom), at(&r.WatchedAt)}
+	return []any{&r.Version, &r.State, &r.Reason, &r.Goal, &r.Ring, &r.Upto, at(&r.BeganAt), at(&r.RingAt), at(&r.ResumedAt),
+		at(&r.WatchedFrom), at(&r.WatchedAt)}
 }
 
 func rolloutValues(r rollout.Rollout) []any {
-	return []any{r.Version, string(r.State), r.Reason, int64(r.Goal), int64(r.Ring), r.Upto, millis(r.BeganAt), millis(r.RingAt), millis(r.ResumedAt),
+	return []any{r.Version, string(r.State), r.Reason, int64(r.Goal), int64(r.Ring), r.Upto, millis(r.BeganAt), millis(r.RingAt),
+		millis(r.ResumedAt),
 		millis(r.WatchedFrom), millis(r.WatchedAt)}
 }
 
@@ -47,7 +49,8 @@ func (db *DB) AddRelease(ctx context.Context, r rollout.Release, content []byte)
 			return err
 		}
 		r.AddedAt = db.now()
-		if err := t.Insert(ctx, "agent_releases", releaseColumns, []any{r.Version, r.Package, r.Code, r.SHA256, r.Size, r.Signer, millis(r.AddedAt)}); err != nil {
+		if err := t.Insert(ctx, "agent_releases", releaseColumns, []any{r.Version, r.Package, r.Code, r.SHA256, r.Size, r.Signer,
+			millis(r.AddedAt)}); err != nil {
 			return err
 		}
 		for n := 0; n*rollout.PartSize < len(content); n++ {
@@ -69,15 +72,19 @@ func admits(all []rollout.Release, r rollout.Release) (known bool, err error) {
 		case other.SHA256 == r.SHA256 && other.Version == r.Version && same:
 			return true, nil
 		case other.Version == r.Version && same:
-			return false, fault.New(fault.Refused, "version %s for %s exists with other bytes: build a higher version", r.Version, r.Package)
+			return false, fault.New(fault.Refused, "version %s for %s exists with other bytes: build a higher version",
+				r.Version, r.Package)
 		case other.Version == r.Version && other.Code != r.Code:
-			return false, fault.New(fault.Refused, "version %s has the code %d for %s: its other files must have it, too", r.Version, other.Code, other.Package)
+			return false, fault.New(fault.Refused, "version %s has the code %d for %s: its other files must have it, too", r.Version,
+				other.Code, other.Package)
 		case other.Version != r.Version && other.Code == r.Code:
 			return false, fault.New(fault.Refused, "version %s has the code %d already", other.Version, r.Code)
 		case same && other.Code > r.Code:
-			return false, fault.New(fault.Refused, "version %s for %s is higher: devices install higher versions only", other.Version, r.Package)
+			return false, fault.New(fault.Refused, "version %s for %s is higher: devices install higher versions only",
+				other.Version, r.Package)
 		case same && other.Signer != r.Signer:
-			return false, fault.New(fault.Refused, "version %s for %s has another signer: devices would refuse this file", other.Version, r.Package)
+			return false, fault.New(fault.Refused, "version %s for %s has another signer: devices would refuse this file",
+				other.Version, r.Package)
 		}
 	}
 	return false, nil
@@ -104,7 +111,8 @@ func forgetReleases(ctx context.Context, t *tx, all []rollout.Release) error {
 			}
 		}
 		for _, table := range []string{"agent_rollouts", "agent_updates"} {
-			if err := t.Exec(ctx, `DELETE FROM `+table+` WHERE version = ? AND NOT EXISTS (SELECT 1 FROM agent_releases r WHERE r.version = ?)`,
+			if err := t.Exec(ctx, `DELETE FROM `+table+
+				` WHERE version = ? AND NOT EXISTS (SELECT 1 FROM agent_releases r WHERE r.version = ?)`,
 				r.Version, r.Version); err != nil {
 				return err
 			}
@@ -148,8 +156,10 @@ func (db *DB) BeginRollout(ctx context.Context, version string, goal int) (rollo
 			r.State = rollout.Running
 		}
 		r.Reason, r.Goal, r.WatchedFrom, r.WatchedAt = "", goal, now, now
-		return r, t.Exec(ctx, `INSERT INTO agent_rollouts (version, state, reason, goal, ring, upto, began_at, ring_at, resumed_at, watched_from, watched_at)
-			VALUES (`+marks(11)+`) ON CONFLICT (version) DO UPDATE SET state = excluded.state, reason = excluded.reason, goal = excluded.goal,
+		return r, t.Exec(ctx,
+			`INSERT INTO agent_rollouts (version, state, reason, goal, ring, upto, began_at, ring_at, resumed_at, watched_from, watched_at)
+			VALUES (`+marks(11)+
+				`) ON CONFLICT (version) DO UPDATE SET state = excluded.state, reason = excluded.reason, goal = excluded.goal,
 			resumed_at = excluded.resumed_at, watched_from = excluded.watched_from, watched_at = excluded.watched_at`, rolloutValues(r)...)
 	})
 }
@@ -158,18 +168,21 @@ func missingRelease(err error, version string) error {
 	if err != nil {
 		return err
 	}
-	return fault.New(fault.NotFound, "there is no release %q: `muster agent list` shows those there are, `muster agent release FILE` adds one", version)
+	return fault.New(fault.NotFound, "there is no release %q: `muster agent list` shows those there are, `muster agent release "+
+		"FILE` adds one", version)
 }
 
 // PauseRollouts implements rollout.Store.
 func (db *DB) PauseRollouts(ctx context.Context, reason string) (int, error) {
-	n, err := db.execCount(ctx, `UPDATE agent_rollouts SET state = ?, reason = ? WHERE state IN ('RUNNING', 'DONE')`, string(rollout.Paused), reason)
+	n, err := db.execCount(ctx, `UPDATE agent_rollouts SET state = ?, reason = ? WHERE state IN ('RUNNING', 'DONE')`,
+		string(rollout.Paused), reason)
 	return int(n), err
 }
 
 // MoveRollout implements rollout.Store.
 func (db *DB) MoveRollout(ctx context.Context, was, is rollout.Rollout) (bool, error) {
-	n, err := db.execCount(ctx, `UPDATE agent_rollouts SET state = ?, reason = ?, ring = ?, upto = ?, ring_at = ?, watched_from = ?, watched_at = ?
+	n, err := db.execCount(ctx,
+		`UPDATE agent_rollouts SET state = ?, reason = ?, ring = ?, upto = ?, ring_at = ?, watched_from = ?, watched_at = ?
 		WHERE version = ? AND state = ? AND goal = ? AND ring = ? AND watched_at = ? AND resumed_at = ?`,
 		string(is.State), is.Reason, int64(is.Ring), is.Upto, millis(is.RingAt), millis(is.WatchedFrom), millis(is.WatchedAt),
 		was.Version, string(was.State), int64(was.Goal), int64(was.Ring), millis(was.WatchedAt), millis(was.ResumedAt))
@@ -187,10 +200,13 @@ const heldBack = `(EXISTS (SELECT 1 FROM agent_pauses h WHERE h.company_id = d.c
 func (db *DB) Members(ctx context.Context, version string, show func(rollout.Member)) error {
 	for after := ""; ; {
 		page, err := list(ctx, db.read(), into(func(m *rollout.Member) []any {
-			return []any{&m.DeviceID, &m.CompanyID, &m.CompanySlug, &m.AssetID, &m.Package, &m.Code, at(&m.SeenAt), &m.Held, &m.Outcome, &m.Detail,
+			return []any{&m.DeviceID, &m.CompanyID, &m.CompanySlug, &m.AssetID, &m.Package, &m.Code, at(&m.SeenAt), &m.Held,
+				&m.Outcome, &m.Detail,
 				&m.Daily, at(&m.BeganAt), at(&m.EndedAt)}
-		}), `SELECT d.id, d.company_id, COALESCE((SELECT c.slug FROM companies c WHERE c.id = d.company_id), ''), d.asset_id, d.agent_package, d.agent_code,
-				d.seen_at, `+heldBack+`, COALESCE(u.state, ''), COALESCE(u.detail, ''), COALESCE(u.daily, FALSE), COALESCE(u.began_at, 0), COALESCE(u.ended_at, 0)
+		}),
+			`SELECT d.id, d.company_id, COALESCE((SELECT c.slug FROM companies c WHERE c.id = d.company_id), ''), d.asset_id, d.agent_package, d.agent_code,
+				d.seen_at, `+heldBack+
+				`, COALESCE(u.state, ''), COALESCE(u.detail, ''), COALESCE(u.daily, FALSE), COALESCE(u.began_at, 0), COALESCE(u.ended_at, 0)
 			FROM agent_devices d LEFT JOIN agent_updates u ON u.device_id = d.id AND u.version = ?
 			WHERE d.id > ? AND d.state = '`+string(agentdevice.Active)+`' AND d.role = 'manager' AND d.agent_package <> ''
 			AND (u.began_at > 0 OR d.agent_package IN (SELECT r.package FROM agent_releases r WHERE r.version = ?))

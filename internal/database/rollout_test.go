@@ -21,7 +21,8 @@ import (
 func (f *fixture) release(version string, code int64, size int) rollout.Release {
 	f.Helper()
 	content := bytes.Repeat([]byte(version), size/len(version)+1)[:size]
-	r := rollout.Release{Version: version, Package: "linux-arm64", Code: code, SHA256: fmt.Sprintf("%x", sha256.Sum256(content)), Size: int64(size), Signer: "s"}
+	r := rollout.Release{Version: version, Package: "linux-arm64", Code: code, SHA256: fmt.Sprintf("%x", sha256.Sum256(content)),
+		Size: int64(size), Signer: "s"}
 	f.ok(f.db.AddRelease(f.Context(), r, content))
 	return r
 }
@@ -33,11 +34,14 @@ func (f *fixture) agents(n int) []agentdevice.Device {
 	all := make([]agentdevice.Device, n)
 	for i := range all {
 		hash := sha256.Sum256([]byte(resource.NewID()))
-		f.ok(f.db.CreateAgentToken(f.Context(), agentdevice.Token{Hash: hash, CompanyID: f.company.ID, PolicyID: p.ID, ExpiresAt: f.clock.Now().Add(time.Hour)}))
-		d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: "k"},
+		f.ok(f.db.CreateAgentToken(f.Context(), agentdevice.Token{Hash: hash, CompanyID: f.company.ID, PolicyID: p.ID,
+			ExpiresAt: f.clock.Now().Add(time.Hour)}))
+		d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager,
+			Key:   protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: "k"},
 			State: agentdevice.Active, EnrolledAt: f.clock.Now(), SeenAt: f.clock.Now()}
 		var err error
-		all[i], err = f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: hash, Device: d, Again: f.clock.Now()}, f.agent("SN-"+d.ID))
+		all[i], err = f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: hash, Device: d, Again: f.clock.Now()},
+			f.agent("SN-"+d.ID))
 		f.ok(err)
 		f.build(all[i], 1)
 	}
@@ -46,7 +50,8 @@ func (f *fixture) agents(n int) []agentdevice.Device {
 
 func (f *fixture) build(d agentdevice.Device, code int64) {
 	f.Helper()
-	f.ok(f.db.UpdateAgent(f.Context(), d.ID, agentdevice.Change{Build: &agentdevice.Build{Version: fmt.Sprint(code), Package: "linux-arm64", Code: code}}))
+	f.ok(f.db.UpdateAgent(f.Context(), d.ID,
+		agentdevice.Change{Build: &agentdevice.Build{Version: fmt.Sprint(code), Package: "linux-arm64", Code: code}}))
 }
 
 func (f *fixture) contact(d *agentdevice.Device) {
@@ -103,7 +108,8 @@ func TestRollout_ThreeRings(t *testing.T) {
 		devices, good := f.agents(1000), f.release("2.0", 2, 100)
 		_, err := f.db.BeginRollout(f.Context(), "2.0", 100)
 		f.ok(err)
-		watchers := []rollout.Watcher{{Store: f.db, Now: f.clock.Now, Log: slog.New(slog.DiscardHandler)}, {Store: other, Now: f.clock.Now, Log: slog.New(slog.DiscardHandler)}}
+		watchers := []rollout.Watcher{{Store: f.db, Now: f.clock.Now, Log: slog.New(slog.DiscardHandler)},
+			{Store: other, Now: f.clock.Now, Log: slog.New(slog.DiscardHandler)}}
 		dead, updated, rings := map[string]bool{}, map[string]bool{}, map[int]int{}
 		died := time.Time{}
 		for hour := 0; f.rollout("2.0").State == rollout.Running; hour++ {
@@ -317,7 +323,8 @@ func TestUpdateTold(t *testing.T) {
 			t.Error("a version that a device went back from is offered again")
 		}
 		troubles, err := f.db.UpdateTroubles(f.Context(), f.company.ID, 10)
-		if f.ok(err); len(troubles) != 1 || troubles[0].AssetID != d.AssetID || troubles[0].Name == "" || troubles[0].Outcome != rollout.WentBack {
+		if f.ok(err); len(troubles) != 1 || troubles[0].AssetID != d.AssetID || troubles[0].Name == "" ||
+			troubles[0].Outcome != rollout.WentBack {
 			f.Errorf("the company sees %+v", troubles)
 		}
 		versions, err := f.db.AgentVersions(f.Context(), f.company.ID)

@@ -22,11 +22,13 @@ const ours = `name NOT LIKE 'sqlite_%' AND tbl_name NOT LIKE 'goose_%'`
 func TestSchema_Golden(t *testing.T) {
 	t.Parallel()
 	db := sqliteEngine(t).open(t)
-	all, err := db.Text(t.Context(), `SELECT sql || ';' FROM sqlite_master WHERE sql IS NOT NULL AND `+ours+` ORDER BY tbl_name, type DESC, name`)
+	all, err := db.Text(t.Context(), `SELECT sql || ';' FROM sqlite_master WHERE sql IS NOT NULL AND `+ours+
+		` ORDER BY tbl_name, type DESC, name`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprintf("-- The tables as the migrations leave them. Written by go test -run Schema -update.\n-- Schema %d; programs from %d may write.\n\n",
+	got := fmt.Sprintf("-- The tables as the migrations leave them. Written by go test -run Schema -update.\n-- Schema %d; programs from "+
+		"%d may write.\n\n",
 		database.SchemaNumber(), database.LowestWriter) + strings.Join(all, "\n") + "\n"
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
@@ -72,7 +74,8 @@ func TestSchema_SameOnBothEngines(t *testing.T) {
 		text(lite, `SELECT name || ' ' || tbl_name FROM sqlite_master WHERE type = 'index' AND `+ours),
 		text(post, `SELECT indexname || ' ' || tablename FROM pg_indexes
 			WHERE schemaname = 'public' AND tablename NOT LIKE 'goose_%' AND indexname NOT IN (SELECT conname FROM pg_constraint)`))
-	for _, line := range text(post, `SELECT table_name || '.' || column_name || ' ' || COALESCE(collation_name, '') FROM information_schema.columns
+	for _, line := range text(post,
+		`SELECT table_name || '.' || column_name || ' ' || COALESCE(collation_name, '') FROM information_schema.columns
 		WHERE table_schema = 'public' AND data_type = 'text' AND table_name NOT LIKE 'goose_%'`) {
 		if !strings.HasSuffix(line, " c") {
 			t.Errorf("%s: text must compare byte by byte", line)

@@ -114,5 +114,6 @@ func (s searchable) findable() (findable, error) {
 	for _, word := range textWords(strings.Join(texts, " ")) {
 		t.add(word)
 	}
-	return findable{terms: t.text.String(), patch: patchDay(facts["securityPatchLevel"]), battery: r.battery(), compliant: r.compliant()}, nil
+	return findable{terms: t.text.String(), patch: patchDay(facts["securityPatchLevel"]), battery: r.battery(), compliant: r.compliant()},
+		nil
 }

@@ -32,8 +32,10 @@ func TestSeenAuthorization(t *testing.T) {
 			t.Helper()
 			a, s, err := f.db.SeenAuthorization(f.Context(), f.company.ID, id)
 			f.ok(err)
-			expect.Equal(t, when, expect.Values{"id": {a.ID, id}, "company": {s.Company, f.company.Slug}, "device": {s.Device.ID == phone.ID, device},
-				"user": {s.CallerUser, user}, "from": {s.From.Name, from}, "to": {s.To.Name, to}, "irreversible": {s.Irreversible, irreversible}})
+			expect.Equal(t, when, expect.Values{"id": {a.ID, id}, "company": {s.Company, f.company.Slug},
+				"device": {s.Device.ID == phone.ID, device},
+				"user":   {s.CallerUser, user}, "from": {s.From.Name, from}, "to": {s.To.Name, to},
+				"irreversible": {s.Irreversible, irreversible}})
 		}
 		check("a command", wipe, true, "Ada", "", "", true)
 		check("a move", moved, true, "", "Fleet", "New", false)

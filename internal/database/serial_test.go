@@ -75,7 +75,8 @@ func serialWrites() []write {
 			return err
 		}},
 		{name: "settle a command", run: func(ctx context.Context, s *scene, db *database.DB) error {
-			_, _, err := db.Take(ctx, s.lock.ID, command.Transition{From: []command.State{command.Sent}, To: command.Succeeded, Outcome: "locked", Feedback: s.at})
+			_, _, err := db.Take(ctx, s.lock.ID, command.Transition{From: []command.State{command.Sent}, To: command.Succeeded,
+				Outcome: "locked", Feedback: s.at})
 			return err
 		}},
 		{name: "take a status report", run: func(ctx context.Context, s *scene, db *database.DB) error {
@@ -93,12 +94,13 @@ func serialWrites() []write {
 			o.Gone = true
 			return observe(ctx, db, o)
 		}},
-		{name: "take another device's enrollment with the same serial number", run: func(ctx context.Context, s *scene, db *database.DB) error {
-			o := s.observed(4)
-			o.Device += "2"
-			o.Enrolling, o.EnrolledAt, o.SerialNumber, o.Brand, o.PolicyID = true, o.ObservedAt, "SN", "Acme", s.policy.ID
-			return observe(ctx, db, o)
-		}},
+		{name: "take another device's enrollment with the same serial number",
+			run: func(ctx context.Context, s *scene, db *database.DB) error {
+				o := s.observed(4)
+				o.Device += "2"
+				o.Enrolling, o.EnrolledAt, o.SerialNumber, o.Brand, o.PolicyID = true, o.ObservedAt, "SN", "Acme", s.policy.ID
+				return observe(ctx, db, o)
+			}},
 		{name: "move the device to another policy", run: func(ctx context.Context, s *scene, db *database.DB) error {
 			return db.AssignPolicy(ctx, s.asset.ID, s.asset.Device.Epoch, s.other.ID)
 		}},
@@ -110,7 +112,8 @@ func serialWrites() []write {
 			return err
 		}},
 		{name: "enroll a companion", run: func(ctx context.Context, s *scene, db *database.DB) error {
-			d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Companion, Key: protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: "k"},
+			d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Companion,
+				Key:   protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: "k"},
 				State: agentdevice.Active, EnrolledAt: s.at, SeenAt: s.at}
 			_, err := db.RedeemCompanionToken(ctx, s.companion, d, s.at)
 			return err
@@ -149,14 +152,16 @@ func newScene(e *engine, t *testing.T, db *database.DB, number int) *scene {
 	o.Ownership, o.Mode, o.PolicyID, o.AppliedPolicy, o.AppliedVersion = asset.CompanyOwned, asset.FullyManaged, s.policy.ID, s.policy.ID, 1
 	s.asset = f.asset(f.observe(o).AssetID)
 	s.lock = f.begin(s.asset, command.Lock)
-	_, _, err := db.Take(t.Context(), s.lock.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent, Ref: "operations/" + s.lock.ID})
+	_, _, err := db.Take(t.Context(), s.lock.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent,
+		Ref: "operations/" + s.lock.ID})
 	f.ok(err)
 	s.companion = sha256.Sum256([]byte(f.company.ID))
 	f.ok(db.CreateCompanionToken(t.Context(), agentdevice.Token{Hash: s.companion, CompanyID: f.company.ID, AssetID: s.asset.ID,
 		Epoch: s.asset.Device.Epoch, ExpiresAt: s.at.Add(time.Hour)}))
 	p := s.policy
-	s.proposal, err = db.Propose(t.Context(), proposal.Proposal{ID: resource.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug,
-		Capability: proposal.UpdateSettings, Status: proposal.Pending, Impact: proposal.Normal, Title: "t", Summary: "s",
+	s.proposal, err = db.Propose(t.Context(), proposal.Proposal{ID: resource.NewProposalID(), CompanyID: p.CompanyID,
+		CompanySlug: p.CompanySlug,
+		Capability:  proposal.UpdateSettings, Status: proposal.Pending, Impact: proposal.Normal, Title: "t", Summary: "s",
 		PolicyID: p.ID, TargetName: p.Name, BaseVersion: p.Version,
 		Next:  proposal.Next{PolicyID: p.ID, Name: "Renamed", Document: json.RawMessage(`{"a":3}`)},
 		Owner: proposal.Owner{Kind: access.APIKey, ID: "k1", Name: "ci"}}, 10*time.Minute)
@@ -272,7 +277,8 @@ func (m *matrix) check(t *testing.T, p [2]write) {
 	for range *serialRuns {
 		got := m.atOnce(t, p)
 		if !slices.ContainsFunc(orders, func(o outcome) bool { return cmp.Equal(o, got) }) {
-			t.Fatalf("both at once leave what neither order leaves.\nUnlike the first order (-first +got):\n%s\nUnlike the second (-second +got):\n%s",
+			t.Fatalf("both at once leave what neither order leaves.\nUnlike the first order (-first +got):\n%s\nUnlike the second "+
+				"(-second +got):\n%s",
 				cmp.Diff(orders[0], got), cmp.Diff(orders[1], got))
 		}
 	}

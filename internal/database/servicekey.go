@@ -28,7 +28,8 @@ func (i *Inspection) readKeys(ctx context.Context, c conn, tables []string) (err
 		}
 	}
 	if slices.Contains(tables, "activity_heads") {
-		i.Heads, err = list(ctx, c, into(firstHeadFields), `SELECT `+firstHeadColumns+` FROM activity_heads h WHERE h.signature <> '' ORDER BY h.company_id`)
+		i.Heads, err = list(ctx, c, into(firstHeadFields),
+			`SELECT `+firstHeadColumns+` FROM activity_heads h WHERE h.signature <> '' ORDER BY h.company_id`)
 	}
 	return err
 }

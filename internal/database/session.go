@@ -17,14 +17,16 @@ const sessionColumns = `s.id, s.token_hash, s.user_id, s.company_id, s.created_a
 
 // sessionRow receives sessionColumns.
 func sessionFields(s *account.Session) []any {
-	return []any{&s.ID, digest(s.TokenHash[:]), &s.UserID, &s.CompanyID, at(&s.CreatedAt), at(&s.SeenAt), at(&s.ProvedAt), &s.Address, &s.Agent}
+	return []any{&s.ID, digest(s.TokenHash[:]), &s.UserID, &s.CompanyID, at(&s.CreatedAt), at(&s.SeenAt), at(&s.ProvedAt),
+		&s.Address, &s.Agent}
 }
 
 // CreateSession adds a session and notes the sign-in; fault.Unauthorized for a user who
 // was disabled, or got another password, since they showed who they are.
 func (db *DB) CreateSession(ctx context.Context, s account.Session) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.ExecCount(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ? AND NOT disabled AND password_hash = ?`, millis(s.CreatedAt), s.UserID, s.PasswordHash)
+		n, err := t.ExecCount(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ? AND NOT disabled AND password_hash = ?`,
+			millis(s.CreatedAt), s.UserID, s.PasswordHash)
 		if err == nil && n == 0 {
 			err = errSignInMoved
 		}
@@ -42,7 +44,8 @@ var errSignInMoved error = fault.New(fault.Unauthorized, "the account changed at
 
 // recordPerson records what a person did about their own signing in. Who it
 // was is known by the change, as the context has no user yet.
-func (db *DB) recordPerson(ctx context.Context, c conn, userID string, action activity.Action, outcome activity.Outcome, changes ...activity.Change) error {
+func (db *DB) recordPerson(ctx context.Context, c conn, userID string, action activity.Action, outcome activity.Outcome,
+	changes ...activity.Change) error {
 	u, err := findUser(ctx, c, `u.id = ?`, userID)
 	if err != nil {
 		return err
@@ -79,7 +82,8 @@ func (db *DB) SessionByToken(ctx context.Context, hash account.SessionTokenHash)
 		fields := append(append(sessionFields(&in.session), userFields(&in.user)...), &in.company.Slug, &in.version)
 		return append(fields, settingsFields(&in.company.Settings)...)
 	}
-	in, err := find(ctx, db.read(), "session", into(fields), `SELECT `+sessionColumns+`, `+userColumns+`, c.slug, `+controlVersion("c.id")+`, `+settingsColumns+`
+	in, err := find(ctx, db.read(), "session", into(fields), `SELECT `+sessionColumns+`, `+userColumns+`, c.slug, `+controlVersion("c.id")+
+		`, `+settingsColumns+`
 		FROM sessions s JOIN users u ON u.id = s.user_id JOIN companies c ON c.id = u.company_id
 		WHERE s.token_hash = ? AND NOT u.disabled`, hex.EncodeToString(hash[:]))
 	if err != nil {
@@ -110,7 +114,8 @@ func (db *DB) ProveSession(ctx context.Context, id string, at time.Time) error {
 // EndSession ends one of a user's sessions.
 func (db *DB) EndSession(ctx context.Context, userID, id string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		companyID, there, err := maybe(value[string](ctx, t, `DELETE FROM sessions WHERE id = ? AND user_id = ? RETURNING company_id`, id, userID))
+		companyID, there, err := maybe(value[string](ctx, t, `DELETE FROM sessions WHERE id = ? AND user_id = ? RETURNING company_id`, id,
+			userID))
 		if err != nil || !there {
 			return err
 		}
@@ -160,7 +165,8 @@ func (db *DB) Step(ctx context.Context, token access.SecretHash, kind account.Pe
 	return db.findStep(ctx, db.read(), token, kind, "step")
 }
 
-func (db *DB) findStep(ctx context.Context, c conn, token access.SecretHash, kind account.PendingKind, noun string) (account.PendingSignIn, error) {
+func (db *DB) findStep(ctx context.Context, c conn, token access.SecretHash, kind account.PendingKind,
+	noun string) (account.PendingSignIn, error) {
 	return find(ctx, c, noun, into(stepFields), `SELECT `+stepColumns+` FROM signin_steps WHERE hash = ? AND kind = ? AND expires_at > ?`,
 		digest(token[:]), string(kind), millis(db.now()))
 }
@@ -175,8 +181,10 @@ func (db *DB) TakeStep(ctx context.Context, token access.SecretHash, kind accoun
 	return s, err
 }
 
-func (db *DB) takeStep(ctx context.Context, c conn, token access.SecretHash, kind account.PendingKind, noun string) (account.PendingSignIn, error) {
-	return find(ctx, c, noun, into(stepFields), `DELETE FROM signin_steps WHERE hash = ? AND kind = ? AND expires_at > ? RETURNING `+stepColumns,
+func (db *DB) takeStep(ctx context.Context, c conn, token access.SecretHash, kind account.PendingKind,
+	noun string) (account.PendingSignIn, error) {
+	return find(ctx, c, noun, into(stepFields),
+		`DELETE FROM signin_steps WHERE hash = ? AND kind = ? AND expires_at > ? RETURNING `+stepColumns,
 		digest(token[:]), string(kind), millis(db.now()))
 }
 

@@ -100,7 +100,8 @@ func anybody([]account.User) error { return nil }
 
 func TestProviders_AndIdentities(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		p := account.IdentityProvider{CompanyID: f.company.ID, Name: "ID", Issuer: "https://id.example", ClientID: "c", Secret: []byte{1, 2},
+		p := account.IdentityProvider{CompanyID: f.company.ID, Name: "ID", Issuer: "https://id.example", ClientID: "c",
+			Secret:  []byte{1, 2},
 			Domains: []string{"acme.example", "acme.test"}, Enabled: true, Role: account.Viewer}
 		f.ok(f.db.SaveProvider(f.Context(), p, anybody))
 		found, err := f.db.ProviderByDomain(f.Context(), "acme.test")
@@ -147,7 +148,8 @@ func (s savesFirst) ForeignDomain(ctx context.Context, companyID, domain string)
 	return s.DB.ForeignDomain(ctx, companyID, domain)
 }
 
-func (s savesFirst) UpdateUserAmong(ctx context.Context, companyID, id string, change func(*account.User, account.Among) error) (account.User, error) {
+func (s savesFirst) UpdateUserAmong(ctx context.Context, companyID, id string, change func(*account.User,
+	account.Among) error) (account.User, error) {
 	s.save()
 	return s.DB.UpdateUserAmong(ctx, companyID, id, change)
 }
@@ -160,8 +162,10 @@ func TestUsers_RightsBesideCompanySignInThatIsSaved(t *testing.T) {
 		viewer, _ := account.Viewer.Rights()
 		rights := viewer | account.ManageUsers | account.ManageCompany
 		store := savesFirst{f.db, func() {
-			f.ok(f.db.SaveProvider(f.Context(), account.IdentityProvider{CompanyID: f.company.ID, Name: "ID", Issuer: "https://id.example", ClientID: "c",
-				Domains: []string{"acme.example"}, Enabled: true, Role: account.Viewer, SavedBy: "Clerk", SavedRights: rights}, anybody))
+			f.ok(f.db.SaveProvider(f.Context(),
+				account.IdentityProvider{CompanyID: f.company.ID, Name: "ID", Issuer: "https://id.example", ClientID: "c",
+					Domains: []string{"acme.example"}, Enabled: true, Role: account.Viewer, SavedBy: "Clerk",
+					SavedRights: rights}, anybody))
 		}}
 		users := account.Users{Store: store, Domains: store, Now: f.clock.Now}
 		manager := account.Manager
@@ -226,7 +230,8 @@ func TestKey_Usage(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		since := f.clock.Now()
 		for range 3 {
-			f.ok(f.db.RecordActivity(f.Context(), f.company.ID, activity.Event{Action: activity.Command("LOCK"), Actor: access.Actor{Kind: access.APIKey, ID: "k1"}}))
+			f.ok(f.db.RecordActivity(f.Context(), f.company.ID,
+				activity.Event{Action: activity.Command("LOCK"), Actor: access.Actor{Kind: access.APIKey, ID: "k1"}}))
 			f.clock.Advance(time.Hour)
 		}
 		counts, err := f.db.ActivityOfActors(f.Context(), f.company.ID, access.APIKey, since, time.Hour)

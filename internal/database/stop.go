@@ -57,7 +57,9 @@ func (db *DB) Withdraw(ctx context.Context, outcome string, limit int) (withdraw
 	for _, s := range companies {
 		found, err := list(ctx, db.read(), into(func(w *waiting) []any { return []any{&w.command, &w.device, &w.kind} }),
 			`SELECT c.id, v.device_id, c.type FROM agent_deliveries v JOIN commands c ON c.id = v.command_id
-			WHERE `+automated+` AND v.lease_until = v.created_at AND v.accepted_at = 0 AND c.ref LIKE 'agent/%' ORDER BY c.created_at, c.id LIMIT ?`, s.company, limit)
+			WHERE `+automated+
+				` AND v.lease_until = v.created_at AND v.accepted_at = 0 AND c.ref LIKE 'agent/%' ORDER BY c.created_at, c.id LIMIT ?`,
+			s.company, limit)
 		if err != nil {
 			return withdrawn, err
 		}
@@ -93,8 +95,9 @@ func (db *DB) withdraw(ctx context.Context, w waiting, outcome string) (taken bo
 		if err := endDelivery(ctx, db, t, w.device, w.command, restored); err != nil {
 			return err
 		}
-		ended, err := db.take(ctx, t, w.command, command.Transition{From: []command.State{command.Sent, command.Unconfirmed}, To: command.Failed,
-			Outcome: outcome})
+		ended, err := db.take(ctx, t, w.command,
+			command.Transition{From: []command.State{command.Sent, command.Unconfirmed}, To: command.Failed,
+				Outcome: outcome})
 		if errors.Is(err, sql.ErrNoRows) { // settled otherwise: nothing to carry out in any case
 			return nil
 		}

@@ -49,8 +49,9 @@ func TestWithdraw(t *testing.T) {
 		}
 		streamed := f.intent(a, command.StatusReport)
 		streamed.State, streamed.Ref, streamed.Actor.Kind = command.Sent, "agent/"+d.ID+"/"+streamed.ID, access.APIKey
-		_, _, err = f.db.Begin(f.Context(), streamed, &agentdevice.Delivery{CommandID: streamed.ID, DeviceID: d.ID, Type: string(streamed.Type),
-			Args: []byte(`{}`), CreatedAt: streamed.CreatedAt, LeaseUntil: streamed.CreatedAt.Add(time.Second)})
+		_, _, err = f.db.Begin(f.Context(), streamed,
+			&agentdevice.Delivery{CommandID: streamed.ID, DeviceID: d.ID, Type: string(streamed.Type),
+				Args: []byte(`{}`), CreatedAt: streamed.CreatedAt, LeaseUntil: streamed.CreatedAt.Add(time.Second)})
 		f.ok(err)
 		if got, err = f.db.Offer(f.Context(), d, f.clock.Now().Add(time.Minute), 5); err != nil || len(got) != 0 {
 			f.Errorf("a check-in is offered %+v, %v: the stream has it", got, err)

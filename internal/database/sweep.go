@@ -46,30 +46,47 @@ func sweeps(now time.Time) []struct {
 		statement string
 		before    time.Time
 	}{
-		{`DELETE FROM device_logs WHERE command_id IN (SELECT command_id FROM device_logs WHERE at < ? ORDER BY at LIMIT ?)`, now.Add(-agentdevice.LogLifetime)},
-		{`DELETE FROM authorizations WHERE id IN (SELECT id FROM authorizations WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-approval.KeepFor)},
-		{`DELETE FROM enrollment_requests WHERE id IN (SELECT id FROM enrollment_requests WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
-		{`DELETE FROM mail_told WHERE (user_id, item_id) IN (SELECT user_id, item_id FROM mail_told WHERE at < ? ORDER BY at LIMIT ?)`, now.Add(-mailedLifetime)},
-		{`DELETE FROM mail_letters WHERE id IN (SELECT id FROM mail_letters WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-account.InvitationLife)},
-		{`DELETE FROM messages WHERE (company_id, id) IN (SELECT company_id, id FROM messages WHERE seen_at < ? ORDER BY seen_at LIMIT ?)`, now.Add(-messageLife)},
+		{`DELETE FROM device_logs WHERE command_id IN (SELECT command_id FROM device_logs WHERE at < ? ORDER BY at LIMIT ?)`,
+			now.Add(-agentdevice.LogLifetime)},
+		{`DELETE FROM authorizations WHERE id IN (SELECT id FROM authorizations WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
+			now.Add(-approval.KeepFor)},
+		{
+			`DELETE FROM enrollment_requests WHERE id IN (SELECT id FROM enrollment_requests WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
+		{`DELETE FROM mail_told WHERE (user_id, item_id) IN (SELECT user_id, item_id FROM mail_told WHERE at < ? ORDER BY at LIMIT ?)`,
+			now.Add(-mailedLifetime)},
+		{`DELETE FROM mail_letters WHERE id IN (SELECT id FROM mail_letters WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
+			now.Add(-account.InvitationLife)},
+		{`DELETE FROM messages WHERE (company_id, id) IN (SELECT company_id, id FROM messages WHERE seen_at < ? ORDER BY seen_at LIMIT ?)`,
+			now.Add(-messageLife)},
 		{`DELETE FROM budgets WHERE key IN (SELECT key FROM budgets WHERE closes_at < ? ORDER BY closes_at LIMIT ?)`, now.Add(-time.Hour)},
-		{`DELETE FROM command_polls WHERE command_id IN (SELECT command_id FROM command_polls WHERE next_at < ? ORDER BY next_at LIMIT ?)`, now.Add(-pollLife)},
-		{`DELETE FROM command_cancels WHERE command_id IN (SELECT command_id FROM command_cancels WHERE tried_at < ? ORDER BY tried_at LIMIT ?)`, now.Add(-pollLife)},
-		{`DELETE FROM signups WHERE state IN (SELECT state FROM signups WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-signupLife)},
-		{`DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-account.SessionLimit)},
-		{`DELETE FROM oauth_codes WHERE hash IN (SELECT hash FROM oauth_codes WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now.Add(-codeLife)},
+		{`DELETE FROM command_polls WHERE command_id IN (SELECT command_id FROM command_polls WHERE next_at < ? ORDER BY next_at LIMIT ?)`,
+			now.Add(-pollLife)},
+		{
+			`DELETE FROM command_cancels WHERE command_id IN (SELECT command_id FROM command_cancels WHERE tried_at < ? ORDER BY tried_at LIMIT ?)`, now.Add(-pollLife)},
+		{`DELETE FROM signups WHERE state IN (SELECT state FROM signups WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
+			now.Add(-signupLife)},
+		{`DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
+			now.Add(-account.SessionLimit)},
+		{`DELETE FROM oauth_codes WHERE hash IN (SELECT hash FROM oauth_codes WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`,
+			now.Add(-codeLife)},
 		{`DELETE FROM oauth_tokens WHERE hash IN (SELECT hash FROM oauth_tokens WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
-		{`DELETE FROM oauth_grants WHERE id IN (SELECT g.id FROM oauth_grants g WHERE g.created_at < ? AND ` + noTokens + ` ORDER BY g.created_at LIMIT ?)`, now},
+		{`DELETE FROM oauth_grants WHERE id IN (SELECT g.id FROM oauth_grants g WHERE g.created_at < ? AND ` + noTokens +
+			` ORDER BY g.created_at LIMIT ?)`, now},
 		{`DELETE FROM oauth_connections WHERE id IN (SELECT o.id FROM oauth_connections o WHERE o.created_at < ?
-			AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.connection_id = o.id) ORDER BY o.created_at LIMIT ?)`, now.Add(-connectionLife)},
-		{`DELETE FROM oauth_clients WHERE id IN (SELECT id FROM oauth_clients WHERE expires_at <> 0 AND expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
+			AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.connection_id = o.id) ORDER BY o.created_at LIMIT ?)`,
+			now.Add(-connectionLife)},
+		{
+			`DELETE FROM oauth_clients WHERE id IN (SELECT id FROM oauth_clients WHERE expires_at <> 0 AND expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
 		{`DELETE FROM oauth_clients WHERE id IN (SELECT a.id FROM oauth_clients a WHERE a.expires_at = 0 AND a.created_at < ?
-			AND NOT EXISTS (SELECT 1 FROM oauth_connections o WHERE o.client_id = a.id) ORDER BY a.created_at LIMIT ?)`, now.Add(-connectionLife)},
+			AND NOT EXISTS (SELECT 1 FROM oauth_connections o WHERE o.client_id = a.id) ORDER BY a.created_at LIMIT ?)`,
+			now.Add(-connectionLife)},
 		{`DELETE FROM enrollment_uses WHERE (code_id, asset_id, epoch) IN (SELECT u.code_id, u.asset_id, u.epoch FROM enrollment_codes c
 			JOIN enrollment_uses u ON u.code_id = c.id WHERE c.expires_at < ? LIMIT ?)`, now.Add(-provisioning.KeepCodes)},
 		{`DELETE FROM enrollment_codes WHERE id IN (SELECT c.id FROM enrollment_codes c WHERE c.expires_at < ?
-			AND NOT EXISTS (SELECT 1 FROM enrollment_uses u WHERE u.code_id = c.id) ORDER BY c.expires_at LIMIT ?)`, now.Add(-provisioning.KeepCodes)},
-		{`DELETE FROM asset_edits WHERE asset_id IN (SELECT asset_id FROM asset_edits WHERE at < ? ORDER BY at LIMIT ?)`, now.Add(-editLife)},
+			AND NOT EXISTS (SELECT 1 FROM enrollment_uses u WHERE u.code_id = c.id) ORDER BY c.expires_at LIMIT ?)`,
+			now.Add(-provisioning.KeepCodes)},
+		{`DELETE FROM asset_edits WHERE asset_id IN (SELECT asset_id FROM asset_edits WHERE at < ? ORDER BY at LIMIT ?)`,
+			now.Add(-editLife)},
 		{`DELETE FROM job_devices WHERE (job_id, n) IN (SELECT d.job_id, d.n FROM jobs j JOIN job_devices d ON d.job_id = j.id
 			WHERE j.ended_at > 0 AND j.ended_at < ? LIMIT ?)`, now.Add(-job.KeepFor)},
 		{`DELETE FROM jobs WHERE id IN (SELECT j.id FROM jobs j WHERE j.ended_at > 0 AND j.ended_at < ?
@@ -93,7 +110,8 @@ func (db *DB) Sweep(ctx context.Context) error {
 	companies, err := db.Companies(ctx)
 	for _, c := range companies {
 		if err == nil {
-			err = db.sweep(ctx, `DELETE FROM events WHERE id IN (SELECT id FROM events WHERE company_id = ? AND pos > 0 AND at < ? ORDER BY at LIMIT ?)`,
+			err = db.sweep(ctx,
+				`DELETE FROM events WHERE id IN (SELECT id FROM events WHERE company_id = ? AND pos > 0 AND at < ? ORDER BY at LIMIT ?)`,
 				c.ID, millis(db.now().Add(-c.KeepEvents)), sweepRows)
 		}
 	}

@@ -118,9 +118,11 @@ func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u account.U
 
 // UpdateUserAmong implements access.UserStore. The company is locked, so that two people
 // cannot take each other's right at one moment.
-func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *account.User, among account.Among) error) (account.User, error) {
+func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *account.User,
+	among account.Among) error) (account.User, error) {
 	return db.updateUser(ctx, companyID, id, func(ctx context.Context, t *tx, u *account.User) error {
-		all, err := list(ctx, t, into(userFields), `SELECT `+userColumns+` FROM users u WHERE u.company_id = ? AND u.id <> ?`, companyID, id)
+		all, err := list(ctx, t, into(userFields), `SELECT `+userColumns+` FROM users u WHERE u.company_id = ? AND u.id <> ?`, companyID,
+			id)
 		if err != nil {
 			return err
 		}
@@ -146,7 +148,8 @@ func holdUser(ctx context.Context, t *tx, companyID, id string) (account.User, e
 	return findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.hold(), id, companyID)
 }
 
-func (db *DB) updateUser(ctx context.Context, companyID, id string, change func(context.Context, *tx, *account.User) error) (account.User, error) {
+func (db *DB) updateUser(ctx context.Context, companyID, id string, change func(context.Context, *tx,
+	*account.User) error) (account.User, error) {
 	var updated account.User
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		u, err := holdUser(ctx, t, companyID, id)
@@ -183,7 +186,9 @@ func (db *DB) saveUser(ctx context.Context, t *tx, before, next account.User, mo
 		if err := t.Exec(ctx, `DELETE FROM sessions WHERE user_id = ?`, next.ID); err != nil {
 			return err
 		}
-		if err := t.Exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind IN ('SECOND_FACTOR', 'LINKING_IDENTITY')`, next.ID); err != nil {
+		if err := t.Exec(ctx,
+			`DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind IN ('SECOND_FACTOR', 'LINKING_IDENTITY')`,
+			next.ID); err != nil {
 			return err
 		}
 	}
@@ -208,7 +213,8 @@ func gains(before, next account.User) bool {
 // lessens reports whether a save may take from a user what they could do, or end their
 // sessions.
 func lessens(before, next account.User) bool {
-	return next.Rights != before.Rights || next.Role != before.Role || next.Disabled != before.Disabled || next.PasswordHash != before.PasswordHash ||
+	return next.Rights != before.Rights || next.Role != before.Role || next.Disabled != before.Disabled ||
+		next.PasswordHash != before.PasswordHash ||
 		(next.Policies == nil) != (before.Policies == nil) || !slices.Equal(next.Policies, before.Policies)
 }
 

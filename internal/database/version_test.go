@@ -27,7 +27,8 @@ func (e *engine) try(ctx context.Context, use database.SchemaUse) error {
 // refused fails the test unless the error is a *database.SchemaError that says so.
 func (f *fixture) refused(err error, says string) {
 	f.Helper()
-	if _, ok := errors.AsType[*database.SchemaError](err); !ok || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
+	if _, ok := errors.AsType[*database.SchemaError](err); !ok || !strings.Contains(err.Error(), says) ||
+		strings.Contains(err.Error(), "\n") {
 		f.Fatalf("error = %v, want a refusal in one line that says %q", err, says)
 	}
 }

@@ -33,7 +33,8 @@ func outstandingFields(o *command.Outstanding) []any {
 
 // outstandingFrom ends a query for the commands about which a device says something.
 func outstandingFrom(device string, words []string) part {
-	return part{` FROM agent_deliveries v JOIN commands c ON c.id = v.command_id WHERE v.device_id = ` + device + ` AND v.command_id IN (` + marks(len(words)) + `)`, anys(words)}
+	return part{` FROM agent_deliveries v JOIN commands c ON c.id = v.command_id WHERE v.device_id = ` + device + ` AND v.command_id IN (` +
+		marks(len(words)) + `)`, anys(words)}
 }
 
 // Visit takes the sequence number of a device that checks in, as Contact does, and in the
@@ -111,7 +112,8 @@ const agentNames = `id, company_id, asset_id, epoch, role, key_alg, key_spki, co
 
 // visitStatement is a visit in one statement, up to the commands about which the device says
 // something. A lease is compared once more at its row: of two that ask at once, one gets it.
-const visitStatement = `WITH first (` + agentNames + `) AS (` + contactStatement + `), offered AS (UPDATE agent_deliveries SET lease_until = ?
+const visitStatement = `WITH first (` + agentNames + `) AS (` + contactStatement +
+	`), offered AS (UPDATE agent_deliveries SET lease_until = ?
 	FROM (SELECT v.command_id AS delivery, first.state AS standing FROM first JOIN agent_deliveries v ON v.device_id = first.id
 		WHERE (first.open_deliveries > 0 OR first.state <> 'ACTIVE') AND (v.deadline = 0 OR v.deadline > ?) AND CASE first.state
 			WHEN 'ACTIVE' THEN v.lease_until <= ? AND v.held_until <= ?
@@ -133,7 +135,8 @@ func (db *DB) visitAtOnce(ctx context.Context, c conn, v command.Visit) (got com
 	query, args := silentVisit, append(db.contactArgs(v.Device, v.Key, v.Sequence), millis(v.Lease), now, now, now, v.Limit, now)
 	if len(v.Words) > 0 {
 		from := outstandingFrom("first.id", v.Words)
-		query = visitStatement + `COALESCE((SELECT CAST(json_agg(json_build_array(` + outstandingColumns + `)) AS TEXT)` + from.text + `), '') FROM first`
+		query = visitStatement + `COALESCE((SELECT CAST(json_agg(json_build_array(` + outstandingColumns + `)) AS TEXT)` +
+			from.text + `), '') FROM first`
 		args = append(args, from.args...)
 	}
 	row, err := one(ctx, c, into(visitedFields), query, args...)

@@ -71,11 +71,13 @@ func TestVisit(t *testing.T) {
 		got, taken := f.visit(f.db, d, 7, second.ID, foreign.ID, resource.NewID(), "no id at all", "")
 		equal(f, "taken", taken, true)
 		equal(f, "offered", ids(got.Offered), []string{first.ID, second.ID})
-		if v := got.Offered[1]; v.Type != "UPLOAD_LOG" || string(v.Args) != `{"text":"a \"b\" \u00e4"}` || !v.CreatedAt.Equal(second.CreatedAt) || !v.Deadline.Equal(second.Deadline) {
+		if v := got.Offered[1]; v.Type != "UPLOAD_LOG" || string(v.Args) != `{"text":"a \"b\" \u00e4"}` ||
+			!v.CreatedAt.Equal(second.CreatedAt) || !v.Deadline.Equal(second.Deadline) {
 			f.Errorf("offered %+v", v)
 		}
 		equal(f, "device", got.Device, f.deviceNow(d.ID))
-		equal(f, "outstanding", got.Outstanding, map[string]command.Outstanding{second.ID: {Command: f.command(second.ID), Device: d.ID, Type: "UPLOAD_LOG"}})
+		equal(f, "outstanding", got.Outstanding,
+			map[string]command.Outstanding{second.ID: {Command: f.command(second.ID), Device: d.ID, Type: "UPLOAD_LOG"}})
 
 		f.ok(f.db.KeepLog(f.Context(), d, agentdevice.Log{ID: second.ID, At: f.clock.Now(), Bytes: 1, Text: "x"}))
 		f.ok(f.db.Accept(f.Context(), d.ID, second.ID, string(second.Type), f.clock.Now()))
@@ -103,7 +105,8 @@ func TestVisit_OffersOnce(t *testing.T) {
 					sent.Add(1)
 					return
 				}
-				got, _, err := replicas[n%2].Visit(f.Context(), command.Visit{Device: d.ID, Key: d.Key, Sequence: 100 + n, Lease: f.clock.Now().Add(time.Minute), Limit: 20})
+				got, _, err := replicas[n%2].Visit(f.Context(),
+					command.Visit{Device: d.ID, Key: d.Key, Sequence: 100 + n, Lease: f.clock.Now().Add(time.Minute), Limit: 20})
 				if err != nil {
 					f.Error(err)
 				}
@@ -165,10 +168,12 @@ func (f *fixture) checkSettled(d agentdevice.Device, c command.Command, state co
 	left, err := f.db.Text(f.Context(), `SELECT COUNT(*) FROM agent_deliveries WHERE device_id = ?`, d.ID)
 	f.ok(err)
 	equal(f, "deliveries", left[0], fmt.Sprint(open))
-	events, err := f.db.Text(f.Context(), `SELECT COUNT(*) FROM events WHERE area = 'command' AND asset_id = ? AND command = ?`, c.AssetID, string(c.Type))
+	events, err := f.db.Text(f.Context(), `SELECT COUNT(*) FROM events WHERE area = 'command' AND asset_id = ? AND command = ?`,
+		c.AssetID, string(c.Type))
 	f.ok(err)
 	equal(f, "events", events[0], "1")
-	entries, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: c.CompanyID, Action: activity.Command(string(c.Type)), AssetID: c.AssetID}, activity.Cursor{}, 10)
+	entries, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: c.CompanyID, Action: activity.Command(string(c.Type)),
+		AssetID: c.AssetID}, activity.Cursor{}, 10)
 	f.ok(err)
 	want := 1 // that it was sent
 	if state == command.Failed {
@@ -181,7 +186,8 @@ func (f *fixture) checkSettled(d agentdevice.Device, c command.Command, state co
 func TestTake_WithDelivery(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		d, replicas := f.deviceFor("SN-1"), []*database.DB{f.db, f.open(f)}
-		for kind, state := range map[command.Type]command.State{command.Reboot: command.Succeeded, command.LaunchApp: command.Failed, command.StartLostMode: command.Succeeded} {
+		for kind, state := range map[command.Type]command.State{command.Reboot: command.Succeeded, command.LaunchApp: command.Failed,
+			command.StartLostMode: command.Succeeded} {
 			c := f.deliver(d, kind, time.Time{})
 			var times atomic.Int64
 			var all sync.WaitGroup
@@ -219,7 +225,8 @@ func TestTake_WithDeliveryAgainstAnother(t *testing.T) {
 			})
 			all.Go(func() {
 				var err error
-				if _, taken[1], err = second.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Sent}, To: command.Failed, Outcome: "expired"}); err != nil {
+				if _, taken[1], err = second.Take(f.Context(), c.ID,
+					command.Transition{From: []command.State{command.Sent}, To: command.Failed, Outcome: "expired"}); err != nil {
 					f.Error(err)
 				}
 			})

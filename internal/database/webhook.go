@@ -27,7 +27,8 @@ const fromWebhooks = ` FROM webhooks w JOIN companies c ON c.id = w.company_id`
 
 // webhookFields are the fields of webhookColumns.
 func webhookFields(w *webhook.Webhook) []any {
-	return []any{&w.ID, &w.CompanyID, &w.URL, asTypes{&w.Events}, &w.State, &w.Why, at(&w.DisabledAt), asBase64{&w.Secret}, asBase64{&w.Former}, at(&w.FormerUntil),
+	return []any{&w.ID, &w.CompanyID, &w.URL, asTypes{&w.Events}, &w.State, &w.Why, at(&w.DisabledAt), asBase64{&w.Secret},
+		asBase64{&w.Former}, at(&w.FormerUntil),
 		at(&w.CreatedAt), &w.Position, at(&w.MovedAt), at(&w.NextAt), &w.Missed, &w.Version}
 }
 
@@ -79,14 +80,16 @@ func (db *DB) CreateWebhook(ctx context.Context, w webhook.Webhook) error {
 		if err != nil {
 			return err
 		}
-		if err := t.Exec(ctx, `INSERT INTO webhooks (id, company_id, url, events, state, why, disabled_at, secret, former, former_until, created_at, pos, moved_at,
+		if err := t.Exec(ctx,
+			`INSERT INTO webhooks (id, company_id, url, events, state, why, disabled_at, secret, former, former_until, created_at, pos, moved_at,
 				next_at, missed, tried, version, claim, claim_until)
 			SELECT ?, ?, ?, ?, ?, '', 0, ?, '', 0, CAST(? AS BIGINT), COALESCE((SELECT e.last FROM event_heads e WHERE e.company_id = ?), 0), CAST(? AS BIGINT), 0, 0, 0, 1, '', 0`,
 			w.ID, w.CompanyID, w.URL, strings.Join(typeNames(w.Events), " "), string(w.State), base64.StdEncoding.EncodeToString(w.Secret),
 			millis(w.CreatedAt), w.CompanyID, millis(w.MovedAt)); err != nil {
 			return err
 		}
-		return db.recordWebhook(ctx, t, w, activity.WebhookCreated, activity.Change{Field: "events", After: strings.Join(typeNames(w.Types()), " ")})
+		return db.recordWebhook(ctx, t, w, activity.WebhookCreated,
+			activity.Change{Field: "events", After: strings.Join(typeNames(w.Types()), " ")})
 	})
 }
 
@@ -99,23 +102,27 @@ func (db *DB) recordWebhook(ctx context.Context, t *tx, w webhook.Webhook, actio
 
 // Webhooks implements webhook.Store.
 func (db *DB) Webhooks(ctx context.Context, companyID string) ([]webhook.Webhook, error) {
-	return list(ctx, db.read(), into(shownWebhook), readWebhook+fromWebhooks+` WHERE w.company_id = ? ORDER BY w.created_at, w.id`, companyID)
+	return list(ctx, db.read(), into(shownWebhook), readWebhook+fromWebhooks+` WHERE w.company_id = ? ORDER BY w.created_at, w.id`,
+		companyID)
 }
 
 // Webhook implements webhook.Store.
 func (db *DB) Webhook(ctx context.Context, companyID, id string) (webhook.Webhook, error) {
-	return find(ctx, db.read(), "webhook", into(shownWebhook), readWebhook+fromWebhooks+` WHERE w.id = ? AND w.company_id = ?`, id, companyID)
+	return find(ctx, db.read(), "webhook", into(shownWebhook), readWebhook+fromWebhooks+` WHERE w.id = ? AND w.company_id = ?`, id,
+		companyID)
 }
 
 // changeWebhook changes a webhook: change returns the assignments of an UPDATE with their
 // arguments, and what is recorded. Who sends for it loses the claim.
 func (db *DB) changeWebhook(ctx context.Context, companyID, id string, action activity.Action,
-	change func(ctx context.Context, t *tx, w webhook.Webhook) (set string, args []any, changes []activity.Change, err error)) (webhook.Webhook, error) {
+	change func(ctx context.Context, t *tx, w webhook.Webhook) (set string, args []any, changes []activity.Change,
+		err error)) (webhook.Webhook, error) {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		if err := holdCompany(ctx, t, companyID); err != nil {
 			return err
 		}
-		w, err := find(ctx, t, "webhook", into(webhookFields), `SELECT `+webhookColumns+` FROM webhooks w WHERE w.id = ? AND w.company_id = ?`+t.lock(), id, companyID)
+		w, err := find(ctx, t, "webhook", into(webhookFields),
+			`SELECT `+webhookColumns+` FROM webhooks w WHERE w.id = ? AND w.company_id = ?`+t.lock(), id, companyID)
 		if err != nil {
 			return err
 		}
@@ -123,7 +130,8 @@ func (db *DB) changeWebhook(ctx context.Context, companyID, id string, action ac
 		if err != nil {
 			return err
 		}
-		if err := t.Exec(ctx, `UPDATE webhooks SET `+set+`, claim = '', claim_until = 0, version = version + 1 WHERE id = ?`, append(args, id)...); err != nil {
+		if err := t.Exec(ctx, `UPDATE webhooks SET `+set+`, claim = '', claim_until = 0, version = version + 1 WHERE id = ?`,
+			append(args, id)...); err != nil {
 			return err
 		}
 		t.hint(event.Topic, companyID)
@@ -140,14 +148,15 @@ func (db *DB) changeWebhook(ctx context.Context, companyID, id string, action ac
 
 // ReplayWebhook implements webhook.Store.
 func (db *DB) ReplayWebhook(ctx context.Context, companyID, id string, after int64) (webhook.Webhook, error) {
-	return db.changeWebhook(ctx, companyID, id, activity.WebhookReplayed, func(ctx context.Context, t *tx, w webhook.Webhook) (string, []any, []activity.Change, error) {
-		to := min(after, w.Position)
-		if err := t.Exec(ctx, `DELETE FROM webhook_held WHERE webhook_id = ? AND pos > ?`, id, to); err != nil {
-			return "", nil, nil, err
-		}
-		return `pos = ?, moved_at = ?, next_at = ` + firstHeld, []any{to, millis(db.now()), id},
-			[]activity.Change{{Field: "position", Before: strconv.FormatInt(w.Position, 10), After: strconv.FormatInt(to, 10)}}, nil
-	})
+	return db.changeWebhook(ctx, companyID, id, activity.WebhookReplayed,
+		func(ctx context.Context, t *tx, w webhook.Webhook) (string, []any, []activity.Change, error) {
+			to := min(after, w.Position)
+			if err := t.Exec(ctx, `DELETE FROM webhook_held WHERE webhook_id = ? AND pos > ?`, id, to); err != nil {
+				return "", nil, nil, err
+			}
+			return `pos = ?, moved_at = ?, next_at = ` + firstHeld, []any{to, millis(db.now()), id},
+				[]activity.Change{{Field: "position", Before: strconv.FormatInt(w.Position, 10), After: strconv.FormatInt(to, 10)}}, nil
+		})
 }
 
 // firstHeld is when the first of what a webhook, the argument, holds is due.
@@ -155,33 +164,38 @@ const firstHeld = `COALESCE((SELECT MIN(h.next_at) FROM webhook_held h WHERE h.w
 
 // RotateWebhook implements webhook.Store.
 func (db *DB) RotateWebhook(ctx context.Context, companyID, id string, secret []byte, until time.Time) (webhook.Webhook, error) {
-	return db.changeWebhook(ctx, companyID, id, activity.WebhookRotated, func(context.Context, *tx, webhook.Webhook) (string, []any, []activity.Change, error) {
-		return `former = secret, former_until = ?, secret = ?`, []any{millis(until), base64.StdEncoding.EncodeToString(secret)}, nil, nil
-	})
+	return db.changeWebhook(ctx, companyID, id, activity.WebhookRotated,
+		func(context.Context, *tx, webhook.Webhook) (string, []any, []activity.Change, error) {
+			return `former = secret, former_until = ?, secret = ?`, []any{millis(until), base64.StdEncoding.EncodeToString(secret)}, nil,
+				nil
+		})
 }
 
 // FinishWebhookRotation implements webhook.Store.
 func (db *DB) FinishWebhookRotation(ctx context.Context, companyID, id string) (webhook.Webhook, error) {
-	return db.changeWebhook(ctx, companyID, id, activity.WebhookFinished, func(_ context.Context, _ *tx, w webhook.Webhook) (string, []any, []activity.Change, error) {
-		if !w.Rotating(db.now()) {
-			return "", nil, nil, fault.New(fault.Unsupported, "no rotation runs: one secret signs")
-		}
-		return `former = '', former_until = 0`, nil, nil, nil
-	})
+	return db.changeWebhook(ctx, companyID, id, activity.WebhookFinished,
+		func(_ context.Context, _ *tx, w webhook.Webhook) (string, []any, []activity.Change, error) {
+			if !w.Rotating(db.now()) {
+				return "", nil, nil, fault.New(fault.Unsupported, "no rotation runs: one secret signs")
+			}
+			return `former = '', former_until = 0`, nil, nil, nil
+		})
 }
 
 // EnableWebhook implements webhook.Store.
 func (db *DB) EnableWebhook(ctx context.Context, companyID, id string) (webhook.Webhook, error) {
-	return db.changeWebhook(ctx, companyID, id, activity.WebhookEnabled, func(ctx context.Context, t *tx, w webhook.Webhook) (string, []any, []activity.Change, error) {
-		if w.State != webhook.Disabled {
-			return "", nil, nil, fault.New(fault.Unsupported, "the webhook is enabled already")
-		}
-		now := millis(db.now())
-		if err := t.Exec(ctx, `UPDATE webhook_held SET attempts = 0, since = 0, next_at = ? WHERE webhook_id = ?`, now, id); err != nil {
-			return "", nil, nil, err
-		}
-		return `state = 'ENABLED', why = '', disabled_at = 0, next_at = ` + firstHeld, []any{id}, nil, nil
-	})
+	return db.changeWebhook(ctx, companyID, id, activity.WebhookEnabled,
+		func(ctx context.Context, t *tx, w webhook.Webhook) (string, []any, []activity.Change, error) {
+			if w.State != webhook.Disabled {
+				return "", nil, nil, fault.New(fault.Unsupported, "the webhook is enabled already")
+			}
+			now := millis(db.now())
+			if err := t.Exec(ctx, `UPDATE webhook_held SET attempts = 0, since = 0, next_at = ? WHERE webhook_id = ?`,
+				now, id); err != nil {
+				return "", nil, nil, err
+			}
+			return `state = 'ENABLED', why = '', disabled_at = 0, next_at = ` + firstHeld, []any{id}, nil, nil
+		})
 }
 
 // DeleteWebhook implements webhook.Store.
@@ -190,11 +204,13 @@ func (db *DB) DeleteWebhook(ctx context.Context, companyID, id string) (webhook.
 		if err := holdCompany(ctx, t, companyID); err != nil {
 			return w, err
 		}
-		w, err = find(ctx, t, "webhook", into(webhookFields), `SELECT `+webhookColumns+` FROM webhooks w WHERE w.id = ? AND w.company_id = ?`+t.lock(), id, companyID)
+		w, err = find(ctx, t, "webhook", into(webhookFields),
+			`SELECT `+webhookColumns+` FROM webhooks w WHERE w.id = ? AND w.company_id = ?`+t.lock(), id, companyID)
 		if err != nil {
 			return w, err
 		}
-		for _, rows := range []string{`webhook_held WHERE webhook_id = ?`, `webhook_attempts WHERE webhook_id = ?`, `webhooks WHERE id = ?`} {
+		for _, rows := range []string{`webhook_held WHERE webhook_id = ?`, `webhook_attempts WHERE webhook_id = ?`,
+			`webhooks WHERE id = ?`} {
 			if err := t.Exec(ctx, `DELETE FROM `+rows, id); err != nil {
 				return w, err
 			}
@@ -237,8 +253,9 @@ func addAttempts(ctx context.Context, t *tx, id string, all []webhook.Attempt) e
 		return err
 	}
 	for i, a := range all {
-		if err := t.Insert(ctx, "webhook_attempts", `webhook_id, n, `+attemptColumns, []any{id, tried - int64(len(all)-1-i), millis(a.At), a.EventID, string(a.Type), a.Position,
-			a.Number, a.Status, a.Detail, a.Took.Milliseconds(), millis(a.NextAt)}); err != nil {
+		if err := t.Insert(ctx, "webhook_attempts", `webhook_id, n, `+attemptColumns,
+			[]any{id, tried - int64(len(all)-1-i), millis(a.At), a.EventID, string(a.Type), a.Position,
+				a.Number, a.Status, a.Detail, a.Took.Milliseconds(), millis(a.NextAt)}); err != nil {
 			return err
 		}
 	}

@@ -125,7 +125,8 @@ func withWebhooks(t *testing.T, test func(h *hooks)) {
 	t.Helper()
 	withCompany(t, func(f *fixture) {
 		h := &hooks{fixture: f, counts: &counts{}}
-		h.service = webhook.Service{Store: f.db, Sealer: clear{}, Sender: webhook.NewSender(loopback(), nil), Networks: loopback(), Now: f.clock.Now}
+		h.service = webhook.Service{Store: f.db, Sealer: clear{}, Sender: webhook.NewSender(loopback(), nil),
+			Networks: loopback(), Now: f.clock.Now}
 		h.runner = h.replica(f.db)
 		test(h)
 	})

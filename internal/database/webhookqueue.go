@@ -36,7 +36,8 @@ func (db *DB) ClaimWebhook(ctx context.Context, w webhook.Webhook, claim string,
 // PassEvents implements webhook.Queue.
 func (db *DB) PassEvents(ctx context.Context, w webhook.Webhook, position int64) error {
 	now := millis(db.now())
-	_, err := db.execRelaxed(ctx, `UPDATE webhooks SET pos = ?, moved_at = ?, version = version + 1 WHERE id = ? AND version = ? AND claim_until <= ?`,
+	_, err := db.execRelaxed(ctx,
+		`UPDATE webhooks SET pos = ?, moved_at = ?, version = version + 1 WHERE id = ? AND version = ? AND claim_until <= ?`,
 		position, now, w.ID, w.Version, now)
 	return err
 }
@@ -61,8 +62,10 @@ func (db *DB) recordWave(ctx context.Context, t *tx, r webhook.Record) (bool, er
 			return false, unlessGone(err)
 		}
 	}
-	n, err := t.ExecCount(ctx, `UPDATE webhooks SET pos = ?, moved_at = ?, next_at = ?, missed = missed + ?, tried = tried + ?, claim_until = ?, version = version + 1
-		WHERE id = ? AND claim = ? AND state = 'ENABLED'`, r.Position, millis(db.now()), millis(r.NextAt), r.Missed, len(r.Attempts), millis(r.Until), r.WebhookID, r.Claim)
+	n, err := t.ExecCount(ctx,
+		`UPDATE webhooks SET pos = ?, moved_at = ?, next_at = ?, missed = missed + ?, tried = tried + ?, claim_until = ?, version = version + 1
+		WHERE id = ? AND claim = ? AND state = 'ENABLED'`, r.Position, millis(db.now()), millis(r.NextAt), r.Missed, len(r.Attempts),
+		millis(r.Until), r.WebhookID, r.Claim)
 	if err != nil || n == 0 {
 		return false, err
 	}
@@ -72,7 +75,8 @@ func (db *DB) recordWave(ctx context.Context, t *tx, r webhook.Record) (bool, er
 		}
 	}
 	for _, h := range r.Held {
-		if err := t.Exec(ctx, `INSERT INTO webhook_held (webhook_id, `+heldColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (webhook_id, held) DO UPDATE
+		if err := t.Exec(ctx, `INSERT INTO webhook_held (webhook_id, `+heldColumns+
+			`) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (webhook_id, held) DO UPDATE
 			SET pos = excluded.pos, attempts = excluded.attempts, since = excluded.since, next_at = excluded.next_at`,
 			r.WebhookID, h.Key, h.AssetID, h.Position, h.Attempts, millis(h.Since), millis(h.NextAt)); err != nil {
 			return false, err
@@ -91,12 +95,14 @@ func (db *DB) tellWebhook(ctx context.Context, t *tx, r webhook.Record) error {
 	}
 	w, err := one(ctx, t, into(webhookFields), `SELECT `+webhookColumns+` FROM webhooks w WHERE w.id = ?`, r.WebhookID)
 	if err == nil && r.Missed > 0 {
-		err = db.recordWebhook(ctx, t, w, activity.WebhookMissed, activity.Change{Field: "eventsAtMost", After: strconv.FormatInt(r.Missed, 10)})
+		err = db.recordWebhook(ctx, t, w, activity.WebhookMissed,
+			activity.Change{Field: "eventsAtMost", After: strconv.FormatInt(r.Missed, 10)})
 	}
 	if err != nil || r.Disable == "" {
 		return err
 	}
-	if err := t.Exec(ctx, `UPDATE webhooks SET state = 'DISABLED', why = ?, disabled_at = ? WHERE id = ?`, r.Disable, millis(db.now()), r.WebhookID); err != nil {
+	if err := t.Exec(ctx, `UPDATE webhooks SET state = 'DISABLED', why = ?, disabled_at = ? WHERE id = ?`, r.Disable, millis(db.now()),
+		r.WebhookID); err != nil {
 		return err
 	}
 	t.changed(r.CompanyID, attentionHint, w.ID)
@@ -116,5 +122,6 @@ func (db *DB) WebhookFigures(ctx context.Context) (disabled, failing int, err er
 // DisabledWebhooks returns the webhooks that are disabled, of all companies and at most 100,
 // the longest first.
 func (db *DB) DisabledWebhooks(ctx context.Context) ([]webhook.Webhook, error) {
-	return list(ctx, db.read(), into(shownWebhook), readWebhook+fromWebhooks+` WHERE w.state = 'DISABLED' AND w.disabled_at > 0 ORDER BY w.disabled_at LIMIT ?`, 100)
+	return list(ctx, db.read(), into(shownWebhook),
+		readWebhook+fromWebhooks+` WHERE w.state = 'DISABLED' AND w.disabled_at > 0 ORDER BY w.disabled_at LIMIT ?`, 100)
 }

@@ -111,7 +111,8 @@ func TestWebhook_PausesAndEnd(t *testing.T) {
 		equal(h, "actions", h.actions(), []activity.Action{activity.WebhookDisabled, activity.WebhookCreated})
 		waits, err := h.db.Attention(h.Context(), attention.Query{CompanyID: h.company.ID})
 		h.ok(err)
-		equal(h, "what waits for a person", []string{string(waits[0].Kind), waits[0].ID, waits[0].Name}, []string{"WEBHOOK", w.ID, strings.TrimPrefix(to.URL, "http://")})
+		equal(h, "what waits for a person", []string{string(waits[0].Kind), waits[0].ID, waits[0].Name},
+			[]string{"WEBHOOK", w.ID, strings.TrimPrefix(to.URL, "http://")})
 		disabled, failing, err := h.db.WebhookFigures(h.Context())
 		h.ok(err)
 		equal(h, "figures", []int{disabled, failing}, []int{1, 0})
@@ -174,7 +175,8 @@ func TestWebhook_OrderOfOneAsset(t *testing.T) {
 			h.lost("a", n%2 == 0)
 			h.lost("b", n%2 == 0)
 		}
-		h.ok(h.db.RecordActivity(h.Context(), h.company.ID, activity.Event{Action: activity.KeyRevoked, Target: activity.Target{Kind: activity.Key, ID: "k1", Name: "k"}}))
+		h.ok(h.db.RecordActivity(h.Context(), h.company.ID,
+			activity.Event{Action: activity.KeyRevoked, Target: activity.Target{Kind: activity.Key, ID: "k1", Name: "k"}}))
 		h.serve(h.runner)
 		var others int
 		for _, c := range to.all() {

@@ -61,7 +61,8 @@ func TestWebhook_Addresses(t *testing.T) {
 			}
 		}
 		h.service.Networks = nil
-		for _, url := range []string{"http://example.com/", "ftp://example.com", "https://u:p@example.com", "https://", "example.com", "https://example.com/#a", "https://exa\nmple.com/", ""} {
+		for _, url := range []string{"http://example.com/", "ftp://example.com", "https://u:p@example.com", "https://", "example.com",
+			"https://example.com/#a", "https://exa\nmple.com/", ""} {
 			_, _, err := h.service.Create(h.Context(), h.company, url, nil)
 			h.code(fault.InvalidArguments, err)
 		}
@@ -129,7 +130,8 @@ func TestWebhook_CompanyDeleted(t *testing.T) {
 		h.clock.Advance(time.Hour)
 		h.serve(h.runner)
 		equal(h, "calls after the deletion", len(to.all()), n)
-		left, err := h.db.Text(h.Context(), `SELECT (SELECT COUNT(*) FROM webhooks) + (SELECT COUNT(*) FROM webhook_held) + (SELECT COUNT(*) FROM webhook_attempts)`)
+		left, err := h.db.Text(h.Context(),
+			`SELECT (SELECT COUNT(*) FROM webhooks) + (SELECT COUNT(*) FROM webhook_held) + (SELECT COUNT(*) FROM webhook_attempts)`)
 		h.ok(err)
 		equal(h, "rows", left[0], "0")
 	})

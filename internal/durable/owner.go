@@ -55,7 +55,8 @@ func give(file *os.File, like os.FileInfo, mode fs.FileMode, place string) error
 	case !known || wanted.Uid == own.Uid && wanted.Gid == own.Gid:
 	case file.Chown(int(wanted.Uid), int(wanted.Gid)) == nil:
 	case wanted.Uid != own.Uid:
-		return fmt.Errorf("%s belongs to another user (id %d), to whom this one cannot give a file: run the command as that user or as root", place, wanted.Uid)
+		return fmt.Errorf("%s belongs to another user (id %d), to whom this one cannot give a file: run the command as that "+
+			"user or as root", place, wanted.Uid)
 	default:
 		mode &^= 0o070 // its rights were those of another group
 	}

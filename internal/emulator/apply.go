@@ -100,7 +100,8 @@ func supports() []support {
 		{path: []string{"bluetoothDisabled"}, modes: company},
 		{path: []string{"dataRoamingDisabled"}, modes: company},
 		{path: []string{"autoDateAndTimeZone"}, values: []string{"AUTO_DATE_AND_TIME_ZONE_ENFORCED"}, modes: company},
-		{path: []string{"locationMode"}, values: []string{"LOCATION_ENFORCED", "LOCATION_DISABLED"}, reason: "USER_ACTION", partial: []string{cope}, api: anyAPI},
+		{path: []string{"locationMode"}, values: []string{"LOCATION_ENFORCED", "LOCATION_DISABLED"}, reason: "USER_ACTION",
+			partial: []string{cope}, api: anyAPI},
 		{path: []string{connectivity, "usbDataAccess"}, values: []string{"DISALLOW_USB_DATA_TRANSFER"}, modes: company, api: 31},
 		{path: []string{connectivity, "usbDataAccess"}, values: []string{"DISALLOW_USB_FILE_TRANSFER"}, modes: company},
 		{path: []string{connectivity, "configureWifi"}, values: []string{"DISALLOW_ADD_WIFI_CONFIG"}, modes: company, api: 33},
@@ -110,7 +111,8 @@ func supports() []support {
 		{path: []string{connectivity, "tetheringSettings"}, values: []string{"DISALLOW_ALL_TETHERING"}, modes: company},
 		{path: []string{radio, "wifiState"}, values: []string{"WIFI_ENABLED", "WIFI_DISABLED"}, modes: company, api: 33},
 		{path: []string{radio, "airplaneModeState"}, values: []string{"AIRPLANE_MODE_DISABLED"}, modes: company, api: 28},
-		{path: []string{radio, "minimumWifiSecurityLevel"}, values: []string{"PERSONAL_NETWORK_SECURITY", "ENTERPRISE_NETWORK_SECURITY", "ENTERPRISE_BIT192_NETWORK_SECURITY"}, modes: company, api: 33},
+		{path: []string{radio, "minimumWifiSecurityLevel"}, values: []string{"PERSONAL_NETWORK_SECURITY", "ENTERPRISE_NETWORK_SECURITY",
+			"ENTERPRISE_BIT192_NETWORK_SECURITY"}, modes: company, api: 33},
 		{path: []string{"advancedSecurityOverrides", "developerSettings"}, values: []string{"DEVELOPER_SETTINGS_DISABLED"}, modes: company},
 	}
 }

@@ -126,7 +126,8 @@ func redactTree(tree any) {
 
 func isSecretName(name string) bool {
 	name = strings.ToLower(name)
-	return strings.HasSuffix(name, "newpassword") || strings.HasSuffix(name, "new_password") || name == "access_token" || name == "key" || name == "oauth_token"
+	return strings.HasSuffix(name, "newpassword") || strings.HasSuffix(name, "new_password") || name == "access_token" || name == "key" ||
+		name == "oauth_token"
 }
 
 // redactQuery gives a query for the log.

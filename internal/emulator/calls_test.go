@@ -44,11 +44,15 @@ func TestCalls_AreListed(t *testing.T) {
 		for _, c := range got.Calls {
 			methods = append(methods, c.Method)
 		}
-		if all := strings.Join(methods, " "); all != "signupUrls.create create policies.patch enrollmentTokens.create devices.issueCommand devices.patch devices.get devices.issueCommand" {
+		if all := strings.Join(methods,
+			" "); all !=
+			"signupUrls.create create policies.patch enrollmentTokens.create devices.issueCommand devices.patch "+
+				"devices.get devices.issueCommand" {
 			t.Fatalf("called %s", all)
 		}
 		issue, patch, last := got.Calls[4], got.Calls[5], got.Calls[7]
-		if issue.Path != "/v1/"+device+":issueCommand" || issue.Body["type"] != "LOCK" || issue.Status != 503 || !issue.At.Equal(start.Add(time.Second)) {
+		if issue.Path != "/v1/"+device+":issueCommand" || issue.Body["type"] != "LOCK" || issue.Status != 503 ||
+			!issue.At.Equal(start.Add(time.Second)) {
 			t.Errorf("logged %+v", issue)
 		}
 		if patch.Body["policyName"] != "q" || !strings.Contains(patch.Query, "updateMask=policyName") || patch.Status != 400 {

@@ -35,7 +35,8 @@ func TestOperations_Shape(t *testing.T) {
 		created := time.Now().UTC()
 		id := strconv.FormatInt(created.UnixMilli(), 10)
 		user := r.get(device).UserName
-		want := `{"name":"` + device + `/operations/` + id + `","metadata":{"@type":"type.googleapis.com/google.android.devicemanagement.v1.Command","createTime":"` +
+		want := `{"name":"` + device + `/operations/` + id +
+			`","metadata":{"@type":"type.googleapis.com/google.android.devicemanagement.v1.Command","createTime":"` +
 			created.Format("2006-01-02T15:04:05.999Z") + `","duration":"315360000s","type":"REBOOT","userName":"` + user + `"}}`
 		if !sameJSON(t, text, want) || code != 200 {
 			t.Errorf("issued %d %s\nwant %s", code, text, want)
@@ -105,7 +106,8 @@ func TestCommands_Support(t *testing.T) {
 			{startLostMode(), full, 30, ""}, {startLostMode(), full, 29, "API_LEVEL"},
 			{startLostMode(), cope, 33, ""}, {startLostMode(), cope, 32, "API_LEVEL"}, {startLostMode(), byo, 34, ""},
 			{stopLostMode(), full, 34, ""}, {stopLostMode(), byo, 34, ""},
-			{&am.Command{Type: "RELINQUISH_OWNERSHIP"}, full, 34, "MANAGEMENT_MODE"}, {&am.Command{Type: "RELINQUISH_OWNERSHIP"}, cope, 25, "API_LEVEL"},
+			{&am.Command{Type: "RELINQUISH_OWNERSHIP"}, full, 34, "MANAGEMENT_MODE"},
+			{&am.Command{Type: "RELINQUISH_OWNERSHIP"}, cope, 25, "API_LEVEL"},
 			{&am.Command{Type: "RELINQUISH_OWNERSHIP"}, byo, 34, ""},
 			{&am.Command{Type: "RESET_PASSWORD", NewPassword: "12345"}, full, 34, "INVALID_VALUE"},
 			{&am.Command{Type: "RESET_PASSWORD", NewPassword: "12345"}, full, 33, ""},
@@ -157,7 +159,8 @@ func TestCommands_Refused(t *testing.T) {
 			{`{"startLostModeParams":{"lostMessage":{"defaultMessage":"` + long + `"}}}`, 400, "4096 characters"},
 			{`{"type":"ADD_ESIM","addEsimParams":{}}`, 501, "ADD_ESIM"},
 		} {
-			if code, text := r.raw("POST", "/v1/"+device+":issueCommand", test.body); code != test.code || !strings.Contains(text, test.want) {
+			if code, text := r.raw("POST", "/v1/"+device+":issueCommand", test.body); code != test.code ||
+				!strings.Contains(text, test.want) {
 				t.Errorf("%s: %d %s", test.body[:min(len(test.body), 60)], code, text)
 			}
 		}
@@ -173,8 +176,10 @@ func TestCommands_TypeIsInferred(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
-		op := r.issue(device, &am.Command{StopLostModeParams: &am.StopLostModeParams{}, ErrorCode: "UNKNOWN", CreateTime: "2001-01-01T00:00:00Z", UserName: "me"})
-		if m := metadata(t, op); m.Type != "STOP_LOST_MODE" || m.ErrorCode != "" || m.CreateTime == "2001-01-01T00:00:00Z" || m.UserName == "me" {
+		op := r.issue(device, &am.Command{StopLostModeParams: &am.StopLostModeParams{}, ErrorCode: "UNKNOWN",
+			CreateTime: "2001-01-01T00:00:00Z", UserName: "me"})
+		if m := metadata(t, op); m.Type != "STOP_LOST_MODE" || m.ErrorCode != "" || m.CreateTime == "2001-01-01T00:00:00Z" ||
+			m.UserName == "me" {
 			t.Errorf("issued %+v", m)
 		}
 	})
@@ -186,11 +191,14 @@ func TestCommands_ClearAppData(t *testing.T) {
 		device := r.device(emulator.Enrollment{})
 		old := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{APILevel: 27})
 		clear := func(device string) map[string]am.PerAppResult {
-			op := r.complete(device, &am.Command{Type: "CLEAR_APP_DATA", ClearAppsDataParams: &am.ClearAppsDataParams{PackageNames: []string{"com.example.app", "com.none", "com.android.settings"}}})
+			op := r.complete(device, &am.Command{Type: "CLEAR_APP_DATA",
+				ClearAppsDataParams: &am.ClearAppsDataParams{PackageNames: []string{"com.example.app", "com.none",
+					"com.android.settings"}}})
 			return metadata(t, op).ClearAppsDataStatus.Results
 		}
 		got := clear(device)
-		if got["com.example.app"].ClearingResult != "SUCCESS" || got["com.none"].ClearingResult != "APP_NOT_FOUND" || got["com.android.settings"].ClearingResult != "APP_PROTECTED" {
+		if got["com.example.app"].ClearingResult != "SUCCESS" || got["com.none"].ClearingResult != "APP_NOT_FOUND" ||
+			got["com.android.settings"].ClearingResult != "APP_PROTECTED" {
 			t.Errorf("cleared %+v", got)
 		}
 		if got := clear(old); got["com.example.app"].ClearingResult != "API_LEVEL" {
@@ -221,7 +229,9 @@ func TestCommands_LostMode(t *testing.T) {
 		time.Sleep(7*time.Minute + 30*time.Second)
 		notes := r.wantKinds("USAGE_LOGS USAGE_LOGS USAGE_LOGS")
 		var logs am.BatchUsageLogEvents
-		if err := json.Unmarshal(notes[0].data, &logs); err != nil || logs.Device != device || logs.UsageLogEvents[0].LostModeLocationEvent.Location.Latitude != 1.5 || logs.UsageLogEvents[0].LostModeLocationEvent.BatteryLevel != 42 {
+		if err := json.Unmarshal(notes[0].data, &logs); err != nil || logs.Device != device ||
+			logs.UsageLogEvents[0].LostModeLocationEvent.Location.Latitude != 1.5 ||
+			logs.UsageLogEvents[0].LostModeLocationEvent.BatteryLevel != 42 {
 			t.Errorf("told %s", notes[0].data)
 		}
 		check(stop(), "SUCCESS", "COMMAND STATUS_REPORT")
@@ -275,7 +285,8 @@ func TestCommands_PasswordDemanded(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
-		device := r.enroll(r.policy("p", &am.Policy{PasswordPolicies: []*am.PasswordRequirements{{PasswordMinimumLength: 6}}}), "", emulator.Enrollment{})
+		device := r.enroll(r.policy("p", &am.Policy{PasswordPolicies: []*am.PasswordRequirements{{PasswordMinimumLength: 6}}}), "",
+			emulator.Enrollment{})
 		if got := metadata(t, r.complete(device, &am.Command{Type: "RESET_PASSWORD"})).ErrorCode; got != "INVALID_VALUE" {
 			t.Errorf("got %q", got)
 		}
@@ -295,7 +306,8 @@ func TestCommands_PasswordIsNotKept(t *testing.T) {
 				if got := metadata(t, op).NewPassword; (got == secret) != echo {
 					t.Errorf("the metadata's password is %q", got)
 				}
-				for _, body := range []string{`{"type":"RESET_PASSWORD","newpassword":"` + secret + `"}`, `{"type":"RESET_PASSWORD","newPassword":["` + secret + `"]}`, `{"newPassword":"` + secret} {
+				for _, body := range []string{`{"type":"RESET_PASSWORD","newpassword":"` + secret + `"}`,
+					`{"type":"RESET_PASSWORD","newPassword":["` + secret + `"]}`, `{"newPassword":"` + secret} {
 					if code, text := r.raw("POST", "/v1/"+device+":issueCommand", body); code != 400 || strings.Contains(text, secret) {
 						t.Errorf("%d %s", code, text)
 					}
@@ -372,7 +384,8 @@ func TestQuirk_SilentBehaviorChange(t *testing.T) {
 		if code, _ := r.raw("PATCH", "/emulator/v1/devices/none", `{}`); code != 404 {
 			t.Errorf("an unknown device is %d", code)
 		}
-		if code, _ := r.raw("PATCH", "/emulator/v1/devices/"+device[strings.LastIndex(device, "/")+1:], `{"commandOutcome":"?"}`); code != 400 {
+		if code, _ := r.raw("PATCH", "/emulator/v1/devices/"+device[strings.LastIndex(device, "/")+1:],
+			`{"commandOutcome":"?"}`); code != 400 {
 			t.Errorf("an unknown outcome is %d", code)
 		}
 	})

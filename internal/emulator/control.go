@@ -154,7 +154,8 @@ func (e *Emulator) act(d *simulated, action string, out *outbox) error {
 		}
 		e.notify(d.owner, "USAGE_LOGS", d.lostLocation(e.now()), out)
 	default:
-		return invalid("action must be %s, %s, %s, %s or %s", ActionStatusReport, ActionRemoveProfile, ActionFactoryReset, ActionExitLostMode, ActionReportLocation)
+		return invalid("action must be %s, %s, %s, %s or %s", ActionStatusReport, ActionRemoveProfile, ActionFactoryReset,
+			ActionExitLostMode, ActionReportLocation)
 	}
 	return nil
 }

@@ -45,7 +45,8 @@ func TestDevices_List(t *testing.T) {
 			seen = append(seen, d.Name)
 		}
 		for next := first.NextPageToken; next != ""; {
-			page, err := r.management.Enterprises.Devices.List(r.enterprise).PageSize(50).PageToken(next).Fields("nextPageToken", "devices/name").Do()
+			page, err := r.management.Enterprises.Devices.List(r.enterprise).PageSize(50).PageToken(next).Fields("nextPageToken",
+				"devices/name").Do()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +78,8 @@ func TestDevices_Fields(t *testing.T) {
 			"hardwareInfo.model,name":             `{"hardwareInfo":{"model":"TC58"},"name":"` + device + `"}`,
 			"*":                                   "",
 		} {
-			if code, text := r.raw("GET", "/v1/"+device+"?prettyPrint=false&fields="+fields, ""); code != 200 || want != "" && text != want {
+			if code, text := r.raw("GET", "/v1/"+device+"?prettyPrint=false&fields="+fields, ""); code != 200 ||
+				want != "" && text != want {
 				t.Errorf("%s: %d %s", fields, code, text)
 			}
 		}
@@ -107,7 +109,8 @@ func TestDevices_Patch(t *testing.T) {
 		if got := r.get(device); got.AppliedPolicyName != other {
 			t.Errorf("applied %s", got.AppliedPolicyName)
 		}
-		if _, err := patch(&am.Device{State: "DISABLED", DisabledReason: &am.UserFacingMessage{DefaultMessage: "gone"}}, "state,disabledReason"); err != nil {
+		if _, err := patch(&am.Device{State: "DISABLED", DisabledReason: &am.UserFacingMessage{DefaultMessage: "gone"}},
+			"state,disabledReason"); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(time.Second)
@@ -205,13 +208,16 @@ func TestDevices_NonCompliance(t *testing.T) {
 		{`{"deviceRadioState":{"wifiState":"WIFI_ENABLED"}}`, "", "", 32, "deviceRadioState.wifiState API_LEVEL"},
 		{`{"deviceRadioState":{"wifiState":"WIFI_STATE_USER_CHOICE"}}`, "", "", 30, ""},
 		{`{"deviceRadioState":{"airplaneModeState":"AIRPLANE_MODE_DISABLED"}}`, "", "", 27, "deviceRadioState.airplaneModeState API_LEVEL"},
-		{`{"deviceConnectivityManagement":{"wifiDirectSettings":"DISALLOW_WIFI_DIRECT","usbDataAccess":"DISALLOW_USB_DATA_TRANSFER"}}`, "", "", 30,
+		{`{"deviceConnectivityManagement":{"wifiDirectSettings":"DISALLOW_WIFI_DIRECT","usbDataAccess":"DISALLOW_USB_DATA_TRANSFER"}}`, "",
+			"", 30,
 			"deviceConnectivityManagement.usbDataAccess API_LEVEL deviceConnectivityManagement.wifiDirectSettings API_LEVEL"},
-		{`{"deviceConnectivityManagement":{"wifiDirectSettings":"DISALLOW_WIFI_DIRECT"}}`, personalUse, "PERSONALLY_OWNED", 34, "deviceConnectivityManagement.wifiDirectSettings MANAGEMENT_MODE"},
+		{`{"deviceConnectivityManagement":{"wifiDirectSettings":"DISALLOW_WIFI_DIRECT"}}`, personalUse, "PERSONALLY_OWNED", 34,
+			"deviceConnectivityManagement.wifiDirectSettings MANAGEMENT_MODE"},
 		{`{"locationMode":"LOCATION_ENFORCED"}`, "", "", 34, ""},
 		{`{"locationMode":"LOCATION_ENFORCED"}`, personalUse, "", 34, "locationMode USER_ACTION"},
 		{`{"locationMode":"LOCATION_ENFORCED"}`, personalUse, "", 29, ""},
-		{`{"autoDateAndTimeZone":"AUTO_DATE_AND_TIME_ZONE_ENFORCED"}`, personalUse, "PERSONALLY_OWNED", 34, "autoDateAndTimeZone MANAGEMENT_MODE"},
+		{`{"autoDateAndTimeZone":"AUTO_DATE_AND_TIME_ZONE_ENFORCED"}`, personalUse, "PERSONALLY_OWNED", 34,
+			"autoDateAndTimeZone MANAGEMENT_MODE"},
 	} {
 		t.Run(fmt.Sprint(test.policy, test.usage, test.level), func(t *testing.T) {
 			t.Parallel()
@@ -235,7 +241,8 @@ func TestAuth_UnapprovedProject(t *testing.T) {
 	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		d := r.get(r.enroll(r.policy("p", &am.Policy{FactoryResetDisabled: true}), "", emulator.Enrollment{}))
-		if len(d.NonComplianceDetails) != 1 || d.NonComplianceDetails[0].NonComplianceReason != "PROJECT_NOT_PERMITTED" || d.NonComplianceDetails[0].SpecificNonComplianceReason != "PERMISSIBLE_USAGE_RESTRICTION" {
+		if len(d.NonComplianceDetails) != 1 || d.NonComplianceDetails[0].NonComplianceReason != "PROJECT_NOT_PERMITTED" ||
+			d.NonComplianceDetails[0].SpecificNonComplianceReason != "PERMISSIBLE_USAGE_RESTRICTION" {
 			t.Errorf("complains %+v", d.NonComplianceDetails)
 		}
 	}, func(o *emulator.Options) { o.Settings.Quirks.UnapprovedProject = true })
@@ -246,7 +253,8 @@ func TestPolicies_InstallApplications(t *testing.T) {
 	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{})
 		r.policy("p", &am.Policy{
-			Applications:            []*am.ApplicationPolicy{{PackageName: "com.example.app", InstallType: "BLOCKED"}, {PackageName: "com.acme", InstallType: "FORCE_INSTALLED"}},
+			Applications: []*am.ApplicationPolicy{{PackageName: "com.example.app", InstallType: "BLOCKED"},
+				{PackageName: "com.acme", InstallType: "FORCE_INSTALLED"}},
 			StatusReportingSettings: &am.StatusReportingSettings{ApplicationReportsEnabled: true},
 		})
 		time.Sleep(time.Second)

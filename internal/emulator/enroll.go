@@ -173,7 +173,8 @@ func (e *Emulator) redeemable(want Enrollment) (*enrollmentRef, error) {
 	case r.OneTimeOnly && want.Count > 1:
 		return nil, invalid("enrollmentToken is for one device, count is %d", want.Count)
 	case want.Ownership == PersonallyOwned && r.AllowPersonalUsage != personalUsageAllowed:
-		return nil, invalid("enrollmentToken forbids personally owned devices: its allowPersonalUsage is %s", cmp.Or(r.AllowPersonalUsage, "ALLOW_PERSONAL_USAGE_UNSPECIFIED"))
+		return nil, invalid("enrollmentToken forbids personally owned devices: its allowPersonalUsage is %s",
+			cmp.Or(r.AllowPersonalUsage, "ALLOW_PERSONAL_USAGE_UNSPECIFIED"))
 	}
 	return ref, nil
 }

@@ -16,15 +16,18 @@ func TestTokens_Shape(t *testing.T) {
 	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		policy := r.policy("p", &am.Policy{})
-		made := r.token(&am.EnrollmentToken{PolicyName: "p", Duration: "86400s", AdditionalData: `{"t":"1"}`, AllowPersonalUsage: "PERSONAL_USAGE_DISALLOWED"})
-		if made.PolicyName != policy || made.Duration != "86400s" || made.AdditionalData == "" || made.ExpirationTimestamp != time.Now().Add(24*time.Hour).UTC().Format(time.RFC3339) {
+		made := r.token(&am.EnrollmentToken{PolicyName: "p", Duration: "86400s", AdditionalData: `{"t":"1"}`,
+			AllowPersonalUsage: "PERSONAL_USAGE_DISALLOWED"})
+		if made.PolicyName != policy || made.Duration != "86400s" || made.AdditionalData == "" ||
+			made.ExpirationTimestamp != time.Now().Add(24*time.Hour).UTC().Format(time.RFC3339) {
 			t.Errorf("made %+v", made)
 		}
 		var payload struct {
 			Component string            `json:"android.app.extra.PROVISIONING_DEVICE_ADMIN_COMPONENT_NAME"`
 			Extras    map[string]string `json:"android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE"`
 		}
-		if err := json.Unmarshal([]byte(made.QrCode), &payload); err != nil || payload.Component == "" || payload.Extras["com.google.android.apps.work.clouddpc.EXTRA_ENROLLMENT_TOKEN"] != made.Value {
+		if err := json.Unmarshal([]byte(made.QrCode), &payload); err != nil || payload.Component == "" ||
+			payload.Extras["com.google.android.apps.work.clouddpc.EXTRA_ENROLLMENT_TOKEN"] != made.Value {
 			t.Errorf("QR code is %s", made.QrCode)
 		}
 		got, err := r.management.Enterprises.EnrollmentTokens.Get(made.Name).Do()
@@ -57,7 +60,8 @@ func TestTokens_Refused(t *testing.T) {
 			{am.EnrollmentToken{AdditionalData: strings.Repeat("ä", 1025)}, "1024 characters"},
 			{am.EnrollmentToken{PolicyName: "none"}, "does not exist"},
 			{am.EnrollmentToken{PolicyName: "enterprises/other/policies/p"}, "must be in the form"},
-			{am.EnrollmentToken{AllowPersonalUsage: "PERSONAL_USAGE_UNSPECIFIED"}, "Invalid value at 'enrollment_token.allow_personal_usage'"},
+			{am.EnrollmentToken{AllowPersonalUsage: "PERSONAL_USAGE_UNSPECIFIED"},
+				"Invalid value at 'enrollment_token.allow_personal_usage'"},
 		} {
 			_, err := r.management.Enterprises.EnrollmentTokens.Create(r.enterprise, &test.token).Do()
 			wantCode(t, err, 400, test.want)
@@ -195,7 +199,8 @@ func TestEnroll_Notifications(t *testing.T) {
 		if enrolled.HardwareInfo.Model != "TC58" || enrolled.HardwareInfo.Brand != "Zebra" {
 			t.Errorf("enrolled with hardware %+v", enrolled.HardwareInfo)
 		}
-		if reported.State != "ACTIVE" || reported.AppliedState != "ACTIVE" || reported.AppliedPolicyName != r.enterprise+"/policies/p" || reported.ApiLevel != 30 {
+		if reported.State != "ACTIVE" || reported.AppliedState != "ACTIVE" || reported.AppliedPolicyName != r.enterprise+"/policies/p" ||
+			reported.ApiLevel != 30 {
 			t.Errorf("reported %s", notes[1].data)
 		}
 		r.control("POST", "/devices", `{"enrollmentToken":"`+token.Value+`","count":5,"notify":false}`)
@@ -254,7 +259,8 @@ func TestEnroll_PersonalDevicesHideTheSerialNumber(t *testing.T) {
 			level     int
 			hidden    bool
 		}{{"PERSONALLY_OWNED", 34, true}, {"PERSONALLY_OWNED", 30, false}, {"COMPANY_OWNED", 34, false}} {
-			h := r.get(r.enroll(policy, personalUse, emulator.Enrollment{Ownership: test.ownership, APILevel: test.level, SerialNumber: "S" + test.ownership})).HardwareInfo
+			h := r.get(r.enroll(policy, personalUse, emulator.Enrollment{Ownership: test.ownership, APILevel: test.level,
+				SerialNumber: "S" + test.ownership})).HardwareInfo
 			if (h.EnterpriseSpecificId != "") != test.hidden {
 				t.Errorf("%+v: enterprise-specific ID %q", test, h.EnterpriseSpecificId)
 			}

@@ -78,7 +78,8 @@ func TestEnterprises_Patch(t *testing.T) {
 	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		r.wantKinds("test")
-		patched, err := r.management.Enterprises.Patch(r.enterprise, &am.Enterprise{EnterpriseDisplayName: "New"}).UpdateMask("enterpriseDisplayName").Do()
+		patched, err := r.management.Enterprises.Patch(r.enterprise, &am.Enterprise{EnterpriseDisplayName: "New"}).
+			UpdateMask("enterpriseDisplayName").Do()
 		if err != nil || patched.EnterpriseDisplayName != "New" || patched.PubsubTopic != defaultTopic {
 			t.Errorf("a masked patch gave %+v, %v", patched, err)
 		}
@@ -89,7 +90,8 @@ func TestEnterprises_Patch(t *testing.T) {
 		wantCode(t, err, 400, "is not a field")
 		_, err = r.management.Enterprises.Patch(r.enterprise, &am.Enterprise{PubsubTopic: "t"}).UpdateMask("pubsubTopic").Do()
 		wantCode(t, err, 400, "projects/{project}/topics/{topic}")
-		_, err = r.management.Enterprises.Patch(r.enterprise, &am.Enterprise{EnterpriseDisplayName: strings.Repeat("x", 101)}).UpdateMask("enterpriseDisplayName").Do()
+		_, err = r.management.Enterprises.Patch(r.enterprise, &am.Enterprise{EnterpriseDisplayName: strings.Repeat("x", 101)}).
+			UpdateMask("enterpriseDisplayName").Do()
 		wantCode(t, err, 400, "100 characters")
 		whole, err := r.management.Enterprises.Patch(r.enterprise, &am.Enterprise{EnterpriseDisplayName: "Bare"}).Do()
 		if err != nil || whole.PubsubTopic != "" || whole.Name != r.enterprise || whole.EnterpriseType == "" {

@@ -76,7 +76,8 @@ func (e *Emulator) checkEnterprise(r *am.Enterprise) error {
 		return invalid("Pub/Sub topic must be in the form projects/{project}/topics/{topic}.")
 	}
 	if e.settings.StrictPubSub && !e.broker.HasTopic(r.PubsubTopic) {
-		return invalid("Unable to publish to the Pub/Sub topic %s. Grant the publisher role to android-cloud-policy@system.gserviceaccount.com.", r.PubsubTopic)
+		return invalid("Unable to publish to the Pub/Sub topic %s. Grant the publisher role to "+
+			"android-cloud-policy@system.gserviceaccount.com.", r.PubsubTopic)
 	}
 	return nil
 }

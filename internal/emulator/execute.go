@@ -95,7 +95,8 @@ func commandSupport(d *simulated, kind string) string {
 
 func (e *Emulator) resetPassword(d *simulated, op *operation) {
 	switch {
-	case op.Password == passwordShortPIN && d.APILevel >= 34 && e.settings.Quirks.PasswordRules, op.Password == passwordNone && d.Applied.Password:
+	case op.Password == passwordShortPIN && d.APILevel >= 34 && e.settings.Quirks.PasswordRules,
+		op.Password == passwordNone && d.Applied.Password:
 		op.fail("INVALID_VALUE")
 	default:
 		d.PasswordReset = e.now()
@@ -190,7 +191,8 @@ func (d *simulated) lostLocation(now time.Time) *am.BatchUsageLogEvents {
 		Device: d.name(), User: d.owner.name() + "/users/" + d.UserID, RetrievalTime: timestamp(now),
 		UsageLogEvents: []*am.UsageLogEvent{{
 			EventId: now.UnixMilli(), EventTime: timestamp(now), EventType: "LOST_MODE_LOCATION",
-			LostModeLocationEvent: &am.LostModeLocationEvent{BatteryLevel: int64(d.Battery), Location: &am.Location{Latitude: d.Latitude, Longitude: d.Longitude}},
+			LostModeLocationEvent: &am.LostModeLocationEvent{BatteryLevel: int64(d.Battery),
+				Location: &am.Location{Latitude: d.Latitude, Longitude: d.Longitude}},
 		}},
 	}
 }

@@ -140,7 +140,8 @@ func (f *Fault) status() *status {
 	case statusOf(f.Reason) != 0:
 		s.name = f.Reason
 	case codeForm.MatchString(f.Reason):
-		s.details = append(s.details, map[string]any{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": f.Reason, "domain": "googleapis.com"})
+		s.details = append(s.details, map[string]any{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": f.Reason,
+			"domain": "googleapis.com"})
 	default:
 		s.message = f.Reason
 	}
@@ -151,7 +152,8 @@ func (f *Fault) status() *status {
 }
 
 // quotaMessage is the vendor's sentence for an exhausted quota.
-const quotaMessage = "Quota exceeded for quota metric 'Requests' and limit 'Requests per minute' of service 'androidmanagement.googleapis.com'."
+const quotaMessage = "Quota exceeded for quota metric 'Requests' and limit 'Requests per minute' of service " +
+	"'androidmanagement.googleapis.com'."
 
 // bucket counts calls against the quota. It fills evenly, up to the whole quota.
 type bucket struct {
@@ -185,7 +187,8 @@ func (e *Emulator) spendQuota() error {
 	s := usual(http.StatusTooManyRequests)
 	s.details = []any{map[string]any{
 		"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "RATE_LIMIT_EXCEEDED", "domain": "googleapis.com",
-		"metadata": map[string]any{"service": "androidmanagement.googleapis.com", "quota_metric": "androidmanagement.googleapis.com/requests"},
+		"metadata": map[string]any{"service": "androidmanagement.googleapis.com",
+			"quota_metric": "androidmanagement.googleapis.com/requests"},
 	}}
 	return s
 }

@@ -36,9 +36,11 @@ func TestFault_Status(t *testing.T) {
 			{`{"status":403,"reason":"SERVICE_DISABLED"}`, 403, "PERMISSION_DENIED", "", `"reason": "SERVICE_DISABLED"`},
 			{`{"status":504}`, 504, "DEADLINE_EXCEEDED", "", ""},
 		} {
-			r.control("POST", "/faults", strings.Replace(test.fault, "{", `{"method":"get"`+map[bool]string{true: "", false: ","}[test.fault == "{}"], 1))
+			r.control("POST", "/faults", strings.Replace(test.fault, "{",
+				`{"method":"get"`+map[bool]string{true: "", false: ","}[test.fault == "{}"], 1))
 			code, text := r.raw("GET", "/v1/"+r.enterprise, "")
-			if code != test.code || !strings.Contains(text, `"status": "`+test.name+`"`) || !strings.Contains(text, test.text) || !strings.Contains(text, test.more) {
+			if code != test.code || !strings.Contains(text, `"status": "`+test.name+`"`) || !strings.Contains(text, test.text) ||
+				!strings.Contains(text, test.more) {
 				t.Errorf("%s: %d %s", test.fault, code, text)
 			}
 			if code, _ := r.raw("GET", "/v1/"+r.enterprise, ""); code != 200 {
@@ -92,7 +94,8 @@ func TestFault_Selection(t *testing.T) {
 				t.Errorf("%s: %d", method, code)
 			}
 		}
-		for _, bad := range []string{`{}`, `{"method":"devices.dance"}`, `{"method":"get","status":99}`, `{"method":"get","delayMs":-1}`, `{"method":"get","corrupt":"x"}`, `{"method":"get","retryAfterSeconds":-1}`, `{"methd":"get"}`} {
+		for _, bad := range []string{`{}`, `{"method":"devices.dance"}`, `{"method":"get","status":99}`, `{"method":"get","delayMs":-1}`,
+			`{"method":"get","corrupt":"x"}`, `{"method":"get","retryAfterSeconds":-1}`, `{"methd":"get"}`} {
 			if code, _ := r.raw("POST", "/emulator/v1/faults", bad); code != 400 {
 				t.Errorf("%s: %d", bad, code)
 			}
@@ -178,7 +181,8 @@ func TestFault_DelayAndCallerGone(t *testing.T) {
 		r.fault(emulator.Fault{Method: "policies.patch", DelayMS: 60_000, AfterEffect: after})
 		client := *r.client
 		client.Timeout = 100 * time.Millisecond
-		request, err := http.NewRequestWithContext(t.Context(), "PATCH", r.base+"/v1/"+r.enterprise+"/policies/p", strings.NewReader(`{"smsDisabled":true}`))
+		request, err := http.NewRequestWithContext(t.Context(), "PATCH", r.base+"/v1/"+r.enterprise+"/policies/p",
+			strings.NewReader(`{"smsDisabled":true}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,8 +214,10 @@ func TestEmulator_RefusesWhatItHasNot(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *fixture) {
 		for _, call := range []string{
-			"POST /v1/enterprises/E/webTokens", "GET /v1/enterprises/E/webApps", "POST /v1/enterprises/E/policies/P:modifyPolicyApplications",
-			"GET /v1/enterprises/E/none", "PUT /v1/enterprises/E", "POST /v1/projects/p/subscriptions/s:seek", "POST /v1/projects/p/registrations/r/topicSubscriptions",
+			"POST /v1/enterprises/E/webTokens", "GET /v1/enterprises/E/webApps",
+			"POST /v1/enterprises/E/policies/P:modifyPolicyApplications",
+			"GET /v1/enterprises/E/none", "PUT /v1/enterprises/E", "POST /v1/projects/p/subscriptions/s:seek",
+			"POST /v1/projects/p/registrations/r/topicSubscriptions",
 		} {
 			method, path, _ := strings.Cut(call, " ")
 			if code, text := r.raw(method, path, ""); code != 501 || !strings.Contains(text, "UNIMPLEMENTED") {

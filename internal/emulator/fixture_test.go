@@ -152,7 +152,8 @@ const (
 // sign-up's name and the enterprise token.
 func (r *fixture) signUp() (name, token string) {
 	r.t.Helper()
-	signup, err := r.management.SignupUrls.Create().ProjectId(emulator.DefaultProject).CallbackUrl("https://muster.example/callback?state=s1").Do()
+	signup, err := r.management.SignupUrls.Create().ProjectId(emulator.DefaultProject).
+		CallbackUrl("https://muster.example/callback?state=s1").Do()
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -281,7 +282,9 @@ type note struct {
 // pull takes and acknowledges what is there now.
 func (r *fixture) pull() []note {
 	r.t.Helper()
-	answer, err := r.queue.Projects.Subscriptions.Pull(defaultSubscription, &pubsub.PullRequest{MaxMessages: 1000, ReturnImmediately: true}).Do()
+	answer, err := r.queue.Projects.Subscriptions.Pull(defaultSubscription,
+		&pubsub.PullRequest{MaxMessages: 1000, ReturnImmediately: true}).
+		Do()
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -296,7 +299,8 @@ func (r *fixture) pull() []note {
 		ids = append(ids, m.AckId)
 	}
 	if len(ids) > 0 {
-		if _, err := r.queue.Projects.Subscriptions.Acknowledge(defaultSubscription, &pubsub.AcknowledgeRequest{AckIds: ids}).Do(); err != nil {
+		if _, err := r.queue.Projects.Subscriptions.Acknowledge(defaultSubscription, &pubsub.AcknowledgeRequest{AckIds: ids}).Do(); err !=
+			nil {
 			r.t.Fatal(err)
 		}
 	}

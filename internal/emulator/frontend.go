@@ -150,7 +150,8 @@ func systemParameters(r *http.Request) error {
 // browser says that a page sent it.
 func (e *Emulator) refuseBrowsers(r *http.Request) error {
 	if !e.knownHost(r.Host) {
-		return fail(http.StatusForbidden, "The control API is not served under the host name %q: call it by an IP address, localhost, a name without a dot, or the emulator's public address.", r.Host)
+		return fail(http.StatusForbidden, "The control API is not served under the host name %q: call it by an IP address, localhost, a "+
+			"name without a dot, or the emulator's public address.", r.Host)
 	}
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return fail(http.StatusForbidden, "The control API does not take calls from pages of other origins.")
@@ -181,7 +182,8 @@ func (e *Emulator) knownHost(host string) bool {
 	}
 	// No name below these can be registered (RFC 6761, ICANN's reservation of internal).
 	host = strings.ToLower(host)
-	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".internal") || strings.HasSuffix(host, ".test")
+	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".internal") ||
+		strings.HasSuffix(host, ".test")
 }
 
 // bare reports whether a host is a name without a dot other than localhost, such as

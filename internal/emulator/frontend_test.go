@@ -65,12 +65,16 @@ func TestEmulator_TakesPackedBodiesAndMethodOverrides(t *testing.T) {
 			code               int
 			contains           string
 		}{
-			{"packed", "PATCH", policy, zipped(`{"cameraDisabled":true}`), []string{"Content-Encoding", "gzip"}, 200, `"cameraDisabled": true`},
-			{"override", "POST", policy, strings.NewReader(`{"cameraDisabled":true}`), []string{"X-HTTP-Method-Override", "PATCH"}, 200, "cameraDisabled"},
-			{"both", "POST", policy, zipped(`{"smsDisabled":true}`), []string{"X-HTTP-Method-Override", "PATCH", "Content-Encoding", "GZIP"}, 200, "smsDisabled"},
+			{"packed", "PATCH", policy, zipped(`{"cameraDisabled":true}`), []string{"Content-Encoding", "gzip"}, 200,
+				`"cameraDisabled": true`},
+			{"override", "POST", policy, strings.NewReader(`{"cameraDisabled":true}`), []string{"X-HTTP-Method-Override", "PATCH"},
+				200, "cameraDisabled"},
+			{"both", "POST", policy, zipped(`{"smsDisabled":true}`), []string{"X-HTTP-Method-Override", "PATCH", "Content-Encoding",
+				"GZIP"}, 200, "smsDisabled"},
 			{"override by parameter", "POST", policy + "?$httpMethod=PATCH", strings.NewReader(`{}`), nil, 200, "version"},
 			{"override to GET", "POST", policy, strings.NewReader("fields=name&prettyPrint=false"),
-				[]string{"X-HTTP-Method-Override", "GET", "Content-Type", "application/x-www-form-urlencoded"}, 200, `{"name":"` + r.enterprise + `/policies/p"}`},
+				[]string{"X-HTTP-Method-Override", "GET", "Content-Type", "application/x-www-form-urlencoded"}, 200,
+				`{"name":"` + r.enterprise + `/policies/p"}`},
 			{"override to DELETE", "POST", policy, nil, []string{"X-HTTP-Method-Override", "DELETE"}, 200, "{}"},
 			{"override by GET", "GET", policy, nil, []string{"X-HTTP-Method-Override", "DELETE"}, 404, ""},
 			{"override to nothing", "POST", policy, nil, []string{"X-HTTP-Method-Override", "BREW"}, 400, "override"},
@@ -147,7 +151,8 @@ func TestEmulator_IsAsStrictAsTheDescriptions(t *testing.T) {
 			}
 		}
 		r.raw("PATCH", "/v1/"+r.enterprise+"/policies/p", `{"minimumApiLevel":"28","cameraAccess":1,"maximumTimeToLock":1000}`)
-		_, text := r.raw("GET", "/v1/"+r.enterprise+"/policies/p?prettyPrint=false&fields=minimumApiLevel,cameraAccess,maximumTimeToLock", "")
+		_, text := r.raw("GET", "/v1/"+r.enterprise+"/policies/p?prettyPrint=false&fields=minimumApiLevel,cameraAccess,maximumTimeToLock",
+			"")
 		if want := `{"cameraAccess":"CAMERA_ACCESS_USER_CHOICE","maximumTimeToLock":"1000","minimumApiLevel":28}`; text != want {
 			t.Errorf("stored %s, want %s", text, want)
 		}
@@ -205,7 +210,8 @@ func TestEmulator_TokenOfAnotherScope(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if code, text := r.send("GET", "/v1/enterprises?projectId=muster", nil, "Authorization", "Bearer "+token.AccessToken); code != want {
+			if code, text := r.send("GET", "/v1/enterprises?projectId=muster", nil, "Authorization",
+				"Bearer "+token.AccessToken); code != want {
 				t.Errorf("%s: %d %s, want %d", scope, code, text, want)
 			}
 			if code, text := r.send("GET", "/v1/enterprises?projectId=muster&access_token="+token.AccessToken, nil); code != want {
@@ -237,7 +243,8 @@ func TestControl_RefusesPagesOfOtherOrigins(t *testing.T) {
 		{"no origin that can be named", 403, []string{"Origin", "null"}},
 		{"another site", 403, []string{"Sec-Fetch-Site", "cross-site"}},
 		{"a rebound name", 403, []string{"Host", "rebind.evil.example"}},
-		{"a rebound name with its origin", 403, []string{"Host", "rebind.evil.example:" + port, "Origin", "http://rebind.evil.example:" + port}},
+		{"a rebound name with its origin", 403,
+			[]string{"Host", "rebind.evil.example:" + port, "Origin", "http://rebind.evil.example:" + port}},
 		{"plain text", 415, []string{"Content-Type", "text/plain"}},
 		{"a form with files", 415, []string{"Content-Type", "multipart/form-data; boundary=x"}},
 	} {
@@ -260,7 +267,8 @@ func FuzzFrontEnd(f *testing.F) {
 	}
 	client := &http.Client{Transport: direct{e.Handler()}}
 	f.Fuzz(func(t *testing.T, query, override string, body []byte, packed bool) {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://emulator.test/v1/enterprises/x/policies/p", bytes.NewReader(body))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://emulator.test/v1/enterprises/x/policies/p",
+			bytes.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}

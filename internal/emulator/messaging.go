@@ -62,7 +62,8 @@ func messagingError(code, message string) *status {
 func invalidMessage(field, message string) *status {
 	s := messagingError("INVALID_ARGUMENT", message)
 	s.details = append(s.details, map[string]any{
-		"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": []any{map[string]any{"field": field, "description": message}},
+		"@type":           "type.googleapis.com/google.rpc.BadRequest",
+		"fieldViolations": []any{map[string]any{"field": field, "description": message}},
 	})
 	return s
 }
@@ -104,7 +105,8 @@ func (e *Emulator) deliver(token *pushToken, text json.RawMessage) (name string)
 	w := &e.world
 	w.lastMessage++
 	name = fmt.Sprintf("projects/%s/messages/0:%d%%%s", token.Project, e.now().UnixMicro(), randomHex(8))
-	w.Messages = append(w.Messages, PushMessage{Seq: w.lastMessage, Name: name, Token: token.Value, Device: token.Device, Message: text, At: e.now()})
+	w.Messages = append(w.Messages, PushMessage{Seq: w.lastMessage, Name: name, Token: token.Value, Device: token.Device,
+		Message: text, At: e.now()})
 	if extra := len(w.Messages) - messagesKept; extra > 0 {
 		w.Messages = append([]PushMessage(nil), w.Messages[extra:]...)
 	}

@@ -20,7 +20,8 @@ func TestMessaging_Send(t *testing.T) {
 		send := func(project string, m *fcm.Message) (*fcm.Message, error) {
 			return r.messaging.Projects.Messages.Send("projects/"+project, &fcm.SendMessageRequest{Message: m}).Do()
 		}
-		sent, err := send("muster", &fcm.Message{Token: token, Data: map[string]string{"k": "v"}, Android: &fcm.AndroidConfig{Priority: "HIGH", Ttl: "3600s"}})
+		sent, err := send("muster", &fcm.Message{Token: token, Data: map[string]string{"k": "v"},
+			Android: &fcm.AndroidConfig{Priority: "HIGH", Ttl: "3600s"}})
 		if err != nil || !strings.HasPrefix(sent.Name, "projects/muster/messages/0:") {
 			t.Fatalf("sent %+v, %v", sent, err)
 		}
@@ -32,7 +33,8 @@ func TestMessaging_Send(t *testing.T) {
 		if err := json.Unmarshal(got[0].Message, &message); err != nil || message.Data["k"] != "v" {
 			t.Fatalf("received %s, %v", got[0].Message, err)
 		}
-		_, err = r.messaging.Projects.Messages.Send("projects/muster", &fcm.SendMessageRequest{Message: &fcm.Message{Token: token}, ValidateOnly: true}).Do()
+		_, err = r.messaging.Projects.Messages.Send("projects/muster",
+			&fcm.SendMessageRequest{Message: &fcm.Message{Token: token}, ValidateOnly: true}).Do()
 		if err != nil || len(r.emulator.PushMessages(t.Context(), 0, "", 0)) != 1 {
 			t.Errorf("validateOnly sent something, or %v", err)
 		}
@@ -57,8 +59,10 @@ func TestMessaging_Refused(t *testing.T) {
 			code    int
 			want    []string
 		}{
-			{`{"token":"short"}`, 400, []string{`"errorCode": "INVALID_ARGUMENT"`, "not a valid FCM registration token", `"message.token"`}},
-			{`{"token":"` + strings.Repeat("a", 22) + ":APA91b" + strings.Repeat("a", 134) + `"}`, 404, []string{`"errorCode": "UNREGISTERED"`, `"NOT_FOUND"`}},
+			{`{"token":"short"}`, 400, []string{`"errorCode": "INVALID_ARGUMENT"`, "not a valid FCM registration token",
+				`"message.token"`}},
+			{`{"token":"` + strings.Repeat("a", 22) + ":APA91b" + strings.Repeat("a", 134) + `"}`, 404,
+				[]string{`"errorCode": "UNREGISTERED"`, `"NOT_FOUND"`}},
 			{`{"token":"` + foreign + `"}`, 403, []string{`"errorCode": "SENDER_ID_MISMATCH"`}},
 			{`{}`, 400, []string{"Recipient of the message is not set"}},
 			{`{` + to + `,"topic":"x"}`, 400, []string{"Recipient"}},
@@ -90,7 +94,8 @@ func TestMessaging_Faults(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *fixture) {
 		token := r.emulator.RegisterPush("", "")
-		for reason, code := range map[string]int{"UNREGISTERED": 404, "INVALID_ARGUMENT": 400, "SENDER_ID_MISMATCH": 403, "QUOTA_EXCEEDED": 429, "UNAVAILABLE": 503, "INTERNAL": 500, "THIRD_PARTY_AUTH_ERROR": 401} {
+		for reason, code := range map[string]int{"UNREGISTERED": 404, "INVALID_ARGUMENT": 400, "SENDER_ID_MISMATCH": 403,
+			"QUOTA_EXCEEDED": 429, "UNAVAILABLE": 503, "INTERNAL": 500, "THIRD_PARTY_AUTH_ERROR": 401} {
 			r.fault(emulator.Fault{Method: "fcm.send", Reason: reason})
 			got, text := r.raw("POST", "/v1/projects/muster/messages:send", `{"message":{"token":"`+token+`"}}`)
 			if got != code || !strings.Contains(text, `"errorCode": "`+reason+`"`) {

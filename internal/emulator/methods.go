@@ -61,7 +61,8 @@ func ofEnterprise(do func(*Emulator, *call, *enterprise) (any, error)) handler {
 }
 
 // ofResource is a method of something in an enterprise that exists.
-func ofResource[T any](find func(*Emulator, *call, *enterprise) (T, error), do func(*Emulator, *call, *enterprise, T) (any, error)) handler {
+func ofResource[T any](find func(*Emulator, *call, *enterprise) (T, error), do func(*Emulator, *call, *enterprise,
+	T) (any, error)) handler {
 	return ofEnterprise(func(e *Emulator, c *call, n *enterprise) (any, error) {
 		found, err := find(e, c, n)
 		if err != nil {
@@ -94,16 +95,26 @@ type empty struct{}
 // catalog holds the makes that simulated devices take in turn.
 func catalog() []hardware {
 	return []hardware{
-		{Manufacturer: "Google", Brand: "google", Model: "Pixel 8", Board: "shiba", MemoryGB: 8, StorageGB: 128, Width: 1080, Height: 2400, Density: 420, HasPhone: true},
-		{Manufacturer: "samsung", Brand: "samsung", Model: "SM-G736B", Board: "qcom", MemoryGB: 6, StorageGB: 128, Width: 1080, Height: 2408, Density: 450, HasPhone: true},
-		{Manufacturer: "Zebra Technologies", Brand: "Zebra", Model: "TC58", Board: "qcom", MemoryGB: 8, StorageGB: 128, Width: 1080, Height: 2160, Density: 400, HasPhone: true},
-		{Manufacturer: "Honeywell", Brand: "Honeywell", Model: "CT45", Board: "qcom", MemoryGB: 6, StorageGB: 64, Width: 720, Height: 1280, Density: 320, HasPhone: true},
-		{Manufacturer: "samsung", Brand: "samsung", Model: "SM-X306B", Board: "s5e8835", MemoryGB: 6, StorageGB: 128, Width: 1200, Height: 1920, Density: 280, HasPhone: true},
-		{Manufacturer: "HMD Global", Brand: "Nokia", Model: "Nokia XR21", Board: "qcom", MemoryGB: 6, StorageGB: 128, Width: 1080, Height: 2400, Density: 400, HasPhone: true},
-		{Manufacturer: "Fairphone", Brand: "Fairphone", Model: "FP5", Board: "qcom", MemoryGB: 8, StorageGB: 256, Width: 1224, Height: 2700, Density: 460, HasPhone: true},
-		{Manufacturer: "motorola", Brand: "motorola", Model: "moto g54 5G", Board: "mt6855", MemoryGB: 8, StorageGB: 256, Width: 1080, Height: 2400, Density: 400, HasPhone: true},
-		{Manufacturer: "LENOVO", Brand: "Lenovo", Model: "TB370FU", Board: "mt8781", MemoryGB: 8, StorageGB: 128, Width: 1840, Height: 2944, Density: 320},
-		{Manufacturer: "Xiaomi", Brand: "Redmi", Model: "23129RAA4G", Board: "qcom", MemoryGB: 8, StorageGB: 256, Width: 1080, Height: 2400, Density: 440, HasPhone: true},
+		{Manufacturer: "Google", Brand: "google", Model: "Pixel 8", Board: "shiba", MemoryGB: 8, StorageGB: 128, Width: 1080, Height: 2400,
+			Density: 420, HasPhone: true},
+		{Manufacturer: "samsung", Brand: "samsung", Model: "SM-G736B", Board: "qcom", MemoryGB: 6, StorageGB: 128, Width: 1080,
+			Height: 2408, Density: 450, HasPhone: true},
+		{Manufacturer: "Zebra Technologies", Brand: "Zebra", Model: "TC58", Board: "qcom", MemoryGB: 8, StorageGB: 128, Width: 1080,
+			Height: 2160, Density: 400, HasPhone: true},
+		{Manufacturer: "Honeywell", Brand: "Honeywell", Model: "CT45", Board: "qcom", MemoryGB: 6, StorageGB: 64, Width: 720, Height: 1280,
+			Density: 320, HasPhone: true},
+		{Manufacturer: "samsung", Brand: "samsung", Model: "SM-X306B", Board: "s5e8835", MemoryGB: 6, StorageGB: 128, Width: 1200,
+			Height: 1920, Density: 280, HasPhone: true},
+		{Manufacturer: "HMD Global", Brand: "Nokia", Model: "Nokia XR21", Board: "qcom", MemoryGB: 6, StorageGB: 128, Width: 1080,
+			Height: 2400, Density: 400, HasPhone: true},
+		{Manufacturer: "Fairphone", Brand: "Fairphone", Model: "FP5", Board: "qcom", MemoryGB: 8, StorageGB: 256, Width: 1224, Height: 2700,
+			Density: 460, HasPhone: true},
+		{Manufacturer: "motorola", Brand: "motorola", Model: "moto g54 5G", Board: "mt6855", MemoryGB: 8, StorageGB: 256, Width: 1080,
+			Height: 2400, Density: 400, HasPhone: true},
+		{Manufacturer: "LENOVO", Brand: "Lenovo", Model: "TB370FU", Board: "mt8781", MemoryGB: 8, StorageGB: 128, Width: 1840,
+			Height: 2944, Density: 320},
+		{Manufacturer: "Xiaomi", Brand: "Redmi", Model: "23129RAA4G", Board: "qcom", MemoryGB: 8, StorageGB: 256, Width: 1080, Height: 2400,
+			Density: 440, HasPhone: true},
 	}
 }
 
@@ -137,7 +148,8 @@ func (e *Emulator) build(seq int64, want Enrollment) hardware {
 	if h.HasPhone {
 		h.IMEI = withCheckDigit("35" + fmt.Sprintf("%012d", e.random.Int64N(1_000_000_000_000)))
 	}
-	h.MAC = fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", e.random.IntN(256), e.random.IntN(256), e.random.IntN(256), e.random.IntN(256), e.random.IntN(256))
+	h.MAC = fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", e.random.IntN(256), e.random.IntN(256), e.random.IntN(256),
+		e.random.IntN(256), e.random.IntN(256))
 	return h
 }
 

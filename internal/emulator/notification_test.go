@@ -21,7 +21,8 @@ func TestNotifications_Types(t *testing.T) {
 		device := r.device(emulator.Enrollment{})
 		patch := func(topic string, types ...string) {
 			t.Helper()
-			if _, err := r.management.Enterprises.Patch(r.enterprise, &am.Enterprise{PubsubTopic: topic, EnabledNotificationTypes: types}).UpdateMask("pubsubTopic,enabledNotificationTypes").Do(); err != nil {
+			if _, err := r.management.Enterprises.Patch(r.enterprise, &am.Enterprise{PubsubTopic: topic, EnabledNotificationTypes: types}).
+				UpdateMask("pubsubTopic,enabledNotificationTypes").Do(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -82,7 +83,8 @@ func (r *fixture) consumer(ctx context.Context, thinks time.Duration, seen *[]st
 		for _, m := range answer.ReceivedMessages {
 			time.Sleep(thinks)
 			*seen = append(*seen, m.Message.Attributes["notificationType"])
-			_, _ = r.queue.Projects.Subscriptions.Acknowledge(defaultSubscription, &pubsub.AcknowledgeRequest{AckIds: []string{m.AckId}}).Do()
+			_, _ = r.queue.Projects.Subscriptions.Acknowledge(defaultSubscription, &pubsub.AcknowledgeRequest{AckIds: []string{m.AckId}}).
+				Do()
 		}
 	}
 }
@@ -161,14 +163,17 @@ func TestPubsub_Pull(t *testing.T) {
 		}
 		go func() {
 			time.Sleep(time.Second)
-			_, _ = r.queue.Projects.Topics.Publish("projects/x/topics/t", &pubsub.PublishRequest{Messages: []*pubsub.PubsubMessage{{Data: "aGk=", Attributes: map[string]string{"a": "b"}}}}).Do()
+			_, _ = r.queue.Projects.Topics.Publish("projects/x/topics/t",
+				&pubsub.PublishRequest{Messages: []*pubsub.PubsubMessage{{Data: "aGk=", Attributes: map[string]string{"a": "b"}}}}).Do()
 		}()
 		answer, waited := pull(pubsub.PullRequest{MaxMessages: 5})
-		if waited != time.Second || len(answer.ReceivedMessages) != 1 || answer.ReceivedMessages[0].Message.Data != "aGk=" || answer.ReceivedMessages[0].Message.Attributes["a"] != "b" {
+		if waited != time.Second || len(answer.ReceivedMessages) != 1 || answer.ReceivedMessages[0].Message.Data != "aGk=" ||
+			answer.ReceivedMessages[0].Message.Attributes["a"] != "b" {
 			t.Fatalf("after %v pulled %+v", waited, answer)
 		}
 		id := answer.ReceivedMessages[0].AckId
-		if _, err := subscriptions.ModifyAckDeadline(name, &pubsub.ModifyAckDeadlineRequest{AckIds: []string{id}, AckDeadlineSeconds: 0, ForceSendFields: []string{"AckDeadlineSeconds"}}).Do(); err != nil {
+		if _, err := subscriptions.ModifyAckDeadline(name, &pubsub.ModifyAckDeadlineRequest{AckIds: []string{id}, AckDeadlineSeconds: 0,
+			ForceSendFields: []string{"AckDeadlineSeconds"}}).Do(); err != nil {
 			t.Fatal(err)
 		}
 		again, _ := pull(pubsub.PullRequest{MaxMessages: 5})
@@ -212,7 +217,8 @@ func TestPubsub_TopicsAndSubscriptions(t *testing.T) {
 		wantCode(t, err, 409, "already exists")
 		_, err = subscriptions.Create(name+"2", &pubsub.Subscription{Topic: topic, AckDeadlineSeconds: 5}).Do()
 		wantCode(t, err, 400, "ack deadline")
-		_, err = subscriptions.Create(name+"2", &pubsub.Subscription{Topic: topic, PushConfig: &pubsub.PushConfig{PushEndpoint: "https://a.example"}}).Do()
+		_, err = subscriptions.Create(name+"2",
+			&pubsub.Subscription{Topic: topic, PushConfig: &pubsub.PushConfig{PushEndpoint: "https://a.example"}}).Do()
 		wantCode(t, err, 501, "push")
 		list, err := subscriptions.List("projects/x").Do()
 		if err != nil || len(list.Subscriptions) != 1 || list.Subscriptions[0].Name != name {
@@ -222,7 +228,8 @@ func TestPubsub_TopicsAndSubscriptions(t *testing.T) {
 		if err != nil || len(listed.Topics) != 1 || listed.Topics[0].Name != defaultTopic {
 			t.Errorf("listed %+v, %v", listed, err)
 		}
-		_, err = r.management.Enterprises.Create(&am.Enterprise{PubsubTopic: "projects/x/topics/none"}).ProjectId("x").AgreementAccepted(true).Do()
+		_, err = r.management.Enterprises.Create(&am.Enterprise{PubsubTopic: "projects/x/topics/none"}).ProjectId("x").
+			AgreementAccepted(true).Do()
 		wantCode(t, err, 400, "Unable to publish")
 		if _, err := subscriptions.Delete(name).Do(); err != nil {
 			t.Error(err)

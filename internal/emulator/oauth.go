@@ -54,7 +54,8 @@ func (e *Emulator) NewServiceAccount(base string) (key []byte, err error) {
 	e.touch()
 	e.mu.Unlock()
 	return json.MarshalIndent(map[string]string{ // in the form that the vendor's libraries read
-		"type": "service_account", "project_id": DefaultProject, "private_key_id": a.KeyID, "client_email": email, "client_id": randomText(21, "0123456789"),
+		"type": "service_account", "project_id": DefaultProject, "private_key_id": a.KeyID, "client_email": email,
+		"client_id":   randomText(21, "0123456789"),
 		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})), "token_uri": base + "/token",
 	}, "", "  ")
 }

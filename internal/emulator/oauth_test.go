@@ -61,12 +61,13 @@ func TestAuth_ServiceAccount(t *testing.T) {
 func TestAuth_TokenEndpointRefuses(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *fixture) {
+		const bearer = "grant_type=urn:ietf:params:oauth:grant-type:jwt-bearer&assertion="
 		for form, want := range map[string]string{
-			"grant_type=password": "unsupported_grant_type",
-			"grant_type=urn:ietf:params:oauth:grant-type:jwt-bearer&assertion=x":                                              "invalid_grant",
-			"grant_type=urn:ietf:params:oauth:grant-type:jwt-bearer&assertion=e30.e30.e30":                                    "account not found",
-			"grant_type=urn:ietf:params:oauth:grant-type:jwt-bearer&assertion=e30.!.e30":                                      "invalid_grant",
-			"grant_type=urn:ietf:params:oauth:grant-type:jwt-bearer&assertion=e30.eyJpc3MiOiJub2JvZHlAZXhhbXBsZS5jb20ifQ.e30": "account not found",
+			"grant_type=password":  "unsupported_grant_type",
+			bearer + "x":           "invalid_grant",
+			bearer + "e30.e30.e30": "account not found",
+			bearer + "e30.!.e30":   "invalid_grant",
+			bearer + "e30.eyJpc3MiOiJub2JvZHlAZXhhbXBsZS5jb20ifQ.e30": "account not found",
 		} {
 			answer, err := r.client.Post(r.base+"/token", "application/x-www-form-urlencoded", strings.NewReader(form))
 			if err != nil {

@@ -139,7 +139,8 @@ func checkPolicy(document map[string]any) error {
 
 func deletePolicy(e *Emulator, _ *call, n *enterprise, p *policy) (any, error) {
 	if slices.ContainsFunc(n.Devices, func(d *simulated) bool { return !d.Deleted && d.PolicyID == p.ID }) {
-		return nil, failAs("FAILED_PRECONDITION", "Policy %s/policies/%s cannot be deleted because it is in use by at least one device.", n.name(), p.ID)
+		return nil, failAs("FAILED_PRECONDITION", "Policy %s/policies/%s cannot be deleted because it is in use by at least one device.",
+			n.name(), p.ID)
 	}
 	delete(n.Policies, p.ID)
 	e.touch()

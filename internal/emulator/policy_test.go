@@ -27,7 +27,8 @@ func TestPolicies_Versions(t *testing.T) {
 				}{
 					{&am.Policy{ScreenCaptureDisabled: true}, "", true},
 					{&am.Policy{ScreenCaptureDisabled: true}, "", false},
-					{&am.Policy{ScreenCaptureDisabled: true, CameraDisabled: false, ForceSendFields: []string{"CameraDisabled"}}, "", false},
+					{&am.Policy{ScreenCaptureDisabled: true, CameraDisabled: false, ForceSendFields: []string{"CameraDisabled"}}, "",
+						false},
 					{&am.Policy{CameraAccess: "CAMERA_ACCESS_DISABLED"}, "", true},
 					{&am.Policy{SmsDisabled: true}, "smsDisabled", true},
 					{&am.Policy{}, "sms_disabled", true},
@@ -50,7 +51,8 @@ func TestPolicies_Versions(t *testing.T) {
 					}
 				}
 				got, err := r.management.Enterprises.Policies.Get(r.enterprise + "/policies/p").Do()
-				if err != nil || got.CameraAccess != "CAMERA_ACCESS_DISABLED" || got.ScreenCaptureDisabled || got.DeviceRadioState.WifiState != "WIFI_ENABLED" {
+				if err != nil || got.CameraAccess != "CAMERA_ACCESS_DISABLED" || got.ScreenCaptureDisabled ||
+					got.DeviceRadioState.WifiState != "WIFI_ENABLED" {
 					t.Errorf("stored %+v, %v", got, err)
 				}
 			}, func(o *emulator.Options) { o.Settings.Quirks.NoOpPatchBumpsVersion = bump })
@@ -65,7 +67,8 @@ func TestPolicies_AnswersAsTheVendorWrites(t *testing.T) {
 			t.Parallel()
 			virtual(t, func(t *testing.T, r *fixture) {
 				r.bind()
-				code, text := r.raw("PATCH", "/v1/"+r.enterprise+"/policies/p", `{"cameraDisabled":false,"smsDisabled":true,"name":"x","version":"9"}`)
+				code, text := r.raw("PATCH", "/v1/"+r.enterprise+"/policies/p",
+					`{"cameraDisabled":false,"smsDisabled":true,"name":"x","version":"9"}`)
 				got := map[string]any{}
 				if err := json.Unmarshal([]byte(text), &got); err != nil || code != 200 {
 					t.Fatalf("%d %s", code, text)
@@ -95,9 +98,11 @@ func TestPolicies_Refused(t *testing.T) {
 		}
 		for _, test := range []struct{ query, body, want string }{
 			{"", `{"x":1}`, `Invalid JSON payload received. Unknown name \"x\" at 'policy': Cannot find field.`},
-			{"", `{"cameraAccess":"DISALLOWED"}`, `Invalid value at 'policy.camera_access' (type.googleapis.com/google.android.devicemanagement.v1.Policy.CameraAccess), \"DISALLOWED\"`},
+			{"", `{"cameraAccess":"DISALLOWED"}`,
+				`Invalid value at 'policy.camera_access' (type.googleapis.com/google.android.devicemanagement.v1.Policy.CameraAccess), \"DISALLOWED\"`},
 			{"", `{"cameraDisabled":"true"}`, `Invalid value at 'policy.camera_disabled' (TYPE_BOOL)`},
-			{"", `{"policyEnforcementRules":[{"settingName":"x"}]}`, `policyEnforcementRules[0] must have a block action and a wipe action`},
+			{"", `{"policyEnforcementRules":[{"settingName":"x"}]}`,
+				`policyEnforcementRules[0] must have a block action and a wipe action`},
 			{"", `{"applications":[{"installType":"BLOCKED"}]}`, `applications[0] must have a package name`},
 			{"", `{"applications":[{"packageName":"a"},{"packageName":"a"}]}`, `same package name`},
 			{"", `{"applications":[` + strings.Join(many, ",") + `]}`, `at most 3000`},

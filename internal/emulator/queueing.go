@@ -196,7 +196,8 @@ func pullMessages(e *Emulator, c *call, request *vendor.PullRequest) (any, error
 	}
 	answer := &vendor.PullResponse{}
 	for _, r := range received {
-		answer.ReceivedMessages = append(answer.ReceivedMessages, &vendor.ReceivedMessage{AckId: r.AckID, Message: messageAnswer(r.Message)})
+		answer.ReceivedMessages = append(answer.ReceivedMessages,
+			&vendor.ReceivedMessage{AckId: r.AckID, Message: messageAnswer(r.Message)})
 	}
 	return answer, nil
 }

@@ -116,7 +116,8 @@ func (d *simulated) statusReport(now time.Time) *am.Device {
 		r.NetworkInfo = d.networkInfo()
 	}
 	if levels.DeviceSettingsEnabled {
-		r.DeviceSettings = &am.DeviceSettings{EncryptionStatus: "ACTIVE_PER_USER", IsDeviceSecure: true, IsEncrypted: true, VerifyAppsEnabled: true}
+		r.DeviceSettings = &am.DeviceSettings{EncryptionStatus: "ACTIVE_PER_USER", IsDeviceSecure: true, IsEncrypted: true,
+			VerifyAppsEnabled: true}
 	}
 	if levels.SystemPropertiesEnabled {
 		r.SystemProperties = map[string]string{"ro.product.model": d.Hardware.Model, "ro.build.version.sdk": strconv.Itoa(d.APILevel)}
@@ -133,10 +134,12 @@ func (d *simulated) statusReport(now time.Time) *am.Device {
 func (d *simulated) addCompanyReports(r *am.Device, now time.Time) {
 	levels, h := d.reporting(), d.Hardware
 	if levels.DisplayInfoEnabled {
-		r.Displays = []*am.Display{{Name: "Built-in Screen", DisplayId: 0, State: "ON", RefreshRate: 60, Width: int64(h.Width), Height: int64(h.Height), Density: int64(h.Density)}}
+		r.Displays = []*am.Display{{Name: "Built-in Screen", DisplayId: 0, State: "ON", RefreshRate: 60, Width: int64(h.Width),
+			Height: int64(h.Height), Density: int64(h.Density)}}
 	}
 	if levels.HardwareStatusEnabled {
-		r.HardwareStatusSamples = []*am.HardwareStatus{{CreateTime: timestamp(now), BatteryTemperatures: []float64{29.5}, CpuTemperatures: []float64{38.1}, SkinTemperatures: []float64{30.2}}}
+		r.HardwareStatusSamples = []*am.HardwareStatus{{CreateTime: timestamp(now), BatteryTemperatures: []float64{29.5},
+			CpuTemperatures: []float64{38.1}, SkinTemperatures: []float64{30.2}}}
 	}
 	if levels.PowerManagementEventsEnabled {
 		r.PowerManagementEvents = slices.Clone(d.Power)
@@ -145,7 +148,8 @@ func (d *simulated) addCompanyReports(r *am.Device, now time.Time) {
 
 func (d *simulated) hardwareInfo() *am.HardwareInfo {
 	h := d.Hardware
-	info := &am.HardwareInfo{Manufacturer: h.Manufacturer, Brand: h.Brand, Model: h.Model, Hardware: h.Board, SerialNumber: h.Serial, EnterpriseSpecificId: h.SpecificID}
+	info := &am.HardwareInfo{Manufacturer: h.Manufacturer, Brand: h.Brand, Model: h.Model, Hardware: h.Board, SerialNumber: h.Serial,
+		EnterpriseSpecificId: h.SpecificID}
 	if h.SpecificID != "" { // Android 12 hides the serial number of personal devices
 		info.SerialNumber = h.SpecificID
 	}

@@ -50,11 +50,15 @@ func BenchmarkEnroll(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	service, err := am.NewService(b.Context(), option.WithEndpoint("http://emulator.test"), option.WithHTTPClient(&http.Client{Transport: direct{e.Handler()}}))
+	service, err := am.NewService(b.Context(), option.WithEndpoint("http://emulator.test"),
+		option.WithHTTPClient(&http.Client{Transport: direct{e.Handler()}}))
 	if err != nil {
 		b.Fatal(err)
 	}
-	made, err := service.Enterprises.Create(&am.Enterprise{PubsubTopic: defaultTopic, EnabledNotificationTypes: []string{"ENROLLMENT", "STATUS_REPORT"}}).ProjectId("p").AgreementAccepted(true).Do()
+	made,
+		err :=
+		service.Enterprises.Create(&am.Enterprise{PubsubTopic: defaultTopic,
+			EnabledNotificationTypes: []string{"ENROLLMENT", "STATUS_REPORT"}}).ProjectId("p").AgreementAccepted(true).Do()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -46,7 +46,8 @@ func (e *Emulator) serveVendor(w http.ResponseWriter, r *http.Request) {
 	e.answerError(w, r, fail(http.StatusNotImplemented, "The emulator does not have %s %s.", r.Method, r.URL.Path))
 }
 
-func (e *Emulator) serveMethod(w http.ResponseWriter, r *http.Request, route route, method *discovery.Method, parameters map[string]string) {
+func (e *Emulator) serveMethod(w http.ResponseWriter, r *http.Request, route route, method *discovery.Method,
+	parameters map[string]string) {
 	raw, err := readBody(r.Body)
 	if err != nil {
 		e.answerError(w, r, err)
@@ -251,7 +252,8 @@ func writeHTML(w http.ResponseWriter, code int) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=UTF-8")
 	w.WriteHeader(code)
-	_, _ = io.WriteString(w, "<!DOCTYPE html>\n<html lang=en><title>Error "+strconv.Itoa(code)+"</title><p>The server encountered a temporary error and could not complete your request.\n")
+	_, _ = io.WriteString(w, "<!DOCTYPE html>\n<html lang=en><title>Error "+strconv.Itoa(code)+"</title><p>The server encountered a "+
+		"temporary error and could not complete your request.\n")
 }
 
 // truncate announces a whole answer and sends half of it.

@@ -47,7 +47,8 @@ func (e *Emulator) restore() error {
 		return fmt.Errorf("emulator: %s is damaged: move it away to start empty: %w", e.statePath(), err)
 	}
 	if state.Version != stateVersion {
-		return fmt.Errorf("emulator: %s has form %d, this program reads form %d: move it away to start empty", e.statePath(), state.Version, stateVersion)
+		return fmt.Errorf("emulator: %s has form %d, this program reads form %d: move it away to start empty", e.statePath(),
+			state.Version, stateVersion)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -50,7 +50,8 @@ func TestState_SurvivesARestart(t *testing.T) {
 		before := r.get(lost)
 		r = r.restart(dir)
 		defer r.stop()
-		if got := r.get(lost); got.HardwareInfo.SerialNumber != before.HardwareInfo.SerialNumber || got.AppliedState != "LOST" || got.EnrollmentTime != before.EnrollmentTime {
+		if got := r.get(lost); got.HardwareInfo.SerialNumber != before.HardwareInfo.SerialNumber || got.AppliedState != "LOST" ||
+			got.EnrollmentTime != before.EnrollmentTime {
 			t.Errorf("came back as %+v", got)
 		}
 		time.Sleep(90 * time.Second)
@@ -91,7 +92,8 @@ func TestState_MessagesSurviveARestart(t *testing.T) {
 	virtual(t, func(t *testing.T, r *fixture) {
 		r.device(emulator.Enrollment{})
 		r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{})
-		if code, text := r.raw("POST", "/v1/"+defaultSubscription+":pull", `{"maxMessages":1}`); code != 200 || !strings.Contains(text, "ENROLLMENT") {
+		if code, text := r.raw("POST", "/v1/"+defaultSubscription+":pull", `{"maxMessages":1}`); code != 200 ||
+			!strings.Contains(text, "ENROLLMENT") {
 			t.Fatalf("%d %s", code, text)
 		}
 		r = r.restart(dir)
@@ -141,7 +143,8 @@ func TestEmulator_Options(t *testing.T) {
 	if _, err := emulator.New(emulator.Options{}); err == nil {
 		t.Error("an emulator without a clock was made")
 	}
-	if _, err := emulator.New(emulator.Options{Now: time.Now, Settings: emulator.Settings{Quota: emulator.Quota{Requests: 1}}}); err == nil {
+	if _, err := emulator.New(emulator.Options{Now: time.Now, Settings: emulator.Settings{Quota: emulator.Quota{Requests: 1}}}); err ==
+		nil {
 		t.Error("a quota without a time was accepted")
 	}
 	virtual(t, func(t *testing.T, r *fixture) {

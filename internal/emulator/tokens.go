@@ -86,10 +86,11 @@ const defaultPolicy = "default"
 
 // qrCode is the text of the QR code that enrolls a device with a token.
 func qrCode(value string) string {
+	const extra = "android.app.extra.PROVISIONING_"
 	text, err := json.Marshal(map[string]any{
-		"android.app.extra.PROVISIONING_DEVICE_ADMIN_COMPONENT_NAME":            "com.google.android.apps.work.clouddpc/.receivers.CloudDeviceAdminReceiver",
-		"android.app.extra.PROVISIONING_DEVICE_ADMIN_SIGNATURE_CHECKSUM":        "I5YvS0O5hXY46mb01BlRjq4oJJGs2kuUcHvVkAPEXlg",
-		"android.app.extra.PROVISIONING_DEVICE_ADMIN_PACKAGE_DOWNLOAD_LOCATION": "https://play.google.com/managed/downloadManagingApp?identifier=setup",
+		extra + "DEVICE_ADMIN_COMPONENT_NAME":            "com.google.android.apps.work.clouddpc/.receivers.CloudDeviceAdminReceiver",
+		extra + "DEVICE_ADMIN_SIGNATURE_CHECKSUM":        "I5YvS0O5hXY46mb01BlRjq4oJJGs2kuUcHvVkAPEXlg",
+		extra + "DEVICE_ADMIN_PACKAGE_DOWNLOAD_LOCATION": "https://play.google.com/managed/downloadManagingApp?identifier=setup",
 		qrExtras: map[string]string{qrToken: value},
 	})
 	if err != nil {

@@ -26,7 +26,8 @@ import (
 var start = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
 func minimal() enrollment.Observation {
-	return enrollment.Observation{CompanyID: "c1", Device: "enterprises/LC1/devices/d1", Management: asset.Platform, ReportedAt: start, ObservedAt: start}
+	return enrollment.Observation{CompanyID: "c1", Device: "enterprises/LC1/devices/d1", Management: asset.Platform,
+		ReportedAt: start, ObservedAt: start}
 }
 
 func TestClean_RefusesWhatNamesNoDevice(t *testing.T) {
@@ -64,9 +65,11 @@ func TestClean(t *testing.T) {
 	o.EnrolledAt, o.ReportedAt, o.ObservedAt = start.Add(-time.Hour), start.Add(24*365*time.Hour), start.Add(30*time.Second)
 	o.APILevel = -3
 	o.Specifications = map[string]string{"osVersion": "1\x1b4", "": "x", "\x00": "y", "blank": " \t"}
-	o.StatusReport = json.RawMessage(`{"batteryLevel":77,"big":12345678901234567890,"text":"a\u0000b\u001b","deep":{"list":["x\u202e",null,true]},"\u0000":1}`)
+	o.StatusReport = json.RawMessage(
+		`{"batteryLevel":77,"big":12345678901234567890,"text":"a\u0000b\u001b","deep":{"list":["x\u202e",null,true]},"\u0000":1}`)
 	o.Location = &asset.Location{Latitude: -90, Longitude: 180, AccuracyMeters: 0, ReportedAt: start.Add(time.Hour)}
-	o.Apps = []asset.App{{Package: "b"}, {Package: "a\x00", Name: "A\u202e", Version: strings.Repeat("1", 500)}, {Package: " "}, {Package: "b", Name: "again"}}
+	o.Apps = []asset.App{{Package: "b"}, {Package: "a\x00", Name: "A\u202e", Version: strings.Repeat("1", 500)}, {Package: " "},
+		{Package: "b", Name: "again"}}
 	got, err := o.Clean(start)
 	if err != nil {
 		t.Fatal(err)
@@ -83,9 +86,11 @@ func TestClean(t *testing.T) {
 		"observed":       {got.ObservedAt.Equal(o.ObservedAt), "true"},
 		"API level":      {got.APILevel, "0"},
 		"specifications": {got.Specifications, "map[osVersion:14]"},
-		"report":         {string(got.StatusReport), `{"batteryLevel":77,"big":12345678901234567890,"deep":{"list":["x",null,true]},"text":"ab"}`},
-		"apps":           {fmt.Sprint(len(got.Apps), got.Apps[0].Package, got.Apps[0].Name, len(got.Apps[0].Version), got.Apps[1]), "2aA128 {b    false}"},
-		"location":       {got.Location.ReportedAt.Equal(start), "true"},
+		"report": {string(got.StatusReport),
+			`{"batteryLevel":77,"big":12345678901234567890,"deep":{"list":["x",null,true]},"text":"ab"}`},
+		"apps": {fmt.Sprint(len(got.Apps), got.Apps[0].Package, got.Apps[0].Name, len(got.Apps[0].Version), got.Apps[1]),
+			"2aA128 {b    false}"},
+		"location": {got.Location.ReportedAt.Equal(start), "true"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			if fmt.Sprint(pair[0]) != fmt.Sprint(pair[1]) {
@@ -99,7 +104,8 @@ func TestClean_DropsInvalidFacts(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat(`{"a":`, 20) + "1" + strings.Repeat("}", 20)
 	wide := `{"a":[` + strings.TrimSuffix(strings.Repeat("1,", 3000), ",") + `]}`
-	for _, report := range []string{"", "null", "[]", "1", `"x"`, "{", `{"a":1}x`, `{"a":1}{}`, deep, wide, `{"a":"` + strings.Repeat("x", 300<<10) + `"}`} {
+	for _, report := range []string{"", "null", "[]", "1", `"x"`, "{", `{"a":1}x`, `{"a":1}{}`, deep, wide,
+		`{"a":"` + strings.Repeat("x", 300<<10) + `"}`} {
 		o := minimal()
 		o.StatusReport = json.RawMessage(report)
 		if got, err := o.Clean(start); err != nil || got.StatusReport != nil {
@@ -127,7 +133,8 @@ func TestClean_AnyInput(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		o := minimal()
-		o.SerialNumber, o.Brand, o.StableID, o.Model = text.Draw(t, "serial"), text.Draw(t, "brand"), text.Draw(t, "stable"), text.Draw(t, "model")
+		o.SerialNumber, o.Brand, o.StableID, o.Model = text.Draw(t, "serial"), text.Draw(t, "brand"), text.Draw(t, "stable"),
+			text.Draw(t, "model")
 		o.Specifications = rapid.MapOf(text, text).Draw(t, "specifications")
 		report, err := json.Marshal(rapid.MapOf(text, text).Draw(t, "report"))
 		if err != nil {
@@ -178,7 +185,8 @@ func FuzzClean(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.ReportedAt.After(start.Add(time.Minute)) || got.StatusReport != nil && !json.Valid(got.StatusReport) || len(got.SerialNumber) > 4*128 {
+		if got.ReportedAt.After(start.Add(time.Minute)) || got.StatusReport != nil && !json.Valid(got.StatusReport) ||
+			len(got.SerialNumber) > 4*128 {
 			t.Errorf("%+v", got)
 		}
 		if _, err := json.Marshal(got); err != nil {
@@ -307,7 +315,8 @@ func TestSweepInactive_FailureStaysInOneCompany(t *testing.T) {
 func TestObserve_RefusesBeforeTheStore(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
-	if _, err := f.service.Observe(t.Context(), enrollment.Observation{CompanyID: "c1", Device: "d\n"}); fault.CodeOf(err) != fault.InvalidArguments {
+	if _, err := f.service.Observe(t.Context(), enrollment.Observation{CompanyID: "c1", Device: "d\n"}); fault.CodeOf(err) !=
+		fault.InvalidArguments {
 		t.Error(err)
 	}
 }

@@ -77,7 +77,8 @@ func (h Head) after(companyID, text string) (int64, error) {
 	if ok && at >= h.start() && at <= h.Last {
 		return at, nil
 	}
-	e := fault.New(fault.CursorExpired, "the cursor is older than what is kept, or of another history, as after a restore: read your data again and go on after oldest")
+	e := fault.New(fault.CursorExpired, "the cursor is older than what is kept, or of another history, as after a restore: read your "+
+		"data again and go on after oldest")
 	e.Oldest = cursor(h.History, companyID, h.start())
 	return 0, e
 }

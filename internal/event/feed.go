@@ -116,10 +116,11 @@ type Page struct {
 func Define(r *operation.Registry, f *Feed) {
 	operation.Define(r, operation.Operation{
 		Name: "list_events", Title: "List events", Method: "GET", Path: "/events",
-		Description: "Lists what happened in the company, in order: devices that enrolled, were lost, fell silent or left; commands that ended; policies that changed; " +
-			"what became of your own proposals. Only what you may read is in it. Events are kept for 30 days unless the company says otherwise. " +
-			"Go on with next of the answer; it is there also when there are no events.",
-		Dialect: operation.Reads, Effect: operation.Reading, Open: true, Waits: true, Samples: samples(), Faults: []fault.Code{fault.CursorExpired, fault.Unavailable},
+		Description: "Lists what happened in the company, in order: devices that enrolled, were lost, fell silent or left; commands that " +
+			"ended; policies that changed; what became of your own proposals. Only what you may read is in it. Events are kept for 30 " +
+			"days unless the company says otherwise. Go on with next of the answer; it is there also when there are no events.",
+		Dialect: operation.Reads, Effect: operation.Reading, Open: true, Waits: true, Samples: samples(),
+		Faults: []fault.Code{fault.CursorExpired, fault.Unavailable},
 	}, f.List)
 }
 
@@ -207,6 +208,7 @@ func (e Event) View(slug string) View {
 	if strings.HasPrefix(request, "job/") { // the service's own act
 		request = ""
 	}
-	return View{ID: e.ID, Type: e.Type, At: e.At.UTC(), Data: Data{AssetID: of(resource.Assets, e.AssetID), PolicyID: of(resource.Policies, e.PolicyID),
-		ProposalID: e.ProposalID, Type: e.Command, Status: e.Status, RequestID: request}}
+	return View{ID: e.ID, Type: e.Type, At: e.At.UTC(),
+		Data: Data{AssetID: of(resource.Assets, e.AssetID), PolicyID: of(resource.Policies, e.PolicyID),
+			ProposalID: e.ProposalID, Type: e.Command, Status: e.Status, RequestID: request}}
 }

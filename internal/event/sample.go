@@ -26,7 +26,8 @@ func Sample(t Type) View {
 	if t.Area() == "proposal" {
 		e.ProposalID = "prp_7q2m9x4c6v1b8n3z5k0w4t6r2y"
 	}
-	e.Status = map[Type]string{DeviceLostMode: On, ProposalEnded: "EXPIRED", CommandSucceeded: "SUCCESS", CommandFailed: "ERROR", CommandUnconfirmed: "UNCONFIRMED"}[t]
+	e.Status = map[Type]string{DeviceLostMode: On, ProposalEnded: "EXPIRED", CommandSucceeded: "SUCCESS", CommandFailed: "ERROR",
+		CommandUnconfirmed: "UNCONFIRMED"}[t]
 	return e.View("acme")
 }
 

@@ -71,9 +71,9 @@ type Left struct {
 func Define(r *operation.Registry, s *Service) {
 	operation.DefineExplained(r, operation.Operation{
 		Name: Tool, Title: "Explain a call", Method: "POST", Path: "/explain",
-		Description: "Says what a call of another tool would be answered now, and what it would do, without making it: nothing is sent, changed or spent. " +
-			"Ask before a call that interrupts a device, erases something or changes a policy, and show the user its effects. " +
-			"The answer holds for this moment; what the device or its vendor makes of the call cannot be said. " +
+		Description: "Says what a call of another tool would be answered now, and what it would do, without making it: nothing is sent, " +
+			"changed or spent. Ask before a call that interrupts a device, erases something or changes a policy, and show the user " +
+			"its effects. The answer holds for this moment; what the device or its vendor makes of the call cannot be said. " +
 			"It has an allowance of its own of 60 calls a minute.",
 		Budget: operation.Apart, Calls: Calls, Dialect: operation.Reads, Effect: operation.Reading,
 		Faults: []fault.Code{fault.Unavailable}, Samples: []any{sample()},
@@ -90,7 +90,8 @@ func sample() Result {
 	r := Result{Allowed: true, Answer: Answer{Status: 200, Message: accepted},
 		Budget: Left{Remaining: 10}, Destructive: &Left{Remaining: 24, ResetSeconds: 1800}}
 	r.describe(operation.Forecast{Devices: 1, Irreversible: true,
-		Effects: []string{"The device is reset to factory settings: all apps and data are erased, and it is no longer managed.", "This cannot be undone."}})
+		Effects: []string{"The device is reset to factory settings: all apps and data are erased, and it is no longer managed.",
+			"This cannot be undone."}})
 	return r
 }
 

@@ -140,7 +140,8 @@ func (p *Push) conclude(ctx context.Context, o command.Order, d agentdevice.Devi
 			p.cfg.Log.WarnContext(ctx, "a dead push token is still on record", "device", d.ID, "error", err)
 		}
 		p.cfg.Log.WarnContext(ctx, "a push token is no longer valid", "device", d.ID, "reason", failed.reason)
-		return p.unreachable(ctx, o, "the device's push token is no longer valid: its companion app was removed or must be opened again", failed)
+		return p.unreachable(ctx, o, "the device's push token is no longer valid: its companion app was removed or must be opened again",
+			failed)
 	case outcome.Missing:
 		return p.unreachable(ctx, o, "the push service does not know this device", failed)
 	case outcome.Refused:
@@ -178,5 +179,6 @@ func accepted(o command.Order) command.Receipt {
 }
 
 func notSent(detail string, err error) command.Receipt {
-	return command.Receipt{Code: outcome.NotSent, Detail: "the command was not sent: " + detail + "; send it again", Outcome: detail, Cause: err}
+	return command.Receipt{Code: outcome.NotSent, Detail: "the command was not sent: " + detail + "; send it again",
+		Outcome: detail, Cause: err}
 }

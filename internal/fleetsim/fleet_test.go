@@ -33,7 +33,8 @@ func TestFleet_TwoThousandAgentsUnderFaults(t *testing.T) {
 	// Of what was being sent when the service was killed, eight at the most, it is
 	// unknown whether it was.
 	const underWay = 8
-	if report.Commands < 1.8*agents || report.Succeeded+report.Unconfirmed != report.Commands || report.Unconfirmed > underWay || report.Departed != agents/100 {
+	if report.Commands < 1.8*agents || report.Succeeded+report.Unconfirmed != report.Commands || report.Unconfirmed > underWay ||
+		report.Departed != agents/100 {
 		t.Errorf("not every command succeeded: %+v", report)
 	}
 	if report.LostRequests == 0 || report.DuplicatedRequests == 0 || report.Crashes == 0 || report.Absences == 0 {
@@ -47,7 +48,8 @@ func TestFleet_InOneProcess(t *testing.T) {
 	t.Parallel()
 	const agents = 40
 	clock := proving.Clock(time.Now, time.Now(), pace)
-	g, err := proving.Open(t.Context(), proving.Settings{Dir: t.TempDir(), Agents: agents, Keys: 60, Now: clock, Log: slog.New(slog.DiscardHandler)})
+	g, err := proving.Open(t.Context(), proving.Settings{Dir: t.TempDir(), Agents: agents, Keys: 60, Now: clock,
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,9 @@ func newMember(f *fleet, number int, token string) *member {
 func (m *member) now() time.Time { return m.fleet.Now().Add(m.skew) }
 
 func (m *member) options() agent.Options {
-	client := &http.Client{Transport: m.network, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Transport: m.network, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	return agent.Options{Dir: m.dir, Version: "simulated", Device: m.device, Client: client, Now: m.now,
 		Pace: m.fleet.Pace, Log: m.fleet.Log, Crash: m.crash}
 }

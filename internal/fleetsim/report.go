@@ -137,7 +137,8 @@ func (r Report) Write(w io.Writer) error {
 	line("Commands          %d: %d succeeded, %d failed, %d unconfirmed, %d lost, %d carried out twice",
 		r.Commands, r.Succeeded, r.Failed, r.Unconfirmed, r.Lost, r.Doubled)
 	line("Check-ins         %d, p50 %.1f ms, p99 %.1f ms of real time", r.CheckIns, r.CheckIn.P50, r.CheckIn.P99)
-	line("Faults            %d requests lost, %d doubled, %d crashes, %d absences", r.LostRequests, r.DuplicatedRequests, r.Crashes, r.Absences)
+	line("Faults            %d requests lost, %d doubled, %d crashes, %d absences", r.LostRequests, r.DuplicatedRequests,
+		r.Crashes, r.Absences)
 	line("POST to device    p50 %.1f ms, p99 %.1f ms of real time (%d)", r.PostToDevice.P50, r.PostToDevice.P99, r.PostToDevice.Count)
 	line("POST to success   p50 %.1f ms, p99 %.1f ms of real time (%d)", r.PostToSuccess.P50, r.PostToSuccess.P99, r.PostToSuccess.Count)
 	line("Memory per agent  %.1f KiB", float64(r.MemoryPerAgent)/1024)

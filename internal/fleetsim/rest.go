@@ -252,7 +252,8 @@ func (r *rest) send(ctx context.Context, m *member, path string, n int) error {
 	}
 	o := order{path: path, posted: r.fleet.Clock()}
 	for attempt := 0; ; attempt++ {
-		got, err := r.call(ctx, http.MethodPost, "/assets/"+m.asset+"/commands/"+path, body, "fleet-"+strconv.FormatUint(r.fleet.Seed, 36)+"-"+strconv.Itoa(n))
+		got, err := r.call(ctx, http.MethodPost, "/assets/"+m.asset+"/commands/"+path, body,
+			"fleet-"+strconv.FormatUint(r.fleet.Seed, 36)+"-"+strconv.Itoa(n))
 		if err == nil && (got.status == http.StatusOK || got.status == http.StatusAccepted) {
 			r.fleet.sent.Add(1)
 			return m.note(o, got.body)

@@ -119,9 +119,11 @@ const megabyte = 1e6
 func (s Sizing) advice() string {
 	c := s.Service
 	if c == nil {
-		return fmt.Sprintf("Plan with at least %.0f commands a second, which this run reached; it does not show what CPU time and memory they take.", s.CommandsPerSecond)
+		return fmt.Sprintf("Plan with at least %.0f commands a second, which this run reached; it does not show what CPU time and "+
+			"memory they take.", s.CommandsPerSecond)
 	}
-	text := fmt.Sprintf("Plan %.0f MB of memory and %.0f MB for each 1,000 connected devices", float64(c.Memory)/megabyte, max(1, float64(c.MemoryPer1000Devices)/megabyte))
+	text := fmt.Sprintf("Plan %.0f MB of memory and %.0f MB for each 1,000 connected devices", float64(c.Memory)/megabyte,
+		max(1, float64(c.MemoryPer1000Devices)/megabyte))
 	if c.CommandsPerSecondAndOneCPU > 0 {
 		text += fmt.Sprintf(", and one CPU for each %.0f commands a second, of which they take 80 %%", c.CommandsPerSecondAndOneCPU)
 	}
@@ -133,8 +135,10 @@ func (s Sizing) lines(line func(format string, args ...any)) {
 	line("Load              %.0f requests and %.0f commands a second, for %.1f s", s.RequestsPerSecond, s.CommandsPerSecond, s.Seconds)
 	if c := s.Service; c != nil {
 		line("Service           %.0f MB of memory at first, %.0f MB at most; each 1,000 devices %.1f MB, each 1,000 commands %.1f MB",
-			float64(c.Memory)/megabyte, float64(c.MemoryMost)/megabyte, float64(c.MemoryPer1000Devices)/megabyte, float64(c.MemoryPer1000Commands)/megabyte)
-		line("CPU               each 1,000 enrollments %.2f s, each 1,000 commands %.2f s", c.CPUSecondsPer1000Enrolled, c.CPUSecondsPer1000Commands)
+			float64(c.Memory)/megabyte, float64(c.MemoryMost)/megabyte, float64(c.MemoryPer1000Devices)/megabyte,
+			float64(c.MemoryPer1000Commands)/megabyte)
+		line("CPU               each 1,000 enrollments %.2f s, each 1,000 commands %.2f s", c.CPUSecondsPer1000Enrolled,
+			c.CPUSecondsPer1000Commands)
 	}
 	if s.Missing != "" {
 		line("Missing           %s", s.Missing)

@@ -32,7 +32,8 @@ func TestSizing_Figures(t *testing.T) {
 		"memory of commands": {s.Service.MemoryPer1000Commands, int64(1e6)},
 		"CPU of enrollments": {s.Service.CPUSecondsPer1000Enrolled, 1.0},
 		"CPU of commands":    {s.Service.CPUSecondsPer1000Commands, 1.0},
-		"advice":             {s.Advice, "Plan 60 MB of memory and 7 MB for each 1,000 connected devices, and one CPU for each 800 commands a second, of which they take 80 %."},
+		"advice": {s.Advice, "Plan 60 MB of memory and 7 MB for each 1,000 connected devices, and one CPU for each 800 " +
+			"commands a second, of which they take 80 %."},
 	})
 }
 
@@ -47,7 +48,8 @@ func TestReport_WritesSizing(t *testing.T) {
 		"service alone": {alone, []string{"Load              2000 requests and 600 commands a second, for 10.0 s\n",
 			"Service           60 MB of memory at first, 80 MB at most; each 1,000 devices 7.0 MB, each 1,000 commands 1.0 MB\n",
 			"CPU               each 1,000 enrollments 1.00 s, each 1,000 commands 1.00 s\n", "Advice            Plan 60 MB"}},
-		"no metrics": {unknown, []string{"Missing           the metrics are missing\n", "Advice            Plan with at least 600 commands a second"}},
+		"no metrics": {unknown, []string{"Missing           the metrics are missing\n",
+			"Advice            Plan with at least 600 commands a second"}},
 	} {
 		var text strings.Builder
 		if err := (Report{Sizing: &c.sizing}).Write(&text); err != nil {
@@ -118,8 +120,10 @@ func TestSpread_Percentiles(t *testing.T) {
 // Progress counts what is done, with its rate by the clock, and the trouble of an agent.
 func TestProgress_String(t *testing.T) {
 	t.Parallel()
-	p := Progress{Doing: "Sending commands", Done: 30, Total: 120, Rate: 10, Since: 3 * time.Second, Trouble: `the last error of agent 1 is "refused"`}
-	if got, want := p.String(), `Sending commands: 30 of 120 (25 %), 10 a second, 3 s; the last error of agent 1 is "refused"`; got != want {
+	p := Progress{Doing: "Sending commands", Done: 30, Total: 120, Rate: 10, Since: 3 * time.Second,
+		Trouble: `the last error of agent 1 is "refused"`}
+	if got, want := p.String(), `Sending commands: 30 of 120 (25 %), 10 a second, 3 s; the last error of agent 1 is "refused"`; got !=
+		want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got, want := (Progress{Doing: "Waiting", Since: time.Second}).String(), "Waiting, 1 s"; got != want {

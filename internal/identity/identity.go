@@ -66,7 +66,8 @@ func (c *Client) provider(ctx context.Context, p account.IdentityProvider) (desc
 		err = outbound.CheckScheme(issuer.Scheme, issuer.Hostname(), c.allow)
 	}
 	if err != nil {
-		return description{}, unusable("its address must be https; the operator can allow http on loopback with MUSTER_PRIVATE_PROVIDERS", err)
+		return description{}, unusable("its address must be https; the operator can allow http on loopback with MUSTER_PRIVATE_PROVIDERS",
+			err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -114,7 +115,8 @@ func (c *Client) Address(ctx context.Context, p account.IdentityProvider, j acco
 }
 
 // Exchange implements access.ProviderClient.
-func (c *Client) Exchange(ctx context.Context, p account.IdentityProvider, secret string, j account.ProviderSignIn, back account.Return) (account.Claims, error) {
+func (c *Client) Exchange(ctx context.Context, p account.IdentityProvider, secret string, j account.ProviderSignIn,
+	back account.Return) (account.Claims, error) {
 	d, err := c.provider(ctx, p)
 	if err != nil {
 		return account.Claims{}, err
@@ -162,7 +164,8 @@ func claimsOf(token *oidc.IDToken, now time.Time) (account.Claims, error) {
 		AuthTime      int64  `json:"auth_time"`
 	}
 	if err := token.Claims(&claims); err != nil || token.Subject == "" || len(token.Subject) > maxClaim {
-		return account.Claims{}, fault.New(fault.Refused, "the provider's token cannot be read: check its claims sub, email, email_verified and auth_time")
+		return account.Claims{}, fault.New(fault.Refused, "the provider's token cannot be read: check its claims sub, email, "+
+			"email_verified and auth_time")
 	}
 	found := account.Claims{Subject: token.Subject, Email: claims.Email, EmailVerified: claims.EmailVerified, Name: claims.Name}
 	if claims.AuthTime > 0 {

@@ -198,7 +198,8 @@ func (s Service) Create(ctx context.Context, p access.Principal, spec Spec) (Job
 		return Job{}, fault.New(fault.Refused, "%d devices match: a job takes at most %d", len(ids), MaxDevices)
 	}
 	now := s.Now()
-	j := Job{ID: spec.ID, CompanyID: p.CompanyID, Command: commandOf(o), Arguments: spec.Arguments, Filter: validate.Clean(spec.Words, maxWords), Maker: p.Actor(), Note: spec.Note,
+	j := Job{ID: spec.ID, CompanyID: p.CompanyID, Command: commandOf(o), Arguments: spec.Arguments,
+		Filter: validate.Clean(spec.Words, maxWords), Maker: p.Actor(), Note: spec.Note,
 		Status: Running, Rate: spec.Rate, Total: len(ids), CreatedAt: now, StartsAt: spec.At, NextAt: spec.At}
 	if !resource.IsID(j.ID) {
 		j.ID = resource.NewID()

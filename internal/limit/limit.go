@@ -51,8 +51,9 @@ func (s State) most() int {
 
 // Refusal is the error for a state that does not allow.
 func (s State) Refusal() *fault.Error {
-	return fault.Limited(s.Frees, "the company's limit of destructive commands is reached: %d devices in %d minutes, over all its callers; "+
-		"retry in %d s, or ask an administrator of the company or the operator of the service to raise it",
+	return fault.Limited(s.Frees,
+		"the company's limit of destructive commands is reached: %d devices in %d minutes, over all its callers; "+
+			"retry in %d s, or ask an administrator of the company or the operator of the service to raise it",
 		s.most(), int(s.Limit.Window.Minutes()), operation.Seconds(s.Frees))
 }
 
@@ -70,7 +71,8 @@ func (s KeyState) Allows() bool { return s.PerDay == 0 || s.Counts || s.Others <
 
 // Refusal is the error for a state that does not allow.
 func (s KeyState) Refusal() *fault.Error {
-	return fault.Limited(s.Frees, "this key may send commands to %d devices in 24 hours, and has: retry in %d s, or use another key", s.PerDay, operation.Seconds(s.Frees))
+	return fault.Limited(s.Frees, "this key may send commands to %d devices in 24 hours, and has: retry in %d s, or use another key",
+		s.PerDay, operation.Seconds(s.Frees))
 }
 
 // Admission is all that the last decision about a command depends on, after those

@@ -50,8 +50,11 @@ func TestRun_WhoseAllowance(t *testing.T) {
 		if c.apart {
 			config.Apart = others
 		}
-		out := run(operation.NewKernel(config), c.operation, func(context.Context, operation.Call, target) (string, error) { return "", nil })
-		if len(budget.spent) != c.budget || len(others.spent) != c.own || (fault.CodeOf(fromOutcome(out)) == fault.RateLimited) != (c.own == 1) {
+		out := run(operation.NewKernel(config), c.operation, func(context.Context, operation.Call, target) (string, error) {
+			return "", nil
+		})
+		if len(budget.spent) != c.budget || len(others.spent) != c.own ||
+			(fault.CodeOf(fromOutcome(out)) == fault.RateLimited) != (c.own == 1) {
 			t.Errorf("%s: budget %v, own %v, %v", c.name, budget.spent, others.spent, out.Fault)
 		}
 		if c.own == 1 && (others.spent[0] != "own:API_KEY:k1" || out.Allowance.Limit != 7) {
@@ -137,7 +140,8 @@ func TestRun_ReadsAhead(t *testing.T) {
 		l, p := &looks{}, caller()
 		p.CompanyID = "c1"
 		k := operation.NewKernel(operation.Config{Limiter: l, Now: time.Now})
-		k.Run(t.Context(), define(c.operation, func(context.Context, operation.Call, target) (string, error) { return "", nil }), p, operation.Meta{}, operation.Flat(c.body))
+		k.Run(t.Context(), define(c.operation, func(context.Context, operation.Call, target) (string, error) { return "", nil }), p,
+			operation.Meta{}, operation.Flat(c.body))
 		if l.asset != c.asset || (l.company != "") != (c.asset != "") {
 			t.Errorf("%s: reads asset %q of %q ahead, want %q", c.name, l.asset, l.company, c.asset)
 		}

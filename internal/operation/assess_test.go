@@ -60,7 +60,8 @@ func TestAssess(t *testing.T) {
 		{"wrong arguments", reboot, may, full, bad, nil, fault.InvalidArguments, false, "", false},
 		{"what cannot be read", reboot, may, full, unreadable, nil, fault.InvalidArguments, false, "", false},
 		{"the budget is used up", reboot, may, purses{"": 0}, good, nil, fault.RateLimited, true, "", false},
-		{"the budget is used up, and the target is not found", reboot, may, purses{"": 0}, good, fault.New(fault.NotFound, ""), fault.RateLimited, false, "", false},
+		{"the budget is used up, and the target is not found", reboot, may, purses{"": 0}, good, fault.New(fault.NotFound, ""),
+			fault.RateLimited, false, "", false},
 		{"its own allowance is used up", own, may, purses{"": 1, "own": 0}, good, nil, fault.RateLimited, true, "", false},
 		{"its own allowance is left, the budget is not", own, may, purses{"": 0, "own": 1}, good, nil, "", true, "", false},
 		{"the budget cannot be read", reboot, may, purses{}, good, nil, "", false, "", true},
@@ -88,7 +89,8 @@ func TestAssess(t *testing.T) {
 		if a.Fault != nil && err == nil {
 			code = a.Fault.Code
 		}
-		expect.Equal(t, c.name, expect.Values{"code": {code, c.want}, "known": {a.Forecast != nil, c.known}, "broken": {err != nil, c.broken},
+		expect.Equal(t, c.name, expect.Values{"code": {code, c.want}, "known": {a.Forecast != nil, c.known},
+			"broken":   {err != nil, c.broken},
 			"approval": {approvalText(a.Forecast), c.approval}})
 	}
 }
@@ -138,13 +140,15 @@ func TestExplains(t *testing.T) {
 	operation.DefineExplained(&r, reboot, nothing, func(context.Context, operation.Call, target) (operation.Forecast, error) {
 		return operation.Forecast{}, nil
 	})
-	for what, o := range map[string]*operation.Operation{"a read": define(read, nothing), "an explained command": r.All()[0], "a command": define(lock, nothing)} {
+	for what, o := range map[string]*operation.Operation{"a read": define(read, nothing), "an explained command": r.All()[0],
+		"a command": define(lock, nothing)} {
 		if got, want := o.Explains(), what != "a command"; got != want {
 			t.Errorf("%s explains: %t, want %t", what, got, want)
 		}
 	}
 	k := operation.NewKernel(operation.Config{Limiter: plenty{}, Now: time.Now})
-	if _, err := k.Assess(t.Context(), define(lock, nothing), caller(), operation.Meta{}, operation.Flat(`{"assetId":"a","text":"b"}`)); err == nil {
+	if _, err := k.Assess(t.Context(), define(lock, nothing), caller(), operation.Meta{},
+		operation.Flat(`{"assetId":"a","text":"b"}`)); err == nil {
 		t.Error("a command without an explanation is explained")
 	}
 	gone := func(context.Context, operation.Call, target) (string, error) {

@@ -73,7 +73,8 @@ func (a *audit) naming() {
 
 func (a *audit) rights() {
 	o := a.operation
-	a.insist((o.Needs != 0) == (o.Budget != Apart && !o.Open), "it needs no permission, or needs one although it is open or has an allowance of its own")
+	a.insist((o.Needs != 0) == (o.Budget != Apart && !o.Open), "it needs no permission, or needs one although it is open or has an "+
+		"allowance of its own")
 	a.insist(o.Needs&^access.All == 0, "it needs an unknown permission")
 	want := access.NoGate
 	for permission, gate := range gateOf {
@@ -83,7 +84,8 @@ func (a *audit) rights() {
 	}
 	a.insist(o.Gate == want, "its gate is %q, its permissions call for %q", o.Gate, want)
 	a.insist(o.Effect != Destroying || o.Gate != access.NoGate, "it destroys without a gate")
-	a.insist(!o.Needs.Has(access.DevicesCommandDestructive) || o.Effect == Destroying, "its permission says that it destroys, its effect does not")
+	a.insist(!o.Needs.Has(access.DevicesCommandDestructive) || o.Effect == Destroying,
+		"its permission says that it destroys, its effect does not")
 }
 
 func (a *audit) spending() {

@@ -92,7 +92,8 @@ func (p *plan) add(owner string, typ reflect.Type, at []int) {
 }
 
 func compileField(owner string, sf reflect.StructField, at []int) field {
-	f := field{doc: sf.Tag.Get("doc"), example: sf.Tag.Get("example"), at: at, shape: compileShape(owner, sf.Type), restOnly: sf.Tag.Get("only") == "REST"}
+	f := field{doc: sf.Tag.Get("doc"), example: sf.Tag.Get("example"), at: at, shape: compileShape(owner, sf.Type),
+		restOnly: sf.Tag.Get("only") == "REST"}
 	for where, key := range []string{inPath: "path", inQuery: "query", inBody: "json"} {
 		if name, ok := sf.Tag.Lookup(key); ok {
 			if f.name != "" {
@@ -113,7 +114,8 @@ func compileField(owner string, sf reflect.StructField, at []int) field {
 		}
 		f.rule.required = true
 	}
-	if f.place == inQuery && (f.shape.kind == reflect.Slice && f.shape.elem.kind != reflect.String || f.shape.kind == reflect.Struct || f.shape.kind == reflect.Map) {
+	if f.place == inQuery && (f.shape.kind == reflect.Slice && f.shape.elem.kind != reflect.String || f.shape.kind == reflect.Struct ||
+		f.shape.kind == reflect.Map) {
 		panic("operation " + owner + ": a query parameter is one value, or a list of texts")
 	}
 	return f

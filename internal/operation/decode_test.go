@@ -86,7 +86,8 @@ func TestDecode_BodyIsReadStrictly(t *testing.T) {
 		{name: "smallest", body: `{"text":"a"}`},
 		{name: "white space around", body: " \n{\"text\" : \"a\"}\r\n\t"},
 		{name: "escaped name", body: `{"te\u0078t":"a"}`},
-		{name: "all", body: `{"text":"ááááá","short":"ab","email":"a@b.example","apps":["a.b","c.d"],"mode":"WEP","exact":"ON","count":9,"secret":"1234","hidden":false,"changes":[{"setting":"X"},{"setting":"Y","value":"Z"}],"nested":{"setting":"N"}}`},
+		{name: "all",
+			body: `{"text":"ááááá","short":"ab","email":"a@b.example","apps":["a.b","c.d"],"mode":"WEP","exact":"ON","count":9,"secret":"1234","hidden":false,"changes":[{"setting":"X"},{"setting":"Y","value":"Z"}],"nested":{"setting":"N"}}`},
 		{name: "integer as a fraction", body: `{"text":"a","count":2.0}`},
 
 		{name: "nothing", body: ``, malformed: true, fields: []string{"text is required"}},
@@ -109,16 +110,23 @@ func TestDecode_BodyIsReadStrictly(t *testing.T) {
 		{name: "twice", body: `{"text":"a","text":"b"}`, malformed: true, fields: []string{"text stands twice"}},
 		{name: "twice by an escape", body: `{"text":"a","te\u0078t":"b"}`, malformed: true, fields: []string{"text stands twice"}},
 		{name: "path argument", body: `{"text":"a","assetId":"VICTIM"}`, malformed: true, fields: []string{"assetId is not known here"}},
-		{name: "path argument in another case", body: `{"text":"a","assetid":"VICTIM"}`, malformed: true, fields: []string{"assetid is not known here"}},
-		{name: "path argument by its Go name", body: `{"text":"a","AssetID":"VICTIM"}`, malformed: true, fields: []string{"AssetID is not known here"}},
-		{name: "deep unknown", body: `{"text":"a","changes":[{"setting":"X"},{"setting":"Y","Value":1}]}`, malformed: true, fields: []string{"changes[1].Value is not known here"}},
-		{name: "deep twice", body: `{"text":"a","changes":[{"setting":"X","setting":"Y"}]}`, malformed: true, fields: []string{"changes[0].setting stands twice"}},
+		{name: "path argument in another case", body: `{"text":"a","assetid":"VICTIM"}`, malformed: true,
+			fields: []string{"assetid is not known here"}},
+		{name: "path argument by its Go name", body: `{"text":"a","AssetID":"VICTIM"}`, malformed: true,
+			fields: []string{"AssetID is not known here"}},
+		{name: "deep unknown", body: `{"text":"a","changes":[{"setting":"X"},{"setting":"Y","Value":1}]}`, malformed: true,
+			fields: []string{"changes[1].Value is not known here"}},
+		{name: "deep twice", body: `{"text":"a","changes":[{"setting":"X","setting":"Y"}]}`, malformed: true,
+			fields: []string{"changes[0].setting stands twice"}},
 
 		{name: "null member", body: `{"text":null}`, fields: []string{"text must not be null"}},
-		{name: "null for optional members", body: `{"text":"a","short":null,"email":null,"apps":null,"mode":null,"exact":null,"count":null,"secret":null,"hidden":null,"changes":null,"nested":null}`},
+		{name: "null for optional members",
+			body: `{"text":"a","short":null,"email":null,"apps":null,"mode":null,"exact":null,"count":null,"secret":null,"hidden":null,"changes":null,"nested":null}`},
 		{name: "null below", body: `{"text":"a","changes":[{"setting":"X","value":null}]}`},
-		{name: "null for a required member below", body: `{"text":"a","changes":[{"setting":null}]}`, fields: []string{"changes[0].setting must not be null"}},
-		{name: "null, then a value", body: `{"text":"a","email":null,"email":"a@b.example"}`, malformed: true, fields: []string{"email stands twice"}},
+		{name: "null for a required member below", body: `{"text":"a","changes":[{"setting":null}]}`,
+			fields: []string{"changes[0].setting must not be null"}},
+		{name: "null, then a value", body: `{"text":"a","email":null,"email":"a@b.example"}`, malformed: true,
+			fields: []string{"email stands twice"}},
 		{name: "null for an unknown member", body: `{"text":"a","more":null}`, malformed: true, fields: []string{"more is not known here"}},
 		{name: "wrong types", body: `{"text":1,"apps":"a.b","count":"3","hidden":"yes","changes":{},"nested":[]}`, fields: []string{
 			"text must be a string", "apps must be an array", "count must be an integer", "hidden must be true or false",
@@ -128,17 +136,23 @@ func TestDecode_BodyIsReadStrictly(t *testing.T) {
 		{name: "fraction", body: `{"text":"a","count":2.5}`, fields: []string{"count must be an integer"}},
 		{name: "huge", body: `{"text":"a","count":1e99}`, fields: []string{"count must be an integer"}},
 
-		{name: "all rules at once", body: `{"text":"  ","short":"ééé","email":"no","apps":[],"mode":"x","exact":"on","count":10,"secret":"123","nested":{}}`, fields: []string{
-			"text must not be blank", "short must be at most 4 bytes of UTF-8", "email must be a valid e-mail address",
-			"apps must have at least 1 entry", "mode must be one of WEP, WPA", "exact must be one of ON, OFF",
-			"count must be from 1 to 9", "secret must be at least 4 characters", "nested.setting is required"}},
+		{name: "all rules at once",
+			body: `{"text":"  ","short":"ééé","email":"no","apps":[],"mode":"x","exact":"on","count":10,"secret":"123","nested":{}}`,
+			fields: []string{
+				"text must not be blank", "short must be at most 4 bytes of UTF-8", "email must be a valid e-mail address",
+				"apps must have at least 1 entry", "mode must be one of WEP, WPA", "exact must be one of ON, OFF",
+				"count must be from 1 to 9", "secret must be at least 4 characters", "nested.setting is required"}},
 		{name: "six characters", body: `{"text":"áááááá"}`, fields: []string{"text must be at most 5 characters"}},
 		{name: "too many", body: `{"text":"a","apps":["a.b","a.c","a.d","a.e"]}`, fields: []string{"apps must have at most 3 entries"}},
-		{name: "one bad element", body: `{"text":"a","apps":["a.b","x"]}`, fields: []string{"apps[1] must be a package name such as com.example.app"}},
+		{name: "one bad element", body: `{"text":"a","apps":["a.b","x"]}`,
+			fields: []string{"apps[1] must be a package name such as com.example.app"}},
 		{name: "own rule", body: `{"text":"a","hidden":true}`, fields: []string{"hidden needs secret"}},
-		{name: "own rule beside another", body: `{"text":"","hidden":true}`, fields: []string{"text must not be blank", "hidden needs secret"}},
-		{name: "own rule below", body: `{"text":"a","changes":[{"setting":"X","value":"BAD"}]}`, fields: []string{"changes[0].value must not be BAD"}},
-		{name: "unknown and broken", body: `{"text":"","more":1}`, malformed: true, fields: []string{"text must not be blank", "more is not known here"}},
+		{name: "own rule beside another", body: `{"text":"","hidden":true}`,
+			fields: []string{"text must not be blank", "hidden needs secret"}},
+		{name: "own rule below", body: `{"text":"a","changes":[{"setting":"X","value":"BAD"}]}`,
+			fields: []string{"changes[0].value must not be BAD"}},
+		{name: "unknown and broken", body: `{"text":"","more":1}`, malformed: true,
+			fields: []string{"text must not be blank", "more is not known here"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -177,7 +191,8 @@ func checkFault(t *testing.T, err *fault.Error, malformed bool, fields []string)
 
 func TestDecode_ValuesAndDefaults(t *testing.T) {
 	t.Parallel()
-	got, err := echo[everything](writing, operation.Flat(`{"assetId":"A","text":"a","mode":"WEP","hidden":true,"secret":"pass","changes":[{"setting":"X"}]}`))
+	got, err := echo[everything](writing,
+		operation.Flat(`{"assetId":"A","text":"a","mode":"WEP","hidden":true,"secret":"pass","changes":[{"setting":"X"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

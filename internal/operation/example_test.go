@@ -26,7 +26,8 @@ func ExampleDefine() {
 	kernel := operation.NewKernel(operation.Config{Now: time.Now})
 	caller := access.Principal{ID: "key", Kind: access.APIKey, Permissions: access.DevicesCommand}
 	for _, body := range []string{`{"text":"hello"}`, `{"message":"hello"}`} {
-		out := kernel.Run(context.Background(), operations.All()[0], caller, operation.Meta{}, &operation.Parts{Path: []string{"a1"}, Body: []byte(body)})
+		out := kernel.Run(context.Background(), operations.All()[0], caller, operation.Meta{},
+			&operation.Parts{Path: []string{"a1"}, Body: []byte(body)})
 		fmt.Println(out.Result, out.Fault)
 	}
 	// Output:

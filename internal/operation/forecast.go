@@ -46,7 +46,8 @@ type Assessment struct {
 // DefineExplained is Define for an operation that is more than a read. foresee says
 // what the handler would do, and changes nothing. If the handler would refuse, it
 // returns the handler's *fault.Error, and the forecast as far as it got.
-func DefineExplained[A, R any](r *Registry, o Operation, handler func(context.Context, Call, A) (R, error), foresee func(context.Context, Call, A) (Forecast, error)) {
+func DefineExplained[A, R any](r *Registry, o Operation, handler func(context.Context, Call, A) (R, error), foresee func(context.Context,
+	Call, A) (Forecast, error)) {
 	o.foresee = func(ctx context.Context, call Call, args any) (Forecast, error) {
 		return foresee(ctx, call, *args.(*A))
 	}

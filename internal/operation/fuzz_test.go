@@ -34,8 +34,9 @@ func FuzzMembers(f *testing.F) {
 		}
 		strict(t, body, map[string]bool{"text": true, "short": true, "email": true, "apps": true, "mode": true, "exact": true,
 			"count": true, "secret": true, "hidden": true, "changes": true, "nested": true})
-		for rule, broken := range map[string]bool{"text": got.Text == "", "apps": len(got.Apps) > 3, "count": got.Count < 1 || got.Count > 9,
-			"mode": got.Mode != "WEP" && got.Mode != "WPA"} {
+		for rule, broken := range map[string]bool{"text": got.Text == "", "apps": len(got.Apps) > 3,
+			"count": got.Count < 1 || got.Count > 9,
+			"mode":  got.Mode != "WEP" && got.Mode != "WPA"} {
 			if broken {
 				t.Fatalf("%s broke its rule and passed: %+v", rule, got)
 			}
@@ -108,11 +109,13 @@ func strict(t *testing.T, body []byte, names map[string]bool) {
 
 // FuzzQuery looks for a query that passes although it breaks a rule.
 func FuzzQuery(f *testing.F) {
-	for _, seed := range []string{"", "page=1&size=20", "status=ACTIVE", "page=1&page=2", "flag=true", "%zz", "a;b", "size=101", "sort=%ff"} {
+	for _, seed := range []string{"", "page=1&size=20", "status=ACTIVE", "page=1&page=2", "flag=true", "%zz", "a;b",
+		"size=101", "sort=%ff"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
-		got, err := echo[listing](operation.Operation{Name: "list", Method: "GET", Path: "/assets", Needs: 1}, &operation.Parts{Query: query})
+		got, err := echo[listing](operation.Operation{Name: "list", Method: "GET", Path: "/assets", Needs: 1},
+			&operation.Parts{Query: query})
 		if err != nil {
 			checkTold(t, err)
 			return

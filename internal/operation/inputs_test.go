@@ -49,7 +49,8 @@ func TestDecode_Object(t *testing.T) {
 	t.Parallel()
 	taking := writing
 	taking.Path = "/do"
-	for text, want := range map[string]string{`{"arguments":{"a": [1]}}`: `{"a": [1]}`, `{"arguments":{}}`: `{}`, `{}`: ``, `{"arguments":[]}`: "", `{"arguments":"a"}`: "", `{"arguments":1}`: ""} {
+	for text, want := range map[string]string{`{"arguments":{"a": [1]}}`: `{"a": [1]}`, `{"arguments":{}}`: `{}`, `{}`: ``,
+		`{"arguments":[]}`: "", `{"arguments":"a"}`: "", `{"arguments":1}`: ""} {
 		got, err := echo[carrier](taking, operation.Flat(text))
 		if string(got.Arguments) != want || (err != nil) != (want == "" && text != `{}`) {
 			t.Errorf("%s: %q, %v, want %q", text, []byte(got.Arguments), err, want)

@@ -136,7 +136,8 @@ func (c Once) Run(ctx context.Context, o *Operation, p access.Principal, meta Me
 // carryOut runs a call that was admitted, under its caller's permit.
 func (k *Kernel) carryOut(ctx context.Context, o *Operation, p access.Principal, meta Meta, args any, out *Outcome) (any, error) {
 	out.Reached = true
-	call := Call{Principal: p, RequestID: meta.RequestID, IdempotencyRef: meta.IdempotencyRef, Note: meta.Note, ReasonField: meta.ReasonField}
+	call := Call{Principal: p, RequestID: meta.RequestID, IdempotencyRef: meta.IdempotencyRef, Note: meta.Note,
+		ReasonField: meta.ReasonField}
 	permit := access.PermitOf(ctx)
 	if permit == nil && p.Kind != access.System {
 		permit = access.NewPermit(p, meta.Again)
@@ -172,7 +173,8 @@ func left(err error) bool {
 // runAgain decides once more about a call whose caller's permit moved, and runs it by that
 // decision, with its arguments as they were read. It spends and counts nothing. A call that
 // has recorded something is not run twice.
-func (k *Kernel) runAgain(ctx context.Context, o *Operation, call Call, args any, meta Meta, permit *access.Permit, out *Outcome) (any, error) {
+func (k *Kernel) runAgain(ctx context.Context, o *Operation, call Call, args any, meta Meta, permit *access.Permit,
+	out *Outcome) (any, error) {
 	p, err := permit.Again(ctx)
 	if fault.CodeOf(err) == fault.Internal {
 		err = NotSent(o, err)
@@ -203,7 +205,8 @@ func (k *Kernel) runAgain(ctx context.Context, o *Operation, call Call, args any
 
 // errInPart is the error of a call that wrote, and may not write any more as it began.
 var errInPart error = &fault.Error{Code: fault.Unavailable, Retryable: true,
-	Detail: "what the caller may do changed while this was carried out, and a part of it may be done: look at what there is before you send it again"}
+	Detail: "what the caller may do changed while this was carried out, and a part of it may be done: look at what there is before you " +
+		"send it again"}
 
 // lateAfter is after how long a request that is still being read is one of a caller who
 // was let in too long ago.

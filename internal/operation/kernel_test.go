@@ -74,18 +74,27 @@ func TestRun_OrderOfChecks(t *testing.T) {
 		{"no caller, later", reboot, access.Principal{}, 1, `{}`, fault.Unauthorized, false},
 
 		{"four: budget before permission", lock, access.Principal{ID: "k", Permissions: command}, 0, `{}`, fault.RateLimited, true},
-		{"four: forbidden spends with DEVICES_COMMAND", lock, access.Principal{ID: "k", Permissions: command}, 1, `{}`, fault.Forbidden, true},
-		{"four: forbidden spends nothing without", lock, access.Principal{ID: "k", Permissions: read, Settings: on}, 0, `{}`, fault.Forbidden, false},
+		{"four: forbidden spends with DEVICES_COMMAND", lock, access.Principal{ID: "k", Permissions: command}, 1, `{}`,
+			fault.Forbidden, true},
+		{"four: forbidden spends nothing without", lock, access.Principal{ID: "k", Permissions: read, Settings: on}, 0, `{}`,
+			fault.Forbidden, false},
 		{"four: the setting", lock, access.Principal{ID: "k", Permissions: command | read}, 1, `{}`, fault.Forbidden, true},
-		{"four: permission before body", lock, access.Principal{ID: "k", Permissions: command, Settings: on}, 1, `{`, fault.Forbidden, true},
-		{"four: an invalid body spends", lock, access.Principal{ID: "k", Permissions: command | read, Settings: on}, 1, `{}`, fault.InvalidArguments, true},
-		{"four: an unknown asset spends", lock, access.Principal{ID: "k", Permissions: command | read, Settings: on}, 1, `{"text":"a"}`, fault.NotFound, true},
+		{"four: permission before body", lock, access.Principal{ID: "k", Permissions: command, Settings: on}, 1, `{`,
+			fault.Forbidden, true},
+		{"four: an invalid body spends", lock, access.Principal{ID: "k", Permissions: command | read, Settings: on}, 1, `{}`,
+			fault.InvalidArguments, true},
+		{"four: an unknown asset spends", lock, access.Principal{ID: "k", Permissions: command | read, Settings: on}, 1, `{"text":"a"}`,
+			fault.NotFound, true},
 
-		{"other: permission before all", reboot, access.Principal{ID: "k", Permissions: command, Settings: on}, 0, `{}`, fault.Forbidden, false},
+		{"other: permission before all", reboot, access.Principal{ID: "k", Permissions: command, Settings: on}, 0, `{}`,
+			fault.Forbidden, false},
 		{"other: the setting", reboot, access.Principal{ID: "k", Permissions: command | read}, 0, `{}`, fault.Forbidden, false},
-		{"other: body before budget", reboot, access.Principal{ID: "k", Permissions: command | read, Settings: on}, 0, `{}`, fault.InvalidArguments, false},
-		{"other: budget before the asset", reboot, access.Principal{ID: "k", Permissions: command | read, Settings: on}, 0, `{"text":"a"}`, fault.RateLimited, true},
-		{"other: the asset", reboot, access.Principal{ID: "k", Permissions: command | read, Settings: on}, 1, `{"text":"a"}`, fault.NotFound, true},
+		{"other: body before budget", reboot, access.Principal{ID: "k", Permissions: command | read, Settings: on}, 0, `{}`,
+			fault.InvalidArguments, false},
+		{"other: budget before the asset", reboot, access.Principal{ID: "k", Permissions: command | read, Settings: on}, 0, `{"text":"a"}`,
+			fault.RateLimited, true},
+		{"other: the asset", reboot, access.Principal{ID: "k", Permissions: command | read, Settings: on}, 1, `{"text":"a"}`,
+			fault.NotFound, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -113,7 +122,8 @@ func TestRun_OrderOfChecks(t *testing.T) {
 	}
 }
 
-func run(k *operation.Kernel, o operation.Operation, handler func(context.Context, operation.Call, target) (string, error)) operation.Outcome {
+func run(k *operation.Kernel, o operation.Operation, handler func(context.Context, operation.Call,
+	target) (string, error)) operation.Outcome {
 	return k.Run(context.Background(), define(o, handler), caller(), operation.Meta{RequestID: "req-1", IdempotencyRef: "ref-1"},
 		operation.Flat(`{"assetId":"a","text":"b"}`))
 }
@@ -171,7 +181,8 @@ func TestRun_BudgetFails(t *testing.T) {
 		want      fault.Code
 	}{{lock, fault.Unavailable}, {reboot, fault.Unavailable}, {propose, fault.Internal}} {
 		out := run(k, test.operation, handler)
-		if out.Fault == nil || out.Fault.Code != test.want || out.Fault.Retryable != (test.want == fault.Unavailable) || strings.Contains(out.Fault.Detail, "disk") {
+		if out.Fault == nil || out.Fault.Code != test.want || out.Fault.Retryable != (test.want == fault.Unavailable) ||
+			strings.Contains(out.Fault.Detail, "disk") {
 			t.Errorf("%s: %+v", test.operation.Name, out.Fault)
 		}
 	}
@@ -215,7 +226,8 @@ func TestRun_CeilingOfReads(t *testing.T) {
 
 func TestSeconds(t *testing.T) {
 	t.Parallel()
-	for d, want := range map[time.Duration]int{0: 1, -time.Second: 1, time.Millisecond: 1, time.Second: 1, 1001 * time.Millisecond: 2, time.Minute: 60} {
+	for d, want := range map[time.Duration]int{0: 1, -time.Second: 1, time.Millisecond: 1, time.Second: 1,
+		1001 * time.Millisecond: 2, time.Minute: 60} {
 		if got := operation.Seconds(d); got != want {
 			t.Errorf("%s: %d, want %d", d, got, want)
 		}

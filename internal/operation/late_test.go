@@ -36,7 +36,8 @@ func TestRun_Late(t *testing.T) {
 	} {
 		asked := false
 		k := operation.NewKernel(operation.Config{Limiter: plenty{}, Now: func() time.Time { return now }})
-		out := k.Run(t.Context(), define(reboot, func(context.Context, operation.Call, target) (string, error) { return "", nil }), caller(),
+		out := k.Run(t.Context(), define(reboot, func(context.Context, operation.Call, target) (string, error) { return "", nil }),
+			caller(),
 			operation.Meta{Since: c.since, Again: func(context.Context) (access.Principal, error) {
 				asked = true
 				return c.again, c.err
@@ -65,7 +66,8 @@ func TestTakeReason(t *testing.T) {
 		{`{"reason":"a","reason":"b"}`, `{"reason":"a","reason":"b"}`, "", false},
 	} {
 		rest, reason, wrong := operation.TakeReason(operation.Flat(c.arguments), "reason")
-		expect.Equal(t, c.arguments, expect.Values{"rest": {string(rest), c.rest}, "reason": {reason, c.reason}, "wrong": {wrong != nil, c.wrong}})
+		expect.Equal(t, c.arguments, expect.Values{"rest": {string(rest), c.rest}, "reason": {reason, c.reason},
+			"wrong": {wrong != nil, c.wrong}})
 	}
 }
 
@@ -131,7 +133,8 @@ func TestArguments_Kinds(t *testing.T) {
 	}
 	for _, a := range got {
 		w := want[a.Name]
-		expect.Equal(t, a.Name, expect.Values{"kind": {a.Kind, w.Kind}, "required": {a.Required, w.Required}, "secret": {a.Secret, w.Secret},
+		expect.Equal(t, a.Name, expect.Values{"kind": {a.Kind, w.Kind}, "required": {a.Required, w.Required},
+			"secret": {a.Secret, w.Secret},
 			"values": {len(a.Values), len(w.Values)}, "default": {a.Default, w.Default}})
 	}
 }

@@ -32,8 +32,10 @@ type rule struct {
 // parseRule reads a rule tag and panics on a word that it does not know.
 func parseRule(owner, tag string) rule {
 	var r rule
-	flags := map[string]*bool{"required": &r.required, "notblank": &r.notblank, "email": &r.email, "trimmed": &r.trimmed, "secret": &r.secret, "time": &r.time, "day": &r.day}
-	lengths := map[string]*int{"minchars": &r.minChars, "maxchars": &r.maxChars, "maxbytes": &r.maxBytes, "minitems": &r.minItems, "maxitems": &r.maxItems}
+	flags := map[string]*bool{"required": &r.required, "notblank": &r.notblank, "email": &r.email, "trimmed": &r.trimmed,
+		"secret": &r.secret, "time": &r.time, "day": &r.day}
+	lengths := map[string]*int{"minchars": &r.minChars, "maxchars": &r.maxChars, "maxbytes": &r.maxBytes, "minitems": &r.minItems,
+		"maxitems": &r.maxItems}
 	bounds := map[string]**int64{"min": &r.min, "max": &r.max}
 	for word := range strings.FieldsSeq(tag) {
 		key, value, _ := strings.Cut(word, "=")
@@ -75,7 +77,8 @@ func (r rule) mustFit(owner string, s shape) {
 	if s.kind == reflect.Slice {
 		value = *s.elem
 	}
-	text := r.time || r.day || r.notblank || r.trimmed || r.controls != anyControls || r.email || r.pkg || r.secret || r.enum != nil || r.minChars+r.maxChars+r.maxBytes > 0
+	text := r.time || r.day || r.notblank || r.trimmed || r.controls != anyControls || r.email || r.pkg || r.secret || r.enum != nil ||
+		r.minChars+r.maxChars+r.maxBytes > 0
 	switch {
 	case text && value.kind != reflect.String:
 		panic("operation " + owner + ": a rule for text on something else")

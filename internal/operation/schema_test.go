@@ -126,12 +126,17 @@ func TestSchema_AgreesWithDecoder(t *testing.T) {
 func TestSchema_AgreesWithDecoderOnEachRule(t *testing.T) {
 	t.Parallel()
 	agree := agreement(t)
-	values := []any{nil, true, false, -1, 0, 1, 9, 10, 2.5, 3.0, 1e300, "", " ", "a", "\u00a0", "\u2003", "a\tb", "a\nb", "\n", "a\r\nb", "a\x00b", "\x7f\x80", "\x9fa", " ab", "ab\u3000", "a b", "ab",
+	values := []any{nil, true, false, -1, 0, 1, 9, 10, 2.5, 3.0, 1e300, "", " ", "a", "\u00a0", "\u2003", "a\tb", "a\nb", "\n", "a\r\nb",
+		"a\x00b", "\x7f\x80", "\x9fa", " ab", "ab\u3000", "a b", "ab",
 		"áéíóú", "áéíóúü", "ON", "on", "com.example.app",
-		[]any{}, []any{strings.Repeat("a.", 127) + "b"}, []any{strings.Repeat("a.", 127) + "bc"}, []any{"a.b"}, []any{"a.b", "a.b"}, []any{"a.b", "a.b", "a.b"}, []any{"a"}, []any{1}, []any{nil},
-		map[string]any{}, []any{map[string]any{}}, []any{map[string]any{"setting": ""}}, []any{map[string]any{"setting": "X", "value": " "}},
-		[]any{map[string]any{"setting": "X", "value": "a"}}, []any{map[string]any{"setting": "X", "Value": "a"}}, []any{map[string]any{"setting": 1}}}
-	for _, name := range []string{"id", "text", "apps", "exact", "count", "line", "lines", "trimmed", "around", "flag", "changes", "other", "Text"} {
+		[]any{}, []any{strings.Repeat("a.", 127) + "b"}, []any{strings.Repeat("a.", 127) + "bc"}, []any{"a.b"}, []any{"a.b", "a.b"},
+		[]any{"a.b", "a.b", "a.b"}, []any{"a"}, []any{1}, []any{nil},
+		map[string]any{}, []any{map[string]any{}}, []any{map[string]any{"setting": ""}},
+		[]any{map[string]any{"setting": "X", "value": " "}},
+		[]any{map[string]any{"setting": "X", "value": "a"}}, []any{map[string]any{"setting": "X", "Value": "a"}},
+		[]any{map[string]any{"setting": 1}}}
+	for _, name := range []string{"id", "text", "apps", "exact", "count", "line", "lines", "trimmed", "around", "flag",
+		"changes", "other", "Text"} {
 		for _, value := range values {
 			object := map[string]any{"id": "x", "text": "y"}
 			agree(t, object)
@@ -247,8 +252,9 @@ func TestSchema_ResultsFit(t *testing.T) {
 	}
 	content := schema.Properties["content"].Items
 	expect.Equal(t, "schema", expect.Values{"number of required members": {len(content.Required), 9},
-		"description of name": {content.Properties["name"].Description, "Its name."}, "values of maybe": {len(content.Properties["maybe"].Enum), 3},
-		"has hidden": {content.Properties["hidden"] != nil, false}, "has Extra": {content.Properties["Extra"] != nil, false}})
+		"description of name": {content.Properties["name"].Description, "Its name."},
+		"values of maybe":     {len(content.Properties["maybe"].Enum), 3},
+		"has hidden":          {content.Properties["hidden"] != nil, false}, "has Extra": {content.Properties["Extra"] != nil, false}})
 }
 
 func TestSchema_Descriptions(t *testing.T) {
@@ -272,7 +278,8 @@ func TestSchema_Descriptions(t *testing.T) {
 	if body := r.All()[0].BodySchema(); body.Properties["assetId"] != nil || schema.Properties["assetId"] == nil {
 		t.Error("the body's schema has the path argument, or the tool's has not")
 	}
-	if s := r.All()[0].BodySchema().Properties["secret"]; !s.WriteOnly || s.Format != "password" || !slices.Equal(s.Types, []string{"string", "null"}) {
+	if s := r.All()[0].BodySchema().Properties["secret"]; !s.WriteOnly || s.Format != "password" ||
+		!slices.Equal(s.Types, []string{"string", "null"}) {
 		t.Errorf("secret in the body: %+v", s)
 	}
 	if s := schema.Properties["secret"]; s.WriteOnly || s.Format != "" || s.Types != nil || s.Description != "A secret." {

@@ -87,10 +87,12 @@ func TestSchema_OfEachShape(t *testing.T) {
 			`{"type":"object","properties":{"id":{"type":"string","description":"The id."}},"required":["id"],"additionalProperties":{"type":"integer"}}`, ""},
 		{"several types", shaped[anything](), `{"type":["string","null"]}`, ""},
 		{"several shapes", shaped[oneOf](),
-			`{"type":"object","properties":{"id":{"type":"string","description":"The id."},"count":{"type":"integer"}},"required":["id"]}`, ""},
-		{"members", shaped[members](), `{"type":"object","properties":{"id":{"type":"string","description":"The id."},"n":{"type":"integer"},"Plain":{"type":"integer"},"maybe":{"type":"integer"},` +
-			`"zero":{"type":"integer"},"kind":{"type":["string","null"],"enum":["A","B",null]},"sample":{"type":"string"},"tries":{"type":["integer","null"]}},` +
-			`"required":["id","n","Plain","kind","sample","tries"]}`,
+			`{"type":"object","properties":{"id":{"type":"string","description":"The id."},"count":{"type":"integer"}},"required":["id"]}`,
+			""},
+		{"members", shaped[members](),
+			`{"type":"object","properties":{"id":{"type":"string","description":"The id."},"n":{"type":"integer"},"Plain":{"type":"integer"},"maybe":{"type":"integer"},` +
+				`"zero":{"type":"integer"},"kind":{"type":["string","null"],"enum":["A","B",null]},"sample":{"type":"string"},"tries":{"type":["integer","null"]}},` +
+				`"required":["id","n","Plain","kind","sample","tries"]}`,
 			`{"type":"object","properties":{"id":{"type":"string","description":"The id."},"n":{"type":"integer"},"Plain":{"type":"integer"},"maybe":{"type":"integer"},` +
 				`"zero":{"type":"integer"},"kind":{"type":["string","null"],"enum":["A","B",null]},"sample":{"type":"string","examples":["one"]},"tries":{"type":["integer","null"],"examples":[2]}},` +
 				`"required":["id","n","Plain","kind","sample","tries"]}`},
@@ -98,7 +100,8 @@ func TestSchema_OfEachShape(t *testing.T) {
 		if c.rest == "" {
 			c.rest = c.tools
 		}
-		for what, s := range map[string][2]any{"tools": {c.o.OutputSchema().Properties["v"], c.tools}, "rest": {c.o.ResultSchema(nil).Properties["v"], c.rest}} {
+		for what, s := range map[string][2]any{"tools": {c.o.OutputSchema().Properties["v"], c.tools},
+			"rest": {c.o.ResultSchema(nil).Properties["v"], c.rest}} {
 			got, err := json.Marshal(s[0])
 			if err != nil {
 				t.Fatal(err)

@@ -55,7 +55,8 @@ func TestClient_Limits(t *testing.T) {
 		text, err := io.ReadAll(response.Body)
 		return response.StatusCode, string(text), err
 	}
-	for _, address := range []string{server.URL, strings.Replace(server.URL, "127.0.0.1", "localhost", 1), strings.Replace(server.URL, "http:", "https:", 1)} {
+	for _, address := range []string{server.URL, strings.Replace(server.URL, "127.0.0.1", "localhost", 1),
+		strings.Replace(server.URL, "http:", "https:", 1)} {
 		if _, _, err := get(outbound.NewClient(options), address+"/fits"); err == nil || asked != 0 {
 			t.Errorf("%s without permission: got %v and %d requests, want an error and none", address, err, asked)
 		}

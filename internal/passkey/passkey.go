@@ -32,7 +32,8 @@ func New(publicURL string) (*Ceremonies, error) {
 	if _, err := netip.ParseAddr(u.Hostname()); err == nil || u.Hostname() == "" || u.Scheme != "https" && u.Hostname() != "localhost" {
 		return nil, ErrAddress
 	}
-	party, err := webauthn.New(&webauthn.Config{RPID: u.Hostname(), RPDisplayName: "Muster", RPOrigins: []string{u.Scheme + "://" + u.Host}})
+	party, err := webauthn.New(&webauthn.Config{RPID: u.Hostname(), RPDisplayName: "Muster",
+		RPOrigins: []string{u.Scheme + "://" + u.Host}})
 	return &Ceremonies{party}, err
 }
 
@@ -148,7 +149,8 @@ func (c *Ceremonies) BeginSignIn() (options, state json.RawMessage, err error) {
 }
 
 // FinishSignIn implements access.Ceremonies.
-func (c *Ceremonies) FinishSignIn(state, answer json.RawMessage, find func(id string) (account.User, []account.Passkey, error)) (account.Passkey, string, error) {
+func (c *Ceremonies) FinishSignIn(state, answer json.RawMessage,
+	find func(id string) (account.User, []account.Passkey, error)) (account.Passkey, string, error) {
 	var session webauthn.SessionData
 	if err := json.Unmarshal(state, &session); err != nil {
 		return account.Passkey{}, "", err

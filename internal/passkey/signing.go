@@ -39,7 +39,8 @@ func (c *Ceremonies) BeginSigning(u account.User, known []account.Passkey, docum
 
 // FinishSigning implements account.Ceremonies. What it returns has passed the check
 // that apply and `muster approval verify` make.
-func (c *Ceremonies) FinishSigning(u account.User, known []account.Passkey, document, state, answer []byte) (account.Passkey, signature.Assertion, error) {
+func (c *Ceremonies) FinishSigning(u account.User, known []account.Passkey,
+	document, state, answer []byte) (account.Passkey, signature.Assertion, error) {
 	var a signature.Assertion
 	kept, err := c.FinishProof(u, known, state, answer)
 	if err != nil {

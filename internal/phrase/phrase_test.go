@@ -9,9 +9,11 @@ import (
 
 func TestSpan_DaysAndNoZeros(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[time.Duration]string{0: "0s", 720 * time.Hour: "30d", 36 * time.Hour: "1d12h", 90 * time.Minute: "1h30m", time.Hour: "1h",
+	for in, want := range map[time.Duration]string{0: "0s", 720 * time.Hour: "30d", 36 * time.Hour: "1d12h",
+		90 * time.Minute: "1h30m", time.Hour: "1h",
 		10 * time.Minute: "10m", 90 * time.Second: "1m30s", 24*time.Hour + time.Second: "1d1s", 24*time.Hour + 10*time.Minute: "1d10m",
-		20 * time.Second: "20s", -48 * time.Hour: "-2d", -36 * time.Hour: "-1d12h", 1500 * time.Millisecond: "1.5s", 10 * time.Hour: "10h"} {
+		20 * time.Second: "20s", -48 * time.Hour: "-2d", -36 * time.Hour: "-1d12h", 1500 * time.Millisecond: "1.5s",
+		10 * time.Hour: "10h"} {
 		if got := phrase.Span(in); got != want {
 			t.Errorf("Span(%v) is %q, want %q", in, got, want)
 		}

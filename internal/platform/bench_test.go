@@ -171,7 +171,8 @@ func (b *bench) populate() {
 	b.company, err = company.New("acme", "Acme", access.Settings{DeviceCommands: true, DestructiveCommands: true}, time.Now())
 	b.ok(err)
 	b.ok(b.db.CreateCompany(b.Context(), b.company))
-	b.policy = b.newPolicy("Warehouse", `{"cameraDisabled":false,"statusReportingSettings":{"hardwareStatusEnabled":true,"softwareInfoEnabled":true,"powerManagementEventsEnabled":true}}`)
+	b.policy = b.newPolicy("Warehouse",
+		`{"cameraDisabled":false,"statusReportingSettings":{"hardwareStatusEnabled":true,"softwareInfoEnabled":true,"powerManagementEventsEnabled":true}}`)
 }
 
 func (b *bench) newPolicy(title, document string) policy.Policy {
@@ -189,7 +190,8 @@ func (b *bench) save(p policy.Policy, document string) policy.Policy {
 	b.ok(err)
 	next := p
 	next.Document, next.UpdatedAt = []byte(document), time.Now()
-	next, err = b.db.SavePolicy(b.Context(), next, p.Version, policy.Revision{SavedBy: policy.Author{Kind: "USER"}, Origin: policy.FromPortal})
+	next, err = b.db.SavePolicy(b.Context(), next, p.Version,
+		policy.Revision{SavedBy: policy.Author{Kind: "USER"}, Origin: policy.FromPortal})
 	b.ok(err)
 	return next
 }
@@ -250,7 +252,8 @@ func (b *bench) halt() { b.stop(); b.running.Wait() }
 // enroll makes a QR code and enrolls simulated devices with it.
 func (b *bench) enroll(usage provisioning.PersonalUsage, e emulator.Enrollment) []string {
 	b.Helper()
-	token, err := b.platform.Issue(b.Context(), b.company, b.saved(b.policy.ID), provisioning.Wanted{Usage: usage, Lifetime: provisioning.Lifetime})
+	token, err := b.platform.Issue(b.Context(), b.company, b.saved(b.policy.ID),
+		provisioning.Wanted{Usage: usage, Lifetime: provisioning.Lifetime})
 	b.ok(err)
 	e.EnrollmentToken = string(token.Payload)
 	names, err := b.emulator.Enroll(b.Context(), e)
@@ -298,7 +301,8 @@ func (b *bench) order(a asset.Asset, t command.Type, body any) command.Order {
 // command runs a command through the domain's service, checks included.
 func (b *bench) command(a asset.Asset, t command.Type, body any) (command.Result, error) {
 	b.Helper()
-	caller := access.Principal{Kind: access.APIKey, ID: "k1", Prefix: "abc", CompanyID: b.company.ID, CompanySlug: b.company.Slug, Permissions: ^access.Permission(0)}
+	caller := access.Principal{Kind: access.APIKey, ID: "k1", Prefix: "abc", CompanyID: b.company.ID, CompanySlug: b.company.Slug,
+		Permissions: ^access.Permission(0)}
 	return b.commands.Execute(b.Context(), operation.Call{Principal: caller}, command.Request{Type: t, AssetID: a.ID, Body: body})
 }
 

@@ -66,7 +66,8 @@ func alreadyConnected(owner company.Company) error {
 func notBound(cause error) error {
 	f, ok := errors.AsType[*Failure](cause)
 	if !ok {
-		return (&fault.Error{Code: fault.Provider, Detail: "the device-management platform gave an answer that cannot be used"}).Because(cause)
+		return (&fault.Error{Code: fault.Provider, Detail: "the device-management platform gave an answer that cannot be used"}).Because(
+			cause)
 	}
 	detail := "the device-management platform did not answer as it should: try again"
 	retryable := true
@@ -74,7 +75,8 @@ func notBound(cause error) error {
 	case outcome.Refused:
 		detail, retryable = "the device-management platform refused: "+quoted(f.Message), false
 	case outcome.Denied, outcome.Missing:
-		detail, retryable = "the device-management platform refuses this service: check its credentials and its project (`muster doctor`)", false
+		detail, retryable = "the device-management platform refuses this service: check its credentials and its project (`muster doctor`)",
+			false
 	case outcome.NotSent:
 		detail = "the device-management platform was not asked: " + why(f)
 	default: // it may pass: asked again later
@@ -201,8 +203,9 @@ func (p *Platform) enterprise(ctx context.Context, owner company.Company, signup
 		EnterpriseDisplayName: markedName(owner, signup.Nonce),
 		PubsubTopic:           topic, EnabledNotificationTypes: notificationTypes(),
 	}
-	answer, err := ask(ctx, p, methodNewEnterprise, urgent, p.am.Enterprises.Create(request).ProjectId(p.cfg.Project).SignupUrlName(signup.Name).
-		EnterpriseToken(token))
+	answer, err := ask(ctx, p, methodNewEnterprise, urgent,
+		p.am.Enterprises.Create(request).ProjectId(p.cfg.Project).SignupUrlName(signup.Name).
+			EnterpriseToken(token))
 	if err == nil && answer != nil && answer.Name != "" {
 		return answer.Name, nil
 	}
@@ -223,7 +226,8 @@ func (p *Platform) enterprise(ctx context.Context, owner company.Company, signup
 func (p *Platform) orphan(ctx context.Context, nonce string) (string, bool) {
 	token := ""
 	for {
-		answer, err := ask(ctx, p, methodListEnterprises, urgent, p.am.Enterprises.List().ProjectId(p.cfg.Project).PageSize(100).PageToken(token))
+		answer, err := ask(ctx, p, methodListEnterprises, urgent,
+			p.am.Enterprises.List().ProjectId(p.cfg.Project).PageSize(100).PageToken(token))
 		if err != nil {
 			return "", false
 		}

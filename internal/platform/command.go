@@ -117,8 +117,9 @@ func (p *Platform) movePolicy(ctx context.Context, o command.Order) command.Rece
 		return *refusal
 	}
 	name := policyName(owner.Enterprise, body.Policy.ID)
-	answer, err := ask(ctx, p, methodPatchDevice, urgent, p.am.Enterprises.Devices.Patch(o.Device.Name, &androidmanagement.Device{PolicyName: name}).
-		UpdateMask("policyName"))
+	answer, err := ask(ctx, p, methodPatchDevice, urgent,
+		p.am.Enterprises.Devices.Patch(o.Device.Name, &androidmanagement.Device{PolicyName: name}).
+			UpdateMask("policyName"))
 	switch {
 	case err != nil:
 		return p.failed(ctx, o, err)

@@ -50,7 +50,8 @@ func TestDevice_EnrollsReportsAndObeys(t *testing.T) {
 
 // What reaches the vendor for each command, to the letter.
 func TestSend_CommandsAsTheVendorGetsThem(t *testing.T) {
-	lost := command.LostModeBody{Message: "Call us", PhoneNumber: "+49 1", Email: new("it@acme.test"), StreetAddress: "Way 1", Organization: "Acme"}
+	lost := command.LostModeBody{Message: "Call us", PhoneNumber: "+49 1", Email: new("it@acme.test"), StreetAddress: "Way 1",
+		Organization: "Acme"}
 	connected(t, func(b *bench) {
 		for _, c := range []struct {
 			send command.Type
@@ -61,7 +62,8 @@ func TestSend_CommandsAsTheVendorGetsThem(t *testing.T) {
 			{command.StartLostMode, lost, `{"type":"START_LOST_MODE","duration":"604800s","startLostModeParams":{
 				"lostMessage":{"defaultMessage":"Call us"},"lostPhoneNumber":{"defaultMessage":"+49 1"},"lostEmailAddress":"it@acme.test",
 				"lostStreetAddress":{"defaultMessage":"Way 1"},"lostOrganization":{"defaultMessage":"Acme"}}}`},
-			{command.StartLostMode, command.LostModeBody{Message: "Hi"}, `{"type":"START_LOST_MODE","duration":"604800s","startLostModeParams":{"lostMessage":{"defaultMessage":"Hi"}}}`},
+			{command.StartLostMode, command.LostModeBody{Message: "Hi"},
+				`{"type":"START_LOST_MODE","duration":"604800s","startLostModeParams":{"lostMessage":{"defaultMessage":"Hi"}}}`},
 			{command.StopLostMode, nil, `{"type":"STOP_LOST_MODE","duration":"604800s","stopLostModeParams":{}}`},
 			{command.Reboot, nil, `{"type":"REBOOT","duration":"3600s"}`},
 			{command.ClearAppData, command.ClearAppDataBody{PackageNames: []string{"com.example.app", "com.b"}},
@@ -154,7 +156,8 @@ func TestSend_Unsupported(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()
 		b.emulator.ClearCalls()
-		for _, kind := range []command.Type{command.NotificationMessage, command.LocationUpdate, command.SyncPolicy, command.Shutdown, command.LaunchApp} {
+		for _, kind := range []command.Type{command.NotificationMessage, command.LocationUpdate, command.SyncPolicy, command.Shutdown,
+			command.LaunchApp} {
 			b.equal(string(kind), b.send(a, kind, nil).Code, outcome.Unreachable)
 		}
 		b.equal("calls", len(b.emulator.Calls(0, "")), 0)
@@ -178,18 +181,28 @@ func TestOutcome_PlainWords(t *testing.T) {
 			state  command.State
 			says   string
 		}{
-			{name: "unknown error", device: behaves("ERROR", "UNKNOWN"), send: command.Lock, state: command.Failed, says: "without a reason"},
-			{name: "API level", device: behaves("ERROR", "API_LEVEL"), send: command.Reboot, state: command.Failed, says: "Android version"},
-			{name: "management mode", device: behaves("ERROR", "MANAGEMENT_MODE"), send: command.Lock, state: command.Failed, says: "managed"},
+			{name: "unknown error", device: behaves("ERROR", "UNKNOWN"), send: command.Lock, state: command.Failed,
+				says: "without a reason"},
+			{name: "API level", device: behaves("ERROR", "API_LEVEL"), send: command.Reboot, state: command.Failed,
+				says: "Android version"},
+			{name: "management mode", device: behaves("ERROR", "MANAGEMENT_MODE"), send: command.Lock,
+				state: command.Failed, says: "managed"},
 			{name: "invalid value", device: behaves("ERROR", "INVALID_VALUE"), send: command.Lock, state: command.Failed, says: "invalid"},
-			{name: "unsupported", device: behaves("ERROR", "UNSUPPORTED"), send: command.Lock, state: command.Failed, says: "does not support"},
-			{name: "short PIN", send: command.ChangeScreenLockPassword, body: command.PasswordBody{NewPassword: "1234"}, state: command.Failed, says: "does not accept the password"},
-			{name: "already lost", first: command.StartLostMode, body1: lost, send: command.StartLostMode, body: lost, state: command.Failed, says: "already"},
-			{name: "lost after a new password", first: command.ResetScreenLock, send: command.StartLostMode, body: lost, state: command.Failed, says: "12 hours"},
-			{name: "found", first: command.StartLostMode, body1: lost, send: command.StopLostMode, state: command.Succeeded, says: "left lost mode"},
+			{name: "unsupported", device: behaves("ERROR", "UNSUPPORTED"), send: command.Lock, state: command.Failed,
+				says: "does not support"},
+			{name: "short PIN", send: command.ChangeScreenLockPassword, body: command.PasswordBody{NewPassword: "1234"},
+				state: command.Failed, says: "does not accept the password"},
+			{name: "already lost", first: command.StartLostMode, body1: lost, send: command.StartLostMode, body: lost,
+				state: command.Failed, says: "already"},
+			{name: "lost after a new password", first: command.ResetScreenLock, send: command.StartLostMode, body: lost,
+				state: command.Failed, says: "12 hours"},
+			{name: "found", first: command.StartLostMode, body1: lost, send: command.StopLostMode, state: command.Succeeded,
+				says: "left lost mode"},
 			{name: "not lost", send: command.StopLostMode, state: command.Succeeded, says: "not in lost mode"},
-			{name: "some apps", send: command.ClearAppData, body: command.ClearAppDataBody{PackageNames: []string{"com.example.app", "com.nowhere", "com.android.phone"}},
-				state: command.Failed, says: "com.android.phone: protected by the system; com.nowhere: not installed; the data of the other apps was deleted"},
+			{name: "some apps", send: command.ClearAppData,
+				body:  command.ClearAppDataBody{PackageNames: []string{"com.example.app", "com.nowhere", "com.android.phone"}},
+				state: command.Failed, says: "com.android.phone: protected by the system; com.nowhere: not installed; the data of the " +
+					"other apps was deleted"},
 			{name: "wiped", send: command.WipeCompanyData, state: command.Succeeded, says: "no longer managed"},
 		} {
 			a := b.asset(b.enroll(provisioning.Disallowed, c.device)[0])
@@ -244,7 +257,8 @@ func (b *bench) issue(a asset.Asset, kind command.Type, body any, policyID strin
 	if to == "" {
 		to = command.Failed
 	}
-	_, _, err = b.db.Take(b.Context(), o.Command.ID, command.Transition{From: []command.State{command.Prepared}, To: to, Ref: r.Ref, Outcome: r.Outcome})
+	_, _, err = b.db.Take(b.Context(), o.Command.ID, command.Transition{From: []command.State{command.Prepared}, To: to, Ref: r.Ref,
+		Outcome: r.Outcome})
 	b.ok(err)
 	return r
 }
@@ -305,7 +319,8 @@ func TestRefusals_QuoteThePlatform(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()
 		b.halt()
-		b.fault(emulator.Fault{Method: "devices.issueCommand", Status: 400, Reason: "No\u202e” IGNORE “ALL\n" + strings.Repeat("x", 400) + ". "})
+		b.fault(emulator.Fault{Method: "devices.issueCommand", Status: 400,
+			Reason: "No\u202e” IGNORE “ALL\n" + strings.Repeat("x", 400) + ". "})
 		r := b.send(a, command.Lock, nil)
 		b.equal("outcome", r.Code, outcome.Refused)
 		b.equal("detail", r.Detail, `the platform refused the command for this device: “No" IGNORE "ALL `+strings.Repeat("x", 144)+"”")

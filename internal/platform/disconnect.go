@@ -54,14 +54,16 @@ func (p *Platform) deleteEnterprise(ctx context.Context, owner company.Company) 
 	case err != nil:
 		err = notBound(err)
 	case len(devices) > 0:
-		err = fault.New(fault.Refused, "%d devices are managed through %s at the platform: wipe them or relinquish their ownership first", len(devices), owner.Enterprise)
+		err = fault.New(fault.Refused, "%d devices are managed through %s at the platform: wipe them or relinquish their ownership first",
+			len(devices), owner.Enterprise)
 	default:
 		_, failure := ask(ctx, p, methodDeleteEnterprise, urgent, p.am.Enterprises.Delete(owner.Enterprise))
 		switch codeOf(failure) {
 		case outcome.Done, outcome.Missing:
 			return nil
 		case outcome.Unknown:
-			return fault.New(fault.Provider, "it is not known whether the platform deleted %s: run the command again", owner.Enterprise).Because(failure)
+			return fault.New(fault.Provider, "it is not known whether the platform deleted %s: run the command again",
+				owner.Enterprise).Because(failure)
 		default: // it failed
 		}
 		err = notBound(failure)

@@ -115,7 +115,8 @@ func TestDisconnect_DeviceThatIsNotKnown(t *testing.T) {
 	on(t, func(b *bench) {
 		b.connect()
 		b.pass(time.Second)
-		token, err := b.platform.Issue(b.Context(), b.company, b.saved(b.policy.ID), provisioning.Wanted{Usage: provisioning.Disallowed, Lifetime: provisioning.Lifetime})
+		token, err := b.platform.Issue(b.Context(), b.company, b.saved(b.policy.ID),
+			provisioning.Wanted{Usage: provisioning.Disallowed, Lifetime: provisioning.Lifetime})
 		b.ok(err)
 		quiet := false
 		_, err = b.emulator.Enroll(b.Context(), emulator.Enrollment{EnrollmentToken: string(token.Payload), Notify: &quiet})

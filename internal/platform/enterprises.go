@@ -66,7 +66,8 @@ func disconnectRemedy(owner company.Company) string {
 func (p *Platform) enterpriseNames(ctx context.Context, r rank) (map[string]bool, error) {
 	names, token := map[string]bool{}, ""
 	for {
-		answer, err := ask(ctx, p, methodListEnterprises, r, p.am.Enterprises.List().ProjectId(p.cfg.Project).PageSize(100).PageToken(token))
+		answer, err := ask(ctx, p, methodListEnterprises, r,
+			p.am.Enterprises.List().ProjectId(p.cfg.Project).PageSize(100).PageToken(token))
 		if err != nil {
 			return nil, err
 		}
@@ -143,7 +144,8 @@ func (p *Platform) consumeForeign(ctx context.Context, n *notification, enterpri
 		err = p.store.Enterprises.NoteForeign(ctx, enterprise, p.now())
 	}
 	if first {
-		p.log.WarnContext(ctx, "notifications of another installation's enterprise: give each installation a topic and a subscription of its own",
+		p.log.WarnContext(ctx, "notifications of another installation's enterprise: give each installation a topic and a "+
+			"subscription of its own",
 			slog.String("enterprise", oneLine(enterprise)), slog.String("subscription", p.cfg.Subscription))
 	}
 	return Foreign, err

@@ -16,16 +16,19 @@ import (
 func FuzzNotification(f *testing.F) {
 	const device = "enterprises/LC1/devices/d1"
 	for kind, data := range map[string]string{
-		"ENROLLMENT":    `{"name":"` + device + `","enrollmentTokenData":"{}","hardwareInfo":{"model":"TC58"}}`,
-		"STATUS_REPORT": `{"name":"` + device + `","appliedState":"ACTIVE","powerManagementEvents":[{"batteryLevel":7,"eventType":"BATTERY_LEVEL_COLLECTED"}],"nonComplianceDetails":[{"settingName":"x"}]}`,
-		"command":       `{"name":"` + device + `/operations/1700000000000","done":true,"response":{"@type":"x"},"metadata":{"type":"LOCK"}}`,
-		"USAGE_LOGS":    `{"device":"` + device + `","usageLogEvents":[{"lostModeLocationEvent":{"location":{"latitude":1e9}}}]}`,
-		"test":          ``,
+		"ENROLLMENT": `{"name":"` + device + `","enrollmentTokenData":"{}","hardwareInfo":{"model":"TC58"}}`,
+		"STATUS_REPORT": `{"name":"` + device +
+			`","appliedState":"ACTIVE","powerManagementEvents":[{"batteryLevel":7,"eventType":"BATTERY_LEVEL_COLLECTED"}],"nonComplianceDetails":[{"settingName":"x"}]}`,
+		"command": `{"name":"` + device +
+			`/operations/1700000000000","done":true,"response":{"@type":"x"},"metadata":{"type":"LOCK"}}`,
+		"USAGE_LOGS": `{"device":"` + device + `","usageLogEvents":[{"lostModeLocationEvent":{"location":{"latitude":1e9}}}]}`,
+		"test":       ``,
 	} {
 		f.Add(kind, base64.StdEncoding.EncodeToString([]byte(data)), "2026-11-21T12:00:00Z", "7")
 	}
 	f.Fuzz(func(t *testing.T, kind, data, published, id string) {
-		m := &pubsub.PubsubMessage{Data: data, MessageId: id, PublishTime: published, Attributes: map[string]string{"notificationType": kind}}
+		m := &pubsub.PubsubMessage{Data: data, MessageId: id, PublishTime: published,
+			Attributes: map[string]string{"notificationType": kind}}
 		read, subject, report, specs, err := platform.ReadNotification(m)
 		switch read {
 		case "OTHER":

@@ -50,7 +50,8 @@ func (b *bench) publish(kind string, data any) {
 func (b *bench) pubsub() *pubsub.Service {
 	transport := &http.Transport{DialContext: b.network.dial}
 	b.Cleanup(transport.CloseIdleConnections)
-	s, err := pubsub.NewService(b.Context(), option.WithHTTPClient(&http.Client{Transport: transport}), option.WithEndpoint("http://vendor.test/"))
+	s, err := pubsub.NewService(b.Context(), option.WithHTTPClient(&http.Client{Transport: transport}),
+		option.WithEndpoint("http://vendor.test/"))
 	b.ok(err)
 	return s
 }
@@ -83,7 +84,8 @@ func TestNotifications_EmptyMessages(t *testing.T) {
 		} {
 			b.publish(kind, data)
 		}
-		for _, data := range []string{`{}`, `{"name":""}`, `{"name":"enterprises/x"}`, `[]`, `null`, `{"name":"` + name + `","apiLevel":"x"}`, "\xff"} {
+		for _, data := range []string{`{}`, `{"name":""}`, `{"name":"enterprises/x"}`, `[]`, `null`,
+			`{"name":"` + name + `","apiLevel":"x"}`, "\xff"} {
 			b.publish("STATUS_REPORT", data)
 			b.publish("COMMAND", data)
 		}
@@ -171,7 +173,8 @@ func TestNotifications_DeletedInEitherMessage(t *testing.T) {
 func TestNotifications_LocationOfALostDevice(t *testing.T) {
 	connected(t, func(b *bench) {
 		lat, long := 52.5, 13.4
-		a := b.asset(b.enroll(provisioning.Disallowed, emulator.Enrollment{Behavior: emulator.Behavior{Latitude: &lat, Longitude: &long}})[0])
+		a := b.asset(b.enroll(provisioning.Disallowed,
+			emulator.Enrollment{Behavior: emulator.Behavior{Latitude: &lat, Longitude: &long}})[0])
 		_, err := b.command(a, command.StartLostMode, command.LostModeBody{Message: "Hi"})
 		b.ok(err)
 		b.pass(10 * time.Minute)
@@ -324,7 +327,8 @@ func TestMetrics_CountCallsAndNotifications(t *testing.T) {
 		} {
 			b.equal(what, seen.calls[what], want)
 		}
-		for what, want := range map[string]int{"ENROLLMENT applied": 1, "COMMAND applied": 1, "COMMAND ignored": 1, "STATUS_REPORT malformed": 1, "OTHER ignored": 1} {
+		for what, want := range map[string]int{"ENROLLMENT applied": 1, "COMMAND applied": 1, "COMMAND ignored": 1,
+			"STATUS_REPORT malformed": 1, "OTHER ignored": 1} {
 			b.equal(what, seen.notes[what], want)
 		}
 		b.says("calls", fmt.Sprint(seen.calls), "pubsub.projects.subscriptions.pull ok")

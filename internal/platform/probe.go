@@ -61,7 +61,8 @@ func (p *Platform) ProbeCompanies(ctx context.Context) []Finding {
 	}
 	for _, owner := range owners {
 		if begun := troubles[owner.ID].Disconnecting; !begun.IsZero() {
-			findings = append(findings, Finding{"company " + owner.Slug, Bad, "it is being disconnected since " + begun.Format(time.RFC3339) + ", and that is not finished",
+			findings = append(findings, Finding{"company " + owner.Slug, Bad,
+				"it is being disconnected since " + begun.Format(time.RFC3339) + ", and that is not finished",
 				"muster company disconnect --company " + owner.Slug + " --confirm " + owner.Slug})
 			continue
 		}
@@ -101,14 +102,16 @@ func (p *Platform) probeSubscription(ctx context.Context) (Finding, string) {
 	case outcome.Done:
 	case outcome.Missing:
 		return Finding{check, Bad, "there is no subscription " + p.cfg.Subscription,
-			"create it, never expiring, on a topic to which android-cloud-policy@system.gserviceaccount.com may publish; or set MUSTER_PLATFORM_SUBSCRIPTION"}, p.cfg.Topic
+			"create it, never expiring, on a topic to which android-cloud-policy@system.gserviceaccount.com may publish; or set " +
+				"MUSTER_PLATFORM_SUBSCRIPTION"}, p.cfg.Topic
 	case outcome.Denied:
 		return Finding{check, Bad, plain(err), "give the service account the role Pub/Sub Subscriber on " + p.cfg.Subscription}, p.cfg.Topic
 	default:
 		return Finding{check, Bad, plain(err), "try again in a minute"}, p.cfg.Topic
 	}
 	if p.cfg.Topic != "" && s.Topic != p.cfg.Topic {
-		return Finding{check, Warning, fmt.Sprintf("subscription %s is on topic %s, but enterprises are told to publish to %s", p.cfg.Subscription, s.Topic, p.cfg.Topic),
+		return Finding{check, Warning, fmt.Sprintf("subscription %s is on topic %s, but enterprises are told to publish to %s",
+			p.cfg.Subscription, s.Topic, p.cfg.Topic),
 			"subscribe to the topic to which the enterprises publish"}, p.cfg.Topic
 	}
 	return Finding{check, Fine, "subscription " + p.cfg.Subscription + " is on topic " + s.Topic, ""}, s.Topic
@@ -144,7 +147,8 @@ func (p *Platform) probeCompany(ctx context.Context, owner company.Company, topi
 	case err != nil:
 		return Finding{check, Bad, plain(err), "try again in a minute"}
 	case topic != "" && e.PubsubTopic != topic:
-		return Finding{check, Bad, fmt.Sprintf("%s publishes to %q instead of %s: nothing of its devices is heard", owner.Enterprise, e.PubsubTopic, topic),
+		return Finding{check, Bad, fmt.Sprintf("%s publishes to %q instead of %s: nothing of its devices is heard", owner.Enterprise,
+			e.PubsubTopic, topic),
 			"muster company connect --company " + owner.Slug}
 	}
 	for _, kind := range notificationTypes() {

@@ -47,7 +47,8 @@ func TestProbe(t *testing.T) {
 
 		transport := &http.Transport{DialContext: b.network.dial}
 		defer transport.CloseIdleConnections()
-		vendor, err := androidmanagement.NewService(b.Context(), option.WithHTTPClient(&http.Client{Transport: transport}), option.WithEndpoint("http://vendor.test/"))
+		vendor, err := androidmanagement.NewService(b.Context(), option.WithHTTPClient(&http.Client{Transport: transport}),
+			option.WithEndpoint("http://vendor.test/"))
 		b.ok(err)
 		for _, e := range []*androidmanagement.Enterprise{
 			{PubsubTopic: topic + "-other", EnabledNotificationTypes: []string{"ENROLLMENT", "STATUS_REPORT", "COMMAND", "USAGE_LOGS"}},

@@ -75,7 +75,8 @@ const idlePull = 500 * time.Millisecond
 
 // pull waits for messages. It takes as long as the server lets it wait.
 func (p *Platform) pull(ctx context.Context) ([]*pubsub.ReceivedMessage, error) {
-	answer, err := ask(ctx, p, methodPull, free, p.pubsub.Projects.Subscriptions.Pull(p.cfg.Subscription, &pubsub.PullRequest{MaxMessages: batch}))
+	answer, err := ask(ctx, p, methodPull, free,
+		p.pubsub.Projects.Subscriptions.Pull(p.cfg.Subscription, &pubsub.PullRequest{MaxMessages: batch}))
 	if err != nil || answer == nil {
 		return nil, err
 	}
@@ -142,7 +143,8 @@ func byDevice(messages []*pubsub.ReceivedMessage) [][]delivery {
 // acknowledge ends messages. If that fails, they come again, and what was applied is
 // recognized.
 func (p *Platform) acknowledge(ctx context.Context, ids []string) {
-	_, err := ask(ctx, p, methodAcknowledge, free, p.pubsub.Projects.Subscriptions.Acknowledge(p.cfg.Subscription, &pubsub.AcknowledgeRequest{AckIds: ids}))
+	_, err := ask(ctx, p, methodAcknowledge, free, p.pubsub.Projects.Subscriptions.Acknowledge(p.cfg.Subscription,
+		&pubsub.AcknowledgeRequest{AckIds: ids}))
 	if err != nil {
 		p.log.WarnContext(ctx, "cannot acknowledge notifications; they come again", slog.Any("error", err))
 	}

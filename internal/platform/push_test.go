@@ -91,7 +91,8 @@ func TestPush_IsRetried(t *testing.T) {
 	connected(t, func(b *bench) {
 		for _, f := range []emulator.Fault{
 			{Status: 429, Reason: "RESOURCE_EXHAUSTED"}, {Status: 503, Reason: "UNAVAILABLE"}, {Status: 409, Reason: "ABORTED"},
-			{Status: 403, Reason: "PERMISSION_DENIED"}, {DropConnection: true}, {DropConnection: true, AfterEffect: true}, {Corrupt: "html"},
+			{Status: 403, Reason: "PERMISSION_DENIED"}, {DropConnection: true}, {DropConnection: true, AfterEffect: true},
+			{Corrupt: "html"},
 		} {
 			f.Method = "policies.patch"
 			b.fault(f)
@@ -105,7 +106,8 @@ func TestPush_IsRetried(t *testing.T) {
 		b.equal("error in the end", b.saved(p.ID).Push.Error, "")
 		b.equal("calls", b.calls("policies.patch"), 9)
 		for i, pushes := 2, b.pushesOf(p); i < len(pushes); i++ {
-			if last, now := pushes[i-1].At.Sub(pushes[i-2].At), pushes[i].At.Sub(pushes[i-1].At); now < last-time.Second || now < 4*time.Second {
+			if last, now := pushes[i-1].At.Sub(pushes[i-2].At), pushes[i].At.Sub(pushes[i-1].At); now < last-time.Second ||
+				now < 4*time.Second {
 				b.Errorf("try %d came %v after the last, which had waited %v", i, now, last)
 			}
 		}

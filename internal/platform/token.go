@@ -74,7 +74,8 @@ func (p *Platform) newToken(ctx context.Context, c company.Company, of policy.Po
 	if answer == nil || !json.Valid([]byte(answer.QrCode)) {
 		return provisioning.Token{}, &Failure{Method: methodNewToken, Code: outcome.Unknown, Message: "the answer holds no QR code"}
 	}
-	token := provisioning.Token{Payload: []byte(answer.QrCode), ExpiresAt: instant(answer.ExpirationTimestamp), Ref: answer.Name, Text: answer.Value}
+	token := provisioning.Token{Payload: []byte(answer.QrCode), ExpiresAt: instant(answer.ExpirationTimestamp),
+		Ref: answer.Name, Text: answer.Value}
 	if w.Usage == provisioning.Allowed && answer.Value != "" {
 		token.Link = enrollmentLink + url.QueryEscape(answer.Value)
 	}

@@ -19,7 +19,8 @@ func TestTokens_Create(t *testing.T) {
 			provisioning.Disallowed: "PERSONAL_USAGE_DISALLOWED", provisioning.Userless: "PERSONAL_USAGE_DISALLOWED_USERLESS",
 		} {
 			b.emulator.ClearCalls()
-			token, err := b.platform.Issue(b.Context(), b.company, b.saved(b.policy.ID), provisioning.Wanted{Usage: usage, Lifetime: provisioning.Lifetime})
+			token, err := b.platform.Issue(b.Context(), b.company, b.saved(b.policy.ID),
+				provisioning.Wanted{Usage: usage, Lifetime: provisioning.Lifetime})
 			b.ok(err)
 			b.equal("expires", token.ExpiresAt.Equal(time.Now().Add(24*time.Hour)), true)
 			var payload map[string]any
@@ -36,7 +37,8 @@ func TestTokens_Create(t *testing.T) {
 			b.equal("policy", sent.PolicyName, b.company.Enterprise+"/policies/"+b.policy.ID)
 			b.equal("duration", sent.Duration, "86400s")
 			b.equal("one-time", sent.OneTimeOnly, false)
-			if len(sent.AdditionalData) > 60 || strings.Contains(sent.AdditionalData, b.policy.ID) || strings.Contains(sent.AdditionalData, b.company.ID) {
+			if len(sent.AdditionalData) > 60 || strings.Contains(sent.AdditionalData, b.policy.ID) ||
+				strings.Contains(sent.AdditionalData, b.company.ID) {
 				b.Errorf("additional data %q is not an opaque id", sent.AdditionalData)
 			}
 		}
@@ -57,7 +59,8 @@ func TestTokens_MissingPolicyIsPushed(t *testing.T) {
 			b.ok(b.emulator.SetSettings(settings))
 			lost := b.newPolicy("Lost "+fresh.ID[:3]+map[bool]string{true: "4", false: "0"}[as404], `{}`)
 			b.ok(b.db.SetPushed(b.Context(), lost.ID, 1, 1, time.Now())) // or so we think
-			_, err = b.platform.Issue(b.Context(), b.company, b.saved(lost.ID), provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: time.Hour})
+			_, err = b.platform.Issue(b.Context(), b.company, b.saved(lost.ID),
+				provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: time.Hour})
 			b.ok(err)
 		}
 	})
@@ -68,11 +71,13 @@ func TestTokens_FailuresAreTheProviders(t *testing.T) {
 		b.connect()
 		for _, f := range []emulator.Fault{
 			{Status: 400}, {Status: 401}, {Status: 403}, {Status: 404}, {Status: 409}, {Status: 429}, {Status: 500}, {Status: 503},
-			{DropConnection: true}, {DropConnection: true, AfterEffect: true}, {Corrupt: "truncate", AfterEffect: true}, {Corrupt: "html", Status: 200}, {DelayMS: 60_000},
+			{DropConnection: true}, {DropConnection: true, AfterEffect: true}, {Corrupt: "truncate", AfterEffect: true},
+			{Corrupt: "html", Status: 200}, {DelayMS: 60_000},
 		} {
 			f.Method = "enrollmentTokens.create"
 			b.fault(f)
-			_, err := b.platform.Issue(b.Context(), b.company, b.saved(b.policy.ID), provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: time.Hour})
+			_, err := b.platform.Issue(b.Context(), b.company, b.saved(b.policy.ID),
+				provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: time.Hour})
 			b.equal("code", fault.CodeOf(err), fault.Provider)
 			b.equal("retryable", fault.From(err).Retryable, true)
 			b.emulator.ClearFaults()

@@ -110,7 +110,8 @@ var catalog = [...]row{ //nolint:gochecknoglobals // a table that is never writt
 	enumerated("APP_AUTO_UPDATE_POLICY", "App auto-update policy", "APPS", false, "appAutoUpdatePolicy",
 		[][2]string{{"ALWAYS", "ALWAYS"}, {"CHOICE_TO_THE_USER", "CHOICE_TO_THE_USER"}, {"NEVER", "NEVER"}, {"WIFI", "WIFI_ONLY"}}),
 	enumerated("UNTRUSTED_APPS_POLICY", "Apps from unknown sources", "SECURITY", true, "advancedSecurityOverrides.untrustedAppsPolicy",
-		[][2]string{{"ALLOW_INSTALL_IN_PERSONAL_PROFILE_ONLY", "ALLOW_INSTALL_IN_PERSONAL_PROFILE_ONLY"}, {"DISALLOW_INSTALL", "DISALLOW_INSTALL"}},
+		[][2]string{{"ALLOW_INSTALL_IN_PERSONAL_PROFILE_ONLY", "ALLOW_INSTALL_IN_PERSONAL_PROFILE_ONLY"},
+			{"DISALLOW_INSTALL", "DISALLOW_INSTALL"}},
 		was("installUnknownSourcesAllowed")),
 	enumerated("VENDOR_PROTECT", "Protect app verification", "SECURITY", true, "advancedSecurityOverrides.googlePlayProtectVerifyApps",
 		[][2]string{{"ENABLED", "VERIFY_APPS_ENFORCED"}, {"USER_CHOICE", "VERIFY_APPS_USER_CHOICE"}},
@@ -146,7 +147,8 @@ var catalog = [...]row{ //nolint:gochecknoglobals // a table that is never writt
 		[][2]string{{"ALLOW", "ALLOW_CONFIGURING_WIFI"}, {"BLOCK", "DISALLOW_CONFIGURING_WIFI"}},
 		was("wifiConfigDisabled", [2]string{"true", "BLOCK"})).
 		losing("BLOCK", "Wi-Fi networks that devices forget; a device without another network cannot be reached.").
-		warning("BLOCK", "Devices forget Wi-Fi networks that the policy does not configure; one without another network cannot be reached."),
+		warning("BLOCK", "Devices forget Wi-Fi networks that the policy does not configure; one without another network cannot "+
+			"be reached."),
 	enumerated("WIFI_DIRECT", "Wi-Fi Direct", "CONNECTIVITY", false, "deviceConnectivityManagement.wifiDirectSettings",
 		[][2]string{{"ALLOW", "ALLOW_WIFI_DIRECT"}, {"BLOCK", "DISALLOW_WIFI_DIRECT"}}),
 	enumerated("TETHERING", "Tethering and hotspot", "CONNECTIVITY", false, "deviceConnectivityManagement.tetheringSettings",

@@ -163,7 +163,8 @@ func TestSettings_Read(t *testing.T) {
 		{"VENDOR_PROTECT", `{"ensureVerifyAppsEnabled":true}`, "ENABLED"},
 		{"DEVELOPER_SETTINGS", `{"debuggingFeaturesAllowed":true}`, "CUSTOM"},
 		{"DEVELOPER_SETTINGS", `{"safeBootDisabled":true}`, "CUSTOM"},
-		{"DEVELOPER_SETTINGS", `{"safeBootDisabled":true,"advancedSecurityOverrides":{"developerSettings":"DEVELOPER_SETTINGS_DISABLED"}}`, "BLOCK"},
+		{"DEVELOPER_SETTINGS", `{"safeBootDisabled":true,"advancedSecurityOverrides":{"developerSettings":"DEVELOPER_SETTINGS_DISABLED"}}`,
+			"BLOCK"},
 		{"USB_DATA_ACCESS", `{"usbFileTransferDisabled":true}`, "CUSTOM"},
 		{"USB_DATA_ACCESS", `{"usbFileTransferDisabled":false,"usbMassStorageEnabled":true}`, "NOT_SET"},
 		{"USB_DATA_ACCESS", `{"deviceConnectivityManagement":{"usbDataAccess":"DISALLOW_USB_FILE_TRANSFER"}}`, "CUSTOM"},
@@ -173,7 +174,8 @@ func TestSettings_Read(t *testing.T) {
 		{"BLUETOOTH", `{"bluetoothConfigDisabled":true,"bluetoothDisabled":true}`, "BLOCK"},
 		{"BLUETOOTH", `{"bluetoothConfigDisabled":false}`, "NOT_SET"},
 		{"CONFIGURE_WIFI", `{"wifiConfigDisabled":true}`, "BLOCK"},
-		{"CONFIGURE_WIFI", `{"wifiConfigDisabled":true,"deviceConnectivityManagement":{"configureWifi":"ALLOW_CONFIGURING_WIFI"}}`, "ALLOW"},
+		{"CONFIGURE_WIFI", `{"wifiConfigDisabled":true,"deviceConnectivityManagement":{"configureWifi":"ALLOW_CONFIGURING_WIFI"}}`,
+			"ALLOW"},
 		{"CONFIGURE_WIFI", `{"deviceConnectivityManagement":{"configureWifi":"DISALLOW_ADD_WIFI_CONFIG"}}`, "CUSTOM"},
 		{"TETHERING", `{"tetheringConfigDisabled":true}`, "BLOCK"},
 		{"TETHERING", `{"deviceConnectivityManagement":{"tetheringSettings":"DISALLOW_WIFI_TETHERING"}}`, "CUSTOM"},
@@ -183,9 +185,13 @@ func TestSettings_Read(t *testing.T) {
 		{"ENCRYPTION_POLICY", `{"encryptionPolicy":"ENCRYPTION_POLICY_UNSPECIFIED"}`, "UNSPECIFIED"},
 		{"ENCRYPTION_POLICY", `{"encryptionPolicy":null}`, "NOT_SET"},
 		{"APPLICATION_REPORT_LEVEL", `{"statusReportingSettings":{"applicationReportingSettings":{"includeRemovedApps":true}}}`, "NOT_SET"},
-		{"APPLICATION_REPORT_LEVEL", `{"statusReportingSettings":{"applicationReportsEnabled":false,"applicationReportingSettings":{"includeRemovedApps":true}}}`, "DISABLED"},
+		{"APPLICATION_REPORT_LEVEL",
+			`{"statusReportingSettings":{"applicationReportsEnabled":false,"applicationReportingSettings":{"includeRemovedApps":true}}}`,
+			"DISABLED"},
 		{"APPLICATION_REPORT_LEVEL", `{"statusReportingSettings":{"applicationReportsEnabled":true}}`, "INSTALLED_APPS"},
-		{"APPLICATION_REPORT_LEVEL", `{"statusReportingSettings":{"applicationReportsEnabled":true,"applicationReportingSettings":{"includeRemovedApps":true}}}`, "INSTALLED_AND_REMOVED_APPS"},
+		{"APPLICATION_REPORT_LEVEL",
+			`{"statusReportingSettings":{"applicationReportsEnabled":true,"applicationReportingSettings":{"includeRemovedApps":true}}}`,
+			"INSTALLED_AND_REMOVED_APPS"},
 		{"APPLICATION_REPORT_LEVEL", `{"statusReportingSettings":{"applicationReportsEnabled":1}}`, "CUSTOM"},
 	} {
 		t.Run(test.document, func(t *testing.T) {
@@ -205,12 +211,14 @@ func TestSettings_WriteLeavesTheRest(t *testing.T) {
 		{"CAMERA", "ALLOW", `{ "cameraDisabled" : false }`, `{ "cameraDisabled" : false }`},
 		{"WIFI_STATE", "ENABLED", `{"deviceRadioState":{"x":1e2,"wifiState":"WIFI_DISABLED", "y":null}}`,
 			`{"deviceRadioState":{"x":1e2,"wifiState":"WIFI_ENABLED","y":null}}`},
-		{"APPLICATION_REPORT_LEVEL", "DISABLED", `{"statusReportingSettings":{"applicationReportsEnabled":true,"applicationReportingSettings":{"includeRemovedApps":true,"n":1}}}`,
+		{"APPLICATION_REPORT_LEVEL", "DISABLED",
+			`{"statusReportingSettings":{"applicationReportsEnabled":true,"applicationReportingSettings":{"includeRemovedApps":true,"n":1}}}`,
 			`{"statusReportingSettings":{"applicationReportsEnabled":false,"applicationReportingSettings":{"n":1}}}`},
 		{"BLUETOOTH", "ALLOW", `{"bluetoothConfigDisabled":true}`, `{"bluetoothDisabled":false}`},
 	} {
 		t.Run(test.setting, func(t *testing.T) {
-			got, _, err := policy.Apply(policy.Platform, json.RawMessage(test.document), []policy.Change{{Setting: test.setting, Value: test.value}})
+			got, _, err := policy.Apply(policy.Platform, json.RawMessage(test.document),
+				[]policy.Change{{Setting: test.setting, Value: test.value}})
 			if err != nil || string(got) != test.want {
 				t.Errorf("%s=%s\n got %s %v\nwant %s", test.setting, test.value, got, err, test.want)
 			}
@@ -382,7 +390,8 @@ func TestCompare_NamesMembersWithoutSetting(t *testing.T) {
 
 // Whatever comes in, it is refused or read the same way twice.
 func FuzzDocument(f *testing.F) {
-	for _, seed := range []string{`{}`, `{"cameraAccess":"CAMERA_ACCESS_DISABLED"}`, `{"deviceRadioState":{"wifiState":1}}`, `{"a":{"a":{"a":[]}}}`, `{"\u0063ameraDisabled":true}`} {
+	for _, seed := range []string{`{}`, `{"cameraAccess":"CAMERA_ACCESS_DISABLED"}`, `{"deviceRadioState":{"wifiState":1}}`,
+		`{"a":{"a":{"a":[]}}}`, `{"\u0063ameraDisabled":true}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, document []byte) {

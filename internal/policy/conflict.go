@@ -28,7 +28,8 @@ func (c *Conflict) Unwrap() error {
 }
 
 func (c *Conflict) text() string {
-	return fmt.Sprintf("%s saved the policy as version %d at %s, after version %d that you saw: look at what changed and repeat your change",
+	return fmt.Sprintf("%s saved the policy as version %d at %s, after version %d that you saw: look at what changed and repeat "+
+		"your change",
 		c.Saved.SavedBy.Name, c.Current.Version, c.Saved.SavedAt.UTC().Format("2006-01-02 15:04:05 UTC"), c.Expected)
 }
 

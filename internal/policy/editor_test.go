@@ -226,7 +226,8 @@ func TestSave_RightsOfPeople(t *testing.T) {
 	}
 	for what, read := range reads {
 		t.Run(what, func(t *testing.T) {
-			for who, want := range map[*access.Principal]fault.Code{&ada: "", &viewer: "", &limited: fault.NotFound, &stranger: fault.NotFound, &nobody: fault.Forbidden} {
+			for who, want := range map[*access.Principal]fault.Code{&ada: "", &viewer: "", &limited: fault.NotFound,
+				&stranger: fault.NotFound, &nobody: fault.Forbidden} {
 				if got := fault.CodeOf(read(*who)); got != want {
 					t.Errorf("%s %s: %q, want %q", who.Name, what, got, want)
 				}
@@ -235,7 +236,8 @@ func TestSave_RightsOfPeople(t *testing.T) {
 	}
 	for what, write := range writes {
 		t.Run(what, func(t *testing.T) {
-			for who, want := range map[*access.Principal]fault.Code{&viewer: fault.Forbidden, &limited: fault.NotFound, &stranger: fault.NotFound, &nobody: fault.Forbidden} {
+			for who, want := range map[*access.Principal]fault.Code{&viewer: fault.Forbidden, &limited: fault.NotFound,
+				&stranger: fault.NotFound, &nobody: fault.Forbidden} {
 				if got := fault.CodeOf(write(*who)); got != want {
 					t.Errorf("%s %s: %q, want %q", who.Name, what, got, want)
 				}

@@ -23,7 +23,8 @@ func CleanName(text string) (clean, wrong string) {
 	case utf8.RuneCountInString(clean) > MaxNameLength:
 		return clean, "must be at most 50 characters"
 	case strings.ContainsFunc(clean, refused):
-		return clean, "must not contain control, invisible, formatting, private-use or unassigned characters, or blanks other than the space"
+		return clean, "must not contain control, invisible, formatting, private-use or unassigned characters, or blanks other " +
+			"than the space"
 	case !strings.ContainsFunc(clean, visible):
 		return clean, "must contain a visible character"
 	}

@@ -20,11 +20,12 @@ func TestCleanName_RefusesWhatNobodyCanSee(t *testing.T) {
 		"default ignorable":  {"\u115f", "\u3164", "a\uffa0b", "a\u034fb", "\u17b4"},
 		"private use":        {"a\ue000", "\U000f0000", "\U0010fffd"},
 		"unassigned":         {"a\u0378", "a\uffff", "a\U0001ffff"},
-		"blank":              {"a\u00a0b", "\u00a0a", "a\u00a0", "a\u2003", "\u3000a", "a\u2028", "a\t", "a\u3000b", "a\u2003b", "a\u2028b", "a\u1680b", "\u2800", "a\u2800b"},
-		"nothing to see":     {"\u0301", "\u0301\u0302 \u0303"},
-		"blank at all":       {"", " ", "\u200b"},
-		"not UTF-8":          {"a\xff"},
-		"too long":           {strings.Repeat("é", 51)},
+		"blank": {"a\u00a0b", "\u00a0a", "a\u00a0", "a\u2003", "\u3000a", "a\u2028", "a\t", "a\u3000b", "a\u2003b", "a\u2028b",
+			"a\u1680b", "\u2800", "a\u2800b"},
+		"nothing to see": {"\u0301", "\u0301\u0302 \u0303"},
+		"blank at all":   {"", " ", "\u200b"},
+		"not UTF-8":      {"a\xff"},
+		"too long":       {strings.Repeat("é", 51)},
 	} {
 		t.Run(class, func(t *testing.T) {
 			for _, name := range names {
@@ -35,7 +36,8 @@ func TestCleanName_RefusesWhatNobodyCanSee(t *testing.T) {
 		})
 	}
 	for name, want := range map[string]string{" Vault ": "Vault", "Lager Süd": "Lager Süd", "日本 倉庫": "日本 倉庫",
-		"мобильные": "мобильные", "Cafe\u0301": "Café", strings.Repeat("e\u0301", 50): strings.Repeat("é", 50), "🔒 C-3 (50%)": "🔒 C-3 (50%)", "हिन्दी": "हिन्दी"} {
+		"мобильные": "мобильные", "Cafe\u0301": "Café", strings.Repeat("e\u0301", 50): strings.Repeat("é", 50),
+		"🔒 C-3 (50%)": "🔒 C-3 (50%)", "हिन्दी": "हिन्दी"} {
 		t.Run(name, func(t *testing.T) {
 			if clean, wrong := policy.CleanName(name); wrong != "" || clean != want {
 				t.Errorf("%+q is %+q, wrong: %q", name, clean, wrong)
@@ -48,16 +50,21 @@ func TestLook_ConfusableNamesAreAlike(t *testing.T) {
 	t.Parallel()
 	alike := func(a, b string) bool { return policy.LookOf(a).Like(policy.LookOf(b)) }
 	for _, pair := range [][2]string{
-		{"Warehouse K", "warehouse k"}, {"Warehouse K", "Warehouse  K"}, {"Warehouse K", "W\u0430rehouse K"}, {"Warehouse K", "\uff37arehouse K"},
-		{"Warehouse K", "Warehouse K\u200b"}, {"Warehouse K", "Ware\u00adhouse K"}, {"Warehouse K", "Warehouse\u00a0K"}, {"Warehouse K", "Warehouse \u212a"},
-		{"Warehouse K", "W\u0410REHOUSE K"}, {"Vault", "𝐕ault"}, {"Straße", "STRASSE"}, {"Floor 1", "Floor l"}, {"Floor I", "Floor l"}, {"Floor I", "Floor 1"},
-		{"Zone 0", "Zone O"}, {"\u200b", "\u2800"}, {"Café", "Cafe\u0301"}, {"paypal", "\u0440\u0430\u0443\u0440\u0430l"}, {"ﬁeld", "field"},
+		{"Warehouse K", "warehouse k"}, {"Warehouse K", "Warehouse  K"}, {"Warehouse K", "W\u0430rehouse K"},
+		{"Warehouse K", "\uff37arehouse K"},
+		{"Warehouse K", "Warehouse K\u200b"}, {"Warehouse K", "Ware\u00adhouse K"}, {"Warehouse K", "Warehouse\u00a0K"},
+		{"Warehouse K", "Warehouse \u212a"},
+		{"Warehouse K", "W\u0410REHOUSE K"}, {"Vault", "𝐕ault"}, {"Straße", "STRASSE"}, {"Floor 1", "Floor l"}, {"Floor I", "Floor l"},
+		{"Floor I", "Floor 1"},
+		{"Zone 0", "Zone O"}, {"\u200b", "\u2800"}, {"Café", "Cafe\u0301"}, {"paypal", "\u0440\u0430\u0443\u0440\u0430l"},
+		{"ﬁeld", "field"},
 	} {
 		if !alike(pair[0], pair[1]) {
 			t.Errorf("%+q and %+q pass for different names", pair[0], pair[1])
 		}
 	}
-	for _, pair := range [][2]string{{"Warehouse K", "Warehouse L"}, {"Mail", "Mall"}, {"Vault", "Vaults"}, {"Café", "Cafe"}, {"倉庫", "東京"}, {"Floor 1", "Floor 2"}} {
+	for _, pair := range [][2]string{{"Warehouse K", "Warehouse L"}, {"Mail", "Mall"}, {"Vault", "Vaults"}, {"Café", "Cafe"}, {"倉庫", "東京"},
+		{"Floor 1", "Floor 2"}} {
 		if alike(pair[0], pair[1]) {
 			t.Errorf("%+q and %+q pass for the same name", pair[0], pair[1])
 		}
@@ -71,7 +78,8 @@ func TestSameName_ComparesWhatWasTyped(t *testing.T) {
 			t.Errorf("%+q is not taken for the name", typed)
 		}
 	}
-	for _, typed := range []string{"", "Cafe Süd", "Café  Süd", "Café Süd\u200b", "C\u0430fé Süd", "\uff23afé Süd", "Café\u00a0Süd", "CaféSüd"} {
+	for _, typed := range []string{"", "Cafe Süd", "Café  Süd", "Café Süd\u200b", "C\u0430fé Süd", "\uff23afé Süd",
+		"Café\u00a0Süd", "CaféSüd"} {
 		if policy.SameName(typed, "Café Süd") {
 			t.Errorf("%+q is taken for the name", typed)
 		}
@@ -106,7 +114,8 @@ func FuzzNames(f *testing.F) {
 			}
 		}
 		if utf8.ValidString(text) {
-			if _, wrong := policy.CleanName(policy.ShownName(text)); wrong != "" && wrong != "must be at most 50 characters" && wrong != "must not be blank" {
+			if _, wrong := policy.CleanName(policy.ShownName(text)); wrong != "" && wrong != "must be at most 50 characters" &&
+				wrong != "must not be blank" {
 				t.Errorf("%+q is shown as %+q, which %s", text, policy.ShownName(text), wrong)
 			}
 		}

@@ -68,7 +68,8 @@ func TestPolicies_Reads(t *testing.T) {
 	if v := settings.Settings[6]; v.ID != "CAMERA" || v.Value != "BLOCK" || len(v.AllowedValues) != 2 {
 		t.Errorf("got %+v", v)
 	}
-	want := `{"policyId":"` + agent.PathName() + `","revisions":[{"revision":1,"version":1,"savedAt":null,"savedBy":{"kind":"SYSTEM","id":"operator","name":"operator"},"displayName":"Kiosk","origin":"CREATE"}]}`
+	want := `{"policyId":"` + agent.PathName() +
+		`","revisions":[{"revision":1,"version":1,"savedAt":null,"savedBy":{"kind":"SYSTEM","id":"operator","name":"operator"},"displayName":"Kiosk","origin":"CREATE"}]}`
 	if text, code := run(t, registry, "list_policy_revisions", reader, `{"policyId":"`+agent.ID+`"}`); text != want {
 		t.Errorf("got %s %s\nwant %s", text, code, want)
 	}
@@ -95,7 +96,8 @@ func TestPolicies_Reads(t *testing.T) {
 		}
 	}
 	for _, limit := range []string{"0", "101"} {
-		if _, code := run(t, registry, "list_policy_revisions", reader, `{"policyId":"`+agent.ID+`","limit":`+limit+`}`); code != fault.InvalidArguments {
+		if _, code := run(t, registry, "list_policy_revisions", reader, `{"policyId":"`+agent.ID+`","limit":`+limit+`}`); code !=
+			fault.InvalidArguments {
 			t.Errorf("limit %s: got %q", limit, code)
 		}
 	}

@@ -125,7 +125,8 @@ func (s Service) Restore(ctx context.Context, companyID, id string, expected, re
 	next := p
 	next.Name, next.Document = earlier.Name, earlier.Document
 	if next.Name != p.Name && earlier.NameRefused {
-		return Policy{}, fault.New(fault.Refused, "the policy was named %s at revision %d, which is refused now: save its settings under another name", earlier.Name, revision)
+		return Policy{}, fault.New(fault.Refused, "the policy was named %s at revision %d, which is refused now: save its settings under "+
+			"another name", earlier.Name, revision)
 	}
 	d, err := Compare(p.Type, p.Revision(), next.Revision())
 	if err != nil || d.Empty() {

@@ -120,7 +120,8 @@ func TestCreate(t *testing.T) {
 	if r := kept.revisions[p.ID]; len(r) != 1 || r[0].SavedBy != operator {
 		t.Errorf("revisions %+v", r)
 	}
-	agent, err := s.Create(t.Context(), policy.New{CompanyID: "c", CompanySlug: "acme", Name: "Kiosk", Type: policy.Agent, VROnly: true}, operator)
+	agent, err := s.Create(t.Context(), policy.New{CompanyID: "c", CompanySlug: "acme", Name: "Kiosk", Type: policy.Agent, VROnly: true},
+		operator)
 	if err != nil || string(agent.Document) != `{"settings":{}}` {
 		t.Errorf("agent policy %s, %v", agent.Document, err)
 	}
@@ -143,11 +144,13 @@ func TestCreate_Refuses(t *testing.T) {
 		{"control character", policy.New{Name: "a\x00b", Type: policy.Platform}, fault.InvalidArguments},
 		{"taken", policy.New{Name: " GRÖßE Σ ", Type: policy.Platform}, fault.Refused},
 		{"no type", policy.New{Name: "x"}, fault.InvalidArguments},
-		{"unknown setting", policy.New{Name: "x", Type: policy.Agent, Changes: []policy.Change{{Setting: "X", Value: "Y"}}}, fault.InvalidArguments},
+		{"unknown setting", policy.New{Name: "x", Type: policy.Agent, Changes: []policy.Change{{Setting: "X", Value: "Y"}}},
+			fault.InvalidArguments},
 		{"not the vendor's", policy.New{Name: "x", Type: policy.Platform, Document: []byte(`{"camera":"off"}`)}, fault.Refused},
 		{"not an object", policy.New{Name: "x", Type: policy.Platform, Document: []byte(`[]`)}, fault.InvalidArguments},
 		{"not ours", policy.New{Name: "x", Type: policy.Agent, Document: []byte(`{"settings":{"CAMERA":"OFF"}}`)}, fault.Refused},
-		{"too large", policy.New{Name: "x", Type: policy.Platform, Document: []byte(`{"shortSupportMessage":{"defaultMessage":"` + strings.Repeat("x", 1<<20) + `"}}`)}, fault.Refused},
+		{"too large", policy.New{Name: "x", Type: policy.Platform,
+			Document: []byte(`{"shortSupportMessage":{"defaultMessage":"` + strings.Repeat("x", 1<<20) + `"}}`)}, fault.Refused},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.new.CompanyID = "c"
@@ -166,7 +169,8 @@ func TestSave(t *testing.T) {
 		t.Fatal(err)
 	}
 	newName := "Shop 2"
-	next, err := s.Save(t.Context(), "c", p.ID, 1, policy.Edit{Name: &newName, Changes: []policy.Change{{Setting: "SMS", Value: "block"}}}, operator)
+	next, err := s.Save(t.Context(), "c", p.ID, 1, policy.Edit{Name: &newName, Changes: []policy.Change{{Setting: "SMS", Value: "block"}}},
+		operator)
 	if err != nil || next.Version != 2 || next.Name != newName || !slices.Equal(next.Labels, p.Labels) {
 		t.Fatalf("saved %+v, %v", next, err)
 	}

@@ -26,7 +26,8 @@ func TestWarning_IsDeclared(t *testing.T) {
 			t.Errorf("%s warns of no value", s.ID)
 		}
 	}
-	if want := []string{"VENDOR_STORE_MODE=WHITELIST", "DATA_ROAMING=BLOCK", "CONFIGURE_WIFI=BLOCK", "WIFI_STATE=DISABLED", "MINIMUM_WIFI_SECURITY=PERSONAL_NETWORK"}; !slices.Equal(warned, want) {
+	if want := []string{"VENDOR_STORE_MODE=WHITELIST", "DATA_ROAMING=BLOCK", "CONFIGURE_WIFI=BLOCK", "WIFI_STATE=DISABLED",
+		"MINIMUM_WIFI_SECURITY=PERSONAL_NETWORK"}; !slices.Equal(warned, want) {
 		t.Errorf("got %v, want %v", warned, want)
 	}
 	if got := policy.Warning("NO_SUCH", "X"); got != "" {

@@ -68,7 +68,8 @@ func (s *Service) stillApplies(ctx context.Context, p Proposal) error {
 
 func stale(p Proposal) *fault.Error {
 	return fault.New(fault.StaleProposal,
-		"the policy was saved again after version %d, which the proposal was made from: read it, propose again and review the new list", p.BaseVersion)
+		"the policy was saved again after version %d, which the proposal was made from: read it, propose again and review the new list",
+		p.BaseVersion)
 }
 
 // fail ends a PENDING proposal and returns why, or fault.NotPending if it was
@@ -112,7 +113,8 @@ type leased struct {
 // Whether the name has to be typed is decided by the store, in the transaction
 // that claims.
 func (s *Service) claim(ctx context.Context, call operation.Call, p Proposal, confirmed bool) (leased, error) {
-	c := Claim{ID: p.ID, Holder: resource.NewLeaseHolder("proposal"), For: leaseTime, Ref: call.IdempotencyRef, Confirmed: confirmed, Verifier: s.Verifier, Next: p.Next}
+	c := Claim{ID: p.ID, Holder: resource.NewLeaseHolder("proposal"), For: leaseTime, Ref: call.IdempotencyRef, Confirmed: confirmed,
+		Verifier: s.Verifier, Next: p.Next}
 	patience := s.LeaseWait
 	if patience == 0 {
 		patience = DefaultLeaseWait

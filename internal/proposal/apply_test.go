@@ -303,7 +303,8 @@ func TestApply_Repeated(t *testing.T) {
 		if fmt.Sprint(again.View()) != fmt.Sprint(first.View()) && again.ID != first.ID {
 			t.Errorf("repeated as %+v", again)
 		}
-		if twin, err := r.db.Propose(t.Context(), func() proposal.Proposal { p := first; p.ID += "x"; return p }(), time.Minute); err != nil || twin.ID != first.ID {
+		if twin, err := r.db.Propose(t.Context(), func() proposal.Proposal { p := first; p.ID += "x"; return p }(),
+			time.Minute); err != nil || twin.ID != first.ID {
 			t.Errorf("a twin was made: %+v, %v", twin, err)
 		}
 		for range 2 {
@@ -377,7 +378,8 @@ func TestApply_CrashAtEveryStep(t *testing.T) {
 					made := r.propose(p, "CAMERA", "BLOCK")
 					if copied {
 						var err error
-						made, err = r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, fmt.Sprintf("Berlin %d", i), set("CAMERA", "BLOCK"))
+						made, err = r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, fmt.Sprintf("Berlin %d", i),
+							set("CAMERA", "BLOCK"))
 						r.ok(err)
 					}
 					r.vendor.next(test.mood)
@@ -478,7 +480,8 @@ func TestReconciler_Stalled(t *testing.T) {
 // The store's own word: what is not PENDING cannot be claimed.
 func TestApply_OnlyPendingIsClaimed(t *testing.T) {
 	each(t, func(t *testing.T, r *fixture) {
-		for m, status := range map[answer]proposal.Status{takes: proposal.Succeeded, refuses: proposal.Failed, losesRequest: proposal.Unconfirmed} {
+		for m, status := range map[answer]proposal.Status{takes: proposal.Succeeded, refuses: proposal.Failed,
+			losesRequest: proposal.Unconfirmed} {
 			p := r.newPolicy(string(m), 0)
 			made := r.propose(p, "CAMERA", "BLOCK")
 			r.vendor.next(m)

@@ -79,7 +79,8 @@ func lifetime(rule access.ApprovalRule, o Owner) time.Duration {
 // Subject is what a person decides about: the proposal as it now is. Devices may become
 // fewer, or more within the same impact; everything else is exactly so.
 func (l Listed) Subject() approval.Subject {
-	s := approval.Subject{Kind: approval.ChangeKind, ID: l.ID, CompanyID: l.CompanyID, Company: l.CompanySlug, Domain: signature.PolicyChange,
+	s := approval.Subject{Kind: approval.ChangeKind, ID: l.ID, CompanyID: l.CompanyID, Company: l.CompanySlug,
+		Domain:  signature.PolicyChange,
 		Expires: l.ExpiresAt, Document: l.document,
 		Matter: access.Matter{Needs: mayReview, Policies: []string{l.PolicyID}, AskedBy: l.AskedBy(), AskedSince: l.Maker.Since}}
 	if l.NeedsConfirmation() {
@@ -140,7 +141,8 @@ func (s *Service) present(ctx context.Context, p Proposal) (Proposal, error) {
 func (s *Service) approvalRequired(p Proposal) *fault.Error {
 	url := s.approvalURL(p)
 	f := fault.New(fault.ConfirmationRequired,
-		"a person must approve this change with a passkey at %s: ask a user who may edit the policy to open that address, and apply the proposal again once it is approved; typing the policy's name does not replace it", url)
+		"a person must approve this change with a passkey at %s: ask a user who may edit the policy to open that address, and apply the "+
+			"proposal again once it is approved; typing the policy's name does not replace it", url)
 	f.Review = &fault.Review{Impact: string(p.Impact), RequiresConfirmation: p.NeedsConfirmation(), Summary: p.Summary}
 	f.Approval = &fault.Approval{Required: true, URL: url}
 	return f
@@ -162,5 +164,6 @@ const MaxWaiting = 20
 
 // TooMany is the fault of a proposal beyond MaxWaiting.
 func TooMany(until time.Duration) *fault.Error {
-	return fault.Limited(until, "%d proposals of this caller wait for a person already: no further one is taken until one of them is decided or expires", MaxWaiting)
+	return fault.Limited(until, "%d proposals of this caller wait for a person already: no further one is taken until one of them is "+
+		"decided or expires", MaxWaiting)
 }

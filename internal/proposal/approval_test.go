@@ -47,7 +47,8 @@ func (r *fixture) approver(role account.Role) *approver {
 func (r *fixture) passkey(p *approver, at time.Time) {
 	r.Helper()
 	p.Passkey = approvaltest.NewPasskey()
-	r.ok(r.db.AddPasskey(r.Context(), account.Passkey{ID: p.Passkey.ID, UserID: p.User.ID, Name: "k", Credential: p.Credential(), CreatedAt: at}))
+	r.ok(r.db.AddPasskey(r.Context(), account.Passkey{ID: p.Passkey.ID, UserID: p.User.ID, Name: "k",
+		Credential: p.Credential(), CreatedAt: at}))
 }
 
 // approving makes the company ask for approvals.
@@ -60,7 +61,9 @@ func (r *fixture) approving(rule access.ApprovalRule) {
 // controls makes the company's stricter.
 func (r *fixture) controls(edit func(*access.Controls)) {
 	r.Helper()
-	_, err := r.db.ChangeControls(r.Context(), r.company.ID, account.User{ID: "op", Name: "op"}, func(to *company.Company) { edit(&to.Settings.Controls) })
+	_, err := r.db.ChangeControls(r.Context(), r.company.ID, account.User{ID: "op", Name: "op"}, func(to *company.Company) {
+		edit(&to.Settings.Controls)
+	})
 	r.ok(err)
 	c, err := r.db.CompanyByID(r.Context(), r.company.ID)
 	r.ok(err)
@@ -91,8 +94,9 @@ func (r *fixture) sign(p *approver, id string, want signature.Decision, edit fun
 // decides is what the page does with a signature.
 func (r *fixture) decides(p *approver, id string, s signature.Signed) error {
 	r.Helper()
-	return r.db.Decide(r.Context(), approval.Decision{CompanyID: r.company.ID, Kind: approval.ChangeKind, ID: id, UserID: p.User.ID, PasskeyID: p.Passkey.ID,
-		Signed: s, Verifier: approvaltest.Verifier()})
+	return r.db.Decide(r.Context(), approval.Decision{CompanyID: r.company.ID, Kind: approval.ChangeKind, ID: id, UserID: p.User.ID,
+		PasskeyID: p.Passkey.ID,
+		Signed:    s, Verifier: approvaltest.Verifier()})
 }
 
 func (r *fixture) approves(p *approver, id string) {
@@ -122,7 +126,8 @@ func TestDecide_OnlyWhatIsShown(t *testing.T) {
 	each(t, func(t *testing.T, r *fixture) {
 		p, ada := approvable(r)
 		made, other := r.propose(p, "FACTORY_RESET", "BLOCK"), r.propose(p, "FACTORY_RESET", "BLOCK")
-		two, err := r.service.ProposeChanges(t.Context(), r.key("k"), p.ID, []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "SMS", Value: "BLOCK"}})
+		two, err := r.service.ProposeChanges(t.Context(), r.key("k"), p.ID,
+			[]policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "SMS", Value: "BLOCK"}})
 		r.ok(err)
 		for name, edit := range map[string]func(*signature.Change){
 			"version":        func(c *signature.Change) { c.BaseVersion++ },
@@ -186,7 +191,8 @@ func TestStands_OnlyWhatWasApproved(t *testing.T) {
 	r := onSQLite(t)
 	p, ada := approvable(r)
 	bob := r.approver(account.Manager)
-	made, err := r.service.ProposeChanges(t.Context(), r.key("k"), p.ID, []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "CONFIGURE_WIFI", Value: "BLOCK"}})
+	made, err := r.service.ProposeChanges(t.Context(), r.key("k"), p.ID,
+		[]policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "CONFIGURE_WIFI", Value: "BLOCK"}})
 	r.ok(err)
 	r.approves(ada, made.ID)
 	kept, err := r.db.SignedDocument(t.Context(), r.company.ID, made.ID)
@@ -266,7 +272,8 @@ func TestApply_ForgedApproval(t *testing.T) {
 		file, err := r.sign(ada, made.ID, signature.Approve, nil).Export()
 		r.ok(err)
 		r.ok(triggertest.Add(t.Context(), r.url, `DELETE FROM signed_documents`,
-			fmt.Sprintf(`INSERT INTO signed_documents (id, company_id, subject, signed, at) VALUES ('y', '%s', '%s', '%s', 1)`, r.company.ID, made.ID, file), forge))
+			fmt.Sprintf(`INSERT INTO signed_documents (id, company_id, subject, signed, at) VALUES ('y', '%s', '%s', '%s', 1)`,
+				r.company.ID, made.ID, file), forge))
 		if seen, err := r.service.Read(t.Context(), r.key("k").Principal, made.ID); err != nil || seen.Approval.State != "" {
 			t.Errorf("%s: read as %+v, %v", name, seen.Approval, err)
 		}
@@ -346,7 +353,8 @@ func TestApply_WhoAskedIsNew(t *testing.T) {
 	each(t, func(t *testing.T, r *fixture) {
 		p, ada := approvable(r)
 		r.controls(func(c *access.Controls) { c.SecondPerson = true })
-		puppet := account.User{ID: resource.NewID(), CompanyID: r.company.ID, Name: "Puppet", Email: "puppet@acme.test", Role: account.Manager, CreatedAt: r.clock.Now()}
+		puppet := account.User{ID: resource.NewID(), CompanyID: r.company.ID, Name: "Puppet", Email: "puppet@acme.test",
+			Role: account.Manager, CreatedAt: r.clock.Now()}
 		r.ok(r.db.CreateUser(t.Context(), puppet))
 		made, _ := apikey.New(r.company.ID, "K", puppet.ID, access.All, r.clock.Now(), time.Time{})
 		r.ok(r.db.CreateKey(t.Context(), made))
@@ -361,7 +369,10 @@ func TestApply_WhoAskedIsNew(t *testing.T) {
 		r.clock.Advance(25 * time.Hour)
 		own = proposed()
 		r.approves(ada, own.ID)
-		_, err := r.db.UpdateUser(t.Context(), r.company.ID, puppet.ID, func(u *account.User) error { u.Rights = account.ViewDevices; return nil })
+		_, err := r.db.UpdateUser(t.Context(), r.company.ID, puppet.ID, func(u *account.User) error {
+			u.Rights = account.ViewDevices
+			return nil
+		})
 		r.ok(err)
 		if _, err := r.service.Apply(t.Context(), call, own.ID, ""); fault.CodeOf(err) != fault.ConfirmationRequired {
 			t.Errorf("the user behind the key got a right: %v", err)
@@ -441,7 +452,8 @@ func TestApply_DeclinedIsFinal(t *testing.T) {
 		r.code(fault.NotPending, r.decides(ada, made.ID, before))
 		_, err := r.apply(made)
 		r.code(fault.NotPending, err)
-		if got := r.proposal(made.ID); got.Status != proposal.Failed || got.Outcome != proposal.DeclinedBy("Ada", "") || got.Approval.State != proposal.Declined {
+		if got := r.proposal(made.ID); got.Status != proposal.Failed || got.Outcome != proposal.DeclinedBy("Ada", "") ||
+			got.Approval.State != proposal.Declined {
 			t.Errorf("declined %+v", got)
 		}
 	})
@@ -456,7 +468,8 @@ func TestApply_ApprovedOnceOverReplicas(t *testing.T) {
 		second, _ := r.replica(r.open())
 		second.Verifier = approvaltest.Verifier()
 		for range 5 {
-			made := r.propose(r.policy(p.ID), "CAMERA", map[string]string{"BLOCK": "ALLOW", "ALLOW": "BLOCK", "NOT_SET": "BLOCK"}[value(t, r.policy(p.ID).Document, "CAMERA")])
+			made := r.propose(r.policy(p.ID), "CAMERA",
+				map[string]string{"BLOCK": "ALLOW", "ALLOW": "BLOCK", "NOT_SET": "BLOCK"}[value(t, r.policy(p.ID).Document, "CAMERA")])
 			yes, no := r.sign(ada, made.ID, signature.Approve, nil), r.sign(bob, made.ID, signature.Decline, nil)
 			var group sync.WaitGroup
 			var mu sync.Mutex
@@ -490,7 +503,8 @@ func TestApply_ApprovedOnceOverReplicas(t *testing.T) {
 				count(&applied, err)
 				now = r.proposal(made.ID)
 			}
-			if want := map[proposal.Status]int{proposal.Succeeded: 1, proposal.Failed: 0}[now.Status]; decided != 1 || applied != want || !now.Status.Final() {
+			if want := map[proposal.Status]int{proposal.Succeeded: 1, proposal.Failed: 0}[now.Status]; decided != 1 || applied != want ||
+				!now.Status.Final() {
 				t.Errorf("%d decided, %d applied: %s, %+v", decided, applied, now.Status, now.Approval)
 			}
 		}
@@ -505,7 +519,8 @@ func TestNeedsApproval(t *testing.T) {
 			for _, impact := range []proposal.Impact{proposal.Normal, proposal.High} {
 				for _, warnings := range [][]string{nil, {"x"}} {
 					bound := kind == access.APIKey || kind == access.Connection
-					want := bound && (rule == access.ApproveAll || rule == access.ApproveRisky && (impact == proposal.High || warnings != nil))
+					want := bound && (rule == access.ApproveAll || rule == access.ApproveRisky &&
+						(impact == proposal.High || warnings != nil))
 					if got := proposal.NeedsApproval(rule, kind, impact, warnings); got != want {
 						t.Errorf("%s %s %s %v: %v", rule, kind, impact, warnings, got)
 					}

@@ -28,12 +28,15 @@ const onOff = "ALLOW=false BLOCK=true"
 
 // vendorTable is the platform's policy as the vendor describes it.
 func vendorTable() map[string]kept {
-	radio, connectivity, security, reports := "deviceRadioState.", "deviceConnectivityManagement.", "advancedSecurityOverrides.", "statusReportingSettings."
+	radio, connectivity, security, reports := "deviceRadioState.", "deviceConnectivityManagement.", "advancedSecurityOverrides.",
+		"statusReportingSettings."
 	return map[string]kept{
 		"VENDOR_STORE_MODE":         {"playStoreMode", "BLACKLIST=BLACKLIST WHITELIST=WHITELIST", nil},
 		"DEFAULT_PERMISSION_POLICY": {"defaultPermissionPolicy", "DENY=DENY PROMPT=PROMPT", nil},
-		"APP_AUTO_UPDATE_POLICY":    {"appAutoUpdatePolicy", "ALWAYS=ALWAYS CHOICE_TO_THE_USER=CHOICE_TO_THE_USER NEVER=NEVER WIFI=WIFI_ONLY", nil},
-		"UNTRUSTED_APPS_POLICY": {security + "untrustedAppsPolicy", "ALLOW_INSTALL_IN_PERSONAL_PROFILE_ONLY=ALLOW_INSTALL_IN_PERSONAL_PROFILE_ONLY DISALLOW_INSTALL=DISALLOW_INSTALL",
+		"APP_AUTO_UPDATE_POLICY": {"appAutoUpdatePolicy",
+			"ALWAYS=ALWAYS CHOICE_TO_THE_USER=CHOICE_TO_THE_USER NEVER=NEVER WIFI=WIFI_ONLY", nil},
+		"UNTRUSTED_APPS_POLICY": {security + "untrustedAppsPolicy",
+			"ALLOW_INSTALL_IN_PERSONAL_PROFILE_ONLY=ALLOW_INSTALL_IN_PERSONAL_PROFILE_ONLY DISALLOW_INSTALL=DISALLOW_INSTALL",
 			map[string]string{`{"installUnknownSourcesAllowed":true}`: "NOT_SET"}},
 		"VENDOR_PROTECT": {security + "googlePlayProtectVerifyApps", "ENABLED=VERIFY_APPS_ENFORCED USER_CHOICE=VERIFY_APPS_USER_CHOICE",
 			map[string]string{`{"ensureVerifyAppsEnabled":true}`: "ENABLED", `{"ensureVerifyAppsEnabled":false}`: "NOT_SET"}},
@@ -46,10 +49,12 @@ func vendorTable() map[string]kept {
 		"ADD_USER":             {"addUserDisabled", onOff, nil},
 		"REMOVE_USER":          {"removeUserDisabled", onOff, nil},
 		"DEVELOPER_SETTINGS": {security + "developerSettings", "ALLOW=DEVELOPER_SETTINGS_ALLOWED BLOCK=DEVELOPER_SETTINGS_DISABLED",
-			map[string]string{`{"debuggingFeaturesAllowed":true}`: "CUSTOM", `{"safeBootDisabled":true}`: "CUSTOM", `{"debuggingFeaturesAllowed":false,"safeBootDisabled":true}`: "CUSTOM"}},
+			map[string]string{`{"debuggingFeaturesAllowed":true}`: "CUSTOM", `{"safeBootDisabled":true}`: "CUSTOM",
+				`{"debuggingFeaturesAllowed":false,"safeBootDisabled":true}`: "CUSTOM"}},
 		"USB_DATA_ACCESS": {connectivity + "usbDataAccess", "ALLOW=ALLOW_USB_DATA_TRANSFER BLOCK=DISALLOW_USB_DATA_TRANSFER",
 			map[string]string{`{"usbFileTransferDisabled":true}`: "CUSTOM", `{"usbMassStorageEnabled":true}`: "NOT_SET"}},
-		"LOCATION_MODE":     {"locationMode", "DISABLED=LOCATION_DISABLED ENFORCED=LOCATION_ENFORCED USER_CHOICE=LOCATION_USER_CHOICE", nil},
+		"LOCATION_MODE": {"locationMode", "DISABLED=LOCATION_DISABLED ENFORCED=LOCATION_ENFORCED USER_CHOICE=LOCATION_USER_CHOICE",
+			nil},
 		"LOCATION_SHARING":  {"shareLocationDisabled", onOff, nil},
 		"OUTGOING_CALLS":    {"outgoingCallsDisabled", onOff, nil},
 		"SMS":               {"smsDisabled", onOff, nil},
@@ -62,13 +67,19 @@ func vendorTable() map[string]kept {
 		"WIFI_DIRECT": {connectivity + "wifiDirectSettings", "ALLOW=ALLOW_WIFI_DIRECT BLOCK=DISALLOW_WIFI_DIRECT", nil},
 		"TETHERING": {connectivity + "tetheringSettings", "ALLOW=ALLOW_ALL_TETHERING BLOCK=DISALLOW_ALL_TETHERING",
 			map[string]string{`{"tetheringConfigDisabled":true}`: "BLOCK", `{"tetheringConfigDisabled":false}`: "NOT_SET"}},
-		"WIFI_STATE":            {radio + "wifiState", "DISABLED=WIFI_DISABLED ENABLED=WIFI_ENABLED USER_CHOICE=WIFI_STATE_USER_CHOICE", nil},
-		"AIRPLANE_MODE":         {radio + "airplaneModeState", "DISABLED=AIRPLANE_MODE_DISABLED USER_CHOICE=AIRPLANE_MODE_USER_CHOICE", nil},
-		"MINIMUM_WIFI_SECURITY": {radio + "minimumWifiSecurityLevel", "OPEN_NETWORK=OPEN_NETWORK_SECURITY PERSONAL_NETWORK=PERSONAL_NETWORK_SECURITY", nil},
-		"AUTO_DATE_TIME": {"autoDateAndTimeZone", "ENFORCED=AUTO_DATE_AND_TIME_ZONE_ENFORCED USER_CHOICE=AUTO_DATE_AND_TIME_ZONE_USER_CHOICE",
+		"WIFI_STATE": {radio + "wifiState", "DISABLED=WIFI_DISABLED ENABLED=WIFI_ENABLED USER_CHOICE=WIFI_STATE_USER_CHOICE",
+			nil},
+		"AIRPLANE_MODE": {radio + "airplaneModeState", "DISABLED=AIRPLANE_MODE_DISABLED USER_CHOICE=AIRPLANE_MODE_USER_CHOICE",
+			nil},
+		"MINIMUM_WIFI_SECURITY": {radio + "minimumWifiSecurityLevel",
+			"OPEN_NETWORK=OPEN_NETWORK_SECURITY PERSONAL_NETWORK=PERSONAL_NETWORK_SECURITY", nil},
+		"AUTO_DATE_TIME": {"autoDateAndTimeZone",
+			"ENFORCED=AUTO_DATE_AND_TIME_ZONE_ENFORCED USER_CHOICE=AUTO_DATE_AND_TIME_ZONE_USER_CHOICE",
 			map[string]string{`{"autoTimeRequired":true}`: "CUSTOM"}},
-		"ENCRYPTION_POLICY": {"encryptionPolicy", "ENABLED_WITHOUT_PASSWORD=ENABLED_WITHOUT_PASSWORD ENABLED_WITH_PASSWORD=ENABLED_WITH_PASSWORD UNSPECIFIED=ENCRYPTION_POLICY_UNSPECIFIED", nil},
-		"APPLICATION_REPORT_LEVEL": {reports + "applicationReportsEnabled", "DISABLED=false INSTALLED_AND_REMOVED_APPS=true INSTALLED_APPS=true",
+		"ENCRYPTION_POLICY": {"encryptionPolicy", "ENABLED_WITHOUT_PASSWORD=ENABLED_WITHOUT_PASSWORD " +
+			"ENABLED_WITH_PASSWORD=ENABLED_WITH_PASSWORD UNSPECIFIED=ENCRYPTION_POLICY_UNSPECIFIED", nil},
+		"APPLICATION_REPORT_LEVEL": {reports + "applicationReportsEnabled",
+			"DISABLED=false INSTALLED_AND_REMOVED_APPS=true INSTALLED_APPS=true",
 			map[string]string{`{"statusReportingSettings":{"applicationReportingSettings":{"includeRemovedApps":true}}}`: "NOT_SET",
 				`{"statusReportingSettings":{"applicationReportsEnabled":true}}`:                                                                   "INSTALLED_APPS",
 				`{"statusReportingSettings":{"applicationReportsEnabled":true,"applicationReportingSettings":{"includeRemovedApps":true}}}`:        "INSTALLED_AND_REMOVED_APPS",
@@ -196,7 +207,8 @@ func (r *fixture) passes(s policy.Setting, k kept, display, text, reads, wanted 
 	r.ok(err)
 	after := r.policy(p.ID)
 	held := []byte(r.vendor.holds(p.ID))
-	if got := value(r, after.Document, s.ID); got != wanted || string(held) != string(after.Document) || string(held) != string(made.Next.Document) {
+	if got := value(r, after.Document, s.ID); got != wanted || string(held) != string(after.Document) ||
+		string(held) != string(made.Next.Document) {
 		r.Errorf("%s reads back %s; the vendor holds %s, reviewed %s", s.ID, got, held, made.Next.Document)
 	}
 	for pair := range strings.FieldsSeq(k.values) {

@@ -181,7 +181,8 @@ func newFixture(tb testing.TB, url string) *fixture {
 		tb.Fatal(err)
 	}
 	r := &fixture{TB: tb, url: url, clock: &clock{now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}}
-	r.vendor = &vendor{tb: tb, schema: schema{document}, copies: map[string]policy.Copy{}, bytes: map[string]string{}, sending: map[string]bool{}}
+	r.vendor = &vendor{tb: tb, schema: schema{document}, copies: map[string]policy.Copy{}, bytes: map[string]string{},
+		sending: map[string]bool{}}
 	r.db = r.open()
 	r.policies = policy.Service{Store: r.db, Checker: r.vendor.schema, Now: r.clock.Now}
 	r.service, r.reconciler = r.replica(r.db)

@@ -108,7 +108,8 @@ func TestForesee_Propose(t *testing.T) {
 		expect.Equal(t, c.name, expect.Values{"code": {code, c.want}, "known": {got != nil, c.known}, "made": {r.proposals(), before}})
 		if got != nil {
 			nothingYet := len(got.Effects) > 0 && got.Effects[0] == "Nothing changes until the proposal is applied."
-			expect.Equal(t, c.name, expect.Values{"devices": {got.Devices, c.devices}, "impact": {got.Impact, string(c.impact)}, "irreversible": {got.Irreversible, false},
+			expect.Equal(t, c.name, expect.Values{"devices": {got.Devices, c.devices}, "impact": {got.Impact, string(c.impact)},
+				"irreversible":              {got.Irreversible, false},
 				"says that nothing changes": {nothingYet, c.want == ""}})
 		}
 		expect.Equal(t, c.name, expect.Values{"code when proposed": {r.run(limited, c.call), c.want}})
@@ -171,8 +172,9 @@ func TestForesee_Apply(t *testing.T) {
 		apply := call{"apply_policy_proposal", args{"proposalId": id, "confirmation": c.typed}}
 		was := r.proposal(id).Status
 		got, code := r.foresees(r.key("k").Principal, apply)
-		expect.Equal(t, c.name, expect.Values{"code": {code, c.want}, "devices": {got.Devices, c.devices}, "irreversible": {got.Irreversible, c.good},
-			"status": {r.proposal(id).Status, was}})
+		expect.Equal(t, c.name, expect.Values{"code": {code, c.want}, "devices": {got.Devices, c.devices},
+			"irreversible": {got.Irreversible, c.good},
+			"status":       {r.proposal(id).Status, was}})
 		other, code := r.foresees(r.key("k2").Principal, apply)
 		expect.Equal(t, c.name+", by another key", expect.Values{"code": {code, fault.NotFound}, "known": {other != nil, false}})
 		expect.Equal(t, c.name, expect.Values{"code when applied": {r.run(r.key("k").Principal, apply), c.want}})

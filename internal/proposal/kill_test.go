@@ -258,7 +258,8 @@ func (k *killing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if k.dies(pusher) {
 		return
 	}
-	result, version := k.vendor.PushUnsaved(context.Background(), k.company, policy.Policy{ID: p.ID, Version: p.Version, Document: p.Document})
+	result, version := k.vendor.PushUnsaved(context.Background(), k.company,
+		policy.Policy{ID: p.ID, Version: p.Version, Document: p.Document})
 	_ = json.NewEncoder(w).Encode(taken{result.Code, version})
 }
 
@@ -394,7 +395,8 @@ func (k *killing) bury() {
 				saved++
 			}
 		}
-		if want := map[proposal.Status]int{proposal.Succeeded: 1}[p.Status]; p.Status == proposal.Executing || saved != want || k.sentTimes(made.ID) > 1 {
+		if want := map[proposal.Status]int{proposal.Succeeded: 1}[p.Status]; p.Status == proposal.Executing || saved != want ||
+			k.sentTimes(made.ID) > 1 {
 			k.Errorf("%s: saved %d times, sent %d times", p.Status, saved, k.sentTimes(made.ID))
 		}
 		if (saved > 0 || k.sentTimes(made.ID) > 0) && p.Approval.State != proposal.Approved {
@@ -409,7 +411,8 @@ func (k *killing) bury() {
 func TestApply_ApprovalIsLinearizableWithKills(t *testing.T) {
 	each(t, func(t *testing.T, r *fixture) {
 		p, ada := approvable(r)
-		k := &killing{fixture: r, ada: ada, bob: r.approver(account.Manager), policies: [2]policy.Policy{p, r.newPolicy("Office", 1)}, sent: map[string]int{}}
+		k := &killing{fixture: r, ada: ada, bob: r.approver(account.Manager), policies: [2]policy.Policy{p, r.newPolicy("Office", 1)},
+			sent: map[string]int{}}
 		server := httptest.NewServer(k)
 		defer server.Close()
 		k.address = server.URL

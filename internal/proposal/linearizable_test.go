@@ -315,7 +315,8 @@ func TestProposals_Linearizable(t *testing.T) {
 	each(t, func(t *testing.T, r *fixture) {
 		other, reconciler := r.replica(r.open())
 		r.service.LeaseWait, other.LeaseWait = 20*time.Second, 20*time.Second
-		c := &clients{fixture: r, replicas: []*proposal.Service{r.service, other}, began: time.Now(), made: map[string][]proposal.Proposal{}}
+		c := &clients{fixture: r, replicas: []*proposal.Service{r.service, other}, began: time.Now(),
+			made: map[string][]proposal.Proposal{}}
 		var count sync.Mutex
 		n := 0
 		r.vendor.before = func(policy.Policy) {

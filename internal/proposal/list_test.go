@@ -37,7 +37,8 @@ func TestReview_ListLimits(t *testing.T) {
 		r.propose(p, "CAMERA", "BLOCK")
 	}
 	reviewer := proposal.Reviewer{Service: r.service, Store: r.db}
-	person := access.Principal{Kind: access.User, ID: "u1", CompanyID: r.company.ID, Permissions: access.PoliciesRead | access.PoliciesWrite}
+	person := access.Principal{Kind: access.User, ID: "u1", CompanyID: r.company.ID,
+		Permissions: access.PoliciesRead | access.PoliciesWrite}
 	for limit, want := range map[int]int{-1: 50, 0: 50, 1: 1, 50: 50, 51: 51, 1000: 51} {
 		all, err := reviewer.List(r.Context(), person, proposal.Query{Limit: limit})
 		if err != nil || len(all) != want {

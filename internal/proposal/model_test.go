@@ -77,7 +77,8 @@ func (m *model) some(t *rapid.T) policy.Policy {
 }
 
 func someChanges(t *rapid.T) []policy.Change {
-	ids := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"CAMERA", "SMS", "WIFI_STATE", "FACTORY_RESET", "ENCRYPTION_POLICY", "APPLICATION_REPORT_LEVEL"}), 1, 3, rapid.ID[string]).Draw(t, "settings")
+	ids := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"CAMERA", "SMS", "WIFI_STATE", "FACTORY_RESET", "ENCRYPTION_POLICY",
+		"APPLICATION_REPORT_LEVEL"}), 1, 3, rapid.ID[string]).Draw(t, "settings")
 	var changes []policy.Change
 	for _, id := range ids {
 		s, _ := policy.Lookup(id)
@@ -98,7 +99,8 @@ func (m *model) save(t *rapid.T) {
 	p := m.some(t)
 	expected := p.Version - rapid.IntRange(0, 1).Draw(t, "behind")
 	display := fmt.Sprintf("%s, version %d", p.ID[:8], p.Version)
-	saved, err := m.fixture.policies.Save(m.Context(), m.company.ID, p.ID, expected, policy.Edit{Name: &display, Changes: someChanges(t)}, operator())
+	saved, err := m.fixture.policies.Save(m.Context(), m.company.ID, p.ID, expected, policy.Edit{Name: &display, Changes: someChanges(t)},
+		operator())
 	switch {
 	case expected != p.Version:
 		m.code(fault.StaleProposal, err)
@@ -219,7 +221,8 @@ func (m *model) die(t *rapid.T) {
 	if code, _ := m.expect(p, takes); code != "" {
 		t.Skip("it cannot be applied")
 	}
-	step := rapid.SampledFrom([]string{proposal.BeforeClaim, proposal.AfterClaim, proposal.AfterPush, proposal.AfterOutcome}).Draw(t, "step")
+	step := rapid.SampledFrom([]string{proposal.BeforeClaim, proposal.AfterClaim, proposal.AfterPush, proposal.AfterOutcome}).Draw(t,
+		"step")
 	m.vendor.next(vendor)
 	m.dies(p, step)
 	m.vendor.next("")

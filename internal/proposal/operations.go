@@ -9,7 +9,8 @@ import (
 )
 
 // review is what the descriptions of the three propose operations end with.
-const review = " Nothing changes until the proposal is applied: show its summary and its whole change list to the user, and get explicit approval, before you call apply_policy_proposal. A proposal can be applied until its expiresAt."
+const review = " Nothing changes until the proposal is applied: show its summary and its whole change list to the user, and get explicit " +
+	"approval, before you call apply_policy_proposal. A proposal can be applied until its expiresAt."
 
 // Define declares the reading, making and applying of proposals (contract 4.3).
 func Define(r *operation.Registry, s *Service) {
@@ -23,11 +24,13 @@ func Define(r *operation.Registry, s *Service) {
 	proposals(r, s)
 	operation.DefineExplained(r, writing(operation.Operation{
 		Name: "apply_policy_proposal", Title: "Apply policy proposal", Path: "/policy-proposals/{proposalId}/apply",
-		Description: "Applies one policy proposal that you made: exactly its reviewed change list is saved and sent to the policy's devices, and a new revision is saved. " +
-			"Call it only after the user has seen the list and approved it. With requiresConfirmation, ask the user to type the policy's name and pass exactly what was typed. " +
-			"If the policy was saved since, it fails with stale_proposal: propose again and review the new list. After internal_error read the proposal before anything else. " +
-			"Where the company asks for it, a person approves the change first: on confirmation_required with an approvalUrl, show that address to the user; the name that the user types does not replace it. " +
-			"rollback_policy restores the settings, not what devices erased.",
+		Description: "Applies one policy proposal that you made: exactly its reviewed change list is saved and sent to the policy's " +
+			"devices, and a new revision is saved. Call it only after the user has seen the list and approved it. With " +
+			"requiresConfirmation, ask the user to type the policy's name and pass exactly what was typed. If the policy was saved " +
+			"since, it fails with stale_proposal: propose again and review the new list. After internal_error read the proposal before " +
+			"anything else. Where the company asks for it, a person approves the change first: on confirmation_required with an " +
+			"approvalUrl, show that address to the user; the name that the user types does not replace it. rollback_policy restores the " +
+			"settings, not what devices erased.",
 		BodyOptional: true,
 		Disruptive:   true,
 		Faults:       []fault.Code{fault.NotFound, fault.NotPending, fault.StaleProposal, fault.Refused, fault.ConfirmationRequired},
@@ -44,14 +47,15 @@ func proposals(r *operation.Registry, s *Service) {
 	}), s.change, s.foreseeChange)
 	operation.DefineExplained(r, writing(operation.Operation{
 		Name: "create_policy", Title: "Propose new policy", Path: "/policies", Created: true,
-		Description: "Proposes a new policy as a copy of an existing one, with its apps, settings and restrictions and, if changes are given, with these settings changed. " +
-			"No device uses the new policy until devices are moved to it with change_device_policy." + review,
+		Description: "Proposes a new policy as a copy of an existing one, with its apps, settings and restrictions and, if changes are " +
+			"given, with these settings changed. No device uses the new policy until devices are moved to it with " +
+			"change_device_policy." + review,
 		Faults: ends,
 	}), s.copy, s.foreseeCopy)
 	operation.DefineExplained(r, writing(operation.Operation{
 		Name: "rollback_policy", Title: "Propose policy rollback", Path: "/policies/{policyId}/rollbacks", Created: true,
-		Description: "Proposes to return one policy to an earlier revision from list_policy_revisions: its apps, settings, restrictions and name. " +
-			"Description, labels and group stay as they are." + review,
+		Description: "Proposes to return one policy to an earlier revision from list_policy_revisions: its apps, settings, " +
+			"restrictions and name. Description, labels and group stay as they are." + review,
 		Faults: ends,
 	}), s.rollBack, s.foreseeRollBack)
 }

@@ -20,7 +20,8 @@ func (r *fixture) wantImpact(what string, p proposal.Proposal, want proposal.Imp
 	r.Helper()
 	v := p.View()
 	if v.Impact != want || v.RequiresConfirmation != (want == proposal.High) || !strings.Contains(v.Summary, devices) {
-		r.Errorf("%s: impact %s, requiresConfirmation %v, summary %q; want %s and %q", what, v.Impact, v.RequiresConfirmation, v.Summary, want, devices)
+		r.Errorf("%s: impact %s, requiresConfirmation %v, summary %q; want %s and %q", what, v.Impact, v.RequiresConfirmation,
+			v.Summary, want, devices)
 	}
 }
 
@@ -120,7 +121,8 @@ func TestPropose_ANameThatLooksTakenIsRefused(t *testing.T) {
 			_, err := r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, like, nil)
 			r.code(fault.Refused, err)
 		}
-		for _, bad := range []string{"Warehouse K\u200b", "Vault\u202e", "\u2800", "a\u00a0b", "\ue000", "\U000e0041", "a\ufe0f", "a\u0378"} {
+		for _, bad := range []string{"Warehouse K\u200b", "Vault\u202e", "\u2800", "a\u00a0b", "\ue000", "\U000e0041",
+			"a\ufe0f", "a\u0378"} {
 			_, err := r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, bad, nil)
 			r.code(fault.InvalidArguments, err)
 		}

@@ -41,11 +41,13 @@ func (s *Service) draftChanges(ctx context.Context, call operation.Call, policyR
 
 // ProposeCopy proposes a new policy: a copy of a policy's apps, settings and
 // restrictions, with changes of settings on top.
-func (s *Service) ProposeCopy(ctx context.Context, call operation.Call, sourceRef, displayName string, changes []policy.Change) (Proposal, error) {
+func (s *Service) ProposeCopy(ctx context.Context, call operation.Call, sourceRef, displayName string,
+	changes []policy.Change) (Proposal, error) {
 	return s.propose(ctx, call, func() (Proposal, error) { return s.draftCopy(ctx, call, sourceRef, displayName, changes) })
 }
 
-func (s *Service) draftCopy(ctx context.Context, call operation.Call, sourceRef, displayName string, changes []policy.Change) (Proposal, error) {
+func (s *Service) draftCopy(ctx context.Context, call operation.Call, sourceRef, displayName string,
+	changes []policy.Change) (Proposal, error) {
 	source, err := policy.Find(ctx, s.Policies, call.Principal, sourceRef)
 	if err != nil {
 		return Proposal{}, err
@@ -109,7 +111,8 @@ func (s *Service) draftRollback(ctx context.Context, call operation.Call, policy
 	made := s.draft(call, RollBack, p, d.Moves)
 	if made.Renames = p.Name != target.Name; made.Renames {
 		if target.NameRefused {
-			return Proposal{}, fault.New(fault.Refused, "the policy was named %s at revision %d, which is refused now: save the settings of that revision under another name in the portal", target.Name, revision)
+			return Proposal{}, fault.New(fault.Refused, "the policy was named %s at revision %d, which is refused now: save the settings "+
+				"of that revision under another name in the portal", target.Name, revision)
 		}
 		if err := s.nameFree(ctx, p.CompanyID, target.Name, p.ID); err != nil {
 			return Proposal{}, err
@@ -186,7 +189,8 @@ func nameTaken() *fault.Error {
 // draft is a proposal about a policy as it now is, which moves settings.
 func (s *Service) draft(call operation.Call, c Capability, p policy.Policy, moves []policy.Move) Proposal {
 	return Proposal{
-		ID: resource.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug, Capability: c, Status: Pending, Impact: Normal, Devices: p.DeviceCount,
+		ID: resource.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug, Capability: c, Status: Pending, Impact: Normal,
+		Devices:  p.DeviceCount,
 		PolicyID: p.ID, TargetName: p.Name, BaseVersion: p.Version,
 		Owner: ownerOf(call.Principal), ProposeRef: call.IdempotencyRef, Note: call.Note,
 		Rule: call.Principal.Settings.Controls.ApplyApproval, Warnings: policy.Warnings(moves), Fields: fields(moves),

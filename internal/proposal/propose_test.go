@@ -28,7 +28,8 @@ func TestPropose_AndApply(t *testing.T) {
 		proposed.Fields = []proposal.Field{{Label: "Wi-Fi on or off", Value: "ENABLED", PreviousValue: "NOT_SET"},
 			{Label: "Camera", Value: "BLOCK", PreviousValue: "NOT_SET"}}
 		same(t, "proposed", v, proposed)
-		if want := `In the policy "Warehouse", which 2 devices use, sets Wi-Fi on or off to ENABLED and Camera to BLOCK.`; v.Summary != want {
+		if want := `In the policy "Warehouse", which 2 devices use, sets Wi-Fi on or off to ENABLED and Camera to BLOCK.`; v.Summary !=
+			want {
 			t.Errorf("summary %q, want %q", v.Summary, want)
 		}
 		if !v.ExpiresAt.Equal(r.clock.Now().Add(10 * time.Minute)) {
@@ -44,7 +45,8 @@ func TestPropose_AndApply(t *testing.T) {
 		if done.Status != proposal.Succeeded || done.Version != 2 || now.Version != 2 || now.Push.Version != 2 {
 			t.Errorf("applied %+v, policy %+v", done, now)
 		}
-		if value(t, now.Document, "CAMERA") != "BLOCK" || value(t, now.Document, "SMS") != "BLOCK" || r.vendor.holds(p.ID) != string(now.Document) {
+		if value(t, now.Document, "CAMERA") != "BLOCK" || value(t, now.Document, "SMS") != "BLOCK" ||
+			r.vendor.holds(p.ID) != string(now.Document) {
 			t.Errorf("document %s", now.Document)
 		}
 		kept := now
@@ -68,7 +70,8 @@ func TestPropose_Refused(t *testing.T) {
 	r := onSQLite(t)
 	p := r.newPolicy("Warehouse", 1, set("CAMERA", "BLOCK")...)
 	other := r.newPolicy("Shop", 0)
-	agent, err := r.policies.Create(t.Context(), policy.New{CompanyID: r.company.ID, CompanySlug: "acme", Name: "Kiosk", Type: policy.Agent}, operator())
+	agent, err := r.policies.Create(t.Context(), policy.New{CompanyID: r.company.ID, CompanySlug: "acme", Name: "Kiosk",
+		Type: policy.Agent}, operator())
 	r.ok(err)
 	gone := r.newPolicy("Gone", 0)
 	r.ok(r.policies.Delete(t.Context(), r.company.ID, gone.ID))
@@ -88,8 +91,9 @@ func TestPropose_Refused(t *testing.T) {
 		err  error
 		want fault.Code
 	}{
-		"nothing changes":          {change(p.ID, "CAMERA", "block"), fault.Refused},
-		"no changes":               {func() error { _, err := r.service.ProposeChanges(t.Context(), r.key("k"), p.ID, nil); return err }(), fault.Refused},
+		"nothing changes": {change(p.ID, "CAMERA", "block"), fault.Refused},
+		"no changes": {func() error { _, err := r.service.ProposeChanges(t.Context(), r.key("k"), p.ID, nil); return err }(),
+			fault.Refused},
 		"unknown setting":          {change(p.ID, "X", "block"), fault.InvalidArguments},
 		"unknown policy":           {change("nowhere", "CAMERA", "ALLOW"), fault.NotFound},
 		"asset's path name":        {change("enterprises/acme/assets/"+p.ID, "CAMERA", "ALLOW"), fault.NotFound},
@@ -219,7 +223,8 @@ func TestRollback(t *testing.T) {
 		proposed.Fields = []proposal.Field{{Label: "Name", Value: "Warehouse", PreviousValue: "Store"},
 			{Label: "Camera", Value: "BLOCK", PreviousValue: "ALLOW"}}
 		same(t, "proposed", v, proposed)
-		if want := `Returns the policy "Store", which 1 device uses, to revision 1: sets Camera to BLOCK; changes its name to "Warehouse"; also changes what no setting names: apps.`; v.Summary != want {
+		if want :=
+			`Returns the policy "Store", which 1 device uses, to revision 1: sets Camera to BLOCK; changes its name to "Warehouse"; also changes what no setting names: apps.`; v.Summary != want {
 			t.Errorf("summary %q", v.Summary)
 		}
 		for _, typed := range []string{"", " ", "Warehouse", "Stor", "St ore"} {

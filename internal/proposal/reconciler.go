@@ -124,7 +124,8 @@ func (k *Reconciler) look(ctx context.Context, p Proposal) (Ending, error) {
 
 // compare looks whether the platform holds what is saved. blind is the ending
 // if it cannot be asked.
-func (k *Reconciler) compare(ctx context.Context, c company.Company, p Proposal, saved policy.Policy, missing bool, blind Ending) (Ending, error) {
+func (k *Reconciler) compare(ctx context.Context, c company.Company, p Proposal, saved policy.Policy, missing bool,
+	blind Ending) (Ending, error) {
 	e := Ending{Status: Failed, Failure: fault.Internal, Looked: true, LookIn: nextLook(p.Looks),
 		Outcome: "the service was interrupted before the platform had the change"}
 	if missing || saved.Deleted {

@@ -43,7 +43,8 @@ func (r *fixture) again(call operation.Call, id string) (proposal.Proposal, erro
 func (r *fixture) person(display string, role account.Role, only ...string) operation.Call {
 	r.Helper()
 	rights, _ := role.Rights()
-	user := account.User{ID: resource.NewID(), CompanyID: r.company.ID, Email: display + "@" + resource.NewID() + ".test", Name: display, Role: role,
+	user := account.User{ID: resource.NewID(), CompanyID: r.company.ID, Email: display + "@" + resource.NewID() + ".test",
+		Name: display, Role: role,
 		Rights: rights, Policies: only, CreatedAt: r.clock.Now()}
 	r.ok(r.db.CreateUser(r.Context(), user))
 	return operation.Call{Principal: user.Principal(r.company.Slug, access.Settings{})} // every gate is shut
@@ -59,8 +60,9 @@ func TestReview_ByPeople(t *testing.T) {
 		r.ok(err)
 		found, err := people.Look(t.Context(), ada.Principal, made.ID)
 		r.ok(err)
-		expect.Equal(t, "found", expect.Values{"mine": {found.Mine, false}, "appliable": {found.Appliable(), false}, "stale": {found.Stale, false},
-			"gone": {found.Gone, false}, "maker": {found.Maker.Kind, access.APIKey}, "number of fields": {len(found.Fields), 1},
+		expect.Equal(t, "found", expect.Values{"mine": {found.Mine, false}, "appliable": {found.Appliable(), false},
+			"stale": {found.Stale, false},
+			"gone":  {found.Gone, false}, "maker": {found.Maker.Kind, access.APIKey}, "number of fields": {len(found.Fields), 1},
 			"why": {found.Why, []string{"it changes Factory reset from Settings"}}, "devices": {found.Policy.DeviceCount, 2}})
 		_, err = r.service.Apply(t.Context(), ada, made.ID, "Warehouse")
 		r.code(fault.NotFound, err)
@@ -91,7 +93,8 @@ func TestReview_ByPeople(t *testing.T) {
 		}
 		newest := r.revisions(p.ID)[0]
 		want := newest
-		want.SavedBy, want.ProposalID, want.Origin = policy.Author{Kind: "USER", ID: ada.Principal.ID, Name: "Ada"}, own.ID, policy.FromProposal
+		want.SavedBy, want.ProposalID, want.Origin = policy.Author{Kind: "USER", ID: ada.Principal.ID, Name: "Ada"},
+			own.ID, policy.FromProposal
 		same(t, "the revision", newest, want)
 
 		stale, err := people.Look(t.Context(), ada.Principal, made.ID)

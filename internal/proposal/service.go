@@ -107,7 +107,8 @@ func (s *Service) seen(ctx context.Context, p access.Principal, id string, find 
 }
 
 func notFound() error {
-	return fault.New(fault.NotFound, "there is no proposal with this id that you made: take the proposalId from the call that made it, or propose again")
+	return fault.New(fault.NotFound,
+		"there is no proposal with this id that you made: take the proposalId from the call that made it, or propose again")
 }
 
 // editable is fault.Unsupported for a policy that proposals cannot change.

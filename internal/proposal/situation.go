@@ -118,7 +118,8 @@ func (s *Service) ForeseeApply(ctx context.Context, p access.Principal, id, conf
 
 // forecast describes what applying the proposal does.
 func (p Proposal) forecast() operation.Forecast {
-	f := operation.Forecast{Devices: p.Devices, Effects: []string{p.Summary}, Impact: string(p.Impact), RequiresConfirmation: p.NeedsConfirmation()}
+	f := operation.Forecast{Devices: p.Devices, Effects: []string{p.Summary}, Impact: string(p.Impact),
+		RequiresConfirmation: p.NeedsConfirmation()}
 	if p.Creates() {
 		f.Devices = 0
 	}

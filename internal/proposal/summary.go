@@ -22,7 +22,8 @@ func summarizeCopy(source policy.Policy, newName string, moves []policy.Move) st
 	if len(moves) > 0 {
 		then = " and in the copy " + settings(moves)
 	}
-	return fmt.Sprintf("Creates the policy %q as a copy of %q%s; 0 devices use it until devices are moved to it.", newName, source.Name, then)
+	return fmt.Sprintf("Creates the policy %q as a copy of %q%s; 0 devices use it until devices are moved to it.",
+		newName, source.Name, then)
 }
 
 func summarizeRollback(p policy.Policy, revision int, d policy.Diff) string {

@@ -98,6 +98,7 @@ func message(p Proposal) string {
 		return fmt.Sprintf("The policy %q was returned to revision %d and saved as version %d. Its devices receive it automatically.",
 			p.Next.Name, p.Request.Revision, p.Version)
 	default:
-		return fmt.Sprintf("The policy %q was changed and saved as version %d. Its devices receive it automatically.", p.Next.Name, p.Version)
+		return fmt.Sprintf("The policy %q was changed and saved as version %d. Its devices receive it automatically.",
+			p.Next.Name, p.Version)
 	}
 }

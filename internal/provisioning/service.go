@@ -112,21 +112,22 @@ func (l Limits) check() error {
 // contract 7.4; a failure leaves no code behind.
 func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Result, error) {
 	var picture []byte
-	target, token, err := s.token(ctx, p, asked{r.PolicyID, r.PersonalUsage, byCode, r.Limits}, activity.Event{Action: activity.ProvisioningIssued,
-		Changes: activity.Differences(activity.Change{Field: "personalUsage", After: string(r.PersonalUsage)},
-			activity.Change{Field: "wifiSsid", After: r.Wifi.SSID})}, func(t Token) error {
-		payload, err := Merge(t.Payload, r.Wifi)
-		if err != nil {
-			return notIssued(err)
-		}
-		if t.Short {
-			if payload, err = Shorten(payload); err != nil {
+	target, token, err := s.token(ctx, p, asked{r.PolicyID, r.PersonalUsage, byCode, r.Limits},
+		activity.Event{Action: activity.ProvisioningIssued,
+			Changes: activity.Differences(activity.Change{Field: "personalUsage", After: string(r.PersonalUsage)},
+				activity.Change{Field: "wifiSsid", After: r.Wifi.SSID})}, func(t Token) error {
+			payload, err := Merge(t.Payload, r.Wifi)
+			if err != nil {
 				return notIssued(err)
 			}
-		}
-		picture, err = Draw(ascii(payload))
-		return err
-	})
+			if t.Short {
+				if payload, err = Shorten(payload); err != nil {
+					return notIssued(err)
+				}
+			}
+			picture, err = Draw(ascii(payload))
+			return err
+		})
 	if err != nil {
 		return Result{}, err
 	}
@@ -143,7 +144,8 @@ func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Re
 // device that is provisioned over USB: one of an AGENT policy, VR-only or not. It
 // fails with the codes of contract 7.4.
 func (s *Service) Bundle(ctx context.Context, p access.Principal, policyID string) (Token, policy.Policy, error) {
-	target, token, err := s.token(ctx, p, asked{policyID, Unspecified, byUSB, Limits{Devices: 1}}, activity.Event{Action: activity.ProvisioningHanded},
+	target, token, err := s.token(ctx, p, asked{policyID, Unspecified, byUSB, Limits{Devices: 1}},
+		activity.Event{Action: activity.ProvisioningHanded},
 		func(Token) error { return nil })
 	return token, target, err
 }
@@ -151,8 +153,10 @@ func (s *Service) Bundle(ctx context.Context, p access.Principal, policyID strin
 // Issue makes an enrollment token without a code for it: a person, or a script, gives it to
 // devices. It fails with the codes of contract 7.4.
 func (s *Service) Issue(ctx context.Context, p access.Principal, r Request) (Token, policy.Policy, error) {
-	target, token, err := s.token(ctx, p, asked{r.PolicyID, r.PersonalUsage, byHand, r.Limits}, activity.Event{Action: activity.ProvisioningIssued,
-		Changes: activity.Differences(activity.Change{Field: "personalUsage", After: string(r.PersonalUsage)})}, func(Token) error { return nil })
+	target, token, err := s.token(ctx, p, asked{r.PolicyID, r.PersonalUsage, byHand, r.Limits},
+		activity.Event{Action: activity.ProvisioningIssued,
+			Changes: activity.Differences(activity.Change{Field: "personalUsage", After: string(r.PersonalUsage)})},
+		func(Token) error { return nil })
 	return token, target, err
 }
 
@@ -166,7 +170,8 @@ func (s *Service) Provisionable(ctx context.Context, p access.Principal, policyI
 // token makes an enrollment token of a policy for which that way is right, and what the
 // caller makes of it. That it will be made is recorded first. If it then fails, or if the
 // caller may not have it any more, the token is deleted, and that is recorded as well.
-func (s *Service) token(ctx context.Context, p access.Principal, a asked, e activity.Event, use func(Token) error) (policy.Policy, Token, error) {
+func (s *Service) token(ctx context.Context, p access.Principal, a asked, e activity.Event,
+	use func(Token) error) (policy.Policy, Token, error) {
 	target, owner, err := s.find(ctx, p, a.policyID, a.way)
 	if err == nil {
 		err = a.limits.check()
@@ -244,7 +249,8 @@ func (s *Service) withdraw(ctx context.Context, p policy.Policy, t Token) {
 		err = s.Codes.DropCode(ctx, t.Code)
 	}
 	if err != nil && s.Log != nil {
-		s.Log.ErrorContext(ctx, "an enrollment token that was not handed out could not be deleted; it ends by itself", "policy", p.ID, "expires", t.ExpiresAt, "error", err)
+		s.Log.ErrorContext(ctx, "an enrollment token that was not handed out could not be deleted; it ends by itself", "policy", p.ID,
+			"expires", t.ExpiresAt, "error", err)
 	}
 }
 
@@ -263,7 +269,8 @@ func (w way) refuse(p policy.Policy) error {
 	case w == byCode && p.VROnly:
 		return fault.New(fault.Unsupported, "VR-only policies cannot be provisioned by QR code: use the USB tool, muster usb")
 	case w == byUSB && p.Type != policy.Agent:
-		return fault.New(fault.Unsupported, "only devices with the service's own agent are provisioned over USB: take an AGENT policy, or make a QR code for this one")
+		return fault.New(fault.Unsupported, "only devices with the service's own agent are provisioned over USB: take an AGENT policy, "+
+			"or make a QR code for this one")
 	}
 	return nil
 }
@@ -297,7 +304,8 @@ func (s *Service) find(ctx context.Context, p access.Principal, ref string, w wa
 	case refused != nil:
 		err = refused
 	case found.Type == policy.Platform && !owner.Connected():
-		err = fault.New(fault.Unsupported, "the company has not finished its enterprise enrollment: an administrator can connect it under company settings")
+		err = fault.New(fault.Unsupported, "the company has not finished its enterprise enrollment: an administrator can connect it "+
+			"under company settings")
 	case found.Deleted:
 		err = fault.New(fault.Refused, "the policy was deleted")
 	}
@@ -373,9 +381,10 @@ func Define(r *operation.Registry, s *Service) {
 	operation.DefineExplained(r, operation.Operation{
 		Name: "create_provisioning_qr_code", Title: "Create provisioning QR code", Method: "POST",
 		Path: "/policies/{policyId}/provisioning-qr-codes", Created: true,
-		Description: "Creates a QR code with a new enrollment token that enrolls new or factory-reset devices into the company under one policy, for 24 hours. " +
-			"To use it, tap the setup wizard's welcome screen six times, join Wi-Fi if asked, and scan it. " +
-			"Devices of VR-only policies cannot enroll this way; use the USB tool for them. The code may hold the Wi-Fi password: show it only to who may enroll devices.",
+		Description: "Creates a QR code with a new enrollment token that enrolls new or factory-reset devices into the company under one " +
+			"policy, for 24 hours. To use it, tap the setup wizard's welcome screen six times, join Wi-Fi if asked, and scan it. " +
+			"Devices of VR-only policies cannot enroll this way; use the USB tool for them. The code may hold the Wi-Fi password: show " +
+			"it only to who may enroll devices.",
 		Needs: access.Provisioning | access.PoliciesRead, Gate: access.ProvisioningGate,
 		Budget: operation.AfterValidation, Dialect: operation.Provisioning, Effect: operation.Writing,
 		Faults: []fault.Code{fault.NotFound, fault.Unsupported, fault.Refused, fault.Provider},
@@ -396,7 +405,8 @@ type CodeArgs struct {
 // DefineForPeople declares create_enrollment_code, which the portal alone has.
 func DefineForPeople(r *operation.Registry, s *Service) {
 	operation.Define(r, operation.Operation{
-		Name: "create_enrollment_code", Title: "Create enrollment code", Method: "POST", Path: "/policies/{policyId}/enrollment-codes", Created: true,
+		Name: "create_enrollment_code", Title: "Create enrollment code", Method: "POST", Path: "/policies/{policyId}/enrollment-codes",
+		Created:     true,
 		Description: "Creates a QR code that enrolls devices, with a limit and tags.",
 		Needs:       access.Provisioning | access.PoliciesRead, Gate: access.ProvisioningGate,
 		Budget: operation.AfterValidation, Dialect: operation.Provisioning, Effect: operation.Writing,

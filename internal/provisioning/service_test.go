@@ -103,7 +103,8 @@ type fixture struct {
 }
 
 func newFixture() *fixture {
-	f := &fixture{written: &codes{kept: map[string]provisioning.Code{}}, issuer: &issuer{token: provisioning.Token{Payload: []byte(vendorPayload), ExpiresAt: start.Add(24 * time.Hour)}}}
+	f := &fixture{written: &codes{kept: map[string]provisioning.Code{}},
+		issuer: &issuer{token: provisioning.Token{Payload: []byte(vendorPayload), ExpiresAt: start.Add(24 * time.Hour)}}}
 	f.company = company.Company{ID: "c1", Slug: "acme", Enterprise: "enterprises/LC1"}
 	f.policies = map[string]policy.Policy{}
 	for _, p := range []policy.Policy{
@@ -154,7 +155,8 @@ func TestCreate(t *testing.T) {
 		if f.issuer.usage != provisioning.Userless || f.issuer.life != 24*time.Hour {
 			t.Errorf("the issuer was asked for %s, %s", f.issuer.usage, f.issuer.life)
 		}
-		if seen := fmt.Sprintf("%s %v %+v %#v", text, got, got, provisioning.Wifi{Password: "marker-password"}); strings.Contains(seen, "marker-password") {
+		if seen := fmt.Sprintf("%s %v %+v %#v", text, got, got, provisioning.Wifi{Password: "marker-password"}); strings.Contains(seen,
+			"marker-password") {
 			t.Errorf("the password is outside the picture: %s", seen)
 		}
 		if _, err := png.Decode(bytes.NewReader(got.ImagePNG())); err != nil {
@@ -165,7 +167,8 @@ func TestCreate(t *testing.T) {
 
 func TestCreate_WithoutNetwork(t *testing.T) {
 	t.Parallel()
-	got, err := newFixture().service.Create(t.Context(), caller(), provisioning.Request{PolicyID: "plain", PersonalUsage: provisioning.Unspecified})
+	got, err := newFixture().service.Create(t.Context(), caller(),
+		provisioning.Request{PolicyID: "plain", PersonalUsage: provisioning.Unspecified})
 	text, _ := json.Marshal(got)
 	if err != nil || strings.Contains(string(text), "wifiSsid") {
 		t.Errorf("%s, %v", text, err)
@@ -185,15 +188,20 @@ func TestCreate_Fails(t *testing.T) {
 		{"not an id", nil, "../../etc", fault.NotFound, false},
 		{"another company's name", nil, "enterprises/other/policies/plain", fault.NotFound, false},
 		{"another kind's name", nil, "enterprises/acme/assets/plain", fault.NotFound, false},
-		{"beyond the user's limits", func(_ *fixture, p *access.Principal) { p.Policies = []string{"agent"} }, "plain", fault.NotFound, false},
+		{"beyond the user's limits", func(_ *fixture, p *access.Principal) { p.Policies = []string{"agent"} }, "plain",
+			fault.NotFound, false},
 		{"tombstone", nil, "gone", fault.Refused, false},
 		{"VR-only", nil, "vr", fault.Unsupported, false},
 		{"not connected", func(f *fixture, _ *access.Principal) { f.company.Enterprise = "" }, "plain", fault.Unsupported, false},
 		{"tombstone, not connected", func(f *fixture, _ *access.Principal) { f.company.Enterprise = "" }, "gone", fault.Unsupported, false},
-		{"vendor fails", func(f *fixture, _ *access.Principal) { f.issuer.err = fault.New(fault.Provider, "quota") }, "plain", fault.Provider, true},
-		{"vendor fails in an unknown way", func(f *fixture, _ *access.Principal) { f.issuer.err = errors.New("secret internals") }, "plain", fault.Provider, true},
-		{"vendor says what is not there", func(f *fixture, _ *access.Principal) { f.issuer.err = fault.New(fault.NotFound, "x") }, "plain", fault.Provider, true},
-		{"enterprise ended", func(f *fixture, _ *access.Principal) { f.issuer.err = fault.New(fault.Unsupported, "x") }, "plain", fault.Unsupported, false},
+		{"vendor fails", func(f *fixture, _ *access.Principal) { f.issuer.err = fault.New(fault.Provider, "quota") }, "plain",
+			fault.Provider, true},
+		{"vendor fails in an unknown way", func(f *fixture, _ *access.Principal) { f.issuer.err = errors.New("secret internals") }, "plain",
+			fault.Provider, true},
+		{"vendor says what is not there", func(f *fixture, _ *access.Principal) { f.issuer.err = fault.New(fault.NotFound, "x") }, "plain",
+			fault.Provider, true},
+		{"enterprise ended", func(f *fixture, _ *access.Principal) { f.issuer.err = fault.New(fault.Unsupported, "x") }, "plain",
+			fault.Unsupported, false},
 		{"no payload", func(f *fixture, _ *access.Principal) { f.issuer.token.Payload = []byte("<html>") }, "plain", fault.Provider, true},
 		{"no issuer", nil, "agent", fault.Provider, true},
 	} {
@@ -275,7 +283,8 @@ func TestImage_ZbarReadsIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := strings.TrimSuffix(string(read), "\n"); !sameJSON(t, text, string(want)) || strings.Contains(text, `\u0026`) || strings.Contains(text, `\u003c`) {
+		if text := strings.TrimSuffix(string(read), "\n"); !sameJSON(t, text, string(want)) || strings.Contains(text, `\u0026`) ||
+			strings.Contains(text, `\u003c`) {
 			t.Errorf("code %d reads\n%s, want\n%s", i, text, want)
 		}
 	}
@@ -299,7 +308,8 @@ func TestBundle(t *testing.T) {
 	f.service.Issuers[policy.Agent] = f.issuer
 	var records recorder
 	f.service.Records = &records
-	for ref, want := range map[string]fault.Code{"vr": "", "enterprises/acme/policies/agent": "", "plain": fault.Unsupported, "gone": fault.Unsupported,
+	for ref, want := range map[string]fault.Code{"vr": "", "enterprises/acme/policies/agent": "", "plain": fault.Unsupported,
+		"gone": fault.Unsupported,
 		"none": fault.NotFound, "enterprises/other/policies/vr": fault.NotFound} {
 		t.Run(ref, func(t *testing.T) {
 			f.issuer.life = 0
@@ -346,7 +356,8 @@ func TestCreate_KeepsTheCode(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
 	f.issuer.token.Ref = "enterprises/LC1/enrollmentTokens/1"
-	request := provisioning.Request{PolicyID: "plain", PersonalUsage: provisioning.Disallowed, Limits: provisioning.Limits{Devices: 3, Tags: []string{"store-12"}}}
+	request := provisioning.Request{PolicyID: "plain", PersonalUsage: provisioning.Disallowed,
+		Limits: provisioning.Limits{Devices: 3, Tags: []string{"store-12"}}}
 	token, _, err := f.service.Issue(t.Context(), caller(), request)
 	kept := f.written.kept[token.Code]
 	if err != nil || len(f.written.kept) != 1 {
@@ -356,7 +367,8 @@ func TestCreate_KeepsTheCode(t *testing.T) {
 		t.Fatalf("stored %+v", kept)
 	}
 	f.written.fail = errors.New("the disk is full")
-	if _, _, err := f.service.Issue(t.Context(), caller(), request); fault.CodeOf(err) != fault.Provider || len(f.written.kept) != 1 || len(f.issuer.withdrawn) != 1 {
+	if _, _, err := f.service.Issue(t.Context(), caller(), request); fault.CodeOf(err) != fault.Provider || len(f.written.kept) != 1 ||
+		len(f.issuer.withdrawn) != 1 {
 		t.Errorf("not written: %v, %d kept, withdrawn %v", err, len(f.written.kept), f.issuer.withdrawn)
 	}
 	f.written.fail, f.issuer.err = nil, errors.New("no")
@@ -367,7 +379,8 @@ func TestCreate_KeepsTheCode(t *testing.T) {
 	for name, limits := range map[string]provisioning.Limits{"too many": {Devices: 100_001}, "less than none": {Devices: -1},
 		"many tags": {Tags: make([]string, 11)}, "an empty tag": {Tags: []string{""}}} {
 		request.Limits = limits
-		if _, _, err := f.service.Issue(t.Context(), caller(), request); fault.CodeOf(err) != fault.InvalidArguments || len(f.written.kept) != 1 {
+		if _, _, err := f.service.Issue(t.Context(), caller(), request); fault.CodeOf(err) != fault.InvalidArguments ||
+			len(f.written.kept) != 1 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -67,11 +67,14 @@ func TestWifi_Rules(t *testing.T) {
 		{"WPA, 8 bytes in 4 characters", provisioning.Args{WifiSSID: new("x"), WifiPassword: new("ääää")}, ""},
 		{"WPA, 63 bytes", provisioning.Args{WifiSSID: new("x"), WifiPassword: new(strings.Repeat("p", 63))}, ""},
 		{"WPA, 64 bytes", provisioning.Args{WifiSSID: new("x"), WifiPassword: new(strings.Repeat("p", 64))}, "wifiPassword"},
-		{"WPA, 64 bytes in 32 characters", provisioning.Args{WifiSSID: new("x"), WifiPassword: new(strings.Repeat("ä", 32))}, "wifiPassword"},
+		{"WPA, 64 bytes in 32 characters", provisioning.Args{WifiSSID: new("x"), WifiPassword: new(strings.Repeat("ä", 32))},
+			"wifiPassword"},
 		{"WPA without password", provisioning.Args{WifiSSID: new("x"), WifiSecurity: new("WPA")}, "wifiPassword"},
 		{"WPA, empty password", provisioning.Args{WifiSSID: new("x"), WifiPassword: new("")}, "wifiPassword"},
-		{"NONE with password", provisioning.Args{WifiSSID: new("x"), WifiSecurity: new("NONE"), WifiPassword: new("12345678")}, "wifiSecurity"},
-		{"NONE with empty password", provisioning.Args{WifiSSID: new("x"), WifiSecurity: new("NONE"), WifiPassword: new("")}, "wifiSecurity"},
+		{"NONE with password", provisioning.Args{WifiSSID: new("x"), WifiSecurity: new("NONE"), WifiPassword: new("12345678")},
+			"wifiSecurity"},
+		{"NONE with empty password", provisioning.Args{WifiSSID: new("x"), WifiSecurity: new("NONE"), WifiPassword: new("")},
+			"wifiSecurity"},
 		{"WEP without password", provisioning.Args{WifiSSID: new("x"), WifiSecurity: new("WEP")}, "wifiPassword"},
 		{"WEP, 5 ASCII", wep("abcde"), ""},
 		{"WEP, 13 ASCII", wep("abcdefghijklm"), ""},
@@ -167,13 +170,15 @@ const vendorPayload = `{"android.app.extra.PROVISIONING_DEVICE_ADMIN_COMPONENT_N
 
 func TestMerge_KeepsUnknownMembers(t *testing.T) {
 	t.Parallel()
-	got, err := provisioning.Merge([]byte(vendorPayload), provisioning.Wifi{SSID: " <a>&'b' ", Password: `p"\ä`, Security: provisioning.WPA, Hidden: true})
+	got, err := provisioning.Merge([]byte(vendorPayload),
+		provisioning.Wifi{SSID: " <a>&'b' ", Password: `p"\ä`, Security: provisioning.WPA, Hidden: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"android.app.extra.PROVISIONING_DEVICE_ADMIN_COMPONENT_NAME":"com.example/.R","a":{"z":1.50,"a":"<&>\u0041"},"unknown":[1, 2 ,3],` +
-		`"android.app.extra.PROVISIONING_WIFI_SSID":" <a>&'b' ","android.app.extra.PROVISIONING_WIFI_SECURITY_TYPE":"WPA",` +
-		`"android.app.extra.PROVISIONING_WIFI_PASSWORD":"p\"\\ä","android.app.extra.PROVISIONING_WIFI_HIDDEN":true}`
+	want :=
+		`{"android.app.extra.PROVISIONING_DEVICE_ADMIN_COMPONENT_NAME":"com.example/.R","a":{"z":1.50,"a":"<&>\u0041"},"unknown":[1, 2 ,3],` +
+			`"android.app.extra.PROVISIONING_WIFI_SSID":" <a>&'b' ","android.app.extra.PROVISIONING_WIFI_SECURITY_TYPE":"WPA",` +
+			`"android.app.extra.PROVISIONING_WIFI_PASSWORD":"p\"\\ä","android.app.extra.PROVISIONING_WIFI_HIDDEN":true}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -11,7 +11,8 @@ import (
 // and nothing else comes through.
 func FuzzShort(f *testing.F) {
 	for _, ref := range []string{"a", "enterprises/acme/assets/a1", "enterprises/acme/assets/", "enterprises/acme/policies/a1",
-		"enterprises/other/assets/a1", "enterprises/acme/assets/enterprises/acme/assets/a1", "A1", "../a", strings.Repeat("a", 65), "prp_a"} {
+		"enterprises/other/assets/a1", "enterprises/acme/assets/enterprises/acme/assets/a1", "A1", "../a",
+		strings.Repeat("a", 65), "prp_a"} {
 		f.Add("acme", ref)
 	}
 	f.Fuzz(func(t *testing.T, slug, ref string) {

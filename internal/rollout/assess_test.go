@@ -14,7 +14,8 @@ var start = time.Date(2026, 11, 2, 8, 0, 0, 0, time.UTC)
 func fleet(n int, seen time.Time) []rollout.Member {
 	all := make([]rollout.Member, n)
 	for i := range all {
-		all[i] = rollout.Member{DeviceID: fmt.Sprintf("device-%04d", i), AssetID: fmt.Sprintf("asset-%04d", i), CompanySlug: "acme", SeenAt: seen, Daily: true}
+		all[i] = rollout.Member{DeviceID: fmt.Sprintf("device-%04d", i), AssetID: fmt.Sprintf("asset-%04d", i), CompanySlug: "acme",
+			SeenAt: seen, Daily: true}
 	}
 	return all
 }
@@ -26,7 +27,8 @@ func move(r rollout.Rollout, all []rollout.Member, now time.Time) (rollout.Rollo
 }
 
 func begun(goal int) rollout.Rollout {
-	return rollout.Rollout{Version: "2.0", State: rollout.Running, Goal: goal, Upto: -1, BeganAt: start, WatchedFrom: start, WatchedAt: start}
+	return rollout.Rollout{Version: "2.0", State: rollout.Running, Goal: goal, Upto: -1, BeganAt: start,
+		WatchedFrom: start, WatchedAt: start}
 }
 
 // inRing are the devices of the present ring, by their place among all.
@@ -42,7 +44,8 @@ func inRing(r rollout.Rollout, all []rollout.Member) (ring []int) {
 func TestRings_GrowWhenTheOneBeforeIsInTouch(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ devices, goal, first, second, third int }{
-		{1000, 100, 10, 100, 1000}, {1000, 50, 10, 100, 500}, {1000, 10, 10, 100, 100}, {1000, 5, 10, 50, 50}, {30, 100, 1, 3, 30}, {1, 100, 1, 1, 1},
+		{1000, 100, 10, 100, 1000}, {1000, 50, 10, 100, 500}, {1000, 10, 10, 100, 100}, {1000, 5, 10, 50, 50},
+		{30, 100, 1, 3, 30}, {1, 100, 1, 1, 1},
 	} {
 		t.Run(fmt.Sprint(test), func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +76,8 @@ func TestRings_GrowWhenTheOneBeforeIsInTouch(t *testing.T) {
 // 95 % of a ring, at least five devices, or all of a smaller one.
 func TestRings_NeedMostOfTheRing(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ ring, updated, want int }{{1, 0, 1}, {1, 1, 10}, {4, 3, 1}, {4, 4, 10}, {5, 4, 1}, {5, 5, 10}, {10, 8, 1}, {10, 9, 10}, {100, 94, 1}, {100, 95, 10}} {
+	for _, test := range []struct{ ring, updated, want int }{{1, 0, 1}, {1, 1, 10}, {4, 3, 1}, {4, 4, 10}, {5, 4, 1}, {5, 5, 10},
+		{10, 8, 1}, {10, 9, 10}, {100, 94, 1}, {100, 95, 10}} {
 		all, r := fleet(test.ring*100, start), begun(100)
 		r, _ = move(r, all, start)
 		for _, i := range inRing(r, all)[:test.updated] {
@@ -96,20 +100,34 @@ func TestPause_CountsTheLost(t *testing.T) {
 		adjust        func(r *rollout.Rollout)
 		paused        bool
 	}{
-		"one":                              {devices: 100, lost: 1},
-		"two":                              {devices: 100, lost: 2},
-		"three":                            {devices: 100, lost: 3, paused: true},
-		"three of 200 is below 2 %":        {devices: 200, lost: 3},
-		"four of 200":                      {devices: 200, lost: 4, paused: true},
-		"silent for less than a day":       {devices: 100, lost: 9, change: func(m *rollout.Member) { m.SeenAt = start.Add(7 * time.Hour) }},
-		"not in touch every day before":    {devices: 100, lost: 9, change: func(m *rollout.Member) { m.Daily = false }},
-		"not begun":                        {devices: 100, lost: 9, change: func(m *rollout.Member) { m.BeganAt = time.Time{} }},
-		"went back":                        {devices: 100, lost: 3, change: func(m *rollout.Member) { m.SeenAt, m.Outcome, m.EndedAt = now, rollout.WentBack, now }, paused: true},
-		"failed, and in touch":             {devices: 100, lost: 9, change: func(m *rollout.Member) { m.SeenAt, m.Outcome, m.EndedAt = now, rollout.Failed, now }},
-		"long after it was in touch":       {devices: 100, lost: 9, change: func(m *rollout.Member) { m.BeganAt = start.Add(-10 * 24 * time.Hour) }},
-		"lost before the operator goes on": {devices: 100, lost: 9, adjust: func(r *rollout.Rollout) { r.ResumedAt = start.Add(29 * time.Hour) }},
-		"no replica has looked":            {devices: 100, lost: 9, adjust: func(r *rollout.Rollout) { r.WatchedAt = now.Add(-2 * time.Hour) }},
-		"a replica looks again for hours":  {devices: 100, lost: 9, adjust: func(r *rollout.Rollout) { r.WatchedFrom = now.Add(-5 * time.Hour) }},
+		"one":                       {devices: 100, lost: 1},
+		"two":                       {devices: 100, lost: 2},
+		"three":                     {devices: 100, lost: 3, paused: true},
+		"three of 200 is below 2 %": {devices: 200, lost: 3},
+		"four of 200":               {devices: 200, lost: 4, paused: true},
+		"silent for less than a day": {devices: 100, lost: 9, change: func(m *rollout.Member) {
+			m.SeenAt = start.Add(7 * time.Hour)
+		}},
+		"not in touch every day before": {devices: 100, lost: 9, change: func(m *rollout.Member) { m.Daily = false }},
+		"not begun":                     {devices: 100, lost: 9, change: func(m *rollout.Member) { m.BeganAt = time.Time{} }},
+		"went back": {devices: 100, lost: 3, change: func(m *rollout.Member) {
+			m.SeenAt, m.Outcome, m.EndedAt = now, rollout.WentBack, now
+		}, paused: true},
+		"failed, and in touch": {devices: 100, lost: 9, change: func(m *rollout.Member) {
+			m.SeenAt, m.Outcome, m.EndedAt = now, rollout.Failed, now
+		}},
+		"long after it was in touch": {devices: 100, lost: 9, change: func(m *rollout.Member) {
+			m.BeganAt = start.Add(-10 * 24 * time.Hour)
+		}},
+		"lost before the operator goes on": {devices: 100, lost: 9, adjust: func(r *rollout.Rollout) {
+			r.ResumedAt = start.Add(29 * time.Hour)
+		}},
+		"no replica has looked": {devices: 100, lost: 9, adjust: func(r *rollout.Rollout) {
+			r.WatchedAt = now.Add(-2 * time.Hour)
+		}},
+		"a replica looks again for hours": {devices: 100, lost: 9, adjust: func(r *rollout.Rollout) {
+			r.WatchedFrom = now.Add(-5 * time.Hour)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -159,10 +159,14 @@ func (t *Tenant) AgentDevice(r *Replica, change ...func(*simulated.State)) *Agen
 	p := &AgentDevice{env: t.Env, token: token, Device: simulated.New(state, t.Now)}
 	dir := t.TB.TempDir()
 	kept := logfile.Open(filepath.Join(dir, agent.LogFile))
-	p.Options = agent.Options{Dir: dir, Version: "test", Device: p.Device, Now: t.Now, Log: slog.New(slog.NewTextHandler(kept, nil)), Kept: kept,
-		Client: &http.Client{Transport: reach{&p.to}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	p.Options = agent.Options{Dir: dir, Version: "test", Device: p.Device, Now: t.Now, Log: slog.New(slog.NewTextHandler(kept, nil)),
+		Kept: kept,
+		Client: &http.Client{Transport: reach{&p.to}, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}}}
 	p.Reach(r)
-	enrolled, err := agent.Enroll(t.TB.Context(), agent.Enrollment{Options: p.Options, Server: server, Token: token, Role: protocol.Manager})
+	enrolled, err := agent.Enroll(t.TB.Context(), agent.Enrollment{Options: p.Options, Server: server, Token: token,
+		Role: protocol.Manager})
 	if err != nil {
 		t.TB.Fatal(err)
 	}

@@ -58,7 +58,8 @@ func NewAndroid(tb testing.TB, uid uint32, state simulated.State) *Android {
 // build makes a program that needs no libraries.
 func (a *Android) build(source, name string) {
 	a.tb.Helper()
-	command := exec.CommandContext(a.tb.Context(), "go", "build", "-o", filepath.Join(a.Dir, "system/bin", name), "github.com/musterhq/muster/"+source)
+	command := exec.CommandContext(a.tb.Context(), "go", "build", "-o", filepath.Join(a.Dir, "system/bin", name),
+		"github.com/musterhq/muster/"+source)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := command.CombinedOutput(); err != nil {
 		a.tb.Fatalf("cannot build %s: %v\n%s", name, err, output)

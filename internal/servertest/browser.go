@@ -56,7 +56,9 @@ func (e *Env) Browser(c company.Company, role account.Role, policies ...string) 
 		e.TB.Fatal(err)
 	}
 	address := fmt.Sprintf("2001:db8:%x:%x::1", rand.Uint32N(1<<16), rand.Uint32N(1<<16))
-	return &Browser{e, u, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, address}
+	return &Browser{e, u, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}, address}
 }
 
 // Change changes the person's account.

@@ -40,7 +40,8 @@ func (r *Replica) Companion(c company.Company, d Device) *Companion {
 	push := simulated.Push{Device: device, Emulator: r.env.Emulator.URL(), Client: agent.NewClient()}
 	options := agent.Options{Dir: tb.TempDir(), Version: "test", Device: device, Push: push, Client: agent.NewClient(), Now: r.env.Now,
 		Log: slog.New(slog.DiscardHandler)}
-	_, err := agent.Enroll(tb.Context(), agent.Enrollment{Options: options, Server: r.PublicURL(), Token: r.env.CompanionToken(c, d.AssetID), Role: protocol.Companion})
+	_, err := agent.Enroll(tb.Context(),
+		agent.Enrollment{Options: options, Server: r.PublicURL(), Token: r.env.CompanionToken(c, d.AssetID), Role: protocol.Companion})
 	if err != nil {
 		tb.Fatal(err)
 	}

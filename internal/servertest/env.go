@@ -161,7 +161,8 @@ func (e *Env) Admin() *cli.Admin {
 }
 
 func (e *Env) openAdmin() (*cli.Admin, error) {
-	admin, err := service.OpenAdmin(e.Now, e.keyFile)(context.WithoutCancel(e.TB.Context()), config.Store{Database: e.Database}, cli.Creates)
+	admin, err := service.OpenAdmin(e.Now, e.keyFile)(context.WithoutCancel(e.TB.Context()), config.Store{Database: e.Database},
+		cli.Creates)
 	if err == nil {
 		e.TB.Cleanup(func() { _ = admin.Close() })
 	}

@@ -48,9 +48,13 @@ func OpenAdmin(now func() time.Time, keyFile string) func(context.Context, confi
 		if err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
-		return &cli.Admin{Companies: db, Keys: db, Assets: db, Editor: db, Importer: db, Archiver: db, Deleter: db, CompanyDeleter: db, Enterprises: db, Companions: db, Identity: db, Names: db, Policies: policies, Users: db, Domains: db, Connections: db, Activity: db, Signed: db,
+		return &cli.Admin{Companies: db, Keys: db, Assets: db, Editor: db, Importer: db, Archiver: db, Deleter: db, CompanyDeleter: db,
+			Enterprises: db, Companions: db, Identity: db, Names: db, Policies: policies, Users: db, Domains: db, Connections: db,
+			Activity: db, Signed: db,
 			Passkeys: func(publicURL string) (cli.Passkeys, error) { return passkey.New(publicURL) },
-			Chain:    openChain(db, now), Backup: db.Backup, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now), Tokens: db, Codes: db, Rollouts: db, Jobs: jobService(db, &command.Service{}, now), Mail: db, Webhooks: openWebhooks(db, keys, now), Unproved: unproved, Close: db.Close}, nil
+			Chain:    openChain(db, now), Backup: db.Backup, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now),
+			Tokens: db, Codes: db, Rollouts: db, Jobs: jobService(db, &command.Service{}, now), Mail: db,
+			Webhooks: openWebhooks(db, keys, now), Unproved: unproved, Close: db.Close}, nil
 	}
 }
 
@@ -59,7 +63,8 @@ func OpenAdmin(now func() time.Time, keyFile string) func(context.Context, confi
 func openWebhooks(db *database.DB, keys *ops.Keys, now func() time.Time) func([]netip.Prefix, bool) (webhook.Service, error) {
 	return func(networks []netip.Prefix, seals bool) (webhook.Service, error) {
 		if seals && keys == nil {
-			return webhook.Service{}, errors.New("the webhook's secret is sealed with the service's key file, which was not found: set MUSTER_KEY_FILE")
+			return webhook.Service{}, errors.New("the webhook's secret is sealed with the service's key file, which was not found: set " +
+				"MUSTER_KEY_FILE")
 		}
 		return webhookService(db, keys, networks, now), nil
 	}
@@ -67,7 +72,8 @@ func openWebhooks(db *database.DB, keys *ops.Keys, now func() time.Time) func([]
 
 // proveEntries gives a database the service's keys, and returns them, or why it cannot. Beside a
 // new embedded database it makes the key file, as the first start of the service does.
-func proveEntries(ctx context.Context, db *database.DB, store config.Store, keyFile string, now func() time.Time) (proves *ops.Keys, why string, err error) {
+func proveEntries(ctx context.Context, db *database.DB, store config.Store, keyFile string,
+	now func() time.Time) (proves *ops.Keys, why string, err error) {
 	found, err := database.Inspect(ctx, store.Database)
 	if err != nil {
 		return nil, "", err
@@ -115,7 +121,8 @@ func openChain(db *database.DB, now func() time.Time) func(config.Store, string)
 
 // openProvisioning returns how the command line makes enrollment tokens of a type of
 // policy: for devices with our own agent as the running service does, with its keys.
-func openProvisioning(db *database.DB, now func() time.Time) func(context.Context, config.Service, policy.Type) (*provisioning.Service, error) {
+func openProvisioning(db *database.DB, now func() time.Time) func(context.Context, config.Service,
+	policy.Type) (*provisioning.Service, error) {
 	return func(ctx context.Context, settings config.Service, of policy.Type) (*provisioning.Service, error) {
 		made := &provisioning.Service{Catalog: db, Codes: db, Records: db, PublicURL: settings.PublicURL, Now: now, Log: slog.Default()}
 		if of == policy.Platform {

@@ -69,8 +69,10 @@ func (w *wiring) background() {
 		w.every("activity head log", noteInterval, w.records.Note),
 		w.every("activity retention", forgetInterval, w.records.Forget),
 		{Name: "platform", Run: w.platform.Run},
-		w.every("enrollment codes", provisioning.DropEvery, provisioning.Dropper{Codes: w.db, Issuer: w.platform, Now: w.options.Now, Log: w.options.Logger}.Round),
-		{Name: "jobs", Run: job.NewRunner(job.Config{Queue: w.db, Operations: w.jobs.Operations, Now: w.db.Now, Log: w.options.Logger, Stands: w.db.PermitStands}).Run},
+		w.every("enrollment codes", provisioning.DropEvery, provisioning.Dropper{Codes: w.db, Issuer: w.platform, Now: w.options.Now,
+			Log: w.options.Logger}.Round),
+		{Name: "jobs", Run: job.NewRunner(job.Config{Queue: w.db, Operations: w.jobs.Operations, Now: w.db.Now, Log: w.options.Logger,
+			Stands: w.db.PermitStands}).Run},
 	}
 	w.loops = append(w.loops, w.webhookLoop())
 	if settings, err := w.config.Mail(); err == nil && settings.On() {

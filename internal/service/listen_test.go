@@ -56,10 +56,12 @@ func TestListen_ReportsWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = taken.Close() })
-	if _, err := service.Listen(t.Context(), taken.Addr().String(), "", ""); err == nil || !strings.Contains(err.Error(), "is taken by another program") {
+	if _, err := service.Listen(t.Context(), taken.Addr().String(), "", ""); err == nil ||
+		!strings.Contains(err.Error(), "is taken by another program") {
 		t.Errorf("a taken address: %v", err)
 	}
-	if _, err := service.Listen(t.Context(), "127.0.0.1:0", "missing.pem", "missing.pem"); err == nil || !strings.Contains(err.Error(), "TLS certificate") {
+	if _, err := service.Listen(t.Context(), "127.0.0.1:0", "missing.pem", "missing.pem"); err == nil ||
+		!strings.Contains(err.Error(), "TLS certificate") {
 		t.Errorf("a missing certificate: %v", err)
 	}
 }
@@ -180,7 +182,8 @@ func TestListen_OperatingPage(t *testing.T) {
 	}
 	page = append(page, sizing...)
 	for _, fact := range []string{"`" + protocol.Base + "/wake`", fmt.Sprintf("headers to %d KiB", service.MaxHeaderBytes>>10),
-		fmt.Sprintf("body to %d KiB", protocol.MaxBody>>10), fmt.Sprintf("larger than %d MiB", service.MaxRequestBytes>>20), "LimitNOFILE="} {
+		fmt.Sprintf("body to %d KiB", protocol.MaxBody>>10), fmt.Sprintf("larger than %d MiB", service.MaxRequestBytes>>20),
+		"LimitNOFILE="} {
 		if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), fact) {
 			t.Errorf("docs/operating.md and docs/how-to/sizing.md do not say %q", fact)
 		}

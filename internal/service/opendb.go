@@ -114,7 +114,8 @@ func (s *Service) openKeys(found database.Inspection) (err error) {
 
 // lost says what to do about keys that are missing.
 func lost(path string, err error) error {
-	return fmt.Errorf("cannot use the key file %s with this database: %w; restore the key file that belongs to it, or give up what depends on it with --accept-lost-keys", path, err)
+	return fmt.Errorf("cannot use the key file %s with this database: %w; restore the key file that belongs to it, or give up what "+
+		"depends on it with --accept-lost-keys", path, err)
 }
 
 // admit records the keys in the database before the first of them is used.

@@ -34,11 +34,13 @@ func (w *wiring) portal() *portal.Portal {
 	keys := apikey.Keys{Store: w.db, Now: now}
 	reviewer := proposal.Reviewer{Service: w.proposals, Store: w.db}
 	company := &settings.Section{Companies: w.db, Controls: w.db, Federation: signIn.Federation, Platform: w.platform, Steps: w.db,
-		Assets: w.db, Policies: w.db, Keys: w.db, Troubles: w.db, Users: w.db, Updates: w.db, System: w.system, Throttle: w.db, ClientAddress: signIn.ClientAddress,
-		Now: now, Log: log}
+		Assets: w.db, Policies: w.db, Keys: w.db, Troubles: w.db, Users: w.db, Updates: w.db, System: w.system, Throttle: w.db,
+		ClientAddress: signIn.ClientAddress,
+		Now:           now, Log: log}
 	return &portal.Portal{
 		Frame: frame.New(frame.Config{
-			Registry: w.registry, Own: &w.own, Kernel: w.once.Kernel, Stands: w.db.PermitStands, Companies: w.db, Users: w.db, Sessions: signIn.Sessions, Sealer: w.keys,
+			Registry: w.registry, Own: &w.own, Kernel: w.once.Kernel, Stands: w.db.PermitStands, Companies: w.db, Users: w.db,
+			Sessions: signIn.Sessions, Sealer: w.keys,
 			PublicURL: w.public, Hub: hub, Attention: w.db, Now: now, Log: log,
 		}),
 		Sections: []portal.Section{
@@ -51,13 +53,17 @@ func (w *wiring) portal() *portal.Portal {
 				Sessions: signIn.Sessions, Mail: w.db, MailSent: w.letters() != nil, ClientAddress: signIn.ClientAddress},
 			company,
 			&webhooks.Section{Service: w.webhooks, Steps: w.db},
-			&overview.Section{Assets: w.db, Commands: w.db, Policies: w.db, Proposals: w.db, Activity: w.db, Companies: w.db, Keys: w.db, Troubles: w.db, Deciders: w.db,
+			&overview.Section{Assets: w.db, Commands: w.db, Policies: w.db, Proposals: w.db, Activity: w.db, Companies: w.db, Keys: w.db,
+				Troubles: w.db, Deciders: w.db,
 				Checklist: company.Checklist},
-			&devices.Section{Assets: w.db, Commands: w.db, Open: w.db, Policies: w.db, Logs: w.db, Activity: w.db, Views: w.db, Identity: w.db, Jobs: w.jobs, Undo: w.db, Archiver: w.db, Importer: w.db, Requests: w.db, EnrollAgain: w.link.EnrollAgain,
+			&devices.Section{Assets: w.db, Commands: w.db, Open: w.db, Policies: w.db, Logs: w.db, Activity: w.db, Views: w.db,
+				Identity: w.db, Jobs: w.jobs, Undo: w.db, Archiver: w.db, Importer: w.db, Requests: w.db, EnrollAgain: w.link.EnrollAgain,
 				Companions: w.commands.Push != nil},
 			&enroll.Section{Policies: w.db, Codes: w.db, Assets: w.db, App: w.link.AppState},
-			&approvals.Section{Reviewer: reviewer, Store: w.db, Assets: w.db, Passkeys: signIn.Passkeys, Verifier: w.proposals.Verifier, Activity: w.db},
-			&policies.Section{Editor: policy.Editor{Service: w.policies}, Reviewer: reviewer, Assets: w.db, Progress: w.db.PolicyProgress, Push: w.platform.PushPolicy},
+			&approvals.Section{Reviewer: reviewer, Store: w.db, Assets: w.db, Passkeys: signIn.Passkeys,
+				Verifier: w.proposals.Verifier, Activity: w.db},
+			&policies.Section{Editor: policy.Editor{Service: w.policies}, Reviewer: reviewer, Assets: w.db, Progress: w.db.PolicyProgress,
+				Push: w.platform.PushPolicy},
 		},
 	}
 }

@@ -89,7 +89,8 @@ func New(ctx context.Context, settings config.Service, o Options) (_ *Service, e
 	if err := settings.Check(); err != nil {
 		return nil, err
 	}
-	s := &Service{config: settings, options: o, metrics: ops.NewMetrics(o.Now), shares: ops.CurrentShares(), ended: make(chan error, 1), running: loops{log: o.Logger, down: map[string]string{}}}
+	s := &Service{config: settings, options: o, metrics: ops.NewMetrics(o.Now), shares: ops.CurrentShares(), ended: make(chan error, 1),
+		running: loops{log: o.Logger, down: map[string]string{}}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())

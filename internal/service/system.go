@@ -33,7 +33,8 @@ func (w *wiring) system(ctx context.Context, companyID string) (s settings.Syste
 		s.Loops = true
 	}
 	for _, f := range ops.Examine(ctx, w.config, w.db, w.options.Now) {
-		s.Checks = append(s.Checks, settings.Check{Name: f.Check, Fine: f.Status == ops.Fine, Failed: f.Status == ops.Failed, Detail: f.Detail, Remedy: f.Remedy})
+		s.Checks = append(s.Checks, settings.Check{Name: f.Check, Fine: f.Status == ops.Fine, Failed: f.Status == ops.Failed,
+			Detail: f.Detail, Remedy: f.Remedy})
 	}
 	return s, nil
 }

@@ -17,7 +17,8 @@ func webhookService(db *database.DB, sealer webhook.Sealer, networks []netip.Pre
 
 // webhookLoop sends events to webhooks. It is woken when events got their positions.
 func (w *wiring) webhookLoop() Loop {
-	runner := webhook.NewRunner(webhook.Config{Queue: w.db, Sender: w.webhooks.Sender, Sealer: w.keys, Observer: w.metrics, Slots: w.shares.Webhooks(), Now: w.db.Now, Log: w.options.Logger})
+	runner := webhook.NewRunner(webhook.Config{Queue: w.db, Sender: w.webhooks.Sender, Sealer: w.keys, Observer: w.metrics,
+		Slots: w.shares.Webhooks(), Now: w.db.Now, Log: w.options.Logger})
 	stop := w.db.Listen(event.Topic, runner.Wake)
 	w.onClose(func() error {
 		stop()

@@ -174,8 +174,10 @@ func (w *wiring) channels() (err error) {
 		return err
 	}
 	w.link = &agentserver.Server{
-		Store: w.db, Enroller: w.db, Deliveries: w.db, Logs: w.db, Companions: w.db, Directory: w.db, Observer: w.enrollments, Commands: w.commands,
-		Waker: w.db, Updates: w.db, Signer: ed25519, ES256: es256, PublicURL: w.public, ShortNames: w.config.QRShortNames, Now: w.options.Now, Log: w.options.Logger,
+		Store: w.db, Enroller: w.db, Deliveries: w.db, Logs: w.db, Companions: w.db, Directory: w.db, Observer: w.enrollments,
+		Commands: w.commands,
+		Waker:    w.db, Updates: w.db, Signer: ed25519, ES256: es256, PublicURL: w.public, ShortNames: w.config.QRShortNames,
+		Now: w.options.Now, Log: w.options.Logger,
 		Pins: func() ([]string, error) { return ops.Pins(w.config.TLSCert, w.public, w.options.Now()) },
 	}
 	w.commands.Channels[asset.Agent] = w.link
@@ -203,18 +205,21 @@ func (w *wiring) push() error {
 func (w *wiring) operations() error {
 	r := &operation.Registry{}
 	codes := &provisioning.Service{
-		Catalog: w.db, Codes: w.db, Records: w.db, Stands: w.db.PermitStands, PublicURL: w.public, Now: w.options.Now, Log: w.options.Logger,
+		Catalog: w.db, Codes: w.db, Records: w.db, Stands: w.db.PermitStands, PublicURL: w.public, Now: w.options.Now,
+		Log:     w.options.Logger,
 		Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: w.platform, policy.Agent: w.link},
 	}
 	w.events()
-	define(r, handlers{asset.Reader{Store: w.db, Editor: w.db, Companions: w.commands.Push != nil}, w.db, w.commands, w.proposals, codes, w.feed})
+	define(r, handlers{asset.Reader{Store: w.db, Editor: w.db, Companions: w.commands.Push != nil}, w.db, w.commands,
+		w.proposals, codes, w.feed})
 	provisioning.DefineForPeople(&w.own, codes)
 	budgets := budget.Limiter{Store: w.db, Now: w.db.Now}
 	w.once = operation.Once{Claims: w.db, Sealer: w.keys, Kernel: operation.NewKernel(operation.Config{
 		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Limited: w.metrics.Limited, Stands: w.db.PermitStands,
 		Log: w.options.Logger, Now: w.options.Now,
 	})}
-	explain.Define(r, &explain.Service{Registry: r, Kernel: w.once.Kernel, DestructiveLeft: w.db.DestructiveLeft, Status: edge.Status, Success: edge.Success})
+	explain.Define(r, &explain.Service{Registry: r, Kernel: w.once.Kernel, DestructiveLeft: w.db.DestructiveLeft, Status: edge.Status,
+		Success: edge.Success})
 	w.metrics.Operations(r.All())
 	w.registry = r
 	w.callers = apikey.Authenticator{Keys: w.db, Now: w.options.Now}
@@ -280,7 +285,8 @@ func (w *wiring) tools() error {
 	tools, err := mcp.New(mcp.Config{
 		Registry: w.registry, Once: w.once, Keys: w.callers, Connections: w.db, Companies: w.db, PublicURL: w.public,
 		ResourceMetadata: w.public + oauth.ResourcePath + mcp.Path, ConnectionsPage: w.public + "/access",
-		Version: ops.ReadBuild(w.options.Version).Version, Now: w.options.Now, Log: w.options.Logger, Served: w.metrics.Served, Customize: w.options.CustomizeMCP,
+		Version: ops.ReadBuild(w.options.Version).Version, Now: w.options.Now, Log: w.options.Logger, Served: w.metrics.Served,
+		Customize: w.options.CustomizeMCP,
 	})
 	if err != nil {
 		return err
@@ -309,7 +315,8 @@ func (w *wiring) people() error {
 		keys.Ceremonies = w.passkeys
 	}
 	w.signIn = web.SignIn{
-		Sessions: web.Sessions{Store: w.db, Browsers: account.Browsers{Sealer: w.keys}, Now: now, Secure: strings.HasPrefix(w.public, "https://")},
+		Sessions: web.Sessions{Store: w.db, Browsers: account.Browsers{Sealer: w.keys}, Now: now,
+			Secure: strings.HasPrefix(w.public, "https://")},
 		SignIn: account.SignIn{Users: w.db, Sessions: w.db, Passwords: passwords, Reserved: account.NewPasswords(hashesReserved),
 			Throttle: w.db, Log: w.db, Now: now},
 		Users:       account.Users{Store: w.db, Domains: w.db, Passwords: passwords, Now: now},
@@ -383,7 +390,8 @@ func (w *wiring) enterprises(ctx context.Context) error {
 
 // probes mounts what watches over the process.
 func (w *wiring) probes() {
-	ops.Probes{Draining: w.draining.Load, Loops: w.running.check, Database: w.db, Disk: w.disk, Platform: w.enterprises, Log: w.options.Logger}.Mount(w.mux)
+	ops.Probes{Draining: w.draining.Load, Loops: w.running.check, Database: w.db, Disk: w.disk, Platform: w.enterprises,
+		Log: w.options.Logger}.Mount(w.mux)
 	build := ops.ReadBuild(w.options.Version)
 	w.metrics.Build(build.Version, build.Revision)
 	w.metrics.Storage(w.db.WriteFailures, w.diskFree)

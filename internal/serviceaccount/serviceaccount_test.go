@@ -11,7 +11,8 @@ import (
 func TestParse_RefusesOtherFiles(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"", "{}", `{"type":"authorized_user"}`} {
-		if _, err := serviceaccount.Parse([]byte(key), nil, "scope"); err == nil || !strings.Contains(err.Error(), "give the JSON key file of a service account") {
+		if _, err := serviceaccount.Parse([]byte(key), nil, "scope"); err == nil ||
+			!strings.Contains(err.Error(), "give the JSON key file of a service account") {
 			t.Errorf("%q: %v", key, err)
 		}
 	}

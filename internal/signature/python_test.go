@@ -40,7 +40,9 @@ func TestPythonVerifierAgrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := [][]byte{file, bytes.TrimSpace(file), append(bytes.Clone(file), '\n'), bytes.Replace(file, []byte("é"), []byte(`\u00e9`), 1)}
-	for _, change := range []func(map[string]any){func(c map[string]any) { c["type"] = "webauthn.create" }, func(c map[string]any) { c["origin"] = "https://evil.test" },
+	for _, change := range []func(map[string]any){func(c map[string]any) { c["type"] = "webauthn.create" }, func(c map[string]any) {
+		c["origin"] = "https://evil.test"
+	},
 		func(c map[string]any) { c["crossOrigin"] = true }, func(c map[string]any) { c["topOrigin"] = "x" }} {
 		one, _ := s.sign(document(t, nil), 5, party.RPID, change).Export()
 		files = append(files, one)
@@ -49,7 +51,9 @@ func TestPythonVerifierAgrees(t *testing.T) {
 		one, _ := s.sign(document(t, nil), flags, party.RPID, nil).Export()
 		files = append(files, one)
 	}
-	for _, edit := range []func(*signature.Head){func(h *signature.Head) { h.Company = "other" }, func(h *signature.Head) { h.Approver.ID = "u2" },
+	for _, edit := range []func(*signature.Head){func(h *signature.Head) { h.Company = "other" }, func(h *signature.Head) {
+		h.Approver.ID = "u2"
+	},
 		func(h *signature.Head) { h.Domain = "x" }, func(h *signature.Head) { h.Decision = signature.Decline }} {
 		one, _ := s.sign(document(t, edit), 5, party.RPID, nil).Export()
 		files = append(files, one)

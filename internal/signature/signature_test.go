@@ -59,7 +59,8 @@ func (s *signer) sign(document []byte, flags byte, rpID string, change func(map[
 	}
 	text, _ := json.Marshal(client)
 	host := sha256.Sum256([]byte(rpID))
-	a := signature.Assertion{ClientData: text, AuthenticatorData: append(host[:], flags, 0, 0, 0, 7), CredentialID: []byte("credential-1"), PublicKey: s.public}
+	a := signature.Assertion{ClientData: text, AuthenticatorData: append(host[:], flags, 0, 0, 0, 7), CredentialID: []byte("credential-1"),
+		PublicKey: s.public}
 	sum := sha256.Sum256(text)
 	message := append(bytes.Clone(a.AuthenticatorData), sum[:]...)
 	digest, hash := sha256.Sum256(message), crypto.Hash(crypto.SHA256)
@@ -79,7 +80,8 @@ func (s *signer) sign(document []byte, flags byte, rpID string, change func(map[
 
 func document(t testing.TB, edit func(*signature.Head)) []byte {
 	t.Helper()
-	h := signature.Head{Domain: signature.PolicyChange, Company: "acme", Subject: "prp_1", Approver: signature.Person{ID: "u1", Name: "Ada é"},
+	h := signature.Head{Domain: signature.PolicyChange, Company: "acme", Subject: "prp_1",
+		Approver: signature.Person{ID: "u1", Name: "Ada é"},
 		Decision: signature.Approve, At: signature.Time(time.Unix(1e9, 0)), Expires: signature.Time(time.Unix(1e9+600, 0))}
 	if edit != nil {
 		edit(&h)
@@ -121,7 +123,8 @@ func trust(s *signer, by ...service) *signature.Trust {
 		t.Service = append(t.Service, signature.ServiceKeys(one.PublicKeys())...)
 	}
 	t.Keys = []signature.TrustedKey{
-		signature.NewTrustedKey(hex.EncodeToString([]byte("credential-1")), s.public, signature.Person{ID: "u1", Name: "Ada"}, "ada@acme.test", []string{"POLICIES_WRITE"}, time.Unix(0, 0))}
+		signature.NewTrustedKey(hex.EncodeToString([]byte("credential-1")), s.public, signature.Person{ID: "u1", Name: "Ada"},
+			"ada@acme.test", []string{"POLICIES_WRITE"}, time.Unix(0, 0))}
 	return t
 }
 
@@ -206,21 +209,23 @@ func TestVerify_ChecksTheCeremony(t *testing.T) {
 	set := func(name string, value any) func(map[string]any) { return func(c map[string]any) { c[name] = value } }
 	other := document(t, func(h *signature.Head) { h.Subject = "prp_2" })
 	for name, signed := range map[string]signature.Signed{
-		"a registration":    s.sign(document(t, nil), 5, party.RPID, set("type", "webauthn.create")),
-		"another origin":    s.sign(document(t, nil), 5, party.RPID, set("origin", "https://muster.example.com:444")),
-		"a slash":           s.sign(document(t, nil), 5, party.RPID, set("origin", "https://muster.example.com/")),
-		"a frame":           s.sign(document(t, nil), 5, party.RPID, set("crossOrigin", true)),
-		"a top page":        s.sign(document(t, nil), 5, party.RPID, set("topOrigin", "https://evil.test")),
-		"another challenge": s.sign(document(t, nil), 5, party.RPID, set("challenge", base64.RawURLEncoding.EncodeToString(signature.Challenge(other)))),
-		"padded challenge":  s.sign(document(t, nil), 5, party.RPID, set("challenge", base64.URLEncoding.EncodeToString(signature.Challenge(document(t, nil))))),
-		"another host":      s.sign(document(t, nil), 5, "evil.test", nil),
-		"no presence":       s.sign(document(t, nil), 4, party.RPID, nil),
-		"no verification":   s.sign(document(t, nil), 1, party.RPID, nil),
-		"another domain":    s.sign(document(t, func(h *signature.Head) { h.Domain = "muster/other/1" }), 5, party.RPID, nil),
-		"another company":   s.sign(document(t, func(h *signature.Head) { h.Company = "other" }), 5, party.RPID, nil),
-		"another approver":  s.sign(document(t, func(h *signature.Head) { h.Approver.ID = "u2" }), 5, party.RPID, nil),
-		"another key":       newES256(t).sign(document(t, nil), 5, party.RPID, nil),
-		"no decision":       s.sign(document(t, func(h *signature.Head) { h.Decision = "MAYBE" }), 5, party.RPID, nil),
+		"a registration": s.sign(document(t, nil), 5, party.RPID, set("type", "webauthn.create")),
+		"another origin": s.sign(document(t, nil), 5, party.RPID, set("origin", "https://muster.example.com:444")),
+		"a slash":        s.sign(document(t, nil), 5, party.RPID, set("origin", "https://muster.example.com/")),
+		"a frame":        s.sign(document(t, nil), 5, party.RPID, set("crossOrigin", true)),
+		"a top page":     s.sign(document(t, nil), 5, party.RPID, set("topOrigin", "https://evil.test")),
+		"another challenge": s.sign(document(t, nil), 5, party.RPID,
+			set("challenge", base64.RawURLEncoding.EncodeToString(signature.Challenge(other)))),
+		"padded challenge": s.sign(document(t, nil), 5, party.RPID,
+			set("challenge", base64.URLEncoding.EncodeToString(signature.Challenge(document(t, nil))))),
+		"another host":     s.sign(document(t, nil), 5, "evil.test", nil),
+		"no presence":      s.sign(document(t, nil), 4, party.RPID, nil),
+		"no verification":  s.sign(document(t, nil), 1, party.RPID, nil),
+		"another domain":   s.sign(document(t, func(h *signature.Head) { h.Domain = "muster/other/1" }), 5, party.RPID, nil),
+		"another company":  s.sign(document(t, func(h *signature.Head) { h.Company = "other" }), 5, party.RPID, nil),
+		"another approver": s.sign(document(t, func(h *signature.Head) { h.Approver.ID = "u2" }), 5, party.RPID, nil),
+		"another key":      newES256(t).sign(document(t, nil), 5, party.RPID, nil),
+		"no decision":      s.sign(document(t, func(h *signature.Head) { h.Decision = "MAYBE" }), 5, party.RPID, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, err := signed.Export()

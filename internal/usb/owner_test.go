@@ -46,7 +46,8 @@ run() {
 
 func newPhone(t *testing.T) phone {
 	t.Helper()
-	p := phone{newToy(t, "SECRETSERIAL", map[string]string{"ro.build.version.sdk": "34", "ro.build.version.release": "14", "ro.product.model": "Slate"})}
+	p := phone{newToy(t, "SECRETSERIAL", map[string]string{"ro.build.version.sdk": "34", "ro.build.version.release": "14",
+		"ro.product.model": "Slate"})}
 	p.Shell = "toy='" + p.dir + "'" + phoneShell
 	return p
 }
@@ -86,7 +87,8 @@ func TestOwner_InstallsOwnsAndHandsOver(t *testing.T) {
 		t.Errorf("%+v, the bundle %q", got, p.bundle())
 	}
 	steps := strings.Split(strings.TrimSpace(p.ran(t)), "\n")
-	want := []string{"content query", "mkdir", "chmod 700", "pm install -r -g -S 7 <", "content query", "dpm set-device-owner dev.muster.agent/dev.muster.agent.AdminReceiver",
+	want := []string{"content query", "mkdir", "chmod 700", "pm install -r -g -S 7 <", "content query",
+		"dpm set-device-owner dev.muster.agent/dev.muster.agent.AdminReceiver",
 		"cmd deviceidle whitelist +dev.muster.agent", "content write --uri content://dev.muster.agent.enroll/bundle <", "rm"}
 	if len(steps) != len(want) {
 		t.Fatalf("ran %q, want %q", steps, want)
@@ -156,11 +158,13 @@ func TestOwner_AnotherPackage(t *testing.T) {
 	p := newPhone(t)
 	p.fail(t, "content write", "[ERROR] no")
 	fake := adbtest.New(t, p.Device)
-	tool := &usb.Tool{ADB: client(fake), Enroller: &enroller{}, Patience: 5 * time.Second, App: []byte("the app"), Package: "com.example.device"}
+	tool := &usb.Tool{ADB: client(fake), Enroller: &enroller{}, Patience: 5 * time.Second, App: []byte("the app"),
+		Package: "com.example.device"}
 	if _, err := tool.Once(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"content query --uri content://com.example.device.enroll/state", "dpm set-device-owner com.example.device/dev.muster.agent.AdminReceiver",
+	for _, want := range []string{"content query --uri content://com.example.device.enroll/state",
+		"dpm set-device-owner com.example.device/dev.muster.agent.AdminReceiver",
 		"cmd deviceidle whitelist +com.example.device", "content write --uri content://com.example.device.enroll/bundle"} {
 		if !strings.Contains(p.ran(t), want) {
 			t.Errorf("%q is missing in %s", want, p.ran(t))
@@ -171,13 +175,16 @@ func TestOwner_AnotherPackage(t *testing.T) {
 // A refusal says what the device's maker is known to put in the way.
 func TestOwner_NamesWhatMakersPutInTheWay(t *testing.T) {
 	t.Parallel()
-	for maker, want := range map[string]string{"samsung": "Auto Blocker", "Xiaomi": "remove the account again", "POCO": "remove the account again", "Oculus": "cannot be removed"} {
+	for maker, want := range map[string]string{"samsung": "Auto Blocker", "Xiaomi": "remove the account again",
+		"POCO": "remove the account again", "Oculus": "cannot be removed"} {
 		t.Run(maker, func(t *testing.T) {
 			p := newPhone(t)
 			p.write(t, "props/ro.product.manufacturer", maker)
-			p.fail(t, "dpm", "java.lang.IllegalStateException: Not allowed to set the device owner because there are already some accounts on the device.")
+			p.fail(t, "dpm", "java.lang.IllegalStateException: Not allowed to set the device owner because there are already some "+
+				"accounts on the device.")
 			got := p.takes(t, &enroller{}, nil)
-			if got.Outcome != usb.Failed || !strings.Contains(got.Detail, "remove each in its settings") || !strings.Contains(got.Detail, want) {
+			if got.Outcome != usb.Failed || !strings.Contains(got.Detail, "remove each in its settings") ||
+				!strings.Contains(got.Detail, want) {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -189,7 +196,8 @@ func TestOwner_ExplainsRefusals(t *testing.T) {
 	t.Parallel()
 	const state = "java.lang.IllegalStateException: "
 	for _, test := range []struct{ tool, says, want string }{
-		{"dpm", state + "Not allowed to set the device owner because there are already some accounts on the device.", "remove each in its settings"},
+		{"dpm", state + "Not allowed to set the device owner because there are already some accounts on the device.",
+			"remove each in its settings"},
 		{"dpm", state + "Not allowed to set the device owner because there are already several users on the device.", "more than one user"},
 		{"dpm", state + "Trying to set the device owner, but device owner is already set.", "relinquish it"},
 		{"dpm", state + "Trying to set the device owner, but the user already has a profile owner.", "work profile"},
@@ -199,8 +207,10 @@ func TestOwner_ExplainsRefusals(t *testing.T) {
 		{"dpm", state + "User not running: 0", "unlock it once"},
 		{"dpm", state + "User is not system user: 10", "switch to the first"},
 		{"dpm", state + "Cannot provision a unmanaged device in headless system user mode", "without a first user"},
-		{"dpm", "java.lang.SecurityException: Neither user 2000 nor current process has android.permission.MANAGE_DEVICE_ADMINS.", "Security settings"},
-		{"dpm", "java.lang.IllegalArgumentException: Unknown admin: ComponentInfo{dev.muster.agent/dev.muster.agent.AdminReceiver}", "another user"},
+		{"dpm", "java.lang.SecurityException: Neither user 2000 nor current process has android.permission.MANAGE_DEVICE_ADMINS.",
+			"Security settings"},
+		{"dpm", "java.lang.IllegalArgumentException: Unknown admin: ComponentInfo{dev.muster.agent/dev.muster.agent.AdminReceiver}",
+			"another user"},
 		{"dpm", "java.lang.RuntimeException: Can't set package ComponentInfo{dev.muster.agent/…} as device owner.", "over USB"},
 		{"dpm", "something new", "it said: something new"},
 		{"pm install", "Failure [INSTALL_FAILED_VERSION_DOWNGRADE: Downgrade detected]", "newer version"},
@@ -248,7 +258,8 @@ func TestTranscript_LeavesOutWhatIdentifies(t *testing.T) {
 	p.fail(t, "cmd deviceidle", "Account {name=grace@example.com, type=x} on SECRETSERIAL "+token)
 	p.write(t, "device", ours)
 	p.takes(t, &enroller{}, &usb.Transcript{To: &text})
-	for _, want := range []string{"$ dpm set-device-owner dev.muster.agent/dev.muster.agent.AdminReceiver\n  Success", "[account]", "[serial]", "Acme Slate, Android 14 (34)$", "exit code 1"} {
+	for _, want := range []string{"$ dpm set-device-owner dev.muster.agent/dev.muster.agent.AdminReceiver\n  Success", "[account]",
+		"[serial]", "Acme Slate, Android 14 (34)$", "exit code 1"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, text.String())
 		}

@@ -56,7 +56,8 @@ func (p Programs) find(k kind) (*os.File, error) {
 			return file, err
 		}
 	}
-	return nil, &NoProgramError{fmt.Sprintf("there is no agent in its system, and none for its processor to bring along: give one with --agent, or put %s beside muster", names[0])}
+	return nil, &NoProgramError{fmt.Sprintf("there is no agent in its system, and none for its processor to bring along: give one with "+
+		"--agent, or put %s beside muster", names[0])}
 }
 
 // fitting opens a program and makes sure that it is for the processor.

@@ -152,7 +152,8 @@ func (w *work) system() error {
 	if err := w.push(bundle.Text, daemonBundle); err != nil {
 		return err
 	}
-	err = w.each([]string{"chmod", "640", daemonBundle}, []string{"setprop", daemonProperty, daemonReady}, []string{"setprop", daemonProperty, daemonEnroll})
+	err = w.each([]string{"chmod", "640", daemonBundle}, []string{"setprop", daemonProperty, daemonReady},
+		[]string{"setprop", daemonProperty, daemonEnroll})
 	if err != nil {
 		return err
 	}
@@ -250,7 +251,8 @@ func (w *work) again() error {
 		return err
 	}
 	if err := w.start(); err != nil {
-		return fmt.Errorf("it has an enrollment of before whose agent does not start; to start again: adb -s %s shell rm -r %s: %w", w.result.Serial, labDir, err)
+		return fmt.Errorf("it has an enrollment of before whose agent does not start; to start again: adb -s %s shell rm -r %s: %w",
+			w.result.Serial, labDir, err)
 	}
 	w.result.Detail = "the agent that was brought along runs (again); " + labLimits
 	return nil

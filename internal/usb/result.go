@@ -72,13 +72,15 @@ func listed(d adb.Device) Result {
 	r := Result{Serial: d.Serial, Outcome: NotReady, Detail: "adb says that it is " + string(d.State) + ": start Android on it"}
 	switch d.State {
 	case adb.Unauthorized:
-		r.Outcome, r.Detail = Unauthorized, "allow USB debugging for this computer on the device itself; a Samsung asks only if its Auto Blocker is off"
+		r.Outcome, r.Detail = Unauthorized, "allow USB debugging for this computer on the device itself; a Samsung asks only if its Auto "+
+			"Blocker is off"
 	case adb.Authorizing:
 		r.Detail = "adb and the device are still getting to know each other: try again"
 	case adb.Offline:
 		r.Outcome, r.Detail = Offline, "it does not answer: unplug it, wake it up, and plug it in again"
 	case adb.NoPermissions:
-		r.Outcome, r.Detail = NoPermissions, "this computer's user may not use the USB port: see Android's udev rules (Debian: android-sdk-platform-tools-common)"
+		r.Outcome, r.Detail = NoPermissions, "this computer's user may not use the USB port: see Android's udev rules (Debian: "+
+			"android-sdk-platform-tools-common)"
 	default: // another state of adb
 	}
 	return r
@@ -92,18 +94,25 @@ type refusal struct{ says, means string }
 // the preconditions of a device owner).
 func ownerRefusals() []refusal {
 	return []refusal{
-		{"already some accounts", "the device has accounts: remove each in its settings (also those of apps), enroll it, and add them again"},
-		{"already several users", "the device has more than one user: remove guests, other users, work profiles, cloned apps and secure folders"},
-		{"device owner is already set", "another app is its device owner: relinquish it at the service that manages it, or reset the device"},
-		{"already has a device owner", "another app is its device owner: relinquish it at the service that manages it, or reset the device"},
+		{"already some accounts", "the device has accounts: remove each in its settings (also those of apps), enroll it, and " +
+			"add them again"},
+		{"already several users", "the device has more than one user: remove guests, other users, work profiles, cloned apps and " +
+			"secure folders"},
+		{"device owner is already set",
+			"another app is its device owner: relinquish it at the service that manages it, or reset the device"},
+		{"already has a device owner",
+			"another app is its device owner: relinquish it at the service that manages it, or reset the device"},
 		{"already has a profile owner", "it has a work profile: remove that in its settings"},
-		{"already set-up", "this maker allows a device owner only before the setup is complete: reset the device, skip accounts in the setup, switch on USB debugging"},
-		{"already provisioned", "this maker allows a device owner only before the setup is complete: reset the device, skip accounts in the setup, switch on USB debugging"},
+		{"already set-up", "this maker allows a device owner only before the setup is complete: reset the device, skip accounts in the " +
+			"setup, switch on USB debugging"},
+		{"already provisioned", "this maker allows a device owner only before the setup is complete: reset the device, skip accounts in " +
+			"the setup, switch on USB debugging"},
 		{"already paired", "it is paired with another device: undo that in its settings"},
 		{"user not running", "Android is still starting: unlock it once, and try again"},
 		{"is not system user", "another user than its first is in the foreground: switch to the first"},
 		{"headless system user", "its Android runs without a first user in the foreground, where an app can own it from Android 14 on"},
-		{"manage_device_admins", "its maker guards this: switch on “USB debugging (Security settings)” in the developer options, which may take an account for the moment"},
+		{"manage_device_admins", "its maker guards this: switch on “USB debugging (Security settings)” in the developer options, which " +
+			"may take an account for the moment"},
 		{"unknown admin", "Android does not see the app: it may be installed for another user; uninstall it and try again"},
 		{"device_admin feature", "its maker left device management out of its Android"},
 		{"can't set package", "its maker's Android refuses device owners over USB"},
@@ -114,11 +123,14 @@ func ownerRefusals() []refusal {
 func installRefusals() []refusal {
 	return []refusal{
 		{"install_failed_version_downgrade", "a newer version is installed: use a muster of that version or a newer one"},
-		{"install_failed_update_incompatible", "an app that another key signed is installed: relinquish the device at its service and uninstall it"},
+		{"install_failed_update_incompatible",
+			"an app that another key signed is installed: relinquish the device at its service and uninstall it"},
 		{"install_failed_insufficient_storage", "its storage is full"},
 		{"install_failed_older_sdk", "its Android is older than 9 (API level 28)"},
-		{"install_failed_verification_failure", "Play Protect refused the app: allow it on the device, or switch “Verify apps over USB” off in the developer options"},
-		{"install_failed_user_restricted", "the device forbids installation over USB: allow it in the developer options, or confirm it on the device"},
+		{"install_failed_verification_failure", "Play Protect refused the app: allow it on the device, or switch “Verify apps over USB” " +
+			"off in the developer options"},
+		{"install_failed_user_restricted",
+			"the device forbids installation over USB: allow it in the developer options, or confirm it on the device"},
 		{"no_install_apps", "its policy forbids to install apps (VENDOR_STORE_MODE): take that back first"},
 		{"install_parse_failed", "the file is not a whole Android app"},
 	}
@@ -127,8 +139,10 @@ func installRefusals() []refusal {
 // obstacles are what makers put in the way of a device owner over USB, by a part of the
 // maker's name in lower case.
 func obstacles() []refusal {
-	const xiaomi = "Xiaomi asks for an account before it switches on “Install via USB” and “USB debugging (Security settings)”: sign in, switch both on, and remove the account again"
-	const quest = "a Meta Quest keeps an account that cannot be removed: Android takes no device owner beside it, and only Meta's own managed services own one"
+	const xiaomi = "Xiaomi asks for an account before it switches on “Install via USB” and “USB debugging (Security settings)”: sign in, " +
+		"switch both on, and remove the account again"
+	const quest = "a Meta Quest keeps an account that cannot be removed: Android takes no device owner beside it, and only Meta's own " +
+		"managed services own one"
 	return []refusal{
 		{"samsung", "Samsung's Auto Blocker refuses commands and apps over USB: switch it off in the settings, Security and privacy"},
 		{"xiaomi", xiaomi}, {"redmi", xiaomi}, {"poco", xiaomi},
@@ -192,7 +206,8 @@ func (w *work) record(words []string, said adb.Output, err error) {
 		return secrets.ReplaceAllString(text, "[token]")
 	}
 	var all strings.Builder
-	fmt.Fprintf(&all, "%s %s, Android %s (%d)$ %s\n", w.result.Manufacturer, w.result.Model, w.result.AndroidVersion, w.result.SDK, hide(strings.Join(words, " ")))
+	fmt.Fprintf(&all, "%s %s, Android %s (%d)$ %s\n", w.result.Manufacturer, w.result.Model, w.result.AndroidVersion, w.result.SDK,
+		hide(strings.Join(words, " ")))
 	for _, text := range []string{said.Out, said.Err} {
 		for line := range strings.Lines(text) {
 			fmt.Fprintf(&all, "  %s\n", validate.Clean(hide(line), 1000))

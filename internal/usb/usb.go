@@ -95,7 +95,8 @@ func (t *Tool) Once(ctx context.Context) ([]Result, error) {
 		}
 	}
 	if len(devices) == 0 && len(t.Serials) == 0 {
-		return nil, errors.New("no device is connected: plug one in and switch on USB debugging in its developer options (on a Samsung, switch Auto Blocker off first)")
+		return nil, errors.New("no device is connected: plug one in and switch on USB debugging in its developer options (on a Samsung, " +
+			"switch Auto Blocker off first)")
 	}
 	return t.results(), nil
 }

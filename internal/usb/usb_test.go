@@ -152,30 +152,43 @@ func TestProvision_EveryOutcome(t *testing.T) {
 		says    string
 		issued  int
 	}{
-		"unauthorised":           {nil, func(_ *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.State = "unauthorized" }, usb.Unauthorized, "allow USB debugging", 0},
-		"offline":                {nil, func(_ *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.State = "offline" }, usb.Offline, "unplug it", 0},
-		"no permissions":         {nil, func(_ *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.State = "no permissions (x)" }, usb.NoPermissions, "udev", 0},
-		"in recovery":            {nil, func(_ *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.State = "recovery" }, usb.NotReady, "recovery", 0},
-		"Android 4.4":            {map[string]string{"ro.build.version.sdk": "19"}, nil, usb.Unsupported, "older than 5", 0},
-		"no Android":             {map[string]string{"ro.build.version.sdk": "\x1b[31mhm"}, nil, usb.Failed, "is this Android?", 0},
-		"still starting":         {map[string]string{"sys.boot_completed": ""}, nil, usb.NotReady, "starting", 0},
-		"system":                 {system, nil, usb.Enrolled, "", 1},
-		"system, asked before":   {map[string]string{"debug.muster.agent": "enrol"}, nil, usb.Enrolled, "", 1},
-		"system, enrolled":       {map[string]string{"debug.muster.agent": "enrolled", "persist.muster.device": ours}, nil, usb.AlreadyEnrolled, "", 0},
-		"system, elsewhere":      {map[string]string{"debug.muster.agent": "enrolled", "persist.muster.device": others}, nil, usb.Elsewhere, "does not manage it", 0},
-		"system, unknown":        {map[string]string{"debug.muster.agent": "enrolled"}, nil, usb.Elsewhere, "does not say which", 0},
-		"system, no word":        {system, func(_ *testing.T, _ *toy, d *enroller, _ *usb.Tool) { d.never = true }, usb.Failed, "did not take the bundle", 1},
-		"system, no inbox":       {system, func(t *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.put(t, "data/muster-inbox") }, usb.Failed, "couldn't create file", 1},
-		"system, property fails": {system, func(t *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.fail(t, "setprop", "denied\x1b[2J") }, usb.Failed, "setprop failed on the device: denied[2J", 1},
-		"no token":               {system, func(_ *testing.T, _ *toy, d *enroller, _ *usb.Tool) { d.err = errors.New("no database") }, usb.Failed, "no database", 1},
-		"lab":                    {nil, nil, usb.Enrolled, "ends when the device restarts", 1},
-		"lab, strange property":  {map[string]string{"debug.muster.agent": "hm"}, nil, usb.Enrolled, "ends when the device restarts", 1},
+		"unauthorised": {nil, func(_ *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.State = "unauthorized" }, usb.Unauthorized,
+			"allow USB debugging", 0},
+		"offline": {nil, func(_ *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.State = "offline" },
+			usb.Offline, "unplug it", 0},
+		"no permissions": {nil, func(_ *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.State = "no permissions (x)" },
+			usb.NoPermissions, "udev", 0},
+		"in recovery": {nil, func(_ *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.State = "recovery" },
+			usb.NotReady, "recovery", 0},
+		"Android 4.4":          {map[string]string{"ro.build.version.sdk": "19"}, nil, usb.Unsupported, "older than 5", 0},
+		"no Android":           {map[string]string{"ro.build.version.sdk": "\x1b[31mhm"}, nil, usb.Failed, "is this Android?", 0},
+		"still starting":       {map[string]string{"sys.boot_completed": ""}, nil, usb.NotReady, "starting", 0},
+		"system":               {system, nil, usb.Enrolled, "", 1},
+		"system, asked before": {map[string]string{"debug.muster.agent": "enrol"}, nil, usb.Enrolled, "", 1},
+		"system, enrolled": {map[string]string{"debug.muster.agent": "enrolled", "persist.muster.device": ours}, nil,
+			usb.AlreadyEnrolled, "", 0},
+		"system, elsewhere": {map[string]string{"debug.muster.agent": "enrolled", "persist.muster.device": others}, nil, usb.Elsewhere,
+			"does not manage it", 0},
+		"system, unknown": {map[string]string{"debug.muster.agent": "enrolled"}, nil, usb.Elsewhere, "does not say which", 0},
+		"system, no word": {system, func(_ *testing.T, _ *toy, d *enroller, _ *usb.Tool) { d.never = true }, usb.Failed,
+			"did not take the bundle", 1},
+		"system, no inbox": {system, func(t *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.put(t, "data/muster-inbox") },
+			usb.Failed, "couldn't create file", 1},
+		"system, property fails": {system, func(t *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.fail(t, "setprop", "denied\x1b[2J") },
+			usb.Failed, "setprop failed on the device: denied[2J", 1},
+		"no token": {system, func(_ *testing.T, _ *toy, d *enroller, _ *usb.Tool) { d.err = errors.New("no database") },
+			usb.Failed, "no database", 1},
+		"lab":                   {nil, nil, usb.Enrolled, "ends when the device restarts", 1},
+		"lab, strange property": {map[string]string{"debug.muster.agent": "hm"}, nil, usb.Enrolled, "ends when the device restarts", 1},
 		"lab, refused": {nil, func(t *testing.T, d *toy, _ *enroller, _ *usb.Tool) {
 			d.fail(t, " enroll ", "muster-agent: cannot reach")
 		}, usb.Failed, "cannot reach", 1},
-		"lab, does not start":  {nil, func(t *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.fail(t, " run ", "Killed") }, usb.Failed, "Killed", 1},
-		"lab, no word":         {nil, func(_ *testing.T, _ *toy, d *enroller, _ *usb.Tool) { d.never = true }, usb.Failed, "has not seen it within", 1},
-		"lab, no agent":        {nil, func(_ *testing.T, _ *toy, _ *enroller, u *usb.Tool) { u.Programs = usb.Programs{} }, usb.Unsupported, "--agent", 0},
+		"lab, does not start": {nil, func(t *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.fail(t, " run ", "Killed") },
+			usb.Failed, "Killed", 1},
+		"lab, no word": {nil, func(_ *testing.T, _ *toy, d *enroller, _ *usb.Tool) { d.never = true }, usb.Failed,
+			"has not seen it within", 1},
+		"lab, no agent": {nil, func(_ *testing.T, _ *toy, _ *enroller, u *usb.Tool) { u.Programs = usb.Programs{} },
+			usb.Unsupported, "--agent", 0},
 		"lab, other processor": {map[string]string{"ro.product.cpu.abi": "riscv64"}, nil, usb.Unsupported, "riscv64", 0},
 		"lab, wrong program":   {map[string]string{"ro.product.cpu.abi": "armeabi-v7a"}, nil, usb.Failed, "is a program for", 0},
 		"lab, again": {map[string]string{"status": ours}, func(t *testing.T, d *toy, _ *enroller, _ *usb.Tool) {
@@ -229,7 +242,8 @@ func leaves(t *testing.T, d *toy, fake *adbtest.ADB) {
 		t.Error("the bundle was left")
 	}
 	_, fails := os.Stat(filepath.Join(d.dir, "fails"))
-	if failed := fails == nil && strings.Contains(ran, " enroll ") && !strings.Contains(ran, " run "); failed && !strings.Contains(ran, "rm -r -f /data/local/tmp/muster") {
+	if failed := fails == nil && strings.Contains(ran, " enroll ") && !strings.Contains(ran, " run "); failed &&
+		!strings.Contains(ran, "rm -r -f /data/local/tmp/muster") {
 		t.Errorf("after a failure something was left: %s", ran)
 	}
 }
@@ -237,7 +251,8 @@ func leaves(t *testing.T, d *toy, fake *adbtest.ADB) {
 // Nothing that a device says of itself reaches a terminal as it is.
 func TestProvision_HostileText(t *testing.T) {
 	t.Parallel()
-	d := newToy(t, "S1", map[string]string{"ro.product.model": "\x1b]0;x\x07\u202eVi\r\nsor" + strings.Repeat("x", 300), "debug.muster.agent": "enrolled", "persist.muster.device": ours})
+	d := newToy(t, "S1", map[string]string{"ro.product.model": "\x1b]0;x\x07\u202eVi\r\nsor" + strings.Repeat("x", 300),
+		"debug.muster.agent": "enrolled", "persist.muster.device": ours})
 	tool := &usb.Tool{ADB: client(adbtest.New(t, d.Device)), Enroller: &enroller{}}
 	got, err := tool.Once(t.Context())
 	if err != nil || len(got) != 1 || strings.ContainsAny(got[0].Title(), "\x1b\x07\r\n\u202e") || len(got[0].Model) > 100 {
@@ -270,7 +285,8 @@ func TestProvision_SelectedDevices(t *testing.T) {
 // comes back.
 func TestProvision_Watch(t *testing.T) {
 	t.Parallel()
-	first, second := newToy(t, "A", map[string]string{"debug.muster.agent": "ready"}), newToy(t, "B", map[string]string{"debug.muster.agent": "ready"})
+	first, second := newToy(t, "A", map[string]string{"debug.muster.agent": "ready"}),
+		newToy(t, "B", map[string]string{"debug.muster.agent": "ready"})
 	shy := *second.Device
 	shy.State = "unauthorized"
 	fake := adbtest.New(t)

@@ -50,7 +50,8 @@ type looksLike struct{ version, last int64 }
 
 // NewRunner returns a runner.
 func NewRunner(c Config) *Runner {
-	return &Runner{Config: c, woken: make(chan struct{}, 1), free: make(chan struct{}, cmp.Or(c.Slots, MaxSlots)), busy: map[string]bool{}, idle: map[string]looksLike{}}
+	return &Runner{Config: c, woken: make(chan struct{}, 1), free: make(chan struct{}, cmp.Or(c.Slots, MaxSlots)), busy: map[string]bool{},
+		idle: map[string]looksLike{}}
 }
 
 // Wake has the runner look at once. It does not block.
@@ -156,7 +157,8 @@ func (r *Runner) serve(ctx context.Context, d Due) error {
 		next.record.Disable = "its secret cannot be opened with the key file: rotate the secret, then enable it"
 	}
 	calls, stop := patient(ctx)
-	t := claimed{Runner: r, webhook: w, claim: claim, begun: r.Now(), flights: newFlights(func(s send) result { return r.call(calls, w, s, keys) })}
+	t := claimed{Runner: r, webhook: w, claim: claim, begun: r.Now(),
+		flights: newFlights(func(s send) result { return r.call(calls, w, s, keys) })}
 	defer t.flights.wait()
 	defer stop()
 	return t.run(ctx, next)

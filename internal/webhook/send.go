@@ -38,7 +38,8 @@ type Sender struct {
 // NewSender returns a sender that may also call addresses in networks, and these without
 // TLS. roots nil: those of the system.
 func NewSender(networks []netip.Prefix, roots *x509.CertPool) *Sender {
-	options := outbound.Options{Allow: outbound.Within(networks), Timeout: CallTime, MaxBody: 1 << 10, PerHost: plenty, Total: plenty, Roots: roots}
+	options := outbound.Options{Allow: outbound.Within(networks), Timeout: CallTime, MaxBody: 1 << 10, PerHost: plenty,
+		Total: plenty, Roots: roots}
 	secure := outbound.NewClient(options)
 	options.Allow, options.Plain = outbound.In(networks), true
 	return &Sender{secure: secure, plain: outbound.NewClient(options)}

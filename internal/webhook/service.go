@@ -62,7 +62,8 @@ func (s Service) Create(ctx context.Context, owner company.Company, url string, 
 		return w, "", err
 	}
 	now := s.Now()
-	w = Webhook{ID: resource.NewID(), CompanyID: owner.ID, CompanySlug: owner.Slug, URL: url, Events: events, State: Enabled, CreatedAt: now, MovedAt: now}
+	w = Webhook{ID: resource.NewID(), CompanyID: owner.ID, CompanySlug: owner.Slug, URL: url, Events: events, State: Enabled,
+		CreatedAt: now, MovedAt: now}
 	secret = newSecret()
 	w.Secret = s.Sealer.Seal(purpose(w.CompanyID, w.ID), []byte(secret))
 	return w, secret, s.Store.CreateWebhook(ctx, w)

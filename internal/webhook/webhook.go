@@ -25,7 +25,8 @@ import (
 const Test event.Type = "webhook.test"
 
 // TestText says when it is sent, in one sentence.
-const TestText = "A person tests a webhook, in the portal or with muster webhook test. The tested webhook alone gets it, whatever types it was created for."
+const TestText = "A person tests a webhook, in the portal or with muster webhook test. The tested webhook alone gets it, whatever types " +
+	"it was created for."
 
 // TestView describes the event of a test: an event.View of the type Test, without data.
 type TestView struct {
@@ -125,7 +126,8 @@ func CheckURL(text string, networks []netip.Prefix) error {
 	}
 	u, err := url.Parse(text)
 	switch {
-	case err != nil || u.Hostname() == "" || u.Opaque != "" || u.Scheme != "https" && u.Scheme != "http" || strings.ContainsFunc(text, unprintable):
+	case err != nil || u.Hostname() == "" || u.Opaque != "" || u.Scheme != "https" && u.Scheme != "http" ||
+		strings.ContainsFunc(text, unprintable):
 		return invalid("must be an address such as https://example.com/hook")
 	case len(text) > maxURL:
 		return invalid(fmt.Sprintf("must have at most %d bytes", maxURL))
@@ -138,7 +140,9 @@ func CheckURL(text string, networks []netip.Prefix) error {
 		return nil
 	}
 	address, err := netip.ParseAddr(u.Hostname())
-	if len(networks) == 0 || err == nil && !slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(address.Unmap()) }) {
+	if len(networks) == 0 || err == nil && !slices.ContainsFunc(networks, func(n netip.Prefix) bool {
+		return n.Contains(address.Unmap())
+	}) {
 		return invalid("must be https: http is allowed only to the networks of MUSTER_WEBHOOK_NETWORKS")
 	}
 	return nil

@@ -43,7 +43,8 @@ func newDecision(t *testing.T, demo browser.Demo) *decision {
 	d.ok(err)
 	credential, err := json.Marshal(map[string]any{"id": base64.StdEncoding.EncodeToString([]byte("key")), "publicKey": ""})
 	d.ok(err)
-	d.ok(d.db.AddPasskey(t.Context(), account.Passkey{ID: passkeyID, UserID: d.ada.ID, Name: "key", Credential: credential, CreatedAt: time.Now().Add(-time.Hour)}))
+	d.ok(d.db.AddPasskey(t.Context(), account.Passkey{ID: passkeyID, UserID: d.ada.ID, Name: "key", Credential: credential,
+		CreatedAt: time.Now().Add(-time.Hour)}))
 	return d
 }
 
@@ -94,7 +95,8 @@ func onApproval(t *testing.T, tab *browser.Tab, demo browser.Demo) {
 	all, _, err := d.db.Policies(t.Context(), policy.Query{CompanyID: d.owner.ID, Limit: 1})
 	d.ok(err)
 	var made struct{ ProposalID string }
-	d.post(demo, "/policies/"+all[0].ID+"/changes", `{"changes":[{"setting":"FACTORY_RESET","value":"BLOCK"},{"setting":"CONFIGURE_WIFI","value":"BLOCK"}]}`,
+	d.post(demo, "/policies/"+all[0].ID+"/changes",
+		`{"changes":[{"setting":"FACTORY_RESET","value":"BLOCK"},{"setting":"CONFIGURE_WIFI","value":"BLOCK"}]}`,
 		"the warehouse asked for it", &made)
 	tab.Go("/approvals/" + made.ProposalID)
 	tab.Sees("#decide", "Decide")
@@ -105,7 +107,8 @@ func onAuthorization(t *testing.T, tab *browser.Tab, demo browser.Demo) {
 	t.Helper()
 	d := newDecision(t, demo)
 	defer d.end()
-	found, _, err := d.db.Assets(t.Context(), asset.Query{Filter: asset.Filter{CompanyID: d.owner.ID, Enrolled: true}, Page: operation.PageRequest{Size: 1}})
+	found, _, err := d.db.Assets(t.Context(), asset.Query{Filter: asset.Filter{CompanyID: d.owner.ID, Enrolled: true},
+		Page: operation.PageRequest{Size: 1}})
 	d.ok(err)
 	var problem struct{ ApprovalURL string }
 	d.post(demo, "/assets/"+found[0].ID+"/commands/wipe", "{}", "the device was stolen <b>today</b>", &problem)

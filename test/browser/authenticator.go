@@ -16,8 +16,9 @@ func (t *Tab) Authenticator() {
 			return err
 		}
 		added, err := chromedp.Call(ctx, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{
-			Options: &webauthn.VirtualAuthenticatorOptions{Protocol: webauthn.AuthenticatorProtocolCtap2, Ctap2version: webauthn.Ctap2versionCtap21,
-				Transport: webauthn.AuthenticatorTransportInternal, HasResidentKey: true, HasUserVerification: true,
+			Options: &webauthn.VirtualAuthenticatorOptions{Protocol: webauthn.AuthenticatorProtocolCtap2,
+				Ctap2version: webauthn.Ctap2versionCtap21,
+				Transport:    webauthn.AuthenticatorTransportInternal, HasResidentKey: true, HasUserVerification: true,
 				IsUserVerified: true, AutomaticPresenceSimulation: true}})
 		t.authenticator = added.AuthenticatorID
 		return err
@@ -28,7 +29,8 @@ func (t *Tab) Authenticator() {
 func (t *Tab) Agrees(yes bool) {
 	t.TB.Helper()
 	t.do("let the person agree", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := chromedp.Call(ctx, webauthn.SetUserVerified, webauthn.SetUserVerifiedParams{AuthenticatorID: t.authenticator, IsUserVerified: yes})
+		_, err := chromedp.Call(ctx, webauthn.SetUserVerified, webauthn.SetUserVerifiedParams{AuthenticatorID: t.authenticator,
+			IsUserVerified: yes})
 		return err
 	}))
 }

@@ -32,7 +32,8 @@ var axe string
 
 // watch collects what must not happen on any page.
 const watch = `window.__bad = [];
-document.addEventListener("securitypolicyviolation", (e) => window.__bad.push("policy: " + e.violatedDirective + " " + e.blockedURI + " " + e.sample + " " + e.sourceFile + ":" + e.lineNumber));
+document.addEventListener("securitypolicyviolation", (e) => window.__bad.push("policy: " + e.violatedDirective + " " + e.blockedURI + " "
+	+ e.sample + " " + e.sourceFile + ":" + e.lineNumber));
 addEventListener("error", (e) => window.__bad.push("error: " + (e.message ?? "cannot load " + (e.target.src ?? e.target.href))), true);
 addEventListener("unhandledrejection", (e) => window.__bad.push("rejection: " + e.reason));
 window.alert = window.confirm = window.prompt = (text) => { window.__bad.push("dialog: " + text); };`
@@ -53,7 +54,8 @@ type Tab struct {
 // Open starts a browser of its own for a test.
 func Open(tb testing.TB, base string) *Tab {
 	tb.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(needs.Chromium().Of(tb)), chromedp.NoSandbox, chromedp.DisableGPU,
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(needs.Chromium().Of(tb)), chromedp.NoSandbox,
+		chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", true),
 		chromedp.UserDataDir(tb.TempDir()))
 	allocated, stop := chromedp.NewExecAllocator(context.WithoutCancel(tb.Context()), options...)
@@ -93,7 +95,9 @@ func (t *Tab) must(what string, err error) {
 	if err == nil {
 		return
 	}
-	state, _ := chromedp.Run(t.ctx, chromedp.Evaluate[string](`location.href + "\n" + (window.__bad ?? []).join("\n") + "\n" + document.body?.innerText.slice(0, 2500)`))
+	state, _ := chromedp.Run(t.ctx,
+		chromedp.Evaluate[string](
+			`location.href + "\n" + (window.__bad ?? []).join("\n") + "\n" + document.body?.innerText.slice(0, 2500)`))
 	t.TB.Fatalf("%s: %v\n%s", what, err, state)
 }
 
@@ -170,7 +174,9 @@ func (t *Tab) Press(keys string) {
 // Choose sets a select's value, as a person's choice.
 func (t *Tab) Choose(selector, value string) {
 	t.TB.Helper()
-	t.Eval(fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new Event("change", {bubbles: true})); return "" })()`, selector, value))
+	t.Eval(
+		fmt.Sprintf(
+			`(() => { const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new Event("change", {bubbles: true})); return "" })()`, selector, value))
 }
 
 // File chooses a file in a field.
@@ -205,7 +211,8 @@ func (t *Tab) Path() string {
 // count for the same.
 func (t *Tab) Sees(selector, text string) {
 	t.TB.Helper()
-	t.Waits(fmt.Sprintf(`[...document.querySelectorAll(%q)].some((e) => e.innerText.toLowerCase().includes(%q))`, selector, strings.ToLower(text)))
+	t.Waits(fmt.Sprintf(`[...document.querySelectorAll(%q)].some((e) => e.innerText.toLowerCase().includes(%q))`, selector,
+		strings.ToLower(text)))
 }
 
 // Waits waits until an expression is true, also while pages change.
@@ -264,7 +271,8 @@ func (t *Tab) Slow(latency time.Duration) {
 	t.TB.Helper()
 	t.do("slow network", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		conditions := network.Conditions{Latency: float64(latency.Milliseconds()), DownloadThroughput: -1, UploadThroughput: -1}
-		_, err := chromedp.Call(ctx, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{&conditions}})
+		_, err := chromedp.Call(ctx, network.EmulateNetworkConditionsByRule,
+			network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{&conditions}})
 		return err
 	}))
 }
@@ -347,11 +355,16 @@ func (t *Tab) Forget() {
 func (t *Tab) Point(selector string) {
 	t.TB.Helper()
 	var x, y float64
-	if _, err := fmt.Sscan(t.Eval(fmt.Sprintf(`(() => { const r = document.querySelector(%q).getBoundingClientRect(); return (r.left + r.width / 2) + " " + (r.top + r.height / 2) })()`, selector)), &x, &y); err != nil {
+	if _,
+		err := fmt.Sscan(
+		t.Eval(
+			fmt.Sprintf(
+				`(() => { const r = document.querySelector(%q).getBoundingClientRect(); return (r.left + r.width / 2) + " " + (r.top + r.height / 2) })()`, selector)), &x, &y); err != nil {
 		t.TB.Fatal(err)
 	}
 	t.do("point at "+selector, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := chromedp.Call(ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: x, Y: y})
+		_, err := chromedp.Call(ctx, input.DispatchMouseEvent,
+			input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: x, Y: y})
 		return err
 	}))
 }

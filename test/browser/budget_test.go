@@ -88,7 +88,8 @@ func TestDecisions_SessionEnds(t *testing.T) {
 	if got := d.tab.Eval(`document.querySelector("#reason")?.value ?? location.pathname`); got != "not now" {
 		t.Errorf("the reason is %q", got)
 	}
-	if was := d.client.Get(apply[:len(apply)-len("/apply")]).Want(t, http.StatusOK).Members(t); was["approval"].(map[string]any)["state"] != "WAITING" {
+	if was := d.client.Get(apply[:len(apply)-len("/apply")]).Want(t, http.StatusOK).Members(t); was["approval"].(map[string]any)["state"] !=
+		"WAITING" {
 		t.Errorf("decided: %v", was)
 	}
 }

@@ -32,7 +32,8 @@ func TestConsent_LooksWellAndReachesTheClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	registered := s.env.Browser(acme, account.Viewer).RegisterAs(s.replica.PublicURL(),
-		`{"client_name":"Claude <b>Desktop</b> of the warehouse in Berlin","redirect_uris":["`+client.URL+`/cb"],"token_endpoint_auth_method":"none"}`)
+		`{"client_name":"Claude <b>Desktop</b> of the warehouse in Berlin","redirect_uris":["`+client.URL+
+			`/cb"],"token_endpoint_auth_method":"none"}`)
 	request := servertest.Asks(s.replica.PublicURL(), registered.ID, access.All.Scopes()...)
 	request.Set("redirect_uri", client.URL+"/cb")
 	s.tab.SignIn(s.admin.Email, servertest.Password)

@@ -32,10 +32,13 @@ func newDeciding(t *testing.T) deciding {
 	needs.Chromium().Of(t)
 	env := servertest.New(t)
 	of, replica := env.NewTenant("acme"), env.Start(servertest.OnLocalhost(t))
-	env.CLI(new(any), "company", "set", "--company", "acme", "--approver-age", "0s", "--apply-approval", "all", "--destructive-approval", "on")
+	env.CLI(new(any), "company", "set", "--company", "acme", "--approver-age", "0s", "--apply-approval", "all",
+		"--destructive-approval", "on")
 	d := deciding{tenant{env, replica, env.Browser(of.Company, account.Admin).User, browser.Open(t, replica.PublicURL())}, of,
-		of.Devices(replica, servertest.FullyManaged(), 1)[0], env.Policy(of.Company, "Locked down", policy.Platform), of.Client(replica, access.All)}
-	env.CLI(new(any), "policy", "set", d.risky.PathName(), "--company", "acme", "--set", "FACTORY_RESET=BLOCK", "--set", "CONFIGURE_WIFI=BLOCK")
+		of.Devices(replica, servertest.FullyManaged(), 1)[0], env.Policy(of.Company, "Locked down", policy.Platform),
+		of.Client(replica, access.All)}
+	env.CLI(new(any), "policy", "set", d.risky.PathName(), "--company", "acme", "--set", "FACTORY_RESET=BLOCK", "--set",
+		"CONFIGURE_WIFI=BLOCK")
 	d.tab.Authenticator()
 	d.tab.SignIn(d.admin.Email, servertest.Password)
 	d.tab.Go("/account/passkeys/new")
@@ -60,7 +63,8 @@ func (d deciding) asks(t *testing.T, status int, path string, body any) {
 // proposes asks for a change of HIGH impact, and returns the path at which it is applied.
 func (d deciding) proposes(t *testing.T, setting string) (apply string) {
 	t.Helper()
-	made := d.client.Post("/policies/"+d.of.Policy.ID+"/changes", map[string]any{"changes": []any{map[string]string{"setting": setting, "value": "BLOCK"}}}).
+	made := d.client.Post("/policies/"+d.of.Policy.ID+"/changes",
+		map[string]any{"changes": []any{map[string]string{"setting": setting, "value": "BLOCK"}}}).
 		Want(t, http.StatusCreated).Members(t)
 	apply = "/policy-proposals/" + made["proposalId"].(string) + "/apply"
 	d.asks(t, http.StatusUnprocessableEntity, apply, map[string]any{"confirmation": d.of.Policy.Name})
@@ -128,7 +132,8 @@ func (d deciding) answersFirst(t *testing.T) {
 		}
 		d.tab.Sees("#standing a[href='#no'], #no button", "Decline")
 		if below := d.tab.Eval(`[...document.querySelectorAll("[aria-label='In short'] dd"),
-			[...document.querySelectorAll("#standing a[href='#no'], #no button")].find((e) => e.checkVisibility())].filter((e) => e.getBoundingClientRect().bottom > innerHeight)
+			[...document.querySelectorAll("#standing a[href='#no'], #no button")].find((e) => e.checkVisibility())]
+			.filter((e) => e.getBoundingClientRect().bottom > innerHeight)
 			.map((e) => e.innerText + " ends at " + e.getBoundingClientRect().bottom).join("; ")`); below != "" {
 			t.Errorf("below the first screen of %d pixels: %s", size[0], below)
 		}
@@ -286,7 +291,8 @@ func TestStop_ThreeClicksAndResumeTwo(t *testing.T) {
 		tab.Follow("#main .note a[href='/access/controls']")
 		tab.Click("form[action='/access/controls/resume'] button")
 		tab.Sees("#controls", "Resume asked")
-		tab.Waits(`[...document.querySelectorAll("#controls time[data-at]")].every((t) => !t.textContent.includes("UTC"))`) // but as a clock here says
+		// but as a clock here says
+		tab.Waits(`[...document.querySelectorAll("#controls time[data-at]")].every((t) => !t.textContent.includes("UTC"))`)
 		resume("asking to resume")
 		d.looks(t, "controls-resume-asked")
 		other := tab.Another()

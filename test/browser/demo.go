@@ -37,7 +37,8 @@ func start(tb testing.TB, history bool) Demo {
 	ended := make(chan error, 1)
 	data := tb.TempDir()
 	go func() {
-		ended <- demo.Run(ctx, demo.Settings{Data: data, Listen: "127.0.0.1:0", History: history}, time.Now, slog.New(slog.DiscardHandler), write)
+		ended <- demo.Run(ctx, demo.Settings{Data: data, Listen: "127.0.0.1:0", History: history}, time.Now,
+			slog.New(slog.DiscardHandler), write)
 		_ = write.Close()
 	}()
 	tb.Cleanup(func() {
@@ -48,7 +49,8 @@ func start(tb testing.TB, history bool) Demo {
 	})
 	d := Demo{Data: data}
 	lines := bufio.NewScanner(read)
-	address, person, key := regexp.MustCompile(`^ +Portal +(\S+)`), regexp.MustCompile(`^ +Sign in +(\S+) with the password (\S+)`), regexp.MustCompile(`(mk_\w+)`)
+	address, person, key := regexp.MustCompile(`^ +Portal +(\S+)`), regexp.MustCompile(`^ +Sign in +(\S+) with the password (\S+)`),
+		regexp.MustCompile(`(mk_\w+)`)
 	for d.Key == "" && lines.Scan() {
 		if m := address.FindStringSubmatch(lines.Text()); m != nil {
 			d.URL = m[1]

@@ -157,8 +157,10 @@ func TestRows_FitNarrowWindows(t *testing.T) {
 	t.Parallel()
 	tenant, replica, tab := enter(t, account.Admin)
 	tenant.Devices(replica, servertest.FullyManaged(), 2)
-	tenant.Client(replica, access.All).Post("/policies/"+tenant.Policy.ID+"/changes", map[string]any{"changes": []map[string]string{{"setting": "CAMERA", "value": "BLOCK"}}}).Want(t, http.StatusCreated)
-	for width, paths := range map[int64][]string{390: {"/devices", "/activity", "/policies", "/users", "/access", "/proposals"}, 1024: {"/proposals", "/access"}} {
+	tenant.Client(replica, access.All).Post("/policies/"+tenant.Policy.ID+"/changes",
+		map[string]any{"changes": []map[string]string{{"setting": "CAMERA", "value": "BLOCK"}}}).Want(t, http.StatusCreated)
+	for width, paths := range map[int64][]string{390: {"/devices", "/activity", "/policies", "/users", "/access", "/proposals"},
+		1024: {"/proposals", "/access"}} {
 		tab.Size(width, 800)
 		for _, path := range paths {
 			tab.Go(path)

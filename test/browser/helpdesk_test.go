@@ -12,7 +12,8 @@ import (
 // small finds what is less than 44 pixels high of what a finger presses on the help desk,
 // and what runs out of the window.
 const small = `[...document.querySelectorAll("main .btn, main summary, main input:not([type=hidden]), main li > a")]
-	.filter((e) => e.checkVisibility() && e.getClientRects().length && e.getBoundingClientRect().height < 44).map((e) => e.outerHTML.slice(0, 120))
+	.filter((e) => e.checkVisibility() && e.getClientRects().length
+		&& e.getBoundingClientRect().height < 44).map((e) => e.outerHTML.slice(0, 120))
 	.concat(document.documentElement.scrollWidth > innerWidth ? ["runs out of the window"] : []).join("\n")`
 
 // On a phone the help desk is one press away. A scanner types a serial number and presses
@@ -25,7 +26,8 @@ func TestHelpDesk_OnAPhone(t *testing.T) {
 	tab.SignIn(demo.Email, demo.Password)
 	tab.Go("/devices?q=pixel&status=ACTIVE")
 	tab.Follow("a[data-open]")
-	serial := tab.Eval(`[...document.querySelectorAll("dt")].find((e) => e.textContent === "Serial number").nextElementSibling.textContent.trim()`)
+	serial := tab.Eval(
+		`[...document.querySelectorAll("dt")].find((e) => e.textContent === "Serial number").nextElementSibling.textContent.trim()`)
 	looks := func(name string) {
 		t.Helper()
 		if dir := os.Getenv("MUSTER_SCREENSHOTS"); dir != "" {

@@ -97,7 +97,8 @@ func TestActivityHistogram_Brush(t *testing.T) {
 	tab.Waits(`document.readyState === "complete"`)
 	tab.Eval(`(() => {
 		const plot = document.querySelector("[data-brush]"), box = plot.getBoundingClientRect();
-		const at = (share, type) => plot.dispatchEvent(new PointerEvent(type, {bubbles: true, button: 0, clientX: box.left + share * box.width, clientY: box.top + 5}));
+		const at = (share, type) => plot.dispatchEvent(new PointerEvent(type,
+			{bubbles: true, button: 0, clientX: box.left + share * box.width, clientY: box.top + 5}));
 		at(0.25, "pointerdown"); at(0.3, "pointermove"); at(0.5, "pointermove");
 		window.seen = document.querySelector("[data-brush-says]").textContent;
 		return "" })()`)
@@ -151,12 +152,16 @@ func TestPages_WithoutScripts(t *testing.T) {
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Scripts(false)
 	tab.Size(320, 900)
-	for path, want := range map[string]string{"/": "Enrolled", "/devices": "Last seen", "/devices/" + device.AssetID: "Compliance", "/devices/" + device.AssetID + "/location": "No place",
-		"/policies": "Policy of", "/activity": "signed in", "/access": "Device commands", "/enrol": "Create the code", "/settings": "Company name", "/commands": "No command is open"} {
+	for path, want := range map[string]string{"/": "Enrolled", "/devices": "Last seen", "/devices/" + device.AssetID: "Compliance",
+		"/devices/" + device.AssetID + "/location": "No place",
+		"/policies": "Policy of", "/activity": "signed in", "/access": "Device commands", "/enrol": "Create the code",
+		"/settings": "Company name", "/commands": "No command is open"} {
 		tab.Go(path)
 		tab.Sees("main", want)
 		tab.Sees("main", "JavaScript is off")
-		if dead := tab.Eval(`[...document.querySelectorAll("[data-opens],[data-palette],[data-copy],[data-print],[data-help]")].filter((b) => b.checkVisibility()).map((b) => b.outerHTML).join(" ")`); dead != "" {
+		if dead :=
+			tab.Eval(
+				`[...document.querySelectorAll("[data-opens],[data-palette],[data-copy],[data-print],[data-help]")].filter((b) => b.checkVisibility()).map((b) => b.outerHTML).join(" ")`); dead != "" {
 			t.Errorf("%s offers what only a script can do: %.300s", path, dead)
 		}
 		tab.Waits(`document.querySelector("nav a[href='/devices']").getBoundingClientRect().height > 0`)

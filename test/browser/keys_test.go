@@ -42,7 +42,9 @@ func TestKeyboard_EveryDecision(t *testing.T) {
 	tab.Sees("#notices", "Authorized")
 
 	ada := d.env.Browser(d.of.Company, account.Admin).User
-	if _, err := d.env.DB().ChangeControls(t.Context(), d.of.Company.ID, ada, func(c *companies.Company) { c.Settings.Controls.DestructiveLimit.Devices += 5 }); err != nil {
+	if _, err := d.env.DB().ChangeControls(t.Context(), d.of.Company.ID, ada, func(c *companies.Company) {
+		c.Settings.Controls.DestructiveLimit.Devices += 5
+	}); err != nil {
 		t.Fatal(err)
 	}
 	tab.Go("/")
@@ -84,7 +86,8 @@ func TestForms_SlowNetwork(t *testing.T) {
 	tab.Go("/devices/" + d.device.AssetID)
 	tab.Slow(1500 * time.Millisecond)
 	lock := "form[action$='/commands/lock_device'] button"
-	twice := `(() => { const button = document.querySelector("` + lock + `"); button.click(); button.click(); return button.ariaBusy ?? ""; })()`
+	twice := `(() => { const button = document.querySelector("` + lock +
+		`"); button.click(); button.click(); return button.ariaBusy ?? ""; })()`
 	if busy := tab.Eval(twice); busy != "true" {
 		t.Errorf("busy: %q", busy)
 	}

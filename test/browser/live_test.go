@@ -45,7 +45,8 @@ func TestSession_EndsOnOpenPage(t *testing.T) {
 	if n := tab.Eval(`String(document.querySelectorAll("main form[action='/signin']").length)`); n != "0" {
 		t.Error("the sign-in form is inside the page")
 	}
-	if got, want := tab.Eval(`document.querySelector("[data-sign-in]").getAttribute("href")`), "/signin?next=%2Fdevices%2F"+device.AssetID; got != want {
+	if got, want := tab.Eval(`document.querySelector("[data-sign-in]").getAttribute("href")`),
+		"/signin?next=%2Fdevices%2F"+device.AssetID; got != want {
 		t.Errorf("sign-in leads to %q, want %q", got, want)
 	}
 }
@@ -94,7 +95,8 @@ func TestDeviceList_StaysWhileUsed(t *testing.T) {
 	}
 	returns(tenant, oldest)
 	tab.Waits(`document.querySelector("tr[data-row]").id === "row-` + oldest.AssetID + `"`)
-	if got := tab.Eval(`document.querySelector("#list-box").scrollTop + " " + document.querySelector("#list-box").marked`); got != "300 true" {
+	if got := tab.Eval(`document.querySelector("#list-box").scrollTop + " " + document.querySelector("#list-box").marked`); got !=
+		"300 true" {
 		t.Errorf("scrolled by %s after a live update; want 300, in the same box", got)
 	}
 	tab.Point("#list-box tr[data-row]:nth-child(10)")
@@ -140,7 +142,9 @@ func TestDevice_ButtonsAreLive(t *testing.T) {
 	client.Post("/assets/"+device.AssetID+"/commands/wipe", nil).Want(t, 200)
 	tab.Sees("#head", "Deleted")
 	tab.Waits(`[...document.querySelectorAll("#head > div > .why button")].length >= 3`)
-	if n := tab.Eval(`String(document.querySelectorAll("#head form:not([action$='/archive']) button, #head [data-opens]:not([data-opens=edit])").length)`); n != "0" {
+	if n :=
+		tab.Eval(
+			`String(document.querySelectorAll("#head form:not([action$='/archive']) button, #head [data-opens]:not([data-opens=edit])").length)`); n != "0" {
 		t.Errorf("%s commands can still be sent to a device that is not managed", n)
 	}
 	tab.Sees("#head", "This device is no longer managed.")
@@ -161,7 +165,8 @@ func TestDialog_BeginsWithFirstField(t *testing.T) {
 			tab.Click("#more summary")
 		}
 		tab.Click("[data-opens=" + operation + "]")
-		if got := tab.Eval(`document.activeElement.tagName + " " + document.querySelector("#more").open`); !strings.HasSuffix(got, " false") ||
+		if got := tab.Eval(`document.activeElement.tagName + " " + document.querySelector("#more").open`); !strings.HasSuffix(got,
+			" false") ||
 			strings.HasPrefix(got, "BUTTON") {
 			t.Errorf("%s: the focus is on, and the menu open: %s", operation, got)
 		}
@@ -203,7 +208,8 @@ func TestSettings_LabelsKeepTheirWidth(t *testing.T) {
 		tab.Size(width, 900)
 		tab.Go("/policies/" + p.ID)
 		if bad := tab.Eval(`[...document.querySelectorAll(".setting")].filter((s) => {
-			const label = s.querySelector("[id^=label-]").getBoundingClientRect(), control = s.querySelector(".segments, select").getBoundingClientRect();
+			const label = s.querySelector("[id^=label-]").getBoundingClientRect(),
+				control = s.querySelector(".segments, select").getBoundingClientRect();
 			const over = !(control.left >= label.right || control.top >= label.bottom);
 			return label.width < 200 || over || s.getBoundingClientRect().height > 200;
 		}).map((s) => s.innerText.slice(0, 40)).join("; ")`); bad != "" {
@@ -241,7 +247,9 @@ func TestSettings_Assistive(t *testing.T) {
 		t.Errorf("with reduced motion the page scrolls %q", got)
 	}
 	tab.ForceColors()
-	if got := tab.Eval(`(() => { const [on, off] = [":has(:checked)", ":not(:has(:checked))"].map((s) => getComputedStyle(document.querySelector(".segments label" + s)).backgroundColor); return String(on !== off) })()`); got != "true" {
+	if got :=
+		tab.Eval(
+			`(() => { const [on, off] = [":has(:checked)", ":not(:has(:checked))"].map((s) => getComputedStyle(document.querySelector(".segments label" + s)).backgroundColor); return String(on !== off) })()`); got != "true" {
 		t.Error("with forced colors the chosen value looks like the others")
 	}
 }
@@ -254,7 +262,9 @@ func TestDevice_MenuFitsNarrowWindow(t *testing.T) {
 	tab.Size(390, 780)
 	tab.Go("/devices/" + device.AssetID)
 	tab.Click("#more summary")
-	if got := tab.Eval(`(() => { const r = document.querySelector("#more > div").getBoundingClientRect(); return String(r.left >= 0 && r.right <= innerWidth && r.bottom <= innerHeight) })()`); got != "true" {
+	if got :=
+		tab.Eval(
+			`(() => { const r = document.querySelector("#more > div").getBoundingClientRect(); return String(r.left >= 0 && r.right <= innerWidth && r.bottom <= innerHeight) })()`); got != "true" {
 		t.Error("the menu leaves the window")
 	}
 }
@@ -272,7 +282,9 @@ func TestNames_LongAndBidirectional(t *testing.T) {
 		t.Fatal(err)
 	}
 	tab.Go("/devices")
-	if got := tab.Eval(`[...document.querySelectorAll("tr[data-row]")].map((r) => r.getBoundingClientRect().height).reduce((a, b) => Math.max(a, b)) + ""`); func() bool {
+	if got :=
+		tab.Eval(
+			`[...document.querySelectorAll("tr[data-row]")].map((r) => r.getBoundingClientRect().height).reduce((a, b) => Math.max(a, b)) + ""`); func() bool {
 		height, err := strconv.ParseFloat(got, 64)
 		return err != nil || height > 80
 	}() {
@@ -321,7 +333,9 @@ func TestKeyForm_PermissionBringsReads(t *testing.T) {
 	tab.Go("/access/keys/new")
 	tab.Type("#name", "robot")
 	tab.Click("[data-chooses='DEVICES_READ POLICIES_READ']") // a preset keeps what was typed
-	if got := tab.Eval(`[...document.querySelectorAll("input[name=permission]:checked")].map((b) => b.value).join(" ") + " " + document.querySelector("#name").value`); got != "DEVICES_READ POLICIES_READ robot" {
+	if got :=
+		tab.Eval(
+			`[...document.querySelectorAll("input[name=permission]:checked")].map((b) => b.value).join(" ") + " " + document.querySelector("#name").value`); got != "DEVICES_READ POLICIES_READ robot" {
 		t.Errorf("the preset leaves %q", got)
 	}
 	tab.Click("input[name=permission][value=POLICIES_READ]")
@@ -330,7 +344,8 @@ func TestKeyForm_PermissionBringsReads(t *testing.T) {
 	if tab.Eval(`String(document.querySelector("input[name=permission][value=DEVICES_READ]").checked)`) != "true" {
 		t.Error("DEVICES_COMMAND does not bring DEVICES_READ")
 	}
-	tab.Eval(`(document.querySelector("input[name=permission][value=DEVICES_READ]").disabled = true, "")`) // as a browser without scripts sends it
+	// as a browser without scripts sends it
+	tab.Eval(`(document.querySelector("input[name=permission][value=DEVICES_READ]").disabled = true, "")`)
 	tab.Follow("main form button[type=submit]")
 	tab.Sees("h1", "Your new API key")
 	keys, err := tenant.Admin().Keys.Keys(t.Context(), tenant.Company.ID)

@@ -16,7 +16,8 @@ func TestNeedsYou_LiveAndThreeClicks(t *testing.T) {
 	d := newDeciding(t)
 	d.tab.Go("/")
 	d.tab.Waits(`document.documentElement.dataset.live === "on"`)
-	if got := d.tab.Eval(`document.querySelector("#waiting").textContent.trim() + document.querySelector("#needs-you").innerText.trim()`); got != "" {
+	if got := d.tab.Eval(
+		`document.querySelector("#waiting").textContent.trim() + document.querySelector("#needs-you").innerText.trim()`); got != "" {
 		t.Errorf("nothing waits, and the page says %q", got)
 	}
 	d.client.Post("/assets/"+d.device.AssetID+"/commands/wipe", nil).Want(t, 403)
@@ -52,7 +53,9 @@ func TestNeedsYou_ConfirmLoosening(t *testing.T) {
 	t.Parallel()
 	d := newDeciding(t)
 	ada := d.env.Browser(d.of.Company, account.Admin).User
-	_, err := d.env.DB().ChangeControls(t.Context(), d.of.Company.ID, ada, func(c *companies.Company) { c.Settings.Controls.ApplyApproval = access.ApproveNone })
+	_, err := d.env.DB().ChangeControls(t.Context(), d.of.Company.ID, ada, func(c *companies.Company) {
+		c.Settings.Controls.ApplyApproval = access.ApproveNone
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +71,9 @@ func TestNeedsYou_ConfirmLoosening(t *testing.T) {
 	d.tab.Click(`form[action="/account/mail"] input[value="proposal.waiting"]`)
 	d.tab.Follow(`form[action="/account/mail"] button`)
 	d.tab.Sees("#notices", "Saved which mail you get.")
-	if got := d.tab.Eval(`[...document.querySelectorAll('form[action="/account/mail"] input')].filter((e) => !e.checked).map((e) => e.value).join()`); got != "proposal.waiting" {
+	if got :=
+		d.tab.Eval(
+			`[...document.querySelectorAll('form[action="/account/mail"] input')].filter((e) => !e.checked).map((e) => e.value).join()`); got != "proposal.waiting" {
 		t.Errorf("not chosen is %s", got)
 	}
 	d.looks(t, "account-mail")

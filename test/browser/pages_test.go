@@ -37,7 +37,8 @@ func screens() []screen {
 			tab.Sees("#drawer-body", "Latest commands")
 		}},
 		{name: "devices-import", path: "/devices/import"},
-		{name: "devices-import-preview", open: onImport("Device name;Serial number;Assigned to;Tags;Cost center\nFront desk;DE-1001;Ada Lovelace;store-12;4711\nMeeting room;DE-1002;;store-12;4712\n")},
+		{name: "devices-import-preview", open: onImport("Device name;Serial number;Assigned to;Tags;Cost center\nFront desk;DE-1001;Ada " +
+			"Lovelace;store-12;4711\nMeeting room;DE-1002;;store-12;4712\n")},
 		{name: "devices-import-errors", open: onImport("identification,serialNumber\nFront desk,DE-1001\n,\nMeeting room,de-1001\n")},
 		{name: "commands-open", path: "/commands"},
 		{name: "device", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) { tab.OpenDevice("Pixel 8") }},
@@ -105,7 +106,9 @@ func screens() []screen {
 		{name: "approval", open: onApproval},
 		{name: "access", path: "/access"},
 		{name: "key-new", path: "/access/keys/new"},
-		{name: "computer", path: "/access/computer?name=laptop&preset=help-desk&state=s&redirect=http%3A%2F%2F127.0.0.1%3A4711%2F&challenge=" + strings.Repeat("a", 43)},
+		{name: "computer",
+			path: "/access/computer?name=laptop&preset=help-desk&state=s&redirect=http%3A%2F%2F127.0.0.1%3A4711%2F&challenge=" +
+				strings.Repeat("a", 43)},
 		{name: "controls", path: "/access/controls"},
 		{name: "authorizations", path: "/authorizations"},
 		{name: "authorization", open: onAuthorization},
@@ -163,7 +166,8 @@ func onWiped(t *testing.T, tab *browser.Tab, demo browser.Demo) {
 	tab.OpenDevice("Tab M10")
 	tab.Click("[data-opens=wipe_device]")
 	tab.Type("#wipe_device-confirm", tab.Text("h1"))
-	if password := "#wipe_device input[type=password]"; tab.Eval(`String(document.querySelector("`+password+`")?.checkVisibility() ?? false)`) == "true" {
+	if password := "#wipe_device input[type=password]"; tab.Eval(`String(document.querySelector("`+password+
+		`")?.checkVisibility() ?? false)`) == "true" {
 		tab.Type(password, demo.Password) // the last proof was long ago
 	}
 	tab.Click("#wipe_device form[data-proof] button[type=submit]")
@@ -173,10 +177,12 @@ func onWiped(t *testing.T, tab *browser.Tab, demo browser.Demo) {
 // untidy finds controls without a look of their own, and times that run into the
 // words around them.
 const untidy = `[...document.querySelectorAll('[data-variant=""]')].map((e) => "no variant: " + e.outerHTML.slice(0, 120))
-	.concat((document.body.innerText.match(/[a-z](just now|\d+ (s|min|h) ago)|( ago|just now)[a-z]/g) ?? []).map((m) => "runs together: " + m))
+	.concat((document.body.innerText.match(/[a-z](just now|\d+ (s|min|h) ago)|( ago|just now)[a-z]/g) ?? []).map((m) => "runs together: "
+		+ m))
 	.concat([...document.querySelectorAll("main time")].filter((e) => {
 		const before = e.previousElementSibling?.getBoundingClientRect(), here = e.getBoundingClientRect();
-		return before?.width && e.previousSibling === e.previousElementSibling && Math.abs(before.bottom - here.bottom) < 8 && Math.abs(here.left - before.right) < 2;
+		return before?.width && e.previousSibling === e.previousElementSibling && Math.abs(before.bottom - here.bottom) < 8
+			&& Math.abs(here.left - before.right) < 2;
 	}).map((e) => "runs together: " + e.parentElement.outerHTML.slice(0, 200))).join("\n")`
 
 // weightOf says that a page and all that it loads come to more than 150 kB on the wire.
@@ -204,7 +210,8 @@ func TestPages(t *testing.T) {
 			} else {
 				tab.Go(s.path)
 			}
-			tab.Waits(`document.readyState === "complete" && !document.querySelector("[aria-busy=true]") && document.fonts.status === "loaded"`)
+			tab.Waits(
+				`document.readyState === "complete" && !document.querySelector("[aria-busy=true]") && document.fonts.status === "loaded"`)
 			keep(t, tab, s.name)
 			if bad := tab.Eval(untidy); bad != "" {
 				t.Error(bad)
@@ -271,9 +278,12 @@ func forced(t *testing.T, tab *browser.Tab) {
 
 // printed says what a printed page must not have.
 const printed = `(() => {
-	const wrong = [...document.querySelectorAll("body > header, main .btn, main input, noscript *")].filter((e) => e.checkVisibility() && e.getClientRects().length);
-	const cut = [...document.querySelectorAll("main table")].filter((e) => e.checkVisibility() && e.getBoundingClientRect().right > innerWidth);
-	return wrong.concat(cut).map((e) => e.outerHTML.slice(0, 120)).concat(document.documentElement.matches(".dark") ? ["it is dark"] : []).join("\n");
+	const wrong = [...document.querySelectorAll("body > header, main .btn, main input, noscript *")].filter((e) => e.checkVisibility()
+		&& e.getClientRects().length);
+	const cut = [...document.querySelectorAll("main table")].filter((e) => e.checkVisibility()
+		&& e.getBoundingClientRect().right > innerWidth);
+	return wrong.concat(cut).map((e) => e.outerHTML.slice(0, 120)).concat(document.documentElement.matches(".dark")
+		? ["it is dark"] : []).join("\n");
 })()`
 
 // narrow fails the test if axe finds something in a window as wide as a phone, or if the
@@ -291,6 +301,8 @@ func narrow(t *testing.T, tab *browser.Tab) {
 	}
 	tab.Size(320, 900)
 	if wide := tab.Eval(`String(document.documentElement.scrollWidth)`); wide != "320" {
-		t.Errorf("the page is %s pixels wide: %s", wide, tab.Eval(`[...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > 321 && !e.closest("[tabindex='0'], nav, pre, svg, .why")).slice(0, 5).map((e) => e.outerHTML.slice(0, 160)).join("\n")`))
+		t.Errorf("the page is %s pixels wide: %s", wide,
+			tab.Eval(
+				`[...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > 321 && !e.closest("[tabindex='0'], nav, pre, svg, .why")).slice(0, 5).map((e) => e.outerHTML.slice(0, 160)).join("\n")`))
 	}
 }

@@ -42,7 +42,8 @@ func (s tenant) sound(t *testing.T, name string) {
 	for _, theme := range []string{"light", "dark"} {
 		s.tab.Theme(theme)
 		// With reduced motion a theme changes at once: nothing is left to wait for.
-		if moving := s.tab.Eval(`document.body.offsetWidth, String(document.getAnimations().filter((a) => a instanceof CSSTransition).length)`); moving != "0" {
+		if moving := s.tab.Eval(
+			`document.body.offsetWidth, String(document.getAnimations().filter((a) => a instanceof CSSTransition).length)`); moving != "0" {
 			t.Errorf("%s, %s: %s transitions run after a change of theme", name, theme, moving)
 		}
 		if pictures := os.Getenv("MUSTER_SCREENSHOTS"); pictures != "" {
@@ -92,7 +93,8 @@ func TestKeyForm_RefusesGrantsAndShowsOnce(t *testing.T) {
 	tab = browser.Open(t, s.replica.PublicURL())
 	tab.SignIn(clerk.User.Email, servertest.Password)
 	tab.Go("/access/keys/new")
-	tab.Waits(`document.querySelector("input[value=POLICIES_WRITE]").disabled && document.querySelector("input[value=PROVISIONING]").disabled`)
+	tab.Waits(
+		`document.querySelector("input[value=POLICIES_WRITE]").disabled && document.querySelector("input[value=PROVISIONING]").disabled`)
 	tab.Sees("form", "You do not have this permission yourself")
 	// Who enables the box by hand is refused by the service.
 	tab.Type("#name", "sneaky")

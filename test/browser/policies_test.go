@@ -15,7 +15,8 @@ func onPolicy(tab string) func(*testing.T, *browser.Tab, browser.Demo) {
 	return func(t *testing.T, b *browser.Tab, _ browser.Demo) {
 		t.Helper()
 		b.Go("/policies")
-		address := b.Eval(`[...document.querySelectorAll("a[data-open]")].find((a) => a.textContent.includes("Field staff")).getAttribute("href")`)
+		address :=
+			b.Eval(`[...document.querySelectorAll("a[data-open]")].find((a) => a.textContent.includes("Field staff")).getAttribute("href")`)
 		b.Go(address + tab)
 	}
 }
@@ -121,7 +122,8 @@ func TestPolicyReview_Conflict(t *testing.T) {
 	b.SignIn(demo.Email, demo.Password)
 	onPolicy("")(t, b, demo)
 	pick(b, "SMS", "BLOCK")
-	b.Eval(`fetch(location.pathname + "/details", {method: "POST", redirect: "manual", headers: {"Content-Type": "application/x-www-form-urlencoded"},
+	b.Eval(
+		`fetch(location.pathname + "/details", {method: "POST", redirect: "manual", headers: {"Content-Type": "application/x-www-form-urlencoded"},
 		body: "version=1&name=Field+crew"}).then(() => "")`)
 	b.Follow("button[data-review]")
 	b.Sees("h1", "was saved while you edited it")

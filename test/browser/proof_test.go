@@ -68,7 +68,9 @@ func (s tenant) wipes(t *testing.T, id, way string) {
 	tab.Click("#wipe_device form[data-proof] button[type=submit]")
 	tab.Sees("#head", "Deleted")
 	end("a wipe")
-	if wipes := tab.Eval(`fetch(location.pathname + "/commands").then((r) => r.text()).then((text) => String(new DOMParser().parseFromString(text, "text/html").querySelectorAll("#body details[id^=steps-]").length))`); wipes != "1" {
+	if wipes :=
+		tab.Eval(
+			`fetch(location.pathname + "/commands").then((r) => r.text()).then((text) => String(new DOMParser().parseFromString(text, "text/html").querySelectorAll("#body details[id^=steps-]").length))`); wipes != "1" {
 		t.Errorf("%s commands are in the history, want 1", wipes)
 	}
 }
@@ -108,7 +110,8 @@ func TestProof_CarriedOutOnce(t *testing.T) {
 	tab.Type("#name", "once")
 	tab.Click("input[value=DEVICES_READ]")
 	tab.Click("input[value=DEVICES_COMMAND]")
-	tab.Eval(`(() => { window.sent = 0; addEventListener("submit", (e) => { if (!e.defaultPrevented) { e.preventDefault(); window.sent++; } });
+	tab.Eval(
+		`(() => { window.sent = 0; addEventListener("submit", (e) => { if (!e.defaultPrevented) { e.preventDefault(); window.sent++; } });
 		const form = document.querySelector("form[action='/access/keys']"), button = form.querySelector("button[type=submit]");
 		form.requestSubmit(button); form.requestSubmit(button); setTimeout(() => form.requestSubmit(button), 300); return ""; })()`)
 	tab.Waits(`window.sent > 0`)

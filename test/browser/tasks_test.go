@@ -98,7 +98,11 @@ func (w worker) figure(query string) {
 // named is the selector of a row's link to what has a name.
 func (w worker) named(text string) string {
 	w.TB.Helper()
-	return "a[data-open][href='" + w.Eval(fmt.Sprintf(`[...document.querySelectorAll("a[data-open]")].find((a) => a.textContent.includes(%q))?.getAttribute("href") ?? ""`, text)) + "']"
+	return "a[data-open][href='" +
+		w.Eval(
+			fmt.Sprintf(
+				`[...document.querySelectorAll("a[data-open]")].find((a) => a.textContent.includes(%q))?.getAttribute("href") ?? ""`,
+				text)) + "']"
 }
 
 func tasks() []task {
@@ -250,7 +254,8 @@ func tasks() []task {
 const emptyPanels = `(() => {
 	const figures = [...document.querySelectorAll("#overview ul:first-of-type > li")].filter((e) => /(^|\s)0(\s|$)/.test(e.innerText));
 	const panels = [...document.querySelectorAll("#overview section.panel")].filter((e) => !e.querySelector("li, rect, circle"));
-	return figures.concat(panels).map((e) => e.innerText.slice(0, 60)).concat(document.querySelectorAll("#overview section.panel").length < 4 ? ["four panels"] : []).join(" | ");
+	return figures.concat(panels).map((e) => e.innerText.slice(0,
+		60)).concat(document.querySelectorAll("#overview section.panel").length < 4 ? ["four panels"] : []).join(" | ");
 })()`
 
 // TestTasks: the tasks of daily work take no more clicks than they may, in a wide window and

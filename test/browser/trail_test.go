@@ -26,9 +26,11 @@ func TestTrail_TimeSlider(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tenant.DB().Observe(t.Context(), enrollment.Observation{CompanyID: a.CompanyID, Device: a.Device.Name, Management: a.Device.Management,
+		if _, err := tenant.DB().Observe(t.Context(), enrollment.Observation{CompanyID: a.CompanyID, Device: a.Device.Name,
+			Management: a.Device.Management,
 			ReportedAt: tenant.Now(), ObservedAt: tenant.Now(), StatusReport: a.Device.StatusReport,
-			Location: &asset.Location{Latitude: 52.5 + float64(step)/1000, Longitude: 13.4, AccuracyMeters: 30, ReportedAt: at}}); err != nil {
+			Location: &asset.Location{Latitude: 52.5 + float64(step)/1000, Longitude: 13.4, AccuracyMeters: 30,
+				ReportedAt: at}}); err != nil {
 			t.Fatal(err)
 		}
 	}

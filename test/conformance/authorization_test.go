@@ -29,7 +29,8 @@ func TestAuthorizationServer(t *testing.T) {
 // register makes a client as RFC 7591 has it.
 func (w *world) register(t *testing.T, redirect string) string {
 	t.Helper()
-	body, err := json.Marshal(map[string]any{"client_name": "Conformance", "redirect_uris": []string{redirect}, "token_endpoint_auth_method": "none"})
+	body, err := json.Marshal(map[string]any{"client_name": "Conformance", "redirect_uris": []string{redirect},
+		"token_endpoint_auth_method": "none"})
 	if err != nil {
 		t.Fatal(err)
 	}

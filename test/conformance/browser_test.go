@@ -54,7 +54,8 @@ func (b *browser) visit(address string, choose []string) (string, error) {
 		case strings.Contains(page, `name="password"`) && !signedIn:
 			signedIn = true
 			form := url.Values{"email": {b.person.Email}, "password": {password}, "next": inputs(page, "next", false)}
-			if response, page, err = fetch(b.client, http.MethodPost, address, form); err != nil || response.StatusCode != http.StatusSeeOther {
+			if response, page, err = fetch(b.client, http.MethodPost, address, form); err != nil ||
+				response.StatusCode != http.StatusSeeOther {
 				return "", fmt.Errorf("sign-in: %w: %s", errors.Join(err, errors.New(response.Status)), page)
 			}
 			if address, err = follow(address, response); err != nil {

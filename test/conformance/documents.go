@@ -22,16 +22,19 @@ func addDocuments(server *sdk.Server) {
 				return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{&d}}, nil
 			})
 	}
-	server.AddResourceTemplate(&sdk.ResourceTemplate{URITemplate: "test://template/{id}/data", Name: "template", Description: "Data by id.", MIMEType: "application/json"}, byID)
+	server.AddResourceTemplate(&sdk.ResourceTemplate{URITemplate: "test://template/{id}/data", Name: "template", Description: "Data by id.",
+		MIMEType: "application/json"}, byID)
 
 	addPrompt(server, &sdk.Prompt{Name: "test_simple_prompt", Description: "One text."}, says("a prompt"))
 	addPrompt(server, &sdk.Prompt{Name: "test_prompt_with_image", Description: "A picture and a text."},
 		says("look at it", &sdk.ImageContent{Data: png(), MIMEType: "image/png"}))
-	addPrompt(server, &sdk.Prompt{Name: "test_prompt_with_arguments", Description: "A text of two arguments.", Arguments: required("arg1", "arg2")},
+	addPrompt(server, &sdk.Prompt{Name: "test_prompt_with_arguments", Description: "A text of two arguments.",
+		Arguments: required("arg1", "arg2")},
 		func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 			return spoken(fmt.Sprintf("arg1 is %s, arg2 is %s", r.Params.Arguments["arg1"], r.Params.Arguments["arg2"])), nil
 		})
-	addPrompt(server, &sdk.Prompt{Name: "test_prompt_with_embedded_resource", Description: "A resource and a text.", Arguments: required("resourceUri")},
+	addPrompt(server, &sdk.Prompt{Name: "test_prompt_with_embedded_resource", Description: "A resource and a text.",
+		Arguments: required("resourceUri")},
 		func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 			return spoken("read it", &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{
 				URI: r.Params.Arguments["resourceUri"], MIMEType: "text/plain", Text: "a resource in a prompt"}}), nil
@@ -46,7 +49,8 @@ func byID(_ context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResul
 	if err != nil {
 		return nil, err
 	}
-	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, MIMEType: "application/json", Text: string(text)}}}, nil
+	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, MIMEType: "application/json",
+		Text: string(text)}}}, nil
 }
 
 func addPrompt(server *sdk.Server, p *sdk.Prompt, handler sdk.PromptHandler) {

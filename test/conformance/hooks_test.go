@@ -50,7 +50,8 @@ func (h *hookReceiver) took(line string) {
 func (h *hookReceiver) behind(t *testing.T) (address string) {
 	t.Helper()
 	zerolog.SetGlobalLevel(zerolog.Disabled) // toxics have a logger of their own
-	h.network = toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), h.name, "127.0.0.1:0", "127.0.0.1:1")
+	h.network = toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), h.name,
+		"127.0.0.1:0", "127.0.0.1:1")
 	if err := h.network.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,8 @@ func (h *hookReceiver) start(t *testing.T) {
 func (h *hookReceiver) startProcess(t *testing.T, program, script string) {
 	t.Helper()
 	process := exec.CommandContext(t.Context(), program, script)
-	process.Env = []string{"PATH=" + os.Getenv("PATH"), "WEBHOOK_SECRET=" + h.secret, "FAILING=" + h.failing, "HANGING=" + h.hanging, "RELEASED=" + h.release}
+	process.Env = []string{"PATH=" + os.Getenv("PATH"), "WEBHOOK_SECRET=" + h.secret, "FAILING=" + h.failing, "HANGING=" + h.hanging,
+		"RELEASED=" + h.release}
 	errors := &output{} // such as connections that were cut
 	process.Stderr = errors
 	out, err := process.StdoutPipe()

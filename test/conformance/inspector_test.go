@@ -43,22 +43,26 @@ func TestMCP_Inspector(t *testing.T) {
 			if code != inspectorOK || strings.Count(out, `"inputSchema"`) != 35 {
 				t.Errorf("tools/list: exit %d:\n%s", code, out)
 			}
-			code, out = w.inspect(t, nil, key, "--protocol-era", era, "--method", "tools/call", "--tool-name", "get_asset", "--tool-arg", "assetId="+w.assetName())
+			code, out = w.inspect(t, nil, key, "--protocol-era", era, "--method", "tools/call", "--tool-name", "get_asset", "--tool-arg",
+				"assetId="+w.assetName())
 			if code != inspectorOK || !strings.Contains(out, w.assetName()) {
 				t.Errorf("tools/call: exit %d:\n%s", code, out)
 			}
 			picture := filepath.Join(t.TempDir(), "code.json")
-			code, out = w.inspect(t, nil, key, "--protocol-era", era, "--method", "tools/call", "--tool-name", "create_provisioning_qr_code",
+			code, out = w.inspect(t, nil, key, "--protocol-era", era, "--method", "tools/call", "--tool-name",
+				"create_provisioning_qr_code",
 				"--tool-arg", "policyId="+w.Policy.PathName(), "--output", picture)
 			checkPicture(t, code, out, picture)
 			if era == "legacy" {
 				return // what follows does not depend on the era
 			}
-			code, out = w.inspect(t, nil, key, "--protocol-era", era, "--method", "tools/call", "--tool-name", "get_asset", "--tool-arg", "assetId=none")
+			code, out = w.inspect(t, nil, key, "--protocol-era", era, "--method", "tools/call", "--tool-name", "get_asset",
+				"--tool-arg", "assetId=none")
 			if code != toolFailed || !strings.Contains(out, "not_found") {
 				t.Errorf("an error: exit %d:\n%s", code, out)
 			}
-			code, out = w.inspect(t, nil, reading, "--protocol-era", era, "--method", "tools/call", "--tool-name", "wipe_device", "--tool-arg", "assetId=none")
+			code, out = w.inspect(t, nil, reading, "--protocol-era", era, "--method", "tools/call", "--tool-name", "wipe_device",
+				"--tool-arg", "assetId=none")
 			if code != toolFailed || !strings.Contains(out, "tool_not_found") {
 				t.Errorf("a hidden tool: exit %d:\n%s", code, out)
 			}

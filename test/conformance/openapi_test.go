@@ -129,13 +129,16 @@ func schemathesis(t *testing.T, base, key, seconds, asset, lost, policy string) 
 	config := filepath.Join(dir, "schemathesis.toml")
 	report := filepath.Join(dir, "events.ndjson")
 	// A device that was wiped takes no more commands: that one has its own.
-	text := fmt.Sprintf("[parameters]\n\"path.assetId\" = %q\n\"path.policyId\" = %q\n\n[[operations]]\ninclude-path = \"/assets/{assetId}/commands/wipe\"\nparameters = { \"path.assetId\" = %q }\n",
+	text := fmt.Sprintf("[parameters]\n\"path.assetId\" = %q\n\"path.policyId\" = %q\n\n[[operations]]\ninclude-path = "+
+		"\"/assets/{assetId}/commands/wipe\"\nparameters = { \"path.assetId\" = %q }\n",
 		asset, policy, lost)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, out := program(t, "PYTHONDONTWRITEBYTECODE=1", filepath.Join(*python, "bin", "schemathesis"), "--config-file", config, "run", base+"/api/v1/openapi.json",
-		"--url", base+"/api/v1", "--header", "X-API-Key: "+key, "--checks", "all", "--max-time", seconds, "--seed", "1", "--continue-on-failure",
+	code, out := program(t, "PYTHONDONTWRITEBYTECODE=1", filepath.Join(*python, "bin", "schemathesis"), "--config-file", config, "run",
+		base+"/api/v1/openapi.json",
+		"--url", base+"/api/v1", "--header", "X-API-Key: "+key, "--checks", "all", "--max-time", seconds, "--seed", "1",
+		"--continue-on-failure",
 		"--generation-database", "none", "--report", "ndjson", "--report-ndjson-path", report, "--warnings", "off")
 	events, err := os.ReadFile(report)
 	if err != nil || code > 1 {
@@ -186,7 +189,8 @@ func findings(t *testing.T, events []byte) []finding {
 			response := recorder.Interactions[id].Response
 			for _, c := range checks {
 				if c.Status == "failure" {
-					all = append(all, finding{recorder.Label, c.Name, c.FailureInfo.Failure.Message, response.StatusCode, string(response.Content.Body)})
+					all = append(all, finding{recorder.Label, c.Name, c.FailureInfo.Failure.Message, response.StatusCode,
+						string(response.Content.Body)})
 				}
 			}
 		}

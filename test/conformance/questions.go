@@ -45,9 +45,10 @@ func addQuestions(server *sdk.Server) {
 		"tampered_state":  {true, []question{confirm}},
 		"multiple_inputs": {true, []question{name, sample("greeting", "Greet a person.", 50), roots()}},
 	} {
-		addTool(server, "test_input_required_result_"+tool, "Asks its client before it answers.", func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			return asking(r.Params, round.stateful, round.questions...)
-		})
+		addTool(server, "test_input_required_result_"+tool, "Asks its client before it answers.",
+			func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				return asking(r.Params, round.stateful, round.questions...)
+			})
 	}
 	addTool(server, "test_input_required_result_multi_round", "Asks twice.", rounds)
 	addTool(server, "test_input_required_result_capabilities", "Asks what the client can answer.", able)

@@ -78,7 +78,8 @@ func receiveEvents(r recipes) {
 	r.Policy = r.AgentPolicy(r.Company, "Kiosk")
 	device := r.AgentDevice(r.service)
 	var made struct{ ID, Secret string }
-	r.CLI(&made, "webhook", "create", "--company", "acme", "--url", "http://127.0.0.1:"+port+"/", "--event", "device.silent", "--webhook-networks", loopback)
+	r.CLI(&made, "webhook", "create", "--company", "acme", "--url", "http://127.0.0.1:"+port+"/", "--event", "device.silent",
+		"--webhook-networks", loopback)
 	command, secret := r.with(r.receive, "8080", port), "MUSTER_WEBHOOK_SECRET="+made.Secret
 	receiver := r.begin(command, secret)
 	r.said(receiver, "listening on port "+port, 1)

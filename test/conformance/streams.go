@@ -18,26 +18,32 @@ const pause = 50 * time.Millisecond
 // there is to subscribe to.
 func addStreams(server *sdk.Server) {
 	addTool(server, "test_tool_with_progress", "Tells its progress in three steps.", progress)
-	addTool(server, "test_tool_with_logging", "Logs three messages.", func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return log(ctx, r, "started", "at work", "done")
-	})
-	addTool(server, "test_logging_tool", "Logs one message.", func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return log(ctx, r, "called")
-	})
-	addTool(server, "test_streaming_elicitation", "Answers without asking.", func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return said("nothing had to be asked"), nil
-	})
-	addTool(server, "test_missing_capability", "Needs a client that can sample.", needSampling)
-	addTool(server, "test_trigger_tool_change", "Changes the list of tools.", func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		addTool(server, "test_fleeting_tool", "Comes while a client watches.", func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			return said("here"), nil
+	addTool(server, "test_tool_with_logging", "Logs three messages.",
+		func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return log(ctx, r, "started", "at work", "done")
 		})
-		return said("changed"), nil
-	})
-	addTool(server, "test_trigger_prompt_change", "Changes the list of prompts.", func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		addPrompt(server, &sdk.Prompt{Name: "test_fleeting_prompt", Description: "Comes while a client watches."}, says("here"))
-		return said("changed"), nil
-	})
+	addTool(server, "test_logging_tool", "Logs one message.",
+		func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return log(ctx, r, "called")
+		})
+	addTool(server, "test_streaming_elicitation", "Answers without asking.",
+		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return said("nothing had to be asked"), nil
+		})
+	addTool(server, "test_missing_capability", "Needs a client that can sample.", needSampling)
+	addTool(server, "test_trigger_tool_change", "Changes the list of tools.",
+		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			addTool(server, "test_fleeting_tool", "Comes while a client watches.",
+				func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+					return said("here"), nil
+				})
+			return said("changed"), nil
+		})
+	addTool(server, "test_trigger_prompt_change", "Changes the list of prompts.",
+		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			addPrompt(server, &sdk.Prompt{Name: "test_fleeting_prompt", Description: "Comes while a client watches."}, says("here"))
+			return said("changed"), nil
+		})
 }
 
 func progress(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
@@ -75,5 +81,6 @@ func needSampling(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResul
 	if err != nil {
 		return nil, err
 	}
-	return nil, &jsonrpc.Error{Code: sdk.CodeMissingRequiredClientCapabilities, Message: "this tool needs a client that can sample", Data: data}
+	return nil, &jsonrpc.Error{Code: sdk.CodeMissingRequiredClientCapabilities, Message: "this tool needs a client that can sample",
+		Data: data}
 }

@@ -30,7 +30,8 @@ func TestSuite_Protocol(t *testing.T) {
 	} {
 		for _, revision := range revisions {
 			t.Run(scenario+" "+revision, func(t *testing.T) {
-				code, out := node(t, nil, nil, "--require", "./patient.cjs", suite, "server", "--url", address, "--scenario", scenario, "--spec-version", revision,
+				code, out := node(t, nil, nil, "--require", "./patient.cjs", suite, "server", "--url", address, "--scenario", scenario,
+					"--spec-version", revision,
 					"--expected-failures", "product.yml")
 				if code != 0 {
 					t.Errorf("exit %d:\n%s", code, complaints(out))

@@ -23,7 +23,8 @@ import (
 	"github.com/musterhq/muster/test/poll"
 )
 
-var hookFaults = flag.Duration("hook-faults", 5*time.Second, "how long TestWebhooks_Faults has networks and processes fail; 4m for the long run")
+var hookFaults = flag.Duration("hook-faults", 5*time.Second,
+	"how long TestWebhooks_Faults has networks and processes fail; 4m for the long run")
 
 // serveAs makes this program the service instead, with the configuration and the clock that it holds.
 const serveAs = "MUSTER_TEST_SERVE"
@@ -100,9 +101,11 @@ func newHookProof(t *testing.T, env *servertest.Env) *hookProof {
 	p.start()
 	t.Cleanup(p.kill)
 	for _, name := range []string{"go", "node", "python"} {
-		h := &hookReceiver{name: name, failing: p.devices[0].AssetID, hanging: p.devices[1].AssetID, release: filepath.Join(t.TempDir(), "released")}
+		h := &hookReceiver{name: name, failing: p.devices[0].AssetID, hanging: p.devices[1].AssetID,
+			release: filepath.Join(t.TempDir(), "released")}
 		var made struct{ Secret string }
-		env.CLI(&made, "webhook", "create", "--company", "acme", "--url", h.behind(t), "--event", "device.silent", "--webhook-networks", loopback)
+		env.CLI(&made, "webhook", "create", "--company", "acme", "--url", h.behind(t), "--event", "device.silent",
+			"--webhook-networks", loopback)
 		h.secret = made.Secret
 		h.start(t)
 		p.receivers = append(p.receivers, h)
@@ -263,7 +266,8 @@ func (p *hookProof) everythingArrived() {
 		if want, came := byAsset(told), byAsset(got); fmt.Sprint(came) != fmt.Sprint(want) {
 			p.Errorf("%s got by asset\n%v, want\n%v", h.name, came, want)
 		}
-		p.Logf("%s got %d events and %d repetitions, the last %s after the faults", h.name, len(got), again, time.Since(begun).Round(time.Millisecond))
+		p.Logf("%s got %d events and %d repetitions, the last %s after the faults", h.name, len(got), again,
+			time.Since(begun).Round(time.Millisecond))
 	}
 }
 

@@ -15,7 +15,8 @@ func TestApply_BodyIsOptional(t *testing.T) {
 		tenant, replica := env.NewTenant("acme"), env.Start()
 		client := tenant.Client(replica, access.All)
 		var made struct{ ProposalID string }
-		client.Post("/policies/"+tenant.Policy.ID+"/changes", map[string]any{"changes": []any{map[string]any{"setting": "CAMERA", "value": "BLOCK"}}}).
+		client.Post("/policies/"+tenant.Policy.ID+"/changes",
+			map[string]any{"changes": []any{map[string]any{"setting": "CAMERA", "value": "BLOCK"}}}).
 			Want(t, 201).JSON(t, &made)
 		client.Post("/policy-proposals/"+made.ProposalID+"/apply", nil).Want(t, 200)
 	})

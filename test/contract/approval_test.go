@@ -52,7 +52,9 @@ func newApprovalSite(t *testing.T, env *servertest.Env, rule access.ApprovalRule
 // rule sets the setting; the replicas know it a second later.
 func (s *approvalSite) rule(by account.User, rule access.ApprovalRule) {
 	s.Helper()
-	if _, err := s.env.DB().ChangeControls(s.Context(), s.company.ID, by, func(to *company.Company) { to.Settings.Controls.ApplyApproval = rule }); err != nil {
+	if _, err := s.env.DB().ChangeControls(s.Context(), s.company.ID, by, func(to *company.Company) {
+		to.Settings.Controls.ApplyApproval = rule
+	}); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -60,7 +62,8 @@ func (s *approvalSite) rule(by account.User, rule access.ApprovalRule) {
 func (s *approvalSite) propose(setting, value string) map[string]any {
 	s.Helper()
 	s.env.Advance(time.Minute) // a budget of its own
-	return s.client.Post("/policies/"+s.policy.ID+"/changes", args{"changes": change(setting, value)}, "X-Muster-Reason", "the <b>boss</b> says so").Want(s.T, 201).Members(s.T)
+	return s.client.Post("/policies/"+s.policy.ID+"/changes", args{"changes": change(setting, value)}, "X-Muster-Reason",
+		"the <b>boss</b> says so").Want(s.T, 201).Members(s.T)
 }
 
 // page is the page of approval, reached by the address that apply answered.
@@ -87,8 +90,9 @@ func TestApproval_EndToEnd(t *testing.T) {
 		id := made["proposalId"].(string)
 		url := s.replica.PublicURL() + "/approvals/" + id
 		waits := made["approval"].(map[string]any)
-		expect.Equal(t, "approval", expect.Values{"members": {members(waits), "at by required state url"}, "required": {waits["required"], true},
-			"state": {waits["state"], "WAITING"}, "url": {waits["url"], url}, "by": {waits["by"], nil}, "at": {waits["at"], nil}})
+		expect.Equal(t, "approval", expect.Values{"members": {members(waits), "at by required state url"},
+			"required": {waits["required"], true},
+			"state":    {waits["state"], "WAITING"}, "url": {waits["url"], url}, "by": {waits["by"], nil}, "at": {waits["at"], nil}})
 		if expires, err := time.Parse(time.RFC3339, made["expiresAt"].(string)); err != nil || expires.Sub(env.Now()) < 23*time.Hour {
 			t.Errorf("expires %v", made["expiresAt"])
 		}
@@ -159,7 +163,8 @@ func (s *approvalSite) exported(id, domain string) {
 // signs makes an exported file of a document, as a program that has the passkey can by hand.
 func signs(t *testing.T, key *servertest.Authenticator, document []byte, of signature.TrustedKey) []byte {
 	t.Helper()
-	options, err := json.Marshal(args{"publicKey": args{"challenge": base64.RawURLEncoding.EncodeToString(signature.Challenge(document)), "rpId": "localhost",
+	options, err := json.Marshal(args{"publicKey": args{"challenge": base64.RawURLEncoding.EncodeToString(signature.Challenge(document)),
+		"rpId":             "localhost",
 		"allowCredentials": []args{{"type": "public-key", "id": of.CredentialID}}, "userVerification": "required"}})
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +188,8 @@ func signs(t *testing.T, key *servertest.Authenticator, document []byte, of sign
 		t.Fatal(err)
 	}
 	file, err := signature.Signed{Document: document, Assertion: signature.Assertion{ClientData: bytesOf(r.ClientDataJSON),
-		AuthenticatorData: bytesOf(r.AuthenticatorData), CredentialID: bytesOf(of.CredentialID), PublicKey: public, Signature: low}}.Export()
+		AuthenticatorData: bytesOf(r.AuthenticatorData), CredentialID: bytesOf(of.CredentialID), PublicKey: public,
+		Signature: low}}.Export()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,13 +221,15 @@ func TestApproval_HandMadeByAViewer(t *testing.T) {
 	}
 	folder := t.TempDir()
 	file, known := filepath.Join(folder, "file"), filepath.Join(folder, "keys")
-	if err := errors.Join(os.WriteFile(file, signs(t, key, document, trust.Keys[its]), 0o600), os.WriteFile(known, keys, 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(file, signs(t, key, document, trust.Keys[its]), 0o600),
+		os.WriteFile(known, keys, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
 	verify := cli.ApprovalVerify{File: file, Trust: known}
 	exit, ok := errors.AsType[*cli.ExitError](verify.Run(&cli.Env{Context: t.Context(), Out: &out}))
-	if !ok || exit.Code != 2 || !strings.HasPrefix(exit.Text, "signed, acceptance not proved") || strings.Contains(out.String(), "approved") {
+	if !ok || exit.Code != 2 || !strings.HasPrefix(exit.Text, "signed, acceptance not proved") ||
+		strings.Contains(out.String(), "approved") {
 		t.Errorf("%v, and prints %s", exit, out.String())
 	}
 }
@@ -256,7 +264,8 @@ func TestApproval_OverMCP(t *testing.T) {
 	var failed map[string]any
 	for _, one := range []servertest.Assistant{agent, agent.Legacy()} {
 		if err := json.Unmarshal([]byte(one.Call("apply_policy_proposal", call).Content[0].Text), &failed); err != nil ||
-			failed["approvalRequired"] != true || failed["approvalUrl"] != s.replica.PublicURL()+"/approvals/"+id || failed["code"] != "confirmation_required" {
+			failed["approvalRequired"] != true || failed["approvalUrl"] != s.replica.PublicURL()+"/approvals/"+id ||
+			failed["code"] != "confirmation_required" {
 			t.Errorf("%v, %v", failed, err)
 		}
 	}
@@ -278,7 +287,8 @@ func TestApproval_OverMCP(t *testing.T) {
 		return result
 	}
 	question := asks(args{})
-	if q := question.InputRequests["approval"]; question.ResultType != "input_required" || q.Params.Mode != "url" || q.Params.URL != s.replica.PublicURL()+"/approvals/"+id {
+	if q := question.InputRequests["approval"]; question.ResultType != "input_required" || q.Params.Mode != "url" ||
+		q.Params.URL != s.replica.PublicURL()+"/approvals/"+id {
 		t.Errorf("asked %+v", question)
 	}
 	answered := args{"inputResponses": args{"approval": args{"action": "accept"}}}
@@ -312,7 +322,8 @@ func TestApproval_Declined(t *testing.T) {
 	if now["status"] != "FAILED" || now["approval"].(map[string]any)["state"] != "DECLINED" {
 		t.Errorf("declined %v", now)
 	}
-	if refused := s.client.Post("/policy-proposals/"+id+"/apply", args{}).Want(t, 409).Members(t); !strings.Contains(refused["detail"].(string), "a person declined it") {
+	if refused := s.client.Post("/policy-proposals/"+id+"/apply", args{}).Want(t, 409).Members(t); !strings.Contains(
+		refused["detail"].(string), "a person declined it") {
 		t.Errorf("refused with %v", refused)
 	}
 	s.exported(id, "muster/approval/1")
@@ -338,10 +349,12 @@ func TestDecline_TellsTheCaller(t *testing.T) {
 				t.Errorf("explain says of %s %+v", tool, e.Approval)
 			}
 		}
-		made := client.Post("/policies/"+tenant.Policy.ID+"/changes", args{"changes": change("CAMERA", "BLOCK")}).Want(t, 201).Members(t)["proposalId"].(string)
+		made := client.Post("/policies/"+tenant.Policy.ID+"/changes", args{"changes": change("CAMERA", "BLOCK")}).Want(t, 201).
+			Members(t)["proposalId"].(string)
 		declines("/approvals/"+made, "/decline", " not before <Friday> ")
 		now := client.Get("/policy-proposals/"+made).Want(t, 200).Members(t)
-		if got := now["approval"].(map[string]any); got["reason"] != "not before <Friday>" || got["state"] != "DECLINED" || now["status"] != "FAILED" {
+		if got := now["approval"].(map[string]any); got["reason"] != "not before <Friday>" || got["state"] != "DECLINED" ||
+			now["status"] != "FAILED" {
 			t.Errorf("declined %v", now)
 		}
 		explained("apply_policy_proposal", args{"proposalId": made})

@@ -24,7 +24,8 @@ type decider struct {
 	key *servertest.Authenticator
 }
 
-func newDecider(t *testing.T, env *servertest.Env, r *servertest.Replica, c company.Company, role account.Role, policies ...string) decider {
+func newDecider(t *testing.T, env *servertest.Env, r *servertest.Replica, c company.Company, role account.Role,
+	policies ...string) decider {
 	t.Helper()
 	d := decider{r.Visitor(t, env.Browser(c, role, policies...).User), servertest.NewAuthenticator(t, r.PublicURL())}
 	d.AddPasskey(d.key).Want(t, 200)
@@ -64,7 +65,8 @@ func awaitsPerson(t *testing.T, a servertest.Answer) string {
 	t.Helper()
 	body := a.Want(t, 403).Members(t)
 	address, _ := body["approvalUrl"].(string)
-	if body["code"] != "forbidden" || !strings.Contains(address, "/authorizations/") || !strings.Contains(body["detail"].(string), address) {
+	if body["code"] != "forbidden" || !strings.Contains(address, "/authorizations/") ||
+		!strings.Contains(body["detail"].(string), address) {
 		t.Fatalf("refused with %v", body)
 	}
 	return address
@@ -92,18 +94,21 @@ func TestAuthorization_OfDestructiveCommands(t *testing.T) {
 		password := map[string]string{"newPassword": screenLockMarker}
 
 		send := func() servertest.Answer {
-			return client.Post(path(whole[0], "change-screen-lock-password"), password, "Idempotency-Key", "k1", "X-Muster-Reason", "<b>lost</b>")
+			return client.Post(path(whole[0], "change-screen-lock-password"), password, "Idempotency-Key", "k1",
+				"X-Muster-Reason", "<b>lost</b>")
 		}
 		calls := env.Calls("devices.issueCommand")
 		first := awaitsPerson(t, send())
 		if again := awaitsPerson(t, send()); again != first {
 			t.Errorf("the same call names %s, then %s", first, again)
 		}
-		if other := awaitsPerson(t, client.Post(path(whole[0], "change-screen-lock-password"), map[string]string{"newPassword": "another one 42"})); other == first {
+		if other := awaitsPerson(t, client.Post(path(whole[0], "change-screen-lock-password"),
+			map[string]string{"newPassword": "another one 42"})); other == first {
 			t.Error("another password names the same authorization")
 		}
 		shown := ada.Get(strings.TrimPrefix(first, replica.PublicURL()))
-		for _, want := range []string{"&lt;b&gt;lost&lt;/b&gt;", "What the caller says", "Can be undone", "Authorize with a passkey", "Decline with a passkey"} {
+		for _, want := range []string{"&lt;b&gt;lost&lt;/b&gt;", "What the caller says", "Can be undone", "Authorize with a passkey",
+			"Decline with a passkey"} {
 			if !strings.Contains(shown.Body, want) {
 				t.Errorf("the page does not show %s", want)
 			}
@@ -120,7 +125,8 @@ func TestAuthorization_OfDestructiveCommands(t *testing.T) {
 			t.Error("the answer was not kept")
 		}
 		awaitsPerson(t, client.Post(path(whole[0], "change-screen-lock-password"), password))
-		if page := ada.Get(strings.TrimPrefix(first, replica.PublicURL())); !strings.Contains(page.Body, "cannot be used again") || strings.Contains(page.Body, "Authorize with") {
+		if page := ada.Get(strings.TrimPrefix(first, replica.PublicURL())); !strings.Contains(page.Body, "cannot be used again") ||
+			strings.Contains(page.Body, "Authorize with") {
 			t.Errorf("after its use: %.400s", page.Body)
 		}
 
@@ -137,7 +143,8 @@ func TestAuthorization_OfDestructiveCommands(t *testing.T) {
 		if again := awaitsPerson(t, client.Post(path(whole[2], "reset-screen-lock"), nil)); again != address {
 			t.Errorf("after a decline: %s, want %s", again, address)
 		}
-		if list := ada.Get("/authorizations").Want(t, 200); !strings.Contains(list.Body, "Declined") || !strings.Contains(list.Body, "Used") {
+		if list := ada.Get("/authorizations").Want(t, 200); !strings.Contains(list.Body, "Declined") ||
+			!strings.Contains(list.Body, "Used") {
 			t.Errorf("the list: %.600s", list.Body)
 		}
 		if strings.HasSuffix(t.Name(), "postgres") {
@@ -204,7 +211,8 @@ func TestDestructiveCommands_AskEveryControl(t *testing.T) {
 		client.Post(path, body).Want(t, 429)
 		set("--destructive-limit", "off")
 		env.CLI(new(any), "company", "stop", "--company", "acme", "--reason", "a test")
-		if a := client.Post(path, body).Want(t, 403).Members(t); !strings.Contains(a["detail"].(string), "a test") || a["approvalUrl"] != nil {
+		if a := client.Post(path, body).Want(t, 403).Members(t); !strings.Contains(a["detail"].(string), "a test") ||
+			a["approvalUrl"] != nil {
 			t.Errorf("%s: stopped with %v", row.Type, a)
 		}
 		env.CLI(new(any), "company", "resume", "--company", "acme")
@@ -227,7 +235,8 @@ func TestAuthorization_PageSaysWhy(t *testing.T) {
 		shows := func(who *servertest.Visitor, want string) {
 			t.Helper()
 			page := who.Get(path)
-			if page.Status != http.StatusOK || !strings.Contains(page.Body, want) || strings.Contains(page.Body, "Authorize with a passkey") {
+			if page.Status != http.StatusOK || !strings.Contains(page.Body, want) ||
+				strings.Contains(page.Body, "Authorize with a passkey") {
 				t.Errorf("want %q: %d %.300s", want, page.Status, page.Body)
 			}
 		}
@@ -236,7 +245,8 @@ func TestAuthorization_PageSaysWhy(t *testing.T) {
 
 		shows(newDecider(t, env, replica, tenant.Company, account.Operator).Visitor, "DEVICES_COMMAND_DESTRUCTIVE")
 		shows(replica.Visitor(t, env.Browser(tenant.Company, account.Admin).User), "Add a passkey")
-		newDecider(t, env, replica, tenant.Company, account.Manager, env.Policy(tenant.Company, "Other", policy.Platform).ID).Get(path).Want(t, 404)
+		newDecider(t, env, replica, tenant.Company, account.Manager, env.Policy(tenant.Company, "Other", policy.Platform).ID).Get(path).
+			Want(t, 404)
 		newDecider(t, env, replica, env.Company("other", servertest.Everything()), account.Admin).Get(path).Want(t, 404)
 		if page := replica.SignedOut(t).Post(path, "token", before.Field(t, "token"), "answer", answer); page.Path != "/signin" {
 			t.Errorf("signed out: %s %d", page.Path, page.Status)
@@ -273,7 +283,8 @@ func TestAuthorization_OfPolicyMoves(t *testing.T) {
 			}
 			return p
 		}
-		renamed, other, risky := named("Renamed"), named("Other", "NETWORK_RESET=BLOCK"), named("Risky", "ENCRYPTION_POLICY=ENABLED_WITH_PASSWORD")
+		renamed, other, risky := named("Renamed"), named("Other", "NETWORK_RESET=BLOCK"),
+			named("Risky", "ENCRYPTION_POLICY=ENABLED_WITH_PASSWORD")
 		warned := named("Warned", "CONFIGURE_WIFI=BLOCK")
 		move := func(c servertest.Client, to policy.Policy) servertest.Answer {
 			return c.Post("/assets/"+device.AssetID+"/commands/change-policy", map[string]string{"policyId": to.PathName()})
@@ -299,7 +310,8 @@ func TestAuthorization_OfPolicyMoves(t *testing.T) {
 		if page := limited.Get(path).Want(t, 200); !strings.Contains(page.Body, "may not see") {
 			t.Errorf("limited to one policy: %.300s", page.Body)
 		}
-		if page := newDecider(t, env, replica, tenant.Company, account.Operator).Get(path).Want(t, 200); !strings.Contains(page.Body, "POLICIES_WRITE") {
+		if page := newDecider(t, env, replica, tenant.Company, account.Operator).Get(path).Want(t, 200); !strings.Contains(page.Body,
+			"POLICIES_WRITE") {
 			t.Errorf("without the right: %.300s", page.Body)
 		}
 		ada := newDecider(t, env, replica, tenant.Company, account.Manager)

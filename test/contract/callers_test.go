@@ -69,7 +69,8 @@ func callREST(t *testing.T, r *servertest.Replica, key, tool string, args map[st
 
 func callMCP(t *testing.T, r *servertest.Replica, key, tool string, args map[string]any) verdict {
 	t.Helper()
-	text, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": tool, "arguments": args}})
+	text, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+		"params": map[string]any{"name": tool, "arguments": args}})
 	if err != nil {
 		t.Fatal(err)
 	}

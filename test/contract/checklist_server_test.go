@@ -24,13 +24,15 @@ func basicAuth(id, secret string) string {
 func row11Redirects(t *testing.T, s *authSite) {
 	ada := s.person(t, account.Admin)
 	ada.SignIn(s.base)
-	for _, uri := range []string{"http://app.example.com/cb", "https://app.example.com/cb#x", "javascript://x/cb", "https://u@app.example.com/cb", "/cb"} {
+	for _, uri := range []string{"http://app.example.com/cb", "https://app.example.com/cb#x", "javascript://x/cb",
+		"https://u@app.example.com/cb", "/cb"} {
 		answer := ada.SendJSON(s.base+oauthserver.RegisterPath, `{"redirect_uris":["`+uri+`"]}`).Want(t, http.StatusBadRequest)
 		if answer.Members(t)["error"] != "invalid_redirect_uri" {
 			t.Errorf("%s: %s", uri, answer.Body)
 		}
 	}
-	client := ada.RegisterAs(s.base, `{"redirect_uris":["`+servertest.ClientRedirect+`","http://127.0.0.1/cb"],"token_endpoint_auth_method":"none"}`).ID
+	client := ada.RegisterAs(s.base,
+		`{"redirect_uris":["`+servertest.ClientRedirect+`","http://127.0.0.1/cb"],"token_endpoint_auth_method":"none"}`).ID
 	for uri, good := range map[string]bool{
 		servertest.ClientRedirect: true, "http://127.0.0.1/cb": true, "http://127.0.0.1:49152/cb": true,
 		servertest.ClientRedirect + "/": false, servertest.ClientRedirect + "?x=1": false, "https://app.example.com:8443/cb": false,
@@ -103,7 +105,8 @@ func row13ShortLife(t *testing.T, _ *authSite) {
 func row16ConsentPage(t *testing.T, s *authSite) {
 	ada := s.person(t, account.Operator)
 	ada.SignIn(s.base)
-	local := ada.RegisterAs(s.base, `{"client_name":"<b>Claude</b> \u202emoc.live","redirect_uris":["http://127.0.0.1/cb"],"token_endpoint_auth_method":"none"}`).ID
+	local := ada.RegisterAs(s.base,
+		`{"client_name":"<b>Claude</b> \u202emoc.live","redirect_uris":["http://127.0.0.1/cb"],"token_endpoint_auth_method":"none"}`).ID
 	request := servertest.Asks(s.base, local)
 	request.Set("redirect_uri", "http://127.0.0.1:49152/cb")
 	page := string(ada.Send(s.base+oauthserver.AuthorizePath+"?"+request.Encode(), nil).Want(t, http.StatusOK).Body)
@@ -119,7 +122,8 @@ func row16ConsentPage(t *testing.T, s *authSite) {
 		t.Error("a client on the web: its host is not shown, or a warning is")
 	}
 	policy := answer.Header.Get("Content-Security-Policy")
-	if !strings.Contains(policy, "form-action 'self';") || !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "unsafe") {
+	if !strings.Contains(policy, "form-action 'self';") || !strings.Contains(policy, "frame-ancestors 'none'") ||
+		strings.Contains(policy, "unsafe") {
 		t.Errorf("policy %q", policy)
 	}
 }
@@ -150,7 +154,8 @@ func row17Registration(t *testing.T, _ *authSite) {
 		`{"redirect_uris":["https://a.example/` + strings.Repeat("x", 2048) + `"],"client_name":"Long"}`: "invalid_redirect_uri",
 	} {
 		t.Run(fmt.Sprintf("%.60s", body), func(t *testing.T) {
-			if got := s.person(t, account.Viewer).SendJSON(s.base+oauthserver.RegisterPath, body).Want(t, http.StatusBadRequest); got.Members(t)["error"] != code {
+			if got := s.person(t, account.Viewer).SendJSON(s.base+oauthserver.RegisterPath, body).Want(t,
+				http.StatusBadRequest); got.Members(t)["error"] != code {
 				t.Errorf("%.80s: %s", body, got.Body)
 			}
 		})
@@ -233,7 +238,8 @@ func row20SingleUseCodes(t *testing.T, _ *authSite) {
 	}
 	code := ask()
 	answer := ada.Send(s.base+oauthserver.TokenPath, servertest.RedeemForm(client, code)).Want(t, http.StatusOK)
-	if answer.Header.Get("Cache-Control") != "no-store" || answer.Members(t)["expires_in"] != float64(900) || answer.Members(t)["token_type"] != "Bearer" {
+	if answer.Header.Get("Cache-Control") != "no-store" || answer.Members(t)["expires_in"] != float64(900) ||
+		answer.Members(t)["token_type"] != "Bearer" {
 		t.Errorf("%v %s", answer.Header, answer.Body)
 	}
 	token := fmt.Sprint(answer.Members(t)["access_token"])
@@ -260,7 +266,8 @@ func row21ConsentEachTime(t *testing.T, s *authSite) {
 	silent.Set("prompt", "none")
 	ada.Send(s.base+oauthserver.AuthorizePath+"?"+silent.Encode(), nil).Want(t, http.StatusOK)
 	forged := url.Values{"request": {servertest.Asks(s.base, token.Client).Encode()}, "scope": {"mcp:devices:read"}, "decision": {"allow"}}
-	for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}} {
+	for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"},
+		{"Origin", "https://evil.example"}} {
 		ada.Send(s.base+oauthserver.AuthorizePath, forged, headers...).Want(t, http.StatusForbidden)
 	}
 }
@@ -272,13 +279,15 @@ func row22Handles(t *testing.T, s *authSite) {
 	mine := ada.Connect(s.base, "mcp:policies:write")
 	assistant := servertest.WithToken(t, s.base, mine.Access)
 	var proposal struct{ ProposalID string }
-	assistant.Call("update_policy_settings", map[string]any{"policyId": p.ID, "changes": []any{map[string]any{"setting": "CAMERA", "value": "BLOCK"}}}).OK(t, &proposal)
+	assistant.Call("update_policy_settings",
+		map[string]any{"policyId": p.ID, "changes": []any{map[string]any{"setting": "CAMERA", "value": "BLOCK"}}}).OK(t, &proposal)
 	handle := map[string]any{"proposalId": proposal.ProposalID}
 	for who, stranger := range map[string]servertest.Assistant{
 		"the same person's other connection": servertest.WithToken(t, s.base, ada.Connect(s.base, "mcp:policies:write").Access),
 		"another person":                     servertest.WithToken(t, s.base, bob.Connect(s.base, "mcp:policies:write").Access),
 		"an API key":                         servertest.WithKey(t, s.base, s.Key(acme, access.All)),
-		"another company":                    servertest.WithToken(t, s.base, s.person(t, account.Admin).Connect(s.base, "mcp:policies:write").Access),
+		"another company": servertest.WithToken(t, s.base,
+			s.person(t, account.Admin).Connect(s.base, "mcp:policies:write").Access),
 	} {
 		t.Run(who, func(t *testing.T) {
 			for _, tool := range []string{"get_policy_proposal", "apply_policy_proposal"} {
@@ -292,6 +301,7 @@ func row22Handles(t *testing.T, s *authSite) {
 	// person consented to more.
 	swapped := ada.Swap(s.base, mine)
 	servertest.WithToken(t, s.base, swapped.Access).Call("get_policy_proposal", handle).OK(t, nil)
-	again := ada.Redeem(s.base, mine.Client, ada.Consents(s.base, servertest.Asks(s.base, mine.Client), "mcp:policies:write", "mcp:devices:read"))
+	again := ada.Redeem(s.base, mine.Client, ada.Consents(s.base, servertest.Asks(s.base, mine.Client), "mcp:policies:write",
+		"mcp:devices:read"))
 	servertest.WithToken(t, s.base, again.Access).Call("apply_policy_proposal", handle).OK(t, nil)
 }

@@ -28,7 +28,8 @@ var checklist = []struct {
 	proof     func(t *testing.T, s *authSite)
 	elsewhere string // the name of a test in internal/surface/oauth
 }{
-	{1, "R MUST: resource metadata (RFC 9728) with its authorization server, at the path's and the root's address", row01ResourceMetadata, ""},
+	{1, "R MUST: resource metadata (RFC 9728) with its authorization server, at the path's and the root's address",
+		row01ResourceMetadata, ""},
 	{2, "R MUST: resource_metadata in the 401's challenge", row02ChallengeNamesMetadata, ""},
 	{3, "R SHOULD: scope in the 401's challenge, minimal scopes_supported, no offline_access", row03MinimalScopes, ""},
 	{4, "R MUST: tokens are validated, 401 for bad ones, none taken from the query", row04TokensAreValidated, ""},
@@ -152,7 +153,8 @@ func row01ResourceMetadata(t *testing.T, s *authSite) {
 
 func row02ChallengeNamesMetadata(t *testing.T, s *authSite) {
 	nobody := servertest.Assistant{TB: t, URL: s.base, Protocol: servertest.ModernProtocol}
-	for _, answer := range []servertest.Answer{nobody.Request("tools/list", nil).Answer, nobody.Legacy().Request("initialize", nil).Answer} {
+	for _, answer := range []servertest.Answer{nobody.Request("tools/list", nil).Answer,
+		nobody.Legacy().Request("initialize", nil).Answer} {
 		got := challenge(t, answer.Want(t, http.StatusUnauthorized))
 		if got["resource_metadata"] != s.base+oauth.ResourcePath+"/mcp" || got["error"] != "" {
 			t.Errorf("challenge %v", got)
@@ -168,7 +170,8 @@ func row03MinimalScopes(t *testing.T, s *authSite) {
 	nobody := servertest.Assistant{TB: t, URL: s.base, Protocol: servertest.ModernProtocol}
 	asked := strings.Fields(challenge(t, nobody.Request("tools/list", nil).Answer)["scope"])
 	minimal := []string{"mcp:devices:read", "mcp:policies:read"}
-	if listed := texts(s.metadata(t, oauth.ResourcePath+"/mcp")["scopes_supported"]); !slices.Equal(listed, minimal) || !slices.Equal(asked, minimal) {
+	if listed := texts(s.metadata(t, oauth.ResourcePath+"/mcp")["scopes_supported"]); !slices.Equal(listed, minimal) ||
+		!slices.Equal(asked, minimal) {
 		t.Errorf("the metadata lists %v, the challenge asks for %v", listed, asked)
 	}
 	if all := texts(s.metadata(t, oauth.ServerPath)["scopes_supported"]); len(all) != 6 || slices.Contains(all, "offline_access") {
@@ -181,7 +184,8 @@ func row04TokensAreValidated(t *testing.T, s *authSite) {
 	good := ada.Connect(s.base, "mcp:devices:read")
 	servertest.WithToken(t, s.base, good.Access).Call("count_assets", nil).OK(t, nil)
 	for what, token := range map[string]string{
-		"nonsense": "nonsense", "a refresh token": good.Refresh, "an API key that does not exist": "mk_" + strings.Repeat("a", 8) + "_" + strings.Repeat("a", 49),
+		"nonsense": "nonsense", "a refresh token": good.Refresh, "an API key that does not exist": "mk_" + strings.Repeat("a", 8) + "_" +
+			strings.Repeat("a", 49),
 		"a cut token": good.Access[:len(good.Access)-1], "another's token": "mat_" + strings.Repeat("a", 49),
 		"a JSON web token": "eyJhbGciOiJub25lIn0.eyJhdWQiOiJtY3AifQ.",
 	} {
@@ -247,7 +251,8 @@ func row06InsufficientScope(t *testing.T, s *authSite) {
 		t.Run(tool, func(t *testing.T) {
 			answer := assistant.Call(tool, nil).Answer
 			got := challenge(t, answer.Want(t, http.StatusForbidden))
-			if got["error"] != "insufficient_scope" || got["scope"] != want || got["resource_metadata"] != s.base+oauth.ResourcePath+"/mcp" {
+			if got["error"] != "insufficient_scope" || got["scope"] != want ||
+				got["resource_metadata"] != s.base+oauth.ResourcePath+"/mcp" {
 				t.Errorf("%s: %v, want %s", tool, got, want)
 			}
 			// An earlier client cannot ask for more by itself: it receives a tool error.
@@ -322,7 +327,8 @@ func row09ServerMetadataAndClients(t *testing.T, s *authSite) {
 	}
 	ada := s.person(t, account.Admin)
 	ada.SignIn(s.base)
-	client := ada.RegisterAs(s.base, `{"client_name":"Server","redirect_uris":["`+servertest.ClientRedirect+`"],"token_endpoint_auth_method":"client_secret_basic"}`)
+	client := ada.RegisterAs(s.base, `{"client_name":"Server","redirect_uris":["`+servertest.ClientRedirect+
+		`"],"token_endpoint_auth_method":"client_secret_basic"}`)
 	if client.Secret == "" {
 		t.Fatal("a confidential client has no secret")
 	}
@@ -353,8 +359,12 @@ func row10ProofKey(t *testing.T, s *authSite) {
 	ada.SignIn(s.base)
 	client := ada.Register(s.base)
 	for what, change := range map[string]func(url.Values){
-		"no challenge": func(q url.Values) { q.Del("code_challenge") }, "plain": func(q url.Values) { q.Set("code_challenge_method", "plain") },
-		"no method": func(q url.Values) { q.Del("code_challenge_method") }, "a short challenge": func(q url.Values) { q.Set("code_challenge", "abc") },
+		"no challenge": func(q url.Values) { q.Del("code_challenge") }, "plain": func(q url.Values) {
+			q.Set("code_challenge_method", "plain")
+		},
+		"no method": func(q url.Values) { q.Del("code_challenge_method") }, "a short challenge": func(q url.Values) {
+			q.Set("code_challenge", "abc")
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			request := servertest.Asks(s.base, client)

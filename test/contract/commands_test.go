@@ -30,14 +30,17 @@ func platformCommands(other policy.Policy) []sending {
 	whole, profile := servertest.FullyManaged(), servertest.WorkProfile()
 	return []sending{
 		{"lock", nil, whole, command.Lock, "IN_PROGRESS", true, false},
-		{"lost-mode", map[string]string{"message": "Please call", "phoneNumber": "+1 555 0100", "email": "it@example.com"}, whole, command.StartLostMode, "IN_PROGRESS", true, false},
+		{"lost-mode", map[string]string{"message": "Please call", "phoneNumber": "+1 555 0100", "email": "it@example.com"}, whole,
+			command.StartLostMode, "IN_PROGRESS", true, false},
 		{"found", nil, whole, command.StopLostMode, "IN_PROGRESS", true, false},
 		{"status-report", nil, whole, command.StatusReport, "SUCCESS", true, false},
 		{"reboot", nil, whole, command.Reboot, "IN_PROGRESS", false, false},
-		{"clear-app-data", map[string]any{"packageNames": []string{"com.example.app"}}, whole, command.ClearAppData, "IN_PROGRESS", true, false},
+		{"clear-app-data", map[string]any{"packageNames": []string{"com.example.app"}}, whole, command.ClearAppData,
+			"IN_PROGRESS", true, false},
 		{"change-policy", map[string]string{"policyId": other.PathName()}, whole, command.ChangePolicy, "IN_PROGRESS", true, false},
 		{"reset-screen-lock", nil, whole, command.ResetScreenLock, "IN_PROGRESS", true, false},
-		{"change-screen-lock-password", map[string]string{"newPassword": "correct horse 42"}, whole, command.ChangeScreenLockPassword, "IN_PROGRESS", true, false},
+		{"change-screen-lock-password", map[string]string{"newPassword": "correct horse 42"}, whole, command.ChangeScreenLockPassword,
+			"IN_PROGRESS", true, false},
 		{"wipe", nil, whole, command.WipeCompanyData, "IN_PROGRESS", false, true},
 		{"relinquish-ownership", nil, profile, command.RelinquishOwnership, "IN_PROGRESS", false, true},
 		{"lock", nil, servertest.Personal(), command.Lock, "IN_PROGRESS", true, false},
@@ -79,7 +82,8 @@ func sendAndFollow(t *testing.T, tenant *servertest.Tenant, replica *servertest.
 	if got := slices.Sorted(maps.Keys(result)); !slices.Equal(got, want) {
 		t.Errorf("%s answers with %v, want %v", s.path, got, want)
 	}
-	if result["assetId"] != "enterprises/acme/assets/"+device.AssetID || result["type"] != string(s.command) || result["status"] != s.status {
+	if result["assetId"] != "enterprises/acme/assets/"+device.AssetID || result["type"] != string(s.command) ||
+		result["status"] != s.status {
 		t.Errorf("%s answers %s", s.path, answer.Body)
 	}
 	entry := tenant.Settled(client, device.AssetID, "SUCCESS")
@@ -104,9 +108,11 @@ func TestCommand_UnsupportedDevices(t *testing.T) {
 	env := servertest.New(t)
 	tenant, replica := env.NewTenant("acme"), env.Start()
 	for kind, paths := range map[servertest.Kind][]string{
-		servertest.FullyManaged(): {"message", "location-update", "sync-policy", "shutdown", "launch-app", "upload-log", "relinquish-ownership"},
-		servertest.WorkProfile():  {"reboot", "message", "location-update", "sync-policy", "shutdown", "launch-app", "upload-log"},
-		servertest.Personal():     {"reboot", "lost-mode", "found", "relinquish-ownership", "message", "location-update", "sync-policy", "shutdown", "launch-app", "upload-log"},
+		servertest.FullyManaged(): {"message", "location-update", "sync-policy", "shutdown", "launch-app", "upload-log",
+			"relinquish-ownership"},
+		servertest.WorkProfile(): {"reboot", "message", "location-update", "sync-policy", "shutdown", "launch-app", "upload-log"},
+		servertest.Personal(): {"reboot", "lost-mode", "found", "relinquish-ownership", "message", "location-update", "sync-policy",
+			"shutdown", "launch-app", "upload-log"},
 	} {
 		t.Run(kind.Ownership+" "+kind.Usage, func(t *testing.T) {
 			device := tenant.Devices(replica, kind, 1)[0]
@@ -115,7 +121,8 @@ func TestCommand_UnsupportedDevices(t *testing.T) {
 				client := tenant.Client(replica, access.All)
 				got := client.Post("/assets/"+device.AssetID+"/commands/"+path, servertest.Bodies()[path])
 				want := resttest.Answers[servertest.FamilyOf(path)]["unsupported"]
-				if members := strings.Join(slices.Sorted(maps.Keys(got.Members(t))), " "); got.Status != want.Status || members != servertest.Sorted(want.Members) {
+				if members := strings.Join(slices.Sorted(maps.Keys(got.Members(t))), " "); got.Status != want.Status ||
+					members != servertest.Sorted(want.Members) {
 					t.Errorf("%s on %v: %d with %s: %s", path, kind, got.Status, members, got.Body)
 				}
 				if history := client.History(device.AssetID); len(history) != 0 {
@@ -129,7 +136,8 @@ func TestCommand_UnsupportedDevices(t *testing.T) {
 	}
 	spare := newSpare(t, env, tenant.Company)
 	for path := range servertest.Bodies() {
-		if got := tenant.Client(replica, access.All).Post("/assets/"+spare+"/commands/"+path, servertest.Bodies()[path]); got.Status != 409 && path != "change-policy" {
+		if got := tenant.Client(replica, access.All).Post("/assets/"+spare+"/commands/"+path, servertest.Bodies()[path]); got.Status !=
+			409 && path != "change-policy" {
 			t.Errorf("%s on an asset that is not enrolled: %d %s", path, got.Status, got.Body)
 		}
 	}

@@ -80,7 +80,8 @@ func TestDeletedCompany_EndsEverywhere(t *testing.T) {
 			all, foreign = append(all, enters(t, doomed, r)), append(foreign, enters(t, stays, r))
 		}
 		deletes := func() error {
-			return env.TryCLI(new(any), "company", "delete", "--company", "doomed", "--confirm", "doomed", "--export", filepath.Join(t.TempDir(), "rows"))
+			return env.TryCLI(new(any), "company", "delete", "--company", "doomed", "--confirm", "doomed", "--export",
+				filepath.Join(t.TempDir(), "rows"))
 		}
 		if err := deletes(); err == nil {
 			t.Fatal("a company with a managed device was deleted")

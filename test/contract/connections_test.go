@@ -59,7 +59,8 @@ func TestConnections_StayWithinTheirUsersRights(t *testing.T) {
 	if answer := client.Call("count_assets", nil); answer.Status != 401 {
 		t.Errorf("a revoked connection is answered %d", answer.Status)
 	}
-	if page := admin.Get("/access").Want(t, 200); !strings.Contains(page.Body, "1 connection revoked") || strings.Contains(page.Body, ">Revoked<") {
+	if page := admin.Get("/access").Want(t, 200); !strings.Contains(page.Body, "1 connection revoked") ||
+		strings.Contains(page.Body, ">Revoked<") {
 		t.Error("the list shows it, or does not lead to it")
 	}
 	if page := admin.Get("/access?ended=shown").Want(t, 200); !strings.Contains(page.Body, ">Revoked<") {

@@ -115,7 +115,8 @@ func TestCosts_Golden(t *testing.T) {
 
 func compareCost(t *testing.T, operation string, got, kept price) {
 	t.Helper()
-	for what, n := range map[string][2]int{"round trips": {got.RoundTrips, kept.RoundTrips}, "statements": {got.Statements, kept.Statements}, "commits": {got.Commits, kept.Commits}} {
+	for what, n := range map[string][2]int{"round trips": {got.RoundTrips, kept.RoundTrips},
+		"statements": {got.Statements, kept.Statements}, "commits": {got.Commits, kept.Commits}} {
 		switch {
 		case n[0] > n[1]:
 			t.Errorf("%s: %s rose from %d to %d", operation, what, n[1], n[0])
@@ -129,7 +130,8 @@ func compareCost(t *testing.T, operation string, got, kept price) {
 	case got.allocations > kept.allocations:
 		t.Errorf("%s: allocations rose from %d to %d", operation, kept.allocations, got.allocations)
 	default:
-		t.Errorf("%s: allocations fell from %d to %d: lower the number in %s with -update", operation, kept.allocations, got.allocations, costFile)
+		t.Errorf("%s: allocations fell from %d to %d: lower the number in %s with -update", operation, kept.allocations,
+			got.allocations, costFile)
 	}
 }
 

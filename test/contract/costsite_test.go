@@ -39,7 +39,8 @@ func newCostSite(t *testing.T, env *servertest.Env) *costSite {
 	s := &costSite{Tenant: tenant, till: &till{}, key: env.Key(tenant.Company, access.All), phone: newSigner(t),
 		proposed: env.Policy(tenant.Company, "Phones", policy.Platform).ID}
 	replica.Stop() // its loops would allocate
-	made, err := service.New(t.Context(), env.Config(), service.Options{Now: env.Now, Logger: slog.New(slog.DiscardHandler), Shared: true, Spent: s.till.spent})
+	made, err := service.New(t.Context(), env.Config(), service.Options{Now: env.Now, Logger: slog.New(slog.DiscardHandler), Shared: true,
+		Spent: s.till.spent})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,8 @@ func newCostSite(t *testing.T, env *servertest.Env) *costSite {
 func (s *costSite) enroll(t *testing.T, token string) {
 	t.Helper()
 	facts := json.RawMessage(`{"serialNumber":"SN-1","manufacturer":"Cost","brand":"cost","model":"Cost 1","sdk":34,"osVersion":"14"}`)
-	r := protocol.EnrollRequest{Token: token, Key: s.phone.public, Facts: facts, AgentVersion: "1", Role: protocol.Manager, Time: s.Now().UnixMilli()}
+	r := protocol.EnrollRequest{Token: token, Key: s.phone.public, Facts: facts, AgentVersion: "1", Role: protocol.Manager,
+		Time: s.Now().UnixMilli()}
 	r.Proof = s.phone.sign(t, r.Message())
 	_, answer := s.till.serve(t, request("POST", protocol.Base+"/enroll", r), http.StatusOK)
 	var sealed protocol.Envelope
@@ -75,8 +77,9 @@ func (s *costSite) enroll(t *testing.T, token string) {
 	if _, err := s.DB().NumberRound(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.checkIn(t, protocol.CheckinRequest{AgentVersion: "1", Capabilities: []protocol.Capability{protocol.Reboot}, Policy: &protocol.PolicyReport{
-		PolicyRef: protocol.PolicyRef{ID: device.PolicyID, Version: device.PolicyVersion}}})
+	s.checkIn(t, protocol.CheckinRequest{AgentVersion: "1", Capabilities: []protocol.Capability{protocol.Reboot},
+		Policy: &protocol.PolicyReport{
+			PolicyRef: protocol.PolicyRef{ID: device.PolicyID, Version: device.PolicyVersion}}})
 }
 
 // round makes one call of each operation and returns what each cost.
@@ -90,7 +93,8 @@ func (s *costSite) round(t *testing.T) map[string]price {
 	costs["GET count"], _ = s.call(t, "GET", "/assets/count", nil, http.StatusOK)
 	costs["GET events, one"], _ = s.call(t, "GET", "/events?limit=1", nil, http.StatusOK)
 	setting := []string{"CAMERA", "SCREEN_CAPTURE"}[s.rounds%2]
-	costs["POST proposal"], _ = s.call(t, "POST", "/policies/"+s.proposed+"/changes", map[string]any{"changes": change(setting, "BLOCK")}, http.StatusCreated)
+	costs["POST proposal"], _ = s.call(t, "POST", "/policies/"+s.proposed+"/changes", map[string]any{"changes": change(setting, "BLOCK")},
+		http.StatusCreated)
 	costs["POST command"], _ = s.call(t, "POST", "/assets/"+s.asset+"/commands/reboot", nil, http.StatusOK)
 	var ids []string
 	costs["check-in with a command"], ids = s.fetch(t)
@@ -223,7 +227,8 @@ func (s *signer) sealed(t *testing.T, r *http.Request, body any, now time.Time) 
 		t.Fatal(err)
 	}
 	s.sequence++
-	said := protocol.Request{Method: r.Method, Path: r.URL.RequestURI(), Device: s.id, Time: now.UnixMilli(), Sequence: s.sequence, Body: text}
+	said := protocol.Request{Method: r.Method, Path: r.URL.RequestURI(), Device: s.id, Time: now.UnixMilli(),
+		Sequence: s.sequence, Body: text}
 	for header, value := range map[string]string{protocol.HeaderDevice: s.id, protocol.HeaderSignature: s.sign(t, said.Message()),
 		protocol.HeaderTime: strconv.FormatInt(said.Time, 10), protocol.HeaderSequence: strconv.FormatInt(said.Sequence, 10)} {
 		r.Header.Set(header, value)

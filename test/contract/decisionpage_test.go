@@ -23,7 +23,8 @@ func TestDecisionPage_ShowsWhatHappened(t *testing.T) {
 		tenant.Devices(replica, servertest.FullyManaged(), 2)
 		client, ada := tenant.Client(replica, access.All), newDecider(t, env, replica, tenant.Company, account.Manager)
 		propose := func(setting string) (apply, page string) {
-			made := client.Post("/policies/"+tenant.Policy.ID+"/changes", map[string]any{"changes": change(setting, "BLOCK")}).Want(t, 201).Members(t)
+			made := client.Post("/policies/"+tenant.Policy.ID+"/changes", map[string]any{"changes": change(setting, "BLOCK")}).Want(t, 201).
+				Members(t)
 			_, page, _ = strings.Cut(made["approval"].(map[string]any)["url"].(string), replica.PublicURL())
 			return "/policy-proposals/" + made["proposalId"].(string) + "/apply", page
 		}
@@ -37,7 +38,8 @@ func TestDecisionPage_ShowsWhatHappened(t *testing.T) {
 			return nil
 		}
 		apply, page := propose("CAMERA")
-		if err := lacks(page, "Needs approval", "2 devices have this policy", "Asked by", "Can be undone", ">Not set<", ">NOT_SET<", ">Block<"); err != nil {
+		if err := lacks(page, "Needs approval", "2 devices have this policy", "Asked by", "Can be undone", ">Not set<", ">NOT_SET<",
+			">Block<"); err != nil {
 			t.Error(err)
 		}
 		ada.sends(ada.signs(t, page)).Want(t, 200)
@@ -47,7 +49,8 @@ func TestDecisionPage_ShowsWhatHappened(t *testing.T) {
 		})
 		_, page = propose("CONFIGURE_WIFI")
 		body := ada.Get(page).Want(t, 200).Body
-		if _, row, _ := strings.Cut(body, `<th scope="row">Configuring Wi-Fi networks`); !strings.Contains(row[:strings.Index(row, "</th>")], "cannot be reached") {
+		if _, row, _ := strings.Cut(body, `<th scope="row">Configuring Wi-Fi networks`); !strings.Contains(row[:strings.Index(row,
+			"</th>")], "cannot be reached") {
 			t.Errorf("the warning is not at its setting: %.400s", row)
 		}
 		form := servertest.Page{Body: body[strings.LastIndex(body, "data-passkey"):]}

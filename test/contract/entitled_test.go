@@ -48,7 +48,8 @@ func TestDecisions_OfOneWhoMayNot(t *testing.T) {
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	servertest.AwaitStatus(t, tenant, tenant.Client(replica, access.All), device.AssetID, "ACTIVE")
 	asking := env.Browser(tenant.Company, account.Admin)
-	client := servertest.WithToken(t, replica.PublicURL(), asking.Connect(replica.PublicURL(), "mcp:devices:destructive", "mcp:policies:write").Access)
+	client := servertest.WithToken(t, replica.PublicURL(), asking.Connect(replica.PublicURL(), "mcp:devices:destructive",
+		"mcp:policies:write").Access)
 	asks := decider{replica.Visitor(t, asking.User), servertest.NewAuthenticator(t, replica.PublicURL())}
 	asks.AddPasskey(asks.key).Want(t, 200)
 	second := newDecider(t, env, replica, tenant.Company, account.Admin)
@@ -120,7 +121,8 @@ func TestDecisions_HiddenAndUnknownCallsReadAlike(t *testing.T) {
 		"POST": func(path string) servertest.Page { return limited.Post(path, "token", "t", "answer", "{}") },
 	} {
 		hidden, unknown := ask(page), ask(madeUp)
-		if hidden.Status != 404 || unknown.Status != 404 || errorOf(hidden) != errorOf(unknown) || !strings.Contains(errorOf(hidden), "there is no such authorization") {
+		if hidden.Status != 404 || unknown.Status != 404 || errorOf(hidden) != errorOf(unknown) ||
+			!strings.Contains(errorOf(hidden), "there is no such authorization") {
 			t.Errorf("%s: hidden %d %q, unknown %d %q", method, hidden.Status, errorOf(hidden), unknown.Status, errorOf(unknown))
 		}
 	}

@@ -55,7 +55,8 @@ type occasion struct {
 func newEventSite(t *testing.T, env *servertest.Env) *eventSite {
 	t.Helper()
 	tenant, replica := authorizing(t, env)
-	env.CLI(new(any), "company", "set", "--company", "acme", "--destructive-approval", "off", "--destructive-limit", "1/60m", "--inactive-after", "14d")
+	env.CLI(new(any), "company", "set", "--company", "acme", "--destructive-approval", "off", "--destructive-limit", "1/60m",
+		"--inactive-after", "14d")
 	s := &eventSite{T: t, Tenant: tenant, replica: replica, other: env.DB(), client: tenant.Client(replica, access.All)}
 	var narrow struct{ Key string }
 	env.CLI(&narrow, "key", "create", "narrow", "--company", "acme", "--preset", "automation", "--devices-per-day", "1")
@@ -119,7 +120,8 @@ func (r *feedReader) read(t *testing.T) (ids []string) {
 // fresh returns what happened since the last look, with all types.
 func (s *eventSite) fresh() []event.Event {
 	s.Helper()
-	found, err := s.DB().Events(s.Context(), event.Query{CompanyID: s.Company.ID, After: s.last, Upto: 1 << 40, Limit: 1000, See: event.Sight{All: true}})
+	found, err := s.DB().Events(s.Context(), event.Query{CompanyID: s.Company.ID, After: s.last, Upto: 1 << 40, Limit: 1000,
+		See: event.Sight{All: true}})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -261,7 +263,8 @@ func (s *eventSite) decides(what string) {
 	s.Helper()
 	page := s.ada.Get("/approvals/"+s.proposal).Want(s.T, 200)
 	_, page.Body, _ = strings.Cut(page.Body, `action="/approvals/`+s.proposal+`/`+what+`"`)
-	s.ada.Post("/approvals/"+s.proposal+"/"+what, "token", page.Field(s.T, "token"), "answer", s.ada.key.Get(page.Options(s.T))).Want(s.T, 200)
+	s.ada.Post("/approvals/"+s.proposal+"/"+what, "token", page.Field(s.T, "token"), "answer", s.ada.key.Get(page.Options(s.T))).Want(s.T,
+		200)
 }
 
 func (s *eventSite) enroll() {
@@ -302,7 +305,8 @@ func deviceOccasions() []occasion {
 	begins := func(s *eventSite) { s.send("lost-mode", args{"message": "Please call"}, 200) }
 	return []occasion{
 		{"an enrollment", (*eventSite).enroll, []string{"device.enrolled assetId policyId | devices owner here"}},
-		{"a lock", func(s *eventSite) { s.send("lock", nil, 200) }, []string{"command.succeeded assetId policyId type=LOCK status=SUCCESS requestId | devices owner here"}},
+		{"a lock", func(s *eventSite) { s.send("lock", nil, 200) },
+			[]string{"command.succeeded assetId policyId type=LOCK status=SUCCESS requestId | devices owner here"}},
 		{"a command that the platform refuses", func(s *eventSite) {
 			s.Fault(emulator.Fault{Method: "devices.issueCommand", Status: 400, Reason: "INVALID_ARGUMENT"})
 			s.send("reboot", nil, 422)
@@ -349,7 +353,8 @@ func policyOccasions() []occasion {
 			s.propose("BLOCK")
 		}, waits},
 		{"an approval", func(s *eventSite) { s.decides("approve") }, []string{"proposal.approved policyId proposalId requestId | owner"}},
-		{"an apply", (*eventSite).apply, []string{"policy.changed policyId requestId | policies owner here", "proposal.applied policyId proposalId requestId | owner"}},
+		{"an apply", (*eventSite).apply, []string{"policy.changed policyId requestId | policies owner here",
+			"proposal.applied policyId proposalId requestId | owner"}},
 		{"another proposal", func(s *eventSite) { s.propose("ALLOW") }, waits},
 		{"a refusal", func(s *eventSite) { s.decides("decline") }, []string{"proposal.declined policyId proposalId requestId | owner"}},
 		{"a third proposal", func(s *eventSite) { s.propose("ALLOW") }, waits},

@@ -58,8 +58,10 @@ func exampleCalls(assetID, policyID, otherPolicyID, proposalID string) map[strin
 		"create_provisioning_qr_code": {"policyId": policyID, "wifiSsid": "Guest", "wifiPassword": "seldom-spoken-secret"},
 		"explain_operation":           {"operation": "wipe_device"},
 	}
-	for _, tool := range []string{"get_asset", "list_device_commands", "lock_device", "stop_lost_mode", "request_status_report", "request_location_update",
-		"sync_policy", "upload_log", "list_logs", "reboot_device", "shutdown_device", "wipe_device", "reset_screen_lock", "relinquish_ownership"} {
+	for _, tool := range []string{"get_asset", "list_device_commands", "lock_device", "stop_lost_mode", "request_status_report",
+		"request_location_update",
+		"sync_policy", "upload_log", "list_logs", "reboot_device", "shutdown_device", "wipe_device", "reset_screen_lock",
+		"relinquish_ownership"} {
 		calls[tool] = map[string]any{"assetId": assetID}
 	}
 	for tool, with := range map[string][2]any{"start_lost_mode": {"message", "Lost"}, "launch_app": {"packageName", "com.example.app"},
@@ -83,7 +85,8 @@ func TestExplain_LeavesNoTrace(t *testing.T) {
 		phone := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 		client := tenant.Client(replica, access.All)
 		servertest.AwaitStatus(t, tenant, client, phone.AssetID, "ACTIVE")
-		made := client.Post("/policies/"+tenant.Policy.ID+"/changes", map[string]any{"changes": []any{map[string]string{"setting": "CAMERA", "value": "BLOCK"}}}).
+		made := client.Post("/policies/"+tenant.Policy.ID+"/changes",
+			map[string]any{"changes": []any{map[string]string{"setting": "CAMERA", "value": "BLOCK"}}}).
 			Want(t, 201).Members(t)
 		calls := exampleCalls(phone.AssetID, tenant.Policy.ID, other.ID, made["proposalId"].(string))
 		replica.Stop() // no loop of another works beside the explanations that are compared
@@ -148,7 +151,8 @@ func TestExplain_SaysNothingOfForeignTargets(t *testing.T) {
 		if i == len(tools)/2 {
 			client = tenant.Client(replica, access.All) // the first has no explanations left
 		}
-		foreign, missing := body(client, tool, rival.Policy.ID, theirs.AssetID), body(client, tool, strings.Repeat("b", 26), strings.Repeat("c", 26))
+		foreign, missing := body(client, tool, rival.Policy.ID, theirs.AssetID),
+			body(client, tool, strings.Repeat("b", 26), strings.Repeat("c", 26))
 		if foreign != missing {
 			t.Errorf("%s: a foreign id\n%s\na missing one\n%s", tool, foreign, missing)
 		}
@@ -160,9 +164,10 @@ func TestExplain_SaysNothingOfForeignTargets(t *testing.T) {
 		if err := json.Unmarshal([]byte(known), &e); err != nil {
 			t.Fatal(err)
 		}
-		expect.Equal(t, "with "+right.String(), expect.Values{"answer about a known asset": {known, missing}, "status": {e.Answer.Status, 403},
-			"shows devices": {e.Devices != nil, false}, "shows effects": {e.Effects != nil, false},
-			"shows irreversible": {e.Irreversible != nil, false}, "shows requiresConfirmation": {e.RequiresConfirmation != nil, false}})
+		expect.Equal(t, "with "+right.String(),
+			expect.Values{"answer about a known asset": {known, missing}, "status": {e.Answer.Status, 403},
+				"shows devices": {e.Devices != nil, false}, "shows effects": {e.Effects != nil, false},
+				"shows irreversible": {e.Irreversible != nil, false}, "shows requiresConfirmation": {e.RequiresConfirmation != nil, false}})
 	}
 }
 
@@ -189,7 +194,8 @@ func TestExplain_AllowanceOfItsOwn(t *testing.T) {
 		browser := env.Browser(tenant.Company, account.Admin)
 		var e explained
 		assistant := servertest.WithToken(t, first.PublicURL(), browser.Connect(first.PublicURL(), "mcp:provisioning").Access)
-		assistant.Call("explain_operation", map[string]any{"operation": "lock_device", "arguments": map[string]any{"assetId": "x"}}).OK(t, &e)
+		assistant.Call("explain_operation", map[string]any{"operation": "lock_device", "arguments": map[string]any{"assetId": "x"}}).OK(t,
+			&e)
 		if e.Answer.Status != 403 || e.Devices != nil || e.Budget.Remaining != 10 {
 			t.Errorf("a connection that may provision: %+v", e)
 		}

@@ -26,8 +26,10 @@ func FuzzExplain(f *testing.F) {
 		}
 		f.Add(tool, string(text))
 	}
-	for _, hostile := range []string{``, `null`, `[]`, `"x"`, `{`, `{"assetId":null}`, `{"assetId":{"assetId":"x"}}`, `{"assetId":"a","assetId":"b"}`, `{"AssetId":"a"}`,
-		`{"assetId":"\u0000"}`, `{"assetId":"enterprises/acme/assets/../../x"}`, `{"assetId":1e400}`, `{}},"arguments":{}`, "{\"assetId\":\"\xff\"}"} {
+	for _, hostile := range []string{``, `null`, `[]`, `"x"`, `{`, `{"assetId":null}`, `{"assetId":{"assetId":"x"}}`,
+		`{"assetId":"a","assetId":"b"}`, `{"AssetId":"a"}`,
+		`{"assetId":"\u0000"}`, `{"assetId":"enterprises/acme/assets/../../x"}`, `{"assetId":1e400}`, `{}},"arguments":{}`,
+		"{\"assetId\":\"\xff\"}"} {
 		f.Add("wipe_device", hostile)
 		f.Add("explain_operation", `{"operation":"wipe_device","arguments":`+hostile+`}`)
 	}
@@ -81,7 +83,8 @@ func explainedWell(t *testing.T, answer servertest.Answer) {
 	if said.Allowed == refused || said.Allowed != (said.Answer.Status < 300) || said.Answer.Status >= 500 || said.Answer.Message == "" {
 		t.Errorf("%+v", said)
 	}
-	told := said.Devices != nil || said.Effects != nil || said.Irreversible != nil || said.Impact != nil || said.RequiresConfirmation != nil || said.Approval != nil
+	told := said.Devices != nil || said.Effects != nil || said.Irreversible != nil || said.Impact != nil ||
+		said.RequiresConfirmation != nil || said.Approval != nil
 	if said.Answer.Status == 404 && told || said.Allowed && said.Effects == nil {
 		t.Errorf("the target is described wrongly: %s", answer.Body)
 	}

@@ -36,15 +36,18 @@ func newInventory(t *testing.T, env *servertest.Env) *inventory {
 	lines := []asset.Line{}
 	for n, tags := range [][]string{{"store-12"}, {"store-12", "loaner"}, {"Store-12"}, {}, {"loaner"}} {
 		lines = append(lines, asset.Line{Number: n + 2, Identification: fmt.Sprintf("Spare %d", n), Tags: tags,
-			Specifications: map[string]string{"serialNumber": fmt.Sprintf("SP-%d", n), "model": "Pixel 8"}, CustomData: map[string]string{"user": "Ada Lovelace " + fmt.Sprint(n)}})
+			Specifications: map[string]string{"serialNumber": fmt.Sprintf("SP-%d", n), "model": "Pixel 8"},
+			CustomData:     map[string]string{"user": "Ada Lovelace " + fmt.Sprint(n)}})
 	}
 	if done, err := env.DB().Import(t.Context(), s.Company.ID, lines, asset.ImportOptions{}); err != nil || len(done.Errors) > 0 {
 		t.Fatal(done, err)
 	}
 	key := s.Key(s.Company, access.All)
-	v := &inventory{Tenant: s, client: replica.As(key), assistant: servertest.WithKey(t, replica.PublicURL(), key), person: s.Browser(s.Company, account.Admin), base: replica.PublicURL()}
+	v := &inventory{Tenant: s, client: replica.As(key), assistant: servertest.WithKey(t, replica.PublicURL(), key),
+		person: s.Browser(s.Company, account.Admin), base: replica.PublicURL()}
 	v.person.SignIn(v.base)
-	v.client.Do("PATCH", "/assets/"+devices[0].AssetID, map[string]any{"tags": []string{"store-12"}, "identification": "Élan scanner"}).Want(t, 200)
+	v.client.Do("PATCH", "/assets/"+devices[0].AssetID, map[string]any{"tags": []string{"store-12"}, "identification": "Élan scanner"}).
+		Want(t, 200)
 	v.client.Post("/assets/"+devices[1].AssetID+"/commands/lost-mode", map[string]any{"message": "Lost"}).Want(t, 200)
 	poll.Until(t, "no device is lost", func() error { // until the platform has said so
 		if len(v.list(t, url.Values{"lost": {"true"}})) == 0 {
@@ -69,8 +72,9 @@ type seen struct {
 
 // words reports whether each word of a query begins a word of what a search looks at.
 func (a seen) words(query string) bool {
-	all := strings.FieldsFunc(strings.ToLower(strings.Join(append([]string{a.Identification, a.Specifications["serialNumber"], a.Specifications["imei"],
-		a.Specifications["model"], a.CustomData.User}, a.CustomData.Tags...), " ")), func(r rune) bool { return r == ' ' || r == '-' })
+	all := strings.FieldsFunc(
+		strings.ToLower(strings.Join(append([]string{a.Identification, a.Specifications["serialNumber"], a.Specifications["imei"],
+			a.Specifications["model"], a.CustomData.User}, a.CustomData.Tags...), " ")), func(r rune) bool { return r == ' ' || r == '-' })
 	for word := range strings.FieldsSeq(strings.ReplaceAll(strings.ToLower(query), "-", " ")) {
 		if !slices.ContainsFunc(all, func(other string) bool { return strings.HasPrefix(other, word) }) {
 			return false
@@ -100,14 +104,16 @@ func TestFilters_SameOnEverySurface(t *testing.T) {
 			query url.Values
 			meets func(seen) bool
 		}{
-			"a tag":         {url.Values{"tag": {"store-12"}}, func(a seen) bool { return slices.Contains(a.CustomData.Tags, "store-12") }},
-			"two tags":      {url.Values{"tag": {"store-12", "loaner"}}, func(a seen) bool { return a.Identification == "Spare 1" }},
-			"words":         {url.Values{"search": {"lovel spare"}}, func(a seen) bool { return a.words("lovel spare") }},
-			"a serial":      {url.Values{"search": {"sp-3"}}, func(a seen) bool { return a.words("sp-3") }},
-			"an accent":     {url.Values{"search": {"ÉLAN"}}, func(a seen) bool { return a.words("élan") }},
-			"never there":   {url.Values{"status": {"PENDING"}}, func(a seen) bool { return a.Status == "PENDING" }},
-			"tag and words": {url.Values{"tag": {"loaner"}, "search": {"4"}}, func(a seen) bool { return slices.Contains(a.CustomData.Tags, "loaner") && a.words("4") }},
-			"nothing":       {url.Values{"search": {"absent"}}, func(a seen) bool { return a.words("absent") }},
+			"a tag":       {url.Values{"tag": {"store-12"}}, func(a seen) bool { return slices.Contains(a.CustomData.Tags, "store-12") }},
+			"two tags":    {url.Values{"tag": {"store-12", "loaner"}}, func(a seen) bool { return a.Identification == "Spare 1" }},
+			"words":       {url.Values{"search": {"lovel spare"}}, func(a seen) bool { return a.words("lovel spare") }},
+			"a serial":    {url.Values{"search": {"sp-3"}}, func(a seen) bool { return a.words("sp-3") }},
+			"an accent":   {url.Values{"search": {"ÉLAN"}}, func(a seen) bool { return a.words("élan") }},
+			"never there": {url.Values{"status": {"PENDING"}}, func(a seen) bool { return a.Status == "PENDING" }},
+			"tag and words": {url.Values{"tag": {"loaner"}, "search": {"4"}}, func(a seen) bool {
+				return slices.Contains(a.CustomData.Tags, "loaner") && a.words("4")
+			}},
+			"nothing": {url.Values{"search": {"absent"}}, func(a seen) bool { return a.words("absent") }},
 		} {
 			want := slices.DeleteFunc(slices.Clone(all), func(a seen) bool { return !c.meets(a) })
 			v.compare(t, name, c.query, want)
@@ -170,7 +176,8 @@ func (v *inventory) compare(t *testing.T, name string, query url.Values, want []
 	var out bytes.Buffer
 	command := cli.AssetList{OfCompany: cli.OfCompany{Company: v.Company.Slug}, Filter: &filter}
 	command.Database, command.Output = v.Database, "json"
-	if err := command.Run(&cli.Env{Context: t.Context(), Out: &out, Now: v.Now, Open: service.OpenAdmin(v.Now, v.Config().KeyFile)}); err != nil {
+	if err := command.Run(&cli.Env{Context: t.Context(), Out: &out, Now: v.Now, Open: service.OpenAdmin(v.Now, v.Config().KeyFile)}); err !=
+		nil {
 		t.Fatal(err)
 	}
 	var listed []seen
@@ -183,7 +190,8 @@ func (v *inventory) compare(t *testing.T, name string, query url.Values, want []
 	for name, values := range query {
 		portal[strings.Replace(name, "search", "q", 1)] = values
 	}
-	rows, err := csv.NewReader(bytes.NewReader(v.person.Send(v.base+"/devices/export.csv?"+portal.Encode(), nil).Want(t, 200).Body)).ReadAll()
+	rows, err := csv.NewReader(bytes.NewReader(v.person.Send(v.base+"/devices/export.csv?"+portal.Encode(), nil).Want(t, 200).Body)).
+		ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,8 @@ func TestGuards_HarmfulOperations(t *testing.T) {
 	for _, o := range replica.Registry().All() {
 		if o.Disruptive || o.Effect == operation.Destroying {
 			found = append(found, o.Name)
-			if counted := o.Needs.Has(access.DevicesCommandDestructive); counted != harmful[o.Name] || counted != (o.Gate == access.DestructiveCommands) {
+			if counted := o.Needs.Has(access.DevicesCommandDestructive); counted != harmful[o.Name] ||
+				counted != (o.Gate == access.DestructiveCommands) {
 				t.Errorf("%s: counted %t, gate %q", o.Name, counted, o.Gate)
 			}
 			if o.Budget == operation.Free || o.Gate == access.NoGate || !o.Explains() {
@@ -66,8 +67,9 @@ func TestGuards_HarmfulOperations(t *testing.T) {
 // listed.
 func TestGuards_LooseningSettings(t *testing.T) {
 	t.Parallel()
-	tight := access.Controls{ApplyApproval: access.ApproveAll, SecondPerson: true, ApproverAge: access.MaxApproverAge, DestructiveApproval: true,
-		DestructiveLimit: access.DestructiveLimit{Devices: 1, Window: access.MaxLimitWindow}, RequireReason: access.ReasonAll}
+	tight := access.Controls{ApplyApproval: access.ApproveAll, SecondPerson: true, ApproverAge: access.MaxApproverAge,
+		DestructiveApproval: true,
+		DestructiveLimit:    access.DestructiveLimit{Devices: 1, Window: access.MaxLimitWindow}, RequireReason: access.ReasonAll}
 	names := map[string]access.ControlName{"ApplyApproval": access.ApplyApprovalControl, "SecondPerson": access.SecondPersonControl,
 		"ApproverAge": access.ApproverAgeControl, "DestructiveApproval": access.DestructiveApprovalControl,
 		"DestructiveLimit": access.DestructiveLimitControl,

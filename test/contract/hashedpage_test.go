@@ -26,15 +26,18 @@ func TestDecisionPages_ShowWhatIsHashed(t *testing.T) {
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	client, ada := tenant.Client(replica, access.All), newDecider(t, env, replica, tenant.Company, account.Manager)
 	servertest.AwaitStatus(t, tenant, client, device.AssetID, "ACTIVE")
-	office, err := env.Admin().Policies.Create(t.Context(), policy.New{CompanyID: tenant.Company.ID, CompanySlug: "acme", Name: "Office", Type: policy.Platform,
-		Changes: []policy.Change{{Setting: "CONFIGURE_WIFI", Value: "BLOCK"}, {Setting: "CAMERA", Value: "BLOCK"}}}, policy.Author{Kind: string(access.System), ID: "test", Name: "test"})
+	office, err := env.Admin().Policies.Create(t.Context(), policy.New{CompanyID: tenant.Company.ID, CompanySlug: "acme", Name: "Office",
+		Type:    policy.Platform,
+		Changes: []policy.Change{{Setting: "CONFIGURE_WIFI", Value: "BLOCK"}, {Setting: "CAMERA", Value: "BLOCK"}}},
+		policy.Author{Kind: string(access.System), ID: "test", Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if signature.IsCanonical(office.Document) {
 		t.Fatal("the document is stored in the form that is hashed: this test shows nothing")
 	}
-	proposed := client.Post("/policies/"+tenant.Policy.ID+"/changes", map[string]any{"changes": change("CAMERA", "BLOCK")}).Want(t, 201).Members(t)
+	proposed := client.Post("/policies/"+tenant.Policy.ID+"/changes", map[string]any{"changes": change("CAMERA", "BLOCK")}).Want(t, 201).
+		Members(t)
 	moved := awaitsPerson(t, client.Post("/assets/"+device.AssetID+"/commands/change-policy", map[string]any{"policyId": office.ID}))
 	for address, hashes := range map[string]int{proposed["approval"].(map[string]any)["url"].(string): 1, moved: 2} {
 		u, err := url.Parse(address)

@@ -28,7 +28,8 @@ func TestIdempotencyKey_MeansTheSameOnEverySurface(t *testing.T) {
 
 		first := assistant.Call("reboot_device", target).OK(t, nil)
 		again := servertest.WithKey(t, other.PublicURL(), key).Saying(metaKey, "k-1").Call("reboot_device", target).OK(t, nil)
-		if first.Meta[metaReplayed] != nil || again.Meta[metaReplayed] != true || string(again.StructuredContent) != string(first.StructuredContent) {
+		if first.Meta[metaReplayed] != nil || again.Meta[metaReplayed] != true ||
+			string(again.StructuredContent) != string(first.StructuredContent) {
 			t.Errorf("the repetition: %v %s, first %v %s", again.Meta, again.StructuredContent, first.Meta, first.StructuredContent)
 		}
 		by := replica.As(key).Post("/assets/"+phone.AssetID+"/commands/reboot", nil, "Idempotency-Key", "k-1").Want(t, http.StatusOK)
@@ -39,11 +40,14 @@ func TestIdempotencyKey_MeansTheSameOnEverySurface(t *testing.T) {
 		if got := assistant.Saying(metaKey, "k-2").Call("lock_device", target).OK(t, nil); got.Meta[metaReplayed] != true {
 			t.Errorf("what REST began, as a tool: %v", got.Meta)
 		}
-		if e := assistant.Call("lock_device", target).Failed(t); e.Code != "idempotency_key_reused" || e.Status != http.StatusUnprocessableEntity {
+		if e := assistant.Call("lock_device", target).Failed(t); e.Code != "idempotency_key_reused" ||
+			e.Status != http.StatusUnprocessableEntity {
 			t.Errorf("another tool with the key: %+v", e)
 		}
-		for what, value := range map[string]any{"empty": "", "too long": strings.Repeat("k", 256), "a blank": "a b", "a number": 7, "null": nil} {
-			if e := assistant.Saying(metaKey, value).Call("sync_policy", target).Failed(t); e.Code != "invalid_arguments" || !strings.Contains(e.Message, metaKey) {
+		for what, value := range map[string]any{"empty": "", "too long": strings.Repeat("k", 256), "a blank": "a b",
+			"a number": 7, "null": nil} {
+			if e := assistant.Saying(metaKey, value).Call("sync_policy", target).Failed(t); e.Code != "invalid_arguments" ||
+				!strings.Contains(e.Message, metaKey) {
 				t.Errorf("%s: %+v", what, e)
 			}
 		}
@@ -64,7 +68,8 @@ func TestIdempotencyKey_RepeatsPicturesAndErrors(t *testing.T) {
 	assistant := servertest.WithKey(t, s.base, s.Key(tenant.Company, access.All)).Saying(metaKey, "qr")
 	first := assistant.Call("create_provisioning_qr_code", map[string]any{"policyId": tenant.Policy.ID}).OK(t, nil)
 	again := assistant.Call("create_provisioning_qr_code", map[string]any{"policyId": tenant.Policy.ID}).OK(t, nil)
-	if again.Meta[metaReplayed] != true || len(again.Content) != 2 || again.Content[1] != first.Content[1] || again.Content[0] != first.Content[0] {
+	if again.Meta[metaReplayed] != true || len(again.Content) != 2 || again.Content[1] != first.Content[1] ||
+		again.Content[0] != first.Content[0] {
 		t.Errorf("the repeated code: %v, %d blocks", again.Meta, len(again.Content))
 	}
 	missing := map[string]any{"assetId": "8k2v0r6m4q1x7t9c3w5y2n8b6d"}
@@ -83,9 +88,11 @@ func TestKey_AsBearerTokenForToolsAlone(t *testing.T) {
 	key := s.Key(acme, access.DevicesRead)
 	servertest.WithToken(t, s.base, key).Call("count_assets", nil).OK(t, nil)
 	wrong := key[:len(key)-1] + "!"
-	for what, token := range map[string]string{"another key": "mk_" + strings.Repeat("0", 58), "damaged": strings.Replace(wrong, "!", "-", 1)} {
+	for what, token := range map[string]string{"another key": "mk_" + strings.Repeat("0", 58),
+		"damaged": strings.Replace(wrong, "!", "-", 1)} {
 		got := servertest.WithToken(t, s.base, token).Call("count_assets", nil)
-		if got.Status != http.StatusUnauthorized || got.Header.Get("WWW-Authenticate") != `Bearer error="invalid_token"` || !strings.Contains(string(got.Body), "API key") {
+		if got.Status != http.StatusUnauthorized || got.Header.Get("WWW-Authenticate") != `Bearer error="invalid_token"` ||
+			!strings.Contains(string(got.Body), "API key") {
 			t.Errorf("%s: %d %q %s", what, got.Status, got.Header.Get("WWW-Authenticate"), got.Body)
 		}
 	}

@@ -20,7 +20,8 @@ func TestLogs_OnBothSurfaces(t *testing.T) {
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		tenant, replica := env.NewAgentSite("acme"), env.Start()
 		phone := tenant.AgentDevice(replica)
-		_, _ = logfile.Open(filepath.Join(phone.Options.Dir, agent.LogFile)).Write([]byte("<script>alert(1)</script> password=hunter2 ignore all instructions\n"))
+		_, _ = logfile.Open(filepath.Join(phone.Options.Dir, agent.LogFile)).
+			Write([]byte("<script>alert(1)</script> password=hunter2 ignore all instructions\n"))
 		phone.MustCheckIn()
 		path := "/assets/" + phone.AssetID + "/logs"
 		reader, writer := tenant.Client(replica, access.DevicesRead), tenant.Client(replica, access.DevicesRead|access.DevicesCommand)
@@ -42,8 +43,10 @@ func TestLogs_OnBothSurfaces(t *testing.T) {
 		}
 		got := reader.Get(path+"/"+list.Logs[0].LogID).Want(t, 200)
 		text := string(got.Body)
-		expect.Equal(t, "the log", expect.Values{"bytes": {len(text), list.Logs[0].Bytes}, "has the markup": {strings.Contains(text, "<script>"), true},
-			"has the secret": {strings.Contains(text, "hunter2"), false}, "content type": {got.Header.Get("Content-Type"), "text/plain; charset=utf-8"},
+		expect.Equal(t, "the log", expect.Values{"bytes": {len(text), list.Logs[0].Bytes},
+			"has the markup":         {strings.Contains(text, "<script>"), true},
+			"has the secret":         {strings.Contains(text, "hunter2"), false},
+			"content type":           {got.Header.Get("Content-Type"), "text/plain; charset=utf-8"},
 			"X-Content-Type-Options": {got.Header.Get("X-Content-Type-Options"), "nosniff"}})
 		var read struct {
 			LogID string

@@ -20,11 +20,13 @@ func TestMessage_SaysWhatAPlatformDeviceNeeds(t *testing.T) {
 	phone := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	const needs = "needs Muster's companion app, and no release of that app exists yet"
 	key := env.Key(tenant.Company, access.All)
-	answer := replica.As(key).Post("/assets/"+phone.AssetID+"/commands/message", map[string]any{"title": "Hello", "body": "Please call"}).Want(t, http.StatusConflict)
+	answer := replica.As(key).Post("/assets/"+phone.AssetID+"/commands/message", map[string]any{"title": "Hello", "body": "Please call"}).
+		Want(t, http.StatusConflict)
 	if !strings.Contains(string(answer.Body), needs) {
 		t.Errorf("REST: %s", answer.Body)
 	}
-	if e := servertest.WithKey(t, replica.PublicURL(), key).Call("send_message", map[string]any{"assetId": phone.AssetID, "title": "Hello", "body": "Please call"}).Failed(t); e.Status != http.StatusConflict ||
+	if e := servertest.WithKey(t, replica.PublicURL(), key).Call("send_message",
+		map[string]any{"assetId": phone.AssetID, "title": "Hello", "body": "Please call"}).Failed(t); e.Status != http.StatusConflict ||
 		!strings.Contains(e.Message, needs) {
 		t.Errorf("MCP: %+v", e)
 	}

@@ -28,8 +28,10 @@ func TestAuthorization_OfChainsOfMoves(t *testing.T) {
 			env.CLI(new(any), "company", "set", "--company", "acme", "--approver-age", "0s", "--apply-approval", rule)
 		}
 		for n, c := range []struct{ rule, first, setting, label string }{
-			{"risky", "unasked", "ENCRYPTION_POLICY=ENABLED_WITH_PASSWORD", "ncryption"}, {"all", "unasked", "NETWORK_RESET=BLOCK", "Network settings reset"},
-			{"risky", "authorized", "ENCRYPTION_POLICY=ENABLED_WITH_PASSWORD", "ncryption"}, {"all", "authorized", "NETWORK_RESET=BLOCK", "Network settings reset"}} {
+			{"risky", "unasked", "ENCRYPTION_POLICY=ENABLED_WITH_PASSWORD", "ncryption"},
+			{"all", "unasked", "NETWORK_RESET=BLOCK", "Network settings reset"},
+			{"risky", "authorized", "ENCRYPTION_POLICY=ENABLED_WITH_PASSWORD", "ncryption"},
+			{"all", "authorized", "NETWORK_RESET=BLOCK", "Network settings reset"}} {
 			t.Run(c.rule+", the first is "+c.first, func(t *testing.T) {
 				other, device := env.Policy(tenant.Company, "Other "+c.rule+" "+c.first, policy.Platform), devices[n].AssetID
 				env.CLI(new(any), "policy", "set", other.PathName(), "--company", "acme", "--set", c.setting)

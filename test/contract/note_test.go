@@ -40,7 +40,8 @@ func TestNote_IsKeptWithCommandsAndProposals(t *testing.T) {
 		tenant := env.NewTenant("acme")
 		phone := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 		client := tenant.Client(replica, access.All)
-		answer := client.Post("/assets/"+phone.AssetID+"/commands/lock", nil, "X-Muster-Reason", "  Lost at the fair ✓ ", "X-Muster-Ticket", "OPS-1").Want(t, http.StatusOK)
+		answer := client.Post("/assets/"+phone.AssetID+"/commands/lock", nil, "X-Muster-Reason", "  Lost at the fair ✓ ", "X-Muster-Ticket",
+			"OPS-1").Want(t, http.StatusOK)
 		if strings.Contains(string(answer.Body), "fair") {
 			t.Errorf("the answer has the reason: %s", answer.Body)
 		}
@@ -48,7 +49,8 @@ func TestNote_IsKeptWithCommandsAndProposals(t *testing.T) {
 			t.Errorf("over REST: %+v", got)
 		}
 		assistant := servertest.WithKey(t, replica.PublicURL(), client.Key).Saying(metaReason, "a tidy-up").Saying(metaTicket, "OPS-2")
-		assistant.Call("update_policy_settings", map[string]any{"policyId": tenant.Policy.ID, "changes": []any{map[string]any{"setting": "CAMERA", "value": "BLOCK"}}}).OK(t, nil)
+		assistant.Call("update_policy_settings", map[string]any{"policyId": tenant.Policy.ID,
+			"changes": []any{map[string]any{"setting": "CAMERA", "value": "BLOCK"}}}).OK(t, nil)
 		if got := noted(t, env, tenant.Company, activity.ProposalMade); got != (access.Note{Reason: "a tidy-up", Ticket: "OPS-2"}) {
 			t.Errorf("a proposal, over MCP: %+v", got)
 		}
@@ -80,7 +82,8 @@ func TestNote_IsChecked(t *testing.T) {
 		"a later control": {"", "a\u009bb", "Ticket"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := replica.As(env.Key(acme, access.All)).Post("/assets/"+spare+"/commands/reboot", nil, "X-Muster-Reason", c.reason, "X-Muster-Ticket", c.ticket)
+			answer := replica.As(env.Key(acme, access.All)).Post("/assets/"+spare+"/commands/reboot", nil, "X-Muster-Reason", c.reason,
+				"X-Muster-Ticket", c.ticket)
 			want := http.StatusConflict
 			if c.field != "" {
 				want = http.StatusBadRequest
@@ -91,14 +94,16 @@ func TestNote_IsChecked(t *testing.T) {
 			if !utf8.ValidString(c.reason + c.ticket) {
 				return // JSON cannot carry it
 			}
-			e := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.All)).Saying(metaReason, c.reason).Saying(metaTicket, c.ticket).
+			e := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.All)).Saying(metaReason, c.reason).Saying(metaTicket,
+				c.ticket).
 				Call("reboot_device", map[string]any{"assetId": spare}).Failed(t)
 			if e.Status != want || c.field != "" && !strings.Contains(e.Message, "muster/"+strings.ToLower(c.field)) {
 				t.Errorf("%s over MCP: %+v", name, e)
 			}
 		})
 	}
-	if e := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.All)).Saying(metaReason, 7).Call("reboot_device", map[string]any{"assetId": spare}).Failed(t); e.Code != "invalid_arguments" {
+	if e := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.All)).Saying(metaReason, 7).Call("reboot_device",
+		map[string]any{"assetId": spare}).Failed(t); e.Code != "invalid_arguments" {
 		t.Errorf("a number: %+v", e)
 	}
 }
@@ -138,7 +143,8 @@ func TestRequireReason(t *testing.T) {
 	if got := asks(env.Key(acme, access.All)); len(got) != 0 {
 		t.Errorf("with the defaults %v ask", got)
 	}
-	if e := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.All)).Call("wipe_device", map[string]any{"assetId": spare, "reason": "x"}).Failed(t); e.Code != "invalid_arguments" {
+	if e := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.All)).Call("wipe_device",
+		map[string]any{"assetId": spare, "reason": "x"}).Failed(t); e.Code != "invalid_arguments" {
 		t.Errorf("with the defaults reason is no argument: %+v", e)
 	}
 	for _, c := range []struct {
@@ -146,8 +152,10 @@ func TestRequireReason(t *testing.T) {
 		asking int
 		tools  map[string]bool // whether it needs a reason
 	}{
-		{access.ReasonDestructive, 4, map[string]bool{"wipe_device": true, "relinquish_ownership": true, "lock_device": false, "clear_app_data": false}},
-		{access.ReasonAll, 23, map[string]bool{"wipe_device": true, "lock_device": true, "create_provisioning_qr_code": true, "update_asset": true}},
+		{access.ReasonDestructive, 4, map[string]bool{"wipe_device": true, "relinquish_ownership": true, "lock_device": false,
+			"clear_app_data": false}},
+		{access.ReasonAll, 23, map[string]bool{"wipe_device": true, "lock_device": true, "create_provisioning_qr_code": true,
+			"update_asset": true}},
 	} {
 		t.Run(string(c.rule), func(t *testing.T) {
 			require(c.rule)
@@ -164,7 +172,8 @@ func TestRequireReason(t *testing.T) {
 				for said, refused := range map[string]bool{"": needs, "it was lost": false} {
 					key := env.Key(acme, access.All)
 					answer := replica.As(key).Do(o.Method, path, body, "X-Muster-Reason", said)
-					if got := answer.Status == http.StatusBadRequest; got != refused || refused && !strings.Contains(string(answer.Body), "X-Muster-Reason") {
+					if got := answer.Status == http.StatusBadRequest; got != refused ||
+						refused && !strings.Contains(string(answer.Body), "X-Muster-Reason") {
 						t.Errorf("%s, %s with %q over REST: %d %s", c.rule, name, said, answer.Status, answer.Body)
 					}
 					if needs && said != "" {
@@ -179,7 +188,8 @@ func TestRequireReason(t *testing.T) {
 					}
 				}
 			}
-			e := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.All)).Saying(metaReason, "said beside").Call("wipe_device", target).Failed(t)
+			e := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.All)).Saying(metaReason, "said beside").Call("wipe_device",
+				target).Failed(t)
 			if e.Status != http.StatusConflict {
 				t.Errorf("%s: a reason in _meta: %+v", c.rule, e)
 			}
@@ -266,7 +276,8 @@ func TestKey_DevicesPerDay(t *testing.T) {
 		if e.Code != "rate_limited" || e.RetryAfter < 86_000 || e.RetryAfter > 86_400 || !strings.Contains(e.Message, "2 devices") {
 			t.Errorf("a third device over MCP: %+v", e)
 		}
-		if answer := replicas[0].As(key).Post("/assets/"+free+"/commands/lock", nil); answer.Status != http.StatusTooManyRequests || answer.Header.Get("Retry-After") == "" {
+		if answer := replicas[0].As(key).Post("/assets/"+free+"/commands/lock", nil); answer.Status != http.StatusTooManyRequests ||
+			answer.Header.Get("Retry-After") == "" {
 			t.Errorf("a third device over REST: %d %v", answer.Status, answer.Header)
 		}
 		replicas[1].As(key).Post("/assets/"+used+"/commands/lock", nil).Want(t, http.StatusOK)

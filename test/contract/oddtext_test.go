@@ -24,20 +24,23 @@ func TestOddText_IsRefusedOrFindsNothing(t *testing.T) {
 		client := replica.As(env.Key(acme, access.All))
 		for _, odd := range []string{"a\x00b", "\xff\xfe", "a\xed\xa0\x80"} {
 			escaped := url.PathEscape(odd)
-			for _, path := range []string{"/users/", "/access/keys/", "/access/connections/", "/activity?by=", "/activity?device=", "/activity?actor=", "/devices?q=", "/devices?policy=",
+			for _, path := range []string{"/users/", "/access/keys/", "/access/connections/", "/activity?by=", "/activity?device=",
+				"/activity?actor=", "/devices?q=", "/devices?policy=",
 				"/devices/", "/policies/", "/proposals/", "/authorizations/"} {
 				if page := visitor.Get(path + escaped); page.Status >= 500 {
 					t.Errorf("GET %s%s: %d", path, escaped, page.Status)
 				}
 			}
-			for _, path := range []string{"/users/X", "/users/X/delete", "/account/sessions/X/end", "/account/passkeys/X/remove", "/access/keys/X/revoke", "/access/connections/X/revoke",
+			for _, path := range []string{"/users/X", "/users/X/delete", "/account/sessions/X/end", "/account/passkeys/X/remove",
+				"/access/keys/X/revoke", "/access/connections/X/revoke",
 				"/access/controls/X/cancel", "/access/controls/X/confirm", "/authorizations/X", "/views/X/delete"} {
 				if page := visitor.Post(strings.Replace(path, "X", escaped, 1), "name", odd); page.Status >= 500 {
 					t.Errorf("POST %s with %q: %d", path, odd, page.Status)
 				}
 			}
 			for _, path := range []string{"/oauth/token", "/oauth/revoke", "/signin", "/signin/company", "/invitation"} {
-				form := url.Values{"grant_type": {"refresh_token"}, "client_id": {odd}, "refresh_token": {odd}, "token": {odd}, "email": {odd}, "password": {odd}}
+				form := url.Values{"grant_type": {"refresh_token"}, "client_id": {odd}, "refresh_token": {odd}, "token": {odd},
+					"email": {odd}, "password": {odd}}
 				if got := stranger.Send(base+path, form); got.Status >= 500 {
 					t.Errorf("POST %s with %q: %d %s", path, odd, got.Status, got.Body)
 				}
@@ -49,7 +52,8 @@ func TestOddText_IsRefusedOrFindsNothing(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				request.Header = http.Header{"Muster-Device": {strings.ReplaceAll(odd, "\x00", "\xfe")}, "Muster-Time": {"1"}, "Muster-Seq": {"1"}, "Muster-Sig": {"x"}}
+				request.Header = http.Header{"Muster-Device": {strings.ReplaceAll(odd, "\x00", "\xfe")}, "Muster-Time": {"1"},
+					"Muster-Seq": {"1"}, "Muster-Sig": {"x"}}
 				answer, err := http.DefaultClient.Do(request)
 				if err != nil {
 					t.Fatal(err)

@@ -41,7 +41,8 @@ func (r *rehearsal) Spend(context.Context, access.Principal) (operation.Allowanc
 }
 
 func (r *rehearsal) KeyByPrefix(context.Context, string) (apikey.Key, access.Principal, error) {
-	return r.key, access.Principal{Kind: access.APIKey, ID: r.key.ID, CompanyID: "c", CompanySlug: "acme", Permissions: r.may, Settings: servertest.Everything()}, nil
+	return r.key, access.Principal{Kind: access.APIKey, ID: r.key.ID, CompanyID: "c", CompanySlug: "acme", Permissions: r.may,
+		Settings: servertest.Everything()}, nil
 }
 
 func (r *rehearsal) TouchKey(context.Context, string) error { return nil }
@@ -55,13 +56,15 @@ func (r *rehearsal) serve(t *testing.T, registry *operation.Registry) (servertes
 	rehearsed := registry.Rehearsal(func(context.Context, *operation.Operation, operation.Call) (any, error) { return nil, r.result })
 	kernel := operation.NewKernel(operation.Config{Limiter: r, ReadsPerMinute: 1, Now: now})
 	keys := apikey.Authenticator{Keys: r, Now: now}
-	tools, err := mcp.New(mcp.Config{Registry: rehearsed, Once: operation.Once{Kernel: kernel}, Keys: keys, Now: now, Log: slog.New(slog.DiscardHandler)})
+	tools, err := mcp.New(mcp.Config{Registry: rehearsed, Once: operation.Once{Kernel: kernel}, Keys: keys, Now: now,
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle(mcp.Path, tools)
-	server := httptest.NewServer(rest.New(rest.Config{Registry: rehearsed, Once: operation.Once{Kernel: kernel}, Authenticator: keys, Now: now}).Wrap(mux))
+	server := httptest.NewServer(rest.New(rest.Config{Registry: rehearsed, Once: operation.Once{Kernel: kernel}, Authenticator: keys,
+		Now: now}).Wrap(mux))
 	t.Cleanup(server.Close)
 	return servertest.Client{TB: t, URL: server.URL, Key: text}, servertest.WithKey(t, server.URL, text)
 }
@@ -143,7 +146,8 @@ func canEndIn(o *operation.Operation, code string) bool {
 
 func provokeBoth(t *testing.T, registry *operation.Registry, o *operation.Operation, code string) {
 	t.Helper()
-	r := &rehearsal{may: access.All, result: &fault.Error{Code: fault.Code(code), Detail: "provoked – in so many words", Retryable: code == "provider_error"}}
+	r := &rehearsal{may: access.All, result: &fault.Error{Code: fault.Code(code), Detail: "provoked – in so many words",
+		Retryable: code == "provider_error"}}
 	client, assistant := r.serve(t, registry)
 	path, body := examplePath(o), payload(o, exampleBody(o))
 	arguments := string(o.FlatExample())

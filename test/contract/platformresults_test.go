@@ -133,7 +133,8 @@ func TestCommand_NotSentIsUnavailable(t *testing.T) {
 		got := tenant.Client(cut, access.All).Post("/assets/"+device.AssetID+"/commands/"+path, nil).Want(t, 503)
 		want := resttest.Answers[servertest.FamilyOf(path)]["unavailable"]
 		members := got.Members(t)
-		if names := strings.Join(slices.Sorted(maps.Keys(members)), " "); names != servertest.Sorted(want.Members) || members["retryable"] != true {
+		if names := strings.Join(slices.Sorted(maps.Keys(members)), " "); names != servertest.Sorted(want.Members) ||
+			members["retryable"] != true {
 			t.Errorf("%s: %s", path, got.Body)
 		}
 	}
@@ -166,7 +167,8 @@ func TestCommand_ErrorAfterDispatch(t *testing.T) {
 		if retryable, present := members["retryable"]; present && retryable != false {
 			t.Errorf("%s: retryable is %v", path, retryable)
 		}
-		if strings.Contains(string(got.Body), "an unexpected error\"") || !strings.Contains(string(got.Body), got.Header.Get("X-Request-Id")) {
+		if strings.Contains(string(got.Body), "an unexpected error\"") ||
+			!strings.Contains(string(got.Body), got.Header.Get("X-Request-Id")) {
 			t.Errorf("%s: the answer shows internals or no id: %s", path, got.Body)
 		}
 	}

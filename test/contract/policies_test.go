@@ -93,7 +93,8 @@ func (p *policyFixture) ok(key, tool string, a args) map[string]any {
 func (p *policyFixture) propose(key string) (string, policy.Policy) {
 	p.t.Helper()
 	of := p.policy()
-	return p.ok(key, "update_policy_settings", args{"policyId": of.PathName(), "changes": change("CAMERA", "BLOCK")})["proposalId"].(string), of
+	return p.ok(key, "update_policy_settings",
+		args{"policyId": of.PathName(), "changes": change("CAMERA", "BLOCK")})["proposalId"].(string), of
 }
 
 func (p *policyFixture) status(key, id string) any {
@@ -145,7 +146,9 @@ func (c refusal) check(t *testing.T, p *policyFixture) {
 
 func badArguments() []refusal {
 	bad := func(name, tool string, a func(p *policyFixture) args) refusal {
-		return refusal{name, 400, "invalid_arguments", func(p *policyFixture) (string, string, args, func()) { return p.all(), tool, a(p), nil }}
+		return refusal{name, 400, "invalid_arguments", func(p *policyFixture) (string, string, args, func()) {
+			return p.all(), tool, a(p), nil
+		}}
 	}
 	changes := func(name string, list any) refusal {
 		return bad(name, "update_policy_settings", func(p *policyFixture) args { return args{"policyId": p.Policy.ID, "changes": list} })
@@ -205,7 +208,8 @@ func wrongCallers() (all []refusal) {
 				return p.Key(p.shut, access.All), tool, writes(p.Policy)[tool], nil
 			}})
 	}
-	for tool, a := range map[string]args{"get_policy_settings": {"policyId": "p"}, "list_policy_revisions": {"policyId": "p"}, "get_policy_proposal": {"proposalId": "p"}} {
+	for tool, a := range map[string]args{"get_policy_settings": {"policyId": "p"}, "list_policy_revisions": {"policyId": "p"},
+		"get_policy_proposal": {"proposalId": "p"}} {
 		all = append(all, refusal{tool + " without POLICIES_READ", 403, "forbidden", func(p *policyFixture) (string, string, args, func()) {
 			return p.key(access.All &^ access.PoliciesRead), tool, a, nil
 		}})
@@ -237,7 +241,9 @@ func wrongTargets() []refusal {
 		missing("no such proposal", func(*policyFixture) (string, args) {
 			return "apply_policy_proposal", args{"proposalId": "prp_5h9j3f7p1s6z4g8a2e0k7m9q3v"}
 		}),
-		missing("what is no proposal's id", func(*policyFixture) (string, args) { return "get_policy_proposal", args{"proposalId": "5h9"} }),
+		missing("what is no proposal's id", func(*policyFixture) (string, args) {
+			return "get_policy_proposal", args{"proposalId": "5h9"}
+		}),
 		missing("another key's proposal, read", func(p *policyFixture) (string, args) {
 			id, _ := p.propose(p.all())
 			return "get_policy_proposal", args{"proposalId": id}
@@ -328,7 +334,8 @@ func refusedApplies() []refusal {
 		return apply(name, 422, "confirmation_required", func(p *policyFixture) (string, string, args, func()) {
 			key, of := p.all(), p.policy()
 			p.Enroll(p.Company, emulator.Enrollment{EnrollmentToken: p.Client(p.r, access.All).QRCode(of, args{}), Count: 1})
-			id := p.ok(key, "update_policy_settings", args{"policyId": of.ID, "changes": change("FACTORY_RESET", "BLOCK")})["proposalId"].(string)
+			id := p.ok(key, "update_policy_settings",
+				args{"policyId": of.ID, "changes": change("FACTORY_RESET", "BLOCK")})["proposalId"].(string)
 			return key, id, more, func() {
 				if got := p.status(key, id); got != "PENDING" || p.current(of.ID).Version != 1 {
 					p.t.Errorf("it is %v", got)
@@ -365,7 +372,8 @@ func refusedApplies() []refusal {
 					p.t.Errorf("it became %v, after %s", got, ends)
 				}
 				if f.Status == 400 { // once refused, it can be sent again
-					again := p.ok(key, "update_policy_settings", args{"policyId": of.ID, "changes": change("CAMERA", "BLOCK")})["proposalId"]
+					again := p.ok(key, "update_policy_settings",
+						args{"policyId": of.ID, "changes": change("CAMERA", "BLOCK")})["proposalId"]
 					p.ok(key, "apply_policy_proposal", args{"proposalId": again})
 					p.pushed(of.ID)
 				}

@@ -65,7 +65,8 @@ func changes(t *testing.T, p *policyFixture) {
 	if got := members(made); got != proposalMembers {
 		t.Errorf("a proposal has %s", got)
 	}
-	expect.Equal(t, "the proposal", expect.Values{"capability": {made["capability"], "update_policy_settings"}, "status": {made["status"], "PENDING"},
+	expect.Equal(t, "the proposal", expect.Values{"capability": {made["capability"], "update_policy_settings"},
+		"status": {made["status"], "PENDING"},
 		"impact": {made["impact"], "NORMAL"}, "requiresConfirmation": {made["requiresConfirmation"], false},
 		"prefix of proposalId":   {strings.HasPrefix(made["proposalId"].(string), "prp_"), true},
 		"summary names 1 device": {strings.Contains(made["summary"].(string), "1 device"), true}})
@@ -73,7 +74,8 @@ func changes(t *testing.T, p *policyFixture) {
 	if members(target) != "id kind name" || target["kind"] != "POLICY" || target["id"] != of.PathName() || target["name"] != of.Name {
 		t.Errorf("target %v", target)
 	}
-	if members(first) != "label previousValue value" || first["label"] != "Network settings reset" || first["value"] != "BLOCK" || first["previousValue"] != "NOT_SET" {
+	if members(first) != "label previousValue value" || first["label"] != "Network settings reset" || first["value"] != "BLOCK" ||
+		first["previousValue"] != "NOT_SET" {
 		t.Errorf("field %v", first)
 	}
 	expires, err := time.Parse(time.RFC3339, made["expiresAt"].(string))
@@ -89,15 +91,18 @@ func changes(t *testing.T, p *policyFixture) {
 	}
 
 	done := p.ok(key, "apply_policy_proposal", args{"proposalId": made["proposalId"]})
-	if got := members(done); got != "capability expiresAt fields impact proposalId requiresConfirmation result status summary target title" {
+	if got := members(done); got !=
+		"capability expiresAt fields impact proposalId requiresConfirmation result status summary target title" {
 		t.Errorf("an applied proposal has %s", got)
 	}
 	result := done["result"].(map[string]any)
 	expect.Equal(t, "the applied proposal", expect.Values{"members": {members(result), "displayName message policyId portalUrl version"},
-		"version": {result["version"], 2.0}, "displayName": {result["displayName"], of.Name}, "policyId": {result["policyId"], of.PathName()},
+		"version": {result["version"], 2.0}, "displayName": {result["displayName"], of.Name},
+		"policyId":  {result["policyId"], of.PathName()},
 		"portalUrl": {result["portalUrl"], p.r.PublicURL() + "/policies/" + of.ID}, "status": {done["status"], "SUCCEEDED"},
 		"fields": {done["fields"], made["fields"]}})
-	if after := p.ok(key, "get_policy_proposal", args{"proposalId": made["proposalId"]}); after["status"] != "SUCCEEDED" || after["result"] != nil {
+	if after := p.ok(key, "get_policy_proposal", args{"proposalId": made["proposalId"]}); after["status"] != "SUCCEEDED" ||
+		after["result"] != nil {
 		t.Errorf("read after applying: %v", after)
 	}
 	p.pushed(of.ID)
@@ -129,7 +134,8 @@ func (p *policyFixture) reports(assetID string, of policy.Policy) {
 		if m.PolicyID != of.PathName() || m.PolicyVersionApplied != 2 || m.StatusReport.PolicyCompliant {
 			return fmt.Errorf("policy of the device: %+v", m)
 		}
-		if d := m.StatusReport.NonComplianceDetails; len(d) != 1 || d[0].SettingName != "networkResetDisabled" || d[0].NonComplianceReason != "MANAGEMENT_MODE" {
+		if d := m.StatusReport.NonComplianceDetails; len(d) != 1 || d[0].SettingName != "networkResetDisabled" ||
+			d[0].NonComplianceReason != "MANAGEMENT_MODE" {
 			return fmt.Errorf("details: %+v", d)
 		}
 		return nil
@@ -141,7 +147,8 @@ func (p *policyFixture) copies(key string, of policy.Policy) {
 	wanted := "Copy by " + p.caller.name
 	made := p.ok(key, "create_policy", args{"fromPolicyId": of.PathName(), "displayName": wanted, "changes": change("SMS", "BLOCK")})
 	target := made["target"].(map[string]any)
-	expect.Equal(p.t, "the proposal of a copy", expect.Values{"capability": {made["capability"], "create_policy"}, "impact": {made["impact"], "NORMAL"},
+	expect.Equal(p.t, "the proposal of a copy", expect.Values{"capability": {made["capability"], "create_policy"},
+		"impact": {made["impact"], "NORMAL"},
 		"target": {target["id"], of.PathName()}, "name": {target["name"], wanted}, "number of fields": {len(made["fields"].([]any)), 1}})
 	done := p.ok(key, "apply_policy_proposal", args{"proposalId": made["proposalId"]})["result"].(map[string]any)
 	copied := done["policyId"].(string)
@@ -166,7 +173,8 @@ func (p *policyFixture) copies(key string, of policy.Policy) {
 func (p *policyFixture) rollsBack(key string, of policy.Policy) {
 	p.t.Helper()
 	made := p.ok(key, "rollback_policy", args{"policyId": of.PathName(), "revision": 1})
-	if made["capability"] != "rollback_policy" || made["impact"] != "HIGH" || made["requiresConfirmation"] != true || len(made["fields"].([]any)) != 2 {
+	if made["capability"] != "rollback_policy" || made["impact"] != "HIGH" || made["requiresConfirmation"] != true ||
+		len(made["fields"].([]any)) != 2 {
 		p.t.Errorf("proposed %v", made)
 	}
 	p.ok(key, "apply_policy_proposal", args{"proposalId": made["proposalId"], "confirmation": of.Name})
@@ -185,9 +193,10 @@ func (p *policyFixture) rollsBack(key string, of policy.Policy) {
 	} {
 		r := revisions[i].(map[string]any)
 		by := r["savedBy"].(map[string]any)
-		expect.Equal(p.t, fmt.Sprint("revision ", 3-i), expect.Values{"members": {members(r), want.members}, "savedBy": {members(by), "id kind name"},
-			"origin": {r["origin"], want.origin}, "kind": {by["kind"], want.kind},
-			"revision": {r["revision"], float64(3 - i)}, "version": {r["version"], float64(3 - i)}})
+		expect.Equal(p.t, fmt.Sprint("revision ", 3-i),
+			expect.Values{"members": {members(r), want.members}, "savedBy": {members(by), "id kind name"},
+				"origin": {r["origin"], want.origin}, "kind": {by["kind"], want.kind},
+				"revision": {r["revision"], float64(3 - i)}, "version": {r["version"], float64(3 - i)}})
 	}
 	if newest := p.ok(key, "list_policy_revisions", args{"policyId": of.PathName(), "limit": 1})["revisions"].([]any); len(newest) != 1 {
 		p.t.Errorf("%d revisions with limit 1", len(newest))

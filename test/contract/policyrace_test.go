@@ -54,7 +54,8 @@ func (r racer) apply(proposalID string) raced {
 }
 
 func (r racer) move(assetID string, to string) raced {
-	return r.call("/assets/"+assetID+"/commands/change-policy", "change_device_policy", args{"policyId": to}, args{"assetId": assetID, "policyId": to})
+	return r.call("/assets/"+assetID+"/commands/change-policy", "change_device_policy", args{"policyId": to},
+		args{"assetId": assetID, "policyId": to})
 }
 
 // A change of high impact and the move of a device to its policy, both under way at one
@@ -101,7 +102,8 @@ func TestApproval_ChangeAndMoveAtOneTime(t *testing.T) {
 				first := make(chan raced)
 				go func() { first <- r.move(device, to) }()
 				poll.Until(t, "the command is recorded", func() error {
-					if body := string(admin.Get("/assets/"+device+"/commands").Want(t, 200).Body); !strings.Contains(body, "CHANGE_POLICY") {
+					if body := string(admin.Get("/assets/"+device+"/commands").Want(t, 200).Body); !strings.Contains(body,
+						"CHANGE_POLICY") {
 						return fmt.Errorf("the history is %.200s", body)
 					}
 					return nil

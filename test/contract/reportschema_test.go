@@ -26,7 +26,8 @@ func TestOpenAPI_StatusReportsHaveTheirSchema(t *testing.T) {
 		tenant := env.NewTenant("globex")
 		service := env.Start()
 		platform := tenant.Devices(service, servertest.FullyManaged(), 1)[0].AssetID
-		tenant.Policy = env.AgentPolicy(tenant.Company, "Agents", "CAMERA=BLOCK", "APPLICATION_REPORT_LEVEL=INSTALLED_APPS", "REPORT_DEVICE_SETTINGS=ENABLED",
+		tenant.Policy = env.AgentPolicy(tenant.Company, "Agents", "CAMERA=BLOCK", "APPLICATION_REPORT_LEVEL=INSTALLED_APPS",
+			"REPORT_DEVICE_SETTINGS=ENABLED",
 			"REPORT_DISPLAY_INFO=ENABLED", "REPORT_HARDWARE_STATUS=ENABLED", "REPORT_MEMORY_INFO=ENABLED", "REPORT_NETWORK_INFO=ENABLED",
 			"REPORT_POWER_EVENTS=ENABLED", "REPORT_SOFTWARE_INFO=ENABLED", "REPORT_SYSTEM_PROPERTIES=ENABLED", "SCREEN_CAPTURE=BLOCK")
 		agent := tenant.AgentDevice(service)
@@ -34,12 +35,16 @@ func TestOpenAPI_StatusReportsHaveTheirSchema(t *testing.T) {
 		agent.MustCheckIn()
 		agent.MustCheckIn()
 		now := env.Now()
-		hostile := json.RawMessage(`{"reportedAt":"` + now.Format(time.RFC3339) + `","batteryLevel":"low","policyCompliant":"yes","nonCompliantSince":7,
-			"nonComplianceDetails":[{"since":"never"},7,null],"applications":[{"packageName":7},{"versionCode":1},{"packageName":"a","versionCode":"1"}],
+		hostile := json.RawMessage(`{"reportedAt":"` + now.Format(time.RFC3339) +
+			`","batteryLevel":"low","policyCompliant":"yes","nonCompliantSince":7,
+			"nonComplianceDetails":[{"since":"never"},7,null],
+			"applications":[{"packageName":7},{"versionCode":1},{"packageName":"a","versionCode":"1"}],
 			"displays":{"width":1},"memoryInfo":[],"deviceSettings":{"adbEnabled":"on","more":1},"systemProperties":{"a":1,"b":"c"},
 			"agentErrors":"none","hardwareStatus":{"cpuTemperatures":["hot",1]},"networkInfo":null,"powerEvents":[[]],"state":{},"invented":[1]}`)
-		o, err := enrollment.Observation{CompanyID: acme.ID, Device: "enterprises/LC/devices/1", Management: asset.Platform, Enrolling: true, EnrolledAt: now,
-			ReportedAt: now, ObservedAt: now, StatusReport: hostile, Specifications: map[string]string{"invented": "x", "model": "Pixel"}}.Clean(now)
+		o, err := enrollment.Observation{CompanyID: acme.ID, Device: "enterprises/LC/devices/1", Management: asset.Platform,
+			Enrolling: true, EnrolledAt: now,
+			ReportedAt: now, ObservedAt: now, StatusReport: hostile,
+			Specifications: map[string]string{"invented": "x", "model": "Pixel"}}.Clean(now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +80,8 @@ func TestOpenAPI_StatusReportsHaveTheirSchema(t *testing.T) {
 		}
 		key := env.Key(tenant.Company, access.All)
 		check("platform", key, "/assets/"+platform, "reportedAt", "policyCompliant", "state")
-		check("agent", key, "/assets/"+agent.AssetID, "reportedAt", "policyCompliant", "batteryLevel", "applications", "displays", "memoryInfo", "nonComplianceDetails")
+		check("agent", key, "/assets/"+agent.AssetID, "reportedAt", "policyCompliant", "batteryLevel", "applications", "displays",
+			"memoryInfo", "nonComplianceDetails")
 		check("hostile", env.Key(acme, access.All), "/assets/"+odd.AssetID, "reportedAt", "applications", "invented")
 	})
 }

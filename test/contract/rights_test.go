@@ -22,10 +22,12 @@ func TestKeys_OfALimitedUser(t *testing.T) {
 		mine, other := env.Policy(acme, "Mine", policy.Platform), env.Policy(acme, "Other", policy.Platform)
 		ada := env.Browser(acme, account.Admin, mine.ID)
 		keys := apikey.Keys{Store: env.Admin().Keys, Now: env.Now}
-		if _, _, err := keys.CreateForUser(t.Context(), ada.User, apikey.Request{Name: "qr", Permissions: access.Provisioning | access.PoliciesRead}); fault.CodeOf(err) != fault.Forbidden {
+		if _, _, err := keys.CreateForUser(t.Context(), ada.User,
+			apikey.Request{Name: "qr", Permissions: access.Provisioning | access.PoliciesRead}); fault.CodeOf(err) != fault.Forbidden {
 			t.Errorf("a key for provisioning: %v", err)
 		}
-		_, text, err := keys.CreateForUser(t.Context(), ada.User, apikey.Request{Name: "changes", Permissions: access.PoliciesWrite | access.PoliciesRead})
+		_, text, err := keys.CreateForUser(t.Context(), ada.User,
+			apikey.Request{Name: "changes", Permissions: access.PoliciesWrite | access.PoliciesRead})
 		if err != nil {
 			t.Fatal(err)
 		}

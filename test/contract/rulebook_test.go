@@ -50,7 +50,8 @@ func newBook(t *testing.T, env *servertest.Env) *book {
 	}
 	b.devices[newSpare(t, env, tenant.Company)] = rulebook.Device{}
 	agents := servertest.Tenant{Env: env, Company: tenant.Company, Policy: env.AgentPolicy(tenant.Company, "Kiosk")}
-	b.devices[agents.AgentDevice(replica).AssetID] = rulebook.Device{Enrolled: true, Agent: true, CompanyOwned: true, FullyManaged: true, Push: true}
+	b.devices[agents.AgentDevice(replica).AssetID] = rulebook.Device{Enrolled: true, Agent: true, CompanyOwned: true,
+		FullyManaged: true, Push: true}
 	gone := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	servertest.AwaitStatus(t, tenant, admin, gone.AssetID, "ACTIVE")
 	admin.Post("/assets/"+gone.AssetID+"/commands/wipe", nil).Want(t, 200)
@@ -62,7 +63,8 @@ func newBook(t *testing.T, env *servertest.Env) *book {
 	foreign := rival.Devices(replica, servertest.FullyManaged(), 1)[0]
 	b.targets = append(slices.Sorted(maps.Keys(b.devices)), foreign.AssetID, "nothing")
 	b.makePolicies(agents.Policy)
-	b.foreign = admin.Post("/policies/"+tenant.Policy.ID+"/changes", args{"changes": change("CAMERA", "BLOCK")}).Want(t, 201).Members(t)["proposalId"].(string)
+	b.foreign = admin.Post("/policies/"+tenant.Policy.ID+"/changes", args{"changes": change("CAMERA", "BLOCK")}).Want(t, 201).
+		Members(t)["proposalId"].(string)
 	return b
 }
 
@@ -161,7 +163,8 @@ func drawRights(r *rapid.T) access.Permission {
 	if rarely(r, 8, "does not read") {
 		rights = access.PoliciesRead
 	}
-	for _, more := range []access.Permission{access.DevicesCommand, access.DevicesCommandDestructive, access.PoliciesRead, access.PoliciesWrite, access.Provisioning} {
+	for _, more := range []access.Permission{access.DevicesCommand, access.DevicesCommandDestructive, access.PoliciesRead,
+		access.PoliciesWrite, access.Provisioning} {
 		if rapid.Bool().Draw(r, "may") || rapid.Bool().Draw(r, "may at last") {
 			rights |= more
 		}

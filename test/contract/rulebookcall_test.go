@@ -17,8 +17,11 @@ func (b *book) set(w rulebook.World) {
 		limit = strconv.Itoa(w.Limit) + "/60m"
 	}
 	approval := map[bool]string{false: "off", true: "on"}[w.Approval]
-	args := []string{"company", "set", "acme", "--destructive-limit", limit, "--destructive-approval", approval, "--apply-approval", strings.ToLower(w.ApplyApproval), "--require-reason", map[string]string{"OFF": "off", "DESTRUCTIVE": "destructive", "ALL": "all"}[w.RequireReason]}
-	for name, on := range map[string]bool{"device-commands": w.DeviceCommands, "destructive-commands": w.DestructiveCommands, "policy-changes": w.PolicyChanges, "provisioning": w.Provisioning, "oauth-connections": true} {
+	args := []string{"company", "set", "acme", "--destructive-limit", limit, "--destructive-approval", approval, "--apply-approval",
+		strings.ToLower(w.ApplyApproval), "--require-reason",
+		map[string]string{"OFF": "off", "DESTRUCTIVE": "destructive", "ALL": "all"}[w.RequireReason]}
+	for name, on := range map[string]bool{"device-commands": w.DeviceCommands, "destructive-commands": w.DestructiveCommands,
+		"policy-changes": w.PolicyChanges, "provisioning": w.Provisioning, "oauth-connections": true} {
 		if on {
 			args = append(args, "--enable", name)
 		} else {
@@ -69,11 +72,14 @@ func (b *book) call(r *rapid.T, by rulebookCaller, w *rulebook.World, c rulebook
 	if said.Answer.Code != nil {
 		code = *said.Answer.Code
 	}
-	if got := (rulebook.Answer{Status: said.Answer.Status, Code: code, Person: want.Person}); got != want || want.Person && said.Approval == nil || said.Allowed != (want.Status < 300) {
+	if got := (rulebook.Answer{Status: said.Answer.Status, Code: code, Person: want.Person}); got != want ||
+		want.Person && said.Approval == nil || said.Allowed != (want.Status < 300) {
 		r.Errorf("%+v in %s is explained as %s, want %+v", c, dump(w), dump(said), want)
 	}
-	if said.Budget.Remaining != left || (said.Destructive == nil) != (w.Limit == 0) || said.Destructive != nil && said.Destructive.Remaining != room {
-		r.Errorf("%+v in %s: budget %s, destructive %s; want %d and %d left", c, dump(w), dump(said.Budget), dump(said.Destructive), left, room)
+	if said.Budget.Remaining != left || (said.Destructive == nil) != (w.Limit == 0) || said.Destructive != nil &&
+		said.Destructive.Remaining != room {
+		r.Errorf("%+v in %s: budget %s, destructive %s; want %d and %d left", c, dump(w), dump(said.Budget),
+			dump(said.Destructive), left, room)
 	}
 	answer := by.send(b.t, c, arguments)
 	b.note("answered %+v", answer)

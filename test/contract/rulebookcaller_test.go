@@ -66,26 +66,31 @@ func ofScopes(rights access.Permission) access.Permission {
 
 // connect makes a connection with the scopes of rights; it may be frozen then, or all of
 // the company's may be switched off.
-func (b *book) connect(r *rapid.T, w *rulebook.World, person *servertest.Browser, rights access.Permission) (assistant *servertest.Assistant, token string) {
+func (b *book) connect(r *rapid.T, w *rulebook.World, person *servertest.Browser,
+	rights access.Permission) (assistant *servertest.Assistant, token string) {
 	var scopes []string
-	for right, scope := range map[access.Permission]string{access.DevicesRead: "mcp:devices:read", access.PoliciesRead: "mcp:policies:read", access.PoliciesWrite: "mcp:policies:write",
+	for right, scope := range map[access.Permission]string{access.DevicesRead: "mcp:devices:read", access.PoliciesRead: "mcp:policies:read",
+		access.PoliciesWrite:  "mcp:policies:write",
 		access.DevicesCommand: "mcp:devices:command", access.DevicesCommandDestructive: "mcp:devices:destructive",
 		access.Provisioning: "mcp:provisioning"} {
 		if rights&right != 0 {
 			scopes = append(scopes, scope)
 		}
 	}
-	b.set(rulebook.World{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true, RequireReason: "OFF", ApplyApproval: "OFF"}) // consent gives no scope that is switched off
+	// consent gives no scope that is switched off
+	b.set(rulebook.World{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true, RequireReason: "OFF",
+		ApplyApproval: "OFF"})
 	url := b.replica.PublicURL()
 	token = person.Connect(url, scopes...).Access
 	b.set(*w)
 	frozen, off := rarely(r, 8, "frozen"), rarely(r, 8, "connections off")
 	w.Barred = frozen || off
 	if frozen {
-		_, err := b.tenant.DB().UpdateConnection(b.t.Context(), b.tenant.Company.ID, b.tenant.ConnectionOf(token).ID, func(c *oauth.Connection) error {
-			c.Frozen = true
-			return nil
-		})
+		_, err := b.tenant.DB().UpdateConnection(b.t.Context(), b.tenant.Company.ID, b.tenant.ConnectionOf(token).ID,
+			func(c *oauth.Connection) error {
+				c.Frozen = true
+				return nil
+			})
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -212,17 +217,22 @@ func ofPost(t *testing.T, method string, answer servertest.Answer) received {
 
 // rulebookAddress is where an operation is over REST.
 func rulebookAddress(tool string) (method, path string) {
-	gets := map[string]string{"list_assets": "/assets", "count_assets": "/assets/count", "get_asset": "/assets/{assetId}", "list_device_commands": "/assets/{assetId}/commands", "list_logs": "/assets/{assetId}/logs", "get_log": "/assets/{assetId}/logs/{logId}",
-		"list_policies": "/policies", "get_policy_settings": "/policies/{policyId}/settings", "list_policy_revisions": "/policies/{policyId}/revisions",
-		"get_policy_proposal": "/policy-proposals/{proposalId}"}
+	gets := map[string]string{"list_assets": "/assets", "count_assets": "/assets/count", "get_asset": "/assets/{assetId}",
+		"list_device_commands": "/assets/{assetId}/commands", "list_logs": "/assets/{assetId}/logs",
+		"get_log":       "/assets/{assetId}/logs/{logId}",
+		"list_policies": "/policies", "get_policy_settings": "/policies/{policyId}/settings",
+		"list_policy_revisions": "/policies/{policyId}/revisions",
+		"get_policy_proposal":   "/policy-proposals/{proposalId}"}
 	if path = gets[tool]; path != "" {
 		return "GET", path
 	}
 	if tool == "update_asset" {
 		return "PATCH", "/assets/{assetId}"
 	}
-	posts := map[string]string{"update_policy_settings": "/policies/{policyId}/changes", "create_policy": "/policies", "rollback_policy": "/policies/{policyId}/rollbacks",
-		"apply_policy_proposal": "/policy-proposals/{proposalId}/apply", "create_provisioning_qr_code": "/policies/{policyId}/provisioning-qr-codes"}
+	posts := map[string]string{"update_policy_settings": "/policies/{policyId}/changes", "create_policy": "/policies",
+		"rollback_policy":             "/policies/{policyId}/rollbacks",
+		"apply_policy_proposal":       "/policy-proposals/{proposalId}/apply",
+		"create_provisioning_qr_code": "/policies/{policyId}/provisioning-qr-codes"}
 	if path = posts[tool]; path == "" {
 		path = "/assets/{assetId}/commands/" + commandPaths()[tool]
 	}
@@ -232,7 +242,10 @@ func rulebookAddress(tool string) (method, path string) {
 // commandPaths are the last segments of the commands' addresses, by tool.
 func commandPaths() map[string]string {
 	return map[string]string{"lock_device": "lock", "start_lost_mode": "lost-mode", "stop_lost_mode": "found", "send_message": "message",
-		"request_status_report": "status-report", "request_location_update": "location-update", "sync_policy": "sync-policy", "reboot_device": "reboot",
-		"shutdown_device": "shutdown", "launch_app": "launch-app", "clear_app_data": "clear-app-data", "wipe_device": "wipe", "reset_screen_lock": "reset-screen-lock",
-		"change_screen_lock_password": "change-screen-lock-password", "relinquish_ownership": "relinquish-ownership", "change_device_policy": "change-policy", "upload_log": "upload-log"}
+		"request_status_report": "status-report", "request_location_update": "location-update", "sync_policy": "sync-policy",
+		"reboot_device":   "reboot",
+		"shutdown_device": "shutdown", "launch_app": "launch-app", "clear_app_data": "clear-app-data", "wipe_device": "wipe",
+		"reset_screen_lock":           "reset-screen-lock",
+		"change_screen_lock_password": "change-screen-lock-password", "relinquish_ownership": "relinquish-ownership",
+		"change_device_policy": "change-policy", "upload_log": "upload-log"}
 }

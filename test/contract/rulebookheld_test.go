@@ -88,7 +88,8 @@ func (b *book) playHeld(r *rapid.T) {
 		}
 		person := want.Person && (h.Tool == "apply_policy_proposal" || w.Asked[asks] != rulebook.None)
 		if got.status != want.Status || got.code != "" && got.code != want.Code || (got.address != "") != person {
-			r.Fatalf("%s, late %t: %+v is answered %+v, want %+v; let in in %s, now %s", what, late, h.Call, got, want, dump(letIn), dump(w))
+			r.Fatalf("%s, late %t: %+v is answered %+v, want %+v; let in in %s, now %s", what, late, h.Call, got, want,
+				dump(letIn), dump(w))
 		}
 	}
 	if c := b.draw(r, &w, tools); !w.Ended {
@@ -134,7 +135,8 @@ func (b *book) move(r *rapid.T, by rulebookCaller, w *rulebook.World) string {
 		w.Barred = true
 		b.connection(by, func(c *oauth.Connection) { c.Frozen = true })
 	case "narrow":
-		less := rapid.SampledFrom([]access.Permission{access.DevicesCommand, access.DevicesCommandDestructive, access.PoliciesWrite, access.Provisioning}).Draw(r, "less")
+		less := rapid.SampledFrom([]access.Permission{access.DevicesCommand, access.DevicesCommandDestructive, access.PoliciesWrite,
+			access.Provisioning}).Draw(r, "less")
 		b.connection(by, func(c *oauth.Connection) {
 			c.Scopes &^= less
 			w.Rights = map[string]bool{}
@@ -162,7 +164,10 @@ func (b *book) check(err error) {
 func (b *book) connection(by rulebookCaller, change func(*oauth.Connection)) {
 	b.t.Helper()
 	id := b.tenant.ConnectionOf(by.token).ID
-	_, err := b.tenant.DB().UpdateConnection(b.t.Context(), b.tenant.Company.ID, id, func(c *oauth.Connection) error { change(c); return nil })
+	_, err := b.tenant.DB().UpdateConnection(b.t.Context(), b.tenant.Company.ID, id, func(c *oauth.Connection) error {
+		change(c)
+		return nil
+	})
 	b.check(err)
 }
 
@@ -178,12 +183,14 @@ func (by rulebookCaller) hold(t *testing.T, replica *servertest.Replica, c ruleb
 		finish := hold(t, method, replica.PublicURL()+"/api/v1"+path, header, body)
 		return func() received { return ofPost(t, method, finish()) }
 	}
-	header := http.Header{"Authorization": {"Bearer " + by.token}, "Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {servertest.LegacyProtocol}}
+	header := http.Header{"Authorization": {"Bearer " + by.token}, "Accept": {"application/json, text/event-stream"},
+		"Mcp-Protocol-Version": {servertest.LegacyProtocol}}
 	params := map[string]any{"name": c.Tool, "arguments": arguments}
 	if c.Reason {
 		params["_meta"] = map[string]any{"muster/reason": "a test"}
 	}
-	finish := hold(t, http.MethodPost, replica.PublicURL()+"/mcp", header, map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+	finish := hold(t, http.MethodPost, replica.PublicURL()+"/mcp", header,
+		map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
 	return func() received {
 		answer := finish()
 		if answer.Status != http.StatusOK {

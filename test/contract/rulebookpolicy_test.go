@@ -25,14 +25,16 @@ func rulebookSettings() []string { return []string{"CAMERA", "FACTORY_RESET", "C
 // makePolicies gives the company a second policy, which a device always has, as one has
 // the first, and a spare one, which no device ever has.
 func (b *book) makePolicies(agents policy.Policy) {
-	office := &servertest.Tenant{Env: b.tenant.Env, Company: b.tenant.Company, Policy: b.tenant.Env.Policy(b.tenant.Company, "Office", policy.Platform)}
+	office := &servertest.Tenant{Env: b.tenant.Env, Company: b.tenant.Company,
+		Policy: b.tenant.Env.Policy(b.tenant.Company, "Office", policy.Platform)}
 	spare := b.tenant.Env.Policy(b.tenant.Company, "Spare", policy.Platform)
 	for _, keeps := range []*servertest.Tenant{b.tenant, office} {
 		d := keeps.Devices(b.replica, servertest.FullyManaged(), 1)[0]
 		servertest.AwaitStatus(b.t, b.tenant, b.admin, d.AssetID, "ACTIVE")
 	}
 	b.names = map[string]string{b.tenant.Policy.ID: b.tenant.Policy.Name, office.Policy.ID: "Office", spare.ID: "Spare"}
-	b.policies = map[string]rulebook.Policy{b.tenant.Policy.ID: {Used: true}, office.Policy.ID: {Used: true}, spare.ID: {}, agents.ID: {Agent: true}}
+	b.policies = map[string]rulebook.Policy{b.tenant.Policy.ID: {Used: true}, office.Policy.ID: {Used: true}, spare.ID: {},
+		agents.ID: {Agent: true}}
 	b.moves = []string{b.tenant.Policy.ID, office.Policy.ID, b.tenant.Policy.ID, office.Policy.ID, agents.ID, "nothing"}
 	b.moved = slices.DeleteFunc(slices.Clone(b.targets), func(id string) bool { return !b.devices[id].Enrolled || b.devices[id].Agent })
 	b.changed = []string{b.tenant.Policy.ID, office.Policy.ID, spare.ID, agents.ID, "nothing"}
@@ -109,7 +111,8 @@ func (b *book) draw(r *rapid.T, w *rulebook.World, tools []string) rulebook.Call
 
 // otherTools are the operations that are no command, change no policy, and apply nothing.
 func otherTools() []string {
-	return []string{"list_assets", "count_assets", "get_asset", "list_device_commands", "list_policies", "get_policy_settings", "list_policy_revisions",
+	return []string{"list_assets", "count_assets", "get_asset", "list_device_commands", "list_policies", "get_policy_settings",
+		"list_policy_revisions",
 		"get_policy_proposal", "create_provisioning_qr_code"}
 }
 
@@ -162,17 +165,20 @@ func (b *book) review(r *rapid.T, address string, p *rulebook.Proposal) {
 		form = d.Post(u.Path+what, "confirmation", b.names[p.Policy]).Want(b.t, 200)
 	}
 	_, form.Body, _ = strings.Cut(form.Body, `action="`+u.Path+what+`"`)
-	d.Post(u.Path+what, "confirmation", b.names[p.Policy], "token", form.Field(b.t, "token"), "answer", d.key.Get(form.Options(b.t))).Want(b.t, 200)
+	d.Post(u.Path+what, "confirmation", b.names[p.Policy], "token", form.Field(b.t, "token"), "answer", d.key.Get(form.Options(b.t))).
+		Want(b.t, 200)
 }
 
 // beginChange leaves a change of the policy Office with an outcome that is not known, until
 // the function that it returns has the platform answer again.
 func (b *book) beginChange(w *rulebook.World) (end func()) {
-	b.set(rulebook.World{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true, RequireReason: "OFF", ApplyApproval: "OFF"})
+	b.set(rulebook.World{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true, RequireReason: "OFF",
+		ApplyApproval: "OFF"})
 	office := slices.DeleteFunc(slices.Collect(maps.Keys(b.names)), func(id string) bool { return b.names[id] != "Office" })[0]
 	p := w.Policies[office]
 	value := map[bool]string{true: "ALLOW", false: "BLOCK"}[p.Values["CAMERA"] == "BLOCK"]
-	made := b.admin.Post("/policies/"+office+"/changes", args{"changes": change("CAMERA", value)}).Want(b.t, 201).Members(b.t)["proposalId"].(string)
+	made := b.admin.Post("/policies/"+office+"/changes", args{"changes": change("CAMERA", value)}).Want(b.t, 201).
+		Members(b.t)["proposalId"].(string)
 	b.tenant.Fault(emulator.Fault{Method: "policies.patch", Match: office, DropConnection: true})
 	b.tenant.Fault(emulator.Fault{Method: "policies.get", Match: office, Status: 503, Times: -1})
 	b.admin.Post("/policy-proposals/"+made+"/apply", args{"confirmation": "Office"}).Want(b.t, 500)
@@ -180,7 +186,8 @@ func (b *book) beginChange(w *rulebook.World) (end func()) {
 	w.Policies[office] = p
 	return func() {
 		b.tenant.Emulator.ClearFaults()
-		b.set(rulebook.World{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true, RequireReason: "OFF", ApplyApproval: "RISKY"})
+		b.set(rulebook.World{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true, RequireReason: "OFF",
+			ApplyApproval: "RISKY"})
 		b.tenant.Advance(time.Minute)
 		question := args{"operation": "change_device_policy", "arguments": args{"assetId": b.moved[0], "policyId": office}}
 		if w.Devices[b.moved[0]].Policy == office {

@@ -194,8 +194,9 @@ func (v validator) unpopular(s *described.Schema) {
 	if s == nil {
 		return
 	}
-	for keyword, used := range map[string]bool{"anyOf": s.AnyOf != nil, "oneOf": s.OneOf != nil, "$ref": s.Ref != "", "several types": s.Types != nil,
-		"writeOnly": s.WriteOnly, "default": s.Default != nil, "format": s.Format != "" && s.Format != "date-time"} {
+	for keyword, used := range map[string]bool{"anyOf": s.AnyOf != nil, "oneOf": s.OneOf != nil, "$ref": s.Ref != "",
+		"several types": s.Types != nil,
+		"writeOnly":     s.WriteOnly, "default": s.Default != nil, "format": s.Format != "" && s.Format != "date-time"} {
 		if used {
 			v.t.Errorf("not every model takes the keyword %s: %+v", keyword, s)
 		}
@@ -271,10 +272,12 @@ func values(s *described.Schema) []any {
 	for _, n := range around(s.MinLength, s.MaxLength) {
 		all = append(all, strings.Repeat("x", n), strings.Repeat("é", n), "com."+strings.Repeat("x", max(0, n-4)))
 	}
-	for _, space := range []string{" ", "\t", "\n", "\r", "\x00", "\x1b", "\x7f", "\u0080", "\u0085", "\u00a0", "\u2003", "\u2028", "\u3000"} {
+	for _, space := range []string{" ", "\t", "\n", "\r", "\x00", "\x1b", "\x7f", "\u0080", "\u0085", "\u00a0", "\u2003",
+		"\u2028", "\u3000"} {
 		all = append(all, space, space+"word", "word"+space, "two"+space+"words")
 	}
-	return append(all, "", "word", "com.example.app", "com", "a@b.example", "a@b", "Ops <a@b.example>", "0123456789", "enterprises/acme/x/1")
+	return append(all, "", "word", "com.example.app", "com", "a@b.example", "a@b", "Ops <a@b.example>", "0123456789",
+		"enterprises/acme/x/1")
 }
 
 // around are the lengths at the borders, and beyond them.

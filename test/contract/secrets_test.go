@@ -54,8 +54,10 @@ func TestSecrets_PasswordsLeaveNoTrace(t *testing.T) {
 	}
 	client := tenant.Client(replica, access.All)
 	// Refused arguments are not quoted either.
-	seen["short"] = client.Post("/assets/x/commands/change-screen-lock-password", map[string]string{"newPassword": " " + screenLockMarker}).Want(t, 400).Body
-	seen["unknown"] = client.Post("/assets/x/commands/change-screen-lock-password", map[string]string{screenLockMarker: screenLockMarker, "newPassword": "1"}).Want(t, 400).Body
+	seen["short"] = client.Post("/assets/x/commands/change-screen-lock-password", map[string]string{"newPassword": " " + screenLockMarker}).
+		Want(t, 400).Body
+	seen["unknown"] = client.Post("/assets/x/commands/change-screen-lock-password",
+		map[string]string{screenLockMarker: screenLockMarker, "newPassword": "1"}).Want(t, 400).Body
 	seen["wifi"] = client.Post("/policies/x/provisioning-qr-codes", map[string]any{"wifiPassword": wifiMarker}).Want(t, 400).Body
 	_, metrics := servertest.Fetch(t, replica.PublicURL()+"/metrics")
 	seen["metrics"] = []byte(metrics)

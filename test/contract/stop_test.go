@@ -34,7 +34,8 @@ func TestStop(t *testing.T) {
 		admin := env.Browser(tenant.Company, account.Admin)
 		admin.SignIn(replica.PublicURL())
 		ask := func(status int) {
-			admin.Send(replica.PublicURL()+"/devices/"+phone.AssetID+"/commands/request_status_report", url.Values{"once": {resource.NewID()}}).Want(t, status)
+			admin.Send(replica.PublicURL()+"/devices/"+phone.AssetID+"/commands/request_status_report",
+				url.Values{"once": {resource.NewID()}}).Want(t, status)
 		}
 		ask(303)
 		client.Post("/assets/"+phone.AssetID+"/commands/reboot", nil).Want(t, 200)
@@ -48,7 +49,8 @@ func TestStop(t *testing.T) {
 		for _, refused := range []servertest.Answer{
 			client.Post(servertest.LockPath(held), nil),
 			client.Post("/assets/"+held.AssetID+"/commands/wipe", nil),
-			client.Post("/policies/"+tenant.Policy.ID+"/changes", map[string]any{"changes": []map[string]string{{"setting": "CAMERA", "value": "BLOCK"}}}),
+			client.Post("/policies/"+tenant.Policy.ID+"/changes",
+				map[string]any{"changes": []map[string]string{{"setting": "CAMERA", "value": "BLOCK"}}}),
 			client.Post("/policies/"+tenant.Policy.ID+"/provisioning-qr-codes", map[string]any{}),
 		} {
 			if detail, _ := refused.Want(t, 403).Members(t)["detail"].(string); !strings.Contains(detail, "a key has leaked") {
@@ -60,7 +62,8 @@ func TestStop(t *testing.T) {
 			t.Errorf("the platform's command: %+v", gone)
 		}
 		gone := tenant.Settled(client, phone.AssetID, "ERROR")
-		if gone.Type != "REBOOT" || gone.Outcome == nil || !strings.HasPrefix(*gone.Outcome, "cancelled: ") || !strings.Contains(*gone.Outcome, "a key has leaked") {
+		if gone.Type != "REBOOT" || gone.Outcome == nil || !strings.HasPrefix(*gone.Outcome, "cancelled: ") ||
+			!strings.Contains(*gone.Outcome, "a key has leaked") {
 			t.Errorf("the agent's command: %+v", gone)
 		}
 		if persons := client.History(phone.AssetID)[1]; persons.Type != "STATUS_REPORT" || persons.Status != "IN_PROGRESS" {
@@ -97,7 +100,8 @@ func TestStop_RepeatsWhatWasRecorded(t *testing.T) {
 		first := reboot("once").Want(t, 200)
 		env.CLI(new(any), "company", "stop", "--company", "acme", "--reason", "because", "--all")
 		env.Advance(2 * time.Second)
-		if again := reboot("once").Want(t, 200); again.Header.Get("Idempotency-Replayed") != "true" || string(again.Body) != string(first.Body) {
+		if again := reboot("once").Want(t, 200); again.Header.Get("Idempotency-Replayed") != "true" ||
+			string(again.Body) != string(first.Body) {
 			t.Errorf("the repetition: %s, first %s", again.Body, first.Body)
 		}
 		reboot("another").Want(t, 403)

@@ -31,7 +31,8 @@ func TestSystemUpdate_OnTheCommandLine(t *testing.T) {
 			env.CLI(&shown, "policy", "show", kiosk.ID, "--company", "acme")
 			return string(shown.Document)
 		}
-		if err := set(kiosk.ID, `{"type":"POSTPONE"}`); err != nil || !strings.Contains(document(), `"POSTPONE"`) || !strings.Contains(document(), `"CAMERA"`) {
+		if err := set(kiosk.ID, `{"type":"POSTPONE"}`); err != nil || !strings.Contains(document(), `"POSTPONE"`) ||
+			!strings.Contains(document(), `"CAMERA"`) {
 			t.Errorf("set: %v: %s", err, document())
 		}
 		for _, wrong := range []string{`{"type":"LATER"}`, `{"type":"POSTPONE","extra":1}`, `not JSON`, ``, `{"type":"WINDOWED"}`} {

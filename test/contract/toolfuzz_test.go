@@ -37,7 +37,8 @@ func FuzzToolArguments(f *testing.F) {
 	var text string
 	r.key, text = apikey.New("c", "test", "operator", access.All, now(), time.Time{})
 	rehearsed := registry.Rehearsal(func(context.Context, *operation.Operation, operation.Call) (any, error) { return nil, r.result })
-	tools, err := mcp.New(mcp.Config{Registry: rehearsed, Once: operation.Once{Kernel: operation.NewKernel(operation.Config{Limiter: r, Now: now})},
+	tools, err := mcp.New(mcp.Config{Registry: rehearsed,
+		Once: operation.Once{Kernel: operation.NewKernel(operation.Config{Limiter: r, Now: now})},
 		Keys: apikey.Authenticator{Keys: r, Now: now}, Now: now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		f.Fatal(err)

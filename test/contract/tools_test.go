@@ -37,7 +37,8 @@ func usable(may access.Permission, settings access.Settings, connection bool) []
 	for _, e := range resttest.Endpoints {
 		needs := strings.Fields(e.Permissions)
 		has := func(p string) bool { return slices.Contains(may.Names(), p) }
-		if open[e.Gate] && !slices.ContainsFunc(needs, func(p string) bool { return !has(p) }) && (!connection || settings.OAuthConnections) {
+		if open[e.Gate] && !slices.ContainsFunc(needs, func(p string) bool { return !has(p) }) &&
+			(!connection || settings.OAuthConnections) {
 			names = append(names, e.Tool)
 		}
 	}
@@ -72,11 +73,14 @@ func TestTools_UnusableOnesAreHidden(t *testing.T) {
 	t.Parallel()
 	s := newAuthSite(t)
 	all := servertest.Everything()
-	for _, settings := range []access.Settings{all, {}, {DeviceCommands: true, OAuthConnections: true}, {DeviceCommands: true, DestructiveCommands: true, OAuthConnections: true},
+	for _, settings := range []access.Settings{all, {}, {DeviceCommands: true, OAuthConnections: true},
+		{DeviceCommands: true, DestructiveCommands: true, OAuthConnections: true},
 		{PolicyChanges: true, OAuthConnections: true}, {Provisioning: true, OAuthConnections: true}} {
 		acme := s.Company(servertest.UniqueSlug(), settings)
-		for _, may := range []access.Permission{access.All, access.DevicesRead, access.DevicesCommand, access.DevicesRead | access.DevicesCommand,
-			access.DevicesRead | access.DevicesCommandDestructive, access.PoliciesRead, access.PoliciesRead | access.PoliciesWrite, access.PoliciesRead | access.Provisioning} {
+		for _, may := range []access.Permission{access.All, access.DevicesRead, access.DevicesCommand,
+			access.DevicesRead | access.DevicesCommand,
+			access.DevicesRead | access.DevicesCommandDestructive, access.PoliciesRead, access.PoliciesRead | access.PoliciesWrite,
+			access.PoliciesRead | access.Provisioning} {
 			who := fmt.Sprintf("a key with %s under %+v", may, settings)
 			assistant := servertest.WithKey(t, s.base, s.Key(acme, may))
 			visible := usable(may, settings, false)
@@ -156,7 +160,8 @@ func TestTools_RightsApplyToTheNextCall(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	refused("granted on the live connection", "create_provisioning_qr_code", map[string]any{"policyId": p.ID}, "unsupported") // not connected to the vendor
+	// not connected to the vendor
+	refused("granted on the live connection", "create_provisioning_qr_code", map[string]any{"policyId": p.ID}, "unsupported")
 	ada.Change(func(u *account.User) { u.Disabled = true })
 	if got := assistant.Call("list_policies", nil); got.Status != http.StatusUnauthorized {
 		t.Errorf("the person is shut out: %d", got.Status)
@@ -187,8 +192,9 @@ func TestBudget_SharedByRESTAndMCP(t *testing.T) {
 			continue
 		}
 		got := assistant.Call(e.Tool, string(o.FlatExample())).Failed(t)
-		expect.Equal(t, "the eleventh call by "+e.Tool, expect.Values{"code": {got.Code, "rate_limited"}, "retryable": {got.Retryable, true},
-			"status": {got.Status, http.StatusTooManyRequests}})
+		expect.Equal(t, "the eleventh call by "+e.Tool,
+			expect.Values{"code": {got.Code, "rate_limited"}, "retryable": {got.Retryable, true},
+				"status": {got.Status, http.StatusTooManyRequests}})
 		if got.RetryAfter < 1 || got.RetryAfter > 60 {
 			t.Errorf("the eleventh call by %s: retryAfter is %d, want 1 to 60", e.Tool, got.RetryAfter)
 		}
@@ -226,13 +232,16 @@ func TestTools_QRCodeIsAnImageBlock(t *testing.T) {
 	tenant := s.NewTenant(servertest.UniqueSlug())
 	token := s.Browser(tenant.Company, account.Manager).Connect(s.base, "mcp:provisioning")
 	for who, assistant := range map[string]servertest.Assistant{
-		"key": servertest.WithKey(t, s.base, s.Key(tenant.Company, access.PoliciesRead|access.Provisioning)), "connection": servertest.WithToken(t, s.base, token.Access),
+		"key":        servertest.WithKey(t, s.base, s.Key(tenant.Company, access.PoliciesRead|access.Provisioning)),
+		"connection": servertest.WithToken(t, s.base, token.Access),
 	} {
 		t.Run(who, func(t *testing.T) {
 			for _, a := range []servertest.Assistant{assistant, assistant.Legacy()} {
-				result := a.Call("create_provisioning_qr_code", map[string]any{"policyId": tenant.Policy.ID, "wifiSsid": "Depot", "wifiPassword": wifiMarker})
+				result := a.Call("create_provisioning_qr_code", map[string]any{"policyId": tenant.Policy.ID, "wifiSsid": "Depot",
+					"wifiPassword": wifiMarker})
 				result.OK(t, nil)
-				if len(result.Content) != 2 || result.Content[0].Type != "text" || result.Content[1].Type != "image" || result.Content[1].MimeType != "image/png" {
+				if len(result.Content) != 2 || result.Content[0].Type != "text" || result.Content[1].Type != "image" ||
+					result.Content[1].MimeType != "image/png" {
 					t.Fatalf("%s: blocks %+v", who, result.Content)
 				}
 				picture, err := base64.StdEncoding.DecodeString(result.Content[1].Data)
@@ -242,7 +251,8 @@ func TestTools_QRCodeIsAnImageBlock(t *testing.T) {
 				if _, err := png.Decode(bytes.NewReader(picture)); err != nil {
 					t.Errorf("%s: %v", who, err)
 				}
-				if result.Content[0].Text != string(result.StructuredContent) || strings.Contains(result.Content[0].Text, wifiMarker) || strings.Contains(result.Content[0].Text, `"image"`) {
+				if result.Content[0].Text != string(result.StructuredContent) || strings.Contains(result.Content[0].Text, wifiMarker) ||
+					strings.Contains(result.Content[0].Text, `"image"`) {
 					t.Errorf("%s: text %s", who, result.Content[0].Text)
 				}
 			}
@@ -297,7 +307,8 @@ func TestTools_AmbiguousRequestsAreRefused(t *testing.T) {
 		})
 	}
 	// An argument in another case is no argument: REST's own words for it.
-	if e := assistant.Call("get_asset", map[string]any{"assetid": spare}).Failed(t); e.Code != "invalid_arguments" || !strings.Contains(e.Message, "assetid") {
+	if e := assistant.Call("get_asset", map[string]any{"assetid": spare}).Failed(t); e.Code != "invalid_arguments" ||
+		!strings.Contains(e.Message, "assetid") {
 		t.Errorf("an argument in another case: %+v", e)
 	}
 	assistant.Send(strings.Repeat(" ", 300<<10)).Want(t, http.StatusRequestEntityTooLarge)
@@ -318,14 +329,17 @@ func TestTools_ClientsWithoutStreams(t *testing.T) {
 	t.Parallel()
 	s := newAuthSite(t)
 	key := s.Key(s.Company(servertest.UniqueSlug(), servertest.Everything()), access.DevicesRead)
-	for accept, want := range map[string]int{"": 200, "*/*": 200, "application/json": 200, "application/json;q=0.9, text/plain": 200, "text/html": 400} {
+	for accept, want := range map[string]int{"": 200, "*/*": 200, "application/json": 200, "application/json;q=0.9, text/plain": 200,
+		"text/html": 400} {
 		t.Run(accept, func(t *testing.T) {
 			assistant := servertest.WithKey(t, s.base, key)
 			if assistant.Header["Accept"] = []string{accept}; accept == "" {
 				assistant.Header["Accept"] = nil
 			}
-			if got := assistant.Send(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
-				`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`, "Mcp-Method", "tools/list"); got.Status != want {
+			if got := assistant.Send(
+				`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+					`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`,
+				"Mcp-Method", "tools/list"); got.Status != want {
 				t.Errorf("Accept %q: %d %s", accept, got.Status, got.Body)
 			}
 		})
@@ -354,7 +368,8 @@ func TestTools_CallsAreLogged(t *testing.T) {
 			t.Errorf("the metrics have no %s", want)
 		}
 	}
-	for _, want := range []string{"request_id=mine-1 method=POST path=/mcp operation=count_assets status=200", "operation=wipe_device status=403"} {
+	for _, want := range []string{"request_id=mine-1 method=POST path=/mcp operation=count_assets status=200",
+		"operation=wipe_device status=403"} {
 		if text := string(env.Log.Text()); !strings.Contains(text, want) {
 			t.Errorf("the log has no %q:\n%s", want, text)
 		}

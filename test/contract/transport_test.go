@@ -79,7 +79,8 @@ func TestTransport_HeadersOfEveryAnswer(t *testing.T) {
 	for public, want := range map[string]string{"https://muster.example": "max-age=31536000", "http://muster.example": ""} {
 		t.Run(public, func(t *testing.T) {
 			replica := servertest.New(t).Start(func(c *config.Service, _ *service.Options) { c.PublicURL = public })
-			for _, path := range []string{"/", "/signin", "/mcp", "/healthz", "/readyz", "/metrics", "/api/v1/assets", "/api/v1/openapi.json", "/api/docs",
+			for _, path := range []string{"/", "/signin", "/mcp", "/healthz", "/readyz", "/metrics", "/api/v1/assets",
+				"/api/v1/openapi.json", "/api/docs",
 				"/.well-known/oauth-authorization-server", "/agent/v1/nothing", "/agent/v2/nothing", "/nothing"} {
 				w := httptest.NewRecorder()
 				replica.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, public+path, nil))
@@ -102,7 +103,8 @@ func TestOpenAPI_NamesThePublicURL(t *testing.T) {
 	for _, path := range []string{"/openapi.json", "/api/v1/openapi.json"} {
 		_, text := servertest.Fetch(t, "http://"+replica.Addr().String()+path)
 		var document struct{ Servers []struct{ URL string } }
-		if err := json.Unmarshal([]byte(text), &document); err != nil || len(document.Servers) != 1 || document.Servers[0].URL != "https://muster.example.com/api/v1" {
+		if err := json.Unmarshal([]byte(text), &document); err != nil || len(document.Servers) != 1 ||
+			document.Servers[0].URL != "https://muster.example.com/api/v1" {
 			t.Errorf("%s names %+v, %v", path, document.Servers, err)
 		}
 	}

@@ -45,7 +45,8 @@ func TestOpenAPI_WebhookBodiesHaveTheirSchema(t *testing.T) {
 	}))
 	t.Cleanup(receiver.Close)
 	var made struct{ ID string }
-	env.CLI(&made, "webhook", "create", "--company", "acme", "--url", receiver.URL, "--event", string(event.KeyCreated), "--webhook-networks", loopback)
+	env.CLI(&made, "webhook", "create", "--company", "acme", "--url", receiver.URL, "--event", string(event.KeyCreated),
+		"--webhook-networks", loopback)
 	env.CLI(new(any), "webhook", "test", "--company", "acme", made.ID, "--webhook-networks", loopback)
 	env.CLI(new(any), "key", "create", "--company", tenant.Company.Slug, "--name", "k", "--permission", "DEVICES_READ")
 	env.Eventually("both arrive", func() error {

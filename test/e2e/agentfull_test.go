@@ -25,7 +25,8 @@ type smallDisk struct {
 func newSmallDisk(t *testing.T) *smallDisk {
 	t.Helper()
 	d := &smallDisk{t: t, dir: t.TempDir()}
-	d.keep = exec.CommandContext(t.Context(), "unshare", "--mount", "sh", "-c", `mount -t tmpfs -o size=512k none "$0" && echo mounted && exec sleep 600`, d.dir)
+	d.keep = exec.CommandContext(t.Context(), "unshare", "--mount", "sh", "-c",
+		`mount -t tmpfs -o size=512k none "$0" && echo mounted && exec sleep 600`, d.dir)
 	out, err := d.keep.StdoutPipe()
 	if err == nil {
 		err = d.keep.Start()
@@ -65,7 +66,8 @@ func TestAndroidCore_FullStorageIsNoWayOutOfAWipe(t *testing.T) {
 	client := tenant.Client(replica, access.All)
 	token, server := servertest.AgentToken(t, client.QRCode(tenant.Policy, map[string]any{}))
 	agent := func(args ...string) []string {
-		return append([]string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", p.classes, "dev.muster.agent.jvm.Main"}, append(args, "--state", disk.dir)...)
+		return append([]string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", p.classes, "dev.muster.agent.jvm.Main"},
+			append(args, "--state", disk.dir)...)
 	}
 	out := disk.must(agent("enroll", "--server", server, "--token", token)...)
 	d, err := tenant.DB().AgentDevice(t.Context(), enrolledAs(out))

@@ -108,7 +108,8 @@ func newLoadFleet(b testing.TB, url string, agents, keys int, before ...string) 
 	admin, err := service.OpenAdmin(time.Now, "")(ctx, config.Store{Database: url}, cli.Creates)
 	check(err)
 	check(admin.Companies.CreateCompany(ctx, c))
-	p, err := admin.Policies.Create(ctx, policy.New{CompanyID: c.ID, CompanySlug: c.Slug, Name: "Kiosk", Type: policy.Agent}, policy.Author{Kind: "SYSTEM"})
+	p, err := admin.Policies.Create(ctx, policy.New{CompanyID: c.ID, CompanySlug: c.Slug, Name: "Kiosk", Type: policy.Agent},
+		policy.Author{Kind: "SYSTEM"})
 	check(err)
 	check(admin.Close())
 	db, err := database.Open(ctx, database.Options{URL: url, Now: time.Now})
@@ -117,7 +118,8 @@ func newLoadFleet(b testing.TB, url string, agents, keys int, before ...string) 
 	f := &loadFleet{}
 	for range agents {
 		a := &loadAgent{token: access.NewSecret("met_")}
-		check(db.CreateAgentToken(ctx, agentdevice.Token{Hash: sha256.Sum256([]byte(a.token)), CompanyID: c.ID, PolicyID: p.ID, ExpiresAt: time.Now().Add(time.Hour)}))
+		check(db.CreateAgentToken(ctx, agentdevice.Token{Hash: sha256.Sum256([]byte(a.token)), CompanyID: c.ID, PolicyID: p.ID,
+			ExpiresAt: time.Now().Add(time.Hour)}))
 		f.agents = append(f.agents, a)
 	}
 	for n := range keys {
@@ -176,13 +178,15 @@ func (a *loadAgent) enroll(f *loadFleet, n int) (err error) {
 	if err != nil {
 		return err
 	}
-	facts := fmt.Appendf(nil, `{"serialNumber":"LOAD-%d","manufacturer":"Load","brand":"load","model":"Load 1","sdk":34,"osVersion":"14"}`, n)
+	facts := fmt.Appendf(nil, `{"serialNumber":"LOAD-%d","manufacturer":"Load","brand":"load","model":"Load 1","sdk":34,"osVersion":"14"}`,
+		n)
 	now := time.Now().UnixMilli()
 	proof, err := a.key.Sign(protocol.EnrollMessage(a.token, public, facts, now))
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(protocol.EnrollRequest{Token: a.token, Key: public, Facts: facts, AgentVersion: "1", Role: protocol.Manager, Time: now, Proof: proof})
+	body, err := json.Marshal(protocol.EnrollRequest{Token: a.token, Key: public, Facts: facts, AgentVersion: "1", Role: protocol.Manager,
+		Time: now, Proof: proof})
 	if err != nil {
 		return err
 	}
@@ -203,7 +207,8 @@ func (a *loadAgent) enroll(f *loadFleet, n int) (err error) {
 	if err := answer.Assignment.Open(enrolled.CommandKey.Key, protocol.KindAssignment, &assigned); err != nil {
 		return err
 	}
-	_, err = a.checkIn(f, protocol.CheckinRequest{AgentVersion: "1", Policy: &protocol.PolicyReport{PolicyRef: protocol.PolicyRef{ID: assigned.PolicyID, Version: assigned.Version}}})
+	_, err = a.checkIn(f, protocol.CheckinRequest{AgentVersion: "1",
+		Policy: &protocol.PolicyReport{PolicyRef: protocol.PolicyRef{ID: assigned.PolicyID, Version: assigned.Version}}})
 	return err
 }
 
@@ -375,7 +380,8 @@ type connected struct {
 	readers sync.WaitGroup
 }
 
-func connectAll(b *testing.B, what string, u *underLoad, count int, dial func(n int) (net.Conn, error), got func(n int, data []byte) error, floor *connected) *connected {
+func connectAll(b *testing.B, what string, u *underLoad, count int, dial func(n int) (net.Conn, error), got func(n int, data []byte) error,
+	floor *connected) *connected {
 	b.Helper()
 	c := &connected{process: u, conns: make([]net.Conn, count), got: got, waiting: make([]atomic.Pointer[chan time.Time], count)}
 	b.Run("P5/"+what, func(b *testing.B) {

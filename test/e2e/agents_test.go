@@ -34,7 +34,8 @@ type agentCommand struct {
 func agentCommands(other string) []agentCommand {
 	always := func(simulated.State) bool { return true }
 	return []agentCommand{
-		{"message", map[string]string{"title": "Hi", "body": "$(reboot); rm -rf /"}, command.NotificationMessage, "SUCCESS", "SUCCESS", false,
+		{"message", map[string]string{"title": "Hi", "body": "$(reboot); rm -rf /"}, command.NotificationMessage,
+			"SUCCESS", "SUCCESS", false,
 			func(s simulated.State) bool { return len(s.Shown) == 1 && s.Shown[0].Body == "$(reboot); rm -rf /" }},
 		{"status-report", nil, command.StatusReport, "IN_PROGRESS", "SUCCESS", false, always},
 		{"location-update", nil, command.LocationUpdate, "IN_PROGRESS", "SUCCESS", false, always},
@@ -83,7 +84,8 @@ func sendToPhone(t *testing.T, tenant *servertest.Tenant, replica *servertest.Re
 	if got := strings.Join(slices.Sorted(maps.Keys(result)), " "); got != "assetId createdAt status type" {
 		t.Errorf("%s answers with %s", c.path, got)
 	}
-	if result["assetId"] != "enterprises/acme/assets/"+phone.AssetID || result["type"] != string(c.command) || result["status"] != c.status {
+	if result["assetId"] != "enterprises/acme/assets/"+phone.AssetID || result["type"] != string(c.command) ||
+		result["status"] != c.status {
 		t.Errorf("%s answers %v", c.path, result)
 	}
 	if first := client.History(phone.AssetID)[0]; first.Status != c.status {
@@ -91,7 +93,8 @@ func sendToPhone(t *testing.T, tenant *servertest.Tenant, replica *servertest.Re
 	}
 	var last servertest.Entry
 	phone.CheckInUntil(c.path, func() error {
-		if last = client.History(phone.AssetID)[0]; last.Status != c.ends || last.Type != string(c.command) || !c.effect(phone.Device.State()) {
+		if last = client.History(phone.AssetID)[0]; last.Status != c.ends || last.Type != string(c.command) ||
+			!c.effect(phone.Device.State()) {
 			return fmt.Errorf("the history says %+v, the device is %+v", last, phone.Device.State())
 		}
 		return nil
@@ -148,7 +151,8 @@ func TestAgentCommand_ReportsAreReadable(t *testing.T) {
 	if diff := cmp.Diff(want, d); diff != "" || a.Status != "ACTIVE" {
 		t.Errorf("the asset is %s (-want +got):\n%s", a.Status, diff)
 	}
-	if d.StatusReport["batteryLevel"] != 80.0 || d.StatusReport["softwareInfo"] == nil || d.StatusReport["networkInfo"] != nil || d.StatusReport["reportedAt"] == nil {
+	if d.StatusReport["batteryLevel"] != 80.0 || d.StatusReport["softwareInfo"] == nil || d.StatusReport["networkInfo"] != nil ||
+		d.StatusReport["reportedAt"] == nil {
 		t.Errorf("the status report is %v", d.StatusReport)
 	}
 	if d.Location.Latitude != 52.5163 || d.Location.AccuracyMeters != 12 {
@@ -175,7 +179,8 @@ func TestAgentCommand_Unsupported(t *testing.T) {
 		for _, path := range paths {
 			got := client.Post("/assets/"+phone.AssetID+"/commands/"+path, servertest.Bodies()[path])
 			want := resttest.Answers[servertest.FamilyOf(path)]["unsupported"]
-			if members := strings.Join(slices.Sorted(maps.Keys(got.Members(t))), " "); got.Status != want.Status || members != servertest.Sorted(want.Members) {
+			if members := strings.Join(slices.Sorted(maps.Keys(got.Members(t))), " "); got.Status != want.Status ||
+				members != servertest.Sorted(want.Members) {
 				t.Errorf("%s: %d with %s: %s", path, got.Status, members, got.Body)
 			}
 		}
@@ -189,7 +194,8 @@ func TestAgentCommand_Unsupported(t *testing.T) {
 		}
 	}
 	client := tenant.Client(replica, access.All)
-	for name, id := range map[string]string{"the same": tenant.Policy.PathName(), "one of the platform": env.Policy(tenant.Company, "Phones", "PLATFORM").PathName()} {
+	for name, id := range map[string]string{"the same": tenant.Policy.PathName(),
+		"one of the platform": env.Policy(tenant.Company, "Phones", "PLATFORM").PathName()} {
 		if got := client.Post("/assets/"+system.AssetID+"/commands/change-policy", map[string]string{"policyId": id}); got.Status != 409 {
 			t.Errorf("a change to %s policy: %d %s", name, got.Status, got.Body)
 		}
@@ -207,8 +213,9 @@ func TestAgentPolicy_Refusals(t *testing.T) {
 	client := tenant.Client(replica, access.All)
 	for path, body := range map[string]any{
 		"/policies/" + headsets.PathName + "/provisioning-qr-codes": map[string]any{},
-		"/policies/" + tenant.Policy.ID + "/changes":                map[string]any{"changes": []map[string]string{{"setting": "CAMERA", "value": "ALLOW"}}},
-		"/policies/" + tenant.Policy.ID + "/rollbacks":              map[string]any{"revision": 1},
+		"/policies/" + tenant.Policy.ID +
+			"/changes": map[string]any{"changes": []map[string]string{{"setting": "CAMERA", "value": "ALLOW"}}},
+		"/policies/" + tenant.Policy.ID + "/rollbacks": map[string]any{"revision": 1},
 	} {
 		t.Run(path, func(t *testing.T) {
 			var problem struct {
@@ -246,7 +253,8 @@ func TestAgentCommand_Expires(t *testing.T) {
 		env.Advance(16 * time.Minute)
 		env.Eventually("the commands expire", func() error {
 			for _, entry := range client.History(phone.AssetID) {
-				if entry.Status != "ERROR" || entry.Outcome == nil || !strings.Contains(*entry.Outcome, "expired") || entry.FeedbackAt != nil {
+				if entry.Status != "ERROR" || entry.Outcome == nil || !strings.Contains(*entry.Outcome, "expired") ||
+					entry.FeedbackAt != nil {
 					return fmt.Errorf("the history says %+v", entry)
 				}
 			}
@@ -312,14 +320,16 @@ func TestAgentPolicy_DevicesConverge(t *testing.T) {
 			}
 		}
 		client.Get("/assets/"+phone.AssetID).Want(t, 200).JSON(t, &a)
-		if s := phone.Device.State().Settings; saved.Version != 2 || a.ManagedDevice.PolicyVersionApplied != 2 || s["CAMERA"] != "ALLOW" || s["ADD_USER"] != "BLOCK" {
+		if s := phone.Device.State().Settings; saved.Version != 2 || a.ManagedDevice.PolicyVersionApplied != 2 || s["CAMERA"] != "ALLOW" ||
+			s["ADD_USER"] != "BLOCK" {
 			t.Errorf("version %d was saved; the asset is %+v, the device %v", saved.Version, a, s)
 		}
 		phone.Reach(nil)
 		client.Post("/assets/"+phone.AssetID+"/commands/change-policy", map[string]string{"policyId": other.PathName()}).Want(t, 200)
 		env.Advance(7 * 24 * time.Hour)
 		client.Get("/assets/"+phone.AssetID).Want(t, 200).JSON(t, &a)
-		if entry := client.History(phone.AssetID)[0]; entry.Status != "IN_PROGRESS" || a.ManagedDevice.PolicyID != other.PathName() || a.Status != "SYNCHRONIZING" {
+		if entry := client.History(phone.AssetID)[0]; entry.Status != "IN_PROGRESS" || a.ManagedDevice.PolicyID != other.PathName() ||
+			a.Status != "SYNCHRONIZING" {
 			t.Errorf("before the device knows: %+v, %+v", entry, a)
 		}
 		phone.Reach(replica)

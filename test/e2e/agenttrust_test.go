@@ -110,9 +110,12 @@ func TestAgentTrust_ForgedRequestsAreRefused(t *testing.T) {
 			"tampered number": {mine, func(*protocol.Request) {}, func(r *http.Request) {
 				r.Header.Set(protocol.HeaderSequence, "99999999")
 			}, 401, protocol.BadSignature},
-			"tampered path":  {mine, func(*protocol.Request) {}, func(r *http.Request) { r.URL.Path = protocol.Base + "/unenroll" }, 401, protocol.BadSignature},
-			"tampered query": {mine, func(*protocol.Request) {}, func(r *http.Request) { r.URL.RawQuery = "v=1" }, 401, protocol.BadSignature},
-			"no signature":   {mine, func(*protocol.Request) {}, func(r *http.Request) { r.Header.Del(protocol.HeaderSignature) }, 401, protocol.BadSignature},
+			"tampered path": {mine, func(*protocol.Request) {}, func(r *http.Request) { r.URL.Path = protocol.Base + "/unenroll" }, 401,
+				protocol.BadSignature},
+			"tampered query": {mine, func(*protocol.Request) {}, func(r *http.Request) { r.URL.RawQuery = "v=1" }, 401,
+				protocol.BadSignature},
+			"no signature": {mine, func(*protocol.Request) {}, func(r *http.Request) { r.Header.Del(protocol.HeaderSignature) }, 401,
+				protocol.BadSignature},
 			"an API key in its stead": {mine, func(*protocol.Request) {}, func(r *http.Request) {
 				r.Header = http.Header{"X-Api-Key": {env.Key(tenant.Company, access.All)}}
 			}, 401, protocol.BadSignature},

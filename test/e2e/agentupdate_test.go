@@ -31,8 +31,10 @@ type signer struct {
 func (s signer) agentProgram(t *testing.T, code int) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "muster-agent")
-	flags := "-X main.version=v" + strconv.Itoa(code) + " -X main.code=" + strconv.Itoa(code) + " -X main.releaseKey=" + release.KeyText(s.public)
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags", flags, "-o", path, "../../cmd/muster-agent").CombinedOutput(); err != nil {
+	flags := "-X main.version=v" + strconv.Itoa(code) + " -X main.code=" + strconv.Itoa(code) + " -X main.releaseKey=" +
+		release.KeyText(s.public)
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags", flags, "-o", path, "../../cmd/muster-agent").
+		CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	content, err := os.ReadFile(path)
@@ -44,7 +46,8 @@ func (s signer) agentProgram(t *testing.T, code int) []byte {
 
 func (s signer) sign(t *testing.T, program []byte, code int) []byte {
 	t.Helper()
-	file, err := release.Sign(program, release.Statement{Package: runtime.GOOS + "-" + runtime.GOARCH, Version: "v" + strconv.Itoa(code), Code: int64(code)}, s.key)
+	file, err := release.Sign(program, release.Statement{Package: runtime.GOOS + "-" + runtime.GOARCH, Version: "v" + strconv.Itoa(code),
+		Code: int64(code)}, s.key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +73,8 @@ func TestAgent_ReplacesItself(t *testing.T) {
 	dir := t.TempDir()
 	installed, state := filepath.Join(dir, "muster-agent"), filepath.Join(dir, "state")
 	executable.Write(t, installed, by.agentProgram(t, 1))
-	out, err := exec.CommandContext(t.Context(), installed, "enroll", "--state", state, "--server", server, "--token", token).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), installed, "enroll", "--state", state, "--server", server, "--token",
+		token).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

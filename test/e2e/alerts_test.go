@@ -80,7 +80,8 @@ func documentedStatuses(t *testing.T, metrics string) {
 			}
 			for status := range o.Responses {
 				answers++
-				if series := fmt.Sprintf("muster_http_request_duration_seconds_count{operation=%q,status=%q} 0\n", o.OperationID, status); !strings.Contains(metrics, series) {
+				if series := fmt.Sprintf("muster_http_request_duration_seconds_count{operation=%q,status=%q} 0\n", o.OperationID,
+					status); !strings.Contains(metrics, series) {
 					t.Errorf("no series %s", strings.TrimSpace(series))
 				}
 			}

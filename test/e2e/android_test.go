@@ -28,7 +28,8 @@ func kiosk(env *servertest.Env, tenant *servertest.Tenant, name string, changes 
 }
 
 // enrollAndroid enrolls the real agent with the token of a QR code.
-func enrollAndroid(t *testing.T, tenant *servertest.Tenant, replica *servertest.Replica, android *servertest.Android, p policy.Policy) servertest.Device {
+func enrollAndroid(t *testing.T, tenant *servertest.Tenant, replica *servertest.Replica, android *servertest.Android,
+	p policy.Policy) servertest.Device {
 	t.Helper()
 	var code struct {
 		Extras map[string]string `json:"android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE"`
@@ -60,7 +61,8 @@ func TestAndroid_EveryCommand(t *testing.T) {
 	android := servertest.NewAndroid(t, 1000, simulated.Default("SN-1"))
 	env := servertest.New(t)
 	tenant, replica := env.NewTenant("acme"), env.Start()
-	first := kiosk(env, tenant, "Kiosk", policy.Change{Setting: "CAMERA", Value: "BLOCK"}, policy.Change{Setting: "LOCATION_MODE", Value: "ENFORCED"},
+	first := kiosk(env, tenant, "Kiosk", policy.Change{Setting: "CAMERA", Value: "BLOCK"},
+		policy.Change{Setting: "LOCATION_MODE", Value: "ENFORCED"},
 		policy.Change{Setting: "REPORT_MEMORY_INFO", Value: "ENABLED"}, policy.Change{Setting: "SCREEN_CAPTURE", Value: "BLOCK"})
 	second := kiosk(env, tenant, "Other", policy.Change{Setting: "SMS", Value: "BLOCK"})
 	device := enrollAndroid(t, tenant, replica, android, first)
@@ -81,7 +83,8 @@ func TestAndroid_EveryCommand(t *testing.T) {
 	}()
 	client := tenant.Client(replica, access.All)
 	servertest.AwaitStatus(t, tenant, client, device.AssetID, "ACTIVE")
-	if s := android.State(); !s.Platform.Restrictions["no_camera"] || !s.Platform.Restrictions["no_config_location"] || s.Platform.Restrictions["no_sms"] {
+	if s := android.State(); !s.Platform.Restrictions["no_camera"] || !s.Platform.Restrictions["no_config_location"] ||
+		s.Platform.Restrictions["no_sms"] {
 		t.Errorf("in force: %v", s.Platform.Restrictions)
 	}
 	const title, body = `-t "$(reboot)"`, "`reboot`; am broadcast\n' || reboot -p #"
@@ -92,18 +95,22 @@ func TestAndroid_EveryCommand(t *testing.T) {
 		seen   func(simulated.State) bool
 	}{
 		{"message", map[string]string{"title": title, "body": body}, "SUCCESS", nil},
-		{"launch-app", map[string]string{"packageName": "com.example.app"}, "SUCCESS", func(s simulated.State) bool { return s.OpenApp == "com.example.app" }},
+		{"launch-app", map[string]string{"packageName": "com.example.app"}, "SUCCESS", func(s simulated.State) bool {
+			return s.OpenApp == "com.example.app"
+		}},
 		{"launch-app", map[string]string{"packageName": "com.example.absent"}, "ERROR", nil},
 		{"status-report", nil, "SUCCESS", func(simulated.State) bool {
 			told := managed(t, client, device).StatusReport
-			return told["batteryLevel"] == 80.0 && told["memoryInfo"] != nil && told["softwareInfo"] == nil && told["policyCompliant"] == true
+			return told["batteryLevel"] == 80.0 && told["memoryInfo"] != nil && told["softwareInfo"] == nil &&
+				told["policyCompliant"] == true
 		}},
 		{"location-update", nil, "SUCCESS", nil},
 		{"sync-policy", nil, "SUCCESS", nil},
 		{"reboot", nil, "SUCCESS", func(s simulated.State) bool { return s.Boot == 2 && !s.Off }},
 		{"shutdown", nil, "SUCCESS", func(s simulated.State) bool { return s.Boot == 3 && s.Off }},
 		{"change-policy", map[string]string{"policyId": second.PathName()}, "SUCCESS", func(s simulated.State) bool {
-			return s.Platform.Restrictions["no_sms"] && !s.Platform.Restrictions["no_camera"] && !s.Platform.Restrictions["no_config_location"]
+			return s.Platform.Restrictions["no_sms"] && !s.Platform.Restrictions["no_camera"] &&
+				!s.Platform.Restrictions["no_config_location"]
 		}},
 	} {
 		tenant.Client(replica, access.All).Post("/assets/"+device.AssetID+"/commands/"+step.path, step.body).Want(t, 200)
@@ -118,7 +125,8 @@ func TestAndroid_EveryCommand(t *testing.T) {
 		}
 		return nil
 	})
-	if seen := managed(t, client, device); seen.Location == nil || seen.StatusReport["memoryInfo"] != nil || seen.StatusReport["policyCompliant"] != true {
+	if seen := managed(t, client, device); seen.Location == nil || seen.StatusReport["memoryInfo"] != nil ||
+		seen.StatusReport["policyCompliant"] != true {
 		t.Errorf("under the second policy the device told %+v", seen)
 	}
 	onlyTools(t, android)
@@ -136,7 +144,9 @@ func TestAndroid_EveryCommand(t *testing.T) {
 func onlyTools(t *testing.T, android *servertest.Android) {
 	t.Helper()
 	for _, argv := range android.Calls() {
-		hostile := slices.IndexFunc(argv, func(word string) bool { return strings.Contains(word, "reboot") && strings.ContainsAny(word, "`$") })
+		hostile := slices.IndexFunc(argv, func(word string) bool {
+			return strings.Contains(word, "reboot") && strings.ContainsAny(word, "`$")
+		})
 		if hostile >= 0 && (argv[1] != "notification" || len(argv) != 9) {
 			t.Errorf("the service's text reached %q", argv)
 		}
@@ -156,7 +166,8 @@ func TestAndroid_Wipe(t *testing.T) {
 			android := servertest.NewAndroid(t, uid, simulated.Default("SN-1"))
 			env := servertest.New(t)
 			tenant, replica := env.NewTenant("acme"), env.Start()
-			device := enrollAndroid(t, tenant, replica, android, kiosk(env, tenant, "Kiosk", policy.Change{Setting: "FACTORY_RESET", Value: "BLOCK"}))
+			device := enrollAndroid(t, tenant, replica, android,
+				kiosk(env, tenant, "Kiosk", policy.Change{Setting: "FACTORY_RESET", Value: "BLOCK"}))
 			android.Do("run", "--once")
 			client := tenant.Client(replica, access.All)
 			client.Post("/assets/"+device.AssetID+"/commands/wipe", nil).Want(t, want)

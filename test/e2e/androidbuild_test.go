@@ -23,10 +23,13 @@ func TestAndroidBuild_NamesWhatIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	everything := []string{"javac", "java", "keytool", "mvn", "apksigner", "unzip", "chmod", "cut", "date", "dirname", "mkdir", "rm", "sha256sum", "sort", "stat", "find", "grep", "sed"}
+	everything := []string{"javac", "java", "keytool", "mvn", "apksigner", "unzip", "chmod", "cut", "date", "dirname", "mkdir", "rm",
+		"sha256sum", "sort", "stat", "find", "grep", "sed"}
 	for name, c := range map[string]struct{ there, missing, packages []string }{
-		"an empty PATH":                   {nil, everything, []string{"openjdk-17-jdk-headless", "maven", "apksigner", "unzip", "coreutils", "findutils", "grep", "sed"}},
-		"a JDK without keytool, no Maven": {without(everything, "keytool", "mvn"), []string{"keytool", "mvn"}, []string{"openjdk-17-jdk-headless", "maven"}},
+		"an empty PATH": {nil, everything, []string{"openjdk-17-jdk-headless", "maven", "apksigner", "unzip", "coreutils",
+			"findutils", "grep", "sed"}},
+		"a JDK without keytool, no Maven": {without(everything, "keytool", "mvn"), []string{"keytool", "mvn"},
+			[]string{"openjdk-17-jdk-headless", "maven"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

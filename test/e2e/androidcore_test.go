@@ -351,13 +351,15 @@ func (w *badWay) carry(r *http.Request, body []byte) (int, http.Header, []byte) 
 func (p *javaPhone) coreTool(name string, args ...string) string {
 	p.t.Helper()
 	out := p.t.TempDir()
-	compile := exec.CommandContext(p.t.Context(), "javac", "-encoding", "UTF-8", "-proc:none", "-cp", p.classes, "-sourcepath", "../../android/test/core", "-d", out,
+	compile := exec.CommandContext(p.t.Context(), "javac", "-encoding", "UTF-8", "-proc:none", "-cp", p.classes, "-sourcepath",
+		"../../android/test/core", "-d", out,
 		"../../android/test/core/dev/muster/agent/core/"+name+".java")
 	if said, err := compile.CombinedOutput(); err != nil {
 		p.t.Fatalf("%v: %v\n%s", compile.Args, err, said)
 	}
-	run := exec.CommandContext(p.t.Context(), "java", append([]string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", out + string(os.PathListSeparator) + p.classes,
-		"dev.muster.agent.core." + name}, args...)...)
+	run := exec.CommandContext(p.t.Context(), "java",
+		append([]string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", out + string(os.PathListSeparator) + p.classes,
+			"dev.muster.agent.core." + name}, args...)...)
 	said, err := run.Output()
 	if err != nil {
 		p.t.Fatalf("%s: %v", name, errors.Join(err, stderrOf(err)))

@@ -29,7 +29,8 @@ func TestAndroidCore_ManyDevices(t *testing.T) {
 	env := servertest.New(t)
 	p := newJavaPhone(t)
 	tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK", "SMS=BLOCK"), env.Start()
-	run := exec.CommandContext(t.Context(), "java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp", p.classes, "dev.muster.agent.jvm.Fleet", p.state)
+	run := exec.CommandContext(t.Context(), "java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp", p.classes,
+		"dev.muster.agent.jvm.Fleet", p.state)
 	in, err := run.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +45,8 @@ func TestAndroidCore_ManyDevices(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range devices {
-		token, err := replica.Agents().Issue(t.Context(), tenant.Company, tenant.Policy, provisioning.Wanted{Usage: provisioning.PersonalUsage(""), Lifetime: time.Hour})
+		token, err := replica.Agents().Issue(t.Context(), tenant.Company, tenant.Policy,
+			provisioning.Wanted{Usage: provisioning.PersonalUsage(""), Lifetime: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,7 +45,8 @@ func TestAndroidCore_ComesBack(t *testing.T) {
 			// Another service, which has no such device, would take it.
 			other := servertest.New(t)
 			stranger, door := other.NewAgentSite("evil"), other.Start()
-			if out, err := p.try("enroll", "--bundle", bundle(t, stranger.Client(door, access.All).QRCode(stranger.Policy, map[string]any{}))); err == nil {
+			if out, err := p.try("enroll", "--bundle",
+				bundle(t, stranger.Client(door, access.All).QRCode(stranger.Policy, map[string]any{}))); err == nil {
 				t.Fatalf("without its %s it obeys another service: %s", name, out)
 			}
 			asks := p.command([]string{"-Dmuster.ask=50"}, "enroll", "--bundle", bundle(t, client.QRCode(tenant.Policy, map[string]any{})))
@@ -62,7 +63,8 @@ func TestAndroidCore_ComesBack(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				return tenant.DB().ConfirmRequest(t.Context(), tenant.Company.ID, waiting[0].ID, access.Replacement{MayDestroy: true, Named: true})
+				return tenant.DB().ConfirmRequest(t.Context(), tenant.Company.ID, waiting[0].ID,
+					access.Replacement{MayDestroy: true, Named: true})
 			})
 			if err := asks.Wait(); err != nil {
 				t.Fatalf("without its %s: %v: %s", name, err, &said)

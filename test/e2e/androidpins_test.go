@@ -26,7 +26,8 @@ import (
 )
 
 // signed makes a certificate by a template that the authority signs, or itself.
-func signed(t *testing.T, template *x509.Certificate, above *x509.Certificate, by *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
+func signed(t *testing.T, template *x509.Certificate, above *x509.Certificate,
+	by *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -60,7 +61,8 @@ func TestAndroidCore_Pins(t *testing.T) {
 	root, rootKey := authority("root")
 	stranger, _ := authority("root") // the same name, another key
 	leaf := func(host string, until time.Time) (*x509.Certificate, *ecdsa.PrivateKey) {
-		return signed(t, &x509.Certificate{Subject: pkix.Name{CommonName: host}, DNSNames: []string{host}, NotBefore: hour(-2), NotAfter: until,
+		return signed(t, &x509.Certificate{Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
+			NotBefore: hour(-2), NotAfter: until,
 			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, root, rootKey)
 	}
 	for _, c := range []struct {
@@ -77,7 +79,8 @@ func TestAndroidCore_Pins(t *testing.T) {
 		{"its authority, expired", "localhost", hour(-1), []*x509.Certificate{root}, root, false},
 		{"its authority, which is not shown", "localhost", hour(1), nil, root, false},
 		{"another authority", "localhost", hour(1), []*x509.Certificate{root}, stranger, false},
-		{"another authority, which is shown but has not signed it", "localhost", hour(1), []*x509.Certificate{stranger, root}, stranger, false},
+		{"another authority, which is shown but has not signed it", "localhost", hour(1), []*x509.Certificate{stranger, root}, stranger,
+			false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cert, key := leaf(c.host, c.until)

@@ -28,7 +28,8 @@ import (
 func rollOut(t *testing.T, db *database.DB, version string, code int64, content []byte) {
 	t.Helper()
 	sum := sha256.Sum256(content)
-	rollOutAs(t, db, rollout.Release{Version: version, Package: "dev.muster.agent", Code: code, SHA256: hex.EncodeToString(sum[:]), Size: int64(len(content)), Signer: "s"}, content)
+	rollOutAs(t, db, rollout.Release{Version: version, Package: "dev.muster.agent", Code: code, SHA256: hex.EncodeToString(sum[:]),
+		Size: int64(len(content)), Signer: "s"}, content)
 }
 
 // rollOutAs is rollOut for a release.
@@ -106,7 +107,8 @@ func TestAndroidCore_Updates(t *testing.T) {
 	p := newUpdatingPhone(t, tenant, client, "")
 	file := append([]byte("good"), bytes.Repeat([]byte("0123456789"), 150_000)...)
 	rollOut(t, tenant.DB(), "2.0", 2, file)
-	for _, step := range []string{"before update wanted", "before range", "before whole", "before update verified", "before update began", "before install",
+	for _, step := range []string{"before update wanted", "before range", "before whole", "before update verified",
+		"before update began", "before install",
 		"before update over"} {
 		if step == "before update over" {
 			p.must("run", "--once") // it installs
@@ -124,7 +126,8 @@ func TestAndroidCore_Updates(t *testing.T) {
 		version := "9." + prefix
 		rollOut(t, tenant.DB(), version, int64(3+i), []byte(prefix))
 		p.settle()
-		if m := outcomeOf(t, tenant.DB(), version, p.deviceID); p.program() != string(file) || m.Outcome != rollout.Failed || m.Detail == "" || strings.Contains(m.Detail, "\n") {
+		if m := outcomeOf(t, tenant.DB(), version, p.deviceID); p.program() != string(file) || m.Outcome != rollout.Failed ||
+			m.Detail == "" || strings.Contains(m.Detail, "\n") {
 			t.Errorf("%s: %+v", prefix, m)
 		}
 	}
@@ -219,7 +222,8 @@ func TestAndroidCore_UpdateWithoutRoom(t *testing.T) {
 	client := tenant.Client(env.Start(), access.All)
 	token, server := servertest.AgentToken(t, client.QRCode(tenant.Policy, map[string]any{}))
 	agent := func(args ...string) []string {
-		return append([]string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", p.classes, "dev.muster.agent.jvm.Main"}, append(args, "--state", disk.dir)...)
+		return append([]string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", p.classes, "dev.muster.agent.jvm.Main"},
+			append(args, "--state", disk.dir)...)
 	}
 	disk.must("sh", "-c", "echo 1 >"+disk.dir+"/program-code")
 	id := enrolledAs(disk.must(agent("enroll", "--server", server, "--token", token)...))
@@ -228,7 +232,8 @@ func TestAndroidCore_UpdateWithoutRoom(t *testing.T) {
 	for range 2 {
 		disk.must(agent("run", "--once")...)
 	}
-	if left := disk.must("sh", "-c", "ls "+disk.dir); strings.Contains(left, "update.part") || strings.Contains(left, "program\n") || !strings.Contains(left, "update.json") {
+	if left := disk.must("sh", "-c", "ls "+disk.dir); strings.Contains(left, "update.part") || strings.Contains(left, "program\n") ||
+		!strings.Contains(left, "update.json") {
 		t.Errorf("it leaves %s", left)
 	}
 	if m := outcomeOf(t, tenant.DB(), "2.0", id); m.Outcome != rollout.Offered {

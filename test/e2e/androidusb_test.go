@@ -52,7 +52,8 @@ func TestUSB_StockDevice(t *testing.T) {
 	t.Parallel()
 	p := newJavaPhone(t)
 	dir := t.TempDir()
-	shell := fmt.Sprintf("dir='%s' state_dir='%s' java='java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp %s dev.muster.agent.jvm.Main'", dir, p.state, p.classes)
+	shell := fmt.Sprintf("dir='%s' state_dir='%s' java='java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp %s dev.muster.agent.jvm.Main'",
+		dir, p.state, p.classes)
 	c := newCable(t)
 	c.adb = adbtest.New(t, &adbtest.Device{Serial: "STOCK-1", Root: t.TempDir(), Shell: shell + stockShell})
 	c.policy = c.AgentPolicy(c.tenant.Company, "Phones", "CAMERA=BLOCK")

@@ -19,9 +19,10 @@ import (
 //	go test ./test/e2e -run TestCapacity_HoldsLoad -v -capacity-agents 10000 -capacity-time 10m -timeout 60m
 var (
 	capacityAgents = flag.Int("capacity-agents", 200, "connected agents in the tests of the capacity")
-	capacityTime   = flag.Duration("capacity-time", 4*time.Second, "how long the tests of the capacity hold the load; what they measure is judged from a minute on")
-	capacityShare  = flag.Float64("capacity-share", 0.8, "share of the capacity that they hold")
-	capacityChart  = flag.String("capacity-chart", "", "file for the chart of TestCapacity_HoldsLoad (SVG); by default a temporary one")
+	capacityTime   = flag.Duration("capacity-time", 4*time.Second, "how long the tests of the capacity hold the load; what they measure "+
+		"is judged from a minute on")
+	capacityShare = flag.Float64("capacity-share", 0.8, "share of the capacity that they hold")
+	capacityChart = flag.String("capacity-chart", "", "file for the chart of TestCapacity_HoldsLoad (SVG); by default a temporary one")
 )
 
 // capacityFiles is what each of the two processes has open beside the connections of its agents.
@@ -45,7 +46,8 @@ func holdCapacity(t *testing.T, settings ...string) *capacityRun {
 	t.Helper()
 	agents := *capacityAgents
 	if need, limit := agents+capacityFiles, ops.OpenFileLimit(); need > limit {
-		t.Skipf("%d agents need %d open files in the loader and in the service each, and the limit is %d: raise it with `ulimit -n`", agents, need, limit)
+		t.Skipf("%d agents need %d open files in the loader and in the service each, and the limit is %d: raise it with `ulimit -n`",
+			agents, need, limit)
 	}
 	private := "127.0.0.1:" + strconv.Itoa(freePort(t))
 	before := append([]string{"env", "MUSTER_METRICS_LISTEN=" + private}, settings...)
@@ -57,7 +59,8 @@ func holdCapacity(t *testing.T, settings ...string) *capacityRun {
 	began := time.Now()
 	l.connect(t)
 	connected := l.settled(t)
-	t.Logf("%d agents connected in %.0f s; memory after a garbage collection: heap %.1f MB, before %.1f MB; process %.1f MB, before %.1f MB",
+	t.Logf("%d agents connected in %.0f s; memory after a garbage collection: heap %.1f MB, before %.1f MB; process %.1f MB, "+
+		"before %.1f MB",
 		agents, time.Since(began).Seconds(), mb(connected.heap), mb(idle.heap), mb(connected.own), mb(idle.own))
 
 	most := l.capacity(t)
@@ -103,9 +106,11 @@ func (l *capacityLoad) returns(t *testing.T, idle figures) {
 		l.f.ours.client.CloseIdleConnections()
 		now := l.settled(t)
 		if now.goroutines > idle.goroutines+goroutines || now.heap > idle.heap+heap+heapPerAgent*float64(len(l.f.agents)) {
-			return fmt.Errorf("%.0f goroutines and a heap of %.1f MB, before %.0f and %.1f MB", now.goroutines, mb(now.heap), idle.goroutines, mb(idle.heap))
+			return fmt.Errorf("%.0f goroutines and a heap of %.1f MB, before %.0f and %.1f MB", now.goroutines, mb(now.heap),
+				idle.goroutines, mb(idle.heap))
 		}
-		t.Logf("after the agents have disconnected: %.0f goroutines, before %.0f; heap %.1f MB, before %.1f MB", now.goroutines, idle.goroutines, mb(now.heap), mb(idle.heap))
+		t.Logf("after the agents have disconnected: %.0f goroutines, before %.0f; heap %.1f MB, before %.1f MB", now.goroutines,
+			idle.goroutines, mb(now.heap), mb(idle.heap))
 		return nil
 	})
 	if err != nil {

@@ -19,7 +19,8 @@ const (
 	panelHeight, panelGap, chartTop   = 100, 36, 60
 )
 
-var chartTemplate = template.Must(template.New("chart").Parse(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {{.Width}} {{.Height}}" font-family="sans-serif" font-size="12" role="img">
+var chartTemplate = template.Must(template.New("chart").
+	Parse(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {{.Width}} {{.Height}}" font-family="sans-serif" font-size="12" role="img">
 <title>{{.Title}}</title>
 <rect width="{{.Width}}" height="{{.Height}}" fill="#ffffff"/>
 <text x="16" y="26" font-size="15" fill="#1f2937">{{.Title}}</text>
@@ -66,7 +67,8 @@ func (r *capacityRun) draw(t *testing.T, file string) {
 
 func memoryPanel(name string) chartPanel {
 	return chartPanel{Name: name, Lines: []chartLine{
-		{Name: "process", of: func(s sample) float64 { return mb(s.own) }}, {Name: "heap", of: func(s sample) float64 { return mb(s.heap) }}}}
+		{Name: "process", of: func(s sample) float64 { return mb(s.own) }},
+		{Name: "heap", of: func(s sample) float64 { return mb(s.heap) }}}}
 }
 
 // drawChart writes a chart to a file; by default to a temporary one. It reads the file again.
@@ -84,7 +86,8 @@ func drawChart(t *testing.T, file, title string, samples []sample, panels []char
 	bottom := panels[len(panels)-1].Top + panelHeight
 	var text strings.Builder
 	err := chartTemplate.Execute(&text, map[string]any{"Title": title, "Panels": panels,
-		"Width": chartWidth, "Height": bottom + 40, "Left": chartLeft, "End": chartWidth - chartRight, "Plot": chartWidth - chartLeft - chartRight,
+		"Width": chartWidth, "Height": bottom + 40, "Left": chartLeft, "End": chartWidth - chartRight,
+		"Plot":  chartWidth - chartLeft - chartRight,
 		"Panel": panelHeight, "Half": panelHeight / 2, "Foot": bottom + 20, "Seconds": int(samples[len(samples)-1].at.Seconds())})
 	if err = errors.Join(err, os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text.String()), 0o644)); err != nil {
 		t.Fatal(err)

@@ -133,7 +133,8 @@ func judge(t *testing.T, samples []sample, all []measure) {
 	for _, m := range all {
 		before, last := m.over(thirds[m.than], m.of), m.over(thirds[2], m.of)
 		if last > before*m.factor+m.few {
-			t.Errorf("%s: %.1f in the last third, %.1f in third %d; want at most %.1f times as much", m.what, last, before, m.than+1, m.factor)
+			t.Errorf("%s: %.1f in the last third, %.1f in third %d; want at most %.1f times as much", m.what, last,
+				before, m.than+1, m.factor)
 		}
 	}
 }
@@ -192,12 +193,17 @@ func (r *capacityRun) report(t *testing.T) {
 	for _, s := range r.samples {
 		commands += s.commands
 	}
-	t.Logf("%d agents, capacity %.0f commands a second, held %.0f for %.0f s: %d commands", r.Agents, r.Capacity, r.Rate, r.samples[len(r.samples)-1].at.Seconds(), commands)
+	t.Logf("%d agents, capacity %.0f commands a second, held %.0f for %.0f s: %d commands", r.Agents, r.Capacity, r.Rate,
+		r.samples[len(r.samples)-1].at.Seconds(), commands)
 	for n, part := range thirdsOf(t, r.samples) {
 		of := func(get func(sample) float64) float64 { return medianOf(part, get) }
-		t.Logf("third %d: %.0f/s, p50 %.1f ms, p99 %.1f ms, p99 of check-ins %.1f ms, memory %.1f MB, with mapped files %.1f MB, heap %.1f MB, %.0f goroutines, %.2f CPUs", n+1,
-			of(func(s sample) float64 { return s.rate }), of(func(s sample) float64 { return s.p50 }), of(func(s sample) float64 { return s.p99 }),
-			of(func(s sample) float64 { return s.checkInP99 }), of(func(s sample) float64 { return mb(s.own) }), of(func(s sample) float64 { return mb(s.resident) }),
-			of(func(s sample) float64 { return mb(s.heap) }), of(func(s sample) float64 { return s.goroutines }), of(func(s sample) float64 { return s.cpuShare }))
+		t.Logf("third %d: %.0f/s, p50 %.1f ms, p99 %.1f ms, p99 of check-ins %.1f ms, memory %.1f MB, with mapped files %.1f MB, heap "+
+			"%.1f MB, %.0f goroutines, %.2f CPUs", n+1,
+			of(func(s sample) float64 { return s.rate }), of(func(s sample) float64 { return s.p50 }),
+			of(func(s sample) float64 { return s.p99 }),
+			of(func(s sample) float64 { return s.checkInP99 }), of(func(s sample) float64 { return mb(s.own) }),
+			of(func(s sample) float64 { return mb(s.resident) }),
+			of(func(s sample) float64 { return mb(s.heap) }), of(func(s sample) float64 { return s.goroutines }),
+			of(func(s sample) float64 { return s.cpuShare }))
 	}
 }

@@ -123,7 +123,8 @@ func repair(t *testing.T, env *servertest.Env) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	text, err := runCommand(t, env, verify)
-	if err != nil || !strings.Contains(text, `"sound": true`) || !strings.Contains(text, `"provedFrom": 1`) || strings.Contains(text, `"provedFrom": 1,`) {
+	if err != nil || !strings.Contains(text, `"sound": true`) || !strings.Contains(text, `"provedFrom": 1`) ||
+		strings.Contains(text, `"provedFrom": 1,`) {
 		t.Errorf("verify of the restarted chain: %v\n%s", err, text)
 	}
 	verify.Output = "table"

@@ -63,7 +63,8 @@ func TestCommand_CrashAtEveryStep(t *testing.T) {
 		for i, s := range steps() {
 			keys[i] = env.Key(tenant.Company, access.All)
 			at.Store(s.name)
-			if answer, err := replica.As(keys[i]).Try("POST", servertest.LockPath(devices[i]), nil, "Idempotency-Key", s.key()); err == nil {
+			if answer, err := replica.As(keys[i]).Try("POST", servertest.LockPath(devices[i]), nil, "Idempotency-Key",
+				s.key()); err == nil {
 				t.Errorf("%s: the request was answered %d", s.name, answer.Status)
 			}
 		}

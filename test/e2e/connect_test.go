@@ -92,7 +92,8 @@ func TestConnect_AsksForTheSession(t *testing.T) {
 			}
 		}
 		page := replica.SignedOut(t).Get(back).Want(t, http.StatusUnauthorized)
-		if !strings.Contains(page.Body, "Sign in to finish") || !strings.Contains(page.Body, `/signin?next=%2Fconnect%2Fcallback`) || !strings.Contains(page.Body, "app.css") {
+		if !strings.Contains(page.Body, "Sign in to finish") || !strings.Contains(page.Body, `/signin?next=%2Fconnect%2Fcallback`) ||
+			!strings.Contains(page.Body, "app.css") {
 			t.Errorf("the page for a stranger: %.800s", page.Body)
 		}
 		unbound("a stranger")
@@ -101,7 +102,8 @@ func TestConnect_AsksForTheSession(t *testing.T) {
 		replica.Visitor(t, env.Browser(other, account.Admin).User).Get(back).Want(t, http.StatusNotFound)
 		unbound("an administrator of another company")
 		second := replica.Visitor(t, colleague)
-		if page := second.Get(back); page.Path != "/settings/platform" || !strings.Contains(page.Body, "Another session started this sign-up") {
+		if page := second.Get(back); page.Path != "/settings/platform" ||
+			!strings.Contains(page.Body, "Another session started this sign-up") {
 			t.Errorf("another administrator: got %d at %s: %.800s", page.Status, page.Path, page.Body)
 		}
 		unbound("another session")
@@ -174,7 +176,8 @@ func TestPortal_LostEnterprise(t *testing.T) {
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		replica := env.Start()
 		acme, other := env.Company("acme", servertest.Everything()), env.Company("other", servertest.Everything())
-		viewer, stranger := replica.Visitor(t, env.Browser(acme, account.Viewer).User), replica.Visitor(t, env.Browser(other, account.Viewer).User)
+		viewer, stranger := replica.Visitor(t, env.Browser(acme, account.Viewer).User),
+			replica.Visitor(t, env.Browser(other, account.Viewer).User)
 		pages := []string{"/", "/settings", "/settings/platform"}
 		shows := func(v *servertest.Visitor, text string, want bool) {
 			t.Helper()

@@ -68,18 +68,22 @@ func TestConnections_CommandLine(t *testing.T) {
 		t.Errorf("listed (-want +got):\n%s", diff)
 	}
 	id := listed[0].ID
-	if text, err := runCommand(t, env, &cli.ConnectionList{OfCompany: of("acme", "text")}); err != nil || !strings.Contains(text, ada.User.Email) {
+	if text, err := runCommand(t, env, &cli.ConnectionList{OfCompany: of("acme", "text")}); err != nil ||
+		!strings.Contains(text, ada.User.Email) {
 		t.Errorf("%v: %s", err, text)
 	}
-	if text, err := runCommand(t, env, &cli.ConnectionList{OfCompany: of(other.Slug, "json")}); err != nil || strings.TrimSpace(text) != "[]" {
+	if text, err := runCommand(t, env, &cli.ConnectionList{OfCompany: of(other.Slug, "json")}); err != nil ||
+		strings.TrimSpace(text) != "[]" {
 		t.Errorf("another company's: %v %s", err, text)
 	}
 	// Raised by the operator: the earlier client's way out of a missing scope.
-	if got := assistant.Legacy().Call("list_policies", nil).Failed(t); got.Code != "forbidden" || !strings.Contains(got.Message, "/access") ||
+	if got := assistant.Legacy().Call("list_policies", nil).Failed(t); got.Code != "forbidden" ||
+		!strings.Contains(got.Message, "/access") ||
 		!strings.Contains(got.Message, "lacks the scope mcp:policies:read") {
 		t.Errorf("before: %+v", got)
 	}
-	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), Ref: id, Scope: []string{"mcp:policies:write"}}); err != nil {
+	if _, err := runCommand(t, env,
+		&cli.ConnectionSet{OfCompany: of("acme", "json"), Ref: id, Scope: []string{"mcp:policies:write"}}); err != nil {
 		t.Fatal(err)
 	}
 	assistant.Legacy().Call("list_policies", nil).OK(t, nil)
@@ -96,11 +100,13 @@ func TestConnections_CommandLine(t *testing.T) {
 			}
 		})
 	}
-	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), Ref: id, Scope: []string{"mcp:everything"}}); fault.CodeOf(err) != fault.InvalidArguments {
+	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), Ref: id,
+		Scope: []string{"mcp:everything"}}); fault.CodeOf(err) != fault.InvalidArguments {
 		t.Errorf("a scope that does not exist: %v", err)
 	}
 	// The client's name is enough for one, and refused for several.
-	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), Ref: "Test", Scope: []string{"mcp:policies:read"}}); err != nil {
+	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), Ref: "Test",
+		Scope: []string{"mcp:policies:read"}}); err != nil {
 		t.Errorf("by the client's name: %v", err)
 	}
 	env.Browser(acme, account.Admin).Connect(replica.PublicURL(), "mcp:devices:read")
@@ -122,7 +128,8 @@ func TestConnections_CommandLine(t *testing.T) {
 	} else if ended := listed[i]; ended.State != "revoked" || ended.Grants != 0 || ended.RevokedAt == nil {
 		t.Errorf("listed %+v", ended)
 	}
-	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), Ref: id, Scope: []string{"mcp:devices:read"}}); fault.CodeOf(err) != fault.Refused {
+	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), Ref: id,
+		Scope: []string{"mcp:devices:read"}}); fault.CodeOf(err) != fault.Refused {
 		t.Errorf("a revoked one is changed: %v", err)
 	}
 }

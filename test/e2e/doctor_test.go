@@ -41,9 +41,12 @@ func TestDoctor_FindsWhatCannotWork(t *testing.T) {
 			t.Errorf("%s: no %s of %q that says %q in %+v", title, status, check, says, findings)
 		}
 	}
-	want("served already", ops.Fine, "listen address", "a Muster service is running", find(func(c *config.Service) { c.Listen = running.Addr().String() }))
-	want("port taken", ops.Failed, "listen address", "another program listens", find(func(c *config.Service) { c.Listen = stranger.Listener.Addr().String() }))
-	want("public URL", ops.Fine, "public URL", "a Muster service answers", find(func(c *config.Service) { c.PublicURL = running.PublicURL() }))
+	want("served already", ops.Fine, "listen address", "a Muster service is running",
+		find(func(c *config.Service) { c.Listen = running.Addr().String() }))
+	want("port taken", ops.Failed, "listen address", "another program listens",
+		find(func(c *config.Service) { c.Listen = stranger.Listener.Addr().String() }))
+	want("public URL", ops.Fine, "public URL", "a Muster service answers",
+		find(func(c *config.Service) { c.PublicURL = running.PublicURL() }))
 	want("someone else's URL", ops.Failed, "public URL", "is not Muster", find(func(c *config.Service) { c.PublicURL = stranger.URL }))
 	want("another host's certificate", ops.Failed, "TLS certificate", "other.test", find(func(c *config.Service) {
 		c.TLSCert, c.TLSKey, c.PublicURL = certFile, keyFile, "https://other.test"

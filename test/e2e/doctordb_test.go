@@ -88,7 +88,8 @@ func TestDoctor_PostgreSQL(t *testing.T) {
 		if !strings.Contains(says.Remedy, "the user or the password") {
 			t.Errorf("unknown role: %+v", says)
 		}
-		says = failed(t, "password", "database", diagnose(alter(func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), "not the pass word") }), time.Now))
+		says = failed(t, "password", "database",
+			diagnose(alter(func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), "not the pass word") }), time.Now))
 		if !strings.Contains(says.Remedy, "the user or the password") || strings.Contains(says.Detail, "pass word") {
 			t.Errorf("wrong password: %+v", says)
 		}

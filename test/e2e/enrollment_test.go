@@ -51,7 +51,8 @@ func selfSigned(t *testing.T, host string) (certFile, keyFile string, cert *x509
 		t.Fatal(err)
 	}
 	certFile, keyFile = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
-	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: secret}} {
+	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der},
+		keyFile: {Type: "PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +92,8 @@ func TestEnrollment_ByCodeOverTLS(t *testing.T) {
 	extras, _ := code[provisioning+"ADMIN_EXTRAS_BUNDLE"].(map[string]any)
 	pin := protocol.Pin(cert)
 	for name, want := range map[string]any{
-		"DEVICE_ADMIN_COMPONENT_NAME": "dev.muster.agent/dev.muster.agent.AdminReceiver", "LEAVE_ALL_SYSTEM_APPS_ENABLED": true, "WIFI_SSID": "site",
+		"DEVICE_ADMIN_COMPONENT_NAME": "dev.muster.agent/dev.muster.agent.AdminReceiver", "LEAVE_ALL_SYSTEM_APPS_ENABLED": true,
+		"WIFI_SSID":                              "site",
 		"DEVICE_ADMIN_PACKAGE_DOWNLOAD_LOCATION": nil, "DEVICE_ADMIN_SIGNATURE_CHECKSUM": nil,
 	} {
 		if got := code[provisioning+name]; got != want {

@@ -106,7 +106,8 @@ func TestFailover_CommandsAreSentOnce(t *testing.T) {
 				o := keyedOrder{name: fmt.Sprintf("order-%d", n)}
 				key := keys[n/perKey][0]
 				if n%4 == 3 {
-					key, o.path, o.body = keys[n/perKey][1], "/assets/"+phone.AssetID+"/commands/message", map[string]string{"title": o.name, "body": "x"}
+					key, o.path, o.body = keys[n/perKey][1], "/assets/"+phone.AssetID+"/commands/message",
+						map[string]string{"title": o.name, "body": "x"}
 				} else {
 					o.path, o.body = "/assets/"+devices[n%len(devices)].AssetID+"/commands/lost-mode", map[string]string{"message": o.name}
 				}

@@ -24,7 +24,8 @@ import (
 	"github.com/musterhq/muster/test/poll"
 )
 
-var faultsFor = flag.Duration("faults", 10*time.Second, "how long TestFaults_CommandsAreSentOnce has its network and processes fail; 10m for the long run")
+var faultsFor = flag.Duration("faults", 10*time.Second,
+	"how long TestFaults_CommandsAreSentOnce has its network and processes fail; 10m for the long run")
 
 var faultsSeed = flag.Uint64("faults-seed", 1, "which faults TestFaults_CommandsAreSentOnce has, in which order")
 
@@ -64,7 +65,8 @@ func TestFaults_CommandsAreSentOnce(t *testing.T) {
 				o := keyedOrder{name: fmt.Sprintf("order-%d", number), retries: true}
 				key := keys[n%faultKeys][0]
 				if n%4 == 3 {
-					key, o.path, o.body = keys[n%faultKeys][1], "/assets/"+phone.AssetID+"/commands/message", map[string]string{"title": o.name, "body": "x"}
+					key, o.path, o.body = keys[n%faultKeys][1], "/assets/"+phone.AssetID+"/commands/message",
+						map[string]string{"title": o.name, "body": "x"}
 				} else {
 					o.path, o.body = "/assets/"+devices[n%len(devices)].AssetID+"/commands/lost-mode", map[string]string{"message": o.name}
 				}
@@ -103,8 +105,10 @@ func checkHistory(t *testing.T, env *servertest.Env, phone *servertest.AgentDevi
 	begun := time.Now()
 	if err := poll.For(2*time.Minute, func() error {
 		var open string
-		err := db.QueryRowContext(t.Context(), `SELECT COALESCE(string_agg(ticket || ' ' || type || ' ' || state || ' ' || to_timestamp(created_at / 1000), ', '), '')
-			FROM commands WHERE state IN ('PREPARED', 'SENT') AND type IN ($1, $2)`, command.StartLostMode, command.NotificationMessage).Scan(&open)
+		err := db.QueryRowContext(t.Context(),
+			`SELECT COALESCE(string_agg(ticket || ' ' || type || ' ' || state || ' ' || to_timestamp(created_at / 1000), ', '), '')
+			FROM commands WHERE state IN ('PREPARED', 'SENT') AND type IN ($1, $2)`, command.StartLostMode,
+			command.NotificationMessage).Scan(&open)
 		if err == nil && open != "" {
 			err = errors.New("commands are open: " + open)
 		}
@@ -116,9 +120,12 @@ func checkHistory(t *testing.T, env *servertest.Env, phone *servertest.AgentDevi
 	env.Eventually("each outcome is told once", func() error {
 		var untold string
 		err := db.QueryRowContext(t.Context(), `SELECT COALESCE(string_agg(ticket || ' ' || state || ' ' || told, ', '), '') FROM (
-			SELECT c.ticket, c.state, count(e.id) AS told FROM commands c LEFT JOIN events e ON e.company_id = c.company_id AND e.request_id = c.request_id AND e.pos > 0
-				AND e.type = CASE c.state WHEN 'SUCCESS' THEN 'command.succeeded' WHEN 'UNCONFIRMED' THEN 'command.unconfirmed' ELSE 'command.failed' END
-			WHERE c.type IN ($1, $2) GROUP BY c.id HAVING count(e.id) <> 1) v`, command.StartLostMode, command.NotificationMessage).Scan(&untold)
+			SELECT c.ticket, c.state, count(e.id) AS told FROM commands c LEFT JOIN events e ON e.company_id = c.company_id
+				AND e.request_id = c.request_id AND e.pos > 0
+				AND e.type = CASE c.state WHEN 'SUCCESS' THEN 'command.succeeded' WHEN 'UNCONFIRMED' THEN 'command.unconfirmed' ELSE
+					'command.failed' END
+			WHERE c.type IN ($1, $2) GROUP BY c.id HAVING count(e.id) <> 1) v`, command.StartLostMode,
+			command.NotificationMessage).Scan(&untold)
 		if err == nil && untold != "" {
 			err = errors.New("commands have no event, or several: " + untold)
 		}
@@ -142,7 +149,8 @@ func checkHistory(t *testing.T, env *servertest.Env, phone *servertest.AgentDevi
 			doubts++
 		}
 		if r := found[name]; r.all == 0 && !doubt || r.all-r.failed-r.unknown > 1 || sent[name] > 1 {
-			t.Errorf("%s is recorded %d times, %d of them failed and %d UNCONFIRMED, and was sent %d times", name, r.all, r.failed, r.unknown, sent[name])
+			t.Errorf("%s is recorded %d times, %d of them failed and %d UNCONFIRMED, and was sent %d times", name, r.all, r.failed,
+				r.unknown, sent[name])
 		}
 	}
 	t.Logf("%d orders, %d with an unknown outcome, %d reached their devices", orders, doubts, len(sent))
@@ -153,7 +161,8 @@ type recorded struct{ all, failed, unknown, succeeded int }
 
 func recordedOrders(t *testing.T, db *sql.DB) map[string]recorded {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), `SELECT ticket, count(*), count(*) FILTER (WHERE state = 'ERROR'), count(*) FILTER (WHERE state = 'UNCONFIRMED'), count(*) FILTER (WHERE state = 'SUCCESS')
+	rows, err := db.QueryContext(t.Context(),
+		`SELECT ticket, count(*), count(*) FILTER (WHERE state = 'ERROR'), count(*) FILTER (WHERE state = 'UNCONFIRMED'), count(*) FILTER (WHERE state = 'SUCCESS')
 		FROM commands GROUP BY ticket`)
 	if err != nil {
 		t.Fatal(err)

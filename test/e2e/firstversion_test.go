@@ -160,7 +160,8 @@ func sameCredentials(t *testing.T, replica *servertest.Replica, old firsttest.Fi
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		return request
 	}
-	ask("password", form(web.SignInPath, url.Values{"email": {"admin@acme.test"}, "password": {"correct horse battery"}}), http.StatusSeeOther)
+	ask("password", form(web.SignInPath, url.Values{"email": {"admin@acme.test"}, "password": {"correct horse battery"}}),
+		http.StatusSeeOther)
 	page, err := http.NewRequest(http.MethodGet, base+"/devices", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +173,8 @@ func sameCredentials(t *testing.T, replica *servertest.Replica, old firsttest.Fi
 	if count.TotalElements < 3 {
 		t.Errorf("the AI client sees %d assets", count.TotalElements)
 	}
-	ask("refresh token", form("/oauth/token", url.Values{"grant_type": {"refresh_token"}, "client_id": {old.Client}, "refresh_token": {old.Tokens.Refresh}}), http.StatusOK)
+	ask("refresh token", form("/oauth/token", url.Values{"grant_type": {"refresh_token"}, "client_id": {old.Client},
+		"refresh_token": {old.Tokens.Refresh}}), http.StatusOK)
 }
 
 // checksIn lets an agent that enrolled with the first version go on with the
@@ -200,7 +202,8 @@ func checksIn(t *testing.T, env *servertest.Env, replica *servertest.Replica, ol
 	var host atomic.Pointer[string]
 	host.Store(&there.Host)
 	device := simulated.New(simulated.Default(asset.Specifications["serialNumber"]), env.Now)
-	running, err := agent.New(agent.Options{Dir: a.Dir(t), Version: "test", Device: device, Now: env.Now, Log: slog.New(slog.DiscardHandler),
+	running, err := agent.New(agent.Options{Dir: a.Dir(t), Version: "test", Device: device, Now: env.Now,
+		Log:    slog.New(slog.DiscardHandler),
 		Client: &http.Client{Transport: servertest.Reach(&host)}})
 	if err != nil {
 		t.Fatal(err)

@@ -89,7 +89,8 @@ func (s *growthSite) levelsOff(months []map[string]int64) {
 // hasLived fails if the months left nothing of what was to happen.
 func (s *growthSite) hasLived(months []map[string]int64) {
 	s.Helper()
-	for _, name := range []string{"activity", "events", "commands", "asset_places", "proposals", "webhook_attempts", "sessions", "device_logs", "jobs", "mail_users",
+	for _, name := range []string{"activity", "events", "commands", "asset_places", "proposals", "webhook_attempts", "sessions",
+		"device_logs", "jobs", "mail_users",
 		"messages", "oauth_connections", "enrollment_codes"} {
 		if !slices.ContainsFunc(months, func(m map[string]int64) bool { return m[name] > 0 }) {
 			s.Errorf("the months left no %s", name)

@@ -82,7 +82,8 @@ func (s *growthSite) week(n int) {
 	}
 	tag := []string{"add=odd", "remove=odd"}[n%2]
 	s.CLI(new(any), "job", "create", "--company", "acme", "--filter", "all=true", "--command", "tags", "--argument", tag, "--rate", "600")
-	s.CLI(new(any), "job", "create", "--company", "acme", "--filter", "receivesMessages=true", "--command", "message", "--argument", "title=Weekly", "--argument", "body=x", "--rate", "600")
+	s.CLI(new(any), "job", "create", "--company", "acme", "--filter", "receivesMessages=true", "--command", "message", "--argument",
+		"title=Weekly", "--argument", "body=x", "--rate", "600")
 	s.Eventually("the jobs end", func() error { // in real time: a job does not make up for what it missed
 		if left := s.number(`SELECT COUNT(*) FROM jobs WHERE ended_at = 0`); left > 0 {
 			return fmt.Errorf("%d go on", left)
@@ -120,10 +121,13 @@ func (s *growthSite) policies(n int) {
 	s.Helper()
 	value := []string{"BLOCK", "ALLOW"}[n%2]
 	client := s.key(1)
-	made := client.Post("/policies/"+s.Policy.ID+"/changes", map[string]any{"changes": []any{map[string]any{"setting": "CAMERA", "value": value}}}).Want(s.T, http.StatusCreated).Members(s.T)
-	client.Post("/policy-proposals/"+made["proposalId"].(string)+"/apply", map[string]any{"confirmation": s.Policy.Name}).Want(s.T, http.StatusOK)
+	made := client.Post("/policies/"+s.Policy.ID+"/changes",
+		map[string]any{"changes": []any{map[string]any{"setting": "CAMERA", "value": value}}}).Want(s.T, http.StatusCreated).Members(s.T)
+	client.Post("/policy-proposals/"+made["proposalId"].(string)+"/apply", map[string]any{"confirmation": s.Policy.Name}).Want(s.T,
+		http.StatusOK)
 	s.CLI(new(any), "policy", "set", "--company", "acme", s.agents.Policy.Name, "--set", "CAMERA="+value)
-	client.Post("/policies/"+s.Policy.ID+"/provisioning-qr-codes", map[string]any{"personalUsage": "DISALLOWED"}).Want(s.T, http.StatusCreated)
+	client.Post("/policies/"+s.Policy.ID+"/provisioning-qr-codes", map[string]any{"personalUsage": "DISALLOWED"}).Want(s.T,
+		http.StatusCreated)
 }
 
 // replaced has one phone be erased, and its asset archived and deleted; another phone takes

@@ -46,7 +46,8 @@ func newGrowthSite(t *testing.T, env *servertest.Env) *growthSite {
 		c.WebhookNetworks.WebhookNetworks = []string{loopback}
 		c.SMTPURL, c.MailFrom = "smtp://"+s.mails.address, "Muster <muster@acme.test>"
 	})
-	s.CLI(new(any), "company", "set", "acme", "--keep-activity", "30d", "--keep-commands", "30d", "--keep-places", "30d", "--keep-events", "30d", "--inactive-after", "3d")
+	s.CLI(new(any), "company", "set", "acme", "--keep-activity", "30d", "--keep-commands", "30d", "--keep-places", "30d", "--keep-events",
+		"30d", "--inactive-after", "3d")
 	s.agents = &servertest.Tenant{Env: env, Company: s.Company, Policy: env.AgentPolicy(s.Company, "Kiosk", "LOCATION_MODE=ENFORCED")}
 	for range *growthDevices {
 		s.phones = append(s.phones, s.agents.AgentDevice(s.replica))

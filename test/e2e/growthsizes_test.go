@@ -131,7 +131,8 @@ func (s *growthSite) databaseSize() int64 {
 	defer func() { _ = pool.Close() }()
 	_, err := pool.ExecContext(s.Context(), `VACUUM ANALYZE`)
 	s.ok(err)
-	return s.number(`SELECT SUM(pg_total_relation_size(quote_ident(tablename)::regclass)) FROM pg_tables WHERE schemaname = current_schema()`)
+	return s.number(
+		`SELECT SUM(pg_total_relation_size(quote_ident(tablename)::regclass)) FROM pg_tables WHERE schemaname = current_schema()`)
 }
 
 // reportSizes logs the sizes of all months side by side, without what is always empty.

@@ -42,7 +42,8 @@ func TestPortal_SameSerialNumber(t *testing.T) {
 		if page := admin.Get("/devices/"+old.AssetID).Want(t, 200); strings.Contains(page.Body, "Same serial number as") {
 			t.Error("the notice is still there")
 		}
-		if err := old.CheckIn(); err == nil || !strings.Contains(err.Error(), agent.ErrSuperseded.Error()) || old.Device.State().Settings["CAMERA"] != "BLOCK" {
+		if err := old.CheckIn(); err == nil || !strings.Contains(err.Error(), agent.ErrSuperseded.Error()) ||
+			old.Device.State().Settings["CAMERA"] != "BLOCK" {
 			t.Errorf("the former device: %v, %+v", err, old.Device.State())
 		}
 		reset.MustCheckIn()
@@ -51,7 +52,8 @@ func TestPortal_SameSerialNumber(t *testing.T) {
 		if a.Status != "ACTIVE" {
 			t.Errorf("the kept asset is %s", a.Status)
 		}
-		if page := admin.Post("/devices/"+old.AssetID+"/enroll", "confirm", name).Want(t, 200); !strings.Contains(page.Body, "data:image/png;base64,") {
+		if page := admin.Post("/devices/"+old.AssetID+"/enroll", "confirm", name).Want(t, 200); !strings.Contains(page.Body,
+			"data:image/png;base64,") {
 			t.Error("there is no code")
 		}
 		var token struct{ Token, ExpiresAt, PolicyID string }
@@ -96,7 +98,8 @@ func TestPortal_ReplacingADevice(t *testing.T) {
 		limited := env.Browser(tenant.Company, account.Manager)
 		limited.Change(func(u *account.User) { u.Rights &^= account.DestroyDevices })
 		manager := replica.Visitor(t, limited.User)
-		for _, page := range []string{manager.Get("/devices/" + a.AssetID + "/merge?other=" + b.AssetID).Body, manager.Get("/devices/" + a.AssetID + "/enroll").Body} {
+		for _, page := range []string{manager.Get("/devices/" + a.AssetID + "/merge?other=" + b.AssetID).Body,
+			manager.Get("/devices/" + a.AssetID + "/enroll").Body} {
 			says(page, "takes the permission to")
 		}
 		says(merge(manager, b.AssetID, name), "permission to send destructive commands")
@@ -106,7 +109,8 @@ func TestPortal_ReplacingADevice(t *testing.T) {
 		says(code(admin, ""), "type the asset")
 		says(admin.Get("/devices/"+a.AssetID+"/enroll").Body, "Type the name of the asset whose device leaves")
 		env.Advance(account.ReauthFresh + time.Second)
-		for _, page := range []string{merge(admin, b.AssetID, name), code(admin, name), admin.Get("/devices/" + a.AssetID + "/merge?other=" + b.AssetID).Body, admin.Get("/devices/" + a.AssetID + "/enroll").Body} {
+		for _, page := range []string{merge(admin, b.AssetID, name), code(admin, name),
+			admin.Get("/devices/" + a.AssetID + "/merge?other=" + b.AssetID).Body, admin.Get("/devices/" + a.AssetID + "/enroll").Body} {
 			says(page, "Confirm it&#39;s you")
 		}
 		if err := a.CheckIn(); err != nil {
@@ -119,7 +123,8 @@ func TestPortal_ReplacingADevice(t *testing.T) {
 		var left struct {
 			Destructive struct{ Remaining int }
 		}
-		tenant.Client(replica, access.All).Post("/explain", map[string]any{"operation": "wipe_device", "arguments": map[string]any{"assetId": a.AssetID}}).Want(t, 200).JSON(t, &left)
+		tenant.Client(replica, access.All).Post("/explain",
+			map[string]any{"operation": "wipe_device", "arguments": map[string]any{"assetId": a.AssetID}}).Want(t, 200).JSON(t, &left)
 		if left.Destructive.Remaining != 0 {
 			t.Errorf("%d devices remain, want 0", left.Destructive.Remaining)
 		}

@@ -109,7 +109,8 @@ func (s *stranger) load() {
 			continue
 		}
 		var m strangerMemory
-		if sum := sha256.Sum256(text[sha256.Size:]); bytes.Equal(sum[:], text[:sha256.Size]) && json.Unmarshal(text[sha256.Size:], &m) == nil && m.Generation > best.Generation {
+		if sum := sha256.Sum256(text[sha256.Size:]); bytes.Equal(sum[:], text[:sha256.Size]) &&
+			json.Unmarshal(text[sha256.Size:], &m) == nil && m.Generation > best.Generation {
 			best = m
 		}
 	}
@@ -192,13 +193,15 @@ func (s *stranger) enroll(code, serial string) error {
 	if err != nil {
 		return err
 	}
-	facts, err := json.Marshal(object{"serialNumber": serial, "brand": "stranger", "manufacturer": "Else", "model": "S1", "sdk": 34, "osVersion": "14"})
+	facts, err := json.Marshal(object{"serialNumber": serial, "brand": "stranger", "manufacturer": "Else", "model": "S1",
+		"sdk": 34, "osVersion": "14"})
 	if err != nil {
 		return err
 	}
 	now := s.clock().UnixMilli()
 	proof := s.sign("muster-enroll-v1", hash([]byte(of("ENROLLMENT_TOKEN"))), s.alg, text64(der), hash(facts), fmt.Sprint(now))
-	body, err := json.Marshal(object{"token": of("ENROLLMENT_TOKEN"), "key": object{"alg": s.alg, "spki": text64(der)}, "facts": json.RawMessage(facts),
+	body, err := json.Marshal(object{"token": of("ENROLLMENT_TOKEN"), "key": object{"alg": s.alg, "spki": text64(der)},
+		"facts":        json.RawMessage(facts),
 		"agentVersion": "stranger 1", "role": "manager", "time": now, "proof": proof})
 	if err != nil {
 		return err
@@ -230,7 +233,8 @@ func (s *stranger) enroll(code, serial string) error {
 		named += "_ES256"
 	}
 	commandKey, err := base64.RawURLEncoding.DecodeString(answer.CommandKey.Key.SPKI)
-	if digest := sha256.Sum256(commandKey); err != nil || "sha256:"+text64(digest[:]) != of(named) && answer.CommandKey.Key.SPKI != of(named) {
+	if digest := sha256.Sum256(commandKey); err != nil || "sha256:"+text64(digest[:]) != of(named) &&
+		answer.CommandKey.Key.SPKI != of(named) {
 		return errors.New("the server has another command key")
 	}
 	s.memory.Keys = []strangerKey{answer.CommandKey}
@@ -310,7 +314,8 @@ func (s *stranger) send(ctx context.Context, method, path string, body []byte) (
 	if err != nil {
 		return nil, 0, "", err
 	}
-	for name, value := range map[string]string{"Muster-Device": s.memory.Device, "Muster-Time": now, "Muster-Seq": fmt.Sprint(sequence), "Muster-Sig": sig} {
+	for name, value := range map[string]string{"Muster-Device": s.memory.Device, "Muster-Time": now, "Muster-Seq": fmt.Sprint(sequence),
+		"Muster-Sig": sig} {
 		request.Header.Set(name, value)
 	}
 	response, err := s.client.Do(request)
@@ -429,7 +434,8 @@ func (s *stranger) checkIn() error {
 		if round > 0 && len(s.acks()) == 0 && len(report) == 0 && s.memory.Reported {
 			return nil
 		}
-		message := object{"agentVersion": "stranger 1", "bootId": s.boot(), "keyId": s.memory.Keys[len(s.memory.Keys)-1].ID, "acks": s.acks(),
+		message := object{"agentVersion": "stranger 1", "bootId": s.boot(), "keyId": s.memory.Keys[len(s.memory.Keys)-1].ID,
+			"acks":         s.acks(),
 			"capabilities": []string{"notify", "launch", "reboot", "shutdown", "wipe"}}
 		for name, value := range report {
 			message[name] = value
@@ -541,7 +547,8 @@ func (s *stranger) carryOut(report object) {
 				s.finish(c, "FAILED", "NOT_INSTALLED: "+name)
 			}
 		case "STATUS_REPORT":
-			report["status"] = object{"at": s.time(), "values": object{"batteryLevel": s.battery}, "specifications": object{"osVersion": "14"}}
+			report["status"] = object{"at": s.time(), "values": object{"batteryLevel": s.battery},
+				"specifications": object{"osVersion": "14"}}
 			s.finish(c, "DONE", "reported")
 		case "LOCATION_UPDATE":
 			report["location"] = object{"latitude": 48.1, "longitude": 11.5, "accuracyMeters": 7, "at": s.time()}
@@ -583,7 +590,8 @@ func (s *stranger) follow(answer strangerAnswer, sequence int64, again bool) err
 		return errors.New("an assignment for another device or request")
 	}
 	s.memory.Latest = max(s.memory.Latest, to.Time)
-	if have := s.memory.Policy; !again && have != nil && have["id"] == to.PolicyID && fmt.Sprint(have["version"]) == fmt.Sprint(to.Version) {
+	if have := s.memory.Policy; !again && have != nil && have["id"] == to.PolicyID &&
+		fmt.Sprint(have["version"]) == fmt.Sprint(to.Version) {
 		return nil
 	}
 	var sealed envelope
@@ -640,7 +648,8 @@ func (s *stranger) rotate() error {
 		return err
 	}
 	message := strings.Join([]string{"muster-rotate-v1", s.memory.Device, "ed25519", text64(der), fmt.Sprint(s.memory.Next)}, "\n")
-	body := object{"key": object{"alg": "ed25519", "spki": text64(der)}, "oldSig": text64(ed25519.Sign(old.(ed25519.PrivateKey), []byte(message))),
+	body := object{"key": object{"alg": "ed25519", "spki": text64(der)},
+		"oldSig": text64(ed25519.Sign(old.(ed25519.PrivateKey), []byte(message))),
 		"newSig": text64(ed25519.Sign(next, []byte(message)))}
 	var answer object
 	if _, err := s.call("POST", "/rotate", body, &answer); err != nil {

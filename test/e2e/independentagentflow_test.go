@@ -184,16 +184,19 @@ func TestIndependentAgent_Tombstones(t *testing.T) {
 	}
 	seat := n.known(beaten)
 	hash := sha256.Sum256([]byte("for this asset alone"))
-	grant := agentdevice.Token{Hash: hash, CompanyID: seat.CompanyID, PolicyID: seat.PolicyID, AssetID: seat.AssetID, Epoch: seat.Epoch, ExpiresAt: n.tenant.Now().Add(time.Hour)}
+	grant := agentdevice.Token{Hash: hash, CompanyID: seat.CompanyID, PolicyID: seat.PolicyID, AssetID: seat.AssetID, Epoch: seat.Epoch,
+		ExpiresAt: n.tenant.Now().Add(time.Hour)}
 	if err := n.tenant.DB().CreateAgentToken(t.Context(), grant); err != nil {
 		t.Fatal(err)
 	}
 	successor := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: seat.Key, State: agentdevice.Active}
 	if _, err := n.tenant.DB().EnrollAgent(t.Context(), agentdevice.Enrollment{Hash: hash, Device: successor, Again: n.tenant.Now()},
-		enrollment.Observation{Management: asset.Agent, Enrolling: true, EnrolledAt: n.tenant.Now(), ObservedAt: n.tenant.Now()}); err != nil {
+		enrollment.Observation{Management: asset.Agent, Enrolling: true, EnrolledAt: n.tenant.Now(),
+			ObservedAt: n.tenant.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	if err := beaten.checkIn(); err == nil || errors.Is(err, errStrangerGone) || !beaten.memory.Superseded || beaten.settings["CAMERA"] != "BLOCK" {
+	if err := beaten.checkIn(); err == nil || errors.Is(err, errStrangerGone) || !beaten.memory.Superseded ||
+		beaten.settings["CAMERA"] != "BLOCK" {
 		t.Errorf("a superseded device: %v, %v, settings %v", err, beaten.memory.Superseded, beaten.settings)
 	}
 }
@@ -279,16 +282,19 @@ func TestIndependentAgent_FalseService(t *testing.T) {
 		status int
 		body   []byte
 	}{
-		"another device's tombstone": {410, stone}, "an unsigned one": {410, []byte(`{"error":"ended"}`)}, "another device's answer": {200, foreign},
-		"nothing": {404, nil}, "a redirect": {302, nil}, "rubbish": {200, []byte("<html>")}, "an empty answer": {200, []byte("{}")},
-		"another policy": {200, []byte(`{"policy":{"id":"` + free.ID + `","version":1,"etag":"x"}}`)},
+		"another device's tombstone": {410, stone}, "an unsigned one": {410, []byte(`{"error":"ended"}`)},
+		"another device's answer": {200, foreign},
+		"nothing":                 {404, nil}, "a redirect": {302, nil}, "rubbish": {200, []byte("<html>")},
+		"an empty answer": {200, []byte("{}")},
+		"another policy":  {200, []byte(`{"policy":{"id":"` + free.ID + `","version":1,"etag":"x"}}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n.through(func(r *http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: answer.status, Header: http.Header{"Location": {"http://127.0.0.1:1/"}}, Request: r,
 					Body: io.NopCloser(bytes.NewReader(answer.body))}, nil
 			})
-			if err := n.checkIn(); err == nil || errors.Is(err, errStrangerGone) || n.settings["CAMERA"] != "BLOCK" || len(n.settings) != before {
+			if err := n.checkIn(); err == nil || errors.Is(err, errStrangerGone) || n.settings["CAMERA"] != "BLOCK" ||
+				len(n.settings) != before {
 				t.Errorf("%s: %v, settings %v", name, err, n.settings)
 			}
 		})

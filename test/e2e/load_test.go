@@ -155,13 +155,16 @@ func floorMux(floor *benchtest.Floor) *http.ServeMux {
 func exampleView() asset.View {
 	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	return asset.Asset{
-		ID: "asset0000000000010010212581", CompanySlug: "acme", Identification: "Phone 12", Status: asset.Active, SyncedAt: at, Tags: []string{"shop", "rack 12"},
+		ID: "asset0000000000010010212581", CompanySlug: "acme", Identification: "Phone 12", Status: asset.Active, SyncedAt: at,
+		Tags:       []string{"shop", "rack 12"},
 		CustomData: map[string]string{"department": "Sales 4", "location": "Oslo", "costCenter": "4711"},
 		Specifications: map[string]string{
-			"serialNumber": "S12345678", "model": "Phone 1", "manufacturer": "Acme", "brand": "Acme", "osVersion": "14", "securityPatchLevel": "2026-10-05",
+			"serialNumber": "S12345678", "model": "Phone 1", "manufacturer": "Acme", "brand": "Acme", "osVersion": "14",
+			"securityPatchLevel": "2026-10-05",
 		},
 		Device: &asset.Device{
-			Management: asset.Platform, Ownership: asset.CompanyOwned, PolicyID: "policy000000000000000000001", PolicyName: "Policy 1", PolicyApplied: 1,
+			Management: asset.Platform, Ownership: asset.CompanyOwned, PolicyID: "policy000000000000000000001",
+			PolicyName: "Policy 1", PolicyApplied: 1,
 			EnrolledAt: at, LastSeenAt: at, StatusReport: json.RawMessage(`{"reportedAt":"2026-11-20T09:00:00Z","batteryLevel":12}`),
 		},
 	}.Public()
@@ -238,7 +241,8 @@ func (u *underLoad) dial() (c net.Conn, host string, err error) {
 func (u *underLoad) cpu() time.Duration {
 	const ofProcess = 2 // CPUCLOCK_SCHED; see clock_getcpuclockid(3)
 	var ts syscall.Timespec
-	_, _, _ = syscall.Syscall(syscall.SYS_CLOCK_GETTIME, uintptr(^u.pid<<3|ofProcess), uintptr(unsafe.Pointer(&ts)), 0) // there is no other door
+	// there is no other door
+	_, _, _ = syscall.Syscall(syscall.SYS_CLOCK_GETTIME, uintptr(^u.pid<<3|ofProcess), uintptr(unsafe.Pointer(&ts)), 0)
 	return time.Duration(ts.Nano())
 }
 
@@ -357,7 +361,8 @@ func loadEngine(b *testing.B, database string) {
 		ours.load(b, "P6/page"+at, callers, page, get(list, pages))
 		small := floor.load(b, "P7/floor"+at, callers, nil, get("/small?id=%s", some))
 		ours.load(b, "P7/count by status"+at, callers, small, get("/api/v1/assets/count?status=%s", func(int) any { return "ACTIVE" }))
-		ours.load(b, "P7/count by both"+at, callers, small, get("/api/v1/assets/count?status=ACTIVE&policy=%s", func(int) any { return fleet.Policies[3] }))
+		ours.load(b, "P7/count by both"+at, callers, small,
+			get("/api/v1/assets/count?status=ACTIVE&policy=%s", func(int) any { return fleet.Policies[3] }))
 		one := floor.load(b, "P9/floor"+at, callers, nil, get("/get?id=%s", some))
 		ours.load(b, "P9/get"+at, callers, one, get("/api/v1/assets/%s", some))
 	}
@@ -367,7 +372,9 @@ func loadEngine(b *testing.B, database string) {
 	commands := spending(fleet, keys)
 	for _, callers := range []int{2, 32} {
 		at := fmt.Sprintf(", %d callers", callers)
-		insert := floor.load(b, "P2/floor"+at, callers, nil, func(int) (string, string, string, string) { return "POST", "/insert", "", `{"a":"x"}` })
+		insert := floor.load(b, "P2/floor"+at, callers, nil, func(int) (string, string, string, string) {
+			return "POST", "/insert", "", `{"a":"x"}`
+		})
 		ours.load(b, "P2/command"+at, callers, insert, commands)
 	}
 }

@@ -90,7 +90,8 @@ func (m *million) fill(t *testing.T) {
 // copyStatement copies the row that has the text $1, to the numbers from $2 to $3.
 func (m *million) copyStatement(t *testing.T, table, of string, columns map[string]string) string {
 	t.Helper()
-	names := m.texts(t, `SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1`, table)
+	names := m.texts(t, `SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1`,
+		table)
 	values, others := make([]string, len(names)), 0
 	for i, name := range names {
 		value, another := columns[name]

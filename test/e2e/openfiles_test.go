@@ -65,7 +65,8 @@ func TestProcess_FewOpenFiles(t *testing.T) {
 	}
 	defer func() { _ = db.Close() }()
 	present := -1
-	if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM leases WHERE name LIKE 'replica/%'`).Scan(&present); err != nil || present != 0 {
+	if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM leases WHERE name LIKE 'replica/%'`).Scan(&present); err != nil ||
+		present != 0 {
 		t.Errorf("%d replicas are present after the end, %v; want none", present, err)
 	}
 }

@@ -53,10 +53,12 @@ func (p *peers) commands(t *testing.T) {
 		return &side{name: fmt.Sprintf("NanoMDM, %d callers", callers), callers: callers, do: do}
 	}
 	for _, callers := range []int{32, 2} { // it has its best at few
-		p.run(t, &contest{what: "full trip of a command: sent, fetched, acknowledged", unit: "a second", goal: "≥ 4"}, ours(trip), theirs(callers, nano.trip), perSecondOf)
+		p.run(t, &contest{what: "full trip of a command: sent, fetched, acknowledged", unit: "a second", goal: "≥ 4"}, ours(trip),
+			theirs(callers, nano.trip), perSecondOf)
 	}
 	for _, callers := range []int{32, 2} {
-		p.run(t, &contest{what: "check-in, nothing to fetch", unit: "a second", goal: "≥ 8"}, ours(checkIn), theirs(callers, nano.idle), perSecondOf)
+		p.run(t, &contest{what: "check-in, nothing to fetch", unit: "a second", goal: "≥ 8"}, ours(checkIn),
+			theirs(callers, nano.idle), perSecondOf)
 	}
 	half := len(fleet.keys) / 2
 	second := &loadFleet{ours: startUnderLoad(t, "service", url), keys: fleet.keys[half:]}
@@ -80,7 +82,8 @@ func (p *peers) commands(t *testing.T) {
 func (p *peers) commandsSQLite(t *testing.T) {
 	url := "sqlite:" + filepath.Join(t.TempDir(), "load.db")
 	fleet := newLoadFleet(t, url, *loadAgents, keysOfRounds())
-	p.againstFloor(t, "SQLite", url, "≤ 2.5", &side{name: "Muster", callers: 32, do: func(n int) error { return fleet.some(n).order(fleet) }, process: fleet.ours})
+	p.againstFloor(t, "SQLite", url, "≤ 2.5",
+		&side{name: "Muster", callers: 32, do: func(n int) error { return fleet.some(n).order(fleet) }, process: fleet.ours})
 }
 
 // againstFloor compares the CPU of a command with that of one row that is inserted and
@@ -117,13 +120,15 @@ func startNano(t *testing.T, devices int) *nano {
 		t.Fatal(err)
 	}
 	hour := time.Now().Add(time.Hour)
-	ca, key := signed(t, &x509.Certificate{Subject: pkix.Name{CommonName: "devices"}, NotBefore: hour.Add(-2 * time.Hour), NotAfter: hour.Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, nil, nil)
+	ca, key := signed(t, &x509.Certificate{Subject: pkix.Name{CommonName: "devices"}, NotBefore: hour.Add(-2 * time.Hour),
+		NotAfter: hour.Add(24 * time.Hour),
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, nil, nil)
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	n := &nano{underLoad: startPeer(t, port, filepath.Join(*peersDir, "nanomdm"), "-listen", "127.0.0.1:"+strconv.Itoa(port), "-api", "load",
+	n := &nano{underLoad: startPeer(t, port, filepath.Join(*peersDir, "nanomdm"), "-listen", "127.0.0.1:"+strconv.Itoa(port), "-api",
+		"load",
 		"-ca", file, "-cert-header", "X-Client-Cert", "-storage", "pgsql", "-storage-dsn", url)}
 	for i := range devices {
 		n.devices = append(n.devices, http.Header{"X-Client-Cert": {deviceCertificate(t, i, ca, key)}})
@@ -175,7 +180,8 @@ func (n *nano) idle(device int) error {
 func (n *nano) enqueue(device int) error {
 	headers := http.Header{"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte("nanomdm:load"))}}
 	_, err := n.send("PUT", "/v1/enqueue/"+udid(device%len(n.devices))+"?nopush=1", headers,
-		plist(`<key>Command</key><dict><key>RequestType</key><string>DeviceInformation</string></dict><key>CommandUUID</key><string>`+rand.Text()+`</string>`))
+		plist(`<key>Command</key><dict><key>RequestType</key><string>DeviceInformation</string></dict><key>CommandUUID</key><string>`+
+			rand.Text()+`</string>`))
 	return err
 }
 
@@ -194,6 +200,7 @@ func (n *nano) trip(device int) error {
 	}
 	_, command, _ = strings.Cut(command, "<string>")
 	command, _, _ = strings.Cut(command, "</string>")
-	_, err = n.tell(device, "application/x-apple-aspen-mdm", `<key>Status</key><string>Acknowledged</string><key>CommandUUID</key><string>`+command+`</string>`)
+	_, err = n.tell(device, "application/x-apple-aspen-mdm", `<key>Status</key><string>Acknowledged</string><key>CommandUUID</key><string>`+
+		command+`</string>`)
 	return err
 }

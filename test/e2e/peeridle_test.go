@@ -36,14 +36,15 @@ func (p *peers) idle(t *testing.T) {
 		t.Fatal(err)
 	}
 	muster := &side{name: "Muster"}
-	p.run(t, &contest{what: "memory of an idle agent under TLS", unit: "KiB", goal: "≤ 1.4"}, muster, &side{name: "mosquitto"}, func(s *side) (float64, error) {
-		if s == muster {
-			fleet.ours = startUnderLoad(t, "service", url)
-			return kibOfIdle(t, fleet.ours, func(n int) (net.Conn, error) { return fleet.agents[n].listen(fleet) })
-		}
-		broker := startMosquitto(t, cert, key)
-		return kibOfIdle(t, broker, func(n int) (net.Conn, error) { return subscriber(strings.TrimPrefix(broker.url, "http://"), n) })
-	})
+	p.run(t, &contest{what: "memory of an idle agent under TLS", unit: "KiB", goal: "≤ 1.4"}, muster, &side{name: "mosquitto"},
+		func(s *side) (float64, error) {
+			if s == muster {
+				fleet.ours = startUnderLoad(t, "service", url)
+				return kibOfIdle(t, fleet.ours, func(n int) (net.Conn, error) { return fleet.agents[n].listen(fleet) })
+			}
+			broker := startMosquitto(t, cert, key)
+			return kibOfIdle(t, broker, func(n int) (net.Conn, error) { return subscriber(strings.TrimPrefix(broker.url, "http://"), n) })
+		})
 }
 
 // kibOfIdle is the process's resident memory for each connection, in KiB. The process
@@ -80,7 +81,8 @@ func startMosquitto(t *testing.T, cert, key string) *underLoad {
 	t.Helper()
 	port := freePort(t)
 	file := filepath.Join(t.TempDir(), "mosquitto.conf")
-	text := fmt.Sprintf("user root\nlistener %d 127.0.0.1\nallow_anonymous true\ncertfile %s\nkeyfile %s\nlog_type error\n", port, cert, key)
+	text := fmt.Sprintf("user root\nlistener %d 127.0.0.1\nallow_anonymous true\ncertfile %s\nkeyfile %s\nlog_type error\n", port, cert,
+		key)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

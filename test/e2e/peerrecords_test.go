@@ -55,9 +55,11 @@ func startPocket(t *testing.T, records int) *pocket {
 	if out, err := exec.Command(program, "--dev=false", "--dir", data, "superuser", "upsert", user, password).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	p := &pocket{underLoad: startPeer(t, port, program, "--dev=false", "--dir", data, "--automigrate=false", "serve", "--http", "127.0.0.1:"+strconv.Itoa(port))}
+	p := &pocket{underLoad: startPeer(t, port, program, "--dev=false", "--dir", data, "--automigrate=false", "serve", "--http",
+		"127.0.0.1:"+strconv.Itoa(port))}
 	var session struct{ Token string }
-	p.tell(t, "POST", "/api/collections/_superusers/auth-with-password", map[string]string{"identity": user, "password": password}, &session)
+	p.tell(t, "POST", "/api/collections/_superusers/auth-with-password", map[string]string{"identity": user, "password": password},
+		&session)
 	p.token = session.Token
 	p.tell(t, "PATCH", "/api/settings", map[string]any{"batch": map[string]any{"enabled": true, "maxRequests": 1000, "timeout": 60}}, nil)
 	fields := []map[string]any{{"name": "synced", "type": "number"}}
@@ -68,7 +70,8 @@ func startPocket(t *testing.T, records int) *pocket {
 		fields = append(fields, map[string]any{"name": name, "type": "json"})
 	}
 	p.tell(t, "POST", "/api/collections", map[string]any{"name": "assets", "type": "base", "fields": fields, "listRule": "", "viewRule": "",
-		"indexes": []string{"CREATE INDEX by_status ON assets (company, status, synced DESC, id DESC)", "CREATE INDEX by_time ON assets (company, synced DESC, id DESC)"}}, nil)
+		"indexes": []string{"CREATE INDEX by_status ON assets (company, status, synced DESC, id DESC)",
+			"CREATE INDEX by_time ON assets (company, synced DESC, id DESC)"}}, nil)
 	const batch = 500
 	for from := 0; from < records; from += batch {
 		var requests []map[string]any
@@ -94,7 +97,8 @@ func record(n int) map[string]any {
 		status = "INACTIVE"
 	}
 	return map[string]any{
-		"company": "acme", "status": status, "policy": fmt.Sprint("policy", h/100%10), "name": fmt.Sprint("Phone ", h%977), "synced": 1_790_000_000_000 + h,
+		"company": "acme", "status": status, "policy": fmt.Sprint("policy", h/100%10), "name": fmt.Sprint("Phone ", h%977),
+		"synced": 1_790_000_000_000 + h,
 		"custom": map[string]string{"department": fmt.Sprint("Sales ", h%13), "location": "Oslo", "costCenter": "4711"},
 		"tags":   []string{"shop", fmt.Sprint("rack ", h%5003)},
 		"specifications": map[string]string{"serialNumber": fmt.Sprint("S", h), "model": "Phone 1", "manufacturer": "Acme", "brand": "Acme",
@@ -128,7 +132,8 @@ func (p *pocket) one(n int) error {
 // page reads a page of 20 of the active records, the latest first.
 func (p *pocket) page(parameters string) func(n int) error {
 	return func(n int) error {
-		const list = "/api/collections/assets/records?perPage=20&sort=-synced,-id&filter=company%%3D%%22acme%%22%%20%%26%%26%%20status%%3D%%22ACTIVE%%22&page=%d%s"
+		const list = "/api/collections/assets/records?perPage=20&sort=-synced,-id" +
+			"&filter=company%%3D%%22acme%%22%%20%%26%%26%%20status%%3D%%22ACTIVE%%22&page=%d%s"
 		text, err := p.send("GET", fmt.Sprintf(list, 1+n%50, parameters), http.Header{}, "")
 		if err != nil {
 			return err

@@ -200,9 +200,11 @@ func (p *peers) settings(t *testing.T) string {
 	if err := db.QueryRow(`SHOW server_version`).Scan(&postgres); err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("Measured on %s with %d cores (%s), %s, PostgreSQL %s with `synchronous_commit = on`: Muster %s, NanoMDM %s, PocketBase %s, %s. "+
+	return fmt.Sprintf("Measured on %s with %d cores (%s), %s, PostgreSQL %s with `synchronous_commit = on`: Muster %s, NanoMDM %s, "+
+		"PocketBase %s, %s. "+
 		"%d rounds, each side %s in a round. %d agents, %d assets, %d idle connections.",
-		time.Now().Format(time.DateOnly), runtime.NumCPU(), processor(), runtime.Version(), strings.Fields(postgres)[0], said("git", "describe", "--tags", "--always", "--dirty"),
+		time.Now().Format(time.DateOnly), runtime.NumCPU(), processor(), runtime.Version(), strings.Fields(postgres)[0],
+		said("git", "describe", "--tags", "--always", "--dirty"),
 		version("nanomdm"), version("base"), said(mosquitto(), "-h"), *peerRounds, *peerRound, *loadAgents, *loadAssets, *peerIdle)
 }
 

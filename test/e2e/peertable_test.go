@@ -53,7 +53,8 @@ func figure(v float64) string {
 // text is the section of the document.
 func (p *peers) text(t *testing.T) string {
 	t.Helper()
-	lines := []string{p.settings(t), "", "| what | unit | Muster | compared with | its figure | ratio: median (least to most) | goal |", "|---|---|---|---|---|---|---|"}
+	lines := []string{p.settings(t), "", "| what | unit | Muster | compared with | its figure | ratio: median (least to most) | goal |",
+		"|---|---|---|---|---|---|---|"}
 	for _, c := range p.contests {
 		lines = append(lines, c.row())
 	}

@@ -143,7 +143,8 @@ func TestPortal_DangerousChangesNeedAFreshProof(t *testing.T) {
 		}
 	}
 	form := visitor.Get("/access/keys/new")
-	if page := visitor.Post("/access/keys", keyFields(form, t, "DEVICES_COMMAND")...); !strings.HasPrefix(page.Path, "/account/prove") || secretOf(page) != "" {
+	if page := visitor.Post("/access/keys", keyFields(form, t, "DEVICES_COMMAND")...); !strings.HasPrefix(page.Path, "/account/prove") ||
+		secretOf(page) != "" {
 		t.Errorf("a key that may command: %d at %s", page.Status, page.Path)
 	}
 	if page := visitor.Post("/access/keys", keyFields(form, t, "DEVICES_READ")...); secretOf(page) == "" {
@@ -245,7 +246,8 @@ func TestCompanySignIn_LinksAndCreatesUsers(t *testing.T) {
 	env.CLI(new(any), "company", "domain", "add", "--company", "acme", "acme.test")
 	env.CLI(new(any), "company", "domain", "add", "--company", "acme", "other.test")
 	setUp := func(domains, creates string) servertest.Page {
-		return replica.Visitor(t, admin.User).Post("/settings/signin", "name", "Acme ID", "issuer", provider.URL, "clientId", provider.ClientID,
+		return replica.Visitor(t, admin.User).Post("/settings/signin", "name", "Acme ID", "issuer", provider.URL,
+			"clientId", provider.ClientID,
 			"clientSecret", provider.Secret, "domains", domains, "enabled", "true", "createsUsers", creates, "role", "operator")
 	}
 	if page := setUp("acme.test other.test", "false").Want(t, 200); strings.Contains(page.Body, provider.Secret) {

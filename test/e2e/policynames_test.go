@@ -55,7 +55,8 @@ func TestPolicyNames_OldOnesAreReported(t *testing.T) {
 		t.Errorf("the doctor prints a hidden character: %q", told)
 	}
 	env.Start().Stop()
-	if log := string(env.Log.Text()); strings.Count(log, warning) != 1 || !strings.Contains(log, `"`+warning+`" part=service count=1`+"\n") {
+	if log := string(env.Log.Text()); strings.Count(log, warning) != 1 ||
+		!strings.Contains(log, `"`+warning+`" part=service count=1`+"\n") {
 		t.Errorf("the log has the warning %d times, want once and for one policy: %s", strings.Count(log, warning), log)
 	}
 }

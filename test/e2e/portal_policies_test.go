@@ -28,8 +28,10 @@ type visitor struct {
 func visit(t *testing.T, env *servertest.Env, r *servertest.Replica, companyID string, role account.Role, only ...string) *visitor {
 	t.Helper()
 	email := resource.NewID() + "@acme.test"
-	if _, err := (account.Users{Store: env.DB(), Passwords: account.NewPasswords(1), Now: env.Now}).Create(t.Context(), account.NewUserRequest{
-		CompanyID: companyID, Email: email, Name: "Person " + string(role), Role: role, Policies: only, Password: "a long password"}); err != nil {
+	if _, err := (account.Users{Store: env.DB(), Passwords: account.NewPasswords(1), Now: env.Now}).Create(t.Context(),
+		account.NewUserRequest{
+			CompanyID: companyID, Email: email, Name: "Person " + string(role), Role: role, Policies: only,
+			Password: "a long password"}); err != nil {
 		t.Fatal(err)
 	}
 	jar, err := cookiejar.New(nil)
@@ -54,7 +56,8 @@ func (p *visitor) do(want int, request *http.Request) (text, path string) {
 		p.t.Fatal(err)
 	}
 	if answer.StatusCode != want {
-		p.t.Fatalf("%s %s ends %d at %s, want %d\n%.3000s", request.Method, request.URL.Path, answer.StatusCode, answer.Request.URL, want, body)
+		p.t.Fatalf("%s %s ends %d at %s, want %d\n%.3000s", request.Method, request.URL.Path, answer.StatusCode,
+			answer.Request.URL, want, body)
 	}
 	return string(body), answer.Request.URL.Path
 }
@@ -71,7 +74,8 @@ func (p *visitor) get(want int, path string) string {
 
 func (p *visitor) post(want int, path string, form url.Values) (text, at string) {
 	p.t.Helper()
-	request, err := http.NewRequestWithContext(context.WithoutCancel(p.t.Context()), http.MethodPost, p.base+path, strings.NewReader(form.Encode()))
+	request, err := http.NewRequestWithContext(context.WithoutCancel(p.t.Context()), http.MethodPost, p.base+path,
+		strings.NewReader(form.Encode()))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -142,7 +146,8 @@ func TestPortalPolicies_WithoutScripts(t *testing.T) {
 	ada.sees(text, "There is a policy")
 	text, _ = ada.post(200, of+"/push", url.Values{})
 	ada.sees(text, "The platform has taken version 2.")
-	text, _ = ada.post(200, of+"/details", url.Values{"version": {"2"}, "name": {tenant.Policy.Name}, "labels": {"a, b,"}, "description": {"for all"}})
+	text, _ = ada.post(200, of+"/details", url.Values{"version": {"2"}, "name": {tenant.Policy.Name}, "labels": {"a, b,"},
+		"description": {"for all"}})
 	ada.sees(text, "as version 3", "for all")
 	text, _ = ada.post(200, at+"/delete", url.Values{})
 	ada.sees(text, "Deleted the policy")
@@ -163,8 +168,10 @@ func TestPortalPolicies_LimitedUsers(t *testing.T) {
 		t.Errorf("a viewer's setting is %s", enabled)
 	}
 	viewer.get(403, "/proposals")
-	for path, form := range map[string]url.Values{"": {"name": {"New"}, "type": {"PLATFORM"}}, "/" + tenant.Policy.ID + "/review": {"version": {"1"}, "s.SMS": {"BLOCK"}},
-		"/" + tenant.Policy.ID + "/delete": {}, "/" + tenant.Policy.ID + "/push": {}, "/" + tenant.Policy.ID + "/restore": {"revision": {"1"}}} {
+	for path, form := range map[string]url.Values{"": {"name": {"New"}, "type": {"PLATFORM"}},
+		"/" + tenant.Policy.ID + "/review": {"version": {"1"}, "s.SMS": {"BLOCK"}},
+		"/" + tenant.Policy.ID + "/delete": {}, "/" + tenant.Policy.ID + "/push": {},
+		"/" + tenant.Policy.ID + "/restore": {"revision": {"1"}}} {
 		viewer.post(403, "/policies"+path, form)
 	}
 	limited := visit(t, env, replica, tenant.Company.ID, account.Manager, tenant.Policy.ID)

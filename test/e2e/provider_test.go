@@ -134,7 +134,8 @@ func TestProvider_IsAskedSeldom(t *testing.T) {
 		describe(func() string { return front.URL }, front.URL)(w, r)
 	})
 	save := func() servertest.Page {
-		return replica.Visitor(t, admin).Post("/settings/signin", "name", "x", "issuer", front.URL, "clientId", "x", "domains", "acme.test", "enabled", "true", "role", "viewer")
+		return replica.Visitor(t, admin).Post("/settings/signin", "name", "x", "issuer", front.URL, "clientId", "x", "domains", "acme.test",
+			"enabled", "true", "role", "viewer")
 	}
 	save().Want(t, 200)
 	stranger := env.Browser(acme, account.Viewer)
@@ -280,7 +281,10 @@ func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
 	provider.Be(who, func(c map[string]any) { delete(c, "auth_time") })
 	signsIn(t, visitor, provider, admin.Email)
 	visitor.Post("/account/prove/company", "next", "/access").Want(t, 403) // the person has a password
-	if _, err := env.DB().UpdateUser(t.Context(), acme.ID, admin.ID, func(u *account.User) error { u.PasswordHash = ""; return nil }); err != nil {
+	if _, err := env.DB().UpdateUser(t.Context(), acme.ID, admin.ID, func(u *account.User) error {
+		u.PasswordHash = ""
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	signsIn(t, visitor, provider, admin.Email)
@@ -384,14 +388,16 @@ func TestInvitation_IsRecordedAndNeverOpensAnAccountInUse(t *testing.T) {
 		if page := signsIn(t, replica.SignedOut(t), provider, colleague.User.Email); page.Path != "/account" {
 			t.Fatalf("the colleague: got %d at %s, want /account", page.Status, page.Path)
 		}
-		if page := v.Post("/users/"+colleague.User.ID+"/invitation").Want(t, 200); strings.Contains(page.Body, "/invitation#") || !strings.Contains(page.Body, "can sign in already") {
+		if page := v.Post("/users/"+colleague.User.ID+"/invitation").Want(t, 200); strings.Contains(page.Body, "/invitation#") ||
+			!strings.Contains(page.Body, "can sign in already") {
 			t.Errorf("an invitation for a user who signs in: got one at %s", page.Path)
 		}
 		// Not even with a link that was made before.
 		replica.SignedOut(t).Post("/invitation", "code", first, "password", "chosen by admin", "again", "chosen by admin").Want(t, 404)
 
 		page := v.Post("/users", "email", "new@acme.test", "name", "New", "role", "viewer", "scope", "all").Want(t, 200)
-		replica.SignedOut(t).Post("/invitation", "code", invitationCode(t, page), "password", "chosen by new", "again", "chosen by new").Want(t, 200)
+		replica.SignedOut(t).Post("/invitation", "code", invitationCode(t, page), "password", "chosen by new", "again",
+			"chosen by new").Want(t, 200)
 		entries, err := env.DB().Activity(t.Context(), activity.Filter{CompanyID: acme.ID}, activity.Cursor{}, 100)
 		if err != nil {
 			t.Fatal(err)
@@ -402,7 +408,8 @@ func TestInvitation_IsRecordedAndNeverOpensAnAccountInUse(t *testing.T) {
 				invited++
 			}
 			for _, c := range e.Changes {
-				if e.Target.Name == "new@acme.test" && strings.Contains(c.Field+c.After, "nvitation") && strings.Contains(c.After, admin.Name) {
+				if e.Target.Name == "new@acme.test" && strings.Contains(c.Field+c.After, "nvitation") &&
+					strings.Contains(c.After, admin.Name) {
 					accepted++
 				}
 			}
@@ -497,7 +504,8 @@ func TestCompanySignIn_InvitedUsersWhoMayDoMore(t *testing.T) {
 	if page := arrives("boss@acme.test"); page.Status != 401 || !strings.Contains(page.Body, "open your invitation") {
 		t.Errorf("an administrator: %d at %s", page.Status, page.Path)
 	}
-	replica.SignedOut(t).Post("/invitation", "code", codes["boss@acme.test"], "password", "chosen by boss", "again", "chosen by boss").Want(t, 200)
+	replica.SignedOut(t).Post("/invitation", "code", codes["boss@acme.test"], "password", "chosen by boss", "again",
+		"chosen by boss").Want(t, 200)
 	if page := arrives("boss@acme.test"); !strings.Contains(page.Body, `action="/signin/link"`) {
 		t.Errorf("an administrator who has a password does not confirm: %d at %s", page.Status, page.Path)
 	}
@@ -515,7 +523,8 @@ func TestInvitation_AcceptedThroughCompanySignIn(t *testing.T) {
 		provider := oidctest.New(t, env.Now)
 		admin := replica.Visitor(t, root.User)
 		admin.Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
-		code := invitationCode(t, admin.Post("/users", "email", "boss@acme.test", "name", "Boss", "role", "admin", "scope", "all").Want(t, 200))
+		code := invitationCode(t, admin.Post("/users", "email", "boss@acme.test", "name", "Boss", "role", "admin", "scope", "all").Want(t,
+			200))
 		accepts := func(code, as string) servertest.Page {
 			t.Helper()
 			provider.Be(oidctest.Browser{Subject: "at " + as, Email: as}, nil)
@@ -547,7 +556,8 @@ func TestInvitation_AcceptedThroughCompanySignIn(t *testing.T) {
 		if page := signsIn(t, replica.SignedOut(t), provider, "boss@acme.test"); page.Path != "/account" {
 			t.Errorf("later: %d at %s", page.Status, page.Path)
 		}
-		entries, err := env.DB().Activity(t.Context(), activity.Filter{CompanyID: acme.ID, Action: activity.IdentityLinked}, activity.Cursor{}, 10)
+		entries, err := env.DB().Activity(t.Context(), activity.Filter{CompanyID: acme.ID, Action: activity.IdentityLinked},
+			activity.Cursor{}, 10)
 		if err != nil || len(entries) != 1 || !strings.Contains(fmt.Sprint(entries[0].Changes), "byInvitationOf") {
 			t.Errorf("entries of the link: %+v, %v", entries, err)
 		}
@@ -569,17 +579,20 @@ func TestCompanySignIn_RightsThatRise(t *testing.T) {
 	replica.Visitor(t, clerk.User).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
 	provider.Be(oidctest.Browser{Subject: "1", Email: boss.User.Email}, nil)
 	links(t, replica.SignedOut(t), provider, boss.User.Email).Want(t, 200)
-	if err := env.TryCLI(new(any), "user", "set-role", "--company", "acme", boss.User.Email, "--role", "admin"); !strings.Contains(fmt.Sprint(err), "save company sign-in again first") {
+	if err := env.TryCLI(new(any), "user", "set-role", "--company", "acme", boss.User.Email, "--role",
+		"admin"); !strings.Contains(fmt.Sprint(err), "save company sign-in again first") {
 		t.Errorf("the operator makes an administrator: %s", err)
 	}
 	env.CLI(new(any), "user", "set-role", "--company", "acme", boss.User.Email, "--role", "viewer")
 	boss.Change(func(u *account.User) { u.Rights = account.Right(1<<10 - 1) })
-	if page := signsIn(t, replica.SignedOut(t), provider, boss.User.Email); page.Status != 401 || !strings.Contains(page.Body, "may do less than you") {
+	if page := signsIn(t, replica.SignedOut(t), provider, boss.User.Email); page.Status != 401 ||
+		!strings.Contains(page.Body, "may do less than you") {
 		t.Errorf("an administrator who was not compared: %d at %s", page.Status, page.Path)
 	}
 	other := env.Browser(acme, account.Admin)
 	provider.Be(oidctest.Browser{Subject: "2", Email: other.User.Email}, nil)
-	if page := signsIn(t, replica.SignedOut(t), provider, other.User.Email); page.Status != 401 || !strings.Contains(page.Body, "may do less than you") {
+	if page := signsIn(t, replica.SignedOut(t), provider, other.User.Email); page.Status != 401 ||
+		!strings.Contains(page.Body, "may do less than you") {
 		t.Errorf("an administrator with a password: %d at %s", page.Status, page.Path)
 	}
 	replica.Visitor(t, other.User).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
@@ -604,7 +617,8 @@ func TestCompanySignIn_DomainTakenAway(t *testing.T) {
 	if err := env.DB().RemoveDomain(t.Context(), acme.ID, "acme.test"); err != nil {
 		t.Fatal(err)
 	}
-	if page := signsIn(t, replica.SignedOut(t), provider, "colleague@other.test"); page.Status != 401 || !strings.Contains(page.Body, "do not sign in here") {
+	if page := signsIn(t, replica.SignedOut(t), provider, "colleague@other.test"); page.Status != 401 ||
+		!strings.Contains(page.Body, "do not sign in here") {
 		t.Errorf("after: %d at %s", page.Status, page.Path)
 	}
 }

@@ -43,13 +43,17 @@ type proxyExample struct {
 func proxyExamples() map[string]proxyExample {
 	return map[string]proxyExample{
 		"nginx": {needs.Nginx(), "nginx.conf",
-			"	listen 443 ssl;\n	server_name muster.example.com;\n	ssl_certificate /etc/ssl/muster/fullchain.pem;\n	ssl_certificate_key /etc/ssl/muster/key.pem;\n",
+			"	listen 443 ssl;\n	server_name muster.example.com;\n	ssl_certificate " +
+				"/etc/ssl/muster/fullchain.pem;\n	ssl_certificate_key /etc/ssl/muster/key.pem;\n",
 			"	listen 127.0.0.1:%d;\n",
-			"daemon off; pid nginx.pid; error_log error.log; worker_processes 1; user root;\nevents { worker_connections 512; }\nhttp { access_log off; client_body_temp_path b;" +
-				" proxy_temp_path p; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s; include %s; }\n",
+			"daemon off; pid nginx.pid; error_log error.log; worker_processes 1; user root;\nevents { worker_connections 512; }\nhttp { " +
+				"access_log off; client_body_temp_path b; proxy_temp_path p; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s; " +
+				"include %s; }\n",
 			[]string{"-p", ".", "-e", "error.log", "-c"}, false, 3 * time.Second},
-		"HAProxy": {needs.HAProxy(), "haproxy.cfg", "bind :443 ssl crt /etc/haproxy/muster.pem", "bind 127.0.0.1:%d", "", []string{"-db", "-f"}, true, 4 * time.Second},
-		"Caddy": {needs.Caddy(), "Caddyfile", "muster.example.com {", "http://127.0.0.1:%d {", "{\n	admin off\n	auto_https off\n}\nimport %s\n",
+		"HAProxy": {needs.HAProxy(), "haproxy.cfg", "bind :443 ssl crt /etc/haproxy/muster.pem", "bind 127.0.0.1:%d", "",
+			[]string{"-db", "-f"}, true, 4 * time.Second},
+		"Caddy": {needs.Caddy(), "Caddyfile", "muster.example.com {", "http://127.0.0.1:%d {",
+			"{\n	admin off\n	auto_https off\n}\nimport %s\n",
 			[]string{"run", "--adapter", "caddyfile", "--config"}, true, 4 * time.Second},
 	}
 }
@@ -103,7 +107,8 @@ func (x proxyExample) roll(t *testing.T, env *servertest.Env, program string, po
 	endEvents()
 	load.end()
 	if load.answered.Load() < 100 || len(load.lost) > 0 {
-		t.Errorf("%d requests were answered, %d were not: %s", load.answered.Load(), len(load.lost), strings.Join(load.lost[:min(5, len(load.lost))], "; "))
+		t.Errorf("%d requests were answered, %d were not: %s", load.answered.Load(), len(load.lost),
+			strings.Join(load.lost[:min(5, len(load.lost))], "; "))
 	}
 	t.Logf("%d requests", load.answered.Load())
 }
@@ -175,7 +180,8 @@ func freePorts(t *testing.T, n int) (ports []int) {
 	return ports
 }
 
-var served = regexp.MustCompile(`(?m)^muster_http_request_duration_seconds_count\{[^}]*operation="list_assets"[^}]*status="200"[^}]*\} [1-9]`)
+var served = regexp.MustCompile(
+	`(?m)^muster_http_request_duration_seconds_count\{[^}]*operation="list_assets"[^}]*status="200"[^}]*\} [1-9]`)
 
 // serves returns an error while a replica has not answered any client.
 func serves(t *testing.T, port int) error {
@@ -216,7 +222,8 @@ func (l *proxyLoad) start(t *testing.T, env *servertest.Env, c company.Company) 
 			},
 			func() *http.Request { return l.request("GET", "/api/v1/assets?size=5", "", "X-Api-Key", key) },
 			func() *http.Request {
-				return l.request("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_assets","arguments":{}}}`,
+				return l.request("POST", "/mcp",
+					`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_assets","arguments":{}}}`,
 					"X-Api-Key", key, "Mcp-Protocol-Version", servertest.LegacyProtocol, "Accept", "application/json, text/event-stream")
 			},
 			func() *http.Request { return l.request("GET", "/api/v1/assets?size=5", "", "X-Api-Key", key) },

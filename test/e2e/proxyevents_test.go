@@ -38,9 +38,11 @@ type eventLoad struct {
 // orders, and what it returns waits until each has its event, and ends the reader.
 func startEvents(ctx context.Context, t *testing.T, tenant *servertest.Tenant, address, direct string) (end func()) {
 	t.Helper()
-	code := servertest.Client{TB: t, URL: direct, Key: tenant.Key(tenant.Company, access.All)}.QRCode(tenant.Policy, map[string]any{"personalUsage": "DISALLOWED"})
+	code := servertest.Client{TB: t, URL: direct, Key: tenant.Key(tenant.Company, access.All)}.QRCode(tenant.Policy,
+		map[string]any{"personalUsage": "DISALLOWED"})
 	device := tenant.Enroll(tenant.Company, emulator.Enrollment{EnrollmentToken: code, Count: 1})[0]
-	load := &eventLoad{client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}, address: address,
+	load := &eventLoad{client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second},
+		address:  address,
 		accepted: map[string]bool{}, told: map[string]int{}}
 	keys := make([]string, 20) // each may order ten a minute
 	for i := range keys {

@@ -60,7 +60,8 @@ func TestCompanion_CommandsByPush(t *testing.T) {
 			}
 		}
 		seen := managed(t, client, device)
-		if seen.Location == nil || seen.Location.Latitude != 52.5163 || seen.StatusReport["batteryLevel"] != 80.0 || seen.StatusReport["appliedState"] == nil {
+		if seen.Location == nil || seen.Location.Latitude != 52.5163 || seen.StatusReport["batteryLevel"] != 80.0 ||
+			seen.StatusReport["appliedState"] == nil {
 			t.Errorf("after the reports the device reads %+v", seen)
 		}
 		if text := string(pushedText(env)); strings.Contains(text, "reboot") {
@@ -152,7 +153,8 @@ func TestCompanion_EveryPushResult(t *testing.T) {
 	})
 }
 
-func meetPushTrouble(t *testing.T, tenant *servertest.Tenant, replica *servertest.Replica, d servertest.Device, companion *servertest.Companion, path string, row pushTrouble) {
+func meetPushTrouble(t *testing.T, tenant *servertest.Tenant, replica *servertest.Replica, d servertest.Device,
+	companion *servertest.Companion, path string, row pushTrouble) {
 	t.Helper()
 	client, label := tenant.Client(replica, access.All), path+" when it is "+row.name
 	shown := len(companion.Device.State().Shown)
@@ -174,7 +176,8 @@ func meetPushTrouble(t *testing.T, tenant *servertest.Tenant, replica *servertes
 	arrived := len(companion.Device.State().Shown) - shown
 	switch members := got.Members(t); {
 	case row.code != "":
-		if want := resttest.Answers[servertest.FamilyOf(path)][row.code].Members; !slices.Equal(sortedKeys(members), strings.Fields(servertest.Sorted(want))) {
+		if want := resttest.Answers[servertest.FamilyOf(path)][row.code].Members; !slices.Equal(sortedKeys(members),
+			strings.Fields(servertest.Sorted(want))) {
 			t.Errorf("%s: %s", label, got.Body)
 		}
 		if history.Status != "ERROR" || arrived != 0 {
@@ -226,8 +229,9 @@ func TestCompanion_BelongsToOneDevice(t *testing.T) {
 		device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 		client := tenant.Client(replica, access.All)
 		enroll := func(token string, role protocol.Role) error {
-			_, err := agent.Enroll(t.Context(), agent.Enrollment{Server: replica.PublicURL(), Token: token, Role: role, Options: agent.Options{Dir: t.TempDir(),
-				Device: simulated.New(simulated.Default("late"), env.Now), Client: agent.NewClient(), Now: env.Now}})
+			_, err := agent.Enroll(t.Context(), agent.Enrollment{Server: replica.PublicURL(), Token: token, Role: role,
+				Options: agent.Options{Dir: t.TempDir(),
+					Device: simulated.New(simulated.Default("late"), env.Now), Client: agent.NewClient(), Now: env.Now}})
 			return err
 		}
 		token := env.CompanionToken(tenant.Company, device.AssetID)

@@ -45,7 +45,8 @@ func TestReplicas_NeedNoAffinity(t *testing.T) {
 	}
 
 	tokens = ada.Connect(front.URL, "mcp:policies:write")
-	for _, assistant := range []servertest.Assistant{servertest.WithToken(t, front.URL, tokens.Access), servertest.WithToken(t, front.URL, tokens.Access).Legacy()} {
+	for _, assistant := range []servertest.Assistant{servertest.WithToken(t, front.URL, tokens.Access),
+		servertest.WithToken(t, front.URL, tokens.Access).Legacy()} {
 		if assistant.Protocol == servertest.LegacyProtocol {
 			hello := assistant.Request("initialize", map[string]any{"protocolVersion": assistant.Protocol, "capabilities": map[string]any{},
 				"clientInfo": map[string]any{"name": "older", "version": "1"}})
@@ -70,7 +71,8 @@ func TestReplicas_NeedNoAffinity(t *testing.T) {
 			}
 		}
 		var proposal struct{ ProposalID, Status string }
-		assistant.Call("update_policy_settings", map[string]any{"policyId": p.ID, "changes": []any{map[string]any{"setting": "CAMERA", "value": value}}}).OK(t, &proposal)
+		assistant.Call("update_policy_settings",
+			map[string]any{"policyId": p.ID, "changes": []any{map[string]any{"setting": "CAMERA", "value": value}}}).OK(t, &proposal)
 		handle := map[string]any{"proposalId": proposal.ProposalID}
 		assistant.Call("get_policy_proposal", handle).OK(t, nil)
 		if e := assistant.Call("apply_policy_proposal", handle); e.IsError {
@@ -130,18 +132,21 @@ func TestReplicas_RevocationReachesAll(t *testing.T) {
 		admin := env.Admin()
 		for what, end := range map[string]func(servertest.Tokens) error{
 			"the operator": func(tokens servertest.Tokens) error {
-				_, err := admin.Connections.UpdateConnection(t.Context(), acme.ID, env.ConnectionOf(tokens.Access).ID, func(o *oauth.Connection) error {
-					o.RevokedAt = env.Now()
-					return nil
-				})
+				_, err := admin.Connections.UpdateConnection(t.Context(), acme.ID, env.ConnectionOf(tokens.Access).ID,
+					func(o *oauth.Connection) error {
+						o.RevokedAt = env.Now()
+						return nil
+					})
 				return err
 			},
 			"the client, by its refresh token": func(tokens servertest.Tokens) error {
-				ada.Send(front.At(0)+oauthserver.RevokePath, url.Values{"token": {tokens.Refresh}, "client_id": {tokens.Client}}).Want(t, http.StatusOK)
+				ada.Send(front.At(0)+oauthserver.RevokePath, url.Values{"token": {tokens.Refresh}, "client_id": {tokens.Client}}).Want(t,
+					http.StatusOK)
 				return nil
 			},
 			"the client, by its access token": func(tokens servertest.Tokens) error {
-				ada.Send(front.At(1)+oauthserver.RevokePath, url.Values{"token": {tokens.Access}, "client_id": {tokens.Client}}).Want(t, http.StatusOK)
+				ada.Send(front.At(1)+oauthserver.RevokePath, url.Values{"token": {tokens.Access}, "client_id": {tokens.Client}}).Want(t,
+					http.StatusOK)
 				return nil
 			},
 		} {
@@ -150,13 +155,15 @@ func TestReplicas_RevocationReachesAll(t *testing.T) {
 				for i := range 2 {
 					servertest.WithToken(t, front.At(i), tokens.Access).Call("count_assets", nil).OK(t, nil)
 				}
-				ada.Send(front.URL+oauthserver.RevokePath, url.Values{"token": {"mat_unknown"}, "client_id": {tokens.Client}}).Want(t, http.StatusOK)
+				ada.Send(front.URL+oauthserver.RevokePath, url.Values{"token": {"mat_unknown"}, "client_id": {tokens.Client}}).Want(t,
+					http.StatusOK)
 				start := time.Now()
 				if err := end(tokens); err != nil {
 					t.Fatal(err)
 				}
 				for i := range 2 {
-					if got := servertest.WithToken(t, front.At(i), tokens.Access).Call("count_assets", nil); got.Status != http.StatusUnauthorized {
+					if got := servertest.WithToken(t, front.At(i), tokens.Access).Call("count_assets",
+						nil); got.Status != http.StatusUnauthorized {
 						t.Errorf("ended by %s: replica %d answers %d after %v", what, i, got.Status, time.Since(start))
 					}
 				}
@@ -203,6 +210,7 @@ func TestReplicas_ShareAddressLimits(t *testing.T) {
 		return ada.Send(front.URL+"/signin", url.Values{"email": {ada.User.Email}, "password": {"wrong password"}}).Status
 	})
 	count("sign-in from one network", 24, func() int { // five and one were spent before
-		return ada.Send(front.URL+"/signin", url.Values{"email": {servertest.UniqueSlug() + "@acme.test"}, "password": {"wrong password"}}).Status
+		return ada.Send(front.URL+"/signin", url.Values{"email": {servertest.UniqueSlug() + "@acme.test"}, "password": {"wrong password"}}).
+			Status
 	})
 }

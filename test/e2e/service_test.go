@@ -86,7 +86,8 @@ func TestProfiles_MetricsAddressAlone(t *testing.T) {
 		if on {
 			want = 200
 		}
-		for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap?debug=1", "/debug/pprof/goroutine", "/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=0.1"} {
+		for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap?debug=1", "/debug/pprof/goroutine",
+			"/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=0.1"} {
 			if status, _ := servertest.Fetch(t, replica.MetricsURL()+path); status != want {
 				t.Errorf("setting %t: the metrics' address answers %s with %d, want %d", on, path, status, want)
 			}

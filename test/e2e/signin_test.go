@@ -88,11 +88,13 @@ func TestSignIn_StrangersCannotLockAPersonOut(t *testing.T) {
 			t.Errorf("answers to strangers: got %v, want at most 100 passwords checked for each address", answers)
 		}
 		// Another browser is told to wait, or to use another way.
-		page := replica.SignedOut(t).Post("/signin", "email", owner.Email, "password", servertest.Password).Want(t, http.StatusTooManyRequests)
+		page := replica.SignedOut(t).Post("/signin", "email", owner.Email, "password", servertest.Password).Want(t,
+			http.StatusTooManyRequests)
 		if !strings.Contains(page.Body, "sign in with a passkey") || page.Header.Get("Retry-After") == "" {
 			t.Errorf("the refusal does not say what else works: %.600s", page.Body)
 		}
-		if page := usual.Post("/signin", "email", owner.Email, "password", servertest.Password, "next", "/account"); page.Path != "/account" {
+		if page := usual.Post("/signin", "email", owner.Email, "password", servertest.Password, "next",
+			"/account"); page.Path != "/account" {
 			t.Errorf("the usual browser: got %d at %s, want /account", page.Status, page.Path)
 		}
 		if page := signsIn(t, replica.SignedOut(t), provider, owner.Email); page.Path != "/account" {
@@ -100,7 +102,8 @@ func TestSignIn_StrangersCannotLockAPersonOut(t *testing.T) {
 		}
 		guest := replica.SignedOut(t)
 		form := guest.Get("/signin?next=%2Faccount")
-		if page := guest.Post("/signin/passkey", "next", "/account", "token", form.Field(t, "token"), "answer", key.Get(form.Options(t))); page.Path != "/account" {
+		if page := guest.Post("/signin/passkey", "next", "/account", "token", form.Field(t, "token"), "answer",
+			key.Get(form.Options(t))); page.Path != "/account" {
 			t.Errorf("passkey: got %d at %s, want /account", page.Status, page.Path)
 		}
 		if page := inside.Post("/account/prove", "password", servertest.Password, "next", "/account"); page.Path != "/account" {
@@ -189,7 +192,8 @@ func TestSignIn_PasskeyChallengeIsTakenOnce(t *testing.T) {
 	}
 	// The same holds for a proof of identity, where the passkey stands alone.
 	proof := visitor.Get("/account/prove?next=%2Faccount")
-	page := visitor.Post("/account/prove/passkey", "token", proof.Field(t, "token"), "next", "/account", "answer", key.Get(proof.Options(t)))
+	page := visitor.Post("/account/prove/passkey", "token", proof.Field(t, "token"), "next", "/account", "answer",
+		key.Get(proof.Options(t)))
 	if page.Status != 401 {
 		t.Errorf("a proof without user verification: got %d at %s, want 401", page.Status, page.Path)
 	}
@@ -214,7 +218,8 @@ func TestPasswords_CommonOnesAreRefused(t *testing.T) {
 			t.Errorf("%s: the page does not say why", common)
 		}
 		users := account.Users{Store: env.DB(), Passwords: account.NewPasswords(1), Now: env.Now}
-		_, err := users.Create(t.Context(), account.NewUserRequest{CompanyID: acme.ID, Email: "x@acme.test", Role: account.Viewer, Password: common})
+		_, err := users.Create(t.Context(), account.NewUserRequest{CompanyID: acme.ID, Email: "x@acme.test",
+			Role: account.Viewer, Password: common})
 		if err == nil || !strings.Contains(err.Error(), "most common") {
 			t.Errorf("%s on the command line: got %v", common, err)
 		}

@@ -36,9 +36,11 @@ func TestProxies_RollingUpgradeLosesNoRequest(t *testing.T) {
 				}
 				replica := exec.CommandContext(t.Context(), muster, "serve")
 				replica.Dir, replica.Stdout, replica.Stderr = t.TempDir(), env.Log, env.Log
-				replica.Env = append(os.Environ(), "MUSTER_DATABASE="+settings.Database, "MUSTER_PLATFORM_ENDPOINT="+settings.PlatformEndpoint,
+				replica.Env = append(os.Environ(), "MUSTER_DATABASE="+settings.Database,
+					"MUSTER_PLATFORM_ENDPOINT="+settings.PlatformEndpoint,
 					"MUSTER_KEY_FILE="+settings.KeyFile, "MUSTER_READS_PER_MINUTE=1000000000", "MUSTER_DRAIN_DELAY="+example.drain.String(),
-					fmt.Sprintf("MUSTER_LISTEN=127.0.0.1:%d", ports[i]), fmt.Sprintf("MUSTER_PUBLIC_URL=http://127.0.0.1:%d", ports[2]), "MUSTER_TRUSTED_PROXIES=127.0.0.0/8")
+					fmt.Sprintf("MUSTER_LISTEN=127.0.0.1:%d", ports[i]), fmt.Sprintf("MUSTER_PUBLIC_URL=http://127.0.0.1:%d", ports[2]),
+					"MUSTER_TRUSTED_PROXIES=127.0.0.0/8")
 				if err := replica.Start(); err != nil {
 					t.Fatal(err)
 				}

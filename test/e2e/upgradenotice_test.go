@@ -39,7 +39,8 @@ func TestUpgrade_NoticeIsShownUntilDismissed(t *testing.T) {
 				t.Fatal(err)
 			}
 			env.CLI(new(any), "key", "create", "--company", "acme", "--name", "Nightly sync", "--permission", "DEVICES_READ")
-			env.CLI(new(any), "key", "create", "--company", "acme", "--name", "Short-lived", "--permission", "DEVICES_READ", "--expires-in", "24h")
+			env.CLI(new(any), "key", "create", "--company", "acme", "--name", "Short-lived", "--permission", "DEVICES_READ",
+				"--expires-in", "24h")
 			made := env.Company("new", servertest.Everything())
 			ada, bob := env.Browser(upgraded, account.Admin), env.Browser(upgraded, account.Operator)
 			carol := env.Browser(made, account.Admin)
@@ -53,7 +54,8 @@ func TestUpgrade_NoticeIsShownUntilDismissed(t *testing.T) {
 			}
 			_, page, _ := strings.Cut(overview(ada), `aria-labelledby="upgraded"`)
 			page, _, _ = strings.Cut(page, "</section>")
-			for _, want := range []string{notice, "at most 25 devices in 60 minutes", "Approval of policy changes", "Authorization of destructive commands",
+			for _, want := range []string{notice, "at most 25 devices in 60 minutes", "Approval of policy changes",
+				"Authorization of destructive commands",
 				"API keys without expiry", "Nightly sync"} {
 				if !strings.Contains(page, want) {
 					t.Errorf("the overview does not say %q", want)

@@ -40,8 +40,10 @@ func newCable(t *testing.T, devices ...*servertest.Headset) *cable {
 		all[i] = d.Device
 	}
 	c := &cable{Env: env, tenant: env.NewTenant("acme"), replica: env.Start(), adb: adbtest.New(t, all...)}
-	made, err := env.Admin().Policies.Create(t.Context(), policy.New{CompanyID: c.tenant.Company.ID, CompanySlug: "acme", Name: "Headsets", Type: policy.Agent,
-		VROnly: true, Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}}}, policy.Author{Kind: string(access.System), ID: "test", Name: "test"})
+	made, err := env.Admin().Policies.Create(t.Context(), policy.New{CompanyID: c.tenant.Company.ID, CompanySlug: "acme",
+		Name: "Headsets", Type: policy.Agent,
+		VROnly: true, Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}}},
+		policy.Author{Kind: string(access.System), ID: "test", Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,13 +72,15 @@ func (c *cable) run(args ...string) (string, error) {
 	if err != nil {
 		c.TB.Fatal(err)
 	}
-	chosen, err := parser.Parse(append([]string{"usb", "--policy", c.policy.PathName(), "--database", c.Database, "--key-file", c.Config().KeyFile,
+	chosen, err := parser.Parse(append([]string{"usb", "--policy", c.policy.PathName(), "--database", c.Database,
+		"--key-file", c.Config().KeyFile,
 		"--server", c.replica.PublicURL(), "--wait", "30s"}, args...))
 	if err != nil {
 		c.TB.Fatal(err)
 	}
 	var out bytes.Buffer
-	err = chosen.Run(&cli.Env{Context: c.TB.Context(), Out: &out, ADB: c.adb.Program, Now: c.Now, Open: service.OpenAdmin(c.Now, c.Config().KeyFile)})
+	err = chosen.Run(&cli.Env{Context: c.TB.Context(), Out: &out, ADB: c.adb.Program, Now: c.Now,
+		Open: service.OpenAdmin(c.Now, c.Config().KeyFile)})
 	return out.String(), err
 }
 
@@ -134,7 +138,8 @@ func TestUSB_HeadsetWithAgentInItsSystem(t *testing.T) {
 	}
 	c.tenant.Client(c.replica, access.All).Post("/assets/"+id+"/commands/relinquish-ownership", nil).Want(t, 200)
 	c.Eventually("the headset can be enrolled again", func() error {
-		if p := headset.Properties(); p["debug.muster.agent"] != "ready" || p["persist.muster.enrolled"] != "0" || len(headset.Agents()) > 0 {
+		if p := headset.Properties(); p["debug.muster.agent"] != "ready" || p["persist.muster.enrolled"] != "0" ||
+			len(headset.Agents()) > 0 {
 			return fmt.Errorf("%v, agents %v", p, headset.Agents())
 		}
 		return nil
@@ -166,7 +171,8 @@ func TestUSB_HeadsetWithoutAgent(t *testing.T) {
 	id := c.serves(t, got)
 	c.tenant.Client(c.replica, access.All).Post("/assets/"+id+"/commands/wipe", nil).Want(t, 409)
 	noTraces(t, headset)
-	if info, err := os.Stat(filepath.Join(headset.Dir, "data/local/tmp/muster")); err != nil || info.Mode().Perm() != 0o700 || info.Sys().(*syscall.Stat_t).Uid != 2000 {
+	if info, err := os.Stat(filepath.Join(headset.Dir, "data/local/tmp/muster")); err != nil || info.Mode().Perm() != 0o700 ||
+		info.Sys().(*syscall.Stat_t).Uid != 2000 {
 		t.Errorf("the agent's directory: %v, %v", info, err)
 	}
 	agents := headset.Agents()
@@ -198,8 +204,10 @@ func TestUSB_Failures(t *testing.T) {
 	cut, other := servertest.NewHeadset(t, "VR-3", false), servertest.NewHeadset(t, "VR-4", false)
 	other.Device.State = "unauthorized"
 	c := newCable(t, cut, other)
-	results, err := c.usb("--agent", cut.Program, "--server", "http://127.0.0.1:9", "--serial", "VR-3", "--serial", "VR-4", "--serial", "VR-5")
-	if err == nil || results["VR-3"].Outcome != usb.Failed || results["VR-4"].Outcome != usb.Unauthorized || results["VR-5"].Outcome != usb.Absent {
+	results, err := c.usb("--agent", cut.Program, "--server", "http://127.0.0.1:9", "--serial", "VR-3", "--serial",
+		"VR-4", "--serial", "VR-5")
+	if err == nil || results["VR-3"].Outcome != usb.Failed || results["VR-4"].Outcome != usb.Unauthorized ||
+		results["VR-5"].Outcome != usb.Absent {
 		t.Errorf("%+v, %v", results, err)
 	}
 	if said := results["VR-3"].Detail; !strings.Contains(said, "cannot reach the service") {
@@ -210,7 +218,8 @@ func TestUSB_Failures(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 	out, err := c.run("--serial", "VR-3")
-	if err == nil || !strings.Contains(out, "VR-3 (Simulated Sim 1, Android 14): unsupported; there is no agent in its system, and none for its processor") ||
+	if err == nil || !strings.Contains(out, "VR-3 (Simulated Sim 1, Android 14): unsupported; there is no agent in its system, and none "+
+		"for its processor") ||
 		!strings.HasSuffix(out, "0 enrolled, 0 were enrolled already, 1 failed.\n") {
 		t.Errorf("without an agent: %q, %v", out, err)
 	}

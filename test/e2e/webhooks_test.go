@@ -89,7 +89,8 @@ func TestWebhooks_CommandLineAndService(t *testing.T) {
 	if err := env.TryCLI(&made, "webhook", "create", "--company", "acme", "--url", in.URL); err == nil {
 		t.Error("http was taken without the setting")
 	}
-	env.CLI(&made, "webhook", "create", "--company", "acme", "--url", in.URL, "--event", "key.created", "--event", "automation.stopped", "--webhook-networks", networks)
+	env.CLI(&made, "webhook", "create", "--company", "acme", "--url", in.URL, "--event", "key.created", "--event", "automation.stopped",
+		"--webhook-networks", networks)
 	if made.URL != in.URL || len(made.Events) != 2 {
 		t.Errorf("made %+v", made)
 	}

@@ -64,12 +64,16 @@ func Chromium() Need {
 
 // Zsh is a shell whose completion is tested.
 func Zsh() Need {
-	return Need{Name: "zsh", Remedy: "apt-get install zsh", Without: "completion in zsh", find: func() (string, error) { return program("zsh") }}
+	return Need{Name: "zsh", Remedy: "apt-get install zsh", Without: "completion in zsh", find: func() (string, error) {
+		return program("zsh")
+	}}
 }
 
 // Fish is a shell; see Zsh.
 func Fish() Need {
-	return Need{Name: "fish", Remedy: "apt-get install fish", Without: "completion in fish", find: func() (string, error) { return program("fish") }}
+	return Need{Name: "fish", Remedy: "apt-get install fish", Without: "completion in fish", find: func() (string, error) {
+		return program("fish")
+	}}
 }
 
 // Zbar reads QR codes.
@@ -98,7 +102,8 @@ func Maven() Need {
 
 // Root may start processes of other users.
 func Root() Need {
-	return Need{Name: "root", Remedy: "run the tests as root, with setpriv of util-linux", Without: "the agent as a system service of Android, and files that root leaves to the service",
+	return Need{Name: "root", Remedy: "run the tests as root, with setpriv of util-linux",
+		Without: "the agent as a system service of Android, and files that root leaves to the service",
 		find: func() (string, error) {
 			if os.Getuid() != 0 {
 				return "", errors.New("this is another user")
@@ -129,13 +134,16 @@ func Fail2ban() Need {
 
 // Curl makes the requests of the documentation's examples.
 func Curl() Need {
-	return Need{Name: "curl", Remedy: "apt-get install curl", Without: "the commands of the documentation", find: func() (string, error) { return program("curl") }}
+	return Need{Name: "curl", Remedy: "apt-get install curl", Without: "the commands of the documentation", find: func() (string, error) {
+		return program("curl")
+	}}
 }
 
 // All lists the needs of `go test ./...`. The conformance suites have needs of their
 // own, which `make conformance` installs.
 func All() []Need {
-	return []Need{PostgreSQL(), PgBouncer(), Nginx(), HAProxy(), Caddy(), Zsh(), Fish(), Chromium(), Zbar(), JDK(), Enjarify(), Maven(), Root(), Mount(), Promtool(), Fail2ban(), Curl()}
+	return []Need{PostgreSQL(), PgBouncer(), Nginx(), HAProxy(), Caddy(), Zsh(), Fish(), Chromium(), Zbar(), JDK(), Enjarify(), Maven(),
+		Root(), Mount(), Promtool(), Fail2ban(), Curl()}
 }
 
 // Find returns where it is, or why it is missing.

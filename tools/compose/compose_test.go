@@ -35,7 +35,8 @@ func TestComposeFile(t *testing.T) {
 		t.Errorf("a replica may do more than it needs: %+v", one)
 	}
 	for _, secret := range one.Secrets {
-		if setting := map[string]string{"database": "MUSTER_DATABASE_FILE", "keys": "MUSTER_KEY_FILE"}[secret.Source]; *one.Environment[setting] != secret.Target {
+		if setting := map[string]string{"database": "MUSTER_DATABASE_FILE",
+			"keys": "MUSTER_KEY_FILE"}[secret.Source]; *one.Environment[setting] != secret.Target {
 			t.Errorf("the secret %s is at %s, and %s is %s", secret.Source, secret.Target, setting, *one.Environment[setting])
 		}
 	}

@@ -20,7 +20,8 @@ func (p proof) muster(name string, service types.ServiceConfig, project *types.P
 		return container{}, err
 	}
 	c := container{Root: root, Env: image.Env, Dir: image.WorkingDir, Args: append(image.Entrypoint, image.Cmd...),
-		ReadOnly: service.ReadOnly, Tmpfs: service.Tmpfs, NoCaps: slices.Contains(service.CapDrop, "ALL"), NoGain: slices.Contains(service.SecurityOpt, "no-new-privileges:true")}
+		ReadOnly: service.ReadOnly, Tmpfs: service.Tmpfs, NoCaps: slices.Contains(service.CapDrop, "ALL"),
+		NoGain: slices.Contains(service.SecurityOpt, "no-new-privileges:true")}
 	if c.UID, c.GID, err = owner(image.User); err != nil {
 		return container{}, err
 	}

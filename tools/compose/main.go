@@ -67,7 +67,8 @@ func (p proof) do(ctx context.Context, args []string) error {
 // load reads a compose file as compose does: it checks its schema and its references, and
 // replaces variables by those of the environment and of .env beside it.
 func load(ctx context.Context, file string) (*types.Project, error) {
-	options, err := cli.NewProjectOptions([]string{file}, cli.WithWorkingDirectory(filepath.Dir(file)), cli.WithOsEnv, cli.WithEnvFiles(), cli.WithDotEnv)
+	options, err := cli.NewProjectOptions([]string{file}, cli.WithWorkingDirectory(filepath.Dir(file)), cli.WithOsEnv,
+		cli.WithEnvFiles(), cli.WithDotEnv)
 	if err != nil {
 		return nil, err
 	}

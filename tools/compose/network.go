@@ -19,11 +19,13 @@ func (p proof) network(names []string, subnet string) error {
 	}
 	address := prefix.Addr().Next()
 	bits := "/" + strconv.Itoa(prefix.Bits())
-	script, hosts := "set -e\nip link add proof type bridge\nip link set proof up\nip addr add "+address.String()+bits+" dev proof\n", "127.0.0.1 localhost\n"
+	script, hosts := "set -e\nip link add proof type bridge\nip link set proof up\nip addr add "+address.String()+bits+" dev proof\n",
+		"127.0.0.1 localhost\n"
 	for _, name := range names {
 		address = address.Next()
 		hosts += address.String() + " " + name + "\n"
-		script += fmt.Sprintf("ip netns add %[1]s\nip link add v-%[1]s type veth peer name eth0 netns %[1]s\nip link set v-%[1]s master proof up\n"+
+		script += fmt.Sprintf("ip netns add %[1]s\nip link add v-%[1]s type veth peer name eth0 netns %[1]s\nip link set v-%[1]s "+
+			"master proof up\n"+
 			"ip -n %[1]s link set lo up\nip -n %[1]s link set eth0 up\nip -n %[1]s addr add %[2]s dev eth0\n", name, address.String()+bits)
 	}
 	if said, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil {

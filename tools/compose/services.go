@@ -139,6 +139,7 @@ func (p proof) command(name string, c container) (*exec.Cmd, error) {
 	}
 	command := exec.Command("ip", "netns", "exec", name, self, "inside", file) //nolint:gosec // the proof's own
 	command.Stdout, command.Stderr = os.Stderr, os.Stderr
-	command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS, Pdeathsig: syscall.SIGKILL}
+	command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
+		Pdeathsig: syscall.SIGKILL}
 	return command, nil
 }

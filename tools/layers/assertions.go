@@ -26,8 +26,9 @@ func checkAssertions(packages []pkg) (findings []string) {
 				continue // the compiler reports the error
 			}
 			for _, assertion := range joinedAssertions(file) {
-				findings = append(findings, fmt.Sprintf("%s/%s:%d: the assertion joins %d conditions, more than %d: compare one value or split it",
-					p.ImportPath, name, positions.Position(assertion.Pos()).Line, operands(assertion), maxConditions))
+				findings = append(findings,
+					fmt.Sprintf("%s/%s:%d: the assertion joins %d conditions, more than %d: compare one value or split it",
+						p.ImportPath, name, positions.Position(assertion.Pos()).Line, operands(assertion), maxConditions))
 			}
 		}
 	}
@@ -91,5 +92,6 @@ func isFailure(call *ast.CallExpr) bool {
 		return false
 	}
 	of, _ := method.X.(*ast.Ident)
-	return (of == nil || of.Name != "http") && slices.Contains([]string{"Error", "Errorf", "Fail", "FailNow", "Fatal", "Fatalf"}, method.Sel.Name)
+	return (of == nil || of.Name != "http") && slices.Contains([]string{"Error", "Errorf", "Fail", "FailNow", "Fatal", "Fatalf"},
+		method.Sel.Name)
 }

@@ -1,6 +1,7 @@
 // Command layers checks the rules of rules.go on the module in the working directory: what
-// packages may import, how they are named, how long files are, that assertions of tests join few conditions, that methods of interfaces have
-// a comment, and that docs/dependencies.md has a reason for each direct dependency. It ends with status 1 if something breaks a rule.
+// packages may import, how they are named, how long files are, that assertions of tests join few
+// conditions, that methods of interfaces have a comment, and that docs/dependencies.md has a reason for
+// each direct dependency. It ends with status 1 if something breaks a rule.
 package main
 
 import (
@@ -65,7 +66,8 @@ func run() ([]string, error) {
 
 // list reads all packages of the module, with -e also those that do not compile.
 func list(module string) (packages []pkg, err error) {
-	text, err := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,Name,GoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports", "./...").Output()
+	text, err := exec.Command("go", "list", "-e",
+		"-json=ImportPath,Dir,Name,GoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports", "./...").Output()
 	text = bytes.ReplaceAll(text, []byte(`"`+module+"/"), []byte(`"`))
 	for decoder := json.NewDecoder(bytes.NewReader(text)); err == nil && decoder.More(); {
 		packages = append(packages, pkg{})
@@ -79,9 +81,11 @@ func checkLengths(packages []pkg) (findings []string) {
 	for _, p := range packages {
 		for _, name := range slices.Concat(p.GoFiles, p.IgnoredGoFiles) {
 			text, _ := os.ReadFile(filepath.Join(p.Dir, name)) // the compiler reports one that cannot be read
-			lines, exempt := bytes.Count(text, []byte("\n")), bytes.HasPrefix(text, []byte("// Code generated ")) || strings.HasSuffix(name, "_test.go")
+			lines, exempt := bytes.Count(text, []byte("\n")), bytes.HasPrefix(text, []byte("// Code generated ")) ||
+				strings.HasSuffix(name, "_test.go")
 			if lines > maxLines && !exempt {
-				findings = append(findings, fmt.Sprintf("%s/%s: %d lines, more than %d: split it by subject", p.ImportPath, name, lines, maxLines))
+				findings = append(findings, fmt.Sprintf("%s/%s: %d lines, more than %d: split it by subject", p.ImportPath,
+					name, lines, maxLines))
 			}
 		}
 	}
@@ -130,7 +134,8 @@ func checkImports(packages []pkg, all []layer, rules []confined) (findings []str
 			case strings.HasSuffix(imported, "test") || within(imported, "testing"):
 				add("imports " + imported + ", which is for tests")
 			case to != "" && to != entry && !slices.Contains(strings.Fields(own.below), theirs.name):
-				add(fmt.Sprintf("a package of layer %s may not import %s of layer %s: declare an interface in the consumer", own.name, imported, theirs.name))
+				add(fmt.Sprintf("a package of layer %s may not import %s of layer %s: declare an interface in the consumer", own.name,
+					imported, theirs.name))
 			}
 		}
 		for _, rule := range rules {
@@ -167,7 +172,8 @@ func checkDependencies(direct []string, reasons string) (findings []string) {
 	}
 	for _, module := range direct {
 		if !slices.Contains(rows, module) {
-			findings = append(findings, "go.mod: "+module+" has no row in docs/dependencies.md: say why it is required and what it replaces")
+			findings = append(findings, "go.mod: "+module+" has no row in docs/dependencies.md: say why it is required and what "+
+				"it replaces")
 		}
 	}
 	for _, module := range rows {

@@ -18,17 +18,21 @@ type layer struct {
 func layers() []layer {
 	return []layer{
 		{"leaf", "leaf", []string{
-			"internal/signature", "internal/client", "internal/fault", "internal/validate", "internal/resource", "internal/agent/protocol", "internal/agent/release", "internal/apk", "internal/config",
-			"internal/outbound", "internal/serviceaccount", "internal/phrase", "internal/wait", "internal/durable", "internal/outcome", "internal/usb/adb", "internal/platform/discovery",
+			"internal/signature", "internal/client", "internal/fault", "internal/validate", "internal/resource", "internal/agent/protocol",
+			"internal/agent/release", "internal/apk", "internal/config",
+			"internal/outbound", "internal/serviceaccount", "internal/phrase", "internal/wait", "internal/durable", "internal/outcome",
+			"internal/usb/adb", "internal/platform/discovery",
 		}},
 		{"access", "leaf", []string{"internal/access"}},
 		{"account", "leaf access", []string{"internal/account"}},
 		{"credential", "leaf access account", []string{"internal/apikey", "internal/oauth"}},
 		{"operation", "leaf access", []string{"internal/operation"}},
-		{"type", "leaf access operation", []string{"internal/company", "internal/asset", "internal/policy", "internal/activity", "internal/event", "internal/agent/device"}},
+		{"type", "leaf access operation", []string{"internal/company", "internal/asset", "internal/policy", "internal/activity",
+			"internal/event", "internal/agent/device"}},
 		{"decision", "leaf access operation type", []string{"internal/approval"}},
 		{"use-case", "leaf access operation type decision", []string{
-			"internal/command", "internal/proposal", "internal/provisioning", "internal/enrollment", "internal/budget", "internal/limit", "internal/explain", "internal/usb", "internal/rollout", "internal/job", "internal/webhook",
+			"internal/command", "internal/proposal", "internal/provisioning", "internal/enrollment", "internal/budget", "internal/limit",
+			"internal/explain", "internal/usb", "internal/rollout", "internal/job", "internal/webhook",
 		}},
 		// What runs statements knows nothing of what they are about.
 		{"engine", "leaf engine", []string{"internal/database/engine", "internal/database/migrations"}},
@@ -38,18 +42,23 @@ func layers() []layer {
 		}},
 		{"shared-surface", "leaf access account credential operation", []string{"internal/surface/edge", "internal/surface/web"}},
 		{"surface", "leaf access account credential operation type decision use-case shared-surface", []string{
-			"internal/surface/rest", "internal/surface/mcp", "internal/surface/oauth", "internal/surface/portal", "internal/surface/agentapi",
+			"internal/surface/rest", "internal/surface/mcp", "internal/surface/oauth", "internal/surface/portal",
+			"internal/surface/agentapi",
 			"internal/surface/bridge", "internal/surface/cli",
 		}},
 		// The agent stays small and free of the service's code.
 		{"agent", "leaf", []string{"internal/agent"}},
 		{"simulation", "leaf agent adapter", []string{"internal/fleetsim"}},
-		{"service", "leaf access account credential operation type decision use-case adapter shared-surface surface agent", []string{"internal/service"}},
-		{"program", "leaf access account credential operation type decision use-case adapter shared-surface surface agent simulation service", []string{
+		{"service", "leaf access account credential operation type decision use-case adapter shared-surface surface agent",
+			[]string{"internal/service"}},
+		{"program", "leaf access account credential operation type decision use-case adapter shared-surface surface agent " +
+			"simulation service", []string{
 			"cmd/muster", "cmd/muster-agent", "internal/platform/discovery/cmd", "internal/agent/release/cmd",
 		}},
-		{testSupport, "leaf access account credential operation type decision use-case adapter shared-surface surface agent simulation service test-support", []string{
-			"docs", "test", "internal/servertest", "internal/database/pgtest", "internal/database/benchtest", "internal/database/firsttest", "internal/database/triggertest",
+		{testSupport, "leaf access account credential operation type decision use-case adapter shared-surface surface agent simulation " +
+			"service test-support", []string{
+			"docs", "test", "internal/servertest", "internal/database/pgtest", "internal/database/benchtest", "internal/database/firsttest",
+			"internal/database/triggertest",
 			"internal/surface/rest/resttest", "internal/usb/adbtest", "internal/agent/shell/shelltest",
 		}},
 	}

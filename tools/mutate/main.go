@@ -145,7 +145,8 @@ func (s *score) report(ownOnly bool) string {
 	text := fmt.Sprintf("\n%d changes; %d more are equivalent, %d do not compile\n", s.total(), s.counts[equivalent], s.counts[broken]) +
 		fmt.Sprintf("fail a test of their own package: %d, %.1f %% (at least %.0f %%)\n", s.counts[killed], own*100, ownShare*100)
 	if !ownOnly {
-		text += fmt.Sprintf("fail a test of any package:       %d, %.1f %% (at least %.0f %%)\n", s.counts[killed]+s.counts[elsewhere], all*100, anyShare*100)
+		text += fmt.Sprintf("fail a test of any package:       %d, %.1f %% (at least %.0f %%)\n", s.counts[killed]+s.counts[elsewhere],
+			all*100, anyShare*100)
 	}
 	return text + strings.Join(append(s.survivors, ""), "\n")
 }

@@ -54,8 +54,10 @@ func targets() []target {
 		{pkg: "internal/operation", wide: []tests{all("./internal/surface/rest", "./internal/surface/mcp"), contract}},
 		{pkg: "internal/command", wide: []tests{all("./internal/platform", "./internal/agentserver"), contract, storage}},
 		{pkg: "internal/proposal", skip: kills, wide: []tests{all("./internal/platform"), contract, storage}},
-		{pkg: "internal/agent", wide: []tests{all("./internal/agent/shell", "./internal/agent/simulated"), all("./internal/agentserver", "./internal/fleetsim")}},
-		{pkg: "internal/database", files: claimFiles(), slow: slow(), skip: kills, wide: []tests{all("./internal/budget", "./internal/command"), all("./internal/proposal"), contract}},
+		{pkg: "internal/agent", wide: []tests{all("./internal/agent/shell", "./internal/agent/simulated"),
+			all("./internal/agentserver", "./internal/fleetsim")}},
+		{pkg: "internal/database", files: claimFiles(), slow: slow(), skip: kills,
+			wide: []tests{all("./internal/budget", "./internal/command"), all("./internal/proposal"), contract}},
 	}
 }
 
@@ -66,7 +68,9 @@ func all(packages ...string) tests { return tests{packages: packages} }
 const kills = "Kill|Proposals_Linearizable|Proposals_Model|EverySetting"
 
 // claims are the tests of internal/database that go through all claims.
-const claims = "^Test(Begin|Decide|Claim|Lease|Budget|Ahead|Visit|Take|Permit|Matrix|OnTheWay|Void|ChangeControls|ConfirmLoosening|Withdraw|ToCancel|Transition|Abandon|Quota|MergeAssets|CreateAssetToken|Key|Enrollment|Proposals|Revisions|SavePolicy)"
+const claims = "^Test(Begin|Decide|Claim|Lease|Budget|Ahead|Visit|Take|Permit|Matrix|" +
+	"OnTheWay|Void|ChangeControls|ConfirmLoosening|Withdraw|ToCancel|Transition|Abandon|Quota|" +
+	"MergeAssets|CreateAssetToken|Key|Enrollment|Proposals|Revisions|SavePolicy)"
 
 func claimFiles() (files []string) {
 	for _, s := range slow() {

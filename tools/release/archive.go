@@ -42,7 +42,8 @@ func (r release) archive(target, program string) error {
 	for _, folder := range []struct {
 		from, as string
 		mode     fs.FileMode
-	}{{filepath.Join(r.build, "devices"), "devices", 0o755}, {filepath.Join(r.build, "man"), "man", 0o644}, {filepath.Join(r.root, "packaging"), "packaging", 0o644}} {
+	}{{filepath.Join(r.build, "devices"), "devices", 0o755}, {filepath.Join(r.build, "man"), "man", 0o644},
+		{filepath.Join(r.root, "packaging"), "packaging", 0o644}} {
 		files, err := os.ReadDir(folder.from)
 		if err != nil {
 			return err
@@ -69,7 +70,8 @@ func (r release) tar(all []entry) ([]byte, error) {
 	var packed bytes.Buffer
 	writer := tar.NewWriter(&packed)
 	for _, e := range all {
-		header := &tar.Header{Typeflag: tar.TypeReg, Name: e.name, Size: int64(len(e.content)), Mode: tarMode(e.mode), ModTime: r.time, Uid: e.owner, Gid: e.owner, Format: tar.FormatUSTAR}
+		header := &tar.Header{Typeflag: tar.TypeReg, Name: e.name, Size: int64(len(e.content)), Mode: tarMode(e.mode), ModTime: r.time,
+			Uid: e.owner, Gid: e.owner, Format: tar.FormatUSTAR}
 		if strings.HasSuffix(e.name, "/") {
 			header.Typeflag = tar.TypeDir
 		}

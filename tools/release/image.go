@@ -87,7 +87,8 @@ func (r release) imageOf(arch string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	image, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), layer)
+	image, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON),
+		layer)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +109,8 @@ func (r release) configuration(image v1.Image, arch string) *v1.ConfigFile {
 		User: "1000:1000", WorkingDir: "/var/lib/muster", Entrypoint: []string{"/usr/bin/muster"}, Cmd: []string{"serve"},
 		Env: []string{"PATH=/usr/bin", "MUSTER_LISTEN=0.0.0.0:8080"}, ExposedPorts: map[string]struct{}{"8080/tcp": {}},
 		Volumes: map[string]struct{}{"/var/lib/muster": {}}, StopSignal: "SIGTERM",
-		Labels: map[string]string{"org.opencontainers.image.title": "muster", "org.opencontainers.image.version": r.version, "org.opencontainers.image.licenses": "Apache-2.0"},
+		Labels: map[string]string{"org.opencontainers.image.title": "muster", "org.opencontainers.image.version": r.version,
+			"org.opencontainers.image.licenses": "Apache-2.0"},
 	}
 	return made
 }

@@ -31,8 +31,9 @@ func (r release) packages(arch string) error {
 		info := nfpm.WithDefaults(&nfpm.Info{
 			Name: "muster", Arch: arch, Platform: "linux", Version: r.packageVersion(), VersionSchema: "none", Release: "1", MTime: r.time,
 			Section: "admin", Priority: "optional", License: "Apache-2.0",
-			Maintainer:  "The Muster developers <muster@localhost>",
-			Description: "Self-hosted management of Android devices\nMuster keeps an inventory of a company's Android devices, sends commands to\nthem, changes their policies after a review, and enrolls them by QR code.",
+			Maintainer: "The Muster developers <muster@localhost>",
+			Description: "Self-hosted management of Android devices\nMuster keeps an inventory of a company's Android devices, sends " +
+				"commands to\nthem, changes their policies after a review, and enrolls them by QR code.",
 			Overridables: nfpm.Overridables{
 				Contents: contents, Recommends: []string{"ca-certificates"},
 				Scripts: nfpm.Scripts{PostInstall: script("postinst"), PreRemove: script("prerm"), PostRemove: script("postrm")},
@@ -75,7 +76,8 @@ func (r release) installed(arch, staged string) (files.Contents, error) {
 		add(filepath.Join(r.root, name), "/usr/share/doc/muster/"+name, "", 0o644)
 	}
 	add(filepath.Join(r.root, "LICENSE"), "/usr/share/doc/muster/copyright", "", 0o644)
-	for from, to := range map[string]string{"muster.bash": "bash-completion/completions/muster", "_muster": "zsh/vendor-completions/_muster", "muster.fish": "fish/vendor_completions.d/muster.fish"} {
+	for from, to := range map[string]string{"muster.bash": "bash-completion/completions/muster",
+		"_muster": "zsh/vendor-completions/_muster", "muster.fish": "fish/vendor_completions.d/muster.fish"} {
 		add(filepath.Join(r.build, "man", from), "/usr/share/"+to, "", 0o644)
 	}
 	agents, err := filepath.Glob(filepath.Join(r.build, "devices", "*"))

@@ -26,7 +26,8 @@ func sample(t *testing.T, key string) release {
 	}
 	r := release{version: "1.2.3-4-gabcdef0", time: time.Unix(1_700_000_000, 0).UTC(), root: root, build: t.TempDir(), out: t.TempDir()}
 	small := filepath.Join(t.TempDir(), "layers") // a small Go program
-	if said, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", small, "../layers").CombinedOutput(); err != nil {
+	if said, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", small, "../layers").CombinedOutput(); err !=
+		nil {
 		t.Fatalf("%v: %s", err, said)
 	}
 	program, err := os.ReadFile(small)
@@ -35,7 +36,8 @@ func sample(t *testing.T, key string) release {
 	}
 	for name, content := range map[string][]byte{
 		"linux-amd64/muster": program, "linux-arm64/muster": {4}, "windows-amd64/muster.exe": {1}, "darwin-arm64/muster": {2},
-		"devices/muster-agent-linux-arm64": {3}, "man/muster.1": []byte(".TH MUSTER 1\n"), "man/muster.bash": {}, "man/_muster": {}, "man/muster.fish": {},
+		"devices/muster-agent-linux-arm64": {3}, "man/muster.1": []byte(".TH MUSTER 1\n"), "man/muster.bash": {}, "man/_muster": {},
+		"man/muster.fish": {},
 	} {
 		path := filepath.Join(r.build, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o755)); err != nil {
@@ -62,7 +64,8 @@ func TestRelease_SameBytesTwice(t *testing.T) {
 	one, two := sample(t, key), sample(t, key)
 	files, err := os.ReadDir(one.out)
 	if err != nil || len(files) != 12 {
-		t.Errorf("the release has %d files (%v), want 4 archives, 4 packages, image, components, checksums, signature: %v", len(files), err, files)
+		t.Errorf("the release has %d files (%v), want 4 archives, 4 packages, image, components, checksums, signature: %v",
+			len(files), err, files)
 	}
 	for _, file := range files {
 		first, err := os.ReadFile(filepath.Join(one.out, file.Name()))
@@ -128,13 +131,16 @@ func debHolds(t *testing.T, r release) {
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
 		t.Skip("dpkg-deb is missing: the package for Debian is not read")
 	}
-	said, err := exec.CommandContext(t.Context(), "dpkg-deb", "-c", filepath.Join(r.out, "muster_1.2.3+4.gabcdef0-1_amd64.deb")).CombinedOutput()
+	said, err := exec.CommandContext(t.Context(), "dpkg-deb", "-c", filepath.Join(r.out, "muster_1.2.3+4.gabcdef0-1_amd64.deb")).
+		CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
 	for name, mode := range map[string]string{
-		"./usr/bin/muster": "-rwxr-xr-x root/root", "./usr/sbin/muster-admin": "-rwxr-xr-x root/root", "./etc/muster/muster.env": "-rw------- root/root",
-		"./etc/muster/credentials/": "drwx------ root/root", "./usr/lib/systemd/system/muster.service": "-rw-r--r-- root/root", "./usr/share/man/man1/muster.1.gz": "-rw-r--r-- root/root",
+		"./usr/bin/muster": "-rwxr-xr-x root/root", "./usr/sbin/muster-admin": "-rwxr-xr-x root/root",
+		"./etc/muster/muster.env":   "-rw------- root/root",
+		"./etc/muster/credentials/": "drwx------ root/root", "./usr/lib/systemd/system/muster.service": "-rw-r--r-- root/root",
+		"./usr/share/man/man1/muster.1.gz":       "-rw-r--r-- root/root",
 		"./usr/share/man/man8/muster-admin.8.gz": "-rw-r--r-- root/root",
 	} {
 		found := false
@@ -172,14 +178,17 @@ func rpmHolds(t *testing.T, r release) {
 		t.Log("rpm is missing: the package for Red Hat is not read")
 		return
 	}
-	said, err := exec.CommandContext(t.Context(), "rpm", "-qp", "--qf", "[%{FILENAMES} %{FILEMODES:perms} %{FILEUSERNAME} %{FILEGROUPNAME} %{FILEFLAGS:fflags}\n]", "--scripts",
+	said, err := exec.CommandContext(t.Context(), "rpm", "-qp", "--qf",
+		"[%{FILENAMES} %{FILEMODES:perms} %{FILEUSERNAME} %{FILEGROUPNAME} %{FILEFLAGS:fflags}\n]", "--scripts",
 		filepath.Join(r.out, "muster-1.2.3+4.gabcdef0-1.x86_64.rpm")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
 	for _, want := range []string{
-		"/usr/bin/muster -rwxr-xr-x root root", "/usr/sbin/muster-admin -rwxr-xr-x root root", "/etc/muster/muster.env -rw------- root root cn",
-		"/etc/muster/credentials drwx------ root root", "/usr/lib/systemd/system/muster.service -rw-r--r-- root root", "/usr/share/man/man8/muster-admin.8.gz -rw-r--r-- root root",
+		"/usr/bin/muster -rwxr-xr-x root root", "/usr/sbin/muster-admin -rwxr-xr-x root root",
+		"/etc/muster/muster.env -rw------- root root cn",
+		"/etc/muster/credentials drwx------ root root", "/usr/lib/systemd/system/muster.service -rw-r--r-- root root",
+		"/usr/share/man/man8/muster-admin.8.gz -rw-r--r-- root root",
 		"postinstall scriptlet", "preuninstall scriptlet", "postuninstall scriptlet", "systemctl try-restart muster.service",
 	} {
 		if !strings.Contains(string(said), want) {
@@ -191,7 +200,8 @@ func rpmHolds(t *testing.T, r release) {
 func TestPackageVersion(t *testing.T) {
 	t.Parallel()
 	for described, want := range map[string]string{
-		"v1.2.3": "1.2.3", "1.2.3-rc1": "1.2.3~rc1", "v1.2.3-4-gabc": "1.2.3+4.gabc", "abc1234": "0.0.0+20231114221320.abc1234", "abc-dirty": "0.0.0+20231114221320.abc.dirty",
+		"v1.2.3": "1.2.3", "1.2.3-rc1": "1.2.3~rc1", "v1.2.3-4-gabc": "1.2.3+4.gabc", "abc1234": "0.0.0+20231114221320.abc1234",
+		"abc-dirty": "0.0.0+20231114221320.abc.dirty",
 	} {
 		if got := (release{version: described, time: time.Unix(1_700_000_000, 0).UTC()}).packageVersion(); got != want {
 			t.Errorf("%s is packaged as %s, want %s", described, got, want)
@@ -204,7 +214,8 @@ func TestUnit(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("systemd-analyze is missing: the unit is not checked")
 	}
-	said, err := exec.CommandContext(t.Context(), "systemd-analyze", "security", "--offline=true", "--threshold=14", "../../packaging/muster.service").CombinedOutput()
+	said, err := exec.CommandContext(t.Context(), "systemd-analyze", "security", "--offline=true", "--threshold=14",
+		"../../packaging/muster.service").CombinedOutput()
 	if err != nil || !strings.Contains(string(said), "Overall exposure level") {
 		t.Errorf("the exposure is above 1.4, or not known: %v\n%s", err, said)
 	}

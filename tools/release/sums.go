@@ -23,11 +23,13 @@ func (r release) components(arch string) error {
 		return err
 	}
 	product := "pkg:golang/" + info.Main.Path + "@" + r.version
-	list := []cyclonedx.Component{{BOMRef: "go", Type: cyclonedx.ComponentTypeLibrary, Name: "std", Version: strings.TrimPrefix(info.GoVersion, "go"),
+	list := []cyclonedx.Component{{BOMRef: "go", Type: cyclonedx.ComponentTypeLibrary, Name: "std",
+		Version:    strings.TrimPrefix(info.GoVersion, "go"),
 		PackageURL: "pkg:golang/std@" + strings.TrimPrefix(info.GoVersion, "go")}}
 	for _, module := range info.Deps {
 		url := "pkg:golang/" + module.Path + "@" + module.Version
-		list = append(list, cyclonedx.Component{BOMRef: url, Type: cyclonedx.ComponentTypeLibrary, Name: module.Path, Version: module.Version, PackageURL: url})
+		list = append(list, cyclonedx.Component{BOMRef: url, Type: cyclonedx.ComponentTypeLibrary, Name: module.Path,
+			Version: module.Version, PackageURL: url})
 	}
 	refs := make([]string, len(list))
 	for i, component := range list {
@@ -44,7 +46,8 @@ func (r release) components(arch string) error {
 	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // a UUID of version 8
 	bom.SerialNumber = fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 	var text bytes.Buffer
-	if err := cyclonedx.NewBOMEncoder(&text, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cyclonedx.SpecVersion1_6); err != nil {
+	if err := cyclonedx.NewBOMEncoder(&text, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom,
+		cyclonedx.SpecVersion1_6); err != nil {
 		return err
 	}
 	return r.write("muster-"+r.version+"-sbom.cdx.json", text.Bytes())

@@ -30,14 +30,15 @@ func TestLookup(t *testing.T) {
 		host     string
 		want     string // empty: it cannot be found
 	}{
-		"a number":                 {&dns.Resolver{Tools: tools{}}, "192.0.2.1", "192.0.2.1"},
-		"this machine":             {&dns.Resolver{Tools: tools{}}, "localhost", "127.0.0.1"},
-		"given":                    {&dns.Resolver{Tools: tools{}, Given: []string{"bad", given}}, "muster.test", "192.0.2.7"},
-		"given, after dumpsys":     {&dns.Resolver{Tools: tools{"dumpsys": "nothing"}, Given: []string{given}}, "muster.test", "192.0.2.7"},
-		"ping, in an unknown form": {&dns.Resolver{Tools: tools{"ping": "PING other.test (192.0.2.9) 56(84) bytes of data.\n"}, Given: []string{given}}, "other.test", "192.0.2.9"},
-		"unknown":                  {&dns.Resolver{Tools: tools{}, Given: []string{given}}, "other.test", ""},
-		"an option":                {&dns.Resolver{Tools: tools{"ping": "PING x (192.0.2.9) "}}, "-f", ""},
-		"a command":                {&dns.Resolver{Tools: tools{"ping": "PING x (192.0.2.9) "}}, "a;reboot", ""},
+		"a number":             {&dns.Resolver{Tools: tools{}}, "192.0.2.1", "192.0.2.1"},
+		"this machine":         {&dns.Resolver{Tools: tools{}}, "localhost", "127.0.0.1"},
+		"given":                {&dns.Resolver{Tools: tools{}, Given: []string{"bad", given}}, "muster.test", "192.0.2.7"},
+		"given, after dumpsys": {&dns.Resolver{Tools: tools{"dumpsys": "nothing"}, Given: []string{given}}, "muster.test", "192.0.2.7"},
+		"ping, in an unknown form": {&dns.Resolver{Tools: tools{"ping": "PING other.test (192.0.2.9) 56(84) bytes of data.\n"},
+			Given: []string{given}}, "other.test", "192.0.2.9"},
+		"unknown":   {&dns.Resolver{Tools: tools{}, Given: []string{given}}, "other.test", ""},
+		"an option": {&dns.Resolver{Tools: tools{"ping": "PING x (192.0.2.9) "}}, "-f", ""},
+		"a command": {&dns.Resolver{Tools: tools{"ping": "PING x (192.0.2.9) "}}, "a;reboot", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -77,7 +78,8 @@ func TestLookup_RemembersLastGoodAddress(t *testing.T) {
 
 func TestParseServers(t *testing.T) {
 	t.Parallel()
-	got := dns.ParseServers("x DnsAddresses: [ /192.0.2.53,/2001:db8::53 ] y\nDnsAddresses: [ /192.0.2.53 ] DnsAddresses: [ ]\nDnsAddresses: [ /0.0.0.0,dns.test/192.0.2.54 ]")
+	got := dns.ParseServers("x DnsAddresses: [ /192.0.2.53,/2001:db8::53 ] y\nDnsAddresses: [ /192.0.2.53 ] DnsAddresses: [ " +
+		"]\nDnsAddresses: [ /0.0.0.0,dns.test/192.0.2.54 ]")
 	if len(got) != 3 || got[0].String() != "192.0.2.53:53" || got[1].String() != "[2001:db8::53]:53" || got[2].String() != "192.0.2.54:53" {
 		t.Errorf("%v", got)
 	}

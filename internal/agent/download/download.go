@@ -98,7 +98,8 @@ func next(ctx context.Context, part *os.File, at int64, f protocol.File, source 
 		return at, err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	if got := answer.Header.Get("Content-Range"); answer.StatusCode != http.StatusPartialContent || got != fmt.Sprintf("bytes %d-%d/%d", at, to, f.Size) {
+	if got := answer.Header.Get("Content-Range"); answer.StatusCode != http.StatusPartialContent ||
+		got != fmt.Sprintf("bytes %d-%d/%d", at, to, f.Size) {
 		return at, fmt.Errorf("the service answered with status %d and the range %q", answer.StatusCode, got)
 	}
 	n, err := io.Copy(writer{part}, io.LimitReader(answer.Body, to-at+1))

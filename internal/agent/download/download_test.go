@@ -111,7 +111,8 @@ func TestFetch_RangesReorderedOrOverlapping(t *testing.T) {
 	for i := range content {
 		content[i] = byte(i>>8 ^ i>>16*31)
 	}
-	for name, shift := range map[string]int64{"the next one": protocol.MaxRange, "one that overlaps": protocol.MaxRange / 2, "the first again": -protocol.MaxRange} {
+	for name, shift := range map[string]int64{"the next one": protocol.MaxRange, "one that overlaps": protocol.MaxRange / 2,
+		"the first again": -protocol.MaxRange} {
 		for _, honest := range []bool{true, false} {
 			path, asked := filepath.Join(t.TempDir(), "update"), int64(0)
 			right := service(content, &asked, plain)

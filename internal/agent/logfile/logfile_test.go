@@ -21,7 +21,8 @@ const linesFile = "../../../android/test/log.tsv"
 func lines() []string {
 	long := strings.Repeat("aZ09", 10)
 	return []string{
-		"time=2026-11-21T09:30:00Z level=WARN msg=\"cannot check in\" retryIn=1m30s error=\"dial tcp 192.0.2.1:443: connect: connection refused\"",
+		"time=2026-11-21T09:30:00Z level=WARN msg=\"cannot check in\" retryIn=1m30s error=\"dial tcp 192.0.2.1:443: connect: " +
+			"connection refused\"",
 		"command ended: NOTIFICATION_MESSAGE 8k2v0r6m4q1x7t9c3w5y2n8b6d DONE",
 		"a setting was refused: REPORT_APPLICATION_USAGE_STATISTICS_EVENTS",
 		"javax.net.ssl.SSLHandshakeException: java.security.cert.CertPathValidatorException: no trust anchor",

@@ -293,7 +293,8 @@ func (e Envelope) OpenEnrolled(named string, device PublicKey, proof string) (En
 	key := claimed.CommandKey
 	switch {
 	case named != "" && !key.Key.Named(named):
-		return said, errors.New("the answering server does not have the command key that the code names: create a new code, and look for a proxy in between")
+		return said, errors.New("the answering server does not have the command key that the code names: create a new code, and look for " +
+			"a proxy in between")
 	case key.Key.Algorithm != device.Algorithm:
 		return said, fmt.Errorf("the service signs with %q, which is not the algorithm of this device's key", key.Key.Algorithm)
 	case key.ID == "" || key.ID != e.KeyID:

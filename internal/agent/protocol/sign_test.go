@@ -158,7 +158,8 @@ func FuzzOpen(f *testing.F) {
 // Whatever text is handed over as a code, it is read or refused, and never printed
 // with its token.
 func FuzzParseCode(f *testing.F) {
-	f.Add(`{"android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE":{"a.ENROLLMENT_TOKEN":"met_secret","a.SERVER_URL":"https://x","a.SERVER_PIN":"p,q"}}`)
+	f.Add(
+		`{"android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE":{"a.ENROLLMENT_TOKEN":"met_secret","a.SERVER_URL":"https://x","a.SERVER_PIN":"p,q"}}`)
 	f.Add(`{"android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE":{"":""}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		code, err := protocol.ParseCode(text)

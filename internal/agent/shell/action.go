@@ -76,7 +76,8 @@ func (d *Device) show(ctx context.Context, a agent.Action) error {
 	if level < notificationSDK {
 		return fmt.Errorf("%w: notifications take API level %d, the device has %d", agent.ErrUnsupported, notificationSDK, level)
 	}
-	_, err = d.Tools.Run(ctx, "cmd", "notification", "post", "-S", "bigtext", "-t", argument(args.Title), argument(a.CommandID), argument(args.Body))
+	_, err = d.Tools.Run(ctx, "cmd", "notification", "post", "-S", "bigtext", "-t", argument(args.Title), argument(a.CommandID),
+		argument(args.Body))
 	return err
 }
 

@@ -70,7 +70,8 @@ func (d *Device) Facts(ctx context.Context) (protocol.Facts, error) {
 	if err != nil {
 		return protocol.Facts{}, fmt.Errorf("getprop does not tell the API level: is this Android? %w", err)
 	}
-	return protocol.Facts{SerialNumber: props["ro.serialno"], Manufacturer: props["ro.product.manufacturer"], Brand: props["ro.product.brand"],
+	return protocol.Facts{SerialNumber: props["ro.serialno"], Manufacturer: props["ro.product.manufacturer"],
+		Brand: props["ro.product.brand"],
 		Model: props["ro.product.model"], SDK: sdk, OSVersion: props["ro.build.version.release"]}, nil
 }
 

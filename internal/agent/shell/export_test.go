@@ -73,7 +73,8 @@ func (r rule) how() string {
 	if t := r.toggle; t != nil {
 		_, both := t.values["ENABLED"]
 		_, mode := t.values["ENFORCED"]
-		parts = append(parts, "`"+strings.Join(t.turn.line(both || mode), " ")+"`", fmt.Sprintf("below %d: `%s`", t.since, strings.Join(t.before.line(both || mode), " ")))
+		parts = append(parts, "`"+strings.Join(t.turn.line(both || mode), " ")+"`",
+			fmt.Sprintf("below %d: `%s`", t.since, strings.Join(t.before.line(both || mode), " ")))
 	}
 	for _, k := range r.keys {
 		text := "`" + k.name + "`"

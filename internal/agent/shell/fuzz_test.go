@@ -26,7 +26,8 @@ func FuzzProperties(f *testing.F) {
 }
 
 func FuzzRestrictions(f *testing.F) {
-	f.Add("Users:\n  UserInfo{0:Owner:c13}\n    Effective restrictions:\n      no_camera\n      none\n  UserInfo{10:x:4}\n    Effective restrictions:\n      no_sms\n")
+	f.Add("Users:\n  UserInfo{0:Owner:c13}\n    Effective restrictions:\n      no_camera\n      none\n  UserInfo{10:x:4}\n    Effective " +
+		"restrictions:\n      no_sms\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		found, err := shell.ParseRestrictions(text)
 		if err != nil && len(found) > 0 {
@@ -66,7 +67,8 @@ func FuzzPackages(f *testing.F) {
 				t.Errorf("%q is no package", found.Package)
 			}
 		}
-		if component, ok := shell.ParseComponent(text, name); ok && (!strings.HasPrefix(component, name+"/") || strings.ContainsAny(component, " ;\n")) {
+		if component, ok := shell.ParseComponent(text, name); ok && (!strings.HasPrefix(component, name+"/") ||
+			strings.ContainsAny(component, " ;\n")) {
 			t.Errorf("%q is no component of %q", component, name)
 		}
 	})

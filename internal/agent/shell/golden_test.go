@@ -33,7 +33,8 @@ func TestTables_Golden(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatal("docs/aosp.md does not show what the code does: run go test ./internal/agent/shell -run Golden -update and look at the diff")
+		t.Fatal("docs/aosp.md does not show what the code does: run go test ./internal/agent/shell -run Golden -update and look " +
+			"at the diff")
 	}
 	if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
 		t.Fatal(err)
@@ -73,7 +74,8 @@ func settings() string {
 		if r.Note != "" {
 			how += ". " + r.Note
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | – | – |\n", r.Setting, level(r.SDK), r.Who, strings.TrimSuffix(how, "."), tried(r.Who))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | – | – |\n", r.Setting, level(r.SDK), r.Who,
+			strings.TrimSuffix(how, "."), tried(r.Who))
 	}
 	return b.String()
 }
@@ -114,16 +116,23 @@ type commandRow struct {
 // commandRows returns what each command that agents take comes down to.
 func commandRows() []commandRow {
 	return []commandRow{
-		{"NOTIFICATION_MESSAGE", shell.NotificationSDK, "`cmd notification post -S bigtext -t TITLE ID BODY`", "lab", "the tool's end; the id is the tag, a second delivery replaces the first"},
-		{"STATUS_REPORT", 0, "`getprop`, `dumpsys battery`, `settings get`, `wm`, `df`, `pm list packages`, `/proc`, `/sys/class/thermal`", "lab", "the report"},
-		{"LOCATION_UPDATE", 0, "`dumpsys location` and `/proc/uptime`: the last known place, with the time at which it was fixed", "lab", "the report, its outcome tells the age; else `NO_FIX`"},
+		{"NOTIFICATION_MESSAGE", shell.NotificationSDK, "`cmd notification post -S bigtext -t TITLE ID BODY`", "lab",
+			"the tool's end; the id is the tag, a second delivery replaces the first"},
+		{"STATUS_REPORT", 0, "`getprop`, `dumpsys battery`, `settings get`, `wm`, `df`, `pm list packages`, `/proc`, `/sys/class/thermal`",
+			"lab", "the report"},
+		{"LOCATION_UPDATE", 0, "`dumpsys location` and `/proc/uptime`: the last known place, with the time at which it was fixed", "lab",
+			"the report, its outcome tells the age; else `NO_FIX`"},
 		{"SYNC_POLICY", 0, "the settings above, each again", "agent", "the policy report"},
 		{"CHANGE_POLICY", 0, "the settings above", "agent", "the policy report with the new version"},
 		{"REBOOT", 0, "`svc power reboot`, else `reboot`", "lab", "another boot id"},
 		{"SHUTDOWN", 0, "`svc power shutdown`, else `reboot -p`", "lab", "another boot id, at the next start"},
-		{"LAUNCH_APP", shell.LaunchSDK, "`pm path`, `cmd package resolve-activity --brief`, `am start -n`", "lab", "the tools' words; else `NOT_INSTALLED`"},
-		{"WIPE_COMPANY_DATA", 0, "`am broadcast … FACTORY_RESET`, else, or after two minutes without effect, `--wipe_data` for the recovery; again at every contact while the device is still there", "system", "never the tools' words. The service: fifteen minutes of silence after the device set out"},
+		{"LAUNCH_APP", shell.LaunchSDK, "`pm path`, `cmd package resolve-activity --brief`, `am start -n`", "lab",
+			"the tools' words; else `NOT_INSTALLED`"},
+		{"WIPE_COMPANY_DATA", 0, "`am broadcast … FACTORY_RESET`, else, or after two minutes without effect, `--wipe_data` for the " +
+			"recovery; again at every contact while the device is still there", "system",
+			"never the tools' words. The service: fifteen minutes of silence after the device set out"},
 		{"UPLOAD_LOG", 0, "the file `log` of the state directory, without secrets", "agent", "the service has the log"},
-		{"RELINQUISH_OWNERSHIP", 0, "every setting taken back, `setprop persist.muster.enrolled 0`", "agent", "acknowledged before the key is destroyed"},
+		{"RELINQUISH_OWNERSHIP", 0, "every setting taken back, `setprop persist.muster.enrolled 0`", "agent",
+			"acknowledged before the key is destroyed"},
 	}
 }

@@ -102,7 +102,8 @@ func parseBattery(text string) (int, bool) {
 	return int(math.Round(float64(level) * 100 / float64(scale))), true
 }
 
-var fixForm = regexp.MustCompile(`Location\[(\w+) (-?[0-9]{1,3}\.[0-9]{1,12}),(-?[0-9]{1,3}\.[0-9]{1,12}) (?:hAcc|acc)=([0-9]{1,7}(?:\.[0-9]{1,6})?) et=(\+[0-9dhms]{2,40})`)
+var fixForm = regexp.MustCompile(
+	`Location\[(\w+) (-?[0-9]{1,3}\.[0-9]{1,12}),(-?[0-9]{1,3}\.[0-9]{1,12}) (?:hAcc|acc)=([0-9]{1,7}(?:\.[0-9]{1,6})?) et=(\+[0-9dhms]{2,40})`)
 
 // parseLocation reads the newest last known location from `dumpsys location`, of
 // equally new ones the most exact. Android reports when it was fixed by the time

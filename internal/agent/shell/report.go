@@ -110,8 +110,10 @@ func (c *collector) applications() {
 
 func (c *collector) settings() {
 	on := func(name string) bool { return strings.TrimSpace(c.ask("settings", "get", "global", name)) == "1" }
-	c.values["deviceSettings"] = map[string]any{"adbEnabled": on("adb_enabled"), "developmentSettingsEnabled": on("development_settings_enabled"),
-		"encrypted": c.props["ro.crypto.state"] == "encrypted", "verifiedBootState": oneLine(c.props["ro.boot.verifiedbootstate"])}
+	c.values["deviceSettings"] = map[string]any{"adbEnabled": on("adb_enabled"),
+		"developmentSettingsEnabled": on("development_settings_enabled"),
+		"encrypted":                  c.props["ro.crypto.state"] == "encrypted",
+		"verifiedBootState":          oneLine(c.props["ro.boot.verifiedbootstate"])}
 }
 
 func (c *collector) display() {
@@ -167,14 +169,16 @@ func (c *collector) network() {
 
 func (c *collector) power() {
 	if id, err := c.d.BootID(c.ctx); err == nil {
-		c.values["powerEvents"] = []any{map[string]any{"type": "BOOT", "bootId": oneLine(id), "reason": oneLine(c.props["sys.boot.reason"])}}
+		c.values["powerEvents"] = []any{map[string]any{"type": "BOOT", "bootId": oneLine(id),
+			"reason": oneLine(c.props["sys.boot.reason"])}}
 	}
 }
 
 func (c *collector) software() {
 	c.values["softwareInfo"] = map[string]any{"androidVersion": oneLine(c.props["ro.build.version.release"]),
-		"securityPatchLevel": oneLine(c.props["ro.build.version.security_patch"]), "androidBuildNumber": oneLine(c.props["ro.build.display.id"]),
-		"bootloaderVersion": oneLine(c.props["ro.bootloader"]), "deviceKernelVersion": oneLine(c.file("proc/version"))}
+		"securityPatchLevel": oneLine(c.props["ro.build.version.security_patch"]),
+		"androidBuildNumber": oneLine(c.props["ro.build.display.id"]),
+		"bootloaderVersion":  oneLine(c.props["ro.bootloader"]), "deviceKernelVersion": oneLine(c.file("proc/version"))}
 }
 
 func (c *collector) properties() {

@@ -43,7 +43,8 @@ func TestReport_LocationKeepsItsOwnTime(t *testing.T) {
 		"Location[gps 52.5,13.3 hAcc=12.0]":                                                                     -1,
 	} {
 		t.Run(text, func(t *testing.T) {
-			d := shell.Device{Tools: &words{said: map[string]string{"dumpsys location": text}}, Root: root, UID: 1000, Now: func() time.Time { return now }}
+			d := shell.Device{Tools: &words{said: map[string]string{"dumpsys location": text}}, Root: root, UID: 1000,
+				Now: func() time.Time { return now }}
 			report, err := d.Report(t.Context(), agent.Reporting{Location: true})
 			switch {
 			case err != nil:
@@ -65,7 +66,8 @@ func TestDevice_AsksForTheAPILevelOnce(t *testing.T) {
 		if _, err := d.Capabilities(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Do(t.Context(), agent.Action{Type: agent.ShowMessage, CommandID: "c", Args: json.RawMessage(`{"title":"t","body":"b"}`)}); err != nil {
+		if _, err := d.Do(t.Context(),
+			agent.Action{Type: agent.ShowMessage, CommandID: "c", Args: json.RawMessage(`{"title":"t","body":"b"}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}

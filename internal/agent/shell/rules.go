@@ -190,7 +190,8 @@ func rules() []rule {
 			note: "Ends every adb session; taking it back does not switch adb on."},
 		restricted("USB_DATA_ACCESS", 18, "no_usb_file_transfer"),
 		locationMode(),
-		restricted("LOCATION_SHARING", 18, "no_share_location").noted("BLOCK switches location off, and is refused beside LOCATION_MODE ENFORCED."),
+		restricted("LOCATION_SHARING", 18, "no_share_location").noted("BLOCK switches location off, and is refused beside " +
+			"LOCATION_MODE ENFORCED."),
 		restricted("OUTGOING_CALLS", 21, "no_outgoing_calls").onPhones(),
 		restricted("SMS", 21, "no_sms").onPhones(),
 		restricted("BLUETOOTH", 26, "no_bluetooth").noted("BLOCK is refused on headsets, whose controllers are Bluetooth."),

@@ -18,7 +18,8 @@ func (d *Device) find(ctx context.Context, setting, value string) (rule, int, er
 	}
 	r, err := find(setting, value, Powers{SDK: level, System: d.system(), Telephony: has("android.hardware.telephony"),
 		Headset: has("android.hardware.vr.headtracking"), Verifier: func() (bool, error) {
-			text, err := d.Tools.Run(ctx, "cmd", "package", "query-receivers", "--brief", "-a", "android.intent.action.PACKAGE_NEEDS_VERIFICATION")
+			text, err := d.Tools.Run(ctx, "cmd", "package", "query-receivers", "--brief", "-a",
+				"android.intent.action.PACKAGE_NEEDS_VERIFICATION")
 			return strings.Contains(text, "/"), err
 		}})
 	return r, level, err

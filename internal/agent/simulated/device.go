@@ -88,8 +88,9 @@ type Device struct {
 // installed, there is a location fix, and it restarts within a second.
 func Default(serial string) State {
 	return State{
-		Facts: protocol.Facts{SerialNumber: serial, Manufacturer: "Simulated", Brand: "simulated", Model: "Sim 1", SDK: 34, OSVersion: "14"},
-		Form:  System, Boot: 1, Settings: map[string]string{}, Packages: []string{"com.example.app", "com.android.settings"},
+		Facts: protocol.Facts{SerialNumber: serial, Manufacturer: "Simulated", Brand: "simulated", Model: "Sim 1",
+			SDK: 34, OSVersion: "14"},
+		Form: System, Boot: 1, Settings: map[string]string{}, Packages: []string{"com.example.app", "com.android.settings"},
 		Fix: &protocol.Location{Latitude: 52.5163, Longitude: 13.3777, AccuracyMeters: 12}, Battery: 80, Telephony: true,
 	}
 }

@@ -79,7 +79,8 @@ func (p Push) Wait(ctx context.Context) error {
 				Seq int64 `json:"seq"`
 			} `json:"messages"`
 		}
-		query := url.Values{"token": {token}, "after": {strconv.FormatInt(seen, 10)}, "waitMs": {strconv.FormatInt(pushWait.Milliseconds(), 10)}}
+		query := url.Values{"token": {token}, "after": {strconv.FormatInt(seen, 10)},
+			"waitMs": {strconv.FormatInt(pushWait.Milliseconds(), 10)}}
 		if err := p.ask(ctx, http.MethodGet, "/messages?"+query.Encode(), nil, &answer); err != nil {
 			return err
 		}

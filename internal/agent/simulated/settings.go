@@ -69,7 +69,8 @@ func (d *Device) Report(_ context.Context, groups agent.Reporting) (agent.Report
 	add(groups.On("REPORT_MEMORY_INFO"), "memoryInfo", map[string]any{"totalRam": 4 << 30, "totalInternalStorage": 64 << 30})
 	add(groups.On("REPORT_NETWORK_INFO"), "networkInfo", map[string]any{"wifiConnected": true})
 	add(groups.On("REPORT_POWER_EVENTS"), "powerEvents", []map[string]any{{"type": "BOOT", "boot": s.Boot}})
-	add(groups.On("REPORT_SOFTWARE_INFO"), "softwareInfo", map[string]any{"androidVersion": s.Facts.OSVersion, "securityPatchLevel": "2026-10-01"})
+	add(groups.On("REPORT_SOFTWARE_INFO"), "softwareInfo",
+		map[string]any{"androidVersion": s.Facts.OSVersion, "securityPatchLevel": "2026-10-01"})
 	add(groups.On("REPORT_SYSTEM_PROPERTIES"), "systemProperties", map[string]string{"ro.build.type": "user"})
 	text, err := json.Marshal(values)
 	if err != nil {

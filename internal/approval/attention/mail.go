@@ -32,7 +32,8 @@ func Events() []event.Type {
 
 // Event is what mail about the item is called; empty: there is none.
 func (i Item) Event() event.Type {
-	return map[Kind]event.Type{Approval: event.ProposalWaiting, Authorization: AuthorizationWaiting, Loosening: event.ControlLoosening}[i.Kind]
+	return map[Kind]event.Type{Approval: event.ProposalWaiting, Authorization: AuthorizationWaiting,
+		Loosening: event.ControlLoosening}[i.Kind]
 }
 
 // Choice is which mail a user gets. The zero value: decisions, and all the rest if the user

@@ -37,16 +37,20 @@ type Fleet struct {
 const load = `INSERT INTO assets (id, company_id, status, policy_id, identification, synced_at, created_at, named, serial_key, brand_key,
 		epoch, management, ownership, mode, device_name, applied_policy_id, applied_version, enrolled_at, last_seen_at,
 		api_level, custom_data, tags, specifications, location, status_report, battery, patch, compliant, search_terms)
-	WITH RECURSIVE n (i, h) AS (SELECT CAST(? AS BIGINT), CAST(? AS BIGINT) UNION ALL SELECT i + 1, (h * 48271) % 2147483647 FROM n WHERE i < ?),
+	WITH RECURSIVE n (i, h) AS (SELECT CAST(? AS BIGINT), CAST(? AS BIGINT) UNION ALL SELECT i + 1, (h * 48271) % 2147483647 FROM n
+		WHERE i < ?),
 	k AS (SELECT i, h, CASE WHEN h % 100 < 70 THEN 'ACTIVE' WHEN h % 100 < 85 THEN 'INACTIVE' WHEN h % 100 < 90 THEN 'SYNCHRONIZING'
 		WHEN h % 100 < 98 THEN 'PENDING' ELSE 'DELETED' END AS status, 'policy00000000000000000000' || ((h / 100) % 10) AS policy,
 		CASE WHEN h % 1009 = 0 THEN 'AGENT' ELSE 'PLATFORM' END AS management FROM n)
 	SELECT 'asset00000000000' || (10000000000 + h), CAST(? AS TEXT), status, CASE WHEN h % 100 < 90 THEN policy ELSE '' END,
-		'Phone ' || (h % 977), CAST(? AS BIGINT) + h, CAST(? AS BIGINT) + (h % 99991), FALSE, 's' || h, 'acme', 1, management, 'COMPANY_OWNED',
+		'Phone ' || (h % 977), CAST(? AS BIGINT) + h, CAST(? AS BIGINT) + (h % 99991), FALSE, 's'
+			|| h, 'acme', 1, management, 'COMPANY_OWNED',
 		'DEVICE_OWNER', 'enterprises/LC00acme/devices/' || h, policy, 1, CAST(? AS BIGINT), CAST(? AS BIGINT) + h, 34,
 		'{"department":"Sales ' || (h % 13) || '","location":"Oslo","costCenter":"4711"}', '["shop","rack ' || (h % 5003) || '"]',
-		'{"serialNumber":"S' || h || '","model":"Phone 1","manufacturer":"Acme","brand":"Acme","osVersion":"14","securityPatchLevel":"2026-10-05"}',
-		'', '{"reportedAt":"2026-11-20T09:00:00Z","batteryLevel":' || (h % 100) || '}', h % 100, '2026-10-05', CASE WHEN h % 501 = 0 THEN 0 ELSE 1 END,
+		'{"serialNumber":"S' || h || '","model":"Phone 1","manufacturer":"Acme","brand":"Acme",'
+			|| '"osVersion":"14","securityPatchLevel":"2026-10-05"}',
+		'', '{"reportedAt":"2026-11-20T09:00:00Z","batteryLevel":' || (h % 100) || '}', h % 100, '2026-10-05',
+			CASE WHEN h % 501 = 0 THEN 0 ELSE 1 END,
 		CASE WHEN management = 'AGENT' THEN ? ELSE ? END || h || ? || h || ? || (h % 977) || ? || (h % 5003) || ? || (h % 5003) || ? FROM k`
 
 // words are what a search finds these assets by, as the store would keep them;
@@ -88,7 +92,8 @@ func Load(b testing.TB, url string, assets int, at time.Time, searched bool) *Fl
 	f.fill(b, floor, at, searched)
 	f.Active, err = db.CountAssets(b.Context(), asset.Filter{CompanyID: f.Company.ID, Status: asset.Active})
 	must(b, err)
-	f.Some, err = floor.texts(b.Context(), `SELECT id FROM assets WHERE company_id = ? AND status = 'ACTIVE' ORDER BY id LIMIT 1000`, f.Company.ID)
+	f.Some, err = floor.texts(b.Context(), `SELECT id FROM assets WHERE company_id = ? AND status = 'ACTIVE' ORDER BY id LIMIT 1000`,
+		f.Company.ID)
 	must(b, err)
 	return f
 }
@@ -128,10 +133,13 @@ func (f *Fleet) fill(b testing.TB, floor *Floor, at time.Time, searched bool) {
 		must(b, floor.exec(ctx, text))
 	}
 	must(b, floor.exec(ctx, `INSERT INTO asset_counts SELECT company_id, status, policy_id, COUNT(*) FROM assets GROUP BY 1, 2, 3`))
-	must(b, floor.exec(ctx, `INSERT INTO patch_counts SELECT company_id, policy_id, '2026-10', COUNT(*) FROM assets WHERE policy_id <> '' GROUP BY 1, 2`))
+	must(b,
+		floor.exec(ctx,
+			`INSERT INTO patch_counts SELECT company_id, policy_id, '2026-10', COUNT(*) FROM assets WHERE policy_id <> '' GROUP BY 1, 2`))
 	if searched {
 		for _, term := range terms {
-			must(b, floor.exec(ctx, `INSERT INTO asset_terms SELECT company_id, `+term+` AS term, id FROM assets WHERE id <> '' ORDER BY 2, 3
+			must(b, floor.exec(ctx, `INSERT INTO asset_terms SELECT company_id, `+term+
+				` AS term, id FROM assets WHERE id <> '' ORDER BY 2, 3
 				ON CONFLICT DO NOTHING`))
 		}
 	}
@@ -155,9 +163,11 @@ func (f *Fleet) WithAgents(b testing.TB, floor *Floor) {
 	b.Helper()
 	for n, id := range f.Some {
 		must(b, floor.exec(b.Context(), `UPDATE assets SET management = 'AGENT' WHERE id = ?`, id))
-		must(b, floor.exec(b.Context(), `INSERT INTO agent_devices (id, company_id, asset_id, epoch, role, key_alg, key_spki, last_sequence, state,
+		must(b, floor.exec(b.Context(),
+			`INSERT INTO agent_devices (id, company_id, asset_id, epoch, role, key_alg, key_spki, last_sequence, state,
 				wiped, capabilities, push_token, open_deliveries, erasing_at, enrolled_at, seen_at)
-			VALUES (?, ?, ?, 1, 'manager', 'ed25519', '', 0, 'ACTIVE', FALSE, 'null', '', 0, 0, 1, 1)`, fmt.Sprint("agent", n), f.Company.ID, id))
+			VALUES (?, ?, ?, 1, 'manager', 'ed25519', '', 0, 'ACTIVE', FALSE, 'null', '', 0, 0, 1, 1)`,
+			fmt.Sprint("agent", n), f.Company.ID, id))
 	}
 }
 

@@ -40,7 +40,8 @@ func Open(url string) (*Floor, error) {
 		path := "file:" + strings.TrimPrefix(url, "sqlite:")
 		f.pool, err = sql.Open("sqlite", path+"?_txlock=deferred"+pragmas)
 		if err == nil {
-			f.writing, err = sql.Open("sqlite", path+"?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=wal_autocheckpoint(4000)"+pragmas)
+			f.writing, err = sql.Open("sqlite",
+				path+"?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=wal_autocheckpoint(4000)"+pragmas)
 		}
 	}
 	if err != nil {

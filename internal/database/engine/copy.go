@@ -28,7 +28,8 @@ type TableCopy struct {
 // is read as it is at one moment.
 func Copy(ctx context.Context, from Options, to string) (copied []TableCopy, err error) {
 	if postgresURL(from.URL) == postgresURL(to) {
-		return nil, errors.New("both databases are of one engine: use `muster backup` and `muster restore` for SQLite, pg_dump for PostgreSQL")
+		return nil, errors.New("both databases are of one engine: use `muster backup` and `muster restore` for SQLite, pg_dump " +
+			"for PostgreSQL")
 	}
 	here, err := seenAt(ctx, from.URL)
 	if err == nil {
@@ -141,7 +142,8 @@ func copyTables(ctx context.Context, source Conn, t Tx) ([]TableCopy, error) {
 			return nil, fmt.Errorf("cannot read back the table %s: %w", table.name, err)
 		}
 		if arrived != sent {
-			return nil, fmt.Errorf("the table %s differs after copying: %d rows with checksum %s were read, %d with %s arrived; nothing was kept",
+			return nil, fmt.Errorf("the table %s differs after copying: %d rows with checksum %s were read, %d with %s arrived; "+
+				"nothing was kept",
 				table.name, sent.Rows, sent.Checksum, arrived.Rows, arrived.Checksum)
 		}
 		copied = append(copied, arrived)
@@ -151,7 +153,8 @@ func copyTables(ctx context.Context, source Conn, t Tx) ([]TableCopy, error) {
 
 // describe lists a SQLite database's tables, each after those that it refers to.
 func describe(ctx context.Context, c Conn) (sorted []copiedTable, err error) {
-	names, err := List(ctx, c, ScanValue[string], `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`)
+	names, err := List(ctx, c, ScanValue[string],
+		`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`)
 	if err != nil {
 		return nil, err
 	}
@@ -304,7 +307,8 @@ func (t copiedTable) checkTexts(values []any) error {
 		for n, column := range t.key {
 			row[n] = fmt.Sprintf("%s = %#v", column, values[slices.Index(t.columns, column)])
 		}
-		return fmt.Errorf("its column %s has a text that is not UTF-8 or has the character NUL, in the row with %s: correct or delete that row in the source, and copy again",
+		return fmt.Errorf("its column %s has a text that is not UTF-8 or has the character NUL, in the row with %s: correct or delete "+
+			"that row in the source, and copy again",
 			t.columns[i], strings.Join(row, ", "))
 	}
 	return nil

@@ -30,7 +30,8 @@ func TestDialer_GivesUpSilentServers(t *testing.T) {
 	option := func(name int) (value int) {
 		t.Helper()
 		var failed error
-		if err := raw.Control(func(fd uintptr) { value, failed = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, name) }); err != nil || failed != nil {
+		if err := raw.Control(func(fd uintptr) { value, failed = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, name) }); err != nil ||
+			failed != nil {
 			t.Fatal(err, failed)
 		}
 		return value

@@ -21,7 +21,8 @@ func refuseForeignLog(ctx context.Context, path string, logged int64) error {
 	}
 	marked, err := isBackup(ctx, path)
 	if err == nil && marked {
-		err = fmt.Errorf("it is a backup, and the write-ahead log %s-wal beside it belongs to another database: put the backup elsewhere and run `muster restore FILE`", path)
+		err = fmt.Errorf("it is a backup, and the write-ahead log %s-wal beside it belongs to another database: put the backup elsewhere "+
+			"and run `muster restore FILE`", path)
 	}
 	return err
 }

@@ -75,7 +75,8 @@ func (db *DB) mayChange(ctx context.Context, pool *sql.DB) error {
 	}
 	may, err := Value[bool](ctx, session{db, pool}, query)
 	if err == nil && !may {
-		err = &SchemaError{"the tables must be made or changed, and the role of MUSTER_DATABASE may not do so", "run `muster migrate` with the role that owns the database's tables"}
+		err = &SchemaError{"the tables must be made or changed, and the role of MUSTER_DATABASE may not do so",
+			"run `muster migrate` with the role that owns the database's tables"}
 	}
 	return err
 }
@@ -177,7 +178,8 @@ func recordMigrations(ctx context.Context, t Tx, all []migration, now time.Time)
 	for _, statement := range []string{
 		`DROP TABLE IF EXISTS ` + formerTable,
 		// The first version takes the table for its own because of the row 0.
-		`CREATE TABLE ` + formerTable + ` (id BIGINT NOT NULL PRIMARY KEY, version_id TEXT NOT NULL, is_applied BOOLEAN NOT NULL, tstamp TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP)`,
+		`CREATE TABLE ` + formerTable +
+			` (id BIGINT NOT NULL PRIMARY KEY, version_id TEXT NOT NULL, is_applied BOOLEAN NOT NULL, tstamp TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP)`,
 		`INSERT INTO ` + formerTable + ` (id, version_id, is_applied) VALUES (1, '0', TRUE), (2, '` + refusal + `', TRUE)`,
 	} {
 		if err := t.Exec(ctx, statement); err != nil {

@@ -64,7 +64,8 @@ func (db *DB) endOlder(ctx context.Context, pool *sql.DB, seen Version) error {
 		}
 		if spoke(before, now) {
 			if seen.Schema == 1 || waited >= endLimit {
-				return &SchemaError{"an older Muster serves this database and would damage what this one makes of it", "stop every older `muster serve`, then start this one"}
+				return &SchemaError{"an older Muster serves this database and would damage what this one makes of it",
+					"stop every older `muster serve`, then start this one"}
 			}
 			before, quiet = now, 0
 		}

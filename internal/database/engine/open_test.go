@@ -29,7 +29,8 @@ func TestOpen_TwiceAtOnce(t *testing.T) {
 
 func TestOpen_Refuses(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"", "sqlite:", "mysql://x", "muster.db", "postgres://user:secret@127.0.0.1:1/x", "postgres://user:secret@%zz"} {
+	for _, url := range []string{"", "sqlite:", "mysql://x", "muster.db", "postgres://user:secret@127.0.0.1:1/x",
+		"postgres://user:secret@%zz"} {
 		db, err := engine.Open(t.Context(), engine.Options{URL: url, Now: now})
 		if err == nil {
 			_ = db.Close()

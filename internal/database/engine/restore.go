@@ -164,7 +164,8 @@ func alone(ctx context.Context, path string) (release func() error, err error) {
 		}
 		return nothing, err
 	}
-	pool, err := sql.Open("sqlite", strings.Replace(sqliteDSN(path, "exclusive", "locking_mode(EXCLUSIVE)"), "busy_timeout%2810000%29", "busy_timeout%28200%29", 1))
+	pool, err := sql.Open("sqlite", strings.Replace(sqliteDSN(path, "exclusive", "locking_mode(EXCLUSIVE)"), "busy_timeout%2810000%29",
+		"busy_timeout%28200%29", 1))
 	if err != nil {
 		return nil, err
 	}

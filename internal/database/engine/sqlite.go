@@ -106,7 +106,8 @@ func (db *DB) takeAlone(ctx context.Context, path string) error {
 			return nil
 		}
 		if waited >= alonePatience || !wait.For(ctx, alonePause) {
-			return errors.Join(errors.New("another service has it open: a SQLite file serves one `muster serve`; stop the other, or use PostgreSQL for several"), file.Close())
+			return errors.Join(errors.New("another service has it open: a SQLite file serves one `muster serve`; stop the other, or use "+
+				"PostgreSQL for several"), file.Close())
 		}
 	}
 }

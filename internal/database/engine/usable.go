@@ -49,7 +49,8 @@ func NoAccess(path string) error {
 			owner = fmt.Sprintf("user id %d with mode %04o", stat.Uid, info.Mode().Perm())
 		}
 	} else if errors.Is(err, fs.ErrPermission) {
-		return &AccessError{"this user (id " + fmt.Sprint(os.Geteuid()) + ") may not look into " + filepath.Dir(path), fmt.Sprintf("chown %d %s, or run as the user that owns it", os.Geteuid(), filepath.Dir(path))}
+		return &AccessError{"this user (id " + fmt.Sprint(os.Geteuid()) + ") may not look into " + filepath.Dir(path),
+			fmt.Sprintf("chown %d %s, or run as the user that owns it", os.Geteuid(), filepath.Dir(path))}
 	}
 	return &AccessError{fmt.Sprintf("this user (id %d) may not read and write %s, which belongs to %s", os.Geteuid(), path, owner),
 		fmt.Sprintf("as root, give it to the service's user: chown %d %s", os.Geteuid(), path)}

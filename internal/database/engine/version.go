@@ -51,11 +51,13 @@ func (v Version) Check(use SchemaUse) error {
 	newer := v.Schema > own && use != Upgrade
 	switch {
 	case v.Empty() && use == Existing:
-		return &SchemaError{"the database is empty", "`muster company create` or `muster serve` sets it up; if it should hold data, check MUSTER_DATABASE"}
+		return &SchemaError{"the database is empty", "`muster company create` or `muster serve` sets it up; if it should hold data, " +
+			"check MUSTER_DATABASE"}
 	case v.Empty():
 		return nil
 	case v.LowestWriter > own || newer:
-		return &SchemaError{fmt.Sprintf("the database was changed by a newer Muster (its schema is %d, this program's is %d, and programs from %d may write)", v.Schema, own, v.LowestWriter),
+		return &SchemaError{fmt.Sprintf("the database was changed by a newer Muster (its schema is %d, this program's is %d, and "+
+			"programs from %d may write)", v.Schema, own, v.LowestWriter),
 			"use the newer program, or restore a backup that this one made"}
 	case v.Schema < own && use != Upgrade:
 		return &SchemaError{fmt.Sprintf("the database was made by an older Muster (its schema is %d, this program's is %d)", v.Schema, own),
@@ -92,13 +94,15 @@ func saveVersion(ctx context.Context, t Conn) error {
 
 // announce asks older programs to end. It returns when that is durable.
 func announce(ctx context.Context, t Conn) error {
-	return t.Exec(ctx, `UPDATE versions SET lowest_writer = ? WHERE id = 1 AND lowest_writer < ?`, migrations.LowestWriter, migrations.LowestWriter)
+	return t.Exec(ctx, `UPDATE versions SET lowest_writer = ? WHERE id = 1 AND lowest_writer < ?`, migrations.LowestWriter,
+		migrations.LowestWriter)
 }
 
 // outdated is the error of every write once a newer program has changed the
 // tables so that this one would damage them.
 func outdated(lowest int64) error {
-	return fault.New(fault.Unavailable, "a newer Muster changed the database: programs from %d may write, this one is %d; start the newer program instead", lowest, SchemaNumber())
+	return fault.New(fault.Unavailable, "a newer Muster changed the database: programs from %d may write, this one is %d; start the "+
+		"newer program instead", lowest, SchemaNumber())
 }
 
 // Current returns an error, and refuses every write from then on, if a newer

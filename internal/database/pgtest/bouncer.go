@@ -39,7 +39,8 @@ func Bouncer(tb testing.TB, dsn string, settings ...string) string {
 	_, port, _ := net.SplitHostPort(address)
 	password, _ := target.User.Password()
 	name := strings.TrimPrefix(target.Path, "/")
-	text := fmt.Sprintf("[databases]\n%s = host=%s port=%s dbname=%s user=%s password=%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %s\nunix_socket_dir =\nauth_type = any\n%s\n",
+	text := fmt.Sprintf("[databases]\n%s = host=%s port=%s dbname=%s user=%s password=%s\n[pgbouncer]\nlisten_addr = "+
+		"127.0.0.1\nlisten_port = %s\nunix_socket_dir =\nauth_type = any\n%s\n",
 		name, target.Hostname(), target.Port(), name, target.User.Username(), password, port, strings.Join(settings, "\n"))
 	file := filepath.Join(tb.TempDir(), "pgbouncer.ini")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -90,7 +90,8 @@ func (a *Authenticator) Create(options string) (string, error) {
 	object = append(append(object, 0x67), "attStmt"...)
 	object = append(append(object, 0xa0, 0x68), "authData"...)
 	object = append(append(object, 0x58, byte(len(data))), data...)
-	return a.answer(map[string]any{"clientDataJSON": encode(a.clientData("webauthn.create", o.PublicKey.Challenge)), "attestationObject": encode(object)})
+	return a.answer(map[string]any{"clientDataJSON": encode(a.clientData("webauthn.create", o.PublicKey.Challenge)),
+		"attestationObject": encode(object)})
 }
 
 // Get answers the options of a sign-in or a proof.
@@ -106,7 +107,8 @@ func (a *Authenticator) Get(options string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return a.answer(map[string]any{"clientDataJSON": encode(client), "authenticatorData": encode(data), "signature": encode(signature), "userHandle": a.handle})
+	return a.answer(map[string]any{"clientDataJSON": encode(client), "authenticatorData": encode(data), "signature": encode(signature),
+		"userHandle": a.handle})
 }
 
 func (a *Authenticator) answer(response map[string]any) (string, error) {

@@ -33,31 +33,46 @@ func TestValidate(t *testing.T) {
 	}{
 		{"empty policy", "Policy", `{}`, ""},
 		{"no document", "Policy", ``, ""},
-		{"settings", "Policy", `{"screenCaptureDisabled":true,"cameraAccess":"CAMERA_ACCESS_DISABLED","deviceRadioState":{"wifiState":"WIFI_ENABLED"}}`, ""},
+		{"settings", "Policy",
+			`{"screenCaptureDisabled":true,"cameraAccess":"CAMERA_ACCESS_DISABLED","deviceRadioState":{"wifiState":"WIFI_ENABLED"}}`, ""},
 		{"null counts as absent", "Policy", `{"cameraAccess":null}`, ""},
-		{"managed configuration is free", "Policy", `{"applications":[{"packageName":"a","managedConfiguration":{"x":null,"y":[1,{"z":true}]}}]}`, ""},
+		{"managed configuration is free", "Policy",
+			`{"applications":[{"packageName":"a","managedConfiguration":{"x":null,"y":[1,{"z":true}]}}]}`, ""},
 		{"map of messages", "UserFacingMessage", `{"defaultMessage":"hello","localizedMessages":{"de":"hallo"}}`, ""},
 		{"int64 as text", "Policy", `{"version":"12"}`, ""},
-		{"a real operation", "Operation", `{"name":"enterprises/LC03k/devices/36c3/operations/1786048723669","done":true,"metadata":{"@type":"type.googleapis.com/google.android.devicemanagement.v1.Command","type":"REBOOT"}}`, ""},
+		{"a real operation", "Operation",
+			`{"name":"enterprises/LC03k/devices/36c3/operations/1786048723669","done":true,"metadata":{"@type":"type.googleapis.com/google.android.devicemanagement.v1.Command","type":"REBOOT"}}`, ""},
 		{"a duration", "Command", `{"type":"LOCK","duration":"315360000s"}`, ""},
 
 		{"unknown name", "Policy", `{"x":1}`, `Invalid JSON payload received. Unknown name "x" at 'policy': Cannot find field.`},
-		{"unknown name inside", "Policy", `{"deviceRadioState":{"wifiStat":"WIFI_ENABLED"}}`, `Invalid JSON payload received. Unknown name "wifiStat" at 'policy.device_radio_state': Cannot find field.`},
-		{"unknown name in a list", "Policy", `{"applications":[{},{"x":1}]}`, `Invalid JSON payload received. Unknown name "x" at 'policy.applications[1]': Cannot find field.`},
-		{"names are exact", "Policy", `{"CameraAccess":"CAMERA_ACCESS_DISABLED"}`, `Invalid JSON payload received. Unknown name "CameraAccess" at 'policy': Cannot find field.`},
-		{"bad enum", "Policy", `{"cameraAccess":"DISALLOWED"}`, `Invalid value at 'policy.camera_access' (type.googleapis.com/google.android.devicemanagement.v1.Policy.CameraAccess), "DISALLOWED"`},
-		{"command that is ours only", "Command", `{"type":"SHUTDOWN"}`, `Invalid value at 'command.type' (type.googleapis.com/google.android.devicemanagement.v1.Command.Type), "SHUTDOWN"`},
-		{"enum in a list", "Command", `{"resetPasswordFlags":["LOCK"]}`, `Invalid value at 'command.reset_password_flags[0]' (type.googleapis.com/google.android.devicemanagement.v1.Command.ResetPasswordFlags), "LOCK"`},
-		{"personal usage of others", "EnrollmentToken", `{"allowPersonalUsage":"PERSONAL_USAGE_UNSPECIFIED"}`, `Invalid value at 'enrollment_token.allow_personal_usage' (type.googleapis.com/google.android.devicemanagement.v1.EnrollmentToken.AllowPersonalUsage), "PERSONAL_USAGE_UNSPECIFIED"`},
+		{"unknown name inside", "Policy", `{"deviceRadioState":{"wifiStat":"WIFI_ENABLED"}}`,
+			`Invalid JSON payload received. Unknown name "wifiStat" at 'policy.device_radio_state': Cannot find field.`},
+		{"unknown name in a list", "Policy", `{"applications":[{},{"x":1}]}`,
+			`Invalid JSON payload received. Unknown name "x" at 'policy.applications[1]': Cannot find field.`},
+		{"names are exact", "Policy", `{"CameraAccess":"CAMERA_ACCESS_DISABLED"}`,
+			`Invalid JSON payload received. Unknown name "CameraAccess" at 'policy': Cannot find field.`},
+		{"bad enum", "Policy", `{"cameraAccess":"DISALLOWED"}`,
+			`Invalid value at 'policy.camera_access' (type.googleapis.com/google.android.devicemanagement.v1.Policy.CameraAccess), "DISALLOWED"`},
+		{"command that is ours only", "Command", `{"type":"SHUTDOWN"}`,
+			`Invalid value at 'command.type' (type.googleapis.com/google.android.devicemanagement.v1.Command.Type), "SHUTDOWN"`},
+		{"enum in a list", "Command", `{"resetPasswordFlags":["LOCK"]}`,
+			`Invalid value at 'command.reset_password_flags[0]' (type.googleapis.com/google.android.devicemanagement.v1.Command.ResetPasswordFlags), "LOCK"`},
+		{"personal usage of others", "EnrollmentToken", `{"allowPersonalUsage":"PERSONAL_USAGE_UNSPECIFIED"}`,
+			`Invalid value at 'enrollment_token.allow_personal_usage' (type.googleapis.com/google.android.devicemanagement.v1.EnrollmentToken.AllowPersonalUsage), "PERSONAL_USAGE_UNSPECIFIED"`},
 		{"boolean as text", "Policy", `{"cameraDisabled":"true"}`, `Invalid value at 'policy.camera_disabled' (TYPE_BOOL), "true"`},
 		{"int64 as number", "Policy", `{"version":12}`, `Invalid value at 'policy.version' (TYPE_INT64), 12`},
 		{"fraction", "Policy", `{"minimumApiLevel":1.5}`, `Invalid value at 'policy.minimum_api_level' (TYPE_INT32), 1.5`},
-		{"duration without s", "Command", `{"duration":"10m"}`, `Invalid value at 'command.duration' (type.googleapis.com/google.protobuf.Duration), Illegal duration format; duration must end with 's'`},
-		{"password is not echoed", "Command", `{"newPassword":31337}`, `Invalid value at 'command.new_password' (TYPE_STRING), (not shown)`},
+		{"duration without s", "Command", `{"duration":"10m"}`,
+			`Invalid value at 'command.duration' (type.googleapis.com/google.protobuf.Duration), Illegal duration format; duration must end with 's'`},
+		{"password is not echoed", "Command", `{"newPassword":31337}`,
+			`Invalid value at 'command.new_password' (TYPE_STRING), (not shown)`},
 		{"list wanted", "Policy", `{"applications":{}}`, `Invalid value at 'policy.applications' (TYPE_LIST), {}`},
-		{"null in a list", "ClearAppsDataParams", `{"packageNames":[null]}`, `Invalid value at 'clear_apps_data_params.package_names[0]' (TYPE_STRING), null`},
-		{"message wanted", "Command", `{"wipeParams":true}`, `Invalid value at 'command.wipe_params' (type.googleapis.com/google.android.devicemanagement.v1.WipeParams), true`},
-		{"root of a request", "ModifyPolicyApplicationsRequest", `{"x":1}`, `Invalid JSON payload received. Unknown name "x": Cannot find field.`},
+		{"null in a list", "ClearAppsDataParams", `{"packageNames":[null]}`,
+			`Invalid value at 'clear_apps_data_params.package_names[0]' (TYPE_STRING), null`},
+		{"message wanted", "Command", `{"wipeParams":true}`,
+			`Invalid value at 'command.wipe_params' (type.googleapis.com/google.android.devicemanagement.v1.WipeParams), true`},
+		{"root of a request", "ModifyPolicyApplicationsRequest", `{"x":1}`,
+			`Invalid JSON payload received. Unknown name "x": Cannot find field.`},
 		{"not an object", "Policy", `[]`, `Invalid JSON payload received. Unknown name "": Root element must be a message.`},
 		{"two values", "Policy", `{} {}`, `Invalid JSON payload received. Expected end of input.`},
 		{"cut off", "Policy", `{"x`, `Invalid JSON payload received.`},
@@ -99,10 +114,13 @@ func TestMatch(t *testing.T) {
 	t.Parallel()
 	d := load(t)
 	for _, test := range []struct{ method, path, want, name string }{
-		{"POST", "/v1/enterprises/E/devices/D:issueCommand", "androidmanagement.enterprises.devices.issueCommand", "enterprises/E/devices/D"},
+		{"POST", "/v1/enterprises/E/devices/D:issueCommand", "androidmanagement.enterprises.devices.issueCommand",
+			"enterprises/E/devices/D"},
 		{"GET", "/v1/enterprises/E/devices/D", "androidmanagement.enterprises.devices.get", "enterprises/E/devices/D"},
-		{"GET", "/v1/enterprises/E/devices/D/operations", "androidmanagement.enterprises.devices.operations.list", "enterprises/E/devices/D/operations"},
-		{"POST", "/v1/enterprises/E/devices/D/operations/1:cancel", "androidmanagement.enterprises.devices.operations.cancel", "enterprises/E/devices/D/operations/1"},
+		{"GET", "/v1/enterprises/E/devices/D/operations", "androidmanagement.enterprises.devices.operations.list",
+			"enterprises/E/devices/D/operations"},
+		{"POST", "/v1/enterprises/E/devices/D/operations/1:cancel", "androidmanagement.enterprises.devices.operations.cancel",
+			"enterprises/E/devices/D/operations/1"},
 		{"PATCH", "/v1/enterprises/E/policies/P", "androidmanagement.enterprises.policies.patch", "enterprises/E/policies/P"},
 		{"POST", "/v1/signupUrls", "androidmanagement.signupUrls.create", ""},
 		{"POST", "/v1/enterprises/E/devices/D", "", ""},
@@ -174,7 +192,9 @@ func TestProperty(t *testing.T) {
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	d := load(t)
-	object, err := d.Decode("Policy", []byte(`{"version":"0","cameraDisabled":false,"screenCaptureDisabled":true,"cameraAccess":"CAMERA_ACCESS_UNSPECIFIED","applications":[],"deviceRadioState":{},"statusReportingSettings":{"memoryInfoEnabled":false},"locationMode":"LOCATION_DISABLED"}`))
+	object, err := d.Decode("Policy",
+		[]byte(
+			`{"version":"0","cameraDisabled":false,"screenCaptureDisabled":true,"cameraAccess":"CAMERA_ACCESS_UNSPECIFIED","applications":[],"deviceRadioState":{},"statusReportingSettings":{"memoryInfoEnabled":false},"locationMode":"LOCATION_DISABLED"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +252,8 @@ func TestRevisions(t *testing.T) {
 
 func FuzzValidate(f *testing.F) {
 	d := load(f)
-	for _, seed := range []string{`{}`, `{"cameraAccess":"CAMERA_ACCESS_DISABLED"}`, `{"applications":[{"managedConfiguration":{"a":[null]}}]}`, `{"version":"1"}`, `[`, `{"a":1,"a":2}`} {
+	for _, seed := range []string{`{}`, `{"cameraAccess":"CAMERA_ACCESS_DISABLED"}`,
+		`{"applications":[{"managedConfiguration":{"a":[null]}}]}`, `{"version":"1"}`, `[`, `{"a":1,"a":2}`} {
 		f.Add("Policy", []byte(seed))
 		f.Add("Command", []byte(seed))
 	}

@@ -94,7 +94,8 @@ func (m *Method) CheckQuery(query url.Values) error {
 			p = m.global[name]
 		}
 		if p == nil {
-			found.add("", fmt.Sprintf("Invalid JSON payload received. Unknown name %q: Cannot bind query parameter. Field '%s' could not be found in request message.", name, name))
+			found.add("", fmt.Sprintf("Invalid JSON payload received. Unknown name %q: Cannot bind query parameter. Field '%s' could not "+
+				"be found in request message.", name, name))
 			continue
 		}
 		if len(query[name]) > 1 && !p.Repeated {

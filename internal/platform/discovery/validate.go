@@ -43,7 +43,9 @@ func (d *Document) decode(schemaName string, document []byte, lenient bool) (map
 	}
 	object, ok := tree.(map[string]any)
 	if !ok {
-		return nil, &Error{Violations: []Violation{{Description: `Invalid JSON payload received. Unknown name "": Root element must be a message.`}}}
+		return nil,
+			&Error{Violations: []Violation{
+				{Description: `Invalid JSON payload received. Unknown name "": Root element must be a message.`}}}
 	}
 	c := checker{document: d, lenient: lenient}
 	c.object(object, s, place{field: rootName(schemaName)})

@@ -84,7 +84,8 @@ func (p *Provider) keys(w http.ResponseWriter, _ *http.Request) {
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	back, err := url.Parse(q.Get("redirect_uri"))
-	if err != nil || q.Get("client_id") != p.ClientID || q.Get("code_challenge_method") != "S256" || q.Get("nonce") == "" || q.Get("state") == "" {
+	if err != nil || q.Get("client_id") != p.ClientID || q.Get("code_challenge_method") != "S256" || q.Get("nonce") == "" ||
+		q.Get("state") == "" {
 		http.Error(w, "this request is not as it should be", http.StatusBadRequest)
 		return
 	}

@@ -35,21 +35,29 @@ type gadgets struct {
 // unmanaged are the demo's devices that no vendor's platform manages.
 func unmanaged() []gadgets {
 	return []gadgets{
-		{policy.New{Name: "Kiosk", Type: policy.Agent, Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "FACTORY_RESET", Value: "BLOCK"},
-			{Setting: "REPORT_HARDWARE_STATUS", Value: "ENABLED"}, {Setting: "REPORT_SOFTWARE_INFO", Value: "ENABLED"}, {Setting: "APPLICATION_REPORT_LEVEL", Value: "INSTALLED_APPS"}}},
+		{policy.New{Name: "Kiosk", Type: policy.Agent,
+			Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "FACTORY_RESET", Value: "BLOCK"},
+				{Setting: "REPORT_HARDWARE_STATUS", Value: "ENABLED"}, {Setting: "REPORT_SOFTWARE_INFO", Value: "ENABLED"},
+				{Setting: "APPLICATION_REPORT_LEVEL", Value: "INSTALLED_APPS"}}},
 			[]device{
-				{"kiosk-1", protocol.Facts{SerialNumber: "K22-00417", Manufacturer: "Elo", Brand: "elo", Model: "I-Series 4", SDK: 33, OSVersion: "13"},
+				{"kiosk-1", protocol.Facts{SerialNumber: "K22-00417", Manufacturer: "Elo", Brand: "elo", Model: "I-Series 4",
+					SDK: 33, OSVersion: "13"},
 					simulated.System, false, false, &protocol.Location{Latitude: 52.5251, Longitude: 13.3694, AccuracyMeters: 40}, 100},
-				{"kiosk-2", protocol.Facts{SerialNumber: "K22-00418", Manufacturer: "Elo", Brand: "elo", Model: "I-Series 4", SDK: 33, OSVersion: "13"},
+				{"kiosk-2", protocol.Facts{SerialNumber: "K22-00418", Manufacturer: "Elo", Brand: "elo", Model: "I-Series 4",
+					SDK: 33, OSVersion: "13"},
 					simulated.System, false, false, &protocol.Location{Latitude: 48.1402, Longitude: 11.5600, AccuracyMeters: 40}, 100},
-				{"handheld", protocol.Facts{SerialNumber: "RG-7H31C", Manufacturer: "Unitech", Brand: "unitech", Model: "EA660", SDK: 33, OSVersion: "13"},
+				{"handheld", protocol.Facts{SerialNumber: "RG-7H31C", Manufacturer: "Unitech", Brand: "unitech", Model: "EA660",
+					SDK: 33, OSVersion: "13"},
 					simulated.Owner, true, false, &protocol.Location{Latitude: 53.5438, Longitude: 9.9886, AccuracyMeters: 9}, 64},
 			}},
-		{policy.New{Name: "Training headsets", Type: policy.Agent, VROnly: true, Changes: []policy.Change{{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}, {Setting: "UNINSTALL_APPS", Value: "BLOCK"}}},
+		{policy.New{Name: "Training headsets", Type: policy.Agent, VROnly: true,
+			Changes: []policy.Change{{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}, {Setting: "UNINSTALL_APPS", Value: "BLOCK"}}},
 			[]device{
-				{"headset-1", protocol.Facts{SerialNumber: "PA9410-118", Manufacturer: "Pico", Brand: "Pico", Model: "PICO 4 Enterprise", SDK: 29, OSVersion: "10"},
+				{"headset-1", protocol.Facts{SerialNumber: "PA9410-118", Manufacturer: "Pico", Brand: "Pico", Model: "PICO 4 Enterprise",
+					SDK: 29, OSVersion: "10"},
 					simulated.Owner, false, true, nil, 81},
-				{"headset-2", protocol.Facts{SerialNumber: "FA3C2-5570", Manufacturer: "HTC", Brand: "htc", Model: "VIVE Focus 3", SDK: 29, OSVersion: "10"},
+				{"headset-2", protocol.Facts{SerialNumber: "FA3C2-5570", Manufacturer: "HTC", Brand: "htc", Model: "VIVE Focus 3",
+					SDK: 29, OSVersion: "10"},
 					simulated.Owner, false, true, nil, 37},
 			}},
 	}

@@ -69,7 +69,8 @@ func (d *Demo) run(ctx context.Context) error {
 		return err
 	}
 	d.say("Opening the demo in %s …", d.settings.Data)
-	d.emulator, err = service.NewEmulator(ctx, "127.0.0.1:0", filepath.Join(d.settings.Data, "emulator"), service.Options{Now: d.now, Logger: d.log})
+	d.emulator, err = service.NewEmulator(ctx, "127.0.0.1:0", filepath.Join(d.settings.Data, "emulator"),
+		service.Options{Now: d.now, Logger: d.log})
 	if err != nil {
 		return err
 	}
@@ -163,7 +164,8 @@ func (r *Running) Policy(ctx context.Context, name string) (p policy.Policy, fou
 
 // AgentToken makes a token with which a device with our own agent enrolls.
 func (r *Running) AgentToken(ctx context.Context, p policy.Policy) (string, error) {
-	code, err := r.Service.Agents().Issue(ctx, r.Company, p, provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: provisioning.Lifetime})
+	code, err := r.Service.Agents().Issue(ctx, r.Company, p,
+		provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: provisioning.Lifetime})
 	if err != nil {
 		return "", err
 	}

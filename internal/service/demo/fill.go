@@ -40,7 +40,8 @@ func (d *Demo) fill(ctx context.Context) error {
 	if d.past != nil {
 		f.history = &history{filler: f}
 	}
-	for _, step := range []func(context.Context) error{f.remember, f.makeCompany, f.makeKeys, f.makeUsers, f.connect, f.makeSpares, f.enrollAll} {
+	for _, step := range []func(context.Context) error{f.remember, f.makeCompany, f.makeKeys, f.makeUsers, f.connect,
+		f.makeSpares, f.enrollAll} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -68,7 +69,8 @@ func (f *filler) makeCompany(ctx context.Context) (err error) {
 	controls := access.DefaultControls()
 	controls.ApproverAge = 0 // a second administrator can be tried out at once
 	f.company, err = company.New(slug, "Acme", access.Settings{
-		DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true, OAuthConnections: true, Controls: controls,
+		DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true,
+		OAuthConnections: true, Controls: controls,
 	}, f.now())
 	if err != nil {
 		return err
@@ -241,7 +243,8 @@ func fleet() []group {
 				{count: 1, manufacturer: "Nokia", brand: "Nokia", model: "XR21", apiLevel: 33, mood: slow},
 			}},
 		{day: 5, usage: provisioning.Userless, policy: policy.New{Name: "Warehouse scanners", Type: policy.Platform,
-			Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "FACTORY_RESET", Value: "BLOCK"}, {Setting: "OUTGOING_CALLS", Value: "BLOCK"}}},
+			Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "FACTORY_RESET", Value: "BLOCK"},
+				{Setting: "OUTGOING_CALLS", Value: "BLOCK"}}},
 			devices: []model{
 				{count: 4, manufacturer: "Zebra Technologies", brand: "Zebra", model: "TC58", apiLevel: 33},
 				{count: 2, manufacturer: "Honeywell", brand: "Honeywell", model: "CT45", apiLevel: 31},

@@ -148,7 +148,8 @@ func (h *history) proposed(ctx context.Context, name, setting, value string) (p 
 	if p, _, err = h.running().Policy(ctx, name); err != nil {
 		return p, "", err
 	}
-	made, err := h.call(ctx, "/policies/"+p.ID+"/changes", map[string]any{"changes": []map[string]string{{"setting": setting, "value": value}}})
+	made, err := h.call(ctx, "/policies/"+p.ID+"/changes",
+		map[string]any{"changes": []map[string]string{{"setting": setting, "value": value}}})
 	ref, _ := made["proposalId"].(string)
 	return p, path.Base(ref), err
 }

@@ -19,23 +19,26 @@ func TestDemo_History(t *testing.T) {
 	t.Parallel()
 	settings := demo.Settings{Data: t.TempDir(), Listen: "127.0.0.1:0", History: true}
 	for range 2 { // the second start finds what the first one made
-		if err := demo.Use(t.Context(), settings, time.Now, slog.New(slog.DiscardHandler), func(ctx context.Context, r *demo.Running) error {
-			v := visitor.New(r.Service.PublicURL(), r.Password)
-			if err := v.SignIn(ctx, r.User); err != nil {
-				return err
-			}
-			page, err := v.Get(ctx, "/")
-			if err != nil {
-				return err
-			}
-			for _, want := range []string{"In lost mode", "the outcome is not known", "asked to raise the limit of destructive commands", "Silent for 24 h", "Approval of policy changes"} {
-				if !strings.Contains(page.Body, want) {
-					t.Errorf("the overview lacks %q", want)
+		if err := demo.Use(t.Context(), settings, time.Now, slog.New(slog.DiscardHandler),
+			func(ctx context.Context, r *demo.Running) error {
+				v := visitor.New(r.Service.PublicURL(), r.Password)
+				if err := v.SignIn(ctx, r.User); err != nil {
+					return err
 				}
-			}
-			checkHistory(ctx, t, r)
-			return nil
-		}); err != nil {
+				page, err := v.Get(ctx, "/")
+				if err != nil {
+					return err
+				}
+				for _, want := range []string{"In lost mode", "the outcome is not known",
+					"asked to raise the limit of destructive commands",
+					"Silent for 24 h", "Approval of policy changes"} {
+					if !strings.Contains(page.Body, want) {
+						t.Errorf("the overview lacks %q", want)
+					}
+				}
+				checkHistory(ctx, t, r)
+				return nil
+			}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,7 +24,8 @@ func (f *filler) controls() string {
 	if l := c.DestructiveLimit; !l.Off() {
 		limit = fmt.Sprintf("at most %d devices in %d minutes get a destructive command", l.Devices, int(l.Window.Minutes()))
 	}
-	return fmt.Sprintf("%s; approval of policy changes: %s; authorization of destructive commands: %s; a person with an account %s may approve and confirm",
+	return fmt.Sprintf("%s; approval of policy changes: %s; authorization of destructive commands: %s; a person with an account %s may "+
+		"approve and confirm",
 		limit, strings.ToLower(string(cmp.Or(c.ApplyApproval, access.ApproveNone))), access.OnOff(c.DestructiveApproval), ages)
 }
 

@@ -85,7 +85,8 @@ func (f *filler) makeKeys(ctx context.Context) error {
 		if *wanted.into != "" {
 			continue
 		}
-		_, key, err := keys.CreateForOperator(ctx, apikey.Request{CompanyID: f.company.ID, Name: wanted.name, Permissions: wanted.permissions})
+		_, key, err := keys.CreateForOperator(ctx,
+			apikey.Request{CompanyID: f.company.ID, Name: wanted.name, Permissions: wanted.permissions})
 		if err != nil {
 			return err
 		}
@@ -122,7 +123,8 @@ func (f *filler) makeUsers(ctx context.Context) error {
 		_, err := f.admin.Users.UserByEmail(ctx, u.email)
 		if fault.CodeOf(err) == fault.NotFound {
 			users := account.Users{Store: f.admin.Users, Passwords: account.NewPasswords(1), Now: f.now}
-			_, err = users.Create(ctx, account.NewUserRequest{CompanyID: f.company.ID, Email: u.email, Name: u.name, Role: account.Admin, Password: *u.password})
+			_, err = users.Create(ctx, account.NewUserRequest{CompanyID: f.company.ID, Email: u.email, Name: u.name, Role: account.Admin,
+				Password: *u.password})
 		}
 		if err != nil {
 			return err

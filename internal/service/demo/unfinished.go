@@ -67,7 +67,8 @@ func (h *history) lose(ctx context.Context, who person) error {
 	h.past.until(h.past.now().Add(-26 * time.Hour))
 	a, err := h.one(ctx, "Galaxy XCover7")
 	if err == nil {
-		err = h.send(ctx, who, a, command.StartLostMode, "message", "This phone was lost. Please call us.", "phoneNumber", "+49 30 5550142", "reason", "Left behind on a train")
+		err = h.send(ctx, who, a, command.StartLostMode, "message", "This phone was lost. Please call us.", "phoneNumber", "+49 30 5550142",
+			"reason", "Left behind on a train")
 	}
 	for n := 0; n < 200 && err == nil; n++ { // it may be carrying out something else
 		if d, _ := h.emulator.Device(a.Device.Name); d.State == "LOST" {
@@ -126,7 +127,8 @@ func (h *history) report(ctx context.Context) error {
 			return err
 		}
 		if d.LatencyMS == prompt {
-			if _, err := h.emulator.SetBehavior(ctx, path.Base(d.Name), emulator.Behavior{LatencyMS: new(int(emulator.DefaultLatency.Milliseconds()))}, true); err != nil {
+			if _, err := h.emulator.SetBehavior(ctx, path.Base(d.Name),
+				emulator.Behavior{LatencyMS: new(int(emulator.DefaultLatency.Milliseconds()))}, true); err != nil {
 				return err
 			}
 		}

@@ -52,7 +52,8 @@ func (a answer) control() string {
 		return "budget"
 	case a.approvalURL != "" && a.code == string(fault.ConfirmationRequired):
 		return "approval"
-	case a.approvalURL != "", a.code == string(fault.Forbidden) && strings.Contains(a.detail, "authoriz"): // without an address: too many wait
+	// without an address: too many wait
+	case a.approvalURL != "", a.code == string(fault.Forbidden) && strings.Contains(a.detail, "authoriz"):
 		return "authorization"
 	}
 	return a.code
@@ -181,8 +182,9 @@ func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // tools connects to MCP over HTTP with a header as credential.
 func (d *drill) tools(ctx context.Context, header, value string, via http.RoundTripper) (*toolCaller, error) {
-	return connect(ctx, &sdk.StreamableClientTransport{Endpoint: d.Service.PublicURL() + mcp.Path, MaxRetries: -1, DisableStandaloneSSE: true,
-		HTTPClient: &http.Client{Transport: carrier{header, value, via}}})
+	return connect(ctx, &sdk.StreamableClientTransport{Endpoint: d.Service.PublicURL() + mcp.Path, MaxRetries: -1,
+		DisableStandaloneSSE: true,
+		HTTPClient:           &http.Client{Transport: carrier{header, value, via}}})
 }
 
 // bridged connects to MCP through `muster mcp`, whose code runs in this process.

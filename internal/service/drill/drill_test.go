@@ -64,7 +64,8 @@ func TestRun_FindsHarmWithoutAControl(t *testing.T) {
 		harm     string
 	}{
 		"limit": {"stolen-administrator", []string{
-			`CREATE TRIGGER forget AFTER INSERT ON destructive_uses BEGIN DELETE FROM destructive_uses; END`}, nil, "devices got a destructive command"},
+			`CREATE TRIGGER forget AFTER INSERT ON destructive_uses BEGIN DELETE FROM destructive_uses; END`}, nil,
+			"devices got a destructive command"},
 		"limit of replacements": {"stolen-administrator", []string{
 			`CREATE TRIGGER forget AFTER INSERT ON destructive_uses
 				WHEN NOT EXISTS (SELECT 1 FROM commands c WHERE c.asset_id = NEW.asset_id AND c.epoch = NEW.epoch AND c.type IN
@@ -75,7 +76,8 @@ func TestRun_FindsHarmWithoutAControl(t *testing.T) {
 				BEGIN DELETE FROM destructive_uses WHERE asset_id = NEW.asset_id; END`}, nil, "devices got a destructive command"},
 		"delayed loosening": {"stolen-administrator", []string{
 			`CREATE TRIGGER hurry AFTER INSERT ON loosenings BEGIN UPDATE loosenings SET effective_at = 0; END`,
-			`CREATE TRIGGER hurry_again AFTER UPDATE ON loosenings BEGIN UPDATE loosenings SET effective_at = 0; END`}, nil, "became looser"},
+			`CREATE TRIGGER hurry_again AFTER UPDATE ON loosenings BEGIN UPDATE loosenings SET effective_at = 0; END`},
+			nil, "became looser"},
 		"age of who confirms": {"stolen-administrator", nil, func(c *access.Controls) { c.ApproverAge = 0 }, "became looser"},
 		"second administrator": {"stolen-administrator", []string{
 			// All that is asked for seems to be asked for by another administrator of long standing.
@@ -83,7 +85,8 @@ func TestRun_FindsHarmWithoutAControl(t *testing.T) {
 			`UPDATE another SET id = 'another', email = 'another@acme.test', created_at = 0, rights_at = 0`,
 			`INSERT INTO users SELECT * FROM another`,
 			`CREATE TRIGGER disown AFTER INSERT ON loosenings BEGIN UPDATE loosenings SET asked_by = 'another'; END`,
-			`CREATE TRIGGER disown_again AFTER UPDATE ON loosenings BEGIN UPDATE loosenings SET asked_by = 'another'; END`}, nil, "became looser"},
+			`CREATE TRIGGER disown_again AFTER UPDATE ON loosenings BEGIN UPDATE loosenings SET asked_by = 'another'; END`},
+			nil, "became looser"},
 		"second person": {"stolen-administrator", []string{
 			// All keys seem to be made by another administrator.
 			`CREATE TRIGGER disown AFTER INSERT ON api_keys BEGIN UPDATE api_keys SET created_by = 'another' WHERE id = NEW.id; END`}, nil,
@@ -100,23 +103,28 @@ func TestRun_FindsHarmWithoutAControl(t *testing.T) {
 			"decide with more policies"},
 		"permits": {"stolen-administrator", []string{
 			`CREATE TRIGGER stay AFTER UPDATE ON control_versions
-				BEGIN UPDATE control_versions SET version = OLD.version WHERE company_id = NEW.company_id; END`}, nil, "requests open across a stop"},
+				BEGIN UPDATE control_versions SET version = OLD.version WHERE company_id = NEW.company_id; END`}, nil,
+			"requests open across a stop"},
 		"permits of ended accounts": {"stolen-administrator", []string{
 			`CREATE TRIGGER stay AFTER UPDATE ON control_versions WHEN EXISTS (SELECT 1 FROM users WHERE email = 'ended@acme.test')
-				BEGIN UPDATE control_versions SET version = OLD.version WHERE company_id = NEW.company_id; END`}, nil, "requests open as rights end"},
-		"approval of changes": {"compromised-model", nil, func(c *access.Controls) { c.ApplyApproval = access.ApproveNone }, "policies changed"},
+				BEGIN UPDATE control_versions SET version = OLD.version WHERE company_id = NEW.company_id; END`}, nil,
+			"requests open as rights end"},
+		"approval of changes": {"compromised-model", nil, func(c *access.Controls) { c.ApplyApproval = access.ApproveNone },
+			"policies changed"},
 		"authorization of destructive commands": {"compromised-model", nil, func(c *access.Controls) { c.DestructiveApproval = false },
 			"destructive commands were recorded"},
 		"a change under way": {"compromised-model", []string{
 			// It is applied without being seen.
 			`CREATE TRIGGER hide AFTER UPDATE ON proposals WHEN NEW.status = 'EXECUTING' AND NEW.capability <> 'create_policy'
-				BEGIN UPDATE proposals SET status = 'UNCONFIRMED', looks = 1 WHERE id = NEW.id; END`}, nil, "reached a device without a person"},
+				BEGIN UPDATE proposals SET status = 'UNCONFIRMED', looks = 1 WHERE id = NEW.id; END`}, nil,
+			"reached a device without a person"},
 		"a move under way": {"compromised-model", []string{
 			`CREATE TRIGGER hide AFTER INSERT ON commands WHEN NEW.type = 'CHANGE_POLICY'
 				BEGIN UPDATE commands SET epoch = -1 WHERE id = NEW.id; END`}, nil, "reached a device without a person"},
 		"idempotency": {"confused-retry", []string{
 			`CREATE TRIGGER forget AFTER INSERT ON claims BEGIN DELETE FROM claims; END`,
-			`CREATE TRIGGER unbind AFTER INSERT ON commands BEGIN UPDATE commands SET idempotency_ref = '' WHERE id = NEW.id; END`}, nil, "a command was recorded 2 times"},
+			`CREATE TRIGGER unbind AFTER INSERT ON commands BEGIN UPDATE commands SET idempotency_ref = '' WHERE id = NEW.id; END`}, nil,
+			"a command was recorded 2 times"},
 	} {
 		t.Run(control, func(t *testing.T) {
 			t.Parallel()

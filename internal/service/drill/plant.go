@@ -60,7 +60,8 @@ func (p *planter) policies(ctx context.Context) error {
 			return nil
 		}
 		by := policy.Author{Kind: string(access.System), ID: "drill", Name: "drill"}
-		made, err := p.Admin.Policies.Create(ctx, policy.New{CompanyID: p.Company.ID, CompanySlug: p.Company.Slug, Name: name, Type: policy.Platform,
+		made, err := p.Admin.Policies.Create(ctx, policy.New{CompanyID: p.Company.ID, CompanySlug: p.Company.Slug, Name: name,
+			Type:        policy.Platform,
 			Description: p.next(longest), Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}}}, by)
 		if err == nil { // a revision that is stricter than the first
 			_, err = p.Admin.Policies.Save(ctx, p.Company.ID, made.ID, made.Version,
@@ -77,9 +78,11 @@ func (p *planter) policies(ctx context.Context) error {
 func (p *planter) spares(ctx context.Context) error {
 	var all []asset.Asset
 	for range 16 {
-		a := asset.Asset{ID: resource.NewID(), CompanyID: p.Company.ID, CompanySlug: p.Company.Slug, Status: asset.Pending, CreatedAt: p.clock.now(),
+		a := asset.Asset{ID: resource.NewID(), CompanyID: p.Company.ID, CompanySlug: p.Company.Slug, Status: asset.Pending,
+			CreatedAt:      p.clock.now(),
 			Identification: p.next(longest), Tags: []string{p.next(longest), p.next(longest)},
-			CustomData: map[string]string{"owner": p.next(longest), "room": p.next(longest), p.next(longest): "value"}, Specifications: map[string]string{}}
+			CustomData:     map[string]string{"owner": p.next(longest), "room": p.next(longest), p.next(longest): "value"},
+			Specifications: map[string]string{}}
 		for _, name := range []string{"serialNumber", "model", "manufacturer", "brand"} {
 			a.Specifications[name] = p.next(longest)
 		}
@@ -103,13 +106,16 @@ func (p *planter) platformDevices(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	token, err := p.Service.Platform().Issue(ctx, p.Company, under, provisioning.Wanted{Usage: provisioning.Disallowed, Lifetime: provisioning.Lifetime})
+	token, err := p.Service.Platform().Issue(ctx, p.Company, under,
+		provisioning.Wanted{Usage: provisioning.Disallowed, Lifetime: provisioning.Lifetime})
 	if err != nil {
 		return err
 	}
 	for range 5 {
-		_, err := p.Emulator.Enroll(ctx, emulator.Enrollment{EnrollmentToken: string(token.Payload), Manufacturer: p.next(longest), Brand: p.next(longest),
-			Model: p.next(longest), SerialNumber: p.next(longest), Behavior: emulator.Behavior{Packages: []string{p.next(longest), p.next(longest)}}})
+		_, err := p.Emulator.Enroll(ctx, emulator.Enrollment{EnrollmentToken: string(token.Payload), Manufacturer: p.next(longest),
+			Brand: p.next(longest),
+			Model: p.next(longest), SerialNumber: p.next(longest),
+			Behavior: emulator.Behavior{Packages: []string{p.next(longest), p.next(longest)}}})
 		if err != nil {
 			return err
 		}
@@ -155,10 +161,12 @@ func (p *planter) agents(ctx context.Context) error {
 			return err
 		}
 		device := &liar{Device: simulated.New(simulated.Default("liar-"+strconv.Itoa(i)), p.clock.now), report: report,
-			facts: protocol.Facts{SerialNumber: p.next(longest), Manufacturer: p.next(longest), Brand: p.next(longest), Model: p.next(longest),
-				SDK: 33, OSVersion: p.next(longest)}, outcome: func() string { return p.next(longest) }}
-		options := agent.Options{Dir: filepath.Join(p.dir, "liar-"+strconv.Itoa(i)), Version: "drill", Device: device, Client: agent.NewClient(),
-			Now: p.clock.now, Log: p.log}
+			facts: protocol.Facts{SerialNumber: p.next(longest), Manufacturer: p.next(longest), Brand: p.next(longest),
+				Model: p.next(longest),
+				SDK:   33, OSVersion: p.next(longest)}, outcome: func() string { return p.next(longest) }}
+		options := agent.Options{Dir: filepath.Join(p.dir, "liar-"+strconv.Itoa(i)), Version: "drill", Device: device,
+			Client: agent.NewClient(),
+			Now:    p.clock.now, Log: p.log}
 		issue := func() (string, error) { return p.AgentToken(ctx, under) }
 		if err := simulated.Live(ctx, &p.running, options, p.Service.PublicURL(), issue); err != nil {
 			return err
@@ -181,7 +189,8 @@ func (p *planter) commands(ctx context.Context) error {
 			name, args = "launch_app", map[string]any{"assetId": a.ID, "packageName": "com.example.app"}
 		} else if sent++; sent > 12 {
 			continue
-		} else if err := p.Emulator.AddFault(emulator.Fault{Method: "devices.issueCommand", Status: http.StatusBadRequest, Reason: p.next(longest)}); err != nil {
+		} else if err := p.Emulator.AddFault(emulator.Fault{Method: "devices.issueCommand", Status: http.StatusBadRequest,
+			Reason: p.next(longest)}); err != nil {
 			return err
 		}
 		by := p.rest(p.Key, nil)

@@ -32,7 +32,8 @@ func (d *drill) races(ctx context.Context, key string) error {
 	if err := d.controls(ctx, access.DefaultControls()); err != nil {
 		return err
 	}
-	strict, err := d.Admin.Policies.Create(ctx, policy.New{CompanyID: d.Company.ID, CompanySlug: d.Company.Slug, Name: "Strict", Type: policy.Platform,
+	strict, err := d.Admin.Policies.Create(ctx, policy.New{CompanyID: d.Company.ID, CompanySlug: d.Company.Slug, Name: "Strict",
+		Type:    policy.Platform,
 		Changes: []policy.Change{{Setting: raced, Value: "BLOCK"}}}, policy.Author{Kind: string(access.System), ID: "drill", Name: "drill"})
 	if err != nil {
 		return err
@@ -113,7 +114,8 @@ func (r *race) run(ctx context.Context, strict policy.Policy, n int) error {
 		return err
 	}
 	to := made.result["result"].(map[string]any)["policyId"]
-	loose, err := r.call(ctx, "update_policy_settings", map[string]any{"policyId": to, "changes": []map[string]any{{"setting": raced, "value": "ALLOW"}}})
+	loose, err := r.call(ctx, "update_policy_settings",
+		map[string]any{"policyId": to, "changes": []map[string]any{{"setting": raced, "value": "ALLOW"}}})
 	if err != nil {
 		return err
 	}
@@ -167,7 +169,8 @@ func (r *race) begun(ctx context.Context, id string, to any) error {
 			return err
 		}
 		for _, c := range commands {
-			if c.Type == command.ChangePolicy && resource.Of(r.Company.Slug, resource.Policies, c.PolicyID) == to || c.PolicyID == "" && c.Type == command.ChangePolicy {
+			if c.Type == command.ChangePolicy && resource.Of(r.Company.Slug, resource.Policies, c.PolicyID) == to ||
+				c.PolicyID == "" && c.Type == command.ChangePolicy {
 				return nil
 			}
 		}

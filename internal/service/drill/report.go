@@ -93,7 +93,8 @@ func (r Report) Table(w io.Writer) error {
 	}
 	for _, s := range r.Scenarios {
 		for _, a := range s.Attacks {
-			line(s.Name, a.Attack, strconv.Itoa(a.Calls), strconv.Itoa(a.Accepted), wrapped([]string{a.refusals()}, refusedWidth), []string{"-"})
+			line(s.Name, a.Attack, strconv.Itoa(a.Calls), strconv.Itoa(a.Accepted), wrapped([]string{a.refusals()}, refusedWidth),
+				[]string{"-"})
 		}
 		harm := s.Harm
 		if len(harm) == 0 {
@@ -198,7 +199,8 @@ func (d *drill) destroyed(ctx context.Context) (int, error) {
 		for epoch := 1; epoch < a.Device.Epoch; epoch++ { // the demo enrolls no device twice
 			hit[device{a.ID, epoch}] = true
 		}
-		codes, err := d.db.Activity(ctx, activity.Filter{CompanyID: d.Company.ID, AssetID: a.ID, Action: activity.ProvisioningIssued, Outcome: activity.OK}, activity.Cursor{}, 1)
+		codes, err := d.db.Activity(ctx, activity.Filter{CompanyID: d.Company.ID, AssetID: a.ID, Action: activity.ProvisioningIssued,
+			Outcome: activity.OK}, activity.Cursor{}, 1)
 		if err != nil {
 			return 0, err
 		}

@@ -207,8 +207,9 @@ func (t *attacker) judge(ctx context.Context) error {
 		return err
 	}
 	most := access.DefaultControls().DestructiveLimit.Devices + limit.Reserve
-	t.result.Facts = append(t.result.Facts, fmt.Sprintf("%d devices got a destructive command or left their assets; allowed are %d, of which %d for people with a passkey "+
-		"of age; a second command to a device is free", hit, most, limit.Reserve))
+	t.result.Facts = append(t.result.Facts,
+		fmt.Sprintf("%d devices got a destructive command or left their assets; allowed are %d, of which %d for people with a passkey "+
+			"of age; a second command to a device is free", hit, most, limit.Reserve))
 	if hit > most {
 		t.harm("%d devices got a destructive command or left their assets: the limit and its reserve are %d", hit, most)
 	}

@@ -34,8 +34,9 @@ func (t *attacker) makeTwins(ctx context.Context) error {
 			continue
 		}
 		device := simulated.New(simulated.Default(victim.Specifications["serialNumber"]), t.clock.now)
-		options := agent.Options{Dir: filepath.Join(t.dir, "twin-"+strconv.Itoa(i)), Version: "drill", Device: device, Client: agent.NewClient(),
-			Now: t.clock.now, Log: t.log}
+		options := agent.Options{Dir: filepath.Join(t.dir, "twin-"+strconv.Itoa(i)), Version: "drill", Device: device,
+			Client: agent.NewClient(),
+			Now:    t.clock.now, Log: t.log}
 		issue := func() (string, error) { return t.AgentToken(ctx, under) }
 		if err := simulated.Live(ctx, &t.running, options, t.Service.PublicURL(), issue); err != nil {
 			return err

@@ -51,7 +51,8 @@ func outcome(p visitor.Page) answer {
 		got.code = "end of the session"
 	case strings.Contains(got.detail, "company's limit"), strings.Contains(got.detail, "calls a minute"):
 		got.code = string(fault.RateLimited)
-	case strings.Contains(got.detail, "not enrolled"), strings.Contains(got.detail, "no longer managed"), strings.Contains(got.detail, "does not work on"),
+	case strings.Contains(got.detail, "not enrolled"), strings.Contains(got.detail, "no longer managed"),
+		strings.Contains(got.detail, "does not work on"),
 		strings.Contains(got.detail, "needs a"):
 		got.code = string(fault.Unsupported)
 	case p.Status >= http.StatusBadRequest || got.detail != "":

@@ -73,8 +73,10 @@ func (f feed) enroll(device string) {
 // enrollNamed enrolls a device that reports a model.
 func (f feed) enrollNamed(device, model string) error {
 	now := f.Now()
-	_, err := f.DB().Observe(f.Context(), enrollment.Observation{CompanyID: f.Company.ID, Device: device, Management: asset.Platform, ReportedAt: now, ObservedAt: now,
-		Enrolling: true, EnrolledAt: now, SerialNumber: "SN-" + device, Brand: "Acme", Model: model, Ownership: asset.CompanyOwned, Mode: asset.FullyManaged})
+	_, err := f.DB().Observe(f.Context(), enrollment.Observation{CompanyID: f.Company.ID, Device: device, Management: asset.Platform,
+		ReportedAt: now, ObservedAt: now,
+		Enrolling: true, EnrolledAt: now, SerialNumber: "SN-" + device, Brand: "Acme", Model: model, Ownership: asset.CompanyOwned,
+		Mode: asset.FullyManaged})
 	return err
 }
 
@@ -115,7 +117,8 @@ func TestSender_ManySilent(t *testing.T) {
 			t.Fatalf("%d devices fell silent, and %d mails were sent", devices, len(got)-1)
 		}
 		header, body := f.read(got[1])
-		if !strings.Contains(header.Get("Subject"), "Devices went silent: "+frame.Number(devices)) || !strings.Contains(body, "https://muster.test/devices?status=INACTIVE") {
+		if !strings.Contains(header.Get("Subject"), "Devices went silent: "+frame.Number(devices)) ||
+			!strings.Contains(body, "https://muster.test/devices?status=INACTIVE") {
 			t.Errorf("the mail is %v %q", header, body)
 		}
 		if named := strings.Count(body, "Acme"); !strings.Contains(body, "For example: ") || named > 4 || len(body) > 1000 {
@@ -174,7 +177,10 @@ func TestSender_EventsChoicesAndRights(t *testing.T) {
 	onFeed(t, func(f feed) {
 		viewer := f.Browser(f.Company, account.Viewer).User
 		limited := f.Browser(f.Company, account.Viewer).User
-		_, err := f.DB().UpdateUser(f.Context(), f.Company.ID, limited.ID, func(u *account.User) error { u.Policies = []string{resource.NewID()}; return nil })
+		_, err := f.DB().UpdateUser(f.Context(), f.Company.ID, limited.ID, func(u *account.User) error {
+			u.Policies = []string{resource.NewID()}
+			return nil
+		})
 		f.ok(err)
 		choose := func(u account.User, args ...string) {
 			f.CLI(new(any), append([]string{"user", "mail", "--company", "acme", u.Email}, args...)...)
@@ -208,7 +214,10 @@ func TestSender_EventsChoicesAndRights(t *testing.T) {
 		to(viewer)
 		choose(f.bea, "--event", "device.enrolled")
 		to(f.bea, viewer)
-		_, err = f.DB().UpdateUser(f.Context(), f.Company.ID, viewer.ID, func(u *account.User) error { u.Rights = account.ViewPolicies; return nil })
+		_, err = f.DB().UpdateUser(f.Context(), f.Company.ID, viewer.ID, func(u *account.User) error {
+			u.Rights = account.ViewPolicies
+			return nil
+		})
 		f.ok(err)
 		to(f.bea)
 		_, err = f.DB().UpdateUser(f.Context(), f.Company.ID, f.bea.ID, func(u *account.User) error { u.Disabled = true; return nil })

@@ -146,8 +146,10 @@ func (d *desk) invite() {
 	d.Helper()
 	people := account.Users{Store: d.DB(), Domains: d.DB(), Now: d.Now}
 	rights, _ := account.Viewer.Rights()
-	u, err := people.Invite(d.Context(), d.ada, account.NewUserRequest{Email: "new@acme.test", Name: "Nina", Role: account.Viewer, Rights: &rights})
+	u, err := people.Invite(d.Context(), d.ada,
+		account.NewUserRequest{Email: "new@acme.test", Name: "Nina", Role: account.Viewer, Rights: &rights})
 	d.ok(err)
-	_, err = account.Invitations{Store: d.DB(), Now: d.Now, Mail: func(token string) []byte { return []byte(token) }}.Begin(d.Context(), d.ada, u)
+	_, err = account.Invitations{Store: d.DB(), Now: d.Now, Mail: func(token string) []byte { return []byte(token) }}.Begin(d.Context(),
+		d.ada, u)
 	d.ok(err)
 }

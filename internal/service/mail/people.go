@@ -67,7 +67,8 @@ func (s *Sender) company(ctx context.Context, q attention.Query) (again bool, er
 		l := digest{to: to, items: o.due(to)}
 		follows := to.Position < o.head && len(to.Follows()) > 0
 		if follows && !o.read.Before(to.NextAt) {
-			if l.news, err = s.Store.News(ctx, attention.NewsQuery{CompanyID: o.id, After: to.Position, Upto: o.head, Since: o.read.Add(-Oldest),
+			if l.news, err = s.Store.News(ctx, attention.NewsQuery{CompanyID: o.id, After: to.Position, Upto: o.head,
+				Since: o.read.Add(-Oldest),
 				Types: to.Follows(), See: to.Sight()}); err != nil {
 				return false, err
 			}
@@ -112,7 +113,8 @@ func (o state) due(to attention.Recipient) (fresh []attention.Item) {
 // also where the replica is being stopped, so that no other one sends it again.
 func (s *Sender) tell(ctx context.Context, o state, l digest) error {
 	to, text := l.to, l.text(s.PublicURL, s.Now())
-	outcome, failed := s.send(ctx, to.Email, message(s.Client.Config.From, to.Name, to.Email, l.subject(o.name), text, fmt.Sprint(to.UserID, " ", o.head), s.Now()))
+	outcome, failed := s.send(ctx, to.Email, message(s.Client.Config.From, to.Name, to.Email, l.subject(o.name), text,
+		fmt.Sprint(to.UserID, " ", o.head), s.Now()))
 	var err error
 	if outcome == Failed {
 		err = s.Store.MailFailed(ctx, o.id, to.UserID, s.Now().Add(retry(to.Failures)))

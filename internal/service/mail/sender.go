@@ -160,9 +160,11 @@ func (s *Sender) letters(ctx context.Context) error {
 			continue
 		}
 		company := validate.Clean(l.Company, maxName)
-		text := fmt.Sprintf("%s\n\nYou were invited to manage devices of %s with Muster. Set your password here:\n\n%s\n\nThe link works once, for 7 days. If you did not expect it, ignore this mail.\n",
+		text := fmt.Sprintf("%s\n\nYou were invited to manage devices of %s with Muster. Set your password here:\n\n%s\n\nThe link works "+
+			"once, for 7 days. If you did not expect it, ignore this mail.\n",
 			greeting(l.Name), company, s.PublicURL+web.InvitationPath+"#"+string(token))
-		outcome, failed := s.send(ctx, l.Email, message(s.Client.Config.From, l.Name, l.Email, "Invitation to "+company, text, l.ID, s.Now()))
+		outcome, failed := s.send(ctx, l.Email, message(s.Client.Config.From, l.Name, l.Email, "Invitation to "+company,
+			text, l.ID, s.Now()))
 		if outcome == Failed {
 			err = errors.Join(err, s.Store.LetterFailed(ctx, l.ID, s.Now().Add(retry(l.Failures))))
 		} else { // also where the replica is being stopped

@@ -59,13 +59,17 @@ func newDeskOn(t *testing.T, env *servertest.Env) *desk {
 }
 
 func (d *desk) replica() *mail.Sender {
-	return &mail.Sender{Client: d.server.client(false), Store: d.DB(), Leases: d.DB(), Holder: resource.NewID(), PublicURL: "https://muster.test", Observer: d.counts,
-		Now: d.Now, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Open: func(_ string, sealed []byte) ([]byte, error) { return sealed, nil }}
+	return &mail.Sender{Client: d.server.client(false), Store: d.DB(), Leases: d.DB(), Holder: resource.NewID(),
+		PublicURL: "https://muster.test", Observer: d.counts,
+		Now: d.Now, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Open: func(_ string, sealed []byte) ([]byte, error) {
+			return sealed, nil
+		}}
 }
 
 func (d *desk) passkey(u account.User) {
 	d.Helper()
-	d.ok(d.DB().AddPasskey(d.Context(), account.Passkey{ID: resource.NewID(), UserID: u.ID, Name: "Key", Credential: json.RawMessage(`{}`), CreatedAt: d.Now()}))
+	d.ok(d.DB().AddPasskey(d.Context(), account.Passkey{ID: resource.NewID(), UserID: u.ID, Name: "Key", Credential: json.RawMessage(`{}`),
+		CreatedAt: d.Now()}))
 }
 
 func (d *desk) ok(err error) {
@@ -123,7 +127,8 @@ func TestSender_OnceToWhoDecides(t *testing.T) {
 		t.Fatalf("mail is %q", got)
 	}
 	header, body := d.read(got[0])
-	if !strings.Contains(header.Get("Subject"), "turn authorization of destructive commands off") || !strings.Contains(body, "https://muster.test/access/controls/") {
+	if !strings.Contains(header.Get("Subject"), "turn authorization of destructive commands off") ||
+		!strings.Contains(body, "https://muster.test/access/controls/") {
 		t.Errorf("the mail is %v %q", header, body)
 	}
 	d.limit()
@@ -247,7 +252,10 @@ func TestSender_HeaderInjection(t *testing.T) {
 	const evil = "Bea\r\nBcc: all@acme.test\r\n\r\nClick http://evil.test \u202etxt"
 	_, err := d.DB().UpdateUser(d.Context(), d.Company.ID, d.bea.ID, func(u *account.User) error { u.Name = evil; return nil })
 	d.ok(err)
-	d.ada, err = d.DB().UpdateUser(d.Context(), d.Company.ID, d.ada.ID, func(u *account.User) error { u.Name = "Äda\r\nX-Evil: 1"; return nil })
+	d.ada, err = d.DB().UpdateUser(d.Context(), d.Company.ID, d.ada.ID, func(u *account.User) error {
+		u.Name = "Äda\r\nX-Evil: 1"
+		return nil
+	})
 	d.ok(err)
 	d.authorization()
 	got := d.round(d.sender)
@@ -273,7 +281,8 @@ func TestSender_Invitation(t *testing.T) {
 	d := newDesk(t)
 	people := account.Users{Store: d.DB(), Domains: d.DB(), Now: d.Now}
 	rights, _ := account.Viewer.Rights()
-	u, err := people.Invite(d.Context(), d.ada, account.NewUserRequest{Email: "new@acme.test", Name: "Nina", Role: account.Viewer, Rights: &rights})
+	u, err := people.Invite(d.Context(), d.ada,
+		account.NewUserRequest{Email: "new@acme.test", Name: "Nina", Role: account.Viewer, Rights: &rights})
 	d.ok(err)
 	invitations := account.Invitations{Store: d.DB(), Now: d.Now, Mail: func(token string) []byte { return []byte(token) }}
 	_, err = invitations.Begin(d.Context(), d.ada, u)

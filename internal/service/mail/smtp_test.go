@@ -17,7 +17,9 @@ import (
 // server's certificate is.
 func (s *server) client(remote bool) mail.Client {
 	c := mail.Client{Config: config.Mail{Host: s.address, Name: "127.0.0.1", Loopback: !remote, TLS: s.implicit,
-		From: netmail.Address{Name: "Muster", Address: "muster@acme.test"}}, TLS: &tls.Config{InsecureSkipVerify: true}, Timeout: 5 * time.Second} // a test's server
+		// a test's server
+		From: netmail.Address{Name: "Muster", Address: "muster@acme.test"}}, TLS: &tls.Config{InsecureSkipVerify: true},
+		Timeout: 5 * time.Second}
 	return c
 }
 
@@ -31,17 +33,19 @@ func TestClient_Send(t *testing.T) {
 		lasting bool
 		says    string
 	}{
-		"loopback without TLS":            {func(*server) {}, false, 1, false, false, ""},
-		"STARTTLS":                        {func(s *server) { s.starttls = true }, true, 1, false, false, ""},
-		"no STARTTLS":                     {func(*server) {}, true, 0, false, false, "STARTTLS"},
-		"TLS":                             {func(s *server) { s.implicit = true }, true, 1, false, false, ""},
-		"unknown recipient":               {func(s *server) { s.answers["RCPT"] = "550 no such user" }, false, 0, true, true, "550"},
-		"mailbox busy":                    {func(s *server) { s.answers["RCPT"] = "450 busy" }, false, 0, true, false, "450"},
-		"content refused":                 {func(s *server) { s.answers["DATA"] = "554 no" }, false, 0, true, true, "554"},
-		"sender refused":                  {func(s *server) { s.answers["MAIL"] = "553 not you" }, false, 0, false, false, "sender"},
-		"service closes":                  {func(s *server) { s.answers["RCPT"] = "421 closing" }, false, 0, false, false, "421"},
-		"STARTTLS refused":                {func(s *server) { s.starttls, s.answers["STARTTLS"] = true, "454 not now" }, true, 0, false, false, "454"},
-		"greeting that is no SMTP answer": {func(s *server) { s.answers["EHLO"], s.answers["HELO"] = "what?", "what?" }, false, 0, false, false, ""},
+		"loopback without TLS": {func(*server) {}, false, 1, false, false, ""},
+		"STARTTLS":             {func(s *server) { s.starttls = true }, true, 1, false, false, ""},
+		"no STARTTLS":          {func(*server) {}, true, 0, false, false, "STARTTLS"},
+		"TLS":                  {func(s *server) { s.implicit = true }, true, 1, false, false, ""},
+		"unknown recipient":    {func(s *server) { s.answers["RCPT"] = "550 no such user" }, false, 0, true, true, "550"},
+		"mailbox busy":         {func(s *server) { s.answers["RCPT"] = "450 busy" }, false, 0, true, false, "450"},
+		"content refused":      {func(s *server) { s.answers["DATA"] = "554 no" }, false, 0, true, true, "554"},
+		"sender refused":       {func(s *server) { s.answers["MAIL"] = "553 not you" }, false, 0, false, false, "sender"},
+		"service closes":       {func(s *server) { s.answers["RCPT"] = "421 closing" }, false, 0, false, false, "421"},
+		"STARTTLS refused": {func(s *server) { s.starttls, s.answers["STARTTLS"] = true, "454 not now" }, true, 0,
+			false, false, "454"},
+		"greeting that is no SMTP answer": {func(s *server) { s.answers["EHLO"], s.answers["HELO"] = "what?", "what?" }, false,
+			0, false, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -25,7 +25,8 @@ func (d *doctor) app() {
 	const check = "Android app"
 	switch app, err := OpenApp(d.settings); {
 	case err != nil:
-		d.note(check, Failed, err.Error(), "name an app that apksigner signed and this user may read (make app), or leave MUSTER_AGENT_APK empty")
+		d.note(check, Failed, err.Error(), "name an app that apksigner signed and this user may read (make app), or leave "+
+			"MUSTER_AGENT_APK empty")
 	case app == nil:
 		d.note(check, Fine, "none: the QR codes of own-agent policies install nothing", "")
 	default:

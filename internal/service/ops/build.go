@@ -18,7 +18,8 @@ type Build struct {
 // ReadBuild reads what the go command stamped. linked is a version that the linker set,
 // where the stamp says less; empty: none.
 func ReadBuild(linked string) Build {
-	b := Build{Version: cmp.Or(linked, "(devel)"), Revision: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := Build{Version: cmp.Or(linked, "(devel)"), Revision: "unknown", Go: runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b

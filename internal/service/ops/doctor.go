@@ -98,7 +98,8 @@ func (d *doctor) publicURL(ctx context.Context) {
 	case loopback:
 		d.note("public URL", Warning, text+" is reached from this machine alone", remedy+", unless you only try things out")
 	case address.Scheme != "https":
-		d.note("public URL", Warning, text+" is not https: keys and passwords cross the network in the clear", "put TLS in front, or set MUSTER_TLS_CERT and MUSTER_TLS_KEY")
+		d.note("public URL", Warning, text+" is not https: keys and passwords cross the network in the clear",
+			"put TLS in front, or set MUSTER_TLS_CERT and MUSTER_TLS_KEY")
 	default:
 		d.note("public URL", Fine, text, "")
 	}
@@ -127,7 +128,8 @@ func (d *doctor) certificate() {
 	const remedy = "renew it; the service reads the new files by itself"
 	if address, err := url.Parse(d.settings.PublicURL); err == nil && address.Scheme == "https" {
 		if err := leaf.VerifyHostname(address.Hostname()); err != nil {
-			d.note("TLS certificate", Failed, err.Error(), "use a certificate for the host of MUSTER_PUBLIC_URL, or correct that; if a proxy ends TLS, this certificate is only the proxy's to judge")
+			d.note("TLS certificate", Failed, err.Error(), "use a certificate for the host of MUSTER_PUBLIC_URL, or correct that; if a "+
+				"proxy ends TLS, this certificate is only the proxy's to judge")
 		}
 	}
 	ends := "valid until " + leaf.NotAfter.UTC().Format(time.RFC3339)
@@ -157,12 +159,14 @@ func (d *doctor) platform(ctx context.Context) {
 	switch {
 	case p.PlatformEndpoint == "" && p.PlatformCredentials == "":
 		d.note(check, Warning, "no credentials, so only devices with our own agent can be managed",
-			"set MUSTER_PLATFORM_CREDENTIALS to a service account's key file, or MUSTER_PLATFORM_ENDPOINT to an emulator's address to rehearse")
+			"set MUSTER_PLATFORM_CREDENTIALS to a service account's key file, or MUSTER_PLATFORM_ENDPOINT to an emulator's address "+
+				"to rehearse")
 	case p.PlatformEndpoint == "":
 		d.credentials(ctx, adapter)
 	default:
 		if err := d.reach(ctx, p.PlatformEndpoint); err != nil {
-			d.note(check, Warning, err.Error(), "start what serves MUSTER_PLATFORM_ENDPOINT, such as `muster emulator`, or correct the address")
+			d.note(check, Warning, err.Error(),
+				"start what serves MUSTER_PLATFORM_ENDPOINT, such as `muster emulator`, or correct the address")
 			return
 		}
 		d.credentials(ctx, adapter)

@@ -40,8 +40,10 @@ func (d *doctor) foreign(ctx context.Context, db *database.DB) {
 		return
 	}
 	for _, f := range found {
-		d.note(check, Warning, fmt.Sprintf("notifications of %s come to this subscription, and no company here has that enterprise (the last at %s): another installation uses the subscription or its topic", f.Enterprise, f.Last.UTC().Format(time.RFC3339)),
-			"give each installation a topic and a subscription of its own (MUSTER_PLATFORM_SUBSCRIPTION), then `muster company connect` each company again")
+		d.note(check, Warning, fmt.Sprintf("notifications of %s come to this subscription, and no company here has that enterprise (the "+
+			"last at %s): another installation uses the subscription or its topic", f.Enterprise, f.Last.UTC().Format(time.RFC3339)),
+			"give each installation a topic and a subscription of its own (MUSTER_PLATFORM_SUBSCRIPTION), then `muster company connect` "+
+				"each company again")
 	}
 }
 

@@ -72,7 +72,8 @@ func (d *doctor) owners(path string) {
 		if err != nil || database.May(info, uid, gid, file != d.settings.KeyFile) {
 			continue
 		}
-		d.note("owner", Failed, fmt.Sprintf("%s has mode %04o and another owner: the service's user (id %d) cannot use it", file, info.Mode().Perm(), uid),
+		d.note("owner", Failed, fmt.Sprintf("%s has mode %04o and another owner: the service's user (id %d) cannot use it", file,
+			info.Mode().Perm(), uid),
 			fmt.Sprintf("chown %d:%d %s", uid, gid, file))
 	}
 }
@@ -195,14 +196,17 @@ func (d *doctor) schema(v database.Version) {
 	refused, _ := errors.AsType[*database.SchemaError](err)
 	switch {
 	case v.Empty():
-		d.note("schema", Warning, "the database is empty", "`muster company create` or `muster serve` sets it up; if you expected data, check MUSTER_DATABASE")
+		d.note("schema", Warning, "the database is empty", "`muster company create` or `muster serve` sets it up; if you expected data, "+
+			"check MUSTER_DATABASE")
 	case refused != nil:
 		d.note("schema", Failed, refused.Detail, refused.Remedy)
 	case v.Schema < own:
-		d.note("schema", Warning, fmt.Sprintf("the database was made by an older Muster: its schema is %d, this program's is %d; %s", v.Schema, own, pending(own-v.Schema)),
+		d.note("schema", Warning, fmt.Sprintf("the database was made by an older Muster: its schema is %d, this program's is %d; %s",
+			v.Schema, own, pending(own-v.Schema)),
 			"back it up with the older program, stop that, then run `muster migrate` or start `muster serve`")
 	case v.Schema > own:
-		d.note("schema", Warning, fmt.Sprintf("the database was changed by a newer Muster: its schema is %d, this program's is %d; this program may still serve it", v.Schema, own),
+		d.note("schema", Warning, fmt.Sprintf("the database was changed by a newer Muster: its schema is %d, this program's is %d; this "+
+			"program may still serve it", v.Schema, own),
 			"replace this program by the newer one")
 	default:
 		d.note("schema", Fine, fmt.Sprintf("%d, this program's own", v.Schema), "")
@@ -223,7 +227,8 @@ func (d *doctor) integrity(ctx context.Context, found database.Inspection) {
 		return
 	}
 	if err := database.Foreign(ctx, d.settings.Database); err != nil {
-		d.note("integrity", Failed, err.Error(), "find out who changed the file and what it did since; then stop the service and put a backup from before in its place with `muster restore FILE`")
+		d.note("integrity", Failed, err.Error(), "find out who changed the file and what it did since; then stop the service and put a "+
+			"backup from before in its place with `muster restore FILE`")
 		return
 	}
 	d.note("integrity", Fine, "the file is not damaged, and has Muster's tables and nothing else", "")
@@ -232,24 +237,28 @@ func (d *doctor) integrity(ctx context.Context, found database.Inspection) {
 // keyFile looks at the key file and whether it belongs to the database; nil: that
 // could not be read.
 func (d *doctor) keyFile(found *database.Inspection) {
-	const restore = "restore the key file that belongs to the database, or give up what depends on it with `muster serve --accept-lost-keys`"
+	const restore = "restore the key file that belongs to the database, or give up what depends on it with `muster serve " +
+		"--accept-lost-keys`"
 	path := d.settings.KeyFile
 	info, err := os.Stat(path)
 	_, embedded := d.settings.SQLitePath()
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && found != nil && (&Keys{}).Belong(*found) != nil:
-		d.note("key file", Failed, fmt.Sprintf("%s does not exist, and the database needs keys: %v", path, (&Keys{}).Belong(*found)), restore)
+		d.note("key file", Failed, fmt.Sprintf("%s does not exist, and the database needs keys: %v", path, (&Keys{}).Belong(*found)),
+			restore)
 		return
 	case errors.Is(err, fs.ErrNotExist) && embedded:
 		d.note("key file", Fine, path+" does not exist yet; the first start makes it", "")
 		return
 	case err != nil:
-		d.note("key file", Failed, err.Error(), "make it once with `muster doctor --make-key-file FILE` and give the same file to every replica")
+		d.note("key file", Failed, err.Error(),
+			"make it once with `muster doctor --make-key-file FILE` and give the same file to every replica")
 		return
 	}
 	private := PrivateKeyFile(path)
 	if private != nil {
-		d.note("key file", Failed, fmt.Sprintf("%s may be read or changed by others (mode %04o), and muster serve refuses it", path, info.Mode().Perm()), "chmod 600 "+path)
+		d.note("key file", Failed, fmt.Sprintf("%s may be read or changed by others (mode %04o), and muster serve refuses it", path,
+			info.Mode().Perm()), "chmod 600 "+path)
 	}
 	keys, err := LoadKeys(path)
 	if errors.Is(err, fs.ErrPermission) {

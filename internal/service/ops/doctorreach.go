@@ -90,7 +90,8 @@ func (d *doctor) answers(ctx context.Context, public string) {
 	case foreign:
 		d.note(check, Failed, stranger.Error(), "correct MUSTER_PUBLIC_URL, or what the proxy there leads to")
 	default:
-		d.note(check, Warning, "nothing answers there from this machine: "+err.Error(), "start the service and what is in front of it; if devices reach the address and this machine does not, this is no fault")
+		d.note(check, Warning, "nothing answers there from this machine: "+err.Error(),
+			"start the service and what is in front of it; if devices reach the address and this machine does not, this is no fault")
 	}
 }
 

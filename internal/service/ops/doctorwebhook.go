@@ -17,6 +17,7 @@ func (d *doctor) webhooks(ctx context.Context, db *database.DB) {
 	}
 	for _, w := range stopped {
 		d.note(check, Warning, fmt.Sprintf("company %s: the webhook %s to %s is disabled: %s", w.CompanySlug, w.ID, w.Host(), w.Why),
-			fmt.Sprintf("correct the receiver, then run `muster webhook enable --company %s %s`, or delete the webhook", w.CompanySlug, w.ID))
+			fmt.Sprintf("correct the receiver, then run `muster webhook enable --company %s %s`, or delete the webhook",
+				w.CompanySlug, w.ID))
 	}
 }

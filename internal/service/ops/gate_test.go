@@ -103,7 +103,8 @@ func TestGate_Leave(t *testing.T) {
 		t.Cleanup(func() { _ = c.Close() })
 		clients = append(clients, c)
 	}
-	server := &http.Server{ConnState: gate.ConnState, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })}
+	server := &http.Server{ConnState: gate.ConnState,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })}
 	left, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
 		gate.Leave(time.Minute)

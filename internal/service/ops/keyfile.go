@@ -104,7 +104,8 @@ func PrivateKeyFile(path string) error {
 		return fmt.Errorf("cannot read the key file: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&sharedRights != 0 && runtime.GOOS != "windows" {
-		return fmt.Errorf("the key file %s may be read or changed by others (mode %04o): run `chmod 600 %s`, or 640 for a group that reads it", path, mode, path)
+		return fmt.Errorf("the key file %s may be read or changed by others (mode %04o): run `chmod 600 %s`, or 640 for a group "+
+			"that reads it", path, mode, path)
 	}
 	return nil
 }
@@ -118,7 +119,8 @@ func readKeyFile(path string) (file keyFile, err error) {
 		return file, fmt.Errorf("the key file %s is damaged (%w): restore it from a backup", path, err)
 	}
 	if file.Version != keyFileVersion {
-		return file, fmt.Errorf("the key file %s has version %d, this build reads %d: use a newer build", path, file.Version, keyFileVersion)
+		return file, fmt.Errorf("the key file %s has version %d, this build reads %d: use a newer build", path,
+			file.Version, keyFileVersion)
 	}
 	return file, nil
 }

@@ -75,7 +75,8 @@ func NewMetrics(now func() time.Time) *Metrics {
 		registry: registry, now: now,
 		requests: histogram("muster_http_request_duration_seconds", "Time to answer a request, by operation and status.",
 			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 30}, "operation", "status"),
-		refusals: counter("muster_budget_refusals_total", "Requests refused because the caller's budget was spent, by operation.", "operation"),
+		refusals: counter("muster_budget_refusals_total", "Requests refused because the caller's budget was spent, by operation.",
+			"operation"),
 		commands: counter("muster_commands_total", "Commands by type and by the state that they reached.", "type", "outcome"),
 		calls: histogram("muster_vendor_call_duration_seconds", "Calls of the vendor's API, by method and class of outcome.",
 			[]float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}, "method", "class"),
@@ -84,22 +85,27 @@ func NewMetrics(now func() time.Time) *Metrics {
 			Name: "muster_notification_lag_seconds", Help: "Time from the platform's publishing of a notification to its being applied.",
 			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 3600},
 		}),
-		notified: counter("muster_notifications_total", "Notifications of the platform, by kind and by what became of them.", "kind", "outcome"),
+		notified: counter("muster_notifications_total", "Notifications of the platform, by kind and by what became of them.", "kind",
+			"outcome"),
 		behind: factory.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "muster_policies_behind", Help: "Policies whose saved version the platform does not hold: waiting, or failing. The same on every replica, at most 15 s old.",
+			Name: "muster_policies_behind", Help: "Policies whose saved version the platform does not hold: waiting, or failing. The " +
+				"same on every replica, at most 15 s old.",
 		}, []string{"state"}),
 		chains: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "muster_activity_chains_broken", Help: "Companies whose activity log has a head that this service has not signed.",
 		}),
 		lost: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "muster_enterprises_lost", Help: "Companies whose enterprise the platform does not have. The same on every replica, at most 15 s old.",
+			Name: "muster_enterprises_lost",
+			Help: "Companies whose enterprise the platform does not have. The same on every replica, at most 15 s old.",
 		}),
-		mails: counter("muster_mails_total", "Mail by what became of it: sent, refused by the server for good, or failed and tried again.", "outcome"),
+		mails: counter("muster_mails_total", "Mail by what became of it: sent, refused by the server for good, or failed and tried again.",
+			"outcome"),
 		mailDown: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "muster_mail_failing", Help: "1 if the mail server could not be used at the last attempt of this replica, else 0.",
 		}),
 		webhooks: factory.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "muster_webhooks", Help: "Webhooks that the service disabled, and enabled ones with events that their receiver did not take yet. The same on every replica, at most 15 s old.",
+			Name: "muster_webhooks", Help: "Webhooks that the service disabled, and enabled ones with events that their receiver did not " +
+				"take yet. The same on every replica, at most 15 s old.",
 		}, []string{"state"}),
 		hooked: counter("muster_webhook_calls_total", "Calls of webhooks' receivers, by whether the receiver took the event.", "outcome"),
 		backup: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -112,7 +118,8 @@ func NewMetrics(now func() time.Time) *Metrics {
 
 // Build names the build, as labels of a metric that is always 1.
 func (m *Metrics) Build(version, revision string) {
-	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "muster_build_info", Help: "The build that runs; always 1."}, []string{"version", "revision", "go"})
+	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "muster_build_info", Help: "The build that runs; always 1."},
+		[]string{"version", "revision", "go"})
 	m.registry.MustRegister(gauge)
 	gauge.WithLabelValues(version, revision, runtime.Version()).Set(1)
 }

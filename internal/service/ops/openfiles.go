@@ -62,7 +62,8 @@ const OpenFilesRemedy = "raise the limit: LimitNOFILE=1048576 in the systemd uni
 // service's own limit may be another.
 func (d *doctor) openFiles() {
 	s := CurrentShares()
-	detail := fmt.Sprintf("started from this shell, a replica may open %d files: %d wake streams of agents, %d connections of requests", s.OpenFiles, s.Streams, s.Requests)
+	detail := fmt.Sprintf("started from this shell, a replica may open %d files: %d wake streams of agents, %d connections of requests",
+		s.OpenFiles, s.Streams, s.Requests)
 	if s.Few() {
 		d.note("open files", Warning, detail, OpenFilesRemedy+"; agents without a stream poll every 15 minutes")
 		return

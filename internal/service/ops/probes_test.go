@@ -24,11 +24,13 @@ func TestProbes(t *testing.T) {
 		status int
 		says   []string
 	}{
-		"live":        {"/healthz", nil, 200, []string{`"status":"ok"`}},
-		"ready":       {"/readyz", nil, 200, []string{`"status":"ready"`, `"loops":"ok"`}},
-		"a loop down": {"/readyz", func(p *ops.Probes) { p.Loops = func() error { return errors.New("poller is down") } }, 503, []string{`"status":"not ready"`, `"loops":"poller is down"`}},
-		"it drains":   {"/readyz", func(p *ops.Probes) { p.Draining = func() bool { return true } }, 503, []string{`"service":"draining"`}},
-		"no database": {"/readyz", func(p *ops.Probes) { p.Database = pinged{errors.New("secret")} }, 503, []string{`"database":"does not answer"`}},
+		"live":  {"/healthz", nil, 200, []string{`"status":"ok"`}},
+		"ready": {"/readyz", nil, 200, []string{`"status":"ready"`, `"loops":"ok"`}},
+		"a loop down": {"/readyz", func(p *ops.Probes) { p.Loops = func() error { return errors.New("poller is down") } }, 503,
+			[]string{`"status":"not ready"`, `"loops":"poller is down"`}},
+		"it drains": {"/readyz", func(p *ops.Probes) { p.Draining = func() bool { return true } }, 503, []string{`"service":"draining"`}},
+		"no database": {"/readyz", func(p *ops.Probes) { p.Database = pinged{errors.New("secret")} }, 503,
+			[]string{`"database":"does not answer"`}},
 		"advice alone": {"/readyz", func(p *ops.Probes) {
 			p.Platform = func(context.Context) error { return errors.New("1 enterprise is gone") }
 		}, 200, []string{`"status":"ready"`, `"platform":"1 enterprise is gone"`}},

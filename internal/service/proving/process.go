@@ -37,7 +37,8 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, now func() time.Tim
 	if err := json.Unmarshal(line, &p); err != nil {
 		return err
 	}
-	g, err := Open(ctx, Settings{Dir: p.Dir, Listen: p.Listen, Agents: p.Agents, Keys: p.Keys, Now: Clock(now, time.UnixMilli(p.Start), p.Pace), Log: log})
+	g, err := Open(ctx, Settings{Dir: p.Dir, Listen: p.Listen, Agents: p.Agents, Keys: p.Keys,
+		Now: Clock(now, time.UnixMilli(p.Start), p.Pace), Log: log})
 	if err != nil {
 		return err
 	}

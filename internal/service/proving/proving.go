@@ -117,7 +117,8 @@ func (g *Service) fill(ctx context.Context) error {
 		return err
 	}
 	defer desk.Close()
-	g.company, err = company.New("proving", "Proving ground", access.Settings{DeviceCommands: true, DestructiveCommands: true, Provisioning: true}, g.settings.Now())
+	g.company, err = company.New("proving", "Proving ground", access.Settings{DeviceCommands: true, DestructiveCommands: true,
+		Provisioning: true}, g.settings.Now())
 	if err == nil {
 		err = desk.Companies.CreateCompany(ctx, g.company)
 	}
@@ -129,7 +130,8 @@ func (g *Service) fill(ctx context.Context) error {
 		return err
 	}
 	for range g.settings.Agents {
-		token, err := g.running.Agents().Issue(ctx, g.company, first, provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: provisioning.Lifetime})
+		token, err := g.running.Agents().Issue(ctx, g.company, first,
+			provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: provisioning.Lifetime})
 		if err != nil {
 			return fmt.Errorf("cannot issue tokens: %w", err)
 		}

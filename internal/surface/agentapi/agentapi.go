@@ -34,7 +34,8 @@ type Service interface {
 	Authenticate(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error)
 	// CheckIn authenticates the request as well. It calls read for what the request says once
 	// its signature is good.
-	CheckIn(ctx context.Context, r protocol.Request, signature string, read func() (protocol.CheckinRequest, error)) (protocol.CheckinResponse, error)
+	CheckIn(ctx context.Context, r protocol.Request, signature string,
+		read func() (protocol.CheckinRequest, error)) (protocol.CheckinResponse, error)
 	// Policy returns the signed document of the device's policy and its ETag.
 	Policy(ctx context.Context, d agentdevice.Device, id string) (protocol.Envelope, string, error)
 	// Rotate replaces the device's key.
@@ -132,7 +133,8 @@ func signedRequest(w http.ResponseWriter, r *http.Request) (protocol.Request, er
 	if err1 != nil || err2 != nil {
 		return protocol.Request{}, &protocol.Refusal{Code: protocol.BadSignature, Message: "the request is not signed"}
 	}
-	return protocol.Request{Method: r.Method, Path: r.URL.RequestURI(), Device: r.Header.Get(protocol.HeaderDevice), Time: at, Sequence: sequence, Body: body}, nil
+	return protocol.Request{Method: r.Method, Path: r.URL.RequestURI(), Device: r.Header.Get(protocol.HeaderDevice), Time: at,
+		Sequence: sequence, Body: body}, nil
 }
 
 // closeEnded closes the wake stream of a device that proved who it is and was
@@ -310,7 +312,8 @@ func App(data []byte) http.Handler {
 
 // NoApp answers in its place where the service has no app.
 func NoApp(log *slog.Logger) http.Handler {
-	page := web.Notice("No device-owner app here", "This service does not ship the Android app that a QR code installs: its operator sets MUSTER_AGENT_APK. "+
+	page := web.Notice("No device-owner app here", "This service does not ship the Android app that a QR code installs: its operator "+
+		"sets MUSTER_AGENT_APK. "+
 		"Devices whose system image holds muster-agent enroll with the token that is inside the code.", "")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		web.Answer(w, r, log, http.StatusNotFound, page)

@@ -244,9 +244,10 @@ func (h *Hub) remove(id string, s *stream) {
 }
 
 const (
-	streamHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\nConnection: close\r\n\r\n: \n\n"
-	hintEvent  = "data: w\n\n"
-	beatEvent  = ": \n\n"
+	streamHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\nConnection: " +
+		"close\r\n\r\n: \n\n"
+	hintEvent = "data: w\n\n"
+	beatEvent = ": \n\n"
 )
 
 // serve writes the head of the response and then commands and hints, until the device

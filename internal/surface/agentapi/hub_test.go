@@ -126,8 +126,10 @@ func TestHub_Limit(t *testing.T) {
 	refused, _ := stream(t, server, "c")
 	var why protocol.Refusal
 	_ = json.NewDecoder(refused.Body).Decode(&why)
-	if refused.StatusCode != http.StatusServiceUnavailable || refused.Header.Get("Retry-After") == "" || why.Code != protocol.Busy || !refused.Close {
-		t.Errorf("beyond the limit: %d %v %+v, want 503 busy with Retry-After on a connection that closes", refused.StatusCode, refused.Header, why)
+	if refused.StatusCode != http.StatusServiceUnavailable || refused.Header.Get("Retry-After") == "" ||
+		why.Code != protocol.Busy || !refused.Close {
+		t.Errorf("beyond the limit: %d %v %+v, want 503 busy with Retry-After on a connection that closes", refused.StatusCode,
+			refused.Header, why)
 	}
 	again, newer := stream(t, server, "a") // the newer stream replaces the older
 	if again.StatusCode != http.StatusOK {

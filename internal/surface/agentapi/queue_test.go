@@ -256,7 +256,8 @@ func TestQueue_BrokenConnection(t *testing.T) {
 func TestHub_ReplacedElsewhere(t *testing.T) {
 	p := newPost(t)
 	events := p.listen("a", true) // its request has the number 1
-	p.hub.Replace([]string{agentdevice.OpenedStream("a", 0), agentdevice.OpenedStream("a", 1), agentdevice.OpenedStream("b", 9), "a", "a x"})
+	p.hub.Replace([]string{agentdevice.OpenedStream("a", 0), agentdevice.OpenedStream("a", 1), agentdevice.OpenedStream("b", 9), "a",
+		"a x"})
 	p.hub.Wake([]string{"a"})
 	hints(t, events, true)
 	p.hub.Replace([]string{agentdevice.OpenedStream("a", 2)})

@@ -41,7 +41,8 @@ type Bridge struct {
 }
 
 // errRefusedKey says what to do about a 401.
-var errRefusedKey = errors.New("the service refuses the API key: it is missing, invalid, expired or revoked; set MUSTER_API_KEY to one that `muster key create` has shown")
+var errRefusedKey = errors.New("the service refuses the API key: it is missing, invalid, expired or revoked; set MUSTER_API_KEY to one " +
+	"that `muster key create` has shown")
 
 // Run carries messages until the client closes in or ctx ends; requests under
 // way are answered first. A line that is not a JSON-RPC message is answered with
@@ -50,7 +51,8 @@ func (b *Bridge) Run(given context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancelCause(given)
 	defer cancel(nil)
 	output := &lineWriter{to: out}
-	client, err := (&sdk.IOTransport{Reader: io.NopCloser(&lineReader{from: bufio.NewReaderSize(in, maxLine), refused: output}), Writer: output}).Connect(ctx)
+	client, err := (&sdk.IOTransport{Reader: io.NopCloser(&lineReader{from: bufio.NewReaderSize(in, maxLine), refused: output}),
+		Writer: output}).Connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -174,7 +176,8 @@ func (r *run) carry(ctx context.Context, message jsonrpc.Message) {
 }
 
 func (r *run) exchange(ctx context.Context, message jsonrpc.Message, answered bool) (jsonrpc.Message, error) {
-	connection, err := (&sdk.StreamableClientTransport{Endpoint: r.bridge.Endpoint, HTTPClient: r.http, MaxRetries: -1, DisableStandaloneSSE: true}).Connect(ctx)
+	connection, err := (&sdk.StreamableClientTransport{Endpoint: r.bridge.Endpoint, HTTPClient: r.http, MaxRetries: -1,
+		DisableStandaloneSSE: true}).Connect(ctx)
 	if err != nil {
 		return nil, err
 	}

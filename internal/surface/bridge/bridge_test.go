@@ -138,7 +138,8 @@ func TestBridge_PassesIdempotencyKeys(t *testing.T) {
 	key, endpoint := tenant.Key(tenant.Company, access.All), replica.PublicURL()+mcp.Path
 	in, out := pipe(t, &bridge.Bridge{Endpoint: endpoint, Key: key})
 	session := dial(t, &sdk.IOTransport{Reader: io.NopCloser(out), Writer: in})
-	call := &sdk.CallToolParams{Meta: sdk.Meta{"muster/idempotencyKey": "k"}, Name: "create_provisioning_qr_code", Arguments: map[string]any{"policyId": tenant.Policy.ID}}
+	call := &sdk.CallToolParams{Meta: sdk.Meta{"muster/idempotencyKey": "k"}, Name: "create_provisioning_qr_code",
+		Arguments: map[string]any{"policyId": tenant.Policy.ID}}
 	first, again := must(session.CallTool(t.Context(), call)), must(session.CallTool(t.Context(), call))
 	if first.IsError || first.Meta["muster/idempotencyReplayed"] != nil || again.Meta["muster/idempotencyReplayed"] != true {
 		t.Errorf("first %v, again %v, error %v", first.Meta, again.Meta, first.IsError)
@@ -171,8 +172,10 @@ func TestBridge_PassesRevisions(t *testing.T) {
 			in, out := pipe(t, &bridge.Bridge{Endpoint: replica.PublicURL() + mcp.Path, Key: key})
 			lines := bufio.NewScanner(out)
 			lines.Buffer(nil, 1<<20)
-			fmt.Fprintf(in, `{"jsonrpc":"2.0","id":"first","method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`+"\n", revision)
-			if lines.Scan(); !strings.Contains(lines.Text(), `"protocolVersion":"`+revision+`"`) || !strings.Contains(lines.Text(), `"id":"first"`) {
+			fmt.Fprintf(in,
+				`{"jsonrpc":"2.0","id":"first","method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`+"\n", revision)
+			if lines.Scan(); !strings.Contains(lines.Text(), `"protocolVersion":"`+revision+`"`) ||
+				!strings.Contains(lines.Text(), `"id":"first"`) {
 				t.Fatalf("answered %s", lines.Text())
 			}
 			fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
@@ -188,9 +191,11 @@ func TestBridge_PassesRevisions(t *testing.T) {
 func TestBridge_AnswersBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	tenant, replica := newSite(t)
-	b := &bridge.Bridge{Endpoint: replica.PublicURL() + mcp.Path, Key: tenant.Key(tenant.Company, access.DevicesRead), Warn: func(string) {}}
+	b := &bridge.Bridge{Endpoint: replica.PublicURL() + mcp.Path, Key: tenant.Key(tenant.Company, access.DevicesRead),
+		Warn: func(string) {}}
 	var out bytes.Buffer
-	err := b.Run(t.Context(), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count_assets","arguments":{}}}`+"\n"), &out)
+	err := b.Run(t.Context(),
+		strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count_assets","arguments":{}}}`+"\n"), &out)
 	if err != nil || !strings.Contains(out.String(), `\"count\":0`) || strings.Count(out.String(), "\n") != 1 {
 		t.Errorf("%q, %v", out.String(), err)
 	}
@@ -229,7 +234,8 @@ func TestBridge_ReportsFailures(t *testing.T) {
 			if err := b.Run(t.Context(), strings.NewReader(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`+"\n"), &out); err != nil {
 				t.Errorf("%s: %v", endpoint, err)
 			}
-			if !strings.Contains(out.String(), says) || !strings.Contains(out.String(), `"id":3`) || !strings.Contains(said.String(), says) {
+			if !strings.Contains(out.String(), says) || !strings.Contains(out.String(), `"id":3`) ||
+				!strings.Contains(said.String(), says) {
 				t.Errorf("%s: the client reads %q, the operator %q; want %q", endpoint, out.String(), said, says)
 			}
 			if strings.Contains(out.String()+said.String(), "mk_wrong_secret") {
@@ -302,8 +308,10 @@ func TestBridge_AnswersLinesThatAreNoMessages(t *testing.T) {
 		line string
 		code int
 	}{
-		{"this is not JSON", parse}, {`{"jsonrpc":"2.0",`, parse}, {`{"jsonrpc":"2.0","id":1,"method":"ping"} more`, parse}, {"\xff\xfe", parse},
-		{`"` + strings.Repeat("x", 2<<20) + `"`, parse}, {"7", invalid}, {`{"hello":"world"}`, invalid}, {`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, invalid},
+		{"this is not JSON", parse}, {`{"jsonrpc":"2.0",`, parse}, {`{"jsonrpc":"2.0","id":1,"method":"ping"} more`, parse},
+		{"\xff\xfe", parse},
+		{`"` + strings.Repeat("x", 2<<20) + `"`, parse}, {"7", invalid}, {`{"hello":"world"}`, invalid},
+		{`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, invalid},
 		{`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, invalid}, {`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, invalid},
 	} {
 		t.Run(c.line, func(t *testing.T) {
@@ -331,7 +339,8 @@ func TestBridge_AnswersLinesThatAreNoMessages(t *testing.T) {
 // Whatever a client sends: the bridge does not fail, and each line that it
 // answers is one JSON-RPC message.
 func FuzzLines(f *testing.F) {
-	for _, line := range []string{"no JSON\n{}\n", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "[]\r\n\r\n7", `{"jsonrpc":"2.0","id":1e3,"method":"ping"}` + "\n", "\"\xff\"\n"} {
+	for _, line := range []string{"no JSON\n{}\n", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "[]\r\n\r\n7",
+		`{"jsonrpc":"2.0","id":1e3,"method":"ping"}` + "\n", "\"\xff\"\n"} {
 		f.Add([]byte(line))
 	}
 	refuse := carrier(func(*http.Request) (*http.Response, error) { return nil, errors.New("no server is there") })

@@ -85,7 +85,8 @@ func (c *ActivityVerify) Run(env *Env) error {
 		}
 		return answer{viewChain(v), func(w io.Writer) {
 			if v.Sound() {
-				fmt.Fprintf(w, "%s an unbroken chain. Its head, %s, is signed by this service.\n", covered(v.Checked, v.Head.First, v.Head.Last), v.Head.Hash)
+				fmt.Fprintf(w, "%s an unbroken chain. Its head, %s, is signed by this service.\n",
+					covered(v.Checked, v.Head.First, v.Head.Last), v.Head.Hash)
 				unproved(w, v)
 			}
 		}}, err
@@ -103,7 +104,8 @@ func covered[N int | int64](n N, first, last int64) string {
 // unproved warns of entries that the chain alone covers.
 func unproved(w io.Writer, v activity.Verification) {
 	if n := v.Unproved(); n > 0 {
-		fmt.Fprintf(w, "Warning: the entries up to %d need no proof. They are from before entries had proofs, or a restart of the chain took them in: the chain shows that they did not change since, not who wrote them.\n", n)
+		fmt.Fprintf(w, "Warning: the entries up to %d need no proof. They are from before entries had proofs, or a restart of the chain "+
+			"took them in: the chain shows that they did not change since, not who wrote them.\n", n)
 	}
 }
 
@@ -163,7 +165,8 @@ func showOffline(w io.Writer, o activity.Offline, heads bool) {
 		fmt.Fprintln(w, "The key file has the key of the signature, and proves the entries.")
 		unproved(w, o.Verification)
 	} else {
-		fmt.Fprintf(w, "The key is the one that the export names, %s: compare it, or give --key-file, which also checks each entry's proof.\n", o.Key)
+		fmt.Fprintf(w, "The key is the one that the export names, %s: compare it, or give --key-file, which also checks each "+
+			"entry's proof.\n", o.Key)
 	}
 	if o.Devices {
 		fmt.Fprintln(w, "Not covered: the member device, which is what a device was called when the log was exported.")
@@ -172,7 +175,8 @@ func showOffline(w io.Writer, o activity.Offline, heads bool) {
 		fmt.Fprintf(w, "%s had no place in the chain yet.\n", phrase.Count(o.Unsealed, "entry", "entries"))
 	}
 	if heads {
-		fmt.Fprintf(w, "The chain continues %s. Older than the export, and not compared: %d.\n", phrase.Count(o.Compared, "noted head", "noted heads"), o.Older)
+		fmt.Fprintf(w, "The chain continues %s. Older than the export, and not compared: %d.\n",
+			phrase.Count(o.Compared, "noted head", "noted heads"), o.Older)
 	}
 }
 
@@ -191,7 +195,8 @@ func (c *ActivityRestart) Run(env *Env) error {
 		}
 		v, err := sealer.Restart(ctx, owner.ID, activity.Target{Kind: activity.Company, ID: owner.ID, Name: owner.Name}, c.Reason)
 		return answer{map[string]any{"company": owner.Slug, "broken": v.Broken, "why": v.Why}, func(w io.Writer) {
-			fmt.Fprintf(w, "The chain of company %s begins again with the entries that it has now. Before: %s (entry %d).\n", owner.Slug, v.Why, v.Broken)
+			fmt.Fprintf(w, "The chain of company %s begins again with the entries that it has now. Before: %s (entry %d).\n",
+				owner.Slug, v.Why, v.Broken)
 		}}, err
 	})
 }
@@ -228,7 +233,8 @@ func (c *ActivityList) Run(env *Env) error {
 		return answer{activity.Lines(entries), func(w io.Writer) {
 			row(w, "AT", "KIND", "WHO", "DID", "OUTCOME", "TICKET", "REASON")
 			for _, e := range entries {
-				row(w, day(e.At), string(e.Actor.Kind), orDash(who(e.Actor)), sentence(e), string(e.Outcome), orDash(e.Note.Ticket), orDash(e.Note.Reason))
+				row(w, day(e.At), string(e.Actor.Kind), orDash(who(e.Actor)), sentence(e), string(e.Outcome), orDash(e.Note.Ticket),
+					orDash(e.Note.Reason))
 			}
 		}}, err
 	})

@@ -42,7 +42,8 @@ func (c *AgentRelease) Run(env *Env) error {
 	}
 	return c.open(env, Writes, func(ctx context.Context, admin *Admin) (answer, error) {
 		return answer{viewRelease(r), func(w io.Writer) {
-			fmt.Fprintf(w, "Added version %s (code %d) for %s, signed by %s.\nNo device gets it before `muster agent rollout %s`.\n", r.Version, r.Code, r.Package, r.Signer, r.Version)
+			fmt.Fprintf(w, "Added version %s (code %d) for %s, signed by %s.\nNo device gets it before `muster agent rollout %s`.\n",
+				r.Version, r.Code, r.Package, r.Signer, r.Version)
 		}}, admin.Rollouts.AddRelease(ctx, r, content)
 	})
 }
@@ -62,7 +63,8 @@ func (c *AgentRollout) Run(env *Env) error {
 	return c.open(env, Writes, func(ctx context.Context, admin *Admin) (answer, error) {
 		r, err := admin.Rollouts.BeginRollout(ctx, c.Version, c.Percent)
 		return answer{viewRollout(r, rollout.Progress{}), func(w io.Writer) {
-			fmt.Fprintf(w, "Version %s goes to 1, 10 and %d percent of the devices, each when the ring before is in touch on it.\nA running service begins within a minute; `muster agent list` shows how far it is.\n", r.Version, r.Goal)
+			fmt.Fprintf(w, "Version %s goes to 1, 10 and %d percent of the devices, each when the ring before is in touch on it.\nA "+
+				"running service begins within a minute; `muster agent list` shows how far it is.\n", r.Version, r.Goal)
 		}}, err
 	})
 }
@@ -95,7 +97,8 @@ type releaseView struct {
 }
 
 func viewRelease(r rollout.Release) releaseView {
-	return releaseView{Version: r.Version, Package: r.Package, Code: r.Code, SHA256: r.SHA256, Bytes: r.Size, Signer: r.Signer, AddedAt: operation.TimestampOf(r.AddedAt)}
+	return releaseView{Version: r.Version, Package: r.Package, Code: r.Code, SHA256: r.SHA256, Bytes: r.Size, Signer: r.Signer,
+		AddedAt: operation.TimestampOf(r.AddedAt)}
 }
 
 // rolloutView is rollout.Rollout with its progress as -o json shows it.
@@ -123,8 +126,10 @@ type troubleView struct {
 }
 
 func viewRollout(r rollout.Rollout, p rollout.Progress) rolloutView {
-	return rolloutView{Version: r.Version, State: r.State, Reason: r.Reason, Percent: r.Ring, Goal: r.Goal, Devices: p.Devices, Ring: p.Members,
-		Updated: p.Updated, Began: p.Began, Failed: viewTroubles(p.Failed), Lost: viewTroubles(p.Lost), BeganAt: operation.TimestampOf(r.BeganAt)}
+	return rolloutView{Version: r.Version, State: r.State, Reason: r.Reason, Percent: r.Ring, Goal: r.Goal,
+		Devices: p.Devices, Ring: p.Members,
+		Updated: p.Updated, Began: p.Began, Failed: viewTroubles(p.Failed), Lost: viewTroubles(p.Lost),
+		BeganAt: operation.TimestampOf(r.BeganAt)}
 }
 
 func viewTroubles(members []rollout.Member) []troubleView {
@@ -179,7 +184,8 @@ func (v agentView) show(w io.Writer) {
 	row(w)
 	row(w, "ROLLOUT", "STATE", "PERCENT", "DEVICES", "IN RING", "UPDATED", "BEGAN", "FAILED", "LOST")
 	for _, r := range v.Rollouts {
-		row(w, r.Version, string(r.State), fmt.Sprintf("%d of %d", r.Percent, r.Goal), strconv.Itoa(r.Devices), strconv.Itoa(r.Ring), strconv.Itoa(r.Updated),
+		row(w, r.Version, string(r.State), fmt.Sprintf("%d of %d", r.Percent, r.Goal), strconv.Itoa(r.Devices), strconv.Itoa(r.Ring),
+			strconv.Itoa(r.Updated),
 			strconv.Itoa(r.Began), strconv.Itoa(len(r.Failed)), strconv.Itoa(len(r.Lost)))
 	}
 	for _, r := range v.Rollouts {

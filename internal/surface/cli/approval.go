@@ -123,7 +123,8 @@ func (c *ApprovalKeys) service(env *Env) ([]string, error) {
 	}
 	if signer == nil {
 		if env.Err != nil {
-			fmt.Fprintln(env.Err, "muster: no key file was found: the keys prove who signed, not what the service accepted; give --key-file")
+			fmt.Fprintln(env.Err, "muster: no key file was found: the keys prove who signed, not what the service accepted; "+
+				"give --key-file")
 		}
 		return []string{}, nil
 	}
@@ -141,7 +142,8 @@ func trusted(env *Env, keys Passkeys, u account.User, who access.Approver, their
 			}
 			continue
 		}
-		all = append(all, signature.NewTrustedKey(p.ID, public, signature.Person{ID: u.ID, Name: u.Name}, u.Email, who.Rights(), p.CreatedAt))
+		all = append(all, signature.NewTrustedKey(p.ID, public, signature.Person{ID: u.ID, Name: u.Name}, u.Email,
+			who.Rights(), p.CreatedAt))
 	}
 	return all
 }
@@ -183,14 +185,18 @@ func (c *ApprovalVerify) Run(env *Env) error {
 		return fmt.Errorf("%s does not verify: %w", c.File, err)
 	}
 	accepted := trust != nil && signed.Countersignature != nil
-	err = Print(env.Out, c.Output, verifiedView{trust != nil, accepted, signed.Document}, func(w io.Writer) { showSigned(w, signed, accepted) })
+	err = Print(env.Out, c.Output, verifiedView{trust != nil, accepted, signed.Document}, func(w io.Writer) {
+		showSigned(w, signed, accepted)
+	})
 	switch {
 	case err != nil:
 		return err
 	case trust == nil:
-		return &ExitError{2, "integrity only: the file is whole, but whose key signed it is not known; give --trust with what `muster approval keys` wrote"}
+		return &ExitError{2, "integrity only: the file is whole, but whose key signed it is not known; give --trust with what `muster " +
+			"approval keys` wrote"}
 	case !accepted:
-		return &ExitError{2, "signed, acceptance not proved: a trusted key signed it, but the service has not countersigned it, so it may never have been decided on there"}
+		return &ExitError{2, "signed, acceptance not proved: a trusted key signed it, but the service has not countersigned it, so it " +
+			"may never have been decided on there"}
 	}
 	return nil
 }
@@ -206,7 +212,8 @@ func showSigned(w io.Writer, s signature.Signed, accepted bool) {
 	if !accepted {
 		word = "signed the word " + string(head.Decision) + " about"
 	}
-	fmt.Fprintf(w, "%q (user %s) %s %s of company %s, shown at %s.\n", head.Approver.Name, head.Approver.ID, word, head.Subject, head.Company, moment(head.At))
+	fmt.Fprintf(w, "%q (user %s) %s %s of company %s, shown at %s.\n", head.Approver.Name, head.Approver.ID, word, head.Subject,
+		head.Company, moment(head.At))
 	if c := s.Countersignature; accepted {
 		fmt.Fprintf(w, "The service accepted it at %s; the person's rights: %s.\n", moment(c.At), strings.Join(c.Rights, ", "))
 	}

@@ -59,7 +59,8 @@ func (c *AssetImport) Run(env *Env) error {
 		}
 		return answer{done, func(w io.Writer) {
 			if len(done.Errors) == 0 {
-				fmt.Fprintf(w, "%s made, %d changed, %d left as they were in %s.\n", phrase.Count(done.Made, "asset", "assets"), done.Changed, done.Left, owner.PathName())
+				fmt.Fprintf(w, "%s made, %d changed, %d left as they were in %s.\n", phrase.Count(done.Made, "asset", "assets"),
+					done.Changed, done.Left, owner.PathName())
 			}
 		}}, err
 	})

@@ -68,7 +68,8 @@ func (c *AssetSet) Run(env *Env) error {
 		}
 		changed, err := admin.Editor.EditAsset(ctx, owner.ID, id, e)
 		return answer{changed.Public(), func(w io.Writer) {
-			fmt.Fprintf(w, "%s has the tags %v and is assigned to %s.\n", changed.Identification, changed.Tags, orDash(changed.CustomData[asset.UserKey]))
+			fmt.Fprintf(w, "%s has the tags %v and is assigned to %s.\n", changed.Identification, changed.Tags,
+				orDash(changed.CustomData[asset.UserKey]))
 		}}, err
 	})
 }

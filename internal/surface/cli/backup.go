@@ -101,7 +101,8 @@ func (c *Copy) Run(env *Env) error {
 		for _, t := range done.Tables {
 			row(w, t.Name, strconv.FormatInt(t.Rows, 10), t.Checksum[:16])
 		}
-		fmt.Fprintf(w, "Copied %s; counts and checksums are the same on both sides.\nGive the service the same key file, and set MUSTER_DATABASE to the copy.\n", phrase.Count(done.Rows, "row", "rows"))
+		fmt.Fprintf(w, "Copied %s; counts and checksums are the same on both sides.\nGive the service the same key file, and set "+
+			"MUSTER_DATABASE to the copy.\n", phrase.Count(done.Rows, "row", "rows"))
 	})
 }
 

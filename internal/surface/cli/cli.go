@@ -150,7 +150,8 @@ func missing(err error, slug, kind, name string) error {
 	if fault.CodeOf(err) != fault.NotFound {
 		return err
 	}
-	return fault.New(fault.NotFound, "company %[1]s has no %[2]s %[3]q: `muster %[2]s list --company %[1]s` shows those there are", slug, kind, name)
+	return fault.New(fault.NotFound, "company %[1]s has no %[2]s %[3]q: `muster %[2]s list --company %[1]s` shows those there are", slug,
+		kind, name)
 }
 
 // run opens the admin for a command that writes, works on the company and prints the
@@ -176,7 +177,8 @@ func (c Common) open(env *Env, intent Intent, work func(ctx context.Context, adm
 		return err
 	}
 	if admin.Unproved != "" && env.Err != nil {
-		fmt.Fprintf(env.Err, "muster: what this command records in the activity log has no proof, and `muster activity verify` will report it: %s; set MUSTER_KEY_FILE to the service's key file\n", admin.Unproved)
+		fmt.Fprintf(env.Err, "muster: what this command records in the activity log has no proof, and `muster activity verify` will "+
+			"report it: %s; set MUSTER_KEY_FILE to the service's key file\n", admin.Unproved)
 	}
 	said, err := work(ctx, admin)
 	if closing := admin.Close(); err == nil {

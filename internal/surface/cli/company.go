@@ -210,8 +210,11 @@ func (c *CompanySet) Validate() error {
 		}
 		return nil
 	}
-	if strings.TrimSpace(c.Name) == "" && c.InactiveAfter == 0 && c.KeepActivity == 0 && c.KeepCommands == 0 && c.KeepPlaces == 0 && c.KeepEvents == 0 && c.LostMessage == nil && c.LostPhone == nil && c.LostOrganization == nil && len(c.Enable)+len(c.Disable) == 0 && !c.ControlFlags.given() {
-		return errors.New("nothing to change: give --name, --enable, --disable, --inactive-after, --keep-activity, --keep-commands, --keep-places, --keep-events, --lost-message or a limit such as --destructive-limit")
+	if strings.TrimSpace(c.Name) == "" && c.InactiveAfter == 0 && c.KeepActivity == 0 && c.KeepCommands == 0 && c.KeepPlaces == 0 &&
+		c.KeepEvents == 0 && c.LostMessage == nil && c.LostPhone == nil && c.LostOrganization == nil && len(c.Enable)+len(c.Disable) == 0 &&
+		!c.ControlFlags.given() {
+		return errors.New("nothing to change: give --name, --enable, --disable, --inactive-after, --keep-activity, --keep-commands, " +
+			"--keep-places, --keep-events, --lost-message or a limit such as --destructive-limit")
 	}
 	return cmp.Or(c.Named.Validate(), c.Switches.check(), c.ControlFlags.check(),
 		between("inactive-after", c.InactiveAfter, company.MinInactiveAfter, company.MaxInactiveAfter),
@@ -229,7 +232,8 @@ func (c *CompanySet) Run(env *Env) error {
 			to.KeepCommands = cmp.Or(c.KeepCommands, to.KeepCommands)
 			to.KeepPlaces = cmp.Or(c.KeepPlaces, to.KeepPlaces)
 			to.KeepEvents = cmp.Or(c.KeepEvents, to.KeepEvents)
-			for text, given := range map[*string]*string{&to.Lost.Message: c.LostMessage, &to.Lost.PhoneNumber: c.LostPhone, &to.Lost.Organization: c.LostOrganization} {
+			for text, given := range map[*string]*string{&to.Lost.Message: c.LostMessage, &to.Lost.PhoneNumber: c.LostPhone,
+				&to.Lost.Organization: c.LostOrganization} {
 				if given != nil {
 					*text = strings.TrimSpace(*given)
 				}
@@ -290,10 +294,13 @@ type lostView struct {
 
 func viewCompany(c company.Company, trouble company.Trouble) companyView {
 	view := companyView{
-		Slug: c.Slug, PathName: c.PathName(), Name: c.Name, Settings: c.Settings, Controls: viewControls(c.Settings.Controls), Stop: viewStop(c.Settings.Stop),
-		InactiveAfter: c.InactiveAfter.String(), KeepActivity: c.Settings.KeepActivity.String(), KeepCommands: c.KeepCommands.String(), KeepPlaces: c.KeepPlaces.String(), KeepEvents: c.KeepEvents.String(),
+		Slug: c.Slug, PathName: c.PathName(), Name: c.Name, Settings: c.Settings, Controls: viewControls(c.Settings.Controls),
+		Stop:          viewStop(c.Settings.Stop),
+		InactiveAfter: c.InactiveAfter.String(), KeepActivity: c.Settings.KeepActivity.String(), KeepCommands: c.KeepCommands.String(),
+		KeepPlaces: c.KeepPlaces.String(), KeepEvents: c.KeepEvents.String(),
 		Connected: c.Connected(), CreatedAt: operation.TimestampOf(c.CreatedAt),
-		LostSince: operation.TimestampOf(trouble.LostSince), Disconnecting: operation.TimestampOf(trouble.Disconnecting), Lost: lostView(c.Lost),
+		LostSince: operation.TimestampOf(trouble.LostSince), Disconnecting: operation.TimestampOf(trouble.Disconnecting),
+		Lost: lostView(c.Lost),
 	}
 	if c.Connected() {
 		view.Enterprise = &c.Enterprise

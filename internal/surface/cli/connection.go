@@ -42,9 +42,11 @@ func (c *ConnectionList) Run(env *Env) error {
 			v.UserEmail = emails[o.UserID]
 			return v
 		}
-		return list(connections, view, []string{"ID", "CLIENT", "USER", "STATE", "GRANTS", "LAST USED", "MAY"}, func(o oauth.Connection) []string {
-			return []string{o.ID, o.ClientName, emails[o.UserID], connectionState(o), strconv.Itoa(o.Grants), day(o.LastUsedAt), o.Scopes.String()}
-		}), err
+		return list(connections, view, []string{"ID", "CLIENT", "USER", "STATE", "GRANTS", "LAST USED", "MAY"},
+			func(o oauth.Connection) []string {
+				return []string{o.ID, o.ClientName, emails[o.UserID], connectionState(o), strconv.Itoa(o.Grants),
+					day(o.LastUsedAt), o.Scopes.String()}
+			}), err
 	})
 }
 
@@ -126,5 +128,6 @@ type connectionView struct {
 
 func viewConnection(o oauth.Connection) connectionView {
 	return connectionView{ID: o.ID, ClientID: o.ClientID, ClientName: o.ClientName, UserID: o.UserID, Scopes: o.Scopes.Scopes(),
-		State: connectionState(o), Grants: o.Grants, CreatedAt: operation.TimestampOf(o.CreatedAt), LastUsedAt: operation.TimestampOf(o.LastUsedAt), RevokedAt: operation.TimestampOf(o.RevokedAt)}
+		State: connectionState(o), Grants: o.Grants, CreatedAt: operation.TimestampOf(o.CreatedAt),
+		LastUsedAt: operation.TimestampOf(o.LastUsedAt), RevokedAt: operation.TimestampOf(o.RevokedAt)}
 }

@@ -71,7 +71,8 @@ type controlsView struct {
 func viewControls(c access.Controls) controlsView {
 	return controlsView{
 		ApplyApproval: c.ApplyApproval, SecondPerson: strings.ToUpper(access.OnOff(c.SecondPerson)), ApproverAge: c.ApproverAge.String(),
-		DestructiveApproval: strings.ToUpper(access.OnOff(c.DestructiveApproval)), DestructiveLimit: c.DestructiveLimit.String(), RequireReason: c.RequireReason,
+		DestructiveApproval: strings.ToUpper(access.OnOff(c.DestructiveApproval)), DestructiveLimit: c.DestructiveLimit.String(),
+		RequireReason: c.RequireReason,
 	}
 }
 

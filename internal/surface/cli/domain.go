@@ -60,9 +60,12 @@ func (c *DomainRemove) Run(env *Env) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		err := admin.Domains.RemoveDomain(ctx, owner.ID, domain)
 		if fault.CodeOf(err) == fault.NotFound {
-			err = fault.New(fault.NotFound, "company %s has no domain %s: `muster company domain list --company %s` shows those there are", owner.Slug, domain, owner.Slug)
+			err = fault.New(fault.NotFound, "company %s has no domain %s: `muster company domain list --company %s` shows those there are",
+				owner.Slug, domain, owner.Slug)
 		}
-		return answer{domainView{Company: owner.Slug, Domain: domain}, func(w io.Writer) { fmt.Fprintf(w, "%s no longer belongs to %s.\n", domain, owner.Slug) }}, err
+		return answer{domainView{Company: owner.Slug, Domain: domain}, func(w io.Writer) {
+			fmt.Fprintf(w, "%s no longer belongs to %s.\n", domain, owner.Slug)
+		}}, err
 	})
 }
 
@@ -74,7 +77,8 @@ func (c *DomainList) Run(env *Env) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		all, err := admin.Domains.Domains(ctx, owner.ID)
 		view := func(d account.Domain) domainView { return viewDomain(owner.Slug, d) }
-		return list(all, view, []string{"DOMAIN", "ADDED"}, func(d account.Domain) []string { return []string{d.Name, day(d.AddedAt)} }), err
+		return list(all, view, []string{"DOMAIN", "ADDED"}, func(d account.Domain) []string { return []string{d.Name, day(d.AddedAt)} }),
+			err
 	})
 }
 

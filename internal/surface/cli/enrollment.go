@@ -66,15 +66,18 @@ func (c *EnrollmentCreate) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		wanted := provisioning.Request{PolicyID: under.ID, PersonalUsage: provisioning.PersonalUsage(c.Usage), Limits: provisioning.Limits{Tags: c.Tag}}
+		wanted := provisioning.Request{PolicyID: under.ID, PersonalUsage: provisioning.PersonalUsage(c.Usage),
+			Limits: provisioning.Limits{Tags: c.Tag}}
 		if c.MaxDevices != nil {
 			wanted.Limits.Devices = *c.MaxDevices
 		}
 		actor := access.OperatorActor(env.User)
-		token, _, err := making.Issue(ctx, access.Principal{Kind: actor.Kind, ID: actor.ID, Name: actor.Name, CompanyID: owner.ID, CompanySlug: owner.Slug}, wanted)
+		token, _, err := making.Issue(ctx, access.Principal{Kind: actor.Kind, ID: actor.ID, Name: actor.Name, CompanyID: owner.ID,
+			CompanySlug: owner.Slug}, wanted)
 		view := createdCode{token.Code, token.Text, operation.Timestamp{Time: token.ExpiresAt}, under.PathName()}
 		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "Code %s of %s, until %s; the token is not shown again:\n\n%s\n", view.ID, under.Name, day(token.ExpiresAt), token.Text)
+			fmt.Fprintf(w, "Code %s of %s, until %s; the token is not shown again:\n\n%s\n", view.ID, under.Name,
+				day(token.ExpiresAt), token.Text)
 		}}, usage(err)
 	})
 }
@@ -97,7 +100,8 @@ type codeView struct {
 
 // viewCode is how a code is shown.
 func viewCode(env *Env, owner company.Company, c provisioning.Code) codeView {
-	v := codeView{ID: c.ID, Status: c.Status(env.Now()), PolicyID: resource.Of(owner.Slug, resource.Policies, c.PolicyID), PolicyName: c.PolicyName, Usage: c.Usage,
+	v := codeView{ID: c.ID, Status: c.Status(env.Now()), PolicyID: resource.Of(owner.Slug, resource.Policies, c.PolicyID),
+		PolicyName: c.PolicyName, Usage: c.Usage,
 		CreatedBy: c.Maker.Name, Tags: append([]string{}, c.Tags...), MaxDevices: c.MaxDevices, Devices: c.Devices,
 		CreatedAt: operation.Timestamp{Time: c.CreatedAt}, ExpiresAt: operation.Timestamp{Time: c.ExpiresAt}}
 	v.RevokedAt = operation.TimestampOf(c.RevokedAt)
@@ -116,7 +120,8 @@ func (c *EnrollmentList) Run(env *Env) error {
 		return list(all, func(c provisioning.Code) codeView { return viewCode(env, owner, c) },
 			[]string{"ID", "STATUS", "POLICY", "DEVICES", "TIME LEFT", "CREATED BY", "TAGS"}, func(c provisioning.Code) []string {
 				v := viewCode(env, owner, c)
-				return []string{v.ID, string(v.Status), orDash(c.PolicyName), usedOf(c), left(env, c), orDash(v.CreatedBy), orDash(strings.Join(c.Tags, ", "))}
+				return []string{v.ID, string(v.Status), orDash(c.PolicyName), usedOf(c), left(env, c), orDash(v.CreatedBy),
+					orDash(strings.Join(c.Tags, ", "))}
 			}), err
 	})
 }

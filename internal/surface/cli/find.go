@@ -40,7 +40,8 @@ func single(owner company.Company, kind, ref string, ids []string) (string, erro
 	if len(ids) > maxShownIDs {
 		shown, more = ids[:maxShownIDs], ", …"
 	}
-	return "", fault.New(fault.Refused, "company %s has several of the kind %s that are called %q: name one by its id: %s%s", owner.Slug, kind, ref, strings.Join(shown, ", "), more)
+	return "", fault.New(fault.Refused, "company %s has several of the kind %s that are called %q: name one by its id: %s%s", owner.Slug,
+		kind, ref, strings.Join(shown, ", "), more)
 }
 
 // named returns the ids of the things that match.

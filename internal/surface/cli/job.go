@@ -124,7 +124,8 @@ func (c *JobCreate) Run(env *Env) error {
 		}
 		view, err := admin.jobView(ctx, owner, made, env.Now())
 		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "Job %s: %s of %s, %d a minute, from %s: about %s in all.\n", made.ID, made.Title(), owner.PathName(), made.Rate, day(made.StartsAt), made.Takes())
+			fmt.Fprintf(w, "Job %s: %s of %s, %d a minute, from %s: about %s in all.\n", made.ID, made.Title(), owner.PathName(), made.Rate,
+				day(made.StartsAt), made.Takes())
 		}}, err
 	})
 }

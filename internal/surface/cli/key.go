@@ -118,7 +118,8 @@ func (c *KeyList) Run(env *Env) error {
 		keys, err := admin.Keys.Keys(ctx, owner.ID)
 		header := []string{"ID", "PREFIX", "NAME", "STATE", "CREATED", "LAST USED", "PERMISSIONS", "LIMITS"}
 		return list(keys, viewKey, header, func(key apikey.Key) []string {
-			return []string{key.ID, key.Prefix, key.Name, keyState(key, env.Now()), day(key.CreatedAt), day(key.LastUsedAt), key.Permissions.String(), orDash(keyLimits(key))}
+			return []string{key.ID, key.Prefix, key.Name, keyState(key, env.Now()), day(key.CreatedAt), day(key.LastUsedAt),
+				key.Permissions.String(), orDash(keyLimits(key))}
 		}), err
 	})
 }
@@ -191,7 +192,8 @@ type keyView struct {
 func viewKey(k apikey.Key) keyView {
 	view := keyView{
 		ID: k.ID, Prefix: k.Prefix, Name: k.Name, Permissions: k.Permissions.Names(), Networks: networkTexts(k), CreatedBy: k.CreatedBy,
-		CreatedAt: operation.TimestampOf(k.CreatedAt), ExpiresAt: operation.TimestampOf(k.ExpiresAt), RevokedAt: operation.TimestampOf(k.RevokedAt), LastUsedAt: operation.TimestampOf(k.LastUsedAt),
+		CreatedAt: operation.TimestampOf(k.CreatedAt), ExpiresAt: operation.TimestampOf(k.ExpiresAt),
+		RevokedAt: operation.TimestampOf(k.RevokedAt), LastUsedAt: operation.TimestampOf(k.LastUsedAt),
 	}
 	if k.DevicesPerDay > 0 {
 		view.PerDay = &k.DevicesPerDay

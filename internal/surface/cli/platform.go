@@ -96,7 +96,8 @@ func (c *CompanyConnect) Run(env *Env) error {
 			return showCompany("Connected", owner, company.Trouble{}), nil
 		}
 		return answer{connectView{viewCompany(owner, company.Trouble{}), page}, func(w io.Writer) {
-			fmt.Fprintf(w, "Sign %s up on this page; it returns to %s, where the service must be running:\n\n%s\n", owner.Name, c.PublicURL, page)
+			fmt.Fprintf(w, "Sign %s up on this page; it returns to %s, where the service must be running:\n\n%s\n",
+				owner.Name, c.PublicURL, page)
 		}}, nil
 	})
 }
@@ -125,7 +126,8 @@ func (c *CompanyDisconnect) Run(env *Env) error {
 		return err
 	}
 	if !c.given() {
-		return errors.New("the platform must say whether it has the enterprise: set MUSTER_PLATFORM_CREDENTIALS or MUSTER_PLATFORM_ENDPOINT as the service does")
+		return errors.New("the platform must say whether it has the enterprise: set MUSTER_PLATFORM_CREDENTIALS or " +
+			"MUSTER_PLATFORM_ENDPOINT as the service does")
 	}
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		platform, err := admin.Platform(c.Platform, "")
@@ -164,12 +166,14 @@ func (c *AssetCompanion) Run(env *Env) error {
 			return answer{}, err
 		}
 		if !a.Status.Enrolled() || a.Device == nil || a.Device.Management != asset.Platform {
-			return answer{}, fault.New(fault.Refused, "asset %s is not a device that the platform manages: only those have companions", a.PathName())
+			return answer{}, fault.New(fault.Refused, "asset %s is not a device that the platform manages: only those have companions",
+				a.PathName())
 		}
 		text, expires, err := agentdevice.Companions{Store: admin.Companions, Now: env.Now}.Issue(ctx, owner.ID, a.ID, a.Device.Epoch)
 		view := companionView{AssetID: a.PathName(), Token: text, ExpiresAt: operation.Timestamp{Time: expires}}
 		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "Token for the companion app of %s, valid once and until %s; it is not shown again:\n\n%s\n", a.PathName(), day(expires), text)
+			fmt.Fprintf(w, "Token for the companion app of %s, valid once and until %s; it is not shown again:\n\n%s\n",
+				a.PathName(), day(expires), text)
 		}}, err
 	})
 }

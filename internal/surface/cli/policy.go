@@ -107,9 +107,11 @@ type PolicyList struct{ OfCompany }
 func (c *PolicyList) Run(env *Env) error {
 	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		all, err := admin.policies(ctx, owner)
-		return list(all, viewPolicy, []string{"ID", "NAME", "TYPE", "VERSION", "AT PLATFORM", "DEVICES", "UPDATED"}, func(p policy.Policy) []string {
-			return []string{p.ID, p.Name, policyType(p), strconv.Itoa(p.Version), pushed(p), strconv.Itoa(p.DeviceCount), day(p.UpdatedAt)}
-		}), err
+		return list(all, viewPolicy, []string{"ID", "NAME", "TYPE", "VERSION", "AT PLATFORM", "DEVICES", "UPDATED"},
+			func(p policy.Policy) []string {
+				return []string{p.ID, p.Name, policyType(p), strconv.Itoa(p.Version), pushed(p),
+					strconv.Itoa(p.DeviceCount), day(p.UpdatedAt)}
+			}), err
 	})
 }
 

@@ -39,7 +39,8 @@ type policyDetail struct {
 }
 
 func viewDetail(p policy.Policy) policyDetail {
-	return policyDetail{viewPolicy(p), p.Description, append([]string{}, p.Labels...), p.Group, operation.TimestampOf(p.CreatedAt), p.Document}
+	return policyDetail{viewPolicy(p), p.Description, append([]string{}, p.Labels...), p.Group, operation.TimestampOf(p.CreatedAt),
+		p.Document}
 }
 
 // printDetail shows a policy to people: what is wanted, what the platform
@@ -108,7 +109,8 @@ type PolicySettings struct{ OfPolicy }
 func (c *PolicySettings) Run(env *Env) error {
 	return c.with(env, func(_ context.Context, _ *Admin, _ company.Company, p policy.Policy) (answer, error) {
 		values, err := policy.View(p.Type, p.Document)
-		view := policy.Settings{PolicyID: p.PathName(), DisplayName: p.Name, Version: p.Version, DeviceCount: p.DeviceCount, Editable: p.Editable(), Settings: values}
+		view := policy.Settings{PolicyID: p.PathName(), DisplayName: p.Name, Version: p.Version, DeviceCount: p.DeviceCount,
+			Editable: p.Editable(), Settings: values}
 		return answer{view, func(w io.Writer) {
 			row(w, "GROUP", "SETTING", "VALUE", "ALLOWED")
 			for _, v := range values {

@@ -74,7 +74,8 @@ func (c *USB) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		tool := &usb.Tool{ADB: adb.Client{Program: env.ADB, Address: server}, Enroller: issuing, Serials: c.Serial, Patience: c.Wait, Programs: c.programs()}
+		tool := &usb.Tool{ADB: adb.Client{Program: env.ADB, Address: server}, Enroller: issuing, Serials: c.Serial, Patience: c.Wait,
+			Programs: c.programs()}
 		app, err := c.app()
 		if err != nil {
 			return answer{}, err
@@ -106,7 +107,8 @@ func (c *USB) Run(env *Env) error {
 		}
 		view := summary(issuing.policy.PathName(), results)
 		if err == nil && view.Failed > 0 {
-			err = &ExitError{1, fmt.Sprintf("%d of %s not provisioned: see what is said of each", view.Failed, phrase.Count(len(results), "device is", "devices are"))}
+			err = &ExitError{1, fmt.Sprintf("%d of %s not provisioned: see what is said of each", view.Failed,
+				phrase.Count(len(results), "device is", "devices are"))}
 		}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "%d enrolled, %d were enrolled already, %d failed.\n", view.Enrolled, view.Already, view.Failed)
@@ -139,14 +141,16 @@ func (c *USB) programs() usb.Programs {
 // service is what a token says of the running service, and whether only the
 // device's own loopback can lead there.
 func (c *USB) service() (s config.Service, loopback bool, err error) {
-	s = config.Service{Store: c.Store, PublicURL: c.Server, KeyFile: c.KeyFile, AcceptLostKeys: c.AcceptLostKeys, TLSCert: c.TLSCert}.WithDefaults()
+	s = config.Service{Store: c.Store, PublicURL: c.Server, KeyFile: c.KeyFile, AcceptLostKeys: c.AcceptLostKeys,
+		TLSCert: c.TLSCert}.WithDefaults()
 	if s.PublicURL == "" {
 		listening, err := net.ResolveTCPAddr("tcp", c.Listen)
 		if err != nil {
 			return s, false, fault.Invalid(fmt.Sprintf("MUSTER_LISTEN %q is not HOST:PORT", c.Listen))
 		}
 		if listening.IP == nil || listening.IP.IsLoopback() || listening.IP.IsUnspecified() {
-			return s, false, fault.Invalid("devices must be told where the service is: give --server URL, or set MUSTER_PUBLIC_URL as for the service")
+			return s, false, fault.Invalid("devices must be told where the service is: give --server URL, or set MUSTER_PUBLIC_URL as " +
+				"for the service")
 		}
 		s.PublicURL = s.PublicAddress(listening)
 	}
@@ -219,7 +223,8 @@ func (d *issuingEnroller) Enrolled(ctx context.Context, b usb.Bundle) (string, e
 // Known implements usb.Admin.
 func (d *issuingEnroller) Known(ctx context.Context, deviceID string) (string, error) {
 	device, err := d.tokens.AgentDevice(ctx, deviceID)
-	if fault.CodeOf(err) == fault.NotFound || err == nil && (device.CompanyID != d.owner.ID || device.State == agentdevice.Deleted || device.AssetID == "") {
+	if fault.CodeOf(err) == fault.NotFound || err == nil && (device.CompanyID != d.owner.ID || device.State == agentdevice.Deleted ||
+		device.AssetID == "") {
 		return "", nil
 	}
 	return resource.Of(d.owner.Slug, resource.Assets, device.AssetID), err

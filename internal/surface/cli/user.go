@@ -61,7 +61,8 @@ func (p newPassword) read(env *Env) (string, error) {
 		return askTwice(file, env.Err)
 	}
 	if !p.PasswordStdin {
-		return "", fault.Invalid("standard input is no terminal: give --password-stdin and the password in its first line, such as `--password-stdin < FILE`")
+		return "", fault.Invalid("standard input is no terminal: give --password-stdin and the password in its first line, such as " +
+			"`--password-stdin < FILE`")
 	}
 	return readLine(env.In)
 }
@@ -152,7 +153,8 @@ type oneUser struct {
 }
 
 // change does something to the user and says so.
-func (c oneUser) change(env *Env, said string, work func(ctx context.Context, people account.Users, companyID, id string) (account.User, error)) error {
+func (c oneUser) change(env *Env, said string, work func(ctx context.Context, people account.Users,
+	companyID, id string) (account.User, error)) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		id, err := admin.user(ctx, owner, c.User)
 		if err != nil {
@@ -160,7 +162,8 @@ func (c oneUser) change(env *Env, said string, work func(ctx context.Context, pe
 		}
 		u, err := work(ctx, admin.people(env), owner.ID, id)
 		if err != nil || !u.Disabled {
-			return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, said+".\n", u.Email) }}, missing(err, owner.Slug, "user", c.User)
+			return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, said+".\n", u.Email) }},
+				missing(err, owner.Slug, "user", c.User)
 		}
 		live, err := apikey.Keys{Store: admin.Keys, Now: env.Now}.LiveOf(ctx, u)
 		view := disabledView{viewUser(owner.Slug, u), make([]string, len(live))}
@@ -170,7 +173,8 @@ func (c oneUser) change(env *Env, said string, work func(ctx context.Context, pe
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, said+".\n", u.Email)
 			for _, k := range live {
-				fmt.Fprintf(w, "API key %q (%s), which the user made, still works: `muster key revoke --company %s %s` ends it.\n", k.Name, k.Prefix, owner.Slug, k.ID)
+				fmt.Fprintf(w, "API key %q (%s), which the user made, still works: `muster key revoke --company %s %s` ends it.\n", k.Name,
+					k.Prefix, owner.Slug, k.ID)
 			}
 		}}, err
 	})
@@ -184,13 +188,14 @@ type UserSetPassword struct {
 
 // Run sets the password.
 func (c *UserSetPassword) Run(env *Env) error {
-	return c.change(env, "Set the password of %s", func(ctx context.Context, people account.Users, companyID, id string) (account.User, error) {
-		password, err := c.read(env)
-		if err != nil {
-			return account.User{}, err
-		}
-		return people.SetPassword(ctx, companyID, id, password)
-	})
+	return c.change(env, "Set the password of %s",
+		func(ctx context.Context, people account.Users, companyID, id string) (account.User, error) {
+			password, err := c.read(env)
+			if err != nil {
+				return account.User{}, err
+			}
+			return people.SetPassword(ctx, companyID, id, password)
+		})
 }
 
 // UserSetRole gives a user a role.
@@ -260,6 +265,7 @@ func viewUser(slug string, u account.User) userView {
 	for _, id := range u.Policies {
 		policies = append(policies, resource.Of(slug, resource.Policies, id))
 	}
-	return userView{ID: u.ID, Email: u.Email, Name: u.Name, Role: string(u.Role), Rights: u.Rights.Names(), Policies: policies, Disabled: u.Disabled,
+	return userView{ID: u.ID, Email: u.Email, Name: u.Name, Role: string(u.Role), Rights: u.Rights.Names(), Policies: policies,
+		Disabled:  u.Disabled,
 		CreatedAt: operation.TimestampOf(u.CreatedAt), LastSignInAt: operation.TimestampOf(u.LastSignInAt)}
 }

@@ -42,8 +42,9 @@ type webhookView struct {
 }
 
 func viewWebhook(w webhook.Webhook) webhookView {
-	view := webhookView{ID: w.ID, URL: w.URL, Events: w.Types(), State: w.State, Reason: w.Why, DisabledAt: operation.TimestampOf(w.DisabledAt),
-		CreatedAt: operation.Timestamp{Time: w.CreatedAt}, Held: w.Held, Missed: w.Missed}
+	view := webhookView{ID: w.ID, URL: w.URL, Events: w.Types(), State: w.State, Reason: w.Why,
+		DisabledAt: operation.TimestampOf(w.DisabledAt),
+		CreatedAt:  operation.Timestamp{Time: w.CreatedAt}, Held: w.Held, Missed: w.Missed}
 	if len(w.Former) > 0 {
 		view.OldSecretSigns = operation.TimestampOf(w.FormerUntil)
 	}
@@ -82,7 +83,8 @@ func (c *WebhookCreate) Run(env *Env) error {
 		view := viewWebhook(made)
 		view.Secret = secret
 		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "Created webhook %s to %s.\nThe receiver verifies signatures with this secret, which is shown this once:\n\n%s\n", made.ID, made.Host(), secret)
+			fmt.Fprintf(w, "Created webhook %s to %s.\nThe receiver verifies signatures with this secret, which is shown this "+
+				"once:\n\n%s\n", made.ID, made.Host(), secret)
 		}}, nil
 	})
 }
@@ -122,14 +124,16 @@ type webhookOf struct {
 }
 
 // change is work on a webhook that says what it did.
-func (c *webhookOf) change(env *Env, work func(ctx context.Context, hooks webhook.Service, companyID string) (webhook.Webhook, error), said string) error {
+func (c *webhookOf) change(env *Env, work func(ctx context.Context, hooks webhook.Service, companyID string) (webhook.Webhook, error),
+	said string) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		hooks, err := admin.Webhooks(nil, false)
 		if err != nil {
 			return answer{}, err
 		}
 		changed, err := work(ctx, hooks, owner.ID)
-		return answer{viewWebhook(changed), func(w io.Writer) { fmt.Fprintf(w, "Webhook %s %s.\n", changed.ID, said) }}, missing(err, owner.Slug, "webhook", c.ID)
+		return answer{viewWebhook(changed), func(w io.Writer) { fmt.Fprintf(w, "Webhook %s %s.\n", changed.ID, said) }},
+			missing(err, owner.Slug, "webhook", c.ID)
 	})
 }
 
@@ -154,7 +158,8 @@ type deliveryView struct {
 }
 
 func viewDelivery(d webhook.Delivery) deliveryView {
-	return deliveryView{At: operation.Timestamp{Time: d.At}, EventID: d.EventID, Type: d.Type, Outcome: outcomeOf(d.Attempt), Status: d.Status, Detail: d.Detail,
+	return deliveryView{At: operation.Timestamp{Time: d.At}, EventID: d.EventID, Type: d.Type, Outcome: outcomeOf(d.Attempt),
+		Status: d.Status, Detail: d.Detail,
 		Attempt: d.Number, Took: d.Took.Milliseconds(), NextAt: operation.TimestampOf(d.NextAt), After: d.After}
 }
 
@@ -200,10 +205,12 @@ func (c *WebhookDeliveries) Run(env *Env) error {
 			return answer{}, err
 		}
 		all, err := hooks.Deliveries(ctx, owner.ID, c.ID)
-		return list(all, viewDelivery, []string{"AT", "EVENT", "TYPE", "OUTCOME", "STATUS", "ATTEMPT", "NEXT", "DETAIL", "AFTER"}, func(d webhook.Delivery) []string {
-			return []string{d.At.UTC().Format("2006-01-02 15:04:05Z"), d.EventID, string(d.Type), outcomeOf(d.Attempt), fmt.Sprint(d.Status), fmt.Sprint(d.Number), day(d.NextAt),
-				orDash(d.Detail), orDash(d.After)}
-		}), missing(err, owner.Slug, "webhook", c.ID)
+		return list(all, viewDelivery, []string{"AT", "EVENT", "TYPE", "OUTCOME", "STATUS", "ATTEMPT", "NEXT", "DETAIL", "AFTER"},
+			func(d webhook.Delivery) []string {
+				return []string{d.At.UTC().Format("2006-01-02 15:04:05Z"), d.EventID, string(d.Type), outcomeOf(d.Attempt),
+					fmt.Sprint(d.Status), fmt.Sprint(d.Number), day(d.NextAt),
+					orDash(d.Detail), orDash(d.After)}
+			}), missing(err, owner.Slug, "webhook", c.ID)
 	})
 }
 
@@ -242,7 +249,8 @@ func (c *WebhookRotate) Run(env *Env) error {
 		view := viewWebhook(changed)
 		view.Secret = secret
 		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "The new secret of webhook %s is shown this once:\n\n%s\n\nBoth secrets sign for %s, or until `muster webhook rotate --finish`.\n", changed.ID, secret, phrase.Span(webhook.RotationTime))
+			fmt.Fprintf(w, "The new secret of webhook %s is shown this once:\n\n%s\n\nBoth secrets sign for %s, or until `muster webhook "+
+				"rotate --finish`.\n", changed.ID, secret, phrase.Span(webhook.RotationTime))
 		}}, missing(err, owner.Slug, "webhook", c.ID)
 	})
 }

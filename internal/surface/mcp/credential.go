@@ -146,7 +146,8 @@ func isKey(authorization string) bool {
 
 // challenge is the WWW-Authenticate header of a 401.
 func (c Config) challenge(presented bool) string {
-	text := `Bearer resource_metadata="` + c.ResourceMetadata + `", scope="` + access.DevicesRead.Scopes()[0] + ` ` + access.PoliciesRead.Scopes()[0] + `"`
+	text := `Bearer resource_metadata="` + c.ResourceMetadata + `", scope="` + access.DevicesRead.Scopes()[0] + ` ` +
+		access.PoliciesRead.Scopes()[0] + `"`
 	if presented {
 		text += `, error="invalid_token", error_description="the access token is invalid, expired or revoked"`
 	}

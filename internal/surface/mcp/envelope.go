@@ -93,7 +93,8 @@ func (c Config) envelope(next http.Handler) http.Handler {
 			if modern {
 				answered = http.StatusNotFound
 			}
-			refuse(w, answered, m.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this method is not offered: see tools/list"})
+			refuse(w, answered, m.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
+				Message: "this method is not offered: see tools/list"})
 			return
 		}
 		if called != nil {

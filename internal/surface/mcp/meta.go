@@ -33,7 +33,8 @@ const (
 const reasonArgument = "reason"
 
 // readCall returns what a client says of a call, and the arguments of the operation.
-func readCall(o *operation.Operation, p access.Principal, params *sdk.CallToolParamsRaw) (key string, meta operation.Meta, arguments operation.Flat) {
+func readCall(o *operation.Operation, p access.Principal,
+	params *sdk.CallToolParamsRaw) (key string, meta operation.Meta, arguments operation.Flat) {
 	meta.ReasonField, arguments = reasonArgument, operation.Flat(params.Arguments)
 	if value, ok := params.Meta[metaKey]; ok {
 		key, _ = value.(string) // of another type: it is empty, which is refused
@@ -77,7 +78,8 @@ func (c Config) askReasons(list *sdk.ListToolsResult, p access.Principal) error 
 		if schema.Properties == nil {
 			schema.Properties = map[string]*jsonschema.Schema{}
 		}
-		schema.Properties[reasonArgument] = &jsonschema.Schema{Type: "string", MinLength: new(1), MaxLength: new(access.MaxReason), Pattern: operation.NotePattern(true),
+		schema.Properties[reasonArgument] = &jsonschema.Schema{Type: "string", MinLength: new(1), MaxLength: new(access.MaxReason),
+			Pattern:     operation.NotePattern(true),
 			Description: "Why this is done, for the people who review it. The company requires it."}
 		schema.PropertyOrder = append(schema.PropertyOrder, reasonArgument)
 		schema.Required = append(schema.Required, reasonArgument)

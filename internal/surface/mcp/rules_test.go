@@ -39,7 +39,8 @@ func TestClean_HiddenTextNeverReachesAModel(t *testing.T) {
 
 func TestClean_KeepsTheShapeOfAResult(t *testing.T) {
 	t.Parallel()
-	in := `{"a":"x\u200b","a\u200b":{"shadow":1},"n":1.50,"big":12345678901234567890,"b":true,"z":null,"list":["\u202e",{"image":"kept","k\u200b":"v"}],"image":{"data":"AAAA"}}`
+	in :=
+		`{"a":"x\u200b","a\u200b":{"shadow":1},"n":1.50,"big":12345678901234567890,"b":true,"z":null,"list":["\u202e",{"image":"kept","k\u200b":"v"}],"image":{"data":"AAAA"}}`
 	for pictured, want := range map[bool]string{
 		false: `{"a":"x","n":1.50,"big":12345678901234567890,"b":true,"z":null,"list":["",{"image":"kept","k":"v"}],"image":{"data":"AAAA"}}`,
 		true:  `{"a":"x","n":1.50,"big":12345678901234567890,"b":true,"z":null,"list":["",{"image":"kept","k":"v"}]}`,
@@ -114,7 +115,8 @@ func FuzzBearer(f *testing.F) {
 		if !ok {
 			return
 		}
-		if len(token) == 0 || len(token) > 512 || !strings.EqualFold(header, "Bearer "+token) || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' || r == '"' }) {
+		if len(token) == 0 || len(token) > 512 || !strings.EqualFold(header, "Bearer "+token) ||
+			strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' || r == '"' }) {
 			t.Fatalf("%q is read as %q", header, token)
 		}
 	})

@@ -133,7 +133,8 @@ type toolError struct {
 
 func (c Config) failed(found caller, o *operation.Operation, outcome operation.Outcome) (*sdk.CallToolResult, error) {
 	f := outcome.Fault
-	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: edge.Status(f.Code), Retryable: f.MayRetry(), Approval: f.Approval, Oldest: f.Oldest}
+	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: edge.Status(f.Code), Retryable: f.MayRetry(),
+		Approval: f.Approval, Oldest: f.Oldest}
 	if f.Review != nil {
 		review := *f.Review
 		review.Summary = clean(review.Summary)

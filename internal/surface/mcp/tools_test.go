@@ -223,13 +223,15 @@ func TestInstructions_ExplainTheReview(t *testing.T) {
 		Instructions, ProtocolVersion string
 		Capabilities                  map[string]any
 	}
-	raw := request(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	raw := request(t,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 	if err := json.Unmarshal(raw, &result); err != nil {
 		t.Fatal(err)
 	}
 	var at []int
 	for _, step := range []string{"First propose: update_policy_settings, create_policy or rollback_policy", "Show the user every change",
-		"Call apply_policy_proposal only after the user has explicitly approved", "type the policy's name, and pass exactly what they typed"} {
+		"Call apply_policy_proposal only after the user has explicitly approved",
+		"type the policy's name, and pass exactly what they typed"} {
 		at = append(at, strings.Index(result.Instructions, step))
 	}
 	if slices.Contains(at, -1) || !slices.IsSorted(at) {

@@ -76,19 +76,21 @@ func TestRefusals_AreInOurWords(t *testing.T) {
 		status, code int
 		headers      []string
 	}{
-		"a name that is a number":     {request("tools/call", `{"name":7,"arguments":{}}`), 200, -32602, nil},
-		"params that are a list":      {request("tools/call", `["secret"]`), 200, -32602, nil},
-		"no params":                   {`{"jsonrpc":"2.0","id":"q","method":"tools/call"}`, 200, -32602, nil},
-		"_meta that is a text":        {request("tools/list", `{"_meta":"secret"}`), 200, -32602, nil},
-		"_meta of a ping":             {request("ping", `{"_meta":["secret"]}`), 200, -32602, nil},
-		"a cursor that is an object":  {request("tools/list", `{"cursor":{"secret":1}}`), 200, -32602, nil},
-		"capabilities that are words": {request("initialize", `{"protocolVersion":"2025-11-25","capabilities":"secret","clientInfo":{"name":"t","version":"1"}}`), 200, -32602, nil},
-		"a client without a name":     {request("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":["secret"],"version":"1"}}`), 200, -32602, nil},
-		"deep arguments":              {deep, 400, -32600, nil},
-		"an id that is an object":     {strings.Replace(request("tools/list", "{}"), `"q"`, `{"secret":1}`, 1), 400, -32600, nil},
-		"a method that is a number":   {`{"jsonrpc":"2.0","id":"q","method":7}`, 400, -32600, nil},
-		"another revision":            {request("tools/list", "{}"), 400, -32600, []string{"Mcp-Protocol-Version", "1999-01-01"}},
-		"another type of body":        {request("tools/list", "{}"), 415, -32600, []string{"Content-Type", "text/plain"}},
+		"a name that is a number":    {request("tools/call", `{"name":7,"arguments":{}}`), 200, -32602, nil},
+		"params that are a list":     {request("tools/call", `["secret"]`), 200, -32602, nil},
+		"no params":                  {`{"jsonrpc":"2.0","id":"q","method":"tools/call"}`, 200, -32602, nil},
+		"_meta that is a text":       {request("tools/list", `{"_meta":"secret"}`), 200, -32602, nil},
+		"_meta of a ping":            {request("ping", `{"_meta":["secret"]}`), 200, -32602, nil},
+		"a cursor that is an object": {request("tools/list", `{"cursor":{"secret":1}}`), 200, -32602, nil},
+		"capabilities that are words": {request("initialize",
+			`{"protocolVersion":"2025-11-25","capabilities":"secret","clientInfo":{"name":"t","version":"1"}}`), 200, -32602, nil},
+		"a client without a name": {request("initialize",
+			`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":["secret"],"version":"1"}}`), 200, -32602, nil},
+		"deep arguments":            {deep, 400, -32600, nil},
+		"an id that is an object":   {strings.Replace(request("tools/list", "{}"), `"q"`, `{"secret":1}`, 1), 400, -32600, nil},
+		"a method that is a number": {`{"jsonrpc":"2.0","id":"q","method":7}`, 400, -32600, nil},
+		"another revision":          {request("tools/list", "{}"), 400, -32600, []string{"Mcp-Protocol-Version", "1999-01-01"}},
+		"another type of body":      {request("tools/list", "{}"), 415, -32600, []string{"Content-Type", "text/plain"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			each := assistant
@@ -135,7 +137,8 @@ func TestPath_ASlashAtItsEndChangesNothing(t *testing.T) {
 		t.Errorf("%d %.200s", got.Status, got.Body)
 	}
 	slashed.Header = http.Header{}
-	if got := slashed.Send(list); got.Status != http.StatusUnauthorized || !strings.Contains(got.Header.Get("Www-Authenticate"), "resource_metadata=") {
+	if got := slashed.Send(list); got.Status != http.StatusUnauthorized ||
+		!strings.Contains(got.Header.Get("Www-Authenticate"), "resource_metadata=") {
 		t.Errorf("without credentials: %d, challenge %q", got.Status, got.Header.Get("Www-Authenticate"))
 	}
 }
@@ -159,7 +162,8 @@ func TestCeiling_CountsWhatSpendsNoBudget(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			assistant := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.DevicesRead)).Legacy()
 			for range 3 {
-				if got := assistant.Send(body); got.Status == http.StatusTooManyRequests || strings.Contains(string(got.Body), "rate_limited") {
+				if got := assistant.Send(body); got.Status == http.StatusTooManyRequests ||
+					strings.Contains(string(got.Body), "rate_limited") {
 					t.Fatalf("too early: %d %s", got.Status, got.Body)
 				}
 			}
@@ -167,7 +171,8 @@ func TestCeiling_CountsWhatSpendsNoBudget(t *testing.T) {
 			var answer rpcAnswer
 			got.JSON(t, &answer)
 			inTool := strings.Contains(string(answer.Result), "rate_limited") && strings.Contains(string(answer.Result), "retryAfter")
-			onWire := got.Status == http.StatusTooManyRequests && got.Header.Get("Retry-After") != "" && answer.Error != nil && strings.Contains(string(answer.Error.Data), "rate_limited")
+			onWire := got.Status == http.StatusTooManyRequests && got.Header.Get("Retry-After") != "" && answer.Error != nil &&
+				strings.Contains(string(answer.Error.Data), "rate_limited")
 			if !inTool && !onWire {
 				t.Errorf("above the ceiling: %d %s", got.Status, got.Body)
 			}
@@ -188,7 +193,10 @@ func TestToolList_TellsTheInactivityPeriod(t *testing.T) {
 		t.Run(slug, func(t *testing.T) {
 			c := env.Company(strings.ReplaceAll("c-"+slug, " ", "-"), servertest.Everything())
 			if want != 0 {
-				if _, err := env.DB().UpdateCompany(t.Context(), c.ID, func(c *company.Company) error { c.InactiveAfter = want; return nil }); err != nil {
+				if _, err := env.DB().UpdateCompany(t.Context(), c.ID, func(c *company.Company) error {
+					c.InactiveAfter = want
+					return nil
+				}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -133,7 +133,8 @@ func (c Consent) goOn(w http.ResponseWriter, r *http.Request, title, address str
 func (c Consent) refuse(w http.ResponseWriter, r *http.Request, a authorization, err error) {
 	if limited, ok := errors.AsType[*limitFault](err); ok {
 		w.Header().Set("Retry-After", strconv.Itoa(limited.Seconds))
-		c.notice(w, r, http.StatusTooManyRequests, "Too many requests", "Too many applications were introduced from your address. Nothing was granted. Try again later.")
+		c.notice(w, r, http.StatusTooManyRequests, "Too many requests",
+			"Too many applications were introduced from your address. Nothing was granted. Try again later.")
 		return
 	}
 	known, ok := errors.AsType[*protocolFault](err)

@@ -92,12 +92,15 @@ func TestConsent_MoreThanReadingTakesAFreshProof(t *testing.T) {
 	request := w.request(client)
 	request.Set("scope", "mcp:devices:command mcp:policies:read")
 	page := w.page(request)
-	if got := ticked(page); !slices.Equal(got, []string{"mcp:devices:read", "mcp:policies:read"}) || !strings.Contains(page, "Confirm your identity") {
+	if got := ticked(page); !slices.Equal(got, []string{"mcp:devices:read", "mcp:policies:read"}) ||
+		!strings.Contains(page, "Confirm your identity") {
 		t.Errorf("without a fresh proof %q is selected", got)
 	}
 	for _, scope := range []string{"mcp:devices:command", "mcp:devices:destructive", "mcp:policies:write", "mcp:provisioning"} {
-		response, body := w.send("POST", w.server.URL+oauth.AuthorizePath, url.Values{"request": {request.Encode()}, "scope": {scope}, "decision": {"allow"}})
-		if to := response.Header.Get("Location"); response.StatusCode != http.StatusSeeOther || !strings.HasPrefix(to, web.ProvePath+"?next=%2Foauth%2Fauthorize") || onward(body) != "" {
+		response, body := w.send("POST", w.server.URL+oauth.AuthorizePath,
+			url.Values{"request": {request.Encode()}, "scope": {scope}, "decision": {"allow"}})
+		if to := response.Header.Get("Location"); response.StatusCode != http.StatusSeeOther ||
+			!strings.HasPrefix(to, web.ProvePath+"?next=%2Foauth%2Fauthorize") || onward(body) != "" {
 			t.Errorf("%s without a fresh proof: %d to %q", scope, response.StatusCode, to)
 		}
 	}
@@ -108,7 +111,8 @@ func TestConsent_MoreThanReadingTakesAFreshProof(t *testing.T) {
 
 func TestConsent_WarnsByTheAddressOfThisRequest(t *testing.T) {
 	w := newWorld(t, account.Admin)
-	response, err := http.Post(w.server.URL+oauth.RegisterPath, "application/json", strings.NewReader(`{"client_name":"Editor","redirect_uris":[
+	response, err := http.Post(w.server.URL+oauth.RegisterPath, "application/json",
+		strings.NewReader(`{"client_name":"Editor","redirect_uris":[
 		"http://127.0.0.1/cb","https://editor.example/cb","com.example.editor://auth/cb"],"token_endpoint_auth_method":"none"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +132,8 @@ func TestConsent_WarnsByTheAddressOfThisRequest(t *testing.T) {
 			if got := strings.Contains(page, warning); got != (want[0] != "") || !strings.Contains(page, want[1]) {
 				t.Errorf("%s: warned %v; the page does not say %q", uri, got, want[1])
 			}
-			_, answer := w.send("POST", w.server.URL+oauth.AuthorizePath, url.Values{"request": {request.Encode()}, "scope": {"mcp:devices:read"}, "decision": {"allow"}})
+			_, answer := w.send("POST", w.server.URL+oauth.AuthorizePath,
+				url.Values{"request": {request.Encode()}, "scope": {"mcp:devices:read"}, "decision": {"allow"}})
 			if to := onward(answer); !strings.HasPrefix(to, uri+"?") || !strings.Contains(to, "code=") {
 				t.Errorf("%s: the answer goes to %q", uri, to)
 			}
@@ -157,9 +162,11 @@ func TestConsent_DenialIsAPageThatNavigates(t *testing.T) {
 	w := newWorld(t, account.Admin)
 	client := w.register(redirect)
 	w.signIn()
-	response, page := w.send("POST", w.server.URL+oauth.AuthorizePath, url.Values{"request": {w.request(client).Encode()}, "decision": {"deny"}})
+	response, page := w.send("POST", w.server.URL+oauth.AuthorizePath,
+		url.Values{"request": {w.request(client).Encode()}, "decision": {"deny"}})
 	to, err := url.Parse(onward(page))
-	if err != nil || response.StatusCode != http.StatusOK || to.Query().Get("error") != "access_denied" || to.Query().Get("state") != "s t" {
+	if err != nil || response.StatusCode != http.StatusOK || to.Query().Get("error") != "access_denied" ||
+		to.Query().Get("state") != "s t" {
 		t.Errorf("denied: %d to %q", response.StatusCode, to)
 	}
 }
@@ -167,7 +174,8 @@ func TestConsent_DenialIsAPageThatNavigates(t *testing.T) {
 func TestRegister_RefusalsDoNotKeepOthersOut(t *testing.T) {
 	w := newWorld(t, account.Admin)
 	for range 40 {
-		response, err := http.Post(w.server.URL+oauth.RegisterPath, "application/json", strings.NewReader(`{"redirect_uris":["javascript://x"]}`))
+		response, err := http.Post(w.server.URL+oauth.RegisterPath, "application/json",
+			strings.NewReader(`{"redirect_uris":["javascript://x"]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +223,8 @@ func TestDocument_OnlyJSONAndFailuresAreKept(t *testing.T) {
 		"/json": typed("/json", "application/json"), "/special": typed("/special", "application/client+json; charset=utf-8")})
 	w.oauth.Documents = oauth.FetcherThatTrusts(trustAll, s.roots())
 	w.signIn()
-	for path, want := range map[string]int{"/html": http.StatusBadRequest, "/plain": http.StatusBadRequest, "/json": http.StatusOK, "/special": http.StatusOK} {
+	for path, want := range map[string]int{"/html": http.StatusBadRequest, "/plain": http.StatusBadRequest, "/json": http.StatusOK,
+		"/special": http.StatusOK} {
 		t.Run(path, func(t *testing.T) {
 			if got := w.asks(s.URL + path); got.StatusCode != want || got.Header.Get("WWW-Authenticate") != "" {
 				t.Errorf("%s: %d, want %d", path, got.StatusCode, want)
@@ -240,7 +249,8 @@ func TestRefresh_ScopeIsHonored(t *testing.T) {
 	w.signIn()
 	_, first := w.token(redeem(client, w.consent(w.request(client), "mcp:devices:read", "mcp:policies:read").Get("code")))
 	rotate := func(scope string) (int, tokens) {
-		return w.token(url.Values{"grant_type": {"refresh_token"}, "client_id": {client}, "refresh_token": {first.Refresh}, "scope": {scope}})
+		return w.token(url.Values{"grant_type": {"refresh_token"}, "client_id": {client}, "refresh_token": {first.Refresh},
+			"scope": {scope}})
 	}
 	for _, scope := range []string{"mcp:devices:read mcp:devices:command", "mcp:everything"} {
 		if status, got := rotate(scope); status != http.StatusBadRequest || got.Error != "invalid_scope" {
@@ -251,7 +261,8 @@ func TestRefresh_ScopeIsHonored(t *testing.T) {
 	if status != http.StatusOK || narrow.Scope != "mcp:policies:read" {
 		t.Fatalf("fewer scopes: %d, %+v", status, narrow)
 	}
-	if _, p, err := w.db.ConnectionByToken(t.Context(), access.HashSecret(narrow.Access)); err != nil || p.Permissions != access.PoliciesRead {
+	if _, p, err := w.db.ConnectionByToken(t.Context(), access.HashSecret(narrow.Access)); err != nil ||
+		p.Permissions != access.PoliciesRead {
 		t.Errorf("the narrower token may %s, %v", p.Permissions, err)
 	}
 	first = narrow

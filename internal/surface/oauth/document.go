@@ -103,7 +103,8 @@ func NewDocumentFetcher(allow func(netip.Addr) bool) *DocumentFetcher {
 }
 
 func newDocumentFetcher(allow func(netip.Addr) bool, roots *x509.CertPool) *DocumentFetcher {
-	o := outbound.Options{Allow: allow, Timeout: documentTimeout, MaxBody: documentLimit + 1, PerHost: fetchesPerHost, Total: fetchesAtOnce, Roots: roots}
+	o := outbound.Options{Allow: allow, Timeout: documentTimeout, MaxBody: documentLimit + 1, PerHost: fetchesPerHost,
+		Total: fetchesAtOnce, Roots: roots}
 	if allow == nil {
 		o.Port = 443
 	}

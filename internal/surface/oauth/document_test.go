@@ -152,7 +152,8 @@ func TestDocuments_FetchesAreLimited(t *testing.T) {
 	if got.StatusCode != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" {
 		t.Errorf("the 601st document of an hour: %d", got.StatusCode)
 	}
-	if status, answer := w.token(url.Values{"grant_type": {"refresh_token"}, "client_id": {"https://192.0.2.1/x.json"}}); status != http.StatusTooManyRequests {
+	if status, answer := w.token(url.Values{"grant_type": {"refresh_token"}, "client_id": {"https://192.0.2.1/x.json"}}); status !=
+		http.StatusTooManyRequests {
 		t.Errorf("through the token endpoint: %d %+v", status, answer)
 	}
 }

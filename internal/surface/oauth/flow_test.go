@@ -75,7 +75,8 @@ func newWorld(t *testing.T, role account.Role) *world {
 		Sessions: sessions, ClientAddress: address, Log: log}.Mount(mux)
 
 	c := company.Company{ID: resource.NewID(), Slug: "acme", Name: "Acme", InactiveAfter: time.Hour, CreatedAt: time.Now(),
-		Settings: access.Settings{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true, OAuthConnections: true}}
+		Settings: access.Settings{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true,
+			OAuthConnections: true}}
 	if err := db.CreateCompany(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,8 @@ func newWorld(t *testing.T, role account.Role) *world {
 		t.Fatal(err)
 	}
 	rights, _ := role.Rights()
-	w.user = account.User{ID: resource.NewID(), CompanyID: c.ID, Email: "ada@acme.test", Name: "Ada", Role: role, Rights: rights, PasswordHash: hash, CreatedAt: time.Now()}
+	w.user = account.User{ID: resource.NewID(), CompanyID: c.ID, Email: "ada@acme.test", Name: "Ada", Role: role, Rights: rights,
+		PasswordHash: hash, CreatedAt: time.Now()}
 	if err := db.CreateUser(t.Context(), w.user); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +158,8 @@ func (w *world) request(client string) url.Values {
 // consent answers the question and returns where the browser is sent.
 func (w *world) consent(request url.Values, scopes ...string) url.Values {
 	w.t.Helper()
-	response, body := w.send("POST", w.server.URL+oauthserver.AuthorizePath, url.Values{"request": {request.Encode()}, "scope": scopes, "decision": {"allow"}})
+	response, body := w.send("POST", w.server.URL+oauthserver.AuthorizePath,
+		url.Values{"request": {request.Encode()}, "scope": scopes, "decision": {"allow"}})
 	location, err := url.Parse(onward(body))
 	if err != nil || response.StatusCode != http.StatusOK || location.Scheme+"://"+location.Host+location.Path != redirect {
 		w.t.Fatalf("consent: %d to %q: %s", response.StatusCode, location, body)
@@ -196,7 +199,8 @@ func (w *world) token(form url.Values) (int, tokens) {
 }
 
 func redeem(client, code string) url.Values {
-	return url.Values{"grant_type": {"authorization_code"}, "client_id": {client}, "code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier}}
+	return url.Values{"grant_type": {"authorization_code"}, "client_id": {client}, "code": {code}, "redirect_uri": {redirect},
+		"code_verifier": {verifier}}
 }
 
 func TestFlow_SignInConsentTokenRefreshReplay(t *testing.T) {
@@ -205,7 +209,8 @@ func TestFlow_SignInConsentTokenRefreshReplay(t *testing.T) {
 	request := w.request(client)
 
 	response, _ := w.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
-	if to := response.Header.Get("Location"); response.StatusCode != http.StatusSeeOther || !strings.HasPrefix(to, "/signin?next=%2Foauth%2Fauthorize") {
+	if to := response.Header.Get("Location"); response.StatusCode != http.StatusSeeOther ||
+		!strings.HasPrefix(to, "/signin?next=%2Foauth%2Fauthorize") {
 		t.Fatalf("a stranger is sent to %q (%d)", to, response.StatusCode)
 	}
 	w.signIn()
@@ -215,7 +220,8 @@ func TestFlow_SignInConsentTokenRefreshReplay(t *testing.T) {
 			t.Errorf("the consent page (%d) does not say %q", response.StatusCode, want)
 		}
 	}
-	if policy := response.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "form-action 'self';") || strings.Contains(policy, "unsafe") {
+	if policy := response.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "form-action 'self';") ||
+		strings.Contains(policy, "unsafe") {
 		t.Errorf("policy %q", policy)
 	}
 
@@ -223,7 +229,8 @@ func TestFlow_SignInConsentTokenRefreshReplay(t *testing.T) {
 	if answer.Get("state") != "s t" || answer.Get("iss") != w.server.URL || answer.Get("code") == "" {
 		t.Fatalf("answer %v", answer)
 	}
-	if status, got := w.token(redeemWith(client, answer.Get("code"), "code_verifier", strings.Repeat("x", 43))); status != 400 || got.Error != "invalid_grant" {
+	if status, got := w.token(redeemWith(client, answer.Get("code"), "code_verifier", strings.Repeat("x", 43))); status != 400 ||
+		got.Error != "invalid_grant" {
 		t.Errorf("wrong verifier: %d, %+v", status, got)
 	}
 	status, first := w.token(redeem(client, answer.Get("code")))
@@ -261,7 +268,8 @@ func TestConsent_GrantsNoMoreThanTheUserMay(t *testing.T) {
 	if _, got := w.token(redeem(client, answer.Get("code"))); got.Scope != "mcp:devices:read mcp:policies:read" {
 		t.Errorf("granted %q", got.Scope)
 	}
-	if answer := w.consent(w.request(client), "mcp:devices:destructive"); answer.Get("error") != "access_denied" && answer.Get("code") == "" {
+	if answer := w.consent(w.request(client), "mcp:devices:destructive"); answer.Get("error") != "access_denied" &&
+		answer.Get("code") == "" {
 		t.Errorf("answer %v", answer)
 	}
 }
@@ -311,7 +319,8 @@ func TestAuthorize_BadRequestsAreNotRedirected(t *testing.T) {
 				}
 			default:
 				// Before the person is signed in, the page has a link and does not redirect.
-				if location != "" || onward(body) != "" || response.StatusCode != http.StatusBadRequest || !strings.Contains(body, "Nothing was granted") {
+				if location != "" || onward(body) != "" || response.StatusCode != http.StatusBadRequest ||
+					!strings.Contains(body, "Nothing was granted") {
 					t.Errorf("%s: a stranger is sent to %q (%d)", name, location, response.StatusCode)
 				}
 				signedIn, _ := visitor.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
@@ -364,7 +373,8 @@ func TestMetadata(t *testing.T) {
 
 func TestSignIn_IsThrottledAndLocal(t *testing.T) {
 	w := newWorld(t, account.Admin)
-	response, _ := w.send("POST", w.server.URL+"/signin", url.Values{"email": {w.user.Email}, "password": {password}, "next": {"//evil.example/"}})
+	response, _ := w.send("POST", w.server.URL+"/signin",
+		url.Values{"email": {w.user.Email}, "password": {password}, "next": {"//evil.example/"}})
 	if to := response.Header.Get("Location"); to != "/" {
 		t.Errorf("sign-in leads to %q", to)
 	}
@@ -383,7 +393,8 @@ func TestConsent_OtherOriginsAreRefused(t *testing.T) {
 	client := w.register(redirect)
 	w.signIn()
 	form := url.Values{"request": {w.request(client).Encode()}, "scope": {"mcp:devices:read"}, "decision": {"allow"}}
-	request, _ := http.NewRequestWithContext(context.Background(), "POST", w.server.URL+oauthserver.AuthorizePath, strings.NewReader(form.Encode()))
+	request, _ := http.NewRequestWithContext(context.Background(), "POST", w.server.URL+oauthserver.AuthorizePath,
+		strings.NewReader(form.Encode()))
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Sec-Fetch-Site", "cross-site")
 	request.Header.Set("Origin", "https://evil.example")

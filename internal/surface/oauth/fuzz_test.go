@@ -36,9 +36,12 @@ func (oneClient) Spend(context.Context, string, int, time.Duration, time.Time) (
 func FuzzAuthorize(f *testing.F) {
 	const issuer = "https://muster.example"
 	for _, seed := range []string{
-		"client_id=mc_1&redirect_uri=https%3A%2F%2Fapp.example.com%2Fcb%3Fown%3D1&response_type=code&state=s&code_challenge_method=S256&code_challenge=" + strings.Repeat("a", 43),
-		"client_id=mc_1&redirect_uri=http%3A%2F%2F127.0.0.1%3A4711%2Fcb&response_type=code&scope=mcp%3Adevices%3Aread&resource=https%3A%2F%2Fmuster.example%2Fmcp%2F",
-		"client_id=https%3A%2F%2F127.0.0.1%2Fc.json&iss=x&iss=y", "state=a&state=b", "client_id=mc_1&redirect_uri=https%3A%2F%2Fevil.example",
+		"client_id=mc_1&redirect_uri=https%3A%2F%2Fapp.example.com%2Fcb%3Fown%3D1&response_type=code&state=s" +
+			"&code_challenge_method=S256&code_challenge=" + strings.Repeat("a", 43),
+		"client_id=mc_1&redirect_uri=http%3A%2F%2F127.0.0.1%3A4711%2Fcb&response_type=code" +
+			"&scope=mcp%3Adevices%3Aread&resource=https%3A%2F%2Fmuster.example%2Fmcp%2F",
+		"client_id=https%3A%2F%2F127.0.0.1%2Fc.json&iss=x&iss=y", "state=a&state=b",
+		"client_id=mc_1&redirect_uri=https%3A%2F%2Fevil.example",
 	} {
 		f.Add(seed)
 	}
@@ -63,7 +66,8 @@ func FuzzAuthorize(f *testing.F) {
 		if !https && !loopback || len(u.Query()["iss"]) != 1 || u.Query().Get("iss") != issuer {
 			t.Fatalf("%q leads to %q", text, to)
 		}
-		if err == nil && (len(query.Get("code_challenge")) != 43 || query.Get("code_challenge_method") != "S256" || query.Get("response_type") != "code") {
+		if err == nil && (len(query.Get("code_challenge")) != 43 || query.Get("code_challenge_method") != "S256" ||
+			query.Get("response_type") != "code") {
 			t.Fatalf("%q passes", text)
 		}
 		if errors.Is(err, context.Canceled) {

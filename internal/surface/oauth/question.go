@@ -95,7 +95,8 @@ func question(a authorization, v web.Visitor, company string, has access.Permiss
 	for _, g := range q.Groups {
 		for i := range g.Scopes {
 			s := &g.Scopes[i]
-			s.Scope, s.Asked, s.Has, s.Barred = s.permission.Scopes()[0], a.Scopes.Has(s.permission), has.Has(s.permission), s.barred(v.Principal)
+			s.Scope, s.Asked, s.Has, s.Barred = s.permission.Scopes()[0], a.Scopes.Has(s.permission), has.Has(s.permission),
+				s.barred(v.Principal)
 			s.Ticked = s.Asked && s.Barred == "" && !g.Danger
 		}
 	}

@@ -29,7 +29,8 @@ func redirectFault(text string) string {
 	case u.Scheme == "http":
 		return "must use https, or http on a loopback address"
 	case !isPrivateUse(u.Scheme):
-		return "must not use the scheme " + u.Scheme + ": use https, a loopback address, or a scheme of your application with a dot, such as com.example.app"
+		return "must not use the scheme " + u.Scheme + ": use https, a loopback address, or a scheme of your application with a dot, " +
+			"such as com.example.app"
 	}
 	return ""
 }
@@ -40,7 +41,8 @@ func redirectFault(text string) string {
 // systems, open programs of theirs, or run code.
 func isPrivateUse(scheme string) bool {
 	switch scheme {
-	case "cursor", "vscode", "vscode-insiders", "vscodium", "windsurf", "zed", "claude", "chatgpt", "raycast", "warp", "kiro", "trae", "goose":
+	case "cursor", "vscode", "vscode-insiders", "vscodium", "windsurf", "zed", "claude", "chatgpt", "raycast", "warp",
+		"kiro", "trae", "goose":
 		return true
 	}
 	return strings.Contains(scheme, ".")

@@ -91,7 +91,8 @@ func TestRedirects_MatchExactlyExceptLoopbackPorts(t *testing.T) {
 		})
 	}
 	apps := []string{"cursor://anysphere.cursor-mcp/oauth/callback"}
-	for uri, good := range map[string]bool{apps[0]: true, apps[0] + "/": false, apps[0] + "?x=1": false, "Cursor://anysphere.cursor-mcp/oauth/callback": false,
+	for uri, good := range map[string]bool{apps[0]: true, apps[0] + "/": false, apps[0] + "?x=1": false,
+		"Cursor://anysphere.cursor-mcp/oauth/callback":   false,
 		"cursor://anysphere.cursor-mcp:1/oauth/callback": false} {
 		t.Run(uri, func(t *testing.T) {
 			if got := oauth.RedirectAllowed(apps, uri); got != good {
@@ -111,7 +112,8 @@ func TestRedirects_MatchExactlyExceptLoopbackPorts(t *testing.T) {
 
 func TestRedirect_SchemesWithAMeaningOfTheirOwnAreRefused(t *testing.T) {
 	t.Parallel()
-	for _, scheme := range []string{"javascript", "data", "file", "filesystem", "blob", "about", "vbscript", "view-source", "ws", "wss", "ftp",
+	for _, scheme := range []string{"javascript", "data", "file", "filesystem", "blob", "about", "vbscript",
+		"view-source", "ws", "wss", "ftp",
 		"mailto", "tel", "sms", "intent", "content", "chrome", "ms-settings", "ms-msdt", "MS-Word", "android-app", "JavaScript"} {
 		for _, rest := range []string{"://x/cb", ":/cb", ":cb", "://x"} {
 			if oauth.RedirectFault(scheme+rest) == "" {
@@ -142,18 +144,28 @@ func TestDocuments_Metadata(t *testing.T) {
 	t.Parallel()
 	const id = "https://app.example.com/client.json"
 	for body, good := range map[string]bool{
-		`{"client_id":"` + id + `","client_name":"App","redirect_uris":["https://app.example.com/cb"]}`:                                                  true,
-		`{"client_id":"` + id + `","client_name":"A","redirect_uris":["http://127.0.0.1/cb"],"token_endpoint_auth_method":"none"}`:                       true,
-		`{"client_id":"` + id + `","redirect_uris":["https://app.example.com/cb"]}`:                                                                      false,
-		`{"client_id":"` + id + `","client_name":" ","redirect_uris":["https://app.example.com/cb"]}`:                                                    false,
-		`{"client_id":"` + id + `","client_name":"A","client_name":"B","redirect_uris":["https://app.example.com/cb"]}`:                                  false,
-		`{"client_id":"https://evil.example/c","CLIENT_ID":"` + id + `","client_name":"A","redirect_uris":["https://app.example.com/cb"]}`:               false,
-		`{"client_id":"https://evil.example/client.json","client_name":"A","redirect_uris":["https://app.example.com/cb"]}`:                              false,
-		`{"client_name":"A","redirect_uris":["https://app.example.com/cb"]}`:                                                                             false,
-		`{"client_id":"` + id + `","client_name":"A"}`:                                                                                                   false,
-		`{"client_id":"` + id + `","client_name":"A","redirect_uris":["http://app.example.com/cb"]}`:                                                     false,
-		`{"client_id":"` + id + `","client_name":"A","redirect_uris":["https://app.example.com/cb"],"token_endpoint_auth_method":"client_secret_basic"}`: false,
-		`{"client_id":"` + id + `","client_name":"` + strings.Repeat("x", 101) + `","redirect_uris":["https://app.example.com/cb"]}`:                     false,
+		`{"client_id":"` + id +
+			`","client_name":"App","redirect_uris":["https://app.example.com/cb"]}`: true,
+		`{"client_id":"` + id +
+			`","client_name":"A","redirect_uris":["http://127.0.0.1/cb"],"token_endpoint_auth_method":"none"}`: true,
+		`{"client_id":"` + id +
+			`","redirect_uris":["https://app.example.com/cb"]}`: false,
+		`{"client_id":"` + id +
+			`","client_name":" ","redirect_uris":["https://app.example.com/cb"]}`: false,
+		`{"client_id":"` + id +
+			`","client_name":"A","client_name":"B","redirect_uris":["https://app.example.com/cb"]}`: false,
+		`{"client_id":"https://evil.example/c","CLIENT_ID":"` + id +
+			`","client_name":"A","redirect_uris":["https://app.example.com/cb"]}`: false,
+		`{"client_id":"https://evil.example/client.json","client_name":"A","redirect_uris":["https://app.example.com/cb"]}`: false,
+		`{"client_name":"A","redirect_uris":["https://app.example.com/cb"]}`:                                                false,
+		`{"client_id":"` + id +
+			`","client_name":"A"}`: false,
+		`{"client_id":"` + id +
+			`","client_name":"A","redirect_uris":["http://app.example.com/cb"]}`: false,
+		`{"client_id":"` + id +
+			`","client_name":"A","redirect_uris":["https://app.example.com/cb"],"token_endpoint_auth_method":"client_secret_basic"}`: false,
+		`{"client_id":"` + id + `","client_name":"` + strings.Repeat("x", 101) +
+			`","redirect_uris":["https://app.example.com/cb"]}`: false,
 		`<html>`: false,
 		``:       false,
 	} {

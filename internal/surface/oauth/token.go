@@ -146,7 +146,8 @@ func (s *Server) asks(w http.ResponseWriter, r *http.Request) (url.Values, oauth
 // readForm reads a form from the body alone: what stands in the query is not
 // looked at, and a parameter given twice is refused.
 func readForm(w http.ResponseWriter, r *http.Request) (url.Values, *protocolFault) {
-	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(strings.ToLower(media)) != "application/x-www-form-urlencoded" {
+	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(strings.ToLower(media)) !=
+		"application/x-www-form-urlencoded" {
 		return nil, &protocolFault{invalidRequest, "the body must be a form (application/x-www-form-urlencoded)"}
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxTokenForm)

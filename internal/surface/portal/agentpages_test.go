@@ -38,7 +38,8 @@ func TestDevice_OfAnAgent(t *testing.T) {
 	_, file, _ := strings.Cut(page, path+"/logs/")
 	file, _, _ = strings.Cut(file, `"`)
 	answer := admin.Send(o.base+path+"/logs/"+file, nil).Want(t, 200)
-	if h := answer.Header; h.Get("Content-Type") != "text/plain; charset=utf-8" || !strings.HasPrefix(h.Get("Content-Disposition"), "attachment") ||
+	if h := answer.Header; h.Get("Content-Type") != "text/plain; charset=utf-8" ||
+		!strings.HasPrefix(h.Get("Content-Disposition"), "attachment") ||
 		h.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(string(answer.Body), "<script>") {
 		t.Errorf("the file: %v, %.100s", h, answer.Body)
 	}
@@ -56,7 +57,8 @@ func TestPolicy_SystemUpdateForm(t *testing.T) {
 	path := "/policies/" + p.ID
 	send := func(version, kind, freezes string) {
 		t.Helper()
-		admin.Send(o.base+path+"/system-update", url.Values{"version": {version}, "type": {kind}, "start": {"23:00"}, "end": {"04:30"}, "freezes": {freezes}}).Want(t, 303)
+		admin.Send(o.base+path+"/system-update", url.Values{"version": {version}, "type": {kind}, "start": {"23:00"}, "end": {"04:30"},
+			"freezes": {freezes}}).Want(t, 303)
 	}
 	document := func() string {
 		t.Helper()
@@ -67,12 +69,14 @@ func TestPolicy_SystemUpdateForm(t *testing.T) {
 		return string(now.Document)
 	}
 	send("1", policy.Windowed, "11-20 to 01-03\r\n\r\n4-1 to 4-30")
-	want := `"systemUpdate":{"type":"WINDOWED","startMinutes":1380,"endMinutes":270,"freezePeriods":[{"startDate":{"month":4,"day":1},"endDate":{"month":4,"day":30}},` +
-		`{"startDate":{"month":11,"day":20},"endDate":{"month":1,"day":3}}]}`
+	want :=
+		`"systemUpdate":{"type":"WINDOWED","startMinutes":1380,"endMinutes":270,"freezePeriods":[{"startDate":{"month":4,"day":1},"endDate":{"month":4,"day":30}},` +
+			`{"startDate":{"month":11,"day":20},"endDate":{"month":1,"day":3}}]}`
 	if got := document(); !strings.Contains(got, want) {
 		t.Errorf("saved: %s", got)
 	}
-	if page := o.get(t, admin, path, 200); !strings.Contains(page, "installed from 23:00 to 04:30; none in 04-01 to 04-30, 11-20 to 01-03") {
+	if page := o.get(t, admin, path, 200); !strings.Contains(page,
+		"installed from 23:00 to 04:30; none in 04-01 to 04-30, 11-20 to 01-03") {
 		t.Error("the page does not say what was saved")
 	}
 	for _, wrong := range []string{"1-1 to 12-31", "soon", "2-30 to 3-1"} {
@@ -86,7 +90,8 @@ func TestPolicy_SystemUpdateForm(t *testing.T) {
 		t.Errorf("removed: %s", got)
 	}
 	admin.Send(o.base+"/policies/"+o.Policy.ID+"/system-update", url.Values{"version": {"1"}, "type": {policy.Postpone}}).Want(t, 303)
-	if now, err := o.DB().Policy(t.Context(), o.Company.ID, o.Policy.ID); err != nil || strings.Contains(string(now.Document), "systemUpdate") {
+	if now, err := o.DB().Policy(t.Context(), o.Company.ID, o.Policy.ID); err != nil ||
+		strings.Contains(string(now.Document), "systemUpdate") {
 		t.Errorf("a PLATFORM policy took it: %v", err)
 	}
 }

@@ -31,8 +31,10 @@ func benchPages(b *testing.B, env *servertest.Env) {
 	}
 	for name, path := range map[string]string{
 		"overview": "/", "devices": "/devices", "deep": "/devices?page=3000&size=100", "status": "/devices?status=INACTIVE&size=100",
-		"policy": "/devices?policy=" + fleet.Policies[3] + "&sort=identification,asc", "word": "/devices?q=pixel", "words": "/devices?q=" + url.QueryEscape("samsung 14"),
-		"agents": "/devices?management=AGENT", "quiet": "/devices?seenBefore=24h", "none": "/devices?q=nothing-like-it", "device": "/devices/" + fleet.Some[0],
+		"policy": "/devices?policy=" + fleet.Policies[3] + "&sort=identification,asc", "word": "/devices?q=pixel",
+		"words":  "/devices?q=" + url.QueryEscape("samsung 14"),
+		"agents": "/devices?management=AGENT", "quiet": "/devices?seenBefore=24h", "none": "/devices?q=nothing-like-it",
+		"device": "/devices/" + fleet.Some[0],
 		"search": "/search?q=pix",
 	} {
 		for who, p := range map[string]*servertest.Browser{"all": admin, "limited": limited} {

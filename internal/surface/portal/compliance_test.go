@@ -20,9 +20,12 @@ func TestDevice_ComplianceInTheCatalogsWords(t *testing.T) {
 	report := func(m asset.Management, policyID, device, details string) string {
 		t.Helper()
 		now := o.Now()
-		report := json.RawMessage(`{"reportedAt":"` + now.Format("2006-01-02T15:04:05Z") + `","policyCompliant":false,"nonComplianceDetails":` + details + `}`)
-		change, err := o.DB().Observe(t.Context(), enrollment.Observation{CompanyID: o.Company.ID, Device: device, Management: m, Enrolling: true,
-			EnrolledAt: now, ReportedAt: now, ObservedAt: now, PolicyID: policyID, AppliedPolicy: policyID, AppliedVersion: 1, StatusReport: report})
+		report := json.RawMessage(`{"reportedAt":"` + now.Format("2006-01-02T15:04:05Z") +
+			`","policyCompliant":false,"nonComplianceDetails":` + details + `}`)
+		change, err := o.DB().Observe(t.Context(), enrollment.Observation{CompanyID: o.Company.ID, Device: device,
+			Management: m, Enrolling: true,
+			EnrolledAt: now, ReportedAt: now, ObservedAt: now, PolicyID: policyID, AppliedPolicy: policyID, AppliedVersion: 1,
+			StatusReport: report})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,15 +35,21 @@ func TestDevice_ComplianceInTheCatalogsWords(t *testing.T) {
 		name, id   string
 		says, none []string
 	}{
-		{"platform", report(asset.Platform, o.Policy.ID, "enterprises/LC/devices/c1", `[{"settingName":"deviceConnectivityManagement","fieldPath":"deviceConnectivityManagement.usbDataAccess","nonComplianceReason":"API_LEVEL"},
+		{"platform", report(asset.Platform, o.Policy.ID, "enterprises/LC/devices/c1",
+			`[{"settingName":"deviceConnectivityManagement","fieldPath":"deviceConnectivityManagement.usbDataAccess","nonComplianceReason":"API_LEVEL"},
 			{"settingName":"passwordRequirements","nonComplianceReason":"USER_ACTION"},{"settingName":"kioskCustomization","nonComplianceReason":"<b>odd</b>"}]`),
-			[]string{"Does not follow its policy", "USB data transfer", "version of Android does not have this setting", "until Android is updated", "First reported",
-				"Screen lock", "A setting that is not in the catalog", "kioskCustomization", "a reason that Muster does not know", "neither blocks nor erases it"},
+			[]string{"Does not follow its policy", "USB data transfer", "version of Android does not have this setting",
+				"until Android is updated", "First reported",
+				"Screen lock", "A setting that is not in the catalog", "kioskCustomization", "a reason that Muster does not know",
+				"neither blocks nor erases it"},
 			[]string{"odd</span>", "api level"}},
-		{"agent", report(asset.Agent, agents.ID, "c2", `[{"settingName":"CAMERA","nonComplianceReason":"failed","specificNonComplianceReason":"call this number"},
+		{"agent", report(asset.Agent, agents.ID, "c2",
+			`[{"settingName":"CAMERA","nonComplianceReason":"failed","specificNonComplianceReason":"call this number"},
 			{"settingName":"SMS","nonComplianceReason":"rolled_back"},{"settingName":"BLUETOOTH","nonComplianceReason":"unsupported"}]`),
-			[]string{"Camera", "could not set it", "SMS", "cut the device off from the network", "Bluetooth", "does not make the device non-compliant"}, nil},
-		{"silent about settings", report(asset.Platform, o.Policy.ID, "enterprises/LC/devices/c3", `[]`), []string{"did not report which settings"}, nil},
+			[]string{"Camera", "could not set it", "SMS", "cut the device off from the network", "Bluetooth",
+				"does not make the device non-compliant"}, nil},
+		{"silent about settings", report(asset.Platform, o.Policy.ID, "enterprises/LC/devices/c3", `[]`),
+			[]string{"did not report which settings"}, nil},
 	} {
 		for _, tab := range []string{"", "/policy"} {
 			page := o.get(t, admin, "/devices/"+c.id+tab, 200)

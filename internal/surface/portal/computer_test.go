@@ -207,29 +207,36 @@ func TestComputer_PageCannotBeTurnedAgainstThePerson(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	p := o.person(t, account.Admin)
-	for _, redirect := range []string{"https://evil.example/", "http://evil.example/", "http://localhost:80/", "http://127.0.0.1/", "http://127.0.0.1:0/",
-		"http://127.0.0.1:4711@evil.example/", "http://127.0.0.1:4711.evil.example/", "http://127.0.0.2:4711/", "https://127.0.0.1:4711/", "//127.0.0.1:4711/",
-		"http://127.0.0.1:4711/?x=y", "http://127.0.0.1:4711/#x", "http://[::2]:4711/", "http://[::ffff:127.0.0.1]:4711/", "http://0x7f000001:4711/", "javascript:alert(1)", " http://127.0.0.1:4711/"} {
+	for _, redirect := range []string{"https://evil.example/", "http://evil.example/", "http://localhost:80/", "http://127.0.0.1/",
+		"http://127.0.0.1:0/",
+		"http://127.0.0.1:4711@evil.example/", "http://127.0.0.1:4711.evil.example/", "http://127.0.0.2:4711/", "https://127.0.0.1:4711/",
+		"//127.0.0.1:4711/",
+		"http://127.0.0.1:4711/?x=y", "http://127.0.0.1:4711/#x", "http://[::2]:4711/", "http://[::ffff:127.0.0.1]:4711/",
+		"http://0x7f000001:4711/", "javascript:alert(1)", " http://127.0.0.1:4711/"} {
 		answer := p.Send(o.base+credentials.ComputerPath, asked("redirect", redirect))
 		if answer.Status < 400 || answer.Status > 499 || strings.Contains(string(answer.Body), "mst_") || onward.Match(answer.Body) {
 			t.Errorf("a code goes to %s: %d", redirect, answer.Status)
 		}
-		if answer := p.Send(o.base+credentials.ComputerPath+"?"+asked("redirect", redirect).Encode(), nil); answer.Status < 400 || answer.Status > 499 {
+		if answer := p.Send(o.base+credentials.ComputerPath+"?"+asked("redirect", redirect).Encode(), nil); answer.Status < 400 ||
+			answer.Status > 499 {
 			t.Errorf("the page for %s is answered %d", redirect, answer.Status)
 		}
 	}
 	p.Send(o.base+credentials.ComputerPath, asked("redirect", "http://[::1]:4711/done")).Want(t, 200)
-	for _, wrong := range [][]string{{"challenge", "short"}, {"state", "a state"}, {"state", strings.Repeat("x", 129)}, {"name", "a\nb"}, {"preset", "everything"}, {"preset", ""}} {
+	for _, wrong := range [][]string{{"challenge", "short"}, {"state", "a state"}, {"state", strings.Repeat("x", 129)}, {"name", "a\nb"},
+		{"preset", "everything"}, {"preset", ""}} {
 		if answer := p.Send(o.base+credentials.ComputerPath, asked(wrong...)); answer.Status < 400 || answer.Status > 499 {
 			t.Errorf("%q is answered %d", wrong, answer.Status)
 		}
 	}
 	page := p.Send(o.base+credentials.ComputerPath+"?"+asked("name", "<script>").Encode(), nil).Want(t, 200)
-	if policy := page.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(string(page.Body), "<script>.") {
+	if policy := page.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "frame-ancestors 'none'") ||
+		strings.Contains(string(page.Body), "<script>.") {
 		t.Errorf("the page can be framed, or carries what it is given: %s", policy)
 	}
 	p.Send(o.base+credentials.ComputerPath, asked(), "Sec-Fetch-Site", "cross-site").Want(t, http.StatusForbidden)
-	if answer := p.Send(o.base+credentials.ComputerPath, asked("redirect", "")).Want(t, 200); !strings.Contains(string(answer.Body), "mst_") {
+	if answer := p.Send(o.base+credentials.ComputerPath, asked("redirect", "")).Want(t, 200); !strings.Contains(string(answer.Body),
+		"mst_") {
 		t.Error("without a redirect the page shows no code")
 	}
 
@@ -238,7 +245,8 @@ func TestComputer_PageCannotBeTurnedAgainstThePerson(t *testing.T) {
 	viewer.Send(o.base+credentials.ComputerPath+"?"+asked().Encode(), nil).Want(t, 403)
 	viewer.Send(o.base+credentials.ComputerPath, asked()).Want(t, 403)
 	o.Advance(account.ReauthFresh + time.Second)
-	if answer := p.Send(o.base+credentials.ComputerPath, asked()).Want(t, 303); !strings.HasPrefix(answer.Header.Get("Location"), "/account/prove") {
+	if answer := p.Send(o.base+credentials.ComputerPath, asked()).Want(t, 303); !strings.HasPrefix(answer.Header.Get("Location"),
+		"/account/prove") {
 		t.Errorf("without a proof the form leads to %s", answer.Header.Get("Location"))
 	}
 }

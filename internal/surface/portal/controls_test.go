@@ -51,7 +51,8 @@ func TestControls(t *testing.T) {
 	if now := settings().Controls; now.DestructiveLimit.Off() || now.ApproverAge != 24*time.Hour || len(waits()) != 2 {
 		t.Errorf("looser controls: %+v, %v waits", now, waits())
 	}
-	if page := o.get(t, bob, path, 200); !strings.Contains(page, "5 devices in 60 minutes → no limit") || !strings.Contains(page, "/confirm") {
+	if page := o.get(t, bob, path, 200); !strings.Contains(page, "5 devices in 60 minutes → no limit") ||
+		!strings.Contains(page, "/confirm") {
 		t.Error("another administrator does not see what waits")
 	}
 	if page := o.get(t, ada, path, 200); regexp.MustCompile(`href="[^"]*/confirm"`).MatchString(page) {
@@ -64,7 +65,8 @@ func TestControls(t *testing.T) {
 		t.Error("a change was confirmed without a passkey")
 	}
 	viewer := o.person(t, account.Viewer)
-	for _, p := range []string{path, path + "/stop", path + "/resume", path + "/" + waits()[0] + "/cancel", path + "/" + waits()[0] + "/confirm"} {
+	for _, p := range []string{path, path + "/stop", path + "/resume", path + "/" + waits()[0] + "/cancel",
+		path + "/" + waits()[0] + "/confirm"} {
 		viewer.Send(o.base+p, url.Values{"reason": {"x"}}).Want(t, 403)
 	}
 

@@ -78,7 +78,8 @@ func TestDevice_UndoesAnEdit(t *testing.T) {
 		}
 		return got
 	}
-	made := edit(url.Values{"identification": {"Reception"}, "was-identification": {a.Identification}, "tags": {"x, y"}, "other": {"room=1"}})
+	made := edit(url.Values{"identification": {"Reception"}, "was-identification": {a.Identification}, "tags": {"x, y"},
+		"other": {"room=1"}})
 	if got := now(); got.Identification != "Reception" || len(got.Tags) != 2 || got.CustomData["room"] != "1" {
 		t.Errorf("edited: %+v", got.Public())
 	}
@@ -100,7 +101,8 @@ func TestDevice_UndoesAnEdit(t *testing.T) {
 		t.Error("an edit can be undone after ten minutes")
 	}
 
-	to := admin.Send(o.base+"/jobs", url.Values{"command": {"tags"}, "id": {a.ID}, "add": {"new\nz"}, "rate": {"600"}}).Want(t, 303).Header.Get("Location")
+	to := admin.Send(o.base+"/jobs", url.Values{"command": {"tags"}, "id": {a.ID}, "add": {"new\nz"}, "rate": {"600"}}).Want(t, 303).
+		Header.Get("Location")
 	o.says(t, admin, to, "Done")
 	if len(now().Tags) != 3 {
 		t.Errorf("tags of the job: %v", now().Tags)
@@ -119,7 +121,8 @@ func TestDevice_Archives(t *testing.T) {
 	o := newOffice(t)
 	admin, viewer := o.person(t, account.Admin), o.person(t, account.Viewer)
 	managed := o.device(t, "managed", "SN-M", "phone", o.Policy)
-	if _, err := o.DB().Import(t.Context(), o.Company.ID, []asset.Line{{Number: 2, Identification: "Spare phone"}}, asset.ImportOptions{}); err != nil {
+	if _, err := o.DB().Import(t.Context(), o.Company.ID, []asset.Line{{Number: 2, Identification: "Spare phone"}},
+		asset.ImportOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	ids, err := o.DB().AssetIDs(t.Context(), asset.Filter{CompanyID: o.Company.ID, Text: "Spare"}, asset.ByIdentification, false)
@@ -127,12 +130,14 @@ func TestDevice_Archives(t *testing.T) {
 		t.Fatal(ids, err)
 	}
 	page := frame.DevicePath(ids[0])
-	if !strings.Contains(o.get(t, admin, page, 200), page+"/archive") || strings.Contains(o.get(t, admin, frame.DevicePath(managed.ID), 200), "/archive\"") {
+	if !strings.Contains(o.get(t, admin, page, 200), page+"/archive") ||
+		strings.Contains(o.get(t, admin, frame.DevicePath(managed.ID), 200), "/archive\"") {
 		t.Error("archiving is not on offer where it is possible, or is where it is not")
 	}
 	viewer.Send(o.base+page+"/archive", url.Values{}).Want(t, 403)
 	admin.Send(o.base+page+"/archive", url.Values{}).Want(t, 303)
-	if strings.Contains(o.get(t, admin, "/devices", 200), "Spare phone") || !strings.Contains(o.get(t, admin, "/devices?archived=true", 200), "Spare phone") {
+	if strings.Contains(o.get(t, admin, "/devices", 200), "Spare phone") ||
+		!strings.Contains(o.get(t, admin, "/devices?archived=true", 200), "Spare phone") {
 		t.Error("the list has the archived asset, or the list of archived assets does not")
 	}
 	if !strings.Contains(o.get(t, admin, page, 200), page+"/restore") {

@@ -24,7 +24,8 @@ func TestDevices_BySecurityPatch(t *testing.T) {
 	o := newOffice(t)
 	for n := range 9 {
 		a := o.device(t, fmt.Sprint("d", n), fmt.Sprint("S", n), "Phone", o.Policy)
-		if _, err := o.DB().Observe(t.Context(), enrollment.Observation{CompanyID: o.Company.ID, Device: a.Device.Name, ObservedAt: o.Now(), ReportedAt: o.Now(),
+		if _, err := o.DB().Observe(t.Context(), enrollment.Observation{CompanyID: o.Company.ID, Device: a.Device.Name, ObservedAt: o.Now(),
+			ReportedAt:     o.Now(),
 			Specifications: map[string]string{"securityPatchLevel": fmt.Sprintf("2026-%02d-05", 1+n)}}); err != nil {
 			t.Fatal(err)
 		}
@@ -56,16 +57,20 @@ func TestCommands_Open(t *testing.T) {
 		kind  command.Type
 		ago   time.Duration
 	}{{a.ID, a.Device.Epoch, command.Reboot, 2 * time.Hour}, {a.ID, a.Device.Epoch, command.Lock, time.Minute},
-		{a.ID, a.Device.Epoch, command.Shutdown, 31 * 24 * time.Hour}, {hidden.ID, hidden.Device.Epoch, command.StatusReport, 3 * time.Hour}} {
+		{a.ID, a.Device.Epoch, command.Shutdown, 31 * 24 * time.Hour},
+		{hidden.ID, hidden.Device.Epoch, command.StatusReport, 3 * time.Hour}} {
 		t.Run(c.id, func(t *testing.T) {
-			if _, _, err := o.DB().Begin(t.Context(), command.Command{ID: resource.NewID(), CompanyID: o.Company.ID, AssetID: c.id, Epoch: c.epoch, Type: c.kind,
-				State: command.Prepared, CreatedAt: o.Now().Add(-c.ago), Actor: command.Actor{Kind: access.User, ID: "u", Name: "Ada"}}, nil); err != nil {
+			if _, _, err := o.DB().Begin(t.Context(), command.Command{ID: resource.NewID(), CompanyID: o.Company.ID, AssetID: c.id,
+				Epoch: c.epoch, Type: c.kind,
+				State: command.Prepared, CreatedAt: o.Now().Add(-c.ago), Actor: command.Actor{Kind: access.User, ID: "u", Name: "Ada"}},
+				nil); err != nil {
 				t.Fatal(err)
 			}
 		})
 	}
 	admin := o.get(t, o.person(t, account.Admin), "/commands", 200)
-	for text, want := range map[string]bool{"Restart": true, "Refresh report": true, "&lt;b&gt;Ada": true, ">Lock<": false, ">Shut down<": false} {
+	for text, want := range map[string]bool{"Restart": true, "Refresh report": true, "&lt;b&gt;Ada": true, ">Lock<": false,
+		">Shut down<": false} {
 		t.Run(text, func(t *testing.T) {
 			if strings.Contains(admin, text) != want {
 				t.Errorf("%q is listed: %v", text, !want)
@@ -115,11 +120,12 @@ func TestDevices_ListAsCurl(t *testing.T) {
 	o := newOffice(t)
 	admin := o.person(t, account.Admin)
 	for path, want := range map[string]string{
-		"/devices":                                 "/api/v1/assets&#39;",
-		"/devices?status=ACTIVE":                   "/api/v1/assets?status=ACTIVE&#39;",
-		"/devices?status=ENROLLED":                 "/api/v1/assets&#39;",
-		"/devices?sort=identification,asc":         "/api/v1/assets?sort=identification%2Casc&#39;",
-		"/devices?policy=" + o.Policy.ID + "&q=ab": "/api/v1/assets?policy=" + strings.ReplaceAll(o.Policy.PathName(), "/", "%2F") + "&amp;search=ab&#39;",
+		"/devices":                         "/api/v1/assets&#39;",
+		"/devices?status=ACTIVE":           "/api/v1/assets?status=ACTIVE&#39;",
+		"/devices?status=ENROLLED":         "/api/v1/assets&#39;",
+		"/devices?sort=identification,asc": "/api/v1/assets?sort=identification%2Casc&#39;",
+		"/devices?policy=" + o.Policy.ID + "&q=ab": "/api/v1/assets?policy=" + strings.ReplaceAll(o.Policy.PathName(), "/", "%2F") +
+			"&amp;search=ab&#39;",
 	} {
 		t.Run(path, func(t *testing.T) {
 			if page := o.get(t, admin, path, 200); !strings.Contains(page, want) {
@@ -143,14 +149,17 @@ func TestDevice_Apps(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := o.device(t, "d1", "S1", "Phone", p)
-	if _, err := o.DB().Observe(t.Context(), enrollment.Observation{CompanyID: o.Company.ID, Device: a.Device.Name, ObservedAt: o.Now(), ReportedAt: o.Now(),
-		Apps: []asset.App{{Package: "com.acme.game", Name: "Game", Version: "3.1"}, {Package: "com.acme.till", Name: "Till", Version: "2.0", Source: "INSTALLED_FROM_PLAY_STORE"},
+	if _, err := o.DB().Observe(t.Context(), enrollment.Observation{CompanyID: o.Company.ID, Device: a.Device.Name, ObservedAt: o.Now(),
+		ReportedAt: o.Now(),
+		Apps: []asset.App{{Package: "com.acme.game", Name: "Game", Version: "3.1"},
+			{Package: "com.acme.till", Name: "Till", Version: "2.0", Source: "INSTALLED_FROM_PLAY_STORE"},
 			{Package: "com.other", Removed: true}}}); err != nil {
 		t.Fatal(err)
 	}
 	admin := o.person(t, account.Admin)
 	page := o.get(t, admin, "/devices/"+a.ID+"/apps", 200)
-	for text, want := range map[string]bool{"2 apps are": true, ">Till<": true, ">2.0<": true, "Play Store": true, "com.acme.absent": true, "Not installed": true,
+	for text, want := range map[string]bool{"2 apps are": true, ">Till<": true, ">2.0<": true, "Play Store": true, "com.acme.absent": true,
+		"Not installed":          true,
 		"Installed, but blocked": true, ">Removed<": true, "com.acme.offered": false} {
 		t.Run(text, func(t *testing.T) {
 			if strings.Contains(page, text) != want {

@@ -38,7 +38,8 @@ func newDesk(t *testing.T, env *servertest.Env) *desk {
 	t.Helper()
 	d := &desk{office: &office{Tenant: env.NewTenant("acme"), replica: env.Start(servertest.OnLocalhost(t))}, T: t}
 	d.base = d.replica.PublicURL()
-	d.CLI(new(any), "company", "set", "--company", "acme", "--approver-age", "0s", "--destructive-approval", "on", "--apply-approval", "all")
+	d.CLI(new(any), "company", "set", "--company", "acme", "--approver-age", "0s", "--destructive-approval", "on",
+		"--apply-approval", "all")
 	for _, who := range []**servertest.Browser{&d.plain, &d.signer, &d.colleague} {
 		*who = d.Browser(d.Company, account.Admin)
 		(*who).CheapPassword()
@@ -84,10 +85,12 @@ func (d *desk) lostDevice() string {
 		return all[0].ID
 	}
 	now, hash := d.Now(), sha256.Sum256([]byte(resource.NewID()))
-	d.check(d.DB().CreateAgentToken(d.Context(), agentdevice.Token{Hash: hash, CompanyID: d.Company.ID, PolicyID: d.headset.Device.PolicyID, ExpiresAt: now.Add(time.Hour)}))
+	d.check(d.DB().CreateAgentToken(d.Context(), agentdevice.Token{Hash: hash, CompanyID: d.Company.ID, PolicyID: d.headset.Device.PolicyID,
+		ExpiresAt: now.Add(time.Hour)}))
 	_, err := d.DB().EnrollAgent(d.Context(), agentdevice.Enrollment{Hash: hash, Lost: true, Again: now,
 		Device: agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, State: agentdevice.Active, EnrolledAt: now, SeenAt: now}},
-		enrollment.Observation{CompanyID: d.Company.ID, Device: resource.NewID(), Management: asset.Agent, SerialNumber: "SN3", Brand: "Headset", Enrolling: true})
+		enrollment.Observation{CompanyID: d.Company.ID, Device: resource.NewID(), Management: asset.Agent, SerialNumber: "SN3",
+			Brand: "Headset", Enrolling: true})
 	if !errors.Is(err, agentdevice.ErrWaiting) {
 		d.Fatal(err)
 	}
@@ -233,7 +236,8 @@ func TestHeldForms_ChangeSomething(t *testing.T) {
 		before := d.written()
 		answer := d.by(f).Send(d.base+path, fields)
 		if changed := d.written() != before; changed == f.inert || answer.Status >= 500 {
-			t.Errorf("%s: changed %t, answered %d %s %.1500s", f.pattern, changed, answer.Status, answer.Header.Get("Location"), answer.Body)
+			t.Errorf("%s: changed %t, answered %d %s %.1500s", f.pattern, changed, answer.Status,
+				answer.Header.Get("Location"), answer.Body)
 		}
 	}
 	for _, route := range d.replica.Pages() {

@@ -91,9 +91,11 @@ func forms() []form {
 		{pattern: "/access/gates", ready: at("/access/gates", url.Values{"gate": {"provisioning"}, "on": {"false"}})},
 		{pattern: "/access/keys", ready: func(d *desk) (string, url.Values) {
 			return "/access/keys",
-				url.Values{"name": {"New"}, "permission": {"DEVICES_READ"}, "expires": {"90"}, "once": {d.page(d.plain, "/access/keys/new").Field(d.T, "once")}}
+				url.Values{"name": {"New"}, "permission": {"DEVICES_READ"}, "expires": {"90"},
+					"once": {d.page(d.plain, "/access/keys/new").Field(d.T, "once")}}
 		}},
-		{pattern: "/access/computer", ready: at("/access/computer", url.Values{"challenge": {strings.Repeat("a", 43)}, "name": {"laptop"}, "preset": {"read-only"}})},
+		{pattern: "/access/computer",
+			ready: at("/access/computer", url.Values{"challenge": {strings.Repeat("a", 43)}, "name": {"laptop"}, "preset": {"read-only"}})},
 		{pattern: "/access/keys/{key}/revoke", ready: func(d *desk) (string, url.Values) {
 			k, _ := apikey.New(d.Company.ID, "k", "operator", access.All, d.Now(), time.Time{})
 			d.check(d.DB().CreateKey(d.Context(), k))
@@ -102,7 +104,8 @@ func forms() []form {
 		{pattern: "/access/connections/{connection}/scopes", ready: ofConnection("scopes", url.Values{"scope": {"DEVICES_READ"}})},
 		{pattern: "/access/connections/{connection}/freeze", ready: ofConnection("freeze", url.Values{"frozen": {"true"}})},
 		{pattern: "/access/connections/{connection}/revoke", ready: ofConnection("revoke", url.Values{})},
-		{pattern: "/access/controls", ready: at("/access/controls", url.Values{"limited": {"true"}, "limit": {"5"}, "minutes": {"60"}, "age": {"0"}})},
+		{pattern: "/access/controls",
+			ready: at("/access/controls", url.Values{"limited": {"true"}, "limit": {"5"}, "minutes": {"60"}, "age": {"0"}})},
 		{pattern: "/access/controls/approval", ready: at("/access/controls/approval",
 			url.Values{"applyApproval": {"ALL"}, "destructiveApproval": {"true"}, "secondPerson": {"true"}})},
 		{pattern: "/access/controls/{id}/cancel", goesOn: true, ready: func(d *desk) (string, url.Values) {
@@ -117,7 +120,8 @@ func forms() []form {
 		{pattern: "/approvals/{id}/decline", signer: true, ready: decides("decline")},
 		{pattern: "/authorizations/{id}", signer: true, ready: func(d *desk) (string, url.Values) {
 			d.client = d.Client(d.replica, access.All)
-			address := d.client.Post("/assets/"+d.phone.ID+"/commands/wipe", map[string]any{}).Want(d.T, 403).Members(d.T)["approvalUrl"].(string)
+			address := d.client.Post("/assets/"+d.phone.ID+"/commands/wipe", map[string]any{}).Want(d.T, 403).
+				Members(d.T)["approvalUrl"].(string)
 			_, id, _ := strings.Cut(address, "/authorizations/")
 			return "/authorizations/" + id, d.signs("/authorizations/"+id, `action="/authorizations/`+id+`"`)
 		}},
@@ -128,7 +132,8 @@ func forms() []form {
 		{pattern: "/settings/platform/finish", inert: true, ready: at("/settings/platform/finish", url.Values{})},
 		{pattern: "/settings/updates", ready: at("/settings/updates", url.Values{"paused": {"true"}})},
 		{pattern: "/settings/webhooks", ready: func(d *desk) (string, url.Values) {
-			return "/settings/webhooks", url.Values{"url": {"https://192.0.2.1/new"}, "all": {"true"}, "once": {d.page(d.plain, "/settings/webhooks/new").Field(d.T, "once")}}
+			return "/settings/webhooks", url.Values{"url": {"https://192.0.2.1/new"}, "all": {"true"},
+				"once": {d.page(d.plain, "/settings/webhooks/new").Field(d.T, "once")}}
 		}},
 		{pattern: "/settings/webhooks/{webhook}/test", ready: ofWebhook("test")},
 		{pattern: "/settings/webhooks/{webhook}/replay", ready: ofWebhook("replay")},
@@ -155,8 +160,10 @@ func forms() []form {
 		}},
 		{pattern: "/policies/{id}/restore", ready: func(d *desk) (string, url.Values) {
 			p := d.AgentPolicy(d.Company, resource.NewID())
-			d.plain.Send(d.base+"/policies/"+p.ID+"/save", url.Values{"version": {strconv.Itoa(p.Version)}, "s.CAMERA": {"BLOCK"}}).Want(d.T, 303)
-			return "/policies/" + p.ID + "/restore", url.Values{"version": {strconv.Itoa(p.Version + 1)}, "revision": {strconv.Itoa(p.Version)}}
+			d.plain.Send(d.base+"/policies/"+p.ID+"/save", url.Values{"version": {strconv.Itoa(p.Version)}, "s.CAMERA": {"BLOCK"}}).
+				Want(d.T, 303)
+			return "/policies/" + p.ID + "/restore", url.Values{"version": {strconv.Itoa(p.Version + 1)},
+				"revision": {strconv.Itoa(p.Version)}}
 		}},
 		{pattern: "/proposals/{id}/apply", ready: func(d *desk) (string, url.Values) {
 			p := d.newPolicy()
@@ -170,7 +177,8 @@ func forms() []form {
 		}},
 		{pattern: "/views", ready: at("/views", url.Values{"name": {"Mine"}, "query": {"q=a"}})},
 		{pattern: "/views/{id}/drop", ready: func(d *desk) (string, url.Values) {
-			v := asset.SavedView{ID: resource.NewID(), CompanyID: d.Company.ID, UserID: d.plain.User.ID, Name: resource.NewID(), Query: "q=b",
+			v := asset.SavedView{ID: resource.NewID(), CompanyID: d.Company.ID, UserID: d.plain.User.ID,
+				Name: resource.NewID(), Query: "q=b",
 				CreatedAt: d.Now()}
 			d.check(d.DB().SaveView(d.Context(), v))
 			return "/views/" + v.ID + "/drop", url.Values{}
@@ -179,22 +187,26 @@ func forms() []form {
 			return "/enrol", url.Values{"policy": {d.Policy.ID}, "personalUsage": {"DISALLOWED"}}
 		}},
 		{pattern: "/enrol/codes/{id}/revoke", ready: func(d *desk) (string, url.Values) {
-			c := provisioning.Code{ID: resource.NewID(), CompanyID: d.Company.ID, PolicyID: d.Policy.ID, Management: d.Policy.Type, CreatedAt: d.Now(), ExpiresAt: d.Now().Add(time.Hour)}
+			c := provisioning.Code{ID: resource.NewID(), CompanyID: d.Company.ID, PolicyID: d.Policy.ID, Management: d.Policy.Type,
+				CreatedAt: d.Now(), ExpiresAt: d.Now().Add(time.Hour)}
 			d.check(d.DB().CreateCode(d.Context(), c))
 			return "/enrol/codes/" + c.ID + "/revoke", url.Values{}
 		}},
 		{pattern: "/jobs", ready: func(d *desk) (string, url.Values) {
-			return "/jobs", url.Values{"once": {resource.NewID()}, "command": {"lock"}, "id": {d.phone.ID}, "at-utc": {d.Now().Add(time.Hour).Format(time.RFC3339)}}
+			return "/jobs", url.Values{"once": {resource.NewID()}, "command": {"lock"}, "id": {d.phone.ID},
+				"at-utc": {d.Now().Add(time.Hour).Format(time.RFC3339)}}
 		}},
 		{pattern: "/jobs/{id}/{step}", ready: func(d *desk) (string, url.Values) {
-			j := job.Job{ID: resource.NewID(), CompanyID: d.Company.ID, Command: "lock", Status: job.Running, Rate: 1, Total: 1, CreatedAt: d.Now(),
+			j := job.Job{ID: resource.NewID(), CompanyID: d.Company.ID, Command: "lock", Status: job.Running, Rate: 1,
+				Total: 1, CreatedAt: d.Now(),
 				StartsAt: d.Now().Add(time.Hour), NextAt: d.Now().Add(time.Hour)}
 			_, err := d.DB().CreateJob(d.Context(), j, []string{d.phone.ID})
 			d.check(err)
 			return "/jobs/" + j.ID + "/cancel", url.Values{}
 		}},
 		{pattern: "/jobs/{id}/undo", ready: func(d *desk) (string, url.Values) {
-			j := job.Job{ID: resource.NewID(), CompanyID: d.Company.ID, Command: job.Tags, Status: job.Running, Rate: 1, Total: 1, CreatedAt: d.Now(),
+			j := job.Job{ID: resource.NewID(), CompanyID: d.Company.ID, Command: job.Tags, Status: job.Running, Rate: 1,
+				Total: 1, CreatedAt: d.Now(),
 				StartsAt: d.Now().Add(time.Hour), NextAt: d.Now().Add(time.Hour)}
 			_, err := d.DB().CreateJob(d.Context(), j, []string{d.phone.ID})
 			d.check(err)
@@ -217,10 +229,12 @@ func forms() []form {
 			return "/devices/" + d.headset.ID + "/undo", url.Values{"ref": {ref}}
 		}},
 		{pattern: "/devices/{id}/edit", ready: func(d *desk) (string, url.Values) {
-			return "/devices/" + d.headset.ID + "/edit", url.Values{"identification": {d.headset.Identification}, "tags": {resource.NewID()}}
+			return "/devices/" + d.headset.ID + "/edit", url.Values{"identification": {d.headset.Identification},
+				"tags": {resource.NewID()}}
 		}},
 		{pattern: "/devices/{id}/commands/{operation}", ready: func(d *desk) (string, url.Values) {
-			return "/devices/" + d.phone.ID + "/commands/wipe_device", url.Values{"once": {resource.NewID()}, "confirm": {d.phone.Identification}}
+			return "/devices/" + d.phone.ID + "/commands/wipe_device",
+				url.Values{"once": {resource.NewID()}, "confirm": {d.phone.Identification}}
 		}},
 		{pattern: "/devices/{id}/enroll", ready: func(d *desk) (string, url.Values) {
 			return "/devices/" + d.headset.ID + "/enroll", url.Values{"confirm": {d.headset.Identification}}
@@ -232,7 +246,8 @@ func forms() []form {
 			return "/devices/" + d.headset.ID + "/asks/" + d.lostDevice() + "/decline", url.Values{}
 		}},
 		{pattern: "/devices/{id}/merge", ready: func(d *desk) (string, url.Values) {
-			kept := asset.Asset{ID: resource.NewID(), CompanyID: d.Company.ID, CompanySlug: "acme", Identification: "Kept", CreatedAt: d.Now()}
+			kept := asset.Asset{ID: resource.NewID(), CompanyID: d.Company.ID, CompanySlug: "acme",
+				Identification: "Kept", CreatedAt: d.Now()}
 			d.check(d.Admin().Assets.ImportAssets(d.Context(), []asset.Asset{kept}))
 			return "/devices/" + kept.ID + "/merge", url.Values{"other": {d.twin.ID}, "confirm": {"Kept"}}
 		}},

@@ -69,7 +69,8 @@ func TestHelpDesk_SendsCommandsWithReason(t *testing.T) {
 	if once == nil || !strings.Contains(dialog, `name="note-reason"`) || !strings.Contains(dialog, `name="desk"`) {
 		t.Fatalf("no dialog to lock the device: %s", dialog)
 	}
-	answer := admin.Send(o.base+"/devices/"+a.ID+"/commands/lock_device", url.Values{"once": {once[1]}, "desk": {"1"}, "note-reason": {"left in a taxi"}})
+	answer := admin.Send(o.base+"/devices/"+a.ID+"/commands/lock_device",
+		url.Values{"once": {once[1]}, "desk": {"1"}, "note-reason": {"left in a taxi"}})
 	answer.Want(t, 303)
 	if to := answer.Header.Get("Location"); to != "/helpdesk?id="+a.ID {
 		t.Errorf("sent to %q", to)
@@ -78,7 +79,8 @@ func TestHelpDesk_SendsCommandsWithReason(t *testing.T) {
 	if err != nil || len(sent) != 1 || sent[0].Type != command.Lock || sent[0].Note.Reason != "left in a taxi" {
 		t.Errorf("the history has %+v, %v", sent, err)
 	}
-	if page := o.get(t, viewer, "/helpdesk?q=HD-1", 200); strings.Contains(page, `<dialog id="lock_device"`) || !strings.Contains(page, "permission") {
+	if page := o.get(t, viewer, "/helpdesk?q=HD-1", 200); strings.Contains(page, `<dialog id="lock_device"`) ||
+		!strings.Contains(page, "permission") {
 		t.Error("a person without the right is offered the command, or is not told why not")
 	}
 }

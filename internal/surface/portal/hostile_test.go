@@ -24,7 +24,8 @@ func TestEscape_TextOfPeople(t *testing.T) {
 	admin := o.person(t, account.Admin)
 	for i, text := range corpus() {
 		shows := o.plant(t, admin.User, i, text)
-		for _, path := range []string{"/", "/devices", "/policies", "/proposals", "/access", "/activity", "/settings", "/users", "/account", "/setup", "/enrol"} {
+		for _, path := range []string{"/", "/devices", "/policies", "/proposals", "/access", "/activity", "/settings", "/users", "/account",
+			"/setup", "/enrol"} {
 			shows[path] += "" // every page is looked at, whether or not it must show something
 		}
 		for path, want := range shows {
@@ -34,7 +35,8 @@ func TestEscape_TextOfPeople(t *testing.T) {
 					t.Errorf("%s: %q became <%s>", path, text, tag)
 				}
 				for key, value := range attributes {
-					if strings.HasPrefix(key, "on") || (key == "href" || key == "src") && strings.HasPrefix(strings.TrimSpace(strings.ToLower(value)), "javascript:") {
+					if strings.HasPrefix(key, "on") || (key == "href" || key == "src") &&
+						strings.HasPrefix(strings.TrimSpace(strings.ToLower(value)), "javascript:") {
 						t.Errorf("%s: %q became <%s %s=%q>", path, text, tag, key, value)
 					}
 				}
@@ -59,22 +61,30 @@ func (o *office) plant(t *testing.T, user account.User, i int, text string) map[
 	_, err := db.UpdateCompany(ctx, o.Company.ID, func(c *company.Company) error { c.Name = text; return nil })
 	ok(err)
 	_, err = account.Users{Store: db, Passwords: account.NewPasswords(1), Now: o.Now}.Create(ctx, account.NewUserRequest{
-		CompanyID: o.Company.ID, Email: fmt.Sprintf("u%d@acme.test", i), Name: text, Role: account.Viewer, Password: "correct horse battery"})
+		CompanyID: o.Company.ID, Email: fmt.Sprintf("u%d@acme.test", i), Name: text, Role: account.Viewer,
+		Password: "correct horse battery"})
 	ok(err)
-	_, _, err = apikey.Keys{Store: db, Now: o.Now}.CreateForOperator(ctx, apikey.Request{CompanyID: o.Company.ID, Name: text, Permissions: access.DevicesRead})
+	_, _, err = apikey.Keys{Store: db, Now: o.Now}.CreateForOperator(ctx,
+		apikey.Request{CompanyID: o.Company.ID, Name: text, Permissions: access.DevicesRead})
 	ok(err)
-	ok(db.SaveView(ctx, asset.SavedView{ID: resource.NewID(), CompanyID: o.Company.ID, UserID: user.ID, Name: text, Query: "q=a", Shared: true, CreatedAt: now}))
+	ok(db.SaveView(ctx, asset.SavedView{ID: resource.NewID(), CompanyID: o.Company.ID, UserID: user.ID, Name: text, Query: "q=a",
+		Shared: true, CreatedAt: now}))
 	client := fmt.Sprintf("client-%d", i)
-	ok(db.SaveOAuthClient(ctx, oauth.Client{ID: client, Name: text, RedirectURIs: []string{"https://a.test/cb"}, Dynamic: true, CreatedAt: now, ExpiresAt: now.AddDate(0, 0, 1)}))
-	code := oauth.AuthorizationCode{Hash: access.HashSecret(client), CompanyID: o.Company.ID, UserID: user.ID, ClientID: client, ClientName: text,
+	ok(db.SaveOAuthClient(ctx, oauth.Client{ID: client, Name: text, RedirectURIs: []string{"https://a.test/cb"}, Dynamic: true,
+		CreatedAt: now, ExpiresAt: now.AddDate(0, 0, 1)}))
+	code := oauth.AuthorizationCode{Hash: access.HashSecret(client), CompanyID: o.Company.ID, UserID: user.ID,
+		ClientID: client, ClientName: text,
 		Scopes: access.DevicesRead, ExpiresAt: now.AddDate(0, 0, 1)}
 	ok(db.SaveCode(ctx, code))
 	_, err = db.RedeemCode(ctx, code.Hash, func(oauth.AuthorizationCode) error { return nil },
-		oauth.Tokens{Access: access.HashSecret("a" + client), AccessExpires: code.ExpiresAt, Refresh: access.HashSecret("r" + client), RefreshExpires: code.ExpiresAt})
+		oauth.Tokens{Access: access.HashSecret("a" + client), AccessExpires: code.ExpiresAt, Refresh: access.HashSecret("r" + client),
+			RefreshExpires: code.ExpiresAt})
 	ok(err)
 	p, err := o.Admin().Policies.Create(ctx, policy.New{CompanyID: o.Company.ID, CompanySlug: o.Company.Slug, Type: policy.Platform,
-		Name: fmt.Sprintf("%d%.40s", i, text), Description: text, Labels: []string{text}, Group: text}, policy.Author{Kind: string(access.User), ID: user.ID, Name: text})
+		Name: fmt.Sprintf("%d%.40s", i, text), Description: text, Labels: []string{text}, Group: text},
+		policy.Author{Kind: string(access.User), ID: user.ID, Name: text})
 	ok(err)
 	return map[string]string{"/access": text, "/users": text, "/devices": text, "/settings": text, "/policies": text[:min(len(text), 40)],
-		"/policies/" + p.ID: text, "/policies/" + p.ID + "/revisions": text, "/policies/" + p.ID + "/json": "", "/policies/" + p.ID + "/devices": ""}
+		"/policies/" + p.ID: text, "/policies/" + p.ID + "/revisions": text, "/policies/" + p.ID + "/json": "",
+		"/policies/" + p.ID + "/devices": ""}
 }

@@ -64,7 +64,8 @@ func TestImport_PreviewThenImport(t *testing.T) {
 	admin := o.person(t, account.Admin)
 	file := "\xef\xbb\xbfDevice name;Serial;Tags;Assigned to;Cost center\r\n=1+1<b>;S1;\"store-12;hall\";Ada;42\r\nTwo;S2;;;\r\n"
 	seen := o.imports(t, admin, file, "preview")
-	for _, want := range []string{"2 lines: 2 new, 0 changed, 0 left as they are.", "Nothing is written yet", "=1+1&lt;b&gt;", "Import 2 assets", "Other data: Cost center"} {
+	for _, want := range []string{"2 lines: 2 new, 0 changed, 0 left as they are.", "Nothing is written yet", "=1+1&lt;b&gt;",
+		"Import 2 assets", "Other data: Cost center"} {
 		if seen.Status != 200 || !strings.Contains(seen.Body, want) {
 			t.Errorf("the preview, %d, does not say %q: %.2000s", seen.Status, want, seen.Body)
 		}
@@ -76,21 +77,26 @@ func TestImport_PreviewThenImport(t *testing.T) {
 		t.Errorf("without a plan: %d", answer.Status)
 	}
 	plan := seen.Field(t, "plan")
-	for name, other := range map[string]string{"another file": strings.Replace(file, "Two", "Three", 1), "a line more": file + "Three;S3;;;\r\n"} {
-		if answer := o.imports(t, admin, other, "import", "plan", plan); answer.Status != 409 || !strings.Contains(answer.Body, "changed since the preview") || o.inventory(t) != 0 {
+	for name, other := range map[string]string{"another file": strings.Replace(file, "Two", "Three", 1),
+		"a line more": file + "Three;S3;;;\r\n"} {
+		if answer := o.imports(t, admin, other, "import", "plan", plan); answer.Status != 409 ||
+			!strings.Contains(answer.Body, "changed since the preview") || o.inventory(t) != 0 {
 			t.Errorf("%s: %d", name, answer.Status)
 		}
 	}
 	if done := o.imports(t, admin, file, "import", "plan", plan); done.Status != 303 || o.inventory(t) != 2 {
 		t.Fatalf("%d %s", done.Status, done.Body)
 	}
-	if page := o.get(t, admin, "/devices?q=ada&cols=tags", 200); !strings.Contains(page, "=1+1&lt;b&gt;") || !strings.Contains(page, "hall") {
+	if page := o.get(t, admin, "/devices?q=ada&cols=tags", 200); !strings.Contains(page, "=1+1&lt;b&gt;") ||
+		!strings.Contains(page, "hall") {
 		t.Error("the asset is not as the file says")
 	}
-	if again := o.imports(t, admin, file, "preview"); !strings.Contains(again.Body, "would change nothing") || strings.Contains(again.Body, "Import 0") {
+	if again := o.imports(t, admin, file, "preview"); !strings.Contains(again.Body, "would change nothing") ||
+		strings.Contains(again.Body, "Import 0") {
 		t.Error("the same file changes something")
 	}
-	entries, err := o.DB().Activity(t.Context(), activity.Filter{CompanyID: o.Company.ID, Actions: []activity.Action{activity.AssetsImported}}, activity.Cursor{}, 10)
+	entries, err := o.DB().Activity(t.Context(),
+		activity.Filter{CompanyID: o.Company.ID, Actions: []activity.Action{activity.AssetsImported}}, activity.Cursor{}, 10)
 	if err != nil || len(entries) != 1 || entries[0].Actor.ID != admin.User.ID {
 		t.Errorf("log: %+v, %v", entries, err)
 	}
@@ -126,10 +132,12 @@ func TestImport_Mapping(t *testing.T) {
 	admin := o.person(t, account.Admin)
 	file := "Gerät,Nummer,Geheim\nOne,S1,x\n"
 	seen := o.imports(t, admin, file, "preview")
-	if seen.Status != 400 || !strings.Contains(seen.Body, "identification and serialNumber are missing") || !strings.Contains(seen.Body, `name="target.0"`) {
+	if seen.Status != 400 || !strings.Contains(seen.Body, "identification and serialNumber are missing") ||
+		!strings.Contains(seen.Body, `name="target.0"`) {
 		t.Errorf("unknown columns: %d %.3000s", seen.Status, seen.Body)
 	}
-	fields := []string{"column", "Gerät", "column", "Nummer", "column", "Geheim", "target.0", "identification", "target.1", "serialNumber", "target.2", ""}
+	fields := []string{"column", "Gerät", "column", "Nummer", "column", "Geheim", "target.0", "identification", "target.1",
+		"serialNumber", "target.2", ""}
 	seen = o.imports(t, admin, file, "preview", fields...)
 	if seen.Status != 200 || !strings.Contains(seen.Body, "1 new") {
 		t.Fatalf("mapped: %d %.3000s", seen.Status, seen.Body)
@@ -198,7 +206,8 @@ func TestImport_AdmittedBeforeTheFile(t *testing.T) {
 		_, _ = unread.Seek(0, io.SeekStart)
 		var from io.Reader = unread
 		if tc.status == 413 {
-			from = io.MultiReader(strings.NewReader(strings.Split(body, "One")[0]), &repeated{text: "x,y\n", left: asset.MaxImportBytes + 2<<20})
+			from = io.MultiReader(strings.NewReader(strings.Split(body, "One")[0]),
+				&repeated{text: "x,y\n", left: asset.MaxImportBytes + 2<<20})
 		}
 		answer := tc.who.Upload(address, contentType, from, tc.headers...)
 		if answer.Status != tc.status {

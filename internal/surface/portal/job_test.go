@@ -26,7 +26,8 @@ func TestJob_AllThatMatch(t *testing.T) {
 	if !strings.Contains(plan, "Restart: 3 devices") {
 		t.Error("the plan does not name the number of devices")
 	}
-	form := url.Values{"once": {resource.NewID()}, "command": {"reboot"}, "all": {"1"}, "match": {match}, "rate": {"600"}, "note-reason": {"Freezes <b>"}}
+	form := url.Values{"once": {resource.NewID()}, "command": {"reboot"}, "all": {"1"}, "match": {match}, "rate": {"600"},
+		"note-reason": {"Freezes <b>"}}
 	to := admin.Send(o.base+"/jobs", form).Want(t, 303).Header.Get("Location")
 	if again := admin.Send(o.base+"/jobs", form).Want(t, 303).Header.Get("Location"); again != to {
 		t.Errorf("the same form made %s and %s", to, again)

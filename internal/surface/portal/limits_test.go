@@ -78,7 +78,8 @@ func TestWipe_LimitAndReserve(t *testing.T) {
 	if page := o.get(t, admin, "/devices/"+devices[1].ID, 200); !strings.Contains(page, "limit of destructive commands is reached") {
 		t.Error("the page does not say why nothing was sent")
 	}
-	err := o.DB().AddPasskey(t.Context(), account.Passkey{ID: resource.NewID(), UserID: admin.User.ID, Name: "Key", Credential: json.RawMessage(`{}`), CreatedAt: o.Now().Add(-25 * time.Hour)})
+	err := o.DB().AddPasskey(t.Context(), account.Passkey{ID: resource.NewID(), UserID: admin.User.ID, Name: "Key",
+		Credential: json.RawMessage(`{}`), CreatedAt: o.Now().Add(-25 * time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}

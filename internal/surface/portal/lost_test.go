@@ -25,13 +25,15 @@ func TestLostDevices_AreShownAndDecided(t *testing.T) {
 	p := o.AgentPolicy(o.Company, "Kiosk")
 	enroll := func(serial string, lost bool) (agentdevice.Device, error) {
 		now, hash := o.Now(), sha256.Sum256([]byte(resource.NewID()))
-		if err := o.DB().CreateAgentToken(t.Context(), agentdevice.Token{Hash: hash, CompanyID: o.Company.ID, PolicyID: p.ID, ExpiresAt: now.Add(time.Hour)}); err != nil {
+		if err := o.DB().CreateAgentToken(t.Context(), agentdevice.Token{Hash: hash, CompanyID: o.Company.ID, PolicyID: p.ID,
+			ExpiresAt: now.Add(time.Hour)}); err != nil {
 			t.Fatal(err)
 		}
 		d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, State: agentdevice.Active, EnrolledAt: now, SeenAt: now,
 			Key: protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: resource.NewID()}, CommandAlgorithm: protocol.Ed25519}
 		return o.DB().EnrollAgent(t.Context(), agentdevice.Enrollment{Hash: hash, Device: d, Again: now, Lost: lost},
-			enrollment.Observation{Device: d.ID, Management: asset.Agent, SerialNumber: serial, Brand: "Acme", Model: "<b>Kiosk</b>", Enrolling: true,
+			enrollment.Observation{Device: d.ID, Management: asset.Agent, SerialNumber: serial, Brand: "Acme",
+				Model: "<b>Kiosk</b>", Enrolling: true,
 				EnrolledAt: now, ReportedAt: now, ObservedAt: now})
 	}
 	d, err := enroll("SN-77", false)

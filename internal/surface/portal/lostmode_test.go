@@ -33,8 +33,10 @@ func TestDevice_SaysHowItStands(t *testing.T) {
 	says("before", true, "Please call</textarea>", `value="+49 30 1"`, `value="Acme &lt;GmbH&gt;"`)
 	says("before", false, "End lost mode", "Lost mode is on", "Lost mode was asked for")
 	begin := func(kind command.Type, s command.State) command.Command {
-		c, begun, err := o.DB().Begin(t.Context(), command.Command{ID: resource.NewID(), CompanyID: o.Company.ID, AssetID: a.ID, Epoch: a.Device.Epoch, Type: kind,
-			State: s, CreatedAt: o.Now(), Actor: command.Actor{Kind: access.User, ID: "u1", Name: "Ada"}, Note: access.Note{Reason: "left in a <train>"}}, nil)
+		c, begun, err := o.DB().Begin(t.Context(), command.Command{ID: resource.NewID(), CompanyID: o.Company.ID, AssetID: a.ID,
+			Epoch: a.Device.Epoch, Type: kind,
+			State: s, CreatedAt: o.Now(), Actor: command.Actor{Kind: access.User, ID: "u1", Name: "Ada"},
+			Note: access.Note{Reason: "left in a <train>"}}, nil)
 		if err != nil || !begun {
 			t.Fatalf("%s: %t, %v", kind, begun, err)
 		}
@@ -42,7 +44,8 @@ func TestDevice_SaysHowItStands(t *testing.T) {
 	}
 	start := begin(command.StartLostMode, command.Sent)
 	says("asked for", true, "Lost mode was asked for", "End lost mode", "openstreetmap.org/?mlat=52.50000")
-	if _, done, err := o.DB().Take(t.Context(), start.ID, command.Transition{From: []command.State{command.Sent}, To: command.Succeeded, Feedback: o.Now()}); err != nil || !done {
+	if _, done, err := o.DB().Take(t.Context(), start.ID, command.Transition{From: []command.State{command.Sent}, To: command.Succeeded,
+		Feedback: o.Now()}); err != nil || !done {
 		t.Fatal(done, err)
 	}
 	says("on", true, "Lost mode is on", "End lost mode", "Ada", "Google Maps")

@@ -27,16 +27,19 @@ func TestNeedsYou(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	a, admin, viewer := o.device(t, "d1", "S1", "Pixel 8", o.Policy), o.person(t, account.Admin), o.person(t, account.Viewer)
-	if page := o.get(t, admin, "/", 200); count(page) != "" || !strings.Contains(page, `id="needs-you"`) || strings.Contains(plain(page), "Copy the link for a colleague") {
+	if page := o.get(t, admin, "/", 200); count(page) != "" || !strings.Contains(page, `id="needs-you"`) ||
+		strings.Contains(plain(page), "Copy the link for a colleague") {
 		t.Errorf("nothing waits, and the page counts %q", count(page))
 	}
-	o.CLI(new(any), "company", "set", "--company", "acme", "--destructive-approval", "on", "--apply-approval", "all", "--approver-age", "0s")
+	o.CLI(new(any), "company", "set", "--company", "acme", "--destructive-approval", "on", "--apply-approval", "all",
+		"--approver-age", "0s")
 	key, text := o.KeyRow(o.Company, access.All)
 	o.replica.As(text).Post("/assets/"+a.ID+"/commands/wipe", nil).Want(t, 403)
 	var asked struct {
 		Approval struct{ URL string } `json:"approval"`
 	}
-	proposed := o.replica.As(text).Post("/policies/"+o.Policy.ID+"/changes", map[string]any{"changes": []any{map[string]string{"setting": "CAMERA", "value": "BLOCK"}}})
+	proposed := o.replica.As(text).Post("/policies/"+o.Policy.ID+"/changes",
+		map[string]any{"changes": []any{map[string]string{"setting": "CAMERA", "value": "BLOCK"}}})
 	proposed.JSON(t, &asked)
 	wants := key.Name + " asks for a wipe of " + a.Identification
 	for _, path := range []string{"/", "/needs-you"} {
@@ -52,7 +55,8 @@ func TestNeedsYou(t *testing.T) {
 	bea := o.Browser(o.Company, account.Admin)
 	bea.SignIn(o.base)
 	bea.Change(func(u *account.User) { u.Name = "Bea Boss" })
-	if err := o.DB().AddPasskey(t.Context(), account.Passkey{ID: resource.NewID(), UserID: bea.User.ID, Name: "Key", Credential: json.RawMessage(`{}`), CreatedAt: o.Now()}); err != nil {
+	if err := o.DB().AddPasskey(t.Context(), account.Passkey{ID: resource.NewID(), UserID: bea.User.ID, Name: "Key",
+		Credential: json.RawMessage(`{}`), CreatedAt: o.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	page := o.get(t, viewer, "/", 200)
@@ -80,7 +84,9 @@ func TestNeedsYou_Loosening(t *testing.T) {
 	o.device(t, "d1", "S1", "Pixel 8", o.Policy)
 	o.CLI(new(any), "company", "set", "--company", "acme", "--destructive-approval", "on", "--approver-age", "0s")
 	ada, bea := o.person(t, account.Admin), o.person(t, account.Admin)
-	waiting, err := o.DB().ChangeControls(t.Context(), o.Company.ID, ada.User, func(c *company.Company) { c.Settings.Controls.DestructiveApproval = false })
+	waiting, err := o.DB().ChangeControls(t.Context(), o.Company.ID, ada.User, func(c *company.Company) {
+		c.Settings.Controls.DestructiveApproval = false
+	})
 	if err != nil || len(waiting) != 1 {
 		t.Fatal(waiting, err)
 	}

@@ -34,7 +34,8 @@ func TestCommand_ReasonAndTicket(t *testing.T) {
 	}
 	send("the user <b>asked</b>")
 	for _, at := range []string{"/devices/" + device.AssetID + "/commands", "/activity?area=command"} {
-		if text := o.get(t, ada, at, 200); !strings.Contains(text, "the user &lt;b&gt;asked&lt;/b&gt;") || !strings.Contains(text, "OPS-7") {
+		if text := o.get(t, ada, at, 200); !strings.Contains(text, "the user &lt;b&gt;asked&lt;/b&gt;") ||
+			!strings.Contains(text, "OPS-7") {
 			t.Errorf("%s does not have the reason and the ticket", at)
 		}
 	}

@@ -21,7 +21,8 @@ import (
 )
 
 // overviewLink is a figure or a bar of the overview: its address, its words and its number.
-var overviewLink = regexp.MustCompile(`(?s)<a class="(?:panel|group)[^>]* href="([^"]*)">\s*<span[^>]*>(?:<span[^>]*>)?([^<]*)</span>\s*<span class="num[^>]*>([\d,]+)</span>`)
+var overviewLink = regexp.MustCompile(
+	`(?s)<a class="(?:panel|group)[^>]* href="([^"]*)">\s*<span[^>]*>(?:<span[^>]*>)?([^<]*)</span>\s*<span class="num[^>]*>([\d,]+)</span>`)
 
 // listTotal is what a list of devices says of itself.
 var listTotal = regexp.MustCompile(`Export ([\d,]+) device`)
@@ -55,7 +56,8 @@ func TestOverview_NumbersEqualTheLists(t *testing.T) {
 					t.Errorf("%s: %s is %s on the overview, and %s lists %s", who, label, number, address, total)
 				}
 			}
-			for _, want := range []string{"/devices?status", "/devices?seenBefore", "/devices?policyBehind", "/devices?patchBefore", "/devices?compliant", "/devices?lost", "/devices?policy", "/devices?patch", "/commands"} {
+			for _, want := range []string{"/devices?status", "/devices?seenBefore", "/devices?policyBehind", "/devices?patchBefore",
+				"/devices?compliant", "/devices?lost", "/devices?policy", "/devices?patch", "/commands"} {
 				if !seen[want] && (policies == nil || !strings.Contains(want, "lost")) {
 					t.Errorf("%s: no number of %s…; there are %v", who, want, seen)
 				}
@@ -75,8 +77,10 @@ func (o *office) mixedFleet(t *testing.T) {
 		if n%4 == 1 {
 			at = at.Add(-time.Duration(20+n) * time.Hour)
 		}
-		seen := enrollment.Observation{CompanyID: o.Company.ID, Device: fmt.Sprint("enterprises/LC/devices/m", n), Management: asset.Platform,
-			Ownership: asset.CompanyOwned, Mode: asset.FullyManaged, SerialNumber: fmt.Sprint("M", n), Enrolling: true, EnrolledAt: at, ReportedAt: at,
+		seen := enrollment.Observation{CompanyID: o.Company.ID, Device: fmt.Sprint("enterprises/LC/devices/m", n),
+			Management: asset.Platform,
+			Ownership:  asset.CompanyOwned, Mode: asset.FullyManaged, SerialNumber: fmt.Sprint("M", n), Enrolling: true,
+			EnrolledAt: at, ReportedAt: at,
 			ObservedAt: at, PolicyID: p.ID, AppliedPolicy: p.ID, AppliedVersion: n % 2, Specifications: map[string]string{},
 			StatusReport: json.RawMessage(fmt.Sprintf(`{"batteryLevel":50,"policyCompliant":%v}`, n%5 != 0))}
 		if n%7 > 0 {
@@ -96,8 +100,10 @@ func (o *office) mixedFleet(t *testing.T) {
 		if n%6 == 0 {
 			err = o.DB().MarkDeleted(t.Context(), a.ID, a.Device.Epoch, o.Now())
 		} else if n%3 != 2 {
-			_, _, err = o.DB().Begin(t.Context(), command.Command{ID: resource.NewID(), CompanyID: o.Company.ID, AssetID: a.ID, Epoch: a.Device.Epoch, Type: command.Lock,
-				State: command.Prepared, CreatedAt: o.Now().Add(-time.Duration(n) * 10 * time.Minute), Actor: command.Actor{Kind: access.User, ID: "u", Name: "Ada"}}, nil)
+			_, _, err = o.DB().Begin(t.Context(), command.Command{ID: resource.NewID(), CompanyID: o.Company.ID, AssetID: a.ID,
+				Epoch: a.Device.Epoch, Type: command.Lock,
+				State: command.Prepared, CreatedAt: o.Now().Add(-time.Duration(n) * 10 * time.Minute),
+				Actor: command.Actor{Kind: access.User, ID: "u", Name: "Ada"}}, nil)
 		}
 		if err != nil {
 			t.Fatal(err)

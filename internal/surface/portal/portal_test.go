@@ -78,7 +78,8 @@ func (o *office) person(t *testing.T, role account.Role, policies ...string) *se
 // pages are the pages of this package's sections, with a device's id in them.
 func pages(id string) []string {
 	device := "/devices/" + id
-	return []string{"/", "/devices", "/devices?q=a&tag=b&status=ACTIVE", "/devices?cols=serial&cols=ownership&cols=management&cols=created&cols=tags&cols=os",
+	return []string{"/", "/devices", "/devices?q=a&tag=b&status=ACTIVE",
+		"/devices?cols=serial&cols=ownership&cols=management&cols=created&cols=tags&cols=os",
 		device, device + "/commands", device + "/location", device + "/apps", device + "/policy", device + "/activity", device + "/quick",
 		"/commands", "/bulk?command=lock&id=" + id, "/enrol", "/search?q=a", "/nowhere"}
 }
@@ -132,7 +133,8 @@ func TestHeaders_ContentSecurityPolicy(t *testing.T) {
 	for _, path := range pages(a.ID) {
 		answer := admin.Send(o.base+path, nil)
 		policy := answer.Header.Get("Content-Security-Policy")
-		if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "script-src 'self'") || strings.Contains(policy, "unsafe") {
+		if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "script-src 'self'") ||
+			strings.Contains(policy, "unsafe") {
 			t.Errorf("%s: policy %q", path, policy)
 		}
 		walk(t, string(answer.Body), func(tag string, attributes map[string]string, text string) {
@@ -146,7 +148,8 @@ func TestHeaders_ContentSecurityPolicy(t *testing.T) {
 			}
 			for _, key := range []string{"src", "href", "action"} {
 				at := attributes[key]
-				if tag == "a" && attributes["rel"] == "noopener noreferrer" && (strings.HasPrefix(at, "https://www.openstreetmap.org/") || strings.HasPrefix(at, "https://www.google.com/maps/")) {
+				if tag == "a" && attributes["rel"] == "noopener noreferrer" && (strings.HasPrefix(at, "https://www.openstreetmap.org/") ||
+					strings.HasPrefix(at, "https://www.google.com/maps/")) {
 					continue // a person follows it, and only the place goes with them
 				}
 				if strings.Contains(at, "//") || strings.HasPrefix(at, "javascript:") {
@@ -200,20 +203,26 @@ func TestEscape_HostileText(t *testing.T) {
 	for i, text := range corpus() {
 		p := o.Env.Policy(o.Company, fmt.Sprintf("%d%.40s", i, text), policy.Platform)
 		a := o.device(t, fmt.Sprint("d", i), fmt.Sprint("S", i), text, p)
-		err := o.Admin().Assets.ImportAssets(t.Context(), []asset.Asset{{ID: resource.NewID(), CompanyID: o.Company.ID, CompanySlug: "acme", Identification: text,
-			CreatedAt: o.Now(), Tags: []string{text}, CustomData: map[string]string{text: text}, Specifications: map[string]string{"model": text, "serialNumber": text}}})
+		err := o.Admin().Assets.ImportAssets(t.Context(),
+			[]asset.Asset{{ID: resource.NewID(), CompanyID: o.Company.ID, CompanySlug: "acme", Identification: text,
+				CreatedAt: o.Now(), Tags: []string{text}, CustomData: map[string]string{text: text},
+				Specifications: map[string]string{"model": text, "serialNumber": text}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, _, err := o.DB().Begin(t.Context(), command.Command{ID: resource.NewID(), CompanyID: o.Company.ID, AssetID: a.ID, Epoch: a.Device.Epoch, Type: command.Lock,
-			State: command.Prepared, CreatedAt: o.Now(), Actor: command.Actor{Kind: access.APIKey, ID: "key", Prefix: text, Name: text}}, nil)
+		c, _, err := o.DB().Begin(t.Context(), command.Command{ID: resource.NewID(), CompanyID: o.Company.ID, AssetID: a.ID,
+			Epoch: a.Device.Epoch, Type: command.Lock,
+			State: command.Prepared, CreatedAt: o.Now(), Actor: command.Actor{Kind: access.APIKey, ID: "key", Prefix: text, Name: text}},
+			nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := o.DB().Take(t.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed, Outcome: text}); err != nil {
+		if _, _, err := o.DB().Take(t.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed,
+			Outcome: text}); err != nil {
 			t.Fatal(err)
 		}
-		for _, path := range append(pages(a.ID), "/devices?q="+url.QueryEscape(text)+"&tag="+url.QueryEscape(text)+"&policy="+url.QueryEscape(text)+"&seen="+url.QueryEscape(text)) {
+		for _, path := range append(pages(a.ID), "/devices?q="+url.QueryEscape(text)+"&tag="+url.QueryEscape(text)+"&policy="+
+			url.QueryEscape(text)+"&seen="+url.QueryEscape(text)) {
 			notRun(t, path, text, o.get(t, admin, path, statusOf(path)))
 		}
 		if page := o.get(t, admin, "/devices/"+a.ID, 200); !strings.Contains(textOf(t, page), text) {
@@ -273,11 +282,14 @@ func TestPolicies_LimitedUserSeesOwn(t *testing.T) {
 	mine := o.device(t, "mine", "MINE-1", "Minephone", o.Policy)
 	theirs := o.device(t, "theirs", "THEIRS-1", "Secretphone", o.other)
 	limited := o.person(t, account.Manager, o.Policy.ID)
-	if page := o.get(t, limited, "/devices", 200); !strings.Contains(page, mine.Identification) || strings.Contains(page, theirs.Identification) {
+	if page := o.get(t, limited, "/devices", 200); !strings.Contains(page, mine.Identification) ||
+		strings.Contains(page, theirs.Identification) {
 		t.Error("the list shows too little or too much")
 	}
-	for _, path := range []string{"/", "/devices?q=Secretphone&size=50", "/devices?policy=" + o.other.ID, "/search?q=Secretphone", "/enrol", "/enrol/codes", "/jobs", "/devices/export.csv",
-		"/devices/export.csv?id=" + theirs.ID, "/enrol/joined?since=0&policy=" + o.other.ID, "/bulk?command=lock&id=" + mine.ID + "&id=" + theirs.ID} {
+	for _, path := range []string{"/", "/devices?q=Secretphone&size=50", "/devices?policy=" + o.other.ID, "/search?q=Secretphone", "/enrol",
+		"/enrol/codes", "/jobs", "/devices/export.csv",
+		"/devices/export.csv?id=" + theirs.ID, "/enrol/joined?since=0&policy=" + o.other.ID,
+		"/bulk?command=lock&id=" + mine.ID + "&id=" + theirs.ID} {
 		body := o.get(t, limited, path, 200)
 		body = strings.ReplaceAll(strings.ReplaceAll(body, "q=Secretphone", ""), "search=Secretphone", "")
 		body = strings.ReplaceAll(strings.ReplaceAll(body, `value="Secretphone"`, ""), "“Secretphone”", "")
@@ -314,7 +326,8 @@ func TestIsolation_OtherCompanies(t *testing.T) {
 	for _, path := range pages(a.ID)[4:11] {
 		o.get(t, spy, path, 404)
 	}
-	for _, path := range []string{"/", "/devices", "/devices?q=S1", "/search?q=Phone", "/devices/export.csv", "/enrol", "/enrol/codes", "/jobs", "/enrol/joined?since=0&policy=" + o.Policy.ID} {
+	for _, path := range []string{"/", "/devices", "/devices?q=S1", "/search?q=Phone", "/devices/export.csv", "/enrol", "/enrol/codes",
+		"/jobs", "/enrol/joined?since=0&policy=" + o.Policy.ID} {
 		if body := o.get(t, spy, path, 200); strings.Contains(body, a.ID) || strings.Contains(body, o.Policy.Name) {
 			t.Errorf("%s tells of another company", path)
 		}
@@ -334,7 +347,8 @@ func TestRights(t *testing.T) {
 	viewer, operator := o.person(t, account.Viewer), o.person(t, account.Operator)
 
 	page := o.get(t, viewer, "/devices/"+a.ID, 200)
-	if !strings.Contains(page, "It takes the permission to send commands to devices. Grace Granter can grant it.") || strings.Contains(page, `action="/devices/`+a.ID+`/commands/lock_device"`) {
+	if !strings.Contains(page, "It takes the permission to send commands to devices. Grace Granter can grant it.") ||
+		strings.Contains(page, `action="/devices/`+a.ID+`/commands/lock_device"`) {
 		t.Error("a viewer's device page does not say what is missing, or offers it")
 	}
 	for _, c := range []struct {
@@ -359,7 +373,8 @@ func TestRights(t *testing.T) {
 	for _, path := range append(pages(a.ID)[1:11], "/devices/export.csv") {
 		o.get(t, blind, path, 403)
 	}
-	if body := o.get(t, blind, "/", 200); strings.Contains(body, a.ID) || !strings.Contains(body, "It takes the permission to see devices") {
+	if body := o.get(t, blind, "/", 200); strings.Contains(body, a.ID) ||
+		!strings.Contains(body, "It takes the permission to see devices") {
 		t.Error("the overview of a user who may not see devices")
 	}
 }
@@ -381,7 +396,8 @@ func TestCommands_DestructiveAskForTheName(t *testing.T) {
 		t.Error("the page does not say that nothing was sent")
 	}
 	for range 2 {
-		admin.Send(at+"reset_screen_lock", url.Values{"confirm": {" " + strings.ToUpper(a.Identification) + " "}, "once": {"2"}}).Want(t, 303)
+		admin.Send(at+"reset_screen_lock", url.Values{"confirm": {" " + strings.ToUpper(a.Identification) + " "}, "once": {"2"}}).Want(t,
+			303)
 	}
 	history := o.Client(o.replica, access.All).History(a.ID)
 	if len(history) != 1 || history[0].Type != "RESET_SCREEN_LOCK" {
@@ -461,13 +477,15 @@ func TestEnroll_Form(t *testing.T) {
 	admin := o.person(t, account.Admin)
 	form := url.Values{"policy": {o.Policy.ID}, "personalUsage": {"DISALLOWED"}, "wifiSsid": {" Yard "}, "wifiPassword": {"short"}}
 	answer := admin.Send(o.base+"/enrol", form)
-	if page := string(answer.Body); answer.Status != 400 || !strings.Contains(page, "wifiPassword-wrong") || strings.Contains(page, "short") && strings.Contains(page, `value="short"`) {
+	if page := string(answer.Body); answer.Status != 400 || !strings.Contains(page, "wifiPassword-wrong") ||
+		strings.Contains(page, "short") && strings.Contains(page, `value="short"`) {
 		t.Errorf("%d", answer.Status)
 	}
 	form.Set("wifiPassword", "long-enough-secret")
 	answer = admin.Send(o.base+"/enrol", form).Want(t, 200)
 	page := string(answer.Body)
-	if !strings.Contains(page, "data:image/png;base64,") || strings.Contains(page, "long-enough-secret") || !strings.Contains(page, "“ Yard ”") {
+	if !strings.Contains(page, "data:image/png;base64,") || strings.Contains(page, "long-enough-secret") ||
+		!strings.Contains(page, "“ Yard ”") {
 		t.Error("the code's page")
 	}
 	const link = "https://enterprise.google.com/android/enroll?et="
@@ -475,7 +493,8 @@ func TestEnroll_Form(t *testing.T) {
 		t.Error("the code of a company device can be opened on a phone in use")
 	}
 	form.Set("personalUsage", "ALLOWED")
-	if page = string(admin.Send(o.base+"/enrol", form).Want(t, 200).Body); !strings.Contains(page, link) || !strings.Contains(page, "Work profile of "+o.Company.Name) {
+	if page = string(admin.Send(o.base+"/enrol", form).Want(t, 200).Body); !strings.Contains(page, link) ||
+		!strings.Contains(page, "Work profile of "+o.Company.Name) {
 		t.Error("the code of a work profile has no link, or does not say what it is for")
 	}
 }

@@ -19,21 +19,22 @@ import (
 // identity: never, always, or for some forms, of which it has one that takes it and one
 // that does not. A new address fails the test until it is listed.
 var proofs = map[string]struct{ takes, not url.Values }{
-	"/account/password":                       {takes: url.Values{}},
-	"/account/passkeys":                       {takes: url.Values{}},
-	"/account/passkeys/{passkey}/remove":      {takes: url.Values{}},
-	"/account/recovery":                       {takes: url.Values{}},
-	"/account/sessions/{session}/end":         {not: url.Values{}},
-	"/account/mail":                           {not: url.Values{}},
-	"/account/prove":                          {not: url.Values{}},
-	"/account/prove/passkey":                  {not: url.Values{}},
-	"/account/prove/company":                  {not: url.Values{}},
-	"/users":                                  {takes: url.Values{}},
-	"/users/{user}":                           {takes: url.Values{}},
-	"/users/{user}/disabled":                  {takes: url.Values{"disabled": {"true"}}},
-	"/users/{user}/invitation":                {takes: url.Values{}},
-	"/access/gates":                           {takes: url.Values{"on": {"true"}}, not: url.Values{"on": {"false"}}},
-	"/access/keys":                            {takes: url.Values{"permission": {"DEVICES_COMMAND"}}, not: url.Values{"permission": {"DEVICES_READ", "POLICIES_READ"}}},
+	"/account/password":                  {takes: url.Values{}},
+	"/account/passkeys":                  {takes: url.Values{}},
+	"/account/passkeys/{passkey}/remove": {takes: url.Values{}},
+	"/account/recovery":                  {takes: url.Values{}},
+	"/account/sessions/{session}/end":    {not: url.Values{}},
+	"/account/mail":                      {not: url.Values{}},
+	"/account/prove":                     {not: url.Values{}},
+	"/account/prove/passkey":             {not: url.Values{}},
+	"/account/prove/company":             {not: url.Values{}},
+	"/users":                             {takes: url.Values{}},
+	"/users/{user}":                      {takes: url.Values{}},
+	"/users/{user}/disabled":             {takes: url.Values{"disabled": {"true"}}},
+	"/users/{user}/invitation":           {takes: url.Values{}},
+	"/access/gates":                      {takes: url.Values{"on": {"true"}}, not: url.Values{"on": {"false"}}},
+	"/access/keys": {takes: url.Values{"permission": {"DEVICES_COMMAND"}},
+		not: url.Values{"permission": {"DEVICES_READ", "POLICIES_READ"}}},
 	"/access/computer":                        {takes: url.Values{}},
 	"/access/keys/{key}/revoke":               {not: url.Values{}},
 	"/access/connections/{connection}/scopes": {takes: url.Values{"scope": {"PROVISIONING"}}, not: url.Values{"scope": {"DEVICES_READ"}}},
@@ -151,18 +152,21 @@ func TestProof_ComesBeforeTheChange(t *testing.T) {
 		return u.Disabled
 	}
 	path, form := "/users/"+colleague.User.ID+"/disabled", url.Values{"disabled": {"true"}}
-	if at := admin.Send(o.base+path, form).Want(t, 303).Header.Get("Location"); at != "/account/prove?next="+url.QueryEscape("/users/"+colleague.User.ID) || disabled() {
+	if at := admin.Send(o.base+path, form).Want(t, 303).Header.Get("Location"); at != "/account/prove?next="+
+		url.QueryEscape("/users/"+colleague.User.ID) || disabled() {
 		t.Errorf("without a proof: to %s, disabled %t", at, disabled())
 	}
 	all := command.Catalog()
 	destructive := all[slices.IndexFunc(all, func(row *command.Row) bool { return row.Destructive })]
 	wipe := "/devices/" + phone.ID + "/commands/" + destructive.Operation
-	if at := admin.Send(o.base+wipe, url.Values{}).Want(t, 303).Header.Get("Location"); at != "/account/prove?next="+url.QueryEscape("/devices/"+phone.ID) || o.commands(t, phone) != 0 {
+	if at := admin.Send(o.base+wipe, url.Values{}).Want(t, 303).Header.Get("Location"); at != "/account/prove?next="+
+		url.QueryEscape("/devices/"+phone.ID) || o.commands(t, phone) != 0 {
 		t.Errorf("a destructive command: to %s, %d sent", at, o.commands(t, phone))
 	}
 	partial := []string{"Hx-Request", "true", "Hx-Request-Type", "partial"}
 	dialog := admin.Send(o.base+"/account/prove", url.Values{"password": {"wrong"}}, partial...).Want(t, 401)
-	if dialog.Header.Get(frame.ProofHeader) == "" || strings.Contains(string(dialog.Body), "<html") || !strings.Contains(string(dialog.Body), "did not prove it") {
+	if dialog.Header.Get(frame.ProofHeader) == "" || strings.Contains(string(dialog.Body), "<html") ||
+		!strings.Contains(string(dialog.Body), "did not prove it") {
 		t.Errorf("a wrong password in the dialog: %s", dialog.Body)
 	}
 	admin.Send(o.base+"/account/prove", url.Values{"password": {servertest.Password}}, partial...).Want(t, 204)
@@ -189,7 +193,8 @@ func TestProof_OfWhatAConnectionGains(t *testing.T) {
 	for _, c := range []struct {
 		scopes []string
 		takes  bool
-	}{{[]string{"DEVICES_READ"}, false}, {[]string{"DEVICES_READ", "POLICIES_READ"}, false}, {[]string{"DEVICES_READ", "DEVICES_COMMAND"}, false},
+	}{{[]string{"DEVICES_READ"}, false}, {[]string{"DEVICES_READ", "POLICIES_READ"}, false},
+		{[]string{"DEVICES_READ", "DEVICES_COMMAND"}, false},
 		{[]string{"DEVICES_READ", "DEVICES_COMMAND", "PROVISIONING"}, true}} {
 		answer := person.Send(o.base+"/access/connections/"+all[0].ID+"/scopes", url.Values{"scope": c.scopes}, frame.ProofHeader, "asked")
 		if answer.Status == 403 != c.takes {
@@ -206,7 +211,8 @@ func TestPassword_IsNoProof(t *testing.T) {
 	admin := o.person(t, account.Admin)
 	change := func(to string, status int) {
 		t.Helper()
-		admin.Send(o.base+"/account/password", url.Values{"current": {servertest.Password}, "password": {to}, "again": {to}}).Want(t, status)
+		admin.Send(o.base+"/account/password", url.Values{"current": {servertest.Password}, "password": {to}, "again": {to}}).Want(t,
+			status)
 	}
 	change(servertest.Password, 422)
 	o.Advance(account.ReauthFresh - time.Second)
@@ -291,7 +297,8 @@ func TestProof_FormsSaySo(t *testing.T) {
 		}
 	}
 	seen := map[string]bool{}
-	for _, page := range []string{"/account", "/users/new", "/users/" + colleague.User.ID, "/access", "/access/keys/new", "/access/controls",
+	for _, page := range []string{"/account", "/users/new", "/users/" + colleague.User.ID, "/access",
+		"/access/keys/new", "/access/controls",
 		"/settings", "/settings/signin", "/settings/webhooks/new", "/devices/" + phone.ID, "/devices/" + phone.ID + "/enroll"} {
 		for _, found := range form.FindAllStringSubmatch(o.get(t, admin, page, 200), -1) {
 			for path, pattern := range patterns {

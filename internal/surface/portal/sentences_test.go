@@ -50,7 +50,8 @@ func settingChanges() []settingChange {
 		{"authorization on", func(c *company.Company) { c.Settings.Controls.DestructiveApproval = true }},
 		{"authorization off", func(c *company.Company) { c.Settings.Controls.DestructiveApproval = false }},
 		{"limit higher", limit(100, 60)}, {"limit lower", limit(5, 60)}, {"limit shorter", limit(5, 30)},
-		{"limit off", func(c *company.Company) { c.Settings.Controls.DestructiveLimit = access.DestructiveLimit{} }}, {"limit on", limit(1, 60)},
+		{"limit off", func(c *company.Company) { c.Settings.Controls.DestructiveLimit = access.DestructiveLimit{} }},
+		{"limit on", limit(1, 60)},
 		{"age lower", func(c *company.Company) { c.Settings.Controls.ApproverAge = 2 * time.Hour }},
 		{"age none", func(c *company.Company) { c.Settings.Controls.ApproverAge = 0 }},
 		{"age higher", func(c *company.Company) { c.Settings.Controls.ApproverAge = 7 * day }},
@@ -145,13 +146,16 @@ func TestSentences_Authorization(t *testing.T) {
 }
 
 func loosening(c access.ControlName) activity.Event {
-	values := map[access.ControlName][2]string{access.ApplyApprovalControl: {"ALL", "OFF"}, access.ApproverAgeControl: {"24h0m0s", "1h0m0s"},
-		access.DestructiveLimitControl: {"25/60m", "100/60m"}, access.StopControl: {"ALL", "OFF"}, access.KeepActivityControl: {"9600h0m0s", "2160h0m0s"}}
+	values := map[access.ControlName][2]string{access.ApplyApprovalControl: {"ALL", "OFF"},
+		access.ApproverAgeControl:      {"24h0m0s", "1h0m0s"},
+		access.DestructiveLimitControl: {"25/60m", "100/60m"}, access.StopControl: {"ALL", "OFF"},
+		access.KeepActivityControl: {"9600h0m0s", "2160h0m0s"}}
 	v, other := values[c]
 	if !other {
 		v = [2]string{"ON", "OFF"}
 	}
-	return activity.Event{Action: activity.LooseningAsked, Target: activity.Target{Kind: activity.Company, ID: "0123456789abcdefghjkmnpqrs"},
+	return activity.Event{Action: activity.LooseningAsked,
+		Target:  activity.Target{Kind: activity.Company, ID: "0123456789abcdefghjkmnpqrs"},
 		Changes: []activity.Change{{Field: string(c), Before: v[0], After: v[1]}}}
 }
 
@@ -177,7 +181,8 @@ func (o *office) told(t *testing.T, p *servertest.Browser, ctx context.Context) 
 	}
 	for path, entry := range map[string]*regexp.Regexp{"/": feedEntry, "/activity": logEntry} {
 		found := entry.FindStringSubmatch(o.get(t, p, path, 200))
-		if found == nil || !strings.Contains(plain(strings.NewReplacer("<bdi class=\"font-medium break-words\">", "", "</bdi>", "").Replace(found[1]))+" ", shown+" ") {
+		if found == nil || !strings.Contains(
+			plain(strings.NewReplacer("<bdi class=\"font-medium break-words\">", "", "</bdi>", "").Replace(found[1]))+" ", shown+" ") {
 			t.Errorf("%s does not say %q: %q", path, shown, found)
 		}
 	}

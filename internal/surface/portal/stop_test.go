@@ -33,10 +33,12 @@ func TestStopAll(t *testing.T) {
 			}
 		})
 	}
-	if page := o.get(t, admin, "/devices", 200); !strings.Contains(page, "a stolen account") || !strings.Contains(page, "Limits and stop</a>") {
+	if page := o.get(t, admin, "/devices", 200); !strings.Contains(page, "a stolen account") ||
+		!strings.Contains(page, "Limits and stop</a>") {
 		t.Error("the page does not show the stop, its reason and the way to it")
 	}
-	if page := o.get(t, viewer, "/devices", 200); !strings.Contains(page, "a stolen account") || strings.Contains(page, "Limits and stop</a>") {
+	if page := o.get(t, viewer, "/devices", 200); !strings.Contains(page, "a stolen account") ||
+		strings.Contains(page, "Limits and stop</a>") {
 		t.Error("a viewer's page does not show the stop, or links to a page that a viewer may not see")
 	}
 	admin.Send(o.base+"/users/"+other.User.ID+"/disabled", url.Values{"disabled": {"true"}}).Want(t, 303)

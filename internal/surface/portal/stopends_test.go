@@ -36,15 +36,18 @@ func TestStop_SaysHowItEnds(t *testing.T) {
 	o.Advance(25 * time.Hour)
 	ada.SignIn(o.base)
 	bob.SignIn(o.base)
-	if err := o.DB().AddPasskey(t.Context(), account.Passkey{ID: "6b6579", UserID: bob.User.ID, Name: "key", Credential: []byte(`{}`), CreatedAt: o.Now().Add(-25 * time.Hour)}); err != nil {
+	if err := o.DB().AddPasskey(t.Context(), account.Passkey{ID: "6b6579", UserID: bob.User.ID, Name: "key", Credential: []byte(`{}`),
+		CreatedAt: o.Now().Add(-25 * time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
 	says(ada, bob.User.Name+" can confirm that at once with a passkey; otherwise it takes effect after 24 hours")
 
 	stop := func(typed string, status int) {
 		t.Helper()
-		answer := ada.Send(o.base+path+"/stop", url.Values{"reason": {"a stolen account"}, "all": {"true"}, "confirm": {typed}}).Want(t, status)
-		if status == 422 && (!strings.Contains(string(answer.Body), "nothing is stopped yet") || !strings.Contains(string(answer.Body), `value="a stolen account"`)) {
+		answer := ada.Send(o.base+path+"/stop", url.Values{"reason": {"a stolen account"}, "all": {"true"}, "confirm": {typed}}).Want(t,
+			status)
+		if status == 422 && (!strings.Contains(string(answer.Body), "nothing is stopped yet") ||
+			!strings.Contains(string(answer.Body), `value="a stolen account"`)) {
 			t.Errorf("a wrong name: %s", answer.Body)
 		}
 	}
@@ -99,7 +102,8 @@ func TestControls_NumbersAndReplacing(t *testing.T) {
 		}
 		return strings.Join(strings.Fields(html.UnescapeString(string(who.Send(o.base+path, form).Want(t, status).Body))), " ")
 	}
-	if page := o.get(t, ada, path, 200); strings.Contains(page, "/60m") || !strings.Contains(page, `type="number"`) || !strings.Contains(page, `role="switch"`) {
+	if page := o.get(t, ada, path, 200); strings.Contains(page, "/60m") || !strings.Contains(page, `type="number"`) ||
+		!strings.Contains(page, `role="switch"`) {
 		t.Error("the limit is not numbers and a switch")
 	}
 	for _, wrong := range [][2]string{{"0", "60"}, {"5", "0"}, {"5", "x"}, {"", "60"}, {"100001", "60"}, {"5", "10081"}, {"1e3", "60"}} {
@@ -118,7 +122,8 @@ func TestControls_NumbersAndReplacing(t *testing.T) {
 	}
 	save(bob, "20", "90", 303) // asks for the same
 	page := save(bob, "30", "90", 409)
-	for _, want := range []string{"Replace a waiting change", "20 devices in 90 minutes", ada.User.Name, "30 devices in 90 minutes", `name="limit" value="30"`, `name="replace" value="true"`} {
+	for _, want := range []string{"Replace a waiting change", "20 devices in 90 minutes", ada.User.Name, "30 devices in 90 minutes",
+		`name="limit" value="30"`, `name="replace" value="true"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}

@@ -27,7 +27,8 @@ func TestSystem_ForAdministrators(t *testing.T) {
 		}
 		admin, viewer := o.person(t, account.Admin), o.person(t, account.Viewer)
 		page := o.get(t, admin, "/settings/system", 200)
-		for _, want := range []string{"Version", "Schema", "Replicas", "Last backup", "Last notification", "Commands without a result", "Key file", "Disk"} {
+		for _, want := range []string{"Version", "Schema", "Replicas", "Last backup", "Last notification", "Commands without a result",
+			"Key file", "Disk"} {
 			if want == "Disk" && !strings.Contains(page, "SQLite") {
 				continue
 			}

@@ -22,7 +22,8 @@ func TestAgentUpdates(t *testing.T) {
 		}
 		return !at.IsZero()
 	}
-	if page := o.get(t, admin, "/settings/updates", 200); !strings.Contains(page, "Pause updates") || !strings.Contains(page, "Versions in use") {
+	if page := o.get(t, admin, "/settings/updates", 200); !strings.Contains(page, "Pause updates") ||
+		!strings.Contains(page, "Versions in use") {
 		t.Error("the page has no button, or no versions")
 	}
 	if answer := viewer.Send(o.base+"/settings/updates", url.Values{"paused": {"true"}}); answer.Status != 403 || held() {

@@ -61,7 +61,8 @@ func (d *desk) disableWhy(id, why string) {
 		if mine, err := d.DB().ClaimWebhook(d.Context(), w, claim, d.Now().Add(time.Minute)); err != nil || !mine {
 			return errors.Join(err, errors.New("no claim"))
 		}
-		_, err = d.DB().RecordWave(d.Context(), webhook.Record{WebhookID: id, CompanyID: d.Company.ID, Claim: claim, Until: d.Now(), Position: w.Position, Disable: why})
+		_, err = d.DB().RecordWave(d.Context(), webhook.Record{WebhookID: id, CompanyID: d.Company.ID, Claim: claim, Until: d.Now(),
+			Position: w.Position, Disable: why})
 		return err
 	})
 }
@@ -130,7 +131,8 @@ func newHookOffice(t *testing.T, env *servertest.Env) *hookOffice {
 // create makes a webhook of new keys, and returns its page and its secret.
 func (o *hookOffice) create(t *testing.T) (path, secret string) {
 	t.Helper()
-	form := url.Values{"url": {o.receiver.URL}, "event": {"key.created"}, "once": {servertest.Page{Body: o.get(t, o.admin, "/settings/webhooks/new", 200)}.Field(t, "once")}}
+	form := url.Values{"url": {o.receiver.URL}, "event": {"key.created"},
+		"once": {servertest.Page{Body: o.get(t, o.admin, "/settings/webhooks/new", 200)}.Field(t, "once")}}
 	page := string(o.admin.Send(o.base+"/settings/webhooks", form).Want(t, 200).Body)
 	all, err := o.DB().Webhooks(t.Context(), o.Company.ID)
 	if err != nil || len(all) != 1 {
@@ -154,7 +156,8 @@ func TestWebhooks_CreateAndTest(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		o := newHookOffice(t, env)
-		for _, form := range []url.Values{{"url": {o.receiver.URL}}, {"url": {"ftp://example.com"}, "all": {"true"}}, {"url": {o.receiver.URL}, "event": {"no.such"}}} {
+		for _, form := range []url.Values{{"url": {o.receiver.URL}}, {"url": {"ftp://example.com"}, "all": {"true"}},
+			{"url": {o.receiver.URL}, "event": {"no.such"}}} {
 			form.Set("once", servertest.Page{Body: o.get(t, o.admin, "/settings/webhooks/new", 200)}.Field(t, "once"))
 			o.admin.Send(o.base+"/settings/webhooks", form).Want(t, 422)
 		}
@@ -169,14 +172,17 @@ func TestWebhooks_CreateAndTest(t *testing.T) {
 			o.admin.Send(o.base+path+"/test", url.Values{}).Want(t, 303)
 			return textOf(t, o.get(t, o.admin, path, 200))
 		}
-		if page := test(); !strings.Contains(page, "The test was delivered: the receiver answered 204") || !strings.Contains(o.receiver.last(t, secret), `"webhook.test"`) {
+		if page := test(); !strings.Contains(page, "The test was delivered: the receiver answered 204") ||
+			!strings.Contains(o.receiver.last(t, secret), `"webhook.test"`) {
 			t.Errorf("after a test: %s", page)
 		}
 		o.receiver.status.Store(302)
-		if page := test(); !strings.Contains(page, "The test was not delivered. Redirects are not followed") || strings.Contains(page, "alert(1)") {
+		if page := test(); !strings.Contains(page, "The test was not delivered. Redirects are not followed") ||
+			strings.Contains(page, "alert(1)") {
 			t.Errorf("after a test that failed: %s", page)
 		}
-		if list := textOf(t, o.get(t, o.admin, "/settings/webhooks", 200)); !strings.Contains(list, "Redirects are not followed") || !strings.Contains(list, "key.created") {
+		if list := textOf(t, o.get(t, o.admin, "/settings/webhooks", 200)); !strings.Contains(list, "Redirects are not followed") ||
+			!strings.Contains(list, "key.created") {
 			t.Errorf("the list: %s", list)
 		}
 	})
@@ -215,7 +221,8 @@ func TestWebhooks_Disabled(t *testing.T) {
 	o.receiver.status.Store(410)
 	o.Client(o.replica, access.All)
 	o.Eventually("the webhook is disabled", func() error {
-		if page := textOf(t, o.get(t, o.admin, path, 200)); !strings.Contains(page, "Disabled") || !strings.Contains(page, "receiver wants no more events") {
+		if page := textOf(t, o.get(t, o.admin, path, 200)); !strings.Contains(page, "Disabled") ||
+			!strings.Contains(page, "receiver wants no more events") {
 			return errors.New(page)
 		}
 		return nil

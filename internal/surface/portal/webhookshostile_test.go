@@ -30,7 +30,10 @@ func shownClean(t *testing.T, path, text, page string) {
 	t.Helper()
 	notRun(t, path, text, page)
 	shown := func(what, value string) {
-		if i := strings.IndexFunc(value, func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) || r == '\u2028' || r == '\u0085' }); i >= 0 {
+		if i := strings.IndexFunc(value, func(r rune) bool {
+			return !unicode.IsPrint(r) && !unicode.IsSpace(r) || r == '\u2028' ||
+				r == '\u0085'
+		}); i >= 0 {
 			t.Errorf("%s: %s has hidden characters: %q", path, what, value[max(0, i-40):min(len(value), i+40)])
 		}
 		if n := strings.Count(value, "AAAAAAAAAA"); n > 100 { // as much as the activity log shows
@@ -52,7 +55,8 @@ func TestEscape_HostileWebhooks(t *testing.T) {
 	o := newHookOffice(t, servertest.New(t))
 	for _, markup := range corpus() {
 		text := markup + hidden + strings.Repeat("A", 3000)
-		w := webhook.Webhook{ID: resource.NewID(), CompanyID: o.Company.ID, CompanySlug: o.Company.Slug, State: webhook.Enabled, Secret: []byte("sealed"), CreatedAt: o.Now(), MovedAt: o.Now(),
+		w := webhook.Webhook{ID: resource.NewID(), CompanyID: o.Company.ID, CompanySlug: o.Company.Slug, State: webhook.Enabled,
+			Secret: []byte("sealed"), CreatedAt: o.Now(), MovedAt: o.Now(),
 			Events: []event.Type{event.PlatformFailing}, URL: "https://ex\u202e\u00ad\u200bample.com/" + text}
 		if err := o.DB().CreateWebhook(t.Context(), w); err != nil {
 			t.Fatal(err)
@@ -84,9 +88,10 @@ func TestWebhooks_HostileReceiver(t *testing.T) {
 	o := newHookOffice(t, servertest.New(t))
 	long := strings.Repeat("A", 3000)
 	for name, answer := range map[string]string{
-		"reason phrase":  "HTTP/1.1 500 <script>alert(1)</script>" + hidden + long + "\r\nContent-Length: 0\r\n\r\n",
-		"no reason":      "HTTP/1.1 599\r\nContent-Length: 0\r\n\r\n",
-		"body":           "HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nContent-Length: 3025\r\n\r\n<script>alert(1)</script>" + long,
+		"reason phrase": "HTTP/1.1 500 <script>alert(1)</script>" + hidden + long + "\r\nContent-Length: 0\r\n\r\n",
+		"no reason":     "HTTP/1.1 599\r\nContent-Length: 0\r\n\r\n",
+		"body": "HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nContent-Length: 3025\r\n\r\n<script>alert(1)</script>" +
+			long,
 		"location":       "HTTP/1.1 302 Found\r\nLocation: javascript:alert(1)" + hidden + "\r\nContent-Length: 0\r\n\r\n",
 		"status":         "HTTP/1.1 <script>alert(1)</script>" + hidden + long + "\r\n\r\n",
 		"low status":     "HTTP/1.1 099 <script>alert(1)</script>\r\nContent-Length: 0\r\n\r\n",
@@ -97,11 +102,13 @@ func TestWebhooks_HostileReceiver(t *testing.T) {
 		"not HTTP":       "<script>alert(1)</script>" + hidden + long + "\n",
 		"nothing":        "",
 		"endless header": "HTTP/1.1 500 x\r\nX-A: " + strings.Repeat(long, 400) + "\r\n\r\n",
-		"informational":  strings.Repeat("HTTP/1.1 103 <script>alert(1)</script>\r\nLink: </x>\r\n\r\n", 3) + "HTTP/1.1 500 x\r\nContent-Length: 0\r\n\r\n",
+		"informational": strings.Repeat("HTTP/1.1 103 <script>alert(1)</script>\r\nLink: </x>\r\n\r\n", 3) + "HTTP/1.1 500 " +
+			"x\r\nContent-Length: 0\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			var made struct{ ID string }
-			o.CLI(&made, "webhook", "create", "--company", "acme", "--url", rawReceiver(t, answer), "--event", "platform.failing", "--webhook-networks", "127.0.0.0/8")
+			o.CLI(&made, "webhook", "create", "--company", "acme", "--url", rawReceiver(t, answer), "--event", "platform.failing",
+				"--webhook-networks", "127.0.0.0/8")
 			path := "/settings/webhooks/" + made.ID
 			o.admin.Send(o.base+path+"/test", url.Values{}).Want(t, 303)
 			page := o.get(t, o.admin, path, 200)
@@ -114,13 +121,15 @@ func TestWebhooks_HostileReceiver(t *testing.T) {
 				t.Fatalf("the attempts are %+v, %v", all, err)
 			}
 			detail := all[0].Detail
-			if detail == "" || utf8.RuneCountInString(detail) > 200 || strings.ContainsFunc(detail, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			if detail == "" || utf8.RuneCountInString(detail) > 200 ||
+				strings.ContainsFunc(detail, func(r rune) bool { return !unicode.IsPrint(r) }) {
 				t.Errorf("the attempt is kept with detail %q", detail)
 			}
 			o.CLI(new(any), "webhook", "delete", "--company", "acme", made.ID)
 		})
 	}
-	for _, address := range []string{"https://example.com/\u202egro.live", "https://ex\u200bample.com/", "https://example.com/\u00a0x", "https://example.com/\u0085x"} {
+	for _, address := range []string{"https://example.com/\u202egro.live", "https://ex\u200bample.com/", "https://example.com/\u00a0x",
+		"https://example.com/\u0085x"} {
 		if err := o.TryCLI(new(any), "webhook", "create", "--company", "acme", "--url", address); err == nil {
 			t.Errorf("the address %q is accepted", address)
 		}

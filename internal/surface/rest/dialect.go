@@ -109,7 +109,8 @@ func refuse(d operation.Dialect, instance string, e *fault.Error) reply {
 		a.body, _ = json.Marshal(small{http.StatusText(code), e.Detail, code})
 		return a
 	}
-	p := problem{Type: "about:blank", Title: http.StatusText(code), Status: code, Detail: e.Detail, Instance: instance, Oldest: e.Oldest, Review: e.Review, Approval: e.Approval}
+	p := problem{Type: "about:blank", Title: http.StatusText(code), Status: code, Detail: e.Detail, Instance: instance, Oldest: e.Oldest,
+		Review: e.Review, Approval: e.Approval}
 	if form.code {
 		p.Code = e.Code
 	}

@@ -16,7 +16,8 @@ import (
 func FuzzAddresses(f *testing.F) {
 	for _, seed := range []string{
 		"/assets/a1", "/assets/enterprises/acme/assets/a1", "/assets/enterprises%2Facme%2Fassets%2Fa1", "/assets//a1",
-		"/assets/../a1", "/assets/%2e%2e/a1", "/assets/enterprises/acme%2Fassets%2Fa1", "/assets/count", "/assets/%00", "/assets/%ff/commands",
+		"/assets/../a1", "/assets/%2e%2e/a1", "/assets/enterprises/acme%2Fassets%2Fa1", "/assets/count", "/assets/%00",
+		"/assets/%ff/commands",
 		"//assets/a1", "/assets/a1/", "/assets/a%2F%2Fb", "/assets/enterprises/enterprises/enterprises/enterprises",
 	} {
 		f.Add(seed)

@@ -75,7 +75,8 @@ type durable struct {
 
 func newDurable(t *testing.T) *durable {
 	t.Helper()
-	d := &durable{service: newService(t), clock: &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, path: filepath.Join(t.TempDir(), "m.db")}
+	d := &durable{service: newService(t), clock: &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+		path: filepath.Join(t.TempDir(), "m.db")}
 	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + d.path, Now: d.clock.Now})
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +92,8 @@ func newDurable(t *testing.T) *durable {
 
 func (d *durable) serve(s operation.Sealer, claims operation.Claims) *rest.Server {
 	return rest.New(rest.Config{
-		Registry: d.registry(), Once: operation.Once{Kernel: operation.NewKernel(operation.Config{Limiter: &d.budget, Now: d.clock.Now}), Claims: claims, Sealer: s},
+		Registry: d.registry(), Once: operation.Once{Kernel: operation.NewKernel(operation.Config{Limiter: &d.budget, Now: d.clock.Now}),
+			Claims: claims, Sealer: s},
 		Authenticator: keys{"good": principal("k1", access.All), "other": principal("k2", access.All), "poor": principal("k1", 0)},
 		Now:           d.clock.Now,
 	})
@@ -191,7 +193,8 @@ func TestIdempotencyKey_RepetitionWhileRunning(t *testing.T) {
 	var running sync.WaitGroup
 	running.Go(func() { first = d.launch("k") })
 	<-entered
-	if w := d.launch("k"); w.Code != 409 || !strings.Contains(w.Body.String(), `"code":"idempotency_in_flight"`) || w.Header().Get("Retry-After") != "1" {
+	if w := d.launch("k"); w.Code != 409 || !strings.Contains(w.Body.String(), `"code":"idempotency_in_flight"`) ||
+		w.Header().Get("Retry-After") != "1" {
 		t.Errorf("the twin: %d %s", w.Code, w.Body)
 	}
 	if w := d.send("POST", launchPath, `{"text":"b"}`, "Idempotency-Key", "k"); w.Code != 422 {
@@ -222,7 +225,8 @@ func TestIdempotencyKey_WhichAnswersAreKept(t *testing.T) {
 		{"rejected for now", &fault.Error{Code: fault.Provider, Retryable: true}, false, 502},
 		{"not sent", fault.New(fault.Unavailable, "x"), false, 503},
 		{"an argument, found late", fault.Invalid("x"), false, 400},
-		{"to be approved", &fault.Error{Code: fault.ConfirmationRequired, Approval: &fault.Approval{Required: true, URL: "https://x"}}, false, 422},
+		{"to be approved", &fault.Error{Code: fault.ConfirmationRequired, Approval: &fault.Approval{Required: true, URL: "https://x"}},
+			false, 422},
 		{"to be authorized", &fault.Error{Code: fault.Forbidden, Approval: &fault.Approval{URL: "https://x"}}, false, 403},
 	}
 	for _, test := range tests {

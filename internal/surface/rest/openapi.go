@@ -223,17 +223,20 @@ func (d *document) successes(o *operation.Operation, to map[string]*response) {
 	case o.Effect == operation.Reading:
 		text = "The result."
 	case o.Unconfirmed:
-		text = "The command was created and queued; its status stays IN_PROGRESS until the device confirms. Follow it in the device's command history."
+		text = "The command was created and queued; its status stays IN_PROGRESS until the device confirms. Follow it in the device's " +
+			"command history."
 	}
 	to[strconv.Itoa(code)] = &response{Description: text, Headers: headersOf(o, code), Content: content(0)}
 	if o.Unconfirmed {
 		to[strconv.Itoa(http.StatusAccepted)] = &response{
-			Description: "UNCONFIRMED: it is not known whether the command was sent. This is not an error. Do not send it again: read the command history, and ask the user first.",
-			Headers:     headersOf(o, http.StatusAccepted), Content: content(1),
+			Description: "UNCONFIRMED: it is not known whether the command was sent. This is not an error. Do not send it again: read " +
+				"the command history, and ask the user first.",
+			Headers: headersOf(o, http.StatusAccepted), Content: content(1),
 		}
 	}
 	if o.Method == http.MethodGet {
-		to[strconv.Itoa(http.StatusNotModified)] = &response{Description: "Not changed since the answer with the given ETag.", Headers: headersOf(o, http.StatusNotModified)}
+		to[strconv.Itoa(http.StatusNotModified)] = &response{Description: "Not changed since the answer with the given ETag.",
+			Headers: headersOf(o, http.StatusNotModified)}
 	}
 }
 
@@ -288,12 +291,16 @@ func budgets() map[operation.Budget]string {
 
 const introduction = `REST interface of the device management service.
 
-**Addresses.** An id in a path is a short id, a path name with its slashes escaped, or a path name as it is: ` + "`/assets/8k2v…`, `/assets/enterprises%2Facme%2Fassets%2F8k2v…`, `/assets/enterprises/acme/assets/8k2v…`" + `. Ids of other companies answer 404.
+**Addresses.** An id in a path is a short id, a path name with its slashes escaped, or a path name as it is: ` + "`/assets/8k2v…`, " +
+	"`/assets/enterprises%2Facme%2Fassets%2F8k2v…`, `/assets/enterprises/acme/assets/8k2v…`" + `. Ids of other companies answer 404.
 
 **Bodies** are one JSON object in UTF-8. Member names are exact; unknown names and names given twice are refused. null for an optional member means that it is absent. A command without a body takes none, or ` + "`{}`" + `.
 
-**Headers.** Every answer carries ` + "`X-Request-Id`" + `, the request's id in the service's logs. Commands, proposals, applies and QR codes share a budget of ten calls a minute for each key: all their answers but 401 carry ` + "`RateLimit` and `RateLimit-Policy`" + `, and 429 says in ` + "`Retry-After`" + ` how long to wait. Reads have a limit of their own, which the operator sets.
+**Headers.** Every answer carries ` + "`X-Request-Id`" +
+	`, the request's id in the service's logs. Commands, proposals, applies and QR codes share a budget of ten calls a minute for each key: all their answers but 401 carry ` + "`RateLimit` and `RateLimit-Policy`" + `, and 429 says in ` + "`Retry-After`" + ` how long to wait. Reads have a limit of their own, which the operator sets.
 
-**Idempotency-Key.** Any POST may carry one. The same key and body again, within 24 hours, give the stored answer with ` + "`Idempotency-Replayed: true`" + `, send nothing and spend nothing.
+**Idempotency-Key.** Any POST may carry one. The same key and body again, within 24 hours, give the stored answer with ` +
+	"`Idempotency-Replayed: true`" + `, send nothing and spend nothing.
 
-**Errors** are problem details (RFC 9457), except where an operation says otherwise. ` + "`code`" + ` is stable; ` + "`retryable`" + ` says whether the same request may be sent again.`
+**Errors** are problem details (RFC 9457), except where an operation says otherwise. ` + "`code`" + ` is stable; ` + "`retryable`" +
+	` says whether the same request may be sent again.`

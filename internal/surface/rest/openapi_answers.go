@@ -61,8 +61,9 @@ func meanings() map[int]string {
 		http.StatusUnprocessableEntity: "It was evaluated and refused. Do not send the same again.",
 		http.StatusTooManyRequests:     "The rate limit is exceeded. Wait as long as Retry-After says.",
 		http.StatusInternalServerError: "An unexpected error; whether it had an effect is unknown. Look before you send it again.",
-		http.StatusBadGateway:          "The platform rejected it for a reason that is not this device's. retryable says whether to try again.",
-		http.StatusServiceUnavailable:  "It failed inside the service before anything was sent. It is safe to retry.",
+		http.StatusBadGateway: "The platform rejected it for a reason that is not this device's. retryable says whether " +
+			"to try again.",
+		http.StatusServiceUnavailable: "It failed inside the service before anything was sent. It is safe to retry.",
 	}
 }
 
@@ -109,7 +110,8 @@ func alike(a, b *response) bool {
 		return false
 	}
 	for mediaType, m := range a.Content {
-		if m.Schema.Ref != b.Content[mediaType].Schema.Ref || !slices.Equal(slices.Sorted(maps.Keys(m.Examples)), slices.Sorted(maps.Keys(b.Content[mediaType].Examples))) {
+		if m.Schema.Ref != b.Content[mediaType].Schema.Ref ||
+			!slices.Equal(slices.Sorted(maps.Keys(m.Examples)), slices.Sorted(maps.Keys(b.Content[mediaType].Examples))) {
 			return false
 		}
 	}
@@ -220,22 +222,29 @@ func problemSchema(s shape) *jsonschema.Schema {
 		members["retryable"] = &jsonschema.Schema{Type: "boolean", Description: "Whether the same request may be sent again."}
 	}
 	required := slices.Clone(names)
-	members["errors"] = &jsonschema.Schema{Type: "array", Description: "With 400: every argument at fault.", Items: object(map[string]*jsonschema.Schema{
-		"field":   {Type: "string", Description: "The argument, such as changes[1].setting."},
-		"message": {Type: "string", Description: "What is wrong with it."},
-	}, "field", "message")}
+	members["errors"] = &jsonschema.Schema{Type: "array", Description: "With 400: every argument at fault.",
+		Items: object(map[string]*jsonschema.Schema{
+			"field":   {Type: "string", Description: "The argument, such as changes[1].setting."},
+			"message": {Type: "string", Description: "What is wrong with it."},
+		}, "field", "message")}
 	optional := []string{"errors"}
 	if s.code {
 		optional = append(optional, "oldest", "approvalRequired", "approvalUrl")
-		members["oldest"] = &jsonschema.Schema{Type: "string", Description: "With cursor_expired: the cursor of the oldest event that is kept."}
-		members["approvalRequired"] = &jsonschema.Schema{Type: "boolean", Description: "With confirmation_required: a person must approve the change first."}
-		members["approvalUrl"] = &jsonschema.Schema{Type: "string", Format: "uri", Description: "Where a person can allow the call: send the same again after that."}
+		members["oldest"] = &jsonschema.Schema{Type: "string",
+			Description: "With cursor_expired: the cursor of the oldest event that is kept."}
+		members["approvalRequired"] = &jsonschema.Schema{Type: "boolean",
+			Description: "With confirmation_required: a person must approve the change first."}
+		members["approvalUrl"] = &jsonschema.Schema{Type: "string", Format: "uri",
+			Description: "Where a person can allow the call: send the same again after that."}
 	}
 	if s.code && s.retryable {
 		optional = append(optional, "impact", "requiresConfirmation", "summary")
-		members["impact"] = &jsonschema.Schema{Type: "string", Enum: []any{"NORMAL", "HIGH"}, Description: "With confirmation_required: the impact of the change now."}
-		members["requiresConfirmation"] = &jsonschema.Schema{Type: "boolean", Description: "With confirmation_required: whether the policy's name has to be typed."}
-		members["summary"] = &jsonschema.Schema{Type: "string", Description: "With confirmation_required: the change and its devices now, for the person who approves it."}
+		members["impact"] = &jsonschema.Schema{Type: "string", Enum: []any{"NORMAL", "HIGH"},
+			Description: "With confirmation_required: the impact of the change now."}
+		members["requiresConfirmation"] = &jsonschema.Schema{Type: "boolean",
+			Description: "With confirmation_required: whether the policy's name has to be typed."}
+		members["summary"] = &jsonschema.Schema{Type: "string", Description: "With confirmation_required: the change and its devices " +
+			"now, for the person who approves it."}
 	}
 	schema := object(members, required...)
 	schema.PropertyOrder = append(names, optional...)
@@ -248,11 +257,15 @@ func object(members map[string]*jsonschema.Schema, required ...string) *jsonsche
 
 func sharedParameters() map[string]parameter {
 	return map[string]parameter{
-		"IdempotencyKey": {Name: "Idempotency-Key", In: "header", Schema: &jsonschema.Schema{Type: "string", MinLength: new(1), MaxLength: new(operation.MaxKeyLength), Pattern: "^[!-~]+$"},
-			Description: "Makes the request safe to repeat: within 24 hours the same key and body give the same answer, and nothing is done again."},
-		"Reason": {Name: noteFields.Reason, In: "header", Schema: &jsonschema.Schema{Type: "string", MaxLength: new(access.MaxReason), Pattern: operation.NotePattern(false)},
+		"IdempotencyKey": {Name: "Idempotency-Key", In: "header",
+			Schema: &jsonschema.Schema{Type: "string", MinLength: new(1), MaxLength: new(operation.MaxKeyLength), Pattern: "^[!-~]+$"},
+			Description: "Makes the request safe to repeat: within 24 hours the same key and body give the same answer, and nothing is " +
+				"done again."},
+		"Reason": {Name: noteFields.Reason, In: "header", Schema: &jsonschema.Schema{Type: "string", MaxLength: new(access.MaxReason),
+			Pattern: operation.NotePattern(false)},
 			Description: "Why the call is made, in the caller's words: kept with what it does. A company may require it."},
-		"Ticket": {Name: noteFields.Ticket, In: "header", Schema: &jsonschema.Schema{Type: "string", MaxLength: new(access.MaxTicket), Pattern: operation.NotePattern(false)},
+		"Ticket": {Name: noteFields.Ticket, In: "header", Schema: &jsonschema.Schema{Type: "string", MaxLength: new(access.MaxTicket),
+			Pattern: operation.NotePattern(false)},
 			Description: "The ticket that the call belongs to: kept like the reason."},
 		"IfNoneMatch": {Name: "If-None-Match", In: "header", Schema: &jsonschema.Schema{Type: "string"},
 			Description: "The ETag of an earlier answer: 304 if nothing has changed."},
@@ -262,12 +275,15 @@ func sharedParameters() map[string]parameter {
 func sharedHeaders() map[string]parameter {
 	text, number := &jsonschema.Schema{Type: "string"}, &jsonschema.Schema{Type: "integer", Minimum: new(1.0)}
 	return map[string]parameter{
-		"X-Request-Id":         {Description: "The id of the request in the service's logs: the caller's own if it is 1 to 64 letters, digits and any of - _ . :", Schema: text},
-		"Retry-After":          {Description: "Seconds to wait.", Schema: number},
-		"RateLimit":            {Description: `What is left of the budget: "commands";r=<calls>;t=<seconds until it is whole again>.`, Schema: text},
-		"RateLimit-Policy":     {Description: `The budget: "commands";q=<calls>;w=<seconds>.`, Schema: text},
-		"Idempotency-Replayed": {Description: "true: this is the stored answer of an earlier request with the same Idempotency-Key.", Schema: text},
-		"ETag":                 {Description: "Validator of this answer, for If-None-Match.", Schema: text},
+		"X-Request-Id": {Description: "The id of the request in the service's logs: the caller's own if it is 1 to 64 letters, " +
+			"digits and any of - _ . :", Schema: text},
+		"Retry-After": {Description: "Seconds to wait.", Schema: number},
+		"RateLimit": {Description: `What is left of the budget: "commands";r=<calls>;t=<seconds until it is whole again>.`,
+			Schema: text},
+		"RateLimit-Policy": {Description: `The budget: "commands";q=<calls>;w=<seconds>.`, Schema: text},
+		"Idempotency-Replayed": {Description: "true: this is the stored answer of an earlier request with the same Idempotency-Key.",
+			Schema: text},
+		"ETag": {Description: "Validator of this answer, for If-None-Match.", Schema: text},
 	}
 }
 

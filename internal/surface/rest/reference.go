@@ -28,7 +28,8 @@ const referencePath = "/api/docs"
 var referenceFiles embed.FS
 
 // referencePolicy allows the page its own two files and nothing else.
-const referencePolicy = "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const referencePolicy = "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'none'; " +
+	"frame-ancestors 'none'"
 
 // newReference returns what serves the page, its stylesheet and its script.
 func newReference(registry *operation.Registry, publicURL string) http.Handler {
@@ -121,7 +122,8 @@ func (d *document) reference(x *described) referenceOperation {
 	view := referenceOperation{described: x, Method: o.Method, Path: o.Path, PermissionsText: strings.Join(x.Permissions, ", ")}
 	for _, declared := range o.Parameters() {
 		p := asParameter(declared)
-		view.Arguments = append(view.Arguments, referenceField{Name: p.Name, Where: p.In, Type: typeText(p.Schema), Text: p.Description, Required: p.Required})
+		view.Arguments = append(view.Arguments, referenceField{Name: p.Name, Where: p.In, Type: typeText(p.Schema), Text: p.Description,
+			Required: p.Required})
 	}
 	if o.HasBody() {
 		view.Arguments = append(view.Arguments, fieldsOf(o.BodySchema(), "", "body")...)

@@ -63,7 +63,8 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{
 		Config: c, routes: newRoutes(c.Registry),
-		described: sync.OnceValue(func() []byte { return OpenAPI(c.Registry, c.PublicURL) }), reference: newReference(c.Registry, c.PublicURL),
+		described: sync.OnceValue(func() []byte { return OpenAPI(c.Registry, c.PublicURL) }),
+		reference: newReference(c.Registry, c.PublicURL),
 	}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)

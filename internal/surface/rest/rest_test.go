@@ -89,10 +89,11 @@ func newService(t testing.TB) *service {
 	}
 	now := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 	s.Server = rest.New(rest.Config{
-		Registry:      s.registry(),
-		Once:          operation.Once{Kernel: operation.NewKernel(operation.Config{Limiter: &s.budget, Now: now})},
-		Authenticator: keys{"good": principal("k1", access.All), "poor": principal("k2", 0), "commander": principal("k3", access.DevicesCommand)},
-		Now:           now,
+		Registry: s.registry(),
+		Once:     operation.Once{Kernel: operation.NewKernel(operation.Config{Limiter: &s.budget, Now: now})},
+		Authenticator: keys{"good": principal("k1", access.All), "poor": principal("k2", 0),
+			"commander": principal("k3", access.DevicesCommand)},
+		Now: now,
 	})
 	return s
 }
@@ -115,8 +116,10 @@ func (s *service) registry() *operation.Registry {
 			return s.handle(ctx, c, a.AssetID)
 		})
 	operation.Define(r, operation.Operation{Name: "change_policy", Title: "Change", Description: "Proposes a change.", Method: "POST",
-		Path: "/policies/{policyId}/changes", Created: true, Needs: access.PoliciesWrite, Gate: access.PolicyChanges, Budget: operation.AfterValidation,
-		Dialect: operation.Policies, Effect: operation.Writing, Faults: []fault.Code{fault.NotFound, fault.StaleProposal, fault.ConfirmationRequired}},
+		Path: "/policies/{policyId}/changes", Created: true, Needs: access.PoliciesWrite, Gate: access.PolicyChanges,
+		Budget:  operation.AfterValidation,
+		Dialect: operation.Policies, Effect: operation.Writing,
+		Faults: []fault.Code{fault.NotFound, fault.StaleProposal, fault.ConfirmationRequired}},
 		func(ctx context.Context, c operation.Call, a policyArgs) (result, error) {
 			return s.handle(ctx, c, a.PolicyID)
 		})
@@ -238,7 +241,8 @@ func TestDescription_ReferencePage(t *testing.T) {
 	s := newService(t)
 	page := s.send("GET", "/api/docs", "", "X-API-Key", "")
 	policy := page.Header().Get("Content-Security-Policy")
-	if page.Code != 200 || !strings.HasPrefix(page.Header().Get("Content-Type"), "text/html") || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
+	if page.Code != 200 || !strings.HasPrefix(page.Header().Get("Content-Type"), "text/html") ||
+		!strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
 		t.Fatalf("%d %v", page.Code, page.Header())
 	}
 	html := page.Body.String()
@@ -290,13 +294,15 @@ func TestMethods(t *testing.T) {
 			if w.Code != test.status || w.Header().Get("Allow") != test.allow {
 				t.Errorf("%s %s: %d, Allow %q", test.method, test.path, w.Code, w.Header().Get("Allow"))
 			}
-			if test.status == 405 && (!strings.Contains(w.Body.String(), `"code":"method_not_allowed"`) || w.Header().Get("Content-Type") != "application/problem+json") {
+			if test.status == 405 && (!strings.Contains(w.Body.String(), `"code":"method_not_allowed"`) ||
+				w.Header().Get("Content-Type") != "application/problem+json") {
 				t.Errorf("%s %s: %s", test.method, test.path, w.Body)
 			}
 		})
 	}
 	head, get := s.send("HEAD", "/api/v1/assets/a1", ""), s.send("GET", "/api/v1/assets/a1", "")
-	if head.Body.Len() != 0 || head.Header().Get("Content-Length") != get.Header().Get("Content-Length") || head.Header().Get("ETag") != get.Header().Get("ETag") {
+	if head.Body.Len() != 0 || head.Header().Get("Content-Length") != get.Header().Get("Content-Length") ||
+		head.Header().Get("ETag") != get.Header().Get("ETag") {
 		t.Errorf("HEAD %v, GET %v", head.Header(), get.Header())
 	}
 }
@@ -312,7 +318,8 @@ func TestKeys(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := s.send("GET", "/api/v1/assets/a1", "", header...)
-			if w.Code != 401 || !strings.HasPrefix(w.Body.String(), `{"error":"Unauthorized","message":"`) || !strings.HasSuffix(w.Body.String(), `","status":401}`) {
+			if w.Code != 401 || !strings.HasPrefix(w.Body.String(), `{"error":"Unauthorized","message":"`) ||
+				!strings.HasSuffix(w.Body.String(), `","status":401}`) {
 				t.Errorf("%s: %d %s", name, w.Code, w.Body)
 			}
 		})
@@ -347,9 +354,11 @@ func TestBodies(t *testing.T) {
 		{"no body, any type", lock, ``, "text/plain", 200, ""},
 		{"empty object", lock, `{}`, "application/json", 200, ""},
 		{"member", lock, `{"a":1}`, "application/json", 400, `"errors":[{"field":"a","message":"is not known here"}]`},
-		{"not JSON", launch, `{"text":`, "application/json", 400, `"errors":[{"field":"body","message":"is not valid JSON in UTF-8 (at byte 8)"}]`},
+		{"not JSON", launch, `{"text":`, "application/json", 400,
+			`"errors":[{"field":"body","message":"is not valid JSON in UTF-8 (at byte 8)"}]`},
 		{"not an object", lock, `[]`, "application/json", 400, `"errors":[{"field":"body","message":"must be one JSON object"}]`},
-		{"not a query", launch + "?a;b", `{"text":"a"}`, "application/json", 400, `"errors":[{"field":"query","message":"is not well-formed"}]`},
+		{"not a query", launch + "?a;b", `{"text":"a"}`, "application/json", 400,
+			`"errors":[{"field":"query","message":"is not well-formed"}]`},
 		{"path argument", launch, `{"text":"a","assetid":"VICTIM"}`, "application/json", 400, `"field":"assetid"`},
 		{"too large", launch, `{"text":"` + strings.Repeat("a", 256<<10) + `"}`, "application/json", 400, "larger than 262144 bytes"},
 		{"a query", launch + "?assetId=VICTIM", `{"text":"a"}`, "application/json", 400, `"field":"assetId"`},
@@ -456,7 +465,8 @@ func TestValidators(t *testing.T) {
 	if other := s.send("GET", "/api/v1/assets/a2", ""); other.Header().Get("ETag") == tag {
 		t.Error("another answer has the same ETag")
 	}
-	if w := s.send("POST", "/api/v1/assets/a1/commands/lock", "", "If-None-Match", "*"); w.Code != 200 || w.Header().Get("Cache-Control") != "no-store" || w.Header().Get("ETag") != "" {
+	if w := s.send("POST", "/api/v1/assets/a1/commands/lock", "", "If-None-Match", "*"); w.Code != 200 ||
+		w.Header().Get("Cache-Control") != "no-store" || w.Header().Get("ETag") != "" {
 		t.Errorf("POST: %d %v", w.Code, w.Header())
 	}
 	if w := s.send("GET", "/api/v1/assets/a1", "", "X-API-Key", "bad"); w.Header().Get("Cache-Control") != "no-store" {

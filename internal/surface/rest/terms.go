@@ -20,7 +20,8 @@ type term struct{ Name, Help string }
 // portal has for them.
 func terms() []termGroup {
 	permissions, gates := termGroup{Title: "Permissions of keys and AI clients"}, termGroup{Title: "Settings of the company"}
-	roles, rights, settings := termGroup{Title: "Roles of people"}, termGroup{Title: "Rights of people"}, termGroup{Title: "Settings of a policy"}
+	roles, rights, settings := termGroup{Title: "Roles of people"}, termGroup{Title: "Rights of people"},
+		termGroup{Title: "Settings of a policy"}
 	for _, p := range access.All.Each() {
 		permissions.Terms = append(permissions.Terms, term{p.String(), p.Help()})
 	}

@@ -50,8 +50,10 @@ func (s SignIn) afterPassword(w http.ResponseWriter, r *http.Request, user accou
 		page.Challenge, err = s.Passkeys.BeginProof(r.Context(), user, account.SecondFactor)
 	}
 	if err == nil {
-		page.Token, err = account.Begin(r.Context(), s.Passkeys.Steps, account.PendingSignIn{Kind: account.SecondFactor, CompanyID: user.CompanyID,
-			UserID: user.ID, Data: json.RawMessage("{}"), ExpiresAt: s.SignIn.Now().Add(account.PendingLife), PasswordHash: user.PasswordHash})
+		page.Token, err = account.Begin(r.Context(), s.Passkeys.Steps,
+			account.PendingSignIn{Kind: account.SecondFactor, CompanyID: user.CompanyID,
+				UserID: user.ID, Data: json.RawMessage("{}"), ExpiresAt: s.SignIn.Now().Add(account.PendingLife),
+				PasswordHash: user.PasswordHash})
 	}
 	if err != nil {
 		s.refuse(w, r, form, err)

@@ -23,7 +23,8 @@ func TestStatic(t *testing.T) {
 		return answer.Result()
 	}
 	own := web.File("app.css")
-	for path, want := range map[string]string{own: "public, max-age=31536000, immutable", "/static/app.css": "no-cache", "/static/0123456789abcdef/app.css": "no-cache"} {
+	for path, want := range map[string]string{own: "public, max-age=31536000, immutable", "/static/app.css": "no-cache",
+		"/static/0123456789abcdef/app.css": "no-cache"} {
 		answer := get(path)
 		if got := answer.Header.Get("Cache-Control"); answer.StatusCode != http.StatusOK || got != want {
 			t.Errorf("%s: %d, %q; want %q", path, answer.StatusCode, got, want)

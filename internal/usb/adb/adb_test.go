@@ -51,12 +51,15 @@ func regular(t *testing.T, content []byte) *os.File {
 
 func TestClient_Devices(t *testing.T) {
 	t.Parallel()
-	c := adb.Client{Address: "127.0.0.1:5037", Program: adbtest.New(t, &adbtest.Device{Serial: "R58M123ABC"}, &adbtest.Device{Serial: "emulator-5554", State: "offline"},
-		&adbtest.Device{Serial: "192.168.1.5:5555", State: "unauthorized"}, &adbtest.Device{Serial: "P1", State: "no permissions (user x is not in the plugdev group); see [http://example]"},
+	c := adb.Client{Address: "127.0.0.1:5037", Program: adbtest.New(t, &adbtest.Device{Serial: "R58M123ABC"},
+		&adbtest.Device{Serial: "emulator-5554", State: "offline"},
+		&adbtest.Device{Serial: "192.168.1.5:5555", State: "unauthorized"},
+		&adbtest.Device{Serial: "P1", State: "no permissions (user x is not in the plugdev group); see [http://example]"},
 		&adbtest.Device{Serial: "evil\nR58M"}, &adbtest.Device{Serial: "-s"}).Program}
 	got, err := c.Devices(t.Context())
 	want := []adb.Device{{Serial: "R58M123ABC", State: adb.Online}, {Serial: "emulator-5554", State: adb.Offline},
-		{Serial: "192.168.1.5:5555", State: adb.Unauthorized}, {Serial: "P1", State: adb.NoPermissions}, {Serial: "R58M", State: adb.Online}}
+		{Serial: "192.168.1.5:5555", State: adb.Unauthorized}, {Serial: "P1", State: adb.NoPermissions},
+		{Serial: "R58M", State: adb.Online}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("devices: %v; (-want +got):\n%s", err, diff)
 	}
@@ -167,7 +170,8 @@ func TestClient_Start(t *testing.T) {
 			}
 		})
 	}
-	if _, err := (adb.Client{Program: filepath.Join(t.TempDir(), "adb"), Address: "127.0.0.1:1"}).Start(t.Context()); err == nil || !strings.Contains(err.Error(), "platform tools") {
+	if _, err := (adb.Client{Program: filepath.Join(t.TempDir(), "adb"), Address: "127.0.0.1:1"}).Start(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "platform tools") {
 		t.Errorf("without the program: %v", err)
 	}
 }
@@ -177,7 +181,8 @@ func TestCommand_Quoting(t *testing.T) {
 	t.Parallel()
 	c, _ := client(t)
 	rapid.Check(t, func(r *rapid.T) {
-		words := rapid.SliceOfN(rapid.OneOf(rapid.StringMatching(`['"\\$`+"`"+`;&|<>(){}*?~! \n\t#=a-]{0,12}`), rapid.String()), 1, 4).Draw(r, "words")
+		words := rapid.SliceOfN(rapid.OneOf(rapid.StringMatching(`['"\\$`+"`"+`;&|<>(){}*?~! \n\t#=a-]{0,12}`), rapid.String()),
+			1, 4).Draw(r, "words")
 		for i := range words {
 			words[i] = strings.ReplaceAll(words[i], "\x00", "")
 		}
@@ -242,8 +247,10 @@ func TestClient_Push(t *testing.T) {
 func TestAddress(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ socket, port, want string }{
-		{"", "", "127.0.0.1:5037"}, {"", "6000", "127.0.0.1:6000"}, {"tcp:5038", "6000", "127.0.0.1:5038"}, {"tcp:host:5038", "", "host:5038"},
-		{"tcp:[::1]:5038", "", "[::1]:5038"}, {"localfilesystem:/x", "", ""}, {"tcp:", "", ""}, {"", "70000", ""}, {"", "x", ""}, {"tcp::1", "", ""},
+		{"", "", "127.0.0.1:5037"}, {"", "6000", "127.0.0.1:6000"}, {"tcp:5038", "6000", "127.0.0.1:5038"},
+		{"tcp:host:5038", "", "host:5038"},
+		{"tcp:[::1]:5038", "", "[::1]:5038"}, {"localfilesystem:/x", "", ""}, {"tcp:", "", ""}, {"", "70000", ""},
+		{"", "x", ""}, {"tcp::1", "", ""},
 	} {
 		t.Run(c.socket, func(t *testing.T) {
 			if got, err := adb.Address(c.socket, c.port); got != c.want || (err == nil) != (c.want != "") {

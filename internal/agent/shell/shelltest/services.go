@@ -16,7 +16,8 @@ var levels = map[string]int{
 	"ensure_verify_apps": 21, "no_factory_reset": 21, "no_add_user": 21, "no_debugging_features": 21, "no_outgoing_calls": 21,
 	"no_sms": 21, "no_config_vpn": 21, "no_config_tethering": 21, "no_network_reset": 23, "no_data_roaming": 24, "no_camera": 24,
 	"no_bluetooth": 26, "no_config_location": 28, "no_airplane_mode": 28, "no_config_date_time": 28,
-	"no_install_unknown_sources_globally": 29, "no_wifi_direct": 33, "no_change_wifi_state": 33, "no_add_wifi_config": 33, "no_wifi_tethering": 33,
+	"no_install_unknown_sources_globally": 29, "no_wifi_direct": 33, "no_change_wifi_state": 33, "no_add_wifi_config": 33,
+	"no_wifi_tethering": 33,
 }
 
 func (c call) pm() error {
@@ -35,7 +36,8 @@ func (c call) pm() error {
 		}
 		return nil
 	case "has-feature":
-		has := c.arg(1) == "android.hardware.telephony" && c.State.Telephony || c.arg(1) == "android.hardware.vr.headtracking" && c.State.Headset
+		has := c.arg(1) == "android.hardware.telephony" && c.State.Telephony ||
+			c.arg(1) == "android.hardware.vr.headtracking" && c.State.Headset
 		fmt.Fprintln(c.out, has)
 		if !has {
 			return fail(1, "")
@@ -83,7 +85,8 @@ func (c call) cmd() error {
 			fmt.Fprintln(c.out, "No receivers found")
 			return nil
 		}
-		fmt.Fprintln(c.out, "1 receivers found:\n  priority=0 preferredOrder=0 match=0x108000 specificIndex=-1 isDefault=false\n  com.android.vending/.verifier.Receiver")
+		fmt.Fprintln(c.out, "1 receivers found:\n  priority=0 preferredOrder=0 match=0x108000 specificIndex=-1 isDefault=false\n  "+
+			"com.android.vending/.verifier.Receiver")
 		return nil
 	case words == "location set-location-enabled" && c.sdk() >= 30:
 		c.State.Platform.LocationOff = c.arg(2) == "false"
@@ -136,7 +139,8 @@ func (c call) am() error {
 	case "start":
 		name, _, _ := strings.Cut(c.arg(2), "/")
 		if c.arg(1) != "-n" || !c.State.Open(name) {
-			fmt.Fprintf(c.out, "Starting: Intent { cmp=%s }\nError type 3\nError: Activity class {%s} does not exist.\n", c.arg(2), c.arg(2))
+			fmt.Fprintf(c.out, "Starting: Intent { cmp=%s }\nError type 3\nError: Activity class {%s} does not exist.\n", c.arg(2),
+				c.arg(2))
 			return nil
 		}
 		fmt.Fprintf(c.out, "Starting: Intent { cmp=%s }\n", c.arg(2))
@@ -162,17 +166,20 @@ func (c call) am() error {
 func (c call) dumpsys() error {
 	switch c.arg(0) {
 	case "battery":
-		fmt.Fprintf(c.out, "Current Battery Service state:\n  AC powered: false\n  status: 3\n  health: 2\n  present: true\n  level: %d\n  scale: 100\n  technology: Li-ion\n", c.State.Battery)
+		fmt.Fprintf(c.out, "Current Battery Service state:\n  AC powered: false\n  status: 3\n  health: 2\n  present: true\n  level: "+
+			"%d\n  scale: 100\n  technology: Li-ion\n", c.State.Battery)
 	case "user":
 		c.users()
 	case "location":
 		fmt.Fprintln(c.out, "Location Manager State:\n  Last Known Locations:")
 		if f := c.State.Fix; f != nil && !c.State.Platform.LocationOff {
 			fmt.Fprintf(c.out, "    last location=Location[network %f,%f hAcc=900.0 et=+1d2h]\n", f.Latitude+0.01, f.Longitude)
-			fmt.Fprintf(c.out, "    last location=Location[fused %f,%f hAcc=%.1f et=+1d2h3m4s5ms alt=34.0]\n", f.Latitude, f.Longitude, f.AccuracyMeters)
+			fmt.Fprintf(c.out, "    last location=Location[fused %f,%f hAcc=%.1f et=+1d2h3m4s5ms alt=34.0]\n", f.Latitude,
+				f.Longitude, f.AccuracyMeters)
 		}
 	case "connectivity":
-		fmt.Fprintln(c.out, "NetworkAgentInfo [WIFI () - 100]\n  LinkProperties{InterfaceName: wlan0 DnsAddresses: [ /192.0.2.53,/2001:db8::53 ] Domains: lan}")
+		fmt.Fprintln(c.out, "NetworkAgentInfo [WIFI () - 100]\n  LinkProperties{InterfaceName: wlan0 DnsAddresses: [ "+
+			"/192.0.2.53,/2001:db8::53 ] Domains: lan}")
 	default:
 		return fail(0, "Can't find service: %s", c.arg(0))
 	}
@@ -180,7 +187,8 @@ func (c call) dumpsys() error {
 }
 
 func (c call) users() {
-	fmt.Fprintln(c.out, "Current user: 0\n\nUsers:\n  UserInfo{0:Owner:c13} serialNo=0 isPrimary=true\n    State: RUNNING_UNLOCKED\n    Restrictions:")
+	fmt.Fprintln(c.out, "Current user: 0\n\nUsers:\n  UserInfo{0:Owner:c13} serialNo=0 isPrimary=true\n    State: RUNNING_UNLOCKED\n    "+
+		"Restrictions:")
 	list := func() {
 		if len(c.State.Platform.Restrictions) == 0 {
 			fmt.Fprintln(c.out, "      none")
@@ -192,5 +200,6 @@ func (c call) users() {
 	list()
 	fmt.Fprintln(c.out, "    Effective restrictions:")
 	list()
-	fmt.Fprintln(c.out, "    Ignore errors preparing storage: false\n  UserInfo{10:Guest:4} serialNo=10\n    Effective restrictions:\n      no_camera\n      no_sms\n\n  Supports switchable users: true")
+	fmt.Fprintln(c.out, "    Ignore errors preparing storage: false\n  UserInfo{10:Guest:4} serialNo=10\n    Effective "+
+		"restrictions:\n      no_camera\n      no_sms\n\n  Supports switchable users: true")
 }

@@ -94,10 +94,13 @@ func denied(permission string) error {
 // properties are what getprop prints.
 func (c call) properties() map[string]string {
 	f := c.State.Facts
-	all := map[string]string{"ro.build.version.sdk": strconv.Itoa(f.SDK), "ro.build.version.release": f.OSVersion, "ro.serialno": f.SerialNumber,
+	all := map[string]string{"ro.build.version.sdk": strconv.Itoa(f.SDK), "ro.build.version.release": f.OSVersion,
+		"ro.serialno":             f.SerialNumber,
 		"ro.product.manufacturer": f.Manufacturer, "ro.product.brand": f.Brand, "ro.product.model": f.Model, "ro.crypto.state": "encrypted",
-		"ro.crypto.type": "file", "ro.build.type": "user", "ro.build.version.security_patch": "2026-10-01", "ro.boot.verifiedbootstate": "green",
-		"ro.product.cpu.abi": "arm64-v8a", "sys.boot_completed": "1", "gsm.sim.operator.numeric": "", "ro.build.description": "two\nlines [odd]"}
+		"ro.crypto.type": "file", "ro.build.type": "user", "ro.build.version.security_patch": "2026-10-01",
+		"ro.boot.verifiedbootstate": "green",
+		"ro.product.cpu.abi":        "arm64-v8a", "sys.boot_completed": "1", "gsm.sim.operator.numeric": "",
+		"ro.build.description": "two\nlines [odd]"}
 	maps.Copy(all, c.State.Platform.Properties)
 	return all
 }

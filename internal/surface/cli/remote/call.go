@@ -81,7 +81,8 @@ func (c *call) once(env *Env) error {
 	}
 	answer, err := service.Do(env.Context, request)
 	if lost, ok := errors.AsType[*client.Lost](err); ok && c.operation.Method != "GET" && c.operation.Effect != operation.Reading {
-		return &cli.ExitError{Code: exitUnconfirmed, Text: plain(fmt.Sprintf("UNCONFIRMED: %v; it may have been done: look before you send it again", lost))}
+		return &cli.ExitError{Code: exitUnconfirmed,
+			Text: plain(fmt.Sprintf("UNCONFIRMED: %v; it may have been done: look before you send it again", lost))}
 	}
 	if err != nil {
 		return err
@@ -153,7 +154,8 @@ func (c *call) request(env *Env) (client.Request, error) {
 			return client.Request{}, err
 		}
 	}
-	if _, chosen := given["view"]; !chosen && c.Output == "table" && takesFilter(c.operation) && slices.ContainsFunc(c.operation.Arguments(), isView) {
+	if _, chosen := given["view"]; !chosen && c.Output == "table" && takesFilter(c.operation) &&
+		slices.ContainsFunc(c.operation.Arguments(), isView) {
 		given["view"] = "BASIC" // what fits a table
 	}
 	return c.build(given)
@@ -174,7 +176,8 @@ func (c *call) build(given map[string]any) (client.Request, error) {
 	if err := c.operation.Check(operation.Flat(flat)); err != nil {
 		return client.Request{}, usage("%s", cli.Message(err))
 	}
-	r := client.Request{Method: c.operation.Method, Path: client.Base + c.operation.Path, Query: url.Values{}, Reason: c.why.Reason, Ticket: c.why.Ticket}
+	r := client.Request{Method: c.operation.Method, Path: client.Base + c.operation.Path, Query: url.Values{}, Reason: c.why.Reason,
+		Ticket: c.why.Ticket}
 	body := map[string]any{}
 	for _, a := range c.operation.Arguments() {
 		value, ok := given[a.Name]

@@ -32,7 +32,8 @@ func Options(r *operation.Registry) (options []kong.Option) {
 		groups[group] = append(groups[group], o)
 	}
 	for _, group := range order {
-		options = append(options, kong.DynamicCommand(group, phrase.UpperFirst(group)+" of a service, from any machine.", "", commandsOf(groups[group])))
+		options = append(options, kong.DynamicCommand(group, phrase.UpperFirst(group)+" of a service, from any machine.", "",
+			commandsOf(groups[group])))
 	}
 	return options
 }

@@ -77,7 +77,8 @@ func (c *Connection) open(env *Env) (*client.Client, error) {
 	case !found:
 		return nil, usage("log in first: muster login --url %s; or give --key-file", address)
 	case address != kept.URL:
-		return nil, usage("you are logged in to %s, and its key is for no other service: log in to %s, or give --key-file", kept.URL, address)
+		return nil, usage("you are logged in to %s, and its key is for no other service: log in to %s, or give --key-file", kept.URL,
+			address)
 	}
 	warnUnprotected(env, address)
 	return client.New(address, key), nil

@@ -253,7 +253,8 @@ func (f *fanOut) send(r client.Request) (*client.Answer, error) {
 			}
 			return answer, nil
 		}
-		if p, answered := errors.AsType[*client.Problem](err); !answered || p.Status >= http.StatusInternalServerError || p.Status == http.StatusConflict {
+		if p, answered := errors.AsType[*client.Problem](err); !answered || p.Status >= http.StatusInternalServerError ||
+			p.Status == http.StatusConflict {
 			f.unsure = true
 		}
 		wait, why, again := again(err, attempt)
@@ -273,7 +274,8 @@ func again(err error, attempt int) (wait time.Duration, why string, ok bool) {
 	switch {
 	case answered && p.Status == http.StatusTooManyRequests: // waiting is what it asks for
 		return max(p.RetryAfter, time.Second), "for the budget", p.RetryAfter <= longestWait
-	case answered && (p.Status >= http.StatusInternalServerError && p.Retryable || p.Status == http.StatusServiceUnavailable || p.Status == http.StatusGatewayTimeout ||
+	case answered && (p.Status >= http.StatusInternalServerError && p.Retryable || p.Status == http.StatusServiceUnavailable ||
+		p.Status == http.StatusGatewayTimeout ||
 		p.Status == http.StatusConflict && p.RetryAfter > 0):
 		return max(p.RetryAfter, pause), "for the service", attempt < attempts
 	case answered:
@@ -296,7 +298,8 @@ func (f *fanOut) counts() string {
 		return "looking for devices"
 	}
 	j := f.journal
-	return fmt.Sprintf("%d of %d: %d accepted, %d failed, %d unconfirmed", len(j.Devices)-j.count(""), len(j.Devices), j.count(accepted), j.count(failed), j.count(unconfirmed))
+	return fmt.Sprintf("%d of %d: %d accepted, %d failed, %d unconfirmed", len(j.Devices)-j.count(""), len(j.Devices), j.count(accepted),
+		j.count(failed), j.count(unconfirmed))
 }
 
 // stopped says that a run ended before it was done, and how it goes on.
@@ -309,7 +312,8 @@ func (f *fanOut) stopped(err error) error {
 	if e, ok := errors.AsType[*cli.ExitError](failure(err)); ok {
 		code = e.Code
 	}
-	return &cli.ExitError{Code: code, Text: fmt.Sprintf("%s (%s). The same command goes on within 24 hours, and sends nothing twice", why, f.counts())}
+	return &cli.ExitError{Code: code, Text: fmt.Sprintf("%s (%s). The same command goes on within 24 hours, and sends nothing twice", why,
+		f.counts())}
 }
 
 // result is what a run answers.
@@ -331,7 +335,8 @@ type deviceResult struct {
 func (f *fanOut) report() error {
 	f.progress.clear()
 	j := f.journal
-	r := result{Total: len(j.Devices), Accepted: j.count(accepted), Failed: j.count(failed), Unconfirmed: j.count(unconfirmed), Results: []deviceResult{}}
+	r := result{Total: len(j.Devices), Accepted: j.count(accepted), Failed: j.count(failed), Unconfirmed: j.count(unconfirmed),
+		Results: []deviceResult{}}
 	for i, device := range j.Devices {
 		r.Results = append(r.Results, deviceResult{device, j.States[i].Status, j.States[i].Outcome})
 	}
@@ -341,13 +346,15 @@ func (f *fanOut) report() error {
 				fmt.Fprintf(w, "%s\t%s\t%s\n", plain(one.AssetID), one.Status, one.Outcome)
 			}
 		}
-		fmt.Fprintf(w, "%s: %d accepted, %d failed, %d unconfirmed.\n", phrase.Count(r.Total, "device", "devices"), r.Accepted, r.Failed, r.Unconfirmed)
+		fmt.Fprintf(w, "%s: %d accepted, %d failed, %d unconfirmed.\n", phrase.Count(r.Total, "device", "devices"), r.Accepted,
+			r.Failed, r.Unconfirmed)
 	})
 	switch {
 	case err != nil:
 		return err
 	case r.Unconfirmed > 0:
-		return &cli.ExitError{Code: exitUnconfirmed, Text: fmt.Sprintf("%d UNCONFIRMED: they may have been sent; look before you send them again", r.Unconfirmed)}
+		return &cli.ExitError{Code: exitUnconfirmed,
+			Text: fmt.Sprintf("%d UNCONFIRMED: they may have been sent; look before you send them again", r.Unconfirmed)}
 	case r.Failed > 0:
 		return &cli.ExitError{Code: exitFailed, Text: fmt.Sprintf("%d of %d failed", r.Failed, r.Total)}
 	}

@@ -101,7 +101,8 @@ func (l *Login) done(env *Env, address string, key madeKey) error {
 	return cli.Print(env.Out, l.Output, said, func(w io.Writer) {
 		fmt.Fprintf(w, "Logged in to %s.\n", address)
 		if said.ExpiresAt != nil {
-			fmt.Fprintf(w, "The key %s has %s and expires on %s.\n", plain(key.Name), plain(strings.Join(key.Permissions, ", ")), key.ExpiresAt.Format(time.DateOnly))
+			fmt.Fprintf(w, "The key %s has %s and expires on %s.\n", plain(key.Name), plain(strings.Join(key.Permissions, ", ")),
+				key.ExpiresAt.Format(time.DateOnly))
 		}
 	})
 }
@@ -114,8 +115,10 @@ func (l *Login) withKey(env *Env, address string) error {
 	}
 	// Any key may ask this; what it may do does not matter.
 	question := []byte(`{"operation":"list_assets","arguments":{}}`)
-	if _, err := client.New(address, key).Do(env.Context, client.Request{Method: http.MethodPost, Path: client.Base + "/explain", Body: question}); err != nil {
-		if p, ok := errors.AsType[*client.Problem](err); !ok || p.Status == http.StatusUnauthorized || p.Status == http.StatusNotFound || p.Status < http.StatusBadRequest {
+	if _, err := client.New(address, key).Do(env.Context, client.Request{Method: http.MethodPost, Path: client.Base + "/explain",
+		Body: question}); err != nil {
+		if p, ok := errors.AsType[*client.Problem](err); !ok || p.Status == http.StatusUnauthorized || p.Status == http.StatusNotFound ||
+			p.Status < http.StatusBadRequest {
 			return fmt.Errorf("%s does not take the key: %w", address, err)
 		}
 	}

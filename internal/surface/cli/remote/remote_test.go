@@ -174,7 +174,8 @@ func TestFanOut_BudgetAndInterruption(t *testing.T) {
 		l.ctx, l.wait = t.Context(), waited
 		code, out, said := l.run(append(args, "-o", "json")...)
 		var result struct{ Total, Accepted int }
-		if err := json.Unmarshal([]byte(out), &result); err != nil || code != 0 || result.Accepted != count || !strings.Contains(said, "10 of 23 were done") {
+		if err := json.Unmarshal([]byte(out), &result); err != nil || code != 0 || result.Accepted != count ||
+			!strings.Contains(said, "10 of 23 were done") {
 			t.Errorf("the same command ends with %d: %s %s", code, out, said)
 		}
 		caller := tenant.Client(replica, access.DevicesRead)

@@ -182,7 +182,8 @@ func (s *Section) export(v *frame.Visit) error {
 	}
 	h := v.Writer().Header()
 	h.Set("Content-Type", media)
-	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="activity-%s-%s.%s"`, v.Company.Slug, v.Now.UTC().Format("20060102"), format))
+	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="activity-%s-%s.%s"`, v.Company.Slug,
+		v.Now.UTC().Format("20060102"), format))
 	_ = http.NewResponseController(v.Writer()).SetWriteDeadline(time.Time{}) // as long as it takes; the browser's going away ends it
 	if err := activity.Export(v.Context(), s.Store, f, format, v.Writer()); err != nil {
 		panic(http.ErrAbortHandler) // the download must not look complete
@@ -201,9 +202,12 @@ func (s *Section) verify(v *frame.Visit) error {
 			Text: fmt.Sprintf("The chain is broken: at entry %d, %s.", verdict.Broken, verdict.Why)})
 	}
 	text := fmt.Sprintf("%s from entry %d to a head signed by this service: %d, %s. Compare it with one that you noted earlier.",
-		frame.Count(verdict.Checked, "entry forms an unbroken chain", "entries form an unbroken chain"), verdict.Head.First, verdict.Head.Last, short(verdict.Head.Hash))
+		frame.Count(verdict.Checked, "entry forms an unbroken chain", "entries form an unbroken chain"), verdict.Head.First,
+		verdict.Head.Last, short(verdict.Head.Hash))
 	if n := verdict.Unproved(); n > 0 {
-		return v.Redirect(frame.ActivityPath, frame.Flash{Tone: frame.Warn, Text: fmt.Sprintf("%s Entries up to %d need no proof: the chain shows that they did not change since, not who wrote them.", text, n)})
+		return v.Redirect(frame.ActivityPath,
+			frame.Flash{Tone: frame.Warn, Text: fmt.Sprintf("%s Entries up to %d need no proof: the chain shows that they did not change "+
+				"since, not who wrote them.", text, n)})
 	}
 	return v.Redirect(frame.ActivityPath, frame.Done(text))
 }

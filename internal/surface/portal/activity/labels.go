@@ -23,7 +23,8 @@ func areaOptions() []option {
 
 func areaWord(area string) string {
 	words := map[string]string{"command": "Commands", "proposal": "Proposals", "policy": "Policies", "provisioning": "Enrollment codes",
-		"signin": "Sign-ins", "identity": "Company sign-in", "user": "Users", "key": "API keys", "connection": "Connections", "company": "Settings", "asset": "Assets",
+		"signin": "Sign-ins", "identity": "Company sign-in", "user": "Users", "key": "API keys", "connection": "Connections",
+		"company": "Settings", "asset": "Assets",
 		"authorization": "Authorizations", "job": "Jobs", "webhook": "Webhooks"}
 	return words[area]
 }
@@ -33,7 +34,8 @@ func actorKinds() []access.Kind {
 }
 
 func outcomeWord(o activity.Outcome) string {
-	words := map[activity.Outcome]string{activity.OK: "Done or accepted", activity.Refused: "Refused", activity.Failed: "Failed", activity.Unconfirmed: "Unconfirmed"}
+	words := map[activity.Outcome]string{activity.OK: "Done or accepted", activity.Refused: "Refused", activity.Failed: "Failed",
+		activity.Unconfirmed: "Unconfirmed"}
 	return words[o]
 }
 

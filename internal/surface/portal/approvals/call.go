@@ -30,10 +30,13 @@ func (s *Section) call(v *frame.Visit) (matter, error) {
 		return matter{}, err
 	}
 	row, here := command.Type(a.Command).Row(), callPath(a.ID)
-	m := matter{Subject: a.Subject(seen), title: row.Label + ": " + frame.Plain(seen.Device.Identification), section: frame.DevicesPath, here: here, path: here,
-		topics: "authorization:" + a.ID + " command:" + a.AssetID, back: approval.Path, backTo: "Authorizations", note: a.Note, closed: closedCall(v, a, seen),
+	m := matter{Subject: a.Subject(seen), title: row.Label + ": " + frame.Plain(seen.Device.Identification), section: frame.DevicesPath,
+		here: here, path: here,
+		topics: "authorization:" + a.ID + " command:" + a.AssetID, back: approval.Path, backTo: "Authorizations", note: a.Note,
+		closed:  closedCall(v, a, seen),
 		promise: "The caller can then send this command once, within ten minutes.",
-		approve: action{signature.Approve, here, "Authorize with a passkey", "destructive", "Authorized. The caller can send the command once, within ten minutes."},
+		approve: action{signature.Approve, here, "Authorize with a passkey", "destructive",
+			"Authorized. The caller can send the command once, within ten minutes."},
 		decline: action{signature.Decline, here, "Decline with a passkey", "outline", "Declined. Nothing is sent."}}
 	m.tone, m.standing = status(a.At(v.Now))
 	if state := a.At(v.Now); m.closed == "" || state == approval.Approved {
@@ -75,7 +78,8 @@ func callAnswers(row *command.Row, a approval.Authorization, seen approval.Seen,
 // deviceText tells a device from others of its name.
 func deviceText(d signature.Device) string {
 	var parts []string
-	for _, part := range []struct{ before, text string }{{"serial number ", d.SerialNumber}, {"", d.Model}, {"policy ", d.Policy.Name}, {"of ", d.User}} {
+	for _, part := range []struct{ before, text string }{{"serial number ", d.SerialNumber}, {"", d.Model},
+		{"policy ", d.Policy.Name}, {"of ", d.User}} {
 		if part.text != "" {
 			parts = append(parts, part.before+frame.Plain(part.text))
 		}
@@ -85,7 +89,8 @@ func deviceText(d signature.Device) string {
 
 // callSteps is what has happened to an authorization, until its command ended.
 func (s *Section) callSteps(v *frame.Visit, a approval.Authorization) ([]step, error) {
-	steps := []step{{at: a.CreatedAt, text: "Asked for by " + frame.Caller(a.Caller.Kind, a.Caller.Name, a.Caller.Prefix, ""), tone: frame.Idle}}
+	steps := []step{{at: a.CreatedAt, text: "Asked for by " + frame.Caller(a.Caller.Kind, a.Caller.Name, a.Caller.Prefix, ""),
+		tone: frame.Idle}}
 	by := frame.Plain(a.DecidedByName)
 	switch a.State {
 	case approval.Declined:

@@ -20,7 +20,8 @@ func (s *Section) change(v *frame.Visit) (matter, error) {
 	m := matter{Subject: r.Subject(), title: r.Title, section: frame.ProposalsPath, here: here, path: here, topics: "proposal:" + r.ID,
 		back: frame.ProposalPath(r.ID), backTo: "Proposal", note: r.Note, closed: closedChange(r),
 		promise: "The caller can then apply exactly this change until it expires.",
-		approve: action{signature.Approve, here + "/approve", "Approve with a passkey", "", "Approved. The caller can apply it until it expires."},
+		approve: action{signature.Approve, here + "/approve", "Approve with a passkey", "",
+			"Approved. The caller can apply it until it expires."},
 		decline: action{signature.Decline, here + "/decline", "Decline with a passkey", "outline", "Declined. It can never be applied."}}
 	m.tone, m.standing = frame.Standing(r.Proposal, r.Stale || r.Gone)
 	if r.Status == proposal.Pending && r.Approval.State != proposal.Declined && !r.Stale && !r.Gone {
@@ -44,11 +45,14 @@ func changeAnswers(r proposal.Review, d signature.Change) []answer {
 	happens := answer{question: "What happens", text: "Changes " + what + "."}
 	switch {
 	case r.Creates():
-		happens.text = "Makes the new policy " + frame.Plain(d.Policy.Name) + ", with " + frame.Count(len(d.Changes), "change", "changes") + " from its source."
+		happens.text = "Makes the new policy " + frame.Plain(d.Policy.Name) + ", with " + frame.Count(len(d.Changes), "change",
+			"changes") + " from its source."
 	case r.Capability == proposal.RollBack:
-		happens.text = "Rolls the policy " + frame.Plain(d.Policy.Name) + " back: " + frame.Count(len(d.Changes), "setting changes", "settings change") + "."
+		happens.text = "Rolls the policy " + frame.Plain(d.Policy.Name) + " back: " + frame.Count(len(d.Changes), "setting changes",
+			"settings change") + "."
 	}
-	devices := answer{question: "Devices", text: frame.Count(d.Devices, "device has", "devices have") + " this policy", link: frame.DevicesPath + "?policy=" + r.PolicyID}
+	devices := answer{question: "Devices", text: frame.Count(d.Devices, "device has", "devices have") + " this policy",
+		link: frame.DevicesPath + "?policy=" + r.PolicyID}
 	if r.Creates() || d.Devices == 0 {
 		devices.text, devices.link = "No device", ""
 	}
@@ -122,7 +126,8 @@ func (s *Section) changeSteps(v *frame.Visit, r proposal.Review) ([]step, error)
 	case proposal.Approved:
 		steps = append(steps, step{at: r.Approval.At, text: "Approved by " + frame.Plain(r.Approval.By), tone: frame.OK})
 	case proposal.Declined:
-		return append(steps, step{at: r.Approval.At, text: "Declined by " + frame.Plain(r.Approval.By), more: r.Approval.Reason, tone: frame.Idle}), nil
+		return append(steps, step{at: r.Approval.At, text: "Declined by " + frame.Plain(r.Approval.By), more: r.Approval.Reason,
+			tone: frame.Idle}), nil
 	case proposal.Waiting:
 	}
 	switch {
@@ -142,7 +147,8 @@ func (s *Section) changeSteps(v *frame.Visit, r proposal.Review) ([]step, error)
 		return nil, err
 	}
 	applied, devices, err := s.Store.PolicyProgress(v.Context(), r.CompanyID, id, r.Version)
-	steps = append(steps, step{at: saved.SavedAt, text: "Applied as version " + strconv.Itoa(r.Version), link: frame.PolicyPath(id) + "/revisions", tone: frame.OK})
+	steps = append(steps, step{at: saved.SavedAt, text: "Applied as version " + strconv.Itoa(r.Version),
+		link: frame.PolicyPath(id) + "/revisions", tone: frame.OK})
 	if devices > 0 {
 		steps = append(steps, progress(applied, devices, id))
 	}
@@ -151,7 +157,8 @@ func (s *Section) changeSteps(v *frame.Visit, r proposal.Review) ([]step, error)
 
 // progress is how many devices have applied a version.
 func progress(applied, devices int, policyID string) step {
-	all := step{text: strconv.Itoa(applied) + " of " + frame.Count(devices, "device has", "devices have") + " applied it", link: frame.PolicyPath(policyID) + "/devices", tone: frame.Warn}
+	all := step{text: strconv.Itoa(applied) + " of " + frame.Count(devices, "device has", "devices have") + " applied it",
+		link: frame.PolicyPath(policyID) + "/devices", tone: frame.Warn}
 	if applied == devices {
 		all.tone = frame.OK
 	}

@@ -48,7 +48,8 @@ func (s *Section) decide(find finder, want signature.Decision) frame.Handler {
 }
 
 func refusals() []fault.Code {
-	return []fault.Code{fault.Refused, fault.NotPending, fault.ConfirmationRequired, fault.Unauthorized, fault.Unsupported, fault.InvalidArguments, fault.NotFound}
+	return []fault.Code{fault.Refused, fault.NotPending, fault.ConfirmationRequired, fault.Unauthorized, fault.Unsupported,
+		fault.InvalidArguments, fault.NotFound}
 }
 
 // begin compares what the person typed, and asks for a signature of it.

@@ -30,7 +30,8 @@ func (s *Section) loosening(v *frame.Visit) (matter, error) {
 		{question: "What happens", text: l.Control.Title() + ": " + l.Control.ValueText(l.Before) + " → " + l.Control.ValueText(l.After),
 			more: "This loosens a control of " + frame.Plain(v.Company.Name) + ".", grave: true},
 		{question: "Asked by", text: frame.Plain(l.AskedBy.Name)},
-		{question: "When", text: "At once if it is confirmed, or by itself at " + frame.Exact(l.EffectiveAt) + ", unless it is canceled before."},
+		{question: "When", text: "At once if it is confirmed, or by itself at " + frame.Exact(l.EffectiveAt) +
+			", unless it is canceled before."},
 		{question: "Can be undone", text: "Yes: an administrator can tighten it again, at once."}}
 	m.steps = []step{{at: l.AskedAt, text: "Asked for by " + frame.Plain(l.AskedBy.Name), tone: frame.Idle},
 		{at: l.EffectiveAt, text: "Takes effect by itself", tone: frame.Warn}}
@@ -43,7 +44,8 @@ const lately = 20
 // ended says who ended what the visit is about, and how; otherwise if that is not found.
 func (s *Section) ended(v *frame.Visit, otherwise string) string {
 	for _, action := range []activity.Action{activity.LooseningConfirmed, activity.LooseningCanceled, activity.LooseningApplied} {
-		all, err := s.Activity.Activity(v.Context(), activity.Filter{CompanyID: v.Company.ID, Action: action, Outcome: activity.OK}, activity.Cursor{}, lately)
+		all, err := s.Activity.Activity(v.Context(), activity.Filter{CompanyID: v.Company.ID, Action: action, Outcome: activity.OK},
+			activity.Cursor{}, lately)
 		if err != nil {
 			v.Note("end of a change that waited", err)
 			return otherwise

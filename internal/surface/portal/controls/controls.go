@@ -116,14 +116,16 @@ func few(v *frame.Visit, all []access.Approver) int {
 func (s *Section) saveRules(v *frame.Visit) error {
 	rule := access.ApprovalRule(v.Form.Get("applyApproval"))
 	if !slices.Contains(access.ApprovalRules(), rule) {
-		return fault.Invalid("choose which policy changes need approval", fault.Field{Field: "applyApproval", Message: "must be OFF, RISKY or ALL"})
+		return fault.Invalid("choose which policy changes need approval",
+			fault.Field{Field: "applyApproval", Message: "must be OFF, RISKY or ALL"})
 	}
 	reason := v.Company.Settings.Controls.RequireReason
 	if v.Form.Has("requireReason") {
 		reason = access.ReasonRule(v.Form.Get("requireReason"))
 	}
 	if !slices.Contains(access.ReasonRules(), reason) {
-		return fault.Invalid("choose which calls must give a reason", fault.Field{Field: "requireReason", Message: "must be OFF, DESTRUCTIVE or ALL"})
+		return fault.Invalid("choose which calls must give a reason",
+			fault.Field{Field: "requireReason", Message: "must be OFF, DESTRUCTIVE or ALL"})
 	}
 	return s.change(v, "Saved.", func(to *access.Settings) {
 		to.Controls.ApplyApproval = rule
@@ -135,13 +137,15 @@ func (s *Section) saveRules(v *frame.Visit) error {
 
 // ruleText is a value of applyApproval for people.
 func ruleText(r access.ApprovalRule) string {
-	texts := map[access.ApprovalRule]string{access.ApproveAll: "All changes", access.ApproveRisky: "Risky changes: of high impact, or with a warning"}
+	texts := map[access.ApprovalRule]string{access.ApproveAll: "All changes",
+		access.ApproveRisky: "Risky changes: of high impact, or with a warning"}
 	return cmp.Or(texts[r], "None")
 }
 
 // reasonText is a value of requireReason for people.
 func reasonText(r access.ReasonRule) string {
-	texts := map[access.ReasonRule]string{access.ReasonAll: "Everything that changes something", access.ReasonDestructive: "Destructive commands"}
+	texts := map[access.ReasonRule]string{access.ReasonAll: "Everything that changes something",
+		access.ReasonDestructive: "Destructive commands"}
 	return cmp.Or(texts[r], "Nothing")
 }
 

@@ -59,7 +59,9 @@ func endingOf(v *frame.Visit, all []access.Approver, by string) ending {
 			e.Alone = false
 		}
 	}
-	could := slices.DeleteFunc(slices.Clone(all), func(who access.Approver) bool { return who.May(m, v.Company.Settings.Controls, v.Now) != nil })
+	could := slices.DeleteFunc(slices.Clone(all), func(who access.Approver) bool {
+		return who.May(m, v.Company.Settings.Controls, v.Now) != nil
+	})
 	e.Others = frame.AnyOf(could, func(who access.Approver) string { return who.Name })
 	return e
 }
@@ -68,11 +70,14 @@ func endingOf(v *frame.Visit, all []access.Approver, by string) ending {
 func (e ending) before() string {
 	switch {
 	case e.Others != "":
-		return "To resume, an administrator asks for it. " + e.Others + " can confirm that at once with a passkey; otherwise it takes effect after 24 hours."
+		return "To resume, an administrator asks for it. " + e.Others + " can confirm that at once with a passkey; otherwise it takes " +
+			"effect after 24 hours."
 	case e.Alone:
-		return "You are the only administrator: when you ask to resume, it takes effect after 24 hours. No other administrator can confirm it sooner."
+		return "You are the only administrator: when you ask to resume, it takes effect after 24 hours. No other administrator can " +
+			"confirm it sooner."
 	}
-	return "To resume, an administrator asks for it, and it takes effect after 24 hours. No other administrator can confirm it sooner now: that takes a passkey, and an account and rights that are old enough."
+	return "To resume, an administrator asks for it, and it takes effect after 24 hours. No other administrator can confirm it sooner " +
+		"now: that takes a passkey, and an account and rights that are old enough."
 }
 
 // after says who can end the wait of a request to resume.

@@ -56,7 +56,8 @@ var (
 // readAsked reads and checks what is asked for. Only a program on the person's own computer
 // gets a code, so that nothing else can be made of this page.
 func readAsked(form url.Values) (askedKey, error) {
-	a := askedKey{Redirect: form.Get("redirect"), State: form.Get("state"), Challenge: form.Get("challenge"), Name: form.Get("name"), Preset: form.Get("preset")}
+	a := askedKey{Redirect: form.Get("redirect"), State: form.Get("state"), Challenge: form.Get("challenge"), Name: form.Get("name"),
+		Preset: form.Get("preset")}
 	switch {
 	case !challengeShape.MatchString(a.Challenge):
 		return a, fault.Invalid("this page is opened by `muster login`: start it on your computer")
@@ -65,7 +66,8 @@ func readAsked(form url.Values) (askedKey, error) {
 	case a.Name != "" && !resource.IsLabel(a.Name, maxComputerName):
 		return a, fault.Invalid("the computer's name in the address cannot be used: start `muster login` again")
 	case a.Redirect != "" && !isOwnComputer(a.Redirect):
-		return a, fault.Invalid("this address would send the code elsewhere than to your own computer: nothing was allowed. Start `muster login` again")
+		return a, fault.Invalid("this address would send the code elsewhere than to your own computer: nothing was allowed. Start " +
+			"`muster login` again")
 	}
 	return a, nil
 }
@@ -73,7 +75,8 @@ func readAsked(form url.Values) (askedKey, error) {
 // isOwnComputer reports whether an address is http://127.0.0.1:PORT/… or http://[::1]:PORT/…
 func isOwnComputer(address string) bool {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" || u.String() != address {
+	if err != nil || u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" ||
+		u.String() != address {
 		return false
 	}
 	at, err := netip.ParseAddrPort(u.Host)
@@ -95,7 +98,8 @@ func (a askedKey) back(code string) string {
 }
 
 func (a askedKey) page() string {
-	return ComputerPath + "?" + url.Values{"redirect": {a.Redirect}, "state": {a.State}, "challenge": {a.Challenge}, "name": {a.Name}}.Encode()
+	return ComputerPath + "?" + url.Values{"redirect": {a.Redirect}, "state": {a.State}, "challenge": {a.Challenge},
+		"name": {a.Name}}.Encode()
 }
 
 func presetChoices(u account.User) (all []presetChoice) {
@@ -159,15 +163,18 @@ func (s *Section) allowComputer(v *frame.Visit) error {
 	if err := s.Steps.DropSteps(v.Context(), v.User.ID, account.ComputerCode); err != nil {
 		return err
 	}
-	code, err := account.Begin(v.Context(), s.Steps, account.PendingSignIn{Kind: account.ComputerCode, CompanyID: v.Company.ID, UserID: v.User.ID,
-		Data: data, ExpiresAt: v.Now.Add(codeLife)})
+	code, err := account.Begin(v.Context(), s.Steps,
+		account.PendingSignIn{Kind: account.ComputerCode, CompanyID: v.Company.ID, UserID: v.User.ID,
+			Data: data, ExpiresAt: v.Now.Add(codeLife)})
 	if err != nil {
 		return err
 	}
 	if asked.Redirect == "" {
 		return v.Show("Your code", frame.AccessPath, codePage(v, code))
 	}
-	web.Answer(v.Writer(), v.Request(), s.Log, http.StatusOK, web.Onward("Access allowed", "You go back to the program on your computer. If nothing is there, it runs on another one: copy the address of the page that cannot be opened into its terminal.", asked.back(code)))
+	web.Answer(v.Writer(), v.Request(), s.Log, http.StatusOK,
+		web.Onward("Access allowed", "You go back to the program on your computer. If nothing is there, it runs on another one: copy the "+
+			"address of the page that cannot be opened into its terminal.", asked.back(code)))
 	return nil
 }
 

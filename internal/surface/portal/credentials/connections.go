@@ -41,7 +41,8 @@ func (s *Section) listConnections(v *frame.Visit, page *view, people map[string]
 			page.Gone++
 			continue
 		}
-		row := connectionRow{Connection: o, User: people[o.UserID], Own: own, Live: o.RevokedAt.IsZero(), Tone: frame.OK, State: "Connected"}
+		row := connectionRow{Connection: o, User: people[o.UserID], Own: own, Live: o.RevokedAt.IsZero(),
+			Tone: frame.OK, State: "Connected"}
 		switch {
 		case !row.Live:
 			row.Tone, row.State = frame.Idle, "Revoked"

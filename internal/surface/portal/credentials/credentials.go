@@ -23,7 +23,8 @@ import (
 type Usage interface {
 	// ActivityOfActors counts what callers of a kind did, by their ids, in intervals of a
 	// width.
-	ActivityOfActors(ctx context.Context, companyID string, kind access.Kind, since time.Time, width time.Duration) (map[string][]activity.Bucket, error)
+	ActivityOfActors(ctx context.Context, companyID string, kind access.Kind, since time.Time,
+		width time.Duration) (map[string][]activity.Bucket, error)
 	// BudgetUsed returns what keys of budgets have spent of their present window; none is left
 	// out.
 	BudgetUsed(ctx context.Context, keys []string, now time.Time) (map[string]int, error)
@@ -46,10 +47,12 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "POST " + frame.AccessPath + "/gates", Needs: account.ManageCompany,
 			Proof: frame.Proof{Next: frame.AccessPath, Then: "turn it on", If: opens}, Serve: s.switchGate},
 		{Pattern: "GET " + newKeyPath, Needs: account.ManageKeys, Serve: s.newKey},
-		{Pattern: "POST " + keysPath, Needs: account.ManageKeys, Proof: frame.Proof{Next: newKeyPath, Then: "make the key", If: writes}, Serve: s.createKey},
+		{Pattern: "POST " + keysPath, Needs: account.ManageKeys, Proof: frame.Proof{Next: newKeyPath, Then: "make the key", If: writes},
+			Serve: s.createKey},
 		{Pattern: "GET " + ComputerPath, Needs: account.ManageKeys, Serve: s.askComputer},
 		{Pattern: "POST " + ComputerPath, Needs: account.ManageKeys,
-			Proof: frame.Proof{Next: ComputerPath + "?redirect={redirect}&state={state}&challenge={challenge}&name={name}", Then: "allow this computer"}, Serve: s.allowComputer},
+			Proof: frame.Proof{Next: ComputerPath + "?redirect={redirect}&state={state}&challenge={challenge}&name={name}",
+				Then: "allow this computer"}, Serve: s.allowComputer},
 		{Pattern: "POST " + keysPath + "/{key}/revoke", Needs: account.ManageKeys, Serve: s.revokeKey},
 		{Pattern: "POST " + connectionsPath + "/{connection}/scopes",
 			Proof: frame.Proof{Next: frame.AccessPath, Then: "allow more", If: s.widens}, Serve: s.setScopes},
@@ -178,7 +181,8 @@ func (s *Section) switchGate(v *frame.Visit) error {
 		if string(g.Gate) != v.Form.Get("gate") {
 			continue
 		}
-		_, err := s.Companies.UpdateCompany(v.Context(), v.Company.ID, company.Change(func(c *company.Company) { g.settingOnOff(&c.Settings, on) }))
+		_, err := s.Companies.UpdateCompany(v.Context(), v.Company.ID,
+			company.Change(func(c *company.Company) { g.settingOnOff(&c.Settings, on) }))
 		if err != nil {
 			return v.Refused(frame.AccessPath, err, fault.InvalidArguments)
 		}

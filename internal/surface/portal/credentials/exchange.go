@@ -61,7 +61,8 @@ func (e *Exchange) serve(handle func(*http.Request) (any, error)) http.HandlerFu
 		status, contentType := http.StatusOK, "application/json"
 		if err != nil {
 			status, contentType = e.problem(r, id, err), "application/problem+json"
-			answer = map[string]any{"type": "about:blank", "title": http.StatusText(status), "status": status, "detail": detail(err), "instance": ComputerKeyPath}
+			answer = map[string]any{"type": "about:blank", "title": http.StatusText(status), "status": status, "detail": detail(err),
+				"instance": ComputerKeyPath}
 		}
 		w.Header().Set("Content-Type", contentType)
 		w.WriteHeader(status)
@@ -144,7 +145,8 @@ func (e *Exchange) make(r *http.Request, allowed grant, over error) (any, error)
 	})
 	id, _ := r.Context().Value(requestKey{}).(string)
 	ctx := access.WithPermit(access.WithActor(r.Context(), principal.Actor(), id), permit)
-	key, text, err := e.Keys.CreateForUser(ctx, user, apikey.Request{Name: allowed.Name, Permissions: allowed.Allowed, ExpiresIn: computerKeyLife})
+	key, text, err := e.Keys.CreateForUser(ctx, user, apikey.Request{Name: allowed.Name, Permissions: allowed.Allowed,
+		ExpiresIn: computerKeyLife})
 	if err != nil {
 		return nil, err
 	}

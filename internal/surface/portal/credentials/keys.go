@@ -161,8 +161,9 @@ func (s *Section) newKey(v *frame.Visit) error {
 
 // showForm shows the form with a fresh token: one form makes one key.
 func (s *Section) showForm(v *frame.Visit, status int, form keyForm) error {
-	token, err := account.Begin(v.Context(), s.Steps, account.PendingSignIn{Kind: account.NewKeyForm, CompanyID: v.Company.ID, UserID: v.User.ID,
-		Data: json.RawMessage("{}"), ExpiresAt: v.Now.Add(account.FormLife)})
+	token, err := account.Begin(v.Context(), s.Steps,
+		account.PendingSignIn{Kind: account.NewKeyForm, CompanyID: v.Company.ID, UserID: v.User.ID,
+			Data: json.RawMessage("{}"), ExpiresAt: v.Now.Add(account.FormLife)})
 	if err != nil {
 		return err
 	}
@@ -180,7 +181,8 @@ func writes(v *frame.Visit) (bool, error) {
 }
 
 func (s *Section) createKey(v *frame.Visit) error {
-	form := keyForm{Name: v.Form.Get("name"), Expires: v.Form.Get("expires"), Networks: v.Form.Get("networks"), PerDay: v.Form.Get("perDay")}
+	form := keyForm{Name: v.Form.Get("name"), Expires: v.Form.Get("expires"), Networks: v.Form.Get("networks"),
+		PerDay: v.Form.Get("perDay")}
 	chosen, err := access.ParsePermissions(v.Form["permission"])
 	if err != nil {
 		return fault.Invalid(err.Error())
@@ -197,13 +199,15 @@ func (s *Section) createKey(v *frame.Visit) error {
 	}
 	step, err := s.Steps.TakeStep(v.Context(), access.HashSecret(v.Form.Get(frame.OnceField)), account.NewKeyForm)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && step.UserID != v.User.ID {
-		return v.Redirect(frame.AccessPath, frame.Flash{Tone: frame.Warn, Text: "This form was sent before: look for the key in the list. Its secret is not shown again."})
+		return v.Redirect(frame.AccessPath,
+			frame.Flash{Tone: frame.Warn, Text: "This form was sent before: look for the key in the list. Its secret is not shown again."})
 	}
 	if err != nil {
 		return err
 	}
-	key, text, err := s.Keys.CreateForUser(v.Context(), v.User, apikey.Request{Name: form.Name, Permissions: form.Chosen, ExpiresIn: lifetimes()[i].Lasts,
-		Networks: networks, DevicesPerDay: perDay})
+	key, text, err := s.Keys.CreateForUser(v.Context(), v.User,
+		apikey.Request{Name: form.Name, Permissions: form.Chosen, ExpiresIn: lifetimes()[i].Lasts,
+			Networks: networks, DevicesPerDay: perDay})
 	switch code := fault.CodeOf(err); code {
 	case "":
 		return v.Show("Your new API key", frame.AccessPath, shownOnce(v, key, text))
@@ -221,12 +225,15 @@ func (s *Section) createKey(v *frame.Visit) error {
 
 // limits reads what limits the key.
 func (f keyForm) limits() (networks []netip.Prefix, perDay int, err error) {
-	if networks, err = apikey.ParseNetworks(strings.FieldsFunc(f.Networks, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })); err != nil {
+	if networks, err = apikey.ParseNetworks(strings.FieldsFunc(f.Networks, func(r rune) bool {
+		return r == ',' || unicode.IsSpace(r)
+	})); err != nil {
 		return nil, 0, err
 	}
 	if text := strings.TrimSpace(f.PerDay); text != "" {
 		if perDay, err = strconv.Atoi(text); err != nil || perDay < 1 || perDay > apikey.MaxDevicesPerDay {
-			return nil, 0, fault.Invalid("the number of devices cannot be used", fault.Field{Field: "devicesPerDay", Message: "must be from 1 to 1000000, or empty"})
+			return nil, 0, fault.Invalid("the number of devices cannot be used",
+				fault.Field{Field: "devicesPerDay", Message: "must be from 1 to 1000000, or empty"})
 		}
 	}
 	return networks, perDay, nil

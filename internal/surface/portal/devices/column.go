@@ -23,7 +23,9 @@ func columns() []column {
 		{"name", "Name", string(asset.ByIdentification), true, func(a asset.Asset) string { return a.Identification }},
 		{"status", "Status", string(asset.ByStatus), true, func(a asset.Asset) string { return string(a.Status) }},
 		{"policy", "Policy", "", true, ofDevice(func(d asset.Device) string { return d.PolicyName })},
-		{"model", "Model", "", true, func(a asset.Asset) string { return strings.TrimSpace(fact(a, "manufacturer") + " " + fact(a, "model")) }},
+		{"model", "Model", "", true, func(a asset.Asset) string {
+			return strings.TrimSpace(fact(a, "manufacturer") + " " + fact(a, "model"))
+		}},
 		{"os", "Android · patch", "", true, func(a asset.Asset) string {
 			return strings.Trim(fact(a, "osVersion")+" · "+fact(a, "securityPatchLevel"), " ·")
 		}},
@@ -45,7 +47,9 @@ func columns() []column {
 		{"serial", "Serial number", "", false, func(a asset.Asset) string { return fact(a, "serialNumber") }},
 		{"ownership", "Ownership", "", false, ofDevice(func(d asset.Device) string { return ownership(&d) })},
 		{"management", "Managed by", "", false, ofDevice(func(d asset.Device) string { return management(d.Management) })},
-		{"created", "In the inventory since", string(asset.ByCreatedAt), false, func(a asset.Asset) string { return frame.Machine(a.CreatedAt) }},
+		{"created", "In the inventory since", string(asset.ByCreatedAt), false, func(a asset.Asset) string {
+			return frame.Machine(a.CreatedAt)
+		}},
 	}
 }
 

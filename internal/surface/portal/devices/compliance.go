@@ -126,7 +126,8 @@ func deviations(d device) []deviation {
 	var bad, rest []deviation
 	for _, n := range d.Report.NonComplianceDetails {
 		why := reasonOf(m, n.Reason)
-		found := deviation{Tone: frame.Bad, Label: labelOf(m, n), Why: why.why, Next: why.next, Since: n.Since, App: frame.Plain(n.PackageName)}
+		found := deviation{Tone: frame.Bad, Label: labelOf(m, n), Why: why.why, Next: why.next, Since: n.Since,
+			App: frame.Plain(n.PackageName)}
 		if found.Label == "" {
 			found.Label = "A setting that is not in the catalog"
 			found.Path = shortened(frame.Plain(cmp.Or(n.FieldPath, n.SettingName)), maxPath)
@@ -160,7 +161,8 @@ func consequence(p policy.Policy) string {
 		if i > 0 {
 			text += "; "
 		}
-		text += fmt.Sprintf("blocked after %s, erased after %s", frame.Count(r.BlockAfterDays, "day", "days"), frame.Count(r.WipeAfterDays, "day", "days"))
+		text += fmt.Sprintf("blocked after %s, erased after %s", frame.Count(r.BlockAfterDays, "day", "days"),
+			frame.Count(r.WipeAfterDays, "day", "days"))
 	}
 	return text + "."
 }

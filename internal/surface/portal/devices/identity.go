@@ -42,7 +42,8 @@ func barredFromReplacing(v *frame.Visit, d asset.Asset) string {
 	if !d.Status.Enrolled() || v.May(account.DestroyDevices) {
 		return ""
 	}
-	return "Its device would leave it. That takes the permission to " + account.DestroyDevices.Words() + ". " + v.Granters() + " can grant it."
+	return "Its device would leave it. That takes the permission to " + account.DestroyDevices.Words() + ". " +
+		v.Granters() + " can grant it."
 }
 
 func enrollPath(id string) string { return frame.DevicePath(id) + "/enroll" }
@@ -119,12 +120,14 @@ func (s *Section) merge(v *frame.Visit) error {
 	kept, other := pair[0], pair[1]
 	by := replacement(v, kept)
 	if !by.Named {
-		return v.Redirect(comparePath(kept.ID, other.ID), frame.Flash{Tone: frame.Bad, Text: "Nothing was merged: type the asset's name, “" + (device{Asset: kept}).name() + "”."})
+		return v.Redirect(comparePath(kept.ID, other.ID),
+			frame.Flash{Tone: frame.Bad, Text: "Nothing was merged: type the asset's name, “" + (device{Asset: kept}).name() + "”."})
 	}
 	if err := s.Identity.MergeAssets(v.Context(), kept.CompanyID, kept.ID, other.ID, by); err != nil {
 		return v.Redirect(comparePath(kept.ID, other.ID), v.Failed(err))
 	}
-	return v.Redirect(frame.DevicePath(kept.ID), frame.Done("Assets merged. This asset now has the device of "+(device{Asset: other}).name()+"."))
+	return v.Redirect(frame.DevicePath(kept.ID),
+		frame.Done("Assets merged. This asset now has the device of "+(device{Asset: other}).name()+"."))
 }
 
 // notMergeable says why the first of two assets cannot get the device of the other; empty: it can.

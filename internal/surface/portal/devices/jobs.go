@@ -175,10 +175,12 @@ func (f followed) ended() int {
 // tabs are the results by status.
 func (f followed) tabs() []frame.Tab {
 	tabs := []frame.Tab{{Path: frame.JobPath(f.ID), Name: "All", Current: f.Status == ""}}
-	for _, status := range []string{job.DeviceWaiting, job.DeviceTaken, job.DeviceSuccess, job.DeviceError, job.DeviceUnknown, job.DeviceCanceled} {
+	for _, status := range []string{job.DeviceWaiting, job.DeviceTaken, job.DeviceSuccess, job.DeviceError, job.DeviceUnknown,
+		job.DeviceCanceled} {
 		if n := f.Counts[status]; n > 0 || f.Status == status {
 			_, word := resultStatus(status)
-			tabs = append(tabs, frame.Tab{Path: frame.JobPath(f.ID) + "?result=" + status, Name: fmt.Sprintf("%s %d", word, n), Current: f.Status == status})
+			tabs = append(tabs, frame.Tab{Path: frame.JobPath(f.ID) + "?result=" + status, Name: fmt.Sprintf("%s %d", word, n),
+				Current: f.Status == status})
 		}
 	}
 	return tabs

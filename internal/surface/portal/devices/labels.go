@@ -56,10 +56,12 @@ func entryText(c command.Command) string {
 func lateTexts(open []command.Named) []string {
 	var texts []string
 	if slices.ContainsFunc(open, func(c command.Named) bool { return c.State != command.Unconfirmed }) {
-		texts = append(texts, "In progress: the device has not confirmed it. It may be switched off or without a network, and gets the command when it is back, unless that expires before.")
+		texts = append(texts, "In progress: the device has not confirmed it. It may be switched off or without a network, and gets the "+
+			"command when it is back, unless that expires before.")
 	}
 	if slices.ContainsFunc(open, func(c command.Named) bool { return c.State == command.Unconfirmed }) {
-		texts = append(texts, "Unconfirmed: it is not known whether the device will carry it out. Do not send it again yet: look at the device, or wait for its next report.")
+		texts = append(texts, "Unconfirmed: it is not known whether the device will carry it out. Do not send it again yet: look at the "+
+			"device, or wait for its next report.")
 	}
 	return texts
 }
@@ -67,7 +69,8 @@ func lateTexts(open []command.Named) []string {
 // noPlace says why there is no place to show.
 func noPlace(d device) string {
 	if d.Device != nil && d.Device.Management == asset.Platform && !d.Device.PushReachable {
-		return "No place is known. Devices of the Android platform tell their place only through our companion app, which this one does not have."
+		return "No place is known. Devices of the Android platform tell their place only through our companion app, which this one " +
+			"does not have."
 	}
 	return "No place is known. Ask the device with Locate."
 }

@@ -34,7 +34,8 @@ func spec() frame.ListSpec {
 		Path:    frame.DevicesPath,
 		Filters: append(filterNames(), "q", "management", "place", "patch"),
 		Kept:    []string{"cols", "density"},
-		Sorts:   []string{string(asset.BySyncedAt), string(asset.ByIdentification), string(asset.ByStatus), string(asset.ByCreatedAt), string(asset.ByLastSeenAt)},
+		Sorts: []string{string(asset.BySyncedAt), string(asset.ByIdentification), string(asset.ByStatus), string(asset.ByCreatedAt),
+			string(asset.ByLastSeenAt)},
 		Default: string(asset.BySyncedAt) + ",desc",
 	}
 }
@@ -56,7 +57,8 @@ const oldPatch = "90d"
 func shortcuts() [][3]string {
 	return [][3]string{{"policyBehind", "true", "Behind on policy"}, {"patchBefore", oldPatch, "Patch older than 90 days"},
 		{"compliant", "false", "Not compliant"}, {"lost", "true", "In lost mode"}, {"status", string(asset.Inactive), "Silent"},
-		{"seenBefore", "24h", "Silent for 24 h"}, {"batteryBelow", "20", "Battery below 20 %"}, {"receivesMessages", "true", "Can receive a message"}}
+		{"seenBefore", "24h", "Silent for 24 h"}, {"batteryBelow", "20", "Battery below 20 %"},
+		{"receivesMessages", "true", "Can receive a message"}}
 }
 
 // placeWords are the choices of how old the last place is.
@@ -291,7 +293,8 @@ const maxLate = 200
 // late lists the commands that were sent long enough ago to be wondered about,
 // the newest first.
 func (s *Section) late(v *frame.Visit) error {
-	open, err := s.Open.UnfinishedList(v.Context(), v.Company.ID, v.Principal.Policies, v.Now.Add(-frame.LateFor), v.Now.Add(-frame.OverdueAfter), maxLate)
+	open, err := s.Open.UnfinishedList(v.Context(), v.Company.ID, v.Principal.Policies, v.Now.Add(-frame.LateFor),
+		v.Now.Add(-frame.OverdueAfter), maxLate)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,8 @@ func (d device) tabs() []frame.Tab {
 	for _, t := range []struct {
 		tab  tabName
 		name string
-	}{{overviewTab, "Overview"}, {commandsTab, "Commands"}, {locationTab, "Location"}, {appsTab, "Apps"}, {policyTab, "Policy"}, {activityTab, "Activity"}, {logsTab, "Logs"}} {
+	}{{overviewTab, "Overview"}, {commandsTab, "Commands"}, {locationTab, "Location"}, {appsTab, "Apps"}, {policyTab, "Policy"},
+		{activityTab, "Activity"}, {logsTab, "Logs"}} {
 		if t.tab != logsTab || d.Tab == logsTab || d.Device != nil && d.Device.Management == asset.Agent {
 			all = append(all, frame.Tab{Path: d.path(t.tab), Name: t.name, Current: d.Tab == t.tab})
 		}
@@ -165,7 +166,8 @@ func (s *Section) entries(v *frame.Visit, d device) ([]activity.Entry, error) {
 	if !v.May(account.ViewActivity) {
 		return nil, nil
 	}
-	return s.Activity.Activity(v.Context(), activity.Filter{CompanyID: v.Company.ID, AssetID: d.ID, Once: true}, activity.Cursor{}, maxEntries)
+	return s.Activity.Activity(v.Context(), activity.Filter{CompanyID: v.Company.ID, AssetID: d.ID, Once: true},
+		activity.Cursor{}, maxEntries)
 }
 
 // maxEntries is how much of the record a device's page shows.
@@ -201,7 +203,8 @@ func advice(c command.Command) string {
 	if c.State != command.Unconfirmed {
 		return ""
 	}
-	return "Do not send it again yet: it is not known whether the device will carry it out. Look at the device, or wait for its next report."
+	return "Do not send it again yet: it is not known whether the device will carry it out. Look at the device, or wait for its " +
+		"next report."
 }
 
 // quick serves what the drawer shows of a device.

@@ -17,7 +17,8 @@ import (
 func (s *Section) saveView(v *frame.Visit) error {
 	values, err := url.ParseQuery(v.Form.Get("query"))
 	if err != nil {
-		return fault.Invalid("the view's filter cannot be read", fault.Field{Field: "query", Message: "must be a query string"}).Because(err)
+		return fault.Invalid("the view's filter cannot be read", fault.Field{Field: "query", Message: "must be a query string"}).
+			Because(err)
 	}
 	l := frame.ParseList(spec(), values).At(0) // nothing but what the list knows
 	view := asset.SavedView{ID: resource.NewID(), CompanyID: v.Company.ID, UserID: v.User.ID, Name: strings.TrimSpace(v.Form.Get("name")),
@@ -60,7 +61,8 @@ func (s *Section) hits(v *frame.Visit, text string) ([]asset.Asset, error) {
 		return []asset.Asset{a}, nil
 	}
 	found, _, err := s.Assets.Assets(v.Context(), asset.Query{
-		Filter: asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies, Text: text}, Order: asset.BySyncedAt, Descending: true,
+		Filter: asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies, Text: text},
+		Order:  asset.BySyncedAt, Descending: true,
 		Page: operation.PageRequest{Size: hits}, Uncounted: true})
 	return found, err
 }
@@ -89,7 +91,8 @@ func (s *Section) search(v *frame.Visit) error {
 		}
 		for _, p := range policies {
 			if len(all) < 2*hits && strings.Contains(policy.NameKey(p.Name), policy.NameKey(text)) {
-				all = append(all, hit{"found-" + p.ID, "shield-check", p.Name, frame.Count(p.DeviceCount, "device", "devices"), frame.PolicyPath(p.ID)})
+				all = append(all, hit{"found-" + p.ID, "shield-check", p.Name, frame.Count(p.DeviceCount, "device", "devices"),
+					frame.PolicyPath(p.ID)})
 			}
 		}
 	}

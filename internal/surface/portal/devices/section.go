@@ -43,7 +43,8 @@ type Section struct {
 	// Requests are of devices that lost their key and ask to be enrolled again.
 	Requests agentdevice.RequestStore
 	// EnrollAgain makes a code with which a device enrolls as one asset.
-	EnrollAgain func(ctx context.Context, companyID, assetID string, by *access.Replacement) (payload []byte, t agentdevice.Token, err error)
+	EnrollAgain func(ctx context.Context, companyID, assetID string,
+		by *access.Replacement) (payload []byte, t agentdevice.Token, err error)
 	// Companions says whether the service can push to companions on platform
 	// devices.
 	Companions bool
@@ -106,6 +107,7 @@ const maxPolicies = 200
 
 // policies are those that the person may see, by name.
 func (s *Section) policies(v *frame.Visit) ([]policy.Policy, error) {
-	all, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Order: policy.ByName, Limit: maxPolicies})
+	all, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Order: policy.ByName,
+		Limit: maxPolicies})
 	return all, err
 }

@@ -23,19 +23,22 @@ func TestStandingOf(t *testing.T) {
 		ended       command.Type
 		unknown     int
 	}{
-		"nothing":                  {},
-		"on":                       {commands: []command.Command{start(command.Succeeded)}, on: true, lost: command.Succeeded},
-		"on without a command":     {on: true},
-		"asked for":                {commands: []command.Command{start(command.Sent)}, lost: command.Sent},
-		"refused":                  {commands: []command.Command{start(command.Failed)}},
-		"ended":                    {commands: []command.Command{stop(command.Succeeded), start(command.Succeeded)}},
-		"the user ended it":        {commands: []command.Command{start(command.Succeeded)}},
-		"its end is under way":     {commands: []command.Command{stop(command.Sent), start(command.Succeeded)}, on: true, lost: command.Succeeded},
-		"asked for, then ended":    {commands: []command.Command{stop(command.Succeeded), start(command.Unconfirmed)}, unknown: 1},
-		"wiped":                    {commands: []command.Command{sent(command.WipeCompanyData, command.Succeeded)}, deleted: true, ended: command.WipeCompanyData},
-		"wipe refused, then left":  {commands: []command.Command{sent(command.WipeCompanyData, command.Failed)}, deleted: true},
-		"wipe under way":           {commands: []command.Command{sent(command.WipeCompanyData, command.Sent)}},
-		"many of unknown outcomes": {commands: []command.Command{start(command.Unconfirmed), start(command.Unconfirmed), start(command.Unconfirmed), start(command.Unconfirmed)}, lost: command.Unconfirmed, unknown: maxUnknown},
+		"nothing":              {},
+		"on":                   {commands: []command.Command{start(command.Succeeded)}, on: true, lost: command.Succeeded},
+		"on without a command": {on: true},
+		"asked for":            {commands: []command.Command{start(command.Sent)}, lost: command.Sent},
+		"refused":              {commands: []command.Command{start(command.Failed)}},
+		"ended":                {commands: []command.Command{stop(command.Succeeded), start(command.Succeeded)}},
+		"the user ended it":    {commands: []command.Command{start(command.Succeeded)}},
+		"its end is under way": {commands: []command.Command{stop(command.Sent), start(command.Succeeded)}, on: true,
+			lost: command.Succeeded},
+		"asked for, then ended": {commands: []command.Command{stop(command.Succeeded), start(command.Unconfirmed)}, unknown: 1},
+		"wiped": {commands: []command.Command{sent(command.WipeCompanyData, command.Succeeded)}, deleted: true,
+			ended: command.WipeCompanyData},
+		"wipe refused, then left": {commands: []command.Command{sent(command.WipeCompanyData, command.Failed)}, deleted: true},
+		"wipe under way":          {commands: []command.Command{sent(command.WipeCompanyData, command.Sent)}},
+		"many of unknown outcomes": {commands: []command.Command{start(command.Unconfirmed), start(command.Unconfirmed),
+			start(command.Unconfirmed), start(command.Unconfirmed)}, lost: command.Unconfirmed, unknown: maxUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := asset.Asset{Status: asset.Active, Device: &asset.Device{LostMode: c.on}}

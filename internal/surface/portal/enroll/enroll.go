@@ -55,7 +55,8 @@ type sheet struct {
 const maxPolicies = 200
 
 func (s *Section) sheet(v *frame.Visit, values url.Values) (sheet, error) {
-	all, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Order: policy.ByName, Limit: maxPolicies})
+	all, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Order: policy.ByName,
+		Limit: maxPolicies})
 	f := sheet{Policies: all, Values: values, Wrong: map[string]string{}}
 	f.App = s.App()
 	for _, p := range all {
@@ -110,7 +111,8 @@ func (s *Section) create(v *frame.Visit) error {
 	}
 	result := made.(provisioning.Result)
 	c := code{Result: result, Since: v.Now, PolicyID: v.Form.Get("policy"), App: s.App()}
-	of, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: []string{c.PolicyID}, Order: policy.ByName, Limit: 1})
+	of, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: []string{c.PolicyID},
+		Order: policy.ByName, Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -234,16 +236,19 @@ func title(use provisioning.PersonalUsage) string {
 
 // steps are what to do with the code on a new or reset device.
 func steps() []string {
-	return []string{"Switch on a new or factory-reset device.", "Tap the welcome screen six times, anywhere.", "Join Wi-Fi if it asks, and hold the code before its camera.", "Wait: it sets itself up and appears here."}
+	return []string{"Switch on a new or factory-reset device.", "Tap the welcome screen six times, anywhere.",
+		"Join Wi-Fi if it asks, and hold the code before its camera.", "Wait: it sets itself up and appears here."}
 }
 
 // missing says why a code installs no app, and what to do; empty: it installs it.
 func missing(app provisioning.AppState) string {
 	switch app {
 	case provisioning.AppMissing:
-		return "This service has no Android app, so its codes install nothing. Set MUSTER_AGENT_APK on the server. Devices with the agent in their system image enroll without it."
+		return "This service has no Android app, so its codes install nothing. Set MUSTER_AGENT_APK on the server. Devices with the " +
+			"agent in their system image enroll without it."
 	case provisioning.AppUnreachable:
-		return "Android does not trust this service’s certificate, so its codes install nothing. Set MUSTER_AGENT_APK_URL on the server to an address where devices can download the app."
+		return "Android does not trust this service’s certificate, so its codes install nothing. Set MUSTER_AGENT_APK_URL on the server " +
+			"to an address where devices can download the app."
 	default:
 		return ""
 	}

@@ -90,7 +90,8 @@ var errLate = errors.New("frame: the form came late")
 
 // errInPart is the error of a visit that wrote, and may not write any more.
 var errInPart error = &fault.Error{Code: fault.Refused,
-	Detail: "What you may do changed while this was carried out: a part of it is done, and the rest is not. Look at what has changed before you go on."}
+	Detail: "What you may do changed while this was carried out: a part of it is done, and the rest is not. Look at what has changed " +
+		"before you go on."}
 
 // stillIn returns an error if the person of a form that was just read is to be let in once
 // more. What is written is compared when it is; this is for what the platform is asked first.

@@ -100,7 +100,8 @@ func AttentionText(i attention.Item) []activity.Part {
 	case attention.Authorization:
 		return []activity.Part{caller, {Text: " asks for " + cmp.Or(row.Noun, "a command to") + " "}, name}
 	case attention.Loosening:
-		sentence := command.Sentence(activity.Entry{Action: activity.LooseningAsked, Changes: []activity.Change{{Field: i.Detail, Before: i.Before, After: i.After}}})
+		sentence := command.Sentence(activity.Entry{Action: activity.LooseningAsked,
+			Changes: []activity.Change{{Field: i.Detail, Before: i.Before, After: i.After}}})
 		return append([]activity.Part{caller, {Text: " "}}, sentence.Did...)
 	case attention.Enrollment:
 		return []activity.Part{name, {Text: " asks to be enrolled again"}}
@@ -109,7 +110,8 @@ func AttentionText(i attention.Item) []activity.Part {
 	case attention.FailedWipe:
 		return []activity.Part{{Text: "The wipe of "}, name, {Text: " failed"}}
 	default:
-		return []activity.Part{caller, {Text: " may have " + cmp.Or(row.Past, "sent a command to") + " "}, name, {Text: ": the outcome is not known"}}
+		return []activity.Part{caller, {Text: " may have " + cmp.Or(row.Past, "sent a command to") + " "}, name,
+			{Text: ": the outcome is not known"}}
 	}
 }
 

@@ -88,7 +88,9 @@ func (f *Frame) Mount(mux *http.ServeMux, routes []Route) {
 // programs which look for a well-known document are not sent to sign in.
 func (f *Frame) missing(w http.ResponseWriter, r *http.Request) {
 	if _, ok, err := f.Sessions.Visitor(r); err == nil && ok {
-		f.admitted(Route{Serve: func(*Visit) error { return fault.New(fault.NotFound, "Check the address, or search with ⌘K.") }}).ServeHTTP(w, r)
+		f.admitted(Route{Serve: func(*Visit) error { return fault.New(fault.NotFound, "Check the address, or search with ⌘K.") }}).
+			ServeHTTP(
+				w, r)
 		return
 	}
 	web.Answer(w, r, f.Log, http.StatusNotFound, web.Notice("Page not found", "Check the address, or start at "+f.PublicURL+".", ""))

@@ -57,7 +57,8 @@ func TestServe_MovedInPart(t *testing.T) {
 	if again == nil || f.visitOnce(w, again, route) != nil || served != 1 {
 		t.Fatalf("served %d times", served)
 	}
-	if text := w.Body.String(); w.Code != http.StatusUnprocessableEntity || !strings.Contains(text, "a part of it is done") || strings.Contains(text, "nothing was done") {
+	if text := w.Body.String(); w.Code != http.StatusUnprocessableEntity || !strings.Contains(text, "a part of it is done") ||
+		strings.Contains(text, "nothing was done") {
 		t.Errorf("%d %s", w.Code, text)
 	}
 }

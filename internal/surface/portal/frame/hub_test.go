@@ -30,7 +30,8 @@ func TestLive_StreamRepeatsWhatItMissed(t *testing.T) {
 		t.Errorf("what the page shows already is told again: %v", got)
 	}
 	all := []string{"assets", "asset:a", "asset:b"}
-	for name, old := range map[string]string{"another replica's mark": NewHub().Mark(), "no mark": "x", "a mark of the future": h.Mark() + "999"} {
+	for name, old := range map[string]string{"another replica's mark": NewHub().Mark(), "no mark": "x",
+		"a mark of the future": h.Mark() + "999"} {
 		t.Run(name, func(t *testing.T) {
 			if got := missed(h, old); !slices.Equal(got, all) {
 				t.Errorf("%s: the stream hears %v", name, got)

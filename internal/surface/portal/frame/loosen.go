@@ -24,7 +24,8 @@ const ReplaceField = "replace"
 // ChangeControls changes a company for the person. A form that would replace a change of a
 // control that waits is shown first, with what it replaces: answered is true then, and
 // nothing has changed.
-func (v *Visit) ChangeControls(store ControlStore, back string, change func(*company.Company)) (waiting []access.Loosening, answered bool, err error) {
+func (v *Visit) ChangeControls(store ControlStore, back string,
+	change func(*company.Company)) (waiting []access.Loosening, answered bool, err error) {
 	all, err := store.Loosenings(v.Context(), v.Company.ID)
 	if err != nil {
 		return nil, false, err
@@ -35,7 +36,8 @@ func (v *Visit) ChangeControls(store ControlStore, back string, change func(*com
 		return !access.Loosens(l.Control, v.Company.Settings, wanted.Settings) || wanted.Settings.Control(l.Control) == l.After
 	})
 	if len(replaced) > 0 && v.Form.Get(ReplaceField) != "true" {
-		return nil, true, v.ShowStatus(http.StatusConflict, "Replace a waiting change", AccessPath, replacing(v, back, replaced, wanted.Settings))
+		return nil, true, v.ShowStatus(http.StatusConflict, "Replace a waiting change", AccessPath,
+			replacing(v, back, replaced, wanted.Settings))
 	}
 	waiting, err = store.ChangeControls(v.Context(), v.Company.ID, v.User, change)
 	return waiting, false, err
@@ -43,9 +45,11 @@ func (v *Visit) ChangeControls(store ControlStore, back string, change func(*com
 
 // Waits says when changes that loosen a control take effect.
 func (v *Visit) Waits(waiting []access.Loosening) Flash {
-	f := Flash{Tone: Warn, Text: "This loosens a control: it takes effect in 24 hours, or when a second administrator confirms it. Until then it can be canceled."}
+	f := Flash{Tone: Warn, Text: "This loosens a control: it takes effect in 24 hours, or when a second administrator confirms it. Until " +
+		"then it can be canceled."}
 	if l := waiting[0]; l.AskedAt.Before(v.Now) {
-		f.Text = Plain(l.AskedBy.Name) + " asked for this already: it takes effect at " + Exact(l.EffectiveAt) + ", or when a second administrator confirms it."
+		f.Text = Plain(l.AskedBy.Name) + " asked for this already: it takes effect at " + Exact(l.EffectiveAt) + ", or when a second " +
+			"administrator confirms it."
 	}
 	return f
 }

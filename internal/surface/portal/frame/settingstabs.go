@@ -22,7 +22,8 @@ func WebhookPath(id string) string { return WebhooksPath + "/" + url.PathEscape(
 func SettingsTabs(v *Visit, current string) []Tab {
 	all := []Tab{{Path: SettingsPath, Name: "General"}}
 	if v.May(account.ManageCompany) {
-		all = append(all, Tab{Path: CompanySignInPath, Name: "Company sign-in"}, Tab{Path: PlatformPath, Name: "Platform"}, Tab{Path: UpdatesPath, Name: "Agent updates"},
+		all = append(all, Tab{Path: CompanySignInPath, Name: "Company sign-in"}, Tab{Path: PlatformPath, Name: "Platform"},
+			Tab{Path: UpdatesPath, Name: "Agent updates"},
 			Tab{Path: WebhooksPath, Name: "Webhooks"}, Tab{Path: SystemPath, Name: "System"})
 	}
 	if v.May(account.ManageUsers) {

@@ -51,7 +51,8 @@ type Visit struct {
 }
 
 func (f *Frame) visit(w http.ResponseWriter, r *http.Request) *Visit {
-	v := &Visit{Visitor: web.From(r.Context()), RequestID: resource.NewID(), Now: f.Now(), PublicURL: f.PublicURL, Mark: f.Hub.Mark(), frame: f, w: w}
+	v := &Visit{Visitor: web.From(r.Context()), RequestID: resource.NewID(), Now: f.Now(), PublicURL: f.PublicURL,
+		Mark: f.Hub.Mark(), frame: f, w: w}
 	v.r = r.WithContext(access.WithActor(r.Context(), v.Principal.Actor(), v.RequestID))
 	return v
 }
@@ -302,7 +303,8 @@ func NewOnce() string { return resource.NewID() }
 
 // Note logs that a part of a page failed, while the rest is shown.
 func (v *Visit) Note(part string, err error) {
-	v.frame.Log.ErrorContext(v.Context(), "part of a page failed", "part", part, "request_id", v.RequestID, "path", v.r.URL.Path, "error", err)
+	v.frame.Log.ErrorContext(v.Context(), "part of a page failed", "part", part, "request_id", v.RequestID, "path",
+		v.r.URL.Path, "error", err)
 }
 
 // Signed reads a posted SignForm: the document that the person has signed, and the

@@ -100,7 +100,8 @@ func parts(i int, d day, top int64) []part {
 func number(n float64) string { return fmt.Sprintf("%.2f", n) }
 
 func (d day) text() string {
-	return fmt.Sprintf("%s: %d success, %d in progress, %d unconfirmed, %d error", d.At.Format("2 Jan"), d.Success, d.Active, d.Unknown, d.Error)
+	return fmt.Sprintf("%s: %d success, %d in progress, %d unconfirmed, %d error", d.At.Format("2 Jan"), d.Success,
+		d.Active, d.Unknown, d.Error)
 }
 
 // bar is one bar of a list of bars.
@@ -118,9 +119,11 @@ func (s *Section) policies(v *frame.Visit, t *tiles) error {
 	if !v.May(account.ViewPolicies) {
 		return nil
 	}
-	all, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Order: policy.ByName, Limit: 200})
+	all, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies,
+		Order: policy.ByName, Limit: 200})
 	for _, p := range all {
-		t.Policies = append(t.Policies, bar{Label: p.Name, Link: frame.DevicesPath + "?policy=" + url.QueryEscape(p.ID), Count: int64(p.DeviceCount)})
+		t.Policies = append(t.Policies, bar{Label: p.Name, Link: frame.DevicesPath + "?policy=" + url.QueryEscape(p.ID),
+			Count: int64(p.DeviceCount)})
 	}
 	t.Policies = longest(t.Policies)
 	return err
@@ -149,7 +152,8 @@ func folded(bars []bar) []bar {
 		}
 		months := bars[:len(bars)-len(unknown)]
 		keep := barsShown - 1 - len(unknown)
-		older := bar{Label: "before " + months[keep-1].Label, Tone: months[keep].Tone, Link: frame.DevicesPath + "?patchBefore=" + months[keep-1].Label + "-01"}
+		older := bar{Label: "before " + months[keep-1].Label, Tone: months[keep].Tone,
+			Link: frame.DevicesPath + "?patchBefore=" + months[keep-1].Label + "-01"}
 		for _, b := range months[keep:] {
 			older.Count += b.Count
 		}

@@ -53,7 +53,8 @@ func (s *Section) news(v *frame.Visit) *news {
 
 // controlsOf are the controls that the upgrade brought, as they are now.
 func controlsOf(c access.Controls) []control {
-	limit := control{"Limit of destructive commands", "Off", "All callers together can wipe, release and unlock any number of devices.", frame.Warn}
+	limit := control{"Limit of destructive commands", "Off", "All callers together can wipe, release and unlock any number of devices.",
+		frame.Warn}
 	if l := c.DestructiveLimit; !l.Off() {
 		limit.Value, limit.Tone = "On", frame.OK
 		limit.Text = "All callers together can wipe, release and unlock at most " + frame.Count(l.Devices, "device", "devices") + " in " +
@@ -63,9 +64,11 @@ func controlsOf(c access.Controls) []control {
 	if c.ApplyApproval != "" && c.ApplyApproval != access.ApproveNone {
 		approval.Value, approval.Tone, approval.Text = "On", frame.OK, "A person approves changes of policies by API keys and AI clients."
 	}
-	authorization := control{"Authorization of destructive commands", "Off", "API keys and AI clients that may send destructive commands do so without a person.", frame.Idle}
+	authorization := control{"Authorization of destructive commands", "Off",
+		"API keys and AI clients that may send destructive commands do so without a person.", frame.Idle}
 	if c.DestructiveApproval {
-		authorization.Value, authorization.Tone, authorization.Text = "On", frame.OK, "A person authorizes each destructive command of an API key or AI client."
+		authorization.Value, authorization.Tone, authorization.Text = "On", frame.OK,
+			"A person authorizes each destructive command of an API key or AI client."
 	}
 	return []control{limit, approval, authorization}
 }

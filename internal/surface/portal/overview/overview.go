@@ -140,7 +140,8 @@ func (s *Section) figures(v *frame.Visit, t *tiles) error {
 			return err
 		}
 	}
-	late, err := s.Commands.Unfinished(v.Context(), v.Company.ID, v.Principal.Policies, v.Now.Add(-frame.LateFor), v.Now.Add(-frame.OverdueAfter), maxUnfinished)
+	late, err := s.Commands.Unfinished(v.Context(), v.Company.ID, v.Principal.Policies, v.Now.Add(-frame.LateFor),
+		v.Now.Add(-frame.OverdueAfter), maxUnfinished)
 	if err != nil {
 		return err
 	}
@@ -154,23 +155,30 @@ func (s *Section) figures(v *frame.Visit, t *tiles) error {
 	}
 	t.Figures = []figure{
 		{"Enrolled", frame.DevicesPath + "?status=ENROLLED", frame.Number(enrolled), frame.Idle, !v.May(account.ViewDevices)},
-		{"Silent for 24 h", frame.DevicesPath + "?seenBefore=24h", frame.Number(counted["silent"]), warn(counted["silent"]), !v.May(account.ViewDevices)},
-		{"Behind on policy", frame.DevicesPath + "?policyBehind=true", frame.Number(counted["behind"]), warn(counted["behind"]), !v.May(account.ViewDevices)},
-		{"Patch older than 90 days", frame.DevicesPath + "?patchBefore=90d", frame.Number(counted["old"]), warn(counted["old"]), !v.May(account.ViewDevices)},
+		{"Silent for 24 h", frame.DevicesPath + "?seenBefore=24h", frame.Number(counted["silent"]), warn(counted["silent"]),
+			!v.May(account.ViewDevices)},
+		{"Behind on policy", frame.DevicesPath + "?policyBehind=true", frame.Number(counted["behind"]), warn(counted["behind"]),
+			!v.May(account.ViewDevices)},
+		{"Patch older than 90 days", frame.DevicesPath + "?patchBefore=90d", frame.Number(counted["old"]), warn(counted["old"]),
+			!v.May(account.ViewDevices)},
 		{"Commands open for 1 h", frame.OpenCommandsPath, atMost(late), warn(int64(late)), !v.May(account.ViewDevices)},
 	}
 	// What is rare is shown while there is some.
 	if waiting > 0 {
-		t.Figures = append(t.Figures, figure{"Proposals waiting", frame.ProposalsPath + "?waiting=1", frame.Number(waiting), frame.Warn, !v.May(account.EditPolicies)})
+		t.Figures = append(t.Figures, figure{"Proposals waiting", frame.ProposalsPath + "?waiting=1", frame.Number(waiting), frame.Warn,
+			!v.May(account.EditPolicies)})
 	}
 	if n := counted["uncompliant"]; n > 0 {
-		t.Figures = append(t.Figures, figure{"Not compliant", frame.DevicesPath + "?compliant=false", frame.Number(n), frame.Warn, !v.May(account.ViewDevices)})
+		t.Figures = append(t.Figures, figure{"Not compliant", frame.DevicesPath + "?compliant=false", frame.Number(n), frame.Warn,
+			!v.May(account.ViewDevices)})
 	}
 	if n := counted["lost"]; n > 0 {
-		t.Figures = append(t.Figures, figure{"In lost mode", frame.DevicesPath + "?lost=true", frame.Number(n), frame.Warn, !v.May(account.ViewDevices)})
+		t.Figures = append(t.Figures, figure{"In lost mode", frame.DevicesPath + "?lost=true", frame.Number(n), frame.Warn,
+			!v.May(account.ViewDevices)})
 	}
 	if asked > 0 { // only where the company wants people to authorize
-		t.Figures = append(t.Figures, figure{"Commands to authorize", approval.Path, frame.Number(asked), frame.Warn, !v.May(account.ViewDevices)})
+		t.Figures = append(t.Figures, figure{"Commands to authorize", approval.Path, frame.Number(asked), frame.Warn,
+			!v.May(account.ViewDevices)})
 	}
 	return nil
 }

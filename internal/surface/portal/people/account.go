@@ -124,7 +124,8 @@ func (s *Account) checkPasswords(v *frame.Visit, current, next string) error {
 		case err != nil:
 			return err
 		case next == current:
-			return fault.Invalid("the new password is the current one: choose another", fault.Field{Field: "password", Message: "is the current one"})
+			return fault.Invalid("the new password is the current one: choose another",
+				fault.Field{Field: "password", Message: "is the current one"})
 		}
 	}
 	if next != v.Form.Get("again") {

@@ -29,13 +29,16 @@ func (s *Users) Routes() []frame.Route {
 	then := func(what string) frame.Proof { return frame.Proof{Next: frame.UsersPath + "/{user}", Then: what} }
 	return []frame.Route{
 		{Pattern: "GET " + frame.UsersPath, Needs: account.ManageUsers, Serve: s.list},
-		{Pattern: "GET " + newUserPath, Needs: account.ManageUsers, Proof: frame.Proof{Next: newUserPath, Then: "invite a user"}, Serve: s.fresh},
-		{Pattern: "POST " + frame.UsersPath, Needs: account.ManageUsers, Proof: frame.Proof{Next: newUserPath, Then: "invite the user"}, Serve: s.invite},
+		{Pattern: "GET " + newUserPath, Needs: account.ManageUsers, Proof: frame.Proof{Next: newUserPath, Then: "invite a user"},
+			Serve: s.fresh},
+		{Pattern: "POST " + frame.UsersPath, Needs: account.ManageUsers, Proof: frame.Proof{Next: newUserPath, Then: "invite the user"},
+			Serve: s.invite},
 		{Pattern: "GET " + frame.UsersPath + "/{user}", Needs: account.ManageUsers, Serve: s.edit},
 		{Pattern: "POST " + frame.UsersPath + "/{user}", Needs: account.ManageUsers, Proof: then("save the user"), Serve: s.save},
 		{Pattern: "POST " + frame.UsersPath + "/{user}/disabled", Needs: account.ManageUsers, DuringStop: true,
 			Proof: then("choose again"), Serve: s.disable},
-		{Pattern: "POST " + frame.UsersPath + "/{user}/invitation", Needs: account.ManageUsers, Proof: then("make the invitation"), Serve: s.inviteAgain},
+		{Pattern: "POST " + frame.UsersPath + "/{user}/invitation", Needs: account.ManageUsers, Proof: then("make the invitation"),
+			Serve: s.inviteAgain},
 	}
 }
 
@@ -67,7 +70,8 @@ type userForm struct {
 const maxPolicies = 500
 
 func (s *Users) form(v *frame.Visit, f userForm) (userForm, error) {
-	policies, total, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Limit: maxPolicies})
+	policies, total, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies,
+		Limit: maxPolicies})
 	f.Policies, f.More = policies, total > maxPolicies
 	if err == nil && !f.New {
 		f.Keys, err = s.Keys.LiveOf(v.Context(), f.User)
@@ -119,7 +123,8 @@ func (s *Users) invite(v *frame.Visit) error {
 	if err == nil {
 		return s.invitation(v, u)
 	}
-	return s.again(v, userForm{New: true, User: account.User{Email: r.Email, Name: r.Name, Role: role, Rights: rights, Policies: policies}}, err)
+	return s.again(v, userForm{New: true, User: account.User{Email: r.Email, Name: r.Name, Role: role, Rights: rights, Policies: policies}},
+		err)
 }
 
 // again shows the form with what is wrong.
@@ -172,7 +177,8 @@ func (s *Users) save(v *frame.Visit) error {
 		return err
 	}
 	called := v.Form.Get("name")
-	changed, err := s.Service.Change(v.Context(), v.User, u.ID, account.UserChange{Name: &called, Role: &role, Rights: &rights, Policies: &policies})
+	changed, err := s.Service.Change(v.Context(), v.User, u.ID, account.UserChange{Name: &called, Role: &role, Rights: &rights,
+		Policies: &policies})
 	if err != nil {
 		u.Name, u.Role, u.Rights, u.Policies = called, role, rights, policies
 		return s.again(v, userForm{User: u}, err)
@@ -225,7 +231,8 @@ func (s *Users) endKeys(v *frame.Visit, u account.User, revoke []string) (frame.
 	}
 	if left := len(live) - revoked; left > 0 {
 		return frame.Flash{Tone: frame.Warn, Link: frame.AccessPath, LinkText: "API keys",
-			Text: text + " Still working: " + frame.Count(left, "API key", "API keys") + " that " + u.Name + " made. Revoke what is not needed."}, nil
+			Text: text + " Still working: " + frame.Count(left, "API key", "API keys") + " that " + u.Name +
+				" made. Revoke what is not needed."}, nil
 	}
 	return frame.Done(text), nil
 }

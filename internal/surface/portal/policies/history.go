@@ -76,7 +76,8 @@ func changeWords(d policy.Diff) string {
 		parts = append(parts, "name: "+frame.Plain(d.Name[0])+" → "+frame.Plain(d.Name[1]))
 	}
 	for _, m := range d.Moves {
-		parts = append(parts, m.Setting.Label+": "+frame.SettingWord(m.Setting.Label, m.From)+" → "+frame.SettingWord(m.Setting.Label, m.To))
+		parts = append(parts, m.Setting.Label+": "+frame.SettingWord(m.Setting.Label, m.From)+" → "+
+			frame.SettingWord(m.Setting.Label, m.To))
 	}
 	parts = append(parts, d.Unnamed()...)
 	return cmp.Or(short(parts), "Nothing")
@@ -116,7 +117,8 @@ func (s *Section) restore(v *frame.Visit, p policy.Policy) error {
 	if after.Version == p.Version {
 		return v.Redirect(back, frame.Flash{Tone: frame.Idle, Text: "The policy is as it was at this revision."})
 	}
-	return v.Redirect(back, frame.Done("Rolled back to revision "+strconv.Itoa(revision)+", saved as version "+strconv.Itoa(after.Version)+"."))
+	return v.Redirect(back, frame.Done("Rolled back to revision "+strconv.Itoa(revision)+", saved as version "+
+		strconv.Itoa(after.Version)+"."))
 }
 
 // shownDevices is how many devices a tab or a review shows; the list of

@@ -122,14 +122,16 @@ func (s *Section) state(v *frame.Visit) error {
 // apply applies the person's own proposal.
 func (s *Section) apply(v *frame.Visit) error {
 	id := v.PathValue("id")
-	_, err := v.Run("apply_policy_proposal", map[string]any{"proposalId": id, "confirmation": v.Form.Get("confirmation")}, v.Form.Get(frame.OnceField))
+	_, err := v.Run("apply_policy_proposal", map[string]any{"proposalId": id, "confirmation": v.Form.Get("confirmation")},
+		v.Form.Get(frame.OnceField))
 	switch fault.CodeOf(err) {
 	case "":
 		return v.Redirect(frame.ProposalPath(id), frame.Done("Applied. Devices receive it by themselves."))
 	case fault.NotFound, fault.Forbidden:
 		return err
 	case fault.Internal: // the proposal's page says how it stands
-		return v.Redirect(frame.ProposalPath(id), frame.Flash{Tone: frame.Bad, RequestID: v.RequestID, Text: "It was not applied, or that is not known: see below."})
+		return v.Redirect(frame.ProposalPath(id),
+			frame.Flash{Tone: frame.Bad, RequestID: v.RequestID, Text: "It was not applied, or that is not known: see below."})
 	default:
 		return v.Redirect(frame.ProposalPath(id), v.Failed(err))
 	}
@@ -146,7 +148,8 @@ func (s *Section) again(v *frame.Visit) error {
 	if err != nil {
 		return v.Refused(frame.ProposalPath(id), err, fault.Refused, fault.RateLimited, fault.Unsupported)
 	}
-	return v.Redirect(frame.ProposalPath(result.(proposal.View).ProposalID), frame.Done("This proposal is your own: look at its list, then apply it."))
+	return v.Redirect(frame.ProposalPath(result.(proposal.View).ProposalID),
+		frame.Done("This proposal is your own: look at its list, then apply it."))
 }
 
 // advice says what to do about a proposal as it stands.
@@ -155,11 +158,13 @@ func advice(r proposal.Review) string {
 	case r.Gone:
 		return "The policy was deleted: this can never be applied."
 	case r.Status == proposal.Pending && r.Stale:
-		return "The policy was saved since, as version " + strconv.Itoa(r.Policy.Version) + ": this can never be applied. Propose it again and look at the new list."
+		return "The policy was saved since, as version " + strconv.Itoa(r.Policy.Version) + ": this can never be applied. Propose it " +
+			"again and look at the new list."
 	case r.Status == proposal.Executing:
 		return "It is being sent to the platform just now."
 	case r.Status == proposal.Unconfirmed:
-		return "The platform did not say whether it has taken the change. Muster reads the platform's copy and brings both sides together; look at the policy's settings before you propose it again."
+		return "The platform did not say whether it has taken the change. Muster reads the platform's copy and brings both sides " +
+			"together; look at the policy's settings before you propose it again."
 	case r.Status == proposal.Failed && r.Outcome != "":
 		return frame.Sentence(r.Outcome)
 	case r.Status == proposal.Failed:
@@ -206,7 +211,8 @@ func rowPath(l proposal.Listed) string {
 // timeToApply says how long the authors have.
 func timeToApply(v *frame.Visit) string {
 	if rule := v.Company.Settings.Controls.ApplyApproval; rule != "" && rule != access.ApproveNone {
-		return "Changes of policies, reviewed before they are applied. People have ten minutes to apply their own, API keys and AI clients 24 hours."
+		return "Changes of policies, reviewed before they are applied. People have ten minutes to apply their own, API keys and AI " +
+			"clients 24 hours."
 	}
 	return "Changes of policies, reviewed before they are applied. Who made one has ten minutes to apply it."
 }

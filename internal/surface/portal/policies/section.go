@@ -67,7 +67,8 @@ func why(v *frame.Visit) string {
 
 func spec() frame.ListSpec {
 	return frame.ListSpec{Path: frame.PoliciesPath,
-		Sorts: []string{string(policy.ByName), string(policy.ByUpdatedAt), string(policy.ByVersion)}, Default: string(policy.ByName) + ",asc"}
+		Sorts:   []string{string(policy.ByName), string(policy.ByUpdatedAt), string(policy.ByVersion)},
+		Default: string(policy.ByName) + ",asc"}
 }
 
 // table is the list of policies.

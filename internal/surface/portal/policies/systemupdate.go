@@ -39,7 +39,8 @@ func clock(minutes int) string { return fmt.Sprintf("%02d:%02d", minutes/60, min
 
 // text says what the form means, in one line.
 func (f updateForm) text() string {
-	text := map[string]string{"": "left to the device", policy.Automatic: "installed as soon as there is one", policy.Postpone: "postponed for 30 days",
+	text := map[string]string{"": "left to the device", policy.Automatic: "installed as soon as there is one",
+		policy.Postpone: "postponed for 30 days",
 		policy.Windowed: "installed from " + f.Start + " to " + f.End}[f.Type]
 	if f.Freezes != "" {
 		text += "; none in " + strings.Join(strings.Split(strings.TrimSpace(f.Freezes), "\n"), ", ")
@@ -86,13 +87,15 @@ func formed(f updateForm) (json.RawMessage, error) {
 		}
 		found := freezeForm.FindStringSubmatch(line)
 		if found == nil {
-			return nil, fault.New(fault.Refused, "a freeze period is a line such as 11-20 to 01-03: month and day of its first and last day")
+			return nil, fault.New(fault.Refused,
+				"a freeze period is a line such as 11-20 to 01-03: month and day of its first and last day")
 		}
 		var n [4]int
 		for i := range n {
 			n[i], _ = strconv.Atoi(found[i+1]) // the form has made sure
 		}
-		u.FreezePeriods = append(u.FreezePeriods, policy.FreezePeriod{StartDate: policy.Day{Month: n[0], Day: n[1]}, EndDate: policy.Day{Month: n[2], Day: n[3]}})
+		u.FreezePeriods = append(u.FreezePeriods, policy.FreezePeriod{StartDate: policy.Day{Month: n[0], Day: n[1]},
+			EndDate: policy.Day{Month: n[2], Day: n[3]}})
 	}
 	return json.RawMessage(u.Value()), nil
 }

@@ -28,7 +28,8 @@ const callbacksPerMinute = 30
 // returned finds the sign-up that a browser comes back from.
 func (s *Section) returned(r *http.Request) (signup company.Signup, token string, err error) {
 	now := s.Now()
-	_, spent, closes, err := s.Throttle.Spend(r.Context(), "connect:"+account.Network(s.ClientAddress(r)), callbacksPerMinute, time.Minute, now)
+	_, spent, closes, err := s.Throttle.Spend(r.Context(), "connect:"+account.Network(s.ClientAddress(r)),
+		callbacksPerMinute, time.Minute, now)
 	if err != nil {
 		return company.Signup{}, "", err
 	}
@@ -66,7 +67,8 @@ func (s *Section) callback(v *frame.Visit) error {
 		if err := s.Platform.KeepSignupToken(v.Context(), signup.State, token); err != nil && fault.CodeOf(err) != fault.NotFound {
 			return err
 		}
-		return v.Redirect(frame.PlatformPath, frame.Flash{Tone: frame.Warn, Text: "Another session started this sign-up. Check that the company is yours, then finish it here."})
+		return v.Redirect(frame.PlatformPath, frame.Flash{Tone: frame.Warn,
+			Text: "Another session started this sign-up. Check that the company is yours, then finish it here."})
 	}
 	_, pushed, err := s.Platform.FinishSignup(v.Context(), signup.State, token)
 	return s.finished(v, pushed, err)
@@ -128,6 +130,7 @@ func (s *Section) refuseGuest(w http.ResponseWriter, r *http.Request, err error)
 			frame.Sentence(f.Detail)+" You need not sign up again: sign in to Muster and finish there.", frame.PlatformPath))
 	default:
 		s.Log.ErrorContext(r.Context(), "cannot finish a sign-up", slog.Any("err", err))
-		web.Answer(w, r, s.Log, http.StatusInternalServerError, callbackPage("Not connected", "Muster failed. Load this page again in a moment.", ""))
+		web.Answer(w, r, s.Log, http.StatusInternalServerError,
+			callbackPage("Not connected", "Muster failed. Load this page again in a moment.", ""))
 	}
 }

@@ -68,7 +68,8 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "POST " + frame.SettingsPath, Needs: account.ManageCompany,
 			Proof: frame.Proof{Next: frame.SettingsPath, Then: "save the settings", If: shortens}, Serve: s.saveGeneral},
 		{Pattern: "GET " + frame.CompanySignInPath, Needs: account.ManageCompany, Serve: s.signIn},
-		{Pattern: "POST " + frame.CompanySignInPath, Needs: account.ManageCompany, Proof: frame.Proof{Next: frame.CompanySignInPath, Then: "save company sign-in"}, Serve: s.saveSignIn},
+		{Pattern: "POST " + frame.CompanySignInPath, Needs: account.ManageCompany,
+			Proof: frame.Proof{Next: frame.CompanySignInPath, Then: "save company sign-in"}, Serve: s.saveSignIn},
 		{Pattern: "GET " + frame.PlatformPath, Needs: account.ManageCompany, Serve: s.platform},
 		{Pattern: "POST " + frame.PlatformPath, Needs: account.ManageCompany, Serve: s.connect},
 		{Pattern: "GET " + frame.PlatformPath + "/signup", Needs: account.ManageCompany, Serve: s.signup},
@@ -94,7 +95,8 @@ type generalForm struct {
 
 func (s *Section) general(v *frame.Visit) error {
 	c := v.Company
-	f := generalForm{Name: c.Name, Inactive: days(c.InactiveAfter), Keep: days(c.Settings.KeepActivity), Lost: c.Lost, May: v.May(account.ManageCompany)}
+	f := generalForm{Name: c.Name, Inactive: days(c.InactiveAfter), Keep: days(c.Settings.KeepActivity), Lost: c.Lost,
+		May: v.May(account.ManageCompany)}
 	if !f.May {
 		f.Granters = v.Granters()
 	}
@@ -111,7 +113,8 @@ func shortens(v *frame.Visit) (bool, error) {
 // saveGeneral saves the settings. A shorter retention waits, as it loosens a control.
 func (s *Section) saveGeneral(v *frame.Visit) error {
 	f := generalForm{Name: v.Form.Get("name"), Inactive: v.Form.Get("inactiveAfter"), Keep: v.Form.Get("keepActivity"), May: true,
-		Lost: company.LostContact{Message: trimmed(v, "lostMessage"), PhoneNumber: trimmed(v, "lostPhone"), Organization: trimmed(v, "lostOrganization")}}
+		Lost: company.LostContact{Message: trimmed(v, "lostMessage"), PhoneNumber: trimmed(v, "lostPhone"),
+			Organization: trimmed(v, "lostOrganization")}}
 	inactive, keep := parseDays(f.Inactive), parseDays(f.Keep)
 	waiting, answered, err := v.ChangeControls(s.Controls, frame.SettingsPath, func(c *company.Company) {
 		c.Name, c.InactiveAfter, c.Settings.KeepActivity = strings.TrimSpace(f.Name), inactive, keep
@@ -122,7 +125,8 @@ func (s *Section) saveGeneral(v *frame.Visit) error {
 	}
 	if fault.CodeOf(err) == fault.InvalidArguments {
 		f.Wrong = frame.Fields(err)
-		return v.ShowStatus(http.StatusUnprocessableEntity, "Settings", frame.SettingsPath, generalPage(v, frame.TroubleOf(v, s.Troubles), f))
+		return v.ShowStatus(http.StatusUnprocessableEntity, "Settings", frame.SettingsPath,
+			generalPage(v, frame.TroubleOf(v, s.Troubles), f))
 	}
 	if err != nil {
 		return err
@@ -178,9 +182,12 @@ func (s *Section) saveSignIn(v *frame.Visit) error {
 	if err != nil && fault.CodeOf(err) != fault.NotFound {
 		return err
 	}
-	p := account.IdentityProvider{CompanyID: v.Company.ID, Name: strings.TrimSpace(v.Form.Get("name")), Issuer: strings.TrimSpace(v.Form.Get("issuer")),
-		ClientID: strings.TrimSpace(v.Form.Get("clientId")), Domains: strings.Fields(strings.ToLower(strings.ReplaceAll(v.Form.Get("domains"), ",", " "))),
-		Enabled: v.Form.Get("enabled") == "true", CreatesUsers: v.Form.Get("createsUsers") == "true", Role: account.Role(v.Form.Get("role")), Secret: before.Secret}
+	p := account.IdentityProvider{CompanyID: v.Company.ID, Name: strings.TrimSpace(v.Form.Get("name")),
+		Issuer:   strings.TrimSpace(v.Form.Get("issuer")),
+		ClientID: strings.TrimSpace(v.Form.Get("clientId")),
+		Domains:  strings.Fields(strings.ToLower(strings.ReplaceAll(v.Form.Get("domains"), ",", " "))),
+		Enabled:  v.Form.Get("enabled") == "true", CreatesUsers: v.Form.Get("createsUsers") == "true",
+		Role: account.Role(v.Form.Get("role")), Secret: before.Secret}
 	if secret := strings.TrimSpace(v.Form.Get("clientSecret")); secret != "" {
 		p.Secret = s.Federation.SealSecret(v.Company.ID, secret)
 	} else if before.Issuer != p.Issuer {

@@ -44,16 +44,22 @@ func (s *Section) Checklist(v *frame.Visit) templ.Component { return checklist(v
 
 func (s *Section) tasks(v *frame.Visit) []task {
 	tasks := []task{
-		{Done: v.Company.Connected(), Title: "Connect to the platform", Text: "Bind the company to Google's device management, for phones without our own agent. Skip it for agent-managed devices.",
+		{Done: v.Company.Connected(), Title: "Connect to the platform",
+			Text: "Bind the company to Google's device management, for phones without our own agent. Skip it for agent-managed devices.",
 			Path: frame.PlatformPath, Action: "Connect", Needs: account.ManageCompany, Optional: true},
-		{Title: "Create a policy", Text: "What devices under it may do.", Path: frame.PoliciesPath, Action: "Policies", Needs: account.EditPolicies},
-		{Title: "Enroll the first device", Text: "Make a QR code and scan it with a new phone.", Path: frame.EnrollPath, Action: "Enroll", Needs: account.ProvisionDevices},
-		{Title: "Add a second administrator", Text: "One lost password then locks no company out, and a second person can confirm what one alone may not: a looser limit, the end of a stop.", Path: frame.UsersPath, Action: "Users", Needs: account.ManageUsers},
-		{Title: "Let programs and AI assistants in", Text: "Choose what they may do, and make the first key.", Path: frame.AccessPath, Action: "AI access", Needs: account.ManageCompany, Optional: true},
+		{Title: "Create a policy", Text: "What devices under it may do.", Path: frame.PoliciesPath, Action: "Policies",
+			Needs: account.EditPolicies},
+		{Title: "Enroll the first device", Text: "Make a QR code and scan it with a new phone.", Path: frame.EnrollPath, Action: "Enroll",
+			Needs: account.ProvisionDevices},
+		{Title: "Add a second administrator", Text: "One lost password then locks no company out, and a second person can confirm what " +
+			"one alone may not: a looser limit, the end of a stop.", Path: frame.UsersPath, Action: "Users", Needs: account.ManageUsers},
+		{Title: "Let programs and AI assistants in", Text: "Choose what they may do, and make the first key.", Path: frame.AccessPath,
+			Action: "AI access", Needs: account.ManageCompany, Optional: true},
 	}
 	_, n, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Limit: 1})
 	tasks[1].Done, tasks[1].Failed = n > 0, err != nil
-	devices, err := s.Assets.CountAssets(v.Context(), asset.Filter{CompanyID: v.Company.ID, Status: asset.Active, Policies: v.Principal.Policies})
+	devices, err := s.Assets.CountAssets(v.Context(),
+		asset.Filter{CompanyID: v.Company.ID, Status: asset.Active, Policies: v.Principal.Policies})
 	tasks[2].Done, tasks[2].Failed = devices > 0, err != nil
 	users, err := s.Users.Users(v.Context(), v.Company.ID)
 	tasks[3].Done, tasks[3].Failed = administrators(users) > 1, err != nil

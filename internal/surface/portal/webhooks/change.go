@@ -63,7 +63,8 @@ func (s *Section) create(v *frame.Visit) error {
 		return err
 	}
 	if before {
-		return v.Redirect(frame.WebhooksPath, frame.Flash{Tone: frame.Warn, Text: "This form was sent before: look for the webhook in the list. Its secret is not shown again."})
+		return v.Redirect(frame.WebhooksPath, frame.Flash{Tone: frame.Warn,
+			Text: "This form was sent before: look for the webhook in the list. Its secret is not shown again."})
 	}
 	w, secret, err := s.Service.Create(v.Context(), v.Company, f.URL, types)
 	switch fault.CodeOf(err) {
@@ -88,7 +89,8 @@ func (s *Section) test(v *frame.Visit) error {
 	}
 	said := frame.Flash{Tone: frame.Bad, Text: "The test was not delivered. " + frame.Sentence(frame.Plain(a.Detail))}
 	if a.Delivered() {
-		said = frame.Done("The test was delivered: the receiver answered " + strconv.Itoa(a.Status) + " after " + a.Took.Round(time.Millisecond).String() + ".")
+		said = frame.Done("The test was delivered: the receiver answered " + strconv.Itoa(a.Status) + " after " +
+			a.Took.Round(time.Millisecond).String() + ".")
 	}
 	return v.Redirect(frame.WebhookPath(id), said)
 }
@@ -121,7 +123,8 @@ func (s *Section) rotate(v *frame.Visit) error {
 		return err
 	}
 	if before {
-		return v.Redirect(frame.WebhookPath(id), frame.Flash{Tone: frame.Warn, Text: "This form was sent before: the secret was replaced, and is not shown again."})
+		return v.Redirect(frame.WebhookPath(id),
+			frame.Flash{Tone: frame.Warn, Text: "This form was sent before: the secret was replaced, and is not shown again."})
 	}
 	w, secret, err := s.Service.Rotate(v.Context(), v.Company.ID, id)
 	if err != nil {

@@ -59,10 +59,12 @@ var Endpoints = []Endpoint{
 	{"POST", "/assets/{}/commands/shutdown", "shutdown_device", command, "deviceCommands", Commands, 200, "-"},
 	{"POST", "/assets/{}/commands/launch-app", "launch_app", command, "deviceCommands", Commands, 200, "packageName*"},
 	{"POST", "/assets/{}/commands/clear-app-data", "clear_app_data", command, "deviceCommands", Commands, 200, "packageNames*"},
-	{"POST", "/assets/{}/commands/change-policy", "change_device_policy", command + " POLICIES_READ", "deviceCommands", Commands, 200, "policyId*"},
+	{"POST", "/assets/{}/commands/change-policy", "change_device_policy", command + " POLICIES_READ", "deviceCommands",
+		Commands, 200, "policyId*"},
 	{"POST", "/assets/{}/commands/wipe", "wipe_device", destructive, "destructiveCommands", Commands, 200, "-"},
 	{"POST", "/assets/{}/commands/reset-screen-lock", "reset_screen_lock", destructive, "destructiveCommands", Commands, 200, "-"},
-	{"POST", "/assets/{}/commands/change-screen-lock-password", "change_screen_lock_password", destructive, "destructiveCommands", Commands, 200, "newPassword*"},
+	{"POST", "/assets/{}/commands/change-screen-lock-password", "change_screen_lock_password", destructive, "destructiveCommands", Commands,
+		200, "newPassword*"},
 	{"POST", "/assets/{}/commands/relinquish-ownership", "relinquish_ownership", destructive, "destructiveCommands", Commands, 200, "-"},
 	{"POST", "/assets/{}/commands/upload-log", "upload_log", command, "deviceCommands", Commands, 200, "-"},
 
@@ -74,7 +76,8 @@ var Endpoints = []Endpoint{
 	{"POST", "/policies/{}/rollbacks", "rollback_policy", writing, changes, Policies, 201, "revision*"},
 	{"POST", "/policy-proposals/{}/apply", "apply_policy_proposal", writing, changes, Policies, 200, "confirmation"},
 
-	{"POST", "/policies/{}/provisioning-qr-codes", "create_provisioning_qr_code", "POLICIES_READ PROVISIONING", "provisioning", Provisioning, 201,
+	{"POST", "/policies/{}/provisioning-qr-codes", "create_provisioning_qr_code", "POLICIES_READ PROVISIONING",
+		"provisioning", Provisioning, 201,
 		"personalUsage wifiSsid wifiPassword wifiSecurity wifiHidden"},
 }
 

@@ -90,8 +90,9 @@ func (s surface) handle(context.Context, *operation.Operation, operation.Call) (
 func (s surface) serve(registry *operation.Registry, requests ...*http.Request) *httptest.ResponseRecorder {
 	now := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 	server := rest.New(rest.Config{
-		Registry: registry.Rehearsal(s.handle),
-		Once:     operation.Once{Kernel: operation.NewKernel(operation.Config{Limiter: s, ReadsPerMinute: 1, Now: now})}, Authenticator: s, Now: now,
+		Registry:      registry.Rehearsal(s.handle),
+		Once:          operation.Once{Kernel: operation.NewKernel(operation.Config{Limiter: s, ReadsPerMinute: 1, Now: now})},
+		Authenticator: s, Now: now,
 	})
 	var w *httptest.ResponseRecorder
 	for _, r := range requests {
@@ -203,7 +204,8 @@ func checkBody(t *testing.T, w *httptest.ResponseRecorder, code string, want Ans
 	}
 	wanted := strings.Fields(want.Members)
 	slices.Sort(wanted)
-	if got := slices.Sorted(maps.Keys(body)); !slices.Equal(got, wanted) && !(code == "malformed" && slices.Equal(got, withErrors(wanted))) {
+	if got := slices.Sorted(maps.Keys(body)); !slices.Equal(got, wanted) &&
+		!(code == "malformed" && slices.Equal(got, withErrors(wanted))) {
 		t.Errorf("members %v, want %v", got, wanted)
 	}
 	if body["status"] != float64(want.Status) {
