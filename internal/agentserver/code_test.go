@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
-	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/agentserver"
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/test/needs"

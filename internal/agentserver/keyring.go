@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agentdevice"
 )
 
 // maxKeys bounds the keyring: some 20 MiB.

@@ -1,8 +1,8 @@
 package agentserver
 
 import (
-	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agentdevice"
 )
 
 // maxStreamArgs is the limit of the arguments of a command that goes out on a stream, in

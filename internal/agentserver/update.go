@@ -5,8 +5,8 @@ import (
 	"regexp"
 	"time"
 
-	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/rollout"
 	"github.com/musterhq/muster/internal/validate"

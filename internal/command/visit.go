@@ -3,8 +3,8 @@ package command
 import (
 	"time"
 
-	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agentdevice"
 )
 
 // Visit is a check-in of a device with Muster's agent.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
-	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/fault"
 )
 

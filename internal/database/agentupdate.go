@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/activity"
-	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/rollout"
 )

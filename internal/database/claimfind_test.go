@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
-	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/test/expect"
 )

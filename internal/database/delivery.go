@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agentdevice"
 )
 
 const deliveryColumns = `command_id, device_id, type, args, created_at, deadline, final, accepted_at, number`

@@ -3,7 +3,7 @@ package database
 import (
 	"context"
 
-	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/fault"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/event"
@@ -18,7 +18,7 @@ import (
 // beginLimited begins a command that the company's limit counts, or its key's. Limit,
 // count and command are one transaction, in which one caller of the company
 // waits for the other: the window never holds more devices than it may.
-func (db *DB) beginLimited(ctx context.Context, c command.Command, held *device.Delivery) (begun bool, refused, err error) {
+func (db *DB) beginLimited(ctx context.Context, c command.Command, held *agentdevice.Delivery) (begun bool, refused, err error) {
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		begun, refused = false, nil
 		l := t.locks(ctx, c)

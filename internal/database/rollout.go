@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 
-	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/rollout"
 )

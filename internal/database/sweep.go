@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/account"
-	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/provisioning"

@@ -10,8 +10,8 @@ import (
 
 	am "google.golang.org/api/androidmanagement/v1"
 
+	"github.com/musterhq/muster/internal/discovery"
 	"github.com/musterhq/muster/internal/emulator"
-	"github.com/musterhq/muster/internal/platform/discovery"
 )
 
 func TestCalls_AreListed(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/musterhq/muster/internal/discovery"
 	"github.com/musterhq/muster/internal/emulator/pubsub"
-	"github.com/musterhq/muster/internal/platform/discovery"
 )
 
 // Emulator is the vendor's platform in one process. Its methods may be called at

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/platform/discovery"
+	"github.com/musterhq/muster/internal/discovery"
 )
 
 // messagingMethods are the methods of Firebase Cloud Messaging that the emulator

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/platform/discovery"
+	"github.com/musterhq/muster/internal/discovery"
 )
 
 // tokenMethod names the token endpoint in faults.

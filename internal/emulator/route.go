@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/musterhq/muster/internal/platform/discovery"
+	"github.com/musterhq/muster/internal/discovery"
 )
 
 // route is one of the vendor's interfaces: its discovery document and the

@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/api/googleapi"
 
-	"github.com/musterhq/muster/internal/platform/discovery"
+	"github.com/musterhq/muster/internal/discovery"
 )
 
 // toTree gives a value's JSON as a tree, with numbers as json.Number.

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/discovery"
 	"github.com/musterhq/muster/internal/outcome"
-	"github.com/musterhq/muster/internal/platform/discovery"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/musterhq/muster/internal/platform/discovery"
+	"github.com/musterhq/muster/internal/discovery"
 	"github.com/musterhq/muster/internal/policy"
 	"pgregory.net/rapid"
 )

@@ -4,9 +4,9 @@ import (
 	"log/slog"
 
 	"github.com/musterhq/muster/internal/agent"
-	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/simulated"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/company"
 )
 

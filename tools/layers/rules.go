@@ -21,14 +21,14 @@ func layers() []layer {
 			"internal/signature", "internal/client", "internal/fault", "internal/validate", "internal/resource", "internal/agent/protocol",
 			"internal/agent/release", "internal/apk", "internal/config",
 			"internal/outbound", "internal/serviceaccount", "internal/phrase", "internal/wait", "internal/durable", "internal/outcome",
-			"internal/usb/adb", "internal/platform/discovery",
+			"internal/usb/adb", "internal/discovery",
 		}},
 		{"access", "leaf", []string{"internal/access"}},
 		{"account", "leaf access", []string{"internal/account"}},
 		{"credential", "leaf access account", []string{"internal/apikey", "internal/oauth"}},
 		{"operation", "leaf access", []string{"internal/operation"}},
 		{"type", "leaf access operation", []string{"internal/company", "internal/asset", "internal/policy", "internal/activity",
-			"internal/event", "internal/agent/device"}},
+			"internal/event", "internal/agentdevice"}},
 		{"decision", "leaf access operation type", []string{"internal/approval"}},
 		{"use-case", "leaf access operation type decision", []string{
 			"internal/command", "internal/proposal", "internal/provisioning", "internal/enrollment", "internal/budget", "internal/limit",
@@ -53,7 +53,7 @@ func layers() []layer {
 			[]string{"internal/service"}},
 		{"program", "leaf access account credential operation type decision use-case adapter shared-surface surface agent " +
 			"simulation service", []string{
-			"cmd/muster", "cmd/muster-agent", "internal/platform/discovery/cmd", "internal/agent/release/cmd",
+			"cmd/muster", "cmd/muster-agent", "internal/discovery/cmd", "internal/agent/release/cmd",
 		}},
 		{testSupport, "leaf access account credential operation type decision use-case adapter shared-surface surface agent simulation " +
 			"service test-support", []string{

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agentdevice"
 )
 
 // Times of wake streams.

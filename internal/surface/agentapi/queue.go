@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agentdevice"
 )
 
 // The commands that may wait to be written to streams: of one device, and of a replica.

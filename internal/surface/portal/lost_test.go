@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/account"
-	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/resource"

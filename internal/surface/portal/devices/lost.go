@@ -2,7 +2,7 @@ package devices
 
 import (
 	"github.com/musterhq/muster/internal/account"
-	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )

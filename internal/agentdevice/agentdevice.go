@@ -1,6 +1,6 @@
-// Package device is a device with Muster's own agent as the service knows
+// Package agentdevice is a device with Muster's own agent as the service knows
 // it: its key and sequence, where it stands, and the commands on their way to it.
-package device
+package agentdevice
 
 import (
 	"context"

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/platform/discovery"
+	"github.com/musterhq/muster/internal/discovery"
 )
 
 func load(t testing.TB) *discovery.Document {
