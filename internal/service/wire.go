@@ -3,10 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -20,7 +17,6 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/budget"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/explain"
@@ -29,7 +25,6 @@ import (
 	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/passkey"
-	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/platform"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -354,48 +349,4 @@ func (w *wiring) pages() error {
 	sections.Mount(pages)
 	w.mux.Handle("/", web.Secure(pages, oauth.TokenPath, oauth.RegisterPath, oauth.RevokePath))
 	return nil
-}
-
-// scarce is how little a disk has left, in bytes, when writes are about to fail.
-const scarce = 1 << 20
-
-// disk says why the database's disk takes no writes; nil: it does.
-func (w *wiring) disk(context.Context) error {
-	if why := w.db.StorageTrouble(); why != "" {
-		return errors.New(why + ": writes fail")
-	}
-	if left, known := w.diskFree(); known && left < scarce {
-		return errors.New("full: writes are about to fail")
-	}
-	return nil
-}
-
-// diskFree is what the disk of an embedded database has left, in bytes.
-func (w *wiring) diskFree() (int64, bool) {
-	path, embedded := w.config.SQLitePath()
-	if !embedded {
-		return 0, false
-	}
-	return database.DiskFree(filepath.Dir(path))
-}
-
-// enterprises says how many companies' enterprises the platform does not have.
-func (w *wiring) enterprises(ctx context.Context) error {
-	troubles, err := w.db.EnterpriseTroubles(ctx)
-	if lost := lostOf(troubles); err == nil && lost > 0 {
-		err = fmt.Errorf("does not have the enterprise of %s: run muster doctor", phrase.Count(lost, "company", "companies"))
-	}
-	return err
-}
-
-// probes mounts what watches over the process.
-func (w *wiring) probes() {
-	ops.Probes{Draining: w.draining.Load, Loops: w.running.check, Database: w.db, Disk: w.disk, Platform: w.enterprises,
-		Log: w.options.Logger}.Mount(w.mux)
-	build := ops.ReadBuild(w.options.Version)
-	w.metrics.Build(build.Version, build.Revision)
-	w.metrics.Storage(w.db.WriteFailures, w.diskFree)
-	if w.config.MetricsListen == "" {
-		w.metrics.Mount(w.mux)
-	}
 }
