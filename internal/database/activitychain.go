@@ -127,7 +127,8 @@ type link struct {
 // linkBatch bounds the entries that one statement of saveLinks places.
 const linkBatch = 64
 
-// saveLinks gives unsealed entries their places.
+// saveLinks gives unsealed entries their places. The values are compared in a way that makes no
+// index of them: for many, SQLite would rather read the whole log of the company and look in that.
 func saveLinks(ctx context.Context, t *tx, companyID string, links []link) error {
 	for batch := range slices.Chunk(links, linkBatch) {
 		batch = padded(slices.Clone(batch))
@@ -138,7 +139,7 @@ func saveLinks(ctx context.Context, t *tx, companyID string, links []link) error
 		const values = `(CAST(? AS BIGINT), ?, CAST(? AS BIGINT), ?)`
 		if err := t.Exec(ctx, `UPDATE activity SET seq = p.column3, hash = p.column4
 			FROM (VALUES `+values+strings.Repeat(", "+values, len(batch)-1)+`) p
-			WHERE company_id = ? AND at = p.column1 AND id = p.column2`, append(args, companyID)...); err != nil {
+			WHERE company_id = ? AND at = p.column1 + 0 AND id = p.column2 || ''`, append(args, companyID)...); err != nil {
 			return err
 		}
 	}
