@@ -33,7 +33,7 @@ func (db *DB) telling(ctx context.Context, e event.Event) part {
 	if e.PolicyID == "" && e.AssetID != "" {
 		policy, args = `COALESCE((SELECT a.policy_id FROM assets a WHERE a.id = ? AND a.company_id = ?), '')`, []any{e.AssetID, e.CompanyID}
 	}
-	args = append([]any{resource.NewID(), e.CompanyID, e.Type.Area(), string(e.Type), millis(db.now()), e.AssetID}, args...)
+	args = append([]any{resource.NewIDAt(db.now()), e.CompanyID, e.Type.Area(), string(e.Type), millis(db.now()), e.AssetID}, args...)
 	number := db.dialect().Events()
 	return part{`INSERT INTO events (` + number.Column + eventColumns + `) SELECT ` + number.Draw +
 		`CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
@@ -54,7 +54,7 @@ func (db *DB) tellSilent(ctx context.Context, t *tx, companyID string, assets []
 		rows, args := "", make([]any, 0, 5*len(chunk))
 		for _, a := range chunk {
 			rows += `, (` + number.Draw + `?, ?, 'device', 'device.silent', ?, ?, ?, '', '', '', '', '')`
-			args = append(args, resource.NewID(), companyID, millis(db.now()), a.id, a.policyID)
+			args = append(args, resource.NewIDAt(db.now()), companyID, millis(db.now()), a.id, a.policyID)
 		}
 		if err := t.Exec(ctx, `INSERT INTO events (`+number.Column+eventColumns+`) VALUES `+rows[2:], args...); err != nil {
 			return err
@@ -78,7 +78,7 @@ func (db *DB) tellCommand(id string, to command.State) part {
 	return part{`INSERT INTO events (` + number.Column + eventColumns + `) SELECT ` + number.Draw +
 		`CAST(? AS TEXT), m.company_id, 'command', CAST(? AS TEXT), CAST(? AS BIGINT),
 		m.asset_id, a.policy_id, '', m.type, CAST(? AS TEXT), m.request_id, '' FROM commands m JOIN assets a ON a.id = m.asset_id WHERE m.id = ?` + ifFirst,
-		[]any{resource.NewID(), string(of), millis(db.now()), to.Status(), id}}
+		[]any{resource.NewIDAt(db.now()), string(of), millis(db.now()), to.Status(), id}}
 }
 
 // activityEvent are the events of what the activity log records; those of commands are told by

@@ -3,6 +3,7 @@ package resource_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -33,6 +34,27 @@ func FuzzShort(f *testing.F) {
 			t.Errorf("the full name of %q is read as %q, %v", id, again, ok)
 		}
 	})
+}
+
+// Ids of later moments are greater, and those of one moment differ and are not counted.
+func TestNewIDAt(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	last, at := "", time.UnixMilli(1_700_000_000_000)
+	for range 1000 {
+		id, other := resource.NewIDAt(at), resource.NewIDAt(at)
+		if len(id) != 26 || !resource.IsID(id) {
+			t.Fatalf("the id %q", id)
+		}
+		if seen[id] || seen[other] || seen[id[10:]] || id == other {
+			t.Fatalf("%q or %q was there before", id, other)
+		}
+		if min(id, other) <= last {
+			t.Fatalf("%q and %q are not after %q of an earlier moment", id, other, last)
+		}
+		seen[id], seen[other], seen[id[10:]] = true, true, true
+		last, at = max(id, other), at.Add(time.Millisecond)
+	}
 }
 
 func TestNewID(t *testing.T) {
