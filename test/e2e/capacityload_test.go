@@ -47,7 +47,8 @@ type capacityLoad struct {
 }
 
 func newCapacityLoad(f *loadFleet, private string) *capacityLoad {
-	f.ours.client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: capacitySlots, TLSClientConfig: anyCertificate()}}
+	f.ours.client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: capacitySlots,
+		TLSClientConfig: anyCertificate()}}
 	l := &capacityLoad{f: f, private: private, conns: make([]net.Conn, len(f.agents)),
 		waiting: make([]atomic.Pointer[chan error], len(f.agents))}
 	l.meter = newMeter(l.figures)
@@ -167,38 +168,51 @@ func (l *capacityLoad) one(due time.Time) error {
 }
 
 // capacity is the least of three rounds of commands a second: each caller sends its next when the
-// one before is acknowledged.
+// one before is acknowledged, while idle agents check in. The rounds are long, because a command
+// costs more where many were before it.
 func (l *capacityLoad) capacity(t *testing.T) float64 {
 	t.Helper()
-	const callers, rounds = 32, 3
+	const rounds = 3
+	ctx, cancel := context.WithCancel(t.Context())
+	var idle sync.WaitGroup
+	idle.Go(func() { l.checkIns(ctx, t) })
 	least := 0.0
 	for n := range rounds + 1 { // the first one warms up
-		round := min(10*time.Second, *capacityTime/8)
-		ctx, cancel := context.WithTimeout(t.Context(), round)
-		var all sync.WaitGroup
-		began := time.Now()
-		for range callers {
-			all.Go(func() {
-				for ctx.Err() == nil {
-					if err := l.one(time.Now()); err != nil {
-						t.Error(err)
-						return
-					}
-				}
-			})
-		}
-		all.Wait()
-		cancel()
-		rate := float64(len(l.took.take())) / time.Since(began).Seconds()
+		rate := l.round(t)
 		t.Logf("round %d: %.0f commands a second", n, rate)
 		if n > 0 && (least == 0 || rate < least) {
 			least = rate
 		}
 	}
+	cancel()
+	idle.Wait()
+	l.polled.take()
 	if least == 0 || t.Failed() {
 		t.Fatal("no capacity was found")
 	}
 	return least
+}
+
+// round is how many commands a second come back when 32 callers send them.
+func (l *capacityLoad) round(t *testing.T) float64 {
+	t.Helper()
+	const callers = 32
+	ctx, cancel := context.WithTimeout(t.Context(), *capacityTime/8)
+	defer cancel()
+	var all sync.WaitGroup
+	began := time.Now()
+	for range callers {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				if err := l.one(time.Now()); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return float64(len(l.took.take())) / time.Since(began).Seconds()
 }
 
 // hold sends so many commands a second for a time, lets idle agents check in, and samples.
@@ -207,19 +221,20 @@ func (l *capacityLoad) hold(t *testing.T, rate float64, last time.Duration) []sa
 	ctx, cancel := context.WithTimeout(t.Context(), last)
 	defer cancel()
 	var all sync.WaitGroup
-	all.Go(func() {
-		l.atRate(ctx, t, rate, l.one)
-	})
-	all.Go(func() {
-		l.atRate(ctx, t, float64(len(l.conns))/checkInEvery.Seconds(), func(due time.Time) error {
-			_, err := l.f.agents[rand.IntN(len(l.conns))].checkIn(l.f, protocol.CheckinRequest{AgentVersion: "1"})
-			l.polled.add(time.Since(due))
-			return err
-		})
-	})
+	all.Go(func() { l.atRate(ctx, t, rate, l.one) })
+	all.Go(func() { l.checkIns(ctx, t) })
 	samples := l.sample(ctx, t, max(time.Second/2, min(10*time.Second, last/6)))
 	all.Wait()
 	return samples
+}
+
+// checkIns has idle agents check in, each now and then.
+func (l *capacityLoad) checkIns(ctx context.Context, t *testing.T) {
+	l.atRate(ctx, t, float64(len(l.conns))/checkInEvery.Seconds(), func(due time.Time) error {
+		_, err := l.f.agents[rand.IntN(len(l.conns))].checkIn(l.f, protocol.CheckinRequest{AgentVersion: "1"})
+		l.polled.add(time.Since(due))
+		return err
+	})
 }
 
 // atRate is an open loop: what is due is measured from then, also if all slots are taken.
