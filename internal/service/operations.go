@@ -5,7 +5,6 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/event"
-	"github.com/musterhq/muster/internal/explain"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -38,6 +37,6 @@ func define(r *operation.Registry, h handlers) {
 func Declarations() *operation.Registry {
 	r := &operation.Registry{}
 	define(r, handlers{commands: &command.Service{}, proposals: &proposal.Service{}, codes: &provisioning.Service{}, feed: &event.Feed{}})
-	explain.Define(r, &explain.Service{Registry: r})
+	operation.DefineExplain(r, &operation.Explainer{Registry: r})
 	return r
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/event"
-	"github.com/musterhq/muster/internal/explain"
 	"github.com/musterhq/muster/internal/fcm"
 	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/internal/job"
@@ -213,7 +212,7 @@ func (w *wiring) operations() error {
 		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Limited: w.metrics.Limited, Stands: w.db.PermitStands,
 		Log: w.options.Logger, Now: w.options.Now,
 	})}
-	explain.Define(r, &explain.Service{Registry: r, Kernel: w.once.Kernel, DestructiveLeft: w.db.DestructiveLeft, Status: edge.Status,
+	operation.DefineExplain(r, &operation.Explainer{Registry: r, Kernel: w.once.Kernel, DestructiveLeft: w.db.DestructiveLeft, Status: edge.Status,
 		Success: edge.Success})
 	w.metrics.Operations(r.All())
 	w.registry = r

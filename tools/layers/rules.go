@@ -32,7 +32,7 @@ func layers() []layer {
 		{"decision", "leaf access operation type", []string{"internal/approval"}},
 		{"use-case", "leaf access operation type decision", []string{
 			"internal/command", "internal/proposal", "internal/provisioning", "internal/enrollment", "internal/budget", "internal/limit",
-			"internal/explain", "internal/usb", "internal/rollout", "internal/job", "internal/webhook",
+			"internal/usb", "internal/rollout", "internal/job", "internal/webhook",
 		}},
 		// What runs statements knows nothing of what they are about.
 		{"engine", "leaf engine", []string{"internal/database/engine", "internal/database/migrations"}},
