@@ -10,6 +10,17 @@ prove() {
 	say "go test $*"
 	scripts/with-postgres.sh go test -count=1 -v -timeout 60m "$@"
 }
+# busily runs a command beside a loop that keeps each core busy.
+busily() (
+	for _ in $(seq "$(nproc)"); do
+		while :; do :; done &
+	done
+	trap 'kill $(jobs -p)' EXIT
+	"$@"
+)
+# Under load, tests that depend on time fail: those of the database, the contract and the programs twenty times in a row.
+say "twenty times under load"
+busily scripts/with-postgres.sh go test -count=20 -timeout 24h ./internal/database/... ./test/contract ./test/e2e
 # The network and the processes fail for ten minutes; the standby takes over three times.
 prove ./test/e2e -run TestFaults_ -faults 10m
 prove ./test/e2e -run TestFailover_ -failovers 3
