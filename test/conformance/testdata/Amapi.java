@@ -56,7 +56,8 @@ class Amapi {
         }
         ok("policies");
 
-        var token = enterprises.enrollmentTokens().create(enterprise, new EnrollmentToken().setPolicyName(name).setDuration("86400s")).execute();
+        var token = enterprises.enrollmentTokens().create(enterprise, new EnrollmentToken().setPolicyName(name).setDuration("86400s"))
+                .execute();
         ok("tokens");
 
         control("POST", "/devices", "{\"enrollmentToken\":\"" + token.getValue() + "\",\"count\":2}");
@@ -66,7 +67,8 @@ class Amapi {
         enterprises.devices().patch(devices.get(1).getName(), new Device().setState("DISABLED")).setUpdateMask("state").execute();
         ok("devices");
 
-        var operation = enterprises.devices().issueCommand(device, new Command().setType("RESET_PASSWORD").setNewPassword("123456")).execute();
+        var operation = enterprises.devices().issueCommand(device, new Command().setType("RESET_PASSWORD").setNewPassword("123456"))
+                .execute();
         for (int i = 0; i < 100 && operation.getDone() != Boolean.TRUE; i++) {
             Thread.sleep(100);
             operation = enterprises.devices().operations().get(operation.getName()).execute();

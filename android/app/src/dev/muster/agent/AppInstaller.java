@@ -63,7 +63,8 @@ final class AppInstaller implements Installer {
             throw new IOException("the file is no Android app");
         }
         if (!packageName().equals(found.packageName) || found.getLongVersionCode() != update.code || update.code <= code) {
-            throw new IOException("the file is " + found.packageName + " with the code " + found.getLongVersionCode() + ", not what the service names");
+            throw new IOException("the file is " + found.packageName + " with the code " + found.getLongVersionCode()
+                    + ", not what the service names");
         }
         try {
             Set<Signature> signers = signers(found);

@@ -283,7 +283,8 @@ final class Keeper implements Runnable, Log {
         e.clock = CLOCK;
         try (Awake.Held held = awake.hold(AWAKE)) {
             Enrollment.Enrolled enrolled = e.enroll();
-            log.info("enrolled", enrolled.deviceId + (code.commandKey.isEmpty() ? ", obeys " + enrolled.key + ", which no code named" : ""));
+            log.info("enrolled", enrolled.deviceId + (code.commandKey.isEmpty() ? ", obeys " + enrolled.key
+                    + ", which no code named" : ""));
         } catch (IOException refused) {
             if (Enrollment.refusedForGood(refused)) {
                 files.dropCode();

@@ -64,7 +64,8 @@ final class Owner {
             return true;
         }
         try {
-            return dpm.setPermissionGrantState(admin, context.getPackageName(), permission, DevicePolicyManager.PERMISSION_GRANT_STATE_GRANTED);
+            return dpm.setPermissionGrantState(admin, context.getPackageName(), permission,
+                    DevicePolicyManager.PERMISSION_GRANT_STATE_GRANTED);
         } catch (SecurityException declined) {
             return false;
         }

@@ -39,7 +39,8 @@ public final class AppInstallerTest extends Client {
     }
 
     private static Update update(long code) throws Exception {
-        return UpdateText.read("{\"package\":\"dev.muster.agent\",\"version\":\"2.0\",\"code\":" + code + ",\"file\":{\"sha256\":\"00\",\"size\":100000}}");
+        return UpdateText.read("{\"package\":\"dev.muster.agent\",\"version\":\"2.0\",\"code\":" + code
+                + ",\"file\":{\"sha256\":\"00\",\"size\":100000}}");
     }
 
     /** install runs an installation of which Android says the status, and returns what came of it. */

@@ -19,7 +19,8 @@ import org.junit.Test;
 public final class EnforcedTest extends Client {
     /** OWNERS are the methods that the app calls and that Android keeps for the device's owner, by the API level that brought them. */
     private static final List<String> OWNERS = Arrays.asList("28 setUserRestriction", "28 getUserRestrictions", "28 setCameraDisabled",
-            "28 setScreenCaptureDisabled", "28 setPermissionPolicy", "28 setPermissionGrantState", "28 setGlobalSetting", "28 setSecureSetting",
+            "28 setScreenCaptureDisabled", "28 setPermissionPolicy", "28 setPermissionGrantState", "28 setGlobalSetting",
+            "28 setSecureSetting",
             "28 setAutoTimeRequired", "28 reboot", "28 wipeDataWithReason", "28 clearDeviceOwner", "28 isActivePasswordSufficient",
             "33 setLocationEnabled", "33 setAutoTimeEnabled", "33 setAutoTimeZoneEnabled", "33 setRequiredPasswordComplexity",
             "33 getRequiredPasswordComplexity", "33 setMinimumRequiredWifiSecurityLevel");

@@ -86,7 +86,8 @@ public final class HardwareTest extends Client {
 
     /** alarm is when the next one is due, in milliseconds from now. */
     private long alarm() {
-        return Shadows.shadowOf(app.getSystemService(AlarmManager.class)).peekNextScheduledAlarm().triggerAtTime - SystemClock.elapsedRealtime();
+        return Shadows.shadowOf(app.getSystemService(AlarmManager.class)).peekNextScheduledAlarm()
+                .triggerAtTime - SystemClock.elapsedRealtime();
     }
 
     @Test

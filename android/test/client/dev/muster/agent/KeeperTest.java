@@ -93,10 +93,12 @@ public final class KeeperTest extends Client {
     private String say(HttpExchange e) throws IOException {
         try {
             if (answer.startsWith(ENROLLS)) {
-                return e.getRequestURI().getPath().endsWith("/enroll") ? enrolled(answer.substring(ENROLLS.length())) : "{\"nextSeconds\":60}";
+                return e.getRequestURI().getPath().endsWith("/enroll") ? enrolled(answer.substring(ENROLLS.length()))
+                        : "{\"nextSeconds\":60}";
             }
             if (answer.equals(SUPERSEDES)) {
-                return "{\"error\":\"ended\",\"message\":\"\",\"signed\":" + seal("tombstone", "{\"deviceId\":\"d1\",\"action\":\"superseded\","
+                return "{\"error\":\"ended\",\"message\":\"\",\"signed\":"
+                        + seal("tombstone", "{\"deviceId\":\"d1\",\"action\":\"superseded\","
                         + "\"inReplyTo\":\"" + e.getRequestHeaders().getFirst("Muster-Sig") + "\",\"time\":1}") + "}";
             }
             return answer;
@@ -109,7 +111,8 @@ public final class KeeperTest extends Client {
         Fields request = Json.object(asked);
         byte[] proof = MessageDigest.getInstance("SHA-256").digest(request.text("proof").getBytes(StandardCharsets.UTF_8));
         return seal("enrolled", "{\"deviceId\":\"" + device + "\",\"key\":" + Json.write(request.object("key").map()) + ",\"proof\":\""
-                + Base64.getUrlEncoder().withoutPadding().encodeToString(proof) + "\",\"commandKey\":{\"id\":\"k\",\"key\":{\"alg\":\"es256\",\"spki\":\""
+                + Base64.getUrlEncoder().withoutPadding().encodeToString(proof)
+                + "\",\"commandKey\":{\"id\":\"k\",\"key\":{\"alg\":\"es256\",\"spki\":\""
                 + spki() + "\"},\"notBefore\":1},\"time\":1}");
     }
 
@@ -156,7 +159,8 @@ public final class KeeperTest extends Client {
             Thread.sleep(20);
         }
         assertEquals("", files.crash());
-        assertTrue(heard.toString(), heard.toString().contains("\"agentErrors\":[\"the process before this one broke: the thread main: java.lang.Error\"]"));
+        assertTrue(heard.toString(), heard.toString()
+                .contains("\"agentErrors\":[\"the process before this one broke: the thread main: java.lang.Error\"]"));
     }
 
     @Test

@@ -37,7 +37,8 @@ public final class ProvisioningTest extends Client {
     public void modeIsFullyManaged() throws Exception {
         fake.owner = false; // not yet
         Intent asked = step(DevicePolicyManager.ACTION_GET_PROVISIONING_MODE)
-                .putIntegerArrayListExtra(DevicePolicyManager.EXTRA_PROVISIONING_ALLOWED_PROVISIONING_MODES, new ArrayList<>(Arrays.asList(2, 1)));
+                .putIntegerArrayListExtra(DevicePolicyManager.EXTRA_PROVISIONING_ALLOWED_PROVISIONING_MODES,
+                new ArrayList<>(Arrays.asList(2, 1)));
         Activity a = Robolectric.buildActivity(ModeActivity.class, asked).create().get();
         assertEquals(Activity.RESULT_OK, Shadows.shadowOf(a).getResultCode());
         assertEquals(1, Shadows.shadowOf(a).getResultIntent().getIntExtra(DevicePolicyManager.EXTRA_PROVISIONING_MODE, 0));
@@ -48,7 +49,8 @@ public final class ProvisioningTest extends Client {
     @Test
     public void anotherModeIsDeclined() throws Exception {
         Intent asked = step(DevicePolicyManager.ACTION_GET_PROVISIONING_MODE)
-                .putIntegerArrayListExtra(DevicePolicyManager.EXTRA_PROVISIONING_ALLOWED_PROVISIONING_MODES, new ArrayList<>(Arrays.asList(2)));
+                .putIntegerArrayListExtra(DevicePolicyManager.EXTRA_PROVISIONING_ALLOWED_PROVISIONING_MODES,
+                new ArrayList<>(Arrays.asList(2)));
         Activity a = Robolectric.buildActivity(ModeActivity.class, asked).create().get();
         assertEquals(Activity.RESULT_CANCELED, Shadows.shadowOf(a).getResultCode());
         assertNull(files.code());
@@ -57,14 +59,16 @@ public final class ProvisioningTest extends Client {
     @Test
     public void complianceStartsTheAgent() throws Exception {
         fake.owner = false;
-        Activity a = Robolectric.buildActivity(ComplianceActivity.class, step(DevicePolicyManager.ACTION_ADMIN_POLICY_COMPLIANCE)).create().get();
+        Activity a = Robolectric.buildActivity(ComplianceActivity.class, step(DevicePolicyManager.ACTION_ADMIN_POLICY_COMPLIANCE))
+                .create().get();
         done(a);
     }
 
     @Test
     public void olderAndroidEndsWithProvisioned() throws Exception {
         fake.owner = false;
-        Activity a = Robolectric.buildActivity(ProvisionedActivity.class, step(DevicePolicyManager.ACTION_PROVISIONING_SUCCESSFUL)).create().get();
+        Activity a = Robolectric.buildActivity(ProvisionedActivity.class, step(DevicePolicyManager.ACTION_PROVISIONING_SUCCESSFUL))
+                .create().get();
         done(a);
     }
 
@@ -78,7 +82,8 @@ public final class ProvisioningTest extends Client {
     @Test
     public void receiverTakesTheCodeToo() throws Exception {
         fake.owner = false;
-        Intent complete = step(DeviceAdminReceiver.ACTION_PROFILE_PROVISIONING_COMPLETE).setComponent(new ComponentName(app, AdminReceiver.class));
+        Intent complete = step(DeviceAdminReceiver.ACTION_PROFILE_PROVISIONING_COMPLETE)
+                .setComponent(new ComponentName(app, AdminReceiver.class));
         app.sendBroadcast(complete);
         Shadows.shadowOf(app.getMainLooper()).idle();
         kept();

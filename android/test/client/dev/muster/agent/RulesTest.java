@@ -73,7 +73,8 @@ public final class RulesTest extends Client {
         String windowed = "{\"type\":\"WINDOWED\",\"startMinutes\":1380,\"endMinutes\":0,\"freezePeriods\":["
                 + "{\"startDate\":{\"month\":11,\"day\":20},\"endDate\":{\"month\":1,\"day\":3}}]}";
         holds("SYSTEM_UPDATE", windowed, Arrays.asList("setSystemUpdatePolicy"), Arrays.asList("setSystemUpdatePolicy"));
-        for (String wrong : new String[] {"POSTPONE", "{\"type\":\"LATER\"}", "{\"type\":\"WINDOWED\",\"startMinutes\":1440,\"endMinutes\":0}",
+        for (String wrong : new String[] {"POSTPONE", "{\"type\":\"LATER\"}",
+                "{\"type\":\"WINDOWED\",\"startMinutes\":1440,\"endMinutes\":0}",
             windowed.replace("11,", "13,"), windowed.replace("\"month\":11", "\"month\":8")}) {
             try {
                 device.apply("SYSTEM_UPDATE", wrong);
@@ -88,9 +89,12 @@ public final class RulesTest extends Client {
     public void newerRestrictionsWhereAndroidHasThem() throws Exception {
         boolean newer = Build.VERSION.SDK_INT >= 33;
         restricts("UNTRUSTED_APPS_POLICY", "DISALLOW_INSTALL", newer
-                ? new String[] {"no_install_unknown_sources", "no_install_unknown_sources_globally"} : new String[] {"no_install_unknown_sources"});
-        restricts("CONFIGURE_WIFI", "BLOCK", newer ? new String[] {"no_config_wifi", "no_add_wifi_config"} : new String[] {"no_config_wifi"});
-        restricts("TETHERING", "BLOCK", newer ? new String[] {"no_config_tethering", "no_wifi_tethering"} : new String[] {"no_config_tethering"});
+                ? new String[] {"no_install_unknown_sources", "no_install_unknown_sources_globally"}
+                : new String[] {"no_install_unknown_sources"});
+        restricts("CONFIGURE_WIFI", "BLOCK", newer ? new String[] {"no_config_wifi", "no_add_wifi_config"}
+                : new String[] {"no_config_wifi"});
+        restricts("TETHERING", "BLOCK", newer ? new String[] {"no_config_tethering", "no_wifi_tethering"}
+                : new String[] {"no_config_tethering"});
     }
 
     @Test
@@ -98,7 +102,8 @@ public final class RulesTest extends Client {
         holds("CAMERA", "BLOCK", Arrays.asList("setCameraDisabled true"), Arrays.asList("setCameraDisabled false"));
         holds("SCREEN_CAPTURE", "BLOCK", Arrays.asList("setScreenCaptureDisabled true"), Arrays.asList("setScreenCaptureDisabled false"));
         holds("DEFAULT_PERMISSION_POLICY", "DENY", Arrays.asList("setPermissionPolicy 2"), Arrays.asList("setPermissionPolicy 0"));
-        holds("DEVELOPER_SETTINGS", "BLOCK", Arrays.asList("setGlobalSetting adb_enabled 0", "setUserRestriction no_debugging_features true"),
+        holds("DEVELOPER_SETTINGS", "BLOCK", Arrays.asList("setGlobalSetting adb_enabled 0",
+                "setUserRestriction no_debugging_features true"),
                 Arrays.asList("setUserRestriction no_debugging_features false"));
     }
 
@@ -107,7 +112,8 @@ public final class RulesTest extends Client {
         boolean newer = Build.VERSION.SDK_INT >= 30;
         for (String value : Arrays.asList("ENFORCED", "DISABLED")) {
             boolean on = value.equals("ENFORCED");
-            holds("LOCATION_MODE", value, Arrays.asList(newer ? "setLocationEnabled " + on : "setSecureSetting location_mode " + (on ? 3 : 0),
+            holds("LOCATION_MODE", value, Arrays.asList(newer ? "setLocationEnabled " + on : "setSecureSetting location_mode "
+                    + (on ? 3 : 0),
                     "setUserRestriction no_config_location true"), Arrays.asList("setUserRestriction no_config_location false"));
         }
         device.apply("LOCATION_MODE", "USER_CHOICE");
@@ -146,7 +152,8 @@ public final class RulesTest extends Client {
         assertEquals("ENABLED_WITHOUT_PASSWORD", device.read("ENCRYPTION_POLICY"));
         fake.took();
         device.apply("ENCRYPTION_POLICY", "ENABLED_WITH_PASSWORD");
-        assertEquals(Arrays.asList(Build.VERSION.SDK_INT >= 31 ? "setRequiredPasswordComplexity 65536" : "setPasswordQuality 65536"), fake.took());
+        assertEquals(Arrays.asList(Build.VERSION.SDK_INT >= 31 ? "setRequiredPasswordComplexity 65536" : "setPasswordQuality 65536"),
+                fake.took());
         assertEquals("the user has set none", "", device.read("ENCRYPTION_POLICY"));
         fake.passwordSet = true;
         assertEquals("ENABLED_WITH_PASSWORD", device.read("ENCRYPTION_POLICY"));

@@ -37,7 +37,8 @@ public final class StatusTest extends Client {
         enrolled(app);
         fake.owner = true;
         String all = texts(screen());
-        for (String want : new String[] {"Service: https://muster.example", "Device ID: d1", "Policy: p1, version 3", "CAMERA = BLOCK (applied)",
+        for (String want : new String[] {"Service: https://muster.example", "Device ID: d1", "Policy: p1, version 3",
+                "CAMERA = BLOCK (applied)",
             "REPORT_POWER_EVENTS", "Last contact", "App version: "}) {
             assertTrue(want + " in " + all, all.contains(want));
         }

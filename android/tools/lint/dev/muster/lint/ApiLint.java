@@ -59,7 +59,8 @@ public final class ApiLint {
         }
         classes.forEach(lint::declare);
         classes.forEach(lint::check);
-        lint.listed.keySet().stream().filter(m -> !lint.used.contains(m)).forEach(m -> lint.problems.add("the list names what nothing uses: " + m));
+        lint.listed.keySet().stream().filter(m -> !lint.used.contains(m))
+                .forEach(m -> lint.problems.add("the list names what nothing uses: " + m));
         if (classes.size() < 50) {
             lint.problems.add("there are " + classes.size() + " classes: is this the app?");
         }

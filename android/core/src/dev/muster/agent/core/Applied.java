@@ -53,7 +53,8 @@ final class Applied {
     Map<String, Object> json() {
         return Fields.members("policy", policy.json(), "wanted", wanted, "settings", settingsJson(), "reported", reported,
                 "bootId", bootId, "checkAt", checkAt, "guard",
-                guard == null ? null : Fields.members("bootId", guard.bootId, "until", guard.until, "before", guard.before), "lost", lost ? Boolean.TRUE : null);
+                guard == null ? null : Fields.members("bootId", guard.bootId, "until", guard.until, "before", guard.before), "lost",
+                        lost ? Boolean.TRUE : null);
     }
 
     List<Object> settingsJson() {

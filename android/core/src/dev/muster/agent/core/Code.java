@@ -63,7 +63,8 @@ public final class Code {
         for (String pin : known.pins) {
             pins.append(pins.length() == 0 ? "" : ",").append(pin);
         }
-        return Json.write(Fields.members(EXTRAS, Fields.members(PREFIX + "SERVER_URL", known.server, PREFIX + "ENROLLMENT_TOKEN", token.trim(),
+        return Json.write(Fields.members(EXTRAS, Fields.members(PREFIX + "SERVER_URL", known.server,
+                PREFIX + "ENROLLMENT_TOKEN", token.trim(),
                 PREFIX + "SERVER_PIN", pins.toString())));
     }
 

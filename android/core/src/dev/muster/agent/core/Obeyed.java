@@ -51,7 +51,8 @@ final class Obeyed {
         if (f == null || f.object("commandKey") == null) {
             throw new DamagedException("it is not noted", null);
         }
-        Obeyed o = new Obeyed(f.text("server"), f.texts("pins"), f.text("role"), CommandKey.read(f.object("commandKey")), f.number("latest"));
+        Obeyed o = new Obeyed(f.text("server"), f.texts("pins"), f.text("role"), CommandKey.read(f.object("commandKey")),
+                f.number("latest"));
         o.key.key.check();
         return o;
     }

@@ -61,7 +61,8 @@ final class Text {
         for (int i = 0; s != null && i < s.length() && out.length() < MAX_OUTCOME; ) {
             int c = s.codePointAt(i);
             i += Character.charCount(c);
-            boolean bad = Character.isISOControl(c) || c == 0x2028 || c == 0x2029 || c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE;
+            boolean bad = Character.isISOControl(c) || c == 0x2028 || c == 0x2029 || c >= Character.MIN_SURROGATE
+                    && c <= Character.MAX_SURROGATE;
             out.appendCodePoint(bad ? ' ' : c);
         }
         return out.toString().trim();

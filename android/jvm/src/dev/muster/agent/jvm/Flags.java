@@ -17,7 +17,8 @@ final class Flags {
     }
 
     private static final List<String> KNOWN =
-            Arrays.asList("--state", "--serial", "--server", "--token", "--role", "--pin", "--command-key", "--alg", "--driver", "--bundle");
+            Arrays.asList("--state", "--serial", "--server", "--token", "--role", "--pin", "--command-key", "--alg",
+                    "--driver", "--bundle");
 
     private final Map<String, List<String>> values = new HashMap<>();
     final String command;

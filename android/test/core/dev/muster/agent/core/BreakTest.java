@@ -52,7 +52,8 @@ public final class BreakTest {
             agent.once();
         }
         assertEquals(errors(rig).toString(), 1, errors(rig).size());
-        assertTrue(errors(rig).get(0), errors(rig).get(0).startsWith("the wake stream broke: java.lang.IllegalStateException: closed by another thread at "));
+        assertTrue(errors(rig).get(0), errors(rig).get(0)
+                .startsWith("the wake stream broke: java.lang.IllegalStateException: closed by another thread at "));
     }
 
     @Test
@@ -69,7 +70,8 @@ public final class BreakTest {
         try (Agent agent = new Agent(o)) {
             agent.once();
         }
-        assertTrue(errors(rig).toString(), errors(rig).contains("the process before this one broke: the thread main: java.lang.OutOfMemoryError"));
+        assertTrue(errors(rig).toString(), errors(rig)
+                .contains("the process before this one broke: the thread main: java.lang.OutOfMemoryError"));
     }
 
     @Test

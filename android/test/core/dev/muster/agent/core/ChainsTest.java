@@ -21,13 +21,15 @@ import org.junit.Test;
 /** Java's provider and that of Android, Bouncy Castle, take the chains that the Go agent takes, and no others: chains.json. */
 public final class ChainsTest {
     private static void judge() throws Exception {
-        Fields all = Json.object(new String(Files.readAllBytes(new File(System.getProperty("muster.tests"), "chains.json").toPath()), StandardCharsets.UTF_8));
+        Fields all = Json.object(new String(Files.readAllBytes(new File(System.getProperty("muster.tests"), "chains.json").toPath()),
+                StandardCharsets.UTF_8));
         int judged = 0;
         for (Fields one : all.objects("chains")) {
             List<String> shown = one.texts("shown");
             X509Certificate[] chain = new X509Certificate[shown.size()];
             for (int i = 0; i < chain.length; i++) {
-                chain[i] = (X509Certificate) CertificateFactory.getInstance("X.509").generateCertificate(new ByteArrayInputStream(Text.decode(shown.get(i))));
+                chain[i] = (X509Certificate) CertificateFactory.getInstance("X.509")
+                        .generateCertificate(new ByteArrayInputStream(Text.decode(shown.get(i))));
             }
             SignedTime passed = new SignedTime(new File("/no/such/folder"), one.number("passed"));
             String refused = "";

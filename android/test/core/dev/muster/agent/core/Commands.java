@@ -26,7 +26,8 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore, 
     private static final String TOO_LARGE = "TOO_LARGE";
 
     private static final String[] TYPES = {Command.MESSAGE, Command.STATUS, Command.LOCATION, Command.SYNC_POLICY, Command.CHANGE_POLICY,
-        Command.REBOOT, Command.SHUTDOWN, Command.LAUNCH, Command.WIPE, Command.RELINQUISH, Command.UPLOAD_LOG, "UNKNOWN", "UNREADABLE", TOO_LARGE};
+        Command.REBOOT, Command.SHUTDOWN, Command.LAUNCH, Command.WIPE, Command.RELINQUISH, Command.UPLOAD_LOG, "UNKNOWN",
+                "UNREADABLE", TOO_LARGE};
     private static final String[] STAGES = {"NEW", "RECEIVED", "ACCEPTED", "STARTED", "STARTED_LONG_AGO", "STARTED_BEFORE_BOOT", "DONE",
         "FAILED", "CONFIRMED"};
     private static final String[] HOW = {"late,answers,does", "intime,answers,does", "intime,answers,refuses", "intime,answers,cannot",
@@ -65,7 +66,8 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore, 
             char[] body = new char[70 << 10];
             Arrays.fill(body, 'x');
             commands.add(ordered(Command.MESSAGE, "c1", said, Fields.members("title", "t", "body", new String(body))));
-            Fields beside = Json.object(new String(Text.decode(vectors.object("commands").object(Command.LAUNCH).object("intime").text("payload")),
+            Fields beside = Json.object(new String(Text.decode(vectors.object("commands").object(Command.LAUNCH).object("intime")
+                    .text("payload")),
                     Text.UTF_8));
             commands.add(ordered(Command.LAUNCH, "c2", beside, beside.map().get("args")));
         } else {
@@ -238,7 +240,8 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore, 
                 over |= !ack.text("state").equals(Entry.ACCEPTED);
             }
         }
-        for (String[] part : new String[][] {{"can", "capabilities"}, {"status", "status"}, {"location", "location"}, {"policy", "policy"}}) {
+        for (String[] part : new String[][] {{"can", "capabilities"}, {"status", "status"}, {"location", "location"},
+                {"policy", "policy"}}) {
             if (request.has(part[1])) {
                 text.append('[').append(part[0]).append(']');
             }

@@ -88,7 +88,8 @@ class Rig implements Device, Transport, Clock, Log, KeyStore, Installer {
     /** order is a command for the device, signed with the service's key under an id. */
     Envelope order(String keyId, String id, String type) throws IOException {
         return Seal.seal(pair.getPrivate(), keyId, Envelope.COMMAND,
-                Fields.members("deviceId", "d1", "id", id, "type", type, "args", Fields.members("package", "com.example"), "notBefore", now - 1000));
+                Fields.members("deviceId", "d1", "id", id, "type", type, "args", Fields.members("package", "com.example"),
+                        "notBefore", now - 1000));
     }
 
     /** offers has the service name a version of the agent, whose file it has. */

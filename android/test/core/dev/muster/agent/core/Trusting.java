@@ -16,7 +16,8 @@ final class Trusting {
         for (Fields one : trust.objects("enrolled")) {
             boolean taken;
             try {
-                Enrollment.open(Envelope.read(one.object("answer")), one.text("named"), PublicKey.read(trust.object("own")), trust.text("proof"));
+                Enrollment.open(Envelope.read(one.object("answer")), one.text("named"), PublicKey.read(trust.object("own")),
+                        trust.text("proof"));
                 taken = true;
             } catch (IOException refused) {
                 taken = false;

@@ -153,7 +153,8 @@ public final class UpdatesTest {
         rig.file = program();
         File to = new File(rig.directory, "update");
         final Download.Source truth = rig::range;
-        assertTrue(fetch(rig, to, (from, last) -> rig.range(from == 0 ? MIB : 0, from == 0 ? 2 * MIB - 1 : MIB - 1)).contains("another range"));
+        assertTrue(fetch(rig, to, (from, last) -> rig.range(from == 0 ? MIB : 0, from == 0 ? 2 * MIB - 1 : MIB - 1))
+                .contains("another range"));
         assertEquals("nothing of it is kept", 0, Download.part(to).length());
         Download.Source lies = (from, last) -> {
             long other = from == 0 ? MIB : from == MIB ? 0 : from;

@@ -161,7 +161,8 @@ public final class Vectors {
             all.append((char) unit).append((char) (0xD800 + unit % 0x800)).append((char) unit);
         }
         same("all code units", all.toString(), Json.parse(new String(Text.bytes(Json.write(all)), Text.UTF_8)));
-        Entry entry = Entry.received(new Command("d", "c", "T", Fields.members("body", "\n\u2028\ud800"), 0, 0), 1).done("FAILED", "a\nb\udc00", 2);
+        Entry entry = Entry.received(new Command("d", "c", "T", Fields.members("body", "\n\u2028\ud800"), 0, 0), 1)
+                .done("FAILED", "a\nb\udc00", 2);
         same("an entry", entry.json(), Journal.parseLine(trimmed(Journal.formatLine(entry))).json());
     }
 
