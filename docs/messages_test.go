@@ -60,15 +60,27 @@ func literals(t *testing.T) []string {
 			t.Fatal(err)
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
-				if text, err := strconv.Unquote(literal.Value); err == nil {
-					all = append(all, text)
-				}
+			e, ok := n.(ast.Expr)
+			if ok && e != nil {
+				all = append(all, textOf(e))
 			}
 			return true
 		})
 	}
 	return all
+}
+
+// textOf is the text of a literal or of a sum of texts, which has a verb for each other value.
+func textOf(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if text, err := strconv.Unquote(e.Value); err == nil && e.Kind == token.STRING {
+			return text
+		}
+	case *ast.BinaryExpr:
+		return textOf(e.X) + textOf(e.Y)
+	}
+	return "%v"
 }
 
 // said tells if a text has the parts in this order, with a value of its own between two.

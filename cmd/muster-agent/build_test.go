@@ -26,8 +26,8 @@ func TestBuild_AgentsForDevices(t *testing.T) {
 			build.Env = append(build.Env, pair)
 		}
 	}
-	if said, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
 	}
 	for name, want := range map[string]struct {
 		machine elf.Machine

@@ -82,14 +82,15 @@ func (p executable) Check(path string, u protocol.Update) error {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	said, key, err := release.Read(file, u.File.Size)
+	statement, key, err := release.Read(file, u.File.Size)
 	switch {
 	case err != nil:
 		return err
 	case !key.Equal(p.key):
 		return errors.New("another key than that of this program's releases signed the file")
-	case said.Package != p.Package() || said.Code != u.Code || said.Code <= p.code:
-		return fmt.Errorf("the file is version %s (code %d) for %s, not what the service names", said.Version, said.Code, said.Package)
+	case statement.Package != p.Package() || statement.Code != u.Code || statement.Code <= p.code:
+		return fmt.Errorf("the file is version %s (code %d) for %s, not what the service names", statement.Version,
+			statement.Code, statement.Package)
 	}
 	return nil
 }

@@ -47,8 +47,8 @@ _muster`, []string{"-f", "-c"}},
 				}
 				ask := exec.CommandContext(t.Context(), program, append(args, strings.Split(line, " ")...)...)
 				ask.Dir, ask.Env = p.dir, append(p.command().Env, "TERM=dumb")
-				said, err := ask.CombinedOutput()
-				got := strings.Fields(string(said))
+				output, err := ask.CombinedOutput()
+				got := strings.Fields(string(output))
 				slices.Sort(got)
 				if err != nil || strings.Join(got, " ") != want {
 					t.Errorf("%q offers %q (%v), want %q", line, got, err, want)

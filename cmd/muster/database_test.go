@@ -127,11 +127,11 @@ func TestMigrate_OlderDatabase(t *testing.T) {
 		if done.From != 1 || done.To <= 1 || done.Corrected != 0 {
 			t.Errorf("migrated: %+v", done)
 		}
-		if said := s.run("migrate"); !strings.Contains(said, "already") {
-			t.Errorf("a second migration says %q", said)
+		if output := s.run("migrate"); !strings.Contains(output, "already") {
+			t.Errorf("a second migration says %q", output)
 		}
-		if said := s.run("company", "list"); !strings.Contains(said, "acme") {
-			t.Errorf("the companies are %q", said)
+		if output := s.run("company", "list"); !strings.Contains(output, "acme") {
+			t.Errorf("the companies are %q", output)
 		}
 	})
 }

@@ -49,9 +49,9 @@ func TestCopy_ThereAndBack(t *testing.T) {
 	if firsttest.Digest(t, post) != full {
 		t.Error("refused, and yet written")
 	}
-	said := s.run("copy", "--from", post, "--to", back)
-	if !strings.Contains(said, "counts and checksums are the same on both sides") || !strings.Contains(said, "users") {
-		t.Errorf("it prints %q", said)
+	output := s.run("copy", "--from", post, "--to", back)
+	if !strings.Contains(output, "counts and checksums are the same on both sides") || !strings.Contains(output, "users") {
+		t.Errorf("it prints %q", output)
 	}
 	other := pgtest.DSN(t)
 	s.json(&again, "copy", "--from", back, "--to", other)
@@ -113,17 +113,17 @@ func TestRestore_AfterACrash(t *testing.T) {
 	s.with("MUSTER_KEY_FILE="+foreign).refused("foreign keys", []string{foreign, "restore the key file"}, "restore", backup)
 	s.refused("damaged", []string{torn, "damaged", "use another one"}, "restore", torn)
 	s.refused("missing", []string{"nowhere.db"}, "restore", "nowhere.db")
-	if said := s.run("company", "list"); !strings.Contains(said, "late") {
-		t.Errorf("after refusals the companies are %q", said)
+	if output := s.run("company", "list"); !strings.Contains(output, "late") {
+		t.Errorf("after refusals the companies are %q", output)
 	}
 
 	var done struct{ Path, Aside string }
 	s.json(&done, "restore", backup)
-	if said := s.run("company", "list"); !strings.Contains(said, "acme") || strings.Contains(said, "late") {
-		t.Errorf("after the restore the companies are %q", said)
+	if output := s.run("company", "list"); !strings.Contains(output, "acme") || strings.Contains(output, "late") {
+		t.Errorf("after the restore the companies are %q", output)
 	}
-	if said := s.run("company", "list", "--database", "sqlite:"+done.Aside); !strings.Contains(said, "late") {
-		t.Errorf("the database kept aside as %s has %q", done.Aside, said)
+	if output := s.run("company", "list", "--database", "sqlite:"+done.Aside); !strings.Contains(output, "late") {
+		t.Errorf("the database kept aside as %s has %q", done.Aside, output)
 	}
 	service = s.serve()
 	s.answers(service.address)

@@ -63,22 +63,22 @@ type finding struct{ Check, Status, Detail, Remedy string }
 // doctor is what the doctor finds, by check.
 func (p processes) doctor(title string) map[string]finding {
 	p.t.Helper()
-	var said struct {
+	var answer struct {
 		OK       bool
 		Findings []finding
 	}
 	c := p.command("doctor", "-o", "json")
 	c.Stderr = nil
 	text, _ := c.Output() // it fails if anything is wrong
-	if err := json.Unmarshal(text, &said); err != nil {
+	if err := json.Unmarshal(text, &answer); err != nil {
 		p.t.Fatalf("%s: the doctor says %q: %v", title, text, err)
 	}
 	found, failed := map[string]finding{}, false
-	for _, f := range said.Findings {
+	for _, f := range answer.Findings {
 		found[f.Check] = f
 		failed = failed || f.Status == "failed"
 	}
-	if code := c.ProcessState.ExitCode(); failed != (code == exitFailed) || failed == said.OK {
+	if code := c.ProcessState.ExitCode(); failed != (code == exitFailed) || failed == answer.OK {
 		p.t.Errorf("%s: the doctor ends with %d and says %s", title, code, text)
 	}
 	return found

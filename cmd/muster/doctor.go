@@ -47,17 +47,17 @@ func (c *doctorCommand) Run(env *cli.Env) error {
 				"keys from it.\n", c.RotateKeyFile)
 		})
 	}
-	said := report{Findings: append(ops.Diagnose(env.Context, c.Service, env.Now), unknownSettings()...)}
-	said.OK = !slices.ContainsFunc(said.Findings, func(f ops.Finding) bool { return f.Status == ops.Failed })
-	err := cli.Print(env.Out, c.Output, said, func(w io.Writer) {
-		for _, f := range said.Findings {
+	result := report{Findings: append(ops.Diagnose(env.Context, c.Service, env.Now), unknownSettings()...)}
+	result.OK = !slices.ContainsFunc(result.Findings, func(f ops.Finding) bool { return f.Status == ops.Failed })
+	err := cli.Print(env.Out, c.Output, result, func(w io.Writer) {
+		for _, f := range result.Findings {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", f.Status, f.Check, f.Detail)
 			if f.Remedy != "" && f.Status != ops.Fine {
 				fmt.Fprintf(w, "\t\tto fix it: %s\n", f.Remedy)
 			}
 		}
 	})
-	if err == nil && !said.OK {
+	if err == nil && !result.OK {
 		err = errors.New("the set-up is not right: see what doctor found")
 	}
 	return err

@@ -168,10 +168,10 @@ func TestFanOut_KilledAndInterruptedSendsOnce(t *testing.T) {
 	f.each(t, 1)
 
 	f.calm()
-	var said struct{ Total, Accepted int }
-	p.json(&said, args...) // the run was finished: this is a new one
-	if said.Total != 20 || said.Accepted != 20 {
-		t.Errorf("the next run says %+v", said)
+	var summary struct{ Total, Accepted int }
+	p.json(&summary, args...) // the run was finished: this is a new one
+	if summary.Total != 20 || summary.Accepted != 20 {
+		t.Errorf("the next run says %+v", summary)
 	}
 	f.each(t, 2)
 }

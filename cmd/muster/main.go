@@ -71,7 +71,7 @@ const firstSteps = `Self-hosted management of Android devices. First steps:
 
 // withHelp is a command line that asks for help in another way, as kong knows it. alone
 // reports one that names no command: it is shown the first steps, too.
-func withHelp(args []string) (said []string, alone bool) {
+func withHelp(args []string) (without []string, alone bool) {
 	switch {
 	case len(args) == 0, len(args) == 1 && args[0] == "help":
 		return []string{"--help"}, true

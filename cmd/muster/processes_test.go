@@ -38,18 +38,18 @@ func (p processes) command(args ...string) *exec.Cmd {
 // run runs a command that must succeed, and returns what it prints.
 func (p processes) run(args ...string) string {
 	p.t.Helper()
-	said, err := p.command(args...).Output()
+	output, err := p.command(args...).Output()
 	if err != nil {
-		p.t.Fatalf("muster %v: %v: %s", args, err, said)
+		p.t.Fatalf("muster %v: %v: %s", args, err, output)
 	}
-	return string(said)
+	return string(output)
 }
 
 func (p processes) json(v any, args ...string) {
 	p.t.Helper()
-	said := p.run(append(args, "-o", "json")...)
-	if err := json.Unmarshal([]byte(said), v); err != nil {
-		p.t.Fatalf("muster %v: %v: %s", args, err, said)
+	output := p.run(append(args, "-o", "json")...)
+	if err := json.Unmarshal([]byte(output), v); err != nil {
+		p.t.Fatalf("muster %v: %v: %s", args, err, output)
 	}
 }
 

@@ -94,10 +94,10 @@ func TestSecretFiles_DatabaseAndMail(t *testing.T) {
 		"mail":    {"MUSTER_SMTP_URL_FILE=" + write("mail", "http://u:hunter2@mail.test"), "MUSTER_SMTP_URL must be"},
 	} {
 		command := p.with(c.variable).command("serve")
-		said := &strings.Builder{}
-		command.Stderr = said
-		if err := command.Run(); err == nil || !strings.Contains(said.String(), c.says) || strings.Contains(said.String(), "hunter2") {
-			t.Errorf("%s: %v: %q, want %q and no secret", title, err, said, c.says)
+		output := &strings.Builder{}
+		command.Stderr = output
+		if err := command.Run(); err == nil || !strings.Contains(output.String(), c.says) || strings.Contains(output.String(), "hunter2") {
+			t.Errorf("%s: %v: %q, want %q and no secret", title, err, output, c.says)
 		}
 	}
 }

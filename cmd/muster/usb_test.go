@@ -24,19 +24,19 @@ func TestUSB_RealProcesses(t *testing.T) {
 	p.json(&policy, "policy", "create", "--company", "acme", "--name", "Headsets", "--type", "AGENT", "--vr-only", "--set", "CAMERA=BLOCK")
 	service := p.serve()
 	defer service.end()
-	var told struct {
+	var result struct {
 		Enrolled int
 		Devices  []struct{ Serial, Outcome, Way, Asset string }
 	}
-	p.json(&told, "usb", "--policy", policy.PathName, "--server", service.address)
-	if told.Enrolled != 1 || len(told.Devices) != 1 || told.Devices[0].Way != "SYSTEM" ||
-		!strings.HasPrefix(told.Devices[0].Asset, company.PathName+"/assets/") {
-		t.Fatalf("muster usb says %+v\n%s", told, headset.Log())
+	p.json(&result, "usb", "--policy", policy.PathName, "--server", service.address)
+	if result.Enrolled != 1 || len(result.Devices) != 1 || result.Devices[0].Way != "SYSTEM" ||
+		!strings.HasPrefix(result.Devices[0].Asset, company.PathName+"/assets/") {
+		t.Fatalf("muster usb says %+v\n%s", result, headset.Log())
 	}
 	poll.Until(t, "the headset is enrolled and has its policy", func() error {
 		var assets []struct{ PathName, Status string }
 		p.json(&assets, "asset", "list", "--company", "acme")
-		if len(assets) == 1 && assets[0].PathName == told.Devices[0].Asset && assets[0].Status == "ACTIVE" &&
+		if len(assets) == 1 && assets[0].PathName == result.Devices[0].Asset && assets[0].Status == "ACTIVE" &&
 			headset.State().Platform.Restrictions["no_camera"] {
 			return nil
 		}

@@ -39,31 +39,31 @@ func (a *Agent) follow(ctx context.Context, answer protocol.CheckinResponse, seq
 		a.options.Log.WarnContext(ctx, "the service did not sign which policy this device is to have: it keeps what it has")
 		return nil
 	}
-	said, err := a.link.assignment(*answer.Assignment, sequence)
+	assigned, err := a.link.assignment(*answer.Assignment, sequence)
 	if err != nil {
 		return err
 	}
-	if said.PolicyID == a.applied.Policy.ID && said.Version == a.applied.Policy.Version && !force {
+	if assigned.PolicyID == a.applied.Policy.ID && assigned.Version == a.applied.Policy.Version && !force {
 		return nil
 	}
-	policy, err := a.fetch(ctx, said)
+	policy, err := a.fetch(ctx, assigned)
 	if err != nil {
 		return err
 	}
-	return a.converge(ctx, protocol.PolicyRef{ID: said.PolicyID, Version: said.Version}, policy.Settings)
+	return a.converge(ctx, protocol.PolicyRef{ID: assigned.PolicyID, Version: assigned.Version}, policy.Settings)
 }
 
 // assignment opens the assignment in the answer to the request with the sequence
 // number.
 func (l *link) assignment(sealed protocol.Envelope, sequence int64) (protocol.Assignment, error) {
-	var said protocol.Assignment
-	if err := l.open(sealed, protocol.KindAssignment, &said); err != nil {
-		return said, fmt.Errorf("cannot trust the assignment of a policy: %w", err)
+	var assigned protocol.Assignment
+	if err := l.open(sealed, protocol.KindAssignment, &assigned); err != nil {
+		return assigned, fmt.Errorf("cannot trust the assignment of a policy: %w", err)
 	}
-	if said.DeviceID != l.deviceID() || said.Number != sequence || said.PolicyID == "" {
-		return said, errors.New("the assignment of a policy is for another device or another request")
+	if assigned.DeviceID != l.deviceID() || assigned.Number != sequence || assigned.PolicyID == "" {
+		return assigned, errors.New("the assignment of a policy is for another device or another request")
 	}
-	return said, l.heard(said.Time)
+	return assigned, l.heard(assigned.Time)
 }
 
 // heard keeps a time, in Unix milliseconds, that the service has signed, if it is

@@ -132,10 +132,10 @@ func (d *badDay) lasts() time.Duration {
 func (d *badDay) answer(r *http.Request, body []byte) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var said any = struct{}{}
+	var payload any = struct{}{}
 	switch {
 	case r.Method == http.MethodGet:
-		said = d.document
+		payload = d.document
 	case strings.Contains(r.URL.Path, "/log/"):
 		if len(body) > protocol.MaxLog {
 			d.t.Errorf("a log has %d bytes", len(body))
@@ -157,9 +157,9 @@ func (d *badDay) answer(r *http.Request, body []byte) string {
 		for _, c := range d.open {
 			checkin.Commands = append(checkin.Commands, c)
 		}
-		said = checkin
+		payload = checkin
 	}
-	text, err := json.Marshal(said)
+	text, err := json.Marshal(payload)
 	if err != nil {
 		d.t.Error(err)
 	}

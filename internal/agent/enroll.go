@@ -145,42 +145,42 @@ func (e Enrollment) request(ctx context.Context, key protocol.PrivateKey, before
 // redeem asks the service, and returns what it signed in answer to this request, with
 // the keys that it announced beside that.
 func (e Enrollment) redeem(ctx context.Context, key protocol.PrivateKey,
-	before *former) (said protocol.Enrolled, announced []protocol.Envelope, err error) {
+	before *former) (enrolled protocol.Enrolled, announced []protocol.Envelope, err error) {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTime)
 	defer cancel()
 	asks, err := e.request(ctx, key, before)
 	if err != nil {
-		return said, nil, err
+		return enrolled, nil, err
 	}
 	body, err := json.Marshal(asks)
 	if err != nil {
-		return said, nil, err
+		return enrolled, nil, err
 	}
 	address := strings.TrimSuffix(e.Server, "/") + protocol.Base + "/enroll"
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return said, nil, err
+		return enrolled, nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	response, err := e.Client.Do(request)
 	if err != nil {
-		return said, nil, fmt.Errorf("cannot reach the service: %w", err)
+		return enrolled, nil, fmt.Errorf("cannot reach the service: %w", err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		refused := readRefusal(response, asks.Proof)
 		if before.erased(refused) {
-			return said, nil, errErase
+			return enrolled, nil, errErase
 		}
 		if refused.Answer.Code == protocol.Waiting {
-			return said, nil, ErrWaiting
+			return enrolled, nil, ErrWaiting
 		}
-		return said, nil, fmt.Errorf("the service refused the enrollment (%s): %s", refused.Answer.Code, refused.Answer.Message)
+		return enrolled, nil, fmt.Errorf("the service refused the enrollment (%s): %s", refused.Answer.Code, refused.Answer.Message)
 	}
 	var answer protocol.EnrollAnswer
 	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer); err != nil {
-		return said, nil, fmt.Errorf("cannot read the service's answer: %w", err)
+		return enrolled, nil, fmt.Errorf("cannot read the service's answer: %w", err)
 	}
-	said, err = answer.OpenEnrolled(e.CommandKey, asks.Key, asks.Proof)
-	return said, answer.Keys, err
+	enrolled, err = answer.OpenEnrolled(e.CommandKey, asks.Key, asks.Proof)
+	return enrolled, answer.Keys, err
 }

@@ -103,11 +103,11 @@ func (a *Agent) resume(e Entry, boot string) error {
 	power := powers(e.Command.Type)
 	switch {
 	case power && e.BootID != boot:
-		said := "the device has restarted"
+		detail := "the device has restarted"
 		if e.Command.Type == PowerOff {
-			said = "the device was switched off, and is on again"
+			detail = "the device was switched off, and is on again"
 		}
-		return a.finish(e, protocol.Done, said)
+		return a.finish(e, protocol.Done, detail)
 	case power && a.late(e.Command):
 		return a.finish(e, protocol.Failed, "interrupted, and its time has run out")
 	case a.recovered, e.Command.Type == Erase:

@@ -70,11 +70,11 @@ func (j Judge) Learn(announced []protocol.Envelope) (ids []string) {
 // Assigned is the policy that an assignment gives it, in the answer to the request
 // with the sequence number.
 func (j Judge) Assigned(sealed protocol.Envelope, sequence int64) string {
-	said, err := j.link.assignment(sealed, sequence)
+	assigned, err := j.link.assignment(sealed, sequence)
 	if err != nil {
 		return ""
 	}
-	return said.PolicyID
+	return assigned.PolicyID
 }
 
 // Compact rewrites the journal, and from then on makes its directory durable by sync.

@@ -272,18 +272,18 @@ func (l *link) correct(r *refusal) bool {
 	if r.Answer.Code != protocol.ClockSkew && r.Answer.Code != protocol.Replayed || r.Answer.Signed == nil {
 		return false
 	}
-	var said protocol.Time
-	if l.open(*r.Answer.Signed, protocol.KindTime, &said) != nil {
+	var signed protocol.Time
+	if l.open(*r.Answer.Signed, protocol.KindTime, &signed) != nil {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if said.DeviceID != l.id.DeviceID || said.InReplyTo != r.Signature {
+	if signed.DeviceID != l.id.DeviceID || signed.InReplyTo != r.Signature {
 		return false
 	}
 	next := l.id
-	next.OffsetMS, next.Latest = said.ServerTime-l.now().UnixMilli(), max(next.Latest, said.ServerTime)
-	l.next = max(l.next, said.LastSequence+1)
+	next.OffsetMS, next.Latest = signed.ServerTime-l.now().UnixMilli(), max(next.Latest, signed.ServerTime)
+	l.next = max(l.next, signed.LastSequence+1)
 	next.Reserved = max(next.Reserved, l.next)
 	return l.save(next) == nil
 }

@@ -123,12 +123,12 @@ func (s Signer) succession(known string) ([]protocol.Envelope, error) {
 		if err != nil {
 			return nil, err
 		}
-		said, err := protocol.Seal(before.Key, before.ID, protocol.KindKey,
+		sealed, err := protocol.Seal(before.Key, before.ID, protocol.KindKey,
 			protocol.CommandKey{ID: follower.ID, Key: public, NotBefore: follower.Made.UnixMilli()})
 		if err != nil {
 			return nil, err
 		}
-		chain = append(chain, said)
+		chain = append(chain, sealed)
 		if before.ID == known {
 			break
 		}

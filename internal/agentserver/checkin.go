@@ -19,14 +19,14 @@ import (
 // signature is good, and before the sequence number is taken.
 func (l *Server) CheckIn(ctx context.Context, r protocol.Request, signature string,
 	read func() (protocol.CheckinRequest, error)) (protocol.CheckinResponse, error) {
-	var said protocol.CheckinRequest
+	var request protocol.CheckinRequest
 	var visited command.Visited
 	d, err := l.admit(ctx, r, signature,
 		func(ctx context.Context, device string, key protocol.PublicKey, sequence int64) (_ agentdevice.Device, taken bool, err error) {
-			if said, err = read(); err != nil {
+			if request, err = read(); err != nil {
 				return agentdevice.Device{}, false, err
 			}
-			visited, taken, err = l.Deliveries.Visit(ctx, l.visit(device, key, sequence, said))
+			visited, taken, err = l.Deliveries.Visit(ctx, l.visit(device, key, sequence, request))
 			return visited.Device, taken, err
 		})
 	if err != nil {
@@ -34,13 +34,13 @@ func (l *Server) CheckIn(ctx context.Context, r protocol.Request, signature stri
 	}
 	d.Signature = signature
 	visited.Device = d
-	return l.hear(ctx, visited, said)
+	return l.hear(ctx, visited, request)
 }
 
 // visit is a check-in as the store sees it.
-func (l *Server) visit(device string, key protocol.PublicKey, sequence int64, said protocol.CheckinRequest) command.Visit {
+func (l *Server) visit(device string, key protocol.PublicKey, sequence int64, request protocol.CheckinRequest) command.Visit {
 	v := command.Visit{Device: device, Key: key, Sequence: sequence, Lease: l.Now().Add(lease), Limit: maxOffers}
-	for _, ack := range said.Acks[:min(len(said.Acks), maxAcks)] {
+	for _, ack := range request.Acks[:min(len(request.Acks), maxAcks)] {
 		v.Words = append(v.Words, ack.CommandID)
 	}
 	return v
@@ -128,7 +128,7 @@ func (l *Server) observe(ctx context.Context, d agentdevice.Device, r protocol.C
 	}
 	o := enrollment.Observation{CompanyID: d.CompanyID, Device: d.ID, Management: asset.Agent, ReportedAt: now, ObservedAt: now}
 	if r.Status != nil {
-		o.StatusReport = statusReport(r.Status.Values, said(r.Status.At, now), func(name string) bool {
+		o.StatusReport = statusReport(r.Status.Values, deviceTime(r.Status.At, now), func(name string) bool {
 			return !enrollment.OwnMember(name)
 		})
 		o.Specifications = maps.Clone(r.Status.Specifications)
@@ -209,7 +209,7 @@ func (l *Server) accept(ctx context.Context, of command.Outstanding) error {
 // settle makes the command final by the device's word, at a time that cannot
 // be in the future. With ends, its delivery ends with it.
 func (l *Server) settle(ctx context.Context, of command.Outstanding, ack protocol.Ack, done, ends bool) error {
-	f := command.Feedback{CommandID: ack.CommandID, Succeeded: done, Outcome: ack.Outcome, At: said(ack.At, l.Now())}
+	f := command.Feedback{CommandID: ack.CommandID, Succeeded: done, Outcome: ack.Outcome, At: deviceTime(ack.At, l.Now())}
 	if ends {
 		f.Ends = &of
 	}

@@ -54,7 +54,7 @@ func (l *Server) companionReport(ctx context.Context, d agentdevice.Device, r pr
 	now time.Time) (agentdevice.CompanionReport, error) {
 	o := enrollment.Observation{CompanyID: d.CompanyID, Device: d.ID, Management: asset.Agent, ReportedAt: now, ObservedAt: now}
 	if r.Status != nil {
-		o.StatusReport = statusReport(r.Status.Values, said(r.Status.At, now), companionMember)
+		o.StatusReport = statusReport(r.Status.Values, deviceTime(r.Status.At, now), companionMember)
 	}
 	o.Location = l.location(ctx, d, r.Location, now)
 	o, err := o.Clean(now)

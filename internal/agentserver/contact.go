@@ -128,8 +128,8 @@ func (l *Server) correctable(code protocol.ErrorCode, message string, d agentdev
 }
 
 // refusal is a refusal with what the service says to the device about it, signed.
-func (l *Server) refusal(code protocol.ErrorCode, message string, d agentdevice.Device, kind string, said any) error {
-	sealed, err := l.seal(d, kind, said)
+func (l *Server) refusal(code protocol.ErrorCode, message string, d agentdevice.Device, kind string, request any) error {
+	sealed, err := l.seal(d, kind, request)
 	if err != nil {
 		return err
 	}

@@ -49,8 +49,8 @@ func FuzzCheckIn(f *testing.F) {
 		if answer.Code != http.StatusOK && answer.Code != http.StatusBadRequest {
 			t.Fatalf("answered %d %s", answer.Code, answer.Body)
 		}
-		var said map[string]any
-		if err := json.Unmarshal(answer.Body.Bytes(), &said); err != nil {
+		var members map[string]any
+		if err := json.Unmarshal(answer.Body.Bytes(), &members); err != nil {
 			t.Fatalf("the answer %q: %v", answer.Body, err)
 		}
 		a, err := w.db.Asset(context.Background(), w.company.ID, p.assetID)

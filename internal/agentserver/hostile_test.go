@@ -50,12 +50,12 @@ func enrolledBy(t *testing.T, key protocol.PrivateKey, service []byte) []byte {
 	t.Helper()
 	public, err1 := key.Public()
 	var sealed protocol.Envelope
-	var said protocol.Enrolled
+	var answer protocol.Enrolled
 	err2 := json.Unmarshal(service, &sealed)
 	payload, err3 := base64.RawURLEncoding.DecodeString(sealed.Payload)
-	err4 := json.Unmarshal(payload, &said)
-	said.CommandKey = protocol.CommandKey{ID: "evil", Key: public, NotBefore: 1}
-	forged, err5 := protocol.Seal(key, "evil", protocol.KindEnrolled, said)
+	err4 := json.Unmarshal(payload, &answer)
+	answer.CommandKey = protocol.CommandKey{ID: "evil", Key: public, NotBefore: 1}
+	forged, err5 := protocol.Seal(key, "evil", protocol.KindEnrolled, answer)
 	text, err6 := json.Marshal(forged)
 	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		t.Fatal(err)
@@ -217,12 +217,12 @@ func TestFormerVersion_IsToldToUpgrade(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var said map[string]any
-			err = json.NewDecoder(response.Body).Decode(&said)
+			var answer map[string]any
+			err = json.NewDecoder(response.Body).Decode(&answer)
 			response.Body.Close()
-			if err != nil || response.StatusCode != http.StatusUpgradeRequired || said["error"] != "upgrade_required" ||
-				said["signed"] != nil {
-				t.Errorf("%s %s: %d %v, %v", method, path, response.StatusCode, said, err)
+			if err != nil || response.StatusCode != http.StatusUpgradeRequired || answer["error"] != "upgrade_required" ||
+				answer["signed"] != nil {
+				t.Errorf("%s %s: %d %v, %v", method, path, response.StatusCode, answer, err)
 			}
 		}
 	}

@@ -42,9 +42,10 @@ func TestLink_RequestLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said protocol.Time
-	if why.Signed == nil || why.Signed.Open(public, protocol.KindTime, &said) != nil || said.DeviceID != greedy.agent.DeviceID() ||
-		said.LastSequence != sequence {
+	var serverTime protocol.Time
+	if why.Signed == nil || why.Signed.Open(public, protocol.KindTime, &serverTime) != nil ||
+		serverTime.DeviceID != greedy.agent.DeviceID() ||
+		serverTime.LastSequence != sequence {
 		t.Errorf("the refusal is signed as %+v", why.Signed)
 	}
 	other.mustCheckIn()

@@ -21,9 +21,9 @@ func possible(unixMilli int64) bool {
 	return unixMilli >= time.Date(2008, time.September, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
 }
 
-// said is a time that a device names. The service's own time stands in for one
+// deviceTime is a time that a device names. The service's own time stands in for one
 // that lies in the future or cannot be.
-func said(unixMilli int64, now time.Time) time.Time {
+func deviceTime(unixMilli int64, now time.Time) time.Time {
 	if !possible(unixMilli) || unixMilli > now.UnixMilli() {
 		return now.UTC()
 	}
@@ -122,12 +122,12 @@ func (l *Server) location(ctx context.Context, d agentdevice.Device, given *prot
 
 // capabilities are those that the service knows, each once, in order; nil if
 // the device says nothing of them.
-func capabilities(said []protocol.Capability) []protocol.Capability {
-	if said == nil {
+func capabilities(offered []protocol.Capability) []protocol.Capability {
+	if offered == nil {
 		return nil
 	}
 	able := []protocol.Capability{}
-	for _, c := range said {
+	for _, c := range offered {
 		switch c {
 		case protocol.UserRestrictions, protocol.Wipe, protocol.Shutdown, protocol.Reboot, protocol.OwnerAPI, protocol.FreshLocation,
 			protocol.Notify, protocol.Persistence, protocol.SilentInstall, protocol.Launch:

@@ -25,11 +25,11 @@ func (w *world) report(t *testing.T, p *phone, sequence int64, body map[string]a
 		t.Fatal(err)
 	}
 	answer := w.forge(t, p, sequence, text, false)
-	var said protocol.CheckinResponse
-	if answer.Code != http.StatusOK || json.Unmarshal(answer.Body.Bytes(), &said) != nil {
+	var response protocol.CheckinResponse
+	if answer.Code != http.StatusOK || json.Unmarshal(answer.Body.Bytes(), &response) != nil {
 		t.Fatalf("the check-in is answered %d %s", answer.Code, answer.Body)
 	}
-	return said
+	return response
 }
 
 // status is a status report with a value and specifications.

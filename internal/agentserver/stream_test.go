@@ -41,7 +41,7 @@ func TestStream_RefusalIsMended(t *testing.T) {
 	p := w.enroll(protocol.Ed25519)
 	base := agent.NewClient().Transport
 	var mu sync.Mutex
-	var said []string
+	var calls []string
 	var refused time.Time
 	opened := make(chan struct{})
 	p.runs(func(r *http.Request) (*http.Response, error) {
@@ -49,10 +49,10 @@ func TestStream_RefusalIsMended(t *testing.T) {
 		defer mu.Unlock()
 		if !strings.HasSuffix(r.URL.Path, "/wake") {
 			response, err := base.RoundTrip(r)
-			said = append(said, r.URL.Path)
+			calls = append(calls, r.URL.Path)
 			return response, err
 		}
-		said = append(said, "wake")
+		calls = append(calls, "wake")
 		if refused.IsZero() { // a request with a higher number came first
 			d, err := w.db.AgentDevice(t.Context(), p.agent.DeviceID())
 			if err != nil {
@@ -77,8 +77,8 @@ func TestStream_RefusalIsMended(t *testing.T) {
 	}, opened)
 	mu.Lock()
 	defer mu.Unlock()
-	if len(said) == 0 || said[0] != protocol.Base+"/checkin" {
-		t.Errorf("requests: %q", said)
+	if len(calls) == 0 || calls[0] != protocol.Base+"/checkin" {
+		t.Errorf("requests: %q", calls)
 	}
 }
 

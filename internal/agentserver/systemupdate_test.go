@@ -34,11 +34,12 @@ func TestPolicy_SystemUpdate(t *testing.T) {
 	if got := owner.device.State().Settings[policy.SystemUpdateID]; got != `{"type":"WINDOWED","startMinutes":120,"endMinutes":240}` {
 		t.Errorf("the owner holds %q", got)
 	}
-	said := func(p *phone) string { return string(p.asset().Device.StatusReport) }
-	if report := said(plain); !strings.Contains(report, policy.SystemUpdateID) || !strings.Contains(report, "it takes a device owner") {
+	statusReport := func(p *phone) string { return string(p.asset().Device.StatusReport) }
+	if report := statusReport(plain); !strings.Contains(report, policy.SystemUpdateID) ||
+		!strings.Contains(report, "it takes a device owner") {
 		t.Errorf("a device that cannot reports %s", report)
 	}
-	if report := said(owner); strings.Contains(report, policy.SystemUpdateID) {
+	if report := statusReport(owner); strings.Contains(report, policy.SystemUpdateID) {
 		t.Errorf("the owner reports %s", report)
 	}
 	save(`{}`)

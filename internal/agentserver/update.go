@@ -37,11 +37,11 @@ func (l *Server) update(ctx context.Context, d agentdevice.Device, r protocol.Ch
 	if l.Updates == nil || build.Package == "" {
 		return nil
 	}
-	told, err := l.updateTold(ctx, d, r.Update)
+	confirmed, err := l.updateTold(ctx, d, r.Update)
 	if err != nil {
 		return err
 	}
-	answer.UpdateTold = told
+	answer.UpdateTold = confirmed
 	ready := ""
 	if r.Update != nil && r.Update.State == protocol.UpdateReady {
 		ready = r.Update.SHA256
@@ -58,12 +58,12 @@ func (l *Server) update(ctx context.Context, d agentdevice.Device, r protocol.Ch
 }
 
 // updateTold keeps a final word, and returns it to confirm that.
-func (l *Server) updateTold(ctx context.Context, d agentdevice.Device, said *protocol.UpdateReport) (*protocol.UpdateReport, error) {
-	if said == nil {
+func (l *Server) updateTold(ctx context.Context, d agentdevice.Device, reported *protocol.UpdateReport) (*protocol.UpdateReport, error) {
+	if reported == nil {
 		return nil, nil
 	}
 	outcome := rollout.Outcome("")
-	switch said.State {
+	switch reported.State {
 	case protocol.UpdateInstalled:
 		outcome = rollout.Installed
 	case protocol.UpdateFailed:
@@ -73,9 +73,9 @@ func (l *Server) updateTold(ctx context.Context, d agentdevice.Device, said *pro
 	default:
 		return nil, nil
 	}
-	err := l.Updates.UpdateTold(ctx, d.ID, rollout.Word{SHA256: validate.Clean(said.SHA256, maxVersion), Outcome: outcome,
-		Detail: validate.Clean(said.Detail, maxUpdateDetail)})
-	return said, err
+	err := l.Updates.UpdateTold(ctx, d.ID, rollout.Word{SHA256: validate.Clean(reported.SHA256, maxVersion), Outcome: outcome,
+		Detail: validate.Clean(reported.Detail, maxUpdateDetail)})
+	return reported, err
 }
 
 // FileSize implements agentapi.Service.

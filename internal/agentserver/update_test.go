@@ -278,12 +278,12 @@ func TestUpdate_HostileAnswers(t *testing.T) {
 	forge := func(key protocol.PrivateKey, id, kind string, change func(u *protocol.Update)) func(all map[string]json.RawMessage) {
 		return func(all map[string]json.RawMessage) {
 			var sealed protocol.Envelope
-			var said protocol.Update
+			var offer protocol.Update
 			_ = json.Unmarshal(all["update"], &sealed)
 			public, _ := w.link.Signer.Key.Public()
-			_ = sealed.Open(public, protocol.KindUpdate, &said)
-			change(&said)
-			forged, _ := protocol.Seal(key, id, kind, said)
+			_ = sealed.Open(public, protocol.KindUpdate, &offer)
+			change(&offer)
+			forged, _ := protocol.Seal(key, id, kind, offer)
 			all["update"], _ = json.Marshal(forged)
 		}
 	}

@@ -54,9 +54,9 @@ func TestCreate_ByOperator(t *testing.T) {
 			before := len(ring.kept)
 			key, text, err := keys.CreateForOperator(t.Context(), c.request)
 			if c.field != "" {
-				if told := fault.From(err); told.Code != fault.InvalidArguments || told.Fields[0].Field != c.field || text != "" ||
+				if refusal := fault.From(err); refusal.Code != fault.InvalidArguments || refusal.Fields[0].Field != c.field || text != "" ||
 					len(ring.kept) != before {
-					t.Errorf("%s: %+v", c.name, told)
+					t.Errorf("%s: %+v", c.name, refusal)
 				}
 				return
 			}

@@ -105,13 +105,13 @@ func TestReadManifest_OfTheApp(t *testing.T) {
 	if err != nil {
 		t.Skip("the app is not built: make app")
 	}
-	said, err := os.ReadFile("../../android/version.properties")
+	properties, err := os.ReadFile("../../android/version.properties")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := apk.ReadManifest(data)
-	if err != nil || got.Package != "dev.muster.agent" || !strings.Contains(string(said), "\nversion="+got.VersionName+"\n") {
-		t.Errorf("%+v, %v, want %s", got, err, said)
+	if err != nil || got.Package != "dev.muster.agent" || !strings.Contains(string(properties), "\nversion="+got.VersionName+"\n") {
+		t.Errorf("%+v, %v, want %s", got, err, properties)
 	}
 }
 

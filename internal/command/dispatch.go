@@ -295,30 +295,30 @@ func (r Receipt) admissible(t Type) Receipt {
 // step is the transition that the receipt means. A final word also settles a
 // command that the sweeper has made UNCONFIRMED.
 func (r Receipt) step(t Type) Transition {
-	said := cmp.Or(r.Outcome, r.Detail)
+	words := cmp.Or(r.Outcome, r.Detail)
 	final := []State{Prepared, Unconfirmed}
 	switch r.Code {
 	case outcome.Accepted:
 		if t == NotificationMessage {
-			return Transition{From: final, To: Succeeded, Ref: r.Ref, Outcome: cmp.Or(said, "accepted for delivery")}
+			return Transition{From: final, To: Succeeded, Ref: r.Ref, Outcome: cmp.Or(words, "accepted for delivery")}
 		}
 		return Transition{From: []State{Prepared}, To: Sent, Ref: r.Ref, Outcome: r.Outcome}
 	case outcome.Done:
-		return Transition{From: final, To: Succeeded, Ref: r.Ref, Outcome: said, Feedback: r.FeedbackAt}
+		return Transition{From: final, To: Succeeded, Ref: r.Ref, Outcome: words, Feedback: r.FeedbackAt}
 	case outcome.NotSent:
-		return Transition{From: final, To: Failed, Outcome: "not sent: " + cmp.Or(said, "failed inside the service")}
+		return Transition{From: final, To: Failed, Outcome: "not sent: " + cmp.Or(words, "failed inside the service")}
 	case outcome.Gone:
-		return Transition{From: final, To: Failed, Outcome: cmp.Or(said, "the device is no longer managed")}
+		return Transition{From: final, To: Failed, Outcome: cmp.Or(words, "the device is no longer managed")}
 	case outcome.Unreachable:
-		return Transition{From: final, To: Failed, Outcome: cmp.Or(said, "the device cannot be reached")}
+		return Transition{From: final, To: Failed, Outcome: cmp.Or(words, "the device cannot be reached")}
 	case outcome.Refused:
-		return Transition{From: final, To: Failed, Ref: r.Ref, Outcome: "refused: " + cmp.Or(said, "no reason was given"),
+		return Transition{From: final, To: Failed, Ref: r.Ref, Outcome: "refused: " + cmp.Or(words, "no reason was given"),
 			Feedback: r.FeedbackAt}
 	case outcome.Missing, outcome.Throttled, outcome.Conflict, outcome.Denied:
-		return Transition{From: final, To: Failed, Outcome: "not sent: " + cmp.Or(said, "the platform rejected it")}
+		return Transition{From: final, To: Failed, Outcome: "not sent: " + cmp.Or(words, "the platform rejected it")}
 	case outcome.Unknown:
 		return Transition{From: []State{Prepared}, To: Unconfirmed, Ref: r.Ref,
-			Outcome: cmp.Or(said, "it is not known whether it was sent")}
+			Outcome: cmp.Or(words, "it is not known whether it was sent")}
 	default:
 		return Transition{From: []State{Prepared}, To: Unconfirmed, Ref: r.Ref,
 			Outcome: cmp.Or(r.Outcome, "unexpected error; it is not known whether it was sent")}

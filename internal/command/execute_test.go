@@ -315,9 +315,9 @@ func TestExecute_StoreFailsBeforeIntent(t *testing.T) {
 	f := newFixture(t)
 	a := f.enroll(fullyManaged)
 	_, err := f.executeAs(f.newService(&brokenStore{Store: f.db, begin: errDown}), operation.Call{Principal: f.caller()}, a, command.Lock)
-	told := fault.From(err)
-	if told.Code != fault.Unavailable || !told.Retryable || strings.Contains(told.Detail, "db.internal") {
-		t.Errorf("%+v", told)
+	texts := fault.From(err)
+	if texts.Code != fault.Unavailable || !texts.Retryable || strings.Contains(texts.Detail, "db.internal") {
+		t.Errorf("%+v", texts)
 	}
 	if total, _ := f.channel.sends(); total != 0 {
 		t.Error("it was sent")
@@ -387,7 +387,7 @@ func TestExecute_PasswordIsNotKept(t *testing.T) {
 	const marker = "m4rker-pa55word"
 	f := newFixture(t)
 	a := f.enroll(fullyManaged)
-	var told []string
+	var texts []string
 	for _, v := range outcome.Codes() {
 		if v == outcome.Gone {
 			continue
@@ -397,9 +397,9 @@ func TestExecute_PasswordIsNotKept(t *testing.T) {
 		result, failure := f.run(f.service, "change_screen_lock_password", map[string]any{"assetId": a.ID, "newPassword": marker})
 		text, err := json.Marshal(result)
 		f.ok(err)
-		told = append(told, string(text))
+		texts = append(texts, string(text))
 		if failure != nil {
-			told = append(told, failure.Error())
+			texts = append(texts, failure.Error())
 		}
 		if f.channel.last.Body.(command.PasswordBody).NewPassword != marker {
 			t.Fatal("the device was not told the password")
@@ -407,8 +407,8 @@ func TestExecute_PasswordIsNotKept(t *testing.T) {
 	}
 	f.channel.answer = func(context.Context, command.Order) command.Receipt { panic(marker) }
 	_, failure := f.run(f.service, "change_screen_lock_password", map[string]any{"assetId": a.ID, "newPassword": marker})
-	told = append(told, failure.Error(), f.log.String())
-	for _, text := range told {
+	texts = append(texts, failure.Error(), f.log.String())
+	for _, text := range texts {
 		if strings.Contains(text, marker) {
 			t.Errorf("told: %s", text)
 		}

@@ -233,9 +233,9 @@ func TestPlans_CheckFindsScans(t *testing.T) {
 		db := e.open(t)
 		plan := e.planner(t, db)
 		for query, want := range map[string]string{
-			`UPDATE assets SET tags = ? WHERE tags = 'x'`:                         "assets",
-			`SELECT p.id FROM policies p WHERE p.description = ?`:                 "policies",
-			`SELECT id FROM assets WHERE id = ?`:                                  "",
+			`UPDATE assets SET tags = ? WHERE tags = 'x'`:         "assets",
+			`SELECT p.id FROM policies p WHERE p.description = ?`: "policies",
+			`SELECT id FROM assets WHERE id = ?`:                  "",
 			`UPDATE activity SET seq = 1 FROM (VALUES (CAST(? AS BIGINT), ?)` + strings.Repeat(`, (CAST(? AS BIGINT), ?)`, 63) + `) p
 				WHERE company_id = ? AND at = p.column1 AND id = p.column2`: map[string]string{"sqlite": "a table"}[e.name],
 			`SELECT id FROM commands WHERE asset_id = ? ORDER BY created_at DESC`: "",

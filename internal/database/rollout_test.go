@@ -301,7 +301,7 @@ func TestUpdateTold(t *testing.T) {
 			f.ok(f.db.Members(f.Context(), "2.0", func(one rollout.Member) { m = one }))
 			return m
 		}
-		told := func(o rollout.Outcome, detail string) {
+		tells := func(o rollout.Outcome, detail string) {
 			f.Helper()
 			f.clock.Advance(time.Minute)
 			f.ok(f.db.UpdateTold(f.Context(), d.ID, rollout.Word{SHA256: r.SHA256, Outcome: o, Detail: detail}))
@@ -309,16 +309,16 @@ func TestUpdateTold(t *testing.T) {
 		if m := state(); m.Outcome != rollout.Began || !m.Daily || m.BeganAt.IsZero() {
 			t.Errorf("it began: %+v", m)
 		}
-		told(rollout.Failed, "no room")
+		tells(rollout.Failed, "no room")
 		first := state()
-		told(rollout.Failed, "no room")
+		tells(rollout.Failed, "no room")
 		if again := state(); first != again || again.Outcome != rollout.Failed || again.Detail != "no room" {
 			t.Errorf("said twice: %+v, %+v", first, again)
 		}
 		if f.checkIn(f.db, d); state().Outcome != rollout.Began {
 			t.Errorf("it does not begin again: %+v", state())
 		}
-		told(rollout.WentBack, "")
+		tells(rollout.WentBack, "")
 		if f.checkIn(f.db, d) {
 			t.Error("a version that a device went back from is offered again")
 		}
@@ -336,7 +336,7 @@ func TestUpdateTold(t *testing.T) {
 		if f.ok(err); len(troubles) > 0 {
 			f.Errorf("another company sees %+v", troubles)
 		}
-		told(rollout.Installed, "")
+		tells(rollout.Installed, "")
 		if m := state(); m.Outcome != rollout.WentBack {
 			t.Errorf("later words change it: %+v", m)
 		}

@@ -310,8 +310,8 @@ func TestControl_UserActions(t *testing.T) {
 		wantCode(t, err, 404, "")
 		r.control("POST", "/devices/"+id+"/actions", `{"action":"FACTORY_RESET","notify":true}`)
 		if notes := r.wantKinds("STATUS_REPORT"); len(notes) == 1 {
-			var told am.Device
-			if json.Unmarshal(notes[0].data, &told) != nil || told.State != "DELETED" || told.AppliedState != "DELETED" {
+			var state am.Device
+			if json.Unmarshal(notes[0].data, &state) != nil || state.State != "DELETED" || state.AppliedState != "DELETED" {
 				t.Errorf("told %s", notes[0].data)
 			}
 		}

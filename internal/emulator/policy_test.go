@@ -187,8 +187,8 @@ func TestPolicies_ReachDevices(t *testing.T) {
 			}
 		}
 		notes := r.wantKinds("STATUS_REPORT")
-		var told am.Device
-		if err := json.Unmarshal(notes[0].data, &told); err != nil || told.Name != device || told.AppliedPolicyVersion != 2 {
+		var reported am.Device
+		if err := json.Unmarshal(notes[0].data, &reported); err != nil || reported.Name != device || reported.AppliedPolicyVersion != 2 {
 			t.Errorf("told %s", notes[0].data)
 		}
 		r.set(held, emulator.Behavior{CommandOutcome: "SUCCESS"})

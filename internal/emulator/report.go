@@ -11,10 +11,10 @@ import (
 
 // reportingOf is what a policy lets a device report.
 func reportingOf(p *policy) *am.StatusReportingSettings {
-	said := &am.StatusReportingSettings{}
+	wanted := &am.StatusReportingSettings{}
 	settings, _ := p.Document["statusReportingSettings"].(map[string]any)
-	_ = fromTree(settings, said) // the document was checked against the vendor's schema
-	return said
+	_ = fromTree(settings, wanted) // the document was checked against the vendor's schema
+	return wanted
 }
 
 // reporting is what the applied policy lets the device report.

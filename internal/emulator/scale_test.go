@@ -33,14 +33,14 @@ func TestEmulator_ManyDevices(t *testing.T) {
 			r.issue(name, &am.Command{Type: "LOCK"})
 		}
 		time.Sleep(time.Second)
-		told := map[string]int{}
+		heard := map[string]int{}
 		for notes := r.pull(); len(notes) > 0; notes = r.pull() {
 			for _, n := range notes {
-				told[n.kind]++
+				heard[n.kind]++
 			}
 		}
-		if told["ENROLLMENT"] != count || told["COMMAND"] != count || told["STATUS_REPORT"] != 2*count {
-			t.Errorf("told %v", told)
+		if heard["ENROLLMENT"] != count || heard["COMMAND"] != count || heard["STATUS_REPORT"] != 2*count {
+			t.Errorf("told %v", heard)
 		}
 	}, func(o *emulator.Options) { o.CheckAnswers = false })
 }

@@ -9,9 +9,9 @@ import (
 )
 
 // told keeps the first failure of each outage that an Outage has its store remember.
-type told []time.Time
+type times []time.Time
 
-func (s *told) TellOutage(_ context.Context, since, _ time.Time) error {
+func (s *times) TellOutage(_ context.Context, since, _ time.Time) error {
 	if n := len(*s); n == 0 || !(*s)[n-1].Equal(since) {
 		*s = append(*s, since)
 	}
@@ -23,7 +23,7 @@ func (s *told) TellOutage(_ context.Context, since, _ time.Time) error {
 func TestOutage_TellsOnlyWhatLasts(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
-	store := &told{}
+	store := &times{}
 	outage := &event.Outage{Store: store, Now: func() time.Time { return now }}
 	for _, step := range []struct {
 		pause     time.Duration

@@ -63,11 +63,11 @@ func judge(answer *googleapi.Error) *failure {
 // read returns FCM's own code, and whether a member of the message other than
 // its token is at fault.
 func read(body string) (code string, aboutMessage bool) {
-	var said details
-	if json.Unmarshal([]byte(body), &said) != nil {
+	var detail details
+	if json.Unmarshal([]byte(body), &detail) != nil {
 		return "", false
 	}
-	for _, d := range said.Error.Details {
+	for _, d := range detail.Error.Details {
 		switch d.Type {
 		case fcmError:
 			code = validate.Clean(d.Code, maxCode)

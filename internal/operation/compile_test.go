@@ -11,10 +11,10 @@ import (
 )
 
 // declared defines an operation with arguments of A and returns the panic.
-func declared[A any](o operation.Operation) (said string) {
+func declared[A any](o operation.Operation) (problems string) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			said = cause.(string)
+			problems = cause.(string)
 		}
 	}()
 	var r operation.Registry
@@ -33,7 +33,7 @@ func TestDefine_ContradictionsPanic(t *testing.T) {
 	}
 	body, path := at("/x"), at("/x/{a}")
 	get := operation.Operation{Name: "do_it", Method: "GET", Path: "/x"}
-	for name, said := range map[string]string{
+	for name, problems := range map[string]string{
 		"not a struct": declared[int](body),
 		"no tag": declared[struct {
 			A string
@@ -100,13 +100,13 @@ func TestDefine_ContradictionsPanic(t *testing.T) {
 		"list of pointers": declared[bad[[]*string]](body),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if !strings.Contains(said, "do_it") {
-				t.Errorf("%s: panic %q", name, said)
+			if !strings.Contains(problems, "do_it") {
+				t.Errorf("%s: panic %q", name, problems)
 			}
 		})
 	}
-	if said := declared[bad[[]string]](body); said != "" {
-		t.Errorf("a good declaration: %s", said)
+	if problems := declared[bad[[]string]](body); problems != "" {
+		t.Errorf("a good declaration: %s", problems)
 	}
 }
 
@@ -148,8 +148,8 @@ func TestAudit(t *testing.T) {
 			})
 		return operation.Audit(&r)
 	}
-	if said := audit(func(*operation.Operation) {}); len(said) > 0 {
-		t.Errorf("a sound declaration: %v", said)
+	if problems := audit(func(*operation.Operation) {}); len(problems) > 0 {
+		t.Errorf("a sound declaration: %v", problems)
 	}
 	for name, change := range map[string]func(*operation.Operation){
 		"a name in capitals":        func(o *operation.Operation) { o.Name = "RebootDevice" },
@@ -174,7 +174,7 @@ func TestAudit(t *testing.T) {
 		"unconfirmed by a plain value": func(o *operation.Operation) { o.Unconfirmed = true },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if said := audit(change); len(said) == 0 {
+			if problems := audit(change); len(problems) == 0 {
 				t.Errorf("%s: nothing said", name)
 			}
 		})
@@ -194,10 +194,10 @@ func TestAudit_Arguments(t *testing.T) {
 	operation.Define(&r, o, func(context.Context, operation.Call, documented) (int, error) { return 0, nil })
 	o.Name, o.Path = "send_text", "/assets/{assetId}/commands/text"
 	operation.Define(&r, o, func(context.Context, operation.Call, unruly) (int, error) { return 0, nil })
-	said := strings.Join(operation.Audit(&r), "\n")
+	problems := strings.Join(operation.Audit(&r), "\n")
 	for _, want := range []string{"assetId has no doc", "reboot_twin: it is at", "a rule speaks of nothing", "its own example is refused"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("%q is not said in\n%s", want, said)
+		if !strings.Contains(problems, want) {
+			t.Errorf("%q is not said in\n%s", want, problems)
 		}
 	}
 }

@@ -139,12 +139,12 @@ func (s *Explainer) find(a ExplainArgs) (*Operation, error) {
 // reasonArgument is the argument that a tool has where the company requires a reason.
 const reasonArgument = "reason"
 
-func takeReason(arguments Flat, said access.Note) (Flat, access.Note, *fault.Error) {
+func takeReason(arguments Flat, given access.Note) (Flat, access.Note, *fault.Error) {
 	rest, reason, wrong := TakeReason(arguments, reasonArgument)
 	if wrong != nil || reason == "" {
-		return rest, said, wrong
+		return rest, given, wrong
 	}
-	note, wrong := NoteFields{Reason: reasonArgument}.Read(reason, said.Ticket)
+	note, wrong := NoteFields{Reason: reasonArgument}.Read(reason, given.Ticket)
 	return rest, note, wrong
 }
 

@@ -53,9 +53,9 @@ func (c *Ceremonies) FinishSigning(u account.User, known []account.Passkey,
 	if a.PublicKey, err = c.PublicKey(kept.Credential); err != nil {
 		return kept, a, fault.New(fault.Refused, "this passkey's kind of key cannot sign documents: use another passkey").Because(err)
 	}
-	said := parsed.Raw.AssertionResponse
-	a.AuthenticatorData, a.ClientData, a.CredentialID = said.AuthenticatorData, said.ClientDataJSON, parsed.RawID
-	if a.Signature, err = signature.LowS(a.PublicKey, said.Signature); err == nil {
+	response := parsed.Raw.AssertionResponse
+	a.AuthenticatorData, a.ClientData, a.CredentialID = response.AuthenticatorData, response.ClientDataJSON, parsed.RawID
+	if a.Signature, err = signature.LowS(a.PublicKey, response.Signature); err == nil {
 		err = a.Verify(document, c.Party())
 	}
 	if err != nil {

@@ -63,11 +63,11 @@ func summarize(form string, devices, moving int) string {
 
 // use says how many devices use a policy, and how many are moved to it.
 func use(devices, moving int) string {
-	said := phrase.Count(devices, "device uses", "devices use")
+	sentence := phrase.Count(devices, "device uses", "devices use")
 	if moving > 0 {
-		said += " and " + phrase.Count(moving, "device is", "devices are") + " being moved to"
+		sentence += " and " + phrase.Count(moving, "device is", "devices are") + " being moved to"
 	}
-	return said
+	return sentence
 }
 
 // settings says which settings get which values, or counts them.

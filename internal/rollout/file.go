@@ -40,20 +40,20 @@ func (r *Release) app(content []byte) error {
 	if err != nil {
 		return fault.New(fault.InvalidArguments, "the file is not a signed Android app").Because(err)
 	}
-	said, err := apk.ReadManifest(content)
+	stated, err := apk.ReadManifest(content)
 	if err != nil {
 		return fault.New(fault.InvalidArguments, "the file is not an Android app").Because(err)
 	}
-	r.Package, r.Version, r.Code, r.Signer = said.Package, said.VersionName, said.VersionCode, signed.Checksum
+	r.Package, r.Version, r.Code, r.Signer = stated.Package, stated.VersionName, stated.VersionCode, signed.Checksum
 	return nil
 }
 
 func (r *Release) program(content []byte) error {
-	said, key, err := release.Read(bytes.NewReader(content), int64(len(content)))
+	stated, key, err := release.Read(bytes.NewReader(content), int64(len(content)))
 	if err != nil {
 		return fault.New(fault.InvalidArguments, "the file is neither an Android app nor a program that signagent signed").Because(err)
 	}
 	digest := sha256.Sum256(key)
-	r.Package, r.Version, r.Code, r.Signer = said.Package, said.Version, said.Code, base64.RawURLEncoding.EncodeToString(digest[:])
+	r.Package, r.Version, r.Code, r.Signer = stated.Package, stated.Version, stated.Code, base64.RawURLEncoding.EncodeToString(digest[:])
 	return nil
 }

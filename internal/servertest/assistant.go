@@ -136,12 +136,12 @@ func (a Assistant) Request(method string, params map[string]any, headers ...stri
 			"io.modelcontextprotocol/clientCapabilities": map[string]any{}}
 	}
 	if a.Meta != nil {
-		said, _ := params["_meta"].(map[string]any)
-		if said == nil {
-			said = map[string]any{}
-			params["_meta"] = said
+		meta, _ := params["_meta"].(map[string]any)
+		if meta == nil {
+			meta = map[string]any{}
+			params["_meta"] = meta
 		}
-		maps.Copy(said, a.Meta)
+		maps.Copy(meta, a.Meta)
 	}
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 	if err != nil {

@@ -212,7 +212,8 @@ func (w *wiring) operations() error {
 		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Limited: w.metrics.Limited, Stands: w.db.PermitStands,
 		Log: w.options.Logger, Now: w.options.Now,
 	})}
-	operation.DefineExplain(r, &operation.Explainer{Registry: r, Kernel: w.once.Kernel, DestructiveLeft: w.db.DestructiveLeft, Status: edge.Status,
+	operation.DefineExplain(r, &operation.Explainer{Registry: r, Kernel: w.once.Kernel, DestructiveLeft: w.db.DestructiveLeft,
+		Status:  edge.Status,
 		Success: edge.Success})
 	w.metrics.Operations(r.All())
 	w.registry = r

@@ -120,18 +120,18 @@ func (w *work) asks() {
 
 // ask runs a command whatever it answers.
 func (w *work) ask(words ...string) (adb.Output, error) {
-	said, err := w.ADB.Run(w.ctx, w.result.Serial, words...)
-	w.record(words, said, err)
-	return said, err
+	output, err := w.ADB.Run(w.ctx, w.result.Serial, words...)
+	w.record(words, output, err)
+	return output, err
 }
 
 // ownerState asks the app; the zero state: it is not installed.
 func (w *work) ownerState() (s ownerState, err error) {
-	said, err := w.ask("content", "query", "--uri", w.provider("/state"))
+	output, err := w.ask("content", "query", "--uri", w.provider("/state"))
 	if err != nil {
 		return s, err
 	}
-	_, row, found := strings.Cut(said.Out, "Row: 0 ")
+	_, row, found := strings.Cut(output.Out, "Row: 0 ")
 	if !found {
 		return s, nil
 	}
@@ -158,23 +158,23 @@ func (w *work) installApp() error {
 	}
 	// The installer's server reads the file through this command, so that the closed
 	// directory is no hindrance.
-	said, err := w.ask("sh", "-c", fmt.Sprintf("pm install -r -g -S %d < %s", len(w.App), ownerApp))
+	output, err := w.ask("sh", "-c", fmt.Sprintf("pm install -r -g -S %d < %s", len(w.App), ownerApp))
 	if err != nil {
 		return err
 	}
-	if !strings.Contains(said.Out+said.Err, "Success") {
-		return w.explain("Android does not install the app", said, installRefusals())
+	if !strings.Contains(output.Out+output.Err, "Success") {
+		return w.explain("Android does not install the app", output, installRefusals())
 	}
 	return nil
 }
 
 func (w *work) setOwner() error {
-	said, err := w.ask("dpm", "set-device-owner", w.appPackage()+"/"+ownerReceiver)
+	output, err := w.ask("dpm", "set-device-owner", w.appPackage()+"/"+ownerReceiver)
 	if err != nil {
 		return err
 	}
-	if !strings.Contains(said.Out, "Success") {
-		return w.explain("Android does not make the app its device owner", said, ownerRefusals())
+	if !strings.Contains(output.Out, "Success") {
+		return w.explain("Android does not make the app its device owner", output, ownerRefusals())
 	}
 	return nil
 }
@@ -184,12 +184,12 @@ func (w *work) handOver(b Bundle) error {
 	if err := w.push(b.Text, ownerBundle); err != nil {
 		return err
 	}
-	said, err := w.ask("sh", "-c", "content write --uri "+w.provider("/bundle")+" < "+ownerBundle)
+	output, err := w.ask("sh", "-c", "content write --uri "+w.provider("/bundle")+" < "+ownerBundle)
 	if err != nil {
 		return err
 	}
-	if text := said.Out + said.Err; said.Code != 0 || strings.Contains(text, "Exception") || strings.Contains(text, "[ERROR]") {
-		return errors.New("the app does not take the bundle: " + said.Said())
+	if text := output.Out + output.Err; output.Code != 0 || strings.Contains(text, "Exception") || strings.Contains(text, "[ERROR]") {
+		return errors.New("the app does not take the bundle: " + output.Said())
 	}
 	return nil
 }

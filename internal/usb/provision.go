@@ -67,11 +67,11 @@ func (w *work) provision() error {
 		return w.system()
 	case daemon == daemonEnrolled:
 		w.result.Way = System
-		said, err := w.run("getprop", deviceProperty)
+		output, err := w.run("getprop", deviceProperty)
 		if err != nil {
 			return err
 		}
-		return w.recognize(strings.TrimSpace(said.Out), "to enroll it here, relinquish it at the service that manages it, or reset it")
+		return w.recognize(strings.TrimSpace(output.Out), "to enroll it here, relinquish it at the service that manages it, or reset it")
 	}
 	if len(w.App) > 0 && w.result.SDK >= ownerOldest {
 		w.result.Way = Owner
@@ -85,9 +85,9 @@ func (w *work) provision() error {
 func (w *work) probe() (daemon string, ready bool, err error) {
 	get := func(name string) (value string) {
 		if err == nil {
-			var said adb.Output
-			said, err = w.run("getprop", name)
-			value = validate.Clean(said.Out, 100)
+			var output adb.Output
+			output, err = w.run("getprop", name)
+			value = validate.Clean(output.Out, 100)
 		}
 		return value
 	}
@@ -107,11 +107,11 @@ func (w *work) probe() (daemon string, ready bool, err error) {
 
 // run runs a command that must succeed.
 func (w *work) run(words ...string) (adb.Output, error) {
-	said, err := w.ask(words...)
-	if err == nil && said.Code != 0 {
-		err = fmt.Errorf("%s failed on the device: %s", words[0], said.Said())
+	output, err := w.ask(words...)
+	if err == nil && output.Code != 0 {
+		err = fmt.Errorf("%s failed on the device: %s", words[0], output.Said())
 	}
-	return said, err
+	return output, err
 }
 
 // each runs commands that must succeed, one after the other.
@@ -133,9 +133,9 @@ func (w *work) tidy(path string) {
 
 // begin says that the work begins.
 func (w *work) begin(text string) {
-	said := w.result
-	said.Outcome, said.Detail = Working, text
-	w.note(said)
+	output := w.result
+	output.Outcome, output.Detail = Working, text
+	w.note(output)
 }
 
 // system hands the bundle to the agent in the device's system, which init starts
@@ -261,11 +261,11 @@ func (w *work) again() error {
 // labDevice asks the agent that was brought along as which device it is enrolled.
 // Its identity file is not read: it holds the device's key.
 func (w *work) labDevice() (string, error) {
-	said, err := w.run(labProgram, "status", "--state", labState)
+	output, err := w.run(labProgram, "status", "--state", labState)
 	if err != nil {
 		return "", err
 	}
-	return deviceOf(said.Out), nil
+	return deviceOf(output.Out), nil
 }
 
 // deviceOf finds the device's id in what the agent says of itself.

@@ -152,12 +152,12 @@ func obstacles() []refusal {
 
 // explain is the error for a refusal, with the tool's own words, and what the maker is
 // known to put in the way.
-func (w *work) explain(what string, said adb.Output, known []refusal) error {
-	text := strings.ToLower(said.Out + "\n" + said.Err)
-	means := "it said: " + said.Said()
+func (w *work) explain(what string, output adb.Output, known []refusal) error {
+	text := strings.ToLower(output.Out + "\n" + output.Err)
+	means := "it said: " + output.Said()
 	for _, r := range known {
 		if strings.Contains(text, r.says) {
-			means = r.means + " (it said: " + said.Said() + ")"
+			means = r.means + " (it said: " + output.Said() + ")"
 			break
 		}
 	}
@@ -190,7 +190,7 @@ var (
 )
 
 // record writes one command down.
-func (w *work) record(words []string, said adb.Output, err error) {
+func (w *work) record(words []string, output adb.Output, err error) {
 	if w.Transcript == nil {
 		return
 	}
@@ -208,7 +208,7 @@ func (w *work) record(words []string, said adb.Output, err error) {
 	var all strings.Builder
 	fmt.Fprintf(&all, "%s %s, Android %s (%d)$ %s\n", w.result.Manufacturer, w.result.Model, w.result.AndroidVersion, w.result.SDK,
 		hide(strings.Join(words, " ")))
-	for _, text := range []string{said.Out, said.Err} {
+	for _, text := range []string{output.Out, output.Err} {
 		for line := range strings.Lines(text) {
 			fmt.Fprintf(&all, "  %s\n", validate.Clean(hide(line), 1000))
 		}
@@ -216,7 +216,7 @@ func (w *work) record(words []string, said adb.Output, err error) {
 	if err != nil {
 		fmt.Fprintf(&all, "  error: %s\n", validate.Clean(hide(err.Error()), 1000))
 	}
-	fmt.Fprintf(&all, "  exit code %d\n", said.Code)
+	fmt.Fprintf(&all, "  exit code %d\n", output.Code)
 	if _, err := io.WriteString(t.To, all.String()); err != nil && t.Err == nil {
 		t.Err = err
 	}

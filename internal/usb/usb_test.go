@@ -96,10 +96,10 @@ func (d *toy) set(t *testing.T, props map[string]string) {
 }
 
 // fail lets a command fail that contains a text.
-func (d *toy) fail(t *testing.T, part, said string) {
+func (d *toy) fail(t *testing.T, part, outcomes string) {
 	t.Helper()
 	d.write(t, "fails", part)
-	d.write(t, "said", said)
+	d.write(t, "said", outcomes)
 }
 
 func (d *toy) write(t *testing.T, name, text string) {
@@ -292,12 +292,12 @@ func TestProvision_Watch(t *testing.T) {
 	fake := adbtest.New(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var said []string
+	var outcomes []string
 	d := &enroller{}
 	tool := &usb.Tool{ADB: client(fake), Enroller: d, Patience: 5 * time.Second}
 	tool.Say = func(r usb.Result) {
-		said = append(said, r.Serial+" "+string(r.Outcome))
-		switch strings.Join(said, ", ") {
+		outcomes = append(outcomes, r.Serial+" "+string(r.Outcome))
+		switch strings.Join(outcomes, ", ") {
 		case "A WORKING, A ENROLLED":
 			fake.Connect(first.Device, &shy)
 		case "A WORKING, A ENROLLED, B UNAUTHORIZED":
@@ -309,7 +309,7 @@ func TestProvision_Watch(t *testing.T) {
 	fake.Connect(first.Device)
 	got, err := tool.Watch(ctx)
 	want := []string{"A WORKING", "A ENROLLED", "B UNAUTHORIZED", "B WORKING", "B ENROLLED"}
-	if diff := cmp.Diff(want, said); diff != "" {
+	if diff := cmp.Diff(want, outcomes); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
 	}
 	if err != nil || len(got) != 2 || got[1].Outcome != usb.Enrolled || d.issued != 2 {

@@ -285,31 +285,31 @@ func (e Envelope) Open(key PublicKey, kind string, v any) error {
 // names, for the device's key and for this very proof; named is what the code says
 // about that key (see PublicKey.Named), empty if it says nothing.
 func (e Envelope) OpenEnrolled(named string, device PublicKey, proof string) (Enrolled, error) {
-	var claimed, said Enrolled
+	var claimed, signed Enrolled
 	payload, err := canonical(e.Payload)
 	if err != nil || json.Unmarshal(payload, &claimed) != nil {
-		return said, errors.New("the service's answer to the enrollment is not signed")
+		return signed, errors.New("the service's answer to the enrollment is not signed")
 	}
 	key := claimed.CommandKey
 	switch {
 	case named != "" && !key.Key.Named(named):
-		return said, errors.New("the answering server does not have the command key that the code names: create a new code, and look for " +
-			"a proxy in between")
+		return signed, errors.New("the answering server does not have the command key that the code names: create a new code, " +
+			"and look for a proxy in between")
 	case key.Key.Algorithm != device.Algorithm:
-		return said, fmt.Errorf("the service signs with %q, which is not the algorithm of this device's key", key.Key.Algorithm)
+		return signed, fmt.Errorf("the service signs with %q, which is not the algorithm of this device's key", key.Key.Algorithm)
 	case key.ID == "" || key.ID != e.KeyID:
-		return said, errors.New("the service's answer to the enrollment is signed with another key than it names")
+		return signed, errors.New("the service's answer to the enrollment is signed with another key than it names")
 	}
-	if err := e.Open(key.Key, KindEnrolled, &said); err != nil {
-		return said, fmt.Errorf("cannot trust the service's answer to the enrollment: %w", err)
+	if err := e.Open(key.Key, KindEnrolled, &signed); err != nil {
+		return signed, fmt.Errorf("cannot trust the service's answer to the enrollment: %w", err)
 	}
-	if said.Key != device || said.Proof != Digest([]byte(proof)) {
-		return said, errors.New("the service's answer is to another enrollment")
+	if signed.Key != device || signed.Proof != Digest([]byte(proof)) {
+		return signed, errors.New("the service's answer is to another enrollment")
 	}
-	if !idForm.MatchString(said.DeviceID) {
-		return said, errors.New("the service's answer to the enrollment holds no device id that can be used")
+	if !idForm.MatchString(signed.DeviceID) {
+		return signed, errors.New("the service's answer to the enrollment holds no device id that can be used")
 	}
-	return said, nil
+	return signed, nil
 }
 
 // idForm is that of a device's id: it must fit into a header.

@@ -34,20 +34,20 @@ var ErrUnsigned = errors.New("the file is no signed release of the agent")
 
 // Sign returns the program with its signature.
 func Sign(program []byte, s Statement, key ed25519.PrivateKey) ([]byte, error) {
-	said, err := json.Marshal(s)
+	statement, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(program)
-	file := append(program[:len(program):len(program)], said...)
+	file := append(program[:len(program):len(program)], statement...)
 	file = append(file, key.Public().(ed25519.PublicKey)...)
-	file = append(file, ed25519.Sign(key, message(sum[:], said))...)
-	file = binary.LittleEndian.AppendUint32(file, uint32(len(said)))
+	file = append(file, ed25519.Sign(key, message(sum[:], statement))...)
+	file = binary.LittleEndian.AppendUint32(file, uint32(len(statement)))
 	return append(file, magic...), nil
 }
 
-func message(sum, said []byte) []byte {
-	return []byte("muster-release-v1\n" + hex.EncodeToString(sum) + "\n" + string(said))
+func message(sum, statement []byte) []byte {
+	return []byte("muster-release-v1\n" + hex.EncodeToString(sum) + "\n" + string(statement))
 }
 
 // Read returns what the signature of a file says, and the key that made it.
@@ -65,8 +65,8 @@ func Read(file io.ReaderAt, size int64) (Statement, ed25519.PublicKey, error) {
 	if string(tail[tailSize-len(magic):]) != magic || length > maxStatement || end < 0 {
 		return s, nil, ErrUnsigned
 	}
-	said := make([]byte, length)
-	if _, err := file.ReadAt(said, end); err != nil {
+	statement := make([]byte, length)
+	if _, err := file.ReadAt(statement, end); err != nil {
 		return s, nil, err
 	}
 	digest := sha256.New()
@@ -74,10 +74,10 @@ func Read(file io.ReaderAt, size int64) (Statement, ed25519.PublicKey, error) {
 		return s, nil, err
 	}
 	key, signature := ed25519.PublicKey(tail[:ed25519.PublicKeySize]), tail[ed25519.PublicKeySize:][:ed25519.SignatureSize]
-	if !ed25519.Verify(key, message(digest.Sum(nil), said), signature) {
+	if !ed25519.Verify(key, message(digest.Sum(nil), statement), signature) {
 		return s, nil, errors.New("the signature of the file is wrong: the file is damaged or was changed")
 	}
-	if err := json.Unmarshal(said, &s); err != nil || s.Package == "" || s.Version == "" || s.Code <= 0 {
+	if err := json.Unmarshal(statement, &s); err != nil || s.Package == "" || s.Version == "" || s.Code <= 0 {
 		return s, nil, errors.New("the signature of the file says nothing that can be used")
 	}
 	return s, key, nil

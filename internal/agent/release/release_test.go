@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/agent/release"
 )
 
-var said = release.Statement{Package: "linux-arm64", Version: "1.2.0", Code: 12}
+var released = release.Statement{Package: "linux-arm64", Version: "1.2.0", Code: 12}
 
 func signed(t testing.TB) ([]byte, ed25519.PublicKey) {
 	t.Helper()
@@ -17,7 +17,7 @@ func signed(t testing.TB) ([]byte, ed25519.PublicKey) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := release.Sign([]byte("a program"), said, key)
+	file, err := release.Sign([]byte("a program"), released, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestRead(t *testing.T) {
 	t.Parallel()
 	file, public := signed(t)
 	got, key, err := release.Read(bytes.NewReader(file), int64(len(file)))
-	if err != nil || got != said || !key.Equal(public) {
+	if err != nil || got != released || !key.Equal(public) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	parsed, err := release.ParseKey(release.KeyText(public))

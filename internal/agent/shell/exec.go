@@ -40,13 +40,13 @@ func (e Exec) Run(ctx context.Context, tool string, args ...string) (string, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, toolTime)
 	defer cancel()
-	var out, said limited
+	var out, complaint limited
 	command := exec.CommandContext(ctx, path, args...)
 	command.Env, command.Dir = e.environment(), "/"
-	command.Stdout, command.Stderr, command.WaitDelay = &out, &said, time.Second
+	command.Stdout, command.Stderr, command.WaitDelay = &out, &complaint, time.Second
 	err = command.Run()
 	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ctx.Err() == nil {
-		return out.String(), &ToolError{Tool: tool, Code: ended.ExitCode(), Text: oneLine(said.String() + " " + out.String())}
+		return out.String(), &ToolError{Tool: tool, Code: ended.ExitCode(), Text: oneLine(complaint.String() + " " + out.String())}
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot run %s: %w", tool, err)

@@ -183,8 +183,8 @@ func parsePackages(text string) []app {
 
 // parseSize reads `wm size`: the override if there is one, else the physical size.
 func parseSize(text string) (width, height int, ok bool) {
-	told := members(text)
-	w, h, _ := strings.Cut(cmp.Or(told["Override size"], told["Physical size"]), "x")
+	parsed := members(text)
+	w, h, _ := strings.Cut(cmp.Or(parsed["Override size"], parsed["Physical size"]), "x")
 	width, err1 := strconv.Atoi(w)
 	height, err2 := strconv.Atoi(h)
 	return width, height, err1 == nil && err2 == nil && width > 0 && height > 0
@@ -192,8 +192,8 @@ func parseSize(text string) (width, height int, ok bool) {
 
 // parseDensity reads `wm density`, in the same way.
 func parseDensity(text string) (int, bool) {
-	told := members(text)
-	density, err := strconv.Atoi(cmp.Or(told["Override density"], told["Physical density"]))
+	parsed := members(text)
+	density, err := strconv.Atoi(cmp.Or(parsed["Override density"], parsed["Physical density"]))
 	return density, err == nil && density > 0
 }
 

@@ -38,13 +38,13 @@ func NewPair(tb testing.TB) *Pair {
 func (p *Pair) Do(what string) {
 	p.tb.Helper()
 	_ = p.stdout.SetReadDeadline(time.Now().Add(2 * patience))
-	var said strings.Builder
+	var output strings.Builder
 	_, err := fmt.Fprintln(p.lifeline, what)
 	for line := ""; err == nil && line != what+" done\n"; {
 		line, err = p.answers.ReadString('\n')
-		said.WriteString(line)
+		output.WriteString(line)
 	}
 	if err != nil {
-		p.tb.Fatalf("cannot %s a PostgreSQL server: %v: %s", what, err, said.String())
+		p.tb.Fatalf("cannot %s a PostgreSQL server: %v: %s", what, err, output.String())
 	}
 }

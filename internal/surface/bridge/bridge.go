@@ -190,12 +190,12 @@ func (r *run) exchange(ctx context.Context, message jsonrpc.Message, answered bo
 
 // wireError is what the client is told: the service's own error if it gave one.
 func wireError(err error) *jsonrpc.Error {
-	var said *jsonrpc.Error
+	var refusal *jsonrpc.Error
 	switch {
 	case errors.Is(err, errRefusedKey):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errRefusedKey.Error()}
-	case errors.As(err, &said) && said.Code != rejectedByTransport:
-		return said
+	case errors.As(err, &refusal) && refusal.Code != rejectedByTransport:
+		return refusal
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the bridge got no answer from the service: " + err.Error()}
 }

@@ -228,17 +228,17 @@ func TestBridge_ReportsFailures(t *testing.T) {
 		gone.URL:                       "connection refused",
 	} {
 		t.Run(endpoint, func(t *testing.T) {
-			said := &warnings{}
-			b := &bridge.Bridge{Endpoint: endpoint, Key: "mk_wrong_secret", Warn: said.add}
+			warned := &warnings{}
+			b := &bridge.Bridge{Endpoint: endpoint, Key: "mk_wrong_secret", Warn: warned.add}
 			var out bytes.Buffer
 			if err := b.Run(t.Context(), strings.NewReader(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`+"\n"), &out); err != nil {
 				t.Errorf("%s: %v", endpoint, err)
 			}
 			if !strings.Contains(out.String(), says) || !strings.Contains(out.String(), `"id":3`) ||
-				!strings.Contains(said.String(), says) {
-				t.Errorf("%s: the client reads %q, the operator %q; want %q", endpoint, out.String(), said, says)
+				!strings.Contains(warned.String(), says) {
+				t.Errorf("%s: the client reads %q, the operator %q; want %q", endpoint, out.String(), warned, says)
 			}
-			if strings.Contains(out.String()+said.String(), "mk_wrong_secret") {
+			if strings.Contains(out.String()+warned.String(), "mk_wrong_secret") {
 				t.Errorf("%s: the key is told", endpoint)
 			}
 		})

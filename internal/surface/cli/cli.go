@@ -180,15 +180,15 @@ func (c Common) open(env *Env, intent Intent, work func(ctx context.Context, adm
 		fmt.Fprintf(env.Err, "muster: what this command records in the activity log has no proof, and `muster activity verify` will "+
 			"report it: %s; set MUSTER_KEY_FILE to the service's key file\n", admin.Unproved)
 	}
-	said, err := work(ctx, admin)
+	result, err := work(ctx, admin)
 	if closing := admin.Close(); err == nil {
 		err = closing
 	}
 	_, reported := errors.AsType[*ExitError](err) // by the answer
-	if err != nil && !reported || said.text == nil {
+	if err != nil && !reported || result.text == nil {
 		return err // or the work wrote its answer itself
 	}
-	return cmp.Or(Print(env.Out, c.Output, said.json, said.text), err)
+	return cmp.Or(Print(env.Out, c.Output, result.json, result.text), err)
 }
 
 // Print writes an answer in the chosen form.

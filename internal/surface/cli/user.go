@@ -153,7 +153,7 @@ type oneUser struct {
 }
 
 // change does something to the user and says so.
-func (c oneUser) change(env *Env, said string, work func(ctx context.Context, people account.Users,
+func (c oneUser) change(env *Env, sentence string, work func(ctx context.Context, people account.Users,
 	companyID, id string) (account.User, error)) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		id, err := admin.user(ctx, owner, c.User)
@@ -162,7 +162,7 @@ func (c oneUser) change(env *Env, said string, work func(ctx context.Context, pe
 		}
 		u, err := work(ctx, admin.people(env), owner.ID, id)
 		if err != nil || !u.Disabled {
-			return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, said+".\n", u.Email) }},
+			return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, sentence+".\n", u.Email) }},
 				missing(err, owner.Slug, "user", c.User)
 		}
 		live, err := apikey.Keys{Store: admin.Keys, Now: env.Now}.LiveOf(ctx, u)
@@ -171,7 +171,7 @@ func (c oneUser) change(env *Env, said string, work func(ctx context.Context, pe
 			view.LiveKeys[i] = k.ID
 		}
 		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, said+".\n", u.Email)
+			fmt.Fprintf(w, sentence+".\n", u.Email)
 			for _, k := range live {
 				fmt.Fprintf(w, "API key %q (%s), which the user made, still works: `muster key revoke --company %s %s` ends it.\n", k.Name,
 					k.Prefix, owner.Slug, k.ID)

@@ -125,14 +125,14 @@ type webhookOf struct {
 
 // change is work on a webhook that says what it did.
 func (c *webhookOf) change(env *Env, work func(ctx context.Context, hooks webhook.Service, companyID string) (webhook.Webhook, error),
-	said string) error {
+	text string) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		hooks, err := admin.Webhooks(nil, false)
 		if err != nil {
 			return answer{}, err
 		}
 		changed, err := work(ctx, hooks, owner.ID)
-		return answer{viewWebhook(changed), func(w io.Writer) { fmt.Fprintf(w, "Webhook %s %s.\n", changed.ID, said) }},
+		return answer{viewWebhook(changed), func(w io.Writer) { fmt.Fprintf(w, "Webhook %s %s.\n", changed.ID, text) }},
 			missing(err, owner.Slug, "webhook", c.ID)
 	})
 }

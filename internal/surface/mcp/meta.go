@@ -44,13 +44,13 @@ func readCall(o *operation.Operation, p access.Principal,
 		return key, meta, arguments
 	}
 	fields := operation.NoteFields{Reason: metaReason, Ticket: metaTicket}
-	said := map[string]string{}
+	noted := map[string]string{}
 	for _, member := range []string{metaReason, metaTicket} {
 		text, isText := params.Meta[member].(string)
 		if _, given := params.Meta[member]; given && !isText && meta.Wrong == nil {
 			meta.Wrong = operation.WrongType(member)
 		}
-		said[member] = text
+		noted[member] = text
 	}
 	if o.WantsReason(p) {
 		var text string
@@ -58,11 +58,11 @@ func readCall(o *operation.Operation, p access.Principal,
 		if arguments, text, wrong = operation.TakeReason(arguments, reasonArgument); wrong != nil {
 			meta.Wrong = wrong
 		} else if text != "" {
-			fields.Reason, said[metaReason] = reasonArgument, text
+			fields.Reason, noted[metaReason] = reasonArgument, text
 		}
 	}
 	if meta.Wrong == nil {
-		meta.Note, meta.Wrong = fields.Read(said[metaReason], said[metaTicket])
+		meta.Note, meta.Wrong = fields.Read(noted[metaReason], noted[metaTicket])
 	}
 	return key, meta, arguments
 }

@@ -200,16 +200,16 @@ func TestToolList_TellsTheInactivityPeriod(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			told := 0
+			count := 0
 			for _, tool := range servertest.WithKey(t, replica.PublicURL(), env.Key(c, access.All)).Tools() {
 				if strings.Contains(tool.Description, "INACTIVE after "+slug+" of silence.") {
-					told++
+					count++
 				} else if strings.Contains(tool.Description, "of silence") {
 					t.Errorf("%s: %q, want %s", tool.Name, tool.Description, slug)
 				}
 			}
-			if told != 3 {
-				t.Errorf("%s: told with %d tools, want the three that read assets", slug, told)
+			if count != 3 {
+				t.Errorf("%s: told with %d tools, want the three that read assets", slug, count)
 			}
 		})
 	}

@@ -10,26 +10,38 @@ import (
 	"github.com/musterhq/muster/internal/account"
 )
 
-// A code with a limit and tags is listed by who may enroll devices under its policy, and
-// revoked: the platform deletes its token.
-func TestCodes_ListedAndRevoked(t *testing.T) {
+// limitedCode is the form of a code with a limit and tags.
+func (o *office) limitedCode() url.Values {
+	return url.Values{"policy": {o.Policy.ID}, "personalUsage": {"DISALLOWED"}, "maxDevices": {"3"}, "tags": {"store-12, <b>"}}
+}
+
+// A code is listed with its limit, tags and maker for who may enroll devices under its policy.
+func TestCodes_Listed(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	admin, limited, viewer := o.person(t, account.Admin), o.person(t, account.Manager, o.other.ID), o.person(t, account.Viewer)
-	form := url.Values{"policy": {o.Policy.ID}, "personalUsage": {"DISALLOWED"}, "maxDevices": {"3"}, "tags": {"store-12, <b>"}}
-	admin.Send(o.base+"/enrol", form).Want(t, 200)
+	admin, limited := o.person(t, account.Admin), o.person(t, account.Manager, o.other.ID)
+	admin.Send(o.base+"/enrol", o.limitedCode()).Want(t, 200)
 	page := o.get(t, admin, "/enrol/codes", 200)
 	for _, want := range []string{"0 of 3", "store-12, &lt;b&gt;", "Active", admin.User.Name} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the list does not say %q", want)
 		}
 	}
-	revoke := regexp.MustCompile(`action="(/enrol/codes/[^"]+/revoke)"`).FindStringSubmatch(page)
-	if revoke == nil {
-		t.Fatal("the list offers no way to revoke the code")
-	}
 	if strings.Contains(o.get(t, limited, "/enrol/codes", 200), "store-12") {
 		t.Error("a code of another policy is listed")
+	}
+}
+
+// Who may enroll devices under the policy of a code revokes it, again without harm, and the
+// platform deletes its token.
+func TestCodes_Revoked(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin, limited, viewer := o.person(t, account.Admin), o.person(t, account.Manager, o.other.ID), o.person(t, account.Viewer)
+	admin.Send(o.base+"/enrol", o.limitedCode()).Want(t, 200)
+	revoke := regexp.MustCompile(`action="(/enrol/codes/[^"]+/revoke)"`).FindStringSubmatch(o.get(t, admin, "/enrol/codes", 200))
+	if revoke == nil {
+		t.Fatal("the list offers no way to revoke the code")
 	}
 	limited.Send(o.base+revoke[1], url.Values{}).Want(t, 404)
 	viewer.Send(o.base+revoke[1], url.Values{}).Want(t, 403)
@@ -45,14 +57,17 @@ func TestCodes_ListedAndRevoked(t *testing.T) {
 		}
 		return nil
 	})
-	// Values that a code cannot have are refused.
-	for name, wrong := range map[string]url.Values{"maxDevices": {"maxDevices": {"0.5"}}, "tags": {"tags": {strings.Repeat("x", 65)}}} {
-		for key, values := range form {
-			if key != name {
-				wrong[key] = values
-			}
-		}
-		if answer := admin.Send(o.base+"/enrol", wrong); answer.Status != 400 {
+}
+
+// Values that a code cannot have are refused.
+func TestCodes_WrongValues(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin := o.person(t, account.Admin)
+	for name, wrong := range map[string]string{"maxDevices": "0.5", "tags": strings.Repeat("x", 65)} {
+		form := o.limitedCode()
+		form.Set(name, wrong)
+		if answer := admin.Send(o.base+"/enrol", form); answer.Status != 400 {
 			t.Errorf("%s: %d", name, answer.Status)
 		}
 	}

@@ -58,8 +58,8 @@ func Address(socket, port string) (string, error) {
 // Start makes sure that an adb server runs: adb starts one on this machine if none
 // answers. It reports whether one was started, which then still looks for devices.
 func (c Client) Start(ctx context.Context) (started bool, err error) {
-	_, said, err := c.call(ctx, nil, "start-server")
-	return strings.Contains(said, "started"), err
+	_, output, err := c.call(ctx, nil, "start-server")
+	return strings.Contains(output, "started"), err
 }
 
 // Output is what a command on a device wrote, at most 1 MiB of each, and its exit
@@ -86,7 +86,7 @@ func (c Client) Run(ctx context.Context, serial string, words ...string) (Output
 	if err != nil {
 		return Output{}, err
 	}
-	out, said, err := c.call(ctx, nil, "-s", serial, "shell", command+"; echo "+exitMark+"$?")
+	out, output, err := c.call(ctx, nil, "-s", serial, "shell", command+"; echo "+exitMark+"$?")
 	if err != nil {
 		return Output{}, err
 	}
@@ -101,16 +101,16 @@ func (c Client) Run(ctx context.Context, serial string, words ...string) (Output
 	if err != nil {
 		return Output{}, errors.New("cannot read the exit code that the device sent")
 	}
-	return Output{out[:cut], said, int(code)}, nil
+	return Output{out[:cut], output, int(code)}, nil
 }
 
 // Exists reports whether a device has something at a path that its shell user may see.
 func (c Client) Exists(ctx context.Context, serial, path string) (bool, error) {
-	said, err := c.Run(ctx, serial, "[", "-e", path, "]")
-	if err == nil && said.Code > 1 {
-		err = errors.New(said.Said())
+	output, err := c.Run(ctx, serial, "[", "-e", path, "]")
+	if err == nil && output.Code > 1 {
+		err = errors.New(output.Said())
 	}
-	return said.Code == 0, err
+	return output.Code == 0, err
 }
 
 // Push copies a regular file to a path on a device and replaces what was there. adb
@@ -156,7 +156,7 @@ func (c Client) command(ctx context.Context, args ...string) (*exec.Cmd, error) 
 }
 
 // call runs adb to its end and returns its outputs.
-func (c Client) call(ctx context.Context, stdin *os.File, args ...string) (out, said string, err error) {
+func (c Client) call(ctx context.Context, stdin *os.File, args ...string) (out, output string, err error) {
 	cmd, err := c.command(ctx, args...)
 	if err != nil {
 		return "", "", err
@@ -167,23 +167,23 @@ func (c Client) call(ctx context.Context, stdin *os.File, args ...string) (out, 
 		cmd.Stdin = stdin
 	}
 	err = cmd.Run()
-	out, said = stdout.kept.String(), stderr.kept.String()
+	out, output = stdout.kept.String(), stderr.kept.String()
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) {
-		return out, said, nil
+		return out, output, nil
 	}
-	return "", "", c.reason(ctx, err, cmp.Or(said, out))
+	return "", "", c.reason(ctx, err, cmp.Or(output, out))
 }
 
 // reason is why a call failed: its context's end, or adb's own words.
-func (c Client) reason(ctx context.Context, err error, said string) error {
+func (c Client) reason(ctx context.Context, err error, output string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	said = clean(said)
+	output = clean(output)
 	for _, prefix := range []string{"adb: ", "error: "} {
-		said = strings.TrimPrefix(said, prefix)
+		output = strings.TrimPrefix(output, prefix)
 	}
-	return &Error{cmp.Or(said, err.Error())}
+	return &Error{cmp.Or(output, err.Error())}
 }
 
 // limited keeps the beginning of what is written to it.

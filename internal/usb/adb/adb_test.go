@@ -203,9 +203,9 @@ func FuzzQuote(f *testing.F) {
 			}
 			return
 		}
-		said, failed := exec.CommandContext(t.Context(), "/bin/sh", "-c", `printf '%s\0' `+line).Output()
-		if err != nil || failed != nil || string(said) != a+"\x00"+b+"\x00" {
-			t.Fatalf("%q %q came as %q (%v, %v)", a, b, said, err, failed)
+		output, failed := exec.CommandContext(t.Context(), "/bin/sh", "-c", `printf '%s\0' `+line).Output()
+		if err != nil || failed != nil || string(output) != a+"\x00"+b+"\x00" {
+			t.Fatalf("%q %q came as %q (%v, %v)", a, b, output, err, failed)
 		}
 	})
 }

@@ -48,8 +48,8 @@ func (c Client) Track(ctx context.Context, changed func([]Device) error) error {
 	if err != nil {
 		return err
 	}
-	var said limited
-	cmd.Stderr = &said
+	var output limited
+	cmd.Stderr = &output
 	lists, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -66,7 +66,7 @@ func (c Client) Track(ctx context.Context, changed func([]Device) error) error {
 		text, err := readList(lists)
 		if err != nil {
 			end() // after this, all that adb wrote is there
-			return c.reason(ctx, errors.New("it stopped listing devices: was the adb server stopped?"), said.kept.String())
+			return c.reason(ctx, errors.New("it stopped listing devices: was the adb server stopped?"), output.kept.String())
 		}
 		if err := changed(ParseDevices(text)); err != nil {
 			return err

@@ -121,8 +121,8 @@ func (f *fanOut) path(device string) (string, error) {
 		return "", err
 	}
 	company, _ := resource.Owner(device)
-	said, err := json.Marshal([]any{f.service.Address, company, f.call.operation.Name, f.given, f.call.why, *f.call.many.Filter})
-	sum := sha256.Sum256(said)
+	intent, err := json.Marshal([]any{f.service.Address, company, f.call.operation.Name, f.given, f.call.why, *f.call.many.Filter})
+	sum := sha256.Sum256(intent)
 	return filepath.Join(dir, "runs", hex.EncodeToString(sum[:16])), err
 }
 

@@ -90,17 +90,17 @@ func (l *Login) Run(env *Env) error {
 }
 
 func (l *Login) done(env *Env, address string, key madeKey) error {
-	said := struct {
+	signedIn := struct {
 		URL         string     `json:"url"`
 		Permissions []string   `json:"permissions,omitempty"`
 		ExpiresAt   *time.Time `json:"expiresAt,omitempty"`
 	}{URL: address, Permissions: key.Permissions}
 	if !key.ExpiresAt.IsZero() {
-		said.ExpiresAt = &key.ExpiresAt
+		signedIn.ExpiresAt = &key.ExpiresAt
 	}
-	return cli.Print(env.Out, l.Output, said, func(w io.Writer) {
+	return cli.Print(env.Out, l.Output, signedIn, func(w io.Writer) {
 		fmt.Fprintf(w, "Logged in to %s.\n", address)
-		if said.ExpiresAt != nil {
+		if signedIn.ExpiresAt != nil {
 			fmt.Fprintf(w, "The key %s has %s and expires on %s.\n", plain(key.Name), plain(strings.Join(key.Permissions, ", ")),
 				key.ExpiresAt.Format(time.DateOnly))
 		}

@@ -56,16 +56,16 @@ func (l *laptop) run(args ...string) (code int, out, errOut string) {
 	if err != nil {
 		l.t.Fatalf("%v: %v", args, err)
 	}
-	var said, warned bytes.Buffer
-	err = chosen.Run(&remote.Env{Env: &cli.Env{Context: l.ctx, In: strings.NewReader(""), Out: &said, Err: &warned, Now: l.env.Now},
+	var stderr, warned bytes.Buffer
+	err = chosen.Run(&remote.Env{Env: &cli.Env{Context: l.ctx, In: strings.NewReader(""), Out: &stderr, Err: &warned, Now: l.env.Now},
 		ConfigDir: l.dir, Host: "laptop", Open: l.open, Wait: l.wait})
 	if own, ok := errors.AsType[*cli.ExitError](err); ok {
-		return own.Code, said.String(), warned.String() + own.Text
+		return own.Code, stderr.String(), warned.String() + own.Text
 	}
 	if err != nil {
-		return 1, said.String(), warned.String() + err.Error()
+		return 1, stderr.String(), warned.String() + err.Error()
 	}
-	return 0, said.String(), warned.String()
+	return 0, stderr.String(), warned.String()
 }
 
 func (l *laptop) ok(args ...string) string {
@@ -129,8 +129,8 @@ func TestLogin_BrowserToLogout(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.ok("devices", "list", "-o", "json")
-		if code, _, said := l.run("devices", "wipe", "x"); code != 1 || !strings.Contains(said, "DEVICES_COMMAND_DESTRUCTIVE") {
-			t.Errorf("a wipe ends with %d: %s", code, said)
+		if code, _, stderr := l.run("devices", "wipe", "x"); code != 1 || !strings.Contains(stderr, "DEVICES_COMMAND_DESTRUCTIVE") {
+			t.Errorf("a wipe ends with %d: %s", code, stderr)
 		}
 		replica.As(kept.Key).Get("/assets").Want(t, http.StatusOK)
 		l.ok("login") // again, at the same service: the key before is revoked
@@ -168,15 +168,15 @@ func TestFanOut_BudgetAndInterruption(t *testing.T) {
 			return waited(ctx, d)
 		}
 		args := []string{"devices", "lock", "--filter", "status=ACTIVE", "--url", replica.PublicURL(), "--key-file", keyFile}
-		if code, _, said := l.run(args...); code != 1 || !strings.Contains(said, "interrupted (10 of 23") {
-			t.Fatalf("an interrupted run ends with %d: %s", code, said)
+		if code, _, stderr := l.run(args...); code != 1 || !strings.Contains(stderr, "interrupted (10 of 23") {
+			t.Fatalf("an interrupted run ends with %d: %s", code, stderr)
 		}
 		l.ctx, l.wait = t.Context(), waited
-		code, out, said := l.run(append(args, "-o", "json")...)
+		code, out, stderr := l.run(append(args, "-o", "json")...)
 		var result struct{ Total, Accepted int }
 		if err := json.Unmarshal([]byte(out), &result); err != nil || code != 0 || result.Accepted != count ||
-			!strings.Contains(said, "10 of 23 were done") {
-			t.Errorf("the same command ends with %d: %s %s", code, out, said)
+			!strings.Contains(stderr, "10 of 23 were done") {
+			t.Errorf("the same command ends with %d: %s %s", code, out, stderr)
 		}
 		caller := tenant.Client(replica, access.DevicesRead)
 		for _, d := range devices {

@@ -56,9 +56,9 @@ func (s *Section) pauseUpdates(v *frame.Visit) error {
 	if err := s.Updates.SetAgentPause(v.Context(), v.Company.ID, on); err != nil {
 		return err
 	}
-	said := "Devices get new versions of the agent again."
+	text := "Devices get new versions of the agent again."
 	if on {
-		said = "No device that has not begun gets a new version of the agent."
+		text = "No device that has not begun gets a new version of the agent."
 	}
-	return v.Redirect(frame.UpdatesPath, frame.Done(said))
+	return v.Redirect(frame.UpdatesPath, frame.Done(text))
 }

@@ -87,21 +87,21 @@ func (s *Section) test(v *frame.Visit) error {
 	if err != nil {
 		return v.Refused(frame.WebhookPath(id), err, fault.Refused)
 	}
-	said := frame.Flash{Tone: frame.Bad, Text: "The test was not delivered. " + frame.Sentence(frame.Plain(a.Detail))}
+	flash := frame.Flash{Tone: frame.Bad, Text: "The test was not delivered. " + frame.Sentence(frame.Plain(a.Detail))}
 	if a.Delivered() {
-		said = frame.Done("The test was delivered: the receiver answered " + strconv.Itoa(a.Status) + " after " +
+		flash = frame.Done("The test was delivered: the receiver answered " + strconv.Itoa(a.Status) + " after " +
 			a.Took.Round(time.Millisecond).String() + ".")
 	}
-	return v.Redirect(frame.WebhookPath(id), said)
+	return v.Redirect(frame.WebhookPath(id), flash)
 }
 
 func (s *Section) replay(v *frame.Visit) error {
 	w, err := s.Service.Replay(v.Context(), v.Company.ID, v.PathValue("webhook"), v.Form.Get("after"))
-	said := "What happened since then is sent again."
+	flash := "What happened since then is sent again."
 	if w.State == webhook.Disabled {
-		said = "What happened since then is sent again once the webhook is enabled."
+		flash = "What happened since then is sent again once the webhook is enabled."
 	}
-	return s.redirect(v, err, said)
+	return s.redirect(v, err, flash)
 }
 
 func (s *Section) askRotate(v *frame.Visit) error {

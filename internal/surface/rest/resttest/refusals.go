@@ -230,10 +230,10 @@ func withErrors(members []string) []string {
 
 func checkProblem(t *testing.T, body map[string]any, code string) {
 	t.Helper()
-	if got, told := body["code"]; told && got != code && code != "malformed" {
+	if got, has := body["code"]; has && got != code && code != "malformed" {
 		t.Errorf("code %v, want %s", got, code)
 	}
-	if got, told := body["retryable"]; told && got != (code == "rate_limited" || code == "unavailable") {
+	if got, has := body["retryable"]; has && got != (code == "rate_limited" || code == "unavailable") {
 		t.Errorf("retryable %v", got)
 	}
 	if body["type"] != nil {
@@ -244,7 +244,7 @@ func checkProblem(t *testing.T, body map[string]any, code string) {
 			t.Errorf("problem without a text: %v", body)
 		}
 	}
-	if list, told := body["errors"].([]any); told {
+	if list, has := body["errors"].([]any); has {
 		for _, entry := range list {
 			if e := entry.(map[string]any); len(e) != 2 || e["field"] == "" || e["message"] == "" {
 				t.Errorf("errors %v", list)
