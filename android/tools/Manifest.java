@@ -16,7 +16,8 @@ import java.util.regex.Pattern;
  */
 public final class Manifest {
     private static final Pattern ELEMENT = Pattern.compile("^ *E: ([a-z-]+) .*");
-    private static final Pattern ATTRIBUTE = Pattern.compile("^ *A: (?:http://schemas.android.com/apk/res/android:)?([A-Za-z]+)(?:\\([^)]*\\))?=(.*)");
+    private static final Pattern ATTRIBUTE = Pattern
+            .compile("^ *A: (?:http://schemas.android.com/apk/res/android:)?([A-Za-z]+)(?:\\([^)]*\\))?=(.*)");
     private static final List<String> COMPONENTS = Arrays.asList("activity", "activity-alias", "service", "receiver", "provider");
     private static final List<String> FLAGS = Arrays.asList("allowBackup", "debuggable", "testOnly", "directBootAware",
             "defaultToDeviceProtectedStorage", "minSdkVersion", "targetSdkVersion", "usesCleartextTraffic", "sharedUserId");

@@ -28,7 +28,8 @@ public final class Rules {
     private static final String INTERFACE = "android/app/admin/IDevicePolicyManager";
     /** REFUSES are the names of calls that refuse, or decide whether something is refused. */
     private static final Pattern REFUSES = Pattern.compile("enforce.*|check(CallAuthorization|CallingUser|ArgumentN.*)"
-            + "|getActiveAdmin(OrCheckPermission)?ForCaller.*|getActiveAdminWithPolicyForUid.*|is(Default|Financed|Profile|Organization).*Owner.*"
+            + "|getActiveAdmin(OrCheckPermission)?ForCaller.*"
+            + "|getActiveAdminWithPolicyForUid.*|is(Default|Financed|Profile|Organization).*Owner.*"
             + "|isDeviceOwner|isProfileOwner|isCaller.*|has(FullCrossUsers|CrossUsers|CallingOrSelf)Permission|isUserAffiliatedWithDevice.*"
             + "|areAllUsersAffiliated.*|ensure.*");
 

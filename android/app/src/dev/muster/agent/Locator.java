@@ -40,7 +40,8 @@ final class Locator {
             may &= owner.grant("android.permission.ACCESS_BACKGROUND_LOCATION");
         }
         if (!may) {
-            throw DeviceException.failed("Android does not let this app see the location: it was declined at setup, and can be allowed in the device's settings");
+            throw DeviceException.failed("Android does not let this app see the location: it was declined at setup, "
+                    + "and can be allowed in the device's settings");
         }
         List<String> providers = manager.getProviders(true);
         providers.remove(LocationManager.PASSIVE_PROVIDER);

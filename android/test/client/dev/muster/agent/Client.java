@@ -52,7 +52,8 @@ public abstract class Client {
                 + "\"commandKeys\":[{\"id\":\"k\",\"key\":{\"alg\":\"es256\",\"spki\":\"" + key + "\"},\"notBefore\":1}],"
                 + "\"reserved\":1,\"offsetMs\":0,\"keyMade\":1,\"connection\":{\"pins\":[]},\"latest\":1,\"assigned\":false}";
         Files.write(new File(directory, "identity.json").toPath(), identity.getBytes(StandardCharsets.UTF_8));
-        String applied = "{\"policy\":{\"id\":\"p1\",\"version\":3,\"etag\":\"\"},\"wanted\":{\"CAMERA\":\"BLOCK\",\"REPORT_POWER_EVENTS\":\"ENABLED\"},"
+        String applied = "{\"policy\":{\"id\":\"p1\",\"version\":3,\"etag\":\"\"},"
+                + "\"wanted\":{\"CAMERA\":\"BLOCK\",\"REPORT_POWER_EVENTS\":\"ENABLED\"},"
                 + "\"settings\":[{\"id\":\"CAMERA\",\"state\":\"applied\"}],\"reported\":true,\"bootId\":\"b\",\"checkAt\":1}";
         Files.write(new File(directory, "applied.json").toPath(), applied.getBytes(StandardCharsets.UTF_8));
     }

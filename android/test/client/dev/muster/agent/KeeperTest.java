@@ -302,7 +302,8 @@ public final class KeeperTest extends Client {
     public void theLogIsBounded() throws Exception {
         DeviceLog log = new DeviceLog(files.log);
         for (int i = 0; i < 3000; i++) {
-            log.info("line", i + " what happened is told in many words, so that these lines fill more than the file may hold of them, twice over");
+            log.info("line", i + " what happened is told in many words, "
+                    + "so that these lines fill more than the file may hold of them, twice over");
         }
         assertTrue(files.log.length() + " bytes", files.log.length() <= Kept.MAX && log.text().length == files.log.length());
         String text = new String(java.nio.file.Files.readAllBytes(files.log.toPath()), StandardCharsets.UTF_8);

@@ -47,7 +47,8 @@ public final class ManifestTest extends Client {
     public void theProcessWorksBeforeTheFirstUnlock() throws Exception {
         ApplicationInfo info = app.getApplicationInfo();
         assertEquals(35, info.targetSdkVersion);
-        assertEquals(0, info.flags & (ApplicationInfo.FLAG_ALLOW_BACKUP | ApplicationInfo.FLAG_DEBUGGABLE | ApplicationInfo.FLAG_TEST_ONLY));
+        assertEquals(0, info.flags
+                & (ApplicationInfo.FLAG_ALLOW_BACKUP | ApplicationInfo.FLAG_DEBUGGABLE | ApplicationInfo.FLAG_TEST_ONLY));
         ProviderInfo provider = app.getPackageManager().resolveContentProvider("dev.muster.agent.enroll", 0);
         assertNotNull(provider);
         assertEquals("android.permission.DUMP", provider.writePermission);

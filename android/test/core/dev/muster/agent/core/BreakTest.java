@@ -14,9 +14,9 @@ import org.junit.Test;
 
 /** Unforeseen errors: they end no thread for good, and the service is told. */
 public final class BreakTest {
-    private static List<String> errors(Rig rig) throws JsonException {
+    private static List<String> errors(Fixture fixture) throws JsonException {
         List<String> all = new ArrayList<>();
-        for (Fields one : rig.told) {
+        for (Fields one : fixture.checkIns) {
             Fields status = one.object("status");
             if (status != null) {
                 all.addAll(status.object("values").texts("agentErrors"));
@@ -28,7 +28,7 @@ public final class BreakTest {
     @Test
     public void aWakeStreamThatBreaksIsOpenedAgainAndReported() throws Exception {
         final CountDownLatch opened = new CountDownLatch(2);
-        Rig rig = new Rig() {
+        Fixture fixture = new Fixture() {
             @Override
             public Answer send(String method, String url, Map<String, String> headers, byte[] body, int silence) throws IOException {
                 if (url.endsWith("/wake")) {
@@ -38,7 +38,7 @@ public final class BreakTest {
                 return super.send(method, url, headers, body, silence);
             }
         };
-        try (Agent agent = rig.open()) {
+        try (Agent agent = fixture.open()) {
             Backoff backoff = new Backoff(new Random(1));
             backoff.answered();
             WakeStream stream = new WakeStream(agent, backoff);
@@ -51,39 +51,39 @@ public final class BreakTest {
             stream.stop();
             agent.once();
         }
-        assertEquals(errors(rig).toString(), 1, errors(rig).size());
-        assertTrue(errors(rig).get(0), errors(rig).get(0)
+        assertEquals(errors(fixture).toString(), 1, errors(fixture).size());
+        assertTrue(errors(fixture).get(0), errors(fixture).get(0)
                 .startsWith("the wake stream broke: java.lang.IllegalStateException: closed by another thread at "));
     }
 
     @Test
     public void whatEndedTheProcessBeforeIsTold() throws Exception {
-        Rig rig = new Rig();
+        Fixture fixture = new Fixture();
         Options o = new Options();
-        o.directory = rig.directory;
-        o.device = rig;
-        o.keys = rig;
-        o.transport = rig;
-        o.clock = rig;
-        o.log = rig;
+        o.directory = fixture.directory;
+        o.device = fixture;
+        o.keys = fixture;
+        o.transport = fixture;
+        o.clock = fixture;
+        o.log = fixture;
         o.crash = "the thread main: java.lang.OutOfMemoryError";
         try (Agent agent = new Agent(o)) {
             agent.once();
         }
-        assertTrue(errors(rig).toString(), errors(rig)
+        assertTrue(errors(fixture).toString(), errors(fixture)
                 .contains("the process before this one broke: the thread main: java.lang.OutOfMemoryError"));
     }
 
     @Test
     public void troublesAreBounded() throws Exception {
-        Rig rig = new Rig();
-        try (Agent agent = rig.open()) {
+        Fixture fixture = new Fixture();
+        try (Agent agent = fixture.open()) {
             for (int i = 0; i < 100; i++) {
                 agent.reports.trouble("one " + i % 50);
             }
             agent.once();
         }
-        assertEquals(8, errors(rig).size());
+        assertEquals(8, errors(fixture).size());
     }
 
     /** The device stays awake for a check-in, and no longer. */
@@ -92,7 +92,7 @@ public final class BreakTest {
         final int[] held = new int[2];
         final List<Integer> during = new ArrayList<>();
         final Runner[] running = new Runner[1];
-        Rig rig = new Rig() {
+        Fixture fixture = new Fixture() {
             @Override
             public Answer send(String method, String url, Map<String, String> headers, byte[] body, int silence) throws IOException {
                 during.add(held[0]);
@@ -101,12 +101,12 @@ public final class BreakTest {
             }
         };
         Options o = new Options();
-        o.directory = rig.directory;
-        o.device = rig;
-        o.keys = rig;
-        o.transport = rig;
-        o.clock = rig;
-        o.log = rig;
+        o.directory = fixture.directory;
+        o.device = fixture;
+        o.keys = fixture;
+        o.transport = fixture;
+        o.clock = fixture;
+        o.log = fixture;
         o.awake = most -> {
             held[0]++;
             assertTrue(most + " ms", most <= 3 * 60_000);

@@ -65,11 +65,11 @@ public final class ChainsTest {
     /** The latest signed time of an enrolled device counts, and the build's day before that. */
     @Test
     public void theTimeThatHasSurelyPassed() throws Exception {
-        Rig rig = new Rig();
-        assertEquals(rig.now, new SignedTime(rig.directory, 5).passed());
-        assertEquals(rig.now + 1, new SignedTime(rig.directory, rig.now + 1).passed());
+        Fixture fixture = new Fixture();
+        assertEquals(fixture.now, new SignedTime(fixture.directory, 5).passed());
+        assertEquals(fixture.now + 1, new SignedTime(fixture.directory, fixture.now + 1).passed());
         assertEquals(5, new SignedTime(new File("/no/such/folder"), 5).passed());
-        Files.write(new File(rig.directory, Store.IDENTITY).toPath(), new byte[10]);
-        assertEquals("a damaged one", 5, new SignedTime(rig.directory, 5).passed());
+        Files.write(new File(fixture.directory, Store.IDENTITY).toPath(), new byte[10]);
+        assertEquals("a damaged one", 5, new SignedTime(fixture.directory, 5).passed());
     }
 }

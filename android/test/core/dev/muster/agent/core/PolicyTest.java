@@ -20,18 +20,18 @@ public final class PolicyTest {
     /** What cannot be seen before the first unlock stays as it was, and is looked at again with each check-in. */
     @Test
     public void aPasswordIsNotJudgedBeforeTheFirstUnlock() throws Exception {
-        Rig rig = new Rig();
-        rig.holds("ENCRYPTION_POLICY", "ENABLED_WITH_PASSWORD");
-        rig.boot = "boot-2";
-        rig.elapsed = 1000;
-        rig.locked = true;
-        try (Agent agent = rig.open()) {
-            agent.policy.restore(rig.boot);
+        Fixture fixture = new Fixture();
+        fixture.holds("ENCRYPTION_POLICY", "ENABLED_WITH_PASSWORD");
+        fixture.boot = "boot-2";
+        fixture.elapsed = 1000;
+        fixture.locked = true;
+        try (Agent agent = fixture.open()) {
+            agent.policy.restore(fixture.boot);
             assertEquals("applied ", state(agent));
             assertTrue("nothing is told", agent.policy.applied.reported);
-            rig.locked = false;
-            rig.shows.put("ENCRYPTION_POLICY", ""); // the user has taken it away
-            agent.policy.restore(rig.boot);
+            fixture.locked = false;
+            fixture.shows.put("ENCRYPTION_POLICY", ""); // the user has taken it away
+            agent.policy.restore(fixture.boot);
             assertEquals("pending the device does not show it yet", state(agent));
             assertFalse(agent.policy.applied.reported);
         }
@@ -39,73 +39,73 @@ public final class PolicyTest {
 
     @Test
     public void aPolicyThatComesBeforeTheFirstUnlockIsLookedAtAfterIt() throws Exception {
-        Rig rig = new Rig();
-        rig.shows.put("ENCRYPTION_POLICY", "ENABLED_WITH_PASSWORD");
-        rig.locked = true;
-        try (Agent agent = rig.open()) {
+        Fixture fixture = new Fixture();
+        fixture.shows.put("ENCRYPTION_POLICY", "ENABLED_WITH_PASSWORD");
+        fixture.locked = true;
+        try (Agent agent = fixture.open()) {
             LinkedHashMap<String, String> want = new LinkedHashMap<>();
             want.put("ENCRYPTION_POLICY", "ENABLED_WITH_PASSWORD");
             agent.policy.converge(new PolicyRef("p1", 2), want);
             assertEquals("pending the device was not unlocked since its start", state(agent));
-            rig.locked = false;
-            agent.policy.restore(rig.boot);
+            fixture.locked = false;
+            agent.policy.restore(fixture.boot);
             assertEquals("applied ", state(agent));
         }
     }
 
     @Test
     public void driftIsLookedForByTheTimeThatHasElapsed() throws Exception {
-        Rig rig = new Rig();
-        rig.holds("CAMERA", "BLOCK");
-        rig.shows.put("CAMERA", "");
-        try (Agent agent = rig.open()) {
+        Fixture fixture = new Fixture();
+        fixture.holds("CAMERA", "BLOCK");
+        fixture.shows.put("CAMERA", "");
+        try (Agent agent = fixture.open()) {
             for (long wrong : new long[] {YEAR, -2 * YEAR}) {
-                rig.now += wrong;
-                agent.policy.restore(rig.boot);
-                assertEquals("", rig.shows.get("CAMERA"));
+                fixture.now += wrong;
+                agent.policy.restore(fixture.boot);
+                assertEquals("", fixture.shows.get("CAMERA"));
             }
-            rig.elapsed += 6 * HOUR + 1;
-            agent.policy.restore(rig.boot);
-            assertEquals("BLOCK", rig.shows.get("CAMERA"));
+            fixture.elapsed += 6 * HOUR + 1;
+            agent.policy.restore(fixture.boot);
+            assertEquals("BLOCK", fixture.shows.get("CAMERA"));
         }
     }
 
     /** What an agent before has noted is Unix time, which is far away: it counts as over. */
     @Test
     public void driftIsLookedForWhereTheNoteIsNoMomentOfThisStart() throws Exception {
-        Rig rig = new Rig();
-        rig.holds("CAMERA", "BLOCK");
-        rig.shows.put("CAMERA", "");
-        try (Agent agent = rig.open()) {
-            agent.policy.applied.checkAt = rig.now;
-            agent.policy.restore(rig.boot);
-            assertEquals("BLOCK", rig.shows.get("CAMERA"));
+        Fixture fixture = new Fixture();
+        fixture.holds("CAMERA", "BLOCK");
+        fixture.shows.put("CAMERA", "");
+        try (Agent agent = fixture.open()) {
+            agent.policy.applied.checkAt = fixture.now;
+            agent.policy.restore(fixture.boot);
+            assertEquals("BLOCK", fixture.shows.get("CAMERA"));
         }
     }
 
     @Test
     public void theGuardCountsWhatHasElapsedAndAnewAfterARestart() throws Exception {
-        Rig rig = new Rig();
-        rig.shows.put("WIFI_STATE", "ENABLED");
+        Fixture fixture = new Fixture();
+        fixture.shows.put("WIFI_STATE", "ENABLED");
         LinkedHashMap<String, String> want = new LinkedHashMap<>();
         want.put("WIFI_STATE", "DISABLED");
-        try (Agent agent = rig.open()) {
+        try (Agent agent = fixture.open()) {
             agent.policy.converge(new PolicyRef("p1", 1), want);
         }
         long[][] steps = {{YEAR, 0, 0}, {-2 * YEAR, 4, 0}, {0, 0, 1}, {0, 4, 0}, {0, 2, 0}};
         for (int i = 0; i < steps.length; i++) {
-            assertEquals("before step " + i, "DISABLED", rig.shows.get("WIFI_STATE"));
-            rig.now += steps[i][0];
-            rig.elapsed += steps[i][1] * 60_000;
+            assertEquals("before step " + i, "DISABLED", fixture.shows.get("WIFI_STATE"));
+            fixture.now += steps[i][0];
+            fixture.elapsed += steps[i][1] * 60_000;
             if (steps[i][2] == 1) {
-                rig.boot = "boot-2";
-                rig.elapsed = 10_000;
+                fixture.boot = "boot-2";
+                fixture.elapsed = 10_000;
             }
-            try (Agent agent = rig.open()) { // the process may have died
-                agent.policy.restore(rig.boot);
+            try (Agent agent = fixture.open()) { // the process may have died
+                agent.policy.restore(fixture.boot);
                 assertTrue(agent.guarded(Long.MAX_VALUE) <= 5 * 60_000 || i == steps.length - 1);
             }
         }
-        assertEquals("ENABLED", rig.shows.get("WIFI_STATE"));
+        assertEquals("ENABLED", fixture.shows.get("WIFI_STATE"));
     }
 }

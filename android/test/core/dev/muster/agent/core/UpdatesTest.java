@@ -29,19 +29,19 @@ public final class UpdatesTest {
     }
 
     /** settle has the device check in until it restarts, or ten times. */
-    private static void settle(Rig rig) throws IOException {
-        for (int i = 0; i < 10 && rig.installed.isEmpty(); i++) {
+    private static void settle(Fixture fixture) throws IOException {
+        for (int i = 0; i < 10 && fixture.installed.isEmpty(); i++) {
             try {
-                rig.once();
+                fixture.once();
             } catch (RestartException e) {
                 return;
             }
         }
     }
 
-    private static List<String> states(Rig rig) throws JsonException {
+    private static List<String> states(Fixture fixture) throws JsonException {
         List<String> all = new ArrayList<>();
-        for (Fields one : rig.told) {
+        for (Fields one : fixture.checkIns) {
             Fields update = one.object("update");
             if (update != null) {
                 all.add(update.text("state"));
@@ -55,7 +55,7 @@ public final class UpdatesTest {
     public void awayForAWeek() throws Exception {
         final List<Long> asked = new ArrayList<>();
         final boolean[] cut = {true};
-        Rig rig = new Rig() {
+        Fixture fixture = new Fixture() {
             @Override
             Answer range(long from, long to) throws IOException {
                 asked.add(from);
@@ -66,36 +66,36 @@ public final class UpdatesTest {
                 return super.range(from, to);
             }
         };
-        rig.offers(2, program());
-        rig.once();
-        away(rig);
+        fixture.offers(2, program());
+        fixture.once();
+        away(fixture);
         cut[0] = false;
         asked.clear();
-        settle(rig);
+        settle(fixture);
         assertEquals("it goes on where it was", Long.valueOf(MIB), asked.get(0));
-        assertEquals(Collections.singletonList("2"), rig.installed);
-        rig.away = true;
-        away(rig);
-        rig.once();
-        assertTrue(states(rig).toString(), states(rig).contains("installed"));
-        assertFalse("what was downloaded is gone", new File(rig.directory, "update").exists());
+        assertEquals(Collections.singletonList("2"), fixture.installed);
+        fixture.away = true;
+        away(fixture);
+        fixture.once();
+        assertTrue(states(fixture).toString(), states(fixture).contains("installed"));
+        assertFalse("what was downloaded is gone", new File(fixture.directory, "update").exists());
     }
 
-    private static void away(Rig rig) {
-        assertTrue(rig.away);
-        rig.now += WEEK;
-        rig.elapsed += WEEK;
+    private static void away(Fixture fixture) {
+        assertTrue(fixture.away);
+        fixture.now += WEEK;
+        fixture.elapsed += WEEK;
         try {
-            rig.once();
+            fixture.once();
             fail("it is out of touch");
         } catch (IOException e) {
-            rig.away = false;
+            fixture.away = false;
         }
     }
 
     @Test
     public void anotherVersionIsNamedMeanwhile() throws Exception {
-        Rig rig = new Rig() {
+        Fixture fixture = new Fixture() {
             @Override
             Answer range(long from, long to) throws IOException {
                 if (installed.isEmpty() && code == 1 && update.get("code").equals(2L) && from > 0) {
@@ -104,42 +104,42 @@ public final class UpdatesTest {
                 return super.range(from, to);
             }
         };
-        rig.offers(2, program());
-        rig.once();
+        fixture.offers(2, program());
+        fixture.once();
         byte[] newer = program();
         newer[0]++;
-        rig.offers(3, newer);
-        settle(rig);
-        assertEquals(Collections.singletonList("3"), rig.installed);
+        fixture.offers(3, newer);
+        settle(fixture);
+        assertEquals(Collections.singletonList("3"), fixture.installed);
     }
 
     @Test
     public void aVersionThatIsNotHigherIsRefused() throws Exception {
         final List<Long> asked = new ArrayList<>();
-        Rig rig = new Rig() {
+        Fixture fixture = new Fixture() {
             @Override
             Answer range(long from, long to) throws IOException {
                 asked.add(from);
                 return super.range(from, to);
             }
         };
-        rig.code = 5;
+        fixture.code = 5;
         for (long version : new long[] {5, 4, 0, -1}) {
-            rig.offers(version, program());
-            settle(rig);
+            fixture.offers(version, program());
+            settle(fixture);
         }
-        assertTrue(asked.isEmpty() && rig.installed.isEmpty());
-        assertFalse(new File(rig.directory, "update.json").exists());
-        assertTrue(rig.log.toString(), rig.log.toString().contains("is not higher than what runs"));
-        rig.offers(6, program());
-        settle(rig);
-        assertEquals("a higher one is taken after that", Collections.singletonList("6"), rig.installed);
+        assertTrue(asked.isEmpty() && fixture.installed.isEmpty());
+        assertFalse(new File(fixture.directory, "update.json").exists());
+        assertTrue(fixture.log.toString(), fixture.log.toString().contains("is not higher than what runs"));
+        fixture.offers(6, program());
+        settle(fixture);
+        assertEquals("a higher one is taken after that", Collections.singletonList("6"), fixture.installed);
     }
 
     /** fetch gets the file into a folder, and says what hindered it. */
-    private static String fetch(Rig rig, File to, Download.Source source) {
+    private static String fetch(Fixture fixture, File to, Download.Source source) {
         try {
-            Download.fetch(to, Text.hex(Text.sha256(rig.file)), rig.file.length, source, Steps.NONE, rig);
+            Download.fetch(to, Text.hex(Text.sha256(fixture.file)), fixture.file.length, source, Steps.NONE, fixture);
             return "";
         } catch (IOException e) {
             return e.getMessage();
@@ -149,50 +149,51 @@ public final class UpdatesTest {
     /** An answer that says that it is another range is dropped; one that lies is found by the hash. Then the truth is taken. */
     @Test
     public void aReorderedDownload() throws Exception {
-        final Rig rig = new Rig();
-        rig.file = program();
-        File to = new File(rig.directory, "update");
-        final Download.Source truth = rig::range;
-        assertTrue(fetch(rig, to, (from, last) -> rig.range(from == 0 ? MIB : 0, from == 0 ? 2 * MIB - 1 : MIB - 1))
+        final Fixture fixture = new Fixture();
+        fixture.file = program();
+        File to = new File(fixture.directory, "update");
+        final Download.Source truth = fixture::range;
+        assertTrue(fetch(fixture, to, (from, last) -> fixture.range(from == 0 ? MIB : 0, from == 0 ? 2 * MIB - 1 : MIB - 1))
                 .contains("another range"));
         assertEquals("nothing of it is kept", 0, Download.part(to).length());
         Download.Source lies = (from, last) -> {
             long other = from == 0 ? MIB : from == MIB ? 0 : from;
-            return rig.part(from, last, from, last, new java.io.ByteArrayInputStream(rig.file, (int) other, (int) (last - from) + 1));
+            return fixture.part(from, last, from, last,
+                    new java.io.ByteArrayInputStream(fixture.file, (int) other, (int) (last - from) + 1));
         };
-        assertTrue(fetch(rig, to, lies).contains("not the one that the service signed"));
+        assertTrue(fetch(fixture, to, lies).contains("not the one that the service signed"));
         assertFalse(to.exists() || Download.part(to).exists());
-        assertEquals("", fetch(rig, to, truth));
-        assertArrayEquals(rig.file, Files.readAllBytes(to.toPath()));
+        assertEquals("", fetch(fixture, to, truth));
+        assertArrayEquals(fixture.file, Files.readAllBytes(to.toPath()));
     }
 
     /** One exchange takes two minutes at most, however steadily it drips; what has come is kept. */
     @Test
     public void aDownloadThatDrips() throws Exception {
-        final Rig rig = new Rig();
-        rig.file = program();
-        File to = new File(rig.directory, "update");
-        Download.Source drips = (from, last) -> rig.part(from, last, from, last, new InputStream() {
+        final Fixture fixture = new Fixture();
+        fixture.file = program();
+        File to = new File(fixture.directory, "update");
+        Download.Source drips = (from, last) -> fixture.part(from, last, from, last, new InputStream() {
             private int at = (int) from;
 
             @Override
             public int read() {
-                return rig.file[at++] & 255;
+                return fixture.file[at++] & 255;
             }
 
             @Override
             public int read(byte[] data, int offset, int size) {
-                rig.elapsed += 3000;
-                data[offset] = rig.file[at++];
+                fixture.elapsed += 3000;
+                data[offset] = fixture.file[at++];
                 return 1;
             }
         });
-        long began = rig.elapsed;
-        assertTrue(fetch(rig, to, drips).contains("takes too long"));
-        assertEquals("two minutes, and the byte after", 123_000, rig.elapsed - began);
+        long began = fixture.elapsed;
+        assertTrue(fetch(fixture, to, drips).contains("takes too long"));
+        assertEquals("two minutes, and the byte after", 123_000, fixture.elapsed - began);
         assertEquals(40, Download.part(to).length());
-        assertTrue(fetch(rig, to, drips).contains("takes too long"));
+        assertTrue(fetch(fixture, to, drips).contains("takes too long"));
         assertEquals(80, Download.part(to).length());
-        assertArrayEquals(Arrays.copyOf(rig.file, 80), Files.readAllBytes(Download.part(to).toPath()));
+        assertArrayEquals(Arrays.copyOf(fixture.file, 80), Files.readAllBytes(Download.part(to).toPath()));
     }
 }

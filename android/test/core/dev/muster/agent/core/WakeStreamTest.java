@@ -18,7 +18,7 @@ import org.junit.Test;
 /** The commands of the wake stream: carried out before the check-in that acknowledges them, or left to it. */
 public final class WakeStreamTest {
     /** Streaming is a service whose first stream has a text, and then ends. */
-    private static class Streaming extends Rig {
+    private static class Streaming extends Fixture {
         final List<String> did = new ArrayList<>();
         private final CountDownLatch streams = new CountDownLatch(2);
         private volatile String text = "";
@@ -70,7 +70,7 @@ public final class WakeStreamTest {
         /** acknowledged are the ids of the commands about which a check-in had a word. */
         List<String> acknowledged(int checkIn) throws JsonException {
             List<String> ids = new ArrayList<>();
-            for (Fields ack : told.get(checkIn).objects("acks")) {
+            for (Fields ack : checkIns.get(checkIn).objects("acks")) {
                 ids.add(ack.text("commandId"));
             }
             return ids;
@@ -111,7 +111,7 @@ public final class WakeStreamTest {
                 + String.join("", Collections.nCopies(70 << 10, "x")) + "\"}\n\n" // longer than a command
                 + "event: command\ndata: " + command); // no end of line
         assertTrue(service.did.toString(), service.did.isEmpty());
-        assertEquals("check-ins", 1, service.told.size());
+        assertEquals("check-ins", 1, service.checkIns.size());
     }
 
     @Test

@@ -17,13 +17,13 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Rig is an enrolled device and its service, in virtual time, of which a test sets everything. */
-class Rig implements Device, Transport, Clock, Log, KeyStore, Installer {
-    final File directory = Files.createTempDirectory("rig").toFile();
+/** Fixture is an enrolled device and its service, in virtual time, of which a test sets everything. */
+class Fixture implements Device, Transport, Clock, Log, KeyStore, Installer {
+    final File directory = Files.createTempDirectory("fixture").toFile();
     final Map<String, String> shows = new LinkedHashMap<>(); // what the device shows of its settings
     final List<String> log = new ArrayList<>();
     final List<String> installed = new ArrayList<>();
-    final List<Fields> told = new ArrayList<>(); // every check-in
+    final List<Fields> checkIns = new ArrayList<>(); // every check-in
     long now = 1_800_000_000_000L;
     long elapsed = 3_600_000;
     String boot = "boot-1";
@@ -34,7 +34,7 @@ class Rig implements Device, Transport, Clock, Log, KeyStore, Installer {
     byte[] file = new byte[0]; // that the service has
     private final KeyPair pair;
 
-    Rig() throws Exception {
+    Fixture() throws Exception {
         KeyPairGenerator generator = KeyPairGenerator.getInstance("EC");
         generator.initialize(new ECGenParameterSpec("secp256r1"));
         pair = generator.generateKeyPair();
@@ -140,7 +140,7 @@ class Rig implements Device, Transport, Clock, Log, KeyStore, Installer {
             return range(Long.parseLong(range[0]), Long.parseLong(range[1]));
         }
         Fields said = Json.object(new String(body, Text.UTF_8));
-        told.add(said);
+        checkIns.add(said);
         List<Object> acked = new ArrayList<>();
         for (Fields ack : said.objects("acks")) {
             acked.add(ack.text("commandId"));
@@ -230,7 +230,7 @@ class Rig implements Device, Transport, Clock, Log, KeyStore, Installer {
         return new DeviceKey() {
             @Override
             public PublicKey publicKey() {
-                return Rig.this.publicKey();
+                return Fixture.this.publicKey();
             }
 
             @Override
