@@ -29,7 +29,7 @@ type Explainer struct {
 	Success func(created bool) int // its HTTP status
 }
 
-// ExplainArgs are the arguments of explain_
+// ExplainArgs are the arguments of explain_operation.
 type ExplainArgs struct {
 	Operation string `json:"operation" rule:"required" doc:"Name of the tool that would be called." example:"wipe_device"`
 	Arguments Object `json:"arguments" doc:"Its arguments, as the tool takes them; none if omitted." example:"{\"assetId\":\"8k2v0r6m4q1x7t9c3w5y2n8b6d\"}"`
@@ -64,7 +64,7 @@ type ExplainLeft struct {
 	ResetSeconds int `json:"resetSeconds" doc:"Seconds until there are more again; 0: all are left." example:"42"`
 }
 
-// DefineExplain declares explain_
+// DefineExplain declares explain_operation.
 func DefineExplain(r *Registry, s *Explainer) {
 	DefineExplained(r, Operation{
 		Name: explainTool, Title: "Explain a call", Method: "POST", Path: "/explain",
