@@ -110,11 +110,21 @@ func (t *Tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 }
 
 // Go opens a path of the portal and waits until it is loaded. What is still loading before is
-// waited for: a browser may report the end of that as the failure of this one.
+// waited for, and where the answer to a form that was sent before arrives only then, and aborts
+// this, it is opened again.
 func (t *Tab) Go(path string) {
 	t.TB.Helper()
-	t.Waits(`document.readyState === "complete"`)
-	t.do("open "+path, chromedp.Navigate(t.Base+path))
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	for {
+		t.Waits(`document.readyState === "complete"`)
+		err := chromedp.Do(ctx, chromedp.Navigate(t.Base+path))
+		if err != nil && strings.Contains(err.Error(), "net::ERR_ABORTED") {
+			continue
+		}
+		t.must("open "+path, err)
+		return
+	}
 }
 
 // SignIn signs a person in.

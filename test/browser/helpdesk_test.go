@@ -55,7 +55,7 @@ func TestHelpDesk_OnAPhone(t *testing.T) {
 		tab.Click("[data-opens=lock_device]")
 		tab.Click("#lock_device summary")
 		looks("helpdesk-lock-" + c.name)
-		tab.Click("#lock_device button[type=submit]")
+		tab.Follow("#lock_device button[type=submit]")
 		tab.Sees("#card [role=status]", "Lock")
 		end("lock a device at " + c.name)
 		tab.Go("/helpdesk?q=pixel")
