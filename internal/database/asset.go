@@ -20,12 +20,13 @@ import (
 const assetColumns = `a.id, a.company_id, ` + slugColumn + `, a.status, a.identification,
 	a.synced_at, a.created_at, a.custom_data, a.tags, a.specifications, a.policy_id,
 	` + policyNameColumn + `, a.epoch, a.management, a.ownership, a.mode,
-	a.device_name, a.applied_policy_id, a.applied_version, a.enrolled_at, a.last_seen_at, a.lost_mode,
+	a.device_name, a.applied_policy_id, a.applied_version, a.enrolled_at, ` + seenColumn + `, a.lost_mode,
 	a.push_reachable, a.api_level, a.location, a.status_report, a.archived_status`
 
 const (
 	slugColumn       = `(SELECT slug FROM companies WHERE id = ?)`
 	policyNameColumn = `(SELECT p.name FROM policies p WHERE p.id = a.policy_id)`
+	seenColumn       = `(SELECT s.at FROM asset_contacts s WHERE s.asset_id = a.id)`
 )
 
 // assetRow collects an asset's columns.
@@ -142,7 +143,20 @@ func insertAssets(ctx context.Context, t *tx, assets []asset.Asset, counts count
 		VALUES `+strings.TrimSuffix(strings.Repeat("("+marks(columns)+"), ", len(assets)), ", "), args...); err != nil {
 		return err
 	}
+	if err := neverSeen(ctx, t, assets); err != nil {
+		return err
+	}
 	return changes.save(ctx, t)
+}
+
+// neverSeen adds the contact rows of assets without a device.
+func neverSeen(ctx context.Context, t *tx, assets []asset.Asset) error {
+	args := make([]any, 0, 3*len(assets))
+	for _, a := range assets {
+		args = append(args, a.ID, a.CompanyID, string(asset.Pending))
+	}
+	return t.Exec(ctx, `INSERT INTO asset_contacts (asset_id, company_id, status, policy_id, at) VALUES `+
+		strings.TrimSuffix(strings.Repeat(`(?, ?, ?, '', 0), `, len(assets)), ", "), args...)
 }
 
 // encodeSome is a map or a list as JSON; an empty one is an empty text.

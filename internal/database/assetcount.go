@@ -59,7 +59,7 @@ func (c counts) save(ctx context.Context, t *tx) error {
 // few rows, however many assets.
 func (db *DB) CountAssets(ctx context.Context, f asset.Filter) (int64, error) {
 	q := newAssetQuery(f)
-	if q.where.where == "" {
+	if q.where.none() {
 		return countAssets(ctx, db.read(), f)
 	}
 	places, whole, err := db.whole(ctx, q, asset.BySyncedAt)

@@ -14,6 +14,7 @@ import (
 // are exported in this order and deleted in the other, each before what it refers to.
 var ofAsset = []struct{ table, where string }{ //nolint:gochecknoglobals // a table that is never written to
 	{"assets", `id = ?`},
+	{"asset_contacts", `asset_id = ?`},
 	{"asset_places", `asset_id = ?`},
 	{"asset_apps", `asset_id = ?`},
 	{"installed_apps", `asset_id = ?`},

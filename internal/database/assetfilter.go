@@ -1,6 +1,7 @@
 package database
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/asset"
@@ -18,9 +19,34 @@ type source struct {
 // and policy, and for those that few assets may meet, what finds these.
 type assetQuery struct {
 	asset.Filter
-	where   arm
+	where   conditions
 	sources []source
 	asked   int // conditions in where
+}
+
+// conditions are conditions on an asset's row, and on when its device was last heard of.
+type conditions struct{ row, seen arm }
+
+func (c conditions) none() bool { return c.row.where == "" && c.seen.where == "" }
+
+// onAssets are the conditions for a statement that reads assets. A device that was heard of has
+// an epoch, which no index has: PostgreSQL would read an index that has all else as a whole.
+func (c conditions) onAssets() arm {
+	if c.seen.where == "" {
+		return c.row
+	}
+	where := ` AND epoch > 0` + strings.ReplaceAll(c.seen.where, ` at `, ` (SELECT s.at FROM asset_contacts s WHERE s.asset_id = assets.id) `)
+	return arm{c.row.where + where, slices.Concat(c.row.args, c.seen.args)}
+}
+
+// onContacts are the conditions for a statement that reads asset_contacts. A join would have
+// PostgreSQL read both tables at times.
+func (c conditions) onContacts() arm {
+	if c.row.where == "" {
+		return c.seen
+	}
+	return arm{c.seen.where + ` AND (SELECT TRUE FROM assets WHERE assets.id = asset_contacts.asset_id` + c.row.where + `)`,
+		slices.Concat(c.seen.args, c.row.args)}
 }
 
 // newAssetQuery makes the statements of a filter. What only managed devices have
@@ -39,8 +65,8 @@ func newAssetQuery(f asset.Filter) assetQuery {
 
 func (q *assetQuery) and(text string, args ...any) {
 	q.asked++
-	q.where.where += text
-	q.where.args = append(q.where.args, args...)
+	q.where.row.where += text
+	q.where.row.args = append(q.where.row.args, args...)
 }
 
 func (q *assetQuery) source(text string, args ...any) {
@@ -159,12 +185,10 @@ func (q *assetQuery) states() {
 		q.messages(*q.Messages)
 	}
 	if !q.SeenBefore.IsZero() {
-		q.device(` AND last_seen_at < ?`, millis(q.SeenBefore))
-		q.seen(` AND last_seen_at < ?`, millis(q.SeenBefore))
+		q.seen(` AND at < ?`, millis(q.SeenBefore))
 	}
 	if !q.SeenAfter.IsZero() {
-		q.device(` AND last_seen_at > ?`, millis(q.SeenAfter))
-		q.seen(` AND last_seen_at > ?`, millis(q.SeenAfter))
+		q.seen(` AND at > ?`, millis(q.SeenAfter))
 	}
 }
 
@@ -181,12 +205,16 @@ func (q *assetQuery) messages(can bool) {
 	}
 }
 
-// seen adds the source of a condition on when devices were seen.
+// seen adds a condition on when devices were seen, and its source.
 func (q *assetQuery) seen(text string, at int64) {
+	q.Enrolled = true
+	q.asked++
+	q.where.seen.where += text
+	q.where.seen.args = append(q.where.seen.args, at)
 	var texts []string
 	var args []any
 	for i, status := range enrolledStatuses {
-		texts = append(texts, `SELECT id FROM assets WHERE company_id = ? AND status = ?`+text)
+		texts = append(texts, `SELECT asset_id FROM asset_contacts WHERE company_id = ? AND status = ?`+text)
 		if i > 0 {
 			args = append(args, q.CompanyID)
 		}

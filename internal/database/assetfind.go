@@ -80,8 +80,7 @@ const lookRows = 500
 // index serves, or the engines would walk through it rather than look up the ids.
 func (db *DB) look(ctx context.Context, q assetQuery, o asset.Order, ids []string) (all []place, err error) {
 	filter, args := q.filter()
-	filter = strings.NewReplacer(` AND status `, ` AND status || '' `, ` AND last_seen_at `, ` AND last_seen_at + 0 `).
-		Replace(filter + q.where.where)
+	filter = strings.ReplaceAll(filter, ` AND status `, ` AND status || '' `)
 	for some := range slices.Chunk(ids, lookRows) {
 		size := 1
 		if len(some) > 1 {
@@ -93,7 +92,7 @@ func (db *DB) look(ctx context.Context, q assetQuery, o asset.Order, ids []strin
 		}
 		found, err := db.placesOf(ctx, o, `SELECT `+placeColumn(o)+`, id FROM assets WHERE id IN (`+marks(size)+
 			`) AND company_id || '' = ?`+filter,
-			slices.Concat(given, []any{q.CompanyID}, args, q.where.args))
+			slices.Concat(given, []any{q.CompanyID}, args))
 		if err != nil {
 			return nil, err
 		}
@@ -102,8 +101,9 @@ func (db *DB) look(ctx context.Context, q assetQuery, o asset.Order, ids []strin
 	return all, nil
 }
 
-// filter is the filter's status and policies as conditions on a row.
+// filter is the whole filter as conditions on an asset's row.
 func (q assetQuery) filter() (string, []any) {
+	where := q.where.onAssets()
 	text, args := "", []any{}
 	switch {
 	case q.Archived:
@@ -121,13 +121,14 @@ func (q assetQuery) filter() (string, []any) {
 	} else if limited {
 		text, args = text+` AND policy_id IN (`+marks(len(policies))+`)`, append(args, anys(policies)...)
 	}
-	return text, args
+	return text + where.where, append(args, where.args...)
 }
 
 // placeColumn is what an asset is ordered by.
 func placeColumn(o asset.Order) string {
 	if o == asset.ByLastSeenAt {
-		return `CASE WHEN status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') THEN last_seen_at ELSE -1 END`
+		return `CASE WHEN status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') THEN
+			(SELECT s.at FROM asset_contacts s WHERE s.asset_id = assets.id) ELSE -1 END`
 	}
 	return orderColumn(o)
 }
@@ -163,8 +164,7 @@ func (db *DB) countMany(ctx context.Context, q assetQuery) (int64, error) {
 		return value[int64](ctx, db.read(), `SELECT COUNT(*) FROM (`+q.sources[0].query+`) AS found`, q.sources[0].args...)
 	}
 	filter, args := q.filter()
-	return value[int64](ctx, db.read(), `SELECT COUNT(*) FROM assets WHERE company_id = ?`+filter+q.where.where,
-		slices.Concat([]any{q.CompanyID}, args, q.where.args)...)
+	return value[int64](ctx, db.read(), `SELECT COUNT(*) FROM assets WHERE company_id = ?`+filter, append([]any{q.CompanyID}, args...)...)
 }
 
 // AssetsByID reads those of some assets that are the company's, in the order of the ids.

@@ -29,17 +29,18 @@ type lockedAsset struct {
 	lostMode, pushReachable            bool
 	specifications, location, reported string
 	tags, custom, terms, archived      string
-	wasLost                            bool // when it was locked
+	wasLost                            bool  // when it was locked
+	wasSeen                            int64 // when it was locked
 }
 
 // savedColumns are those that save writes, in the order of fields.
-const savedColumns = `status, policy_id, identification, synced_at, enrolled_at, last_seen_at,
+const savedColumns = `status, policy_id, identification, synced_at, enrolled_at,
 	serial_key, brand_key, stable_id, epoch, management, ownership, mode, device_name, applied_policy_id,
 	applied_version, api_level, lost_mode, push_reachable, specifications, location, status_report, named, tags, custom_data,
 	archived_status`
 
 func (h *lockedAsset) fields() []any {
-	return []any{&h.status, &h.policyID, &h.identification, &h.synced, &h.enrolled, &h.seen,
+	return []any{&h.status, &h.policyID, &h.identification, &h.synced, &h.enrolled,
 		&h.serialKey, &h.brandKey, &h.stableID, &h.epoch, &h.management, &h.ownership, &h.mode, &h.device, &h.appliedPolicy,
 		&h.appliedVersion, &h.apiLevel, &h.lostMode, &h.pushReachable, &h.specifications, &h.location, &h.reported,
 		&h.named, &h.tags, &h.custom,
@@ -48,9 +49,9 @@ func (h *lockedAsset) fields() []any {
 
 // hold locks an asset's row until the transaction ends.
 func hold(ctx context.Context, t *tx, id string) (lockedAsset, error) {
-	h, err := find(ctx, t, "asset", into(func(h *lockedAsset) []any { return append(h.fields(), &h.id, &h.companyID, &h.terms) }),
-		`SELECT `+savedColumns+`, id, company_id, search_terms FROM assets WHERE id = ?`+t.lock(), id)
-	h.wasLost = h.lostMode
+	h, err := find(ctx, t, "asset", into(func(h *lockedAsset) []any { return append(h.fields(), &h.id, &h.companyID, &h.terms, &h.seen) }),
+		`SELECT `+savedColumns+`, id, company_id, search_terms, `+seenColumn+` FROM assets a WHERE id = ?`+t.lock(), id)
+	h.wasLost, h.wasSeen = h.lostMode, h.seen
 	return h, err
 }
 
@@ -66,11 +67,14 @@ func (h lockedAsset) save(ctx context.Context, t *tx) error {
 	}
 	changes := &termChanges{}
 	changes.change(h.companyID, h.id, h.terms, found.terms)
-	if err := t.Exec(ctx, `UPDATE assets SET (`+savedColumns+`, `+keptColumns+`) = (`+marks(26+4)+`)
-		WHERE id = ?`, string(h.status), h.policyID, h.identification, h.synced, h.enrolled, h.seen,
+	if err := t.Exec(ctx, `UPDATE assets SET (`+savedColumns+`, `+keptColumns+`) = (`+marks(25+4)+`)
+		WHERE id = ?`, string(h.status), h.policyID, h.identification, h.synced, h.enrolled,
 		h.serialKey, h.brandKey, h.stableID, h.epoch, h.management, h.ownership, h.mode, h.device, h.appliedPolicy,
 		h.appliedVersion, h.apiLevel, h.lostMode, h.pushReachable, h.specifications, h.location, h.reported, h.named, h.tags, h.custom,
 		h.archived, found.terms, found.patch, found.battery, found.compliant, h.id); err != nil {
+		return err
+	}
+	if err := h.saveSeen(ctx, t); err != nil {
 		return err
 	}
 	if h.lostMode != h.wasLost {
@@ -79,6 +83,16 @@ func (h lockedAsset) save(ctx context.Context, t *tx) error {
 		}
 	}
 	return changes.save(ctx, t)
+}
+
+// saveSeen writes when the device was last heard of. What was noted since the asset was locked,
+// and is later, stays.
+func (h lockedAsset) saveSeen(ctx context.Context, t *tx) error {
+	if h.seen == h.wasSeen {
+		return nil
+	}
+	return t.Exec(ctx, `UPDATE asset_contacts SET at = ? WHERE asset_id = ? AND company_id = ? AND (at = ? OR at < ?)`,
+		h.seen, h.id, h.companyID, h.wasSeen, h.seen)
 }
 
 // tellLost tells that lost mode began or ended. The device may report it before its command
@@ -322,8 +336,9 @@ func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince ti
 func markInactive(ctx context.Context, t *tx, companyID string, status asset.Status, silentSince time.Time, limit int) (int, error) {
 	found, err := list(ctx, t, into(func(s *silentAsset) []any { return []any{&s.id, &s.policyID} }),
 		`UPDATE assets SET status = 'INACTIVE' WHERE id IN (
-			SELECT id FROM assets WHERE company_id = ? AND status = ? AND synced_at < ? AND last_seen_at < ?
-			ORDER BY synced_at, id LIMIT ?`+t.skipLocked()+`)
+			SELECT a.id FROM asset_contacts s JOIN assets a ON a.id = s.asset_id
+			WHERE s.company_id = ? AND s.status = ? AND s.at < ? AND a.synced_at < ?
+			ORDER BY s.at, s.asset_id LIMIT ?`+t.skipLocked()+`)
 		RETURNING id, policy_id`, companyID, string(status), millis(silentSince), millis(silentSince), limit)
 	counts := counts{}
 	for _, s := range found {

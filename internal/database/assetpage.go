@@ -28,7 +28,7 @@ const (
 // Assets returns one page and the total. What filters by status and policy alone is
 // counted by the kept counts.
 func (db *DB) Assets(ctx context.Context, q asset.Query) (page []asset.Asset, total int64, err error) {
-	if f := newAssetQuery(q.Filter); f.where.where != "" {
+	if f := newAssetQuery(q.Filter); !f.where.none() {
 		return db.filtered(ctx, q, f)
 	}
 	if q.Page.Offset() < db.deepFrom {
@@ -48,7 +48,7 @@ func (db *DB) Assets(ctx context.Context, q asset.Query) (page []asset.Asset, to
 // countedPage reads a page, in the order of last contact one of managed devices alone, and
 // in the same statement what is filtered in all. Without a row there is no total.
 func (db *DB) countedPage(ctx context.Context, q asset.Query) (page []asset.Asset, total int64, err error) {
-	ids, args := pageIDs(db.dialect(), q, arm{}, q.Descending)
+	ids, args := pageIDs(db.dialect(), q, conditions{}, q.Descending)
 	count := keptCount(q.Filter)
 	if ids == "" || count.text == "" {
 		return nil, 0, nil
@@ -78,16 +78,16 @@ func (db *DB) plainPage(ctx context.Context, q asset.Query, total int64) (page [
 		if err != nil {
 			return nil, err
 		}
-		return db.seenPage(ctx, q, arm{}, n)
+		return db.seenPage(ctx, q, conditions{}, n)
 	case offset < db.deepFrom || offset <= total/2:
-		return db.assetPage(ctx, db.read(), q, arm{}, q.Descending, size, offset)
+		return db.assetPage(ctx, db.read(), q, conditions{}, q.Descending, size, offset)
 	}
 	err = db.engine.Snapshot(ctx, func(ctx context.Context, c conn) error {
 		if total, err = countAssets(ctx, c, q.Filter); err != nil || offset >= total {
 			return err
 		}
 		size = min(size, total-offset)
-		page, err = db.assetPage(ctx, c, q, arm{}, !q.Descending, size, total-offset-size)
+		page, err = db.assetPage(ctx, c, q, conditions{}, !q.Descending, size, total-offset-size)
 		return err
 	})
 	return page, err
@@ -95,7 +95,7 @@ func (db *DB) plainPage(ctx context.Context, q asset.Query, total int64) (page [
 
 // seenPage reads a page in the order of last contact: managed devices, of which there
 // are so many, then the other assets, which have none.
-func (db *DB) seenPage(ctx context.Context, q asset.Query, where arm, managed int64) (page []asset.Asset, err error) {
+func (db *DB) seenPage(ctx context.Context, q asset.Query, where conditions, managed int64) (page []asset.Asset, err error) {
 	offset, size := q.Page.Offset(), int64(q.Page.Size)
 	if offset < managed {
 		if page, err = db.assetPage(ctx, db.read(), q, where, q.Descending, size, offset); err != nil {
@@ -158,15 +158,15 @@ func (db *DB) AssetIDs(ctx context.Context, f asset.Filter, o asset.Order, desce
 	places, whole, err := db.whole(ctx, q, o)
 	if err == nil && !whole {
 		filter, args := q.filter()
-		places, err = db.placesOf(ctx, o, `SELECT `+placeColumn(o)+`, id FROM assets WHERE company_id = ?`+filter+q.where.where,
-			slices.Concat([]any{q.CompanyID}, args, q.where.args))
+		places, err = db.placesOf(ctx, o, `SELECT `+placeColumn(o)+`, id FROM assets WHERE company_id = ?`+filter,
+			append([]any{q.CompanyID}, args...))
 	}
 	slices.SortFunc(places, comparePlaces(descending))
 	return placeIDs(places), err
 }
 
 // assetPage reads rows in the given direction and returns them in the query's.
-func (db *DB) assetPage(ctx context.Context, c conn, q asset.Query, where arm, descending bool,
+func (db *DB) assetPage(ctx context.Context, c conn, q asset.Query, where conditions, descending bool,
 	limit, offset int64) ([]asset.Asset, error) {
 	ids, args := pageIDs(db.dialect(), q, where, descending)
 	if ids == "" {
@@ -188,7 +188,8 @@ type arm struct {
 const byID asset.Order = "id"
 
 // pageIDs makes the statement that finds ids in order; none if there are none.
-func pageIDs(d engine.Dialect, q asset.Query, where arm, descending bool) (string, []any) {
+func pageIDs(d engine.Dialect, q asset.Query, where conditions, descending bool) (string, []any) {
+	from, more := ` FROM assets`, where.onAssets()
 	columns, direction := orderColumn(q.Order)+", id", ""
 	if q.Order == asset.ByStatus && q.Status != "" || q.Order == byID {
 		columns = "id" // the status is the same for all, or no matter
@@ -197,15 +198,18 @@ func pageIDs(d engine.Dialect, q asset.Query, where arm, descending bool) (strin
 		direction = " DESC"
 	}
 	order := ` ORDER BY ` + strings.ReplaceAll(columns, ",", direction+",") + direction
+	if q.Order == asset.ByLastSeenAt {
+		columns, from, more = "at, asset_id AS id", ` FROM asset_contacts`, where.onContacts()
+	}
 	arms := arms(q)
 	texts, args := []string{}, []any{}
 	for _, a := range arms {
-		text := `SELECT ` + columns + ` FROM assets WHERE company_id = ?` + a.where + where.where
+		text := `SELECT ` + columns + from + ` WHERE company_id = ?` + a.where + more.where
 		if len(arms) > 1 {
 			text = d.Arm(text, order)
 		}
 		texts = append(texts, text)
-		args = append(append(append(args, q.CompanyID), a.args...), where.args...)
+		args = append(append(append(args, q.CompanyID), a.args...), more.args...)
 	}
 	if len(arms) == 0 {
 		return "", nil
@@ -222,7 +226,7 @@ func orderColumn(o asset.Order) string {
 	case asset.ByCreatedAt:
 		return "created_at"
 	case asset.ByLastSeenAt:
-		return "last_seen_at"
+		return "at"
 	default:
 		return "synced_at"
 	}

@@ -46,6 +46,7 @@ var ofCompany = []struct { //nolint:gochecknoglobals // a table that is never wr
 	{"enrollment_uses", "code_id, asset_id, epoch", `code_id IN (SELECT c.id FROM enrollment_codes c WHERE c.company_id = ?)`, false},
 	{"enrollment_requests", "id", ofCompanyID, false},
 	{"assets", "id", ofCompanyID, false},
+	{"asset_contacts", "asset_id", ofCompanyID, false},
 	{"asset_counts", "company_id, status, policy_id", ofCompanyID, false},
 	{"asset_places", "asset_id, reported_at", ofAssets, false},
 	{"asset_apps", "asset_id", ofAssets, false},

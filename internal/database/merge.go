@@ -117,9 +117,9 @@ func merge(ctx context.Context, t *tx, kept, other lockedAsset) error {
 // become takes over the device of another asset. What people said of the asset
 // stays.
 func (h *lockedAsset) become(o lockedAsset) {
-	id, name, named, tags, custom, terms, epoch := h.id, h.identification, h.named, h.tags, h.custom, h.terms, h.epoch
+	id, name, named, tags, custom, terms, epoch, seen := h.id, h.identification, h.named, h.tags, h.custom, h.terms, h.epoch, h.wasSeen
 	*h = o
-	h.id, h.tags, h.custom, h.terms, h.epoch = id, tags, custom, terms, epoch+1
+	h.id, h.tags, h.custom, h.terms, h.epoch, h.wasSeen = id, tags, custom, terms, epoch+1, seen
 	if h.named = named; named {
 		h.identification = name
 	}

@@ -250,9 +250,12 @@ func join(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.Chan
 // createAsset adds the row of a device never met; apply fills it.
 func createAsset(ctx context.Context, t *tx, o enrollment.Observation) (string, error) {
 	id := resource.NewID()
-	err := t.Exec(ctx, `INSERT INTO assets (id, company_id, status, identification, created_at) VALUES (?, ?, ?, '', ?)`,
-		id, o.CompanyID, string(asset.Synchronizing), millis(t.db.now()))
-	return id, err
+	if err := t.Exec(ctx, `INSERT INTO assets (id, company_id, status, identification, created_at) VALUES (?, ?, ?, '', ?)`,
+		id, o.CompanyID, string(asset.Synchronizing), millis(t.db.now())); err != nil {
+		return "", err
+	}
+	return id, t.Exec(ctx, `INSERT INTO asset_contacts (asset_id, company_id, status, policy_id, at) VALUES (?, ?, ?, '', 0)`,
+		id, o.CompanyID, string(asset.Synchronizing))
 }
 
 // rename makes the device's name the asset's only live one.

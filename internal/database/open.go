@@ -71,8 +71,8 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 			return nil, errors.Join(err, db.Close())
 		}
 	}
-	db.deviceUse = opened.NewLastUsed("assets", "last_seen_at")
-	db.keyUse = opened.NewLastUsed("api_keys", "last_used_at")
+	db.deviceUse = opened.NewLastUsed("asset_contacts", "asset_id", "at")
+	db.keyUse = opened.NewLastUsed("api_keys", "id", "last_used_at")
 	return db, nil
 }
 

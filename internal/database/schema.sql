@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 46; programs from 44 may write.
+-- Schema 47; programs from 47 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -159,6 +159,18 @@ CREATE TABLE asset_apps (
     since BIGINT NOT NULL, -- when they changed last
     apps TEXT NOT NULL -- JSON array
 );
+CREATE TABLE asset_contacts (
+    asset_id TEXT NOT NULL,
+    company_id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    policy_id TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    PRIMARY KEY (asset_id),
+    FOREIGN KEY (asset_id, company_id, status, policy_id) REFERENCES assets (id, company_id, status, policy_id)
+        ON UPDATE CASCADE ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX asset_contacts_policy ON asset_contacts (company_id, policy_id, status, at, asset_id) WHERE policy_id <> '';
+CREATE INDEX asset_contacts_status ON asset_contacts (company_id, status, at, asset_id);
 CREATE TABLE asset_counts (
     company_id TEXT NOT NULL,
     status TEXT NOT NULL,
@@ -211,7 +223,6 @@ CREATE TABLE assets (
     applied_policy_id TEXT NOT NULL DEFAULT '',
     applied_version BIGINT NOT NULL DEFAULT 0,
     enrolled_at BIGINT NOT NULL DEFAULT 0,
-    last_seen_at BIGINT NOT NULL DEFAULT 0,
     lost_mode BOOLEAN NOT NULL DEFAULT FALSE,
     push_reachable BOOLEAN NOT NULL DEFAULT FALSE,
     api_level BIGINT NOT NULL DEFAULT 0,
@@ -229,8 +240,7 @@ CREATE INDEX assets_lost ON assets (company_id, id) WHERE lost_mode;
 CREATE INDEX assets_patch ON assets (company_id, patch, id, status) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND patch <> '';
 CREATE INDEX assets_policy_created ON assets (company_id, policy_id, status, created_at, id) WHERE policy_id <> '';
 CREATE INDEX assets_policy_identification ON assets (company_id, policy_id, status, identification, id) WHERE policy_id <> '';
-CREATE INDEX assets_policy_seen ON assets (company_id, policy_id, status, last_seen_at, id) WHERE policy_id <> '';
-CREATE INDEX assets_policy_status ON assets (company_id, policy_id, status, id) WHERE policy_id <> '';
+CREATE UNIQUE INDEX assets_policy_status ON assets (company_id, policy_id, status, id);
 CREATE INDEX assets_policy_synced ON assets (company_id, policy_id, status, synced_at, id) WHERE policy_id <> '';
 CREATE INDEX assets_push ON assets (company_id, push_reachable, management, id, status) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING');
 CREATE INDEX assets_serial ON assets (company_id, serial_key) WHERE serial_key <> '';
@@ -238,7 +248,6 @@ CREATE INDEX assets_stable ON assets (company_id, stable_id) WHERE stable_id <> 
 CREATE INDEX assets_status ON assets (company_id, status, id);
 CREATE INDEX assets_status_created ON assets (company_id, status, created_at, id);
 CREATE INDEX assets_status_identification ON assets (company_id, status, identification, id);
-CREATE INDEX assets_status_seen ON assets (company_id, status, last_seen_at, id);
 CREATE INDEX assets_status_synced ON assets (company_id, status, synced_at, id);
 CREATE INDEX assets_synced ON assets (company_id, synced_at, id) WHERE status <> 'ARCHIVED';
 CREATE INDEX assets_unindexed ON assets (id) WHERE search_terms = '';

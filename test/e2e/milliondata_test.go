@@ -27,8 +27,9 @@ var copies = []struct {
 		"specifications": `REPLACE(r.specifications, 'LOAD-0"', 'LOAD-' || n || '"')`,
 		"search_terms":   `E'\n@agent\nload\n1\n' || RIGHT('' || n, 4) || E'\n' || n || E'\n'`,
 		"created_at":     `r.created_at - ` + longAgo, "enrolled_at": `r.enrolled_at - ` + longAgo,
-		"synced_at": `r.synced_at - ` + lately, "last_seen_at": `r.last_seen_at - ` + lately,
+		"synced_at": `r.synced_at - ` + lately,
 	}},
+	{"asset_contacts", "asset_id = $1", map[string]string{"asset_id": assetOfCopy, "at": `r.at - ` + lately}},
 	{"agent_devices", "asset_id = $1", map[string]string{
 		"id": deviceOfCopy, "asset_id": assetOfCopy, "last_sequence": "2",
 		"enrolled_at": `r.enrolled_at - ` + longAgo, "daily_since": `r.enrolled_at - ` + longAgo, "seen_at": `r.seen_at - ` + lately,
@@ -131,7 +132,7 @@ func (m *million) texts(t *testing.T, query string, args ...any) (all []string) 
 
 // watched are the tables whose dead rows are measured.
 func watched() []string {
-	return []string{"agent_devices", "assets", "agent_deliveries", "commands", "events"}
+	return []string{"agent_devices", "assets", "asset_contacts", "agent_deliveries", "commands", "events"}
 }
 
 // look reads the statistics of the server.

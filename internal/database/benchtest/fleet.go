@@ -35,7 +35,7 @@ type Fleet struct {
 // Rows are made by the engines themselves. 48271 generates the numbers below
 // the prime 2147483647, so ids are unique, and in no order that helps.
 const load = `INSERT INTO assets (id, company_id, status, policy_id, identification, synced_at, created_at, named, serial_key, brand_key,
-		epoch, management, ownership, mode, device_name, applied_policy_id, applied_version, enrolled_at, last_seen_at,
+		epoch, management, ownership, mode, device_name, applied_policy_id, applied_version, enrolled_at,
 		api_level, custom_data, tags, specifications, location, status_report, battery, patch, compliant, search_terms)
 	WITH RECURSIVE n (i, h) AS (SELECT CAST(? AS BIGINT), CAST(? AS BIGINT) UNION ALL SELECT i + 1, (h * 48271) % 2147483647 FROM n
 		WHERE i < ?),
@@ -45,7 +45,7 @@ const load = `INSERT INTO assets (id, company_id, status, policy_id, identificat
 	SELECT 'asset00000000000' || (10000000000 + h), CAST(? AS TEXT), status, CASE WHEN h % 100 < 90 THEN policy ELSE '' END,
 		'Phone ' || (h % 977), CAST(? AS BIGINT) + h, CAST(? AS BIGINT) + (h % 99991), FALSE, 's'
 			|| h, 'acme', 1, management, 'COMPANY_OWNED',
-		'DEVICE_OWNER', 'enterprises/LC00acme/devices/' || h, policy, 1, CAST(? AS BIGINT), CAST(? AS BIGINT) + h, 34,
+		'DEVICE_OWNER', 'enterprises/LC00acme/devices/' || h, policy, 1, CAST(? AS BIGINT), 34,
 		'{"department":"Sales ' || (h % 13) || '","location":"Oslo","costCenter":"4711"}', '["shop","rack ' || (h % 5003) || '"]',
 		'{"serialNumber":"S' || h || '","model":"Phone 1","manufacturer":"Acme","brand":"Acme",'
 			|| '"osVersion":"14","securityPatchLevel":"2026-10-05"}',
@@ -123,7 +123,7 @@ func (f *Fleet) fill(b testing.TB, floor *Floor, at time.Time, searched bool) {
 	ms, h := at.UnixMilli(), int64(1)
 	for from := 0; from < f.Assets; from += perStatement {
 		to := min(from+perStatement, f.Assets)
-		must(b, floor.exec(ctx, load, append([]any{from, h, to - 1, f.Company.ID, ms, ms, ms, ms}, words...)...))
+		must(b, floor.exec(ctx, load, append([]any{from, h, to - 1, f.Company.ID, ms, ms, ms}, words...)...))
 		for range to - from {
 			h = h * 48271 % 2147483647
 		}
@@ -132,6 +132,7 @@ func (f *Fleet) fill(b testing.TB, floor *Floor, at time.Time, searched bool) {
 		_, text, _ := strings.Cut(index, "|")
 		must(b, floor.exec(ctx, text))
 	}
+	must(b, floor.exec(ctx, `INSERT INTO asset_contacts SELECT id, company_id, status, policy_id, synced_at FROM assets`))
 	must(b, floor.exec(ctx, `INSERT INTO asset_counts SELECT company_id, status, policy_id, COUNT(*) FROM assets GROUP BY 1, 2, 3`))
 	must(b,
 		floor.exec(ctx,

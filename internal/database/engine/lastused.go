@@ -24,8 +24,9 @@ const (
 // that a busy key or device costs a row a few seconds instead of one a call.
 type LastUsed struct {
 	db    *DB
-	table string // in which rows with an id have the column
-	field string
+	table string
+	key   string // the column with the id
+	field string // the column with the time
 
 	mu    sync.Mutex
 	notes map[string]int64
@@ -34,9 +35,10 @@ type LastUsed struct {
 	done  chan struct{}
 }
 
-// NewLastUsed starts the collector of a column; Close writes what is left.
-func (db *DB) NewLastUsed(table, field string) *LastUsed {
-	t := &LastUsed{db: db, table: table, field: field, notes: map[string]int64{},
+// NewLastUsed starts the collector of a column, whose rows have their ids in key; Close writes
+// what is left.
+func (db *DB) NewLastUsed(table, key, field string) *LastUsed {
+	t := &LastUsed{db: db, table: table, key: key, field: field, notes: map[string]int64{},
 		full: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	go t.loop()
 	db.onClose(t.close)
@@ -121,6 +123,6 @@ func (t *LastUsed) write(ctx context.Context, ids []string, notes map[string]int
 	}
 	values := strings.TrimSuffix(strings.Repeat("(CAST(? AS TEXT), CAST(? AS BIGINT)), ", rows), ", ")
 	_, err := t.db.execRelaxed(ctx, `UPDATE `+t.table+` SET `+t.field+` = v.column2 FROM (VALUES `+values+`) AS v
-		WHERE `+t.table+`.id = v.column1 AND `+t.table+`.`+t.field+` < v.column2`, args...)
+		WHERE `+t.table+`.`+t.key+` = v.column1 AND `+t.table+`.`+t.field+` < v.column2`, args...)
 	return err
 }

@@ -18,7 +18,7 @@ func TestLastUsed_HeldRowDelaysFew(t *testing.T) {
 		`INSERT INTO seen (id, at) VALUES ('a', 0), ('z', 0)`); err != nil {
 		t.Fatal(err)
 	}
-	notes := db.NewLastUsed("seen", "at")
+	notes := db.NewLastUsed("seen", "id", "at")
 	written := func(id string) func() error {
 		return func() error {
 			at, err := engine.Value[int64](t.Context(), db.Read(), `SELECT at FROM seen WHERE id = ?`, id)
