@@ -247,7 +247,7 @@ func (l *link) tombstone(err error) (stone protocol.Tombstone, ok bool) {
 	if err != nil || stone.DeviceID != l.deviceID() || r.Signature == "" || stone.InReplyTo != r.Signature || stone.Time <= 0 {
 		return protocol.Tombstone{}, false
 	}
-	return stone, l.heard(stone.Time) == nil
+	return stone, l.keepTime(stone.Time) == nil
 }
 
 // letGo gives the device back and forgets the service. Each step may be

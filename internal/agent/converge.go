@@ -63,12 +63,12 @@ func (l *link) assignment(sealed protocol.Envelope, sequence int64) (protocol.As
 	if assigned.DeviceID != l.deviceID() || assigned.Number != sequence || assigned.PolicyID == "" {
 		return assigned, errors.New("the assignment of a policy is for another device or another request")
 	}
-	return assigned, l.heard(assigned.Time)
+	return assigned, l.keepTime(assigned.Time)
 }
 
-// heard keeps a time, in Unix milliseconds, that the service has signed, if it is
+// keepTime keeps a time, in Unix milliseconds, that the service has signed, if it is
 // much later than the one that is kept.
-func (l *link) heard(at int64) error {
+func (l *link) keepTime(at int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if at-l.id.Latest <= latestEvery.Milliseconds() {

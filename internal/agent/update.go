@@ -59,13 +59,13 @@ const (
 
 // update is what the agent notes of an update.
 type update struct {
-	Want   protocol.Update      `json:"want"`
-	Stage  stage                `json:"stage"`
-	State  protocol.UpdateState `json:"state,omitempty"` // of one that is over
-	Detail string               `json:"detail,omitempty"`
-	Told   bool                 `json:"told,omitempty"` // the service has it
-	Tries  int                  `json:"tries,omitempty"`
-	Until  int64                `json:"until,omitempty"` // Unix milliseconds: it rests until then
+	Want      protocol.Update      `json:"want"`
+	Stage     stage                `json:"stage"`
+	State     protocol.UpdateState `json:"state,omitempty"` // of one that is over
+	Detail    string               `json:"detail,omitempty"`
+	Delivered bool                 `json:"told,omitempty"` // the service has it
+	Tries     int                  `json:"tries,omitempty"`
+	Until     int64                `json:"until,omitempty"` // Unix milliseconds: it rests until then
 }
 
 // updates follows the service's updates. Its methods are called under the agent's lock,
@@ -73,7 +73,7 @@ type update struct {
 type updates struct {
 	agent    *Agent
 	now      update
-	said     bool // by this process, since the stage changed
+	sent     bool // by this process, since the stage changed
 	fetching bool
 	fetched  chan error // of one place: how a download ended
 }
@@ -103,7 +103,7 @@ func newUpdates(a *Agent) (*updates, error) {
 
 // update follows the update in an answer. Of its errors only ErrRestart holds back anything.
 func (a *Agent) update(ctx context.Context, request protocol.CheckinRequest, answer protocol.CheckinResponse, sequence int64) error {
-	err := a.updates.hear(ctx, request.Update, answer.Update, sequence)
+	err := a.updates.receive(ctx, request.Update, answer.Update, sequence)
 	if err != nil && !errors.Is(err, ErrRestart) {
 		a.options.Log.WarnContext(ctx, "cannot update", "error", err)
 		return nil
@@ -113,7 +113,7 @@ func (a *Agent) update(ctx context.Context, request protocol.CheckinRequest, ans
 
 func (u *updates) to(next update) error {
 	u.agent.crash("before update " + string(next.Stage))
-	u.said = false
+	u.sent = false
 	u.now = next
 	return u.agent.store.save(updateFile, next)
 }
@@ -150,57 +150,57 @@ func (u *updates) build() *protocol.Build {
 	return &protocol.Build{Package: u.agent.options.Installer.Package(), Code: u.agent.options.Installer.Code()}
 }
 
-// report is what the service is told with the next check-in.
+// report is what the service gets with the next check-in.
 func (u *updates) report() *protocol.UpdateReport {
 	u.settle()
-	said := protocol.UpdateReport{SHA256: u.now.Want.File.SHA256}
+	report := protocol.UpdateReport{SHA256: u.now.Want.File.SHA256}
 	switch {
 	case u.agent.options.Installer == nil:
 		return nil
 	case u.now.Stage == began && u.agent.options.Installer.Code() >= u.now.Want.Code:
-		said.State = protocol.UpdateInstalled // it is in touch once this is answered
+		report.State = protocol.UpdateInstalled // it is in touch once this is answered
 	case u.now.Stage == verified:
-		said.State = protocol.UpdateReady
-	case u.now.Stage == over && !u.now.Told:
-		said.State, said.Detail = u.now.State, u.now.Detail
+		report.State = protocol.UpdateReady
+	case u.now.Stage == over && !u.now.Delivered:
+		report.State, report.Detail = u.now.State, u.now.Detail
 	default:
 		return nil
 	}
-	u.said = true
-	return &said
+	u.sent = true
+	return &report
 }
 
 // news reports whether the service lacks what the agent knows of an update.
 func (u *updates) news() bool {
-	return !u.said && u.agent.options.Installer != nil &&
-		(u.now.Stage == verified || u.now.Stage == began || u.now.Stage == over && !u.now.Told)
+	return !u.sent && u.agent.options.Installer != nil &&
+		(u.now.Stage == verified || u.now.Stage == began || u.now.Stage == over && !u.now.Delivered)
 }
 
 // delivered notes that the service has answered a request.
-func (u *updates) delivered(said, told *protocol.UpdateReport) error {
-	if said == nil {
+func (u *updates) delivered(sent, confirmed *protocol.UpdateReport) error {
+	if sent == nil {
 		return nil
 	}
-	if said.State == protocol.UpdateInstalled && u.now.Stage == began { // in touch: the new version stays
+	if sent.State == protocol.UpdateInstalled && u.now.Stage == began { // in touch: the new version stays
 		if err := u.end(protocol.UpdateInstalled, ""); err != nil {
 			return err
 		}
-		u.said = true
+		u.sent = true
 	}
-	if told == nil || *told != *said || u.now.Stage != over {
+	if confirmed == nil || *confirmed != *sent || u.now.Stage != over {
 		return nil
 	}
 	next := u.now
-	next.Told = true
+	next.Delivered = true
 	return u.to(next)
 }
 
 // shaForm is that of a SHA-256 in hexadecimal.
 var shaForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// hear follows the update in the answer to the request with the sequence number. What it
+// receive follows the update in the answer to the request with the sequence number. What it
 // cannot do is noted, and holds back nothing else.
-func (u *updates) hear(ctx context.Context, said *protocol.UpdateReport, sealed *protocol.Envelope, sequence int64) error {
+func (u *updates) receive(ctx context.Context, report *protocol.UpdateReport, sealed *protocol.Envelope, sequence int64) error {
 	if u.build() == nil || sealed == nil || u.agent.options.Trial {
 		return nil
 	}
@@ -218,13 +218,13 @@ func (u *updates) hear(ctx context.Context, said *protocol.UpdateReport, sealed 
 	case !shaForm.MatchString(want.File.SHA256) || want.File.Size <= 0 || want.File.Size > maxUpdate:
 		return errors.New("an update names no file that can be used")
 	}
-	if err := u.agent.link.heard(want.Time); err != nil {
+	if err := u.agent.link.keepTime(want.Time); err != nil {
 		return err
 	}
-	return u.follow(ctx, said, want)
+	return u.follow(ctx, report, want)
 }
 
-func (u *updates) follow(ctx context.Context, said *protocol.UpdateReport, want protocol.Update) error {
+func (u *updates) follow(ctx context.Context, report *protocol.UpdateReport, want protocol.Update) error {
 	if want.File != u.now.Want.File || want.Code != u.now.Want.Code {
 		if u.fetching {
 			return nil // the download of another file has to end first
@@ -249,7 +249,7 @@ func (u *updates) follow(ctx context.Context, said *protocol.UpdateReport, want 
 	case wanted:
 		u.fetch(ctx)
 	case verified:
-		if said != nil && said.State == protocol.UpdateReady && said.SHA256 == want.File.SHA256 {
+		if report != nil && report.State == protocol.UpdateReady && report.SHA256 == want.File.SHA256 {
 			return u.install(ctx)
 		}
 	default: // the update has begun
@@ -308,7 +308,7 @@ func (u *updates) install(ctx context.Context) error {
 	if err := u.to(next); err != nil {
 		return err
 	}
-	u.said = true
+	u.sent = true
 	u.agent.crash("before install")
 	err := u.agent.options.Installer.Install(ctx, path, u.now.Want)
 	if err == nil || errors.Is(err, ErrRestart) {
@@ -325,7 +325,7 @@ func WentBack(dir, why string, now time.Time) error {
 	if err := s.load(updateFile, &note); err != nil || note.Stage != began {
 		return err
 	}
-	note.Stage, note.State, note.Detail, note.Told, note.Until = over, protocol.UpdateWentBack, oneLine(why), false, now.UnixMilli()
+	note.Stage, note.State, note.Detail, note.Delivered, note.Until = over, protocol.UpdateWentBack, oneLine(why), false, now.UnixMilli()
 	return errors.Join(s.save(updateFile, note), s.remove(programFile))
 }
 

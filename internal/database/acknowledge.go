@@ -89,7 +89,7 @@ func (db *DB) endAtOnce(id string, s command.Transition, entry []any) (string, [
 	insert, closing := db.tellCommand(id, s.To), closeDelivery(s.Ends.Device, id, "")
 	query := `WITH device AS (SELECT id FROM agent_devices WHERE id = ?` + db.dialect().Rows().Hold + `),
 		gone AS (DELETE FROM agent_deliveries USING device WHERE command_id = ? AND device_id = device.id RETURNING command_id),
-		taken AS (` + firstOf(text, "gone") + `), told AS (` + firstOf(insert.text, "taken") + `), `
+		taken AS (` + firstOf(text, "gone") + `), announced AS (` + firstOf(insert.text, "taken") + `), `
 	args = slices.Concat([]any{s.Ends.Device, id}, args, insert.args)
 	if entry != nil {
 		query += `noted AS (` + firstOf(insertCommandEntry, "taken") + `), `

@@ -133,7 +133,7 @@ func (db *DB) Recipients(ctx context.Context, companyID string) ([]attention.Rec
 	_, err = list(ctx, db.read(), func(r row) (_ struct{}, err error) {
 		var id, item string
 		if err = r.Scan(&id, &item); err == nil && found[id] != nil {
-			found[id].Told = append(found[id].Told, item)
+			found[id].Mailed = append(found[id].Mailed, item)
 		}
 		return struct{}{}, err
 	}, `SELECT m.user_id, m.item_id FROM mail_told m WHERE m.company_id = ?`, companyID)

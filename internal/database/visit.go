@@ -12,13 +12,13 @@ import (
 
 // visited is a row of a visit.
 type visited struct {
-	device        agentdevice.Device
-	before        int // open deliveries of the device when the statement began
-	offered, said string
+	device               agentdevice.Device
+	before               int // open deliveries of the device when the statement began
+	offered, outstanding string
 }
 
 func visitedFields(v *visited) []any {
-	return append(agentFields(&v.device), &v.before, &v.offered, &v.said)
+	return append(agentFields(&v.device), &v.before, &v.offered, &v.outstanding)
 }
 
 // outstandingColumns also say whether the log that the command asks for is kept.
@@ -148,7 +148,7 @@ func (db *DB) visitAtOnce(ctx context.Context, c conn, v command.Visit) (got com
 		return got, false, err
 	}
 	sortOffered(got.Offered)
-	all, err := rowsOf(row.said, into(outstandingFields))
+	all, err := rowsOf(row.outstanding, into(outstandingFields))
 	got.Outstanding = outstandingByID(all)
 	return got, row.before != row.device.Open, err
 }

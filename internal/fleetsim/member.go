@@ -37,14 +37,14 @@ type member struct {
 	asset  string // the asset's short id
 	policy string // the path name of the policy that it is to have
 	orders []order
-	heard  map[string]heard // by command id
+	passed map[string]passage // by command id
 	// history is what the service said last.
 	history []entry
 }
 
 func newMember(f *fleet, number int, token string) *member {
 	m := &member{fleet: f, number: number, token: token, serial: "SIM-" + strconv.FormatUint(f.Seed, 36) + "-" + strconv.Itoa(number),
-		dir: filepath.Join(f.Dir, strconv.Itoa(number)), dice: newDice(f.Seed, number), heard: map[string]heard{}}
+		dir: filepath.Join(f.Dir, strconv.Itoa(number)), dice: newDice(f.Seed, number), passed: map[string]passage{}}
 	m.skew = time.Duration((m.dice.share()*2 - 1) * float64(f.Skew))
 	m.device = &watched{Device: simulated.New(simulated.Default(m.serial), m.now), member: m, done: map[string][]deed{}}
 	m.network = &network{member: m, base: f.http}

@@ -99,8 +99,8 @@ func (n *network) exchange(r *http.Request) (*http.Response, []byte, error) {
 	return answer, body, err
 }
 
-// heard is what passed about a command.
-type heard struct {
+// passage is what passed about a command.
+type passage struct {
 	kind      string
 	createdAt int64     // Unix milliseconds
 	reached   time.Time // when the device had it
@@ -126,9 +126,9 @@ func (m *member) overhear(r *http.Request, body []byte) {
 		m.reached(sealed, now)
 	}
 	for _, id := range answer.Acked {
-		if h, known := m.heard[id]; known && h.confirmed.IsZero() {
+		if h, known := m.passed[id]; known && h.confirmed.IsZero() {
 			h.confirmed = now
-			m.heard[id] = h
+			m.passed[id] = h
 		}
 	}
 }
@@ -140,8 +140,8 @@ func (m *member) reached(sealed protocol.Envelope, now time.Time) {
 	if err != nil || json.Unmarshal(text, &c) != nil {
 		return
 	}
-	if _, known := m.heard[c.ID]; !known {
-		m.heard[c.ID] = heard{kind: c.Type, createdAt: c.NotBefore, reached: now}
+	if _, known := m.passed[c.ID]; !known {
+		m.passed[c.ID] = passage{kind: c.Type, createdAt: c.NotBefore, reached: now}
 	}
 }
 
@@ -182,6 +182,6 @@ func tellsPolicy(r *http.Request) bool {
 	if err != nil {
 		return false
 	}
-	var said protocol.CheckinRequest
-	return json.NewDecoder(body).Decode(&said) == nil && said.Policy != nil
+	var request protocol.CheckinRequest
+	return json.NewDecoder(body).Decode(&request) == nil && request.Policy != nil
 }

@@ -204,13 +204,13 @@ func (m *member) hasEverything() error {
 const changePolicy = "CHANGE_POLICY"
 
 // find returns what passed about an order.
-func (m *member) find(o order) (heard, bool) {
-	for _, h := range m.heard {
+func (m *member) find(o order) (passage, bool) {
+	for _, h := range m.passed {
 		if h.kind == o.kind && h.createdAt == o.createdAt {
 			return h, true
 		}
 	}
-	return heard{}, false
+	return passage{}, false
 }
 
 // outcome is what the history says of an order.

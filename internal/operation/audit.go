@@ -131,7 +131,7 @@ func (a *audit) documented(p *plan, path string) {
 			a.documented(s.plan, path+f.name+".")
 		}
 	}
-	for _, rule := range p.said {
+	for _, rule := range p.rules {
 		_, known := p.index[rule.Field]
 		a.insist(known, "a rule speaks of %s, which is no argument", path+rule.Field)
 	}

@@ -23,7 +23,7 @@ type plan struct {
 	fields []field
 	index  map[string]int // every field by its exact name
 	ruled  bool           // a pointer to typ is a Ruler
-	said   []Rule         // what Rules says of a zero value
+	rules  []Rule         // what Rules says of a zero value
 }
 
 // field is one argument.
@@ -73,7 +73,7 @@ func compile(owner string, typ reflect.Type) *plan {
 	if p.ruled {
 		rules := Rules{plan: p}
 		reflect.New(typ).Interface().(Ruler).Rules(&rules)
-		p.said = rules.said
+		p.rules = rules.all
 	}
 	return p
 }

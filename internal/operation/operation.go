@@ -163,7 +163,7 @@ type Ruler interface{ Rules(r *Rules) }
 // Rules collects an argument struct's own rules.
 type Rules struct {
 	plan   *plan // while the struct is described
-	said   []Rule
+	all    []Rule
 	faults []fault.Field
 }
 
@@ -173,7 +173,7 @@ type Rule struct{ Field, Text string }
 // Must states a rule about a field ("wifiPassword", "needs wifiSsid") and
 // whether the value at hand keeps it.
 func (r *Rules) Must(field, text string, kept bool) {
-	r.said = append(r.said, Rule{field, text})
+	r.all = append(r.all, Rule{field, text})
 	if !kept {
 		r.faults = append(r.faults, fault.Field{Field: field, Message: text})
 	}

@@ -55,7 +55,7 @@ func (o *Operation) Parameters() []Parameter {
 		if f.place == inBody {
 			continue
 		}
-		schema := f.schema(writer{to: forREST}, o.args.said)
+		schema := f.schema(writer{to: forREST}, o.args.rules)
 		doc := schema.Description
 		schema.Description = ""
 		list = append(list, Parameter{Name: f.name, InPath: f.place == inPath, Required: f.rule.required, Doc: doc, Schema: schema})
@@ -76,7 +76,7 @@ func (p *plan) schema(w writer, want func(*field) bool) *jsonschema.Schema {
 		if !want(f) {
 			continue
 		}
-		member := f.schema(w, p.said)
+		member := f.schema(w, p.rules)
 		switch {
 		case f.rule.required:
 			s.Required = append(s.Required, f.name)
@@ -92,11 +92,11 @@ func (p *plan) schema(w writer, want func(*field) bool) *jsonschema.Schema {
 // closed is the schema that nothing matches: JSON Schema's false.
 func closed() *jsonschema.Schema { return &jsonschema.Schema{Not: &jsonschema.Schema{}} }
 
-func (f *field) schema(w writer, said []Rule) *jsonschema.Schema {
+func (f *field) schema(w writer, rules []Rule) *jsonschema.Schema {
 	s := f.shape.schema(w, &f.rule)
 	s.Description = f.doc
 	words := f.rule.words(w.to)
-	for _, rule := range said {
+	for _, rule := range rules {
 		if rule.Field == f.name {
 			words = append(words, phrase.UpperFirst(rule.Text)+".")
 		}

@@ -211,9 +211,9 @@ func vendorCommand(o command.Order) *androidmanagement.Command {
 			body.Email = new(string)
 		}
 		v.StartLostModeParams = &androidmanagement.StartLostModeParams{
-			LostMessage: said(body.Message), LostPhoneNumber: said(body.PhoneNumber),
-			LostEmailAddress: *body.Email, LostStreetAddress: said(body.StreetAddress),
-			LostOrganization: said(body.Organization),
+			LostMessage: userMessage(body.Message), LostPhoneNumber: userMessage(body.PhoneNumber),
+			LostEmailAddress: *body.Email, LostStreetAddress: userMessage(body.StreetAddress),
+			LostOrganization: userMessage(body.Organization),
 		}
 	case command.StopLostMode:
 		v.StopLostModeParams = &androidmanagement.StopLostModeParams{}
@@ -231,8 +231,8 @@ func vendorCommand(o command.Order) *androidmanagement.Command {
 	return v
 }
 
-// said is a text for people; nil if there is none, so that it is left out.
-func said(text string) *androidmanagement.UserFacingMessage {
+// userMessage is a text for people; nil if there is none, so that it is left out.
+func userMessage(text string) *androidmanagement.UserFacingMessage {
 	if text == "" {
 		return nil
 	}

@@ -51,9 +51,9 @@ func (a Page) Options(tb testing.TB) string {
 	return strings.ReplaceAll(text, "&#34;", `"`)
 }
 
-// AddPasskey adds the passkey to the account of a visitor who has proved their
+// AddPasskey adds the passkey to the account of a person who has proved their
 // identity.
-func (v *Visitor) AddPasskey(a *Authenticator) Page {
+func (v *PortalClient) AddPasskey(a *Authenticator) Page {
 	v.TB.Helper()
 	page := v.Get("/account/passkeys/new").Want(v.TB, 200)
 	return v.Post("/account/passkeys", "token", page.Field(v.TB, "token"), "name", "Key", "answer", a.Create(page.Options(v.TB)))

@@ -189,7 +189,7 @@ func (w *work) handOver(b Bundle) error {
 		return err
 	}
 	if text := output.Out + output.Err; output.Code != 0 || strings.Contains(text, "Exception") || strings.Contains(text, "[ERROR]") {
-		return errors.New("the app does not take the bundle: " + output.Said())
+		return errors.New("the app does not take the bundle: " + output.Message())
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func (w *work) probe() (daemon string, ready bool, err error) {
 func (w *work) run(words ...string) (adb.Output, error) {
 	output, err := w.ask(words...)
 	if err == nil && output.Code != 0 {
-		err = fmt.Errorf("%s failed on the device: %s", words[0], output.Said())
+		err = fmt.Errorf("%s failed on the device: %s", words[0], output.Message())
 	}
 	return output, err
 }

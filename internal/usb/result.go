@@ -154,10 +154,10 @@ func obstacles() []refusal {
 // known to put in the way.
 func (w *work) explain(what string, output adb.Output, known []refusal) error {
 	text := strings.ToLower(output.Out + "\n" + output.Err)
-	means := "it said: " + output.Said()
+	means := "it said: " + output.Message()
 	for _, r := range known {
 		if strings.Contains(text, r.says) {
-			means = r.means + " (it said: " + output.Said() + ")"
+			means = r.means + " (it said: " + output.Message() + ")"
 			break
 		}
 	}

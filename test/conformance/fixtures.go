@@ -42,8 +42,8 @@ func addTool(server *sdk.Server, name, description string, handler sdk.ToolHandl
 	server.AddTool(&sdk.Tool{Name: name, Description: description, InputSchema: json.RawMessage(noArguments)}, handler)
 }
 
-// said is a result of one text.
-func said(text string) *sdk.CallToolResult {
+// textResult is a result of one text.
+func textResult(text string) *sdk.CallToolResult {
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}
 }
 
@@ -66,7 +66,7 @@ func contents() map[string][]sdk.Content {
 // addSchemas adds the tools whose schemas must arrive untouched.
 func addSchemas(server *sdk.Server) {
 	echo := func(_ context.Context, request *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return said(string(request.Params.Arguments)), nil
+		return textResult(string(request.Params.Arguments)), nil
 	}
 	server.AddTool(&sdk.Tool{Name: "json_schema_2020_12_tool", Description: "Has a schema with much of the vocabulary of 2020-12.",
 		InputSchema: json.RawMessage(richSchema)}, echo)

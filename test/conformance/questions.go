@@ -71,7 +71,7 @@ func asking(p *sdk.CallToolParamsRaw, stateful bool, questions ...question) (*sd
 	if stateful {
 		answers = "state-ok " + answers // the suite's word
 	}
-	return said("Hello: " + answers), nil
+	return textResult("Hello: " + answers), nil
 }
 
 func ask(stateful bool, state string, questions ...question) *sdk.CallToolResult {
@@ -141,13 +141,13 @@ func rounds(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, err
 	if !ok {
 		return ask(true, state, second), nil
 	}
-	return said(strings.TrimPrefix(state, "second ") + " likes " + color), nil
+	return textResult(strings.TrimPrefix(state, "second ") + " likes " + color), nil
 }
 
 // able asks only for what the client says it can answer.
 func able(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	if len(r.Params.InputResponses) > 0 {
-		return said("answered"), nil
+		return textResult("answered"), nil
 	}
 	can := r.ClientCapabilities()
 	var questions []question
@@ -158,7 +158,7 @@ func able(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error
 		questions = append(questions, sample("greeting", "Greet a person.", 50))
 	}
 	if len(questions) == 0 {
-		return said("the client can answer nothing"), nil
+		return textResult("the client can answer nothing"), nil
 	}
 	return ask(false, "", questions...), nil
 }

@@ -51,7 +51,7 @@ func (r recipes) begin(commands string, environment ...string) background {
 }
 
 // said waits until a program has printed a text a number of times.
-func (r recipes) said(p background, text string, times int) {
+func (r recipes) prints(p background, text string, times int) {
 	r.Helper()
 	r.Eventually(fmt.Sprintf("the output has %q", text), func() error {
 		if sofar := p.out.String(); strings.Count(sofar, text) != times {
@@ -82,13 +82,13 @@ func receiveEvents(r recipes) {
 		"--webhook-networks", loopback)
 	command, secret := r.with(r.receive, "8080", port), "MUSTER_WEBHOOK_SECRET="+made.Secret
 	receiver := r.begin(command, secret)
-	r.said(receiver, "listening on port "+port, 1)
+	r.prints(receiver, "listening on port "+port, 1)
 	r.fallsSilent(device)
 	line := device.AssetID + "\t"
-	r.said(receiver, line, 1)
+	r.prints(receiver, line, 1)
 	receiver.kill()
 	receiver = r.begin(command, secret)
-	r.said(receiver, "listening on port "+port, 1)
+	r.prints(receiver, "listening on port "+port, 1)
 	var tried []struct{ EventID, Outcome, After string }
 	deliveries := func() { r.CLI(&tried, "webhook", "deliveries", "--company", "acme", made.ID) }
 	deliveries()
@@ -100,7 +100,7 @@ func receiveEvents(r recipes) {
 		return nil
 	})
 	r.fallsSilent(device)
-	r.said(receiver, line, 1) // of the new event
+	r.prints(receiver, line, 1) // of the new event
 	answer, err := http.Post("http://127.0.0.1:"+port, "application/json", strings.NewReader(`{}`))
 	if err != nil || answer.StatusCode != http.StatusUnauthorized {
 		r.Fatalf("what is not signed is answered %v, %v", answer, err)
@@ -122,18 +122,18 @@ func followEvents(r recipes) {
 	})
 	r.fallsSilent(device)
 	line := device.AssetID + "\t"
-	r.said(follower, line, 1)
+	r.prints(follower, line, 1)
 	follower.kill()
 	r.fallsSilent(device) // while nothing follows
 	follower = r.begin(r.follow)
-	r.said(follower, line, 1)
+	r.prints(follower, line, 1)
 	follower.kill()
 	if err := os.WriteFile(kept, []byte("of-another-history"), 0o600); err != nil {
 		r.Fatal(err)
 	}
 	follower = r.begin(r.follow)
-	r.said(follower, line, 2)
-	r.said(follower, "some events are gone: ", 1)
+	r.prints(follower, line, 2)
+	r.prints(follower, "some events are gone: ", 1)
 	r.fallsSilent(device)
-	r.said(follower, line, 3)
+	r.prints(follower, line, 3)
 }

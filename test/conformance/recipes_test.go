@@ -223,7 +223,7 @@ func proposeApply(r recipes) {
 	r.Helper()
 	r.CLI(new(any), "company", "set", "--company", "acme", "--approver-age", "0s", "--apply-approval", "all")
 	admin := r.Browser(r.Company, account.Admin).User
-	ada, key := r.service.Visitor(r.T, admin), servertest.NewAuthenticator(r.T, r.service.PublicURL())
+	ada, key := r.service.PortalClient(r.T, admin), servertest.NewAuthenticator(r.T, r.service.PublicURL())
 	ada.AddPasskey(key).Want(r.T, 200)
 	command := r.with(r.propose, "enterprises/acme/policies/POLICY", r.Policy.PathName())
 	for _, want := range []struct {

@@ -28,21 +28,21 @@ func addStreams(server *sdk.Server) {
 		})
 	addTool(server, "test_streaming_elicitation", "Answers without asking.",
 		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			return said("nothing had to be asked"), nil
+			return textResult("nothing had to be asked"), nil
 		})
 	addTool(server, "test_missing_capability", "Needs a client that can sample.", needSampling)
 	addTool(server, "test_trigger_tool_change", "Changes the list of tools.",
 		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			addTool(server, "test_fleeting_tool", "Comes while a client watches.",
 				func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-					return said("here"), nil
+					return textResult("here"), nil
 				})
-			return said("changed"), nil
+			return textResult("changed"), nil
 		})
 	addTool(server, "test_trigger_prompt_change", "Changes the list of prompts.",
 		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			addPrompt(server, &sdk.Prompt{Name: "test_fleeting_prompt", Description: "Comes while a client watches."}, says("here"))
-			return said("changed"), nil
+			return textResult("changed"), nil
 		})
 }
 
@@ -57,7 +57,7 @@ func progress(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult,
 		}
 		poll.Pause(pause)
 	}
-	return said("done"), nil
+	return textResult("done"), nil
 }
 
 func log(ctx context.Context, r *sdk.CallToolRequest, messages ...string) (*sdk.CallToolResult, error) {
@@ -67,13 +67,13 @@ func log(ctx context.Context, r *sdk.CallToolRequest, messages ...string) (*sdk.
 		}
 		poll.Pause(pause)
 	}
-	return said("logged"), nil
+	return textResult("logged"), nil
 }
 
 // needSampling refuses clients that cannot sample, as the protocol wants it.
 func needSampling(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	if can := r.ClientCapabilities(); can != nil && can.Sampling != nil {
-		return said("the client can sample"), nil
+		return textResult("the client can sample"), nil
 	}
 	data, err := json.Marshal(sdk.MissingRequiredClientCapabilityData{
 		RequiredCapabilities: &sdk.ClientCapabilities{Sampling: &sdk.SamplingCapabilities{}},

@@ -32,7 +32,7 @@ type approvalSite struct {
 	company company.Company
 	policy  policy.Policy
 	client  servertest.Client
-	ada     *servertest.Visitor
+	ada     *servertest.PortalClient
 	key     *servertest.Authenticator
 }
 
@@ -44,7 +44,7 @@ func newApprovalSite(t *testing.T, env *servertest.Env, rule access.ApprovalRule
 	admin := env.Browser(s.company, account.Admin).User
 	s.rule(admin, rule)
 	s.client = s.replica.As(env.Key(s.company, access.PoliciesRead|access.PoliciesWrite))
-	s.ada, s.key = s.replica.Visitor(t, admin), servertest.NewAuthenticator(t, s.replica.PublicURL())
+	s.ada, s.key = s.replica.PortalClient(t, admin), servertest.NewAuthenticator(t, s.replica.PublicURL())
 	s.ada.AddPasskey(s.key).Want(t, 200)
 	return s
 }
@@ -203,7 +203,7 @@ func TestApproval_HandMadeByAViewer(t *testing.T) {
 	env := servertest.New(t)
 	s := newApprovalSite(t, env, access.ApproveAll)
 	user, key := env.Browser(s.company, account.Viewer).User, servertest.NewAuthenticator(t, s.replica.PublicURL())
-	s.replica.Visitor(t, user).AddPasskey(key).Want(t, 200)
+	s.replica.PortalClient(t, user).AddPasskey(key).Want(t, 200)
 	var keys json.RawMessage
 	env.CLI(&keys, "approval", "keys", "--company", "acme", "--public-url", s.replica.PublicURL())
 	trust, err := signature.ParseTrust(keys)
@@ -375,7 +375,7 @@ func TestApproval_ThePageAnswers(t *testing.T) {
 	s := newApprovalSite(t, env, access.ApproveAll)
 	id := s.propose("CAMERA", "BLOCK")["proposalId"].(string)
 	path := "/approvals/" + id
-	shown := func(v *servertest.Visitor, want string) {
+	shown := func(v *servertest.PortalClient, want string) {
 		t.Helper()
 		page := v.Get(path)
 		if !strings.Contains(page.Body, want) || strings.Contains(page.Body, "data-passkey") {
@@ -385,8 +385,8 @@ func TestApproval_ThePageAnswers(t *testing.T) {
 	if page := s.replica.SignedOut(t).Get(path); !strings.HasPrefix(page.Path, "/signin?next=%2Fapprovals%2F") {
 		t.Errorf("signed out: %s", page.Path)
 	}
-	shown(s.replica.Visitor(t, env.Browser(s.company, account.Viewer).User), "permission to")
-	bare := s.replica.Visitor(t, env.Browser(s.company, account.Admin).User)
+	shown(s.replica.PortalClient(t, env.Browser(s.company, account.Viewer).User), "permission to")
+	bare := s.replica.PortalClient(t, env.Browser(s.company, account.Admin).User)
 	shown(bare, "/account/passkeys/new")
 	env.CLI(new(any), "company", "set", "--company", "acme", "--approver-age", "1h")
 	env.Advance(2 * time.Second)
@@ -401,7 +401,7 @@ func TestApproval_ThePageAnswers(t *testing.T) {
 		t.Errorf("it is not in the list of what waits: %s", waiting.Body)
 	}
 	env.Advance(25 * time.Hour)
-	fresh := s.replica.Visitor(t, env.Browser(s.company, account.Admin).User)
+	fresh := s.replica.PortalClient(t, env.Browser(s.company, account.Admin).User)
 	shown(fresh, "It has expired")
 	if page := fresh.Get("/approvals/prp_7q2m9x4c6v1b8n3z5k0w4t6r2y"); page.Status != 404 {
 		t.Errorf("unknown: %d", page.Status)

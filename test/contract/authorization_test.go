@@ -20,14 +20,14 @@ import (
 
 // decider is a user with a passkey, in a browser.
 type decider struct {
-	*servertest.Visitor
+	*servertest.PortalClient
 	key *servertest.Authenticator
 }
 
 func newDecider(t *testing.T, env *servertest.Env, r *servertest.Replica, c company.Company, role account.Role,
 	policies ...string) decider {
 	t.Helper()
-	d := decider{r.Visitor(t, env.Browser(c, role, policies...).User), servertest.NewAuthenticator(t, r.PublicURL())}
+	d := decider{r.PortalClient(t, env.Browser(c, role, policies...).User), servertest.NewAuthenticator(t, r.PublicURL())}
 	d.AddPasskey(d.key).Want(t, 200)
 	return d
 }
@@ -232,7 +232,7 @@ func TestAuthorization_PageSaysWhy(t *testing.T) {
 		client := tenant.Client(replica, access.All)
 		address := awaitsPerson(t, client.Post("/assets/"+device.AssetID+"/commands/wipe", nil))
 		path := strings.TrimPrefix(address, replica.PublicURL())
-		shows := func(who *servertest.Visitor, want string) {
+		shows := func(who *servertest.PortalClient, want string) {
 			t.Helper()
 			page := who.Get(path)
 			if page.Status != http.StatusOK || !strings.Contains(page.Body, want) ||
@@ -243,8 +243,8 @@ func TestAuthorization_PageSaysWhy(t *testing.T) {
 		before := ada.Get(path).Want(t, 200)
 		answer := ada.key.Get(before.Options(t))
 
-		shows(newDecider(t, env, replica, tenant.Company, account.Operator).Visitor, "DEVICES_COMMAND_DESTRUCTIVE")
-		shows(replica.Visitor(t, env.Browser(tenant.Company, account.Admin).User), "Add a passkey")
+		shows(newDecider(t, env, replica, tenant.Company, account.Operator).PortalClient, "DEVICES_COMMAND_DESTRUCTIVE")
+		shows(replica.PortalClient(t, env.Browser(tenant.Company, account.Admin).User), "Add a passkey")
 		newDecider(t, env, replica, tenant.Company, account.Manager, env.Policy(tenant.Company, "Other", policy.Platform).ID).Get(path).
 			Want(t, 404)
 		newDecider(t, env, replica, env.Company("other", servertest.Everything()), account.Admin).Get(path).Want(t, 404)
@@ -252,13 +252,13 @@ func TestAuthorization_PageSaysWhy(t *testing.T) {
 			t.Errorf("signed out: %s %d", page.Path, page.Status)
 		}
 		env.CLI(new(any), "company", "set", "--company", "acme", "--approver-age", "24h")
-		shows(ada.Visitor, "older than 24h")
+		shows(ada.PortalClient, "older than 24h")
 		env.CLI(new(any), "company", "set", "--company", "acme", "--approver-age", "0s", "--second-person", "on")
 		if page := ada.Get("/access/controls").Want(t, 200); !strings.Contains(page.Body, "Approval") {
 			t.Error("the page of controls has no approval")
 		}
 		env.Advance(61 * time.Minute)
-		shows(ada.Visitor, "It has expired")
+		shows(ada.PortalClient, "It has expired")
 		ada.Post(path, "token", before.Field(t, "token"), "answer", answer)
 		client.Post("/assets/"+device.AssetID+"/commands/wipe", nil).Want(t, 403)
 	})

@@ -19,7 +19,7 @@ func TestConnections_StayWithinTheirUsersRights(t *testing.T) {
 	owner := env.Browser(acme, account.Operator)
 	token := owner.Connect(replica.PublicURL(), "mcp:devices:read").Access
 	id := env.ConnectionOf(token).ID
-	admin := replica.Visitor(t, env.Browser(acme, account.Admin).User)
+	admin := replica.PortalClient(t, env.Browser(acme, account.Admin).User)
 	path := "/access/connections/" + id
 	scopes := func() access.Permission {
 		all, err := env.DB().Connections(t.Context(), acme.ID)
@@ -34,12 +34,12 @@ func TestConnections_StayWithinTheirUsersRights(t *testing.T) {
 	}
 	// The owner may not write policies, so the connection may not either.
 	admin.Post(path+"/scopes", "scope", "DEVICES_READ", "scope", "POLICIES_WRITE").Want(t, 403)
-	replica.Visitor(t, env.Browser(acme, account.Viewer).User).Post(path+"/scopes", "scope", "DEVICES_READ").Want(t, 404)
-	replica.Visitor(t, owner.User).Post(path+"/scopes", "scope", "DEVICES_READ").Want(t, 200)
+	replica.PortalClient(t, env.Browser(acme, account.Viewer).User).Post(path+"/scopes", "scope", "DEVICES_READ").Want(t, 404)
+	replica.PortalClient(t, owner.User).Post(path+"/scopes", "scope", "DEVICES_READ").Want(t, 200)
 	if scopes() != access.DevicesRead {
 		t.Errorf("lowered to %v", scopes())
 	}
-	replica.Visitor(t, owner.User).Post(path+"/freeze", "frozen", "true").Want(t, 403)
+	replica.PortalClient(t, owner.User).Post(path+"/freeze", "frozen", "true").Want(t, 403)
 	client := servertest.WithToken(t, replica.PublicURL(), token)
 	// A frozen connection is known and may do nothing: 401 would have its client
 	// bring its person to sign in again.

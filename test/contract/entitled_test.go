@@ -50,7 +50,7 @@ func TestDecisions_OfOneWhoMayNot(t *testing.T) {
 	asking := env.Browser(tenant.Company, account.Admin)
 	client := servertest.WithToken(t, replica.PublicURL(), asking.Connect(replica.PublicURL(), "mcp:devices:destructive",
 		"mcp:policies:write").Access)
-	asks := decider{replica.Visitor(t, asking.User), servertest.NewAuthenticator(t, replica.PublicURL())}
+	asks := decider{replica.PortalClient(t, asking.User), servertest.NewAuthenticator(t, replica.PublicURL())}
 	asks.AddPasskey(asks.key).Want(t, 200)
 	second := newDecider(t, env, replica, tenant.Company, account.Admin)
 
@@ -114,7 +114,7 @@ func TestDecisions_HiddenAndUnknownCallsReadAlike(t *testing.T) {
 	}
 	page := strings.TrimPrefix(said.ApprovalURL, replica.PublicURL())
 	other := env.Policy(tenant.Company, "Other", policy.Platform)
-	limited := replica.Visitor(t, env.Browser(tenant.Company, account.Operator, other.ID).User)
+	limited := replica.PortalClient(t, env.Browser(tenant.Company, account.Operator, other.ID).User)
 	madeUp := page[:len(page)-4] + "0000"
 	for method, ask := range map[string]func(path string) servertest.Page{
 		"GET":  func(path string) servertest.Page { return limited.Get(path) },
@@ -126,7 +126,7 @@ func TestDecisions_HiddenAndUnknownCallsReadAlike(t *testing.T) {
 			t.Errorf("%s: hidden %d %q, unknown %d %q", method, hidden.Status, errorOf(hidden), unknown.Status, errorOf(unknown))
 		}
 	}
-	if shown := replica.Visitor(t, asking.User).Get(page); shown.Status != 200 {
+	if shown := replica.PortalClient(t, asking.User).Get(page); shown.Status != 200 {
 		t.Errorf("for one who may see it: %d", shown.Status)
 	}
 }

@@ -30,7 +30,7 @@ func TestMessage_SaysWhatAPlatformDeviceNeeds(t *testing.T) {
 		!strings.Contains(e.Message, needs) {
 		t.Errorf("MCP: %+v", e)
 	}
-	page := replica.Visitor(t, env.Browser(tenant.Company, account.Admin).User).Get("/devices/"+phone.AssetID).Want(t, 200).Body
+	page := replica.PortalClient(t, env.Browser(tenant.Company, account.Admin).User).Get("/devices/"+phone.AssetID).Want(t, 200).Body
 	if !strings.Contains(strings.ReplaceAll(page, "&#39;", "'"), needs) {
 		t.Error("the page of the device does not say what a message needs")
 	}

@@ -19,7 +19,7 @@ func TestOddText_IsRefusedOrFindsNothing(t *testing.T) {
 		replica := env.Start()
 		base := replica.PublicURL()
 		acme := env.Company("acme", servertest.Everything())
-		visitor := replica.Visitor(t, env.Browser(acme, account.Admin).User)
+		portal := replica.PortalClient(t, env.Browser(acme, account.Admin).User)
 		stranger := env.Browser(acme, account.Viewer)
 		client := replica.As(env.Key(acme, access.All))
 		for _, odd := range []string{"a\x00b", "\xff\xfe", "a\xed\xa0\x80"} {
@@ -27,14 +27,14 @@ func TestOddText_IsRefusedOrFindsNothing(t *testing.T) {
 			for _, path := range []string{"/users/", "/access/keys/", "/access/connections/", "/activity?by=", "/activity?device=",
 				"/activity?actor=", "/devices?q=", "/devices?policy=",
 				"/devices/", "/policies/", "/proposals/", "/authorizations/"} {
-				if page := visitor.Get(path + escaped); page.Status >= 500 {
+				if page := portal.Get(path + escaped); page.Status >= 500 {
 					t.Errorf("GET %s%s: %d", path, escaped, page.Status)
 				}
 			}
 			for _, path := range []string{"/users/X", "/users/X/delete", "/account/sessions/X/end", "/account/passkeys/X/remove",
 				"/access/keys/X/revoke", "/access/connections/X/revoke",
 				"/access/controls/X/cancel", "/access/controls/X/confirm", "/authorizations/X", "/views/X/delete"} {
-				if page := visitor.Post(strings.Replace(path, "X", escaped, 1), "name", odd); page.Status >= 500 {
+				if page := portal.Post(strings.Replace(path, "X", escaped, 1), "name", odd); page.Status >= 500 {
 					t.Errorf("POST %s with %q: %d", path, odd, page.Status)
 				}
 			}

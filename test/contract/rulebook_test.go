@@ -59,7 +59,7 @@ func newBook(t *testing.T, env *servertest.Env) *book {
 	b.devices[gone.AssetID] = rulebook.Device{}
 	env.CLI(new(any), "company", "set", "acme", "--approver-age", "0s")
 	b.user, b.passkey = env.Browser(tenant.Company, account.Admin).User, servertest.NewAuthenticator(t, replica.PublicURL())
-	replica.Visitor(t, b.user).AddPasskey(b.passkey).Want(t, 200)
+	replica.PortalClient(t, b.user).AddPasskey(b.passkey).Want(t, 200)
 	foreign := rival.Devices(replica, servertest.FullyManaged(), 1)[0]
 	b.targets = append(slices.Sorted(maps.Keys(b.devices)), foreign.AssetID, "nothing")
 	b.makePolicies(agents.Policy)

@@ -49,13 +49,13 @@ func TestChain_ForgeryIsNotSigned(t *testing.T) {
 			replica := env.Start()
 			acme := env.Company("acme", access.Settings{})
 			admin := env.Browser(acme, account.Admin).User
-			v := replica.Visitor(t, admin)
+			v := replica.PortalClient(t, admin)
 			v.Post("/access/gates", "gate", "policyChanges", "on", "true").Want(t, 200)
 			if page := v.Post("/activity/verify").Want(t, 200).Body; !strings.Contains(page, "head signed by this service") {
 				t.Fatal("the chain is not sound before the forgery")
 			}
 			forge(t, rawDatabase(t, env), env, acme.ID)
-			replica.Visitor(t, admin) // a sign-in: one more entry
+			replica.PortalClient(t, admin) // a sign-in: one more entry
 			env.Eventually("the alarm is raised", func() error {
 				if _, text := servertest.Fetch(t, replica.PublicURL()+"/metrics"); metric(t, text, "muster_activity_chains_broken") != 1 {
 					return errors.New("the metric does not say so")

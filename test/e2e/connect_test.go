@@ -16,7 +16,7 @@ import (
 )
 
 // begun starts a sign-up in the portal and returns its state.
-func begun(t *testing.T, env *servertest.Env, admin *servertest.Visitor, c company.Company) company.Signup {
+func begun(t *testing.T, env *servertest.Env, admin *servertest.PortalClient, c company.Company) company.Signup {
 	t.Helper()
 	admin.Post("/settings/platform").Want(t, 200)
 	open, err := env.DB().OpenSignup(t.Context(), c.ID, time.Unix(0, 0))
@@ -60,7 +60,7 @@ func TestConnect_MadeUpTokenBindsNothing(t *testing.T) {
 	victim := production.Connect(production.Company("acme", access.Settings{}))
 	replica := staging.Start(func(c *config.Service, _ *service.Options) { c.Platform = production.Platform() })
 	twin := staging.Company("evil", access.Settings{})
-	admin := replica.Visitor(t, staging.Browser(twin, account.Admin).User)
+	admin := replica.PortalClient(t, staging.Browser(twin, account.Admin).User)
 	admin.Post("/settings", "name", victim.Name, "inactiveAfter", "30", "keepActivity", "400").Want(t, 200)
 	signup := begun(t, staging, admin, twin)
 	for range 2 {
@@ -83,7 +83,7 @@ func TestConnect_AsksForTheSession(t *testing.T) {
 		replica := env.Start()
 		acme, other := env.Company("acme", access.Settings{}), env.Company("other", access.Settings{})
 		owner, colleague := env.Browser(acme, account.Admin).User, env.Browser(acme, account.Admin).User
-		first := replica.Visitor(t, owner)
+		first := replica.PortalClient(t, owner)
 		back := confirmed(t, env, begun(t, env, first, acme))
 		unbound := func(who string) {
 			t.Helper()
@@ -97,11 +97,11 @@ func TestConnect_AsksForTheSession(t *testing.T) {
 			t.Errorf("the page for a stranger: %.800s", page.Body)
 		}
 		unbound("a stranger")
-		replica.Visitor(t, env.Browser(acme, account.Viewer).User).Get(back).Want(t, http.StatusForbidden)
+		replica.PortalClient(t, env.Browser(acme, account.Viewer).User).Get(back).Want(t, http.StatusForbidden)
 		unbound("a viewer")
-		replica.Visitor(t, env.Browser(other, account.Admin).User).Get(back).Want(t, http.StatusNotFound)
+		replica.PortalClient(t, env.Browser(other, account.Admin).User).Get(back).Want(t, http.StatusNotFound)
 		unbound("an administrator of another company")
-		second := replica.Visitor(t, colleague)
+		second := replica.PortalClient(t, colleague)
 		if page := second.Get(back); page.Path != "/settings/platform" ||
 			!strings.Contains(page.Body, "Another session started this sign-up") {
 			t.Errorf("another administrator: got %d at %s: %.800s", page.Status, page.Path, page.Body)
@@ -122,8 +122,8 @@ func TestConnect_AnotherAdministratorFinishes(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", access.Settings{})
-	back := confirmed(t, env, begun(t, env, replica.Visitor(t, env.Browser(acme, account.Admin).User), acme))
-	second := replica.Visitor(t, env.Browser(acme, account.Admin).User)
+	back := confirmed(t, env, begun(t, env, replica.PortalClient(t, env.Browser(acme, account.Admin).User), acme))
+	second := replica.PortalClient(t, env.Browser(acme, account.Admin).User)
 	second.Get(back).Want(t, 200)
 	if page := second.Post("/settings/platform/finish"); !strings.Contains(page.Body, "Connected.") || enterpriseOf(t, env, acme) == "" {
 		t.Errorf("finish: got %d at %s: %.800s", page.Status, page.Path, page.Body)
@@ -176,10 +176,10 @@ func TestPortal_LostEnterprise(t *testing.T) {
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		replica := env.Start()
 		acme, other := env.Company("acme", servertest.Everything()), env.Company("other", servertest.Everything())
-		viewer, stranger := replica.Visitor(t, env.Browser(acme, account.Viewer).User),
-			replica.Visitor(t, env.Browser(other, account.Viewer).User)
+		viewer, stranger := replica.PortalClient(t, env.Browser(acme, account.Viewer).User),
+			replica.PortalClient(t, env.Browser(other, account.Viewer).User)
 		pages := []string{"/", "/settings", "/settings/platform"}
-		shows := func(v *servertest.Visitor, text string, want bool) {
+		shows := func(v *servertest.PortalClient, text string, want bool) {
 			t.Helper()
 			for _, path := range pages {
 				if page := v.Get(path); page.Status == 200 && strings.Contains(page.Body, text) != want {

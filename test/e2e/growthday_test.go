@@ -110,7 +110,7 @@ func (s *growthSite) people(n int) {
 	s.CLI(&made, "key", "create", "--company", "acme", "--name", fmt.Sprint("revoked ", n), "--preset", "read-only")
 	s.CLI(new(any), "key", "revoke", "--company", "acme", made.ID)
 	email := fmt.Sprintf("new%d@acme.test", n)
-	invited := s.replica.Visitor(s.T, s.admin.User).Post("/users", "email", email, "name", "Nina", "role", "viewer", "scope", "all")
+	invited := s.replica.PortalClient(s.T, s.admin.User).Post("/users", "email", email, "name", "Nina", "role", "viewer", "scope", "all")
 	invited.Want(s.T, http.StatusOK)
 	s.pass(time.Minute)
 	s.CLI(new(any), "user", "delete", "--company", "acme", email)

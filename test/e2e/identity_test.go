@@ -26,8 +26,8 @@ func TestPortal_SameSerialNumber(t *testing.T) {
 		if old.AssetID == reset.AssetID {
 			t.Fatal("the newcomer took over the live asset")
 		}
-		admin := replica.Visitor(t, env.Browser(tenant.Company, account.Admin).User)
-		viewer := replica.Visitor(t, env.Browser(tenant.Company, account.Viewer).User)
+		admin := replica.PortalClient(t, env.Browser(tenant.Company, account.Admin).User)
+		viewer := replica.PortalClient(t, env.Browser(tenant.Company, account.Viewer).User)
 		for id, twin := range map[string]string{old.AssetID: reset.AssetID, reset.AssetID: old.AssetID} {
 			page := admin.Get("/devices/"+id).Want(t, 200)
 			if !strings.Contains(page.Body, "Same serial number as") || !strings.Contains(page.Body, "/devices/"+twin) {
@@ -83,10 +83,10 @@ func TestPortal_ReplacingADevice(t *testing.T) {
 		same := func(s *simulated.State) { s.Facts.SerialNumber = "SN-same" }
 		a, b, c := tenant.AgentDevice(replica, same), tenant.AgentDevice(replica, same), tenant.AgentDevice(replica, same)
 		name := nameOf(t, tenant, replica, a.AssetID)
-		merge := func(by *servertest.Visitor, other, confirm string) string {
+		merge := func(by *servertest.PortalClient, other, confirm string) string {
 			return by.Post("/devices/"+a.AssetID+"/merge", "other", other, "confirm", confirm).Body
 		}
-		code := func(by *servertest.Visitor, confirm string) string {
+		code := func(by *servertest.PortalClient, confirm string) string {
 			return by.Post("/devices/"+a.AssetID+"/enroll", "confirm", confirm).Body
 		}
 		says := func(page, want string) {
@@ -97,14 +97,14 @@ func TestPortal_ReplacingADevice(t *testing.T) {
 		}
 		limited := env.Browser(tenant.Company, account.Manager)
 		limited.Change(func(u *account.User) { u.Rights &^= account.DestroyDevices })
-		manager := replica.Visitor(t, limited.User)
+		manager := replica.PortalClient(t, limited.User)
 		for _, page := range []string{manager.Get("/devices/" + a.AssetID + "/merge?other=" + b.AssetID).Body,
 			manager.Get("/devices/" + a.AssetID + "/enroll").Body} {
 			says(page, "takes the permission to")
 		}
 		says(merge(manager, b.AssetID, name), "permission to send destructive commands")
 		says(code(manager, name), "permission to send destructive commands")
-		admin := replica.Visitor(t, env.Browser(tenant.Company, account.Admin).User)
+		admin := replica.PortalClient(t, env.Browser(tenant.Company, account.Admin).User)
 		says(merge(admin, b.AssetID, name+"x"), "type the asset")
 		says(code(admin, ""), "type the asset")
 		says(admin.Get("/devices/"+a.AssetID+"/enroll").Body, "Type the name of the asset whose device leaves")
@@ -116,7 +116,7 @@ func TestPortal_ReplacingADevice(t *testing.T) {
 		if err := a.CheckIn(); err != nil {
 			t.Errorf("after all that was refused: %v", err)
 		}
-		admin = replica.Visitor(t, env.Browser(tenant.Company, account.Admin).User)
+		admin = replica.PortalClient(t, env.Browser(tenant.Company, account.Admin).User)
 		says(merge(admin, b.AssetID, name), "Assets merged")
 		says(merge(admin, c.AssetID, name), "limit of destructive commands")
 		says(code(admin, name), "limit of destructive commands")

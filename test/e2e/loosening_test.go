@@ -16,7 +16,7 @@ func TestLoosening_ConfirmedWithPasskey(t *testing.T) {
 		replica := env.Start(servertest.OnLocalhost(t))
 		acme := env.Company("acme", servertest.Everything())
 		env.CLI(new(any), "company", "set", "--company", "acme", "--approver-age", "0s")
-		ada, bob := replica.Visitor(t, env.Browser(acme, account.Admin).User), replica.Visitor(t, env.Browser(acme, account.Admin).User)
+		ada, bob := replica.PortalClient(t, env.Browser(acme, account.Admin).User), replica.PortalClient(t, env.Browser(acme, account.Admin).User)
 		adasKey, bobsKey := servertest.NewAuthenticator(t, replica.PublicURL()), servertest.NewAuthenticator(t, replica.PublicURL())
 		ada.AddPasskey(adasKey).Want(t, 200)
 		bob.AddPasskey(bobsKey).Want(t, 200)

@@ -65,9 +65,9 @@ func TestKeys_PermissionsToCreate(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			person := env.Browser(acme, account.Manager, c.policies...)
 			person.Change(func(u *account.User) { u.Rights = c.rights })
-			visitor := replica.Visitor(t, person.User)
-			form := visitor.Get("/access/keys/new").Want(t, 200)
-			answer := visitor.Post("/access/keys", keyFields(form, t, c.permission)...)
+			portal := replica.PortalClient(t, person.User)
+			form := portal.Get("/access/keys/new").Want(t, 200)
+			answer := portal.Post("/access/keys", keyFields(form, t, c.permission)...)
 			if secret := secretOf(answer); (secret != "") != c.made || !c.made && answer.Status != 403 {
 				t.Fatalf("status %d, secret shown: %v", answer.Status, secret != "")
 			} else if c.made {
@@ -78,7 +78,7 @@ func TestKeys_PermissionsToCreate(t *testing.T) {
 			}
 		})
 	}
-	viewer := replica.Visitor(t, env.Browser(acme, account.Viewer).User)
+	viewer := replica.PortalClient(t, env.Browser(acme, account.Viewer).User)
 	if page := viewer.Get("/access/keys/new").Want(t, 403); !strings.Contains(page.Body, "manage API keys") {
 		t.Error("a viewer does not learn what is missing")
 	}
@@ -91,13 +91,13 @@ func TestKeys_SecretIsShownOnce(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", servertest.Everything())
-	visitor := replica.Visitor(t, env.Browser(acme, account.Admin).User)
-	fields := keyFields(visitor.Get("/access/keys/new"), t, "DEVICES_READ")
-	secret := secretOf(visitor.Post("/access/keys", fields...).Want(t, 200))
+	portal := replica.PortalClient(t, env.Browser(acme, account.Admin).User)
+	fields := keyFields(portal.Get("/access/keys/new"), t, "DEVICES_READ")
+	secret := secretOf(portal.Post("/access/keys", fields...).Want(t, 200))
 	if secret == "" {
 		t.Fatal("no secret was shown")
 	}
-	again := visitor.Post("/access/keys", fields...)
+	again := portal.Post("/access/keys", fields...)
 	if secretOf(again) != "" || again.Path != "/access" {
 		t.Errorf("the form made a second key: %s", again.Path)
 	}
@@ -106,14 +106,14 @@ func TestKeys_SecretIsShownOnce(t *testing.T) {
 		t.Errorf("%d keys, %+v, %v", len(keys), keys, err)
 	}
 	for _, path := range []string{"/access", "/activity", "/activity/export?format=ndjson", "/activity/export?format=csv"} {
-		if strings.Contains(visitor.Get(path).Want(t, 200).Body, secret[12:]) {
+		if strings.Contains(portal.Get(path).Want(t, 200).Body, secret[12:]) {
 			t.Errorf("%s shows the secret", path)
 		}
 	}
 	if strings.Contains(string(env.Log.Text()), secret[12:]) {
 		t.Error("the secret is in the log")
 	}
-	if id := keys[0].ID; visitor.Post("/access/keys/"+id+"/revoke").Want(t, 200).Path != "/access" {
+	if id := keys[0].ID; portal.Post("/access/keys/"+id+"/revoke").Want(t, 200).Path != "/access" {
 		t.Error("revoking leads elsewhere")
 	}
 	replica.As(secret).Get("/assets").Want(t, 401)
@@ -125,10 +125,10 @@ func TestPortal_DangerousChangesNeedAFreshProof(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", access.Settings{DeviceCommands: true})
-	visitor := replica.Visitor(t, env.Browser(acme, account.Admin).User)
+	portal := replica.PortalClient(t, env.Browser(acme, account.Admin).User)
 	env.Advance(account.ReauthFresh + time.Second)
 	on := func(gate access.Gate) string {
-		return visitor.Post("/access/gates", "gate", string(gate), "on", "true").Want(t, 200).Path
+		return portal.Post("/access/gates", "gate", string(gate), "on", "true").Want(t, 200).Path
 	}
 	settings := func() access.Settings {
 		c, err := env.DB().CompanyByID(t.Context(), acme.ID)
@@ -142,23 +142,23 @@ func TestPortal_DangerousChangesNeedAFreshProof(t *testing.T) {
 			t.Errorf("%s: %s", gate, path)
 		}
 	}
-	form := visitor.Get("/access/keys/new")
-	if page := visitor.Post("/access/keys", keyFields(form, t, "DEVICES_COMMAND")...); !strings.HasPrefix(page.Path, "/account/prove") ||
+	form := portal.Get("/access/keys/new")
+	if page := portal.Post("/access/keys", keyFields(form, t, "DEVICES_COMMAND")...); !strings.HasPrefix(page.Path, "/account/prove") ||
 		secretOf(page) != "" {
 		t.Errorf("a key that may command: %d at %s", page.Status, page.Path)
 	}
-	if page := visitor.Post("/access/keys", keyFields(form, t, "DEVICES_READ")...); secretOf(page) == "" {
+	if page := portal.Post("/access/keys", keyFields(form, t, "DEVICES_READ")...); secretOf(page) == "" {
 		t.Errorf("a key that reads: %d at %s", page.Status, page.Path)
 	}
-	visitor.Post("/account/prove", "password", "wrong", "next", "/access").Want(t, 401)
-	if page := visitor.Post("/account/prove", "password", servertest.Password, "next", "//evil.example").Want(t, 200); page.Path != "/" {
+	portal.Post("/account/prove", "password", "wrong", "next", "/access").Want(t, 401)
+	if page := portal.Post("/account/prove", "password", servertest.Password, "next", "//evil.example").Want(t, 200); page.Path != "/" {
 		t.Errorf("the proof leads to %s", page.Path)
 	}
 	if path := on(access.DestructiveCommands); path != "/access" || !settings().DestructiveCommands {
 		t.Errorf("after the proof: %s", path)
 	}
 	switches, err := env.DB().Switches(t.Context(), acme.ID)
-	if err != nil || len(switches) < 1 || !strings.Contains(visitor.Get("/access").Body, "Switched by") {
+	if err != nil || len(switches) < 1 || !strings.Contains(portal.Get("/access").Body, "Switched by") {
 		t.Errorf("%v, %v", switches, err)
 	}
 }
@@ -169,10 +169,10 @@ func TestPortal_OtherOriginsAreRefused(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", access.Settings{})
-	visitor := replica.Visitor(t, env.Browser(acme, account.Admin).User)
+	portal := replica.PortalClient(t, env.Browser(acme, account.Admin).User)
 	for _, path := range []string{"/access/gates", "/access/keys", "/users", "/settings", "/settings/signin", "/account/password",
 		"/account/prove", "/activity/verify", "/settings/platform", "/signin", "/signin/company", "/invitation"} {
-		visitor.From("https://evil.example", path, url.Values{"gate": {"deviceCommands"}, "on": {"true"}}).Want(t, http.StatusForbidden)
+		portal.From("https://evil.example", path, url.Values{"gate": {"deviceCommands"}, "on": {"true"}}).Want(t, http.StatusForbidden)
 	}
 	if c, err := env.DB().CompanyByID(t.Context(), acme.ID); err != nil || c.Settings.DeviceCommands {
 		t.Errorf("%+v, %v", c.Settings, err)
@@ -187,9 +187,9 @@ func TestUsers_ChangesStayWithinTheEditorsRights(t *testing.T) {
 	replica := env.Start()
 	acme, other := env.Company("acme", access.Settings{}), env.Company("other", access.Settings{})
 	admin := env.Browser(acme, account.Admin).User
-	visitor := replica.Visitor(t, admin)
+	portal := replica.PortalClient(t, admin)
 
-	page := visitor.Post("/users", "email", "new@acme.test", "name", "New", "role", "operator", "scope", "all").Want(t, 200)
+	page := portal.Post("/users", "email", "new@acme.test", "name", "New", "role", "operator", "scope", "all").Want(t, 200)
 	_, link, found := strings.Cut(page.Body, "/invitation#")
 	code, _, _ := strings.Cut(link, "<")
 	if !found {
@@ -204,8 +204,8 @@ func TestUsers_ChangesStayWithinTheEditorsRights(t *testing.T) {
 	guest.Get("/activity").Want(t, 403)
 
 	// The only administrator cannot step down, nor be disabled by themselves.
-	visitor.Post("/users/"+admin.ID, "name", "Ada", "role", "viewer", "scope", "all").Want(t, 409)
-	visitor.Post("/users/"+admin.ID+"/disabled", "disabled", "true")
+	portal.Post("/users/"+admin.ID, "name", "Ada", "role", "viewer", "scope", "all").Want(t, 409)
+	portal.Post("/users/"+admin.ID+"/disabled", "disabled", "true")
 	if u, err := env.DB().UserByID(t.Context(), acme.ID, admin.ID); err != nil || u.Disabled || u.Role != account.Admin {
 		t.Fatalf("%+v, %v", u, err)
 	}
@@ -213,22 +213,22 @@ func TestUsers_ChangesStayWithinTheEditorsRights(t *testing.T) {
 	clerk := env.Browser(acme, account.Viewer)
 	viewer, _ := account.Viewer.Rights()
 	clerk.Change(func(u *account.User) { u.Rights = viewer | account.ManageUsers })
-	small := replica.Visitor(t, clerk.User)
+	small := replica.PortalClient(t, clerk.User)
 	small.Post("/users", "email", "boss@acme.test", "role", "admin", "scope", "all").Want(t, 403)
 	small.Post("/users/"+admin.ID, "name", "X", "role", "viewer", "scope", "all").Want(t, 403)
 	small.Post("/users", "email", "eye@acme.test", "role", "viewer", "scope", "all").Want(t, 200)
 
 	// Another company's users are not found.
 	stranger := env.Browser(other, account.Viewer).User
-	visitor.Get("/users/"+stranger.ID).Want(t, 404)
-	visitor.Post("/users/"+stranger.ID+"/disabled", "disabled", "true").Want(t, 404)
+	portal.Get("/users/"+stranger.ID).Want(t, 404)
+	portal.Post("/users/"+stranger.ID+"/disabled", "disabled", "true").Want(t, 404)
 
 	// A disabled user is out at once.
 	u, err := env.DB().UserByEmail(t.Context(), "new@acme.test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	visitor.Post("/users/"+u.ID+"/disabled", "disabled", "true").Want(t, 200)
+	portal.Post("/users/"+u.ID+"/disabled", "disabled", "true").Want(t, 200)
 	if path := guest.Get("/account").Path; !strings.HasPrefix(path, "/signin") {
 		t.Errorf("a disabled user sees %s", path)
 	}
@@ -246,7 +246,7 @@ func TestCompanySignIn_LinksAndCreatesUsers(t *testing.T) {
 	env.CLI(new(any), "company", "domain", "add", "--company", "acme", "acme.test")
 	env.CLI(new(any), "company", "domain", "add", "--company", "acme", "other.test")
 	setUp := func(domains, creates string) servertest.Page {
-		return replica.Visitor(t, admin.User).Post("/settings/signin", "name", "Acme ID", "issuer", provider.URL,
+		return replica.PortalClient(t, admin.User).Post("/settings/signin", "name", "Acme ID", "issuer", provider.URL,
 			"clientId", provider.ClientID,
 			"clientSecret", provider.Secret, "domains", domains, "enabled", "true", "createsUsers", creates, "role", "operator")
 	}
@@ -254,20 +254,20 @@ func TestCompanySignIn_LinksAndCreatesUsers(t *testing.T) {
 		t.Error("the client's secret is shown")
 	}
 	// try signs a person in; ok if they come in.
-	try := func(email string, who oidctest.Browser, spoil func(map[string]any)) (*servertest.Visitor, bool, string) {
+	try := func(email string, who oidctest.Browser, spoil func(map[string]any)) (*servertest.PortalClient, bool, string) {
 		provider.Be(who, spoil)
-		visitor := replica.SignedOut(t)
-		page := visitor.Post("/signin/company", "email", email, "next", "/account")
+		portal := replica.SignedOut(t)
+		page := portal.Post("/signin/company", "email", email, "next", "/account")
 		_, rest, found := strings.Cut(page.Body, `href="`+provider.URL)
 		address, _, _ := strings.Cut(rest, `"`)
 		if !found {
-			return visitor, false, page.Body
+			return portal, false, page.Body
 		}
-		back := visitor.Away(provider.URL + strings.ReplaceAll(address, "&amp;", "&"))
+		back := portal.Away(provider.URL + strings.ReplaceAll(address, "&amp;", "&"))
 		if strings.Contains(back.Body, "Confirm your account") {
-			back = visitor.Post("/signin/link", "link", back.Field(t, "link"), "password", servertest.Password)
+			back = portal.Post("/signin/link", "link", back.Field(t, "link"), "password", servertest.Password)
 		}
-		return visitor, back.Path == "/account", back.Body
+		return portal, back.Path == "/account", back.Body
 	}
 	if _, in, _ := try("person@else.test", oidctest.Browser{Subject: "x", Email: "person@else.test"}, nil); in {
 		t.Error("a domain without a company was let in")
@@ -325,12 +325,12 @@ func TestActivity_RecordsPortalActions(t *testing.T) {
 	replica := env.Start()
 	acme, other := env.Company("acme", access.Settings{}), env.Company("other", access.Settings{})
 	admin := env.Browser(acme, account.Admin).User
-	visitor := replica.Visitor(t, admin)
-	visitor.Post("/access/gates", "gate", "policyChanges", "on", "true").Want(t, 200)
-	visitor.Post("/settings", "name", "Acme & Söhne <b>", "inactiveAfter", "10", "keepActivity", "365").Want(t, 200)
+	portal := replica.PortalClient(t, admin)
+	portal.Post("/access/gates", "gate", "policyChanges", "on", "true").Want(t, 200)
+	portal.Post("/settings", "name", "Acme & Söhne <b>", "inactiveAfter", "10", "keepActivity", "365").Want(t, 200)
 	replica.SignedOut(t).Post("/signin", "email", admin.Email, "password", "wrong").Want(t, 401)
 
-	page := visitor.Get("/activity").Want(t, 200)
+	page := portal.Get("/activity").Want(t, 200)
 	if strings.Contains(page.Body, "<b>") {
 		t.Error("a name is not escaped")
 	}
@@ -352,18 +352,18 @@ func TestActivity_RecordsPortalActions(t *testing.T) {
 	if e := seen[activity.SignedIn]; e.Actor.ID != admin.ID {
 		t.Errorf("the sign-in: %+v", e)
 	}
-	if page := visitor.Post("/activity/verify").Want(t, 200); !strings.Contains(page.Body, "head signed by this service") {
+	if page := portal.Post("/activity/verify").Want(t, 200); !strings.Contains(page.Body, "head signed by this service") {
 		t.Error("the chain is not sound")
 	}
-	foreign := replica.Visitor(t, env.Browser(other, account.Admin).User)
+	foreign := replica.PortalClient(t, env.Browser(other, account.Admin).User)
 	if body := foreign.Get("/activity").Want(t, 200).Body; strings.Contains(body, admin.Email) {
 		t.Error("another company sees the log")
 	}
-	lines := strings.Count(visitor.Get("/activity/export?format=ndjson").Want(t, 200).Body, "\n")
+	lines := strings.Count(portal.Get("/activity/export?format=ndjson").Want(t, 200).Body, "\n")
 	if lines < 5 {
 		t.Errorf("%d lines exported", lines)
 	}
-	visitor.Get("/activity/export?format=xml").Want(t, 400)
+	portal.Get("/activity/export?format=xml").Want(t, 400)
 }
 
 // Sessions are listed and end at once.
@@ -373,7 +373,7 @@ func TestSessions_AreRevocable(t *testing.T) {
 	replica := env.Start()
 	acme := env.Company("acme", access.Settings{})
 	user := env.Browser(acme, account.Viewer).User
-	first, second := replica.Visitor(t, user), replica.Visitor(t, user)
+	first, second := replica.PortalClient(t, user), replica.PortalClient(t, user)
 	sessions, err := env.DB().Sessions(t.Context(), user.ID)
 	if err != nil || len(sessions) != 2 {
 		t.Fatalf("%d sessions, %v", len(sessions), err)
@@ -388,7 +388,7 @@ func TestSessions_AreRevocable(t *testing.T) {
 	}
 	second.Get("/account").Want(t, 200)
 	// A new password ends the others.
-	third := replica.Visitor(t, user)
+	third := replica.PortalClient(t, user)
 	second.Post("/account/password", "current", "wrong", "password", "another one 1", "again", "another one 1").Want(t, 422)
 	second.Post("/account/password", "current", servertest.Password, "password", "another one 1", "again", "another one 1").Want(t, 200)
 	second.Get("/account").Want(t, 200)

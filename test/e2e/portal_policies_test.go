@@ -16,8 +16,8 @@ import (
 	"github.com/musterhq/muster/internal/servertest"
 )
 
-// visitor is a person with a browser that runs no scripts.
-type visitor struct {
+// portal is the portal as it is shown to a person with a browser that runs no scripts.
+type portal struct {
 	t    *testing.T
 	base string
 	http *http.Client
@@ -25,7 +25,7 @@ type visitor struct {
 
 // visit makes a user with a role, limited to some policies or not, and signs
 // the person in.
-func visit(t *testing.T, env *servertest.Env, r *servertest.Replica, companyID string, role account.Role, only ...string) *visitor {
+func visit(t *testing.T, env *servertest.Env, r *servertest.Replica, companyID string, role account.Role, only ...string) *portal {
 	t.Helper()
 	email := resource.NewID() + "@acme.test"
 	if _, err := (account.Users{Store: env.DB(), Passwords: account.NewPasswords(1), Now: env.Now}).Create(t.Context(),
@@ -38,13 +38,13 @@ func visit(t *testing.T, env *servertest.Env, r *servertest.Replica, companyID s
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &visitor{t, r.PublicURL(), &http.Client{Jar: jar}}
+	p := &portal{t, r.PublicURL(), &http.Client{Jar: jar}}
 	p.post(200, "/signin", url.Values{"email": {email}, "password": {"a long password"}})
 	return p
 }
 
 // do returns the text of the page where a request ends, and its path.
-func (p *visitor) do(want int, request *http.Request) (text, path string) {
+func (p *portal) do(want int, request *http.Request) (text, path string) {
 	p.t.Helper()
 	answer, err := p.http.Do(request)
 	if err != nil {
@@ -62,7 +62,7 @@ func (p *visitor) do(want int, request *http.Request) (text, path string) {
 	return string(body), answer.Request.URL.Path
 }
 
-func (p *visitor) get(want int, path string) string {
+func (p *portal) get(want int, path string) string {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(context.WithoutCancel(p.t.Context()), http.MethodGet, p.base+path, http.NoBody)
 	if err != nil {
@@ -72,7 +72,7 @@ func (p *visitor) get(want int, path string) string {
 	return text
 }
 
-func (p *visitor) post(want int, path string, form url.Values) (text, at string) {
+func (p *portal) post(want int, path string, form url.Values) (text, at string) {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(context.WithoutCancel(p.t.Context()), http.MethodPost, p.base+path,
 		strings.NewReader(form.Encode()))
@@ -83,7 +83,7 @@ func (p *visitor) post(want int, path string, form url.Values) (text, at string)
 	return p.do(want, request)
 }
 
-func (p *visitor) sees(text string, wanted ...string) {
+func (p *portal) sees(text string, wanted ...string) {
 	p.t.Helper()
 	_, main, _ := strings.Cut(text, "<main")
 	for _, w := range wanted {
@@ -183,6 +183,6 @@ func TestPortalPolicies_LimitedUsers(t *testing.T) {
 	limited.post(404, "/policies/"+other.ID+"/review", url.Values{"version": {"1"}, "s.SMS": {"BLOCK"}})
 	limited.post(403, "/policies", url.Values{"name": {"New"}, "type": {"PLATFORM"}})
 	limited.post(400, "/policies/"+tenant.Policy.ID+"/review", url.Values{"s.SMS": {"BLOCK"}})
-	nobody := &visitor{t, replica.PublicURL(), &http.Client{}}
+	nobody := &portal{t, replica.PublicURL(), &http.Client{}}
 	nobody.sees(nobody.get(200, "/policies"), "Sign in")
 }

@@ -78,7 +78,7 @@ func TestProvider_ReachesNoPrivateAddress(t *testing.T) {
 	acme := env.Company("acme", access.Settings{})
 	user := env.Browser(acme, account.Admin).User
 	closed := env.Start(func(c *config.Service, _ *service.Options) { c.PrivateProviders = nil })
-	admin := closed.Visitor(t, user)
+	admin := closed.PortalClient(t, user)
 	for _, issuer := range []string{inside.URL, strings.Replace(inside.URL, "127.0.0.1", "localhost", 1),
 		strings.Replace(inside.URL, "http:", "https:", 1), "https://169.254.169.254", "https://[::1]", "http://example.com"} {
 		page := admin.Post("/settings/signin", fields(issuer)...)
@@ -90,7 +90,7 @@ func TestProvider_ReachesNoPrivateAddress(t *testing.T) {
 		t.Fatalf("a private address was asked %v", asked)
 	}
 	open := env.Start()
-	admin = open.Visitor(t, user)
+	admin = open.PortalClient(t, user)
 	admin.Post("/settings/signin", fields(moved.URL)...).Want(t, 422)
 	if asked := inside.asked(); len(moved.asked()) != 1 || len(asked) != 0 {
 		t.Errorf("a redirect was followed to %v", asked)
@@ -100,11 +100,11 @@ func TestProvider_ReachesNoPrivateAddress(t *testing.T) {
 	var evil *recorder
 	evil = newRecorder(t, describe(func() string { return evil.URL }, "http://10.0.0.1"))
 	admin.Post("/settings/signin", fields(evil.URL)...).Want(t, 200)
-	visitor := open.SignedOut(t)
-	page := visitor.Post("/signin/company", "email", "a@acme.test").Want(t, 200)
+	portal := open.SignedOut(t)
+	page := portal.Post("/signin/company", "email", "a@acme.test").Want(t, 200)
 	_, rest, _ := strings.Cut(page.Body, "state=")
 	state, _, _ := strings.Cut(rest, `"`)
-	visitor.Get("/signin/callback?code=x&state="+state).Want(t, 401)
+	portal.Get("/signin/callback?code=x&state="+state).Want(t, 401)
 	if log := string(env.Log.Text()); strings.Contains(log, secret) {
 		t.Error("what a private address answered is in the log")
 	}
@@ -134,7 +134,7 @@ func TestProvider_IsAskedSeldom(t *testing.T) {
 		describe(func() string { return front.URL }, front.URL)(w, r)
 	})
 	save := func() servertest.Page {
-		return replica.Visitor(t, admin).Post("/settings/signin", "name", "x", "issuer", front.URL, "clientId", "x", "domains", "acme.test",
+		return replica.PortalClient(t, admin).Post("/settings/signin", "name", "x", "issuer", front.URL, "clientId", "x", "domains", "acme.test",
 			"enabled", "true", "role", "viewer")
 	}
 	save().Want(t, 200)
@@ -172,7 +172,7 @@ func TestProvider_SavingNeedsEveryRightOfItsUsers(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			clerk.Change(func(u *account.User) { u.Rights = rights })
-			page := replica.Visitor(t, clerk.User).Post("/settings/signin", providerFields(provider, "acme.test")...)
+			page := replica.PortalClient(t, clerk.User).Post("/settings/signin", providerFields(provider, "acme.test")...)
 			if page.Status != 403 || !strings.Contains(page.Body, text) {
 				t.Errorf("%v: got %d, want 403 with %q", rights.Names(), page.Status, text)
 			}
@@ -181,7 +181,7 @@ func TestProvider_SavingNeedsEveryRightOfItsUsers(t *testing.T) {
 	if _, err := env.DB().Provider(t.Context(), acme.ID); err == nil {
 		t.Error("the provider was saved")
 	}
-	replica.Visitor(t, admin.User).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+	replica.PortalClient(t, admin.User).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
 }
 
 // TestCompanySignIn_FirstLinkNeedsTheOwnersProof: the provider's word alone does
@@ -194,17 +194,17 @@ func TestCompanySignIn_FirstLinkNeedsTheOwnersProof(t *testing.T) {
 		acme := env.Company("acme", access.Settings{})
 		admin, keyed := env.Browser(acme, account.Admin).User, env.Browser(acme, account.Viewer).User
 		provider := oidctest.New(t, env.Now)
-		replica.Visitor(t, admin).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+		replica.PortalClient(t, admin).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
 		provider.Be(oidctest.Browser{Subject: "1", Email: admin.Email}, nil)
-		visitor := replica.SignedOut(t)
-		page := signsIn(t, visitor, provider, admin.Email).Want(t, 200)
+		portal := replica.SignedOut(t)
+		page := signsIn(t, portal, provider, admin.Email).Want(t, 200)
 		link := page.Field(t, "link")
-		if !strings.Contains(page.Body, "Confirm your account") || !strings.HasPrefix(visitor.Get("/account").Path, "/signin") {
+		if !strings.Contains(page.Body, "Confirm your account") || !strings.HasPrefix(portal.Get("/account").Path, "/signin") {
 			t.Fatalf("the first sign-in: got %s, want the question", page.Path)
 		}
-		visitor.Post("/signin/link", "link", link, "password", "wrong password").Want(t, 401)
-		visitor.Post("/signin/link", "link", "mst_made-up", "password", servertest.Password).Want(t, 401)
-		if page := visitor.Post("/signin/link", "link", link, "password", servertest.Password); page.Path != "/account" {
+		portal.Post("/signin/link", "link", link, "password", "wrong password").Want(t, 401)
+		portal.Post("/signin/link", "link", "mst_made-up", "password", servertest.Password).Want(t, 401)
+		if page := portal.Post("/signin/link", "link", link, "password", servertest.Password); page.Path != "/account" {
 			t.Fatalf("with the password: got %d at %s, want /account", page.Status, page.Path)
 		}
 		replica.SignedOut(t).Post("/signin/link", "link", link, "password", servertest.Password).Want(t, 401)
@@ -223,12 +223,12 @@ func TestCompanySignIn_FirstLinkNeedsTheOwnersProof(t *testing.T) {
 		}
 		// A person with a passkey uses it: the password is not enough.
 		key := servertest.NewAuthenticator(t, replica.PublicURL())
-		replica.Visitor(t, keyed).AddPasskey(key).Want(t, 200)
+		replica.PortalClient(t, keyed).AddPasskey(key).Want(t, 200)
 		provider.Be(oidctest.Browser{Subject: "2", Email: keyed.Email}, nil)
-		page = signsIn(t, visitor, provider, keyed.Email).Want(t, 200)
+		page = signsIn(t, portal, provider, keyed.Email).Want(t, 200)
 		link = page.Field(t, "link")
-		page = visitor.Post("/signin/link", "link", link, "password", servertest.Password).Want(t, 401)
-		page = visitor.Post("/signin/link", "link", link, "token", page.Field(t, "token"), "answer", key.Get(page.Options(t)))
+		page = portal.Post("/signin/link", "link", link, "password", servertest.Password).Want(t, 401)
+		page = portal.Post("/signin/link", "link", link, "token", page.Field(t, "token"), "answer", key.Get(page.Options(t)))
 		if page.Path != "/account" {
 			t.Errorf("with the passkey: got %d at %s, want /account", page.Status, page.Path)
 		}
@@ -244,7 +244,7 @@ func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
 	acme := env.Company("acme", access.Settings{DeviceCommands: true})
 	admin := env.Browser(acme, account.Admin).User
 	provider := oidctest.New(t, env.Now)
-	replica.Visitor(t, admin).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+	replica.PortalClient(t, admin).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
 	who := oidctest.Browser{Subject: "1", Email: admin.Email}
 	provider.Be(who, nil)
 	links(t, replica.SignedOut(t), provider, admin.Email).Want(t, 200)
@@ -259,17 +259,17 @@ func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			provider.Be(who, c.spoil)
-			visitor := replica.SignedOut(t)
-			if page := signsIn(t, visitor, provider, admin.Email); page.Path != "/account" {
+			portal := replica.SignedOut(t)
+			if page := signsIn(t, portal, provider, admin.Email); page.Path != "/account" {
 				t.Fatalf("%s: got %d at %s, want /account", name, page.Status, page.Path)
 			}
-			page := visitor.Post("/access/gates", "gate", "destructiveCommands", "on", "true")
+			page := portal.Post("/access/gates", "gate", "destructiveCommands", "on", "true")
 			if asked := strings.HasPrefix(page.Path, "/account/prove"); asked == c.fresh {
 				t.Errorf("%s: asked for a proof: %v, at %s", name, asked, page.Path)
 			}
 			if name == "in the future" {
 				env.Advance(account.ReauthFresh + time.Second)
-				page := visitor.Post("/access/gates", "gate", "destructiveCommands", "on", "true")
+				page := portal.Post("/access/gates", "gate", "destructiveCommands", "on", "true")
 				if !strings.HasPrefix(page.Path, "/account/prove") {
 					t.Error("a clock that is ahead makes the proof last longer")
 				}
@@ -277,24 +277,24 @@ func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
 		})
 	}
 	// A proof at the provider asks for a new sign-in there, and takes only one.
-	visitor := replica.SignedOut(t)
+	portal := replica.SignedOut(t)
 	provider.Be(who, func(c map[string]any) { delete(c, "auth_time") })
-	signsIn(t, visitor, provider, admin.Email)
-	visitor.Post("/account/prove/company", "next", "/access").Want(t, 403) // the person has a password
+	signsIn(t, portal, provider, admin.Email)
+	portal.Post("/account/prove/company", "next", "/access").Want(t, 403) // the person has a password
 	if _, err := env.DB().UpdateUser(t.Context(), acme.ID, admin.ID, func(u *account.User) error {
 		u.PasswordHash = ""
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	signsIn(t, visitor, provider, admin.Email)
-	page := visitor.Post("/account/prove/company", "next", "/access").Want(t, 200)
+	signsIn(t, portal, provider, admin.Email)
+	page := portal.Post("/account/prove/company", "next", "/access").Want(t, 200)
 	if !strings.Contains(page.Body, "prompt=login") || !strings.Contains(page.Body, "max_age=0") {
 		t.Error("the provider is not asked to have the person sign in again")
 	}
 	_, rest, _ := strings.Cut(page.Body, `href="`+provider.URL)
 	address, _, _ := strings.Cut(rest, `"`)
-	if back := visitor.Away(provider.URL + strings.ReplaceAll(address, "&amp;", "&")); back.Status != 401 {
+	if back := portal.Away(provider.URL + strings.ReplaceAll(address, "&amp;", "&")); back.Status != 401 {
 		t.Errorf("a proof without a new sign-in: got %d at %s, want 401", back.Status, back.Path)
 	}
 }
@@ -307,14 +307,14 @@ func TestCompanySignIn_AnotherIssuersAnswerIsRefused(t *testing.T) {
 	acme := env.Company("acme", access.Settings{})
 	admin := env.Browser(acme, account.Admin).User
 	provider := oidctest.New(t, env.Now)
-	replica.Visitor(t, admin).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
-	visitor := replica.SignedOut(t)
-	address, _ := begins(visitor, provider, admin.Email)
+	replica.PortalClient(t, admin).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+	portal := replica.SignedOut(t)
+	address, _ := begins(portal, provider, admin.Email)
 	to, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	visitor.Get("/signin/callback?code=x&iss=https%3A%2F%2Fother.example&state="+url.QueryEscape(to.Query().Get("state"))).Want(t, 401)
+	portal.Get("/signin/callback?code=x&iss=https%3A%2F%2Fother.example&state="+url.QueryEscape(to.Query().Get("state"))).Want(t, 401)
 	if log := string(env.Log.Text()); !strings.Contains(log, "names another issuer") {
 		t.Error("the answer was refused for another reason")
 	}
@@ -328,13 +328,13 @@ func TestDomains_AreAssignedByTheOperator(t *testing.T) {
 		replica := env.Start()
 		acme := env.Company("acme", access.Settings{})
 		provider := oidctest.New(t, env.Now)
-		save := func(v *servertest.Visitor, domain string) servertest.Page {
+		save := func(v *servertest.PortalClient, domain string) servertest.Page {
 			return v.Post("/settings/signin", providerFields(provider, domain)...)
 		}
-		owner := replica.Visitor(t, env.Browser(acme, account.Admin).User)
+		owner := replica.PortalClient(t, env.Browser(acme, account.Admin).User)
 		save(owner, "acme.test").Want(t, 200)
 		evil := env.Company("evil", access.Settings{})
-		squatter := replica.Visitor(t, env.Browser(evil, account.Admin).User)
+		squatter := replica.PortalClient(t, env.Browser(evil, account.Admin).User)
 		for _, domain := range []string{"acme.test", "example.com"} {
 			page := save(squatter, domain)
 			if want := "muster company domain add --company evil " + domain; page.Status != 422 || !strings.Contains(page.Body, want) {
@@ -380,7 +380,7 @@ func TestInvitation_IsRecordedAndNeverOpensAnAccountInUse(t *testing.T) {
 		acme := env.Company("acme", access.Settings{})
 		admin, colleague := env.Browser(acme, account.Admin).User, env.Browser(acme, account.Viewer)
 		provider := oidctest.New(t, env.Now)
-		v := replica.Visitor(t, admin)
+		v := replica.PortalClient(t, admin)
 		v.Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
 		colleague.Change(func(u *account.User) { u.PasswordHash = "" }) // signs in through the provider alone
 		first := invitationCode(t, v.Post("/users/"+colleague.User.ID+"/invitation").Want(t, 200))
@@ -429,11 +429,11 @@ func TestDisable_NamesTheKeysOfTheUser(t *testing.T) {
 	acme := env.Company("acme", servertest.Everything())
 	leaver := env.Browser(acme, account.Admin).User
 	makes := func() string {
-		v := replica.Visitor(t, leaver)
+		v := replica.PortalClient(t, leaver)
 		return secretOf(v.Post("/access/keys", keyFields(v.Get("/access/keys/new"), t, "DEVICES_READ")...).Want(t, 200))
 	}
 	kept, revoked := makes(), makes()
-	boss := replica.Visitor(t, env.Browser(acme, account.Admin).User)
+	boss := replica.PortalClient(t, env.Browser(acme, account.Admin).User)
 	page := boss.Get("/users/"+leaver.ID).Want(t, 200)
 	live, err := apikey.Keys{Store: env.DB(), Now: env.Now}.LiveOf(t.Context(), leaver)
 	if err != nil || len(live) != 2 {
@@ -475,24 +475,24 @@ func TestCompanySignIn_InvitedUsersWhoMayDoMore(t *testing.T) {
 	viewer, _ := account.Viewer.Rights()
 	clerk.Change(func(u *account.User) { u.Rights = viewer | account.ManageCompany | account.ManageUsers })
 	provider := oidctest.New(t, env.Now)
-	replica.Visitor(t, clerk.User).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
-	visitor := replica.Visitor(t, root.User)
+	replica.PortalClient(t, clerk.User).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+	portal := replica.PortalClient(t, root.User)
 	boss := []string{"email", "boss@acme.test", "name", "Boss", "role", "admin", "scope", "all"}
-	if page := visitor.Post("/users", boss...); page.Status != 409 || !strings.Contains(page.Body, "save company sign-in again first") {
+	if page := portal.Post("/users", boss...); page.Status != 409 || !strings.Contains(page.Body, "save company sign-in again first") {
 		t.Errorf("an administrator is invited where a clerk saved company sign-in: %d", page.Status)
 	}
-	visitor.Post("/users", "email", "carl@acme.test", "name", "Carl", "role", "viewer", "scope", "all").Want(t, 200)
+	portal.Post("/users", "email", "carl@acme.test", "name", "Carl", "role", "viewer", "scope", "all").Want(t, 200)
 	carl, err := env.DB().UserByEmail(t.Context(), "carl@acme.test")
 	if err != nil {
 		t.Fatal(err)
 	}
 	more := []string{"name", "Carl", "role", "manager", "scope", "all"}
-	visitor.Post("/users/"+carl.ID, more...).Want(t, 409)
-	visitor.Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
-	visitor.Post("/users/"+carl.ID, more...).Want(t, 200)
+	portal.Post("/users/"+carl.ID, more...).Want(t, 409)
+	portal.Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+	portal.Post("/users/"+carl.ID, more...).Want(t, 200)
 	codes := map[string]string{}
 	for email, role := range map[string]string{"boss@acme.test": "admin", "guest@acme.test": "viewer"} {
-		codes[email] = invitationCode(t, visitor.Post("/users", "email", email, "name", "N", "role", role, "scope", "all").Want(t, 200))
+		codes[email] = invitationCode(t, portal.Post("/users", "email", email, "name", "N", "role", role, "scope", "all").Want(t, 200))
 	}
 	arrives := func(email string) servertest.Page {
 		provider.Be(oidctest.Browser{Subject: "at " + email, Email: email}, nil)
@@ -521,21 +521,21 @@ func TestInvitation_AcceptedThroughCompanySignIn(t *testing.T) {
 		acme := env.Company("acme", access.Settings{})
 		root := env.Browser(acme, account.Admin)
 		provider := oidctest.New(t, env.Now)
-		admin := replica.Visitor(t, root.User)
+		admin := replica.PortalClient(t, root.User)
 		admin.Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
 		code := invitationCode(t, admin.Post("/users", "email", "boss@acme.test", "name", "Boss", "role", "admin", "scope", "all").Want(t,
 			200))
 		accepts := func(code, as string) servertest.Page {
 			t.Helper()
 			provider.Be(oidctest.Browser{Subject: "at " + as, Email: as}, nil)
-			visitor := replica.SignedOut(t)
-			page := visitor.Post("/signin/company", "code", code)
+			portal := replica.SignedOut(t)
+			page := portal.Post("/signin/company", "code", code)
 			_, rest, found := strings.Cut(page.Body, `href="`+provider.URL)
 			if !found {
 				return page
 			}
 			address, _, _ := strings.Cut(rest, `"`)
-			return visitor.Away(provider.URL + strings.ReplaceAll(address, "&amp;", "&"))
+			return portal.Away(provider.URL + strings.ReplaceAll(address, "&amp;", "&"))
 		}
 		refused := func(page servertest.Page, status int, text string) {
 			t.Helper()
@@ -576,7 +576,7 @@ func TestCompanySignIn_RightsThatRise(t *testing.T) {
 	viewer, _ := account.Viewer.Rights()
 	clerk.Change(func(u *account.User) { u.Rights = viewer | account.ManageCompany | account.ManageUsers })
 	provider := oidctest.New(t, env.Now)
-	replica.Visitor(t, clerk.User).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+	replica.PortalClient(t, clerk.User).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
 	provider.Be(oidctest.Browser{Subject: "1", Email: boss.User.Email}, nil)
 	links(t, replica.SignedOut(t), provider, boss.User.Email).Want(t, 200)
 	if err := env.TryCLI(new(any), "user", "set-role", "--company", "acme", boss.User.Email, "--role",
@@ -595,7 +595,7 @@ func TestCompanySignIn_RightsThatRise(t *testing.T) {
 		!strings.Contains(page.Body, "may do less than you") {
 		t.Errorf("an administrator with a password: %d at %s", page.Status, page.Path)
 	}
-	replica.Visitor(t, other.User).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+	replica.PortalClient(t, other.User).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
 	links(t, replica.SignedOut(t), provider, other.User.Email).Want(t, 200)
 }
 
@@ -608,7 +608,7 @@ func TestCompanySignIn_DomainTakenAway(t *testing.T) {
 	acme := env.Company("acme", access.Settings{})
 	admin := env.Browser(acme, account.Admin).User
 	provider := oidctest.New(t, env.Now)
-	replica.Visitor(t, admin).Post("/settings/signin", providerFields(provider, "acme.test other.test")...).Want(t, 200)
+	replica.PortalClient(t, admin).Post("/settings/signin", providerFields(provider, "acme.test other.test")...).Want(t, 200)
 	provider.Be(oidctest.Browser{Subject: "1", Email: admin.Email}, nil)
 	links(t, replica.SignedOut(t), provider, admin.Email).Want(t, 200)
 	if page := signsIn(t, replica.SignedOut(t), provider, "colleague@other.test"); page.Path != "/account" {

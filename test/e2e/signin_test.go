@@ -22,8 +22,8 @@ func providerFields(p *oidctest.Provider, domains string) []string {
 
 // begins starts company sign-in and returns where the provider is; empty if the
 // page leads nowhere.
-func begins(visitor *servertest.Visitor, provider *oidctest.Provider, email string) (string, servertest.Page) {
-	page := visitor.Post("/signin/company", "email", email, "next", "/account")
+func begins(portal *servertest.PortalClient, provider *oidctest.Provider, email string) (string, servertest.Page) {
+	page := portal.Post("/signin/company", "email", email, "next", "/account")
 	_, rest, found := strings.Cut(page.Body, `href="`+provider.URL)
 	address, _, _ := strings.Cut(rest, `"`)
 	if !found {
@@ -33,20 +33,20 @@ func begins(visitor *servertest.Visitor, provider *oidctest.Provider, email stri
 }
 
 // signsIn goes through company sign-in and returns the page that it ends on.
-func signsIn(t *testing.T, visitor *servertest.Visitor, provider *oidctest.Provider, email string) servertest.Page {
+func signsIn(t *testing.T, portal *servertest.PortalClient, provider *oidctest.Provider, email string) servertest.Page {
 	t.Helper()
-	address, page := begins(visitor, provider, email)
+	address, page := begins(portal, provider, email)
 	if address == "" {
 		t.Fatalf("no way to the provider: %d %.500s", page.Status, page.Body)
 	}
-	return visitor.Away(address)
+	return portal.Away(address)
 }
 
 // links goes through the first company sign-in of a person with a password.
-func links(t *testing.T, visitor *servertest.Visitor, provider *oidctest.Provider, email string) servertest.Page {
+func links(t *testing.T, portal *servertest.PortalClient, provider *oidctest.Provider, email string) servertest.Page {
 	t.Helper()
-	page := signsIn(t, visitor, provider, email)
-	return visitor.Post("/signin/link", "link", page.Field(t, "link"), "password", servertest.Password)
+	page := signsIn(t, portal, provider, email)
+	return portal.Post("/signin/link", "link", page.Field(t, "link"), "password", servertest.Password)
 }
 
 // TestSignIn_StrangersCannotLockAPersonOut: under a thousand wrong sign-ins from
@@ -64,11 +64,11 @@ func TestSignIn_StrangersCannotLockAPersonOut(t *testing.T) {
 		}
 		owner, other := people[0].User, people[1].User
 		provider := oidctest.New(t, env.Now)
-		replica.Visitor(t, other).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+		replica.PortalClient(t, other).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
 		provider.Be(oidctest.Browser{Subject: "1", Email: owner.Email}, nil)
 		links(t, replica.SignedOut(t), provider, owner.Email).Want(t, 200)
 		// The colleague has a passkey; both have a usual browser.
-		usual, inside, open := replica.Visitor(t, owner), replica.Visitor(t, owner), replica.Visitor(t, other)
+		usual, inside, open := replica.PortalClient(t, owner), replica.PortalClient(t, owner), replica.PortalClient(t, other)
 		key := servertest.NewAuthenticator(t, replica.PublicURL())
 		open.AddPasskey(key).Want(t, 200)
 		usual.Post("/signout").Want(t, 200)
@@ -163,8 +163,8 @@ func TestSignIn_PasskeyChallengeIsTakenOnce(t *testing.T) {
 	acme := env.Company("acme", access.Settings{})
 	owner := env.Browser(acme, account.Viewer)
 	key := servertest.NewAuthenticator(t, replica.PublicURL())
-	visitor := replica.Visitor(t, owner.User)
-	visitor.AddPasskey(key).Want(t, 200)
+	portal := replica.PortalClient(t, owner.User)
+	portal.AddPasskey(key).Want(t, 200)
 	form := replica.SignedOut(t).Get("/signin")
 	send := func(form servertest.Page, answer string) servertest.Page {
 		return replica.SignedOut(t).Post("/signin/passkey", "next", "/account", "token", form.Field(t, "token"), "answer", answer)
@@ -191,8 +191,8 @@ func TestSignIn_PasskeyChallengeIsTakenOnce(t *testing.T) {
 		t.Errorf("without user verification: got %d at %s, want 401", page.Status, page.Path)
 	}
 	// The same holds for a proof of identity, where the passkey stands alone.
-	proof := visitor.Get("/account/prove?next=%2Faccount")
-	page := visitor.Post("/account/prove/passkey", "token", proof.Field(t, "token"), "next", "/account", "answer",
+	proof := portal.Get("/account/prove?next=%2Faccount")
+	page := portal.Post("/account/prove/passkey", "token", proof.Field(t, "token"), "next", "/account", "answer",
 		key.Get(proof.Options(t)))
 	if page.Status != 401 {
 		t.Errorf("a proof without user verification: got %d at %s, want 401", page.Status, page.Path)
@@ -211,9 +211,9 @@ func TestPasswords_CommonOnesAreRefused(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", access.Settings{})
-	visitor := replica.Visitor(t, env.Browser(acme, account.Admin).User)
+	portal := replica.PortalClient(t, env.Browser(acme, account.Admin).User)
 	for _, common := range []string{"password", "Password1", "12345678", "QWERTYUIOP"} {
-		page := visitor.Post("/account/password", "current", servertest.Password, "password", common, "again", common).Want(t, 422)
+		page := portal.Post("/account/password", "current", servertest.Password, "password", common, "again", common).Want(t, 422)
 		if !strings.Contains(page.Body, "most common") {
 			t.Errorf("%s: the page does not say why", common)
 		}
@@ -224,7 +224,7 @@ func TestPasswords_CommonOnesAreRefused(t *testing.T) {
 			t.Errorf("%s on the command line: got %v", common, err)
 		}
 	}
-	page := visitor.Post("/users", "email", "new@acme.test", "name", "New", "role", "viewer", "scope", "all").Want(t, 200)
+	page := portal.Post("/users", "email", "new@acme.test", "name", "New", "role", "viewer", "scope", "all").Want(t, 200)
 	code := invitationCode(t, page)
 	replica.SignedOut(t).Post("/invitation", "code", code, "password", "password1", "again", "password1").Want(t, 422)
 	replica.SignedOut(t).Post("/invitation", "code", code, "password", "eight of them", "again", "eight of them").Want(t, 200)
@@ -255,7 +255,7 @@ func TestSessions_NoticeOfAnotherSiteIsNotShown(t *testing.T) {
 	if !strings.Contains(string(page.Body), "Your account") || strings.Contains(string(page.Body), "Call 0900") {
 		t.Errorf("status %d; the notice is shown: %v", page.Status, strings.Contains(string(page.Body), "Call 0900"))
 	}
-	saved := replica.Visitor(t, admin.User).Post("/settings", "name", "Acme", "inactiveAfter", "30", "keepActivity", "400").Want(t, 200)
+	saved := replica.PortalClient(t, admin.User).Post("/settings", "name", "Acme", "inactiveAfter", "30", "keepActivity", "400").Want(t, 200)
 	if !strings.Contains(saved.Body, "The settings are saved.") {
 		t.Error("our own notice is not shown")
 	}

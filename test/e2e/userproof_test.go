@@ -18,7 +18,7 @@ func TestUsers_ChangesNeedAFreshProof(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", access.Settings{DeviceCommands: true})
-	stale := replica.Visitor(t, env.Browser(acme, account.Admin).User)
+	stale := replica.PortalClient(t, env.Browser(acme, account.Admin).User)
 	colleague := env.Browser(acme, account.Viewer).User
 	env.Advance(account.ReauthFresh + time.Second)
 	for name, page := range map[string]servertest.Page{
@@ -56,7 +56,7 @@ func TestPassword_AskForThePasskey(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start(servertest.OnLocalhost(t))
 	acme := env.Company("acme", access.Settings{DeviceCommands: true})
-	v := replica.Visitor(t, env.Browser(acme, account.Admin).User)
+	v := replica.PortalClient(t, env.Browser(acme, account.Admin).User)
 	key := servertest.NewAuthenticator(t, replica.PublicURL())
 	v.AddPasskey(key).Want(t, 200)
 	env.Advance(account.ReauthFresh + time.Minute)

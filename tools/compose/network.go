@@ -28,8 +28,8 @@ func (p proof) network(names []string, subnet string) error {
 			"master proof up\n"+
 			"ip -n %[1]s link set lo up\nip -n %[1]s link set eth0 up\nip -n %[1]s addr add %[2]s dev eth0\n", name, address.String()+bits)
 	}
-	if said, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot make the network: %w: %s", err, said)
+	if output, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot make the network: %w: %s", err, output)
 	}
 	file := filepath.Join(p.dir, "hosts")
 	if err := os.WriteFile(file, []byte(hosts), 0o644); err != nil { //nolint:gosec // every user reads it

@@ -67,7 +67,7 @@ type Recipient struct {
 	Choice   Choice
 	NextAt   time.Time // no mail before
 	Failures int       // attempts in a row that failed
-	Told     []string  // ids of the items that they had mail about
+	Mailed   []string  // ids of the items that they had mail about
 	Position int64     // in the company's history, up to which they had mail
 }
 

@@ -114,15 +114,15 @@ func (w *wakes) hearOnce(ctx context.Context, config *pgx.ConnConfig, ready func
 		cancel()
 		switch {
 		case err == nil:
-			w.heard(n.Payload)
+			w.receive(n.Payload)
 		case !timeout || c.Ping(ctx) != nil:
 			return err
 		}
 	}
 }
 
-// heard delivers another replica's payload.
-func (w *wakes) heard(payload string) {
+// receive delivers another replica's payload.
+func (w *wakes) receive(payload string) {
 	lines := strings.Split(payload, "\n")
 	if len(lines) < 2 || lines[0] == w.id {
 		return

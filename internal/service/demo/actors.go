@@ -9,23 +9,23 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/musterhq/muster/internal/service/visitor"
+	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/rest"
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
 // person is someone who uses the portal.
 type person struct {
-	*visitor.Visitor
+	*portalclient.Client
 	email string
 }
 
 func (h *history) person(email string) person {
-	return person{visitor.New(h.service.PublicURL(), h.memory.passwordOf(email)), email}
+	return person{portalclient.New(h.service.PublicURL(), h.memory.passwordOf(email)), email}
 }
 
 // post sends a form, in a new session if there is none any more.
-func (w person) post(ctx context.Context, path string, fields ...string) (visitor.Page, error) {
+func (w person) post(ctx context.Context, path string, fields ...string) (portalclient.Page, error) {
 	p, err := w.Post(ctx, path, fields...)
 	if err != nil || !strings.HasPrefix(p.Path, web.SignInPath) {
 		return p, err

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/service/demo"
-	"github.com/musterhq/muster/internal/service/visitor"
+	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/test/poll"
 )
 
@@ -102,7 +102,7 @@ func (r *running) linkSignsInOnce() {
 	for _, want := range []string{"<title>Overview", "was used already"} {
 		_, rest, _ := strings.Cut(r.link, "://")
 		_, path, _ := strings.Cut(rest, "/")
-		page, err := visitor.New(r.url, "").Get(r.t.Context(), "/"+path)
+		page, err := portalclient.New(r.url, "").Get(r.t.Context(), "/"+path)
 		if err != nil || !strings.Contains(page.Body, want) {
 			r.t.Errorf("the link %s leads to %d %s, which does not say %s: %v", r.link, page.Status, page.Path, want, err)
 		}

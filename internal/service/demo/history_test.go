@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/service/demo"
-	"github.com/musterhq/muster/internal/service/visitor"
+	"github.com/musterhq/muster/internal/service/portalclient"
 )
 
 // A demo that is new has been used for a month: its first page shows what a company in
@@ -21,7 +21,7 @@ func TestDemo_History(t *testing.T) {
 	for range 2 { // the second start finds what the first one made
 		if err := demo.Use(t.Context(), settings, time.Now, slog.New(slog.DiscardHandler),
 			func(ctx context.Context, r *demo.Running) error {
-				v := visitor.New(r.Service.PublicURL(), r.Password)
+				v := portalclient.New(r.Service.PublicURL(), r.Password)
 				if err := v.SignIn(ctx, r.User); err != nil {
 					return err
 				}

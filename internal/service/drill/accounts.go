@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/service/visitor"
+	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/internal/surface/oauth"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -37,7 +37,7 @@ func (t *attacker) makeKeys(ctx context.Context) error {
 }
 
 // makeKey makes a key that may do everything, and returns its text.
-func makeKey(ctx context.Context, v *visitor.Visitor, name string) (string, error) {
+func makeKey(ctx context.Context, v *portalclient.Client, name string) (string, error) {
 	fields, err := keyForm(ctx, v, name)
 	if err != nil {
 		return "", err
@@ -50,7 +50,7 @@ func makeKey(ctx context.Context, v *visitor.Visitor, name string) (string, erro
 }
 
 // keyForm is the form that makes a key that may do everything.
-func keyForm(ctx context.Context, v *visitor.Visitor, name string) ([]string, error) {
+func keyForm(ctx context.Context, v *portalclient.Client, name string) ([]string, error) {
 	p, err := v.Get(ctx, frame.AccessPath+"/keys/new")
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (t *attacker) makePeople(ctx context.Context) error {
 }
 
 // invite has the owner invite a user, with more fields of the form, and opens the account.
-func (t *attacker) invite(ctx context.Context, email string, fields ...string) (*visitor.Visitor, error) {
+func (t *attacker) invite(ctx context.Context, email string, fields ...string) (*portalclient.Client, error) {
 	p, err := t.owner.Post(ctx, frame.UsersPath, append(fields, "email", email, "name", "Thief")...)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (t *attacker) invite(ctx context.Context, email string, fields ...string) (
 	if err != nil {
 		return nil, err
 	}
-	v := visitor.New(t.Service.PublicURL(), attackerPassword)
+	v := portalclient.New(t.Service.PublicURL(), attackerPassword)
 	_, code, _ := strings.Cut(link, "#")
 	if p, err = v.Post(ctx, web.InvitationPath, "code", code, "password", attackerPassword, "again", attackerPassword); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ var onward = regexp.MustCompile(`https://thief\.example/cb\?[^"]+`)
 func (t *attacker) makeClients(ctx context.Context) error {
 	row := t.row("make connections")
 	for i := range attackerClients {
-		v := append([]*visitor.Visitor{t.owner}, t.people...)[i]
+		v := append([]*portalclient.Client{t.owner}, t.people...)[i]
 		token, err := t.connectClient(ctx, v)
 		if err != nil {
 			return err
@@ -131,8 +131,8 @@ func (t *attacker) makeClients(ctx context.Context) error {
 	return nil
 }
 
-// connectClient registers a client and lets the visitor consent to all scopes.
-func (t *attacker) connectClient(ctx context.Context, v *visitor.Visitor) (token string, err error) {
+// connectClient registers a client and lets the person consent to all scopes.
+func (t *attacker) connectClient(ctx context.Context, v *portalclient.Client) (token string, err error) {
 	var registered struct {
 		ID string `json:"client_id"`
 	}
@@ -175,7 +175,7 @@ func (t *attacker) connectClient(ctx context.Context, v *visitor.Visitor) (token
 }
 
 // decode reads a page that is JSON.
-func decode(p visitor.Page, into any) error {
+func decode(p portalclient.Page, into any) error {
 	if p.Status >= http.StatusBadRequest {
 		return fmt.Errorf("%s answers %d", p.Path, p.Status)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/service/visitor"
+	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -14,7 +14,7 @@ import (
 type alone struct {
 	what    string
 	asks    caller
-	decides *visitor.Visitor
+	decides *portalclient.Client
 }
 
 const limitedEmail = "limited@acme.test"

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/musterhq/muster/internal/service/visitor"
+	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/mcp"
 )
 
@@ -70,14 +70,14 @@ func ofTool(response *http.Response) (answer, error) {
 }
 
 // openForm sends a form of the portal.
-func openForm(ctx context.Context, v *visitor.Visitor, path string, fields ...string) (open, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, v.Base+path, strings.NewReader(visitor.FormOf(fields).Encode()))
+func openForm(ctx context.Context, v *portalclient.Client, path string, fields ...string) (open, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, v.Base+path, strings.NewReader(portalclient.FormOf(fields).Encode()))
 	if err != nil {
 		return open{}, err
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	return open{Request: request, client: v.Client, read: func(response *http.Response) (answer, error) {
-		p, err := visitor.ReadPage(response)
+	return open{Request: request, client: v.HTTP, read: func(response *http.Response) (answer, error) {
+		p, err := portalclient.ReadPage(response)
 		return outcome(p), err
 	}}, nil
 }

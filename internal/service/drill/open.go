@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/proposal"
-	"github.com/musterhq/muster/internal/service/visitor"
+	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -101,7 +101,7 @@ func (t *attacker) holdAcross(ctx context.Context, what, email string, end func(
 
 // requests are those that each caller of a helper has open: the helper wipes, makes a user
 // and makes a key; the key proposes and wipes; the connection wipes.
-func (t *attacker) requests(ctx context.Context, helper *visitor.Visitor, key, token string) (all []open, err error) {
+func (t *attacker) requests(ctx context.Context, helper *portalclient.Client, key, token string) (all []open, err error) {
 	_, devices, err := t.look(ctx)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/limit"
-	"github.com/musterhq/muster/internal/service/visitor"
+	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -32,11 +32,11 @@ func defaults(ctx context.Context, d *drill) error {
 type attacker struct {
 	*drill
 	before  access.Settings
-	owner   *visitor.Visitor
-	people  []*visitor.Visitor // made by the attacker; sessions of administrators
-	limited *visitor.Visitor   // a helper of long standing, who may use one policy
-	callers []caller           // keys and connections
-	twins   []twin             // machines of the attacker that claim to be devices of the company
+	owner   *portalclient.Client
+	people  []*portalclient.Client // made by the attacker; sessions of administrators
+	limited *portalclient.Client   // a helper of long standing, who may use one policy
+	callers []caller               // keys and connections
+	twins   []twin                 // machines of the attacker that claim to be devices of the company
 	targets []asset.Asset
 }
 
@@ -96,7 +96,7 @@ func (t *attacker) wipeForMinutes(ctx context.Context) error {
 				}
 			}
 		}
-		for i, v := range append([]*visitor.Visitor{t.owner}, t.people...) {
+		for i, v := range append([]*portalclient.Client{t.owner}, t.people...) {
 			row := withPasskey
 			if v.Passkey == nil {
 				row = without
@@ -138,7 +138,7 @@ func (t *attacker) destroy(ctx context.Context, c caller, row *Attack, n int) er
 	return nil
 }
 
-func (t *attacker) destroyInPortal(ctx context.Context, v *visitor.Visitor, row *Attack, n int) error {
+func (t *attacker) destroyInPortal(ctx context.Context, v *portalclient.Client, row *Attack, n int) error {
 	target := t.targets[n%len(t.targets)]
 	p, err := v.Post(ctx, frame.DevicePath(target.ID)+"/commands/"+destructive()[n%2], "confirm", target.Identification)
 	if err != nil {
@@ -152,7 +152,7 @@ var waiting = regexp.MustCompile(frame.ControlsPath + `/[0-9a-z]+/confirm`)
 
 // loosen asks for looser controls, and has every administrator confirm them.
 func (t *attacker) loosen(ctx context.Context, row *Attack, minute int) error {
-	all := append([]*visitor.Visitor{t.owner}, t.people...)
+	all := append([]*portalclient.Client{t.owner}, t.people...)
 	asks := all[minute%len(all)]
 	if minute%4 == 0 { // a proof of identity is good for five minutes
 		for _, v := range all {

@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/service/visitor"
+	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/wait"
 )
@@ -75,7 +75,7 @@ func (t *attacker) twinOf(ctx context.Context, victim asset.Asset) (asset.Asset,
 // replace makes codes with which another machine becomes a device of the company, in one
 // minute, and merges the attacker's machines into the devices, in the next.
 func (t *attacker) replace(ctx context.Context, row *Attack, minute int) error {
-	all := append([]*visitor.Visitor{t.owner}, t.people...)
+	all := append([]*portalclient.Client{t.owner}, t.people...)
 	for i, pair := range t.twins {
 		now, err := t.db.Asset(ctx, t.Company.ID, pair.victim.ID) // a merge may have renamed it
 		if err != nil {

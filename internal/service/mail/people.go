@@ -98,7 +98,7 @@ func (o state) due(to attention.Recipient) (fresh []attention.Item) {
 		return nil
 	}
 	for _, i := range o.items {
-		if !to.Choice.Wants(i.Event(), to.Manages) || slices.Contains(to.Told, i.ID) || !i.Concerns(to.Approver, o.controls) {
+		if !to.Choice.Wants(i.Event(), to.Manages) || slices.Contains(to.Mailed, i.ID) || !i.Concerns(to.Approver, o.controls) {
 			continue
 		}
 		may := func(p attention.Recipient) bool { return i.May(p.Approver, o.controls, o.read) }

@@ -42,7 +42,7 @@ func TestService_MailsInvitation(t *testing.T) {
 	mails := func(c *config.Service, _ *service.Options) {
 		c.SMTPURL, c.MailFrom = "smtp://"+d.server.address, "Muster <muster@acme.test>"
 	}
-	d.Start(mails).Visitor(t, d.ada).Post("/users", "email", "new@acme.test", "name", "Nina", "role", "admin", "scope", "all").Want(t,
+	d.Start(mails).PortalClient(t, d.ada).Post("/users", "email", "new@acme.test", "name", "Nina", "role", "admin", "scope", "all").Want(t,
 		http.StatusOK)
 	d.Advance(2 * time.Minute) // the first replica's turn is over
 	replica := d.Start(mails)

@@ -36,7 +36,7 @@ func (c Consent) ask(w http.ResponseWriter, r *http.Request) {
 		c.refuse(w, r, a, err)
 		return
 	}
-	v, ok := c.visitor(w, r, r.URL.RequestURI())
+	v, ok := c.person(w, r, r.URL.RequestURI())
 	if !ok || !c.enabled(w, r, v) {
 		return
 	}
@@ -69,7 +69,7 @@ func (c Consent) decide(w http.ResponseWriter, r *http.Request) {
 // false, and writes nothing, if what the person may do moved before their consent was
 // recorded, unless this is the last attempt.
 func (c Consent) answer(w http.ResponseWriter, r *http.Request, a authorization, last bool) bool {
-	v, ok := c.visitor(w, r, AuthorizePath+"?"+a.Query.Encode())
+	v, ok := c.person(w, r, AuthorizePath+"?"+a.Query.Encode())
 	if !ok || !c.enabled(w, r, v) {
 		return true
 	}
@@ -96,7 +96,7 @@ func (c Consent) answer(w http.ResponseWriter, r *http.Request, a authorization,
 }
 
 // allow records the consent and sends the code to the client. An error is of the record.
-func (c Consent) allow(w http.ResponseWriter, r *http.Request, a authorization, v web.Visitor) error {
+func (c Consent) allow(w http.ResponseWriter, r *http.Request, a authorization, v web.Person) error {
 	chosen, err := access.ParseScopes(r.PostForm["scope"])
 	if err != nil {
 		c.notice(w, r, http.StatusBadRequest, "This form cannot be read", "Go back to the application and start again.")
@@ -149,7 +149,7 @@ func (c Consent) refuse(w http.ResponseWriter, r *http.Request, a authorization,
 		return
 	}
 	to := a.answer(c.Server.Issuer, url.Values{"error": {known.Code}, "error_description": {known.Description}})
-	if _, signedIn, err := c.Sessions.Visitor(r); err != nil || !signedIn {
+	if _, signedIn, err := c.Sessions.Person(r); err != nil || !signedIn {
 		web.Answer(w, r, c.Server.Log, http.StatusBadRequest, refusedPage(known.Description, destination(a.RedirectURI), to))
 		return
 	}
@@ -160,9 +160,9 @@ func (c Consent) refuse(w http.ResponseWriter, r *http.Request, a authorization,
 	c.goOn(w, r, "Nothing was allowed", to, a)
 }
 
-// visitor returns who is signed in, or sends them to sign in first.
-func (c Consent) visitor(w http.ResponseWriter, r *http.Request, back string) (web.Visitor, bool) {
-	v, ok, err := c.Sessions.Visitor(r)
+// person returns who is signed in, or sends them to sign in first.
+func (c Consent) person(w http.ResponseWriter, r *http.Request, back string) (web.Person, bool) {
+	v, ok, err := c.Sessions.Person(r)
 	switch {
 	case err != nil:
 		c.Server.Log.ErrorContext(r.Context(), "cannot read session", "error", err)
@@ -174,7 +174,7 @@ func (c Consent) visitor(w http.ResponseWriter, r *http.Request, back string) (w
 }
 
 // enabled says so if the company does not allow connections.
-func (c Consent) enabled(w http.ResponseWriter, r *http.Request, v web.Visitor) bool {
+func (c Consent) enabled(w http.ResponseWriter, r *http.Request, v web.Person) bool {
 	if !v.Principal.Settings.OAuthConnections {
 		c.notice(w, r, http.StatusForbidden, "Connections are turned off",
 			"Your company has not enabled OAuth connections. An administrator can turn them on under AI agent access.")
@@ -186,7 +186,7 @@ func (c Consent) notice(w http.ResponseWriter, r *http.Request, status int, titl
 	web.Answer(w, r, c.Server.Log, status, web.Notice(title, text, ""))
 }
 
-func (c Consent) show(w http.ResponseWriter, r *http.Request, a authorization, v web.Visitor) {
+func (c Consent) show(w http.ResponseWriter, r *http.Request, a authorization, v web.Person) {
 	owner, err := c.Companies.CompanyByID(r.Context(), v.User.CompanyID)
 	var has access.Permission
 	if err == nil {

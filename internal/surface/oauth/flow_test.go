@@ -278,8 +278,8 @@ func TestAuthorize_BadRequestsAreNotRedirected(t *testing.T) {
 	w := newWorld(t, account.Admin)
 	client := w.register(redirect)
 	jar, _ := cookiejar.New(nil)
-	visitor := &world{t: t, server: w.server, user: w.user, client: &http.Client{Jar: jar, CheckRedirect: w.client.CheckRedirect}}
-	visitor.signIn()
+	signedIn := &world{t: t, server: w.server, user: w.user, client: &http.Client{Jar: jar, CheckRedirect: w.client.CheckRedirect}}
+	signedIn.signIn()
 	for name, test := range map[string]struct {
 		key, value string
 		code       string // at the redirect; empty: a page of ours, no redirect
@@ -323,8 +323,8 @@ func TestAuthorize_BadRequestsAreNotRedirected(t *testing.T) {
 					!strings.Contains(body, "Nothing was granted") {
 					t.Errorf("%s: a stranger is sent to %q (%d)", name, location, response.StatusCode)
 				}
-				signedIn, _ := visitor.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
-				to, _ := url.Parse(signedIn.Header.Get("Location"))
+				answer, _ := signedIn.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
+				to, _ := url.Parse(answer.Header.Get("Location"))
 				if q := to.Query(); q.Get("error") != test.code || q.Get("iss") != w.server.URL || q.Get("state") != "s t" {
 					t.Errorf("%s: %d to %q", name, response.StatusCode, location)
 				}

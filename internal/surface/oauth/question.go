@@ -86,7 +86,7 @@ func grantable(person access.Principal) access.Permission {
 // question puts the request into words for the person who answers it. What
 // cannot be undone is never ticked in advance: a client, or a model that calls
 // one of its tools, can ask for anything.
-func question(a authorization, v web.Visitor, company string, has access.Permission) consentQuestion {
+func question(a authorization, v web.Person, company string, has access.Permission) consentQuestion {
 	q := consentQuestion{Client: displayName(a.Client), Company: company, Destination: destination(a.RedirectURI),
 		Loopback: toLoopback(a.RedirectURI), User: v.User.Email, Request: a.Query.Encode(), Groups: inWords()}
 	if isDocumentID(a.Client.ID) {

@@ -73,7 +73,7 @@ func (s SignIn) callback(w http.ResponseWriter, r *http.Request) {
 
 // proved notes that the person of the session signed in at the provider again.
 func (s SignIn) proved(w http.ResponseWriter, r *http.Request, a account.Arrival, form signInForm) {
-	v, ok, err := s.Sessions.Visitor(r)
+	v, ok, err := s.Sessions.Person(r)
 	if err == nil && ok && v.User.ID == a.User.ID {
 		err = s.Sessions.Store.ProveSession(r.Context(), v.Session.ID, a.ProvedAt)
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// Visitor is the signed-in person behind a request.
-type Visitor struct {
+// Person is the signed-in person behind a request.
+type Person struct {
 	Session   account.Session
 	User      account.User
 	Principal access.Principal
 }
 
-// Sessions finds the visitor behind a request by the session cookie.
+// Sessions finds the person behind a request by the session cookie.
 type Sessions struct {
 	Store    account.SessionStore
 	Browsers account.Browsers
@@ -37,32 +37,32 @@ func (s Sessions) cookieName() string {
 	return "muster"
 }
 
-// Visitor returns who is signed in, or false.
-func (s Sessions) Visitor(r *http.Request) (Visitor, bool, error) {
+// Person returns who is signed in, or false.
+func (s Sessions) Person(r *http.Request) (Person, bool, error) {
 	cookie, err := r.Cookie(s.cookieName())
 	if err != nil {
-		return Visitor{}, false, nil
+		return Person{}, false, nil
 	}
 	session, user, principal, err := s.Store.SessionByToken(r.Context(), account.HashSessionToken(cookie.Value))
 	if fault.CodeOf(err) == fault.NotFound {
-		return Visitor{}, false, nil
+		return Person{}, false, nil
 	}
 	now := s.Now()
 	if err != nil || user.Disabled || !session.Live(now) {
-		return Visitor{}, false, err
+		return Person{}, false, err
 	}
 	if now.Sub(session.SeenAt) > sessionSeen {
 		if err := s.Store.TouchSession(r.Context(), session.ID, now); err != nil {
-			return Visitor{}, false, err
+			return Person{}, false, err
 		}
 	}
-	return Visitor{Session: session, User: user, Principal: principal}, true, nil
+	return Person{Session: session, User: user, Principal: principal}, true, nil
 }
 
 // Again lets the person of a request in once more, for access.NewPermit.
 func (s Sessions) Again(r *http.Request) func(context.Context) (access.Principal, error) {
 	return func(ctx context.Context) (access.Principal, error) {
-		now, signedIn, err := s.Visitor(r.WithContext(ctx))
+		now, signedIn, err := s.Person(r.WithContext(ctx))
 		if err == nil && !signedIn {
 			err = fault.New(fault.Unauthorized, "you are signed out: sign in to continue")
 		}
@@ -132,27 +132,27 @@ const ProvePath = "/account/prove"
 // ProveAddress is ProvePath, leading back to next, a path of ours.
 func ProveAddress(next string) string { return ProvePath + "?next=" + url.QueryEscape(next) }
 
-// Proved reports whether the visitor proved their identity within
+// Proved reports whether the person proved their identity within
 // access.ReauthFresh. Every surface that carries out something dangerous for a
 // person asks it first, and redirects to ProveAddress if it is false.
-func (s Sessions) Proved(v Visitor) bool { return v.Session.Fresh(s.Now()) }
+func (s Sessions) Proved(v Person) bool { return v.Session.Fresh(s.Now()) }
 
 type visitorKey struct{}
 
-// With returns a context that carries the visitor.
-func With(ctx context.Context, v Visitor) context.Context {
+// With returns a context that carries the person.
+func With(ctx context.Context, v Person) context.Context {
 	return context.WithValue(ctx, visitorKey{}, v)
 }
 
-// From returns the visitor that Admit found.
-func From(ctx context.Context) Visitor { v, _ := ctx.Value(visitorKey{}).(Visitor); return v }
+// From returns the person that Admit found.
+func From(ctx context.Context) Person { v, _ := ctx.Value(visitorKey{}).(Person); return v }
 
 // Admit lets only signed-in people through. Others are sent to sign in and come back to
 // where they wanted to go, or to the page that they sent a form from; scripts get 401.
 // guest, if not nil, answers those who are not signed in.
 func (s Sessions) Admit(next http.Handler, guest http.HandlerFunc, failed func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v, ok, err := s.Visitor(r)
+		v, ok, err := s.Person(r)
 		switch {
 		case err != nil:
 			failed(w, r, err)

@@ -54,7 +54,7 @@ func (s SignIn) Mount(mux *http.ServeMux) {
 
 func (s SignIn) show(w http.ResponseWriter, r *http.Request) {
 	next := LocalPath(r.URL.Query().Get("next"))
-	if _, ok, err := s.Sessions.Visitor(r); err == nil && ok {
+	if _, ok, err := s.Sessions.Person(r); err == nil && ok {
 		http.Redirect(w, r, next, http.StatusSeeOther)
 		return
 	}
@@ -119,7 +119,7 @@ func (s SignIn) refused(r *http.Request, reason string) {
 }
 
 func (s SignIn) signOut(w http.ResponseWriter, r *http.Request) {
-	if v, ok, err := s.Sessions.Visitor(r); err == nil && ok {
+	if v, ok, err := s.Sessions.Person(r); err == nil && ok {
 		if err := s.Sessions.Store.EndSession(r.Context(), v.User.ID, v.Session.ID); err != nil {
 			s.Log.ErrorContext(r.Context(), "sign-out failed", "error", err)
 		}

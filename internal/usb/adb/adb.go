@@ -69,8 +69,8 @@ type Output struct {
 	Code     int
 }
 
-// Said is the end of what the command wrote, cleaned, for an error message.
-func (o Output) Said() string {
+// Message is the end of what the command wrote, cleaned, for an error message.
+func (o Output) Message() string {
 	return cmp.Or(clean(o.Err), clean(o.Out), "exit code "+strconv.Itoa(o.Code))
 }
 
@@ -108,7 +108,7 @@ func (c Client) Run(ctx context.Context, serial string, words ...string) (Output
 func (c Client) Exists(ctx context.Context, serial, path string) (bool, error) {
 	output, err := c.Run(ctx, serial, "[", "-e", path, "]")
 	if err == nil && output.Code > 1 {
-		err = errors.New(output.Said())
+		err = errors.New(output.Message())
 	}
 	return output.Code == 0, err
 }

@@ -87,7 +87,7 @@ func (f *Frame) Mount(mux *http.ServeMux, routes []Route) {
 // missing answers unknown addresses with 404 for all clients, so that
 // programs which look for a well-known document are not sent to sign in.
 func (f *Frame) missing(w http.ResponseWriter, r *http.Request) {
-	if _, ok, err := f.Sessions.Visitor(r); err == nil && ok {
+	if _, ok, err := f.Sessions.Person(r); err == nil && ok {
 		f.admitted(Route{Serve: func(*Visit) error { return fault.New(fault.NotFound, "Check the address, or search with ⌘K.") }}).
 			ServeHTTP(
 				w, r)

@@ -30,13 +30,13 @@ const (
 // the topic ("asset:<id>", "assets"): the page fetches the part again, with the
 // rights of its user.
 type Hub struct {
-	id      string // of this replica's hub
-	mu      sync.Mutex
-	streams map[*stream]struct{}
-	heard   uint64   // hints until now
-	recent  []string // the last of them
-	closed  bool
-	running sync.WaitGroup
+	id       string // of this replica's hub
+	mu       sync.Mutex
+	streams  map[*stream]struct{}
+	received uint64   // hints until now
+	recent   []string // the last of them
+	closed   bool
+	running  sync.WaitGroup
 }
 
 // stream is one open page.
@@ -58,18 +58,18 @@ func NewHub() *Hub { return &Hub{id: resource.NewID(), streams: map[*stream]stru
 func (h *Hub) Mark() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.id + "." + strconv.FormatUint(h.heard, 10)
+	return h.id + "." + strconv.FormatUint(h.received, 10)
 }
 
 // since returns to a stream what it missed after the mark: everything may have
 // changed if the mark is another replica's, or older than what is kept.
 func (h *Hub) since(mark string, s *stream) {
 	id, text, _ := strings.Cut(mark, ".")
-	heard, err := strconv.ParseUint(text, 10, 64)
+	received, err := strconv.ParseUint(text, 10, 64)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	missed := h.heard - heard
-	if err != nil || id != h.id || heard > h.heard || missed > uint64(len(h.recent)) {
+	missed := h.received - received
+	if err != nil || id != h.id || received > h.received || missed > uint64(len(h.recent)) {
 		s.tell(s.topics...)
 		return
 	}
@@ -97,10 +97,10 @@ func (h *Hub) Changed(hints []string) {
 
 func (h *Hub) keep(hints []string) {
 	if hints == nil {
-		h.heard, h.recent = h.heard+1, nil // every earlier mark is now too old
+		h.received, h.recent = h.received+1, nil // every earlier mark is now too old
 		return
 	}
-	h.heard += uint64(len(hints))
+	h.received += uint64(len(hints))
 	h.recent = append(h.recent, hints...)
 	if over := len(h.recent) - maxRecent; over > 0 {
 		h.recent = slices.Clone(h.recent[over:])

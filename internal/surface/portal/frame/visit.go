@@ -31,7 +31,7 @@ import (
 // Visit is one request of a signed-in person. It knows who they are and what
 // they may do; whatever is read or done for them goes through it.
 type Visit struct {
-	web.Visitor
+	web.Person
 	Company   company.Company
 	RequestID string
 	Now       time.Time
@@ -51,7 +51,7 @@ type Visit struct {
 }
 
 func (f *Frame) visit(w http.ResponseWriter, r *http.Request) *Visit {
-	v := &Visit{Visitor: web.From(r.Context()), RequestID: resource.NewID(), Now: f.Now(), PublicURL: f.PublicURL,
+	v := &Visit{Person: web.From(r.Context()), RequestID: resource.NewID(), Now: f.Now(), PublicURL: f.PublicURL,
 		Mark: f.Hub.Mark(), frame: f, w: w}
 	v.r = r.WithContext(access.WithActor(r.Context(), v.Principal.Actor(), v.RequestID))
 	return v

@@ -29,8 +29,8 @@ func OnLocalhost(tb testing.TB) func(*config.Service, *service.Options) {
 	}
 }
 
-// Visitor is a browser without scripts, which follows redirects.
-type Visitor struct {
+// PortalClient is a browser without scripts, which follows redirects.
+type PortalClient struct {
 	TB     testing.TB
 	URL    string
 	Client *http.Client
@@ -45,17 +45,17 @@ type Page struct {
 }
 
 // SignedOut is a browser that is not signed in.
-func (r *Replica) SignedOut(tb testing.TB) *Visitor {
+func (r *Replica) SignedOut(tb testing.TB) *PortalClient {
 	tb.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return &Visitor{TB: tb, URL: r.PublicURL(), Client: &http.Client{Jar: jar}}
+	return &PortalClient{TB: tb, URL: r.PublicURL(), Client: &http.Client{Jar: jar}}
 }
 
-// Visitor is the browser of an environment user who has signed in.
-func (r *Replica) Visitor(tb testing.TB, u account.User) *Visitor {
+// PortalClient is the browser of an environment user who has signed in.
+func (r *Replica) PortalClient(tb testing.TB, u account.User) *PortalClient {
 	tb.Helper()
 	p := r.SignedOut(tb)
 	p.Post("/signin", "email", u.Email, "password", Password, "next", "/account").Want(tb, 200)
@@ -63,13 +63,13 @@ func (r *Replica) Visitor(tb testing.TB, u account.User) *Visitor {
 }
 
 // Get opens a page.
-func (v *Visitor) Get(path string) Page {
+func (v *PortalClient) Get(path string) Page {
 	v.TB.Helper()
 	return v.do("GET", path, nil)
 }
 
 // Post sends a form of names and values in turn.
-func (v *Visitor) Post(path string, fields ...string) Page {
+func (v *PortalClient) Post(path string, fields ...string) Page {
 	v.TB.Helper()
 	form := url.Values{}
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -78,7 +78,7 @@ func (v *Visitor) Post(path string, fields ...string) Page {
 	return v.do("POST", path, form)
 }
 
-func (v *Visitor) do(method, path string, form url.Values, headers ...string) Page {
+func (v *PortalClient) do(method, path string, form url.Values, headers ...string) Page {
 	v.TB.Helper()
 	request, err := http.NewRequestWithContext(v.TB.Context(), method, v.URL+path, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -103,7 +103,7 @@ func (v *Visitor) do(method, path string, form url.Values, headers ...string) Pa
 }
 
 // From sends a form as a page of another origin would.
-func (v *Visitor) From(origin, path string, form url.Values) Page {
+func (v *PortalClient) From(origin, path string, form url.Values) Page {
 	v.TB.Helper()
 	return v.do("POST", path, form, "Origin", origin, "Sec-Fetch-Site", "cross-site")
 }
@@ -129,7 +129,7 @@ func (a Page) Field(tb testing.TB, name string) string {
 }
 
 // Away opens an address elsewhere and follows it back.
-func (v *Visitor) Away(address string) Page {
+func (v *PortalClient) Away(address string) Page {
 	v.TB.Helper()
 	there := *v
 	there.URL = ""

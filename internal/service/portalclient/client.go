@@ -1,6 +1,6 @@
-// Package visitor is a browser without scripts, for programs that use the portal as a
+// Package portalclient is a browser without scripts, for programs that use the portal as a
 // person does: it signs in, sends forms and answers with a passkey of its own.
-package visitor
+package portalclient
 
 import (
 	"context"
@@ -18,10 +18,10 @@ import (
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
-// Visitor is a browser without scripts. One goroutine uses it at a time.
-type Visitor struct {
+// Client is a browser without scripts. One goroutine uses it at a time.
+type Client struct {
 	Base     string // the portal's address, without a closing slash
-	Client   *http.Client
+	HTTP     *http.Client
 	Password string
 	Passkey  *virtual.Authenticator // nil: the user has none
 }
@@ -33,14 +33,14 @@ type Page struct {
 	Body   string
 }
 
-// New is a visitor of the portal at an address, who has not signed in.
-func New(base, password string) *Visitor {
+// New is a client of the portal at an address, who has not signed in.
+func New(base, password string) *Client {
 	jar, _ := cookiejar.New(nil) // never fails without options
-	return &Visitor{Base: base, Client: &http.Client{Jar: jar}, Password: password}
+	return &Client{Base: base, HTTP: &http.Client{Jar: jar}, Password: password}
 }
 
-// SignIn opens a session with the visitor's password.
-func (v *Visitor) SignIn(ctx context.Context, email string) error {
+// SignIn opens a session with the user's password.
+func (v *Client) SignIn(ctx context.Context, email string) error {
 	p, err := v.Post(ctx, web.SignInPath, "email", email, "password", v.Password, "next", "/account")
 	if err == nil && (p.Status != http.StatusOK || p.Path != "/account") {
 		err = fmt.Errorf("%s cannot sign in: %d at %s", email, p.Status, p.Path)
@@ -48,12 +48,12 @@ func (v *Visitor) SignIn(ctx context.Context, email string) error {
 	return err
 }
 
-func (v *Visitor) Get(ctx context.Context, path string) (Page, error) {
+func (v *Client) Get(ctx context.Context, path string) (Page, error) {
 	return v.Do(ctx, http.MethodGet, path, "", "")
 }
 
 // Post sends a form of names and values in turn.
-func (v *Visitor) Post(ctx context.Context, path string, fields ...string) (Page, error) {
+func (v *Client) Post(ctx context.Context, path string, fields ...string) (Page, error) {
 	return v.Do(ctx, http.MethodPost, path, "application/x-www-form-urlencoded", FormOf(fields).Encode())
 }
 
@@ -67,7 +67,7 @@ func FormOf(fields []string) url.Values {
 }
 
 // Do makes one request and follows redirects.
-func (v *Visitor) Do(ctx context.Context, method, path, kind, body string) (Page, error) {
+func (v *Client) Do(ctx context.Context, method, path, kind, body string) (Page, error) {
 	request, err := http.NewRequestWithContext(ctx, method, v.Base+path, strings.NewReader(body))
 	if err != nil {
 		return Page{}, err
@@ -75,7 +75,7 @@ func (v *Visitor) Do(ctx context.Context, method, path, kind, body string) (Page
 	if kind != "" {
 		request.Header.Set("Content-Type", kind)
 	}
-	response, err := v.Client.Do(request)
+	response, err := v.HTTP.Do(request)
 	if err != nil {
 		return Page{}, err
 	}
@@ -101,7 +101,7 @@ func (p Page) Attribute(begin string) (string, error) {
 
 func (p Page) Field(name string) (string, error) { return p.Attribute(`name="` + name + `" value="`) }
 
-// Answered has the visitor's passkey answer what the page asks of it, by a
+// Answered has the user's passkey answer what the page asks of it, by a
 // registration or a proof, and returns the page's token.
 func (p Page) Answered(sign func(options string) (string, error)) (token, signed string, err error) {
 	options, err := p.Attribute(`data-options="`)
@@ -115,7 +115,7 @@ func (p Page) Answered(sign func(options string) (string, error)) (token, signed
 }
 
 // AddPasskey adds a passkey to the account.
-func (v *Visitor) AddPasskey(ctx context.Context) error {
+func (v *Client) AddPasskey(ctx context.Context) error {
 	passkey, err := virtual.New(v.Base)
 	if err != nil {
 		return err
@@ -136,8 +136,8 @@ func (v *Visitor) AddPasskey(ctx context.Context) error {
 	return err
 }
 
-// byPasskey answers, with the visitor's passkey, what one address asks for at another.
-func (v *Visitor) byPasskey(ctx context.Context, asks, takes string) (Page, error) {
+// byPasskey answers, with the user's passkey, what one address asks for at another.
+func (v *Client) byPasskey(ctx context.Context, asks, takes string) (Page, error) {
 	p, err := v.Get(ctx, asks)
 	if err != nil {
 		return p, err
@@ -150,8 +150,8 @@ func (v *Visitor) byPasskey(ctx context.Context, asks, takes string) (Page, erro
 }
 
 // SignInByPasskey opens another session.
-func (v *Visitor) SignInByPasskey(ctx context.Context) error {
-	v.Client.Jar, _ = cookiejar.New(nil)
+func (v *Client) SignInByPasskey(ctx context.Context) error {
+	v.HTTP.Jar, _ = cookiejar.New(nil)
 	p, err := v.byPasskey(ctx, web.SignInPath, web.SignInPath+"/passkey")
 	if err == nil && p.Path != "/account" {
 		err = fmt.Errorf("the passkey does not sign in: %d at %s", p.Status, p.Path)
@@ -159,8 +159,8 @@ func (v *Visitor) SignInByPasskey(ctx context.Context) error {
 	return err
 }
 
-// Prove proves the visitor's identity again.
-func (v *Visitor) Prove(ctx context.Context) (err error) {
+// Prove proves the user's identity again.
+func (v *Client) Prove(ctx context.Context) (err error) {
 	var p Page
 	if v.Passkey == nil {
 		p, err = v.Post(ctx, web.ProvePath, "next", "/account", "password", v.Password)
@@ -175,7 +175,7 @@ func (v *Visitor) Prove(ctx context.Context) (err error) {
 
 // Decide signs that what an address asks about may be done. Where the page offers no
 // such form, it is returned as it is: it says why.
-func (v *Visitor) Decide(ctx context.Context, address string) (Page, error) {
+func (v *Client) Decide(ctx context.Context, address string) (Page, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return Page{}, err
@@ -196,7 +196,7 @@ func (v *Visitor) Decide(ctx context.Context, address string) (Page, error) {
 var typedName = regexp.MustCompile(`The name is (.*?)\. Case and`)
 
 // sign answers a form that a passkey signs; a name that is to be typed is typed before.
-func (v *Visitor) sign(ctx context.Context, form Page) (Page, error) {
+func (v *Client) sign(ctx context.Context, form Page) (Page, error) {
 	action, err := form.Attribute(`action="`)
 	if err != nil {
 		return form, err

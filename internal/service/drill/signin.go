@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/service/visitor"
+	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
 // signIn opens a session of the demo's administrator.
-func (d *drill) signIn(ctx context.Context) (*visitor.Visitor, error) {
-	v := visitor.New(d.Service.PublicURL(), d.Password)
+func (d *drill) signIn(ctx context.Context) (*portalclient.Client, error) {
+	v := portalclient.New(d.Service.PublicURL(), d.Password)
 	return v, v.SignIn(ctx, d.User)
 }
 
@@ -25,7 +25,7 @@ var notes = regexp.MustCompile(`(?s)<div class="note"[^>]*data-tone="(bad|warn|o
 var unseen = regexp.MustCompile(`(?s)<noscript>.*?</noscript>`)
 
 // outcome is the outcome of a form of the portal, as an answer.
-func outcome(p visitor.Page) answer {
+func outcome(p portalclient.Page) answer {
 	got := answer{text: p.Body}
 	for _, found := range notes.FindAllStringSubmatch(unseen.ReplaceAllString(p.Body, ""), -1) {
 		if text := html.UnescapeString(found[2]); found[1] == "bad" || found[1] == "warn" {
