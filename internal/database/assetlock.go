@@ -67,14 +67,20 @@ func (h lockedAsset) save(ctx context.Context, t *tx) error {
 	}
 	changes := &termChanges{}
 	changes.change(h.companyID, h.id, h.terms, found.terms)
-	if err := t.Exec(ctx, `UPDATE assets SET (`+savedColumns+`, `+keptColumns+`) = (`+marks(25+4)+`)
-		WHERE id = ?`, string(h.status), h.policyID, h.identification, h.synced, h.enrolled,
+	seen, args := h.contact()
+	if seen != "" && !t.db.engine.OneWriter() { // one round trip
+		seen = `WITH seen AS (` + seen + `) `
+	} else if seen != "" {
+		if err := t.Exec(ctx, seen, args...); err != nil {
+			return err
+		}
+		seen, args = "", nil
+	}
+	if err := t.Exec(ctx, seen+`UPDATE assets SET (`+savedColumns+`, `+keptColumns+`) = (`+marks(25+4)+`)
+		WHERE id = ?`, append(args, string(h.status), h.policyID, h.identification, h.synced, h.enrolled,
 		h.serialKey, h.brandKey, h.stableID, h.epoch, h.management, h.ownership, h.mode, h.device, h.appliedPolicy,
 		h.appliedVersion, h.apiLevel, h.lostMode, h.pushReachable, h.specifications, h.location, h.reported, h.named, h.tags, h.custom,
-		h.archived, found.terms, found.patch, found.battery, found.compliant, h.id); err != nil {
-		return err
-	}
-	if err := h.saveSeen(ctx, t); err != nil {
+		h.archived, found.terms, found.patch, found.battery, found.compliant, h.id)...); err != nil {
 		return err
 	}
 	if h.lostMode != h.wasLost {
@@ -85,14 +91,14 @@ func (h lockedAsset) save(ctx context.Context, t *tx) error {
 	return changes.save(ctx, t)
 }
 
-// saveSeen writes when the device was last heard of. What was noted since the asset was locked,
-// and is later, stays.
-func (h lockedAsset) saveSeen(ctx context.Context, t *tx) error {
+// contact is the statement that writes when the device was last heard of; empty if it need not
+// be written. What was noted since the asset was locked, and is later, stays.
+func (h lockedAsset) contact() (string, []any) {
 	if h.seen == h.wasSeen {
-		return nil
+		return "", nil
 	}
-	return t.Exec(ctx, `UPDATE asset_contacts SET at = ? WHERE asset_id = ? AND company_id = ? AND (at = ? OR at < ?)`,
-		h.seen, h.id, h.companyID, h.wasSeen, h.seen)
+	return `UPDATE asset_contacts SET at = ? WHERE asset_id = ? AND company_id = ? AND (at = ? OR at < ?)`,
+		[]any{h.seen, h.id, h.companyID, h.wasSeen, h.seen}
 }
 
 // tellLost tells that lost mode began or ended. The device may report it before its command

@@ -134,7 +134,8 @@ func TestProvider_IsAskedSeldom(t *testing.T) {
 		describe(func() string { return front.URL }, front.URL)(w, r)
 	})
 	save := func() servertest.Page {
-		return replica.PortalClient(t, admin).Post("/settings/signin", "name", "x", "issuer", front.URL, "clientId", "x", "domains", "acme.test",
+		return replica.PortalClient(t, admin).Post("/settings/signin",
+			"name", "x", "issuer", front.URL, "clientId", "x", "domains", "acme.test",
 			"enabled", "true", "role", "viewer")
 	}
 	save().Want(t, 200)

@@ -255,7 +255,8 @@ func TestSessions_NoticeOfAnotherSiteIsNotShown(t *testing.T) {
 	if !strings.Contains(string(page.Body), "Your account") || strings.Contains(string(page.Body), "Call 0900") {
 		t.Errorf("status %d; the notice is shown: %v", page.Status, strings.Contains(string(page.Body), "Call 0900"))
 	}
-	saved := replica.PortalClient(t, admin.User).Post("/settings", "name", "Acme", "inactiveAfter", "30", "keepActivity", "400").Want(t, 200)
+	saved := replica.PortalClient(t, admin.User).Post("/settings",
+		"name", "Acme", "inactiveAfter", "30", "keepActivity", "400").Want(t, 200)
 	if !strings.Contains(saved.Body, "The settings are saved.") {
 		t.Error("our own notice is not shown")
 	}

@@ -34,8 +34,9 @@ func NewGate(on *net.TCPListener, limit int) *Gate {
 	return g
 }
 
-// quiet is how long no connection comes before a gate that is left closes.
-const quiet = 5 * time.Millisecond
+// quiet is how long no connection comes before a gate that is left closes: longer than the
+// answer of a proxy to the kernel's takes, which ends the beginning of a connection.
+const quiet = 20 * time.Millisecond
 
 // Accept implements net.Listener.
 func (g *Gate) Accept() (net.Conn, error) {
@@ -74,8 +75,9 @@ func (g *Gate) room() (leaving bool) {
 
 // Leave closes the gate and loses no request of a connection that a client has opened:
 // those that wait to be accepted are, and each gets to send a request. http.Server.Shutdown
-// drops both, and what a proxy has sent there it must not send again. It returns after
-// at most the limit; a connection that has sent nothing by then is dropped.
+// drops both, and what a proxy has sent there it must not send again. On Linux, without Multipath
+// TCP, no other connection begins; elsewhere one may, and is lost if that is as the gate closes. It returns
+// after at most the limit; a connection that has sent nothing by then is dropped.
 func (g *Gate) Leave(limit time.Duration) {
 	expired := false
 	defer time.AfterFunc(limit, func() {
@@ -84,6 +86,7 @@ func (g *Gate) Leave(limit time.Duration) {
 		expired = true
 		g.changed.Broadcast()
 	}).Stop()
+	_ = refuseNew(g.TCPListener) // without it few are lost
 	g.mu.Lock()
 	g.leaving = true
 	g.hurry()

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,5 +152,49 @@ func TestGate_LeaveAtLast(t *testing.T) {
 	gate.Leave(time.Millisecond)
 	if c, err := gate.Accept(); err == nil {
 		t.Error("a gate that was left accepted a connection:", c.RemoteAddr())
+	}
+}
+
+// A gate that is left while clients go on connecting answers each that it let connect.
+func TestGate_LeaveUnderLoad(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		var config net.ListenConfig
+		config.SetMultipathTCP(false)
+		inner, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		gate := ops.NewGate(inner.(*net.TCPListener), 1000)
+		server := &http.Server{ConnState: gate.ConnState,
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })}
+		go func() { _ = server.Serve(gate) }()
+		var clients sync.WaitGroup
+		var answered atomic.Int64
+		for range 8 {
+			clients.Go(func() {
+				for {
+					c, err := net.DialTimeout("tcp", inner.Addr().String(), 500*time.Millisecond)
+					if err != nil {
+						return // a client that cannot connect asks another replica
+					}
+					fmt.Fprint(c, "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+					if _, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil {
+						t.Errorf("a request was lost: %v", err)
+					}
+					_ = c.Close()
+					answered.Add(1)
+				}
+			})
+		}
+		poll.Until(t, "clients are answered", func() error {
+			if answered.Load() < 100 {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+		gate.Leave(10 * time.Second)
+		clients.Wait()
+		_ = server.Close()
 	}
 }
