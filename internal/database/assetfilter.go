@@ -41,12 +41,12 @@ func (c conditions) onAssets() arm {
 
 // onContacts are the conditions for a statement that reads asset_contacts. A join would have
 // PostgreSQL read both tables at times.
-func (c conditions) onContacts() arm {
+func (c conditions) onContacts(companyID string) arm {
 	if c.row.where == "" {
 		return c.seen
 	}
-	return arm{c.seen.where + ` AND (SELECT TRUE FROM assets WHERE assets.id = asset_contacts.asset_id` + c.row.where + `)`,
-		slices.Concat(c.seen.args, c.row.args)}
+	return arm{c.seen.where + ` AND (SELECT TRUE FROM assets WHERE assets.company_id = ? AND assets.id = asset_contacts.asset_id` +
+		c.row.where + `)`, slices.Concat(c.seen.args, []any{companyID}, c.row.args)}
 }
 
 // newAssetQuery makes the statements of a filter. What only managed devices have

@@ -199,7 +199,7 @@ func pageIDs(d engine.Dialect, q asset.Query, where conditions, descending bool)
 	}
 	order := ` ORDER BY ` + strings.ReplaceAll(columns, ",", direction+",") + direction
 	if q.Order == asset.ByLastSeenAt {
-		columns, from, more = "at, asset_id AS id", ` FROM asset_contacts`, where.onContacts()
+		columns, from, more = "at, asset_id AS id", ` FROM asset_contacts`, where.onContacts(q.CompanyID)
 	}
 	arms := arms(q)
 	texts, args := []string{}, []any{}

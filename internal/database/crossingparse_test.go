@@ -206,6 +206,8 @@ func (r *reading) must(all []item, env []*source, floor int, only *source) {
 		switch {
 		case len(split(c, "OR")) > 1:
 			r.nested(c, env)
+		case len(c) == 1 && isQuery(c[0]) && only == nil: // true if it finds a row
+			r.query(c[0].group, env, floor)
 		case len(c) == 1 && c[0].group != nil:
 			r.must(c[0].group, env, floor, only)
 		case len(c) == 2 && is(0, "EXISTS") && only == nil:
