@@ -34,8 +34,8 @@ func NewGate(on *net.TCPListener, limit int) *Gate {
 	return g
 }
 
-// quiet is how long no connection comes before a gate that is left closes: longer than the
-// answer of a proxy to the kernel's takes, which ends the beginning of a connection.
+// quiet is how long no connection comes before a gate that is left closes: longer than a
+// proxy in the same network takes to complete one that has begun.
 const quiet = 20 * time.Millisecond
 
 // Accept implements net.Listener.
@@ -76,8 +76,9 @@ func (g *Gate) room() (leaving bool) {
 // Leave closes the gate and loses no request of a connection that a client has opened:
 // those that wait to be accepted are, and each gets to send a request. http.Server.Shutdown
 // drops both, and what a proxy has sent there it must not send again. On Linux, without Multipath
-// TCP, no other connection begins; elsewhere one may, and is lost if that is as the gate closes. It returns
-// after at most the limit; a connection that has sent nothing by then is dropped.
+// TCP, no other connection begins; elsewhere one may, and is lost if it begins as the gate
+// closes. It returns after at most the limit; a connection that has sent nothing by then is
+// dropped.
 func (g *Gate) Leave(limit time.Duration) {
 	expired := false
 	defer time.AfterFunc(limit, func() {
