@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,8 +106,8 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// fill makes the rows: indexes go for the while, and the counts are counted at
-// the end.
+// fill makes the rows: without indexes, except the one that the foreign key of the last contacts
+// needs, and the counts are counted at the end.
 func (f *Fleet) fill(b testing.TB, floor *Floor, at time.Time, searched bool) {
 	b.Helper()
 	ctx := b.Context()
@@ -116,6 +117,7 @@ func (f *Fleet) fill(b testing.TB, floor *Floor, at time.Time, searched bool) {
 	}
 	indexes, err := floor.texts(ctx, list)
 	must(b, err)
+	indexes = slices.DeleteFunc(indexes, func(index string) bool { return strings.HasPrefix(index, "assets_policy_status|") })
 	for _, index := range indexes {
 		indexName, _, _ := strings.Cut(index, "|")
 		must(b, floor.exec(ctx, `DROP INDEX `+indexName))
