@@ -12,11 +12,14 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
+// agentOwnColumns are those of the row of a device.
+const agentOwnColumns = `agent_devices.id, agent_devices.company_id, agent_devices.asset_id, agent_devices.epoch, agent_devices.role, agent_devices.key_alg, agent_devices.key_spki, agent_devices.command_alg, agent_devices.last_sequence, agent_devices.state, agent_devices.wiped, agent_devices.superseded,
+	agent_devices.capabilities, agent_devices.agent_version, agent_devices.agent_package, agent_devices.agent_code,
+		agent_devices.push_token, agent_devices.open_deliveries, agent_devices.enrolled_at, agent_devices.seen_at`
+
 // agentColumns also say what the device is to have: the policy that is assigned
 // to its asset, at its present version.
-const agentColumns = `agent_devices.id, agent_devices.company_id, agent_devices.asset_id, agent_devices.epoch, agent_devices.role, agent_devices.key_alg, agent_devices.key_spki, agent_devices.command_alg, agent_devices.last_sequence, agent_devices.state, agent_devices.wiped, agent_devices.superseded,
-	agent_devices.capabilities, agent_devices.agent_version, agent_devices.agent_package, agent_devices.agent_code,
-		agent_devices.push_token, agent_devices.open_deliveries, agent_devices.enrolled_at, agent_devices.seen_at,
+const agentColumns = agentOwnColumns + `,
 	EXISTS (SELECT 1 FROM assets a WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch AND a.status = 'INACTIVE'), ` +
 	agentPolicy
 

@@ -292,7 +292,7 @@ func endAgent(ctx context.Context, t *tx, id string) error {
 // moment at which they ended: they will not be fetched.
 func (db *DB) EndOrphans(ctx context.Context, limit int) error {
 	ids, err := list(ctx, db.read(), scanValue[string],
-		`SELECT id FROM agent_devices WHERE state = 'DELETED' AND open_deliveries > 0 ORDER BY id LIMIT ?`, limit)
+		`SELECT id FROM agent_devices WHERE orphaned AND id > '' ORDER BY id LIMIT ?`, limit)
 	for _, id := range ids {
 		err = errors.Join(err, db.write(ctx, func(ctx context.Context, t *tx) error { return endOrphans(ctx, t, id) }))
 	}
@@ -300,7 +300,7 @@ func (db *DB) EndOrphans(ctx context.Context, limit int) error {
 }
 
 func endOrphans(ctx context.Context, t *tx, deviceID string) error {
-	if err := t.Exec(ctx, `UPDATE agent_devices SET open_deliveries = 0 WHERE id = ? AND state = 'DELETED'`, deviceID); err != nil {
+	if err := t.Exec(ctx, `UPDATE agent_devices SET open_deliveries = 0, orphaned = FALSE WHERE id = ? AND orphaned`, deviceID); err != nil {
 		return err
 	}
 	orphans, err := list(ctx, t, into(deliveryFields), `DELETE FROM agent_deliveries WHERE device_id = ? RETURNING `+deliveryColumns,

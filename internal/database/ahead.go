@@ -64,6 +64,11 @@ func scanGroups(r row, groups ...*group) error {
 var targetColumns = strings.NewReplacer(slugColumn, "tc.slug", policyNameColumn, "NULL",
 	"a.custom_data", "''", "a.tags", "''", "a.specifications", "''", "a.location", "''", "a.status_report", "''").Replace(assetColumns)
 
+// targetAgentColumns are agentColumns of the agent of the asset a, of which nothing is read again.
+const targetAgentColumns = agentOwnColumns + `, a.status = 'INACTIVE',
+	CASE WHEN agent_devices.role <> 'companion' THEN a.policy_id ELSE '' END,
+	COALESCE((SELECT p.version FROM policies p WHERE p.id = a.policy_id AND agent_devices.role <> 'companion'), 0)`
+
 // targetTables finds the asset of a company, by its id and the company's, with its agent.
 const targetTables = `assets a JOIN companies tc ON tc.id = a.company_id AND a.id = ? AND tc.id = ?
 	LEFT JOIN agent_devices ON ` + agentOfAsset
@@ -97,7 +102,7 @@ func (db *DB) CommandTarget(ctx context.Context, companyID, id string) (asset.As
 			access.AheadOf(ctx).Found(t.agent)
 		}
 		return target{found}, err
-	}, `SELECT `+targetColumns+`, `+agentColumns+` FROM `+targetTables, id, companyID)
+	}, `SELECT `+targetColumns+`, `+targetAgentColumns+` FROM `+targetTables, id, companyID)
 	return t.Asset, err
 }
 
@@ -127,7 +132,7 @@ func spendAhead(ctx context.Context, t conn, spending part) (budgetWindow, error
 			ahead.Found(target{of}, found.agent) // without an agent, one that fits nothing
 		}
 		return w, nil
-	}, `WITH spent AS (`+spending.text+`) SELECT spent.used, spent.closes_at, `+targetColumns+`, `+agentColumns+`
+	}, `WITH spent AS (`+spending.text+`) SELECT spent.used, spent.closes_at, `+targetColumns+`, `+targetAgentColumns+`
 		FROM (SELECT 1) AS always LEFT JOIN spent ON TRUE LEFT JOIN (`+targetTables+`) ON TRUE`,
 		append(spending.args, ahead.Asset, ahead.CompanyID)...)
 }

@@ -46,8 +46,8 @@ func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, 
 			return fault.New(fault.Refused, "the device was enrolled again since the token was made")
 		}
 		got.AssetID, got.Epoch = token.assetID, token.epoch
-		ended, err := list(ctx, t, scanValue[string], `UPDATE agent_devices SET state = ?, push_token = '' WHERE asset_id = ? AND id <> ?
-			AND state <> '`+string(agentdevice.Deleted)+`' RETURNING id`, string(agentdevice.Deleted), got.AssetID, got.ID)
+		ended, err := list(ctx, t, scanValue[string], `UPDATE agent_devices SET state = ?, push_token = '', orphaned = open_deliveries > 0
+			WHERE asset_id = ? AND id <> ? AND state <> '`+string(agentdevice.Deleted)+`' RETURNING id`, string(agentdevice.Deleted), got.AssetID, got.ID)
 		if err != nil {
 			return err
 		}

@@ -45,9 +45,11 @@ func firstLease(v agentdevice.Delivery) time.Time {
 }
 
 // openDelivery notes with the device that there is one more for it. Nothing
-// comes before a wipe, and nothing brings back a device that ended.
+// comes before a wipe, and nothing brings back a device that ended: what was kept for it at
+// that moment is left to EndOrphans.
 func openDelivery(v agentdevice.Delivery) part {
 	return part{`UPDATE agent_devices SET open_deliveries = open_deliveries + 1,
+		orphaned = orphaned OR state = 'DELETED',
 		state = CASE WHEN CAST(? AS TEXT) = '' OR state IN ('DELETED', 'WIPE_PENDING') THEN state ELSE CAST(? AS TEXT) END ` + fromFirst +
 		` WHERE agent_devices.id = ?`,
 		[]any{string(v.Brings), string(v.Brings), v.DeviceID}}

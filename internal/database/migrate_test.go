@@ -55,9 +55,9 @@ func TestMigrate_EveryOlderVersion(t *testing.T) {
 			t.Run(fmt.Sprint(engine, " from ", version), func(t *testing.T) {
 				t.Parallel()
 				e, rows := emptyEngine(t, engine), slices.Clone(firstRows)
-				for since, row := range laterRows {
+				for since, later := range laterRows {
 					if version >= since {
-						rows = append(rows, row)
+						rows = append(rows, later...)
 					}
 				}
 				if err := database.MigrateTo(t.Context(), e.url, version, rows...); err != nil {
@@ -71,9 +71,19 @@ func TestMigrate_EveryOlderVersion(t *testing.T) {
 
 // laterRows are what later versions keep of the same, by the version that began
 // to: nothing migrates it from then on.
-var laterRows = map[int64]string{
-	310: `UPDATE assets SET patch = '2026-10-05' WHERE id = 'a1'`,
-	81:  `INSERT INTO patch_counts (company_id, policy_id, month, count) VALUES ('c1', 'p1', '2026-10', 1)`,
+var laterRows = map[int64][]string{
+	350: {`INSERT INTO asset_contacts SELECT id, company_id, status, policy_id, 0 FROM assets`},
+	310: {`UPDATE assets SET patch = '2026-10-05' WHERE id = 'a1'`},
+	81:  {`INSERT INTO patch_counts (company_id, policy_id, month, count) VALUES ('c1', 'p1', '2026-10', 1)`},
+	// An agent that ended while a command was kept for it.
+	30: {`INSERT INTO commands (id, company_id, asset_id, epoch, type, state, created_at, feedback_at, outcome, actor_kind, actor_id, actor_prefix,
+			actor_name, ref, deadline, policy_id, idempotency_ref)
+		 VALUES ('m2', 'c1', 'a2', 1, 'LOCK', 'SENT', 1700000000000, 0, '', 'API_KEY', 'k1', 'abc', 'ci', '', 0, '', '')`,
+		`INSERT INTO agent_devices (id, company_id, asset_id, epoch, role, key_alg, key_spki, last_sequence, state, wiped, capabilities, push_token,
+			open_deliveries, erasing_at, enrolled_at, seen_at)
+		 VALUES ('d2', 'c1', 'a2', 1, 'manager', 'ed25519', '', 0, 'DELETED', FALSE, 'null', '', 1, 0, 1700000000000, 1700000000000)`,
+		`INSERT INTO agent_deliveries (command_id, device_id, type, args, created_at, deadline, final, lease_until, accepted_at)
+		 VALUES ('m2', 'd2', 'LOCK', '{}', 1700000000000, 0, FALSE, 0, 0)`},
 }
 
 // emptyEngine is an engine whose database has no tables.
@@ -103,6 +113,10 @@ func checkMigrated(t *testing.T, e *engine) {
 	f.ok(err)
 	equal(f, "history", fmt.Sprint(total, len(history)), "1 0") // a page of none
 	equal(f, "command", f.command("m1").State, command.Sent)
+	f.ok(f.db.EndOrphans(t.Context(), 10))
+	open, err := f.db.Text(t.Context(), `SELECT state FROM commands WHERE id = 'm2' AND state <> 'ERROR'`)
+	f.ok(err)
+	equal(f, "command of an agent that ended", len(open), 0)
 	equal(f, "search", f.finds(asset.Filter{Text: "s-1"}), "Front desk")
 
 	o := f.seen("enterprises/LC1/devices/d1")

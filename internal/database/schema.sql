@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 47; programs from 47 may write.
+-- Schema 48; programs from 48 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -70,11 +70,11 @@ CREATE TABLE agent_devices (
     erasing_at BIGINT NOT NULL, -- when it set out to erase itself; 0: it did not
     enrolled_at BIGINT NOT NULL,
     seen_at BIGINT NOT NULL
-, superseded BOOLEAN NOT NULL DEFAULT FALSE, command_alg TEXT NOT NULL DEFAULT 'ed25519', agent_version TEXT NOT NULL DEFAULT '', agent_package TEXT NOT NULL DEFAULT '', agent_code BIGINT NOT NULL DEFAULT 0, daily_since BIGINT NOT NULL DEFAULT 0);
+, superseded BOOLEAN NOT NULL DEFAULT FALSE, command_alg TEXT NOT NULL DEFAULT 'ed25519', agent_version TEXT NOT NULL DEFAULT '', agent_package TEXT NOT NULL DEFAULT '', agent_code BIGINT NOT NULL DEFAULT 0, daily_since BIGINT NOT NULL DEFAULT 0, orphaned BOOLEAN NOT NULL DEFAULT FALSE);
 CREATE INDEX agent_devices_asset ON agent_devices (asset_id, epoch);
 CREATE INDEX agent_devices_build ON agent_devices (company_id, agent_version);
 CREATE INDEX agent_devices_erasing ON agent_devices (erasing_at) WHERE erasing_at <> 0;
-CREATE INDEX agent_devices_orphans ON agent_devices (id) WHERE state = 'DELETED' AND open_deliveries > 0;
+CREATE INDEX agent_devices_orphans ON agent_devices (id) WHERE orphaned;
 CREATE TABLE agent_pauses (
     company_id TEXT NOT NULL PRIMARY KEY REFERENCES companies (id),
     at BIGINT NOT NULL

@@ -44,6 +44,29 @@ func TestSchema_Golden(t *testing.T) {
 	}
 }
 
+// TestSchema_IndexesLeaveOutWhatDevicesChange holds that no index reads a column that each check-in
+// or each command changes: PostgreSQL would write an entry in every index of the table for it.
+func TestSchema_IndexesLeaveOutWhatDevicesChange(t *testing.T) {
+	t.Parallel()
+	db := sqliteEngine(t).open(t)
+	for table, columns := range map[string]string{
+		"agent_devices": `last_sequence|seen_at|open_deliveries`,
+		"api_keys":      `last_used_at`,
+		"budgets":       `used`,
+	} {
+		indexes, err := db.Text(t.Context(), `SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL AND tbl_name = ?`, table)
+		if err != nil || len(indexes) == 0 {
+			t.Errorf("%s has %d indexes, %v", table, len(indexes), err)
+		}
+		changing := regexp.MustCompile(`\b(` + columns + `)\b`)
+		for _, index := range indexes {
+			if changing.MatchString(index) {
+				t.Errorf("%s: devices change %s often", index, changing.FindString(index))
+			}
+		}
+	}
+}
+
 func TestSchema_SameOnBothEngines(t *testing.T) {
 	t.Parallel()
 	lite, post := sqliteEngine(t).open(t), postgresEngine(t).open(t)

@@ -280,3 +280,28 @@ func TestDropExpired(t *testing.T) {
 		equal(f, "what is left", ids(got.Offered)[0], kept.ID)
 	})
 }
+
+// A command that was kept for a device at the moment at which it ended is not fetched: it ends,
+// whatever replicas sweep, and no other does.
+func TestEndOrphans(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		gone, stays, second := f.deviceFor("SN-1"), f.deviceFor("SN-2"), f.open(f)
+		ended, err := f.db.EndAgent(f.Context(), gone, agentdevice.Ending{How: agentdevice.Released, At: f.clock.Now()})
+		f.ok(err)
+		equal(f, "ended", ended, true)
+		late, other := f.deliver(gone, command.Reboot, time.Time{}), f.deliver(stays, command.Reboot, time.Time{})
+		equal(f, "of the device that ended", f.command(late.ID).State, command.Sent)
+		var all sync.WaitGroup
+		for _, db := range []*database.DB{f.db, second} {
+			all.Go(func() {
+				if err := db.EndOrphans(f.Context(), 10); err != nil {
+					f.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		equal(f, "of the device that ended", f.command(late.ID).State, command.Failed)
+		equal(f, "of the other device", f.command(other.ID).State, command.Sent)
+		equal(f, "open of both", []int{f.deviceNow(gone.ID).Open, f.deviceNow(stays.ID).Open}, []int{0, 1})
+	})
+}
