@@ -303,11 +303,11 @@ func (b *brokenStore) Begin(ctx context.Context, c command.Command, held *agentd
 	return b.Store.Begin(ctx, c, held)
 }
 
-func (b *brokenStore) Take(ctx context.Context, id string, s command.Transition) (command.Command, bool, error) {
+func (b *brokenStore) Advance(ctx context.Context, id string, s command.Transition) (command.Command, bool, error) {
 	if b.take {
 		return command.Command{}, false, errDown
 	}
-	return b.Store.Take(ctx, id, s)
+	return b.Store.Advance(ctx, id, s)
 }
 
 func TestExecute_StoreFailsBeforeIntent(t *testing.T) {

@@ -55,7 +55,7 @@ func (s *Service) Settle(ctx context.Context, f Feedback) (Command, bool, error)
 	} else if step.Outcome == "" {
 		step.Outcome = "failed; no reason was given"
 	}
-	now, taken, err := s.Store.Take(ctx, id, step)
+	now, taken, err := s.Store.Advance(ctx, id, step)
 	if err == nil && taken {
 		s.finished(now.Type, outcome)
 	}
@@ -90,7 +90,7 @@ func (s *Service) Adopt(ctx context.Context, ref string, seen Observation) (Comm
 		if !found {
 			return Command{}, none
 		}
-		now, taken, err := s.Store.Take(ctx, best.ID, Transition{From: []State{best.State}, To: best.State, Ref: ref})
+		now, taken, err := s.Store.Advance(ctx, best.ID, Transition{From: []State{best.State}, To: best.State, Ref: ref})
 		switch {
 		case err != nil:
 			return Command{}, err

@@ -335,12 +335,12 @@ type overtaken struct {
 	moves func()
 }
 
-func (s *overtaken) Take(ctx context.Context, id string, step command.Transition) (command.Command, bool, error) {
+func (s *overtaken) Advance(ctx context.Context, id string, step command.Transition) (command.Command, bool, error) {
 	if move := s.moves; move != nil {
 		s.moves = nil
 		move()
 	}
-	return s.Store.Take(ctx, id, step)
+	return s.Store.Advance(ctx, id, step)
 }
 
 // The channel's word comes once: it finds its command also where that moves at the same
@@ -354,7 +354,7 @@ func TestAdopt_OfOneThatMoves(t *testing.T) {
 			a := f.enroll(fullyManaged)
 			f.channel.answer = func(_ context.Context, o command.Order) command.Receipt { // while it is PREPARED
 				s := &overtaken{Store: f.db, moves: func() {
-					_, taken, err := f.db.Take(f.ctx(), o.Command.ID,
+					_, taken, err := f.db.Advance(f.ctx(), o.Command.ID,
 						command.Transition{From: []command.State{command.Prepared}, To: to, Ref: ref})
 					if f.ok(err); !taken {
 						t.Error("it was not moved")

@@ -45,11 +45,11 @@ type Store interface {
 	// WhyNot returns why Begin would refuse the command now, by the same decision, or
 	// nil. It changes nothing.
 	WhyNot(ctx context.Context, c Command) (refused, err error)
-	// Take makes a step if the command is in one of its From states, and
+	// Advance makes a step if the command is in one of its From states, and
 	// reports the command as it then is, and whether the step was taken. What
 	// success changes on the asset changes with it: lost mode, the end of the
 	// device's management.
-	Take(ctx context.Context, id string, s Transition) (Command, bool, error)
+	Advance(ctx context.Context, id string, s Transition) (Command, bool, error)
 	// CommandByRef returns the command that its channel calls ref, or fault.NotFound.
 	CommandByRef(ctx context.Context, ref string) (Command, error)
 	// History returns an asset's commands, newest first (ties by id), and the total.

@@ -64,7 +64,7 @@ func (s *Service) sweep(ctx context.Context, find func(context.Context) ([]Comma
 		}
 		moved := 0
 		for _, c := range batch {
-			_, taken, err := s.Store.Take(ctx, c.ID, step(c))
+			_, taken, err := s.Store.Advance(ctx, c.ID, step(c))
 			if err != nil {
 				return err
 			}

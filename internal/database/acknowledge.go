@@ -10,14 +10,14 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// takeAndEnd is Take for the word of the device to which the command was delivered: the
+// advanceAndEnd is Advance for the word of the device to which the command was delivered: the
 // delivery ends with the step, in one transaction, and without a delivery there is no step.
 // A success that shows on the asset takes two: that one locks the asset after the command.
-func (db *DB) takeAndEnd(ctx context.Context, id string, s command.Transition) (command.Command, bool, error) {
+func (db *DB) advanceAndEnd(ctx context.Context, id string, s command.Transition) (command.Command, bool, error) {
 	of := *s.Ends
 	if s.To == command.Succeeded && shows(of.Command.Type) {
 		s.Ends = nil
-		c, taken, err := db.Take(ctx, id, s)
+		c, taken, err := db.Advance(ctx, id, s)
 		if err == nil {
 			err = db.EndDelivery(ctx, of.Device, id, "")
 		}
@@ -60,7 +60,7 @@ func shows(t command.Type) bool {
 		command.RelinquishOwnership}, t)
 }
 
-// endApart is takeAndEnd in statements of their own, inside a transaction that is alone.
+// endApart is advanceAndEnd in statements of their own, inside a transaction that is alone.
 func (db *DB) endApart(ctx context.Context, tx conn, id string, s command.Transition,
 	entry []any) (c command.Command, taken bool, err error) {
 	n, err := tx.ExecCount(ctx, `DELETE FROM agent_deliveries WHERE command_id = ? AND device_id = ?`, id, s.Ends.Device)
@@ -82,7 +82,7 @@ func (db *DB) endApart(ctx context.Context, tx conn, id string, s command.Transi
 	return c, true, tx.Insert(ctx, "activity", activityColumns, entry)
 }
 
-// endAtOnce is takeAndEnd as one statement, which locks the device, the delivery and the
+// endAtOnce is advanceAndEnd as one statement, which locks the device, the delivery and the
 // command, one after another, before it draws the number of the event.
 func (db *DB) endAtOnce(id string, s command.Transition, entry []any) (string, []any) {
 	text, args := transitionStatement(id, s, ifFirst)

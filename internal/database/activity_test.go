@@ -165,7 +165,7 @@ func TestActivity_CommandsAreRecorded(t *testing.T) {
 		begun.Actor.Prefix, begun.State, begun.RequestID = "abcdefgh", "PREPARED", "req-2"
 		equal(f, "after Begin", entries[0], begun)
 		f.clock.Advance(time.Second)
-		_, _, err = f.db.Take(f.Context(), entries[0].Reference,
+		_, _, err = f.db.Advance(f.Context(), entries[0].Reference,
 			command.Transition{From: []command.State{command.Prepared}, To: command.Failed, Outcome: "no"})
 		f.ok(err)
 		filter.Outcome = activity.Failed

@@ -310,7 +310,7 @@ func endOrphans(ctx context.Context, t *tx, deviceID string) error {
 	}
 	for _, v := range orphans {
 		state, outcome := command.Type(v.Type).EndOfManagement(asset.Agent, false)
-		_, err := t.db.take(ctx, t, v.CommandID,
+		_, err := t.db.advanceWithin(ctx, t, v.CommandID,
 			command.Transition{From: []command.State{command.Prepared, command.Sent, command.Unconfirmed}, To: state, Outcome: outcome})
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err

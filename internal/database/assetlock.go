@@ -228,7 +228,7 @@ func endCommands(ctx context.Context, t *tx, h lockedAsset, e ending, at time.Ti
 		if state == command.Succeeded {
 			step.Feedback = at
 		}
-		if _, err := t.db.take(ctx, t, c.ID, step); err != nil {
+		if _, err := t.db.advanceWithin(ctx, t, c.ID, step); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ func TestObserve_ReportFromBeforeAMove(t *testing.T) {
 		f.clock.Advance(time.Second)
 		between := report(f.clock.Now())
 		f.clock.Advance(time.Second)
-		_, _, err = f.db.Take(f.Context(), move.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent})
+		_, _, err = f.db.Advance(f.Context(), move.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent})
 		f.ok(err)
 		f.ok(f.db.AssignPolicy(f.Context(), a.ID, a.Device.Epoch, after.ID))
 		for name, o := range map[string]enrollment.Observation{"before the move": early, "while it was sent": between} {

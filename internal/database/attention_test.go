@@ -27,7 +27,7 @@ func (f *fixture) waits(policies ...string) (all []string) {
 // ends makes a command end in a state.
 func (f *fixture) ends(c command.Command, to command.State, outcome string) {
 	f.Helper()
-	_, moved, err := f.db.Take(f.Context(), c.ID,
+	_, moved, err := f.db.Advance(f.Context(), c.ID,
 		command.Transition{From: []command.State{command.Prepared, command.Sent, command.Unconfirmed}, To: to, Outcome: outcome})
 	if f.ok(err); !moved {
 		f.Fatalf("%s did not become %s", c.Type, to)

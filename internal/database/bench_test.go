@@ -293,7 +293,7 @@ func (f *fleet) send(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = f.db.Take(ctx, c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent, Ref: "op" + c.ID})
+	_, _, err = f.db.Advance(ctx, c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent, Ref: "op" + c.ID})
 	return err
 }
 

@@ -171,13 +171,13 @@ func (db *DB) commandMoved(c command.Command) {
 	db.Notify(resource.Changes, resource.Change(c.CompanyID, "command", c.AssetID))
 }
 
-// Take makes a step if the command is in one of its From states. Final states
+// Advance makes a step if the command is in one of its From states. Final states
 // are never left, whatever From says.
-func (db *DB) Take(ctx context.Context, id string, s command.Transition) (command.Command, bool, error) {
+func (db *DB) Advance(ctx context.Context, id string, s command.Transition) (command.Command, bool, error) {
 	if s.Ends != nil {
-		return db.takeAndEnd(ctx, id, s)
+		return db.advanceAndEnd(ctx, id, s)
 	}
-	taken, err := db.transition(ctx, id, s)
+	taken, err := db.advance(ctx, id, s)
 	if !errors.Is(err, sql.ErrNoRows) {
 		if err == nil {
 			db.commandMoved(taken)
@@ -188,10 +188,10 @@ func (db *DB) Take(ctx context.Context, id string, s command.Transition) (comman
 	return c, false, err
 }
 
-// transition takes a step with what goes with it, or returns sql.ErrNoRows if the command is
+// advance makes a step with what goes with it, or returns sql.ErrNoRows if the command is
 // in none of the step's From states. Most successes are recorded in the command's row alone,
 // and are one statement.
-func (db *DB) transition(ctx context.Context, id string, s command.Transition) (taken command.Command, err error) {
+func (db *DB) advance(ctx context.Context, id string, s command.Transition) (taken command.Command, err error) {
 	if s.To != command.Failed && s.To != command.Unconfirmed {
 		condition := ""
 		if s.To == command.Succeeded {
@@ -199,7 +199,7 @@ func (db *DB) transition(ctx context.Context, id string, s command.Transition) (
 		}
 		query, args := transitionStatement(id, s, condition)
 		err = db.statement(ctx, func(ctx context.Context, c conn) (err error) {
-			taken, err = db.moveCommand(ctx, c, part{query, args}, id, s)
+			taken, err = db.advanceRow(ctx, c, part{query, args}, id, s)
 			return err
 		})
 		if err == nil && s.To == command.Succeeded {
@@ -210,7 +210,7 @@ func (db *DB) transition(ctx context.Context, id string, s command.Transition) (
 		}
 	}
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
-		if taken, err = db.take(ctx, t, id, s); err != nil || s.To != command.Succeeded {
+		if taken, err = db.advanceWithin(ctx, t, id, s); err != nil || s.To != command.Succeeded {
 			return err
 		}
 		t.changed(taken.CompanyID, "asset", taken.AssetID)
@@ -219,9 +219,9 @@ func (db *DB) transition(ctx context.Context, id string, s command.Transition) (
 	return taken, err
 }
 
-// moveCommand moves a command, and writes its event if there is one, in one statement where
+// advanceRow moves a command, and writes its event if there is one, in one statement where
 // the engine can; sql.ErrNoRows if the command is not where it is moved from.
-func (db *DB) moveCommand(ctx context.Context, c conn, first part, id string, s command.Transition) (command.Command, error) {
+func (db *DB) advanceRow(ctx context.Context, c conn, first part, id string, s command.Transition) (command.Command, error) {
 	if _, ok := commandEventType(s.To); !ok || slices.Contains(s.From, s.To) { // which learns more, and stays where it is
 		return one(ctx, c, into(commandFields), first.text, first.args...)
 	}
@@ -243,11 +243,11 @@ func (db *DB) moveCommand(ctx context.Context, c conn, first part, id string, s 
 // showing are the types whose success shows on the asset: see show.
 const showing = `('START_LOST_MODE', 'STOP_LOST_MODE', 'WIPE_COMPANY_DATA', 'RELINQUISH_OWNERSHIP')`
 
-// take is transition inside the caller's transaction, without what a success shows on the
+// advanceWithin is advance inside the caller's transaction, without what a success shows on the
 // asset. It records failures and unknown outcomes in the activity log.
-func (db *DB) take(ctx context.Context, t *tx, id string, s command.Transition) (command.Command, error) {
+func (db *DB) advanceWithin(ctx context.Context, t *tx, id string, s command.Transition) (command.Command, error) {
 	query, args := transitionStatement(id, s, "")
-	taken, err := db.moveCommand(ctx, t, part{query, args}, id, s)
+	taken, err := db.advanceRow(ctx, t, part{query, args}, id, s)
 	if err != nil {
 		return taken, err
 	}

@@ -25,14 +25,14 @@ func TestCommand_IsStoredWhole(t *testing.T) {
 
 		c.State, c.Ref, c.Outcome, c.FeedbackAt = command.Sent, "operations/1", "on its way", f.clock.Now()
 		c.Deadline = c.Deadline.Add(time.Hour)
-		got, taken, err := f.db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: c.State,
+		got, taken, err := f.db.Advance(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: c.State,
 			Ref: c.Ref, Outcome: c.Outcome, Feedback: c.FeedbackAt, Deadline: c.Deadline})
 		f.ok(err)
 		equal(f, "taken", taken, true)
 		equal(f, "after the step", got, c)
 		// A step changes only what it sets.
 		c.State = command.Unconfirmed
-		got, _, err = f.db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Sent}, To: c.State})
+		got, _, err = f.db.Advance(f.Context(), c.ID, command.Transition{From: []command.State{command.Sent}, To: c.State})
 		f.ok(err)
 		equal(f, "after the second step", got, c)
 		got, err = f.db.CommandByRef(f.Context(), "operations/1")
@@ -57,7 +57,7 @@ func TestCommand_NotFound(t *testing.T) {
 		f.code(fault.NotFound, err)
 		_, err = f.db.CommandByIdempotencyRef(f.Context(), "another company", "ref")
 		f.code(fault.NotFound, err)
-		_, _, err = f.db.Take(f.Context(), "missing", command.Transition{From: []command.State{command.Sent}, To: command.Failed})
+		_, _, err = f.db.Advance(f.Context(), "missing", command.Transition{From: []command.State{command.Sent}, To: command.Failed})
 		f.code(fault.NotFound, err)
 		_, _, err = f.db.History(f.Context(), "another company", a.ID, operation.PageRequest{Size: 20})
 		f.code(fault.NotFound, err)
@@ -117,10 +117,10 @@ func TestTransition_OneWins(t *testing.T) {
 			}
 			to := []command.State{command.Succeeded, command.Failed}[n%2]
 			all.Go(func() {
-				got, won, err := db.Take(f.Context(), c.ID,
+				got, won, err := db.Advance(f.Context(), c.ID,
 					command.Transition{From: []command.State{command.Prepared, command.Sent}, To: to})
 				if err != nil || !got.State.Final() {
-					f.Errorf("Take = %+v, %v", got, err)
+					f.Errorf("Advance = %+v, %v", got, err)
 				}
 				if won {
 					taken.Add(1)
@@ -135,7 +135,7 @@ func TestTransition_OneWins(t *testing.T) {
 func TestTransition_HostileOutcomeIsStored(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		c := f.begin(f.enroll("d", ""), command.Lock)
-		_, taken, err := f.db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed,
+		_, taken, err := f.db.Advance(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed,
 			Outcome: "no\x00 such\xff ?"})
 		f.ok(err)
 		equal(f, "taken", taken, true)
@@ -148,17 +148,17 @@ func TestTransition_FinalStatesStay(t *testing.T) {
 		a := f.enroll("d", "")
 		for _, final := range []command.State{command.Succeeded, command.Failed} {
 			c := f.begin(a, command.Lock)
-			_, taken, err := f.db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: final})
+			_, taken, err := f.db.Advance(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: final})
 			f.ok(err)
 			equal(f, "taken", taken, true)
-			got, taken, err := f.db.Take(f.Context(), c.ID, command.Transition{
+			got, taken, err := f.db.Advance(f.Context(), c.ID, command.Transition{
 				From: []command.State{command.Prepared, command.Sent, command.Unconfirmed, command.Succeeded, command.Failed},
 				To:   command.Sent, Outcome: "changed"})
 			f.ok(err)
 			equal(f, "left", words(taken, got.State, got.Outcome), words(false, final, ""))
 		}
 		c := f.begin(a, command.Lock)
-		_, taken, err := f.db.Take(f.Context(), c.ID, command.Transition{To: command.Sent})
+		_, taken, err := f.db.Advance(f.Context(), c.ID, command.Transition{To: command.Sent})
 		f.ok(err)
 		equal(f, "a step from nowhere", taken, false)
 	})
@@ -179,7 +179,7 @@ func TestTransition_SuccessShowsOnTheAsset(t *testing.T) {
 				c := f.intent(a, s.sent)
 				_, _, err := f.db.Begin(f.Context(), c, nil)
 				f.ok(err)
-				_, taken, err := f.db.Take(f.Context(), c.ID,
+				_, taken, err := f.db.Advance(f.Context(), c.ID,
 					command.Transition{From: []command.State{command.Prepared}, To: command.Succeeded,
 						Feedback: f.clock.Now()})
 				f.ok(err)
@@ -241,7 +241,7 @@ func TestOpen_FoundByReconcilers(t *testing.T) {
 		done := f.begin(a, command.Lock)
 		take := func(id string, s command.Transition) {
 			s.From = []command.State{command.Prepared, command.Sent}
-			_, taken, err := f.db.Take(f.Context(), id, s)
+			_, taken, err := f.db.Advance(f.Context(), id, s)
 			f.ok(err)
 			equal(f, "taken", taken, true)
 		}

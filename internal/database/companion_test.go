@@ -48,7 +48,7 @@ func TestCompanion_HintedWhenItsDeviceEnds(t *testing.T) {
 			},
 			"wiped": func(_ string, a asset.Asset) {
 				wipe := f.begin(a, command.WipeCompanyData)
-				_, _, err := f.db.Take(f.Context(), wipe.ID,
+				_, _, err := f.db.Advance(f.Context(), wipe.ID,
 					command.Transition{From: []command.State{command.Prepared}, To: command.Succeeded})
 				f.ok(err)
 			},

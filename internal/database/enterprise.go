@@ -141,7 +141,7 @@ func leaveOpen(ctx context.Context, t *tx, h lockedAsset, _ ending, _ time.Time)
 	open, err := openOf(ctx, t, h.id, t.lock())
 	for _, c := range open {
 		if err == nil && c.State != command.Unconfirmed {
-			_, err = t.db.take(ctx, t, c.ID, command.Transition{From: []command.State{c.State}, To: command.Unconfirmed,
+			_, err = t.db.advanceWithin(ctx, t, c.ID, command.Transition{From: []command.State{c.State}, To: command.Unconfirmed,
 				Outcome: "the company was disconnected from the platform; it is not known whether the device carried it out"})
 		}
 	}

@@ -267,7 +267,7 @@ func TestEvents_RightsAndCursors(t *testing.T) {
 		west, east := f.newPolicy("West"), f.newPolicy("East")
 		a := f.enroll("d", west.ID)
 		c := f.begin(a, command.Lock)
-		_, taken, err := f.db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Succeeded,
+		_, taken, err := f.db.Advance(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Succeeded,
 			Feedback: f.clock.Now()})
 		f.ok(err)
 		equal(f, "taken", taken, true)

@@ -97,7 +97,7 @@ func writeSome(db *database.DB, companyID, device string) error {
 	if err != nil {
 		return err
 	}
-	if _, _, err := db.Take(ctx, c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent, Ref: c.ID}); err !=
+	if _, _, err := db.Advance(ctx, c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent, Ref: c.ID}); err !=
 		nil {
 		return err
 	}

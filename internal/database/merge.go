@@ -157,7 +157,7 @@ func failAll(ctx context.Context, t *tx, assetID string) error {
 		return err
 	}
 	for _, c := range open {
-		if _, err := t.db.take(ctx, t, c.ID, command.Transition{From: []command.State{c.State}, To: command.Failed,
+		if _, err := t.db.advanceWithin(ctx, t, c.ID, command.Transition{From: []command.State{c.State}, To: command.Failed,
 			Outcome: merged}); err != nil {
 			return err
 		}

@@ -174,7 +174,7 @@ func TestClaim_CountsMovesUnderWay(t *testing.T) {
 			equal(f, "while it is under way", words(read.Impact, read.Devices, read.Unapproved()), words(proposal.High, 0, true))
 			equal(f, "the summary", read.Summary, "which 0 devices use and 1 device is being moved to")
 			equal(f, "a claim", f.claim(unread.ID), proposal.NotApproved)
-			_, _, err = f.db.Take(f.Context(), move.ID,
+			_, _, err = f.db.Advance(f.Context(), move.ID,
 				command.Transition{From: []command.State{command.Prepared}, To: command.Failed, Outcome: "no"})
 			f.ok(err)
 			another := f.loosening(to)
@@ -209,14 +209,14 @@ func TestBegin_MoveAfterAMoveUnderWay(t *testing.T) {
 					f.Errorf("%s: begun %t, %v, want %q", when, begun, err, want)
 				}
 				if begun { // and ends, for the next
-					_, _, err = f.db.Take(f.Context(), move.ID,
+					_, _, err = f.db.Advance(f.Context(), move.ID,
 						command.Transition{From: []command.State{command.Prepared}, To: command.Failed, Outcome: "no"})
 					f.ok(err)
 				}
 			}
 			step := func(id string, from, to command.State) {
 				f.Helper()
-				_, taken, err := f.db.Take(f.Context(), id, command.Transition{From: []command.State{from}, To: to, Outcome: "o"})
+				_, taken, err := f.db.Advance(f.Context(), id, command.Transition{From: []command.State{from}, To: to, Outcome: "o"})
 				f.ok(err)
 				equal(f, "taken", taken, true)
 			}
@@ -269,7 +269,7 @@ func TestOnTheWay_OvertakenMovesDoNotCount(t *testing.T) {
 		}
 		sent := func(id string, to policy.Policy) {
 			f.Helper()
-			_, _, err := f.db.Take(f.Context(), id, command.Transition{From: []command.State{command.Prepared}, To: command.Sent})
+			_, _, err := f.db.Advance(f.Context(), id, command.Transition{From: []command.State{command.Prepared}, To: command.Sent})
 			f.ok(err)
 			f.ok(f.db.AssignPolicy(f.Context(), phone.ID, phone.Device.Epoch, to.ID))
 		}
@@ -282,7 +282,7 @@ func TestOnTheWay_OvertakenMovesDoNotCount(t *testing.T) {
 		sent(second, c)
 		onTheWay("the next sent")
 		third := move(b)
-		_, _, err := f.db.Take(f.Context(), third,
+		_, _, err := f.db.Advance(f.Context(), third,
 			command.Transition{From: []command.State{command.Prepared}, To: command.Unconfirmed, Outcome: "o"})
 		f.ok(err)
 		onTheWay("not known", approval.Policy{ID: b.ID, Version: 1})

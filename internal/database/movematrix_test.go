@@ -125,7 +125,7 @@ func TestMatrix_TheMoveFirst(t *testing.T) {
 		read, err := m.db.Proposal(m.Context(), m.company.ID, m.made.ID)
 		m.ok(err)
 		equal(m, "impact and approval", words(read.Impact, read.Approval.State), words(proposal.High, proposal.Approval{}.State))
-		_, _, err = m.db.Take(m.Context(), move.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent})
+		_, _, err = m.db.Advance(m.Context(), move.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent})
 		m.ok(err)
 		m.ok(m.db.AssignPolicy(m.Context(), m.phone.ID, m.phone.Device.Epoch, m.to.ID))
 		equal(m, "once it has the policy", m.claims(), proposal.NotApproved)

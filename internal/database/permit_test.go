@@ -261,7 +261,7 @@ func TestPermit_Recorded(t *testing.T) {
 		f.ok(err)
 		equal(f, "begun twice", begun, false)
 		equal(f, "the command", stored.ID, c.ID)
-		_, taken, err := f.db.Take(access.Settling(ctx), c.ID,
+		_, taken, err := f.db.Advance(access.Settling(ctx), c.ID,
 			command.Transition{From: []command.State{command.Prepared}, To: command.Failed, Outcome: "no"})
 		f.ok(err)
 		equal(f, "settled", taken, true)

@@ -63,7 +63,7 @@ func TestCommands_AcrossDevices(t *testing.T) {
 		f.begin(a, command.Lock)
 		f.clock.Advance(24 * time.Hour)
 		c := f.begin(a, command.Reboot)
-		_, _, err := f.db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Succeeded})
+		_, _, err := f.db.Advance(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Succeeded})
 		f.ok(err)
 		since := f.clock.Now().Add(-48 * time.Hour)
 		for _, limit := range []struct {

@@ -150,7 +150,7 @@ func TestPolls_FindsCommands(t *testing.T) {
 		p := f.newPolicy("A")
 		a := f.enroll("enterprises/LC1/devices/1", p.ID)
 		sent := f.begin(a, command.Lock)
-		_, _, err := f.db.Take(ctx, sent.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent, Ref: "op1"})
+		_, _, err := f.db.Advance(ctx, sent.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent, Ref: "op1"})
 		f.ok(err)
 		due := func() int {
 			f.Helper()
@@ -165,7 +165,7 @@ func TestPolls_FindsCommands(t *testing.T) {
 		equal(f, "asked after", due(), 0)
 		f.clock.Advance(time.Minute)
 		equal(f, "due again", due(), 1)
-		_, _, err = f.db.Take(ctx, sent.ID, command.Transition{From: []command.State{command.Sent}, To: command.Succeeded})
+		_, _, err = f.db.Advance(ctx, sent.ID, command.Transition{From: []command.State{command.Sent}, To: command.Succeeded})
 		f.ok(err)
 		equal(f, "final", due(), 0)
 		f.clock.Advance(30 * 24 * time.Hour)

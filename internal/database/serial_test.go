@@ -75,7 +75,7 @@ func serialWrites() []write {
 			return err
 		}},
 		{name: "settle a command", run: func(ctx context.Context, s *scene, db *database.DB) error {
-			_, _, err := db.Take(ctx, s.lock.ID, command.Transition{From: []command.State{command.Sent}, To: command.Succeeded,
+			_, _, err := db.Advance(ctx, s.lock.ID, command.Transition{From: []command.State{command.Sent}, To: command.Succeeded,
 				Outcome: "locked", Feedback: s.at})
 			return err
 		}},
@@ -152,7 +152,7 @@ func newScene(e *engine, t *testing.T, db *database.DB, number int) *scene {
 	o.Ownership, o.Mode, o.PolicyID, o.AppliedPolicy, o.AppliedVersion = asset.CompanyOwned, asset.FullyManaged, s.policy.ID, s.policy.ID, 1
 	s.asset = f.asset(f.observe(o).AssetID)
 	s.lock = f.begin(s.asset, command.Lock)
-	_, _, err := db.Take(t.Context(), s.lock.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent,
+	_, _, err := db.Advance(t.Context(), s.lock.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent,
 		Ref: "operations/" + s.lock.ID})
 	f.ok(err)
 	s.companion = sha256.Sum256([]byte(f.company.ID))

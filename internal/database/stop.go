@@ -95,7 +95,7 @@ func (db *DB) withdraw(ctx context.Context, w waiting, outcome string) (taken bo
 		if err := endDelivery(ctx, db, t, w.device, w.command, restored); err != nil {
 			return err
 		}
-		ended, err := db.take(ctx, t, w.command,
+		ended, err := db.advanceWithin(ctx, t, w.command,
 			command.Transition{From: []command.State{command.Sent, command.Unconfirmed}, To: command.Failed,
 				Outcome: outcome})
 		if errors.Is(err, sql.ErrNoRows) { // settled otherwise: nothing to carry out in any case

@@ -137,7 +137,7 @@ func TestToCancel(t *testing.T) {
 		f.clock.Advance(time.Minute)
 		equal(f, "a minute later", due(), []string{key.ID})
 		f.clock.Advance(time.Minute)
-		_, _, err := f.db.Take(f.Context(), key.ID, command.Transition{From: []command.State{command.Sent}, To: command.Succeeded})
+		_, _, err := f.db.Advance(f.Context(), key.ID, command.Transition{From: []command.State{command.Sent}, To: command.Succeeded})
 		f.ok(err)
 		equal(f, "ended", len(due()), 0)
 	})

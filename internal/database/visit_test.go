@@ -183,7 +183,7 @@ func (f *fixture) checkSettled(d agentdevice.Device, c command.Command, state co
 }
 
 // The delivery, the command, its event and its entry change together, once.
-func TestTake_WithDelivery(t *testing.T) {
+func TestAdvance_WithDelivery(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		d, replicas := f.deviceFor("SN-1"), []*database.DB{f.db, f.open(f)}
 		for kind, state := range map[command.Type]command.State{command.Reboot: command.Succeeded, command.LaunchApp: command.Failed,
@@ -193,7 +193,7 @@ func TestTake_WithDelivery(t *testing.T) {
 			var all sync.WaitGroup
 			for n := range 8 {
 				all.Go(func() {
-					now, taken, err := replicas[n%2].Take(f.Context(), c.ID, settles(d, c, state, "because\x00"))
+					now, taken, err := replicas[n%2].Advance(f.Context(), c.ID, settles(d, c, state, "because\x00"))
 					if err != nil || now.State != state {
 						f.Errorf("%s, %v", now.State, err)
 					}
@@ -210,7 +210,7 @@ func TestTake_WithDelivery(t *testing.T) {
 }
 
 // A command that ended otherwise at the same time stays as it is, and its delivery ends.
-func TestTake_WithDeliveryAgainstAnother(t *testing.T) {
+func TestAdvance_WithDeliveryAgainstAnother(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		d, second := f.deviceFor("SN-1"), f.open(f)
 		for _, kind := range []command.Type{command.Reboot, command.LaunchApp, command.SyncPolicy, command.UploadLog} {
@@ -219,13 +219,13 @@ func TestTake_WithDeliveryAgainstAnother(t *testing.T) {
 			taken := make([]bool, 2)
 			all.Go(func() {
 				var err error
-				if _, taken[0], err = f.db.Take(f.Context(), c.ID, settles(d, c, command.Succeeded, "")); err != nil {
+				if _, taken[0], err = f.db.Advance(f.Context(), c.ID, settles(d, c, command.Succeeded, "")); err != nil {
 					f.Error(err)
 				}
 			})
 			all.Go(func() {
 				var err error
-				if _, taken[1], err = second.Take(f.Context(), c.ID,
+				if _, taken[1], err = second.Advance(f.Context(), c.ID,
 					command.Transition{From: []command.State{command.Sent}, To: command.Failed, Outcome: "expired"}); err != nil {
 					f.Error(err)
 				}
@@ -240,7 +240,7 @@ func TestTake_WithDeliveryAgainstAnother(t *testing.T) {
 		}
 		// Without a delivery the word changes nothing.
 		c := f.begin(f.asset(d.AssetID), command.Shutdown)
-		if _, taken, err := f.db.Take(f.Context(), c.ID, settles(d, c, command.Succeeded, "")); err != nil || taken {
+		if _, taken, err := f.db.Advance(f.Context(), c.ID, settles(d, c, command.Succeeded, "")); err != nil || taken {
 			f.Errorf("a command that was not delivered: %v, %v", taken, err)
 		}
 		equal(f, "state", f.command(c.ID).State, command.Prepared)

@@ -257,7 +257,7 @@ func (b *bench) issue(a asset.Asset, kind command.Type, body any, policyID strin
 	if to == "" {
 		to = command.Failed
 	}
-	_, _, err = b.db.Take(b.Context(), o.Command.ID, command.Transition{From: []command.State{command.Prepared}, To: to, Ref: r.Ref,
+	_, _, err = b.db.Advance(b.Context(), o.Command.ID, command.Transition{From: []command.State{command.Prepared}, To: to, Ref: r.Ref,
 		Outcome: r.Outcome})
 	b.ok(err)
 	return r

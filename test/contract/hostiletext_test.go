@@ -95,7 +95,7 @@ func (f *canaryFleet) command(t *testing.T, assetID string) {
 	if _, _, err := db.Begin(t.Context(), c, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := db.Take(t.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed,
+	if _, _, err := db.Advance(t.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed,
 		Outcome: hostile("outcome")}); err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func all(packages ...string) tests { return tests{packages: packages} }
 const kills = "Kill|Proposals_Linearizable|Proposals_Model|EverySetting"
 
 // claims are the tests of internal/database that go through all claims.
-const claims = "^Test(Begin|Decide|Claim|Lease|Budget|Ahead|Visit|Take|Permit|Matrix|" +
+const claims = "^Test(Begin|Decide|Claim|Lease|Budget|Ahead|Visit|Advance|Permit|Matrix|" +
 	"OnTheWay|Void|ChangeControls|ConfirmLoosening|Withdraw|ToCancel|Transition|Abandon|Quota|" +
 	"MergeAssets|CreateAssetToken|Key|Enrollment|Proposals|Revisions|SavePolicy)"
 
@@ -82,12 +82,12 @@ func claimFiles() (files []string) {
 // slow are the tests of each claim in internal/database, all of whose tests take minutes.
 func slow() []slowTests {
 	return []slowTests{
-		{"acknowledge.go", "^Test(Visit|Take|Transition|DropExpired|Abandon)"},
+		{"acknowledge.go", "^Test(Visit|Advance|Transition|DropExpired|Abandon)"},
 		{"authorization*.go", "^Test(Begin_|Decide|Void|Approvers|Attention)"},
 		{"ahead.go", "^Test(Ahead|Budget|Quota|Begin_)"},
 		{"budget.go", "^Test(Budget|Ahead)"},
 		{"decision.go", "^Test(Decide|Begin_Auth|Begin_Forged|ConfirmLoosening|ChangeControls|Void)"},
-		{"delivery.go", "^Test(Visit|Take|DropExpired|Transition|Abandon)"},
+		{"delivery.go", "^Test(Visit|Advance|DropExpired|Transition|Abandon)"},
 		{"idempotency.go", "^Test(Claim|Lease)"},
 		{"key.go", "^Test(Key|AdmitKeys|Begin_Limit|Permit)"},
 		{"limit.go", "^Test(Begin_|MergeAssets)"},
@@ -98,7 +98,7 @@ func slow() []slowTests {
 		{"proposaldecision.go", "^Test(Proposals|Matrix|Claim_Counts|Attention)"},
 		{"replacement.go", "^Test(Begin_|MergeAssets|CreateAssetToken|ConfirmRequest)"},
 		{"stop.go", "^Test(ChangeControls|Withdraw|ToCancel|Permit)"},
-		{"visit.go", "^Test(Visit|Take|DropExpired|Abandon)"},
+		{"visit.go", "^Test(Visit|Advance|DropExpired|Abandon)"},
 		{"begin*.go", "^Test(Begin_|Command|Transition)"},
 		{"command.go", "^Test(Begin_|Command|Transition|History|Open_Found|MarkDeleted|Abandon)"},
 	}

@@ -44,7 +44,7 @@ func TestDevice_SaysHowItStands(t *testing.T) {
 	}
 	start := begin(command.StartLostMode, command.Sent)
 	says("asked for", true, "Lost mode was asked for", "End lost mode", "openstreetmap.org/?mlat=52.50000")
-	if _, done, err := o.DB().Take(t.Context(), start.ID, command.Transition{From: []command.State{command.Sent}, To: command.Succeeded,
+	if _, done, err := o.DB().Advance(t.Context(), start.ID, command.Transition{From: []command.State{command.Sent}, To: command.Succeeded,
 		Feedback: o.Now()}); err != nil || !done {
 		t.Fatal(done, err)
 	}

@@ -217,7 +217,7 @@ func TestEscape_HostileText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := o.DB().Take(t.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed,
+		if _, _, err := o.DB().Advance(t.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed,
 			Outcome: text}); err != nil {
 			t.Fatal(err)
 		}
