@@ -35,7 +35,7 @@ func readState(t *testing.T, path string, v any) {
 }
 
 // A location or a report that the journal calls done reaches the service, however
-// the process ended before it was told.
+// the process ended before it was reported.
 func TestReports_SurviveAKill(t *testing.T) {
 	w := newWorld(t)
 	for _, kind := range []command.Type{command.LocationUpdate, command.StatusReport} {
@@ -52,13 +52,13 @@ func TestReports_SurviveAKill(t *testing.T) {
 				return nil, errors.New("no network")
 			}
 			response, err := base.RoundTrip(r)
-			killed = true // after the answer with the command: it is carried out, and not yet told
+			killed = true // after the answer with the command: it is carried out, and not yet reported
 			return response, err
 		})
 		p.options.Client = &client
 		p.start()
 		if err := p.checkIn(); err == nil {
-			t.Fatalf("%s was told before the kill", kind)
+			t.Fatalf("%s was reported before the kill", kind)
 		}
 		p.options.Client = agent.NewClient()
 		p.start()

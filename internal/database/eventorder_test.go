@@ -235,7 +235,7 @@ func TestEvents_OpenTransactionDelaysNoOther(t *testing.T) {
 	}
 }
 
-// Writers that number their own events are killed; what they said is kept is told once.
+// Writers that number their own events are killed; what they report as kept has one event.
 func TestEvents_KilledWriters(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		f := newFixture(t, e)
@@ -254,7 +254,7 @@ func TestEvents_KilledWriters(t *testing.T) {
 			var asset, command string
 			_, err := fmt.Sscan(line, &asset, &command)
 			f.ok(err)
-			equal(f, "times that an enrollment was told", enrolled[resource.Of("acme", resource.Assets, asset)], 1)
+			equal(f, "events of an enrollment", enrolled[resource.Of("acme", resource.Assets, asset)], 1)
 		}
 		f.inOrder(r.seen)
 	})

@@ -153,7 +153,7 @@ func TestDevices_Delete(t *testing.T) {
 		r.set(device, emulator.Behavior{Online: ptr(true)})
 		notes := r.wantKinds("STATUS_REPORT")
 		if len(notes) == 1 && !strings.Contains(string(notes[0].data), `"state":"DELETED"`) {
-			t.Errorf("said %s", notes[0].data)
+			t.Errorf("notified %s", notes[0].data)
 		}
 		if len(r.emulator.Devices()) != 0 {
 			t.Error("the device is still there")
@@ -312,7 +312,7 @@ func TestControl_UserActions(t *testing.T) {
 		if notes := r.wantKinds("STATUS_REPORT"); len(notes) == 1 {
 			var state am.Device
 			if json.Unmarshal(notes[0].data, &state) != nil || state.State != "DELETED" || state.AppliedState != "DELETED" {
-				t.Errorf("told %s", notes[0].data)
+				t.Errorf("notified %s", notes[0].data)
 			}
 		}
 	})

@@ -89,7 +89,7 @@ func (r *fixture) consumer(ctx context.Context, thinks time.Duration, seen *[]st
 	}
 }
 
-// A control call returns when the service has accepted what it was told.
+// A control call returns when the service has accepted its notification.
 func TestControl_WaitsForTheConsumer(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *fixture) {
@@ -302,10 +302,10 @@ func TestNotifications_Data(t *testing.T) {
 		notes := r.wantKinds("COMMAND")
 		text, err := json.Marshal(op)
 		if err != nil || !sameJSON(t, string(text), string(notes[0].data)) {
-			t.Errorf("told %s\nanswered %s", notes[0].data, text)
+			t.Errorf("notified %s\nanswered %s", notes[0].data, text)
 		}
 		if !strings.Contains(string(notes[0].data), `"done":true`) {
-			t.Errorf("told %s", notes[0].data)
+			t.Errorf("notified %s", notes[0].data)
 		}
 	})
 }

@@ -189,7 +189,7 @@ func TestPolicies_ReachDevices(t *testing.T) {
 		notes := r.wantKinds("STATUS_REPORT")
 		var reported am.Device
 		if err := json.Unmarshal(notes[0].data, &reported); err != nil || reported.Name != device || reported.AppliedPolicyVersion != 2 {
-			t.Errorf("told %s", notes[0].data)
+			t.Errorf("notified %s", notes[0].data)
 		}
 		r.set(held, emulator.Behavior{CommandOutcome: "SUCCESS"})
 		r.set(offline, emulator.Behavior{Online: ptr(true)})

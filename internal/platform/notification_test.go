@@ -284,7 +284,7 @@ func TestNotifications_Stop(t *testing.T) {
 	})
 }
 
-// counted keeps what an Observer is told.
+// counted keeps what an Observer is called with.
 type counted struct {
 	mu    sync.Mutex
 	calls map[string]int

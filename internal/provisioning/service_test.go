@@ -217,7 +217,7 @@ func TestCreate_Fails(t *testing.T) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 			if err != nil && strings.Contains(fault.From(err).Detail, "internals") {
-				t.Errorf("internals are told: %v", err)
+				t.Errorf("internals are revealed: %v", err)
 			}
 		})
 	}

@@ -67,7 +67,7 @@ func TestSecrets_PasswordsLeaveNoTrace(t *testing.T) {
 	replica.Stop()
 	seen["log"] = env.Log.Text()
 	readAll(t, env.Dir, seen)
-	delete(seen, "unknown") // an unknown member's name is the caller's own and may be told
+	delete(seen, "unknown") // an unknown member's name is the caller's own and may be repeated
 	for where, text := range seen {
 		for _, marker := range []string{screenLockMarker, wifiMarker} {
 			if how := trace(text, marker); how != "" {

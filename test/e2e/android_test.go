@@ -68,7 +68,7 @@ func TestAndroid_EveryCommand(t *testing.T) {
 	device := enrollAndroid(t, tenant, replica, android, first)
 
 	ctx, cancel := context.WithCancel(t.Context())
-	running, said := android.Agent(ctx, "run")
+	running, output := android.Agent(ctx, "run")
 	if err := running.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestAndroid_EveryCommand(t *testing.T) {
 		cancel()
 		<-ended
 		if t.Failed() {
-			t.Logf("the agent said:\n%s", said)
+			t.Logf("the agent said:\n%s", output)
 		}
 	}()
 	client := tenant.Client(replica, access.All)
@@ -100,9 +100,9 @@ func TestAndroid_EveryCommand(t *testing.T) {
 		}},
 		{"launch-app", map[string]string{"packageName": "com.example.absent"}, "ERROR", nil},
 		{"status-report", nil, "SUCCESS", func(simulated.State) bool {
-			told := managed(t, client, device).StatusReport
-			return told["batteryLevel"] == 80.0 && told["memoryInfo"] != nil && told["softwareInfo"] == nil &&
-				told["policyCompliant"] == true
+			report := managed(t, client, device).StatusReport
+			return report["batteryLevel"] == 80.0 && report["memoryInfo"] != nil && report["softwareInfo"] == nil &&
+				report["policyCompliant"] == true
 		}},
 		{"location-update", nil, "SUCCESS", nil},
 		{"sync-policy", nil, "SUCCESS", nil},
@@ -127,7 +127,7 @@ func TestAndroid_EveryCommand(t *testing.T) {
 	})
 	if seen := managed(t, client, device); seen.Location == nil || seen.StatusReport["memoryInfo"] != nil ||
 		seen.StatusReport["policyCompliant"] != true {
-		t.Errorf("under the second policy the device told %+v", seen)
+		t.Errorf("under the second policy the device reported %+v", seen)
 	}
 	onlyTools(t, android)
 	tenant.Client(replica, access.All).Post("/assets/"+device.AssetID+"/commands/relinquish-ownership", nil).Want(t, 200)

@@ -259,13 +259,13 @@ func TestIndependentAgent_FalseService(t *testing.T) {
 	n := newStranger(t, "ed25519")
 	free := n.env.AgentPolicy(n.tenant.Company, "Free", "REPORT_SOFTWARE_INFO=ENABLED")
 	spy := n.another("ed25519", "SN-spy")
-	heard := map[string][]byte{}
+	answers := map[string][]byte{}
 	n.through(func(r *http.Request) (*http.Response, error) {
 		response, err := http.DefaultTransport.RoundTrip(r)
 		if err == nil {
 			text, _ := io.ReadAll(response.Body)
 			response.Body = io.NopCloser(bytes.NewReader(text))
-			heard[r.URL.Path] = text
+			answers[r.URL.Path] = text
 		}
 		return response, err
 	})
@@ -273,9 +273,9 @@ func TestIndependentAgent_FalseService(t *testing.T) {
 	n.post(n.known(spy).AssetID, "relinquish-ownership", nil)
 	_ = spy.checkIn() // released: the next answer is its tombstone
 	spy.memory.Ended = ""
-	foreign := bytes.Clone(heard["/agent/v2/checkin"])
+	foreign := bytes.Clone(answers["/agent/v2/checkin"])
 	_ = spy.checkIn()
-	stone := bytes.Clone(heard["/agent/v2/checkin"])
+	stone := bytes.Clone(answers["/agent/v2/checkin"])
 	n.through(nil)
 	before := len(n.settings)
 	for name, answer := range map[string]struct {

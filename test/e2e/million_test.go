@@ -148,7 +148,7 @@ func (m *million) report(t *testing.T, samples []sample) {
 	row("commands a second, there and back", "%.1f", medianOf, func(s sample) float64 { return s.rate })
 	row("commands, p50 in ms", "%.1f", medianOf, func(s sample) float64 { return s.p50 })
 	row("commands, p99 in ms", "%.1f", medianOf, func(s sample) float64 { return s.p99 })
-	row("events, p99 in ms", "%.1f", medianOf, func(s sample) float64 { return s.toldP99 })
+	row("events, p99 in ms", "%.1f", medianOf, func(s sample) float64 { return s.eventP99 })
 	for _, table := range watched() {
 		row("dead rows of `"+table+"`, most", "%.0f", mostOf, func(s sample) float64 { return s.dead[table] })
 	}

@@ -254,7 +254,7 @@ func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
 		fresh bool
 	}{
 		"hours ago":     {func(c map[string]any) { c["auth_time"] = env.Now().Add(-11 * time.Hour).Unix() }, false},
-		"not told":      {func(c map[string]any) { delete(c, "auth_time") }, false},
+		"not given":     {func(c map[string]any) { delete(c, "auth_time") }, false},
 		"just now":      {nil, true},
 		"in the future": {func(c map[string]any) { c["auth_time"] = env.Now().Add(time.Hour).Unix() }, true},
 	} {
@@ -360,15 +360,15 @@ func TestDomains_AreAssignedByTheOperator(t *testing.T) {
 		}
 		// An administrator of one company learns nothing about users of another.
 		known := env.Browser(acme, account.Viewer).User.Email
-		var told [2]string
+		var alerts [2]string
 		for i, email := range []string{known, "missing@acme.test"} {
 			page := squatter.Post("/users", "email", email, "name", "X", "role", "viewer", "scope", "all").Want(t, 409)
 			_, text, _ := strings.Cut(page.Body, `role="alert"`)
 			text, _, _ = strings.Cut(text, "</div>")
-			told[i] = strings.ReplaceAll(text, email, "")
+			alerts[i] = strings.ReplaceAll(text, email, "")
 		}
-		if told[0] != told[1] {
-			t.Errorf("an address that is a user and one that is none: got %q and %q", told[0], told[1])
+		if alerts[0] != alerts[1] {
+			t.Errorf("an address that is a user and one that is none: got %q and %q", alerts[0], alerts[1])
 		}
 	})
 }
@@ -455,10 +455,10 @@ func TestDisable_NamesTheKeysOfTheUser(t *testing.T) {
 	}
 	replica.As(kept).Get("/assets").Want(t, 200)
 	replica.As(revoked).Get("/assets").Want(t, 401)
-	var told struct{ LiveKeys []string }
-	env.CLI(&told, "user", "disable", "--company", "acme", leaver.ID)
-	if len(told.LiveKeys) != 1 {
-		t.Errorf("the command line names %v, want 1 key", told.LiveKeys)
+	var disabled struct{ LiveKeys []string }
+	env.CLI(&disabled, "user", "disable", "--company", "acme", leaver.ID)
+	if len(disabled.LiveKeys) != 1 {
+		t.Errorf("the command line names %v, want 1 key", disabled.LiveKeys)
 	}
 }
 

@@ -139,7 +139,7 @@ func TestFetch_RangesReorderedOrOverlapping(t *testing.T) {
 	}
 }
 
-// Full storage: the error of the write is told, and what there is makes room again.
+// Full storage: the error of the write is returned, and what there is makes room again.
 func TestFetch_WithoutRoom(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/dev/full"); err != nil {

@@ -186,7 +186,7 @@ func TestHub_EndedDevice(t *testing.T) {
 	t.Cleanup(server.Close)
 	t.Cleanup(hub.Close)
 	for name, end := range map[string]func(id string){
-		"told by a replica": func(id string) { hub.End([]string{id}) },
+		"ended by a replica": func(id string) { hub.End([]string{id}) },
 		"found out by itself": func(id string) {
 			answer, err := server.Client().Do(wakeRequest(t, server.URL, id, "ended"))
 			if err != nil || answer.StatusCode != http.StatusGone {
