@@ -85,14 +85,15 @@ func TestPrepare_QueuedOrderIsOneCommit(t *testing.T) {
 			if got.Status != want.state.Status() || got.CreatedAt == nil {
 				t.Errorf("%s: answered %+v", kind, got)
 			}
-			if len(h.announced) != 1 || h.announced[0].State != want.state || h.announced[0].Outcome != want.outcome || h.announced[0].Ref != want.receipt.Ref {
+			if len(h.announced) != 1 || h.announced[0].State != want.state || h.announced[0].Outcome != want.outcome ||
+				h.announced[0].Ref != want.receipt.Ref {
 				t.Errorf("%s: the device was told of %+v", kind, h.announced)
 			}
 			if sends, _ := f.channel.sends(); sends != 0 {
 				t.Errorf("%s: it was sent as well", kind)
 			}
-			if f.counter.seen[string(kind)+" "+string(want.receipt.Code)] != 1 {
-				t.Errorf("%s: counted %v", kind, f.counter.seen)
+			if f.counter.finished[string(kind)+" "+string(want.receipt.Code)] != 1 {
+				t.Errorf("%s: counted %v", kind, f.counter.finished)
 			}
 		})
 	}

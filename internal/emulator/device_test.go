@@ -40,9 +40,9 @@ func TestDevices_List(t *testing.T) {
 		if _, err := r.management.Enterprises.Devices.Delete(names[49]).Do(); err != nil {
 			t.Fatal(err)
 		}
-		var seen []string
+		var listed []string
 		for _, d := range first.Devices {
-			seen = append(seen, d.Name)
+			listed = append(listed, d.Name)
 		}
 		for next := first.NextPageToken; next != ""; {
 			page, err := r.management.Enterprises.Devices.List(r.enterprise).PageSize(50).PageToken(next).Fields("nextPageToken",
@@ -54,12 +54,12 @@ func TestDevices_List(t *testing.T) {
 				if d.Ownership != "" {
 					t.Fatal("a partial answer has more than was asked for")
 				}
-				seen = append(seen, d.Name)
+				listed = append(listed, d.Name)
 			}
 			next = page.NextPageToken
 		}
-		if !slices.Equal(seen, names) {
-			t.Errorf("listed %d of %d devices", len(seen), len(names))
+		if !slices.Equal(listed, names) {
+			t.Errorf("listed %d of %d devices", len(listed), len(names))
 		}
 		if code, _ := r.raw("GET", "/v1/"+r.enterprise+"/devices?pageSize=-1", ""); code != 400 {
 			t.Errorf("a negative size is %d", code)

@@ -44,9 +44,9 @@ func TestAndroidCore_ComesBack(t *testing.T) {
 			}
 			// Another service, which has no such device, would take it.
 			other := servertest.New(t)
-			stranger, door := other.NewAgentSite("evil"), other.Start()
+			stranger, otherReplica := other.NewAgentSite("evil"), other.Start()
 			if out, err := p.try("enroll", "--bundle",
-				bundle(t, stranger.Client(door, access.All).QRCode(stranger.Policy, map[string]any{}))); err == nil {
+				bundle(t, stranger.Client(otherReplica, access.All).QRCode(stranger.Policy, map[string]any{}))); err == nil {
 				t.Fatalf("without its %s it obeys another service: %s", name, out)
 			}
 			asks := p.command([]string{"-Dmuster.ask=50"}, "enroll", "--bundle", bundle(t, client.QRCode(tenant.Policy, map[string]any{})))

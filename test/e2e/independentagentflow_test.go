@@ -137,12 +137,12 @@ func TestIndependentAgent_EveryCommand(t *testing.T) {
 			n.command("sync-policy", nil, "SUCCESS")
 			n.command("reboot", nil, "SUCCESS")
 			n.command("shutdown", nil, "SUCCESS")
-			seen := managed(t, n.client, servertest.Device{AssetID: n.assetID})
+			current := managed(t, n.client, servertest.Device{AssetID: n.assetID})
 			if len(n.shown) != 1 || len(n.opened) != 1 || n.boots != 3 {
 				t.Errorf("shown %v, opened %v, %d boots", n.shown, n.opened, n.boots)
 			}
-			if seen.Location == nil || seen.StatusReport["batteryLevel"] != 70.0 {
-				t.Errorf("location %+v, report %v", seen.Location, seen.StatusReport)
+			if current.Location == nil || current.StatusReport["batteryLevel"] != 70.0 {
+				t.Errorf("location %+v, report %v", current.Location, current.StatusReport)
 			}
 			other := n.env.AgentPolicy(n.tenant.Company, "Other", "SMS=BLOCK")
 			n.command("change-policy", map[string]string{"policyId": other.PathName()}, "SUCCESS")
