@@ -33,7 +33,7 @@ func TestTroubleshooting_MessagesExist(t *testing.T) {
 				continue
 			}
 			found++
-			if !said(texts, strings.Split(message, "…")) {
+			if !containsParts(texts, strings.Split(message, "…")) {
 				t.Errorf("no text of the program has %q: correct docs/how-to/troubleshooting.md", message)
 			}
 		}
@@ -83,8 +83,8 @@ func textOf(e ast.Expr) string {
 	return "%v"
 }
 
-// said tells if a text has the parts in this order, with a value of its own between two.
-func said(texts, parts []string) bool {
+// containsParts reports whether a text has the parts in this order, with a value of its own between two.
+func containsParts(texts, parts []string) bool {
 	for _, text := range texts {
 		rest, ok := text, true
 		for i, part := range parts {

@@ -155,7 +155,7 @@ type commandWorld struct {
 	document        protocol.Envelope
 	commands        []protocol.Envelope
 	now             time.Time
-	check, asked    int // which of the three times, and how many check-ins in all
+	check, checkIns int // which of the three times, and how many check-ins in all
 	boot            string
 	restarted, over bool // over: the service has the command's last word
 	settings        map[string]string
@@ -244,7 +244,7 @@ func (w *commandWorld) write(name string, value any) {
 	}
 }
 
-func (w *commandWorld) said(format string, args ...any) {
+func (w *commandWorld) record(format string, args ...any) {
 	w.trace = append(w.trace, fmt.Sprintf(format, args...))
 }
 
@@ -253,7 +253,7 @@ func (w *commandWorld) live() string {
 	var a *agent.Agent
 	for w.check = range 3 {
 		if w.check > 0 {
-			w.said("|")
+			w.record("|")
 			w.now = w.now.Add(15 * time.Minute)
 		}
 		if w.check == 2 || w.restarted {
@@ -266,7 +266,7 @@ func (w *commandWorld) live() string {
 				Now: func() time.Time { return w.now },
 				Log: slog.New(slog.DiscardHandler), Kept: w})
 			if errors.Is(err, agent.ErrNotEnrolled) {
-				w.said("not_enrolled")
+				w.record("not_enrolled")
 				return strings.Join(w.trace, " ")
 			}
 			if err != nil {
@@ -276,11 +276,11 @@ func (w *commandWorld) live() string {
 		next, err := a.Once(w.t.Context())
 		switch {
 		case errors.Is(err, agent.ErrEnded):
-			w.said("ended")
+			w.record("ended")
 		case err != nil:
-			w.said("error")
+			w.record("error")
 		default:
-			w.said("next=%d", next/time.Second)
+			w.record("next=%d", next/time.Second)
 		}
 	}
 	w.close(a)
@@ -289,7 +289,7 @@ func (w *commandWorld) live() string {
 		w.t.Fatal(err)
 	}
 	if e, has := journal.Entry("c1"); has {
-		w.said("journal=%s,%s", e.Stage, e.Result)
+		w.record("journal=%s,%s", e.Stage, e.Result)
 	}
 	return strings.Join(w.trace, " ")
 }
@@ -309,7 +309,7 @@ func (w *commandWorld) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if w.service == "away" && w.check == 0 {
-		w.said("unreached")
+		w.record("unreached")
 		return nil, errors.New("away")
 	}
 	var answer any = w.document
@@ -317,10 +317,10 @@ func (w *commandWorld) RoundTrip(r *http.Request) (*http.Response, error) {
 	case strings.HasSuffix(r.URL.Path, "/checkin"):
 		answer = w.checkin(body, r.Header.Get(protocol.HeaderSequence))
 	case r.Method == http.MethodPost:
-		w.said("upload:%s,%s", strings.TrimPrefix(r.URL.RequestURI(), protocol.Base), body)
+		w.record("upload:%s,%s", strings.TrimPrefix(r.URL.RequestURI(), protocol.Base), body)
 		answer = struct{}{}
 	default:
-		w.said("fetch:%s", strings.TrimPrefix(r.URL.RequestURI(), protocol.Base))
+		w.record("fetch:%s", strings.TrimPrefix(r.URL.RequestURI(), protocol.Base))
 	}
 	text, err := json.Marshal(answer)
 	if err != nil {
@@ -329,7 +329,7 @@ func (w *commandWorld) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(text)), Request: r}, nil
 }
 
-// checkin writes down what the device told, and answers. The command is handed out
+// checkin writes down what the device reports, and answers. The command is handed out
 // until the service has its last word.
 func (w *commandWorld) checkin(body []byte, sequence string) protocol.CheckinResponse {
 	var request protocol.CheckinRequest
@@ -343,27 +343,27 @@ func (w *commandWorld) checkin(body []byte, sequence string) protocol.CheckinRes
 	if err != nil {
 		w.t.Error(err)
 	}
-	said := "checkin:" + request.BootID
+	line := "checkin:" + request.BootID
 	answer := protocol.CheckinResponse{NextSeconds: 900, Assignment: &assignment}
-	w.asked++
-	hears := w.asked > 2 || w.service != "silent"
+	w.checkIns++
+	hears := w.checkIns > 2 || w.service != "silent"
 	for _, ack := range request.Acks {
-		said += fmt.Sprintf("[%s,%s]", ack.State, strings.ReplaceAll(ack.Outcome, " ", "_"))
+		line += fmt.Sprintf("[%s,%s]", ack.State, strings.ReplaceAll(ack.Outcome, " ", "_"))
 		if hears {
 			answer.Acked = append(answer.Acked, ack.CommandID)
 			w.over = w.over || ack.State != protocol.Accepted
 		}
 	}
 	for _, part := range []struct {
-		name string
-		told bool
+		name    string
+		present bool
 	}{{"can", request.Capabilities != nil}, {"status", request.Status != nil}, {"location", request.Location != nil},
 		{"policy", request.Policy != nil}} {
-		if part.told {
-			said += "[" + part.name + "]"
+		if part.present {
+			line += "[" + part.name + "]"
 		}
 	}
-	w.said("%s", said)
+	w.record("%s", line)
 	if !w.over {
 		answer.Commands = w.commands
 	}
@@ -409,7 +409,7 @@ func (w *commandWorld) Read(_ context.Context, setting string) (string, error) {
 
 // Apply implements agent.Device.
 func (w *commandWorld) Apply(_ context.Context, setting, value string) error {
-	w.said("set:%s=%s", setting, value)
+	w.record("set:%s=%s", setting, value)
 	if err := w.refusal(); err != nil {
 		return err
 	}
@@ -423,17 +423,17 @@ func (w *commandWorld) Do(_ context.Context, a agent.Action) (string, error) {
 	if err := a.Read(&args); err != nil {
 		return "", err
 	}
-	said := "do:" + a.Type
+	line := "do:" + a.Type
 	body := strings.NewReplacer("\n", "[n]", "\t", "[t]", "\u2028", "[2028]", "\x00", "[0]").Replace(args.Body)
 	for _, argument := range []string{a.CommandID, args.Title, body, args.PackageName} {
 		if argument != "" {
-			said += "," + argument
+			line += "," + argument
 		}
 	}
 	if a.Again {
-		said += ",again"
+		line += ",again"
 	}
-	w.said("%s", said)
+	w.record("%s", line)
 	if err := w.refusal(); err != nil {
 		return "", err
 	}
@@ -446,7 +446,7 @@ func (w *commandWorld) Do(_ context.Context, a agent.Action) (string, error) {
 // Report implements agent.Device.
 func (w *commandWorld) Report(_ context.Context, groups agent.Reporting) (agent.Report, error) {
 	report := agent.Report{Values: json.RawMessage(`{"batteryLevel":80}`)}
-	w.said("report")
+	w.record("report")
 	if groups.Location {
 		w.trace[len(w.trace)-1] = "locate"
 		report.Location = &protocol.Location{Latitude: 1, Longitude: 2, AccuracyMeters: 3, At: w.now.UnixMilli()}

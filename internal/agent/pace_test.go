@@ -199,7 +199,7 @@ func TestRun_HostilePace(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var mu sync.Mutex
 			var checkIns []time.Time
-			seen := func() []time.Time {
+			soFar := func() []time.Time {
 				mu.Lock()
 				defer mu.Unlock()
 				return slices.Clone(checkIns)
@@ -222,7 +222,7 @@ func TestRun_HostilePace(t *testing.T) {
 				a.Hint()
 				time.Sleep(10 * time.Millisecond)
 			}
-			times := seen()
+			times := soFar()
 			flood := len(times)
 			for i := 5; i < flood; i++ {
 				if between := times[i].Sub(times[i-5]); between < time.Second {
@@ -233,7 +233,7 @@ func TestRun_HostilePace(t *testing.T) {
 				t.Errorf("%d check-ins in ten seconds of hints", flood)
 			}
 			time.Sleep(2 * time.Hour)
-			if n := len(seen()) - flood; n < bounds[0] || n > bounds[1] {
+			if n := len(soFar()) - flood; n < bounds[0] || n > bounds[1] {
 				t.Errorf("with nextSeconds %s it checked in %d times in two hours", next, n)
 			}
 			cancel()

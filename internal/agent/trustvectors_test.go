@@ -77,7 +77,7 @@ func (f forger) enrollments() (all []object) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	said := func(change func(*protocol.Enrolled)) protocol.Enrolled {
+	enrolled := func(change func(*protocol.Enrolled)) protocol.Enrolled {
 		e := protocol.Enrolled{DeviceID: "d1", Key: own, Proof: protocol.Digest([]byte(f.proof)),
 			CommandKey: protocol.CommandKey{ID: "k1", Key: service, NotBefore: 1}, Time: commandsNow}
 		if change != nil {
@@ -85,8 +85,8 @@ func (f forger) enrollments() (all []object) {
 		}
 		return e
 	}
-	good := f.seal(f.service, "k1", protocol.KindEnrolled, said(nil))
-	evils := f.seal(f.evil, "k1", protocol.KindEnrolled, said(func(e *protocol.Enrolled) { e.CommandKey.Key = evil }))
+	good := f.seal(f.service, "k1", protocol.KindEnrolled, enrolled(nil))
+	evils := f.seal(f.evil, "k1", protocol.KindEnrolled, enrolled(func(e *protocol.Enrolled) { e.CommandKey.Key = evil }))
 	cut := good
 	cut.Payload = cut.Payload[:len(cut.Payload)-8]
 	relabeled := good
@@ -106,25 +106,25 @@ func (f forger) enrollments() (all []object) {
 		{"another's answer, no key named: it cannot be told apart", "", evils, true},
 		{"another's answer, the service's key named", service.SPKI, evils, false},
 		{"another's answer, the service's key's digest named", digest, evils, false},
-		{"the service's key, signed by another", service.SPKI, f.seal(f.evil, "k1", protocol.KindEnrolled, said(nil)), false},
-		{"another key id than the answer names", service.SPKI, f.seal(f.service, "k2", protocol.KindEnrolled, said(nil)), false},
+		{"the service's key, signed by another", service.SPKI, f.seal(f.evil, "k1", protocol.KindEnrolled, enrolled(nil)), false},
+		{"another key id than the answer names", service.SPKI, f.seal(f.service, "k2", protocol.KindEnrolled, enrolled(nil)), false},
 		{"relabeled", service.SPKI, relabeled, false},
 		{"not signed", service.SPKI, unsigned, false},
 		{"cut", service.SPKI, cut, false},
-		{"of another kind", service.SPKI, f.seal(f.service, "k1", protocol.KindAssignment, said(nil)), false},
+		{"of another kind", service.SPKI, f.seal(f.service, "k1", protocol.KindAssignment, enrolled(nil)), false},
 		{"to another request", "", f.seal(f.service, "k1", protocol.KindEnrolled,
-			said(func(e *protocol.Enrolled) { e.Proof = protocol.Digest([]byte("other")) })), false},
-		{"for another device's key", "", f.seal(f.service, "k1", protocol.KindEnrolled, said(func(e *protocol.Enrolled) { e.Key = evil })),
+			enrolled(func(e *protocol.Enrolled) { e.Proof = protocol.Digest([]byte("other")) })), false},
+		{"for another device's key", "", f.seal(f.service, "k1", protocol.KindEnrolled, enrolled(func(e *protocol.Enrolled) { e.Key = evil })),
 			false},
 		{"of another algorithm", "", f.seal(f.service, "k1", protocol.KindEnrolled,
-			said(func(e *protocol.Enrolled) { e.CommandKey.Key.Algorithm = "ed25519" })), false},
+			enrolled(func(e *protocol.Enrolled) { e.CommandKey.Key.Algorithm = "ed25519" })), false},
 		{"with a key that can verify nothing", "",
-			f.seal(f.service, "k1", protocol.KindEnrolled, said(func(e *protocol.Enrolled) { e.CommandKey.Key = garbage })), false},
-		{"without a device id", "", f.seal(f.service, "k1", protocol.KindEnrolled, said(func(e *protocol.Enrolled) { e.DeviceID = "" })),
+			f.seal(f.service, "k1", protocol.KindEnrolled, enrolled(func(e *protocol.Enrolled) { e.CommandKey.Key = garbage })), false},
+		{"without a device id", "", f.seal(f.service, "k1", protocol.KindEnrolled, enrolled(func(e *protocol.Enrolled) { e.DeviceID = "" })),
 			false},
 		{"with a line break in the device id", "",
-			f.seal(f.service, "k1", protocol.KindEnrolled, said(func(e *protocol.Enrolled) { e.DeviceID = "d1\nX: y" })), false},
-		{"without a key id", "", f.seal(f.service, "", protocol.KindEnrolled, said(func(e *protocol.Enrolled) { e.CommandKey.ID = "" })),
+			f.seal(f.service, "k1", protocol.KindEnrolled, enrolled(func(e *protocol.Enrolled) { e.DeviceID = "d1\nX: y" })), false},
+		{"without a key id", "", f.seal(f.service, "", protocol.KindEnrolled, enrolled(func(e *protocol.Enrolled) { e.CommandKey.ID = "" })),
 			false},
 	} {
 		if _, err := one.answer.OpenEnrolled(one.named, own, f.proof); (err == nil) != one.want {
@@ -198,17 +198,17 @@ func (f forger) assignments() (all []object) {
 
 func (f forger) announcements() (all []object) {
 	next, evil := f.public(vectorKey(f.t, "next")), f.public(f.evil)
-	said := func(by protocol.PrivateKey, keyID string, k protocol.CommandKey) protocol.Envelope {
+	announce := func(by protocol.PrivateKey, keyID string, k protocol.CommandKey) protocol.Envelope {
 		return f.seal(by, keyID, protocol.KindKey, k)
 	}
-	truly := said(f.service, "k1", protocol.CommandKey{ID: "k2", Key: next, NotBefore: commandsNow})
-	forged := said(f.evil, "k1", protocol.CommandKey{ID: "k2", Key: evil, NotBefore: commandsNow})
-	third := said(vectorKey(f.t, "next"), "k2", protocol.CommandKey{ID: "k3", Key: f.public(f.own), NotBefore: commandsNow})
+	truly := announce(f.service, "k1", protocol.CommandKey{ID: "k2", Key: next, NotBefore: commandsNow})
+	forged := announce(f.evil, "k1", protocol.CommandKey{ID: "k2", Key: evil, NotBefore: commandsNow})
+	third := announce(vectorKey(f.t, "next"), "k2", protocol.CommandKey{ID: "k3", Key: f.public(f.own), NotBefore: commandsNow})
 	known := []string{"k1"}
 	lists := []struct {
-		what string
-		said []protocol.Envelope
-		want []string
+		what      string
+		envelopes []protocol.Envelope
+		want      []string
 	}{
 		{"a true one", []protocol.Envelope{truly}, []string{"k1", "k2"}},
 		{"two, each by the one before", []protocol.Envelope{truly, third}, []string{"k1", "k2", "k3"}},
@@ -218,27 +218,27 @@ func (f forger) announcements() (all []object) {
 		{"a forged one in front of a true one", []protocol.Envelope{forged, truly}, []string{"k1", "k2"}},
 		{"forged ones around true ones", []protocol.Envelope{forged, truly, forged, third, forged}, []string{"k1", "k2", "k3"}},
 		{"of another algorithm",
-			[]protocol.Envelope{said(f.service, "k1", protocol.CommandKey{ID: "k2",
+			[]protocol.Envelope{announce(f.service, "k1", protocol.CommandKey{ID: "k2",
 				Key: protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: next.SPKI}, NotBefore: commandsNow})}, known},
 		{"older than the key before",
-			[]protocol.Envelope{said(f.service, "k1", protocol.CommandKey{ID: "k2", Key: next, NotBefore: commandsNow - 5000})}, known},
-		{"of the future", []protocol.Envelope{said(f.service, "k1",
+			[]protocol.Envelope{announce(f.service, "k1", protocol.CommandKey{ID: "k2", Key: next, NotBefore: commandsNow - 5000})}, known},
+		{"of the future", []protocol.Envelope{announce(f.service, "k1",
 			protocol.CommandKey{ID: "k2", Key: next, NotBefore: commandsNow + 48*time.Hour.Milliseconds()})}, known},
-		{"without an id", []protocol.Envelope{said(f.service, "k1", protocol.CommandKey{Key: next, NotBefore: commandsNow})}, known},
+		{"without an id", []protocol.Envelope{announce(f.service, "k1", protocol.CommandKey{Key: next, NotBefore: commandsNow})}, known},
 	}
 	for _, bad := range vectorBadKeys(f.t) {
-		useless := said(f.service, "k1", protocol.CommandKey{ID: "k2", Key: bad["key"].(protocol.PublicKey), NotBefore: commandsNow})
+		useless := announce(f.service, "k1", protocol.CommandKey{ID: "k2", Key: bad["key"].(protocol.PublicKey), NotBefore: commandsNow})
 		lists = append(lists, struct {
-			what string
-			said []protocol.Envelope
-			want []string
+			what      string
+			envelopes []protocol.Envelope
+			want      []string
 		}{"truly announced, but " + bad["what"].(string), []protocol.Envelope{useless}, known})
 	}
 	for _, one := range lists {
-		if got := f.judge().Learn(one.said); !slices.Equal(got, one.want) {
+		if got := f.judge().Learn(one.envelopes); !slices.Equal(got, one.want) {
 			f.t.Errorf("announcements, %s: it trusts %v, want %v", one.what, got, one.want)
 		}
-		all = append(all, object{"what": one.what, "said": one.said, "trusted": one.want})
+		all = append(all, object{"what": one.what, "said": one.envelopes, "trusted": one.want})
 	}
 	return all
 }

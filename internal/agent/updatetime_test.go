@@ -118,10 +118,10 @@ func TestUpdate_ExchangesEnd(t *testing.T) {
 			go func() { ended <- a.Run(ctx) }()
 			time.Sleep(time.Hour)
 			w.mu.Lock()
-			held, asked := w.held, w.asked
+			held, checkIns := w.held, w.checkIns
 			w.mu.Unlock()
-			if len(held) < 5 || len(held) > 30 || asked < 3 {
-				t.Errorf("%s: %d requests of the file in an hour, beside %d check-ins", name, len(held), asked)
+			if len(held) < 5 || len(held) > 30 || checkIns < 3 {
+				t.Errorf("%s: %d requests of the file in an hour, beside %d check-ins", name, len(held), checkIns)
 			}
 			for _, one := range held {
 				if one > 2*time.Minute+time.Second {

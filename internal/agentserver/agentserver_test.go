@@ -99,13 +99,13 @@ func makeWorld(t testing.TB) *world {
 	t.Cleanup(db.Listen(agentdevice.WakeTopic, hub.Wake))
 	t.Cleanup(db.Listen(agentdevice.EndTopic, hub.End))
 	t.Cleanup(hub.Close)
-	door := (&agentapi.API{Service: w.link, Hub: hub, Log: log}).Handler()
+	handler := (&agentapi.API{Service: w.link, Hub: hub, Log: log}).Handler()
 	w.server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if lose := w.lose.Load(); lose != nil && (*lose)(r) {
-			door.ServeHTTP(httptest.NewRecorder(), r)
+			handler.ServeHTTP(httptest.NewRecorder(), r)
 			panic(http.ErrAbortHandler)
 		}
-		door.ServeHTTP(rw, r)
+		handler.ServeHTTP(rw, r)
 	}))
 	t.Cleanup(w.server.Close)
 	w.link.PublicURL = w.server.URL
@@ -311,11 +311,11 @@ func TestCommands_EveryOne(t *testing.T) {
 	p.mustCheckIn()
 	other := w.newPolicy("Other", policy.Change{Setting: "SMS", Value: "BLOCK"})
 	for _, test := range []struct {
-		kind  command.Type
-		body  any
-		first string // the status in the answer
-		last  command.State
-		seen  func() bool
+		kind    command.Type
+		body    any
+		first   string // the status in the answer
+		last    command.State
+		reached func() bool
 	}{
 		{command.NotificationMessage, command.MessageBody{Title: "Hi", Body: "there; rm -rf /"}, "SUCCESS", command.Succeeded,
 			func() bool { s := p.device.State().Shown; return len(s) == 1 && s[0].Body == "there; rm -rf /" }},
@@ -350,7 +350,7 @@ func TestCommands_EveryOne(t *testing.T) {
 			}
 			p.mustCheckIn()
 			p.mustCheckIn()
-			if c := p.latest(); c.Type != test.kind || c.State != test.last || !test.seen() {
+			if c := p.latest(); c.Type != test.kind || c.State != test.last || !test.reached() {
 				t.Errorf("%s ended %s %q, device %+v", test.kind, c.State, c.Outcome, p.device.State())
 			}
 		})

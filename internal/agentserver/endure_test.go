@@ -35,7 +35,7 @@ func readState(t *testing.T, path string, v any) {
 }
 
 // A location or a report that the journal calls done reaches the service, however
-// the process ended before it was told.
+// the process ended before it was reported.
 func TestReports_SurviveAKill(t *testing.T) {
 	w := newWorld(t)
 	for _, kind := range []command.Type{command.LocationUpdate, command.StatusReport} {
@@ -52,13 +52,13 @@ func TestReports_SurviveAKill(t *testing.T) {
 				return nil, errors.New("no network")
 			}
 			response, err := base.RoundTrip(r)
-			killed = true // after the answer with the command: it is carried out, and not yet told
+			killed = true // after the answer with the command: it is carried out, and not yet reported
 			return response, err
 		})
 		p.options.Client = &client
 		p.start()
 		if err := p.checkIn(); err == nil {
-			t.Fatalf("%s was told before the kill", kind)
+			t.Fatalf("%s was reported before the kill", kind)
 		}
 		p.options.Client = agent.NewClient()
 		p.start()
@@ -231,14 +231,14 @@ func TestDamagedState_NothingStaysSet(t *testing.T) {
 // does nothing.
 type unmoved struct {
 	shelltest.Runner
-	asked []string
+	calls []string
 }
 
 // Run implements shell.Runner.
 func (d *unmoved) Run(ctx context.Context, tool string, args ...string) (string, error) {
 	if tool == "am" && slices.Contains(args, "android.intent.action.FACTORY_RESET") ||
 		tool == "reboot" && slices.Contains(args, "recovery") {
-		d.asked = append(d.asked, tool)
+		d.calls = append(d.calls, tool)
 		return "Broadcasting: Intent { act=android.intent.action.FACTORY_RESET }\nBroadcast completed: result=0\n", nil
 	}
 	return d.Runner.Run(ctx, tool, args...)
@@ -269,13 +269,13 @@ func TestWipe_AndroidIsErasedWhenItIsSilent(t *testing.T) {
 		}
 		p.mustCheckIn()
 		if c := p.latest(); c.State.Final() || p.asset().Status == asset.Deleted ||
-			!slices.Equal(tools.asked, slices.Repeat([]string{"am"}, i+2)) {
-			t.Fatalf("contact %d: %s, asset %s, tools %q", i, c.State, p.asset().Status, tools.asked)
+			!slices.Equal(tools.calls, slices.Repeat([]string{"am"}, i+2)) {
+			t.Fatalf("contact %d: %s, asset %s, tools %q", i, c.State, p.asset().Status, tools.calls)
 		}
 	}
 	now = now.Add(3 * time.Minute)
 	p.mustCheckIn()
-	if last := tools.asked[len(tools.asked)-1]; last != "reboot" {
+	if last := tools.calls[len(tools.calls)-1]; last != "reboot" {
 		t.Errorf("after three minutes the device was told by %s", last)
 	}
 	w.link.Now = func() time.Time { return time.Now().Add(20 * time.Minute) }
@@ -288,8 +288,8 @@ func TestWipe_AndroidIsErasedWhenItIsSilent(t *testing.T) {
 	w.link.Now = time.Now
 	p.options.Now = time.Now
 	p.start()
-	asked := len(tools.asked)
-	if err := p.checkIn(); err == nil || errors.Is(err, agent.ErrEnded) || len(tools.asked) == asked {
-		t.Errorf("a device that is back after its wipe: %v, asked again: %v", err, len(tools.asked) > asked)
+	calls := len(tools.calls)
+	if err := p.checkIn(); err == nil || errors.Is(err, agent.ErrEnded) || len(tools.calls) == calls {
+		t.Errorf("a device that is back after its wipe: %v, asked again: %v", err, len(tools.calls) > calls)
 	}
 }

@@ -86,9 +86,9 @@ func TestPolicy_EachSettingThatCutsOffIsTakenBack(t *testing.T) {
 		if err := p.checkIn(); err != nil || test.cut(state) || !state.Platform.Restrictions["no_sms"] {
 			t.Errorf("%s after five minutes: %v, %+v", test.change.Setting, err, state.Platform)
 		}
-		if told := compliance(t, p); told.PolicyCompliant || len(told.NonComplianceDetails) != 1 ||
-			told.NonComplianceDetails[0].SettingName != test.change.Setting || told.NonComplianceDetails[0].Reason != "rolled_back" {
-			t.Errorf("%s: the device told %+v", test.change.Setting, told)
+		if report := compliance(t, p); report.PolicyCompliant || len(report.NonComplianceDetails) != 1 ||
+			report.NonComplianceDetails[0].SettingName != test.change.Setting || report.NonComplianceDetails[0].Reason != "rolled_back" {
+			t.Errorf("%s: the device reported %+v", test.change.Setting, report)
 		}
 		p.mustCheckIn() // and it stays so
 		if test.cut(state) {
@@ -151,8 +151,8 @@ func TestPolicy_TheDevicesClockDecidesNothing(t *testing.T) {
 	}
 }
 
-// told is what an asset shows of how far its policy is applied.
-type told struct {
+// complianceReport is what an asset shows of how far its policy is applied.
+type complianceReport struct {
 	PolicyCompliant      bool
 	BatteryLevel         float64
 	NonComplianceDetails []struct {
@@ -161,9 +161,9 @@ type told struct {
 	}
 }
 
-func compliance(t *testing.T, p *phone) told {
+func compliance(t *testing.T, p *phone) complianceReport {
 	t.Helper()
-	var now told
+	var now complianceReport
 	if err := json.Unmarshal(p.asset().Device.StatusReport, &now); err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestPolicy_DriftIsRepaired(t *testing.T) {
 		})
 	}
 	if now := compliance(t, p); !now.PolicyCompliant || len(now.NonComplianceDetails) != 0 {
-		t.Errorf("the device told %+v", now)
+		t.Errorf("the device reported %+v", now)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestStatusReport_NamesWhatIsNotApplied(t *testing.T) {
 	for range 2 {
 		if now := compliance(t, p); !now.PolicyCompliant || len(now.NonComplianceDetails) != 1 ||
 			now.NonComplianceDetails[0].Reason != "unsupported" {
-			t.Errorf("the device told %+v", now)
+			t.Errorf("the device reported %+v", now)
 		}
 		p.send(command.StatusReport, nil)
 		p.mustCheckIn()

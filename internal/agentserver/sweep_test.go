@@ -11,10 +11,10 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 )
 
-// deaf loses every hint, and keeps those of the sweep once it is told to.
-type deaf struct{ heard []string }
+// deaf loses every hint, and keeps those of the sweep once they are reset.
+type deaf struct{ hints []string }
 
-func (d *deaf) Notify(_ string, ids ...string) { d.heard = append(d.heard, ids...) }
+func (d *deaf) Notify(_ string, ids ...string) { d.hints = append(d.hints, ids...) }
 
 // A hint that is lost is given again: for a command, for a command whose answer
 // was lost, for another policy, and for a policy that was saved.
@@ -28,11 +28,11 @@ func TestSweep_FindsWhatHintsLost(t *testing.T) {
 	other := w.newPolicy("Other", policy.Change{Setting: "SMS", Value: "BLOCK"})
 	hinted := func(what string, want bool) {
 		t.Helper()
-		ears.heard = nil
+		ears.hints = nil
 		if err := w.link.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := slices.Contains(ears.heard, p.agent.DeviceID()); got != want {
+		if got := slices.Contains(ears.hints, p.agent.DeviceID()); got != want {
 			t.Errorf("%s: hinted %v, want %v", what, got, want)
 		}
 	}

@@ -213,7 +213,7 @@ func TestUpdate_BadNetwork(t *testing.T) {
 	}
 }
 
-// What must not be installed is not, and its reason is told once; the device stays.
+// What must not be installed is not, and its reason is reported once; the device stays.
 func TestUpdate_Refused(t *testing.T) {
 	for name, test := range map[string]struct {
 		content string

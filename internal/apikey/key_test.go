@@ -14,12 +14,12 @@ import (
 
 type oneKey struct {
 	key     apikey.Key
-	asked   int
+	lookups int
 	touched int
 }
 
 func (o *oneKey) KeyByPrefix(_ context.Context, prefix string) (apikey.Key, access.Principal, error) {
-	o.asked++
+	o.lookups++
 	if prefix != o.key.Prefix {
 		return apikey.Key{}, access.Principal{}, fault.New(fault.NotFound, "no such key")
 	}
@@ -41,7 +41,7 @@ func TestText_IsRecognizedAndChecked(t *testing.T) {
 		t.Fatalf("own key: %v, %v, touched %d", p, err, store.touched)
 	}
 
-	asked := store.asked
+	lookups := store.lookups
 	for i := range text { // a typo anywhere is noticed without the store
 		other := byte('a')
 		if text[i] == other {
@@ -52,8 +52,8 @@ func TestText_IsRecognizedAndChecked(t *testing.T) {
 			t.Fatalf("typo at %d: %v", i, err)
 		}
 	}
-	if store.asked != asked {
-		t.Errorf("typos asked the store %d times", store.asked-asked)
+	if store.lookups != lookups {
+		t.Errorf("typos asked the store %d times", store.lookups-lookups)
 	}
 	for _, bad := range []string{"", "mk_", strings.ToUpper(text), text + " ", "Bearer " + text} {
 		if _, err := auth.Authenticate(t.Context(), bad); fault.CodeOf(err) != fault.Unauthorized {

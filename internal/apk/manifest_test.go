@@ -98,7 +98,7 @@ func TestReadManifest(t *testing.T) {
 	}
 }
 
-// The app that was built says what its build was told.
+// The app that was built names what its build was given.
 func TestReadManifest_OfTheApp(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../bin/app/muster-agent.apk")

@@ -293,7 +293,7 @@ func TestGet_ForeignAssetIsNotFound(t *testing.T) {
 func TestList_LimitsOfUsers(t *testing.T) {
 	t.Parallel()
 	in := newInventory(t)
-	seen, hidden := in.enroll("d1", in.policies[0], 1), in.enroll("d2", in.policies[1], 1)
+	visible, hidden := in.enroll("d1", in.policies[0], 1), in.enroll("d2", in.policies[1], 1)
 	in.imported(1)
 	p := in.p
 	p.Policies = []string{in.policies[0].ID}
@@ -309,7 +309,7 @@ func TestList_LimitsOfUsers(t *testing.T) {
 			}
 		})
 	}
-	for ref, want := range map[string]bool{seen: true, hidden: false, "imported00": false} {
+	for ref, want := range map[string]bool{visible: true, hidden: false, "imported00": false} {
 		t.Run(ref, func(t *testing.T) {
 			if _, failure := in.read(p, "get_asset", "", ref); (failure == nil) != want {
 				t.Errorf("%s: %v", ref, failure)

@@ -149,16 +149,16 @@ func TestExecute_ConcurrentRepetitionsSendOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a := f.enroll(fullyManaged)
-	var twins sync.WaitGroup
+	var repetitions sync.WaitGroup
 	for range 20 {
-		twins.Go(func() {
+		repetitions.Go(func() {
 			got, err := f.execute2(operation.Call{Principal: f.caller(), IdempotencyRef: "one"}, a)
 			if err != nil || got.Status != "IN_PROGRESS" && got.Status != "UNCONFIRMED" {
 				t.Errorf("%+v, %v", got, err)
 			}
 		})
 	}
-	twins.Wait()
+	repetitions.Wait()
 	if total, _ := f.channel.sends(); total != 1 || len(f.history(a)) != 1 {
 		t.Errorf("sent %d times, %d rows", total, len(f.history(a)))
 	}

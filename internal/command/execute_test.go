@@ -410,7 +410,7 @@ func TestExecute_PasswordIsNotKept(t *testing.T) {
 	texts = append(texts, failure.Error(), f.log.String())
 	for _, text := range texts {
 		if strings.Contains(text, marker) {
-			t.Errorf("told: %s", text)
+			t.Errorf("the password is in: %s", text)
 		}
 	}
 	f.ok(f.db.Close())

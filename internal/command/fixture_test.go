@@ -79,14 +79,14 @@ func (c *channel) answers(r command.Receipt) {
 
 // counter is a command.Observer.
 type counter struct {
-	mu   sync.Mutex
-	seen map[string]int
+	mu       sync.Mutex
+	finished map[string]int
 }
 
 func (c *counter) CommandFinished(t command.Type, outcome string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.seen[string(t)+" "+outcome]++
+	c.finished[string(t)+" "+outcome]++
 }
 
 // fixture is the service on a real database, with a channel that does as told.
@@ -109,7 +109,7 @@ func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	f := &fixture{TB: t, clock: &clock{now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}, file: filepath.Join(t.TempDir(), "muster.db"),
 		policies: map[string]policy.Policy{}, channel: &channel{sent: map[string]int{}}, push: &channel{sent: map[string]int{}},
-		counter: &counter{seen: map[string]int{}}, log: &bytes.Buffer{}}
+		counter: &counter{finished: map[string]int{}}, log: &bytes.Buffer{}}
 	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + f.file, Now: f.clock.Now})
 	f.ok(err)
 	t.Cleanup(func() {

@@ -21,11 +21,11 @@ import (
 // holder is a channel that keeps its orders in the store.
 type holder struct {
 	*channel
-	f       *fixture
-	device  string
-	refuses bool
-	kept    string            // the command that was prepared last
-	told    []command.Command // as the store had them when the device was woken
+	f         *fixture
+	device    string
+	refuses   bool
+	kept      string            // the command that was prepared last
+	announced []command.Command // as the store had them when the device was woken
 }
 
 func (h *holder) Prepare(ctx context.Context, o command.Order) (*agentdevice.Delivery, *command.Receipt) {
@@ -54,7 +54,7 @@ func (f *fixture) holding(s command.Store) (*command.Service, *holder) {
 		if slices.Contains(ids, h.device) {
 			c, err := f.db.Command(f.ctx(), h.kept)
 			f.ok(err)
-			h.told = append(h.told, c)
+			h.announced = append(h.announced, c)
 		}
 	}))
 	service := f.newService(s)
@@ -85,14 +85,15 @@ func TestPrepare_QueuedOrderIsOneCommit(t *testing.T) {
 			if got.Status != want.state.Status() || got.CreatedAt == nil {
 				t.Errorf("%s: answered %+v", kind, got)
 			}
-			if len(h.told) != 1 || h.told[0].State != want.state || h.told[0].Outcome != want.outcome || h.told[0].Ref != want.receipt.Ref {
-				t.Errorf("%s: the device was told of %+v", kind, h.told)
+			if len(h.announced) != 1 || h.announced[0].State != want.state || h.announced[0].Outcome != want.outcome ||
+				h.announced[0].Ref != want.receipt.Ref {
+				t.Errorf("%s: the device was told of %+v", kind, h.announced)
 			}
 			if sends, _ := f.channel.sends(); sends != 0 {
 				t.Errorf("%s: it was sent as well", kind)
 			}
-			if f.counter.seen[string(kind)+" "+string(want.receipt.Code)] != 1 {
-				t.Errorf("%s: counted %v", kind, f.counter.seen)
+			if f.counter.finished[string(kind)+" "+string(want.receipt.Code)] != 1 {
+				t.Errorf("%s: counted %v", kind, f.counter.finished)
 			}
 		})
 	}
@@ -107,8 +108,8 @@ func TestPrepare_OtherOrdersAreSent(t *testing.T) {
 	if _, err := f.executeAs(service, operation.Call{Principal: f.caller()}, a, command.Reboot); err != nil {
 		t.Fatal(err)
 	}
-	if sends, _ := f.channel.sends(); sends != 1 || len(h.told) != 0 {
-		t.Errorf("sent %d times, told of %+v", sends, h.told)
+	if sends, _ := f.channel.sends(); sends != 1 || len(h.announced) != 0 {
+		t.Errorf("sent %d times, told of %+v", sends, h.announced)
 	}
 }
 
@@ -123,8 +124,8 @@ func TestPrepare_RepetitionIsNotAnnounced(t *testing.T) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	}
-	if len(h.told) != 1 || len(f.history(a)) != 1 {
-		t.Errorf("told of %d, history %+v", len(h.told), f.history(a))
+	if len(h.announced) != 1 || len(f.history(a)) != 1 {
+		t.Errorf("told of %d, history %+v", len(h.announced), f.history(a))
 	}
 }
 
@@ -143,7 +144,7 @@ func TestPrepare_StoreFails(t *testing.T) {
 	if err != nil || got.Status != "UNCONFIRMED" || got.Detail == "" {
 		t.Errorf("a store in doubt: %+v, %v", got, err)
 	}
-	if len(h.told)+len(h2.told) != 0 {
+	if len(h.announced)+len(h2.announced) != 0 {
 		t.Error("a device was told of what may not be kept")
 	}
 	if _, err := f.executeAs(f.newService(&brokenStore{Store: f.db, begin: operation.ErrDoubt}), operation.Call{Principal: f.caller()}, a,

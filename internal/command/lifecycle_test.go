@@ -134,17 +134,17 @@ func (l *lifecycle) settle(t *rapid.T) {
 
 func (l *lifecycle) adopt(t *rapid.T) {
 	l.refs++
-	seen := command.Observation{AssetID: l.device.ID, Type: l.kind(t),
+	observation := command.Observation{AssetID: l.device.ID, Type: l.kind(t),
 		IssuedAt: l.clock.Now().Add(-time.Duration(rapid.IntRange(0, 300).Draw(t, "ago")) * time.Second)}
-	c, err := l.service.Adopt(l.ctx(), fmt.Sprintf("op-%s-%d", l.device.ID, l.refs), seen)
+	c, err := l.service.Adopt(l.ctx(), fmt.Sprintf("op-%s-%d", l.device.ID, l.refs), observation)
 	if err != nil {
 		if fault.CodeOf(err) != fault.NotFound {
 			t.Fatalf("%+v, %v", c, err)
 		}
 		return
 	}
-	if c.State.Final() || c.State == command.Sent || c.Type != seen.Type {
-		t.Fatalf("adopted %+v as %+v", seen, c)
+	if c.State.Final() || c.State == command.Sent || c.Type != observation.Type {
+		t.Fatalf("adopted %+v as %+v", observation, c)
 	}
 }
 

@@ -52,8 +52,8 @@ func TestSettle(t *testing.T) {
 	expect.Equal(t, "the second feedback", expect.Values{"error": {err, nil}, "settled": {settled, false},
 		"state":          {now.State, command.Succeeded},
 		"outcome is new": {now.Outcome == "no!", false}, "feedbackAt": {now.FeedbackAt.UTC(), at.UTC()}})
-	if f.counter.seen["LOCK success"] != 1 || f.counter.seen["LOCK accepted"] != 1 {
-		t.Errorf("counted %v", f.counter.seen)
+	if f.counter.finished["LOCK success"] != 1 || f.counter.finished["LOCK accepted"] != 1 {
+		t.Errorf("counted %v", f.counter.finished)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestAdopt(t *testing.T) {
 	a, other := f.enroll(fullyManaged), f.enroll(fullyManaged)
 	named := f.begun(a, command.Lock, "op-0")
 	c := f.lost(a, command.Lock)
-	for name, seen := range map[string]command.Observation{
+	for name, observation := range map[string]command.Observation{
 		"another type":   {AssetID: a.ID, Type: command.Reboot, IssuedAt: c.CreatedAt},
 		"another device": {AssetID: other.ID, Type: command.Lock, IssuedAt: c.CreatedAt},
 		"before it":      {AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(-command.ClockSkew - time.Second)},
@@ -136,7 +136,7 @@ func TestAdopt(t *testing.T) {
 			IssuedAt: c.CreatedAt.Add(2*command.DefaultSendLimit + command.ClockSkew + time.Second)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, err := f.service.Adopt(f.ctx(), "op-1", seen); fault.CodeOf(err) != fault.NotFound {
+			if got, err := f.service.Adopt(f.ctx(), "op-1", observation); fault.CodeOf(err) != fault.NotFound {
 				t.Errorf("%s: %+v, %v", name, got, err)
 			}
 		})
@@ -276,8 +276,8 @@ func TestExpiry(t *testing.T) {
 		err != nil {
 		t.Errorf("a final state changed: %v", err)
 	}
-	if f.counter.seen["REBOOT expired"] != 2 {
-		t.Errorf("counted %v", f.counter.seen)
+	if f.counter.finished["REBOOT expired"] != 2 {
+		t.Errorf("counted %v", f.counter.finished)
 	}
 }
 

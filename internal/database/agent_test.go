@@ -40,7 +40,7 @@ func TestAgent_OfToken(t *testing.T) {
 
 // agent is what an enrolling agent says of itself.
 func (f *fixture) agent(serial string) enrollment.Observation {
-	o := f.seen("")
+	o := f.observation("")
 	o.Management, o.Enrolling, o.EnrolledAt, o.SerialNumber, o.Brand = asset.Agent, true, o.ObservedAt, serial, "Acme"
 	return o
 }

@@ -191,7 +191,7 @@ func TestLists_AreTheExpectedPages(t *testing.T) {
 // No page is sorted by the engine: an index holds every order.
 func TestLists_AreReadFromAnIndex(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		seen := collect(f.db)
+		statements := collect(f.db)
 		policies := []string{f.newPolicy("p0").ID, f.newPolicy("p1").ID, f.newPolicy("p2").ID}
 		f.enroll("d0", policies[0])
 		f.enroll("d1", policies[1])
@@ -202,7 +202,7 @@ func TestLists_AreReadFromAnIndex(t *testing.T) {
 			f.ok(err)
 		}
 		plan, pages := f.planner(f, f.db, "enable_sort = off", "enable_bitmapscan = off"), 0
-		for query, args := range seen.soFar() {
+		for query, args := range statements.soFar() {
 			if !strings.Contains(query, "AS page") {
 				continue
 			}

@@ -60,7 +60,7 @@ func TestDeleteAssets(t *testing.T) {
 		_, err := f.db.EditAsset(ctx, f.company.ID, a.ID, asset.Edit{AddTags: []string{"old"}})
 		f.ok(err)
 		f.code(fault.Unsupported, f.db.DeleteAssets(f.Context(), f.company.ID, []string{a.ID}, &keeper{}))
-		gone := f.seen("d1")
+		gone := f.observation("d1")
 		gone.Gone = true
 		f.observe(gone)
 		f.ok(f.db.ArchiveAssets(f.Context(), f.company.ID, []string{a.ID}, true))

@@ -33,7 +33,7 @@ func TestEditAsset(t *testing.T) {
 		edit(asset.Edit{Identification: new("Reception")})
 		edit(asset.Edit{Identification: new("Reception"), Tags: got.Tags})
 		equal(f, "recorded", f.recorded(activity.AssetChanged), 3) // what changes nothing is not
-		f.observe(f.seen("d1"))
+		f.observe(f.observation("d1"))
 		equal(f, "a name of a person's stays", f.asset(a.ID).Identification, "Reception")
 		f.checkTerms()
 

@@ -416,7 +416,7 @@ func TestFilter_HostileApps(t *testing.T) {
 			`[{"packageName":"com.a","versionCode":"7"},{"packageName":"com.a","versionCode":1}]`,
 			`[{"packageName":"com.a","versionCode":1.5}]`, `[{"packageName":"com.a","versionCode":-3}]`,
 			`[{"packageName":"com.a","versionCode":1e300}]`} {
-			o := f.seen("d1")
+			o := f.observation("d1")
 			o.StatusReport = json.RawMessage(`{"batteryLevel":"low","policyCompliant":"yes","applications":` + apps + `}`)
 			f.observe(o)
 			equal(f, apps[:min(len(apps), 40)], f.finds(asset.Filter{App: "com.a"}) != "", strings.Contains(apps, "com.a"))

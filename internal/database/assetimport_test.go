@@ -91,10 +91,10 @@ func TestImport_FaultyLines(t *testing.T) {
 		managed := f.asset(f.observe(o).AssetID)
 		equal(f, "the managed one", f.imports("identification,serialNumber\nManaged,S1\n"), "0 1 0")
 		equal(f, "named", f.asset(managed.ID).Identification, "Managed")
-		twins := f.twins(2, "S5")
+		same := f.sameSerial(2, "S5")
 		equal(f, "several managed", f.imports("identification,serialNumber\nX,S5\n"),
 			"line 2: several managed assets have this serial number")
-		equal(f, "as they were", f.asset(twins[0].ID).Identification, twins[0].Identification)
+		equal(f, "as they were", f.asset(same[0].ID).Identification, same[0].Identification)
 	})
 }
 

@@ -35,8 +35,8 @@ func TestObserve_ReportFromBeforeAMove(t *testing.T) {
 		f.ok(f.db.AssignPolicy(f.Context(), a.ID, a.Device.Epoch, after.ID))
 		for name, o := range map[string]enrollment.Observation{"before the move": early, "while it was sent": between} {
 			f.observe(o)
-			seen := f.asset(a.ID)
-			equal(f, "after a report from "+name, words(seen.Device.PolicyID, seen.Status), words(after.ID, asset.Synchronizing))
+			reported := f.asset(a.ID)
+			equal(f, "after a report from "+name, words(reported.Device.PolicyID, reported.Status), words(after.ID, asset.Synchronizing))
 		}
 		f.clock.Advance(2 * time.Minute)
 		f.observe(report(f.clock.Now()))

@@ -41,7 +41,7 @@ func TestAttention(t *testing.T) {
 		f.wants(nil)
 		f.destructiveApproval()
 		f.setControls(func(c *access.Controls) { c.ApplyApproval = access.ApproveAll })
-		asked := f.refusal(f.db, f.asking(all[0], command.WipeCompanyData, "d"))
+		wipe := f.refusal(f.db, f.asking(all[0], command.WipeCompanyData, "d"))
 		f.wants([]string{"AUTHORIZATION " + all[0].Identification})
 		p := f.newPolicy("Office")
 		f.propose(p, proposal.Owner{Kind: access.APIKey, ID: "k1", Name: "ci"})
@@ -65,7 +65,7 @@ func TestAttention(t *testing.T) {
 		f.clock.Advance(time.Second)
 		f.begin(all[1], command.Lock) // the same command again
 		f.begin(all[2], command.WipeCompanyData)
-		f.approve(asked.ID, ada)
+		f.approve(wipe.ID, ada)
 		f.ok(f.db.CancelLoosening(f.Context(), f.company.ID, waiting[0].ID))
 		f.wants([]string{"APPROVAL Office"})
 		f.clock.Advance(proposal.ApprovalLifetime)
@@ -109,11 +109,11 @@ func TestItem_Concerns(t *testing.T) {
 	bea := access.Approver{UserID: "bea", Permissions: access.DevicesRead}
 	limited := access.Approver{UserID: "cid", Permissions: access.All, Policies: []string{"q"}}
 	for _, c := range []struct {
-		name           string
-		item           attention.Item
-		by             access.Approver
-		second         bool
-		seen, concerns bool
+		name              string
+		item              attention.Item
+		by                access.Approver
+		second            bool
+		visible, concerns bool
 	}{
 		{"the asker of a loosening", loosening, admin, false, true, false},
 		{"another without the right", loosening, bea, false, false, false},
@@ -123,8 +123,8 @@ func TestItem_Concerns(t *testing.T) {
 		{"a user of other policies", call, limited, false, false, false},
 	} {
 		controls := access.Controls{SecondPerson: c.second}
-		if c.item.Seen(c.by) != c.seen || c.item.Concerns(c.by, controls) != c.concerns {
-			t.Errorf("%s: seen %t, concerns %t", c.name, c.item.Seen(c.by), c.item.Concerns(c.by, controls))
+		if c.item.Seen(c.by) != c.visible || c.item.Concerns(c.by, controls) != c.concerns {
+			t.Errorf("%s: visible %t, concerns %t", c.name, c.item.Seen(c.by), c.item.Concerns(c.by, controls))
 		}
 		if c.item.May(c.by, controls, time.Now()) {
 			t.Errorf("%s may decide without a passkey", c.name)

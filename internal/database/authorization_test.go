@@ -302,9 +302,9 @@ func TestBegin_AuthorizationsAreBounded(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.destructiveApproval()
 		devices, ada := f.fleet(7), f.person("Ada", true)
-		var asked []string
+		var ids []string
 		for _, d := range devices[:approval.MaxWaiting] {
-			asked = append(asked, f.refusal(f.db, f.asking(d, command.WipeCompanyData, d.ID)).ID)
+			ids = append(ids, f.refusal(f.db, f.asking(d, command.WipeCompanyData, d.ID)).ID)
 		}
 		sixth := f.asking(devices[5], command.WipeCompanyData, "d6")
 		if r := f.refusal(f.db, sixth); r.ID != "" || r.Verdict != approval.TooMany {
@@ -315,19 +315,19 @@ func TestBegin_AuthorizationsAreBounded(t *testing.T) {
 		if r := f.refusal(f.db, another); r.ID == "" {
 			t.Errorf("another caller: %+v", r)
 		}
-		f.ok(f.decide(asked[0], ada, signature.Decline))
+		f.ok(f.decide(ids[0], ada, signature.Decline))
 		declined := f.asking(devices[0], command.WipeCompanyData, devices[0].ID)
-		if r := f.refusal(f.db, declined); r.ID != asked[0] || r.Verdict != approval.Refused {
+		if r := f.refusal(f.db, declined); r.ID != ids[0] || r.Verdict != approval.Refused {
 			t.Errorf("after a decline: %+v", r)
 		}
 		if r := f.refusal(f.db, sixth); r.ID == "" {
 			t.Errorf("the sixth, when four wait: %+v", r)
 		}
 		f.clock.Advance(approval.WaitFor)
-		if r := f.refusal(f.db, declined); r.Verdict != approval.Asks || r.ID == asked[0] {
+		if r := f.refusal(f.db, declined); r.Verdict != approval.Asks || r.ID == ids[0] {
 			t.Errorf("an hour after a decline: %+v", r)
 		}
-		if err := f.decide(asked[1], ada, signature.Approve); fault.CodeOf(err) != fault.Refused {
+		if err := f.decide(ids[1], ada, signature.Approve); fault.CodeOf(err) != fault.Refused {
 			t.Errorf("an hour old: %v", err)
 		}
 	})
@@ -645,9 +645,9 @@ func TestBegin_ForgedAuthorization(t *testing.T) {
 				fmt.Sprintf(
 					`UPDATE authorizations SET state = 'APPROVED', decided_at = %d, decided_by = '%s', decided_by_name = 'Ada', passkey_id = '%s', signed_id = '%s' WHERE id = '%s'`,
 					f.clock.Now().UnixMilli(), ada.ID, f.key(ada).ID, signed, id))
-			seen, err := f.db.PresentAuthorization(f.Context(), f.authorization(id), approvaltest.Verifier())
-			if f.ok(err); seen.State != approval.Waiting {
-				t.Errorf("%q: it is shown as %s", signed, seen.State)
+			shown, err := f.db.PresentAuthorization(f.Context(), f.authorization(id), approvaltest.Verifier())
+			if f.ok(err); shown.State != approval.Waiting {
+				t.Errorf("%q: it is shown as %s", signed, shown.State)
 			}
 			if r := f.refusal(f.db, wipe()); r.ID != id || r.Verdict != approval.Waits {
 				t.Errorf("%q: %+v", signed, r)

@@ -232,7 +232,7 @@ func BenchmarkSearch(b *testing.B) {
 			{"a tag that all have", asset.Query{Filter: asset.Filter{Tags: []string{"shop"}, Status: asset.Inactive}}},
 			{"silent, many", asset.Query{Filter: asset.Filter{SeenBefore: now.Add(1000 * time.Hour)}}},
 			{"silent, few", asset.Query{Filter: asset.Filter{SeenBefore: now.Add(time.Hour)}}},
-			{"heard, none", asset.Query{Filter: asset.Filter{SeenAfter: now.Add(10000 * time.Hour)}}},
+			{"in touch, none", asset.Query{Filter: asset.Filter{SeenAfter: now.Add(10000 * time.Hour)}}},
 			{"not compliant, a few thousand", asset.Query{Filter: asset.Filter{Compliant: new(false)}}},
 			{"battery below 2", asset.Query{Filter: asset.Filter{BatteryBelow: 2}}},
 			{"battery below 50, half of them", asset.Query{Filter: asset.Filter{BatteryBelow: 50}}},

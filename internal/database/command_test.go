@@ -286,6 +286,6 @@ func TestMarkDeleted_EndsOneEnrollment(t *testing.T) {
 		equal(f, "feedback on the wipe", f.command(wipe.ID).FeedbackAt, f.clock.Now())
 		f.code(fault.NotFound, f.db.MarkDeleted(f.Context(), "missing", 1, f.clock.Now()))
 		// The name is buried: a late report enrolls nothing.
-		equal(f, "late", f.observe(f.seen("a")).Applied, false)
+		equal(f, "late", f.observe(f.observation("a")).Applied, false)
 	})
 }

@@ -39,7 +39,7 @@ func TestCompanion_HintedWhenItsDeviceEnds(t *testing.T) {
 		}))
 		for how, end := range map[string]func(device string, a asset.Asset){
 			"gone": func(device string, _ asset.Asset) {
-				o := f.seen(device)
+				o := f.observation(device)
 				o.Gone = true
 				f.observe(o)
 			},
@@ -57,7 +57,7 @@ func TestCompanion_HintedWhenItsDeviceEnds(t *testing.T) {
 			device := resource.NewID()
 			a := f.enroll(device, "")
 			d := f.companion(a)
-			f.observe(f.seen(device))
+			f.observe(f.observation(device))
 			mu.Lock()
 			before := slices.Contains(hinted, d.ID)
 			mu.Unlock()

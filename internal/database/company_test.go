@@ -48,9 +48,9 @@ func TestCompany_NotFound(t *testing.T) {
 
 func TestCompany_SlugAndEnterpriseAreUnique(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		twin := f.company
-		twin.ID, twin.Enterprise = "twin", ""
-		f.code(fault.Refused, f.db.CreateCompany(f.Context(), twin))
+		same := f.company
+		same.ID, same.Enterprise = "same", ""
+		f.code(fault.Refused, f.db.CreateCompany(f.Context(), same))
 		other := f.newCompany("other")
 		_, err := f.db.UpdateCompany(f.Context(), other.ID, func(c *company.Company) error {
 			c.Enterprise = f.company.Enterprise

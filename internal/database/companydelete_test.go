@@ -58,7 +58,7 @@ func (f *fixture) filled(slug string, devices int) {
 		a := f.enroll(device, p.ID)
 		f.at(device, 1)
 		f.begin(a, command.Lock)
-		gone := f.seen(device)
+		gone := f.observation(device)
 		gone.Gone = true
 		f.observe(gone)
 	}
@@ -85,7 +85,7 @@ func TestDeleteCompany(t *testing.T) {
 		p := f.newPolicy("last")
 		last := f.enroll("last", p.ID)
 		f.code(fault.Refused, f.db.DeleteCompany(f.Context(), doomed.ID, &keeper{})) // a device is managed
-		gone := f.seen("last")
+		gone := f.observation("last")
 		gone.Gone = true
 		f.observe(gone)
 		full := errors.New("the disk is full")

@@ -19,7 +19,7 @@ func TestObserve_NonComplianceSince(t *testing.T) {
 				details = append(details, map[string]any{"settingName": s, "nonComplianceReason": fmt.Sprint("R", minute)})
 			}
 			at := start.Add(time.Duration(minute) * time.Minute)
-			o := f.seen(o.Device)
+			o := f.observation(o.Device)
 			o.ReportedAt, o.ObservedAt = at, at
 			o.StatusReport, _ = json.Marshal(map[string]any{"reportedAt": at, "policyCompliant": compliant, "nonComplianceDetails": details,
 				"batteryLevel": minute})

@@ -19,7 +19,7 @@ func TestCopy_ThereAndBack(t *testing.T) {
 	f := newFixture(t, sqliteEngine(t))
 	a := f.enroll("d1", f.newPolicy("Kiosk “ö”").ID)
 	f.begin(a, command.Lock)
-	half := f.seen("d1")
+	half := f.observation("d1")
 	half.StatusReport = json.RawMessage(`{"batteryLevel":12.5}`)
 	f.observe(half)
 	for range 120 {

@@ -67,7 +67,7 @@ func TestCounts_PatchLevels(t *testing.T) {
 		f.checkPatches(nil, "2026-10=2 2026-09=1 =7")
 		f.checkPatches([]string{b}, "2026-10=1 =4")
 		f.checkPatches([]string{}, "")
-		o := f.seen("p0")
+		o := f.observation("p0")
 		o.Specifications = map[string]string{"securityPatchLevel": "2026-11-05"}
 		f.observe(o)
 		f.checkPatches(nil, "2026-11=1 2026-10=1 2026-09=1 =7")
@@ -90,7 +90,7 @@ func (f *fixture) checkPatches(policies []string, want string) {
 // change makes one random change to a company's assets.
 func (f *fixture) change(r *rapid.T, c company.Company, policies []string) error {
 	device := fmt.Sprint(c.Slug, "-d", rapid.IntRange(0, 5).Draw(r, "device"))
-	o := f.seen(device)
+	o := f.observation(device)
 	o.CompanyID = c.ID
 	o.PolicyID = rapid.SampledFrom(append(policies, "")).Draw(r, "policy")
 	o.Specifications = map[string]string{"securityPatchLevel": rapid.SampledFrom([]string{"", "2026-10-05", "2026-09-01", "never"}).Draw(r,
@@ -188,8 +188,8 @@ func TestCounts_EqualTheAssetsUnderContention(t *testing.T) {
 		all.Wait()
 		f.checkCounts()
 		// And one device has one asset, however often it was announced at once.
-		twins, err := f.db.Text(f.Context(), `SELECT serial_key FROM assets GROUP BY serial_key HAVING COUNT(*) > 1`)
+		duplicates, err := f.db.Text(f.Context(), `SELECT serial_key FROM assets GROUP BY serial_key HAVING COUNT(*) > 1`)
 		f.ok(err)
-		equal(f, "devices with two assets", twins, []string(nil))
+		equal(f, "devices with two assets", duplicates, []string(nil))
 	})
 }

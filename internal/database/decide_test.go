@@ -40,7 +40,7 @@ func TestObserve_MoveToDeletedPolicy(t *testing.T) {
 		d, err := f.enrollAgent(p, "SN-1", "")
 		f.ok(err)
 		f.ok(f.db.DeletePolicy(f.Context(), f.company.ID, q.ID, f.clock.Now()))
-		move := f.seen(d.ID)
+		move := f.observation(d.ID)
 		move.Management, move.PolicyID = asset.Agent, q.ID
 		_, err = f.db.Observe(f.Context(), move)
 		f.code(fault.Refused, err)

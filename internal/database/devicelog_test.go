@@ -10,8 +10,8 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// asked makes a command of a type that a device has not answered yet.
-func (f *fixture) asked(d agentdevice.Device, kind command.Type) string {
+// openCommand makes a command of a type that a device has not answered yet.
+func (f *fixture) openCommand(d agentdevice.Device, kind command.Type) string {
 	f.Helper()
 	c := f.intent(f.asset(d.AssetID), kind)
 	f.ok(f.db.Deliver(f.Context(), agentdevice.Delivery{CommandID: c.ID, DeviceID: d.ID, Type: string(kind), Args: []byte("{}"),
@@ -22,7 +22,7 @@ func (f *fixture) asked(d agentdevice.Device, kind command.Type) string {
 // keeps keeps a log of a device.
 func (f *fixture) keeps(d agentdevice.Device, text string) string {
 	f.Helper()
-	id := f.asked(d, command.UploadLog)
+	id := f.openCommand(d, command.UploadLog)
 	f.ok(f.db.KeepLog(f.Context(), d, agentdevice.Log{ID: id, At: f.clock.Now(), Bytes: len(text), Text: text}))
 	return id
 }
@@ -57,10 +57,10 @@ func TestLogs_AreBounded(t *testing.T) {
 		foreign := f.newCompany("beta")
 		_, err = f.db.Log(f.Context(), foreign.ID, d.AssetID, logs[0].ID)
 		f.code(fault.NotFound, err)
-		if seen, err := f.db.Logs(f.Context(), foreign.ID, d.AssetID); err != nil || len(seen) != 0 {
-			f.Errorf("another company sees %v, %v", seen, err)
+		if found, err := f.db.Logs(f.Context(), foreign.ID, d.AssetID); err != nil || len(found) != 0 {
+			f.Errorf("another company sees %v, %v", found, err)
 		}
-		f.code(fault.NotFound, f.db.KeepLog(f.Context(), d, agentdevice.Log{ID: f.asked(d, command.SyncPolicy), At: f.clock.Now()}))
+		f.code(fault.NotFound, f.db.KeepLog(f.Context(), d, agentdevice.Log{ID: f.openCommand(d, command.SyncPolicy), At: f.clock.Now()}))
 		f.clock.Advance(agentdevice.LogLifetime + time.Minute)
 		if logs, err = f.db.Logs(f.Context(), f.company.ID, d.AssetID); err != nil || len(logs) != 0 {
 			f.Errorf("after 30 days: %v, %v", logs, err)

@@ -45,7 +45,7 @@ func (f *fixture) lostDevices() []agentdevice.Request {
 func TestConfirmRequest_CountsTheDeviceThatLeaves(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.setLimit(1, 60)
-		all := f.twins(1, "SN-1")
+		all := f.sameSerial(1, "SN-1")
 		by := f.may()
 		f.token("t1")
 		f.token("t2")
@@ -53,16 +53,16 @@ func TestConfirmRequest_CountsTheDeviceThatLeaves(t *testing.T) {
 		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "SN-1"))
 		f.code(fault.Refused, f.lost("t1", "k2", "SN-1"))
 		f.code(fault.Refused, f.lost("t3", "k3", "SN-1"))
-		asked := f.lostDevices()
-		equal(f, "requests", len(asked), 1)
-		equal(f, "in touch", asked[0].InTouch, true)
-		f.code(fault.Forbidden, f.db.ConfirmRequest(f.Context(), f.company.ID, asked[0].ID,
+		requests := f.lostDevices()
+		equal(f, "requests", len(requests), 1)
+		equal(f, "in touch", requests[0].InTouch, true)
+		f.code(fault.Forbidden, f.db.ConfirmRequest(f.Context(), f.company.ID, requests[0].ID,
 			access.Replacement{UserID: by.UserID, Named: true}))
 		f.code(fault.ConfirmationRequired,
-			f.db.ConfirmRequest(f.Context(), f.company.ID, asked[0].ID, access.Replacement{UserID: by.UserID, MayDestroy: true}))
-		f.code(fault.NotFound, f.db.ConfirmRequest(f.Context(), resource.NewID(), asked[0].ID, *by))
-		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, asked[0].ID, *by))
-		f.code(fault.NotFound, f.db.ConfirmRequest(f.Context(), f.company.ID, asked[0].ID, *by))
+			f.db.ConfirmRequest(f.Context(), f.company.ID, requests[0].ID, access.Replacement{UserID: by.UserID, MayDestroy: true}))
+		f.code(fault.NotFound, f.db.ConfirmRequest(f.Context(), resource.NewID(), requests[0].ID, *by))
+		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, requests[0].ID, *by))
+		f.code(fault.NotFound, f.db.ConfirmRequest(f.Context(), f.company.ID, requests[0].ID, *by))
 		equal(f, "devices that count", f.counting(1), 1)
 		f.code(fault.Refused, f.lost("t1", "k2", "SN-1"))
 		f.ok(f.lost("t1", "k1", "SN-1"))
@@ -73,9 +73,9 @@ func TestConfirmRequest_CountsTheDeviceThatLeaves(t *testing.T) {
 		f.clock.Advance(25 * time.Hour)
 		f.token("t4")
 		f.is(agentdevice.ErrWaiting, f.lost("t4", "k4", "SN-1"))
-		asked = f.lostDevices()
-		equal(f, "in touch", asked[0].InTouch, false)
-		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, asked[0].ID, access.Replacement{UserID: by.UserID}))
+		requests = f.lostDevices()
+		equal(f, "in touch", requests[0].InTouch, false)
+		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, requests[0].ID, access.Replacement{UserID: by.UserID}))
 		equal(f, "devices that count", f.counting(1), 0)
 	})
 }
@@ -83,7 +83,7 @@ func TestConfirmRequest_CountsTheDeviceThatLeaves(t *testing.T) {
 // A request expires with its code, is swept, and one that was declined needs another code.
 func TestEnrollmentRequests_End(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		f.twins(1, "SN-1")
+		f.sameSerial(1, "SN-1")
 		for _, token := range []string{"t1", "t2", "t3", "t4"} {
 			f.token(token)
 		}

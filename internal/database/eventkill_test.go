@@ -29,16 +29,16 @@ func TestEvents_ReadWhileTheWriterIsKilled(t *testing.T) {
 			killWriter(t, e.url, 20+round*17)
 			killed.Store(true)
 			f.ok(<-ended)
-			if len(r.seen) == 0 {
+			if len(r.events) == 0 {
 				f.Fatal("the reader saw nothing before the kill")
 			}
-			before, read := r.after, append([]event.View{}, r.seen...)
+			before, read := r.after, append([]event.View{}, r.events...)
 
 			fresh := f.reader(f.open(f), all())
 			fresh.rest(f)
-			equal(f, "events that were read before the kill", fresh.seen[:len(read)], read)
+			equal(f, "events that were read before the kill", fresh.events[:len(read)], read)
 			r.rest(f)
-			equal(f, "events by the old cursor "+before, r.seen, fresh.seen)
+			equal(f, "events by the old cursor "+before, r.events, fresh.events)
 		}
 	})
 }

@@ -26,10 +26,10 @@ var manyEvents = flag.Int("events", 400, "changes that TestEvents_ExactlyOnceInO
 
 // reader reads the feed from one cursor to the next, as a caller with all rights.
 type reader struct {
-	feed  *event.Feed
-	call  operation.Call
-	after string
-	seen  []event.View
+	feed   *event.Feed
+	call   operation.Call
+	after  string
+	events []event.View
 }
 
 func (f *fixture) reader(db *database.DB, p access.Principal) *reader {
@@ -49,7 +49,7 @@ func (r *reader) read(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	r.seen, r.after = append(r.seen, page.Events...), page.Next
+	r.events, r.after = append(r.events, page.Events...), page.Next
 	return len(page.Events) > 0, nil
 }
 
@@ -66,7 +66,7 @@ func (r *reader) rest(f *fixture) []event.View {
 		more, err = r.read(f.Context())
 		f.ok(err)
 	}
-	return r.seen
+	return r.events
 }
 
 // texts are events in few words.
@@ -171,10 +171,10 @@ const insertElsewhere = `INSERT INTO events (id, n, company_id, area, type, at, 
 
 // inOrder checks that the events are all that were written, each once, and that lost mode
 // began and ended in turn on each device.
-func (f *fixture) inOrder(seen []event.View) {
+func (f *fixture) inOrder(events []event.View) {
 	f.Helper()
 	ids, lost := map[string]bool{}, map[string]string{}
-	for _, e := range seen {
+	for _, e := range events {
 		if ids[e.ID] {
 			f.Errorf("event %s came twice", e.ID)
 		}
@@ -195,7 +195,7 @@ func (f *fixture) inOrder(seen []event.View) {
 	}
 	slices.Sort(got)
 	equal(f, "events that were read", got, kept)
-	f.Logf("%s: %d events", f.name, len(seen))
+	f.Logf("%s: %d events", f.name, len(events))
 }
 
 // T1 writes elsewhere and stays open, T2 changes a device and is committed, and then T1
@@ -235,7 +235,7 @@ func TestEvents_OpenTransactionDelaysNoOther(t *testing.T) {
 	}
 }
 
-// Writers that number their own events are killed; what they said is kept is told once.
+// Writers that number their own events are killed; what they report as kept has one event.
 func TestEvents_KilledWriters(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		f := newFixture(t, e)
@@ -254,9 +254,9 @@ func TestEvents_KilledWriters(t *testing.T) {
 			var asset, command string
 			_, err := fmt.Sscan(line, &asset, &command)
 			f.ok(err)
-			equal(f, "times that an enrollment was told", enrolled[resource.Of("acme", resource.Assets, asset)], 1)
+			equal(f, "events of an enrollment", enrolled[resource.Of("acme", resource.Assets, asset)], 1)
 		}
-		f.inOrder(r.seen)
+		f.inOrder(r.events)
 	})
 }
 

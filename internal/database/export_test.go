@@ -20,7 +20,7 @@ import (
 // unseen begins a statement of a test's own, of which OnStatement does not tell.
 const unseen = "/* test */ "
 
-// OnStatement has f told of every statement that db runs.
+// OnStatement has f called with every statement that db runs.
 func (db *DB) OnStatement(f func(query string, args []any)) {
 	db.engine.OnStatement(func(query string, args []any) {
 		if !strings.HasPrefix(query, unseen) {

@@ -75,8 +75,8 @@ func (f *fixture) newPolicy(display string) policy.Policy {
 	return p
 }
 
-// seen is a report of a device, a second after the last.
-func (f *fixture) seen(device string) enrollment.Observation {
+// observation is a report of a device, a second after the last.
+func (f *fixture) observation(device string) enrollment.Observation {
 	f.clock.Advance(time.Second)
 	return enrollment.Observation{CompanyID: f.company.ID, Device: device, Management: asset.Platform,
 		ReportedAt: f.clock.Now(), ObservedAt: f.clock.Now()}
@@ -84,7 +84,7 @@ func (f *fixture) seen(device string) enrollment.Observation {
 
 // joined is a device's enrollment under a policy that it has applied.
 func (f *fixture) joined(device, policyID string) enrollment.Observation {
-	o := f.seen(device)
+	o := f.observation(device)
 	o.Enrolling, o.EnrolledAt = true, o.ObservedAt
 	o.SerialNumber, o.Brand, o.Model = "SN-"+device, "Acme", "Phone 1"
 	o.Ownership, o.Mode = asset.CompanyOwned, asset.FullyManaged

@@ -47,7 +47,7 @@ func TestGrowth_LevelsOff(t *testing.T) {
 		for i, a := range assets {
 			device := fmt.Sprint("d", i)
 			f.finished(a, 0, command.Succeeded, "")
-			o := f.seen(device)
+			o := f.observation(device)
 			o.Location = &asset.Location{Latitude: float64(n % 80), ReportedAt: f.clock.Now()}
 			f.observe(o)
 			f.ok(f.lose(f.Context(), f.db, device, n%2 == 0))

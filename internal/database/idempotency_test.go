@@ -140,7 +140,7 @@ func TestClaim_IsSwept(t *testing.T) {
 	})
 }
 
-// Of many twins over two replicas one runs, at the first claim and at the
+// Of many repetitions over two replicas one runs, at the first claim and at the
 // taking over alike.
 func TestClaim_OneOfMany(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {

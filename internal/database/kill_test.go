@@ -57,7 +57,7 @@ func TestMain(m *testing.M) {
 }
 
 // writeUntilKilled enrolls devices and begins commands from many goroutines, and
-// says what it was told is kept.
+// prints what was acknowledged as kept.
 func writeUntilKilled(url string) error {
 	db, err := database.Open(context.Background(), database.Options{URL: url, Now: time.Now})
 	if err != nil {
@@ -106,7 +106,7 @@ func writeSome(db *database.DB, companyID, device string) error {
 }
 
 // A process that is killed with SIGKILL in the midst of writing, again and
-// again, leaves a whole database, with everything that it was told is kept.
+// again, leaves a whole database, with everything that was acknowledged as kept.
 func TestWrite_KilledProcessLosesNothing(t *testing.T) {
 	t.Parallel()
 	e := &engine{"sqlite", "sqlite:" + filepath.Join(t.TempDir(), "killed.db"), newClock()}
@@ -133,7 +133,7 @@ func TestWrite_KilledProcessLosesNothing(t *testing.T) {
 }
 
 // killWriter starts a writer, kills it after some lines and returns all that it
-// said until then.
+// printed until then.
 func killWriter(t *testing.T, url string, after int) []string {
 	t.Helper()
 	self, err := os.Executable()
@@ -157,7 +157,7 @@ func killWriter(t *testing.T, url string, after int) []string {
 			if !errors.Is(err, io.EOF) || len(lines) < after {
 				t.Fatalf("the writer ended after %d writes: %v", len(lines), err)
 			}
-			break // a line cut short was not said
+			break // a line cut short does not count
 		}
 		if lines = append(lines, strings.TrimSpace(line)); len(lines) == after {
 			if err := process.Process.Kill(); err != nil {

@@ -10,26 +10,26 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 )
 
-// twinsOf is how many devices claim the serial number of the asset that all become.
-const twinsOf = 24
+// claimantsOf is how many devices claim the serial number of the asset that all become.
+const claimantsOf = 24
 
 // replaced is an attempt to wipe the asset in an enrollment, or to give it the device of a
-// twin: 0 is the wipe.
+// claimant: 0 is the wipe.
 type replaced struct {
-	epoch, twin int
-	at          int64
+	epoch, claimant int
+	at              int64
 }
 
 // enrollments is the present one of the asset, when each got its last command or left, and
-// which twins are used up.
+// which claimants are used up.
 type enrollments struct {
 	now  int
-	used [twinsOf]bool
-	at   [twinsOf + 1]int64
+	used [claimantsOf]bool
+	at   [claimantsOf + 1]int64
 }
 
 func (e enrollments) after(in replaced) (enrollments, bool) {
-	if in.twin == 0 && in.epoch != e.now || in.twin > 0 && e.used[in.twin] {
+	if in.claimant == 0 && in.epoch != e.now || in.claimant > 0 && e.used[in.claimant] {
 		return e, false
 	}
 	since, counting := in.at-limitWidth.Milliseconds(), 0
@@ -42,8 +42,8 @@ func (e enrollments) after(in replaced) (enrollments, bool) {
 		return e, false
 	}
 	e.at[e.now] = max(e.at[e.now], in.at)
-	if in.twin > 0 {
-		e.used[in.twin] = true
+	if in.claimant > 0 {
+		e.used[in.claimant] = true
 		e.now++
 	}
 	return e, true
@@ -72,7 +72,7 @@ func replacements() porcupine.Model {
 func TestMergeAssets_AgainstWipesIsLinearizableWithKills(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.setLimit(limitOf, int(limitWidth.Minutes()))
-		k := &killing{fixture: f, devices: f.twins(twinsOf, "SN-1")}
+		k := &killing{fixture: f, devices: f.sameSerial(claimantsOf, "SN-1")}
 		by := *f.may()
 		var kept asset.Asset
 		read := func() { kept = f.asset(k.devices[0].ID) }
@@ -81,8 +81,8 @@ func TestMergeAssets_AgainstWipesIsLinearizableWithKills(t *testing.T) {
 			in := replaced{epoch: kept.Device.Epoch + random.IntN(2), at: f.clock.Now().UnixMilli()}
 			o := wipeOrder{At: in.at, Company: f.company.ID, Asset: kept.ID, Epoch: in.epoch}
 			if random.IntN(2) == 0 {
-				in.twin = 1 + random.IntN(twinsOf-1)
-				o.Merges, o.By = k.devices[in.twin].ID, by
+				in.claimant = 1 + random.IntN(claimantsOf-1)
+				o.Merges, o.By = k.devices[in.claimant].ID, by
 			}
 			k.ask(caller, random.IntN(2), o, in, func(got wipeAnswer, lost bool) any { return wiped{got.Done, lost} })
 		}, func() { k.clock.Advance(2 * time.Minute); read() })

@@ -265,7 +265,7 @@ func (x *crossing) order() wipeOrder {
 	return wipeOrder{At: x.clock.Now().UnixMilli(), Company: x.company.ID, Asset: x.phone.ID, Epoch: x.phone.Device.Epoch}
 }
 
-func said(got wipeAnswer, lost bool) any { return answered{got.Done, lost, got.Version} }
+func outputOf(got wipeAnswer, lost bool) any { return answered{got.Done, lost, got.Version} }
 
 // act is a person's who moves controls, of the first caller, and requests of the others.
 func (x *crossing) act(caller int, random *rand.Rand) {
@@ -281,7 +281,7 @@ func (x *crossing) act(caller int, random *rand.Rand) {
 		c := x.now[who]
 		c.Request = resource.NewID()
 		o.Admits = &c
-		if got := x.ask(caller, at, o, admitting{who, x.round}, said); got.Done {
+		if got := x.ask(caller, at, o, admitting{who, x.round}, outputOf); got.Done {
 			requests[c.Request] = got
 		}
 	}
@@ -291,7 +291,7 @@ func (x *crossing) act(caller int, random *rand.Rand) {
 		}
 		o := x.order()
 		o.Ends = &ended{id, types[random.IntN(len(types))]}
-		x.ask(caller, at, o, writing{who, x.round, id, got.Version}, said)
+		x.ask(caller, at, o, writing{who, x.round, id, got.Version}, outputOf)
 	}
 }
 
@@ -313,7 +313,7 @@ func (x *crossing) move(to, who int, random *rand.Rand) {
 		}
 		o.Changes = &control{Stop: in.stop}
 	}
-	x.ask(0, to, o, in, said)
+	x.ask(0, to, o, in, outputOf)
 }
 
 // settle finds out what became of the writes that were cut off: one that is there was
@@ -354,7 +354,7 @@ func TestPermit_IsLinearizableWithKills(t *testing.T) {
 		x.rounds(10, x.act, func() {
 			x.settle()
 			x.ask(0, 0, wipeOrder{Company: f.company.ID, Changes: &control{Stop: &access.Stop{}}},
-				controlling{round: x.round, stop: &access.Stop{}}, said)
+				controlling{round: x.round, stop: &access.Stop{}}, outputOf)
 			x.prepare()
 		})
 		x.settle()

@@ -66,7 +66,7 @@ func TestSweep_RemovesOnlyWhatExpired(t *testing.T) {
 		_, err = f.db.Lease(f.Context(), "l", "h", time.Minute)
 		f.ok(err)
 		f.clock.Advance(9 * 24 * time.Hour)
-		o = f.seen("d")
+		o = f.observation("d")
 		o.MessageID = "new"
 		f.observe(o)
 		f.ok(f.db.Sweep(f.Context()))

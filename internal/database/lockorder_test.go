@@ -175,8 +175,8 @@ func TestLocks_HaveOneOrder(t *testing.T) {
 		x.destructiveApproval()
 		phone := x.fleet(1)[0]
 		x.ada = x.person("Ada", true)
-		asked := x.refusal(x.db, x.asking(phone, command.WipeCompanyData, "d"))
-		d := x.decision(asked.ID, x.ada, x.sign(x.ada, x.document(asked.ID, x.ada, signature.Approve, nil)))
+		wipe := x.refusal(x.db, x.asking(phone, command.WipeCompanyData, "d"))
+		d := x.decision(wipe.ID, x.ada, x.sign(x.ada, x.document(wipe.ID, x.ada, signature.Approve, nil)))
 		x.together(func(ctx context.Context, db *database.DB) error { return db.Decide(ctx, d) },
 			func(ctx context.Context, db *database.DB) error {
 				_, err := db.UpdateUserAmong(ctx, x.company.ID, x.ada.ID, func(u *account.User, _ account.Among) error {
@@ -185,6 +185,6 @@ func TestLocks_HaveOneOrder(t *testing.T) {
 				})
 				return err
 			}, x.holding("companies", x.company.ID))
-		equal(x.T, "the authorization", x.authorization(asked.ID).State, approval.Waiting)
+		equal(x.T, "the authorization", x.authorization(wipe.ID).State, approval.Waiting)
 	})
 }

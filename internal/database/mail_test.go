@@ -24,7 +24,7 @@ func (f *fixture) recipient(u account.User) attention.Recipient {
 	return all[i]
 }
 
-// Choices and what was told are a user's, of one company, and go with the user.
+// Choices and what was mailed are a user's, of one company, and go with the user.
 func TestMail_Users(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		ada, next := f.person("ada", true), f.clock.Now().Add(time.Minute)
@@ -46,12 +46,12 @@ func TestMail_Users(t *testing.T) {
 			f.ok(f.db.MailSent(f.Context(), f.company.ID, ada.ID, []string{"p1", "p2"}, 0, next))
 		}
 		to = f.recipient(ada)
-		equal(f, "told", len(to.Mailed), 2)
+		equal(f, "mailed", len(to.Mailed), 2)
 		equal(f, "failures after a mail", to.Failures, 0)
 		equal(f, "the choice stays", len(to.Choice.Chosen(true)), 1)
 		f.clock.Advance(31 * 24 * time.Hour)
 		f.ok(f.db.Sweep(f.Context()))
-		equal(f, "told after a month", len(f.recipient(ada).Mailed), 0)
+		equal(f, "mailed, after a month", len(f.recipient(ada).Mailed), 0)
 		f.ok(f.db.MailSent(f.Context(), f.company.ID, ada.ID, []string{"p3"}, 0, next))
 		_, err = f.db.DeleteUser(f.Context(), f.company.ID, ada.ID)
 		f.ok(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/event"
 )
 
-// news is what a user is to be told of.
+// news is what a user is to be mailed about.
 func (f *fixture) news(to attention.Recipient) []attention.News {
 	f.Helper()
 	for n := 1; n > 0; {

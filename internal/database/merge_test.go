@@ -79,9 +79,9 @@ func TestEnrollAgent_SerialIsAClaim(t *testing.T) {
 		if second.AssetID == first.AssetID {
 			f.Fatal("an agent took over another agent's live asset")
 		}
-		twins, err := f.db.SameSerial(f.Context(), f.company.ID, second.AssetID)
+		same, err := f.db.SameSerial(f.Context(), f.company.ID, second.AssetID)
 		f.ok(err)
-		equal(f, "assets with this serial number", len(twins), 2)
+		equal(f, "assets with this serial number", len(same), 2)
 		ended, err := f.db.EndAgent(f.Context(), first, agentdevice.Ending{How: agentdevice.Unenrolled, At: f.clock.Now()})
 		f.ok(err)
 		equal(f, "ended", ended, true)
@@ -188,11 +188,11 @@ func TestMergeAssets(t *testing.T) {
 		d, err := f.db.AgentDevice(f.Context(), agent.ID)
 		f.ok(err)
 		equal(f, "the agent", words(d.AssetID, d.Epoch, d.State, d.PolicyID), words(phone.ID, 2, agentdevice.Active, p.ID))
-		twins, err := f.db.SameSerial(f.Context(), f.company.ID, phone.ID)
+		same, err := f.db.SameSerial(f.Context(), f.company.ID, phone.ID)
 		f.ok(err)
-		equal(f, "assets with this serial number", len(twins), 0)
-		equal(f, "a report of the former device", f.observe(f.seen("phone")).Applied, false)
-		report := f.seen(agent.ID)
+		equal(f, "assets with this serial number", len(same), 0)
+		equal(f, "a report of the former device", f.observe(f.observation("phone")).Applied, false)
+		report := f.observation(agent.ID)
 		report.Management, report.AppliedPolicy, report.AppliedVersion = asset.Agent, p.ID, 1
 		equal(f, "a report of the agent", f.observe(report).AssetID, phone.ID)
 		f.code(fault.Refused, f.db.MergeAssets(f.Context(), f.company.ID, phone.ID, agent.AssetID, nil))

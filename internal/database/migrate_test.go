@@ -119,7 +119,7 @@ func checkMigrated(t *testing.T, e *engine) {
 	equal(f, "command of an agent that ended", len(open), 0)
 	equal(f, "search", f.finds(asset.Filter{Text: "s-1"}), "Front desk")
 
-	o := f.seen("enterprises/LC1/devices/d1")
+	o := f.observation("enterprises/LC1/devices/d1")
 	o.Gone = true
 	equal(f, "ended", f.observe(o).Ended, true)
 	f.checkCounts()

@@ -27,7 +27,7 @@ func TestObserve_DeviceJoinsReportsAndLeaves(t *testing.T) {
 		equal(f, "policy's name", a.Device.PolicyName, "Warehouse")
 		equal(f, "syncedAt", a.SyncedAt, time.Time{})
 
-		o = f.seen(o.Device)
+		o = f.observation(o.Device)
 		o.AppliedPolicy, o.AppliedVersion = p.ID, 1
 		change = f.observe(o)
 		if change.Enrolled || !change.PolicyNew || change.PolicyID != p.ID {
@@ -39,7 +39,7 @@ func TestObserve_DeviceJoinsReportsAndLeaves(t *testing.T) {
 		equal(f, "applied", a.Device.PolicyApplied, 1)
 
 		wipe, lock := f.begin(a, command.WipeCompanyData), f.begin(a, command.Lock)
-		o = f.seen(o.Device)
+		o = f.observation(o.Device)
 		o.Gone = true
 		if change = f.observe(o); !change.Ended || change.Epoch != 1 {
 			f.Fatalf("leaving: %+v", change)
@@ -50,7 +50,7 @@ func TestObserve_DeviceJoinsReportsAndLeaves(t *testing.T) {
 		equal(f, "wipe", f.command(wipe.ID).State, command.Succeeded)
 		equal(f, "lock", f.command(lock.ID).State, command.Failed)
 
-		if change = f.observe(f.seen(o.Device)); change != (enrollment.Change{}) {
+		if change = f.observe(f.observation(o.Device)); change != (enrollment.Change{}) {
 			f.Fatalf("a late report: %+v", change)
 		}
 		f.checkCounts()
@@ -74,7 +74,7 @@ func TestObserve_ChangesOnlyWhatIsReported(t *testing.T) {
 		equal(f, "lost, level", words(before.Device.LostMode, before.Device.APILevel), "true 34")
 		equal(f, "ownership, mode", words(before.Device.Ownership, before.Device.Mode), words(asset.CompanyOwned, asset.FullyManaged))
 
-		next := f.seen("d")
+		next := f.observation("d")
 		next.Specifications = map[string]string{"osVersion": "15"}
 		f.observe(next)
 		want := before
@@ -86,7 +86,7 @@ func TestObserve_ChangesOnlyWhatIsReported(t *testing.T) {
 		got.Location, expect.Location = nil, nil
 		equal(f, "device", got, expect)
 
-		old := f.seen("d")
+		old := f.observation("d")
 		old.Location = &asset.Location{ReportedAt: o.ReportedAt.Add(-time.Hour)}
 		f.observe(old)
 		equal(f, "location after an older one", f.asset(id).Device.Location.Latitude, 1.5)
@@ -108,19 +108,19 @@ func TestObserve_EachMessageOnce(t *testing.T) {
 
 func TestObserve_StaleIsDropped(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		early := f.seen("d")
+		early := f.observation("d")
 		id := f.observe(f.joined("d", "")).AssetID
 		equal(f, "an early report, late", f.observe(early).Applied, false)
 		early.Gone = true
 		equal(f, "an early end, late", f.observe(early).Applied, false)
-		same := f.seen("d")
+		same := f.observation("d")
 		equal(f, "a report", f.observe(same).Applied, true)
 		equal(f, "one of the same moment", f.observe(same).Applied, true)
 		equal(f, "status", f.asset(id).Status, asset.Active)
 
 		// The end is the newest; an enrollment from before it brings nothing back.
 		before := f.joined("d", "")
-		gone := f.seen("d")
+		gone := f.observation("d")
 		gone.Gone = true
 		f.observe(gone)
 		equal(f, "an enrollment from before the end", f.observe(before).Applied, false)
@@ -131,10 +131,10 @@ func TestObserve_StaleIsDropped(t *testing.T) {
 
 func TestObserve_UnknownDeviceThatEnded(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		o := f.seen("d")
+		o := f.observation("d")
 		o.Gone = true
 		equal(f, "the end", f.observe(o), enrollment.Change{})
-		equal(f, "a late report", f.observe(f.seen("d")), enrollment.Change{})
+		equal(f, "a late report", f.observe(f.observation("d")), enrollment.Change{})
 		if change := f.observe(f.joined("d", "")); !change.Enrolled || change.Epoch != 1 {
 			f.Fatalf("a new enrollment: %+v", change)
 		}
@@ -144,7 +144,7 @@ func TestObserve_UnknownDeviceThatEnded(t *testing.T) {
 
 func TestObserve_ReportEnrolls(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		change := f.observe(f.seen("d"))
+		change := f.observe(f.observation("d"))
 		if !change.Enrolled || change.Epoch != 1 {
 			f.Fatalf("%+v", change)
 		}
@@ -199,7 +199,7 @@ func (f *fixture) enrollAgain(what string, ended bool, again func(o *enrollment.
 	if o.Device == device {
 		return
 	}
-	late := f.seen(device)
+	late := f.observation(device)
 	late.Gone = true
 	equal(f, what+": the old name's end", f.observe(late).Applied, false)
 	equal(f, what, f.asset(a.ID).Status.Enrolled(), true)
@@ -289,9 +289,9 @@ func TestObserve_AssetIsNamedAfterItsDevice(t *testing.T) {
 			"Brand ß€öä":   func(o *enrollment.Observation) { o.SerialNumber, o.Model, o.Brand = "xß€öä", "", "Brand" },
 			"Device cdef":  func(o *enrollment.Observation) { o.SerialNumber, o.Model, o.Brand = "unknown", "", "" },
 		} {
-			seen := f.joined("enterprises/LC/devices/"+resource.NewID()+"cdef", "")
-			o(&seen)
-			equal(f, "identification", f.asset(f.observe(seen).AssetID).Identification, want)
+			report := f.joined("enterprises/LC/devices/"+resource.NewID()+"cdef", "")
+			o(&report)
+			equal(f, "identification", f.asset(f.observe(report).AssetID).Identification, want)
 		}
 	})
 }
@@ -308,7 +308,7 @@ func TestObserve_PolicyMoveIsSynchronizing(t *testing.T) {
 		a = f.asset(a.ID)
 		equal(f, "moving", words(a.Status, a.Device.PolicyName, a.Device.PolicyApplied), words(asset.Synchronizing, "q", 0))
 		equal(f, "devices", counts(), "0 1")
-		o := f.seen("d")
+		o := f.observation("d")
 		o.AppliedPolicy, o.AppliedVersion = q.ID, 3
 		change = f.observe(o)
 		equal(f, "change", words(change.PolicyID, change.PolicyNew), words(q.ID, true))
@@ -337,12 +337,12 @@ func TestObserve_SilentDeviceIsInactive(t *testing.T) {
 		equal(f, "devices of the policy", f.policy(p.ID).DeviceCount, 3)
 
 		// To be listed again is no report.
-		o := f.seen("quiet")
+		o := f.observation("quiet")
 		o.ReportedAt = f.asset(quiet.ID).SyncedAt
 		f.observe(o)
 		equal(f, "still", f.asset(quiet.ID).Status, asset.Inactive)
-		f.observe(f.seen("quiet"))
-		f.observe(f.seen("joining"))
+		f.observe(f.observation("quiet"))
+		f.observe(f.observation("joining"))
 		equal(f, "reported", words(f.asset(quiet.ID).Status, f.asset(stuck.ID).Status), words(asset.Active, asset.Synchronizing))
 		f.checkCounts()
 	})
@@ -390,7 +390,7 @@ func TestObserve_HostileTextIsStored(t *testing.T) {
 		o.Specifications = map[string]string{hostile: hostile}
 		o.StatusReport = json.RawMessage("{\"a\":\"\xff\"}")
 		id := f.observe(o).AssetID
-		o = f.seen("d\x00\xff")
+		o = f.observation("d\x00\xff")
 		equal(f, "the same device", f.observe(o).AssetID, id)
 		a := f.asset(id)
 		equal(f, "model", a.Specifications["model"], "'; DROP TABLE assets; --\uFFFD\uFFFD\u202e\\\"")
@@ -414,7 +414,7 @@ func TestApps_OfADevice(t *testing.T) {
 			equal(f, "since", i.Since, since)
 		}
 		report := func(apps []asset.App) time.Time {
-			o := f.seen("d")
+			o := f.observation("d")
 			o.Apps = apps
 			f.observe(o)
 			return f.clock.Now()
@@ -437,7 +437,7 @@ func TestApps_OfADevice(t *testing.T) {
 		f.observe(o) // again: what was said before does not hold
 		check("", time.Time{})
 		report([]asset.App{{Package: "a", Version: "2"}})
-		gone := f.seen("d")
+		gone := f.observation("d")
 		gone.Gone = true
 		f.observe(gone)
 		check("", time.Time{})

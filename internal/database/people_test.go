@@ -52,9 +52,9 @@ func TestUser_StaysInTheCompany(t *testing.T) {
 		if _, err := db.UserByID(t.Context(), other.ID, u.ID); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("another company's user: %v", err)
 		}
-		twin := u
-		twin.ID = resource.NewID()
-		if err := db.CreateUser(t.Context(), twin); fault.CodeOf(err) != fault.Refused {
+		same := u
+		same.ID = resource.NewID()
+		if err := db.CreateUser(t.Context(), same); fault.CodeOf(err) != fault.Refused {
 			t.Errorf("an address used twice: %v", err)
 		}
 		limited, err := db.UpdateUser(t.Context(), c.ID, u.ID, func(u *account.User) error {

@@ -175,8 +175,8 @@ func TestPermit_Renewed(t *testing.T) {
 		a := f.enroll("d1", f.newPolicy("p").ID)
 		k, _ := f.newKey("caller", access.All)
 		other, _ := f.newKey("other", access.All)
-		asked := 0
-		ctx := f.under(k, func(context.Context) (access.Principal, error) { asked++; return f.admitted(k), nil })
+		renewals := 0
+		ctx := f.under(k, func(context.Context) (access.Principal, error) { renewals++; return f.admitted(k), nil })
 		_, err := f.db.RevokeKey(f.Context(), f.company.ID, other.ID, f.clock.Now())
 		f.ok(err)
 		_, begun, err := f.db.Begin(ctx, f.intent(a, command.Lock), nil)
@@ -184,7 +184,7 @@ func TestPermit_Renewed(t *testing.T) {
 		equal(f, "begun", begun, true)
 		_, _, err = f.db.Begin(ctx, f.intent(a, command.WipeCompanyData), nil)
 		f.ok(err)
-		equal(f, "asked", asked, 1)
+		equal(f, "renewals", renewals, 1)
 		f.ok(f.settings(func(s *access.Settings) { s.PolicyChanges = !s.PolicyChanges }))
 		_, _, err = f.db.Begin(ctx, f.intent(a, command.Lock), nil)
 		f.moved("a caller whose gates moved", err)
@@ -255,9 +255,9 @@ func TestPermit_Recorded(t *testing.T) {
 		f.ok(err)
 		equal(f, "begun", begun, true)
 		f.stop(access.Stop{At: f.clock.Now(), Reason: "because"})
-		twin := f.intent(a, command.Lock)
-		twin.IdempotencyRef = "ref"
-		stored, begun, err := f.db.Begin(ctx, twin, nil)
+		repetition := f.intent(a, command.Lock)
+		repetition.IdempotencyRef = "ref"
+		stored, begun, err := f.db.Begin(ctx, repetition, nil)
 		f.ok(err)
 		equal(f, "begun twice", begun, false)
 		equal(f, "the command", stored.ID, c.ID)

@@ -13,7 +13,7 @@ import (
 
 func (f *fixture) at(device string, latitude float64) string {
 	f.Helper()
-	o := f.seen(device)
+	o := f.observation(device)
 	o.Location = &asset.Location{Latitude: latitude, Longitude: -13.4, AccuracyMeters: 12.5, ReportedAt: f.clock.Now()}
 	return f.observe(o).AssetID
 }

@@ -57,20 +57,20 @@ func TestProposals_AreListedWithTheirMakers(t *testing.T) {
 		}
 		want := []string{key.Prefix, "Assistant", "Ada"}
 		ask := proposal.Query{CompanyID: f.company.ID, Limit: 2}
-		var seen []proposal.Listed
+		var listed []proposal.Listed
 		for {
 			page, err := f.db.CompanyProposals(f.Context(), ask)
 			f.ok(err)
 			if len(page) == 0 {
 				break
 			}
-			seen = append(seen, page...)
+			listed = append(listed, page...)
 			ask.Before = page[len(page)-1].Position()
 		}
-		if len(seen) != 3 {
-			f.Fatalf("%d listed", len(seen))
+		if len(listed) != 3 {
+			f.Fatalf("%d listed", len(listed))
 		}
-		for i, l := range seen {
+		for i, l := range listed {
 			p := made[2-i]
 			if maker := cmp.Or(l.Maker.KeyPrefix, l.Maker.Client, l.Maker.UserName); maker != want[2-i] || l.Maker.Kind != p.Owner.Kind {
 				f.Errorf("%d was made by %q of kind %v", i, maker, l.Maker.Kind)

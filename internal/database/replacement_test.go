@@ -14,8 +14,8 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// twins are assets with a live agent each, of one serial number.
-func (f *fixture) twins(n int, serial string) []asset.Asset {
+// sameSerial are assets with a live agent each, of one serial number.
+func (f *fixture) sameSerial(n int, serial string) []asset.Asset {
 	f.Helper()
 	p := f.agentPolicy("Policy of " + serial)
 	var all []asset.Asset
@@ -51,7 +51,7 @@ func (f *fixture) wipes(id string) fault.Code {
 func TestBegin_LimitsCountEnrollments(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.setLimit(1, 60)
-		same := f.twins(3, "SN-1")
+		same := f.sameSerial(3, "SN-1")
 		kept := same[0].ID
 		equal(f, "the first device", f.wipes(kept), "")
 		equal(f, "a second command to it", f.wipes(kept), "")
@@ -77,7 +77,7 @@ func TestBegin_LimitsCountEnrollments(t *testing.T) {
 func TestMergeAssets_CountsTheDeviceThatLeaves(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.setLimit(2, 60)
-		same, by := f.twins(5, "SN-1"), f.may()
+		same, by := f.sameSerial(5, "SN-1"), f.may()
 		kept := same[0].ID
 		merge := func(other int, by *access.Replacement) error {
 			return f.db.MergeAssets(f.Context(), f.company.ID, kept, same[other].ID, by)
@@ -119,7 +119,7 @@ func TestMergeAssets_CountsTheDeviceThatLeaves(t *testing.T) {
 func TestMergeAssets_OneSerialNumber(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.setLimit(1, 60)
-		one, other, nameless := f.twins(1, "SN-1")[0], f.twins(1, "SN-2")[0], f.twins(2, "unknown")
+		one, other, nameless := f.sameSerial(1, "SN-1")[0], f.sameSerial(1, "SN-2")[0], f.sameSerial(2, "unknown")
 		imported := asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, CompanySlug: f.company.Slug, Status: asset.Pending,
 			Identification: "imported", CreatedAt: f.clock.Now()}
 		f.ok(f.db.ImportAssets(f.Context(), []asset.Asset{imported}))
@@ -138,7 +138,7 @@ func TestMergeAssets_OneSerialNumber(t *testing.T) {
 func TestCreateAssetToken_CountsTheDeviceThatLeaves(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.setLimit(1, 60)
-		same, by := f.twins(2, "SN-1"), f.may()
+		same, by := f.sameSerial(2, "SN-1"), f.may()
 		make := func(a asset.Asset, by *access.Replacement) error {
 			_, err := f.db.CreateAssetToken(f.Context(), agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())),
 				CompanyID: f.company.ID,
@@ -161,7 +161,7 @@ func TestCreateAssetToken_CountsTheDeviceThatLeaves(t *testing.T) {
 func TestBegin_DestructiveAfterAMerge(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.setLimit(2, 60)
-		same := f.twins(2, "SN-1")
+		same := f.sameSerial(2, "SN-1")
 		toKept, toOther := f.intent(same[0], command.WipeCompanyData), f.intent(same[1], command.WipeCompanyData)
 		f.ok(f.db.MergeAssets(f.Context(), f.company.ID, same[0].ID, same[1].ID, f.may()))
 		for _, c := range []command.Command{toKept, toOther} {

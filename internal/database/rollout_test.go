@@ -313,7 +313,7 @@ func TestUpdateTold(t *testing.T) {
 		first := state()
 		tells(rollout.Failed, "no room")
 		if again := state(); first != again || again.Outcome != rollout.Failed || again.Detail != "no room" {
-			t.Errorf("said twice: %+v, %+v", first, again)
+			t.Errorf("reported twice: %+v, %+v", first, again)
 		}
 		if f.checkIn(f.db, d); state().Outcome != rollout.Began {
 			t.Errorf("it does not begin again: %+v", state())

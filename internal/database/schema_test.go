@@ -122,8 +122,8 @@ func TestMigrations_AreNumbered(t *testing.T) {
 			t.Errorf("%s: want a name such as 0042_topic.sql", f.Name())
 			continue
 		}
-		if twin := seen[f.Name()[:4]]; twin != "" {
-			t.Errorf("%s and %s have one number", twin, f.Name())
+		if other := seen[f.Name()[:4]]; other != "" {
+			t.Errorf("%s and %s have one number", other, f.Name())
 		}
 		seen[f.Name()[:4]] = f.Name()
 	}

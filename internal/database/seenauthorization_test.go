@@ -41,7 +41,7 @@ func TestSeenAuthorization(t *testing.T) {
 		check("a move", moved, true, "", "Fleet", "New", false)
 		check("of a user who is gone", gone, true, "", "", "", true)
 
-		left := f.seen("d0")
+		left := f.observation("d0")
 		left.Gone = true
 		f.observe(left)
 		f.ok(f.db.ArchiveAssets(f.Context(), f.company.ID, []string{phone.ID}, true))

@@ -39,10 +39,10 @@ func TestSignInStep_IsTakenOnce(t *testing.T) {
 		token := begin(account.Invitation)
 		_, err := f.db.TakeStep(f.Context(), token, account.SecondFactor)
 		f.code(fault.NotFound, err)
-		seen, err := f.db.Step(f.Context(), token, account.Invitation)
+		step, err := f.db.Step(f.Context(), token, account.Invitation)
 		f.ok(err)
-		if string(seen.Data) != `{"a":1}` || seen.UserID != u.ID {
-			f.Errorf("read back %+v", seen)
+		if string(step.Data) != `{"a":1}` || step.UserID != u.ID {
+			f.Errorf("read back %+v", step)
 		}
 		var wins sync.Map
 		var racers sync.WaitGroup

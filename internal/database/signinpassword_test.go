@@ -36,9 +36,9 @@ func TestCreateSession_OtherPassword(t *testing.T) {
 		all, err := f.db.Sessions(f.Context(), before.ID)
 		f.ok(err)
 		equal(f, "sessions", len(all), 0)
-		seen, err := f.db.UserByID(f.Context(), after.CompanyID, after.ID)
+		kept, err := f.db.UserByID(f.Context(), after.CompanyID, after.ID)
 		f.ok(err)
-		equal(f, "the user", seen, after)
+		equal(f, "the user", kept, after)
 		f.ok(f.db.CreateSession(f.Context(), f.signsIn(after)))
 	})
 }

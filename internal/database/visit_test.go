@@ -160,7 +160,7 @@ func settles(d agentdevice.Device, c command.Command, to command.State, outcome 
 		Ends: &command.Outstanding{Command: c, Device: d.ID, Type: string(c.Type)}}
 }
 
-// check compares a command with what is told of it: one event, and an entry if it failed.
+// checkSettled compares a command with its records: one event, and an entry if it failed.
 func (f *fixture) checkSettled(d agentdevice.Device, c command.Command, state command.State, open int) {
 	f.Helper()
 	equal(f, "state", f.command(c.ID).State, state)

@@ -165,7 +165,7 @@ func (h *hooks) serve(r *webhook.Runner) {
 	}
 }
 
-// lost turns the lost mode of a device on and off, which is told each time.
+// lost turns the lost mode of a device on and off, which makes an event each time.
 func (h *hooks) lost(device string, on bool) {
 	h.Helper()
 	h.clock.Advance(time.Millisecond)

@@ -232,7 +232,7 @@ func TestCommands_LostMode(t *testing.T) {
 		if err := json.Unmarshal(notes[0].data, &logs); err != nil || logs.Device != device ||
 			logs.UsageLogEvents[0].LostModeLocationEvent.Location.Latitude != 1.5 ||
 			logs.UsageLogEvents[0].LostModeLocationEvent.BatteryLevel != 42 {
-			t.Errorf("told %s", notes[0].data)
+			t.Errorf("notified %s", notes[0].data)
 		}
 		check(stop(), "SUCCESS", "COMMAND STATUS_REPORT")
 		time.Sleep(time.Hour)

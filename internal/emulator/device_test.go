@@ -40,9 +40,9 @@ func TestDevices_List(t *testing.T) {
 		if _, err := r.management.Enterprises.Devices.Delete(names[49]).Do(); err != nil {
 			t.Fatal(err)
 		}
-		var seen []string
+		var listed []string
 		for _, d := range first.Devices {
-			seen = append(seen, d.Name)
+			listed = append(listed, d.Name)
 		}
 		for next := first.NextPageToken; next != ""; {
 			page, err := r.management.Enterprises.Devices.List(r.enterprise).PageSize(50).PageToken(next).Fields("nextPageToken",
@@ -54,12 +54,12 @@ func TestDevices_List(t *testing.T) {
 				if d.Ownership != "" {
 					t.Fatal("a partial answer has more than was asked for")
 				}
-				seen = append(seen, d.Name)
+				listed = append(listed, d.Name)
 			}
 			next = page.NextPageToken
 		}
-		if !slices.Equal(seen, names) {
-			t.Errorf("listed %d of %d devices", len(seen), len(names))
+		if !slices.Equal(listed, names) {
+			t.Errorf("listed %d of %d devices", len(listed), len(names))
 		}
 		if code, _ := r.raw("GET", "/v1/"+r.enterprise+"/devices?pageSize=-1", ""); code != 400 {
 			t.Errorf("a negative size is %d", code)
@@ -153,7 +153,7 @@ func TestDevices_Delete(t *testing.T) {
 		r.set(device, emulator.Behavior{Online: ptr(true)})
 		notes := r.wantKinds("STATUS_REPORT")
 		if len(notes) == 1 && !strings.Contains(string(notes[0].data), `"state":"DELETED"`) {
-			t.Errorf("said %s", notes[0].data)
+			t.Errorf("notified %s", notes[0].data)
 		}
 		if len(r.emulator.Devices()) != 0 {
 			t.Error("the device is still there")
@@ -312,7 +312,7 @@ func TestControl_UserActions(t *testing.T) {
 		if notes := r.wantKinds("STATUS_REPORT"); len(notes) == 1 {
 			var state am.Device
 			if json.Unmarshal(notes[0].data, &state) != nil || state.State != "DELETED" || state.AppliedState != "DELETED" {
-				t.Errorf("told %s", notes[0].data)
+				t.Errorf("notified %s", notes[0].data)
 			}
 		}
 	})

@@ -83,7 +83,7 @@ func TestEnroll_Ownership(t *testing.T) {
 	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		policy := r.policy("p", &am.Policy{})
-		for _, test := range []struct{ usage, asked, owner, mode string }{
+		for _, test := range []struct{ usage, requested, owner, mode string }{
 			{"", "", company, fully},
 			{"ALLOW_PERSONAL_USAGE_UNSPECIFIED", company, company, fully},
 			{"PERSONAL_USAGE_DISALLOWED", "", company, fully},
@@ -97,7 +97,7 @@ func TestEnroll_Ownership(t *testing.T) {
 			{"PERSONAL_USAGE_DISALLOWED_USERLESS", personal, "", ""},
 		} {
 			token := r.token(&am.EnrollmentToken{PolicyName: policy, AllowPersonalUsage: test.usage})
-			code, text := r.raw("POST", "/emulator/v1/devices", `{"enrollmentToken":"`+token.Value+`","ownership":"`+test.asked+`"}`)
+			code, text := r.raw("POST", "/emulator/v1/devices", `{"enrollmentToken":"`+token.Value+`","ownership":"`+test.requested+`"}`)
 			if test.owner == "" {
 				if code != 400 || !strings.Contains(text, "forbids personally owned") {
 					t.Errorf("%+v: %d %s", test, code, text)

@@ -74,7 +74,7 @@ func TestNotifications_Unreliable(t *testing.T) {
 }
 
 // consumer pulls and, after a while, acknowledges.
-func (r *fixture) consumer(ctx context.Context, thinks time.Duration, seen *[]string) {
+func (r *fixture) consumer(ctx context.Context, thinks time.Duration, accepted *[]string) {
 	for ctx.Err() == nil {
 		answer, err := r.queue.Projects.Subscriptions.Pull(defaultSubscription, &pubsub.PullRequest{MaxMessages: 10}).Context(ctx).Do()
 		if err != nil {
@@ -82,14 +82,14 @@ func (r *fixture) consumer(ctx context.Context, thinks time.Duration, seen *[]st
 		}
 		for _, m := range answer.ReceivedMessages {
 			time.Sleep(thinks)
-			*seen = append(*seen, m.Message.Attributes["notificationType"])
+			*accepted = append(*accepted, m.Message.Attributes["notificationType"])
 			_, _ = r.queue.Projects.Subscriptions.Acknowledge(defaultSubscription, &pubsub.AcknowledgeRequest{AckIds: []string{m.AckId}}).
 				Do()
 		}
 	}
 }
 
-// A control call returns when the service has accepted what it was told.
+// A control call returns when the service has accepted its notification.
 func TestControl_WaitsForTheConsumer(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *fixture) {
@@ -111,16 +111,16 @@ func TestControl_WaitsForTheConsumer(t *testing.T) {
 		r.pull()
 		time.Sleep(time.Minute)
 		ctx, cancel := context.WithCancel(t.Context())
-		var seen []string
+		var accepted []string
 		done := make(chan struct{})
-		go func() { defer close(done); r.consumer(ctx, 300*time.Millisecond, &seen) }()
+		go func() { defer close(done); r.consumer(ctx, 300*time.Millisecond, &accepted) }()
 		synctest.Wait()
 		if waited := enroll(); waited != 40*300*time.Millisecond {
 			t.Errorf("waited %v for 40 notifications of 300 ms each", waited)
 		}
 		synctest.Wait()
-		if len(seen) != 40 {
-			t.Errorf("returned when %d of 40 were accepted", len(seen))
+		if len(accepted) != 40 {
+			t.Errorf("returned when %d of 40 were accepted", len(accepted))
 		}
 		cancel()
 		<-done
@@ -302,10 +302,10 @@ func TestNotifications_Data(t *testing.T) {
 		notes := r.wantKinds("COMMAND")
 		text, err := json.Marshal(op)
 		if err != nil || !sameJSON(t, string(text), string(notes[0].data)) {
-			t.Errorf("told %s\nanswered %s", notes[0].data, text)
+			t.Errorf("notified %s\nanswered %s", notes[0].data, text)
 		}
 		if !strings.Contains(string(notes[0].data), `"done":true`) {
-			t.Errorf("told %s", notes[0].data)
+			t.Errorf("notified %s", notes[0].data)
 		}
 	})
 }

@@ -146,20 +146,20 @@ func TestPolicies_List(t *testing.T) {
 		for i := range 5 {
 			r.policy(fmt.Sprint(i), &am.Policy{})
 		}
-		var seen []string
+		var listed []string
 		for token := ""; ; {
 			part, err := r.management.Enterprises.Policies.List(r.enterprise).PageSize(2).PageToken(token).Do()
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, p := range part.Policies {
-				seen = append(seen, strings.TrimPrefix(p.Name, r.enterprise+"/policies/"))
+				listed = append(listed, strings.TrimPrefix(p.Name, r.enterprise+"/policies/"))
 			}
 			if token = part.NextPageToken; token == "" {
 				break
 			}
 		}
-		if got := strings.Join(seen, ""); got != "01234" {
+		if got := strings.Join(listed, ""); got != "01234" {
 			t.Errorf("listed %s", got)
 		}
 		_, err := r.management.Enterprises.Policies.List(r.enterprise).PageToken("x").Do()
@@ -189,7 +189,7 @@ func TestPolicies_ReachDevices(t *testing.T) {
 		notes := r.wantKinds("STATUS_REPORT")
 		var reported am.Device
 		if err := json.Unmarshal(notes[0].data, &reported); err != nil || reported.Name != device || reported.AppliedPolicyVersion != 2 {
-			t.Errorf("told %s", notes[0].data)
+			t.Errorf("notified %s", notes[0].data)
 		}
 		r.set(held, emulator.Behavior{CommandOutcome: "SUCCESS"})
 		r.set(offline, emulator.Behavior{Online: ptr(true)})

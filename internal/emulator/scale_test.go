@@ -33,14 +33,14 @@ func TestEmulator_ManyDevices(t *testing.T) {
 			r.issue(name, &am.Command{Type: "LOCK"})
 		}
 		time.Sleep(time.Second)
-		heard := map[string]int{}
+		notified := map[string]int{}
 		for notes := r.pull(); len(notes) > 0; notes = r.pull() {
 			for _, n := range notes {
-				heard[n.kind]++
+				notified[n.kind]++
 			}
 		}
-		if heard["ENROLLMENT"] != count || heard["COMMAND"] != count || heard["STATUS_REPORT"] != 2*count {
-			t.Errorf("told %v", heard)
+		if notified["ENROLLMENT"] != count || notified["COMMAND"] != count || notified["STATUS_REPORT"] != 2*count {
+			t.Errorf("notified %v", notified)
 		}
 	}, func(o *emulator.Options) { o.CheckAnswers = false })
 }

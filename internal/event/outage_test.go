@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/event"
 )
 
-// told keeps the first failure of each outage that an Outage has its store remember.
+// times keeps the first failure of each outage that an Outage has its store remember.
 type times []time.Time
 
 func (s *times) TellOutage(_ context.Context, since, _ time.Time) error {
@@ -19,7 +19,7 @@ func (s *times) TellOutage(_ context.Context, since, _ time.Time) error {
 }
 
 // Calls that fail for less than five minutes are no outage, also when failures follow the
-// recovery; those that fail for five are told.
+// recovery; those that fail for five are reported.
 func TestOutage_TellsOnlyWhatLasts(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
@@ -39,7 +39,7 @@ func TestOutage_TellsOnlyWhatLasts(t *testing.T) {
 		{time.Minute, false, 1},
 		{time.Minute, true, 1},
 		{time.Minute, false, 1},
-		{5 * time.Minute, false, 2}, // the next outage is told
+		{5 * time.Minute, false, 2}, // the next outage is reported
 	} {
 		now = now.Add(step.pause)
 		outage.Called(step.succeeded)

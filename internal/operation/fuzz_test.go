@@ -26,7 +26,7 @@ func FuzzMembers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got, err := echo[everything](writing, &operation.Parts{Path: []string{"MINE"}, Body: body})
 		if err != nil {
-			checkTold(t, err)
+			checkRefusal(t, err)
 			return
 		}
 		if got.AssetID != "MINE" {
@@ -44,7 +44,7 @@ func FuzzMembers(f *testing.F) {
 	})
 }
 
-func checkTold(t *testing.T, err *fault.Error) {
+func checkRefusal(t *testing.T, err *fault.Error) {
 	t.Helper()
 	if err.Code != fault.InvalidArguments || err.Detail == "" || (!err.Malformed && len(err.Fields) == 0) {
 		t.Fatalf("a fault that tells nothing: %+v", err)
@@ -56,7 +56,7 @@ func checkTold(t *testing.T, err *fault.Error) {
 	}
 	for _, field := range err.Fields {
 		if strings.Contains(field.Message, "sesame") {
-			t.Fatalf("a value is told: %+v", err)
+			t.Fatalf("a value is revealed: %+v", err)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func FuzzQuery(f *testing.F) {
 		got, err := echo[listing](operation.Operation{Name: "list", Method: "GET", Path: "/assets", Needs: 1},
 			&operation.Parts{Query: query})
 		if err != nil {
-			checkTold(t, err)
+			checkRefusal(t, err)
 			return
 		}
 		if got.Page < 0 || got.Size < 1 || got.Size > 100 {

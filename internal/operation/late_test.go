@@ -19,12 +19,12 @@ func TestRun_Late(t *testing.T) {
 	fewer := caller()
 	fewer.Permissions = access.DevicesRead
 	for _, c := range []struct {
-		name  string
-		since time.Time
-		again access.Principal
-		err   error
-		asked bool
-		want  fault.Code
+		name    string
+		since   time.Time
+		again   access.Principal
+		err     error
+		renewed bool
+		want    fault.Code
 	}{
 		{"at once", now, fewer, nil, false, ""},
 		{"just within a second", now.Add(-time.Second + 1), fewer, nil, false, ""},
@@ -34,19 +34,19 @@ func TestRun_Late(t *testing.T) {
 		{"after a second, and it cannot be found out", now.Add(-time.Second), fewer, errors.New("disk"), true, fault.Unavailable},
 		{"without a time", time.Time{}, fewer, nil, false, ""},
 	} {
-		asked := false
+		renewed := false
 		k := operation.NewKernel(operation.Config{Limiter: plenty{}, Now: func() time.Time { return now }})
 		out := k.Run(t.Context(), define(reboot, func(context.Context, operation.Call, target) (string, error) { return "", nil }),
 			caller(),
 			operation.Meta{Since: c.since, Again: func(context.Context) (access.Principal, error) {
-				asked = true
+				renewed = true
 				return c.again, c.err
 			}}, operation.Flat(`{"assetId":"a","text":"b"}`))
 		var code fault.Code
 		if out.Fault != nil {
 			code = out.Fault.Code
 		}
-		expect.Equal(t, c.name, expect.Values{"asked": {asked, c.asked}, "code": {code, c.want}})
+		expect.Equal(t, c.name, expect.Values{"renewed": {renewed, c.renewed}, "code": {code, c.want}})
 	}
 }
 

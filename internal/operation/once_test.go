@@ -16,18 +16,18 @@ import (
 type oneClaim struct {
 	held      operation.Holding
 	now       time.Time
-	asked     string // "claim", or "find"
+	method    string // "claim", or "find"
 	became    string // "kept", "released", or "left to its lease"
 	lastClaim operation.Claim
 }
 
 func (c *oneClaim) Claim(_ context.Context, claim operation.Claim) (operation.Holding, error) {
-	c.asked, c.lastClaim = "claim", claim
+	c.method, c.lastClaim = "claim", claim
 	return c.held, nil
 }
 
 func (c *oneClaim) FindClaim(_ context.Context, claim operation.Claim) (operation.Holding, error) {
-	c.asked, c.lastClaim = "find", claim
+	c.method, c.lastClaim = "find", claim
 	return c.held, nil
 }
 
@@ -136,7 +136,7 @@ func TestOnce_States(t *testing.T) {
 		name   string
 		p      access.Principal
 		state  operation.ClaimState
-		asked  string
+		method string
 		want   fault.Code
 		became string
 	}{
@@ -153,7 +153,7 @@ func TestOnce_States(t *testing.T) {
 		if out.Fault != nil {
 			code = out.Fault.Code
 		}
-		expect.Equal(t, c.name, expect.Values{"asked": {claim.asked, c.asked}, "code": {code, c.want}, "claim": {claim.became, c.became}})
+		expect.Equal(t, c.name, expect.Values{"method": {claim.method, c.method}, "code": {code, c.want}, "claim": {claim.became, c.became}})
 	}
 }
 

@@ -32,9 +32,9 @@ func TestPublic_RefusesEverySpecialNetwork(t *testing.T) {
 
 func TestClient_Limits(t *testing.T) {
 	t.Parallel()
-	asked := 0
+	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked++
+		requests++
 		switch r.URL.Path {
 		case "/long":
 			_, _ = fmt.Fprint(w, strings.Repeat("x", 101))
@@ -57,8 +57,8 @@ func TestClient_Limits(t *testing.T) {
 	}
 	for _, address := range []string{server.URL, strings.Replace(server.URL, "127.0.0.1", "localhost", 1),
 		strings.Replace(server.URL, "http:", "https:", 1)} {
-		if _, _, err := get(outbound.NewClient(options), address+"/fits"); err == nil || asked != 0 {
-			t.Errorf("%s without permission: got %v and %d requests, want an error and none", address, err, asked)
+		if _, _, err := get(outbound.NewClient(options), address+"/fits"); err == nil || requests != 0 {
+			t.Errorf("%s without permission: got %v and %d requests, want an error and none", address, err, requests)
 		}
 	}
 	options.Allow = outbound.Within([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})

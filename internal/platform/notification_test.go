@@ -284,7 +284,7 @@ func TestNotifications_Stop(t *testing.T) {
 	})
 }
 
-// counted keeps what an Observer is told.
+// counted keeps what an Observer is called with.
 type counted struct {
 	mu    sync.Mutex
 	calls map[string]int
@@ -307,8 +307,8 @@ func (c *counted) Notification(kind, outcome string, lag time.Duration) {
 
 func TestMetrics_CountCallsAndNotifications(t *testing.T) {
 	on(t, func(b *bench) {
-		seen := &counted{calls: map[string]int{}, notes: map[string]int{}}
-		b.start(func(c *platform.Config) { c.Observer = seen })
+		observer := &counted{calls: map[string]int{}, notes: map[string]int{}}
+		b.start(func(c *platform.Config) { c.Observer = observer })
 		b.connect()
 		b.run()
 		a := b.device()
@@ -325,15 +325,15 @@ func TestMetrics_CountCallsAndNotifications(t *testing.T) {
 			"enterprises.create ok": 1, "enterprises.patch ok": 1, "signupUrls.create ok": 1, "enterprises.policies.patch ok": 1,
 			"enterprises.enrollmentTokens.create ok": 1,
 		} {
-			b.equal(what, seen.calls[what], want)
+			b.equal(what, observer.calls[what], want)
 		}
 		for what, want := range map[string]int{"ENROLLMENT applied": 1, "COMMAND applied": 1, "COMMAND ignored": 1,
 			"STATUS_REPORT malformed": 1, "OTHER ignored": 1} {
-			b.equal(what, seen.notes[what], want)
+			b.equal(what, observer.notes[what], want)
 		}
-		b.says("calls", fmt.Sprint(seen.calls), "pubsub.projects.subscriptions.pull ok")
-		if seen.lag > time.Second || strings.Contains(b.log.String(), "panic") {
-			b.Errorf("lag %v\n%s", seen.lag, b.log)
+		b.says("calls", fmt.Sprint(observer.calls), "pubsub.projects.subscriptions.pull ok")
+		if observer.lag > time.Second || strings.Contains(b.log.String(), "panic") {
+			b.Errorf("lag %v\n%s", observer.lag, b.log)
 		}
 	})
 }

@@ -303,9 +303,9 @@ func TestApply_Repeated(t *testing.T) {
 		if fmt.Sprint(again.View()) != fmt.Sprint(first.View()) && again.ID != first.ID {
 			t.Errorf("repeated as %+v", again)
 		}
-		if twin, err := r.db.Propose(t.Context(), func() proposal.Proposal { p := first; p.ID += "x"; return p }(),
-			time.Minute); err != nil || twin.ID != first.ID {
-			t.Errorf("a twin was made: %+v, %v", twin, err)
+		if repeated, err := r.db.Propose(t.Context(), func() proposal.Proposal { p := first; p.ID += "x"; return p }(),
+			time.Minute); err != nil || repeated.ID != first.ID {
+			t.Errorf("a second one was made: %+v, %v", repeated, err)
 		}
 		for range 2 {
 			done, err := r.service.Apply(t.Context(), keyed("2"), first.ID, "")

@@ -274,8 +274,8 @@ func TestApply_ForgedApproval(t *testing.T) {
 		r.ok(triggertest.Add(t.Context(), r.url, `DELETE FROM signed_documents`,
 			fmt.Sprintf(`INSERT INTO signed_documents (id, company_id, subject, signed, at) VALUES ('y', '%s', '%s', '%s', 1)`,
 				r.company.ID, made.ID, file), forge))
-		if seen, err := r.service.Read(t.Context(), r.key("k").Principal, made.ID); err != nil || seen.Approval.State != "" {
-			t.Errorf("%s: read as %+v, %v", name, seen.Approval, err)
+		if read, err := r.service.Read(t.Context(), r.key("k").Principal, made.ID); err != nil || read.Approval.State != "" {
+			t.Errorf("%s: read as %+v, %v", name, read.Approval, err)
 		}
 		if _, err := r.apply(made); fault.CodeOf(err) != fault.ConfirmationRequired {
 			t.Errorf("%s: %v", name, err)

@@ -278,10 +278,10 @@ func (k *killing) does(client, to int, what attempt, o applyOrder) {
 	if answered && a.Code != "" && a.Code != fault.NotPending && a.Code != fault.ConfirmationRequired {
 		k.Errorf("%s ends with %s %s", what.does, a.Code, a.Detail)
 	}
-	k.saw(client, called, what, attempted{code: a.Code, lost: !answered})
+	k.record(client, called, what, attempted{code: a.Code, lost: !answered})
 }
 
-func (k *killing) saw(client int, called int64, what attempt, out attempted) {
+func (k *killing) record(client int, called int64, what attempt, out attempted) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.tick++
@@ -388,7 +388,7 @@ func (k *killing) bury() {
 		}
 		k.does(0, 1, attempt{made.ID, applying}, applyOrder{}) // never again
 		p := k.proposal(made.ID)
-		k.saw(0, k.tick, attempt{made.ID, reading}, attempted{at: stageOf(p)})
+		k.record(0, k.tick, attempt{made.ID, reading}, attempted{at: stageOf(p)})
 		saved := 0
 		for _, r := range k.revisions(made.PolicyID) {
 			if r.ProposalID == made.ID {

@@ -135,7 +135,7 @@ type killed struct {
 
 func (c *clients) now() int64 { return int64(time.Since(c.began)) }
 
-func (c *clients) saw(s step, call int64) {
+func (c *clients) record(s step, call int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.history = append(c.history, porcupine.Operation{Input: s, Call: call, Return: c.now()})
@@ -148,7 +148,7 @@ func (c *clients) act(random *rand.Rand) {
 	call := c.now()
 	switch random.IntN(8) {
 	case 0:
-		c.saw(step{policy: id, action: reads, version: c.policy(id).Version}, call)
+		c.record(step{policy: id, action: reads, version: c.policy(id).Version}, call)
 	case 1:
 		c.save(random, id)
 	case 2, 3:
@@ -175,7 +175,7 @@ func (c *clients) save(random *rand.Rand, id string) {
 		c.Errorf("a save ends %v", err)
 		return
 	}
-	c.saw(s, call)
+	c.record(s, call)
 }
 
 func (c *clients) proposeOne(s *proposal.Service, random *rand.Rand, id string) {
@@ -192,7 +192,7 @@ func (c *clients) proposeOne(s *proposal.Service, random *rand.Rand, id string) 
 	c.mu.Lock()
 	c.made[id] = append(c.made[id], made)
 	c.mu.Unlock()
-	c.saw(step{policy: id, action: proposes, version: made.BaseVersion}, call)
+	c.record(step{policy: id, action: proposes, version: made.BaseVersion}, call)
 }
 
 // applyOne applies one of the newest proposals of a policy; now and then its
@@ -220,11 +220,11 @@ func (c *clients) ended(s step, call int64, err error) {
 	switch fault.CodeOf(err) {
 	case "":
 		s.action = claims
-		c.saw(s, call)
+		c.record(s, call)
 		s.action = applies
 	case fault.Refused:
 		s.action = claims
-		c.saw(s, call)
+		c.record(s, call)
 		s.action = gaveUp
 	case fault.StaleProposal:
 		s.action = findsOld
@@ -234,7 +234,7 @@ func (c *clients) ended(s step, call int64, err error) {
 		c.Errorf("an apply ends %v", err)
 		return
 	}
-	c.saw(s, call)
+	c.record(s, call)
 }
 
 // die applies on a replica that ends at a step, if it comes there.
@@ -288,11 +288,11 @@ func (c *clients) bury(keepers []*proposal.Reconciler) {
 		wins[d.id] = true
 		s := d.step
 		s.action = claims
-		c.saw(s, d.call)
+		c.record(s, d.call)
 		if s.action = gaveUp; status == proposal.Succeeded {
 			s.action = applies
 		}
-		c.saw(s, d.call)
+		c.record(s, d.call)
 	}
 	c.dead = nil
 }

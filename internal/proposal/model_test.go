@@ -19,7 +19,7 @@ type model struct {
 	t        *rapid.T
 	policies []string // ids; those of copies that may exist come later
 	versions map[string]int
-	seen     map[string]proposal.Status // of each proposal, when last looked at
+	statuses map[string]proposal.Status // of each proposal, when last looked at
 	made     map[string]proposal.Proposal
 	order    []string // proposals in the order in which they were made
 }
@@ -35,7 +35,7 @@ func TestProposals_Model(t *testing.T) {
 		round++
 		r.vendor.next("")
 		r.vendor.pushes = nil
-		m := &model{fixture: r, t: t, versions: map[string]int{}, seen: map[string]proposal.Status{}, made: map[string]proposal.Proposal{}}
+		m := &model{fixture: r, t: t, versions: map[string]int{}, statuses: map[string]proposal.Status{}, made: map[string]proposal.Proposal{}}
 		m.policies = []string{r.newPolicy(fmt.Sprintf("Warehouse %d", round), rapid.IntRange(0, 1).Draw(t, "devices")).ID}
 		t.Repeat(map[string]func(*rapid.T){
 			"":         m.check,
@@ -118,7 +118,7 @@ func (m *model) keep(p proposal.Proposal, err error) {
 	}
 	m.ok(err)
 	m.made[p.ID], m.order = p, append(m.order, p.ID)
-	m.seen[p.ID] = proposal.Pending
+	m.statuses[p.ID] = proposal.Pending
 	if p.Creates() {
 		m.policies = append(m.policies, p.Next.PolicyID)
 	}
@@ -254,10 +254,10 @@ func (m *model) check(t *rapid.T) {
 	}
 	for _, id := range m.order {
 		now := m.fixture.proposal(id)
-		if was := m.seen[id]; was != now.Status && was.Final() {
+		if was := m.statuses[id]; was != now.Status && was.Final() {
 			t.Fatalf("%s became %s", was, now.Status)
 		}
-		m.seen[id] = now.Status
+		m.statuses[id] = now.Status
 		_, saved := revisions[id]
 		if now.Status != proposal.Unconfirmed && saved != (now.Status == proposal.Succeeded) {
 			t.Fatalf("%s, saved: %v", now.Status, saved)

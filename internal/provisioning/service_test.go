@@ -155,9 +155,9 @@ func TestCreate(t *testing.T) {
 		if f.issuer.usage != provisioning.Userless || f.issuer.life != 24*time.Hour {
 			t.Errorf("the issuer was asked for %s, %s", f.issuer.usage, f.issuer.life)
 		}
-		if seen := fmt.Sprintf("%s %v %+v %#v", text, got, got, provisioning.Wifi{Password: "marker-password"}); strings.Contains(seen,
+		if printed := fmt.Sprintf("%s %v %+v %#v", text, got, got, provisioning.Wifi{Password: "marker-password"}); strings.Contains(printed,
 			"marker-password") {
-			t.Errorf("the password is outside the picture: %s", seen)
+			t.Errorf("the password is outside the picture: %s", printed)
 		}
 		if _, err := png.Decode(bytes.NewReader(got.ImagePNG())); err != nil {
 			t.Error(err)
@@ -217,7 +217,7 @@ func TestCreate_Fails(t *testing.T) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 			if err != nil && strings.Contains(fault.From(err).Detail, "internals") {
-				t.Errorf("internals are told: %v", err)
+				t.Errorf("internals are revealed: %v", err)
 			}
 		})
 	}

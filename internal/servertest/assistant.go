@@ -195,7 +195,7 @@ func (a Assistant) Names() []string {
 	return names
 }
 
-// Failed returns the call's error, which must be one, told in the one way that
+// Failed returns the call's error, which must be one, reported in the one way that
 // there is: a single text block and nothing structured.
 func (r ToolResult) Failed(tb testing.TB) ToolError {
 	tb.Helper()

@@ -14,7 +14,7 @@ import (
 type Proxy struct {
 	URL      string
 	Replicas []*Replica
-	turn     atomic.Int64
+	requests atomic.Int64
 }
 
 // StartBehindProxy starts count replicas behind one public address.
@@ -32,7 +32,7 @@ func (e *Env) StartBehindProxy(count int) *Proxy {
 
 // ServeHTTP implements http.Handler.
 func (f *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	n := f.turn.Add(1) % int64(len(f.Replicas))
+	n := f.requests.Add(1) % int64(len(f.Replicas))
 	f.Replicas[n].Handler().ServeHTTP(w, r)
 }
 

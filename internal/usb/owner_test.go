@@ -20,25 +20,25 @@ type phone struct {
 }
 
 const phoneShell = `
-told() { cat "$toy/$1" 2>/dev/null; }
+stored() { cat "$toy/$1" 2>/dev/null; }
 run() {
-	if [ "$1" = getprop ]; then told "props/$2"; return 0; fi
+	if [ "$1" = getprop ]; then stored "props/$2"; return 0; fi
 	line="$*"
 	if [ "$1" = sh ]; then line="$3"; fi
 	echo "$line" >>"$toy/ran"
 	if [ -e "$toy/fails" ]; then
-		case "$line" in "$(told fails)"*) told said >&2; return 1 ;; esac
+		case "$line" in "$(stored fails)"*) stored said >&2; return 1 ;; esac
 	fi
 	case "$line" in
 	"pm install"*) [ -e "$toy/state" ] || printf not_owner >"$toy/state"; echo Success ;;
 	dpm*) printf waiting >"$toy/state"; echo "Success: Device owner set to package dev.muster.agent/.AdminReceiver" ;;
 	"content query"*)
 		if [ -e "$toy/state" ]; then
-			printf 'Row: 0 state=%s, device=%s, version=0.1.0, detail=%s\n' "$(told state)" "$(told device)" "$(told detail)"
+			printf 'Row: 0 state=%s, device=%s, version=0.1.0, detail=%s\n' "$(stored state)" "$(stored device)" "$(stored detail)"
 		else
 			echo "Could not find provider: dev.muster.agent.enroll"
 		fi ;;
-	"content write"*) cp "$root${line##*< }" "$toy/bundle" && becomes=$(told becomes || :) && printf "${becomes:-enrolled}" >"$toy/state" ;;
+	"content write"*) cp "$root${line##*< }" "$toy/bundle" && becomes=$(stored becomes || :) && printf "${becomes:-enrolled}" >"$toy/state" ;;
 	rm*) rm -r -f "$root$4" ;;
 	esac
 }

@@ -102,8 +102,8 @@ func TestActivityHistogram_Brush(t *testing.T) {
 		at(0.25, "pointerdown"); at(0.3, "pointermove"); at(0.5, "pointermove");
 		window.seen = document.querySelector("[data-brush-says]").textContent;
 		return "" })()`)
-	if seen := tab.Eval(`window.seen`); !strings.Contains(seen, "UTC") {
-		t.Errorf("while dragging it says %q", seen)
+	if shown := tab.Eval(`window.seen`); !strings.Contains(shown, "UTC") {
+		t.Errorf("while dragging it says %q", shown)
 	}
 	tab.Eval(`(document.querySelector("[data-brush]").dispatchEvent(new PointerEvent("pointerup", {bubbles: true, button: 0,
 		clientX: document.querySelector("[data-brush]").getBoundingClientRect().left + 0.5 * document.querySelector("[data-brush]").getBoundingClientRect().width})), "")`)

@@ -57,7 +57,7 @@ func (s tenant) wipes(t *testing.T, id, way string) {
 		tab.Type("#wipe_device-password", "not the password")
 	}
 	tab.Type("#wipe_device-confirm", tab.Text("h1"))
-	if way == "password" { // a wrong one is told in the dialog, and costs nothing that was typed
+	if way == "password" { // a wrong one is reported in the dialog, and costs nothing that was typed
 		tab.Press("\r")
 		tab.Sees("#wipe_device [role=alert]", "did not prove it")
 		tab.Size(390, 900)

@@ -21,7 +21,7 @@ func TestTrail_TimeSlider(t *testing.T) {
 	t.Parallel()
 	tenant, replica, tab := enter(t, account.Admin)
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
-	told := func(step int, at time.Time) {
+	report := func(step int, at time.Time) {
 		a, err := tenant.DB().Asset(t.Context(), tenant.Company.ID, device.AssetID)
 		if err != nil {
 			t.Fatal(err)
@@ -35,7 +35,7 @@ func TestTrail_TimeSlider(t *testing.T) {
 		}
 	}
 	for step := range 5 {
-		told(step, tenant.Now().Add(time.Duration(step-6)*time.Minute))
+		report(step, tenant.Now().Add(time.Duration(step-6)*time.Minute))
 	}
 	tab.Go("/devices/" + device.AssetID + "/location")
 	says := func(latitude float64) {
@@ -55,7 +55,7 @@ func TestTrail_TimeSlider(t *testing.T) {
 	if moved := tab.Eval(`document.querySelector("[data-here]").getAttribute("cy")`); moved == "0.00" {
 		t.Error("the mark did not move")
 	}
-	told(9, tenant.Now())
+	report(9, tenant.Now())
 	tab.Eval(`(portal.refresh(null), "")`) // as a hint of the service's own does
 	tab.Waits(`document.querySelectorAll("tr[data-place]").length === 6`)
 	says(52.502)

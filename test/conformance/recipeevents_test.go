@@ -50,7 +50,7 @@ func (r recipes) begin(commands string, environment ...string) background {
 	return p
 }
 
-// said waits until a program has printed a text a number of times.
+// prints waits until a program has printed a text a number of times.
 func (r recipes) prints(p background, text string, times int) {
 	r.Helper()
 	r.Eventually(fmt.Sprintf("the output has %q", text), func() error {

@@ -227,8 +227,8 @@ func proposeApply(r recipes) {
 	ada.AddPasskey(key).Want(r.T, 200)
 	command := r.with(r.propose, "enterprises/acme/policies/POLICY", r.Policy.PathName())
 	for _, want := range []struct {
-		run, decision, said string
-		code                int
+		run, decision, output string
+		code                  int
 	}{{"first", "decline", "not applied: FAILED", 1}, {"second", "approve", "SUCCEEDED", 0}} {
 		before := r.version()
 		asks, ended := make(chan string, 1), make(chan bool)
@@ -254,7 +254,7 @@ func proposeApply(r recipes) {
 		case <-ended:
 		}
 		<-ended
-		if code != want.code || !strings.Contains(out, want.said) || !strings.Contains(out, "sets Camera to BLOCK") {
+		if code != want.code || !strings.Contains(out, want.output) || !strings.Contains(out, "sets Camera to BLOCK") {
 			r.Errorf("after %s exit %d:\n%s", want.decision, code, out)
 		}
 		if changed := r.version() != before; changed != (want.code == 0) {

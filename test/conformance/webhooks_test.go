@@ -244,18 +244,18 @@ func (p *hookProof) fail(random *rand.Rand) {
 // everythingArrived: each receiver gets what the feed has, the events of an asset in their order.
 func (p *hookProof) everythingArrived() {
 	p.Helper()
-	var told []event.View
+	var events []event.View
 	p.Eventually("the feed has the events", func() error {
-		if told = p.told(); len(told) != p.events {
-			return fmt.Errorf("it has %d of %d", len(told), p.events)
+		if events = p.feedEvents(); len(events) != p.events {
+			return fmt.Errorf("it has %d of %d", len(events), p.events)
 		}
 		return nil
 	})
 	for _, h := range p.receivers {
 		begun := time.Now()
 		err := poll.For(7*time.Minute, func() error {
-			if got, _ := h.arrived(p.T); len(got) < len(told) {
-				return fmt.Errorf("%d of %d events arrived", len(got), len(told))
+			if got, _ := h.arrived(p.T); len(got) < len(events) {
+				return fmt.Errorf("%d of %d events arrived", len(got), len(events))
 			}
 			return nil
 		})
@@ -263,8 +263,8 @@ func (p *hookProof) everythingArrived() {
 		if err != nil {
 			p.Errorf("%s: %v", h.name, err)
 		}
-		if want, came := byAsset(told), byAsset(got); fmt.Sprint(came) != fmt.Sprint(want) {
-			p.Errorf("%s got by asset\n%v, want\n%v", h.name, came, want)
+		if want, received := byAsset(events), byAsset(got); fmt.Sprint(received) != fmt.Sprint(want) {
+			p.Errorf("%s got by asset\n%v, want\n%v", h.name, received, want)
 		}
 		p.Logf("%s got %d events and %d repetitions, the last %s after the faults", h.name, len(got), again,
 			time.Since(begun).Round(time.Millisecond))
@@ -280,8 +280,8 @@ func byAsset(all []event.View) map[string][]string {
 	return ids
 }
 
-// told are the events of the feed that the webhooks get.
-func (p *hookProof) told() (all []event.View) {
+// feedEvents are the events of the feed that the webhooks get.
+func (p *hookProof) feedEvents() (all []event.View) {
 	p.Helper()
 	var page struct {
 		Events []event.View

@@ -150,12 +150,12 @@ func TestAuthorization_OfDestructiveCommands(t *testing.T) {
 		if strings.HasSuffix(t.Name(), "postgres") {
 			return
 		}
-		seen := map[string][]byte{"log": env.Log.Text()}
+		files := map[string][]byte{"log": env.Log.Text()}
 		if err := env.Admin().Backup(t.Context(), filepath.Join(env.Dir, "copy.db")); err != nil {
 			t.Fatal(err)
 		}
-		readAll(t, env.Dir, seen)
-		for where, text := range seen {
+		readAll(t, env.Dir, files)
+		for where, text := range files {
 			if how := trace(text, screenLockMarker); how != "" {
 				t.Errorf("%s holds the password (%s)", where, how)
 			}

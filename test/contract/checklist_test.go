@@ -168,11 +168,11 @@ func row02ChallengeNamesMetadata(t *testing.T, s *authSite) {
 
 func row03MinimalScopes(t *testing.T, s *authSite) {
 	nobody := servertest.Assistant{TB: t, URL: s.base, Protocol: servertest.ModernProtocol}
-	asked := strings.Fields(challenge(t, nobody.Request("tools/list", nil).Answer)["scope"])
+	challenged := strings.Fields(challenge(t, nobody.Request("tools/list", nil).Answer)["scope"])
 	minimal := []string{"mcp:devices:read", "mcp:policies:read"}
 	if listed := texts(s.metadata(t, oauth.ResourcePath+"/mcp")["scopes_supported"]); !slices.Equal(listed, minimal) ||
-		!slices.Equal(asked, minimal) {
-		t.Errorf("the metadata lists %v, the challenge asks for %v", listed, asked)
+		!slices.Equal(challenged, minimal) {
+		t.Errorf("the metadata lists %v, the challenge asks for %v", listed, challenged)
 	}
 	if all := texts(s.metadata(t, oauth.ServerPath)["scopes_supported"]); len(all) != 6 || slices.Contains(all, "offline_access") {
 		t.Errorf("the authorization server knows %v", all)

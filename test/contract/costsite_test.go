@@ -140,10 +140,10 @@ func (s *costSite) tool(t *testing.T, name string) price {
 }
 
 // checkIn checks the device in.
-func (s *costSite) checkIn(t *testing.T, said protocol.CheckinRequest) (price, protocol.CheckinResponse) {
+func (s *costSite) checkIn(t *testing.T, body protocol.CheckinRequest) (price, protocol.CheckinResponse) {
 	t.Helper()
-	r := request("POST", protocol.Base+"/checkin", said)
-	s.phone.sealed(t, r, said, s.Now())
+	r := request("POST", protocol.Base+"/checkin", body)
+	s.phone.sealed(t, r, body, s.Now())
 	cost, got := s.till.serve(t, r, http.StatusOK)
 	var answer protocol.CheckinResponse
 	got.JSON(t, &answer)
@@ -167,11 +167,11 @@ func (s *costSite) fetch(t *testing.T) (price, []string) {
 // acknowledge has the device say what became of commands.
 func (s *costSite) acknowledge(t *testing.T, ids []string, state protocol.AckState) price {
 	t.Helper()
-	said := protocol.CheckinRequest{AgentVersion: "1"}
+	body := protocol.CheckinRequest{AgentVersion: "1"}
 	for _, id := range ids {
-		said.Acks = append(said.Acks, protocol.Ack{CommandID: id, State: state, Outcome: "", At: s.Now().UnixMilli()})
+		body.Acks = append(body.Acks, protocol.Ack{CommandID: id, State: state, Outcome: "", At: s.Now().UnixMilli()})
 	}
-	cost, answer := s.checkIn(t, said)
+	cost, answer := s.checkIn(t, body)
 	if len(answer.Acked) != len(ids) || len(answer.Commands) != 0 {
 		t.Fatalf("acknowledged %v, and brings %d commands; want %v and none", answer.Acked, len(answer.Commands), ids)
 	}
@@ -227,10 +227,10 @@ func (s *signer) sealed(t *testing.T, r *http.Request, body any, now time.Time) 
 		t.Fatal(err)
 	}
 	s.sequence++
-	said := protocol.Request{Method: r.Method, Path: r.URL.RequestURI(), Device: s.id, Time: now.UnixMilli(),
+	signed := protocol.Request{Method: r.Method, Path: r.URL.RequestURI(), Device: s.id, Time: now.UnixMilli(),
 		Sequence: s.sequence, Body: text}
-	for header, value := range map[string]string{protocol.HeaderDevice: s.id, protocol.HeaderSignature: s.sign(t, said.Message()),
-		protocol.HeaderTime: strconv.FormatInt(said.Time, 10), protocol.HeaderSequence: strconv.FormatInt(said.Sequence, 10)} {
+	for header, value := range map[string]string{protocol.HeaderDevice: s.id, protocol.HeaderSignature: s.sign(t, signed.Message()),
+		protocol.HeaderTime: strconv.FormatInt(signed.Time, 10), protocol.HeaderSequence: strconv.FormatInt(signed.Sequence, 10)} {
 		r.Header.Set(header, value)
 	}
 }

@@ -64,11 +64,11 @@ func TestDecisions_OfOneWhoMayNot(t *testing.T) {
 	} {
 		refused := call()
 		refused.Failed(t)
-		var said struct{ ApprovalURL string }
-		if err := json.Unmarshal([]byte(refused.Content[0].Text), &said); err != nil {
+		var refusal struct{ ApprovalURL string }
+		if err := json.Unmarshal([]byte(refused.Content[0].Text), &refusal); err != nil {
 			t.Fatal(err)
 		}
-		page := strings.TrimPrefix(said.ApprovalURL, replica.PublicURL())
+		page := strings.TrimPrefix(refusal.ApprovalURL, replica.PublicURL())
 		says := func(shown servertest.Page, want string) {
 			t.Helper()
 			if !strings.Contains(shown.Body, want) {
@@ -108,11 +108,11 @@ func TestDecisions_HiddenAndUnknownCallsReadAlike(t *testing.T) {
 	client := servertest.WithToken(t, replica.PublicURL(), asking.Connect(replica.PublicURL(), "mcp:devices:destructive").Access)
 	refused := client.Call("wipe_device", args{"assetId": device.AssetID})
 	refused.Failed(t)
-	var said struct{ ApprovalURL string }
-	if err := json.Unmarshal([]byte(refused.Content[0].Text), &said); err != nil {
+	var refusal struct{ ApprovalURL string }
+	if err := json.Unmarshal([]byte(refused.Content[0].Text), &refusal); err != nil {
 		t.Fatal(err)
 	}
-	page := strings.TrimPrefix(said.ApprovalURL, replica.PublicURL())
+	page := strings.TrimPrefix(refusal.ApprovalURL, replica.PublicURL())
 	other := env.Policy(tenant.Company, "Other", policy.Platform)
 	limited := replica.PortalClient(t, env.Browser(tenant.Company, account.Operator, other.ID).User)
 	madeUp := page[:len(page)-4] + "0000"

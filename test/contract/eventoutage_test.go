@@ -9,8 +9,8 @@ import (
 	"github.com/musterhq/muster/internal/servertest"
 )
 
-// An outage is told once where one replica fails and another does not, where several fail,
-// and where one starts again; the next outage is told again.
+// An outage is reported once where one replica fails and another does not, where several fail,
+// and where one starts again; the next outage is reported again.
 func TestOutage_OnceOverReplicasAndRestarts(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
@@ -33,34 +33,34 @@ func TestOutage_OnceOverReplicasAndRestarts(t *testing.T) {
 				}
 			}
 		}
-		told := func(when string, want int) {
+		wantReports := func(when string, want int) {
 			t.Helper()
-			if got := tellings(t, db, tenant.Company.ID); got != want {
-				t.Errorf("%s: told %d times, want %d", when, got, want)
+			if got := outageReports(t, db, tenant.Company.ID); got != want {
+				t.Errorf("%s: reported %d times, want %d", when, got, want)
 			}
 		}
 		calls(20)
-		told("before five minutes", 0)
+		wantReports("before five minutes", 0)
 		calls(2)
-		told("after five minutes", 1)
+		wantReports("after five minutes", 1)
 		calls(60, late)
-		told("with a second replica that fails", 1)
+		wantReports("with a second replica that fails", 1)
 		failing = replica()
 		env.Advance(time.Minute)
 		calls(30)
-		told("after a restart", 1)
+		wantReports("after a restart", 1)
 		failing.Called(true)
 		late.Called(true)
 		env.Advance(2 * time.Minute)
 		calls(20)
-		told("before the next outage has lasted", 1)
+		wantReports("before the next outage has lasted", 1)
 		calls(2)
-		told("in the next outage", 2)
+		wantReports("in the next outage", 2)
 	})
 }
 
-// tellings counts what a company was told.
-func tellings(t *testing.T, db *database.DB, companyID string) int {
+// outageReports counts the outages that a company has events of.
+func outageReports(t *testing.T, db *database.DB, companyID string) int {
 	t.Helper()
 	if _, err := db.NumberRound(t.Context()); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 	"github.com/musterhq/muster/internal/servertest"
 )
 
-// eventSite is a company in which everything happens that is told, and the readers of its
+// eventSite is a company in which everything happens that has an event, and the readers of its
 // feed.
 type eventSite struct {
 	*testing.T
@@ -47,9 +47,9 @@ type feedReader struct {
 
 // occasion makes events; each is written as its type, its members and who reads it.
 type occasion struct {
-	name string
-	does func(s *eventSite)
-	told []string
+	name   string
+	does   func(s *eventSite)
+	events []string
 }
 
 func newEventSite(t *testing.T, env *servertest.Env) *eventSite {
@@ -149,8 +149,8 @@ func (s *eventSite) check(o occasion) {
 	s.requestID = ""
 	o.does(s)
 	var all []event.Event
-	want := slices.Sorted(slices.Values(o.told))
-	s.Eventually(o.name+" is told", func() error {
+	want := slices.Sorted(slices.Values(o.events))
+	s.Eventually(o.name+" has its events", func() error {
 		if all = s.fresh(); len(all) < len(want) {
 			return fmt.Errorf("%d events of %d: %v", len(all), len(want), all)
 		}
@@ -169,7 +169,7 @@ func (s *eventSite) check(o occasion) {
 	}
 	slices.Sort(got)
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		s.Errorf("%s is told as\n%s\nwant\n%s", o.name, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		s.Errorf("%s has the events\n%s\nwant\n%s", o.name, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -273,13 +273,13 @@ func (s *eventSite) enroll() {
 }
 
 // Each type has an occasion, which makes its event once, with the members that apply and no
-// others, for the keys that may see it. Nothing else is told.
+// others, for the keys that may see it. There are no other events.
 func TestEventTypes(t *testing.T) {
 	t.Parallel()
 	covered := map[event.Type]bool{}
 	for _, o := range occasions() {
-		for _, told := range o.told {
-			kind, _, _ := strings.Cut(told, " ")
+		for _, text := range o.events {
+			kind, _, _ := strings.Cut(text, " ")
 			covered[event.Type(kind)] = true
 		}
 	}

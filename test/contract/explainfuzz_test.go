@@ -77,18 +77,19 @@ func explainedWell(t *testing.T, answer servertest.Answer) {
 	if got := members(answer.Members(t)); got != all {
 		t.Errorf("members %s", got)
 	}
-	var said explained
-	answer.JSON(t, &said)
-	refused := said.Answer.Code != nil
-	if said.Allowed == refused || said.Allowed != (said.Answer.Status < 300) || said.Answer.Status >= 500 || said.Answer.Message == "" {
-		t.Errorf("%+v", said)
+	var result explained
+	answer.JSON(t, &result)
+	refused := result.Answer.Code != nil
+	if result.Allowed == refused || result.Allowed != (result.Answer.Status < 300) || result.Answer.Status >= 500 ||
+		result.Answer.Message == "" {
+		t.Errorf("%+v", result)
 	}
-	told := said.Devices != nil || said.Effects != nil || said.Irreversible != nil || said.Impact != nil ||
-		said.RequiresConfirmation != nil || said.Approval != nil
-	if said.Answer.Status == 404 && told || said.Allowed && said.Effects == nil {
+	describesTarget := result.Devices != nil || result.Effects != nil || result.Irreversible != nil || result.Impact != nil ||
+		result.RequiresConfirmation != nil || result.Approval != nil
+	if result.Answer.Status == 404 && describesTarget || result.Allowed && result.Effects == nil {
 		t.Errorf("the target is described wrongly: %s", answer.Body)
 	}
-	if said.Budget.Remaining < 9 { // one proposal was made
-		t.Errorf("the budget was spent: %+v", said.Budget)
+	if result.Budget.Remaining < 9 { // one proposal was made
+		t.Errorf("the budget was spent: %+v", result.Budget)
 	}
 }

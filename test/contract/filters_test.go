@@ -58,8 +58,8 @@ func newInventory(t *testing.T, env *servertest.Env) *inventory {
 	return v
 }
 
-// seen is what a test looks at of an asset.
-type seen struct {
+// listedAsset is what a test reads of an asset.
+type listedAsset struct {
 	PathName       string            `json:"pathName"`
 	Identification string            `json:"identification"`
 	Status         string            `json:"status"`
@@ -71,7 +71,7 @@ type seen struct {
 }
 
 // words reports whether each word of a query begins a word of what a search looks at.
-func (a seen) words(query string) bool {
+func (a listedAsset) words(query string) bool {
 	all := strings.FieldsFunc(
 		strings.ToLower(strings.Join(append([]string{a.Identification, a.Specifications["serialNumber"], a.Specifications["imei"],
 			a.Specifications["model"], a.CustomData.User}, a.CustomData.Tags...), " ")), func(r rune) bool { return r == ' ' || r == '-' })
@@ -83,7 +83,7 @@ func (a seen) words(query string) bool {
 	return true
 }
 
-func names(all []seen) string {
+func names(all []listedAsset) string {
 	var names []string
 	for _, a := range all {
 		names = append(names, a.PathName)
@@ -102,20 +102,20 @@ func TestFilters_SameOnEverySurface(t *testing.T) {
 		}
 		for name, c := range map[string]struct {
 			query url.Values
-			meets func(seen) bool
+			meets func(listedAsset) bool
 		}{
-			"a tag":       {url.Values{"tag": {"store-12"}}, func(a seen) bool { return slices.Contains(a.CustomData.Tags, "store-12") }},
-			"two tags":    {url.Values{"tag": {"store-12", "loaner"}}, func(a seen) bool { return a.Identification == "Spare 1" }},
-			"words":       {url.Values{"search": {"lovel spare"}}, func(a seen) bool { return a.words("lovel spare") }},
-			"a serial":    {url.Values{"search": {"sp-3"}}, func(a seen) bool { return a.words("sp-3") }},
-			"an accent":   {url.Values{"search": {"ÉLAN"}}, func(a seen) bool { return a.words("élan") }},
-			"never there": {url.Values{"status": {"PENDING"}}, func(a seen) bool { return a.Status == "PENDING" }},
-			"tag and words": {url.Values{"tag": {"loaner"}, "search": {"4"}}, func(a seen) bool {
+			"a tag":       {url.Values{"tag": {"store-12"}}, func(a listedAsset) bool { return slices.Contains(a.CustomData.Tags, "store-12") }},
+			"two tags":    {url.Values{"tag": {"store-12", "loaner"}}, func(a listedAsset) bool { return a.Identification == "Spare 1" }},
+			"words":       {url.Values{"search": {"lovel spare"}}, func(a listedAsset) bool { return a.words("lovel spare") }},
+			"a serial":    {url.Values{"search": {"sp-3"}}, func(a listedAsset) bool { return a.words("sp-3") }},
+			"an accent":   {url.Values{"search": {"ÉLAN"}}, func(a listedAsset) bool { return a.words("élan") }},
+			"never there": {url.Values{"status": {"PENDING"}}, func(a listedAsset) bool { return a.Status == "PENDING" }},
+			"tag and words": {url.Values{"tag": {"loaner"}, "search": {"4"}}, func(a listedAsset) bool {
 				return slices.Contains(a.CustomData.Tags, "loaner") && a.words("4")
 			}},
-			"nothing": {url.Values{"search": {"absent"}}, func(a seen) bool { return a.words("absent") }},
+			"nothing": {url.Values{"search": {"absent"}}, func(a listedAsset) bool { return a.words("absent") }},
 		} {
-			want := slices.DeleteFunc(slices.Clone(all), func(a seen) bool { return !c.meets(a) })
+			want := slices.DeleteFunc(slices.Clone(all), func(a listedAsset) bool { return !c.meets(a) })
 			v.compare(t, name, c.query, want)
 		}
 		lost := v.list(t, url.Values{"lost": {"true"}})
@@ -127,7 +127,7 @@ func TestFilters_SameOnEverySurface(t *testing.T) {
 }
 
 // list reads all that matches over REST, three assets a page.
-func (v *inventory) list(t *testing.T, query url.Values) (all []seen) {
+func (v *inventory) list(t *testing.T, query url.Values) (all []listedAsset) {
 	t.Helper()
 	for page := 0; ; page++ {
 		q := url.Values{"sort": {"identification,asc"}, "size": {"3"}, "page": {fmt.Sprint(page)}}
@@ -135,7 +135,7 @@ func (v *inventory) list(t *testing.T, query url.Values) (all []seen) {
 			q[name] = values
 		}
 		var got struct {
-			Content []seen `json:"content"`
+			Content []listedAsset `json:"content"`
 		}
 		if err := json.Unmarshal(v.client.Get("/assets?"+q.Encode()).Want(t, 200).Body, &got); err != nil {
 			t.Fatal(err)
@@ -146,7 +146,7 @@ func (v *inventory) list(t *testing.T, query url.Values) (all []seen) {
 	}
 }
 
-func (v *inventory) compare(t *testing.T, name string, query url.Values, want []seen) {
+func (v *inventory) compare(t *testing.T, name string, query url.Values, want []listedAsset) {
 	t.Helper()
 	check := func(surface, got, want string) {
 		t.Helper()
@@ -167,7 +167,7 @@ func (v *inventory) compare(t *testing.T, name string, query url.Values, want []
 		}
 	}
 	var tools struct {
-		Content []seen `json:"content"`
+		Content []listedAsset `json:"content"`
 	}
 	v.assistant.Call("list_assets", args).OK(t, &tools)
 	check("MCP", names(tools.Content), names(want))
@@ -180,7 +180,7 @@ func (v *inventory) compare(t *testing.T, name string, query url.Values, want []
 		nil {
 		t.Fatal(err)
 	}
-	var listed []seen
+	var listed []listedAsset
 	if err := json.Unmarshal(out.Bytes(), &listed); err != nil {
 		t.Fatal(err)
 	}

@@ -169,21 +169,21 @@ func TestRequireReason(t *testing.T) {
 					arguments["packageNames"] = []string{"com.example.app"}
 				}
 				body := payload(o, exampleBody(o))
-				for said, refused := range map[string]bool{"": needs, "it was lost": false} {
+				for reason, refused := range map[string]bool{"": needs, "it was lost": false} {
 					key := env.Key(acme, access.All)
-					answer := replica.As(key).Do(o.Method, path, body, "X-Muster-Reason", said)
+					answer := replica.As(key).Do(o.Method, path, body, "X-Muster-Reason", reason)
 					if got := answer.Status == http.StatusBadRequest; got != refused ||
 						refused && !strings.Contains(string(answer.Body), "X-Muster-Reason") {
-						t.Errorf("%s, %s with %q over REST: %d %s", c.rule, name, said, answer.Status, answer.Body)
+						t.Errorf("%s, %s with %q over REST: %d %s", c.rule, name, reason, answer.Status, answer.Body)
 					}
-					if needs && said != "" {
-						arguments["reason"] = said
+					if needs && reason != "" {
+						arguments["reason"] = reason
 					} else {
 						delete(arguments, "reason")
 					}
 					if got := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.All)).Call(name, arguments); got.IsError {
 						if e := got.Failed(t); (e.Status == http.StatusBadRequest) != refused {
-							t.Errorf("%s, %s with %q over MCP: %+v", c.rule, name, said, e)
+							t.Errorf("%s, %s with %q over MCP: %+v", c.rule, name, reason, e)
 						}
 					}
 				}

@@ -69,8 +69,8 @@ func (r *rehearsal) serve(t *testing.T, registry *operation.Registry) (servertes
 	return servertest.Client{TB: t, URL: server.URL, Key: text}, servertest.WithKey(t, server.URL, text)
 }
 
-// told is what a surface reports about an error, as far as it does.
-type told struct {
+// surfaceError is what a surface reports about an error, as far as it does.
+type surfaceError struct {
 	Status  int
 	Code    string // empty: this family does not tell it
 	Message string // empty: an empty body
@@ -78,24 +78,24 @@ type told struct {
 
 var anID = regexp.MustCompile(`its id is \S+`)
 
-func toldByREST(t *testing.T, answer servertest.Answer) told {
+func errorByREST(t *testing.T, answer servertest.Answer) surfaceError {
 	t.Helper()
 	members := answer.Members(t)
 	text := func(name string) string { s, _ := members[name].(string); return s }
-	return told{answer.Status, text("code"), anID.ReplaceAllString(text("detail")+text("message"), "its id is X")}
+	return surfaceError{answer.Status, text("code"), anID.ReplaceAllString(text("detail")+text("message"), "its id is X")}
 }
 
-func toldByMCP(t *testing.T, result servertest.ToolResult) told {
+func errorByMCP(t *testing.T, result servertest.ToolResult) surfaceError {
 	t.Helper()
 	if result.Status != http.StatusOK { // the transport's own: the shared object of 401
-		return toldByREST(t, result.Answer)
+		return errorByREST(t, result.Answer)
 	}
 	e := result.Failed(t)
-	return told{e.Status, e.Code, anID.ReplaceAllString(e.Message, "its id is X")}
+	return surfaceError{e.Status, e.Code, anID.ReplaceAllString(e.Message, "its id is X")}
 }
 
 // agree compares; what REST leaves out, MCP tells with the common codes.
-func agree(t *testing.T, rest, tool told, code string) {
+func agree(t *testing.T, rest, tool surfaceError, code string) {
 	t.Helper()
 	if rest.Code == "" && tool.Code != "" {
 		rest.Code = code
@@ -181,7 +181,7 @@ func provokeBoth(t *testing.T, registry *operation.Registry, o *operation.Operat
 	if answer.Status != want.Status {
 		t.Errorf("REST answers %d, want %d: %s", answer.Status, want.Status, answer.Body)
 	}
-	agree(t, toldByREST(t, answer), toldByMCP(t, result), code)
+	agree(t, errorByREST(t, answer), errorByMCP(t, result), code)
 	if code == "rate_limited" && answer.Header.Get("Retry-After") != fmt.Sprint(result.Failed(t).RetryAfter) {
 		t.Errorf("REST waits %s, MCP %d", answer.Header.Get("Retry-After"), result.Failed(t).RetryAfter)
 	}
@@ -189,7 +189,7 @@ func provokeBoth(t *testing.T, registry *operation.Registry, o *operation.Operat
 		t.Errorf("retryable on REST %v, on MCP %v", retryable, result.Failed(t).Retryable)
 	}
 	if strings.Contains(string(result.Body), "stays hidden") {
-		t.Errorf("the cause is told: %s", result.Body)
+		t.Errorf("the cause is revealed: %s", result.Body)
 	}
 }
 
@@ -270,7 +270,7 @@ func TestParity_RefusalsOfARunningService(t *testing.T) {
 					result.OK(t, nil)
 					return
 				}
-				agree(t, toldByREST(t, answer), toldByMCP(t, result), toldByMCP(t, result).Code)
+				agree(t, errorByREST(t, answer), errorByMCP(t, result), errorByMCP(t, result).Code)
 			})
 		}
 	}

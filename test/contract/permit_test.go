@@ -70,7 +70,7 @@ func hold(t *testing.T, method, address string, header http.Header, body any) fu
 	return servertest.Hold(t, http.DefaultClient, request, string(text))
 }
 
-// ofREST and ofMCP are what a caller is told.
+// ofREST and ofMCP are the answers to a caller.
 func ofREST(t *testing.T, a servertest.Answer) verdict {
 	m := a.Members(t)
 	code, _ := m["code"].(string)

@@ -57,8 +57,8 @@ func (b *book) call(r *rapid.T, by rulebookCaller, w *rulebook.World, c rulebook
 	asks := w.Asks(c)
 	before := w.Asked[asks]
 	want := w.Predict(c)
-	said, refused := by.explain(b.t, c, arguments)
-	b.note("%+v: predicted %+v, explained %s %d", c, want, dump(said), refused)
+	explanation, refused := by.explain(b.t, c, arguments)
+	b.note("%+v: predicted %+v, explained %s %d", c, want, dump(explanation), refused)
 	if b.late() {
 		return
 	}
@@ -69,17 +69,17 @@ func (b *book) call(r *rapid.T, by rulebookCaller, w *rulebook.World, c rulebook
 		return
 	}
 	code := ""
-	if said.Answer.Code != nil {
-		code = *said.Answer.Code
+	if explanation.Answer.Code != nil {
+		code = *explanation.Answer.Code
 	}
-	if got := (rulebook.Answer{Status: said.Answer.Status, Code: code, Person: want.Person}); got != want ||
-		want.Person && said.Approval == nil || said.Allowed != (want.Status < 300) {
-		r.Errorf("%+v in %s is explained as %s, want %+v", c, dump(w), dump(said), want)
+	if got := (rulebook.Answer{Status: explanation.Answer.Status, Code: code, Person: want.Person}); got != want ||
+		want.Person && explanation.Approval == nil || explanation.Allowed != (want.Status < 300) {
+		r.Errorf("%+v in %s is explained as %s, want %+v", c, dump(w), dump(explanation), want)
 	}
-	if said.Budget.Remaining != left || (said.Destructive == nil) != (w.Limit == 0) || said.Destructive != nil &&
-		said.Destructive.Remaining != room {
-		r.Errorf("%+v in %s: budget %s, destructive %s; want %d and %d left", c, dump(w), dump(said.Budget),
-			dump(said.Destructive), left, room)
+	if explanation.Budget.Remaining != left || (explanation.Destructive == nil) != (w.Limit == 0) || explanation.Destructive != nil &&
+		explanation.Destructive.Remaining != room {
+		r.Errorf("%+v in %s: budget %s, destructive %s; want %d and %d left", c, dump(w), dump(explanation.Budget),
+			dump(explanation.Destructive), left, room)
 	}
 	answer := by.send(b.t, c, arguments)
 	b.note("answered %+v", answer)

@@ -119,22 +119,22 @@ func (by rulebookCaller) headers(c rulebook.Call) []string {
 }
 
 // explain has a call explained; refused is the status if that is not answered.
-func (by rulebookCaller) explain(t *testing.T, c rulebook.Call, arguments map[string]any) (said explained, refused int) {
+func (by rulebookCaller) explain(t *testing.T, c rulebook.Call, arguments map[string]any) (explanation explained, refused int) {
 	question := map[string]any{"operation": c.Tool, "arguments": arguments}
 	if by.connection == nil {
 		answer := by.key.Post("/explain", question, by.headers(c)...)
 		if answer.Status != 200 {
-			return said, answer.Status
+			return explanation, answer.Status
 		}
-		answer.JSON(t, &said)
-		return said, 0
+		answer.JSON(t, &explanation)
+		return explanation, 0
 	}
 	result := by.asks(c).Call("explain_operation", question)
 	if result.IsError {
-		return said, result.Failed(t).Status
+		return explanation, result.Failed(t).Status
 	}
-	result.OK(t, &said)
-	return said, 0
+	result.OK(t, &explanation)
+	return explanation, 0
 }
 
 // received is how a call was answered. The four older commands have no code over REST.

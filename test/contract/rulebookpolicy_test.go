@@ -194,9 +194,9 @@ func (b *book) beginChange(w *rulebook.World) (end func()) {
 			question["arguments"].(args)["policyId"] = b.tenant.Policy.ID
 		}
 		poll.Until(b.t, "the change is reconciled", func() error {
-			var said explained
-			b.admin.Post("/explain", question).Want(b.t, 200).JSON(b.t, &said)
-			if b.tenant.Advance(5 * time.Second); said.Answer.Status == 503 {
+			var explanation explained
+			b.admin.Post("/explain", question).Want(b.t, 200).JSON(b.t, &explanation)
+			if b.tenant.Advance(5 * time.Second); explanation.Answer.Status == 503 {
 				return errors.New("a move is still refused")
 			}
 			return nil

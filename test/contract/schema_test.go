@@ -165,12 +165,12 @@ func (v validator) agree(given string, schema *described.Schema, invalid error, 
 	case invalid == nil && refused != nil:
 		for _, field := range refused.Fields {
 			argument, _, _ := strings.Cut(strings.ReplaceAll(field.Field, "[", "."), ".")
-			said := strings.ToLower(allText(schema.Properties[argument]))
-			told, _, _ := strings.Cut(strings.ToLower(field.Message), ": ") // what follows is the value's
-			if strings.HasPrefix(told, "must be one of ") {
-				told = "must be one of" // the values of the one setting
+			description := strings.ToLower(allText(schema.Properties[argument]))
+			message, _, _ := strings.Cut(strings.ToLower(field.Message), ": ") // what follows is the value's
+			if strings.HasPrefix(message, "must be one of ") {
+				message = "must be one of" // the values of the one setting
 			}
-			if !strings.Contains(said, told) {
+			if !strings.Contains(description, message) {
 				v.t.Errorf("%s: the schema accepts it and its description does not say %q", given, field.Message)
 			}
 		}

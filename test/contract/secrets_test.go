@@ -28,7 +28,7 @@ func TestSecrets_PasswordsLeaveNoTrace(t *testing.T) {
 	t.Parallel()
 	env := servertest.New(t)
 	tenant, replica := env.NewTenant("acme"), env.Start()
-	seen := map[string][]byte{}
+	texts := map[string][]byte{}
 	for i, f := range []*emulator.Fault{
 		nil,
 		{Status: 400, Reason: "Invalid value at 'new_password': " + screenLockMarker},
@@ -44,31 +44,31 @@ func TestSecrets_PasswordsLeaveNoTrace(t *testing.T) {
 		client := tenant.Client(replica, access.All)
 		name := string(rune('a' + i))
 		for _, repetition := range []string{"first", "again"} {
-			seen[name+repetition] = client.Post("/assets/"+device.AssetID+"/commands/change-screen-lock-password",
+			texts[name+repetition] = client.Post("/assets/"+device.AssetID+"/commands/change-screen-lock-password",
 				map[string]string{"newPassword": screenLockMarker}, "Idempotency-Key", name).Body
-			seen[name+repetition+"qr"] = client.Post("/policies/"+tenant.Policy.ID+"/provisioning-qr-codes",
+			texts[name+repetition+"qr"] = client.Post("/policies/"+tenant.Policy.ID+"/provisioning-qr-codes",
 				map[string]any{"wifiSsid": "Depot", "wifiPassword": wifiMarker}, "Idempotency-Key", name+"qr").Body
 		}
-		seen[name+"history"] = client.Get("/assets/" + device.AssetID + "/commands").Body
-		seen[name+"asset"] = client.Get("/assets/" + device.AssetID).Body
+		texts[name+"history"] = client.Get("/assets/" + device.AssetID + "/commands").Body
+		texts[name+"asset"] = client.Get("/assets/" + device.AssetID).Body
 	}
 	client := tenant.Client(replica, access.All)
 	// Refused arguments are not quoted either.
-	seen["short"] = client.Post("/assets/x/commands/change-screen-lock-password", map[string]string{"newPassword": " " + screenLockMarker}).
+	texts["short"] = client.Post("/assets/x/commands/change-screen-lock-password", map[string]string{"newPassword": " " + screenLockMarker}).
 		Want(t, 400).Body
-	seen["unknown"] = client.Post("/assets/x/commands/change-screen-lock-password",
+	texts["unknown"] = client.Post("/assets/x/commands/change-screen-lock-password",
 		map[string]string{screenLockMarker: screenLockMarker, "newPassword": "1"}).Want(t, 400).Body
-	seen["wifi"] = client.Post("/policies/x/provisioning-qr-codes", map[string]any{"wifiPassword": wifiMarker}).Want(t, 400).Body
+	texts["wifi"] = client.Post("/policies/x/provisioning-qr-codes", map[string]any{"wifiPassword": wifiMarker}).Want(t, 400).Body
 	_, metrics := servertest.Fetch(t, replica.PublicURL()+"/metrics")
-	seen["metrics"] = []byte(metrics)
+	texts["metrics"] = []byte(metrics)
 	if err := env.Admin().Backup(t.Context(), filepath.Join(env.Dir, "copy.db")); err != nil {
 		t.Fatal(err)
 	}
 	replica.Stop()
-	seen["log"] = env.Log.Text()
-	readAll(t, env.Dir, seen)
-	delete(seen, "unknown") // an unknown member's name is the caller's own and may be told
-	for where, text := range seen {
+	texts["log"] = env.Log.Text()
+	readAll(t, env.Dir, texts)
+	delete(texts, "unknown") // an unknown member's name is the caller's own and may be repeated
+	for where, text := range texts {
 		for _, marker := range []string{screenLockMarker, wifiMarker} {
 			if how := trace(text, marker); how != "" {
 				t.Errorf("%s holds a password (%s)", where, how)

@@ -359,13 +359,13 @@ func (a *loadAgent) askToListen(f *loadFleet) (net.Conn, error) {
 
 // awaitLine reads, without taking more, until a line comes.
 func awaitLine(c net.Conn, want string) error {
-	var seen []byte
+	var received []byte
 	one := make([]byte, 1)
-	for !bytes.Contains(seen, []byte(want)) {
+	for !bytes.Contains(received, []byte(want)) {
 		if _, err := c.Read(one); err != nil {
-			return fmt.Errorf("%w after %q", err, seen)
+			return fmt.Errorf("%w after %q", err, received)
 		}
-		seen = append(seen, one[0])
+		received = append(received, one[0])
 	}
 	return nil
 }

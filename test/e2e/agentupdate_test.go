@@ -80,12 +80,12 @@ func TestAgent_ReplacesItself(t *testing.T) {
 	}
 	id := enrolledAs(string(out))
 	agent := exec.CommandContext(t.Context(), installed, "run", "--state", state)
-	var said bytes.Buffer
-	agent.Stderr = &said
+	var stderr bytes.Buffer
+	agent.Stderr = &stderr
 	if err := agent.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = agent.Process.Kill(), agent.Wait(); t.Logf("%s", said.String()) })
+	t.Cleanup(func() { _, _ = agent.Process.Kill(), agent.Wait(); t.Logf("%s", stderr.String()) })
 	await := func(what string, true func() bool) {
 		t.Helper()
 		poll.Until(t, what, func() error {

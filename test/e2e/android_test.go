@@ -68,7 +68,7 @@ func TestAndroid_EveryCommand(t *testing.T) {
 	device := enrollAndroid(t, tenant, replica, android, first)
 
 	ctx, cancel := context.WithCancel(t.Context())
-	running, said := android.Agent(ctx, "run")
+	running, output := android.Agent(ctx, "run")
 	if err := running.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestAndroid_EveryCommand(t *testing.T) {
 		cancel()
 		<-ended
 		if t.Failed() {
-			t.Logf("the agent said:\n%s", said)
+			t.Logf("the agent said:\n%s", output)
 		}
 	}()
 	client := tenant.Client(replica, access.All)
@@ -89,10 +89,10 @@ func TestAndroid_EveryCommand(t *testing.T) {
 	}
 	const title, body = `-t "$(reboot)"`, "`reboot`; am broadcast\n' || reboot -p #"
 	for _, step := range []struct {
-		path   string
-		body   any
-		status string // at the end
-		seen   func(simulated.State) bool
+		path    string
+		body    any
+		status  string // at the end
+		reached func(simulated.State) bool
 	}{
 		{"message", map[string]string{"title": title, "body": body}, "SUCCESS", nil},
 		{"launch-app", map[string]string{"packageName": "com.example.app"}, "SUCCESS", func(s simulated.State) bool {
@@ -100,9 +100,9 @@ func TestAndroid_EveryCommand(t *testing.T) {
 		}},
 		{"launch-app", map[string]string{"packageName": "com.example.absent"}, "ERROR", nil},
 		{"status-report", nil, "SUCCESS", func(simulated.State) bool {
-			told := managed(t, client, device).StatusReport
-			return told["batteryLevel"] == 80.0 && told["memoryInfo"] != nil && told["softwareInfo"] == nil &&
-				told["policyCompliant"] == true
+			report := managed(t, client, device).StatusReport
+			return report["batteryLevel"] == 80.0 && report["memoryInfo"] != nil && report["softwareInfo"] == nil &&
+				report["policyCompliant"] == true
 		}},
 		{"location-update", nil, "SUCCESS", nil},
 		{"sync-policy", nil, "SUCCESS", nil},
@@ -115,7 +115,7 @@ func TestAndroid_EveryCommand(t *testing.T) {
 	} {
 		tenant.Client(replica, access.All).Post("/assets/"+device.AssetID+"/commands/"+step.path, step.body).Want(t, 200)
 		tenant.Settled(client, device.AssetID, step.status)
-		if s := android.State(); step.seen != nil && !step.seen(s) {
+		if s := android.State(); step.reached != nil && !step.reached(s) {
 			t.Errorf("after %s the device is %+v", step.path, s)
 		}
 	}
@@ -125,9 +125,9 @@ func TestAndroid_EveryCommand(t *testing.T) {
 		}
 		return nil
 	})
-	if seen := managed(t, client, device); seen.Location == nil || seen.StatusReport["memoryInfo"] != nil ||
-		seen.StatusReport["policyCompliant"] != true {
-		t.Errorf("under the second policy the device told %+v", seen)
+	if current := managed(t, client, device); current.Location == nil || current.StatusReport["memoryInfo"] != nil ||
+		current.StatusReport["policyCompliant"] != true {
+		t.Errorf("under the second policy the device reported %+v", current)
 	}
 	onlyTools(t, android)
 	tenant.Client(replica, access.All).Post("/assets/"+device.AssetID+"/commands/relinquish-ownership", nil).Want(t, 200)

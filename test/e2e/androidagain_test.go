@@ -90,8 +90,8 @@ func TestAndroidCore_EverySetting(t *testing.T) {
 		tenant, replica := env.NewAgentSite("acme"), env.Start()
 		client := tenant.Client(replica, access.All)
 		p.enroll(tenant, client, "")
-		twin := tenant.AgentDevice(replica, func(s *simulated.State) { s.Form = simulated.Owner })
-		twin.MustCheckIn()
+		peer := tenant.AgentDevice(replica, func(s *simulated.State) { s.Form = simulated.Owner })
+		peer.MustCheckIn()
 		rounds := 0
 		for _, s := range policy.Catalog() {
 			rounds = max(rounds, len(s.Allowed))
@@ -105,22 +105,22 @@ func TestAndroidCore_EverySetting(t *testing.T) {
 			}
 			to := map[string]string{"policyId": env.AgentPolicy(tenant.Company, fmt.Sprintf("Round %d", i), sets...).PathName()}
 			client = tenant.Client(replica, access.All)
-			for _, id := range []string{p.assetID, twin.AssetID} {
+			for _, id := range []string{p.assetID, peer.AssetID} {
 				client.Post("/assets/"+id+"/commands/change-policy", to).Want(t, 200)
 			}
 			p.must("run", "--once")
-			twin.MustCheckIn()
+			peer.MustCheckIn()
 			tenant.Settled(client, p.assetID, "SUCCESS")
-			tenant.Settled(client, twin.AssetID, "SUCCESS")
+			tenant.Settled(client, peer.AssetID, "SUCCESS")
 			var got, want struct {
 				Settings []protocol.SettingReport
 			}
 			readJSON(t, filepath.Join(p.state, "applied.json"), &got)
-			readJSON(t, filepath.Join(twin.Options.Dir, "applied.json"), &want)
+			readJSON(t, filepath.Join(peer.Options.Dir, "applied.json"), &want)
 			if len(got.Settings) != len(sets) || !slices.Equal(got.Settings, want.Settings) {
 				t.Errorf("round %d: the app's core reports %+v, the Go agent %+v", i, got.Settings, want.Settings)
 			}
-			if here, there := p.device().Settings, twin.Device.State().Settings; !maps.Equal(here, there) {
+			if here, there := p.device().Settings, peer.Device.State().Settings; !maps.Equal(here, there) {
 				t.Errorf("round %d: the device of the app's core has %v, that of the Go agent %v", i, here, there)
 			}
 		}

@@ -39,14 +39,14 @@ func TestAndroidBuild_NamesWhatIsMissing(t *testing.T) {
 			}
 			build := exec.CommandContext(t.Context(), bash, script, out)
 			build.Env = []string{"PATH=" + path}
-			said, err := build.CombinedOutput()
+			output, err := build.CombinedOutput()
 			if exit := new(exec.ExitError); !errors.As(err, &exit) || exit.ExitCode() != 1 {
 				t.Errorf("it ends with %v, want exit code 1", err)
 			}
 			want := "cannot build the app: these programs are missing: " + strings.Join(c.missing, ", ") +
 				"; install them, on Debian as root with: apt-get install " + strings.Join(c.packages, " ") + "\n"
-			if string(said) != want {
-				t.Errorf("it says\n%swant\n%s", said, want)
+			if string(output) != want {
+				t.Errorf("it says\n%swant\n%s", output, want)
 			}
 			if _, err := os.Stat(out); err == nil {
 				t.Error("it has begun to build")

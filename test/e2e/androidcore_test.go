@@ -37,8 +37,8 @@ var androidCore = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	args := append([]string{"-encoding", "UTF-8", "--release", "8", "-Xlint:-options", "-proc:none", "-d", out}, append(core, jvm...)...)
-	if said, err := exec.Command("javac", args...).CombinedOutput(); err != nil {
-		return "", errors.Join(err, errors.New(string(said)))
+	if output, err := exec.Command("javac", args...).CombinedOutput(); err != nil {
+		return "", errors.Join(err, errors.New(string(output)))
 	}
 	return out, nil
 })
@@ -354,17 +354,17 @@ func (p *javaPhone) coreTool(name string, args ...string) string {
 	compile := exec.CommandContext(p.t.Context(), "javac", "-encoding", "UTF-8", "-proc:none", "-cp", p.classes, "-sourcepath",
 		"../../android/test/core", "-d", out,
 		"../../android/test/core/dev/muster/agent/core/"+name+".java")
-	if said, err := compile.CombinedOutput(); err != nil {
-		p.t.Fatalf("%v: %v\n%s", compile.Args, err, said)
+	if output, err := compile.CombinedOutput(); err != nil {
+		p.t.Fatalf("%v: %v\n%s", compile.Args, err, output)
 	}
 	run := exec.CommandContext(p.t.Context(), "java",
 		append([]string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", out + string(os.PathListSeparator) + p.classes,
 			"dev.muster.agent.core." + name}, args...)...)
-	said, err := run.Output()
+	output, err := run.Output()
 	if err != nil {
 		p.t.Fatalf("%s: %v", name, errors.Join(err, stderrOf(err)))
 	}
-	return string(said)
+	return string(output)
 }
 
 func stderrOf(err error) error {

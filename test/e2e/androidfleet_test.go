@@ -39,8 +39,8 @@ func TestAndroidCore_ManyDevices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said bytes.Buffer
-	run.Stderr = &said
+	var stderr bytes.Buffer
+	run.Stderr = &stderr
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -57,11 +57,11 @@ func TestAndroidCore_ManyDevices(t *testing.T) {
 		t.Helper()
 		fmt.Fprintf(in, "at %d\n", env.Now().UnixMilli())
 		if !lines.Scan() {
-			t.Fatalf("the fleet ended: %s", said.String())
+			t.Fatalf("the fleet ended: %s", stderr.String())
 		}
 		var done int
 		if _, err := fmt.Sscan(lines.Text(), &done, &heap, &journal); err != nil || done != devices {
-			t.Fatalf("%q: %d of %d checked in, %v\n%s", lines.Text(), done, devices, err, said.String())
+			t.Fatalf("%q: %d of %d checked in, %v\n%s", lines.Text(), done, devices, err, stderr.String())
 		}
 		return heap, journal
 	}
@@ -88,7 +88,7 @@ func TestAndroidCore_ManyDevices(t *testing.T) {
 	t.Logf("%d devices: %d bytes of memory, %d at the beginning, the largest journal %d", devices, heap, warm, journal)
 	in.Close()
 	if err := run.Wait(); err != nil {
-		t.Errorf("%v: %s", err, said.String())
+		t.Errorf("%v: %s", err, stderr.String())
 	}
 }
 
@@ -111,8 +111,8 @@ func dexed(t *testing.T, classes string) string {
 	} {
 		translate := exec.CommandContext(t.Context(), args[0], args[1:]...)
 		translate.Env = append(os.Environ(), "PATH=/usr/bin:/bin") // enjarify wants the system's Python
-		if said, err := translate.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, said)
+		if output, err := translate.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, output)
 		}
 	}
 	return back

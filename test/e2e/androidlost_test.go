@@ -44,14 +44,14 @@ func TestAndroidCore_ComesBack(t *testing.T) {
 			}
 			// Another service, which has no such device, would take it.
 			other := servertest.New(t)
-			stranger, door := other.NewAgentSite("evil"), other.Start()
+			stranger, otherReplica := other.NewAgentSite("evil"), other.Start()
 			if out, err := p.try("enroll", "--bundle",
-				bundle(t, stranger.Client(door, access.All).QRCode(stranger.Policy, map[string]any{}))); err == nil {
+				bundle(t, stranger.Client(otherReplica, access.All).QRCode(stranger.Policy, map[string]any{}))); err == nil {
 				t.Fatalf("without its %s it obeys another service: %s", name, out)
 			}
 			asks := p.command([]string{"-Dmuster.ask=50"}, "enroll", "--bundle", bundle(t, client.QRCode(tenant.Policy, map[string]any{})))
-			var said bytes.Buffer
-			asks.Stdout, asks.Stderr = &said, &said
+			var output bytes.Buffer
+			asks.Stdout, asks.Stderr = &output, &output
 			if err := asks.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -67,13 +67,13 @@ func TestAndroidCore_ComesBack(t *testing.T) {
 					access.Replacement{MayDestroy: true, Named: true})
 			})
 			if err := asks.Wait(); err != nil {
-				t.Fatalf("without its %s: %v: %s", name, err, &said)
+				t.Fatalf("without its %s: %v: %s", name, err, &output)
 			}
 			if got := p.device().Settings; !maps.Equal(got, before) {
 				t.Errorf("without its %s the device has %v, want %v", name, got, before)
 			}
 			p.must("run", "--once")
-			if d, err := tenant.DB().AgentDevice(t.Context(), enrolledAs(said.String())); err != nil || d.AssetID != p.assetID {
+			if d, err := tenant.DB().AgentDevice(t.Context(), enrolledAs(output.String())); err != nil || d.AssetID != p.assetID {
 				t.Errorf("without its %s it came back as asset %q, %v", name, d.AssetID, err)
 			}
 		}

@@ -147,10 +147,10 @@ func TestAndroidCore_SystemProxy(t *testing.T) {
 	p := newJavaPhone(t)
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
-	var asked atomic.Pointer[string]
+	var request atomic.Pointer[string]
 	refuses := atomic.Bool{}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Store(new(r.Method + " " + r.Host))
+		request.Store(new(r.Method + " " + r.Host))
 		if refuses.Load() {
 			w.WriteHeader(http.StatusForbidden)
 			return
@@ -171,7 +171,7 @@ func TestAndroidCore_SystemProxy(t *testing.T) {
 	if out := enroll(pin); !strings.Contains(out, "refused the enrollment") {
 		t.Errorf("through the proxy the service was not reached: %s", out)
 	}
-	if got := asked.Load(); got == nil || *got != "CONNECT muster.test:443" {
+	if got := request.Load(); got == nil || *got != "CONNECT muster.test:443" {
 		t.Errorf("the proxy was asked for %v", got)
 	}
 	other, _ := signed(t, &x509.Certificate{Subject: pkix.Name{CommonName: "other"}}, nil, nil)

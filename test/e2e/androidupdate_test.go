@@ -90,7 +90,7 @@ func (p *javaPhone) program() string {
 	return string(content)
 }
 
-// settle runs the agent until it has told the service what there is to tell.
+// settle runs the agent until it has reported to the service what there is to report.
 func (p *javaPhone) settle() {
 	for range 5 {
 		_, _ = p.try("run", "--once") // a way that is hostile may fail it

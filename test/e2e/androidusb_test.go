@@ -81,16 +81,16 @@ func TestUSB_StockDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, err := os.ReadFile(transcript)
+	content, err := os.ReadFile(transcript)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, text := range map[string]string{"adb's arguments": c.adb.Calls(), "what ran": string(ran), "the transcript": string(said)} {
+	for what, text := range map[string]string{"adb's arguments": c.adb.Calls(), "what ran": string(ran), "the transcript": string(content)} {
 		if strings.Contains(text, "met_") {
 			t.Errorf("the token is in %s", what)
 		}
 	}
-	if strings.Contains(string(said), "STOCK-1") || !strings.Contains(string(said), "$ dpm set-device-owner") {
-		t.Errorf("the transcript is %q", said)
+	if strings.Contains(string(content), "STOCK-1") || !strings.Contains(string(content), "$ dpm set-device-owner") {
+		t.Errorf("the transcript is %q", content)
 	}
 }

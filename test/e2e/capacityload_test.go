@@ -57,11 +57,11 @@ func newCapacityLoad(f *loadFleet, private string) *capacityLoad {
 
 // meter takes the times of a load, and the figures of who is under it.
 type meter struct {
-	slots  chan struct{}
-	took   timings // commands
-	polled timings // check-ins of idle agents
-	told   timings // events, from when they were true
-	read   func(*testing.T) figures
+	slots      chan struct{}
+	took       timings // commands
+	polled     timings // check-ins of idle agents
+	eventTimes timings // events, from when they were true
+	read       func(*testing.T) figures
 }
 
 func newMeter(read func(*testing.T) figures) meter {

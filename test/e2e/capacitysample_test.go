@@ -73,8 +73,8 @@ type sample struct {
 	p50, p99              float64 // commands
 	checkInP50            float64
 	checkInP99            float64
-	toldP99               float64 // events
-	commands, told        int
+	eventP99              float64 // events
+	commands, events      int
 	cpuShare, walBySecond float64
 }
 
@@ -90,10 +90,10 @@ func (m *meter) sample(ctx context.Context, t *testing.T, every time.Duration) (
 			return all
 		case <-tick.C:
 		}
-		took, polled, told, now := m.took.take(), m.polled.take(), m.told.take(), time.Now()
+		took, polled, delays, now := m.took.take(), m.polled.take(), m.eventTimes.take(), time.Now()
 		seconds := now.Sub(last).Seconds()
-		s := sample{figures: m.read(t), at: now.Sub(began), commands: len(took), told: len(told),
-			rate: float64(len(took)) / seconds, p50: percentile(took, 50), p99: percentile(took, 99), toldP99: percentile(told, 99),
+		s := sample{figures: m.read(t), at: now.Sub(began), commands: len(took), events: len(delays),
+			rate: float64(len(took)) / seconds, p50: percentile(took, 50), p99: percentile(took, 99), eventP99: percentile(delays, 99),
 			checkInRate: float64(len(polled)) / seconds, checkInP50: percentile(polled, 50), checkInP99: percentile(polled, 99)}
 		s.cpuShare, s.walBySecond = (s.cpu-before.cpu)/seconds, (s.wal-before.wal)/seconds
 		all, last, before = append(all, s), now, s.figures

@@ -59,13 +59,13 @@ func TestConnect_MadeUpTokenBindsNothing(t *testing.T) {
 	production.Start()
 	victim := production.Connect(production.Company("acme", access.Settings{}))
 	replica := staging.Start(func(c *config.Service, _ *service.Options) { c.Platform = production.Platform() })
-	twin := staging.Company("evil", access.Settings{})
-	admin := replica.PortalClient(t, staging.Browser(twin, account.Admin).User)
+	other := staging.Company("evil", access.Settings{})
+	admin := replica.PortalClient(t, staging.Browser(other, account.Admin).User)
 	admin.Post("/settings", "name", victim.Name, "inactiveAfter", "30", "keepActivity", "400").Want(t, 200)
-	signup := begun(t, staging, admin, twin)
+	signup := begun(t, staging, admin, other)
 	for range 2 {
 		page := admin.Get("/connect/callback?state=" + signup.State + "&enterpriseToken=made-up")
-		if got := enterpriseOf(t, staging, twin); got != "" || page.Path != "/settings/platform" {
+		if got := enterpriseOf(t, staging, other); got != "" || page.Path != "/settings/platform" {
 			t.Fatalf("after a made-up token: the company is connected to %q, page %s; want none, /settings/platform", got, page.Path)
 		}
 	}

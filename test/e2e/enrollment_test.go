@@ -105,14 +105,14 @@ func TestEnrollment_ByCodeOverTLS(t *testing.T) {
 	}
 	token, _ := extras["dev.muster.agent.ENROLLMENT_TOKEN"].(string)
 	args := []string{"--server", replica.PublicURL(), "--token", token, "--dns", nameServer(t, "muster.test", "127.0.0.1")}
-	blind, said := android.Agent(t.Context(), "enroll", args...)
-	if err := blind.Run(); err == nil || !strings.Contains(said.String(), "certificate") {
-		t.Errorf("without the pin: %v, %s", err, said)
+	blind, output := android.Agent(t.Context(), "enroll", args...)
+	if err := blind.Run(); err == nil || !strings.Contains(output.String(), "certificate") {
+		t.Errorf("without the pin: %v, %s", err, output)
 	}
 	args = append(args, "--pin", pin)
-	misled, said := android.Agent(t.Context(), "enroll", append(args, "--command-key", "another")...)
-	if err := misled.Run(); err == nil || !strings.Contains(said.String(), "command key") {
-		t.Errorf("with another command key: %v, %s", err, said)
+	misled, output := android.Agent(t.Context(), "enroll", append(args, "--command-key", "another")...)
+	if err := misled.Run(); err == nil || !strings.Contains(output.String(), "command key") {
+		t.Errorf("with another command key: %v, %s", err, output)
 	}
 	key, _ := extras["dev.muster.agent.COMMAND_KEY"].(string)
 	android.Do("enroll", append(args, "--command-key", key)...)

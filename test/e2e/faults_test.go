@@ -117,17 +117,17 @@ func checkHistory(t *testing.T, env *servertest.Env, phone *servertest.AgentDevi
 		t.Error(err)
 	}
 	t.Logf("all are decided after %s", time.Since(begun).Round(time.Second))
-	env.Eventually("each outcome is told once", func() error {
-		var untold string
+	env.Eventually("each outcome has one event", func() error {
+		var mismatched string
 		err := db.QueryRowContext(t.Context(), `SELECT COALESCE(string_agg(ticket || ' ' || state || ' ' || told, ', '), '') FROM (
 			SELECT c.ticket, c.state, count(e.id) AS told FROM commands c LEFT JOIN events e ON e.company_id = c.company_id
 				AND e.request_id = c.request_id AND e.pos > 0
 				AND e.type = CASE c.state WHEN 'SUCCESS' THEN 'command.succeeded' WHEN 'UNCONFIRMED' THEN 'command.unconfirmed' ELSE
 					'command.failed' END
 			WHERE c.type IN ($1, $2) GROUP BY c.id HAVING count(e.id) <> 1) v`, command.StartLostMode,
-			command.NotificationMessage).Scan(&untold)
-		if err == nil && untold != "" {
-			err = errors.New("commands have no event, or several: " + untold)
+			command.NotificationMessage).Scan(&mismatched)
+		if err == nil && mismatched != "" {
+			err = errors.New("commands have no event, or several: " + mismatched)
 		}
 		return err
 	})

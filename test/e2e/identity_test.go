@@ -28,10 +28,10 @@ func TestPortal_SameSerialNumber(t *testing.T) {
 		}
 		admin := replica.PortalClient(t, env.Browser(tenant.Company, account.Admin).User)
 		viewer := replica.PortalClient(t, env.Browser(tenant.Company, account.Viewer).User)
-		for id, twin := range map[string]string{old.AssetID: reset.AssetID, reset.AssetID: old.AssetID} {
+		for id, other := range map[string]string{old.AssetID: reset.AssetID, reset.AssetID: old.AssetID} {
 			page := admin.Get("/devices/"+id).Want(t, 200)
-			if !strings.Contains(page.Body, "Same serial number as") || !strings.Contains(page.Body, "/devices/"+twin) {
-				t.Errorf("the page of %s does not tell of %s", id, twin)
+			if !strings.Contains(page.Body, "Same serial number as") || !strings.Contains(page.Body, "/devices/"+other) {
+				t.Errorf("the page of %s does not tell of %s", id, other)
 			}
 		}
 		viewer.Get("/devices/"+old.AssetID+"/merge?other="+reset.AssetID).Want(t, 403)

@@ -221,9 +221,9 @@ func (s *stranger) enroll(code, serial string) error {
 	if err := json.NewDecoder(response.Body).Decode(&sealed); err != nil || response.StatusCode != 200 {
 		return fmt.Errorf("enroll: status %d, %w", response.StatusCode, err)
 	}
-	said, err := base64.RawURLEncoding.DecodeString(sealed.Payload)
+	content, err := base64.RawURLEncoding.DecodeString(sealed.Payload)
 	if err == nil {
-		err = json.Unmarshal(said, &answer)
+		err = json.Unmarshal(content, &answer)
 	}
 	if err != nil {
 		return err
@@ -360,16 +360,16 @@ func (s *stranger) refused(text []byte, sig string) (corrected bool, err error) 
 	s.learn(r.Keys)
 	switch r.Error {
 	case "clock_skew", "replayed":
-		var said struct {
+		var correction struct {
 			DeviceID, InReplyTo      string
 			ServerTime, LastSequence int64
 		}
-		if s.open(r.Signed, "time", &said) != nil || said.DeviceID != s.memory.Device || said.InReplyTo != sig {
+		if s.open(r.Signed, "time", &correction) != nil || correction.DeviceID != s.memory.Device || correction.InReplyTo != sig {
 			return false, errors.New(r.Error)
 		}
-		s.memory.Offset = said.ServerTime - s.clock().UnixMilli()
-		s.memory.Latest = max(s.memory.Latest, said.ServerTime)
-		s.memory.Next = max(s.memory.Next, said.LastSequence+1)
+		s.memory.Offset = correction.ServerTime - s.clock().UnixMilli()
+		s.memory.Latest = max(s.memory.Latest, correction.ServerTime)
+		s.memory.Next = max(s.memory.Next, correction.LastSequence+1)
 		s.save()
 		return true, nil
 	case "ended":

@@ -137,12 +137,12 @@ func TestIndependentAgent_EveryCommand(t *testing.T) {
 			n.command("sync-policy", nil, "SUCCESS")
 			n.command("reboot", nil, "SUCCESS")
 			n.command("shutdown", nil, "SUCCESS")
-			seen := managed(t, n.client, servertest.Device{AssetID: n.assetID})
+			current := managed(t, n.client, servertest.Device{AssetID: n.assetID})
 			if len(n.shown) != 1 || len(n.opened) != 1 || n.boots != 3 {
 				t.Errorf("shown %v, opened %v, %d boots", n.shown, n.opened, n.boots)
 			}
-			if seen.Location == nil || seen.StatusReport["batteryLevel"] != 70.0 {
-				t.Errorf("location %+v, report %v", seen.Location, seen.StatusReport)
+			if current.Location == nil || current.StatusReport["batteryLevel"] != 70.0 {
+				t.Errorf("location %+v, report %v", current.Location, current.StatusReport)
 			}
 			other := n.env.AgentPolicy(n.tenant.Company, "Other", "SMS=BLOCK")
 			n.command("change-policy", map[string]string{"policyId": other.PathName()}, "SUCCESS")
@@ -259,13 +259,13 @@ func TestIndependentAgent_FalseService(t *testing.T) {
 	n := newStranger(t, "ed25519")
 	free := n.env.AgentPolicy(n.tenant.Company, "Free", "REPORT_SOFTWARE_INFO=ENABLED")
 	spy := n.another("ed25519", "SN-spy")
-	heard := map[string][]byte{}
+	answers := map[string][]byte{}
 	n.through(func(r *http.Request) (*http.Response, error) {
 		response, err := http.DefaultTransport.RoundTrip(r)
 		if err == nil {
 			text, _ := io.ReadAll(response.Body)
 			response.Body = io.NopCloser(bytes.NewReader(text))
-			heard[r.URL.Path] = text
+			answers[r.URL.Path] = text
 		}
 		return response, err
 	})
@@ -273,9 +273,9 @@ func TestIndependentAgent_FalseService(t *testing.T) {
 	n.post(n.known(spy).AssetID, "relinquish-ownership", nil)
 	_ = spy.checkIn() // released: the next answer is its tombstone
 	spy.memory.Ended = ""
-	foreign := bytes.Clone(heard["/agent/v2/checkin"])
+	foreign := bytes.Clone(answers["/agent/v2/checkin"])
 	_ = spy.checkIn()
-	stone := bytes.Clone(heard["/agent/v2/checkin"])
+	stone := bytes.Clone(answers["/agent/v2/checkin"])
 	n.through(nil)
 	before := len(n.settings)
 	for name, answer := range map[string]struct {

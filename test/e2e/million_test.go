@@ -70,7 +70,7 @@ type million struct {
 	pool     *sql.DB
 	replicas [2]*loadFleet // the first has the one agent that enrolled by itself
 	private  [2]string     // where they have their metrics
-	turn     atomic.Int64
+	requests atomic.Int64
 	busy     [4096]chan struct{} // by the device: one request at a time, as agents do
 	events   *eventLoad          // the commands that were accepted, and their events
 }
@@ -112,7 +112,7 @@ func newMillion(t *testing.T) *million {
 
 // next are the replicas in turn: that of a call, and the other one.
 func (m *million) next() (*loadFleet, *loadFleet) {
-	n := m.turn.Add(1) % 2
+	n := m.requests.Add(1) % 2
 	return m.replicas[n], m.replicas[1-n]
 }
 
@@ -148,7 +148,7 @@ func (m *million) report(t *testing.T, samples []sample) {
 	row("commands a second, there and back", "%.1f", medianOf, func(s sample) float64 { return s.rate })
 	row("commands, p50 in ms", "%.1f", medianOf, func(s sample) float64 { return s.p50 })
 	row("commands, p99 in ms", "%.1f", medianOf, func(s sample) float64 { return s.p99 })
-	row("events, p99 in ms", "%.1f", medianOf, func(s sample) float64 { return s.toldP99 })
+	row("events, p99 in ms", "%.1f", medianOf, func(s sample) float64 { return s.eventP99 })
 	for _, table := range watched() {
 		row("dead rows of `"+table+"`, most", "%.0f", mostOf, func(s sample) float64 { return s.dead[table] })
 	}

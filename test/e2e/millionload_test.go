@@ -114,8 +114,8 @@ func (m *million) follow(t *testing.T) (ended func(*testing.T)) {
 	t.Helper()
 	on := m.replicas[0]
 	m.events = m.caller(on)
-	m.events.accepted, m.events.told = map[string]bool{}, map[string]int{}
-	m.events.heard = func(at time.Time) { m.told.add(time.Since(at)) }
+	m.events.accepted, m.events.results = map[string]bool{}, map[string]int{}
+	m.events.onResult = func(at time.Time) { m.eventTimes.add(time.Since(at)) }
 	var page struct{ Next string }
 	if err := m.events.call(t.Context(), "GET", "/events?after=latest", on.keys[0], &page, nil); err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func (m *million) follow(t *testing.T) (ended func(*testing.T)) {
 	reader.Go(func() { m.events.read(ctx, on.keys[0], page.Next) })
 	return func(t *testing.T) {
 		t.Helper()
-		poll.Until(t, "each command has its event", m.events.allTold)
+		poll.Until(t, "each command has its event", m.events.allReported)
 		stop()
 		reader.Wait()
 		m.events.check(t)

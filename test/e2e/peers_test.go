@@ -186,7 +186,7 @@ func (p *peers) settings(t *testing.T) string {
 		}
 		return info.Main.Version
 	}
-	said := func(program string, words ...string) string {
+	firstLine := func(program string, words ...string) string {
 		out, _ := exec.Command(program, words...).CombinedOutput() // some help ends with 1
 		line, _, _ := strings.Cut(string(out), "\n")
 		return strings.TrimSpace(line)
@@ -204,8 +204,8 @@ func (p *peers) settings(t *testing.T) string {
 		"PocketBase %s, %s. "+
 		"%d rounds, each side %s in a round. %d agents, %d assets, %d idle connections.",
 		time.Now().Format(time.DateOnly), runtime.NumCPU(), processor(), runtime.Version(), strings.Fields(postgres)[0],
-		said("git", "describe", "--tags", "--always", "--dirty"),
-		version("nanomdm"), version("base"), said(mosquitto(), "-h"), *peerRounds, *peerRound, *loadAgents, *loadAssets, *peerIdle)
+		firstLine("git", "describe", "--tags", "--always", "--dirty"),
+		version("nanomdm"), version("base"), firstLine(mosquitto(), "-h"), *peerRounds, *peerRound, *loadAgents, *loadAssets, *peerIdle)
 }
 
 // processor names the machine's.

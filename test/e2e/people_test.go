@@ -338,18 +338,18 @@ func TestActivity_RecordsPortalActions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[activity.Action]activity.Entry{}
+	byAction := map[activity.Action]activity.Entry{}
 	for _, e := range entries {
-		seen[e.Action] = e
+		byAction[e.Action] = e
 	}
-	changed := seen[activity.CompanyChanged]
+	changed := byAction[activity.CompanyChanged]
 	if changed.Actor.ID != admin.ID || changed.Actor.Name != admin.Name || changed.RequestID == "" || changed.Address == "" {
 		t.Errorf("the change of settings: %+v", changed)
 	}
-	if e := seen[activity.SignInRefused]; e.Outcome != activity.Refused || e.Target.ID != admin.ID {
+	if e := byAction[activity.SignInRefused]; e.Outcome != activity.Refused || e.Target.ID != admin.ID {
 		t.Errorf("the refused sign-in: %+v", e)
 	}
-	if e := seen[activity.SignedIn]; e.Actor.ID != admin.ID {
+	if e := byAction[activity.SignedIn]; e.Actor.ID != admin.ID {
 		t.Errorf("the sign-in: %+v", e)
 	}
 	if page := portal.Post("/activity/verify").Want(t, 200); !strings.Contains(page.Body, "head signed by this service") {

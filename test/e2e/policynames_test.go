@@ -20,7 +20,7 @@ func TestPolicyNames_OldOnesAreReported(t *testing.T) {
 	env.Policy(acme, "Warehouse", policy.Platform)
 	vault := env.Policy(acme, "Vault", policy.Platform)
 	env.Advance(time.Second) // the older of two names that look alike is not reported
-	twin := env.Policy(acme, "Other", policy.Platform)
+	lookalike := env.Policy(acme, "Other", policy.Platform)
 	diagnose := func() (found []ops.Finding) {
 		for _, f := range ops.Diagnose(t.Context(), env.Config(), env.Now) {
 			if f.Check == check {
@@ -38,21 +38,21 @@ func TestPolicyNames_OldOnesAreReported(t *testing.T) {
 	}
 
 	raw := rawDatabase(t, env)
-	alter(t, raw, `UPDATE policies SET name = ?, name_key = ? WHERE id = ?`, "Vault\u200b", "vault\u200b", twin.ID)
-	told := ""
+	alter(t, raw, `UPDATE policies SET name = ?, name_key = ? WHERE id = ?`, "Vault\u200b", "vault\u200b", lookalike.ID)
+	details := ""
 	for _, f := range diagnose() {
 		if f.Status != ops.Warning || f.Remedy == "" {
 			t.Errorf("%+v, want a warning with a remedy", f)
 		}
-		told += f.Detail + "\n"
+		details += f.Detail + "\n"
 	}
-	for _, want := range []string{"company acme", twin.ID, vault.ID, `\u200b`, "looks like"} {
-		if !strings.Contains(told, want) {
-			t.Errorf("the doctor does not tell %q: %s", want, told)
+	for _, want := range []string{"company acme", lookalike.ID, vault.ID, `\u200b`, "looks like"} {
+		if !strings.Contains(details, want) {
+			t.Errorf("the doctor does not tell %q: %s", want, details)
 		}
 	}
-	if strings.Contains(told, "\u200b") {
-		t.Errorf("the doctor prints a hidden character: %q", told)
+	if strings.Contains(details, "\u200b") {
+		t.Errorf("the doctor prints a hidden character: %q", details)
 	}
 	env.Start().Stop()
 	if log := string(env.Log.Text()); strings.Count(log, warning) != 1 ||

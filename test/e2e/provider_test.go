@@ -23,11 +23,11 @@ import (
 	"github.com/musterhq/muster/internal/service"
 )
 
-// recorder is a server that notes what it is asked.
+// recorder is a server that notes its requests.
 type recorder struct {
 	*httptest.Server
-	mu   sync.Mutex
-	seen []string
+	mu    sync.Mutex
+	lines []string
 }
 
 func newRecorder(t *testing.T, answer http.HandlerFunc) *recorder {
@@ -35,7 +35,7 @@ func newRecorder(t *testing.T, answer http.HandlerFunc) *recorder {
 	r := &recorder{}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		r.mu.Lock()
-		r.seen = append(r.seen, q.Method+" "+q.URL.Path)
+		r.lines = append(r.lines, q.Method+" "+q.URL.Path)
 		r.mu.Unlock()
 		answer(w, q)
 	}))
@@ -43,10 +43,10 @@ func newRecorder(t *testing.T, answer http.HandlerFunc) *recorder {
 	return r
 }
 
-func (r *recorder) asked() []string {
+func (r *recorder) requests() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]string{}, r.seen...)
+	return append([]string{}, r.lines...)
 }
 
 // describe is a description whose endpoints are elsewhere.
@@ -86,14 +86,14 @@ func TestProvider_ReachesNoPrivateAddress(t *testing.T) {
 			t.Errorf("%s: got %d, want 422 that names the setting", issuer, page.Status)
 		}
 	}
-	if asked := inside.asked(); len(asked) != 0 {
-		t.Fatalf("a private address was asked %v", asked)
+	if requests := inside.requests(); len(requests) != 0 {
+		t.Fatalf("a private address was asked %v", requests)
 	}
 	open := env.Start()
 	admin = open.PortalClient(t, user)
 	admin.Post("/settings/signin", fields(moved.URL)...).Want(t, 422)
-	if asked := inside.asked(); len(moved.asked()) != 1 || len(asked) != 0 {
-		t.Errorf("a redirect was followed to %v", asked)
+	if requests := inside.requests(); len(moved.requests()) != 1 || len(requests) != 0 {
+		t.Errorf("a redirect was followed to %v", requests)
 	}
 	admin.Post("/settings/signin", fields(inside.URL)...).Want(t, 422)
 	// The token endpoint is bound by the same rules as the issuer.
@@ -146,8 +146,8 @@ func TestProvider_IsAskedSeldom(t *testing.T) {
 			served++
 		}
 	}
-	if served != 60 || len(front.asked()) != 1 {
-		t.Errorf("of 200 requests of one network: served %d, asked the provider %d times; want 60 and 1", served, len(front.asked()))
+	if served != 60 || len(front.requests()) != 1 {
+		t.Errorf("of 200 requests of one network: served %d, asked the provider %d times; want 60 and 1", served, len(front.requests()))
 	}
 	env.Advance(time.Hour)
 	long.Store(true)
@@ -254,7 +254,7 @@ func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
 		fresh bool
 	}{
 		"hours ago":     {func(c map[string]any) { c["auth_time"] = env.Now().Add(-11 * time.Hour).Unix() }, false},
-		"not told":      {func(c map[string]any) { delete(c, "auth_time") }, false},
+		"not given":     {func(c map[string]any) { delete(c, "auth_time") }, false},
 		"just now":      {nil, true},
 		"in the future": {func(c map[string]any) { c["auth_time"] = env.Now().Add(time.Hour).Unix() }, true},
 	} {
@@ -265,8 +265,8 @@ func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
 				t.Fatalf("%s: got %d at %s, want /account", name, page.Status, page.Path)
 			}
 			page := portal.Post("/access/gates", "gate", "destructiveCommands", "on", "true")
-			if asked := strings.HasPrefix(page.Path, "/account/prove"); asked == c.fresh {
-				t.Errorf("%s: asked for a proof: %v, at %s", name, asked, page.Path)
+			if proves := strings.HasPrefix(page.Path, "/account/prove"); proves == c.fresh {
+				t.Errorf("%s: asked for a proof: %v, at %s", name, proves, page.Path)
 			}
 			if name == "in the future" {
 				env.Advance(account.ReauthFresh + time.Second)
@@ -360,15 +360,15 @@ func TestDomains_AreAssignedByTheOperator(t *testing.T) {
 		}
 		// An administrator of one company learns nothing about users of another.
 		known := env.Browser(acme, account.Viewer).User.Email
-		var told [2]string
+		var alerts [2]string
 		for i, email := range []string{known, "missing@acme.test"} {
 			page := squatter.Post("/users", "email", email, "name", "X", "role", "viewer", "scope", "all").Want(t, 409)
 			_, text, _ := strings.Cut(page.Body, `role="alert"`)
 			text, _, _ = strings.Cut(text, "</div>")
-			told[i] = strings.ReplaceAll(text, email, "")
+			alerts[i] = strings.ReplaceAll(text, email, "")
 		}
-		if told[0] != told[1] {
-			t.Errorf("an address that is a user and one that is none: got %q and %q", told[0], told[1])
+		if alerts[0] != alerts[1] {
+			t.Errorf("an address that is a user and one that is none: got %q and %q", alerts[0], alerts[1])
 		}
 	})
 }
@@ -455,10 +455,10 @@ func TestDisable_NamesTheKeysOfTheUser(t *testing.T) {
 	}
 	replica.As(kept).Get("/assets").Want(t, 200)
 	replica.As(revoked).Get("/assets").Want(t, 401)
-	var told struct{ LiveKeys []string }
-	env.CLI(&told, "user", "disable", "--company", "acme", leaver.ID)
-	if len(told.LiveKeys) != 1 {
-		t.Errorf("the command line names %v, want 1 key", told.LiveKeys)
+	var disabled struct{ LiveKeys []string }
+	env.CLI(&disabled, "user", "disable", "--company", "acme", leaver.ID)
+	if len(disabled.LiveKeys) != 1 {
+		t.Errorf("the command line names %v, want 1 key", disabled.LiveKeys)
 	}
 }
 

@@ -23,14 +23,14 @@ import (
 // eventLoad orders commands, and reads the events of their results, without a pause. It
 // sends nothing twice.
 type eventLoad struct {
-	client  *http.Client
-	address string
-	keyed   bool               // commands have an Idempotency-Key
-	heard   func(at time.Time) // called for each result, with when it was true; may be nil
+	client   *http.Client
+	address  string
+	keyed    bool               // commands have an Idempotency-Key
+	onResult func(at time.Time) // called for each result, with when it was true; may be nil
 
 	mu       sync.Mutex
 	accepted map[string]bool // by the id of the request that ordered it
-	told     map[string]int  // how many events have the result of a request
+	results  map[string]int  // how many events have the result of a request
 	lost     []string        // requests that were not answered as they should be
 }
 
@@ -43,7 +43,7 @@ func startEvents(ctx context.Context, t *testing.T, tenant *servertest.Tenant, a
 	device := tenant.Enroll(tenant.Company, emulator.Enrollment{EnrollmentToken: code, Count: 1})[0]
 	load := &eventLoad{client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second},
 		address:  address,
-		accepted: map[string]bool{}, told: map[string]int{}}
+		accepted: map[string]bool{}, results: map[string]int{}}
 	keys := make([]string, 20) // each may order ten a minute
 	for i := range keys {
 		keys[i] = tenant.Key(tenant.Company, access.All)
@@ -63,20 +63,20 @@ func startEvents(ctx context.Context, t *testing.T, tenant *servertest.Tenant, a
 	})
 	return func() {
 		orders.Wait()
-		tenant.Eventually("each command has its event", load.allTold)
+		tenant.Eventually("each command has its event", load.allReported)
 		stop()
 		reader.Wait()
 		load.check(t)
 	}
 }
 
-// allTold fails while a command has no event.
-func (l *eventLoad) allTold() error {
+// allReported fails while a command has no event.
+func (l *eventLoad) allReported() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id := range maps.Keys(l.accepted) {
-		if l.told[id] == 0 {
-			return fmt.Errorf("the result of request %s was not told", id)
+		if l.results[id] == 0 {
+			return fmt.Errorf("the result of request %s has no event", id)
 		}
 	}
 	return nil
@@ -89,12 +89,12 @@ func (l *eventLoad) accept(id string) {
 	l.accepted[id] = true
 }
 
-// check reports what was lost or told twice.
+// check reports results that were lost or reported twice.
 func (l *eventLoad) check(t *testing.T) {
 	t.Helper()
 	for id := range l.accepted {
-		if l.told[id] != 1 {
-			t.Errorf("the result of request %s was told %d times, want once", id, l.told[id])
+		if l.results[id] != 1 {
+			t.Errorf("the result of request %s was reported %d times, want once", id, l.results[id])
 		}
 	}
 	if len(l.accepted) < 10 || len(l.lost) > 0 {
@@ -139,9 +139,9 @@ func (l *eventLoad) read(ctx context.Context, key, next string) {
 		}
 		for _, e := range page.Events {
 			if e.Type == "command.succeeded" {
-				l.told[e.Data.RequestID]++
-				if l.heard != nil {
-					l.heard(e.At)
+				l.results[e.Data.RequestID]++
+				if l.onResult != nil {
+					l.onResult(e.At)
 				}
 			}
 		}

@@ -29,8 +29,8 @@ func TestCompanion_CommandsByPush(t *testing.T) {
 		client := tenant.Client(replica, access.All)
 		servertest.AwaitStatus(t, tenant, client, device.AssetID, "ACTIVE")
 		companion := replica.Companion(tenant.Company, device)
-		if seen := managed(t, client, device); !seen.PushReachable || seen.ManagementType != "PLATFORM" || seen.PolicyID == "" {
-			t.Fatalf("with a companion the device reads %+v", seen)
+		if asset := managed(t, client, device); !asset.PushReachable || asset.ManagementType != "PLATFORM" || asset.PolicyID == "" {
+			t.Fatalf("with a companion the device reads %+v", asset)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -59,10 +59,10 @@ func TestCompanion_CommandsByPush(t *testing.T) {
 				t.Errorf("%s: %+v", kind, entry)
 			}
 		}
-		seen := managed(t, client, device)
-		if seen.Location == nil || seen.Location.Latitude != 52.5163 || seen.StatusReport["batteryLevel"] != 80.0 ||
-			seen.StatusReport["appliedState"] == nil {
-			t.Errorf("after the reports the device reads %+v", seen)
+		asset := managed(t, client, device)
+		if asset.Location == nil || asset.Location.Latitude != 52.5163 || asset.StatusReport["batteryLevel"] != 80.0 ||
+			asset.StatusReport["appliedState"] == nil {
+			t.Errorf("after the reports the device reads %+v", asset)
 		}
 		if text := string(pushedText(env)); strings.Contains(text, "reboot") {
 			t.Errorf("the push service read the message: %s", text)

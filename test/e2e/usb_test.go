@@ -51,16 +51,16 @@ func newCable(t *testing.T, devices ...*servertest.Headset) *cable {
 	return c
 }
 
-// usb runs the command and returns what it said of each device.
+// usb runs the command and returns its result for each device.
 func (c *cable) usb(args ...string) (map[string]usb.Result, error) {
 	c.TB.Helper()
 	out, err := c.run(append(args, "-o", "json")...)
-	var told struct{ Devices []usb.Result }
-	if decoded := json.Unmarshal([]byte(out), &told); decoded != nil {
+	var printed struct{ Devices []usb.Result }
+	if decoded := json.Unmarshal([]byte(out), &printed); decoded != nil {
 		c.TB.Fatalf("muster usb printed %q: %v (%v)", out, decoded, err)
 	}
 	results := map[string]usb.Result{}
-	for _, r := range told.Devices {
+	for _, r := range printed.Devices {
 		results[r.Serial] = r
 	}
 	return results, err
@@ -197,7 +197,7 @@ func TestUSB_HeadsetWithoutAgent(t *testing.T) {
 	c.serves(t, got)
 }
 
-// What goes wrong is told, in one exit code and a line for each device, and leaves
+// What goes wrong is reported, in one exit code and a line for each device, and leaves
 // nothing behind on the device.
 func TestUSB_Failures(t *testing.T) {
 	t.Parallel()
@@ -210,8 +210,8 @@ func TestUSB_Failures(t *testing.T) {
 		results["VR-5"].Outcome != usb.Absent {
 		t.Errorf("%+v, %v", results, err)
 	}
-	if said := results["VR-3"].Detail; !strings.Contains(said, "cannot reach the service") {
-		t.Errorf("of the device that cannot reach the service it says %q", said)
+	if detail := results["VR-3"].Detail; !strings.Contains(detail, "cannot reach the service") {
+		t.Errorf("of the device that cannot reach the service it says %q", detail)
 	}
 	noTraces(t, cut)
 	if left, _ := filepath.Glob(filepath.Join(cut.Dir, "data/local/tmp/*")); len(left) > 0 {

@@ -26,9 +26,9 @@ func sample(t *testing.T, key string) release {
 	}
 	r := release{version: "1.2.3-4-gabcdef0", time: time.Unix(1_700_000_000, 0).UTC(), root: root, build: t.TempDir(), out: t.TempDir()}
 	small := filepath.Join(t.TempDir(), "layers") // a small Go program
-	if said, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", small, "../layers").CombinedOutput(); err !=
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", small, "../layers").CombinedOutput(); err !=
 		nil {
-		t.Fatalf("%v: %s", err, said)
+		t.Fatalf("%v: %s", err, output)
 	}
 	program, err := os.ReadFile(small)
 	if err != nil {
@@ -131,10 +131,10 @@ func debHolds(t *testing.T, r release) {
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
 		t.Skip("dpkg-deb is missing: the package for Debian is not read")
 	}
-	said, err := exec.CommandContext(t.Context(), "dpkg-deb", "-c", filepath.Join(r.out, "muster_1.2.3+4.gabcdef0-1_amd64.deb")).
+	output, err := exec.CommandContext(t.Context(), "dpkg-deb", "-c", filepath.Join(r.out, "muster_1.2.3+4.gabcdef0-1_amd64.deb")).
 		CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v: %s", err, said)
+		t.Fatalf("%v: %s", err, output)
 	}
 	for name, mode := range map[string]string{
 		"./usr/bin/muster": "-rwxr-xr-x root/root", "./usr/sbin/muster-admin": "-rwxr-xr-x root/root",
@@ -144,11 +144,11 @@ func debHolds(t *testing.T, r release) {
 		"./usr/share/man/man8/muster-admin.8.gz": "-rw-r--r-- root/root",
 	} {
 		found := false
-		for line := range strings.Lines(string(said)) {
+		for line := range strings.Lines(string(output)) {
 			found = found || strings.HasSuffix(line, " "+name+"\n") && strings.HasPrefix(line, mode)
 		}
 		if !found {
-			t.Errorf("the package has no %s with %s:\n%s", name, mode, said)
+			t.Errorf("the package has no %s with %s:\n%s", name, mode, output)
 		}
 	}
 }
@@ -178,11 +178,11 @@ func rpmHolds(t *testing.T, r release) {
 		t.Log("rpm is missing: the package for Red Hat is not read")
 		return
 	}
-	said, err := exec.CommandContext(t.Context(), "rpm", "-qp", "--qf",
+	output, err := exec.CommandContext(t.Context(), "rpm", "-qp", "--qf",
 		"[%{FILENAMES} %{FILEMODES:perms} %{FILEUSERNAME} %{FILEGROUPNAME} %{FILEFLAGS:fflags}\n]", "--scripts",
 		filepath.Join(r.out, "muster-1.2.3+4.gabcdef0-1.x86_64.rpm")).CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v: %s", err, said)
+		t.Fatalf("%v: %s", err, output)
 	}
 	for _, want := range []string{
 		"/usr/bin/muster -rwxr-xr-x root root", "/usr/sbin/muster-admin -rwxr-xr-x root root",
@@ -191,8 +191,8 @@ func rpmHolds(t *testing.T, r release) {
 		"/usr/share/man/man8/muster-admin.8.gz -rw-r--r-- root root",
 		"postinstall scriptlet", "preuninstall scriptlet", "postuninstall scriptlet", "systemctl try-restart muster.service",
 	} {
-		if !strings.Contains(string(said), want) {
-			t.Errorf("the package for Red Hat has no %q:\n%s", want, said)
+		if !strings.Contains(string(output), want) {
+			t.Errorf("the package for Red Hat has no %q:\n%s", want, output)
 		}
 	}
 }
@@ -214,13 +214,13 @@ func TestUnit(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("systemd-analyze is missing: the unit is not checked")
 	}
-	said, err := exec.CommandContext(t.Context(), "systemd-analyze", "security", "--offline=true", "--threshold=14",
+	output, err := exec.CommandContext(t.Context(), "systemd-analyze", "security", "--offline=true", "--threshold=14",
 		"../../packaging/muster.service").CombinedOutput()
-	if err != nil || !strings.Contains(string(said), "Overall exposure level") {
-		t.Errorf("the exposure is above 1.4, or not known: %v\n%s", err, said)
+	if err != nil || !strings.Contains(string(output), "Overall exposure level") {
+		t.Errorf("the exposure is above 1.4, or not known: %v\n%s", err, output)
 	}
-	said, err = exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", "../../packaging/muster.service").CombinedOutput()
-	for line := range strings.Lines(string(said)) {
+	output, err = exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", "../../packaging/muster.service").CombinedOutput()
+	for line := range strings.Lines(string(output)) {
 		if !strings.Contains(line, "/usr/bin/muster is not executable") && strings.Contains(line, "muster.service:") {
 			t.Errorf("systemd-analyze (%v) says: %s", err, line)
 		}

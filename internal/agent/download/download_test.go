@@ -26,9 +26,9 @@ func named(content []byte) protocol.File {
 }
 
 // service answers ranges of a file, changed.
-func service(content []byte, asked *int64, change func(body []byte) io.Reader) download.Source {
+func service(content []byte, requested *int64, change func(body []byte) io.Reader) download.Source {
 	return func(_ context.Context, from, to int64) (*http.Response, error) {
-		*asked += to - from + 1
+		*requested += to - from + 1
 		header := http.Header{"Content-Range": {fmt.Sprintf("bytes %d-%d/%d", from, to, len(content))}}
 		return &http.Response{StatusCode: http.StatusPartialContent, Header: header, Body: io.NopCloser(change(content[from : to+1]))}, nil
 	}
@@ -39,8 +39,8 @@ func plain(body []byte) io.Reader { return bytes.NewReader(body) }
 // What a cut answer brought is not asked for again, also after a restart.
 func TestFetch_GoesOn(t *testing.T) {
 	t.Parallel()
-	path, asked, n := filepath.Join(t.TempDir(), "update"), int64(0), 0
-	cut := service(whole, &asked, func(body []byte) io.Reader {
+	path, requested, n := filepath.Join(t.TempDir(), "update"), int64(0), 0
+	cut := service(whole, &requested, func(body []byte) io.Reader {
 		if n++; n%2 == 1 {
 			return io.MultiReader(bytes.NewReader(body[:len(body)/2]), iotest.ErrReader(io.ErrUnexpectedEOF))
 		}
@@ -56,11 +56,11 @@ func TestFetch_GoesOn(t *testing.T) {
 	if content, err := os.ReadFile(path); err != nil || !bytes.Equal(content, whole) {
 		t.Fatalf("%d bytes, %v", len(content), err)
 	}
-	if asked > 2*int64(len(whole)) {
-		t.Errorf("it asked for %d bytes", asked)
+	if requested > 2*int64(len(whole)) {
+		t.Errorf("it asked for %d bytes", requested)
 	}
-	before := asked
-	if err := download.Fetch(t.Context(), path, named(whole), cut, nil); err != nil || asked != before {
+	before := requested
+	if err := download.Fetch(t.Context(), path, named(whole), cut, nil); err != nil || requested != before {
 		t.Errorf("it asks for a file that it has: %v", err)
 	}
 }
@@ -68,11 +68,11 @@ func TestFetch_GoesOn(t *testing.T) {
 // Other bytes are thrown away; what an earlier file left is no part of this one.
 func TestFetch_TakesNothingElse(t *testing.T) {
 	t.Parallel()
-	path, asked := filepath.Join(t.TempDir(), "update"), int64(0)
+	path, requested := filepath.Join(t.TempDir(), "update"), int64(0)
 	if err := os.WriteFile(path+".part", append(bytes.Clone(whole), "more"...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	other := service(bytes.Repeat([]byte("x"), len(whole)), &asked, plain)
+	other := service(bytes.Repeat([]byte("x"), len(whole)), &requested, plain)
 	if err := download.Fetch(t.Context(), path, named(whole), other, nil); !errors.Is(err, download.ErrWrong) {
 		t.Errorf("other bytes: %v", err)
 	}
@@ -84,7 +84,7 @@ func TestFetch_TakesNothingElse(t *testing.T) {
 		"another status": func(r *http.Response) { r.StatusCode = http.StatusOK },
 		"another size":   func(r *http.Response) { r.Header.Set("Content-Range", "bytes 0-1048575/9") },
 	} {
-		source := service(whole, &asked, plain)
+		source := service(whole, &requested, plain)
 		err := download.Fetch(t.Context(), path, named(whole), func(ctx context.Context, from, to int64) (*http.Response, error) {
 			r, err := source(ctx, from, to)
 			change(r)
@@ -94,7 +94,7 @@ func TestFetch_TakesNothingElse(t *testing.T) {
 			t.Errorf("%s: it takes that", name)
 		}
 	}
-	longer := service(whole, &asked, func(body []byte) io.Reader {
+	longer := service(whole, &requested, func(body []byte) io.Reader {
 		return io.MultiReader(plain(body), iotest.OneByteReader(bytes.NewReader(whole)))
 	})
 	if err := download.Fetch(t.Context(), path, named(whole), longer, nil); err != nil || !download.Has(path, named(whole)) {
@@ -114,8 +114,8 @@ func TestFetch_RangesReorderedOrOverlapping(t *testing.T) {
 	for name, shift := range map[string]int64{"the next one": protocol.MaxRange, "one that overlaps": protocol.MaxRange / 2,
 		"the first again": -protocol.MaxRange} {
 		for _, honest := range []bool{true, false} {
-			path, asked := filepath.Join(t.TempDir(), "update"), int64(0)
-			right := service(content, &asked, plain)
+			path, requested := filepath.Join(t.TempDir(), "update"), int64(0)
+			right := service(content, &requested, plain)
 			moved := func(ctx context.Context, from, to int64) (*http.Response, error) {
 				size := to - from
 				other := min(max(from+shift, 0), int64(len(content))-1-size)
@@ -139,17 +139,17 @@ func TestFetch_RangesReorderedOrOverlapping(t *testing.T) {
 	}
 }
 
-// Full storage: the error of the write is told, and what there is makes room again.
+// Full storage: the error of the write is returned, and what there is makes room again.
 func TestFetch_WithoutRoom(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("this system has no /dev/full")
 	}
-	path, asked := filepath.Join(t.TempDir(), "update"), int64(0)
+	path, requested := filepath.Join(t.TempDir(), "update"), int64(0)
 	if err := os.Symlink("/dev/full", path+".part"); err != nil {
 		t.Fatal(err)
 	}
-	if err := download.Fetch(t.Context(), path, named(whole), service(whole, &asked, plain), nil); err == nil {
+	if err := download.Fetch(t.Context(), path, named(whole), service(whole, &requested, plain), nil); err == nil {
 		t.Fatal("it fits")
 	}
 	if left, _ := filepath.Glob(path + "*"); len(left) > 0 {

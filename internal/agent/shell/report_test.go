@@ -15,15 +15,15 @@ import (
 
 // words are what tools write, by the tool with its arguments.
 type words struct {
-	said  map[string]string
-	calls []string
+	outputs map[string]string
+	calls   []string
 }
 
 // Run implements shell.Runner.
 func (w *words) Run(_ context.Context, tool string, args ...string) (string, error) {
 	call := strings.Join(append([]string{tool}, args...), " ")
 	w.calls = append(w.calls, call)
-	return w.said[call], nil
+	return w.outputs[call], nil
 }
 
 func TestReport_LocationKeepsItsOwnTime(t *testing.T) {
@@ -43,7 +43,7 @@ func TestReport_LocationKeepsItsOwnTime(t *testing.T) {
 		"Location[gps 52.5,13.3 hAcc=12.0]":                                                                     -1,
 	} {
 		t.Run(text, func(t *testing.T) {
-			d := shell.Device{Tools: &words{said: map[string]string{"dumpsys location": text}}, Root: root, UID: 1000,
+			d := shell.Device{Tools: &words{outputs: map[string]string{"dumpsys location": text}}, Root: root, UID: 1000,
 				Now: func() time.Time { return now }}
 			report, err := d.Report(t.Context(), agent.Reporting{Location: true})
 			switch {
@@ -60,7 +60,7 @@ func TestReport_LocationKeepsItsOwnTime(t *testing.T) {
 
 func TestDevice_AsksForTheAPILevelOnce(t *testing.T) {
 	t.Parallel()
-	tools := &words{said: map[string]string{"getprop ro.build.version.sdk": "34\n"}}
+	tools := &words{outputs: map[string]string{"getprop ro.build.version.sdk": "34\n"}}
 	d := shell.Device{Tools: tools, UID: 1000, Now: time.Now}
 	for range 3 {
 		if _, err := d.Capabilities(t.Context()); err != nil {
@@ -71,13 +71,13 @@ func TestDevice_AsksForTheAPILevelOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	asked := 0
+	started := 0
 	for _, call := range tools.calls {
 		if strings.HasPrefix(call, "getprop") {
-			asked++
+			started++
 		}
 	}
-	if asked != 1 {
-		t.Errorf("getprop was started %d times", asked)
+	if started != 1 {
+		t.Errorf("getprop was started %d times", started)
 	}
 }

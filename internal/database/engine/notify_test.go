@@ -14,16 +14,16 @@ import (
 	"github.com/musterhq/muster/internal/database/engine"
 )
 
-// heard collects the hints of a topic until a condition holds.
-type heard struct {
+// hintCollector collects the hints of a topic until a condition holds.
+type hintCollector struct {
 	mu    sync.Mutex
 	ids   map[string]bool
 	all   int
 	woken chan struct{}
 }
 
-func listen(tb testing.TB, db *engine.DB, topic string) *heard {
-	h := &heard{ids: map[string]bool{}, woken: make(chan struct{}, 1)}
+func listen(tb testing.TB, db *engine.DB, topic string) *hintCollector {
+	h := &hintCollector{ids: map[string]bool{}, woken: make(chan struct{}, 1)}
 	tb.Cleanup(db.Listen(topic, func(ids []string) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -41,8 +41,8 @@ func listen(tb testing.TB, db *engine.DB, topic string) *heard {
 	return h
 }
 
-// until waits for a condition on what was heard.
-func (h *heard) until(t *testing.T, what string, condition func() bool) {
+// until waits for a condition on the hints that were received.
+func (h *hintCollector) until(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	limit, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -92,7 +92,7 @@ func TestHints_ReachOtherReplicas(t *testing.T) {
 	all.Wait()
 	theirs.until(t, "all hints came", func() bool { return len(theirs.ids) == many })
 	if len(mine.ids) != many {
-		t.Fatalf("the sender heard %d, want %d", len(mine.ids), many)
+		t.Fatalf("the sender received %d, want %d", len(mine.ids), many)
 	}
 	one.Notify("agent")
 	theirs.until(t, "a hint about everything came", func() bool { return theirs.all == 2 })
@@ -136,13 +136,13 @@ func TestHints_QuietConnectionIsChecked(t *testing.T) {
 func TestHints_EndWithTheListener(t *testing.T) {
 	each(t, func(t *testing.T, e place) {
 		db := e.open(t)
-		var heard []string
-		stop := db.Listen("agent", func(ids []string) { heard = append(heard, ids...) })
+		var received []string
+		stop := db.Listen("agent", func(ids []string) { received = append(received, ids...) })
 		db.Notify("agent", "a")
 		stop()
 		db.Notify("agent", "b")
-		if !slices.Equal(heard, []string{"a"}) {
-			t.Fatalf("heard %s, want a only", strings.Join(heard, ", "))
+		if !slices.Equal(received, []string{"a"}) {
+			t.Fatalf("received %s, want a only", strings.Join(received, ", "))
 		}
 	})
 }

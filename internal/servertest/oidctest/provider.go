@@ -103,20 +103,20 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 		id, secret = r.PostFormValue("client_id"), r.PostFormValue("client_secret")
 	}
 	p.mu.Lock()
-	asked := p.codes[r.PostFormValue("code")]
+	authorization := p.codes[r.PostFormValue("code")]
 	delete(p.codes, r.PostFormValue("code"))
 	who, spoil := p.person, p.spoil
 	p.mu.Unlock()
 	sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
-	if asked == nil || id != p.ClientID || secret != p.Secret || encode(sum[:]) != asked.Get("code_challenge") ||
-		asked.Get("redirect_uri") != r.PostFormValue("redirect_uri") {
+	if authorization == nil || id != p.ClientID || secret != p.Secret || encode(sum[:]) != authorization.Get("code_challenge") ||
+		authorization.Get("redirect_uri") != r.PostFormValue("redirect_uri") {
 		w.WriteHeader(http.StatusBadRequest)
 		reply(w, map[string]string{"error": "invalid_grant"})
 		return
 	}
 	now := p.now()
 	claims := map[string]any{"iss": p.URL, "aud": p.ClientID, "sub": who.Subject, "email": who.Email, "email_verified": !who.Unverified,
-		"name": who.Name, "nonce": asked.Get("nonce"), "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(), "auth_time": now.Unix()}
+		"name": who.Name, "nonce": authorization.Get("nonce"), "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(), "auth_time": now.Unix()}
 	if spoil != nil {
 		spoil(claims)
 	}

@@ -40,15 +40,15 @@ func (s Settings) WithCarelessPerson(ctx context.Context, name string, kind comm
 			return err
 		}
 		d.clock.advance(2 * access.DefaultControls().ApproverAge)
-		d.person = func(ctx context.Context, asked answer) error {
-			if asked.control() != "authorization" {
+		d.person = func(ctx context.Context, refused answer) error {
+			if refused.control() != "authorization" {
 				return nil
 			}
-			a, err := d.db.Authorization(ctx, d.Company.ID, path.Base(asked.approvalURL))
+			a, err := d.db.Authorization(ctx, d.Company.ID, path.Base(refused.approvalURL))
 			if err != nil || a.Command != string(kind) {
 				return err
 			}
-			p, err := admin.Decide(ctx, asked.approvalURL)
+			p, err := admin.Decide(ctx, refused.approvalURL)
 			if got := outcome(p); err == nil && got.code != "" {
 				err = fmt.Errorf("the administrator cannot authorize it: %s", got.detail)
 			}

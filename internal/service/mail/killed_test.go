@@ -26,11 +26,11 @@ func (deaf) LetterDone(context.Context, string) error { runtime.Goexit(); return
 // brief is a lease whose holder is killed before its first mail.
 type brief struct {
 	mail.Leases
-	asked int
+	calls int
 }
 
 func (b *brief) Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error) {
-	if b.asked++; b.asked == 2 { // the first is of the round
+	if b.calls++; b.calls == 2 { // the first is of the round
 		runtime.Goexit()
 	}
 	return b.Leases.Lease(ctx, name, holder, ttl)

@@ -29,7 +29,7 @@ func (open) Authenticate(_ context.Context, r protocol.Request, signature string
 	return agentdevice.Device{ID: r.Device, Open: 1}, nil
 }
 
-func newDoor(limit int) (*agentapi.Hub, http.Handler) {
+func newHandler(limit int) (*agentapi.Hub, http.Handler) {
 	hub := agentapi.NewHub(time.Now, limit)
 	return hub, (&agentapi.API{Service: open{}, Hub: hub, Log: slog.New(slog.DiscardHandler)}).Handler()
 }
@@ -59,7 +59,7 @@ func (p pipe) Hijack() (net.Conn, *bufio.ReadWriter, error) { return p.conn, nil
 // long before it is a panic.
 func TestHub_StreamsOfOneDeviceAtOnce(t *testing.T) {
 	t.Parallel()
-	hub, door := newDoor(10_000)
+	hub, handler := newHandler(10_000)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -67,7 +67,7 @@ func TestHub_StreamsOfOneDeviceAtOnce(t *testing.T) {
 				ours, theirs := net.Pipe()
 				all.Go(func() { _, _ = io.Copy(io.Discard, theirs) })
 				answer := pipe{httptest.NewRecorder(), ours}
-				if door.ServeHTTP(answer, wakeRequest(t, "", "d", "")); answer.Body.Len() > 0 { // refused: the hub is closed
+				if handler.ServeHTTP(answer, wakeRequest(t, "", "d", "")); answer.Body.Len() > 0 { // refused: the hub is closed
 					_ = ours.Close()
 				}
 				hub.Wake([]string{"d"})
@@ -115,8 +115,8 @@ func hints(t *testing.T, from *bufio.Reader, want bool) {
 
 func TestHub_Limit(t *testing.T) {
 	t.Parallel()
-	hub, door := newDoor(2)
-	server := httptest.NewServer(door)
+	hub, handler := newHandler(2)
+	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	t.Cleanup(hub.Close)
 	_, first := stream(t, server, "a")
@@ -157,12 +157,12 @@ func (b between) Authenticate(_ context.Context, r protocol.Request, _ string) (
 func TestHub_CommandWhileTheStreamOpens(t *testing.T) {
 	t.Parallel()
 	hub := agentapi.NewHub(time.Now, 1)
-	door := (&agentapi.API{Service: between{hub: hub}, Hub: hub, Log: slog.New(slog.DiscardHandler)}).Handler()
+	handler := (&agentapi.API{Service: between{hub: hub}, Hub: hub, Log: slog.New(slog.DiscardHandler)}).Handler()
 	var handling sync.WaitGroup
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handling.Add(1)
 		defer handling.Done()
-		door.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(hub.Close)
@@ -181,12 +181,12 @@ func TestHub_CommandWhileTheStreamOpens(t *testing.T) {
 // why, and its stream ends.
 func TestHub_EndedDevice(t *testing.T) {
 	t.Parallel()
-	hub, door := newDoor(10)
-	server := httptest.NewServer(door)
+	hub, handler := newHandler(10)
+	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	t.Cleanup(hub.Close)
 	for name, end := range map[string]func(id string){
-		"told by a replica": func(id string) { hub.End([]string{id}) },
+		"ended by a replica": func(id string) { hub.End([]string{id}) },
 		"found out by itself": func(id string) {
 			answer, err := server.Client().Do(wakeRequest(t, server.URL, id, "ended"))
 			if err != nil || answer.StatusCode != http.StatusGone {

@@ -239,7 +239,7 @@ func TestBridge_ReportsFailures(t *testing.T) {
 				t.Errorf("%s: the client reads %q, the operator %q; want %q", endpoint, out.String(), warned, says)
 			}
 			if strings.Contains(out.String()+warned.String(), "mk_wrong_secret") {
-				t.Errorf("%s: the key is told", endpoint)
+				t.Errorf("%s: the key is revealed", endpoint)
 			}
 		})
 	}

@@ -183,7 +183,7 @@ func TestCeiling_CountsWhatSpendsNoBudget(t *testing.T) {
 	}
 }
 
-// The status INACTIVE hangs on a period of the company's, which is told where a
+// The status INACTIVE hangs on a period of the company's, which is given where a
 // model reads of the status.
 func TestToolList_TellsTheInactivityPeriod(t *testing.T) {
 	t.Parallel()
@@ -209,7 +209,7 @@ func TestToolList_TellsTheInactivityPeriod(t *testing.T) {
 				}
 			}
 			if count != 3 {
-				t.Errorf("%s: told with %d tools, want the three that read assets", slug, count)
+				t.Errorf("%s: given with %d tools, want the three that read assets", slug, count)
 			}
 		})
 	}

@@ -44,7 +44,7 @@ func TestConsent_SelectsWhatWasAskedButNeverDestruction(t *testing.T) {
 	w.signIn()
 	reading := []string{"mcp:devices:read", "mcp:policies:read"}
 	for name, test := range map[string]struct {
-		asked string
+		scope string
 		want  []string
 	}{
 		"no scope":    {"", reading},
@@ -56,7 +56,7 @@ func TestConsent_SelectsWhatWasAskedButNeverDestruction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := w.request(client)
-			request.Set("scope", test.asked)
+			request.Set("scope", test.scope)
 			page := w.page(request)
 			if got := ticked(page); !slices.Equal(got, test.want) {
 				t.Errorf("%s: %q is selected, want %q", name, got, test.want)
@@ -231,14 +231,14 @@ func TestDocument_OnlyJSONAndFailuresAreKept(t *testing.T) {
 			}
 		})
 	}
-	fetched := s.asked.Load()
+	fetched := s.requests.Load()
 	w.asks(s.URL + "/html")
-	if got := s.asked.Load(); got != fetched {
+	if got := s.requests.Load(); got != fetched {
 		t.Error("a document that could not be used is fetched again at once")
 	}
 	w.ahead.Add(int64(time.Minute))
 	w.asks(s.URL + "/html")
-	if got := s.asked.Load(); got != fetched+1 {
+	if got := s.requests.Load(); got != fetched+1 {
 		t.Errorf("a minute later the document was fetched %d times more", got-fetched)
 	}
 }

@@ -19,14 +19,14 @@ import (
 // site is a client's web site, which publishes metadata documents.
 type site struct {
 	*httptest.Server
-	asked atomic.Int64
+	requests atomic.Int64
 }
 
 func newSite(t *testing.T, pages map[string]http.HandlerFunc) *site {
 	t.Helper()
 	s := &site{}
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.asked.Add(1)
+		s.requests.Add(1)
 		if page, ok := pages[r.URL.Path]; ok {
 			page(w, r)
 			return
@@ -89,12 +89,12 @@ func TestClients_ByMetadataDocument(t *testing.T) {
 	if status, got := w.token(redeem(good, answer.Get("code"))); status != 200 {
 		t.Errorf("tokens: %d %+v", status, got)
 	}
-	if n := s.asked.Load(); n != 1 {
+	if n := s.requests.Load(); n != 1 {
 		t.Errorf("the document was fetched %d times within its time", n)
 	}
 	w.ahead.Add(int64(6 * time.Minute))
-	if got := w.asks(good); got.StatusCode != http.StatusOK || s.asked.Load() != 2 {
-		t.Errorf("after its time: %d, fetched %d times", got.StatusCode, s.asked.Load())
+	if got := w.asks(good); got.StatusCode != http.StatusOK || s.requests.Load() != 2 {
+		t.Errorf("after its time: %d, fetched %d times", got.StatusCode, s.requests.Load())
 	}
 	for _, path := range []string{"/foreign.json", "/elsewhere.json", "/nameless.json", "/page.json", "/missing.json"} {
 		if got := w.asks(s.URL + path); got.StatusCode < 400 || got.Header.Get("Location") != "" {
@@ -126,14 +126,14 @@ func TestDocuments_AreFetchedSafely(t *testing.T) {
 			t.Errorf("%s: %d", id, got.StatusCode)
 		}
 	}
-	if n := s.asked.Load(); n != 0 {
+	if n := s.requests.Load(); n != 0 {
 		t.Fatalf("%d requests reached an address of our own network", n)
 	}
 	w.oauth.Documents = oauth.FetcherThatTrusts(func(netip.Addr) bool { return true }, s.roots())
 	for _, path := range []string{"/moved.json", "/long.json", "/slow.json"} {
-		before := s.asked.Load()
-		if got := w.asks(s.URL + path); got.StatusCode != http.StatusBadRequest || s.asked.Load() != before+1 {
-			t.Errorf("%s: %d after %d requests", path, got.StatusCode, s.asked.Load()-before)
+		before := s.requests.Load()
+		if got := w.asks(s.URL + path); got.StatusCode != http.StatusBadRequest || s.requests.Load() != before+1 {
+			t.Errorf("%s: %d after %d requests", path, got.StatusCode, s.requests.Load()-before)
 		}
 	}
 }

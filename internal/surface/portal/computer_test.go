@@ -23,8 +23,8 @@ import (
 
 const computerVerifier = "a-verifier-that-muster-login-would-draw-at-random"
 
-// asked is the form of `muster login`, with changes of names and values.
-func asked(changes ...string) url.Values {
+// loginForm is the form of `muster login`, with changes of names and values.
+func loginForm(changes ...string) url.Values {
 	sum := sha256.Sum256([]byte(computerVerifier))
 	form := url.Values{"challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "state": {"a-state"}, "name": {"laptop"},
 		"redirect": {"http://127.0.0.1:4711/"}, "preset": {"help-desk"}}
@@ -39,7 +39,7 @@ var onward = regexp.MustCompile(`http-equiv="refresh" content="0;url=([^"]*)"`)
 // allowed lets a person allow a computer, and returns the code that goes to it.
 func (o *office) allowed(t *testing.T, p *servertest.Browser, changes ...string) string {
 	t.Helper()
-	answer := p.Send(o.base+credentials.ComputerPath, asked(changes...)).Want(t, 200)
+	answer := p.Send(o.base+credentials.ComputerPath, loginForm(changes...)).Want(t, 200)
 	found := onward.FindSubmatch(answer.Body)
 	if found == nil {
 		t.Fatalf("the page leads nowhere: %s", answer.Body)
@@ -213,39 +213,39 @@ func TestComputer_PageCannotBeTurnedAgainstThePerson(t *testing.T) {
 		"//127.0.0.1:4711/",
 		"http://127.0.0.1:4711/?x=y", "http://127.0.0.1:4711/#x", "http://[::2]:4711/", "http://[::ffff:127.0.0.1]:4711/",
 		"http://0x7f000001:4711/", "javascript:alert(1)", " http://127.0.0.1:4711/"} {
-		answer := p.Send(o.base+credentials.ComputerPath, asked("redirect", redirect))
+		answer := p.Send(o.base+credentials.ComputerPath, loginForm("redirect", redirect))
 		if answer.Status < 400 || answer.Status > 499 || strings.Contains(string(answer.Body), "mst_") || onward.Match(answer.Body) {
 			t.Errorf("a code goes to %s: %d", redirect, answer.Status)
 		}
-		if answer := p.Send(o.base+credentials.ComputerPath+"?"+asked("redirect", redirect).Encode(), nil); answer.Status < 400 ||
+		if answer := p.Send(o.base+credentials.ComputerPath+"?"+loginForm("redirect", redirect).Encode(), nil); answer.Status < 400 ||
 			answer.Status > 499 {
 			t.Errorf("the page for %s is answered %d", redirect, answer.Status)
 		}
 	}
-	p.Send(o.base+credentials.ComputerPath, asked("redirect", "http://[::1]:4711/done")).Want(t, 200)
+	p.Send(o.base+credentials.ComputerPath, loginForm("redirect", "http://[::1]:4711/done")).Want(t, 200)
 	for _, wrong := range [][]string{{"challenge", "short"}, {"state", "a state"}, {"state", strings.Repeat("x", 129)}, {"name", "a\nb"},
 		{"preset", "everything"}, {"preset", ""}} {
-		if answer := p.Send(o.base+credentials.ComputerPath, asked(wrong...)); answer.Status < 400 || answer.Status > 499 {
+		if answer := p.Send(o.base+credentials.ComputerPath, loginForm(wrong...)); answer.Status < 400 || answer.Status > 499 {
 			t.Errorf("%q is answered %d", wrong, answer.Status)
 		}
 	}
-	page := p.Send(o.base+credentials.ComputerPath+"?"+asked("name", "<script>").Encode(), nil).Want(t, 200)
+	page := p.Send(o.base+credentials.ComputerPath+"?"+loginForm("name", "<script>").Encode(), nil).Want(t, 200)
 	if policy := page.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "frame-ancestors 'none'") ||
 		strings.Contains(string(page.Body), "<script>.") {
 		t.Errorf("the page can be framed, or carries what it is given: %s", policy)
 	}
-	p.Send(o.base+credentials.ComputerPath, asked(), "Sec-Fetch-Site", "cross-site").Want(t, http.StatusForbidden)
-	if answer := p.Send(o.base+credentials.ComputerPath, asked("redirect", "")).Want(t, 200); !strings.Contains(string(answer.Body),
+	p.Send(o.base+credentials.ComputerPath, loginForm(), "Sec-Fetch-Site", "cross-site").Want(t, http.StatusForbidden)
+	if answer := p.Send(o.base+credentials.ComputerPath, loginForm("redirect", "")).Want(t, 200); !strings.Contains(string(answer.Body),
 		"mst_") {
 		t.Error("without a redirect the page shows no code")
 	}
 
 	// It takes the right to make keys, and a proof of identity.
 	viewer := o.person(t, account.Viewer)
-	viewer.Send(o.base+credentials.ComputerPath+"?"+asked().Encode(), nil).Want(t, 403)
-	viewer.Send(o.base+credentials.ComputerPath, asked()).Want(t, 403)
+	viewer.Send(o.base+credentials.ComputerPath+"?"+loginForm().Encode(), nil).Want(t, 403)
+	viewer.Send(o.base+credentials.ComputerPath, loginForm()).Want(t, 403)
 	o.Advance(account.ReauthFresh + time.Second)
-	if answer := p.Send(o.base+credentials.ComputerPath, asked()).Want(t, 303); !strings.HasPrefix(answer.Header.Get("Location"),
+	if answer := p.Send(o.base+credentials.ComputerPath, loginForm()).Want(t, 303); !strings.HasPrefix(answer.Header.Get("Location"),
 		"/account/prove") {
 		t.Errorf("without a proof the form leads to %s", answer.Header.Get("Location"))
 	}

@@ -28,10 +28,10 @@ import (
 type desk struct {
 	*office
 	*testing.T
-	plain, signer, colleague *servertest.Browser // administrators; the signer has a passkey
-	key                      *servertest.Authenticator
-	phone, twin, headset     asset.Asset // the headset has our own agent
-	client                   servertest.Client
+	plain, signer, colleague  *servertest.Browser // administrators; the signer has a passkey
+	key                       *servertest.Authenticator
+	phone, duplicate, headset asset.Asset // the headset has our own agent
+	client                    servertest.Client
 }
 
 func newDesk(t *testing.T, env *servertest.Env) *desk {
@@ -49,7 +49,7 @@ func newDesk(t *testing.T, env *servertest.Env) *desk {
 	page := d.page(d.signer, "/account/passkeys/new")
 	d.signer.Send(d.base+"/account/passkeys",
 		url.Values{"token": {page.Field(t, "token")}, "name": {"Key"}, "answer": {d.key.Create(page.Options(t))}}).Want(t, 200)
-	d.phone, d.twin = d.device(t, "d1", "SN1", "Phone", d.Policy), d.device(t, "d2", "SN2", "Phone", d.Policy)
+	d.phone, d.duplicate = d.device(t, "d1", "SN1", "Phone", d.Policy), d.device(t, "d2", "SN2", "Phone", d.Policy)
 	d.headset = d.agentDevice()
 	d.client = d.Client(d.replica, access.All)
 	d.changed(func(c *company.Company) {

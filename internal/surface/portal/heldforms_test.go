@@ -249,7 +249,7 @@ func forms() []form {
 			kept := asset.Asset{ID: resource.NewID(), CompanyID: d.Company.ID, CompanySlug: "acme",
 				Identification: "Kept", CreatedAt: d.Now()}
 			d.check(d.Admin().Assets.ImportAssets(d.Context(), []asset.Asset{kept}))
-			return "/devices/" + kept.ID + "/merge", url.Values{"other": {d.twin.ID}, "confirm": {"Kept"}}
+			return "/devices/" + kept.ID + "/merge", url.Values{"other": {d.duplicate.ID}, "confirm": {"Kept"}}
 		}},
 		{pattern: "/access/controls/stop", ready: at("/access/controls/stop", url.Values{"reason": {"because"}})},
 		{pattern: "/access/controls/resume", goesOn: true, ready: at("/access/controls/resume", url.Values{})},

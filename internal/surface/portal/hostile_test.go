@@ -23,7 +23,7 @@ func TestEscape_TextOfPeople(t *testing.T) {
 	o := newOffice(t)
 	admin := o.person(t, account.Admin)
 	for i, text := range corpus() {
-		shows := o.plant(t, admin.User, i, text)
+		shows := o.insertTexts(t, admin.User, i, text)
 		for _, path := range []string{"/", "/devices", "/policies", "/proposals", "/access", "/activity", "/settings", "/users", "/account",
 			"/setup", "/enrol"} {
 			shows[path] += "" // every page is looked at, whether or not it must show something
@@ -48,8 +48,8 @@ func TestEscape_TextOfPeople(t *testing.T) {
 	}
 }
 
-// plant names everything with the text, and says what pages must show of it.
-func (o *office) plant(t *testing.T, user account.User, i int, text string) map[string]string {
+// insertTexts names everything with the text, and says what pages must show of it.
+func (o *office) insertTexts(t *testing.T, user account.User, i int, text string) map[string]string {
 	t.Helper()
 	ctx, now, db := t.Context(), o.Now(), o.DB()
 	ok := func(err error) {

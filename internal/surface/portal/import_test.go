@@ -63,11 +63,11 @@ func TestImport_PreviewThenImport(t *testing.T) {
 	o := newOffice(t)
 	admin := o.person(t, account.Admin)
 	file := "\xef\xbb\xbfDevice name;Serial;Tags;Assigned to;Cost center\r\n=1+1<b>;S1;\"store-12;hall\";Ada;42\r\nTwo;S2;;;\r\n"
-	seen := o.imports(t, admin, file, "preview")
+	preview := o.imports(t, admin, file, "preview")
 	for _, want := range []string{"2 lines: 2 new, 0 changed, 0 left as they are.", "Nothing is written yet", "=1+1&lt;b&gt;",
 		"Import 2 assets", "Other data: Cost center"} {
-		if seen.Status != 200 || !strings.Contains(seen.Body, want) {
-			t.Errorf("the preview, %d, does not say %q: %.2000s", seen.Status, want, seen.Body)
+		if preview.Status != 200 || !strings.Contains(preview.Body, want) {
+			t.Errorf("the preview, %d, does not say %q: %.2000s", preview.Status, want, preview.Body)
 		}
 	}
 	if n := o.inventory(t); n != 0 {
@@ -76,7 +76,7 @@ func TestImport_PreviewThenImport(t *testing.T) {
 	if answer := o.imports(t, admin, file, "import"); answer.Status != 200 || o.inventory(t) != 0 {
 		t.Errorf("without a plan: %d", answer.Status)
 	}
-	plan := seen.Field(t, "plan")
+	plan := preview.Field(t, "plan")
 	for name, other := range map[string]string{"another file": strings.Replace(file, "Two", "Three", 1),
 		"a line more": file + "Three;S3;;;\r\n"} {
 		if answer := o.imports(t, admin, other, "import", "plan", plan); answer.Status != 409 ||
@@ -110,13 +110,13 @@ func TestImport_InventoryMoved(t *testing.T) {
 	first := "identification,serialNumber,user\nOne,S1,Ada\n"
 	o.imports(t, admin, first, "import", "plan", o.imports(t, admin, first, "preview").Field(t, "plan"))
 	file := "serialNumber,user\nS1,Bea\n"
-	seen := o.imports(t, admin, file, "preview")
-	if !strings.Contains(seen.Body, "Ada → Bea") {
-		t.Errorf("the preview does not name the change: %.3000s", seen.Body)
+	preview := o.imports(t, admin, file, "preview")
+	if !strings.Contains(preview.Body, "Ada → Bea") {
+		t.Errorf("the preview does not name the change: %.3000s", preview.Body)
 	}
 	other := "serialNumber,user\nS1,Cem\n"
 	o.imports(t, admin, other, "import", "plan", o.imports(t, admin, other, "preview").Field(t, "plan"))
-	moved := o.imports(t, admin, file, "import", "plan", seen.Field(t, "plan"))
+	moved := o.imports(t, admin, file, "import", "plan", preview.Field(t, "plan"))
 	if moved.Status != 409 || !strings.Contains(moved.Body, "Cem → Bea") || !strings.Contains(moved.Body, "Import 1 asset") {
 		t.Errorf("%d: %.3000s", moved.Status, moved.Body)
 	}
@@ -131,18 +131,18 @@ func TestImport_Mapping(t *testing.T) {
 	o := newOffice(t)
 	admin := o.person(t, account.Admin)
 	file := "Gerät,Nummer,Geheim\nOne,S1,x\n"
-	seen := o.imports(t, admin, file, "preview")
-	if seen.Status != 400 || !strings.Contains(seen.Body, "identification and serialNumber are missing") ||
-		!strings.Contains(seen.Body, `name="target.0"`) {
-		t.Errorf("unknown columns: %d %.3000s", seen.Status, seen.Body)
+	preview := o.imports(t, admin, file, "preview")
+	if preview.Status != 400 || !strings.Contains(preview.Body, "identification and serialNumber are missing") ||
+		!strings.Contains(preview.Body, `name="target.0"`) {
+		t.Errorf("unknown columns: %d %.3000s", preview.Status, preview.Body)
 	}
 	fields := []string{"column", "Gerät", "column", "Nummer", "column", "Geheim", "target.0", "identification", "target.1",
 		"serialNumber", "target.2", ""}
-	seen = o.imports(t, admin, file, "preview", fields...)
-	if seen.Status != 200 || !strings.Contains(seen.Body, "1 new") {
-		t.Fatalf("mapped: %d %.3000s", seen.Status, seen.Body)
+	preview = o.imports(t, admin, file, "preview", fields...)
+	if preview.Status != 200 || !strings.Contains(preview.Body, "1 new") {
+		t.Fatalf("mapped: %d %.3000s", preview.Status, preview.Body)
 	}
-	o.imports(t, admin, file, "import", append(fields, "plan", seen.Field(t, "plan"))...)
+	o.imports(t, admin, file, "import", append(fields, "plan", preview.Field(t, "plan"))...)
 	if page := o.get(t, admin, "/devices?q=S1", 200); !strings.Contains(page, "One") {
 		t.Error("it was not imported")
 	}
@@ -262,9 +262,9 @@ func TestImport_HeldFile(t *testing.T) {
 		})
 	}
 	admin := o.person(t, account.Admin)
-	seen := o.imports(t, admin, file, "preview")
+	preview := o.imports(t, admin, file, "preview")
 	o.CLI(new(any), "company", "set", "--company", "acme", "--name", "Acme again") // moves, and takes nothing
-	if done := o.imports(t, admin, file, "import", "plan", seen.Field(t, "plan")); done.Status != 303 || o.inventory(t) != 1 {
+	if done := o.imports(t, admin, file, "import", "plan", preview.Field(t, "plan")); done.Status != 303 || o.inventory(t) != 1 {
 		t.Errorf("%d, %d assets", done.Status, o.inventory(t))
 	}
 }

@@ -29,8 +29,8 @@ func BenchmarkImport(b *testing.B) {
 				return admin.Upload(replica.PublicURL()+"/devices/import", contentType, strings.NewReader(body))
 			}
 			for b.Loop() {
-				seen := send("preview").Want(b, 200)
-				send("import", "plan", servertest.Page{Body: string(seen.Body)}.Field(b, "plan")).Want(b, 303)
+				preview := send("preview").Want(b, 200)
+				send("import", "plan", servertest.Page{Body: string(preview.Body)}.Field(b, "plan")).Want(b, 303)
 			}
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)

@@ -58,9 +58,9 @@ func TestLostDevices_AreShownAndDecided(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked, err := o.DB().EnrollmentRequests(t.Context(), o.Company.ID, d.AssetID)
-	if err != nil || len(asked) != 1 {
-		t.Fatal(asked, err)
+	requests, err := o.DB().EnrollmentRequests(t.Context(), o.Company.ID, d.AssetID)
+	if err != nil || len(requests) != 1 {
+		t.Fatal(requests, err)
 	}
 	left := func() int {
 		all, err := o.DB().EnrollmentRequests(t.Context(), o.Company.ID, "")
@@ -69,7 +69,7 @@ func TestLostDevices_AreShownAndDecided(t *testing.T) {
 		}
 		return len(all)
 	}
-	confirm := path + "/asks/" + asked[0].ID + "/confirm"
+	confirm := path + "/asks/" + requests[0].ID + "/confirm"
 	for name, typed := range map[string]url.Values{"without the name": {}, "with another name": {"confirm": {"Kiosk 9"}}} {
 		admin.Send(o.base+confirm, typed)
 		if left() != 1 {

@@ -35,16 +35,16 @@ func TestNeedsYou(t *testing.T) {
 		"--approver-age", "0s")
 	key, text := o.KeyRow(o.Company, access.All)
 	o.replica.As(text).Post("/assets/"+a.ID+"/commands/wipe", nil).Want(t, 403)
-	var asked struct {
+	var proposal struct {
 		Approval struct{ URL string } `json:"approval"`
 	}
 	proposed := o.replica.As(text).Post("/policies/"+o.Policy.ID+"/changes",
 		map[string]any{"changes": []any{map[string]string{"setting": "CAMERA", "value": "BLOCK"}}})
-	proposed.JSON(t, &asked)
+	proposed.JSON(t, &proposal)
 	wants := key.Name + " asks for a wipe of " + a.Identification
 	for _, path := range []string{"/", "/needs-you"} {
 		page := o.get(t, admin, path, 200)
-		if text := plain(page); count(page) != "2" || !strings.Contains(text, wants) || !strings.Contains(page, asked.Approval.URL) ||
+		if text := plain(page); count(page) != "2" || !strings.Contains(text, wants) || !strings.Contains(page, proposal.Approval.URL) ||
 			!strings.Contains(text, "No user can decide this now.") {
 			t.Errorf("%s counts %q: %.900s", path, count(page), text)
 		}

@@ -77,19 +77,19 @@ func (o *office) mixedFleet(t *testing.T) {
 		if n%4 == 1 {
 			at = at.Add(-time.Duration(20+n) * time.Hour)
 		}
-		seen := enrollment.Observation{CompanyID: o.Company.ID, Device: fmt.Sprint("enterprises/LC/devices/m", n),
+		report := enrollment.Observation{CompanyID: o.Company.ID, Device: fmt.Sprint("enterprises/LC/devices/m", n),
 			Management: asset.Platform,
 			Ownership:  asset.CompanyOwned, Mode: asset.FullyManaged, SerialNumber: fmt.Sprint("M", n), Enrolling: true,
 			EnrolledAt: at, ReportedAt: at,
 			ObservedAt: at, PolicyID: p.ID, AppliedPolicy: p.ID, AppliedVersion: n % 2, Specifications: map[string]string{},
 			StatusReport: json.RawMessage(fmt.Sprintf(`{"batteryLevel":50,"policyCompliant":%v}`, n%5 != 0))}
 		if n%7 > 0 {
-			seen.Specifications["securityPatchLevel"] = o.Now().AddDate(0, -(n % 11), 0).Format(time.DateOnly)
+			report.Specifications["securityPatchLevel"] = o.Now().AddDate(0, -(n % 11), 0).Format(time.DateOnly)
 		}
 		if n%8 == 2 {
-			seen.LostMode = new(true)
+			report.LostMode = new(true)
 		}
-		change, err := o.DB().Observe(t.Context(), seen)
+		change, err := o.DB().Observe(t.Context(), report)
 		if err != nil {
 			t.Fatal(err)
 		}

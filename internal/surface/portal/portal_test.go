@@ -554,21 +554,21 @@ func TestLive(t *testing.T) {
 	elsewhere := o.Env.Company("elsewhere", servertest.Everything())
 	spy := o.Browser(elsewhere, account.Admin)
 	spy.SignIn(o.base)
-	heard := spy.Stream(t, o.base+"/live?on="+mine+"&on="+theirs+"&on=commands&on=assets")
+	spyEvents := spy.Stream(t, o.base+"/live?on="+mine+"&on="+theirs+"&on=commands&on=assets")
 	client := o.Client(o.replica, access.All)
 	client.Post("/assets/"+devices[1].AssetID+"/commands/lock", nil).Want(t, 200)
 	client.Post("/assets/"+devices[0].AssetID+"/commands/lock", nil).Want(t, 200)
 	select {
 	case line := <-events:
 		if line != "data: "+mine {
-			t.Errorf("heard %q", line)
+			t.Errorf("received %q", line)
 		}
 	case <-time.After(20 * time.Second):
-		t.Error("heard nothing")
+		t.Error("received nothing")
 	}
 	select {
-	case line := <-heard:
-		t.Errorf("another company heard %q", line)
+	case line := <-spyEvents:
+		t.Errorf("another company received %q", line)
 	default:
 	}
 	admin.Send(o.base+"/live", nil).Want(t, http.StatusBadRequest)

@@ -98,14 +98,14 @@ func TestSentences_OfEachControl(t *testing.T) {
 		if _, err := o.DB().UpdateCompany(by, o.Company.ID, company.Change(step.change)); err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}
-		golden.WriteString(step.name + ": " + o.told(t, admin, by) + "\n")
+		golden.WriteString(step.name + ": " + o.newestSentence(t, admin, by) + "\n")
 	}
 	for _, c := range access.ControlNames() {
 		o.Advance(time.Minute)
 		if err := o.DB().RecordActivity(by, o.Company.ID, loosening(c)); err != nil {
 			t.Fatal(err)
 		}
-		golden.WriteString("asked " + string(c) + ": " + o.told(t, admin, by) + "\n")
+		golden.WriteString("asked " + string(c) + ": " + o.newestSentence(t, admin, by) + "\n")
 	}
 	want, err := os.ReadFile("testdata/sentences.txt")
 	if *update {
@@ -164,8 +164,8 @@ var (
 	logEntry  = regexp.MustCompile(`(?s)<summary class="cursor-pointer">(.*?)</summary>`)
 )
 
-// told is the newest entry's sentence, which is the same on each surface.
-func (o *office) told(t *testing.T, p *servertest.Browser, ctx context.Context) string {
+// newestSentence is the newest entry's sentence, which is the same on each surface.
+func (o *office) newestSentence(t *testing.T, p *servertest.Browser, ctx context.Context) string {
 	t.Helper()
 	entries, err := o.DB().Activity(ctx, activity.Filter{CompanyID: o.Company.ID}, activity.Cursor{}, 1)
 	if err != nil || len(entries) != 1 {

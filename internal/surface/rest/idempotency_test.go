@@ -429,7 +429,7 @@ func TestOverTheBudget_NothingIsWritten(t *testing.T) {
 	if w := d.send("POST", launchPath, launchBody); w.Code != 429 {
 		t.Fatalf("over the budget: %d", w.Code)
 	}
-	asked, made := d.budget.spent, claims.made
+	spent, made := d.budget.spent, claims.made
 	d.clock.Advance(2 * time.Second)
 	for range 3 {
 		if w := d.launch("new"); w.Code != 429 || w.Header().Get("Retry-After") != "40" {
@@ -445,8 +445,8 @@ func TestOverTheBudget_NothingIsWritten(t *testing.T) {
 	if w := d.send("POST", launchPath, `{"text":"b"}`, "Idempotency-Key", "k"); w.Code != 422 {
 		t.Errorf("another request with the key: %d", w.Code)
 	}
-	if claims.made != made || claims.found != 5 || d.budget.spent != asked {
-		t.Errorf("%d claims made, %d looked for, budget asked %d times; want 0, 5, 0", claims.made-made, claims.found, d.budget.spent-asked)
+	if claims.made != made || claims.found != 5 || d.budget.spent != spent {
+		t.Errorf("%d claims made, %d looked for, budget asked %d times; want 0, 5, 0", claims.made-made, claims.found, d.budget.spent-spent)
 	}
 	d.budget.left.Spent = true
 	d.clock.Advance(40 * time.Second)

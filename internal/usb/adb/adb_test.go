@@ -69,11 +69,11 @@ func TestClient_Track(t *testing.T) {
 	t.Parallel()
 	fake := adbtest.New(t)
 	c := adb.Client{Program: fake.Program, Address: "127.0.0.1:5037"}
-	var seen []int
+	var counts []int
 	end := errors.New("seen enough")
 	err := c.Track(t.Context(), func(all []adb.Device) error {
-		seen = append(seen, len(all))
-		switch len(seen) {
+		counts = append(counts, len(all))
+		switch len(counts) {
 		case 1:
 			fake.Connect(&adbtest.Device{Serial: "A"}, &adbtest.Device{Serial: "B"})
 		case 2:
@@ -83,7 +83,7 @@ func TestClient_Track(t *testing.T) {
 		}
 		return nil
 	})
-	if diff := cmp.Diff([]int{0, 2, 1}, seen); !errors.Is(err, end) || diff != "" {
+	if diff := cmp.Diff([]int{0, 2, 1}, counts); !errors.Is(err, end) || diff != "" {
 		t.Errorf("numbers of devices: %v; (-want +got):\n%s", err, diff)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -27,7 +27,7 @@ func TestLive_StreamRepeatsWhatItMissed(t *testing.T) {
 		t.Errorf("the stream hears %v", got)
 	}
 	if got := missed(h, h.Mark()); got != nil {
-		t.Errorf("what the page shows already is told again: %v", got)
+		t.Errorf("what the page shows already is sent again: %v", got)
 	}
 	all := []string{"assets", "asset:a", "asset:b"}
 	for name, old := range map[string]string{"another replica's mark": NewHub().Mark(), "no mark": "x",

@@ -219,7 +219,7 @@ func checkBody(t *testing.T, w *httptest.ResponseRecorder, code string, want Ans
 		t.Errorf("Content-Type %s, want %s", got, contentType)
 	}
 	if strings.Contains(w.Body.String(), cause) {
-		t.Errorf("the cause is told: %s", w.Body)
+		t.Errorf("the cause is revealed: %s", w.Body)
 	}
 	checkProblem(t, body, code)
 }

@@ -144,8 +144,8 @@ final class AppInstaller implements Installer {
 
     private void commit(PackageInstaller installer, int id) throws IOException {
         int flags = PendingIntent.FLAG_UPDATE_CURRENT | (owner.sdk >= 31 ? PendingIntent.FLAG_MUTABLE : 0); // Android adds the result
-        Intent told = new Intent(owner.context, InstallReceiver.class);
-        PendingIntent result = PendingIntent.getBroadcast(owner.context, id, told, flags);
+        Intent broadcast = new Intent(owner.context, InstallReceiver.class);
+        PendingIntent result = PendingIntent.getBroadcast(owner.context, id, broadcast, flags);
         InstallReceiver.expect(id);
         try (PackageInstaller.Session session = installer.openSession(id)) {
             session.commit(result.getIntentSender());

@@ -56,9 +56,9 @@ public final class AppInstallerTest extends Client {
         StrictInstaller.last = 0;
         work.start();
         while (work.isAlive()) {
-            Intent told = new Intent().putExtra(PackageInstaller.EXTRA_SESSION_ID, StrictInstaller.last)
+            Intent result = new Intent().putExtra(PackageInstaller.EXTRA_SESSION_ID, StrictInstaller.last)
                     .putExtra(PackageInstaller.EXTRA_STATUS, status).putExtra(PackageInstaller.EXTRA_STATUS_MESSAGE, message);
-            new InstallReceiver().onReceive(app, told); // it counts once the session is committed
+            new InstallReceiver().onReceive(app, result); // it counts once the session is committed
             work.join(10);
         }
         return how[0];
@@ -70,7 +70,7 @@ public final class AppInstallerTest extends Client {
         assertTrue(install(PackageInstaller.STATUS_SUCCESS, null) instanceof RestartException);
         assertTrue(fake.restrictions.contains(AppInstaller.NO_INSTALL));
         assertFalse(files.lifted.exists());
-        assertEquals(app.getPackageName(), StrictInstaller.asked.appPackageName);
+        assertEquals(app.getPackageName(), StrictInstaller.lastParams.appPackageName);
     }
 
     @Test

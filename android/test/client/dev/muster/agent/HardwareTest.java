@@ -93,11 +93,11 @@ public final class HardwareTest extends Client {
     @Test
     public void anErrorDoesNotEndTheAgentsThread() throws Exception {
         enrolled(app);
-        final int[] asked = new int[1];
+        final int[] attempts = new int[1];
         Keeper keeper = new Keeper(app, new KeyStore() {
             @Override
             public DeviceKey key(String name) {
-                asked[0]++;
+                attempts[0]++;
                 throw new StackOverflowError("of the Keystore");
             }
 
@@ -110,11 +110,11 @@ public final class HardwareTest extends Client {
             public void delete(String name) {}
         });
         keeper.start();
-        for (int i = 0; i < 500 && (asked[0] < 2 || files.crash().isEmpty()); i++) {
+        for (int i = 0; i < 500 && (attempts[0] < 2 || files.crash().isEmpty()); i++) {
             keeper.hint();
             Thread.sleep(20);
         }
-        assertTrue(asked[0] + " times", asked[0] >= 2);
+        assertTrue(attempts[0] + " times", attempts[0] >= 2);
         assertTrue(files.crash(), files.crash().startsWith("the agent: java.lang.StackOverflowError: of the Keystore"));
     }
 
@@ -223,10 +223,10 @@ public final class HardwareTest extends Client {
         Shadows.shadowOf(app.getPackageManager()).addIntentFilterForActivity(settings, asks);
         Activity last = Robolectric.buildActivity(ComplianceActivity.class, new Intent()).create().get();
         assertFalse("it waits for the answer", last.isFinishing());
-        Intent asked = Shadows.shadowOf(last).getNextStartedActivity();
-        assertEquals(BATTERY.getAction(), asked.getAction());
-        assertEquals("package:dev.muster.agent", asked.getDataString());
-        Shadows.shadowOf(last).receiveResult(asked, Activity.RESULT_CANCELED, null);
+        Intent request = Shadows.shadowOf(last).getNextStartedActivity();
+        assertEquals(BATTERY.getAction(), request.getAction());
+        assertEquals("package:dev.muster.agent", request.getDataString());
+        Shadows.shadowOf(last).receiveResult(request, Activity.RESULT_CANCELED, null);
         assertTrue("whatever the answer is", last.isFinishing());
         assertEquals(Activity.RESULT_OK, Shadows.shadowOf(last).getResultCode());
     }

@@ -32,8 +32,8 @@ public final class KeeperTest extends Client {
     private HttpServer service;
     private volatile int status;
     private volatile String answer;
-    private volatile String asked = ""; // the latest request
-    private final StringBuffer heard = new StringBuffer(); // all of them
+    private volatile String latest = ""; // the latest request
+    private final StringBuffer requests = new StringBuffer(); // all of them
     private Keeper keeper;
     private final Keys signer = new Keys(); // the service's
 
@@ -43,8 +43,8 @@ public final class KeeperTest extends Client {
         service.createContext("/", new HttpHandler() {
             @Override
             public void handle(HttpExchange e) throws IOException {
-                asked = new String(e.getRequestBody().readAllBytes(), StandardCharsets.UTF_8);
-                heard.append(asked);
+                latest = new String(e.getRequestBody().readAllBytes(), StandardCharsets.UTF_8);
+                requests.append(latest);
                 byte[] body = say(e).getBytes(StandardCharsets.UTF_8);
                 e.sendResponseHeaders(status, body.length);
                 e.getResponseBody().write(body);
@@ -108,7 +108,7 @@ public final class KeeperTest extends Client {
     }
 
     private String enrolled(String device) throws Exception {
-        Fields request = Json.object(asked);
+        Fields request = Json.object(latest);
         byte[] proof = MessageDigest.getInstance("SHA-256").digest(request.text("proof").getBytes(StandardCharsets.UTF_8));
         return seal("enrolled", "{\"deviceId\":\"" + device + "\",\"key\":" + Json.write(request.object("key").map()) + ",\"proof\":\""
                 + Base64.getUrlEncoder().withoutPadding().encodeToString(proof)
@@ -149,7 +149,7 @@ public final class KeeperTest extends Client {
     }
 
     @Test
-    public void aCrashIsToldOnce() throws Exception {
+    public void aCrashIsReportedOnce() throws Exception {
         enrolled(app, address(), spki());
         files.saveCrash("the thread main: java.lang.Error");
         status = 200;
@@ -159,7 +159,7 @@ public final class KeeperTest extends Client {
             Thread.sleep(20);
         }
         assertEquals("", files.crash());
-        assertTrue(heard.toString(), heard.toString()
+        assertTrue(requests.toString(), requests.toString()
                 .contains("\"agentErrors\":[\"the process before this one broke: the thread main: java.lang.Error\"]"));
     }
 

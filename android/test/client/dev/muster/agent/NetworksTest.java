@@ -9,7 +9,7 @@ import org.robolectric.Shadows;
 import org.robolectric.shadows.ShadowConnectivityManager;
 import org.robolectric.shadows.ShadowNetwork;
 
-/** A change of network is told once; the network of now is none. */
+/** A change of network is reported once; the network of now is none. */
 public final class NetworksTest extends Client {
     @Test
     public void tellsOfChanges() {

@@ -36,10 +36,10 @@ public final class ProvisioningTest extends Client {
     @Test
     public void modeIsFullyManaged() throws Exception {
         fake.owner = false; // not yet
-        Intent asked = step(DevicePolicyManager.ACTION_GET_PROVISIONING_MODE)
+        Intent request = step(DevicePolicyManager.ACTION_GET_PROVISIONING_MODE)
                 .putIntegerArrayListExtra(DevicePolicyManager.EXTRA_PROVISIONING_ALLOWED_PROVISIONING_MODES,
                 new ArrayList<>(Arrays.asList(2, 1)));
-        Activity a = Robolectric.buildActivity(ModeActivity.class, asked).create().get();
+        Activity a = Robolectric.buildActivity(ModeActivity.class, request).create().get();
         assertEquals(Activity.RESULT_OK, Shadows.shadowOf(a).getResultCode());
         assertEquals(1, Shadows.shadowOf(a).getResultIntent().getIntExtra(DevicePolicyManager.EXTRA_PROVISIONING_MODE, 0));
         assertTrue(a.isFinishing());
@@ -48,10 +48,10 @@ public final class ProvisioningTest extends Client {
 
     @Test
     public void anotherModeIsDeclined() throws Exception {
-        Intent asked = step(DevicePolicyManager.ACTION_GET_PROVISIONING_MODE)
+        Intent request = step(DevicePolicyManager.ACTION_GET_PROVISIONING_MODE)
                 .putIntegerArrayListExtra(DevicePolicyManager.EXTRA_PROVISIONING_ALLOWED_PROVISIONING_MODES,
                 new ArrayList<>(Arrays.asList(2)));
-        Activity a = Robolectric.buildActivity(ModeActivity.class, asked).create().get();
+        Activity a = Robolectric.buildActivity(ModeActivity.class, request).create().get();
         assertEquals(Activity.RESULT_CANCELED, Shadows.shadowOf(a).getResultCode());
         assertNull(files.code());
     }

@@ -10,7 +10,7 @@ import org.robolectric.shadows.ShadowPackageInstaller;
 @Implements(PackageInstaller.class)
 public class StrictInstaller extends ShadowPackageInstaller {
     static FakeDpms fake;
-    static PackageInstaller.SessionParams asked;
+    static PackageInstaller.SessionParams lastParams;
     static volatile int last; // the session that was made last; 0: none
 
     @Implementation
@@ -19,7 +19,7 @@ public class StrictInstaller extends ShadowPackageInstaller {
         if (fake.restrictions.contains(AppInstaller.NO_INSTALL)) {
             throw new SecurityException("User restriction prevents installing");
         }
-        asked = params;
+        lastParams = params;
         return last = super.createSession(params);
     }
 }

@@ -79,7 +79,7 @@ final class CheckIn {
     /** compose gathers what the service does not know yet. */
     private Map<String, Object> compose(String boot) throws IOException {
         Applied applied = agent.policy.applied;
-        if (agent.reports.status == null && (applied.unreported() || agent.reports.untold())) {
+        if (agent.reports.status == null && (applied.unreported() || agent.reports.unreported())) {
             try {
                 agent.reports.collect(false); // what the policy lets the device tell has changed with it
             } catch (IOException e) {
@@ -99,7 +99,7 @@ final class CheckIn {
             request.put("policy", policy);
         }
         List<String> can = agent.device.capabilities();
-        if (!can.equals(agent.reports.told)) {
+        if (!can.equals(agent.reports.capabilities)) {
             request.put("capabilities", new ArrayList<Object>(can));
         }
         return request;
@@ -136,18 +136,18 @@ final class CheckIn {
                 ended |= e.command.asksFirst() && e.result.equals(Entry.DONE);
                 entries.add(e.confirmed(now));
             } else if (e != null && e.is(Entry.RECEIVED) && e.command.asksFirst()) {
-                entries.add(e.told(now));
+                entries.add(e.acknowledged(now));
             }
         }
         if (!entries.isEmpty()) {
             agent.journal.write(entries.toArray(new Entry[0]));
         }
-        if (ended) { // the service knows: nothing is left to be said
+        if (ended) { // the service knows: nothing is left to report
             agent.destroy();
             throw new EndedException();
         }
         if (request.containsKey("capabilities")) {
-            agent.reports.told = Fields.copy(request.get("capabilities"));
+            agent.reports.capabilities = Fields.copy(request.get("capabilities"));
         }
         agent.updates.delivered(request.get("update"), answer.object("updateTold"));
         agent.reports.delivered(request);

@@ -45,11 +45,11 @@ public final class Enrollment {
 
     /** Redeemed is what the service signed in answer to a request, and what it announced beside that. */
     private static final class Redeemed {
-        final Fields said;
+        final Fields enrolled;
         final List<Envelope> announced;
 
-        Redeemed(Fields said, List<Envelope> announced) {
-            this.said = said;
+        Redeemed(Fields enrolled, List<Envelope> announced) {
+            this.enrolled = enrolled;
             this.announced = announced;
         }
     }
@@ -88,7 +88,7 @@ public final class Enrollment {
         String name = keyName(was ? holding(store) : null);
         DeviceKey key = key(store, name);
         Redeemed redeemed = redeem(key, former, lost);
-        Fields answer = redeemed.said;
+        Fields answer = redeemed.enrolled;
         CommandKey commandKey = CommandKey.read(answer.object("commandKey"));
         Identity id = identity(answer, commandKey);
         if (lost != null) {
@@ -307,10 +307,10 @@ public final class Enrollment {
                 if (former != null && former.trust.tombstone(refused).equals("wipe")) {
                     throw new IOException("the service has ordered to erase this device: it cannot enroll again");
                 }
-                throw new IOException("the service refused the enrollment (" + refused.error + "): " + refused.said, refused);
+                throw new IOException("the service refused the enrollment (" + refused.error + "): " + refused.message, refused);
             }
-            Fields said = Json.object(new String(Disk.readAll(answer.body(), MAX_ANSWER, deadline), Text.UTF_8));
-            return new Redeemed(open(Envelope.read(said), commandKey, own, proof), Refusal.envelopes(said, "keys"));
+            Fields response = Json.object(new String(Disk.readAll(answer.body(), MAX_ANSWER, deadline), Text.UTF_8));
+            return new Redeemed(open(Envelope.read(response), commandKey, own, proof), Refusal.envelopes(response, "keys"));
         } finally {
             answer.close();
         }
@@ -332,14 +332,15 @@ public final class Enrollment {
         if (key.id.isEmpty() || !key.id.equals(sealed.keyId)) {
             throw new IOException("the service's answer to the enrollment is signed with another key than it names");
         }
-        Fields said = sealed.open(key.key, Envelope.ENROLLED);
-        if (!PublicKey.read(said.object("key")).same(device) || !said.text("proof").equals(Text.encode(Text.sha256(Text.bytes(proof))))) {
+        Fields enrolled = sealed.open(key.key, Envelope.ENROLLED);
+        if (!PublicKey.read(enrolled.object("key")).same(device)
+                || !enrolled.text("proof").equals(Text.encode(Text.sha256(Text.bytes(proof))))) {
             throw new IOException("the service's answer is to another enrollment");
         }
-        if (!said.text("deviceId").matches("[!-~]{1,128}")) { // it must fit into a header
+        if (!enrolled.text("deviceId").matches("[!-~]{1,128}")) { // it must fit into a header
             throw new IOException("the service's answer to the enrollment holds no device id that can be used");
         }
-        return said;
+        return enrolled;
     }
 
     static PublicKey publicKey(DeviceKey key) throws IOException {

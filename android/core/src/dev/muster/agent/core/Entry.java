@@ -58,12 +58,12 @@ final class Entry {
         return new Entry(command, CONFIRMED, bootId, result, outcome, now, accepted);
     }
 
-    /** told is a wipe or relinquish of which the service knows that the device has it. */
-    Entry told(long now) {
+    /** acknowledged is a wipe or relinquish of which the service knows that the device has it. */
+    Entry acknowledged(long now) {
         return new Entry(command, stage, bootId, result, outcome, now, true);
     }
 
-    /** unconfirmed is a finished command that is to be said again. */
+    /** unconfirmed is a finished command that is to be reported again. */
     Entry unconfirmed() {
         return new Entry(command, DONE, bootId, result, outcome, at, accepted);
     }

@@ -225,16 +225,16 @@ final class Link {
             if (r.signed == null || !r.error.equals(Refusal.CLOCK_SKEW) && !r.error.equals(Refusal.REPLAYED)) {
                 return false;
             }
-            Fields said = trust.open(r.signed, Envelope.TIME);
+            Fields correction = trust.open(r.signed, Envelope.TIME);
             synchronized (this) {
-                if (!said.text("deviceId").equals(id.deviceId) || !said.text("inReplyTo").equals(r.signature)) {
+                if (!correction.text("deviceId").equals(id.deviceId) || !correction.text("inReplyTo").equals(r.signature)) {
                     return false;
                 }
-                long time = said.number("serverTime");
+                long time = correction.number("serverTime");
                 Identity corrected = id.copy();
                 corrected.offset = time - clock.now();
                 corrected.latest = Math.max(corrected.latest, time);
-                next = Math.max(next, said.number("lastSequence") + 1);
+                next = Math.max(next, correction.number("lastSequence") + 1);
                 corrected.reserved = Math.max(corrected.reserved, next);
                 save(corrected);
             }

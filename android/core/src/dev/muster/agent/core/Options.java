@@ -13,11 +13,11 @@ public final class Options {
     public Transport transport;
     public Clock clock = Clock.SYSTEM;
     public Log log;
-    /** kept is what log has said lately, for the service to ask for; null: it is not kept. */
+    /** kept is what log has written lately, for the service to ask for; null: it is not kept. */
     public Kept kept;
     public Steps steps = Steps.NONE;
     public Awake awake = Awake.NONE;
-    /** crash is what ended the process before this one, in one line; empty: nothing did. The service is told. */
+    /** crash is what ended the process before this one, in one line; empty: nothing did. The service gets it. */
     public String crash = "";
     /** installer installs updates of the agent; null: it reports its version only. */
     public Installer installer;

@@ -27,20 +27,20 @@ public enum Order {
 
     /** obey carries out the order that was left. The order goes once a crash can no longer lose it. */
     static void obey(Agent agent) throws IOException {
-        String said;
+        String order;
         try {
-            said = new String(Disk.read(agent.store.path(Store.ORDER)), Text.UTF_8);
+            order = new String(Disk.read(agent.store.path(Store.ORDER)), Text.UTF_8);
         } catch (NoSuchFileException e) {
             return;
         }
-        if (said.equals(SAY_GOOD_BYE.text)) {
+        if (order.equals(SAY_GOOD_BYE.text)) {
             agent.unenroll();
             throw new EndedException();
         }
-        if (said.equals(ROTATE_KEY.text)) {
+        if (order.equals(ROTATE_KEY.text)) {
             agent.beginRotation(); // on disk: rotation goes on from there
         } else {
-            agent.log.warn("unknown order dropped", said);
+            agent.log.warn("unknown order dropped", order);
         }
         agent.store.remove(Store.ORDER);
     }

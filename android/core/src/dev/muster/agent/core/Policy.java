@@ -41,10 +41,10 @@ final class Policy {
             agent.log.warn("the service did not sign which policy this device is to have", "it keeps what it has");
             return;
         }
-        Fields said = agent.link.trust.assignment(sealed, sequence);
-        PolicyRef want = new PolicyRef(said.text("policyId"), said.number("version"));
+        Fields assignment = agent.link.trust.assignment(sealed, sequence);
+        PolicyRef want = new PolicyRef(assignment.text("policyId"), assignment.number("version"));
         if (!want.same(applied.policy) || force) {
-            converge(want, fetch(want, said.text("companyId")));
+            converge(want, fetch(want, assignment.text("companyId")));
         }
     }
 

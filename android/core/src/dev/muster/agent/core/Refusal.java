@@ -21,10 +21,10 @@ final class Refusal extends IOException {
 
     final int status;
     final String error;
-    final String said;
+    final String message;
     final transient Envelope signed; // null: nothing
     final transient List<Envelope> keys;
-    final long retryAfter; // milliseconds; 0: not said
+    final long retryAfter; // milliseconds; 0: not given
     final String signature; // of the refused request
 
     private Refusal(int status, String signature, long retryAfter, Fields answer) throws JsonException {
@@ -33,7 +33,7 @@ final class Refusal extends IOException {
         this.signature = signature;
         this.retryAfter = retryAfter;
         error = answer == null ? "" : answer.text("error");
-        said = answer == null ? "" : answer.text("message");
+        message = answer == null ? "" : answer.text("message");
         signed = answer == null ? null : Envelope.read(answer.object("signed"));
         keys = answer == null ? new ArrayList<Envelope>() : envelopes(answer, "keys");
     }

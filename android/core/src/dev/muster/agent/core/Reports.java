@@ -13,12 +13,12 @@ final class Reports {
     Map<String, Object> status;
 
     Location fix;
-    List<String> told; // the capabilities that the service knows; null: none
+    List<String> capabilities; // those that the service knows; null: none
     /** MAX_TROUBLES is how many troubles are kept; those that come later are in the log only. */
     private static final int MAX_TROUBLES = 8;
 
     private final List<String> troubles = new ArrayList<>(); // of the agent itself, in every report of this process
-    private boolean untold; // the service lacks one of these troubles
+    private boolean unreported; // the service lacks one of these troubles
 
     Reports(Agent agent) {
         this.agent = agent;
@@ -30,7 +30,7 @@ final class Reports {
         synchronized (troubles) {
             if (troubles.size() < MAX_TROUBLES && !troubles.contains(what)) {
                 troubles.add(what);
-                untold = true;
+                unreported = true;
             }
         }
     }
@@ -40,10 +40,10 @@ final class Reports {
         trouble(Text.line(thread + " broke: " + Agent.crash(e)));
     }
 
-    /** untold reports whether the service lacks a trouble. */
-    boolean untold() {
+    /** unreported reports whether the service lacks a trouble. */
+    boolean unreported() {
         synchronized (troubles) {
-            return untold;
+            return unreported;
         }
     }
 
@@ -63,7 +63,7 @@ final class Reports {
             if (!troubles.isEmpty()) {
                 values.put("agentErrors", new ArrayList<>(troubles));
             }
-            untold = false; // as soon as this is delivered
+            unreported = false; // as soon as this is delivered
         }
         status = Fields.members("at", now, "values", values, "specifications",
                 report.specifications.isEmpty() ? null : report.specifications);

@@ -1,6 +1,6 @@
 package dev.muster.agent.core;
 
-/** Steps is told before each durable step, so that tests can end the process there. */
+/** Steps is called before each durable step, so that tests can end the process there. */
 public interface Steps {
     void before(String step);
 

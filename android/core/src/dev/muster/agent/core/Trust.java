@@ -90,18 +90,18 @@ final class Trust {
         if (sealed == null) {
             throw new IOException("the service did not sign which policy this device is to have");
         }
-        Fields said;
+        Fields assignment;
         try {
-            said = open(sealed, Envelope.ASSIGNMENT);
+            assignment = open(sealed, Envelope.ASSIGNMENT);
         } catch (IOException e) {
             throw new IOException("cannot trust the assignment of a policy: " + e.getMessage(), e);
         }
-        if (!said.text("deviceId").equals(link.identity().deviceId) || said.number("number") != sequence
-                || said.text("policyId").isEmpty()) {
+        if (!assignment.text("deviceId").equals(link.identity().deviceId) || assignment.number("number") != sequence
+                || assignment.text("policyId").isEmpty()) {
             throw new IOException("the assignment of a policy is for another device or another request");
         }
-        heard(said.number("time"));
-        return said;
+        keepTime(assignment.number("time"));
+        return assignment;
     }
 
     /**
@@ -119,15 +119,15 @@ final class Trust {
                     || !stone.text("inReplyTo").equals(r.signature) || stone.number("time") <= 0) {
                 return "";
             }
-            heard(stone.number("time"));
+            keepTime(stone.number("time"));
             return stone.text("action");
         } catch (IOException e) {
             return "";
         }
     }
 
-    /** heard keeps a time that the service has signed, if it is much later than the one that is kept. */
-    void heard(long at) throws IOException {
+    /** keepTime keeps a time that the service has signed, if it is much later than the one that is kept. */
+    void keepTime(long at) throws IOException {
         synchronized (link) {
             if (at - link.identity().latest > LATEST_EVERY) {
                 Identity next = link.identity().copy();

@@ -11,7 +11,7 @@ final class Updates {
     private static final String BEGAN = "began";
     private static final String OVER = "over";
 
-    /** What the service is told of an update. */
+    /** The states of an update that the service gets. */
     private static final String READY = "ready";
 
     private static final String INSTALLED = "installed";
@@ -32,7 +32,7 @@ final class Updates {
         String stage = "";
         String state = "";
         String detail = "";
-        boolean told; // the service has it
+        boolean acknowledged; // the service has it
         long tries;
         long until; // it rests until then
 
@@ -47,7 +47,7 @@ final class Updates {
             Note n = of(Update.read(f.object("want")), f.text("stage"));
             n.state = f.text("state");
             n.detail = f.text("detail");
-            n.told = f.flag("told");
+            n.acknowledged = f.flag("told");
             n.tries = f.number("tries");
             n.until = f.number("until");
             return n.want == null ? new Note() : n;
@@ -59,14 +59,14 @@ final class Updates {
 
         Map<String, Object> json() {
             return Fields.members("want", want.json(), "stage", stage, "state", Fields.some(state), "detail", Fields.some(detail), "told",
-                    told, "tries", tries, "until", until);
+                    acknowledged, "tries", tries, "until", until);
         }
     }
 
     private final Agent agent;
     private final Installer installer; // null: the agent reports its version only
     private Note note = new Note();
-    private boolean said; // by this process, since the stage changed
+    private boolean reported; // by this process, since the stage changed
     private boolean fetching;
     private boolean fetched; // a download has ended
     private IOException trouble; // of the download that has ended; null: none
@@ -98,7 +98,7 @@ final class Updates {
 
     private void to(Note next) throws IOException {
         agent.steps.before("before update " + next.stage);
-        said = false;
+        reported = false;
         note = next;
         agent.store.save(Store.UPDATE, next.json());
     }
@@ -135,14 +135,14 @@ final class Updates {
         return installer == null ? null : Fields.members("package", installer.packageName(), "code", installer.code());
     }
 
-    /** report is what the service is told with the next check-in, or null. */
+    /** report is what the service gets with the next check-in, or null. */
     Map<String, Object> report() throws IOException {
         settle();
         String state = state();
         if (state.isEmpty()) {
             return null;
         }
-        said = true;
+        reported = true;
         return Fields.members("sha256", note.want.sha256, "state", state, "detail", note.is(OVER) ? Fields.some(note.detail) : null);
     }
 
@@ -156,29 +156,29 @@ final class Updates {
         if (note.is(VERIFIED)) {
             return READY;
         }
-        return note.is(OVER) && !note.told ? note.state : "";
+        return note.is(OVER) && !note.acknowledged ? note.state : "";
     }
 
     /** news reports whether the service lacks what the agent knows of an update. */
     boolean news() {
-        return !said && !state().isEmpty();
+        return !reported && !state().isEmpty();
     }
 
     /** delivered notes that the service has answered a request. */
-    void delivered(Object report, Fields told) throws IOException {
+    void delivered(Object report, Fields acknowledged) throws IOException {
         if (report == null) {
             return;
         }
         Fields was = Fields.of(report);
         if (was.text("state").equals(INSTALLED) && note.is(BEGAN)) { // in touch: the new version stays
             end(INSTALLED, "");
-            said = true;
+            reported = true;
         }
-        if (told == null || !note.is(OVER) || !told.map().equals(was.map())) {
+        if (acknowledged == null || !note.is(OVER) || !acknowledged.map().equals(was.map())) {
             return;
         }
         Note next = Note.read(Fields.of(note.json()));
-        next.told = true;
+        next.acknowledged = true;
         to(next);
     }
 
@@ -188,9 +188,9 @@ final class Updates {
         if (installer == null || sealed == null) {
             return;
         }
-        Fields said = agent.link.trust.open(sealed, Envelope.UPDATE);
-        Update want = Update.read(said);
-        if (!said.text("deviceId").equals(agent.link.identity().deviceId) || said.number("number") != sequence) {
+        Fields signed = agent.link.trust.open(sealed, Envelope.UPDATE);
+        Update want = Update.read(signed);
+        if (!signed.text("deviceId").equals(agent.link.identity().deviceId) || signed.number("number") != sequence) {
             throw new IOException("an update is for another device or another request");
         }
         if (!want.packageName.equals(installer.packageName()) || want.code <= installer.code()) {
@@ -199,7 +199,7 @@ final class Updates {
         if (!want.sound()) {
             throw new IOException("an update names no file that can be used");
         }
-        agent.link.trust.heard(said.number("time"));
+        agent.link.trust.keepTime(signed.number("time"));
         follow(report, want);
     }
 
@@ -346,7 +346,7 @@ final class Updates {
         Note next = Note.of(note.want, BEGAN);
         next.tries = note.tries;
         to(next);
-        said = true;
+        reported = true;
         agent.steps.before("before install");
         try {
             installer.install(file(), note.want);

@@ -221,14 +221,14 @@ public final class Main {
 
     /** enroll enrolls a device. One that lost its identity waits for the administrator who confirms that. */
     private static Enrollment.Enrolled enroll(Enrollment e) throws IOException, InterruptedException {
-        for (boolean told = false; ; told = true) {
+        for (boolean printed = false; ; printed = true) {
             try {
                 return e.enroll();
             } catch (IOException refused) {
                 if (!Enrollment.waits(refused)) {
                     throw refused;
                 }
-                if (!told) {
+                if (!printed) {
                     System.out.println("This device asks to be enrolled again. An administrator confirms that in the portal.");
                 }
                 Thread.sleep(ASK_EVERY);

@@ -12,7 +12,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.Test;
 
-/** Unforeseen errors: they end no thread for good, and the service is told. */
+/** Unforeseen errors: they end no thread for good, and the service gets them. */
 public final class BreakTest {
     private static List<String> errors(Fixture fixture) throws JsonException {
         List<String> all = new ArrayList<>();
@@ -43,7 +43,7 @@ public final class BreakTest {
             backoff.answered();
             WakeStream stream = new WakeStream(agent, backoff);
             stream.start();
-            for (int i = 0; i < 500 && !agent.reports.untold(); i++) {
+            for (int i = 0; i < 500 && !agent.reports.unreported(); i++) {
                 Thread.sleep(10); // the stream's thread is a real one
             }
             stream.moved(); // ends the pause
@@ -57,7 +57,7 @@ public final class BreakTest {
     }
 
     @Test
-    public void whatEndedTheProcessBeforeIsTold() throws Exception {
+    public void whatEndedTheProcessBeforeIsReported() throws Exception {
         Fixture fixture = new Fixture();
         Options o = new Options();
         o.directory = fixture.directory;

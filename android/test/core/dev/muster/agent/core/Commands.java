@@ -46,7 +46,7 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore, 
     private final StringBuilder trace = new StringBuilder();
     private long now;
     private int check;
-    private int asked;
+    private int checkIns;
     private String boot = "boot-1";
     private boolean restarted;
     private boolean over;
@@ -61,11 +61,11 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore, 
         document = vectors.object("document");
         secret = Seal.key(vectors.text("service"));
         Fields command = vectors.object("commands").object(type.equals(TOO_LARGE) ? Command.LAUNCH : type).object(parts[0]);
-        Fields said = Json.object(new String(Text.decode(command.text("payload")), Text.UTF_8));
+        Fields fields = Json.object(new String(Text.decode(command.text("payload")), Text.UTF_8));
         if (type.equals(TOO_LARGE)) {
             char[] body = new char[70 << 10];
             Arrays.fill(body, 'x');
-            commands.add(ordered(Command.MESSAGE, "c1", said, Fields.members("title", "t", "body", new String(body))));
+            commands.add(ordered(Command.MESSAGE, "c1", fields, Fields.members("title", "t", "body", new String(body))));
             Fields beside = Json.object(new String(Text.decode(vectors.object("commands").object(Command.LAUNCH).object("intime")
                     .text("payload")),
                     Text.UTF_8));
@@ -92,7 +92,7 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore, 
         applied.bootId = boot;
         applied.checkAt = now + 24 * 4 * QUARTER;
         store.save(Store.APPLIED, applied.json());
-        Entry e = entry(stage, Command.read(said));
+        Entry e = entry(stage, Command.read(fields));
         if (e != null) {
             try (Journal journal = Journal.open(store.path(Store.JOURNAL), now)) {
                 journal.write(e);
@@ -117,7 +117,7 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore, 
             case "RECEIVED":
                 return e;
             case "ACCEPTED":
-                return e.told(now - 60_000);
+                return e.acknowledged(now - 60_000);
             case "STARTED":
                 return e.again().started("boot-1", now - 1000);
             case "STARTED_LONG_AGO":
@@ -155,7 +155,7 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore, 
         }
     }
 
-    private void said(String what) {
+    private void record(String what) {
         trace.append(trace.length() == 0 ? "" : " ").append(what);
     }
 
@@ -164,7 +164,7 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore, 
         Agent agent = null;
         for (check = 0; check < 3; check++) {
             if (check > 0) {
-                said("|");
+                record("|");
                 now += QUARTER;
             }
             if (agent != null && (check == 2 || restarted)) {
@@ -176,20 +176,20 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore, 
                 if (agent == null) {
                     agent = open();
                 }
-                said("next=" + agent.once() / 1000);
+                record("next=" + agent.once() / 1000);
             } catch (NotEnrolledException e) {
-                said("not_enrolled");
+                record("not_enrolled");
                 return trace.toString();
             } catch (EndedException e) {
-                said("ended");
+                record("ended");
             } catch (IOException e) {
-                said("error");
+                record("error");
             }
         }
         agent.close();
         Entry e = Journal.load(new File(directory, Store.JOURNAL)).entry("c1");
         if (e != null) {
-            said("journal=" + e.stage + "," + e.result);
+            record("journal=" + e.stage + "," + e.result);
         }
         return trace.toString();
     }
@@ -209,29 +209,29 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore, 
     @Override
     public Answer send(String method, String url, Map<String, String> headers, byte[] body, int silence) throws IOException {
         if (service.equals("away") && check == 0) {
-            said("unreached");
+            record("unreached");
             throw new IOException("away");
         }
         if (url.endsWith("/checkin")) {
             Map<String, Object> assigned = Fields.members("deviceId", "d1", "companyId", "acme", "policyId", "p1", "version", 1L, "number",
                     Long.parseLong(headers.get("Muster-Seq")), "time", now);
-            Map<String, Object> told = checkIn(Json.object(new String(body, Text.UTF_8)));
-            told.put("assignment", Seal.seal(secret, "k1", Envelope.ASSIGNMENT, assigned).json());
-            return new Told(200, told);
+            Map<String, Object> answer = checkIn(Json.object(new String(body, Text.UTF_8)));
+            answer.put("assignment", Seal.seal(secret, "k1", Envelope.ASSIGNMENT, assigned).json());
+            return new Told(200, answer);
         }
         if (method.equals("POST")) {
-            said("upload:" + url.substring(url.indexOf(Link.LOG)) + "," + new String(body, Text.UTF_8));
+            record("upload:" + url.substring(url.indexOf(Link.LOG)) + "," + new String(body, Text.UTF_8));
             return new Told(200, new LinkedHashMap<String, Object>());
         }
-        said("fetch:" + url.substring(url.indexOf("/policy")));
+        record("fetch:" + url.substring(url.indexOf("/policy")));
         return new Told(200, document.map());
     }
 
-    /** checkIn writes down what the device told, and answers. The command is handed out until its last word. */
+    /** checkIn writes down what the device reports, and answers. The command is handed out until its last word. */
     private Map<String, Object> checkIn(Fields request) throws IOException {
         StringBuilder text = new StringBuilder("checkin:" + request.text("bootId"));
-        asked++;
-        boolean hears = asked > 2 || !service.equals("silent");
+        checkIns++;
+        boolean hears = checkIns > 2 || !service.equals("silent");
         List<Object> acked = new ArrayList<>();
         for (Fields ack : request.objects("acks")) {
             text.append('[').append(ack.text("state")).append(',').append(ack.text("outcome").replace(' ', '_')).append(']');
@@ -246,7 +246,7 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore, 
                 text.append('[').append(part[0]).append(']');
             }
         }
-        said(text.toString());
+        record(text.toString());
         return Fields.members("acked", acked, "nextSeconds", 900L, "commands",
                 over ? null : commands);
     }
@@ -277,7 +277,7 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore, 
                 text.append(',').append(argument);
             }
         }
-        said(text.toString());
+        record(text.toString());
         answer();
         if (a.type.equals(Command.REBOOT) || a.type.equals(Command.SHUTDOWN)) {
             boot = "boot-" + (2 + check);
@@ -314,14 +314,14 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore, 
 
     @Override
     public void apply(String setting, String value) throws DeviceException {
-        said("set:" + setting + "=" + value);
+        record("set:" + setting + "=" + value);
         answer();
         settings.put(setting, value);
     }
 
     @Override
     public Report report(Reporting groups) throws DeviceException {
-        said(groups.location ? "locate" : "report");
+        record(groups.location ? "locate" : "report");
         answer();
         Report r = new Report();
         r.values.put("batteryLevel", 80L);

@@ -105,7 +105,7 @@ class Fixture implements Device, Transport, Clock, Log, KeyStore, Installer {
     }
 
     /** part is an answer that says one range, and holds what the stream gives. */
-    Answer part(long from, long to, long saidFrom, long saidTo, InputStream in) {
+    Answer part(long from, long to, long headerFrom, long headerTo, InputStream in) {
         return new Answer() {
             @Override
             public int status() {
@@ -114,7 +114,7 @@ class Fixture implements Device, Transport, Clock, Log, KeyStore, Installer {
 
             @Override
             public String header(String name) {
-                return name.equals("Content-Range") ? "bytes " + saidFrom + "-" + saidTo + "/" + file.length : "";
+                return name.equals("Content-Range") ? "bytes " + headerFrom + "-" + headerTo + "/" + file.length : "";
             }
 
             @Override
@@ -139,10 +139,10 @@ class Fixture implements Device, Transport, Clock, Log, KeyStore, Installer {
             String[] range = headers.get("Range").substring("bytes=".length()).split("-");
             return range(Long.parseLong(range[0]), Long.parseLong(range[1]));
         }
-        Fields said = Json.object(new String(body, Text.UTF_8));
-        checkIns.add(said);
+        Fields request = Json.object(new String(body, Text.UTF_8));
+        checkIns.add(request);
         List<Object> acked = new ArrayList<>();
-        for (Fields ack : said.objects("acks")) {
+        for (Fields ack : request.objects("acks")) {
             acked.add(ack.text("commandId"));
         }
         Map<String, Object> answer = Fields.members("nextSeconds", 900L, "acked", acked);

@@ -28,7 +28,7 @@ public final class PolicyTest {
         try (Agent agent = fixture.open()) {
             agent.policy.restore(fixture.boot);
             assertEquals("applied ", state(agent));
-            assertTrue("nothing is told", agent.policy.applied.reported);
+            assertTrue("nothing is left to report", agent.policy.applied.reported);
             fixture.locked = false;
             fixture.shows.put("ENCRYPTION_POLICY", ""); // the user has taken it away
             agent.policy.restore(fixture.boot);

@@ -25,8 +25,8 @@ final class Trusting {
             Vectors.check("enrolled, " + one.text("what"), taken == one.flag("taken"));
         }
         for (Fields one : trust.objects("tombstones")) {
-            Map<String, Object> said = Fields.members("error", "ended", "signed", one.object("signed").map());
-            Refusal refusal = Refusal.read(new Told(410, said), one.text("request"));
+            Map<String, Object> body = Fields.members("error", "ended", "signed", one.object("signed").map());
+            Refusal refusal = Refusal.read(new Told(410, body), one.text("request"));
             Vectors.same("a tombstone " + one.text("what"), one.text("action"), device(trust, service).trust.tombstone(refusal));
         }
         for (Fields one : trust.objects("assignments")) {

@@ -53,12 +53,12 @@ public final class UpdatesTest {
     /** Away for a week in the middle of a download, and again before it could say that the new version runs. */
     @Test
     public void awayForAWeek() throws Exception {
-        final List<Long> asked = new ArrayList<>();
+        final List<Long> offsets = new ArrayList<>();
         final boolean[] cut = {true};
         Fixture fixture = new Fixture() {
             @Override
             Answer range(long from, long to) throws IOException {
-                asked.add(from);
+                offsets.add(from);
                 if (cut[0] && from > 0) {
                     away = true;
                     throw new IOException("no network");
@@ -70,9 +70,9 @@ public final class UpdatesTest {
         fixture.once();
         away(fixture);
         cut[0] = false;
-        asked.clear();
+        offsets.clear();
         settle(fixture);
-        assertEquals("it goes on where it was", Long.valueOf(MIB), asked.get(0));
+        assertEquals("it goes on where it was", Long.valueOf(MIB), offsets.get(0));
         assertEquals(Collections.singletonList("2"), fixture.installed);
         fixture.away = true;
         away(fixture);
@@ -115,11 +115,11 @@ public final class UpdatesTest {
 
     @Test
     public void aVersionThatIsNotHigherIsRefused() throws Exception {
-        final List<Long> asked = new ArrayList<>();
+        final List<Long> offsets = new ArrayList<>();
         Fixture fixture = new Fixture() {
             @Override
             Answer range(long from, long to) throws IOException {
-                asked.add(from);
+                offsets.add(from);
                 return super.range(from, to);
             }
         };
@@ -128,7 +128,7 @@ public final class UpdatesTest {
             fixture.offers(version, program());
             settle(fixture);
         }
-        assertTrue(asked.isEmpty() && fixture.installed.isEmpty());
+        assertTrue(offsets.isEmpty() && fixture.installed.isEmpty());
         assertFalse(new File(fixture.directory, "update.json").exists());
         assertTrue(fixture.log.toString(), fixture.log.toString().contains("is not higher than what runs"));
         fixture.offers(6, program());

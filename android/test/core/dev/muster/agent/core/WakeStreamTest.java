@@ -22,7 +22,7 @@ public final class WakeStreamTest {
         final List<String> did = new ArrayList<>();
         private final CountDownLatch streams = new CountDownLatch(2);
         private volatile String text = "";
-        private volatile String asked = "";
+        private volatile String wakeHeader = "";
 
         Streaming() throws Exception {}
 
@@ -31,7 +31,7 @@ public final class WakeStreamTest {
             if (!url.endsWith("/wake")) {
                 return super.send(method, url, headers, body, silence);
             }
-            asked = headers.get("Muster-Wake");
+            wakeHeader = headers.get("Muster-Wake");
             streams.countDown();
             if (streams.getCount() == 0) {
                 throw new IOException("no network");
@@ -81,7 +81,7 @@ public final class WakeStreamTest {
     public void aCommandIsDoneBeforeTheCheckInThatAcknowledgesIt() throws Exception {
         Streaming service = new Streaming();
         service.hears(": padding " + String.join("", Collections.nCopies(2000, "x")) + "\n\n" + service.event("k1", "c1"));
-        assertEquals("commands", service.asked);
+        assertEquals("commands", service.wakeHeader);
         assertEquals(Arrays.asList("LAUNCH_APP c1"), service.did);
         assertEquals(Arrays.asList("c1"), service.acknowledged(0));
     }
