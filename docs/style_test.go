@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // style is the lists of docs/style.md.
@@ -240,5 +241,26 @@ func TestStyle_FindsWords(t *testing.T) {
 	}
 	if got := s.checkGo(t, source{"p.go", text}); !slices.Equal(got, want) {
 		t.Errorf("findings:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// The linter holds Go to this limit; a tab counts as it does there.
+func TestStyle_LinesOfTemplates(t *testing.T) {
+	t.Parallel()
+	const most, tab = 140, 4
+	templates := sources(t, ".templ")
+	if len(templates) < 50 {
+		t.Errorf("found %d templates, want at least 50: the search no longer fits the tree", len(templates))
+	}
+	for _, f := range templates {
+		number := 0
+		for line := range strings.Lines(f.text) {
+			number++
+			columns := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) + (tab-1)*strings.Count(line, "\t")
+			if columns > most {
+				t.Errorf("%s:%d: the line has %d columns, more than %d: put each attribute of an element on a line of its own, "+
+					"its text on the next lines, and long classes into class={ ... }", f.path, number, columns, most)
+			}
+		}
 	}
 }
