@@ -156,6 +156,9 @@ func (db *DB) ReportCompanion(ctx context.Context, d agentdevice.Device, r agent
 			if err := h.locate(&fix); err != nil {
 				return err
 			}
+			if err := notePlace(ctx, t, h.id, fix); err != nil {
+				return err
+			}
 		}
 		h.seen = max(h.seen, seen)
 		return h.save(ctx, t)

@@ -105,24 +105,59 @@ func (db *DB) UpdateConnection(ctx context.Context, companyID, id string, change
 		if err != nil {
 			return err
 		}
-		before := o
-		if err := change(&o); err != nil {
-			return err
-		}
 		updated = o
-		if o.Scopes != before.Scopes || o.Frozen != before.Frozen || !o.RevokedAt.Equal(before.RevokedAt) {
-			t.raises(companyID)
-		}
-		if err := changeGrants(ctx, t, before, &updated); err != nil {
+		if err := change(&updated); err != nil {
 			return err
 		}
-		if err = t.Exec(ctx, `UPDATE oauth_connections SET client_name = ?, scopes = ?, frozen = ?, revoked_at = ? WHERE id = ?`,
-			o.ClientName, int64(o.Scopes), o.Frozen, millis(o.RevokedAt), id); err != nil {
-			return err
-		}
-		return db.recordConnection(ctx, t, before, o)
+		return db.saveConnection(ctx, t, o, &updated)
 	})
 	return updated, err
+}
+
+// lockConnectionsOf locks the live connections of a user and returns their ids.
+func lockConnectionsOf(ctx context.Context, t *tx, companyID, userID string) ([]string, error) {
+	return list(ctx, t, scanValue[string], `SELECT o.id FROM oauth_connections o WHERE o.user_id = ? AND o.company_id = ?
+		AND o.revoked_at = 0 ORDER BY o.id`+t.lock(), userID, companyID)
+}
+
+// endConnections revokes the connections of a user, and consents that are not redeemed yet, in
+// the transaction that disables the user: they do not work again if the user does.
+func (db *DB) endConnections(ctx context.Context, t *tx, u account.User) error {
+	// A code that is being redeemed is waited for: its connection is found after it.
+	if err := t.Exec(ctx, `DELETE FROM oauth_codes WHERE user_id = ?`, u.ID); err != nil {
+		return err
+	}
+	live, err := lockConnectionsOf(ctx, t, u.CompanyID, u.ID)
+	if err != nil {
+		return err
+	}
+	for _, id := range live {
+		o, err := findConnection(ctx, t, id)
+		if err != nil {
+			return err
+		}
+		ended := o
+		ended.RevokedAt = db.now()
+		if err := db.saveConnection(ctx, t, o, &ended); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// saveConnection saves a locked connection with its grants, and records what changed.
+func (db *DB) saveConnection(ctx context.Context, t *tx, before oauth.Connection, after *oauth.Connection) error {
+	if after.Scopes != before.Scopes || after.Frozen != before.Frozen || !after.RevokedAt.Equal(before.RevokedAt) {
+		t.raises(before.CompanyID)
+	}
+	if err := changeGrants(ctx, t, before, after); err != nil {
+		return err
+	}
+	if err := t.Exec(ctx, `UPDATE oauth_connections SET client_name = ?, scopes = ?, frozen = ?, revoked_at = ? WHERE id = ?`,
+		after.ClientName, int64(after.Scopes), after.Frozen, millis(after.RevokedAt), before.ID); err != nil {
+		return err
+	}
+	return db.recordConnection(ctx, t, before, *after)
 }
 
 // recordConnection records what a save changed about a connection.

@@ -139,13 +139,16 @@ func (db *DB) whyVoid(ctx context.Context, t conn, of approval.Subject, signedID
 	return v.Stands(s), nil
 }
 
-// voidDecisions takes back what persons of a company approved who may not any more, in the
-// transaction that takes their right: it does not count again if they may again.
+// voidDecisions takes back what persons of a company approved, or asked for, who may not any
+// more, in the transaction that takes their right: it does not count again if they may again.
 func (db *DB) voidDecisions(ctx context.Context, t *tx, companyID string) error {
 	if err := db.voidChanges(ctx, t, companyID); err != nil {
 		return err
 	}
-	return db.voidCalls(ctx, t, companyID)
+	if err := db.voidCalls(ctx, t, companyID); err != nil {
+		return err
+	}
+	return db.voidLoosenings(ctx, t, companyID)
 }
 
 // followApproval takes back what a company's stricter rules do not allow any more. Where no

@@ -103,8 +103,20 @@ func (db *DB) supersede(ctx context.Context, t *tx, before, after company.Compan
 }
 
 func (db *DB) dropLoosenings(ctx context.Context, t *tx, companyID string, control access.ControlName) error {
-	dropped, err := list(ctx, t, scanLoosening, `DELETE FROM loosenings AS l WHERE l.company_id = ? AND l.control = ? RETURNING `+
-		`id, company_id, control, value_before, value_after, asked_by, asked_by_name, asked_at, effective_at`, companyID, string(control))
+	return db.cancelLoosenings(ctx, t, `l.company_id = ? AND l.control = ?`, companyID, string(control))
+}
+
+// voidLoosenings cancels what waits for persons who may not change the company's controls any
+// more.
+func (db *DB) voidLoosenings(ctx context.Context, t *tx, companyID string) error {
+	return db.cancelLoosenings(ctx, t, `l.company_id = ? AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = l.asked_by
+		AND u.company_id = l.company_id AND NOT u.disabled AND u.rights & ? <> 0)`, companyID, int64(account.ManageCompany))
+}
+
+// cancelLoosenings cancels and records what waits where a condition holds.
+func (db *DB) cancelLoosenings(ctx context.Context, t *tx, where string, args ...any) error {
+	dropped, err := list(ctx, t, scanLoosening, `DELETE FROM loosenings AS l WHERE `+where+` RETURNING `+
+		`id, company_id, control, value_before, value_after, asked_by, asked_by_name, asked_at, effective_at`, args...)
 	for _, l := range dropped {
 		if err := db.recordLoosening(ctx, t, activity.LooseningCanceled, activity.OK, l); err != nil {
 			return err

@@ -89,6 +89,45 @@ func TestChangeControls(t *testing.T) {
 	})
 }
 
+// What waits for an administrator who may not change the controls any more is canceled, the end
+// of a stop above all: it does not wait again if they may again.
+func TestChangeControls_OfOneWhoMayNotAnyMore(t *testing.T) {
+	for how, end := range map[string]func(f *fixture, id string) error{
+		"disabled": func(f *fixture, id string) error {
+			return second(f.db.UpdateUser(f.Context(), f.company.ID, id, func(u *account.User) error { u.Disabled = true; return nil }))
+		},
+		"without the right": func(f *fixture, id string) error {
+			return second(f.db.UpdateUser(f.Context(), f.company.ID, id, func(u *account.User) error {
+				u.Rights &^= account.ManageCompany
+				return nil
+			}))
+		},
+		"deleted": func(f *fixture, id string) error { return second(f.db.DeleteUser(f.Context(), f.company.ID, id)) },
+	} {
+		t.Run(how, func(t *testing.T) {
+			withCompany(t, func(f *fixture) {
+				f.setLimit(10, 60)
+				thief, bob := f.person("thief", true), f.person("bob", true)
+				f.controls(thief, func(s *access.Settings) { s.Stop = access.Stop{At: f.clock.Now(), Reason: "a leak", All: true} })
+				f.controls(thief, func(s *access.Settings) { s.Stop = access.Stop{} })
+				f.controls(bob, limitTo(30))
+				f.ok(end(f, thief.ID))
+				waiting, err := f.db.Loosenings(f.Context(), f.company.ID)
+				f.ok(err)
+				if len(waiting) != 1 || waiting[0].AskedBy.ID != bob.ID {
+					f.Errorf("waiting: %+v", waiting)
+				}
+				equal(f, "canceled", f.recorded(activity.LooseningCanceled), 1)
+				f.clock.Advance(25 * time.Hour)
+				f.ok(f.db.ApplyLoosenings(f.Context()))
+				if !f.now().Stop.On() {
+					f.Error("the stop has ended")
+				}
+			})
+		})
+	}
+}
+
 // During a stop nothing is loosened, by time or by a second person, but the stop.
 func TestChangeControls_Stop(t *testing.T) {
 	withCompany(t, func(f *fixture) {

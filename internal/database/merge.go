@@ -91,15 +91,16 @@ func merge(ctx context.Context, t *tx, kept, other lockedAsset) error {
 	left := other
 	left.status, left.policyID, left.device = asset.Deleted, "", ""
 	left.serialKey, left.brandKey, left.stableID = "", "", "" // it is no longer found by them
+	left.location = ""
 	kept.count(counts, 1)
 	left.count(counts, 1)
+	if err := other.recordEnded(ctx, t, "merged: its device became that of the asset "+kept.id); err != nil {
+		return err
+	}
 	for _, h := range []lockedAsset{left, kept} {
 		if err := h.save(ctx, t); err != nil {
 			return err
 		}
-	}
-	if err := other.recordEnded(ctx, t, "merged: its device became that of the asset "+kept.id); err != nil {
-		return err
 	}
 	if err := moveDevice(ctx, t, other, kept); err != nil {
 		return err
@@ -141,6 +142,8 @@ func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) error {
 		{`UPDATE asset_apps SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
 		{`DELETE FROM installed_apps WHERE asset_id = ?`, []any{to.id}},
 		{`UPDATE installed_apps SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
+		{`DELETE FROM asset_places WHERE asset_id = ?`, []any{to.id}},
+		{`UPDATE asset_places SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
 		{`UPDATE device_logs SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
 	} {
 		if err := t.Exec(ctx, change.text, change.args...); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
@@ -179,7 +180,33 @@ func TestMergeAssets(t *testing.T) {
 			f.code(fault.Refused, f.db.MergeAssets(f.Context(), f.company.ID, wrong[0], wrong[1], nil))
 		}
 		f.code(fault.NotFound, f.db.MergeAssets(f.Context(), f.newCompany("other").ID, phone.ID, agent.AssetID, nil))
+		located := f.observation(agent.ID)
+		located.Management, located.AppliedPolicy, located.AppliedVersion = asset.Agent, p.ID, 1
+		lost := true // such a device tells where it is
+		located.LostMode = &lost
+		f.observe(located)
+		located.Location = &asset.Location{Latitude: 28.1, Longitude: -15.4, ReportedAt: f.clock.Now()}
+		f.observe(located)
+		limited := all()
+		limited.Policies = []string{p.ID}
+		readers := []*reader{f.reader(f.db, all()), f.reader(f.db, limited)}
+		before := []int{len(readers[0].rest(f)), len(readers[1].rest(f))}
 		f.ok(f.db.MergeAssets(f.Context(), f.company.ID, phone.ID, agent.AssetID, nil))
+		path := func(id string) string { return resource.Of(f.company.Slug, resource.Assets, id) }
+		for n, r := range readers {
+			events := []string{}
+			for _, e := range r.rest(f)[before[n]:] {
+				if e.Type != event.CommandFailed {
+					events = append(events, words(e.Type, e.Data.AssetID))
+				}
+			}
+			equal(f, "events", events, []string{words(event.DeviceUnenrolled, path(agent.AssetID)), words(event.DeviceEnrolled, path(phone.ID))})
+		}
+		for id, places := range map[string]int{phone.ID: 1, agent.AssetID: 0} {
+			trail, err := f.db.Trail(f.Context(), f.company.ID, id, time.Time{}, 10)
+			f.ok(err)
+			equal(f, "places", len(trail), places)
+		}
 		kept := f.asset(phone.ID)
 		equal(f, "kept", words(kept.Status.Enrolled(), kept.Device.Management, kept.Device.Name, kept.Device.PolicyID, kept.Device.Epoch),
 			words(true, asset.Agent, agent.ID, p.ID, 2))

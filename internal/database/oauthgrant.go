@@ -117,6 +117,7 @@ func (db *DB) endGrant(ctx context.Context, t *tx, o oauth.Connection, grantID, 
 // changeGrants carries a change of a connection over to its grants: scopes that
 // were added or removed, or its end.
 func changeGrants(ctx context.Context, t *tx, before oauth.Connection, after *oauth.Connection) error {
+	const codes = `DELETE FROM oauth_codes WHERE user_id = ? AND client_id = ?` // consents that are not redeemed yet
 	if before.RevokedAt.IsZero() && !after.RevokedAt.IsZero() {
 		for _, statement := range [...]string{
 			`DELETE FROM oauth_tokens WHERE grant_id IN (SELECT g.id FROM oauth_grants g WHERE g.connection_id = ?)`,
@@ -126,13 +127,16 @@ func changeGrants(ctx context.Context, t *tx, before oauth.Connection, after *oa
 				return err
 			}
 		}
-		// Consents that were given and not redeemed yet end as well.
-		err := t.Exec(ctx, `DELETE FROM oauth_codes WHERE user_id = ? AND client_id = ?`, before.UserID, before.ClientID)
 		after.Grants = 0
-		return err
+		return t.Exec(ctx, codes, before.UserID, before.ClientID)
 	}
 	if before.Scopes == after.Scopes {
 		return nil
+	}
+	if before.Scopes&^after.Scopes != 0 {
+		if err := t.Exec(ctx, codes, before.UserID, before.ClientID); err != nil {
+			return err
+		}
 	}
 	return t.Exec(ctx, `UPDATE oauth_grants SET scopes = (scopes & ?) | ? WHERE connection_id = ?`,
 		int64(after.Scopes), int64(after.Scopes&^before.Scopes), before.ID)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/oauth"
@@ -110,6 +111,61 @@ func TestRevoke_EndsAllGrantsAndPendingCodes(t *testing.T) {
 		if _, err := db.RotateToken(t.Context(), two.Refresh, code.ClientID, 0, next); fault.CodeOf(err) != fault.Refused {
 			t.Errorf("a refresh token of a revoked connection: %v", err)
 		}
+	})
+}
+
+// What narrows a connection also ends consents from before that are not redeemed yet: they would
+// widen it again.
+func TestNarrow_EndsPendingCodes(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		code := consent(t, db, e, access.DevicesRead|access.DevicesCommand)
+		tokens, connection := redeem(t, db, e, code)
+		pending := again(t, db, e, code, access.DevicesRead|access.DevicesCommand)
+		change(t, db, connection, func(o *oauth.Connection) { o.Scopes = access.DevicesRead })
+		next, _ := pair(e)
+		if _, err := db.RedeemCode(t.Context(), pending.Hash, agree, next); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("a code from before the connection was narrowed: %v", err)
+		}
+		wantAllowed(t, db, "the connection", tokens.Access, access.DevicesRead)
+		later, _ := redeem(t, db, e, again(t, db, e, code, access.DevicesRead))
+		wantAllowed(t, db, "a consent of after", later.Access, access.DevicesRead)
+	})
+}
+
+// The connections of a user who is disabled end: they do not work again if the user is enabled.
+func TestDisable_EndsConnections(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		code := consent(t, db, e, access.DevicesRead)
+		tokens, connection := redeem(t, db, e, code)
+		pending := again(t, db, e, code, access.DevicesRead)
+		disabled := func(now bool) {
+			t.Helper()
+			if _, err := db.UpdateUser(t.Context(), code.CompanyID, code.UserID, func(u *account.User) error {
+				u.Disabled = now
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		disabled(true)
+		wantEnded(t, db, "a disabled user's connection", tokens.Access)
+		disabled(false)
+		wantEnded(t, db, "the connection of a user who was disabled", tokens.Access)
+		next, _ := pair(e)
+		if _, err := db.RotateToken(t.Context(), tokens.Refresh, code.ClientID, 0, next); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("a refresh token from before: %v", err)
+		}
+		if _, err := db.RedeemCode(t.Context(), pending.Hash, agree, next); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("a code from before: %v", err)
+		}
+		all, err := db.Connections(t.Context(), code.CompanyID)
+		if err != nil || len(all) != 1 || all[0].ID != connection.ID || all[0].RevokedAt.IsZero() {
+			t.Errorf("connections %+v, %v", all, err)
+		}
+		fresh, _ := redeem(t, db, e, again(t, db, e, code, access.DevicesRead))
+		wantAllowed(t, db, "a consent of after", fresh.Access, access.DevicesRead)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 )
 
@@ -205,7 +206,33 @@ func (db *DB) retainPlaces(ctx context.Context, r retention) error {
 				return err
 			}
 		}
+		if err := db.retainLocations(ctx, r, page, before); err != nil {
+			return err
+		}
 	}
+}
+
+// retainLocations deletes old last known places of assets that have no other: before schema 48
+// a companion's report left no place, and a merge left them with the asset that has no device.
+func (db *DB) retainLocations(ctx context.Context, r retention, assets []any, before int64) error {
+	type located struct {
+		id       string
+		location asset.Location
+	}
+	lone := ` WHERE company_id = ? AND id IN (` + marks(len(assets)) + `) AND location <> ''
+		AND NOT EXISTS (SELECT 1 FROM asset_places p WHERE p.asset_id = assets.id)`
+	all, err := list(ctx, db.read(), into(func(l *located) []any { return []any{&l.id, asJSON(&l.location)} }),
+		`SELECT id, location FROM assets`+lone, append([]any{r.companyID}, assets...)...)
+	old := slices.DeleteFunc(all, func(l located) bool { return millis(l.location.ReportedAt) >= before })
+	if err != nil || len(old) == 0 {
+		return err
+	}
+	for i := range assets { // as many as before, so that there is one statement
+		assets[i] = old[min(i, len(old)-1)].id
+	}
+	return db.deleteOld(ctx, r.companyID, "places", func(ctx context.Context, t *tx) (int64, error) {
+		return t.ExecCount(ctx, `UPDATE assets SET location = ''`+lone, append([]any{r.companyID}, assets...)...)
+	})
 }
 
 // retainPlacesOf deletes a part of the old places of some assets.

@@ -2,12 +2,14 @@ package database_test
 
 import (
 	"database/sql"
+	"encoding/json"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
@@ -104,6 +106,42 @@ func TestRetain_Places(t *testing.T) {
 		f.ok(err)
 		equal(f, "places", len(trail), 1)
 		equal(f, "last places", []bool{f.asset(moving).Device.Location != nil, f.asset(silent).Device.Location != nil}, []bool{true, false})
+	})
+}
+
+// Where a companion was, and a last known place that has no other beside it, as programs before
+// left it, are deleted as well.
+func TestRetain_PlacesOfCompanions(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a, lone, fresh := f.enroll("d", f.newPolicy("p").ID), f.enroll("lone", ""), f.enroll("fresh", "")
+		companion := f.companion(a)
+		f.ok(f.lose(f.Context(), f.db, "d", true))
+		place := func(at time.Time) string {
+			text, err := json.Marshal(asset.Location{Latitude: 28.1, Longitude: -15.4, AccuracyMeters: 5, ReportedAt: at})
+			f.ok(err)
+			return string(text)
+		}
+		current, err := f.db.ReportCompanion(f.Context(), companion, agentdevice.CompanionReport{
+			Location: json.RawMessage(place(f.clock.Now())), SeenAt: f.clock.Now()})
+		f.ok(err)
+		equal(f, "current", current, true)
+		f.ok(f.db.Write(f.Context(), nil, `UPDATE assets SET location = '`+place(f.clock.Now())+`' WHERE id = '`+lone.ID+`'`))
+		located := func(want ...bool) {
+			f.Helper()
+			f.ok(f.db.Retain(f.Context()))
+			got := []bool{}
+			for _, id := range []string{a.ID, lone.ID, fresh.ID} {
+				got = append(got, f.asset(id).Device.Location != nil)
+			}
+			equal(f, "located", got, want)
+		}
+		trail, err := f.db.Trail(f.Context(), f.company.ID, a.ID, time.Time{}, 10)
+		f.ok(err)
+		equal(f, "places", len(trail), 1)
+		located(true, true, false)
+		f.clock.Advance(company.DefaultKeepPlaces + time.Hour)
+		f.ok(f.db.Write(f.Context(), nil, `UPDATE assets SET location = '`+place(f.clock.Now())+`' WHERE id = '`+fresh.ID+`'`))
+		located(false, false, true)
 	})
 }
 

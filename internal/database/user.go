@@ -140,8 +140,12 @@ func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change 
 }
 
 // holdUser locks a company, and a user of it, whose decisions may end: who claims or
-// decides holds the company, and needs no lock of the user.
+// decides holds the company, and needs no lock of the user. The user's connections, which may
+// end as well, are locked before.
 func holdUser(ctx context.Context, t *tx, companyID, id string) (account.User, error) {
+	if _, err := lockConnectionsOf(ctx, t, companyID, id); err != nil {
+		return account.User{}, err
+	}
 	if err := holdCompany(ctx, t, companyID); err != nil {
 		return account.User{}, err
 	}
@@ -194,6 +198,11 @@ func (db *DB) saveUser(ctx context.Context, t *tx, before, next account.User, mo
 	}
 	if err := db.recordUser(ctx, t, activity.UserChanged, before, next, more...); err != nil || !loses(before, next) {
 		return err
+	}
+	if next.Disabled {
+		if err := db.endConnections(ctx, t, next); err != nil {
+			return err
+		}
 	}
 	return db.voidDecisions(ctx, t, next.CompanyID)
 }

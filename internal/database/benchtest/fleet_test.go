@@ -51,7 +51,8 @@ func testLoad(t *testing.T, url string) {
 			t.Error(err)
 		}
 	}()
-	query := asset.Query{Filter: asset.Filter{CompanyID: fleet.Company.ID}, Order: asset.ByLastSeenAt, Page: operation.PageRequest{Size: 20}}
+	query := asset.Query{Filter: asset.Filter{CompanyID: fleet.Company.ID}, Order: asset.ByLastSeenAt,
+		Page: operation.PageRequest{Size: 20}}
 	if page, total, err := db.Assets(t.Context(), query); err != nil || total != assets || len(page) != 20 {
 		t.Errorf("a page of %d of %d assets, %v; want 20 of %d", len(page), total, err, assets)
 	}

@@ -57,6 +57,31 @@ func TestJob_AllThatMatch(t *testing.T) {
 	}
 }
 
+// A person who was limited to a policy since sees of their own job only what they may see.
+func TestJob_OfAPersonWhoWasLimited(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	seen, hidden := o.device(t, "d1", "S1", "Phone", o.Policy), o.device(t, "d2", "S2", "Secret", o.other)
+	admin := o.person(t, account.Admin)
+	to := admin.Send(o.base+"/jobs", url.Values{"once": {resource.NewID()}, "command": {"reboot"}, "id": {seen.ID, hidden.ID},
+		"rate": {"600"}}).Want(t, 303).Header.Get("Location")
+	for _, want := range []string{"Phone", "Secret"} {
+		if !strings.Contains(o.get(t, admin, to, 200), want) {
+			t.Errorf("the page does not name %s", want)
+		}
+	}
+	if _, err := o.DB().UpdateUser(t.Context(), o.Company.ID, admin.User.ID, func(u *account.User) error {
+		u.Role, u.Rights, u.Policies = account.Viewer, account.ViewDevices|account.ViewPolicies, []string{o.Policy.ID}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	page := o.get(t, admin, to, 200)
+	if !strings.Contains(page, "Phone") || strings.Contains(page, "Secret") || !strings.Contains(page, "A device that you may not see") {
+		t.Errorf("the page names what the person may not see, or leaves out what they may: %s", page)
+	}
+}
+
 // id is the short id of an asset's path name.
 func (o *office) id(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 

@@ -95,6 +95,9 @@ func (s *Section) job(v *frame.Visit) error {
 	if len(f.Results) > resultRows {
 		f.Results, f.Next = f.Results[:resultRows], f.Results[resultRows].N
 	}
+	if err := s.veil(v, f.Results); err != nil {
+		return err
+	}
 	if v.Query().Get("part") == "results" { // below the job's entry in the activity log
 		return v.Fragment(jobResults(f))
 	}
@@ -102,6 +105,29 @@ func (s *Section) job(v *frame.Visit) error {
 		return v.Fragment(jobState(v, f))
 	}
 	return v.Show(f.title(), frame.DevicesPath, jobPage(v, f))
+}
+
+// veil leaves out of results what the person may not see of the devices now: they may have been
+// limited to policies since they made the job.
+func (s *Section) veil(v *frame.Visit, results []job.Result) error {
+	if v.Principal.Policies == nil {
+		return nil
+	}
+	ids := make([]string, len(results))
+	for i, r := range results {
+		ids[i] = r.AssetID
+	}
+	assets, err := s.Assets.AssetsByID(v.Context(), v.Company.ID, ids)
+	shown := map[string]bool{}
+	for _, a := range assets {
+		shown[a.ID] = a.Device != nil && v.Principal.MaySee(a.Device.PolicyID)
+	}
+	for i, r := range results {
+		if !shown[r.AssetID] {
+			results[i].Name, results[i].Outcome = "A device that you may not see", ""
+		}
+	}
+	return err
 }
 
 // moveJob pauses, resumes or cancels a job.
