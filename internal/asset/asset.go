@@ -185,12 +185,24 @@ type Views interface {
 	DropView(ctx context.Context, companyID, userID, id string) error
 }
 
+// SortArgs are the order of a list.
+type SortArgs struct {
+	Sort string `query:"sort" rule:"enum=syncedAt,asc|syncedAt,desc|identification,asc|identification,desc|status,asc|status,desc|createdAt,asc|createdAt,desc|lastSeenAt,asc|lastSeenAt,desc default=syncedAt,desc" doc:"Field and direction. With lastSeenAt, assets without a managed device come last in both directions. To read the whole inventory page by page, sort by createdAt,asc: it never changes, and what is added while you read comes last."`
+}
+
 // ListArgs are the arguments of list_assets.
 type ListArgs struct {
 	FilterArgs
 	operation.PageRequest
-	Sort string `query:"sort" rule:"enum=syncedAt,asc|syncedAt,desc|identification,asc|identification,desc|status,asc|status,desc|createdAt,asc|createdAt,desc|lastSeenAt,asc|lastSeenAt,desc default=syncedAt,desc" doc:"Field and direction. With lastSeenAt, assets without a managed device come last in both directions. To read the whole inventory page by page, sort by createdAt,asc: it never changes, and what is added while you read comes last."`
+	SortArgs
 	View string `query:"view" rule:"enum=FULL|BASIC default=FULL" doc:"FULL: whole assets. BASIC: their main facts, much shorter."`
+}
+
+// CountArgs are the arguments of count_assets: those that a list has may have an order, which
+// changes no count.
+type CountArgs struct {
+	FilterArgs
+	SortArgs
 }
 
 // Target names one asset; embed it in the arguments of what acts on one.
@@ -232,7 +244,7 @@ func Define(r *operation.Registry, reader Reader) {
 			"is assigned. Nothing is sent to the device. What is not given stays as it is; tags replace all tags that the asset has. It " +
 			"can be undone by another change.",
 		Needs: access.DevicesCommand | access.DevicesRead, Gate: access.DeviceCommands, Budget: operation.AfterValidation,
-		Dialect: operation.Commands, Effect: operation.Writing, Disruptive: true,
+		Dialect: operation.Commands, Effect: operation.Writing, Disruptive: true, Repeatable: true,
 		Faults: []fault.Code{fault.NotFound, fault.Unsupported, fault.Unavailable},
 	}, reader.Update, reader.ForeseeUpdate)
 }
@@ -265,7 +277,7 @@ func (rd Reader) List(ctx context.Context, call operation.Call, args ListArgs) (
 }
 
 // Count answers GET /assets/count.
-func (rd Reader) Count(ctx context.Context, call operation.Call, args FilterArgs) (Count, error) {
+func (rd Reader) Count(ctx context.Context, call operation.Call, args CountArgs) (Count, error) {
 	filter, findable := args.Filter(call.Principal, rd.Companions)
 	if !findable {
 		return Count{}, nil

@@ -36,6 +36,8 @@ type EditArgs struct {
 // Rules implements operation.Ruler.
 func (a *EditArgs) Rules(r *operation.Rules) {
 	r.Must("identification", "must be given, or tags, or customData", a.Identification != nil || a.Tags != nil || a.CustomData != nil)
+	r.Must("identification", "must have a character that can be seen, and none that changes the direction of text",
+		a.Identification == nil || validate.Visible(*a.Identification))
 	custom, err := a.custom()
 	_, tags := custom[tagsKey]
 	r.Must("customData", "must have strings and null as values", err == nil)

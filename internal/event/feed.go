@@ -96,7 +96,7 @@ type waiter struct {
 
 // Args are the arguments of list_events.
 type Args struct {
-	After string `query:"after" rule:"maxchars=100" doc:"next of the answer before, or latest for what happens from now on. Without it: from the oldest event that is kept."`
+	After string `query:"after" doc:"next of the answer before, or latest for what happens from now on. Without it: from the oldest event that is kept."`
 	Limit int    `query:"limit" rule:"min=1 max=1000 default=100" doc:"How many events at most."`
 }
 

@@ -23,18 +23,39 @@ import (
 // (encoding/json would take "assetid" for assetId, and the last of two.)
 type decoder struct {
 	json *jsontext.Decoder
-	// members limits the outermost object to arguments of the body, so that
-	// nothing in a body ever reaches a path argument.
-	members bool
-	faults  *faults
+	// takes is which arguments the outermost object may have: nothing in a body ever reaches a
+	// path argument.
+	takes  argumentSet
+	faults *faults
+}
+
+// argumentSet is which arguments an object may have.
+type argumentSet int
+
+const (
+	toolArguments argumentSet = iota // all but those of REST alone
+	allArguments
+	bodyArguments
+)
+
+// has reports whether an argument is one of them.
+func (t argumentSet) has(f *field) bool {
+	switch t {
+	case bodyArguments:
+		return f.place == inBody
+	case toolArguments:
+		return !f.restOnly
+	default:
+		return true
+	}
 }
 
 // decodeObject reads body, which must be one object, into v, a struct of the plan.
-func decodeObject(p *plan, v reflect.Value, body []byte, membersOnly bool, f *faults) {
+func decodeObject(p *plan, v reflect.Value, body []byte, takes argumentSet, f *faults) {
 	d := decoder{
 		// Names given twice are found here, so that the other faults can be reported too.
-		json:    jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true)),
-		members: membersOnly, faults: f,
+		json:  jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true)),
+		takes: takes, faults: f,
 	}
 	if d.json.PeekKind() != '{' {
 		if _, err := d.json.ReadValue(); err != nil && !errors.Is(err, io.EOF) {
@@ -55,7 +76,7 @@ func decodeObject(p *plan, v reflect.Value, body []byte, membersOnly bool, f *fa
 
 // whole names what is decoded, in the caller's terms.
 func (d *decoder) whole() string {
-	if d.members {
+	if d.takes == bodyArguments {
 		return "the body"
 	}
 	return "arguments"
@@ -92,7 +113,7 @@ func (d *decoder) object(p *plan, v reflect.Value, path string) error {
 	}
 	for i := range p.fields {
 		f := &p.fields[i]
-		if f.rule.required && seen&(1<<i) == 0 && (!atTop || !d.members || f.place == inBody) {
+		if f.rule.required && seen&(1<<i) == 0 && (!atTop || d.takes != bodyArguments || f.place == inBody) {
 			d.faults.wrong(path+f.name, "is required")
 		}
 	}
@@ -116,7 +137,7 @@ func (d *decoder) name(p *plan, path string, seen *uint64) (int, error) {
 		}
 	}
 	i, known := p.index[string(name)]
-	if !known || path == "" && (d.members && p.fields[i].place != inBody || !d.members && p.fields[i].restOnly) {
+	if !known || path == "" && !d.takes.has(&p.fields[i]) {
 		d.faults.unknown(path + string(name))
 		return -1, nil
 	}

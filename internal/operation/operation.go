@@ -82,6 +82,8 @@ type Operation struct {
 	// Disruptive: the effect is more than an addition. It interrupts a device, or
 	// takes something away or replaces it. What destroys does so in any case.
 	Disruptive bool
+	// Repeatable: a second call with the same arguments changes nothing more. Reads always are.
+	Repeatable bool
 	// Open: it needs no permission. Its result is what the caller may see.
 	Open bool
 	// Waits: over REST, the call may take a minute before there is something to answer.

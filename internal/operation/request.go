@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// Source is where the arguments of one call come from: Flat or Parts.
+// Source is where the arguments of one call come from: Flat, Named or Parts.
 type Source interface {
 	// read sets v, an argument struct of o, and collects what is wrong.
 	read(o *Operation, v reflect.Value, f *faults) error
@@ -32,7 +32,16 @@ func (s Flat) read(o *Operation, v reflect.Value, f *faults) error {
 	if len(s) == 0 || string(s) == "null" {
 		s = Flat("{}")
 	}
-	decodeObject(o.args, v, s, false, f)
+	decodeObject(o.args, v, s, toolArguments, f)
+	return nil
+}
+
+// Named is one JSON object that holds every argument of a request over REST by its name, those
+// that only REST has as well.
+type Named []byte
+
+func (s Named) read(o *Operation, v reflect.Value, f *faults) error {
+	decodeObject(o.args, v, s, allArguments, f)
 	return nil
 }
 
@@ -61,7 +70,7 @@ func (s *Parts) read(o *Operation, v reflect.Value, f *faults) error {
 		p.missing(inBody, f)
 		f.malform("the body must be one JSON object")
 	default:
-		decodeObject(p, v, s.Body, true, f)
+		decodeObject(p, v, s.Body, bodyArguments, f)
 	}
 	return nil
 }
@@ -87,7 +96,7 @@ func Checker[A any]() func(text []byte) error {
 		v := reflect.New(typ).Elem()
 		var f faults
 		p.setDefaults(v)
-		decodeObject(p, v, text, true, &f)
+		decodeObject(p, v, text, bodyArguments, &f)
 		p.runRules(v, "", &f)
 		return f.err()
 	}

@@ -94,7 +94,7 @@ func TestSend_ClassifiesEveryAnswer(t *testing.T) {
 			answer: text(`{"name":"` + device + `/operations/1","done":true,"metadata":{"errorCode":"API_LEVEL"}}`),
 			want:   outcome.Refused, says: "Android version"},
 		{name: "done with an error", answer: text(`{"name":"` + device + `/operations/1","done":true,"error":{"code":1}}`),
-			want: outcome.Refused, says: "canceled"},
+			want: outcome.Refused, says: "cancelled: "},
 		{name: "not modified", answer: html(304), want: outcome.Unknown},
 		{name: "400", answer: vendorError(400, "INVALID_ARGUMENT", "Invalid value at 'x'."), want: outcome.Refused,
 			says: "Invalid value at 'x'"},

@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // Look is what a name looks like. Two names of a company must not have the same
@@ -22,9 +24,9 @@ type Look struct{ exact, folded string }
 func LookOf(name string) Look {
 	plain := norm.NFKC.String(strings.Map(func(r rune) rune {
 		switch {
-		case ignorable(r):
+		case validate.Ignorable(r):
 			return -1
-		case r == brailleBlank:
+		case r == validate.BrailleBlank:
 			return ' '
 		}
 		return r

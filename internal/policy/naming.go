@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // CleanName returns a display name as it is kept, in NFC and without outer
@@ -25,7 +27,7 @@ func CleanName(text string) (clean, wrong string) {
 	case strings.ContainsFunc(clean, refused):
 		return clean, "must not contain control, invisible, formatting, private-use or unassigned characters, or blanks other " +
 			"than the space"
-	case !strings.ContainsFunc(clean, visible):
+	case !strings.ContainsFunc(clean, validate.VisibleRune):
 		return clean, "must contain a visible character"
 	}
 	return clean, ""
@@ -38,19 +40,7 @@ func refused(r rune) bool {
 		return false
 	}
 	assigned := unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S)
-	return !assigned || ignorable(r) || r == brailleBlank
-}
-
-// brailleBlank is a letter of Braille without dots.
-const brailleBlank = '\u2800'
-
-// ignorable reports characters that are not shown (Default_Ignorable_Code_Point).
-func ignorable(r rune) bool {
-	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
-}
-
-func visible(r rune) bool {
-	return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && !refused(r)
+	return !assigned || validate.Ignorable(r) || r == validate.BrailleBlank
 }
 
 // ShownName is a name as people and models see it. A name from before the rules
@@ -58,7 +48,7 @@ func visible(r rune) bool {
 // so that two names which look alike can be distinguished.
 func ShownName(name string) string {
 	escape := refused
-	if !strings.ContainsFunc(name, visible) {
+	if !strings.ContainsFunc(name, validate.VisibleRune) {
 		escape = func(r rune) bool { return r != ' ' }
 	}
 	if !strings.ContainsFunc(name, escape) {

@@ -261,6 +261,7 @@ func (w *wiring) agentAPI() error {
 	api := &agentapi.API{Service: w.link, Hub: hub, Log: w.options.Logger}
 	door := api.Handler()
 	w.mux.Handle(protocol.Base+"/", door)
+	w.mux.Handle(protocol.FormerBase, door)
 	w.mux.Handle(protocol.FormerBase+"/", door)
 	app, err := ops.OpenApp(w.config)
 	switch {

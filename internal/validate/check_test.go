@@ -91,3 +91,15 @@ func TestBlank(t *testing.T) {
 		})
 	}
 }
+
+func TestVisible(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"": false, " ": false, "\u200b": false, "\u2800": false, "\u0301": false, "a": true, "Front desk": true, "\u65e5\u672c": true,
+		"\U0001f469\u200d\U0001f4bb": true, "a\u200b": true, "a\u202eb": false, "\u2066a": false,
+	} {
+		if got := validate.Visible(text); got != want {
+			t.Errorf("Visible(%q) = %v, want %v", text, got, want)
+		}
+	}
+}

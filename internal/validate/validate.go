@@ -56,6 +56,25 @@ func Package(s string) bool {
 // Blank reports whether s is empty or holds nothing but white space.
 func Blank(s string) bool { return strings.TrimSpace(s) == "" }
 
+// Visible reports whether people see a text as it is: it has a character that is shown, and none
+// that changes the direction of others.
+func Visible(s string) bool {
+	return strings.ContainsFunc(s, VisibleRune) && !strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) })
+}
+
+// VisibleRune reports whether a character is shown.
+func VisibleRune(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && !Ignorable(r) && r != BrailleBlank
+}
+
+// BrailleBlank is a letter of Braille without dots.
+const BrailleBlank = '\u2800'
+
+// Ignorable reports characters that are not shown (Default_Ignorable_Code_Point).
+func Ignorable(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
 // CleanLines makes text of many lines that a device supplied fit to be kept and shown:
 // valid UTF-8 without control, format or bidirectional characters, but for the ends of
 // lines. The result is not longer than the text, in bytes.

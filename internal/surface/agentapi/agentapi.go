@@ -79,6 +79,7 @@ func (d *API) Handler() http.Handler {
 	mux.HandleFunc(base+"/", func(w http.ResponseWriter, r *http.Request) {
 		d.refuse(w, r, &protocol.Refusal{Code: protocol.NotFound, Message: "no such call"})
 	})
+	mux.HandleFunc(protocol.FormerBase, d.upgrade)
 	mux.HandleFunc(protocol.FormerBase+"/", d.upgrade)
 	return mux
 }

@@ -42,11 +42,12 @@ func describe(o *operation.Operation) (*sdk.Tool, error) {
 	}
 	// Hosts call without asking what is not destructive, and send again what is
 	// idempotent: no command is, because its device may have to do it twice.
+	reads := o.Effect == operation.Reading
 	destructive, closedWorld := o.Disruptive || o.Effect == operation.Destroying, false
 	return &sdk.Tool{Name: o.Name, Title: o.Title, Description: description,
 		InputSchema: json.RawMessage(input), OutputSchema: json.RawMessage(output),
-		Annotations: &sdk.ToolAnnotations{Title: o.Title, ReadOnlyHint: o.Effect == operation.Reading,
-			IdempotentHint: o.Effect == operation.Reading, DestructiveHint: &destructive, OpenWorldHint: &closedWorld},
+		Annotations: &sdk.ToolAnnotations{Title: o.Title, ReadOnlyHint: reads,
+			IdempotentHint: reads || o.Repeatable, DestructiveHint: &destructive, OpenWorldHint: &closedWorld},
 	}, nil
 }
 

@@ -173,7 +173,7 @@ func (c *call) build(given map[string]any) (client.Request, error) {
 	if err != nil {
 		return client.Request{}, err
 	}
-	if err := c.operation.Check(operation.Flat(flat)); err != nil {
+	if err := c.operation.Check(operation.Named(flat)); err != nil {
 		return client.Request{}, usage("%s", cli.Message(err))
 	}
 	r := client.Request{Method: c.operation.Method, Path: client.Base + c.operation.Path, Query: url.Values{}, Reason: c.why.Reason,

@@ -129,6 +129,7 @@ func TestLogin_BrowserToLogout(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.ok("devices", "list", "-o", "json")
+		l.ok("events", "--after", "latest", "--wait", "0") // which only REST has
 		if code, _, stderr := l.run("devices", "wipe", "x"); code != 1 || !strings.Contains(stderr, "DEVICES_COMMAND_DESTRUCTIVE") {
 			t.Errorf("a wipe ends with %d: %s", code, stderr)
 		}
