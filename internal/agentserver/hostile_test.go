@@ -205,7 +205,8 @@ func TestFormerVersion_IsToldToUpgrade(t *testing.T) {
 	if err := p.agent.Unenroll(t.Context()); err != nil { // from now on its requests are answered with a tombstone
 		t.Fatal(err)
 	}
-	for _, path := range []string{"", "?x=1", "/", "/enroll", "/checkin", "/policy/x?v=1", "/wake", "/push-token", "/rotate", "/unenroll", "/other"} {
+	for _, path := range []string{"", "?x=1", "/", "/enroll", "/checkin", "/policy/x?v=1", "/wake", "/push-token", "/rotate",
+		"/unenroll", "/other"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
 			r, err := http.NewRequestWithContext(t.Context(), method, w.server.URL+protocol.FormerBase+path,
 				strings.NewReader(`{"token":"met_x"}`))

@@ -85,7 +85,8 @@ func (db *DB) tellCommand(id string, to command.State) part {
 // their steps, and those of proposals by tellProposal.
 func (db *DB) activityEvent(companyID string, e activity.Event) (event.Event, bool) {
 	types := map[activity.Action]event.Type{
-		activity.AssetEnrolled: event.DeviceEnrolled, activity.AssetTakenOver: event.DeviceEnrolled, activity.AssetMerged: event.DeviceEnrolled,
+		activity.AssetEnrolled: event.DeviceEnrolled, activity.AssetTakenOver: event.DeviceEnrolled,
+		activity.AssetMerged: event.DeviceEnrolled,
 		activity.AssetEnded:  event.DeviceUnenrolled,
 		activity.PolicySaved: event.PolicyChanged, activity.CompanyStopped: event.AutomationStopped,
 		activity.CompanyResumed: event.AutomationResumed,

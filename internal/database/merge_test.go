@@ -200,7 +200,8 @@ func TestMergeAssets(t *testing.T) {
 					events = append(events, words(e.Type, e.Data.AssetID))
 				}
 			}
-			equal(f, "events", events, []string{words(event.DeviceUnenrolled, path(agent.AssetID)), words(event.DeviceEnrolled, path(phone.ID))})
+			equal(f, "events", events, []string{words(event.DeviceUnenrolled, path(agent.AssetID)),
+				words(event.DeviceEnrolled, path(phone.ID))})
 		}
 		for id, places := range map[string]int{phone.ID: 1, agent.AssetID: 0} {
 			trail, err := f.db.Trail(f.Context(), f.company.ID, id, time.Time{}, 10)

@@ -153,7 +153,8 @@ func TestOnce_States(t *testing.T) {
 		if out.Fault != nil {
 			code = out.Fault.Code
 		}
-		expect.Equal(t, c.name, expect.Values{"method": {claim.method, c.method}, "code": {code, c.want}, "claim": {claim.became, c.became}})
+		expect.Equal(t, c.name, expect.Values{"method": {claim.method, c.method}, "code": {code, c.want},
+			"claim": {claim.became, c.became}})
 	}
 }
 

@@ -35,7 +35,8 @@ func TestProposals_Model(t *testing.T) {
 		round++
 		r.vendor.next("")
 		r.vendor.pushes = nil
-		m := &model{fixture: r, t: t, versions: map[string]int{}, statuses: map[string]proposal.Status{}, made: map[string]proposal.Proposal{}}
+		m := &model{fixture: r, t: t, versions: map[string]int{}, statuses: map[string]proposal.Status{},
+			made: map[string]proposal.Proposal{}}
 		m.policies = []string{r.newPolicy(fmt.Sprintf("Warehouse %d", round), rapid.IntRange(0, 1).Draw(t, "devices")).ID}
 		t.Repeat(map[string]func(*rapid.T){
 			"":         m.check,

@@ -155,8 +155,8 @@ func TestCreate(t *testing.T) {
 		if f.issuer.usage != provisioning.Userless || f.issuer.life != 24*time.Hour {
 			t.Errorf("the issuer was asked for %s, %s", f.issuer.usage, f.issuer.life)
 		}
-		if printed := fmt.Sprintf("%s %v %+v %#v", text, got, got, provisioning.Wifi{Password: "marker-password"}); strings.Contains(printed,
-			"marker-password") {
+		printed := fmt.Sprintf("%s %v %+v %#v", text, got, got, provisioning.Wifi{Password: "marker-password"})
+		if strings.Contains(printed, "marker-password") {
 			t.Errorf("the password is outside the picture: %s", printed)
 		}
 		if _, err := png.Decode(bytes.NewReader(got.ImagePNG())); err != nil {

@@ -38,7 +38,8 @@ run() {
 		else
 			echo "Could not find provider: dev.muster.agent.enroll"
 		fi ;;
-	"content write"*) cp "$root${line##*< }" "$toy/bundle" && becomes=$(stored becomes || :) && printf "${becomes:-enrolled}" >"$toy/state" ;;
+	"content write"*) cp "$root${line##*< }" "$toy/bundle" && becomes=$(stored becomes || :) &&
+		printf "${becomes:-enrolled}" >"$toy/state" ;;
 	rm*) rm -r -f "$root$4" ;;
 	esac
 }

@@ -59,7 +59,8 @@ func Blank(s string) bool { return strings.TrimSpace(s) == "" }
 // Visible reports whether people see a text as it is: it has a character that is shown, and none
 // that changes the direction of others.
 func Visible(s string) bool {
-	return strings.ContainsFunc(s, VisibleRune) && !strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) })
+	turns := func(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }
+	return strings.ContainsFunc(s, VisibleRune) && !strings.ContainsFunc(s, turns)
 }
 
 // VisibleRune reports whether a character is shown.

@@ -104,7 +104,8 @@ func TestFilters_SameOnEverySurface(t *testing.T) {
 			query url.Values
 			meets func(listedAsset) bool
 		}{
-			"a tag":       {url.Values{"tag": {"store-12"}}, func(a listedAsset) bool { return slices.Contains(a.CustomData.Tags, "store-12") }},
+			"a tag": {url.Values{"tag": {"store-12"}},
+				func(a listedAsset) bool { return slices.Contains(a.CustomData.Tags, "store-12") }},
 			"two tags":    {url.Values{"tag": {"store-12", "loaner"}}, func(a listedAsset) bool { return a.Identification == "Spare 1" }},
 			"words":       {url.Values{"search": {"lovel spare"}}, func(a listedAsset) bool { return a.words("lovel spare") }},
 			"a serial":    {url.Values{"search": {"sp-3"}}, func(a listedAsset) bool { return a.words("sp-3") }},

@@ -54,8 +54,8 @@ func TestSecrets_PasswordsLeaveNoTrace(t *testing.T) {
 	}
 	client := tenant.Client(replica, access.All)
 	// Refused arguments are not quoted either.
-	texts["short"] = client.Post("/assets/x/commands/change-screen-lock-password", map[string]string{"newPassword": " " + screenLockMarker}).
-		Want(t, 400).Body
+	texts["short"] = client.Post("/assets/x/commands/change-screen-lock-password",
+		map[string]string{"newPassword": " " + screenLockMarker}).Want(t, 400).Body
 	texts["unknown"] = client.Post("/assets/x/commands/change-screen-lock-password",
 		map[string]string{screenLockMarker: screenLockMarker, "newPassword": "1"}).Want(t, 400).Body
 	texts["wifi"] = client.Post("/policies/x/provisioning-qr-codes", map[string]any{"wifiPassword": wifiMarker}).Want(t, 400).Body

@@ -85,7 +85,8 @@ func TestUSB_StockDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, text := range map[string]string{"adb's arguments": c.adb.Calls(), "what ran": string(ran), "the transcript": string(content)} {
+	for what, text := range map[string]string{"adb's arguments": c.adb.Calls(), "what ran": string(ran),
+		"the transcript": string(content)} {
 		if strings.Contains(text, "met_") {
 			t.Errorf("the token is in %s", what)
 		}

@@ -77,7 +77,7 @@ func serveService(ctx context.Context, database string) error {
 	}
 	fmt.Println(s.PublicURL())
 	if file := os.Getenv("MUSTER_TEST_CPU_PROFILE"); file != "" {
-		out, err := os.Create(file)
+		out, err := os.Create(fmt.Sprint(file, ".", os.Getpid())) // there may be several
 		if err != nil {
 			return err
 		}

@@ -116,7 +116,8 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	}
 	now := p.now()
 	claims := map[string]any{"iss": p.URL, "aud": p.ClientID, "sub": who.Subject, "email": who.Email, "email_verified": !who.Unverified,
-		"name": who.Name, "nonce": authorization.Get("nonce"), "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(), "auth_time": now.Unix()}
+		"name": who.Name, "nonce": authorization.Get("nonce"), "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(),
+		"auth_time": now.Unix()}
 	if spoil != nil {
 		spoil(claims)
 	}
