@@ -243,7 +243,7 @@ func TestServe_ChecksALargeFileLater(t *testing.T) {
 	p, path := processes{t: t, dir: dir}, filepath.Join(dir, "muster.db")
 	p.run("company", "create", "acme")
 	firsttest.Exec(t, "sqlite:"+path, `PRAGMA synchronous=OFF;
-		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO operator_acts SELECT i
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO operator_acts (name, at) SELECT i
 			|| hex(zeroblob(262144)), 0 FROM n;
 		PRAGMA wal_checkpoint(TRUNCATE)`) // each row is in the table and in its index
 	p.serve().end()

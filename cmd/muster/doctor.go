@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/service/ops"
@@ -47,7 +48,7 @@ func (c *doctorCommand) Run(env *cli.Env) error {
 				"keys from it.\n", c.RotateKeyFile)
 		})
 	}
-	result := report{Findings: append(ops.Diagnose(env.Context, c.Service, env.Now), unknownSettings()...)}
+	result := report{Findings: append(ops.Diagnose(env.Context, c.Service, env.Now), unknownSettings(os.Environ())...)}
 	result.OK = !slices.ContainsFunc(result.Findings, func(f ops.Finding) bool { return f.Status == ops.Failed })
 	err := cli.Print(env.Out, c.Output, result, func(w io.Writer) {
 		for _, f := range result.Findings {
@@ -63,18 +64,32 @@ func (c *doctorCommand) Run(env *cli.Env) error {
 	return err
 }
 
-// unknownSettings warns of MUSTER_* variables that mean nothing, such as
+// unknownSettings warns of MUSTER_* variables that no command reads, such as
 // misspelled ones.
-func unknownSettings() (findings []ops.Finding) {
-	var known []string
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.Service]()) {
-		known = append(known, field.Tag.Get("env"))
-	}
-	for _, setting := range os.Environ() {
+func unknownSettings(environment []string) (findings []ops.Finding) {
+	known := settingNames()
+	for _, setting := range environment {
 		if name, _, _ := strings.Cut(setting, "="); strings.HasPrefix(name, "MUSTER_") && !slices.Contains(known, name) {
 			findings = append(findings, ops.Finding{Check: "settings", Status: ops.Warning,
 				Detail: name + " is not a setting of muster serve", Remedy: "correct its name or take it away"})
 		}
 	}
 	return findings
+}
+
+// settingNames are the variables of all commands, with those that name the file of a secret.
+func settingNames() (names []string) {
+	parser := newParser(io.Discard, io.Discard, func(int) {})
+	_ = kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error { // fails with what the function returns alone
+		if flag, ok := node.(*kong.Flag); ok {
+			names = append(names, flag.Envs...)
+			if flag.Tag.Has("secret") {
+				for _, name := range flag.Envs {
+					names = append(names, name+"_FILE")
+				}
+			}
+		}
+		return next(nil)
+	})
+	return names
 }

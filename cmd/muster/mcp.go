@@ -41,13 +41,27 @@ A client that speaks HTTP needs no bridge: give it the service's address with /m
 and the header X-API-Key, or let it sign in with OAuth.`
 }
 
-// Run carries messages until standard input ends.
-func (c *mcpCommand) Run(env *cli.Env) error {
-	warn := func(text string) { fmt.Fprintf(env.Err, "muster mcp: %s\n", text) }
+// Validate wants the address of a service.
+func (c *mcpCommand) Validate() error {
+	_, err := c.address()
+	return err
+}
+
+func (c *mcpCommand) address() (*url.URL, error) {
 	address, err := url.Parse(strings.TrimRight(c.URL, "/"))
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" || address.User != nil ||
 		address.RawQuery != "" {
-		return errors.New("MUSTER_URL must be the service's http:// or https:// address, without user or query")
+		return nil, errors.New("MUSTER_URL must be the service's http:// or https:// address, without user or query")
+	}
+	return address, nil
+}
+
+// Run carries messages until standard input ends.
+func (c *mcpCommand) Run(env *cli.Env) error {
+	warn := func(text string) { fmt.Fprintf(env.Err, "muster mcp: %s\n", text) }
+	address, err := c.address()
+	if err != nil {
+		return err
 	}
 	if address.Scheme == "http" && address.Hostname() != "localhost" && !net.ParseIP(address.Hostname()).IsLoopback() {
 		warn("the API key travels unprotected over http://: use https:// beyond this machine")

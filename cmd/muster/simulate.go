@@ -47,6 +47,23 @@ type simulateCommand struct {
 // errProblems ends the command with exit code 1.
 var errProblems = errors.New("the simulation found problems: see above")
 
+// Validate wants numbers with which there is a simulation.
+func (c *simulateCommand) Validate() error {
+	switch {
+	case c.Server == "" && (c.Agents < 1 || c.Pace < 1 || c.Pace > 8):
+		return errors.New("--agents must be at least 1, and --pace between 1 and 8")
+	case c.Commands < 0:
+		return errors.New("--commands must not be negative")
+	}
+	for flag, share := range map[string]float64{"offline": c.Offline, "lost": c.Lost, "duplicated": c.Duplicated, "crashes": c.Crashes,
+		"endings": c.Endings} {
+		if !(share >= 0 && share <= 1) {
+			return fmt.Errorf("--%s must be between 0 and 1", flag)
+		}
+	}
+	return nil
+}
+
 // Run runs the simulation and prints its report. It fails if anything was lost,
 // done twice or did not converge.
 func (c *simulateCommand) Run(env *cli.Env) (err error) {
@@ -116,9 +133,6 @@ func (c *simulateCommand) options(env *cli.Env, dir string, progress *progressLi
 
 // ownService starts a service of the simulation's own.
 func (c *simulateCommand) ownService(env *cli.Env, dir string, o *fleetsim.Options) (*simulatedService, error) {
-	if c.Agents < 1 || c.Pace < 1 || c.Pace > 8 {
-		return nil, errors.New("--agents must be at least 1, and --pace between 1 and 8")
-	}
 	if err := enoughFiles(c.Agents, ops.OpenFileLimit()); err != nil {
 		return nil, err
 	}
@@ -142,7 +156,8 @@ func (c *simulateCommand) existing(env *cli.Env, o *fleetsim.Options) error {
 	o.Server, o.Tokens, o.Keys, o.Policies = strings.TrimRight(c.Server, "/"), c.Token, c.Keys, c.Policies
 	o.Pace, o.Metrics = 1, c.Metrics
 	if c.Tokens == "-" && c.KeyFile == "-" {
-		return errors.New("standard input cannot be both --tokens and --api-key-file: give a file for one of them")
+		return &cli.ExitError{Code: exitUsage,
+			Text: "standard input cannot be both --tokens and --api-key-file: give a file for one of them"}
 	}
 	tokens, err := fileLines(env, c.Tokens)
 	if err != nil {

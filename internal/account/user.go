@@ -123,7 +123,7 @@ type Users struct {
 
 // Create makes a user. Who may do that is the caller's to check.
 func (s Users) Create(ctx context.Context, r NewUserRequest) (User, error) {
-	u, err := s.account(r)
+	u, err := r.account(s.Now())
 	if err != nil {
 		return User{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
@@ -105,7 +106,7 @@ func (s Users) Invite(ctx context.Context, by User, r NewUserRequest) (User, err
 		return User{}, fault.New(fault.Forbidden, "inviting users needs the right %s", ManageUsers.Names()[0])
 	}
 	r.CompanyID = by.CompanyID
-	u, err := s.account(r)
+	u, err := r.account(s.Now())
 	if err != nil {
 		return User{}, err
 	}
@@ -135,8 +136,14 @@ func (s Users) Invite(ctx context.Context, by User, r NewUserRequest) (User, err
 	return u, err
 }
 
-// account is a request's user, without a password.
-func (s Users) account(r NewUserRequest) (User, error) {
+// Check returns fault.InvalidArguments for an address, a role or a name that no user can have.
+func (r NewUserRequest) Check() error {
+	_, err := r.account(time.Time{})
+	return err
+}
+
+// account is a request's user, made now, without a password.
+func (r NewUserRequest) account(now time.Time) (User, error) {
 	email, err := NormalEmail(r.Email)
 	if err != nil {
 		return User{}, err
@@ -158,7 +165,7 @@ func (s Users) account(r NewUserRequest) (User, error) {
 			fault.Field{Field: "name", Message: "must have 1 to 100 printable characters"})
 	}
 	return User{ID: resource.NewID(), CompanyID: r.CompanyID, Email: email, Name: called, Role: r.Role, Rights: rights,
-		Policies: r.Policies, CreatedAt: s.Now()}, nil
+		Policies: r.Policies, CreatedAt: now}, nil
 }
 
 // SetPassword gives a user a password; every session of theirs ends.

@@ -103,7 +103,7 @@ func (s Keys) LiveOf(ctx context.Context, u account.User) ([]Key, error) {
 }
 
 func (s Keys) create(ctx context.Context, createdBy string, policies []string, r Request) (Key, string, error) {
-	if err := r.check(); err != nil {
+	if err := r.Check(); err != nil {
 		return Key{}, "", err
 	}
 	now := s.now()
@@ -122,7 +122,8 @@ func (s Keys) create(ctx context.Context, createdBy string, policies []string, r
 // now is the present as the store keeps it: whole milliseconds, UTC.
 func (s Keys) now() time.Time { return s.Now().UTC().Truncate(time.Millisecond) }
 
-func (r Request) check() error {
+// Check returns fault.InvalidArguments, naming every field at fault, for a key that no one can make.
+func (r Request) Check() error {
 	var faults []fault.Field
 	if !resource.IsLabel(r.Name, MaxName) {
 		faults = append(faults, fault.Field{Field: "name", Message: "must have 1 to 100 printable characters and no spaces around them"})

@@ -2,6 +2,7 @@ package database_test
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,9 +56,9 @@ func TestMigrate_EveryOlderVersion(t *testing.T) {
 			t.Run(fmt.Sprint(engine, " from ", version), func(t *testing.T) {
 				t.Parallel()
 				e, rows := emptyEngine(t, engine), slices.Clone(firstRows)
-				for since, later := range laterRows {
+				for _, since := range slices.Sorted(maps.Keys(laterRows)) {
 					if version >= since {
-						rows = append(rows, later...)
+						rows = append(rows, laterRows[since]...)
 					}
 				}
 				if err := database.MigrateTo(t.Context(), e.url, version, rows...); err != nil {
@@ -72,6 +73,7 @@ func TestMigrate_EveryOlderVersion(t *testing.T) {
 // laterRows are what later versions keep of the same, by the version that began
 // to: nothing migrates it from then on.
 var laterRows = map[int64][]string{
+	360: {`UPDATE agent_devices SET orphaned = TRUE WHERE id = 'd2'`},
 	350: {`INSERT INTO asset_contacts SELECT id, company_id, status, policy_id, 0 FROM assets`},
 	310: {`UPDATE assets SET patch = '2026-10-05' WHERE id = 'a1'`},
 	81:  {`INSERT INTO patch_counts (company_id, policy_id, month, count) VALUES ('c1', 'p1', '2026-10', 1)`},

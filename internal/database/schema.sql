@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 48; programs from 48 may write.
+-- Schema 49; programs from 48 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -706,7 +706,7 @@ CREATE INDEX oauth_tokens_parent ON oauth_tokens (parent) WHERE parent <> '';
 CREATE TABLE operator_acts (
 	name TEXT NOT NULL PRIMARY KEY,
 	at   BIGINT NOT NULL
-);
+, value TEXT NOT NULL DEFAULT '');
 CREATE TABLE passkeys (
     id TEXT NOT NULL PRIMARY KEY, -- the credential's id, hexadecimal
     user_id TEXT NOT NULL REFERENCES users (id),

@@ -223,15 +223,14 @@ func (p Policy) with(e Edit) (Policy, Diff, error) {
 }
 
 func (p Policy) edited(e Edit) (Policy, error) {
-	newName := "unchanged"
-	if e.Name != nil && *e.Name != p.Name { // a name from before the rules of names may stay
-		newName = *e.Name
+	if e.Name != nil && *e.Name == p.Name { // a name from before the rules of names may stay
+		e.Name = nil
 	}
-	clean, err := settle(newName, e.Changes)
+	clean, err := e.settle()
 	if err != nil {
 		return Policy{}, err
 	}
-	if e.Name != nil && *e.Name != p.Name {
+	if e.Name != nil {
 		p.Name = clean.name
 	}
 	if e.Document != nil {
@@ -255,6 +254,20 @@ func (p Policy) edited(e Edit) (Policy, error) {
 type clean struct {
 	name    string
 	changes []Change
+}
+
+// Check returns fault.InvalidArguments for a name, or changes, that no policy can get.
+func (e Edit) Check() error {
+	_, err := e.settle()
+	return err
+}
+
+func (e Edit) settle() (clean, error) {
+	newName := "unchanged"
+	if e.Name != nil {
+		newName = *e.Name
+	}
+	return settle(newName, e.Changes)
 }
 
 // settle checks a name and changes and returns them in their normal form.

@@ -105,6 +105,9 @@ func New(ctx context.Context, settings config.Service, o Options) (_ *Service, e
 	if err := s.assemble(ctx); err != nil {
 		return nil, err
 	}
+	if err := s.db.SetPublicURL(ctx, s.public); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 

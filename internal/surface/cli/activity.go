@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -205,13 +207,16 @@ func (c *ActivityRestart) Run(env *Env) error {
 type within struct {
 	OfCompany
 	Last time.Duration `name:"last" default:"30d" placeholder:"DURATION" help:"How far back; by default 30d."`
-	Area string        `name:"area" placeholder:"AREA" help:"Only command, proposal, policy, provisioning, signin, user, key, connection, company or asset."`
+	Area string        `name:"area" placeholder:"AREA" help:"Only command, proposal, policy, provisioning, signin, identity, user, key, connection, company, asset, authorization, job or webhook."`
 }
 
-// Validate wants a time to look back.
+// Validate wants a time to look back, and an area that there is.
 func (c within) Validate() error {
 	if c.Last <= 0 {
 		return errors.New("--last must be a positive duration, such as 24h")
+	}
+	if c.Area != "" && !slices.Contains(activity.Areas(), c.Area) {
+		return fmt.Errorf("--area must be one of %s", strings.Join(activity.Areas(), ", "))
 	}
 	return nil
 }
@@ -223,13 +228,18 @@ func (c within) filter(owner company.Company, now time.Time) activity.Filter {
 // ActivityList lists entries.
 type ActivityList struct {
 	within
-	Limit int `name:"limit" default:"50" help:"How many entries, at most 200."`
+	Limit int `name:"limit" default:"50" help:"How many entries, at least 1; more than 200 is 200."`
+}
+
+// Validate wants at least one.
+func (c *ActivityList) Validate() error {
+	return cmp.Or(c.within.Validate(), atLeastOne("limit", c.Limit))
 }
 
 // Run prints the list.
 func (c *ActivityList) Run(env *Env) error {
 	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		entries, err := admin.Activity.Activity(ctx, c.filter(owner, env.Now()), activity.Cursor{}, max(1, c.Limit))
+		entries, err := admin.Activity.Activity(ctx, c.filter(owner, env.Now()), activity.Cursor{}, c.Limit)
 		return answer{activity.Lines(entries), func(w io.Writer) {
 			row(w, "AT", "KIND", "WHO", "DID", "OUTCOME", "TICKET", "REASON")
 			for _, e := range entries {

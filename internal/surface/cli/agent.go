@@ -6,7 +6,6 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/rollout"
 )
@@ -55,11 +54,16 @@ type AgentRollout struct {
 	Percent int    `name:"percent" default:"100" help:"How many percent of the installation's devices get the version in the end. A larger number later goes on from there."`
 }
 
+// Validate wants a share of the devices.
+func (c *AgentRollout) Validate() error {
+	if c.Percent < 1 || c.Percent > 100 {
+		return fmt.Errorf("--percent %d is not between 1 and 100", c.Percent)
+	}
+	return nil
+}
+
 // Run begins it, or lets it go on.
 func (c *AgentRollout) Run(env *Env) error {
-	if c.Percent < 1 || c.Percent > 100 {
-		return fault.New(fault.InvalidArguments, "--percent %d is not between 1 and 100", c.Percent)
-	}
 	return c.open(env, Writes, func(ctx context.Context, admin *Admin) (answer, error) {
 		r, err := admin.Rollouts.BeginRollout(ctx, c.Version, c.Percent)
 		return answer{viewRollout(r, rollout.Progress{}), func(w io.Writer) {

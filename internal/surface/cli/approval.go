@@ -78,13 +78,13 @@ func (c *ApprovalExport) Run(env *Env) error {
 type ApprovalKeys struct {
 	OfCompany
 	KeyFile   string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The service's key file, whose public keys are written, former ones too; by default the one beside the SQLite file."`
-	PublicURL string `name:"public-url" env:"MUSTER_PUBLIC_URL" default:"http://localhost:8080" placeholder:"URL" help:"Address of the service, which its passkeys belong to. Default: ${default}."`
+	PublicURL string `name:"public-url" env:"MUSTER_PUBLIC_URL" placeholder:"URL" help:"Address of the service, which its passkeys belong to; by default the one with which it last started."`
 }
 
 // Run writes the file to standard output.
 func (c *ApprovalKeys) Run(env *Env) error {
 	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		keys, err := admin.Passkeys(c.PublicURL)
+		keys, err := c.passkeys(ctx, admin)
 		if err != nil {
 			return answer{}, err
 		}
@@ -113,6 +113,32 @@ func (c *ApprovalKeys) Run(env *Env) error {
 		}
 		return answer{}, err
 	})
+}
+
+// passkeys reads passkeys as the service does at its public URL. It does not guess one: with
+// the keys of another address, no approval verifies.
+func (c *ApprovalKeys) passkeys(ctx context.Context, admin *Admin) (Passkeys, error) {
+	if c.PublicURL != "" {
+		keys, err := admin.Passkeys(c.PublicURL)
+		if err != nil {
+			return nil, &ExitError{Code: usageError, Text: fmt.Sprintf("--public-url %q: %s", c.PublicURL, err)}
+		}
+		return keys, nil
+	}
+	recorded, err := admin.PublicURL(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if recorded == "" {
+		return nil, &ExitError{Code: usageError, Text: "the address that passkeys belong to is not known, because the service never " +
+			"started on this database: give --public-url"}
+	}
+	keys, err := admin.Passkeys(recorded)
+	if err != nil {
+		return nil, fmt.Errorf("the service last started with the address %s: %w; if people use another address, give --public-url",
+			recorded, err)
+	}
+	return keys, nil
 }
 
 // service are the public keys of the service.

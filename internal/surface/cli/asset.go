@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -73,6 +74,14 @@ type AssetList struct {
 	Policy string  `name:"policy" placeholder:"POLICY" help:"Only assets under this policy."`
 	Filter *string `name:"filter" placeholder:"QUERY" help:"Only assets that match, as in the API: 'tag=store-12&policyBehind=true'. Times may be durations: 'seenBefore=48h'. 'all=true' means all."`
 	Limit  int     `name:"limit" placeholder:"N" help:"At most so many; by default all."`
+}
+
+// Validate refuses a number that is none.
+func (c *AssetList) Validate() error {
+	if c.Limit < 0 {
+		return errors.New("--limit must be at least 1; without it all assets are listed")
+	}
+	return nil
 }
 
 // Run prints the list, by identification.

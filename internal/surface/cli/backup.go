@@ -86,13 +86,17 @@ type Copy struct {
 	Output string `name:"output" short:"o" enum:"text,json" default:"text" help:"What to print: text, or one JSON value."`
 }
 
-// Run copies.
-func (c *Copy) Run(env *Env) error {
-	from, to := config.Store{Database: c.From}, config.Store{Database: c.To}
-	if from.Check() != nil || to.Check() != nil {
+// Validate wants two databases.
+func (c *Copy) Validate() error {
+	if (config.Store{Database: c.From}).Check() != nil || (config.Store{Database: c.To}).Check() != nil {
 		return errors.New("--from and --to must each be sqlite:PATH or a postgres:// URL")
 	}
-	done, err := env.Maintenance.Copy(env, from, to)
+	return nil
+}
+
+// Run copies.
+func (c *Copy) Run(env *Env) error {
+	done, err := env.Maintenance.Copy(env, config.Store{Database: c.From}, config.Store{Database: c.To})
 	if err != nil {
 		return err
 	}

@@ -258,6 +258,8 @@ type Admin struct {
 	Connections oauth.ConnectionStore
 	// Signed is what people signed with their passkeys.
 	Signed SignedStore
+	// PublicURL is the public URL with which the service last started; empty: it never did.
+	PublicURL func(ctx context.Context) (string, error)
 	// Passkeys reads passkeys as the service at a public address does.
 	Passkeys func(publicURL string) (Passkeys, error)
 	// Activity is the record of who did what.

@@ -92,21 +92,29 @@ type CompanyCreate struct {
 	Name    string `name:"name" help:"Name for people; by default the slug."`
 }
 
-// Validate wants the slug, one way or both alike.
+// Validate wants the slug, one way or both alike, and what a company may have.
 func (c *CompanyCreate) Validate() error {
-	_, err := oneOf("slug", c.Slug, c.Company)
+	if _, err := oneOf("slug", c.Slug, c.Company); err != nil {
+		return err
+	}
+	if err := c.Switches.check(); err != nil {
+		return err
+	}
+	_, err := c.company(time.Time{})
 	return err
+}
+
+// company is what the flags ask for.
+func (c *CompanyCreate) company(now time.Time) (company.Company, error) {
+	var settings access.Settings
+	c.Switches.apply(&settings)
+	slug := cmp.Or(c.Slug, c.Company)
+	return company.New(slug, cmp.Or(strings.TrimSpace(c.Name), slug), settings, now)
 }
 
 // Run creates the company. It sets up an empty database.
 func (c *CompanyCreate) Run(env *Env) error {
-	if err := c.Switches.check(); err != nil {
-		return err
-	}
-	var settings access.Settings
-	c.Switches.apply(&settings)
-	slug := cmp.Or(c.Slug, c.Company)
-	made, err := company.New(slug, cmp.Or(strings.TrimSpace(c.Name), slug), settings, env.Now())
+	made, err := c.company(env.Now())
 	if err != nil {
 		return err
 	}
@@ -219,28 +227,40 @@ func (c *CompanySet) Validate() error {
 	return cmp.Or(c.Named.Validate(), c.Switches.check(), c.ControlFlags.check(),
 		between("inactive-after", c.InactiveAfter, company.MinInactiveAfter, company.MaxInactiveAfter),
 		between("keep-activity", c.KeepActivity, company.MinKeepActivity, company.MaxKeepActivity),
-		kept("keep-commands", c.KeepCommands), kept("keep-places", c.KeepPlaces), kept("keep-events", c.KeepEvents))
+		kept("keep-commands", c.KeepCommands), kept("keep-places", c.KeepPlaces), kept("keep-events", c.KeepEvents), possible(c.apply))
+}
+
+// possible refuses a change that no company can have.
+func possible(change func(*company.Company)) error {
+	some, err := company.New("some", "some", access.Settings{DeviceCommands: true}, time.Time{})
+	if err != nil {
+		return err
+	}
+	return company.Change(change)(&some)
+}
+
+// apply changes a company as the flags say.
+func (c *CompanySet) apply(to *company.Company) {
+	to.Name = cmp.Or(strings.TrimSpace(c.Name), to.Name)
+	to.InactiveAfter = cmp.Or(c.InactiveAfter, to.InactiveAfter)
+	to.Settings.KeepActivity = cmp.Or(c.KeepActivity, to.Settings.KeepActivity)
+	to.KeepCommands = cmp.Or(c.KeepCommands, to.KeepCommands)
+	to.KeepPlaces = cmp.Or(c.KeepPlaces, to.KeepPlaces)
+	to.KeepEvents = cmp.Or(c.KeepEvents, to.KeepEvents)
+	for text, given := range map[*string]*string{&to.Lost.Message: c.LostMessage, &to.Lost.PhoneNumber: c.LostPhone,
+		&to.Lost.Organization: c.LostOrganization} {
+		if given != nil {
+			*text = strings.TrimSpace(*given)
+		}
+	}
+	c.Switches.apply(&to.Settings)
+	c.ControlFlags.apply(&to.Settings.Controls)
 }
 
 // Run saves the change.
 func (c *CompanySet) Run(env *Env) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, found company.Company) (answer, error) {
-		changed, err := admin.Companies.UpdateCompany(ctx, found.ID, company.Change(func(to *company.Company) {
-			to.Name = cmp.Or(strings.TrimSpace(c.Name), to.Name)
-			to.InactiveAfter = cmp.Or(c.InactiveAfter, to.InactiveAfter)
-			to.Settings.KeepActivity = cmp.Or(c.KeepActivity, to.Settings.KeepActivity)
-			to.KeepCommands = cmp.Or(c.KeepCommands, to.KeepCommands)
-			to.KeepPlaces = cmp.Or(c.KeepPlaces, to.KeepPlaces)
-			to.KeepEvents = cmp.Or(c.KeepEvents, to.KeepEvents)
-			for text, given := range map[*string]*string{&to.Lost.Message: c.LostMessage, &to.Lost.PhoneNumber: c.LostPhone,
-				&to.Lost.Organization: c.LostOrganization} {
-				if given != nil {
-					*text = strings.TrimSpace(*given)
-				}
-			}
-			c.Switches.apply(&to.Settings)
-			c.ControlFlags.apply(&to.Settings.Controls)
-		}))
+		changed, err := admin.Companies.UpdateCompany(ctx, found.ID, company.Change(c.apply))
 		if err != nil {
 			return answer{}, err
 		}

@@ -67,11 +67,25 @@ type ConnectionSet struct {
 	Scope []string `name:"scope" required:"" placeholder:"SCOPE" help:"A scope that the connection shall have, such as mcp:policies:write; repeat for more. Each call is still cut by the user's rights and the company's settings."`
 }
 
-// Run sets the scopes.
-func (c *ConnectionSet) Run(env *Env) error {
+// Validate wants known scopes.
+func (c *ConnectionSet) Validate() error {
+	_, err := c.scopes()
+	return err
+}
+
+func (c *ConnectionSet) scopes() (access.Permission, error) {
 	scopes, err := access.ParseScopes(c.Scope)
 	if err != nil {
-		return fault.New(fault.InvalidArguments, "%s: use one of %s", err, strings.Join(access.All.Scopes(), ", "))
+		err = fault.New(fault.InvalidArguments, "%s: use one of %s", err, strings.Join(access.All.Scopes(), ", "))
+	}
+	return scopes, err
+}
+
+// Run sets the scopes.
+func (c *ConnectionSet) Run(env *Env) error {
+	scopes, err := c.scopes()
+	if err != nil {
+		return err
 	}
 	return c.changeConnection(env, c.Ref, "Changed", func(o *oauth.Connection) error {
 		if !o.RevokedAt.IsZero() {

@@ -92,15 +92,26 @@ type CompanyStop struct {
 	All    bool   `name:"all" help:"Stop changes in the portal as well, for an administrator's stolen account. Signing in, disabling users, ending sessions, canceling what waits, and resuming go on."`
 }
 
+// Validate wants a reason that can be kept.
+func (c *CompanyStop) Validate() error {
+	if err := c.Named.Validate(); err != nil {
+		return err
+	}
+	return possible(func(to *company.Company) { to.Settings.Stop = c.next(to.Settings.Stop, time.Unix(0, 0)) })
+}
+
+// next is the stop after the one that there is.
+func (c *CompanyStop) next(s access.Stop, now time.Time) access.Stop {
+	next := access.Stop{At: s.At, Reason: strings.TrimSpace(c.Reason), All: c.All}
+	if !s.On() {
+		next.At = now
+	}
+	return next
+}
+
 // Run stops the company. One that is stopped already gets the new reason.
 func (c *CompanyStop) Run(env *Env) error {
-	return c.stop(env, "Stopped", func(s access.Stop) access.Stop {
-		next := access.Stop{At: s.At, Reason: strings.TrimSpace(c.Reason), All: c.All}
-		if !s.On() {
-			next.At = env.Now()
-		}
-		return next
-	})
+	return c.stop(env, "Stopped", func(s access.Stop) access.Stop { return c.next(s, env.Now()) })
 }
 
 // CompanyResume ends a stop.

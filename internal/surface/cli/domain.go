@@ -27,20 +27,17 @@ type OneDomain struct {
 }
 
 // normal is the domain in its normal form.
-func (d OneDomain) normal() (string, error) {
-	domain := strings.ToLower(strings.TrimSpace(d.Domain))
-	return domain, account.CheckDomain(domain)
-}
+func (d OneDomain) normal() string { return strings.ToLower(strings.TrimSpace(d.Domain)) }
+
+// Validate wants a domain.
+func (d OneDomain) Validate() error { return account.CheckDomain(d.normal()) }
 
 // DomainAdd adds a domain.
 type DomainAdd struct{ OneDomain }
 
 // Run adds the domain. Adding it again changes nothing.
 func (c *DomainAdd) Run(env *Env) error {
-	domain, err := c.normal()
-	if err != nil {
-		return err
-	}
+	domain := c.normal()
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		added := account.Domain{Name: domain, CompanyID: owner.ID, AddedAt: env.Now()}
 		return answer{viewDomain(owner.Slug, added), func(w io.Writer) { fmt.Fprintf(w, "%s belongs to %s.\n", domain, owner.Slug) }},
@@ -53,10 +50,7 @@ type DomainRemove struct{ OneDomain }
 
 // Run removes the domain.
 func (c *DomainRemove) Run(env *Env) error {
-	domain, err := c.normal()
-	if err != nil {
-		return err
-	}
+	domain := c.normal()
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		err := admin.Domains.RemoveDomain(ctx, owner.ID, domain)
 		if fault.CodeOf(err) == fault.NotFound {

@@ -149,6 +149,14 @@ func (d *Admin) connection(ctx context.Context, owner company.Company, ref strin
 	return single(owner, "connection", ref, nil)
 }
 
+// atLeastOne refuses a number of a flag that is none.
+func atLeastOne(flag string, n int) error {
+	if n < 1 {
+		return fmt.Errorf("--%s must be at least 1", flag)
+	}
+	return nil
+}
+
 // oneOf is what is given by a flag or as the argument, one way or both alike.
 func oneOf(flag, byFlag, argument string) (string, error) {
 	switch {

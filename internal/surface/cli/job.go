@@ -171,7 +171,7 @@ const resultPage = 1000
 // JobList lists jobs.
 type JobList struct{ OfCompany }
 
-// listedJob is the JSON of a job in a list.
+// listedJob is the JSON of a job in a list. It has no results: a job has up to job.MaxDevices, and job show lists them.
 type listedJob struct {
 	ID        string              `json:"id"`
 	Status    job.Status          `json:"status"`

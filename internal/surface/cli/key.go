@@ -54,8 +54,20 @@ func (c *KeyCreate) Validate() error {
 	if len(c.Network) > apikey.MaxNetworks {
 		return fault.Invalid(fmt.Sprintf("--network can be given at most %d times", apikey.MaxNetworks))
 	}
-	_, err := apikey.ParseNetworks(c.Network)
-	return err
+	wanted, err := c.request()
+	if err != nil {
+		return err
+	}
+	return wanted.Check()
+}
+
+// request is what the flags ask for.
+func (c *KeyCreate) request() (r apikey.Request, err error) {
+	r = apikey.Request{Name: strings.TrimSpace(cmp.Or(c.Name, c.Named)), ExpiresIn: deref(c.ExpiresIn), DevicesPerDay: deref(c.PerDay)}
+	if r.Permissions, err = c.permissions(); err == nil {
+		r.Networks, err = apikey.ParseNetworks(c.Network)
+	}
+	return r, err
 }
 
 // permissions are those of the preset and those that are named.
@@ -83,21 +95,15 @@ func (c *KeyCreate) warn(env *Env, p access.Permission) {
 
 // Run creates the key and shows it.
 func (c *KeyCreate) Run(env *Env) error {
-	permissions, err := c.permissions()
-	if err != nil {
-		return err
-	}
-	networks, err := apikey.ParseNetworks(c.Network)
+	wanted, err := c.request()
 	if err != nil {
 		return err
 	}
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		key, text, err := admin.keys(env).CreateForOperator(ctx, apikey.Request{
-			CompanyID: owner.ID, Name: strings.TrimSpace(cmp.Or(c.Name, c.Named)), Permissions: permissions, ExpiresIn: deref(c.ExpiresIn),
-			Networks: networks, DevicesPerDay: deref(c.PerDay),
-		})
+		wanted.CompanyID = owner.ID
+		key, text, err := admin.keys(env).CreateForOperator(ctx, wanted)
 		if err == nil {
-			c.warn(env, permissions)
+			c.warn(env, wanted.Permissions)
 		}
 		view := viewKey(key)
 		view.Key = text

@@ -34,6 +34,9 @@ type Platform interface {
 // policies work without them: a running service pushes what they could not.
 type PlatformFlags struct{ config.Platform }
 
+// Validate wants an address of the platform, or none.
+func (f PlatformFlags) Validate() error { return f.Platform.Check() }
+
 // given reports whether there is a way to a platform.
 func (f PlatformFlags) given() bool { return f.PlatformEndpoint != "" || f.PlatformCredentials != "" }
 
@@ -80,9 +83,6 @@ type connectView struct {
 // person signs the company up on the page that is printed, while the service
 // runs, which then completes the connection.
 func (c *CompanyConnect) Run(env *Env) error {
-	if err := c.Platform.Check(); err != nil {
-		return err
-	}
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		platform, err := admin.Platform(c.Platform, c.PublicURL)
 		if err != nil {
@@ -122,9 +122,6 @@ func (c *CompanyDisconnect) Validate() error {
 
 // Run disconnects the company. What was begun is finished by running it again.
 func (c *CompanyDisconnect) Run(env *Env) error {
-	if err := c.Platform.Check(); err != nil {
-		return err
-	}
 	if !c.given() {
 		return errors.New("the platform must say whether it has the enterprise: set MUSTER_PLATFORM_CREDENTIALS or " +
 			"MUSTER_PLATFORM_ENDPOINT as the service does")

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -38,10 +39,13 @@ type SettingValues struct {
 	Set []string `name:"set" sep:"none" placeholder:"SETTING=VALUE" help:"A setting and its value, such as CAMERA=BLOCK; repeat for more. policy settings shows them all."`
 }
 
-// Validate refuses a flag that is not SETTING=VALUE as bad usage.
+// Validate refuses a flag that is not SETTING=VALUE of the catalog as bad usage.
 func (v SettingValues) Validate() error {
-	_, err := v.changes()
-	return err
+	changes, err := v.changes()
+	if err != nil {
+		return err
+	}
+	return policy.Edit{Changes: changes}.Check()
 }
 
 func (v SettingValues) changes() ([]policy.Change, error) {
@@ -74,10 +78,15 @@ func (c *PolicyCreate) Validate() error {
 	if c.VROnly && c.Type != string(policy.Agent) {
 		return fault.Invalid("--vr-only needs --type AGENT")
 	}
-	if _, err := oneOf("name", c.Name, c.Named); err != nil {
+	name, err := oneOf("name", c.Name, c.Named)
+	if err != nil {
 		return err
 	}
-	return c.SettingValues.Validate()
+	changes, err := c.changes()
+	if err != nil {
+		return err
+	}
+	return policy.Edit{Name: &name, Changes: changes}.Check()
 }
 
 // Run creates the policy.
@@ -181,6 +190,14 @@ type PolicySet struct {
 	Version      int    `name:"version" placeholder:"N" help:"Save only if the policy still is at this version."`
 }
 
+// Validate wants a version that there can be.
+func (c *PolicySet) Validate() error {
+	if c.Version < 0 {
+		return errors.New("--version must be at least 1")
+	}
+	return nil
+}
+
 // Run saves the change.
 func (c *PolicySet) Run(env *Env) error {
 	changes, document, err := c.read(env, c.SettingValues)
@@ -198,6 +215,11 @@ func (c *PolicySet) Run(env *Env) error {
 		edit.Labels = &c.Label
 	}
 	return c.changing(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {
+		if c.Name != "" && c.Name != p.Name { // a name from before the rules of names may stay
+			if err := (policy.Edit{Name: &c.Name}).Check(); err != nil {
+				return answer{}, usage(err)
+			}
+		}
 		expected := p.Version
 		if c.Version > 0 {
 			expected = c.Version
@@ -235,9 +257,6 @@ type PolicyPush struct {
 
 // Run pushes the policy.
 func (c *PolicyPush) Run(env *Env) error {
-	if err := c.Platform.Check(); err != nil {
-		return err
-	}
 	return c.changing(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {
 		if p.Type != policy.Platform {
 			return answer{}, fault.New(fault.Unsupported, "the policy %q is not one of the platform's: agents fetch it themselves", p.Name)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -127,12 +126,7 @@ type PolicyRevisions struct {
 }
 
 // Validate wants at least one.
-func (c *PolicyRevisions) Validate() error {
-	if c.Limit < 1 {
-		return errors.New("--limit must be at least 1")
-	}
-	return nil
-}
+func (c *PolicyRevisions) Validate() error { return atLeastOne("limit", c.Limit) }
 
 // Run prints the revisions.
 func (c *PolicyRevisions) Run(env *Env) error {
@@ -150,6 +144,14 @@ type PolicyDiff struct {
 	OfPolicy
 	From int `name:"from" required:"" placeholder:"N" help:"The earlier revision."`
 	To   int `name:"to" placeholder:"N" help:"The later revision; by default what is current."`
+}
+
+// Validate wants revisions that there can be.
+func (c *PolicyDiff) Validate() error {
+	if c.To < 0 {
+		return atLeastOne("to", c.To)
+	}
+	return atLeastOne("from", c.From)
 }
 
 type diffView struct {

@@ -63,7 +63,7 @@ type usbView struct {
 func (c *USB) Run(env *Env) error {
 	server, err := adb.Address(c.ADBSocket, c.ADBPort)
 	if err != nil {
-		return fault.Invalid(err.Error())
+		return usage(fault.Invalid(err.Error()))
 	}
 	settings, loopback, err := c.service()
 	if err != nil {
@@ -156,11 +156,11 @@ func (c *USB) service() (s config.Service, loopback bool, err error) {
 	}
 	address, err := url.Parse(s.PublicURL)
 	if err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http" {
-		return s, false, fault.Invalid(fmt.Sprintf("--server %q is not an https:// address", s.PublicURL))
+		return s, false, usage(fault.Invalid(fmt.Sprintf("--server %q is not an https:// address", s.PublicURL)))
 	}
 	loopback = address.Hostname() == "localhost" || net.ParseIP(address.Hostname()).IsLoopback()
 	if address.Scheme == "http" && !loopback {
-		err = fault.Invalid(fmt.Sprintf("--server %q is not https: devices would refuse it", s.PublicURL))
+		err = usage(fault.Invalid(fmt.Sprintf("--server %q is not https: devices would refuse it", s.PublicURL)))
 	}
 	return s, loopback, err
 }
@@ -180,7 +180,8 @@ func (c *USB) admin(ctx context.Context, admin *Admin, settings config.Service) 
 		slug = owner
 	}
 	if slug == "" {
-		return nil, fault.Invalid(fmt.Sprintf("--policy %q is a name or a short id: give its path name, or --company as well", c.Policy))
+		return nil, usage(fault.Invalid(fmt.Sprintf("--policy %q is a name or a short id: give its path name, or --company as well",
+			c.Policy)))
 	}
 	owner, err := admin.company(ctx, slug)
 	if err != nil {

@@ -43,10 +43,17 @@ type UserCreate struct {
 	newPassword
 }
 
-// Validate wants the address, one way or both alike.
+// Validate wants the address, one way or both alike, and what a user may have.
 func (c *UserCreate) Validate() error {
-	_, err := oneOf("email", c.Email, c.User)
-	return err
+	if _, err := oneOf("email", c.Email, c.User); err != nil {
+		return err
+	}
+	return c.request().Check()
+}
+
+// request is what the flags ask for, without what is looked up and read.
+func (c *UserCreate) request() account.NewUserRequest {
+	return account.NewUserRequest{Email: cmp.Or(c.Email, c.User), Name: c.Name, Role: account.Role(c.Role)}
 }
 
 // newPassword takes a password from a terminal or from standard input.
@@ -91,12 +98,12 @@ func (c *UserCreate) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		password, err := c.read(env)
-		if err != nil {
+		wanted := c.request()
+		wanted.CompanyID, wanted.Policies = owner.ID, policies
+		if wanted.Password, err = c.read(env); err != nil {
 			return answer{}, err
 		}
-		u, err := admin.people(env).Create(ctx, account.NewUserRequest{CompanyID: owner.ID, Email: cmp.Or(c.Email, c.User), Name: c.Name,
-			Role: account.Role(c.Role), Policies: policies, Password: password})
+		u, err := admin.people(env).Create(ctx, wanted)
 		return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, "Created user %s (%s).\n", u.Email, u.Role) }}, err
 	})
 }

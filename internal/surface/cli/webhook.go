@@ -59,8 +59,11 @@ type WebhookCreate struct {
 	Event []string `name:"event" placeholder:"TYPE" help:"A type of event to send, such as command.failed; repeat for more. By default all."`
 }
 
-// Validate wants known types.
+// Validate wants known types, and networks.
 func (c *WebhookCreate) Validate() error {
+	if _, err := c.Networks(); err != nil {
+		return err
+	}
 	_, err := webhook.ParseTypes(c.Event)
 	return err
 }
@@ -141,6 +144,12 @@ func (c *webhookOf) change(env *Env, work func(ctx context.Context, hooks webhoo
 type WebhookTest struct {
 	webhookOf
 	config.WebhookNetworks
+}
+
+// Validate wants networks.
+func (c *WebhookTest) Validate() error {
+	_, err := c.Networks()
+	return err
 }
 
 // deliveryView is the JSON of an attempt.
