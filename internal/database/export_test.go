@@ -65,6 +65,9 @@ func Versions() ([]int64, error) {
 	return versions, err
 }
 
+// FirstVersion is how many migrations the first version had.
+const FirstVersion = migrations.First
+
 // LowestWriter is the number of the oldest program that may write beside this.
 const LowestWriter = migrations.LowestWriter
 

@@ -3,6 +3,7 @@ package database_test
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -51,7 +52,8 @@ func TestMigrate_EveryOlderVersion(t *testing.T) {
 	if len(versions) < 2 || !slices.IsSorted(versions) {
 		t.Fatalf("versions %v", versions)
 	}
-	for _, version := range versions[:len(versions)-1] {
+	// Versions before the first one were only ever on the way to it.
+	for _, version := range versions[database.FirstVersion-1 : len(versions)-1] {
 		for _, engine := range []string{"sqlite", "postgres"} {
 			t.Run(fmt.Sprint(engine, " from ", version), func(t *testing.T) {
 				t.Parallel()
@@ -127,25 +129,9 @@ func checkMigrated(t *testing.T, e *engine) {
 	f.checkCounts()
 	f.checkTerms()
 	if e.name == "sqlite" {
-		compareSchema(t, f.db)
-	}
-}
-
-// compareSchema compares with a database that was made at once.
-func compareSchema(t *testing.T, db *database.DB) {
-	t.Helper()
-	fresh := sqliteEngine(t).open(t)
-	const all = `SELECT type || ' ' || name || ' ' || COALESCE(sql, '') FROM sqlite_master WHERE ` + ours + ` ORDER BY 1`
-	var texts [2]string
-	for i, db := range []*database.DB{db, fresh} {
-		lines, err := db.Text(t.Context(), all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts[i] = strings.Join(lines, "\n")
-	}
-	if texts[0] != texts[1] {
-		t.Errorf("an old database has the tables\n%s\n\nwant\n%s", texts[0], texts[1])
+		want, err := os.ReadFile(golden)
+		f.ok(err)
+		equal(f, "tables", schemaText(t, f.db), string(want)) // as one that was made at once
 	}
 }
 

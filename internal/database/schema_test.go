@@ -21,15 +21,7 @@ const ours = `name NOT LIKE 'sqlite_%' AND tbl_name NOT LIKE 'goose_%'`
 
 func TestSchema_Golden(t *testing.T) {
 	t.Parallel()
-	db := sqliteEngine(t).open(t)
-	all, err := db.Text(t.Context(), `SELECT sql || ';' FROM sqlite_master WHERE sql IS NOT NULL AND `+ours+
-		` ORDER BY tbl_name, type DESC, name`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := fmt.Sprintf("-- The tables as the migrations leave them. Written by go test -run Schema -update.\n-- Schema %d; programs from "+
-		"%d may write.\n\n",
-		database.SchemaNumber(), database.LowestWriter) + strings.Join(all, "\n") + "\n"
+	got := schemaText(t, sqliteEngine(t).open(t))
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -65,6 +57,19 @@ func TestSchema_IndexesLeaveOutWhatDevicesChange(t *testing.T) {
 			}
 		}
 	}
+}
+
+// schemaText has the tables and indexes of a SQLite database, as the golden file has them.
+func schemaText(t *testing.T, db *database.DB) string {
+	t.Helper()
+	all, err := db.Text(t.Context(), `SELECT sql || ';' FROM sqlite_master WHERE sql IS NOT NULL AND `+ours+
+		` ORDER BY tbl_name, type DESC, name`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("-- The tables as the migrations leave them. Written by go test -run Schema -update.\n-- Schema %d; programs from "+
+		"%d may write.\n\n",
+		database.SchemaNumber(), database.LowestWriter) + strings.Join(all, "\n") + "\n"
 }
 
 func TestSchema_SameOnBothEngines(t *testing.T) {
