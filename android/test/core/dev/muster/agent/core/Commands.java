@@ -217,14 +217,14 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore, 
                     Long.parseLong(headers.get("Muster-Seq")), "time", now);
             Map<String, Object> answer = checkIn(Json.object(new String(body, Text.UTF_8)));
             answer.put("assignment", Seal.seal(secret, "k1", Envelope.ASSIGNMENT, assigned).json());
-            return new Told(200, answer);
+            return new JsonAnswer(200, answer);
         }
         if (method.equals("POST")) {
             record("upload:" + url.substring(url.indexOf(Link.LOG)) + "," + new String(body, Text.UTF_8));
-            return new Told(200, new LinkedHashMap<String, Object>());
+            return new JsonAnswer(200, new LinkedHashMap<String, Object>());
         }
         record("fetch:" + url.substring(url.indexOf("/policy")));
-        return new Told(200, document.map());
+        return new JsonAnswer(200, document.map());
     }
 
     /** checkIn writes down what the device reports, and answers. The command is handed out until its last word. */

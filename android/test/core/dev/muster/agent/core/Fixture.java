@@ -151,7 +151,7 @@ class Fixture implements Device, Transport, Clock, Log, KeyStore, Installer {
             named.putAll(Fields.members("deviceId", "d1", "number", Long.parseLong(headers.get("Muster-Seq")), "time", now));
             answer.put("update", Seal.seal(pair.getPrivate(), "k1", Envelope.UPDATE, named).json());
         }
-        return new Told(200, answer);
+        return new JsonAnswer(200, answer);
     }
 
     @Override

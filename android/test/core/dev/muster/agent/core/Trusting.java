@@ -26,7 +26,7 @@ final class Trusting {
         }
         for (Fields one : trust.objects("tombstones")) {
             Map<String, Object> body = Fields.members("error", "ended", "signed", one.object("signed").map());
-            Refusal refusal = Refusal.read(new Told(410, body), one.text("request"));
+            Refusal refusal = Refusal.read(new JsonAnswer(410, body), one.text("request"));
             Vectors.same("a tombstone " + one.text("what"), one.text("action"), device(trust, service).trust.tombstone(refusal));
         }
         for (Fields one : trust.objects("assignments")) {

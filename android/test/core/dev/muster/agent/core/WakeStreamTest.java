@@ -36,7 +36,7 @@ public final class WakeStreamTest {
             if (streams.getCount() == 0) {
                 throw new IOException("no network");
             }
-            return new Told(200, text);
+            return new JsonAnswer(200, text);
         }
 
         @Override

@@ -4,16 +4,16 @@ import java.io.ByteArrayInputStream;
 import java.io.InputStream;
 import java.util.Map;
 
-/** Told is an answer with a JSON object. */
-final class Told implements Transport.Answer {
+/** JsonAnswer is an answer of the service with a JSON object. */
+final class JsonAnswer implements Transport.Answer {
     private final int status;
     private final byte[] text;
 
-    Told(int status, Map<String, Object> answer) {
+    JsonAnswer(int status, Map<String, Object> answer) {
         this(status, Json.write(answer));
     }
 
-    Told(int status, String answer) {
+    JsonAnswer(int status, String answer) {
         this.status = status;
         text = Text.bytes(answer);
     }
