@@ -157,6 +157,9 @@ type Server struct {
 	// Pins are the keys of certificates by which new devices know the service;
 	// none where the world's authorities vouch for it. Nil: none.
 	Pins func() ([]string, error)
+	// Since is when this replica began to listen, or could not look last: that a device was silent
+	// before says nothing. Sweep alone reads and moves it; zero: it always listened.
+	Since time.Time
 	// App is what codes have a device install; the zero App: nothing.
 	App App
 	// ShortNames has codes written with the setup wizard's short names.

@@ -102,17 +102,15 @@ func stateFor(t command.Type) agentdevice.State {
 // Sweep ends what only silence can end, devices that set out to erase themselves
 // and fell silent, drops deliveries that came too late, and hints again to devices that may have missed a hint:
 // what is due is due for SweepEvery at least, and not for so long that a device
-// which is switched off would be hinted at forever.
-func (l *Server) Sweep(ctx context.Context) error {
-	silentSince := l.Now().Add(-eraseGrace)
-	gone, err := l.Deliveries.Erased(ctx, silentSince, sweepBatch)
-	if err != nil {
-		return err
-	}
-	for _, d := range gone {
-		if _, err := l.end(ctx, d, agentdevice.Ending{How: agentdevice.Erased, SilentSince: silentSince}); err != nil {
-			return err
+// which is switched off would be hinted at forever. It must not run twice at once.
+func (l *Server) Sweep(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			l.Since = l.Now()
 		}
+	}()
+	if err := l.endErased(ctx); err != nil {
+		return err
 	}
 	if err := l.Enroller.EndOrphans(ctx, sweepBatch); err != nil {
 		return err
@@ -126,6 +124,22 @@ func (l *Server) Sweep(ctx context.Context) error {
 	waiting, err := l.Deliveries.Waiting(ctx, until.Add(-hintFor), until, sweepBatch)
 	if err == nil && len(waiting) > 0 {
 		l.Waker.Notify(agentdevice.WakeTopic, waiting...)
+	}
+	return err
+}
+
+// endErased ends devices that set out to erase themselves and fell silent: while this replica
+// listened, for a service that is down hears nobody.
+func (l *Server) endErased(ctx context.Context) error {
+	silentSince := l.Now().Add(-eraseGrace)
+	if silentSince.Before(l.Since) {
+		return nil
+	}
+	gone, err := l.Deliveries.Erased(ctx, silentSince, sweepBatch)
+	for _, d := range gone {
+		if _, err := l.end(ctx, d, agentdevice.Ending{How: agentdevice.Erased, SilentSince: silentSince}); err != nil {
+			return err
+		}
 	}
 	return err
 }

@@ -667,7 +667,7 @@ func TestBegin_ForgedAuthorization(t *testing.T) {
 func TestVoid_DoesNotCountAgain(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.destructiveApproval()
-		phone, ada := f.fleet(1)[0], f.person("Ada", true)
+		phone, ada, bea := f.fleet(1)[0], f.person("Ada", true), f.person("Bea", true)
 		wipe := func() command.Command { return f.asking(phone, command.WipeCompanyData, "d1") }
 		id := f.refusal(f.db, wipe()).ID
 		user := func(change func(*account.User)) {
@@ -681,9 +681,11 @@ func TestVoid_DoesNotCountAgain(t *testing.T) {
 			"age": {func() { f.setControls(func(c *access.Controls) { c.ApproverAge = time.Hour }) },
 				func() { f.setControls(func(c *access.Controls) { c.ApproverAge = 0 }) }},
 		} {
+			f.ok(f.db.MailSent(f.Context(), f.company.ID, bea.ID, []string{id, "other"}, 0, f.clock.Now()))
 			f.approve(id, ada)
 			both[0]()
 			both[1]()
+			equal(f, name+": mailed, and not of what waits again", f.recipient(bea).Mailed, []string{"other"})
 			if a := f.authorization(id); a.State != approval.Waiting {
 				t.Errorf("%s: it is %s", name, a.State)
 			}

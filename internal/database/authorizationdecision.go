@@ -90,6 +90,9 @@ func (db *DB) voidCall(ctx context.Context, t *tx, a approval.Authorization, why
 	if err != nil || n != 1 {
 		return err
 	}
+	if err := mailAgain(ctx, t, a.CompanyID, a.ID); err != nil {
+		return err
+	}
 	return db.recordAuthorization(ctx, t, activity.AuthorizationVoid, activity.Refused, a,
 		activity.Change{Field: "outcome", After: fault.From(why).Detail})
 }

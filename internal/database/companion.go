@@ -128,7 +128,7 @@ func (db *DB) ReportCompanion(ctx context.Context, d agentdevice.Device, r agent
 		if err != nil {
 			return err
 		}
-		seen := millis(r.SeenAt)
+		seen, before := millis(r.SeenAt), h.reported
 		idle := r.Status == nil && r.Location == nil && seen-h.seen < seenEvery.Milliseconds()
 		if current = enrolledAs(h, d.CompanyID, d.Epoch); !current || idle {
 			return nil
@@ -161,7 +161,10 @@ func (db *DB) ReportCompanion(ctx context.Context, d agentdevice.Device, r agent
 			}
 		}
 		h.seen = max(h.seen, seen)
-		return h.save(ctx, t)
+		if err := h.save(ctx, t); err != nil || h.reported == before {
+			return err
+		}
+		return h.noteInstalled(ctx, t)
 	})
 	return current, err
 }

@@ -2,6 +2,7 @@ package database_test
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"slices"
 	"sync"
 	"testing"
@@ -66,6 +67,22 @@ func TestCompanion_HintedWhenItsDeviceEnds(t *testing.T) {
 			after := slices.Contains(hinted, d.ID)
 			mu.Unlock()
 			equal(f, how+": hinted before, after", words(before, after), words(false, true))
+		}
+	})
+}
+
+// What a companion says of apps is found as what the platform says.
+func TestCompanion_AppsAreFound(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.enroll("d", "")
+		d := f.companion(a)
+		for _, c := range []struct{ apps, found string }{
+			{`[{"packageName":"com.x","versionCode":3}]`, a.Identification}, {`[]`, ""},
+		} {
+			_, err := f.db.ReportCompanion(f.Context(), d, agentdevice.CompanionReport{
+				Status: json.RawMessage(`{"applications":` + c.apps + `}`), SeenAt: f.clock.Now()})
+			f.ok(err)
+			equal(f, "found", f.finds(asset.Filter{App: "com.x"}), c.found)
 		}
 	})
 }

@@ -214,3 +214,8 @@ func (db *DB) LetterDone(ctx context.Context, id string) error {
 func (db *DB) LetterFailed(ctx context.Context, id string, next time.Time) error {
 	return db.exec(ctx, `UPDATE mail_letters SET next_at = ?, failures = failures + 1 WHERE id = ?`, millis(next), id)
 }
+
+// mailAgain forgets who got mail of what waits for a decision: it waits again.
+func mailAgain(ctx context.Context, t *tx, companyID, itemID string) error {
+	return t.Exec(ctx, `DELETE FROM mail_told WHERE company_id = ? AND item_id = ?`, companyID, itemID)
+}

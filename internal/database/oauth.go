@@ -86,7 +86,8 @@ func (db *DB) RedeemCode(ctx context.Context, hash access.SecretHash, take func(
 			return orRefused(err)
 		}
 		// The connection is locked before its codes and grants, everywhere.
-		known, err := lockConnection(ctx, t, `o.user_id = ? AND o.client_id = ? AND o.revoked_at = 0`, seen.UserID, seen.ClientID)
+		const ofClient = `o.user_id = ? AND o.client_id = ? AND o.revoked_at = 0`
+		known, err := lockConnection(ctx, t, ofClient, seen.UserID, seen.ClientID)
 		if err != nil && fault.CodeOf(err) != fault.NotFound {
 			return err
 		}
@@ -96,6 +97,11 @@ func (db *DB) RedeemCode(ctx context.Context, hash access.SecretHash, take func(
 			return orRefused(err)
 		case code.grantID != "":
 			replayed = true
+			if known.ID == "" { // the first use made it while this one waited for the code
+				if known, err = lockConnection(ctx, t, ofClient, seen.UserID, seen.ClientID); err != nil {
+					return orRefused(err)
+				}
+			}
 			return db.endGrant(ctx, t, known, code.grantID, "an authorization code was used twice")
 		case !db.now().Before(code.ExpiresAt):
 			return refusedSecret()

@@ -114,6 +114,40 @@ func TestRevoke_EndsAllGrantsAndPendingCodes(t *testing.T) {
 	})
 }
 
+// A code that is used twice at one moment, before there is a connection, ends all that it gave.
+func TestRedeem_TwiceAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		code := consent(t, db, e, access.DevicesRead)
+		for range 5 {
+			var both sync.WaitGroup
+			var tokens [2]oauth.Tokens
+			for n := range tokens {
+				tokens[n], _ = pair(e)
+				both.Go(func() {
+					if _, err := db.RedeemCode(t.Context(), code.Hash, agree, tokens[n]); err != nil && fault.CodeOf(err) != fault.Refused {
+						t.Error(err)
+					}
+				})
+			}
+			both.Wait()
+			for _, one := range tokens {
+				wantEnded(t, db, "a token of a code that was used twice", one.Access)
+			}
+			all, err := db.Connections(t.Context(), code.CompanyID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range all {
+				if o.RevokedAt.IsZero() || o.Grants != 0 {
+					t.Errorf("a connection is left: %+v", o)
+				}
+			}
+			code = again(t, db, e, code, access.DevicesRead)
+		}
+	})
+}
+
 // What narrows a connection also ends consents from before that are not redeemed yet: they would
 // widen it again.
 func TestNarrow_EndsPendingCodes(t *testing.T) {

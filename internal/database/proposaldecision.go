@@ -104,6 +104,9 @@ func (db *DB) voidChange(ctx context.Context, t *tx, p proposal.Proposal, why er
 		p.ID); err != nil {
 		return err
 	}
+	if err := mailAgain(ctx, t, p.CompanyID, p.ID); err != nil {
+		return err
+	}
 	t.changed(p.CompanyID, "proposal", p.ID)
 	p.Outcome = fault.From(why).Detail
 	return db.recordProposal(ctx, t, p, activity.ApprovalVoid, activity.Refused)

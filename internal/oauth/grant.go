@@ -35,7 +35,7 @@ const MaxGrants = 10
 // and a client whose answer was lost asks again.
 const (
 	ReuseWindow = 120 * time.Second // from the rotation on
-	MaxReuses   = 10
+	MaxReuses   = 100               // no client calls so many tools at once
 )
 
 // OAuthConnection is what a person lets one client do: the sum of the grants

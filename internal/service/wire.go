@@ -171,7 +171,7 @@ func (w *wiring) channels() (err error) {
 		Store: w.db, Enroller: w.db, Deliveries: w.db, Logs: w.db, Companions: w.db, Directory: w.db, Observer: w.enrollments,
 		Commands: w.commands,
 		Waker:    w.db, Updates: w.db, Signer: ed25519, ES256: es256, PublicURL: w.public, ShortNames: w.config.QRShortNames,
-		Now: w.options.Now, Log: w.options.Logger,
+		Now: w.options.Now, Since: w.options.Now(), Log: w.options.Logger,
 		Pins: func() ([]string, error) { return ops.Pins(w.config.TLSCert, w.public, w.options.Now()) },
 	}
 	w.commands.Channels[asset.Agent] = w.link

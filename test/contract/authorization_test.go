@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/policy"
@@ -78,6 +79,36 @@ func authorizing(t *testing.T, env *servertest.Env) (*servertest.Tenant, *server
 	tenant, replica := env.NewTenant("acme"), env.Start(servertest.OnLocalhost(t))
 	env.CLI(new(any), "company", "set", "--company", "acme", "--approver-age", "0s", "--destructive-approval", "on")
 	return tenant, replica
+}
+
+// An assistant that can open pages is asked to, but for a call that nobody can decide: it has
+// the refusal.
+func TestAuthorization_OverMCPWhereNothingCanBeDecided(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	tenant, replica := authorizing(t, env)
+	devices := tenant.Devices(replica, servertest.FullyManaged(), approval.MaxWaiting+1)
+	client := tenant.Client(replica, access.All)
+	opens := servertest.WithKey(t, replica.PublicURL(), client.Key).
+		Saying("io.modelcontextprotocol/clientCapabilities", args{"elicitation": args{"url": args{}}})
+	for n, d := range devices {
+		reply := opens.Request("tools/call", args{"name": "wipe_device", "arguments": args{"assetId": d.AssetID}})
+		var result struct {
+			IsError       bool
+			InputRequests map[string]any
+			Content       []struct{ Text string }
+		}
+		if err := json.Unmarshal(reply.Result, &result); err != nil {
+			t.Fatalf("%v: %s", err, reply.Body)
+		}
+		last := n == approval.MaxWaiting
+		if asked := result.InputRequests != nil; asked == last || result.IsError != last {
+			t.Errorf("call %d: %s", n+1, reply.Result)
+		}
+		if last && !strings.Contains(result.Content[0].Text, `"forbidden"`) {
+			t.Errorf("the refusal: %s", result.Content[0].Text)
+		}
+	}
 }
 
 // A person authorizes a destructive command with a passkey; it is then sent once. The

@@ -181,7 +181,10 @@ func MakeKeyFile(path string, now time.Time) error {
 	}
 	defer os.Remove(fresh.Name()) //nolint:errcheck // it has its own name by then
 	// Unlike a rename, a link never replaces a file.
-	return errors.Join(fresh.Close(), os.Link(fresh.Name(), path))
+	if err := errors.Join(fresh.Close(), os.Link(fresh.Name(), path)); err != nil {
+		return err
+	}
+	return durable.Sync(filepath.Dir(path))
 }
 
 func (f keyFile) text() ([]byte, error) {

@@ -90,7 +90,8 @@ func elicit(params *sdk.CallToolParamsRaw, f *fault.Error) *sdk.CallToolResult {
 	able, _ := params.Meta[sdk.MetaKeyClientCapabilities].(map[string]any)
 	modes, _ := able["elicitation"].(map[string]any)
 	revision, _ := params.Meta[sdk.MetaKeyProtocolVersion].(string)
-	if _, opens := modes["url"]; !opens || revision < stateless || f.Approval == nil || len(params.InputResponses) > 0 {
+	decides := f.Approval != nil && f.Approval.URL != "" && f.Approval.Declined == nil // else there is nothing to decide
+	if _, opens := modes["url"]; !opens || revision < stateless || !decides || len(params.InputResponses) > 0 {
 		return nil
 	}
 	return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{

@@ -29,23 +29,23 @@ func redirectFault(text string) string {
 	case u.Scheme == "http":
 		return "must use https, or http on a loopback address"
 	case !isPrivateUse(u.Scheme):
-		return "must not use the scheme " + u.Scheme + ": use https, a loopback address, or a scheme of your application with a dot, " +
-			"such as com.example.app"
+		return "must not use the scheme " + u.Scheme + ": use https, a loopback address, or a scheme of your application, such as " +
+			"com.example.app"
 	}
 	return ""
 }
 
-// isPrivateUse reports whether a scheme belongs to an application that registered it with
-// its operating system: one with a dot, the application's domain name reversed (RFC 8252,
-// 7.1), or that of a well-known client. Others have a meaning of their own in browsers and
+// isPrivateUse reports whether a scheme may belong to an application that registered it with
+// its operating system (RFC 8252, 7.1). Others have a meaning of their own in browsers and
 // systems, open programs of theirs, or run code.
 func isPrivateUse(scheme string) bool {
 	switch scheme {
-	case "cursor", "vscode", "vscode-insiders", "vscodium", "windsurf", "zed", "claude", "chatgpt", "raycast", "warp",
-		"kiro", "trae", "goose":
-		return true
+	case "", "http", "https", "urn", "javascript", "data", "file", "filesystem", "blob", "about", "vbscript", "view-source",
+		"ws", "wss", "ftp", "mailto", "tel", "sms", "intent", "content", "chrome", "android-app", "search-ms", "microsoft-edge",
+		"ldap", "smb", "ssh", "itms-services", "jar":
+		return false
 	}
-	return strings.Contains(scheme, ".")
+	return !strings.HasPrefix(scheme, "ms-")
 }
 
 // appScheme is the scheme by which a redirect URI opens an application; empty

@@ -34,7 +34,9 @@ func TestRedirects_Registered(t *testing.T) {
 		"itms-services://x/cb":                         false,
 		"jar://x/cb":                                   false,
 		"ms-settings://x/cb":                           false,
-		"myapp://x/cb":                                 false,
+		"myapp://x/cb":                                 true,
+		"com.example.app://x/cb":                       true,
+		"ms-x.y://x/cb":                                false,
 		"vscode://x.y/cb":                              true,
 		"CURSOR://x/cb":                                true,
 		"cursor:callback":                              false, // not hierarchical, as urn: addresses are
