@@ -129,7 +129,7 @@ func (l *Server) Sweep(ctx context.Context) (err error) {
 }
 
 // endErased ends devices that set out to erase themselves and fell silent: while this replica
-// listened, for a service that is down hears nobody.
+// listened, for a service that is down hears no device.
 func (l *Server) endErased(ctx context.Context) error {
 	silentSince := l.Now().Add(-eraseGrace)
 	if silentSince.Before(l.Since) {

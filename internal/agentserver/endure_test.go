@@ -279,7 +279,7 @@ func TestWipe_AndroidIsErasedWhenItIsSilent(t *testing.T) {
 		t.Errorf("after three minutes the device was told by %s", last)
 	}
 	w.link.Now = func() time.Time { return time.Now().Add(20 * time.Minute) }
-	w.link.Since = w.link.Now() // nobody was heard while the service was down
+	w.link.Since = w.link.Now() // no device was heard while the service was down
 	if err := w.link.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func authorizing(t *testing.T, env *servertest.Env) (*servertest.Tenant, *server
 	return tenant, replica
 }
 
-// An assistant that can open pages is asked to, but for a call that nobody can decide: it has
+// An assistant that can open pages is asked to, but not for a call that waits for no decision: it has
 // the refusal.
 func TestAuthorization_OverMCPWhereNothingCanBeDecided(t *testing.T) {
 	t.Parallel()
