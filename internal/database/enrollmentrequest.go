@@ -178,9 +178,13 @@ func (db *DB) ConfirmRequest(ctx context.Context, companyID, id string, by acces
 			return nil, err
 		}
 		// The asset keeps its policy. One that has none by now gets that of the code.
-		if err := t.Exec(ctx, `UPDATE agent_tokens SET asset_id = ?, epoch = ?, expires_at = ?,
+		n, err := t.ExecCount(ctx, `UPDATE agent_tokens SET asset_id = ?, epoch = ?, expires_at = ?,
 			policy_id = COALESCE((SELECT p.id FROM policies p WHERE p.id = ? AND p.type = 'AGENT' AND NOT p.deleted), policy_id) WHERE hash = ?`,
-			h.id, h.epoch, expires, h.policyID, r.hash); err != nil {
+			h.id, h.epoch, expires, h.policyID, r.hash)
+		if err == nil && n == 0 {
+			err = fault.New(fault.Refused, "the code with which the device asked was revoked: decline the request")
+		}
+		if err != nil {
 			return nil, err
 		}
 		return nil, h.recordRequest(ctx, t, activity.EnrollmentConfirmed, activity.Change{Field: "device", Before: h.device})

@@ -11,6 +11,8 @@ import (
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -31,6 +33,26 @@ func (f *fixture) token(token string) {
 	f.Helper()
 	f.ok(f.db.CreateAgentToken(f.Context(), agentdevice.Token{Hash: sha256.Sum256([]byte(token)), CompanyID: f.company.ID,
 		PolicyID: f.agentPolicy("Policy of " + token).ID, ExpiresAt: f.clock.Now().Add(time.Hour)}))
+}
+
+// agentCode makes a code of our own agent for some devices, with its token.
+func (f *fixture) agentCode(token string, devices int) provisioning.Code {
+	f.Helper()
+	c := provisioning.Code{ID: resource.NewID(), CompanyID: f.company.ID, PolicyID: f.agentPolicy("Policy of " + token).ID,
+		Management: policy.Agent, Usage: provisioning.Disallowed, Maker: access.OperatorActor("ada"), MaxDevices: devices,
+		CreatedAt: f.clock.Now(), ExpiresAt: f.clock.Now().Add(provisioning.Lifetime)}
+	f.ok(f.db.CreateCode(f.Context(), c))
+	f.ok(f.db.CreateAgentToken(f.Context(), agentdevice.Token{Hash: sha256.Sum256([]byte(token)), CompanyID: f.company.ID,
+		PolicyID: c.PolicyID, Code: c.ID, ExpiresAt: c.ExpiresAt}))
+	return c
+}
+
+// onlyRequest is the one request that waits.
+func (f *fixture) onlyRequest() string {
+	f.Helper()
+	all := f.lostDevices()
+	equal(f, "requests", len(all), 1)
+	return all[0].ID
 }
 
 func (f *fixture) lostDevices() []agentdevice.Request {
@@ -77,6 +99,23 @@ func TestConfirmRequest_CountsTheDeviceThatLeaves(t *testing.T) {
 		equal(f, "in touch", requests[0].InTouch, false)
 		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, requests[0].ID, access.Replacement{UserID: by.UserID}))
 		equal(f, "devices that count", f.counting(1), 0)
+	})
+}
+
+// A confirmation that enrolls nothing does not count in the limit.
+func TestConfirmRequest_OfRevokedCode(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setLimit(1, 60)
+		f.sameSerial(1, "SN-1")
+		c := f.agentCode("t1", 1)
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "SN-1"))
+		_, err := f.db.RevokeCode(f.Context(), f.company.ID, c.ID)
+		f.ok(err)
+		request := f.onlyRequest()
+		f.code(fault.Refused, f.db.ConfirmRequest(f.Context(), f.company.ID, request, *f.may()))
+		equal(f, "devices that count", f.counting(1), 0)
+		f.ok(f.db.DeclineRequest(f.Context(), f.company.ID, request))
+		equal(f, "requests", len(f.lostDevices()), 0)
 	})
 }
 
