@@ -57,8 +57,9 @@ func (db *DB) Codes(ctx context.Context, companyID string, limit int) ([]provisi
 func (db *DB) RevokeCode(ctx context.Context, companyID, id string) (provisioning.Code, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (provisioning.Code, error) {
 		// The tokens first, as a device that enrolls does.
-		_, err := list(ctx, t, scanValue[string],
-			`SELECT hash FROM agent_tokens WHERE code_id = ? AND code_id <> '' AND company_id = ? ORDER BY hash`+t.lock(), id, companyID)
+		tokens, err := list(ctx, t, into(func(s *spentToken) []any { return []any{&s.device, at(&s.ExpiresAt)} }),
+			`SELECT device_id, expires_at FROM agent_tokens WHERE code_id = ? AND code_id <> '' AND company_id = ? ORDER BY hash`+t.lock(),
+			id, companyID)
 		if err != nil {
 			return provisioning.Code{}, err
 		}
@@ -67,7 +68,12 @@ func (db *DB) RevokeCode(ctx context.Context, companyID, id string) (provisionin
 			return c, err
 		}
 		now := t.db.now()
-		if status := c.Status(now); status != provisioning.CodeActive {
+		status := c.Status(now)
+		// A device that asks to be enrolled again keeps its token for longer than the code lives.
+		live := status == provisioning.CodeExpired && slices.ContainsFunc(tokens, func(s spentToken) bool {
+			return s.device == "" && now.Before(s.ExpiresAt)
+		})
+		if status != provisioning.CodeActive && !live {
 			return c, fault.New(fault.Unsupported, "the code is %s already: no device enrolls with it", strings.ToLower(string(status)))
 		}
 		c.RevokedAt = now

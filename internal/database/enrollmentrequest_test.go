@@ -119,6 +119,25 @@ func TestConfirmRequest_OfRevokedCode(t *testing.T) {
 	})
 }
 
+// A confirmation is taken back with its code, also after the time of the code.
+func TestRevokeCode_OfConfirmedRequest(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.sameSerial(1, "SN-1")
+		c, unused := f.agentCode("t1", 1), f.agentCode("t2", 1)
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "SN-1"))
+		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, f.onlyRequest(), *f.may()))
+		f.clock.Advance(provisioning.Lifetime)
+		_, err := f.db.RevokeCode(f.Context(), f.company.ID, unused.ID)
+		f.code(fault.Unsupported, err)
+		revoked, err := f.db.RevokeCode(f.Context(), f.company.ID, c.ID)
+		f.ok(err)
+		equal(f, "status", revoked.Status(f.clock.Now()), provisioning.CodeRevoked)
+		f.code(fault.Refused, f.lost("t1", "k1", "SN-1"))
+		_, err = f.db.RevokeCode(f.Context(), f.company.ID, c.ID)
+		f.code(fault.Unsupported, err)
+	})
+}
+
 // A request expires with its code, is swept, and one that was declined needs another code.
 func TestEnrollmentRequests_End(t *testing.T) {
 	withCompany(t, func(f *fixture) {
