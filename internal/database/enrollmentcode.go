@@ -56,10 +56,10 @@ func (db *DB) Codes(ctx context.Context, companyID string, limit int) ([]provisi
 // RevokeCode implements provisioning.Codes.
 func (db *DB) RevokeCode(ctx context.Context, companyID, id string) (provisioning.Code, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (provisioning.Code, error) {
+		now := t.db.now()
 		// The tokens first, as a device that enrolls does.
-		tokens, err := list(ctx, t, into(func(s *spentToken) []any { return []any{&s.device, at(&s.ExpiresAt)} }),
-			`SELECT device_id, expires_at FROM agent_tokens WHERE code_id = ? AND code_id <> '' AND company_id = ? ORDER BY hash`+t.lock(),
-			id, companyID)
+		tokens, err := list(ctx, t, scanValue[bool], `SELECT device_id = '' AND (expires_at > ? OR `+requested+`) FROM agent_tokens
+			WHERE code_id = ? AND code_id <> '' AND company_id = ? ORDER BY hash`+t.lock(), millis(now), millis(now), id, companyID)
 		if err != nil {
 			return provisioning.Code{}, err
 		}
@@ -67,12 +67,9 @@ func (db *DB) RevokeCode(ctx context.Context, companyID, id string) (provisionin
 		if err != nil {
 			return c, err
 		}
-		now := t.db.now()
 		status := c.Status(now)
-		// A device that asks to be enrolled again keeps its token for longer than the code lives.
-		live := status == provisioning.CodeExpired && slices.ContainsFunc(tokens, func(s spentToken) bool {
-			return s.device == "" && now.Before(s.ExpiresAt)
-		})
+		// A device that asks to be enrolled again may use its token for longer than the code lives.
+		live := status == provisioning.CodeExpired && slices.Contains(tokens, true)
 		if status != provisioning.CodeActive && !live {
 			return c, fault.New(fault.Unsupported, "the code is %s already: no device enrolls with it", strings.ToLower(string(status)))
 		}
