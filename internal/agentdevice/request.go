@@ -46,7 +46,7 @@ type RequestStore interface {
 	// ConfirmRequest lets the device of a request become its asset. While the asset's
 	// device is in touch, by decides whether that may leave. It fails with
 	// fault.NotFound if no such request waits, and with fault.Refused if the asset was
-	// enrolled again since.
+	// enrolled again since, or the device's code was revoked or is used up.
 	ConfirmRequest(ctx context.Context, companyID, id string, by access.Replacement) error
 	// DeclineRequest ends a request. Its device needs another code.
 	DeclineRequest(ctx context.Context, companyID, id string) error

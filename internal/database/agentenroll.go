@@ -16,10 +16,16 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
+// requested is whether a device that asked with a row of agent_tokens may still enroll with it after its time.
+const requested = `EXISTS (SELECT 1 FROM enrollment_requests r
+	WHERE r.token_hash = agent_tokens.hash AND r.confirmed_at >= 0 AND r.expires_at > ?)`
+
 // CreateAgentToken adds a token, and drops those that ended a day ago.
 func (db *DB) CreateAgentToken(ctx context.Context, t agentdevice.Token) error {
 	return db.write(ctx, func(ctx context.Context, tx *tx) error {
-		if err := tx.Exec(ctx, `DELETE FROM agent_tokens WHERE expires_at < ?`, millis(db.now().Add(-24*time.Hour))); err != nil {
+		now := db.now()
+		if err := tx.Exec(ctx, `DELETE FROM agent_tokens WHERE expires_at < ? AND NOT `+requested, millis(now.Add(-24*time.Hour)),
+			millis(now)); err != nil {
 			return err
 		}
 		return insertToken(ctx, tx, t)
@@ -64,10 +70,7 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 		made, token, fresh, err := redeem(ctx, t, managerToken, e.Hash, e.Device, e.Again)
 		got = made
 		if err == nil && fresh {
-			waits, err = boundToken(ctx, t, e)
-			if err == nil && waits {
-				err = agentdevice.ErrWaiting // not as a device that lost anything: it does not get around the person
-			}
+			err = asConfirmed(ctx, t, e, &token)
 		}
 		if err != nil || !fresh && got.AssetID != "" {
 			return err
@@ -96,7 +99,8 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 			return err
 		}
 		hash := hex.EncodeToString(e.Hash[:])
-		if err = t.Exec(ctx, `DELETE FROM enrollment_requests WHERE token_hash = ?`, hash); err != nil {
+		if err = t.Exec(ctx, `DELETE FROM enrollment_requests WHERE token_hash = ? AND key_alg = ? AND key_spki = ?`, hash,
+			string(e.Device.Key.Algorithm), e.Device.Key.SPKI); err != nil {
 			return err
 		}
 		if change.CodeGoesOn {
@@ -159,8 +163,16 @@ func redeem(ctx context.Context, t *tx, kind string, hash [sha256.Size]byte, d a
 			err = refused
 		}
 		return got, token, false, err
-	case token.device != "" || !t.db.now().Before(token.ExpiresAt):
+	case token.device != "":
 		return agentdevice.Device{}, token, false, refused
+	case !t.db.now().Before(token.ExpiresAt):
+		_, asked, err := requestOf(ctx, t, hash, d.Key)
+		if err == nil && (!asked || token.ExpiresAt.IsZero()) {
+			err = refused
+		}
+		if err != nil {
+			return agentdevice.Device{}, token, false, err
+		}
 	}
 	got, err := insertAgent(ctx, t, d, token.CompanyID)
 	return got, token, true, err

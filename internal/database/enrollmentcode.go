@@ -56,9 +56,10 @@ func (db *DB) Codes(ctx context.Context, companyID string, limit int) ([]provisi
 // RevokeCode implements provisioning.Codes.
 func (db *DB) RevokeCode(ctx context.Context, companyID, id string) (provisioning.Code, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (provisioning.Code, error) {
+		now := t.db.now()
 		// The tokens first, as a device that enrolls does.
-		_, err := list(ctx, t, scanValue[string],
-			`SELECT hash FROM agent_tokens WHERE code_id = ? AND code_id <> '' AND company_id = ? ORDER BY hash`+t.lock(), id, companyID)
+		tokens, err := list(ctx, t, scanValue[bool], `SELECT device_id = '' AND (expires_at > ? OR `+requested+`) FROM agent_tokens
+			WHERE code_id = ? AND code_id <> '' AND company_id = ? ORDER BY hash`+t.lock(), millis(now), millis(now), id, companyID)
 		if err != nil {
 			return provisioning.Code{}, err
 		}
@@ -66,8 +67,10 @@ func (db *DB) RevokeCode(ctx context.Context, companyID, id string) (provisionin
 		if err != nil {
 			return c, err
 		}
-		now := t.db.now()
-		if status := c.Status(now); status != provisioning.CodeActive {
+		status := c.Status(now)
+		// A device that asks to be enrolled again may use its token for longer than the code lives.
+		live := status == provisioning.CodeExpired && slices.Contains(tokens, true)
+		if status != provisioning.CodeActive && !live {
 			return c, fault.New(fault.Unsupported, "the code is %s already: no device enrolls with it", strings.ToLower(string(status)))
 		}
 		c.RevokedAt = now

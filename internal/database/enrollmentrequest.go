@@ -2,11 +2,13 @@ package database
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/enrollment"
@@ -30,22 +32,75 @@ func (db *DB) EnrollmentRequests(ctx context.Context, companyID, assetID string)
 		millis(now.Add(-agentdevice.InTouch)), companyID, assetID, assetID, millis(now), agentdevice.MaxRequestsPerCompany)
 }
 
-// boundToken fails with fault.Refused if the token of an enrollment belongs to a device with
-// another key, which has asked to be enrolled again. asks: this one has, and waits.
-func boundToken(ctx context.Context, t *tx, e agentdevice.Enrollment) (asks bool, err error) {
-	type holder struct {
-		alg, spki string
-		confirmed int64
+// declined is the confirmed_at of a request that a person has declined.
+const declined = -1
+
+// keyRequest is what a key asked with a token.
+type keyRequest struct {
+	assetID   string
+	epoch     int
+	confirmed int64
+}
+
+func requestOf(ctx context.Context, t *tx, hash [sha256.Size]byte, key protocol.PublicKey) (keyRequest, bool, error) {
+	return maybe(one(ctx, t, into(func(r *keyRequest) []any { return []any{&r.assetID, &r.epoch, &r.confirmed} }),
+		`SELECT asset_id, epoch, confirmed_at FROM enrollment_requests
+			WHERE token_hash = ? AND key_alg = ? AND key_spki = ? AND expires_at > ?`,
+		hex.EncodeToString(hash[:]), string(key.Algorithm), key.SPKI, millis(t.db.now())))
+}
+
+// boundToken finds what the key of an enrollment asked with its token. It fails with
+// fault.Refused if a person has declined that, or if the token is for one device and another
+// key has asked with it.
+func boundToken(ctx context.Context, t *tx, e agentdevice.Enrollment) (r keyRequest, asked bool, err error) {
+	r, asked, err = requestOf(ctx, t, e.Hash, e.Device.Key)
+	if err == nil && r.confirmed == declined {
+		err = fault.New(fault.Refused, "a person has declined that the device is enrolled again")
 	}
-	by, there, err := maybe(one(ctx, t, into(func(h *holder) []any { return []any{&h.alg, &h.spki, &h.confirmed} }),
-		`SELECT key_alg, key_spki, confirmed_at FROM enrollment_requests WHERE token_hash = ?`, hex.EncodeToString(e.Hash[:])))
-	if err != nil || !there {
-		return false, err
+	if err != nil || asked {
+		return r, asked, err
 	}
-	if by.spki != e.Device.Key.SPKI || by.alg != string(e.Device.Key.Algorithm) {
-		return false, fault.New(fault.Refused, "the token belongs to another device, which asked to be enrolled again")
+	hash := hex.EncodeToString(e.Hash[:])
+	bound, err := holds(ctx, t, `SELECT id FROM enrollment_requests WHERE token_hash = ? LIMIT 1`, hash)
+	if err != nil || !bound {
+		return r, false, err
 	}
-	return by.confirmed == 0, nil
+	several, err := forSeveral(ctx, t, hash)
+	if err == nil && !several {
+		err = fault.New(fault.Refused, "the token belongs to another device, which asked to be enrolled again")
+	}
+	return r, false, err
+}
+
+// forSeveral reports whether a token is that of a code for several devices. A request binds
+// only its key then, and the token stays as it is for the other devices.
+func forSeveral(ctx context.Context, t *tx, hash string) (bool, error) {
+	return holds(ctx, t, `SELECT k.hash FROM agent_tokens k JOIN enrollment_codes c ON c.id = k.code_id AND c.company_id = k.company_id
+		WHERE k.hash = ? AND c.max_devices <> 1`, hash)
+}
+
+// asConfirmed makes a token that was redeemed one for the asset that a person has confirmed for
+// the key. It fails with ErrWaiting if no person has decided: a device does not get around
+// that by enrolling as one that lost nothing.
+func asConfirmed(ctx context.Context, t *tx, e agentdevice.Enrollment, token *spentToken) error {
+	r, asked, err := boundToken(ctx, t, e)
+	switch {
+	case err != nil || !asked:
+		return err
+	case r.confirmed == 0:
+		return agentdevice.ErrWaiting
+	case token.assetID != "":
+		return nil
+	}
+	token.assetID, token.epoch = r.assetID, r.epoch
+	// The asset keeps its policy, as with a token for one device.
+	id, there, err := maybe(value[string](ctx, t, `SELECT p.id FROM assets a
+		JOIN policies p ON p.id = a.policy_id AND p.company_id = a.company_id
+		WHERE a.id = ? AND a.company_id = ? AND p.type = 'AGENT' AND NOT p.deleted`, r.assetID, token.CompanyID))
+	if there {
+		token.PolicyID = id
+	}
+	return err
 }
 
 // ask records that a device which lost its key or identity asks to be enrolled again, if
@@ -61,13 +116,16 @@ func ask(ctx context.Context, t *tx, e agentdevice.Enrollment, o enrollment.Obse
 	if err := holdCompany(ctx, t, companyID); err != nil {
 		return false, err
 	}
-	free, err := holds(ctx, t, `SELECT hash FROM agent_tokens WHERE hash = ? AND device_id = '' AND asset_id = '' AND expires_at > ?`+
-		t.lock(), hash, millis(t.db.now()))
+	expires, free, err := maybe(value[int64](ctx, t,
+		`SELECT expires_at FROM agent_tokens WHERE hash = ? AND device_id = '' AND asset_id = '' AND expires_at > 0`+t.lock(), hash))
 	if err != nil || !free {
 		return false, err
 	}
-	if asks, err := boundToken(ctx, t, e); err != nil || asks {
-		return asks, err
+	if r, before, err := boundToken(ctx, t, e); err != nil || before {
+		return before && r.confirmed == 0, err
+	}
+	if expires <= millis(t.db.now()) {
+		return false, nil
 	}
 	o.CompanyID = companyID
 	h, err := claimed(ctx, t, o)
@@ -91,7 +149,7 @@ func claimed(ctx context.Context, t *tx, o enrollment.Observation) (lockedAsset,
 	return lockedAsset{}, err
 }
 
-// insertRequest keeps a request, and its token for as long. The company is locked.
+// insertRequest keeps a request, and a token for one device for as long. The company is locked.
 func insertRequest(ctx context.Context, t *tx, h lockedAsset, hash string, e agentdevice.Enrollment, o enrollment.Observation) error {
 	now := t.db.now()
 	type waiting struct{ all, here int }
@@ -113,7 +171,11 @@ func insertRequest(ctx context.Context, t *tx, h lockedAsset, hash string, e age
 		millis(expires)); err != nil {
 		return err
 	}
-	if err := t.Exec(ctx, `UPDATE agent_tokens SET expires_at = ? WHERE hash = ?`, millis(expires), hash); err != nil {
+	several, err := forSeveral(ctx, t, hash)
+	if err == nil && !several {
+		err = t.Exec(ctx, `UPDATE agent_tokens SET expires_at = ? WHERE hash = ?`, millis(expires), hash)
+	}
+	if err != nil {
 		return err
 	}
 	t.changed(h.companyID, "asset", h.id)
@@ -159,8 +221,8 @@ func (db *DB) decideRequest(ctx context.Context, companyID, id string, work func
 	})
 }
 
-// ConfirmRequest makes the token of a request one for its asset, which the device
-// redeems when it asks again.
+// ConfirmRequest makes the token of a request one for its asset, for this key or, if it is
+// for one device, at all. The device redeems it when it asks again.
 func (db *DB) ConfirmRequest(ctx context.Context, companyID, id string, by access.Replacement) error {
 	return db.decideRequest(ctx, companyID, id, func(ctx context.Context, t *tx, r openRequest, h lockedAsset) (refused, err error) {
 		if h.epoch != r.epoch || !mayContinue(h, enrollment.Observation{Management: asset.Agent}) {
@@ -177,23 +239,51 @@ func (db *DB) ConfirmRequest(ctx context.Context, companyID, id string, by acces
 			expires, id); err != nil {
 			return nil, err
 		}
-		// The asset keeps its policy. One that has none by now gets that of the code.
-		if err := t.Exec(ctx, `UPDATE agent_tokens SET asset_id = ?, epoch = ?, expires_at = ?,
-			policy_id = COALESCE((SELECT p.id FROM policies p WHERE p.id = ? AND p.type = 'AGENT' AND NOT p.deleted), policy_id) WHERE hash = ?`,
-			h.id, h.epoch, expires, h.policyID, r.hash); err != nil {
+		bound, err := bindToken(ctx, t, r.hash, h, expires)
+		if err == nil && !bound {
+			err = fault.New(fault.Refused, "the code with which the device asked was revoked or is used up: decline the request")
+		}
+		if err != nil {
 			return nil, err
 		}
 		return nil, h.recordRequest(ctx, t, activity.EnrollmentConfirmed, activity.Change{Field: "device", Before: h.device})
 	})
 }
 
-// DeclineRequest ends a request with its token.
+// bindToken makes a token for one device one for an asset. It reports whether the device that
+// asked can redeem the token.
+func bindToken(ctx context.Context, t *tx, hash string, h lockedAsset, expires int64) (bool, error) {
+	several, err := forSeveral(ctx, t, hash)
+	if err != nil {
+		return false, err
+	}
+	if several {
+		return holds(ctx, t, `SELECT hash FROM agent_tokens WHERE hash = ? AND device_id = ''`+t.lock(), hash)
+	}
+	// The asset keeps its policy. One that has none by now gets that of the code.
+	n, err := t.ExecCount(ctx, `UPDATE agent_tokens SET asset_id = ?, epoch = ?, expires_at = ?,
+		policy_id = COALESCE((SELECT p.id FROM policies p
+			WHERE p.id = ? AND p.company_id = ? AND p.type = 'AGENT' AND NOT p.deleted), policy_id)
+		WHERE hash = ?`, h.id, h.epoch, expires, h.policyID, h.companyID, hash)
+	return n > 0, err
+}
+
+// DeclineRequest ends a request, with its token if that is for one device. Otherwise the
+// request stays for its time, so that its key does not ask again.
 func (db *DB) DeclineRequest(ctx context.Context, companyID, id string) error {
 	return db.decideRequest(ctx, companyID, id, func(ctx context.Context, t *tx, r openRequest, h lockedAsset) (refused, err error) {
-		for _, table := range []string{`enrollment_requests WHERE token_hash`, `agent_tokens WHERE hash`} {
-			if err := t.Exec(ctx, `DELETE FROM `+table+` = ?`, r.hash); err != nil {
-				return nil, err
+		several, err := forSeveral(ctx, t, r.hash)
+		switch {
+		case err != nil:
+		case several:
+			err = t.Exec(ctx, `UPDATE enrollment_requests SET confirmed_at = ? WHERE id = ? AND company_id = ?`, declined, id, companyID)
+		default:
+			if err = t.Exec(ctx, `DELETE FROM enrollment_requests WHERE id = ? AND company_id = ?`, id, companyID); err == nil {
+				err = t.Exec(ctx, `DELETE FROM agent_tokens WHERE hash = ?`, r.hash)
 			}
+		}
+		if err != nil {
+			return nil, err
 		}
 		return nil, h.recordRequest(ctx, t, activity.EnrollmentDeclined)
 	})

@@ -10,18 +10,32 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/resource"
 )
 
 // lost asks, as a device with a new key that lost its old one and claims a serial number.
 func (f *fixture) lost(token, key, serial string) error {
 	f.Helper()
+	return f.enrollKey(token, key, serial, true)
+}
+
+// plain enrolls a device that lost nothing.
+func (f *fixture) plain(token, key, serial string) error {
+	f.Helper()
+	return f.enrollKey(token, key, serial, false)
+}
+
+func (f *fixture) enrollKey(token, key, serial string, lost bool) error {
+	f.Helper()
 	at := f.clock.Now()
 	d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: key},
 		CommandAlgorithm: protocol.Ed25519, State: agentdevice.Active, EnrolledAt: at, SeenAt: at}
 	_, err := f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: sha256.Sum256([]byte(token)), Device: d,
-		Again: at.Add(-time.Hour), Lost: true},
+		Again: at.Add(-time.Hour), Lost: lost},
 		f.agent(serial))
 	return err
 }
@@ -31,6 +45,26 @@ func (f *fixture) token(token string) {
 	f.Helper()
 	f.ok(f.db.CreateAgentToken(f.Context(), agentdevice.Token{Hash: sha256.Sum256([]byte(token)), CompanyID: f.company.ID,
 		PolicyID: f.agentPolicy("Policy of " + token).ID, ExpiresAt: f.clock.Now().Add(time.Hour)}))
+}
+
+// agentCode makes a code of our own agent for some devices, with its token.
+func (f *fixture) agentCode(token string, devices int) provisioning.Code {
+	f.Helper()
+	c := provisioning.Code{ID: resource.NewID(), CompanyID: f.company.ID, PolicyID: f.agentPolicy("Policy of " + token).ID,
+		Management: policy.Agent, Usage: provisioning.Disallowed, Maker: access.OperatorActor("ada"), MaxDevices: devices,
+		CreatedAt: f.clock.Now(), ExpiresAt: f.clock.Now().Add(provisioning.Lifetime)}
+	f.ok(f.db.CreateCode(f.Context(), c))
+	f.ok(f.db.CreateAgentToken(f.Context(), agentdevice.Token{Hash: sha256.Sum256([]byte(token)), CompanyID: f.company.ID,
+		PolicyID: c.PolicyID, Code: c.ID, ExpiresAt: c.ExpiresAt}))
+	return c
+}
+
+// onlyRequest is the one request that waits.
+func (f *fixture) onlyRequest() string {
+	f.Helper()
+	all := f.lostDevices()
+	equal(f, "requests", len(all), 1)
+	return all[0].ID
 }
 
 func (f *fixture) lostDevices() []agentdevice.Request {
@@ -77,6 +111,114 @@ func TestConfirmRequest_CountsTheDeviceThatLeaves(t *testing.T) {
 		equal(f, "in touch", requests[0].InTouch, false)
 		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, requests[0].ID, access.Replacement{UserID: by.UserID}))
 		equal(f, "devices that count", f.counting(1), 0)
+	})
+}
+
+// A confirmation that enrolls nothing does not count in the limit.
+func TestConfirmRequest_OfRevokedCode(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setLimit(1, 60)
+		f.sameSerial(1, "SN-1")
+		c := f.agentCode("t1", 1)
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "SN-1"))
+		_, err := f.db.RevokeCode(f.Context(), f.company.ID, c.ID)
+		f.ok(err)
+		request := f.onlyRequest()
+		f.code(fault.Refused, f.db.ConfirmRequest(f.Context(), f.company.ID, request, *f.may()))
+		equal(f, "devices that count", f.counting(1), 0)
+		f.ok(f.db.DeclineRequest(f.Context(), f.company.ID, request))
+		equal(f, "requests", len(f.lostDevices()), 0)
+	})
+}
+
+// A confirmation is taken back with its code, also after the time of the code.
+func TestRevokeCode_OfConfirmedRequest(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.sameSerial(1, "SN-1")
+		c, unused := f.agentCode("t1", 1), f.agentCode("t2", 1)
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "SN-1"))
+		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, f.onlyRequest(), *f.may()))
+		f.clock.Advance(provisioning.Lifetime)
+		_, err := f.db.RevokeCode(f.Context(), f.company.ID, unused.ID)
+		f.code(fault.Unsupported, err)
+		revoked, err := f.db.RevokeCode(f.Context(), f.company.ID, c.ID)
+		f.ok(err)
+		equal(f, "status", revoked.Status(f.clock.Now()), provisioning.CodeRevoked)
+		f.code(fault.Refused, f.lost("t1", "k1", "SN-1"))
+		_, err = f.db.RevokeCode(f.Context(), f.company.ID, c.ID)
+		f.code(fault.Unsupported, err)
+	})
+}
+
+// requestFor is the request that waits for an asset.
+func (f *fixture) requestFor(a asset.Asset) string {
+	f.Helper()
+	all, err := f.db.EnrollmentRequests(f.Context(), f.company.ID, a.ID)
+	f.ok(err)
+	equal(f, "requests for the asset", len(all), 1)
+	return all[0].ID
+}
+
+// A request with a code for several devices binds its key, and not the code.
+func TestEnrollmentRequests_CodeForSeveralDevices(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		first, second := f.sameSerial(1, "SN-1")[0], f.sameSerial(1, "SN-2")[0]
+		c := f.agentCode("t1", 5)
+		enrolls := func(key string) {
+			f.Helper()
+			f.ok(f.plain("t1", key, "SN-of-"+key))
+		}
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "SN-1"))
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "SN-1"))
+		enrolls("k10")
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k2", "SN-2"))
+		f.is(agentdevice.ErrWaiting, f.plain("t1", "k1", "SN-1")) // it does not get around the person
+
+		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, f.requestFor(first), *f.may()))
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k2", "SN-2"))
+		enrolls("k11")
+		f.ok(f.lost("t1", "k1", "SN-1"))
+		got := f.asset(first.ID)
+		equal(f, "the asset's enrollment", got.Device.Epoch, 2)
+		equal(f, "the asset's policy", got.Device.PolicyID, first.Device.PolicyID)
+
+		f.ok(f.db.DeclineRequest(f.Context(), f.company.ID, f.requestFor(second)))
+		f.code(fault.Refused, f.lost("t1", "k2", "SN-2"))
+		f.code(fault.Refused, f.plain("t1", "k2", "SN-2"))
+		equal(f, "requests", len(f.lostDevices()), 0)
+		enrolls("k12")
+		equal(f, "the other asset's enrollment", f.asset(second.ID).Device.Epoch, 1)
+		equal(f, "devices", f.kept(c.ID).Devices, 4)
+
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k3", "SN-2"))
+		enrolls("k13")
+		f.code(fault.Refused, f.db.ConfirmRequest(f.Context(), f.company.ID, f.requestFor(second), *f.may())) // it is used up
+		f.code(fault.Refused, f.lost("t1", "k3", "SN-2"))
+		equal(f, "recorded", words(f.recorded(activity.EnrollmentAsked), f.recorded(activity.EnrollmentConfirmed),
+			f.recorded(activity.EnrollmentDeclined)), "3 1 1")
+	})
+}
+
+// A device that asked in time comes back after the time of a code for several devices, unless the code is revoked.
+func TestEnrollmentRequests_OutliveCodeForSeveralDevices(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		first, second := f.sameSerial(1, "SN-1")[0], f.sameSerial(1, "SN-2")[0]
+		c := f.agentCode("t1", 5)
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "SN-1"))
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k2", "SN-2"))
+		f.clock.Advance(3 * provisioning.Lifetime)
+		f.token("t2") // drops what ended
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "SN-1"))
+		f.code(fault.Refused, f.lost("t1", "k3", "SN-1"))
+		f.code(fault.Refused, f.plain("t1", "k3", "SN-3"))
+		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, f.requestFor(first), *f.may()))
+		f.ok(f.lost("t1", "k1", "SN-1"))
+		equal(f, "the asset's enrollment", f.asset(first.ID).Device.Epoch, 2)
+		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, f.requestFor(second), *f.may()))
+		_, err := f.db.RevokeCode(f.Context(), f.company.ID, c.ID)
+		f.ok(err)
+		f.code(fault.Refused, f.lost("t1", "k2", "SN-2"))
+		equal(f, "the other asset's enrollment", f.asset(second.ID).Device.Epoch, 1)
 	})
 }
 

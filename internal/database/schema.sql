@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 49; programs from 48 may write.
+-- Schema 50; programs from 50 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -434,9 +434,9 @@ CREATE TABLE enrollment_codes (
 CREATE INDEX enrollment_codes_company ON enrollment_codes (company_id, created_at, id);
 CREATE INDEX enrollment_codes_drop ON enrollment_codes (drop_at, id) WHERE drop_at > 0;
 CREATE INDEX enrollment_codes_expires ON enrollment_codes (expires_at, id);
-CREATE TABLE enrollment_requests (
+CREATE TABLE "enrollment_requests" (
     id TEXT NOT NULL PRIMARY KEY,
-    token_hash TEXT NOT NULL UNIQUE,
+    token_hash TEXT NOT NULL,
     company_id TEXT NOT NULL REFERENCES companies (id),
     asset_id TEXT NOT NULL,
     epoch BIGINT NOT NULL, -- of the asset, when the device asked
@@ -447,11 +447,12 @@ CREATE TABLE enrollment_requests (
     os_version TEXT NOT NULL,
     asked_at BIGINT NOT NULL,
     expires_at BIGINT NOT NULL,
-    confirmed_at BIGINT NOT NULL DEFAULT 0 -- 0: it waits for a person
+    confirmed_at BIGINT NOT NULL DEFAULT 0 -- 0: it waits for a person; -1: declined
 );
 CREATE INDEX enrollment_requests_asset ON enrollment_requests (company_id, asset_id, asked_at);
 CREATE INDEX enrollment_requests_expires ON enrollment_requests (expires_at);
 CREATE INDEX enrollment_requests_open ON enrollment_requests (company_id, asked_at, id) WHERE confirmed_at = 0;
+CREATE UNIQUE INDEX enrollment_requests_token ON enrollment_requests (token_hash, key_alg, key_spki);
 CREATE TABLE enrollment_uses (
     code_id TEXT NOT NULL,
     asset_id TEXT NOT NULL,

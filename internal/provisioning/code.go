@@ -79,7 +79,7 @@ type Codes interface {
 	// Codes lists codes of a company, the newest first, at most limit.
 	Codes(ctx context.Context, companyID string, limit int) ([]Code, error)
 	// RevokeCode ends a code: no device enrolls with it from now on, and the platform is
-	// asked to delete its token. fault.Unsupported if it is not active.
+	// asked to delete its token. fault.Unsupported if no device enrolls with it already.
 	RevokeCode(ctx context.Context, companyID, id string) (Code, error)
 	// DueDrops returns codes whose tokens the platform is to delete, and puts each off;
 	// Dropped notes that one is deleted.
