@@ -10,16 +10,16 @@ cd "$(dirname "$0")/.."
 export CGO_ENABLED=1 # the race detector needs it
 export GORACE=atexit_sleep_ms=0 # else each program that a test starts sleeps a second at its end
 test_packages
-# What runs whole programs, browsers and fleets, or tries thousands of cases of one function,
-# runs without the race detector, under which it takes most of the time; all that it runs is
-# watched in the other packages' tests.
-programs=(./test/e2e ./test/browser ./cmd/muster ./internal/service/drill ./internal/fleetsim ./internal/proposal ./internal/signature ./internal/agent/logfile)
+# What runs whole programs, browsers and fleets, the whole contract, or thousands of cases of one
+# function, runs without the race detector, under which it takes most of the time; all that it runs
+# is watched in the other packages' tests, and the contract in those of `make prove`.
+programs=(./test/e2e ./test/browser ./test/contract ./cmd/muster ./internal/service/drill ./internal/fleetsim ./internal/proposal ./internal/signature ./internal/agent/logfile)
 # The app's tests run on one core while Go compiles.
 app= log=
 if [ $# -eq 0 ]; then
 	# The packages that take longest first, so that the others run beside them.
-	mapfile -t others < <(go list ./... | grep -vE '/(test/e2e|test/browser|cmd/muster|service/drill|fleetsim|internal/proposal|signature|logfile)$')
-	set -- ./test/contract ./internal/database "${others[@]}"
+	mapfile -t others < <(go list ./... | grep -vE '/(test/e2e|test/browser|test/contract|cmd/muster|service/drill|fleetsim|internal/proposal|signature|logfile)$')
+	set -- ./internal/database "${others[@]}"
 	log=$(mktemp)
 	scripts/app-test.sh >"$log" 2>&1 &
 	app=$!
