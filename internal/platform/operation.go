@@ -147,7 +147,7 @@ func ended(status *androidmanagement.Status, t command.Type) string {
 	const canceled, deadlineExceeded = 1, 4
 	switch status.Code {
 	case canceled:
-		return "cancelled: the platform ended the command before the device received it"
+		return "cancelled: the platform canceled the command before the device received it"
 	case deadlineExceeded:
 		return expired
 	}

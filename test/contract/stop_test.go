@@ -58,7 +58,7 @@ func TestStop(t *testing.T) {
 			}
 		}
 		client.Get("/assets").Want(t, 200)
-		if gone := tenant.Settled(client, held.AssetID, "ERROR"); gone.Outcome == nil || !strings.Contains(*gone.Outcome, "canceled") {
+		if gone := tenant.Settled(client, held.AssetID, "ERROR"); gone.Outcome == nil || !strings.HasPrefix(*gone.Outcome, "cancelled: ") {
 			t.Errorf("the platform's command: %+v", gone)
 		}
 		gone := tenant.Settled(client, phone.AssetID, "ERROR")
