@@ -142,7 +142,8 @@ func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) error {
 		{`UPDATE asset_apps SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
 		{`DELETE FROM installed_apps WHERE asset_id = ?`, []any{to.id}},
 		{`UPDATE installed_apps SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
-		{`DELETE FROM asset_places WHERE asset_id = ?`, []any{to.id}},
+		{`DELETE FROM asset_places WHERE asset_id = ? AND reported_at IN (SELECT p.reported_at FROM asset_places p WHERE p.asset_id = ?)`,
+			[]any{from.id, to.id}}, // the places of the asset before stay
 		{`UPDATE asset_places SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
 		{`UPDATE device_logs SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
 	} {

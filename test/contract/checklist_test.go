@@ -152,23 +152,23 @@ func row01ResourceMetadata(t *testing.T, s *authSite) {
 }
 
 func row02ChallengeNamesMetadata(t *testing.T, s *authSite) {
-	nobody := servertest.Assistant{TB: t, URL: s.base, Protocol: servertest.ModernProtocol}
-	for _, answer := range []servertest.Answer{nobody.Request("tools/list", nil).Answer,
-		nobody.Legacy().Request("initialize", nil).Answer} {
+	anonymous := servertest.Assistant{TB: t, URL: s.base, Protocol: servertest.ModernProtocol}
+	for _, answer := range []servertest.Answer{anonymous.Request("tools/list", nil).Answer,
+		anonymous.Legacy().Request("initialize", nil).Answer} {
 		got := challenge(t, answer.Want(t, http.StatusUnauthorized))
 		if got["resource_metadata"] != s.base+oauth.ResourcePath+"/mcp" || got["error"] != "" {
 			t.Errorf("challenge %v", got)
 		}
 	}
-	path := strings.TrimPrefix(challenge(t, nobody.Request("tools/list", nil).Answer)["resource_metadata"], s.base)
+	path := strings.TrimPrefix(challenge(t, anonymous.Request("tools/list", nil).Answer)["resource_metadata"], s.base)
 	if s.metadata(t, path)["resource"] != s.base+"/mcp" {
 		t.Error("the challenge leads to another resource")
 	}
 }
 
 func row03MinimalScopes(t *testing.T, s *authSite) {
-	nobody := servertest.Assistant{TB: t, URL: s.base, Protocol: servertest.ModernProtocol}
-	challenged := strings.Fields(challenge(t, nobody.Request("tools/list", nil).Answer)["scope"])
+	anonymous := servertest.Assistant{TB: t, URL: s.base, Protocol: servertest.ModernProtocol}
+	challenged := strings.Fields(challenge(t, anonymous.Request("tools/list", nil).Answer)["scope"])
 	minimal := []string{"mcp:devices:read", "mcp:policies:read"}
 	if listed := texts(s.metadata(t, oauth.ResourcePath+"/mcp")["scopes_supported"]); !slices.Equal(listed, minimal) ||
 		!slices.Equal(challenged, minimal) {
@@ -306,9 +306,9 @@ func row08OriginAndEveryRequest(t *testing.T, s *authSite) {
 	if response.StatusCode != http.StatusForbidden {
 		t.Errorf("a rebound name: %d", response.StatusCode)
 	}
-	nobody := servertest.Assistant{TB: t, URL: s.base, Protocol: servertest.ModernProtocol}
+	anonymous := servertest.Assistant{TB: t, URL: s.base, Protocol: servertest.ModernProtocol}
 	for _, method := range []string{"initialize", "server/discover", "tools/list", "tools/call", "ping", "notifications/initialized"} {
-		nobody.Request(method, nil).Want(t, http.StatusUnauthorized)
+		anonymous.Request(method, nil).Want(t, http.StatusUnauthorized)
 	}
 }
 

@@ -183,6 +183,6 @@ func TestPortalPolicies_LimitedUsers(t *testing.T) {
 	limited.post(404, "/policies/"+other.ID+"/review", url.Values{"version": {"1"}, "s.SMS": {"BLOCK"}})
 	limited.post(403, "/policies", url.Values{"name": {"New"}, "type": {"PLATFORM"}})
 	limited.post(400, "/policies/"+tenant.Policy.ID+"/review", url.Values{"s.SMS": {"BLOCK"}})
-	nobody := &portal{t, replica.PublicURL(), &http.Client{}}
-	nobody.sees(nobody.get(200, "/policies"), "Sign in")
+	anonymous := &portal{t, replica.PublicURL(), &http.Client{}}
+	anonymous.sees(anonymous.get(200, "/policies"), "Sign in")
 }
