@@ -42,7 +42,7 @@ type Client struct {
 func (s SignIn) Check(ctx context.Context, email, password string, from Client) (User, error) {
 	normal, formErr := NormalEmail(email)
 	limits := signInLimits(normal, from)
-	if err := s.spend(ctx, limits); err != nil {
+	if err := s.spend(ctx, limits, tooManyFailures); err != nil {
 		return User{}, err
 	}
 	user := User{}
@@ -65,7 +65,7 @@ func (s SignIn) Check(ctx context.Context, email, password string, from Client) 
 // a person who is inside from proving their identity.
 func (s SignIn) CheckAgain(ctx context.Context, session Session, user User, password string) error {
 	limits := sessionLimits(session)
-	if err := s.spend(ctx, limits); err != nil {
+	if err := s.spend(ctx, limits, tooManyProofs); err != nil {
 		return err
 	}
 	return s.verify(ctx, s.Reserved, user, password, limits)
@@ -95,7 +95,7 @@ func (s SignIn) verify(ctx context.Context, hashes *Passwords, user User, passwo
 // SecondFailed counts and records a second factor that was wrong, as a wrong
 // password is.
 func (s SignIn) SecondFailed(ctx context.Context, user User, from Client) error {
-	if err := s.spend(ctx, signInLimits(user.Email, from)); err != nil && fault.CodeOf(err) != fault.RateLimited {
+	if err := s.spend(ctx, signInLimits(user.Email, from), tooManyFailures); err != nil && fault.CodeOf(err) != fault.RateLimited {
 		return err
 	}
 	if s.Log == nil {

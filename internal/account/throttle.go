@@ -57,20 +57,29 @@ func sessionLimits(session Session) []limit {
 	return []limit{{"signin-session:" + session.ID, 5, time.Minute}}
 }
 
-// providerLimits are the limits of journeys to providers from one network.
+// providerLimits are the limits of sign-ins at providers that begin in one network.
 func providerLimits(from Client) []limit {
 	return []limit{{"signin-journey:" + Network(from.Address), 60, time.Minute}}
 }
 
-// AllowProviderSignIn counts the beginning of a journey to a provider: fault.RateLimited
+// What people are told whose attempts are over a limit.
+const (
+	tooManyFailures = "too many failed attempts to sign in: try again later, or sign in with a passkey, with " +
+		"your company, or in a browser in which you signed in before"
+	tooManyProofs  = "too many wrong passwords in this session: try again in a minute, or use a passkey"
+	tooManySignIns = "too many sign-ins with a company began in your network: try again in a minute"
+)
+
+// AllowProviderSignIn counts the beginning of a sign-in at a provider: fault.RateLimited
 // if there were too many from the client's network.
 func (s SignIn) AllowProviderSignIn(ctx context.Context, from Client) error {
-	return s.spend(ctx, providerLimits(from))
+	return s.spend(ctx, providerLimits(from), tooManySignIns)
 }
 
-// spend counts an attempt before it is made, so that attempts at the same
-// moment cannot pass together; those that succeed are given back.
-func (s SignIn) spend(ctx context.Context, limits []limit) error {
+// spend counts an attempt before it is made, so that attempts at the same moment cannot
+// pass together; those that succeed are given back. Over a limit it fails with
+// fault.RateLimited and the text.
+func (s SignIn) spend(ctx context.Context, limits []limit, text string) error {
 	now := s.Now()
 	for _, l := range limits {
 		_, spent, closes, err := s.Throttle.Spend(ctx, l.key, l.most, l.window, now)
@@ -78,8 +87,7 @@ func (s SignIn) spend(ctx context.Context, limits []limit) error {
 			return err
 		}
 		if !spent {
-			return fault.Limited(closes.Sub(now), "too many failed attempts to sign in: try again later, or sign in with a passkey, with "+
-				"your company, or in a browser in which you signed in before")
+			return fault.Limited(closes.Sub(now), "%s", text)
 		}
 	}
 	return nil

@@ -174,6 +174,9 @@ type Deleter interface {
 	// or none, after keeper has all of it. It fails with fault.Unsupported, which names the
 	// first that is not archived. The activity log keeps its entries, and gets one more.
 	DeleteAssets(ctx context.Context, companyID string, ids []string, keeper Keeper) error
+	// ExportAsset has keeper keep what DeleteAssets would of one archived asset, and deletes
+	// nothing. It fails with fault.NotFound and fault.Unsupported as DeleteAssets does.
+	ExportAsset(ctx context.Context, companyID, id string, keeper Keeper) error
 }
 
 // Keeper keeps what is deleted. Begin may be called again: then it begins once more.
@@ -182,8 +185,14 @@ type Keeper interface {
 	Begin() error
 	// Keep adds a row of a table.
 	Keep(table string, row map[string]any) error
-	// Commit returns when all of it is durable.
+	// Commit returns when all of it is durable. After an error nothing is deleted.
 	Commit() error
+}
+
+// ExportLine is the line of an export for a row: JSON with table and row, and a line feed.
+func ExportLine(table string, row map[string]any) ([]byte, error) {
+	line, err := json.Marshal(map[string]any{"table": table, "row": row})
+	return append(line, '\n'), err
 }
 
 // edit of the arguments, for a principal.

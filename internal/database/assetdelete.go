@@ -11,18 +11,19 @@ import (
 )
 
 // ofAsset are the tables with what is known of an asset, and the condition on its rows. They
-// are exported in this order and deleted in the other, each before what it refers to.
-var ofAsset = []struct{ table, where string }{ //nolint:gochecknoglobals // a table that is never written to
-	{"assets", `id = ?`},
-	{"asset_contacts", `asset_id = ?`},
-	{"asset_places", `asset_id = ?`},
-	{"asset_apps", `asset_id = ?`},
-	{"installed_apps", `asset_id = ?`},
-	{"asset_edits", `asset_id = ?`},
-	{"commands", `asset_id = ?`},
-	{"device_logs", `asset_id = ?`},
-	{"command_polls", `command_id IN (SELECT c.id FROM commands c WHERE c.asset_id = ?)`},
-	{"command_cancels", `command_id IN (SELECT c.id FROM commands c WHERE c.asset_id = ?)`},
+// are exported in this order, rows by their key, and deleted in the other, each before what it
+// refers to.
+var ofAsset = []struct{ table, where, key string }{ //nolint:gochecknoglobals // a table that is never written to
+	{"assets", `id = ?`, "id"},
+	{"asset_contacts", `asset_id = ?`, "asset_id"},
+	{"asset_places", `asset_id = ?`, "reported_at"},
+	{"asset_apps", `asset_id = ?`, "asset_id"},
+	{"installed_apps", `asset_id = ?`, "package"},
+	{"asset_edits", `asset_id = ?`, "asset_id"},
+	{"commands", `asset_id = ?`, "id"},
+	{"device_logs", `asset_id = ?`, "command_id"},
+	{"command_polls", `command_id IN (SELECT c.id FROM commands c WHERE c.asset_id = ?)`, "command_id"},
+	{"command_cancels", `command_id IN (SELECT c.id FROM commands c WHERE c.asset_id = ?)`, "command_id"},
 }
 
 // DeleteAssets implements asset.Deleter.
@@ -35,8 +36,8 @@ func (db *DB) DeleteAssets(ctx context.Context, companyID string, ids []string, 
 		all := make([]lockedAsset, len(ids))
 		for i, id := range ids {
 			h, _, err := holdAsset(ctx, t, companyID, id)
-			if err == nil && h.status != archived {
-				err = fault.New(fault.Unsupported, "%s is not archived: archive it first", h.identification)
+			if err == nil {
+				err = deletable(h.identification, h.status == archived)
 			}
 			if err != nil {
 				return err
@@ -47,7 +48,7 @@ func (db *DB) DeleteAssets(ctx context.Context, companyID string, ids []string, 
 			return err
 		}
 		for _, h := range all {
-			if err := h.export(ctx, t, keeper); err != nil {
+			if err := exportAsset(ctx, t, h.id, keeper); err != nil {
 				return err
 			}
 		}
@@ -58,10 +59,38 @@ func (db *DB) DeleteAssets(ctx context.Context, companyID string, ids []string, 
 	})
 }
 
-// export shows every row of an asset.
-func (h lockedAsset) export(ctx context.Context, t *tx, keeper asset.Keeper) error {
+// deletable says why an asset cannot be deleted: only an archived one can.
+func deletable(identification string, archived bool) error {
+	if archived {
+		return nil
+	}
+	return fault.New(fault.Unsupported, "%s is not archived: archive it first", identification)
+}
+
+// ExportAsset implements asset.Deleter.
+func (db *DB) ExportAsset(ctx context.Context, companyID, id string, keeper asset.Keeper) error {
+	return db.engine.Snapshot(ctx, func(ctx context.Context, c conn) error {
+		a, err := findAsset(ctx, c, companyID, id)
+		if err == nil {
+			err = deletable(a.Identification, a.Archived)
+		}
+		if err != nil {
+			return err
+		}
+		if err := keeper.Begin(); err != nil {
+			return err
+		}
+		if err := exportAsset(ctx, c, id, keeper); err != nil {
+			return err
+		}
+		return keeper.Commit()
+	})
+}
+
+// exportAsset keeps every row of an asset.
+func exportAsset(ctx context.Context, c conn, id string, keeper asset.Keeper) error {
 	for _, of := range ofAsset {
-		if err := showRows(ctx, t, `SELECT * FROM `+of.table+` WHERE `+of.where, h.id, func(row map[string]any) error {
+		if err := showRows(ctx, c, `SELECT * FROM `+of.table+` WHERE `+of.where+` ORDER BY `+of.key, id, func(row map[string]any) error {
 			return keeper.Keep(of.table, row)
 		}); err != nil {
 			return err

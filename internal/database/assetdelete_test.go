@@ -76,7 +76,15 @@ func TestDeleteAssets(t *testing.T) {
 			!f.asset(a.ID).Archived {
 			f.Errorf("an export that failed: %v", err)
 		}
+		seen := &keeper{}
+		f.code(fault.Unsupported, f.db.ExportAsset(f.Context(), f.company.ID, other.ID, seen))
+		f.code(fault.NotFound, f.db.ExportAsset(f.Context(), f.newCompany("third").ID, a.ID, seen))
+		if seen.rows != nil {
+			f.Error("an export was begun of what cannot be deleted")
+		}
+		f.ok(f.db.ExportAsset(f.Context(), f.company.ID, a.ID, seen))
 		f.ok(f.db.DeleteAssets(f.Context(), f.company.ID, []string{a.ID}, kept))
+		equal(f, "exported before", fmt.Sprint(seen.committed, seen.rows), fmt.Sprint(true, kept.rows))
 		equal(f, "exported", fmt.Sprint(kept.committed, len(kept.rows["assets"]), len(kept.rows["commands"]),
 			len(kept.rows["asset_edits"])), "true 1 1 1")
 		equal(f, "identification", fmt.Sprint(kept.rows["assets"][0]["identification"]), a.Identification)

@@ -115,14 +115,15 @@ func merge(ctx context.Context, t *tx, kept, other lockedAsset) error {
 			activity.Change{Field: "management", Before: before.management, After: kept.management})})
 }
 
-// become takes over the device of another asset. What people said of the asset
-// stays.
+// become takes over the device of another asset. What people said of the asset stays, and
+// what it was when it was locked: save compares with that, and tells who listens.
 func (h *lockedAsset) become(o lockedAsset) {
-	id, name, named, tags, custom, terms, epoch, seen := h.id, h.identification, h.named, h.tags, h.custom, h.terms, h.epoch, h.wasSeen
+	was := *h
 	*h = o
-	h.id, h.tags, h.custom, h.terms, h.epoch, h.wasSeen = id, tags, custom, terms, epoch+1, seen
-	if h.named = named; named {
-		h.identification = name
+	h.id, h.epoch, h.tags, h.custom, h.terms = was.id, was.epoch+1, was.tags, was.custom, was.terms
+	h.wasLost, h.wasSeen = was.wasLost, was.wasSeen
+	if h.named = was.named; h.named {
+		h.identification = was.identification
 	}
 }
 

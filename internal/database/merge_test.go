@@ -201,7 +201,7 @@ func TestMergeAssets(t *testing.T) {
 				}
 			}
 			equal(f, "events", events, []string{words(event.DeviceUnenrolled, path(agent.AssetID)),
-				words(event.DeviceEnrolled, path(phone.ID))})
+				words(event.DeviceLostMode, path(phone.ID)), words(event.DeviceEnrolled, path(phone.ID))})
 		}
 		for id, places := range map[string]int{phone.ID: 1, agent.AssetID: 0} {
 			trail, err := f.db.Trail(f.Context(), f.company.ID, id, time.Time{}, 10)

@@ -121,8 +121,11 @@ func lost(path string, err error) error {
 // admit records the keys in the database before the first of them is used.
 func admit(ctx context.Context, db *database.DB, keys *ops.Keys, settings config.Service, log *slog.Logger) error {
 	given, err := db.AdmitKeys(ctx, keys.IDs(), settings.AcceptLostKeys)
-	if err != nil {
+	if _, missing := errors.AsType[*database.MissingKeys](err); missing {
 		return lost(settings.KeyFile, err)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot record the keys of the key file in the database: %w", err)
 	}
 	if settings.AcceptLostKeys {
 		log.WarnContext(ctx, "lost keys accepted", "keys", strings.Join(given, ","), "file", settings.KeyFile)

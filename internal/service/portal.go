@@ -57,7 +57,7 @@ func (w *wiring) portal() *portal.Portal {
 				Troubles: w.db, Deciders: w.db,
 				Checklist: company.Checklist},
 			&devices.Section{Assets: w.db, Commands: w.db, Open: w.db, Policies: w.db, Logs: w.db, Activity: w.db, Views: w.db,
-				Identity: w.db, Jobs: w.jobs, Undo: w.db, Archiver: w.db, Importer: w.db, Requests: w.db, EnrollAgain: w.link.EnrollAgain,
+				Identity: w.db, Jobs: w.jobs, Undo: w.db, Archiver: w.db, Deleter: w.db, Importer: w.db, Requests: w.db, EnrollAgain: w.link.EnrollAgain,
 				Companions: w.commands.Push != nil},
 			&enroll.Section{Policies: w.db, Codes: w.db, Assets: w.db, App: w.link.AppState},
 			&approvals.Section{Reviewer: reviewer, Store: w.db, Assets: w.db, Passkeys: signIn.Passkeys,

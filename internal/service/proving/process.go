@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"time"
@@ -43,10 +44,8 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, now func() time.Tim
 		return err
 	}
 	if err := json.NewEncoder(out).Encode(g.Goods); err != nil {
-		return err
+		return errors.Join(err, g.Close())
 	}
-	if _, err := io.Copy(io.Discard, lines); err != nil {
-		return err
-	}
-	return g.Close()
+	_, err = io.Copy(io.Discard, lines)
+	return errors.Join(err, g.Close())
 }

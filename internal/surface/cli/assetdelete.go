@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/fault"
@@ -83,9 +83,9 @@ func (e *export) Begin() error {
 // Keep implements asset.Keeper.
 func (e *export) Keep(table string, row map[string]any) error {
 	e.rows++
-	line, err := json.Marshal(map[string]any{"table": table, "row": row})
+	line, err := asset.ExportLine(table, row)
 	if err == nil {
-		_, err = e.out.Write(append(line, '\n'))
+		_, err = e.out.Write(line)
 	}
 	return err
 }

@@ -1,6 +1,8 @@
 package portal_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -147,5 +150,65 @@ func TestDevice_Archives(t *testing.T) {
 	admin.Send(o.base+frame.DevicePath(managed.ID)+"/archive", url.Values{}).Want(t, 303)
 	if list := o.get(t, admin, "/devices", 200); !strings.Contains(list, "Spare phone") || !strings.Contains(list, managed.Identification) {
 		t.Error("the restored asset, or the managed one, is not in the list")
+	}
+}
+
+// historyCode downloads the history of an archived asset, and returns the code of the file's name.
+func (o *office) historyCode(t *testing.T, p *servertest.Browser, id string) string {
+	t.Helper()
+	answer := p.Send(o.base+frame.DevicePath(id)+"/history", nil).Want(t, 200)
+	sum := sha256.Sum256(answer.Body)
+	code := hex.EncodeToString(sum[:4])
+	if name := answer.Header.Get("Content-Disposition"); name != `attachment; filename="asset-`+id+"-"+code+`.ndjson"` {
+		t.Errorf("the file is called %s, its code is %s", name, code)
+	}
+	return code
+}
+
+// An archived asset is deleted by an administrator who has its history as it is now, and
+// types its name; nothing else deletes it.
+func TestDevice_Deletes(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin, viewer := o.person(t, account.Admin), o.person(t, account.Operator)
+	if _, err := o.DB().Import(t.Context(), o.Company.ID, []asset.Line{{Number: 2, Identification: "Spare <b>phone"}},
+		asset.ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	ids, err := o.DB().AssetIDs(t.Context(), asset.Filter{CompanyID: o.Company.ID, Text: "Spare"}, asset.ByIdentification, false)
+	if err != nil || len(ids) != 1 {
+		t.Fatal(ids, err)
+	}
+	page := frame.DevicePath(ids[0])
+	send := func(code, name string) string {
+		t.Helper()
+		return admin.Send(o.base+page+"/delete", url.Values{"code": {code}, "confirm": {name}}).Want(t, 303).Header.Get("Location")
+	}
+	o.says(t, admin, admin.Send(o.base+page+"/history", nil).Want(t, 303).Header.Get("Location"), "is not archived")
+	o.says(t, admin, send("00000000", "Spare <b>phone"), "is not archived")
+
+	admin.Send(o.base+page+"/archive", url.Values{}).Want(t, 303)
+	for _, path := range []string{"/delete", "/history"} {
+		o.get(t, viewer, page+path, 403)
+	}
+	viewer.Send(o.base+page+"/delete", url.Values{}).Want(t, 403)
+	if !strings.Contains(o.get(t, admin, page, 200), page+"/delete") || strings.Contains(o.get(t, viewer, page, 200), page+"/delete") {
+		t.Error("deleting is not on offer for an administrator, or is for another person")
+	}
+	code := o.historyCode(t, admin, ids[0])
+	o.says(t, admin, send("", "Spare <b>phone"), "Nothing was deleted")
+	o.says(t, admin, send(code, "Other phone"), "Nothing was deleted")
+	o.says(t, admin, send("00000000", "Spare <b>phone"), "the code is not that")
+	admin.Send(o.base+page+"/restore", url.Values{}).Want(t, 303)
+	admin.Send(o.base+page+"/edit", url.Values{"identification": {"Spare tablet"}}).Want(t, 303)
+	admin.Send(o.base+page+"/archive", url.Values{}).Want(t, 303)
+	o.says(t, admin, send(code, "Spare tablet"), "the code is not that")
+
+	code = o.historyCode(t, admin, ids[0])
+	o.says(t, admin, send(" "+strings.ToUpper(code), "spare tablet"), "Deleted Spare tablet")
+	o.get(t, admin, page, 404)
+	o.get(t, admin, page+"/history", 404)
+	if strings.Contains(o.get(t, admin, "/devices?archived=true", 200), page) {
+		t.Error("the list has the deleted asset")
 	}
 }

@@ -223,6 +223,13 @@ func forms() []form {
 			d.check(d.DB().ArchiveAssets(d.Context(), d.Company.ID, []string{id}, true))
 			return "/devices/" + id + "/restore", url.Values{}
 		}},
+		{pattern: "/devices/{id}/delete", ready: func(d *desk) (string, url.Values) {
+			id := d.spare()
+			d.check(d.DB().ArchiveAssets(d.Context(), d.Company.ID, []string{id}, true))
+			a, err := d.DB().Asset(d.Context(), d.Company.ID, id)
+			d.check(err)
+			return "/devices/" + id + "/delete", url.Values{"code": {d.historyCode(d.T, d.signer, id)}, "confirm": {a.Identification}}
+		}},
 		{pattern: "/devices/{id}/undo", ready: func(d *desk) (string, url.Values) {
 			ref := resource.NewID()
 			d.edited(d.headset, ref)

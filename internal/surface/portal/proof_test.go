@@ -79,6 +79,7 @@ var proofs = map[string]struct{ takes, not url.Values }{
 	"/jobs/{id}/undo":                         {not: url.Values{}},
 	"/devices/{id}/archive":                   {not: url.Values{}},
 	"/devices/{id}/restore":                   {not: url.Values{}},
+	"/devices/{id}/delete":                    {takes: url.Values{}},
 	"/devices/{id}/undo":                      {not: url.Values{}},
 	"/jobs/{id}/{step}":                       {not: url.Values{}},
 	"/views":                                  {not: url.Values{}},

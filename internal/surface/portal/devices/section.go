@@ -39,6 +39,7 @@ type Section struct {
 	Jobs     job.Service
 	Undo     asset.Undoer
 	Archiver asset.Archiver
+	Deleter  asset.Deleter
 	Importer asset.Importer
 	// Requests are of devices that lost their key and ask to be enrolled again.
 	Requests agentdevice.RequestStore
@@ -59,6 +60,7 @@ func (s *Section) Routes() []frame.Route {
 	again := frame.Proof{Next: "/devices/{id}/enroll", Then: "make the code"}
 	deciding := frame.Proof{Next: "/devices/{id}/asks", Then: "decide"}
 	merging := frame.Proof{Next: "/devices/{id}/merge?other={other}", Then: "compare the assets"}
+	deleting := frame.Proof{Next: "/devices/{id}/delete", Then: "delete the asset"}
 	return []frame.Route{
 		{Pattern: "GET /devices", Needs: see, Serve: s.list},
 		{Pattern: "GET /devices/export.csv", Needs: see, Serve: s.export},
@@ -85,6 +87,9 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "POST /devices/{id}/edit", Needs: do, Serve: s.edit},
 		{Pattern: "POST /devices/{id}/archive", Needs: do, Serve: s.archive(true, "Archived: no list shows it until it is restored.")},
 		{Pattern: "POST /devices/{id}/restore", Needs: do, Serve: s.archive(false, "Restored.")},
+		{Pattern: "GET /devices/{id}/delete", Needs: deletes, Proof: deleting, Serve: s.askDelete},
+		{Pattern: "POST /devices/{id}/delete", Needs: deletes, Proof: deleting, Serve: s.delete},
+		{Pattern: "GET /devices/{id}/history", Needs: deletes, Serve: s.historyFile},
 		{Pattern: "POST /devices/{id}/undo", Needs: do, Serve: s.undo},
 		{Pattern: "POST " + frame.JobsPath + "/{id}/undo", Needs: do, Serve: s.undoJob},
 		{Pattern: "POST /devices/{id}/commands/{operation}", Needs: see, Proof: proof, Serve: s.command},
