@@ -47,10 +47,11 @@ func (db *DB) DropCode(ctx context.Context, id string) error {
 
 // Codes implements provisioning.Codes.
 func (db *DB) Codes(ctx context.Context, companyID string, limit int) ([]provisioning.Code, error) {
-	return list(ctx, db.read(), into(func(c *provisioning.Code) []any { return append(enrollFields(c), &c.PolicyName) }),
-		`SELECT `+enrollColumns+
-			`, COALESCE(p.name, '') FROM enrollment_codes c LEFT JOIN policies p ON p.id = c.policy_id AND p.company_id = c.company_id
-		WHERE c.company_id = ? ORDER BY c.created_at DESC, c.id DESC LIMIT ?`, companyID, limit)
+	return list(ctx, db.read(), into(func(c *provisioning.Code) []any { return append(enrollFields(c), &c.PolicyName, &c.WaitedFor) }),
+		`SELECT `+enrollColumns+`, COALESCE(p.name, ''), EXISTS (SELECT 1 FROM agent_tokens
+			WHERE code_id = c.id AND code_id <> '' AND company_id = c.company_id AND device_id = '' AND `+requested+`)
+		FROM enrollment_codes c LEFT JOIN policies p ON p.id = c.policy_id AND p.company_id = c.company_id
+		WHERE c.company_id = ? ORDER BY c.created_at DESC, c.id DESC LIMIT ?`, millis(db.now()), companyID, limit)
 }
 
 // RevokeCode implements provisioning.Codes.
@@ -67,11 +68,10 @@ func (db *DB) RevokeCode(ctx context.Context, companyID, id string) (provisionin
 		if err != nil {
 			return c, err
 		}
-		status := c.Status(now)
 		// A device that asks to be enrolled again may use its token for longer than the code lives.
-		live := status == provisioning.CodeExpired && slices.Contains(tokens, true)
-		if status != provisioning.CodeActive && !live {
-			return c, fault.New(fault.Unsupported, "the code is %s already: no device enrolls with it", strings.ToLower(string(status)))
+		if c.WaitedFor = slices.Contains(tokens, true); !c.Revocable(now) {
+			return c, fault.New(fault.Unsupported, "the code is %s already: no device enrolls with it",
+				strings.ToLower(string(c.Status(now))))
 		}
 		c.RevokedAt = now
 		if err := endCode(ctx, t, c); err != nil {

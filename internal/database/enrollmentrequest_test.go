@@ -139,11 +139,23 @@ func TestRevokeCode_OfConfirmedRequest(t *testing.T) {
 		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "SN-1"))
 		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, f.onlyRequest(), *f.may()))
 		f.clock.Advance(provisioning.Lifetime)
+		waitedFor := func() (ids []string) {
+			all, err := f.db.Codes(f.Context(), f.company.ID, 10)
+			f.ok(err)
+			for _, c := range all {
+				if c.WaitedFor {
+					ids = append(ids, c.ID)
+				}
+			}
+			return ids
+		}
+		equal(f, "codes that devices wait for", waitedFor(), []string{c.ID})
 		_, err := f.db.RevokeCode(f.Context(), f.company.ID, unused.ID)
 		f.code(fault.Unsupported, err)
 		revoked, err := f.db.RevokeCode(f.Context(), f.company.ID, c.ID)
 		f.ok(err)
 		equal(f, "status", revoked.Status(f.clock.Now()), provisioning.CodeRevoked)
+		equal(f, "codes that devices wait for", len(waitedFor()), 0)
 		f.code(fault.Refused, f.lost("t1", "k1", "SN-1"))
 		_, err = f.db.RevokeCode(f.Context(), f.company.ID, c.ID)
 		f.code(fault.Unsupported, err)

@@ -50,10 +50,10 @@ type Kind struct {
 // Kinds lists every type.
 func Kinds() []Kind {
 	return []Kind{
-		{DeviceEnrolled, "A device enrolled, for the first time or again."},
+		{DeviceEnrolled, "A device enrolled, for the first time or again, or its asset got it in a merge."},
 		{DeviceLostMode, "A device's lost mode began (status ON) or ended (status OFF)."},
 		{DeviceSilent, "A device became INACTIVE: it has not been heard of for as long as the company allows. Once for each silence."},
-		{DeviceUnenrolled, "The management of a device ended."},
+		{DeviceUnenrolled, "The management of a device ended, or its asset was merged into another."},
 		{CommandSucceeded, "A command succeeded."},
 		{CommandFailed, "A command failed, or expired."},
 		{CommandUnconfirmed, "It is not known whether a command reached its device. A later event may say more."},

@@ -52,6 +52,9 @@ type Code struct {
 	ExpiresAt  time.Time
 	RevokedAt  time.Time // zero: it was not
 	Ref        string    // the platform's name of its token
+	// WaitedFor says that a device which asked to be enrolled again may enroll with the code
+	// although its time is over.
+	WaitedFor bool
 }
 
 // Status is where the code stands at a time.
@@ -65,6 +68,12 @@ func (c Code) Status(now time.Time) CodeStatus {
 		return CodeExpired
 	}
 	return CodeActive
+}
+
+// Revocable reports whether a device may still enroll with the code.
+func (c Code) Revocable(now time.Time) bool {
+	status := c.Status(now)
+	return status == CodeActive || status == CodeExpired && c.WaitedFor
 }
 
 // Codes keeps the codes of companies.

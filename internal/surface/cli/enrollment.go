@@ -137,10 +137,13 @@ func usedOf(c provisioning.Code) string {
 	return fmt.Sprintf("%d of %d", c.Devices, c.MaxDevices)
 }
 
-// left is the time that an active code has left.
+// left is the time that an active code has left, or that a device waits to enroll with it.
 func left(env *Env, c provisioning.Code) string {
-	if c.Status(env.Now()) != provisioning.CodeActive {
+	if !c.Revocable(env.Now()) {
 		return "-"
+	}
+	if c.Status(env.Now()) != provisioning.CodeActive {
+		return "a device waits"
 	}
 	return phrase.Span(c.ExpiresAt.Sub(env.Now()).Round(time.Minute))
 }

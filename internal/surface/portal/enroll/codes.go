@@ -67,12 +67,14 @@ func tagList(text string) (tags []string) {
 
 // codeStatus is where a code stands, for people.
 func codeStatus(v *frame.Visit, c provisioning.Code) (frame.Tone, string) {
-	switch c.Status(v.Now) {
-	case provisioning.CodeActive:
+	switch status := c.Status(v.Now); {
+	case status == provisioning.CodeActive:
 		return frame.OK, "Active"
-	case provisioning.CodeUsed:
+	case status == provisioning.CodeUsed:
 		return frame.Idle, "Used up"
-	case provisioning.CodeExpired:
+	case c.Revocable(v.Now):
+		return frame.Warn, "Expired, a device waits"
+	case status == provisioning.CodeExpired:
 		return frame.Idle, "Expired"
 	default:
 		return frame.Bad, "Revoked"

@@ -327,7 +327,7 @@ func codeRows(v *frame.Visit, all []provisioning.Code) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				if c.Status(v.Now) == provisioning.CodeActive {
+				if c.Revocable(v.Now) {
 					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "<form method=\"post\" action=\"")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
