@@ -116,15 +116,23 @@ func ask(ctx context.Context, t *tx, e agentdevice.Enrollment, o enrollment.Obse
 	if err := holdCompany(ctx, t, companyID); err != nil {
 		return false, err
 	}
-	expires, free, err := maybe(value[int64](ctx, t,
-		`SELECT expires_at FROM agent_tokens WHERE hash = ? AND device_id = '' AND asset_id = '' AND expires_at > 0`+t.lock(), hash))
+	type unspent struct {
+		expires int64
+		code    string
+	}
+	token, free, err := maybe(one(ctx, t, into(func(u *unspent) []any { return []any{&u.expires, &u.code} }),
+		`SELECT expires_at, code_id FROM agent_tokens WHERE hash = ? AND device_id = '' AND asset_id = '' AND expires_at > 0`+t.lock(), hash))
 	if err != nil || !free {
+		return false, err
+	}
+	// A device that has enrolled with the code repeats its request, because the answer was lost.
+	if _, enrolled, err := usedBy(ctx, t, token.code, e.Device.Key, e.Again); err != nil || enrolled {
 		return false, err
 	}
 	if r, before, err := boundToken(ctx, t, e); err != nil || before {
 		return before && r.confirmed == 0, err
 	}
-	if expires <= millis(t.db.now()) {
+	if token.expires <= millis(t.db.now()) {
 		return false, nil
 	}
 	o.CompanyID = companyID

@@ -1,6 +1,7 @@
 package database_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
@@ -31,13 +33,18 @@ func (f *fixture) plain(token, key, serial string) error {
 
 func (f *fixture) enrollKey(token, key, serial string, lost bool) error {
 	f.Helper()
+	_, err := f.enrolls(f.Context(), f.db, token, key, serial, lost)
+	return err
+}
+
+// enrolls is one request of a device to be enrolled.
+func (f *fixture) enrolls(ctx context.Context, db *database.DB, token, key, serial string, lost bool) (agentdevice.Device, error) {
+	f.Helper()
 	at := f.clock.Now()
 	d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: key},
 		CommandAlgorithm: protocol.Ed25519, State: agentdevice.Active, EnrolledAt: at, SeenAt: at}
-	_, err := f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: sha256.Sum256([]byte(token)), Device: d,
-		Again: at.Add(-time.Hour), Lost: lost},
-		f.agent(serial))
-	return err
+	return db.EnrollAgent(ctx, agentdevice.Enrollment{Hash: sha256.Sum256([]byte(token)), Device: d,
+		Again: at.Add(-time.Hour), Lost: lost}, f.agent(serial))
 }
 
 // token makes a token for any device.
@@ -196,6 +203,28 @@ func TestEnrollmentRequests_CodeForSeveralDevices(t *testing.T) {
 		f.code(fault.Refused, f.lost("t1", "k3", "SN-2"))
 		equal(f, "recorded", words(f.recorded(activity.EnrollmentAsked), f.recorded(activity.EnrollmentConfirmed),
 			f.recorded(activity.EnrollmentDeclined)), "3 1 1")
+	})
+}
+
+// A device whose answer was lost gets the same device again for an hour: one that a person has confirmed, and one
+// that claimed a serial number of no asset.
+func TestEnrollAgent_RepeatedByLostDevice(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.sameSerial(1, "SN-1")[0]
+		f.agentCode("t1", 5)
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "SN-1"))
+		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, f.requestFor(a), *f.may()))
+		for key, serial := range map[string]string{"k1": "SN-1", "k2": "SN-2"} {
+			first, err := f.enrolls(f.Context(), f.db, "t1", key, serial, true)
+			f.ok(err)
+			f.clock.Advance(20 * time.Minute)
+			again, err := f.enrolls(f.Context(), f.db, "t1", key, serial, true)
+			f.ok(err)
+			equal(f, "the device again", words(again.ID, again.AssetID, again.Epoch), words(first.ID, first.AssetID, first.Epoch))
+		}
+		equal(f, "requests", len(f.lostDevices()), 0)
+		f.clock.Advance(time.Hour)
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "SN-1"))
 	})
 }
 
