@@ -2,6 +2,7 @@ package database_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/approval/approvaltest"
 	"github.com/musterhq/muster/internal/command"
@@ -186,5 +188,20 @@ func TestLocks_HaveOneOrder(t *testing.T) {
 				return err
 			}, x.holding("companies", x.company.ID))
 		equal(x.T, "the authorization", x.authorization(wipe.ID).State, approval.Waiting)
+	})
+	meet("an enrollment, and a device that asks with the same code", func(x *crossed) {
+		x.sameSerial(1, "SN-1")
+		x.agentCode("t1", 5)
+		x.together(func(ctx context.Context, db *database.DB) error {
+			_, err := x.enrolls(ctx, db, "t1", "k1", "SN-2", false)
+			return err
+		}, func(ctx context.Context, db *database.DB) error {
+			_, err := x.enrolls(ctx, db, "t1", "k2", "SN-1", true)
+			if errors.Is(err, agentdevice.ErrWaiting) {
+				err = nil
+			}
+			return err
+		}, x.holding("companies", x.company.ID))
+		equal(x.T, "requests", len(x.lostDevices()), 1)
 	})
 }
