@@ -121,15 +121,40 @@ func TestConfirmRequest_CountsTheDeviceThatLeaves(t *testing.T) {
 	})
 }
 
-// A confirmation that enrolls nothing does not count in the limit.
-func TestConfirmRequest_OfRevokedCode(t *testing.T) {
+// What devices asked with a code ends with it: it waits no longer, and takes no place of other requests.
+func TestRevokeCode_EndsRequests(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.setLimit(1, 60)
 		f.sameSerial(1, "SN-1")
-		c := f.agentCode("t1", 1)
+		c, several := f.agentCode("t1", 1), f.agentCode("t2", 5)
+		f.token("t3")
 		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "SN-1"))
-		_, err := f.db.RevokeCode(f.Context(), f.company.ID, c.ID)
-		f.ok(err)
+		f.is(agentdevice.ErrWaiting, f.lost("t2", "k2", "SN-1"))
+		f.is(agentdevice.ErrWaiting, f.lost("t2", "k3", "SN-1"))
+		f.code(fault.RateLimited, f.lost("t3", "k4", "SN-1"))
+		request := f.lostDevices()[0].ID
+		for _, code := range []provisioning.Code{c, several} {
+			_, err := f.db.RevokeCode(f.Context(), f.company.ID, code.ID)
+			f.ok(err)
+		}
+		equal(f, "requests", len(f.lostDevices()), 0)
+		f.code(fault.NotFound, f.db.ConfirmRequest(f.Context(), f.company.ID, request, *f.may()))
+		equal(f, "devices that count", f.counting(1), 0)
+		f.code(fault.Refused, f.lost("t2", "k2", "SN-1"))
+		f.is(agentdevice.ErrWaiting, f.lost("t3", "k4", "SN-1"))
+		equal(f, "requests of others", len(f.lostDevices()), 1)
+	})
+}
+
+// A confirmation that enrolls nothing does not count in the limit: programs before kept the requests of a code that was
+// revoked.
+func TestConfirmRequest_WithoutToken(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setLimit(1, 60)
+		f.sameSerial(1, "SN-1")
+		f.agentCode("t1", 1)
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "SN-1"))
+		f.ok(f.db.DropAgentToken(f.Context(), sha256.Sum256([]byte("t1"))))
 		request := f.onlyRequest()
 		f.code(fault.Refused, f.db.ConfirmRequest(f.Context(), f.company.ID, request, *f.may()))
 		equal(f, "devices that count", f.counting(1), 0)
@@ -198,8 +223,8 @@ func TestEnrollmentRequests_CodeForSeveralDevices(t *testing.T) {
 		equal(f, "devices", f.kept(c.ID).Devices, 4)
 
 		f.is(agentdevice.ErrWaiting, f.lost("t1", "k3", "SN-2"))
-		enrolls("k13")
-		f.code(fault.Refused, f.db.ConfirmRequest(f.Context(), f.company.ID, f.requestFor(second), *f.may())) // it is used up
+		enrolls("k13") // the code is used up
+		equal(f, "requests", len(f.lostDevices()), 0)
 		f.code(fault.Refused, f.lost("t1", "k3", "SN-2"))
 		equal(f, "recorded", words(f.recorded(activity.EnrollmentAsked), f.recorded(activity.EnrollmentConfirmed),
 			f.recorded(activity.EnrollmentDeclined)), "3 1 1")
