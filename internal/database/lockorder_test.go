@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/signature"
@@ -203,5 +204,21 @@ func TestLocks_HaveOneOrder(t *testing.T) {
 			return err
 		}, x.holding("companies", x.company.ID))
 		equal(x.T, "requests", len(x.lostDevices()), 1)
+	})
+	meet("a user's first code is redeemed, and the user is deleted", func(x *crossed) {
+		ada := x.person("Ada", false)
+		code := oauth.AuthorizationCode{CompanyID: x.company.ID, UserID: ada.ID, ClientID: "mc_1", ClientName: "Client",
+			Scopes: access.DevicesRead}
+		code = again(x.T, x.db, x.engine, code, code.Scopes)
+		x.ok(x.db.SaveOAuthClient(x.Context(), oauth.Client{ID: code.ClientID, Dynamic: true, CreatedAt: x.clock.Now()}))
+		tokens, _ := pair(x.engine)
+		x.together(func(ctx context.Context, db *database.DB) error {
+			_, err := db.RedeemCode(ctx, code.Hash, agree, tokens)
+			return err
+		}, func(ctx context.Context, db *database.DB) error {
+			_, err := db.DeleteUser(ctx, x.company.ID, ada.ID)
+			return err
+		}, x.holding("oauth_clients", code.ClientID))
+		wantEnded(x.T, x.db, "a token of a user who was deleted", tokens.Access)
 	})
 }

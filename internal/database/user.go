@@ -79,10 +79,10 @@ func (db *DB) UpdateUser(ctx context.Context, companyID, id string, change func(
 func ofUser() []string {
 	const connections = `SELECT c.id FROM oauth_connections c WHERE c.user_id = ?`
 	return []string{
+		`DELETE FROM oauth_codes WHERE user_id = ?`, // a code that is being redeemed is waited for: its connection is found after it
 		`DELETE FROM oauth_tokens WHERE grant_id IN (SELECT g.id FROM oauth_grants g WHERE g.connection_id IN (` + connections + `))`,
 		`DELETE FROM oauth_grants WHERE connection_id IN (` + connections + `)`,
 		`DELETE FROM oauth_connections WHERE user_id = ?`,
-		`DELETE FROM oauth_codes WHERE user_id = ?`,
 		`DELETE FROM identities WHERE user_id = ?`,
 		`DELETE FROM passkeys WHERE user_id = ?`,
 		`DELETE FROM recovery_codes WHERE user_id = ?`,
