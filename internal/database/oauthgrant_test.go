@@ -219,6 +219,30 @@ func TestDisable_EndsConnections(t *testing.T) {
 	})
 }
 
+// The connections of a user whom an older program disabled, which left them, end when the user is enabled.
+func TestEnable_EndsConnectionsFromBefore(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		code := consent(t, db, e, access.DevicesRead)
+		tokens, _ := redeem(t, db, e, code)
+		pending := again(t, db, e, code, access.DevicesRead)
+		if err := db.Write(t.Context(), nil, `UPDATE users SET disabled = TRUE WHERE id = '`+code.UserID+`'`); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.UpdateUser(t.Context(), code.CompanyID, code.UserID, func(u *account.User) error {
+			u.Disabled = false
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		wantEnded(t, db, "the connection of a user who was disabled", tokens.Access)
+		next, _ := pair(e)
+		if _, err := db.RedeemCode(t.Context(), pending.Hash, agree, next); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("a code from before: %v", err)
+		}
+	})
+}
+
 func TestGrants_TheOldestUnusedOfElevenEnds(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)

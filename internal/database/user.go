@@ -196,13 +196,17 @@ func (db *DB) saveUser(ctx context.Context, t *tx, before, next account.User, mo
 			return err
 		}
 	}
-	if err := db.recordUser(ctx, t, activity.UserChanged, before, next, more...); err != nil || !loses(before, next) {
+	if err := db.recordUser(ctx, t, activity.UserChanged, before, next, more...); err != nil {
 		return err
 	}
-	if next.Disabled {
+	// Older programs left the connections of a user whom they disabled: they end when the user is enabled.
+	if before.Disabled != next.Disabled {
 		if err := db.endConnections(ctx, t, next); err != nil {
 			return err
 		}
+	}
+	if !loses(before, next) {
+		return nil
 	}
 	return db.voidDecisions(ctx, t, next.CompanyID)
 }
