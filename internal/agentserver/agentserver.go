@@ -157,7 +157,7 @@ type Server struct {
 	// Pins are the keys of certificates by which new devices know the service;
 	// none where the world's authorities vouch for it. Nil: none.
 	Pins func() ([]string, error)
-	// Since is when this replica began to listen, or could not look last: that a device was silent
+	// Since is when this replica began to listen, could not look last, or was suspended: that a device was silent
 	// before says nothing. Sweep alone reads and moves it; zero: it always listened.
 	Since time.Time
 	// App is what codes have a device install; the zero App: nothing.
@@ -167,7 +167,8 @@ type Server struct {
 	Now        func() time.Time
 	Log        *slog.Logger
 
-	keys keyring
+	keys   keyring
+	looked time.Time // when Sweep was called last; Sweep alone uses it
 }
 
 // App is the device-owner app that a code has Android's setup wizard install.

@@ -104,12 +104,13 @@ func stateFor(t command.Type) agentdevice.State {
 // what is due is due for SweepEvery at least, and not for so long that a device
 // which is switched off would be hinted at forever. It must not run twice at once.
 func (l *Server) Sweep(ctx context.Context) (err error) {
+	now := l.looks()
 	defer func() {
 		if err != nil {
 			l.Since = l.Now()
 		}
 	}()
-	if err := l.endErased(ctx); err != nil {
+	if err := l.endErased(ctx, now); err != nil {
 		return err
 	}
 	if err := l.Enroller.EndOrphans(ctx, sweepBatch); err != nil {
@@ -128,10 +129,21 @@ func (l *Server) Sweep(ctx context.Context) (err error) {
 	return err
 }
 
+// looks returns the time at which this replica looks. Where it did not look for long, it was
+// suspended, with its machine or alone: it listens again from now on.
+func (l *Server) looks() time.Time {
+	now := l.Now().Round(0) // without the monotonic clock, which stands still with a machine
+	if !l.looked.IsZero() && now.Sub(l.looked) > suspendedAfter {
+		l.Since = now
+	}
+	l.looked = now
+	return now
+}
+
 // endErased ends devices that set out to erase themselves and fell silent: while this replica
 // listened, for a service that is down hears no device.
-func (l *Server) endErased(ctx context.Context) error {
-	silentSince := l.Now().Add(-eraseGrace)
+func (l *Server) endErased(ctx context.Context, now time.Time) error {
+	silentSince := now.Add(-eraseGrace)
 	if silentSince.Before(l.Since) {
 		return nil
 	}
@@ -147,6 +159,8 @@ func (l *Server) endErased(ctx context.Context) error {
 const (
 	// SweepEvery is how often Sweep is to be called.
 	SweepEvery = 15 * time.Second
+	// suspendedAfter is how long after a Sweep the next one means that the replica was suspended.
+	suspendedAfter = 4 * SweepEvery
 	// hintFor is how long a device is hinted at that does not come.
 	hintFor    = 2 * time.Minute
 	sweepBatch = 5000

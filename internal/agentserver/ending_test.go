@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agentserver"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 )
@@ -121,7 +122,7 @@ func TestWipe_DeviceHeardOfAgain(t *testing.T) {
 	if answer := say(protocol.Done); len(answer.Commands) != 0 {
 		t.Errorf("what was just confirmed is offered again: %+v", answer)
 	}
-	w.sweep(14 * time.Minute)
+	w.sweep(15*time.Minute - 20*time.Second)
 	if c := p.latest(); c.State != command.Sent {
 		t.Fatalf("too early: %s %q", c.State, c.Outcome)
 	}
@@ -129,7 +130,34 @@ func TestWipe_DeviceHeardOfAgain(t *testing.T) {
 	if err != nil || len(answer.Commands) != 1 {
 		t.Errorf("the device came back and was offered %+v, %v", answer, err)
 	}
-	w.sweep(16 * time.Minute)
+	w.sweep(15*time.Minute + 20*time.Second)
+	if c := p.latest(); c.State != command.Succeeded || p.asset().Status != asset.Deleted {
+		t.Errorf("after the silence: %s %q, asset %s", c.State, c.Outcome, p.asset().Status)
+	}
+}
+
+// A service that was suspended heard no device in that time: it listens for as long as one that was
+// started before silence means that a device was erased.
+func TestWipe_ServiceWasSuspended(t *testing.T) {
+	w := newWorld(t)
+	p := w.enroll(protocol.Ed25519)
+	p.mustCheckIn()
+	p.send(command.WipeCompanyData, nil)
+	for _, state := range []protocol.AckState{protocol.Accepted, protocol.Done} {
+		if _, err := w.link.Hear(t.Context(), w.device(p), protocol.CheckinRequest{
+			Acks: []protocol.Ack{{CommandID: p.latest().ID, State: state, At: time.Now().UnixMilli()}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const suspended = 20 * time.Minute
+	w.sweep(0)
+	for later := suspended; later < suspended+15*time.Minute; later += agentserver.SweepEvery {
+		w.sweep(later)
+		if c := p.latest(); c.State != command.Sent {
+			t.Fatalf("%s after the end of the pause: %s %q", later-suspended, c.State, c.Outcome)
+		}
+	}
+	w.sweep(suspended + 15*time.Minute + agentserver.SweepEvery)
 	if c := p.latest(); c.State != command.Succeeded || p.asset().Status != asset.Deleted {
 		t.Errorf("after the silence: %s %q, asset %s", c.State, c.Outcome, p.asset().Status)
 	}

@@ -61,6 +61,10 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 	o = keepable(o)
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		got, waits = agentdevice.Device{}, false
+		// The company first, as confirmations and revocations have it: the token is locked after that.
+		if err := holdCompanyOfToken(ctx, t, e.Hash); err != nil {
+			return err
+		}
 		if e.Lost {
 			asked, err := ask(ctx, t, e, o)
 			if waits = asked; err != nil || asked {
@@ -112,6 +116,13 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 		err = agentdevice.ErrWaiting
 	}
 	return got, err
+}
+
+// holdCompanyOfToken is holdCompany for the one that a token belongs to, if there is such a token.
+func holdCompanyOfToken(ctx context.Context, t *tx, hash [sha256.Size]byte) error {
+	_, err := holds(ctx, t, `SELECT id FROM companies WHERE id = (SELECT company_id FROM agent_tokens WHERE hash = ?)`+t.hold(),
+		hex.EncodeToString(hash[:]))
+	return err
 }
 
 // formerAsset is the asset of the device whose key also signed an enrollment,

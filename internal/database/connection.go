@@ -121,7 +121,7 @@ func lockConnectionsOf(ctx context.Context, t *tx, companyID, userID string) ([]
 }
 
 // endConnections revokes the connections of a user, and consents that are not redeemed yet, in
-// the transaction that disables the user: they do not work again if the user does.
+// the transaction that disables or enables the user: they do not work again if the user does.
 func (db *DB) endConnections(ctx context.Context, t *tx, u account.User) error {
 	// A code that is being redeemed is waited for: its connection is found after it.
 	if err := t.Exec(ctx, `DELETE FROM oauth_codes WHERE user_id = ?`, u.ID); err != nil {

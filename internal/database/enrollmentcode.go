@@ -58,7 +58,10 @@ func (db *DB) Codes(ctx context.Context, companyID string, limit int) ([]provisi
 func (db *DB) RevokeCode(ctx context.Context, companyID, id string) (provisioning.Code, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (provisioning.Code, error) {
 		now := t.db.now()
-		// The tokens first, as a device that enrolls does.
+		// The company and the tokens first, as a device that enrolls does.
+		if err := holdCompany(ctx, t, companyID); err != nil {
+			return provisioning.Code{}, err
+		}
 		tokens, err := list(ctx, t, scanValue[bool], `SELECT device_id = '' AND (expires_at > ? OR `+requested+`) FROM agent_tokens
 			WHERE code_id = ? AND code_id <> '' AND company_id = ? ORDER BY hash`+t.lock(), millis(now), millis(now), id, companyID)
 		if err != nil {
@@ -94,7 +97,7 @@ func lockCode(ctx context.Context, t *tx, companyID, id string) (provisioning.Co
 }
 
 // endCode makes a locked code one with which no device enrolls: our own token is gone at
-// once, the platform's is to be deleted there.
+// once, the platform's is to be deleted there. The company of an agent's code is locked.
 func endCode(ctx context.Context, t *tx, c provisioning.Code) error {
 	dropAt := int64(0)
 	if c.Ref != "" && c.Management == policy.Platform {
@@ -104,10 +107,32 @@ func endCode(ctx context.Context, t *tx, c provisioning.Code) error {
 		c.Devices, dropAt, c.ID); err != nil {
 		return err
 	}
+	if err := endRequests(ctx, t, c); err != nil {
+		return err
+	}
 	if c.RevokedAt.IsZero() { // the last device may ask again with its token
 		return nil
 	}
 	return t.Exec(ctx, `DELETE FROM agent_tokens WHERE code_id = ? AND code_id <> ''`, c.ID)
+}
+
+// endRequests deletes what devices asked with an agent's code that has ended: none of them enrolls
+// with it. What waited would take the places of other requests.
+func endRequests(ctx context.Context, t *tx, c provisioning.Code) error {
+	type asked struct {
+		assetID   string
+		confirmed int64
+	}
+	ended, err := list(ctx, t, into(func(a *asked) []any { return []any{&a.assetID, &a.confirmed} }),
+		`DELETE FROM enrollment_requests WHERE company_id = ? AND token_hash IN (SELECT k.hash FROM agent_tokens k
+			WHERE k.code_id = ? AND k.code_id <> '' AND k.company_id = ?) RETURNING asset_id, confirmed_at`, c.CompanyID, c.ID, c.CompanyID)
+	for _, a := range ended {
+		if a.confirmed == 0 {
+			t.changed(c.CompanyID, attentionHint, "")
+			t.changed(c.CompanyID, "asset", a.assetID)
+		}
+	}
+	return err
 }
 
 // use counts a device that enrolled with a code, and gives it the code's tags. It reports

@@ -105,29 +105,31 @@ func asConfirmed(ctx context.Context, t *tx, e agentdevice.Enrollment, token *sp
 
 // ask records that a device which lost its key or identity asks to be enrolled again, if
 // it claims the serial number of an asset that an agent manages now, and the token is for
-// any device. Any other device enrolls as usual: no device leaves its asset.
+// any device. Any other device enrolls as usual: no device leaves its asset. The token's company
+// is locked.
 func ask(ctx context.Context, t *tx, e agentdevice.Enrollment, o enrollment.Observation) (asked bool, err error) {
 	hash := hex.EncodeToString(e.Hash[:])
-	// The company first, as the confirmation has it: the token is locked after that.
-	companyID, there, err := maybe(value[string](ctx, t, `SELECT company_id FROM agent_tokens WHERE hash = ?`, hash))
-	if err != nil || !there {
-		return false, err
+	type unspent struct {
+		companyID, code string
+		expires         int64
 	}
-	if err := holdCompany(ctx, t, companyID); err != nil {
-		return false, err
-	}
-	expires, free, err := maybe(value[int64](ctx, t,
-		`SELECT expires_at FROM agent_tokens WHERE hash = ? AND device_id = '' AND asset_id = '' AND expires_at > 0`+t.lock(), hash))
+	token, free, err := maybe(one(ctx, t, into(func(u *unspent) []any { return []any{&u.companyID, &u.code, &u.expires} }),
+		`SELECT company_id, code_id, expires_at FROM agent_tokens
+			WHERE hash = ? AND device_id = '' AND asset_id = '' AND expires_at > 0`+t.lock(), hash))
 	if err != nil || !free {
+		return false, err
+	}
+	// A device that has enrolled with the code repeats its request, because the answer was lost.
+	if _, enrolled, err := usedBy(ctx, t, token.code, e.Device.Key, e.Again); err != nil || enrolled {
 		return false, err
 	}
 	if r, before, err := boundToken(ctx, t, e); err != nil || before {
 		return before && r.confirmed == 0, err
 	}
-	if expires <= millis(t.db.now()) {
+	if token.expires <= millis(t.db.now()) {
 		return false, nil
 	}
-	o.CompanyID = companyID
+	o.CompanyID = token.companyID
 	h, err := claimed(ctx, t, o)
 	if err != nil || h.id == "" {
 		return false, err

@@ -1,6 +1,7 @@
 package database_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
@@ -31,13 +33,18 @@ func (f *fixture) plain(token, key, serial string) error {
 
 func (f *fixture) enrollKey(token, key, serial string, lost bool) error {
 	f.Helper()
+	_, err := f.enrolls(f.Context(), f.db, token, key, serial, lost)
+	return err
+}
+
+// enrolls is one request of a device to be enrolled.
+func (f *fixture) enrolls(ctx context.Context, db *database.DB, token, key, serial string, lost bool) (agentdevice.Device, error) {
+	f.Helper()
 	at := f.clock.Now()
 	d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: key},
 		CommandAlgorithm: protocol.Ed25519, State: agentdevice.Active, EnrolledAt: at, SeenAt: at}
-	_, err := f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: sha256.Sum256([]byte(token)), Device: d,
-		Again: at.Add(-time.Hour), Lost: lost},
-		f.agent(serial))
-	return err
+	return db.EnrollAgent(ctx, agentdevice.Enrollment{Hash: sha256.Sum256([]byte(token)), Device: d,
+		Again: at.Add(-time.Hour), Lost: lost}, f.agent(serial))
 }
 
 // token makes a token for any device.
@@ -114,15 +121,40 @@ func TestConfirmRequest_CountsTheDeviceThatLeaves(t *testing.T) {
 	})
 }
 
-// A confirmation that enrolls nothing does not count in the limit.
-func TestConfirmRequest_OfRevokedCode(t *testing.T) {
+// What devices asked with a code ends with it: it waits no longer, and takes no place of other requests.
+func TestRevokeCode_EndsRequests(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.setLimit(1, 60)
 		f.sameSerial(1, "SN-1")
-		c := f.agentCode("t1", 1)
+		c, several := f.agentCode("t1", 1), f.agentCode("t2", 5)
+		f.token("t3")
 		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "SN-1"))
-		_, err := f.db.RevokeCode(f.Context(), f.company.ID, c.ID)
-		f.ok(err)
+		f.is(agentdevice.ErrWaiting, f.lost("t2", "k2", "SN-1"))
+		f.is(agentdevice.ErrWaiting, f.lost("t2", "k3", "SN-1"))
+		f.code(fault.RateLimited, f.lost("t3", "k4", "SN-1"))
+		request := f.lostDevices()[0].ID
+		for _, code := range []provisioning.Code{c, several} {
+			_, err := f.db.RevokeCode(f.Context(), f.company.ID, code.ID)
+			f.ok(err)
+		}
+		equal(f, "requests", len(f.lostDevices()), 0)
+		f.code(fault.NotFound, f.db.ConfirmRequest(f.Context(), f.company.ID, request, *f.may()))
+		equal(f, "devices that count", f.counting(1), 0)
+		f.code(fault.Refused, f.lost("t2", "k2", "SN-1"))
+		f.is(agentdevice.ErrWaiting, f.lost("t3", "k4", "SN-1"))
+		equal(f, "requests of others", len(f.lostDevices()), 1)
+	})
+}
+
+// A confirmation that enrolls nothing does not count in the limit: programs before kept the requests of a code that was
+// revoked.
+func TestConfirmRequest_WithoutToken(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setLimit(1, 60)
+		f.sameSerial(1, "SN-1")
+		f.agentCode("t1", 1)
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "SN-1"))
+		f.ok(f.db.DropAgentToken(f.Context(), sha256.Sum256([]byte("t1"))))
 		request := f.onlyRequest()
 		f.code(fault.Refused, f.db.ConfirmRequest(f.Context(), f.company.ID, request, *f.may()))
 		equal(f, "devices that count", f.counting(1), 0)
@@ -203,11 +235,33 @@ func TestEnrollmentRequests_CodeForSeveralDevices(t *testing.T) {
 		equal(f, "devices", f.kept(c.ID).Devices, 4)
 
 		f.is(agentdevice.ErrWaiting, f.lost("t1", "k3", "SN-2"))
-		enrolls("k13")
-		f.code(fault.Refused, f.db.ConfirmRequest(f.Context(), f.company.ID, f.requestFor(second), *f.may())) // it is used up
+		enrolls("k13") // the code is used up
+		equal(f, "requests", len(f.lostDevices()), 0)
 		f.code(fault.Refused, f.lost("t1", "k3", "SN-2"))
 		equal(f, "recorded", words(f.recorded(activity.EnrollmentAsked), f.recorded(activity.EnrollmentConfirmed),
 			f.recorded(activity.EnrollmentDeclined)), "3 1 1")
+	})
+}
+
+// A device whose answer was lost gets the same device again for an hour: one that a person has confirmed, and one
+// that claimed a serial number of no asset.
+func TestEnrollAgent_RepeatedByLostDevice(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.sameSerial(1, "SN-1")[0]
+		f.agentCode("t1", 5)
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "SN-1"))
+		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, f.requestFor(a), *f.may()))
+		for key, serial := range map[string]string{"k1": "SN-1", "k2": "SN-2"} {
+			first, err := f.enrolls(f.Context(), f.db, "t1", key, serial, true)
+			f.ok(err)
+			f.clock.Advance(20 * time.Minute)
+			again, err := f.enrolls(f.Context(), f.db, "t1", key, serial, true)
+			f.ok(err)
+			equal(f, "the device again", words(again.ID, again.AssetID, again.Epoch), words(first.ID, first.AssetID, first.Epoch))
+		}
+		equal(f, "requests", len(f.lostDevices()), 0)
+		f.clock.Advance(time.Hour)
+		f.is(agentdevice.ErrWaiting, f.lost("t1", "k1", "SN-1"))
 	})
 }
 

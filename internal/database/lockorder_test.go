@@ -2,6 +2,7 @@ package database_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"testing"
@@ -11,11 +12,13 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/approval/approvaltest"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/signature"
@@ -186,5 +189,36 @@ func TestLocks_HaveOneOrder(t *testing.T) {
 				return err
 			}, x.holding("companies", x.company.ID))
 		equal(x.T, "the authorization", x.authorization(wipe.ID).State, approval.Waiting)
+	})
+	meet("an enrollment, and a device that asks with the same code", func(x *crossed) {
+		x.sameSerial(1, "SN-1")
+		x.agentCode("t1", 5)
+		x.together(func(ctx context.Context, db *database.DB) error {
+			_, err := x.enrolls(ctx, db, "t1", "k1", "SN-2", false)
+			return err
+		}, func(ctx context.Context, db *database.DB) error {
+			_, err := x.enrolls(ctx, db, "t1", "k2", "SN-1", true)
+			if errors.Is(err, agentdevice.ErrWaiting) {
+				err = nil
+			}
+			return err
+		}, x.holding("companies", x.company.ID))
+		equal(x.T, "requests", len(x.lostDevices()), 1)
+	})
+	meet("a user's first code is redeemed, and the user is deleted", func(x *crossed) {
+		ada := x.person("Ada", false)
+		code := oauth.AuthorizationCode{CompanyID: x.company.ID, UserID: ada.ID, ClientID: "mc_1", ClientName: "Client",
+			Scopes: access.DevicesRead}
+		code = again(x.T, x.db, x.engine, code, code.Scopes)
+		x.ok(x.db.SaveOAuthClient(x.Context(), oauth.Client{ID: code.ClientID, Dynamic: true, CreatedAt: x.clock.Now()}))
+		tokens, _ := pair(x.engine)
+		x.together(func(ctx context.Context, db *database.DB) error {
+			_, err := db.RedeemCode(ctx, code.Hash, agree, tokens)
+			return err
+		}, func(ctx context.Context, db *database.DB) error {
+			_, err := db.DeleteUser(ctx, x.company.ID, ada.ID)
+			return err
+		}, x.holding("oauth_clients", code.ClientID))
+		wantEnded(x.T, x.db, "a token of a user who was deleted", tokens.Access)
 	})
 }

@@ -106,11 +106,14 @@ func (db *DB) dropLoosenings(ctx context.Context, t *tx, companyID string, contr
 	return db.cancelLoosenings(ctx, t, `l.company_id = ? AND l.control = ?`, companyID, string(control))
 }
 
+// mayLoosen is whether the person who asked for a loosening may still change the company's controls.
+const mayLoosen = `EXISTS (SELECT 1 FROM users u WHERE u.id = l.asked_by
+	AND u.company_id = l.company_id AND NOT u.disabled AND u.rights & ? <> 0)`
+
 // voidLoosenings cancels what waits for persons who may not change the company's controls any
 // more.
 func (db *DB) voidLoosenings(ctx context.Context, t *tx, companyID string) error {
-	return db.cancelLoosenings(ctx, t, `l.company_id = ? AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = l.asked_by
-		AND u.company_id = l.company_id AND NOT u.disabled AND u.rights & ? <> 0)`, companyID, int64(account.ManageCompany))
+	return db.cancelLoosenings(ctx, t, `l.company_id = ? AND NOT `+mayLoosen, companyID, int64(account.ManageCompany))
 }
 
 // cancelLoosenings cancels and records what waits where a condition holds.
@@ -241,6 +244,15 @@ func (db *DB) applyLoosening(ctx context.Context, seen access.Loosening, now tim
 		c, l, err := db.lockLoosening(ctx, t, seen.CompanyID, seen.ID)
 		if err != nil || l.EffectiveAt.After(now) || l.MayTakeEffect(c.Settings) != nil {
 			return err
+		}
+		// An older program lets it wait when the person who asked loses the right.
+		may, err := holds(ctx, t, `SELECT l.id FROM loosenings l WHERE l.id = ? AND l.company_id = ? AND `+mayLoosen, l.ID, l.CompanyID,
+			int64(account.ManageCompany))
+		switch {
+		case err != nil:
+			return err
+		case !may:
+			return db.dropLoosenings(ctx, t, l.CompanyID, l.Control)
 		}
 		return db.loosen(ctx, t, c, l, activity.LooseningApplied)
 	})

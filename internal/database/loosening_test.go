@@ -128,6 +128,29 @@ func TestChangeControls_OfOneWhoMayNotAnyMore(t *testing.T) {
 	}
 }
 
+// What waits for an administrator from whom an older program took the right is canceled when its time comes.
+func TestApplyLoosenings_OfOneWhoMayNotAnyMore(t *testing.T) {
+	for how, statement := range map[string]string{
+		"disabled":          `UPDATE users SET disabled = TRUE WHERE id = `,
+		"without the right": `UPDATE users SET rights = 0 WHERE id = `,
+		"deleted":           `DELETE FROM users WHERE id = `,
+	} {
+		t.Run(how, func(t *testing.T) {
+			withCompany(t, func(f *fixture) {
+				f.setLimit(10, 60)
+				thief := f.person("thief", false)
+				f.controls(thief, limitTo(30))
+				f.ok(f.db.Write(f.Context(), nil, `DELETE FROM mail_users WHERE user_id = '`+thief.ID+`'`, statement+`'`+thief.ID+`'`))
+				f.clock.Advance(25 * time.Hour)
+				f.ok(f.db.ApplyLoosenings(f.Context()))
+				equal(f, "limit", f.now().Controls.DestructiveLimit.Devices, 10)
+				equal(f, "canceled", f.recorded(activity.LooseningCanceled), 1)
+				equal(f, "applied", f.recorded(activity.LooseningApplied), 0)
+			})
+		})
+	}
+}
+
 // During a stop nothing is loosened, by time or by a second person, but the stop.
 func TestChangeControls_Stop(t *testing.T) {
 	withCompany(t, func(f *fixture) {

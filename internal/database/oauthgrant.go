@@ -117,7 +117,7 @@ func (db *DB) endGrant(ctx context.Context, t *tx, o oauth.Connection, grantID, 
 // changeGrants carries a change of a connection over to its grants: scopes that
 // were added or removed, or its end.
 func changeGrants(ctx context.Context, t *tx, before oauth.Connection, after *oauth.Connection) error {
-	const codes = `DELETE FROM oauth_codes WHERE user_id = ? AND client_id = ?` // consents that are not redeemed yet
+	const codes = `DELETE FROM oauth_codes WHERE user_id = ? AND client_id = ?`
 	if before.RevokedAt.IsZero() && !after.RevokedAt.IsZero() {
 		for _, statement := range [...]string{
 			`DELETE FROM oauth_tokens WHERE grant_id IN (SELECT g.id FROM oauth_grants g WHERE g.connection_id = ?)`,
@@ -134,7 +134,8 @@ func changeGrants(ctx context.Context, t *tx, before oauth.Connection, after *oa
 		return nil
 	}
 	if before.Scopes&^after.Scopes != 0 {
-		if err := t.Exec(ctx, codes, before.UserID, before.ClientID); err != nil {
+		// Consents that are not redeemed yet. A redeemed code stays: its replay ends its grant.
+		if err := t.Exec(ctx, codes+` AND grant_id = ''`, before.UserID, before.ClientID); err != nil {
 			return err
 		}
 	}

@@ -167,6 +167,22 @@ func TestNarrow_EndsPendingCodes(t *testing.T) {
 	})
 }
 
+// A connection that was narrowed still ends when the code that it was made with is used again.
+func TestNarrow_KeepsRedeemedCodes(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		code := consent(t, db, e, access.DevicesRead|access.DevicesCommand)
+		tokens, connection := redeem(t, db, e, code)
+		change(t, db, connection, func(o *oauth.Connection) { o.Scopes = access.DevicesRead })
+		wantAllowed(t, db, "the connection", tokens.Access, access.DevicesRead)
+		next, _ := pair(e)
+		if _, err := db.RedeemCode(t.Context(), code.Hash, agree, next); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("a code that is used again: %v", err)
+		}
+		wantEnded(t, db, "a token of a code that was used twice", tokens.Access)
+	})
+}
+
 // The connections of a user who is disabled end: they do not work again if the user is enabled.
 func TestDisable_EndsConnections(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
@@ -200,6 +216,30 @@ func TestDisable_EndsConnections(t *testing.T) {
 		}
 		fresh, _ := redeem(t, db, e, again(t, db, e, code, access.DevicesRead))
 		wantAllowed(t, db, "a consent of after", fresh.Access, access.DevicesRead)
+	})
+}
+
+// The connections of a user whom an older program disabled, which left them, end when the user is enabled.
+func TestEnable_EndsConnectionsFromBefore(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		code := consent(t, db, e, access.DevicesRead)
+		tokens, _ := redeem(t, db, e, code)
+		pending := again(t, db, e, code, access.DevicesRead)
+		if err := db.Write(t.Context(), nil, `UPDATE users SET disabled = TRUE WHERE id = '`+code.UserID+`'`); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.UpdateUser(t.Context(), code.CompanyID, code.UserID, func(u *account.User) error {
+			u.Disabled = false
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		wantEnded(t, db, "the connection of a user who was disabled", tokens.Access)
+		next, _ := pair(e)
+		if _, err := db.RedeemCode(t.Context(), pending.Hash, agree, next); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("a code from before: %v", err)
+		}
 	})
 }
 

@@ -215,24 +215,46 @@ func (db *DB) retainPlaces(ctx context.Context, r retention) error {
 // retainLocations deletes old last known places of assets that have no other: before schema 48
 // a companion's report left no place, and a merge left them with the asset that has no device.
 func (db *DB) retainLocations(ctx context.Context, r retention, assets []any, before int64) error {
-	type located struct {
-		id       string
-		location asset.Location
-	}
-	lone := ` WHERE company_id = ? AND id IN (` + marks(len(assets)) + `) AND location <> ''
-		AND NOT EXISTS (SELECT 1 FROM asset_places p WHERE p.asset_id = assets.id)`
-	all, err := list(ctx, db.read(), into(func(l *located) []any { return []any{&l.id, asJSON(&l.location)} }),
-		`SELECT id, location FROM assets`+lone, append([]any{r.companyID}, assets...)...)
-	old := slices.DeleteFunc(all, func(l located) bool { return millis(l.location.ReportedAt) >= before })
-	if err != nil || len(old) == 0 {
+	all, err := list(ctx, db.read(), scanLocated, `SELECT id, location FROM assets
+		WHERE company_id = ? AND id IN (`+marks(len(assets))+`) AND location <> ''
+		AND NOT EXISTS (SELECT 1 FROM asset_places p WHERE p.asset_id = assets.id)`, append([]any{r.companyID}, assets...)...)
+	if err != nil {
 		return err
 	}
-	for i := range assets { // as many as before, so that there is one statement
-		assets[i] = old[min(i, len(old)-1)].id
+	old := slices.DeleteFunc(all, func(l located) bool { return l.at >= before })
+	for chunk := range slices.Chunk(old, retainRows) {
+		if err := db.deleteOld(ctx, r.companyID, "places", func(ctx context.Context, t *tx) (deleted int64, err error) {
+			for _, l := range chunk {
+				// A place that was reported since the list was read stays.
+				n, err := t.ExecCount(ctx, `UPDATE assets SET location = '' WHERE id = ? AND company_id = ? AND location = ?`,
+					l.id, r.companyID, l.text)
+				if err != nil {
+					return 0, err
+				}
+				deleted += n
+			}
+			return deleted, nil
+		}); err != nil {
+			return err
+		}
 	}
-	return db.deleteOld(ctx, r.companyID, "places", func(ctx context.Context, t *tx) (int64, error) {
-		return t.ExecCount(ctx, `UPDATE assets SET location = ''`+lone, append([]any{r.companyID}, assets...)...)
-	})
+	return nil
+}
+
+// located is an asset with its last known place, as it is kept, and the time of it.
+type located struct {
+	id, text string
+	at       int64
+}
+
+func scanLocated(r row) (l located, err error) {
+	if err := r.Scan(&l.id, &l.text); err != nil {
+		return l, err
+	}
+	var of asset.Location
+	err = decode(l.text, &of)
+	l.at = millis(of.ReportedAt)
+	return l, err
 }
 
 // retainPlacesOf deletes a part of the old places of some assets.
@@ -250,7 +272,13 @@ func (db *DB) retainPlacesOf(ctx context.Context, r retention, assets []any, bef
 		if err != nil {
 			return 0, err
 		}
-		return n, t.Exec(ctx, `UPDATE assets SET location = '' WHERE id IN (`+marks(len(ids))+`) AND location <> ''
-			AND NOT EXISTS (SELECT 1 FROM asset_places p WHERE p.asset_id = assets.id)`, ids...)
+		lone := ` WHERE id IN (` + marks(len(ids)) + `) AND location <> ''
+			AND NOT EXISTS (SELECT 1 FROM asset_places p WHERE p.asset_id = assets.id)`
+		// The second statement sees what was reported while the first one waited.
+		held, err := list(ctx, t, scanValue[string], `SELECT id FROM assets`+lone+` ORDER BY id`+t.lock(), ids...)
+		if err != nil || len(held) == 0 {
+			return n, err
+		}
+		return n, t.Exec(ctx, `UPDATE assets SET location = ''`+lone, ids...)
 	})
 }

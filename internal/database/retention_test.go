@@ -1,12 +1,16 @@
 package database_test
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agentdevice"
@@ -73,24 +77,29 @@ func TestRetain_InSmallTransactions(t *testing.T) {
 		for range 230 {
 			f.finished(a, 401*24*time.Hour, command.Succeeded, "")
 		}
-		driver, source := "sqlite", "file:"+strings.TrimPrefix(f.url, "sqlite:")+"?_pragma=busy_timeout(10000)"
-		note := `INSERT INTO batches SELECT NEW.commands - OLD.commands WHERE NEW.commands > OLD.commands`
-		trigger := `CREATE TRIGGER batch AFTER UPDATE ON retentions BEGIN ` + note + `; END`
-		if f.name == "postgres" {
-			driver, source = "pgx", f.url
-			trigger = `CREATE FUNCTION batch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ` + note + `; RETURN NULL; END $$;
-				CREATE TRIGGER batch AFTER UPDATE ON retentions FOR EACH ROW EXECUTE FUNCTION batch()`
-		}
-		pool, err := sql.Open(driver, source)
-		f.ok(err)
-		defer func() { f.ok(pool.Close()) }()
-		_, err = pool.ExecContext(f.Context(), `CREATE TABLE batches (deleted BIGINT NOT NULL); `+trigger)
-		f.ok(err)
+		batches := f.batches("commands")
 		f.ok(f.db.Retain(f.Context()))
-		var batches, most, all int
-		f.ok(pool.QueryRowContext(f.Context(), `SELECT COUNT(*), MAX(deleted), SUM(deleted) FROM batches`).Scan(&batches, &most, &all))
-		equal(f, "transactions, most rows, all rows", []int{batches, most, all}, []int{3, 100, 230})
+		equal(f, "rows of each transaction", batches(), "100 100 30")
 	})
+}
+
+// batches returns what reports how many rows each transaction of a deletion removes from then on.
+func (f *fixture) batches(counted string) func() string {
+	f.Helper()
+	note := `INSERT INTO batches SELECT NEW.` + counted + ` - OLD.` + counted + ` WHERE NEW.` + counted + ` > OLD.` + counted
+	driver, source := "sqlite", "file:"+strings.TrimPrefix(f.url, "sqlite:")+"?_pragma=busy_timeout(10000)"
+	trigger := `CREATE TRIGGER batch AFTER UPDATE ON retentions BEGIN ` + note + `; END`
+	if f.name == "postgres" {
+		driver, source = "pgx", f.url
+		trigger = `CREATE FUNCTION batch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ` + note + `; RETURN NULL; END $$;
+			CREATE TRIGGER batch AFTER UPDATE ON retentions FOR EACH ROW EXECUTE FUNCTION batch()`
+	}
+	pool, err := sql.Open(driver, source)
+	f.ok(err)
+	_, err = pool.ExecContext(f.Context(), `CREATE TABLE batches (deleted BIGINT NOT NULL); `+trigger)
+	f.ok(err)
+	f.ok(pool.Close())
+	return func() string { return f.text(`SELECT deleted FROM batches ORDER BY deleted DESC`) }
 }
 
 func TestRetain_Places(t *testing.T) {
@@ -142,6 +151,59 @@ func TestRetain_PlacesOfCompanions(t *testing.T) {
 		f.clock.Advance(company.DefaultKeepPlaces + time.Hour)
 		f.ok(f.db.Write(f.Context(), nil, `UPDATE assets SET location = '`+place(f.clock.Now())+`' WHERE id = '`+fresh.ID+`'`))
 		located(false, false, true)
+	})
+}
+
+// A place that a device reports while older ones are deleted stays.
+func TestRetain_KeepsFreshPlaces(t *testing.T) {
+	t.Parallel()
+	for name, others := range map[string]bool{"the asset has older places": true, "the asset has no other": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, postgresEngine(t))
+			f.enroll("d", f.newPolicy("p").ID)
+			id := f.at("d", 1)
+			if !others {
+				f.ok(f.db.Write(t.Context(), nil, `DELETE FROM asset_places WHERE asset_id = '`+id+`'`))
+			}
+			f.clock.Advance(company.DefaultKeepPlaces + time.Hour)
+			device, err := pgx.Connect(t.Context(), f.url)
+			f.ok(err)
+			defer func() { f.ok(device.Close(context.Background())) }()
+			report, err := device.Begin(t.Context())
+			f.ok(err)
+			now := f.clock.Now()
+			_, err = report.Exec(t.Context(), `UPDATE assets SET location = $1 WHERE id = $2`,
+				`{"latitude":1,"longitude":1,"accuracyMeters":5,"reportedAt":"`+now.Format(time.RFC3339)+`"}`, id)
+			f.ok(err)
+			_, err = report.Exec(t.Context(), `INSERT INTO asset_places (asset_id, reported_at, latitude, longitude, accuracy)
+				VALUES ($1, $2, 1000000, 1000000, 50)`, id, now.UnixMilli())
+			f.ok(err)
+			done := make(chan error)
+			go func() { done <- f.db.Retain(t.Context()) }()
+			f.counts(device, "transactions that wait", 1, waiting)
+			f.ok(report.Commit(t.Context()))
+			f.ok(<-done)
+			if f.asset(id).Device.Location == nil {
+				t.Error("the place was deleted")
+			}
+		})
+	}
+}
+
+// No transaction removes more than a hundred last known places.
+func TestRetain_PlacesInSmallTransactions(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		for n := range 130 {
+			f.enroll(fmt.Sprint("d", n), "")
+		}
+		f.ok(f.db.Write(f.Context(), nil, `UPDATE assets SET location = '{"latitude":1,"longitude":1,"accuracyMeters":5,"reportedAt":"`+
+			f.clock.Now().Format(time.RFC3339)+`"}' WHERE company_id = '`+f.company.ID+`'`))
+		f.clock.Advance(company.DefaultKeepPlaces + time.Hour)
+		batches := f.batches("places")
+		f.ok(f.db.Retain(f.Context()))
+		equal(f, "rows of each transaction", batches(), "100 30")
+		equal(f, "left", f.text(`SELECT COUNT(*) FROM assets WHERE location <> ''`), "0")
 	})
 }
 

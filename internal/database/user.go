@@ -79,10 +79,10 @@ func (db *DB) UpdateUser(ctx context.Context, companyID, id string, change func(
 func ofUser() []string {
 	const connections = `SELECT c.id FROM oauth_connections c WHERE c.user_id = ?`
 	return []string{
+		`DELETE FROM oauth_codes WHERE user_id = ?`, // a code that is being redeemed is waited for: its connection is found after it
 		`DELETE FROM oauth_tokens WHERE grant_id IN (SELECT g.id FROM oauth_grants g WHERE g.connection_id IN (` + connections + `))`,
 		`DELETE FROM oauth_grants WHERE connection_id IN (` + connections + `)`,
 		`DELETE FROM oauth_connections WHERE user_id = ?`,
-		`DELETE FROM oauth_codes WHERE user_id = ?`,
 		`DELETE FROM identities WHERE user_id = ?`,
 		`DELETE FROM passkeys WHERE user_id = ?`,
 		`DELETE FROM recovery_codes WHERE user_id = ?`,
@@ -196,13 +196,17 @@ func (db *DB) saveUser(ctx context.Context, t *tx, before, next account.User, mo
 			return err
 		}
 	}
-	if err := db.recordUser(ctx, t, activity.UserChanged, before, next, more...); err != nil || !loses(before, next) {
+	if err := db.recordUser(ctx, t, activity.UserChanged, before, next, more...); err != nil {
 		return err
 	}
-	if next.Disabled {
+	// Older programs left the connections of a user whom they disabled: they end when the user is enabled.
+	if before.Disabled != next.Disabled {
 		if err := db.endConnections(ctx, t, next); err != nil {
 			return err
 		}
+	}
+	if !loses(before, next) {
+		return nil
 	}
 	return db.voidDecisions(ctx, t, next.CompanyID)
 }

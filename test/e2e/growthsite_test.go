@@ -31,7 +31,7 @@ type growthSite struct {
 	platform []servertest.Device
 	admin    *servertest.Browser
 	keys     []string
-	rounds   *rounds
+	rounds   *servertest.Rounds
 	mails    *mailbox
 	taken    atomic.Int64 // events by the receiver
 	refuses  atomic.Bool  // the receiver does
@@ -39,10 +39,10 @@ type growthSite struct {
 
 func newGrowthSite(t *testing.T, env *servertest.Env) *growthSite {
 	t.Helper()
-	s := &growthSite{T: t, Tenant: env.NewTenant("acme"), rounds: &rounds{loops: map[chan time.Time]bool{}}, mails: newMailbox(t)}
+	s := &growthSite{T: t, Tenant: env.NewTenant("acme"), rounds: &servertest.Rounds{}, mails: newMailbox(t)}
 	const loopback = "127.0.0.0/8"
 	s.replica = env.Start(func(c *config.Service, o *service.Options) {
-		o.Ticker, o.Logger = s.rounds.ticker, slog.New(slog.NewTextHandler(env.Log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		o.Ticker, o.Logger = s.rounds.Ticker, slog.New(slog.NewTextHandler(env.Log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		c.WebhookNetworks.WebhookNetworks = []string{loopback}
 		c.SMTPURL, c.MailFrom = "smtp://"+s.mails.address, "Muster <muster@acme.test>"
 	})
@@ -83,9 +83,9 @@ func (s *growthSite) key(n int) servertest.Client { return s.replica.As(s.keys[n
 // pass lets time pass, and has the service do what is due before and then.
 func (s *growthSite) pass(d time.Duration) {
 	s.Helper()
-	s.rounds.all(s.T)
+	s.rounds.All(s.T)
 	s.Advance(d)
-	s.rounds.all(s.T)
+	s.rounds.All(s.T)
 }
 
 // mailbox is a server that takes all mail.

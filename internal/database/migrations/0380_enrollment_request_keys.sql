@@ -28,11 +28,12 @@ CREATE INDEX enrollment_requests_expires ON enrollment_requests (expires_at);
 CREATE INDEX enrollment_requests_open ON enrollment_requests (company_id, asked_at, id) WHERE confirmed_at = 0;
 CREATE UNIQUE INDEX enrollment_requests_token ON enrollment_requests (token_hash, key_alg, key_spki);
 
--- What requests made of the tokens of codes for several devices is taken back.
+-- What requests made of the tokens of codes for several devices is taken back, also where the
+-- device has enrolled since: its request is gone, and its asset is still the token's.
 UPDATE agent_tokens SET asset_id = '', epoch = 0,
     policy_id = (SELECT c.policy_id FROM enrollment_codes c WHERE c.id = agent_tokens.code_id),
     expires_at = (SELECT c.expires_at FROM enrollment_codes c WHERE c.id = agent_tokens.code_id)
     WHERE code_id <> '' AND device_id = '' AND expires_at > 0
     AND EXISTS (SELECT 1 FROM enrollment_codes c WHERE c.id = agent_tokens.code_id AND c.company_id = agent_tokens.company_id
         AND c.max_devices <> 1)
-    AND EXISTS (SELECT 1 FROM enrollment_requests r WHERE r.token_hash = agent_tokens.hash);
+    AND (asset_id <> '' OR EXISTS (SELECT 1 FROM enrollment_requests r WHERE r.token_hash = agent_tokens.hash));

@@ -34,6 +34,8 @@ type Settings struct {
 	AcceptLostKeys bool
 	// History has a new demo begin with a month of use. It takes some seconds.
 	History bool
+	// Ticker is service.Options.Ticker.
+	Ticker func(interval time.Duration) (ticks <-chan time.Time, stop func())
 }
 
 // Demo is one running demo.
@@ -94,7 +96,8 @@ func (d *Demo) withEmulator(ctx context.Context) error {
 func (d *Demo) withService(ctx context.Context) error {
 	var err error
 	d.link = newLink(d.now)
-	d.service, err = service.New(ctx, d.config(), service.Options{Now: d.now, Logger: d.log, SignInOnce: d.link.take})
+	d.service, err = service.New(ctx, d.config(), service.Options{Now: d.now, Logger: d.log, SignInOnce: d.link.take,
+		Ticker: d.settings.Ticker})
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package e2e_test
+package servertest
 
 import (
 	"sync"
@@ -6,18 +6,21 @@ import (
 	"time"
 )
 
-// rounds has the background work of a service happen when a test says so, and what is to
-// happen every few seconds also by itself.
-type rounds struct {
+// Rounds has the background work of a service happen when a test says so, and what is to
+// happen every few seconds also by itself. The zero value is ready.
+type Rounds struct {
 	mu    sync.Mutex
 	loops map[chan time.Time]bool
 }
 
-// ticker is service.Options.Ticker.
-func (r *rounds) ticker(interval time.Duration) (<-chan time.Time, func()) {
+// Ticker is service.Options.Ticker.
+func (r *Rounds) Ticker(interval time.Duration) (<-chan time.Time, func()) {
 	const often = 15 * time.Second
 	ticks, done := make(chan time.Time), make(chan struct{})
 	r.mu.Lock()
+	if r.loops == nil {
+		r.loops = map[chan time.Time]bool{}
+	}
 	r.loops[ticks] = true
 	r.mu.Unlock()
 	if interval <= often {
@@ -46,10 +49,10 @@ func (r *rounds) ticker(interval time.Duration) (<-chan time.Time, func()) {
 	})
 }
 
-// all has each loop work once, and waits until it has: a loop that takes a second tick has
+// All has each loop work once, and waits until it has: a loop that takes a second tick has
 // ended what the first began.
-func (r *rounds) all(t *testing.T) {
-	t.Helper()
+func (r *Rounds) All(tb testing.TB) {
+	tb.Helper()
 	r.mu.Lock()
 	loops := make([]chan time.Time, 0, len(r.loops))
 	for ticks := range r.loops {
@@ -61,7 +64,7 @@ func (r *rounds) all(t *testing.T) {
 			select {
 			case ticks <- time.Time{}:
 			case <-time.After(time.Minute):
-				t.Fatal("a background loop does not end a round within a minute")
+				tb.Fatal("a background loop does not end a round within a minute")
 			}
 		}
 	}
