@@ -168,7 +168,7 @@ type PendingStore interface {
 	// A SecondFactor is fault.Unauthorized if the password is another one now, and one that
 	// waits ends with it.
 	SaveStep(ctx context.Context, token access.SecretHash, s PendingSignIn) error
-	// PendingSignIn shows a step and leaves it.
+	// Step shows a step and leaves it.
 	Step(ctx context.Context, token access.SecretHash, kind PendingKind) (PendingSignIn, error)
 	// TakeStep takes a step: it is there once.
 	TakeStep(ctx context.Context, token access.SecretHash, kind PendingKind) (PendingSignIn, error)

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// UserAccount is a person who signs in to the portal.
+// User is a person who signs in to the portal.
 type User struct {
 	ID           string
 	CompanyID    string

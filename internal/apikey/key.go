@@ -39,13 +39,13 @@ type Key struct {
 
 const prefixLength = 8
 
-// KeyPattern matches every API key, for secret scanners: mk_, eight characters
+// Pattern matches every API key, for secret scanners: mk_, eight characters
 // of prefix, _, 43 of secret and six of checksum.
 const Pattern = `mk_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}`
 
 var keyShape = regexp.MustCompile(`^` + Pattern + `$`)
 
-// NewKey makes a key and its text. Permissions and the right to make such a
+// New makes a key and its text. Permissions and the right to make such a
 // key are the caller's to check (contract 5.3).
 func New(companyID, keyName, createdBy string, permissions access.Permission, now, expires time.Time) (Key, string) {
 	prefix := access.RandomText(prefixLength)

@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/outbound"
 )
 
-// Client implements access.ProviderClient. A provider's description and keys
+// Client implements account.ProviderClient. A provider's description and keys
 // are kept for an hour; a token that is signed with a key that is not among
 // them makes go-oidc ask for the keys again.
 type Client struct {
@@ -46,7 +46,7 @@ func New(redirectURL string, private []netip.Prefix, now func() time.Time) *Clie
 		http: outbound.NewClient(outbound.Options{Allow: allow, Timeout: timeout, MaxBody: maxBody, PerHost: perHost, Total: inAll})}
 }
 
-// Check implements access.ProviderClient.
+// Check implements account.ProviderClient.
 func (c *Client) Check(ctx context.Context, p account.IdentityProvider) error {
 	c.known.drop(p.Issuer)
 	_, err := c.provider(ctx, p)
@@ -100,7 +100,7 @@ func (c *Client) config(d description, p account.IdentityProvider, secret string
 		RedirectURL: c.redirectURL, Scopes: []string{oidc.ScopeOpenID, "email", "profile"}}
 }
 
-// Address implements access.ProviderClient.
+// Address implements account.ProviderClient.
 func (c *Client) Address(ctx context.Context, p account.IdentityProvider, j account.ProviderSignIn) (string, error) {
 	d, err := c.provider(ctx, p)
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *Client) Address(ctx context.Context, p account.IdentityProvider, j acco
 	return config.AuthCodeURL(j.State, options...), nil
 }
 
-// Exchange implements access.ProviderClient.
+// Exchange implements account.ProviderClient.
 func (c *Client) Exchange(ctx context.Context, p account.IdentityProvider, secret string, j account.ProviderSignIn,
 	back account.Return) (account.Claims, error) {
 	d, err := c.provider(ctx, p)

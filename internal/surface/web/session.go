@@ -133,7 +133,7 @@ const ProvePath = "/account/prove"
 func ProveAddress(next string) string { return ProvePath + "?next=" + url.QueryEscape(next) }
 
 // Proved reports whether the person proved their identity within
-// access.ReauthFresh. Every surface that carries out something dangerous for a
+// account.ReauthFresh. Every surface that carries out something dangerous for a
 // person asks it first, and redirects to ProveAddress if it is false.
 func (s Sessions) Proved(v Person) bool { return v.Session.Fresh(s.Now()) }
 
