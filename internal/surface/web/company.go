@@ -30,7 +30,7 @@ func (s SignIn) company(w http.ResponseWriter, r *http.Request) {
 	case fault.InvalidArguments:
 		s.again(w, r, http.StatusUnprocessableEntity, form, "Enter your e-mail address first.")
 	case fault.Provider:
-		s.Log.WarnContext(r.Context(), "identity provider does not answer", "err", err)
+		s.Log.WarnContext(r.Context(), "identity provider does not answer", "error", err)
 		s.again(w, r, http.StatusBadGateway, form, "Your company's sign-in does not answer. Try again in a moment.")
 	default:
 		s.refuse(w, r, form, err)
@@ -56,7 +56,7 @@ func (s SignIn) callback(w http.ResponseWriter, r *http.Request) {
 	case code == fault.Refused && a.Journey.State == "": // no journey of this browser
 		s.again(w, r, http.StatusBadRequest, form, phrase.Sentence(fault.From(err).Detail))
 	case code == fault.Refused || code == fault.Provider || code == fault.NotFound || code == fault.Forbidden:
-		s.Log.InfoContext(r.Context(), "company sign-in refused", "err", err)
+		s.Log.InfoContext(r.Context(), "company sign-in refused", "error", err)
 		s.again(w, r, http.StatusUnauthorized, form, phrase.Sentence(fault.From(err).Detail))
 	case err != nil:
 		s.broken(w, r, form, err)
