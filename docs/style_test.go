@@ -193,6 +193,14 @@ func (s style) checkGo(t *testing.T, f source) []string {
 		found = append(found, s.check(f.path, first, text, names[group])...)
 	}
 	ast.Inspect(parsed, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			for _, arg := range call.Args {
+				if literal, ok := arg.(*ast.BasicLit); ok && literal.Value == `"err"` {
+					found = append(found, fmt.Sprintf("%s:%d: avoid \"err\": write \"error\", the name of an error's attribute in logs",
+						f.path, fset.Position(arg.Pos()).Line))
+				}
+			}
+		}
 		if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING && !paths[literal] {
 			text := literal.Value
 			if text[0] == '"' {
@@ -230,7 +238,8 @@ func TestStyle_FindsWords(t *testing.T) {
 	t.Parallel()
 	s := readStyle(t)
 	const text = "package p\n\n// Keys: whoever calls\n// of its\n// own accord authorises.\nconst nobody = \"Somebody\\nelse\" // " +
-		"/enrol\n\n// authorise calls `enrol` and [enrolment].\nfunc authorise(metres int) {} // metres to authorise\n"
+		"/enrol\n\n// authorise calls `enrol` and [enrolment].\nfunc authorise(metres int) {} // metres to authorise\n" +
+		"var _ = slog.Any(\"err\", nil)\n"
 	want := []string{
 		`p.go:3: avoid "whoever": write the caller, the component's name`,
 		`p.go:4: avoid "of its\n// own accord": write by itself, without a request`,
@@ -238,6 +247,7 @@ func TestStyle_FindsWords(t *testing.T) {
 		`p.go:9: avoid "metres": write meter`,
 		`p.go:9: avoid "authorise": write authorize`,
 		`p.go:6: avoid "Somebody": write the person's role, the component's name`,
+		`p.go:10: avoid "err": write "error", the name of an error's attribute in logs`,
 	}
 	if got := s.checkGo(t, source{"p.go", text}); !slices.Equal(got, want) {
 		t.Errorf("findings:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -69,7 +69,7 @@ func FuzzSealedCookies(f *testing.F) {
 		foreign := base64.RawURLEncoding.EncodeToString(seals.Seal("another purpose", text))
 		for _, given := range []string{cookie, foreign} {
 			if _, err := federation.Finish(t.Context(), given, account.Return{State: state}); fault.CodeOf(err) != fault.Refused {
-				t.Errorf("%q began a journey: %v", given, err)
+				t.Errorf("%q is a sign-in at a provider: %v", given, err)
 			}
 			if _, err := passkeys.FinishSignIn(t.Context(), given, nil); fault.CodeOf(err) != fault.Refused {
 				t.Errorf("%q is a challenge: %v", given, err)
@@ -85,7 +85,7 @@ func FuzzSealedCookies(f *testing.F) {
 		}
 		if _, err := federation.Finish(t.Context(), sealedAs(account.PurposeProviderSignIn),
 			account.Return{State: state}); fault.CodeOf(err) != fault.Refused {
-			t.Errorf("a journey in %q fits another state: %v", text, err)
+			t.Errorf("a sign-in at a provider in %q fits another state: %v", text, err)
 		}
 		if _, err := passkeys.FinishSignIn(t.Context(), sealedAs(account.PurposeChallenge), nil); err == nil {
 			t.Errorf("a challenge in %q signs a user in", text)

@@ -12,69 +12,6 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// Claims are what a provider says about a person, verified.
-type Claims struct {
-	Subject       string
-	Email         string
-	EmailVerified bool
-	Name          string
-	AuthTime      time.Time // when the person last signed in there; zero: not told
-}
-
-// ProviderStore keeps providers, and which user is who there.
-type ProviderStore interface {
-	// Provider returns the company's provider, or fault.NotFound.
-	Provider(ctx context.Context, companyID string) (IdentityProvider, error)
-	ProviderByDomain(ctx context.Context, domain string) (IdentityProvider, error) // enabled ones
-	// HasProviders reports whether any company has one that is enabled.
-	HasProviders(ctx context.Context) (bool, error)
-	// SaveProvider saves a provider unless check, which gets the company's
-	// users, refuses; nothing of either changes before it is saved. It is fault.Refused
-	// if a domain does not belong to the company.
-	SaveProvider(ctx context.Context, p IdentityProvider, check func([]User) error) error
-	// IdentityUser returns the user to whom the provider's account is linked, or
-	// fault.NotFound.
-	IdentityUser(ctx context.Context, companyID, issuer, subject string) (userID string, err error)
-	// LinkIdentity links a user, who is made first if made is not nil, unless check refuses;
-	// neither the user nor the provider changes between check and link. fault.Forbidden
-	// while changes in the portal are stopped.
-	LinkIdentity(ctx context.Context, l IdentityLink, made *User, check LinkCheck) error
-	// LinkInvited is LinkIdentity of a user whose invitation it takes; by is who made that.
-	LinkInvited(ctx context.Context, token access.SecretHash, l IdentityLink, by string, check LinkCheck) (User, error)
-}
-
-// LinkCheck decides about a link, by the provider and the user as they are then.
-type LinkCheck func(p IdentityProvider, u User) error
-
-// IdentityLink says that a subject at an issuer is a user.
-type IdentityLink struct {
-	CompanyID string `json:"companyId"`
-	UserID    string `json:"userId"`
-	Issuer    string `json:"issuer"`
-	Subject   string `json:"subject"`
-}
-
-// ProviderClient speaks OpenID Connect. secret is the client's, open.
-type ProviderClient interface {
-	// Check asks the provider for its description, without a cache.
-	Check(ctx context.Context, p IdentityProvider) error
-	// Address is where the person is sent. If j.Proves is set, the provider is
-	// asked to have them sign in again although they are signed in there.
-	Address(ctx context.Context, p IdentityProvider, j ProviderSignIn) (string, error)
-	// Exchange redeems the code that the person brought back and returns what the provider
-	// says of them; an error if the answer is not one to j.
-	Exchange(ctx context.Context, p IdentityProvider, secret string, j ProviderSignIn, back Return) (Claims, error)
-}
-
-// Sealer seals with the service's own keys, which are not in the database.
-type Sealer interface {
-	// Seal encrypts data for a purpose.
-	Seal(purpose string, data []byte) []byte
-	// Open returns what was sealed for the purpose; an error if it was not, or the key is not
-	// in the key file.
-	Open(purpose string, sealed []byte) ([]byte, error)
-}
-
 // Federation signs people in by their company's own provider.
 type Federation struct {
 	Providers ProviderStore
@@ -87,11 +24,11 @@ type Federation struct {
 }
 
 // Offered reports whether any company has a sign-in of its own that is enabled.
-func (f Federation) Offered(ctx context.Context) (bool, error) {
-	if f.Providers == nil {
+func (s Federation) Offered(ctx context.Context) (bool, error) {
+	if s.Providers == nil {
 		return false, nil
 	}
-	return f.Providers.HasProviders(ctx)
+	return s.Providers.HasProviders(ctx)
 }
 
 // SealSecret seals a client's secret for one company.
@@ -134,7 +71,7 @@ func (s Federation) Save(ctx context.Context, by User, p IdentityProvider) error
 	}
 	return s.Providers.SaveProvider(ctx, p, func(users []User) error {
 		for _, u := range users {
-			if slices.Contains(p.Domains, domainOf(u.Email)) && beyond(by, u) {
+			if slices.Contains(p.Domains, domainOf(u.Email)) && hasMoreThan(u, by) {
 				return fault.New(fault.Forbidden, "cannot save company sign-in for %s: %s may do more than you; an administrator "+
 					"can save it", domainOf(u.Email), u.Name)
 			}
@@ -143,10 +80,10 @@ func (s Federation) Save(ctx context.Context, by User, p IdentityProvider) error
 	})
 }
 
-// Arrival is a person who came back from their company's provider.
-type Arrival struct {
-	User    User
-	Journey ProviderSignIn
+// ProviderResult is how a sign-in at a provider ended: which user the person is.
+type ProviderResult struct {
+	User   User
+	SignIn ProviderSignIn
 	// ProvedAt is when the provider last asked the person to sign in; zero if it
 	// does not say.
 	ProvedAt time.Time
@@ -158,49 +95,50 @@ type Arrival struct {
 	InvitedBy string
 }
 
-// Finish ends what Start began. It fails with fault.Refused, and the reason in
+// Finish signs in a person who comes back from the provider to which StartByEmail,
+// StartInvited or StartProof sent them. It fails with fault.Refused, and the reason in
 // words, if the person may not sign in.
-func (s Federation) Finish(ctx context.Context, cookie string, back Return) (Arrival, error) {
-	j, err := s.open(cookie, back.State)
+func (s Federation) Finish(ctx context.Context, cookie string, back Return) (ProviderResult, error) {
+	signIn, err := s.open(cookie, back.State)
 	if err != nil {
-		return Arrival{}, err
+		return ProviderResult{}, err
 	}
-	a := Arrival{Journey: j}
-	p, err := s.Providers.Provider(ctx, j.CompanyID)
+	result := ProviderResult{SignIn: signIn}
+	p, err := s.Providers.Provider(ctx, signIn.CompanyID)
 	if err == nil && !p.Enabled {
 		err = fault.New(fault.Refused, "company sign-in was turned off")
 	}
 	if err != nil {
-		return a, err
+		return result, err
 	}
 	secret, err := s.openSecret(p)
 	if err != nil {
-		return a, err
+		return result, err
 	}
-	claims, err := s.Client.Exchange(ctx, p, secret, j, back)
+	claims, err := s.Client.Exchange(ctx, p, secret, signIn, back)
 	if err != nil {
-		return a, err
+		return result, err
 	}
-	a.ProvedAt = claims.AuthTime
-	if j.Proves != "" && s.Now().Sub(claims.AuthTime) > ReauthFresh {
-		return a, fault.New(fault.Refused, "%s did not ask you to sign in again, so it proves nothing", p.Name)
+	result.ProvedAt = claims.AuthTime
+	if signIn.Proves != "" && s.Now().Sub(claims.AuthTime) > ReauthFresh {
+		return result, fault.New(fault.Refused, "%s did not ask you to sign in again, so it proves nothing", p.Name)
 	}
-	if err := s.resolve(ctx, p, claims, &a); err != nil {
-		return a, err
+	if err := s.resolve(ctx, p, claims, &result); err != nil {
+		return result, err
 	}
-	if j.Proves != "" && a.User.ID != j.Proves {
-		return a, fault.New(fault.Refused, "you came back as another user, %s", a.User.Email)
+	if signIn.Proves != "" && result.User.ID != signIn.Proves {
+		return result, fault.New(fault.Refused, "you came back as another user, %s", result.User.Email)
 	}
-	return a, nil
+	return result, nil
 }
 
 // resolve finds, links or makes the user. An address counts only if the
 // provider verified it and its domain is the company's.
-func (s Federation) resolve(ctx context.Context, p IdentityProvider, c Claims, a *Arrival) error {
+func (s Federation) resolve(ctx context.Context, p IdentityProvider, c Claims, result *ProviderResult) error {
 	id, err := s.Providers.IdentityUser(ctx, p.CompanyID, p.Issuer, c.Subject)
 	if err == nil {
-		if a.User, err = enabled(s.Users.UserByID(ctx, p.CompanyID, id)); err == nil {
-			err = p.admits(a.User, true)
+		if result.User, err = enabled(s.Users.UserByID(ctx, p.CompanyID, id)); err == nil {
+			err = p.admits(result.User, true)
 		}
 		return err
 	}
@@ -211,40 +149,40 @@ func (s Federation) resolve(ctx context.Context, p IdentityProvider, c Claims, a
 	if err != nil || !c.EmailVerified {
 		return fault.New(fault.Refused, "%s has not verified your e-mail address", p.Name)
 	}
-	if err := p.serves(email); err != nil {
+	if err := p.checkDomain(email); err != nil {
 		return err
 	}
-	if a.Journey.Invitation != "" {
-		return s.linkInvited(ctx, p, c.Subject, email, a)
+	if result.SignIn.Invitation != "" {
+		return s.linkInvited(ctx, p, c.Subject, email, result)
 	}
 	u, err := s.Users.UserByEmail(ctx, email)
 	switch {
 	case err == nil && u.CompanyID != p.CompanyID:
 		return fault.New(fault.Refused, "your address belongs to another company here")
 	case err == nil:
-		return s.linkFirst(ctx, p, c, u, a)
+		return s.linkFirst(ctx, p, c, u, result)
 	case fault.CodeOf(err) != fault.NotFound:
 		return err
 	case !p.CreatesUsers:
 		return fault.New(fault.Refused, "you are not a user here yet: ask an administrator to invite %s", email)
 	}
-	a.User = s.newUser(p, email, c.Name)
-	return s.Providers.LinkIdentity(ctx, IdentityLink{p.CompanyID, a.User.ID, p.Issuer, c.Subject}, &a.User, p.onItsWord)
+	result.User = s.newUser(p, email, c.Name)
+	return s.Providers.LinkIdentity(ctx, IdentityLink{p.CompanyID, result.User.ID, p.Issuer, c.Subject}, &result.User, p.checkUnproved)
 }
 
 // linkInvited accepts an invitation: its token proves that the account is the person's, and
 // the provider that the person has its address.
-func (s Federation) linkInvited(ctx context.Context, p IdentityProvider, subject, email string, a *Arrival) error {
-	u, by, err := invitedBy(ctx, s.Steps, s.Users, a.Journey.Invitation)
+func (s Federation) linkInvited(ctx context.Context, p IdentityProvider, subject, email string, result *ProviderResult) error {
+	u, by, err := invitedBy(ctx, s.Steps, s.Users, result.SignIn.Invitation)
 	if err == nil && (u.CompanyID != p.CompanyID || u.Email != email) {
 		err = fault.New(fault.Refused, "you came back as %s, and the invitation is for %s", email, u.Email)
 	}
 	if err != nil {
 		return err
 	}
-	a.InvitedBy = by
-	a.User, err = s.Providers.LinkInvited(ctx, access.HashSecret(a.Journey.Invitation), IdentityLink{p.CompanyID, u.ID, p.Issuer, subject},
-		by, p.onProof)
+	result.InvitedBy = by
+	link := IdentityLink{p.CompanyID, u.ID, p.Issuer, subject}
+	result.User, err = s.Providers.LinkInvited(ctx, access.HashSecret(result.SignIn.Invitation), link, by, p.checkProved)
 	if fault.CodeOf(err) == fault.NotFound {
 		err = errInvitationOver()
 	}
@@ -252,12 +190,12 @@ func (s Federation) linkInvited(ctx context.Context, p IdentityProvider, subject
 }
 
 // linkFirst links a user who exists. One who has a password or a passkey proves
-// once that the account is theirs: the provider's word alone would let the person who
-// set it up into any account of its domains. On that word alone a user is linked who may
-// do no more than users whom the provider makes; one who may do more was invited, and
+// once that the account is theirs: without that, the person who set the provider up could get
+// into any account of its domains. A user who has neither is linked without a proof if they
+// may do no more than users whom the provider makes; one who may do more was invited, and
 // accepts the invitation with its token.
-func (s Federation) linkFirst(ctx context.Context, p IdentityProvider, c Claims, u User, a *Arrival) (err error) {
-	if a.User, err = enabled(u, nil); err != nil {
+func (s Federation) linkFirst(ctx context.Context, p IdentityProvider, c Claims, u User, result *ProviderResult) (err error) {
+	if result.User, err = enabled(u, nil); err != nil {
 		return err
 	}
 	link := IdentityLink{p.CompanyID, u.ID, p.Issuer, c.Subject}
@@ -266,16 +204,16 @@ func (s Federation) linkFirst(ctx context.Context, p IdentityProvider, c Claims,
 		return err
 	}
 	if u.PasswordHash == "" && len(known) == 0 {
-		return s.Providers.LinkIdentity(ctx, link, nil, p.onItsWord)
+		return s.Providers.LinkIdentity(ctx, link, nil, p.checkUnproved)
 	}
-	if err := p.onProof(p, u); err != nil {
+	if err := p.checkProved(p, u); err != nil {
 		return err
 	}
-	data, err := json.Marshal(Linking{IdentityLink: link, Next: a.Journey.Next, Provider: p.Name, ClientID: p.ClientID})
+	data, err := json.Marshal(Linking{IdentityLink: link, Next: result.SignIn.Next, Provider: p.Name, ClientID: p.ClientID})
 	if err != nil {
 		return err
 	}
-	a.Confirm, err = Begin(ctx, s.Steps, PendingSignIn{Kind: LinkingIdentity, CompanyID: u.CompanyID, UserID: u.ID, Data: data,
+	result.Confirm, err = Begin(ctx, s.Steps, PendingSignIn{Kind: LinkingIdentity, CompanyID: u.CompanyID, UserID: u.ID, Data: data,
 		ExpiresAt: s.Now().Add(PendingLife)})
 	return err
 }
@@ -313,7 +251,7 @@ func (s Federation) Link(ctx context.Context, token string, l Linking) error {
 	if err != nil {
 		return err
 	}
-	return s.Providers.LinkIdentity(ctx, l.IdentityLink, nil, IdentityProvider{Issuer: l.Issuer, ClientID: l.ClientID}.onProof)
+	return s.Providers.LinkIdentity(ctx, l.IdentityLink, nil, IdentityProvider{Issuer: l.Issuer, ClientID: l.ClientID}.checkProved)
 }
 
 func errTooLate() error {

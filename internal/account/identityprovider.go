@@ -39,10 +39,10 @@ func (p IdentityProvider) exceeds(u User) bool {
 	return !(rights | p.SavedRights).Has(u.Rights)
 }
 
-// vouches returns fault.Refused for the rights of a user whom the provider signs in, if
-// they exceed it.
-func (p IdentityProvider) vouches(u User) error {
-	if !p.Enabled || p.serves(u.Email) != nil || !p.exceeds(u) {
+// checkRights returns fault.Refused for a user whom the provider signs in and whose rights
+// exceed it.
+func (p IdentityProvider) checkRights(u User) error {
+	if !p.Enabled || p.checkDomain(u.Email) != nil || !p.exceeds(u) {
 		return nil
 	}
 	return fault.New(fault.Refused, "cannot give %s these rights: company sign-in for %s was saved by %s, who may do less; save company "+
@@ -56,7 +56,7 @@ func (p IdentityProvider) savedBy() string { return cmp.Or(p.SavedBy, "a person 
 // one who is linked already: one whose rights were never compared stays so until the
 // provider is saved again.
 func (p IdentityProvider) admits(u User, known bool) error {
-	if err := p.serves(u.Email); err != nil {
+	if err := p.checkDomain(u.Email); err != nil {
 		return err
 	}
 	if !p.exceeds(u) || known && p.SavedRights == 0 {
@@ -97,9 +97,9 @@ func IsDomain(d string) bool {
 	return err == nil && d == strings.ToLower(d) && strings.Contains(d, ".") && len(d) <= 253
 }
 
-// onItsWord is the LinkCheck of a user who has proved nothing here: such a one may do no more
-// than the users whom the provider makes.
-func (p IdentityProvider) onItsWord(now IdentityProvider, u User) error {
+// checkUnproved is the LinkCheck of a user who has proved nothing here, and whom only the
+// provider identifies: they may do no more than the users whom the provider makes.
+func (p IdentityProvider) checkUnproved(now IdentityProvider, u User) error {
 	if u.PasswordHash != "" {
 		return errTooLate()
 	}
@@ -107,12 +107,12 @@ func (p IdentityProvider) onItsWord(now IdentityProvider, u User) error {
 		return fault.New(fault.Refused, "you may do more than users whom %s makes: open your invitation, and go on with company sign-in "+
 			"or set a password there", now.Name)
 	}
-	return p.onProof(now, u)
+	return p.checkProved(now, u)
 }
 
-// onProof is the LinkCheck of a user who has proved that the account is theirs. p is the
+// checkProved is the LinkCheck of a user who has proved that the account is theirs. p is the
 // provider that the person came back from.
-func (p IdentityProvider) onProof(now IdentityProvider, u User) error {
+func (p IdentityProvider) checkProved(now IdentityProvider, u User) error {
 	if !now.Enabled || now.Issuer != p.Issuer || now.ClientID != p.ClientID {
 		return fault.New(fault.Refused, "company sign-in was changed: start again")
 	}
@@ -122,9 +122,9 @@ func (p IdentityProvider) onProof(now IdentityProvider, u User) error {
 	return now.admits(u, false)
 }
 
-// serves returns fault.Refused for an address of a domain that the provider does not, or
+// checkDomain returns fault.Refused for an address of a domain that the provider does not, or
 // no longer, sign in.
-func (p IdentityProvider) serves(email string) error {
+func (p IdentityProvider) checkDomain(email string) error {
 	if slices.Contains(p.Domains, domainOf(email)) {
 		return nil
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/musterhq/muster/internal/access"
 )
 
-// Right is a set of what a portal user may do.
+// Right is a set of rights, one bit each: what a portal user may do.
 type Right uint16
 
-// The rights. EditPolicies and ProvisionDevices are those of contract 5.3.
+// The rights. Contract 5.3 defines EditPolicies and ProvisionDevices.
 const (
 	ViewDevices Right = 1 << iota
 	CommandDevices
@@ -114,12 +114,12 @@ type Role string
 // The roles.
 const (
 	Admin    Role = "admin"    // everything
-	Manager  Role = "manager"  // devices, policies, enrollment
+	Manager  Role = "manager"  // devices with destructive commands, policies, enrollment, activity log
 	Operator Role = "operator" // devices, without the destructive commands
-	Viewer   Role = "viewer"   // looks
+	Viewer   Role = "viewer"   // sees devices and policies, changes nothing
 )
 
-// Rights are what the role grants; false for an unknown role.
+// Rights returns the rights of the role; false for an unknown role.
 func (r Role) Rights() (Right, bool) {
 	look := ViewDevices | ViewPolicies
 	switch r {

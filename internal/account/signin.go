@@ -32,7 +32,7 @@ type SignInLog interface {
 // Client is where an attempt to sign in comes from.
 type Client struct {
 	Address string
-	Agent   string  // what the browser calls itself; hostile
+	Agent   string  // the User-Agent header; not trusted
 	Browser Browser // zero: not used to sign in before
 }
 
@@ -168,7 +168,7 @@ type PendingStore interface {
 	// A SecondFactor is fault.Unauthorized if the password is another one now, and one that
 	// waits ends with it.
 	SaveStep(ctx context.Context, token access.SecretHash, s PendingSignIn) error
-	// PendingSignIn shows a step and leaves it.
+	// Step shows a step and leaves it.
 	Step(ctx context.Context, token access.SecretHash, kind PendingKind) (PendingSignIn, error)
 	// TakeStep takes a step: it is there once.
 	TakeStep(ctx context.Context, token access.SecretHash, kind PendingKind) (PendingSignIn, error)

@@ -10,6 +10,9 @@ import (
 
 // Throttle counts attempts; budget.Store is one.
 type Throttle interface {
+	// Spend counts an attempt under key if fewer than limit were counted in the window that
+	// is open. spent reports whether it was counted, used how many now are, and closes when
+	// the window ends.
 	Spend(ctx context.Context, key string, limit int, window time.Duration,
 		now time.Time) (used int, spent bool, closes time.Time, err error)
 }
@@ -23,9 +26,9 @@ type FailureThrottle interface {
 
 // limit is how many failures a key may have in a window.
 type limit struct {
-	key    string
-	most   int
-	window time.Duration
+	key     string
+	maximum int
+	window  time.Duration
 }
 
 // signInLimits are the limits of sign-in with a password. A browser in which
@@ -59,6 +62,7 @@ func sessionLimits(session Session) []limit {
 
 // providerLimits are the limits of sign-ins at providers that begin in one network.
 func providerLimits(from Client) []limit {
+	// The database has counts under this key.
 	return []limit{{"signin-journey:" + Network(from.Address), 60, time.Minute}}
 }
 
@@ -82,7 +86,7 @@ func (s SignIn) AllowProviderSignIn(ctx context.Context, from Client) error {
 func (s SignIn) spend(ctx context.Context, limits []limit, text string) error {
 	now := s.Now()
 	for _, l := range limits {
-		_, spent, closes, err := s.Throttle.Spend(ctx, l.key, l.most, l.window, now)
+		_, spent, closes, err := s.Throttle.Spend(ctx, l.key, l.maximum, l.window, now)
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// UserAccount is a person who signs in to the portal.
+// User is a person who signs in to the portal.
 type User struct {
 	ID           string
 	CompanyID    string
@@ -156,5 +156,5 @@ func (s Users) disabled(ctx context.Context, companyID, id string, disabled bool
 // SetRole gives a user a role with its rights; fault.Refused if they exceed the provider that
 // signs the user in. Who may do that is the caller's to check.
 func (s Users) SetRole(ctx context.Context, companyID, id string, role Role) (User, error) {
-	return s.Store.UpdateUserAmong(ctx, companyID, id, UserChange{Role: &role}.vouched)
+	return s.Store.UpdateUserAmong(ctx, companyID, id, UserChange{Role: &role}.applyWithin)
 }

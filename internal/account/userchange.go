@@ -33,14 +33,14 @@ func (s Users) Change(ctx context.Context, by User, id string, c UserChange) (Us
 		return User{}, fault.New(fault.Forbidden, "changing users needs the right %s", ManageUsers.Names()[0])
 	}
 	return s.Store.UpdateUserAmong(ctx, by.CompanyID, id, func(u *User, among Among) error {
-		if beyond(by, *u) {
+		if hasMoreThan(*u, by) {
 			return fault.New(fault.Forbidden, "you cannot change %s, who may do more than you", u.Name)
 		}
 		managed := u.Rights.Has(ManageUsers) && !u.Disabled
-		if err := c.vouched(u, among); err != nil {
+		if err := c.applyWithin(u, among); err != nil {
 			return err
 		}
-		if beyond(by, *u) {
+		if hasMoreThan(*u, by) {
 			return fault.New(fault.Forbidden, "you cannot give rights or policies that you do not have yourself")
 		}
 		if manages := u.Rights.Has(ManageUsers) && !u.Disabled; managed && !manages {
@@ -55,14 +55,14 @@ func (s Users) Change(ctx context.Context, by User, id string, c UserChange) (Us
 	})
 }
 
-// vouched makes the change. It returns fault.Refused for rights that it adds and that exceed
+// applyWithin makes the change within what the company's provider allows: it returns fault.Refused for rights that it adds and that exceed
 // the provider which signs the user in.
-func (c UserChange) vouched(u *User, among Among) error {
+func (c UserChange) applyWithin(u *User, among Among) error {
 	before := u.Rights
 	if err := c.apply(u); err != nil || u.Rights&^before == 0 {
 		return err
 	}
-	return among.Provider.vouches(*u)
+	return among.Provider.checkRights(*u)
 }
 
 // apply makes the change; a role brings its rights unless others are given.
@@ -91,8 +91,8 @@ func (c UserChange) apply(u *User) error {
 	return nil
 }
 
-// beyond reports whether u may do what by may not.
-func beyond(by, u User) bool {
+// hasMoreThan reports whether u has a right or a policy that by does not have.
+func hasMoreThan(u, by User) bool {
 	if !by.Rights.Has(u.Rights) {
 		return true
 	}
@@ -110,7 +110,7 @@ func (s Users) Invite(ctx context.Context, by User, r NewUserRequest) (User, err
 	if err != nil {
 		return User{}, err
 	}
-	if beyond(by, u) {
+	if hasMoreThan(u, by) {
 		return User{}, fault.New(fault.Forbidden, "you cannot give rights or policies that you do not have yourself")
 	}
 	// An address of another company's domain is refused whether or not that
@@ -125,7 +125,7 @@ func (s Users) Invite(ctx context.Context, by User, r NewUserRequest) (User, err
 		return User{}, taken
 	}
 	err = s.Store.CreateUserAmong(ctx, u, func(p IdentityProvider) error {
-		refused = p.vouches(u)
+		refused = p.checkRights(u)
 		return refused
 	})
 	if fault.CodeOf(err) == fault.Refused && refused == nil {

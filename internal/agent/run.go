@@ -150,7 +150,7 @@ func (a *Agent) listen(ctx context.Context) {
 		if next > 0 && !warned {
 			level, warned = slog.LevelWarn, true
 		}
-		a.options.Log.Log(ctx, level, "wake stream interrupted", "retryIn", next, "err", err)
+		a.options.Log.Log(ctx, level, "wake stream interrupted", "retryIn", next, "error", err)
 		a.pause(ctx, next, nil)
 	}
 }

@@ -37,19 +37,22 @@ type Key struct {
 	LastUsedAt    time.Time // zero: never used
 }
 
-const prefixLength = 8
+const (
+	marker       = "mk_" // begins every key, so that a secret scanner finds it
+	prefixLength = 8
+)
 
-// KeyPattern matches every API key, for secret scanners: mk_, eight characters
+// Pattern matches every API key, for secret scanners: mk_, eight characters
 // of prefix, _, 43 of secret and six of checksum.
-const Pattern = `mk_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}`
+const Pattern = marker + `[0-9A-Za-z]{8}_[0-9A-Za-z]{49}`
 
 var keyShape = regexp.MustCompile(`^` + Pattern + `$`)
 
-// NewKey makes a key and its text. Permissions and the right to make such a
+// New makes a key and its text. Permissions and the right to make such a
 // key are the caller's to check (contract 5.3).
 func New(companyID, keyName, createdBy string, permissions access.Permission, now, expires time.Time) (Key, string) {
 	prefix := access.RandomText(prefixLength)
-	text := access.NewSecret("mk_" + prefix + "_")
+	text := access.NewSecret(marker + prefix + "_")
 	return Key{
 		ID: resource.NewID(), Prefix: prefix, CompanyID: companyID, Name: keyName,
 		Hash: sha256.Sum256([]byte(text)), Permissions: permissions,
@@ -63,7 +66,7 @@ func keyPrefix(text string) (string, bool) {
 	if !keyShape.MatchString(text) || !access.IntactSecret(text) {
 		return "", false
 	}
-	return text[3 : 3+prefixLength], true
+	return text[len(marker) : len(marker)+prefixLength], true
 }
 
 // Matches reports whether text is this key's secret, in constant time.
@@ -77,8 +80,8 @@ func (k Key) Usable(now time.Time) bool {
 	return k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt))
 }
 
-// usableFrom reports whether the key may be used from an address. One that is not
-// known is no place.
+// usableFrom reports whether the key may be used from an address. A key that is limited to
+// networks may not be used from an address that is not known.
 func (k Key) usableFrom(address string) bool {
 	if len(k.Networks) == 0 {
 		return true

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// KeyStore keeps API keys. Every method is bound to one company: an id of
+// Store keeps API keys. Every method is bound to one company: an id of
 // another is fault.NotFound.
 type Store interface {
 	// CreateKey stores a key; of its secret the hash alone.
@@ -24,10 +24,10 @@ type Store interface {
 	RevokeKey(ctx context.Context, companyID, id string, at time.Time) (Key, error)
 }
 
-// MaxKeyName is the limit of a key's name, in characters.
+// MaxName is the limit of a key's name, in characters.
 const MaxName = 100
 
-// NewKeyRequest asks for an API key.
+// Request asks for an API key.
 type Request struct {
 	CompanyID   string
 	Name        string // need not be unique

@@ -85,7 +85,7 @@ const readActivity = `e.company_id, e.at, e.id, e.actor_kind, e.actor_id, e.acto
 	e.target_kind, e.target_id, e.target_name, e.outcome, e.reference, e.changes, e.request_id, e.address, e.client, e.seq, e.hash,
 	e.reason, e.ticket, e.proof`
 
-// activityRow receives readActivity.
+// activityFields receives readActivity.
 func activityFields(e *activity.Entry) []any {
 	a, t := &e.Actor, &e.Target
 	return []any{&e.CompanyID, at(&e.At), &e.ID, &a.Kind, &a.ID, &a.UserID, &a.Name, &a.Prefix, &e.Action,

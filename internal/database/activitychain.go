@@ -20,7 +20,7 @@ const (
 
 func headFields(h *activity.Head) []any { return append(firstHeadFields(h), &h.ProvedFrom) }
 
-// scanFirstHead reads a head of the first version's tables.
+// firstHeadFields receives a head of the first version's tables.
 func firstHeadFields(h *activity.Head) []any {
 	return []any{&h.CompanyID, &h.First, &h.Anchor, &h.Last, &h.Hash, &h.Signature}
 }

@@ -32,7 +32,7 @@ func (db *DB) Spend(ctx context.Context, key string, limit int, window time.Dura
 	return w.used, spent, w.closes, err
 }
 
-// GiveBack implements access.FailureThrottle.
+// GiveBack implements account.FailureThrottle.
 func (db *DB) GiveBack(ctx context.Context, keys []string, now time.Time) error {
 	if len(keys) == 0 {
 		return nil

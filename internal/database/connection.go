@@ -27,7 +27,7 @@ const grantColumns = `o.id, o.company_id, o.user_id, o.client_id, o.client_name,
 const grantedScopes = `(SELECT MAX(g.scopes & 1) + MAX(g.scopes & 2) + MAX(g.scopes & 4) + MAX(g.scopes & 8) + MAX(g.scopes & 16)
 	+ MAX(g.scopes & 32) FROM oauth_grants g WHERE g.connection_id = o.id)`
 
-// connectionRow receives connectionColumns.
+// connectionFields receives connectionColumns.
 func connectionFields(o *oauth.Connection) []any {
 	return []any{&o.ID, &o.CompanyID, &o.UserID, &o.ClientID, &o.ClientName, &o.Scopes, &o.Grants, &o.Frozen,
 		at(&o.CreatedAt), at(&o.LastUsedAt), at(&o.RevokedAt)}

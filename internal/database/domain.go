@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// AddDomain implements access.DomainStore.
+// AddDomain implements account.DomainStore.
 func (db *DB) AddDomain(ctx context.Context, d account.Domain) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		n, err := t.ExecCount(ctx,
@@ -33,7 +33,7 @@ func (db *DB) AddDomain(ctx context.Context, d account.Domain) error {
 	})
 }
 
-// RemoveDomain implements access.DomainStore.
+// RemoveDomain implements account.DomainStore.
 func (db *DB) RemoveDomain(ctx context.Context, companyID, domain string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		n, err := t.ExecCount(ctx, `DELETE FROM company_domains WHERE domain = ? AND company_id = ?`, domain, companyID)
@@ -50,7 +50,7 @@ func (db *DB) RemoveDomain(ctx context.Context, companyID, domain string) error 
 	})
 }
 
-// Domains implements access.DomainStore.
+// Domains implements account.DomainStore.
 func (db *DB) Domains(ctx context.Context, companyID string) ([]account.Domain, error) {
 	return list(ctx, db.read(), into(func(d *account.Domain) []any { return []any{&d.Name, &d.CompanyID, at(&d.AddedAt)} }),
 		`SELECT d.domain, d.company_id, d.added_at FROM company_domains d WHERE d.company_id = ? ORDER BY d.domain`, companyID)
@@ -98,7 +98,7 @@ func (db *DB) claimDomains(ctx context.Context, t *tx, companyID string, domains
 	return nil
 }
 
-// ForeignDomain implements access.DomainOwners.
+// ForeignDomain implements account.DomainOwners.
 func (db *DB) ForeignDomain(ctx context.Context, companyID, domain string) (bool, error) {
 	return holds(ctx, db.read(), `SELECT domain FROM company_domains WHERE domain = ? AND company_id <> ?`, domain, companyID)
 }

@@ -32,7 +32,7 @@ func lockInvited(ctx context.Context, t *tx, companyID, id string) (account.User
 	return u, nil
 }
 
-// BeginInvitation implements access.InvitationStore.
+// BeginInvitation implements account.InvitationStore.
 func (db *DB) BeginInvitation(ctx context.Context, token access.SecretHash, s account.PendingSignIn) (account.User, error) {
 	var invited account.User
 	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
@@ -54,7 +54,7 @@ func (db *DB) BeginInvitation(ctx context.Context, token access.SecretHash, s ac
 	return invited, err
 }
 
-// AcceptInvitation implements access.InvitationStore.
+// AcceptInvitation implements account.InvitationStore.
 func (db *DB) AcceptInvitation(ctx context.Context, token access.SecretHash, passwordHash, by string) (account.User, error) {
 	var accepted account.User
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {

@@ -19,7 +19,7 @@ const keyColumns = `k.id, k.prefix, k.company_id, k.name, k.hash, k.permissions,
 	k.created_at, k.expires_at, k.revoked_at, k.last_used_at, k.policies,
 	k.networks, k.devices_per_day`
 
-// keyRow collects a key's columns.
+// keyFields receives a key's columns.
 func keyFields(k *apikey.Key) []any {
 	return []any{&k.ID, &k.Prefix, &k.CompanyID, &k.Name, digest(k.Hash[:]), &k.Permissions, &k.CreatedBy,
 		at(&k.CreatedAt), at(&k.ExpiresAt), at(&k.RevokedAt), at(&k.LastUsedAt), asJSON(&k.Policies), asJSON(&k.Networks), &k.DevicesPerDay}
@@ -83,7 +83,7 @@ func keyTarget(k apikey.Key) activity.Target {
 	return activity.Target{Kind: activity.Key, ID: k.ID, Name: k.Name}
 }
 
-// KeyByPrefix implements access.KeyReader.
+// KeyByPrefix implements apikey.KeyReader.
 func (db *DB) KeyByPrefix(ctx context.Context, prefix string) (apikey.Key, access.Principal, error) {
 	both, err := db.keyOwner(ctx, prefix)
 	if err != nil && fault.CodeOf(err) != fault.NotFound {

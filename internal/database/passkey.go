@@ -21,18 +21,18 @@ func findPasskey(ctx context.Context, c conn, userID, id string) (account.Passke
 		userID)
 }
 
-// Passkeys implements access.PasskeyStore.
+// Passkeys implements account.PasskeyStore.
 func (db *DB) Passkeys(ctx context.Context, userID string) ([]account.Passkey, error) {
 	return list(ctx, db.read(), into(passkeyFields),
 		`SELECT `+passkeyColumns+` FROM passkeys p WHERE p.user_id = ? ORDER BY p.created_at, p.id`, userID)
 }
 
-// PasskeyUser implements access.PasskeyOwners.
+// PasskeyUser implements account.PasskeyOwners.
 func (db *DB) PasskeyUser(ctx context.Context, id string) (account.User, error) {
 	return findUser(ctx, db.read(), `u.id = (SELECT p.user_id FROM passkeys p WHERE p.id = ?)`, id)
 }
 
-// AddPasskey implements access.PasskeyStore.
+// AddPasskey implements account.PasskeyStore.
 func (db *DB) AddPasskey(ctx context.Context, p account.Passkey) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		if err := t.Insert(ctx, "passkeys", passkeyColumns, passkeyFields(&p)); err != nil {
@@ -43,7 +43,7 @@ func (db *DB) AddPasskey(ctx context.Context, p account.Passkey) error {
 	return taken(err, "this passkey is known already")
 }
 
-// UsePasskey implements access.PasskeyStore.
+// UsePasskey implements account.PasskeyStore.
 func (db *DB) UsePasskey(ctx context.Context, p account.Passkey) error {
 	return db.exec(ctx, `UPDATE passkeys SET credential = ?, last_used_at = ? WHERE id = ?`, string(p.Credential),
 		millis(p.LastUsedAt), p.ID)
@@ -56,7 +56,7 @@ func lockUser(ctx context.Context, t *tx, userID string) error {
 	return err
 }
 
-// RemovePasskey implements access.PasskeyStore.
+// RemovePasskey implements account.PasskeyStore.
 func (db *DB) RemovePasskey(ctx context.Context, userID, id string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if err := holdCompanyOf(ctx, t, "users", userID); err != nil {
@@ -86,7 +86,7 @@ func (db *DB) RemovePasskey(ctx context.Context, userID, id string) error {
 	})
 }
 
-// SetRecoveryCodes implements access.PasskeyStore.
+// SetRecoveryCodes implements account.PasskeyStore.
 func (db *DB) SetRecoveryCodes(ctx context.Context, userID string, hashes []access.SecretHash) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if err := lockUser(ctx, t, userID); err != nil {
@@ -105,7 +105,7 @@ func (db *DB) SetRecoveryCodes(ctx context.Context, userID string, hashes []acce
 	})
 }
 
-// UseRecoveryCode implements access.PasskeyStore.
+// UseRecoveryCode implements account.PasskeyStore.
 func (db *DB) UseRecoveryCode(ctx context.Context, userID string, hash access.SecretHash) error {
 	n, err := db.execCount(ctx, `DELETE FROM recovery_codes WHERE user_id = ? AND hash = ?`, userID, hex.EncodeToString(hash[:]))
 	if err == nil && n == 0 {
@@ -114,7 +114,7 @@ func (db *DB) UseRecoveryCode(ctx context.Context, userID string, hash access.Se
 	return err
 }
 
-// RecoveryCodes implements access.PasskeyStore.
+// RecoveryCodes implements account.PasskeyStore.
 func (db *DB) RecoveryCodes(ctx context.Context, userID string) (int, error) {
 	return value[int](ctx, db.read(), `SELECT COUNT(*) FROM recovery_codes WHERE user_id = ?`, userID)
 }

@@ -44,7 +44,7 @@ func findPolicy(ctx context.Context, c conn, companyID, id, lock string) (policy
 		companyID)
 }
 
-// policyOrders are the columns of the list's orders.
+// policyOrder returns the columns of an order of the list.
 func policyOrder(o policy.Order) string {
 	switch o {
 	case policy.ByUpdatedAt:

@@ -23,12 +23,12 @@ func scanProvider(r row) (p account.IdentityProvider, err error) {
 	return p, err
 }
 
-// Provider implements access.ProviderStore.
+// Provider implements account.ProviderStore.
 func (db *DB) Provider(ctx context.Context, companyID string) (account.IdentityProvider, error) {
 	return findProvider(ctx, db.read(), `i.company_id = ?`, companyID)
 }
 
-// ProviderByDomain implements access.ProviderStore.
+// ProviderByDomain implements account.ProviderStore.
 func (db *DB) ProviderByDomain(ctx context.Context, domain string) (account.IdentityProvider, error) {
 	return findProvider(ctx, db.read(), `i.company_id = (SELECT d.company_id FROM identity_domains d WHERE d.domain = ?) AND i.enabled`,
 		domain)
@@ -59,7 +59,7 @@ func anyProvider(ctx context.Context, c conn, companyID string) (account.Identit
 	return p, err
 }
 
-// SaveProvider implements access.ProviderStore.
+// SaveProvider implements account.ProviderStore.
 func (db *DB) SaveProvider(ctx context.Context, p account.IdentityProvider, check func([]account.User) error) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		users, err := lockUsers(ctx, t, p.CompanyID)
@@ -135,13 +135,13 @@ func (db *DB) recordProvider(ctx context.Context, t *tx, before, after account.I
 		Target: activity.Target{Kind: activity.Company, ID: c.ID, Name: c.Name}})
 }
 
-// IdentityUser implements access.ProviderStore.
+// IdentityUser implements account.ProviderStore.
 func (db *DB) IdentityUser(ctx context.Context, companyID, issuer, subject string) (string, error) {
 	return find(ctx, db.read(), "identity", scanValue[string],
 		`SELECT user_id FROM identities WHERE company_id = ? AND issuer = ? AND subject = ?`, companyID, issuer, subject)
 }
 
-// LinkIdentity implements access.ProviderStore.
+// LinkIdentity implements account.ProviderStore.
 func (db *DB) LinkIdentity(ctx context.Context, l account.IdentityLink, made *account.User, check account.LinkCheck) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if made != nil {
@@ -153,7 +153,7 @@ func (db *DB) LinkIdentity(ctx context.Context, l account.IdentityLink, made *ac
 	})
 }
 
-// LinkInvited implements access.ProviderStore.
+// LinkInvited implements account.ProviderStore.
 func (db *DB) LinkInvited(ctx context.Context, token access.SecretHash, l account.IdentityLink, by string,
 	check account.LinkCheck) (account.User, error) {
 	var accepted account.User

@@ -15,7 +15,7 @@ import (
 
 const sessionColumns = `s.id, s.token_hash, s.user_id, s.company_id, s.created_at, s.seen_at, s.proved_at, s.address, s.agent`
 
-// sessionRow receives sessionColumns.
+// sessionFields receives sessionColumns.
 func sessionFields(s *account.Session) []any {
 	return []any{&s.ID, digest(s.TokenHash[:]), &s.UserID, &s.CompanyID, at(&s.CreatedAt), at(&s.SeenAt), at(&s.ProvedAt),
 		&s.Address, &s.Agent}
@@ -57,7 +57,7 @@ func (db *DB) recordPerson(ctx context.Context, c conn, userID string, action ac
 	return db.record(ctx, c, u.CompanyID, e)
 }
 
-// SignInFailed implements access.SignInLog.
+// SignInFailed implements account.SignInLog.
 func (db *DB) SignInFailed(ctx context.Context, u account.User, why string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if u.ID == "" {
@@ -136,7 +136,7 @@ func stepFields(s *account.PendingSignIn) []any {
 	return []any{&s.Kind, &s.CompanyID, &s.UserID, asText(&s.Data), at(&s.ExpiresAt)}
 }
 
-// SaveStep implements access.PendingStore, and drops what has expired.
+// SaveStep implements account.PendingStore, and drops what has expired.
 func (db *DB) SaveStep(ctx context.Context, token access.SecretHash, s account.PendingSignIn) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		if err := t.Exec(ctx, `DELETE FROM signin_steps WHERE expires_at < ?`, millis(db.now())); err != nil {
@@ -160,7 +160,7 @@ func saveStep(ctx context.Context, t *tx, token access.SecretHash, s account.Pen
 	return t.Insert(ctx, "signin_steps", stepColumns+", hash", append(stepFields(&s), digest(token[:])))
 }
 
-// Step implements access.PendingStore.
+// Step implements account.PendingStore.
 func (db *DB) Step(ctx context.Context, token access.SecretHash, kind account.PendingKind) (account.PendingSignIn, error) {
 	return db.findStep(ctx, db.read(), token, kind, "step")
 }
@@ -171,7 +171,7 @@ func (db *DB) findStep(ctx context.Context, c conn, token access.SecretHash, kin
 		digest(token[:]), string(kind), millis(db.now()))
 }
 
-// TakeStep implements access.PendingStore.
+// TakeStep implements account.PendingStore.
 func (db *DB) TakeStep(ctx context.Context, token access.SecretHash, kind account.PendingKind) (account.PendingSignIn, error) {
 	var s account.PendingSignIn
 	err := db.statement(ctx, func(ctx context.Context, c conn) (err error) {
@@ -188,7 +188,7 @@ func (db *DB) takeStep(ctx context.Context, c conn, token access.SecretHash, kin
 		digest(token[:]), string(kind), millis(db.now()))
 }
 
-// DropSteps implements access.PendingStore.
+// DropSteps implements account.PendingStore.
 func (db *DB) DropSteps(ctx context.Context, userID string, kind account.PendingKind) error {
 	return db.exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind = ?`, userID, string(kind))
 }

@@ -13,7 +13,7 @@ import (
 const userColumns = `u.id, u.company_id, u.email, u.name, u.role, u.rights, u.policies, u.password_hash, u.disabled,
 	u.created_at, u.last_sign_in_at`
 
-// userRow receives userColumns.
+// userFields receives userColumns.
 func userFields(u *account.User) []any {
 	return []any{&u.ID, &u.CompanyID, &u.Email, &u.Name, &u.Role, &u.Rights, asJSON(&u.Policies), &u.PasswordHash, &u.Disabled,
 		at(&u.CreatedAt), at(&u.LastSignInAt)}
@@ -24,7 +24,7 @@ func (db *DB) CreateUser(ctx context.Context, u account.User) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error { return db.createUser(ctx, t, u) })
 }
 
-// CreateUserAmong implements access.UserStore. A new row of the company keeps the provider
+// CreateUserAmong implements account.UserStore. A new row of the company keeps the provider
 // from being saved, see lockUsers; so it is read after that.
 func (db *DB) CreateUserAmong(ctx context.Context, u account.User, check func(account.IdentityProvider) error) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
@@ -96,7 +96,7 @@ func ofUser() []string {
 	}
 }
 
-// DeleteUser implements access.UserStore.
+// DeleteUser implements account.UserStore.
 func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u account.User, err error) {
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		if u, err = holdUser(ctx, t, companyID, id); err != nil {
@@ -116,7 +116,7 @@ func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u account.U
 	return u, err
 }
 
-// UpdateUserAmong implements access.UserStore. The company is locked, so that two people
+// UpdateUserAmong implements account.UserStore. The company is locked, so that two people
 // cannot take each other's right at one moment.
 func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *account.User,
 	among account.Among) error) (account.User, error) {

@@ -42,12 +42,12 @@ func (e *Emulator) notify(n *enterprise, kind string, payload any, out *outbox) 
 	if payload != nil {
 		var err error
 		if data, err = json.Marshal(payload); err != nil {
-			e.logger.Error("notification cannot be written", "type", kind, "err", err)
+			e.logger.Error("notification cannot be written", "type", kind, "error", err)
 			return
 		}
 		if e.options.CheckAnswers {
 			if err := e.management.Validate(schemaOf(kind), data); err != nil {
-				e.logger.Error("the emulator's own notification is wrong", "type", kind, "err", err)
+				e.logger.Error("the emulator's own notification is wrong", "type", kind, "error", err)
 			}
 		}
 	}

@@ -121,7 +121,7 @@ func (e *Emulator) checked(document *discovery.Document, schema string, answer a
 	}
 	if e.options.CheckAnswers {
 		if err := document.Validate(schema, text); err != nil {
-			e.logger.Error("the emulator's own answer is wrong", "schema", schema, "err", err)
+			e.logger.Error("the emulator's own answer is wrong", "schema", schema, "error", err)
 			return nil, fail(http.StatusInternalServerError, "The emulator's own answer is wrong: %v", err)
 		}
 	}
@@ -133,7 +133,7 @@ func (e *Emulator) logInternal(err error, where string) error {
 	var s *status
 	var violations *discovery.Error
 	if !errors.As(err, &s) && !errors.As(err, &violations) {
-		e.logger.Error("internal error", "in", where, "err", err)
+		e.logger.Error("internal error", "in", where, "error", err)
 	}
 	return err
 }

@@ -150,7 +150,7 @@ func (s *saver) step() time.Duration {
 		return pause
 	}
 	if err := e.Save(); err != nil {
-		e.logger.Error("state not saved", "err", err)
+		e.logger.Error("state not saved", "error", err)
 		e.markDirty()
 	}
 	took := e.now().Sub(start)

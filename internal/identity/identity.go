@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/outbound"
 )
 
-// Client implements access.ProviderClient. A provider's description and keys
+// Client implements account.ProviderClient. A provider's description and keys
 // are kept for an hour; a token that is signed with a key that is not among
 // them makes go-oidc ask for the keys again.
 type Client struct {
@@ -46,7 +46,7 @@ func New(redirectURL string, private []netip.Prefix, now func() time.Time) *Clie
 		http: outbound.NewClient(outbound.Options{Allow: allow, Timeout: timeout, MaxBody: maxBody, PerHost: perHost, Total: inAll})}
 }
 
-// Check implements access.ProviderClient.
+// Check implements account.ProviderClient.
 func (c *Client) Check(ctx context.Context, p account.IdentityProvider) error {
 	c.known.drop(p.Issuer)
 	_, err := c.provider(ctx, p)
@@ -100,22 +100,22 @@ func (c *Client) config(d description, p account.IdentityProvider, secret string
 		RedirectURL: c.redirectURL, Scopes: []string{oidc.ScopeOpenID, "email", "profile"}}
 }
 
-// Address implements access.ProviderClient.
-func (c *Client) Address(ctx context.Context, p account.IdentityProvider, j account.ProviderSignIn) (string, error) {
+// Address implements account.ProviderClient.
+func (c *Client) Address(ctx context.Context, p account.IdentityProvider, signIn account.ProviderSignIn) (string, error) {
 	d, err := c.provider(ctx, p)
 	if err != nil {
 		return "", err
 	}
-	options := []oauth2.AuthCodeOption{oidc.Nonce(j.Nonce), oauth2.S256ChallengeOption(j.PKCE)}
-	if j.Proves != "" {
+	options := []oauth2.AuthCodeOption{oidc.Nonce(signIn.Nonce), oauth2.S256ChallengeOption(signIn.PKCE)}
+	if signIn.Proves != "" {
 		options = append(options, oauth2.SetAuthURLParam("prompt", "login"), oauth2.SetAuthURLParam("max_age", "0"))
 	}
 	config := c.config(d, p, "")
-	return config.AuthCodeURL(j.State, options...), nil
+	return config.AuthCodeURL(signIn.State, options...), nil
 }
 
-// Exchange implements access.ProviderClient.
-func (c *Client) Exchange(ctx context.Context, p account.IdentityProvider, secret string, j account.ProviderSignIn,
+// Exchange implements account.ProviderClient.
+func (c *Client) Exchange(ctx context.Context, p account.IdentityProvider, secret string, signIn account.ProviderSignIn,
 	back account.Return) (account.Claims, error) {
 	d, err := c.provider(ctx, p)
 	if err != nil {
@@ -131,7 +131,7 @@ func (c *Client) Exchange(ctx context.Context, p account.IdentityProvider, secre
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	config := c.config(d, p, secret)
-	token, err := config.Exchange(oidc.ClientContext(ctx, c.http), back.Code, oauth2.VerifierOption(j.PKCE))
+	token, err := config.Exchange(oidc.ClientContext(ctx, c.http), back.Code, oauth2.VerifierOption(signIn.PKCE))
 	if err != nil {
 		return account.Claims{}, refused("it refused the code", reach(err))
 	}
@@ -140,7 +140,7 @@ func (c *Client) Exchange(ctx context.Context, p account.IdentityProvider, secre
 	if err != nil {
 		return account.Claims{}, refused("its token is not valid", err)
 	}
-	if j.Nonce == "" || verified.Nonce != j.Nonce {
+	if signIn.Nonce == "" || verified.Nonce != signIn.Nonce {
 		return account.Claims{}, refused("its token is for another sign-in", nil)
 	}
 	return claimsOf(verified, c.now())

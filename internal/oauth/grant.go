@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// OAuthClient is an application that people let act for them: registered
+// Client is an application that people let act for them: registered
 // dynamically (RFC 7591), or described by a metadata document at its id.
 type Client struct {
 	ID           string // for a metadata document: its https address
@@ -38,7 +38,7 @@ const (
 	MaxReuses   = 100               // no client calls so many tools at once
 )
 
-// OAuthConnection is what a person lets one client do: the sum of the grants
+// Connection is what a person lets one client do: the sum of the grants
 // that their consents made. It owns proposals and has a budget, so it outlives
 // its grants and their tokens.
 type Connection struct {
@@ -77,7 +77,7 @@ type AuthorizationCode struct {
 	ExpiresAt     time.Time
 }
 
-// OAuthTokens are the hashes of a pair that is handed out.
+// Tokens are the hashes of a pair that is handed out.
 type Tokens struct {
 	Access         access.SecretHash
 	AccessExpires  time.Time
@@ -85,7 +85,7 @@ type Tokens struct {
 	RefreshExpires time.Time
 }
 
-// OAuthStore keeps clients, connections, codes and tokens. Find methods return
+// Store keeps clients, connections, codes and tokens. Find methods return
 // fault.NotFound.
 type Store interface {
 	// OAuthClient returns a registered client, or fault.NotFound.

@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// Ceremonies implements access.Ceremonies for one public address.
+// Ceremonies implements account.Ceremonies for one public address.
 type Ceremonies struct{ party *webauthn.WebAuthn }
 
 // ErrAddress says that the service's address has no host name, without which
@@ -60,7 +60,7 @@ func personOf(u account.User, known []account.Passkey) (person, error) {
 	return p, nil
 }
 
-// BeginAdd implements access.Ceremonies.
+// BeginAdd implements account.Ceremonies.
 func (c *Ceremonies) BeginAdd(u account.User, known []account.Passkey) (options, state json.RawMessage, err error) {
 	p, err := personOf(u, known)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *Ceremonies) BeginAdd(u account.User, known []account.Passkey) (options,
 	return pack(creation, session)
 }
 
-// FinishAdd implements access.Ceremonies.
+// FinishAdd implements account.Ceremonies.
 func (c *Ceremonies) FinishAdd(u account.User, state, answer json.RawMessage) (account.Passkey, error) {
 	var session webauthn.SessionData
 	if err := json.Unmarshal(state, &session); err != nil {
@@ -97,7 +97,7 @@ func (c *Ceremonies) FinishAdd(u account.User, state, answer json.RawMessage) (a
 	return keep(*credential)
 }
 
-// BeginProof implements access.Ceremonies.
+// BeginProof implements account.Ceremonies.
 func (c *Ceremonies) BeginProof(u account.User, known []account.Passkey, verify bool) (options, state json.RawMessage, err error) {
 	p, err := personOf(u, known)
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *Ceremonies) BeginProof(u account.User, known []account.Passkey, verify 
 	return pack(assertion, session)
 }
 
-// FinishProof implements access.Ceremonies. A counter that went back means that
+// FinishProof implements account.Ceremonies. A counter that went back means that
 // the passkey was copied: it proves nothing.
 func (c *Ceremonies) FinishProof(u account.User, known []account.Passkey, state, answer json.RawMessage) (account.Passkey, error) {
 	var session webauthn.SessionData
@@ -139,7 +139,7 @@ func (c *Ceremonies) FinishProof(u account.User, known []account.Passkey, state,
 	return keep(*credential)
 }
 
-// BeginSignIn implements access.Ceremonies.
+// BeginSignIn implements account.Ceremonies.
 func (c *Ceremonies) BeginSignIn() (options, state json.RawMessage, err error) {
 	assertion, session, err := c.party.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired))
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *Ceremonies) BeginSignIn() (options, state json.RawMessage, err error) {
 	return pack(assertion, session)
 }
 
-// FinishSignIn implements access.Ceremonies.
+// FinishSignIn implements account.Ceremonies.
 func (c *Ceremonies) FinishSignIn(state, answer json.RawMessage,
 	find func(id string) (account.User, []account.Passkey, error)) (account.Passkey, string, error) {
 	var session webauthn.SessionData

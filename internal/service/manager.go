@@ -24,7 +24,7 @@ func (s *Service) watched() Loop {
 // logUnnotified logs that the service manager could not be logUnnotified.
 func (s *Service) logUnnotified(err error) {
 	if err != nil {
-		s.options.Logger.Warn("the service manager was not told", "err", err)
+		s.options.Logger.Warn("the service manager was not told", "error", err)
 	}
 }
 

@@ -601,7 +601,7 @@ func TestCompanySignIn_RightsThatRise(t *testing.T) {
 }
 
 // TestCompanySignIn_DomainTakenAway ends sign-in of who was linked, by whichever address
-// the journey begins.
+// the sign-in begins.
 func TestCompanySignIn_DomainTakenAway(t *testing.T) {
 	t.Parallel()
 	env := servertest.New(t)

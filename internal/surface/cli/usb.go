@@ -165,7 +165,7 @@ func (c *USB) service() (s config.Service, loopback bool, err error) {
 	return s, loopback, err
 }
 
-// issuingEnroller issues tokens of one policy. It implements usb.Admin.
+// issuingEnroller issues tokens of one policy. It implements usb.Enroller.
 type issuingEnroller struct {
 	provisioning *provisioning.Service
 	tokens       TokenFinder
@@ -199,13 +199,13 @@ func (c *USB) admin(ctx context.Context, admin *Admin, settings config.Service) 
 	return d, missing(err, slug, "policy", c.Policy)
 }
 
-// Issue implements usb.Admin.
+// Issue implements usb.Enroller.
 func (d *issuingEnroller) Issue(ctx context.Context) (usb.Bundle, error) {
 	token, _, err := d.provisioning.Bundle(ctx, d.principal, d.policy.ID)
 	return usb.Bundle{Text: token.Payload}, err
 }
 
-// Enrolled implements usb.Admin.
+// Enrolled implements usb.Enroller.
 func (d *issuingEnroller) Enrolled(ctx context.Context, b usb.Bundle) (string, error) {
 	code, err := protocol.ParseCode(string(b.Text))
 	if err != nil {
@@ -221,7 +221,7 @@ func (d *issuingEnroller) Enrolled(ctx context.Context, b usb.Bundle) (string, e
 	return resource.Of(d.owner.Slug, resource.Assets, device.AssetID), nil
 }
 
-// Known implements usb.Admin.
+// Known implements usb.Enroller.
 func (d *issuingEnroller) Known(ctx context.Context, deviceID string) (string, error) {
 	device, err := d.tokens.AgentDevice(ctx, deviceID)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && (device.CompanyID != d.owner.ID || device.State == agentdevice.Deleted ||

@@ -121,7 +121,7 @@ func (s *Server) client(r *http.Request, id string) (oauth.Client, error) {
 	}
 	fetched, keep, err := s.Documents.fetch(r.Context(), id, now)
 	if err != nil {
-		s.Log.InfoContext(r.Context(), "client metadata document refused", "client_id", id, "err", err)
+		s.Log.InfoContext(r.Context(), "client metadata document refused", "client_id", id, "error", err)
 		return oauth.Client{}, &protocolFault{invalidClient, "the client's metadata document cannot be used"}
 	}
 	fetched.CreatedAt, fetched.ExpiresAt = now, now.Add(keep)

@@ -15,22 +15,22 @@ func (s SignIn) company(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxSignInForm)
 	form := signInForm{Next: LocalPath(r.PostFormValue("next")), Email: r.PostFormValue("email")}
 	err := s.SignIn.AllowProviderSignIn(r.Context(), s.from(r))
-	var address, journey string
+	var address, signIn string
 	if code := r.PostFormValue("code"); err == nil && code != "" {
-		address, journey, err = s.Federation.StartInvited(r.Context(), code)
+		address, signIn, err = s.Federation.StartInvited(r.Context(), code)
 	} else if err == nil {
-		address, journey, err = s.Federation.StartByEmail(r.Context(), form.Email, form.Next)
+		address, signIn, err = s.Federation.StartByEmail(r.Context(), form.Email, form.Next)
 	}
 	switch fault.CodeOf(err) {
 	case "":
-		s.Sessions.SetJourney(w, journey)
+		s.Sessions.SetProviderSignIn(w, signIn)
 		s.answer(w, r, http.StatusOK, awayPage(address))
 	case fault.NotFound:
 		s.again(w, r, http.StatusNotFound, form, "No company sign-in is set up for this address. Use your password.")
 	case fault.InvalidArguments:
 		s.again(w, r, http.StatusUnprocessableEntity, form, "Enter your e-mail address first.")
 	case fault.Provider:
-		s.Log.WarnContext(r.Context(), "identity provider does not answer", "err", err)
+		s.Log.WarnContext(r.Context(), "identity provider does not answer", "error", err)
 		s.again(w, r, http.StatusBadGateway, form, "Your company's sign-in does not answer. Try again in a moment.")
 	default:
 		s.refuse(w, r, form, err)
@@ -41,8 +41,8 @@ func (s SignIn) company(w http.ResponseWriter, r *http.Request) {
 func (s SignIn) callback(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	form := signInForm{Next: "/"}
-	journey := s.Sessions.TakeJourney(w, r)
-	if journey == "" {
+	signIn := s.Sessions.TakeProviderSignIn(w, r)
+	if signIn == "" {
 		s.again(w, r, http.StatusBadRequest, form, "This sign-in was not begun in this browser. Start again.")
 		return
 	}
@@ -50,32 +50,33 @@ func (s SignIn) callback(w http.ResponseWriter, r *http.Request) {
 		s.again(w, r, http.StatusUnauthorized, form, "Your company's sign-in did not sign you in. Start again.")
 		return
 	}
-	a, err := s.Federation.Finish(r.Context(), journey, account.Return{State: q.Get("state"), Code: q.Get("code"), Issuer: q.Get("iss")})
-	form.Next = LocalPath(a.Journey.Next)
+	result, err := s.Federation.Finish(r.Context(), signIn,
+		account.Return{State: q.Get("state"), Code: q.Get("code"), Issuer: q.Get("iss")})
+	form.Next = LocalPath(result.SignIn.Next)
 	switch code := fault.CodeOf(err); {
-	case code == fault.Refused && a.Journey.State == "": // no journey of this browser
+	case code == fault.Refused && result.SignIn.State == "": // no sign-in of this browser
 		s.again(w, r, http.StatusBadRequest, form, phrase.Sentence(fault.From(err).Detail))
 	case code == fault.Refused || code == fault.Provider || code == fault.NotFound || code == fault.Forbidden:
-		s.Log.InfoContext(r.Context(), "company sign-in refused", "err", err)
+		s.Log.InfoContext(r.Context(), "company sign-in refused", "error", err)
 		s.again(w, r, http.StatusUnauthorized, form, phrase.Sentence(fault.From(err).Detail))
 	case err != nil:
 		s.broken(w, r, form, err)
-	case a.Confirm != "":
-		s.askLink(w, r, http.StatusOK, a.Confirm, "")
-	case a.Journey.Proves != "":
-		s.proved(w, r, a, form)
-	case a.InvitedBy != "":
-		s.enterProved(w, r, a.User, "company sign-in, invitation by "+a.InvitedBy, form, a.ProvedAt)
+	case result.Confirm != "":
+		s.askLink(w, r, http.StatusOK, result.Confirm, "")
+	case result.SignIn.Proves != "":
+		s.proved(w, r, result, form)
+	case result.InvitedBy != "":
+		s.enterProved(w, r, result.User, "company sign-in, invitation by "+result.InvitedBy, form, result.ProvedAt)
 	default:
-		s.enterProved(w, r, a.User, "company sign-in", form, a.ProvedAt)
+		s.enterProved(w, r, result.User, "company sign-in", form, result.ProvedAt)
 	}
 }
 
 // proved notes that the person of the session signed in at the provider again.
-func (s SignIn) proved(w http.ResponseWriter, r *http.Request, a account.Arrival, form signInForm) {
+func (s SignIn) proved(w http.ResponseWriter, r *http.Request, result account.ProviderResult, form signInForm) {
 	v, ok, err := s.Sessions.Person(r)
-	if err == nil && ok && v.User.ID == a.User.ID {
-		err = s.Sessions.Store.ProveSession(r.Context(), v.Session.ID, a.ProvedAt)
+	if err == nil && ok && v.User.ID == result.User.ID {
+		err = s.Sessions.Store.ProveSession(r.Context(), v.Session.ID, result.ProvedAt)
 	}
 	if err != nil {
 		s.broken(w, r, form, err)

@@ -84,7 +84,7 @@ func (s SignIn) passkey(w http.ResponseWriter, r *http.Request) {
 	form := signInForm{Next: LocalPath(r.PostFormValue("next"))}
 	user, err := s.Passkeys.FinishSignIn(r.Context(), r.PostFormValue("token"), json.RawMessage(r.PostFormValue("answer")))
 	if err != nil {
-		s.Log.InfoContext(r.Context(), "passkey sign-in refused", "err", err)
+		s.Log.InfoContext(r.Context(), "passkey sign-in refused", "error", err)
 		s.refuse(w, r, form, err)
 		return
 	}

@@ -75,19 +75,20 @@ func (s Sessions) Clear(w http.ResponseWriter) {
 	s.set(w, s.cookieName(), "", -time.Second)
 }
 
-// journeyCookie holds a journey to an identity provider in the browser that
-// began it.
-func (s Sessions) journeyCookie() string { return s.cookieName() + "-journey" }
+// providerCookie holds a sign-in at an identity provider in the browser that began it.
+// Its name stays, so that an upgrade does not interrupt a sign-in.
+func (s Sessions) providerCookie() string { return s.cookieName() + "-journey" }
 
-// SetJourney gives the browser its journey to a provider, which is sealed.
-func (s Sessions) SetJourney(w http.ResponseWriter, journey string) {
-	s.set(w, s.journeyCookie(), journey, account.PendingLife)
+// SetProviderSignIn gives the browser its sealed sign-in at a provider.
+func (s Sessions) SetProviderSignIn(w http.ResponseWriter, sealed string) {
+	s.set(w, s.providerCookie(), sealed, account.PendingLife)
 }
 
-// TakeJourney returns the browser's journey and takes it from the browser.
-func (s Sessions) TakeJourney(w http.ResponseWriter, r *http.Request) string {
-	cookie, err := r.Cookie(s.journeyCookie())
-	s.set(w, s.journeyCookie(), "", -time.Second)
+// TakeProviderSignIn returns the browser's sealed sign-in at a provider and removes it from
+// the browser; empty: there is none.
+func (s Sessions) TakeProviderSignIn(w http.ResponseWriter, r *http.Request) string {
+	cookie, err := r.Cookie(s.providerCookie())
+	s.set(w, s.providerCookie(), "", -time.Second)
 	if err != nil {
 		return ""
 	}
@@ -133,7 +134,7 @@ const ProvePath = "/account/prove"
 func ProveAddress(next string) string { return ProvePath + "?next=" + url.QueryEscape(next) }
 
 // Proved reports whether the person proved their identity within
-// access.ReauthFresh. Every surface that carries out something dangerous for a
+// account.ReauthFresh. Every surface that carries out something dangerous for a
 // person asks it first, and redirects to ProveAddress if it is false.
 func (s Sessions) Proved(v Person) bool { return v.Session.Fresh(s.Now()) }
 

@@ -144,13 +144,13 @@ func (s SignIn) render(w http.ResponseWriter, r *http.Request, status int, form 
 	if s.Passkeys.Available() {
 		challenge, err := s.Passkeys.BeginSignIn()
 		if err != nil {
-			s.Log.WarnContext(r.Context(), "cannot offer passkeys", "err", err)
+			s.Log.WarnContext(r.Context(), "cannot offer passkeys", "error", err)
 		}
 		form.Challenge = challenge
 	}
 	company, err := s.Federation.Offered(r.Context())
 	if err != nil { // the button answers what is wrong
-		s.Log.WarnContext(r.Context(), "cannot tell whether companies have a sign-in of their own", "err", err)
+		s.Log.WarnContext(r.Context(), "cannot tell whether companies have a sign-in of their own", "error", err)
 	}
 	form.Company = company || err != nil
 	s.answer(w, r, status, signInPage(form))

@@ -91,8 +91,8 @@ func (d device) place() *asset.Location {
 	return d.Device.Location
 }
 
-// OpenStreetMap and Google Maps at a place, with a city around it. The place leaves for
-// them only when a person follows the link.
+// openStreetMap is the address of a place, with a city around it. The place leaves for
+// OpenStreetMap only when a person follows the link.
 func openStreetMap(l asset.Location) string {
 	lat, lon := geo.Decimal(l.Latitude), geo.Decimal(l.Longitude)
 	return "https://www.openstreetmap.org/?mlat=" + lat + "&mlon=" + lon + "#map=14/" + lat + "/" + lon

@@ -131,10 +131,10 @@ func (s *Account) proveAtProvider(v *frame.Visit) error {
 	if err := s.mayProveBy(v, true); err != nil {
 		return s.settle(v, next, err)
 	}
-	address, journey, err := s.Federation.StartProof(v.Context(), v.User, next)
+	address, signIn, err := s.Federation.StartProof(v.Context(), v.User, next)
 	if err != nil {
 		return err
 	}
-	s.Sessions.SetJourney(v.Writer(), journey)
+	s.Sessions.SetProviderSignIn(v.Writer(), signIn)
 	return v.Show("Confirm it's you", "", away(address))
 }

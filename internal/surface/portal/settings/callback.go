@@ -125,11 +125,11 @@ func (s *Section) refuseGuest(w http.ResponseWriter, r *http.Request, err error)
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(f.RetryAfter.Seconds())))))
 		web.Answer(w, r, s.Log, http.StatusTooManyRequests, callbackPage("Too many requests", frame.Sentence(f.Detail), ""))
 	case fault.Refused, fault.Provider:
-		s.Log.WarnContext(r.Context(), "cannot finish a sign-up", slog.Any("err", err))
+		s.Log.WarnContext(r.Context(), "cannot finish a sign-up", slog.Any("error", err))
 		web.Answer(w, r, s.Log, http.StatusBadGateway, callbackPage("Not connected",
 			frame.Sentence(f.Detail)+" You need not sign up again: sign in to Muster and finish there.", frame.PlatformPath))
 	default:
-		s.Log.ErrorContext(r.Context(), "cannot finish a sign-up", slog.Any("err", err))
+		s.Log.ErrorContext(r.Context(), "cannot finish a sign-up", slog.Any("error", err))
 		web.Answer(w, r, s.Log, http.StatusInternalServerError,
 			callbackPage("Not connected", "Muster failed. Load this page again in a moment.", ""))
 	}

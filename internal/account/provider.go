@@ -1,0 +1,71 @@
+package account
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+)
+
+// Claims are what a provider says about a person, verified.
+type Claims struct {
+	Subject       string
+	Email         string
+	EmailVerified bool
+	Name          string
+	AuthTime      time.Time // when the person last signed in there; zero: not told
+}
+
+// ProviderStore keeps providers, and which user is who there.
+type ProviderStore interface {
+	// Provider returns the company's provider, or fault.NotFound.
+	Provider(ctx context.Context, companyID string) (IdentityProvider, error)
+	ProviderByDomain(ctx context.Context, domain string) (IdentityProvider, error) // enabled ones
+	// HasProviders reports whether any company has one that is enabled.
+	HasProviders(ctx context.Context) (bool, error)
+	// SaveProvider saves a provider unless check, which gets the company's
+	// users, refuses; nothing of either changes before it is saved. It is fault.Refused
+	// if a domain does not belong to the company.
+	SaveProvider(ctx context.Context, p IdentityProvider, check func([]User) error) error
+	// IdentityUser returns the user to whom the provider's account is linked, or
+	// fault.NotFound.
+	IdentityUser(ctx context.Context, companyID, issuer, subject string) (userID string, err error)
+	// LinkIdentity links a user, who is made first if made is not nil, unless check refuses;
+	// neither the user nor the provider changes between check and link. fault.Forbidden
+	// while changes in the portal are stopped.
+	LinkIdentity(ctx context.Context, l IdentityLink, made *User, check LinkCheck) error
+	// LinkInvited is LinkIdentity of a user whose invitation it takes; by is who made that.
+	LinkInvited(ctx context.Context, token access.SecretHash, l IdentityLink, by string, check LinkCheck) (User, error)
+}
+
+// LinkCheck decides about a link, by the provider and the user as they are then.
+type LinkCheck func(p IdentityProvider, u User) error
+
+// IdentityLink says that a subject at an issuer is a user.
+type IdentityLink struct {
+	CompanyID string `json:"companyId"`
+	UserID    string `json:"userId"`
+	Issuer    string `json:"issuer"`
+	Subject   string `json:"subject"`
+}
+
+// ProviderClient speaks OpenID Connect. secret is the client's, open.
+type ProviderClient interface {
+	// Check asks the provider for its description, without a cache.
+	Check(ctx context.Context, p IdentityProvider) error
+	// Address is where the person is sent. If signIn.Proves is set, the provider is
+	// asked to have them sign in again although they are signed in there.
+	Address(ctx context.Context, p IdentityProvider, signIn ProviderSignIn) (string, error)
+	// Exchange redeems the code that the person brought back and returns what the provider
+	// says of them; an error if the answer is not one to signIn.
+	Exchange(ctx context.Context, p IdentityProvider, secret string, signIn ProviderSignIn, back Return) (Claims, error)
+}
+
+// Sealer seals with the service's own keys, which are not in the database.
+type Sealer interface {
+	// Seal encrypts data for a purpose.
+	Seal(purpose string, data []byte) []byte
+	// Open returns what was sealed for the purpose; an error if it was not, or the key is not
+	// in the key file.
+	Open(purpose string, sealed []byte) ([]byte, error)
+}
