@@ -37,6 +37,30 @@ func TestPoll_AsksForLostResults(t *testing.T) {
 	})
 }
 
+// A company whose enterprise the vendor denies is asked for once in a round, and
+// holds up neither the commands of others nor those without an answer.
+func TestPoll_DeniedCompanyHoldsUpNoOther(t *testing.T) {
+	connected(t, func(b *bench) {
+		other := b.neighbor()
+		b.losing("COMMAND", 4)
+		for _, a := range []asset.Asset{b.device(), b.device()} { // the oldest
+			_, err := b.command(a, command.Lock, nil)
+			b.ok(err)
+		}
+		b.fault(emulator.Fault{Method: "devices.operations.get", Match: b.company.Enterprise, Status: 403, Times: -1})
+		sent, unconfirmed := other.device(), other.device()
+		_, err := other.command(sent, command.Lock, nil)
+		b.ok(err)
+		b.fault(emulator.Fault{Method: "devices.issueCommand", DropConnection: true, AfterEffect: true})
+		_, err = other.command(unconfirmed, command.Lock, nil)
+		b.ok(err)
+		b.pass(2*time.Minute + 30*time.Second)
+		b.equal("another company's", other.history(sent)[0].State, command.Succeeded)
+		b.equal("without an answer", other.history(unconfirmed)[0].State, command.Succeeded)
+		b.equal("questions", b.calls("devices.operations.get"), 2)
+	})
+}
+
 // A device that stays away is asked after ever more rarely.
 func TestPoll_BacksOff(t *testing.T) {
 	days(t, time.Minute, func(b *bench) {
