@@ -54,7 +54,7 @@ func (w *wiring) background() {
 		{Name: "events", Run: w.db.NumberEvents},
 		{Name: "event waiters", Run: w.feed.Watch},
 		w.every("events due", dueInterval, w.db.TellDue),
-		w.every("platform outage", outageInterval, w.outage.Look),
+		w.every("platform outage", outageInterval, w.outages.Look),
 		w.every("proposal reconciler", reconcileInterval, proposals.Settle),
 		w.every("policy figures", figuresInterval, func(ctx context.Context) error {
 			waiting, failing, err := w.db.PoliciesBehind(ctx)
