@@ -17,7 +17,7 @@ import (
 //
 //   - A message is applied once.
 //   - An observation older than the newest that its device applied is dropped,
-//     also after the device ended.
+//     also after the device ended. Of a place alone, no report is older.
 //   - A device that ended comes back only by a new enrollment.
 //   - A device that we do not know joins, whatever its first word is: the
 //     message that said so may be lost.
@@ -84,8 +84,10 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 		return enrollment.Change{Applied: true, AssetID: h.id, Epoch: h.epoch, Ended: true},
 			h.end(ctx, t, o.ObservedAt, ending{how: "the " + strings.ToLower(h.management) + " no longer manages the device"})
 	}
-	if err := setName(ctx, t, o.CompanyID, o.Device, h.id, at); err != nil {
-		return dropped, err
+	if !placeOnly(o) {
+		if err := setName(ctx, t, o.CompanyID, o.Device, h.id, at); err != nil {
+			return dropped, err
+		}
 	}
 	if o.Enrolling && millis(o.EnrolledAt) > h.enrolled {
 		return h.apply(ctx, t, o, joinedByName)
