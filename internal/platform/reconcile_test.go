@@ -286,6 +286,45 @@ func TestInventory_AsksBeforeADeviceEnds(t *testing.T) {
 	})
 }
 
+// Devices that the vendor fails to read keep no other from being compared, and are compared
+// the next time. A company that is denied is asked for no more.
+func TestInventory_DeviceThatCannotBeRead(t *testing.T) {
+	connected(t, func(b *bench) {
+		mute := false
+		left := []asset.Asset{}
+		for _, name := range b.enroll(provisioning.Allowed, emulator.Enrollment{Count: 6}) {
+			left = append(left, b.asset(name))
+		}
+		b.halt()
+		names := b.enroll(provisioning.Disallowed, emulator.Enrollment{Count: 6, Notify: &mute})
+		for _, a := range left {
+			b.ok(b.emulator.Act(b.Context(), a.Device.Name, emulator.ActionRemoveProfile, false))
+		}
+		for _, name := range []string{names[2], left[2].Device.Name} {
+			b.fault(emulator.Fault{Method: "devices.get", Match: name, Status: 503, Times: -1})
+		}
+		if err := b.platform.CompareDevices(b.Context(), b.company); err == nil {
+			b.Error("the comparison of devices that cannot be read succeeded")
+		}
+		for n, name := range names {
+			_, err := b.db.AssetOfDevice(b.Context(), b.company.ID, name)
+			b.equal("joined", err == nil, n != 2)
+			b.equal("ended", b.again(left[n]).Status == asset.Deleted, n != 2)
+		}
+		b.emulator.ClearFaults()
+		b.fault(emulator.Fault{Method: "devices.get", Status: 403, Times: -1})
+		before := b.calls("devices.get")
+		if err := b.platform.CompareDevices(b.Context(), b.company); err == nil {
+			b.Error("a comparison that was denied succeeded")
+		}
+		b.equal("calls while denied", b.calls("devices.get")-before, 1)
+		b.emulator.ClearFaults()
+		b.ok(b.platform.CompareDevices(b.Context(), b.company))
+		b.equal("joined", b.asset(names[2]).Status, asset.Active)
+		b.equal("ended", b.again(left[2]).Status, asset.Deleted)
+	})
+}
+
 // A device that we took for gone by mistake comes back.
 func TestInventory_DeviceReturns(t *testing.T) {
 	days(t, time.Hour, func(b *bench) {
