@@ -54,3 +54,7 @@ func NewOutages(store event.OutageStore, now func() time.Time) Outages {
 }
 func (o Outages) Called(method, class string)    { o.o.called(method, class) }
 func (o Outages) Look(ctx context.Context) error { return o.o.Look(ctx) }
+
+func Shutdown(servers []*http.Server, limit time.Duration, log *slog.Logger) error {
+	return shutdown(servers, limit, log)
+}
