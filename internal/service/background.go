@@ -78,7 +78,11 @@ func (w *wiring) background() {
 	if settings, err := w.config.Mail(); err == nil && settings.On() {
 		sender := &mail.Sender{Client: mail.Client{Config: settings}, Store: w.db, Leases: w.db, Holder: resource.NewID(),
 			Open: w.keys.Open, PublicURL: w.public, Observer: w.metrics, Now: w.options.Now, Log: w.options.Logger}
-		w.loops = append(w.loops, w.every("mail", mail.Every, sender.Round))
+		rounds := w.every("mail", mail.Every, sender.Round)
+		w.loops = append(w.loops, Loop{Name: rounds.Name, Run: func(ctx context.Context) error {
+			defer sender.Leave(ctx)
+			return rounds.Run(ctx)
+		}})
 	}
 	if w.checkedLater() {
 		w.loops = append(w.loops, Loop{Name: "integrity", Run: w.checkDatabase})
