@@ -100,7 +100,8 @@ func lockCode(ctx context.Context, t *tx, companyID, id string) (provisioning.Co
 // once, the platform's is to be deleted there. The company of an agent's code is locked.
 func endCode(ctx context.Context, t *tx, c provisioning.Code) error {
 	dropAt := int64(0)
-	if c.Ref != "" && c.Management == policy.Platform {
+	oneTime := c.MaxDevices == 1 && c.RevokedAt.IsZero() // the platform ended its token itself
+	if c.Ref != "" && c.Management == policy.Platform && !oneTime {
 		dropAt = millis(t.db.now())
 	}
 	if err := t.Exec(ctx, `UPDATE enrollment_codes SET revoked_at = ?, devices = ?, drop_at = ? WHERE id = ?`, millis(c.RevokedAt),

@@ -109,6 +109,21 @@ func TestEnrollmentCode_CountsItsDevices(t *testing.T) {
 	})
 }
 
+// The platform ends a one-time token itself: nothing is deleted after its device.
+func TestEnrollmentCode_OneTime(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		c, unused, vendor := f.enrollmentCode(1), f.enrollmentCode(1), &issuer{}
+		f.enrollsWith(c, "d1")
+		equal(f, "status", f.kept(c.ID).Status(f.clock.Now()), provisioning.CodeUsed)
+		f.ok(f.dropper(vendor).Round(f.Context()))
+		equal(f, "deleted after its device", len(vendor.dropped), 0)
+		_, err := f.db.RevokeCode(f.Context(), f.company.ID, unused.ID)
+		f.ok(err)
+		f.ok(f.dropper(vendor).Round(f.Context()))
+		equal(f, "deleted as it was revoked", len(vendor.dropped), 1)
+	})
+}
+
 func TestEnrollmentCode_Revoked(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		c, vendor := f.enrollmentCode(0), &issuer{}

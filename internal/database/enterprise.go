@@ -49,21 +49,22 @@ func (db *DB) CancelDisconnection(ctx context.Context, enterprise string) error 
 const disconnectBatch = 200
 
 // FinishDisconnection ends the devices of an enterprise that is being given up, makes
-// their open commands UNCONFIRMED, and takes the enterprise from the company. It may be
-// called again after it was interrupted.
+// their open commands UNCONFIRMED, and takes the enterprise from the company: in one
+// transaction with the last devices, so that none joins in between. It may be called again
+// after it was interrupted.
 func (db *DB) FinishDisconnection(ctx context.Context, companyID, enterprise string, at time.Time) error {
 	for {
 		ended, err := written(ctx, db, func(ctx context.Context, t *tx) (int, error) {
-			return endManaged(ctx, t, companyID, enterprise, at)
+			ended, err := endManaged(ctx, t, companyID, enterprise, at)
+			if err == nil && ended < disconnectBatch {
+				err = db.leave(ctx, t, companyID, enterprise, at)
+			}
+			return ended, err
 		})
-		if err != nil {
+		if err != nil || ended < disconnectBatch {
 			return err
 		}
-		if ended < disconnectBatch {
-			break
-		}
 	}
-	return db.write(ctx, func(ctx context.Context, t *tx) error { return db.leave(ctx, t, companyID, enterprise, at) })
 }
 
 // endManaged ends up to disconnectBatch devices that the platform managed.
@@ -107,12 +108,9 @@ func disconnecting(ctx context.Context, t *tx, companyID, enterprise string) err
 	return err
 }
 
-// leave takes the enterprise from the company. Its policies are pushed again to the
-// next one, whose numbers of versions are others.
+// leave takes the enterprise, which is being given up, from the company, which is locked.
+// Its policies are pushed again to the next one, whose numbers of versions are others.
 func (db *DB) leave(ctx context.Context, t *tx, companyID, enterprise string, at time.Time) error {
-	if err := disconnecting(ctx, t, companyID, enterprise); err != nil {
-		return err
-	}
 	const platformPolicies = `(SELECT id FROM policies WHERE company_id = ? AND type = 'PLATFORM')`
 	for _, step := range []part{
 		{`UPDATE companies SET enterprise = '' WHERE id = ?`, []any{companyID}},

@@ -71,6 +71,31 @@ func TestDisconnection(t *testing.T) {
 	})
 }
 
+// What is read of an enterprise while it is given up makes no device of a company that has
+// none, or another one.
+func TestDisconnection_NoDeviceJoinsAfterwards(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		f := newFixture(t, e)
+		f.connect("enterprises/a")
+		known, now := f.enroll("enterprises/a/devices/known", ""), f.clock.Now()
+		f.ok(f.db.BeginDisconnection(f.Context(), f.company.ID, "enterprises/a", true, now))
+		f.ok(f.db.FinishDisconnection(f.Context(), f.company.ID, "enterprises/a", now))
+		for _, next := range []string{"", "enterprises/ab"} {
+			f.connect(next)
+			for _, device := range []string{"known", "new"} {
+				for _, message := range []string{"", "of " + device + next} {
+					o := f.joined("enterprises/a/devices/"+device, "")
+					o.MessageID = message
+					equal(f, "joins "+next, f.observe(o).Applied, false)
+				}
+			}
+		}
+		equal(f, "status", f.asset(known.ID).Status, asset.Deleted)
+		equal(f, "of the next", f.enroll("enterprises/ab/devices/new", "").Status, asset.Active)
+		f.checkCounts()
+	})
+}
+
 // What is remembered of other installations is bounded, and ends after a day.
 func TestForeignEnterprises(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
@@ -165,6 +166,23 @@ func TestEnrollAgent_FormerKey(t *testing.T) {
 			Former: second.ID, FormerKey: second.Key}, f.agent("SN-1"))
 		f.ok(err)
 		equal(f, "the asset of a token that was made for one", moved.AssetID, other.AssetID)
+	})
+}
+
+// The platform still lists the device that an asset had before a merge: what a comparison
+// finds makes no other asset of it. A notification that it enrolled does.
+func TestMergeAssets_FormerDeviceIsStillListed(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		phone := f.enroll("phone", "")
+		agent, err := f.enrollAgent(f.agentPolicy("Kiosk"), "SN-phone", "")
+		f.ok(err)
+		f.ok(f.db.MergeAssets(f.Context(), f.company.ID, phone.ID, agent.AssetID, nil))
+		equal(f, "a comparison", f.observe(f.joined("phone", "")), enrollment.Change{})
+		equal(f, "management", f.asset(phone.ID).Device.Management, asset.Agent)
+		enrolled := f.joined("phone", "")
+		enrolled.MessageID = "m1"
+		equal(f, "a notification", f.observe(enrolled).Enrolled, true)
+		f.checkCounts()
 	})
 }
 

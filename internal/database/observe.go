@@ -17,8 +17,9 @@ import (
 //
 //   - A message is applied once.
 //   - An observation older than the newest that its device applied is dropped,
-//     also after the device ended.
-//   - A device that ended comes back only by a new enrollment.
+//     also after the device ended. Of a place alone, no report is older.
+//   - A device that ended comes back only by a new enrollment, or by a
+//     comparison with the platform while its asset has no other device.
 //   - A device that we do not know joins, whatever its first word is: the
 //     message that said so may be lost.
 //   - A new enrollment is a new epoch; what was asked of the old one has failed.
@@ -74,6 +75,9 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 	case !exists && o.Gone:
 		return dropped, bury(ctx, t, o.CompanyID, o.Device, "", o.ObservedAt)
 	case !exists || known.ended:
+		if may, err := mayJoin(ctx, t, o, known); err != nil || !may {
+			return dropped, err
+		}
 		return join(ctx, t, o)
 	}
 	h, err := hold(ctx, t, known.assetID)
@@ -84,8 +88,10 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 		return enrollment.Change{Applied: true, AssetID: h.id, Epoch: h.epoch, Ended: true},
 			h.end(ctx, t, o.ObservedAt, ending{how: "the " + strings.ToLower(h.management) + " no longer manages the device"})
 	}
-	if err := setName(ctx, t, o.CompanyID, o.Device, h.id, at); err != nil {
-		return dropped, err
+	if !placeOnly(o) {
+		if err := setName(ctx, t, o.CompanyID, o.Device, h.id, at); err != nil {
+			return dropped, err
+		}
 	}
 	if o.Enrolling && millis(o.EnrolledAt) > h.enrolled {
 		return h.apply(ctx, t, o, joinedByName)

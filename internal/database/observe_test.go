@@ -129,6 +129,27 @@ func TestObserve_StaleIsDropped(t *testing.T) {
 	})
 }
 
+// A lost device's place says nothing of the report that was sent before it.
+func TestObserve_PlaceMakesNoReportStale(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.enroll("d", "")
+		found := false
+		f.clock.Advance(time.Minute)
+		report := f.observation("d")
+		report.LostMode, report.StatusReport, report.MessageID = &found, json.RawMessage(`{"batteryLevel": 7}`), "m1"
+		f.clock.Advance(time.Minute)
+		here := &asset.Location{Latitude: 1.5, Longitude: -2.25, ReportedAt: f.clock.Now()}
+		f.observe(enrollment.Observation{CompanyID: f.company.ID, Device: "d", Management: asset.Platform, Location: here,
+			ObservedAt: f.clock.Now(), MessageID: "m2"})
+		equal(f, "the report is applied", f.observe(report).Applied, true)
+		a = f.asset(a.ID)
+		equal(f, "location", *a.Device.Location, *here)
+		equal(f, "status report", string(a.Device.StatusReport), `{"batteryLevel": 7}`)
+		report.ObservedAt, report.MessageID = report.ObservedAt.Add(-time.Second), "m3"
+		equal(f, "an older report is applied", f.observe(report).Applied, false)
+	})
+}
+
 func TestObserve_UnknownDeviceThatEnded(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		o := f.observation("d")

@@ -79,6 +79,39 @@ func TestWebhook_SignatureAndRotation(t *testing.T) {
 	})
 }
 
+// another seals with another key, and opens nothing that clear sealed.
+type another struct{ clear }
+
+func (a another) Seal(purpose string, data []byte) []byte {
+	return a.clear.Seal("another "+purpose, data)
+}
+
+func (a another) Open(purpose string, sealed []byte) ([]byte, error) {
+	return a.clear.Open("another "+purpose, sealed)
+}
+
+// After the key of a secret is lost, the webhook works again with a new secret alone.
+func TestWebhook_LostKey(t *testing.T) {
+	withWebhooks(t, func(h *hooks) {
+		to := newReceiver(t)
+		w, _ := h.create(to)
+		h.service.Sealer = another{}
+		r := h.replica(h.db)
+		h.enroll("d1", "")
+		h.serve(r)
+		equal(h, "state", h.webhook(w.ID).State, webhook.Disabled)
+		_, secret, err := h.service.Rotate(h.Context(), h.company.ID, w.ID)
+		h.ok(err)
+		_, err = h.service.Enable(h.Context(), h.company.ID, w.ID)
+		h.ok(err)
+		h.serve(r)
+		equal(h, "state", h.webhook(w.ID).State, webhook.Enabled)
+		if all := to.all(); len(all) == 0 || h.verify(all[0], secret) != nil {
+			h.Errorf("%d calls, want some that the new secret signed", len(all))
+		}
+	})
+}
+
 // An event that fails is tried with pauses from 10 seconds, doubling to an hour, with one
 // id; after 24 hours the webhook is disabled. Enabled, it goes on where it stopped.
 func TestWebhook_PausesAndEnd(t *testing.T) {

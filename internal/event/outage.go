@@ -20,7 +20,7 @@ type OutageStore interface {
 	TellOutage(ctx context.Context, since, latest time.Time) error
 }
 
-// Outage watches whether the platform answers this replica.
+// Outage watches whether one service of the platform answers this replica.
 type Outage struct {
 	Store OutageStore
 	Now   func() time.Time

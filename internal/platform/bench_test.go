@@ -175,6 +175,20 @@ func (b *bench) populate() {
 		`{"cameraDisabled":false,"statusReportingSettings":{"hardwareStatusEnabled":true,"softwareInfoEnabled":true,"powerManagementEventsEnabled":true}}`)
 }
 
+// neighbor is the bench around a second company, connected, of the same platform
+// and database.
+func (b *bench) neighbor() *bench {
+	b.Helper()
+	other := *b
+	var err error
+	other.company, err = company.New("globex", "Globex", access.Settings{DeviceCommands: true, DestructiveCommands: true}, time.Now())
+	b.ok(err)
+	b.ok(b.db.CreateCompany(b.Context(), other.company))
+	other.policy = other.newPolicy("Shop", `{}`)
+	other.connect()
+	return &other
+}
+
 func (b *bench) newPolicy(title, document string) policy.Policy {
 	b.Helper()
 	p := policy.Policy{ID: resource.NewID(), CompanyID: b.company.ID, CompanySlug: b.company.Slug, Name: title, Type: policy.Platform,

@@ -72,6 +72,21 @@ func TestDisconnect_LostEnterprise(t *testing.T) {
 	})
 }
 
+// A lost enterprise that cannot be asked for by name keeps none of the others unnoticed.
+func TestEnterprises_TroubleOfOneHidesNoOther(t *testing.T) {
+	connected(t, func(b *bench) {
+		other := b.neighbor()
+		b.lose()
+		other.lose()
+		b.fault(emulator.Fault{Method: "get", Match: b.company.Enterprise, Status: 503, Times: -1})
+		b.pass(2 * time.Minute)
+		troubles, err := b.db.EnterpriseTroubles(b.Context())
+		b.ok(err)
+		b.equal("known as lost", troubles[other.company.ID].LostSince.IsZero(), false)
+		b.equal("not known", troubles[b.company.ID].LostSince.IsZero(), true)
+	})
+}
+
 // A living enterprise is deleted at the platform, but not while it manages devices,
 // and once, whatever becomes of the answer.
 func TestDisconnect_LivingEnterprise(t *testing.T) {

@@ -2,6 +2,7 @@ package platform
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -34,9 +35,12 @@ func (p *Platform) noteLost(ctx context.Context) error {
 		return err
 	}
 	known, err := p.store.Enterprises.EnterpriseTroubles(ctx)
+	if err != nil {
+		return err
+	}
 	for _, owner := range owners {
-		if err == nil && owner.Connected() {
-			err = p.noteOne(ctx, owner, listed[owner.Enterprise], !known[owner.ID].LostSince.IsZero())
+		if owner.Connected() {
+			err = errors.Join(err, p.noteOne(ctx, owner, listed[owner.Enterprise], !known[owner.ID].LostSince.IsZero()))
 		}
 	}
 	return err

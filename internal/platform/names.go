@@ -3,6 +3,8 @@ package platform
 import (
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -33,8 +35,20 @@ func enterpriseOf(vendorName string) string {
 	return parts[0] + "/" + parts[1]
 }
 
+// maxName bounds a name of the vendor, in bytes.
+const maxName = 512
+
+// isName reports whether a name can be stored: no database takes every byte.
+func isName(vendorName string) bool {
+	return len(vendorName) <= maxName && utf8.ValidString(vendorName) &&
+		!strings.ContainsFunc(vendorName, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
 // isDevice reports whether a name is a device's.
 func isDevice(vendorName string) bool {
+	if !isName(vendorName) {
+		return false
+	}
 	parts := strings.Split(vendorName, "/")
 	return len(parts) == 4 && parts[0] == "enterprises" && parts[1] != "" && parts[2] == "devices" && parts[3] != ""
 }

@@ -69,7 +69,7 @@ func decode(m *pubsub.PubsubMessage) (notification, error) {
 	if err := n.read(data); err != nil {
 		return n, err
 	}
-	if !isDevice(n.subject()) {
+	if !isDevice(n.subject()) || n.operation != nil && !isName(n.operation.Name) {
 		return n, errors.New("it names no device")
 	}
 	return n, nil

@@ -100,6 +100,43 @@ func TestNotifications_EmptyMessages(t *testing.T) {
 	})
 }
 
+// A name that the database cannot keep is never readable, so that the message is
+// acknowledged and not asked for again for days.
+func TestNotifications_NamesThatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 513)
+	for name, valid := range map[string]bool{
+		"enterprises/LC1/devices/d1": true, "enterprises/LC1/devices/gerät": true, "enterprises/LC1/devices/" + long: false,
+		"enterprises/LC1/devices/d\x00": false, "enterprises/LC\x001/devices/d1": false, "enterprises/LC1/devices/d\n1": false,
+		"enterprises/LC1/devices/d\u202e1": false,
+	} {
+		for kind, data := range map[string]any{"STATUS_REPORT": map[string]any{"name": name}, "USAGE_LOGS": map[string]any{"device": name},
+			"COMMAND": map[string]any{"name": name + "/operations/1"}} {
+			if err := readable(t, kind, data); (err == nil) != valid {
+				t.Errorf("%s of %q: %v", kind, name, err)
+			}
+		}
+	}
+	for _, operation := range []string{"1\x00", "1\u202e", long} {
+		data := map[string]any{"name": "enterprises/LC1/devices/d1/operations/" + operation}
+		if readable(t, "COMMAND", data) == nil {
+			t.Errorf("the operation %q was read", operation)
+		}
+	}
+}
+
+// readable decodes a message as it is pulled.
+func readable(t *testing.T, kind string, data any) error {
+	t.Helper()
+	text, err := json.Marshal(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, _, _, err = platform.ReadNotification(&pubsub.PubsubMessage{MessageId: "1", PublishTime: "2026-11-25T12:00:00Z",
+		Data: base64.StdEncoding.EncodeToString(text), Attributes: map[string]string{"notificationType": kind}})
+	return err
+}
+
 // A notification counts once, however often and late it comes (consumer rules).
 func TestNotifications_DoubledLateAndReordered(t *testing.T) {
 	connected(t, func(b *bench) {

@@ -37,6 +37,30 @@ func TestPoll_AsksForLostResults(t *testing.T) {
 	})
 }
 
+// A company whose enterprise the vendor denies is asked for once in a round, and
+// holds up neither the commands of others nor those without an answer.
+func TestPoll_DeniedCompanyHoldsUpNoOther(t *testing.T) {
+	connected(t, func(b *bench) {
+		other := b.neighbor()
+		b.losing("COMMAND", 4)
+		for _, a := range []asset.Asset{b.device(), b.device()} { // the oldest
+			_, err := b.command(a, command.Lock, nil)
+			b.ok(err)
+		}
+		b.fault(emulator.Fault{Method: "devices.operations.get", Match: b.company.Enterprise, Status: 403, Times: -1})
+		sent, unconfirmed := other.device(), other.device()
+		_, err := other.command(sent, command.Lock, nil)
+		b.ok(err)
+		b.fault(emulator.Fault{Method: "devices.issueCommand", DropConnection: true, AfterEffect: true})
+		_, err = other.command(unconfirmed, command.Lock, nil)
+		b.ok(err)
+		b.pass(2*time.Minute + 30*time.Second)
+		b.equal("another company's", other.history(sent)[0].State, command.Succeeded)
+		b.equal("without an answer", other.history(unconfirmed)[0].State, command.Succeeded)
+		b.equal("questions", b.calls("devices.operations.get"), 2)
+	})
+}
+
 // A device that stays away is asked after ever more rarely.
 func TestPoll_BacksOff(t *testing.T) {
 	days(t, time.Minute, func(b *bench) {
@@ -259,6 +283,45 @@ func TestInventory_AsksBeforeADeviceEnds(t *testing.T) {
 		b.ok(b.platform.CompareDevices(b.Context(), b.company))
 		b.equal("confirmed", b.again(ghost).Status, asset.Deleted)
 		b.equal("the other", b.again(a).Status, asset.Active)
+	})
+}
+
+// Devices that the vendor fails to read keep no other from being compared, and are compared
+// the next time. A company that is denied is asked for no more.
+func TestInventory_DeviceThatCannotBeRead(t *testing.T) {
+	connected(t, func(b *bench) {
+		mute := false
+		left := []asset.Asset{}
+		for _, name := range b.enroll(provisioning.Allowed, emulator.Enrollment{Count: 6}) {
+			left = append(left, b.asset(name))
+		}
+		b.halt()
+		names := b.enroll(provisioning.Disallowed, emulator.Enrollment{Count: 6, Notify: &mute})
+		for _, a := range left {
+			b.ok(b.emulator.Act(b.Context(), a.Device.Name, emulator.ActionRemoveProfile, false))
+		}
+		for _, name := range []string{names[2], left[2].Device.Name} {
+			b.fault(emulator.Fault{Method: "devices.get", Match: name, Status: 503, Times: -1})
+		}
+		if err := b.platform.CompareDevices(b.Context(), b.company); err == nil {
+			b.Error("the comparison of devices that cannot be read succeeded")
+		}
+		for n, name := range names {
+			_, err := b.db.AssetOfDevice(b.Context(), b.company.ID, name)
+			b.equal("joined", err == nil, n != 2)
+			b.equal("ended", b.again(left[n]).Status == asset.Deleted, n != 2)
+		}
+		b.emulator.ClearFaults()
+		b.fault(emulator.Fault{Method: "devices.get", Status: 403, Times: -1})
+		before := b.calls("devices.get")
+		if err := b.platform.CompareDevices(b.Context(), b.company); err == nil {
+			b.Error("a comparison that was denied succeeded")
+		}
+		b.equal("calls while denied", b.calls("devices.get")-before, 1)
+		b.emulator.ClearFaults()
+		b.ok(b.platform.CompareDevices(b.Context(), b.company))
+		b.equal("joined", b.asset(names[2]).Status, asset.Active)
+		b.equal("ended", b.again(left[2]).Status, asset.Deleted)
 	})
 }
 

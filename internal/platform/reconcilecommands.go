@@ -31,6 +31,7 @@ func (p *Platform) Operations(ctx context.Context) error {
 }
 
 func (p *Platform) pollDue(ctx context.Context) error {
+	denied := map[string]bool{}
 	for _, state := range []command.State{command.Sent, command.Unconfirmed} {
 		now := p.now()
 		due, err := p.store.Records.CommandsToPoll(ctx, state, now.Add(-p.cfg.Schedule.FirstPoll), now, maxPolls)
@@ -38,7 +39,7 @@ func (p *Platform) pollDue(ctx context.Context) error {
 			return err
 		}
 		for _, c := range due {
-			if err := p.pollOne(ctx, c); err != nil {
+			if err := p.pollOne(ctx, c, denied); err != nil {
 				return err
 			}
 		}
@@ -46,13 +47,19 @@ func (p *Platform) pollDue(ctx context.Context) error {
 	return nil
 }
 
-// pollOne asks after one command and notes when to ask again. The error ends
-// the round: the quota is used up, or the vendor cannot be reached.
-func (p *Platform) pollOne(ctx context.Context, c command.Command) error {
-	err := p.resolve(ctx, c)
+// pollOne asks after one command and notes when to ask again. In a company of
+// denied, whose enterprise the vendor denied in this round, it only notes that.
+// The error ends the round: the quota is used up, or the vendor cannot be reached.
+func (p *Platform) pollOne(ctx context.Context, c command.Command, denied map[string]bool) error {
+	var err error
+	if !denied[c.CompanyID] {
+		err = p.resolve(ctx, c)
+	}
 	switch codeOf(err) {
-	case outcome.NotSent, outcome.Throttled, outcome.Denied:
+	case outcome.NotSent, outcome.Throttled:
 		return err
+	case outcome.Denied:
+		denied[c.CompanyID] = true
 	default: // the platform answered
 	}
 	if err != nil {

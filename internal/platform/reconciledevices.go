@@ -59,7 +59,8 @@ func (p *Platform) compareOnce(ctx context.Context, owner company.Company) error
 
 // CompareDevices lists a company's devices at the vendor: one that we do not
 // know joins, one that the vendor no longer knows ends. Only a complete list
-// says that a device is missing.
+// says that a device is missing. A device that cannot be read keeps no other from
+// being compared.
 func (p *Platform) CompareDevices(ctx context.Context, owner company.Company) error {
 	known, err := p.store.Records.DeviceNames(ctx, owner.ID, asset.Platform)
 	if err != nil {
@@ -74,18 +75,32 @@ func (p *Platform) CompareDevices(ctx context.Context, owner company.Company) er
 			delete(known, name)
 			continue
 		}
-		if err := p.discover(ctx, owner, name); err != nil {
-			return err
+		if e := p.discover(ctx, owner, name); e != nil {
+			if err = errors.Join(err, e); endsRound(e) {
+				return err
+			}
 		}
 	}
 	// What is left was ours before the listing began, and is not in it. Each is
 	// asked for by name, so that no fault of a list can end a device.
 	for name := range known {
-		if _, err := p.revisit(ctx, owner, name); err != nil {
-			return err
+		if _, e := p.revisit(ctx, owner, name); e != nil {
+			if err = errors.Join(err, e); endsRound(e) {
+				return err
+			}
 		}
 	}
-	return nil
+	return err
+}
+
+// endsRound reports whether a call failed as the next one would.
+func endsRound(err error) bool {
+	switch codeOf(err) {
+	case outcome.NotSent, outcome.Throttled, outcome.Denied:
+		return true
+	default:
+		return false
+	}
 }
 
 // deviceNames lists the names of an enterprise's devices, completely.

@@ -37,9 +37,13 @@ func (p *Platform) Issue(ctx context.Context, c company.Company, of policy.Polic
 	return token, nil
 }
 
-// Withdraw implements provisioning.Issuer.
+// Withdraw implements provisioning.Issuer. A token that the vendor no longer has,
+// such as a one-time token that was used, is withdrawn.
 func (p *Platform) Withdraw(ctx context.Context, t provisioning.Token) error {
-	_, err := ask(ctx, p, methodDropToken, urgent, p.am.Enterprises.EnrollmentTokens.Delete(t.Ref))
+	_, err := ask(ctx, p, methodDropToken, upkeep, p.am.Enterprises.EnrollmentTokens.Delete(t.Ref))
+	if codeOf(err) == outcome.Missing {
+		return nil
+	}
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/platform"
 	"github.com/musterhq/muster/internal/provisioning"
 )
 
@@ -86,5 +87,28 @@ func TestTokens_FailuresAreTheProviders(t *testing.T) {
 		_, err := b.platform.Issue(b.Context(), b.company, bad, provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: time.Hour})
 		b.equal("a policy that cannot be pushed", fault.CodeOf(err), fault.Provider)
 		b.equal("tokens asked for", len(b.emulator.Calls(0, "enrollmentTokens.create")), 13)
+	})
+}
+
+// A token that the vendor no longer has counts as deleted, and deleting leaves a part
+// of the quota to commands.
+func TestTokens_Withdraw(t *testing.T) {
+	on(t, func(b *bench) {
+		b.connect()
+		b.start(func(c *platform.Config) { c.Quota = 20 })
+		token, err := b.platform.Issue(b.Context(), b.company, b.saved(b.policy.ID), provisioning.Wanted{Lifetime: time.Hour, Devices: 1})
+		b.ok(err)
+		b.ok(b.platform.Withdraw(b.Context(), token))
+		b.ok(b.platform.Withdraw(b.Context(), token))
+		b.equal("asked", b.calls("enrollmentTokens.delete"), 2)
+		b.fault(emulator.Fault{Method: "enrollmentTokens.delete", Status: 503})
+		if b.platform.Withdraw(b.Context(), token) == nil {
+			b.Error("a deletion that failed counts as done")
+		}
+		for b.platform.Withdraw(b.Context(), token) == nil {
+			continue // until it may spend no more
+		}
+		_, err = b.platform.Issue(b.Context(), b.company, b.saved(b.policy.ID), provisioning.Wanted{Lifetime: time.Hour})
+		b.ok(err)
 	})
 }

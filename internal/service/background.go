@@ -54,7 +54,7 @@ func (w *wiring) background() {
 		{Name: "events", Run: w.db.NumberEvents},
 		{Name: "event waiters", Run: w.feed.Watch},
 		w.every("events due", dueInterval, w.db.TellDue),
-		w.every("platform outage", outageInterval, w.outage.Look),
+		w.every("platform outage", outageInterval, w.outages.Look),
 		w.every("proposal reconciler", reconcileInterval, proposals.Settle),
 		w.every("policy figures", figuresInterval, func(ctx context.Context) error {
 			waiting, failing, err := w.db.PoliciesBehind(ctx)
@@ -78,7 +78,11 @@ func (w *wiring) background() {
 	if settings, err := w.config.Mail(); err == nil && settings.On() {
 		sender := &mail.Sender{Client: mail.Client{Config: settings}, Store: w.db, Leases: w.db, Holder: resource.NewID(),
 			Open: w.keys.Open, PublicURL: w.public, Observer: w.metrics, Now: w.options.Now, Log: w.options.Logger}
-		w.loops = append(w.loops, w.every("mail", mail.Every, sender.Round))
+		rounds := w.every("mail", mail.Every, sender.Round)
+		w.loops = append(w.loops, Loop{Name: rounds.Name, Run: func(ctx context.Context) error {
+			defer sender.Leave(ctx)
+			return rounds.Run(ctx)
+		}})
 	}
 	if w.isLarge() {
 		w.loops = append(w.loops, Loop{Name: "integrity", Run: w.checkDatabase})

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/service/ops"
 )
 
@@ -44,3 +45,16 @@ const (
 	MaxHeaderBytes  = maxHeaderBytes
 	MaxRequestBytes = maxRequestBytes
 )
+
+// Outages lets tests say how calls of the platform ended.
+type Outages struct{ o outages }
+
+func NewOutages(store event.OutageStore, now func() time.Time) Outages {
+	return Outages{newOutages(store, now)}
+}
+func (o Outages) Called(method, class string)    { o.o.called(method, class) }
+func (o Outages) Look(ctx context.Context) error { return o.o.Look(ctx) }
+
+func Shutdown(servers []*http.Server, limit time.Duration, log *slog.Logger) error {
+	return shutdown(servers, limit, log)
+}

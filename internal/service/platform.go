@@ -91,7 +91,7 @@ func (e *Emulator) Run(ctx context.Context) error {
 		}
 	})
 	err := e.Emulator.Run(ctx)
-	err = errors.Join(err, shutdown([]*http.Server{server}))
+	err = errors.Join(err, shutdown([]*http.Server{server}, drainTimeout, e.options.Logger))
 	serving.Wait()
 	return errors.Join(failed, err, e.Save()) // with what the last calls changed
 }

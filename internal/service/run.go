@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -63,7 +64,7 @@ func (s *Service) Run(ctx context.Context) error {
 	for _, end := range s.drains {
 		end()
 	}
-	err = errors.Join(err, shutdown(servers))
+	err = errors.Join(err, shutdown(servers, drainTimeout, s.options.Logger))
 	serving.Wait()
 	stopLoops()
 	s.running.wait()
@@ -97,15 +98,21 @@ func (s *Service) serve(serving *sync.WaitGroup, failed chan<- error, on net.Lis
 	return server
 }
 
-// shutdown finishes the requests under way, within drainTimeout.
-func shutdown(servers []*http.Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+// shutdown finishes the requests under way, and cuts those off that last longer than the
+// limit: that is no failure of the service.
+func shutdown(servers []*http.Server, limit time.Duration, log *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	var errs []error
 	for _, server := range servers {
-		if err := server.Shutdown(ctx); err != nil {
-			errs = append(errs, err, server.Close())
+		err := server.Shutdown(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			log.Warn("requests that did not end were cut off", "limit", limit)
+			err = server.Close()
+		} else if err != nil {
+			err = errors.Join(err, server.Close())
 		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

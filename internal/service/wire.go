@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
@@ -56,7 +55,7 @@ type wiring struct {
 	proposals   *proposal.Service
 	jobs        job.Service
 	feed        *event.Feed
-	outage      *event.Outage
+	outages     outages
 	webhooks    webhook.Service
 
 	// Surfaces.
@@ -152,8 +151,8 @@ func (w *wiring) useCases() (err error) {
 
 func (w *wiring) channels() (err error) {
 	settings := platformConfig(w.config.Platform, w.public, w.db, w.options.Now)
-	w.outage = &event.Outage{Store: w.db, Now: w.options.Now}
-	settings.Logger, settings.Observer = w.options.Logger, watched{w.metrics, w.outage}
+	w.outages = newOutages(w.db, w.options.Now)
+	settings.Logger, settings.Observer = w.options.Logger, watched{w.metrics, w.outages}
 	settings.Stores.Commands, settings.Stores.Inventory, settings.Stores.Records = w.commands, w.enrollments, w.db
 	if w.platform, err = platform.New(settings); err != nil {
 		return err
@@ -230,18 +229,6 @@ func (w *wiring) events() {
 		return nil
 	})
 	w.onDrain(w.feed.Close)
-}
-
-// watched is what observes the calls of the platform.
-type watched struct {
-	platform.Observer
-	outage *event.Outage
-}
-
-// VendorCall implements platform.Observer.
-func (o watched) VendorCall(method, class string, took time.Duration) {
-	o.Observer.VendorCall(method, class, took)
-	o.outage.Called(class == platform.Succeeded)
 }
 
 func (w *wiring) agentAPI() error {

@@ -42,25 +42,34 @@ func newSecret() string {
 // purpose is what the secret of a webhook is sealed for: it opens for no other webhook.
 func purpose(companyID, id string) string { return "secret of webhook " + companyID + "/" + id }
 
-// secrets are the keys that sign now, the newest first.
-func (w Webhook) secrets(s Sealer, now time.Time) (keys [][]byte, err error) {
-	sealed := [][]byte{w.Secret}
-	if w.Rotating(now) {
-		sealed = append(sealed, w.Former)
+// secrets are the keys that sign now, the newest first. A former one that cannot be opened,
+// as after its key was lost, signs nothing.
+func (w Webhook) secrets(s Sealer, now time.Time) ([][]byte, error) {
+	newest, err := w.open(s, w.Secret)
+	if err != nil {
+		return nil, err
 	}
-	for _, one := range sealed {
-		text, err := s.Open(purpose(w.CompanyID, w.ID), one)
-		if err != nil {
-			return nil, err
+	keys := [][]byte{newest}
+	if w.Rotating(now) {
+		if former, err := w.open(s, w.Former); err == nil {
+			keys = append(keys, former)
 		}
-		encoded, _ := strings.CutPrefix(string(text), secretPrefix)
-		key, err := base64.StdEncoding.DecodeString(encoded)
-		if err != nil {
-			return nil, errors.New("the secret is damaged")
-		}
-		keys = append(keys, key)
 	}
 	return keys, nil
+}
+
+// open returns the key of a sealed secret.
+func (w Webhook) open(s Sealer, sealed []byte) ([]byte, error) {
+	text, err := s.Open(purpose(w.CompanyID, w.ID), sealed)
+	if err != nil {
+		return nil, err
+	}
+	encoded, _ := strings.CutPrefix(string(text), secretPrefix)
+	key, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return nil, errors.New("the secret is damaged")
+	}
+	return key, nil
 }
 
 // sign is the value of SignatureHeader: a signature by each key, separated by spaces.

@@ -153,3 +153,43 @@ func (d *desk) invite() {
 		d.ada, u)
 	d.ok(err)
 }
+
+// stopping are the leases of a replica that is stopped as it begins its first mail.
+type stopping struct {
+	mail.Leases
+	stop  context.CancelFunc
+	calls int
+}
+
+func (l *stopping) Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error) {
+	held, err := l.Leases.Lease(ctx, name, holder, ttl)
+	if l.calls++; l.calls == 2 { // the first is of the round
+		l.stop()
+	}
+	return held, err
+}
+
+// A replica that is stopped ends the mail that it has begun and notes it, and the next
+// replica goes on at once.
+func TestSender_Stopped(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		d := newDeskOn(t, env)
+		d.authorization()
+		d.Advance(mail.Settle + time.Minute)
+		ctx, stop := context.WithCancel(d.Context())
+		defer stop()
+		s := d.replica()
+		s.Leases = &stopping{Leases: d.DB(), stop: stop}
+		_ = s.Round(ctx)
+		s.Leave(ctx)
+		if got := len(d.server.all()); got != 1 {
+			t.Fatalf("the replica that was stopped sent %d mails, want the one that it began", got)
+		}
+		d.invite() // by the next replica, which need not wait for the end of the lease
+		got := d.round(d.replica())
+		if len(got) != 2 || got[0].to == got[1].to {
+			t.Errorf("after the next replica there are %d mails, want the one and an invitation: %q", len(got), got)
+		}
+	})
+}

@@ -28,6 +28,7 @@ const (
 	// leaseName and leaseFor: of all replicas one sends. The lease outlives a conversation.
 	leaseName = "mail"
 	leaseFor  = 2 * callTime
+	leaveTime = 5 * time.Second
 	// batch bounds the companies that are read at once, and the invitations of a round.
 	batch = 200
 	// listed is how many items a mail names.
@@ -55,7 +56,11 @@ func Outcomes() []Outcome { return []Outcome{Sent, Refused, Failed} }
 
 // Leases are of what one replica does.
 type Leases interface {
+	// Lease gives a lease for some time, or renews it if holder holds it; false while another
+	// does.
 	Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error)
+	// Release gives it back, if holder still holds it.
+	Release(ctx context.Context, name, holder string) error
 }
 
 // Observer counts mail.
@@ -109,6 +114,16 @@ func (s *Sender) Round(ctx context.Context) error {
 	return err
 }
 
+// Leave lets another replica send at once. Call it after the last round, also where the
+// context has ended.
+func (s *Sender) Leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	if err := s.Leases.Release(ctx, leaseName, s.Holder); err != nil {
+		s.Log.WarnContext(ctx, "cannot give back a lease", "lease", leaseName, "error", err)
+	}
+}
+
 func (s *Sender) paused() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,12 +135,14 @@ func retry(failures int) time.Duration {
 	return min(firstRetry<<min(failures, 10), lastRetry)
 }
 
-// send hands one mail in, and says what became of it. errServer: the round ends.
+// send hands one mail in, and says what became of it. errServer: the round ends. A
+// conversation goes on while the replica is being stopped, or the server could have taken a
+// mail that another replica sends again. It lasts callTime at most.
 func (s *Sender) send(ctx context.Context, to string, text []byte) (Outcome, error) {
 	if mine, err := s.Leases.Lease(ctx, leaseName, s.Holder, leaseFor); err != nil || !mine {
 		return Failed, errors.Join(errServer, err)
 	}
-	err := s.Client.Send(ctx, to, text)
+	err := s.Client.Send(context.WithoutCancel(ctx), to, text)
 	refused, is := errors.AsType[*RecipientError](err)
 	outcome := Sent
 	switch {

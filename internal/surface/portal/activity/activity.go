@@ -184,11 +184,27 @@ func (s *Section) export(v *frame.Visit) error {
 	h.Set("Content-Type", media)
 	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="activity-%s-%s.%s"`, v.Company.Slug,
 		v.Now.UTC().Format("20060102"), format))
-	_ = http.NewResponseController(v.Writer()).SetWriteDeadline(time.Time{}) // as long as it takes; the browser's going away ends it
-	if err := activity.Export(v.Context(), s.Store, f, format, v.Writer()); err != nil {
+	to := renewing{v.Writer(), http.NewResponseController(v.Writer()), v.Clock}
+	if err := activity.Export(v.Context(), s.Store, f, format, to); err != nil {
 		panic(http.ErrAbortHandler) // the download must not look complete
 	}
 	return nil
+}
+
+// exportPause is for how long a browser may take nothing of an export.
+const exportPause = 30 * time.Second
+
+// renewing writes an answer that may take as long as the browser goes on to take it.
+type renewing struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	now     func() time.Time
+}
+
+// Write renews the deadline, and writes a part.
+func (w renewing) Write(part []byte) (int, error) {
+	_ = w.control.SetWriteDeadline(w.now().Add(exportPause))
+	return w.ResponseWriter.Write(part)
 }
 
 // verify checks the whole chain.

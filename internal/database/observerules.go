@@ -1,0 +1,44 @@
+package database
+
+import (
+	"context"
+	"strings"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/enrollment"
+)
+
+// placeOnly reports whether an observation says nothing but where a device is. Places have
+// times of their own: such an observation makes no report stale that comes after it.
+func placeOnly(o enrollment.Observation) bool {
+	return o.Location != nil && !o.Enrolling && o.ReportedAt.IsZero() && o.LostMode == nil && o.PolicyID == "" && o.AppliedPolicy == "" &&
+		len(o.StatusReport) == 0 && len(o.Compliance) == 0 && len(o.Specifications) == 0 && o.Apps == nil
+}
+
+// mayJoin reports whether a device that is not managed joins its company, which is locked.
+// The platform's does not if the company has given its enterprise up since. One that a
+// comparison found under a name that ended does not while the asset of that name has another
+// device: a merge or a new enrollment gave it that, and the platform still lists the one
+// before.
+func mayJoin(ctx context.Context, t *tx, o enrollment.Observation, known nameRow) (bool, error) {
+	if o.Management != asset.Platform {
+		return true, nil
+	}
+	if former, err := ofFormerEnterprise(ctx, t, o); err != nil || former {
+		return false, err
+	}
+	if o.MessageID != "" || known.assetID == "" {
+		return true, nil
+	}
+	other, err := holds(ctx, t, `SELECT id FROM assets WHERE id = ? AND company_id = ? AND device_name <> ?`+enrolledOnly,
+		known.assetID, o.CompanyID, o.Device)
+	return !other, err
+}
+
+// ofFormerEnterprise reports whether a device of the platform is of an enterprise that the
+// company has given up.
+func ofFormerEnterprise(ctx context.Context, t *tx, o enrollment.Observation) (bool, error) {
+	enterprise, _, _ := strings.Cut(o.Device, "/devices/")
+	return holds(ctx, t, `SELECT d.enterprise FROM disconnections d JOIN companies c ON c.id = d.company_id
+		WHERE d.company_id = ? AND d.enterprise = ? AND d.ended_at > 0 AND c.enterprise <> d.enterprise`, o.CompanyID, enterprise)
+}
