@@ -81,11 +81,11 @@ func (c *enrollCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	way := agent.Connection{Pins: code.Pins, NameServers: c.DNS}
+	connection := agent.Connection{Pins: code.Pins, NameServers: c.DNS}
 	enrolled, err := enroll(env, agent.Enrollment{Server: code.Server, Token: code.Token, Role: protocol.Role(c.Role),
 		Algorithm:  protocol.Algorithm(c.Alg),
-		Options:    agent.Options{Dir: c.State, Version: version, Device: device, Client: c.client(way), Now: time.Now},
-		Connection: way, CommandKey: code.CommandKey, Again: c.Again})
+		Options:    agent.Options{Dir: c.State, Version: version, Device: device, Client: c.client(connection), Now: time.Now},
+		Connection: connection, CommandKey: code.CommandKey, Again: c.Again})
 	if err != nil {
 		return err
 	}
@@ -101,11 +101,12 @@ func (c *enrollCommand) Run(env *environment) error {
 	return nil
 }
 
-// askEvery is how often a device asks that waits for an administrator.
+// askEvery is the interval at which a waiting device asks whether an administrator has
+// confirmed it.
 const askEvery = time.Minute
 
-// enroll enrolls a device. One that lost its identity waits for the administrator who
-// confirms that it is enrolled again, until it is stopped.
+// enroll enrolls a device. A device that lost its identity waits until an administrator
+// confirms that it is enrolled again, or until env.ctx ends.
 func enroll(env *environment, e agent.Enrollment) (agent.Enrolled, error) {
 	for logged := false; ; logged = true {
 		enrolled, err := agent.Enroll(env.ctx, e)
@@ -125,8 +126,8 @@ func enroll(env *environment, e agent.Enrollment) (agent.Enrolled, error) {
 	}
 }
 
-// withSerial says, of a device that has lost its identity, by which serial number a
-// person finds it.
+// withSerial adds the serial number to the error of a device that lost its identity, so
+// that a person finds its asset.
 func withSerial(ctx context.Context, d agent.Device, err error) error {
 	if !errors.Is(err, agent.ErrLost) {
 		return err
@@ -138,8 +139,8 @@ func withSerial(ctx context.Context, d agent.Device, err error) error {
 // maxBundle is more than a code can hold.
 const maxBundle = 64 << 10
 
-// takeBundle reads a code's text from a file and deletes the file, whatever is in
-// it: what lies about in a place that others reach is not used twice.
+// takeBundle reads a code's text from a file and deletes the file, also if it is not
+// valid: other users may reach the file, and its token must not be used twice.
 func takeBundle(path string) (protocol.Code, error) {
 	text, err := readBundle(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -142,7 +142,7 @@ func (c *simulateCommand) ownService(env *cli.Env, dir string, o *fleetsim.Optio
 	// With a tenth of the commands a minute for each key none has to wait.
 	keys := (c.Agents*(c.Commands+1))/10 + 1
 	simulated, err := startSimulatedService(env.Context, env.Err,
-		proving.Process{Dir: dir, Agents: c.Agents, Keys: keys, Start: start.UnixMilli(), Pace: c.Pace})
+		proving.Request{Dir: dir, Agents: c.Agents, Keys: keys, Start: start.UnixMilli(), Pace: c.Pace})
 	if err != nil {
 		return nil, err
 	}

@@ -30,13 +30,13 @@ func (simulateServiceCommand) Run(env *cli.Env) error {
 
 // simulatedService is that process, seen from the simulation.
 type simulatedService struct {
-	proving.Goods
+	proving.Access
 	process *exec.Cmd
 	in      io.Closer
 }
 
 // startSimulatedService starts the process and waits until it serves. Close ends it.
-func startSimulatedService(ctx context.Context, errOut io.Writer, wanted proving.Process) (*simulatedService, error) {
+func startSimulatedService(ctx context.Context, errOut io.Writer, wanted proving.Request) (*simulatedService, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func startSimulatedService(ctx context.Context, errOut io.Writer, wanted proving
 	if err = json.NewEncoder(in).Encode(wanted); err == nil {
 		var line []byte
 		if line, err = bufio.NewReader(out).ReadBytes('\n'); err == nil {
-			err = json.Unmarshal(line, &g.Goods)
+			err = json.Unmarshal(line, &g.Access)
 		}
 	}
 	if err != nil {

@@ -39,7 +39,7 @@ type Origin struct {
 	Actor     Actor // zero: not signed in yet
 	RequestID string
 	Address   string // of the client
-	Client    string // what the client calls itself; hostile
+	Client    string // the name that the client sends; not trusted
 	Note      Note
 }
 

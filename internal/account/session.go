@@ -71,7 +71,7 @@ type SessionStore interface {
 	Sessions(ctx context.Context, userID string) ([]Session, error)
 }
 
-// clip shortens hostile text to at most n bytes, at a character's border.
+// clip shortens text that is not trusted to at most n bytes, at a character's border.
 func clip(text string, n int) string {
 	for len(text) > n {
 		_, size := utf8.DecodeLastRuneInString(text)

@@ -32,7 +32,7 @@ type SignInLog interface {
 // Client is where an attempt to sign in comes from.
 type Client struct {
 	Address string
-	Agent   string  // what the browser calls itself; hostile
+	Agent   string  // the User-Agent header; not trusted
 	Browser Browser // zero: not used to sign in before
 }
 

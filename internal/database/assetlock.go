@@ -238,9 +238,9 @@ func endCommands(ctx context.Context, t *tx, h lockedAsset, e ending, at time.Ti
 // enrolledAgain is the outcome of commands to an enrollment that is over.
 const enrolledAgain = "the device was enrolled again before it confirmed the command"
 
-// failOpen ends an asset's open commands because a new enrollment began. An
+// failBeforeEnrollment ends an asset's open commands because a new enrollment began. An
 // agent's wipe says that nothing was erased.
-func failOpen(ctx context.Context, t *tx, h lockedAsset) error {
+func failBeforeEnrollment(ctx context.Context, t *tx, h lockedAsset) error {
 	wipe := enrolledAgain
 	if h.management == string(asset.Agent) {
 		wipe = command.ReleasedWithoutErasing

@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// merged is the outcome of the commands of an asset whose device became another's.
-const merged = "the asset was merged into another before the device confirmed the command"
+// mergedOutcome is the outcome of the commands of an asset whose device became another's.
+const mergedOutcome = "the asset was merged into another before the device confirmed the command"
 
 // SameSerial returns the ids of other assets of the company that claim the
 // serial number of an asset, at most five.
@@ -78,10 +78,10 @@ func merge(ctx context.Context, t *tx, kept, other lockedAsset) error {
 	kept.count(counts, -1)
 	other.count(counts, -1)
 	before := kept
-	if err := failOpen(ctx, t, kept); err != nil {
+	if err := failBeforeEnrollment(ctx, t, kept); err != nil {
 		return err
 	}
-	if err := failAll(ctx, t, other.id); err != nil {
+	if err := failMerged(ctx, t, other.id); err != nil {
 		return err
 	}
 	if err := supersede(ctx, t, kept.id, ""); err != nil {
@@ -155,15 +155,15 @@ func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) error {
 	return nil
 }
 
-// failAll ends the open commands of an asset that was merged.
-func failAll(ctx context.Context, t *tx, assetID string) error {
+// failMerged ends the open commands of an asset that was merged.
+func failMerged(ctx context.Context, t *tx, assetID string) error {
 	open, err := openOf(ctx, t, assetID, t.lock())
 	if err != nil {
 		return err
 	}
 	for _, c := range open {
 		if _, err := t.db.advanceWithin(ctx, t, c.ID, command.Transition{From: []command.State{c.State}, To: command.Failed,
-			Outcome: merged}); err != nil {
+			Outcome: mergedOutcome}); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,7 @@ func scanOAuthClient(r row) (c oauth.Client, err error) {
 	return c, digest(c.SecretHash[:]).Scan(secret)
 }
 
-// OAuthClient finds a client, also one whose time has run out.
+// OAuthClient returns a client, also one that has expired, or fault.NotFound.
 func (db *DB) OAuthClient(ctx context.Context, id string) (oauth.Client, error) {
 	return find(ctx, db.read(), "client", scanOAuthClient, `SELECT id, name, redirect_uris, dynamic, secret_hash, created_at, expires_at
 		FROM oauth_clients WHERE id = ?`, id)
@@ -69,8 +69,11 @@ func findCode(ctx context.Context, t *tx, hash, lock string) (codeRow, error) {
 		FROM oauth_codes k WHERE k.hash = ? AND EXISTS (SELECT 1 FROM users u WHERE u.id = k.user_id AND NOT u.disabled)`+lock, hash)
 }
 
-// refusedSecret is the fault of a code or token that is not worth anything.
+// refusedSecret returns the fault of a code or token that is unknown, expired or used.
 func refusedSecret() error { return fault.New(fault.Refused, "unknown, expired or used") }
+
+// connectionOfClient is the condition of the connection of a user with a client.
+const connectionOfClient = `o.user_id = ? AND o.client_id = ? AND o.revoked_at = 0`
 
 // RedeemCode makes a grant of a code, once. A second attempt ends the grant:
 // another party has the code.
@@ -86,8 +89,7 @@ func (db *DB) RedeemCode(ctx context.Context, hash access.SecretHash, take func(
 			return orRefused(err)
 		}
 		// The connection is locked before its codes and grants, everywhere.
-		const ofClient = `o.user_id = ? AND o.client_id = ? AND o.revoked_at = 0`
-		known, err := lockConnection(ctx, t, ofClient, seen.UserID, seen.ClientID)
+		known, err := lockConnection(ctx, t, connectionOfClient, seen.UserID, seen.ClientID)
 		if err != nil && fault.CodeOf(err) != fault.NotFound {
 			return err
 		}
@@ -97,31 +99,43 @@ func (db *DB) RedeemCode(ctx context.Context, hash access.SecretHash, take func(
 			return orRefused(err)
 		case code.grantID != "":
 			replayed = true
-			if known.ID == "" { // the first use made it while this one waited for the code
-				if known, err = lockConnection(ctx, t, ofClient, seen.UserID, seen.ClientID); err != nil {
-					return orRefused(err)
-				}
-			}
-			return db.endGrant(ctx, t, known, code.grantID, "an authorization code was used twice")
+			return db.replay(ctx, t, known, code)
 		case !db.now().Before(code.ExpiresAt):
 			return refusedSecret()
 		}
 		if err := take(code.AuthorizationCode); err != nil {
 			return err
 		}
-		made, err = db.addGrant(ctx, t, code.AuthorizationCode)
-		if err != nil {
-			return err
-		}
-		if err := t.Exec(ctx, `UPDATE oauth_codes SET grant_id = ? WHERE hash = ?`, made.GrantID, text); err != nil {
-			return err
-		}
-		return issueTokens(ctx, t, made.GrantID, "", 0, issue)
+		made, err = db.grantCode(ctx, t, code, text, issue)
+		return err
 	})
 	if err == nil && replayed {
 		err = refusedSecret()
 	}
 	return made, err
+}
+
+// grantCode makes the grant of a code, with tokens.
+func (db *DB) grantCode(ctx context.Context, t *tx, code codeRow, hash string, issue oauth.Tokens) (oauth.Connection, error) {
+	made, err := db.addGrant(ctx, t, code.AuthorizationCode)
+	if err != nil {
+		return made, err
+	}
+	if err := t.Exec(ctx, `UPDATE oauth_codes SET grant_id = ? WHERE hash = ?`, made.GrantID, hash); err != nil {
+		return made, err
+	}
+	return made, issueTokens(ctx, t, made.GrantID, "", 0, issue)
+}
+
+// replay ends the grant of a code that is used again. known is the connection of the
+// code's client, locked; zero: there was none before the code was locked.
+func (db *DB) replay(ctx context.Context, t *tx, known oauth.Connection, code codeRow) (err error) {
+	if known.ID == "" { // the first use made it while this one waited for the code
+		if known, err = lockConnection(ctx, t, connectionOfClient, code.UserID, code.ClientID); err != nil {
+			return orRefused(err)
+		}
+	}
+	return db.endGrant(ctx, t, known, code.grantID, "an authorization code was used twice")
 }
 
 func orRefused(err error) error {
@@ -153,6 +167,35 @@ func (s refreshRow) theft(now int64) bool {
 		s.reuses >= oauth.MaxReuses || s.successorUsed)
 }
 
+// readRefresh returns the refresh token with a hash, or fault.NotFound.
+func readRefresh(ctx context.Context, t *tx, hash string) (refreshRow, error) {
+	return find(ctx, t, "token", into(refreshFields),
+		`SELECT o.client_id, g.id, g.scopes, k.expires_at, k.rotated_at, k.reuses, u.disabled,
+			EXISTS (SELECT 1 FROM oauth_tokens n WHERE n.parent = k.hash AND n.parent <> '' AND n.refresh AND n.rotated_at > 0),
+			EXISTS (SELECT 1 FROM oauth_tokens n WHERE n.parent = k.parent AND n.parent <> '' AND n.refresh AND n.hash <> k.hash
+				AND n.rotated_at > 0)
+		FROM oauth_tokens k JOIN oauth_grants g ON g.id = k.grant_id JOIN oauth_connections o ON o.id = g.connection_id
+		JOIN users u ON u.id = o.user_id WHERE k.hash = ? AND k.refresh`, hash)
+}
+
+// checkRefresh decides whether a client may use a refresh token of a locked connection now,
+// in milliseconds, for the wanted scopes: fault.Refused or fault.Forbidden if not. It ends
+// the grant of a token that another party has, and reports that as stolen.
+func (db *DB) checkRefresh(ctx context.Context, t *tx, c oauth.Connection, s refreshRow, clientID string, wanted access.Permission,
+	now int64) (stolen bool, err error) {
+	switch {
+	case s.userDisabled || s.clientID != clientID:
+		return false, refusedSecret()
+	case s.theft(now):
+		return true, db.endGrant(ctx, t, c, s.grantID, "a refresh token was used twice")
+	case now >= s.expires || !c.RevokedAt.IsZero():
+		return false, refusedSecret()
+	case !s.granted.WithImplied().Has(wanted):
+		return false, fault.New(fault.Forbidden, "the scopes are more than those granted")
+	}
+	return false, nil
+}
+
 // RotateToken swaps a refresh token for new tokens.
 func (db *DB) RotateToken(ctx context.Context, refresh access.SecretHash, clientID string, wanted access.Permission,
 	issue oauth.Tokens) (oauth.Connection, error) {
@@ -168,27 +211,13 @@ func (db *DB) RotateToken(ctx context.Context, refresh access.SecretHash, client
 		if err != nil {
 			return orRefused(err)
 		}
-		s, err := find(ctx, t, "token", into(refreshFields),
-			`SELECT o.client_id, g.id, g.scopes, k.expires_at, k.rotated_at, k.reuses, u.disabled,
-				EXISTS (SELECT 1 FROM oauth_tokens n WHERE n.parent = k.hash AND n.parent <> '' AND n.refresh AND n.rotated_at > 0),
-				EXISTS (SELECT 1 FROM oauth_tokens n WHERE n.parent = k.parent AND n.parent <> '' AND n.refresh AND n.hash <> k.hash
-					AND n.rotated_at > 0)
-			FROM oauth_tokens k JOIN oauth_grants g ON g.id = k.grant_id JOIN oauth_connections o ON o.id = g.connection_id
-			JOIN users u ON u.id = o.user_id WHERE k.hash = ? AND k.refresh`, text)
+		s, err := readRefresh(ctx, t, text)
 		if err != nil {
 			return orRefused(err)
 		}
 		now := millis(db.now())
-		switch {
-		case s.userDisabled || s.clientID != clientID:
-			return refusedSecret()
-		case s.theft(now):
-			stolen = true
-			return db.endGrant(ctx, t, connection, s.grantID, "a refresh token was used twice")
-		case now >= s.expires || !connection.RevokedAt.IsZero():
-			return refusedSecret()
-		case !s.granted.WithImplied().Has(wanted):
-			return fault.New(fault.Forbidden, "the scopes are more than those granted")
+		if stolen, err = db.checkRefresh(ctx, t, connection, s, clientID, wanted, now); stolen || err != nil {
+			return err
 		}
 		if err := t.Exec(ctx, `UPDATE oauth_tokens SET reuses = CASE WHEN rotated_at = 0 THEN 0 ELSE reuses + 1 END,
 				rotated_at = CASE WHEN rotated_at = 0 THEN ? ELSE rotated_at END WHERE hash = ?`, now, text); err != nil {

@@ -158,7 +158,7 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 	}
 	before := h.appliedPolicy
 	if again {
-		if err := failOpen(ctx, t, h); err != nil {
+		if err := failBeforeEnrollment(ctx, t, h); err != nil {
 			return enrollment.Change{}, err
 		}
 		before = ""

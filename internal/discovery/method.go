@@ -111,7 +111,7 @@ func (m *Method) CheckQuery(query url.Values) error {
 	return found.orNil()
 }
 
-// check gives the vendor's name of the type that a value misses, or nothing.
+// check returns the vendor's name of the type that value does not have; empty: it has it.
 func (p *Parameter) check(value string) string {
 	switch {
 	case len(p.Enum) > 0 && !slices.Contains(p.Enum, value):

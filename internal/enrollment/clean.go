@@ -47,7 +47,7 @@ func OwnMember(name string) bool {
 }
 
 // Clean returns the observation fit to be kept. Device-supplied text is
-// hostile: texts are cut and rid of control characters, what is not what it
+// not trusted: texts are cut and rid of control characters, what is not what it
 // claims to be (a location off the globe, a report that is no JSON object, a
 // policy that cannot be one) is left out, and no time lies in the future. It
 // fails with fault.InvalidArguments if the observation says nothing of any

@@ -24,7 +24,7 @@ func TestFleet_TwoThousandAgentsUnderFaults(t *testing.T) {
 	t.Parallel()
 	const agents = 2000
 	p := startProcess(t, agents, 400)
-	o := options(t, p.Goods, p.now)
+	o := options(t, p.Access, p.now)
 	o.Ramp, o.Commands, o.Patience = 10*time.Second, 2, 90*time.Second
 	o.Offline, o.OfflineFor, o.Skew = 0.1, 2*time.Second, 48*time.Hour
 	o.Lost, o.Duplicated, o.Crashes, o.Endings = 0.02, 0.02, 0.005, 0.01
@@ -58,7 +58,7 @@ func TestFleet_InOneProcess(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	o := options(t, g.Goods, clock)
+	o := options(t, g.Access, clock)
 	o.Ramp, o.Commands, o.Patience = time.Second, 7, 90*time.Second
 	o.Offline, o.OfflineFor, o.Skew = 0.3, time.Second, time.Hour
 	o.Lost, o.Duplicated, o.Crashes, o.Endings = 0.1, 0.1, 0.03, 0.1
@@ -69,7 +69,7 @@ func TestFleet_InOneProcess(t *testing.T) {
 	}
 }
 
-func options(t *testing.T, g proving.Goods, clock func() time.Time) fleetsim.Options {
+func options(t *testing.T, g proving.Access, clock func() time.Time) fleetsim.Options {
 	t.Helper()
 	return fleetsim.Options{Server: g.URL, Tokens: g.Tokens, Keys: g.Keys, Policies: g.Policies, Dir: t.TempDir(),
 		Seed: 1, Now: clock, Pace: pace, Clock: time.Now, Log: slog.New(slog.DiscardHandler)}

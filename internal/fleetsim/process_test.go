@@ -15,7 +15,7 @@ import (
 
 // process is a service to measure as a process of its own, which can be killed.
 type process struct {
-	proving.Goods
+	proving.Access
 	t       *testing.T
 	program string
 	dir     string
@@ -33,7 +33,7 @@ func startProcess(t *testing.T, agents, keys int) *process {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("cannot build the service: %v\n%s", err, out)
 	}
-	p.Goods = p.run(map[string]any{"agents": agents, "keys": keys})
+	p.Access = p.run(map[string]any{"agents": agents, "keys": keys})
 	t.Cleanup(p.end)
 	return p
 }
@@ -43,7 +43,7 @@ func (p *process) now() time.Time {
 	return p.start.Add(time.Duration(float64(time.Since(p.start)) * pace))
 }
 
-func (p *process) run(settings map[string]any) (goods proving.Goods) {
+func (p *process) run(settings map[string]any) (served proving.Access) {
 	p.t.Helper()
 	settings["dir"], settings["start"], settings["pace"] = p.dir, p.start.UnixMilli(), pace
 	p.cmd = exec.Command(p.program)
@@ -64,12 +64,12 @@ func (p *process) run(settings map[string]any) (goods proving.Goods) {
 	}
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	if err == nil {
-		err = json.Unmarshal(line, &goods)
+		err = json.Unmarshal(line, &served)
 	}
 	if err != nil {
 		p.t.Fatalf("the service did not start: %v", err)
 	}
-	return goods
+	return served
 }
 
 // kill ends the service with SIGKILL and starts it again on the same address.

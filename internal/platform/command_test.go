@@ -43,7 +43,7 @@ func TestDevice_EnrollsReportsAndObeys(t *testing.T) {
 		b.pass(time.Second)
 		h := b.history(a)[0]
 		b.equal("state", h.State, command.Succeeded)
-		b.equal("its own word", h.FeedbackAt.IsZero(), false)
+		b.equal("reported by itself", h.FeedbackAt.IsZero(), false)
 		b.says("outcome", h.Outcome, "locked")
 	})
 }
@@ -217,7 +217,7 @@ func TestOutcome_PlainWords(t *testing.T) {
 			h := b.history(a)[0]
 			b.equal(c.name, h.State, c.state)
 			b.says(c.name, h.Outcome, c.says)
-			b.equal(c.name+": the device's word", h.FeedbackAt.IsZero(), false)
+			b.equal(c.name+": the device's report", h.FeedbackAt.IsZero(), false)
 		}
 	})
 }

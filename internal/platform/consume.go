@@ -14,13 +14,14 @@ import (
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 )
 
-// What became of a notification. All but failed and a young Foreign are acknowledged.
+// The results of a notification. The platform sends it again after failed, and after Foreign
+// until it is as old as foreignFor. All others are acknowledged.
 const (
 	applied   = "applied"
 	ignored   = "ignored"   // says nothing to us, nothing new, or is about no device of ours
 	Foreign   = "foreign"   // of an enterprise that no company here has
 	malformed = "malformed" // will never be readable
-	failed    = "failed"    // our own trouble: it is to come again
+	failed    = "failed"    // by an error of the service
 )
 
 // consume applies one notification. The error, of failed and malformed, is for
@@ -76,8 +77,8 @@ func (p *Platform) observe(ctx context.Context, o enrollment.Observation) (strin
 	return applied, nil
 }
 
-// consumeOperation settles a command by its operation. at is the time of the
-// device's word.
+// consumeOperation settles a command by its operation. at is when the device reported
+// the result.
 func (p *Platform) consumeOperation(ctx context.Context, owner company.Company, o *operation, at time.Time) (string, error) {
 	if !o.Done {
 		return ignored, nil
@@ -90,7 +91,7 @@ func (p *Platform) consumeOperation(ctx context.Context, owner company.Company, 
 		return failed, err
 	}
 	if settled.State == command.Succeeded && settled.Type.Row().EndsManagement {
-		if result, err := p.observe(ctx, departed(owner, o.device(), at)); result == failed {
+		if result, err := p.observe(ctx, goneObservation(owner, o.device(), at)); result == failed {
 			return failed, err
 		}
 	}
@@ -100,8 +101,8 @@ func (p *Platform) consumeOperation(ctx context.Context, owner company.Company, 
 	return applied, nil
 }
 
-// departed is the observation that a device is no longer managed.
-func departed(owner company.Company, device string, at time.Time) enrollment.Observation {
+// goneObservation is the observation that a device is no longer managed.
+func goneObservation(owner company.Company, device string, at time.Time) enrollment.Observation {
 	return enrollment.Observation{CompanyID: owner.ID, Device: device, Management: asset.Platform, Gone: true, ObservedAt: at}
 }
 

@@ -207,7 +207,7 @@ func (f *flaky) Observe(ctx context.Context, o enrollment.Observation) (enrollme
 	return f.Inventory.Observe(ctx, o)
 }
 
-// What our own trouble kept from being applied comes again.
+// A notification that an error of the service kept from being applied is sent again.
 func TestNotifications_SurviveFailuresOfTheService(t *testing.T) {
 	on(t, func(b *bench) {
 		inventory := &flaky{fails: 5}

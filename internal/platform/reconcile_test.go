@@ -69,7 +69,7 @@ func TestAdopt_ByNotification(t *testing.T) {
 		b.equal("at once", result.Status, "UNCONFIRMED")
 		b.pass(time.Second)
 		h := b.history(a)[0]
-		b.equal("after the device's word", h.State, command.Succeeded)
+		b.equal("after the device's report", h.State, command.Succeeded)
 		b.equal("has a name", h.Ref != "", true)
 		b.equal("sent", b.calls("devices.issueCommand"), 1)
 	})
@@ -115,11 +115,11 @@ func TestAdopt_NeverArrivedStaysUnconfirmed(t *testing.T) {
 // A service that dies between the vendor's answer and its own note of it finds
 // the command again, and sends nothing twice.
 func TestAdopt_CrashBetweenCallAndRecord(t *testing.T) {
-	for _, word := range []string{"comes", "is lost"} {
-		t.Run("the device's word "+word, func(t *testing.T) {
+	for _, report := range []string{"arrives", "is lost"} {
+		t.Run("the device's report "+report, func(t *testing.T) {
 			connected(t, func(b *bench) {
 				a := b.device()
-				if word == "is lost" {
+				if report == "is lost" {
 					b.losing("COMMAND", 1)
 				}
 				b.commands.Crash = func(step string) {

@@ -129,7 +129,7 @@ func (p *Platform) revisit(ctx context.Context, owner company.Company, name stri
 		if confirmed := p.enterpriseExists(ctx, owner.Enterprise); confirmed != nil {
 			return nil, confirmed
 		}
-		_, err = p.observe(ctx, departed(owner, name, p.missingSince(err)))
+		_, err = p.observe(ctx, goneObservation(owner, name, p.missingSince(err)))
 		return nil, err
 	}
 	if err == nil {

@@ -140,9 +140,9 @@ func openProvisioning(db *database.DB, now func() time.Time) func(context.Contex
 			return nil, err
 		}
 		if err := keys.Belong(found); err != nil && !settings.AcceptLostKeys {
-			return nil, lost(settings.KeyFile, err)
+			return nil, keyFileError(settings.KeyFile, err)
 		}
-		if err := admit(ctx, db, keys, settings, slog.Default()); err != nil {
+		if err := recordKeys(ctx, db, keys, settings, slog.Default()); err != nil {
 			return nil, err
 		}
 		signer, es256, err := keys.Signers()

@@ -38,7 +38,7 @@ const (
 func (w *wiring) background() {
 	proposals := &proposal.Reconciler{Store: w.db, Policies: w.db, Companies: w.db, Publisher: w.platform, Log: w.options.Logger}
 	w.loops = []Loop{
-		w.every("presence", database.PresentEvery, w.present),
+		w.every("presence", database.PresentEvery, w.reportPresence),
 		w.every("command sweeper", sweepInterval, w.commands.Sweep),
 		w.every("stopped commands", sweepInterval, w.commands.CancelStopped),
 		w.every("loosened controls", sweepInterval, w.db.ApplyLoosenings),
@@ -80,7 +80,7 @@ func (w *wiring) background() {
 			Open: w.keys.Open, PublicURL: w.public, Observer: w.metrics, Now: w.options.Now, Log: w.options.Logger}
 		w.loops = append(w.loops, w.every("mail", mail.Every, sender.Round))
 	}
-	if w.checkedLater() {
+	if w.isLarge() {
 		w.loops = append(w.loops, Loop{Name: "integrity", Run: w.checkDatabase})
 	}
 }
@@ -182,7 +182,7 @@ func (k Maintenance) Restore(env *cli.Env, settings config.Service, file string)
 	}
 	if err := keys.Belong(prepared.Found); err != nil {
 		if !settings.AcceptLostKeys {
-			return done, lost(settings.KeyFile, err)
+			return done, keyFileError(settings.KeyFile, err)
 		}
 		k.Log.WarnContext(env.Context, "lost keys accepted", "reason", err.Error(), "file", settings.KeyFile)
 	}

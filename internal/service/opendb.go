@@ -25,7 +25,7 @@ func (s *Service) openDatabase(ctx context.Context) error {
 	if err := found.Check(database.Upgrade); err != nil {
 		return err
 	}
-	if !s.checkedLater() {
+	if !s.isLarge() {
 		if err := database.QuickCheck(ctx, url); err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (s *Service) openDatabase(ctx context.Context) error {
 		}
 		return nil
 	})
-	return admit(ctx, s.db, s.keys, s.config, s.options.Logger)
+	return recordKeys(ctx, s.db, s.keys, s.config, s.options.Logger)
 }
 
 // checkAtOnce is the size of a SQLite file, in bytes, up to which it is checked before
@@ -56,7 +56,8 @@ func (s *Service) openDatabase(ctx context.Context) error {
 // from a slow disk. A larger file is checked while the service runs.
 const checkAtOnce = 256 << 20
 
-func (s *Service) checkedLater() bool {
+// isLarge reports whether the database is a SQLite file that is checked while the service runs.
+func (s *Service) isLarge() bool {
 	path, embedded := s.config.SQLitePath()
 	info, err := os.Stat(path)
 	return embedded && err == nil && info.Size() > checkAtOnce
@@ -70,7 +71,7 @@ func (s *Service) checkDatabase(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		s.end(err)
+		s.stopWith(err)
 	default:
 		s.options.Logger.InfoContext(ctx, "database checked", "took", s.options.Now().Sub(began))
 	}
@@ -78,11 +79,11 @@ func (s *Service) checkDatabase(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// end ends the service with an error.
-func (s *Service) end(why error) {
+// stopWith stops the service with an error.
+func (s *Service) stopWith(why error) {
 	select {
 	case s.ended <- why:
-	default: // it ends already
+	default: // it stops already
 	}
 }
 
@@ -93,7 +94,7 @@ func (s *Service) openKeys(found database.Inspection) (err error) {
 	_, embedded := s.config.SQLitePath()
 	if _, missing := os.Stat(path); errors.Is(missing, fs.ErrNotExist) {
 		if err := (&ops.Keys{}).Belong(found); err != nil && !accept {
-			return lost(path, fmt.Errorf("it does not exist, and %w", err))
+			return keyFileError(path, fmt.Errorf("it does not exist, and %w", err))
 		}
 		if embedded {
 			s.keys, err = ops.LoadOrMakeKeys(path, s.options.Now())
@@ -107,22 +108,22 @@ func (s *Service) openKeys(found database.Inspection) (err error) {
 		return err
 	}
 	if err := s.keys.Belong(found); err != nil && !accept {
-		return lost(path, err)
+		return keyFileError(path, err)
 	}
 	return nil
 }
 
-// lost says what to do about keys that are missing.
-func lost(path string, err error) error {
+// keyFileError says what to do about keys that are missing.
+func keyFileError(path string, err error) error {
 	return fmt.Errorf("cannot use the key file %s with this database: %w; restore the key file that belongs to it, or give up what "+
 		"depends on it with --accept-lost-keys", path, err)
 }
 
-// admit records the keys in the database before the first of them is used.
-func admit(ctx context.Context, db *database.DB, keys *ops.Keys, settings config.Service, log *slog.Logger) error {
+// recordKeys records the keys in the database before the first of them is used.
+func recordKeys(ctx context.Context, db *database.DB, keys *ops.Keys, settings config.Service, log *slog.Logger) error {
 	given, err := db.AdmitKeys(ctx, keys.IDs(), settings.AcceptLostKeys)
 	if _, missing := errors.AsType[*database.MissingKeys](err); missing {
-		return lost(settings.KeyFile, err)
+		return keyFileError(settings.KeyFile, err)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot record the keys of the key file in the database: %w", err)
@@ -133,16 +134,18 @@ func admit(ctx context.Context, db *database.DB, keys *ops.Keys, settings config
 	return nil
 }
 
-// present says that this replica works, until a newer program ends its work.
-func (s *Service) present(ctx context.Context) error {
+// reportPresence records that this replica runs. It stops the service once a newer
+// program has changed the database.
+func (s *Service) reportPresence(ctx context.Context) error {
 	err := s.db.Present(ctx)
 	if s.db.Outdated() {
-		s.end(err)
+		s.stopWith(err)
 	}
 	return err
 }
 
-// warnOfNames logs at start that there are such names.
+// warnOfNames logs at the start how many policies have names that look alike or hide
+// characters: databases of earlier versions may have them.
 func (s *Service) warnOfNames(ctx context.Context) error {
 	odd, err := s.db.OddNames(ctx)
 	if err != nil {

@@ -41,17 +41,18 @@ type Runner struct {
 
 	mu   sync.Mutex
 	busy map[string]bool
-	// idle are the webhooks that had nothing to send, as they were then.
-	idle map[string]looksLike
+	// idle has the state of each webhook that had nothing to send.
+	idle map[string]idleState
 }
 
-// looksLike is what a webhook with nothing to send looks like until it has something.
-type looksLike struct{ version, last int64 }
+// idleState is the version of a webhook and the last event of its company. While both stay,
+// a webhook that had nothing to send has nothing to send.
+type idleState struct{ version, last int64 }
 
 // NewRunner returns a runner.
 func NewRunner(c Config) *Runner {
 	return &Runner{Config: c, woken: make(chan struct{}, 1), free: make(chan struct{}, cmp.Or(c.Slots, MaxSlots)), busy: map[string]bool{},
-		idle: map[string]looksLike{}}
+		idle: map[string]idleState{}}
 }
 
 // Wake has the runner look at once. It does not block.
@@ -115,9 +116,9 @@ func (r *Runner) Round(ctx context.Context) error {
 func (r *Runner) pick(due []Due) (all []Due) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	idle, now := map[string]looksLike{}, r.Now()
+	idle, now := map[string]idleState{}, r.Now()
 	for _, d := range due {
-		same := looksLike{d.Version, d.Last} == r.idle[d.ID]
+		same := idleState{d.Version, d.Last} == r.idle[d.ID]
 		if same {
 			idle[d.ID] = r.idle[d.ID]
 		}
@@ -145,7 +146,7 @@ func (r *Runner) serve(ctx context.Context, d Due) error {
 		return err
 	}
 	if next.empty() {
-		return r.pass(ctx, d, next.record.Position)
+		return r.noteIdle(ctx, d, next.record.Position)
 	}
 	claim := resource.NewID()
 	if mine, err := r.Queue.ClaimWebhook(ctx, w, claim, r.Now().Add(claimFor)); err != nil || !mine {
@@ -156,7 +157,7 @@ func (r *Runner) serve(ctx context.Context, d Due) error {
 		next.sendNothing()
 		next.record.Disable = "its secret cannot be opened with the key file: rotate the secret, then enable it"
 	}
-	calls, stop := patient(ctx)
+	calls, stop := withGrace(ctx)
 	t := claimed{Runner: r, webhook: w, claim: claim, begun: r.Now(),
 		flights: newFlights(func(s send) result { return r.call(calls, w, s, keys) })}
 	defer t.flights.wait()
@@ -164,10 +165,11 @@ func (r *Runner) serve(ctx context.Context, d Due) error {
 	return t.run(ctx, next)
 }
 
-// pass notes that there is nothing to send, and now and then how far that is so.
-func (r *Runner) pass(ctx context.Context, d Due, position int64) error {
+// noteIdle notes that a webhook has nothing to send up to a position. It saves the position
+// after passAfter events or passWithin.
+func (r *Runner) noteIdle(ctx context.Context, d Due, position int64) error {
 	r.mu.Lock()
-	r.idle[d.ID] = looksLike{d.Version, d.Last}
+	r.idle[d.ID] = idleState{d.Version, d.Last}
 	r.mu.Unlock()
 	if position-d.Position < passAfter && (position == d.Position || r.Now().Sub(d.MovedAt) < passWithin) {
 		return nil
@@ -175,8 +177,8 @@ func (r *Runner) pass(ctx context.Context, d Due, position int64) error {
 	return r.Queue.PassEvents(ctx, d.Webhook, position)
 }
 
-// patient is a context that ends graceTime after another one.
-func patient(ctx context.Context) (longer context.Context, stop func()) {
+// withGrace returns a context that ends graceTime after ctx, or with stop.
+func withGrace(ctx context.Context) (longer context.Context, stop func()) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	unwatch := context.AfterFunc(ctx, func() {
 		timer := time.AfterFunc(graceTime, cancel)

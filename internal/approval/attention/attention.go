@@ -44,11 +44,11 @@ type Item struct {
 	Kind    Kind
 	ID      string // of the proposal, authorization, loosening, request, command or webhook
 	AssetID string // of kinds about a device
-	Name    string // of the device or policy, hostile; or the host of the webhook
+	Name    string // of the device or policy, not trusted; or the host of the webhook
 	Detail  string // the command's type, the proposal's title, the control, or why the webhook is disabled
 	Before  string // of a control
 	After   string
-	Caller  string // the name of who asked; hostile
+	Caller  string // the name of who asked; not trusted
 	At      time.Time
 	Until   time.Time // when it can no longer be decided, or takes effect; zero: it stays
 	Matter  access.Matter

@@ -111,7 +111,7 @@ const Examples = 3
 // Example is an event that mail names.
 type Example struct {
 	event.Event
-	Name string // of the device or policy; hostile; empty: there is none to be told
+	Name string // of the device or policy; not trusted; empty: there is none to be told
 }
 
 // Letter is an invitation that is to be sent. Sealed is its token, by the key file.

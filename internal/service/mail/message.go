@@ -19,7 +19,7 @@ const (
 	maxName    = 100
 )
 
-// message is one mail as plain text. The subject and the name may be hostile: they are
+// message is one mail as plain text. The subject and the name are not trusted: they are
 // cleaned of line breaks, and encoded. The key says what it is about: a mail that is sent
 // again after a kill has the same key and text, and so the same Message-ID.
 func message(from mail.Address, name, to, subject, text, key string, now time.Time) []byte {

@@ -34,8 +34,8 @@ type Settings struct {
 	Crash func(step string)
 }
 
-// Goods are what it takes to use such a service.
-type Goods struct {
+// Access is the address of a service, and the tokens, API keys and policies that it has made.
+type Access struct {
 	URL      string   `json:"url"`
 	Tokens   []string `json:"tokens"` // texts of QR codes
 	Keys     []string `json:"keys"`
@@ -44,7 +44,7 @@ type Goods struct {
 
 // Service is a running service.
 type Service struct {
-	Goods
+	Access
 	settings Settings
 	config   config.Service
 	company  company.Company

@@ -29,8 +29,8 @@ const (
 	NoPermissions State = "no permissions" // of this machine's user, to the USB port
 )
 
-// serialForm is what an argument may be without being mistaken for an option. The
-// device itself says what it is called.
+// serialForm is the form of a serial number that adb does not take for an option. The
+// device chooses its serial number.
 var serialForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@()+/-]{0,127}$`)
 
 // Devices lists the devices that are connected.

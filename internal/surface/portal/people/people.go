@@ -30,15 +30,15 @@ func (s *Users) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET " + frame.UsersPath, Needs: account.ManageUsers, Serve: s.list},
 		{Pattern: "GET " + newUserPath, Needs: account.ManageUsers, Proof: frame.Proof{Next: newUserPath, Then: "invite a user"},
-			Serve: s.fresh},
+			Serve: s.newPage},
 		{Pattern: "POST " + frame.UsersPath, Needs: account.ManageUsers, Proof: frame.Proof{Next: newUserPath, Then: "invite the user"},
 			Serve: s.invite},
 		{Pattern: "GET " + frame.UsersPath + "/{user}", Needs: account.ManageUsers, Serve: s.edit},
 		{Pattern: "POST " + frame.UsersPath + "/{user}", Needs: account.ManageUsers, Proof: then("save the user"), Serve: s.save},
 		{Pattern: "POST " + frame.UsersPath + "/{user}/disabled", Needs: account.ManageUsers, DuringStop: true,
-			Proof: then("choose again"), Serve: s.disable},
+			Proof: then("choose again"), Serve: s.setDisabled},
 		{Pattern: "POST " + frame.UsersPath + "/{user}/invitation", Needs: account.ManageUsers, Proof: then("make the invitation"),
-			Serve: s.inviteAgain},
+			Serve: s.renewInvitation},
 	}
 }
 
@@ -82,7 +82,7 @@ func (s *Users) form(v *frame.Visit, f userForm) (userForm, error) {
 	return f, err
 }
 
-func (s *Users) fresh(v *frame.Visit) error {
+func (s *Users) newPage(v *frame.Visit) error {
 	rights, _ := account.Viewer.Rights()
 	f, err := s.form(v, userForm{New: true, User: account.User{Role: account.Viewer, Rights: rights, Policies: v.User.Policies}})
 	if err != nil {
@@ -91,8 +91,8 @@ func (s *Users) fresh(v *frame.Visit) error {
 	return v.Show("Invite a user", frame.SettingsPath, userPage(v, f))
 }
 
-// read reads the form's role, rights and policies.
-func read(in url.Values) (account.Role, account.Right, []string, error) {
+// parseRoleForm returns the form's role, rights and policies; nil policies: all.
+func parseRoleForm(in url.Values) (account.Role, account.Right, []string, error) {
 	role := account.Role(in.Get("role"))
 	rights, known := role.Rights()
 	if !known {
@@ -106,6 +106,7 @@ func read(in url.Values) (account.Role, account.Right, []string, error) {
 	if in.Get("custom") == "true" || in.Has("shown") && strings.Join(ticked.Names(), " ") != in.Get("shown") {
 		rights = ticked
 	}
+	// Nil means all policies. A list, also one without a policy, limits the user to it.
 	if in.Get("scope") != "some" {
 		return role, rights, nil, nil
 	}
@@ -114,21 +115,21 @@ func read(in url.Values) (account.Role, account.Right, []string, error) {
 
 // invite makes a user.
 func (s *Users) invite(v *frame.Visit) error {
-	role, rights, policies, err := read(v.Form)
+	role, rights, policies, err := parseRoleForm(v.Form)
 	if err != nil {
 		return err
 	}
 	r := account.NewUserRequest{Email: v.Form.Get("email"), Name: v.Form.Get("name"), Role: role, Rights: &rights, Policies: policies}
 	u, err := s.Service.Invite(v.Context(), v.User, r)
 	if err == nil {
-		return s.invitation(v, u)
+		return s.showInvitation(v, u)
 	}
-	return s.again(v, userForm{New: true, User: account.User{Email: r.Email, Name: r.Name, Role: role, Rights: rights, Policies: policies}},
+	return s.showInvalid(v, userForm{New: true, User: account.User{Email: r.Email, Name: r.Name, Role: role, Rights: rights, Policies: policies}},
 		err)
 }
 
-// again shows the form with what is wrong.
-func (s *Users) again(v *frame.Visit, f userForm, err error) error {
+// showInvalid shows the form with what is wrong.
+func (s *Users) showInvalid(v *frame.Visit, f userForm, err error) error {
 	status, known := map[fault.Code]int{fault.InvalidArguments: 422, fault.Refused: 409, fault.Forbidden: 403}[fault.CodeOf(err)]
 	if !known {
 		return err
@@ -141,9 +142,9 @@ func (s *Users) again(v *frame.Visit, f userForm, err error) error {
 	return v.ShowStatus(status, "User", frame.SettingsPath, userPage(v, f))
 }
 
-// invitation makes a link by which the user sets a password, shown once.
+// showInvitation makes a link by which the user sets a password, shown once.
 // Earlier ones end.
-func (s *Users) invitation(v *frame.Visit, u account.User) error {
+func (s *Users) showInvitation(v *frame.Visit, u account.User) error {
 	token, err := s.Invitations.Begin(v.Context(), v.User, u)
 	if err != nil {
 		return v.Refused(userPath(u.ID), err, fault.Refused)
@@ -172,7 +173,7 @@ func (s *Users) save(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	role, rights, policies, err := read(v.Form)
+	role, rights, policies, err := parseRoleForm(v.Form)
 	if err != nil {
 		return err
 	}
@@ -181,14 +182,14 @@ func (s *Users) save(v *frame.Visit) error {
 		Policies: &policies})
 	if err != nil {
 		u.Name, u.Role, u.Rights, u.Policies = called, role, rights, policies
-		return s.again(v, userForm{User: u}, err)
+		return s.showInvalid(v, userForm{User: u}, err)
 	}
 	return v.Redirect(frame.UsersPath, frame.Done(changed.Name+" saved. Changes apply from their next request."))
 }
 
-// disable disables or enables a user. Keys that the user made are the
+// setDisabled disables or enables a user. Keys that the user made are the
 // company's and go on working: those that the form names are revoked.
-func (s *Users) disable(v *frame.Visit) error {
+func (s *Users) setDisabled(v *frame.Visit) error {
 	disabled, page := v.Form.Get("disabled") == "true", userPath(v.PathValue("user"))
 	if !disabled { // disabling goes on during a stop
 		if err := v.Running(); err != nil {
@@ -237,7 +238,8 @@ func (s *Users) endKeys(v *frame.Visit, u account.User, revoke []string) (frame.
 	return frame.Done(text), nil
 }
 
-func (s *Users) inviteAgain(v *frame.Visit) error {
+// renewInvitation makes another link for a user who was invited.
+func (s *Users) renewInvitation(v *frame.Visit) error {
 	u, err := s.find(v)
 	if err != nil {
 		return err
@@ -246,5 +248,5 @@ func (s *Users) inviteAgain(v *frame.Visit) error {
 	if _, err := s.Service.Change(v.Context(), v.User, u.ID, account.UserChange{}); err != nil {
 		return err
 	}
-	return s.invitation(v, u)
+	return s.showInvitation(v, u)
 }
