@@ -269,7 +269,7 @@ func TestPages_LimitedUsers(t *testing.T) {
 	s.tab.SignIn(viewer.User.Email, servertest.Password)
 	for i, path := range []string{"/access", "/activity", "/users", "/settings", "/settings/signin", "/setup", "/access/keys/new"} {
 		s.tab.Go(path)
-		s.tab.Sees("main", "can grant it")
+		s.tab.Sees("main", "need the permission to")
 		s.sound(t, fmt.Sprintf("viewer-%d", i))
 	}
 }

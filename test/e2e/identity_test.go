@@ -100,7 +100,7 @@ func TestPortal_ReplacingADevice(t *testing.T) {
 		manager := replica.PortalClient(t, limited.User)
 		for _, page := range []string{manager.Get("/devices/" + a.AssetID + "/merge?other=" + b.AssetID).Body,
 			manager.Get("/devices/" + a.AssetID + "/enroll").Body} {
-			says(page, "takes the permission to")
+			says(page, "need the permission to")
 		}
 		says(merge(manager, b.AssetID, name), "permission to send destructive commands")
 		says(code(manager, name), "permission to send destructive commands")

@@ -163,7 +163,7 @@ func TestPortalPolicies_LimitedUsers(t *testing.T) {
 	other := env.Policy(tenant.Company, "Other", policy.Platform)
 	viewer := visit(t, env, replica, tenant.Company.ID, account.Viewer)
 	text := viewer.get(200, "/policies/"+tenant.Policy.ID)
-	viewer.sees(text, "It takes the permission to edit policies")
+	viewer.sees(text, "You need the permission to edit policies")
 	if enabled := regexp.MustCompile(`<fieldset[^>]*data-setting[^>]*>`).FindString(text); !strings.Contains(enabled, "disabled") {
 		t.Errorf("a viewer's setting is %s", enabled)
 	}

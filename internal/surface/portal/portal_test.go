@@ -347,7 +347,7 @@ func TestRights(t *testing.T) {
 	viewer, operator := o.person(t, account.Viewer), o.person(t, account.Operator)
 
 	page := o.get(t, viewer, "/devices/"+a.ID, 200)
-	if !strings.Contains(page, "It takes the permission to send commands to devices. Grace Granter can grant it.") ||
+	if !strings.Contains(page, "You need the permission to send commands to devices. Ask Grace Granter.") ||
 		strings.Contains(page, `action="/devices/`+a.ID+`/commands/lock_device"`) {
 		t.Error("a viewer's device page does not say what is missing, or offers it")
 	}
@@ -357,7 +357,7 @@ func TestRights(t *testing.T) {
 	}{{viewer, "lock_device"}, {viewer, "wipe_device"}, {operator, "wipe_device"}, {operator, "reset_screen_lock"}} {
 		t.Run(c.operation, func(t *testing.T) {
 			answer := c.who.Send(o.base+"/devices/"+a.ID+"/commands/"+c.operation, url.Values{"confirm": {a.Identification}})
-			if answer.Status != 403 || !strings.Contains(string(answer.Body), "Grace Granter can grant it") {
+			if answer.Status != 403 || !strings.Contains(string(answer.Body), "Ask Grace Granter.") {
 				t.Errorf("%s: %d", c.operation, answer.Status)
 			}
 		})
@@ -374,7 +374,7 @@ func TestRights(t *testing.T) {
 		o.get(t, blind, path, 403)
 	}
 	if body := o.get(t, blind, "/", 200); strings.Contains(body, a.ID) ||
-		!strings.Contains(body, "It takes the permission to see devices") {
+		!strings.Contains(body, "You need the permission to see devices") {
 		t.Error("the overview of a user who may not see devices")
 	}
 }

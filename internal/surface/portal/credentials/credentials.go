@@ -79,7 +79,6 @@ type view struct {
 	Connections      []connectionRow
 	ConnectionsFail  bool
 	MayKeys, MayGate bool
-	Granters         string
 }
 
 func (s *Section) show(v *frame.Visit) error {
@@ -89,9 +88,6 @@ func (s *Section) show(v *frame.Visit) error {
 		return err
 	}
 	page.Gates = gates(v.Company.Settings, switches)
-	if !page.MayKeys || !page.MayGate {
-		page.Granters = v.Granters()
-	}
 	people, err := s.names(v)
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ func (a action) needs() account.Right {
 // they can. The same is checked again when they do.
 func (s *Section) barred(v *frame.Visit, a action, d asset.Asset) string {
 	if missing := a.needs() &^ v.User.Rights; missing != 0 {
-		return "It takes the permission to " + missing.Words() + ". " + v.Granters() + " can grant it."
+		return v.Missing(missing)
 	}
 	if d.Status == asset.Deleted {
 		return "This device is no longer managed."

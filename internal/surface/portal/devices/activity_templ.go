@@ -36,7 +36,7 @@ func activityPart(v *frame.Visit, d device, entries []activity.Entry) templ.Comp
 		}
 		ctx = templ.ClearChildren(ctx)
 		if !v.May(account.ViewActivity) {
-			templ_7745c5c3_Err = frame.Empty("lock", "It takes the permission to see the activity log. "+v.Granters()+" can grant it.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = frame.Empty("lock", v.Missing(account.ViewActivity)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

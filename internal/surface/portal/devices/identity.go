@@ -42,8 +42,7 @@ func barredFromReplacing(v *frame.Visit, d asset.Asset) string {
 	if !d.Status.Enrolled() || v.May(account.DestroyDevices) {
 		return ""
 	}
-	return "Its device would leave it. That takes the permission to " + account.DestroyDevices.Words() + ". " +
-		v.Granters() + " can grant it."
+	return "Its device would leave it. " + v.Missing(account.DestroyDevices)
 }
 
 func enrollPath(id string) string { return frame.DevicePath(id) + "/enroll" }

@@ -857,7 +857,7 @@ func bar(v *frame.Visit, t table) templ.Component {
 				}
 			}
 		} else {
-			templ_7745c5c3_Err = frame.Disabled("Commands", "send", "It takes the permission to send commands to devices. "+v.Granters()+" can grant it.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = frame.Disabled("Commands", "send", v.Missing(account.CommandDevices)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

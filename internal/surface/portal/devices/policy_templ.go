@@ -37,7 +37,7 @@ func policyPart(v *frame.Visit, d device, p policy.Policy, settings []policy.Val
 		}
 		ctx = templ.ClearChildren(ctx)
 		if !v.May(account.ViewPolicies) {
-			templ_7745c5c3_Err = frame.Empty("lock", "It takes the permission to see policies. "+v.Granters()+" can grant it.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = frame.Empty("lock", v.Missing(account.ViewPolicies)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

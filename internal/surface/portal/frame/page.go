@@ -37,7 +37,7 @@ func Shortcuts() [][2]string {
 func problemText(p Problem) string {
 	switch {
 	case p.Right != "":
-		return "It takes the permission to " + p.Right + ", which you do not have. " + p.Granters + " can grant it."
+		return missingText(p.Right, p.Granters)
 	case p.Granters != "":
 		return p.Text + " Ask " + p.Granters + "."
 	case p.Text == "":

@@ -139,7 +139,8 @@ type Denied struct{ Right account.Right }
 // Error implements error.
 func (d *Denied) Error() string { return "missing right: " + strings.Join(d.Right.Names(), ", ") }
 
-// Granters are the names of the people who can grant rights, at most three.
+// Granters are the names of the people who can grant rights, at most three, as the end of
+// a sentence.
 func (v *Visit) Granters() string {
 	if v.granters == "" {
 		v.granters = v.findGranters()
@@ -147,15 +148,23 @@ func (v *Visit) Granters() string {
 	return v.granters
 }
 
+// Missing says which rights the person needs for a control or a part that they may not
+// use, and whom to ask for them.
+func (v *Visit) Missing(rights account.Right) string { return missingText(rights.Words(), v.Granters()) }
+
+func missingText(rights, granters string) string {
+	return "You need the permission to " + rights + ". Ask " + granters + "."
+}
+
 func (v *Visit) findGranters() string {
 	users, err := v.frame.Users.Users(v.Context(), v.Company.ID)
 	if err != nil {
-		return "An administrator"
+		return "an administrator"
 	}
 	users = slices.DeleteFunc(users, func(u account.User) bool {
 		return u.Disabled || !u.Rights.Has(account.ManageUsers) || u.ID == v.User.ID
 	})
-	return cmp.Or(AnyOf(users, func(u account.User) string { return u.Name }), "An administrator")
+	return cmp.Or(AnyOf(users, func(u account.User) string { return u.Name }), "an administrator")
 }
 
 // maxForm bounds a posted form, in bytes.

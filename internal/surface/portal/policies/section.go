@@ -62,7 +62,7 @@ func mayEdit(v *frame.Visit) bool { return v.May(account.ViewPolicies | account.
 
 // why says what is missing to edit policies, for a control that is disabled.
 func why(v *frame.Visit) string {
-	return "It takes the permission to " + account.EditPolicies.Words() + ": " + v.Granters() + " can grant it."
+	return v.Missing(account.EditPolicies)
 }
 
 func spec() frame.ListSpec {

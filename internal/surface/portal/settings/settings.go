@@ -90,16 +90,12 @@ type generalForm struct {
 	Lost                 company.LostContact
 	Wrong                map[string]string
 	May                  bool
-	Granters             string
 }
 
 func (s *Section) general(v *frame.Visit) error {
 	c := v.Company
 	f := generalForm{Name: c.Name, Inactive: days(c.InactiveAfter), Keep: days(c.Settings.KeepActivity), Lost: c.Lost,
 		May: v.May(account.ManageCompany)}
-	if !f.May {
-		f.Granters = v.Granters()
-	}
 	return v.Show("Settings", frame.SettingsPath, generalPage(v, frame.TroubleOf(v, s.Troubles), f))
 }
 

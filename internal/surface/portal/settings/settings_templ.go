@@ -323,7 +323,7 @@ func generalPage(v *frame.Visit, trouble company.Trouble, f generalForm) templ.C
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = frame.Disabled("Save", "", "You need the permission to manage company settings. "+f.Granters+" can grant it.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = frame.Disabled("Save", "", v.Missing(account.ManageCompany)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1337,7 +1337,7 @@ func checklist(v *frame.Visit, tasks []task) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if !v.May(t.Needs) {
-				templ_7745c5c3_Err = frame.Disabled(t.Action, "", "It takes the permission to "+t.Needs.Words()+". "+v.Granters()+" can grant it.").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = frame.Disabled(t.Action, "", v.Missing(t.Needs)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
