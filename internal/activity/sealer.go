@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -79,6 +80,10 @@ func (k *Sealer) Inspect(ctx context.Context) error {
 	seen := maps.Clone(k.seen) // before the heads are read, which may move on
 	k.mu.Unlock()
 	heads, err := k.Store.Heads(ctx)
+	if err != nil {
+		return err
+	}
+	k.retain(heads)
 	for _, h := range heads {
 		wrong := k.check(h)
 		if wrong == nil && h.Last < seen[h.CompanyID] {
@@ -86,7 +91,23 @@ func (k *Sealer) Inspect(ctx context.Context) error {
 		}
 		_ = k.tolerate(ctx, h.CompanyID, wrong) // nothing but a broken chain, which tolerate takes
 	}
-	return err
+	return nil
+}
+
+// retain forgets the chains of companies that are deleted, or being deleted.
+func (k *Sealer) retain(heads []Head) {
+	gone := func(companyID string) bool {
+		return !slices.ContainsFunc(heads, func(h Head) bool { return h.CompanyID == companyID })
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	maps.DeleteFunc(k.seen, func(id string, _ int64) bool { return gone(id) })
+	after := maps.Clone(k.broken)
+	maps.DeleteFunc(after, func(id, _ string) bool { return gone(id) })
+	if len(after) < len(k.broken) && k.Alarm != nil {
+		k.Alarm(len(after))
+	}
+	k.broken = after
 }
 
 // Broken says what is wrong with a company's head, as far as this process has

@@ -71,14 +71,25 @@ func (db *DB) Unsealed(ctx context.Context) ([]string, error) {
 		UNION SELECT h.company_id FROM activity_heads h WHERE h.signature = '' OR h.proved_from = 0`)
 }
 
-// Heads implements activity.ChainStore.
-func (db *DB) Heads(ctx context.Context) ([]activity.Head, error) {
-	all, err := db.Companies(ctx)
-	heads := make([]activity.Head, len(all))
-	for i := 0; i < len(all) && err == nil; i++ {
-		heads[i], err = findHead(ctx, db.read(), all[i].ID, "")
+// Heads implements activity.ChainStore. They are read at one moment, without those that went
+// with a company that is being deleted.
+func (db *DB) Heads(ctx context.Context) (heads []activity.Head, err error) {
+	err = db.engine.Snapshot(ctx, func(ctx context.Context, c conn) error {
+		heads = nil
+		all, err := listCompanies(ctx, c)
+		for i := 0; i < len(all) && err == nil; i++ {
+			var head activity.Head
+			if head, err = findHead(ctx, c, all[i].ID, ""); err == nil && head.First == 0 && beingDeleted(ctx, c, all[i].ID) != nil {
+				continue
+			}
+			heads = append(heads, head)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return heads, err
+	return heads, nil
 }
 
 // SealActivity implements activity.ChainStore.

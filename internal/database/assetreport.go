@@ -26,7 +26,7 @@ func (r reportFacts) battery() float64 {
 	if json.Unmarshal(r.BatteryLevel, &level) != nil || level == nil || *level < 0 || *level > 100 {
 		return -1
 	}
-	return *level
+	return *level + 0 // -0 is 0, of which the engines keep different values
 }
 
 // compliant is 1 for a device that follows its policy, 0 for one that does not, and -1 if

@@ -60,7 +60,11 @@ func findCompany(ctx context.Context, c conn, where string, arg any) (company.Co
 
 // Companies returns every company, by slug.
 func (db *DB) Companies(ctx context.Context) ([]company.Company, error) {
-	return list(ctx, db.read(), into(companyFields), `SELECT `+companyColumns+` FROM companies c ORDER BY c.slug`)
+	return listCompanies(ctx, db.read())
+}
+
+func listCompanies(ctx context.Context, c conn) ([]company.Company, error) {
+	return list(ctx, c, into(companyFields), `SELECT `+companyColumns+` FROM companies c ORDER BY c.slug`)
 }
 
 // holdCompany locks a company. Others may make rows that refer to it.

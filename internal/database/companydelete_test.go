@@ -144,6 +144,9 @@ func TestDeleteCompany_Killed(t *testing.T) {
 			return n[0]
 		}
 		all := count("commands")
+		alarms, k := 0, f.keeper()
+		k.Alarm = func(broken int) { alarms = broken }
+		f.ok(k.Seal(f.Context()))
 		for _, table := range []string{"activity", "commands"} {
 			before := count(table)
 			if !killWorker(f, deletesOn, func() bool { return count(table) < before }) {
@@ -152,6 +155,8 @@ func TestDeleteCompany_Killed(t *testing.T) {
 			if count("company_deletions") == "0" && count("companies") == "1" && count("commands") != all {
 				f.Error("rows are gone, and the deletion does not go on")
 			}
+			f.ok(k.Inspect(f.Context()))
+			equal(f, "broken chains half-way", alarms, 0)
 		}
 		f.clock.Advance(time.Hour * 24 * 365) // the killed processes' clock is the machine's
 		f.ok(f.db.FinishDeletions(f.Context()))

@@ -67,11 +67,11 @@ func TestCrossing_List(t *testing.T) {
 		if _, err := db.Companies(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := ran.unlisted(map[string]string{"Companies: companies": "operator"}); len(got) > 0 {
+		if got := ran.unlisted(map[string]string{"listCompanies: companies": "operator"}); len(got) > 0 {
 			t.Error("listed, and refused:", got)
 		}
 		got := ran.unlisted(nil)
-		if crossing := strings.HasPrefix(e.url, "postgres"); len(got) > 0 != crossing || crossing && got["Companies: companies"] == "" {
+		if crossing := strings.HasPrefix(e.url, "postgres"); len(got) > 0 != crossing || crossing && got["listCompanies: companies"] == "" {
 			t.Error("not listed, and not refused:", got)
 		}
 	})

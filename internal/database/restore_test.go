@@ -88,6 +88,25 @@ func TestRestore_AfterAKill(t *testing.T) {
 	r.ok(database.QuickCheck(t.Context(), r.url))
 }
 
+// Through a link, a database has the log that is beside its file: a backup beside the log of
+// another database is refused.
+func TestLook_ThroughALink(t *testing.T) {
+	t.Parallel()
+	r := newRestoring(t)
+	link := filepath.Join(t.TempDir(), "link.db")
+	r.ok(os.Symlink(r.path, link))
+	log, err := os.ReadFile(r.path + "-wal")
+	r.ok(err)
+	r.ok(r.db.Close())
+	backup, err := os.ReadFile(r.backup)
+	r.ok(err)
+	r.ok(os.WriteFile(r.path, backup, 0o600))
+	r.ok(os.WriteFile(r.path+"-wal", log, 0o600))
+	if _, err := database.Inspect(t.Context(), "sqlite:"+link); err == nil || !strings.Contains(err.Error(), "it is a backup") {
+		t.Errorf("error = %v, want the refusal of a log that belongs to another database", err)
+	}
+}
+
 func TestRestore_OverADamagedDatabase(t *testing.T) {
 	t.Parallel()
 	r := newRestoring(t)

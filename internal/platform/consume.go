@@ -24,6 +24,9 @@ const (
 	failed    = "failed"    // by an error of the service
 )
 
+// Applied reports whether a notification with this result was applied, or needed nothing.
+func Applied(outcome string) bool { return outcome == applied || outcome == ignored }
+
 // consume applies one notification. The error, of failed and malformed, is for
 // the log.
 func (p *Platform) consume(ctx context.Context, n *notification) (string, error) {

@@ -121,8 +121,12 @@ func directory(path string) error {
 	return nil
 }
 
-// walSize is how long the write-ahead log beside a file is; 0: there is none.
+// walSize is how long the write-ahead log beside a file is; 0: there is none. The log is beside the
+// file itself, not beside a link to it.
 func walSize(path string) (int64, error) {
+	if named, err := filepath.EvalSymlinks(path); err == nil {
+		path = named
+	}
 	info, err := os.Stat(path + "-wal")
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil

@@ -88,12 +88,17 @@ func (db *DB) olderReplicas(ctx context.Context, c Conn) ([]replicaLease, error)
 	return slices.DeleteFunc(all, func(l replicaLease) bool { return l.program() >= migrations.LowestWriter }), err
 }
 
-// replicas are those that are present.
+// clocksApart is how far this machine's clock may be ahead of the server's, by which replicas
+// say until when they are present.
+const clocksApart = time.Minute
+
+// replicas are those that are present, or were within clocksApart: spoke decides.
 func (db *DB) replicas(ctx context.Context, c Conn) ([]replicaLease, error) {
 	tables, err := tableNames(ctx, c, db.dialect)
 	if err != nil || !slices.Contains(tables, "leases") {
 		return nil, err
 	}
 	return List(ctx, c, Into(func(l *replicaLease) []any { return []any{&l.name, &l.holder, &l.until} }),
-		`SELECT name, holder, expires_at FROM leases WHERE name LIKE '`+ReplicaPrefix+`%' AND expires_at > ?`, db.now().UnixMilli())
+		`SELECT name, holder, expires_at FROM leases WHERE name LIKE '`+ReplicaPrefix+`%' AND expires_at > ?`,
+		db.now().Add(-clocksApart).UnixMilli())
 }

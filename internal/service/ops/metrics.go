@@ -261,8 +261,8 @@ func (m *Metrics) VendorCall(method, class string, took time.Duration) {
 // Notification notes one notification and how old it was when it was applied.
 func (m *Metrics) Notification(kind, outcome string, lag time.Duration) {
 	m.notified.WithLabelValues(kind, outcome).Inc()
-	if outcome == platform.Foreign {
-		return // nothing was applied, and it comes again
+	if !platform.Applied(outcome) {
+		return
 	}
 	m.lag.Observe(max(0, lag.Seconds()))
 	m.last.Store(&notification{at: m.now(), lag: max(0, lag)})

@@ -150,7 +150,9 @@ func (v *Visit) Granters() string {
 
 // Missing says which rights the person needs for a control or a part that they may not
 // use, and whom to ask for them.
-func (v *Visit) Missing(rights account.Right) string { return missingText(rights.Words(), v.Granters()) }
+func (v *Visit) Missing(rights account.Right) string {
+	return missingText(rights.Words(), v.Granters())
+}
 
 func missingText(rights, granters string) string {
 	return "You need the permission to " + rights + ". Ask " + granters + "."
