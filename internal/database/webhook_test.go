@@ -134,7 +134,8 @@ func withWebhooks(t *testing.T, test func(h *hooks)) {
 
 // replica serves webhooks with a queue.
 func (h *hooks) replica(q webhook.Queue) *webhook.Runner {
-	return webhook.NewRunner(webhook.Config{Queue: q, Sender: h.service.Sender, Sealer: h.service.Sealer, Observer: h.counts, Now: h.clock.Now,
+	return webhook.NewRunner(webhook.Config{Queue: q, Sender: h.service.Sender, Sealer: h.service.Sealer, Observer: h.counts,
+		Now: h.clock.Now,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 }
 

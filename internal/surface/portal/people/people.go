@@ -124,8 +124,8 @@ func (s *Users) invite(v *frame.Visit) error {
 	if err == nil {
 		return s.showInvitation(v, u)
 	}
-	return s.showInvalid(v, userForm{New: true, User: account.User{Email: r.Email, Name: r.Name, Role: role, Rights: rights, Policies: policies}},
-		err)
+	given := account.User{Email: r.Email, Name: r.Name, Role: role, Rights: rights, Policies: policies}
+	return s.showInvalid(v, userForm{New: true, User: given}, err)
 }
 
 // showInvalid shows the form with what is wrong.
