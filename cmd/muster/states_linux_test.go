@@ -133,8 +133,9 @@ func TestServe_FullDisk(t *testing.T) {
 			return fmt.Errorf("readyz answers %d %s", status, text)
 		}
 		_, text := get(t, service.address+"/metrics")
-		if strings.Contains(text, "muster_database_write_failures_total 0\n") || !strings.Contains(text, "muster_disk_free_bytes 0\n") {
-			return fmt.Errorf("the metrics say %s", linesWith(text, "muster_d"))
+		if strings.Contains(text, "muster_database_write_failures_total 0\n") || !strings.Contains(text, "muster_disk_free_bytes 0\n") ||
+			!strings.Contains(text, "\nmuster_ready 0\n") {
+			return fmt.Errorf("the metrics say %s, %s", linesWith(text, "muster_d"), linesWith(text, "muster_ready"))
 		}
 		return nil
 	})

@@ -49,8 +49,13 @@ func (w *wiring) enterprises(ctx context.Context) error {
 
 // probes mounts what watches over the process.
 func (w *wiring) probes() {
-	ops.Probes{Draining: w.draining.Load, Loops: w.running.check, Database: w.db, Disk: w.disk, Platform: w.enterprises,
-		Log: w.options.Logger}.Mount(w.mux)
+	probes := ops.Probes{Draining: w.draining.Load, Loops: w.running.check, Database: w.db, Disk: w.disk, Platform: w.enterprises,
+		Log: w.options.Logger}
+	probes.Mount(w.mux)
+	w.metrics.Ready(func() bool {
+		ready, _ := probes.Ready(context.Background())
+		return ready
+	})
 	build := ops.ReadBuild(w.options.Version)
 	w.metrics.Build(build.Version, build.Revision)
 	w.metrics.Storage(w.db.WriteFailures, w.diskFree)

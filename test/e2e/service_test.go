@@ -53,6 +53,7 @@ func TestMetrics_CountersBeginAtZero(t *testing.T) {
 		`muster_vendor_failures_total{class="denied"} 0`,
 		`muster_policies_behind{state="failing"} 0`,
 		`muster_activity_chains_broken 0`,
+		`muster_ready 1`,
 	} {
 		if !strings.Contains(text, "\n"+series+"\n") {
 			t.Errorf("/metrics of a new process has no %s", series)

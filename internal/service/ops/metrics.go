@@ -281,6 +281,19 @@ func (m *Metrics) Certificate(notAfter func() float64) {
 	}, notAfter))
 }
 
+// Ready has whether the process can serve looked at when metrics are read: agents and people are
+// in no other metric.
+func (m *Metrics) Ready(ready func() bool) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "muster_ready", Help: "1 if the process can serve, as /readyz says; else 0.",
+	}, func() float64 {
+		if ready() {
+			return 1
+		}
+		return 0
+	}))
+}
+
 // BrokenChains notes how many companies have a broken activity log.
 func (m *Metrics) BrokenChains(count int) { m.chains.Set(float64(count)) }
 

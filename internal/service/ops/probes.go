@@ -26,13 +26,24 @@ func (p Probes) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		edge.JSON(w, http.StatusOK, edge.NoStore, map[string]string{"status": "ok"})
 	})
-	mux.Handle("GET /readyz", ready(
-		condition{name: "service", test: p.notDraining},
-		condition{name: "database", test: p.databaseReachable},
-		condition{name: "disk", test: p.Disk},
-		condition{name: "platform", advice: true, test: p.enterprises},
-		condition{name: "loops", test: func(context.Context) error { return p.Loops() }},
-	))
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		ready, answer := p.Ready(r.Context())
+		status := http.StatusOK
+		if !ready {
+			status = http.StatusServiceUnavailable
+		}
+		edge.JSON(w, status, edge.NoStore, answer)
+	})
+}
+
+func (p Probes) conditions() []condition {
+	return []condition{
+		{name: "service", test: p.notDraining},
+		{name: "database", test: p.databaseReachable},
+		{name: "disk", test: p.Disk},
+		{name: "platform", advice: true, test: p.enterprises},
+		{name: "loops", test: func(context.Context) error { return p.Loops() }},
+	}
 }
 
 // condition is one of readiness. An error's text is shown to every client, so it must hold
@@ -44,26 +55,25 @@ type condition struct {
 	advice bool
 }
 
-// readyLimit bounds one answer of /readyz.
+// readyLimit bounds one answer of Ready.
 const readyLimit = 2 * time.Second
 
-// ready answers 200 when every condition holds that is no advice, else 503, naming each.
-func ready(conditions ...condition) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), readyLimit)
-		defer cancel()
-		status, answer := http.StatusOK, map[string]string{"status": "ready"}
-		for _, c := range conditions {
-			answer[c.name] = "ok"
-			if err := c.test(ctx); err != nil {
-				answer[c.name] = err.Error()
-				if !c.advice {
-					status, answer["status"] = http.StatusServiceUnavailable, "not ready"
-				}
+// Ready reports whether every condition holds that is no advice, and says of each "ok" or what
+// is wrong. It takes at most readyLimit.
+func (p Probes) Ready(ctx context.Context) (ready bool, answer map[string]string) {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	ready, answer = true, map[string]string{"status": "ready"}
+	for _, c := range p.conditions() {
+		answer[c.name] = "ok"
+		if err := c.test(ctx); err != nil {
+			answer[c.name] = err.Error()
+			if !c.advice {
+				ready, answer["status"] = false, "not ready"
 			}
 		}
-		edge.JSON(w, status, edge.NoStore, answer)
-	})
+	}
+	return ready, answer
 }
 
 func (p Probes) notDraining(context.Context) error {
