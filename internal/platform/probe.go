@@ -59,16 +59,27 @@ func (p *Platform) ProbeCompanies(ctx context.Context) []Finding {
 	if err != nil {
 		return append(findings, Finding{"enterprises", Bad, "the companies cannot be read: " + err.Error(), "check the database"})
 	}
-	for _, owner := range owners {
-		if begun := troubles[owner.ID].Disconnecting; !begun.IsZero() {
-			findings = append(findings, Finding{"company " + owner.Slug, Bad,
+	for n, owner := range owners {
+		var f Finding
+		if begun := troubles[owner.ID].Disconnecting; begun.IsZero() {
+			f = p.probeCompany(ctx, owner, topic)
+		} else {
+			f = Finding{"company " + owner.Slug, Bad,
 				"it is being disconnected since " + begun.Format(time.RFC3339) + ", and that is not finished",
-				"muster company disconnect --company " + owner.Slug + " --confirm " + owner.Slug})
-			continue
+				"muster company disconnect --company " + owner.Slug + " --confirm " + owner.Slug}
 		}
-		findings = append(findings, p.probeCompany(ctx, owner, topic))
+		if ctx.Err() != nil {
+			return append(findings, unasked(len(owners)-n, len(owners)))
+		}
+		findings = append(findings, f)
 	}
 	return findings
+}
+
+// unasked says that the time was over before some companies were asked for.
+func unasked(n, of int) Finding {
+	return Finding{"enterprises", Warning, fmt.Sprintf("there was no time to ask for %d of %d companies", n, of),
+		"check how long the platform takes to answer: each company is asked for in turn"}
 }
 
 // ProbeAPI looks whether the platform is reached and takes our credentials. It

@@ -1,6 +1,7 @@
 package platform_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -68,6 +69,20 @@ func TestProbe(t *testing.T) {
 		settings.StrictPubSub = true
 		b.ok(b.emulator.SetSettings(settings))
 		b.says("no subscription", b.probe("notifications").Detail, "there is no subscription")
+	})
+}
+
+// A company that there was no time to ask for is not said to be in trouble.
+func TestProbe_WithoutTime(t *testing.T) {
+	on(t, func(b *bench) {
+		b.connect()
+		b.fault(emulator.Fault{Method: "get", DelayMS: 60_000})
+		ctx, cancel := context.WithTimeout(b.Context(), 5*time.Second)
+		defer cancel()
+		found := b.platform.ProbeCompanies(ctx)
+		last := found[len(found)-1]
+		b.equal("grade", last.Grade, platform.Warning)
+		b.says("detail", last.Detail, "no time to ask for 1 of 1")
 	})
 }
 

@@ -124,6 +124,8 @@ func (s *server) talk(conn net.Conn) {
 		case "MAIL":
 			m = taken{from: line}
 			say("250 ok")
+		case "RSET":
+			say("250 ok")
 		case "RCPT":
 			m.to = line
 			say("250 ok")

@@ -40,17 +40,29 @@ func (e *RecipientError) Error() string { return e.Err.Error() }
 // Unwrap returns the server's answer.
 func (e *RecipientError) Unwrap() error { return e.Err }
 
-// Check opens a conversation as for mail, with its encryption and password, and ends it.
+// Check opens a conversation as for mail, with its encryption, password and sender, and ends it.
 func (c Client) Check(ctx context.Context) error {
-	return c.talk(ctx, func(s *smtp.Client) error { return s.Noop() })
+	return c.talk(ctx, func(s *smtp.Client) error {
+		if err := c.sender(s); err != nil {
+			return err
+		}
+		return s.Reset()
+	})
+}
+
+func (c Client) sender(s *smtp.Client) error {
+	if err := s.Mail(c.Config.From.Address); err != nil {
+		return fmt.Errorf("the server refuses the sender: %w", err)
+	}
+	return nil
 }
 
 // Send hands one message in. A *RecipientError says that the server refuses it; any other
 // error, that the server is not to be had. nil: the server has taken it.
 func (c Client) Send(ctx context.Context, to string, message []byte) error {
 	return c.talk(ctx, func(s *smtp.Client) error {
-		if err := s.Mail(c.Config.From.Address); err != nil {
-			return fmt.Errorf("the server refuses the sender: %w", err)
+		if err := c.sender(s); err != nil {
+			return err
 		}
 		if err := s.Rcpt(to); err != nil {
 			return refusal(err)

@@ -112,3 +112,15 @@ func TestClient_Password(t *testing.T) {
 		t.Errorf("a stranger's certificate: %v", err)
 	}
 }
+
+// The check of the settings finds a server that takes no mail from the sender.
+func TestCheck_Sender(t *testing.T) {
+	t.Parallel()
+	if err := newServer(t, func(*server) {}).client(false).Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	refuses := newServer(t, func(s *server) { s.answers["MAIL"] = "553 not you" })
+	if err := refuses.client(false).Check(t.Context()); err == nil || !strings.Contains(err.Error(), "refuses the sender") {
+		t.Errorf("error = %v, want the refusal of the sender", err)
+	}
+}

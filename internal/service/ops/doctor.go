@@ -134,6 +134,9 @@ func (d *doctor) certificate() {
 	}
 	ends := "valid until " + leaf.NotAfter.UTC().Format(time.RFC3339)
 	switch left := leaf.NotAfter.Sub(d.now()); {
+	case d.now().Before(leaf.NotBefore):
+		d.note("TLS certificate", Failed, "not valid before "+leaf.NotBefore.UTC().Format(time.RFC3339),
+			"set this machine's clock, or use a certificate that is valid now")
 	case left <= 0:
 		d.note("TLS certificate", Failed, "expired: "+ends, remedy)
 	case left < renewalTime:
