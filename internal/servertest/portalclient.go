@@ -1,8 +1,8 @@
 package servertest
 
 import (
+	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -12,20 +12,16 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/test/port"
 )
 
 // OnLocalhost gives a replica a public address with a host name, which
 // passkeys need.
 func OnLocalhost(tb testing.TB) func(*config.Service, *service.Options) {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
+	number := port.Reserve(tb)
 	return func(c *config.Service, _ *service.Options) {
-		c.Listen, c.PublicURL = "127.0.0.1:"+port, "http://localhost:"+port
+		c.Listen, c.PublicURL = fmt.Sprintf("127.0.0.1:%d", number), fmt.Sprintf("http://localhost:%d", number)
 	}
 }
 

@@ -3,10 +3,11 @@ package conformance_test
 import (
 	"bytes"
 	"encoding/json"
-	"net"
 	"net/http"
 	"strconv"
 	"testing"
+
+	"github.com/musterhq/muster/test/port"
 )
 
 // The authorization server passes the suite's scenarios with a registered
@@ -14,12 +15,12 @@ import (
 func TestAuthorizationServer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	port := freePort(t)
-	client := w.register(t, "http://127.0.0.1:"+port+"/callback")
+	number := strconv.Itoa(port.Reserve(t))
+	client := w.register(t, "http://127.0.0.1:"+number+"/callback")
 	browser := w.browser(t)
 	see, done := browser.watch(t)
 	code, out := node(t, see, nil, suite, "authorization", "--url", w.service.PublicURL(), "--client-id", client,
-		"--resource", w.endpoint(), "-p", port, "--spec-version", "2026-07-28")
+		"--resource", w.endpoint(), "-p", number, "--spec-version", "2026-07-28")
 	done()
 	if code != 0 {
 		t.Errorf("exit %d:\n%s", code, complaints(out))
@@ -46,14 +47,4 @@ func (w *world) register(t *testing.T, redirect string) string {
 		t.Fatalf("registration answers %s: %v", response.Status, err)
 	}
 	return made.ClientID
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
 }

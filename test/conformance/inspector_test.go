@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/test/port"
 )
 
 const inspector = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
@@ -101,7 +102,7 @@ func TestInspector_SignsIn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	see, done := w.browser(t).watch(t)
-	code, out := w.inspect(t, see, "", "--protocol-era", "modern", "--callback-url", "http://127.0.0.1:"+freePort(t)+"/oauth/callback",
+	code, out := w.inspect(t, see, "", "--protocol-era", "modern", "--callback-url", "http://"+port.Address(t)+"/oauth/callback",
 		"--method", "tools/call", "--tool-name", "count_assets")
 	done()
 	if code != inspectorOK || !strings.Contains(out, `\"count\":1`) {

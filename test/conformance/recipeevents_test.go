@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/test/port"
 )
 
 const loopback = "127.0.0.0/8"
@@ -74,21 +76,21 @@ func (r recipes) fallsSilent(d *servertest.AgentDevice) {
 // and passes over an event that it has handled, also after a restart.
 func receiveEvents(r recipes) {
 	r.Helper()
-	port := freePort(r.T)
+	number := strconv.Itoa(port.Reserve(r.T))
 	r.Policy = r.AgentPolicy(r.Company, "Kiosk")
 	device := r.AgentDevice(r.service)
 	var made struct{ ID, Secret string }
-	r.CLI(&made, "webhook", "create", "--company", "acme", "--url", "http://127.0.0.1:"+port+"/", "--event", "device.silent",
+	r.CLI(&made, "webhook", "create", "--company", "acme", "--url", "http://127.0.0.1:"+number+"/", "--event", "device.silent",
 		"--webhook-networks", loopback)
-	command, secret := r.with(r.receive, "8080", port), "MUSTER_WEBHOOK_SECRET="+made.Secret
+	command, secret := r.with(r.receive, "8080", number), "MUSTER_WEBHOOK_SECRET="+made.Secret
 	receiver := r.begin(command, secret)
-	r.prints(receiver, "listening on port "+port, 1)
+	r.prints(receiver, "listening on port "+number, 1)
 	r.fallsSilent(device)
 	line := device.AssetID + "\t"
 	r.prints(receiver, line, 1)
 	receiver.kill()
 	receiver = r.begin(command, secret)
-	r.prints(receiver, "listening on port "+port, 1)
+	r.prints(receiver, "listening on port "+number, 1)
 	var tried []struct{ EventID, Outcome, After string }
 	deliveries := func() { r.CLI(&tried, "webhook", "deliveries", "--company", "acme", made.ID) }
 	deliveries()
@@ -101,7 +103,7 @@ func receiveEvents(r recipes) {
 	})
 	r.fallsSilent(device)
 	r.prints(receiver, line, 1) // of the new event
-	answer, err := http.Post("http://127.0.0.1:"+port, "application/json", strings.NewReader(`{}`))
+	answer, err := http.Post("http://127.0.0.1:"+number, "application/json", strings.NewReader(`{}`))
 	if err != nil || answer.StatusCode != http.StatusUnauthorized {
 		r.Fatalf("what is not signed is answered %v, %v", answer, err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/test/poll"
+	"github.com/musterhq/muster/test/port"
 )
 
 var hookFaults = flag.Duration("hook-faults", 5*time.Second,
@@ -91,7 +92,7 @@ func newHookProof(t *testing.T, env *servertest.Env) *hookProof {
 		p.devices = append(p.devices, p.AgentDevice(first))
 	}
 	first.Stop()
-	p.config.Listen, p.config.LogLevel = "127.0.0.1:"+freePort(t), "info"
+	p.config.Listen, p.config.LogLevel = port.Address(t), "info"
 	toLoopback(&p.config, nil)
 	p.url = "http://" + p.config.Listen
 	p.client = servertest.Client{TB: t, URL: p.url, Key: env.Key(p.Company, access.DevicesRead)}

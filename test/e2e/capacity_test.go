@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/test/poll"
+	"github.com/musterhq/muster/test/port"
 )
 
 // The service as a process of its own holds 80 % of its capacity for a long time, with all agents
@@ -49,7 +49,7 @@ func holdCapacity(t *testing.T, settings ...string) *capacityRun {
 		t.Skipf("%d agents need %d open files in the loader and in the service each, and the limit is %d: raise it with `ulimit -n`",
 			agents, need, limit)
 	}
-	private := "127.0.0.1:" + strconv.Itoa(freePort(t))
+	private := port.Address(t)
 	before := append([]string{"env", "MUSTER_METRICS_LISTEN=" + private}, settings...)
 	f := newLoadFleet(t, "sqlite:"+filepath.Join(t.TempDir(), "capacity.db"), agents, capacityKeys(), before...)
 	l := newCapacityLoad(f, "http://"+private)

@@ -9,9 +9,9 @@ import (
 	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -28,6 +28,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/test/port"
 )
 
 // selfSigned makes a certificate that only its pin can vouch for.
@@ -71,14 +72,9 @@ func TestEnrollment_ByCodeOverTLS(t *testing.T) {
 	certFile, keyFile, cert := selfSigned(t, "muster.test")
 	tenant := env.NewTenant("acme")
 	replica := env.Start(func(c *config.Service, _ *service.Options) {
-		listener, err := net.Listen("tcp", "127.0.0.1:0") // a port that is free
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Listen = listener.Addr().String()
-		listener.Close()
-		_, port, _ := net.SplitHostPort(c.Listen)
-		c.TLSCert, c.TLSKey, c.PublicURL = certFile, keyFile, "https://muster.test:"+port
+		number := port.Reserve(t)
+		c.Listen = fmt.Sprintf("127.0.0.1:%d", number)
+		c.TLSCert, c.TLSKey, c.PublicURL = certFile, keyFile, fmt.Sprintf("https://muster.test:%d", number)
 	})
 	client := tenant.Client(replica, access.All)
 	local := strings.Replace(client.URL, "muster.test", "127.0.0.1", 1)

@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/test/poll"
+	"github.com/musterhq/muster/test/port"
 )
 
 var faultsFor = flag.Duration("faults", 10*time.Second,
@@ -211,7 +212,7 @@ func newFaultyReplica(t *testing.T, env *servertest.Env) *faultyReplica {
 		return u.String()
 	}
 	settings.Database, settings.PlatformEndpoint = through(settings.Database), through(settings.PlatformEndpoint)
-	settings.Listen = fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])
+	settings.Listen = port.Address(t)
 	r.start = func() *exec.Cmd {
 		process, address := launch(t, env, settings, "nowhere")
 		r.address = address()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/internal/database/pgtest"
 	"github.com/musterhq/muster/internal/service/ops"
+	"github.com/musterhq/muster/test/port"
 )
 
 // Two replicas on one PostgreSQL with many enrolled agents, most of which a loader made. The load
@@ -94,7 +94,7 @@ func newMillion(t *testing.T) *million {
 		t.Fatal(err)
 	}
 	words := func(n int) []string {
-		private := "127.0.0.1:" + strconv.Itoa(freePort(t))
+		private := port.Address(t)
 		m.private[n] = "http://" + private
 		return []string{"env", "MUSTER_KEY_FILE=" + file, "MUSTER_METRICS_LISTEN=" + private}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/database/pgtest"
 	"github.com/musterhq/muster/internal/service/ops"
+	"github.com/musterhq/muster/test/port"
 )
 
 // keysOfRounds is how many keys have the budgets of the commands of every round: each
@@ -107,7 +108,7 @@ type nano struct {
 // startNano starts one on a database of its own, with devices.
 func startNano(t *testing.T, devices int) *nano {
 	t.Helper()
-	url, port := durable(pgtest.DSN(t)), freePort(t)
+	url, number := durable(pgtest.DSN(t)), port.Reserve(t)
 	schema, err := os.ReadFile(filepath.Join(*peersDir, "nanomdm.sql"))
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +128,7 @@ func startNano(t *testing.T, devices int) *nano {
 	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	n := &nano{underLoad: startPeer(t, port, filepath.Join(*peersDir, "nanomdm"), "-listen", "127.0.0.1:"+strconv.Itoa(port), "-api",
+	n := &nano{underLoad: startPeer(t, number, filepath.Join(*peersDir, "nanomdm"), "-listen", "127.0.0.1:"+strconv.Itoa(number), "-api",
 		"load",
 		"-ca", file, "-cert-header", "X-Client-Cert", "-storage", "pgsql", "-storage-dsn", url)}
 	for i := range devices {

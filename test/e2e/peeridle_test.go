@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/test/poll"
+	"github.com/musterhq/muster/test/port"
 )
 
 var peerIdle = flag.Int("idle", 200, "idle connections of each side of a round with -peers")
@@ -79,14 +80,14 @@ func mosquitto() string {
 // startMosquitto starts one with a certificate.
 func startMosquitto(t *testing.T, cert, key string) *underLoad {
 	t.Helper()
-	port := freePort(t)
+	number := port.Reserve(t)
 	file := filepath.Join(t.TempDir(), "mosquitto.conf")
-	text := fmt.Sprintf("user root\nlistener %d 127.0.0.1\nallow_anonymous true\ncertfile %s\nkeyfile %s\nlog_type error\n", port, cert,
+	text := fmt.Sprintf("user root\nlistener %d 127.0.0.1\nallow_anonymous true\ncertfile %s\nkeyfile %s\nlog_type error\n", number, cert,
 		key)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return startPeer(t, port, mosquitto(), "-c", file)
+	return startPeer(t, number, mosquitto(), "-c", file)
 }
 
 // subscriber connects to a broker over TLS, and subscribes to a subject of its own

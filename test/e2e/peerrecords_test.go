@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/database/benchtest"
+	"github.com/musterhq/muster/test/port"
 )
 
 // records compares reads of assets with those of PocketBase's records, on SQLite.
@@ -51,12 +52,12 @@ type pocket struct {
 func startPocket(t *testing.T, records int) *pocket {
 	t.Helper()
 	const user, password = "load@example.com", "load-load-load"
-	program, data, port := filepath.Join(*peersDir, "base"), t.TempDir(), freePort(t)
+	program, data, number := filepath.Join(*peersDir, "base"), t.TempDir(), port.Reserve(t)
 	if out, err := exec.Command(program, "--dev=false", "--dir", data, "superuser", "upsert", user, password).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	p := &pocket{underLoad: startPeer(t, port, program, "--dev=false", "--dir", data, "--automigrate=false", "serve", "--http",
-		"127.0.0.1:"+strconv.Itoa(port))}
+	p := &pocket{underLoad: startPeer(t, number, program, "--dev=false", "--dir", data, "--automigrate=false", "serve", "--http",
+		"127.0.0.1:"+strconv.Itoa(number))}
 	var session struct{ Token string }
 	p.tell(t, "POST", "/api/collections/_superusers/auth-with-password", map[string]string{"identity": user, "password": password},
 		&session)

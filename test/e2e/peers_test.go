@@ -147,16 +147,6 @@ func startPeer(t *testing.T, port int, program string, words ...string) *underLo
 	return &underLoad{fmt.Sprintf("http://127.0.0.1:%d", port), process.Process.Pid, loader(), stop}
 }
 
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
-}
-
 // send makes a request of any kind; anything but 200 is an error.
 func (u *underLoad) send(method, path string, headers http.Header, body string) (string, error) {
 	request, err := http.NewRequest(method, u.url+path, strings.NewReader(body))

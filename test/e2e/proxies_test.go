@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -26,6 +25,7 @@ import (
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/test/needs"
 	"github.com/musterhq/muster/test/poll"
+	"github.com/musterhq/muster/test/port"
 )
 
 // proxyExample is a file of the documentation, and how the test runs it.
@@ -66,7 +66,7 @@ func TestProxies_RollingRestartLosesNoRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			program := example.need.Of(t)
-			env, ports := servertest.NewPostgres(t), freePorts(t, 3)
+			env, ports := servertest.NewPostgres(t), reservePorts(t, 3)
 			example.roll(t, env, program, ports, func(i, _ int) func() {
 				return env.Start(func(c *config.Service, _ *service.Options) {
 					c.Listen, c.PublicURL = fmt.Sprintf("127.0.0.1:%d", ports[i]), fmt.Sprintf("http://127.0.0.1:%d", ports[2])
@@ -166,16 +166,10 @@ func (x proxyExample) run(t *testing.T, program string, ports []int) {
 	})
 }
 
-// freePorts returns ports of 127.0.0.1 that no program listens on.
-func freePorts(t *testing.T, n int) (ports []int) {
+func reservePorts(t *testing.T, n int) (ports []int) {
 	t.Helper()
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		ports = append(ports, port.Reserve(t))
 	}
 	return ports
 }

@@ -27,7 +27,7 @@ func TestProxies_RollingUpgradeLosesNoRequest(t *testing.T) {
 	}
 	for name, example := range proxyExamples() {
 		t.Run(name, func(t *testing.T) {
-			program, env, ports := example.need.Of(t), servertest.NewPostgres(t), freePorts(t, 3)
+			program, env, ports := example.need.Of(t), servertest.NewPostgres(t), reservePorts(t, 3)
 			settings := env.Config()
 			start := func(i, n int) func() {
 				muster := *upgradeTo

@@ -9,11 +9,13 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/test/needs"
 	"github.com/musterhq/muster/test/poll"
+	"github.com/musterhq/muster/test/port"
 )
 
 // keepBouncer runs PgBouncer until standard input ends, so that it ends with the
@@ -30,18 +32,13 @@ func Bouncer(tb testing.TB, dsn string, settings ...string) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // for its free port
-	if err != nil {
-		tb.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_ = listener.Close()
-	_, port, _ := net.SplitHostPort(address)
+	number := strconv.Itoa(port.Reserve(tb))
+	address := "127.0.0.1:" + number
 	password, _ := target.User.Password()
 	name := strings.TrimPrefix(target.Path, "/")
 	text := fmt.Sprintf("[databases]\n%s = host=%s port=%s dbname=%s user=%s password=%s\n[pgbouncer]\nlisten_addr = "+
 		"127.0.0.1\nlisten_port = %s\nunix_socket_dir =\nauth_type = any\n%s\n",
-		name, target.Hostname(), target.Port(), name, target.User.Username(), password, port, strings.Join(settings, "\n"))
+		name, target.Hostname(), target.Port(), name, target.User.Username(), password, number, strings.Join(settings, "\n"))
 	file := filepath.Join(tb.TempDir(), "pgbouncer.ini")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		tb.Fatal(err)
