@@ -125,6 +125,9 @@ func (c Service) Check() error {
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		add("MUSTER_LISTEN %q is not HOST:PORT, such as %s", c.Listen, DefaultListen)
 	}
+	if _, _, err := net.SplitHostPort(c.MetricsListen); err != nil && c.MetricsListen != "" {
+		add("MUSTER_METRICS_LISTEN %q is not HOST:PORT, such as 127.0.0.1:9090", c.MetricsListen)
+	}
 	if c.Pprof && c.MetricsListen == "" {
 		add("MUSTER_PPROF needs MUSTER_METRICS_LISTEN: profiles are never served on the main address; set it to a private address, such " +
 			"as 127.0.0.1:9090")

@@ -86,7 +86,7 @@ func TestCopy_Refuses(t *testing.T) {
 
 	serving, stop := context.WithCancel(t.Context())
 	spoken := f.speak(serving)
-	refuse(f.url, post, "a service works on the source")
+	refuse(f.url, post, "a service works on it")
 	stop()
 	f.ok(<-spoken)
 	found, err := database.Inspect(t.Context(), post)

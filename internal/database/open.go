@@ -149,8 +149,8 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 }
 
 // Copy copies a whole database into an empty one of the other engine, in one
-// transaction, and compares what arrived. No service may run on the source; it
-// is read as it is at one moment.
+// transaction, and compares what arrived. The source is read as it is at one moment. No
+// service may run on it until the end, and a file may not change: else nothing is kept.
 func Copy(ctx context.Context, from Options, to string) ([]TableCopy, error) {
 	return engine.Copy(ctx, from.engine(), to)
 }

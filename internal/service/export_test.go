@@ -30,7 +30,7 @@ func Listen(ctx context.Context, address, cert, key string) (net.Listener, error
 
 // ListenLogged is Listen with a log for the certificate's errors.
 func ListenLogged(ctx context.Context, address, cert, key string, log *slog.Logger) (net.Listener, error) {
-	on, err := listen(ctx, address)
+	on, err := listen(ctx, address, "--listen")
 	if err != nil || cert == "" {
 		return on, err
 	}

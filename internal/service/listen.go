@@ -54,13 +54,13 @@ func bounded(handler http.Handler) http.Handler {
 	})
 }
 
-// listen opens an address.
-func listen(ctx context.Context, address string) (*net.TCPListener, error) {
+// listen opens an address, which the operator sets with flag.
+func listen(ctx context.Context, address, flag string) (*net.TCPListener, error) {
 	var config net.ListenConfig
 	config.SetMultipathTCP(false) // ops.Gate's Leave needs what Linux does not offer with it
 	listener, err := config.Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("the address %s is taken by another program: stop it, or choose another with --listen", address)
+		return nil, fmt.Errorf("the address %s is taken by another program: stop it, or choose another with %s", address, flag)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)

@@ -59,7 +59,7 @@ func NewEmulator(ctx context.Context, address, dataDir string, o Options) (*Emul
 			return nil, err
 		}
 	}
-	listener, err := listen(ctx, address)
+	listener, err := listen(ctx, address, "--listen")
 	if err != nil {
 		return nil, err
 	}

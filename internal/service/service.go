@@ -112,7 +112,7 @@ func New(ctx context.Context, settings config.Service, o Options) (_ *Service, e
 }
 
 func (s *Service) listen(ctx context.Context) error {
-	on, err := listen(ctx, s.config.Listen)
+	on, err := listen(ctx, s.config.Listen, "--listen")
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (s *Service) listen(ctx context.Context) error {
 	if s.config.MetricsListen == "" {
 		return nil
 	}
-	metrics, err := listen(ctx, s.config.MetricsListen)
+	metrics, err := listen(ctx, s.config.MetricsListen, "--metrics-listen")
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,9 @@ import (
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/service/ops"
+	"github.com/musterhq/muster/test/port"
 )
 
 // The doctor finds what would stop people and devices from reaching the service,
@@ -48,7 +50,14 @@ func TestDoctor_FindsWhatCannotWork(t *testing.T) {
 	want("public URL", ops.Fine, "public URL", "a Muster service answers",
 		find(func(c *config.Service) { c.PublicURL = running.PublicURL() }))
 	want("someone else's URL", ops.Failed, "public URL", "is not Muster", find(func(c *config.Service) { c.PublicURL = stranger.URL }))
-	want("another host's certificate", ops.Failed, "TLS certificate", "other.test", find(func(c *config.Service) {
+	private := port.Address(t)
+	env.Start(func(c *config.Service, _ *service.Options) { c.MetricsListen = private })
+	want("metrics served already", ops.Fine, "metrics address", "a Muster service is running",
+		find(func(c *config.Service) { c.MetricsListen = private }))
+	want("metrics port taken", ops.Failed, "metrics address", "another program listens",
+		find(func(c *config.Service) { c.MetricsListen = stranger.Listener.Addr().String() }))
+	want("metrics address", ops.Failed, "settings", "MUSTER_METRICS_LISTEN", find(func(c *config.Service) { c.MetricsListen = "9090" }))
+	want("another host's certificate", ops.Warning, "TLS certificate", "other.test", find(func(c *config.Service) {
 		c.TLSCert, c.TLSKey, c.PublicURL = certFile, keyFile, "https://other.test"
 	}))
 	want("credentials taken", ops.Fine, "platform", "takes our credentials", find(func(*config.Service) {}))

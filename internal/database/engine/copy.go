@@ -11,9 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/musterhq/muster/internal/wait"
 )
 
 // TableCopy is one table that was copied: the same rows on both sides.
@@ -24,8 +21,8 @@ type TableCopy struct {
 }
 
 // Copy copies a whole database into an empty one of the other engine, in one
-// transaction, and compares what arrived. No service may run on the source; it
-// is read as it is at one moment.
+// transaction, and compares what arrived. The source is read as it is at one moment. No
+// service may run on it until the end, and a file may not change: else nothing is kept.
 func Copy(ctx context.Context, from Options, to string) (copied []TableCopy, err error) {
 	if postgresURL(from.URL) == postgresURL(to) {
 		return nil, errors.New("both databases are of one engine: use `muster backup` and `muster restore` for SQLite, pg_dump " +
@@ -44,8 +41,9 @@ func Copy(ctx context.Context, from Options, to string) (copied []TableCopy, err
 	}
 	source.now = from.Now
 	defer func() { err = errors.Join(err, source.Close()) }()
-	if err := source.unserved(ctx); err != nil {
-		return nil, err
+	unchanged, err := source.hold(ctx, from.URL)
+	if err != nil {
+		return nil, fmt.Errorf("the source: %w", err)
 	}
 	there, err := seenAt(ctx, to)
 	if err == nil && !there.Empty() {
@@ -59,38 +57,23 @@ func Copy(ctx context.Context, from Options, to string) (copied []TableCopy, err
 		return nil, fmt.Errorf("the target: %w", err)
 	}
 	defer func() { err = errors.Join(err, target.Close()) }()
-	err = source.Snapshot(ctx, func(ctx context.Context, c Conn) error {
-		return target.fill(ctx, func(ctx context.Context, t Tx) error {
-			if copied, err = copyTables(ctx, c, t); err != nil {
-				return err
-			}
-			if after := t.db.dialect.Events().afterCopy; after != "" {
-				return t.Exec(ctx, after)
-			}
-			return nil
+	err = target.fill(ctx, func(ctx context.Context, t Tx) error {
+		err := source.Snapshot(ctx, func(ctx context.Context, c Conn) error {
+			copied, err = copyTables(ctx, c, t)
+			return err
 		})
+		if after := t.db.dialect.Events().afterCopy; err == nil && after != "" {
+			err = t.Exec(ctx, after)
+		}
+		if err != nil {
+			return err
+		}
+		if err := unchanged(ctx); err != nil {
+			return fmt.Errorf("the source: %w", err)
+		}
+		return nil
 	})
 	return copied, err
-}
-
-// unserved refuses a database on which a service works: what it writes while a
-// copy is made would be missing there.
-func (db *DB) unserved(ctx context.Context) error {
-	before, err := db.replicas(ctx, db.Read())
-	for waited := time.Duration(0); err == nil && len(before) > 0 && waited < silence; waited += lookAgain {
-		if !wait.For(ctx, lookAgain) {
-			return ctx.Err()
-		}
-		var now []replicaLease
-		now, err = db.replicas(ctx, db.Read())
-		if spoke(before, now) {
-			return errors.New("a service works on the source: stop it, or what it writes during the copy would be missing in the copy")
-		}
-		if len(now) == 0 {
-			break
-		}
-	}
-	return err
 }
 
 // fill runs f in a transaction that may take long.

@@ -121,13 +121,17 @@ func directory(path string) error {
 	return nil
 }
 
-// walSize is how long the write-ahead log beside a file is; 0: there is none. The log is beside the
-// file itself, not beside a link to it.
-func walSize(path string) (int64, error) {
+// linked returns the file that a link names, beside which its log is; any other path as it is.
+func linked(path string) string {
 	if named, err := filepath.EvalSymlinks(path); err == nil {
-		path = named
+		return named
 	}
-	info, err := os.Stat(path + "-wal")
+	return path
+}
+
+// walSize is how long the write-ahead log beside a file is; 0: there is none.
+func walSize(path string) (int64, error) {
+	info, err := os.Stat(linked(path) + "-wal")
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}

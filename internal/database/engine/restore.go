@@ -32,9 +32,7 @@ func PrepareRestore(ctx context.Context, path, backup string, look func(ctx cont
 	if err := directory(path); err != nil {
 		return nil, err
 	}
-	if named, err := filepath.EvalSymlinks(path); err == nil {
-		path = named // the link stays
-	}
+	path = linked(path) // the link stays
 	from, err := os.Stat(backup)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the backup: %w", err)

@@ -128,8 +128,8 @@ func (d *doctor) certificate() {
 	const remedy = "renew it; the service reads the new files by itself"
 	if address, err := url.Parse(d.settings.PublicURL); err == nil && address.Scheme == "https" {
 		if err := leaf.VerifyHostname(address.Hostname()); err != nil {
-			d.note("TLS certificate", Failed, err.Error(), "use a certificate for the host of MUSTER_PUBLIC_URL, or correct that; if a "+
-				"proxy ends TLS, this certificate is only the proxy's to judge")
+			d.note("TLS certificate", Warning, err.Error(), "use a certificate for the host of MUSTER_PUBLIC_URL, or correct that; if a "+
+				"proxy is in front, only the proxy sees this certificate")
 		}
 	}
 	ends := "valid until " + leaf.NotAfter.UTC().Format(time.RFC3339)
@@ -178,15 +178,8 @@ func (d *doctor) platform(ctx context.Context) {
 
 // reach asks whether anything answers at an address.
 func (d *doctor) reach(ctx context.Context, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, platformPatience)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
+	if _, _, err := ask(ctx, http.DefaultClient, address); err != nil {
 		return fmt.Errorf("nothing answers at %s: %w", address, err)
 	}
-	return response.Body.Close()
+	return nil
 }

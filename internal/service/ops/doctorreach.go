@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -41,33 +42,40 @@ func (d *doctor) graded(f platform.Finding) {
 	d.note(f.Check, status, f.Detail, f.Remedy)
 }
 
-// listens says whether the address is free, or served by Muster already.
+// listens says of each address of the service whether it is free, or served by Muster already.
 func (d *doctor) listens(ctx context.Context) {
-	const check = "listen address"
-	address := d.settings.Listen
+	scheme := "http"
+	if d.settings.TLSCert != "" {
+		scheme = "https"
+	}
+	d.listensOn(ctx, "listen address", "MUSTER_LISTEN", d.settings.Listen, func(ctx context.Context) error {
+		return isMuster(ctx, loose(), scheme+"://"+d.settings.Listen)
+	})
+	if d.settings.MetricsListen != "" {
+		d.listensOn(ctx, "metrics address", "MUSTER_METRICS_LISTEN", d.settings.MetricsListen, func(ctx context.Context) error {
+			return hasMetrics(ctx, "http://"+d.settings.MetricsListen)
+		})
+	}
+}
+
+func (d *doctor) listensOn(ctx context.Context, check, setting, address string, isOurs func(context.Context) error) {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return // reported as a setting
 	}
 	var listener net.ListenConfig
 	l, err := listener.Listen(ctx, "tcp", address)
-	if err == nil {
+	switch {
+	case err == nil:
 		_ = l.Close()
 		d.note(check, Fine, address+" is free", "")
-		return
-	}
-	scheme := "http"
-	if d.settings.TLSCert != "" {
-		scheme = "https"
-	}
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE) && isMuster(ctx, loose(), scheme+"://"+address) == nil:
+	case errors.Is(err, syscall.EADDRINUSE) && isOurs(ctx) == nil:
 		d.note(check, Fine, "a Muster service is running on "+address, "")
 	case errors.Is(err, syscall.EADDRINUSE):
-		d.note(check, Failed, "another program listens on "+address, "stop it, or choose another address with MUSTER_LISTEN")
+		d.note(check, Failed, "another program listens on "+address, "stop it, or choose another address with "+setting)
 	case errors.Is(err, syscall.EACCES):
 		d.note(check, Failed, err.Error(), "choose a port above 1023, or allow the program to use lower ones (CAP_NET_BIND_SERVICE)")
 	default:
-		d.note(check, Failed, err.Error(), "set MUSTER_LISTEN to an address of this machine")
+		d.note(check, Failed, err.Error(), "set "+setting+" to an address of this machine")
 	}
 }
 
@@ -113,26 +121,43 @@ func (e *strangerError) Error() string {
 
 // isMuster asks an address for its health as Muster reports it.
 func isMuster(ctx context.Context, client *http.Client, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, platformPatience)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/healthz", nil)
+	status, body, err := ask(ctx, client, address+"/healthz")
 	if err != nil {
 		return err
 	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
 	var health struct {
 		Status string `json:"status"`
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, 4<<10))
-	if err != nil {
-		return err
-	}
 	if json.Unmarshal(body, &health) != nil || health.Status != "ok" {
-		return &strangerError{address, "/healthz answers " + response.Status}
+		return &strangerError{address, "/healthz answers " + status}
 	}
 	return nil
+}
+
+// hasMetrics asks an address for Muster's metrics.
+func hasMetrics(ctx context.Context, address string) error {
+	status, body, err := ask(ctx, http.DefaultClient, address+"/metrics")
+	if err == nil && !bytes.Contains(body, []byte("muster_build_info")) {
+		err = &strangerError{address, "/metrics answers " + status}
+	}
+	return err
+}
+
+// maxAnswer is as much of an answer as is read, in bytes.
+const maxAnswer = 1 << 20
+
+func ask(ctx context.Context, client *http.Client, address string) (status string, body []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, platformPatience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return "", nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", nil, err
+	}
+	defer response.Body.Close()
+	body, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	return response.Status, body, err
 }
