@@ -180,7 +180,7 @@ func (s Federation) linkInvited(ctx context.Context, p IdentityProvider, subject
 	if err != nil {
 		return err
 	}
-	result.InvitedBy = by
+	result.InvitedBy = by.Name
 	link := IdentityLink{p.CompanyID, u.ID, p.Issuer, subject}
 	result.User, err = s.Providers.LinkInvited(ctx, access.HashSecret(result.SignIn.Invitation), link, by, p.checkProved)
 	if fault.CodeOf(err) == fault.NotFound {

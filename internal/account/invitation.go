@@ -16,10 +16,10 @@ type InvitationStore interface {
 	// BeginInvitation replaces the user's invitations and returns the user;
 	// fault.Refused for one who has a way to sign in, or ever signed in.
 	BeginInvitation(ctx context.Context, token access.SecretHash, s PendingSignIn) (User, error)
-	// AcceptInvitation takes an invitation and sets its user's password; by is
-	// who made it. It is fault.NotFound or fault.Refused if it is over, and
-	// fault.Forbidden while changes in the portal are stopped.
-	AcceptInvitation(ctx context.Context, token access.SecretHash, passwordHash, by string) (User, error)
+	// AcceptInvitation takes an invitation and sets its user's password. It is
+	// fault.NotFound or fault.Refused if it is over, and fault.Forbidden while
+	// changes in the portal are stopped.
+	AcceptInvitation(ctx context.Context, token access.SecretHash, passwordHash string, by Inviter) (User, error)
 }
 
 // stepReader shows a step and leaves it; fault.NotFound if it is over.
@@ -29,20 +29,18 @@ type stepReader interface {
 
 // invitedBy returns the user whom an invitation is for, and who made it; fault.Refused if it
 // is over.
-func invitedBy(ctx context.Context, steps stepReader, users UserStore, token string) (User, string, error) {
+func invitedBy(ctx context.Context, steps stepReader, users UserStore, token string) (u User, by Inviter, err error) {
 	step, err := steps.Step(ctx, access.HashSecret(token), Invitation)
-	var data invitationData
 	if err == nil {
-		err = json.Unmarshal(step.Data, &data)
+		err = json.Unmarshal(step.Data, &by)
 	}
-	var u User
 	if err == nil {
 		u, err = users.UserByID(ctx, step.CompanyID, step.UserID)
 	}
 	if fault.CodeOf(err) == fault.NotFound {
 		err = errInvitationOver()
 	}
-	return u, data.By, err
+	return u, by, err
 }
 
 func errInvitationOver() error {
@@ -58,14 +56,15 @@ type Invitations struct {
 	Mail func(token string) []byte
 }
 
-// invitationData is the Data of an invitation's step.
-type invitationData struct {
-	By string `json:"by"` // the name of who made it
+// Inviter made an invitation, and is the Data of its step. It ends with the right to invite.
+type Inviter struct {
+	ID   string `json:"id"` // of the user; empty: the invitation is from before it was kept
+	Name string `json:"by"`
 }
 
 // Begin returns the token of a new invitation; earlier ones of the user end.
 func (s Invitations) Begin(ctx context.Context, by, u User) (string, error) {
-	data, err := json.Marshal(invitationData{By: by.Name})
+	data, err := json.Marshal(Inviter{by.ID, by.Name})
 	if err != nil {
 		return "", err
 	}
@@ -85,17 +84,17 @@ func (s Invitations) Accept(ctx context.Context, token, password string) (User, 
 	if err != nil {
 		return User{}, "", err
 	}
-	var data invitationData
-	if err := json.Unmarshal(step.Data, &data); err != nil {
+	var by Inviter
+	if err := json.Unmarshal(step.Data, &by); err != nil {
 		return User{}, "", err
 	}
 	hash, err := s.Passwords.Hash(ctx, password)
 	if err != nil {
 		return User{}, "", err
 	}
-	u, err := s.Store.AcceptInvitation(ctx, access.HashSecret(token), hash, data.By)
+	u, err := s.Store.AcceptInvitation(ctx, access.HashSecret(token), hash, by)
 	if fault.CodeOf(err) == fault.Refused {
 		err = fault.New(fault.NotFound, "the invitation is over").Because(err)
 	}
-	return u, data.By, err
+	return u, by.Name, err
 }

@@ -34,8 +34,8 @@ type ProviderStore interface {
 	// neither the user nor the provider changes between check and link. fault.Forbidden
 	// while changes in the portal are stopped.
 	LinkIdentity(ctx context.Context, l IdentityLink, made *User, check LinkCheck) error
-	// LinkInvited is LinkIdentity of a user whose invitation it takes; by is who made that.
-	LinkInvited(ctx context.Context, token access.SecretHash, l IdentityLink, by string, check LinkCheck) (User, error)
+	// LinkInvited is LinkIdentity of a user whose invitation it takes.
+	LinkInvited(ctx context.Context, token access.SecretHash, l IdentityLink, by Inviter, check LinkCheck) (User, error)
 }
 
 // LinkCheck decides about a link, by the provider and the user as they are then.

@@ -55,10 +55,11 @@ func (db *DB) BeginInvitation(ctx context.Context, token access.SecretHash, s ac
 }
 
 // AcceptInvitation implements account.InvitationStore.
-func (db *DB) AcceptInvitation(ctx context.Context, token access.SecretHash, passwordHash, by string) (account.User, error) {
+func (db *DB) AcceptInvitation(ctx context.Context, token access.SecretHash, passwordHash string, by account.Inviter) (account.User,
+	error) {
 	var accepted account.User
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		before, err := db.takeInvitation(ctx, t, token)
+		before, err := db.takeInvitation(ctx, t, token, by)
 		if err != nil {
 			return err
 		}
@@ -68,19 +69,22 @@ func (db *DB) AcceptInvitation(ctx context.Context, token access.SecretHash, pas
 		accepted = before
 		accepted.PasswordHash = passwordHash
 		ctx = access.WithActor(ctx, access.Actor{Kind: access.User, ID: accepted.ID, UserID: accepted.ID, Name: accepted.Name}, "")
-		return db.saveUser(ctx, t, before, accepted, activity.Change{Field: "byInvitationOf", After: by})
+		return db.saveUser(ctx, t, before, accepted, activity.Change{Field: "byInvitationOf", After: by.Name})
 	})
 	return accepted, err
 }
 
 // takeInvitation ends an invitation and returns its user, who is locked: fault.NotFound or
 // fault.Refused if it is over, fault.Forbidden while changes in the portal are stopped.
-func (db *DB) takeInvitation(ctx context.Context, t *tx, token access.SecretHash) (account.User, error) {
+func (db *DB) takeInvitation(ctx context.Context, t *tx, token access.SecretHash, by account.Inviter) (account.User, error) {
 	s, err := db.findStep(ctx, t, token, account.Invitation, "invitation")
 	if err != nil {
 		return account.User{}, err
 	}
 	u, err := lockInvited(ctx, t, s.CompanyID, s.UserID)
+	if err == nil {
+		err = checkInviter(ctx, t, s.CompanyID, by)
+	}
 	if err == nil {
 		_, err = db.takeStep(ctx, t, token, account.Invitation, "invitation")
 	}
@@ -88,6 +92,19 @@ func (db *DB) takeInvitation(ctx context.Context, t *tx, token access.SecretHash
 		return u, err
 	}
 	return u, refuseStopped(ctx, t, s.CompanyID, "the invitation can be accepted once they are resumed")
+}
+
+// checkInviter returns fault.Refused if who made an invitation may not invite any more: else a
+// thief of an account could come back by a link after it was disabled.
+func checkInviter(ctx context.Context, t *tx, companyID string, by account.Inviter) error {
+	if by.ID == "" {
+		return nil
+	}
+	u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`, by.ID, companyID)
+	if err == nil && (u.Disabled || !u.Rights.Has(account.ManageUsers)) || fault.CodeOf(err) == fault.NotFound {
+		return fault.New(fault.Refused, "the invitation is over: who made it may not invite any more")
+	}
+	return err
 }
 
 // refuseStopped returns fault.Forbidden while changes in the portal are stopped. The stop's reason

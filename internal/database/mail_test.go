@@ -117,7 +117,7 @@ func TestMail_Letters(t *testing.T) {
 		due(0)
 		f.clock.Advance(time.Minute)
 		equal(f, "failures", due(1)[0].Failures, 1)
-		_, err := f.db.AcceptInvitation(f.Context(), access.HashSecret("ttwo"), "hash", "Ada")
+		_, err := f.db.AcceptInvitation(f.Context(), access.HashSecret("ttwo"), "hash", account.Inviter{})
 		f.ok(err)
 		due(0)
 	})

@@ -293,11 +293,42 @@ func TestAcceptInvitation_DuringAStop(t *testing.T) {
 				Data: []byte(`{}`), ExpiresAt: f.clock.Now().Add(time.Hour)})
 		f.ok(err)
 		f.stop(access.Stop{At: f.clock.Now(), Reason: "because", All: true})
-		_, err = f.db.AcceptInvitation(f.Context(), token, "hash", "Ada")
+		_, err = f.db.AcceptInvitation(f.Context(), token, "hash", account.Inviter{})
 		f.code(fault.Forbidden, err)
 		f.stop(access.Stop{})
-		accepted, err := f.db.AcceptInvitation(f.Context(), token, "hash", "Ada")
+		accepted, err := f.db.AcceptInvitation(f.Context(), token, "hash", account.Inviter{})
 		f.ok(err)
 		equal(f, "accepted", accepted.ID, u.ID)
+	})
+}
+
+// An invitation ends with the right of who made it, so that a thief of an account does not
+// come back by one after the account was disabled.
+func TestAcceptInvitation_InviterLostTheRight(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		for name, lose := range map[string]func(u *account.User){
+			"disabled": func(u *account.User) { u.Disabled = true },
+			"role":     func(u *account.User) { u.Role, u.Rights = account.Viewer, 0 },
+		} {
+			f.user(account.Admin) // one stays
+			inviter := f.user(account.Admin)
+			by := account.Inviter{ID: inviter.ID, Name: inviter.Name}
+			u := account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: name + "@acme.test", Name: "New",
+				Role: account.Viewer, CreatedAt: f.clock.Now()}
+			f.ok(f.db.CreateUser(f.Context(), u))
+			token := access.HashSecret(name)
+			_, err := f.db.BeginInvitation(f.Context(), token, account.PendingSignIn{Kind: account.Invitation, CompanyID: f.company.ID,
+				UserID: u.ID, Data: []byte(`{}`), ExpiresAt: f.clock.Now().Add(time.Hour)})
+			f.ok(err)
+			_, err = f.db.UpdateUser(f.Context(), f.company.ID, inviter.ID, func(u *account.User) error { lose(u); return nil })
+			f.ok(err)
+			_, err = f.db.AcceptInvitation(f.Context(), token, "hash", by)
+			f.code(fault.Refused, err)
+			_, err = f.db.LinkInvited(f.Context(), token, account.IdentityLink{CompanyID: f.company.ID, UserID: u.ID, Issuer: "i", Subject: "s"},
+				by, func(account.IdentityProvider, account.User) error { return nil })
+			f.code(fault.Refused, err)
+			_, err = f.db.AcceptInvitation(f.Context(), token, "hash", account.Inviter{Name: "from before the upgrade"})
+			f.ok(err)
+		}
 	})
 }

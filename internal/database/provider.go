@@ -154,17 +154,17 @@ func (db *DB) LinkIdentity(ctx context.Context, l account.IdentityLink, made *ac
 }
 
 // LinkInvited implements account.ProviderStore.
-func (db *DB) LinkInvited(ctx context.Context, token access.SecretHash, l account.IdentityLink, by string,
+func (db *DB) LinkInvited(ctx context.Context, token access.SecretHash, l account.IdentityLink, by account.Inviter,
 	check account.LinkCheck) (account.User, error) {
 	var accepted account.User
 	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
-		if accepted, err = db.takeInvitation(ctx, t, token); err != nil {
+		if accepted, err = db.takeInvitation(ctx, t, token, by); err != nil {
 			return err
 		}
 		if accepted.ID != l.UserID {
 			return fault.New(fault.NotFound, "the invitation is over")
 		}
-		return db.linkIdentity(ctx, t, l, check, activity.Change{Field: "byInvitationOf", After: by})
+		return db.linkIdentity(ctx, t, l, check, activity.Change{Field: "byInvitationOf", After: by.Name})
 	})
 	return accepted, err
 }

@@ -373,7 +373,7 @@ func TestDomains_AreAssignedByTheOperator(t *testing.T) {
 	})
 }
 
-// TestInvitation_IsRecordedAndNeverOpensAnAccountInUse.
+// An invitation is recorded, never opens an account in use, and is over when who made it is disabled.
 func TestInvitation_IsRecordedAndNeverOpensAnAccountInUse(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
@@ -399,6 +399,12 @@ func TestInvitation_IsRecordedAndNeverOpensAnAccountInUse(t *testing.T) {
 		page := v.Post("/users", "email", "new@acme.test", "name", "New", "role", "viewer", "scope", "all").Want(t, 200)
 		replica.SignedOut(t).Post("/invitation", "code", invitationCode(t, page), "password", "chosen by new", "again",
 			"chosen by new").Want(t, 200)
+		thief := env.Browser(acme, account.Admin)
+		page = replica.PortalClient(t, thief.User).Post("/users", "email", "late@acme.test", "name", "Late", "role", "admin", "scope", "all")
+		late := invitationCode(t, page.Want(t, 200))
+		v.Post("/users/"+thief.User.ID+"/disabled", "disabled", "true").Want(t, 200)
+		replica.SignedOut(t).Post("/invitation", "code", late, "password", "chosen by thief", "again", "chosen by thief").Want(t, 404)
+
 		entries, err := env.DB().Activity(t.Context(), activity.Filter{CompanyID: acme.ID}, activity.Cursor{}, 100)
 		if err != nil {
 			t.Fatal(err)

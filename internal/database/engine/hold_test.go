@@ -17,7 +17,7 @@ func TestCopy_HoldsItsSource(t *testing.T) {
 		source := from.open(t)
 		for _, c := range []struct {
 			engine, says string
-			during    func() error
+			during       func() error
 		}{
 			{"sqlite", "it was written to during the copy", func() error {
 				return write(t.Context(), source, nil, `INSERT INTO leases (name, holder, expires_at) VALUES ('a', 'b', 1)`)
