@@ -10,16 +10,17 @@ cd "$(dirname "$0")/.."
 export CGO_ENABLED=1 # the race detector needs it
 export GORACE=atexit_sleep_ms=0 # else each program that a test starts sleeps a second at its end
 test_packages
-# What runs whole programs, browsers and fleets, the whole contract, or thousands of cases of one
-# function, runs without the race detector, under which it takes most of the time; all that it runs
-# is watched in the other packages' tests, and the contract in those of `make prove`.
-programs=(./test/e2e ./test/browser ./test/contract ./cmd/muster ./internal/service/drill ./internal/fleetsim ./internal/proposal ./internal/signature ./internal/agent/logfile)
+# What runs whole programs, browsers and fleets, the whole contract, every statement on both engines, or
+# thousands of cases of one function, runs without the race detector, under which it takes most of the time; all
+# that it runs is watched in the other packages' tests, and the contract and the database in those of
+# `make prove`. What takes longest is first, so that the others run beside it. These tests wait more than
+# they calculate, so that four run at a time.
+programs=(./test/e2e ./test/browser ./internal/database ./test/contract ./internal/fleetsim ./cmd/muster ./internal/proposal ./internal/service/drill ./docs ./internal/signature ./internal/agent/logfile)
 # The app's tests run on one core while Go compiles.
 app= log=
 if [ $# -eq 0 ]; then
-	# The packages that take longest first, so that the others run beside them.
-	mapfile -t others < <(go list ./... | grep -vE '/(test/e2e|test/browser|test/contract|cmd/muster|service/drill|fleetsim|internal/proposal|signature|logfile)$')
-	set -- ./internal/database "${others[@]}"
+	mapfile -t others < <(go list ./... | grep -vxFf <(go list "${programs[@]}"))
+	set -- "${others[@]}"
 	log=$(mktemp)
 	scripts/app-test.sh >"$log" 2>&1 &
 	app=$!
@@ -35,7 +36,7 @@ if [ -n "$app" ]; then
 	cat "$log" >&2
 	rm -f "$log"
 	say "go test ${programs[*]}"
-	scripts/with-postgres.sh go test -vet=off -timeout 30m "${programs[@]}" || failed=1
+	scripts/with-postgres.sh go test -vet=off -parallel 4 -timeout 30m "${programs[@]}" || failed=1
 	say "go test -race, all others"
 else
 	say "go test -race $*"

@@ -2,7 +2,6 @@ package database
 
 import (
 	"context"
-	"database/sql"
 	"encoding/hex"
 	"errors"
 	"slices"
@@ -47,7 +46,7 @@ func lockHead(ctx context.Context, t *tx, companyID string) (activity.Head, erro
 // company. Of an unsigned one it also reports how old the entries are.
 func findHead(ctx context.Context, c conn, companyID, lock string) (activity.Head, error) {
 	h, err := one(ctx, c, into(headFields), `SELECT `+headColumns+` FROM activity_heads h WHERE h.company_id = ?`+lock, companyID)
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, engine.ErrNoRow) {
 		return activity.Head{CompanyID: companyID}, nil
 	}
 	if err != nil || h.Signature != "" {
@@ -250,7 +249,7 @@ func (db *DB) ExportActivity(ctx context.Context, companyID string, since time.T
 		}
 		if from > h.First && from <= h.Last {
 			if before, err = value[string](ctx, c, `SELECT hash FROM activity WHERE company_id = ? AND seq = ?`, companyID,
-				from-1); errors.Is(err, sql.ErrNoRows) {
+				from-1); errors.Is(err, engine.ErrNoRow) {
 				err = nil // it is missing, which verifying reports
 			}
 		}

@@ -3,7 +3,6 @@ package database
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"errors"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/database/engine"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 )
@@ -335,7 +335,7 @@ func endOrphans(ctx context.Context, t *tx, deviceID string) error {
 		state, outcome := command.Type(v.Type).EndOfManagement(asset.Agent, false)
 		_, err := t.db.advanceWithin(ctx, t, v.CommandID,
 			command.Transition{From: []command.State{command.Prepared, command.Sent, command.Unconfirmed}, To: state, Outcome: outcome})
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		if err != nil && !errors.Is(err, engine.ErrNoRow) {
 			return err
 		}
 	}

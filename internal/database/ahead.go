@@ -2,12 +2,12 @@ package database
 
 import (
 	"context"
-	"database/sql"
 	"strings"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/database/engine"
 )
 
 // What the handler of a request reads first is read in the round trip of its caller, or of
@@ -122,7 +122,7 @@ func spendAhead(ctx context.Context, t conn, spending part) (budgetWindow, error
 			return w, err
 		}
 		if !spent.there {
-			return w, sql.ErrNoRows
+			return w, engine.ErrNoRow
 		}
 		if !a.there {
 			return w, nil

@@ -2,7 +2,6 @@ package database
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/database/engine"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -122,7 +122,7 @@ func authorizationState(ctx context.Context, c conn, of approval.Call, now time.
 	switch {
 	case err == nil && last.For(of):
 		s.Last = &last
-	case err != nil && !errors.Is(err, sql.ErrNoRows):
+	case err != nil && !errors.Is(err, engine.ErrNoRow):
 		return s, err
 	}
 	s.Waiting, err = value[int](ctx, c, `SELECT COUNT(*) FROM authorizations WHERE company_id = ? AND caller_kind = ? AND caller_id = ?
@@ -136,7 +136,7 @@ func (db *DB) askPerson(ctx context.Context, t *tx, c approval.Call, now time.Ti
 	if c.Caller.Kind == access.APIKey {
 		maker, err := value[string](ctx, t,
 			`SELECT k.created_by FROM api_keys k WHERE k.id = ? AND EXISTS (SELECT 1 FROM users u WHERE u.id = k.created_by)`, c.Caller.ID)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		if err != nil && !errors.Is(err, engine.ErrNoRow) {
 			return "", err
 		}
 		c.Caller.UserID = maker

@@ -2,11 +2,11 @@ package database
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/database/engine"
 )
 
 // Spend implements budget.Store. One statement counts the call if the window is
@@ -17,7 +17,7 @@ func (db *DB) Spend(ctx context.Context, key string, limit int, window time.Dura
 	reads := !db.engine.OneWriter() && access.AheadOf(ctx).CompanyID != ""
 	err := db.statementRelaxed(ctx, func(ctx context.Context, t conn) (err error) {
 		for range spendTries {
-			if w, err = spend(ctx, t, spending(key, limit, window, now), reads); !errors.Is(err, sql.ErrNoRows) {
+			if w, err = spend(ctx, t, spending(key, limit, window, now), reads); !errors.Is(err, engine.ErrNoRow) {
 				spent = err == nil
 				return err
 			}
@@ -46,7 +46,7 @@ func (db *DB) GiveBack(ctx context.Context, keys []string, now time.Time) error 
 // windows while it was being told that the old one is full.
 const spendTries = 5
 
-// spend counts a call, or returns sql.ErrNoRows.
+// spend counts a call, or returns engine.ErrNoRow.
 func spend(ctx context.Context, t conn, by part, reads bool) (budgetWindow, error) {
 	if reads {
 		return spendAhead(ctx, t, by)

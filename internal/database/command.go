@@ -3,7 +3,6 @@ package database
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/database/engine"
 	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/resource"
@@ -178,7 +178,7 @@ func (db *DB) Advance(ctx context.Context, id string, s command.Transition) (com
 		return db.advanceAndEnd(ctx, id, s)
 	}
 	taken, err := db.advance(ctx, id, s)
-	if !errors.Is(err, sql.ErrNoRows) {
+	if !errors.Is(err, engine.ErrNoRow) {
 		if err == nil {
 			db.commandMoved(taken)
 		}
@@ -188,7 +188,7 @@ func (db *DB) Advance(ctx context.Context, id string, s command.Transition) (com
 	return c, false, err
 }
 
-// advance makes a step with what goes with it, or returns sql.ErrNoRows if the command is
+// advance makes a step with what goes with it, or returns engine.ErrNoRow if the command is
 // in none of the step's From states. Most successes are recorded in the command's row alone,
 // and are one statement.
 func (db *DB) advance(ctx context.Context, id string, s command.Transition) (taken command.Command, err error) {
@@ -205,7 +205,7 @@ func (db *DB) advance(ctx context.Context, id string, s command.Transition) (tak
 		if err == nil && s.To == command.Succeeded {
 			db.wakeNumbering()
 		}
-		if s.To != command.Succeeded || !errors.Is(err, sql.ErrNoRows) {
+		if s.To != command.Succeeded || !errors.Is(err, engine.ErrNoRow) {
 			return taken, err
 		}
 	}
@@ -220,7 +220,7 @@ func (db *DB) advance(ctx context.Context, id string, s command.Transition) (tak
 }
 
 // advanceRow moves a command, and writes its event if there is one, in one statement where
-// the engine can; sql.ErrNoRows if the command is not where it is moved from.
+// the engine can; engine.ErrNoRow if the command is not where it is moved from.
 func (db *DB) advanceRow(ctx context.Context, c conn, first part, id string, s command.Transition) (command.Command, error) {
 	if _, ok := commandEventType(s.To); !ok || slices.Contains(s.From, s.To) { // which learns more, and stays where it is
 		return one(ctx, c, into(commandFields), first.text, first.args...)

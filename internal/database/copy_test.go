@@ -86,10 +86,10 @@ func TestCopy_Refuses(t *testing.T) {
 
 	serving, stop := context.WithCancel(t.Context())
 	spoken := f.speak(serving)
-	refuse(f.url, post, "a service works on it")
+	refuse(f.url, post, "a service works on the source")
 	ahead := options(f.url)
 	ahead.Now = func() time.Time { return f.clock.Now().Add(50 * time.Second) }
-	if _, err := database.Copy(t.Context(), ahead, post); err == nil || !strings.Contains(err.Error(), "a service works on it") {
+	if _, err := database.Copy(t.Context(), ahead, post); err == nil || !strings.Contains(err.Error(), "a service works on the source") {
 		t.Errorf("with a clock that is ahead of the service's: %v", err)
 	}
 	stop()

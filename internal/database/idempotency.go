@@ -2,11 +2,11 @@ package database
 
 import (
 	"context"
-	"database/sql"
 	"encoding/base64"
 	"errors"
 	"time"
 
+	"github.com/musterhq/muster/internal/database/engine"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -27,7 +27,7 @@ func claimFields(c *claimRow) []any {
 // Claim implements operation.Claims.
 func (db *DB) Claim(ctx context.Context, c operation.Claim) (operation.Holding, error) {
 	h, err := db.firstClaim(ctx, c)
-	if !errors.Is(err, sql.ErrNoRows) {
+	if !errors.Is(err, engine.ErrNoRow) {
 		return h, err
 	}
 	h, seen, err := db.seeClaim(ctx, c)
@@ -53,7 +53,7 @@ func (db *DB) seeClaim(ctx context.Context, c operation.Claim) (operation.Holdin
 	seen, err := one(ctx, db.read(), into(claimFields), `SELECT ref, fingerprint, attempt, leased_until, answer FROM claims
 		WHERE id = ? AND expires_at > ?`, c.ID, millis(c.Now))
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
+	case errors.Is(err, engine.ErrNoRow):
 		return h, claimRow{}, nil
 	case err != nil:
 		return operation.Holding{}, seen, err
@@ -68,7 +68,7 @@ func (db *DB) seeClaim(ctx context.Context, c operation.Claim) (operation.Holdin
 	return h, seen, err
 }
 
-// firstClaim makes the claim, if there is none or it has expired; sql.ErrNoRows
+// firstClaim makes the claim, if there is none or it has expired; engine.ErrNoRow
 // if there is.
 func (db *DB) firstClaim(ctx context.Context, c operation.Claim) (operation.Holding, error) {
 	h := operation.Holding{State: operation.Claimed, ID: c.ID, Ref: resource.NewID(), Attempt: 1}

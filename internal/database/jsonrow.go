@@ -2,7 +2,6 @@ package database
 
 import (
 	"bytes"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 )
@@ -33,7 +32,7 @@ func (r jsonRow) Scan(into ...any) error {
 		return fmt.Errorf("%d columns for %d fields", len(r), len(into))
 	}
 	for i, field := range into {
-		scanner, ok := field.(sql.Scanner)
+		scanner, ok := field.(interface{ Scan(column any) error })
 		if !ok {
 			if err := json.Unmarshal(r[i], field); err != nil {
 				return err

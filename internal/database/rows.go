@@ -2,7 +2,6 @@ package database
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"encoding/hex"
 	"encoding/json"
@@ -21,9 +20,9 @@ func find[T any](ctx context.Context, c conn, noun string, scan func(row) (T, er
 	return found(t, err, noun)
 }
 
-// maybe reports whether there was a row, instead of sql.ErrNoRows.
+// maybe reports whether there was a row, instead of engine.ErrNoRow.
 func maybe[T any](t T, err error) (T, bool, error) {
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, engine.ErrNoRow) {
 		return t, false, nil
 	}
 	return t, err == nil, err
@@ -31,7 +30,7 @@ func maybe[T any](t T, err error) (T, bool, error) {
 
 // found turns the absence of a row into fault.NotFound with the noun's name.
 func found[T any](t T, err error, noun string) (T, error) {
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, engine.ErrNoRow) {
 		return t, fault.New(fault.NotFound, "no such %s", noun)
 	}
 	return t, err

@@ -2,7 +2,6 @@ package database
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/database/engine"
 )
 
 // automated are open commands, as c, that keys and connections of a company sent.
@@ -98,7 +98,7 @@ func (db *DB) withdraw(ctx context.Context, w waiting, outcome string) (taken bo
 		ended, err := db.advanceWithin(ctx, t, w.command,
 			command.Transition{From: []command.State{command.Sent, command.Unconfirmed}, To: command.Failed,
 				Outcome: outcome})
-		if errors.Is(err, sql.ErrNoRows) { // settled otherwise: nothing to carry out in any case
+		if errors.Is(err, engine.ErrNoRow) { // settled otherwise: nothing to carry out in any case
 			return nil
 		}
 		taken = err == nil

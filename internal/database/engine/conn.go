@@ -107,7 +107,10 @@ func List[T any](ctx context.Context, c Conn, scan func(Row) (T, error), query s
 	return all, nil
 }
 
-// One returns the only row of a query, or sql.ErrNoRows.
+// ErrNoRow means that there is no row where one is asked for.
+var ErrNoRow = sql.ErrNoRows
+
+// One returns the only row of a query, or ErrNoRow.
 func One[T any](ctx context.Context, c Conn, scan func(Row) (T, error), query string, args ...any) (t T, err error) {
 	rows, err := c.Query(ctx, query, args...)
 	if err != nil {
@@ -118,12 +121,12 @@ func One[T any](ctx context.Context, c Conn, scan func(Row) (T, error), query st
 		if err := rows.Err(); err != nil {
 			return t, err
 		}
-		return t, sql.ErrNoRows
+		return t, ErrNoRow
 	}
 	return scan(rows)
 }
 
-// Value returns the only column of a query's only row, or sql.ErrNoRows.
+// Value returns the only column of a query's only row, or ErrNoRow.
 func Value[T any](ctx context.Context, c Conn, query string, args ...any) (T, error) {
 	return One(ctx, c, ScanValue[T], query, args...)
 }

@@ -28,6 +28,10 @@ func Copy(ctx context.Context, from Options, to string) (copied []TableCopy, err
 		return nil, errors.New("both databases are of one engine: use `muster backup` and `muster restore` for SQLite, pg_dump " +
 			"for PostgreSQL")
 	}
+	was, err := stateOf(from.URL)
+	if err != nil {
+		return nil, fmt.Errorf("the source: %w", err)
+	}
 	here, err := seenAt(ctx, from.URL)
 	if err == nil {
 		err = here.Check(Existing)
@@ -41,9 +45,9 @@ func Copy(ctx context.Context, from Options, to string) (copied []TableCopy, err
 	}
 	source.now = from.Now
 	defer func() { err = errors.Join(err, source.Close()) }()
-	unchanged, err := source.hold(ctx, from.URL)
+	unchanged, err := source.hold(ctx, from.URL, was)
 	if err != nil {
-		return nil, fmt.Errorf("the source: %w", err)
+		return nil, err
 	}
 	there, err := seenAt(ctx, to)
 	if err == nil && !there.Empty() {
@@ -68,10 +72,7 @@ func Copy(ctx context.Context, from Options, to string) (copied []TableCopy, err
 		if err != nil {
 			return err
 		}
-		if err := unchanged(ctx); err != nil {
-			return fmt.Errorf("the source: %w", err)
-		}
-		return nil
+		return unchanged(ctx)
 	})
 	return copied, err
 }

@@ -12,25 +12,21 @@ import (
 )
 
 var (
-	errWorkedOn = errors.New("a service works on it: stop it, or what it writes during the copy would be missing in the copy")
-	errWritten  = errors.New("it was written to during the copy, where that is missing: nothing was kept; copy again when no program " +
-		"uses it")
+	errWorkedOn = errors.New("a service works on the source: stop it, or what it writes during the copy would be missing in the copy")
+	errWritten  = errors.New("the source was written to during the copy, where that is missing: nothing was kept; copy again when " +
+		"no program uses it")
 )
 
 // hold refuses a database on which a service works, and keeps services from a SQLite file
-// until the database is closed. unchanged is called when all is read: it reports a service
-// that began on PostgreSQL since, and a file that was written to.
-func (db *DB) hold(ctx context.Context, url string) (unchanged func(context.Context) error, err error) {
-	path, embedded := strings.CutPrefix(url, "sqlite:")
-	if embedded {
-		if err := db.takeAlone(ctx, path); err != nil {
-			return nil, err
-		}
-	}
+// until the database is closed. was is the file before it was opened. unchanged is called when
+// all is read: it reports a service that began on PostgreSQL since, and a file that was
+// written to.
+func (db *DB) hold(ctx context.Context, url string, was fileState) (unchanged func(context.Context) error, err error) {
 	before, err := db.unserved(ctx)
 	if err != nil {
 		return nil, err
 	}
+	path, embedded := strings.CutPrefix(url, "sqlite:")
 	if !embedded {
 		return func(ctx context.Context) error {
 			now, err := db.replicas(ctx, db.Read())
@@ -40,14 +36,16 @@ func (db *DB) hold(ctx context.Context, url string) (unchanged func(context.Cont
 			return err
 		}, nil
 	}
-	was, err := stateOf(path)
+	if err := db.takeAlone(ctx, path); err != nil {
+		return nil, err
+	}
 	return func(context.Context) error {
-		now, err := stateOf(path)
+		now, err := stateOf(url)
 		if err == nil && now != was {
 			return errWritten
 		}
 		return err
-	}, err
+	}, nil
 }
 
 // unserved returns the replicas that ended without a word, or errWorkedOn.
@@ -73,7 +71,12 @@ type written struct {
 	at   time.Time
 }
 
-func stateOf(path string) (s fileState, err error) {
+// stateOf is zero for PostgreSQL.
+func stateOf(url string) (s fileState, err error) {
+	path, embedded := strings.CutPrefix(url, "sqlite:")
+	if !embedded {
+		return s, nil
+	}
 	path = linked(path)
 	if s.file, err = writtenOf(path); err == nil {
 		s.log, err = writtenOf(path + "-wal")

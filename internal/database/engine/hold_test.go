@@ -19,7 +19,7 @@ func TestCopy_HoldsItsSource(t *testing.T) {
 			engine, says string
 			during       func() error
 		}{
-			{"sqlite", "it was written to during the copy", func() error {
+			{"sqlite", "the source was written to during the copy", func() error {
 				return write(t.Context(), source, nil, `INSERT INTO leases (name, holder, expires_at) VALUES ('a', 'b', 1)`)
 			}},
 			{"sqlite", "another service has it open", func() error {
@@ -29,7 +29,7 @@ func TestCopy_HoldsItsSource(t *testing.T) {
 				}
 				return err
 			}},
-			{"postgres", "a service works on it", func() error { return source.Present(t.Context()) }},
+			{"postgres", "a service works on the source", func() error { return source.Present(t.Context()) }},
 		} {
 			if c.engine != from.name {
 				continue
