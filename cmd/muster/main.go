@@ -114,7 +114,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	if alone {
 		fmt.Fprint(out, firstSteps)
 	}
-	chosen, err := parser.Parse(cli.JoinCursors(args))
+	chosen, err := parser.Parse(args)
 	if exited >= 0 {
 		return exited // help was asked for
 	}

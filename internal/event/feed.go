@@ -168,7 +168,7 @@ func (f *Feed) read(ctx context.Context, p access.Principal, args Args) (page Pa
 	if err != nil {
 		return Page{}, "", err
 	}
-	after, err := head.after(p.CompanyID, args.After)
+	after, err := head.Position(p.CompanyID, args.After)
 	if err != nil {
 		return Page{}, "", err
 	}
@@ -189,7 +189,7 @@ func (f *Feed) read(ctx context.Context, p access.Principal, args Args) (page Pa
 			upto = found[len(found)-1].Position
 		}
 	}
-	page.Next = cursor(head.History, p.CompanyID, upto)
+	page.Next = head.Cursor(p.CompanyID, upto)
 	if upto == head.Last {
 		looked = page.Next
 	}

@@ -71,7 +71,7 @@ func (e *Env) command(args []string) ([]byte, error) {
 	if err != nil {
 		e.TB.Fatal(err)
 	}
-	chosen, err := parser.Parse(append(cli.JoinCursors(args), "--database", e.Database))
+	chosen, err := parser.Parse(append(args, "--database", e.Database))
 	if err != nil {
 		e.TB.Fatalf("muster %s: %v", strings.Join(args, " "), err)
 	}
