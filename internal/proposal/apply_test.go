@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
@@ -321,6 +322,32 @@ func TestApply_Repeated(t *testing.T) {
 		for range 2 {
 			_, err := r.service.Apply(t.Context(), keyed("4"), refused.ID, "")
 			r.code(fault.Refused, err)
+		}
+	})
+}
+
+// away is a database that is away when a proposal is to end, so many times.
+type away struct {
+	*database.DB
+	times int
+}
+
+func (a *away) FinishProposal(ctx context.Context, e proposal.Ending) (proposal.Proposal, bool, error) {
+	if a.times--; a.times >= 0 {
+		return proposal.Proposal{}, false, fault.New(fault.Unavailable, "the database is away")
+	}
+	return a.DB.FinishProposal(ctx, e)
+}
+
+// What the platform took does not become doubtful because the database was away for a moment.
+func TestApply_EndsWhenTheDatabaseIsBack(t *testing.T) {
+	each(t, func(t *testing.T, r *fixture) {
+		made := r.propose(r.newPolicy("Warehouse", 0), "CAMERA", "BLOCK")
+		r.service.Store = &away{r.db, 2}
+		applied, err := r.service.Apply(t.Context(), r.key("k"), made.ID, made.TargetName)
+		r.ok(err)
+		if applied.Status != proposal.Succeeded {
+			t.Errorf("the proposal is %s: %s", applied.Status, applied.Outcome)
 		}
 	})
 }
