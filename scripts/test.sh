@@ -16,11 +16,12 @@ test_packages
 # `make prove`. What takes longest is first, so that the others run beside it. These tests wait more than
 # they calculate, so that four run at a time.
 programs=(./test/e2e ./test/browser ./internal/database ./test/contract ./internal/fleetsim ./cmd/muster ./internal/proposal ./internal/service/drill ./docs ./internal/signature ./internal/agent/logfile)
-# The app's tests run on one core while Go compiles.
+# The app's tests run beside those of the programs, after what both need was fetched.
 app= log=
 if [ $# -eq 0 ]; then
 	mapfile -t others < <(go list ./... | grep -vxFf <(go list "${programs[@]}"))
 	set -- "${others[@]}"
+	android/artifacts.sh build lint test sdk >/dev/null 2>&1 || : # app-test.sh says what is missing
 	log=$(mktemp)
 	scripts/app-test.sh >"$log" 2>&1 &
 	app=$!
@@ -31,12 +32,12 @@ say "go vet"
 go vet "${race[@]}" ./...
 failed=0
 if [ -n "$app" ]; then
-	say "the Android app"
-	wait "$app" || { cat "$log" >&2; exit 1; }
-	cat "$log" >&2
-	rm -f "$log"
 	say "go test ${programs[*]}"
 	scripts/with-postgres.sh go test -vet=off -parallel 4 -timeout 30m "${programs[@]}" || failed=1
+	say "the Android app"
+	wait "$app" || failed=1
+	cat "$log" >&2
+	rm -f "$log"
 	say "go test -race, all others"
 else
 	say "go test -race $*"
