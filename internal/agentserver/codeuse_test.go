@@ -72,7 +72,7 @@ func TestEnroll_CodeForSeveralDevices(t *testing.T) {
 			t.Errorf("a device that asks again: %v", err)
 		}
 	}
-	codes, err := w.db.Codes(t.Context(), w.company.ID, 10)
+	codes, err := w.db.Codes(t.Context(), w.company.ID, nil, 10)
 	if err != nil || len(codes) != 1 || codes[0].Devices != 3 || codes[0].Status(time.Now()) != provisioning.CodeUsed {
 		t.Errorf("codes: %+v, %v", codes, err)
 	}
@@ -80,7 +80,7 @@ func TestEnroll_CodeForSeveralDevices(t *testing.T) {
 	if _, err := w.link.Enroll(t.Context(), asks(t, "SN-20", revoked.Text)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.db.RevokeCode(t.Context(), w.company.ID, revoked.Code); err != nil {
+	if _, err := w.db.RevokeCode(t.Context(), w.company.ID, nil, revoked.Code); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.link.Enroll(t.Context(), asks(t, "SN-21", revoked.Text)); err == nil {

@@ -19,6 +19,8 @@ type Filter struct {
 	Policies []string
 	// Archived finds archived assets alone, which no other filter finds.
 	Archived bool
+	// ID finds one asset.
+	ID string
 
 	// Text is words: runs of letters and digits, in any order. Each must begin a
 	// word of the asset's identification, serial number, IMEI, model, tags or

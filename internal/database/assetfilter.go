@@ -93,7 +93,7 @@ func (q *assetQuery) indexed(text string, args ...any) {
 
 const enrolledOnly = ` AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`
 
-// texts adds the conditions on words, tags and management, which are terms.
+// texts adds the conditions on the asset's identity, and on words, tags and management, which are terms.
 func (q *assetQuery) texts() {
 	if q.Text != "" {
 		words := textWords(q.Text)
@@ -103,6 +103,10 @@ func (q *assetQuery) texts() {
 		for _, word := range words {
 			q.term(word, word+lastRune, "%\n"+escapeLike(word)+"%")
 		}
+	}
+	if q.ID != "" {
+		q.and(` AND id = ?`, q.ID)
+		q.exactly(`SELECT id FROM assets WHERE company_id = ? AND id = ?`, q.ID)
 	}
 	if serial := asset.IdentityKey(q.Serial); serial != "" {
 		q.and(` AND serial_key = ?`, serial)

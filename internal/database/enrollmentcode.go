@@ -46,16 +46,32 @@ func (db *DB) DropCode(ctx context.Context, id string) error {
 }
 
 // Codes implements provisioning.Codes.
-func (db *DB) Codes(ctx context.Context, companyID string, limit int) ([]provisioning.Code, error) {
+func (db *DB) Codes(ctx context.Context, companyID string, policies []string, limit int) ([]provisioning.Code, error) {
+	now := millis(db.now())
+	of, args := codesOf(policies)
+	args = append(append([]any{now, companyID}, args...), now, limit)
 	return list(ctx, db.read(), into(func(c *provisioning.Code) []any { return append(enrollFields(c), &c.PolicyName, &c.WaitedFor) }),
-		`SELECT `+enrollColumns+`, COALESCE(p.name, ''), EXISTS (SELECT 1 FROM agent_tokens
-			WHERE code_id = c.id AND code_id <> '' AND company_id = c.company_id AND device_id = '' AND `+requested+`)
-		FROM enrollment_codes c LEFT JOIN policies p ON p.id = c.policy_id AND p.company_id = c.company_id
-		WHERE c.company_id = ? ORDER BY c.created_at DESC, c.id DESC LIMIT ?`, millis(db.now()), companyID, limit)
+		`SELECT * FROM (SELECT `+enrollColumns+`, COALESCE(p.name, ''), EXISTS (SELECT 1 FROM agent_tokens
+				WHERE code_id = c.id AND code_id <> '' AND company_id = c.company_id AND device_id = '' AND `+requested+`) AS waited
+			FROM enrollment_codes c LEFT JOIN policies p ON p.id = c.policy_id AND p.company_id = c.company_id
+			WHERE c.company_id = ?`+of+`) c
+		ORDER BY revoked_at = 0 AND (max_devices = 0 OR devices < max_devices) AND (waited OR expires_at > ?) DESC,
+			created_at DESC, id DESC LIMIT ?`, args...)
+}
+
+// codesOf is a condition on codes: their policy is one of these; nil: any.
+func codesOf(policies []string) (string, []any) {
+	switch {
+	case policies == nil:
+		return "", nil
+	case len(policies) == 0:
+		return ` AND 1 = 0`, nil
+	}
+	return ` AND c.policy_id IN (` + marks(len(policies)) + `)`, anys(policies)
 }
 
 // RevokeCode implements provisioning.Codes.
-func (db *DB) RevokeCode(ctx context.Context, companyID, id string) (provisioning.Code, error) {
+func (db *DB) RevokeCode(ctx context.Context, companyID string, policies []string, id string) (provisioning.Code, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (provisioning.Code, error) {
 		now := t.db.now()
 		// The company and the tokens first, as a device that enrolls does.
@@ -68,6 +84,9 @@ func (db *DB) RevokeCode(ctx context.Context, companyID, id string) (provisionin
 			return provisioning.Code{}, err
 		}
 		c, err := lockCode(ctx, t, companyID, id)
+		if err == nil && policies != nil && !slices.Contains(policies, c.PolicyID) {
+			err = fault.New(fault.NotFound, "no such enrollment code")
+		}
 		if err != nil {
 			return c, err
 		}

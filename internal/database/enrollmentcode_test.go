@@ -35,7 +35,7 @@ func (f *fixture) enrollmentCode(devices int, tags ...string) provisioning.Code 
 // kept is a code as it is listed.
 func (f *fixture) kept(id string) provisioning.Code {
 	f.Helper()
-	all, err := f.db.Codes(f.Context(), f.company.ID, 100)
+	all, err := f.db.Codes(f.Context(), f.company.ID, nil, 100)
 	f.ok(err)
 	for _, c := range all {
 		if c.ID == id {
@@ -103,7 +103,7 @@ func TestEnrollmentCode_CountsItsDevices(t *testing.T) {
 		equal(f, "devices of others", f.kept(c.ID).Devices, 3)
 		f.clock.Advance(provisioning.Lifetime + provisioning.KeepCodes + time.Hour)
 		f.ok(f.db.Sweep(f.Context()))
-		all, err := f.db.Codes(f.Context(), f.company.ID, 10)
+		all, err := f.db.Codes(f.Context(), f.company.ID, nil, 10)
 		f.ok(err)
 		equal(f, "kept after their time", len(all), 0)
 	})
@@ -117,7 +117,7 @@ func TestEnrollmentCode_OneTime(t *testing.T) {
 		equal(f, "status", f.kept(c.ID).Status(f.clock.Now()), provisioning.CodeUsed)
 		f.ok(f.dropper(vendor).Round(f.Context()))
 		equal(f, "deleted after its device", len(vendor.dropped), 0)
-		_, err := f.db.RevokeCode(f.Context(), f.company.ID, unused.ID)
+		_, err := f.db.RevokeCode(f.Context(), f.company.ID, nil, unused.ID)
 		f.ok(err)
 		f.ok(f.dropper(vendor).Round(f.Context()))
 		equal(f, "deleted as it was revoked", len(vendor.dropped), 1)
@@ -127,12 +127,12 @@ func TestEnrollmentCode_OneTime(t *testing.T) {
 func TestEnrollmentCode_Revoked(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		c, vendor := f.enrollmentCode(0), &issuer{}
-		_, err := f.db.RevokeCode(f.Context(), f.newCompany("other").ID, c.ID)
+		_, err := f.db.RevokeCode(f.Context(), f.newCompany("other").ID, nil, c.ID)
 		f.code(fault.NotFound, err)
-		revoked, err := f.db.RevokeCode(f.Context(), f.company.ID, c.ID)
+		revoked, err := f.db.RevokeCode(f.Context(), f.company.ID, nil, c.ID)
 		f.ok(err)
 		equal(f, "status", revoked.Status(f.clock.Now()), provisioning.CodeRevoked)
-		_, err = f.db.RevokeCode(f.Context(), f.company.ID, c.ID)
+		_, err = f.db.RevokeCode(f.Context(), f.company.ID, nil, c.ID)
 		f.code(fault.Unsupported, err)
 		var all sync.WaitGroup
 		for range 4 { // replicas
@@ -151,7 +151,7 @@ func TestEnrollmentCode_Revoked(t *testing.T) {
 		late := provisioning.Code{ID: resource.NewID(), CompanyID: f.company.ID, PolicyID: c.PolicyID, Management: policy.Platform,
 			CreatedAt: f.clock.Now(), ExpiresAt: f.clock.Now().Add(time.Hour)}
 		f.ok(f.db.CreateCode(f.Context(), late)) // revoked while the platform makes its token
-		_, err = f.db.RevokeCode(f.Context(), f.company.ID, late.ID)
+		_, err = f.db.RevokeCode(f.Context(), f.company.ID, nil, late.ID)
 		f.ok(err)
 		f.ok(f.db.IssueCode(f.Context(), late.ID, "tokens/late", late.ExpiresAt))
 		f.ok(f.dropper(vendor).Round(f.Context()))

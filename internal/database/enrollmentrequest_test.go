@@ -134,7 +134,7 @@ func TestRevokeCode_EndsRequests(t *testing.T) {
 		f.code(fault.RateLimited, f.lost("t3", "k4", "SN-1"))
 		request := f.lostDevices()[0].ID
 		for _, code := range []provisioning.Code{c, several} {
-			_, err := f.db.RevokeCode(f.Context(), f.company.ID, code.ID)
+			_, err := f.db.RevokeCode(f.Context(), f.company.ID, nil, code.ID)
 			f.ok(err)
 		}
 		equal(f, "requests", len(f.lostDevices()), 0)
@@ -172,7 +172,7 @@ func TestRevokeCode_OfConfirmedRequest(t *testing.T) {
 		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, f.onlyRequest(), *f.may()))
 		f.clock.Advance(provisioning.Lifetime)
 		waitedFor := func() (ids []string) {
-			all, err := f.db.Codes(f.Context(), f.company.ID, 10)
+			all, err := f.db.Codes(f.Context(), f.company.ID, nil, 10)
 			f.ok(err)
 			for _, c := range all {
 				if c.WaitedFor {
@@ -182,14 +182,14 @@ func TestRevokeCode_OfConfirmedRequest(t *testing.T) {
 			return ids
 		}
 		equal(f, "codes that devices wait for", waitedFor(), []string{c.ID})
-		_, err := f.db.RevokeCode(f.Context(), f.company.ID, unused.ID)
+		_, err := f.db.RevokeCode(f.Context(), f.company.ID, nil, unused.ID)
 		f.code(fault.Unsupported, err)
-		revoked, err := f.db.RevokeCode(f.Context(), f.company.ID, c.ID)
+		revoked, err := f.db.RevokeCode(f.Context(), f.company.ID, nil, c.ID)
 		f.ok(err)
 		equal(f, "status", revoked.Status(f.clock.Now()), provisioning.CodeRevoked)
 		equal(f, "codes that devices wait for", len(waitedFor()), 0)
 		f.code(fault.Refused, f.lost("t1", "k1", "SN-1"))
-		_, err = f.db.RevokeCode(f.Context(), f.company.ID, c.ID)
+		_, err = f.db.RevokeCode(f.Context(), f.company.ID, nil, c.ID)
 		f.code(fault.Unsupported, err)
 	})
 }
@@ -281,7 +281,7 @@ func TestEnrollmentRequests_OutliveCodeForSeveralDevices(t *testing.T) {
 		f.ok(f.lost("t1", "k1", "SN-1"))
 		equal(f, "the asset's enrollment", f.asset(first.ID).Device.Epoch, 2)
 		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, f.requestFor(second), *f.may()))
-		_, err := f.db.RevokeCode(f.Context(), f.company.ID, c.ID)
+		_, err := f.db.RevokeCode(f.Context(), f.company.ID, nil, c.ID)
 		f.ok(err)
 		f.code(fault.Refused, f.lost("t1", "k2", "SN-2"))
 		equal(f, "the other asset's enrollment", f.asset(second.ID).Device.Epoch, 1)

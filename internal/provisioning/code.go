@@ -85,11 +85,13 @@ type Codes interface {
 	IssueCode(ctx context.Context, id, ref string, expires time.Time) error
 	// DropCode removes a code that was not handed out.
 	DropCode(ctx context.Context, id string) error
-	// Codes lists codes of a company, the newest first, at most limit.
-	Codes(ctx context.Context, companyID string, limit int) ([]Code, error)
-	// RevokeCode ends a code: no device enrolls with it from now on, and the platform is
-	// asked to delete its token. fault.Unsupported if no device enrolls with it already.
-	RevokeCode(ctx context.Context, companyID, id string) (Code, error)
+	// Codes lists codes of a company, first those that can be revoked, each the newest first, at
+	// most limit; of policies alone, unless these are nil.
+	Codes(ctx context.Context, companyID string, policies []string, limit int) ([]Code, error)
+	// RevokeCode ends a code of a company, and of policies unless these are nil: no device
+	// enrolls with it from now on, and the platform is asked to delete its token.
+	// fault.Unsupported if no device enrolls with it already.
+	RevokeCode(ctx context.Context, companyID string, policies []string, id string) (Code, error)
 	// DueDrops returns codes whose tokens the platform is to delete, and puts each off;
 	// Dropped notes that one is deleted.
 	DueDrops(ctx context.Context, now, next time.Time, limit int) ([]Code, error)

@@ -119,7 +119,7 @@ const listedCodes = 1000
 // Run prints the list.
 func (c *EnrollmentList) Run(env *Env) error {
 	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		all, err := admin.Codes.Codes(ctx, owner.ID, listedCodes)
+		all, err := admin.Codes.Codes(ctx, owner.ID, nil, listedCodes)
 		return list(all, func(c provisioning.Code) codeView { return viewCode(env, owner, c) },
 			[]string{"ID", "STATUS", "POLICY", "DEVICES", "TIME LEFT", "CREATED BY", "TAGS"}, func(c provisioning.Code) []string {
 				v := viewCode(env, owner, c)
@@ -157,7 +157,7 @@ type EnrollmentRevoke struct {
 // Run ends it.
 func (c *EnrollmentRevoke) Run(env *Env) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		revoked, err := admin.Codes.RevokeCode(ctx, owner.ID, c.ID)
+		revoked, err := admin.Codes.RevokeCode(ctx, owner.ID, nil, c.ID)
 		if err != nil {
 			return answer{}, missing(err, owner.Slug, "enrollment", c.ID)
 		}

@@ -123,7 +123,8 @@ func apiFilters(l frame.List, now time.Time) url.Values {
 }
 
 // query is the list's state as a query within the person's own company, and the policies
-// that they may see; false if nothing can match.
+// that they may see; false if nothing can match. The id or the path name of an asset, as
+// words, finds that asset whatever else is asked for.
 func (s *Section) query(v *frame.Visit, l frame.List) (asset.Query, bool, error) {
 	q := asset.Query{Order: asset.Order(l.Sort), Descending: l.Descending, Page: operation.PageRequest{Page: l.Page, Size: l.Size}}
 	args, err := asset.ReadFilter(apiFilters(l, v.Now), v.Now)
@@ -131,6 +132,10 @@ func (s *Section) query(v *frame.Visit, l frame.List) (asset.Query, bool, error)
 		return q, false, err
 	}
 	f, findable := args.Filter(v.Principal, s.Companions)
+	if a, err := asset.Find(v.Context(), s.Assets, v.Principal, strings.TrimSpace(l.Get("q"))); err == nil {
+		q.Filter = asset.Filter{CompanyID: f.CompanyID, Policies: f.Policies, ID: a.ID, Archived: a.Archived}
+		return q, true, nil
+	}
 	f.Text, f.Enrolled, f.PatchMonth = l.Get("q"), l.Get("status") == enrolled, l.Get("patch")
 	f.Management = asset.Management(known(managementWords(), l.Get("management")))
 	switch l.Get("place") {
@@ -152,18 +157,19 @@ func known(choices [][2]string, value string) string {
 	return ""
 }
 
-// read fills a table. The id or the path name of an asset, as words, finds that asset.
+// read fills a table, with the last page where there is no such page any more.
 func (s *Section) read(v *frame.Visit, l frame.List) (table, error) {
 	t := table{List: l, Columns: chosen(l)}
 	q, findable, err := s.query(v, l)
 	if err != nil || !findable {
 		return t, err
 	}
-	if a, err := asset.Find(v.Context(), s.Assets, v.Principal, strings.TrimSpace(l.Get("q"))); err == nil {
-		t.Rows, t.Total = []asset.Asset{a}, 1
-		return t, nil
-	}
 	t.Rows, t.Total, err = s.Assets.Assets(v.Context(), q)
+	if err == nil && len(t.Rows) == 0 && t.Total > 0 {
+		t.Page = int((t.Total - 1) / int64(t.Size))
+		q.Page.Page = t.Page
+		t.Rows, t.Total, err = s.Assets.Assets(v.Context(), q)
+	}
 	return t, err
 }
 
@@ -225,7 +231,9 @@ func (t table) chips() []chip {
 		all = append(all, chip{"Tag: " + tag, t.Without("tag", tag).URL()})
 	}
 	add("management", wordOf(managementWords(), t.Get("management")))
-	add("app", "App: "+t.Get("app")+t.below())
+	if t.Get("app") != "" {
+		all = append(all, chip{"App: " + t.Get("app") + t.below(), t.With("app", "").With("appBelow", "").URL()})
+	}
 	add("patch", "Patch level: "+cmp.Or(t.Get("patch"), "not reported"))
 	add("archived", "Archived")
 	for _, other := range [][2]string{{"seenBefore", "Silent since"}, {"seenAfter", "Heard of since"}, {"patchBefore", "Patch before"},

@@ -14,9 +14,9 @@ const codesPath = frame.EnrollPath + "/codes"
 // listedCodes is how many codes the page lists.
 const listedCodes = 200
 
-// codes lists the codes that the person may see, the newest first.
+// codes lists the codes that the person may see, first those that can be revoked.
 func (s *Section) codes(v *frame.Visit) error {
-	all, err := s.visible(v)
+	all, err := s.Codes.Codes(v.Context(), v.Company.ID, v.Principal.Policies, listedCodes)
 	if err != nil {
 		return err
 	}
@@ -26,33 +26,13 @@ func (s *Section) codes(v *frame.Visit) error {
 	return v.Show("Enrollment codes", frame.EnrollPath, codesPage(v, all))
 }
 
-func (s *Section) visible(v *frame.Visit) ([]provisioning.Code, error) {
-	all, err := s.Codes.Codes(v.Context(), v.Company.ID, listedCodes)
-	shown := []provisioning.Code{}
-	for _, c := range all {
-		if v.Principal.MaySee(c.PolicyID) {
-			shown = append(shown, c)
-		}
-	}
-	return shown, err
-}
-
 // revoke ends a code.
 func (s *Section) revoke(v *frame.Visit) error {
-	all, err := s.visible(v)
+	_, err := s.Codes.RevokeCode(v.Context(), v.Company.ID, v.Principal.Policies, v.PathValue("id"))
 	if err != nil {
-		return err
+		return v.Refused(codesPath, err, fault.Unsupported)
 	}
-	for _, c := range all {
-		if c.ID != v.PathValue("id") {
-			continue
-		}
-		if _, err := s.Codes.RevokeCode(v.Context(), v.Company.ID, c.ID); err != nil {
-			return v.Refused(codesPath, err, fault.Unsupported)
-		}
-		return v.Redirect(codesPath, frame.Done("Revoked: no device enrolls with this code from now on."))
-	}
-	return fault.New(fault.NotFound, "there is no such code")
+	return v.Redirect(codesPath, frame.Done("Revoked: no device enrolls with this code from now on."))
 }
 
 // tagList are the tags of a field, which commas part.
