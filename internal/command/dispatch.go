@@ -231,7 +231,7 @@ func (s *Service) repeat(ctx context.Context, call operation.Call, r Request, c 
 	p := call.Principal
 	a, err := asset.Find(ctx, targets{s.Inventory}, p, r.AssetID)
 	if err != nil {
-		return Result{}, notDispatched(err)
+		return Result{}, notFoundOut(err)
 	}
 	if a.ID != c.AssetID || r.Type != c.Type {
 		return Result{}, fault.New(fault.KeyReused, "this Idempotency-Key was used for another command: use a new one")

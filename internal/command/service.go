@@ -75,7 +75,7 @@ func (s *Service) Execute(ctx context.Context, call operation.Call, r Request) (
 			return s.repeat(ctx, call, r, earlier)
 		}
 		if fault.CodeOf(err) != fault.NotFound {
-			return Result{}, notDispatched(err)
+			return Result{}, notFoundOut(err)
 		}
 	}
 	order, err := s.prepare(ctx, call, r)
@@ -142,6 +142,16 @@ func notDispatched(err error) error {
 	}
 	return (&fault.Error{Code: fault.Unavailable, Retryable: true,
 		Detail: "the command was not sent: the service could not prepare it; send it again"}).Because(err)
+}
+
+// notFoundOut is notDispatched where an earlier request with the same key may have sent the command.
+func notFoundOut(err error) error {
+	f := fault.From(err)
+	if f.Code != fault.Internal {
+		return f
+	}
+	return (&fault.Error{Code: fault.Unavailable, Retryable: true,
+		Detail: "it could not be read whether this Idempotency-Key sent the command before: repeat the request with the same key"}).Because(err)
 }
 
 // now is the present as the store keeps it: whole milliseconds, UTC.

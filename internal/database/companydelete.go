@@ -61,7 +61,7 @@ func mayDelete(ctx context.Context, t *tx, c company.Company) error {
 }
 
 // stopToDelete stops all changes in a company that may be deleted. It returns the stop
-// that there was.
+// that there was, which may be that of a deletion that was broken off.
 func (db *DB) stopToDelete(ctx context.Context, id string) (access.Stop, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (access.Stop, error) {
 		c, err := findCompany(ctx, t, `c.id = ?`+t.hold(), id)
@@ -69,7 +69,7 @@ func (db *DB) stopToDelete(ctx context.Context, id string) (access.Stop, error) 
 			err = mayDelete(ctx, t, c)
 		}
 		if err != nil || c.Settings.Stop.All && c.Settings.Stop.Reason == deletionReason {
-			return access.Stop{}, err
+			return c.Settings.Stop, err
 		}
 		next := c
 		next.Settings.Stop = access.Stop{At: db.now(), Reason: deletionReason, All: true}

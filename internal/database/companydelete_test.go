@@ -185,3 +185,27 @@ func TestRetain_InParts(t *testing.T) {
 		equal(f, "parts and their rows", fmt.Sprint(parts, most), "10 100")
 	})
 }
+
+// A stop that an administrator made is not ended by deletions that are broken off: the company
+// stays stopped.
+func TestDeleteCompany_BrokenOffKeepsTheStop(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.unconnected()
+		f.stop(access.Stop{At: f.clock.Now(), Reason: "a stolen account", All: true})
+		func() {
+			defer func() { _ = recover() }()
+			_ = f.db.DeleteCompany(f.Context(), f.company.ID, dying{})
+		}()
+		if err := f.db.DeleteCompany(f.Context(), f.company.ID, &keeper{fail: errors.New("the disk is full")}); err == nil {
+			f.Fatal("a deletion without an export succeeded")
+		}
+		owner, err := f.db.CompanyByID(f.Context(), f.company.ID)
+		f.ok(err)
+		equal(f, "all stopped", owner.Settings.Stop.All, true)
+	})
+}
+
+// dying is a process that ends when an export begins.
+type dying struct{ company.Keeper }
+
+func (dying) Begin() error { panic("killed") }

@@ -109,7 +109,11 @@ func (c Once) run(ctx context.Context, o *Operation, p access.Principal, meta Me
 		take = c.Claims.FindClaim
 	}
 	held, err := take(ctx, c.claim(o, p, key, args))
+	if err == nil && held.State != Claimed { // a repetition spends no budget
+		err = c.Kernel.Count(p)
+	}
 	switch {
+	case fault.CodeOf(err) == fault.RateLimited:
 	case err != nil:
 		err = NotSent(o, err)
 	case held.State == Running:
@@ -185,8 +189,8 @@ func (c Once) hold(ctx context.Context, held Holding, o *Operation, p access.Pri
 	switch {
 	case keeps(out):
 		err = c.settle(ctx, held, out)
-	case held.Attempt > 1 && !out.Reached, out.Fault != nil && errors.Is(out.Fault.Err, ErrDoubt):
-		// What was begun is still to be found by the next attempt.
+	case held.Attempt > 1, out.Reached && withoutRight(out), out.Fault != nil && errors.Is(out.Fault.Err, ErrDoubt):
+		// What was begun, perhaps by an earlier attempt, is still to be found by the next one.
 		err = c.Claims.ExtendClaim(ctx, held, c.Kernel.Now())
 	default:
 		err = c.Claims.ReleaseClaim(ctx, held)
@@ -236,7 +240,13 @@ func keeps(out Outcome) bool {
 	if out.Fault == nil {
 		return true
 	}
-	return !out.Fault.MayRetry() && out.Fault.Code != fault.InvalidArguments && out.Fault.Approval == nil
+	return !out.Fault.MayRetry() && out.Fault.Code != fault.InvalidArguments && out.Fault.Approval == nil && !withoutRight(out)
+}
+
+// withoutRight reports whether the caller lost the right while the call ran, as in a stop: the
+// refusal ends with that.
+func withoutRight(out Outcome) bool {
+	return out.Fault != nil && (out.Fault.Code == fault.Forbidden || out.Fault.Code == fault.Unauthorized)
 }
 
 // kept is an outcome as it is stored: what is true of more than its first time.

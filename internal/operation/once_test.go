@@ -102,7 +102,9 @@ func TestOnce_Keeps(t *testing.T) {
 		{"a name has to be typed", fault.New(fault.ConfirmationRequired, ""), 1, kept},
 		{"a commit whose answer was lost", &fault.Error{Code: fault.Unavailable, Err: operation.ErrDoubt}, 1, left},
 		{"a result after a crash", nil, 2, kept},
-		{"unavailable after a crash", fault.New(fault.Unavailable, ""), 2, released},
+		{"unavailable after a crash", fault.New(fault.Unavailable, ""), 2, left},
+		{"a right that was lost on the way", fault.New(fault.Forbidden, ""), 1, left},
+		{"a key that was revoked on the way", fault.New(fault.Unauthorized, ""), 1, left},
 	} {
 		claim := &oneClaim{held: operation.Holding{Ref: "ref", Attempt: c.attempt}}
 		idempotent(t, claim, plenty{}, caller(), "done", c.failure)

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/service"
 )
 
 const (
@@ -103,5 +105,22 @@ func TestKey_AsBearerTokenForToolsAlone(t *testing.T) {
 	}
 	if got := s.replica.As("").Do("GET", "/assets", nil, "Authorization", "Bearer "+key); got.Status != http.StatusUnauthorized {
 		t.Errorf("REST: %d", got.Status)
+	}
+}
+
+// Repetitions spend no budget, and are counted by the ceiling that protects the server.
+func TestIdempotencyKey_RepetitionsHaveACeiling(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	tenant := env.NewTenant("acme")
+	replica := env.Start(func(c *config.Service, _ *service.Options) { c.ReadsPerMinute = 5 })
+	phone := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+	client := tenant.Client(replica, access.All)
+	statuses := map[int]int{}
+	for range 8 {
+		statuses[client.Post("/assets/"+phone.AssetID+"/commands/reboot", nil, "Idempotency-Key", "k").Status]++
+	}
+	if statuses[200] != 6 || statuses[429] != 2 {
+		t.Errorf("statuses %v, want the first, five repetitions and two refusals", statuses)
 	}
 }
