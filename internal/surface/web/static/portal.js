@@ -227,9 +227,11 @@
   // data-every="3" lets a part be fetched every three seconds at most; one with
   // boxes ticked waits until they are not.
   const last = new Map();
+  // A part whose refresh was answered 403 or 404 has data-gone: it is not fetched again.
+  const liveParts = () => $$("[data-live]:not(html, [data-gone])");
   const fetchAnew = (id) => {
     const part = document.getElementById(id);
-    if (!part || part.querySelector("input[type=checkbox]:checked, form[data-sent]")) return;
+    if (!part || part.dataset.gone !== undefined || part.querySelector("input[type=checkbox]:checked, form[data-sent]")) return;
     last.set(id, Date.now());
     const used = part.matches(":hover") || part.contains(document.activeElement);
     if (part.dataset.calm !== undefined && used) updateRows(part);
@@ -239,6 +241,11 @@
   // that are there get their new cells, and a button offers the new order.
   const updateRows = async (part) => {
     const answer = await ask(part.getAttribute("hx-get"), { headers: { "HX-Request-Type": "partial" } });
+    if (answer && isGone(answer)) {
+      retire(part, answer.status);
+      const notice = $(".note", await parsed(answer));
+      if (notice && !isShown(notice)) $("#notices").append(notice);
+    }
     if (!answer?.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const rows = $$("tr[data-row]", part), next = $$("tr[data-row]", fresh);
@@ -260,9 +267,40 @@
     const part = event.target.closest?.("[data-moved-show]")?.closest("[data-live]");
     if (part) htmx.trigger(part, "live");
   });
+  // Only an answer of the service counts, which names #notices. One of a proxy says
+  // nothing about the part.
+  const ofService = (answer) => answer.headers.get("HX-Retarget") !== null;
+  const isGone = (answer) => (answer.status === 403 || answer.status === 404) && ofService(answer);
+  const retire = (part, status) => {
+    part.dataset.gone = "";
+    if (status === 403) part.replaceChildren(); // the person may not see it any more
+    listen();
+  };
+  document.addEventListener("htmx:before:request", (event) => {
+    if (event.detail.ctx.sourceElement.dataset?.gone !== undefined) event.preventDefault();
+  });
+  document.addEventListener("htmx:before:response", (event) => {
+    const { sourceElement: part, response } = event.detail.ctx;
+    if (!part.matches?.("[data-live]")) return;
+    if (isGone(response)) retire(part, response.status);
+    else if (response.status >= 400 && !ofService(response)) event.preventDefault(); // the part stays as it is
+  });
+  // A notice that is shown already is not added again. Its request id does not count.
+  const wordsOf = (notice) => {
+    const copy = notice.cloneNode(true);
+    for (const id of $$(".mono", copy)) id.remove();
+    return copy.textContent.replace(/\s+/g, " ").trim();
+  };
+  const isShown = (notice) => $$("#notices > .note").some((shown) => wordsOf(shown) === wordsOf(notice));
+  document.addEventListener("htmx:before:swap", (event) => {
+    const { hx, text } = event.detail.ctx;
+    if (hx?.retarget !== "#notices") return;
+    const notice = $(".note", new DOMParser().parseFromString(text, "text/html"));
+    if (notice && isShown(notice)) event.preventDefault();
+  });
   const timers = new Map();
   const refresh = (topics) => {
-    for (const part of $$("[data-live]:not(html)")) {
+    for (const part of liveParts()) {
       if (topics && !part.dataset.live.split(" ").some((t) => topics.includes(t))) continue;
       const due = (last.get(part.id) ?? 0) + Number(part.dataset.every ?? 0) * 1000 - Date.now();
       if (due <= 0) fetchAnew(part.id);
@@ -270,7 +308,7 @@
     }
   };
   const listen = () => {
-    const topics = [...new Set($$("[data-live]:not(html)").flatMap((e) => e.dataset.live.split(" ")))].sort().slice(0, 64);
+    const topics = [...new Set(liveParts().flatMap((e) => e.dataset.live.split(" ")))].sort().slice(0, 64);
     const wanted = document.hidden ? "" : topics.map((t) => "on=" + encodeURIComponent(t)).join("&");
     if (wanted === listening) return;
     const late = listening === "" && stream === null && wanted !== "" && document.documentElement.dataset.heard === "yes";
