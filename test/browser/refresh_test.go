@@ -1,7 +1,13 @@
 package browser_test
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/policy"
@@ -19,6 +25,61 @@ func visitor(t *testing.T, role account.Role) (*servertest.Tenant, *servertest.R
 	person, tab := env.Browser(tenant.Company, role), browser.Open(t, replica.PublicURL())
 	tab.SignIn(person.User.Email, servertest.Password)
 	return tenant, replica, person, tab
+}
+
+// A stream of live updates that a proxy, or the service itself, refuses is opened again, and the
+// page then shows what changed while it was refused. The proxy's answer does not replace a part of the page.
+func TestLiveUpdates_RefusedStreamComesBack(t *testing.T) {
+	t.Parallel()
+	for name, status := range map[string]int{"proxy": http.StatusBadGateway, "service": http.StatusServiceUnavailable} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			needs.Chromium().Of(t)
+			env := servertest.New(t)
+			tenant, replica := env.NewTenant("acme"), env.Start()
+			to, err := url.Parse(replica.PublicURL())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var refused, parts atomic.Int32
+			var refuses atomic.Bool
+			forward := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }}
+			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				part := r.Header.Get("HX-Source") == "div#rows"
+				if refuses.Load() && (r.URL.Path == "/live" || part) {
+					if part {
+						parts.Add(1)
+					} else {
+						refused.Add(1)
+					}
+					w.Header().Set("Retry-After", "30")
+					http.Error(w, "the service is away", status)
+					return
+				}
+				forward.ServeHTTP(w, r)
+			}))
+			t.Cleanup(front.Close)
+			tab := browser.Open(t, front.URL)
+			tab.SignIn(env.Browser(tenant.Company, account.Admin).User.Email, servertest.Password)
+			refuses.Store(true)
+			tab.Go("/devices")
+			for end := time.Now().Add(30 * time.Second); refused.Load() == 0 && time.Now().Before(end); {
+				time.Sleep(50 * time.Millisecond)
+			}
+			tab.Eval(`(portal.refresh(null), "")`)
+			tab.Sees("#interrupted", "Live updates broke off")
+			if parts.Load() == 0 || tab.Eval(`String(document.querySelector("#rows") !== null)`) != "true" {
+				t.Errorf("the list was asked for %d times, and an answer of the proxy replaced it", parts.Load())
+			}
+			device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+			refuses.Store(false)
+			tab.Waits(`document.documentElement.dataset.live === "on" && document.querySelector("#interrupted").hidden`)
+			tab.Waits(`document.querySelector("#row-` + device.AssetID + `") !== null`)
+			if bad := tab.Bad(); bad != "" {
+				t.Error(bad)
+			}
+		})
+	}
 }
 
 // A person whose right is taken away sees one notice, and no device any more, however often

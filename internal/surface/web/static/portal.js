@@ -224,6 +224,8 @@
 
   // ── Live: a part with data-live="asset:ID …" is fetched anew on a hint ──
   let stream = null, listening = "", broken = 0;
+  // A stream that was refused is opened again after a pause, as the browser does not.
+  let again = 0, refusals = 0, lost = false; // lost: changes were missed since the stream was open
   // data-every="3" lets a part be fetched every three seconds at most; one with
   // boxes ticked waits until they are not.
   const last = new Map();
@@ -311,28 +313,34 @@
     const topics = [...new Set(liveParts().flatMap((e) => e.dataset.live.split(" ")))].sort().slice(0, 64);
     const wanted = document.hidden ? "" : topics.map((t) => "on=" + encodeURIComponent(t)).join("&");
     if (wanted === listening) return;
-    const late = listening === "" && stream === null && wanted !== "" && document.documentElement.dataset.heard === "yes";
+    const late = listening === "" && wanted !== "" && document.documentElement.dataset.heard === "yes";
+    listening = wanted;
+    if (late) refresh(null); // the page was hidden: anything may have changed
+    connect();
+  };
+  // connect opens a stream of what is listened to, instead of the one before.
+  const connect = () => {
+    clearTimeout(again);
     stream?.close();
     stream = null;
-    listening = wanted;
-    if (!wanted) return;
-    if (late) refresh(null); // the page was hidden: anything may have changed
+    if (!listening) return;
     document.documentElement.dataset.heard = "yes";
-    let opened = false;
     // The first stream hears what has changed since the page was made.
-    stream = new EventSource("/live?" + wanted + "&since=" + encodeURIComponent(document.documentElement.dataset.mark ?? ""));
-    stream.onopen = () => {
+    const mine = new EventSource("/live?" + listening + "&since=" + encodeURIComponent(document.documentElement.dataset.mark ?? ""));
+    stream = mine;
+    mine.onopen = () => {
       document.documentElement.dataset.live = "on";
       clearTimeout(broken);
-      broken = 0;
+      broken = refusals = 0;
       $("#interrupted").hidden = true;
-      if (opened) refresh(null); // the connection was lost meanwhile
-      opened = true;
+      if (lost) refresh(null);
+      lost = false;
     };
-    stream.onmessage = (event) => refresh(event.data.split(" "));
-    stream.onerror = () => {
+    mine.onmessage = (event) => refresh(event.data.split(" "));
+    mine.onerror = () => {
       document.documentElement.dataset.live = "off";
-      if (stream?.readyState === EventSource.CLOSED) ask("/search?q=").catch(() => {}); // the session may have ended
+      lost = true;
+      if (mine.readyState === EventSource.CLOSED) refused(mine);
       const since = new Date().toISOString();
       broken ||= setTimeout(() => { // a short break is no news
         const note = $("#interrupted"), at = $("time", note);
@@ -343,9 +351,18 @@
       }, 5000);
     };
   };
+  // refused opens a stream again after 5 seconds, and later after up to 30, unless the
+  // session has ended. Pages do not all come back at the same instant.
+  const refused = async (mine) => {
+    const pause = Math.min(24_000, 5000 * 2 ** refusals++) * (1 + Math.random() / 4);
+    try {
+      if (await ask("/search?q=") === null) return;
+    } catch { /* the service cannot be reached */ }
+    if (stream === mine) again = setTimeout(connect, pause);
+  };
   document.addEventListener("visibilitychange", () => { listen(); tick(); });
   document.addEventListener("htmx:after:swap", () => { listen(); tick(); dressTheme(); });
-  addEventListener("pagehide", () => { stream?.close(); stream = null; listening = ""; });
+  addEventListener("pagehide", () => { listening = ""; connect(); });
   addEventListener("pageshow", listen);
 
   // ── Dialogs, menus, copying, notices ───────────────────────────────────
