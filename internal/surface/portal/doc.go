@@ -37,6 +37,7 @@
 // Live: give a part an id, hx-get with its own address, hx-trigger="live",
 // hx-swap="outerMorph" and data-live="asset:<id>" (or "assets", "commands",
 // "proposals" …). Writers hint with db.Notify(resource.Changes, resource.Change(…)).
+// A part that is answered with 403 or 404 is not fetched again; with 403 it is emptied.
 //
 // The page allows no inline script and no style attribute: draw with SVG
 // attributes, put behavior into web/static/*.js, found by data- attributes

@@ -10,7 +10,9 @@ import (
 )
 
 // fail answers an error: with a whole page; or, for a part of a page, with a
-// notice that leaves the page, and its last good data, as they are.
+// notice that leaves the page, and its last good data, as they are. The script shows
+// each text once. It takes the name of the notices for the sign that the service
+// answered, and no proxy: after 403 it removes the part that was asked for.
 func (v *Visit) fail(err error) {
 	code, problem := v.explain(err)
 	if v.scripted() {

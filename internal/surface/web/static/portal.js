@@ -224,12 +224,16 @@
 
   // ── Live: a part with data-live="asset:ID …" is fetched anew on a hint ──
   let stream = null, listening = "", broken = 0;
+  // A stream that was refused is opened again after a pause, as the browser does not.
+  let again = 0, refusals = 0, lost = false; // lost: changes were missed since the stream was open
   // data-every="3" lets a part be fetched every three seconds at most; one with
   // boxes ticked waits until they are not.
   const last = new Map();
+  // A part whose refresh was answered 403 or 404 has data-gone: it is not fetched again.
+  const liveParts = () => $$("[data-live]:not(html, [data-gone])");
   const fetchAnew = (id) => {
     const part = document.getElementById(id);
-    if (!part || part.querySelector("input[type=checkbox]:checked, form[data-sent]")) return;
+    if (!part || part.dataset.gone !== undefined || part.querySelector("input[type=checkbox]:checked, form[data-sent]")) return;
     last.set(id, Date.now());
     const used = part.matches(":hover") || part.contains(document.activeElement);
     if (part.dataset.calm !== undefined && used) updateRows(part);
@@ -239,6 +243,11 @@
   // that are there get their new cells, and a button offers the new order.
   const updateRows = async (part) => {
     const answer = await ask(part.getAttribute("hx-get"), { headers: { "HX-Request-Type": "partial" } });
+    if (answer && isGone(answer)) {
+      retire(part, answer.status);
+      const notice = $(".note", await parsed(answer));
+      if (notice && !isShown(notice)) $("#notices").append(notice);
+    }
     if (!answer?.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const rows = $$("tr[data-row]", part), next = $$("tr[data-row]", fresh);
@@ -260,9 +269,40 @@
     const part = event.target.closest?.("[data-moved-show]")?.closest("[data-live]");
     if (part) htmx.trigger(part, "live");
   });
+  // Only an answer of the service counts, which names #notices. One of a proxy says
+  // nothing about the part.
+  const ofService = (answer) => answer.headers.get("HX-Retarget") !== null;
+  const isGone = (answer) => (answer.status === 403 || answer.status === 404) && ofService(answer);
+  const retire = (part, status) => {
+    part.dataset.gone = "";
+    if (status === 403) part.replaceChildren(); // the person may not see it any more
+    listen();
+  };
+  document.addEventListener("htmx:before:request", (event) => {
+    if (event.detail.ctx.sourceElement.dataset?.gone !== undefined) event.preventDefault();
+  });
+  document.addEventListener("htmx:before:response", (event) => {
+    const { sourceElement: part, response } = event.detail.ctx;
+    if (!part.matches?.("[data-live]")) return;
+    if (isGone(response)) retire(part, response.status);
+    else if (response.status >= 400 && !ofService(response)) event.preventDefault(); // the part stays as it is
+  });
+  // A notice that is shown already is not added again. Its request id does not count.
+  const wordsOf = (notice) => {
+    const copy = notice.cloneNode(true);
+    for (const id of $$(".mono", copy)) id.remove();
+    return copy.textContent.replace(/\s+/g, " ").trim();
+  };
+  const isShown = (notice) => $$("#notices > .note").some((shown) => wordsOf(shown) === wordsOf(notice));
+  document.addEventListener("htmx:before:swap", (event) => {
+    const { hx, text } = event.detail.ctx;
+    if (hx?.retarget !== "#notices") return;
+    const notice = $(".note", new DOMParser().parseFromString(text, "text/html"));
+    if (notice && isShown(notice)) event.preventDefault();
+  });
   const timers = new Map();
   const refresh = (topics) => {
-    for (const part of $$("[data-live]:not(html)")) {
+    for (const part of liveParts()) {
       if (topics && !part.dataset.live.split(" ").some((t) => topics.includes(t))) continue;
       const due = (last.get(part.id) ?? 0) + Number(part.dataset.every ?? 0) * 1000 - Date.now();
       if (due <= 0) fetchAnew(part.id);
@@ -270,31 +310,37 @@
     }
   };
   const listen = () => {
-    const topics = [...new Set($$("[data-live]:not(html)").flatMap((e) => e.dataset.live.split(" ")))].sort().slice(0, 64);
+    const topics = [...new Set(liveParts().flatMap((e) => e.dataset.live.split(" ")))].sort().slice(0, 64);
     const wanted = document.hidden ? "" : topics.map((t) => "on=" + encodeURIComponent(t)).join("&");
     if (wanted === listening) return;
-    const late = listening === "" && stream === null && wanted !== "" && document.documentElement.dataset.heard === "yes";
+    const late = listening === "" && wanted !== "" && document.documentElement.dataset.heard === "yes";
+    listening = wanted;
+    if (late) refresh(null); // the page was hidden: anything may have changed
+    connect();
+  };
+  // connect opens a stream of what is listened to, instead of the one before.
+  const connect = () => {
+    clearTimeout(again);
     stream?.close();
     stream = null;
-    listening = wanted;
-    if (!wanted) return;
-    if (late) refresh(null); // the page was hidden: anything may have changed
+    if (!listening) return;
     document.documentElement.dataset.heard = "yes";
-    let opened = false;
     // The first stream hears what has changed since the page was made.
-    stream = new EventSource("/live?" + wanted + "&since=" + encodeURIComponent(document.documentElement.dataset.mark ?? ""));
-    stream.onopen = () => {
+    const mine = new EventSource("/live?" + listening + "&since=" + encodeURIComponent(document.documentElement.dataset.mark ?? ""));
+    stream = mine;
+    mine.onopen = () => {
       document.documentElement.dataset.live = "on";
       clearTimeout(broken);
-      broken = 0;
+      broken = refusals = 0;
       $("#interrupted").hidden = true;
-      if (opened) refresh(null); // the connection was lost meanwhile
-      opened = true;
+      if (lost) refresh(null);
+      lost = false;
     };
-    stream.onmessage = (event) => refresh(event.data.split(" "));
-    stream.onerror = () => {
+    mine.onmessage = (event) => refresh(event.data.split(" "));
+    mine.onerror = () => {
       document.documentElement.dataset.live = "off";
-      if (stream?.readyState === EventSource.CLOSED) ask("/search?q=").catch(() => {}); // the session may have ended
+      lost = true;
+      if (mine.readyState === EventSource.CLOSED) refused(mine);
       const since = new Date().toISOString();
       broken ||= setTimeout(() => { // a short break is no news
         const note = $("#interrupted"), at = $("time", note);
@@ -305,9 +351,18 @@
       }, 5000);
     };
   };
+  // refused opens a stream again after 5 seconds, and later after up to 30, unless the
+  // session has ended. Pages do not all come back at the same instant.
+  const refused = async (mine) => {
+    const pause = Math.min(24_000, 5000 * 2 ** refusals++) * (1 + Math.random() / 4);
+    try {
+      if (await ask("/search?q=") === null) return;
+    } catch { /* the service cannot be reached */ }
+    if (stream === mine) again = setTimeout(connect, pause);
+  };
   document.addEventListener("visibilitychange", () => { listen(); tick(); });
   document.addEventListener("htmx:after:swap", () => { listen(); tick(); dressTheme(); });
-  addEventListener("pagehide", () => { stream?.close(); stream = null; listening = ""; });
+  addEventListener("pagehide", () => { listening = ""; connect(); });
   addEventListener("pageshow", listen);
 
   // ── Dialogs, menus, copying, notices ───────────────────────────────────
