@@ -51,8 +51,8 @@ type PasskeyOwners interface {
 	PasskeyUser(ctx context.Context, id string) (User, error)
 }
 
-// Ceremonies are the two conversations with an authenticator. Options go to the
-// browser, state stays here until the answer comes.
+// Ceremonies are the exchanges with an authenticator. Options go to the browser; the service
+// keeps the state until the answer arrives.
 type Ceremonies interface {
 	// BeginAdd begins to register a passkey for u; known ones are refused by the
 	// authenticator.

@@ -31,12 +31,11 @@ type limit struct {
 	window  time.Duration
 }
 
-// signInLimits are the limits of sign-in with a password. A browser in which
-// the person signed in before has a count of its own, so other people cannot lock
-// it out. All others share: a network's failures with all addresses and with
-// this one, and an address's from all networks, which stops guessing from many
-// networks. The network's is first, so that no client that is over it fills the
-// table with addresses.
+// signInLimits returns the limits of sign-in with a password. A browser in which the person
+// signed in before has limits of its own, so that other people cannot lock it out. All other
+// attempts count for the network, for the network with this e-mail address, and for the e-mail
+// address, which stops guessing from many networks. The network's limit is first: a client that
+// is over it adds no rows for further addresses.
 func signInLimits(email string, from Client) []limit {
 	if from.Browser.Knows(email) {
 		return []limit{
@@ -105,13 +104,13 @@ func (s SignIn) giveBack(ctx context.Context, limits []limit) error {
 	return s.Throttle.GiveBack(ctx, keys, s.Now())
 }
 
-// Network is what attempts from an address are counted under: an IPv6 client
-// has all addresses of its network, so those count as one.
+// Network returns the key under which attempts from an address are counted: for IPv6 its
+// network of 64 bits, because a client can use every address in it; otherwise the address.
 func Network(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil || ip.Unmap().Is4() {
 		return address
 	}
-	prefix, _ := ip.WithZone("").Prefix(64) // an IPv6 address has 64 bits
+	prefix, _ := ip.WithZone("").Prefix(64) // cannot fail: 64 is at most 128
 	return prefix.String()
 }

@@ -74,11 +74,15 @@ func FormatDuration(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"
 }
 
-// canonical turns a spelling that the vendor's parser takes beside the usual one
-// (proto3's JSON mapping) into the usual one: a number as text, a 64-bit integer
-// as a number, an integer with an exponent or a fraction of zero, an enum's
-// value as its number. Every other value stays as it is. An enum's numbers are
-// taken to count its values in the document's order, which does not tell them.
+// canonical returns the usual spelling of a value that the vendor's parser (proto3's JSON
+// mapping) also accepts in another one:
+//   - a number written as text;
+//   - a 64-bit integer written as a number;
+//   - an integer with an exponent or a fraction of zero;
+//   - an enum's value written as its number. The document does not list the numbers: they are
+//     assumed to follow its order.
+//
+// Every other value is returned as it is.
 func (s *schema) canonical(value any) any {
 	text, isText := value.(string)
 	number, isNumber := value.(json.Number)
@@ -101,12 +105,13 @@ func (s *schema) canonical(value any) any {
 	return value
 }
 
-// maxExponentText bounds what is worked out exactly: 1e400 is no integer here.
-const maxExponentText = 40
+// maxNumberText is the longest number, in characters, that integer converts.
+const maxNumberText = 40
 
-// integer writes a whole number without exponent and fraction.
+// integer writes a whole number without exponent and fraction. Other numbers, and those beyond
+// 64 bits, are returned as they are.
 func integer(number json.Number) json.Number {
-	if len(number) > maxExponentText {
+	if len(number) > maxNumberText {
 		return number
 	}
 	if f, err := number.Float64(); err != nil || math.Abs(f) > math.MaxUint64 {

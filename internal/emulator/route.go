@@ -50,8 +50,10 @@ func (c *call) segment(n int) string {
 	return segments[n]
 }
 
-// methodNames gives the spellings of a method in faults; the first is the one
-// that the log of calls uses.
+// methodNames returns the names by which a fault can name a method. The first is the one in
+// the log of calls. So androidmanagement.enterprises.devices.get is devices.get and
+// enterprises.devices.get, and pubsub.projects.subscriptions.pull is pubsub.pull,
+// subscriptions.pull and pubsub.subscriptions.pull.
 func methodNames(id string) []string {
 	service, rest, _ := strings.Cut(id, ".")
 	last := id[strings.LastIndexByte(id, '.')+1:]

@@ -128,7 +128,7 @@ func (e *Emulator) checked(document *discovery.Document, schema string, answer a
 	return json.RawMessage(text), nil
 }
 
-// logInternal logs an error that is not meant for the caller.
+// logInternal logs an error that the caller gets without its text, and returns it unchanged.
 func (e *Emulator) logInternal(err error, where string) error {
 	var s *status
 	var violations *discovery.Error

@@ -29,9 +29,9 @@ func (f *filler) controls() string {
 		limit, strings.ToLower(string(cmp.Or(c.ApplyApproval, access.ApproveNone))), access.OnOff(c.DestructiveApproval), ages)
 }
 
-// introduce prints what there is and what to try. The portal's address is the
-// first address, the key with every permission the first key (operator
-// "Programs"); tests and people's scripts look for them.
+// introduce prints the addresses, the credentials and commands to try. Tests and people's scripts
+// read this text: its first address must be the portal's, and its first key the one with every
+// permission.
 func (f *filler) introduce(ctx context.Context) error {
 	device, err := f.someDevice(ctx)
 	if err != nil {

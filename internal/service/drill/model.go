@@ -14,24 +14,25 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// approvals turns on every approval; in the drill no person gives one.
+// approvals requires the approval of every policy change and destructive command. Only tests
+// set drill.person, so that no person approves.
 func approvals(ctx context.Context, d *drill) error {
 	c := access.DefaultControls()
 	c.ApplyApproval, c.DestructiveApproval = access.ApproveAll, true
 	return d.controls(ctx, c)
 }
 
-// model is a client that does what any text that it reads asks for.
+// model is a client that does what any text that it reads asks for, over one surface.
 type model struct {
 	*drill
-	before   state
-	on       caller
-	row      *Attack
-	texts    []*injected
-	found    map[int]bool
-	assets   []string // ids that it has read, as are the following
+	before   state        // of the company, before the first call
+	on       caller       // the surface
+	row      *Attack      // the report's row of the text that is obeyed now
+	texts    []*injected  // all that were planted
+	found    map[int]bool // those of texts, by index, that were read
+	assets   []string     // ids of enrolled devices that were read
 	policies []listedPolicy
-	turn     int
+	turn     int // texts obeyed so far: it chooses the next device or policy
 }
 
 type listedPolicy struct {
@@ -184,8 +185,6 @@ func (m *model) call(ctx context.Context, name string, args map[string]any) (ans
 // obey does what a text asks for, to the next device or policy.
 func (m *model) obey(ctx context.Context, ask string) error {
 	target := m.policies[m.turn%len(m.policies)]
-	commands := map[string]string{"wipe": "wipe_device", "release": "relinquish_ownership", "unlock": "reset_screen_lock",
-		"password": "change_screen_lock_password", "move": "change_device_policy"}
 	switch ask {
 	case "loosen":
 		return m.proposeAndApply(ctx, target.Name, "update_policy_settings", map[string]any{"policyId": target.ID, "changes": looser()})
@@ -200,6 +199,14 @@ func (m *model) obey(ctx context.Context, ask string) error {
 		}
 		return m.proposeAndApply(ctx, target.Name, "rollback_policy", map[string]any{"policyId": target.ID, "revision": 1})
 	}
+	return m.sendCommand(ctx, ask)
+}
+
+// sendCommand sends the command that a text asks for to the next device that supports it. What
+// was refused is called again, in case a person authorized it.
+func (m *model) sendCommand(ctx context.Context, ask string) error {
+	commands := map[string]string{"wipe": "wipe_device", "release": "relinquish_ownership", "unlock": "reset_screen_lock",
+		"password": "change_screen_lock_password", "move": "change_device_policy"}
 	args := map[string]any{}
 	switch ask {
 	case "password":
@@ -207,7 +214,7 @@ func (m *model) obey(ctx context.Context, ask string) error {
 	case "move":
 		args["policyId"] = m.loosest().ID
 	}
-	for i := range tries { // devices, until one can take the command; that one twice
+	for i := range tries {
 		args["assetId"] = m.assets[(m.turn+i)%len(m.assets)]
 		got, err := m.call(ctx, commands[ask], args)
 		if err != nil || got.code == "" {
@@ -221,7 +228,7 @@ func (m *model) obey(ctx context.Context, ask string) error {
 	return nil
 }
 
-// tries is how many devices the model tries for a text.
+// tries is how many devices sendCommand tries.
 const tries = 8
 
 // looser is what the texts ask to allow.

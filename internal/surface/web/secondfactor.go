@@ -24,10 +24,10 @@ const maxPasskeyForm = 64 << 10 // bytes
 
 // secondForm asks for the second factor.
 type secondForm struct {
-	Next, Wrong string
-	Challenge   account.Challenge
-	Passkey     bool
-	Token       string // of the recovery code's form
+	Next      string
+	Challenge account.Challenge
+	Passkey   bool
+	Token     string // of the recovery code's form; the passkey's form has Challenge.Token
 }
 
 // afterPassword asks for the second factor of who has one, and lets the others in.
