@@ -23,9 +23,7 @@ const lightColumns = `v.id, v.company_id, (SELECT slug FROM companies WHERE id =
 	v.warnings, v.approval, v.approved_by, v.approved_at, v.decline_reason, v.signed_id,
 	COALESCE((SELECT n.version <> v.base_version FROM policies n WHERE n.id = v.policy_id), FALSE), (SELECT apply_approval FROM companies
 		WHERE id = v.company_id),
-	(SELECT COALESCE(CAST(SUM(n.count) AS BIGINT), 0) FROM asset_counts n
-		WHERE n.company_id = v.company_id AND n.policy_id = v.policy_id),
-	CASE WHEN v.status = 'PENDING' THEN (SELECT COUNT(DISTINCT m.asset_id) ` + openMoves + ` AND m.policy_id = v.next_policy_id) ELSE 0 END`
+	` + usingNow + `, CASE WHEN v.status = 'PENDING' THEN ` + movingNow + ` ELSE 0 END`
 
 // openMoves are the open commands, as m, that move a device to a policy which it does not
 // count as using.

@@ -1,0 +1,75 @@
+package database
+
+import (
+	"context"
+	"slices"
+
+	"github.com/musterhq/muster/internal/approval/attention"
+	"github.com/musterhq/muster/internal/proposal"
+)
+
+// usingNow and movingNow count the devices that use the policy of a proposal v, and those
+// that are on their way to it.
+const (
+	usingNow = `(SELECT COALESCE(CAST(SUM(n.count) AS BIGINT), 0) FROM asset_counts n
+		WHERE n.company_id = v.company_id AND n.policy_id = v.policy_id)`
+	movingNow = `(SELECT COUNT(DISTINCT m.asset_id) ` + openMoves + ` AND m.policy_id = v.next_policy_id)`
+)
+
+// mayRise is true if the impact of a PENDING proposal was kept as NORMAL and may be HIGH with
+// the devices of now. One that was kept with a device is HIGH already if its changes are:
+// only the number of devices can raise it.
+const mayRise = `(v.impact <> 'HIGH' AND v.capability <> 'create_policy' AND
+	CASE WHEN v.devices = 0 THEN ` + usingNow + ` + ` + movingNow + ` > 0 ELSE ` + usingNow + ` + ` + movingNow + ` >= 50 END)`
+
+// mayAwait is proposal.AwaitsApproval as far as SQL can say it: no proposal that awaits an
+// approval fails it, and few others pass it, which awaiting drops.
+const mayAwait = `v.status = 'PENDING' AND v.owner_kind IN ('API_KEY', 'CONNECTION')
+	AND COALESCE((SELECT n.version = v.base_version FROM policies n WHERE n.id = v.policy_id), TRUE)
+	AND ((SELECT c.apply_approval FROM companies c WHERE c.id = v.company_id) = 'ALL' OR v.impact = 'HIGH' OR v.warnings <> ''
+		OR ` + mayRise + `)
+	AND (v.approval <> 'APPROVED' OR ` + mayRise + `)`
+
+// waitingPage is how many proposals are read at once.
+const waitingPage = 200
+
+// awaiting lists the proposals that a person can approve now, without their documents. Those
+// that expire first are first: under one rule these are the oldest. It returns at most limit.
+func (db *DB) awaiting(ctx context.Context, c conn, limit int, where string, args ...any) (found []proposal.Listed, err error) {
+	until, id := millis(db.now())+1, ""
+	for {
+		page, err := list(ctx, c, db.scanListed, `SELECT `+lightColumns+`, '{}', `+listedColumns+listedTables+` WHERE `+where+
+			` AND `+mayAwait+` AND (v.expires_at, v.id) > (?, ?) ORDER BY v.expires_at, v.id LIMIT ?`,
+			append(slices.Clone(args), until, id, waitingPage)...)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range page {
+			if l.AwaitsApproval() {
+				found = append(found, l)
+			}
+			if len(found) == limit {
+				return found, nil
+			}
+		}
+		if len(page) < waitingPage {
+			return found, nil
+		}
+		last := page[len(page)-1]
+		until, id = millis(last.ExpiresAt), last.ID
+	}
+}
+
+// approvalsWaiting are the oldest proposals that a person can approve now.
+func (db *DB) approvalsWaiting(ctx context.Context, q attention.Query) (items []attention.Item, err error) {
+	if q.Policies != nil && len(q.Policies) == 0 {
+		return nil, nil
+	}
+	where, args := within(`v.company_id = ?`, []any{q.CompanyID}, q.Policies)
+	all, err := db.awaiting(ctx, db.read(), attention.Limit, where, args...)
+	for _, l := range all {
+		items = append(items, attention.Item{Kind: attention.Approval, ID: l.ID, Name: l.TargetName, Detail: l.Title, Caller: l.Owner.Name,
+			At: l.CreatedAt, Until: l.ExpiresAt, Matter: l.Subject().Matter})
+	}
+	return items, err
+}
