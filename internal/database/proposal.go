@@ -3,7 +3,6 @@ package database
 import (
 	"context"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -133,43 +132,6 @@ func (db *DB) riseAgain(ctx context.Context, t *tx, id string) error {
 		}
 	}
 	return raise(ctx, t, p)
-}
-
-// holdOwner lets the proposals of one key or connection that a person must approve be made
-// one after the other, so that they can be counted.
-func (db *DB) holdOwner(ctx context.Context, t *tx, p proposal.Proposal) error {
-	table := map[access.Kind]string{access.APIKey: "api_keys", access.Connection: "oauth_connections"}[p.Owner.Kind]
-	if table == "" || !p.NeedsApproval() {
-		return nil
-	}
-	_, err := list(ctx, t, scanValue[string], `SELECT k.id FROM `+table+` k WHERE k.id = ?`+t.hold(), p.Owner.ID)
-	return err
-}
-
-// MayWait implements proposal.Store.
-func (db *DB) MayWait(ctx context.Context, p proposal.Proposal) error {
-	return db.mayWait(ctx, db.read(), p, 1)
-}
-
-// mayWait refuses a proposal that would wait for a person while too many of its owner do;
-// more is how many there would be beside those that are kept.
-func (db *DB) mayWait(ctx context.Context, c conn, p proposal.Proposal, more int) error {
-	if !p.NeedsApproval() {
-		return nil
-	}
-	now := db.now()
-	kept, err := list(ctx, c, db.scanProposal, `SELECT `+lightColumns+`, '{}' FROM proposals v
-		WHERE v.company_id = ? AND v.owner_kind = ? AND v.owner_id = ? AND v.owner_user_id = ? AND v.status = 'PENDING' AND v.expires_at > ?
-		AND v.approval <> 'APPROVED' AND v.base_version = (SELECT n.version FROM policies n WHERE n.id = v.policy_id)
-		ORDER BY v.expires_at LIMIT 1000`, p.CompanyID, string(p.Owner.Kind), p.Owner.ID, p.Owner.UserID, millis(now))
-	if err != nil {
-		return err
-	}
-	kept = slices.DeleteFunc(kept, func(k proposal.Proposal) bool { return !k.AwaitsApproval() })
-	if len(kept)+more > proposal.MaxWaiting {
-		return proposal.TooMany(kept[0].ExpiresAt.Sub(now))
-	}
-	return nil
 }
 
 // PeekProposal returns a proposal of the company and changes nothing.

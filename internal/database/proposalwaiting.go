@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/proposal"
 )
@@ -72,4 +73,37 @@ func (db *DB) approvalsWaiting(ctx context.Context, q attention.Query) (items []
 			At: l.CreatedAt, Until: l.ExpiresAt, Matter: l.Subject().Matter})
 	}
 	return items, err
+}
+
+// holdOwner lets the proposals of one key or connection that a person must approve be made
+// one after the other, so that they can be counted.
+func (db *DB) holdOwner(ctx context.Context, t *tx, p proposal.Proposal) error {
+	table := map[access.Kind]string{access.APIKey: "api_keys", access.Connection: "oauth_connections"}[p.Owner.Kind]
+	if table == "" || !p.NeedsApproval() {
+		return nil
+	}
+	_, err := list(ctx, t, scanValue[string], `SELECT k.id FROM `+table+` k WHERE k.id = ?`+t.hold(), p.Owner.ID)
+	return err
+}
+
+// MayWait implements proposal.Store.
+func (db *DB) MayWait(ctx context.Context, p proposal.Proposal) error {
+	return db.mayWait(ctx, db.read(), p, 1)
+}
+
+// mayWait refuses a proposal that would wait for a person while too many of its owner do;
+// more is how many there would be beside those that are kept.
+func (db *DB) mayWait(ctx context.Context, c conn, p proposal.Proposal, more int) error {
+	if !p.NeedsApproval() {
+		return nil
+	}
+	kept, err := db.awaiting(ctx, c, proposal.MaxWaiting+1, `v.company_id = ? AND v.owner_kind = ? AND v.owner_id = ? AND v.owner_user_id = ?`,
+		p.CompanyID, string(p.Owner.Kind), p.Owner.ID, p.Owner.UserID)
+	if err != nil {
+		return err
+	}
+	if len(kept)+more > proposal.MaxWaiting {
+		return proposal.TooMany(kept[0].ExpiresAt.Sub(db.now()))
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/approval/attention"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/resource"
@@ -110,5 +111,24 @@ func TestAttention_ApprovalsByRule(t *testing.T) {
 			equal(f, "await by "+string(rule), len(awaits), want)
 			equal(f, "listed by "+string(rule), f.approvals(), awaits)
 		}
+	})
+}
+
+// A caller's proposals that need nobody do not hide how many of it wait.
+func TestPropose_TwentyWaitBesideAThousand(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setControls(func(c *access.Controls) { c.ApplyApproval = access.ApproveRisky })
+		p := f.newPolicy("Office")
+		for range 1000 {
+			f.mustPropose(p, access.ApproveRisky, nil)
+		}
+		first := f.mustPropose(p, access.ApproveRisky, high)
+		for range proposal.MaxWaiting - 1 {
+			f.mustPropose(p, access.ApproveRisky, high)
+		}
+		_, err := f.proposes(p, access.ApproveRisky, high)
+		f.code(fault.RateLimited, err)
+		equal(f, "retry after", fault.From(err).RetryAfter, first.ExpiresAt.Sub(f.clock.Now()))
+		f.mustPropose(p, access.ApproveRisky, nil)
 	})
 }
