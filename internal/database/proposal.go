@@ -109,41 +109,18 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 // Proposal returns a proposal of the company.
 func (db *DB) Proposal(ctx context.Context, companyID, id string) (proposal.Proposal, error) {
 	p, err := db.findProposal(ctx, db.read(), `v.company_id = ? AND v.id = ?`, companyID, id)
-	switch {
-	case err != nil || p.Status != proposal.Pending || !p.Rose:
-	case p.Approval.State == proposal.Approved:
-		err = db.write(ctx, func(ctx context.Context, t *tx) error { return db.riseAgain(ctx, t, id) })
-		p.Approval = proposal.Approval{}
-	default:
-		err = db.statement(ctx, func(ctx context.Context, t conn) error { return raise(ctx, t, p) })
-	}
-	return p, err
-}
-
-// riseAgain keeps that the impact of an approved proposal rose, which voids the approval.
-func (db *DB) riseAgain(ctx context.Context, t *tx, id string) error {
-	p, err := db.lockProposal(ctx, t, id)
 	if err != nil || p.Status != proposal.Pending || !p.Rose {
-		return err
+		return p, err
 	}
 	if p.Approval.State == proposal.Approved {
-		if err := db.voidChange(ctx, t, p, fault.New(fault.Refused, "the impact rose since it was approved")); err != nil {
-			return err
-		}
+		p.Approval = proposal.Approval{}
 	}
-	return raise(ctx, t, p)
+	return p, db.write(ctx, func(ctx context.Context, t *tx) error { return db.rise(ctx, t, id) })
 }
 
 // PeekProposal returns a proposal of the company and changes nothing.
 func (db *DB) PeekProposal(ctx context.Context, companyID, id string) (proposal.Proposal, error) {
 	return db.findProposal(ctx, db.read(), `v.company_id = ? AND v.id = ?`, companyID, id)
-}
-
-// raise keeps that a proposal was shown with HIGH impact, which does not fall
-// again when devices leave the policy.
-func raise(ctx context.Context, c conn, p proposal.Proposal) error {
-	return c.Exec(ctx, `UPDATE proposals SET impact = ?, devices = ? WHERE id = ? AND status = 'PENDING'`,
-		string(p.Impact), p.Devices, p.ID)
 }
 
 // ProposalByRef returns the proposal that a call with the reference made, or

@@ -2,10 +2,13 @@ package database
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/approval/attention"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/proposal"
 )
 
@@ -106,4 +109,57 @@ func (db *DB) mayWait(ctx context.Context, c conn, p proposal.Proposal, more int
 		return proposal.TooMany(kept[0].ExpiresAt.Sub(db.now()))
 	}
 	return nil
+}
+
+// rise keeps that the impact of a proposal rose, which voids its approval.
+func (db *DB) rise(ctx context.Context, t *tx, id string) error {
+	p, err := db.lockProposal(ctx, t, id)
+	if err != nil || p.Status != proposal.Pending || !p.Rose {
+		return err
+	}
+	return db.raise(ctx, t, p, p.Rule)
+}
+
+// raise keeps the impact that a PENDING proposal has now. If it awaits an approval, and did not
+// with the impact that was kept and the rule of before, it tells that it waits.
+func (db *DB) raise(ctx context.Context, t *tx, p proposal.Proposal, before access.ApprovalRule) error {
+	var err error
+	switch {
+	case p.Rose && p.Approval.State == proposal.Approved: // voidChange tells it
+		err = db.voidChange(ctx, t, p, fault.New(fault.Refused, "the impact rose since it was approved"))
+	case p.AwaitsApproval() && !proposal.NeedsApproval(before, p.Owner.Kind, keptImpact(p), p.Warnings):
+		t.changed(p.CompanyID, "proposal", p.ID)
+		err = db.tellProposal(ctx, t, p, activity.ProposalMade, activity.OK)
+	}
+	if err != nil {
+		return err
+	}
+	return keepImpact(ctx, t, p)
+}
+
+// keptImpact is the impact of a proposal's row.
+func keptImpact(p proposal.Proposal) proposal.Impact {
+	if p.Rose {
+		return proposal.Normal
+	}
+	return p.Impact
+}
+
+// keepImpact keeps that a proposal was shown with HIGH impact, which does not fall
+// again when devices leave the policy.
+func keepImpact(ctx context.Context, c conn, p proposal.Proposal) error {
+	return c.Exec(ctx, `UPDATE proposals SET impact = ?, devices = ? WHERE id = ? AND status = 'PENDING'`,
+		string(p.Impact), p.Devices, p.ID)
+}
+
+// tellWaiting tells of each proposal that awaits an approval by the rule of a company, and did
+// not by the rule of before.
+func (db *DB) tellWaiting(ctx context.Context, t *tx, companyID string, before access.ApprovalRule) error {
+	all, err := db.awaiting(ctx, t, math.MaxInt, `v.company_id = ?`, companyID)
+	for _, l := range all {
+		if err := db.raise(ctx, t, l.Proposal, before); err != nil {
+			return err
+		}
+	}
+	return err
 }
