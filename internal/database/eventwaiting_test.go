@@ -23,7 +23,7 @@ func (f *fixture) toldWaiting() map[string]int {
 
 func risky(p *proposal.Proposal) { p.Fields[0].Label = "Factory reset from Settings" }
 
-// A proposal whose impact rises waits from then on, which is told once, whoever notices it.
+// A proposal whose impact rises waits from then on, which is told once, by a read or a claim.
 func TestEvents_RisenProposalWaits(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.setControls(func(c *access.Controls) { c.ApplyApproval = access.ApproveRisky })

@@ -49,8 +49,8 @@ func (f *fixture) approvals() (ids []string) {
 	return ids
 }
 
-// What needs nobody hides nothing that waits, and of too much that waits the oldest is listed.
-func TestAttention_ApprovalsBehindProposalsThatNeedNobody(t *testing.T) {
+// What needs no approval hides nothing that waits, and of too much that waits the oldest is listed.
+func TestAttention_ApprovalsBehindProposalsThatNeedNone(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.setControls(func(c *access.Controls) { c.ApplyApproval = access.ApproveRisky })
 		p := f.newPolicy("Office")
@@ -114,7 +114,7 @@ func TestAttention_ApprovalsByRule(t *testing.T) {
 	})
 }
 
-// A caller's proposals that need nobody do not hide how many of it wait.
+// A caller's proposals that need no approval do not hide how many of it wait.
 func TestPropose_TwentyWaitBesideAThousand(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.setControls(func(c *access.Controls) { c.ApplyApproval = access.ApproveRisky })
