@@ -8,7 +8,6 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/approval/attention"
-	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/webhook"
 )
 
@@ -106,18 +105,3 @@ func commandAttention(kind string) string {
 
 // repeated is a later command of the type to the device of c.
 const repeated = `(SELECT 1 FROM commands m WHERE m.asset_id = c.asset_id AND m.type = c.type AND m.created_at > c.created_at)`
-
-// approvalsWaiting are the proposals that a person can approve now.
-func (db *DB) approvalsWaiting(ctx context.Context, q attention.Query) ([]attention.Item, error) {
-	all, err := db.CompanyProposals(ctx, proposal.Query{CompanyID: q.CompanyID, Policies: q.Policies, Waiting: true,
-		Limit: 4 * attention.Limit})
-	var items []attention.Item
-	for _, l := range all {
-		if !l.AwaitsApproval() || len(items) == attention.Limit {
-			continue
-		}
-		items = append(items, attention.Item{Kind: attention.Approval, ID: l.ID, Name: l.TargetName, Detail: l.Title, Caller: l.Owner.Name,
-			At: l.CreatedAt, Until: l.ExpiresAt, Matter: l.Subject().Matter})
-	}
-	return items, err
-}

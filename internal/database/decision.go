@@ -152,7 +152,8 @@ func (db *DB) voidDecisions(ctx context.Context, t *tx, companyID string) error 
 }
 
 // followApproval takes back what a company's stricter rules do not allow any more. Where no
-// approval is asked for any more, a proposal lives as long as any other.
+// approval is asked for any more, a proposal lives as long as any other; where one is asked for
+// that was not before, it tells which proposals wait.
 func (db *DB) followApproval(ctx context.Context, t *tx, before, after company.Company) error {
 	was, is := before.Settings.Controls, after.Settings.Controls
 	if was.ApplyApproval != is.ApplyApproval && is.ApplyApproval == access.ApproveNone {
@@ -162,6 +163,11 @@ func (db *DB) followApproval(ctx context.Context, t *tx, before, after company.C
 			return err
 		}
 		t.changed(after.ID, "proposal", "")
+	}
+	if was.ApplyApproval != is.ApplyApproval && is.ApplyApproval.On() { // before voidDecisions, which tells what it takes back
+		if err := db.tellWaiting(ctx, t, after.ID, was.ApplyApproval); err != nil {
+			return err
+		}
 	}
 	if is.ApproverAge > was.ApproverAge || is.SecondPerson && !was.SecondPerson {
 		return db.voidDecisions(ctx, t, after.ID)

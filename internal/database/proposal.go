@@ -3,7 +3,6 @@ package database
 import (
 	"context"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -23,9 +22,7 @@ const lightColumns = `v.id, v.company_id, (SELECT slug FROM companies WHERE id =
 	v.warnings, v.approval, v.approved_by, v.approved_at, v.decline_reason, v.signed_id,
 	COALESCE((SELECT n.version <> v.base_version FROM policies n WHERE n.id = v.policy_id), FALSE), (SELECT apply_approval FROM companies
 		WHERE id = v.company_id),
-	(SELECT COALESCE(CAST(SUM(n.count) AS BIGINT), 0) FROM asset_counts n
-		WHERE n.company_id = v.company_id AND n.policy_id = v.policy_id),
-	CASE WHEN v.status = 'PENDING' THEN (SELECT COUNT(DISTINCT m.asset_id) ` + openMoves + ` AND m.policy_id = v.next_policy_id) ELSE 0 END`
+	` + usingNow + `, CASE WHEN v.status = 'PENDING' THEN ` + movingNow + ` ELSE 0 END`
 
 // openMoves are the open commands, as m, that move a device to a policy which it does not
 // count as using.
@@ -112,78 +109,18 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 // Proposal returns a proposal of the company.
 func (db *DB) Proposal(ctx context.Context, companyID, id string) (proposal.Proposal, error) {
 	p, err := db.findProposal(ctx, db.read(), `v.company_id = ? AND v.id = ?`, companyID, id)
-	switch {
-	case err != nil || p.Status != proposal.Pending || !p.Rose:
-	case p.Approval.State == proposal.Approved:
-		err = db.write(ctx, func(ctx context.Context, t *tx) error { return db.riseAgain(ctx, t, id) })
-		p.Approval = proposal.Approval{}
-	default:
-		err = db.statement(ctx, func(ctx context.Context, t conn) error { return raise(ctx, t, p) })
-	}
-	return p, err
-}
-
-// riseAgain keeps that the impact of an approved proposal rose, which voids the approval.
-func (db *DB) riseAgain(ctx context.Context, t *tx, id string) error {
-	p, err := db.lockProposal(ctx, t, id)
 	if err != nil || p.Status != proposal.Pending || !p.Rose {
-		return err
+		return p, err
 	}
 	if p.Approval.State == proposal.Approved {
-		if err := db.voidChange(ctx, t, p, fault.New(fault.Refused, "the impact rose since it was approved")); err != nil {
-			return err
-		}
+		p.Approval = proposal.Approval{}
 	}
-	return raise(ctx, t, p)
-}
-
-// holdOwner lets the proposals of one key or connection that a person must approve be made
-// one after the other, so that they can be counted.
-func (db *DB) holdOwner(ctx context.Context, t *tx, p proposal.Proposal) error {
-	table := map[access.Kind]string{access.APIKey: "api_keys", access.Connection: "oauth_connections"}[p.Owner.Kind]
-	if table == "" || !p.NeedsApproval() {
-		return nil
-	}
-	_, err := list(ctx, t, scanValue[string], `SELECT k.id FROM `+table+` k WHERE k.id = ?`+t.hold(), p.Owner.ID)
-	return err
-}
-
-// MayWait implements proposal.Store.
-func (db *DB) MayWait(ctx context.Context, p proposal.Proposal) error {
-	return db.mayWait(ctx, db.read(), p, 1)
-}
-
-// mayWait refuses a proposal that would wait for a person while too many of its owner do;
-// more is how many there would be beside those that are kept.
-func (db *DB) mayWait(ctx context.Context, c conn, p proposal.Proposal, more int) error {
-	if !p.NeedsApproval() {
-		return nil
-	}
-	now := db.now()
-	kept, err := list(ctx, c, db.scanProposal, `SELECT `+lightColumns+`, '{}' FROM proposals v
-		WHERE v.company_id = ? AND v.owner_kind = ? AND v.owner_id = ? AND v.owner_user_id = ? AND v.status = 'PENDING' AND v.expires_at > ?
-		AND v.approval <> 'APPROVED' AND v.base_version = (SELECT n.version FROM policies n WHERE n.id = v.policy_id)
-		ORDER BY v.expires_at LIMIT 1000`, p.CompanyID, string(p.Owner.Kind), p.Owner.ID, p.Owner.UserID, millis(now))
-	if err != nil {
-		return err
-	}
-	kept = slices.DeleteFunc(kept, func(k proposal.Proposal) bool { return !k.AwaitsApproval() })
-	if len(kept)+more > proposal.MaxWaiting {
-		return proposal.TooMany(kept[0].ExpiresAt.Sub(now))
-	}
-	return nil
+	return p, db.write(ctx, func(ctx context.Context, t *tx) error { return db.rise(ctx, t, id) })
 }
 
 // PeekProposal returns a proposal of the company and changes nothing.
 func (db *DB) PeekProposal(ctx context.Context, companyID, id string) (proposal.Proposal, error) {
 	return db.findProposal(ctx, db.read(), `v.company_id = ? AND v.id = ?`, companyID, id)
-}
-
-// raise keeps that a proposal was shown with HIGH impact, which does not fall
-// again when devices leave the policy.
-func raise(ctx context.Context, c conn, p proposal.Proposal) error {
-	return c.Exec(ctx, `UPDATE proposals SET impact = ?, devices = ? WHERE id = ? AND status = 'PENDING'`,
-		string(p.Impact), p.Devices, p.ID)
 }
 
 // ProposalByRef returns the proposal that a call with the reference made, or

@@ -28,7 +28,7 @@ func (db *DB) claimProposal(ctx context.Context, t *tx, c proposal.Claim) (propo
 	switch verdict := now.Decide(); verdict {
 	case proposal.Begun:
 	case proposal.NotConfirmed:
-		return verdict, raise(ctx, t, p)
+		return verdict, keepImpact(ctx, t, p)
 	default:
 		return verdict, nil
 	}
@@ -85,7 +85,10 @@ func nowAt(ctx context.Context, t *tx, p proposal.Proposal, of policy.Policy) (_
 	if p.Moving = 0; p.Rule.On() {
 		p.Moving, err = movesTo(ctx, t, p.Next.PolicyID)
 	}
-	return p.At(of.DeviceCount), err
+	kept := keptImpact(p)
+	p = p.At(of.DeviceCount)
+	p.Rose = p.Impact != kept
+	return p, err
 }
 
 // TakeOverProposal implements proposal.ReconcilerStore.

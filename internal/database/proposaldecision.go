@@ -94,8 +94,9 @@ func (db *DB) approvalStands(ctx context.Context, t *tx, p proposal.Proposal, c 
 		if err := db.voidChange(ctx, t, p, why); err != nil {
 			return false, err
 		}
+		return false, keepImpact(ctx, t, p)
 	}
-	return false, raise(ctx, t, p)
+	return false, db.raise(ctx, t, p, p.Rule)
 }
 
 // voidChange takes back the approval of a proposal, and records why.

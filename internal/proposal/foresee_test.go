@@ -116,6 +116,28 @@ func TestForesee_Propose(t *testing.T) {
 	}
 }
 
+// moving is a store with a device on its way to every policy.
+type moving struct{ proposal.Store }
+
+func (moving) MovesTo(context.Context, string) (int, error) { return 1, nil }
+
+// A device on its way to a policy makes a proposal one that waits, and too many of these are refused as foreseen.
+func TestForesee_TooManyWaitForAMove(t *testing.T) {
+	each(t, func(t *testing.T, r *fixture) {
+		r.approving(access.ApproveRisky)
+		r.service.Store = moving{r.service.Store}
+		p := r.newPolicy("Warehouse", 0)
+		for range proposal.MaxWaiting {
+			r.propose(p, "FACTORY_RESET", "BLOCK")
+		}
+		own, risky := r.key("k").Principal, change(p.ID, "FACTORY_RESET", "BLOCK")
+		forecast, code := r.foresees(own, risky)
+		_, other := r.foresees(own, change(p.ID, "CAMERA", "BLOCK"))
+		expect.Equal(t, "one more", expect.Values{"code": {code, fault.RateLimited}, "known": {forecast != nil, true},
+			"code when proposed": {r.run(own, risky), fault.RateLimited}, "code of one that does not wait": {other, fault.Code("")}})
+	})
+}
+
 // save blocks a setting, as a person does in the portal.
 func (r *fixture) save(p policy.Policy, setting string) (policy.Policy, error) {
 	return r.policies.Save(r.Context(), p.CompanyID, p.ID, p.Version, policy.Edit{Changes: set(setting, "BLOCK")}, operator())

@@ -137,15 +137,18 @@ func (s *Service) foreseePropose(ctx context.Context, made Proposal, err error) 
 	if err == nil {
 		err = s.knows(made)
 	}
+	if made.ID != "" {
+		counted, failed := s.counted(ctx, made)
+		if failed != nil {
+			return operation.Forecast{}, failed
+		}
+		made = counted
+	}
 	if err == nil {
-		err = s.Store.MayWait(ctx, made.At(made.Devices))
+		err = s.Store.MayWait(ctx, made)
 	}
 	if _, refused := errors.AsType[*fault.Error](err); err != nil && !refused || made.ID == "" {
 		return operation.Forecast{}, err
-	}
-	made, failed := s.counted(ctx, made)
-	if failed != nil {
-		return operation.Forecast{}, failed
 	}
 	f := made.forecast()
 	f.Irreversible = false
