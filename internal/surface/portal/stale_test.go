@@ -1,6 +1,7 @@
 package portal_test
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -115,10 +116,9 @@ func TestUsers_StaleForm(t *testing.T) {
 			}
 			slices.Sort(got.Policies)
 			slices.Sort(c.want.Policies)
-			if got.Name != "Renamed" || got.Role != c.want.Role || got.Rights != c.want.Rights ||
-				(got.Policies == nil) != (c.want.Policies == nil) || !slices.Equal(got.Policies, c.want.Policies) {
-				t.Errorf("got %s, %s, %v of %q, want %s, %v of %q", got.Name, got.Role, got.Rights.Names(), got.Policies,
-					c.want.Role, c.want.Rights.Names(), c.want.Policies)
+			says := func(u account.User) string { return fmt.Sprintf("%s %v %#v", u.Role, u.Rights.Names(), u.Policies) }
+			if got.Name != "Renamed" || says(got) != says(c.want) {
+				t.Errorf("%s is %s, want Renamed, %s", got.Name, says(got), says(c.want))
 			}
 		})
 	}
