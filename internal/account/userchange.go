@@ -17,6 +17,9 @@ type UserChange struct {
 	Rights   *Right
 	Policies *[]string // a nil slice: all policies
 	Disabled *bool
+	// Was is the user as the person who makes the change saw them; nil: not known. What a
+	// member leaves as it was then stays as it is by now.
+	Was *User
 }
 
 // Among is what the change of a user depends on. None of it changes before that is saved.
@@ -59,7 +62,7 @@ func (s Users) Change(ctx context.Context, by User, id string, c UserChange) (Us
 // the provider which signs the user in.
 func (c UserChange) applyWithin(u *User, among Among) error {
 	before := u.Rights
-	if err := c.apply(u); err != nil || u.Rights&^before == 0 {
+	if err := c.since(*u).apply(u); err != nil || u.Rights&^before == 0 {
 		return err
 	}
 	return among.Provider.checkRights(*u)

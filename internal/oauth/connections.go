@@ -17,18 +17,19 @@ type Connections struct {
 	Now   func() time.Time
 }
 
-// SetScopes raises or lowers what a connection may do. It never may more than
-// its user, or than the person who raises it.
-func (s Connections) SetScopes(ctx context.Context, by account.User, id string, scopes access.Permission) (Connection, error) {
+// SetScopes adds scopes to a connection and takes others away; its other scopes stay. It
+// never may more than its user, or than the person who raises it.
+func (s Connections) SetScopes(ctx context.Context, by account.User, id string, add, remove access.Permission) (Connection, error) {
 	owner, err := s.owner(ctx, by, id)
 	if err != nil {
 		return Connection{}, err
 	}
-	if scopes == 0 || scopes&^access.All != 0 {
-		return Connection{}, fault.Invalid("a connection keeps at least one scope: revoke it instead",
-			fault.Field{Field: "scope", Message: "choose at least one"})
-	}
 	return s.Store.UpdateConnection(ctx, by.CompanyID, id, func(o *Connection) error {
+		scopes := o.Scopes&^remove | add
+		if scopes == 0 || scopes&^access.All != 0 {
+			return fault.Invalid("a connection keeps at least one scope: revoke it instead",
+				fault.Field{Field: "scope", Message: "choose at least one"})
+		}
 		raised := scopes &^ o.Scopes
 		if missing := raised &^ owner.Rights.Permissions(); missing != 0 {
 			return fault.New(fault.Forbidden, "%s may not do this, so the connection may not either: %s", owner.Name, missing)

@@ -112,7 +112,8 @@ func few(v *frame.Visit, all []access.Approver) int {
 	return could
 }
 
-// saveRules changes what a person has to approve.
+// saveRules changes what a person has to approve. What the form was shown with and still has
+// is left as it is by now.
 func (s *Section) saveRules(v *frame.Visit) error {
 	rule := access.ApprovalRule(v.Form.Get("applyApproval"))
 	if !slices.Contains(access.ApprovalRules(), rule) {
@@ -128,10 +129,18 @@ func (s *Section) saveRules(v *frame.Visit) error {
 			fault.Field{Field: "requireReason", Message: "must be OFF, DESTRUCTIVE or ALL"})
 	}
 	return s.change(v, "Saved.", func(to *access.Settings) {
-		to.Controls.ApplyApproval = rule
-		to.Controls.RequireReason = reason
-		to.Controls.SecondPerson = v.Form.Get("secondPerson") == "true"
-		to.Controls.DestructiveApproval = v.Form.Get("destructiveApproval") == "true"
+		if !v.Kept("applyApproval") {
+			to.Controls.ApplyApproval = rule
+		}
+		if !v.Kept("requireReason") {
+			to.Controls.RequireReason = reason
+		}
+		if !v.Kept("secondPerson") {
+			to.Controls.SecondPerson = v.Form.Get("secondPerson") == "true"
+		}
+		if !v.Kept("destructiveApproval") {
+			to.Controls.DestructiveApproval = v.Form.Get("destructiveApproval") == "true"
+		}
 	})
 }
 
@@ -149,16 +158,24 @@ func reasonText(r access.ReasonRule) string {
 	return cmp.Or(texts[r], "Nothing")
 }
 
+// save changes the limits. What the form was shown with and still has is left as it is by now.
 func (s *Section) save(v *frame.Visit) error {
 	form := readLimits(v)
+	if v.Kept("age") {
+		form.Hours = hoursText(v.Company.Settings.Controls.ApproverAge)
+	}
 	limit, age, wrong := form.parse(v.Company.Settings.Controls.ApproverAge)
 	if wrong != "" {
 		form.Problem = wrong
 		return s.render(v, http.StatusUnprocessableEntity, view{Limits: form})
 	}
 	return s.change(v, "Saved.", func(to *access.Settings) {
-		to.Controls.DestructiveLimit = limit
-		to.Controls.ApproverAge = age
+		if !v.Kept("limited") || !v.Kept("limit") || !v.Kept("minutes") {
+			to.Controls.DestructiveLimit = limit
+		}
+		if !v.Kept("age") {
+			to.Controls.ApproverAge = age
+		}
 	})
 }
 

@@ -1,6 +1,8 @@
 package credentials
 
 import (
+	"strings"
+
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
@@ -74,10 +76,25 @@ func scopesOf(o oauth.Connection, owner, by account.User) (all []scope) {
 	return all
 }
 
-// chosenScopes are the scopes that the form has ticked. What is taken away stays away,
-// implied or not.
-func chosenScopes(v *frame.Visit) (scopes access.Permission, err error) {
-	for _, name := range v.Form["scope"] {
+// chosenScopes are the scopes that the form adds to a connection and takes away. What is
+// taken away stays away, implied or not. What the form was shown with and still has is left
+// as it is by now.
+func chosenScopes(v *frame.Visit) (add, remove access.Permission, err error) {
+	ticked, err := parseScopes(v.Form["scope"])
+	if err != nil {
+		return 0, 0, err
+	}
+	shown, told := v.Was("scope")
+	if !told {
+		return ticked, access.All &^ ticked, nil
+	}
+	had, err := parseScopes(strings.Fields(shown))
+	return ticked &^ had, had &^ ticked, err
+}
+
+// parseScopes reads scopes without what they imply.
+func parseScopes(names []string) (scopes access.Permission, err error) {
+	for _, name := range names {
 		p, err := access.ParsePermissions([]string{name})
 		if err != nil {
 			return 0, fault.Invalid(err.Error())
@@ -89,25 +106,25 @@ func chosenScopes(v *frame.Visit) (scopes access.Permission, err error) {
 
 // widens reports whether the form gives a connection more than it has, beyond reading.
 func (s *Section) widens(v *frame.Visit) (bool, error) {
-	scopes, err := chosenScopes(v)
+	add, _, err := chosenScopes(v)
 	if err != nil {
 		return false, err
 	}
 	all, err := s.Connections.Store.Connections(v.Context(), v.Company.ID)
 	for _, o := range all {
 		if o.ID == v.PathValue("connection") {
-			scopes &^= o.Scopes
+			add &^= o.Scopes
 		}
 	}
-	return scopes.Writes(), err
+	return add.Writes(), err
 }
 
 func (s *Section) setScopes(v *frame.Visit) error {
-	scopes, err := chosenScopes(v)
+	add, remove, err := chosenScopes(v)
 	if err != nil {
 		return err
 	}
-	o, err := s.Connections.SetScopes(v.Context(), v.User, v.PathValue("connection"), scopes)
+	o, err := s.Connections.SetScopes(v.Context(), v.User, v.PathValue("connection"), add, remove)
 	return s.redirect(v, err, "What "+o.ClientName+" may do is changed, from its next call on.")
 }
 

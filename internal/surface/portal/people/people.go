@@ -6,7 +6,6 @@ package people
 import (
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/apikey"
@@ -91,28 +90,6 @@ func (s *Users) newPage(v *frame.Visit) error {
 	return v.Show("Invite a user", frame.SettingsPath, userPage(v, f))
 }
 
-// parseRoleForm returns the form's role, rights and policies; nil policies: all.
-func parseRoleForm(in url.Values) (account.Role, account.Right, []string, error) {
-	role := account.Role(in.Get("role"))
-	rights, known := role.Rights()
-	if !known {
-		return "", 0, nil, fault.Invalid("choose a role", fault.Field{Field: "role", Message: "must be admin, manager, operator or viewer"})
-	}
-	ticked, err := account.ParseRights(in["right"])
-	if err != nil {
-		return "", 0, nil, fault.Invalid(err.Error())
-	}
-	// Who changes a single right means it, also where no script selects the box above.
-	if in.Get("custom") == "true" || in.Has("shown") && strings.Join(ticked.Names(), " ") != in.Get("shown") {
-		rights = ticked
-	}
-	// Nil means all policies. A list, also one without a policy, limits the user to it.
-	if in.Get("scope") != "some" {
-		return role, rights, nil, nil
-	}
-	return role, rights, slices.Clip(append([]string{}, in["policy"]...)), nil
-}
-
 // invite makes a user.
 func (s *Users) invite(v *frame.Visit) error {
 	role, rights, policies, err := parseRoleForm(v.Form)
@@ -168,20 +145,19 @@ func (s *Users) edit(v *frame.Visit) error {
 	return v.Show(u.Name, frame.SettingsPath, userPage(v, f))
 }
 
+// save changes a user. What the form was shown with and still has is left as it is by now.
 func (s *Users) save(v *frame.Visit) error {
 	u, err := s.find(v)
 	if err != nil {
 		return err
 	}
-	role, rights, policies, err := parseRoleForm(v.Form)
+	c, err := parseChange(v)
 	if err != nil {
 		return err
 	}
-	called := v.Form.Get("name")
-	changed, err := s.Service.Change(v.Context(), v.User, u.ID, account.UserChange{Name: &called, Role: &role, Rights: &rights,
-		Policies: &policies})
+	changed, err := s.Service.Change(v.Context(), v.User, u.ID, c)
 	if err != nil {
-		u.Name, u.Role, u.Rights, u.Policies = called, role, rights, policies
+		u.Name, u.Role, u.Rights, u.Policies = *c.Name, *c.Role, *c.Rights, *c.Policies
 		return s.showInvalid(v, userForm{User: u}, err)
 	}
 	return v.Redirect(frame.UsersPath, frame.Done(changed.Name+" saved. Changes apply from their next request."))

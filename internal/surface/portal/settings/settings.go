@@ -18,7 +18,6 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
-	"github.com/musterhq/muster/internal/surface/web"
 )
 
 // Platform connects companies to the device-management platform.
@@ -103,7 +102,7 @@ func days(d time.Duration) string { return strconv.FormatFloat(d.Hours()/24, 'f'
 
 // shortens reports whether the form shortens a retention.
 func shortens(v *frame.Visit) (bool, error) {
-	return parseDays(v.Form.Get("keepActivity")) < v.Company.Settings.KeepActivity, nil
+	return !v.Kept("keepActivity") && parseDays(v.Form.Get("keepActivity")) < v.Company.Settings.KeepActivity, nil
 }
 
 // saveGeneral saves the settings. A shorter retention waits, as it loosens a control.
@@ -111,11 +110,7 @@ func (s *Section) saveGeneral(v *frame.Visit) error {
 	f := generalForm{Name: v.Form.Get("name"), Inactive: v.Form.Get("inactiveAfter"), Keep: v.Form.Get("keepActivity"), May: true,
 		Lost: company.LostContact{Message: trimmed(v, "lostMessage"), PhoneNumber: trimmed(v, "lostPhone"),
 			Organization: trimmed(v, "lostOrganization")}}
-	inactive, keep := parseDays(f.Inactive), parseDays(f.Keep)
-	waiting, answered, err := v.ChangeControls(s.Controls, frame.SettingsPath, func(c *company.Company) {
-		c.Name, c.InactiveAfter, c.Settings.KeepActivity = strings.TrimSpace(f.Name), inactive, keep
-		c.Lost = f.Lost
-	})
+	waiting, answered, err := v.ChangeControls(s.Controls, frame.SettingsPath, func(c *company.Company) { f.apply(v, c) })
 	if answered {
 		return err
 	}
@@ -134,6 +129,22 @@ func (s *Section) saveGeneral(v *frame.Visit) error {
 	return v.Redirect(frame.SettingsPath, frame.Done("The settings are saved."))
 }
 
+// apply changes the company. What the form was shown with and still has is left as it is by now.
+func (f generalForm) apply(v *frame.Visit, c *company.Company) {
+	for field, change := range map[string]func(){
+		"name":             func() { c.Name = strings.TrimSpace(f.Name) },
+		"inactiveAfter":    func() { c.InactiveAfter = parseDays(f.Inactive) },
+		"keepActivity":     func() { c.Settings.KeepActivity = parseDays(f.Keep) },
+		"lostMessage":      func() { c.Lost.Message = f.Lost.Message },
+		"lostPhone":        func() { c.Lost.PhoneNumber = f.Lost.PhoneNumber },
+		"lostOrganization": func() { c.Lost.Organization = f.Lost.Organization },
+	} {
+		if !v.Kept(field) {
+			change()
+		}
+	}
+}
+
 func trimmed(v *frame.Visit, field string) string { return strings.TrimSpace(v.Form.Get(field)) }
 
 // parseDays reads a number of days; what cannot be read is 0, which Check refuses.
@@ -143,74 +154,4 @@ func parseDays(text string) time.Duration {
 		return 0
 	}
 	return time.Duration(n * float64(day)).Truncate(time.Millisecond)
-}
-
-// signInForm is what the form of the identity provider shows.
-type signInForm struct {
-	account.IdentityProvider
-	DomainsText string
-	HasSecret   bool
-	Redirect    string // to be registered at the provider
-	Wrong       map[string]string
-	Problem     string
-}
-
-func (s *Section) signIn(v *frame.Visit) error {
-	p, err := s.Federation.Providers.Provider(v.Context(), v.Company.ID)
-	if fault.CodeOf(err) == fault.NotFound {
-		p, err = account.IdentityProvider{Role: account.Viewer, Name: v.Company.Name}, nil
-	}
-	if err != nil {
-		return err
-	}
-	return s.showSignIn(v, http.StatusOK, signInForm{IdentityProvider: p, DomainsText: strings.Join(p.Domains, "\n")})
-}
-
-func (s *Section) showSignIn(v *frame.Visit, status int, f signInForm) error {
-	f.HasSecret, f.Redirect = len(f.Secret) > 0, v.PublicURL+web.CallbackPath
-	return v.ShowStatus(status, "Company sign-in", frame.SettingsPath, signInPage(v, f))
-}
-
-// saveSignIn saves the provider. The client's secret is never shown
-// again; an empty field leaves it.
-func (s *Section) saveSignIn(v *frame.Visit) error {
-	before, err := s.Federation.Providers.Provider(v.Context(), v.Company.ID)
-	if err != nil && fault.CodeOf(err) != fault.NotFound {
-		return err
-	}
-	p := account.IdentityProvider{CompanyID: v.Company.ID, Name: strings.TrimSpace(v.Form.Get("name")),
-		Issuer:   strings.TrimSpace(v.Form.Get("issuer")),
-		ClientID: strings.TrimSpace(v.Form.Get("clientId")),
-		Domains:  strings.Fields(strings.ToLower(strings.ReplaceAll(v.Form.Get("domains"), ",", " "))),
-		Enabled:  v.Form.Get("enabled") == "true", CreatesUsers: v.Form.Get("createsUsers") == "true",
-		Role: account.Role(v.Form.Get("role")), Secret: before.Secret}
-	if secret := strings.TrimSpace(v.Form.Get("clientSecret")); secret != "" {
-		p.Secret = s.Federation.SealSecret(v.Company.ID, secret)
-	} else if before.Issuer != p.Issuer {
-		p.Secret = nil // the secret of one provider is not sent to another
-	}
-	err = s.Federation.Save(v.Context(), v.User, p)
-	switch fault.CodeOf(err) {
-	case "":
-		return v.Redirect(frame.CompanySignInPath, frame.Done("Company sign-in saved."))
-	case fault.InvalidArguments, fault.Refused, fault.Provider, fault.Forbidden:
-		status := http.StatusUnprocessableEntity
-		if fault.CodeOf(err) == fault.Forbidden {
-			status = http.StatusForbidden
-		}
-		return s.showSignIn(v, status, signInForm{IdentityProvider: p, DomainsText: v.Form.Get("domains"),
-			Wrong: frame.Fields(err), Problem: frame.Sentence(fault.From(err).Detail)})
-	default: // a fault of the service
-	}
-	return err
-}
-
-// roleName is a role as people read it.
-func roleName(r account.Role) string { return strings.ToUpper(string(r[:1])) + string(r[1:]) }
-
-func secretHelp(f signInForm) string {
-	if f.HasSecret {
-		return "A secret is stored, encrypted. Leave this empty to keep it."
-	}
-	return "Stored encrypted and never shown again. Leave this empty for a public client."
 }
