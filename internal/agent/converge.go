@@ -154,6 +154,9 @@ func (a *Agent) converge(ctx context.Context, ref protocol.PolicyRef, want map[s
 	for _, id := range slices.Sorted(maps.Keys(want)) {
 		next.Settings = append(next.Settings, a.applyOf(ctx, want, id))
 	}
+	if err := ctx.Err(); err != nil {
+		return err // the agent was told to end: what did not come about has not failed
+	}
 	boot, err := a.options.Device.BootID(ctx)
 	if err != nil {
 		return err
@@ -312,7 +315,10 @@ func (a *Agent) restore(ctx context.Context, boot string) error {
 	}
 	if over {
 		for id, value := range a.applied.Guard.Before {
-			_ = a.apply(ctx, id, value) // what cannot be restored now is tried at the next start
+			_ = a.apply(ctx, id, value) // one that cannot be restored holds back no other
+		}
+		if err := ctx.Err(); err != nil {
+			return err // the guard stays, and is over at the next start, too
 		}
 		a.applied.Guard, a.applied.Reported = nil, false
 		for i, s := range a.applied.Settings {
@@ -330,7 +336,9 @@ func (a *Agent) restore(ctx context.Context, boot string) error {
 
 // repair compares every setting with the device and applies those that moved.
 func (a *Agent) repair(ctx context.Context, boot string) error {
-	for i, s := range a.applied.Settings {
+	next := a.applied
+	next.Settings = slices.Clone(next.Settings)
+	for i, s := range next.Settings {
 		if s.State == protocol.RolledBack || s.State == protocol.Unsupported || s.State == protocol.NotApplicable {
 			continue
 		}
@@ -342,9 +350,13 @@ func (a *Agent) repair(ctx context.Context, boot string) error {
 			continue
 		}
 		if again := a.applyOf(ctx, a.applied.Wanted, s.ID); again != s {
-			a.applied.Settings[i], a.applied.Reported = again, false
+			next.Settings[i], next.Reported = again, false
 		}
 	}
-	a.applied.BootID, a.applied.CheckAt = boot, a.after(driftInterval)
+	if err := ctx.Err(); err != nil {
+		return err // as in converge
+	}
+	next.BootID, next.CheckAt = boot, a.after(driftInterval)
+	a.applied = next
 	return a.store.save(appliedFile, a.applied)
 }
