@@ -43,7 +43,7 @@ func (a *Agent) follow(ctx context.Context, answer protocol.CheckinResponse, seq
 	if err != nil {
 		return err
 	}
-	if assigned.PolicyID == a.applied.Policy.ID && assigned.Version == a.applied.Policy.Version && !force {
+	if assigned.PolicyID == a.applied.Policy.ID && assigned.Version == a.applied.Policy.Version && !force && !a.halfApplied() {
 		return nil
 	}
 	policy, err := a.fetch(ctx, assigned)
@@ -132,15 +132,12 @@ func (a *Agent) converge(ctx context.Context, ref protocol.PolicyRef, want map[s
 	if next.Guard, err = a.watch(ctx, want); err != nil {
 		return err
 	}
-	if next.Guard != nil {
-		// What was before is on disk before anything changes: a crash in between restores it.
-		a.applied.Guard = next.Guard
-		if err := a.store.save(appliedFile, a.applied); err != nil {
-			return err
-		}
+	before := a.mayHaveSet()
+	if err := a.touch(want, next.Guard); err != nil {
+		return err
 	}
 	a.crash("before apply")
-	for _, id := range a.mayHaveSet() {
+	for _, id := range before {
 		_, kept := want[id]
 		if kept && !contradicts(want, id) {
 			continue
@@ -165,15 +162,6 @@ func (a *Agent) converge(ctx context.Context, ref protocol.PolicyRef, want map[s
 	a.applied = next
 	a.crash("before applied")
 	return a.store.save(appliedFile, a.applied)
-}
-
-// mayHaveSet lists the settings that the policy set: as recorded or, after the
-// record was damaged, all that there are.
-func (a *Agent) mayHaveSet() []string {
-	if a.applied.Lost {
-		return a.options.Device.Settings()
-	}
-	return slices.Sorted(maps.Keys(a.applied.Wanted))
 }
 
 // contradicts reports whether a setting of a policy undoes another one of it. On

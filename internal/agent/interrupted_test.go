@@ -143,3 +143,16 @@ func TestRestore_AgentIsToldToEnd(t *testing.T) {
 		t.Errorf("the device has %v, want WIFI_STATE=ENABLED, %v", d.settings, err)
 	}
 }
+
+// A device that stopped within a policy, and still has the one before by its record, is
+// brought to that again.
+func TestFollow_HalfApplied(t *testing.T) {
+	t.Parallel()
+	d := newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,answers,does")
+	d.commands, d.settings["SMS"] = nil, "BLOCK"
+	d.write("applied.json", object{"policy": protocol.PolicyRef{ID: "p1", Version: 1}, "wanted": object{"CAMERA": "BLOCK"}, "reported": true,
+		"bootId": "boot-1", "checkAt": commandsNow + time.Hour.Milliseconds(), "touched": []string{"CAMERA", "SMS"}})
+	if trace := d.live(); d.settings["SMS"] != "" || strings.Count(trace, "fetch:") != 1 {
+		t.Errorf("the device has %v, want SMS taken back by fetching the policy once: %s", d.settings, trace)
+	}
+}

@@ -66,6 +66,8 @@ type applied struct {
 	CheckAt  int64                    `json:"checkAt"`  // by the clock of this start of the machine, in milliseconds: look for drift again
 	Guard    *guard                   `json:"guard,omitempty"`
 	Lost     bool                     `json:"lost,omitempty"` // what was here was damaged
+	// Touched are the settings that a policy which is being applied sets or takes back.
+	Touched []string `json:"touched,omitempty"`
 }
 
 // guard waits for proof that the device is still in touch after its
