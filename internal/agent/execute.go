@@ -187,6 +187,8 @@ func (a *Agent) run(ctx context.Context, e Entry) error {
 		return nil // proved by the device's silence
 	case powers(e.Command.Type) && errors.Is(err, context.DeadlineExceeded):
 		return nil // begun, like one that was answered: proved by the next start
+	case err != nil && asksFirst(e.Command.Type):
+		return a.stays(ctx, e, err)
 	case err != nil:
 		return a.finish(e, protocol.Failed, err.Error())
 	case powers(e.Command.Type):

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -47,3 +48,19 @@ func (a *Agent) recorded() []string {
 
 // halfApplied reports whether a process of the agent ended while it applied a policy.
 func (a *Agent) halfApplied() bool { return len(a.applied.Touched) > 0 }
+
+// stays ends a command that failed to give the device back, or to erase it, and may have
+// taken back some of the policy before that: the policy is repaired at once. That it is to
+// be repaired is on disk before the command has failed.
+func (a *Agent) stays(ctx context.Context, e Entry, why error) error {
+	if a.applied.Policy.ID != "" {
+		a.applied.CheckAt = 0
+		if err := a.store.save(appliedFile, a.applied); err != nil {
+			return err
+		}
+	}
+	if err := a.finish(e, protocol.Failed, why.Error()); err != nil || a.applied.Policy.ID == "" {
+		return err
+	}
+	return a.repair(ctx, e.BootID)
+}

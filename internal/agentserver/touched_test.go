@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agent/shell"
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/policy"
@@ -107,4 +108,71 @@ func TestPolicy_FailedTakeBackIsRemembered(t *testing.T) {
 	if got := p.device.State().Settings["CAMERA"]; got != "" {
 		t.Errorf("CAMERA is %q, want it taken back", got)
 	}
+}
+
+// A device that was to be given back, and could not be, has its policy as before.
+func TestRelinquish_FailedLeavesThePolicy(t *testing.T) {
+	w := newWorld(t)
+	p, d := w.unsteady()
+	p.send(command.ChangePolicy, command.PolicyRef(w.newPolicy("Two", policy.Change{Setting: "CAMERA", Value: "BLOCK"},
+		policy.Change{Setting: "SMS", Value: "BLOCK"}).ID))
+	p.mustCheckIn()
+	d.refuses = func(setting, value string) bool { return setting == "SMS" && value == "" }
+	p.send(command.RelinquishOwnership, nil)
+	p.mustCheckIn()
+	if c := p.latest(); c.State != command.Failed {
+		t.Fatalf("the release is %s %q, want %s", c.State, c.Outcome, command.Failed)
+	}
+	if got := p.device.State().Settings; got["CAMERA"] != "BLOCK" || got["SMS"] != "BLOCK" {
+		t.Errorf("the device has %v, want CAMERA and SMS blocked", got)
+	}
+	if now := compliance(t, p); !now.PolicyCompliant {
+		t.Errorf("the device reported %+v", now)
+	}
+}
+
+// What could not be set again after a failed release is reported.
+func TestRelinquish_FailedTellsWhatIsMissing(t *testing.T) {
+	w := newWorld(t)
+	p, d := w.unsteady()
+	p.send(command.ChangePolicy, command.PolicyRef(w.newPolicy("Two", policy.Change{Setting: "CAMERA", Value: "BLOCK"},
+		policy.Change{Setting: "SMS", Value: "BLOCK"}).ID))
+	p.mustCheckIn()
+	d.refuses = func(setting, value string) bool { return setting == "SMS" || value != "" }
+	p.send(command.RelinquishOwnership, nil)
+	p.mustCheckIn()
+	if now := compliance(t, p); now.PolicyCompliant || len(now.NonComplianceDetails) != 1 ||
+		now.NonComplianceDetails[0].SettingName != "CAMERA" {
+		t.Errorf("the device reported %+v, want CAMERA", now)
+	}
+}
+
+// A wipe that Android refuses leaves the device as its policy asks for, also where the
+// wipe took a restriction back first.
+func TestWipe_FailedLeavesThePolicy(t *testing.T) {
+	w := newWorld(t)
+	p := w.enroll(protocol.Ed25519)
+	state := p.android()
+	p.send(command.ChangePolicy, command.PolicyRef(w.newPolicy("No reset", policy.Change{Setting: "FACTORY_RESET", Value: "BLOCK"}).ID))
+	p.mustCheckIn()
+	device := p.options.Device.(linesDevice)
+	device.Tools = refusing{device.Tools}
+	p.start()
+	p.send(command.WipeCompanyData, nil)
+	p.mustCheckIn()
+	if c := p.latest(); c.State != command.Failed || !state.Platform.Restrictions["no_factory_reset"] {
+		t.Errorf("the wipe is %s %q, and the restrictions are %v, want it failed and no_factory_reset", c.State, c.Outcome,
+			state.Platform.Restrictions)
+	}
+}
+
+// refusing are tools that order no factory reset.
+type refusing struct{ shell.Runner }
+
+// Run implements shell.Runner.
+func (r refusing) Run(ctx context.Context, tool string, args ...string) (string, error) {
+	if tool == "am" || tool == "reboot" {
+		return "", &shell.ToolError{Tool: tool, Code: 1, Text: "no"}
+	}
+	return r.Runner.Run(ctx, tool, args...)
 }
