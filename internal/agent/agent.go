@@ -79,7 +79,8 @@ type Agent struct {
 // device go: there is nothing left to run.
 var ErrEnded = errors.New("this device is no longer managed")
 
-// New opens an enrolled device's agent.
+// New opens an enrolled device's agent. No other process may write in its state directory,
+// but for orders that are left (Order).
 func New(o Options) (*Agent, error) {
 	if o.Elapsed == nil {
 		o.Elapsed = func() time.Duration { return time.Duration(o.Now().UnixNano()) }
@@ -88,6 +89,9 @@ func New(o Options) (*Agent, error) {
 	l, err := newLink(s, o.Client, o.Now)
 	if err != nil {
 		return nil, err
+	}
+	if err := s.sweepLeftovers(); err != nil {
+		o.Log.Warn("leftovers not removed", "dir", o.Dir, "error", err)
 	}
 	journal, err := OpenJournal(s.path(journalFile), o.Now())
 	if err != nil {

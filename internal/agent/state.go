@@ -136,18 +136,6 @@ func unsum(file []byte) ([]byte, error) {
 	return object, nil
 }
 
-// destroy removes everything, the identity first: without it nothing else has
-// any power.
-func (s store) destroy() error {
-	for _, name := range []string{identityFile, obeyedFile, appliedFile, journalFile, orderFile, updateFile, programFile, downloadPart,
-		reserveFile, LogFile} {
-		if err := s.remove(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (s store) remove(name string) error {
 	if err := os.Remove(s.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
