@@ -68,6 +68,7 @@ type Agent struct {
 	woken     chan struct{}          // of one place
 	commands  chan protocol.Envelope // of the stream, to be taken; of maxOffered places
 	unopened  []protocol.Envelope    // of these, signed with a key that the next check-in may announce
+	unsure    bool                   // the stream brought commands since a check-in was answered, which corrects the clock
 	pace      pace
 	gate      gate
 	touched   chan struct{} // of one place: a check-in was answered
