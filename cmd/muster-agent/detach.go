@@ -33,7 +33,7 @@ func (c *runCommand) detach(env *environment) error {
 		return err
 	}
 	defer lock.Close()
-	ended, err := os.OpenFile(filepath.Join(state, "ended"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	ended, err := os.OpenFile(filepath.Join(state, agent.EndedFile), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}

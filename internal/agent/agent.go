@@ -68,6 +68,7 @@ type Agent struct {
 	woken     chan struct{}          // of one place
 	commands  chan protocol.Envelope // of the stream, to be taken; of maxOffered places
 	unopened  []protocol.Envelope    // of these, signed with a key that the next check-in may announce
+	unsure    bool                   // the stream brought commands since a check-in was answered, which corrects the clock
 	pace      pace
 	gate      gate
 	touched   chan struct{} // of one place: a check-in was answered
@@ -79,7 +80,8 @@ type Agent struct {
 // device go: there is nothing left to run.
 var ErrEnded = errors.New("this device is no longer managed")
 
-// New opens an enrolled device's agent.
+// New opens an enrolled device's agent. No other process may write in its state directory,
+// but for orders that are left (Order).
 func New(o Options) (*Agent, error) {
 	if o.Elapsed == nil {
 		o.Elapsed = func() time.Duration { return time.Duration(o.Now().UnixNano()) }
@@ -88,6 +90,9 @@ func New(o Options) (*Agent, error) {
 	l, err := newLink(s, o.Client, o.Now)
 	if err != nil {
 		return nil, err
+	}
+	if err := s.sweepLeftovers(); err != nil {
+		o.Log.Warn("leftovers not removed", "dir", o.Dir, "error", err)
 	}
 	journal, err := OpenJournal(s.path(journalFile), o.Now())
 	if err != nil {

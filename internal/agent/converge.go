@@ -43,7 +43,7 @@ func (a *Agent) follow(ctx context.Context, answer protocol.CheckinResponse, seq
 	if err != nil {
 		return err
 	}
-	if assigned.PolicyID == a.applied.Policy.ID && assigned.Version == a.applied.Policy.Version && !force {
+	if assigned.PolicyID == a.applied.Policy.ID && assigned.Version == a.applied.Policy.Version && !force && !a.halfApplied() {
 		return nil
 	}
 	policy, err := a.fetch(ctx, assigned)
@@ -132,15 +132,12 @@ func (a *Agent) converge(ctx context.Context, ref protocol.PolicyRef, want map[s
 	if next.Guard, err = a.watch(ctx, want); err != nil {
 		return err
 	}
-	if next.Guard != nil {
-		// What was before is on disk before anything changes: a crash in between restores it.
-		a.applied.Guard = next.Guard
-		if err := a.store.save(appliedFile, a.applied); err != nil {
-			return err
-		}
+	before := a.mayHaveSet()
+	if err := a.touch(want, next.Guard); err != nil {
+		return err
 	}
 	a.crash("before apply")
-	for _, id := range a.mayHaveSet() {
+	for _, id := range before {
 		_, kept := want[id]
 		if kept && !contradicts(want, id) {
 			continue
@@ -154,6 +151,9 @@ func (a *Agent) converge(ctx context.Context, ref protocol.PolicyRef, want map[s
 	for _, id := range slices.Sorted(maps.Keys(want)) {
 		next.Settings = append(next.Settings, a.applyOf(ctx, want, id))
 	}
+	if err := ctx.Err(); err != nil {
+		return err // the agent was told to end: what did not come about has not failed
+	}
 	boot, err := a.options.Device.BootID(ctx)
 	if err != nil {
 		return err
@@ -162,15 +162,6 @@ func (a *Agent) converge(ctx context.Context, ref protocol.PolicyRef, want map[s
 	a.applied = next
 	a.crash("before applied")
 	return a.store.save(appliedFile, a.applied)
-}
-
-// mayHaveSet lists the settings that the policy set: as recorded or, after the
-// record was damaged, all that there are.
-func (a *Agent) mayHaveSet() []string {
-	if a.applied.Lost {
-		return a.options.Device.Settings()
-	}
-	return slices.Sorted(maps.Keys(a.applied.Wanted))
 }
 
 // contradicts reports whether a setting of a policy undoes another one of it. On
@@ -312,7 +303,10 @@ func (a *Agent) restore(ctx context.Context, boot string) error {
 	}
 	if over {
 		for id, value := range a.applied.Guard.Before {
-			_ = a.apply(ctx, id, value) // what cannot be restored now is tried at the next start
+			_ = a.apply(ctx, id, value) // one that cannot be restored holds back no other
+		}
+		if err := ctx.Err(); err != nil {
+			return err // the guard stays, and is over at the next start, too
 		}
 		a.applied.Guard, a.applied.Reported = nil, false
 		for i, s := range a.applied.Settings {
@@ -330,7 +324,9 @@ func (a *Agent) restore(ctx context.Context, boot string) error {
 
 // repair compares every setting with the device and applies those that moved.
 func (a *Agent) repair(ctx context.Context, boot string) error {
-	for i, s := range a.applied.Settings {
+	next := a.applied
+	next.Settings = slices.Clone(next.Settings)
+	for i, s := range next.Settings {
 		if s.State == protocol.RolledBack || s.State == protocol.Unsupported || s.State == protocol.NotApplicable {
 			continue
 		}
@@ -342,9 +338,13 @@ func (a *Agent) repair(ctx context.Context, boot string) error {
 			continue
 		}
 		if again := a.applyOf(ctx, a.applied.Wanted, s.ID); again != s {
-			a.applied.Settings[i], a.applied.Reported = again, false
+			next.Settings[i], next.Reported = again, false
 		}
 	}
-	a.applied.BootID, a.applied.CheckAt = boot, a.after(driftInterval)
+	if err := ctx.Err(); err != nil {
+		return err // as in converge
+	}
+	next.BootID, next.CheckAt = boot, a.after(driftInterval)
+	a.applied = next
 	return a.store.save(appliedFile, a.applied)
 }

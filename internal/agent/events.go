@@ -83,7 +83,8 @@ func (a *Agent) offered(command protocol.Envelope) {
 
 // takeOffered takes the commands that came on the stream and carries out what does not
 // need the service, before the check-in that acknowledges them. What is signed with a key
-// that is not known here is left to that check-in: it may announce the key.
+// that is not known here is left to that check-in: it may announce the key. So is what
+// seems late: the device's clock may have been set since the last check-in.
 func (a *Agent) takeOffered(ctx context.Context) error {
 	var known []protocol.Envelope
 	for {
@@ -102,6 +103,7 @@ func (a *Agent) takeOffered(ctx context.Context) error {
 	if len(known) == 0 {
 		return nil
 	}
+	a.unsure = true
 	if err := a.accept(ctx, protocol.CheckinResponse{Commands: known}); err != nil {
 		return err
 	}

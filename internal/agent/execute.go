@@ -145,6 +145,9 @@ func (a *Agent) execute(ctx context.Context, inTouch bool) error {
 			continue
 		}
 		if a.late(e.Command) {
+			if a.unsure {
+				continue // the check-in that follows corrects the clock first
+			}
 			if err := a.finish(e, protocol.Failed, "expired before the device could run it"); err != nil {
 				return err
 			}
@@ -180,8 +183,15 @@ func (a *Agent) run(ctx context.Context, e Entry) error {
 	case errors.As(err, &away): // it needs the service and is not done: again, once that is there
 		e.Stage, e.Accepted = Received, true
 		return errors.Join(err, a.journal.Write(e))
+	case err != nil && ctx.Err() != nil: // the agent was told to end, and the command with it: see resume
+		a.recovered = false
+		return ctx.Err()
 	case errors.Is(err, ErrOrdered):
 		return nil // proved by the device's silence
+	case powers(e.Command.Type) && errors.Is(err, context.DeadlineExceeded):
+		return nil // begun, like one that was answered: proved by the next start
+	case err != nil && asksFirst(e.Command.Type):
+		return a.stays(ctx, e, err)
 	case err != nil:
 		return a.finish(e, protocol.Failed, err.Error())
 	case powers(e.Command.Type):

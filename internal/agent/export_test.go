@@ -101,3 +101,6 @@ func (p *Pace) Held() { p.pace.held() }
 
 // InTouch reports whether the latest check-in was answered.
 func (p *Pace) InTouch() bool { return p.pace.inTouch() }
+
+// Offered has the agent take a command of the stream.
+func (a *Agent) Offered(command protocol.Envelope) { a.offered(command) }

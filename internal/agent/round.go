@@ -32,6 +32,7 @@ func (a *Agent) round(ctx context.Context) (next time.Duration, follow func() er
 	if err != nil {
 		return 0, nil, a.refused(ctx, err)
 	}
+	a.unsure = false
 	if err := a.delivered(request, answer); err != nil {
 		return 0, nil, err
 	}

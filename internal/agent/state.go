@@ -66,6 +66,8 @@ type applied struct {
 	CheckAt  int64                    `json:"checkAt"`  // by the clock of this start of the machine, in milliseconds: look for drift again
 	Guard    *guard                   `json:"guard,omitempty"`
 	Lost     bool                     `json:"lost,omitempty"` // what was here was damaged
+	// Touched are the settings that a policy which is being applied sets or takes back.
+	Touched []string `json:"touched,omitempty"`
 }
 
 // guard waits for proof that the device is still in touch after its
@@ -132,18 +134,6 @@ func unsum(file []byte) ([]byte, error) {
 		return nil, errors.New("its checksum is wrong")
 	}
 	return object, nil
-}
-
-// destroy removes everything, the identity first: without it nothing else has
-// any power.
-func (s store) destroy() error {
-	for _, name := range []string{identityFile, obeyedFile, appliedFile, journalFile, orderFile, updateFile, programFile, downloadPart,
-		reserveFile, LogFile} {
-		if err := s.remove(name); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (s store) remove(name string) error {

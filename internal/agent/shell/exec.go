@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,8 @@ const (
 
 // Exec starts the real tools. It implements Runner.
 type Exec struct {
-	Dirs string // where tools are looked for, in order, separated by ":"
+	Dirs string        // where tools are looked for, in order, separated by ":"
+	Time time.Duration // the limit of one tool; 0: 30 seconds
 }
 
 // AndroidDirs is where Android keeps its tools below root, for Exec.
@@ -32,13 +34,14 @@ func (e Exec) environment() []string {
 	return []string{"PATH=" + e.Dirs, "ANDROID_ROOT=/system", "ANDROID_DATA=/data"}
 }
 
-// Run implements Runner: it starts the program itself, with these arguments.
+// Run implements Runner: it starts the program itself, with these arguments. The error
+// of one that was ended is also that of the context, or context.DeadlineExceeded.
 func (e Exec) Run(ctx context.Context, tool string, args ...string) (string, error) {
 	path, err := e.look(tool)
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, toolTime)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(e.Time, toolTime))
 	defer cancel()
 	var out, complaint limited
 	command := exec.CommandContext(ctx, path, args...)
@@ -49,7 +52,7 @@ func (e Exec) Run(ctx context.Context, tool string, args ...string) (string, err
 		return out.String(), &ToolError{Tool: tool, Code: ended.ExitCode(), Text: oneLine(complaint.String() + " " + out.String())}
 	}
 	if err != nil {
-		return "", fmt.Errorf("cannot run %s: %w", tool, err)
+		return "", fmt.Errorf("cannot run %s: %w", tool, errors.Join(ctx.Err(), err))
 	}
 	return out.String(), nil
 }

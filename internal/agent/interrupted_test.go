@@ -1,0 +1,158 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/protocol"
+)
+
+// interrupted is a device whose system takes a while, in which the agent may be told to
+// end: then its tools end, too.
+type interrupted struct {
+	*commandWorld
+	end context.CancelFunc // the agent is told to end
+	how error              // how the tool then ends
+}
+
+// Do implements agent.Device.
+func (d *interrupted) Do(_ context.Context, a agent.Action) (string, error) {
+	d.record("do:%s", a.Type)
+	d.end()
+	return "", d.how
+}
+
+// Apply implements agent.Device.
+func (d *interrupted) Apply(ctx context.Context, setting, value string) error {
+	d.end()
+	if ctx.Err() != nil {
+		return errors.New("signal: killed")
+	}
+	return d.commandWorld.Apply(ctx, setting, value)
+}
+
+// agentOf is the agent of a device, which begins where the one before ended.
+func (d *interrupted) agentOf() *agent.Agent {
+	d.t.Helper()
+	a, err := agent.New(agent.Options{Dir: d.dir, Device: d, Client: &http.Client{Transport: d}, Now: func() time.Time { return d.now },
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return a
+}
+
+// once is one process of the agent, which may be told to end.
+func (d *interrupted) once(told bool) error {
+	ctx, cancel := context.WithCancel(d.t.Context())
+	defer cancel()
+	if d.end = func() {}; told {
+		d.end = cancel
+	}
+	a := d.agentOf()
+	_, err := a.Once(ctx)
+	d.close(a)
+	return err
+}
+
+func (d *interrupted) entry() agent.Entry {
+	d.t.Helper()
+	journal, err := agent.LoadJournal(filepath.Join(d.dir, "journal"))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	e, _ := journal.Entry("c1")
+	return e
+}
+
+// A command that ends with the agent has not failed: it is settled at the next start.
+func TestRun_AgentIsToldToEnd(t *testing.T) {
+	t.Parallel()
+	key := vectorKey(t, "device")
+	for _, kind := range []string{"REBOOT", "SHUTDOWN", "LAUNCH_APP"} {
+		d := &interrupted{commandWorld: newCommandWorld(t, key, kind, "RECEIVED", "intime,answers,does"), how: errors.New("signal: killed")}
+		if err := d.once(true); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: the agent ended with %v, want %v", kind, err, context.Canceled)
+		}
+		if e := d.entry(); e.Stage != agent.Started {
+			t.Errorf("%s: the journal keeps %s %s %q, want %s", kind, e.Stage, e.Result, e.Outcome, agent.Started)
+		}
+		d.boot, d.how = "boot-2", nil // the machine has gone down, and is up again
+		if err := d.once(false); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+		if e := d.entry(); e.Result != "DONE" {
+			t.Errorf("%s: the journal keeps %s %s %q, want DONE", kind, e.Stage, e.Result, e.Outcome)
+		}
+	}
+}
+
+// A restart that was begun and whose tool did not end in time is under way.
+func TestRun_RestartTakesLong(t *testing.T) {
+	t.Parallel()
+	d := &interrupted{commandWorld: newCommandWorld(t, vectorKey(t, "device"), "REBOOT", "RECEIVED", "intime,answers,does"),
+		how: errors.Join(context.DeadlineExceeded, errors.New("signal: killed"))}
+	if err := d.once(false); err != nil {
+		t.Fatal(err)
+	}
+	if e := d.entry(); e.Stage != agent.Started {
+		t.Errorf("the journal keeps %s %s %q, want %s", e.Stage, e.Result, e.Outcome, agent.Started)
+	}
+}
+
+// Settings that were not set because the agent was told to end are set at its next start:
+// they have not failed.
+func TestConverge_AgentIsToldToEnd(t *testing.T) {
+	t.Parallel()
+	key := vectorKey(t, "device")
+	for kind, stage := range map[string]string{"SYNC_POLICY": "RECEIVED", "drift": "NEW"} {
+		d := &interrupted{commandWorld: newCommandWorld(t, key, kind, stage, "intime,answers,does")}
+		if kind == "drift" {
+			d.over, d.boot = true, "boot-2"
+		}
+		delete(d.settings, "CAMERA")
+		if err := d.once(true); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: the agent ended with %v, want %v", kind, err, context.Canceled)
+		}
+		d.settings = map[string]string{}
+		if err := d.once(false); err != nil || d.settings["CAMERA"] != "BLOCK" {
+			t.Errorf("%s: the device has %v, want CAMERA=BLOCK, %v: %s", kind, d.settings, err, strings.Join(d.trace, " "))
+		}
+	}
+}
+
+// Connectivity that could not be taken back because the agent was told to end is taken
+// back at its next start.
+func TestRestore_AgentIsToldToEnd(t *testing.T) {
+	t.Parallel()
+	d := &interrupted{commandWorld: newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,away,does")}
+	d.write("applied.json", object{"policy": protocol.PolicyRef{ID: "p1", Version: 1}, "wanted": object{"WIFI_STATE": "DISABLED"},
+		"bootId": "boot-1", "checkAt": commandsNow + time.Hour.Milliseconds(),
+		"guard": object{"bootId": "boot-1", "until": commandsNow - 1, "before": object{"WIFI_STATE": "ENABLED"}}})
+	if err := d.once(true); !errors.Is(err, context.Canceled) {
+		t.Errorf("the agent ended with %v, want %v", err, context.Canceled)
+	}
+	if err := d.once(false); err == nil || d.settings["WIFI_STATE"] != "ENABLED" {
+		t.Errorf("the device has %v, want WIFI_STATE=ENABLED, %v", d.settings, err)
+	}
+}
+
+// A device that stopped within a policy, and still has the one before by its record, is
+// brought to that again.
+func TestFollow_HalfApplied(t *testing.T) {
+	t.Parallel()
+	d := newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,answers,does")
+	d.commands, d.settings["SMS"] = nil, "BLOCK"
+	d.write("applied.json", object{"policy": protocol.PolicyRef{ID: "p1", Version: 1}, "wanted": object{"CAMERA": "BLOCK"}, "reported": true,
+		"bootId": "boot-1", "checkAt": commandsNow + time.Hour.Milliseconds(), "touched": []string{"CAMERA", "SMS"}})
+	if trace := d.live(); d.settings["SMS"] != "" || strings.Count(trace, "fetch:") != 1 {
+		t.Errorf("the device has %v, want SMS taken back by fetching the policy once: %s", d.settings, trace)
+	}
+}
