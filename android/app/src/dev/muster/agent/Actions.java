@@ -129,7 +129,11 @@ final class Actions {
         return DeviceException.ordered();
     }
 
-    /** letGo lifts every restriction there is, known or not. The ownership goes once the service knows: see Keeper. */
+    /**
+     * letGo lifts every restriction there is, known or not. What Android does not let it lift holds back nothing else:
+     * the agent asks again for what the policy set, and Android lifts the rest with the ownership. The ownership goes once
+     * the service knows: see Keeper.
+     */
     private String letGo() throws DeviceException {
         leaving.begin();
         DeviceException failed = null;
@@ -138,6 +142,8 @@ final class Actions {
                 device.apply(setting, "");
             } catch (DeviceException e) {
                 failed = e.forGood() ? failed : e;
+            } catch (RuntimeException refused) {
+                continue;
             }
         }
         if (failed != null) {

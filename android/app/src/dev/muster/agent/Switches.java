@@ -64,7 +64,7 @@ final class Switches {
             private WifiManager manager(Owner o) {
                 return (WifiManager) o.context.getApplicationContext().getSystemService(Context.WIFI_SERVICE);
             }
-        }.with("no_change_wifi_state", 33);
+        }.with("no_change_wifi_state", 33).needs(Rules.WIFI, "Wi-Fi");
     }
 
     /** airplane: the restriction also switches the mode off. */

@@ -10,6 +10,7 @@ import static org.junit.Assert.fail;
 import android.app.Notification;
 import android.app.NotificationManager;
 import android.content.ComponentName;
+import android.content.Context;
 import android.content.Intent;
 import android.content.IntentFilter;
 import android.content.pm.PackageInfo;
@@ -27,6 +28,8 @@ import java.util.Map;
 import org.junit.Before;
 import org.junit.Test;
 import org.robolectric.Shadows;
+import org.robolectric.shadow.api.Shadow;
+import org.robolectric.shadows.ShadowContextImpl;
 import org.robolectric.shadows.ShadowNotificationManager;
 
 /** What commands make the device do, and what it reports. */
@@ -133,6 +136,28 @@ public final class DeviceTest extends Client {
         assertEquals("", device.read("CAMERA"));
         assertTrue("the ownership goes once the service knows", files.leaving());
         assertTrue(fake.owner);
+    }
+
+    @Test
+    public void aDeviceWithoutWifiTakesPoliciesAndIsReleased() throws Exception {
+        Shadows.shadowOf(app.getPackageManager()).setSystemFeature(Rules.WIFI, false);
+        ShadowContextImpl context = Shadow.extract(app.getBaseContext());
+        context.removeSystemService(Context.WIFI_SERVICE);
+        try {
+            fail("WIFI_STATE reads as " + device.read("WIFI_STATE"));
+        } catch (DeviceException e) { // the agent applies no policy where another kind of refusal comes
+            assertEquals(DeviceException.Kind.NOT_APPLICABLE, e.kind);
+            assertEquals("this has no meaning on this device: it has no Wi-Fi", e.getMessage());
+        }
+        assertEquals("released", device.act(action(Command.RELINQUISH)));
+    }
+
+    @Test
+    public void letGoGoesOnWhereAndroidRefuses() throws Exception {
+        fake.restrictions.addAll(Arrays.asList("no_install_apps", "no_debugging_features"));
+        fake.refused = "no_install_apps"; // of the first setting
+        assertEquals("released", device.act(action(Command.RELINQUISH)));
+        assertEquals("[no_install_apps]", fake.restrictions.toString());
     }
 
     @Test
