@@ -17,6 +17,7 @@ import android.content.pm.PackageInfo;
 import android.location.Location;
 import android.location.LocationManager;
 import android.os.Build;
+import android.os.SystemClock;
 import android.provider.Settings;
 import dev.muster.agent.core.Action;
 import dev.muster.agent.core.Command;
@@ -182,12 +183,18 @@ public final class DeviceTest extends Client {
         }
         Location known = new Location(LocationManager.GPS_PROVIDER);
         known.setLatitude(52.5);
-        known.setTime(1000);
+        known.setTime(9_000_000_000_000L); // by the satellites: the device's clock is years off
+        known.setElapsedRealtimeNanos(SystemClock.elapsedRealtimeNanos() - 30_000_000_000L);
+        Location older = new Location(LocationManager.NETWORK_PROVIDER);
+        older.setTime(9_000_000_100_000L);
+        older.setElapsedRealtimeNanos(known.getElapsedRealtimeNanos() - 1_000_000_000L);
+        Shadows.shadowOf(manager).setLastKnownLocation(LocationManager.NETWORK_PROVIDER, older);
         Shadows.shadowOf(manager).setLastKnownLocation(LocationManager.GPS_PROVIDER, known);
         Report r = new Locator(new Owner(app)).report();
         assertNotNull(r.location);
         assertTrue("it is not fresh", r.location.stale);
-        assertEquals(1000, r.location.at);
+        assertEquals("the newest", 52.5, r.location.latitude, 0);
+        assertEquals("seconds old", 30, (System.currentTimeMillis() - r.location.at) / 1000.0, 2);
         fake.grants = false;
         try {
             new Locator(new Owner(app)).report();
