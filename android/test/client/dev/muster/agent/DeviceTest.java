@@ -75,6 +75,24 @@ public final class DeviceTest extends Client {
         assertTrue(refusal(a), refusal(a).contains("switched off"));
     }
 
+    /** Android drops an app's 51st notification, and the app is told nothing. */
+    @Test
+    public void theOldestMessagesMakeRoomForNewOnes() throws Exception {
+        ShadowNotificationManager shown = Shadows.shadowOf(app.getSystemService(NotificationManager.class));
+        Map<String, Object> args = new HashMap<>();
+        args.put("title", "T");
+        args.put("body", "B");
+        for (int i = 1; i <= 60; i++) {
+            SystemClock.setCurrentTimeMillis(SystemClock.uptimeMillis() + 10);
+            assertEquals("shown", device.act(new Action(Command.MESSAGE, "m" + i, args)));
+        }
+        assertEquals("shown", device.act(new Action(Command.MESSAGE, "m60", args))); // delivered twice
+        assertEquals("messages", 40, shown.size());
+        assertNull("the oldest are gone", shown.getNotification("m20", 1));
+        assertNotNull(shown.getNotification("m21", 1));
+        assertNotNull(shown.getNotification("m60", 1));
+    }
+
     @Test
     public void launchOpensAnAppOrNamesWhatIsMissing() throws Exception {
         Action evil = action(Command.LAUNCH, "packageName", "../../evil;rm");
