@@ -182,6 +182,14 @@ final class Policy {
         repair(boot);
     }
 
+    /** doubt has the next restore compare the device with its policy. */
+    void doubt() throws IOException {
+        if (!applied.policy.none()) {
+            applied.checkAt = 0;
+            save();
+        }
+    }
+
     private Applied.Guard guard(String boot, Map<String, String> before) {
         return new Applied.Guard(boot, agent.clock.elapsed() + GUARD_TIME, before);
     }

@@ -30,6 +30,7 @@ class Fixture implements Device, Transport, Clock, Log, KeyStore, Installer {
     boolean locked;
     boolean away; // the service
     String dies = ""; // the process does when this setting is to be applied
+    boolean stays; // actions take every setting back, and fail
     String fixed = ""; // a setting that cannot be taken back
     long code = 1; // of the agent that runs
     Map<String, Object> update; // that the service names; null: none
@@ -198,7 +199,11 @@ class Fixture implements Device, Transport, Clock, Log, KeyStore, Installer {
     }
 
     @Override
-    public String act(Action action) {
+    public String act(Action action) throws DeviceException {
+        if (stays) {
+            shows.replaceAll((setting, value) -> "");
+            throw DeviceException.failed("it stays managed");
+        }
         return "did";
     }
 

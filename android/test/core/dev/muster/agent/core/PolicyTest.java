@@ -177,4 +177,28 @@ public final class PolicyTest {
         }
         assertEquals("", fixture.shows.get("CAMERA"));
     }
+
+    /** What a relinquish or a wipe took back before it failed is applied again at once, also if its time is over. */
+    @Test
+    public void aDeviceThatStaysManagedHasItsPolicy() throws Exception {
+        for (String type : new String[] {Command.RELINQUISH, Command.WIPE}) {
+            for (boolean late : new boolean[] {false, true}) {
+                Fixture fixture = new Fixture();
+                fixture.holds("CAMERA", "BLOCK");
+                fixture.stays = true;
+                if (late) {
+                    fixture.shows.put("CAMERA", ""); // by a process before, which was killed
+                }
+                Command c = new Command("d1", "c1", type, null, fixture.now, late ? 1 : 0);
+                try (Agent agent = fixture.open()) {
+                    agent.journal.write(Entry.received(c, fixture.now).again());
+                    agent.executor.execute(true);
+                    Entry done = agent.journal.entries(Entry.DONE).get(0);
+                    assertEquals(type, Entry.FAILED, done.result);
+                    assertEquals(type, late ? "expired before the device could run it" : "it stays managed", done.outcome);
+                }
+                assertEquals(type, "BLOCK", fixture.shows.get("CAMERA"));
+            }
+        }
+    }
 }
