@@ -9,14 +9,21 @@ import android.app.admin.DevicePolicyManager;
 import android.content.ActivityNotFoundException;
 import android.content.Intent;
 import android.content.pm.PackageManager;
+import android.service.notification.StatusBarNotification;
 import dev.muster.agent.core.Action;
 import dev.muster.agent.core.Command;
 import dev.muster.agent.core.DeviceException;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.List;
 
 /** Actions does what commands make the device do. Text of the service is shown or looked up, never parsed. */
 final class Actions {
     private static final String CHANNEL = "messages";
     private static final int MESSAGE = 1;
+    /** MAX_SHOWN is how many messages are shown at once: Android drops an app's 51st notification without an error. */
+    private static final int MAX_SHOWN = 40;
 
     private final Owner owner;
     private final AndroidDevice device;
@@ -64,10 +71,30 @@ final class Actions {
         if (manager.getNotificationChannel(CHANNEL).getImportance() == NotificationManager.IMPORTANCE_NONE) {
             throw DeviceException.failed("messages of this app are switched off on the device");
         }
+        makeRoom(manager, a.commandId);
         manager.notify(a.commandId, MESSAGE, new Notification.Builder(owner.context, CHANNEL).setSmallIcon(R.drawable.icon)
                 .setContentTitle(title).setContentText(body).setStyle(new Notification.BigTextStyle().bigText(body))
                 .setAutoCancel(true).build());
         return posted();
+    }
+
+    /** makeRoom removes the oldest messages where the one of a command would be one too many. */
+    private static void makeRoom(NotificationManager manager, String commandId) {
+        List<StatusBarNotification> shown = new ArrayList<>();
+        for (StatusBarNotification n : manager.getActiveNotifications()) {
+            if (n.getId() == MESSAGE && n.getTag() != null && !n.getTag().equals(commandId)) {
+                shown.add(n);
+            }
+        }
+        Collections.sort(shown, new Comparator<StatusBarNotification>() {
+            @Override
+            public int compare(StatusBarNotification one, StatusBarNotification other) {
+                return Long.compare(one.getPostTime(), other.getPostTime());
+            }
+        });
+        for (int i = 0; i <= shown.size() - MAX_SHOWN; i++) {
+            manager.cancel(shown.get(i).getTag(), MESSAGE);
+        }
     }
 
     /** posted is what is known of a message that Android has taken: not every device shows notifications. */
@@ -129,7 +156,11 @@ final class Actions {
         return DeviceException.ordered();
     }
 
-    /** letGo lifts every restriction there is, known or not. The ownership goes once the service knows: see Keeper. */
+    /**
+     * letGo lifts every restriction there is, known or not. What Android does not let it lift holds back nothing else:
+     * the agent asks again for what the policy set, and Android lifts the rest with the ownership. The ownership goes once
+     * the service knows: see Keeper.
+     */
     private String letGo() throws DeviceException {
         leaving.begin();
         DeviceException failed = null;
@@ -138,6 +169,8 @@ final class Actions {
                 device.apply(setting, "");
             } catch (DeviceException e) {
                 failed = e.forGood() ? failed : e;
+            } catch (RuntimeException refused) {
+                continue;
             }
         }
         if (failed != null) {

@@ -78,7 +78,7 @@ final class AndroidDevice implements Device {
             throw DeviceException.unsupported("unknown setting");
         }
         if (!rule.feature.isEmpty() && !owner.has(rule.feature)) {
-            throw DeviceException.notApplicable("it has no telephony");
+            throw DeviceException.notApplicable("it has no " + rule.missing);
         }
         if (owner.sdk < rule.since) {
             throw DeviceException.unsupported("it takes API level " + rule.since + ", the device has " + owner.sdk);

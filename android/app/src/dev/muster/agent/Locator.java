@@ -6,6 +6,7 @@ import android.location.LocationManager;
 import android.os.Bundle;
 import android.os.CancellationSignal;
 import android.os.Looper;
+import android.os.SystemClock;
 import dev.muster.agent.core.DeviceException;
 import dev.muster.agent.core.Report;
 import java.util.List;
@@ -49,9 +50,18 @@ final class Locator {
         Location best = fresh == null ? lastKnown() : fresh;
         if (best != null) {
             report.location = new dev.muster.agent.core.Location(best.getLatitude(), best.getLongitude(), best.getAccuracy(),
-                    best.getTime(), fresh == null);
+                    at(best), fresh == null);
         }
         return report;
+    }
+
+    /**
+     * at is when a place was fixed, by the device's clock. The time that a place itself names is of the satellites, and
+     * off by as much as the device's clock is.
+     */
+    private static long at(Location fix) {
+        long age = SystemClock.elapsedRealtimeNanos() - fix.getElapsedRealtimeNanos();
+        return System.currentTimeMillis() - TimeUnit.NANOSECONDS.toMillis(Math.max(0, age));
     }
 
     private Location await() {
@@ -123,7 +133,7 @@ final class Locator {
         Location best = null;
         for (String provider : manager.getAllProviders()) {
             Location fix = manager.getLastKnownLocation(provider);
-            if (fix != null && (best == null || fix.getTime() > best.getTime())) {
+            if (fix != null && (best == null || fix.getElapsedRealtimeNanos() > best.getElapsedRealtimeNanos())) {
                 best = fix;
             }
         }

@@ -8,13 +8,16 @@ abstract class Rule {
     final int since;
     /** feature is what the device must have, or the setting has no meaning there; empty: nothing. */
     String feature = "";
+    /** missing is what a device lacks that has not the feature. */
+    String missing = "";
 
     Rule(int since) {
         this.since = since;
     }
 
-    Rule needs(String what) {
+    Rule needs(String what, String name) {
         feature = what;
+        missing = name;
         return this;
     }
 

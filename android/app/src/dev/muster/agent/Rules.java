@@ -11,6 +11,7 @@ import java.util.Map;
 /** Rules are the settings of the catalog with what each takes from a device owner. */
 final class Rules {
     static final String TELEPHONY = "android.hardware.telephony";
+    static final String WIFI = "android.hardware.wifi";
     static final String HEADSET = "android.hardware.vr.headtracking";
 
     private Rules() {}
@@ -36,10 +37,10 @@ final class Rules {
         all.put("USB_DATA_ACCESS", Restriction.blocks(18, "no_usb_file_transfer"));
         all.put("LOCATION_MODE", Switches.location());
         all.put("LOCATION_SHARING", Restriction.blocks(18, "no_share_location"));
-        all.put("OUTGOING_CALLS", Restriction.blocks(21, "no_outgoing_calls").needs(TELEPHONY));
-        all.put("SMS", Restriction.blocks(21, "no_sms").needs(TELEPHONY));
+        all.put("OUTGOING_CALLS", Restriction.blocks(21, "no_outgoing_calls").needs(TELEPHONY, "telephony"));
+        all.put("SMS", Restriction.blocks(21, "no_sms").needs(TELEPHONY, "telephony"));
         all.put("BLUETOOTH", bluetooth());
-        all.put("DATA_ROAMING", Restriction.blocks(24, "no_data_roaming").needs(TELEPHONY));
+        all.put("DATA_ROAMING", Restriction.blocks(24, "no_data_roaming").needs(TELEPHONY, "telephony"));
         all.put("NETWORK_RESET", Restriction.blocks(23, "no_network_reset"));
         all.put("VPN_CONFIGURATION", Restriction.blocks(21, "no_config_vpn"));
         all.put("CONFIGURE_WIFI", Restriction.blocks(18, "no_config_wifi").with("no_add_wifi_config", 33));

@@ -23,6 +23,8 @@ final class StateFiles implements Leaving {
     final File log;
     /** lifted notes that installations are allowed for as long as one of this app runs. */
     final File lifted;
+    /** wifiOff notes that a policy switched Wi-Fi off, which was on. */
+    final File wifiOff;
     private final AtomicFile crash;
     private final AtomicFile code;
     private final File leaving;
@@ -35,6 +37,7 @@ final class StateFiles implements Leaving {
         crash = new AtomicFile(new File(files, "crash.txt"));
         leaving = new File(files, "leaving");
         lifted = new File(files, "lifted");
+        wifiOff = new File(files, "wifi-off");
     }
 
     /** enrolled reports whether the device has an identity, sound or not. */

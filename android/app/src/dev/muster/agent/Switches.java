@@ -5,6 +5,8 @@ import android.location.LocationManager;
 import android.net.wifi.WifiManager;
 import android.provider.Settings;
 import dev.muster.agent.core.DeviceException;
+import java.io.File;
+import java.io.IOException;
 
 /** Switches are the settings that switch something of the device, and lock it where Android can. */
 final class Switches {
@@ -38,6 +40,10 @@ final class Switches {
         }.with("no_config_location", 28);
     }
 
+    /**
+     * wifi switches Wi-Fi where it is not as the policy wants it. Taken back, it switches on only what it switched off,
+     * and does not fail where Android refuses that, as it does in airplane mode: the user can switch Wi-Fi on.
+     */
     static Rule wifi() {
         return new Restriction(28, "ENABLED", "DISABLED") {
             @Override
@@ -48,12 +54,39 @@ final class Switches {
             }
 
             @Override
-            @SuppressWarnings("deprecation") // device owners may go on using it
             void turn(Owner o, String value) throws DeviceException {
-                boolean own = value.equals("USER_CHOICE");
-                if (!own && !manager(o).setWifiEnabled(!value.equals("DISABLED"))) {
+                File wasOn = new StateFiles(o.context).wifiOff;
+                boolean on = manager(o).isWifiEnabled();
+                boolean done = true;
+                if (value.equals("DISABLED")) {
+                    if (on || manager(o).getWifiState() == WifiManager.WIFI_STATE_ENABLING) {
+                        note(wasOn);
+                        done = turn(o, false);
+                    }
+                } else {
+                    if (value.equals("ENABLED") && !on) {
+                        done = turn(o, true);
+                    } else if (value.isEmpty() && !on && wasOn.exists()) {
+                        turn(o, true);
+                    }
+                    wasOn.delete();
+                }
+                if (!done) {
                     throw DeviceException.failed("Android did not switch Wi-Fi");
                 }
+            }
+
+            private void note(File wasOn) {
+                try {
+                    wasOn.createNewFile();
+                } catch (IOException e) {
+                    return; // the disk is full: the policy matters more, and the user can switch Wi-Fi on
+                }
+            }
+
+            @SuppressWarnings("deprecation") // device owners may go on using it
+            private boolean turn(Owner o, boolean on) {
+                return manager(o).setWifiEnabled(on);
             }
 
             @Override
@@ -64,7 +97,7 @@ final class Switches {
             private WifiManager manager(Owner o) {
                 return (WifiManager) o.context.getApplicationContext().getSystemService(Context.WIFI_SERVICE);
             }
-        }.with("no_change_wifi_state", 33);
+        }.with("no_change_wifi_state", 33).needs(Rules.WIFI, "Wi-Fi");
     }
 
     /** airplane: the restriction also switches the mode off. */

@@ -10,12 +10,14 @@ import static org.junit.Assert.fail;
 import android.app.Notification;
 import android.app.NotificationManager;
 import android.content.ComponentName;
+import android.content.Context;
 import android.content.Intent;
 import android.content.IntentFilter;
 import android.content.pm.PackageInfo;
 import android.location.Location;
 import android.location.LocationManager;
 import android.os.Build;
+import android.os.SystemClock;
 import android.provider.Settings;
 import dev.muster.agent.core.Action;
 import dev.muster.agent.core.Command;
@@ -27,6 +29,8 @@ import java.util.Map;
 import org.junit.Before;
 import org.junit.Test;
 import org.robolectric.Shadows;
+import org.robolectric.shadow.api.Shadow;
+import org.robolectric.shadows.ShadowContextImpl;
 import org.robolectric.shadows.ShadowNotificationManager;
 
 /** What commands make the device do, and what it reports. */
@@ -69,6 +73,24 @@ public final class DeviceTest extends Client {
         assertEquals(asks, fake.took().contains("setPermissionGrantState android.permission.POST_NOTIFICATIONS 1"));
         shown.setNotificationsEnabled(false);
         assertTrue(refusal(a), refusal(a).contains("switched off"));
+    }
+
+    /** Android drops an app's 51st notification, and the app is told nothing. */
+    @Test
+    public void theOldestMessagesMakeRoomForNewOnes() throws Exception {
+        ShadowNotificationManager shown = Shadows.shadowOf(app.getSystemService(NotificationManager.class));
+        Map<String, Object> args = new HashMap<>();
+        args.put("title", "T");
+        args.put("body", "B");
+        for (int i = 1; i <= 60; i++) {
+            SystemClock.setCurrentTimeMillis(SystemClock.uptimeMillis() + 10);
+            assertEquals("shown", device.act(new Action(Command.MESSAGE, "m" + i, args)));
+        }
+        assertEquals("shown", device.act(new Action(Command.MESSAGE, "m60", args))); // delivered twice
+        assertEquals("messages", 40, shown.size());
+        assertNull("the oldest are gone", shown.getNotification("m20", 1));
+        assertNotNull(shown.getNotification("m21", 1));
+        assertNotNull(shown.getNotification("m60", 1));
     }
 
     @Test
@@ -136,6 +158,28 @@ public final class DeviceTest extends Client {
     }
 
     @Test
+    public void aDeviceWithoutWifiTakesPoliciesAndIsReleased() throws Exception {
+        Shadows.shadowOf(app.getPackageManager()).setSystemFeature(Rules.WIFI, false);
+        ShadowContextImpl context = Shadow.extract(app.getBaseContext());
+        context.removeSystemService(Context.WIFI_SERVICE);
+        try {
+            fail("WIFI_STATE reads as " + device.read("WIFI_STATE"));
+        } catch (DeviceException e) { // the agent applies no policy where another kind of refusal comes
+            assertEquals(DeviceException.Kind.NOT_APPLICABLE, e.kind);
+            assertEquals("this has no meaning on this device: it has no Wi-Fi", e.getMessage());
+        }
+        assertEquals("released", device.act(action(Command.RELINQUISH)));
+    }
+
+    @Test
+    public void letGoGoesOnWhereAndroidRefuses() throws Exception {
+        fake.restrictions.addAll(Arrays.asList("no_install_apps", "no_debugging_features"));
+        fake.refused = "no_install_apps"; // of the first setting
+        assertEquals("released", device.act(action(Command.RELINQUISH)));
+        assertEquals("[no_install_apps]", fake.restrictions.toString());
+    }
+
+    @Test
     public void factsAndCapabilities() throws Exception {
         Settings.Global.putInt(app.getContentResolver(), Settings.Global.BOOT_COUNT, 7);
         assertEquals("boot-7", device.bootId());
@@ -157,12 +201,18 @@ public final class DeviceTest extends Client {
         }
         Location known = new Location(LocationManager.GPS_PROVIDER);
         known.setLatitude(52.5);
-        known.setTime(1000);
+        known.setTime(9_000_000_000_000L); // by the satellites: the device's clock is years off
+        known.setElapsedRealtimeNanos(SystemClock.elapsedRealtimeNanos() - 30_000_000_000L);
+        Location older = new Location(LocationManager.NETWORK_PROVIDER);
+        older.setTime(9_000_000_100_000L);
+        older.setElapsedRealtimeNanos(known.getElapsedRealtimeNanos() - 1_000_000_000L);
+        Shadows.shadowOf(manager).setLastKnownLocation(LocationManager.NETWORK_PROVIDER, older);
         Shadows.shadowOf(manager).setLastKnownLocation(LocationManager.GPS_PROVIDER, known);
         Report r = new Locator(new Owner(app)).report();
         assertNotNull(r.location);
         assertTrue("it is not fresh", r.location.stale);
-        assertEquals(1000, r.location.at);
+        assertEquals("the newest", 52.5, r.location.latitude, 0);
+        assertEquals("seconds old", 30, (System.currentTimeMillis() - r.location.at) / 1000.0, 2);
         fake.grants = false;
         try {
             new Locator(new Owner(app)).report();

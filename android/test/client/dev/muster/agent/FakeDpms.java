@@ -41,6 +41,7 @@ public final class FakeDpms implements InvocationHandler {
     final List<String> calls = new ArrayList<>();
 
     final Set<String> restrictions = new LinkedHashSet<>();
+    String refused = ""; // a restriction that Android does not let the owner change
     boolean owner = true;
     boolean inCall;
     boolean grants = true;
@@ -181,6 +182,9 @@ public final class FakeDpms implements InvocationHandler {
     }
 
     private void restrict(String key, boolean on) {
+        if (key.equals(refused)) {
+            throw new SecurityException("this Android does not change " + key);
+        }
         if (on) {
             restrictions.add(key);
         } else {

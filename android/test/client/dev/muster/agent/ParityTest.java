@@ -44,6 +44,7 @@ public final class ParityTest extends Client {
     /** pretend gives the device the system features and the package verifier of its kind. */
     private void pretend(String kind) {
         Shadows.shadowOf(app.getPackageManager()).setSystemFeature(Rules.TELEPHONY, kind.equals("phone") || kind.equals("noverifier"));
+        Shadows.shadowOf(app.getPackageManager()).setSystemFeature(Rules.WIFI, true);
         Shadows.shadowOf(app.getPackageManager()).setSystemFeature(Rules.HEADSET, kind.equals("headset"));
         Intent asks = new Intent("android.intent.action.PACKAGE_NEEDS_VERIFICATION").setType("application/vnd.android.package-archive");
         Shadows.shadowOf(app.getPackageManager()).removeResolveInfosForIntent(asks, "com.example.verifier");

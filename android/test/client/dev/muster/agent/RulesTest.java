@@ -23,6 +23,7 @@ public final class RulesTest extends Client {
     public void device() {
         device = new AndroidDevice(new Owner(app), files);
         phone(true);
+        Shadows.shadowOf(app.getPackageManager()).setSystemFeature(Rules.WIFI, true);
     }
 
     private void phone(boolean has) {

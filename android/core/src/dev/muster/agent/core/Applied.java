@@ -4,11 +4,15 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 
 /** Applied is what the device was brought to. */
 final class Applied {
     PolicyRef policy = PolicyRef.NONE;
     Map<String, String> wanted = new LinkedHashMap<>();
+    /** touched are settings that another policy was about to set: the process ended before it was applied. */
+    Set<String> touched = new TreeSet<>();
     List<SettingReport> settings = new ArrayList<>();
     boolean reported; // the service has the report
     String bootId = ""; // when drift was last looked for
@@ -36,6 +40,7 @@ final class Applied {
         Applied a = new Applied();
         a.policy = PolicyRef.read(f.object("policy"));
         a.wanted = f.textMap("wanted");
+        a.touched.addAll(f.texts("touched"));
         for (Fields s : f.objects("settings")) {
             a.settings.add(SettingReport.read(s));
         }
@@ -51,10 +56,11 @@ final class Applied {
     }
 
     Map<String, Object> json() {
-        return Fields.members("policy", policy.json(), "wanted", wanted, "settings", settingsJson(), "reported", reported,
-                "bootId", bootId, "checkAt", checkAt, "guard",
-                guard == null ? null : Fields.members("bootId", guard.bootId, "until", guard.until, "before", guard.before), "lost",
-                        lost ? Boolean.TRUE : null);
+        return Fields.members("policy", policy.json(), "wanted", wanted,
+                "touched", touched.isEmpty() ? null : new ArrayList<>(touched),
+                "settings", settingsJson(), "reported", reported, "bootId", bootId, "checkAt", checkAt,
+                "guard", guard == null ? null : Fields.members("bootId", guard.bootId, "until", guard.until, "before", guard.before),
+                "lost", lost ? Boolean.TRUE : null);
     }
 
     List<Object> settingsJson() {

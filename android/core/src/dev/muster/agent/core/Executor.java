@@ -98,7 +98,7 @@ final class Executor {
                 continue; // the service does not know yet that we have it, or is to be asked
             }
             if (late(e.command)) {
-                finish(e, Entry.FAILED, "expired before the device could run it");
+                fail(e, "expired before the device could run it");
                 continue;
             }
             try {
@@ -132,7 +132,7 @@ final class Executor {
             }
             boolean ordered = failed instanceof DeviceException && ((DeviceException) failed).kind == DeviceException.Kind.ORDERED;
             if (!ordered) { // what was ordered is proved by the device's silence
-                finish(e, Entry.FAILED, failed.getMessage());
+                fail(e, failed.getMessage());
             }
             return;
         }
@@ -149,6 +149,21 @@ final class Executor {
             }
         }
         return false;
+    }
+
+    /**
+     * fail ends a command as FAILED. A relinquish or a wipe may have taken settings back, now or before a crash: the
+     * policy is checked at once, also if the process ends in between.
+     */
+    private void fail(Entry e, String why) throws IOException {
+        boolean lifted = e.command.asksFirst();
+        if (lifted) {
+            agent.policy.doubt();
+        }
+        finish(e, Entry.FAILED, why);
+        if (lifted) {
+            agent.policy.restore(agent.device.bootId());
+        }
     }
 
     void finish(Entry e, String result, String outcome) throws IOException {

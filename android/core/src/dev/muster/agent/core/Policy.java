@@ -6,8 +6,10 @@ import java.net.URLEncoder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 
 /** Policy brings the device to the state that its policy asks for, and keeps it there. */
@@ -43,9 +45,14 @@ final class Policy {
         }
         Fields assignment = agent.link.trust.assignment(sealed, sequence);
         PolicyRef want = new PolicyRef(assignment.text("policyId"), assignment.number("version"));
-        if (!want.same(applied.policy) || force) {
+        if (!has(want) || force) {
             converge(want, fetch(want, assignment.text("companyId")));
         }
+    }
+
+    /** has reports whether the device was brought to a policy, and no other has been begun since. */
+    boolean has(PolicyRef want) {
+        return want.same(applied.policy) && applied.touched.isEmpty();
     }
 
     /** fetch gets a policy's settings and checks that they are of the one that was named. */
@@ -79,16 +86,23 @@ final class Policy {
         next.policy = ref;
         next.wanted = want;
         next.guard = watch(want);
+        boolean more = false;
+        for (String id : want.keySet()) {
+            more |= !applied.wanted.containsKey(id) && applied.touched.add(id);
+        }
         if (next.guard != null) {
-            // What was before is on disk before anything changes: a crash in between restores it.
             applied.guard = next.guard;
+        }
+        if (next.guard != null || more) {
+            // What was before, and what will be set, is on disk before anything changes: after a crash in between it is
+            // restored, or taken back.
             save();
         }
         agent.steps.before("before apply");
         for (String id : mayHaveSet()) {
             if (!want.containsKey(id)) {
                 SettingReport r = Settings.apply(agent.device, id, "");
-                if (r.is(SettingReport.FAILED)) {
+                if (open(r)) {
                     next.settings.add(r); // what was taken back without trouble is left out
                 }
             } else if (Settings.contradicts(want, id)) {
@@ -105,11 +119,26 @@ final class Policy {
     }
 
     /**
-     * mayHaveSet lists the settings that the policy set: as recorded or, after the record was damaged, all
-     * that there are.
+     * mayHaveSet lists the settings that a policy set: as recorded, with those that were about to be set and those
+     * that could not be taken back; or, after the record was damaged, all that there are.
      */
     private List<String> mayHaveSet() {
-        return applied.lost ? agent.device.settings() : new ArrayList<>(applied.wanted.keySet());
+        if (applied.lost) {
+            return agent.device.settings();
+        }
+        Set<String> all = new LinkedHashSet<>(applied.wanted.keySet());
+        all.addAll(applied.touched);
+        for (SettingReport s : applied.settings) {
+            if (!s.is(SettingReport.APPLIED)) {
+                all.add(s.id);
+            }
+        }
+        return new ArrayList<>(all);
+    }
+
+    /** open reports whether a setting that was to be taken back may still be set. */
+    private static boolean open(SettingReport back) {
+        return back.is(SettingReport.FAILED) || back.is(SettingReport.PENDING);
     }
 
     /** watch returns what to restore if the change cuts the device off; null if no connectivity changes. */
@@ -151,6 +180,14 @@ final class Policy {
             return;
         }
         repair(boot);
+    }
+
+    /** doubt has the next restore compare the device with its policy. */
+    void doubt() throws IOException {
+        if (!applied.policy.none()) {
+            applied.checkAt = 0;
+            save();
+        }
     }
 
     private Applied.Guard guard(String boot, Map<String, String> before) {

@@ -29,6 +29,9 @@ class Fixture implements Device, Transport, Clock, Log, KeyStore, Installer {
     String boot = "boot-1";
     boolean locked;
     boolean away; // the service
+    String dies = ""; // the process does when this setting is to be applied
+    boolean stays; // actions take every setting back, and fail
+    String fixed = ""; // a setting that cannot be taken back
     long code = 1; // of the agent that runs
     Map<String, Object> update; // that the service names; null: none
     byte[] file = new byte[0]; // that the service has
@@ -184,13 +187,23 @@ class Fixture implements Device, Transport, Clock, Log, KeyStore, Installer {
 
     @Override
     public void apply(String setting, String value) throws DeviceException {
+        if (setting.equals(dies)) {
+            throw new ThreadDeath();
+        }
+        if (setting.equals(fixed) && value.isEmpty()) {
+            throw DeviceException.failed("it is fixed");
+        }
         if (!setting.equals("ENCRYPTION_POLICY")) { // the user alone sets a password
             shows.put(setting, value);
         }
     }
 
     @Override
-    public String act(Action action) {
+    public String act(Action action) throws DeviceException {
+        if (stays) {
+            shows.replaceAll((setting, value) -> "");
+            throw DeviceException.failed("it stays managed");
+        }
         return "did";
     }
 

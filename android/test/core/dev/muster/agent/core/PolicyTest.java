@@ -3,6 +3,7 @@ package dev.muster.agent.core;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertTrue;
+import static org.junit.Assert.fail;
 
 import java.util.LinkedHashMap;
 import org.junit.Test;
@@ -107,5 +108,97 @@ public final class PolicyTest {
             }
         }
         assertEquals("ENABLED", fixture.shows.get("WIFI_STATE"));
+    }
+
+    private static LinkedHashMap<String, String> settings(String... namesAndValues) {
+        LinkedHashMap<String, String> all = new LinkedHashMap<>();
+        for (int i = 0; i < namesAndValues.length; i += 2) {
+            all.put(namesAndValues[i], namesAndValues[i + 1]);
+        }
+        return all;
+    }
+
+    /** halfApplied is a device with CAMERA of its policy, and SMS of the next one, in which the process ended. */
+    private static Fixture halfApplied() throws Exception {
+        Fixture fixture = new Fixture();
+        fixture.holds("CAMERA", "BLOCK");
+        fixture.dies = "TETHERING";
+        try (Agent agent = fixture.open()) {
+            agent.policy.converge(new PolicyRef("p2", 1), settings("SMS", "BLOCK", "TETHERING", "BLOCK"));
+            fail("the process went on");
+        } catch (ThreadDeath killed) {
+            assertEquals("BLOCK", fixture.shows.get("SMS"));
+        }
+        fixture.dies = "";
+        return fixture;
+    }
+
+    @Test
+    public void whatAHalfAppliedPolicySetIsTakenBackByTheNext() throws Exception {
+        Fixture fixture = halfApplied();
+        try (Agent agent = fixture.open()) {
+            assertFalse("the policy before is to be applied again", agent.policy.has(new PolicyRef("p1", 1)));
+            agent.policy.converge(new PolicyRef("p3", 1), settings("CAMERA", "BLOCK"));
+        }
+        assertEquals("SMS", "", fixture.shows.get("SMS"));
+        assertEquals("CAMERA", "BLOCK", fixture.shows.get("CAMERA"));
+        try (Agent agent = fixture.open()) {
+            fixture.shows.put("SMS", "the user's");
+            agent.policy.converge(new PolicyRef("p4", 1), settings());
+        }
+        assertEquals("it is taken back once", "the user's", fixture.shows.get("SMS"));
+    }
+
+    @Test
+    public void whatAHalfAppliedPolicySetIsReleased() throws Exception {
+        Fixture fixture = halfApplied();
+        try (Agent agent = fixture.open()) {
+            agent.policy.release();
+        }
+        assertEquals("SMS", "", fixture.shows.get("SMS"));
+    }
+
+    @Test
+    public void whatCannotBeTakenBackIsTriedWithEveryPolicy() throws Exception {
+        Fixture fixture = new Fixture();
+        fixture.holds("CAMERA", "BLOCK");
+        fixture.fixed = "CAMERA";
+        for (int version = 2; version <= 3; version++) {
+            try (Agent agent = fixture.open()) {
+                agent.policy.converge(new PolicyRef("p1", version), settings());
+                assertEquals("with version " + version, 1, agent.policy.applied.settings.size());
+                assertEquals("failed it is fixed", state(agent));
+            }
+        }
+        fixture.fixed = "";
+        try (Agent agent = fixture.open()) {
+            agent.policy.converge(new PolicyRef("p1", 4), settings());
+            assertTrue(agent.policy.applied.settings.isEmpty());
+        }
+        assertEquals("", fixture.shows.get("CAMERA"));
+    }
+
+    /** What a relinquish or a wipe took back before it failed is applied again at once, also if its time is over. */
+    @Test
+    public void aDeviceThatStaysManagedHasItsPolicy() throws Exception {
+        for (String type : new String[] {Command.RELINQUISH, Command.WIPE}) {
+            for (boolean late : new boolean[] {false, true}) {
+                Fixture fixture = new Fixture();
+                fixture.holds("CAMERA", "BLOCK");
+                fixture.stays = true;
+                if (late) {
+                    fixture.shows.put("CAMERA", ""); // by a process before, which was killed
+                }
+                Command c = new Command("d1", "c1", type, null, fixture.now, late ? 1 : 0);
+                try (Agent agent = fixture.open()) {
+                    agent.journal.write(Entry.received(c, fixture.now).again());
+                    agent.executor.execute(true);
+                    Entry done = agent.journal.entries(Entry.DONE).get(0);
+                    assertEquals(type, Entry.FAILED, done.result);
+                    assertEquals(type, late ? "expired before the device could run it" : "it stays managed", done.outcome);
+                }
+                assertEquals(type, "BLOCK", fixture.shows.get("CAMERA"));
+            }
+        }
     }
 }
