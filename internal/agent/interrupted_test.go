@@ -150,8 +150,9 @@ func TestFollow_HalfApplied(t *testing.T) {
 	t.Parallel()
 	d := newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,answers,does")
 	d.commands, d.settings["SMS"] = nil, "BLOCK"
-	d.write("applied.json", object{"policy": protocol.PolicyRef{ID: "p1", Version: 1}, "wanted": object{"CAMERA": "BLOCK"}, "reported": true,
-		"bootId": "boot-1", "checkAt": commandsNow + time.Hour.Milliseconds(), "touched": []string{"CAMERA", "SMS"}})
+	d.write("applied.json", object{"policy": protocol.PolicyRef{ID: "p1", Version: 1}, "wanted": object{"CAMERA": "BLOCK"},
+		"reported": true,
+		"bootId":   "boot-1", "checkAt": commandsNow + time.Hour.Milliseconds(), "touched": []string{"CAMERA", "SMS"}})
 	if trace := d.live(); d.settings["SMS"] != "" || strings.Count(trace, "fetch:") != 1 {
 		t.Errorf("the device has %v, want SMS taken back by fetching the policy once: %s", d.settings, trace)
 	}

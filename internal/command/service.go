@@ -151,7 +151,8 @@ func notFoundOut(err error) error {
 		return f
 	}
 	return (&fault.Error{Code: fault.Unavailable, Retryable: true,
-		Detail: "it could not be read whether this Idempotency-Key sent the command before: repeat the request with the same key"}).Because(err)
+		Detail: "it could not be read whether this Idempotency-Key sent the command before: repeat the request with the same key",
+	}).Because(err)
 }
 
 // now is the present as the store keeps it: whole milliseconds, UTC.

@@ -324,8 +324,8 @@ func TestAcceptInvitation_InviterLostTheRight(t *testing.T) {
 			f.ok(err)
 			_, err = f.db.AcceptInvitation(f.Context(), token, "hash", by)
 			f.code(fault.Refused, err)
-			_, err = f.db.LinkInvited(f.Context(), token, account.IdentityLink{CompanyID: f.company.ID, UserID: u.ID, Issuer: "i", Subject: "s"},
-				by, func(account.IdentityProvider, account.User) error { return nil })
+			link := account.IdentityLink{CompanyID: f.company.ID, UserID: u.ID, Issuer: "i", Subject: "s"}
+			_, err = f.db.LinkInvited(f.Context(), token, link, by, func(account.IdentityProvider, account.User) error { return nil })
 			f.code(fault.Refused, err)
 			_, err = f.db.AcceptInvitation(f.Context(), token, "hash", account.Inviter{Name: "from before the upgrade"})
 			f.ok(err)

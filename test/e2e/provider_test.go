@@ -400,8 +400,9 @@ func TestInvitation_IsRecordedAndNeverOpensAnAccountInUse(t *testing.T) {
 		replica.SignedOut(t).Post("/invitation", "code", invitationCode(t, page), "password", "chosen by new", "again",
 			"chosen by new").Want(t, 200)
 		thief := env.Browser(acme, account.Admin)
-		page = replica.PortalClient(t, thief.User).Post("/users", "email", "late@acme.test", "name", "Late", "role", "admin", "scope", "all")
-		late := invitationCode(t, page.Want(t, 200))
+		theirs := replica.PortalClient(t, thief.User)
+		page = theirs.Post("/users", "email", "late@acme.test", "name", "Late", "role", "admin", "scope", "all").Want(t, 200)
+		late := invitationCode(t, page)
 		v.Post("/users/"+thief.User.ID+"/disabled", "disabled", "true").Want(t, 200)
 		replica.SignedOut(t).Post("/invitation", "code", late, "password", "chosen by thief", "again", "chosen by thief").Want(t, 404)
 
