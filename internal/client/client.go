@@ -76,7 +76,8 @@ type Answer struct {
 // Unconfirmed reports whether it is not known if the effect happened.
 func (a *Answer) Unconfirmed() bool { return a.Status == http.StatusAccepted }
 
-// Lost is the error of a request that may have reached the service, which gave no answer.
+// Lost is the error of a request that may have reached the service, which gave no answer: also
+// where a proxy answered in its place.
 type Lost struct{ Err error }
 
 func (e *Lost) Error() string { return e.Err.Error() }
@@ -104,6 +105,9 @@ func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 		return nil, &Lost{fmt.Errorf("the answer of %s broke off: %w", c.Address, err)}
 	case len(body) > maxAnswer:
 		return nil, &Lost{fmt.Errorf("the answer of %s is longer than %d bytes", c.Address, maxAnswer)}
+	case response.StatusCode >= http.StatusInternalServerError && !strings.HasPrefix(response.Header.Get("Content-Type"), problemType):
+		return nil, &Lost{fmt.Errorf("%s answers %d %s, as something before the service does", c.Address, response.StatusCode,
+			http.StatusText(response.StatusCode))}
 	case response.StatusCode < 200 || response.StatusCode > 299:
 		return nil, problemOf(response, body)
 	}
@@ -111,6 +115,9 @@ func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 		RequestID: response.Header.Get("X-Request-Id"), Replayed: response.Header.Get("Idempotency-Replayed") == "true",
 		Budget: budgetOf(response.Header)}, nil
 }
+
+// problemType is the form of every failure of the service itself.
+const problemType = "application/problem+json"
 
 func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
 	address := c.Address + r.Path

@@ -73,6 +73,9 @@ func problemOf(r *http.Response, body []byte) *Problem {
 	return p
 }
 
+// Unknown reports whether the service failed where it does not say if the effect happened.
+func (p *Problem) Unknown() bool { return p.Status == http.StatusInternalServerError }
+
 // Budget is what is left of the calls that the caller may make.
 type Budget struct {
 	Remaining int

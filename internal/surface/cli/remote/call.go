@@ -80,9 +80,9 @@ func (c *call) once(env *Env) error {
 		request.IdempotencyKey = resource.NewID()
 	}
 	answer, err := service.Do(env.Context, request)
-	if lost, ok := errors.AsType[*client.Lost](err); ok && c.operation.Method != "GET" && c.operation.Effect != operation.Reading {
+	if c.operation.Method != "GET" && c.operation.Effect != operation.Reading && unknown(err) {
 		return &cli.ExitError{Code: exitUnconfirmed,
-			Text: plain(fmt.Sprintf("UNCONFIRMED: %v; it may have been done: look before you send it again", lost))}
+			Text: plain(fmt.Sprintf("UNCONFIRMED: %v; it may have been done: look before you send it again", err))}
 	}
 	if err != nil {
 		return err
@@ -94,6 +94,15 @@ func (c *call) once(env *Env) error {
 		return &cli.ExitError{Code: exitUnconfirmed, Text: "UNCONFIRMED: it may have been done: look before you send it again"}
 	}
 	return nil
+}
+
+// unknown reports whether a call that failed may have been carried out.
+func unknown(err error) bool {
+	if problem, ok := errors.AsType[*client.Problem](err); ok {
+		return problem.Unknown()
+	}
+	_, lost := errors.AsType[*client.Lost](err)
+	return lost
 }
 
 // arguments are those that were given, by name.

@@ -209,6 +209,8 @@ func (f *fanOut) device(i int) error {
 	answer, err := f.send(request)
 	problem, refused := errors.AsType[*client.Problem](err)
 	switch {
+	case refused && problem.Unknown():
+		return f.journal.settle(i, unconfirmed, plain(problem.Error()))
 	case refused && ofDevice(problem):
 		return f.journal.settle(i, failed, plain(problem.Error()))
 	case refused && fresh && !f.unsure:
