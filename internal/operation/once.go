@@ -189,7 +189,7 @@ func (c Once) hold(ctx context.Context, held Holding, o *Operation, p access.Pri
 	switch {
 	case keeps(out):
 		err = c.settle(ctx, held, out)
-	case held.Attempt > 1, out.Reached && withoutRight(out), out.Fault != nil && errors.Is(out.Fault.Err, ErrDoubt):
+	case held.Attempt > 1, out.Reached && lostRight(out.Fault), out.Fault != nil && errors.Is(out.Fault.Err, ErrDoubt):
 		// What was begun, perhaps by an earlier attempt, is still to be found by the next one.
 		err = c.Claims.ExtendClaim(ctx, held, c.Kernel.Now())
 	default:
@@ -240,13 +240,13 @@ func keeps(out Outcome) bool {
 	if out.Fault == nil {
 		return true
 	}
-	return !out.Fault.MayRetry() && out.Fault.Code != fault.InvalidArguments && out.Fault.Approval == nil && !withoutRight(out)
+	return !out.Fault.MayRetry() && out.Fault.Code != fault.InvalidArguments && out.Fault.Approval == nil && !lostRight(out.Fault)
 }
 
-// withoutRight reports whether the caller lost the right while the call ran, as in a stop: the
-// refusal ends with that.
-func withoutRight(out Outcome) bool {
-	return out.Fault != nil && (out.Fault.Code == fault.Forbidden || out.Fault.Code == fault.Unauthorized)
+// lostRight reports whether the caller lost the right while the call ran, as in a stop: the
+// refusal ends with that. A right that a person has to grant first was not lost.
+func lostRight(f *fault.Error) bool {
+	return f != nil && f.Approval == nil && (f.Code == fault.Forbidden || f.Code == fault.Unauthorized)
 }
 
 // kept is an outcome as it is stored: what is true of more than its first time.
