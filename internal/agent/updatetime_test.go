@@ -136,3 +136,41 @@ func TestUpdate_ExchangesEnd(t *testing.T) {
 		})
 	}
 }
+
+// restarts is an installer that installs by ending the process.
+type restarts struct {
+	noInstaller
+	installed []string // the versions
+}
+
+func (*restarts) Check(string, protocol.Update) error { return nil }
+func (r *restarts) Install(_ context.Context, _ string, u protocol.Update) error {
+	r.installed = append(r.installed, u.Version)
+	return agent.ErrRestart
+}
+
+// An update is downloaded, reported as ready, and then installed.
+func TestUpdate_IsInstalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &updateWorld{commandWorld: newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,answers,does"),
+			ranges: func(r *http.Request, from, to int64) (*http.Response, error) {
+				to = min(to+1, int64(len(newProgram)))
+				return part(r, from, to-1, io.NopCloser(bytes.NewReader(newProgram[from:to]))), nil
+			}}
+		installs := &restarts{}
+		a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: w}, Installer: installs,
+			Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.close(a)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := a.Run(ctx); !errors.Is(err, agent.ErrRestart) {
+			t.Errorf("it ended with %v", err)
+		}
+		if len(installs.installed) != 1 || installs.installed[0] != "2" {
+			t.Errorf("installed: %q", installs.installed)
+		}
+	})
+}

@@ -30,7 +30,7 @@ type Store interface {
 		now time.Time) (used int, spent bool, closes time.Time, err error)
 	// BudgetWindow returns the calls counted in the key's window and when it ends;
 	// zero: none is open.
-	BudgetWindow(ctx context.Context, key string, now time.Time) (used int, closes time.Time, err error)
+	BudgetWindow(ctx context.Context, key string, window time.Duration, now time.Time) (used int, closes time.Time, err error)
 }
 
 // Limiter spends the contract's budget. It implements operation.Limiter and
@@ -64,7 +64,7 @@ func (l Limiter) Left(ctx context.Context, p access.Principal, name string, call
 	}
 	now := l.Now()
 	left := operation.Allowance{Limit: calls, Remaining: calls, Window: Window, Name: name}
-	used, closes, err := l.Store.BudgetWindow(ctx, operation.Account(name, p), now)
+	used, closes, err := l.Store.BudgetWindow(ctx, operation.Account(name, p), Window, now)
 	if err == nil && closes.After(now) {
 		left.Remaining, left.Reset = max(0, calls-used), closes.Sub(now)
 	}

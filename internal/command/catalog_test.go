@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/test/expect"
 )
 
 // Every row has what a surface shows of it, and no two rows share a name.
@@ -90,4 +91,14 @@ func TestRow_Inputs(t *testing.T) {
 	if in := command.NotificationMessage.Row().Arguments.Inputs[0]; in.Max != 60 || !in.Required || in.Label != "Title" {
 		t.Errorf("the message's title: %+v", in)
 	}
+}
+
+// A command without a body has an empty object as its arguments, so that no agent has to read null.
+func TestAgentArguments(t *testing.T) {
+	t.Parallel()
+	body := &command.PasswordBody{}
+	expect.Equal(t, "arguments", expect.Values{
+		"without a body": {command.AgentArguments(nil), struct{}{}},
+		"with a body":    {command.AgentArguments(body), any(body)},
+	})
 }

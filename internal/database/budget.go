@@ -14,6 +14,7 @@ import (
 func (db *DB) Spend(ctx context.Context, key string, limit int, window time.Duration, now time.Time) (int, bool, time.Time, error) {
 	var w budgetWindow
 	spent := false
+	first, last := openEnds(window, now)
 	reads := !db.engine.OneWriter() && access.AheadOf(ctx).CompanyID != ""
 	err := db.statementRelaxed(ctx, func(ctx context.Context, t conn) (err error) {
 		for range spendTries {
@@ -23,7 +24,7 @@ func (db *DB) Spend(ctx context.Context, key string, limit int, window time.Dura
 			}
 			w, err = one(ctx, t, into(windowFields), `SELECT used, closes_at FROM budgets WHERE key = ?`, key)
 			// A window that opened between the two statements has room again.
-			if err != nil || w.used >= limit && w.closes.After(now) {
+			if err != nil || w.used >= limit && first <= millis(w.closes) && millis(w.closes) <= last {
 				return err
 			}
 		}
@@ -54,15 +55,27 @@ func spend(ctx context.Context, t conn, by part, reads bool) (budgetWindow, erro
 	return one(ctx, t, into(windowFields), by.text, by.args...)
 }
 
+// clockStep is how far the clock may be set back before windows count as closed that would
+// stay open as much longer.
+const clockStep = time.Minute
+
+// openEnds are the first and the last end, in milliseconds, of a window that is open at now.
+// One that ends later was opened before the clock was set back.
+func openEnds(window time.Duration, now time.Time) (first, last int64) {
+	return millis(now) + 1, millis(now.Add(window + clockStep))
+}
+
 // spending counts a call and returns its window, or no row where the window is full.
 func spending(key string, limit int, window time.Duration, now time.Time) part {
+	const closed = `budgets.closes_at NOT BETWEEN ? AND ?`
+	first, last := openEnds(window, now)
 	return part{`INSERT INTO budgets (key, used, closes_at) VALUES (?, 1, ?)
 		ON CONFLICT (key) DO UPDATE SET
-			used = CASE WHEN budgets.closes_at <= ? THEN 1 ELSE budgets.used + 1 END,
-			closes_at = CASE WHEN budgets.closes_at <= ? THEN excluded.closes_at ELSE budgets.closes_at END
-		WHERE budgets.closes_at <= ? OR budgets.used < ?
+			used = CASE WHEN ` + closed + ` THEN 1 ELSE budgets.used + 1 END,
+			closes_at = CASE WHEN ` + closed + ` THEN excluded.closes_at ELSE budgets.closes_at END
+		WHERE ` + closed + ` OR budgets.used < ?
 		RETURNING used, closes_at`,
-		[]any{key, millis(now.Add(window)), millis(now), millis(now), millis(now), limit}}
+		[]any{key, millis(now.Add(window)), first, last, first, last, first, last, limit}}
 }
 
 type budgetWindow struct {
@@ -73,25 +86,28 @@ type budgetWindow struct {
 func windowFields(w *budgetWindow) []any { return []any{&w.used, at(&w.closes)} }
 
 // BudgetWindow implements budget.Store.
-func (db *DB) BudgetWindow(ctx context.Context, key string, now time.Time) (int, time.Time, error) {
-	w, _, err := maybe(one(ctx, db.read(), into(windowFields), `SELECT used, closes_at FROM budgets WHERE key = ? AND closes_at > ?`, key,
-		millis(now)))
+func (db *DB) BudgetWindow(ctx context.Context, key string, window time.Duration, now time.Time) (int, time.Time, error) {
+	first, last := openEnds(window, now)
+	w, _, err := maybe(one(ctx, db.read(), into(windowFields), `SELECT used, closes_at FROM budgets
+		WHERE key = ? AND closes_at BETWEEN ? AND ?`, key, first, last))
 	return w.used, w.closes, err
 }
 
 // BudgetUsed returns how much of their present window keys of budgets have
 // spent; a key whose window is closed is left out.
-func (db *DB) BudgetUsed(ctx context.Context, keys []string, now time.Time) (map[string]int, error) {
+func (db *DB) BudgetUsed(ctx context.Context, keys []string, window time.Duration, now time.Time) (map[string]int, error) {
 	used := map[string]int{}
 	if len(keys) == 0 {
 		return used, nil
 	}
+	first, last := openEnds(window, now)
 	_, err := list(ctx, db.read(), func(r row) (none struct{}, err error) {
 		var key string
 		var n int
 		err = r.Scan(&key, &n)
 		used[key] = n
 		return none, err
-	}, `SELECT key, used FROM budgets WHERE key IN (`+marks(len(keys))+`) AND closes_at > ?`, append(anys(keys), millis(now))...)
+	}, `SELECT key, used FROM budgets WHERE key IN (`+marks(len(keys))+`) AND closes_at BETWEEN ? AND ?`,
+		append(anys(keys), first, last)...)
 	return used, err
 }

@@ -28,6 +28,10 @@ func TestBudget_EndOfTheWindow(t *testing.T) {
 			{"the last call of the next window", time.Minute, 2, true, 2 * time.Minute},
 			{"one too many again", time.Minute, 2, false, 2 * time.Minute},
 			{"long after", time.Hour, 1, true, time.Hour + time.Minute},
+			{"the clock was set back by a minute", 59 * time.Minute, 2, true, time.Hour + time.Minute},
+			{"one too many for it", 59 * time.Minute, 2, false, time.Hour + time.Minute},
+			{"set back by more", 59*time.Minute - time.Millisecond, 1, true, time.Hour - time.Millisecond},
+			{"corrected again", time.Hour, 1, true, time.Hour + time.Minute},
 		} {
 			used, spent, closes, err := db.Spend(t.Context(), key, 2, time.Minute, began.Add(c.after))
 			expect.Equal(t, c.name, expect.Values{"error": {err, error(nil)}, "used": {used, c.used}, "spent": {spent, c.spent},
@@ -48,10 +52,12 @@ func checkWindow(t *testing.T, db *database.DB, key string, opened time.Time) {
 		{"in the window", 0, 1},
 		{"just before the end", time.Minute - time.Millisecond, 1},
 		{"at the end", time.Minute, 0},
+		{"the clock was set back by a minute", -time.Minute, 1},
+		{"set back by more", -time.Minute - time.Millisecond, 0},
 	} {
 		now := opened.Add(c.after)
-		used, _, err := db.BudgetWindow(t.Context(), key, now)
-		all, allErr := db.BudgetUsed(t.Context(), []string{key, "other"}, now)
+		used, _, err := db.BudgetWindow(t.Context(), key, time.Minute, now)
+		all, allErr := db.BudgetUsed(t.Context(), []string{key, "other"}, time.Minute, now)
 		expect.Equal(t, c.name, expect.Values{"error": {err, error(nil)}, "used": {used, c.used},
 			"error of all": {allErr, error(nil)}, "used of all": {all[key], c.used}})
 	}
@@ -67,11 +73,11 @@ func checkWindow(t *testing.T, db *database.DB, key string, opened time.Time) {
 		if err := db.GiveBack(t.Context(), []string{key}, opened.Add(c.after)); err != nil {
 			t.Fatal(err)
 		}
-		if used, _, err := db.BudgetWindow(t.Context(), key, opened); err != nil || used != c.used {
+		if used, _, err := db.BudgetWindow(t.Context(), key, time.Minute, opened); err != nil || used != c.used {
 			t.Errorf("%s: used %d, %v, want %d", c.name, used, err, c.used)
 		}
 	}
-	if none, err := db.BudgetUsed(t.Context(), nil, opened); err != nil || len(none) != 0 {
+	if none, err := db.BudgetUsed(t.Context(), nil, time.Minute, opened); err != nil || len(none) != 0 {
 		t.Errorf("without keys: %v, %v", none, err)
 	}
 }

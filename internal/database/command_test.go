@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
@@ -140,6 +141,22 @@ func TestTransition_HostileOutcomeIsStored(t *testing.T) {
 		f.ok(err)
 		equal(f, "taken", taken, true)
 		equal(f, "outcome", f.command(c.ID).Outcome, "no\uFFFD such\uFFFD ?")
+	})
+}
+
+// Who reads the activity log finds what went wrong, or may have.
+func TestTransition_FailuresAreRecorded(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.enroll("d", "")
+		for _, to := range []command.State{command.Sent, command.Succeeded, command.Failed, command.Unconfirmed} {
+			before := len(f.log(activity.Filter{}))
+			f.ends(f.begin(a, command.Lock), to, "")
+			want := before + 1 // that it was sent
+			if to == command.Failed || to == command.Unconfirmed {
+				want++
+			}
+			equal(f, "entries after "+string(to), len(f.log(activity.Filter{})), want)
+		}
 	})
 }
 

@@ -241,7 +241,7 @@ func TestKey_Usage(t *testing.T) {
 		}
 		_, _, _, err = f.db.Spend(f.Context(), "API_KEY:k1", 10, time.Minute, f.clock.Now())
 		f.ok(err)
-		used, err := f.db.BudgetUsed(f.Context(), []string{"API_KEY:k1", "API_KEY:k2"}, f.clock.Now())
+		used, err := f.db.BudgetUsed(f.Context(), []string{"API_KEY:k1", "API_KEY:k2"}, time.Minute, f.clock.Now())
 		f.ok(err)
 		if used["API_KEY:k1"] != 1 || len(used) != 1 {
 			f.Errorf("%v", used)

@@ -143,6 +143,33 @@ func TestRun_HandlerGetsTheCall(t *testing.T) {
 	}
 }
 
+func TestNoteFields_Read(t *testing.T) {
+	t.Parallel()
+	fields := operation.NoteFields{Reason: "reason", Ticket: "ticket"}
+	long := strings.Repeat("n", access.MaxReason)
+	for _, c := range []struct {
+		name, reason, ticket string
+		want                 access.Note
+		wrong                string // the field; empty: none
+	}{
+		{"both", " broken ", "T-1", access.Note{Reason: "broken", Ticket: "T-1"}, ""},
+		{"none", "", "", access.Note{}, ""},
+		{"of blanks", "  ", " ", access.Note{}, ""},
+		{"the longest", long, "", access.Note{Reason: long}, ""},
+		{"too long", long + "n", "", access.Note{}, "reason"},
+		{"a ticket too long", "", strings.Repeat("n", access.MaxTicket+1), access.Note{}, "ticket"},
+		{"no UTF-8", "\xff", "", access.Note{}, "reason"},
+		{"with a line's end in the ticket", "", "T\n1", access.Note{}, "ticket"},
+	} {
+		got, invalid := fields.Read(c.reason, c.ticket)
+		var wrong string
+		if invalid != nil {
+			wrong = invalid.Fields[0].Field
+		}
+		expect.Equal(t, c.name, expect.Values{"note": {got, c.want}, "wrong field": {wrong, c.wrong}})
+	}
+}
+
 func TestRun_FailuresAreHiddenAndLogged(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]func(context.Context, operation.Call, target) (string, error){

@@ -203,6 +203,34 @@ func TestForesee_Apply(t *testing.T) {
 	}
 }
 
+// Applying what has to be approved is foreseen with the approval, as it stands.
+func TestForesee_ApplyWithApproval(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	p, ada := approvable(r)
+	made := r.propose(p, "SMS", "BLOCK")
+	apply := call{"apply_policy_proposal", args{"proposalId": made.ID}}
+	for _, want := range []struct {
+		state string
+		code  fault.Code
+		by    string
+	}{{"WAITING", fault.ConfirmationRequired, ""}, {"APPROVED", "", ada.Name}} {
+		got, code := r.foresees(r.key("k").Principal, apply)
+		if got == nil || got.Approval == nil {
+			t.Fatalf("%s is foreseen as %+v", want.state, got)
+		}
+		var by string
+		if got.Approval.By != nil {
+			by = *got.Approval.By
+		}
+		expect.Equal(t, want.state, expect.Values{"code": {code, want.code}, "state": {got.Approval.State, want.state},
+			"required": {got.Approval.Required, true}, "by": {by, want.by}})
+		if want.by == "" {
+			r.approves(ada, made.ID)
+		}
+	}
+}
+
 // Who may see a proposal of a policy: its maker by the interfaces for programs, and who may see
 // the policy in the portal.
 func TestRead_WhoMay(t *testing.T) {

@@ -27,7 +27,7 @@ type Usage interface {
 		width time.Duration) (map[string][]activity.Bucket, error)
 	// BudgetUsed returns what keys of budgets have spent of their present window; none is left
 	// out.
-	BudgetUsed(ctx context.Context, keys []string, now time.Time) (map[string]int, error)
+	BudgetUsed(ctx context.Context, keys []string, window time.Duration, now time.Time) (map[string]int, error)
 }
 
 // Section serves AI access and keys.
