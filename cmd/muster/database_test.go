@@ -164,6 +164,16 @@ func TestServe_RefusesWhatItCannotServe(t *testing.T) {
 			s.with("MUSTER_KEY_FILE="+foreign).refused("foreign keys",
 				[]string{foreign, "lacks keys that the database names", "restore the key file", "--accept-lost-keys"}, "serve")
 		})
+		before := s.whole()
+		for _, args := range [][]string{{"key", "create", "--company", "acme", "--name", "k", "--preset", "read-only"},
+				{"company", "stop", "--company", "acme", "--reason", "x"}, {"activity", "verify", "--company", "acme"},
+				{"activity", "verify", "--company", "acme", "--key-file", foreign}} {
+			s.with("MUSTER_KEY_FILE="+foreign).refused("foreign keys",
+				[]string{foreign, "lacks keys that the database names", "set MUSTER_KEY_FILE"}, args...)
+		}
+		if s.whole() != before {
+			t.Error("refused for its keys, and yet written")
+		}
 		s.untouched("lost keys", func() {
 			s.with("MUSTER_KEY_FILE="+missing).refused("lost keys",
 				[]string{missing, "does not exist", "restore the key file", "--accept-lost-keys"}, "serve")

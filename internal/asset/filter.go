@@ -3,10 +3,14 @@ package asset
 import (
 	"maps"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
@@ -19,7 +23,7 @@ import (
 // that are given must match.
 type FilterArgs struct {
 	Status           string   `query:"status" rule:"enum=ACTIVE|INACTIVE|SYNCHRONIZING|PENDING|DELETED" doc:"Only assets of this status. INACTIVE: devices that have been silent for long."`
-	Policy           string   `query:"policy" doc:"Only assets whose device has this policy assigned: the policy's pathName. A policy that does not exist finds nothing."`
+	Policy           string   `query:"policy" rule:"minchars=1" doc:"Only assets whose device has this policy assigned: the policy's pathName. A policy that does not exist finds nothing."`
 	Search           *string  `query:"search" rule:"maxchars=200" doc:"Words. Each must be the beginning of a word in the asset's name, serial number, IMEI, model, tags or assigned user; letters' case does not matter."`
 	Tag              []string `query:"tag" rule:"maxitems=10 minchars=1 maxchars=64" doc:"Only assets with this tag, to the letter. May be repeated: all must match."`
 	SeenBefore       string   `query:"seenBefore" rule:"time" doc:"Only devices last seen before this time (RFC 3339)." example:"2026-10-01T00:00:00Z"`
@@ -37,12 +41,14 @@ type FilterArgs struct {
 
 // Rules implements operation.Ruler.
 func (a *FilterArgs) Rules(r *operation.Rules) {
-	r.Must("search", "must have a word: letters or digits", a.Search == nil || hasWord(*a.Search))
+	r.Must("search", "must have a word: letters or digits", a.Search == nil || len(Words(*a.Search)) > 0)
 	r.Must("appBelow", "needs app", a.AppBelow == nil || a.App != "")
 }
 
-func hasWord(s string) bool {
-	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+// Words are the runs of letters and digits in a text, as the search compares them.
+func Words(text string) []string {
+	folded := norm.NFKC.String(cases.Fold().String(norm.NFKC.String(strings.ToValidUTF8(text, "\uFFFD"))))
+	return strings.FieldsFunc(folded, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
 // Filter returns the store's filter for a principal; false if nothing can match, because
@@ -51,8 +57,7 @@ func (a FilterArgs) Filter(p access.Principal, companions bool) (Filter, bool) {
 	f := Filter{CompanyID: p.CompanyID, Status: Status(a.Status), Policies: p.Policies, Tags: a.Tag, PolicyBehind: a.PolicyBehind,
 		PatchBefore: a.PatchBefore, Compliant: a.Compliant, Lost: a.Lost, Messages: a.ReceivesMessages, Companions: companions,
 		App: a.App, AppBelow: a.AppBelow, Archived: a.Archived != nil && *a.Archived}
-	f.SeenBefore, _ = time.Parse(time.RFC3339, a.SeenBefore) // the rules hold
-	f.SeenAfter, _ = time.Parse(time.RFC3339, a.SeenAfter)
+	f.SeenBefore, f.SeenAfter = seen(a.SeenBefore), seen(a.SeenAfter)
 	if a.Search != nil {
 		f.Text = *a.Search
 	}
@@ -63,8 +68,20 @@ func (a FilterArgs) Filter(p access.Principal, companions bool) (Filter, bool) {
 		return f, true
 	}
 	id, ok := resource.Short(p.CompanySlug, resource.Policies, a.Policy)
-	f.PolicyID = id
+	if f.PolicyID = id; !ok {
+		f.PolicyID = a.Policy // no policy has this id
+	}
 	return f, ok && p.MaySee(id)
+}
+
+// seen is the time in a text that holds the rules. An empty text is the zero time, which is
+// no condition; no other text is.
+func seen(text string) time.Time {
+	t, _ := time.Parse(time.RFC3339, text)
+	if text != "" && t.IsZero() {
+		t = t.Add(time.Millisecond)
+	}
+	return t
 }
 
 // everything is the filter of all devices, in a query that people write.
@@ -72,8 +89,8 @@ const everything = "all"
 
 // ParseFilter reads the filters from a query that a person writes: as in the API, but
 // times may be durations before now, such as 48h or 7d, and "all=true" alone asks for
-// everything. It fails with fault.InvalidArguments for an empty query and for an unknown
-// name.
+// everything. It fails with fault.InvalidArguments for an empty query, for one that leaves
+// out no asset, and for an unknown name.
 func ParseFilter(query string, now time.Time) (FilterArgs, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -85,7 +102,11 @@ func ParseFilter(query string, now time.Time) (FilterArgs, error) {
 	if len(values) == 0 {
 		return FilterArgs{}, fault.Invalid("the filter is empty: say all=true for all assets")
 	}
-	return ReadFilter(values, now)
+	a, err := ReadFilter(values, now)
+	if err == nil && (a.Archived == nil || !*a.Archived) && reflect.DeepEqual(a, FilterArgs{Archived: a.Archived}) {
+		return FilterArgs{}, fault.Invalid("the filter leaves out no asset: say all=true for all assets")
+	}
+	return a, err
 }
 
 // ReadFilter reads the filters from values, of which times may be durations before now.
@@ -97,7 +118,10 @@ func ReadFilter(values url.Values, now time.Time) (FilterArgs, error) {
 func Absolute(values url.Values, now time.Time) url.Values {
 	values = maps.Clone(values)
 	for name, layout := range map[string]string{"seenBefore": time.RFC3339, "seenAfter": time.RFC3339, "patchBefore": time.DateOnly} {
-		if ago, err := phrase.ParseDuration(values.Get(name)); err == nil {
+		if len(values[name]) != 1 {
+			continue
+		}
+		if ago, err := phrase.ParseDuration(values.Get(name)); err == nil && ago >= 0 {
 			values[name] = []string{now.Add(-ago).UTC().Format(layout)}
 		}
 	}

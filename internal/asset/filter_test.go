@@ -2,6 +2,7 @@ package asset_test
 
 import (
 	"fmt"
+	"net/url"
 	"testing"
 	"time"
 
@@ -14,9 +15,10 @@ import (
 func TestFilters_RefuseWhatIsMalformed(t *testing.T) {
 	t.Parallel()
 	in := newInventory(t)
-	for _, query := range []string{"search=", "search=%25%25", "tag=", "seenBefore=yesterday", "seenBefore=48h", "seenAfter=",
+	for _, query := range []string{"policy=", "search=", "search=%25%25", "tag=", "seenBefore=yesterday", "seenBefore=48h", "seenAfter=",
 		"policyBehind=yes", "policyBehind=",
-		"patchBefore=2026-13-01", "patchBefore=2026-10", "batteryBelow=0", "batteryBelow=101", "batteryBelow=1.5", "compliant=0",
+		"patchBefore=2026-13-01", "patchBefore=2026-10", "batteryBelow=0", "batteryBelow=101", "batteryBelow=1.5", "batteryBelow=050",
+		"batteryBelow=%2B5", "seenBefore=2026-11-28T0:00:00Z", "seenBefore=2026-11-28T00:00:00,5Z", "compliant=0",
 		"lost=TRUE", "receivesMessages=1",
 		"app=", "appBelow=7", "app=com.a&appBelow=-1", "app=com.a&appBelow=x", "archived=maybe", "lost=true&lost=false", "Search=a",
 		"view=SHORT", "sort=lastSeenAt"} {
@@ -25,6 +27,35 @@ func TestFilters_RefuseWhatIsMalformed(t *testing.T) {
 				t.Errorf("%s?%s: %v", tool, query, refused)
 			}
 		}
+	}
+}
+
+// TestFilters_OfNothing: what no device can match selects none.
+func TestFilters_OfNothing(t *testing.T) {
+	t.Parallel()
+	in := newInventory(t)
+	in.enroll("d1", in.policies[0], 1)
+	for query, want := range map[string]float64{"policy=enterprises/acme/policies/": 0, "policy=a%00b": 0,
+		"seenBefore=0001-01-01T00:00:00Z": 0, "seenAfter=0001-01-01T00:00:00Z": 1, "seenBefore=0001-01-01T00:00:01Z": 0} {
+		found, refused := in.read(in.p, "count_assets", query)
+		if refused != nil || found["count"] != want {
+			t.Errorf("%s: %v, %v, want %v", query, found, refused, want)
+		}
+		values, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		args, err := asset.ReadFilter(values, start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		filter, _ := args.Filter(in.p, true)
+		if n, err := in.db.CountAssets(t.Context(), filter); err != nil || float64(n) != want {
+			t.Errorf("%s: the store counts %d, %v, want %v", query, n, err, want)
+		}
+	}
+	if _, refused := in.read(in.p, "count_assets", "search=%E2%91%A0"); refused != nil { // a circled one, which is the word 1
+		t.Error(refused)
 	}
 }
 
@@ -67,7 +98,7 @@ func TestParseFilter(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, query := range []string{"", "all=false", "all=true&lost=true", "unknown=1", "seenBefore=soon", "%zz", "a;b",
-		"all=true&all=true"} {
+		"all=true&all=true", "policy=", "policy", "archived=false", "seenBefore=-48h", "seenBefore=48h&seenBefore=1h"} {
 		if _, err := asset.ParseFilter(query, now); fault.CodeOf(err) != fault.InvalidArguments {
 			t.Errorf("%q: %v", query, err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/database/engine"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Spend implements budget.Store. One statement counts the call if the window is
@@ -15,7 +16,7 @@ func (db *DB) Spend(ctx context.Context, key string, limit int, window time.Dura
 	var w budgetWindow
 	spent := false
 	first, last := openEnds(window, now)
-	reads := !db.engine.OneWriter() && access.AheadOf(ctx).CompanyID != ""
+	reads := !db.engine.OneWriter() && access.AheadOf(ctx).CompanyID != "" && resource.IsID(access.AheadOf(ctx).Asset)
 	err := db.statementRelaxed(ctx, func(ctx context.Context, t conn) (err error) {
 		for range spendTries {
 			if w, err = spend(ctx, t, spending(key, limit, window, now), reads); !errors.Is(err, engine.ErrNoRow) {

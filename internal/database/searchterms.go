@@ -2,10 +2,6 @@ package database
 
 import (
 	"strings"
-	"unicode"
-
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/musterhq/muster/internal/asset"
 )
@@ -30,8 +26,7 @@ func (t *terms) add(term string) {
 
 // textWords cuts text into words: runs of letters and digits, as they are compared.
 func textWords(text string) []string {
-	folded := norm.NFKC.String(cases.Fold().String(norm.NFKC.String(strings.ToValidUTF8(text, "\uFFFD"))))
-	words := strings.FieldsFunc(folded, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	words := asset.Words(text)
 	for i, word := range words {
 		words[i] = clip(word)
 	}

@@ -135,7 +135,7 @@ func TestWebhook_PausesAndEnd(t *testing.T) {
 			h.serve(h.runner)
 			equal(h, "calls when it is due", len(to.all()), before+1)
 		}
-		equal(h, "first pauses", pauses[:4], []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second})
+		equal(h, "first pauses", pauses[:4], []time.Duration{8 * time.Second, 16 * time.Second, 32 * time.Second, 64 * time.Second})
 		equal(h, "longest pause", slices.Max(pauses), time.Hour)
 		equal(h, "disabled after", h.clock.Now().Sub(begun), 24*time.Hour)
 		for _, c := range to.all() {

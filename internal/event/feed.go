@@ -72,7 +72,7 @@ const (
 	// lookAgain is how often a replica looks whether callers who wait may still do so.
 	lookAgain = time.Second
 	// waitersOf is how many calls of one key or connection may wait on a replica.
-	waitersOf = 4
+	waitersOf = 16
 )
 
 // Feed answers what happened, and lets callers wait for it.

@@ -178,12 +178,25 @@ func (d *decoder) value(s *shape, r *rule, v reflect.Value, path, name string) e
 	case reflect.Slice:
 		return d.list(s, r, v, path, name)
 	case reflect.Map:
-		text, err := d.json.ReadValue()
-		v.SetBytes(bytes.Clone(text))
-		return err
+		return d.anything(v, path+name)
 	default:
 		return d.scalar(s, r, v, path, name)
 	}
+}
+
+// anything reads an object with any members.
+func (d *decoder) anything(v reflect.Value, name string) error {
+	text, err := d.json.ReadValue()
+	if err != nil {
+		return err
+	}
+	if !text.IsValid() { // it is but for names given twice
+		d.faults.malformed = true
+		d.faults.wrong(name, "has a member that stands twice")
+		return nil
+	}
+	v.SetBytes(text.Clone())
+	return nil
 }
 
 func (d *decoder) scalar(s *shape, r *rule, v reflect.Value, path, name string) error {

@@ -3,6 +3,7 @@ package operation
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -130,9 +131,12 @@ func (r *rule) text(s string) string {
 	return ""
 }
 
+// timeShape is that of RFC 3339, of which time.Parse takes more.
+var timeShape = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
+
 func is(layout, s string) bool {
 	_, err := time.Parse(layout, s)
-	return err == nil
+	return err == nil && (layout != time.RFC3339 || timeShape.MatchString(s))
 }
 
 // integer says what is wrong with n.
@@ -170,7 +174,7 @@ func (s *shape) parse(v reflect.Value, text string, r *rule) string {
 		v.SetBool(text == "true")
 	case reflect.Int64:
 		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || v.OverflowInt(n) {
+		if err != nil || v.OverflowInt(n) || strconv.FormatInt(n, 10) != text {
 			return "must be an integer"
 		}
 		v.SetInt(n)

@@ -70,8 +70,9 @@ func openWebhooks(db *database.DB, keys *ops.Keys, now func() time.Time) func([]
 	}
 }
 
-// proveEntries gives a database the service's keys, and returns them, or why it cannot. Beside a
-// new embedded database it makes the key file, as the first start of the service does.
+// proveEntries gives a database the service's keys, and returns them, or why it has none. Beside
+// a new embedded database it makes the key file, as the first start of the service does. Keys of
+// another service are an error.
 func proveEntries(ctx context.Context, db *database.DB, store config.Store, keyFile string,
 	now func() time.Time) (proves *ops.Keys, why string, err error) {
 	found, err := database.Inspect(ctx, store.Database)
@@ -87,10 +88,15 @@ func proveEntries(ctx context.Context, db *database.DB, store config.Store, keyF
 		return nil, err.Error(), nil
 	}
 	if _, err := db.AdmitKeys(ctx, keys.IDs(), false); err != nil {
-		return nil, err.Error(), nil
+		return nil, "", otherKeyFile(settings.KeyFile, err)
 	}
 	db.ProveWith(keys)
 	return keys, "", nil
+}
+
+// otherKeyFile says what to do about a key file that is not the service's.
+func otherKeyFile(path string, err error) error {
+	return fmt.Errorf("cannot use the key file %s with this database: %w; set MUSTER_KEY_FILE to the running service's own", path, err)
 }
 
 // OpenSigner returns the keys of a key file; empty: of the file beside an embedded
@@ -108,11 +114,19 @@ func OpenSigner(store config.Store, keyFile string) (activity.Signer, error) {
 }
 
 // openChain returns how the command line gets at the activity log's chain.
-func openChain(db *database.DB, now func() time.Time) func(config.Store, string) (*activity.Sealer, error) {
-	return func(store config.Store, keyFile string) (*activity.Sealer, error) {
-		keys, err := ops.LoadKeys(config.Service{Store: store, KeyFile: keyFile}.WithDefaults().KeyFile)
+func openChain(db *database.DB, now func() time.Time) func(context.Context, config.Store, string) (*activity.Sealer, error) {
+	return func(ctx context.Context, store config.Store, keyFile string) (*activity.Sealer, error) {
+		path := config.Service{Store: store, KeyFile: keyFile}.WithDefaults().KeyFile
+		keys, err := ops.LoadKeys(path)
 		if err != nil {
 			return nil, fmt.Errorf("%w (MUSTER_KEY_FILE): it must be the running service's own", err)
+		}
+		found, err := database.Inspect(ctx, store.Database)
+		if err == nil {
+			err = found.Lacks(keys.IDs())
+		}
+		if err != nil {
+			return nil, otherKeyFile(path, err)
 		}
 		db.ProveWith(keys) // what the command does with the chain is recorded, too
 		return &activity.Sealer{Store: db, Signer: keys, Now: now}, nil

@@ -64,7 +64,7 @@ const (
 	// GiveUpAfter is how long an event is tried before its webhook is disabled.
 	GiveUpAfter = 24 * time.Hour
 
-	firstPause = 10 * time.Second
+	firstPause = 8 * time.Second // with the time until it is noticed, at most 10 seconds
 	lastPause  = time.Hour
 )
 

@@ -46,6 +46,13 @@ func TestOddText_IsRefusedOrFindsNothing(t *testing.T) {
 				}
 			}
 			client.Get("/assets/"+escaped).Want(t, http.StatusNotFound)
+			key := replica.As(env.Key(acme, access.All)) // each has ten calls
+			for n, name := range []string{"lock", "reboot", "wipe", "upload-log"} {
+				command := key.Post("/assets/"+escaped+"/commands/"+name, `{}`)
+				if command.Status >= 500 || command.Header.Get("RateLimit") == "" {
+					t.Errorf("command %d, %s, to %q: %d %q %s", n, name, odd, command.Status, command.Header.Get("RateLimit"), command.Body)
+				}
+			}
 			client.Get("/assets?status="+escaped).Want(t, http.StatusBadRequest)
 			for _, path := range []string{"/agent/v1/checkin", "/agent/v1/wake"} {
 				request, err := http.NewRequestWithContext(t.Context(), "POST", base+path, strings.NewReader("{}"))

@@ -50,7 +50,7 @@ func checkHistory(ctx context.Context, t *testing.T, r *demo.Running) {
 	if err != nil || enrolled != 35 {
 		t.Errorf("%d devices are enrolled, want 35: %v", enrolled, err)
 	}
-	sealer, err := r.Admin.Chain(r.Store, "")
+	sealer, err := r.Admin.Chain(t.Context(), r.Store, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -186,7 +186,7 @@ func (t *storyRun) erased(ctx context.Context) error {
 
 // evidence verifies what was recorded, with the commands that an auditor uses.
 func (t *storyRun) evidence(ctx context.Context) error {
-	sealer, err := t.Admin.Chain(t.Store, "")
+	sealer, err := t.Admin.Chain(ctx, t.Store, "")
 	if err == nil {
 		err = sealer.Seal(ctx) // the service does so every few seconds
 	}

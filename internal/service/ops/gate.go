@@ -1,7 +1,7 @@
 package ops
 
 import (
-	"container/list"
+	"cmp"
 	"errors"
 	"net"
 	"net/http"
@@ -11,7 +11,8 @@ import (
 )
 
 // Gate is a listener that holds at most a number of connections for requests.
-// At the limit it closes the connection that has been idle the longest, and
+// At the limit it closes the connection that has been idle the longest, or else the one that
+// has brought no whole request for the longest, if for more than patience, and
 // accepts no other until there is room. A hijacked connection no longer counts.
 type Gate struct {
 	*net.TCPListener
@@ -20,16 +21,18 @@ type Gate struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	open    int
-	unread  map[net.Conn]bool // accepted, and no request has been read
-	idle    list.List         // of net.Conn, the longest idle first
-	waits   map[net.Conn]*list.Element
+	unread  queue // accepted, and no request has been read
+	idle    queue
 	leaving bool
 	closed  bool
 }
 
+// patience is how long a connection may be at its first request when others wait.
+const patience = time.Second
+
 // NewGate returns a gate in front of a listener.
 func NewGate(on *net.TCPListener, limit int) *Gate {
-	g := &Gate{TCPListener: on, limit: limit, unread: map[net.Conn]bool{}, waits: map[net.Conn]*list.Element{}}
+	g := &Gate{TCPListener: on, limit: limit, unread: newQueue(), idle: newQueue()}
 	g.changed.L = &g.mu
 	return g
 }
@@ -60,15 +63,23 @@ func (g *Gate) room() (leaving bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for g.open >= g.limit && !g.closed {
-		if oldest := g.idle.Front(); oldest != nil {
-			c := g.idle.Remove(oldest).(net.Conn)
-			delete(g.waits, c)
+		c, left := g.idle.first(0)
+		if c == nil {
+			c, left = g.unread.first(patience)
+		}
+		if c != nil {
 			g.mu.Unlock()
 			_ = c.Close() // its server notices, and calls ConnState
 			g.mu.Lock()
 			continue
 		}
+		wake := time.AfterFunc(cmp.Or(left, time.Hour), func() {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.changed.Broadcast()
+		})
 		g.changed.Wait()
+		wake.Stop()
 	}
 	return g.leaving
 }
@@ -91,7 +102,7 @@ func (g *Gate) Leave(limit time.Duration) {
 	g.mu.Lock()
 	g.leaving = true
 	g.hurry()
-	for !expired && (!g.closed || len(g.unread) > 0) {
+	for !expired && (!g.closed || len(g.unread.places) > 0) {
 		g.changed.Wait()
 	}
 	g.mu.Unlock()
@@ -121,17 +132,14 @@ func (g *Gate) Close() error {
 func (g *Gate) ConnState(c net.Conn, state http.ConnState) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.unread, c)
-	if place, idle := g.waits[c]; idle {
-		g.idle.Remove(place)
-		delete(g.waits, c)
-	}
+	g.unread.drop(c)
+	g.idle.drop(c)
 	switch state {
 	case http.StateNew:
 		g.open++
-		g.unread[c] = true
+		g.unread.add(c)
 	case http.StateIdle:
-		g.waits[c] = g.idle.PushBack(c)
+		g.idle.add(c)
 	case http.StateHijacked, http.StateClosed:
 		g.open--
 	case http.StateActive:

@@ -65,6 +65,32 @@ func TestGate_ClosesIdleConnections(t *testing.T) {
 	}
 }
 
+// Connections that bring no request do not keep others out.
+func TestGate_ClosesConnectionsWithoutARequest(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	gate := ops.NewGate(server.Listener.(*net.TCPListener), 2)
+	server.Listener, server.Config.ConnState = gate, gate.ConnState
+	server.Start()
+	t.Cleanup(server.Close)
+	for range 6 {
+		c, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost")
+	}
+	client := &http.Client{Timeout: 20 * time.Second}
+	answer, err := client.Get(server.URL) //nolint:noctx // the client's own time limit
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+}
+
 // A gate that waits for room ends with its listener.
 func TestGate_Close(t *testing.T) {
 	t.Parallel()

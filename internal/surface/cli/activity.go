@@ -77,7 +77,7 @@ func (c *ActivityVerify) Run(env *Env) error {
 		return c.offline(env)
 	}
 	return OfCompany{c.Common, c.Company}.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		sealer, err := admin.Chain(c.Store, c.KeyFile)
+		sealer, err := admin.Chain(ctx, c.Store, c.KeyFile)
 		if err != nil {
 			return answer{}, err
 		}
@@ -191,7 +191,7 @@ type ActivityRestart struct {
 // Run restarts the chain.
 func (c *ActivityRestart) Run(env *Env) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		sealer, err := admin.Chain(c.Store, c.KeyFile)
+		sealer, err := admin.Chain(ctx, c.Store, c.KeyFile)
 		if err != nil {
 			return answer{}, err
 		}

@@ -266,7 +266,7 @@ type Admin struct {
 	Activity activity.Store
 	// Chain makes the sealer of the record's chain, with the keys of a file;
 	// empty: the file beside an embedded database.
-	Chain func(store config.Store, keyFile string) (*activity.Sealer, error)
+	Chain func(ctx context.Context, store config.Store, keyFile string) (*activity.Sealer, error)
 	// Backup makes an online copy of the database at a path that does not exist.
 	Backup func(ctx context.Context, path string) error
 	// Platform makes the way to the vendor's platform; publicURL is where the

@@ -122,7 +122,7 @@ func (c *CompanyCreate) Run(env *Env) error {
 		if err := admin.Companies.CreateCompany(ctx, made); err != nil {
 			return answer{}, err
 		}
-		if chain, err := admin.Chain(c.Store, c.KeyFile); err == nil {
+		if chain, err := admin.Chain(ctx, c.Store, c.KeyFile); err == nil {
 			if err := chain.Begin(ctx, made.ID); err != nil {
 				return answer{}, fmt.Errorf("the company is created, but its activity log is not signed yet: %w", err)
 			}
