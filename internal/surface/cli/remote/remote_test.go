@@ -227,3 +227,26 @@ func TestFanOut_GoesOnWhenNothingMatches(t *testing.T) {
 		t.Errorf("a new run without a match ends with %d: %s %s", code, out, stderr)
 	}
 }
+
+// A filter has the type of its declaration, whatever its text looks like.
+func TestFilter_TypesFollowTheDeclaration(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	tenant, replica := env.NewTenant("acme"), env.Start()
+	l := newLaptop(t, env)
+	keyFile := filepath.Join(l.dir, "key")
+	if err := os.WriteFile(keyFile, []byte(tenant.Client(replica, access.DevicesRead).Key), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{"search=true", "search=false", "search=123", "app=true", "policy=true", "tag=true&tag=7", "lost=true",
+		"archived=false", "batteryBelow=20", "app=a.b&appBelow=9"} {
+		t.Run(query, func(t *testing.T) {
+			own := *l
+			own.t = t
+			out := own.ok("devices", "list", "--filter", query, "-o", "json", "--url", replica.PublicURL(), "--key-file", keyFile)
+			if !strings.Contains(out, `"content"`) {
+				t.Errorf("it prints %s", out)
+			}
+		})
+	}
+}
