@@ -336,6 +336,58 @@ func TestBridge_AnswersLinesThatAreNoMessages(t *testing.T) {
 	}
 }
 
+// The bridge refuses what the service refuses, with the same code, and carries the rest.
+func TestBridge_ReadsAsTheServiceDoes(t *testing.T) {
+	t.Parallel()
+	tenant, replica := newSite(t)
+	key, endpoint := tenant.Key(tenant.Company, access.All), replica.PublicURL()+mcp.Path
+	over := func(line string) []byte {
+		var out bytes.Buffer
+		b := &bridge.Bridge{Endpoint: endpoint, Key: key, Warn: func(string) {}}
+		if err := b.Run(t.Context(), strings.NewReader(line+"\n"), &out); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	straight := func(line string) []byte {
+		request := must(http.NewRequestWithContext(t.Context(), http.MethodPost, endpoint, strings.NewReader(line)))
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Accept", "application/json, text/event-stream")
+		response := must((&http.Client{Transport: keyed{key}}).Do(request))
+		defer response.Body.Close()
+		return must(io.ReadAll(response.Body))
+	}
+	for _, line := range []string{
+		`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"ping"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"ping","ID":2}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_asset","arguments":{"assetId":"a","assetId":"b"}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_asset","arguments":{"assetId":"` + "\xff" + `"}}}`,
+		`{"jsonrpc":"2.0","id":null,"method":"ping"}`,
+		`{"jsonrpc":"2.0","method":"ping"}`,
+		`{"jsonrpc":"2.0","id":true,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":1,"method":7}`,
+		`{"jsonrpc":"2.0","id":1,"method":"ping","params":` + strings.Repeat("[", 120) + strings.Repeat("]", 120) + `}`,
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+	} {
+		t.Run(fmt.Sprintf("%.90q", line), func(t *testing.T) {
+			type answer struct {
+				ID     any
+				Error  struct{ Code int }
+				Result json.RawMessage
+			}
+			var got, want answer
+			one, other := over(line), straight(line)
+			if len(one) > 0 && json.Unmarshal(one, &got) != nil || len(other) > 0 && json.Unmarshal(other, &want) != nil ||
+				(len(one) > 0) != (len(other) > 0) {
+				t.Fatalf("the bridge answers %q, the service %q", one, other)
+			}
+			same(t, "the answer", got, want)
+		})
+	}
+}
+
 // Whatever a client sends: the bridge does not fail, and each line that it
 // answers is one JSON-RPC message.
 func FuzzLines(f *testing.F) {
