@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Once runs requests that carry an Idempotency-Key at most once for each key and
@@ -139,7 +140,7 @@ func (c Once) run(ctx context.Context, o *Operation, p access.Principal, meta Me
 func (c Once) claim(o *Operation, p access.Principal, key string, args any) Claim {
 	id := digest(p.BudgetKey(), key)
 	purpose := purposePrint + base64.RawURLEncoding.EncodeToString(id)
-	fingerprint := digest(o.Name, o.canonical(args))
+	fingerprint := digest(o.Name, o.canonical(p.CompanySlug, args))
 	return Claim{
 		ID:          base64.RawURLEncoding.EncodeToString(id),
 		Fingerprint: base64.RawURLEncoding.EncodeToString(c.Sealer.Seal(purpose, fingerprint)),
@@ -156,12 +157,17 @@ func (c Once) claim(o *Operation, p access.Principal, key string, args any) Clai
 }
 
 // canonical is the text of decoded arguments: one for each meaning, however the
-// request was written.
-func (o *Operation) canonical(args any) string {
+// request was written. An asset or policy has its full name, also where it was named by its id.
+func (o *Operation) canonical(company string, args any) string {
 	v := reflect.ValueOf(args).Elem()
 	named := map[string]any{}
 	for _, f := range o.args.fields {
 		named[f.name] = v.FieldByIndex(f.at).Interface()
+	}
+	for name, c := range map[string]resource.Collection{"assetId": resource.Assets, "policyId": resource.Policies} {
+		if id, ok := named[name].(string); ok && resource.IsID(id) {
+			named[name] = resource.Of(company, c, id)
+		}
 	}
 	text, _ := json.Marshal(named) // texts, numbers, booleans and lists of them: it cannot fail
 	return string(text)
