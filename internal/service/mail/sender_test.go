@@ -285,7 +285,10 @@ func TestSender_FoldsHeaders(t *testing.T) {
 			d := newDesk(t)
 			wide = strings.TrimSpace(wide)
 			for _, u := range []*account.User{&d.bea, &d.ada} {
-				changed, err := d.DB().UpdateUser(d.Context(), d.Company.ID, u.ID, func(u *account.User) error { u.Name = wide; return nil })
+				changed, err := d.DB().UpdateUser(d.Context(), d.Company.ID, u.ID, func(u *account.User) error {
+					u.Name = wide
+					return nil
+				})
 				d.ok(err)
 				*u = changed
 			}
