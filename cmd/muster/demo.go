@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/service/demo"
 	"github.com/musterhq/muster/internal/service/drill"
@@ -16,12 +17,13 @@ import (
 
 // demoCommand brings up a whole Muster with simulated devices.
 type demoCommand struct {
-	Data           string        `name:"data" default:"./muster-demo" placeholder:"DIR" help:"Directory of the demo; started again on it, the demo goes on where it stopped. Default: ${default}."`
-	Listen         string        `name:"listen" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on. Default: ${default}."`
-	AcceptLostKeys bool          `name:"accept-lost-keys" help:"Start although the key file lacks keys that the database names."`
-	LogLevel       string        `name:"log-level" enum:"debug,info,warn,error" default:"warn" help:"Lowest level to log: debug, info, warn or error."`
-	Story          bool          `name:"story" help:"Show in half a minute what Muster is for, on a company in a temporary folder, and end: an assistant asks for a wipe, a person approves it, the evidence verifies."`
-	Pause          time.Duration `name:"pause" default:"3s" placeholder:"DURATION" help:"With --story: how long to wait after each part. Default: ${default}."`
+	Data           string `name:"data" default:"./muster-demo" placeholder:"DIR" help:"Directory of the demo; started again on it, the demo goes on where it stopped. Default: ${default}."`
+	Listen         string `name:"listen" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on. Default: ${default}."`
+	AcceptLostKeys bool   `name:"accept-lost-keys" help:"Start although the key file lacks keys that the database names."`
+	LogLevel       string `name:"log-level" enum:"debug,info,warn,error" default:"warn" help:"Lowest level to log: debug, info, warn or error."`
+	Story          bool   `name:"story" help:"Show in half a minute what Muster is for, on a company in a temporary folder, and end: an assistant asks for a wipe, a person approves it, the evidence verifies."`
+	config.WebhookNetworks
+	Pause time.Duration `name:"pause" default:"3s" placeholder:"DURATION" help:"With --story: how long to wait after each part. Default: ${default}."`
 }
 
 // Run serves the demo until the context ends.
@@ -33,8 +35,8 @@ func (c *demoCommand) Run(env *cli.Env) error {
 	if c.Story {
 		return c.tell(env, logger)
 	}
-	return demo.Run(env.Context, demo.Settings{Data: c.Data, Listen: c.Listen, AcceptLostKeys: c.AcceptLostKeys, History: true},
-		env.Now, logger, env.Out)
+	return demo.Run(env.Context, demo.Settings{Data: c.Data, Listen: c.Listen, AcceptLostKeys: c.AcceptLostKeys, History: true,
+		WebhookNetworks: c.WebhookNetworks}, env.Now, logger, env.Out)
 }
 
 // tell plays the story.

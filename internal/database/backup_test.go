@@ -1,6 +1,7 @@
 package database_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,7 +50,7 @@ func TestBackup_IsACompleteDatabase(t *testing.T) {
 }
 
 // What a backup under another name left when it was killed goes with the next one. What
-// another backup writes, and what is no database, stays.
+// another backup writes, and files of other programs, stay.
 func TestBackup_RemovesLeftovers(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, sqliteEngine(t))
@@ -60,12 +61,15 @@ func TestBackup_RemovesLeftovers(t *testing.T) {
 		return path
 	}
 	const header = "SQLite format 3\x00"
-	write("muster-2026-11-01.db.partial", header+"the first pages")
-	write("muster-2026-11-01.db.partial-journal", "")
-	write("muster-2026-11-02.db.partial", "")
-	write("download.partial", "of another program")
+	write("muster-2026-11-01.db.muster-backup-17.partial", header+"the first pages")
+	write("muster-2026-11-01.db.muster-backup-17.partial-journal", "")
+	write("muster-2026-11-02.db.muster-backup-4.partial", "")
+	write("download.db.partial", header+"of another program")
+	write("empty.partial", "")
+	write("new.db.partial", "of another program, too")
 	write("muster-2026-11-03.db", header)
-	other, err := os.OpenFile(write("muster-2026-11-04.db.partial", header), os.O_RDWR, 0)
+	const beingMade = "muster-2026-11-04.db.muster-backup-5.partial"
+	other, err := os.OpenFile(write(beingMade, header), os.O_RDWR, 0)
 	f.ok(err)
 	f.ok(database.LockFile(other))
 	f.ok(f.db.Backup(f.Context(), filepath.Join(dir, "new.db")))
@@ -76,7 +80,25 @@ func TestBackup_RemovesLeftovers(t *testing.T) {
 	for _, entry := range entries {
 		left = append(left, entry.Name())
 	}
-	equal(f, "left", left, []string{"download.partial", "muster-2026-11-03.db", "muster-2026-11-04.db.partial", "new.db"})
+	equal(f, "left", left, []string{"download.db.partial", "empty.partial", "muster-2026-11-03.db", beingMade, "new.db",
+		"new.db.partial"})
+}
+
+// Backups into one directory at a time do not remove each other's files, and leave only themselves.
+func TestBackup_Concurrent(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteEngine(t))
+	const count = 8
+	dir, failed := t.TempDir(), make([]error, count)
+	var all sync.WaitGroup
+	for i := range count {
+		all.Go(func() { failed[i] = f.db.Backup(f.Context(), filepath.Join(dir, fmt.Sprintf("%d.db", i))) })
+	}
+	all.Wait()
+	f.ok(errors.Join(failed...))
+	entries, err := os.ReadDir(dir)
+	f.ok(err)
+	equal(f, "files", len(entries), count)
 }
 
 func TestBackup_PostgreSQLRefuses(t *testing.T) {

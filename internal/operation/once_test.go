@@ -214,3 +214,25 @@ func TestOnce_Same(t *testing.T) {
 		"another caller's id":      {first.ID == claim.lastClaim.ID, false},
 	})
 }
+
+// A request is the same whether it names its asset by id or by full name.
+func TestOnce_NamesOfOneAsset(t *testing.T) {
+	t.Parallel()
+	p := caller()
+	p.CompanySlug = "acme"
+	claimed := func(asset string) operation.Claim {
+		var r operation.Registry
+		operation.Define(&r, reboot, func(context.Context, operation.Call, target) (any, error) { return "done", nil })
+		c := &oneClaim{}
+		once := operation.Once{Claims: c, Sealer: open{}, Kernel: operation.NewKernel(operation.Config{Limiter: plenty{}, Now: time.Now})}
+		once.Run(t.Context(), r.All()[0], p, operation.Meta{}, operation.Flat(`{"assetId":"`+asset+`","text":"b"}`), "key")
+		return c.lastClaim
+	}
+	first := claimed("a")
+	for asset, want := range map[string]bool{"a": true, "enterprises/acme/assets/a": true, "b": false, "enterprises/other/assets/a": false,
+		"enterprises/acme/policies/a": false} {
+		if got := claimed(asset).Same(first.Fingerprint); got != want {
+			t.Errorf("%s is the same request as a: %t, want %t", asset, got, want)
+		}
+	}
+}

@@ -40,7 +40,8 @@ func layers() []layer {
 			"internal/database", "internal/platform", "internal/emulator", "internal/agentserver", "internal/fcm", "internal/identity",
 			"internal/passkey",
 		}},
-		{"shared-surface", "leaf access account credential operation", []string{"internal/surface/edge", "internal/surface/web"}},
+		{"shared-surface", "leaf access account credential operation", []string{"internal/surface/edge", "internal/surface/envelope",
+			"internal/surface/web"}},
 		{"surface", "leaf access account credential operation type decision use-case shared-surface", []string{
 			"internal/surface/rest", "internal/surface/mcp", "internal/surface/oauth", "internal/surface/portal",
 			"internal/surface/agentapi",

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"regexp"
 
 	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/fault"
@@ -20,8 +20,8 @@ func (db *DB) Backup(ctx context.Context, path string) (err error) {
 	if db.writer == nil {
 		return fault.New(fault.Unsupported, "muster backs up its embedded database only: use pg_dump for PostgreSQL")
 	}
-	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		return fault.New(fault.Refused, "%s exists already: name a file that does not", path).Because(err)
+	if err := vacant(path); err != nil {
+		return err
 	}
 	removeLeftovers(filepath.Dir(path))
 	partial, err := newPartial(path)
@@ -43,30 +43,59 @@ func (db *DB) Backup(ctx context.Context, path string) (err error) {
 	if err := partial.Sync(); err != nil {
 		return err
 	}
+	if err := vacant(path); err != nil { // another backup may have ended
+		return err
+	}
 	if err := os.Rename(partial.Name(), path); err != nil {
 		return err
 	}
 	return durable.Sync(filepath.Dir(path))
 }
 
-// partialSuffix ends the name of a backup that is being made.
-const partialSuffix = ".partial"
+// vacant refuses a path at which there is something.
+func vacant(path string) error {
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		return fault.New(fault.Refused, "%s exists already: name a file that does not", path).Because(err)
+	}
+	return nil
+}
+
+// partialName is the name of a backup that is being made: no other program gives it.
+var partialName = regexp.MustCompile(`\.muster-backup-[0-9]+\.partial$`)
 
 // newPartial makes the file that becomes the backup at path. It is locked while it is
 // open, so that another backup does not take it for a leftover.
-func newPartial(path string) (*os.File, error) {
-	name := path + partialSuffix
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("%s exists: wait for the backup that writes it, or remove it", name)
+func newPartial(path string) (file *os.File, err error) {
+	for range attempts {
+		file, err = os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".muster-backup-*.partial") // 0600
+		if err != nil {
+			return nil, err
+		}
+		if err = errors.Join(lockFile(file), stillNamed(file)); err == nil {
+			break
+		}
+		err = errors.Join(err, file.Close(), remove(file.Name())) // another backup held it before the lock
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(lockFile(file), durable.TakeAfter(file, path)); err != nil {
-		return nil, errors.Join(err, file.Close(), remove(name))
+	if err := durable.TakeAfter(file, path); err != nil {
+		return nil, errors.Join(err, file.Close(), remove(file.Name()))
 	}
 	return file, nil
+}
+
+// stillNamed returns an error if a file has lost its name.
+func stillNamed(file *os.File) error {
+	named, err := os.Lstat(file.Name())
+	if err != nil {
+		return err
+	}
+	open, err := file.Stat()
+	if err == nil && !os.SameFile(named, open) {
+		err = fmt.Errorf("%s was replaced", file.Name())
+	}
+	return err
 }
 
 // removeLeftovers removes the files of backups that no process makes any more. A file
@@ -77,30 +106,22 @@ func removeLeftovers(dir string) {
 		return
 	}
 	for _, entry := range entries {
-		path := filepath.Join(dir, entry.Name())
-		if entry.Type().IsRegular() && strings.HasSuffix(path, partialSuffix) && leftover(path) {
-			_ = errors.Join(remove(path), remove(path+"-journal"))
+		if entry.Type().IsRegular() && partialName.MatchString(entry.Name()) {
+			removeLeftover(filepath.Join(dir, entry.Name()))
 		}
 	}
 }
 
-// sqliteHeader begins every SQLite file that is not empty.
-const sqliteHeader = "SQLite format 3\x00"
-
-// leftover reports whether a file is a database, or empty, and no process writes it.
-func leftover(path string) bool {
+// removeLeftover removes the file of a backup unless a process holds it.
+func removeLeftover(path string) {
 	file, err := os.Open(path)
 	if err != nil {
-		return false
+		return
 	}
 	defer func() { _ = file.Close() }()
-	header := make([]byte, len(sqliteHeader))
-	n, _ := file.Read(header)
-	if n > 0 && string(header[:n]) != sqliteHeader || lockFile(file) != nil {
-		return false
+	if lockFile(file) == nil {
+		_ = errors.Join(remove(path), remove(path+"-journal"))
 	}
-	inUse, err := heldByOther(path) // by an older program, which locks nothing else
-	return !inUse && (err == nil || errors.Is(err, errors.ErrUnsupported))
 }
 
 // vacuumInto copies the database into an empty file.

@@ -36,6 +36,7 @@ type Settings struct {
 	History bool
 	// Ticker is service.Options.Ticker.
 	Ticker func(interval time.Duration) (ticks <-chan time.Time, stop func())
+	config.WebhookNetworks
 }
 
 // Demo is one running demo.
@@ -127,6 +128,7 @@ func (d *Demo) config() config.Service {
 		Store:    config.Store{Database: "sqlite:" + filepath.Join(d.settings.Data, databaseFile)},
 		Platform: config.Platform{PlatformEndpoint: d.emulator.URL()},
 		Listen:   d.settings.Listen, NameLoopback: true, AcceptLostKeys: d.settings.AcceptLostKeys,
+		WebhookNetworks: d.settings.WebhookNetworks,
 	}
 }
 

@@ -275,6 +275,46 @@ func TestSender_HeaderInjection(t *testing.T) {
 	}
 }
 
+// Long names are folded into lines that every mail server takes, and are read as they were.
+func TestSender_FoldsHeaders(t *testing.T) {
+	t.Parallel()
+	for name, wide := range map[string]string{"words": strings.Repeat("日本語 ", 25), "one word": strings.Repeat("🙂", 100),
+		"ASCII": strings.Repeat("Long ", 20), "one of ASCII": strings.Repeat("x", 100)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t)
+			wide = strings.TrimSpace(wide)
+			for _, u := range []*account.User{&d.bea, &d.ada} {
+				changed, err := d.DB().UpdateUser(d.Context(), d.Company.ID, u.ID, func(u *account.User) error {
+					u.Name = wide
+					return nil
+				})
+				d.ok(err)
+				*u = changed
+			}
+			d.authorization()
+			got := d.round(d.sender)
+			if len(got) != 1 {
+				t.Fatalf("%d mails", len(got))
+			}
+			head, _, _ := strings.Cut(got[0].text, "\r\n\r\n")
+			for line := range strings.SplitSeq(head, "\r\n") {
+				if len(line) > 76 && strings.Contains(strings.TrimSpace(line), " ") {
+					t.Errorf("a line of the header has %d bytes, want at most 76: %s", len(line), line)
+				}
+			}
+			header, _ := d.read(got[0])
+			subject, err := new(mime.WordDecoder).DecodeHeader(header.Get("Subject"))
+			if d.ok(err); !strings.Contains(subject, wide+" asked to ") {
+				t.Errorf("the subject is %q", subject)
+			}
+			if to, err := header.AddressList("To"); err != nil || len(to) != 1 || to[0].Name != wide {
+				t.Errorf("to %v, %v; want the name %s", to, err, wide)
+			}
+		})
+	}
+}
+
 // An invitation is sent with its link, once, and not after it was accepted.
 func TestSender_Invitation(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ package bridge
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -154,7 +155,7 @@ func (r *run) cancels(message jsonrpc.Message) bool {
 // its own: the service keeps no sessions, and a failure ends with its request.
 func (r *run) carry(ctx context.Context, message jsonrpc.Message) {
 	request, isRequest := message.(*jsonrpc.Request)
-	answer, err := r.exchange(ctx, message, isRequest && request.IsCall())
+	answer, err := r.exchange(ctx, message)
 	switch {
 	case ctx.Err() != nil:
 		return // canceled: no caller waits for an answer
@@ -175,27 +176,41 @@ func (r *run) carry(ctx context.Context, message jsonrpc.Message) {
 	}
 }
 
-func (r *run) exchange(ctx context.Context, message jsonrpc.Message, answered bool) (jsonrpc.Message, error) {
+// exchange returns the response to a request, nil for other messages. Notifications that come
+// before it are handed back at once.
+func (r *run) exchange(ctx context.Context, message jsonrpc.Message) (jsonrpc.Message, error) {
 	connection, err := (&sdk.StreamableClientTransport{Endpoint: r.bridge.Endpoint, HTTPClient: r.http, MaxRetries: -1,
 		DisableStandaloneSSE: true}).Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = connection.Close() }() // it holds no session: there is nothing to end
-	if err := connection.Write(ctx, message); err != nil || !answered {
+	request, isRequest := message.(*jsonrpc.Request)
+	if err := connection.Write(ctx, message); err != nil || !isRequest || !request.IsCall() {
 		return nil, err
 	}
-	return connection.Read(ctx)
+	for {
+		answer, err := connection.Read(ctx)
+		if _, isResponse := answer.(*jsonrpc.Response); isResponse || err != nil {
+			return answer, err
+		}
+		if err := r.client.Write(ctx, answer); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // wireError is what the client is told: the service's own error if it gave one.
 func wireError(err error) *jsonrpc.Error {
-	var refusal *jsonrpc.Error
+	var wire *jsonrpc.Error
+	if told, ok := errors.AsType[*refusal](err); ok {
+		return told.error
+	}
 	switch {
 	case errors.Is(err, errRefusedKey):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errRefusedKey.Error()}
-	case errors.As(err, &refusal) && refusal.Code != rejectedByTransport:
-		return refusal
+	case errors.As(err, &wire) && wire.Code != rejectedByTransport:
+		return wire
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the bridge got no answer from the service: " + err.Error()}
 }
@@ -239,5 +254,41 @@ func (r *run) RoundTrip(request *http.Request) (*http.Response, error) {
 		_ = response.Body.Close() // its text says less than ours
 		return nil, errRefusedKey
 	}
+	if err == nil && response.StatusCode >= http.StatusBadRequest {
+		return r.refused(response)
+	}
 	return response, err
+}
+
+// refusal is the service's own error in an answer with an HTTP status of failure, which the
+// SDK would throw away.
+type refusal struct{ error *jsonrpc.Error }
+
+// Error implements error.
+func (r *refusal) Error() string { return r.error.Message }
+
+// maxRefusal bounds the answer in which an error is looked for, in bytes.
+const maxRefusal = 64 << 10
+
+// refused returns the error in an answer: that of JSON-RPC, or the message of the shape that
+// REST has, too. An answer without one is returned as it is. The key is never shown.
+func (r *run) refused(response *http.Response) (*http.Response, error) {
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxRefusal))
+	_ = response.Body.Close() // it was read
+	if err != nil {
+		return nil, err
+	}
+	if r.bridge.Key != "" {
+		body = bytes.ReplaceAll(body, []byte(r.bridge.Key), []byte("…"))
+	}
+	var rpc struct{ Error *jsonrpc.Error }
+	if json.Unmarshal(body, &rpc) == nil && rpc.Error != nil && rpc.Error.Message != "" {
+		return nil, &refusal{rpc.Error}
+	}
+	var plain struct{ Message string }
+	if json.Unmarshal(body, &plain) == nil && plain.Message != "" {
+		return nil, &refusal{&jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: plain.Message}}
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return response, nil
 }

@@ -336,6 +336,125 @@ func TestBridge_AnswersLinesThatAreNoMessages(t *testing.T) {
 	}
 }
 
+// The bridge refuses what the service refuses, with the same code, and carries the rest.
+func TestBridge_ReadsAsTheServiceDoes(t *testing.T) {
+	t.Parallel()
+	tenant, replica := newSite(t)
+	key, endpoint := tenant.Key(tenant.Company, access.All), replica.PublicURL()+mcp.Path
+	over := func(line string) []byte {
+		var out bytes.Buffer
+		b := &bridge.Bridge{Endpoint: endpoint, Key: key, Warn: func(string) {}}
+		if err := b.Run(t.Context(), strings.NewReader(line+"\n"), &out); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	straight := func(line string) []byte {
+		request := must(http.NewRequestWithContext(t.Context(), http.MethodPost, endpoint, strings.NewReader(line)))
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Accept", "application/json, text/event-stream")
+		response := must((&http.Client{Transport: keyed{key}}).Do(request))
+		defer response.Body.Close()
+		return must(io.ReadAll(response.Body))
+	}
+	for _, line := range []string{
+		`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"ping"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"ping","ID":2}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_asset","arguments":{"assetId":"a","assetId":"b"}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_asset","arguments":{"assetId":"` + "\xff" + `"}}}`,
+		`{"jsonrpc":"2.0","id":null,"method":"ping"}`,
+		`{"jsonrpc":"2.0","method":"ping"}`,
+		`{"jsonrpc":"2.0","id":true,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":1,"method":7}`,
+		`{"jsonrpc":"2.0","id":1,"method":"ping","params":` + strings.Repeat("[", 120) + strings.Repeat("]", 120) + `}`,
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+	} {
+		t.Run(fmt.Sprintf("%.90q", line), func(t *testing.T) {
+			type answer struct {
+				ID     any
+				Error  struct{ Code int }
+				Result json.RawMessage
+			}
+			var got, want answer
+			one, other := over(line), straight(line)
+			if (len(one) > 0) != (len(other) > 0) {
+				t.Fatalf("the bridge answers %q, the service %q", one, other)
+			}
+			_, _ = json.Unmarshal(one, &got), json.Unmarshal(other, &want) // what is not answered stays empty
+			same(t, "the answer", got, want)
+		})
+	}
+}
+
+// What is said before the response, as of a subscription, is passed on, and the response after it.
+func TestBridge_PassesStreams(t *testing.T) {
+	t.Parallel()
+	tenant, replica := newSite(t)
+	b := &bridge.Bridge{Endpoint: replica.PublicURL() + mcp.Path, Key: tenant.Key(tenant.Company, access.DevicesRead),
+		Warn: func(string) {}}
+	var out bytes.Buffer
+	const listen = `{"jsonrpc":"2.0","id":"s","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},` +
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":` +
+		`{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+	if err := b.Run(t.Context(), strings.NewReader(listen+"\n"), &out); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], "acknowledged") || !strings.Contains(lines[1], `"id":"s"`) ||
+		!strings.Contains(lines[1], `"result"`) {
+		t.Errorf("a subscription is answered %q", lines)
+	}
+}
+
+// The service's reason for a failure reaches the client under the request's id, without the key.
+func TestBridge_PassesReasons(t *testing.T) {
+	t.Parallel()
+	const key = "mk_abc_secret"
+	for _, c := range []struct {
+		name, body, says string
+		status, code     int
+	}{
+		{"id null", `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the body is too long"}}`, "the body is too long", 413,
+			-32600},
+		{"a limit", `{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"wait 9 s","data":{"retryAfter":9}}}`, `"retryAfter":9`, 429,
+			-32000},
+		{"out of order", `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"the database is away"}}`, "the database is away", 503,
+			-32603},
+		{"the shape of REST", `{"error":"Forbidden","message":"the connection lacks the scope x","status":403}`, "lacks the scope x", 403,
+			-32603},
+		{"the key", `{"error":"Forbidden","message":"` + key + ` may not","status":403}`, "… may not", 403, -32603},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(c.status)
+				fmt.Fprint(w, c.body)
+			}))
+			defer server.Close()
+			warned := &warnings{}
+			var out bytes.Buffer
+			b := &bridge.Bridge{Endpoint: server.URL, Key: key, Warn: warned.add}
+			if err := b.Run(t.Context(), strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/list"}`+"\n"), &out); err != nil {
+				t.Fatal(err)
+			}
+			var got struct {
+				ID    int
+				Error struct{ Code int }
+			}
+			if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.ID != 7 || got.Error.Code != c.code ||
+				!strings.Contains(out.String(), c.says) {
+				t.Errorf("the client reads %s, want %s with code %d", out.String(), c.says, c.code)
+			}
+			if strings.Contains(out.String()+warned.String(), key) {
+				t.Error("the key is revealed")
+			}
+		})
+	}
+}
+
 // Whatever a client sends: the bridge does not fail, and each line that it
 // answers is one JSON-RPC message.
 func FuzzLines(f *testing.F) {

@@ -9,7 +9,10 @@ import (
 	"io"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/musterhq/muster/internal/surface/envelope"
 )
 
 // maxLine bounds a message of the client, in bytes. The service takes less.
@@ -31,9 +34,9 @@ func (l *lineReader) Read(p []byte) (int, error) {
 		if err != nil && len(line) == 0 {
 			return 0, err
 		}
-		if wrong := checkLine(line); wrong == nil {
+		if id, wrong := checkLine(line); wrong == nil {
 			l.rest = line
-		} else if err := l.refused.refuse(wrong); err != nil {
+		} else if err := l.refused.refuse(id, wrong); err != nil {
 			return 0, err
 		}
 	}
@@ -61,34 +64,20 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// checkLine is the error of a line that is not a message that can be carried;
-// nil for one that can.
-func checkLine(line []byte) *jsonrpc.Error {
-	switch {
-	case !json.Valid(line):
-		return &jsonrpc.Error{Code: jsonrpc.CodeParseError,
-			Message: fmt.Sprintf("the line is not JSON: send one message a line, of at most %d bytes", maxLine)}
-	case line[0] == '[':
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a batch of requests is refused: send them one by one"}
+// checkLine is the error of a line that is not a message that the service takes, with its
+// id if that is known; nil for one that can be carried.
+func checkLine(line []byte) (id jsontext.Value, wrong *jsonrpc.Error) {
+	message, wrong := envelope.Read(line)
+	if wrong != nil {
+		if wrong.Code == jsonrpc.CodeParseError {
+			wrong.Message = fmt.Sprintf("the line is not JSON in UTF-8: send one message a line, of at most %d bytes", maxLine)
+		}
+		return nil, wrong
 	}
-	var given struct {
-		ID json.RawMessage `json:"id"`
+	if _, err := jsonrpc.DecodeMessage(line); err != nil {
+		return message.ID, envelope.Invalid("the line is not a JSON-RPC message")
 	}
-	message, err := jsonrpc.DecodeMessage(line)
-	if err != nil || json.Unmarshal(line, &given) != nil {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the line is not a JSON-RPC message"}
-	}
-	if request, ok := message.(*jsonrpc.Request); ok && request.IsCall() && !unchanged(request.ID, given.ID) {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "id must be a text, or an integer from -2^53 to 2^53"}
-	}
-	return nil
-}
-
-// unchanged reports whether an id would come back as it was given: the SDK keeps
-// numbers as 64-bit integers, having read them as floats.
-func unchanged(id jsonrpc.ID, given json.RawMessage) bool {
-	n, isNumber := id.Raw().(int64)
-	return !isNumber || n >= -1<<53 && n <= 1<<53 && fmt.Sprint(n) == string(given)
+	return nil, nil
 }
 
 // lineWriter writes whole lines, of the SDK and of our own, one at a time.
@@ -107,8 +96,8 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 // Close leaves the writer beneath open: it is the process's own.
 func (l *lineWriter) Close() error { return nil }
 
-func (l *lineWriter) refuse(wrong *jsonrpc.Error) error {
-	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": wrong})
+func (l *lineWriter) refuse(id jsontext.Value, wrong *jsonrpc.Error) error {
+	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(id), "error": wrong})
 	if err == nil {
 		_, err = l.Write(append(line, '\n'))
 	}

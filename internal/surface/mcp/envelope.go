@@ -16,37 +16,18 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/surface/edge"
+	"github.com/musterhq/muster/internal/surface/envelope"
 )
 
 // stateless is the first protocol revision whose clients know how to ask for
 // more scopes when a call is refused.
 const stateless = "2026-07-28"
 
-// message is what the envelope check reads of a JSON-RPC request.
-type message struct {
-	ID     jsontext.Value // nil: a notification, or an answer
-	Method string
-	Tool   string
-}
-
-// What is no request that we take.
-const (
-	batchRefused = "a batch of requests is refused: send them one by one"
-	memberTwice  = "a member is given twice, or in another case"
-	notReadable  = "the body is not well-formed JSON in UTF-8"
-)
-
-func invalid(message string) *jsonrpc.Error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: message}
-}
-
 // offered reports whether the protocol's method is one of ours.
 func offered(method string) bool {
 	ours := []string{"initialize", "server/discover", "ping", "tools/list", "tools/call", "subscriptions/listen"}
-	return slices.Contains(ours, method) || isNotification(method)
+	return slices.Contains(ours, method) || envelope.IsNotification(method)
 }
-
-func isNotification(method string) bool { return strings.HasPrefix(method, "notifications/") }
 
 // refuse answers a request with an error of JSON-RPC's. The id is null where it
 // cannot be trusted to be the request's.
@@ -118,82 +99,17 @@ func lacks(missing access.Permission) string {
 	return "the connection lacks the scope " + strings.Join(missing.Scopes(), " ")
 }
 
-// readMessage reads id, method and tool, strictly.
-func readMessage(body []byte) (message, *jsonrpc.Error) {
-	var m message
-	switch kind := jsontext.Value(body).Kind(); {
-	case kind == '[':
-		return m, invalid(batchRefused)
-	case !jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true)):
-		return m, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: notReadable}
-	case kind != '{':
-		return m, invalid("the body must be one JSON-RPC request")
-	case depth(body) > maxDepth:
-		return m, invalid(fmt.Sprintf("the body is nested more than %d levels deep", maxDepth))
+// readMessage reads a request strictly, and checks its parameters.
+func readMessage(body []byte) (envelope.Message, *jsonrpc.Error) {
+	m, wrong := envelope.Read(body)
+	if wrong == nil {
+		wrong = fits(m.Method, m.Params)
 	}
-	top, wrong := members(body, "jsonrpc", "id", "method", "params", "result", "error")
-	if wrong != nil {
-		return m, wrong
-	}
-	if string(top["jsonrpc"]) != `"2.0"` {
-		return m, invalid(`jsonrpc must be "2.0"`)
-	}
-	if id, given := top["id"]; given && !isID(id) {
-		return m, invalid("id must be a text, or an integer from -2^53 to 2^53")
-	} else if given {
-		m.ID = id
-	}
-	_ = json.Unmarshal(top["method"], &m.Method) // another type stays empty: the SDK refuses it
-	params, wrong := members(top["params"], "name", "arguments", "_meta")
-	if wrong != nil {
-		return m, wrong
-	}
-	_ = json.Unmarshal(params["name"], &m.Tool)
-	if m.ID == nil && m.Method != "" && !isNotification(m.Method) {
-		return m, invalid("id is missing: it must be a text or an integer")
-	}
-	if _, wrong := members(params["arguments"]); wrong != nil {
-		return m, wrong
-	}
-	if _, wrong = members(params["_meta"]); wrong != nil {
-		return m, wrong
-	}
-	return m, fits(m.Method, top["params"])
-}
-
-// members returns the members of a JSON object. It refuses members given twice
-// and those that differ from a known one only in case; what is no object has none.
-func members(object []byte, known ...string) (map[string]jsontext.Value, *jsonrpc.Error) {
-	found := map[string]jsontext.Value{}
-	d := jsontext.NewDecoder(bytes.NewReader(object))
-	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
-		return found, nil
-	}
-	for d.PeekKind() == '"' {
-		token, err := d.ReadToken()
-		if err != nil {
-			return nil, invalid(memberTwice)
-		}
-		key := token.String()
-		for _, name := range known {
-			if key != name && strings.EqualFold(key, name) {
-				return nil, invalid(memberTwice)
-			}
-		}
-		value, err := d.ReadValue()
-		if err != nil {
-			return nil, invalid(memberTwice)
-		}
-		found[key] = value.Clone()
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return nil, invalid(memberTwice)
-	}
-	return found, nil
+	return m, wrong
 }
 
 // called is the operation that a message calls; nil for none.
-func (c Config) called(m message) *operation.Operation {
+func (c Config) called(m envelope.Message) *operation.Operation {
 	if m.Method != "tools/call" {
 		return nil
 	}

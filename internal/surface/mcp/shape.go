@@ -3,49 +3,11 @@ package mcp
 import (
 	"encoding/json"
 	"errors"
-	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// maxDepth is how deep the JSON of a request may be nested. No tool's arguments
-// have more than a few levels.
-const maxDepth = 100
-
-// depth is the number of levels of a well-formed JSON value.
-func depth(value []byte) int {
-	deepest, now, inText := 0, 0, false
-	for i := 0; i < len(value); i++ {
-		switch c := value[i]; {
-		case inText && c == '\\':
-			i++
-		case c == '"':
-			inText = !inText
-		case inText:
-		case c == '{' || c == '[':
-			now++
-			deepest = max(deepest, now)
-		case c == '}' || c == ']':
-			now--
-		}
-	}
-	return deepest
-}
-
-// maxID is the largest integer up to which all are exact as numbers of JSON.
-const maxID = 1 << 53
-
-// isID reports whether a JSON value is the id of a request that comes back as it
-// was: the SDK keeps numbers as 64-bit integers, having read them as floats.
-func isID(id jsontext.Value) bool {
-	if id.Kind() == '"' {
-		return true
-	}
-	n, err := strconv.ParseInt(string(id), 10, 64)
-	return err == nil && n >= -maxID && n <= maxID
-}
 
 // fits checks the parameters of a method against the types that the SDK reads
 // them into. Its own error would be the words of its decoder.

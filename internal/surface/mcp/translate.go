@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/surface/envelope"
 )
 
 // tooMany is JSON-RPC's code for a refusal of our own: the first of those that
@@ -31,7 +32,7 @@ func slowDown(w http.ResponseWriter, id jsontext.Value, limited error) {
 // request in plain text, and counts the calls that the SDK refuses.
 func (c Config) translated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		m, _ := r.Context().Value(messageContext{}).(message)
+		m, _ := r.Context().Value(messageContext{}).(envelope.Message)
 		found, _ := r.Context().Value(callerContext{}).(caller)
 		t := &translator{answer: answer{ResponseWriter: w}, config: c, id: m.ID, by: found.principal,
 			counted: r.Method == http.MethodPost && c.called(m) == nil}
@@ -83,7 +84,7 @@ func (t *translator) Write(p []byte) (int, error) {
 // refuse writes the refusal that was held back.
 func (t *translator) refuse() {
 	if t.plain != 0 && !t.over {
-		refuse(t.ResponseWriter, t.plain, t.id, invalid(refusalText(t.plain, t.text.String())))
+		refuse(t.ResponseWriter, t.plain, t.id, envelope.Invalid(refusalText(t.plain, t.text.String())))
 	}
 }
 

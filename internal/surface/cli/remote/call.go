@@ -159,7 +159,7 @@ func (c *call) request(env *Env) (client.Request, error) {
 		return client.Request{}, err
 	}
 	if c.filter.Filter != nil {
-		if err := addFilter(given, *c.filter.Filter, env); err != nil {
+		if err := c.addFilter(given, *c.filter.Filter, env); err != nil {
 			return client.Request{}, err
 		}
 	}
@@ -213,14 +213,18 @@ func texts(value any) []string {
 	return []string{fmt.Sprint(value)}
 }
 
-// addFilter adds the filters of a query to arguments.
-func addFilter(given map[string]any, query string, env *Env) error {
+// addFilter adds the filters of a query to arguments, each as its declaration has it.
+func (c *call) addFilter(given map[string]any, query string, env *Env) error {
 	values, err := filters(query, env)
+	kinds := map[string]string{}
+	for _, a := range c.operation.Arguments() {
+		kinds[a.Name] = a.Kind
+	}
 	for name, texts := range values {
 		if _, twice := given[name]; twice {
 			return usage("--filter and --%s say the same: give one of them", flagName(name))
 		}
-		given[name] = filterValue(name, texts)
+		given[name] = filterValue(kinds[name], texts)
 	}
 	return err
 }
@@ -247,14 +251,15 @@ func detailOf(err error) (text string) {
 	return text
 }
 
-// filterValue is a filter as arguments have it.
-func filterValue(name string, values []string) any {
-	switch {
-	case name == "tag":
+// filterValue is a filter of a kind as arguments have it. The query was read, so a number
+// is one.
+func filterValue(kind string, values []string) any {
+	switch kind {
+	case "texts":
 		return values
-	case values[0] == "true", values[0] == "false":
+	case "boolean":
 		return values[0] == "true"
-	case name == "batteryBelow", name == "appBelow":
+	case "number":
 		return json.Number(values[0])
 	}
 	return values[0]

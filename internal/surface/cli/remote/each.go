@@ -84,15 +84,12 @@ func (c *call) each(env *Env) error {
 
 // prepare takes up the run of the same command, or begins a new one.
 func (f *fanOut) prepare() error {
-	first, err := f.page(0, 1)
-	if err != nil {
+	device, err := f.someDevice()
+	if err != nil || device == "" {
+		f.journal = &journal{}
 		return err
 	}
-	if len(first.Content) == 0 {
-		f.journal = &journal{}
-		return nil
-	}
-	path, err := f.path(first.Content[0].PathName)
+	path, err := f.path(device)
 	if err != nil {
 		return err
 	}
@@ -107,10 +104,27 @@ func (f *fanOut) prepare() error {
 		return nil
 	}
 	devices, err := f.expand()
-	if err == nil {
-		f.journal, err = begin(path, devices, f.env.Now())
+	if err != nil || len(devices) == 0 {
+		f.journal = &journal{}
+		return err
 	}
+	f.journal, err = begin(path, devices, f.env.Now())
 	return err
+}
+
+// someDevice is a device of the company, which need not match: the run of the same command
+// is taken up also when nothing matches any more. It is empty if the company has none.
+func (f *fanOut) someDevice() (string, error) {
+	for _, filters := range []url.Values{nil, {"archived": {"true"}}} {
+		page, err := f.page(filters, 0, 1)
+		if err != nil {
+			return "", err
+		}
+		if len(page.Content) > 0 {
+			return page.Content[0].PathName, nil
+		}
+	}
+	return "", nil
 }
 
 // path is the file of the command's run. The same command has the same: service, company,
@@ -134,9 +148,9 @@ type listed struct {
 	Last bool `json:"last"`
 }
 
-func (f *fanOut) page(number, size int) (page listed, err error) {
+func (f *fanOut) page(filters url.Values, number, size int) (page listed, err error) {
 	query := url.Values{"view": {"BASIC"}, "sort": {"createdAt,asc"}, "page": {strconv.Itoa(number)}, "size": {strconv.Itoa(size)}}
-	for name, values := range f.filters {
+	for name, values := range filters {
 		query[name] = values
 	}
 	answer, err := f.send(client.Request{Method: http.MethodGet, Path: client.Base + "/assets", Query: query})
@@ -150,7 +164,7 @@ func (f *fanOut) page(number, size int) (page listed, err error) {
 func (f *fanOut) expand() (devices []string, err error) {
 	seen := map[string]bool{}
 	for number := 0; ; number++ {
-		page, err := f.page(number, pageSize)
+		page, err := f.page(f.filters, number, pageSize)
 		if err != nil {
 			return nil, err
 		}

@@ -189,3 +189,64 @@ func TestFanOut_BudgetAndInterruption(t *testing.T) {
 		}
 	})
 }
+
+// An interrupted run is found and finished also when the filter matches nothing any more.
+func TestFanOut_GoesOnWhenNothingMatches(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	tenant, replica := env.NewTenant("acme"), env.Start()
+	const count = 12
+	devices := tenant.Devices(replica, servertest.FullyManaged(), count)
+	l := newLaptop(t, env)
+	keyFile := filepath.Join(l.dir, "key")
+	key := tenant.Client(replica, access.DevicesRead|access.DevicesCommand).Key
+	if err := os.WriteFile(keyFile, []byte(key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"devices", "lock", "--filter", "seenAfter=1h", "--url", replica.PublicURL(), "--key-file", keyFile}
+	waited := l.wait
+	l.wait = func(context.Context, time.Duration) bool { return false } // Ctrl-C at the first wait
+	if code, _, stderr := l.run(args...); code != 1 || !strings.Contains(stderr, "(10 of 12") {
+		t.Fatalf("an interrupted run ends with %d: %s", code, stderr)
+	}
+	l.wait = waited
+	env.Advance(2 * time.Hour) // all devices were last seen before
+	if code, out, stderr := l.run(args...); code != 0 || !strings.Contains(out, "12 devices: 12 accepted") ||
+		!strings.Contains(stderr, "10 of 12 were done") {
+		t.Errorf("the same command ends with %d: %s %s", code, out, stderr)
+	}
+	caller := tenant.Client(replica, access.DevicesRead)
+	for _, d := range devices {
+		var page struct{ Content []struct{ Type string } }
+		caller.Get("/assets/"+d.AssetID+"/commands").Want(t, http.StatusOK).JSON(t, &page)
+		if len(page.Content) != 1 {
+			t.Errorf("device %s got %d commands, want 1", d.AssetID, len(page.Content))
+		}
+	}
+	if code, out, stderr := l.run(args...); code != 0 || !strings.Contains(out, "0 devices") { // the run is finished
+		t.Errorf("a new run without a match ends with %d: %s %s", code, out, stderr)
+	}
+}
+
+// A filter has the type of its declaration, whatever its text looks like.
+func TestFilter_TypesFollowTheDeclaration(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	tenant, replica := env.NewTenant("acme"), env.Start()
+	l := newLaptop(t, env)
+	keyFile := filepath.Join(l.dir, "key")
+	if err := os.WriteFile(keyFile, []byte(tenant.Client(replica, access.DevicesRead).Key), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{"search=true", "search=false", "search=123", "app=true", "policy=true", "tag=true&tag=7", "lost=true",
+		"archived=false", "batteryBelow=20", "app=a.b&appBelow=9"} {
+		t.Run(query, func(t *testing.T) {
+			own := *l
+			own.t = t
+			out := own.ok("devices", "list", "--filter", query, "-o", "json", "--url", replica.PublicURL(), "--key-file", keyFile)
+			if !strings.Contains(out, `"content"`) {
+				t.Errorf("it prints %s", out)
+			}
+		})
+	}
+}

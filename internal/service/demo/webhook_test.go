@@ -1,0 +1,46 @@
+package demo_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/service/demo"
+	"github.com/musterhq/muster/internal/service/portalclient"
+)
+
+// The demo's webhooks may send to the networks that its settings name.
+func TestDemo_WebhookNetworks(t *testing.T) {
+	t.Parallel()
+	const receiver = "http://127.0.0.1:9/hook"
+	settings := demo.Settings{Data: t.TempDir(), Listen: "127.0.0.1:0"}
+	settings.WebhookNetworks.WebhookNetworks = []string{"127.0.0.0/8"}
+	if err := demo.Use(t.Context(), settings, time.Now, slog.New(slog.DiscardHandler), func(ctx context.Context, r *demo.Running) error {
+		v := portalclient.New(r.Service.PublicURL(), r.Password)
+		if err := v.SignIn(ctx, r.User); err != nil {
+			return err
+		}
+		form, err := v.Get(ctx, "/settings/webhooks/new")
+		if err != nil {
+			return err
+		}
+		once, err := form.Field("once")
+		if err != nil {
+			return err
+		}
+		made, err := v.Post(ctx, "/settings/webhooks", "url", receiver, "all", "true", "once", once)
+		if err != nil || made.Status != http.StatusOK {
+			t.Errorf("the webhook is answered %d, %v, want 200", made.Status, err)
+		}
+		list, err := v.Get(ctx, "/settings/webhooks")
+		if !strings.Contains(list.Body, "127.0.0.1") {
+			t.Error("the list lacks the webhook")
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
