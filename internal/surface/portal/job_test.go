@@ -106,14 +106,17 @@ func TestJob_RefusesWhatCannotBe(t *testing.T) {
 		says string
 	}{
 		"no device":    {url.Values{"command": {"lock"}, "id": {resource.NewID()}}, "o device matches"},
-		"too fast":     {url.Values{"command": {"lock"}, "id": {a.ID}, "rate": {"1000"}}, "1 to 600"},
+		"too fast":     {url.Values{"command": {"lock"}, "id": {a.ID}, "rate": {"1000"}}, "from 1 to 600"},
 		"no time":      {url.Values{"command": {"lock"}, "id": {a.ID}, "at-utc": {"tomorrow"}}, "a day and a time"},
-		"no tags":      {url.Values{"command": {"tags"}, "id": {a.ID}}, "Add tags must be given"},
+		"no tags":      {url.Values{"command": {"tags"}, "id": {a.ID}}, "Must be given"},
 		"a long tag":   {url.Values{"command": {"tags"}, "id": {a.ID}, "add": {strings.Repeat("x", 65)}}, "64"},
 		"a bad filter": {url.Values{"command": {"lock"}, "all": {"1"}, "match": {"batteryBelow=many"}}, "batteryBelow"},
 	} {
-		admin.Send(o.base+"/jobs", c.form).Want(t, 303)
-		if page := o.get(t, admin, "/devices", 200); !strings.Contains(page, c.says) {
+		page := string(admin.Send(o.base+"/jobs", c.form).Body)
+		if page == "" { // there is no plan to show
+			page = o.get(t, admin, "/devices", 200)
+		}
+		if !strings.Contains(page, c.says) {
 			t.Errorf("%s: the page does not say %q", name, c.says)
 		}
 	}
@@ -123,7 +126,27 @@ func TestJob_RefusesWhatCannotBe(t *testing.T) {
 	viewer := o.person(t, account.Viewer)
 	viewer.Send(o.base+"/jobs", url.Values{"command": {"lock"}, "id": {a.ID}}).Want(t, 403)
 	made := admin.Send(o.base+"/jobs", url.Values{"command": {"lock"}, "id": {a.ID}, "at": {"2099-01-01T00:00"}})
-	if made.Status != 303 {
+	if made.Status != 400 {
 		t.Errorf("a start in many years: %d", made.Status)
 	}
+}
+
+// A plan that is refused is shown again with what was typed, and the reason at the field.
+func TestJob_ARefusedPlanKeepsWhatWasTyped(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a := o.device(t, "d1", "S1", "Phone", o.Policy)
+	admin := o.person(t, account.Admin)
+	once := resource.NewID()
+	form := url.Values{"once": {once}, "command": {"tags"}, "id": {a.ID}, "add": {strings.Repeat("x", 65)}, "remove": {"Hello <b>"},
+		"rate": {"17"}, "at": {"2027-03-04T05:06"}, "at-utc": {"2027-03-04T05:06:00Z"}, "note-reason": {"Because <b>"}}
+	page := string(admin.Send(o.base+"/jobs", form).Want(t, 400).Body)
+	for _, want := range []string{`value="` + once + `"`, `name="id" value="` + a.ID + `"`, strings.Repeat("x", 65), "Hello &lt;b&gt;",
+		`value="17"`, `value="2027-03-04T05:06"`, `value="2027-03-04T05:06:00Z"`, `value="Because &lt;b&gt;"`, `id="bulk-add-wrong"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the plan does not have %s", want)
+		}
+	}
+	form.Set("add", "Shift")
+	admin.Send(o.base+"/jobs", form).Want(t, 303)
 }
