@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/edge"
 )
@@ -55,7 +56,11 @@ func (v *Visit) explain(err error) (int, Problem) {
 		v.frame.Log.ErrorContext(v.Context(), "a page failed", "request_id", v.RequestID, "path", v.r.URL.Path,
 			"user", v.User.ID, "error", err)
 	case fault.Forbidden:
-		p.Granters = v.Granters()
+		if errors.Is(err, access.ErrStopped) {
+			p.Title = "Changes are stopped" // no right helps
+		} else {
+			p.Granters = v.Granters()
+		}
 	default: // its own words are enough
 	}
 	if v.r.Method == http.MethodGet && f.Code != fault.NotFound {
