@@ -50,8 +50,9 @@ const (
 	MaxDevices   = 250_000 // of one job
 	MaxOpen      = 20      // of a company
 	MaxAhead     = 366 * 24 * time.Hour
-	maxArguments = 16 << 10 // bytes
-	maxWords     = 1000     // characters of the filter as it is shown
+	MaxBehind    = 2 * time.Minute // a start that is past by less is now: forms tell minutes
+	maxArguments = 16 << 10        // bytes
+	maxWords     = 1000            // characters of the filter as it is shown
 	// KeepFor is how long a job that ended is kept.
 	KeepFor = 400 * 24 * time.Hour
 )
@@ -228,6 +229,8 @@ func (s Service) check(p access.Principal, spec Spec) (*operation.Operation, err
 		return nil, wrong("rate", "must be 1 to 600 devices a minute")
 	case spec.At.After(s.Now().Add(MaxAhead)):
 		return nil, wrong("at", "must be within a year")
+	case !spec.At.IsZero() && spec.At.Before(s.Now().Add(-MaxBehind)):
+		return nil, wrong("at", "must not be in the past: leave it out to start now")
 	case len(spec.Arguments) > maxArguments:
 		return nil, wrong("argument", "must be at most 16 KiB in all")
 	}
@@ -245,5 +248,6 @@ func stops(stop access.Stop) error {
 	if !stop.On() {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "automation is stopped: %s. Jobs go on when it is resumed, and the job, too", stop.Reason)
+	return fault.New(fault.Forbidden, "automation is stopped: %s. Jobs go on when it is resumed, and the job, too", stop.Reason).
+		Because(access.ErrStopped)
 }

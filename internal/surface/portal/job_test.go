@@ -6,9 +6,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 )
@@ -149,4 +151,19 @@ func TestJob_ARefusedPlanKeepsWhatWasTyped(t *testing.T) {
 	}
 	form.Set("add", "Shift")
 	admin.Send(o.base+"/jobs", form).Want(t, 303)
+}
+
+// A job whose start is past is refused at the field; the minute that it is counts as now.
+func TestJob_StartsNotInThePast(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a := o.device(t, "d1", "S1", "Phone", o.Policy)
+	admin := o.person(t, account.Admin)
+	for ago, status := range map[time.Duration]int{time.Hour: 400, job.MaxBehind + time.Second: 400, time.Minute: 303, 0: 303, -time.Hour: 303} {
+		at := o.Now().Add(-ago).Format(time.RFC3339Nano)
+		answer := admin.Send(o.base+"/jobs", url.Values{"once": {resource.NewID()}, "command": {"reboot"}, "id": {a.ID}, "at-utc": {at}})
+		if answer.Status != status || strings.Contains(string(answer.Body), `id="bulk-at-wrong"`) != (status == 400) {
+			t.Errorf("%s ago: got %d, want %d", ago, answer.Status, status)
+		}
+	}
 }
