@@ -134,8 +134,9 @@ type Store interface {
 	// CreateJob stores a job with its devices. If there is one with its id already, it
 	// returns that. It fails with fault.Refused above MaxOpen.
 	CreateJob(ctx context.Context, j Job, assets []string) (Job, error)
-	// Jobs returns the newest jobs of a company, at most limit.
-	Jobs(ctx context.Context, companyID string, limit int) ([]Job, error)
+	// Jobs returns the newest jobs of a company, at most limit; makerID, if not empty: those
+	// of one maker.
+	Jobs(ctx context.Context, companyID, makerID string, limit int) ([]Job, error)
 	// Job returns a job of the company, or fault.NotFound.
 	Job(ctx context.Context, companyID, id string) (Job, error)
 	// JobResults returns up to limit results from a place on; status empty: of any.

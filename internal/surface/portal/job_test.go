@@ -2,6 +2,7 @@ package portal_test
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
@@ -165,5 +166,31 @@ func TestJob_StartsNotInThePast(t *testing.T) {
 		if answer.Status != status || strings.Contains(string(answer.Body), `id="bulk-at-wrong"`) != (status == 400) {
 			t.Errorf("%s ago: got %d, want %d", ago, answer.Status, status)
 		}
+	}
+}
+
+// A person who is limited to policies finds their own job below newer ones of others.
+func TestJobs_OwnOnesBelowOthers(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a := o.device(t, "d1", "S1", "Phone", o.Policy)
+	limited := o.person(t, account.Manager, o.Policy.ID)
+	for i := range 202 {
+		maker := access.Actor{Kind: access.User, ID: "another", Name: "Another"}
+		if i == 0 {
+			maker = access.Actor{Kind: access.User, ID: limited.User.ID, Name: limited.User.Name}
+		}
+		at := o.Now().Add(time.Duration(i) * time.Second)
+		j := job.Job{ID: resource.NewID(), CompanyID: o.Company.ID, Command: "reboot", Maker: maker, Status: job.Running, Rate: 1, Total: 1,
+			Filter: fmt.Sprint("filter ", i), CreatedAt: at, StartsAt: at.Add(time.Hour), NextAt: at.Add(time.Hour)}
+		if _, err := o.DB().CreateJob(t.Context(), j, []string{a.ID}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.DB().MoveJob(t.Context(), o.Company.ID, j.ID, job.Canceled, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if page := o.get(t, limited, "/jobs", 200); !strings.Contains(page, "filter 0") || strings.Contains(page, "Another") {
+		t.Error("the own job is not listed, or one of another is")
 	}
 }
