@@ -1,6 +1,7 @@
 package access
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -186,6 +187,9 @@ const MaxStopReason = 200
 // On reports whether there is a stop.
 func (s Stop) On() bool { return !s.At.IsZero() }
 
+// ErrStopped is the cause of a refusal that no right changes: of a stop.
+var ErrStopped = errors.New("access: changes are stopped")
+
 // Refuses returns fault.Forbidden, with the reason, if a caller of the kind may
 // change nothing now. Reading goes on.
 func (s Stop) Refuses(kind Kind) error {
@@ -194,10 +198,10 @@ func (s Stop) Refuses(kind Kind) error {
 		return nil
 	case kind == APIKey || kind == Connection:
 		return fault.New(fault.Forbidden, "automation is stopped: %s. Reading goes on; an administrator can resume it in the portal, the "+
-			"operator with muster company resume", s.Reason)
+			"operator with muster company resume", s.Reason).Because(ErrStopped)
 	case kind == User && s.All:
 		return fault.New(fault.Forbidden, "changes are stopped, in the portal too: %s. Reading goes on; an administrator can ask to "+
-			"resume, the operator resumes with muster company resume", s.Reason)
+			"resume, the operator resumes with muster company resume", s.Reason).Because(ErrStopped)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -49,8 +50,9 @@ func (s Federation) openSecret(p IdentityProvider) (string, error) {
 
 // Save saves a provider on behalf of a user. A provider decides who its
 // company's users are, so it takes the right to manage users, and every right
-// and policy of each user whose address is in its domains.
-func (s Federation) Save(ctx context.Context, by User, p IdentityProvider) error {
+// and policy of each user whose address is in its domains. It is fault.Refused if the
+// provider is no longer the one that was seen: asking it takes a while.
+func (s Federation) Save(ctx context.Context, by User, seen, p IdentityProvider) error {
 	if missing := (ManageCompany | ManageUsers) &^ by.Rights; missing != 0 {
 		return fault.New(fault.Forbidden, "saving company sign-in needs the right %s: an administrator can grant it",
 			strings.Join(missing.Names(), " and "))
@@ -69,7 +71,11 @@ func (s Federation) Save(ctx context.Context, by User, p IdentityProvider) error
 	if p.SavedBy, p.SavedRights = by.Name, by.Rights; by.Policies != nil {
 		p.SavedRights = 0
 	}
-	return s.Providers.SaveProvider(ctx, p, func(users []User) error {
+	return s.Providers.SaveProvider(ctx, p, func(now IdentityProvider, users []User) error {
+		if !now.UpdatedAt.Equal(seen.UpdatedAt) || !now.UpdatedAt.IsZero() && !reflect.DeepEqual(now, seen) {
+			return fault.New(fault.Refused, "another administrator saved company sign-in while the provider was asked: nothing of "+
+				"yours is saved; save again to add it to theirs")
+		}
 		for _, u := range users {
 			if slices.Contains(p.Domains, domainOf(u.Email)) && hasMoreThan(u, by) {
 				return fault.New(fault.Forbidden, "cannot save company sign-in for %s: %s may do more than you; an administrator "+

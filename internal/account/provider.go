@@ -23,10 +23,10 @@ type ProviderStore interface {
 	ProviderByDomain(ctx context.Context, domain string) (IdentityProvider, error) // enabled ones
 	// HasProviders reports whether any company has one that is enabled.
 	HasProviders(ctx context.Context) (bool, error)
-	// SaveProvider saves a provider unless check, which gets the company's
-	// users, refuses; nothing of either changes before it is saved. It is fault.Refused
+	// SaveProvider saves a provider unless check, which gets the provider that there is
+	// (zero: none) and the company's users, refuses; nothing of either changes before it is saved. It is fault.Refused
 	// if a domain does not belong to the company.
-	SaveProvider(ctx context.Context, p IdentityProvider, check func([]User) error) error
+	SaveProvider(ctx context.Context, p IdentityProvider, check func(now IdentityProvider, users []User) error) error
 	// IdentityUser returns the user to whom the provider's account is linked, or
 	// fault.NotFound.
 	IdentityUser(ctx context.Context, companyID, issuer, subject string) (userID string, err error)

@@ -180,10 +180,15 @@ func findAuthorization(ctx context.Context, c conn, companyID, id string) (appro
 		`SELECT `+readAuthorization+` FROM authorizations WHERE id = ? AND company_id = ?`, id, companyID)
 }
 
-// Authorizations lists those of a company that were asked for last, the newest first.
-func (db *DB) Authorizations(ctx context.Context, companyID string, limit int) ([]approval.Authorization, error) {
+// Authorizations lists those of a company that were asked for last, the newest first;
+// policies nil: for any device, else for devices with these.
+func (db *DB) Authorizations(ctx context.Context, companyID string, policies []string, limit int) ([]approval.Authorization, error) {
+	if policies != nil && len(policies) == 0 {
+		return nil, nil
+	}
+	of, args := within(`v.id = authorizations.asset_id AND v.company_id = authorizations.company_id`, []any{companyID}, policies)
 	return list(ctx, db.read(), into(readAuthorizationFields), `SELECT `+readAuthorization+` FROM authorizations WHERE company_id = ?
-		ORDER BY created_at DESC, id DESC LIMIT ?`, companyID, limit)
+		AND EXISTS (SELECT 1 FROM assets v WHERE `+of+`) ORDER BY created_at DESC, id DESC LIMIT ?`, append(args, limit)...)
 }
 
 // WaitingAuthorizations counts those that a person can decide now; policies nil: for any

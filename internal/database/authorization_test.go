@@ -275,7 +275,7 @@ func TestBegin_RefusedCallsUseNoAuthorization(t *testing.T) {
 		if a := f.authorization(ask.ID); a.State != approval.Approved {
 			t.Errorf("after the limit: %s", a.State)
 		}
-		if all, err := f.db.Authorizations(f.Context(), f.company.ID, 10); err != nil || len(all) != 1 {
+		if all, err := f.db.Authorizations(f.Context(), f.company.ID, nil, 10); err != nil || len(all) != 1 {
 			t.Errorf("%d authorizations, %v", len(all), err)
 		}
 		f.setLimit(5, 60)
@@ -291,7 +291,7 @@ func TestBegin_RefusedCallsUseNoAuthorization(t *testing.T) {
 		}
 		f.clock.Advance(approval.KeepFor + time.Millisecond)
 		f.ok(f.db.Sweep(f.Context()))
-		if all, err := f.db.Authorizations(f.Context(), f.company.ID, 10); err != nil || len(all) != 0 {
+		if all, err := f.db.Authorizations(f.Context(), f.company.ID, nil, 10); err != nil || len(all) != 0 {
 			t.Errorf("after thirty days: %d authorizations, %v", len(all), err)
 		}
 	})
@@ -589,7 +589,7 @@ func TestBegin_AuthorizationIsLinearizable(t *testing.T) {
 				clients.Go(func() {
 					call := random.IntN(callsOf)
 					if client == 0 {
-						all, err := f.db.Authorizations(f.Context(), f.company.ID, 50)
+						all, err := f.db.Authorizations(f.Context(), f.company.ID, nil, 50)
 						if err != nil {
 							t.Error(err)
 							return
@@ -702,5 +702,26 @@ func TestVoid_DoesNotCountAgain(t *testing.T) {
 			}
 		}
 		equal(f, "void approvals in the log", void, 3)
+	})
+}
+
+// The list for devices with some policies is limited after those of others are left out.
+func TestAuthorizations_OfPolicies(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		var asks, policies []string
+		for _, name := range []string{"One", "Two"} {
+			policies = append(policies, f.newPolicy(name).ID)
+			device := f.enroll(name, policies[len(policies)-1])
+			asks = append(asks, f.refusal(f.db, f.asking(device, command.WipeCompanyData, name)).ID)
+			f.clock.Advance(time.Second)
+		}
+		for i, of := range [][]string{{policies[0]}, nil, {}} {
+			all, err := f.db.Authorizations(f.Context(), f.company.ID, of, 1)
+			f.ok(err)
+			if got := len(all); got != min(1, 2-i) || got == 1 && all[0].ID != asks[i] {
+				f.Errorf("of %v: got %+v, want %v", of, all, asks)
+			}
+		}
 	})
 }

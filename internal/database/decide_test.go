@@ -105,7 +105,7 @@ func TestSaveProvider_UsersStayAsTheyWereChecked(t *testing.T) {
 		changed := make(chan error, 1)
 		p := account.IdentityProvider{CompanyID: f.company.ID, Name: "ID", Issuer: "https://id.example", ClientID: "c", Enabled: true,
 			Role: account.Viewer}
-		f.ok(f.db.SaveProvider(f.Context(), p, func(users []account.User) error {
+		f.ok(f.db.SaveProvider(f.Context(), p, func(_ account.IdentityProvider, users []account.User) error {
 			equal(f, "users", len(users), 1)
 			go func() {
 				_, err := other.UpdateUser(f.Context(), u.CompanyID, u.ID, func(u *account.User) error {

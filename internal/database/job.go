@@ -78,9 +78,13 @@ func (db *DB) recordJob(ctx context.Context, t *tx, j job.Job, action activity.A
 }
 
 // Jobs implements job.Store: the newest first.
-func (db *DB) Jobs(ctx context.Context, companyID string, limit int) ([]job.Job, error) {
+func (db *DB) Jobs(ctx context.Context, companyID, makerID string, limit int) ([]job.Job, error) {
+	where, args := `company_id = ?`, []any{companyID}
+	if makerID != "" {
+		where, args = where+` AND maker_id = ?`, append(args, makerID)
+	}
 	return list(ctx, db.read(), into(jobFields),
-		`SELECT `+jobColumns+` FROM jobs WHERE company_id = ? ORDER BY created_at DESC, id DESC LIMIT ?`, companyID, limit)
+		`SELECT `+jobColumns+` FROM jobs WHERE `+where+` ORDER BY created_at DESC, id DESC LIMIT ?`, append(args, limit)...)
 }
 
 // Job implements job.Store.

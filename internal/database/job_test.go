@@ -326,8 +326,25 @@ func TestJob_TagsAndRefusals(t *testing.T) {
 		f.code(fault.Refused, err)
 		f.clock.Advance(job.KeepFor + time.Hour)
 		f.ok(f.db.Sweep(f.Context()))
-		kept, err := f.db.Jobs(f.Context(), f.company.ID, 100)
+		kept, err := f.db.Jobs(f.Context(), f.company.ID, "", 100)
 		f.ok(err)
 		equal(f, "kept", len(kept), job.MaxOpen)
+	})
+}
+
+// The list of one maker's jobs is limited after those of others are left out.
+func TestJobs_OfOneMaker(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		for i, maker := range []string{"ada", "bob", "bob"} {
+			at := f.clock.Now().Add(time.Duration(i) * time.Second)
+			_, err := f.db.CreateJob(f.Context(), job.Job{ID: resource.NewID(), CompanyID: f.company.ID, Command: "reboot", Status: job.Running,
+				Maker: access.Actor{Kind: access.User, ID: maker}, Rate: 1, CreatedAt: at, StartsAt: at, NextAt: at}, nil)
+			f.ok(err)
+		}
+		all, err := f.db.Jobs(f.Context(), f.company.ID, "ada", 1)
+		f.ok(err)
+		if len(all) != 1 || all[0].Maker.ID != "ada" {
+			f.Errorf("got %+v, want the job of ada", all)
+		}
 	})
 }

@@ -23,7 +23,7 @@ func (k *killing) asks(by account.User, passkey string) func(int, *rand.Rand) {
 			k.ask(caller, to, o, step{call, false}, output)
 			return
 		}
-		all, err := k.db.Authorizations(k.Context(), k.company.ID, 1000)
+		all, err := k.db.Authorizations(k.Context(), k.company.ID, nil, 1000)
 		if err != nil {
 			k.Error(err)
 		}
@@ -50,7 +50,7 @@ func (k *killing) eachOnce() {
 			begun[c.ID] = a.ID
 		}
 	}
-	all, err := k.db.Authorizations(k.Context(), k.company.ID, 1000)
+	all, err := k.db.Authorizations(k.Context(), k.company.ID, nil, 1000)
 	k.ok(err)
 	for _, a := range all {
 		if used := a.State == approval.Used; used != (a.CommandID != "") || used && begun[a.CommandID] != a.AssetID {

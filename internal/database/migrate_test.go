@@ -229,7 +229,7 @@ func TestMigration_ProvidersKeepTheirDomains(t *testing.T) {
 			equal(f, "users", words(linked, ada.ID, ada.PasswordHash, ada.Disabled, bob.CompanyID, bob.Disabled, bob.Policies),
 				"u1 u1 hash false c2 true [p9]")
 			// With two companies a provider keeps what it has, and takes no other's.
-			anyone := func([]account.User) error { return nil }
+			anyone := func(account.IdentityProvider, []account.User) error { return nil }
 			f.ok(f.db.SaveProvider(t.Context(), p, anyone))
 			p.Domains = append(p.Domains, "other.test")
 			f.code(fault.Refused, f.db.SaveProvider(t.Context(), p, anyone))

@@ -60,7 +60,8 @@ func anyProvider(ctx context.Context, c conn, companyID string) (account.Identit
 }
 
 // SaveProvider implements account.ProviderStore.
-func (db *DB) SaveProvider(ctx context.Context, p account.IdentityProvider, check func([]account.User) error) error {
+func (db *DB) SaveProvider(ctx context.Context, p account.IdentityProvider,
+	check func(now account.IdentityProvider, users []account.User) error) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		users, err := lockUsers(ctx, t, p.CompanyID)
 		if err != nil {
@@ -70,7 +71,7 @@ func (db *DB) SaveProvider(ctx context.Context, p account.IdentityProvider, chec
 		if err != nil {
 			return err
 		}
-		if err := check(users); err != nil {
+		if err := check(before, users); err != nil {
 			return err
 		}
 		if err := db.claimDomains(ctx, t, p.CompanyID, p.Domains); err != nil {

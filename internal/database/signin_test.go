@@ -96,7 +96,7 @@ func TestPasskeys_AndRecoveryCodes(t *testing.T) {
 	})
 }
 
-func anybody([]account.User) error { return nil }
+func anybody(account.IdentityProvider, []account.User) error { return nil }
 
 func TestProviders_AndIdentities(t *testing.T) {
 	withCompany(t, func(f *fixture) {

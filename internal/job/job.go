@@ -50,8 +50,9 @@ const (
 	MaxDevices   = 250_000 // of one job
 	MaxOpen      = 20      // of a company
 	MaxAhead     = 366 * 24 * time.Hour
-	maxArguments = 16 << 10 // bytes
-	maxWords     = 1000     // characters of the filter as it is shown
+	MaxBehind    = 2 * time.Minute // a start that is past by less is now: forms tell minutes
+	maxArguments = 16 << 10        // bytes
+	maxWords     = 1000            // characters of the filter as it is shown
 	// KeepFor is how long a job that ended is kept.
 	KeepFor = 400 * 24 * time.Hour
 )
@@ -133,8 +134,9 @@ type Store interface {
 	// CreateJob stores a job with its devices. If there is one with its id already, it
 	// returns that. It fails with fault.Refused above MaxOpen.
 	CreateJob(ctx context.Context, j Job, assets []string) (Job, error)
-	// Jobs returns the newest jobs of a company, at most limit.
-	Jobs(ctx context.Context, companyID string, limit int) ([]Job, error)
+	// Jobs returns the newest jobs of a company, at most limit; makerID, if not empty: those
+	// of one maker.
+	Jobs(ctx context.Context, companyID, makerID string, limit int) ([]Job, error)
 	// Job returns a job of the company, or fault.NotFound.
 	Job(ctx context.Context, companyID, id string) (Job, error)
 	// JobResults returns up to limit results from a place on; status empty: of any.
@@ -228,6 +230,8 @@ func (s Service) check(p access.Principal, spec Spec) (*operation.Operation, err
 		return nil, wrong("rate", "must be 1 to 600 devices a minute")
 	case spec.At.After(s.Now().Add(MaxAhead)):
 		return nil, wrong("at", "must be within a year")
+	case !spec.At.IsZero() && spec.At.Before(s.Now().Add(-MaxBehind)):
+		return nil, wrong("at", "must not be in the past: leave it out to start now")
 	case len(spec.Arguments) > maxArguments:
 		return nil, wrong("argument", "must be at most 16 KiB in all")
 	}
@@ -245,5 +249,6 @@ func stops(stop access.Stop) error {
 	if !stop.On() {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "automation is stopped: %s. Jobs go on when it is resumed, and the job, too", stop.Reason)
+	return fault.New(fault.Forbidden, "automation is stopped: %s. Jobs go on when it is resumed, and the job, too", stop.Reason).
+		Because(access.ErrStopped)
 }

@@ -35,6 +35,7 @@ type Provider struct {
 	key    *rsa.PrivateKey
 	codes  map[string]url.Values // what each code was asked for
 	spoil  func(claims map[string]any)
+	asked  func() // called once, when the provider is described
 }
 
 // New runs a provider until the test ends.
@@ -63,12 +64,26 @@ func (p *Provider) Be(who Browser, spoil func(claims map[string]any)) {
 	p.person, p.spoil = who, spoil
 }
 
+// Asked sets what is called when the provider is next asked to describe itself, before it answers.
+func (p *Provider) Asked(then func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = then
+}
+
 func reply(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(v)
 }
 
 func (p *Provider) describe(w http.ResponseWriter, _ *http.Request) {
+	p.mu.Lock()
+	asked := p.asked
+	p.asked = nil
+	p.mu.Unlock()
+	if asked != nil {
+		asked()
+	}
 	reply(w, map[string]any{"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token",
 		"jwks_uri": p.URL + "/keys", "response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"},
 		"id_token_signing_alg_values_supported": []string{"RS256"}})

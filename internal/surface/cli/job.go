@@ -187,7 +187,7 @@ const listedJobs = 1000
 // Run prints the list.
 func (c *JobList) Run(env *Env) error {
 	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		all, err := admin.Jobs.Store.Jobs(ctx, owner.ID, listedJobs)
+		all, err := admin.Jobs.Store.Jobs(ctx, owner.ID, "", listedJobs)
 		now := env.Now()
 		return list(all, func(j job.Job) listedJob {
 			return listedJob{j.ID, j.Shown(now), j.Total, j.Command, j.Filter, operation.Timestamp{Time: j.StartsAt}, j.Maker.Name}

@@ -72,3 +72,20 @@ func TestCodes_WrongValues(t *testing.T) {
 		}
 	}
 }
+
+// A code's page names no device to a person who may enroll devices and not see them.
+func TestEnroll_JoinedNamesNoDeviceToWhoMaySeeNone(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.device(t, "secret", "SN-S", "Secret phone", o.Policy)
+	path := "/enrol/joined?since=0&policy=" + o.Policy.ID
+	if page := o.get(t, o.person(t, account.Admin), path, 200); !strings.Contains(page, "/devices/") {
+		t.Error("who may see devices sees none")
+	}
+	blind := o.person(t, account.Admin)
+	blind.Change(func(u *account.User) { u.Rights = account.ProvisionDevices | account.ViewPolicies })
+	page := o.get(t, blind, path, 200)
+	if strings.Contains(page, "Secret") || strings.Contains(page, "/devices/") || !strings.Contains(page, "1 device has enrolled") {
+		t.Errorf("got %s", page)
+	}
+}

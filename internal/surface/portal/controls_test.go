@@ -86,3 +86,30 @@ func TestControls(t *testing.T) {
 		t.Error("resuming does not wait")
 	}
 }
+
+// While changes are stopped, nothing says that a change takes effect by itself or can be confirmed.
+func TestControls_WhatWaitsDuringAStop(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	ada, bob := o.person(t, account.Admin), o.person(t, account.Admin)
+	const path = "/access/controls"
+	ada.Send(o.base+path, url.Values{"limited": {"true"}, "limit": {"5"}, "minutes": {"60"}, "age": {"24"}}).Want(t, 303)
+	ada.Send(o.base+path, url.Values{"limited": {"true"}, "limit": {"9"}, "minutes": {"60"}, "age": {"24"}}).Want(t, 303)
+	all, err := o.DB().Loosenings(t.Context(), o.Company.ID)
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	confirm := path + "/" + all[0].ID + "/confirm"
+	for _, where := range []string{path, confirm} {
+		if page := o.get(t, bob, where, 200); strings.Contains(page, "when the stop has ended") {
+			t.Errorf("%s speaks of a stop that there is not", where)
+		}
+	}
+	o.CLI(new(any), "company", "stop", "--company", "acme", "--reason", "a leak")
+	for where, not := range map[string]string{path: `href="` + confirm, confirm: "by itself at"} {
+		page := o.get(t, bob, where, 200)
+		if !strings.Contains(page, "when the stop has ended") || strings.Contains(page, not) {
+			t.Errorf("%s does not say that the stop holds it up, or says %q", where, not)
+		}
+	}
+}

@@ -28,14 +28,14 @@ func TestDevice_EditWritesWhatWasChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	send := func(change url.Values) string {
+	send := func(change url.Values, status int) string {
 		form := url.Values{}
 		for _, values := range []url.Values{shown, change} {
 			for name := range values {
 				form[name] = values[name]
 			}
 		}
-		admin.Send(o.base+"/devices/"+a.ID+"/edit", form).Want(t, 303)
+		admin.Send(o.base+"/devices/"+a.ID+"/edit", form).Want(t, status)
 		now, err := o.DB().Asset(t.Context(), a.CompanyID, a.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -44,14 +44,15 @@ func TestDevice_EditWritesWhatWasChanged(t *testing.T) {
 	}
 	for _, step := range []struct {
 		change url.Values
+		status int
 		want   string
 	}{
-		{nil, "Reception[by another] map[]"},
-		{url.Values{"user": {" Ada Lovelace "}}, "Reception[by another] map[user:Ada Lovelace]"},
-		{url.Values{"was-user": {"Ada Lovelace"}, "user": {""}, "tags": {"a, b ,,a"}}, "Reception[a b] map[]"},
-		{url.Values{"identification": {" "}}, "Reception[a b] map[]"}, // refused
+		{nil, 303, "Reception[by another] map[]"},
+		{url.Values{"user": {" Ada Lovelace "}}, 303, "Reception[by another] map[user:Ada Lovelace]"},
+		{url.Values{"was-user": {"Ada Lovelace"}, "user": {""}, "tags": {"a, b ,,a"}}, 303, "Reception[a b] map[]"},
+		{url.Values{"identification": {" "}}, 400, "Reception[a b] map[]"},
 	} {
-		if got := send(step.change); got != step.want {
+		if got := send(step.change, step.status); got != step.want {
 			t.Errorf("%v: %s, want %s", step.change, got, step.want)
 		}
 	}
@@ -210,5 +211,29 @@ func TestDevice_Deletes(t *testing.T) {
 	o.get(t, admin, page+"/history", 404)
 	if strings.Contains(o.get(t, admin, "/devices?archived=true", 200), page) {
 		t.Error("the list has the deleted asset")
+	}
+}
+
+// A form of a device that is refused is shown again with what was typed, and the reason at the field.
+func TestDevice_ARefusedEditKeepsWhatWasTyped(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a := o.device(t, "edited", "SN-E", "phone", o.Policy)
+	admin := o.person(t, account.Admin)
+	path := frame.DevicePath(a.ID) + "/edit"
+	form := url.Values{"identification": {"Reception <b>"}, "was-identification": {a.Identification}, "user": {"Ada"}, "was-user": {""},
+		"tags": {strings.Repeat("x", 65)}, "was-tags": {""}, "other": {"room=1"}, "was-other": {""}}
+	page := string(admin.Send(o.base+path, form).Want(t, 400).Body)
+	for _, want := range []string{`value="Reception &lt;b&gt;"`, `name="was-identification" value="` + a.Identification + `"`, `value="Ada"`,
+		`value="` + strings.Repeat("x", 65) + `"`, ">room=1</textarea>", `id="edit-tags-wrong"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the form does not have %s", want)
+		}
+	}
+	form.Set("tags", "x")
+	admin.Send(o.base+path, form).Want(t, 303)
+	if now, err := o.DB().Asset(t.Context(), a.CompanyID, a.ID); err != nil || now.Identification != "Reception <b>" ||
+		now.CustomData["room"] != "1" {
+		t.Errorf("got %+v, %v", now, err)
 	}
 }

@@ -2,13 +2,16 @@ package portal_test
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 )
@@ -106,14 +109,17 @@ func TestJob_RefusesWhatCannotBe(t *testing.T) {
 		says string
 	}{
 		"no device":    {url.Values{"command": {"lock"}, "id": {resource.NewID()}}, "o device matches"},
-		"too fast":     {url.Values{"command": {"lock"}, "id": {a.ID}, "rate": {"1000"}}, "1 to 600"},
+		"too fast":     {url.Values{"command": {"lock"}, "id": {a.ID}, "rate": {"1000"}}, "from 1 to 600"},
 		"no time":      {url.Values{"command": {"lock"}, "id": {a.ID}, "at-utc": {"tomorrow"}}, "a day and a time"},
-		"no tags":      {url.Values{"command": {"tags"}, "id": {a.ID}}, "Add tags must be given"},
+		"no tags":      {url.Values{"command": {"tags"}, "id": {a.ID}}, "Must be given"},
 		"a long tag":   {url.Values{"command": {"tags"}, "id": {a.ID}, "add": {strings.Repeat("x", 65)}}, "64"},
 		"a bad filter": {url.Values{"command": {"lock"}, "all": {"1"}, "match": {"batteryBelow=many"}}, "batteryBelow"},
 	} {
-		admin.Send(o.base+"/jobs", c.form).Want(t, 303)
-		if page := o.get(t, admin, "/devices", 200); !strings.Contains(page, c.says) {
+		page := string(admin.Send(o.base+"/jobs", c.form).Body)
+		if page == "" { // there is no plan to show
+			page = o.get(t, admin, "/devices", 200)
+		}
+		if !strings.Contains(page, c.says) {
 			t.Errorf("%s: the page does not say %q", name, c.says)
 		}
 	}
@@ -123,7 +129,68 @@ func TestJob_RefusesWhatCannotBe(t *testing.T) {
 	viewer := o.person(t, account.Viewer)
 	viewer.Send(o.base+"/jobs", url.Values{"command": {"lock"}, "id": {a.ID}}).Want(t, 403)
 	made := admin.Send(o.base+"/jobs", url.Values{"command": {"lock"}, "id": {a.ID}, "at": {"2099-01-01T00:00"}})
-	if made.Status != 303 {
+	if made.Status != 400 {
 		t.Errorf("a start in many years: %d", made.Status)
+	}
+}
+
+// A plan that is refused is shown again with what was typed, and the reason at the field.
+func TestJob_ARefusedPlanKeepsWhatWasTyped(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a := o.device(t, "d1", "S1", "Phone", o.Policy)
+	admin := o.person(t, account.Admin)
+	once := resource.NewID()
+	form := url.Values{"once": {once}, "command": {"tags"}, "id": {a.ID}, "add": {strings.Repeat("x", 65)}, "remove": {"Hello <b>"},
+		"rate": {"17"}, "at": {"2027-03-04T05:06"}, "at-utc": {"2027-03-04T05:06:00Z"}, "note-reason": {"Because <b>"}}
+	page := string(admin.Send(o.base+"/jobs", form).Want(t, 400).Body)
+	for _, want := range []string{`value="` + once + `"`, `name="id" value="` + a.ID + `"`, strings.Repeat("x", 65), "Hello &lt;b&gt;",
+		`value="17"`, `value="2027-03-04T05:06"`, `value="2027-03-04T05:06:00Z"`, `value="Because &lt;b&gt;"`, `id="bulk-add-wrong"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the plan does not have %s", want)
+		}
+	}
+	form.Set("add", "Shift")
+	admin.Send(o.base+"/jobs", form).Want(t, 303)
+}
+
+// A job whose start is past is refused at the field; the minute that it is counts as now.
+func TestJob_StartsNotInThePast(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a := o.device(t, "d1", "S1", "Phone", o.Policy)
+	admin := o.person(t, account.Admin)
+	for ago, status := range map[time.Duration]int{time.Hour: 400, job.MaxBehind + time.Second: 400, time.Minute: 303, 0: 303, -time.Hour: 303} {
+		at := o.Now().Add(-ago).Format(time.RFC3339Nano)
+		answer := admin.Send(o.base+"/jobs", url.Values{"once": {resource.NewID()}, "command": {"reboot"}, "id": {a.ID}, "at-utc": {at}})
+		if answer.Status != status || strings.Contains(string(answer.Body), `id="bulk-at-wrong"`) != (status == 400) {
+			t.Errorf("%s ago: got %d, want %d", ago, answer.Status, status)
+		}
+	}
+}
+
+// A person who is limited to policies finds their own job below newer ones of others.
+func TestJobs_OwnOnesBelowOthers(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a := o.device(t, "d1", "S1", "Phone", o.Policy)
+	limited := o.person(t, account.Manager, o.Policy.ID)
+	for i := range 202 {
+		maker := access.Actor{Kind: access.User, ID: "another", Name: "Another"}
+		if i == 0 {
+			maker = access.Actor{Kind: access.User, ID: limited.User.ID, Name: limited.User.Name}
+		}
+		at := o.Now().Add(time.Duration(i) * time.Second)
+		j := job.Job{ID: resource.NewID(), CompanyID: o.Company.ID, Command: "reboot", Maker: maker, Status: job.Running, Rate: 1, Total: 1,
+			Filter: fmt.Sprint("filter ", i), CreatedAt: at, StartsAt: at.Add(time.Hour), NextAt: at.Add(time.Hour)}
+		if _, err := o.DB().CreateJob(t.Context(), j, []string{a.ID}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.DB().MoveJob(t.Context(), o.Company.ID, j.ID, job.Canceled, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if page := o.get(t, limited, "/jobs", 200); !strings.Contains(page, "filter 0") || strings.Contains(page, "Another") {
+		t.Error("the own job is not listed, or one of another is")
 	}
 }

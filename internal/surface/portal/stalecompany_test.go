@@ -3,6 +3,7 @@ package portal_test
 import (
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -98,5 +99,31 @@ func TestControls_StaleForms(t *testing.T) {
 	}
 	if waits, err := o.DB().Loosenings(t.Context(), o.Company.ID); err != nil || len(waits) != 0 {
 		t.Errorf("got %+v, %v that wait, want none: no form asked for anything looser", waits, err)
+	}
+}
+
+// Another administrator's save while the provider is asked is not overwritten.
+func TestSignInSettings_SavedWhileTheProviderIsAsked(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin, other := o.person(t, account.Admin), o.person(t, account.Admin)
+	provider := oidctest.New(t, o.Now)
+	const path = "/settings/signin"
+	o.CLI(new(any), "company", "domain", "add", "--company", "acme", "acme.test")
+	admin.Send(o.base+path, url.Values{"name": {"Acme ID"}, "issuer": {provider.URL}, "clientId": {provider.ClientID},
+		"domains": {"acme.test"}, "enabled": {"true"}, "createsUsers": {"true"}, "role": {"operator"}}).Want(t, 303)
+	form, stricter := o.openForm(t, admin, path, path), o.openForm(t, other, path, path)
+	stricter.Del("createsUsers")
+	stricter.Del("enabled")
+	form.Set("name", "Renamed")
+	provider.Asked(func() { other.Send(o.base+path, stricter).Want(t, 303) })
+	page := string(admin.Send(o.base+path, form).Want(t, 422).Body)
+	if !strings.Contains(page, "Another administrator") || !strings.Contains(page, `value="Renamed"`) {
+		t.Error("the form does not say that another administrator saved, or lost what was typed")
+	}
+	admin.Send(o.base+path, form).Want(t, 303)
+	got, err := o.DB().Provider(t.Context(), o.Company.ID)
+	if err != nil || got.Enabled || got.CreatesUsers || got.Name != "Renamed" {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }

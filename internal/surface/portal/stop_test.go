@@ -51,3 +51,16 @@ func TestStopAll(t *testing.T) {
 	admin.SignIn(o.base)
 	o.get(t, admin, "/devices", 200)
 }
+
+// A refusal because of a stop is in the stop's own words, and sends to no administrator for a right.
+func TestStopAll_IsNotARightThatIsMissing(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin, other := o.person(t, account.Admin), o.Browser(o.Company, account.Admin)
+	o.CLI(new(any), "company", "stop", "--company", "acme", "--reason", "a stolen account", "--all")
+	page := string(admin.Send(o.base+"/settings", url.Values{"name": {"Other"}}).Want(t, 403).Body)
+	if !strings.Contains(page, "an administrator can ask to resume") || strings.Contains(page, "Ask "+other.User.Name) ||
+		strings.Contains(page, "You may not do this") {
+		t.Errorf("got %s", page)
+	}
+}

@@ -30,8 +30,8 @@ type Store interface {
 	approval.Store
 	// SeenAuthorization returns an authorization with what people see of it now.
 	SeenAuthorization(ctx context.Context, companyID, id string) (approval.Authorization, approval.Seen, error)
-	// Authorizations lists those that were asked for last.
-	Authorizations(ctx context.Context, companyID string, limit int) ([]approval.Authorization, error)
+	// Authorizations lists those that were asked for last; policies, if not nil: for devices with these.
+	Authorizations(ctx context.Context, companyID string, policies []string, limit int) ([]approval.Authorization, error)
 	// PresentAuthorization returns an authorization with its approval only if that counts.
 	PresentAuthorization(ctx context.Context, a approval.Authorization, v approval.Verifier) (approval.Authorization, error)
 	// LooseningSubject returns what waits, and what a second administrator decides.

@@ -158,7 +158,7 @@ type entry struct {
 }
 
 func (s *Section) list(v *frame.Visit) error {
-	all, err := s.Store.Authorizations(v.Context(), v.Company.ID, listed)
+	all, err := s.Store.Authorizations(v.Context(), v.Company.ID, v.Principal.Policies, listed)
 	if err != nil {
 		return err
 	}

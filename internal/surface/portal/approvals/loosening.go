@@ -23,18 +23,20 @@ func (s *Section) loosening(v *frame.Visit) (matter, error) {
 	m.tone, m.standing, m.until, m.cancel = frame.Warn, "Needs a second administrator", l.EffectiveAt, waits+"/cancel"
 	m.promise = "Your passkey allows this one change, which takes effect at once."
 	m.approve = action{signature.Approve, m.here, "Confirm with a passkey", "", "Confirmed: the change has taken effect."}
+	when, last := "At once if it is confirmed, or by itself at "+frame.Exact(l.EffectiveAt), "Takes effect by itself"
 	if refused := l.MayTakeEffect(v.Company.Settings); refused != nil {
 		m.closed = frame.Sentence(fault.From(refused).Detail)
+		when = "By itself when the stop has ended, not before " + frame.Exact(l.EffectiveAt)
+		last = "Takes effect by itself if the stop has ended"
 	}
 	m.answers = []answer{
 		{question: "What happens", text: l.Control.Title() + ": " + l.Control.ValueText(l.Before) + " → " + l.Control.ValueText(l.After),
 			more: "This loosens a control of " + frame.Plain(v.Company.Name) + ".", grave: true},
 		{question: "Asked by", text: frame.Plain(l.AskedBy.Name)},
-		{question: "When", text: "At once if it is confirmed, or by itself at " + frame.Exact(l.EffectiveAt) +
-			", unless it is canceled before."},
+		{question: "When", text: when + ", unless it is canceled before."},
 		{question: "Can be undone", text: "Yes: an administrator can tighten it again, at once."}}
 	m.steps = []step{{at: l.AskedAt, text: "Asked for by " + frame.Plain(l.AskedBy.Name), tone: frame.Idle},
-		{at: l.EffectiveAt, text: "Takes effect by itself", tone: frame.Warn}}
+		{at: l.EffectiveAt, text: last, tone: frame.Warn}}
 	return m, nil
 }
 

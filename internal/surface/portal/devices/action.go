@@ -81,6 +81,9 @@ func (s *Section) barred(v *frame.Visit, a action, d asset.Asset) string {
 	if d.Status == asset.Deleted {
 		return "This device is no longer managed."
 	}
+	if _, word := statusOf(d.Status); !d.Status.Enrolled() {
+		return "This device is not enrolled: its status is " + word + "."
+	}
 	if err := command.Eligible(a.Type, d, s.Companions); err != nil {
 		return frame.Sentence(strings.ReplaceAll(fault.From(err).Detail, string(a.Type), "“"+a.Label+"”"))
 	}

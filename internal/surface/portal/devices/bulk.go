@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/surface/edge"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -64,6 +65,9 @@ type bulk struct {
 	Barred  int       // of Devices
 	Choices []policy.Policy
 	Once    string
+	Typed   url.Values // of a form that was refused, with what is wrong with it
+	Wrong   map[string]string
+	Problem string
 }
 
 type planned struct {
@@ -81,9 +85,43 @@ func (s *Section) plan(v *frame.Visit) error {
 		return err
 	}
 	b := bulk{bulkAction: a, Once: frame.NewOnce()}
-	ids := selected(v)
-	if v.Query().Get("all") != "" {
-		b.All, b.Match = true, v.Query().Get("match")
+	if err := s.expand(v, &b, v.Query()); err != nil {
+		return err
+	}
+	if len(b.Devices) == 0 {
+		return v.Redirect(frame.DevicesPath, frame.Flash{Tone: frame.Warn, Text: "No device is selected."})
+	}
+	return v.Show(a.Label, frame.DevicesPath, planPage(v, b))
+}
+
+// planAgain shows a plan whose form was refused, with what was typed. A plan without devices
+// cannot be shown: the list says why.
+func (s *Section) planAgain(v *frame.Visit, a bulkAction, cause error) error {
+	b := bulk{bulkAction: a, Match: v.Form.Get("match"), Once: v.Form.Get(frame.OnceField), Typed: v.Form,
+		Wrong: map[string]string{}}
+	if err := s.expand(v, &b, v.Form); err != nil || len(b.Devices) == 0 {
+		return v.Redirect(frame.DevicesPath, refused(v, a.Label, a.Inputs, cause))
+	}
+	b.Problem = v.Failed(cause).Text
+	for field, wrong := range frame.Fields(cause) {
+		name, _, _ := strings.Cut(field, "[")
+		if b.Wrong[name] = wrong; b.has(name) {
+			b.Problem = ""
+		}
+	}
+	return v.ShowStatus(edge.Status(fault.CodeOf(cause)), a.Label, frame.DevicesPath, planPage(v, b))
+}
+
+// has reports whether the plan's form has a field.
+func (b bulk) has(name string) bool {
+	return name == "at" || name == "rate" || slices.ContainsFunc(b.Inputs, func(in operation.Input) bool { return in.Name == name })
+}
+
+// expand reads the devices of a plan that an address or a form asks for.
+func (s *Section) expand(v *frame.Visit, b *bulk, asked url.Values) error {
+	ids, err := selected(asked), error(nil)
+	if b.All = asked.Get("all") != ""; b.All {
+		b.Match = asked.Get("match")
 		if ids, err = s.matching(v, b.Match); err != nil {
 			return err
 		}
@@ -92,26 +130,21 @@ func (s *Section) plan(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	if len(found) == 0 {
-		return v.Redirect(frame.DevicesPath, frame.Flash{Tone: frame.Warn, Text: "No device is selected."})
-	}
 	if b.Total = len(found); b.All {
 		b.Total = len(ids)
 	}
 	b.All = b.Total > len(found) // else what is shown is what is done
 	for _, d := range found {
-		p := planned{d, s.barredFrom(v, a, d)}
+		p := planned{d, s.barredFrom(v, b.bulkAction, d)}
 		if p.Barred != "" {
 			b.Barred++
 		}
 		b.Devices = append(b.Devices, p)
 	}
-	if a.row != nil && a.row.NamesPolicy {
-		if b.Choices, err = s.policies(v); err != nil {
-			return err
-		}
+	if b.row != nil && b.row.NamesPolicy {
+		b.Choices, err = s.policies(v)
 	}
-	return v.Show(a.Label, frame.DevicesPath, planPage(v, b))
+	return err
 }
 
 // barredFrom says why a device will not get it, as things are; empty: it will.
@@ -173,7 +206,7 @@ func (s *Section) createJob(v *frame.Visit) error {
 		made, err = s.Jobs.Create(v.Context(), v.Principal, asked)
 	}
 	if slices.Contains([]fault.Code{fault.InvalidArguments, fault.Refused, fault.Forbidden}, fault.CodeOf(err)) {
-		return v.Redirect(frame.DevicesPath, refused(v, a.Label, a.Inputs, err))
+		return s.planAgain(v, a, err)
 	}
 	if err != nil {
 		return err
@@ -194,13 +227,15 @@ func plainQuery(match string) string {
 func pace(get func(string) string) (at time.Time, rate int, err error) {
 	if text := get("rate"); text != "" {
 		if rate, err = strconv.Atoi(text); err != nil || rate < 1 || rate > job.MaxRate {
-			return at, rate, fault.Invalid("Devices a minute must be a number from 1 to " + strconv.Itoa(job.MaxRate))
+			wrong := "must be a number from 1 to " + strconv.Itoa(job.MaxRate)
+			return at, rate, fault.Invalid("Devices a minute "+wrong, fault.Field{Field: "rate", Message: wrong})
 		}
 	}
 	for _, form := range [][2]string{{"at-utc", time.RFC3339}, {"at", "2006-01-02T15:04"}} { // the second without scripts
 		if text := get(form[0]); text != "" {
 			if at, err = time.Parse(form[1], text); err != nil {
-				return at, rate, fault.Invalid("the start must be a day and a time")
+				wrong := "must be a day and a time"
+				return at, rate, fault.Invalid("the start "+wrong, fault.Field{Field: "at", Message: wrong})
 			}
 			return at, rate, nil
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/surface/edge"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -69,9 +70,27 @@ func (s *Section) edit(v *frame.Visit) error {
 		return v.Redirect(back)
 	}
 	if _, err := v.Run("update_asset", args, ""); err != nil {
-		return v.Redirect(back, v.Failed(err))
+		return s.editAgain(v, device{Asset: d}, err)
 	}
 	return v.Redirect(back, frame.Done("Saved."))
+}
+
+// editAgain shows the form that was refused, with what is wrong at its fields.
+func (s *Section) editAgain(v *frame.Visit, d device, cause error) error {
+	if fault.CodeOf(cause) == fault.Internal || d.Archived {
+		return v.Redirect(frame.DevicePath(d.ID), v.Failed(cause))
+	}
+	wrong, problem := map[string]string{}, v.Failed(cause).Text
+	for field, text := range frame.Fields(cause) {
+		name, _, _ := strings.Cut(field, "[")
+		if name == "customData" {
+			name = "other"
+		}
+		if wrong[name] = text; v.Form.Has(name) {
+			problem = ""
+		}
+	}
+	return v.ShowStatus(edge.Status(fault.CodeOf(cause)), "Edit "+d.name(), frame.DevicesPath, editPage(v, d, wrong, problem))
 }
 
 // otherData is the custom data beside the assigned user.

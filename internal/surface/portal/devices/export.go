@@ -3,6 +3,7 @@ package devices
 import (
 	"encoding/csv"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -55,7 +56,7 @@ func (s *Section) export(v *frame.Visit) error {
 
 // exported are the ids of the devices of the list, or of those that were selected.
 func (s *Section) exported(v *frame.Visit, l frame.List) ([]string, error) {
-	if ids := selected(v); len(ids) > 0 {
+	if ids := selected(v.Query()); len(ids) > 0 {
 		chosen, err := s.found(v, ids)
 		ids = ids[:0]
 		for _, a := range chosen {
@@ -71,8 +72,8 @@ func (s *Section) exported(v *frame.Visit, l frame.List) ([]string, error) {
 }
 
 // selected are the ids that rows were selected with.
-func selected(v *frame.Visit) []string {
-	ids := slices.DeleteFunc(slices.Clone(v.Query()["id"]), func(id string) bool { return !resource.IsID(id) })
+func selected(asked url.Values) []string {
+	ids := slices.DeleteFunc(slices.Clone(asked["id"]), func(id string) bool { return !resource.IsID(id) })
 	return ids[:min(len(ids), maxSelected)]
 }
 

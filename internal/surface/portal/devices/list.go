@@ -2,6 +2,7 @@ package devices
 
 import (
 	"cmp"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -9,8 +10,10 @@ import (
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/surface/edge"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -48,6 +51,7 @@ type table struct {
 	Policies []policy.Policy
 	Views    []asset.SavedView
 	Columns  []column
+	Problem  string // with a filter of the address, for which no device is shown
 }
 
 // oldPatch is the age from which a security patch level is old.
@@ -176,6 +180,10 @@ func (s *Section) read(v *frame.Visit, l frame.List) (table, error) {
 // list serves the list, whole or its live part.
 func (s *Section) list(v *frame.Visit) error {
 	t, err := s.read(v, frame.ParseList(spec(), older(v.Query())))
+	code := fault.CodeOf(err)
+	if code == fault.InvalidArguments {
+		t.Problem, err = filterProblem(err), nil
+	}
 	if err != nil {
 		return err
 	}
@@ -190,7 +198,11 @@ func (s *Section) list(v *frame.Visit) error {
 	if t.Views, err = s.Views.SavedViews(v.Context(), v.Company.ID, v.User.ID); err != nil {
 		return err
 	}
-	return v.Show("Devices", frame.DevicesPath, listPage(v, t))
+	status := http.StatusOK
+	if t.Problem != "" {
+		status = edge.Status(code)
+	}
+	return v.ShowStatus(status, "Devices", frame.DevicesPath, listPage(v, t))
 }
 
 // tabs are the list without filters, and the saved views.
@@ -236,15 +248,30 @@ func (t table) chips() []chip {
 	}
 	add("patch", "Patch level: "+cmp.Or(t.Get("patch"), "not reported"))
 	add("archived", "Archived")
-	for _, other := range [][2]string{{"seenBefore", "Silent since"}, {"seenAfter", "Heard of since"}, {"patchBefore", "Patch before"},
-		{"batteryBelow", "Battery below"}, {"compliant", "Compliant:"}, {"policyBehind", "Behind on policy:"}, {"lost", "In lost mode:"},
-		{"receivesMessages", "Can receive a message:"}} {
+	for _, other := range otherFilters() {
 		if value := t.Get(other[0]); value != "" && !offered(other[0], value) {
 			add(other[0], other[1]+" "+value)
 		}
 	}
 	add("place", wordOf(placeWords(), t.Get("place")))
 	return all
+}
+
+// otherFilters are filters with the words before their values.
+func otherFilters() [][2]string {
+	return [][2]string{{"seenBefore", "Silent since"}, {"seenAfter", "Heard of since"}, {"patchBefore", "Patch before"},
+		{"batteryBelow", "Battery below"}, {"compliant", "Compliant:"}, {"policyBehind", "Behind on policy:"}, {"lost", "In lost mode:"},
+		{"receivesMessages", "Can receive a message:"}}
+}
+
+// filterProblem says what is wrong with the filters of an address.
+func filterProblem(err error) string {
+	words := append(otherFilters(), [2]string{"appBelow", "The version code of an app"})
+	for field, wrong := range frame.Fields(err) {
+		name, _, _ := strings.Cut(field, "[")
+		return frame.Sentence(strings.TrimSuffix(wordOf(words, name), ":") + " " + wrong)
+	}
+	return frame.Sentence(fault.From(err).Detail)
 }
 
 func (t table) policyName(id string) string {

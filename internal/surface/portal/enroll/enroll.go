@@ -202,7 +202,7 @@ func (s *Section) joinedPart(v *frame.Visit) error {
 	}
 	var joined []asset.Asset
 	for _, a := range found {
-		if a.Device != nil && !a.Device.EnrolledAt.Before(time.UnixMilli(since)) && len(joined) < shown {
+		if a.Device != nil && !a.Device.EnrolledAt.Before(time.UnixMilli(since)) {
 			joined = append(joined, a)
 		}
 	}

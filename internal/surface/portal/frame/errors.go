@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"regexp"
+	"strings"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/edge"
 )
@@ -50,18 +53,35 @@ func (v *Visit) explain(err error) (int, Problem) {
 	f := fault.From(err)
 	p := Problem{Title: titleOf(f.Code), Text: Sentence(f.Detail), RequestID: v.RequestID}
 	switch f.Code {
+	case fault.NotFound:
+		p.Text = Sentence(withoutAPI(f.Detail))
 	case fault.Internal:
 		p.Text = "This is a fault of ours, and it has been noted. Nothing that you see here is lost."
 		v.frame.Log.ErrorContext(v.Context(), "a page failed", "request_id", v.RequestID, "path", v.r.URL.Path,
 			"user", v.User.ID, "error", err)
 	case fault.Forbidden:
-		p.Granters = v.Granters()
+		if errors.Is(err, access.ErrStopped) {
+			p.Title = "Changes are stopped" // no right helps
+		} else {
+			p.Granters = v.Granters()
+		}
 	default: // its own words are enough
 	}
 	if v.r.Method == http.MethodGet && f.Code != fault.NotFound {
 		p.Retry = v.r.URL.RequestURI()
 	}
 	return edge.Status(f.Code), p
+}
+
+// apiWords are names of tools and members: list_logs, pathName.
+var apiWords = regexp.MustCompile(`[a-z](_[a-z]|[A-Z])`)
+
+// withoutAPI leaves out the advice of a detail that is for callers of the API.
+func withoutAPI(detail string) string {
+	if text, advice, _ := strings.Cut(detail, ": "); apiWords.MatchString(advice) {
+		return text
+	}
+	return detail
 }
 
 func titleOf(code fault.Code) string {

@@ -235,8 +235,11 @@ const (
 )
 
 // wantsNote reports whether the company wants a reason for something from its API keys and
-// AI clients: people are then offered to give one at once.
+// AI clients, or one was typed in a form that is shown again: people are then offered to give one at once.
 func (v *Visit) wantsNote() bool {
+	if v.Form.Get(reasonField)+v.Form.Get(ticketField) != "" {
+		return true
+	}
 	rule := v.Company.Settings.Controls.RequireReason
 	return rule != "" && rule != access.ReasonNone
 }

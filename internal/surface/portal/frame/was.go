@@ -35,6 +35,15 @@ func (v *Visit) shownWith(name, now string) (string, bool) {
 	return now, true
 }
 
+// Typed is the value of a field: now, or, where the form is shown again with its faults,
+// what was typed.
+func (v *Visit) Typed(name, now string) string {
+	if v.Form.Has(name) {
+		return v.Form.Get(name)
+	}
+	return now
+}
+
 // Ticked is the value of a check box that is selected or not, as a form posts it.
 func Ticked(on bool) string {
 	if on {

@@ -52,7 +52,7 @@ func (s *Section) saveSignIn(v *frame.Visit) error {
 		return err
 	}
 	p := s.given(v, before)
-	err = s.Federation.Save(v.Context(), v.User, p)
+	err = s.Federation.Save(v.Context(), v.User, before, p)
 	switch fault.CodeOf(err) {
 	case "":
 		return v.Redirect(frame.CompanySignInPath, frame.Done("Company sign-in saved."))
