@@ -69,6 +69,7 @@ final class CheckIn {
         } catch (IOException e) {
             throw agent.refused(e);
         }
+        agent.offered.unsure = false;
         delivered(request, reply.answer);
         learn(agent, reply.answer);
         accept(agent, agent.offered.with(Refusal.envelopes(reply.answer, "commands")));
