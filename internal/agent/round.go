@@ -28,7 +28,7 @@ func (a *Agent) round(ctx context.Context) (next time.Duration, follow func() er
 	}
 	a.gate.pass(ctx, a)
 	var answer protocol.CheckinResponse
-	sequence, err := a.link.call(ctx, "/checkin", request, &answer)
+	sequence, err := a.tell(ctx, &request, &answer)
 	if err != nil {
 		return 0, nil, a.refused(ctx, err)
 	}
@@ -66,9 +66,8 @@ func (a *Agent) compose(ctx context.Context) (protocol.CheckinRequest, error) {
 			a.options.Log.WarnContext(ctx, "cannot report with the policy", "error", err)
 		}
 	}
-	request := protocol.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, KeyID: a.link.newestKey(), Acks: a.acks(),
-		Status: a.report, Location: a.fix,
-		Build: a.updates.build(), Update: a.updates.report()}
+	request := protocol.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, KeyID: a.link.newestKey(), Acks: a.someAcks(),
+		Status: a.report, Location: a.fix, Build: a.updates.build(), Update: a.updates.report()}
 	if a.applied.Policy.ID != "" && (!a.applied.Reported || a.report != nil) { // a status report is about it, too
 		request.Policy = &protocol.PolicyReport{PolicyRef: a.applied.Policy, Settings: a.applied.Settings}
 	}

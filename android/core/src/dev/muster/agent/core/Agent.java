@@ -139,7 +139,7 @@ public final class Agent implements Closeable {
             if (!hasNews()) {
                 return next;
             }
-            if (!unsent.isEmpty() && words().size() == unsent.size() && !policy.applied.unreported()) {
+            if (!unsent.isEmpty() && unsent.size() == sent.size() && words().size() == unsent.size() && !policy.applied.unreported()) {
                 throw new IOException("the service did not confirm what it was told about commands");
             }
         }

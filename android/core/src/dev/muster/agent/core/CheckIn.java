@@ -8,9 +8,11 @@ import java.util.Map;
 /** CheckIn is the one call of daily life, with what follows from its answer. */
 final class CheckIn {
     private final Agent agent;
+    private final Fit fit;
 
     CheckIn(Agent agent) {
         this.agent = agent;
+        fit = new Fit(agent);
     }
 
     /** The least and the longest time until the next check-in, in seconds, whatever an answer says. */
@@ -65,7 +67,7 @@ final class CheckIn {
         agent.gate.pass();
         Link.Reply reply;
         try {
-            reply = agent.link.call("/checkin", request);
+            reply = fit.tell(request);
         } catch (IOException e) {
             throw agent.refused(e);
         }
@@ -87,7 +89,7 @@ final class CheckIn {
                 agent.log.warn("cannot report with the policy", e);
             }
         }
-        List<Object> acks = agent.acks();
+        List<Object> acks = fit.someAcks();
         Map<String, Object> request = bare(agent.options.version, boot, agent.link);
         put(request, "acks", acks.isEmpty() ? null : acks);
         put(request, "status", agent.reports.status);
