@@ -28,12 +28,13 @@ func (a *Agent) round(ctx context.Context) (next time.Duration, follow func() er
 	}
 	a.gate.pass(ctx, a)
 	var answer protocol.CheckinResponse
+	began := a.after(0)
 	sequence, err := a.tell(ctx, &request, &answer)
 	if err != nil {
 		return 0, nil, a.refused(ctx, err)
 	}
 	a.unsure = false
-	if err := a.delivered(request, answer); err != nil {
+	if err := a.delivered(request, answer, began); err != nil {
 		return 0, nil, err
 	}
 	if err := a.accept(ctx, protocol.CheckinResponse{Keys: answer.Keys, Commands: append(a.unopened, answer.Commands...)}); err != nil {
@@ -95,8 +96,9 @@ func (a *Agent) acks() []protocol.Ack {
 	return acks
 }
 
-// delivered notes what has reached the service.
-func (a *Agent) delivered(request protocol.CheckinRequest, answer protocol.CheckinResponse) error {
+// delivered notes what has reached the service with a check-in that began at a moment, by the
+// clock of this start of the machine, in milliseconds.
+func (a *Agent) delivered(request protocol.CheckinRequest, answer protocol.CheckinResponse, began int64) error {
 	a.crash("before confirm")
 	var entries []Entry
 	ended := false
@@ -130,12 +132,14 @@ func (a *Agent) delivered(request protocol.CheckinRequest, answer protocol.Check
 	}
 	a.untold = a.untold && request.Status == nil
 	a.report, a.fix = nil, nil
-	changed := a.applied.Guard != nil || request.Policy != nil
-	a.applied.Guard = nil // in touch: the new connectivity holds
+	holds := a.holds(began)
+	if holds {
+		a.applied.Guard = nil
+	}
 	if request.Policy != nil && request.Policy.PolicyRef == a.applied.Policy {
 		a.applied.Reported = true
 	}
-	if changed {
+	if holds || request.Policy != nil {
 		return a.store.save(appliedFile, a.applied)
 	}
 	return nil

@@ -65,6 +65,7 @@ final class CheckIn {
         String boot = agent.device.bootId();
         Map<String, Object> request = compose(boot);
         agent.gate.pass();
+        long began = agent.clock.elapsed();
         Link.Reply reply;
         try {
             reply = fit.tell(request);
@@ -72,7 +73,7 @@ final class CheckIn {
             throw agent.refused(e);
         }
         agent.offered.unsure = false;
-        delivered(request, reply.answer);
+        delivered(request, reply.answer, began);
         learn(agent, reply.answer);
         accept(agent, agent.offered.with(Refusal.envelopes(reply.answer, "commands")));
         agent.executor.execute(false);
@@ -127,8 +128,8 @@ final class CheckIn {
         }
     }
 
-    /** delivered notes what has reached the service. */
-    private void delivered(Map<String, Object> request, Fields answer) throws IOException {
+    /** delivered notes what has reached the service with a check-in that began at a moment of the clock of this start of the machine. */
+    private void delivered(Map<String, Object> request, Fields answer, long began) throws IOException {
         agent.steps.before("before confirm");
         List<Entry> entries = new ArrayList<>();
         boolean ended = false;
@@ -155,10 +156,12 @@ final class CheckIn {
         agent.updates.delivered(request.get("update"), answer.object("updateTold"));
         agent.reports.delivered(request);
         Applied applied = agent.policy.applied;
-        boolean changed = applied.guard != null || request.containsKey("policy");
-        applied.guard = null; // in touch: the new connectivity holds
+        boolean holds = agent.policy.holds(began);
+        if (holds) {
+            applied.guard = null;
+        }
         applied.reported |= request.containsKey("policy");
-        if (changed) {
+        if (holds || request.containsKey("policy")) {
             agent.policy.save();
         }
     }
