@@ -70,7 +70,8 @@ public final class FitTest {
 
     @Test
     public void aReportThatIsRefusedAsMalformedIsNotSentAgain() throws Exception {
-        String[][] words = {{Command.LAUNCH, "CONFIRMED DONE did"}, {Command.STATUS, "CONFIRMED FAILED the service does not take the report"}};
+        String[][] words = {{Command.LAUNCH, "CONFIRMED DONE did"},
+            {Command.STATUS, "CONFIRMED FAILED the service does not take the report"}};
         for (String[] word : words) {
             Crowded device = new Crowded();
             device.holds("CAMERA", "BLOCK");
