@@ -81,16 +81,43 @@ func (c *enrollCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	connection := agent.Connection{Pins: code.Pins, NameServers: c.DNS}
-	enrolled, err := enroll(env, agent.Enrollment{Server: code.Server, Token: code.Token, Role: protocol.Role(c.Role),
+	err = c.enroll(env, device, agent.Enrollment{Server: code.Server, Token: code.Token, Role: protocol.Role(c.Role),
 		Algorithm:  protocol.Algorithm(c.Alg),
-		Options:    agent.Options{Dir: c.State, Version: version, Device: device, Client: c.client(connection), Now: time.Now},
-		Connection: connection, CommandKey: code.CommandKey, Again: c.Again})
+		Connection: agent.Connection{Pins: code.Pins, NameServers: c.DNS}, CommandKey: code.CommandKey, Again: c.Again},
+		func() (bool, error) {
+			if android, ok := device.(*shell.Device); ok {
+				return android.Asks(env.ctx)
+			}
+			return false, nil
+		})
+	if errors.Is(err, agent.ErrWaiting) && env.ctx.Err() == nil {
+		return nil // the agent's service goes on to ask
+	}
+	return err
+}
+
+// comeBack asks until a device that lost its identity, and was given a code, is enrolled.
+func (c common) comeBack(env *environment) error {
+	e, asks := agent.Asking(c.State)
+	if !asks {
+		return nil
+	}
+	device, _, err := c.device()
+	if err != nil {
+		return err
+	}
+	return c.enroll(env, device, e, func() (bool, error) { return false, nil })
+}
+
+// enroll enrolls the device, and has its system start the agent. See redeem.
+func (c common) enroll(env *environment, device agent.Device, e agent.Enrollment, handOver func() (bool, error)) error {
+	e.Options = agent.Options{Dir: c.State, Version: version, Device: device, Client: c.client(e.Connection), Now: time.Now}
+	enrolled, err := redeem(env, e, handOver)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(env.out, "Enrolled as %s.\n", enrolled.DeviceID)
-	if code.CommandKey == "" {
+	if e.CommandKey == "" {
 		env.log.Warn("no command key was named: from now on this device obeys the key that signed the answer", "key", enrolled.Key)
 	}
 	if android, ok := device.(*shell.Device); ok {
@@ -105,9 +132,10 @@ func (c *enrollCommand) Run(env *environment) error {
 // confirmed it.
 const askEvery = time.Minute
 
-// enroll enrolls a device. A device that lost its identity waits until an administrator
-// confirms that it is enrolled again, or until env.ctx ends.
-func enroll(env *environment, e agent.Enrollment) (agent.Enrolled, error) {
+// redeem enrolls a device. A device that lost its identity waits until an administrator
+// confirms that it is enrolled again, or until env.ctx ends; or it returns
+// agent.ErrWaiting at once where handOver has another process ask.
+func redeem(env *environment, e agent.Enrollment, handOver func() (bool, error)) (agent.Enrolled, error) {
 	for logged := false; ; logged = true {
 		enrolled, err := agent.Enroll(env.ctx, e)
 		if !errors.Is(err, agent.ErrWaiting) {
@@ -117,6 +145,11 @@ func enroll(env *environment, e agent.Enrollment) (agent.Enrolled, error) {
 			fmt.Fprintf(env.out, "This device asks to be enrolled again. Its serial number is %q. An administrator confirms that in the "+
 				"portal, at the asset with this number.\n",
 				agent.SerialNumber(env.ctx, e.Device))
+			if other, failed := handOver(); failed != nil {
+				return enrolled, failed
+			} else if other {
+				return enrolled, err
+			}
 		}
 		select {
 		case <-env.ctx.Done():

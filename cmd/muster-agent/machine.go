@@ -60,9 +60,12 @@ func (c common) serial() string {
 }
 
 // released informs a device's system that the agent is over, if the identity is gone:
-// also when an agent before this one did not get as far.
+// also when an agent before this one did not get as far. One that is damaged is gone
+// until the device has a code, with which it asks.
 func (c common) released(env *environment) {
-	if _, err := agent.LoadConnection(c.State); c.Driver != shellDriver || !errors.Is(err, agent.ErrNotEnrolled) {
+	_, err := agent.LoadConnection(c.State)
+	_, asks := agent.Asking(c.State)
+	if lost := errors.Is(err, agent.ErrLost) && !asks; c.Driver != shellDriver || !errors.Is(err, agent.ErrNotEnrolled) && !lost {
 		return
 	}
 	device, _, err := c.device()

@@ -110,6 +110,11 @@ func (c *runCommand) Run(env *environment) error {
 	}
 	defer lock.Close()
 	defer c.released(env)
+	if !c.Once {
+		if err := c.comeBack(env); err != nil {
+			return err
+		}
+	}
 	for {
 		err = c.work(env, lock)
 		if !errors.Is(err, agent.ErrRestart) {

@@ -190,7 +190,7 @@ func (a *Agent) Once(ctx context.Context) (time.Duration, error) {
 		if !a.hasNews() {
 			return next, nil
 		}
-		if len(unsent) > 0 && len(a.acks()) == len(unsent) && !a.unreported() {
+		if len(unsent) > 0 && len(unsent) == len(sent) && len(a.acks()) == len(unsent) && !a.unreported() {
 			return 0, errUnconfirmed
 		}
 	}

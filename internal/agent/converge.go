@@ -21,6 +21,8 @@ const (
 	// guardTime is how long after a change of connectivity the device may be out
 	// of touch before the change is taken back.
 	guardTime = 5 * time.Minute
+	// settleTime is how long such a change may take: a check-in that begins before tells nothing.
+	settleTime = 20 * time.Second
 )
 
 // connectivity are the settings that can cut a device off.
@@ -159,6 +161,9 @@ func (a *Agent) converge(ctx context.Context, ref protocol.PolicyRef, want map[s
 		return err
 	}
 	next.BootID, next.CheckAt = boot, a.after(driftInterval)
+	if next.Guard != nil {
+		next.Guard.Until = a.after(guardTime)
+	}
 	a.applied = next
 	a.crash("before applied")
 	return a.store.save(appliedFile, a.applied)
@@ -264,6 +269,10 @@ func (a *Agent) watch(ctx context.Context, want map[string]string) (*guard, erro
 		before[id] = now
 		changes = changes || canonical(now) != canonical(want[id])
 	}
+	if g := a.applied.Guard; g != nil { // it still waits: what was before it is restored
+		maps.Copy(before, g.Before)
+		changes = true
+	}
 	if !changes {
 		return nil, nil
 	}
@@ -279,6 +288,13 @@ func (a *Agent) after(d time.Duration) int64 { return (a.options.Elapsed() + d).
 func (a *Agent) within(until int64, most time.Duration) bool {
 	left := until - a.options.Elapsed().Milliseconds()
 	return left > 0 && left <= most.Milliseconds()
+}
+
+// holds reports whether the answer to a check-in that began at a moment proves that a change
+// of connectivity left the device in touch. An agent that does not run asks once.
+func (a *Agent) holds(began int64) bool {
+	g := a.applied.Guard
+	return g != nil && (!a.gate.on || began >= g.tells())
 }
 
 // guardIsOver gives a guard its whole time again after a restart of the machine,

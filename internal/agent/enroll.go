@@ -37,6 +37,11 @@ type pending struct {
 	Server string `json:"server"`
 	Token  string `json:"token"`
 	Key    []byte `json:"key"` // PKCS #8
+	// With the rest of the code, a device that lost its identity asks again in another process.
+	Role       protocol.Role      `json:"role,omitempty"`
+	Algorithm  protocol.Algorithm `json:"algorithm,omitempty"`
+	CommandKey string             `json:"commandKey,omitempty"`
+	Connection Connection         `json:"connection"`
 }
 
 const pendingFile = "enrolling.json"
@@ -116,7 +121,19 @@ func (e Enrollment) key(s store) (protocol.PrivateKey, []byte, error) {
 	if err != nil {
 		return key, nil, err
 	}
-	return key, raw, s.save(pendingFile, pending{e.Server, e.Token, raw})
+	return key, raw, s.save(pendingFile, pending{e.Server, e.Token, raw, e.Role, e.algorithm(), e.CommandKey, e.Connection})
+}
+
+// Asking returns the enrollment, without Options, of a device that lost its identity and has
+// a code with which it may ask again (ErrWaiting); false: there is none.
+func Asking(dir string) (Enrollment, bool) {
+	s := store{dir}
+	var p pending
+	if _, err := s.identity(); !errors.Is(err, ErrLost) || s.load(pendingFile, &p) != nil || p.Role == "" {
+		return Enrollment{}, false
+	}
+	return Enrollment{Server: p.Server, Token: p.Token, Role: p.Role, Algorithm: p.Algorithm, CommandKey: p.CommandKey,
+		Connection: p.Connection}, true
 }
 
 // algorithm is that of the device's key.
@@ -175,7 +192,11 @@ func (e Enrollment) redeem(ctx context.Context, key protocol.PrivateKey,
 		if refused.Answer.Code == protocol.Waiting {
 			return enrolled, nil, ErrWaiting
 		}
-		return enrolled, nil, fmt.Errorf("the service refused the enrollment (%s): %s", refused.Answer.Code, refused.Answer.Message)
+		err := fmt.Errorf("the service refused the enrollment (%s): %s", refused.Answer.Code, refused.Answer.Message)
+		if refused.Answer.Code == protocol.BadToken { // it takes a new code
+			err = errors.Join(err, store{e.Dir}.remove(pendingFile))
+		}
+		return enrolled, nil, err
 	}
 	var answer protocol.EnrollAnswer
 	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer); err != nil {

@@ -16,10 +16,10 @@ func ApplyTo(ctx context.Context, d Device, id, value string) protocol.SettingRe
 
 // WaitUnderGuard is how long an agent waits instead of d while what it changed
 // is under guard for so long.
-func WaitUnderGuard(d, left time.Duration) time.Duration {
+func WaitUnderGuard(d, left time.Duration, answered bool) time.Duration {
 	const elapsed = time.Hour
 	return (&Agent{options: Options{Elapsed: func() time.Duration { return elapsed }},
-		applied: applied{Guard: &guard{Until: (elapsed + left).Milliseconds()}}}).guarded(d)
+		applied: applied{Guard: &guard{Until: (elapsed + left).Milliseconds()}}}).guarded(d, answered)
 }
 
 // JudgeChain judges the certificates that a service shows at a host.
@@ -104,3 +104,6 @@ func (p *Pace) InTouch() bool { return p.pace.inTouch() }
 
 // Offered has the agent take a command of the stream.
 func (a *Agent) Offered(command protocol.Envelope) { a.offered(command) }
+
+// Runs has the agent behave as in Run.
+func (a *Agent) Runs() { a.gate.on = true }

@@ -41,8 +41,14 @@ func (d *interrupted) Apply(ctx context.Context, setting, value string) error {
 // agentOf is the agent of a device, which begins where the one before ended.
 func (d *interrupted) agentOf() *agent.Agent {
 	d.t.Helper()
-	a, err := agent.New(agent.Options{Dir: d.dir, Device: d, Client: &http.Client{Transport: d}, Now: func() time.Time { return d.now },
-		Log: slog.New(slog.DiscardHandler)})
+	return d.agentFor(d, d)
+}
+
+// agentFor is the agent of a device at a service.
+func (d *interrupted) agentFor(device agent.Device, service http.RoundTripper) *agent.Agent {
+	d.t.Helper()
+	a, err := agent.New(agent.Options{Dir: d.dir, Device: device, Client: &http.Client{Transport: service},
+		Now: func() time.Time { return d.now }, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		d.t.Fatal(err)
 	}

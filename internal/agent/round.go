@@ -28,12 +28,13 @@ func (a *Agent) round(ctx context.Context) (next time.Duration, follow func() er
 	}
 	a.gate.pass(ctx, a)
 	var answer protocol.CheckinResponse
-	sequence, err := a.link.call(ctx, "/checkin", request, &answer)
+	began := a.after(0)
+	sequence, err := a.tell(ctx, &request, &answer)
 	if err != nil {
 		return 0, nil, a.refused(ctx, err)
 	}
 	a.unsure = false
-	if err := a.delivered(request, answer); err != nil {
+	if err := a.delivered(request, answer, began); err != nil {
 		return 0, nil, err
 	}
 	if err := a.accept(ctx, protocol.CheckinResponse{Keys: answer.Keys, Commands: append(a.unopened, answer.Commands...)}); err != nil {
@@ -66,9 +67,8 @@ func (a *Agent) compose(ctx context.Context) (protocol.CheckinRequest, error) {
 			a.options.Log.WarnContext(ctx, "cannot report with the policy", "error", err)
 		}
 	}
-	request := protocol.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, KeyID: a.link.newestKey(), Acks: a.acks(),
-		Status: a.report, Location: a.fix,
-		Build: a.updates.build(), Update: a.updates.report()}
+	request := protocol.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, KeyID: a.link.newestKey(), Acks: a.someAcks(),
+		Status: a.report, Location: a.fix, Build: a.updates.build(), Update: a.updates.report()}
 	if a.applied.Policy.ID != "" && (!a.applied.Reported || a.report != nil) { // a status report is about it, too
 		request.Policy = &protocol.PolicyReport{PolicyRef: a.applied.Policy, Settings: a.applied.Settings}
 	}
@@ -96,8 +96,9 @@ func (a *Agent) acks() []protocol.Ack {
 	return acks
 }
 
-// delivered notes what has reached the service.
-func (a *Agent) delivered(request protocol.CheckinRequest, answer protocol.CheckinResponse) error {
+// delivered notes what has reached the service with a check-in that began at a moment, by the
+// clock of this start of the machine, in milliseconds.
+func (a *Agent) delivered(request protocol.CheckinRequest, answer protocol.CheckinResponse, began int64) error {
 	a.crash("before confirm")
 	var entries []Entry
 	ended := false
@@ -131,12 +132,14 @@ func (a *Agent) delivered(request protocol.CheckinRequest, answer protocol.Check
 	}
 	a.untold = a.untold && request.Status == nil
 	a.report, a.fix = nil, nil
-	changed := a.applied.Guard != nil || request.Policy != nil
-	a.applied.Guard = nil // in touch: the new connectivity holds
+	holds := a.holds(began)
+	if holds {
+		a.applied.Guard = nil
+	}
 	if request.Policy != nil && request.Policy.PolicyRef == a.applied.Policy {
 		a.applied.Reported = true
 	}
-	if changed {
+	if holds || request.Policy != nil {
 		return a.store.save(appliedFile, a.applied)
 	}
 	return nil

@@ -49,14 +49,14 @@ func (a *Agent) Run(ctx context.Context) error {
 		case errors.Is(err, ErrEnded) || errors.Is(err, ErrRestart) || ctx.Err() != nil:
 			return errors.Join(err, context.Cause(ctx))
 		case err != nil:
-			next = a.guarded(a.pace.failed(a.options.Now(), err, false))
+			next = a.guarded(a.pace.failed(a.options.Now(), err, false), false)
 			a.options.Log.WarnContext(ctx, "cannot check in", "retryIn", next, "error", err)
 		case a.options.Trial:
 			return ErrProved
 		default:
 			a.pace.answered()
 			hint(a.touched)
-			next = jitter(next)
+			next = a.guarded(jitter(next), true)
 		}
 		wait := a.wait
 		if err != nil {
@@ -68,16 +68,21 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 }
 
-// guarded is a wait that ends when the lock-out guard's time does: a device that
-// its policy cut off comes back then, and not when it happens to try again.
-func (a *Agent) guarded(d time.Duration) time.Duration {
+// guarded is a wait under the lock-out guard. After a check-in that was answered it ends when
+// the next one tells whether the device is still in touch, else when the guard's time is over:
+// a device that its policy cut off comes back then, and not when it happens to try again.
+func (a *Agent) guarded(d time.Duration, answered bool) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.applied.Guard == nil {
+	g := a.applied.Guard
+	if g == nil {
 		return d
 	}
-	left := a.applied.Guard.Until - a.options.Elapsed().Milliseconds()
-	return min(d, time.Duration(max(0, left))*time.Millisecond)
+	end := g.Until
+	if answered {
+		end = g.tells()
+	}
+	return min(d, time.Duration(max(0, end-a.after(0)))*time.Millisecond)
 }
 
 // wait returns false when ctx has ended.

@@ -122,16 +122,23 @@ func TestCommandLines_ShowDrift(t *testing.T) {
 	}
 }
 
-// A device that its policy cut off does not sleep past the moment at which it may
-// take the change back.
+// A device that its policy may have cut off does not sleep past the moment from which a
+// check-in tells, and past that at which it may take the change back.
 func TestGuard_EndsWaits(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ wait, left, want time.Duration }{
-		{time.Second, 5 * time.Minute, time.Second},
-		{15 * time.Minute, 2 * time.Minute, 2 * time.Minute},
-		{15 * time.Minute, -time.Minute, 0},
+	for _, test := range []struct {
+		wait, left time.Duration
+		answered   bool
+		want       time.Duration
+	}{
+		{time.Second, 5 * time.Minute, false, time.Second},
+		{15 * time.Minute, 2 * time.Minute, false, 2 * time.Minute},
+		{15 * time.Minute, -time.Minute, false, 0},
+		{time.Second, 5 * time.Minute, true, time.Second},
+		{15 * time.Minute, 5 * time.Minute, true, 20 * time.Second},
+		{15 * time.Minute, 4 * time.Minute, true, 0},
 	} {
-		if got := agent.WaitUnderGuard(test.wait, test.left); got != test.want {
+		if got := agent.WaitUnderGuard(test.wait, test.left, test.answered); got != test.want {
 			t.Errorf("%+v: %v", test, got)
 		}
 	}

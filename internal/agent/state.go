@@ -78,6 +78,9 @@ type guard struct {
 	Before map[string]string `json:"before"` // setting → value
 }
 
+// tells is from when on a check-in that begins tells whether the device is still in touch.
+func (g guard) tells() int64 { return g.Until - (guardTime - settleTime).Milliseconds() }
+
 // store is the state directory.
 type store struct{ dir string }
 

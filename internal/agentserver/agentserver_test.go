@@ -51,6 +51,8 @@ type world struct {
 	hub  *agentapi.Hub
 	// written counts the commands that were written to streams.
 	written atomic.Int32
+	// later is how far the service's clock is ahead of the devices', in nanoseconds.
+	later *atomic.Int64
 }
 
 func newWorld(t *testing.T) *world {
@@ -61,13 +63,15 @@ func newWorld(t *testing.T) *world {
 
 func makeWorld(t testing.TB) *world {
 	t.Helper()
-	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "m.db"), Now: time.Now})
+	later := &atomic.Int64{}
+	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "m.db"),
+		Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	log := slog.New(slog.DiscardHandler)
-	w := &world{t: t, db: db, policies: policy.Service{Store: db, Now: time.Now}}
+	w := &world{t: t, db: db, later: later, policies: policy.Service{Store: db, Now: time.Now}}
 	w.company = company.Company{ID: resource.NewID(), Slug: "acme", Name: "Acme", InactiveAfter: time.Hour, CreatedAt: time.Now()}
 	if err := db.CreateCompany(t.Context(), w.company); err != nil {
 		t.Fatal(err)
@@ -122,6 +126,12 @@ func (w *world) sweep(later time.Duration) {
 	if err := w.link.Sweep(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// pass has the service's clock be so much ahead from now on.
+func (w *world) pass(later time.Duration) {
+	w.later.Store(int64(later))
+	w.link.Now = func() time.Time { return time.Now().Add(later) }
 }
 
 func (w *world) losing(lose func(*http.Request) bool) { w.lose.Store(&lose) }

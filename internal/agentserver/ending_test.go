@@ -2,6 +2,7 @@ package agentserver_test
 
 import (
 	"errors"
+	"net/http"
 	"testing"
 	"time"
 
@@ -133,6 +134,35 @@ func TestWipe_DeviceHeardOfAgain(t *testing.T) {
 	w.sweep(15*time.Minute + 20*time.Second)
 	if c := p.latest(); c.State != command.Succeeded || p.asset().Status != asset.Deleted {
 		t.Errorf("after the silence: %s %q, asset %s", c.State, c.Outcome, p.asset().Status)
+	}
+}
+
+// A device that did not get the answer to ACCEPTED has not begun to erase itself. It says it
+// again, which ends the silence that would mean an erase, and begins once it is answered.
+func TestWipe_AnswerToAcceptedIsLost(t *testing.T) {
+	w := newWorld(t)
+	p := w.enroll(protocol.Ed25519)
+	p.mustCheckIn()
+	p.send(command.WipeCompanyData, nil)
+	answers, swept := 1, time.Duration(0) // answers that are not lost
+	w.losing(func(*http.Request) bool { answers--; return answers < 0 })
+	for minutes := range 3 { // the device is heard of every 14 minutes
+		w.pass(time.Duration(minutes) * 14 * time.Minute)
+		if err := p.checkIn(); err == nil {
+			t.Fatal("the device was answered")
+		}
+		answers = 1 // the refusal for the clock
+		for until := time.Duration(minutes+1) * 14 * time.Minute; swept < until; swept += agentserver.SweepEvery {
+			w.sweep(swept)
+		}
+		if c := p.latest(); c.State != command.Sent || p.device.State().Wiped {
+			t.Fatalf("after check-in %d: %s %q, %+v", minutes, c.State, c.Outcome, p.device.State())
+		}
+	}
+	w.pass(42 * time.Minute)
+	answers = 100
+	if err := p.checkIn(); !p.device.State().Wiped {
+		t.Errorf("the device did not begin: %v, %+v", err, p.device.State())
 	}
 }
 

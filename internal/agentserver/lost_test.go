@@ -193,6 +193,39 @@ func TestLost_IsSigned(t *testing.T) {
 	}
 }
 
+// A device asks with its code in any process, until an administrator declines.
+func TestLost_AsksInAnotherProcess(t *testing.T) {
+	w := newWorld(t)
+	p := w.enrollAs(protocol.Ed25519, "SN-1", w.token())
+	p.mustCheckIn()
+	if e, asks := agent.Asking(p.options.Dir); asks {
+		t.Errorf("an enrolled device asks: %+v", e)
+	}
+	if err := os.WriteFile(filepath.Join(p.options.Dir, "identity.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e, asks := agent.Enrollment{Server: w.server.URL, Token: w.token(), Role: protocol.Manager, Algorithm: protocol.Ed25519}, true
+	for range 2 {
+		e.Options = p.options
+		if _, err := agent.Enroll(t.Context(), e); !errors.Is(err, agent.ErrWaiting) {
+			t.Fatalf("got %v, want %v", err, agent.ErrWaiting)
+		}
+		if e, asks = agent.Asking(p.options.Dir); !asks {
+			t.Fatal("the device does not ask again")
+		}
+	}
+	if err := w.db.DeclineRequest(t.Context(), w.company.ID, w.waiting(1)); err != nil {
+		t.Fatal(err)
+	}
+	e.Options = p.options
+	if _, err := agent.Enroll(t.Context(), e); err == nil || errors.Is(err, agent.ErrWaiting) {
+		t.Errorf("a device that was declined got %v", err)
+	}
+	if e, asks := agent.Asking(p.options.Dir); asks {
+		t.Errorf("a device that was declined asks: %+v", e)
+	}
+}
+
 // The requests of an asset are bounded, and they expire with their codes.
 func TestLost_IsBounded(t *testing.T) {
 	w := newWorld(t)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/usb/adbtest"
+	"github.com/musterhq/muster/test/poll"
 )
 
 // The users of a device that matter here.
@@ -120,6 +121,23 @@ func (h *Headset) setProperty(name, value string) {
 		h.tb.Errorf("cannot set the property %s: %v\n%s", name, err, output)
 	}
 }
+
+// Restart ends the agents of the device, changes what is on it while they are off, and starts it again.
+func (h *Headset) Restart(change func() error) {
+	h.tb.Helper()
+	h.switchOff()
+	poll.Until(h.tb, "the device is off", func() error {
+		if left := h.Agents(); len(left) > 0 {
+			return fmt.Errorf("agents %v", left)
+		}
+		return nil
+	})
+	h.must(change())
+	h.setProperty(enrolledProperty, h.Properties()[enrolledProperty])
+}
+
+// enrolledProperty has init start and stop the agent.
+const enrolledProperty = "persist.muster.enrolled"
 
 // process is an agent that the system starts.
 type process struct {

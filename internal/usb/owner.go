@@ -111,11 +111,11 @@ func (w *work) owner() error {
 	return nil
 }
 
-// asks notes a device that lost its key and waits for an administrator.
+// asks notes a device that lost its key or identity and waits for an administrator.
 func (w *work) asks() {
 	w.result.Outcome, w.result.Asset = Asking, ""
-	w.result.Detail = "it lost its key and asks to be enrolled again: an administrator confirms that in the portal, by the serial " +
-		"number; nothing on it is erased"
+	w.result.Detail = "it lost its key or identity and asks to be enrolled again: an administrator confirms that in the portal, by " +
+		"the serial number; nothing on it is erased"
 }
 
 // ask runs a command whatever it answers.

@@ -24,6 +24,7 @@ const (
 	daemonReady    = "ready"
 	daemonEnroll   = "enrol"
 	daemonEnrolled = "enrolled"
+	deviceAsking   = "asking" // of deviceProperty: it lost its identity and asks to be enrolled again
 	daemonBundle   = "/data/muster-inbox/bundle.json"
 )
 
@@ -67,11 +68,12 @@ func (w *work) provision() error {
 		return w.system()
 	case daemon == daemonEnrolled:
 		w.result.Way = System
-		output, err := w.run("getprop", deviceProperty)
-		if err != nil {
+		device, err := w.enrolledAs()
+		if err != nil || device == deviceAsking {
+			w.asks()
 			return err
 		}
-		return w.recognize(strings.TrimSpace(output.Out), "to enroll it here, relinquish it at the service that manages it, or reset it")
+		return w.recognize(device, "to enroll it here, relinquish it at the service that manages it, or reset it")
 	}
 	if len(w.App) > 0 && w.result.SDK >= ownerOldest {
 		w.result.Way = Owner
@@ -79,6 +81,12 @@ func (w *work) provision() error {
 	}
 	w.result.Way = Lab
 	return w.lab()
+}
+
+// enrolledAs is what the agent in the system says of its device.
+func (w *work) enrolledAs() (string, error) {
+	output, err := w.run("getprop", deviceProperty)
+	return strings.TrimSpace(output.Out), err
 }
 
 // probe asks the device who it is.
@@ -158,6 +166,10 @@ func (w *work) system() error {
 		return err
 	}
 	if err := w.await(bundle); err != nil {
+		if device, asked := w.enrolledAs(); asked == nil && device == deviceAsking {
+			w.asks()
+			return nil
+		}
 		if left, asked := w.ADB.Exists(w.ctx, w.result.Serial, daemonBundle); asked == nil && left {
 			return errors.New("the agent in its system did not take the bundle: is the image's init file that of docs/aosp.md?")
 		}

@@ -169,6 +169,8 @@ func TestProvision_EveryOutcome(t *testing.T) {
 			usb.AlreadyEnrolled, "", 0},
 		"system, elsewhere": {map[string]string{"debug.muster.agent": "enrolled", "persist.muster.device": others}, nil, usb.Elsewhere,
 			"does not manage it", 0},
+		"system, asks": {map[string]string{"debug.muster.agent": "enrolled", "persist.muster.device": "asking"}, nil, usb.Asking,
+			"an administrator confirms", 0},
 		"system, unknown": {map[string]string{"debug.muster.agent": "enrolled"}, nil, usb.Elsewhere, "does not say which", 0},
 		"system, no word": {system, func(_ *testing.T, _ *toy, d *enroller, _ *usb.Tool) { d.never = true }, usb.Failed,
 			"did not take the bundle", 1},

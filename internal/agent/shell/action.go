@@ -18,6 +18,9 @@ const enrolledProperty = "persist.muster.enrolled"
 // deviceProperty informs `muster usb` as which device the agent is enrolled.
 const deviceProperty = "persist.muster.device"
 
+// asking is its value while a device that lost its identity asks to be enrolled again.
+const asking = "asking"
+
 // Do implements agent.Device.
 func (d *Device) Do(ctx context.Context, a agent.Action) (string, error) {
 	switch a.Type {
@@ -48,6 +51,10 @@ func (d *Device) Enrolled(ctx context.Context, id string) error {
 	}
 	return d.tellInit(ctx, "1")
 }
+
+// Asks is Enrolled for a device that lost its identity and asks to be enrolled again: the
+// agent's service goes on to ask. It reports whether init starts that.
+func (d *Device) Asks(ctx context.Context) (bool, error) { return d.system(), d.Enrolled(ctx, asking) }
 
 // Released lets init end the agent's service for good. It is the agent's last act:
 // init does not ask before it kills, so the device must be free, the service must

@@ -147,7 +147,7 @@ public final class HardwareTest extends Client {
         assertEquals("the device was not unlocked since its start", keeper.trouble());
         assertTrue(fake.owner && files.leaving());
         unlocked(true);
-        for (int i = 0; i < 500 && fake.owner; i++) {
+        for (int i = 0; i < 500 && (fake.owner || files.leaving()); i++) {
             keeper.hint();
             Thread.sleep(20);
         }

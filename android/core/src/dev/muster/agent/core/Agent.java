@@ -139,7 +139,7 @@ public final class Agent implements Closeable {
             if (!hasNews()) {
                 return next;
             }
-            if (!unsent.isEmpty() && words().size() == unsent.size() && !policy.applied.unreported()) {
+            if (!unsent.isEmpty() && unsent.size() == sent.size() && words().size() == unsent.size() && !policy.applied.unreported()) {
                 throw new IOException("the service did not confirm what it was told about commands");
             }
         }
@@ -262,9 +262,16 @@ public final class Agent implements Closeable {
         letGo();
     }
 
-    /** guarded is a wait that ends when the lock-out guard's time does. */
-    synchronized long guarded(long wait) {
+    /**
+     * guarded is a wait under the lock-out guard. After a check-in that was answered it ends when the next one tells
+     * whether the device is still in touch, else when the guard's time is over.
+     */
+    synchronized long guarded(long wait, boolean answered) {
         Applied.Guard guard = policy.applied.guard;
-        return guard == null ? wait : Math.min(wait, Math.max(0, guard.until - clock.elapsed()));
+        if (guard == null) {
+            return wait;
+        }
+        long end = answered ? Policy.tells(guard) : guard.until;
+        return Math.min(wait, Math.max(0, end - clock.elapsed()));
     }
 }

@@ -8,9 +8,11 @@ import java.util.Map;
 /** CheckIn is the one call of daily life, with what follows from its answer. */
 final class CheckIn {
     private final Agent agent;
+    private final Fit fit;
 
     CheckIn(Agent agent) {
         this.agent = agent;
+        fit = new Fit(agent);
     }
 
     /** The least and the longest time until the next check-in, in seconds, whatever an answer says. */
@@ -63,13 +65,15 @@ final class CheckIn {
         String boot = agent.device.bootId();
         Map<String, Object> request = compose(boot);
         agent.gate.pass();
+        long began = agent.clock.elapsed();
         Link.Reply reply;
         try {
-            reply = agent.link.call("/checkin", request);
+            reply = fit.tell(request);
         } catch (IOException e) {
             throw agent.refused(e);
         }
-        delivered(request, reply.answer);
+        agent.offered.unsure = false;
+        delivered(request, reply.answer, began);
         learn(agent, reply.answer);
         accept(agent, agent.offered.with(Refusal.envelopes(reply.answer, "commands")));
         agent.executor.execute(false);
@@ -86,7 +90,7 @@ final class CheckIn {
                 agent.log.warn("cannot report with the policy", e);
             }
         }
-        List<Object> acks = agent.acks();
+        List<Object> acks = fit.someAcks();
         Map<String, Object> request = bare(agent.options.version, boot, agent.link);
         put(request, "acks", acks.isEmpty() ? null : acks);
         put(request, "status", agent.reports.status);
@@ -124,8 +128,8 @@ final class CheckIn {
         }
     }
 
-    /** delivered notes what has reached the service. */
-    private void delivered(Map<String, Object> request, Fields answer) throws IOException {
+    /** delivered notes what has reached the service with a check-in that began at a moment of the clock of this start of the machine. */
+    private void delivered(Map<String, Object> request, Fields answer, long began) throws IOException {
         agent.steps.before("before confirm");
         List<Entry> entries = new ArrayList<>();
         boolean ended = false;
@@ -152,10 +156,12 @@ final class CheckIn {
         agent.updates.delivered(request.get("update"), answer.object("updateTold"));
         agent.reports.delivered(request);
         Applied applied = agent.policy.applied;
-        boolean changed = applied.guard != null || request.containsKey("policy");
-        applied.guard = null; // in touch: the new connectivity holds
+        boolean holds = agent.policy.holds(began);
+        if (holds) {
+            applied.guard = null;
+        }
         applied.reported |= request.containsKey("policy");
-        if (changed) {
+        if (holds || request.containsKey("policy")) {
             agent.policy.save();
         }
     }

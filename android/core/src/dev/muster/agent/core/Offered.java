@@ -15,6 +15,8 @@ final class Offered {
     private final Agent agent;
     private List<Envelope> waiting = new ArrayList<>();
     private List<Envelope> unopened = new ArrayList<>(); // signed with a key that the next check-in may announce
+    /** unsure is whether the stream brought commands since a check-in was answered, which corrects the clock. */
+    boolean unsure;
 
     Offered(Agent agent) {
         this.agent = agent;
@@ -30,7 +32,10 @@ final class Offered {
         agent.hint();
     }
 
-    /** take takes the commands and carries out what does not need the service. */
+    /**
+     * take takes the commands and carries out what does not need the service. What seems late is left to the check-in
+     * that follows: the device's clock may have been set since the last one.
+     */
     void take() throws IOException {
         List<Envelope> all;
         synchronized (this) {
@@ -46,6 +51,7 @@ final class Offered {
             }
         }
         if (!known.isEmpty()) {
+            unsure = true;
             CheckIn.accept(agent, known);
             agent.executor.execute(false);
         }

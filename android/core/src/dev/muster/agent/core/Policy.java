@@ -18,6 +18,8 @@ final class Policy {
     private static final long DRIFT_INTERVAL = 6L * 60 * 60 * 1000;
     /** GUARD_TIME is how long after a change of connectivity the device may be out of touch before it is taken back. */
     private static final long GUARD_TIME = 5L * 60 * 1000;
+    /** SETTLE_TIME is how long such a change may take: a check-in that begins before tells nothing. */
+    private static final long SETTLE_TIME = 20L * 1000;
     /** CONNECTIVITY are the settings that can cut a device off. */
     static final List<String> CONNECTIVITY =
             Arrays.asList("WIFI_STATE", "CONFIGURE_WIFI", "AIRPLANE_MODE", "VPN_CONFIGURATION", "MINIMUM_WIFI_SECURITY");
@@ -113,6 +115,9 @@ final class Policy {
             next.settings.add(Settings.applyOf(agent.device, want, e.getKey()));
         }
         checked(next, agent.device.bootId(), next.unseen());
+        if (next.guard != null) {
+            next.guard = guard(next.bootId, next.guard.before);
+        }
         applied = next;
         agent.steps.before("before applied");
         save();
@@ -156,6 +161,10 @@ final class Policy {
                 }
             }
         }
+        if (applied.guard != null) { // it still waits: what was before it is restored
+            before.putAll(applied.guard.before);
+            changes = true;
+        }
         return changes ? guard(agent.device.bootId(), before) : null;
     }
 
@@ -188,6 +197,19 @@ final class Policy {
             applied.checkAt = 0;
             save();
         }
+    }
+
+    /** tells is from when on a check-in that begins tells whether the device is still in touch. */
+    static long tells(Applied.Guard guard) {
+        return guard.until - GUARD_TIME + SETTLE_TIME;
+    }
+
+    /**
+     * holds reports whether the answer to a check-in that began at a moment proves that a change of connectivity left
+     * the device in touch. An agent that does not run asks once.
+     */
+    boolean holds(long began) {
+        return applied.guard != null && (!agent.gate.isOpen() || began >= tells(applied.guard));
     }
 
     private Applied.Guard guard(String boot, Map<String, String> before) {

@@ -30,12 +30,12 @@ public final class Runner {
             for (boolean first = true; !stopped; first = false) {
                 long next;
                 try (Awake.Held held = agent.options.awake.hold(Agent.MAX_ONCE)) {
-                    next = backoff.jitter(agent.once());
+                    next = agent.guarded(backoff.jitter(agent.once()), true);
                     backoff.answered();
                 } catch (EndedException | RestartException e) {
                     throw e;
                 } catch (IOException e) {
-                    next = agent.guarded(backoff.failed(Backoff.elapsed(), e, false));
+                    next = agent.guarded(backoff.failed(Backoff.elapsed(), e, false), false);
                     agent.log.warn("cannot check in", e);
                 }
                 if (first) {

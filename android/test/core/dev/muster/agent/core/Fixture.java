@@ -90,9 +90,14 @@ class Fixture implements Device, Transport, Clock, Log, KeyStore, Installer {
 
     /** order is a command for the device, signed with the service's key under an id. */
     Envelope order(String keyId, String id, String type) throws IOException {
+        return order(keyId, id, type, 0);
+    }
+
+    /** order is a command with a deadline. */
+    Envelope order(String keyId, String id, String type, long deadline) throws IOException {
         return Seal.seal(pair.getPrivate(), keyId, Envelope.COMMAND,
                 Fields.members("deviceId", "d1", "id", id, "type", type, "args", Fields.members("package", "com.example"),
-                        "notBefore", now - 1000));
+                        "notBefore", now - 1000, "deadline", deadline));
     }
 
     /** offers has the service name a version of the agent, whose file it has. */

@@ -2,6 +2,7 @@ package dev.muster.agent.core;
 
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
 
@@ -104,10 +105,35 @@ public final class PolicyTest {
             }
             try (Agent agent = fixture.open()) { // the process may have died
                 agent.policy.restore(fixture.boot);
-                assertTrue(agent.guarded(Long.MAX_VALUE) <= 5 * 60_000 || i == steps.length - 1);
+                assertTrue(agent.guarded(Long.MAX_VALUE, false) <= 5 * 60_000 || i == steps.length - 1);
             }
         }
         assertEquals("ENABLED", fixture.shows.get("WIFI_STATE"));
+    }
+
+    /** A check-in that was answered before the radio went down proves nothing; one that begins later does. */
+    @Test
+    public void aCheckInRightAfterTheChangeDoesNotEndTheGuard() throws Exception {
+        long[][] cases = {{0, 0}, {1000, 0}, {1000, 1}, {20_000, 0}}; // when the next check-in is, and whether a policy came before it
+        for (long[] one : cases) {
+            Fixture fixture = new Fixture();
+            fixture.shows.put("WIFI_STATE", "ENABLED");
+            try (Agent agent = fixture.open()) {
+                agent.gate.open();
+                agent.policy.converge(new PolicyRef("p1", 1), settings("WIFI_STATE", "DISABLED"));
+                agent.once();
+                assertEquals(20_000, agent.guarded(Long.MAX_VALUE, true));
+                fixture.elapsed += one[0];
+                if (one[1] == 1) {
+                    agent.policy.converge(new PolicyRef("p1", 2), settings("WIFI_STATE", "DISABLED"));
+                }
+                agent.once();
+                fixture.away = true;
+                fixture.elapsed += 6 * 60_000;
+                assertThrows(UnreachedException.class, agent::once);
+            }
+            assertEquals("case " + one[0] + " " + one[1], one[0] < 20_000 ? "ENABLED" : "DISABLED", fixture.shows.get("WIFI_STATE"));
+        }
     }
 
     private static LinkedHashMap<String, String> settings(String... namesAndValues) {

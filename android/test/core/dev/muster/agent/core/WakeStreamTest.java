@@ -2,6 +2,7 @@ package dev.muster.agent.core;
 
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
 import java.io.IOException;
@@ -133,5 +134,25 @@ public final class WakeStreamTest {
         }
         service.hears(many.toString());
         assertEquals(20, service.did.size());
+    }
+
+    /** A clock that was set since the last check-in says nothing about a command: the check-in corrects it first. */
+    @Test
+    public void whatSeemsLateWaitsForTheCheckIn() throws Exception {
+        Streaming service = new Streaming();
+        Envelope command = service.order("k1", "c1", Command.LAUNCH, service.now + 600_000);
+        service.now += 400L * 24 * 3_600_000;
+        service.away = true;
+        try (Agent agent = service.open()) {
+            agent.offered.add(command);
+            for (int i = 0; i < 2; i++) {
+                assertThrows(UnreachedException.class, agent::once);
+                assertTrue("it is judged", agent.journal.entry("c1").is(Entry.RECEIVED));
+            }
+            service.away = false;
+            service.now -= 400L * 24 * 3_600_000; // as a refusal for the clock corrects it
+            agent.once();
+        }
+        assertEquals(Arrays.asList("LAUNCH_APP c1"), service.did);
     }
 }

@@ -1,0 +1,53 @@
+package agent_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/agent/protocol"
+)
+
+// A check-in that was answered before the radio went down proves nothing: what was before
+// comes back after five minutes, also if another policy came in between. A later check-in
+// proves that the device is in touch.
+func TestGuard_CheckInBeforeTheRadioGoesDown(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name  string
+		later time.Duration // when another check-in is answered
+		again bool          // which brings the policy once more
+		want  string
+	}{
+		{"none later", 0, false, "ENABLED"},
+		{"a second later", time.Second, false, "ENABLED"},
+		{"a second later, with a policy", time.Second, true, "ENABLED"},
+		{"twenty seconds later", 20 * time.Second, false, "DISABLED"},
+	} {
+		d := &interrupted{commandWorld: newCommandWorld(t, vectorKey(t, "device"), "SYNC_POLICY", "NEW", "intime,answers,does"), end: func() {}}
+		d.over, d.settings["WIFI_STATE"] = true, "ENABLED"
+		d.write("applied.json", object{})
+		sealed, err := protocol.Seal(d.key, "k1", protocol.KindPolicy,
+			protocol.Policy{ID: "p1", CompanyID: "acme", Version: 1, Settings: map[string]string{"WIFI_STATE": "DISABLED"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.document = sealed
+		a := d.agentOf()
+		a.Runs()
+		_, err = a.Once(t.Context())
+		if d.now, d.over = d.now.Add(test.later), !test.again; err == nil && test.later > 0 {
+			_, err = a.Once(t.Context())
+		}
+		if err != nil || d.settings["WIFI_STATE"] != "DISABLED" {
+			t.Fatalf("%s: Wi-Fi is %s: %v", test.name, d.settings["WIFI_STATE"], err)
+		}
+		d.service = "away"
+		for range 2 {
+			d.now = d.now.Add(3 * time.Minute)
+			_, _ = a.Once(t.Context())
+		}
+		if d.close(a); d.settings["WIFI_STATE"] != test.want {
+			t.Errorf("%s: Wi-Fi is %s, want %s", test.name, d.settings["WIFI_STATE"], test.want)
+		}
+	}
+}
