@@ -178,11 +178,6 @@ func (o *Operation) canonical(company string, args any) string {
 			named[name] = resource.Of(company, c, id)
 		}
 	}
-	for name, c := range map[string]resource.Collection{"assetId": resource.Assets, "policyId": resource.Policies} {
-		if id, ok := named[name].(string); ok && resource.IsID(id) {
-			named[name] = resource.Of(company, c, id)
-		}
-	}
 	text, _ := json.Marshal(named) // texts, numbers, booleans and lists of them: it cannot fail
 	return string(text)
 }
