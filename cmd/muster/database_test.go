@@ -166,8 +166,8 @@ func TestServe_RefusesWhatItCannotServe(t *testing.T) {
 		})
 		before := s.whole()
 		for _, args := range [][]string{{"key", "create", "--company", "acme", "--name", "k", "--preset", "read-only"},
-				{"company", "stop", "--company", "acme", "--reason", "x"}, {"activity", "verify", "--company", "acme"},
-				{"activity", "verify", "--company", "acme", "--key-file", foreign}} {
+			{"company", "stop", "--company", "acme", "--reason", "x"}, {"activity", "verify", "--company", "acme"},
+			{"activity", "verify", "--company", "acme", "--key-file", foreign}} {
 			s.with("MUSTER_KEY_FILE="+foreign).refused("foreign keys",
 				[]string{foreign, "lacks keys that the database names", "set MUSTER_KEY_FILE"}, args...)
 		}

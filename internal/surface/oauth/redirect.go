@@ -82,9 +82,7 @@ func redirectMatches(registered, requested string) bool {
 	if err != nil || redirectFault(requested) != "" || got.Hostname() != want.Hostname() {
 		return false
 	}
-	anyPort := *got
-	anyPort.Host = want.Host
-	return anyPort.String() == registered
+	return strings.Replace(requested, "//"+got.Host, "//"+want.Host, 1) == registered
 }
 
 // redirectAllowed returns whether any of the registered URIs matches.

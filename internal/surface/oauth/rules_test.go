@@ -85,6 +85,7 @@ func TestRedirects_MatchExactlyExceptLoopbackPorts(t *testing.T) {
 		"http://localhost:51000/cb":       false,
 		"https://127.0.0.1:51000/cb":      false,
 		"http://evil@127.0.0.1:51000/cb":  false,
+		"HTTP://127.0.0.1:51000/cb":       false,
 	} {
 		t.Run(uri, func(t *testing.T) {
 			if got := oauth.RedirectAllowed(registered, uri); got != good {
