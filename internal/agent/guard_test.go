@@ -23,7 +23,8 @@ func TestGuard_CheckInBeforeTheRadioGoesDown(t *testing.T) {
 		{"a second later, with a policy", time.Second, true, "ENABLED"},
 		{"twenty seconds later", 20 * time.Second, false, "DISABLED"},
 	} {
-		d := &interrupted{commandWorld: newCommandWorld(t, vectorKey(t, "device"), "SYNC_POLICY", "NEW", "intime,answers,does"), end: func() {}}
+		d := &interrupted{commandWorld: newCommandWorld(t, vectorKey(t, "device"), "SYNC_POLICY", "NEW", "intime,answers,does"),
+			end: func() {}}
 		d.over, d.settings["WIFI_STATE"] = true, "ENABLED"
 		d.write("applied.json", object{})
 		sealed, err := protocol.Seal(d.key, "k1", protocol.KindPolicy,

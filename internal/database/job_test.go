@@ -337,7 +337,8 @@ func TestJobs_OfOneMaker(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for i, maker := range []string{"ada", "bob", "bob"} {
 			at := f.clock.Now().Add(time.Duration(i) * time.Second)
-			_, err := f.db.CreateJob(f.Context(), job.Job{ID: resource.NewID(), CompanyID: f.company.ID, Command: "reboot", Status: job.Running,
+			_, err := f.db.CreateJob(f.Context(), job.Job{ID: resource.NewID(), CompanyID: f.company.ID, Command: "reboot",
+				Status: job.Running,
 				Maker: access.Actor{Kind: access.User, ID: maker}, Rate: 1, CreatedAt: at, StartsAt: at, NextAt: at}, nil)
 			f.ok(err)
 		}

@@ -46,7 +46,8 @@ func TestUSB_HeadsetLostItsIdentity(t *testing.T) {
 		if err != nil || len(waiting) != 1 {
 			return fmt.Errorf("%d devices ask: %w", len(waiting), err)
 		}
-		return c.tenant.DB().ConfirmRequest(t.Context(), c.tenant.Company.ID, waiting[0].ID, access.Replacement{MayDestroy: true, Named: true})
+		return c.tenant.DB().ConfirmRequest(t.Context(), c.tenant.Company.ID, waiting[0].ID,
+			access.Replacement{MayDestroy: true, Named: true})
 	})
 	c.Eventually("the headset is back", func() error {
 		if results, err = c.usb(); results["VR-1"].Outcome != usb.AlreadyEnrolled {

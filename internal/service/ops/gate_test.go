@@ -84,7 +84,7 @@ func TestGate_ClosesConnectionsWithoutARequest(t *testing.T) {
 		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost")
 	}
 	client := &http.Client{Timeout: 20 * time.Second}
-	answer, err := client.Get(server.URL) //nolint:noctx // the client's own time limit
+	answer, err := client.Get(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}

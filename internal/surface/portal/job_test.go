@@ -160,7 +160,8 @@ func TestJob_StartsNotInThePast(t *testing.T) {
 	o := newOffice(t)
 	a := o.device(t, "d1", "S1", "Phone", o.Policy)
 	admin := o.person(t, account.Admin)
-	for ago, status := range map[time.Duration]int{time.Hour: 400, job.MaxBehind + time.Second: 400, time.Minute: 303, 0: 303, -time.Hour: 303} {
+	for ago, status := range map[time.Duration]int{time.Hour: 400, job.MaxBehind + time.Second: 400, time.Minute: 303, 0: 303,
+		-time.Hour: 303} {
 		at := o.Now().Add(-ago).Format(time.RFC3339Nano)
 		answer := admin.Send(o.base+"/jobs", url.Values{"once": {resource.NewID()}, "command": {"reboot"}, "id": {a.ID}, "at-utc": {at}})
 		if answer.Status != status || strings.Contains(string(answer.Body), `id="bulk-at-wrong"`) != (status == 400) {
