@@ -107,7 +107,7 @@ func TestReport_RefusedAsMalformed(t *testing.T) {
 		d.refuses = true
 		d.write("applied.json", object{"policy": protocol.PolicyRef{ID: "p1", Version: 1}, "wanted": d.settings, "bootId": "boot-1",
 			"settings": []protocol.SettingReport{{ID: "CAMERA", State: protocol.SettingFailed, Detail: "no"}},
-			"checkAt": d.now.UnixMilli() + 1000})
+			"checkAt":  d.now.UnixMilli() + 1000})
 		if word, _ := d.checkIn(); word != want {
 			t.Errorf("%s: the service has %q, want %q", kind, word, want)
 		}

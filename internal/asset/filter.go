@@ -3,7 +3,6 @@ package asset
 import (
 	"maps"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -89,8 +88,8 @@ const everything = "all"
 
 // ParseFilter reads the filters from a query that a person writes: as in the API, but
 // times may be durations before now, such as 48h or 7d, and "all=true" alone asks for
-// everything. It fails with fault.InvalidArguments for an empty query, for one that leaves
-// out no asset, and for an unknown name.
+// everything. It fails with fault.InvalidArguments for an empty query and for an unknown
+// name.
 func ParseFilter(query string, now time.Time) (FilterArgs, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -102,11 +101,7 @@ func ParseFilter(query string, now time.Time) (FilterArgs, error) {
 	if len(values) == 0 {
 		return FilterArgs{}, fault.Invalid("the filter is empty: say all=true for all assets")
 	}
-	a, err := ReadFilter(values, now)
-	if err == nil && (a.Archived == nil || !*a.Archived) && reflect.DeepEqual(a, FilterArgs{Archived: a.Archived}) {
-		return FilterArgs{}, fault.Invalid("the filter leaves out no asset: say all=true for all assets")
-	}
-	return a, err
+	return ReadFilter(values, now)
 }
 
 // ReadFilter reads the filters from values, of which times may be durations before now.

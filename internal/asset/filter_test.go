@@ -98,7 +98,7 @@ func TestParseFilter(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, query := range []string{"", "all=false", "all=true&lost=true", "unknown=1", "seenBefore=soon", "%zz", "a;b",
-		"all=true&all=true", "policy=", "policy", "archived=false", "seenBefore=-48h", "seenBefore=48h&seenBefore=1h"} {
+		"all=true&all=true", "policy=", "policy", "seenBefore=-48h", "seenBefore=48h&seenBefore=1h"} {
 		if _, err := asset.ParseFilter(query, now); fault.CodeOf(err) != fault.InvalidArguments {
 			t.Errorf("%q: %v", query, err)
 		}

@@ -339,7 +339,7 @@ func TestJobs_OfOneMaker(t *testing.T) {
 			at := f.clock.Now().Add(time.Duration(i) * time.Second)
 			_, err := f.db.CreateJob(f.Context(), job.Job{ID: resource.NewID(), CompanyID: f.company.ID, Command: "reboot",
 				Status: job.Running,
-				Maker: access.Actor{Kind: access.User, ID: maker}, Rate: 1, CreatedAt: at, StartsAt: at, NextAt: at}, nil)
+				Maker:  access.Actor{Kind: access.User, ID: maker}, Rate: 1, CreatedAt: at, StartsAt: at, NextAt: at}, nil)
 			f.ok(err)
 		}
 		all, err := f.db.Jobs(f.Context(), f.company.ID, "ada", 1)
