@@ -87,9 +87,10 @@ func (db *DB) attentionQuery(q attention.Query) (string, []any) {
 	part(`SELECT 'ENROLLMENT', r.id, r.asset_id, v.identification, '', '', '', '', '', 0, v.policy_id, '', '', r.asked_at, r.expires_at
 		FROM enrollment_requests r JOIN assets v ON v.id = r.asset_id AND v.company_id = r.company_id`,
 		`r.company_id = ? AND r.confirmed_at = 0 AND r.expires_at > ?`, `r.asked_at, r.id`, q.CompanyID, millis(now))
-	part(commandAttention("FAILED_WIPE"), `c.company_id = ? AND c.state = 'ERROR' AND c.type = 'WIPE_COMPANY_DATA' AND c.created_at > ?
-			AND c.epoch = v.epoch AND c.outcome NOT LIKE 'cancelled:%' AND NOT EXISTS `+repeated, `c.created_at, c.id`,
-		q.CompanyID, millis(ended))
+	part(commandAttention("FAILED_WIPE"), `c.company_id = ? AND c.state = 'ERROR' AND c.type = 'WIPE_COMPANY_DATA'
+			AND (c.created_at > ? OR c.feedback_at > ?) AND c.epoch = v.epoch AND c.outcome NOT LIKE 'cancelled:%'
+			AND NOT EXISTS `+repeated, `c.created_at, c.id`,
+		q.CompanyID, millis(ended), millis(ended))
 	part(commandAttention("UNCONFIRMED"), `c.company_id = ? AND c.state = 'UNCONFIRMED' AND c.created_at > ? AND NOT EXISTS `+repeated,
 		`c.created_at, c.id`, q.CompanyID, millis(ended))
 	part(`SELECT 'WEBHOOK', w.id, '', w.url, w.why, '', '', '', '', 0, '', '', '', w.disabled_at, 0 FROM webhooks w`,

@@ -98,6 +98,22 @@ func TestAttention_Commands(t *testing.T) {
 	})
 }
 
+// A wipe waits for a person from its bad end, however long the device was away before.
+func TestAttention_WipeThatFailedLate(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.fleet(1)[0]
+		c := f.begin(a, command.WipeCompanyData)
+		f.clock.Advance(attention.ShownFor + 24*time.Hour)
+		_, _, err := f.db.Advance(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed,
+			Feedback: f.clock.Now()})
+		f.ok(err)
+		f.clock.Advance(attention.ShownFor - time.Hour)
+		f.wants([]string{"FAILED_WIPE " + a.Identification})
+		f.clock.Advance(time.Hour)
+		f.wants(nil)
+	})
+}
+
 // Who asked for a loosening, or by the rule of a second person for a command, is not one
 // who decides, and a limited user sees what concerns the user's policies.
 func TestItem_Concerns(t *testing.T) {

@@ -663,6 +663,27 @@ func TestBegin_ForgedAuthorization(t *testing.T) {
 	})
 }
 
+// What waits again because its approval does not count any more can be decided.
+func TestDecideAuthorization_VoidOne(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		phone, ada, bob := f.fleet(1)[0], f.person("Ada", true), f.person("Bob", true)
+		for _, decision := range []signature.Decision{signature.Approve, signature.Decline} {
+			asked := f.refusal(f.db, f.asking(phone, command.WipeCompanyData, string(decision)))
+			f.approve(asked.ID, ada)
+			f.code(fault.Refused, f.decide(asked.ID, bob, decision)) // it counts
+			name := "Renamed before " + string(decision)
+			_, err := f.db.EditAsset(f.Context(), f.company.ID, phone.ID, asset.Edit{Identification: &name})
+			f.ok(err)
+			shown, err := f.db.PresentAuthorization(f.Context(), f.authorization(asked.ID), approvaltest.Verifier())
+			f.ok(err)
+			equal(f, "shown", shown.State, approval.Waiting)
+			f.ok(f.decide(asked.ID, bob, decision))
+			equal(f, "decided by", f.authorization(asked.ID).DecidedBy, bob.ID)
+		}
+	})
+}
+
 // An approval that became void does not count again, whatever comes back.
 func TestVoid_DoesNotCountAgain(t *testing.T) {
 	withCompany(t, func(f *fixture) {

@@ -11,15 +11,25 @@ import (
 	"github.com/musterhq/muster/internal/signature"
 )
 
-// callMatter locks an authorization, by its company, for a decision.
-func (db *DB) callMatter(ctx context.Context, t *tx, companyID, id string) (m matter, err error) {
-	c, err := findCompany(ctx, t, `c.id = ?`+t.hold(), companyID)
+// callMatter locks an authorization, by its company, for a decision. An approval that does not
+// count any more is taken back first.
+func (db *DB) callMatter(ctx context.Context, t *tx, d approval.Decision) (m matter, err error) {
+	c, err := findCompany(ctx, t, `c.id = ?`+t.hold(), d.CompanyID)
 	if err != nil {
 		return m, err
 	}
-	a, err := findAuthorization(ctx, t, companyID, id)
+	a, err := findAuthorization(ctx, t, d.CompanyID, d.ID)
 	if err != nil {
 		return m, err
+	}
+	if a.At(db.now()) == approval.Approved {
+		why, err := db.whyUnauthorized(ctx, t, a, d.Verifier)
+		if err == nil && why != nil {
+			a, err = a.Asked(), db.voidCall(ctx, t, a, why)
+		}
+		if err != nil {
+			return m, err
+		}
 	}
 	seen, err := seenOf(ctx, t, c, a)
 	if err != nil {

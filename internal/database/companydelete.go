@@ -30,7 +30,10 @@ func (db *DB) DeleteCompany(ctx context.Context, id string, keeper company.Keepe
 	if err != nil {
 		return err
 	}
-	if err := db.exportCompany(ctx, id, keeper); err != nil {
+	if err = db.exportCompany(ctx, id, keeper); err == nil {
+		err = db.beginDeletion(ctx, id)
+	}
+	if err != nil {
 		if begun, found := holds(ctx, db.read(), `SELECT company_id FROM company_deletions WHERE company_id = ?`, id); found != nil ||
 			begun {
 			return err
@@ -38,9 +41,6 @@ func (db *DB) DeleteCompany(ctx context.Context, id string, keeper company.Keepe
 		if _, undone := db.UpdateCompany(ctx, id, func(c *company.Company) error { c.Settings.Stop = before; return nil }); undone != nil {
 			return fault.New(fault.Unavailable, "%v; the company stays stopped: `muster company resume` ends that", err)
 		}
-		return err
-	}
-	if err := db.beginDeletion(ctx, id); err != nil {
 		return err
 	}
 	return db.deleteCompanyRows(ctx, id)

@@ -205,6 +205,29 @@ func TestDeleteCompany_BrokenOffKeepsTheStop(t *testing.T) {
 	})
 }
 
+// A deletion that is refused after the export leaves the company as it was.
+func TestDeleteCompany_RefusedAfterTheExport(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.unconnected()
+		p := f.newPolicy("p")
+		f.code(fault.Refused, f.db.DeleteCompany(f.Context(), f.company.ID, &enrolling{then: func() { f.enroll("late", p.ID) }}))
+		owner, err := f.db.CompanyByID(f.Context(), f.company.ID)
+		f.ok(err)
+		equal(f, "stop", owner.Settings.Stop, access.Stop{})
+	})
+}
+
+// enrolling is an export during which something happens.
+type enrolling struct {
+	keeper
+	then func()
+}
+
+func (k *enrolling) Commit() error {
+	k.then()
+	return k.keeper.Commit()
+}
+
 // dying is a process that ends when an export begins.
 type dying struct{ company.Keeper }
 

@@ -80,9 +80,9 @@ func (db *DB) decide(ctx context.Context, t *tx, d approval.Decision) (refused, 
 func (db *DB) matter(ctx context.Context, t *tx, d approval.Decision) (matter, error) {
 	switch d.Kind {
 	case approval.ChangeKind:
-		return db.changeMatter(ctx, t, d.CompanyID, d.ID)
+		return db.changeMatter(ctx, t, d)
 	case approval.CallKind:
-		return db.callMatter(ctx, t, d.CompanyID, d.ID)
+		return db.callMatter(ctx, t, d)
 	case approval.LooseningKind:
 		return db.looseningMatter(ctx, t, d.CompanyID, d.ID)
 	}

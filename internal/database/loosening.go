@@ -89,10 +89,12 @@ func (db *DB) ask(ctx context.Context, t *tx, l access.Loosening) (access.Loosen
 	return l, db.recordLoosening(ctx, t, activity.LooseningAsked, activity.OK, l)
 }
 
-// supersede cancels what waits for a control that changes otherwise.
+// supersede cancels what waits for a control that changes otherwise, and, where the company is
+// stopped again, what would end the stop.
 func (db *DB) supersede(ctx context.Context, t *tx, before, after company.Company) error {
 	for _, control := range access.ControlNames() {
-		if before.Settings.Control(control) == after.Settings.Control(control) {
+		stopped := control == access.StopControl && after.Settings.Stop.On() && after.Settings.Stop != before.Settings.Stop
+		if before.Settings.Control(control) == after.Settings.Control(control) && !stopped {
 			continue
 		}
 		if err := db.dropLoosenings(ctx, t, before.ID, control); err != nil {

@@ -181,6 +181,33 @@ func TestChangeControls_Stop(t *testing.T) {
 	})
 }
 
+// A company that is stopped again is not resumed by what was asked for before.
+func TestChangeControls_StoppedAgain(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		ada := f.person("ada", true)
+		f.controls(ada, func(s *access.Settings) { s.Stop = access.Stop{At: f.clock.Now(), Reason: "a leak"} })
+		for _, c := range []struct {
+			name   string
+			change func(*access.Settings)
+			left   int
+		}{
+			{"another change", limitTo(1), 1},
+			{"a stop with the same reason", func(s *access.Settings) { s.Stop = access.Stop{At: f.clock.Now(), Reason: "a leak"} }, 0},
+		} {
+			f.controls(ada, func(s *access.Settings) { s.Stop = access.Stop{} })
+			f.clock.Advance(time.Hour)
+			_, err := f.db.UpdateCompany(f.Context(), f.company.ID, company.Change(func(to *company.Company) { c.change(&to.Settings) }))
+			f.ok(err)
+			left, err := f.db.Loosenings(f.Context(), f.company.ID)
+			f.ok(err)
+			equal(f, "waiting after "+c.name, len(left), c.left)
+		}
+		f.clock.Advance(25 * time.Hour)
+		f.ok(f.db.ApplyLoosenings(f.Context()))
+		equal(f, "stopped", f.now().Stop.On(), true)
+	})
+}
+
 // confirm has an administrator confirm what waits, with a passkey.
 func (f *fixture) confirm(id string, by account.User, passkeyID string) error {
 	f.Helper()

@@ -11,13 +11,14 @@ import (
 	"github.com/musterhq/muster/internal/signature"
 )
 
-// changeMatter locks a company, and a proposal with its policy, for a decision.
-func (db *DB) changeMatter(ctx context.Context, t *tx, companyID, id string) (m matter, err error) {
-	if err := holdCompany(ctx, t, companyID); err != nil {
+// changeMatter locks a company, and a proposal with its policy, for a decision. An approval that
+// does not count any more is taken back first.
+func (db *DB) changeMatter(ctx context.Context, t *tx, d approval.Decision) (m matter, err error) {
+	if err := holdCompany(ctx, t, d.CompanyID); err != nil {
 		return m, err
 	}
-	p, err := db.lockProposal(ctx, t, id)
-	if err == nil && p.CompanyID != companyID {
+	p, err := db.lockProposal(ctx, t, d.ID)
+	if err == nil && p.CompanyID != d.CompanyID {
 		err = fault.New(fault.NotFound, "no such proposal")
 	}
 	if err != nil {
@@ -29,6 +30,16 @@ func (db *DB) changeMatter(ctx context.Context, t *tx, companyID, id string) (m 
 	}
 	if p, err = nowAt(ctx, t, p, current); err != nil {
 		return m, err
+	}
+	if p.Status == proposal.Pending && p.Approval.State == proposal.Approved {
+		why, err := db.whyNoApproval(ctx, t, p, d.Verifier)
+		if err == nil && why != nil {
+			err = db.voidChange(ctx, t, p, why)
+			p.Approval = proposal.Approval{}
+		}
+		if err != nil {
+			return m, err
+		}
 	}
 	switch {
 	case p.Status != proposal.Pending:

@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"io"
 	"net/url"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/surface/cli"
 )
 
 // A stop refuses what keys change, with the reason, and takes back what no device
@@ -110,4 +113,30 @@ func TestStop_RepeatsWhatWasRecorded(t *testing.T) {
 			t.Errorf("the history has %+v", all)
 		}
 	})
+}
+
+// A company that is stopped whole stays so when an operator stops it again for another reason.
+func TestStop_AgainByTheCommandLine(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	made := env.Company("acme", servertest.Everything())
+	for _, c := range []struct {
+		all    bool
+		reason string
+		want   bool
+	}{{false, "a leak", false}, {true, "a stolen account", true}, {false, "confirmed", true}} {
+		stop := cli.CompanyStop{Reason: c.reason, All: c.all}
+		stop.Company, stop.Database = made.Slug, env.Database
+		if err := stop.Run(&cli.Env{Context: t.Context(), Out: io.Discard, Now: env.Now,
+			Open: service.OpenAdmin(env.Now, env.Config().KeyFile)}); err != nil {
+			t.Fatal(err)
+		}
+		now, err := env.DB().CompanyByID(t.Context(), made.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := now.Settings.Stop; got.Reason != c.reason || got.All != c.want {
+			t.Errorf("after a stop for %q: %+v, want all %t", c.reason, got, c.want)
+		}
+	}
 }

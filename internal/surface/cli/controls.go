@@ -102,14 +102,11 @@ func (c *CompanyStop) Validate() error {
 
 // next is the stop after the one that there is.
 func (c *CompanyStop) next(s access.Stop, now time.Time) access.Stop {
-	next := access.Stop{At: s.At, Reason: strings.TrimSpace(c.Reason), All: c.All}
-	if !s.On() {
-		next.At = now
-	}
-	return next
+	return access.Stop{At: now, Reason: strings.TrimSpace(c.Reason), All: s.All || c.All}
 }
 
-// Run stops the company. One that is stopped already gets the new reason.
+// Run stops the company. One that is stopped already gets the new reason, and stays stopped as far
+// as it was.
 func (c *CompanyStop) Run(env *Env) error {
 	return c.stop(env, "Stopped", func(s access.Stop) access.Stop { return c.next(s, env.Now()) })
 }

@@ -26,11 +26,7 @@ func (s *Section) stop(v *frame.Visit) error {
 		return s.render(v, http.StatusUnprocessableEntity, view{Limits: limitsOf(v.Company.Settings.Controls), Stop: f})
 	}
 	return s.change(v, "Changes are stopped.", func(to *access.Settings) {
-		next := access.Stop{At: v.Now, Reason: f.Reason, All: to.Stop.All || f.All}
-		if to.Stop.On() {
-			next.At = to.Stop.At
-		}
-		to.Stop = next
+		to.Stop = access.Stop{At: v.Now, Reason: f.Reason, All: to.Stop.All || f.All}
 	})
 }
 
