@@ -105,6 +105,7 @@ const (
 	Open         // a command whose device has not answered
 	Doubtful     // it is not known
 	Wrong        // it failed, or was refused
+	Unkept       // the result of a command is not kept any more
 )
 
 // Ended is how an entry ended: of a command, as it is now.
@@ -117,6 +118,8 @@ func (e Entry) Ended() End {
 			return Wrong
 		case "UNCONFIRMED":
 			return Doubtful
+		case "":
+			return Unkept
 		}
 		return Open
 	}

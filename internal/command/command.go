@@ -67,7 +67,8 @@ type Command struct {
 	ID        string
 	CompanyID string
 	AssetID   string
-	Epoch     int // the device's enrollment that it belongs to
+	AssetName string // what people call the asset, while the command begins; it is kept in the activity log
+	Epoch     int    // the device's enrollment that it belongs to
 	Type      Type
 	State     State
 	CreatedAt time.Time

@@ -113,7 +113,7 @@ func (s *Service) order(ctx context.Context, call operation.Call, now Situation,
 func (s *Service) intent(call operation.Call, t Type, a asset.Asset, policyID string) Command {
 	now := s.now()
 	c := Command{
-		ID: resource.NewIDAt(now), CompanyID: a.CompanyID, AssetID: a.ID, Epoch: a.Device.Epoch,
+		ID: resource.NewIDAt(now), CompanyID: a.CompanyID, AssetID: a.ID, AssetName: a.Identification, Epoch: a.Device.Epoch,
 		Type: t, State: Prepared, CreatedAt: now, PolicyID: policyID, IdempotencyRef: call.IdempotencyRef, Note: call.Note,
 		DevicesPerDay: call.Principal.DevicesPerDay,
 		Actor:         Actor{Kind: call.Principal.Kind, ID: call.Principal.ID, Prefix: call.Principal.Prefix, Name: call.Principal.Name},

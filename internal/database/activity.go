@@ -29,6 +29,13 @@ func (db *DB) RecordActivity(ctx context.Context, companyID string, e activity.E
 
 // record writes an entry with the change that c is making.
 func (db *DB) record(ctx context.Context, c conn, companyID string, e activity.Event) error {
+	if e.Target.Kind == activity.Asset && e.Target.Name == "" {
+		name, _, err := maybe(value[string](ctx, c, `SELECT identification FROM assets WHERE id = ? AND company_id = ?`, e.Target.ID, companyID))
+		if err != nil {
+			return err
+		}
+		e.Target.Name = name
+	}
 	if err := c.Insert(ctx, "activity", activityColumns, db.entry(ctx, companyID, e)); err != nil {
 		return err
 	}
@@ -103,7 +110,13 @@ func scanListed(r row) (e activity.Entry, err error) {
 	return e, err
 }
 
-const listedActivity = `SELECT ` + readActivity + `, COALESCE(d.identification, ''), COALESCE(m.state, ''), COALESCE(m.outcome, '')
+// listedActivity names a device that was deleted as another of its entries does. A command
+// that is not kept any more has no state.
+const listedActivity = `SELECT ` + readActivity + `,
+	CASE WHEN e.target_name <> '' OR e.target_kind <> 'ASSET' THEN '' ELSE COALESCE(d.identification,
+		(SELECT n.target_name FROM activity n WHERE n.company_id = e.company_id AND n.target_id = e.target_id AND n.target_name <> ''
+			ORDER BY n.at DESC, n.id DESC LIMIT 1), '') END,
+	COALESCE(m.state, ''), COALESCE(m.outcome, '')
 	FROM activity e
 	LEFT JOIN assets d ON e.target_kind = 'ASSET' AND d.id = e.target_id AND d.company_id = e.company_id
 	LEFT JOIN commands m ON e.area = 'command' AND m.id = e.reference AND m.company_id = e.company_id`
@@ -151,7 +164,7 @@ func activityWhere(f activity.Filter) (string, []any) {
 	if f.Once && f.Outcome == "" {
 		and(firstEntry)
 		and("(e.action <> 'policy.saved' OR e.reference = '')")
-		if f.AssetID == "" {
+		if f.AssetID == "" && f.Text == "" {
 			and("e.request_id NOT LIKE 'job/%'") // the entry of the job has them
 		}
 	}
@@ -164,7 +177,9 @@ func activityWhere(f activity.Filter) (string, []any) {
 	}
 	for _, word := range firstWords(f.Text) {
 		pattern := "%" + escapeLike(word) + "%"
-		and(`(LOWER(e.actor_name) LIKE ? ESCAPE '\' OR LOWER(e.target_name) LIKE ? ESCAPE '\')`, pattern, pattern)
+		and(`(LOWER(e.actor_name) LIKE ? ESCAPE '\' OR LOWER(e.target_name) LIKE ? ESCAPE '\' OR e.target_name = '' AND
+			e.target_kind = 'ASSET' AND EXISTS (SELECT 1 FROM assets s WHERE s.id = e.target_id AND s.company_id = e.company_id
+				AND LOWER(s.identification) LIKE ? ESCAPE '\'))`, pattern, pattern, pattern)
 	}
 	if f.Limit != nil {
 		condition, values := limited(*f.Limit)

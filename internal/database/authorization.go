@@ -186,9 +186,14 @@ func (db *DB) Authorizations(ctx context.Context, companyID string, policies []s
 	if policies != nil && len(policies) == 0 {
 		return nil, nil
 	}
-	of, args := within(`v.id = authorizations.asset_id AND v.company_id = authorizations.company_id`, []any{companyID}, policies)
-	return list(ctx, db.read(), into(readAuthorizationFields), `SELECT `+readAuthorization+` FROM authorizations WHERE company_id = ?
-		AND EXISTS (SELECT 1 FROM assets v WHERE `+of+`) ORDER BY created_at DESC, id DESC LIMIT ?`, append(args, limit)...)
+	where, args := `company_id = ?`, []any{companyID}
+	if policies != nil {
+		var of string
+		of, args = within(`v.id = authorizations.asset_id AND v.company_id = authorizations.company_id`, args, policies)
+		where += ` AND EXISTS (SELECT 1 FROM assets v WHERE ` + of + `)`
+	}
+	return list(ctx, db.read(), into(readAuthorizationFields), `SELECT `+readAuthorization+` FROM authorizations WHERE `+where+`
+		ORDER BY created_at DESC, id DESC LIMIT ?`, append(args, limit)...)
 }
 
 // WaitingAuthorizations counts those that a person can decide now; policies nil: for any

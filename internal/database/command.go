@@ -153,7 +153,7 @@ func commandEvent(ctx context.Context, c command.Command) activity.Event {
 		a.UserID = o.UserID
 	}
 	return activity.Event{Action: activity.Command(string(c.Type)), Actor: a, Reference: c.ID, Note: c.Note,
-		Target: activity.Target{Kind: activity.Asset, ID: c.AssetID}}
+		Target: activity.Target{Kind: activity.Asset, ID: c.AssetID, Name: c.AssetName}}
 }
 
 // recordStep records that a command failed, or that its outcome is unknown;

@@ -29,6 +29,10 @@ func (s *Section) call(v *frame.Visit) (matter, error) {
 	if err != nil {
 		return matter{}, err
 	}
+	gone := seen.Device.ID == ""
+	if gone {
+		seen.Device.Identification = deletedDevice
+	}
 	row, here := command.Type(a.Command).Row(), callPath(a.ID)
 	m := matter{Subject: a.Subject(seen), title: row.Label + ": " + frame.Plain(seen.Device.Identification), section: frame.DevicesPath,
 		here: here, path: here,
@@ -47,7 +51,9 @@ func (s *Section) call(v *frame.Visit) (matter, error) {
 	}
 	document, _ := m.Document(signature.Head{}, nil).(signature.Call)
 	m.answers = callAnswers(row, a, seen, document)
-	m.body = callBody(seen, document)
+	if !gone { // what was shown is in the signed document
+		m.body = callBody(seen, document)
+	}
 	return m, nil
 }
 
@@ -70,8 +76,11 @@ func callAnswers(row *command.Row, a approval.Authorization, seen approval.Seen,
 	case d.Irreversible:
 		undo.text = "No."
 	}
-	return []answer{happens,
-		{question: "Device", text: frame.Plain(d.Device.Name), link: frame.DevicePath(d.Device.ID), more: deviceText(d.Device)},
+	device := answer{question: "Device", text: frame.Plain(d.Device.Name), more: deviceText(d.Device)}
+	if d.Device.ID != "" {
+		device.link = frame.DevicePath(d.Device.ID)
+	}
+	return []answer{happens, device,
 		{question: "Asked by", text: frame.Caller(a.Caller.Kind, a.Caller.Name, a.Caller.Prefix, seen.CallerUser)}, undo}
 }
 
@@ -147,6 +156,9 @@ func closedCall(v *frame.Visit, a approval.Authorization, seen approval.Seen) st
 	return ""
 }
 
+// deletedDevice stands for a device that is not there any more.
+const deletedDevice = "a deleted device"
+
 // listed bounds the list.
 const listed = 100
 
@@ -165,8 +177,11 @@ func (s *Section) list(v *frame.Visit) error {
 	var entries []entry
 	for _, a := range all {
 		device, err := asset.Find(v.Context(), s.Assets, v.Principal, a.AssetID)
+		if fault.CodeOf(err) == fault.NotFound && v.Principal.Policies != nil {
+			continue // it was moved out of their sight at this moment
+		}
 		if fault.CodeOf(err) == fault.NotFound {
-			continue
+			device.Identification, err = deletedDevice, nil
 		}
 		if err == nil {
 			a, err = s.Store.PresentAuthorization(v.Context(), a, s.Verifier)

@@ -24,6 +24,8 @@ func Ended(e activity.Entry) (Tone, string) {
 	switch e.Ended() {
 	case activity.Open:
 		return Idle, "In progress"
+	case activity.Unkept:
+		return Idle, "Result not kept"
 	case activity.Doubtful:
 		return Warn, "Unconfirmed"
 	case activity.Wrong:
