@@ -154,9 +154,12 @@ func (s *stored) speak(stop chan struct{}) {
 // nothing is written.
 func TestServe_RefusesWhatItCannotServe(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, s *stored) {
-		service := s.serve()
+		service := s.with("MUSTER_TRUSTED_PROXY=10.0.0.0/8").serve()
 		s.answers(service.address)
 		service.end()
+		if !strings.Contains(service.log.String(), "MUSTER_TRUSTED_PROXY is not a setting of muster serve") {
+			t.Errorf("a misspelled setting is not in the log\n%s", service.log)
+		}
 		foreign, missing := filepath.Join(s.dir, "foreign"), filepath.Join(s.dir, "missing")
 		s.run("doctor", "--make-key-file", foreign)
 

@@ -168,6 +168,9 @@ func (c *serveCommand) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	for _, unknown := range unknownSettings(os.Environ()) {
+		logger.WarnContext(env.Context, "a setting is not used", "detail", unknown.Detail, "remedy", unknown.Remedy)
+	}
 	running, err := service.New(env.Context, c.Service, service.Options{Now: env.Now, ServerClock: true, Logger: logger, Version: version,
 		Manager: manager()})
 	if err != nil && env.Context.Err() != nil {

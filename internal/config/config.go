@@ -172,6 +172,9 @@ func networks(setting string, texts []string) ([]netip.Prefix, error) {
 // Check reports a database setting that cannot be right. It never repeats the
 // text, which may hold a password.
 func (s Store) Check() error {
+	if strings.TrimSpace(s.Database) != s.Database {
+		return errors.New("MUSTER_DATABASE begins or ends with a blank: take it away")
+	}
 	if _, ok := s.SQLitePath(); ok {
 		return nil
 	}

@@ -28,6 +28,7 @@ func TestCheck(t *testing.T) {
 	}{
 		"unknown database":         {func(c *config.Service) { c.Database = "mysql://u:" + secret + "@h/d" }, "MUSTER_DATABASE"},
 		"sqlite without path":      {func(c *config.Service) { c.Database = "sqlite:" }, "MUSTER_DATABASE"},
+		"database with a blank":    {func(c *config.Service) { c.Database = "sqlite:muster.db " }, "blank"},
 		"postgres without keys":    {func(c *config.Service) { c.Database = "postgres://u:" + secret + "@h/d" }, "MUSTER_KEY_FILE"},
 		"certificate without key":  {func(c *config.Service) { c.TLSCert = "c.pem" }, "MUSTER_TLS_KEY"},
 		"public URL without http":  {func(c *config.Service) { c.PublicURL = "muster.example" }, "MUSTER_PUBLIC_URL"},

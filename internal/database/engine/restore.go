@@ -100,7 +100,9 @@ func (r *Restoring) take(ctx context.Context, backup string) error {
 	if err != nil {
 		return err
 	}
-	if err := sound(ctx, pool, "integrity_check"); err != nil {
+	if err := sound(ctx, pool, "integrity_check"); ctx.Err() != nil {
+		return errors.Join(ctx.Err(), pool.Close()) // broken off: nothing is known of the backup
+	} else if err != nil {
 		return errors.Join(fmt.Errorf("the backup is damaged: use another one (%w)", err), pool.Close())
 	}
 	if err := foreign(ctx, pool); err != nil {
