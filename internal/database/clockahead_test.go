@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/job"
 )
 
 // jump is how far the clock is ahead for a moment in these tests.
@@ -86,5 +87,34 @@ func TestReportCompanion_AfterAClockThatWasAhead(t *testing.T) {
 		f.clock.Advance(time.Hour)
 		report()
 		equal(f, "seen", f.asset(a.ID).Device.LastSeenAt, f.clock.Now())
+	})
+}
+
+// A job goes on when the clock is right again, also one that was made in between. One that
+// waits for its time waits on.
+func TestDueJobs_AfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.fleetOf(6)
+		r := f.jobReplica(f.db, &sender{sent: map[string]int{}}, nil)
+		_, p := f.jobMaker()
+		create := func(at time.Time) job.Job {
+			j, err := r.service.Create(f.Context(), p,
+				job.Spec{Command: "reboot", Words: "all=true", Filter: asset.Filter{CompanyID: f.company.ID}, At: at})
+			f.ok(err)
+			return j
+		}
+		runs, later := create(time.Time{}), create(f.clock.Now().Add(48*time.Hour))
+		var made job.Job
+		f.ahead(func() {
+			made = create(time.Time{})
+			j, err := f.db.Job(f.Context(), f.company.ID, runs.ID)
+			f.ok(err)
+			taken, err := f.db.TakeDevices(f.Context(), j, 1, f.clock.Now().Add(time.Second), f.clock.Now())
+			f.ok(err)
+			f.ok(f.db.SettleDevice(f.Context(), taken[0], job.DeviceSuccess, ""))
+		})
+		equal(f, "goes on", f.goOn(runs, 10, r).Status, job.Done)
+		equal(f, "made in between", f.goOn(made, 0).Status, job.Done)
+		equal(f, "waits for its time", f.jobCounts(f.goOn(later, 0)), "WAITING 6")
 	})
 }
