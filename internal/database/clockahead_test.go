@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/job"
 )
@@ -116,5 +117,36 @@ func TestDueJobs_AfterAClockThatWasAhead(t *testing.T) {
 		equal(f, "goes on", f.goOn(runs, 10, r).Status, job.Done)
 		equal(f, "made in between", f.goOn(made, 0).Status, job.Done)
 		equal(f, "waits for its time", f.jobCounts(f.goOn(later, 0)), "WAITING 6")
+	})
+}
+
+// What counts in the limit since the clock was ahead counts for one window from the first
+// refusal on, and not less.
+func TestBegin_LimitAfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setLimit(2, 60)
+		all := f.fleet(3)
+		f.ahead(func() {
+			f.begin(all[0], command.WipeCompanyData)
+			f.begin(all[1], command.WipeCompanyData)
+		})
+		begins := func() error {
+			_, _, err := f.db.Begin(f.Context(), f.intent(all[2], command.WipeCompanyData), nil)
+			return err
+		}
+		f.clock.Advance(3 * time.Hour)
+		if begins() == nil {
+			f.Error("the first is not refused")
+		}
+		f.clock.Advance(59 * time.Minute)
+		remaining, frees, _, err := f.db.DestructiveLeft(f.Context(), f.company.ID)
+		f.ok(err)
+		equal(f, "remaining", remaining, 0)
+		equal(f, "frees", frees, time.Minute)
+		if begins() == nil {
+			f.Error("it is not refused within a window")
+		}
+		f.clock.Advance(time.Minute)
+		f.ok(begins())
 	})
 }
