@@ -265,45 +265,6 @@ const exportedActivity = `SELECT ` + readActivity + `, COALESCE(d.identification
 
 func exportedFields(e *activity.Entry) []any { return append(activityFields(e), &e.Device) }
 
-// ForgetActivity implements activity.ChainStore.
-func (db *DB) ForgetActivity(ctx context.Context, companyID string, before time.Time, limit int,
-	seal activity.Seal) (removed int, err error) {
-	type link struct {
-		seq, at int64
-		hash    string
-	}
-	err = db.write(ctx, func(ctx context.Context, t *tx) error {
-		removed = 0
-		head, err := lockHead(ctx, t, companyID)
-		if err == nil {
-			err = seal.Check(head)
-		}
-		if err != nil {
-			return err
-		}
-		oldest, err := list(ctx, t, into(func(l *link) []any { return []any{&l.seq, &l.at, &l.hash} }),
-			`SELECT e.seq, e.at, e.hash FROM activity e WHERE e.company_id = ? AND e.seq > 0 ORDER BY e.seq LIMIT ?`, companyID, limit)
-		if err != nil {
-			return err
-		}
-		for _, l := range oldest {
-			if l.at >= millis(before) || l.seq != head.First {
-				break // what is missing stays missing, for Verify to tell
-			}
-			head.First, head.Anchor = l.seq+1, l.hash
-			removed++
-		}
-		if removed == 0 {
-			return nil
-		}
-		if err := t.Exec(ctx, `DELETE FROM activity WHERE company_id = ? AND seq > 0 AND seq < ?`, companyID, head.First); err != nil {
-			return err
-		}
-		return saveHead(ctx, t, head, seal.Sign)
-	})
-	return removed, err
-}
-
 // ActivityLifetimes implements activity.ChainStore.
 func (db *DB) ActivityLifetimes(ctx context.Context) (map[string]time.Duration, error) {
 	all, err := db.Companies(ctx)

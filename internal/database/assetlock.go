@@ -383,10 +383,12 @@ type nameRow struct {
 	ended    bool
 }
 
-// lockName returns what is known of a device's name and locks it.
-func lockName(ctx context.Context, t *tx, companyID, name string) (nameRow, bool, error) {
+// lockName returns what is known of a device's name and locks it. A time after latest is
+// taken as none.
+func lockName(ctx context.Context, t *tx, companyID, name string, latest int64) (nameRow, bool, error) {
 	return maybe(one(ctx, t, into(func(n *nameRow) []any { return []any{&n.assetID, &n.observed, &n.ended} }),
-		`SELECT asset_id, observed_at, ended FROM device_names WHERE company_id = ? AND name = ?`+t.lock(), companyID, name))
+		`SELECT asset_id, CASE WHEN observed_at <= ? THEN observed_at ELSE 0 END, ended FROM device_names
+		WHERE company_id = ? AND name = ?`+t.lock(), latest, companyID, name))
 }
 
 // setName makes name the asset's live name.

@@ -56,9 +56,12 @@ func spend(ctx context.Context, t conn, by part, reads bool) (budgetWindow, erro
 	return one(ctx, t, into(windowFields), by.text, by.args...)
 }
 
-// clockStep is how far the clock may be set back before windows count as closed that would
-// stay open as much longer.
+// clockStep is how far the clock may be set back before times count as those of a clock that
+// was ahead. Replicas' clocks may be as far apart.
 const clockStep = time.Minute
+
+// latest is the last time, in milliseconds, that is believed at now.
+func latest(now time.Time) int64 { return millis(now.Add(clockStep)) }
 
 // openEnds are the first and the last end, in milliseconds, of a window that is open at now.
 // One that ends later was opened before the clock was set back.

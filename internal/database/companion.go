@@ -129,6 +129,7 @@ func (db *DB) ReportCompanion(ctx context.Context, d agentdevice.Device, r agent
 			return err
 		}
 		seen, before := millis(r.SeenAt), h.reported
+		h.disbelieve(believed(t, seen))
 		idle := r.Status == nil && r.Location == nil && seen-h.seen < seenEvery.Milliseconds()
 		if current = enrolledAs(h, d.CompanyID, d.Epoch); !current || idle {
 			return nil

@@ -89,7 +89,11 @@ func (db *DB) NumberRound(ctx context.Context) (int, error) {
 // beginHistory returns the id of the history that positions are of, and holds it: one
 // transaction at a time gives positions. A database that was restored or copied has none.
 func beginHistory(ctx context.Context, t *tx) (string, error) {
-	if err := t.Exec(ctx, `INSERT INTO event_history (one, id) VALUES (1, ?) ON CONFLICT (one) DO NOTHING`, resource.NewID()); err != nil {
+	begun, err := t.ExecCount(ctx, `INSERT INTO event_history (one, id) VALUES (1, ?) ON CONFLICT (one) DO NOTHING`, resource.NewID())
+	if err == nil && begun > 0 {
+		err = t.db.holdUp(ctx, t)
+	}
+	if err != nil {
 		return "", err
 	}
 	return value[string](ctx, t, `SELECT id FROM event_history WHERE one = 1`+t.lock())

@@ -59,6 +59,7 @@ var mayScan = map[string]string{
 	"SET expires_at = 0 WHERE company_id = ?":    "an operator deletes a company; the table is small",
 	"SELECT name FROM sqlite_master":             "a test lists the tables",
 	"FROM company_deletions d WHERE d.begun_at":  "companies that are being deleted",
+	"AND (next_at <= ? OR next_at > ? AND":       "the index holds only jobs that run: at most 20 of a company",
 	"FROM companies c LEFT JOIN retentions r":    "all companies, every few minutes",
 
 	"FROM service_keys WHERE lost_at = 0": "two rows, and two more with each rotation",

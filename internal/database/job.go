@@ -215,10 +215,12 @@ func (db *DB) pauseJobs(ctx context.Context, t *tx, companyID string, stop acces
 	return err
 }
 
-// DueJobs implements job.Queue.
+// DueJobs implements job.Queue. The next device is due within a minute of the last one, or
+// at the start: a later time was noted while the clock was ahead.
 func (db *DB) DueJobs(ctx context.Context, now time.Time) ([]job.Job, error) {
-	return list(ctx, db.read(), into(jobFields),
-		`SELECT `+jobColumns+` FROM jobs WHERE status = 'RUNNING' AND next_at <= ? ORDER BY next_at, id LIMIT 100`, millis(now))
+	return list(ctx, db.read(), into(jobFields), `SELECT `+jobColumns+` FROM jobs WHERE status = 'RUNNING'
+		AND (next_at <= ? OR next_at > ? AND (next_at > starts_at OR starts_at <= created_at)) ORDER BY next_at, id LIMIT 100`,
+		millis(now), latest(now.Add(time.Minute)))
 }
 
 // JobMaker implements job.Queue.

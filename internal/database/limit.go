@@ -160,8 +160,19 @@ func (db *DB) companyState(ctx context.Context, t conn, c command.Command,
 			return s, k, now, err
 		}
 	}
+	if writes, ok := t.(*tx); ok {
+		if err = endFuture(ctx, writes, c.CompanyID, now); err != nil {
+			return s, k, now, err
+		}
+	}
 	s.Frees, err = leaves(ctx, t, c.CompanyID, s, s.Over()-1, now)
 	return s, k, now, err
+}
+
+// endFuture takes what was noted while the clock was ahead as noted now, so that it counts
+// for one window from the first refusal on. To leave it out would let a company exceed its limit.
+func endFuture(ctx context.Context, t *tx, companyID string, now time.Time) error {
+	return t.Exec(ctx, `UPDATE destructive_uses SET at = ? WHERE company_id = ? AND at > ?`, millis(now), companyID, latest(now))
 }
 
 // uses are how many devices count in a window, how often one of them does, and whether
@@ -185,7 +196,7 @@ func holdControls(ctx context.Context, t conn, companyID, lock string) (access.C
 func leaves(ctx context.Context, t conn, companyID string, s limit.State, others int, now time.Time) (time.Duration, error) {
 	at, err := value[int64](ctx, t, `SELECT u.at FROM destructive_uses u WHERE u.company_id = ? AND u.at > ?
 		ORDER BY u.at, u.asset_id, u.epoch LIMIT 1 OFFSET ?`, companyID, millis(now.Add(-s.Limit.Window)), others)
-	return instant(at).Add(s.Limit.Window).Sub(now), err
+	return instant(min(at, latest(now))).Add(s.Limit.Window).Sub(now), err
 }
 
 // recordRefusal records that a command was refused for the company's limit, and tells that

@@ -55,14 +55,14 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 	if first, err := remember(ctx, t, o.CompanyID, o.MessageID, t.db.now()); err != nil || !first {
 		return dropped, err
 	}
-	known, exists, err := lockName(ctx, t, o.CompanyID, o.Device)
 	at := millis(o.ObservedAt)
+	known, exists, err := lockName(ctx, t, o.CompanyID, o.Device, believed(t, at))
 	if err == nil && (!exists || known.ended && o.Enrolling && !o.Gone && at >= known.observed) {
 		// Joins of a company wait for each other, or one device that is announced
 		// twice at once would become two assets. After the wait the device may be
 		// known: the decision is about what is known then.
 		if err = holdCompany(ctx, t, o.CompanyID); err == nil {
-			known, exists, err = lockName(ctx, t, o.CompanyID, o.Device)
+			known, exists, err = lockName(ctx, t, o.CompanyID, o.Device, believed(t, at))
 		}
 	}
 	switch {
@@ -157,6 +157,9 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 			o.Location = nil
 		}
 	}
+	if !o.ReportedAt.IsZero() {
+		h.disbelieve(believed(t, millis(o.ReportedAt)))
+	}
 	codeGoesOn := false
 	counts := counts{}
 	if h.status != "" { // it is in the inventory
@@ -231,8 +234,8 @@ func join(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.Chan
 	}
 	newest := int64(0)
 	if h.id != "" {
-		newest, err = value[int64](ctx, t, `SELECT CAST(COALESCE(MAX(observed_at), 0) AS BIGINT) FROM device_names WHERE asset_id = ?`,
-			h.id)
+		newest, err = value[int64](ctx, t, `SELECT CAST(COALESCE(MAX(observed_at), 0) AS BIGINT) FROM device_names
+			WHERE asset_id = ? AND observed_at <= ?`, h.id, believed(t, millis(o.ObservedAt)))
 	} else {
 		h.companyID = o.CompanyID
 		h.id, err = createAsset(ctx, t, o)

@@ -15,6 +15,19 @@ func placeOnly(o enrollment.Observation) bool {
 		len(o.StatusReport) == 0 && len(o.Compliance) == 0 && len(o.Specifications) == 0 && o.Apps == nil
 }
 
+// believed is the last time, in milliseconds, that counts as known when a device speaks at a
+// time, which may be by a clock other than ours. A later one was noted while our clock was ahead: it makes nothing stale.
+func believed(t *tx, at int64) int64 { return max(latest(t.db.now()), at+clockStep.Milliseconds()) }
+
+// disbelieve forgets when the device was heard of, if that is after latest.
+func (h *lockedAsset) disbelieve(latest int64) {
+	for _, at := range []*int64{&h.synced, &h.seen} {
+		if *at > latest {
+			*at = 0
+		}
+	}
+}
+
 // mayJoin reports whether a device that is not managed joins its company, which is locked.
 // The platform's does not if the company has given its enterprise up since. One that a
 // comparison found under a name that ended does not while the asset of that name has another

@@ -140,11 +140,11 @@ func (r *Runner) advance(ctx context.Context, j Job, now time.Time) error {
 }
 
 // due is how many devices are due, evenly by the rate, and when the next one is. What was
-// missed while no replica ran is not made up for.
+// missed while no replica ran is not made up for, and a time of a clock that was ahead is now.
 func (j Job) due(now time.Time) (n int, next time.Time) {
 	interval := time.Minute / time.Duration(j.Rate)
 	from := j.NextAt
-	if now.Sub(from) > 2*Every {
+	if late := now.Sub(from); late > 2*Every || late < 0 {
 		from = now
 	}
 	n = 1 + int(now.Sub(from)/interval)

@@ -48,6 +48,9 @@ func (s *Service) openDatabase(ctx context.Context) error {
 		}
 		return nil
 	})
+	if err := s.db.BeginHistory(ctx); err != nil {
+		return err
+	}
 	return recordKeys(ctx, s.db, s.keys, s.config, s.options.Logger)
 }
 

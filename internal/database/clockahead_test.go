@@ -1,0 +1,152 @@
+package database_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/job"
+)
+
+// jump is how far the clock is ahead for a moment in these tests.
+const jump = 300 * 24 * time.Hour
+
+// ahead does something while the clock is ahead.
+func (f *fixture) ahead(do func()) {
+	f.clock.Advance(jump)
+	do()
+	f.clock.Advance(-jump)
+}
+
+// What a device said while the clock was ahead makes no later word of it stale.
+func TestObserve_AfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		phone := f.enroll("d", f.newPolicy("Office").ID)
+		d, err := f.enrollAgent(f.agentPolicy("Agents"), "SN-9", "")
+		f.ok(err)
+		says := func() (all []enrollment.Observation) {
+			agent := f.observation(d.ID)
+			agent.Management = asset.Agent
+			all = append(all, f.observation("d"), agent)
+			for i := range all {
+				all[i].ReportedAt, all[i].ObservedAt = f.clock.Now(), f.clock.Now()
+			}
+			return all
+		}
+		f.ahead(func() {
+			for _, o := range says() {
+				f.observe(o)
+			}
+		})
+		for range 2 {
+			f.clock.Advance(time.Hour)
+			for _, o := range says() {
+				equal(f, "applied", f.observe(o).Applied, true)
+				stale := o
+				stale.ObservedAt = o.ObservedAt.Add(-time.Second)
+				equal(f, "an older one applied", f.observe(stale).Applied, false)
+			}
+			equal(f, "synchronized", f.asset(phone.ID).SyncedAt, f.clock.Now())
+		}
+		n, err := f.db.MarkInactive(f.Context(), f.company.ID, f.clock.Now().Add(time.Second), 10)
+		f.ok(err)
+		equal(f, "devices that can become inactive", n, 2)
+	})
+}
+
+// A device that ended while the clock was ahead enrolls again.
+func TestObserve_EnrollsAgainAfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p := f.newPolicy("Office")
+		one := f.joined("a", p.ID)
+		one.SerialNumber = "SN-1"
+		id := f.observe(one).AssetID
+		f.ahead(func() {
+			f.observe(enrollment.Observation{CompanyID: f.company.ID, Device: "a", Management: asset.Platform, Gone: true,
+				ObservedAt: f.clock.Now()})
+		})
+		f.clock.Advance(time.Hour)
+		again := f.joined("b", p.ID)
+		again.SerialNumber = "SN-1"
+		equal(f, "asset", f.observe(again).AssetID, id)
+	})
+}
+
+// The companion's word says when the device was heard of.
+func TestReportCompanion_AfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.enroll("d", f.newPolicy("Office").ID)
+		companion := agentdevice.Device{AssetID: a.ID, CompanyID: f.company.ID, Epoch: a.Device.Epoch}
+		report := func() {
+			_, err := f.db.ReportCompanion(f.Context(), companion, agentdevice.CompanionReport{SeenAt: f.clock.Now()})
+			f.ok(err)
+		}
+		f.ahead(report)
+		f.clock.Advance(time.Hour)
+		report()
+		equal(f, "seen", f.asset(a.ID).Device.LastSeenAt, f.clock.Now())
+	})
+}
+
+// A job goes on when the clock is right again, also one that was made in between. One that
+// waits for its time waits on.
+func TestDueJobs_AfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.fleetOf(6)
+		r := f.jobReplica(f.db, &sender{sent: map[string]int{}}, nil)
+		_, p := f.jobMaker()
+		create := func(at time.Time) job.Job {
+			j, err := r.service.Create(f.Context(), p,
+				job.Spec{Command: "reboot", Words: "all=true", Filter: asset.Filter{CompanyID: f.company.ID}, At: at})
+			f.ok(err)
+			return j
+		}
+		runs, later := create(time.Time{}), create(f.clock.Now().Add(48*time.Hour))
+		var made job.Job
+		f.ahead(func() {
+			made = create(time.Time{})
+			j, err := f.db.Job(f.Context(), f.company.ID, runs.ID)
+			f.ok(err)
+			taken, err := f.db.TakeDevices(f.Context(), j, 1, f.clock.Now().Add(time.Second), f.clock.Now())
+			f.ok(err)
+			f.ok(f.db.SettleDevice(f.Context(), taken[0], job.DeviceSuccess, ""))
+		})
+		equal(f, "goes on", f.goOn(runs, 10, r).Status, job.Done)
+		equal(f, "made in between", f.goOn(made, 0).Status, job.Done)
+		equal(f, "waits for its time", f.jobCounts(f.goOn(later, 0)), "WAITING 6")
+	})
+}
+
+// What counts in the limit since the clock was ahead counts for one window from the first
+// refusal on, and not less.
+func TestBegin_LimitAfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setLimit(2, 60)
+		all := f.fleet(3)
+		f.ahead(func() {
+			f.begin(all[0], command.WipeCompanyData)
+			f.begin(all[1], command.WipeCompanyData)
+		})
+		begins := func() error {
+			_, _, err := f.db.Begin(f.Context(), f.intent(all[2], command.WipeCompanyData), nil)
+			return err
+		}
+		f.clock.Advance(3 * time.Hour)
+		if begins() == nil {
+			f.Error("the first is not refused")
+		}
+		f.clock.Advance(59 * time.Minute)
+		remaining, frees, _, err := f.db.DestructiveLeft(f.Context(), f.company.ID)
+		f.ok(err)
+		equal(f, "remaining", remaining, 0)
+		equal(f, "frees", frees, time.Minute)
+		if begins() == nil {
+			f.Error("it is not refused within a window")
+		}
+		f.clock.Advance(time.Minute)
+		f.ok(begins())
+	})
+}

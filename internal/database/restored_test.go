@@ -1,0 +1,91 @@
+package database_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/job"
+)
+
+// restoredState is what the tests of this file look at after a restore.
+type restoredState struct {
+	*fixture
+	runs, later job.Job
+	sent        *sender
+}
+
+// beforeBackup has a job that runs, one that waits for its time, and a control that waits to
+// be loosened.
+func (f *fixture) beforeBackup() restoredState {
+	f.fleetOf(6)
+	f.setLimit(5, 60)
+	f.controls(f.person("thief", true), limitTo(200))
+	s := restoredState{fixture: f, sent: &sender{sent: map[string]int{}}}
+	r := f.jobReplica(f.db, s.sent, nil)
+	_, p := f.jobMaker()
+	create := func(at time.Time) job.Job {
+		j, err := r.service.Create(f.Context(), p,
+			job.Spec{Command: "reboot", Words: "all=true", Filter: asset.Filter{CompanyID: f.company.ID}, At: at})
+		f.ok(err)
+		return j
+	}
+	s.runs, s.later = create(time.Time{}), create(f.clock.Now().Add(time.Hour))
+	s.runs = f.goOn(s.runs, 2, r)
+	equal(f, "before the backup", f.jobCounts(s.runs), "WAITING 3, SUCCESS 3")
+	return s
+}
+
+// goesOn looks at what a service does with the restored database by itself, and after
+// the job was resumed.
+func (s restoredState) goesOn(db *database.DB) {
+	s.db = db
+	s.ok(db.BeginHistory(s.Context()))
+	s.ok(db.BeginHistory(s.Context())) // of another replica
+	s.clock.Advance(25 * time.Hour)
+	s.ok(db.ApplyLoosenings(s.Context()))
+	equal(s, "limit", s.now().Controls.DestructiveLimit.Devices, 5)
+	equal(s, "canceled loosenings", s.recorded(activity.LooseningCanceled), 1)
+	r := s.jobReplica(db, s.sent, nil)
+	for _, j := range []job.Job{s.runs, s.later} {
+		j = s.goOn(j, 12, r)
+		equal(s, "status", j.Status, job.Paused)
+		equal(s, "why", j.Why, "the database was restored or copied: devices may have got the command since")
+	}
+	equal(s, "recorded pauses", s.recorded(activity.JobPaused), 2)
+	_, devices := s.sent.most()
+	equal(s, "devices that were sent to", devices, 3)
+	_, err := db.MoveJob(access.WithActor(s.Context(), access.ServiceActor(), ""), s.company.ID, s.later.ID, job.Running, "")
+	s.ok(err)
+	equal(s, "resumed", s.goOn(s.later, 12, r).Status, job.Done)
+}
+
+func TestBeginHistory_HoldsUpWhatABackupBringsBack(t *testing.T) {
+	t.Parallel()
+	r := newRestoring(t)
+	s := r.beforeBackup()
+	r.backup += ".open"
+	r.ok(r.db.Backup(t.Context(), r.backup))
+	r.ok(r.db.Close())
+	_, err := r.restore()
+	r.ok(err)
+	db := r.openOnce()
+	s.goesOn(db)
+	r.ok(db.Close())
+}
+
+// On both engines, a database without a history counts as restored.
+func TestBeginHistory_WithoutOne(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.ok(f.db.BeginHistory(f.Context()))
+		s := f.beforeBackup()
+		f.ok(f.db.BeginHistory(f.Context()))
+		s.runs = f.goOn(s.runs, 0)
+		equal(f, "with a history", s.runs.Status, job.Running)
+		f.tamper(`DELETE FROM event_history`)
+		s.goesOn(f.open(f.T))
+	})
+}
