@@ -158,7 +158,7 @@ func (c *AgentList) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		codes, err := rollout.Codes(ctx, admin.Rollouts)
+		codes, err := rollout.Codes(releases)
 		if err != nil {
 			return answer{}, err
 		}
