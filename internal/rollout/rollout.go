@@ -66,6 +66,12 @@ type Rollout struct {
 	WatchedAt   time.Time
 }
 
+// ByOperator is the reason of a pause that the operator made.
+const ByOperator = "by the operator"
+
+// PausedItself reports whether a rollout is paused because devices were lost.
+func (r Rollout) PausedItself() bool { return r.State == Paused && r.Reason != ByOperator }
+
 // Outcome is what became of an update on a device.
 type Outcome string
 
