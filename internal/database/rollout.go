@@ -60,7 +60,7 @@ func (db *DB) AddRelease(ctx context.Context, r rollout.Release, content []byte)
 				return err
 			}
 		}
-		return forgetReleases(ctx, t, append(all, r))
+		return forgetReleases(ctx, t, r, len(all)+1-rollout.MaxReleases)
 	})
 }
 
@@ -90,16 +90,22 @@ func admits(all []rollout.Release, r rollout.Release) (known bool, err error) {
 	return false, nil
 }
 
-// forgetReleases makes room: it removes the oldest releases that no rollout needs.
-func forgetReleases(ctx context.Context, t *tx, all []rollout.Release) error {
-	if len(all) <= rollout.MaxReleases {
+// forgetReleases makes room for a release: it removes as many as are too many, the oldest first,
+// of other versions that no rollout needs.
+func forgetReleases(ctx context.Context, t *tx, added rollout.Release, surplus int) error {
+	if surplus <= 0 {
 		return nil
 	}
 	needless, err := list(ctx, t, into(releaseFields), `SELECT `+releaseColumns+` FROM agent_releases r
 		WHERE NOT EXISTS (SELECT 1 FROM agent_rollouts o WHERE o.version = r.version AND o.state <> '`+string(rollout.Ended)+`')
-		ORDER BY r.added_at, r.package LIMIT ?`, len(all)-rollout.MaxReleases)
-	if err != nil {
+		AND r.version <> ? ORDER BY r.added_at, r.package LIMIT ?`, added.Version, surplus)
+	switch {
+	case err != nil:
 		return err
+	case len(needless) < surplus:
+		return fault.New(fault.Refused, "version %s cannot be added: rollouts need all %d files that are kept; bring a version to 100 "+
+			"percent of the devices, which ends the rollouts of lower ones, or run `muster agent pause` and then `muster agent rollout` "+
+			"for the version to keep, which ends all others", added.Version, rollout.MaxReleases)
 	}
 	for _, r := range needless {
 		for _, statement := range []string{
@@ -149,7 +155,7 @@ func (db *DB) BeginRollout(ctx context.Context, version string, goal int) (rollo
 		case goal < r.Ring:
 			return r, fault.New(fault.Refused, "the rollout of %s is at %d percent: name as many or more, or pause it", version, r.Ring)
 		}
-		if r.State == rollout.Paused {
+		if r.State == rollout.Paused || r.State == rollout.Ended {
 			r.ResumedAt = now
 		}
 		if r.State != rollout.Done || goal > r.Goal {

@@ -152,6 +152,25 @@ func (r Rollout) Next(p Progress, now time.Time) Rollout {
 	return n
 }
 
+// replaced reports whether a rollout is done, and for each of its packages a higher version is
+// done for all devices, whose last ring began after the operator last let this rollout go on.
+func (r Rollout) replaced(rollouts []Rollout, releases []Release) bool {
+	latest := map[string]int64{} // codes by package
+	for _, h := range rollouts {
+		if h.State != Done || h.Ring < 100 || !h.RingAt.After(r.ResumedAt) {
+			continue
+		}
+		for _, f := range releases {
+			if f.Version == h.Version {
+				latest[f.Package] = max(latest[f.Package], f.Code)
+			}
+		}
+	}
+	return r.State == Done && !slices.ContainsFunc(releases, func(f Release) bool {
+		return f.Version == r.Version && latest[f.Package] <= f.Code
+	})
+}
+
 // maxNamed is how many lost devices the reason of a pause names.
 const maxNamed = 20
 

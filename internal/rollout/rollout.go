@@ -37,7 +37,7 @@ const (
 //	  │ ▲                               │
 //	  ▼ └───────── rollout ────────┐    │
 //	PAUSED ◄───────────────────────┼────┘ devices fell silent, or the operator
-//	  └──another version begins──► ENDED ◄── also from RUNNING
+//	  └──another version begins──► ENDED ◄── also from RUNNING; from DONE when replaced
 type State string
 
 // The states. RUNNING and DONE offer their version to devices.
@@ -65,6 +65,12 @@ type Rollout struct {
 	WatchedFrom time.Time // since when the service has looked without a break
 	WatchedAt   time.Time
 }
+
+// ByOperator is the reason of a pause that the operator made.
+const ByOperator = "by the operator"
+
+// PausedItself reports whether a rollout is paused because devices were lost.
+func (r Rollout) PausedItself() bool { return r.State == Paused && r.Reason != ByOperator }
 
 // Outcome is what became of an update on a device.
 type Outcome string
@@ -123,8 +129,8 @@ type Word struct {
 // Store keeps releases and rollouts. Find methods return fault.NotFound.
 type Store interface {
 	// AddRelease keeps a file. It fails with fault.Refused for a version that exists with
-	// other bytes, is not higher than all before, or has another signer than they. The
-	// same file again changes nothing.
+	// other bytes, is not higher than all before, or has another signer than they, and
+	// where rollouts need all files that are kept. The same file again changes nothing.
 	AddRelease(ctx context.Context, r Release, content []byte) error
 	// Releases returns all releases, the newest first.
 	Releases(ctx context.Context) ([]Release, error)

@@ -23,9 +23,19 @@ func (w Watcher) Watch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	codes, err := Codes(ctx, w.Store)
+	releases, err := w.Store.Releases(ctx)
+	if err != nil {
+		return err
+	}
+	codes, err := Codes(releases)
 	for _, r := range all {
-		if r.State.Offers() && err == nil {
+		switch {
+		case err != nil || !r.State.Offers():
+		case r.replaced(all, releases):
+			ended := r
+			ended.State = Ended
+			err = w.move(ctx, r, ended)
+		default:
 			err = w.watch(ctx, r, codes[r.Version])
 		}
 	}
@@ -38,7 +48,10 @@ func (w Watcher) watch(ctx context.Context, r Rollout, code int64) error {
 	if err != nil {
 		return err
 	}
-	to := r.Next(p, now)
+	return w.move(ctx, r, r.Next(p, now))
+}
+
+func (w Watcher) move(ctx context.Context, r, to Rollout) error {
 	moved, err := w.Store.MoveRollout(ctx, r, to)
 	if err != nil || !moved {
 		return err // another replica, or the operator, was first
@@ -60,14 +73,13 @@ func Look(ctx context.Context, s Store, r Rollout, code int64, now time.Time) (P
 }
 
 // Codes are the codes of all versions, by version.
-func Codes(ctx context.Context, s Store) (map[string]int64, error) {
-	all, err := s.Releases(ctx)
+func Codes(releases []Release) (map[string]int64, error) {
 	codes := map[string]int64{}
-	for _, r := range all {
+	for _, r := range releases {
 		if before, known := codes[r.Version]; known && before != r.Code {
 			return codes, errors.New("the files of version " + r.Version + " have different codes")
 		}
 		codes[r.Version] = r.Code
 	}
-	return codes, err
+	return codes, nil
 }

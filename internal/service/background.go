@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/agentserver"
@@ -103,6 +104,12 @@ func (w *wiring) operatorFigures(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	rollouts, err := w.db.Rollouts(ctx)
+	if err != nil {
+		return err
+	}
+	all := len(rollouts)
+	w.metrics.RolloutsPaused(all - len(slices.DeleteFunc(rollouts, rollout.Rollout.PausedItself)))
 	w.metrics.Webhooks(disabled, failing)
 	w.metrics.EnterprisesLost(lostOf(troubles))
 	w.metrics.BackedUp(made)

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/rollout"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
 )
@@ -53,12 +55,59 @@ func TestMetrics_CountersBeginAtZero(t *testing.T) {
 		`muster_vendor_failures_total{class="denied"} 0`,
 		`muster_policies_behind{state="failing"} 0`,
 		`muster_activity_chains_broken 0`,
+		`muster_agent_rollouts_paused 0`,
 		`muster_ready 1`,
 	} {
 		if !strings.Contains(text, "\n"+series+"\n") {
 			t.Errorf("/metrics of a new process has no %s", series)
 		}
 	}
+}
+
+// A rollout that paused because devices were lost is told by a metric, one that the operator
+// paused is not.
+func TestMetrics_RolloutPausedItself(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		db, ok := env.DB(), func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		begin := func(version string, code int64) rollout.Rollout {
+			t.Helper()
+			ok(db.AddRelease(t.Context(), rollout.Release{Version: version, Package: "linux-arm64", Code: code, SHA256: version}, nil))
+			r, err := db.BeginRollout(t.Context(), version, 100)
+			ok(err)
+			return r
+		}
+		move := func(was rollout.Rollout, to rollout.State, reason string) rollout.Rollout {
+			t.Helper()
+			is := was
+			is.State, is.Reason = to, reason
+			moved, err := db.MoveRollout(t.Context(), was, is)
+			if ok(err); !moved {
+				t.Fatalf("the rollout is not as it was: %+v", was)
+			}
+			return is
+		}
+		done := move(begin("2.0", 2), rollout.Done, "")
+		begin("3.0", 3)
+		move(done, rollout.Paused, "3 of 9 devices that began have no contact")
+		paused, err := db.PauseRollouts(t.Context(), rollout.ByOperator)
+		if ok(err); paused != 1 {
+			t.Fatalf("the operator pauses %d rollouts, want 1", paused)
+		}
+		replica := env.Start()
+		env.Eventually("the metric", func() error {
+			_, text := servertest.Fetch(t, replica.PublicURL()+"/metrics")
+			if !strings.Contains(text, "\nmuster_agent_rollouts_paused 1\n") {
+				return errors.New("/metrics does not say that one rollout paused by itself")
+			}
+			return nil
+		})
+	})
 }
 
 func TestMetrics_OwnAddress(t *testing.T) {

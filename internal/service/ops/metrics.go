@@ -36,6 +36,7 @@ type Metrics struct {
 	behind   *prometheus.GaugeVec
 	chains   prometheus.Gauge
 	lost     prometheus.Gauge
+	rollouts prometheus.Gauge
 	backup   prometheus.Gauge
 	webhooks *prometheus.GaugeVec
 	hooked   *prometheus.CounterVec
@@ -97,6 +98,10 @@ func NewMetrics(now func() time.Time) *Metrics {
 		lost: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "muster_enterprises_lost",
 			Help: "Companies whose enterprise the platform does not have. The same on every replica, at most 15 s old.",
+		}),
+		rollouts: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "muster_agent_rollouts_paused",
+			Help: "Rollouts of the agent that paused because devices were lost. The same on every replica, at most 15 s old.",
 		}),
 		mails: counter("muster_mails_total", "Mail by what became of it: sent, refused by the server for good, or failed and tried again.",
 			"outcome"),
@@ -176,6 +181,9 @@ func (m *Metrics) Webhooks(disabled, failing int) {
 
 // EnterprisesLost notes how many companies' enterprises the platform does not have.
 func (m *Metrics) EnterprisesLost(count int) { m.lost.Set(float64(count)) }
+
+// RolloutsPaused notes how many rollouts of the agent paused by themselves.
+func (m *Metrics) RolloutsPaused(count int) { m.rollouts.Set(float64(count)) }
 
 // BackedUp notes when the last backup was made; zero: never.
 func (m *Metrics) BackedUp(at time.Time) {

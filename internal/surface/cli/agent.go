@@ -79,7 +79,7 @@ type AgentPause struct{ Common }
 // Run pauses them all.
 func (c *AgentPause) Run(env *Env) error {
 	return c.open(env, Writes, func(ctx context.Context, admin *Admin) (answer, error) {
-		n, err := admin.Rollouts.PauseRollouts(ctx, "by the operator")
+		n, err := admin.Rollouts.PauseRollouts(ctx, rollout.ByOperator)
 		return answer{map[string]int{"paused": n}, func(w io.Writer) {
 			fmt.Fprintf(w, "Paused %d rollouts. Devices that have begun finish; `muster agent rollout VERSION` goes on.\n", n)
 		}}, err
@@ -158,7 +158,7 @@ func (c *AgentList) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		codes, err := rollout.Codes(ctx, admin.Rollouts)
+		codes, err := rollout.Codes(releases)
 		if err != nil {
 			return answer{}, err
 		}
