@@ -62,6 +62,11 @@ var mayScan = map[string]string{
 	"AND (next_at <= ? OR next_at > ? AND":       "the index holds only jobs that run: at most 20 of a company",
 	"FROM companies c LEFT JOIN retentions r":    "all companies, every few minutes",
 
+	"DELETE FROM push_retries":                        "once after a restore",
+	"push_tried_at = 0 WHERE type = 'PLATFORM'":       "once after a restore",
+	"ELSE 0 END WHERE type <> 'PLATFORM'":             "once after a restore",
+	"FROM policies WHERE type <> 'PLATFORM') AND rev": "once after a restore",
+
 	"FROM service_keys WHERE lost_at = 0": "two rows, and two more with each rotation",
 	"FROM leases WHERE name LIKE":         "one row a replica and loop, looked at while the tables change",
 }

@@ -21,7 +21,8 @@ func (db *DB) BeginHistory(ctx context.Context) error {
 
 // holdUp keeps from going on by itself what a restored database brings back: people may
 // have canceled it since the backup, and devices may have got what a job sends. Jobs are
-// paused. What waits to loosen a control is canceled, and can be asked for again.
+// paused. What waits to loosen a control is canceled, and can be asked for again. Policies get
+// to the platform and to devices again.
 func (db *DB) holdUp(ctx context.Context, t *tx) error {
 	ctx = access.WithActor(ctx, access.ServiceActor(), "")
 	waiting, err := list(ctx, t, scanLoosening,
@@ -41,5 +42,32 @@ func (db *DB) holdUp(ctx context.Context, t *tx) error {
 			_, err = db.moveJob(ctx, t, j, job.Paused, restored)
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return db.renewPolicies(ctx, t)
+}
+
+// renewPolicies has each policy applied again as the database has it: the platform and
+// devices may hold a later version with the same number. The platform gets them once more. Those
+// of agents get a number that no version since the backup can have, which a save adds one to: one
+// for each second since the last save.
+func (db *DB) renewPolicies(ctx context.Context, t *tx) error {
+	const ofAgents = `type <> 'PLATFORM'`
+	for _, text := range []string{
+		`DELETE FROM push_retries`,
+		`UPDATE policies SET push_version = 0, push_tried_at = 0 WHERE type = 'PLATFORM'`,
+	} {
+		if err := t.Exec(ctx, text); err != nil {
+			return err
+		}
+	}
+	now := millis(db.now())
+	if err := t.Exec(ctx, `UPDATE policies SET version = version + 1 + CASE WHEN updated_at < ? THEN (? - updated_at) / 1000 ELSE 0 END
+		WHERE `+ofAgents, now, now); err != nil {
+		return err
+	}
+	return t.Exec(ctx, `UPDATE policy_revisions SET version = (SELECT p.version FROM policies p WHERE p.id = policy_revisions.policy_id)
+		WHERE policy_id IN (SELECT id FROM policies WHERE `+ofAgents+`) AND revision = (SELECT MAX(n.revision) FROM policy_revisions n
+			WHERE n.policy_id = policy_revisions.policy_id)`)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/job"
+	"github.com/musterhq/muster/internal/policy"
 )
 
 // restoredState is what the tests of this file look at after a restore.
@@ -87,5 +88,41 @@ func TestBeginHistory_WithoutOne(t *testing.T) {
 		equal(f, "with a history", s.runs.Status, job.Running)
 		f.tamper(`DELETE FROM event_history`)
 		s.goesOn(f.open(f.T))
+	})
+}
+
+// After a restore the platform gets each policy again, and an agent's policy has a version
+// that none since the backup had, whatever was saved again since.
+func TestBeginHistory_RenewsPolicies(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.ok(f.db.BeginHistory(f.Context()))
+		vendors, agents := f.newPolicy("Vendor"), f.agentPolicy("Agents").ID
+		f.ok(f.db.SetPushed(f.Context(), vendors.ID, 1, 7, f.clock.Now()))
+		kept, err := f.db.Policy(f.Context(), f.company.ID, agents)
+		f.ok(err)
+		due := func() []policy.Policy {
+			all, err := f.db.PoliciesToPush(f.Context(), f.company.ID, f.clock.Now(), 10)
+			f.ok(err)
+			return all
+		}
+		equal(f, "to push before", len(due()), 0)
+		highest := kept.Version
+		for range 3 { // the same backup is restored again and again, and saved five times in ten seconds
+			f.clock.Advance(10 * time.Second)
+			highest += 5
+			f.tamper(`DELETE FROM event_history; UPDATE policies SET version = 1 WHERE type = 'AGENT';
+				UPDATE policy_revisions SET version = 1 WHERE version > 1`)
+			f.ok(f.db.BeginHistory(f.Context()))
+			now, err := f.db.Policy(f.Context(), f.company.ID, agents)
+			f.ok(err)
+			if now.Version <= highest {
+				f.Errorf("after the restore the version is %d; one of before may be %d", now.Version, highest)
+			}
+			highest = now.Version
+			last, err := f.db.Revision(f.Context(), f.company.ID, agents, 1)
+			f.ok(err)
+			equal(f, "version of the revision", last.Version, now.Version)
+		}
+		equal(f, "to push", len(due()), 1)
 	})
 }
