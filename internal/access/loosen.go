@@ -62,6 +62,17 @@ func (n ControlName) ValueText(text string) string {
 	return text
 }
 
+// Wanted says what the change would do: change a control to a value, or resume changes.
+func (l Loosening) Wanted() string {
+	switch {
+	case l.Control != StopControl:
+		return "change “" + l.Control.Title() + "” to " + l.Control.ValueText(l.After)
+	case l.After == "OFF":
+		return "resume changes"
+	}
+	return "resume changes in the portal"
+}
+
 func wordOf(words map[string]string, text string) string { return cmp.Or(words[text], text) }
 
 // durationText is how long something is, in the unit in which it is set.

@@ -130,6 +130,7 @@ const (
 	AddPasskey   PendingKind = "ADD_PASSKEY"
 	ProvePasskey PendingKind = "PROVE_PASSKEY" // shows the passkey again before a sensitive action
 	NewKeyForm   PendingKind = "NEW_KEY"       // fills in the form of a new API key, which makes one key
+	EnrollForm   PendingKind = "ENROLL"        // fills in the form of an enrollment code, which makes one code
 	WebhookForm  PendingKind = "WEBHOOK"       // is at a form that makes one secret of a webhook
 	ComputerCode PendingKind = "COMPUTER_CODE" // allowed a key for a computer, which exchanges a code for it
 	Connecting   PendingKind = "CONNECTING"    // is at the platform's sign-up page

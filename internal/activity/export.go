@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // Format is a form of export.
@@ -129,7 +131,7 @@ func (e Entry) cells() []string {
 		string(e.Target.Kind), e.Target.Name, e.Target.ID, string(e.Outcome), strings.Join(changes, "; "), e.Reference,
 		e.RequestID, e.Address, e.Client, e.Note.Reason, e.Note.Ticket}
 	for i, cell := range cells {
-		cells[i] = Cell(cell)
+		cells[i] = validate.Cell(cell)
 	}
 	return cells
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // Limits of one import.
@@ -226,7 +227,7 @@ func readLine(targets, record []string) (Line, string) {
 		if why := cellFault(cell); why != "" {
 			return line, targets[i] + " " + why
 		}
-		cell = strings.TrimSpace(cell)
+		cell = strings.TrimSpace(validate.Uncell(strings.TrimSpace(cell)))
 		switch target := targets[i]; {
 		case cell == "":
 		case target == nameTarget:

@@ -238,7 +238,7 @@ func TestJob_ItsMakersRightsAtEachSend(t *testing.T) {
 			change func(*account.User) error
 			why    string
 		}{
-			"without the right": {func(u *account.User) error { u.Rights &^= account.CommandDevices; return nil }, "DEVICES_COMMAND"},
+			"without the right": {func(u *account.User) error { u.Rights &^= account.CommandDevices; return nil }, "may not send commands"},
 			"disabled":          {func(u *account.User) error { u.Disabled = true; return nil }, "disabled"},
 		} {
 			sent := len(s.sent)

@@ -10,6 +10,7 @@ package job
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -145,6 +146,9 @@ type Store interface {
 	JobCounts(ctx context.Context, companyID, id string) (map[string]int, error)
 	// MoveJob pauses, resumes or cancels an open job; fault.Unsupported from another status.
 	MoveJob(ctx context.Context, companyID, id string, to Status, why string) (Job, error)
+	// JobMaker returns the maker of a job as a caller, as they are now. It fails with
+	// fault.Forbidden if they are gone or disabled.
+	JobMaker(ctx context.Context, j Job) (access.Principal, error)
 }
 
 // Service creates jobs and moves them.
@@ -242,6 +246,25 @@ func (s Service) check(p access.Principal, spec Spec) (*operation.Operation, err
 		return nil, err
 	}
 	return o, stops(p.Settings.Stop)
+}
+
+// MayGoOn fails with fault.Forbidden if the maker of a job may not do it any more.
+func (s Service) MayGoOn(ctx context.Context, j Job) error {
+	p, err := s.Store.JobMaker(ctx, j)
+	if err != nil {
+		return err
+	}
+	return j.lost(find(s.Operations, j.Command), p)
+}
+
+// lost says which rights the job's maker, as they are now, does not have any more.
+func (j Job) lost(o *operation.Operation, maker access.Principal) error {
+	missing := o.Needs &^ maker.Permissions
+	if missing == 0 {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "%s may not %s any more", j.Maker.Name,
+		strings.ReplaceAll(strings.ToLower(missing.Title()), ", ", " or "))
 }
 
 // stops refuses what a company's stop holds up: jobs, also of people.

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -33,8 +34,7 @@ type Taken struct {
 type Queue interface {
 	// DueJobs returns the running jobs of which a device is due.
 	DueJobs(ctx context.Context, now time.Time) ([]Job, error)
-	// JobMaker returns the maker of a job as a caller, as they are now. It fails with
-	// fault.Forbidden if they are gone or disabled.
+	// JobMaker is that of Store.
 	JobMaker(ctx context.Context, j Job) (access.Principal, error)
 	// TakeDevices takes up to n devices of a running job whose next device is due at
 	// j.NextAt, and puts that off to next; none if another replica did, or the job moved.
@@ -155,7 +155,7 @@ func (j Job) due(now time.Time) (n int, next time.Time) {
 func (r *Runner) maker(ctx context.Context, j Job) (access.Principal, error) {
 	p, err := r.Queue.JobMaker(ctx, j)
 	if err == nil {
-		err = stops(p.Settings.Stop)
+		err = cmp.Or(stops(p.Settings.Stop), j.lost(find(r.Operations, j.Command), p))
 	}
 	return p, err
 }

@@ -60,7 +60,7 @@ func (w *wiring) portal() *portal.Portal {
 				Identity: w.db, Jobs: w.jobs, Undo: w.db, Archiver: w.db, Deleter: w.db, Importer: w.db,
 				Requests: w.db, EnrollAgain: w.link.EnrollAgain,
 				Companions: w.commands.Push != nil},
-			&enroll.Section{Policies: w.db, Codes: w.db, Assets: w.db, App: w.link.AppState},
+			&enroll.Section{Policies: w.db, Codes: w.db, Assets: w.db, Steps: w.db, App: w.link.AppState},
 			&approvals.Section{Reviewer: reviewer, Store: w.db, Assets: w.db, Passkeys: signIn.Passkeys,
 				Verifier: w.proposals.Verifier, Activity: w.db},
 			&policies.Section{Editor: policy.Editor{Service: w.policies}, Reviewer: reviewer, Assets: w.db, Progress: w.db.PolicyProgress,

@@ -74,6 +74,27 @@ func TestPalette(t *testing.T) {
 	}
 }
 
+// TestFocus_NotBelowTheTopBar: on a phone, what has the focus is clear of the bar that stays at the
+// top, on the way back up, too.
+func TestFocus_NotBelowTheTopBar(t *testing.T) {
+	t.Parallel()
+	_, _, tab := enter(t, account.Admin)
+	tab.Size(390, 600)
+	tab.Go("/access/controls")
+	covered := tab.Eval(`(() => {
+		const bar = document.querySelector("body > header").getBoundingClientRect();
+		document.documentElement.style.scrollBehavior = "auto";
+		scrollTo(0, document.body.scrollHeight);
+		return [...document.querySelectorAll("#main :is(a, button, input, select)")].reverse().filter(e => {
+			e.focus();
+			return e === document.activeElement && e.getBoundingClientRect().top < bar.bottom;
+		}).map(e => e.name || e.textContent.trim()).join(", ");
+	})()`)
+	if covered != "" {
+		t.Errorf("the bar at the top covers, while they have the focus: %s", covered)
+	}
+}
+
 // TestEscape_ClosesMenus what hangs open, and leaves a person where they were.
 func TestEscape_ClosesMenus(t *testing.T) {
 	t.Parallel()

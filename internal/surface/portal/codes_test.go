@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/servertest"
 )
 
 // limitedCode is the form of a code with a limit and tags.
@@ -87,5 +88,21 @@ func TestEnroll_JoinedNamesNoDeviceToWhoMaySeeNone(t *testing.T) {
 	page := o.get(t, blind, path, 200)
 	if strings.Contains(page, "Secret") || strings.Contains(page, "/devices/") || !strings.Contains(page, "1 device has enrolled") {
 		t.Errorf("got %s", page)
+	}
+}
+
+// A form that is sent again, as by a reload, makes no second code and says where the first one is.
+func TestCodes_ReloadMakesNoSecond(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin, form := o.person(t, account.Admin), o.limitedCode()
+	page := servertest.Page{Body: o.get(t, admin, "/enrol", 200)}
+	form.Set("once", page.Field(t, "once"))
+	admin.Send(o.base+"/enrol", form).Want(t, 200)
+	if to := admin.Send(o.base+"/enrol", form).Want(t, 303).Header.Get("Location"); to != "/enrol/codes" {
+		t.Errorf("the second form leads to %s", to)
+	}
+	if n := strings.Count(o.get(t, admin, "/enrol/codes", 200), "0 of 3"); n != 1 {
+		t.Errorf("%d codes were made", n)
 	}
 }

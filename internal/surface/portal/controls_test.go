@@ -113,3 +113,29 @@ func TestControls_WhatWaitsDuringAStop(t *testing.T) {
 		}
 	}
 }
+
+// What cancels or confirms a request says what was asked for, not which control it is.
+func TestControls_RequestsAreNamed(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	ada, bob := o.person(t, account.Admin), o.person(t, account.Admin)
+	const path = "/access/controls"
+	ada.Send(o.base+path, url.Values{"limited": {"true"}, "limit": {"5"}, "minutes": {"60"}, "age": {"24"}}).Want(t, 303)
+	ada.Send(o.base+path, url.Values{"limited": {"true"}, "limit": {"9"}, "minutes": {"60"}, "age": {"24"}}).Want(t, 303)
+	o.CLI(new(any), "company", "stop", "--company", "acme", "--reason", "a leak")
+	ada.Send(o.base+path+"/resume", url.Values{}).Want(t, 303)
+	page := o.get(t, bob, path, 200)
+	for _, want := range []string{"Cancel the request to resume changes", "Confirm: resume changes",
+		"Cancel the request to change “Limit of destructive commands” to 9 devices in 60 minutes"} {
+		if !strings.Contains(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, ""), want) {
+			t.Errorf("no control is called %q", want)
+		}
+	}
+	confirm := regexp.MustCompile(`href="([^"]*/confirm)"`).FindStringSubmatch(page)
+	if confirm == nil {
+		t.Fatal("resuming is not offered to be confirmed")
+	}
+	if page := o.get(t, bob, confirm[1], 200); !regexp.MustCompile(`<h1[^>]*><bdi>Confirm: resume changes</bdi>`).MatchString(page) {
+		t.Error("the page is not named after the request")
+	}
+}

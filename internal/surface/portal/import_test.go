@@ -125,6 +125,31 @@ func TestImport_InventoryMoved(t *testing.T) {
 	}
 }
 
+// An export that is imported again changes nothing, and keeps nothing that devices report as custom data.
+func TestImport_OwnExport(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin := o.person(t, account.Admin)
+	o.device(t, "d1", "S0", "Phone", o.Policy)
+	file := "identification,serialNumber,model,manufacturer,tags,user\n=1+1,S1,Pixel,Google,\"store 12;=hall;b\",@ada\n'quoted',S2,,,,-\n"
+	o.imports(t, admin, file, "import", "plan", o.imports(t, admin, file, "preview").Field(t, "plan"))
+	export := func(of string) string {
+		return string(admin.Send(o.base+"/devices/export.csv"+of, nil).Want(t, 200).Body)
+	}
+	for _, of := range []string{"", "?cols=status&cols=policy&cols=model&cols=os&cols=battery&cols=seen&cols=tags&cols=user&cols=email" +
+		"&cols=serial&cols=ownership&cols=management&cols=created"} {
+		preview := o.imports(t, admin, export(of), "preview")
+		if preview.Status != 200 || !strings.Contains(preview.Body, "would change nothing") {
+			t.Errorf("the export %s changes something: %d %.3000s", of, preview.Status, preview.Body)
+		}
+	}
+	added := strings.Replace(strings.ReplaceAll(export(""), "\n", ",42\n"), ",42\n", ",Cost center\n", 1)
+	if preview := o.imports(t, admin, added, "preview"); !strings.Contains(preview.Body, "0 new, 3 changed") ||
+		strings.Count(preview.Body, `<option value="" selected`) != 7 {
+		t.Errorf("a column that was added: %.3000s", preview.Body)
+	}
+}
+
 // Columns are what the person chooses.
 func TestImport_Mapping(t *testing.T) {
 	t.Parallel()

@@ -85,6 +85,32 @@ func TestJob_OfAPersonWhoWasLimited(t *testing.T) {
 	}
 }
 
+// A job whose maker lost the right says who, and is not offered to be resumed.
+func TestJob_WhoseMakerLostTheRight(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a, admin, maker := o.device(t, "d1", "S1", "Phone", o.Policy), o.person(t, account.Admin), o.person(t, account.Manager)
+	maker.Change(func(u *account.User) { u.Role, u.Rights = account.Viewer, account.ViewDevices|account.ViewPolicies })
+	j := job.Job{ID: resource.NewID(), CompanyID: o.Company.ID, Command: "reboot", Status: job.Running, Rate: 1, Total: 1, CreatedAt: o.Now(),
+		Maker: access.Actor{Kind: access.User, ID: maker.User.ID, Name: maker.User.Name}, StartsAt: o.Now(), NextAt: o.Now()}
+	if _, err := o.DB().CreateJob(t.Context(), j, []string{a.ID}); err != nil {
+		t.Fatal(err)
+	}
+	path := "/jobs/" + j.ID
+	o.says(t, admin, path, "Paused: "+maker.User.Name+" may not send commands any more.")
+	if page := o.get(t, admin, path, 200); strings.Contains(page, path+"/resume") || !strings.Contains(page, path+"/cancel") {
+		t.Error("the job is offered to be resumed, or not to be canceled")
+	}
+	admin.Send(o.base+path+"/resume", url.Values{"once": {resource.NewID()}}).Want(t, 303)
+	if page := o.get(t, admin, path, 200); !strings.Contains(page, "Paused: ") {
+		t.Error("the job was resumed")
+	}
+	maker.Change(func(u *account.User) { u.Rights |= account.CommandDevices })
+	if page := o.get(t, admin, path, 200); !strings.Contains(page, path+"/resume") {
+		t.Error("with the right again, the job is not offered to be resumed")
+	}
+}
+
 // id is the short id of an asset's path name.
 func (o *office) id(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 

@@ -19,7 +19,7 @@ func (s *Section) loosening(v *frame.Visit) (matter, error) {
 		return matter{}, err
 	}
 	waits := frame.ControlsPath + "/" + l.ID
-	m.Subject, m.title, m.here, m.topics = of, l.Control.Title(), waits+"/confirm", "loosening:"+l.ID
+	m.Subject, m.title, m.here, m.topics = of, "Confirm: "+l.Wanted(), waits+"/confirm", "loosening:"+l.ID
 	m.tone, m.standing, m.until, m.cancel = frame.Warn, "Needs a second administrator", l.EffectiveAt, waits+"/cancel"
 	m.promise = "Your passkey allows this one change, which takes effect at once."
 	m.approve = action{signature.Approve, m.here, "Confirm with a passkey", "", "Confirmed: the change has taken effect."}

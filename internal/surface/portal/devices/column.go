@@ -17,6 +17,9 @@ type column struct {
 	Text      func(a asset.Asset) string
 }
 
+// exportedID is the name of an export's first column.
+const exportedID = "id"
+
 // columns are all there are, in their order; the first is always shown.
 func columns() []column {
 	return []column{
@@ -41,7 +44,7 @@ func columns() []column {
 			}
 			return frame.Machine(d.LastSeenAt)
 		})},
-		{"tags", "Tags", "", true, func(a asset.Asset) string { return strings.Join(a.Tags, " ") }},
+		{"tags", "Tags", "", true, func(a asset.Asset) string { return strings.Join(a.Tags, ";") }},
 		{"user", "Assigned to", "", false, func(a asset.Asset) string { return a.CustomData[asset.UserKey] }},
 		{"email", "E-mail of the user", "", false, func(a asset.Asset) string { return a.CustomData[asset.UserEmailKey] }},
 		{"serial", "Serial number", "", false, func(a asset.Asset) string { return fact(a, "serialNumber") }},
@@ -80,6 +83,20 @@ func exportedColumns(l frame.List) []column {
 	return slices.DeleteFunc(columns(), func(c column) bool {
 		below := c.Key == "user" || c.Key == "serial"
 		return !below && !slices.ContainsFunc(shown, func(s column) bool { return s.Key == c.Key })
+	})
+}
+
+// ofExport reports whether the columns of a file are those of an export, to which a person may have
+// added others.
+func ofExport(names []string) bool {
+	return len(names) > 1 && names[0] == exportedID && names[1] == columns()[0].Name
+}
+
+// reported reports whether a column of an export says what an import cannot set. The model has the
+// manufacturer before it.
+func reported(name string) bool {
+	return name == exportedID || slices.ContainsFunc(columns(), func(c column) bool {
+		return c.Name == name && !slices.Contains([]string{"name", "tags", "user", "email", "serial"}, c.Key)
 	})
 }
 

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 const (
@@ -33,7 +33,7 @@ func (s *Section) export(v *frame.Visit) error {
 	h.Set("Content-Type", "text/csv; charset=utf-8")
 	h.Set("Content-Disposition", `attachment; filename="devices-`+v.Now.UTC().Format("2006-01-02")+`.csv"`)
 	out := csv.NewWriter(v.Writer())
-	head := []string{"id"}
+	head := []string{exportedID}
 	for _, c := range shown {
 		head = append(head, c.Name)
 	}
@@ -96,7 +96,7 @@ func (s *Section) found(v *frame.Visit, ids []string) ([]asset.Asset, error) {
 func record(a asset.Asset, shown []column) []string {
 	fields := []string{a.ID}
 	for _, c := range shown {
-		fields = append(fields, activity.Cell(c.Text(a)))
+		fields = append(fields, validate.Cell(c.Text(a)))
 	}
 	return fields
 }

@@ -66,6 +66,7 @@ func (s *Section) jobOf(v *frame.Visit) (job.Job, error) {
 // followed is what the page of a job shows.
 type followed struct {
 	job.Job
+	Lost    string // why a paused job cannot be resumed: its maker may not go on
 	Counts  map[string]int
 	Status  string // of the results that are shown; empty: of any
 	Results []job.Result
@@ -82,6 +83,9 @@ func (s *Section) job(v *frame.Visit) error {
 		return err
 	}
 	f := followed{Job: j, Status: v.Query().Get("result")}
+	if f.Lost, err = s.lost(v, j); err != nil {
+		return err
+	}
 	if f.Counts, err = s.Jobs.Store.JobCounts(v.Context(), v.Company.ID, j.ID); err != nil {
 		return err
 	}
@@ -103,6 +107,30 @@ func (s *Section) job(v *frame.Visit) error {
 		return v.Fragment(jobState(v, f))
 	}
 	return v.Show(f.title(), frame.DevicesPath, jobPage(v, f))
+}
+
+// lost says why a paused job cannot be resumed; empty: it can.
+func (s *Section) lost(v *frame.Visit, j job.Job) (string, error) {
+	if j.Status != job.Paused {
+		return "", nil
+	}
+	err := s.Jobs.MayGoOn(v.Context(), j)
+	if fault.CodeOf(err) == fault.Forbidden {
+		return fault.From(err).Detail, nil
+	}
+	return "", err
+}
+
+// paused says why the job is paused.
+func (f followed) paused() string {
+	switch {
+	case f.Lost != "":
+		return "Paused: " + f.Lost + ". It cannot be resumed until that changes. Cancel the rest, and make a job of " +
+			"your own for those devices."
+	case strings.HasPrefix(f.Why, "by "):
+		return "Paused " + f.Why
+	}
+	return "Paused: " + f.Why
 }
 
 // veil leaves out of results what the person may not see of the devices now: they may have been
@@ -139,8 +167,13 @@ func (s *Section) moveJob(v *frame.Visit) error {
 		return fault.New(fault.NotFound, "a job is paused, resumed or canceled")
 	}
 	why := ""
-	if to == job.Paused {
+	switch to {
+	case job.Paused:
 		why = "by " + v.User.Name
+	case job.Running:
+		if err := s.Jobs.MayGoOn(v.Context(), j); err != nil {
+			return v.Refused(frame.JobPath(j.ID), err, fault.Forbidden)
+		}
 	}
 	if _, err := s.Jobs.Store.MoveJob(v.Context(), v.Company.ID, j.ID, to, why); err != nil {
 		return v.Refused(frame.JobPath(j.ID), err, fault.Refused, fault.Unsupported)

@@ -157,12 +157,16 @@ func (u *upload) part(part *multipart.Part) error {
 }
 
 // targets are what the columns of the file are: as the person chose it for these columns,
-// else by their names. What several columns seem to be is left to the first of them.
+// else by their names. What several columns seem to be is left to the first of them, and what
+// devices report is left out of an export.
 func (u *upload) targets(columns []string) []string {
 	targets := make([]string, len(columns))
 	for i, name := range columns {
 		if targets[i] = asset.Suggested(name); slices.Contains(targets[:i], targets[i]) {
 			targets[i] = name
+		}
+		if ofExport(columns) && reported(name) {
+			targets[i] = ""
 		}
 	}
 	if slices.Equal(u.values["column"], columns) {

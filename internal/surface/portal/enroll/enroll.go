@@ -4,11 +4,13 @@ package enroll
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
@@ -24,6 +26,7 @@ type Section struct {
 	Policies policy.Lister
 	Assets   asset.Overview
 	Codes    provisioning.Codes
+	Steps    account.PendingStore
 	App      func() provisioning.AppState // what codes of own-agent policies install
 }
 
@@ -46,6 +49,7 @@ type sheet struct {
 	Values   url.Values
 	Wrong    map[string]string
 	Problem  string
+	Once     string // the token of the form: it makes one code
 	// Own: there are policies for devices with our own agent.
 	Own bool
 	App provisioning.AppState
@@ -69,6 +73,10 @@ func (s *Section) sheet(v *frame.Visit, values url.Values) (sheet, error) {
 		var use provisioning.PersonalUsage
 		use, err = s.usual(v, f.Policy)
 		values.Set("personalUsage", string(use))
+	}
+	if err == nil {
+		f.Once, err = account.Begin(v.Context(), s.Steps, account.PendingSignIn{Kind: account.EnrollForm, CompanyID: v.Company.ID,
+			UserID: v.User.ID, Data: json.RawMessage("{}"), ExpiresAt: v.Now.Add(account.FormLife)})
 	}
 	return f, err
 }
@@ -105,6 +113,13 @@ func (s *Section) ask(v *frame.Visit) error {
 
 // create makes a code and shows it, once: it may hold the Wi-Fi password.
 func (s *Section) create(v *frame.Visit) error {
+	if before, err := s.sentBefore(v); before || err != nil {
+		if err != nil {
+			return err
+		}
+		return v.Redirect(codesPath, frame.Flash{Tone: frame.Warn,
+			Text: "This form was sent before: look for the code in the list. Its picture is not shown again."})
+	}
 	made, err := v.Run("create_enrollment_code", arguments(v.Form), "")
 	if err != nil {
 		return s.again(v, v.Form, err)
@@ -118,6 +133,18 @@ func (s *Section) create(v *frame.Visit) error {
 	}
 	c.Own = len(of) == 1 && of[0].Type == policy.Agent
 	return v.Show("Enroll", frame.EnrollPath, codePage(v, c))
+}
+
+// sentBefore takes the token of the form, and reports whether it was taken already.
+func (s *Section) sentBefore(v *frame.Visit) (bool, error) {
+	if !v.Form.Has(frame.OnceField) {
+		return false, nil
+	}
+	step, err := s.Steps.TakeStep(v.Context(), access.HashSecret(v.Form.Get(frame.OnceField)), account.EnrollForm)
+	if fault.CodeOf(err) == fault.NotFound || err == nil && step.UserID != v.User.ID {
+		return true, nil
+	}
+	return false, err
 }
 
 func arguments(form url.Values) map[string]any {

@@ -1,4 +1,4 @@
-package activity
+package validate
 
 import (
 	"strings"
@@ -11,6 +11,26 @@ import (
 // full-width signs. What follows a semicolon, a tab or a line break begins like
 // a text of its own, because a program may separate cells there.
 func Cell(s string) string {
+	return pieces(s, func(piece string, first bool) string {
+		if first && len(piece) == 1 && piece != ";" || formulaLike(piece) {
+			return "'" + piece
+		}
+		return piece
+	})
+}
+
+// Uncell takes away the apostrophes with which Cell keeps a text from being a formula. Others stay.
+func Uncell(s string) string {
+	return pieces(s, func(piece string, _ bool) string {
+		if text, ok := strings.CutPrefix(piece, "'"); ok && formulaLike(text) {
+			return text
+		}
+		return piece
+	})
+}
+
+// pieces changes the pieces of a text that a program may take for cells. Each has its end.
+func pieces(s string, change func(piece string, first bool) string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return separates(r) || strings.ContainsRune(formula, narrow(r)) }) {
 		return s
 	}
@@ -20,10 +40,7 @@ func Cell(s string) string {
 		if i := strings.IndexFunc(s, separates); i >= 0 {
 			end = i + 1 // each of them is one byte long
 		}
-		if b.Len() == 0 && end == 1 && s[0] != ';' || formulaLike(s[:end]) {
-			b.WriteByte('\'')
-		}
-		b.WriteString(s[:end])
+		b.WriteString(change(s[:end], b.Len() == 0))
 		s = s[end:]
 	}
 	return b.String()
