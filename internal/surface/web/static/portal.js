@@ -77,9 +77,9 @@
 
   // ── Before a form is sent ──────────────────────────────────────────────
   // A form asks first whether the session goes on. One with data-proof asks, with all that
-  // it would send, whether it takes a fresh proof of identity, too. The proof is given in the form's own dialog, or in one for it, or
-  // with company sign-in in another window. What was typed stays here, and is sent
-  // after that, once.
+  // it would send, whether it takes a fresh proof of identity, too. The proof is given in
+  // the form's own dialog, or in one for it, or with company sign-in in another window.
+  // What was typed stays here, and is sent after that, once.
   const proofs = new BroadcastChannel("muster-proved");
   let waiting = null; // the form that waits for the proof or the sign-in, and its button
   let passes = null; // the form that is sent now, as it asked
