@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/job"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 )
@@ -219,5 +221,38 @@ func TestJobs_OwnOnesBelowOthers(t *testing.T) {
 	}
 	if page := o.get(t, limited, "/jobs", 200); !strings.Contains(page, "filter 0") || strings.Contains(page, "Another") {
 		t.Error("the own job is not listed, or one of another is")
+	}
+}
+
+// A plan to move devices knows the policy that is chosen: those of the other management, and
+// those that use it already, are not part of it.
+func TestJob_PlanOfAMoveKnowsThePolicy(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a, b := o.device(t, "d1", "S1", "Phone", o.Policy), o.device(t, "d2", "S2", "Tablet", o.other)
+	agents := o.Env.Policy(o.Company, "For agents", policy.Agent)
+	admin := o.person(t, account.Admin)
+	path := "/bulk?command=change-policy&id=" + a.ID + "&id=" + b.ID + "&policyId="
+	for to, want := range map[string]struct {
+		label, says string
+		barred      int
+		ids         []string
+	}{
+		o.other.ID: {"1 device", "The device already uses this policy.", 1, []string{a.ID}},
+		agents.ID:  {"0 devices", "The policy is for", 2, nil},
+		"":         {"2 devices", "", 0, []string{a.ID, b.ID}},
+	} {
+		part := string(admin.Send(o.base+path+to, nil, "HX-Request", "true", "HX-Request-Type", "partial").Want(t, 200).Body)
+		if !strings.Contains(part, "Change policy: "+want.label) || !strings.Contains(part, want.says) {
+			t.Errorf("%q: the plan does not say %q, %q: %s", to, want.label, want.says, part)
+		}
+		if n := strings.Count(part, "Not possible"); n != want.barred {
+			t.Errorf("%q: %d devices are not possible, want %d", to, n, want.barred)
+		}
+		for _, id := range []string{a.ID, b.ID} {
+			if has := strings.Contains(part, `name="id" value="`+id+`"`); has != slices.Contains(want.ids, id) {
+				t.Errorf("%q: %s is sent: %v", to, id, has)
+			}
+		}
 	}
 }

@@ -188,6 +188,9 @@ func sender(r *http.Request) string {
 // SignInPath is where people sign in.
 const SignInPath = "/signin"
 
+// SignedInPath tells the window that waits for a sign-in in another one that it was done.
+const SignedInPath = SignInPath + "/done"
+
 // SignInAddress is the sign-in page that leads back to next, a path of ours.
 func SignInAddress(next string) string {
 	if next == "" || next == "/" {

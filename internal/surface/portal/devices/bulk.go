@@ -14,8 +14,6 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/operation"
-	"github.com/musterhq/muster/internal/policy"
-	"github.com/musterhq/muster/internal/surface/edge"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -53,106 +51,6 @@ func (a bulkAction) needs() account.Right {
 		return account.CommandDevices
 	}
 	return action{a.row}.needs()
-}
-
-// bulk is a plan: which devices will get it.
-type bulk struct {
-	bulkAction
-	All     bool   // all devices that match, else those that were selected
-	Match   string // the list's address, if all that match were asked for
-	Total   int
-	Devices []planned // the first of them
-	Barred  int       // of Devices
-	Choices []policy.Policy
-	Once    string
-	Typed   url.Values // of a form that was refused, with what is wrong with it
-	Wrong   map[string]string
-	Problem string
-}
-
-type planned struct {
-	asset.Asset
-	Barred string // why it will not get it, as things are
-}
-
-// shownPlanned is how many devices a plan shows.
-const shownPlanned = 100
-
-// plan shows what would be done; nothing is done yet.
-func (s *Section) plan(v *frame.Visit) error {
-	a, err := findBulk(v.Query().Get("command"))
-	if err != nil {
-		return err
-	}
-	b := bulk{bulkAction: a, Once: frame.NewOnce()}
-	if err := s.expand(v, &b, v.Query()); err != nil {
-		return err
-	}
-	if len(b.Devices) == 0 {
-		return v.Redirect(frame.DevicesPath, frame.Flash{Tone: frame.Warn, Text: "No device is selected."})
-	}
-	return v.Show(a.Label, frame.DevicesPath, planPage(v, b))
-}
-
-// planAgain shows a plan whose form was refused, with what was typed. A plan without devices
-// cannot be shown: the list says why.
-func (s *Section) planAgain(v *frame.Visit, a bulkAction, cause error) error {
-	b := bulk{bulkAction: a, Match: v.Form.Get("match"), Once: v.Form.Get(frame.OnceField), Typed: v.Form,
-		Wrong: map[string]string{}}
-	if err := s.expand(v, &b, v.Form); err != nil || len(b.Devices) == 0 {
-		return v.Redirect(frame.DevicesPath, refused(v, a.Label, a.Inputs, cause))
-	}
-	b.Problem = v.Failed(cause).Text
-	for field, wrong := range frame.Fields(cause) {
-		name, _, _ := strings.Cut(field, "[")
-		if b.Wrong[name] = wrong; b.has(name) {
-			b.Problem = ""
-		}
-	}
-	return v.ShowStatus(edge.Status(fault.CodeOf(cause)), a.Label, frame.DevicesPath, planPage(v, b))
-}
-
-// has reports whether the plan's form has a field.
-func (b bulk) has(name string) bool {
-	return name == "at" || name == "rate" || slices.ContainsFunc(b.Inputs, func(in operation.Input) bool { return in.Name == name })
-}
-
-// expand reads the devices of a plan that an address or a form asks for.
-func (s *Section) expand(v *frame.Visit, b *bulk, asked url.Values) error {
-	ids, err := selected(asked), error(nil)
-	if b.All = asked.Get("all") != ""; b.All {
-		b.Match = asked.Get("match")
-		if ids, err = s.matching(v, b.Match); err != nil {
-			return err
-		}
-	}
-	found, err := s.found(v, ids[:min(len(ids), shownPlanned)])
-	if err != nil {
-		return err
-	}
-	if b.Total = len(found); b.All {
-		b.Total = len(ids)
-	}
-	b.All = b.Total > len(found) // else what is shown is what is done
-	for _, d := range found {
-		p := planned{d, s.barredFrom(v, b.bulkAction, d)}
-		if p.Barred != "" {
-			b.Barred++
-		}
-		b.Devices = append(b.Devices, p)
-	}
-	if b.row != nil && b.row.NamesPolicy {
-		b.Choices, err = s.policies(v)
-	}
-	return err
-}
-
-// barredFrom says why a device will not get it, as things are; empty: it will.
-func (s *Section) barredFrom(v *frame.Visit, a bulkAction, d asset.Asset) string {
-	if a.row == nil {
-		return ""
-	}
-	return s.barred(v, action{a.row}, d)
 }
 
 // matchFilter is the filter of a list's address.

@@ -50,6 +50,7 @@ func (f *Frame) visitOnce(w http.ResponseWriter, r *http.Request, route Route) *
 	v := f.visit(w, r)
 	v.second, v.Uploaded = isSecond, second.uploaded
 	v.w.Header().Set("X-Request-Id", v.RequestID)
+	v.w.Header().Set(userHeader, v.User.ID)
 	permit := access.NewPermit(v.Principal, f.Sessions.Again(r))
 	v.r = v.r.WithContext(access.WithPermit(v.r.Context(), permit))
 	var failed error

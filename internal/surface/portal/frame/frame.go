@@ -74,6 +74,9 @@ type Proof struct {
 // page's script asks so before it sends a form, so that what was typed stays in the page.
 const ProofHeader = "Muster-Proof"
 
+// userHeader names whose session answers. A page that another person's answers does not go on.
+const userHeader = "Muster-User"
+
 // Mount adds routes.
 func (f *Frame) Mount(mux *http.ServeMux, routes []Route) {
 	for _, route := range routes {

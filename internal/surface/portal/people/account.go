@@ -39,6 +39,7 @@ func (s *Account) Routes() []frame.Route {
 		{Pattern: "POST " + frame.AccountPath + "/recovery", Proof: then("make new recovery codes"), Serve: s.renewCodes},
 		{Pattern: "POST " + frame.AccountPath + "/mail", Serve: s.chooseMail},
 		{Pattern: "GET " + web.ProvePath, Serve: s.askProof},
+		{Pattern: "GET " + web.SignedInPath, Serve: s.proved},
 		{Pattern: "GET " + provedPath, Proof: frame.Proof{Next: provedPath, Then: "go back to the other window"}, Serve: s.proved},
 		{Pattern: "POST " + web.ProvePath, DuringStop: true, Serve: s.proveByPassword},
 		{Pattern: "POST " + web.ProvePath + "/passkey", DuringStop: true, Serve: s.proveByPasskey},

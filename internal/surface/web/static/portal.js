@@ -54,34 +54,35 @@
   setInterval(tick, 1000);
 
   // ── A session that has ended ───────────────────────────────────────────
-  // The page stays as it is, with what was typed.
-  const signedOut = () => {
-    const dialog = $("#signed-out");
-    if (!dialog || dialog.open) return;
-    $("[data-sign-in]", dialog).href = "/signin?next=" + encodeURIComponent(location.pathname + location.search);
-    dialog.showModal();
+  // The page stays as it is, with what was typed, while the person signs in in another
+  // window. Where another person did, the page is loaded again as theirs.
+  const user = document.documentElement.dataset.user, idle = "/search?q="; // idle: an address that finds nothing
+  const isOver = (answer) => {
+    if (answer.status === 401 && !answer.headers.get("Muster-Proof")) {
+      if (!$("#signed-out").open) $("#signed-out").showModal();
+      return true;
+    }
+    if ((answer.headers.get("Muster-User") ?? user) === user) return false;
+    location.replace(location.pathname + location.search); // a reload could send a form again
+    return true;
   };
-  // ask fetches for this page; null: the session has ended.
+  // ask fetches for this page; null: the session has ended, or is another person's.
   const ask = async (address, options = {}) => {
     const answer = await fetch(address, { ...options, headers: { "HX-Request": "true", ...options.headers } });
-    if (answer.status !== 401) return answer;
-    signedOut();
-    return null;
+    return isOver(answer) ? null : answer;
   };
   document.addEventListener("htmx:before:response", (event) => {
-    if (event.detail.ctx.response.status !== 401) return;
-    event.preventDefault();
-    signedOut();
+    if (isOver(event.detail.ctx.response)) event.preventDefault();
   });
-  document.addEventListener("cancel", (event) => { if (event.target.id === "signed-out") event.preventDefault(); }, true);
 
-  // ── A fresh proof of identity ──────────────────────────────────────────
-  // A form with data-proof asks first, with all that it would send, whether it
-  // takes one. The proof is given in the form's own dialog, or in one for it, or
-  // with company sign-in in another window. What was typed stays here, and is sent
-  // after that, once.
+  // ── Before a form is sent ──────────────────────────────────────────────
+  // A form asks first whether the session goes on. One with data-proof asks, with all that
+  // it would send, whether it takes a fresh proof of identity, too. The proof is given in
+  // the form's own dialog, or in one for it, or with company sign-in in another window.
+  // What was typed stays here, and is sent after that, once.
   const proofs = new BroadcastChannel("muster-proved");
-  let waiting = null; // the form that waits for the proof, and its button
+  let waiting = null; // the form that waits for the proof or the sign-in, and its button
+  let passes = null; // the form that is sent now, as it asked
   const provePath = "/account/prove", partial = { "HX-Request": "true", "HX-Request-Type": "partial" };
   const proofOf = (form) => $("[data-prove]", form.closest("dialog") ?? $("#prove")) ?? $("#prove [data-prove]");
   const parsed = async (answer) => new DOMParser().parseFromString(await answer.text(), "text/html").body;
@@ -93,9 +94,9 @@
     document.head.append(script);
   });
   const letGo = (form, button) => {
-    form.dataset.proof = "given";
+    passes = form;
     form.requestSubmit(button);
-    form.dataset.proof = "";
+    passes = null;
   };
   const goOn = () => {
     if (!waiting) return;
@@ -104,34 +105,32 @@
     body.replaceChildren();
     body.hidden = true;
     $("#prove").close();
-    checkProof(form, button);
+    checkFirst(form, button);
   };
-  const checkProof = async (form, button) => {
+  const checkFirst = async (form, button) => {
     if (form.ariaBusy) return;
-    form.ariaBusy = "true";
+    for (const part of [form, button]) if (part) part.ariaBusy = "true";
     try {
-      if (await missesProof(form, button)) return;
+      if (await hasToWait(form, button)) return;
     } catch { /* the browser shows what is wrong when it sends the form */ }
-    finally { form.ariaBusy = null; }
+    finally { for (const part of [form, button]) if (part) part.ariaBusy = null; }
     letGo(form, button);
   };
-  // missesProof asks for a proof that is missing, and reports whether the form has to wait.
-  const missesProof = async (form, button) => {
-    if ($("[data-prove-here]", form) && !await provePassword(form)) return true;
-    const body = new URLSearchParams(new FormData(form, button));
-    let answer = await ask(form.getAttribute("action"), { method: "POST", body, headers: { "Muster-Proof": "asked" } });
-    if (answer === null) return true; // signed out
-    if (answer.status !== 403 || !answer.headers.get("Muster-Proof")) return false;
-    answer = await ask(provePath, { headers: partial });
-    if (answer === null) return true;
+  // hasToWait asks for what is missing, and reports whether the form has to wait.
+  const hasToWait = async (form, button) => {
+    const body = new URLSearchParams(new FormData(form, button)), asked = { method: "POST", body, headers: { "Muster-Proof": "asked" } };
+    const answer = await (form.dataset.proof === undefined ? ask(idle) : ask(form.getAttribute("action"), asked));
+    const missing = answer?.status === 403 && answer.headers.get("Muster-Proof");
+    if (answer && !missing) return false;
+    if (missing && $("[data-prove-here]", form)) return !await provePassword(form);
     waiting = { form, button };
-    await showProof(answer, true);
+    const how = missing && await ask(provePath, { headers: partial });
+    if (how) await showProof(how, true);
     return true;
   };
   // showProof shows how to prove it; a passkey is asked for at once.
   const showProof = async (answer, first) => {
     if (answer.status === 204) { goOn(); return; }
-    if (answer.status === 401 && !answer.headers.get("Muster-Proof")) { signedOut(); return; }
     if (!waiting) return; // it was canceled
     const body = proofOf(waiting.form), box = body.closest("dialog");
     body.replaceChildren(...(await parsed(answer)).childNodes);
@@ -157,39 +156,47 @@
   };
   const provePassword = async (form) => {
     const field = $("[data-prove-here]", form), input = $("input", field);
-    const answer = await fetch(provePath, { method: "POST", body: new URLSearchParams({ password: input.value }), headers: partial });
-    if (answer.status === 401 && !answer.headers.get("Muster-Proof")) { signedOut(); return false; }
+    const answer = await ask(provePath, { method: "POST", body: new URLSearchParams({ password: input.value }), headers: partial });
+    if (answer === null) return false;
     if (answer.status === 204) { field.remove(); return true; }
     $("[role=alert]", field).textContent = $(".note", await parsed(answer))?.textContent.trim() ?? "That did not prove it. Try again.";
     input.select();
     input.focus();
     return false;
   };
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form === passes || form.method !== "post" || form.target || form.closest("[data-prove], [action='/signout']")) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (form.dataset.sent === undefined) checkFirst(form, event.submitter);
+  }, true); // before htmx
   document.addEventListener("submit", async (event) => {
     const form = event.target;
-    if (form.dataset.sent !== undefined) {
-      event.preventDefault();
-      event.stopImmediatePropagation();
-    } else if (form.dataset.proof === "") {
-      event.preventDefault();
-      event.stopImmediatePropagation();
-      checkProof(form, event.submitter);
-    } else if (form.closest("[data-prove]") && !form.target && (!form.dataset.passkey || form.elements.answer.value)) {
-      event.preventDefault();
-      const body = new URLSearchParams(new FormData(form));
-      try {
-        await showProof(await fetch(form.getAttribute("action"), { method: "POST", body, headers: partial }), false);
-      } catch { say("The service cannot be reached. Try again."); }
-    }
+    if (!form.closest("[data-prove]") || form.target || form.dataset.passkey && !form.elements.answer.value) return;
+    event.preventDefault();
+    const body = new URLSearchParams(new FormData(form));
+    try {
+      const answer = await ask(form.getAttribute("action"), { method: "POST", body, headers: partial });
+      if (answer) await showProof(answer, false);
+    } catch { say("The service cannot be reached. Try again."); }
   });
   document.addEventListener("close", (event) => {
+    if (event.target.id === "signed-out") waiting = null;
     const body = $("[data-prove]", event.target);
     if (!body) return;
     if (waiting && proofOf(waiting.form) === body) waiting = null;
     body.replaceChildren();
     body.hidden = true;
   }, true);
-  proofs.onmessage = goOn;
+  proofs.onmessage = () => {
+    const ended = $("#signed-out").open;
+    $("#signed-out").close();
+    goOn();
+    if (!ended) return;
+    connect();
+    ask(idle).catch(() => {}); // who is signed in now
+  };
   if ($("[data-proved]")) proofs.postMessage("");
 
   // ── Forms on their way ─────────────────────────────────────────────────
@@ -208,8 +215,9 @@
     form.dataset.sent = "";
     setTimeout(atRest, busyFor, form);
   });
+  const onItsWay = "form[data-sent], form[aria-busy=true]";
   document.addEventListener("htmx:before:swap", (event) => {
-    if ($("form[data-sent]", event.target)) event.preventDefault();
+    if ($(onItsWay, event.target)) event.preventDefault();
   });
   document.addEventListener("htmx:finally:request", (event) => {
     if (event.target.matches?.("form[hx-post]")) atRest(event.target);
@@ -233,7 +241,7 @@
   const liveParts = () => $$("[data-live]:not(html, [data-gone])");
   const fetchAnew = (id) => {
     const part = document.getElementById(id);
-    if (!part || part.dataset.gone !== undefined || part.querySelector("input[type=checkbox]:checked, form[data-sent]")) return;
+    if (!part || part.dataset.gone !== undefined || part.querySelector("input[type=checkbox]:checked, " + onItsWay)) return;
     last.set(id, Date.now());
     const used = part.matches(":hover") || part.contains(document.activeElement);
     if (part.dataset.calm !== undefined && used) updateRows(part);
@@ -356,7 +364,7 @@
   const refused = async (mine) => {
     const pause = Math.min(24_000, 5000 * 2 ** refusals++) * (1 + Math.random() / 4);
     try {
-      if (await ask("/search?q=") === null) return;
+      if (await ask(idle) === null) return;
     } catch { /* the service cannot be reached */ }
     if (stream === mine) again = setTimeout(connect, pause);
   };
