@@ -62,6 +62,7 @@ var mayScan = map[string]string{
 	"AND (next_at <= ? OR next_at > ? AND":       "the index holds only jobs that run: at most 20 of a company",
 	"FROM companies c LEFT JOIN retentions r":    "all companies, every few minutes",
 
+	"FROM event_heads LIMIT 1":                        "the first row",
 	"DELETE FROM push_retries":                        "once after a restore",
 	"push_tried_at = 0 WHERE type = 'PLATFORM'":       "once after a restore",
 	"ELSE 0 END WHERE type <> 'PLATFORM'":             "once after a restore",

@@ -24,6 +24,10 @@ func (db *DB) BeginHistory(ctx context.Context) error {
 // paused. What waits to loosen a control is canceled, and can be asked for again. Policies get
 // to the platform and to devices again.
 func (db *DB) holdUp(ctx context.Context, t *tx) error {
+	served, err := holds(ctx, t, `SELECT company_id FROM event_heads LIMIT 1`)
+	if err != nil || !served { // a new database
+		return err
+	}
 	ctx = access.WithActor(ctx, access.ServiceActor(), "")
 	waiting, err := list(ctx, t, scanLoosening,
 		`SELECT `+looseningColumns+` FROM loosenings l WHERE l.effective_at > 0 ORDER BY l.effective_at, l.id`)

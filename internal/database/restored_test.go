@@ -37,7 +37,17 @@ func (f *fixture) beforeBackup() restoredState {
 	s.runs, s.later = create(time.Time{}), create(f.clock.Now().Add(time.Hour))
 	s.runs = f.goOn(s.runs, 2, r)
 	equal(f, "before the backup", f.jobCounts(s.runs), "WAITING 3, SUCCESS 3")
+	f.served()
 	return s
+}
+
+// served gives events their positions, as a service does that runs.
+func (f *fixture) served() {
+	f.Helper()
+	f.enroll("of the time before", "")
+	if n, err := f.db.NumberRound(f.Context()); err != nil || n == 0 {
+		f.Fatal(n, err)
+	}
 }
 
 // goesOn looks at what a service does with the restored database by itself, and after
@@ -62,6 +72,18 @@ func (s restoredState) goesOn(db *database.DB) {
 	_, err := db.MoveJob(access.WithActor(s.Context(), access.ServiceActor(), ""), s.company.ID, s.later.ID, job.Running, "")
 	s.ok(err)
 	equal(s, "resumed", s.goOn(s.later, 12, r).Status, job.Done)
+}
+
+// A new database has nothing to hold up: what people prepared before the first start goes on.
+func TestBeginHistory_NewDatabase(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setLimit(5, 60)
+		f.controls(f.person("ada", true), limitTo(200))
+		f.ok(f.db.BeginHistory(f.Context()))
+		waiting, err := f.db.Loosenings(f.Context(), f.company.ID)
+		f.ok(err)
+		equal(f, "waiting", len(waiting), 1)
+	})
 }
 
 func TestBeginHistory_HoldsUpWhatABackupBringsBack(t *testing.T) {
@@ -100,6 +122,7 @@ func TestBeginHistory_RenewsPolicies(t *testing.T) {
 		f.ok(f.db.SetPushed(f.Context(), vendors.ID, 1, 7, f.clock.Now()))
 		kept, err := f.db.Policy(f.Context(), f.company.ID, agents)
 		f.ok(err)
+		f.served()
 		due := func() []policy.Policy {
 			all, err := f.db.PoliciesToPush(f.Context(), f.company.ID, f.clock.Now(), 10)
 			f.ok(err)
