@@ -70,7 +70,7 @@ func (e Entry) Tell(verbs Verbs) Sentence {
 // verb is the verb by how it ended: "locked", "asked to lock".
 func (c clause) verb(end End) string {
 	switch end {
-	case Open:
+	case Open, Unkept:
 		return "asked to " + c.base
 	case Wrong:
 		return "tried to " + c.base

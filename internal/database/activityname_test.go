@@ -1,6 +1,7 @@
 package database_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -54,9 +55,14 @@ func TestActivity_NamesOfDevices(t *testing.T) {
 		f.ok(f.db.ArchiveAssets(f.Context(), f.company.ID, []string{a.ID}, true))
 		f.ok(f.db.DeleteAssets(f.Context(), f.company.ID, []string{a.ID}, &keeper{}))
 		equal(f, "after the deletion", commands(""), []string{"Scanner 13", "Scanner 13", "Scanner 12", "Scanner 12"})
-		all, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, TargetID: a.ID}, activity.Cursor{}, activity.MaxPage)
+		all, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, TargetID: a.ID}, activity.Cursor{},
+			activity.MaxPage)
 		f.ok(err)
 		for _, e := range all {
+			said := e.Tell(func(string) (past, base, noun string) { return "locked", "lock", "it" }).String()
+			if e.Action.Area() == "command" && e.Outcome == activity.OK && !strings.Contains(said, "asked to") {
+				f.Errorf("the log says %q of what is not known any more", said)
+			}
 			if e.Target.Name == "" || e.Ended() == activity.Open {
 				f.Errorf("%s of %q ended as %d", e.Action, e.Target.Name, e.Ended())
 			}

@@ -25,7 +25,8 @@ func TestCell_Formulas(t *testing.T) {
 // A text comes back from its cell, and other apostrophes stay.
 func TestUncell(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "a=1", "=1", "+1", " -1", "'a", "\uff1d1", "kiosk;=1", "a; -1;b", "front-desk", "O'Neill;'a", "'", ";'"} {
+	for _, text := range []string{"", "a=1", "=1", "+1", " -1", "'a", "\uff1d1", "kiosk;=1", "a; -1;b", "front-desk",
+		"O'Neill;'a", "'", ";'"} {
 		if got := validate.Uncell(validate.Cell(text)); got != text {
 			t.Errorf("Uncell(Cell(%q)) is %q", text, got)
 		}

@@ -93,7 +93,8 @@ func TestJob_WhoseMakerLostTheRight(t *testing.T) {
 	o := newOffice(t)
 	a, admin, maker := o.device(t, "d1", "S1", "Phone", o.Policy), o.person(t, account.Admin), o.person(t, account.Manager)
 	maker.Change(func(u *account.User) { u.Role, u.Rights = account.Viewer, account.ViewDevices|account.ViewPolicies })
-	j := job.Job{ID: resource.NewID(), CompanyID: o.Company.ID, Command: "reboot", Status: job.Running, Rate: 1, Total: 1, CreatedAt: o.Now(),
+	j := job.Job{ID: resource.NewID(), CompanyID: o.Company.ID, Command: "reboot", Status: job.Running, Rate: 1,
+		Total: 1, CreatedAt: o.Now(),
 		Maker: access.Actor{Kind: access.User, ID: maker.User.ID, Name: maker.User.Name}, StartsAt: o.Now(), NextAt: o.Now()}
 	if _, err := o.DB().CreateJob(t.Context(), j, []string{a.ID}); err != nil {
 		t.Fatal(err)

@@ -167,10 +167,10 @@ func (s *Section) moveJob(v *frame.Visit) error {
 		return fault.New(fault.NotFound, "a job is paused, resumed or canceled")
 	}
 	why := ""
-	switch to {
-	case job.Paused:
+	if to == job.Paused {
 		why = "by " + v.User.Name
-	case job.Running:
+	}
+	if to == job.Running {
 		if err := s.Jobs.MayGoOn(v.Context(), j); err != nil {
 			return v.Refused(frame.JobPath(j.ID), err, fault.Forbidden)
 		}
