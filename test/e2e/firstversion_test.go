@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -38,7 +37,7 @@ func TestServe_UpgradesTheFirstVersionsDatabases(t *testing.T) {
 					env.Database = pgtest.DSN(t)
 				}
 				old := firsttest.Load(t, env.Database, agents)
-				keys := filepath.Join(env.Dir, "first.keys")
+				keys := env.Config().KeyFile
 				old.Keys(t, keys)
 				env.Advance(old.Now.Add(time.Minute).Sub(env.Now()))
 				replica := env.Start(func(c *config.Service, _ *service.Options) {

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +27,7 @@ func TestUpgrade_NoticeIsShownUntilDismissed(t *testing.T) {
 				env.Database = pgtest.DSN(t)
 			}
 			old := firsttest.Load(t, env.Database, false)
-			keys := filepath.Join(env.Dir, "first.keys")
+			keys := env.Config().KeyFile
 			old.Keys(t, keys)
 			env.Advance(old.Now.Add(time.Minute).Sub(env.Now()))
 			replica := env.Start(func(c *config.Service, _ *service.Options) {

@@ -76,7 +76,7 @@ func (c *ActivityVerify) Run(env *Env) error {
 	if c.Export != "" {
 		return c.offline(env)
 	}
-	return OfCompany{c.Common, c.Company}.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+	return OfCompany{c.Common, c.Company}.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		sealer, err := admin.Chain(ctx, c.Store, c.KeyFile)
 		if err != nil {
 			return answer{}, err
@@ -190,7 +190,7 @@ type ActivityRestart struct {
 
 // Run restarts the chain.
 func (c *ActivityRestart) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		sealer, err := admin.Chain(ctx, c.Store, c.KeyFile)
 		if err != nil {
 			return answer{}, err
