@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,6 +49,7 @@ type world struct {
 	call     operation.Call
 	// lose makes the door lose answers: what was asked for happened.
 	lose atomic.Pointer[func(*http.Request) bool]
+	lost sync.RWMutex // held for reading while a request is handled whose answer is lost
 	hub  *agentapi.Hub
 	// written counts the commands that were written to streams.
 	written atomic.Int32
@@ -105,8 +107,7 @@ func makeWorld(t testing.TB) *world {
 	t.Cleanup(hub.Close)
 	handler := (&agentapi.API{Service: w.link, Hub: hub, Log: log}).Handler()
 	w.server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if lose := w.lose.Load(); lose != nil && (*lose)(r) {
-			handler.ServeHTTP(httptest.NewRecorder(), r)
+		if lose := w.lose.Load(); lose != nil && w.loses(*lose, handler, r) {
 			panic(http.ErrAbortHandler)
 		}
 		handler.ServeHTTP(rw, r)
@@ -116,6 +117,17 @@ func makeWorld(t testing.TB) *world {
 	w.call = operation.Call{Principal: access.Principal{Kind: access.APIKey, ID: "k", CompanyID: w.company.ID, CompanySlug: "acme",
 		Permissions: access.All}}
 	return w
+}
+
+// loses handles a request whose answer is lost, and reports whether it is.
+func (w *world) loses(lose func(*http.Request) bool, handler http.Handler, r *http.Request) bool {
+	w.lost.RLock()
+	defer w.lost.RUnlock()
+	if !lose(r) {
+		return false
+	}
+	handler.ServeHTTP(httptest.NewRecorder(), r)
+	return true
 }
 
 // sweep has the service look after its devices once, so much later.

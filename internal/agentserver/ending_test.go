@@ -151,7 +151,9 @@ func TestWipe_AnswerToAcceptedIsLost(t *testing.T) {
 		if err := p.checkIn(); err == nil {
 			t.Fatal("the device was answered")
 		}
-		answers = 1 // the refusal for the clock
+		w.lost.Lock() // the request was handled
+		answers = 1   // the refusal for the clock
+		w.lost.Unlock()
 		for until := time.Duration(minutes+1) * 14 * time.Minute; swept < until; swept += agentserver.SweepEvery {
 			w.sweep(swept)
 		}
@@ -160,7 +162,9 @@ func TestWipe_AnswerToAcceptedIsLost(t *testing.T) {
 		}
 	}
 	w.pass(42 * time.Minute)
+	w.lost.Lock()
 	answers = 100
+	w.lost.Unlock()
 	if err := p.checkIn(); !p.device.State().Wiped {
 		t.Errorf("the device did not begin: %v, %+v", err, p.device.State())
 	}
