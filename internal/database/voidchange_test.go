@@ -1,0 +1,45 @@
+package database_test
+
+import (
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/proposal"
+)
+
+// The right that one person loses takes back what this person approved, and nothing that
+// others approved.
+func TestUpdateUser_TakesBackOnlyOwnApprovals(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setControls(func(c *access.Controls) {
+			c.ApplyApproval, c.DestructiveApproval, c.ApproverAge = access.ApproveAll, true, 0
+		})
+		ada, bob := f.person("Ada", true), f.person("Bob", true)
+		type approved struct{ change, call string }
+		by := map[string]approved{}
+		devices := f.fleet(2)
+		for i, person := range []account.User{ada, bob} {
+			change := f.loosening(f.newPolicy("Policy of " + person.Name)).ID
+			f.ok(f.approveChange(change, person))
+			call := f.refusal(f.db, f.asking(devices[i], command.WipeCompanyData, person.Name)).ID
+			f.approve(call, person)
+			by[person.Name] = approved{change, call}
+		}
+		_, err := f.db.UpdateUser(f.Context(), f.company.ID, bob.ID, func(u *account.User) error { u.Disabled = true; return nil })
+		f.ok(err)
+		for name, want := range map[string]struct {
+			change proposal.ApprovalState
+			call   approval.State
+		}{"Ada": {proposal.Approved, approval.Approved}, "Bob": {"", approval.Waiting}} {
+			p, err := f.db.Proposal(f.Context(), f.company.ID, by[name].change)
+			f.ok(err)
+			equal(f, "the change that "+name+" approved", p.Approval.State, want.change)
+			equal(f, "the call that "+name+" approved", f.authorization(by[name].call).State, want.call)
+		}
+		equal(f, "approvals of changes recorded as void", f.recorded(activity.ApprovalVoid), 1)
+	})
+}
