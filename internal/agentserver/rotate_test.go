@@ -54,6 +54,30 @@ func TestRotate_DeviceKey(t *testing.T) {
 	}
 }
 
+// A device that does not know which of two keys the service has enrolls again as itself.
+func TestRotate_EnrollsAgain(t *testing.T) {
+	w := newWorld(t)
+	p := w.enroll(protocol.Ed25519)
+	p.mustCheckIn()
+	w.losing(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/rotate") })
+	if err := p.agent.Rotate(t.Context()); err == nil {
+		t.Fatal("the answer was not lost")
+	}
+	w.lose.Store(nil)
+	if err := p.agent.Close(); err != nil {
+		t.Fatal(err)
+	}
+	enrolled, err := agent.Enroll(t.Context(), agent.Enrollment{Server: w.server.URL, Token: w.token(), Role: protocol.Manager,
+		Again: true, Options: p.options})
+	if err != nil {
+		t.Fatal(err)
+	}
+	device, err := w.db.AgentDevice(t.Context(), enrolled.DeviceID)
+	if err != nil || device.AssetID != p.assetID {
+		t.Errorf("it is asset %s, %v; want %s", device.AssetID, err, p.assetID)
+	}
+}
+
 // key is the device's key as the service knows it.
 func (p *phone) key() protocol.PublicKey {
 	p.world.t.Helper()

@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agentdevice"
@@ -70,7 +69,7 @@ func (s *Service) prepareDelivery(ctx context.Context, o *Order) (*agentdevice.D
 	if channel == nil {
 		return nil, &Receipt{Code: outcome.NotSent, Detail: "this server has no connection to " + managed(o.Device.Management) + " devices"}
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.storeLimit())
+	ctx, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
 	held, receipt := channel.Prepare(ctx, *o)
 	if held != nil {
@@ -92,18 +91,18 @@ func (s *Service) held(call operation.Call, o Order, held *agentdevice.Delivery,
 }
 
 func (s *Service) begin(ctx context.Context, c Command, held *agentdevice.Delivery) (Command, bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.storeLimit())
+	ctx, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
 	return s.Store.Begin(ctx, c, held)
 }
 
 // storeLimit bounds one step in the store, so that intent, send and outcome
 // together stay below what the sweeper waits for.
-func (s *Service) storeLimit() time.Duration { return s.sendLimit() / 2 }
+const storeLimit = SendLimit / 2
 
 // send makes the one attempt. A channel that breaks down has perhaps sent.
 func (s *Service) send(ctx context.Context, o Order) (receipt *Receipt) {
-	ctx, cancel := context.WithTimeout(ctx, s.sendLimit())
+	ctx, cancel := context.WithTimeout(ctx, SendLimit)
 	defer cancel()
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -194,7 +193,7 @@ func answer(now Command, slug string, m asset.Management, r Receipt) (Result, er
 
 // record takes the receipt's step.
 func (s *Service) record(ctx context.Context, o Order, r Receipt) (Command, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.storeLimit())
+	ctx, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
 	now, taken, err := s.Store.Advance(ctx, o.Command.ID, r.step(o.Command.Type))
 	if err != nil {
@@ -211,7 +210,7 @@ func (s *Service) record(ctx context.Context, o Order, r Receipt) (Command, erro
 // gone (contract 3.4), or is to have another policy. If that fails, the
 // reconciler or the device's next report brings it there.
 func (s *Service) follow(ctx context.Context, o Order, r Receipt) {
-	ctx, cancel := context.WithTimeout(ctx, s.storeLimit())
+	ctx, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
 	var err error
 	switch {

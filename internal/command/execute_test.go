@@ -345,7 +345,7 @@ func TestExecute_StoreFailsAfterSend(t *testing.T) {
 		if row := f.latest(a); row.State != command.Prepared {
 			t.Errorf("%s: swept too early", v)
 		}
-		f.clock.Advance(2*command.DefaultSendLimit + time.Second)
+		f.clock.Advance(2*command.SendLimit + time.Second)
 		f.ok(f.service.Sweep(f.ctx()))
 		if row := f.latest(a); row.State != command.Unconfirmed || row.Outcome == "" {
 			t.Errorf("%s: after the sweep the row is %+v", v, row)

@@ -13,8 +13,8 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// DefaultSendLimit bounds one attempt of a channel.
-const DefaultSendLimit = 45 * time.Second
+// SendLimit bounds one attempt of a channel.
+const SendLimit = 45 * time.Second
 
 // Observer is informed what becomes of commands, for metrics.
 type Observer interface {
@@ -35,11 +35,10 @@ type Service struct {
 	// not configured is answered 503.
 	Channels map[asset.Management]Channel
 	// Push reaches companions on platform devices; nil: there is no push.
-	Push      Channel
-	Now       func() time.Time
-	Log       *slog.Logger  // nil: silent
-	Observer  Observer      // nil: nothing is counted
-	SendLimit time.Duration // 0: DefaultSendLimit
+	Push     Channel
+	Now      func() time.Time
+	Log      *slog.Logger // nil: silent
+	Observer Observer     // nil: nothing is counted
 	// Digest is a keyed digest, for what a person authorizes: nothing is authorized
 	// without it. PublicURL is where the portal is, without a slash at the end.
 	Digest    func([]byte) []byte
@@ -157,13 +156,6 @@ func notFoundOut(err error) error {
 
 // now is the present as the store keeps it: whole milliseconds, UTC.
 func (s *Service) now() time.Time { return s.Now().UTC().Truncate(time.Millisecond) }
-
-func (s *Service) sendLimit() time.Duration {
-	if s.SendLimit > 0 {
-		return s.SendLimit
-	}
-	return DefaultSendLimit
-}
 
 func (s *Service) log() *slog.Logger {
 	if s.Log != nil {

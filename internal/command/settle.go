@@ -114,7 +114,7 @@ func (s *Service) closest(open []Command, seen Observation) (best Command, found
 			continue
 		}
 		after := seen.IssuedAt.Sub(c.CreatedAt)
-		if after < -ClockSkew || after > 2*s.sendLimit()+ClockSkew {
+		if after < -ClockSkew || after > 2*SendLimit+ClockSkew {
 			continue
 		}
 		if !found || after.Abs() < distance {

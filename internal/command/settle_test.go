@@ -133,7 +133,7 @@ func TestAdopt(t *testing.T) {
 		"another device": {AssetID: other.ID, Type: command.Lock, IssuedAt: c.CreatedAt},
 		"before it":      {AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(-command.ClockSkew - time.Second)},
 		"long after it": {AssetID: a.ID, Type: command.Lock,
-			IssuedAt: c.CreatedAt.Add(2*command.DefaultSendLimit + command.ClockSkew + time.Second)},
+			IssuedAt: c.CreatedAt.Add(2*command.SendLimit + command.ClockSkew + time.Second)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, err := f.service.Adopt(f.ctx(), "op-1", observation); fault.CodeOf(err) != fault.NotFound {

@@ -21,7 +21,7 @@ const (
 // sends nothing. Any number of replicas may sweep at once; call it every few
 // seconds.
 func (s *Service) Sweep(ctx context.Context) error {
-	interrupted := s.abandon(ctx, s.now().Add(-2*s.sendLimit()))
+	interrupted := s.abandon(ctx, s.now().Add(-2*SendLimit))
 	expired := s.sweep(ctx, func(ctx context.Context) ([]Command, error) {
 		return s.Finder.Overdue(ctx, s.now().Add(-expiryGrace), sweepBatch)
 	}, expire, "expired")

@@ -13,7 +13,7 @@ import (
 
 // The right that one person loses takes back what this person approved, and nothing that
 // others approved.
-func TestUpdateUser_TakesBackOnlyOwnApprovals(t *testing.T) {
+func TestVoid_OthersApprovalsStand(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.setControls(func(c *access.Controls) {
 			c.ApplyApproval, c.DestructiveApproval, c.ApproverAge = access.ApproveAll, true, 0

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -452,6 +453,9 @@ func TestApply_DeclinedIsFinal(t *testing.T) {
 		r.code(fault.NotPending, r.decides(ada, made.ID, before))
 		_, err := r.apply(made)
 		r.code(fault.NotPending, err)
+		if said := fault.From(err).Detail; !strings.Contains(said, "ask that person") {
+			t.Errorf("the refusal does not say what to do: %q", said)
+		}
 		if got := r.proposal(made.ID); got.Status != proposal.Failed || got.Outcome != proposal.DeclinedBy("Ada", "") ||
 			got.Approval.State != proposal.Declined {
 			t.Errorf("declined %+v", got)

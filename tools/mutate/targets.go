@@ -82,7 +82,7 @@ func claimFiles() (files []string) {
 // slow are the tests of each claim in internal/database, all of whose tests take minutes.
 func slow() []slowTests {
 	return []slowTests{
-		{"acknowledge.go", "^Test(Visit|Advance|Transition|DropExpired|Abandon)"},
+		{"acknowledge.go", "^Test(Visit|Advance|Transition|DropExpired|Abandon|Activity_Commands)"},
 		{"authorization*.go", "^Test(Begin_|Decide|Void|Approvers|Attention)"},
 		{"ahead.go", "^Test(Ahead|Budget|Quota|Begin_)"},
 		{"budget.go", "^Test(Budget|Ahead)"},
@@ -95,7 +95,7 @@ func slow() []slowTests {
 		{"move.go", "^Test(Begin_|Matrix|OnTheWay|Claim_Counts|AssignPolicy)"},
 		{"permit.go", "^Test(Permit|AcceptInvitation|CreateSession)"},
 		{"proposalclaim.go", "^Test(Matrix|OnTheWay|Claim_Counts|Begin_Move|Proposals|Pushes)"},
-		{"proposaldecision.go", "^Test(Proposals|Matrix|Claim_Counts|Attention)"},
+		{"proposaldecision.go", "^Test(Proposals|Matrix|Claim_Counts|Attention|Void)"},
 		{"replacement.go", "^Test(Begin_|MergeAssets|CreateAssetToken|ConfirmRequest)"},
 		{"stop.go", "^Test(ChangeControls|Withdraw|ToCancel|Permit)"},
 		{"visit.go", "^Test(Visit|Advance|DropExpired|Abandon)"},
