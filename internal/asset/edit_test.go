@@ -42,7 +42,7 @@ func TestUpdate(t *testing.T) {
 	for _, body := range []string{`{}`, ``, `[]`, `{"identification":""}`, `{"identification":" "}`, `{"identification":null}`,
 		`{"identification":"a\nb"}`, `{"identification":"\u200b"}`, `{"identification":"\u2800 \u00ad"}`, `{"identification":"a\u202eb"}`,
 		`{"identification":"` + strings.Repeat("x", 201) + `"}`,
-		`{"tags":[""]}`, `{"tags":["a\tb"]}`, `{"tags":["` + strings.Repeat("x", 65) + `"]}`, `{"tags":"a"}`,
+		`{"tags":[""]}`, `{"tags":["a\tb"]}`, `{"tags":["a\u202eb"]}`, `{"tags":["\u200b"]}`, `{"tags":["` + strings.Repeat("x", 65) + `"]}`, `{"tags":"a"}`,
 		`{"tags":[` + strings.Repeat(`"t",`, 50) + `"t"]}`,
 		`{"customData":{"tags":"a"}}`, `{"customData":{"tags":null}}`, `{"customData":{"a":1}}`, `{"customData":{"a":["b"]}}`,
 		`{"customData":{"":"a"}}`, `{"customData":[]}`,

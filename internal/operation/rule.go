@@ -16,8 +16,8 @@ import (
 
 // rule is a compiled rule tag. Limits of 0 do not bind.
 type rule struct {
-	required, notblank, trimmed, email, pkg, secret bool
-	time, day                                       bool // a text that is one
+	required, notblank, visible, trimmed, email, pkg, secret bool
+	time, day                                                bool // a text that is one
 
 	controls controls
 
@@ -34,7 +34,7 @@ type rule struct {
 func parseRule(owner, tag string) rule {
 	var r rule
 	flags := map[string]*bool{"required": &r.required, "notblank": &r.notblank, "email": &r.email, "trimmed": &r.trimmed,
-		"secret": &r.secret, "time": &r.time, "day": &r.day}
+		"visible": &r.visible, "secret": &r.secret, "time": &r.time, "day": &r.day}
 	lengths := map[string]*int{"minchars": &r.minChars, "maxchars": &r.maxChars, "maxbytes": &r.maxBytes, "minitems": &r.minItems,
 		"maxitems": &r.maxItems}
 	bounds := map[string]**int64{"min": &r.min, "max": &r.max}
@@ -78,7 +78,7 @@ func (r rule) mustFit(owner string, s shape) {
 	if s.kind == reflect.Slice {
 		value = *s.elem
 	}
-	text := r.time || r.day || r.notblank || r.trimmed || r.controls != anyControls || r.email || r.pkg || r.secret || r.enum != nil ||
+	text := r.time || r.day || r.notblank || r.visible || r.trimmed || r.controls != anyControls || r.email || r.pkg || r.secret || r.enum != nil ||
 		r.minChars+r.maxChars+r.maxBytes > 0
 	switch {
 	case text && value.kind != reflect.String:
@@ -99,6 +99,9 @@ func (r rule) mustFit(owner string, s shape) {
 	}
 }
 
+// visibleWords say which texts people see as they are.
+const visibleWords = "a character that can be seen, and none that changes the direction of text"
+
 // text says what is wrong with a string. The message never quotes the value: it
 // may be a secret.
 func (r *rule) text(s string) string {
@@ -115,6 +118,8 @@ func (r *rule) text(s string) string {
 		return fmt.Sprintf("must be at most %d bytes of UTF-8", r.maxBytes)
 	case r.controls.in(s):
 		return "must not contain " + r.controls.words()
+	case r.visible && !validate.Visible(s):
+		return "must have " + visibleWords
 	case r.trimmed && strings.TrimSpace(s) != s:
 		return "must not begin or end with a space"
 	case r.email && !validate.Email(s):

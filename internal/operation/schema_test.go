@@ -27,6 +27,7 @@ type plain struct {
 	Exact   string   `json:"exact" rule:"enum=ON|OFF" doc:"Exact."`
 	Count   *int     `json:"count" rule:"min=1 max=9" doc:"Count."`
 	Line    string   `json:"line" rule:"line" doc:"Line."`
+	Shown   string   `json:"shown" rule:"visible" doc:"Shown."`
 	Lines   string   `json:"lines" rule:"notblank lines maxchars=5" doc:"Lines."`
 	Trimmed string   `json:"trimmed" rule:"trimmed line minchars=2" doc:"Trimmed."`
 	Around  string   `json:"around" rule:"trimmed" doc:"Around."`
