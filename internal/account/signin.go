@@ -64,7 +64,7 @@ func (s SignIn) Check(ctx context.Context, email, password string, from Client) 
 // counts failures under the session: strangers who fail to sign in cannot keep
 // a person who is inside from proving their identity.
 func (s SignIn) CheckAgain(ctx context.Context, session Session, user User, password string) error {
-	limits := sessionLimits(session)
+	limits := []limit{{"signin-session:" + session.ID, 5, time.Minute}}
 	if err := s.spend(ctx, limits, tooManyProofs); err != nil {
 		return err
 	}

@@ -54,17 +54,6 @@ func signInLimits(email string, from Client) []limit {
 	)
 }
 
-// sessionLimits are the limits of proving one's identity in a session.
-func sessionLimits(session Session) []limit {
-	return []limit{{"signin-session:" + session.ID, 5, time.Minute}}
-}
-
-// providerLimits are the limits of sign-ins at providers that begin in one network.
-func providerLimits(from Client) []limit {
-	// The database has counts under this key.
-	return []limit{{"signin-journey:" + Network(from.Address), 60, time.Minute}}
-}
-
 // What people are told whose attempts are over a limit.
 const (
 	tooManyFailures = "too many failed attempts to sign in: try again later, or sign in with a passkey, with " +
@@ -76,7 +65,8 @@ const (
 // AllowProviderSignIn counts the beginning of a sign-in at a provider: fault.RateLimited
 // if there were too many from the client's network.
 func (s SignIn) AllowProviderSignIn(ctx context.Context, from Client) error {
-	return s.spend(ctx, providerLimits(from), tooManySignIns)
+	// The database has counts under this key.
+	return s.spend(ctx, []limit{{"signin-journey:" + Network(from.Address), 60, time.Minute}}, tooManySignIns)
 }
 
 // spend counts an attempt before it is made, so that attempts at the same moment cannot

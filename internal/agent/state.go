@@ -114,16 +114,12 @@ func (s store) save(name string, v any) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	return writeFile(s.path(name), addSum(data))
+	return writeFile(s.path(name), fmt.Appendf(nil, `%s,"checksum":"%08x"}`, data[:len(data)-1], crc32.ChecksumIEEE(data)))
 }
 
 // sumForm is the last member of each file: the checksum of what the file is
 // without it. Agents before this one pass over a member that they do not know.
 var sumForm = regexp.MustCompile(`,"checksum":"([0-9a-f]{8})"}$`)
-
-func addSum(object []byte) []byte {
-	return fmt.Appendf(nil, `%s,"checksum":"%08x"}`, object[:len(object)-1], crc32.ChecksumIEEE(object))
-}
 
 // unsum returns the object without its checksum. One that has none was written
 // by an agent before this one.

@@ -187,7 +187,7 @@ func (l *Server) Policy(ctx context.Context, d agentdevice.Device, id string) (p
 	}
 	sealed, err := l.seal(d, protocol.KindPolicy, protocol.Policy{ID: p.ID, CompanyID: p.CompanyID, Version: p.Version,
 		Settings: document.Settings, VROnly: p.VROnly})
-	return sealed, etag(p.ID, p.Version), err
+	return sealed, `"` + p.ID + "." + strconv.Itoa(p.Version) + `"`, err
 }
 
 // Rotate gives the device another key.
@@ -238,5 +238,3 @@ func (l *Server) assignment(d agentdevice.Device, now time.Time) (*protocol.Enve
 		Version: d.PolicyVersion, Number: d.LastSequence, Time: now.UnixMilli()})
 	return &sealed, err
 }
-
-func etag(id string, version int) string { return `"` + id + "." + strconv.Itoa(version) + `"` }

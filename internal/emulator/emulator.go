@@ -73,7 +73,7 @@ func (e *Emulator) loadDocuments() error {
 	e.management = management
 	e.routes = []route{
 		{document: queueing, methods: pubsubMethods()},
-		{document: messaging, methods: messagingMethods()},
+		{document: messaging, methods: map[string]handler{"fcm.projects.messages.send": sendMessage}},
 		{document: management, methods: managementMethods(), isManagement: true},
 	}
 	return nil

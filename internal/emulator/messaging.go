@@ -14,12 +14,6 @@ import (
 	"github.com/musterhq/muster/internal/discovery"
 )
 
-// messagingMethods are the methods of Firebase Cloud Messaging that the emulator
-// has.
-func messagingMethods() map[string]handler {
-	return map[string]handler{"fcm.projects.messages.send": sendMessage}
-}
-
 // pushToken is the registration of an app on a device.
 type pushToken struct {
 	Value   string `json:"value"`

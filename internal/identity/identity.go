@@ -42,7 +42,7 @@ const (
 // the private networks.
 func New(redirectURL string, private []netip.Prefix, now func() time.Time) *Client {
 	allow := outbound.Within(private)
-	return &Client{redirectURL: redirectURL, allow: allow, now: now, known: newDescriptions(),
+	return &Client{redirectURL: redirectURL, allow: allow, now: now, known: &descriptions{kept: map[string]keptDescription{}},
 		http: outbound.NewClient(outbound.Options{Allow: allow, Timeout: timeout, MaxBody: maxBody, PerHost: perHost, Total: inAll})}
 }
 
@@ -199,8 +199,6 @@ type keptDescription struct {
 	description
 	until time.Time
 }
-
-func newDescriptions() *descriptions { return &descriptions{kept: map[string]keptDescription{}} }
 
 func (s *descriptions) get(issuer string, now time.Time) (description, bool) {
 	s.mu.Lock()

@@ -38,6 +38,14 @@ func Count[N int | int64](n N, one, more string) string {
 	return strconv.FormatInt(int64(n), 10) + " " + more
 }
 
+// List lists words as a sentence does: a, b and c.
+func List(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
 // Span shows a duration with days of 24 hours and without units that are zero: 30d, 1d12h,
 // 90s as 1m30s. ParseDuration of the command line reads it.
 func Span(d time.Duration) string {

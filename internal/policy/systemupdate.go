@@ -100,7 +100,7 @@ func checkFreezes(periods []FreezePeriod) error {
 		if p.StartDate.number() == 0 || p.EndDate.number() == 0 {
 			return errors.New(systemUpdate + ".freezePeriods: a date is a month and a day that exist")
 		}
-		length := p.length()
+		length := (p.EndDate.number()-p.StartDate.number()+daysInYear)%daysInYear + 1 // both ends included
 		if length > maxFreeze {
 			return fmt.Errorf("%s.freezePeriods: %s has %d days, at most %d are allowed", systemUpdate, p, length, maxFreeze)
 		}
@@ -111,11 +111,6 @@ func checkFreezes(periods []FreezePeriod) error {
 		}
 	}
 	return nil
-}
-
-// length is the number of days, both ends included.
-func (p FreezePeriod) length() int {
-	return (p.EndDate.number()-p.StartDate.number()+daysInYear)%daysInYear + 1
 }
 
 // String is the period for people.

@@ -66,12 +66,6 @@ func (s *Service) stillApplies(ctx context.Context, p Proposal) error {
 	return nil
 }
 
-func stale(p Proposal) *fault.Error {
-	return fault.New(fault.StaleProposal,
-		"the policy was saved again after version %d, which the proposal was made from: read it, propose again and review the new list",
-		p.BaseVersion)
-}
-
 // fail ends a PENDING proposal and returns why, or fault.NotPending if it was
 // not PENDING any more.
 func (s *Service) fail(ctx context.Context, p Proposal, why *fault.Error) error {
@@ -177,7 +171,7 @@ func (s *Service) send(ctx context.Context, t leased) Ending {
 		e.Save, e.Status = true, Succeeded // pushed once the company connects
 		return e
 	}
-	held, release := s.keepLease(ctx, t)
+	held, release := keep(ctx, s.Store, policy.LeaseKey(t.Next.PolicyID), t.holder)
 	defer release()
 	limit := s.PushLimit
 	if limit == 0 {
@@ -248,12 +242,6 @@ func ended(p Proposal) error {
 func unknown() *fault.Error {
 	return fault.New(fault.Internal,
 		"it is not known whether the change was applied: read the proposal, and the policy's settings before you propose again")
-}
-
-// keepLease returns a context that ends when the lease is lost, and renews the
-// lease until release is called.
-func (s *Service) keepLease(ctx context.Context, t leased) (held context.Context, release func()) {
-	return keep(ctx, s.Store, policy.LeaseKey(t.Next.PolicyID), t.holder)
 }
 
 // leaser is what keeping a lease needs.

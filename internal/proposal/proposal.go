@@ -22,7 +22,6 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
-	"github.com/musterhq/muster/internal/resource"
 )
 
 // Lifetime is how long a proposal can be applied (contract 8).
@@ -197,8 +196,3 @@ func (p Proposal) At(devices int) Proposal {
 
 // NeedsConfirmation reports whether the policy's name must be typed to apply.
 func (p Proposal) NeedsConfirmation() bool { return p.Impact == High }
-
-// targetPath is the path name of what it changes.
-func (p Proposal) targetPath() string {
-	return resource.Of(p.CompanySlug, resource.Policies, p.PolicyID)
-}

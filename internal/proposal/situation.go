@@ -55,7 +55,9 @@ func (s *Service) refusal(verdict Claimed, p Proposal) *fault.Error {
 	case Gone:
 		return fault.New(fault.NotFound, "the policy does not exist any more")
 	case Stale:
-		return stale(p)
+		return fault.New(fault.StaleProposal,
+			"the policy was saved again after version %d, which the proposal was made from: read it, propose again and review the new list",
+			p.BaseVersion)
 	case Unconnected:
 		return notConnected()
 	case NotApproved:

@@ -79,7 +79,7 @@ func settings(moves []policy.Move) string {
 	for i, m := range moves {
 		named[i] = m.Setting.Label + " to " + m.To
 	}
-	return "sets " + join(named)
+	return "sets " + phrase.List(named)
 }
 
 // warnings are the consequences that a list of settings does not show.
@@ -135,14 +135,7 @@ func others(members []string) string {
 	if len(named) > most {
 		named = append(named[:most-1], fmt.Sprintf("%d more", len(named)-most+1))
 	}
-	return join(named)
-}
-
-func join(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+	return phrase.List(named)
 }
 
 // ImpactOf is the impact rule: HIGH when the policy has a

@@ -74,7 +74,7 @@ func (p Proposal) View() View {
 	return View{
 		ProposalID: p.ID, Capability: p.Capability, Title: p.Title, Status: p.Status, Impact: p.Impact,
 		RequiresConfirmation: p.NeedsConfirmation(), Summary: p.Summary, Fields: fields,
-		Target:    Target{Kind: "POLICY", ID: p.targetPath(), Name: p.TargetName},
+		Target:    Target{Kind: "POLICY", ID: resource.Of(p.CompanySlug, resource.Policies, p.PolicyID), Name: p.TargetName},
 		ExpiresAt: operation.TimestampOf(p.ExpiresAt),
 	}
 }

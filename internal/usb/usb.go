@@ -173,7 +173,7 @@ func (t *Tool) handle(ctx context.Context, d adb.Device) {
 	defer cancel()
 	w := &work{Tool: t, ctx: ctx, result: Result{Serial: d.Serial}}
 	if err := w.provision(); err != nil {
-		w.result.Outcome, w.result.Detail = Failed, plain(err)
+		w.result.Outcome, w.result.Detail = Failed, strings.Join(strings.Fields(err.Error()), " ")
 		if errors.Is(err, context.Canceled) {
 			w.result.Detail = errStopped.Error()
 		}
@@ -196,9 +196,6 @@ func (t *Tool) hold(serial string) (release func()) {
 	one.Lock()
 	return one.Unlock
 }
-
-// plain is an error as one line.
-func plain(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 // note keeps what became of a device, and says it.
 func (t *Tool) note(r Result) {

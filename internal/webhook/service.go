@@ -69,11 +69,6 @@ func (s Service) Create(ctx context.Context, owner company.Company, url string, 
 	return w, secret, s.Store.CreateWebhook(ctx, w)
 }
 
-// List returns the webhooks of a company, the oldest first.
-func (s Service) List(ctx context.Context, companyID string) ([]Webhook, error) {
-	return s.Store.Webhooks(ctx, companyID)
-}
-
 // Test sends an event of type Test at once, also where the webhook is disabled, and keeps
 // the attempt. It returns how that ended; an error says that it was not tried.
 func (s Service) Test(ctx context.Context, companyID, id string) (Attempt, error) {

@@ -29,11 +29,6 @@ func AndroidDirs(root string) string {
 	return filepath.Join(root, "system/bin") + ":" + filepath.Join(root, "system/xbin") + ":" + filepath.Join(root, "vendor/bin")
 }
 
-// environment is what a tool gets: nothing that came from elsewhere.
-func (e Exec) environment() []string {
-	return []string{"PATH=" + e.Dirs, "ANDROID_ROOT=/system", "ANDROID_DATA=/data"}
-}
-
 // Run implements Runner: it starts the program itself, with these arguments. The error
 // of one that was ended is also that of the context, or context.DeadlineExceeded.
 func (e Exec) Run(ctx context.Context, tool string, args ...string) (string, error) {
@@ -45,7 +40,7 @@ func (e Exec) Run(ctx context.Context, tool string, args ...string) (string, err
 	defer cancel()
 	var out, complaint limited
 	command := exec.CommandContext(ctx, path, args...)
-	command.Env, command.Dir = e.environment(), "/"
+	command.Env, command.Dir = []string{"PATH=" + e.Dirs, "ANDROID_ROOT=/system", "ANDROID_DATA=/data"}, "/"
 	command.Stdout, command.Stderr, command.WaitDelay = &out, &complaint, time.Second
 	err = command.Run()
 	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ctx.Err() == nil {

@@ -202,7 +202,7 @@ func (d *doctor) schema(v database.Version) {
 		d.note("schema", Failed, refused.Detail, refused.Remedy)
 	case v.Schema < own:
 		d.note("schema", Warning, fmt.Sprintf("the database was made by an older Muster: its schema is %d, this program's is %d; %s",
-			v.Schema, own, pending(own-v.Schema)),
+			v.Schema, own, phrase.Count(own-v.Schema, "migration is", "migrations are")+" pending"),
 			"back it up with the older program, stop that, then run `muster migrate` or start `muster serve`")
 	case v.Schema > own:
 		d.note("schema", Warning, fmt.Sprintf("the database was changed by a newer Muster: its schema is %d, this program's is %d; this "+
@@ -211,10 +211,6 @@ func (d *doctor) schema(v database.Version) {
 	default:
 		d.note("schema", Fine, fmt.Sprintf("%d, this program's own", v.Schema), "")
 	}
-}
-
-func pending(n int64) string {
-	return phrase.Count(n, "migration is", "migrations are") + " pending"
 }
 
 // integrity reads the whole of an embedded database.

@@ -59,8 +59,6 @@ type stream struct {
 	queue    []*place // commands to be written; guarded by the hub's mu
 }
 
-func newStream() *stream { return &stream{signals: make(chan struct{}, 1)} }
-
 // The phases of a stream.
 const (
 	live     int32 = iota
@@ -291,7 +289,7 @@ func (s *stream) write(now time.Time, text string) error {
 // wake opens the device's stream. The response is written by hand on the bare
 // connection: what net/http keeps for a request would cost five times as much.
 func (d *API) wake(w http.ResponseWriter, r *http.Request) {
-	id, s := r.Header.Get(protocol.HeaderDevice), newStream()
+	id, s := r.Header.Get(protocol.HeaderDevice), &stream{signals: make(chan struct{}, 1)}
 	d.Hub.expect(id, s)
 	defer d.Hub.opened(id, s)
 	signed(d, func(w http.ResponseWriter, r *http.Request, v visit) { d.open(w, r, v, s) })(w, r)

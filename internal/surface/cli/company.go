@@ -158,6 +158,17 @@ type Named struct {
 
 func (n Named) slug() string { return cmp.Or(n.Company, n.Slug) }
 
+// confirmed wants the slug typed twice.
+func (n Named) confirmed(again string) error {
+	if err := n.Validate(); err != nil {
+		return err
+	}
+	if again != n.slug() {
+		return fmt.Errorf("--confirm must repeat the company's slug, %s", n.slug())
+	}
+	return nil
+}
+
 // Validate wants the company named, one way or both alike.
 func (n Named) Validate() error {
 	if n.slug() == "" || n.Company != "" && n.Slug != "" && n.Company != n.Slug {

@@ -18,13 +18,7 @@ type CompanyDelete struct {
 
 // Validate wants the slug typed twice.
 func (c *CompanyDelete) Validate() error {
-	if err := c.Named.Validate(); err != nil {
-		return err
-	}
-	if c.Confirm != c.slug() {
-		return fmt.Errorf("--confirm must repeat the company's slug, %s", c.slug())
-	}
-	return nil
+	return c.confirmed(c.Confirm)
 }
 
 type deletedCompanyView struct {

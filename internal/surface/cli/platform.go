@@ -111,13 +111,7 @@ type CompanyDisconnect struct {
 
 // Validate wants the slug typed twice.
 func (c *CompanyDisconnect) Validate() error {
-	if err := c.Named.Validate(); err != nil {
-		return err
-	}
-	if c.Confirm != c.slug() {
-		return fmt.Errorf("--confirm must repeat the company's slug, %s", c.slug())
-	}
-	return nil
+	return c.confirmed(c.Confirm)
 }
 
 // Run disconnects the company. What was begun is finished by running it again.

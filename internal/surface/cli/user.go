@@ -160,14 +160,14 @@ type oneUser struct {
 }
 
 // change does something to the user and says so.
-func (c oneUser) change(env *Env, sentence string, work func(ctx context.Context, people account.Users,
+func (c oneUser) change(env *Env, sentence string, work func(people account.Users, ctx context.Context,
 	companyID, id string) (account.User, error)) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		id, err := admin.user(ctx, owner, c.User)
 		if err != nil {
 			return answer{}, err
 		}
-		u, err := work(ctx, admin.people(env), owner.ID, id)
+		u, err := work(admin.people(env), ctx, owner.ID, id)
 		if err != nil || !u.Disabled {
 			return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, sentence+".\n", u.Email) }},
 				missing(err, owner.Slug, "user", c.User)
@@ -196,7 +196,7 @@ type UserSetPassword struct {
 // Run sets the password.
 func (c *UserSetPassword) Run(env *Env) error {
 	return c.change(env, "Set the password of %s",
-		func(ctx context.Context, people account.Users, companyID, id string) (account.User, error) {
+		func(people account.Users, ctx context.Context, companyID, id string) (account.User, error) {
 			password, err := c.read(env)
 			if err != nil {
 				return account.User{}, err
@@ -213,7 +213,7 @@ type UserSetRole struct {
 
 // Run sets the role.
 func (c *UserSetRole) Run(env *Env) error {
-	return c.change(env, "Set the role of %s", func(ctx context.Context, people account.Users, companyID, id string) (account.User, error) {
+	return c.change(env, "Set the role of %s", func(people account.Users, ctx context.Context, companyID, id string) (account.User, error) {
 		return people.SetRole(ctx, companyID, id, account.Role(c.Role))
 	})
 }
@@ -223,9 +223,7 @@ type UserDisable struct{ oneUser }
 
 // Run disables the user.
 func (c *UserDisable) Run(env *Env) error {
-	return c.change(env, "Disabled user %s", func(ctx context.Context, people account.Users, companyID, id string) (account.User, error) {
-		return people.Disable(ctx, companyID, id)
-	})
+	return c.change(env, "Disabled user %s", account.Users.Disable)
 }
 
 // UserEnable lets a user in again.
@@ -233,9 +231,7 @@ type UserEnable struct{ oneUser }
 
 // Run enables the user.
 func (c *UserEnable) Run(env *Env) error {
-	return c.change(env, "Enabled user %s", func(ctx context.Context, people account.Users, companyID, id string) (account.User, error) {
-		return people.Enable(ctx, companyID, id)
-	})
+	return c.change(env, "Enabled user %s", account.Users.Enable)
 }
 
 // UserDelete deletes a user.
@@ -243,7 +239,7 @@ type UserDelete struct{ oneUser }
 
 // Run deletes the user.
 func (c *UserDelete) Run(env *Env) error {
-	return c.change(env, "Deleted user %s", func(ctx context.Context, people account.Users, companyID, id string) (account.User, error) {
+	return c.change(env, "Deleted user %s", func(people account.Users, ctx context.Context, companyID, id string) (account.User, error) {
 		return people.Store.DeleteUser(ctx, companyID, id)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/netip"
 	"strings"
 
 	"github.com/musterhq/muster/internal/company"
@@ -74,11 +75,7 @@ func (c *WebhookCreate) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		hooks, err := admin.Webhooks(networks, true)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, withHooks(networks, true, func(ctx context.Context, hooks webhook.Service, owner company.Company) (answer, error) {
 		made, secret, err := hooks.Create(ctx, owner, c.URL, c.Event)
 		if err != nil {
 			return answer{}, usage(err)
@@ -89,7 +86,7 @@ func (c *WebhookCreate) Run(env *Env) error {
 			fmt.Fprintf(w, "Created webhook %s to %s.\nThe receiver verifies signatures with this secret, which is shown this "+
 				"once:\n\n%s\n", made.ID, made.Host(), secret)
 		}}, nil
-	})
+	}))
 }
 
 // WebhookList lists webhooks.
@@ -97,16 +94,24 @@ type WebhookList struct{ OfCompany }
 
 // Run prints the list.
 func (c *WebhookList) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		hooks, err := admin.Webhooks(nil, false)
-		if err != nil {
-			return answer{}, err
-		}
-		all, err := hooks.List(ctx, owner.ID)
+	return c.reading(env, withHooks(nil, false, func(ctx context.Context, hooks webhook.Service, owner company.Company) (answer, error) {
+		all, err := hooks.Store.Webhooks(ctx, owner.ID)
 		return list(all, viewWebhook, []string{"ID", "URL", "STATE", "WAITING", "EVENTS", "REASON"}, func(w webhook.Webhook) []string {
 			return []string{w.ID, w.URL, string(w.State), fmt.Sprint(w.Held), webhookEvents(w), orDash(w.Why)}
 		}), err
-	})
+	}))
+}
+
+// withHooks is work on a company's webhooks.
+func withHooks(networks []netip.Prefix, seals bool,
+	work func(ctx context.Context, hooks webhook.Service, owner company.Company) (answer, error)) inCompany {
+	return func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		hooks, err := admin.Webhooks(networks, seals)
+		if err != nil {
+			return answer{}, err
+		}
+		return work(ctx, hooks, owner)
+	}
 }
 
 func webhookEvents(w webhook.Webhook) string {
@@ -127,17 +132,13 @@ type webhookOf struct {
 }
 
 // change is work on a webhook that says what it did.
-func (c *webhookOf) change(env *Env, work func(ctx context.Context, hooks webhook.Service, companyID string) (webhook.Webhook, error),
+func (c *webhookOf) change(env *Env, work func(hooks webhook.Service, ctx context.Context, companyID, id string) (webhook.Webhook, error),
 	text string) error {
-	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		hooks, err := admin.Webhooks(nil, false)
-		if err != nil {
-			return answer{}, err
-		}
-		changed, err := work(ctx, hooks, owner.ID)
+	return c.run(env, withHooks(nil, false, func(ctx context.Context, hooks webhook.Service, owner company.Company) (answer, error) {
+		changed, err := work(hooks, ctx, owner.ID, c.ID)
 		return answer{viewWebhook(changed), func(w io.Writer) { fmt.Fprintf(w, "Webhook %s %s.\n", changed.ID, text) }},
 			missing(err, owner.Slug, "webhook", c.ID)
-	})
+	}))
 }
 
 // WebhookTest sends a test.
@@ -185,11 +186,7 @@ func (c *WebhookTest) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		hooks, err := admin.Webhooks(networks, true)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, withHooks(networks, true, func(ctx context.Context, hooks webhook.Service, owner company.Company) (answer, error) {
 		tried, err := hooks.Test(ctx, owner.ID, c.ID)
 		if err != nil {
 			return answer{}, missing(err, owner.Slug, "webhook", c.ID)
@@ -200,7 +197,7 @@ func (c *WebhookTest) Run(env *Env) error {
 		return answer{viewDelivery(webhook.Delivery{Attempt: tried}), func(w io.Writer) {
 			fmt.Fprintf(w, "%s: status %d %s\n", outcomeOf(tried), tried.Status, tried.Detail)
 		}}, err
-	})
+	}))
 }
 
 // WebhookDeliveries lists attempts.
@@ -208,11 +205,7 @@ type WebhookDeliveries struct{ webhookOf }
 
 // Run prints the list.
 func (c *WebhookDeliveries) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		hooks, err := admin.Webhooks(nil, false)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.reading(env, withHooks(nil, false, func(ctx context.Context, hooks webhook.Service, owner company.Company) (answer, error) {
 		all, err := hooks.Deliveries(ctx, owner.ID, c.ID)
 		return list(all, viewDelivery, []string{"AT", "EVENT", "TYPE", "OUTCOME", "STATUS", "ATTEMPT", "NEXT", "DETAIL", "AFTER"},
 			func(d webhook.Delivery) []string {
@@ -220,7 +213,7 @@ func (c *WebhookDeliveries) Run(env *Env) error {
 					fmt.Sprint(d.Status), fmt.Sprint(d.Number), day(d.NextAt),
 					orDash(d.Detail), orDash(d.After)}
 			}), missing(err, owner.Slug, "webhook", c.ID)
-	})
+	}))
 }
 
 // WebhookReplay sends again.
@@ -231,8 +224,8 @@ type WebhookReplay struct {
 
 // Run moves the webhook back.
 func (c *WebhookReplay) Run(env *Env) error {
-	return c.change(env, func(ctx context.Context, hooks webhook.Service, companyID string) (webhook.Webhook, error) {
-		return hooks.Replay(ctx, companyID, c.ID, c.After)
+	return c.change(env, func(hooks webhook.Service, ctx context.Context, companyID, id string) (webhook.Webhook, error) {
+		return hooks.Replay(ctx, companyID, id, c.After)
 	}, "sends again what came after the cursor")
 }
 
@@ -245,15 +238,9 @@ type WebhookRotate struct {
 // Run replaces it, or ends the old one.
 func (c *WebhookRotate) Run(env *Env) error {
 	if c.Finish {
-		return c.change(env, func(ctx context.Context, hooks webhook.Service, companyID string) (webhook.Webhook, error) {
-			return hooks.FinishRotation(ctx, companyID, c.ID)
-		}, "signs with its new secret alone")
+		return c.change(env, webhook.Service.FinishRotation, "signs with its new secret alone")
 	}
-	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		hooks, err := admin.Webhooks(nil, true)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, withHooks(nil, true, func(ctx context.Context, hooks webhook.Service, owner company.Company) (answer, error) {
 		changed, secret, err := hooks.Rotate(ctx, owner.ID, c.ID)
 		view := viewWebhook(changed)
 		view.Secret = secret
@@ -261,7 +248,7 @@ func (c *WebhookRotate) Run(env *Env) error {
 			fmt.Fprintf(w, "The new secret of webhook %s is shown this once:\n\n%s\n\nBoth secrets sign for %s, or until `muster webhook "+
 				"rotate --finish`.\n", changed.ID, secret, phrase.Span(webhook.RotationTime))
 		}}, missing(err, owner.Slug, "webhook", c.ID)
-	})
+	}))
 }
 
 // WebhookEnable enables a webhook.
@@ -269,9 +256,7 @@ type WebhookEnable struct{ webhookOf }
 
 // Run enables it.
 func (c *WebhookEnable) Run(env *Env) error {
-	return c.change(env, func(ctx context.Context, hooks webhook.Service, companyID string) (webhook.Webhook, error) {
-		return hooks.Enable(ctx, companyID, c.ID)
-	}, "is enabled and goes on where it stopped")
+	return c.change(env, webhook.Service.Enable, "is enabled and goes on where it stopped")
 }
 
 // WebhookDelete deletes a webhook.
@@ -279,7 +264,5 @@ type WebhookDelete struct{ webhookOf }
 
 // Run deletes it.
 func (c *WebhookDelete) Run(env *Env) error {
-	return c.change(env, func(ctx context.Context, hooks webhook.Service, companyID string) (webhook.Webhook, error) {
-		return hooks.Delete(ctx, companyID, c.ID)
-	}, "is deleted")
+	return c.change(env, webhook.Service.Delete, "is deleted")
 }

@@ -99,7 +99,7 @@ func writeReference(registry *operation.Registry, publicURL string) []byte {
 	d := describe(registry, publicURL)
 	page := referencePage{Server: d.Servers[0].URL, Intro: paragraphs(introduction), Terms: terms()}
 	for _, t := range d.Tags {
-		section := referenceSection{ID: anchor(t.Name), Name: t.Name, Description: t.Description}
+		section := referenceSection{ID: strings.ReplaceAll(strings.ToLower(t.Name), " ", "-"), Name: t.Name, Description: t.Description}
 		for _, o := range registry.All() {
 			if x := d.Paths[o.Path][strings.ToLower(o.Method)]; x.Tags[0] == t.Name {
 				section.Operations = append(section.Operations, d.reference(x))
@@ -237,8 +237,6 @@ func indented(text json.RawMessage) string {
 	}
 	return b.String()
 }
-
-func anchor(text string) string { return strings.ReplaceAll(strings.ToLower(text), " ", "-") }
 
 // paragraphs turns our own introduction into HTML: paragraphs, **strong** and
 // `code`.

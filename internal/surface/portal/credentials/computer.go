@@ -92,11 +92,6 @@ func (a askedKey) keyName() string {
 	return "muster login on " + a.Name
 }
 
-// back is where the code goes.
-func (a askedKey) back(code string) string {
-	return a.Redirect + "?" + url.Values{"code": {code}, "state": {a.State}}.Encode()
-}
-
 func (a askedKey) page() string {
 	return ComputerPath + "?" + url.Values{"redirect": {a.Redirect}, "state": {a.State}, "challenge": {a.Challenge},
 		"name": {a.Name}}.Encode()
@@ -174,7 +169,8 @@ func (s *Section) allowComputer(v *frame.Visit) error {
 	}
 	web.Answer(v.Writer(), v.Request(), s.Log, http.StatusOK,
 		web.Onward("Access allowed", "You go back to the program on your computer. If nothing is there, it runs on another one: copy the "+
-			"address of the page that cannot be opened into its terminal.", asked.back(code)))
+			"address of the page that cannot be opened into its terminal.",
+			asked.Redirect+"?"+url.Values{"code": {code}, "state": {asked.State}}.Encode()))
 	return nil
 }
 

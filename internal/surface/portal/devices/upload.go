@@ -54,7 +54,7 @@ func (s *Section) receive(v *frame.Visit) any {
 	_ = control.SetWriteDeadline(v.Clock().Add(importTime))
 	body := http.MaxBytesReader(v.Writer(), v.Request().Body, MaxUpload)
 	v.Request().Body = &paced{ReadCloser: body, pause: func() {
-		_ = control.SetReadDeadline(earlier(v.Clock().Add(uploadPause), v.Now.Add(uploadTime)))
+		_ = control.SetReadDeadline(slices.MinFunc([]time.Time{v.Clock().Add(uploadPause), v.Now.Add(uploadTime)}, time.Time.Compare))
 	}}
 	parts, err := v.Request().MultipartReader()
 	for n := 0; err == nil && n < maxParts && up.err == nil; n++ {
@@ -109,13 +109,6 @@ func brokenOff(err error) error {
 		return err
 	}
 	return fault.Invalid("the file did not arrive whole: send it again").Because(err)
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // paced is a body whose sender may take some time for each piece of it.

@@ -87,14 +87,6 @@ func labelOf(id string) string {
 	return s.Label
 }
 
-// joined lists words as a sentence does.
-func joined(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
-}
-
 // older is the list of proposals after its last row.
 func older(q queue) string {
 	address := q.url()

@@ -47,7 +47,7 @@ type row struct {
 }
 
 func (s *Section) list(v *frame.Visit) error {
-	all, err := s.Service.List(v.Context(), v.Company.ID)
+	all, err := s.Service.Store.Webhooks(v.Context(), v.Company.ID)
 	if err != nil {
 		return err
 	}
