@@ -1,6 +1,11 @@
 package database_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,6 +116,41 @@ func TestBeginHistory_WithoutOne(t *testing.T) {
 		f.tamper(`DELETE FROM event_history`)
 		s.goesOn(f.open(f.T))
 	})
+}
+
+// A backup from before events has no history that a restore could end: the restore of the file
+// is known by its number, that of PostgreSQL by what docs/how-to/recovery.md prescribes.
+func TestBeginHistory_RestoredFromBeforeEvents(t *testing.T) {
+	const statement = `INSERT INTO event_heads (company_id, last) SELECT id, 0 FROM companies`
+	text, err := os.ReadFile("../../docs/how-to/recovery.md")
+	if err != nil || !strings.Contains(string(text), statement) {
+		t.Errorf("docs/how-to/recovery.md does not prescribe %q: %v", statement, err)
+	}
+	rows := append(slices.Clone(firstRows), `INSERT INTO loosenings (id, company_id, control, value_before, value_after, asked_by,
+		asked_by_name, asked_at, effective_at) VALUES ('l1', 'c1', 'apply-approval', 'all', 'none', 'u1', 'Ada', 1, 4000000000000)`)
+	for _, restored := range []bool{false, true} {
+		for _, engine := range []string{"sqlite", "postgres"} {
+			e := emptyEngine(t, engine)
+			f := &fixture{T: t, engine: e}
+			f.ok(database.MigrateTo(t.Context(), e.url, 320, rows...))
+			if restored && e.name == "sqlite" {
+				path := filepath.Join(t.TempDir(), "muster.db")
+				prepared, err := database.PrepareRestore(t.Context(), path, strings.TrimPrefix(e.url, "sqlite:"))
+				f.ok(err)
+				_, err = prepared.Commit(t.Context(), f.clock.Now())
+				f.ok(err)
+				e.url = "sqlite:" + path
+			}
+			f.db = e.openAs(t, database.Upgrade)
+			if restored && e.name != "sqlite" {
+				f.tamper(statement)
+			}
+			f.ok(f.db.BeginHistory(t.Context()))
+			waiting, err := f.db.Loosenings(t.Context(), "c1")
+			f.ok(err)
+			equal(f, fmt.Sprint(engine, ": goes on by itself, restored: ", restored), len(waiting) == 1, !restored)
+		}
+	}
 }
 
 // After a restore the platform gets each policy again, and an agent's policy has a version

@@ -45,6 +45,8 @@ type Dialect interface {
 	lockSchema() string
 	// LockTable keeps others from changing a table until the transaction ends; empty as above.
 	LockTable(name string) string
+	// RestoredOld is a condition: the database was restored from a backup from before events.
+	RestoredOld() string
 	// mayChange is a query for whether this role may change and make tables; empty:
 	// there are no roles.
 	mayChange() string
@@ -88,6 +90,9 @@ type sqliteDialect struct{}
 
 func (sqliteDialect) Bind(query string) string { return query }
 func (sqliteDialect) Rows() RowLocks           { return RowLocks{} }
+func (sqliteDialect) RestoredOld() string {
+	return `(SELECT user_version FROM pragma_user_version) = 1`
+}
 
 func (sqliteDialect) Follow(first string, then ...string) []string {
 	return append([]string{first}, then...)
@@ -129,6 +134,9 @@ type boundTexts struct {
 }
 
 const maxBound = 5_000
+
+// RestoredOld: it is restored with other tools, of which docs/how-to/recovery.md says what to run.
+func (postgresDialect) RestoredOld() string { return `FALSE` }
 
 func (postgresDialect) Rows() RowLocks {
 	const lock, hold, share = " FOR UPDATE", " FOR NO KEY UPDATE", " FOR SHARE"

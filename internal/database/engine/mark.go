@@ -78,15 +78,25 @@ func setMark(ctx context.Context, path string, id int64) (err error) {
 	if _, err := pool.ExecContext(ctx, `PRAGMA journal_mode=DELETE`); err != nil {
 		return err
 	}
-	// Positions of events that were made after the backup are not of the history that goes on.
-	c := session{&DB{dialect: sqliteDialect{}}, pool}
-	if has, err := Value[int64](ctx, c, `SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'event_history'`); err != nil {
-		return err
-	} else if has > 0 && id == 0 {
-		if err := c.Exec(ctx, `DELETE FROM event_history`); err != nil {
+	if id == 0 {
+		if err := endHistory(ctx, session{&DB{dialect: sqliteDialect{}}, pool}); err != nil {
 			return err
 		}
 	}
 	_, err = pool.ExecContext(ctx, fmt.Sprintf(`PRAGMA application_id=%d`, id))
 	return err
+}
+
+// endHistory lets a service see that the database was restored: positions of events that were
+// made after the backup are not of the history that goes on. A backup from before events has a
+// number for it, see sqliteDialect.RestoredOld.
+func endHistory(ctx context.Context, c session) error {
+	has, err := Value[int64](ctx, c, `SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'event_history'`)
+	switch {
+	case err != nil:
+		return err
+	case has == 0:
+		return c.Exec(ctx, `PRAGMA user_version=1`)
+	}
+	return c.Exec(ctx, `DELETE FROM event_history`)
 }
