@@ -82,7 +82,7 @@ func (db *DB) UndoEdit(ctx context.Context, companyID, id, ref string, within ti
 		if err := h.edit(ctx, t, now, undone); err != nil {
 			return now, err
 		}
-		return undone, t.Exec(ctx, `DELETE FROM asset_edits WHERE asset_id = ?`, id)
+		return undone, t.Exec(ctx, `DELETE FROM asset_edits WHERE asset_id = ? AND company_id = ?`, id, companyID)
 	})
 }
 

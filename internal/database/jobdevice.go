@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/job"
 )
 
@@ -58,5 +59,7 @@ func (db *DB) LookAfter(ctx context.Context, before time.Time) error {
 	}
 	return db.exec(ctx, `UPDATE job_devices SET state = CASE WHEN EXISTS (SELECT 1 FROM commands m
 			WHERE m.idempotency_ref = 'job:' || job_devices.job_id || ':' || job_devices.asset_id AND m.idempotency_ref <> '')
-		THEN 'SUCCESS' ELSE 'WAITING' END WHERE state = 'IN_PROGRESS' AND taken_at < ?`, millis(before))
+		OR EXISTS (SELECT 1 FROM jobs j JOIN activity e ON e.company_id = j.company_id AND e.target_id = job_devices.asset_id
+			AND e.at >= job_devices.taken_at AND e.request_id = 'job/' || j.id AND e.action = ? WHERE j.id = job_devices.job_id)
+		THEN 'SUCCESS' ELSE 'WAITING' END WHERE state = 'IN_PROGRESS' AND taken_at < ?`, string(activity.AssetChanged), millis(before))
 }

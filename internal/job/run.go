@@ -42,8 +42,8 @@ type Queue interface {
 	TakeDevices(ctx context.Context, j Job, n int, next, now time.Time) ([]Taken, error)
 	// SettleDevice notes what became of a device; Waiting gives it back.
 	SettleDevice(ctx context.Context, d Taken, status, outcome string) error
-	// LookAfter settles the devices that were taken before a time: by their commands, or
-	// gives them back, as no command of theirs was begun.
+	// LookAfter settles the devices that were taken before a time: by their commands and the
+	// changes of their assets, or gives them back, as neither was begun.
 	LookAfter(ctx context.Context, before time.Time) error
 	// MoveJob is that of Store.
 	MoveJob(ctx context.Context, companyID, id string, to Status, why string) (Job, error)
