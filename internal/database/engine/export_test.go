@@ -31,3 +31,12 @@ var ErrPooler = errPooler
 
 // NewDialer returns the dialer for PostgreSQL.
 var NewDialer = newDialer
+
+// ConnectTimeout is how long one connection to an address may take.
+func ConnectTimeout(url string) (time.Duration, error) {
+	config, err := parsePostgres(url)
+	if err != nil {
+		return 0, err
+	}
+	return config.ConnectTimeout, nil
+}

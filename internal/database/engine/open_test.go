@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/database/engine"
 	"github.com/musterhq/muster/internal/database/pgtest"
@@ -39,6 +40,18 @@ func TestOpen_Refuses(t *testing.T) {
 		}
 		if strings.Contains(err.Error(), "secret") {
 			t.Errorf("Open(%q): the password is in %q", url, err)
+		}
+	}
+}
+
+// A server that accepts a connection and says nothing is not waited for without end.
+func TestOpen_ConnectTimeout(t *testing.T) {
+	for url, want := range map[string]time.Duration{
+		"postgres://m:p@db/muster":                     10 * time.Second,
+		"postgres://m:p@db1,db2/m?connect_timeout=120": 2 * time.Minute,
+	} {
+		if got, err := engine.ConnectTimeout(url); err != nil || got != want {
+			t.Errorf("%s: %v, %v; want %v", url, got, err, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -11,6 +12,9 @@ import (
 
 // maxConnections bounds a replica's connections; one more listens.
 const maxConnections = 16
+
+// connectLimit is how long a connection to each server of an address may take.
+const connectLimit = 10 * time.Second
 
 // openPostgres opens the pool. As many connections as may be open stay open:
 // opening one costs more than most queries.
@@ -35,14 +39,25 @@ func (db *DB) openPostgres(ctx context.Context, o Options) error {
 	return db.Ping(ctx)
 }
 
-// poolPostgres opens the pool alone, for looking or for working.
-func (db *DB) poolPostgres(ctx context.Context, url string) (*pgx.ConnConfig, error) {
-	db.dialect = Postgres()
+// parsePostgres reads an address. Without a connect_timeout of its own, a connection that is not
+// made within connectLimit is given up, also where the server accepts it and says nothing.
+func parsePostgres(url string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, errors.New("the URL is not a valid postgres:// URL") // pgx quotes the URL, which may hold a password
 	}
 	config.DialFunc = newDialer().DialContext
+	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectLimit)
+	return config, nil
+}
+
+// poolPostgres opens the pool alone, for looking or for working.
+func (db *DB) poolPostgres(ctx context.Context, url string) (*pgx.ConnConfig, error) {
+	db.dialect = Postgres()
+	config, err := parsePostgres(url)
+	if err != nil {
+		return nil, err
+	}
 	if err := refusePooler(ctx, config); err != nil {
 		return nil, err
 	}
