@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/wait"
 )
 
 const (
@@ -31,21 +32,13 @@ func (db *DB) NumberEvents(ctx context.Context) error {
 	db.numbering.Store(&wake)
 	ticker := time.NewTicker(NumberEvery)
 	defer ticker.Stop()
-	for {
-		n, err := db.NumberRound(ctx)
-		if err != nil && ctx.Err() == nil {
-			db.logger.WarnContext(ctx, "background work failed and is tried again", "loop", "events", "error", err)
+	return wait.Rounds{Name: "events", Ticks: ticker.C, Woken: woken, Now: db.now, Log: db.logger, Work: func(ctx context.Context) error {
+		for {
+			if n, err := db.NumberRound(ctx); err != nil || n < numberRows {
+				return err
+			}
 		}
-		if err == nil && n == numberRows {
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-woken:
-		case <-ticker.C:
-		}
-	}
+	}}.Run(ctx)
 }
 
 // NumberRound numbers what is visible, up to a bound, and says how many it were. It is

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/wait"
 )
 
 const (
@@ -86,16 +87,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	defer r.Wait()
 	ticker := time.NewTicker(Every)
 	defer ticker.Stop()
-	for {
-		if err := r.Round(ctx); err != nil && ctx.Err() == nil {
-			r.Log.WarnContext(ctx, "background work failed and is tried again", "loop", "jobs", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-		}
-	}
+	return wait.Rounds{Name: "jobs", Work: r.Round, Ticks: ticker.C, Now: r.Now, Log: r.Log}.Run(ctx)
 }
 
 // Wait returns when what the rounds have begun has ended.

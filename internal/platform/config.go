@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // What is used when an endpoint is set and nothing else: the names that exist
@@ -90,7 +91,7 @@ type Platform struct {
 	seen   Observer
 	store  Stores
 	holder string // this replica's name in the leases of loops
-	pulls  pullTrouble
+	pulls  wait.Trouble
 
 	strangers strangers
 }

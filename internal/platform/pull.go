@@ -56,11 +56,11 @@ func (p *Platform) pullLoop(ctx context.Context) {
 			return
 		case err != nil && p.now().Sub(began) < p.cfg.PullTimeout:
 			pause = min(max(2*pause, time.Second), slowest)
-			p.pulls.failed(ctx, p.log, err, p.now())
+			p.pullFails(ctx, err)
 			wait.For(ctx, pause)
 			continue
 		case err == nil:
-			p.pulls.ended(ctx, p.log, p.now())
+			p.pullsAgain(ctx)
 		}
 		if err == nil && len(messages) == 0 && p.now().Sub(began) < idlePull {
 			wait.For(ctx, idlePull) // a server that does not wait
@@ -159,41 +159,22 @@ func (p *Platform) giveBack(ctx context.Context, ids []string, after time.Durati
 	}
 }
 
-// remindAfter is how often pulls that go on failing in the same way are told.
-const remindAfter = 15 * time.Minute
-
-// pullTrouble reports failing pulls: once for all pullers, not at each try,
-// then again when the reason is another, and now and then.
-type pullTrouble struct {
-	mu     sync.Mutex
-	why    string    // told last; empty: pulls succeed
-	since  time.Time // of the first failure
-	logged time.Time
-}
-
-func (t *pullTrouble) failed(ctx context.Context, log *slog.Logger, err error, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.why == "" {
-		t.since = now
-	}
-	if t.why == err.Error() && now.Sub(t.logged) < remindAfter {
+// pullFails reports failing pulls, for all pullers together.
+func (p *Platform) pullFails(ctx context.Context, err error) {
+	since, tell := p.pulls.Failed(err, p.now())
+	if !tell {
 		return
 	}
-	t.why, t.logged = err.Error(), now
 	level := slog.LevelWarn
 	if codeOf(err) == outcome.Denied { // waiting does not help
 		level = slog.LevelError
 	}
-	log.LogAttrs(ctx, level, "cannot pull the platform's notifications", slog.Any("error", err), slog.Time("since", t.since))
+	p.log.LogAttrs(ctx, level, "cannot pull the platform's notifications", slog.Any("error", err), slog.Time("since", since))
 }
 
-func (t *pullTrouble) ended(ctx context.Context, log *slog.Logger, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.why == "" {
-		return
+// pullsAgain reports that they succeed again.
+func (p *Platform) pullsAgain(ctx context.Context) {
+	if after, failed := p.pulls.Ended(p.now()); failed {
+		p.log.InfoContext(ctx, "the platform's notifications are pulled again", slog.Duration("after", after))
 	}
-	t.why = ""
-	log.InfoContext(ctx, "the platform's notifications are pulled again", slog.Duration("after", now.Sub(t.since)))
 }

@@ -74,8 +74,12 @@ func (p *Platform) every(ctx context.Context, pause time.Duration, what string, 
 		<-ctx.Done()
 		return ctx.Err()
 	}
+	var trouble wait.Trouble
 	for {
-		if err := work(ctx); err != nil && ctx.Err() == nil {
+		err := work(ctx)
+		if err == nil {
+			trouble.Ended(p.now())
+		} else if _, tell := trouble.Failed(err, p.now()); tell && ctx.Err() == nil {
 			level := slog.LevelWarn
 			if codeOf(err) == outcome.NotSent {
 				level = slog.LevelDebug // the quota, or the network: every call says so

@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/service/mail"
 	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/surface/cli"
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // How often background work looks.
@@ -126,22 +127,12 @@ func lostOf(troubles map[string]company.Trouble) (n int) {
 	return n
 }
 
-// every is a loop that works at once and then at intervals. A failure is
-// logged and the next round tries again.
+// every is a loop that works at once and then at intervals.
 func (s *Service) every(name string, interval time.Duration, work func(context.Context) error) Loop {
 	return Loop{Name: name, Run: func(ctx context.Context) error {
 		ticks, stop := s.ticker(interval)
 		defer stop()
-		for {
-			if err := work(ctx); err != nil && ctx.Err() == nil {
-				s.options.Logger.WarnContext(ctx, "background work failed and is tried again", "loop", name, "error", err)
-			}
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-ticks:
-			}
-		}
+		return wait.Rounds{Name: name, Work: work, Ticks: ticks, Now: s.options.Now, Log: s.options.Logger}.Run(ctx)
 	}}
 }
 

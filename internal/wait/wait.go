@@ -1,4 +1,4 @@
-// Package wait waits until a time has passed or a context has ended.
+// Package wait waits until a time has passed or a context has ended, and does work again and again.
 package wait
 
 import (

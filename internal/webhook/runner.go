@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/wait"
 )
 
 const (
@@ -68,17 +69,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	defer r.Wait()
 	ticker := time.NewTicker(Every)
 	defer ticker.Stop()
-	for {
-		if err := r.Round(ctx); err != nil && ctx.Err() == nil {
-			r.Log.WarnContext(ctx, "background work failed and is tried again", "loop", "webhooks", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-r.woken:
-		case <-ticker.C:
-		}
-	}
+	return wait.Rounds{Name: "webhooks", Work: r.Round, Ticks: ticker.C, Woken: r.woken, Now: r.Now, Log: r.Log}.Run(ctx)
 }
 
 // Wait returns when what the rounds have begun has ended.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/musterhq/muster/internal/wait"
 )
 
 const (
@@ -65,6 +67,7 @@ func (t *LastUsed) loop() {
 	defer close(t.done)
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
+	var trouble wait.Trouble
 	for {
 		select {
 		case <-tick.C:
@@ -72,7 +75,10 @@ func (t *LastUsed) loop() {
 		case <-t.stop:
 			return
 		}
-		if err := t.flush(); err != nil {
+		err := t.flush()
+		if err == nil {
+			trouble.Ended(t.db.now())
+		} else if _, tell := trouble.Failed(err, t.db.now()); tell {
 			t.db.logger.Error("cannot write last-seen times; they are tried again", slog.String("table", t.table), slog.Any("error", err))
 		}
 	}

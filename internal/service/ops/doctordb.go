@@ -239,6 +239,8 @@ func (d *doctor) keyFile(found *database.Inspection) {
 	info, err := os.Stat(path)
 	_, embedded := d.settings.SQLitePath()
 	switch {
+	case path == "":
+		return // the settings are not complete, which is reported
 	case errors.Is(err, fs.ErrNotExist) && found != nil && (&Keys{}).Belong(*found) != nil:
 		d.note("key file", Failed, fmt.Sprintf("%s does not exist, and the database needs keys: %v", path, (&Keys{}).Belong(*found)),
 			restore)
