@@ -142,7 +142,11 @@ func (r *Restoring) Commit(ctx context.Context, now time.Time) (aside string, er
 
 // keepAside gives a database, and a log that could not be taken in, another name.
 func keepAside(path, aside string) error {
-	for _, suffix := range []string{"", "-wal", "-journal"} {
+	suffixes := []string{"", "-wal"}
+	if hot(path + "-journal") {
+		suffixes = append(suffixes, "-journal")
+	}
+	for _, suffix := range suffixes {
 		err := os.Link(path+suffix, aside+suffix)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			err = copyFile(path+suffix, aside+suffix, path) // a file system without links
@@ -152,6 +156,19 @@ func keepAside(path, aside string) error {
 		}
 	}
 	return nil
+}
+
+// hot reports whether a rollback journal has something to take back: one of a transaction that
+// ended begins with zeros, or is empty.
+func hot(journal string) bool {
+	file, err := os.Open(journal)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	defer func() { _ = file.Close() }()
+	first := []byte{0}
+	_, err = file.Read(first)
+	return err == nil && first[0] != 0
 }
 
 // alone takes the database at path from all others, until release: none
