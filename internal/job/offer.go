@@ -17,7 +17,7 @@ import (
 // TagArgs are the arguments of the change of tags.
 type TagArgs struct {
 	asset.Target
-	Add    []string `json:"add" rule:"maxitems=50 notblank maxchars=64 line" doc:"Tags to add." label:"Add tags" help:"One on a line"`
+	Add    []string `json:"add" rule:"maxitems=50 notblank maxchars=64 line visible" doc:"Tags to add." label:"Add tags" help:"One on a line"`
 	Remove []string `json:"remove" rule:"maxitems=50 notblank maxchars=64 line" doc:"Tags to remove." label:"Remove tags" help:"One on a line"`
 }
 

@@ -150,7 +150,7 @@ type Uncertain interface{ Unconfirmed() bool }
 //	path:"assetId"          a path argument (an argument like any other in MCP)
 //	query:"status"          a query parameter
 //	json:"message"          a member of the body
-//	rule:"required notblank trimmed line lines maxchars=4096 maxbytes=32 minchars=4 email time day package minitems=1 maxitems=20
+//	rule:"required notblank trimmed visible line lines maxchars=4096 maxbytes=32 minchars=4 email time day package minitems=1 maxitems=20
 //	      min=0 max=100 default=20 enum=A|B secret"
 //	only:"REST"             the other surfaces do not take it
 //	doc:"Text shown on the lock screen."

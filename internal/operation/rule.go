@@ -16,8 +16,8 @@ import (
 
 // rule is a compiled rule tag. Limits of 0 do not bind.
 type rule struct {
-	required, notblank, trimmed, email, pkg, secret bool
-	time, day                                       bool // a text that is one
+	required, notblank, trimmed, visible, email, pkg, secret bool
+	time, day                                                bool // a text that is one
 
 	controls controls
 
@@ -34,7 +34,7 @@ type rule struct {
 func parseRule(owner, tag string) rule {
 	var r rule
 	flags := map[string]*bool{"required": &r.required, "notblank": &r.notblank, "email": &r.email, "trimmed": &r.trimmed,
-		"secret": &r.secret, "time": &r.time, "day": &r.day}
+		"visible": &r.visible, "secret": &r.secret, "time": &r.time, "day": &r.day}
 	lengths := map[string]*int{"minchars": &r.minChars, "maxchars": &r.maxChars, "maxbytes": &r.maxBytes, "minitems": &r.minItems,
 		"maxitems": &r.maxItems}
 	bounds := map[string]**int64{"min": &r.min, "max": &r.max}
@@ -78,7 +78,7 @@ func (r rule) mustFit(owner string, s shape) {
 	if s.kind == reflect.Slice {
 		value = *s.elem
 	}
-	text := r.time || r.day || r.notblank || r.trimmed || r.controls != anyControls || r.email || r.pkg || r.secret || r.enum != nil ||
+	text := r.time || r.day || r.notblank || r.trimmed || r.visible || r.controls != anyControls || r.email || r.pkg || r.secret || r.enum != nil ||
 		r.minChars+r.maxChars+r.maxBytes > 0
 	switch {
 	case text && value.kind != reflect.String:
@@ -117,6 +117,8 @@ func (r *rule) text(s string) string {
 		return "must not contain " + r.controls.words()
 	case r.trimmed && strings.TrimSpace(s) != s:
 		return "must not begin or end with a space"
+	case r.visible && !validate.Visible(s):
+		return "must " + visibleWords
 	case r.email && !validate.Email(s):
 		return "must be a valid e-mail address"
 	case r.pkg && !validate.Package(s):
@@ -130,6 +132,9 @@ func (r *rule) text(s string) string {
 	}
 	return ""
 }
+
+// visibleWords are the rule "visible" for people.
+const visibleWords = "have a character that can be seen, and none that changes the direction of text"
 
 // timeShape is that of RFC 3339, of which time.Parse takes more.
 var timeShape = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)

@@ -125,6 +125,7 @@ func (r *rule) words(to dialect) []string {
 	say(r.maxBytes > 0, "Must be at most %d bytes of UTF-8.", r.maxBytes)
 	say(r.notblank, "Must not be blank.")
 	say(r.trimmed, "Must not begin or end with a space.")
+	say(r.visible, "Must "+visibleWords+".")
 	say(r.controls != anyControls, "Must not contain %s.", r.controls.words())
 	say(r.email, "Must be a valid e-mail address.")
 	say(r.time, "Must be a time such as 2026-10-01T00:00:00Z.")

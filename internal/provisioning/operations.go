@@ -66,7 +66,7 @@ func Define(r *operation.Registry, s *Service) {
 type CodeArgs struct {
 	Args
 	MaxDevices int      `json:"maxDevices" rule:"min=0 max=100000" doc:"How many devices enroll with it at most; 0: one with the agent, any number on the platform."`
-	Tags       []string `json:"tags" rule:"maxitems=10 notblank maxchars=64 line" doc:"Tags of each device."`
+	Tags       []string `json:"tags" rule:"maxitems=10 notblank maxchars=64 line visible" doc:"Tags of each device."`
 }
 
 // DefineForPeople declares create_enrollment_code, which the portal alone has.
