@@ -37,8 +37,8 @@ func TestDevices_AnInvalidFilterLeadsToTheList(t *testing.T) {
 	o.device(t, "d1", "S1", "Phone", o.Policy)
 	admin := o.person(t, account.Admin)
 	for path, to := range map[string]string{
-		"/devices/export.csv?batteryBelow=many":                    "/devices?batteryBelow=many",
-		"/bulk?command=tags&all=1&match=batteryBelow%3Dmany":       "/devices?batteryBelow=many",
+		"/devices/export.csv?batteryBelow=many":                      "/devices?batteryBelow=many",
+		"/bulk?command=tags&all=1&match=batteryBelow%3Dmany":         "/devices?batteryBelow=many",
 		"/bulk?command=tags&all=1&match=q%3DPhone%26compliant%3D%25": "/devices?q=Phone",
 	} {
 		answer := admin.Send(o.base+path, nil).Want(t, 303)
