@@ -47,6 +47,7 @@ func TestReadLines_Refuses(t *testing.T) {
 		"serial twice": {"identification,serialNumber,brand\na,S,x\nb, s ,y\n",
 			"line 3: serialNumber \"s\" stands on line 2 already"},
 		"long tag":          {"identification,tags\na," + strings.Repeat("x", 65) + "\n", "line 2: tags"},
+		"turned tag":        {"identification,tags\na,b\u202ec\n", "line 2: tags[0] must have a character that can be seen"},
 		"broken quote":      {"identification\n\"a\n", "line"},
 		"not UTF-8":         {"identification\na\xff\n", "line 2: identification is not UTF-8"},
 		"control character": {"identification\n\"a\nb\"\n", "line 2: identification holds a control character"},

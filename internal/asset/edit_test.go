@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/operation"
 )
 
@@ -42,7 +44,7 @@ func TestUpdate(t *testing.T) {
 	for _, body := range []string{`{}`, ``, `[]`, `{"identification":""}`, `{"identification":" "}`, `{"identification":null}`,
 		`{"identification":"a\nb"}`, `{"identification":"\u200b"}`, `{"identification":"\u2800 \u00ad"}`, `{"identification":"a\u202eb"}`,
 		`{"identification":"` + strings.Repeat("x", 201) + `"}`,
-		`{"tags":[""]}`, `{"tags":["a\tb"]}`, `{"tags":["a\u202eb"]}`, `{"tags":["\u200b"]}`, `{"tags":["` + strings.Repeat("x", 65) + `"]}`, `{"tags":"a"}`,
+		`{"tags":[""]}`, `{"tags":["a\tb"]}`, `{"tags":["ok","a\u202eb"]}`, `{"tags":["\u200b"]}`, `{"tags":["` + strings.Repeat("x", 65) + `"]}`, `{"tags":"a"}`,
 		`{"tags":[` + strings.Repeat(`"t",`, 50) + `"t"]}`,
 		`{"customData":{"tags":"a"}}`, `{"customData":{"tags":null}}`, `{"customData":{"a":1}}`, `{"customData":{"a":["b"]}}`,
 		`{"customData":{"":"a"}}`, `{"customData":[]}`,
@@ -68,5 +70,31 @@ func TestUpdate(t *testing.T) {
 	}
 	if got, _ := in.read(in.p, "get_asset", "", id); fmt.Sprint(got["customData"]) != "map[tags:[a b] user:Bea]" {
 		t.Error(got["customData"])
+	}
+}
+
+// A tag that no rule allows any more can be removed, and not added.
+func TestEdit_ChecksTags(t *testing.T) {
+	t.Parallel()
+	turned := []string{"a\u202eb"}
+	if err := (asset.Edit{DropTags: turned}).Check(); err != nil {
+		t.Errorf("removed: %v", err)
+	}
+	for what, e := range map[string]asset.Edit{"replaced": {Tags: turned}, "added": {AddTags: turned}} {
+		if err := e.Check(); fault.CodeOf(err) != fault.InvalidArguments || !strings.Contains(fault.From(err).Detail, "can be seen") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// The change of tags of a job keeps the same rules.
+func TestTagArgs(t *testing.T) {
+	t.Parallel()
+	check := operation.Checker[job.TagArgs]()
+	if err := check([]byte(`{"remove":["a\u202eb"]}`)); err != nil {
+		t.Errorf("removed: %v", err)
+	}
+	if err := check([]byte(`{"add":["a\u202eb"]}`)); fault.CodeOf(err) != fault.InvalidArguments {
+		t.Errorf("added: %v", err)
 	}
 }

@@ -35,9 +35,9 @@ func Eligible(t Type, a asset.Asset, companion bool) error {
 	support := t.Row().on(d.Management)
 	switch {
 	case support == nil && d.Management == asset.Agent && t.Row().Instead != "":
-		return unsupported("%s does not work on agent-managed devices, and this is one: %s", t, t.Row().Instead)
+		return unsupported("%s does not work on %s, and this is one: %s", t, managed(d.Management), t.Row().Instead)
 	case support == nil:
-		return unsupported("%s does not work on %s devices, and this is one", t, managed(d.Management))
+		return unsupported("%s does not work on %s, and this is one", t, managed(d.Management))
 	case support.Push && !(d.PushReachable && (companion || d.Management == asset.Agent)):
 		return unsupported("%s", lacksPush(t, d.Management))
 	case !support.Needs.met(*d):
@@ -96,11 +96,12 @@ func describe(d asset.Device) string {
 	return "this one is " + owner + " and " + mode
 }
 
+// managed are the devices that are managed in the same way, for people.
 func managed(m asset.Management) string {
 	if m == asset.Agent {
-		return "agent-managed"
+		return "devices with Muster's own agent"
 	}
-	return "platform-managed"
+	return "devices that are managed through Google's Android Management API"
 }
 
 func unsupported(format string, args ...any) error {
@@ -163,7 +164,7 @@ func (s Situation) Decide() error {
 // movable checks a change of policy against the device.
 func movable(d asset.Device, to policy.Policy) error {
 	if string(to.Type) != string(d.Management) {
-		return unsupported("the policy is for %s devices, and this one is %s", managed(asset.Management(to.Type)), managed(d.Management))
+		return unsupported("the policy is for %s, and this is not one", managed(asset.Management(to.Type)))
 	}
 	if to.ID == d.PolicyID {
 		return unsupported("the device already uses this policy")

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
 )
 
 // takes is contract 4.2's column "Device type" with the ownerships of
@@ -119,12 +120,28 @@ func TestEligible_SaysWhatALostAgentCanDo(t *testing.T) {
 	lost := asset.Asset{Status: asset.Active, Device: &asset.Device{Management: asset.Agent}}
 	for _, kind := range []command.Type{command.Lock, command.StartLostMode, command.StopLostMode} {
 		err := command.Eligible(kind, lost, false)
-		if err == nil || !strings.Contains(err.Error(), "does not work on agent-managed devices") ||
+		if err == nil || !strings.Contains(err.Error(), "does not work on devices with Muster's own agent, and this is one: ") ||
 			!strings.Contains(err.Error(), "or wipe it") {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
 	if err := command.Eligible(command.ResetScreenLock, lost, false); err == nil || strings.Contains(err.Error(), "wipe") {
 		t.Errorf("removing the lock: %v", err)
+	}
+}
+
+// What no device of a kind can do is said in words that people know, for both kinds.
+func TestEligible_NamesTheKindOfDevice(t *testing.T) {
+	t.Parallel()
+	for kind, of := range map[command.Type]asset.Management{command.ClearAppData: asset.Agent, command.Shutdown: asset.Platform} {
+		err := command.Eligible(kind, asset.Asset{Status: asset.Active, Device: &asset.Device{Management: of}}, false)
+		if err == nil || strings.Contains(err.Error(), "-managed") {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	moved := command.Situation{Type: command.ChangePolicy, Moves: true, Policy: &policy.Policy{Type: policy.Agent},
+		Asset: &asset.Asset{Status: asset.Active, Device: &asset.Device{Management: asset.Platform}}}
+	if err := moved.Decide(); err == nil || !strings.Contains(err.Error(), "the policy is for devices with Muster's own agent") {
+		t.Errorf("another kind of policy: %v", err)
 	}
 }

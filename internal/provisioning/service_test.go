@@ -377,7 +377,8 @@ func TestCreate_KeepsTheCode(t *testing.T) {
 	}
 	f.issuer.err = nil
 	for name, limits := range map[string]provisioning.Limits{"too many": {Devices: 100_001}, "less than none": {Devices: -1},
-		"many tags": {Tags: make([]string, 11)}, "an empty tag": {Tags: []string{""}}} {
+		"many tags": {Tags: make([]string, 11)}, "an empty tag": {Tags: []string{""}},
+		"a turned tag": {Tags: []string{"a\u202eb"}}} {
 		request.Limits = limits
 		if _, _, err := f.service.Issue(t.Context(), caller(), request); fault.CodeOf(err) != fault.InvalidArguments ||
 			len(f.written.kept) != 1 {

@@ -29,3 +29,21 @@ func TestDevices_AnInvalidFilterKeepsTheList(t *testing.T) {
 		}
 	}
 }
+
+// The export of such a list, and the plan for all that it finds, lead to the list.
+func TestDevices_AnInvalidFilterLeadsToTheList(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.device(t, "d1", "S1", "Phone", o.Policy)
+	admin := o.person(t, account.Admin)
+	for path, to := range map[string]string{
+		"/devices/export.csv?batteryBelow=many":                      "/devices?batteryBelow=many",
+		"/bulk?command=tags&all=1&match=batteryBelow%3Dmany":         "/devices?batteryBelow=many",
+		"/bulk?command=tags&all=1&match=q%3DPhone%26compliant%3D%25": "/devices?q=Phone",
+	} {
+		answer := admin.Send(o.base+path, nil).Want(t, 303)
+		if got := answer.Header.Get("Location"); got != to {
+			t.Errorf("%s leads to %q, not to %q", path, got, to)
+		}
+	}
+}

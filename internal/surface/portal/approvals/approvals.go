@@ -135,10 +135,10 @@ func (s *Section) show(find finder) frame.Handler {
 			err = s.admit(v, &m)
 		}
 		if v.Partial() && m.path != "" && fault.CodeOf(err) == fault.NotFound { // it ended while the page was open
-			m.tone, m.standing, m.closed, err = frame.Idle, "Over", s.ended(v, frame.Sentence(fault.From(err).Detail)), nil
+			m.tone, m.standing, m.closed, err = frame.Idle, "Over", v.Ended(s.Activity, v.PathValue("id"), frame.Sentence(fault.From(err).Detail)), nil
 		}
 		if err != nil {
-			return m.elsewhere(v, err)
+			return s.elsewhere(v, m, err)
 		}
 		if v.Partial() {
 			return part(v, m)
@@ -166,12 +166,14 @@ func part(v *frame.Visit, m matter) error {
 	return v.Fragment(decision(v, m, nil))
 }
 
-// elsewhere goes where the person came from, with a word, if what they look for is gone.
-func (m matter) elsewhere(v *frame.Visit, err error) error {
+// elsewhere goes where the person came from, with a word about how it ended, if what they
+// look for is gone.
+func (s *Section) elsewhere(v *frame.Visit, m matter, err error) error {
 	if m.path == "" || fault.CodeOf(err) != fault.NotFound {
 		return err
 	}
-	return v.Redirect(m.path, frame.Flash{Tone: frame.Warn, Text: frame.Sentence(fault.From(err).Detail)})
+	return v.Redirect(m.path, frame.Flash{Tone: frame.Warn,
+		Text: v.Ended(s.Activity, v.PathValue("id"), frame.Sentence(fault.From(err).Detail))})
 }
 
 // open reports whether this person can decide now.

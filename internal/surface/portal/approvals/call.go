@@ -138,14 +138,14 @@ func outcome(c command.Command) step {
 
 // closedCall says why nothing can be decided any more; empty: it can.
 func closedCall(v *frame.Visit, a approval.Authorization, seen approval.Seen) string {
-	by := frame.Plain(a.DecidedByName)
+	by, at := frame.Plain(a.DecidedByName), " at "+frame.Exact(a.DecidedAt)
 	switch a.At(v.Now) {
 	case approval.Used:
-		return by + " authorized it, and the caller used it: the command was recorded. It cannot be used again."
+		return by + " authorized it" + at + ", and the caller used it: the command was recorded. It cannot be used again."
 	case approval.Declined:
-		return because(by+" declined it. Nothing was sent.", a.Reason)
+		return because(by+" declined it"+at+". Nothing was sent.", a.Reason)
 	case approval.Approved:
-		return by + " authorized it. The caller can send the command once in the time that is left."
+		return by + " authorized it" + at + ". The caller can send the command once in the time that is left."
 	case approval.Expired:
 		return "It has expired. Nothing was sent; the caller can ask again."
 	case approval.Waiting:

@@ -20,7 +20,7 @@ func (s *Section) decide(find finder, want signature.Decision) frame.Handler {
 	return func(v *frame.Visit) error {
 		m, err := find(v)
 		if err != nil {
-			return m.elsewhere(v, err)
+			return s.elsewhere(v, m, err)
 		}
 		if v.Form.Get("answer") == "" {
 			return s.begin(v, m, want)
@@ -33,18 +33,33 @@ func (s *Section) decide(find finder, want signature.Decision) frame.Handler {
 		if err == nil && want != "" && head.Decision != want {
 			err = fault.New(fault.Refused, "another decision was signed than was sent: open the page again")
 		}
-		if err == nil {
-			err = s.Store.Decide(v.Context(), approval.Decision{CompanyID: v.Company.ID, Kind: m.Kind, ID: m.ID, UserID: v.User.ID,
-				PasskeyID: key.ID, Signed: signed, Verifier: s.Verifier})
-		}
 		if err != nil {
 			return v.Refused(m.path, err, refusals()...)
+		}
+		if err = s.Store.Decide(v.Context(), approval.Decision{CompanyID: v.Company.ID, Kind: m.Kind, ID: m.ID, UserID: v.User.ID,
+			PasskeyID: key.ID, Signed: signed, Verifier: s.Verifier}); err != nil {
+			return s.refused(v, find, m.path, err)
 		}
 		if head.Decision == signature.Decline {
 			return v.Redirect(m.path, frame.Done(m.decline.done))
 		}
 		return v.Redirect(m.path, frame.Done(m.approve.done))
 	}
+}
+
+// refused says why a decision was not taken: that another one was faster, if it was.
+func (s *Section) refused(v *frame.Visit, find finder, path string, err error) error {
+	if !slices.Contains(refusals(), fault.CodeOf(err)) {
+		return err
+	}
+	now, gone := find(v)
+	if fault.CodeOf(gone) == fault.NotFound {
+		now.closed = v.Ended(s.Activity, v.PathValue("id"), frame.Sentence(fault.From(gone).Detail))
+	}
+	if now.closed == "" {
+		return v.Redirect(path, v.Failed(err))
+	}
+	return v.Redirect(path, frame.Flash{Tone: frame.Warn, Text: "Your decision came too late and does not count. " + now.closed})
 }
 
 func refusals() []fault.Code {

@@ -1,8 +1,6 @@
 package approvals
 
 import (
-	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/signature"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -38,25 +36,4 @@ func (s *Section) loosening(v *frame.Visit) (matter, error) {
 	m.steps = []step{{at: l.AskedAt, text: "Asked for by " + frame.Plain(l.AskedBy.Name), tone: frame.Idle},
 		{at: l.EffectiveAt, text: last, tone: frame.Warn}}
 	return m, nil
-}
-
-// lately is how many entries of each kind are looked through for how a change ended.
-const lately = 20
-
-// ended says who ended what the visit is about, and how; otherwise if that is not found.
-func (s *Section) ended(v *frame.Visit, otherwise string) string {
-	for _, action := range []activity.Action{activity.LooseningConfirmed, activity.LooseningCanceled, activity.LooseningApplied} {
-		all, err := s.Activity.Activity(v.Context(), activity.Filter{CompanyID: v.Company.ID, Action: action, Outcome: activity.OK},
-			activity.Cursor{}, lately)
-		if err != nil {
-			v.Note("end of a change that waited", err)
-			return otherwise
-		}
-		for _, e := range all {
-			if sentence := command.Sentence(e); e.Reference == v.PathValue("id") {
-				return frame.Sentence(sentence.Who.Name + " " + sentence.String() + ", " + frame.Since(v.Now, e.At))
-			}
-		}
-	}
-	return otherwise
 }

@@ -128,7 +128,7 @@ func (s *Section) saveRules(v *frame.Visit) error {
 		return fault.Invalid("choose which calls must give a reason",
 			fault.Field{Field: "requireReason", Message: "must be OFF, DESTRUCTIVE or ALL"})
 	}
-	return s.change(v, "Saved.", func(to *access.Settings) {
+	return s.change(v, "Saved.", "This loosens a control: it", func(to *access.Settings) {
 		if !v.Kept("applyApproval") {
 			to.Controls.ApplyApproval = rule
 		}
@@ -169,7 +169,7 @@ func (s *Section) save(v *frame.Visit) error {
 		form.Problem = wrong
 		return s.render(v, http.StatusUnprocessableEntity, view{Limits: form})
 	}
-	return s.change(v, "Saved.", func(to *access.Settings) {
+	return s.change(v, "Saved.", "This loosens a control: it", func(to *access.Settings) {
 		if !v.Kept("limited") || !v.Kept("limit") || !v.Kept("minutes") {
 			to.Controls.DestructiveLimit = limit
 		}
@@ -179,24 +179,28 @@ func (s *Section) save(v *frame.Visit) error {
 	})
 }
 
-// change changes controls, and says what waits.
-func (s *Section) change(v *frame.Visit, done string, edit func(*access.Settings)) error {
-	waiting, answered, err := v.ChangeControls(s.Store, pagePath, func(c *company.Company) { edit(&c.Settings) })
+// change changes controls, and says what is done, or what waits.
+func (s *Section) change(v *frame.Visit, done, waits string, edit func(*access.Settings)) error {
+	did, answered, err := v.ChangeControls(s.Store, pagePath, func(c *company.Company) { edit(&c.Settings) })
 	switch {
 	case answered:
 		return err
 	case err != nil:
 		return v.Refused(pagePath, err, fault.InvalidArguments, fault.Refused)
-	case len(waiting) > 0:
-		return v.Redirect(pagePath, v.Waits(waiting))
+	case len(did.Waiting) > 0:
+		return v.Redirect(pagePath, v.Waits(waits, did))
 	}
-	return v.Redirect(pagePath, frame.Done(done))
+	return v.Redirect(pagePath, frame.Done(done+did.Canceled))
 }
 
 func (s *Section) cancel(v *frame.Visit) error {
 	err := s.Store.CancelLoosening(v.Context(), v.Company.ID, v.PathValue("id"))
+	if fault.CodeOf(err) == fault.NotFound {
+		return v.Redirect(pagePath, frame.Flash{Tone: frame.Warn, Text: "There was nothing to cancel any more. " +
+			v.Ended(s.Store, v.PathValue("id"), "The change took effect, or was canceled.")})
+	}
 	if err != nil {
-		return v.Refused(pagePath, err, fault.NotFound)
+		return err
 	}
 	return v.Redirect(pagePath, frame.Done("Canceled. Nothing has changed."))
 }

@@ -25,13 +25,19 @@ func (s *Section) stop(v *frame.Visit) error {
 		f.Wrong = "type the company's name to stop changes in the portal as well: nothing is stopped yet"
 		return s.render(v, http.StatusUnprocessableEntity, view{Limits: limitsOf(v.Company.Settings.Controls), Stop: f})
 	}
-	return s.change(v, "Changes are stopped.", func(to *access.Settings) {
+	done := "Changes are stopped until an administrator resumes them. " +
+		frame.Stopped(access.Stop{All: v.Company.Settings.Stop.All || f.All}) + " Commands of API keys and AI clients " +
+		"are canceled where it is certain that no device has received them."
+	return s.change(v, done, "", func(to *access.Settings) {
 		to.Stop = access.Stop{At: v.Now, Reason: f.Reason, All: to.Stop.All || f.All}
 	})
 }
 
 func (s *Section) resume(v *frame.Visit) error {
-	return s.change(v, "Resumed.", func(to *access.Settings) { to.Stop = access.Stop{} })
+	if !v.Company.Settings.Stop.On() {
+		return v.Redirect(pagePath, frame.Flash{Tone: frame.Idle, Text: "Changes are not stopped any more: there was nothing to resume."})
+	}
+	return s.change(v, "Resumed.", "Resuming", func(to *access.Settings) { to.Stop = access.Stop{} })
 }
 
 // ending says how a stop ends that one administrator wants to end.

@@ -27,6 +27,9 @@ func (s *Section) export(v *frame.Visit) error {
 	shown := exportedColumns(l)
 	h := v.Writer().Header()
 	ids, err := s.exported(v, l)
+	if fault.CodeOf(err) == fault.InvalidArguments {
+		return v.Redirect(l.URL()) // says what is wrong
+	}
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,16 @@ func (s *Section) plan(v *frame.Visit) error {
 		return err
 	}
 	b := bulk{bulkAction: a, Once: frame.NewOnce()}
-	if err := s.expand(v, &b, v.Query()); err != nil {
+	err = s.expand(v, &b, v.Query())
+	if fault.CodeOf(err) == fault.InvalidArguments {
+		values, malformed := url.ParseQuery(b.Match)
+		list := frame.ParseList(spec(), older(values)).URL()
+		if malformed == nil {
+			return v.Redirect(list) // says what is wrong
+		}
+		return v.Redirect(list, v.Failed(err))
+	}
+	if err != nil {
 		return err
 	}
 	if len(b.Devices) == 0 {

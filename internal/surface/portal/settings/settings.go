@@ -110,7 +110,7 @@ func (s *Section) saveGeneral(v *frame.Visit) error {
 	f := generalForm{Name: v.Form.Get("name"), Inactive: v.Form.Get("inactiveAfter"), Keep: v.Form.Get("keepActivity"), May: true,
 		Lost: company.LostContact{Message: trimmed(v, "lostMessage"), PhoneNumber: trimmed(v, "lostPhone"),
 			Organization: trimmed(v, "lostOrganization")}}
-	waiting, answered, err := v.ChangeControls(s.Controls, frame.SettingsPath, func(c *company.Company) { f.apply(v, c) })
+	did, answered, err := v.ChangeControls(s.Controls, frame.SettingsPath, func(c *company.Company) { f.apply(v, c) })
 	if answered {
 		return err
 	}
@@ -122,11 +122,13 @@ func (s *Section) saveGeneral(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	if len(waiting) > 0 {
-		return v.Redirect(frame.SettingsPath, frame.Flash{Tone: frame.Warn, Link: frame.ControlsPath, LinkText: "Waiting changes",
-			Text: "The shorter time for activity takes effect in 24 hours, or when a second administrator confirms it. All else is saved."})
+	if len(did.Waiting) > 0 {
+		flash := v.Waits("The shorter time for activity", did)
+		flash.Text += " All else is saved."
+		flash.Link, flash.LinkText = frame.ControlsPath, "Waiting changes"
+		return v.Redirect(frame.SettingsPath, flash)
 	}
-	return v.Redirect(frame.SettingsPath, frame.Done("The settings are saved."))
+	return v.Redirect(frame.SettingsPath, frame.Done("The settings are saved."+did.Canceled))
 }
 
 // apply changes the company. What the form was shown with and still has is left as it is by now.
