@@ -75,7 +75,7 @@ func (e Edit) Check() error {
 	if e.Identification != nil {
 		members["identification"] = *e.Identification
 	}
-	if e.Tags != nil || e.AddTags != nil {
+	if e.Tags != nil || e.AddTags != nil || e.DropTags != nil {
 		members["tags"] = append([]string{}, slices.Concat(e.Tags, e.AddTags)...)
 	}
 	if len(e.CustomData) > 0 {
