@@ -27,7 +27,8 @@ func TestJob_ChangesOverAKill(t *testing.T) {
 		killed.Queue = forgetful{f.db}
 		_, p := f.jobMaker()
 		create := func(command, arguments string) job.Job {
-			j, err := r.service.Create(f.Context(), p, job.Spec{Command: command, Words: "all=true", Filter: asset.Filter{CompanyID: f.company.ID},
+			j, err := r.service.Create(f.Context(), p, job.Spec{Command: command, Words: "all=true",
+				Filter:    asset.Filter{CompanyID: f.company.ID},
 				Arguments: json.RawMessage(arguments)})
 			f.ok(err)
 			return j

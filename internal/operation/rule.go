@@ -78,8 +78,8 @@ func (r rule) mustFit(owner string, s shape) {
 	if s.kind == reflect.Slice {
 		value = *s.elem
 	}
-	text := r.time || r.day || r.notblank || r.visible || r.trimmed || r.controls != anyControls || r.email || r.pkg || r.secret || r.enum != nil ||
-		r.minChars+r.maxChars+r.maxBytes > 0
+	text := r.time || r.day || r.notblank || r.visible || r.trimmed || r.controls != anyControls || r.email || r.pkg || r.secret ||
+		r.enum != nil || r.minChars+r.maxChars+r.maxBytes > 0
 	switch {
 	case text && value.kind != reflect.String:
 		panic("operation " + owner + ": a rule for text on something else")

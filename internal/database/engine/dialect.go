@@ -45,8 +45,6 @@ type Dialect interface {
 	lockSchema() string
 	// LockTable keeps others from changing a table until the transaction ends; empty as above.
 	LockTable(name string) string
-	// RestoredOld is a condition: the database was restored from a backup from before events.
-	RestoredOld() string
 	// mayChange is a query for whether this role may change and make tables; empty:
 	// there are no roles.
 	mayChange() string
@@ -70,6 +68,8 @@ type EventSQL struct {
 	// a role needs no right beside that to insert.
 	Column, Draw string
 	afterCopy    string // a statement that is run when a database was filled; empty: none
+	// RestoredOld is a condition: muster restore put a backup from before events in its place.
+	RestoredOld string
 }
 
 // FromFirst stands where a statement that follows another reads from it.
@@ -90,9 +90,6 @@ type sqliteDialect struct{}
 
 func (sqliteDialect) Bind(query string) string { return query }
 func (sqliteDialect) Rows() RowLocks           { return RowLocks{} }
-func (sqliteDialect) RestoredOld() string {
-	return `(SELECT user_version FROM pragma_user_version) = 1`
-}
 
 func (sqliteDialect) Follow(first string, then ...string) []string {
 	return append([]string{first}, then...)
@@ -100,7 +97,8 @@ func (sqliteDialect) Follow(first string, then ...string) []string {
 
 // Events draws without a sequence: a writing transaction is alone.
 func (sqliteDialect) Events() EventSQL {
-	return EventSQL{Column: `n, `, Draw: `(SELECT COALESCE(MAX(x.n), 0) + 1 FROM events x), `}
+	return EventSQL{Column: `n, `, Draw: `(SELECT COALESCE(MAX(x.n), 0) + 1 FROM events x), `,
+		RestoredOld: `(SELECT user_version FROM pragma_user_version) = 1`}
 }
 
 // Doubtful: SQLite is in this process, and says what became of a commit.
@@ -135,9 +133,6 @@ type boundTexts struct {
 
 const maxBound = 5_000
 
-// RestoredOld: it is restored with other tools, of which docs/how-to/recovery.md says what to run.
-func (postgresDialect) RestoredOld() string { return `FALSE` }
-
 func (postgresDialect) Rows() RowLocks {
 	const lock, hold, share = " FOR UPDATE", " FOR NO KEY UPDATE", " FOR SHARE"
 	return RowLocks{Lock: lock, Skip: lock + " SKIP LOCKED", Hold: hold, Device: hold + " OF a" + share + " OF p"}
@@ -158,7 +153,8 @@ func (postgresDialect) Follow(first string, then ...string) []string {
 }
 
 func (postgresDialect) Events() EventSQL {
-	return EventSQL{afterCopy: `SELECT setval(pg_get_serial_sequence('events', 'n'), (SELECT COALESCE(MAX(n), 0) + 1 FROM events))`}
+	return EventSQL{RestoredOld: `FALSE`, // docs/how-to/recovery.md says what to run
+		afterCopy: `SELECT setval(pg_get_serial_sequence('events', 'n'), (SELECT COALESCE(MAX(n), 0) + 1 FROM events))`}
 }
 
 // Doubtful: a connection that broke, or was given up, may have carried the

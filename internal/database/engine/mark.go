@@ -89,7 +89,7 @@ func setMark(ctx context.Context, path string, id int64) (err error) {
 
 // endHistory lets a service see that the database was restored: positions of events that were
 // made after the backup are not of the history that goes on. A backup from before events has a
-// number for it, see sqliteDialect.RestoredOld.
+// number for it, see EventSQL.
 func endHistory(ctx context.Context, c session) error {
 	has, err := Value[int64](ctx, c, `SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'event_history'`)
 	switch {

@@ -135,7 +135,8 @@ func (s *Section) show(find finder) frame.Handler {
 			err = s.admit(v, &m)
 		}
 		if v.Partial() && m.path != "" && fault.CodeOf(err) == fault.NotFound { // it ended while the page was open
-			m.tone, m.standing, m.closed, err = frame.Idle, "Over", v.Ended(s.Activity, v.PathValue("id"), frame.Sentence(fault.From(err).Detail)), nil
+			m.closed = v.Ended(s.Activity, v.PathValue("id"), frame.Sentence(fault.From(err).Detail))
+			m.tone, m.standing, err = frame.Idle, "Over", nil
 		}
 		if err != nil {
 			return s.elsewhere(v, m, err)

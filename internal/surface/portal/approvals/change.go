@@ -92,7 +92,8 @@ func undoChange(r proposal.Review, d signature.Change) answer {
 func closedChange(r proposal.Review) string {
 	switch {
 	case r.Approval.State == proposal.Declined:
-		return because(frame.Plain(r.Approval.By)+" declined it at "+frame.Exact(r.Approval.At)+". It can never be applied.", r.Approval.Reason)
+		return because(frame.Plain(r.Approval.By)+" declined it at "+frame.Exact(r.Approval.At)+". It can never be applied.",
+			r.Approval.Reason)
 	case r.Status == proposal.Expired:
 		return "It has expired: it was not approved and applied in time. Nothing was changed."
 	case r.Status == proposal.Succeeded:
