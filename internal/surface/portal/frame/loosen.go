@@ -102,11 +102,11 @@ func (v *Visit) Ended(log Log, id, otherwise string) string {
 // waits, and what is held up until then.
 func (v *Visit) Waits(what string, did Changed) Flash {
 	l, stop := did.Waiting[0], v.Company.Settings.Stop
-	text := what + " takes effect in 24 hours, at " + Exact(l.EffectiveAt) + ", or when a second administrator confirms it. Until then " +
-		"it can be canceled."
+	text := what + " takes effect in 24 hours, at " + Exact(l.EffectiveAt) + ", or when a second administrator confirms it. It " +
+		"can be canceled before that."
 	switch {
 	case l.Control != access.StopControl && stop.On():
-		text = what + " takes effect when the stop has ended, and not before " + Exact(l.EffectiveAt) + ". Until then it can be canceled."
+		text = what + " takes effect when the stop has ended, and not before " + Exact(l.EffectiveAt) + ". It can be canceled before that."
 	case l.AskedAt.Before(v.Now):
 		text = Plain(l.AskedBy.Name) + " asked for this already: it takes effect at " + Exact(l.EffectiveAt) + ", or when a second " +
 			"administrator confirms it."
