@@ -195,7 +195,8 @@ func TestItem_Concerns(t *testing.T) {
 	call := attention.Item{Kind: attention.Authorization,
 		Matter: access.Matter{Needs: access.DevicesRead | access.DevicesCommandDestructive, AskedBy: "ada", Policies: []string{"p"}}}
 	bea := access.Approver{UserID: "bea", Permissions: access.DevicesRead}
-	paused := attention.Item{Kind: attention.PausedJob, Matter: access.Matter{Needs: access.DevicesRead | access.DevicesCommand, AskedBy: "ada"}}
+	paused := attention.Item{Kind: attention.PausedJob,
+		Matter: access.Matter{Needs: access.DevicesRead | access.DevicesCommand, AskedBy: "ada"}}
 	ada := access.Approver{UserID: "ada", Permissions: access.All, Policies: []string{"q"}}
 	limited := access.Approver{UserID: "cid", Permissions: access.All, Policies: []string{"q"}}
 	for _, c := range []struct {
