@@ -8,11 +8,14 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/approval/attention"
+	"github.com/musterhq/muster/internal/job"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/webhook"
 )
 
 // attentionHint marks, for pages that are open, that what waits for a person changed and
-// no other hint says so: a command ended badly, or a device asks to be enrolled again.
+// no other hint says so: a command ended badly, a device asks to be enrolled again, or a job
+// is paused or goes on.
 const attentionHint = "attention"
 
 // Attention implements attention.Store. It reads what waits with one query, whatever the
@@ -50,6 +53,9 @@ func scanAttention(r row) (i attention.Item, err error) {
 		m.Administers, i.Name = true, webhook.Webhook{URL: i.Name}.Host()
 	case attention.Enrollment:
 		m.Needs = access.DevicesRead | access.Provisioning
+	case attention.UnconfirmedChange:
+		m.Needs = access.PoliciesRead | access.PoliciesWrite
+		i.Name, i.Detail = policy.ShownName(i.Name), policy.ShownName(i.Detail)
 	case attention.FailedWipe:
 		m.Needs = access.DevicesRead | access.DevicesCommandDestructive
 	default:
@@ -64,7 +70,7 @@ func (db *DB) attentionQuery(q attention.Query) (string, []any) {
 	var parts []string
 	var args []any
 	part := func(text, where, order string, values ...any) {
-		if strings.Contains(text, "assets v") {
+		if strings.Contains(text, "v.policy_id") {
 			if q.Policies != nil && len(q.Policies) == 0 {
 				return
 			}
@@ -93,6 +99,13 @@ func (db *DB) attentionQuery(q attention.Query) (string, []any) {
 		q.CompanyID, millis(ended), millis(ended))
 	part(commandAttention("UNCONFIRMED"), `c.company_id = ? AND c.state = 'UNCONFIRMED' AND c.created_at > ? AND NOT EXISTS `+repeated,
 		`c.created_at, c.id`, q.CompanyID, millis(ended))
+	part(`SELECT 'UNCONFIRMED_CHANGE', v.id, '', v.target_name, v.title, '', '', v.owner_name, '', 0, v.policy_id, '', '', v.created_at, 0
+		FROM proposals v`, `v.company_id = ? AND v.status = 'UNCONFIRMED' AND v.created_at > ? AND v.version = 0
+			AND NOT EXISTS (SELECT 1 FROM policies n WHERE n.id = v.next_policy_id AND (n.deleted OR n.version > v.base_version))`,
+		`v.created_at, v.id`, q.CompanyID, millis(ended))
+	part(`SELECT 'PAUSED_JOB', j.id, '', j.command, j.why, '', '', j.maker_name, j.maker_id, 0, '', '', '', j.created_at, 0 FROM jobs j`,
+		`j.company_id = ? AND j.status IN ('RUNNING', 'PAUSED') AND j.status = 'PAUSED' AND substr(j.why, 1, `+
+			strconv.Itoa(len(job.ByPerson))+`) <> '`+job.ByPerson+`'`, `j.created_at, j.id`, q.CompanyID)
 	part(`SELECT 'WEBHOOK', w.id, '', w.url, w.why, '', '', '', '', 0, '', '', '', w.disabled_at, 0 FROM webhooks w`,
 		`w.company_id = ? AND w.state = 'DISABLED'`, `w.disabled_at, w.id`, q.CompanyID)
 	return strings.Join(parts, ` UNION ALL `), args

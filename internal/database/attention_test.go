@@ -6,8 +6,12 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/approval/attention"
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/job"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -114,6 +118,74 @@ func TestAttention_WipeThatFailedLate(t *testing.T) {
 	})
 }
 
+// A change of a policy whose outcome is not known is listed for a week, or until the policy is
+// changed: by itself after all, or in another way.
+func TestAttention_UnconfirmedChanges(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		one, two := f.newPolicy("One"), f.newPolicy("Two")
+		doubt := func(p policy.Policy) proposal.Proposal {
+			made := f.propose(p, proposal.Owner{Kind: access.APIKey, ID: "k1", Name: "ci"})
+			f.claim(made.ID)
+			f.finish(made.ID, "h", proposal.Ending{Status: proposal.Unconfirmed, LookIn: time.Millisecond})
+			return made
+		}
+		saved := doubt(one)
+		doubt(two)
+		f.wants([]string{"UNCONFIRMED_CHANGE One", "UNCONFIRMED_CHANGE Two"})
+		f.wants([]string{"UNCONFIRMED_CHANGE Two"}, two.ID)
+		f.clock.Advance(time.Second)
+		_, taken, err := f.db.TakeOverProposal(f.Context(), saved.ID, "h", time.Minute)
+		if f.ok(err); !taken {
+			f.Fatal("the proposal was not due")
+		}
+		f.finish(saved.ID, "h", proposal.Ending{Save: true, Held: true, Status: proposal.Succeeded})
+		f.wants([]string{"UNCONFIRMED_CHANGE Two"})
+		f.clock.Advance(attention.ShownFor - time.Minute)
+		f.wants([]string{"UNCONFIRMED_CHANGE Two"})
+		f.clock.Advance(time.Minute)
+		f.wants(nil)
+		doubt(two)
+		f.wants([]string{"UNCONFIRMED_CHANGE Two"})
+		next := f.propose(two, proposal.Owner{Kind: access.APIKey, ID: "k1", Name: "ci"})
+		f.clock.Advance(time.Minute)
+		f.claim(next.ID)
+		f.finish(next.ID, "h", proposal.Ending{Save: true, Held: true, Status: proposal.Succeeded})
+		f.wants(nil)
+	})
+}
+
+// A job that the service paused is listed until a person resumes or cancels it, and one that a
+// person paused is not.
+func TestAttention_PausedJobs(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.fleetOf(2)
+		r := f.jobReplica(f.db, &sender{sent: map[string]int{}}, nil)
+		u, p := f.jobMaker()
+		j, err := r.service.Create(f.Context(), p, job.Spec{Command: "reboot", Words: "all=true",
+			Filter: asset.Filter{CompanyID: f.company.ID}, Rate: 1})
+		f.ok(err)
+		move := func(to job.Status, why string) {
+			_, err := f.db.MoveJob(f.Context(), f.company.ID, j.ID, to, why)
+			f.ok(err)
+		}
+		move(job.Paused, job.ByPerson+"Ada")
+		f.wants(nil)
+		move(job.Running, "")
+		_, err = f.db.UpdateUser(f.Context(), f.company.ID, u.ID, func(u *account.User) error { u.Disabled = true; return nil })
+		f.ok(err)
+		f.goOn(j, 2, r)
+		f.wants([]string{"PAUSED_JOB reboot"})
+		f.clock.Advance(attention.ShownFor)
+		f.wants([]string{"PAUSED_JOB reboot"})
+		move(job.Running, "")
+		f.wants(nil)
+		f.ok(f.settings(func(s *access.Settings) { s.Stop = access.Stop{At: f.clock.Now(), Reason: "an incident"} }))
+		f.wants([]string{"PAUSED_JOB reboot"})
+		move(job.Canceled, "")
+		f.wants(nil)
+	})
+}
+
 // Who asked for a loosening, or by the rule of a second person for a command, is not one
 // who decides, and a limited user sees what concerns the user's policies.
 func TestItem_Concerns(t *testing.T) {
@@ -123,6 +195,9 @@ func TestItem_Concerns(t *testing.T) {
 	call := attention.Item{Kind: attention.Authorization,
 		Matter: access.Matter{Needs: access.DevicesRead | access.DevicesCommandDestructive, AskedBy: "ada", Policies: []string{"p"}}}
 	bea := access.Approver{UserID: "bea", Permissions: access.DevicesRead}
+	paused := attention.Item{Kind: attention.PausedJob,
+		Matter: access.Matter{Needs: access.DevicesRead | access.DevicesCommand, AskedBy: "ada"}}
+	ada := access.Approver{UserID: "ada", Permissions: access.All, Policies: []string{"q"}}
 	limited := access.Approver{UserID: "cid", Permissions: access.All, Policies: []string{"q"}}
 	for _, c := range []struct {
 		name              string
@@ -137,12 +212,19 @@ func TestItem_Concerns(t *testing.T) {
 		{"the maker of the key, with a second person", call, admin, true, true, false},
 		{"a viewer", call, bea, false, true, false},
 		{"a user of other policies", call, limited, false, false, false},
+		{"a paused job", paused, admin, true, true, true},
+		{"a paused job of another, for a limited user", paused, limited, false, false, false},
+		{"a paused job of a limited user", paused, ada, true, true, true},
+		{"a paused job, for a viewer", paused, bea, false, true, false},
+		{"a change with an unknown outcome, for a viewer", attention.Item{Kind: attention.UnconfirmedChange,
+			Matter: access.Matter{Needs: access.PoliciesRead | access.PoliciesWrite}},
+			access.Approver{UserID: "bea", Permissions: access.PoliciesRead}, false, false, false},
 	} {
 		controls := access.Controls{SecondPerson: c.second}
 		if c.item.Seen(c.by) != c.visible || c.item.Concerns(c.by, controls) != c.concerns {
 			t.Errorf("%s: visible %t, concerns %t", c.name, c.item.Seen(c.by), c.item.Concerns(c.by, controls))
 		}
-		if c.item.May(c.by, controls, time.Now()) {
+		if c.item.Signed() && c.item.May(c.by, controls, time.Now()) {
 			t.Errorf("%s may decide without a passkey", c.name)
 		}
 	}

@@ -116,6 +116,8 @@ func (db *DB) tellProposal(ctx context.Context, t *tx, p proposal.Proposal, acti
 		ended.Type = event.ProposalDeclined
 	case action == activity.ProposalApplied && outcome == activity.OK:
 		ended.Type = event.ProposalApplied
+	case action == activity.ProposalApplied && outcome == activity.Unconfirmed:
+		ended.Type, ended.Status = event.ProposalEnded, string(proposal.Unconfirmed)
 	case action == activity.ProposalApplied && outcome == activity.Failed:
 		ended.Type, ended.Status = event.ProposalEnded, string(proposal.Failed)
 		failed := ended

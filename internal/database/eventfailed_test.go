@@ -29,3 +29,19 @@ func TestEvents_FailedApplyNamesTheProposalToItsMaker(t *testing.T) {
 		}
 	})
 }
+
+// The caller learns that the outcome of an apply is not known, as of one that failed.
+func TestEvents_UnconfirmedApply(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		made := f.propose(f.newPolicy("West"), proposal.Owner{Kind: access.APIKey, ID: "k1"})
+		f.claim(made.ID)
+		f.finish(made.ID, "h", proposal.Ending{Status: proposal.Unconfirmed})
+		reader := all()
+		reader.ID = "k1"
+		events := f.reader(f.db, reader).rest(f)
+		if len(events) != 1 || events[0].Type != event.ProposalEnded || events[0].Data.Status != "UNCONFIRMED" ||
+			events[0].Data.ProposalID != made.ID {
+			f.Errorf("told %+v", events)
+		}
+	})
+}

@@ -200,6 +200,7 @@ func (db *DB) moveJob(ctx context.Context, t *tx, j job.Job, to job.Status, why 
 		millis(j.NextAt), millis(j.EndedAt), j.ID); err != nil {
 		return j, err
 	}
+	t.changed(j.CompanyID, attentionHint, "")
 	return j, db.recordJob(ctx, t, j, action, activity.Differences(activity.Change{Field: "why", After: why})...)
 }
 
@@ -240,8 +241,8 @@ func (db *DB) JobMaker(ctx context.Context, j job.Job) (access.Principal, error)
 	if j.Maker.Kind == access.User {
 		u, err := findUser(ctx, db.read(), `u.id = ? AND u.company_id = ? AND NOT u.disabled`, j.Maker.ID, j.CompanyID)
 		if fault.CodeOf(err) == fault.NotFound {
-			err = fault.New(fault.Forbidden, "%s, who made the job, has no account any more, or a disabled one",
-				cmp.Or(j.Maker.Name, "the person"))
+			err = fault.New(fault.Forbidden, "its maker, %s, has no account any more, or a disabled one",
+				cmp.Or(j.Maker.Name, "a person"))
 		}
 		if err != nil {
 			return p, err

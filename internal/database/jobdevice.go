@@ -43,11 +43,23 @@ func (db *DB) endJob(ctx context.Context, t *tx, j job.Job) error {
 	return err
 }
 
-// SettleDevice implements job.Queue. What was given to another taker since is that one's.
+// changedByJob is that a job changed the asset of its device. A job does that once.
+const changedByJob = `EXISTS (SELECT 1 FROM jobs j JOIN activity e ON e.company_id = j.company_id AND e.target_id = job_devices.asset_id
+	AND e.at >= j.created_at AND e.request_id = 'job/' || j.id AND e.action = '` + string(activity.AssetChanged) +
+	`' WHERE j.id = job_devices.job_id)`
+
+// SettleDevice implements job.Queue. What was given to another taker since is that one's, who
+// may be refused what the first has done after that.
 func (db *DB) SettleDevice(ctx context.Context, d job.Taken, status, outcome string) error {
-	return db.exec(ctx,
-		`UPDATE job_devices SET state = ?, outcome = ? WHERE job_id = ? AND n = ? AND state = 'IN_PROGRESS' AND taken_at = ?`,
-		status, outcome, d.JobID, d.N, millis(d.At))
+	const settle = `UPDATE job_devices SET state = ?, outcome = ? WHERE job_id = ? AND n = ? AND state = 'IN_PROGRESS' AND taken_at = ?`
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if status == job.DeviceError {
+			if err := t.Exec(ctx, settle+` AND `+changedByJob, job.DeviceSuccess, "", d.JobID, d.N, millis(d.At)); err != nil {
+				return err
+			}
+		}
+		return t.Exec(ctx, settle, status, outcome, d.JobID, d.N, millis(d.At))
+	})
 }
 
 // LookAfter implements job.Queue.
@@ -59,7 +71,5 @@ func (db *DB) LookAfter(ctx context.Context, before time.Time) error {
 	}
 	return db.exec(ctx, `UPDATE job_devices SET state = CASE WHEN EXISTS (SELECT 1 FROM commands m
 			WHERE m.idempotency_ref = 'job:' || job_devices.job_id || ':' || job_devices.asset_id AND m.idempotency_ref <> '')
-		OR EXISTS (SELECT 1 FROM jobs j JOIN activity e ON e.company_id = j.company_id AND e.target_id = job_devices.asset_id
-			AND e.at >= job_devices.taken_at AND e.request_id = 'job/' || j.id AND e.action = ? WHERE j.id = job_devices.job_id)
-		THEN 'SUCCESS' ELSE 'WAITING' END WHERE state = 'IN_PROGRESS' AND taken_at < ?`, string(activity.AssetChanged), millis(before))
+		OR `+changedByJob+` THEN 'SUCCESS' ELSE 'WAITING' END WHERE state = 'IN_PROGRESS' AND taken_at < ?`, millis(before))
 }

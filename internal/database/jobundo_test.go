@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/job"
@@ -17,6 +18,14 @@ type forgetful struct{ *database.DB }
 // SettleDevice implements job.Queue.
 func (forgetful) SettleDevice(context.Context, job.Taken, string, string) error { return nil }
 
+func (f *fixture) jobForAll(r *jobReplica, p access.Principal, command, arguments string) job.Job {
+	f.Helper()
+	j, err := r.service.Create(f.Context(), p, job.Spec{Command: command, Words: "all=true", Filter: asset.Filter{CompanyID: f.company.ID},
+		Arguments: json.RawMessage(arguments)})
+	f.ok(err)
+	return j
+}
+
 // What a job changed of an asset before its process was killed counts as done, and is not
 // tried again: an undo that was done finds nothing to undo.
 func TestJob_ChangesOverAKill(t *testing.T) {
@@ -26,20 +35,32 @@ func TestJob_ChangesOverAKill(t *testing.T) {
 		killed := f.jobReplica(f.db, &sender{sent: map[string]int{}}, nil)
 		killed.Queue = forgetful{f.db}
 		_, p := f.jobMaker()
-		create := func(command, arguments string) job.Job {
-			j, err := r.service.Create(f.Context(), p, job.Spec{Command: command, Words: "all=true",
-				Filter:    asset.Filter{CompanyID: f.company.ID},
-				Arguments: json.RawMessage(arguments)})
-			f.ok(err)
-			return j
-		}
-		tagged := f.goOn(create("tags", `{"add":["Aisle 3"]}`), 5, r)
+		tagged := f.goOn(f.jobForAll(r, p, "tags", `{"add":["Aisle 3"]}`), 5, r)
 		equal(f, "tagged", f.jobCounts(tagged), "SUCCESS 3")
-		undo := create("undo", `{"ref":"`+job.RequestID(tagged.ID)+`"}`)
+		undo := f.jobForAll(r, p, "undo", `{"ref":"`+job.RequestID(tagged.ID)+`"}`)
 		undo = f.goOn(undo, 5, killed)
 		equal(f, "after the kill", f.jobCounts(undo), "IN_PROGRESS 3")
 		f.clock.Advance(3 * time.Minute)
 		undo = f.goOn(undo, 2, r)
 		equal(f, "looked after", string(undo.Status)+": "+f.jobCounts(undo), "DONE: SUCCESS 3")
+	})
+}
+
+// A process that stood still gives an asset back what it was, after its device was given to
+// another: that one is refused, and the device counts as done.
+func TestJob_ChangesOfAProcessThatStoodStill(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.fleetOf(2)
+		r := f.jobReplica(f.db, &sender{sent: map[string]int{}}, nil)
+		_, p := f.jobMaker()
+		tagged := f.goOn(f.jobForAll(r, p, "tags", `{"add":["Aisle 3"]}`), 4, r)
+		undo := f.jobForAll(r, p, "undo", `{"ref":"`+job.RequestID(tagged.ID)+`"}`)
+		still := access.WithActor(f.Context(), p.Actor(), job.RequestID(undo.ID))
+		_, err := f.db.UndoEdit(still, f.company.ID, f.jobDevice(undo, 0), job.RequestID(tagged.ID), time.Hour, nil)
+		f.ok(err)
+		_, err = f.db.EditAsset(f.Context(), f.company.ID, f.jobDevice(undo, 1), asset.Edit{AddTags: []string{"Aisle 4"}})
+		f.ok(err)
+		undo = f.goOn(undo, 4, r)
+		equal(f, "ended", string(undo.Status)+": "+f.jobCounts(undo), "DONE: SUCCESS 1, ERROR 1")
 	})
 }

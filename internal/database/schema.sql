@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 51; programs from 50 may write.
+-- Schema 52; programs from 50 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -824,6 +824,7 @@ CREATE INDEX proposals_look ON proposals (look_at, id) WHERE look_at > 0;
 CREATE UNIQUE INDEX proposals_naming ON proposals (company_id, next_name_key) WHERE status = 'EXECUTING' AND next_name_key <> '';
 CREATE INDEX proposals_policy ON proposals (company_id, policy_id, created_at, id);
 CREATE UNIQUE INDEX proposals_propose_ref ON proposals (company_id, propose_ref) WHERE propose_ref <> '';
+CREATE INDEX proposals_unconfirmed ON proposals (company_id, created_at, id) WHERE status = 'UNCONFIRMED';
 CREATE INDEX proposals_waiting ON proposals (company_id, expires_at) WHERE status = 'PENDING';
 CREATE TABLE push_retries (
     policy_id TEXT PRIMARY KEY REFERENCES policies (id),

@@ -29,7 +29,7 @@ const (
 	ProposalApproved   Type = "proposal.approved"
 	ProposalDeclined   Type = "proposal.declined"
 	ProposalApplied    Type = "proposal.applied"
-	ProposalEnded      Type = "proposal.ended" // status EXPIRED or FAILED
+	ProposalEnded      Type = "proposal.ended" // status EXPIRED, FAILED or UNCONFIRMED
 	LimitReached       Type = "limit.reached"
 	AutomationStopped  Type = "automation.stopped"
 	AutomationResumed  Type = "automation.resumed"
@@ -63,7 +63,7 @@ func Kinds() []Kind {
 		{ProposalApproved, "A person approved a proposal."},
 		{ProposalDeclined, "A person declined a proposal."},
 		{ProposalApplied, "A proposal was applied."},
-		{ProposalEnded, "A proposal expired or failed (status EXPIRED or FAILED)."},
+		{ProposalEnded, "A proposal expired or failed, or its outcome is not known (status EXPIRED, FAILED or UNCONFIRMED)."},
 		{LimitReached, "A call was refused because the limit on destructive commands, or on a key's devices a day, is reached."},
 		{AutomationStopped, "What API keys and connections may change was stopped."},
 		{AutomationResumed, "The stop ended."},
@@ -137,6 +137,6 @@ type Data struct {
 	PolicyID   string `json:"policyId,omitempty" doc:"The policy that the event is about, or that the device had, as a pathName."`
 	ProposalID string `json:"proposalId,omitempty" doc:"The proposal."`
 	Type       string `json:"type,omitempty" doc:"Of a command: its type, such as LOCK."`
-	Status     string `json:"status,omitempty" doc:"Of a command: its status. Of lost mode: ON or OFF. Of a proposal that ended: EXPIRED or FAILED."`
+	Status     string `json:"status,omitempty" doc:"Of a command: its status. Of lost mode: ON or OFF. Of a proposal that ended: EXPIRED, FAILED or UNCONFIRMED."`
 	RequestID  string `json:"requestId,omitempty" doc:"X-Request-Id of the call that caused it. What the service does by itself has none."`
 }

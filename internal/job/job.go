@@ -41,6 +41,10 @@ const (
 	Done      Status = "DONE"
 )
 
+// ByPerson begins why a job is paused that a person paused; it is followed by who. The reasons
+// of the service do not begin like it.
+const ByPerson = "by "
+
 // Open reports whether the job may still reach a device.
 func (s Status) Open() bool { return s == Running || s == Scheduled || s == Paused }
 
@@ -263,7 +267,7 @@ func (j Job) lost(o *operation.Operation, maker access.Principal) error {
 	if missing == 0 {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "%s may not %s any more", j.Maker.Name,
+	return fault.New(fault.Forbidden, "its maker, %s, may not %s any more", j.Maker.Name,
 		strings.ReplaceAll(strings.ToLower(missing.Title()), ", ", " or "))
 }
 

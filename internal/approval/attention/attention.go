@@ -23,17 +23,21 @@ const (
 	Enrollment    Kind = "ENROLLMENT"    // a device asks to be enrolled again
 	FailedWipe    Kind = "FAILED_WIPE"
 	Unconfirmed   Kind = "UNCONFIRMED" // a command
+	// UnconfirmedChange is a proposal of which it is not known whether it was applied.
+	UnconfirmedChange Kind = "UNCONFIRMED_CHANGE"
+	// PausedJob is one that the service paused.
+	PausedJob Kind = "PAUSED_JOB"
 	// StoppedWebhook is one that the service disabled.
 	StoppedWebhook Kind = "WEBHOOK"
 )
 
 // Kinds lists them in the order of lists.
 func Kinds() []Kind {
-	return []Kind{Authorization, Approval, Loosening, Enrollment, FailedWipe, Unconfirmed, StoppedWebhook}
+	return []Kind{Authorization, Approval, Loosening, Enrollment, FailedWipe, Unconfirmed, UnconfirmedChange, PausedJob, StoppedWebhook}
 }
 
-// ShownFor is how long a command that ended badly is listed. It goes before if the device
-// gets another command of the type.
+// ShownFor is how long a command or change that ended badly is listed. It goes before if the
+// device gets another command of the type, or the policy is changed.
 const ShownFor = 7 * 24 * time.Hour
 
 // Limit is how many items of one kind are found at most.
@@ -42,13 +46,13 @@ const Limit = 50
 // Item is one thing that waits.
 type Item struct {
 	Kind    Kind
-	ID      string // of the proposal, authorization, loosening, request, command or webhook
+	ID      string // of the proposal, authorization, loosening, request, command, job or webhook
 	AssetID string // of kinds about a device
-	Name    string // of the device or policy, not trusted; or the host of the webhook
-	Detail  string // the command's type, the proposal's title, the control, or why the webhook is disabled
+	Name    string // of the device or policy, not trusted; the command of the job; or the host of the webhook
+	Detail  string // the command's type, the proposal's title, the control, or why the job is paused or the webhook disabled
 	Before  string // of a control
 	After   string
-	Caller  string // the name of who asked; not trusted
+	Caller  string // the name of who asked, or made the job; not trusted
 	At      time.Time
 	Until   time.Time // when it can no longer be decided, or takes effect; zero: it stays
 	Matter  access.Matter
@@ -65,8 +69,12 @@ func (i Item) Seen(by access.Approver) bool {
 		return by.Manages
 	}
 	sees := access.DevicesRead
-	if i.Kind == Approval {
+	switch i.Kind {
+	case Approval:
 		sees = access.PoliciesRead
+	case UnconfirmedChange:
+		sees = i.Matter.Needs
+	default: // it is about devices
 	}
 	return by.Permissions.Has(sees) && !i.elsewhere(by)
 }
@@ -76,7 +84,7 @@ func (i Item) Seen(by access.Approver) bool {
 func (i Item) Concerns(by access.Approver, c access.Controls) bool {
 	m := i.Matter
 	return !by.Disabled && by.Permissions.Has(m.Needs) && (!m.Administers || by.Manages) && !i.elsewhere(by) &&
-		!(m.Second(c) && m.AskedBy == by.UserID)
+		!(i.Signed() && m.Second(c) && m.AskedBy == by.UserID)
 }
 
 // May reports whether a person can decide it now.
@@ -84,7 +92,12 @@ func (i Item) May(by access.Approver, c access.Controls, now time.Time) bool {
 	return i.Concerns(by, c) && (!i.Signed() || by.May(i.Matter, c, now) == nil)
 }
 
+// elsewhere reports whether an item concerns a policy that a person may not see. Of jobs, who is
+// limited to policies sees their own.
 func (i Item) elsewhere(by access.Approver) bool {
+	if i.Kind == PausedJob {
+		return by.Policies != nil && by.UserID != i.Matter.AskedBy
+	}
 	return by.Policies != nil && slices.ContainsFunc(i.Matter.Policies, func(id string) bool { return !slices.Contains(by.Policies, id) })
 }
 

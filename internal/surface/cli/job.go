@@ -238,7 +238,7 @@ type JobResume struct{ jobOf }
 type JobCancel struct{ jobOf }
 
 // Run pauses.
-func (c *JobPause) Run(env *Env) error { return c.move(env, job.Paused, "by the operator") }
+func (c *JobPause) Run(env *Env) error { return c.move(env, job.Paused, job.ByPerson+"the operator") }
 
 // Run resumes.
 func (c *JobResume) Run(env *Env) error { return c.move(env, job.Running, "") }

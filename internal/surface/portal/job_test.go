@@ -100,7 +100,12 @@ func TestJob_WhoseMakerLostTheRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := "/jobs/" + j.ID
-	o.says(t, admin, path, "Paused: "+maker.User.Name+" may not send commands any more.")
+	o.says(t, admin, path, "Paused: its maker, "+maker.User.Name+", may not send commands any more.")
+	const says = " is paused: its maker, "
+	if page := o.get(t, admin, "/needs-you", 200); count(page) != "1" || !strings.Contains(plain(page), says) ||
+		!strings.Contains(page, `href="`+path+`"`) {
+		t.Errorf("the list of what needs people counts %q, and leaves the job out: %.900s", count(page), plain(page))
+	}
 	if page := o.get(t, admin, path, 200); strings.Contains(page, path+"/resume") || !strings.Contains(page, path+"/cancel") {
 		t.Error("the job is offered to be resumed, or not to be canceled")
 	}

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -106,5 +108,34 @@ func TestNeedsYou_Loosening(t *testing.T) {
 	}
 	if page := o.get(t, bea, "/", 200); count(page) != "" {
 		t.Errorf("after the loosening was canceled the page counts %q", count(page))
+	}
+}
+
+// A change whose outcome is not known is listed for those who may look at the proposal.
+func TestNeedsYou_UnconfirmedChange(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.device(t, "d1", "S1", "Pixel 8", o.Policy)
+	editor, viewer := o.person(t, account.Manager), o.person(t, account.Viewer)
+	key, text := o.KeyRow(o.Company, access.All)
+	var made struct{ ProposalID string }
+	proposed := o.replica.As(text).Post("/policies/"+o.Policy.ID+"/changes",
+		map[string]any{"changes": []any{map[string]string{"setting": "CAMERA", "value": "BLOCK"}}})
+	proposed.JSON(t, &made)
+	if verdict, err := o.DB().ClaimProposal(t.Context(), proposal.Claim{ID: made.ProposalID, Holder: "h", For: time.Minute,
+		Confirmed: true}); err != nil || verdict != proposal.Begun {
+		t.Fatal(verdict, err)
+	}
+	if _, held, err := o.DB().FinishProposal(t.Context(), proposal.Ending{ID: made.ProposalID, Holder: "h",
+		Status: proposal.Unconfirmed}); err != nil || !held {
+		t.Fatal(held, err)
+	}
+	page := o.get(t, editor, "/needs-you", 200)
+	if says := key.Name + " may have changed " + o.Policy.Name; count(page) != "1" || !strings.Contains(plain(page), says) ||
+		!strings.Contains(page, `href="/proposals/`+made.ProposalID+`"`) {
+		t.Errorf("the page counts %q: %.900s", count(page), plain(page))
+	}
+	if page := o.get(t, viewer, "/needs-you", 200); strings.Contains(page, made.ProposalID) {
+		t.Errorf("who may not look at proposals is sent to one: %.900s", plain(page))
 	}
 }

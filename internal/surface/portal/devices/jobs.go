@@ -127,7 +127,7 @@ func (f followed) paused() string {
 	case f.Lost != "":
 		return "Paused: " + f.Lost + ". It cannot be resumed until that changes. Cancel the rest, and make a job of " +
 			"your own for those devices."
-	case strings.HasPrefix(f.Why, "by "):
+	case strings.HasPrefix(f.Why, job.ByPerson):
 		return "Paused " + f.Why
 	}
 	return "Paused: " + f.Why
@@ -168,7 +168,7 @@ func (s *Section) moveJob(v *frame.Visit) error {
 	}
 	why := ""
 	if to == job.Paused {
-		why = "by " + v.User.Name
+		why = job.ByPerson + v.User.Name
 	}
 	if to == job.Running {
 		if err := s.Jobs.MayGoOn(v.Context(), j); err != nil {

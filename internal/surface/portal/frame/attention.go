@@ -83,6 +83,10 @@ func AttentionLink(i attention.Item) string {
 		return ControlsPath + "/" + i.ID + "/confirm"
 	case attention.Enrollment:
 		return DevicePath(i.AssetID) + "/asks"
+	case attention.UnconfirmedChange:
+		return ProposalPath(i.ID)
+	case attention.PausedJob:
+		return JobPath(i.ID)
 	case attention.StoppedWebhook:
 		return WebhookPath(i.ID)
 	default:
@@ -107,6 +111,11 @@ func AttentionText(i attention.Item) []activity.Part {
 		return []activity.Part{name, {Text: " asks to be enrolled again"}}
 	case attention.StoppedWebhook:
 		return []activity.Part{{Text: "The webhook to "}, name, {Text: " was disabled: " + Plain(i.Detail)}}
+	case attention.UnconfirmedChange:
+		return []activity.Part{caller, {Text: " may have changed "}, name,
+			{Text: ": " + strings.TrimSuffix(Plain(i.Detail), ".") + ". The outcome is not known"}}
+	case attention.PausedJob:
+		return []activity.Part{{Text: "The job "}, name, {Text: " of "}, caller, {Text: " is paused: " + Plain(i.Detail)}}
 	case attention.FailedWipe:
 		return []activity.Part{{Text: "The wipe of "}, name, {Text: " failed"}}
 	default:

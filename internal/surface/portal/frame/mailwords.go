@@ -43,7 +43,7 @@ func MailGroups() []MailGroup {
 			{event.ProposalApproved, "Proposals approved", ProposalsPath},
 			{event.ProposalDeclined, "Proposals declined", ProposalsPath},
 			{event.ProposalApplied, "Proposals applied", ProposalsPath},
-			{event.ProposalEnded, "Proposals expired or failed", ProposalsPath},
+			{event.ProposalEnded, "Proposals expired, failed or with an unknown outcome", ProposalsPath},
 		}},
 		{"API keys and AI clients", []MailType{
 			{event.KeyCreated, "API keys created", AccessPath},

@@ -97,7 +97,7 @@ func (n need) why(age time.Duration) string {
 
 func (n need) button() string {
 	switch {
-	case n.Now && n.Kind != attention.FailedWipe && n.Kind != attention.Unconfirmed && n.Kind != attention.StoppedWebhook:
+	case n.Now && (n.Signed() || n.Kind == attention.Enrollment):
 		return "Decide"
 	case n.Mine:
 		return "Look"
