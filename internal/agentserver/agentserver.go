@@ -167,8 +167,9 @@ type Server struct {
 	Now        func() time.Time
 	Log        *slog.Logger
 
-	keys   keyring
-	looked time.Time // when Sweep was called last; Sweep alone uses it
+	keys    keyring
+	unknown unknowns
+	looked  time.Time // when Sweep was called last; Sweep alone uses it
 }
 
 // App is the device-owner app that a code has Android's setup wizard install.

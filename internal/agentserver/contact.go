@@ -67,6 +67,9 @@ func (l *Server) identify(ctx context.Context, r protocol.Request, signature str
 	if err != nil && !unknown {
 		return agentdevice.Device{}, err
 	}
+	if unknown {
+		l.noteUnknown(ctx, r.Device)
+	}
 	if unknown || device.Key.Verify(r.Message(), signature) != nil {
 		return agentdevice.Device{}, &protocol.Refusal{Code: protocol.BadSignature, Message: "unknown device or wrong signature"}
 	}
