@@ -67,7 +67,7 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 func (s *Service) prepareDelivery(ctx context.Context, o *Order) (*agentdevice.Delivery, *Receipt) {
 	channel := s.channel(o.Command.Type, o.Device)
 	if channel == nil {
-		return nil, &Receipt{Code: outcome.NotSent, Detail: "this server has no connection to " + managed(o.Device.Management) + " devices"}
+		return nil, &Receipt{Code: outcome.NotSent, Detail: "this server has no connection to " + managed(o.Device.Management)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()

@@ -188,7 +188,8 @@ func TestExecute_NoChannelIsNotSent(t *testing.T) {
 	a := f.enroll(agentManaged)
 	_, err := f.execute(a, command.Shutdown)
 	row := f.latest(a)
-	if fault.CodeOf(err) != fault.Unavailable || row.State != command.Failed || !strings.HasPrefix(row.Outcome, "not sent: ") {
+	if fault.CodeOf(err) != fault.Unavailable || row.State != command.Failed ||
+		row.Outcome != "not sent: this server has no connection to devices with Muster's own agent" {
 		t.Errorf("%v, %+v", err, row)
 	}
 }

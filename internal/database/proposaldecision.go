@@ -43,7 +43,7 @@ func (db *DB) changeMatter(ctx context.Context, t *tx, d approval.Decision) (m m
 	}
 	switch {
 	case p.Status != proposal.Pending:
-		m.closed = fault.New(fault.NotPending, "the proposal has ended: there is nothing to decide any more")
+		m.closed = fault.New(fault.NotPending, "the proposal has ended, or is being applied: there is nothing to decide any more")
 	case p.Approval.State != "":
 		m.closed = fault.New(fault.NotPending, "%s has decided already", p.Approval.By)
 	case current.Deleted || current.Version != p.BaseVersion:
