@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // Reserve is how many devices more portal users with an old enough passkey have, so that
@@ -71,8 +72,8 @@ func (s KeyState) Allows() bool { return s.PerDay == 0 || s.Counts || s.Others <
 
 // Refusal is the error for a state that does not allow.
 func (s KeyState) Refusal() *fault.Error {
-	return fault.Limited(s.Frees, "this key may send commands to %d devices in 24 hours, and has: retry in %d s, or use another key",
-		s.PerDay, operation.Seconds(s.Frees))
+	return fault.Limited(s.Frees, "this key may send commands to %s in 24 hours, and has: retry in %d s, or ask an administrator of the "+
+		"company to raise it", phrase.Count(s.PerDay, "device", "devices"), operation.Seconds(s.Frees))
 }
 
 // Admission is all that the last decision about a command depends on, after those

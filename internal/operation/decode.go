@@ -346,6 +346,7 @@ func (f *faults) malform(detail string) {
 	if f.detail == "" {
 		f.detail = detail
 	}
+	f.fields = nil // what was read up to there is not known to be meant
 }
 
 // syntax notes that the text is not JSON. Where is told, what stands there is

@@ -67,8 +67,10 @@ func (s *Parts) read(o *Operation, v reflect.Value, f *faults) error {
 	switch hasBody := p.has(inBody); {
 	case len(s.Body) == 0 && (!hasBody || o.BodyOptional):
 	case len(s.Body) == 0:
-		p.missing(inBody, f)
-		f.malform("the body must be one JSON object")
+		if !p.missing(inBody, f) {
+			f.malform("the body must be one JSON object")
+		}
+		f.malformed = true
 	default:
 		decodeObject(p, v, s.Body, bodyArguments, f)
 	}
@@ -175,13 +177,15 @@ func (p *plan) has(where place) bool {
 	return false
 }
 
-// missing notes every required argument of a place as missing.
-func (p *plan) missing(where place, f *faults) {
+// missing notes every required argument of a place as missing, and reports whether there is one.
+func (p *plan) missing(where place, f *faults) (any bool) {
 	for i := range p.fields {
 		if a := &p.fields[i]; a.place == where && a.rule.required {
 			f.wrong(a.name, "is required")
+			any = true
 		}
 	}
+	return any
 }
 
 // assetOf is the argument assetId of an operation that has it.
@@ -299,13 +303,14 @@ func TakeReason(arguments Flat, member string) (rest Flat, reason string, wrong 
 	if !ok {
 		return arguments, "", nil
 	}
-	if text.Kind() != '"' || json.Unmarshal(text, &reason) != nil {
-		return arguments, "", WrongType(member)
-	}
 	delete(given, member)
-	others, err := json.Marshal(given, json.Deterministic(true))
-	if err != nil {
+	rest, err := json.Marshal(given, json.Deterministic(true))
+	switch {
+	case err != nil:
 		return arguments, "", nil //nolint:nilerr // the operation refuses it
+	case text.Kind() == 'n': // absent
+	case text.Kind() != '"' || json.Unmarshal(text, &reason) != nil:
+		wrong = WrongType(member)
 	}
-	return others, reason, nil
+	return rest, reason, wrong
 }

@@ -81,7 +81,7 @@ func (s Service) Test(ctx context.Context, companyID, id string) (Attempt, error
 	if err != nil {
 		return Attempt{}, fault.New(fault.Refused, "the webhook's secret cannot be opened with the key file: rotate the secret")
 	}
-	e := event.Event{ID: resource.NewID(), CompanyID: companyID, Type: Test, At: now}
+	e := event.Event{ID: resource.NewID(), CompanyID: companyID, Type: Test, At: now.UTC().Truncate(time.Millisecond)}
 	m, err := messageOf(w, e.View(w.CompanySlug), keys, now)
 	if err != nil {
 		return Attempt{}, err

@@ -102,6 +102,10 @@ func TestNote_IsChecked(t *testing.T) {
 			}
 		})
 	}
+	if e := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.All)).Saying(metaReason, nil).Saying(metaTicket, nil).
+		Call("reboot_device", map[string]any{"assetId": spare}).Failed(t); e.Status != http.StatusConflict {
+		t.Errorf("null, which means absent: %+v", e)
+	}
 	if e := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.All)).Saying(metaReason, 7).Call("reboot_device",
 		map[string]any{"assetId": spare}).Failed(t); e.Code != "invalid_arguments" {
 		t.Errorf("a number: %+v", e)

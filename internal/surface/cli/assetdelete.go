@@ -42,7 +42,7 @@ func (c *AssetDelete) Run(env *Env) error {
 		}
 		err = kept.close(admin.Deleter.DeleteAssets(ctx, owner.ID, ids, kept))
 		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "Deleted %s; %s is in %s.\n", phrase.Count(len(ids), "asset", "assets"), phrase.Count(kept.rows, "row", "rows"),
+			fmt.Fprintf(w, "Deleted %s; %s went to %s.\n", phrase.Count(len(ids), "asset", "assets"), phrase.Count(kept.rows, "row", "rows"),
 				c.Export)
 		}}, err
 	})

@@ -36,7 +36,7 @@ func (c *CompanyDelete) Run(env *Env) error {
 		}
 		err = kept.close(admin.CompanyDeleter.DeleteCompany(ctx, owner.ID, kept))
 		return answer{deletedCompanyView{owner.PathName(), kept.rows, c.Export}, func(w io.Writer) {
-			fmt.Fprintf(w, "Deleted %s; %s is in %s.\n", owner.PathName(), phrase.Count(kept.rows, "row", "rows"), c.Export)
+			fmt.Fprintf(w, "Deleted %s; %s went to %s.\n", owner.PathName(), phrase.Count(kept.rows, "row", "rows"), c.Export)
 		}}, err
 	})
 }

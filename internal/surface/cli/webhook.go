@@ -246,7 +246,7 @@ func (c *WebhookRotate) Run(env *Env) error {
 		view.Secret = secret
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "The new secret of webhook %s is shown this once:\n\n%s\n\nBoth secrets sign for %s, or until `muster webhook "+
-				"rotate --finish`.\n", changed.ID, secret, phrase.Span(webhook.RotationTime))
+				"rotate --finish`. A secret from before an earlier rotation signs no more.\n", changed.ID, secret, phrase.Span(webhook.RotationTime))
 		}}, missing(err, owner.Slug, "webhook", c.ID)
 	}))
 }

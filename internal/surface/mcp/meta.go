@@ -47,7 +47,7 @@ func readCall(o *operation.Operation, p access.Principal,
 	noted := map[string]string{}
 	for _, member := range []string{metaReason, metaTicket} {
 		text, isText := params.Meta[member].(string)
-		if _, given := params.Meta[member]; given && !isText && meta.Wrong == nil {
+		if params.Meta[member] != nil && !isText && meta.Wrong == nil {
 			meta.Wrong = operation.WrongType(member)
 		}
 		noted[member] = text

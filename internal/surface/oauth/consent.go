@@ -65,12 +65,16 @@ func (c Consent) decide(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer carries out a checked request's answer for the person who is signed in now. It reports
-// false, and writes nothing, if what the person may do moved before their consent was
-// recorded, unless this is the last attempt.
+// answer carries out a checked request's answer if the person who is signed in now is the one who
+// was asked; another is asked themselves. It reports false, and writes nothing, if what the person
+// may do moved before their consent was recorded, unless this is the last attempt.
 func (c Consent) answer(w http.ResponseWriter, r *http.Request, a authorization, last bool) bool {
 	v, ok := c.person(w, r, AuthorizePath+"?"+a.Query.Encode())
 	if !ok || !c.enabled(w, r, v) {
+		return true
+	}
+	if asked := r.PostForm.Get("user"); asked != "" && asked != v.User.ID { // another person has signed in since the page was shown
+		c.show(w, r, a, v)
 		return true
 	}
 	if r.PostForm.Get("decision") != "allow" {

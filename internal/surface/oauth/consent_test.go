@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/oauth"
 	"github.com/musterhq/muster/internal/surface/web"
 )
@@ -168,6 +169,40 @@ func TestConsent_DenialIsAPageThatNavigates(t *testing.T) {
 	if err != nil || response.StatusCode != http.StatusOK || to.Query().Get("error") != "access_denied" ||
 		to.Query().Get("state") != "s t" {
 		t.Errorf("denied: %d to %q", response.StatusCode, to)
+	}
+}
+
+var hiddenUser = regexp.MustCompile(`name="user" value="([^"]+)"`)
+
+// The page of one person is not answered by another who has signed in since, in the same browser:
+// they are asked themselves.
+func TestConsent_PageOfAnotherPerson(t *testing.T) {
+	w := newWorld(t, account.Admin)
+	client := w.register(redirect)
+	request := w.request(client)
+	w.signIn()
+	found := hiddenUser.FindStringSubmatch(w.page(request))
+	if found == nil {
+		t.Fatal("the page does not say whom it asks")
+	}
+	other := w.user
+	other.ID, other.Email = resource.NewID(), "bea@acme.test"
+	if err := w.db.CreateUser(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	w.user = other
+	w.signIn()
+	form := url.Values{"request": {request.Encode()}, "user": {found[1]}, "scope": {"mcp:devices:read"}}
+	for _, decision := range []string{"allow", "deny"} {
+		form.Set("decision", decision)
+		response, page := w.send("POST", w.server.URL+oauth.AuthorizePath, form)
+		if response.StatusCode != http.StatusOK || onward(page) != "" || !strings.Contains(page, "Signed in as bea@acme.test") {
+			t.Errorf("%s on another's page: %d, leads to %q", decision, response.StatusCode, onward(page))
+		}
+	}
+	form["user"], form["decision"] = []string{other.ID}, []string{"allow"}
+	if _, page := w.send("POST", w.server.URL+oauth.AuthorizePath, form); onward(page) == "" {
+		t.Error("their own page is not answered")
 	}
 }
 

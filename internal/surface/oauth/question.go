@@ -18,6 +18,7 @@ type consentQuestion struct {
 	Destination string // where the answer goes
 	Loopback    bool
 	User        string
+	UserID      string // comes back with the answer: another person's is not taken
 	Request     string // the request's parameters, to come back with the answer
 	Groups      []scopeGroup
 	Prove       string // where to prove who one is, to grant more than reading; empty: that is proved
@@ -88,7 +89,7 @@ func grantable(person access.Principal) access.Permission {
 // one of its tools, can ask for anything.
 func question(a authorization, v web.Person, company string, has access.Permission) consentQuestion {
 	q := consentQuestion{Client: displayName(a.Client), Company: company, Destination: destination(a.RedirectURI),
-		Loopback: toLoopback(a.RedirectURI), User: v.User.Email, Request: a.Query.Encode(), Groups: inWords()}
+		Loopback: toLoopback(a.RedirectURI), User: v.User.Email, UserID: v.User.ID, Request: a.Query.Encode(), Groups: inWords()}
 	if isDocumentID(a.Client.ID) {
 		q.ClientHost = host(a.Client.ID)
 	}

@@ -178,7 +178,9 @@ func (s *Server) run(q *request, parts *operation.Parts) reply {
 	meta := operation.Meta{RequestID: q.id, Wrong: wrong, ReasonField: noteFields.Reason, Since: q.since,
 		Again: func(ctx context.Context) (access.Principal, error) { return s.authenticate(ctx, q) }}
 	if !isRead(q.Method) && wrong == nil {
-		meta.Note, meta.Wrong = note(q.Request)
+		if meta.Wrong = conditional(q.Request); meta.Wrong == nil {
+			meta.Note, meta.Wrong = note(q.Request)
+		}
 	}
 	out := s.Once.Run(q.Context(), q.operation, q.caller, meta, parts, key)
 	var a reply
@@ -294,6 +296,18 @@ func idempotencyKey(r *http.Request) (string, *fault.Error) {
 		return "", operation.InvalidKey(header)
 	}
 	return values[0], operation.CheckKey(header, values[0])
+}
+
+// conditional refuses a change that is to be made only if nothing else has changed: no operation
+// looks, and to carry it out all the same would overwrite what the caller has not seen.
+func conditional(r *http.Request) *fault.Error {
+	for _, header := range [...]string{"If-Match", "If-Unmodified-Since"} {
+		if given := r.Header.Get(header); given != "" && given != "*" {
+			const message = "is not supported: changes are made whatever the version is"
+			return fault.Invalid(header+" "+message, fault.Field{Field: header, Message: message})
+		}
+	}
+	return nil
 }
 
 // noteFields are the headers in which a caller says why it calls.

@@ -356,6 +356,9 @@ func TestBodies(t *testing.T) {
 		{"member", lock, `{"a":1}`, "application/json", 400, `"errors":[{"field":"a","message":"is not known here"}]`},
 		{"not JSON", launch, `{"text":`, "application/json", 400,
 			`"errors":[{"field":"body","message":"is not valid JSON in UTF-8 (at byte 8)"}]`},
+		{"a wrong value, then no JSON", launch, `{"text":1,`, "application/json", 400,
+			`"errors":[{"field":"body","message":"is not valid JSON in UTF-8 (at byte 10)"}]`},
+		{"nothing", launch, ``, "application/json", 400, `"errors":[{"field":"text","message":"is required"}]`},
 		{"not an object", lock, `[]`, "application/json", 400, `"errors":[{"field":"body","message":"must be one JSON object"}]`},
 		{"not a query", launch + "?a;b", `{"text":"a"}`, "application/json", 400,
 			`"errors":[{"field":"query","message":"is not well-formed"}]`},
@@ -369,6 +372,24 @@ func TestBodies(t *testing.T) {
 				t.Errorf("%s: %d %s", test.name, w.Code, w.Body)
 			}
 		})
+	}
+}
+
+// A change that is to be made only if nothing else has changed is not made whatever the version is.
+func TestConditionalChanges(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	const lock = "/api/v1/assets/a1/commands/lock"
+	for header, value := range map[string]string{"If-Match": `"x"`, "If-Unmodified-Since": "Wed, 21 Oct 2026 07:28:00 GMT"} {
+		if w := s.send("POST", lock, "", header, value); w.Code != 400 || !strings.Contains(w.Body.String(), `"field":"`+header+`"`) {
+			t.Errorf("%s: %d %s", header, w.Code, w.Body)
+		}
+		if w := s.send("GET", "/api/v1/assets/a1", "", header, value); w.Code != 200 {
+			t.Errorf("%s of a read: %d", header, w.Code)
+		}
+	}
+	if w := s.send("POST", lock, "", "If-Match", "*"); w.Code != 200 {
+		t.Errorf("whatever is there: %d %s", w.Code, w.Body)
 	}
 }
 
