@@ -33,6 +33,9 @@ func OpenAdmin(now func() time.Time, keyFile string) func(context.Context, confi
 		use := database.Existing
 		if intent == cli.Creates {
 			use = database.SetUp
+			if err := provable(ctx, store, keyFile); err != nil {
+				return nil, err
+			}
 		}
 		db, err := database.Open(ctx, database.Options{URL: store.Database, Now: now, Schema: use})
 		if err != nil {
@@ -56,6 +59,28 @@ func OpenAdmin(now func() time.Time, keyFile string) func(context.Context, confi
 			Tokens: db, Codes: db, Rollouts: db, Jobs: jobService(db, &command.Service{}, now), Mail: db,
 			Webhooks: openWebhooks(db, keys, now), Unproved: unproved, Close: db.Close}, nil
 	}
+}
+
+// provable refuses to set up PostgreSQL without the key file: its first entries of the activity log
+// would have no proof, and the log would not verify. Beside a file, proveEntries makes one.
+func provable(ctx context.Context, store config.Store, keyFile string) error {
+	settings := config.Service{Store: store, KeyFile: keyFile}.WithDefaults()
+	if _, embedded := settings.SQLitePath(); embedded {
+		return nil
+	}
+	_, missing := ops.LoadKeys(settings.KeyFile)
+	if missing == nil {
+		return nil
+	}
+	found, err := database.Inspect(ctx, store.Database)
+	if err != nil || !found.Version.Empty() {
+		return err
+	}
+	const remedy = "make one with `muster doctor --make-key-file FILE`, if the service has none, and set MUSTER_KEY_FILE to it"
+	if settings.KeyFile == "" {
+		return errors.New("the database is empty, and to set it up needs the service's key file: " + remedy)
+	}
+	return fmt.Errorf("the database is empty, and to set it up needs the service's key file (%w): %s", missing, remedy)
 }
 
 // openWebhooks returns how the command line works with webhooks. Without keys it seals and

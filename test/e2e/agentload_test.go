@@ -105,6 +105,9 @@ func newLoadFleet(b testing.TB, url string, agents, keys int, before ...string) 
 	}
 	c, err := company.New("acme", "Acme", access.Settings{DeviceCommands: true}, time.Now())
 	check(err)
+	db, err := database.Open(ctx, database.Options{URL: url, Now: time.Now})
+	check(err)
+	defer func() { check(db.Close()) }()
 	admin, err := service.OpenAdmin(time.Now, "")(ctx, config.Store{Database: url}, cli.Creates)
 	check(err)
 	check(admin.Companies.CreateCompany(ctx, c))
@@ -112,9 +115,6 @@ func newLoadFleet(b testing.TB, url string, agents, keys int, before ...string) 
 		policy.Author{Kind: "SYSTEM"})
 	check(err)
 	check(admin.Close())
-	db, err := database.Open(ctx, database.Options{URL: url, Now: time.Now})
-	check(err)
-	defer func() { check(db.Close()) }()
 	f := &loadFleet{}
 	for range agents {
 		a := &loadAgent{token: access.NewSecret("met_")}

@@ -26,6 +26,7 @@ func TestDoubt(t *testing.T) {
 		"refused here":       {fmt.Errorf("begin: %w", fault.New(fault.Refused, "no")), false},
 		"the answer is lost": {fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), true},
 		"no answer in time":  {context.DeadlineExceeded, true},
+		"silence":            {fmt.Errorf("reading: %w", engine.ErrSilent), true},
 	} {
 		t.Run(text, func(t *testing.T) {
 			if got := engine.Postgres().Doubtful(test.err); got != test.want {

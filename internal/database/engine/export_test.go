@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -39,4 +40,12 @@ func ConnectTimeout(url string) (time.Duration, error) {
 		return 0, err
 	}
 	return config.ConnectTimeout, nil
+}
+
+// ErrSilent is of a wait for PostgreSQL that ended.
+var ErrSilent = errSilent
+
+// LimitedConn is a connection to PostgreSQL with another limit for its waits.
+func LimitedConn(c net.Conn, limit time.Duration) net.Conn {
+	return &limitedConn{Conn: c, limit: limit}
 }

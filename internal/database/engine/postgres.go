@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"time"
 
@@ -31,12 +32,21 @@ func (db *DB) openPostgres(ctx context.Context, o Options) error {
 		return err
 	}
 	if seen.Schema < SchemaNumber() {
-		if err := db.upgrade(ctx, db.pool, o.Schema, seen); err != nil {
+		if err := db.upgradePostgres(ctx, *config, o.Schema, seen); err != nil {
 			return err
 		}
 	}
 	db.wakeReplicas(config)
 	return db.Ping(ctx)
+}
+
+// upgradePostgres is upgrade without answerLimit: to change large tables takes long, and so does
+// to wait for another process that does it.
+func (db *DB) upgradePostgres(ctx context.Context, config pgx.ConnConfig, use SchemaUse, seen Version) error {
+	config.DialFunc = newDialer().DialContext
+	pool := stdlib.OpenDB(config)
+	defer pool.Close()
+	return db.upgrade(ctx, pool, use, seen)
 }
 
 // parsePostgres reads an address. Without a connect_timeout of its own, a connection that is not
@@ -46,7 +56,7 @@ func parsePostgres(url string) (*pgx.ConnConfig, error) {
 	if err != nil {
 		return nil, errors.New("the URL is not a valid postgres:// URL") // pgx quotes the URL, which may hold a password
 	}
-	config.DialFunc = newDialer().DialContext
+	config.DialFunc = dialPostgres
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectLimit)
 	return config, nil
 }
@@ -64,11 +74,25 @@ func (db *DB) poolPostgres(ctx context.Context, url string) (*pgx.ConnConfig, er
 	if db.spent != nil {
 		config.Tracer = meter{db}
 	}
-	db.pool = stdlib.OpenDB(*config)
+	db.pool = sql.OpenDB(&connector{Connector: stdlib.GetConnector(*config, stdlib.OptionShouldPing(silent))})
 	db.onClose(db.pool.Close)
 	db.pool.SetMaxOpenConns(maxConnections)
 	db.pool.SetMaxIdleConns(maxConnections)
 	db.pool.SetConnMaxIdleTime(5 * time.Minute)
 	db.reader = db.pool
 	return config, nil
+}
+
+// pingLimit is how long a connection that was not used may take to answer before another is taken.
+const pingLimit = 5 * time.Second
+
+// silent reports whether a connection that was not used for a while is to be given up: it asks
+// itself, because pgx, which asks next, knows no limit. A connection that failed here is closed.
+func silent(ctx context.Context, p stdlib.ShouldPingParams) bool {
+	if p.IdleDuration <= time.Second {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, pingLimit)
+	defer cancel()
+	return p.Conn.PgConn().Ping(ctx) != nil
 }

@@ -32,6 +32,8 @@ func Remedy(err error) string {
 		return "correct the host in MUSTER_DATABASE"
 	}
 	switch {
+	case errors.Is(err, errSilent), pgconn.Timeout(err):
+		return "look whether PostgreSQL runs, and at what is between it and Muster"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "start the database, or correct host and port in MUSTER_DATABASE"
 	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
