@@ -333,8 +333,5 @@ func (s *Section) late(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	if v.Partial() {
-		return v.Fragment(lateRows(v, open))
-	}
-	return v.Show("Open commands", frame.DevicesPath, latePage(v, open))
+	return v.ShowLive("Open commands", frame.DevicesPath, latePage(v, open), lateRows(v, open))
 }
