@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/internal/surface/bridge"
 	"github.com/musterhq/muster/internal/surface/cli"
+	"github.com/musterhq/muster/internal/surface/cli/remote"
 	"github.com/musterhq/muster/internal/surface/mcp"
 )
 
@@ -81,12 +82,5 @@ func (c *mcpCommand) key() (string, error) {
 		}
 		return "", errors.New("set MUSTER_API_KEY to an API key (`muster key create` makes one), or give --api-key-file")
 	}
-	text, err := os.ReadFile(c.KeyFile)
-	if err != nil {
-		return "", fmt.Errorf("cannot read the API key: %w", err)
-	}
-	if key := strings.TrimSpace(string(text)); key != "" && !strings.ContainsAny(key, "\r\n") {
-		return key, nil
-	}
-	return "", fmt.Errorf("%s must hold the API key alone, on one line", c.KeyFile)
+	return remote.ReadKey(c.KeyFile)
 }

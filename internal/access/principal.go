@@ -1,6 +1,7 @@
 package access
 
 import (
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/fault"
@@ -144,10 +145,5 @@ func (p Principal) MaySee(policyID string) bool {
 	if p.Policies == nil {
 		return true
 	}
-	for _, id := range p.Policies {
-		if id == policyID {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(p.Policies, policyID)
 }

@@ -69,12 +69,8 @@ func (p IdentityProvider) admits(u User, known bool) error {
 
 // Check returns fault.InvalidArguments, naming every field at fault.
 func (p IdentityProvider) Check() error {
-	var faults []fault.Field
-	must := func(kept bool, field, message string) {
-		if !kept {
-			faults = append(faults, fault.Field{Field: field, Message: message})
-		}
-	}
+	var wrong fault.Wrong
+	must := wrong.Must
 	// Whether http is allowed depends on the operator: ProviderClient knows.
 	issuer, err := url.Parse(p.Issuer)
 	must(err == nil && issuer.Host != "" && (issuer.Scheme == "https" || issuer.Scheme == "http") && issuer.User == nil &&
@@ -85,10 +81,7 @@ func (p IdentityProvider) Check() error {
 	must(known && p.Role != Admin, "role", "must be manager, operator or viewer")
 	must(len(p.Domains) > 0 && len(p.Domains) <= 50 && !slices.ContainsFunc(p.Domains, func(d string) bool { return !IsDomain(d) }),
 		"domains", "must be 1 to 50 domains such as example.com")
-	if len(faults) > 0 {
-		return fault.Invalid(faults[0].Field+" "+faults[0].Message, faults...)
-	}
-	return nil
+	return wrong.Err("")
 }
 
 // IsDomain reports whether d is a domain of e-mail addresses in its normal form.

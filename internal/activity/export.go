@@ -85,7 +85,8 @@ func writerOf(format Format, out io.Writer) func(Entry) error {
 	return func(e Entry) error {
 		if !headed {
 			headed = true
-			if err := table.Write(columns()); err != nil {
+			if err := table.Write([]string{"at", "actor kind", "actor", "key prefix", "action", "target kind", "target", "target id",
+				"outcome", "changes", "reference", "request id", "address", "client", "reason", "ticket"}); err != nil {
 				return err
 			}
 		}
@@ -115,11 +116,6 @@ func (e Entry) line() line {
 		Actor:     actor{Kind: string(e.Actor.Kind), ID: e.Actor.ID, UserID: e.Actor.UserID, Name: e.Actor.Name, Prefix: e.Actor.Prefix},
 		Reference: e.Reference, Changes: changes, RequestID: e.RequestID, Address: e.Address, Client: e.Client,
 		Reason: e.Note.Reason, Ticket: e.Note.Ticket, Device: e.Device, Proof: e.Proof, Seq: e.Seq, Hash: e.Hash}
-}
-
-func columns() []string {
-	return []string{"at", "actor kind", "actor", "key prefix", "action", "target kind", "target", "target id", "outcome",
-		"changes", "reference", "request id", "address", "client", "reason", "ticket"}
 }
 
 func (e Entry) cells() []string {

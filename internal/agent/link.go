@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -183,9 +184,7 @@ func (l *link) carry(ctx context.Context, method, path string, body []byte, head
 		return nil, err
 	}
 	request.Header = headers
-	for key, values := range extra {
-		request.Header[key] = values
-	}
+	maps.Copy(request.Header, extra)
 	if len(body) > 0 {
 		request.Header.Set("Content-Type", contentType(path))
 	}

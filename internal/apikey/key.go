@@ -80,6 +80,15 @@ func (k Key) Usable(now time.Time) bool {
 	return k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt))
 }
 
+// NetworkTexts are the networks to which the key is limited; never nil.
+func (k Key) NetworkTexts() []string {
+	texts := []string{}
+	for _, network := range k.Networks {
+		texts = append(texts, network.String())
+	}
+	return texts
+}
+
 // usableFrom reports whether the key may be used from an address. A key that is limited to
 // networks may not be used from an address that is not known.
 func (k Key) usableFrom(address string) bool {

@@ -124,24 +124,11 @@ func (s Keys) now() time.Time { return s.Now().UTC().Truncate(time.Millisecond) 
 
 // Check returns fault.InvalidArguments, naming every field at fault, for a key that no one can make.
 func (r Request) Check() error {
-	var faults []fault.Field
-	if !resource.IsLabel(r.Name, MaxName) {
-		faults = append(faults, fault.Field{Field: "name", Message: "must have 1 to 100 printable characters and no spaces around them"})
-	}
-	if r.Permissions == 0 || r.Permissions&^access.All != 0 {
-		faults = append(faults, fault.Field{Field: "permissions", Message: "must be one or more of " + access.All.String()})
-	}
-	if len(r.Networks) > MaxNetworks {
-		faults = append(faults, fault.Field{Field: "networks", Message: "must be at most 50"})
-	}
-	if r.DevicesPerDay < 0 || r.DevicesPerDay > MaxDevicesPerDay {
-		faults = append(faults, fault.Field{Field: "devicesPerDay", Message: "must be from 1 to 1000000, or none"})
-	}
-	if r.ExpiresIn < 0 {
-		faults = append(faults, fault.Field{Field: "expiresIn", Message: "must be a positive duration, such as 24h"})
-	}
-	if len(faults) > 0 {
-		return fault.Invalid("the key cannot be created: "+faults[0].Field+" "+faults[0].Message, faults...)
-	}
-	return nil
+	var wrong fault.Wrong
+	wrong.Must(resource.IsLabel(r.Name, MaxName), "name", "must have 1 to 100 printable characters and no spaces around them")
+	wrong.Must(r.Permissions != 0 && r.Permissions&^access.All == 0, "permissions", "must be one or more of "+access.All.String())
+	wrong.Must(len(r.Networks) <= MaxNetworks, "networks", "must be at most 50")
+	wrong.Must(r.DevicesPerDay >= 0 && r.DevicesPerDay <= MaxDevicesPerDay, "devicesPerDay", "must be from 1 to 1000000, or none")
+	wrong.Must(r.ExpiresIn >= 0, "expiresIn", "must be a positive duration, such as 24h")
+	return wrong.Err("the key cannot be created: ")
 }

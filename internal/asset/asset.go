@@ -259,21 +259,15 @@ func read(tool, title, path, description string) operation.Operation {
 
 // List answers GET /assets.
 func (rd Reader) List(ctx context.Context, call operation.Call, args ListArgs) (operation.Page[Listed], error) {
-	page := operation.Page[Listed]{Content: []Listed{}, Request: args.PageRequest}
 	filter, findable := args.Filter(call.Principal, rd.Companions)
 	if !findable {
-		return page, nil
+		return operation.Page[Listed]{Content: []Listed{}, Request: args.PageRequest}, nil
 	}
 	field, descending := operation.SortOrder(args.Sort)
 	assets, total, err := rd.Store.Assets(ctx, Query{Filter: filter, Page: args.PageRequest, Order: Order(field), Descending: descending})
-	if err != nil {
-		return page, err
-	}
-	for _, a := range assets {
-		page.Content = append(page.Content, Listed{asset: a, basic: args.View == "BASIC"})
-	}
-	page.Total = total
-	return page, nil
+	return operation.PageOf(args.PageRequest, assets, total, func(a Asset) Listed {
+		return Listed{asset: a, basic: args.View == "BASIC"}
+	}), err
 }
 
 // Count answers GET /assets/count.

@@ -243,13 +243,7 @@ func readLine(targets, record []string) (Line, string) {
 	if line.Identification == "" && line.SerialKey() == "" {
 		return line, "identification is blank"
 	}
-	edit := Edit{Tags: line.Tags, CustomData: map[string]*string{}}
-	if line.Identification != "" {
-		edit.Identification = &line.Identification
-	}
-	for key, value := range line.CustomData {
-		edit.CustomData[key] = &value
-	}
+	edit := line.edit()
 	if edit.Identification == nil && edit.Tags == nil && len(edit.CustomData) == 0 {
 		return line, "" // its hardware facts alone
 	}
@@ -261,7 +255,7 @@ func readLine(targets, record []string) (Line, string) {
 
 // splitTags drops blank and repeated tags and keeps the order.
 func splitTags(cell string) (tags []string) {
-	for _, tag := range strings.Split(cell, ";") {
+	for tag := range strings.SplitSeq(cell, ";") {
 		if tag = strings.TrimSpace(tag); tag != "" && !slices.Contains(tags, tag) {
 			tags = append(tags, tag)
 		}

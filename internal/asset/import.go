@@ -140,6 +140,17 @@ func take(byName map[string][]int, l Line, there []Asset) int {
 // own. An archived asset is restored.
 func (l Line) Apply(a *Asset) error {
 	a.Archived = false
+	if !a.Status.Enrolled() && len(l.Specifications) > 0 {
+		facts := map[string]string{}
+		maps.Copy(facts, a.Specifications)
+		maps.Copy(facts, l.Specifications)
+		a.Specifications = facts
+	}
+	return l.edit().Apply(a)
+}
+
+// edit is what the line changes of any asset.
+func (l Line) edit() Edit {
 	e := Edit{Tags: l.Tags, CustomData: map[string]*string{}}
 	if l.Identification != "" {
 		e.Identification = &l.Identification
@@ -147,11 +158,5 @@ func (l Line) Apply(a *Asset) error {
 	for key, value := range l.CustomData {
 		e.CustomData[key] = &value
 	}
-	if !a.Status.Enrolled() && len(l.Specifications) > 0 {
-		facts := map[string]string{}
-		maps.Copy(facts, a.Specifications)
-		maps.Copy(facts, l.Specifications)
-		a.Specifications = facts
-	}
-	return e.Apply(a)
+	return e
 }

@@ -49,20 +49,12 @@ func defineHistory(r *operation.Registry, s *Service) {
 
 // History answers GET /assets/{assetId}/commands.
 func (s *Service) History(ctx context.Context, call operation.Call, args HistoryArgs) (operation.Page[Entry], error) {
-	page := operation.Page[Entry]{Content: []Entry{}, Request: args.PageRequest}
 	a, err := asset.Find(ctx, s.Inventory, call.Principal, args.AssetID)
 	if err != nil {
-		return page, err
+		return operation.Page[Entry]{}, err
 	}
 	commands, total, err := s.Store.History(ctx, a.CompanyID, a.ID, args.PageRequest)
-	if err != nil {
-		return page, err
-	}
-	for _, c := range commands {
-		page.Content = append(page.Content, c.Entry())
-	}
-	page.Total = total
-	return page, nil
+	return operation.PageOf(args.PageRequest, commands, total, Command.Entry), err
 }
 
 // Tally counts the commands of one day by what has become of them.

@@ -183,12 +183,8 @@ func New(slug, displayName string, settings access.Settings, now time.Time) (Com
 // company that may not be saved. Command line and portal both ask it, inside
 // Store.UpdateCompany's change as well.
 func (c Company) Check() error {
-	var faults []fault.Field
-	must := func(kept bool, field, message string) {
-		if !kept {
-			faults = append(faults, fault.Field{Field: field, Message: message})
-		}
-	}
+	var wrong fault.Wrong
+	must := wrong.Must
 	must(resource.IsSlug(c.Slug), "slug", "must be 1 to 40 lower-case letters, digits and inner hyphens")
 	must(resource.IsLabel(c.Name, MaxName), "name", "must have 1 to 100 printable characters and no spaces around them")
 	must(c.InactiveAfter >= MinInactiveAfter && c.InactiveAfter <= MaxInactiveAfter, "inactiveAfter",
@@ -208,14 +204,11 @@ func (c Company) Check() error {
 	}
 	must(!c.Settings.Stop.On() || resource.IsLabel(c.Settings.Stop.Reason, access.MaxStopReason), "reason",
 		"must have 1 to 200 printable characters and no spaces around them")
-	wrong := c.Settings.Controls.Wrong()
-	for _, field := range slices.Sorted(maps.Keys(wrong)) {
-		must(false, field, wrong[field])
+	controls := c.Settings.Controls.Wrong()
+	for _, field := range slices.Sorted(maps.Keys(controls)) {
+		must(false, field, controls[field])
 	}
-	if len(faults) > 0 {
-		return fault.Invalid(faults[0].Field+" "+faults[0].Message, faults...)
-	}
-	return nil
+	return wrong.Err("")
 }
 
 // Change returns a change for Store.UpdateCompany that runs edit and refuses

@@ -175,7 +175,8 @@ func activityWhere(f activity.Filter) (string, []any) {
 		}
 		and("e.action IN ("+marks(len(values))+")", values...)
 	}
-	for _, word := range firstWords(f.Text) {
+	words := strings.Fields(strings.ToLower(f.Text))
+	for _, word := range words[:min(len(words), maxTextWords)] {
 		pattern := "%" + escapeLike(word) + "%"
 		and(`(LOWER(e.actor_name) LIKE ? ESCAPE '\' OR LOWER(e.target_name) LIKE ? ESCAPE '\' OR e.target_name = '' AND
 			e.target_kind = 'ASSET' AND EXISTS (SELECT 1 FROM assets s WHERE s.id = e.target_id AND s.company_id = e.company_id
@@ -191,11 +192,6 @@ func activityWhere(f activity.Filter) (string, []any) {
 // maxTextWords bounds the words of a filter that count.
 const maxTextWords = 5
 
-func firstWords(text string) []string {
-	all := strings.Fields(strings.ToLower(text))
-	return all[:min(len(all), maxTextWords)]
-}
-
 // firstEntry leaves out a command's second entry.
 const firstEntry = `(e.area <> 'command' OR e.outcome IN ('OK', 'REFUSED'))`
 
@@ -210,9 +206,6 @@ func limited(l activity.Limit) (string, []any) {
 		OR e.target_kind = 'ASSET' AND EXISTS (SELECT 1 FROM assets s WHERE s.id = e.target_id AND s.company_id = e.company_id
 			AND s.policy_id IN (` + policies + `)))`, append(args, anys(l.Policies)...)
 }
-
-// notFoundActivity is for ids of other companies too.
-func notFoundActivity() error { return fault.New(fault.NotFound, "no such entry") }
 
 // Activity implements activity.Store.
 func (db *DB) Activity(ctx context.Context, f activity.Filter, after activity.Cursor, limit int) ([]activity.Entry, error) {
@@ -231,7 +224,7 @@ func (db *DB) ActivityEntry(ctx context.Context, companyID string, at time.Time,
 	entries, err := list(ctx, db.read(), scanListed, listedActivity+` WHERE e.company_id = ? AND e.at = ? AND e.id = ?`,
 		companyID, millis(at), id)
 	if err == nil && len(entries) == 0 {
-		err = notFoundActivity()
+		err = fault.New(fault.NotFound, "no such entry") // an id of another company too
 	}
 	if err != nil {
 		return activity.Entry{}, err

@@ -28,11 +28,6 @@ func (c counts) add(companyID string, s asset.Status, policyID string, n int64) 
 	c[kind{company: companyID, status: string(s), policy: policyID}] += n
 }
 
-// addPatch adds enrolled assets to their month.
-func (c counts) addPatch(companyID, policyID, month string, n int64) {
-	c[kind{company: companyID, policy: policyID, month: month}] += n
-}
-
 // save adds the changes to the kept counts, always in the same order, so that
 // transactions do not lock each other out.
 func (c counts) save(ctx context.Context, t *tx) error {
@@ -41,7 +36,9 @@ func (c counts) save(ctx context.Context, t *tx) error {
 			continue
 		}
 		if k.status == "" {
-			if err := savePatch(ctx, t, k, c[k]); err != nil {
+			if err := t.Exec(ctx, `INSERT INTO patch_counts (company_id, policy_id, month, count) VALUES (?, ?, ?, ?)
+				ON CONFLICT (company_id, policy_id, month) DO UPDATE SET count = patch_counts.count + excluded.count`,
+				k.company, k.policy, k.month, c[k]); err != nil {
 				return err
 			}
 			continue
@@ -112,12 +109,6 @@ func onlyPolicies(f asset.Filter) (policies []string, limited bool) {
 	default:
 		return nil, true
 	}
-}
-
-func savePatch(ctx context.Context, t *tx, k kind, n int64) error {
-	return t.Exec(ctx, `INSERT INTO patch_counts (company_id, policy_id, month, count) VALUES (?, ?, ?, ?)
-		ON CONFLICT (company_id, policy_id, month) DO UPDATE SET count = patch_counts.count + excluded.count`,
-		k.company, k.policy, k.month, n)
 }
 
 // PatchLevels implements asset.Overview, from the kept counts.

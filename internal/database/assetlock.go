@@ -125,7 +125,7 @@ func (h lockedAsset) tellLost(ctx context.Context, t *tx) error {
 func (h lockedAsset) count(c counts, n int64) {
 	c.add(h.companyID, h.status, h.policyID, n)
 	if h.status.Enrolled() {
-		c.addPatch(h.companyID, h.policyID, patchMonth(h.specifications), n)
+		c[kind{company: h.companyID, policy: h.policyID, month: patchMonth(h.specifications)}] += n
 	}
 }
 

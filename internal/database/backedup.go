@@ -8,12 +8,6 @@ import (
 // backedUp is the name under which operator_acts has the last backup.
 const backedUp = "backup"
 
-// setBackedUp records that a backup was made now.
-func (db *DB) setBackedUp(ctx context.Context) error {
-	return db.exec(ctx, `INSERT INTO operator_acts (name, at) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at`,
-		backedUp, millis(db.now()))
-}
-
 // BackedUp returns when the last backup of an embedded database was made; zero: none.
 func (db *DB) BackedUp(ctx context.Context) (time.Time, error) {
 	ms, err := value[int64](ctx, db.read(), `SELECT COALESCE(MAX(at), 0) FROM operator_acts WHERE name = ?`, backedUp)

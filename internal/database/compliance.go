@@ -2,6 +2,7 @@ package database
 
 import (
 	"encoding/json"
+	"maps"
 
 	"github.com/musterhq/muster/internal/enrollment"
 )
@@ -89,9 +90,7 @@ func mergedReport(report string, over map[string]any) string {
 		members[name] = value
 	}
 	delete(members, "nonCompliantSince")
-	for name, value := range over {
-		members[name] = value
-	}
+	maps.Copy(members, over)
 	text, err := json.Marshal(members)
 	if err != nil || len(text) > enrollment.MaxReport {
 		return report

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
@@ -148,7 +149,8 @@ func (db *DB) voidDecisions(ctx context.Context, t *tx, companyID string) error 
 	if err := db.voidCalls(ctx, t, companyID); err != nil {
 		return err
 	}
-	return db.voidLoosenings(ctx, t, companyID)
+	// Also what waits for persons who may not change the company's controls any more.
+	return db.cancelLoosenings(ctx, t, `l.company_id = ? AND NOT `+mayLoosen, companyID, int64(account.ManageCompany))
 }
 
 // followApproval takes back what a company's stricter rules do not allow any more. Where no

@@ -115,7 +115,7 @@ func (db *DB) Events(ctx context.Context, q event.Query) ([]event.Event, error) 
 	sees = `(` + sees + `)`
 	only := func(condition string, values ...any) { sees, args = sees+` AND `+condition, append(args, values...) }
 	if q.Types != nil {
-		only(`type IN (`+marks(len(q.Types))+`)`, anys(typeNames(q.Types))...)
+		only(`type IN (`+marks(len(q.Types))+`)`, anys(event.Names(q.Types))...)
 	}
 	if q.Asset != "" {
 		only(`asset_id = ?`, q.Asset)

@@ -161,18 +161,15 @@ func (db *DB) companyState(ctx context.Context, t conn, c command.Command,
 		}
 	}
 	if writes, ok := t.(*tx); ok {
-		if err = endFuture(ctx, writes, c.CompanyID, now); err != nil {
+		// What was noted while the clock was ahead counts as noted now, for one window from the first
+		// refusal on. To leave it out would let a company exceed its limit.
+		if err = writes.Exec(ctx, `UPDATE destructive_uses SET at = ? WHERE company_id = ? AND at > ?`, millis(now), c.CompanyID,
+			latest(now)); err != nil {
 			return s, k, now, err
 		}
 	}
 	s.Frees, err = leaves(ctx, t, c.CompanyID, s, s.Over()-1, now)
 	return s, k, now, err
-}
-
-// endFuture takes what was noted while the clock was ahead as noted now, so that it counts
-// for one window from the first refusal on. To leave it out would let a company exceed its limit.
-func endFuture(ctx context.Context, t *tx, companyID string, now time.Time) error {
-	return t.Exec(ctx, `UPDATE destructive_uses SET at = ? WHERE company_id = ? AND at > ?`, millis(now), companyID, latest(now))
 }
 
 // uses are how many devices count in a window, how often one of them does, and whether

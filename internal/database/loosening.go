@@ -112,12 +112,6 @@ func (db *DB) dropLoosenings(ctx context.Context, t *tx, companyID string, contr
 const mayLoosen = `EXISTS (SELECT 1 FROM users u WHERE u.id = l.asked_by
 	AND u.company_id = l.company_id AND NOT u.disabled AND u.rights & ? <> 0)`
 
-// voidLoosenings cancels what waits for persons who may not change the company's controls any
-// more.
-func (db *DB) voidLoosenings(ctx context.Context, t *tx, companyID string) error {
-	return db.cancelLoosenings(ctx, t, `l.company_id = ? AND NOT `+mayLoosen, companyID, int64(account.ManageCompany))
-}
-
 // cancelLoosenings cancels and records what waits where a condition holds.
 func (db *DB) cancelLoosenings(ctx context.Context, t *tx, where string, args ...any) error {
 	dropped, err := list(ctx, t, scanLoosening, `DELETE FROM loosenings AS l WHERE `+where+` RETURNING `+

@@ -62,7 +62,8 @@ func (db *DB) SetMailChoice(ctx context.Context, companyID, userID string, c att
 			Changes: changes}); err != nil {
 			return err
 		}
-		return t.Exec(ctx, `UPDATE mail_users SET muted = ?, events = ? WHERE user_id = ?`, c.Muted, eventsText(c.Events), userID)
+		return t.Exec(ctx, `UPDATE mail_users SET muted = ?, events = ? WHERE user_id = ?`, c.Muted,
+			strings.Join(event.Names(c.Events), " "), userID)
 	})
 }
 
@@ -71,15 +72,7 @@ func choiceText(c attention.Choice) string {
 	if c.Muted {
 		return "none"
 	}
-	return cmp.Or(eventsText(c.Events), "default")
-}
-
-func eventsText(events []event.Type) string {
-	names := make([]string, len(events))
-	for i, e := range events {
-		names[i] = string(e)
-	}
-	return strings.Join(names, " ")
+	return cmp.Or(strings.Join(event.Names(c.Events), " "), "default")
 }
 
 // MailCompanies implements attention.MailStore.

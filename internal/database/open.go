@@ -145,7 +145,8 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 	if err := db.engine.Backup(ctx, path); err != nil {
 		return err
 	}
-	return db.setBackedUp(ctx)
+	return db.exec(ctx, `INSERT INTO operator_acts (name, at) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at`,
+		backedUp, millis(db.now()))
 }
 
 // Copy copies a whole database into an empty one of the other engine, in one

@@ -164,7 +164,7 @@ func (db *DB) finishProposal(ctx context.Context, t *tx, e proposal.Ending) (pro
 	}
 	t.changed(p.CompanyID, "proposal", p.ID)
 	t.changed(p.CompanyID, "policy", p.Next.PolicyID)
-	return p, true, releasePolicyLease(ctx, t, p.Next.PolicyID, e.Holder)
+	return p, true, t.Exec(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, policy.LeaseKey(p.Next.PolicyID), e.Holder)
 }
 
 // settling is how the record describes a proposal that is no longer being applied.
@@ -205,7 +205,8 @@ func (db *DB) saveNext(ctx context.Context, t *tx, p proposal.Proposal, e *propo
 		return saved.Version, nil
 	}
 	// The platform's copy is certain only if no one else could send in between.
-	mine, err := holdsPolicyLease(ctx, t, p.Next.PolicyID, e.Holder, now)
+	mine, err := holds(ctx, t, `SELECT name FROM leases WHERE name = ? AND holder = ? AND expires_at > ?`,
+		policy.LeaseKey(p.Next.PolicyID), e.Holder, millis(now))
 	if err != nil || !mine {
 		e.Doubted = true
 		return saved.Version, err
@@ -273,13 +274,4 @@ func (db *DB) takePolicyLease(ctx context.Context, t *tx, policyID, holder strin
 	now := db.now()
 	n, err := t.ExecCount(ctx, engine.TakeLease, policy.LeaseKey(policyID), holder, millis(now.Add(ttl)), millis(now))
 	return n == 1, err
-}
-
-func releasePolicyLease(ctx context.Context, t *tx, policyID, holder string) error {
-	return t.Exec(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, policy.LeaseKey(policyID), holder)
-}
-
-func holdsPolicyLease(ctx context.Context, c conn, policyID, holder string, now time.Time) (bool, error) {
-	return holds(ctx, c, `SELECT name FROM leases WHERE name = ? AND holder = ? AND expires_at > ?`,
-		policy.LeaseKey(policyID), holder, millis(now))
 }

@@ -22,12 +22,6 @@ func rolloutFields(r *rollout.Rollout) []any {
 		at(&r.WatchedFrom), at(&r.WatchedAt)}
 }
 
-func rolloutValues(r rollout.Rollout) []any {
-	return []any{r.Version, string(r.State), r.Reason, int64(r.Goal), int64(r.Ring), r.Upto, millis(r.BeganAt), millis(r.RingAt),
-		millis(r.ResumedAt),
-		millis(r.WatchedFrom), millis(r.WatchedAt)}
-}
-
 // Releases returns all releases, the newest first.
 func (db *DB) Releases(ctx context.Context) ([]rollout.Release, error) {
 	return releases(ctx, db.read())
@@ -135,8 +129,13 @@ func (db *DB) Rollouts(ctx context.Context) ([]rollout.Rollout, error) {
 // BeginRollout implements rollout.Store.
 func (db *DB) BeginRollout(ctx context.Context, version string, goal int) (rollout.Rollout, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (r rollout.Rollout, err error) {
-		if there, err := holds(ctx, t, `SELECT version FROM agent_releases WHERE version = ? LIMIT 1`, version); err != nil || !there {
-			return r, missingRelease(err, version)
+		there, err := holds(ctx, t, `SELECT version FROM agent_releases WHERE version = ? LIMIT 1`, version)
+		if err == nil && !there {
+			err = fault.New(fault.NotFound, "there is no release %q: `muster agent list` shows those there are, `muster agent release "+
+				"FILE` adds one", version)
+		}
+		if err != nil {
+			return r, err
 		}
 		now := db.now()
 		r, err = rollout.Rollout{Version: version, Upto: -1, BeganAt: now}, nil
@@ -166,16 +165,10 @@ func (db *DB) BeginRollout(ctx context.Context, version string, goal int) (rollo
 			`INSERT INTO agent_rollouts (version, state, reason, goal, ring, upto, began_at, ring_at, resumed_at, watched_from, watched_at)
 			VALUES (`+marks(11)+
 				`) ON CONFLICT (version) DO UPDATE SET state = excluded.state, reason = excluded.reason, goal = excluded.goal,
-			resumed_at = excluded.resumed_at, watched_from = excluded.watched_from, watched_at = excluded.watched_at`, rolloutValues(r)...)
+			resumed_at = excluded.resumed_at, watched_from = excluded.watched_from, watched_at = excluded.watched_at`, r.Version,
+			string(r.State), r.Reason, int64(r.Goal), int64(r.Ring), r.Upto, millis(r.BeganAt), millis(r.RingAt), millis(r.ResumedAt),
+			millis(r.WatchedFrom), millis(r.WatchedAt))
 	})
-}
-
-func missingRelease(err error, version string) error {
-	if err != nil {
-		return err
-	}
-	return fault.New(fault.NotFound, "there is no release %q: `muster agent list` shows those there are, `muster agent release "+
-		"FILE` adds one", version)
 }
 
 // PauseRollouts implements rollout.Store.

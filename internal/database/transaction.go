@@ -150,10 +150,6 @@ func (db *DB) execCount(ctx context.Context, query string, args ...any) (n int64
 }
 
 // execRelaxed is execCount for a change that the machine's power cut may undo.
-func (db *DB) execRelaxed(ctx context.Context, query string, args ...any) (n int64, err error) {
-	err = db.statementRelaxed(ctx, func(ctx context.Context, c conn) (err error) {
-		n, err = c.ExecCount(ctx, query, args...)
-		return err
-	})
-	return n, err
+func (db *DB) execRelaxed(ctx context.Context, query string, args ...any) (int64, error) {
+	return db.engine.ExecRelaxed(ctx, query, args...)
 }

@@ -45,14 +45,6 @@ func (a asTypes) Scan(column any) error {
 	return err
 }
 
-func typeNames(types []event.Type) []string {
-	names := make([]string, len(types))
-	for i, t := range types {
-		names[i] = string(t)
-	}
-	return names
-}
-
 // asBase64 are bytes that their column keeps as text.
 type asBase64 struct{ bytes *[]byte }
 
@@ -84,12 +76,13 @@ func (db *DB) CreateWebhook(ctx context.Context, w webhook.Webhook) error {
 			`INSERT INTO webhooks (id, company_id, url, events, state, why, disabled_at, secret, former, former_until, created_at, pos, moved_at,
 				next_at, missed, tried, version, claim, claim_until)
 			SELECT ?, ?, ?, ?, ?, '', 0, ?, '', 0, CAST(? AS BIGINT), COALESCE((SELECT e.last FROM event_heads e WHERE e.company_id = ?), 0), CAST(? AS BIGINT), 0, 0, 0, 1, '', 0`,
-			w.ID, w.CompanyID, w.URL, strings.Join(typeNames(w.Events), " "), string(w.State), base64.StdEncoding.EncodeToString(w.Secret),
+			w.ID, w.CompanyID, w.URL, strings.Join(event.Names(w.Events), " "), string(w.State),
+			base64.StdEncoding.EncodeToString(w.Secret),
 			millis(w.CreatedAt), w.CompanyID, millis(w.MovedAt)); err != nil {
 			return err
 		}
 		return db.recordWebhook(ctx, t, w, activity.WebhookCreated,
-			activity.Change{Field: "events", After: strings.Join(typeNames(w.Types()), " ")})
+			activity.Change{Field: "events", After: strings.Join(event.Names(w.Types()), " ")})
 	})
 }
 

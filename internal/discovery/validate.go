@@ -74,13 +74,8 @@ func (p place) member(owner, name string) place {
 	return place{field: dotted(p.field, snake(name)), owner: owner, name: name}
 }
 
-func (p place) index(i int) place {
-	p.field += "[" + strconv.Itoa(i) + "]"
-	return p
-}
-
-func (p place) entry(i int) place {
-	p.field += "[" + strconv.Itoa(i) + "].value"
+func (p place) element(i int, below string) place {
+	p.field += "[" + strconv.Itoa(i) + "]" + below
 	return p
 }
 
@@ -163,7 +158,7 @@ func (c *checker) objectOrMap(value any, s *schema, at place) {
 		return
 	}
 	for i, key := range slices.Sorted(maps.Keys(object)) {
-		object[key] = c.value(object[key], s.AdditionalProperties, at.entry(i))
+		object[key] = c.value(object[key], s.AdditionalProperties, at.element(i, ".value"))
 	}
 }
 
@@ -174,7 +169,7 @@ func (c *checker) array(value any, s *schema, at place) {
 		return
 	}
 	for i, element := range array {
-		array[i] = c.value(element, s.Items, at.index(i))
+		array[i] = c.value(element, s.Items, at.element(i, ""))
 	}
 }
 

@@ -23,7 +23,10 @@ func issueCommand(e *Emulator, c *call, _ *enterprise, d *simulated) (any, error
 	if err := fromTree(c.body, command); err != nil {
 		return nil, err
 	}
-	dropOutputs(command)
+	// What only the server sets the vendor ignores in requests.
+	command.CreateTime, command.UserName, command.ErrorCode = "", "", ""
+	command.ClearAppsDataStatus, command.EsimStatus, command.RequestDeviceInfoStatus = nil, nil, nil
+	command.StartLostModeStatus, command.StopLostModeStatus = nil, nil
 	if err := inferType(command); err != nil {
 		return nil, err
 	}
@@ -35,13 +38,6 @@ func issueCommand(e *Emulator, c *call, _ *enterprise, d *simulated) (any, error
 		return nil, err
 	}
 	return d.operationResource(e.newOperation(d, command, lifetime)), nil
-}
-
-// dropOutputs clears what only the server sets; the vendor ignores it in
-// requests.
-func dropOutputs(c *am.Command) {
-	c.CreateTime, c.UserName, c.ErrorCode = "", "", ""
-	c.ClearAppsDataStatus, c.EsimStatus, c.RequestDeviceInfoStatus, c.StartLostModeStatus, c.StopLostModeStatus = nil, nil, nil, nil, nil
 }
 
 // inferType sets the type from the parameters, as the server does, and refuses

@@ -83,13 +83,14 @@ func (e *Emulator) loadDocuments() error {
 func (e *Emulator) clear() {
 	e.settings = e.options.Settings
 	e.world = newWorld()
-	e.events.clear()
+	e.events.heap = nil
+	e.events.nudge()
 	e.quota = bucket{}
 	e.seed(e.settings.Notifications.Seed)
 	e.broker.Restore(pubsub.Snapshot{
 		Topics: []string{topicName(DefaultProject, DefaultTopic)},
 		Subscriptions: []pubsub.QueueSnapshot{{Subscription: pubsub.Subscription{
-			Name:        subscriptionName(DefaultProject, DefaultSubscription),
+			Name:        "projects/" + DefaultProject + "/subscriptions/" + DefaultSubscription,
 			Topic:       topicName(DefaultProject, DefaultTopic),
 			AckDeadline: pubsub.DefaultAckDeadline,
 		}}},
@@ -123,10 +124,11 @@ func (e *Emulator) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		pause := e.runEvents()
-		if p := saver.step(); p < pause {
-			pause = p
+		pause := e.runSome()
+		for pause == 0 { // more is due than runs at a time
+			pause = e.runSome()
 		}
+		pause = min(pause, saver.step())
 		timer.Reset(pause)
 		select {
 		case <-ctx.Done():

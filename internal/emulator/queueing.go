@@ -196,8 +196,10 @@ func pullMessages(e *Emulator, c *call, request *vendor.PullRequest) (any, error
 	}
 	answer := &vendor.PullResponse{}
 	for _, r := range received {
-		answer.ReceivedMessages = append(answer.ReceivedMessages,
-			&vendor.ReceivedMessage{AckId: r.AckID, Message: messageAnswer(r.Message)})
+		m := r.Message
+		answer.ReceivedMessages = append(answer.ReceivedMessages, &vendor.ReceivedMessage{AckId: r.AckID, Message: &vendor.PubsubMessage{
+			MessageId: m.ID, PublishTime: m.PublishTime.UTC().Format(time.RFC3339Nano),
+			Data: base64.StdEncoding.EncodeToString(m.Data), Attributes: m.Attributes, OrderingKey: m.OrderingKey}})
 	}
 	return answer, nil
 }
@@ -210,11 +212,6 @@ func (e *Emulator) untilClosing(parent context.Context) (context.Context, contex
 		stop()
 		cancel()
 	}
-}
-
-func messageAnswer(m pubsub.Message) *vendor.PubsubMessage {
-	return &vendor.PubsubMessage{MessageId: m.ID, PublishTime: m.PublishTime.UTC().Format(time.RFC3339Nano),
-		Data: base64.StdEncoding.EncodeToString(m.Data), Attributes: m.Attributes, OrderingKey: m.OrderingKey}
 }
 
 func acknowledgeMessages(e *Emulator, c *call, request *vendor.AcknowledgeRequest) (any, error) {

@@ -41,22 +41,8 @@ func (s *schedule) nudge() {
 	}
 }
 
-func (s *schedule) clear() {
-	s.heap = nil
-	s.nudge()
-}
-
 // eventsPerLock bounds how long the state is locked while many devices move.
 const eventsPerLock = 64
-
-// runEvents runs what is due and gives the pause until the next event.
-func (e *Emulator) runEvents() time.Duration {
-	for {
-		if pause := e.runSome(); pause > 0 {
-			return pause
-		}
-	}
-}
 
 func (e *Emulator) runSome() time.Duration {
 	e.mu.Lock()

@@ -3,6 +3,7 @@ package emulator
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"google.golang.org/api/googleapi"
@@ -50,10 +51,8 @@ func parseMask(d *discovery.Document, schema, mask string, fixed ...string) ([][
 			return nil, invalid("Invalid value at 'update_mask': %q is not a field of %s.", path, schema)
 		}
 		segments := strings.Split(path, ".")
-		for _, name := range fixed {
-			if segments[0] == name {
-				return nil, invalid("Invalid value at 'update_mask': %q cannot be modified.", path)
-			}
+		if slices.Contains(fixed, segments[0]) {
+			return nil, invalid("Invalid value at 'update_mask': %q cannot be modified.", path)
 		}
 		paths = append(paths, segments)
 	}

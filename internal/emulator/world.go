@@ -93,7 +93,3 @@ func randomHex(n int) string {
 }
 
 func topicName(project, topic string) string { return "projects/" + project + "/topics/" + topic }
-
-func subscriptionName(project, subscription string) string {
-	return "projects/" + project + "/subscriptions/" + subscription
-}

@@ -119,8 +119,9 @@ func Define(r *operation.Registry, f *Feed) {
 		Description: "Lists what happened in the company, in order: devices that enrolled, were lost, fell silent or left; commands that " +
 			"ended; policies that changed; what became of your own proposals. Only what you may read is in it. Events are kept for 30 " +
 			"days unless the company says otherwise. Go on with next of the answer; it is there also when there are no events.",
-		Dialect: operation.Reads, Effect: operation.Reading, Open: true, Waits: true, Samples: samples(),
-		Faults: []fault.Code{fault.CursorExpired, fault.Unavailable},
+		Dialect: operation.Reads, Effect: operation.Reading, Open: true, Waits: true,
+		Samples: []any{Page{Events: []View{Sample(CommandSucceeded)}, Next: "q3mQ0tV8mVd4KgE"}},
+		Faults:  []fault.Code{fault.CursorExpired, fault.Unavailable},
 	}, f.List)
 }
 

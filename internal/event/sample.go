@@ -3,11 +3,15 @@ package event
 import "time"
 
 // Values are the types, for descriptions.
-func (Type) Values() (all []string) {
-	for _, t := range Types() {
-		all = append(all, string(t))
+func (Type) Values() []string { return Names(Types()) }
+
+// Names are types as texts.
+func Names(types []Type) []string {
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = string(t)
 	}
-	return all
+	return names
 }
 
 // Sample is an event of a type as callers get it, for descriptions: with the members that
@@ -29,9 +33,4 @@ func Sample(t Type) View {
 	e.Status = map[Type]string{DeviceLostMode: On, ProposalEnded: "EXPIRED", CommandSucceeded: "SUCCESS", CommandFailed: "ERROR",
 		CommandUnconfirmed: "UNCONFIRMED"}[t]
 	return e.View("acme")
-}
-
-// samples are the results of list_events for descriptions.
-func samples() []any {
-	return []any{Page{Events: []View{Sample(CommandSucceeded)}, Next: "q3mQ0tV8mVd4KgE"}}
 }

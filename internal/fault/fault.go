@@ -47,6 +47,24 @@ type Field struct {
 	Message string `json:"message"`
 }
 
+// Wrong collects every field that breaks a rule. The zero value is ready.
+type Wrong struct{ fields []Field }
+
+// Must notes the field, with what it must be, unless it is that.
+func (w *Wrong) Must(kept bool, field, message string) {
+	if !kept {
+		w.fields = append(w.fields, Field{field, message})
+	}
+}
+
+// Err is Invalid for the fields, in words that begin with what is given; nil: there are none.
+func (w *Wrong) Err(begins string) error {
+	if len(w.fields) == 0 {
+		return nil
+	}
+	return Invalid(begins+w.fields[0].Field+" "+w.fields[0].Message, w.fields...)
+}
+
 // Review is what a person who has to confirm a change sees of it.
 type Review struct {
 	Impact               string `json:"impact"`

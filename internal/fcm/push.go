@@ -122,7 +122,10 @@ func (p *Push) Send(ctx context.Context, o command.Order) command.Receipt {
 func (p *Push) conclude(ctx context.Context, o command.Order, d agentdevice.Device, failed *failure) command.Receipt {
 	if failed == nil {
 		p.release(ctx, o)
-		return accepted(o)
+		if o.Command.Type == command.NotificationMessage {
+			return command.Receipt{Code: outcome.Done, Outcome: "accepted for delivery"}
+		}
+		return command.Receipt{Code: outcome.Accepted, Ref: "push/" + o.Command.ID}
 	}
 	if failed.code == outcome.Unknown {
 		// The caller is told that it may arrive, so the companion may have it now.
@@ -169,13 +172,6 @@ func (p *Push) unreachable(ctx context.Context, o command.Order, why string, cau
 		return p.cfg.Otherwise.Send(ctx, o)
 	}
 	return command.Receipt{Code: outcome.Unreachable, Detail: why, Cause: cause}
-}
-
-func accepted(o command.Order) command.Receipt {
-	if o.Command.Type == command.NotificationMessage {
-		return command.Receipt{Code: outcome.Done, Outcome: "accepted for delivery"}
-	}
-	return command.Receipt{Code: outcome.Accepted, Ref: "push/" + o.Command.ID}
 }
 
 func notSent(detail string, err error) command.Receipt {

@@ -249,10 +249,6 @@ type dice struct {
 	rng *rand.Rand
 }
 
-func newDice(seed uint64, number int) *dice {
-	return &dice{rng: rand.New(rand.NewPCG(seed, uint64(number)+1))}
-}
-
 func (d *dice) share() float64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()

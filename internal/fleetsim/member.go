@@ -3,6 +3,7 @@ package fleetsim
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -44,7 +45,8 @@ type member struct {
 
 func newMember(f *fleet, number int, token string) *member {
 	m := &member{fleet: f, number: number, token: token, serial: "SIM-" + strconv.FormatUint(f.Seed, 36) + "-" + strconv.Itoa(number),
-		dir: filepath.Join(f.Dir, strconv.Itoa(number)), dice: newDice(f.Seed, number), passed: map[string]passage{}}
+		dir: filepath.Join(f.Dir, strconv.Itoa(number)), dice: &dice{rng: rand.New(rand.NewPCG(f.Seed, uint64(number)+1))},
+		passed: map[string]passage{}}
 	m.skew = time.Duration((m.dice.share()*2 - 1) * float64(f.Skew))
 	m.device = &watched{Device: simulated.New(simulated.Default(m.serial), m.now), member: m, done: map[string][]deed{}}
 	m.network = &network{member: m, base: f.http}

@@ -79,7 +79,8 @@ func DefineExplain(r *Registry, s *Explainer) {
 	for _, o := range r.All() {
 		names = append(names, o.Name)
 	}
-	r.Find(explainTool).OneOf("operation", names)
+	plan := r.Find(explainTool).args
+	plan.fields[plan.index["operation"]].rule.enum = names
 }
 
 // sampleExplanation is the explanation of a wipe.

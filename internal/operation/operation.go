@@ -188,12 +188,6 @@ func (r *Rules) OneOf(field string, values func() []string) {
 	}
 }
 
-// OneOf gives an argument of a defined operation its values, where these are known only
-// when all operations are defined.
-func (o *Operation) OneOf(field string, values []string) {
-	o.args.fields[o.args.index[field]].rule.enum = values
-}
-
 // AtMost limits the length of a list in the same way.
 func (r *Rules) AtMost(field string, entries func() int) {
 	if r.plan != nil {

@@ -24,6 +24,15 @@ type Page[T any] struct {
 	Total   int64
 }
 
+// PageOf is the page of what a store found, of total, as a view shows it.
+func PageOf[F, T any](request PageRequest, found []F, total int64, view func(F) T) Page[T] {
+	page := Page[T]{Content: make([]T, len(found)), Request: request, Total: total}
+	for i, one := range found {
+		page.Content[i] = view(one)
+	}
+	return page
+}
+
 type pageSort struct {
 	Empty    bool `json:"empty"`
 	Sorted   bool `json:"sorted"`

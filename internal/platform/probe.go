@@ -69,17 +69,13 @@ func (p *Platform) ProbeCompanies(ctx context.Context) []Finding {
 				"muster company disconnect --company " + owner.Slug + " --confirm " + owner.Slug}
 		}
 		if ctx.Err() != nil {
-			return append(findings, unasked(len(owners)-n, len(owners)))
+			return append(findings, Finding{"enterprises", Warning,
+				fmt.Sprintf("there was no time to ask for %d of %d companies", len(owners)-n, len(owners)),
+				"check how long the platform takes to answer: each company is asked for in turn"})
 		}
 		findings = append(findings, f)
 	}
 	return findings
-}
-
-// unasked says that the time was over before some companies were asked for.
-func unasked(n, of int) Finding {
-	return Finding{"enterprises", Warning, fmt.Sprintf("there was no time to ask for %d of %d companies", n, of),
-		"check how long the platform takes to answer: each company is asked for in turn"}
 }
 
 // ProbeAPI looks whether the platform is reached and takes our credentials. It

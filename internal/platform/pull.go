@@ -60,7 +60,9 @@ func (p *Platform) pullLoop(ctx context.Context) {
 			wait.For(ctx, pause)
 			continue
 		case err == nil:
-			p.pullsAgain(ctx)
+			if after, failed := p.pulls.Ended(p.now()); failed {
+				p.log.InfoContext(ctx, "the platform's notifications are pulled again", slog.Duration("after", after))
+			}
 		}
 		if err == nil && len(messages) == 0 && p.now().Sub(began) < idlePull {
 			wait.For(ctx, idlePull) // a server that does not wait
@@ -170,11 +172,4 @@ func (p *Platform) pullFails(ctx context.Context, err error) {
 		level = slog.LevelError
 	}
 	p.log.LogAttrs(ctx, level, "cannot pull the platform's notifications", slog.Any("error", err), slog.Time("since", since))
-}
-
-// pullsAgain reports that they succeed again.
-func (p *Platform) pullsAgain(ctx context.Context) {
-	if after, failed := p.pulls.Ended(p.now()); failed {
-		p.log.InfoContext(ctx, "the platform's notifications are pulled again", slog.Duration("after", after))
-	}
 }

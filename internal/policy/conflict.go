@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/musterhq/muster/internal/fault"
@@ -24,12 +23,8 @@ func (c *Conflict) Error() string { return c.Unwrap().Error() }
 
 // Unwrap returns the fault, for surfaces that know faults only.
 func (c *Conflict) Unwrap() error {
-	return fault.New(fault.StaleProposal, "%s", c.text())
-}
-
-func (c *Conflict) text() string {
-	return fmt.Sprintf("%s saved the policy as version %d at %s, after version %d that you saw: look at what changed and repeat "+
-		"your change",
+	return fault.New(fault.StaleProposal, "%s saved the policy as version %d at %s, after version %d that you saw: look at what changed "+
+		"and repeat your change",
 		c.Saved.SavedBy.Name, c.Current.Version, c.Saved.SavedAt.UTC().Format("2006-01-02 15:04:05 UTC"), c.Expected)
 }
 

@@ -51,18 +51,10 @@ func DefineList(r *operation.Registry, s Lister) {
 }
 
 func list(ctx context.Context, s Lister, p access.Principal, args ListArgs) (operation.Page[Summary], error) {
-	page := operation.Page[Summary]{Content: []Summary{}, Request: args.PageRequest}
 	field, descending := operation.SortOrder(args.Sort)
 	policies, total, err := s.Policies(ctx, Query{
 		CompanyID: p.CompanyID, IDs: p.Policies, Order: Order(field), Descending: descending,
 		Offset: int(args.Offset()), Limit: args.Size,
 	})
-	if err != nil {
-		return page, err
-	}
-	for _, found := range policies {
-		page.Content = append(page.Content, found.Summary())
-	}
-	page.Total = total
-	return page, nil
+	return operation.PageOf(args.PageRequest, policies, total, Policy.Summary), err
 }

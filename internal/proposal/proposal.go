@@ -97,10 +97,6 @@ type Owner struct {
 	Name   string // for people; not part of who it is
 }
 
-func ownerOf(p access.Principal) Owner {
-	return Owner{Kind: p.Kind, ID: p.ID, UserID: p.UserID, Name: p.Name}
-}
-
 func (o Owner) is(p access.Principal) bool {
 	return o.Kind == p.Kind && o.ID == p.ID && o.UserID == p.UserID
 }

@@ -34,7 +34,7 @@ func (s *Service) draftChanges(ctx context.Context, call operation.Call, policyR
 	made := s.draft(call, UpdateSettings, p, moves)
 	made.Request = Request{Changes: changes}
 	made.Title = "Change settings of " + p.Name
-	made.Form = summarizeChange(p, moves)
+	made.Form = fmt.Sprintf("In the policy %q, which %s, %s%s.", p.Name, devicesHere, settings(moves), warnings(moves))
 	made.Next = Next{PolicyID: p.ID, Name: p.Name, Document: document}
 	return made, nil
 }
@@ -188,12 +188,14 @@ func nameTaken() *fault.Error {
 
 // draft is a proposal about a policy as it now is, which moves settings.
 func (s *Service) draft(call operation.Call, c Capability, p policy.Policy, moves []policy.Move) Proposal {
+	caller := call.Principal
 	return Proposal{
 		ID: resource.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug, Capability: c, Status: Pending, Impact: Normal,
 		Devices:  p.DeviceCount,
 		PolicyID: p.ID, TargetName: p.Name, BaseVersion: p.Version,
-		Owner: ownerOf(call.Principal), ProposeRef: call.IdempotencyRef, Note: call.Note,
-		Rule: call.Principal.Settings.Controls.ApplyApproval, Warnings: policy.Warnings(moves), Fields: fields(moves),
+		Owner:      Owner{Kind: caller.Kind, ID: caller.ID, UserID: caller.UserID, Name: caller.Name},
+		ProposeRef: call.IdempotencyRef, Note: call.Note,
+		Rule: caller.Settings.Controls.ApplyApproval, Warnings: policy.Warnings(moves), Fields: fields(moves),
 	}
 }
 

@@ -12,11 +12,6 @@ import (
 // spelledOut is how many settings a summary names before it counts them.
 const spelledOut = 3
 
-// summarizeChange says in one sentence what a change of settings does.
-func summarizeChange(p policy.Policy, moves []policy.Move) string {
-	return fmt.Sprintf("In the policy %q, which %s, %s%s.", p.Name, devicesHere, settings(moves), warnings(moves))
-}
-
 func summarizeCopy(source policy.Policy, newName string, moves []policy.Move) string {
 	then := ""
 	if len(moves) > 0 {

@@ -24,11 +24,7 @@ import (
 // portal makes the pages for people. Each section gets the stores that it needs.
 func (w *wiring) portal() *portal.Portal {
 	hub := frame.NewHub()
-	stop := w.db.Listen(resource.Changes, hub.Changed)
-	w.onClose(func() error {
-		stop()
-		return nil
-	})
+	w.listen(resource.Changes, hub.Changed)
 	w.onDrain(hub.Close)
 	now, log, signIn := w.options.Now, w.options.Logger, w.signIn
 	keys := apikey.Keys{Store: w.db, Now: now}

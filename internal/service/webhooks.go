@@ -19,10 +19,6 @@ func webhookService(db *database.DB, sealer webhook.Sealer, networks []netip.Pre
 func (w *wiring) webhookLoop() Loop {
 	runner := webhook.NewRunner(webhook.Config{Queue: w.db, Sender: w.webhooks.Sender, Sealer: w.keys, Observer: w.metrics,
 		Slots: w.shares.Webhooks(), Now: w.db.Now, Log: w.options.Logger})
-	stop := w.db.Listen(event.Topic, runner.Wake)
-	w.onClose(func() error {
-		stop()
-		return nil
-	})
+	w.listen(event.Topic, runner.Wake)
 	return Loop{Name: "webhooks", Run: runner.Run}
 }

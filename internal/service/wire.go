@@ -223,12 +223,17 @@ func (w *wiring) operations() error {
 // events makes the feed, at which a quarter of the requests at a time may wait.
 func (w *wiring) events() {
 	w.feed = &event.Feed{Store: w.db, Stands: w.db.PermitStands, Waiters: max(w.shares.Requests/4, 1)}
-	stop := w.db.Listen(event.Topic, w.feed.Wake)
+	w.listen(event.Topic, w.feed.Wake)
+	w.onDrain(w.feed.Close)
+}
+
+// listen has a function hear of a topic until the service closes.
+func (w *wiring) listen(topic string, hear func(ids []string)) {
+	stop := w.db.Listen(topic, hear)
 	w.onClose(func() error {
 		stop()
 		return nil
 	})
-	w.onDrain(w.feed.Close)
 }
 
 func (w *wiring) agentAPI() error {
@@ -236,15 +241,13 @@ func (w *wiring) agentAPI() error {
 	w.link.Streams = hub
 	hub.Counted = w.metrics.Streams(hub.Count, w.shares.Streams, agentapi.CommandOutcomes())
 	hub.Opened = func(id string) { w.db.Notify(agentdevice.StreamTopic, id) }
-	stops := []func(){w.db.Listen(agentdevice.WakeTopic, hub.Wake), w.db.Listen(agentdevice.EndTopic, hub.End),
-		w.db.Listen(agentdevice.StreamTopic, hub.Replace)}
 	w.onClose(func() error {
-		for _, stop := range stops {
-			stop()
-		}
 		hub.Close()
 		return nil
 	})
+	w.listen(agentdevice.WakeTopic, hub.Wake)
+	w.listen(agentdevice.EndTopic, hub.End)
+	w.listen(agentdevice.StreamTopic, hub.Replace)
 	api := &agentapi.API{Service: w.link, Hub: hub, Log: w.options.Logger}
 	door := api.Handler()
 	w.mux.Handle(protocol.Base+"/", door)

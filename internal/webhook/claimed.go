@@ -95,13 +95,7 @@ type flights struct {
 	running sync.WaitGroup
 }
 
-func newFlights(call func(send) result) *flights {
-	return &flights{call: call, keys: map[string]bool{}, ended: make(chan flight, waveSize)}
-}
-
 func (f *flights) none() bool { return len(f.keys) == 0 }
-
-func (f *flights) wait() { f.running.Wait() }
 
 // start begins calls; with those that have not ended there are at most waveSize.
 func (f *flights) start(sends []send) {

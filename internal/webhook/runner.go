@@ -150,8 +150,9 @@ func (r *Runner) serve(ctx context.Context, d Due) error {
 	}
 	calls, stop := withGrace(ctx)
 	t := claimed{Runner: r, webhook: w, claim: claim, begun: r.Now(),
-		flights: newFlights(func(s send) result { return r.call(calls, w, s, keys) })}
-	defer t.flights.wait()
+		flights: &flights{call: func(s send) result { return r.call(calls, w, s, keys) }, keys: map[string]bool{},
+			ended: make(chan flight, waveSize)}}
+	defer t.flights.running.Wait()
 	defer stop()
 	return t.run(ctx, next)
 }

@@ -113,11 +113,6 @@ func (w Webhook) Types() []event.Type {
 // Rotating reports whether two secrets sign at a time.
 func (w Webhook) Rotating(now time.Time) bool { return len(w.Former) > 0 && now.Before(w.FormerUntil) }
 
-// pause is the time after a number of failed attempts until the next.
-func pause(attempts int) time.Duration {
-	return min(firstPause<<min(attempts-1, 16), lastPause)
-}
-
 // CheckURL refuses an address that cannot be sent to. http is allowed to networks alone;
 // whether an address is public is checked when it is connected to.
 func CheckURL(text string, networks []netip.Prefix) error {
@@ -183,7 +178,7 @@ func (h Held) failed(now time.Time) (next Held, giveUp bool) {
 		h.NextAt = now
 		return h, true
 	}
-	h.NextAt = now.Add(pause(h.Attempts))
+	h.NextAt = now.Add(min(firstPause<<min(h.Attempts-1, 16), lastPause))
 	if h.NextAt.After(end) {
 		h.NextAt = end
 	}

@@ -28,7 +28,9 @@ func (d *Device) Report(ctx context.Context, groups agent.Reporting) (agent.Repo
 		return agent.Report{}, err
 	}
 	c := &collector{d: d, ctx: ctx, values: map[string]any{}, props: props}
-	c.battery()
+	if level, ok := parseBattery(c.ask("dumpsys", "battery")); ok {
+		c.values["batteryLevel"] = level
+	}
 	for _, group := range []struct {
 		on      bool
 		collect func()
@@ -92,12 +94,6 @@ func (c *collector) file(path string) string {
 		return ""
 	}
 	return string(text)
-}
-
-func (c *collector) battery() {
-	if level, ok := parseBattery(c.ask("dumpsys", "battery")); ok {
-		c.values["batteryLevel"] = level
-	}
 }
 
 func (c *collector) applications() {

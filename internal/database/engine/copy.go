@@ -121,7 +121,7 @@ func copyTables(ctx context.Context, source Conn, t Tx) ([]TableCopy, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot copy the table %s: %w", table.name, err)
 		}
-		arrived, err := table.sum(ctx, t)
+		arrived, err := table.read(ctx, t, func([]any) error { return nil })
 		if err != nil {
 			return nil, fmt.Errorf("cannot read back the table %s: %w", table.name, err)
 		}
@@ -244,10 +244,6 @@ func addTo(digest hash.Hash, pointer any) (v any) {
 	}
 	_, _ = io.WriteString(digest, strconv.Itoa(len(text))+":"+text+",") // a hash never fails
 	return v
-}
-
-func (t copiedTable) sum(ctx context.Context, c Conn) (TableCopy, error) {
-	return t.read(ctx, c, func([]any) error { return nil })
 }
 
 // copyRows is how many rows one statement inserts.

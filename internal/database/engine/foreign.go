@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -19,16 +20,20 @@ func objectFields(o *schemaObject) []any { return []any{&o.kind, &o.name, &o.tex
 // newer Muster changed, only triggers and views are known to be foreign. It changes
 // nothing. PostgreSQL is the business of those who run it.
 func Foreign(ctx context.Context, url string) error {
+	return examine(ctx, url, foreign)
+}
+
+// examine looks at a SQLite file, if the URL is of one that there is. It changes nothing.
+func examine(ctx context.Context, url string, look func(context.Context, *sql.DB) error) error {
 	path, embedded := strings.CutPrefix(url, "sqlite:")
 	if !embedded {
 		return nil
 	}
 	pool, err := lookSQLite(ctx, path)
-	if err != nil || pool == nil {
-		return wrapSQLite(path, err)
+	if err == nil && pool != nil {
+		err = errors.Join(look(ctx, pool), pool.Close())
 	}
-	defer func() { _ = pool.Close() }()
-	return wrapSQLite(path, foreign(ctx, pool))
+	return wrapSQLite(path, err)
 }
 
 func foreign(ctx context.Context, pool *sql.DB) error {

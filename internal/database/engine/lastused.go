@@ -128,7 +128,7 @@ func (t *LastUsed) write(ctx context.Context, ids []string, notes map[string]int
 		args = append(args, "", int64(0))
 	}
 	values := strings.TrimSuffix(strings.Repeat("(CAST(? AS TEXT), CAST(? AS BIGINT)), ", rows), ", ")
-	_, err := t.db.execRelaxed(ctx, `UPDATE `+t.table+` SET `+t.field+` = v.column2 FROM (VALUES `+values+`) AS v
+	_, err := t.db.ExecRelaxed(ctx, `UPDATE `+t.table+` SET `+t.field+` = v.column2 FROM (VALUES `+values+`) AS v
 		WHERE `+t.table+`.`+t.key+` = v.column1 AND `+t.table+`.`+t.field+` < v.column2`, args...)
 	return err
 }

@@ -144,15 +144,7 @@ func walSize(path string) (int64, error) {
 // QuickCheck reports damage of a SQLite file: pages that are lost, shared, or out of
 // order. It reads the whole file and changes nothing. PostgreSQL checks itself.
 func QuickCheck(ctx context.Context, url string) error {
-	path, embedded := strings.CutPrefix(url, "sqlite:")
-	if !embedded {
-		return nil
-	}
-	pool, err := lookSQLite(ctx, path)
-	if err != nil || pool == nil {
-		return wrapSQLite(path, err)
-	}
-	return wrapSQLite(path, errors.Join(sound(ctx, pool, "quick_check"), pool.Close()))
+	return examine(ctx, url, func(ctx context.Context, pool *sql.DB) error { return sound(ctx, pool, "quick_check") })
 }
 
 // sound runs one of SQLite's checks.

@@ -186,7 +186,9 @@ func recordMigrations(ctx context.Context, t Tx, all []migration, now time.Time)
 			return err
 		}
 	}
-	return saveVersion(ctx, t)
+	return t.Exec(ctx, `INSERT INTO versions (id, schema_number, lowest_writer) VALUES (1, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET schema_number = excluded.schema_number, lowest_writer = excluded.lowest_writer`,
+		SchemaNumber(), migrations.LowestWriter)
 }
 
 func wrap(err error, what string) error {

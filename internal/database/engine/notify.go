@@ -6,8 +6,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/musterhq/muster/internal/resource"
 )
 
 // maxPending bounds the ids that wait to be sent to other replicas. One more,
@@ -30,11 +28,6 @@ type wakes struct {
 }
 
 type listener struct{ wake func(ids []string) }
-
-func newWakes(logger *slog.Logger) *wakes {
-	return &wakes{id: resource.NewID(), logger: logger, quiet: 20 * time.Second, listeners: map[string][]*listener{},
-		pending: map[string]map[string]struct{}{}, everyone: map[string]bool{}}
-}
 
 // Notify hints to every replica that something about ids changed. It does not
 // wait for the other replicas. Call it after the change is committed.

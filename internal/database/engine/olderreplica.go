@@ -44,7 +44,11 @@ func (db *DB) endOlder(ctx context.Context, pool *sql.DB, seen Version) error {
 		return nil
 	}
 	if seen.Schema > 1 {
-		if err := db.inUpgrade(ctx, pool, func(ctx context.Context, t Tx) error { return announce(ctx, t) }); err != nil {
+		ask := func(ctx context.Context, t Tx) error { // older programs end; durable when inUpgrade returns
+			return t.Exec(ctx, `UPDATE versions SET lowest_writer = ? WHERE id = 1 AND lowest_writer < ?`, migrations.LowestWriter,
+				migrations.LowestWriter)
+		}
+		if err := db.inUpgrade(ctx, pool, ask); err != nil {
 			return err
 		}
 	}

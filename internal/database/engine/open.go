@@ -11,6 +11,8 @@ import (
 	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Options configure a database.
@@ -65,7 +67,9 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	db := &DB{now: o.Now, logger: o.Logger, changed: o.Changed, spent: o.Spent, wakes: newWakes(o.Logger)}
+	db := &DB{now: o.Now, logger: o.Logger, changed: o.Changed, spent: o.Spent, wakes: &wakes{id: resource.NewID(),
+		logger: o.Logger, quiet: 20 * time.Second, listeners: map[string][]*listener{},
+		pending: map[string]map[string]struct{}{}, everyone: map[string]bool{}}}
 	if err := db.open(ctx, o); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

@@ -78,12 +78,12 @@ const TakeLease = `INSERT INTO leases (name, holder, expires_at) VALUES (?, ?, ?
 // replica that stalls longer than ttl does not know.
 func (db *DB) Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error) {
 	now := db.now()
-	n, err := db.execRelaxed(ctx, TakeLease, name, holder, now.Add(ttl).UnixMilli(), now.UnixMilli())
+	n, err := db.ExecRelaxed(ctx, TakeLease, name, holder, now.Add(ttl).UnixMilli(), now.UnixMilli())
 	return n == 1, err
 }
 
 // Release gives a lease back before it ends.
 func (db *DB) Release(ctx context.Context, name, holder string) error {
-	_, err := db.execRelaxed(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, name, holder)
+	_, err := db.ExecRelaxed(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, name, holder)
 	return err
 }

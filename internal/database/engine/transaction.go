@@ -52,9 +52,9 @@ func (db *DB) WriteOne(ctx context.Context, f func(ctx context.Context, c Conn) 
 	return db.storage.note(retry(ctx, func() error { return f(context.WithoutCancel(ctx), db.Read()) }), db.now())
 }
 
-// execRelaxed runs a single statement whose change the machine's power cut may undo, and
+// ExecRelaxed runs a single statement whose change the machine's power cut may undo, and
 // returns how many rows it changed.
-func (db *DB) execRelaxed(ctx context.Context, query string, args ...any) (n int64, err error) {
+func (db *DB) ExecRelaxed(ctx context.Context, query string, args ...any) (n int64, err error) {
 	err = db.WriteOne(ctx, func(ctx context.Context, c Conn) (err error) {
 		n, err = c.ExecCount(ctx, query, args...)
 		return err

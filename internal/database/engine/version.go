@@ -85,19 +85,6 @@ func tableNames(ctx context.Context, c Conn, d Dialect) ([]string, error) {
 	return List(ctx, c, ScanValue[string], d.tables())
 }
 
-// saveVersion says what this program made of the database.
-func saveVersion(ctx context.Context, t Conn) error {
-	return t.Exec(ctx, `INSERT INTO versions (id, schema_number, lowest_writer) VALUES (1, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET schema_number = excluded.schema_number, lowest_writer = excluded.lowest_writer`,
-		SchemaNumber(), migrations.LowestWriter)
-}
-
-// announce asks older programs to end. It returns when that is durable.
-func announce(ctx context.Context, t Conn) error {
-	return t.Exec(ctx, `UPDATE versions SET lowest_writer = ? WHERE id = 1 AND lowest_writer < ?`, migrations.LowestWriter,
-		migrations.LowestWriter)
-}
-
 // outdated is the error of every write once a newer program has changed the
 // tables so that this one would damage them.
 func outdated(lowest int64) error {

@@ -94,7 +94,9 @@ func (h *history) errand(ctx context.Context, who person) error {
 			continue
 		}
 		if h.errands%3 == 0 && k.args == nil {
-			return h.byAssistant(ctx, a, k.kind)
+			_, err := h.call(ctx, "/assets/"+a.ID+"/commands/"+rowOf(k.kind).Segment, nil)
+			wait.For(ctx, settle)
+			return err
 		}
 		return h.send(ctx, who, a, k.kind, k.args...)
 	}
@@ -120,12 +122,6 @@ func (h *history) send(ctx context.Context, who person, a asset.Asset, kind comm
 	if err == nil && p.Status != http.StatusOK {
 		err = fmt.Errorf("%s of %s is answered %d", kind, a.Identification, p.Status)
 	}
-	wait.For(ctx, settle)
-	return err
-}
-
-func (h *history) byAssistant(ctx context.Context, a asset.Asset, kind command.Type) error {
-	_, err := h.call(ctx, "/assets/"+a.ID+"/commands/"+rowOf(kind).Segment, nil)
 	wait.For(ctx, settle)
 	return err
 }

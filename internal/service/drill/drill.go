@@ -14,12 +14,16 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/service/demo"
 )
 
@@ -111,6 +115,14 @@ type drill struct {
 	result  Scenario
 	// person plays the person who decides, when the answer to a call asks for one; nil: no person decides.
 	person func(context.Context, answer) error
+}
+
+// live has a device of the attacker's enroll and run, with its state in a directory of this name.
+func (d *drill) live(ctx context.Context, name string, device agent.Device, under policy.Policy) error {
+	options := agent.Options{Dir: filepath.Join(d.dir, name), Version: "drill", Device: device, Client: agent.NewClient(),
+		Now: d.clock.now, Log: d.log}
+	issue := func() (string, error) { return d.AgentToken(ctx, under) }
+	return simulated.Live(ctx, &d.running, options, d.Service.PublicURL(), issue)
 }
 
 var errHarm = errors.New("harm was done")

@@ -264,7 +264,7 @@ type state struct {
 }
 
 func (d *drill) state(ctx context.Context) (s state, err error) {
-	s = state{versions: map[string]int{}}
+	s = state{versions: map[string]int{}, commands: map[command.Type]int{}}
 	all, err := d.Policies(ctx)
 	if err != nil {
 		return s, err
@@ -272,8 +272,7 @@ func (d *drill) state(ctx context.Context) (s state, err error) {
 	for _, p := range all {
 		s.versions[p.ID] = p.Version
 	}
-	s.commands, err = d.recorded(ctx)
-	return s, err
+	return s, d.everyCommand(ctx, func(c command.Command) { s.commands[c.Type]++ })
 }
 
 // until counts policies that changed, devices that were moved to another policy, and

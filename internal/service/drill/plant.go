@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"sync"
 
@@ -164,11 +163,7 @@ func (p *planter) agents(ctx context.Context) error {
 			facts: protocol.Facts{SerialNumber: p.next(longest), Manufacturer: p.next(longest), Brand: p.next(longest),
 				Model: p.next(longest),
 				SDK:   33, OSVersion: p.next(longest)}, outcome: func() string { return p.next(longest) }}
-		options := agent.Options{Dir: filepath.Join(p.dir, "liar-"+strconv.Itoa(i)), Version: "drill", Device: device,
-			Client: agent.NewClient(),
-			Now:    p.clock.now, Log: p.log}
-		issue := func() (string, error) { return p.AgentToken(ctx, under) }
-		if err := simulated.Live(ctx, &p.running, options, p.Service.PublicURL(), issue); err != nil {
+		if err := p.live(ctx, "liar-"+strconv.Itoa(i), device, under); err != nil {
 			return err
 		}
 	}

@@ -210,10 +210,3 @@ func (d *drill) destroyed(ctx context.Context) (int, error) {
 	}
 	return len(hit), nil
 }
-
-// recorded counts the company's commands by their types.
-func (d *drill) recorded(ctx context.Context) (map[command.Type]int, error) {
-	n := map[command.Type]int{}
-	err := d.everyCommand(ctx, func(c command.Command) { n[c.Type]++ })
-	return n, err
-}

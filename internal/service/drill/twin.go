@@ -2,11 +2,9 @@ package drill
 
 import (
 	"context"
-	"path/filepath"
 	"strconv"
 	"time"
 
-	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/service/portalclient"
@@ -34,11 +32,7 @@ func (t *attacker) makeTwins(ctx context.Context) error {
 			continue
 		}
 		device := simulated.New(simulated.Default(victim.Specifications["serialNumber"]), t.clock.now)
-		options := agent.Options{Dir: filepath.Join(t.dir, "twin-"+strconv.Itoa(i)), Version: "drill", Device: device,
-			Client: agent.NewClient(),
-			Now:    t.clock.now, Log: t.log}
-		issue := func() (string, error) { return t.AgentToken(ctx, under) }
-		if err := simulated.Live(ctx, &t.running, options, t.Service.PublicURL(), issue); err != nil {
+		if err := t.live(ctx, "twin-"+strconv.Itoa(i), device, under); err != nil {
 			return err
 		}
 		own, err := t.twinOf(ctx, victim)

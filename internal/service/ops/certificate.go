@@ -46,7 +46,9 @@ func (c *Certificate) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		var pair tls.Certificate
 		if pair, err = tls.LoadX509KeyPair(c.cert, c.key); err == nil {
 			c.loaded, c.stamp, c.failed = &pair, stamp, ""
-			c.warnExpired()
+			if ends := pair.Leaf.NotAfter; !c.now().Before(ends) {
+				c.log.Warn("certificate expired", "file", c.cert, "not_after", ends.UTC())
+			}
 			return c.loaded, nil
 		}
 	}
@@ -60,12 +62,6 @@ func (c *Certificate) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		c.log.Warn("certificate reload failed", "file", c.cert, "error", err, "serving_until", c.loaded.Leaf.NotAfter.UTC())
 	}
 	return c.loaded, nil
-}
-
-func (c *Certificate) warnExpired() {
-	if ends := c.loaded.Leaf.NotAfter; !c.now().Before(ends) {
-		c.log.Warn("certificate expired", "file", c.cert, "not_after", ends.UTC())
-	}
 }
 
 // NotAfter is when the certificate that is served ends, in Unix seconds. It

@@ -167,19 +167,11 @@ func (d *doctor) platform(ctx context.Context) {
 	case p.PlatformEndpoint == "":
 		d.credentials(ctx, adapter)
 	default:
-		if err := d.reach(ctx, p.PlatformEndpoint); err != nil {
-			d.note(check, Warning, err.Error(),
+		if _, _, err := ask(ctx, http.DefaultClient, p.PlatformEndpoint); err != nil {
+			d.note(check, Warning, fmt.Sprintf("nothing answers at %s: %s", p.PlatformEndpoint, err),
 				"start what serves MUSTER_PLATFORM_ENDPOINT, such as `muster emulator`, or correct the address")
 			return
 		}
 		d.credentials(ctx, adapter)
 	}
-}
-
-// reach asks whether anything answers at an address.
-func (d *doctor) reach(ctx context.Context, address string) error {
-	if _, _, err := ask(ctx, http.DefaultClient, address); err != nil {
-		return fmt.Errorf("nothing answers at %s: %w", address, err)
-	}
-	return nil
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/phrase"
-	"github.com/musterhq/muster/internal/resource"
 )
 
 // AssetDelete ends assets for good.
@@ -27,14 +26,9 @@ type AssetDelete struct {
 // Run deletes.
 func (c *AssetDelete) Run(env *Env) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		var ids []string
-		view := archivedView{}
-		for _, ref := range c.Assets {
-			id, err := admin.asset(ctx, owner, ref)
-			if err != nil {
-				return answer{}, err
-			}
-			ids, view.Assets = append(ids, id), append(view.Assets, resource.Of(owner.Slug, resource.Assets, id))
+		ids, view, err := c.found(ctx, admin, owner)
+		if err != nil {
+			return answer{}, err
 		}
 		kept, err := newExport(c.Export)
 		if err != nil {

@@ -145,19 +145,11 @@ func keyState(key apikey.Key, now time.Time) string {
 
 // keyLimits are a key's networks and its number of devices.
 func keyLimits(key apikey.Key) string {
-	limits := networkTexts(key)
+	limits := key.NetworkTexts()
 	if key.DevicesPerDay > 0 {
 		limits = append(limits, phrase.Count(key.DevicesPerDay, "device", "devices")+"/day")
 	}
 	return strings.Join(limits, ", ")
-}
-
-func networkTexts(key apikey.Key) []string {
-	texts := []string{}
-	for _, network := range key.Networks {
-		texts = append(texts, network.String())
-	}
-	return texts
 }
 
 // KeyRevoke revokes a key.
@@ -197,7 +189,7 @@ type keyView struct {
 
 func viewKey(k apikey.Key) keyView {
 	view := keyView{
-		ID: k.ID, Prefix: k.Prefix, Name: k.Name, Permissions: k.Permissions.Names(), Networks: networkTexts(k), CreatedBy: k.CreatedBy,
+		ID: k.ID, Prefix: k.Prefix, Name: k.Name, Permissions: k.Permissions.Names(), Networks: k.NetworkTexts(), CreatedBy: k.CreatedBy,
 		CreatedAt: operation.TimestampOf(k.CreatedAt), ExpiresAt: operation.TimestampOf(k.ExpiresAt),
 		RevokedAt: operation.TimestampOf(k.RevokedAt), LastUsedAt: operation.TimestampOf(k.LastUsedAt),
 	}

@@ -71,7 +71,11 @@ func (p newPassword) read(env *Env) (string, error) {
 		return "", fault.Invalid("standard input is no terminal: give --password-stdin and the password in its first line, such as " +
 			"`--password-stdin < FILE`")
 	}
-	return readLine(env.In)
+	line, err := bufio.NewReader(io.LimitReader(env.In, maxPasswordLine)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("cannot read the password from standard input: %w", err)
+	}
+	return strings.TrimRight(line, "\r\n"), nil
 }
 
 func askTwice(terminal *os.File, prompts io.Writer) (string, error) {
@@ -109,14 +113,6 @@ func (c *UserCreate) Run(env *Env) error {
 }
 
 const maxPasswordLine = 4096 // bytes
-
-func readLine(in io.Reader) (string, error) {
-	line, err := bufio.NewReader(io.LimitReader(in, maxPasswordLine)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", fmt.Errorf("cannot read the password from standard input: %w", err)
-	}
-	return strings.TrimRight(line, "\r\n"), nil
-}
 
 func (d *Admin) people(env *Env) account.Users {
 	return account.Users{Store: d.Users, Passwords: account.NewPasswords(1), Now: env.Now}

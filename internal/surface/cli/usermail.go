@@ -28,7 +28,7 @@ func (c *UserMail) Validate() error {
 	}
 	for _, e := range c.Event {
 		if !slices.Contains(attention.Events(), event.Type(e)) {
-			return fmt.Errorf("--event %q is not known: give one of %s", e, typeNames(attention.Events()))
+			return fmt.Errorf("--event %q is not known: give one of %s", e, strings.Join(event.Names(attention.Events()), ", "))
 		}
 	}
 	return nil
@@ -64,17 +64,10 @@ func (c *UserMail) Run(env *Env) error {
 				fmt.Fprintf(w, "%s gets no mail.\n", u.Email)
 				return
 			}
-			fmt.Fprintf(w, "%s gets mail about what the user can decide or may see of: %s.\n", u.Email, typeNames(view.Events))
+			fmt.Fprintf(w, "%s gets mail about what the user can decide or may see of: %s.\n", u.Email,
+				strings.Join(event.Names(view.Events), ", "))
 		}}, err
 	})
-}
-
-func typeNames(types []event.Type) string {
-	names := make([]string, len(types))
-	for i, t := range types {
-		names[i] = string(t)
-	}
-	return strings.Join(names, ", ")
 }
 
 func (c *UserMail) choice(ctx context.Context, admin *Admin, companyID, userID string) (attention.Choice, error) {

@@ -118,11 +118,7 @@ func webhookEvents(w webhook.Webhook) string {
 	if len(w.Events) == 0 {
 		return "all"
 	}
-	names := make([]string, len(w.Events))
-	for i, t := range w.Events {
-		names[i] = string(t)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(event.Names(w.Events), ", ")
 }
 
 // webhookOf is one webhook of a company.

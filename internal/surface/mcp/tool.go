@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/musterhq/muster/internal/fault"
@@ -30,7 +29,9 @@ func describe(o *operation.Operation) (*sdk.Tool, error) {
 	schema := o.OutputSchema()
 	marked := markUntrusted(schema)
 	if isPictured(o) {
-		drop(schema, pictureMember)
+		delete(schema.Properties, pictureMember)
+		schema.Required = without(schema.Required, pictureMember)
+		schema.PropertyOrder = without(schema.PropertyOrder, pictureMember)
 	}
 	output, err := json.Marshal(schema)
 	if err != nil {
@@ -53,12 +54,6 @@ func describe(o *operation.Operation) (*sdk.Tool, error) {
 
 func isPictured(o *operation.Operation) bool {
 	return o.Result().Implements(reflect.TypeFor[Pictured]())
-}
-
-func drop(s *jsonschema.Schema, member string) {
-	delete(s.Properties, member)
-	s.Required = without(s.Required, member)
-	s.PropertyOrder = without(s.PropertyOrder, member)
 }
 
 // call runs an operation through the kernel for the caller of the tool.

@@ -13,7 +13,7 @@
 // A handler asks the domain and ends in one line:
 //
 //	return v.Show("Devices", frame.DevicesPath, list(v, …))       // a page
-//	return v.Fragment(rows(v, …))                                  // v.Partial(): a part of it
+//	return v.Fragment(rows(v, …))                                  // v.Partial(): a part of it; see v.ShowLive
 //	return v.Redirect(frame.DevicePath(id), frame.Done("Sent."))   // after a POST
 //	return v.ShowStatus(422, title, active, form(v, values, err))  // frame.Fields(err) by input
 //	return err                                                     // page or notice with request id

@@ -71,7 +71,7 @@ func (c *Connection) open(env *Env) (*client.Client, error) {
 	case address == "":
 		return nil, usage("log in first: muster login --url https://muster.example.com; or give --url and --key-file")
 	case c.KeyFile != "":
-		if key, err = readKey(c.KeyFile); err != nil {
+		if key, err = ReadKey(c.KeyFile); err != nil {
 			return nil, err
 		}
 	case !found:
@@ -90,8 +90,8 @@ func warnUnprotected(env *Env, address string) {
 	}
 }
 
-// readKey reads a file that holds a key alone.
-func readKey(path string) (string, error) {
+// ReadKey reads a file that holds a key alone.
+func ReadKey(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return "", fmt.Errorf("cannot read the API key: %w", err)

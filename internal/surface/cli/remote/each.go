@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -150,9 +151,7 @@ type listed struct {
 
 func (f *fanOut) page(filters url.Values, number, size int) (page listed, err error) {
 	query := url.Values{"view": {"BASIC"}, "sort": {"createdAt,asc"}, "page": {strconv.Itoa(number)}, "size": {strconv.Itoa(size)}}
-	for name, values := range filters {
-		query[name] = values
-	}
+	maps.Copy(query, filters)
 	answer, err := f.send(client.Request{Method: http.MethodGet, Path: client.Base + "/assets", Query: query})
 	if err != nil {
 		return page, err

@@ -109,7 +109,7 @@ func (l *Login) done(env *Env, address string, key madeKey) error {
 
 // withKey keeps the key of a file, if the service takes it.
 func (l *Login) withKey(env *Env, address string) error {
-	key, err := readKey(l.KeyFile)
+	key, err := ReadKey(l.KeyFile)
 	if err != nil {
 		return err
 	}

@@ -239,10 +239,7 @@ func (f keyForm) limits() (networks []netip.Prefix, perDay int, err error) {
 
 // limitTexts are what limits a key.
 func limitTexts(k apikey.Key) []string {
-	var texts []string
-	for _, network := range k.Networks {
-		texts = append(texts, network.String())
-	}
+	texts := k.NetworkTexts()
 	if k.DevicesPerDay > 0 {
 		texts = append(texts, frame.Count(k.DevicesPerDay, "device", "devices")+" a day")
 	}

@@ -58,7 +58,7 @@ func (s *Section) apps(v *frame.Visit, d device) (apps, error) {
 		if row.Package != "" && !row.Removed && !row.Missing {
 			all.Reported++
 		}
-		if holds(row, all.Text) {
+		if strings.Contains(strings.ToLower(row.Name+" "+row.Package), strings.ToLower(all.Text)) {
 			all.Rows = append(all.Rows, row)
 		}
 	}
@@ -92,10 +92,6 @@ func merged(i asset.Inventory, named []policy.App) []appRow {
 // installs reports whether an install type puts the app on the device unasked.
 func installs(installType string) bool {
 	return slices.Contains([]string{"FORCE_INSTALLED", "PREINSTALLED", "REQUIRED_FOR_SETUP", "KIOSK"}, installType)
-}
-
-func holds(a appRow, text string) bool {
-	return strings.Contains(strings.ToLower(a.Name+" "+a.Package), strings.ToLower(text))
 }
 
 // source says where an app came from.

@@ -13,21 +13,10 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// tagList are the tags of a form's field, which commas part.
-func tagList(text string) []string {
-	tags := []string{}
-	for tag := range strings.SplitSeq(text, ",") {
-		if tag = strings.TrimSpace(tag); tag != "" {
-			tags = append(tags, tag)
-		}
-	}
-	return tags
-}
-
 // joined reports whether the field can show the tags: none has a comma or a space at its
 // ends.
 func (d device) joined() bool {
-	return strings.Join(tagList(d.tagText()), "\n") == strings.Join(d.Tags, "\n")
+	return strings.Join(frame.Parted(d.tagText()), "\n") == strings.Join(d.Tags, "\n")
 }
 
 func (d device) tagText() string { return strings.Join(d.Tags, ", ") }
@@ -52,9 +41,7 @@ func (s *Section) edit(v *frame.Visit) error {
 		}
 	}
 	if other, changed := typed("other"); changed {
-		for key, value := range changesOf(dataOf(v.Form.Get("was-other")), dataOf(other)) {
-			custom[key] = value
-		}
+		maps.Copy(custom, changesOf(dataOf(v.Form.Get("was-other")), dataOf(other)))
 	}
 	if len(custom) > 0 {
 		args["customData"] = custom
@@ -63,7 +50,7 @@ func (s *Section) edit(v *frame.Visit) error {
 		args["identification"] = name
 	}
 	if tags, changed := typed("tags"); changed {
-		args["tags"] = tagList(tags)
+		args["tags"] = frame.Parted(tags)
 	}
 	back := frame.DevicePath(d.ID)
 	if len(args) == 1 {

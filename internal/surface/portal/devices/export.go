@@ -46,7 +46,11 @@ func (s *Section) export(v *frame.Visit) error {
 		_ = control.SetWriteDeadline(v.Clock().Add(exportPause))
 		page, err := s.Assets.AssetsByID(v.Context(), v.Company.ID, some)
 		for _, a := range page {
-			_ = out.Write(record(a, shown))
+			fields := []string{a.ID}
+			for _, c := range shown {
+				fields = append(fields, validate.Cell(c.Text(a)))
+			}
+			_ = out.Write(fields)
 		}
 		out.Flush()
 		if err != nil || out.Error() != nil {
@@ -94,12 +98,4 @@ func (s *Section) found(v *frame.Visit, ids []string) ([]asset.Asset, error) {
 		all = append(all, a)
 	}
 	return all, nil
-}
-
-func record(a asset.Asset, shown []column) []string {
-	fields := []string{a.ID}
-	for _, c := range shown {
-		fields = append(fields, validate.Cell(c.Text(a)))
-	}
-	return fields
 }

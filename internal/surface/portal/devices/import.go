@@ -68,7 +68,9 @@ func (s *Section) importFile(v *frame.Visit) error {
 			return err
 		}
 		if really && len(done.Errors) == 0 && !done.Moved {
-			return v.Redirect(frame.DevicesPath+"?sort=createdAt,desc", frame.Done(did(done)))
+			return v.Redirect(frame.DevicesPath+"?sort=createdAt,desc", frame.Done(fmt.Sprintf(
+				"Imported: %s made, %s changed, %s left as they were.", frame.Count(int64(done.Made), "asset", "assets"),
+				frame.Number(done.Changed), frame.Number(done.Left))))
 		}
 		p.Imported = done
 	}
@@ -82,12 +84,6 @@ func (s *Section) importFile(v *frame.Visit) error {
 		return v.FragmentStatus(p.Status, previewPart(v, &p))
 	}
 	return v.ShowStatus(p.Status, "Import devices", frame.DevicesPath, importView(v, &p))
-}
-
-// did says what an import did.
-func did(done asset.Imported) string {
-	return fmt.Sprintf("Imported: %s made, %s changed, %s left as they were.", frame.Count(int64(done.Made), "asset", "assets"),
-		frame.Number(done.Changed), frame.Number(done.Left))
 }
 
 // would says what an import would do.

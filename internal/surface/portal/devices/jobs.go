@@ -48,10 +48,7 @@ func (s *Section) jobs(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	if v.Partial() {
-		return v.Fragment(jobRows(v, shown))
-	}
-	return v.Show("Jobs", frame.DevicesPath, jobsPage(v, shown))
+	return v.ShowLive("Jobs", frame.DevicesPath, jobsPage(v, shown), jobRows(v, shown))
 }
 
 // jobOf is the job of the address.

@@ -210,15 +210,11 @@ func (t table) tabs() []frame.Tab {
 	now := t.At(0).URL()
 	tabs := []frame.Tab{{Path: frame.DevicesPath, Name: "All devices", Current: t.Filtered() == 0}}
 	for _, view := range t.Views {
-		saved := frame.ParseList(spec(), viewValues(view)).URL()
+		values, _ := url.ParseQuery(view.Query) // what is malformed is left out
+		saved := frame.ParseList(spec(), older(values)).URL()
 		tabs = append(tabs, frame.Tab{Path: saved, Name: frame.Plain(view.Name), Current: now == saved && t.Filtered() > 0})
 	}
 	return tabs
-}
-
-func viewValues(view asset.SavedView) url.Values {
-	values, _ := url.ParseQuery(view.Query) // what is malformed is left out
-	return older(values)
 }
 
 // hidden are the filters for which the form above the list has no field.
@@ -238,7 +234,7 @@ func (t table) chips() []chip {
 	if t.Get("status") != string(asset.Inactive) {
 		add("status", "Status: "+wordOf(statusWords(), t.Get("status")))
 	}
-	add("policy", "Policy: "+t.policyName(t.Get("policy")))
+	add("policy", "Policy: "+cmp.Or(t.policy(t.Get("policy")).Name, t.Get("policy")))
 	for _, tag := range t.Values["tag"] {
 		all = append(all, chip{"Tag: " + tag, t.Without("tag", tag).URL()})
 	}
@@ -272,10 +268,6 @@ func filterProblem(err error) string {
 		return frame.Sentence(strings.TrimSuffix(wordOf(words, name), ":") + " " + wrong)
 	}
 	return frame.Sentence(fault.From(err).Detail)
-}
-
-func (t table) policyName(id string) string {
-	return cmp.Or(t.policy(id).Name, id)
 }
 
 // policy is one of the policies on offer; zero: it is not known.
@@ -333,8 +325,5 @@ func (s *Section) late(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	if v.Partial() {
-		return v.Fragment(lateRows(v, open))
-	}
-	return v.Show("Open commands", frame.DevicesPath, latePage(v, open))
+	return v.ShowLive("Open commands", frame.DevicesPath, latePage(v, open), lateRows(v, open))
 }

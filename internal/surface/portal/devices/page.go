@@ -1,7 +1,6 @@
 package devices
 
 import (
-	"context"
 	"encoding/json"
 	"time"
 
@@ -213,14 +212,9 @@ func (s *Section) quick(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	recent, err := s.recent(v.Context(), a)
+	recent, _, err := s.Commands.History(v.Context(), a.CompanyID, a.ID, operation.PageRequest{Size: 5})
 	if err != nil {
 		return err
 	}
 	return v.Fragment(quick(v, device{Asset: a, Report: reportOf(a)}, recent))
-}
-
-func (s *Section) recent(ctx context.Context, a asset.Asset) ([]command.Command, error) {
-	recent, _, err := s.Commands.History(ctx, a.CompanyID, a.ID, operation.PageRequest{Size: 5})
-	return recent, err
 }

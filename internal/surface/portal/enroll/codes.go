@@ -2,7 +2,6 @@ package enroll
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/provisioning"
@@ -20,10 +19,7 @@ func (s *Section) codes(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	if v.Partial() {
-		return v.Fragment(codeRows(v, all))
-	}
-	return v.Show("Enrollment codes", frame.EnrollPath, codesPage(v, all))
+	return v.ShowLive("Enrollment codes", frame.EnrollPath, codesPage(v, all), codeRows(v, all))
 }
 
 // revoke ends a code.
@@ -33,16 +29,6 @@ func (s *Section) revoke(v *frame.Visit) error {
 		return v.Refused(codesPath, err, fault.Unsupported)
 	}
 	return v.Redirect(codesPath, frame.Done("Revoked: no device enrolls with this code from now on."))
-}
-
-// tagList are the tags of a field, which commas part.
-func tagList(text string) (tags []string) {
-	for tag := range strings.SplitSeq(text, ",") {
-		if tag = strings.TrimSpace(tag); tag != "" {
-			tags = append(tags, tag)
-		}
-	}
-	return tags
 }
 
 // codeStatus is where a code stands, for people.

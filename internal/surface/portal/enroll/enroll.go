@@ -154,7 +154,7 @@ func arguments(form url.Values) map[string]any {
 	} else if form.Get("maxDevices") != "" {
 		args["maxDevices"] = form.Get("maxDevices")
 	}
-	if tags := tagList(form.Get("tags")); len(tags) > 0 {
+	if tags := frame.Parted(form.Get("tags")); len(tags) > 0 {
 		args["tags"] = tags
 	}
 	ssid := form.Get("wifiSsid")

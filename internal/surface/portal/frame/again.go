@@ -23,7 +23,7 @@ func (f *Frame) admitted(route Route) http.Handler {
 	whole = f.Sessions.Admit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		held := hold(w, r)
 		if again := f.visitOnce(held, r, route); again != nil {
-			held.drop()
+			held.header = nil // it is not sent
 			whole.ServeHTTP(w, again)
 			return
 		}
@@ -148,9 +148,6 @@ func (h *held) Write(text []byte) (int, error) {
 	h.WriteHeader(http.StatusOK)
 	return h.body.Write(text)
 }
-
-// drop forgets what was held.
-func (h *held) drop() { h.header = nil }
 
 // send sends what was held.
 func (h *held) send() {

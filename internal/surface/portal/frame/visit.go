@@ -115,6 +115,17 @@ func (v *Visit) PathValue(key string) string { return v.r.PathValue(key) }
 // Query is the address's query.
 func (v *Visit) Query() url.Values { return v.r.URL.Query() }
 
+// Parted are the tags or labels of a form's field, which commas part; never nil.
+func Parted(text string) []string {
+	all := []string{}
+	for one := range strings.SplitSeq(text, ",") {
+		if one = strings.TrimSpace(one); one != "" {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
 // Partial reports whether a part of the page is asked for, by htmx, rather
 // than a whole page.
 func (v *Visit) Partial() bool { return v.r.Header.Get("Hx-Request-Type") == "partial" }
@@ -257,6 +268,15 @@ func (v *Visit) Show(title, active string, body templ.Component) error {
 func (v *Visit) ShowStatus(status int, title, active string, body templ.Component) error {
 	v.takeFlashes()
 	return v.write(status, page(v, title, active, body))
+}
+
+// ShowLive answers with a whole page, or with the part of it that keeps up to date where
+// htmx asks for that.
+func (v *Visit) ShowLive(title, active string, body, part templ.Component) error {
+	if v.Partial() {
+		return v.Fragment(part)
+	}
+	return v.Show(title, active, body)
 }
 
 // Fragment answers with a part of a page.

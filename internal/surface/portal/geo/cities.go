@@ -65,7 +65,7 @@ func Surroundings(l asset.Location) Town {
 	nearest := math.Inf(1)
 	var near []city
 	for _, c := range cities() {
-		if away := apart(l, c.Center); away < farthest {
+		if away := math.Hypot(offset(l, c.Center)); away < farthest {
 			near = append(near, c)
 			if away < nearest {
 				nearest, t.Where = away, where(l, c, away)
@@ -91,8 +91,6 @@ func offset(from, to asset.Location) (east, south float64) {
 	turn := math.Remainder(to.Longitude-from.Longitude, 360)
 	return turn * metersPerDegree / 1000 * math.Cos(from.Latitude*math.Pi/180), (from.Latitude - to.Latitude) * metersPerDegree / 1000
 }
-
-func apart(from, to asset.Location) float64 { return math.Hypot(offset(from, to)) }
 
 // where says how a place lies to a city.
 func where(l asset.Location, c city, away float64) string {

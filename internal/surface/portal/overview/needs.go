@@ -111,10 +111,7 @@ func (s *Section) showNeeds(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	if v.Partial() {
-		return v.Fragment(needsPart(v, rows, v.Query().Get("all") == ""))
-	}
-	return v.Show("Needs you", frame.OverviewPath, needsPage(v, rows))
+	return v.ShowLive("Needs you", frame.OverviewPath, needsPage(v, rows), needsPart(v, rows, v.Query().Get("all") == ""))
 }
 
 func first(rows []need, short bool) []need {

@@ -63,10 +63,7 @@ func (s *Section) proposals(v *frame.Visit) error {
 		last := q.Rows[pageSize-1].Position()
 		q.Next = "before=" + strconv.FormatInt(last.CreatedAt.UnixMilli(), 10) + "&id=" + last.ID
 	}
-	if v.Partial() {
-		return v.Fragment(queueRows(v, q))
-	}
-	return v.Show("Proposals", frame.ProposalsPath, queuePage(v, q))
+	return v.ShowLive("Proposals", frame.ProposalsPath, queuePage(v, q), queueRows(v, q))
 }
 
 // details is a proposal on its page.

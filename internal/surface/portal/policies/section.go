@@ -99,10 +99,7 @@ func (s *Section) list(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	if v.Partial() {
-		return v.Fragment(rows(v, t))
-	}
-	return v.Show("Policies", frame.PoliciesPath, listPage(v, t))
+	return v.ShowLive("Policies", frame.PoliciesPath, listPage(v, t), rows(v, t))
 }
 
 // create saves a new, empty policy and opens it.

@@ -204,19 +204,8 @@ func (s *Section) details(v *frame.Visit, p policy.Policy) error {
 		return fault.Invalid("the form does not say which version was seen")
 	}
 	newName, text, inGroup := v.Form.Get("name"), strings.TrimSpace(v.Form.Get("description")), strings.TrimSpace(v.Form.Get("group"))
-	labels := labelsOf(v.Form.Get("labels"))
+	labels := frame.Parted(v.Form.Get("labels"))
 	return s.saved(v, p, version, nil, policy.Edit{Name: &newName, Description: &text, Labels: &labels, Group: &inGroup})
-}
-
-// labelsOf splits labels at commas.
-func labelsOf(text string) []string {
-	labels := []string{}
-	for one := range strings.SplitSeq(text, ",") {
-		if one = strings.TrimSpace(one); one != "" {
-			labels = append(labels, one)
-		}
-	}
-	return labels
 }
 
 // copy proposes a copy of the policy.

@@ -59,10 +59,7 @@ func (s *Section) list(v *frame.Visit) error {
 		}
 		rows[i] = newRow(w, attempts)
 	}
-	if v.Partial() {
-		return v.Fragment(webhookList(v, rows))
-	}
-	return v.Show("Webhooks", frame.SettingsPath, listPage(v, rows))
+	return v.ShowLive("Webhooks", frame.SettingsPath, listPage(v, rows), webhookList(v, rows))
 }
 
 // newRow is a webhook with its attempts, the newest first.
@@ -96,8 +93,5 @@ func (s *Section) show(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	if v.Partial() {
-		return v.Fragment(webhookState(v, sheet{w, all}))
-	}
-	return v.Show("Webhook to "+w.Host(), frame.SettingsPath, webhookPage(v, sheet{w, all}))
+	return v.ShowLive("Webhook to "+w.Host(), frame.SettingsPath, webhookPage(v, sheet{w, all}), webhookState(v, sheet{w, all}))
 }
