@@ -139,6 +139,7 @@ func TestServe_FullDisk(t *testing.T) {
 		}
 		return nil
 	})
+	p.run("company", "list") // what only reads, writes nothing
 	if err := os.Remove(filler.Name()); err != nil {
 		t.Fatal(err)
 	}

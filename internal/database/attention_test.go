@@ -84,6 +84,16 @@ func (f *fixture) wants(want []string, policies ...string) {
 	}
 }
 
+// listedSince fails unless the only item waits since a time, or since a moment later.
+func (f *fixture) listedSince(want time.Time) {
+	f.Helper()
+	items, err := f.db.Attention(f.Context(), attention.Query{CompanyID: f.company.ID})
+	f.ok(err)
+	if len(items) != 1 || items[0].At.Before(want.Truncate(time.Millisecond)) || items[0].At.After(f.clock.Now()) {
+		f.Errorf("%+v waits, want one item since %s", items, want)
+	}
+}
+
 // Old commands are listed for a week, and those that a stop canceled are not.
 func TestAttention_Commands(t *testing.T) {
 	withCompany(t, func(f *fixture) {
@@ -173,8 +183,11 @@ func TestAttention_PausedJobs(t *testing.T) {
 		move(job.Running, "")
 		_, err = f.db.UpdateUser(f.Context(), f.company.ID, u.ID, func(u *account.User) error { u.Disabled = true; return nil })
 		f.ok(err)
+		f.clock.Advance(time.Hour)
+		paused := f.clock.Now()
 		f.goOn(j, 2, r)
 		f.wants([]string{"PAUSED_JOB reboot"})
+		f.listedSince(paused)
 		f.clock.Advance(attention.ShownFor)
 		f.wants([]string{"PAUSED_JOB reboot"})
 		move(job.Running, "")

@@ -17,13 +17,16 @@ func UpperFirst(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// Sentence makes a phrase a sentence: with a capital, and a stop at its end.
+// Sentence makes a phrase a sentence: with a capital, and a stop at its end. An e-mail address
+// at its beginning stays as it is.
 func Sentence(phrase string) string {
 	first, size := utf8.DecodeRuneInString(phrase)
 	if size == 0 {
 		return ""
 	}
-	phrase = string(unicode.ToUpper(first)) + phrase[size:]
+	if word, _, _ := strings.Cut(phrase, " "); !strings.Contains(word, "@") {
+		phrase = string(unicode.ToUpper(first)) + phrase[size:]
+	}
 	if !strings.ContainsRune(".!?", rune(phrase[len(phrase)-1])) {
 		phrase += "."
 	}

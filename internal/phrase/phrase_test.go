@@ -28,3 +28,13 @@ func TestCount_OneAndMore(t *testing.T) {
 		}
 	}
 }
+
+func TestSentence_KeepsAddresses(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{"": "", "it ended": "It ended.", "ärger!": "Ärger!",
+		"ada@example.com canceled it": "ada@example.com canceled it.", "write to ada@example.com": "Write to ada@example.com."} {
+		if got := phrase.Sentence(in); got != want {
+			t.Errorf("Sentence(%q) is %q, want %q", in, got, want)
+		}
+	}
+}

@@ -14,7 +14,7 @@ const unansweredFor = time.Second
 
 // connector connects to PostgreSQL. Of the statements that wait for a connection, database/sql
 // serves one after another: if each attempt took connectLimit, the last would wait for minutes.
-// So that an attempt took too long is said at once to those who waited meanwhile.
+// So that an attempt took too long is said at once to those who waited for the same.
 type connector struct {
 	driver.Connector
 	unanswered atomic.Pointer[error]

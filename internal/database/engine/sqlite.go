@@ -39,8 +39,11 @@ func (db *DB) openSQLite(ctx context.Context, path string, o Options) error {
 			return err
 		}
 	}
-	writing, err := sql.Open("sqlite", sqliteDSN(path, "immediate",
-		"auto_vacuum(INCREMENTAL)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "wal_autocheckpoint(4000)"))
+	pragmas := []string{"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "wal_autocheckpoint(4000)"}
+	if use == Upgrade || seen.Empty() { // to say so writes to the file, and must be first
+		pragmas = append([]string{"auto_vacuum(INCREMENTAL)"}, pragmas...)
+	}
+	writing, err := sql.Open("sqlite", sqliteDSN(path, "immediate", pragmas...))
 	if err != nil {
 		return err
 	}
