@@ -3,6 +3,7 @@ package drill
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
@@ -110,12 +111,7 @@ func (t *attacker) requests(ctx context.Context, helper *portalclient.Client, ke
 	if err != nil {
 		return nil, err
 	}
-	var targets []asset.Asset
-	for _, a := range devices {
-		if a.Device.Management == asset.Platform {
-			targets = append(targets, a)
-		}
-	}
+	targets := slices.DeleteFunc(devices, func(a asset.Asset) bool { return a.Device.Management != asset.Platform })
 	if len(targets) < 4 {
 		return nil, fmt.Errorf("the company has only %d devices of the platform", len(targets))
 	}

@@ -2,6 +2,7 @@ package devices
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/a-h/templ"
@@ -116,13 +117,9 @@ func (s *Section) tab(t tabName) frame.Handler {
 // choices are the policies that the device could be moved to.
 func (s *Section) choices(v *frame.Visit, d asset.Device) ([]policy.Policy, error) {
 	all, err := s.policies(v)
-	var fitting []policy.Policy
-	for _, p := range all {
-		if string(p.Type) == string(d.Management) && p.ID != d.PolicyID {
-			fitting = append(fitting, p)
-		}
-	}
-	return fitting, err
+	return slices.DeleteFunc(all, func(p policy.Policy) bool {
+		return string(p.Type) != string(d.Management) || p.ID == d.PolicyID
+	}), err
 }
 
 // content reads what the tab needs.
@@ -145,7 +142,8 @@ func (s *Section) content(v *frame.Visit, d device, p policy.Policy) (templ.Comp
 		return appsPart(v, d, i), err
 	case policyTab:
 		settings, err := policy.View(p.Type, document(p))
-		return policyPart(v, d, p, set(settings)), err
+		set := slices.DeleteFunc(settings, func(value policy.Value) bool { return value.Value == policy.NotSet })
+		return policyPart(v, d, p, set), err
 	default:
 		recent, _, err := s.Commands.History(v.Context(), v.Company.ID, d.ID, operation.PageRequest{Size: 5})
 		if err != nil {
@@ -184,17 +182,6 @@ func document(p policy.Policy) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	return p.Document
-}
-
-// set are the settings that have a value.
-func set(all []policy.Value) []policy.Value {
-	var set []policy.Value
-	for _, value := range all {
-		if value.Value != policy.NotSet {
-			set = append(set, value)
-		}
-	}
-	return set
 }
 
 // advice says what to do about a command whose outcome is unknown.

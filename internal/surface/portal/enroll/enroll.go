@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -227,12 +228,9 @@ func (s *Section) joinedPart(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	var joined []asset.Asset
-	for _, a := range found {
-		if a.Device != nil && !a.Device.EnrolledAt.Before(time.UnixMilli(since)) {
-			joined = append(joined, a)
-		}
-	}
+	joined := slices.DeleteFunc(found, func(a asset.Asset) bool {
+		return a.Device == nil || a.Device.EnrolledAt.Before(time.UnixMilli(since))
+	})
 	return v.Fragment(joinedList(v, v.Request().URL.RequestURI(), joined))
 }
 

@@ -3,6 +3,7 @@ package people
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/approval/attention"
@@ -73,11 +74,7 @@ func (s *Account) view(v *frame.Visit) (page accountView, err error) {
 		return page, err
 	}
 	all, err := s.SignIn.Sessions.Sessions(v.Context(), v.User.ID)
-	for _, session := range all {
-		if session.Live(v.Now) {
-			page.Sessions = append(page.Sessions, session)
-		}
-	}
+	page.Sessions = slices.DeleteFunc(all, func(session account.Session) bool { return !session.Live(v.Now) })
 	return page, err
 }
 
