@@ -216,7 +216,7 @@ func TestPassword_IsNoProof(t *testing.T) {
 			status)
 	}
 	change(servertest.Password, 422)
-	o.Advance(account.ReauthFresh - time.Second)
+	o.Advance(account.ReauthFresh - time.Minute)
 	session := func() account.Session {
 		all, err := o.DB().Sessions(t.Context(), admin.User.ID)
 		if err != nil || len(all) != 1 {
