@@ -1,5 +1,5 @@
-// Package asset is the inventory: assets, and the managed device that an
-// asset may be (contract 2.1, 3.1, 4.1).
+// Package asset is the inventory: assets, and the managed device that an asset may be
+// (docs/contract.md 2.1, 3.1, 4.1; "contract" below is that file).
 package asset
 
 import (
@@ -16,7 +16,8 @@ import (
 // Status is the state of an asset (contract 3.4).
 type Status string
 
-// The statuses. The first three are enrolled.
+// The statuses. The first three are enrolled. Pending was never enrolled; Deleted was, and its
+// management ended.
 const (
 	Active        Status = "ACTIVE"
 	Inactive      Status = "INACTIVE"
@@ -37,8 +38,8 @@ const (
 	Agent    Management = "AGENT"
 )
 
-// Ownership says whose a device is. The zero value is unknown, and counts as
-// not allowed wherever ownership matters.
+// Ownership says who owns a device. The zero value is unknown: a command that needs an ownership is then
+// not allowed.
 type Ownership string
 
 // The ownerships.
@@ -69,7 +70,7 @@ type Asset struct {
 	Tags           []string
 	Specifications map[string]string
 	Device         *Device // nil unless enrolled
-	Archived       bool    // no list shows it unless it is asked for; it keeps its status
+	Archived       bool    // only a list of archived assets shows it; its status does not change
 }
 
 // PathName is the asset's resource name.
@@ -82,7 +83,7 @@ type Device struct {
 	Mode          Mode
 	PolicyID      string
 	PolicyName    string // read together with the device
-	PolicyApplied int    // our version of PolicyID that the device reported; 0: none yet
+	PolicyApplied int    // the version of PolicyID, by Muster's count, that the device reported; 0: none yet
 	EnrolledAt    time.Time
 	LastSeenAt    time.Time
 	LostMode      bool
@@ -92,12 +93,12 @@ type Device struct {
 	// Name is the device at its channel: "enterprises/…/devices/…" at the
 	// platform, the agent's device id otherwise.
 	Name string
-	// Epoch counts enrollments of this asset; commands belong to one.
+	// Epoch counts the enrollments of this asset. A command belongs to one of them.
 	Epoch    int
 	APILevel int
 }
 
-// Location is where a device was.
+// Location is where a device was, in degrees.
 type Location struct {
 	Latitude       float64   `json:"latitude"`
 	Longitude      float64   `json:"longitude"`
@@ -105,7 +106,7 @@ type Location struct {
 	ReportedAt     time.Time `json:"reportedAt"`
 }
 
-// App is an app that a device reports, in its own words.
+// App is an app as the device reports it. Its texts are not trusted.
 type App struct {
 	Package string `json:"package"`
 	Name    string `json:"name,omitempty"`
@@ -114,7 +115,7 @@ type App struct {
 	Removed bool   `json:"removed,omitempty"`
 }
 
-// MaxApps is how many apps of a device are kept.
+// MaxApps is how many apps of a device are kept; further ones are dropped.
 const MaxApps = 1000
 
 // Inventory is the apps of a device, by package, since they last changed. A
@@ -124,30 +125,30 @@ type Inventory struct {
 	Since time.Time
 }
 
-// PlacesKept is how far back pages show where a device was.
-const PlacesKept = 30 * 24 * time.Hour
+// TrailPeriod is how far back the portal shows the locations of a device.
+const TrailPeriod = 30 * 24 * time.Hour
 
-// Place is where an asset was last.
+// Place is the last location of an asset.
 type Place struct {
 	ID, Identification string
 	Location           Location
 }
 
-// Overview reads the inventory for people. Every method is bound to one company, and to
-// the policies that it is given or that the filter names; nil: to all.
+// Overview reads the inventory for the portal. Every method is bound to one company. InstalledApps
+// and Trail do not check the limits of a principal: call Find first.
 type Overview interface {
 	Store
-	// InstalledApps returns the apps that a device reported; none if it reports none, or is
-	// not the company's.
+	// InstalledApps returns the apps that a device reported. The result is empty if it reports
+	// none, or is not a device of the company.
 	InstalledApps(ctx context.Context, companyID, assetID string) (Inventory, error)
-	// Trail returns where an asset was since a time, the oldest first, at most
-	// limit of the newest.
+	// Trail returns the locations of an asset since a time, the oldest first. If there are
+	// more than limit, it returns the newest limit.
 	Trail(ctx context.Context, companyID, assetID string, since time.Time, limit int) ([]Location, error)
-	// Located returns the last places of the devices that reported last, at
-	// most limit of them.
+	// Located returns the last location of at most limit enrolled devices, the most recently
+	// synchronized first. Only the company and the policies of f apply.
 	Located(ctx context.Context, f Filter, limit int) ([]Place, error)
-	// PatchLevels counts devices by patch level, the newest first and what was not
-	// reported last.
+	// PatchLevels counts the devices of the policies by month, the newest first and the empty
+	// month last. If policies is nil, it counts all devices.
 	PatchLevels(ctx context.Context, companyID string, policies []string) ([]PatchLevel, error)
 }
 
@@ -291,11 +292,12 @@ func (rd Reader) Get(ctx context.Context, call operation.Call, args Target) (Vie
 
 // Finder reads one asset of a company.
 type Finder interface {
+	// Asset returns an asset of the company, or fault.NotFound.
 	Asset(ctx context.Context, companyID, id string) (Asset, error)
 }
 
-// Find returns the asset that ref names for the principal: fault.NotFound for
-// anything that is not an asset of its company, or is beyond its limits.
+// Find returns the asset that ref, a pathName or a short id, names. It fails with fault.NotFound if there
+// is none in the principal's company, or if the principal may not see the asset's policy.
 func Find(ctx context.Context, s Finder, p access.Principal, ref string) (Asset, error) {
 	missing := fault.New(fault.NotFound, "there is no asset with this id in your company: take the pathName from the asset list")
 	id, ok := resource.Short(p.CompanySlug, resource.Assets, ref)

@@ -25,7 +25,7 @@ const (
 	maxImportColumns = 100
 	maxCellLength    = 1000 // characters
 	maxImportCells   = 2_000_000
-	maxFaults        = 1000 // that are named
+	maxFaults        = 1000 // reading stops after so many lines at fault
 )
 
 // ErrLargeFile is the error of a file that is larger than MaxImportBytes.
@@ -34,7 +34,7 @@ var ErrLargeFile = fault.Invalid(fmt.Sprintf("the file is larger than %d MB: spl
 // errLongLine is the error of a line that is longer than maxLineBytes.
 var errLongLine = errors.New("long line")
 
-// CSV is a file of which the header line was read. It is read once, by Lines.
+// CSV is a file whose header line was read. Lines reads the rest, once. It is not safe for concurrent use.
 type CSV struct {
 	Columns []string // names of the header line
 	Example []string // after Lines: the cells of the first line below it
@@ -43,10 +43,11 @@ type CSV struct {
 	last    int // number of the line that was read last
 }
 
-// bounded is a file that ends with an error where it, or one line of it, is too large.
+// bounded fails with ErrLargeFile or errLongLine when too many bytes of the file, or of one line, were
+// read. The reader above it reads ahead, so the limit of a line is exact to readAhead.
 type bounded struct {
 	io.Reader
-	all, line int64 // bytes that are left
+	all, line int64 // bytes that may still be read
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
@@ -62,9 +63,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadLines reads a CSV file with a header line: identification, serialNumber, of which
-// one is required, model, manufacturer, brand, tags (separated by ";"); any other column is
-// custom data. It names the lines at fault; an error is about the whole file.
+// ReadLines reads a CSV file. Its header line names the columns: identification or serialNumber (one
+// is required), model, manufacturer, brand and tags (separated by ";"). Any other column is custom
+// data. A LineError is about one line. The error is about the whole file.
 func ReadLines(r io.Reader) ([]Line, []LineError, error) {
 	file, err := OpenCSV(r)
 	if err != nil {
@@ -73,7 +74,8 @@ func ReadLines(r io.Reader) ([]Line, []LineError, error) {
 	return file.Lines(file.Columns)
 }
 
-// OpenCSV reads the header line of a CSV file in UTF-8. A byte-order mark is skipped.
+// OpenCSV reads the header line of a CSV file in UTF-8, and skips a byte-order mark. Errors are
+// fault.Invalid, or those of r.
 // Columns are separated by commas, or by semicolons or tabs, if the header line has more
 // of them outside quotes.
 func OpenCSV(r io.Reader) (*CSV, error) {
@@ -87,14 +89,14 @@ func OpenCSV(r io.Reader) (*CSV, error) {
 		return nil, fault.Invalid("line 1: the file is UTF-16: save it as CSV UTF-8")
 	}
 	c := &CSV{bound: bound, reader: csv.NewReader(buffered)}
-	ahead, _ := buffered.Peek(readAhead) // what is wrong comes again when it is read
+	ahead, _ := buffered.Peek(readAhead) // Read returns the error again
 	c.reader.Comma = separator(ahead)
 	header, err := c.reader.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, fault.Invalid("the file is empty: the first line must name the columns, such as identification,serialNumber,model,tags")
 	}
-	if line := c.lineFault(err); line != nil {
-		return nil, fault.Invalid(fmt.Sprintf("line %d: %s", line.Line, line.Message))
+	if wrong := c.lineFault(err); wrong != nil {
+		return nil, fault.Invalid(fmt.Sprintf("line %d: %s", wrong.Line, wrong.Message))
 	}
 	if err != nil {
 		return nil, err
@@ -104,7 +106,7 @@ func OpenCSV(r io.Reader) (*CSV, error) {
 	return c, err
 }
 
-// separator is what most often stands between the cells of the first line.
+// separator returns the comma, or ";" or tab if the first line has more of them outside quotes.
 func separator(ahead []byte) rune {
 	quoted, counts := false, map[rune]int{}
 	for _, r := range string(ahead) {
@@ -147,8 +149,9 @@ func readHeader(header []string) ([]string, error) {
 	return header, nil
 }
 
-// Lines reads the lines below the header. targets says what each column is: a name of
-// Targets, any other name for a key of the custom data, or nothing to leave it out.
+// Lines reads the lines below the header. targets has one entry for each of Columns: a name of
+// Targets, any other name for a key of the custom data, or "" to leave the column out. After a
+// broken quote, a long line or maxFaults lines at fault it stops, and returns no lines.
 func (c *CSV) Lines(targets []string) ([]Line, []LineError, error) {
 	seen := map[string]bool{}
 	for _, target := range targets {
@@ -167,6 +170,7 @@ func (c *CSV) Lines(targets []string) ([]Line, []LineError, error) {
 	return lines, faults, err
 }
 
+// rows reads until the end of the file or the first fault that hides where the next line begins.
 func (c *CSV) rows(targets []string) (lines []Line, faults []LineError, err error) {
 	serials, cells := map[string]int{}, 0
 	c.reader.ReuseRecord = true
@@ -217,7 +221,7 @@ func (c *CSV) rows(targets []string) (lines []Line, faults []LineError, err erro
 	return nil, faults, nil
 }
 
-// readLine turns one row into a line, or says what is wrong with it.
+// readLine turns one row into a line. The text says what is wrong with it; empty: nothing.
 func readLine(targets, record []string) (Line, string) {
 	line := Line{CustomData: map[string]string{}, Specifications: map[string]string{}}
 	for i, cell := range record {
@@ -245,7 +249,7 @@ func readLine(targets, record []string) (Line, string) {
 	}
 	edit := line.edit()
 	if edit.Identification == nil && edit.Tags == nil && len(edit.CustomData) == 0 {
-		return line, "" // its hardware facts alone
+		return line, "" // only hardware facts: Check has nothing to check
 	}
 	if err := edit.Check(); err != nil {
 		return line, fault.From(err).Detail
@@ -263,6 +267,7 @@ func splitTags(cell string) (tags []string) {
 	return tags
 }
 
+// cellFault says what is wrong with a cell, as the end of a sentence; empty: nothing.
 func cellFault(cell string) string {
 	switch {
 	case !utf8.ValidString(cell):
@@ -275,8 +280,8 @@ func cellFault(cell string) string {
 	return ""
 }
 
-// lineFault is what is wrong with a line, by an error of the reader; nil: the error is about
-// the whole file, or there is none.
+// lineFault returns what an error of the CSV reader says about one line. It returns nil if err is nil or
+// is about the whole file.
 func (c *CSV) lineFault(err error) *LineError {
 	parse, ok := errors.AsType[*csv.ParseError](err)
 	switch {

@@ -177,9 +177,9 @@ type Deleter interface {
 	ExportAsset(ctx context.Context, companyID, id string, keeper Keeper) error
 }
 
-// Keeper keeps what is deleted. Begin may be called again: then it begins once more.
+// Keeper writes what is deleted to a file. A transaction that is tried again calls Begin again.
 type Keeper interface {
-	// Begin begins the file; an error if it exists.
+	// Begin begins the file. Called again, it discards what was written.
 	Begin() error
 	// Keep adds a row of a table.
 	Keep(table string, row map[string]any) error

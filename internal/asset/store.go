@@ -59,7 +59,7 @@ type Filter struct {
 	Messages   *bool
 	Companions bool
 	// LocatedSince finds devices that told their place at a time or later, of the
-	// last PlacesKept; Unlocated those of which no place is known.
+	// last TrailPeriod; Unlocated those of which no place is known.
 	LocatedSince time.Time
 	Unlocated    bool
 }

@@ -9,29 +9,28 @@ import (
 	"github.com/musterhq/muster/internal/discovery"
 )
 
-// route is one of the vendor's interfaces: its discovery document and the
-// methods that the emulator has. The rest of the document answers 501.
+// route is one of the vendor's APIs: its discovery document, and the methods that the emulator
+// has. All other methods of the document answer 501.
 type route struct {
 	document     *discovery.Document
 	methods      map[string]handler // by discovery id
-	isManagement bool               // calls are logged, the quota applies
+	isManagement bool               // the Android Management API: its calls are logged and count for the quota
 }
 
-// handler carries out a method. Its answer is marshalled to JSON.
+// handler executes a method. Its result is written as JSON.
 type handler func(e *Emulator, c *call) (any, error)
 
-// call is a request that was found to be a good call of a method.
+// call is a request that was checked against the method's parameters and schema.
 type call struct {
 	ctx        context.Context
 	method     *discovery.Method
 	parameters map[string]string // of the path
 	query      url.Values
 	body       map[string]any // checked against the method's schema
-	raw        []byte
-	base       string // the address at which the emulator was called
+	base       string         // the URL of the emulator as the caller used it, without a path
 }
 
-// name is the path parameter that names the resource, or its parent.
+// name returns the name of the resource, or of its parent, from the path; empty: the path has none.
 func (c *call) name() string {
 	for _, parameter := range []string{"name", "parent", "subscription", "topic", "project"} {
 		if value, ok := c.parameters[parameter]; ok {
@@ -41,7 +40,7 @@ func (c *call) name() string {
 	return ""
 }
 
-// segment is the n-th segment of the resource's name, counted from 0.
+// segment is the n-th segment of the resource's name, counted from 0; empty: there are fewer.
 func (c *call) segment(n int) string {
 	segments := strings.Split(c.name(), "/")
 	if n >= len(segments) {

@@ -94,7 +94,7 @@ func (e *Emulator) perform(r *http.Request, route route, method *discovery.Metho
 	if err := checkFields(route.document, method.Response.Schema, r.URL.Query().Get("fields")); err != nil {
 		return nil, err
 	}
-	c := &call{ctx: r.Context(), method: method, parameters: parameters, query: r.URL.Query(), raw: raw, base: e.baseURL(r)}
+	c := &call{ctx: r.Context(), method: method, parameters: parameters, query: r.URL.Query(), base: e.baseURL(r)}
 	switch {
 	case method.Request.Schema != "":
 		body, err := route.document.Decode(method.Request.Schema, raw)

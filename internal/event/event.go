@@ -1,6 +1,5 @@
-// Package event tells programs what happened, in order: an event is written in the
-// transaction that makes it true, and gets its position in its company's history when
-// everyone can see it.
+// Package event is the feed of what happened in a company, in order. An event is written in the
+// transaction of the change, and gets its position after that transaction has committed.
 package event
 
 import (
@@ -11,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 )
 
-// Type says what happened, as area.what.
+// Type says what happened, as "area.action".
 type Type string
 
 // The types.
@@ -44,19 +43,19 @@ const (
 // Kind describes a type.
 type Kind struct {
 	Type Type
-	Text string // when it is written, in one sentence
+	Text string // says when an event of this type is written; part of the API description
 }
 
 // Kinds lists every type.
 func Kinds() []Kind {
 	return []Kind{
-		{DeviceEnrolled, "A device enrolled, for the first time or again, or its asset got it in a merge."},
+		{DeviceEnrolled, "A device enrolled, for the first time or again, or moved to its asset in a merge."},
 		{DeviceLostMode, "A device's lost mode began (status ON) or ended (status OFF)."},
-		{DeviceSilent, "A device became INACTIVE: it has not been heard of for as long as the company allows. Once for each silence."},
+		{DeviceSilent, "A device became INACTIVE: it was silent for the company's inactivity period. Once for each silence."},
 		{DeviceUnenrolled, "The management of a device ended, or its asset was merged into another."},
 		{CommandSucceeded, "A command succeeded."},
 		{CommandFailed, "A command failed, or expired."},
-		{CommandUnconfirmed, "It is not known whether a command reached its device. A later event may say more."},
+		{CommandUnconfirmed, "The service does not know whether a command reached its device. A later event may have the outcome."},
 		{PolicyChanged, "A new version of a policy was saved."},
 		{PolicyFailed, "The platform refused a saved policy, or an apply failed."},
 		{ProposalWaiting, "A proposal waits for a person's approval."},
@@ -65,7 +64,7 @@ func Kinds() []Kind {
 		{ProposalApplied, "A proposal was applied."},
 		{ProposalEnded, "A proposal expired or failed, or its outcome is not known (status EXPIRED, FAILED or UNCONFIRMED)."},
 		{LimitReached, "A call was refused because the limit on destructive commands, or on a key's devices a day, is reached."},
-		{AutomationStopped, "What API keys and connections may change was stopped."},
+		{AutomationStopped, "Changes by API keys and connections were stopped."},
 		{AutomationResumed, "The stop ended."},
 		{ControlLoosening, "A change that loosens a control was asked for; it takes effect later, and can be canceled."},
 		{KeyCreated, "An API key was created."},
@@ -87,22 +86,22 @@ func Types() (all []Type) {
 // Known reports whether there is such a type.
 func (t Type) Known() bool { return slices.Contains(Types(), t) }
 
-// Area is the part of the type that rights are about.
+// Area is the part of the type before the dot. The rights to read an event depend on it.
 func (t Type) Area() string { area, _, _ := strings.Cut(string(t), "."); return area }
 
-// Event is something that happened. What does not apply is empty.
+// Event is something that happened. Fields that do not apply are empty.
 type Event struct {
 	ID         string
 	CompanyID  string
 	Type       Type
 	At         time.Time
 	AssetID    string
-	PolicyID   string // that it is about, or that the device had
+	PolicyID   string // the policy of the event, or the one that the device had
 	ProposalID string
 	Command    string // its type, such as LOCK
 	Status     string
-	RequestID  string // of the call that caused it
-	Owner      string // of a proposal: OwnerOf
+	RequestID  string // of the call that caused the event; empty: the service itself did
+	Owner      string // of a proposal, as OwnerOf returns it
 	Position   int64  // in the company's history
 }
 
@@ -112,10 +111,10 @@ const (
 	Off = "OFF"
 )
 
-// ExpiresSoon is how long before a key expires it is said.
+// ExpiresSoon is how long before its expiry a key gets the event KeyExpiring.
 const ExpiresSoon = 7 * 24 * time.Hour
 
-// OwnerOf names who made a proposal: over OAuth, the connection and the user together.
+// OwnerOf identifies who made a proposal. For an OAuth connection it includes the user, for other kinds not.
 func OwnerOf(kind access.Kind, id, userID string) string {
 	if kind != access.Connection {
 		userID = ""

@@ -30,7 +30,7 @@ type Runner interface {
 type ToolError struct {
 	Tool string
 	Code int
-	Text string // the end of what it wrote, one line
+	Text string // what it wrote to standard error and output, shortened to one line
 }
 
 // Error implements error.
@@ -38,7 +38,7 @@ func (e *ToolError) Error() string {
 	return fmt.Sprintf("%s ended with code %d: %s", e.Tool, e.Code, e.Text)
 }
 
-// The uids that matter.
+// The user ids with the powers of a system daemon.
 const (
 	rootUID   = 0
 	systemUID = 1000
@@ -47,7 +47,7 @@ const (
 // Device is the device that the tools work on. It implements agent.Device.
 type Device struct {
 	Tools Runner
-	Root  string // "/", or what stands in its place
+	Root  string // the root of the file system: "/", or a directory in tests
 	UID   int    // that the agent runs as: 0 and 1000 have a system daemon's powers
 	Now   func() time.Time
 
@@ -56,8 +56,7 @@ type Device struct {
 
 var _ agent.Device = (*Device)(nil)
 
-// system reports whether the agent has a system daemon's powers. Else it was
-// started over USB.
+// system reports whether the agent has the powers of a system daemon. If not, adb started it over USB.
 func (d *Device) system() bool { return d.UID == rootUID || d.UID == systemUID }
 
 // Facts implements agent.Device.
@@ -110,8 +109,7 @@ func (d *Device) BootID(context.Context) (string, error) {
 	return id, nil
 }
 
-// The levels from which a command line shows notifications, and finds out what
-// an app opens with.
+// The API levels from which the tools can show a notification, and find the activity that an app opens with.
 const (
 	notificationSDK = 29
 	launchSDK       = 24
@@ -136,11 +134,11 @@ func (d *Device) Capabilities(ctx context.Context) ([]protocol.Capability, error
 	return can, nil
 }
 
-// hasFeature reports whether the device's maker says that it has something.
+// hasFeature reports whether the device declares a feature, such as android.hardware.telephony.
 func (d *Device) hasFeature(ctx context.Context, name string) (bool, error) {
 	text, err := d.Tools.Run(ctx, "pm", "has-feature", name)
 	if failed, ok := errors.AsType[*ToolError](err); ok && failed.Code == 1 {
-		return false, nil // that is how it says no
+		return false, nil // pm exits with 1 if the device does not have the feature
 	}
 	return strings.TrimSpace(text) == "true", err
 }

@@ -1,11 +1,11 @@
-// Package drill attacks a service of its own through its real surfaces, and
-// reports which control refused what, and whether harm was done (muster drill).
+// Package drill starts a service, attacks it through its real surfaces, and reports which
+// control refused which call, and whether harm was done (muster drill).
 //
 // Each scenario has the demo's company on a fresh database: the emulator of the
 // vendor's platform, simulated devices, real agents, REST, MCP over HTTP and over
-// standard input and output, OAuth and the portal. Its clock is moved on, so that
-// minutes of an attack take seconds. Whether there is harm is decided by what the
-// database and the policies are afterwards, never by what the attacker was answered.
+// standard input and output, OAuth and the portal. The scenario moves its clock forward, so
+// that minutes of an attack take seconds. The state of the database and of the policies after
+// the attack decides whether there is harm, not the answers to the attacker.
 package drill
 
 import (
@@ -39,7 +39,7 @@ type scenario struct {
 	name string
 	// prepare sets the company's controls, before the attack.
 	prepare func(ctx context.Context, d *drill) error
-	// attack does all that the attacker can; what was refused is no error.
+	// attack does what the attacker can do. A refused call is no error.
 	attack func(ctx context.Context, d *drill) error
 }
 
@@ -59,8 +59,8 @@ func Names() (all []string) {
 	return all
 }
 
-// Run runs scenarios, each in a temporary folder that it removes. The error is
-// that a scenario could not be run; harm is in the report.
+// Run runs the scenarios one after another, each in a temporary directory that it removes. It
+// returns an error if a scenario cannot run. Harm is no error: the report lists it.
 func Run(ctx context.Context, s Settings) (Report, error) {
 	var report Report
 	for _, one := range scenarios() {
@@ -68,7 +68,10 @@ func Run(ctx context.Context, s Settings) (Report, error) {
 			continue
 		}
 		result, err := s.within(ctx, one.name, func(ctx context.Context, d *drill) error {
-			return errors.Join(one.prepare(ctx, d), one.attack(ctx, d))
+			if err := one.prepare(ctx, d); err != nil {
+				return err
+			}
+			return one.attack(ctx, d)
 		})
 		if err != nil {
 			return report, fmt.Errorf("cannot run the scenario %s: %w", one.name, err)
@@ -78,7 +81,8 @@ func Run(ctx context.Context, s Settings) (Report, error) {
 	return report, nil
 }
 
-// within calls work on a fresh company of its own.
+// within starts a service with one company in a temporary directory, and calls work on it. name is
+// that of the result.
 func (s Settings) within(ctx context.Context, name string, work func(context.Context, *drill) error) (result Scenario, err error) {
 	dir, err := os.MkdirTemp("", "muster-drill-")
 	if err != nil {
@@ -97,37 +101,39 @@ func (s Settings) within(ctx context.Context, name string, work func(context.Con
 		working, stop := context.WithCancel(ctx)
 		err = work(working, d)
 		stop()
-		d.running.Wait()
+		d.added.Wait()
 		return errors.Join(err, db.Close())
 	})
 	return d.result, err
 }
 
-// drill is one scenario under way.
+// drill is a running scenario.
 type drill struct {
 	*demo.Running
 	clock   *clock
 	db      *database.DB
 	dir     string
 	log     *slog.Logger
-	running sync.WaitGroup // of the devices that the attacker adds; those of the company are in Running
-	hurried bool           // ends with errHarm as soon as harm is found
+	added   sync.WaitGroup // waits for the devices that the attacker adds; the company's own are in Running
+	hurried bool           // set by tests: the attack ends with errHarm at the first harm; see enough
 	result  Scenario
 	// person plays the person who decides, when the answer to a call asks for one; nil: no person decides.
 	person func(context.Context, answer) error
 }
 
-// live has a device of the attacker's enroll and run, with its state in a directory of this name.
+// live enrolls a device of the attacker under a policy, and runs its agent until ctx ends. Its state
+// is in the directory name below d.dir.
 func (d *drill) live(ctx context.Context, name string, device agent.Device, under policy.Policy) error {
 	options := agent.Options{Dir: filepath.Join(d.dir, name), Version: "drill", Device: device, Client: agent.NewClient(),
 		Now: d.clock.now, Log: d.log}
 	issue := func() (string, error) { return d.AgentToken(ctx, under) }
-	return simulated.Live(ctx, &d.running, options, d.Service.PublicURL(), issue)
+	return simulated.Live(ctx, &d.added, options, d.Service.PublicURL(), issue)
 }
 
 var errHarm = errors.New("harm was done")
 
-// enough ends an attack that is in a hurry and has done harm, by what the judge finds.
+// enough returns errHarm if the drill is hurried and judge finds harm. Otherwise it restores the
+// facts, because judge runs again at the end of the attack.
 func (d *drill) enough(ctx context.Context, judge func(context.Context) error) error {
 	if !d.hurried {
 		return nil
@@ -143,7 +149,7 @@ func (d *drill) enough(ctx context.Context, judge func(context.Context) error) e
 	return nil
 }
 
-// clock is real time that can be moved on.
+// clock is a clock that can be moved forward. Any number of goroutines may use it.
 type clock struct {
 	base  func() time.Time
 	ahead atomic.Int64 // nanoseconds
@@ -158,7 +164,7 @@ func (d *drill) harm(format string, args ...any) {
 	d.result.Harm = append(d.result.Harm, fmt.Sprintf(format, args...))
 }
 
-// row is a line of the report, for one way of attacking.
+// row adds a line to the report, for one way of attacking.
 func (d *drill) row(attack string) *Attack {
 	a := &Attack{Attack: attack, RefusedBy: map[string]int{}}
 	d.result.Attacks = append(d.result.Attacks, a)

@@ -12,36 +12,36 @@ import (
 	"github.com/musterhq/muster/internal/validate"
 )
 
-// digest is one mail to a user: decisions that wait, and what happened. Its length depends
-// on the number of types and not on how much happened.
+// digest is one mail to a user: decisions that wait, and events, summed up by type. Its length
+// depends on the number of types, not on the number of events.
 type digest struct {
 	to    attention.Recipient
 	items []attention.Item
 	news  []attention.News
 }
 
-// settled reports whether something happened long enough ago to be mailed.
-func (l digest) settled(now time.Time) bool {
-	return slices.ContainsFunc(l.news, func(n attention.News) bool { return now.Sub(n.First) >= Settle })
+// settled reports whether the first event of a type is at least Settle ago.
+func (d digest) settled(now time.Time) bool {
+	return slices.ContainsFunc(d.news, func(n attention.News) bool { return now.Sub(n.First) >= Settle })
 }
 
-// subject names what is in the mail, decisions before the rest.
-func (l digest) subject(company string) string {
+// subject is the company's name, then the decisions, then the events.
+func (d digest) subject(company string) string {
 	all := make([]string, 0, 2)
-	switch len(l.items) {
+	switch len(d.items) {
 	case 0:
 	case 1:
-		all = append(all, sentence(l.items[0]))
+		all = append(all, sentence(d.items[0]))
 	default:
-		all = append(all, fmt.Sprintf("%d decisions wait for you", len(l.items)))
+		all = append(all, fmt.Sprintf("%d decisions wait for you", len(d.items)))
 	}
-	switch len(l.news) {
+	switch len(d.news) {
 	case 0:
 	case 1:
-		all = append(all, headline(l.news[0]))
+		all = append(all, headline(d.news[0]))
 	default:
 		var count int64
-		for _, n := range l.news {
+		for _, n := range d.news {
 			count += n.Count
 		}
 		all = append(all, frame.Number(count)+" events")
@@ -49,6 +49,7 @@ func (l digest) subject(company string) string {
 	return validate.Clean(company, maxName) + ": " + strings.Join(all, "; ")
 }
 
+// sentence is a decision as plain text.
 func sentence(i attention.Item) string {
 	var b strings.Builder
 	for _, p := range frame.AttentionText(i) {
@@ -57,6 +58,7 @@ func sentence(i attention.Item) string {
 	return b.String()
 }
 
+// headline is the label of a type with the name of its one event, or the number of events.
 func headline(n attention.News) string {
 	text := kind(n.Type).Label
 	if named := examples(n); n.Count == 1 && len(named) == 1 {
@@ -65,7 +67,7 @@ func headline(n attention.News) string {
 	return text + ": " + frame.Number(n.Count)
 }
 
-// kind is how mail calls a type.
+// kind is the label and the page of a type. An unknown type is named as it is.
 func kind(t event.Type) frame.MailType {
 	for _, g := range frame.MailGroups() {
 		for _, k := range g.Types {
@@ -77,7 +79,7 @@ func kind(t event.Type) frame.MailType {
 	return frame.MailType{Type: t, Label: string(t), Many: frame.ActivityPath}
 }
 
-// examples names a few events; a device that is there twice is named once.
+// examples returns the names of the events in n.Examples, each name once.
 func examples(n attention.News) (names []string) {
 	for _, e := range n.Examples {
 		if name := validate.Clean(frame.MailExample(e), maxName); name != "" && !slices.Contains(names, name) {
@@ -87,25 +89,26 @@ func examples(n attention.News) (names []string) {
 	return names
 }
 
-func (l digest) text(public string, now time.Time) string {
+// text is the body, with links below public, the service's URL without a final slash.
+func (d digest) text(public string, now time.Time) string {
 	var b strings.Builder
-	b.WriteString(greeting(l.to.Name) + "\n")
-	if len(l.items) > 0 {
+	b.WriteString(greeting(d.to.Name) + "\n")
+	if len(d.items) > 0 {
 		b.WriteString("\nThis waits for your decision:\n")
 	}
-	for _, i := range l.items[:min(len(l.items), listed)] {
+	for _, i := range d.items[:min(len(d.items), listed)] {
 		fmt.Fprintf(&b, "\n- %s (%s)\n  %s\n", sentence(i), frame.AttentionUntil(i, now), public+frame.AttentionLink(i))
 	}
-	if more := len(l.items) - listed; more > 0 {
+	if more := len(d.items) - listed; more > 0 {
 		fmt.Fprintf(&b, "\nand %d more.\n", more)
 	}
-	if len(l.items) > 0 {
+	if len(d.items) > 0 {
 		fmt.Fprintf(&b, "\nAll of it: %s\n", public+frame.AttentionPath)
 	}
-	if len(l.news) > 0 {
+	if len(d.news) > 0 {
 		b.WriteString("\nThis happened:\n")
 	}
-	for _, n := range l.news {
+	for _, n := range d.news {
 		fmt.Fprintf(&b, "\n- %s\n", headline(n))
 		if names := examples(n); n.Count > 1 && len(names) > 0 {
 			fmt.Fprintf(&b, "  For example: %s\n", strings.Join(names, "; "))

@@ -24,7 +24,7 @@ type AgentRelease struct {
 	File string `arg:"" placeholder:"FILE" help:"The signed file; - is standard input."`
 }
 
-// Run adds it. The same file again changes nothing.
+// Run adds the file. Adding the same file again changes nothing.
 func (c *AgentRelease) Run(env *Env) error {
 	file, err := env.Input(c.File)
 	if err != nil {
@@ -54,7 +54,7 @@ type AgentRollout struct {
 	Percent int    `name:"percent" default:"100" help:"How many percent of the installation's devices get the version in the end. A larger number later goes on from there."`
 }
 
-// Validate wants a share of the devices.
+// Validate checks that the percentage is from 1 to 100.
 func (c *AgentRollout) Validate() error {
 	if c.Percent < 1 || c.Percent > 100 {
 		return fmt.Errorf("--percent %d is not between 1 and 100", c.Percent)
@@ -62,13 +62,14 @@ func (c *AgentRollout) Validate() error {
 	return nil
 }
 
-// Run begins it, or lets it go on.
+// Run begins the rollout, or continues a paused one.
 func (c *AgentRollout) Run(env *Env) error {
 	return c.open(env, Writes, func(ctx context.Context, admin *Admin) (answer, error) {
 		r, err := admin.Rollouts.BeginRollout(ctx, c.Version, c.Percent)
 		return answer{viewRollout(r, rollout.Progress{}), func(w io.Writer) {
-			fmt.Fprintf(w, "Version %s goes to 1, 10 and %d percent of the devices, each when the ring before is in touch on it.\nA "+
-				"running service begins within a minute; `muster agent list` shows how far it is.\n", r.Version, r.Goal)
+			fmt.Fprintf(w, "Version %s goes to %d percent of the devices, after rings of 1 and 10 percent if they are smaller. Each ring "+
+				"begins when the devices of the ring before run the version.\nA running service begins within a minute; `muster agent "+
+				"list` shows the progress.\n", r.Version, r.Goal)
 		}}, err
 	})
 }
@@ -110,18 +111,18 @@ type rolloutView struct {
 	Version string               `json:"version"`
 	State   rollout.State        `json:"state"`
 	Reason  string               `json:"reason,omitempty"`
-	Percent int                  `json:"percent"` // of the present ring
+	Percent int                  `json:"percent"` // at which the present ring ends; 0: none has begun
 	Goal    int                  `json:"goal"`
-	Devices int                  `json:"devices"` // of the installation
+	Devices int                  `json:"devices"` // of the installation that the version is for
 	Ring    int                  `json:"ring"`    // devices of the present ring
-	Updated int                  `json:"updated"` // of them
+	Updated int                  `json:"updated"` // of the ring, in touch with the service on the version
 	Began   int                  `json:"began"`
 	Failed  []troubleView        `json:"failed"`
 	Lost    []troubleView        `json:"lost"`
 	BeganAt *operation.Timestamp `json:"beganAt"`
 }
 
-// troubleView is a device that has a trouble with a version.
+// troubleView is a device on which a version failed, or which was lost after its update.
 type troubleView struct {
 	Company string               `json:"company"`
 	AssetID string               `json:"assetId"`

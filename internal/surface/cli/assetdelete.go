@@ -23,33 +23,34 @@ type AssetDelete struct {
 	Export string `name:"export" required:"" placeholder:"FILE" help:"Where everything that is deleted is written first, a JSON object on each line. A file that exists is refused."`
 }
 
-// Run deletes.
+// Run deletes the assets, after all that is deleted is in the export file.
 func (c *AssetDelete) Run(env *Env) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		ids, view, err := c.found(ctx, admin, owner)
 		if err != nil {
 			return answer{}, err
 		}
-		kept, err := newExport(c.Export)
+		file, err := newExport(c.Export)
 		if err != nil {
 			return answer{}, err
 		}
-		err = kept.close(admin.Deleter.DeleteAssets(ctx, owner.ID, ids, kept))
+		err = file.close(admin.Deleter.DeleteAssets(ctx, owner.ID, ids, file))
 		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "Deleted %s; %s went to %s.\n", phrase.Count(len(ids), "asset", "assets"), phrase.Count(kept.rows, "row", "rows"),
-				c.Export)
+			fmt.Fprintf(w, "Deleted %s; %s went to %s.\n", phrase.Count(len(ids), "asset", "assets"),
+				phrase.Count(file.rows, "row", "rows"), c.Export)
 		}}, err
 	})
 }
 
-// export is a file of what is deleted. It implements asset.Keeper.
+// export is a new file with the rows that are deleted. It implements asset.Keeper.
 type export struct {
 	file  *os.File
 	out   *bufio.Writer
 	rows  int
-	begun bool
+	begun bool // Begin was called
 }
 
+// newExport creates the file. It fails with fault.Refused if the file exists.
 func newExport(path string) (*export, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -64,7 +65,7 @@ func newExport(path string) (*export, error) {
 	return &export{file: file}, nil
 }
 
-// Begin implements asset.Keeper.
+// Begin implements asset.Keeper. A transaction that is tried again calls it again, so it empties the file.
 func (e *export) Begin() error {
 	e.begun, e.rows = true, 0
 	if _, err := e.file.Seek(0, io.SeekStart); err != nil {
@@ -89,7 +90,8 @@ func (e *export) Commit() error {
 	return errors.Join(e.out.Flush(), e.file.Sync(), durable.Sync(filepath.Dir(e.file.Name())))
 }
 
-// close closes the file, and removes it if nothing was begun.
+// close closes the file, and returns failed with its own errors. It removes the file if the deletion
+// failed before Begin.
 func (e *export) close(failed error) error {
 	err := errors.Join(failed, e.file.Close())
 	if failed != nil && !e.begun {

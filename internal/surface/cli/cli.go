@@ -1,6 +1,5 @@
-// Package cli is the administration of Muster by command line, straight on
-// the database (docs/operating.md). It works while `muster serve` runs on
-// the same database.
+// Package cli is the administration of Muster by command line. It works directly on the
+// database (docs/operating.md), also while `muster serve` uses it.
 //
 // Every command prints text for people or, with -o json, one JSON value on
 // standard output and nothing else. A failure is one line for standard error.
@@ -68,7 +67,7 @@ type Env struct {
 	// asked, and there are none.
 	Err io.Writer
 	Now func() time.Time
-	// User is who runs the command, as the operating system knows.
+	// User is the name of the operating system's user who runs the command.
 	User string
 	// ADB is the adb program of Android's developer tools; empty: adb in PATH.
 	ADB string
@@ -92,15 +91,16 @@ func (e *Env) Input(path string) (io.ReadCloser, error) {
 // Intent is what a command does with the database.
 type Intent int
 
-// The intents. Creates alone sets up an empty database: the others find no company in
-// one, and refuse it without making a file.
+// The intents. Writes and Creates prove their entries of the activity log with the service's
+// keys; Reads needs no keys. Only Creates sets up an empty database: Writes and Reads refuse one,
+// and create no file.
 const (
 	Writes Intent = iota
 	Reads
 	Creates
 )
 
-// Common is what every command takes.
+// Common are the flags of every command.
 type Common struct {
 	config.Store
 	Output string `name:"output" short:"o" enum:"text,json" default:"text" help:"What to print: text, or one JSON value."`
@@ -118,9 +118,10 @@ type answer struct {
 	text func(w io.Writer)
 }
 
-// inCompany is work on the company that a command names.
+// inCompany is work on one company.
 type inCompany func(ctx context.Context, admin *Admin, owner company.Company) (answer, error)
 
+// of returns work for the company with a slug. An unknown slug is an error.
 func (work inCompany) of(slug string) func(ctx context.Context, admin *Admin) (answer, error) {
 	return func(ctx context.Context, admin *Admin) (answer, error) {
 		owner, err := admin.company(ctx, slug)
@@ -131,7 +132,7 @@ func (work inCompany) of(slug string) func(ctx context.Context, admin *Admin) (a
 	}
 }
 
-// list answers with things: a view of each, or a table of their cells.
+// list is the answer that prints things: as JSON, the view of each; as text, a table.
 func list[T, V any](things []T, view func(T) V, header []string, cells func(T) []string) answer {
 	views := make([]V, len(things))
 	for i, thing := range things {
@@ -145,7 +146,8 @@ func list[T, V any](things []T, view func(T) V, header []string, cells func(T) [
 	}}
 }
 
-// missing says where to look where a company has nothing of a kind by a name.
+// missing turns fault.NotFound into an error that names the list command to use. kind is the name of a
+// command group, such as webhook. Other errors are returned as they are.
 func missing(err error, slug, kind, name string) error {
 	if fault.CodeOf(err) != fault.NotFound {
 		return err
@@ -160,7 +162,7 @@ func (c OfCompany) run(env *Env, work inCompany) error {
 	return c.open(env, Writes, work.of(c.Company))
 }
 
-// reading is run for a command that has nothing to do on an empty database.
+// reading is run for a command that only reads, and so needs no keys (see Reads).
 func (c OfCompany) reading(env *Env, work inCompany) error {
 	return c.open(env, Reads, work.of(c.Company))
 }
@@ -184,9 +186,12 @@ func (c Common) open(env *Env, intent Intent, work func(ctx context.Context, adm
 	if closing := admin.Close(); err == nil {
 		err = closing
 	}
-	_, reported := errors.AsType[*ExitError](err) // by the answer
-	if err != nil && !reported || result.text == nil {
-		return err // or the work wrote its answer itself
+	if result.text == nil {
+		return err // the work has written its own answer, or it failed
+	}
+	// An ExitError has an answer beside it, which is printed. Any other error takes its place.
+	if _, exits := errors.AsType[*ExitError](err); err != nil && !exits {
+		return err
 	}
 	return cmp.Or(Print(env.Out, c.Output, result.json, result.text), err)
 }
@@ -218,13 +223,14 @@ func Message(err error) string {
 		parts = append(parts, f.Err.Error())
 	}
 	for _, field := range f.Fields {
-		if !strings.Contains(f.Detail, field.Message) { // else it is said already
+		if !strings.Contains(f.Detail, field.Message) { // the detail may already say it
 			parts = append(parts, field.Field+": "+field.Message)
 		}
 	}
 	return strings.Join(strings.FieldsFunc(strings.Join(parts, "; "), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
+// day formats a time to the minute, in UTC; "-" for the zero time.
 func day(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -232,8 +238,7 @@ func day(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04Z")
 }
 
-// Admin is what administration works with: an open database and, for what
-// concerns the platform, the way there.
+// Admin is an open database and the services that commands use. Close it after use.
 type Admin struct {
 	Companies company.Store
 	Keys      apikey.Store
@@ -258,7 +263,7 @@ type Admin struct {
 	Connections oauth.ConnectionStore
 	// Signed is what people signed with their passkeys.
 	Signed SignedStore
-	// PublicURL is the public URL with which the service last started; empty: it never did.
+	// PublicURL returns the public URL with which the service last started; empty: it was not started yet.
 	PublicURL func(ctx context.Context) (string, error)
 	// Passkeys reads passkeys as the service at a public address does.
 	Passkeys func(publicURL string) (Passkeys, error)
@@ -285,7 +290,7 @@ type Admin struct {
 	// Webhooks makes what works with webhooks, which may send to networks; seals: with the
 	// service's keys, for secrets.
 	Webhooks func(networks []netip.Prefix, seals bool) (webhook.Service, error)
-	// Unproved says why what the command records has no proof; empty: it has one.
+	// Unproved says why the command's entries in the activity log have no proof; empty: they have one.
 	Unproved string
 	Close    func() error
 }
@@ -294,14 +299,14 @@ type Admin struct {
 type Enterprises interface {
 	// EnterpriseTroubles returns what is wrong with companies' enterprises, by company.
 	EnterpriseTroubles(ctx context.Context) (map[string]company.Trouble, error)
-	// Approvers are a company's users with what decides whether they may decide.
+	// Approvers returns a company's users, with what decides whether they may approve requests.
 	Approvers(ctx context.Context, companyID string) ([]access.Approver, error)
 }
 
-// Identity says which device an asset is.
+// Identity changes which device an asset is.
 type Identity interface {
 	agentdevice.AssetTokenStore
-	// MergeAssets makes the device of the other asset that of the kept one.
+	// MergeAssets moves the device of the asset otherID to the asset keptID.
 	MergeAssets(ctx context.Context, companyID, keptID, otherID string, by *access.Replacement) error
 }
 

@@ -2,6 +2,7 @@ package devices
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,12 +18,12 @@ import (
 // action is a command that can be sent to a device.
 type action struct{ *command.Row }
 
-// asks reports whether the action has a dialog.
+// asks reports whether a dialog opens before the command is sent.
 func (a action) asks() bool {
 	return a.Arguments.Inputs != nil || a.typed() || a.Confirm != command.AtOnce
 }
 
-// typed reports whether its dialog asks for the device's name.
+// typed reports whether the person must type the device's name in the dialog.
 func (a action) typed() bool { return a.Irreversible || a.Confirm == command.ByName }
 
 // actions are all commands, in the portal's order.
@@ -44,7 +45,7 @@ func findAction(operation string) (action, bool) {
 	return action{}, false
 }
 
-// begins is what an input of the action's form begins with.
+// begins is the initial value of an input: the company's text for lost mode, or empty.
 func (a action) begins(v *frame.Visit, input string) string {
 	if a.Type != command.StartLostMode {
 		return ""
@@ -60,7 +61,7 @@ func (a action) begins(v *frame.Visit, input string) string {
 	return ""
 }
 
-// needs is the right that the action takes.
+// needs are the rights that a user must have for the action.
 func (a action) needs() account.Right {
 	switch {
 	case a.Destructive:
@@ -72,8 +73,8 @@ func (a action) needs() account.Right {
 	}
 }
 
-// barred says why the person cannot take the action on the device; empty if
-// they can. The same is checked again when they do.
+// barred says why the person cannot send the command to the device; empty if they can. The
+// operation checks all of it again when the command is sent.
 func (s *Section) barred(v *frame.Visit, a action, d asset.Asset) string {
 	if missing := a.needs() &^ v.User.Rights; missing != 0 {
 		return v.Missing(missing)
@@ -90,8 +91,8 @@ func (s *Section) barred(v *frame.Visit, a action, d asset.Asset) string {
 	return ""
 }
 
-// destroys reports whether the command is destructive: a session that was left open must
-// not be enough for it.
+// destroys reports whether the command of the request is destructive. frame.Proof then asks the
+// person to prove who they are, so that an open session is not enough.
 func destroys(v *frame.Visit) (bool, error) {
 	a, ok := findAction(v.PathValue("operation"))
 	return ok && a.Destructive, nil
@@ -122,12 +123,12 @@ func (s *Section) command(v *frame.Visit) error {
 		return v.Redirect(back, refused(v, a.Label, a.Arguments.Inputs, err))
 	}
 	if r := result.(command.Result); r.Status == command.Unconfirmed.Status() {
-		return v.Redirect(back, outcomeFlash(a, r))
+		return v.Redirect(back, frame.Flash{Tone: frame.Warn, Text: a.Label + ": " + frame.Sentence(r.Detail)})
 	}
-	return v.Redirect(back) // the page has the command beside the device's name
+	return v.Redirect(back) // without a message: the page shows the command's status
 }
 
-// arguments are the operation's, from a form.
+// arguments builds the operation's arguments from a form. A list is separated by commas or spaces.
 func (a action) arguments(id string, get func(string) string) map[string]any {
 	args := map[string]any{"assetId": id}
 	for _, in := range a.Arguments.Inputs {
@@ -142,31 +143,17 @@ func (a action) arguments(id string, get func(string) string) map[string]any {
 	return args
 }
 
-// refused is a fault in an action's words, with the fields at fault.
+// refused is the flash of an action that failed with err. If inputs are at fault, the text names
+// the last one by its label.
 func refused(v *frame.Visit, label string, inputs []operation.Input, err error) frame.Flash {
-	f := v.Failed(err)
+	f, messages := v.Failed(err), frame.Fields(err)
 	for _, in := range inputs {
-		for field, wrong := range frame.Fields(err) {
+		for _, field := range slices.Sorted(maps.Keys(messages)) {
 			if field == in.Name || strings.HasPrefix(field, in.Name+"[") {
-				f.Text = in.Label + " " + wrong + "."
+				f.Text = in.Label + " " + messages[field] + "."
 			}
 		}
 	}
 	f.Text = label + ": " + f.Text
 	return f
-}
-
-// outcomeFlash says what the service knows of a command that was sent, and no more.
-func outcomeFlash(a action, r command.Result) frame.Flash {
-	switch r.Status {
-	case command.Succeeded.Status():
-		if a.Type == command.NotificationMessage {
-			return frame.Done("Message: accepted for delivery.")
-		}
-		return frame.Done(a.Label + ": done.")
-	case command.Unconfirmed.Status():
-		return frame.Flash{Tone: frame.Warn, Text: a.Label + ": " + frame.Sentence(r.Detail)}
-	default:
-		return frame.Flash{Tone: frame.Idle, Text: a.Label + ": in progress until the device confirms it."}
-	}
 }

@@ -206,7 +206,7 @@ type trail struct {
 }
 
 func (s *Section) trail(v *frame.Visit, d device) (trail, error) {
-	places, err := s.Assets.Trail(v.Context(), d.CompanyID, d.ID, v.Now.Add(-asset.PlacesKept), maxTrail)
+	places, err := s.Assets.Trail(v.Context(), d.CompanyID, d.ID, v.Now.Add(-asset.TrailPeriod), maxTrail)
 	if len(places) == 0 && d.Device != nil && d.Device.Location != nil {
 		places = []asset.Location{*d.Device.Location}
 	}

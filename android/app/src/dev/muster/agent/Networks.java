@@ -4,13 +4,16 @@ import android.content.Context;
 import android.net.ConnectivityManager;
 import android.net.Network;
 
-/** Networks tells when the device's default network is another one than before. */
+/** Networks runs a callback when the device's default network changes, on a thread of Android. */
 final class Networks extends ConnectivityManager.NetworkCallback {
     private final ConnectivityManager manager;
     private final Runnable changed;
     private Network last;
 
-    /** The network of now is no change. A device that may not watch its networks throws a RuntimeException. */
+    /**
+     * Networks begins to watch. The network that is active now does not count as a change. It throws a
+     * RuntimeException if Android does not let the app watch networks.
+     */
     Networks(Context context, Runnable changed) {
         manager = context.getSystemService(ConnectivityManager.class);
         this.changed = changed;
@@ -18,6 +21,7 @@ final class Networks extends ConnectivityManager.NetworkCallback {
         manager.registerDefaultNetworkCallback(this);
     }
 
+    /** end stops watching. */
     void end() {
         manager.unregisterNetworkCallback(this);
     }

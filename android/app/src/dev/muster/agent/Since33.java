@@ -6,11 +6,13 @@ import android.app.admin.DevicePolicyManager;
 final class Since33 {
     private Since33() {}
 
-    static void setPersonalWifi(DevicePolicyManager dpm, boolean demand) {
+    /** setPersonalWifi sets whether the device joins only Wi-Fi networks with a password or better security. */
+    static void setPersonalWifi(DevicePolicyManager dpm, boolean required) {
         dpm.setMinimumRequiredWifiSecurityLevel(
-                demand ? DevicePolicyManager.WIFI_SECURITY_PERSONAL : DevicePolicyManager.WIFI_SECURITY_OPEN);
+                required ? DevicePolicyManager.WIFI_SECURITY_PERSONAL : DevicePolicyManager.WIFI_SECURITY_OPEN);
     }
 
+    /** personalWifi reports whether it does. */
     static boolean personalWifi(DevicePolicyManager dpm) {
         return dpm.getMinimumRequiredWifiSecurityLevel() >= DevicePolicyManager.WIFI_SECURITY_PERSONAL;
     }

@@ -8,11 +8,11 @@ import dev.muster.agent.core.DeviceException;
 import java.io.File;
 import java.io.IOException;
 
-/** Switches are the settings that switch something of the device, and lock it where Android can. */
+/** Switches are the rules that switch location, Wi-Fi, airplane mode and automatic time, and lock them (see Restriction). */
 final class Switches {
     private Switches() {}
 
-    private static boolean on(Owner o) {
+    private static boolean locationOn(Owner o) {
         return o.context.getSystemService(LocationManager.class).isLocationEnabled();
     }
 
@@ -23,7 +23,7 @@ final class Switches {
             void turn(Owner o, String value) {
                 boolean enforced = value.equals("ENFORCED");
                 if (!enforced && !value.equals("DISABLED")) {
-                    return; // it is the user's own
+                    return; // no value: the user decides
                 }
                 if (o.sdk >= 30) {
                     Since30.setLocationEnabled(o, enforced);
@@ -35,14 +35,14 @@ final class Switches {
 
             @Override
             String shown(Owner o, String held) {
-                return on(o) ? "ENFORCED" : "DISABLED";
+                return locationOn(o) ? "ENFORCED" : "DISABLED";
             }
         }.with("no_config_location", 28);
     }
 
     /**
-     * wifi switches Wi-Fi where it is not as the policy wants it. Taken back, it switches on only what it switched off,
-     * and does not fail where Android refuses that, as it does in airplane mode: the user can switch Wi-Fi on.
+     * wifi switches Wi-Fi if its state differs from the policy. When the setting is removed from the policy, wifi
+     * switches on only what it switched off. It ignores a refusal then, such as in airplane mode: the user can do it.
      */
     static Rule wifi() {
         return new Restriction(28, "ENABLED", "DISABLED") {
@@ -80,11 +80,11 @@ final class Switches {
                 try {
                     wasOn.createNewFile();
                 } catch (IOException e) {
-                    return; // the disk is full: the policy matters more, and the user can switch Wi-Fi on
+                    return; // the disk may be full: apply the policy anyway; the user can switch Wi-Fi on later
                 }
             }
 
-            @SuppressWarnings("deprecation") // device owners may go on using it
+            @SuppressWarnings("deprecation") // Android still allows it for device owners
             private boolean turn(Owner o, boolean on) {
                 return manager(o).setWifiEnabled(on);
             }
@@ -100,7 +100,7 @@ final class Switches {
         }.with("no_change_wifi_state", 33).needs(Rules.WIFI, "Wi-Fi");
     }
 
-    /** airplane: the restriction also switches the mode off. */
+    /** airplane has no turn: Android switches the mode off when the restriction is set. */
     static Rule airplane() {
         return new Restriction(28, "DISABLED") {
             @Override

@@ -4,7 +4,7 @@ import android.content.BroadcastReceiver;
 import android.content.Context;
 import android.content.Intent;
 
-/** WakeReceiver has the agent check in: at an alarm, at the device's start, and after an update of the app. */
+/** WakeReceiver makes the agent check in at an alarm, when the device starts, and after an update of the app. */
 public final class WakeReceiver extends BroadcastReceiver {
     static final String WAKE = "dev.muster.agent.WAKE";
 
@@ -12,10 +12,10 @@ public final class WakeReceiver extends BroadcastReceiver {
     public void onReceive(Context context, Intent intent) {
         Keeper keeper = MusterApp.keeper(context);
         if (!keeper.owner.owns()) {
-            return; // the device was given back
+            return; // this app is no longer the device owner: the management has ended
         }
         Alarms.schedule(context);
-        keeper.awake.bridge();
+        keeper.awake.bridge(); // the device stays awake until the agent's thread holds its own wake lock
         keeper.start();
     }
 }

@@ -27,7 +27,9 @@ public final class ManifestTest extends Client {
         DeviceAdminInfo info = new DeviceAdminInfo(app, found.get(0));
         assertTrue(info.usesPolicy(DeviceAdminInfo.USES_POLICY_WIPE_DATA));
         assertTrue(info.usesPolicy(DeviceAdminInfo.USES_POLICY_LIMIT_PASSWORD));
-        assertEquals(4, info.getUsedPolicies().size());
+        assertTrue(info.usesPolicy(DeviceAdminInfo.USES_POLICY_FORCE_LOCK));
+        assertTrue(info.usesPolicy(DeviceAdminInfo.USES_POLICY_DISABLE_CAMERA));
+        assertEquals("no other policy", 4, info.getUsedPolicies().size());
         if (Build.VERSION.SDK_INT >= 34) {
             assertEquals(DeviceAdminInfo.HEADLESS_DEVICE_OWNER_MODE_AFFILIATED, info.getHeadlessDeviceOwnerMode());
         }

@@ -4,39 +4,40 @@ import java.io.IOException;
 import java.util.Random;
 
 /**
- * Backoff is how long an agent waits after failures, in milliseconds: one growing pause for its check-ins and
- * its stream. It is forgotten when both work again.
+ * Backoff is how long an agent waits after failures. Check-ins and the wake stream share one pause, which grows
+ * with each failure and starts small again when both work. Times are in milliseconds. Any thread may call it.
  */
 final class Backoff {
+    /** FIRST is the longest first pause; every further one may be twice as long, up to LAST. */
     static final long FIRST = 2000;
     static final long LAST = 8 * 60_000;
-    /** HOLD is how long a stream must be open before its failures are forgotten. */
+    /** HOLD is how long a stream must be open before it counts as working. */
     static final long HOLD = 60_000;
-    /** SUPERSEDED is how long it waits where only a person can change something. */
+    /** SUPERSEDED is the wait while another device has enrolled as this one: only a person can correct that. */
     private static final long SUPERSEDED = 15 * 60_000;
 
     private final Random random;
     private int failures;
-    private long until; // the end of the present pause
-    private boolean away; // the latest check-in failed
-    private boolean touched; // there was an answer
-    private boolean holds; // the stream has been open for HOLD
+    private long pauseEnd; // by elapsed; 0: no pause yet
+    private boolean checkInFailed; // the latest one
+    private boolean answeredOnce; // a check-in was answered since the start
+    private boolean streamHolds; // the stream has been open for HOLD
 
     Backoff(Random random) {
         this.random = random;
     }
 
     /**
-     * failed notes a failure, of the stream or of a check-in, and returns how long to wait. While a pause runs,
-     * that is the rest of it. The time is by a clock that only goes forward.
+     * failed records a failure of the stream or of a check-in, and returns how long to wait. During a pause it
+     * returns the rest of the pause. A SupersededException starts no pause. now is from elapsed.
      */
     synchronized long failed(long now, IOException e, boolean stream) {
-        away |= !stream;
-        holds &= !stream;
+        checkInFailed |= !stream;
+        streamHolds &= !stream;
         if (e instanceof SupersededException) {
             return jitter(SUPERSEDED);
         }
-        long left = until - now;
+        long left = pauseEnd - now;
         if (left > 0 && left <= LAST) {
             return left;
         }
@@ -47,47 +48,48 @@ final class Backoff {
         if (r != null && r.retryAfter > 0) {
             wait = Math.max(wait, Math.min(jitter(r.retryAfter), LAST));
         }
-        until = now + wait;
+        pauseEnd = now + wait;
         return wait;
     }
 
     /** answered notes a check-in that the service answered. */
     synchronized void answered() {
-        away = false;
-        touched = true;
+        checkInFailed = false;
+        answeredOnce = true;
         settle();
         notifyAll();
     }
 
     /** held notes that the stream has been open for HOLD. */
     synchronized void held() {
-        if (!holds) {
-            holds = true;
+        if (!streamHolds) {
+            streamHolds = true;
             settle();
         }
     }
 
-    /** moved notes that the device changed its network: what failed there may work here. */
+    /** moved ends the pause, because the device changed its network and the new one may work. */
     synchronized void moved() {
         failures = 0;
-        until = 0;
+        pauseEnd = 0;
     }
 
     private void settle() {
-        if (holds && !away) {
+        if (streamHolds && !checkInFailed) {
             failures = 0;
         }
     }
 
     /**
-     * awaitTouch returns once the latest check-in was answered, or after a second: while the service is out of
-     * reach one thing alone tries, and the stream takes its connection.
+     * awaitCheckIn waits until the latest check-in was answered, for at most a second, and reports whether it
+     * was. While the service is out of reach, only check-ins try to connect. The stream then uses the connection of
+     * the check-in.
      */
-    synchronized boolean awaitTouch() throws InterruptedException {
-        if (!touched || away) {
+    synchronized boolean awaitCheckIn() throws InterruptedException {
+        if (!answeredOnce || checkInFailed) {
             wait(1000);
         }
-        return touched && !away;
+        return answeredOnce && !checkInFailed;
     }
 
     /** elapsed is a clock that only goes forward, in milliseconds. */

@@ -83,7 +83,7 @@ final class WakeStream implements Runnable {
         boolean warned = false;
         int failures = 0;
         while (!stopped) {
-            if (!backoff.awaitTouch()) {
+            if (!backoff.awaitCheckIn()) {
                 continue;
             }
             long began = Backoff.elapsed();
