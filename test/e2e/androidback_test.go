@@ -1,11 +1,13 @@
 package e2e_test
 
 import (
+	"maps"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/servertest"
 )
@@ -60,4 +62,42 @@ func TestAndroidCore_SupersededEnrollsAgain(t *testing.T) {
 			t.Error("with a policy's code the superseded device took the place of the one that superseded it")
 		}
 	})
+}
+
+// A device that stopped within a policy that is taken back, and that changed only what the
+// one before has as well, is brought to the one before again.
+func TestAndroidCore_DiesWithinAPolicy(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	p := newJavaPhone(t)
+	tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK", "SMS=BLOCK"), env.Start()
+	first, second := tenant.Policy.PathName(), env.AgentPolicy(tenant.Company, "Second", "CAMERA=ALLOW").PathName()
+	client := tenant.Client(replica, access.All)
+	p.enroll(tenant, client, "")
+	peer := tenant.AgentDevice(replica, func(s *simulated.State) { s.Form = simulated.Owner })
+	peer.MustCheckIn()
+	before := map[string]map[string]string{p.assetID: p.device().Settings, peer.AssetID: peer.Device.State().Settings}
+	assign := func(policy string) {
+		t.Helper()
+		for id := range before {
+			client.Post("/assets/"+id+"/commands/change-policy", map[string]string{"policyId": policy}).Want(t, 200)
+		}
+	}
+	assign(second)
+	p.dies("before applied")
+	if !peer.CrashAt("before applied") {
+		t.Fatal("the Go agent did not apply the second policy")
+	}
+	if here, there := p.device().Settings["CAMERA"], peer.Device.State().Settings["CAMERA"]; here != "ALLOW" || there != "ALLOW" {
+		t.Fatalf("CAMERA is %q with the app's core, and %q with the Go agent", here, there)
+	}
+	assign(first)
+	p.must("run", "--once")
+	peer.MustCheckIn()
+	if got := p.device().Settings; !maps.Equal(got, before[p.assetID]) {
+		t.Errorf("with the app's core the device has %v, want %v", got, before[p.assetID])
+	}
+	if got := peer.Device.State().Settings; !maps.Equal(got, before[peer.AssetID]) {
+		t.Errorf("with the Go agent the device has %v, want %v", got, before[peer.AssetID])
+	}
 }
