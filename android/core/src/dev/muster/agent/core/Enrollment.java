@@ -55,6 +55,15 @@ public final class Enrollment {
         }
     }
 
+    /** EraseException means that the service has ordered to erase the device, which keeps what it was until then. */
+    private static final class EraseException extends IOException {
+        private static final long serialVersionUID = 1;
+
+        EraseException() {
+            super("the service has ordered to erase this device: it cannot enroll again");
+        }
+    }
+
     /** Redeemed is what the service signed in answer to a request, and what it announced beside that. */
     private static final class Redeemed {
         final Fields enrolled;
@@ -149,7 +158,7 @@ public final class Enrollment {
         }
         String action = catchUp(link);
         if (action.equals("wipe") && !link.identity().companion()) {
-            throw new IOException("the service has ordered to erase this device: it cannot enroll again");
+            throw new EraseException();
         }
         if (!commandKey.isEmpty() && !link.trust.newest().key.named(commandKey)) {
             throw new IOException("the code is of a service that this device does not know: unenroll it first");
@@ -251,8 +260,8 @@ public final class Enrollment {
     /** refusedForGood reports whether the same code would be refused again, so that it takes another. */
     public static boolean refusedForGood(IOException e) {
         Refusal refused = Refusal.in(e);
-        return refused != null && !refused.error.isEmpty() && refused.status >= 400 && refused.status < 500
-                && refused.status != 408 && refused.status != 429 && !waits(e);
+        return e instanceof EraseException
+                || refused != null && (refused.error.equals(Refusal.BAD_TOKEN) || refused.error.equals(Refusal.MALFORMED));
     }
 
     /** waits reports whether an administrator has to confirm first that a device which lost its identity is enrolled again. */
@@ -333,7 +342,7 @@ public final class Enrollment {
             if (answer.status() != 200) {
                 Refusal refused = Refusal.read(answer, proof);
                 if (former != null && former.link.trust.tombstone(refused).equals("wipe")) {
-                    throw new IOException("the service has ordered to erase this device: it cannot enroll again");
+                    throw new EraseException();
                 }
                 throw new IOException("the service refused the enrollment (" + refused.error + "): " + refused.message, refused);
             }
