@@ -62,8 +62,8 @@ func TestEnroll(t *testing.T) {
 	e := agent.Enrollment{Server: "https://muster.example", Token: "token", Role: "manager", Algorithm: public.Algorithm,
 		Options: agent.Options{Dir: t.TempDir(), Device: s, Client: &http.Client{Transport: s}, Now: time.Now,
 			Log: slog.New(slog.DiscardHandler)}}
-	for _, refusal := range []protocol.Refusal{{Code: protocol.BadToken}, {Code: protocol.Malformed}, {Code: "forbidden", Message: "no such code"},
-		{Code: protocol.Waiting}} {
+	for _, refusal := range []protocol.Refusal{{Code: protocol.BadToken}, {Code: protocol.Malformed},
+		{Code: "forbidden", Message: "no such code"}, {Code: protocol.Waiting}} {
 		s.refuses = refusal
 		_, err := agent.Enroll(t.Context(), e)
 		_, made := os.Stat(filepath.Join(e.Dir, "identity.json"))

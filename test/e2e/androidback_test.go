@@ -37,7 +37,8 @@ func TestAndroidCore_SupersededEnrollsAgain(t *testing.T) {
 		}
 		token := func() string {
 			t.Helper()
-			text, _, err := agentdevice.AssetTokens{Store: tenant.DB(), Now: env.Now}.Issue(t.Context(), tenant.Company.ID, p.assetID, "", nil)
+			text, _, err := agentdevice.AssetTokens{Store: tenant.DB(), Now: env.Now}.
+				Issue(t.Context(), tenant.Company.ID, p.assetID, "", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
