@@ -45,9 +45,6 @@ func (e Enrollment) former(ctx context.Context, s store) (*former, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(id.NextKey) > 0 {
-		_ = l.rotate(ctx) // the service has one of two keys; what this leaves open, the next request is refused for
-	}
 	action, err := l.standing(ctx)
 	switch {
 	case err != nil && e.Again:
@@ -65,6 +62,11 @@ func (e Enrollment) former(ctx context.Context, s store) (*former, error) {
 // standing asks the service what it has to say to this device: nothing, or the
 // action of a tombstone that it has signed.
 func (l *link) standing(ctx context.Context) (protocol.TombstoneAction, error) {
+	if len(l.identity().NextKey) > 0 { // the service has one of two keys
+		if stone, ok := l.tombstone(l.rotate(ctx)); ok {
+			return stone.Action, nil
+		} // what this leaves open, the next request is refused for
+	}
 	// A policy that does not exist: unlike a check-in, it takes no commands.
 	var none json.RawMessage
 	_, err := l.exchange(ctx, http.MethodGet, "/policy/none", nil, &none)

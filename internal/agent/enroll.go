@@ -193,7 +193,7 @@ func (e Enrollment) redeem(ctx context.Context, key protocol.PrivateKey,
 			return enrolled, nil, ErrWaiting
 		}
 		err := fmt.Errorf("the service refused the enrollment (%s): %s", refused.Answer.Code, refused.Answer.Message)
-		if refused.Answer.Code == protocol.BadToken { // it takes a new code
+		if refused.Answer.Code == protocol.BadToken || refused.Answer.Code == protocol.Malformed { // it takes a new code
 			err = errors.Join(err, store{e.Dir}.remove(pendingFile))
 		}
 		return enrolled, nil, err

@@ -62,20 +62,24 @@ func TestEnroll(t *testing.T) {
 	e := agent.Enrollment{Server: "https://muster.example", Token: "token", Role: "manager", Algorithm: public.Algorithm,
 		Options: agent.Options{Dir: t.TempDir(), Device: s, Client: &http.Client{Transport: s}, Now: time.Now,
 			Log: slog.New(slog.DiscardHandler)}}
-	for _, refusal := range []protocol.Refusal{{Code: "forbidden", Message: "no such code"}, {Code: protocol.Waiting}} {
+	for _, refusal := range []protocol.Refusal{{Code: protocol.BadToken}, {Code: protocol.Malformed},
+		{Code: "forbidden", Message: "no such code"}, {Code: protocol.Waiting}} {
 		s.refuses = refusal
 		_, err := agent.Enroll(t.Context(), e)
 		_, made := os.Stat(filepath.Join(e.Dir, "identity.json"))
+		_, dropped := os.Stat(filepath.Join(e.Dir, "enrolling.json"))
+		takesAnother := refusal.Code == protocol.BadToken || refusal.Code == protocol.Malformed
 		expect.Equal(t, string(refusal.Code), expect.Values{"waits": {errors.Is(err, agent.ErrWaiting), refusal.Code == protocol.Waiting},
-			"says why": {err != nil && strings.Contains(err.Error(), refusal.Message), true}, "enrolled": {made == nil, false}})
+			"says why": {err != nil && strings.Contains(err.Error(), refusal.Message), true}, "enrolled": {made == nil, false},
+			"takes another code": {dropped != nil, takesAnother}})
 	}
 	s.refuses = protocol.Refusal{}
 	got, err := agent.Enroll(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect.Equal(t, "enrolled", expect.Values{"device": {got.DeviceID, "d1"}, "keys": {len(s.keys), 3},
-		"one key": {s.keys[0] == s.keys[1] && s.keys[1] == s.keys[2], true}})
+	expect.Equal(t, "enrolled", expect.Values{"device": {got.DeviceID, "d1"}, "keys": {len(s.keys), 5},
+		"one key": {s.keys[2] == s.keys[3] && s.keys[3] == s.keys[4], true}})
 	if _, err := agent.Enroll(t.Context(), e); !errors.Is(err, agent.ErrEnrolled) {
 		t.Errorf("a second enrollment: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/agentserver"
 	"github.com/musterhq/muster/internal/command"
 )
@@ -54,28 +55,46 @@ func TestRotate_DeviceKey(t *testing.T) {
 	}
 }
 
-// A device that does not know which of two keys the service has enrolls again as itself.
+// A device that does not know which of two keys the service has enrolls again as itself,
+// also if another one has become its asset since.
 func TestRotate_EnrollsAgain(t *testing.T) {
 	w := newWorld(t)
-	p := w.enroll(protocol.Ed25519)
-	p.mustCheckIn()
-	w.losing(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/rotate") })
-	if err := p.agent.Rotate(t.Context()); err == nil {
-		t.Fatal("the answer was not lost")
+	for _, superseded := range []bool{false, true} {
+		p := w.enroll(protocol.Ed25519)
+		p.mustCheckIn()
+		w.losing(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/rotate") })
+		if err := p.agent.Rotate(t.Context()); err == nil {
+			t.Fatal("the answer was not lost")
+		}
+		w.lose.Store(nil)
+		if err := p.agent.Close(); err != nil {
+			t.Fatal(err)
+		}
+		token := w.token()
+		if superseded {
+			w.enrollAs(protocol.Ed25519, "SN-OTHER", w.assetToken(p.assetID))
+			token = w.assetToken(p.assetID)
+		}
+		enrolled, err := agent.Enroll(t.Context(), agent.Enrollment{Server: w.server.URL, Token: token, Role: protocol.Manager,
+			Again: !superseded, Options: p.options})
+		if err != nil {
+			t.Fatalf("superseded %v: %v", superseded, err)
+		}
+		device, err := w.db.AgentDevice(t.Context(), enrolled.DeviceID)
+		if err != nil || device.AssetID != p.assetID {
+			t.Errorf("superseded %v: it is asset %s, %v; want %s", superseded, device.AssetID, err, p.assetID)
+		}
 	}
-	w.lose.Store(nil)
-	if err := p.agent.Close(); err != nil {
-		t.Fatal(err)
-	}
-	enrolled, err := agent.Enroll(t.Context(), agent.Enrollment{Server: w.server.URL, Token: w.token(), Role: protocol.Manager,
-		Again: true, Options: p.options})
+}
+
+// assetToken is a token that was made for an asset.
+func (w *world) assetToken(assetID string) string {
+	w.t.Helper()
+	text, _, err := agentdevice.AssetTokens{Store: w.db, Now: time.Now}.Issue(w.t.Context(), w.company.ID, assetID, "", nil)
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	device, err := w.db.AgentDevice(t.Context(), enrolled.DeviceID)
-	if err != nil || device.AssetID != p.assetID {
-		t.Errorf("it is asset %s, %v; want %s", device.AssetID, err, p.assetID)
-	}
+	return text
 }
 
 // key is the device's key as the service knows it.

@@ -116,9 +116,10 @@ final class Keeper implements Runnable, Log {
         start();
     }
 
-    /** takesCode reports whether the device may enroll: for the first time, or because it was superseded or lost its key. */
+    /** takesCode reports whether the device may enroll: for the first time, while it does, or as it was superseded or lost its key. */
     synchronized boolean takesCode() {
-        return !files.enrolled() || state == State.SUPERSEDED || state == State.LOST || state == State.ASKING;
+        return !files.enrolled() || state == State.SUPERSEDED || state == State.LOST || state == State.ASKING
+                || state == State.ENROLLING;
     }
 
     /** takesToken reports whether a token, typed on the device, is enough. */

@@ -21,6 +21,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
+import java.util.ArrayList;
 import java.util.Base64;
 import org.junit.After;
 import org.junit.Before;
@@ -34,6 +35,8 @@ public final class KeeperTest extends Client {
     private volatile String answer;
     private volatile String latest = ""; // the latest request
     private final StringBuffer requests = new StringBuffer(); // all of them
+    private volatile String former = ""; // the device that has ended
+    private volatile String action = "superseded"; // what its tombstone says
     private Keeper keeper;
     private final Keys signer = new Keys(); // the service's
 
@@ -46,7 +49,7 @@ public final class KeeperTest extends Client {
                 latest = new String(e.getRequestBody().readAllBytes(), StandardCharsets.UTF_8);
                 requests.append(latest);
                 byte[] body = say(e).getBytes(StandardCharsets.UTF_8);
-                e.sendResponseHeaders(status, body.length);
+                e.sendResponseHeaders(refuses(e) ? 410 : status, body.length);
                 e.getResponseBody().write(body);
                 e.close();
             }
@@ -86,20 +89,25 @@ public final class KeeperTest extends Client {
                 + "\"}";
     }
 
+    /** refuses reports whether a request is that of the device that has ended, or has its word in an enrollment. */
+    private boolean refuses(HttpExchange e) {
+        return !former.isEmpty()
+                && (former.equals(e.getRequestHeaders().getFirst("Muster-Device")) || latest.contains("\"former\":"));
+    }
+
     private static final String ENROLLS = "enrolls as ";
-    private static final String SUPERSEDES = "supersedes";
 
     /** say is the answer to a request: what is signed is bound to it. */
     private String say(HttpExchange e) throws IOException {
         try {
+            if (refuses(e)) {
+                return "{\"error\":\"ended\",\"message\":\"\",\"signed\":"
+                        + seal("tombstone", "{\"deviceId\":\"" + former + "\",\"action\":\"" + action + "\","
+                        + "\"inReplyTo\":\"" + e.getRequestHeaders().getFirst("Muster-Sig") + "\",\"time\":1}") + "}";
+            }
             if (answer.startsWith(ENROLLS)) {
                 return e.getRequestURI().getPath().endsWith("/enroll") ? enrolled(answer.substring(ENROLLS.length()))
                         : "{\"nextSeconds\":60}";
-            }
-            if (answer.equals(SUPERSEDES)) {
-                return "{\"error\":\"ended\",\"message\":\"\",\"signed\":"
-                        + seal("tombstone", "{\"deviceId\":\"d1\",\"action\":\"superseded\","
-                        + "\"inReplyTo\":\"" + e.getRequestHeaders().getFirst("Muster-Sig") + "\",\"time\":1}") + "}";
             }
             return answer;
         } catch (Exception failed) {
@@ -166,8 +174,13 @@ public final class KeeperTest extends Client {
     @Test
     public void aCaptivePortalIsNoRefusal() throws Exception {
         take(403, "<html>Please sign in</html>");
-        await("", false);
-        assertNotNull(files.code());
+        await("refused the enrollment ()", false);
+        for (String error : new String[] {"sign in", "not_found", "ended", "upgrade_required", "bad_signature"}) {
+            take(403, "{\"error\":\"" + error + "\",\"message\":\"\"}");
+            await("(" + error + ")", false);
+        }
+        take(400, "{\"error\":\"malformed\",\"message\":\"\"}");
+        await("(malformed)", true);
     }
 
     @Test
@@ -180,8 +193,7 @@ public final class KeeperTest extends Client {
     /** superseded has an enrolled device hear, signed, that another device stands in its place. */
     private void superseded() throws Exception {
         enrolled(app, address(), spki());
-        status = 410;
-        answer = SUPERSEDES;
+        former = "d1";
         keeper.start();
         reach(Keeper.State.SUPERSEDED);
     }
@@ -207,6 +219,8 @@ public final class KeeperTest extends Client {
         assertNull("a code that is refused goes", files.code());
         assertEquals("the former identity stays", before, id());
         reach(Keeper.State.SUPERSEDED);
+        take(502, "<html>Bad gateway</html>");
+        await("refused the enrollment ()", false);
         take(200, enrollment("d9"));
         for (int i = 0; i < 400 && !id().equals("d9"); i++) {
             Thread.sleep(20);
@@ -214,6 +228,20 @@ public final class KeeperTest extends Client {
         assertEquals("d9", id());
         reach(Keeper.State.ENROLLED);
         assertNull(files.code());
+    }
+
+    /** A code that the device still has, as its process ended when it was enrolled, does not keep it from being erased. */
+    @Test
+    public void aCodeIsNoWayOutOfAWipe() throws Exception {
+        enrolled(app, address(), spki());
+        files.saveCode(code(address()));
+        former = "d1";
+        action = "wipe";
+        keeper.start();
+        for (int i = 0; i < 400 && !new ArrayList<>(fake.calls).toString().contains("wipeDataWithReason"); i++) {
+            Thread.sleep(20);
+        }
+        assertTrue(fake.calls + ", " + keeper.trouble(), fake.calls.toString().contains("wipeDataWithReason"));
     }
 
     /** A device whose key is gone says so, and takes a code of the service that it obeyed, and no other. */

@@ -43,6 +43,27 @@ public final class Enrollment {
     static final String NOT_OBEYED = "the answer does not name the command key that this device knows: create a new code,"
             + " and see what answers at the service's address";
 
+    /** Former is who the device was so far. */
+    private static final class Former {
+        final Link link;
+        /** live: the service still manages it, so that its key proves which asset the new enrollment is of. */
+        final boolean live;
+
+        Former(Link link, boolean live) {
+            this.link = link;
+            this.live = live;
+        }
+    }
+
+    /** EraseException means that the service has ordered to erase the device, which keeps what it was until then. */
+    private static final class EraseException extends IOException {
+        private static final long serialVersionUID = 1;
+
+        EraseException() {
+            super("the service has ordered to erase this device: it cannot enroll again");
+        }
+    }
+
     /** Redeemed is what the service signed in answer to a request, and what it announced beside that. */
     private static final class Redeemed {
         final Fields enrolled;
@@ -73,7 +94,7 @@ public final class Enrollment {
     public Enrolled enroll() throws IOException {
         Server.check(server);
         Store store = new Store(directory);
-        Link former = null;
+        Former former = null;
         Obeyed lost = null;
         try {
             former = former(store);
@@ -87,7 +108,7 @@ public final class Enrollment {
         boolean was = former != null || lost != null;
         String name = keyName(was ? holding(store) : null);
         DeviceKey key = key(store, name);
-        Redeemed redeemed = redeem(key, former, lost);
+        Redeemed redeemed = redeem(key, former, role.equals("manager") ? lost : null);
         Fields answer = redeemed.enrolled;
         CommandKey commandKey = CommandKey.read(answer.object("commandKey"));
         Identity id = identity(answer, commandKey);
@@ -96,10 +117,10 @@ public final class Enrollment {
             id.latest = Math.max(id.latest, lost.latest);
         }
         if (former != null) {
-            if (!former.trust.newest().key.same(commandKey.key)) {
+            if (!former.link.trust.newest().key.same(commandKey.key)) {
                 throw new IOException(NOT_OBEYED);
             }
-            id.latest = Math.max(id.latest, former.identity().latest);
+            id.latest = Math.max(id.latest, former.link.identity().latest);
         }
         id.key = name;
         if (was) {
@@ -121,7 +142,7 @@ public final class Enrollment {
      * not enrolled. A device that is to be erased does not enroll out of that, nor one at a service that it
      * does not know.
      */
-    private Link former(Store store) throws IOException {
+    private Former former(Store store) throws IOException {
         Identity was;
         try {
             was = store.identity();
@@ -135,26 +156,42 @@ public final class Enrollment {
         if (!Server.url(was.server, "").equals(Server.url(server, "")) || !was.role.equals(role)) {
             throw new IOException("this device is enrolled at another service, or in another role: unenroll it first");
         }
-        catchUp(link);
+        String action = catchUp(link);
+        if (action.equals("wipe") && !link.identity().companion()) {
+            throw new EraseException();
+        }
         if (!commandKey.isEmpty() && !link.trust.newest().key.named(commandKey)) {
             throw new IOException("the code is of a service that this device does not know: unenroll it first");
         }
-        return link;
+        return new Former(link, action.isEmpty() && !link.identity().companion());
     }
 
-    /** catchUp follows the command keys that the service has had since this device was last in touch. */
-    private void catchUp(Link link) throws IOException {
+    /**
+     * catchUp follows the command keys that the service has had since this device was last in touch, and returns
+     * the action of the tombstone that it has signed for this device; "": it still manages the device.
+     */
+    private String catchUp(Link link) throws IOException {
+        if (!link.identity().nextKey.isEmpty()) { // the service has one of two keys
+            try {
+                new Rotation(link).rotate();
+            } catch (IOException e) {
+                String action = link.trust.tombstone(Refusal.in(e));
+                if (!action.isEmpty()) {
+                    return action;
+                }
+                // What this leaves open, the check-in is refused for.
+            }
+        }
         try {
             Fields answer = link.call("/checkin", CheckIn.bare(version, new SafeDevice(device).bootId(), link)).answer;
             link.trust.learnQuietly(Refusal.envelopes(answer, "keys"));
+            return "";
         } catch (UnreachedException e) {
             String action = link.trust.tombstone(Refusal.in(e));
-            if (action.equals("wipe") && !link.identity().companion()) {
-                throw new IOException("the service has ordered to erase this device: it cannot enroll again");
-            }
             if (action.isEmpty()) {
                 throw e;
             }
+            return action;
         }
     }
 
@@ -223,8 +260,8 @@ public final class Enrollment {
     /** refusedForGood reports whether the same code would be refused again, so that it takes another. */
     public static boolean refusedForGood(IOException e) {
         Refusal refused = Refusal.in(e);
-        return refused != null && !refused.error.isEmpty() && refused.status >= 400 && refused.status < 500
-                && refused.status != 408 && refused.status != 429 && !waits(e);
+        return e instanceof EraseException
+                || refused != null && (refused.error.equals(Refusal.BAD_TOKEN) || refused.error.equals(Refusal.MALFORMED));
     }
 
     /** waits reports whether an administrator has to confirm first that a device which lost its identity is enrolled again. */
@@ -267,13 +304,13 @@ public final class Enrollment {
         return Text.lines("muster-reenroll-v1", former, new String(message, Text.UTF_8));
     }
 
-    /** formerProof proves which device this was; null: it was none. */
-    private static Map<String, Object> formerProof(Link former, byte[] message) throws IOException {
-        if (former == null) {
+    /** formerProof proves which device this is; null: the service manages none. */
+    private static Map<String, Object> formerProof(Former former, byte[] message) throws IOException {
+        if (former == null || !former.live) {
             return null;
         }
-        String id = former.identity().deviceId;
-        return Fields.members("deviceId", id, "sig", Link.sign(former.key(), formerMessage(id, message)));
+        String id = former.link.identity().deviceId;
+        return Fields.members("deviceId", id, "sig", Link.sign(former.link.key(), formerMessage(id, message)));
     }
 
     /** lostMessage is what a device signs that lost its key or its identity, with the key's id that it knows. */
@@ -282,7 +319,7 @@ public final class Enrollment {
     }
 
     /** redeem asks the service, and returns what it signed in answer to this request. */
-    private Redeemed redeem(DeviceKey key, Link former, Obeyed lost) throws IOException {
+    private Redeemed redeem(DeviceKey key, Former former, Obeyed lost) throws IOException {
         Map<String, Object> facts = new SafeDevice(device).facts();
         long now = clock.now();
         PublicKey own = publicKey(key);
@@ -304,8 +341,8 @@ public final class Enrollment {
         try {
             if (answer.status() != 200) {
                 Refusal refused = Refusal.read(answer, proof);
-                if (former != null && former.trust.tombstone(refused).equals("wipe")) {
-                    throw new IOException("the service has ordered to erase this device: it cannot enroll again");
+                if (former != null && former.link.trust.tombstone(refused).equals("wipe")) {
+                    throw new EraseException();
                 }
                 throw new IOException("the service refused the enrollment (" + refused.error + "): " + refused.message, refused);
             }

@@ -35,7 +35,8 @@ final class Obeyed {
         Obeyed now = of(id);
         try {
             Obeyed kept = read(store);
-            if (kept.role.equals(now.role) && kept.key.id.equals(now.key.id) && kept.key.key.same(now.key.key)) {
+            if (kept.server.equals(now.server) && kept.pins.equals(now.pins) && kept.role.equals(now.role)
+                    && kept.key.id.equals(now.key.id) && kept.key.key.same(now.key.key)) {
                 return;
             }
         } catch (DamagedException | JsonException e) {

@@ -88,20 +88,17 @@ final class Policy {
         next.policy = ref;
         next.wanted = want;
         next.guard = watch(want);
-        boolean more = false;
-        for (String id : want.keySet()) {
-            more |= !applied.wanted.containsKey(id) && applied.touched.add(id);
-        }
         if (next.guard != null) {
             applied.guard = next.guard;
         }
-        if (next.guard != null || more) {
-            // What was before, and what will be set, is on disk before anything changes: after a crash in between it is
-            // restored, or taken back.
-            save();
-        }
+        // What was before, and what will change, is on disk before anything does: after a crash in between it is
+        // restored, and set or taken back.
+        List<String> before = mayHaveSet();
+        applied.touched.addAll(before);
+        applied.touched.addAll(want.keySet());
+        save();
         agent.steps.before("before apply");
-        for (String id : mayHaveSet()) {
+        for (String id : before) {
             if (!want.containsKey(id)) {
                 SettingReport r = Settings.apply(agent.device, id, "");
                 if (open(r)) {

@@ -14,6 +14,7 @@ final class Refusal extends IOException {
 
     static final String CLOCK_SKEW = "clock_skew";
     static final String REPLAYED = "replayed";
+    static final String BAD_TOKEN = "bad_token";
     static final String BAD_SIGNATURE = "bad_signature";
     static final String ENDED = "ended";
     static final String NOT_FOUND = "not_found";

@@ -174,8 +174,13 @@ final class Updates {
             end(INSTALLED, "");
             reported = true;
         }
-        if (acknowledged == null || !note.is(OVER) || !acknowledged.map().equals(was.map())) {
+        if (acknowledged == null || !note.is(OVER)) {
             return;
+        }
+        for (String member : new String[] {"sha256", "state", "detail"}) {
+            if (!acknowledged.text(member).equals(was.text(member))) {
+                return;
+            }
         }
         Note next = Note.read(Fields.of(note.json()));
         next.acknowledged = true;

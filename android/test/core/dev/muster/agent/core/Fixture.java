@@ -154,6 +154,11 @@ class Fixture implements Device, Transport, Clock, Log, KeyStore, Installer {
             acked.add(ack.text("commandId"));
         }
         Map<String, Object> answer = Fields.members("nextSeconds", 900L, "acked", acked);
+        if (request.object("update") != null) { // with a member of a newer service
+            Map<String, Object> told = new LinkedHashMap<>(request.object("update").map());
+            told.put("since", now);
+            answer.put("updateTold", told);
+        }
         if (update != null) {
             Map<String, Object> named = new LinkedHashMap<>(update);
             named.putAll(Fields.members("deviceId", "d1", "number", Long.parseLong(headers.get("Muster-Seq")), "time", now));

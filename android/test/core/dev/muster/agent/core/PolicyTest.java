@@ -175,6 +175,28 @@ public final class PolicyTest {
         assertEquals("it is taken back once", "the user's", fixture.shows.get("SMS"));
     }
 
+    /** The process ends in a policy that names nothing new, and the device is given the one before again. */
+    @Test
+    public void whatAHalfAppliedPolicyChangedIsSetAgain() throws Exception {
+        Fixture fixture = new Fixture();
+        fixture.holds("CAMERA", "BLOCK");
+        fixture.dies = "SMS";
+        try (Agent agent = fixture.open()) {
+            agent.policy.applied.wanted.put("SMS", "BLOCK");
+            agent.policy.converge(new PolicyRef("p2", 1), settings("CAMERA", "ALLOW", "SMS", "ALLOW"));
+            fail("the process went on");
+        } catch (ThreadDeath killed) {
+            assertEquals("ALLOW", fixture.shows.get("CAMERA"));
+        }
+        fixture.dies = "";
+        try (Agent agent = fixture.open()) {
+            assertFalse("the policy before is to be applied again", agent.policy.has(new PolicyRef("p1", 1)));
+            agent.policy.converge(new PolicyRef("p1", 1), settings("CAMERA", "BLOCK"));
+            assertTrue(agent.policy.has(new PolicyRef("p1", 1)));
+        }
+        assertEquals("BLOCK", fixture.shows.get("CAMERA"));
+    }
+
     @Test
     public void whatAHalfAppliedPolicySetIsReleased() throws Exception {
         Fixture fixture = halfApplied();
