@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // backupMark is SQLite's application id of a backup. It is taken away when the
@@ -29,7 +31,8 @@ func refuseForeignLog(ctx context.Context, path string, logged int64) error {
 
 // isBackup reads the mark from the file itself, without its log. It goes
 // through SQLite: to open and close the file in another way would end the locks
-// that this process has on it.
+// that this process has on it. A file that is smaller than its header says is no
+// backup: the log was being copied into it when its program ended, and has the rest.
 func isBackup(ctx context.Context, path string) (marked bool, err error) {
 	pool, err := sql.Open("sqlite", strings.Replace(sqliteDSN(path, "deferred", "query_only(1)"), "?", "?mode=ro&immutable=1&", 1))
 	if err != nil {
@@ -37,6 +40,9 @@ func isBackup(ctx context.Context, path string) (marked bool, err error) {
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
 	id, err := Value[int64](ctx, session{&DB{dialect: sqliteDialect{}}, pool}, `PRAGMA application_id`)
+	if sqliteCode(err) == sqlite3.SQLITE_CORRUPT {
+		return false, nil
+	}
 	return id == backupMark, err
 }
 
