@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 
@@ -147,6 +148,9 @@ func (db *DB) BeginRollout(ctx context.Context, version string, goal int) (rollo
 			case err == nil && other.State != rollout.Done:
 				err = t.Exec(ctx, `UPDATE agent_rollouts SET state = ? WHERE version = ?`, string(rollout.Ended), other.Version)
 			}
+		}
+		if goal == 0 {
+			goal = cmp.Or(r.Goal, 100)
 		}
 		switch {
 		case err != nil:

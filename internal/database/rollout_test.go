@@ -267,7 +267,10 @@ func TestRollout_Pauses(t *testing.T) {
 		}
 		offered("the operator pauses", false)
 		watch()
-		f.ok(begin(10))
+		f.ok(begin(0))
+		if r := f.rollout("2.0"); r.Goal != 10 {
+			t.Errorf("without a goal it goes on to %d percent, want as before", r.Goal)
+		}
 		offered("the operator goes on", true)
 		f.build(*d, 2)
 		watch()

@@ -261,6 +261,17 @@ func (s Service) MayGoOn(ctx context.Context, j Job) error {
 	return j.lost(find(s.Operations, j.Command), p)
 }
 
+// Move pauses, resumes or cancels a job; why is kept where it is paused. It fails with fault.Forbidden
+// if a job is to be resumed whose maker may not do it any more, and as Store.MoveJob does.
+func (s Service) Move(ctx context.Context, j Job, to Status, why string) (Job, error) {
+	if to == Running {
+		if err := s.MayGoOn(ctx, j); err != nil {
+			return j, err
+		}
+	}
+	return s.Store.MoveJob(ctx, j.CompanyID, j.ID, to, why)
+}
+
 // lost says which rights the job's maker, as they are now, does not have any more.
 func (j Job) lost(o *operation.Operation, maker access.Principal) error {
 	missing := o.Needs &^ maker.Permissions
@@ -276,6 +287,6 @@ func stops(stop access.Stop) error {
 	if !stop.On() {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "automation is stopped: %s. Jobs go on when it is resumed, and the job, too", stop.Reason).
+	return fault.New(fault.Forbidden, "automation is stopped: %s. Resume it first, then each job", stop.Reason).
 		Because(access.ErrStopped)
 }

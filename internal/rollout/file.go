@@ -51,7 +51,7 @@ func (r *Release) app(content []byte) error {
 func (r *Release) program(content []byte) error {
 	stated, key, err := release.Read(bytes.NewReader(content), int64(len(content)))
 	if err != nil {
-		return fault.New(fault.InvalidArguments, "the file is neither an Android app nor a program that signagent signed").Because(err)
+		return fault.New(fault.InvalidArguments, "the file is neither an Android app nor a signed program of the Go agent").Because(err)
 	}
 	digest := sha256.Sum256(key)
 	r.Package, r.Version, r.Code, r.Signer = stated.Package, stated.Version, stated.Code, base64.RawURLEncoding.EncodeToString(digest[:])

@@ -137,7 +137,8 @@ type Store interface {
 	// Rollouts returns the rollouts of all versions.
 	Rollouts(ctx context.Context) ([]Rollout, error)
 	// BeginRollout begins the rollout of a version, or lets it go on, and ends the others
-	// that are not done. It fails with fault.Refused for a goal below the present ring.
+	// that are not done. goal is the percentage of devices that get it; 0: as before, or 100 for
+	// a new rollout. It fails with fault.Refused for a goal below the present ring.
 	BeginRollout(ctx context.Context, version string, goal int) (Rollout, error)
 	// PauseRollouts pauses all that offer their version and returns how many.
 	PauseRollouts(ctx context.Context, reason string) (int, error)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/rollout"
 )
 
@@ -51,13 +52,13 @@ func (c *AgentRelease) Run(env *Env) error {
 type AgentRollout struct {
 	Common
 	Version string `arg:"" help:"The version, as muster agent list shows it."`
-	Percent int    `name:"percent" default:"100" help:"How many percent of the installation's devices get the version in the end. A larger number later goes on from there."`
+	Percent *int   `name:"percent" placeholder:"N" help:"How many percent of the installation's devices get the version in the end; by default as many as before, and 100 for a new rollout. A larger number later goes on from there."`
 }
 
 // Validate checks that the percentage is from 1 to 100.
 func (c *AgentRollout) Validate() error {
-	if c.Percent < 1 || c.Percent > 100 {
-		return fmt.Errorf("--percent %d is not between 1 and 100", c.Percent)
+	if c.Percent != nil && (*c.Percent < 1 || *c.Percent > 100) {
+		return fmt.Errorf("--percent %d is not between 1 and 100", *c.Percent)
 	}
 	return nil
 }
@@ -65,8 +66,21 @@ func (c *AgentRollout) Validate() error {
 // Run begins the rollout, or continues a paused one.
 func (c *AgentRollout) Run(env *Env) error {
 	return c.open(env, Writes, func(ctx context.Context, admin *Admin) (answer, error) {
-		r, err := admin.Rollouts.BeginRollout(ctx, c.Version, c.Percent)
+		goal := 0
+		if c.Percent != nil {
+			goal = *c.Percent
+		}
+		before, err := admin.Rollouts.Rollouts(ctx)
+		if err != nil {
+			return answer{}, err
+		}
+		r, err := admin.Rollouts.BeginRollout(ctx, c.Version, goal)
 		return answer{viewRollout(r, rollout.Progress{}), func(w io.Writer) {
+			for _, other := range before {
+				if other.Version != r.Version && (other.State == rollout.Running || other.State == rollout.Paused) {
+					fmt.Fprintf(w, "The rollout of version %s ends at %d percent.\n", other.Version, max(other.Ring, 0))
+				}
+			}
 			fmt.Fprintf(w, "Version %s goes to %d percent of the devices, after rings of 1 and 10 percent if they are smaller. Each ring "+
 				"begins when the devices of the ring before run the version.\nA running service begins within a minute; `muster agent "+
 				"list` shows the progress.\n", r.Version, r.Goal)
@@ -82,7 +96,8 @@ func (c *AgentPause) Run(env *Env) error {
 	return c.open(env, Writes, func(ctx context.Context, admin *Admin) (answer, error) {
 		n, err := admin.Rollouts.PauseRollouts(ctx, rollout.ByOperator)
 		return answer{map[string]int{"paused": n}, func(w io.Writer) {
-			fmt.Fprintf(w, "Paused %d rollouts. Devices that have begun finish; `muster agent rollout VERSION` goes on.\n", n)
+			fmt.Fprintf(w, "Paused %s. Devices that have begun finish; `muster agent rollout VERSION` goes on to the same percentage.\n",
+				phrase.Count(n, "rollout", "rollouts"))
 		}}, err
 	})
 }

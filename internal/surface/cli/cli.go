@@ -219,7 +219,7 @@ func Message(err error) string {
 	parts := []string{f.Detail}
 	if f.Code == fault.Internal && f.Err != nil {
 		parts = []string{f.Err.Error()}
-	} else if f.Err != nil {
+	} else if f.Err != nil && !errors.Is(f.Err, access.ErrStopped) {
 		parts = append(parts, f.Err.Error())
 	}
 	for _, field := range f.Fields {

@@ -248,7 +248,10 @@ func (c *JobCancel) Run(env *Env) error { return c.move(env, job.Canceled, "") }
 
 func (c *jobOf) move(env *Env, to job.Status, why string) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		j, err := admin.Jobs.Store.MoveJob(ctx, owner.ID, c.ID, to, why)
+		j, err := admin.Jobs.Store.Job(ctx, owner.ID, c.ID)
+		if err == nil {
+			j, err = admin.Jobs.Move(ctx, j, to, why)
+		}
 		if err != nil {
 			return answer{}, missing(err, owner.Slug, "job", c.ID)
 		}

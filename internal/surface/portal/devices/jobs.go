@@ -167,13 +167,8 @@ func (s *Section) moveJob(v *frame.Visit) error {
 	if to == job.Paused {
 		why = job.ByPerson + v.User.Name
 	}
-	if to == job.Running {
-		if err := s.Jobs.MayGoOn(v.Context(), j); err != nil {
-			return v.Refused(frame.JobPath(j.ID), err, fault.Forbidden)
-		}
-	}
-	if _, err := s.Jobs.Store.MoveJob(v.Context(), v.Company.ID, j.ID, to, why); err != nil {
-		return v.Refused(frame.JobPath(j.ID), err, fault.Refused, fault.Unsupported)
+	if _, err := s.Jobs.Move(v.Context(), j, to, why); err != nil {
+		return v.Refused(frame.JobPath(j.ID), err, fault.Forbidden, fault.Refused, fault.Unsupported)
 	}
 	return v.Redirect(frame.JobPath(j.ID))
 }
@@ -191,7 +186,7 @@ func (s *Section) undoJob(v *frame.Visit) error {
 		return err
 	}
 	if !undoes(v, j) {
-		return v.Redirect(frame.JobPath(j.ID), frame.Flash{Tone: frame.Warn, Text: "This job cannot be undone any more."})
+		return v.Redirect(frame.JobPath(j.ID), frame.Flash{Tone: frame.Warn, Text: "This job cannot be undone now."})
 	}
 	ref := job.RequestID(j.ID)
 	ids, err := s.Undo.EditedBy(v.Context(), v.Company.ID, ref)
