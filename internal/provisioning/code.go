@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/policy"
 )
 
@@ -74,6 +75,26 @@ func (c Code) Status(now time.Time) CodeStatus {
 func (c Code) Revocable(now time.Time) bool {
 	status := c.Status(now)
 	return status == CodeActive || status == CodeExpired && c.WaitedFor
+}
+
+// Ended says that codes were revoked with their policy, after a sentence; empty: there were none.
+func Ended(codes int, m policy.Type) string {
+	if codes == 0 {
+		return ""
+	}
+	return " " + phrase.Count(codes, "enrollment code is", "enrollment codes are") + " revoked. " + AfterRevoke(codes, m)
+}
+
+// AfterRevoke says what is known of codes that were revoked just now.
+func AfterRevoke(codes int, m policy.Type) string {
+	them, tokens := "it", "token"
+	if codes != 1 {
+		them, tokens = "them", "tokens"
+	}
+	if m == policy.Platform {
+		return "The platform is asked to delete the " + tokens + ": until it has, devices can still enroll with " + them + "."
+	}
+	return "No device enrolls with " + them + " from now on."
 }
 
 // Codes keeps the codes of companies.
