@@ -169,7 +169,9 @@ func (s Situation) Decide() error {
 }
 
 // stays reports whether the device is known to have the policy that it is to be moved to.
-func (s Situation) stays() bool { return s.Asset.Device != nil && s.Asset.Device.PolicyID == s.Policy.ID }
+func (s Situation) stays() bool {
+	return s.Asset.Device != nil && s.Asset.Device.PolicyID == s.Policy.ID
+}
 
 // targets finds assets as commands need them.
 type targets struct{ in Inventory }

@@ -59,10 +59,13 @@ func (db *DB) DropCode(ctx context.Context, id string) error {
 func (db *DB) Codes(ctx context.Context, companyID string, policies []string, limit int) ([]provisioning.Code, error) {
 	now := millis(db.now())
 	of, args := codesOf(policies)
-	args = append(append([]any{now, companyID}, args...), now, limit)
-	return list(ctx, db.read(), into(func(c *provisioning.Code) []any { return append(enrollFields(c), &c.PolicyName, &c.WaitedFor) }),
+	args = append(append([]any{now, now, companyID}, args...), now, limit)
+	return list(ctx, db.read(), into(func(c *provisioning.Code) []any {
+		return append(enrollFields(c), &c.PolicyName, &c.WaitedFor, &c.Dropping)
+	}),
 		`SELECT * FROM (SELECT `+enrollColumns+`, COALESCE(p.name, ''), EXISTS (SELECT 1 FROM agent_tokens
-				WHERE code_id = c.id AND code_id <> '' AND company_id = c.company_id AND device_id = '' AND `+requested+`) AS waited
+				WHERE code_id = c.id AND code_id <> '' AND company_id = c.company_id AND device_id = '' AND `+requested+`) AS waited,
+				c.drop_at > 0 AND c.expires_at > ?
 			FROM enrollment_codes c LEFT JOIN policies p ON p.id = c.policy_id AND p.company_id = c.company_id
 			WHERE c.company_id = ?`+of+`) c
 		ORDER BY revoked_at = 0 AND (max_devices = 0 OR devices < max_devices) AND (waited OR expires_at > ?) DESC,
@@ -108,7 +111,7 @@ func revokeCode(ctx context.Context, t *tx, companyID string, policies []string,
 	}
 	// A device that asks to be enrolled again may use its token for longer than the code lives.
 	if c.WaitedFor = slices.Contains(tokens, true); !c.Revocable(now) {
-		return c, fault.New(fault.Unsupported, "the code is %s already: no device enrolls with it",
+		return c, fault.New(fault.Unsupported, "the code is %s already",
 			strings.ToLower(string(c.Status(now))))
 	}
 	c.RevokedAt = now

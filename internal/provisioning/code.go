@@ -56,6 +56,9 @@ type Code struct {
 	// WaitedFor says that a device which asked to be enrolled again may enroll with the code
 	// although its time is over.
 	WaitedFor bool
+	// Dropping says that the platform is still to delete the code's token: until it has, devices
+	// can enroll with it.
+	Dropping bool
 }
 
 // Status is where the code stands at a time.
@@ -109,9 +112,9 @@ type Codes interface {
 	// Codes lists codes of a company, first those that can be revoked, each the newest first, at
 	// most limit; of policies alone, unless these are nil.
 	Codes(ctx context.Context, companyID string, policies []string, limit int) ([]Code, error)
-	// RevokeCode ends a code of a company, and of policies unless these are nil: no device
+	// RevokeCode ends a code of a company, and of policies unless these are nil: no agent
 	// enrolls with it from now on, and the platform is asked to delete its token.
-	// fault.Unsupported if no device enrolls with it already.
+	// fault.Unsupported if it has ended already.
 	RevokeCode(ctx context.Context, companyID string, policies []string, id string) (Code, error)
 	// DueDrops returns codes whose tokens the platform is to delete, and puts each off;
 	// Dropped notes that one is deleted.
