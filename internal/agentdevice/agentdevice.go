@@ -69,6 +69,9 @@ type Device struct {
 	// with it. A companion has none.
 	PolicyID      string
 	PolicyVersion int
+	// HasIt: by its last report the device has the policy, and a change of policy to it is open;
+	// read with its check-in.
+	HasIt bool
 }
 
 // Build is a build of the agent, as it says of itself.

@@ -122,6 +122,11 @@ func (l *Server) observe(ctx context.Context, d agentdevice.Device, r protocol.C
 	if d.AssetID == "" {
 		return false, nil
 	}
+	if d.HasIt && r.Policy == nil { // it says nothing of its policy because that is what it reported last
+		if err := l.Commands.PolicyApplied(ctx, d.AssetID, d.PolicyID, now); err != nil {
+			return false, err
+		}
+	}
 	if r.Status == nil && r.Location == nil && r.Policy == nil && !d.Silent {
 		l.Directory.TouchDevice(d.AssetID, now)
 		return false, nil

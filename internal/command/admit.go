@@ -144,6 +144,7 @@ type Situation struct {
 	Asset     *asset.Asset // nil: none that the caller may see
 	Moves     bool         // to another policy
 	Policy    *policy.Policy
+	Elsewhere bool // an open command may have moved the device to another policy than it is known to have
 	Companion bool // the service can push to companions on platform devices
 	// missing is the fault of an asset or a policy that is not there for the caller.
 	missing error
@@ -158,18 +159,18 @@ func (s Situation) Decide() error {
 	if err := Eligible(s.Type, *s.Asset, s.Companion); err != nil || !s.Moves {
 		return err
 	}
-	return movable(*s.Asset.Device, *s.Policy)
-}
-
-// movable checks a change of policy against the device.
-func movable(d asset.Device, to policy.Policy) error {
-	if string(to.Type) != string(d.Management) {
+	switch to, d := s.Policy, s.Asset.Device; {
+	case string(to.Type) != string(d.Management):
 		return unsupported("the policy is for %s, and this is not one", managed(asset.Management(to.Type)))
-	}
-	if to.ID == d.PolicyID {
+	case s.stays() && !s.Elsewhere:
 		return unsupported("the device already uses this policy")
 	}
 	return nil
+}
+
+// stays reports whether the device is known to have the policy that it is to be moved to.
+func (s Situation) stays() bool {
+	return s.Asset.Device != nil && s.Asset.Device.PolicyID == s.Policy.ID
 }
 
 // targets finds assets as commands need them.
@@ -195,7 +196,11 @@ func (s *Service) look(ctx context.Context, p access.Principal, r Request) (Situ
 	if err != nil {
 		return now.without(err)
 	}
-	now.Policy = &target
+	if now.Policy = &target; now.stays() {
+		moving, err := s.Store.OnTheWay(ctx, a.ID, target.ID)
+		now.Elsewhere = len(moving) > 0
+		return now, err
+	}
 	return now, nil
 }
 

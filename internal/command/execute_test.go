@@ -239,7 +239,8 @@ func TestExecute_RefusedBeforeDispatch(t *testing.T) {
 		CreatedAt: f.clock.Now()}
 	f.ok(f.db.ImportAssets(f.ctx(), []asset.Asset{imported}))
 	office, field, kiosk := f.policies["Office"], f.policies["Field"], f.policies["Kiosk"]
-	f.ok(f.db.DeletePolicy(f.ctx(), f.company.ID, f.policies["Lobby"].ID, f.clock.Now()))
+	_, err := f.db.DeletePolicy(f.ctx(), f.company.ID, f.policies["Lobby"].ID, f.clock.Now())
+	f.ok(err)
 	for _, c := range []struct {
 		name   string
 		t      command.Type

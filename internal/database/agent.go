@@ -21,7 +21,7 @@ const agentOwnColumns = `agent_devices.id, agent_devices.company_id, agent_devic
 // to its asset, at its present version.
 const agentColumns = agentOwnColumns + `,
 	EXISTS (SELECT 1 FROM assets a WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch AND a.status = 'INACTIVE'), ` +
-	agentPolicy
+	agentPolicy + `, ` + agentHasIt
 
 // agentPolicy reads the assigned policy for a row of agent_devices. A
 // companion's asset has its policy from the platform: it is not the companion's.
@@ -30,11 +30,18 @@ const agentPolicy = `COALESCE((SELECT a.policy_id FROM assets a
 	COALESCE((SELECT p.version FROM assets a JOIN policies p ON p.id = a.policy_id
 		WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch AND agent_devices.role <> 'companion'), 0)`
 
+// agentHasIt reads for a row of agent_devices whether the device has reported the policy that is
+// assigned, at its present version, while an open command moves it there: back, as a rule.
+const agentHasIt = `EXISTS (SELECT 1 FROM assets a JOIN commands m ON m.policy_id = a.policy_id AND m.asset_id = a.id AND m.epoch = a.epoch
+	JOIN policies p ON p.id = a.policy_id AND p.version = a.applied_version
+	WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch AND agent_devices.role <> 'companion'
+	AND a.applied_policy_id = a.policy_id AND m.state IN ('PREPARED', 'SENT', 'UNCONFIRMED') AND m.type = 'CHANGE_POLICY')`
+
 func agentFields(d *agentdevice.Device) []any {
 	return []any{&d.ID, &d.CompanyID, &d.AssetID, &d.Epoch, &d.Role, &d.Key.Algorithm, &d.Key.SPKI, &d.CommandAlgorithm,
 		&d.LastSequence, &d.State,
 		&d.Wiped, &d.Superseded, asJSON(&d.Capabilities), &d.Build.Version, &d.Build.Package, &d.Build.Code, &d.PushToken, &d.Open,
-		at(&d.EnrolledAt), at(&d.SeenAt), &d.Silent, &d.PolicyID, &d.PolicyVersion}
+		at(&d.EnrolledAt), at(&d.SeenAt), &d.Silent, &d.PolicyID, &d.PolicyVersion, &d.HasIt}
 }
 
 func findAgent(ctx context.Context, c conn, where string, args ...any) (agentdevice.Device, error) {

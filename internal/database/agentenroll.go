@@ -44,12 +44,15 @@ type spentToken struct {
 	epoch   int
 	device  string
 	spent   time.Time
+	ended   bool // its policy was deleted, or its code revoked, while it was made
 }
 
 // The two kinds of tokens: for devices of an AGENT policy, for companions.
 const (
-	managerToken   = `SELECT company_id, policy_id, asset_id, epoch, expires_at, device_id, spent_at, code_id FROM agent_tokens WHERE hash = ?`
-	companionToken = `SELECT company_id, '', asset_id, epoch, expires_at, device_id, spent_at, '' FROM companion_tokens WHERE hash = ?`
+	managerToken = `SELECT company_id, policy_id, asset_id, epoch, expires_at, device_id, spent_at, code_id,
+		EXISTS (SELECT 1 FROM policies p WHERE p.id = policy_id AND p.deleted)
+		OR EXISTS (SELECT 1 FROM enrollment_codes c WHERE c.id = code_id AND c.revoked_at > 0) FROM agent_tokens WHERE hash = ?`
+	companionToken = `SELECT company_id, '', asset_id, epoch, expires_at, device_id, spent_at, '', FALSE FROM companion_tokens WHERE hash = ?`
 )
 
 // EnrollAgent redeems a token: the device, its asset and the end of the device
@@ -155,7 +158,7 @@ func bind(ctx context.Context, t *tx, d agentdevice.Device) error {
 func redeem(ctx context.Context, t *tx, kind string, hash [sha256.Size]byte, d agentdevice.Device,
 	again time.Time) (agentdevice.Device, spentToken, bool, error) {
 	token, known, err := maybe(one(ctx, t, into(func(s *spentToken) []any {
-		return []any{&s.CompanyID, &s.PolicyID, &s.assetID, &s.epoch, at(&s.ExpiresAt), &s.device, at(&s.spent), &s.Code}
+		return []any{&s.CompanyID, &s.PolicyID, &s.assetID, &s.epoch, at(&s.ExpiresAt), &s.device, at(&s.spent), &s.Code, &s.ended}
 	}), kind+t.lock(), digest(hash[:])))
 	refused := fault.New(fault.Refused, "the token is unknown, spent or expired")
 	switch {
@@ -174,7 +177,7 @@ func redeem(ctx context.Context, t *tx, kind string, hash [sha256.Size]byte, d a
 			err = refused
 		}
 		return got, token, false, err
-	case token.device != "":
+	case token.device != "" || token.ended:
 		return agentdevice.Device{}, token, false, refused
 	case !t.db.now().Before(token.ExpiresAt):
 		_, asked, err := requestOf(ctx, t, hash, d.Key)

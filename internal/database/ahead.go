@@ -64,10 +64,11 @@ func scanGroups(r row, groups ...*group) error {
 var targetColumns = strings.NewReplacer(slugColumn, "tc.slug", policyNameColumn, "NULL",
 	"a.custom_data", "''", "a.tags", "''", "a.specifications", "''", "a.location", "''", "a.status_report", "''").Replace(assetColumns)
 
-// targetAgentColumns are agentColumns of the agent of the asset a, of which nothing is read again.
+// targetAgentColumns are agentColumns of the agent of the asset a, of which nothing is read again; what only its
+// check-in is about is not read.
 const targetAgentColumns = agentOwnColumns + `, a.status = 'INACTIVE',
 	CASE WHEN agent_devices.role <> 'companion' THEN a.policy_id ELSE '' END,
-	COALESCE((SELECT p.version FROM policies p WHERE p.id = a.policy_id AND agent_devices.role <> 'companion'), 0)`
+	COALESCE((SELECT p.version FROM policies p WHERE p.id = a.policy_id AND agent_devices.role <> 'companion'), 0), FALSE`
 
 // targetTables finds the asset of a company, by its id and the company's, with its agent.
 const targetTables = `assets a JOIN companies tc ON tc.id = a.company_id AND a.id = ? AND tc.id = ?

@@ -39,7 +39,7 @@ func TestObserve_MoveToDeletedPolicy(t *testing.T) {
 		p, q := f.agentPolicy("Kiosk"), f.agentPolicy("Other")
 		d, err := f.enrollAgent(p, "SN-1", "")
 		f.ok(err)
-		f.ok(f.db.DeletePolicy(f.Context(), f.company.ID, q.ID, f.clock.Now()))
+		f.ok(f.deletePolicy(f.Context(), f.company.ID, q.ID, f.clock.Now()))
 		move := f.observation(d.ID)
 		move.Management, move.PolicyID = asset.Agent, q.ID
 		_, err = f.db.Observe(f.Context(), move)

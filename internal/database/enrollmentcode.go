@@ -24,6 +24,16 @@ func enrollFields(c *provisioning.Code) []any {
 // CreateCode implements provisioning.Codes.
 func (db *DB) CreateCode(ctx context.Context, c provisioning.Code) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if err := holdCompany(ctx, t, c.CompanyID); err != nil { // as the deletion of a policy does
+			return err
+		}
+		gone, err := holds(ctx, t, `SELECT id FROM policies WHERE id = ? AND company_id = ? AND deleted`, c.PolicyID, c.CompanyID)
+		if err == nil && gone {
+			err = provisioning.PolicyDeleted()
+		}
+		if err != nil {
+			return err
+		}
 		t.changed(c.CompanyID, "code", c.ID)
 		return t.Insert(ctx, "enrollment_codes", strings.ReplaceAll(enrollColumns, "c.", "")+`, drop_at`,
 			[]any{c.ID, c.CompanyID, c.PolicyID, string(c.Management), string(c.Usage), string(c.Maker.Kind), c.Maker.ID,
@@ -49,10 +59,13 @@ func (db *DB) DropCode(ctx context.Context, id string) error {
 func (db *DB) Codes(ctx context.Context, companyID string, policies []string, limit int) ([]provisioning.Code, error) {
 	now := millis(db.now())
 	of, args := codesOf(policies)
-	args = append(append([]any{now, companyID}, args...), now, limit)
-	return list(ctx, db.read(), into(func(c *provisioning.Code) []any { return append(enrollFields(c), &c.PolicyName, &c.WaitedFor) }),
+	args = append(append([]any{now, now, companyID}, args...), now, limit)
+	return list(ctx, db.read(), into(func(c *provisioning.Code) []any {
+		return append(enrollFields(c), &c.PolicyName, &c.WaitedFor, &c.Dropping)
+	}),
 		`SELECT * FROM (SELECT `+enrollColumns+`, COALESCE(p.name, ''), EXISTS (SELECT 1 FROM agent_tokens
-				WHERE code_id = c.id AND code_id <> '' AND company_id = c.company_id AND device_id = '' AND `+requested+`) AS waited
+				WHERE code_id = c.id AND code_id <> '' AND company_id = c.company_id AND device_id = '' AND `+requested+`) AS waited,
+				c.drop_at > 0 AND c.expires_at > ?
 			FROM enrollment_codes c LEFT JOIN policies p ON p.id = c.policy_id AND p.company_id = c.company_id
 			WHERE c.company_id = ?`+of+`) c
 		ORDER BY revoked_at = 0 AND (max_devices = 0 OR devices < max_devices) AND (waited OR expires_at > ?) DESC,
@@ -73,41 +86,70 @@ func codesOf(policies []string) (string, []any) {
 // RevokeCode implements provisioning.Codes.
 func (db *DB) RevokeCode(ctx context.Context, companyID string, policies []string, id string) (provisioning.Code, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (provisioning.Code, error) {
-		now := t.db.now()
 		// The company and the tokens first, as a device that enrolls does.
 		if err := holdCompany(ctx, t, companyID); err != nil {
 			return provisioning.Code{}, err
 		}
-		tokens, err := list(ctx, t, scanValue[bool], `SELECT device_id = '' AND (expires_at > ? OR `+requested+`) FROM agent_tokens
-			WHERE code_id = ? AND code_id <> '' AND company_id = ? ORDER BY hash`+t.lock(), millis(now), millis(now), id, companyID)
-		if err != nil {
-			return provisioning.Code{}, err
-		}
-		c, err := lockCode(ctx, t, companyID, id)
-		if err == nil && policies != nil && !slices.Contains(policies, c.PolicyID) {
-			err = fault.New(fault.NotFound, "no such enrollment code")
-		}
-		if err != nil {
-			return c, err
-		}
-		// A device that asks to be enrolled again may use its token for longer than the code lives.
-		if c.WaitedFor = slices.Contains(tokens, true); !c.Revocable(now) {
-			return c, fault.New(fault.Unsupported, "the code is %s already: no device enrolls with it",
-				strings.ToLower(string(c.Status(now))))
-		}
-		c.RevokedAt = now
-		if err := endCode(ctx, t, c); err != nil {
-			return c, err
-		}
-		name, _, err := maybe(value[string](ctx, t, `SELECT name FROM policies WHERE id = ? AND company_id = ?`, c.PolicyID, companyID))
-		if err != nil {
-			return c, err
-		}
-		c.PolicyName = name
-		t.changed(companyID, "code", id)
-		return c, db.record(ctx, t, companyID, activity.Event{Action: activity.ProvisioningRevoked, Reference: id,
-			Target: activity.Target{Kind: activity.Policy, ID: c.PolicyID, Name: name}})
+		return revokeCode(ctx, t, companyID, policies, id)
 	})
+}
+
+// revokeCode is RevokeCode. The company is locked.
+func revokeCode(ctx context.Context, t *tx, companyID string, policies []string, id string) (provisioning.Code, error) {
+	now := t.db.now()
+	tokens, err := list(ctx, t, scanValue[bool], `SELECT device_id = '' AND (expires_at > ? OR `+requested+`) FROM agent_tokens
+		WHERE code_id = ? AND code_id <> '' AND company_id = ? ORDER BY hash`+t.lock(), millis(now), millis(now), id, companyID)
+	if err != nil {
+		return provisioning.Code{}, err
+	}
+	c, err := lockCode(ctx, t, companyID, id)
+	if err == nil && policies != nil && !slices.Contains(policies, c.PolicyID) {
+		err = fault.New(fault.NotFound, "no such enrollment code")
+	}
+	if err != nil {
+		return c, err
+	}
+	// A device that asks to be enrolled again may use its token for longer than the code lives.
+	if c.WaitedFor = slices.Contains(tokens, true); !c.Revocable(now) {
+		return c, fault.New(fault.Unsupported, "the code is %s already",
+			strings.ToLower(string(c.Status(now))))
+	}
+	c.RevokedAt = now
+	if err := endCode(ctx, t, c); err != nil {
+		return c, err
+	}
+	name, _, err := maybe(value[string](ctx, t, `SELECT name FROM policies WHERE id = ? AND company_id = ?`, c.PolicyID, companyID))
+	if err != nil {
+		return c, err
+	}
+	c.PolicyName = name
+	t.changed(companyID, "code", id)
+	return c, t.db.record(ctx, t, companyID, activity.Event{Action: activity.ProvisioningRevoked, Reference: id,
+		Target: activity.Target{Kind: activity.Policy, ID: c.PolicyID, Name: name}})
+}
+
+// endCodesOf revokes what devices can still enroll with under a policy that is deleted, and
+// returns how many codes that were. The policy and its company are locked.
+func endCodesOf(ctx context.Context, t *tx, p policy.Policy) (codes int, err error) {
+	// A device that a person confirmed for an asset gets the policy of that: the token has it.
+	ids, err := list(ctx, t, scanValue[string], `SELECT c.id FROM enrollment_codes c WHERE c.company_id = ? AND c.revoked_at = 0
+		AND (c.max_devices = 0 OR c.devices < c.max_devices) AND (c.policy_id = ? OR EXISTS (SELECT 1 FROM agent_tokens k
+			WHERE k.code_id = c.id AND k.code_id <> '' AND k.company_id = c.company_id AND k.policy_id = ? AND k.device_id = ''))
+		ORDER BY c.id`, p.CompanyID, p.ID, p.ID)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range ids {
+		switch _, err := revokeCode(ctx, t, p.CompanyID, nil, id); {
+		case err == nil:
+			codes++
+		case fault.CodeOf(err) != fault.Unsupported: // it had expired
+			return 0, err
+		}
+	}
+	n, err := t.ExecCount(ctx, `DELETE FROM agent_tokens WHERE company_id = ? AND policy_id = ? AND device_id = '' AND expires_at > ?`,
+		p.CompanyID, p.ID, millis(t.db.now())) // for one asset
+	return codes + int(n), err
 }
 
 func lockCode(ctx context.Context, t *tx, companyID, id string) (provisioning.Code, error) {

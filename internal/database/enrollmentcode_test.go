@@ -143,9 +143,11 @@ func TestEnrollmentCode_Revoked(t *testing.T) {
 			})
 		}
 		all.Wait()
+		equal(f, "not deleted yet", f.kept(c.ID).Dropping, true)
 		f.clock.Advance(2 * time.Minute)
 		f.ok(f.dropper(vendor).Round(f.Context()))
 		equal(f, "deleted", len(vendor.dropped), 1)
+		equal(f, "deleted by then", f.kept(c.ID).Dropping, false)
 		equal(f, "marked", strings.Join(f.enrollsWith(c, "d1").Tags, ","), provisioning.OverLimit)
 		equal(f, "recorded", f.recorded(activity.ProvisioningRevoked), 1)
 		late := provisioning.Code{ID: resource.NewID(), CompanyID: f.company.ID, PolicyID: c.PolicyID, Management: policy.Platform,

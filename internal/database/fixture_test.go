@@ -1,6 +1,7 @@
 package database_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -73,6 +74,12 @@ func (f *fixture) newPolicy(display string) policy.Policy {
 		Type: policy.Platform, Version: 1, Document: json.RawMessage(`{"a":1}`), CreatedAt: f.clock.Now(), UpdatedAt: f.clock.Now()}
 	f.ok(f.db.CreatePolicy(f.Context(), p, policy.Author{Kind: "USER", ID: "u1", Name: "Ada"}, ""))
 	return p
+}
+
+// deletePolicy is DeletePolicy without the number of codes.
+func (f *fixture) deletePolicy(ctx context.Context, companyID, id string, at time.Time) error {
+	_, err := f.db.DeletePolicy(ctx, companyID, id, at)
+	return err
 }
 
 // observation is a report of a device, a second after the last.

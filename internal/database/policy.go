@@ -174,26 +174,48 @@ func writePolicy(ctx context.Context, t *tx, next policy.Policy, was string, exp
 	return saved, addRevision(ctx, t, saved, r)
 }
 
-// DeletePolicy leaves a tombstone; fault.Refused while devices use the policy.
-func (db *DB) DeletePolicy(ctx context.Context, companyID, id string, at time.Time) error {
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
+// DeletePolicy implements policy.Store.
+func (db *DB) DeletePolicy(ctx context.Context, companyID, id string, at time.Time) (codes int, err error) {
+	return written(ctx, db, func(ctx context.Context, t *tx) (int, error) {
+		if err := holdCompany(ctx, t, companyID); err != nil { // as what makes codes, and who enrolls, does
+			return 0, err
+		}
 		p, err := lockPolicy(ctx, t, companyID, id)
 		switch {
 		case err != nil:
-			return err
+			return 0, err
 		case p.Deleted:
-			return fault.New(fault.NotFound, "no such policy")
+			return 0, fault.New(fault.NotFound, "no such policy")
 		case p.DeviceCount > 0:
-			return fault.New(fault.Refused, "%d devices use the policy: move them to another first", p.DeviceCount)
+			return 0, fault.New(fault.Refused, "%d devices use the policy: move them to another first", p.DeviceCount)
 		}
 		if under, err := changing(ctx, t, id); err != nil || under {
-			return busy(err)
+			return 0, busy(err)
+		}
+		if err := free(ctx, t, p); err != nil {
+			return 0, err
 		}
 		if err = t.Exec(ctx, `UPDATE policies SET deleted = TRUE, updated_at = ? WHERE id = ?`, millis(at), id); err != nil {
-			return err
+			return 0, err
 		}
-		return db.record(ctx, t, companyID, activity.Event{Action: activity.PolicyDeleted, Target: policyTarget(p.ID, p.Name)})
+		if err = db.record(ctx, t, companyID, activity.Event{Action: activity.PolicyDeleted, Target: policyTarget(p.ID, p.Name)}); err != nil {
+			return 0, err
+		}
+		return endCodesOf(ctx, t, p)
 	})
+}
+
+// free is fault.Refused while a device of the platform may get the policy by a move whose end
+// is not known. An agent gets no policy that was deleted: see mayMove.
+func free(ctx context.Context, t *tx, p policy.Policy) error {
+	if p.Type != policy.Platform {
+		return nil
+	}
+	moves, err := movesTo(ctx, t, p.ID)
+	if err == nil && moves > 0 {
+		err = fault.New(fault.Refused, "%d devices are being moved to the policy, or may have been: move them to another first", moves)
+	}
+	return err
 }
 
 // NotePushAsked implements platform.Policies.

@@ -45,7 +45,7 @@ func TestPolicy_OfAnotherCompanyIsNotFound(t *testing.T) {
 		f.code(fault.NotFound, err)
 		_, err = f.db.Revision(f.Context(), other.ID, p.ID, 1)
 		f.code(fault.NotFound, err)
-		f.code(fault.NotFound, f.db.DeletePolicy(f.Context(), other.ID, p.ID, f.clock.Now()))
+		f.code(fault.NotFound, f.deletePolicy(f.Context(), other.ID, p.ID, f.clock.Now()))
 		next := p
 		next.CompanyID = other.ID
 		_, err = f.db.SavePolicy(f.Context(), next, 1, policy.Revision{SavedAt: f.clock.Now()})
@@ -75,7 +75,7 @@ func TestPolicy_NamesAreUnique(t *testing.T) {
 		first.Name = "GRÖßE"
 		_, err := f.db.SavePolicy(f.Context(), first, 1, policy.Revision{SavedAt: at})
 		f.ok(err)
-		f.ok(f.db.DeletePolicy(f.Context(), f.company.ID, first.ID, at))
+		f.ok(f.deletePolicy(f.Context(), f.company.ID, first.ID, at))
 		f.newPolicy("größe")
 	})
 }
@@ -140,13 +140,13 @@ func TestDeletePolicy_InUseIsRefused(t *testing.T) {
 		p := f.newPolicy("Used")
 		a := f.enroll("d1", p.ID)
 		equal(f, "devices", f.policy(p.ID).DeviceCount, 1)
-		f.code(fault.Refused, f.db.DeletePolicy(f.Context(), f.company.ID, p.ID, f.clock.Now()))
+		f.code(fault.Refused, f.deletePolicy(f.Context(), f.company.ID, p.ID, f.clock.Now()))
 		f.ok(f.db.MarkDeleted(f.Context(), a.ID, 1, f.clock.Now()))
-		f.ok(f.db.DeletePolicy(f.Context(), f.company.ID, p.ID, f.clock.Now()))
+		f.ok(f.deletePolicy(f.Context(), f.company.ID, p.ID, f.clock.Now()))
 		if got := f.policy(p.ID); !got.Deleted || got.DeviceCount != 0 {
 			f.Fatalf("tombstone: %+v", got)
 		}
-		f.code(fault.NotFound, f.db.DeletePolicy(f.Context(), f.company.ID, p.ID, f.clock.Now()))
+		f.code(fault.NotFound, f.deletePolicy(f.Context(), f.company.ID, p.ID, f.clock.Now()))
 		_, err := f.db.SavePolicy(f.Context(), p, 1, policy.Revision{SavedAt: f.clock.Now()})
 		f.code(fault.NotFound, err)
 	})
@@ -160,7 +160,7 @@ func TestPolicies_AreListedInOrder(t *testing.T) {
 			ids[n] = f.newPolicy(n).ID
 		}
 		gone := f.newPolicy("gone")
-		f.ok(f.db.DeletePolicy(f.Context(), f.company.ID, gone.ID, f.clock.Now()))
+		f.ok(f.deletePolicy(f.Context(), f.company.ID, gone.ID, f.clock.Now()))
 		a := f.policy(ids["a"])
 		_, err := f.db.SavePolicy(f.Context(), a, 1, policy.Revision{SavedAt: f.clock.Now()})
 		f.ok(err)

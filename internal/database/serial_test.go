@@ -128,7 +128,8 @@ func serialWrites() []write {
 			return err
 		}},
 		{name: "delete the policy", run: func(ctx context.Context, s *scene, db *database.DB) error {
-			return db.DeletePolicy(ctx, s.f.company.ID, s.policy.ID, s.at)
+			_, err := db.DeletePolicy(ctx, s.f.company.ID, s.policy.ID, s.at)
+			return err
 		}},
 		{name: "note that the platform has the policy", run: func(ctx context.Context, s *scene, db *database.DB) error {
 			return db.SetPushed(ctx, s.policy.ID, 1, 5, s.at)

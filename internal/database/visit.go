@@ -108,7 +108,8 @@ func (db *DB) visitApart(ctx context.Context, c conn, v command.Visit) (got comm
 
 // agentNames are the names of agentColumns where a statement selects them again.
 const agentNames = `id, company_id, asset_id, epoch, role, key_alg, key_spki, command_alg, last_sequence, state, wiped, superseded,
-	capabilities, agent_version, agent_package, agent_code, push_token, open_deliveries, enrolled_at, seen_at, silent, policy_id, policy_version`
+	capabilities, agent_version, agent_package, agent_code, push_token, open_deliveries, enrolled_at, seen_at, silent, policy_id,
+	policy_version, has_it`
 
 // visitStatement is a visit in one statement, up to the commands about which the device says
 // something. A lease is compared once more at its row: of two that ask at once, one gets it.

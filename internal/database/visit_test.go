@@ -12,8 +12,10 @@ import (
 
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -303,5 +305,41 @@ func TestEndOrphans(t *testing.T) {
 		equal(f, "of the device that ended", f.command(late.ID).State, command.Failed)
 		equal(f, "of the other device", f.command(other.ID).State, command.Sent)
 		equal(f, "open of both", []int{f.deviceNow(gone.ID).Open, f.deviceNow(stays.ID).Open}, []int{0, 1})
+	})
+}
+
+// A visit says whether the device has reported the policy that an open command moves it to.
+func TestVisit_MovedBack(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		d := f.deviceFor("SN-1")
+		other := f.agentPolicy("Other")
+		report := f.observation(d.ID)
+		report.Management, report.AppliedPolicy, report.AppliedVersion = asset.Agent, d.PolicyID, 1
+		f.observe(report)
+		move := func(to string) {
+			f.Helper()
+			c := f.intent(f.asset(d.AssetID), command.ChangePolicy)
+			c.State, c.PolicyID = command.Sent, to
+			_, _, err := f.db.Begin(f.Context(), c, nil)
+			f.ok(err)
+			f.ok(f.db.AssignPolicy(f.Context(), d.AssetID, 1, to))
+		}
+		sequence := int64(0)
+		hasIt := func(want bool) {
+			f.Helper()
+			sequence++
+			got, taken := f.visit(f.db, d, sequence)
+			equal(f, "taken", taken, true)
+			equal(f, "has it", got.Device.HasIt, want)
+		}
+		hasIt(false)
+		move(other.ID)
+		hasIt(false)
+		move(d.PolicyID)
+		hasIt(true)
+		p := f.policy(d.PolicyID)
+		_, err := f.db.SavePolicy(f.Context(), p, 1, policy.Revision{SavedAt: f.clock.Now()})
+		f.ok(err)
+		hasIt(false)
 	})
 }

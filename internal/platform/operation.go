@@ -48,11 +48,11 @@ func (o operation) createdAt() time.Time { return instant(o.Metadata.CreateTime)
 func (o operation) settled(t command.Type) (bool, string) {
 	m := &o.Metadata
 	switch {
-	case m.ClearAppsDataStatus != nil:
-		return cleared(m.ClearAppsDataStatus.Results)
-	case m.StartLostModeStatus != nil:
+	case m.ClearAppsDataStatus != nil && len(m.ClearAppsDataStatus.Results) > 0:
+		return cleared(m.ClearAppsDataParams, m.ClearAppsDataStatus.Results)
+	case m.StartLostModeStatus != nil && says(m.StartLostModeStatus.Status):
 		return lostModeStarted(m.StartLostModeStatus.Status)
-	case m.StopLostModeStatus != nil:
+	case m.StopLostModeStatus != nil && says(m.StopLostModeStatus.Status):
 		if m.StopLostModeStatus.Status == "NOT_IN_LOST_MODE" {
 			return true, "the device was not in lost mode; nothing had to be done"
 		}
@@ -61,9 +61,14 @@ func (o operation) settled(t command.Type) (bool, string) {
 		return false, failedWith(m.ErrorCode, t)
 	case o.Error != nil:
 		return false, ended(o.Error, t)
+	case m.ClearAppsDataStatus != nil:
+		return cleared(m.ClearAppsDataParams, nil)
 	}
 	return true, carriedOut(t)
 }
+
+// says reports whether a command's own status says anything: if not, the operation's error counts.
+func says(status string) bool { return status != "" && status != "STATUS_UNSPECIFIED" }
 
 // carriedOut says what a device did.
 func carriedOut(t command.Type) string {
@@ -72,7 +77,7 @@ func carriedOut(t command.Type) string {
 
 func lostModeStarted(status string) (bool, string) {
 	switch status {
-	case "SUCCESS", "", "STATUS_UNSPECIFIED":
+	case "SUCCESS":
 		return true, carriedOut(command.StartLostMode)
 	case "RESET_PASSWORD_RECENTLY":
 		return false, "the device's password was changed within the last 12 hours; lost mode is possible after that"
@@ -84,22 +89,38 @@ func lostModeStarted(status string) (bool, string) {
 	return false, "the device did not enter lost mode: " + oneLine(status)
 }
 
-// cleared sums up what became of each app's data.
-func cleared(results map[string]androidmanagement.PerAppResult) (bool, string) {
-	var failures []string
-	for _, app := range slices.Sorted(maps.Keys(results)) {
-		if why := notCleared(results[app].ClearingResult); why != "" {
-			failures = append(failures, validate.Clean(app, 100)+": "+why)
+// cleared sums up what became of the data of each app that was named. The result of an app may be
+// missing: what became of its data is not known then.
+func cleared(named *androidmanagement.ClearAppsDataParams, results map[string]androidmanagement.PerAppResult) (bool, string) {
+	apps := slices.Collect(maps.Keys(results))
+	if named != nil {
+		apps = append(apps, named.PackageNames...)
+	}
+	slices.Sort(apps)
+	apps = slices.Compact(apps)
+	var failures, silent []string
+	for _, app := range apps {
+		name := validate.Clean(app, 100)
+		if result, has := results[app]; !has {
+			silent = append(silent, name)
+		} else if why := notCleared(result.ClearingResult); why != "" {
+			failures = append(failures, name+": "+why)
 		}
 	}
-	if len(failures) == 0 {
+	var said []string
+	if len(failures) > 0 {
+		said = append(said, "the data of these apps was not deleted: "+strings.Join(failures, "; "))
+	}
+	if len(silent) > 0 {
+		said = append(said, "the device did not say what became of the data of these apps: "+strings.Join(silent, ", "))
+	}
+	if len(said) == 0 {
 		return true, carriedOut(command.ClearAppData)
 	}
-	text := "the data of these apps was not deleted: " + strings.Join(failures, "; ")
-	if done := len(results) - len(failures); done > 0 {
-		text += "; the data of the other apps was deleted"
+	if len(apps) > len(failures)+len(silent) {
+		said = append(said, "the data of the other apps was deleted")
 	}
-	return false, text
+	return false, strings.Join(said, "; ")
 }
 
 func notCleared(result string) string {

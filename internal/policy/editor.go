@@ -105,11 +105,11 @@ func (e Editor) Restore(ctx context.Context, who access.Principal, ref string, e
 	return saved, e.explain(ctx, p, expected, err)
 }
 
-// Delete leaves a tombstone; fault.Refused while devices use the policy.
-func (e Editor) Delete(ctx context.Context, who access.Principal, ref string) error {
+// Delete is Service.Delete.
+func (e Editor) Delete(ctx context.Context, who access.Principal, ref string) (codes int, err error) {
 	p, err := e.open(ctx, who, mayWrite, ref)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	return e.Service.Delete(ctx, p.CompanyID, p.ID)
 }

@@ -222,7 +222,10 @@ func TestSave_RightsOfPeople(t *testing.T) {
 			return err
 		},
 		"restore": func(who access.Principal) error { _, err := o.Restore(t.Context(), who, p.ID, 1, 1); return err },
-		"delete":  func(who access.Principal) error { return o.Delete(t.Context(), who, p.ID) },
+		"delete": func(who access.Principal) error {
+			_, err := o.Delete(t.Context(), who, p.ID)
+			return err
+		},
 	}
 	for what, read := range reads {
 		t.Run(what, func(t *testing.T) {
@@ -258,7 +261,8 @@ func TestSave_RightsOfPeople(t *testing.T) {
 	}
 	_, err = o.Save(t.Context(), limited, other.ID, 1, policy.Edit{Changes: set("SMS", "BLOCK")})
 	o.ok(err)
-	o.ok(o.Delete(t.Context(), ada, p.ID))
+	_, err = o.Delete(t.Context(), ada, p.ID)
+	o.ok(err)
 	_, err = o.Open(t.Context(), ada, p.ID)
 	o.code(fault.NotFound, err)
 }

@@ -101,7 +101,7 @@ func TestPolicies_Reads(t *testing.T) {
 			t.Errorf("limit %s: got %q", limit, code)
 		}
 	}
-	if err := s.Delete(t.Context(), "c", agent.ID); err != nil {
+	if _, err := s.Delete(t.Context(), "c", agent.ID); err != nil {
 		t.Fatal(err)
 	}
 	if _, code := run(t, registry, "get_policy_settings", reader, `{"policyId":"`+agent.ID+`"}`); code != fault.NotFound {

@@ -150,10 +150,11 @@ func stale(p Policy, expected int) error {
 		"the policy was saved again: version %d was changed, version %d is current; read it again", expected, p.Version)
 }
 
-// Delete leaves a tombstone; fault.Refused while devices use the policy.
-func (s Service) Delete(ctx context.Context, companyID, id string) error {
+// Delete leaves a tombstone; fault.Refused while devices use the policy. It returns how many
+// enrollment codes ended with it.
+func (s Service) Delete(ctx context.Context, companyID, id string) (codes int, err error) {
 	if _, err := s.Current(ctx, companyID, id); err != nil {
-		return err
+		return 0, err
 	}
 	return s.Store.DeletePolicy(ctx, companyID, id, s.Now())
 }

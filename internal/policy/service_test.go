@@ -60,13 +60,13 @@ func (s *shelf) SavePolicy(_ context.Context, next policy.Policy, expected int, 
 	return next, nil
 }
 
-func (s *shelf) DeletePolicy(_ context.Context, _, id string, _ time.Time) error {
+func (s *shelf) DeletePolicy(_ context.Context, _, id string, _ time.Time) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.policies[id]
 	p.Deleted = true
 	s.policies[id] = p
-	return nil
+	return 0, nil
 }
 
 func (s *shelf) Revision(_ context.Context, _, id string, number int) (policy.Revision, error) {
@@ -199,7 +199,7 @@ func TestSave(t *testing.T) {
 	if _, err := s.Diff(t.Context(), "c", p.ID, 1, 9); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("a diff with no such revision: %v", err)
 	}
-	if err := s.Delete(t.Context(), "c", p.ID); err != nil {
+	if _, err := s.Delete(t.Context(), "c", p.ID); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Current(t.Context(), "c", p.ID); fault.CodeOf(err) != fault.NotFound {

@@ -41,12 +41,17 @@ func TestApply_Stale(t *testing.T) {
 	})
 }
 
+func (r *fixture) deletePolicy(id string) error {
+	_, err := r.policies.Delete(r.Context(), r.company.ID, id)
+	return err
+}
+
 func TestApply_PolicyDeleted(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
 	p := r.newPolicy("Warehouse", 0)
 	made := r.propose(p, "CAMERA", "BLOCK")
-	r.ok(r.policies.Delete(t.Context(), r.company.ID, p.ID))
+	r.ok(r.deletePolicy(p.ID))
 	_, err := r.apply(made)
 	r.code(fault.NotFound, err)
 	_, err = r.apply(made)
@@ -183,7 +188,7 @@ func TestApply_BlocksOtherSaves(t *testing.T) {
 			}
 			_, err := r.policies.Save(t.Context(), r.company.ID, p.ID, 1, policy.Edit{Changes: set("SMS", "BLOCK")}, operator())
 			r.code(fault.Unavailable, err)
-			r.code(fault.Unavailable, r.policies.Delete(t.Context(), r.company.ID, p.ID))
+			r.code(fault.Unavailable, r.deletePolicy(p.ID))
 			_, err = r.apply(made)
 			r.code(fault.NotPending, err)
 			go func() {

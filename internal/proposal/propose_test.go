@@ -74,7 +74,7 @@ func TestPropose_Refused(t *testing.T) {
 		Type: policy.Agent}, operator())
 	r.ok(err)
 	gone := r.newPolicy("Gone", 0)
-	r.ok(r.policies.Delete(t.Context(), r.company.ID, gone.ID))
+	r.ok(r.deletePolicy(gone.ID))
 	change := func(ref, setting, to string) error {
 		_, err := r.service.ProposeChanges(t.Context(), r.key("k"), ref, set(setting, to))
 		return err

@@ -205,7 +205,7 @@ func TestReview_LargeAndDeletedPolicies(t *testing.T) {
 	empty := r.newPolicy("Empty", 0)
 	lost, err := r.service.ProposeChanges(t.Context(), ada, empty.ID, set("CAMERA", "BLOCK"))
 	r.ok(err)
-	r.ok(r.policies.Delete(t.Context(), r.company.ID, empty.ID))
+	r.ok(r.deletePolicy(empty.ID))
 	if look, err := people.Look(t.Context(), ada.Principal, lost.ID); err != nil || !look.Gone || look.Appliable() || look.Why != nil {
 		t.Errorf("gone: %+v, %v", look, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/policy"
 )
 
@@ -55,6 +56,9 @@ type Code struct {
 	// WaitedFor says that a device which asked to be enrolled again may enroll with the code
 	// although its time is over.
 	WaitedFor bool
+	// Dropping says that the platform is still to delete the code's token: until it has, devices
+	// can enroll with it.
+	Dropping bool
 }
 
 // Status is where the code stands at a time.
@@ -76,6 +80,26 @@ func (c Code) Revocable(now time.Time) bool {
 	return status == CodeActive || status == CodeExpired && c.WaitedFor
 }
 
+// Ended says that codes were revoked with their policy, after a sentence; empty: there were none.
+func Ended(codes int, m policy.Type) string {
+	if codes == 0 {
+		return ""
+	}
+	return " " + phrase.Count(codes, "enrollment code is", "enrollment codes are") + " revoked. " + AfterRevoke(codes, m)
+}
+
+// AfterRevoke says what is known of codes that were revoked just now.
+func AfterRevoke(codes int, m policy.Type) string {
+	them, tokens := "it", "token"
+	if codes != 1 {
+		them, tokens = "them", "tokens"
+	}
+	if m == policy.Platform {
+		return "The platform is asked to delete the " + tokens + ": until it has, devices can still enroll with " + them + "."
+	}
+	return "No device enrolls with " + them + " from now on."
+}
+
 // Codes keeps the codes of companies.
 type Codes interface {
 	// CreateCode adds a code, and IssueCode notes its token; DropCode takes it back as if
@@ -88,9 +112,9 @@ type Codes interface {
 	// Codes lists codes of a company, first those that can be revoked, each the newest first, at
 	// most limit; of policies alone, unless these are nil.
 	Codes(ctx context.Context, companyID string, policies []string, limit int) ([]Code, error)
-	// RevokeCode ends a code of a company, and of policies unless these are nil: no device
+	// RevokeCode ends a code of a company, and of policies unless these are nil: no agent
 	// enrolls with it from now on, and the platform is asked to delete its token.
-	// fault.Unsupported if no device enrolls with it already.
+	// fault.Unsupported if it has ended already.
 	RevokeCode(ctx context.Context, companyID string, policies []string, id string) (Code, error)
 	// DueDrops returns codes whose tokens the platform is to delete, and puts each off;
 	// Dropped notes that one is deleted.

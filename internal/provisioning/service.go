@@ -307,10 +307,13 @@ func (s *Service) find(ctx context.Context, p access.Principal, ref string, w wa
 		err = fault.New(fault.Unsupported, "the company has not finished its enterprise enrollment: an administrator can connect it "+
 			"under company settings")
 	case found.Deleted:
-		err = fault.New(fault.Refused, "the policy was deleted")
+		err = PolicyDeleted()
 	}
 	return found, owner, err
 }
+
+// PolicyDeleted is the fault of a code for a policy that was deleted.
+func PolicyDeleted() error { return fault.New(fault.Refused, "the policy was deleted") }
 
 // issue asks the issuer for a token that lives as long as the code.
 func (s *Service) issue(ctx context.Context, owner company.Company, p policy.Policy, w Wanted) (Token, error) {

@@ -271,7 +271,7 @@ func wrongTargets() []refusal {
 			"an asset's path":                    func(p *policyFixture) string { return "enterprises/acme/assets/" + p.Policy.ID },
 			"a deleted policy": func(p *policyFixture) string {
 				gone := p.policy()
-				if err := p.Admin().Policies.Delete(p.t.Context(), p.Company.ID, gone.ID); err != nil {
+				if _, err := p.Admin().Policies.Delete(p.t.Context(), p.Company.ID, gone.ID); err != nil {
 					p.t.Fatal(err)
 				}
 				return gone.ID

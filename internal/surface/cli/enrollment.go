@@ -22,7 +22,7 @@ import (
 type EnrollmentCommands struct {
 	Create EnrollmentCreate `cmd:"" help:"Make an enrollment token and show it, once."`
 	List   EnrollmentList   `cmd:"" help:"List a company's enrollment codes, the newest first."`
-	Revoke EnrollmentRevoke `cmd:"" help:"Revoke a code: no device enrolls with it from now on."`
+	Revoke EnrollmentRevoke `cmd:"" help:"Revoke a code; the platform is asked to delete its token."`
 }
 
 // EnrollmentCreate makes a token.
@@ -99,6 +99,7 @@ type codeView struct {
 	CreatedAt  operation.Timestamp        `json:"createdAt"`
 	ExpiresAt  operation.Timestamp        `json:"expiresAt"`
 	RevokedAt  *operation.Timestamp       `json:"revokedAt,omitempty"`
+	Dropping   bool                       `json:"tokenStillValid,omitempty"` // at the platform
 }
 
 // viewCode is how a code is shown.
@@ -107,7 +108,7 @@ func viewCode(env *Env, owner company.Company, c provisioning.Code) codeView {
 		PolicyName: c.PolicyName, Usage: c.Usage,
 		CreatedBy: c.Maker.Name, Tags: append([]string{}, c.Tags...), MaxDevices: c.MaxDevices, Devices: c.Devices,
 		CreatedAt: operation.Timestamp{Time: c.CreatedAt}, ExpiresAt: operation.Timestamp{Time: c.ExpiresAt}}
-	v.RevokedAt = operation.TimestampOf(c.RevokedAt)
+	v.RevokedAt, v.Dropping = operation.TimestampOf(c.RevokedAt), c.Dropping
 	return v
 }
 
@@ -123,10 +124,18 @@ func (c *EnrollmentList) Run(env *Env) error {
 		return list(all, func(c provisioning.Code) codeView { return viewCode(env, owner, c) },
 			[]string{"ID", "STATUS", "POLICY", "DEVICES", "TIME LEFT", "CREATED BY", "TAGS"}, func(c provisioning.Code) []string {
 				v := viewCode(env, owner, c)
-				return []string{v.ID, string(v.Status), orDash(c.PolicyName), usedOf(c), left(env, c), orDash(v.CreatedBy),
+				return []string{v.ID, statusOf(v), orDash(c.PolicyName), usedOf(c), left(env, c), orDash(v.CreatedBy),
 					orDash(strings.Join(c.Tags, ", "))}
 			}), err
 	})
+}
+
+// statusOf is where a code stands. The platform's token may outlast it.
+func statusOf(v codeView) string {
+	if v.Dropping {
+		return string(v.Status) + ", its token not deleted yet"
+	}
+	return string(v.Status)
 }
 
 // usedOf is how many devices enrolled, of how many.
@@ -162,9 +171,9 @@ func (c *EnrollmentRevoke) Run(env *Env) error {
 			return answer{}, missing(err, owner.Slug, "enrollment", c.ID)
 		}
 		return answer{viewCode(env, owner, revoked), func(w io.Writer) {
-			fmt.Fprintf(w, "Revoked %s: no device enrolls with it from now on.\n", revoked.ID)
+			fmt.Fprintf(w, "Revoked %s. %s\n", revoked.ID, provisioning.AfterRevoke(1, revoked.Management))
 			if revoked.Management == policy.Platform {
-				fmt.Fprintln(w, "The running service has the platform delete its token, within seconds.")
+				fmt.Fprintln(w, "The running service asks it within seconds; muster enrollment list shows whether the token is deleted.")
 			}
 		}}, nil
 	})

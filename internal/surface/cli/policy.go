@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
 )
 
 // PolicyCommands manage policies. Changes are saved at once, as by a person in
@@ -243,9 +244,10 @@ type PolicyDelete struct{ OfPolicy }
 // Run deletes the policy.
 func (c *PolicyDelete) Run(env *Env) error {
 	return c.changing(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {
-		return answer{map[string]any{"pathName": p.PathName(), "deleted": true}, func(w io.Writer) {
-			fmt.Fprintf(w, "Deleted %s (%s).\n", p.PathName(), p.Name)
-		}}, admin.Policies.Delete(ctx, owner.ID, p.ID)
+		codes, err := admin.Policies.Delete(ctx, owner.ID, p.ID)
+		return answer{map[string]any{"pathName": p.PathName(), "deleted": true, "codesRevoked": codes}, func(w io.Writer) {
+			fmt.Fprintf(w, "Deleted %s (%s).%s\n", p.PathName(), p.Name, provisioning.Ended(codes, p.Type))
+		}}, err
 	})
 }
 

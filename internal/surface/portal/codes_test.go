@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/servertest"
 )
 
@@ -58,6 +59,30 @@ func TestCodes_Revoked(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// While the platform has not deleted the token of a code that was revoked, with its policy as
+// well, devices can still enroll, and that is said.
+func TestCodes_TokenNotDeletedYet(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin := o.person(t, account.Admin)
+	o.Fault(emulator.Fault{Method: "enrollmentTokens.delete", Status: 500, Times: -1})
+	admin.Send(o.base+"/enrol", o.limitedCode()).Want(t, 200)
+	revoke := regexp.MustCompile(`action="(/enrol/codes/[^"]+/revoke)"`).FindStringSubmatch(o.get(t, admin, "/enrol/codes", 200))
+	if revoke == nil {
+		t.Fatal("the list offers no way to revoke the code")
+	}
+	admin.Send(o.base+revoke[1], url.Values{}).Want(t, 303)
+	page := o.get(t, admin, "/enrol/codes", 200)
+	if !strings.Contains(page, "has not deleted its token yet") || !strings.Contains(page, "until it has, devices can still enroll") {
+		t.Error("the page does not say that devices can still enroll")
+	}
+	admin.Send(o.base+"/enrol", o.limitedCode()).Want(t, 200)
+	admin.Send(o.base+"/policies/"+o.Policy.ID+"/delete", url.Values{}).Want(t, 303)
+	if page = o.get(t, admin, "/policies", 200); !strings.Contains(page, "1 enrollment code is revoked. The platform is asked") {
+		t.Error("the page does not say that a code ended with the policy")
+	}
 }
 
 // Values that a code cannot have are refused.

@@ -24,11 +24,11 @@ func (s *Section) codes(v *frame.Visit) error {
 
 // revoke ends a code.
 func (s *Section) revoke(v *frame.Visit) error {
-	_, err := s.Codes.RevokeCode(v.Context(), v.Company.ID, v.Principal.Policies, v.PathValue("id"))
+	revoked, err := s.Codes.RevokeCode(v.Context(), v.Company.ID, v.Principal.Policies, v.PathValue("id"))
 	if err != nil {
 		return v.Refused(codesPath, err, fault.Unsupported)
 	}
-	return v.Redirect(codesPath, frame.Done("Revoked: no device enrolls with this code from now on."))
+	return v.Redirect(codesPath, frame.Done("Revoked. "+provisioning.AfterRevoke(1, revoked.Management)))
 }
 
 // codeStatus is where a code stands, for people.

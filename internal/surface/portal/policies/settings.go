@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -224,9 +225,10 @@ func (s *Section) push(v *frame.Visit, p policy.Policy) error {
 
 // delete deletes the policy.
 func (s *Section) delete(v *frame.Visit, p policy.Policy) error {
-	switch err := s.Editor.Delete(v.Context(), v.Principal, p.ID); fault.CodeOf(err) {
+	codes, err := s.Editor.Delete(v.Context(), v.Principal, p.ID)
+	switch fault.CodeOf(err) {
 	case "":
-		return v.Redirect(frame.PoliciesPath, frame.Done("Deleted the policy "+p.Name+"."))
+		return v.Redirect(frame.PoliciesPath, frame.Done("Deleted the policy "+p.Name+"."+provisioning.Ended(codes, p.Type)))
 	case fault.Refused, fault.Unavailable:
 		return v.Redirect(frame.PolicyPath(p.ID), v.Failed(err))
 	default:
