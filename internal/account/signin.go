@@ -94,8 +94,8 @@ func (s SignIn) verify(ctx context.Context, hashes *Passwords, user User, passwo
 	return fault.New(fault.Unauthorized, "the e-mail address or the password is wrong")
 }
 
-// SecondFailed counts and records a wrong second factor in the same way as a wrong password. It returns nil if that
-// attempt is over a limit: the next call of Check refuses.
+// SecondFailed counts and records a wrong second factor in the same way as a wrong password. An attempt over
+// a limit is no error here: the next call of Check refuses.
 func (s SignIn) SecondFailed(ctx context.Context, user User, from Client) error {
 	if err := s.spend(ctx, signInLimits(user.Email, from), tooManyFailures); err != nil && fault.CodeOf(err) != fault.RateLimited {
 		return err

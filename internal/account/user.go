@@ -137,7 +137,8 @@ func (s Users) Create(ctx context.Context, r NewUserRequest) (User, error) {
 	return u, s.Store.CreateUser(ctx, u)
 }
 
-// Disable prevents a user from signing in, ends their sessions, and stops their OAuth connections until Enable.
+// Disable prevents a user from signing in, ends their sessions, and revokes their OAuth connections, which do not work again
+// after Enable.
 func (s Users) Disable(ctx context.Context, companyID, id string) (User, error) {
 	return s.disabled(ctx, companyID, id, true)
 }
