@@ -4,5 +4,6 @@ package main
 
 import "time"
 
-// sinceStart is for devices, which are all of the other kind.
+// sinceStart returns nil: agent.Options.Elapsed then uses the wall clock. Devices have Linux (elapsed.go); on other systems
+// the agent is only for tests.
 func sinceStart() func() time.Duration { return nil }

@@ -22,15 +22,15 @@ import (
 	"github.com/musterhq/muster/internal/phrase"
 )
 
-// They are set by the linker (scripts/build.sh, scripts/agents.sh): the version, its code,
-// and the public key of those who sign its releases. Without a key there are no updates.
+// The linker sets these variables (scripts/build.sh, scripts/agents.sh). Without a releaseKey the agent installs no
+// updates.
 //
-//nolint:gochecknoglobals // the linker sets variables alone
+//nolint:gochecknoglobals // the linker can set only variables
 var (
 	version    = "devel"
-	code       = "0"
-	built      = "" // the day, 2006-01-02
-	releaseKey = ""
+	code       = "0" // the version as a number that grows with each release
+	built      = ""  // the day of the build, 2006-01-02; empty: unknown
+	releaseKey = ""  // the public key that verifies releases
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -44,7 +44,8 @@ type program struct {
 	Unenroll unenrollCommand `cmd:"" help:"Unenroll this device."`
 }
 
-// environment is what commands run in.
+// environment is what a command gets from the program: ctx ends at an interrupt or SIGTERM, out and err are the standard
+// output and error, and log writes to err.
 type environment struct {
 	ctx context.Context
 	out io.Writer
@@ -58,10 +59,10 @@ func run(args []string, out, errOut io.Writer) int {
 	exited := -1
 	parser := kong.Must(&program{}, kong.Name("muster-agent"), kong.Description("The agent of a device that Muster manages."),
 		kong.Writers(out, errOut), kong.Exit(func(code int) { exited = code }),
-		kong.WithHyphenPrefixedParameters(true)) // one in 64 pins and keys begins with a hyphen
+		kong.WithHyphenPrefixedParameters(true)) // values of pins and keys are base64url, so one in 64 begins with a hyphen
 	chosen, err := parser.Parse(args)
 	if exited >= 0 {
-		return exited // help was asked for
+		return exited // --help was given
 	}
 	if err != nil {
 		fmt.Fprintf(errOut, "muster-agent: %v: see --help\n", err)
@@ -75,23 +76,24 @@ func run(args []string, out, errOut io.Writer) int {
 	return 0
 }
 
-// runCommand keeps the device in touch.
+// runCommand runs the agent. The three hidden flags are for processes that another muster-agent starts (detach.go, renew.go).
 type runCommand struct {
 	common
 	Once   bool `name:"once" help:"Check in once, carry out what there is, and end."`
 	Detach bool `name:"detach" help:"Go on in the background, until the device restarts; what it says goes to the file log of the state directory, and why it ended to the file ended."`
-	// Quiet: what the agent logs goes to its file alone.
+	// Quiet: the agent's log goes only to the file agent.LogFile, not to standard error as well.
 	Quiet bool `name:"quiet" hidden:""`
-	// Locked: the process that started this one handed its lock down.
+	// Locked: this process inherits the lock on the state directory, already taken, as descriptor 3.
 	Locked bool `name:"locked" hidden:""`
-	// Trial: the process that started this one, a new version, waits until it is in touch.
+	// Trial: this process runs a new version. It ends once it has reached the service, or after trialTime; the old
+	// version waits for that.
 	Trial bool `name:"trial" hidden:""`
 }
 
-// inherited is the descriptor of a lock that was handed down.
+// inherited is the descriptor of the lock that a process with --locked inherits.
 const inherited = 3
 
-// held is the lock under which the agent runs.
+// held returns the lock on the state directory under which the agent runs: the inherited one, or a new one.
 func (c *runCommand) held() (*os.File, error) {
 	if c.Locked {
 		return os.NewFile(inherited, lockName), nil
@@ -99,7 +101,8 @@ func (c *runCommand) held() (*os.File, error) {
 	return c.lock()
 }
 
-// Run runs the agent until it is stopped or the service lets the device go.
+// Run runs the agent until a signal stops it or the service ends the management of the device; neither is an error. With
+// Once it ends after one check-in, with Detach once a process in the background runs.
 func (c *runCommand) Run(env *environment) error {
 	if c.Detach {
 		return c.detach(env)
@@ -131,12 +134,12 @@ func (c *runCommand) Run(env *environment) error {
 		fmt.Fprintln(env.out, "This device is no longer managed.")
 		return nil
 	case errors.Is(err, context.Canceled) && env.ctx.Err() != nil:
-		return nil // stopped
+		return nil // a signal stopped it
 	}
 	return err
 }
 
-// work runs the agent until it ends, or is to be started again in another version.
+// work runs the agent until it ends. agent.ErrRestart says that a new version is to be started in its place.
 func (c *runCommand) work(env *environment, lock *os.File) error {
 	if c.Quiet {
 		env = &environment{env.ctx, env.out, io.Discard, env.log}
@@ -150,12 +153,12 @@ func (c *runCommand) work(env *environment, lock *os.File) error {
 		_, err = a.Once(env.ctx)
 		return err
 	}
-	defer onWake(a.Hint)() // before the signal's address is published
+	defer onWake(a.Hint)() // before takesOrders publishes the process id to which others send the signal
 	if err := takesOrders(lock); err != nil {
 		return err
 	}
 	ctx := env.ctx
-	if c.Trial { // who started it may be gone
+	if c.Trial { // the process that started this one limits it too, but may have ended
 		limited, cancel := context.WithTimeout(ctx, trialTime)
 		defer cancel()
 		ctx = limited
@@ -163,6 +166,7 @@ func (c *runCommand) work(env *environment, lock *os.File) error {
 	return a.Run(ctx)
 }
 
+// open opens the enrolled agent of the state directory. openAs opens it as a new version on trial, if trial is set.
 func (c common) open(env *environment) (*agent.Agent, error) { return c.openAs(env, false) }
 
 func (c common) openAs(env *environment, trial bool) (*agent.Agent, error) {
@@ -185,7 +189,8 @@ func (c common) openAs(env *environment, trial bool) (*agent.Agent, error) {
 		Kept: kept, Installer: installer, Trial: trial})
 }
 
-// network is the addresses of this device; empty if it may not know them.
+// network lists the addresses of this device's interfaces, so that the agent notices a change; empty if the system refuses
+// them.
 func network() string {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -197,7 +202,7 @@ func network() string {
 // statusCommand shows the enrollment.
 type statusCommand struct{ common }
 
-// Run prints who the device is.
+// Run prints the device's id, its service, role and policy, and how many commands are open.
 func (c *statusCommand) Run(env *environment) error {
 	s, err := agent.ReadStatus(c.State)
 	if errors.Is(err, agent.ErrLost) {
@@ -216,7 +221,7 @@ func (c *statusCommand) Run(env *environment) error {
 // rotateCommand changes the device's key.
 type rotateCommand struct{ common }
 
-// Run changes it.
+// Run gives the device a new key, or asks the agent that runs to do so.
 func (c *rotateCommand) Run(env *environment) error {
 	return c.orAsk(env, agent.RotateKey, func(a *agent.Agent) error {
 		if err := a.Rotate(env.ctx); err != nil {
@@ -227,10 +232,10 @@ func (c *rotateCommand) Run(env *environment) error {
 	})
 }
 
-// unenrollCommand gives the device back.
+// unenrollCommand ends the enrollment of the device.
 type unenrollCommand struct{ common }
 
-// Run informs the service and forgets it.
+// Run informs the service and deletes the device's identity, or asks the agent that runs to do so.
 func (c *unenrollCommand) Run(env *environment) error {
 	return c.orAsk(env, agent.SayGoodBye, func(a *agent.Agent) error {
 		defer c.released(env)

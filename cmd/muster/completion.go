@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
-// completionCommand prints what makes a shell complete command lines.
+// completionCommand prints a script with which a shell completes the command lines of muster.
 type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"The shell: bash, zsh or fish."`
 }
@@ -23,10 +23,10 @@ zsh:  echo 'source <(muster completion zsh)' >> ~/.zshrc (after compinit)
 fish: muster completion fish > ~/.config/fish/completions/muster.fish`
 }
 
-// completing is the first argument by which a shell asks for words.
+// completing is the first argument of a call in which the script asks for words. See complete.
 const completing = "__complete"
 
-// Run prints the script. It asks this program for words each time.
+// Run prints the script. At each completion the script calls this program, so it need not change with the commands.
 func (c *completionCommand) Run(env *cli.Env) error {
 	script := map[string]string{
 		"bash": `_muster() {
@@ -58,26 +58,27 @@ complete -c muster -f -a '(__muster)'
 	return err
 }
 
-// complete prints the words that the last of args may become, one a line.
+// complete prints the words that the last of args may become, one a line. args are the words after the program's name, up
+// to the cursor; the last may be empty.
 func complete(parser *kong.Kong, args []string, out io.Writer) {
 	if len(args) == 0 {
 		args = []string{""}
 	}
 	done, last := args[:len(args)-1], args[len(args)-1]
-	written := "" // what stands before the value in the last word
+	written := "" // the part of the last word before the value, printed before each candidate
 	if name, value, valued := strings.Cut(last, "="); valued {
 		if strings.HasPrefix(name, "-") { // --flag=value in one word
 			done, last, written = append(slices.Clone(done), name), value, name+"="
-		} else if name == "" { // bash makes a word of the sign
+		} else if name == "" { // bash splits --flag=value into three words, of which "=" is one
 			last = value
 		}
 	}
-	node, arguments := parser.Model.Node, 0
-	var open *kong.Flag // whose value comes next
+	node, arguments := parser.Model.Node, 0 // the command so far, and how many positional arguments it has
+	var open *kong.Flag                     // the flag whose value comes next; nil: none
 	for _, word := range done {
 		name, _, valued := strings.Cut(word, "=")
 		switch {
-		case open != nil && word == "=":
+		case open != nil && word == "=": // the value comes after it
 		case open != nil:
 			open = nil
 		case strings.HasPrefix(word, "-"):
@@ -99,7 +100,8 @@ func complete(parser *kong.Kong, args []string, out io.Writer) {
 	}
 }
 
-// candidates are all words that may come next.
+// candidates returns all words that may come next after a command with this many positional arguments: values of the flag
+// open, flags if flag is set, values of the next argument, or else subcommands.
 func candidates(node *kong.Node, open *kong.Flag, arguments int, flag bool) (words []string) {
 	switch {
 	case open != nil:
@@ -122,7 +124,7 @@ func candidates(node *kong.Node, open *kong.Flag, arguments int, flag bool) (wor
 	return words
 }
 
-// values are those that a flag or an argument may have, if they are few.
+// values returns the values of a flag or an argument that has an enum; nil for any other.
 func values(v *kong.Value) []string {
 	if v.Enum == "" {
 		return nil
@@ -130,6 +132,7 @@ func values(v *kong.Value) []string {
 	return slices.DeleteFunc(strings.Split(v.Enum, ","), func(text string) bool { return text == "" })
 }
 
+// flagOf finds a flag of the command or of those above it by its long or short name, with the hyphens; nil: none.
 func flagOf(node *kong.Node, name string) *kong.Flag {
 	for _, level := range node.AllFlags(false) {
 		for _, flag := range level {
@@ -141,6 +144,7 @@ func flagOf(node *kong.Node, name string) *kong.Flag {
 	return nil
 }
 
+// childOf finds a subcommand by its name; nil: none.
 func childOf(node *kong.Node, name string) *kong.Node {
 	for _, child := range node.Children {
 		if child.Type == kong.CommandNode && child.Name == name {

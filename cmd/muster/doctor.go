@@ -23,13 +23,14 @@ type doctorCommand struct {
 	RotateKeyFile string `name:"rotate-key-file" placeholder:"FILE" help:"Only put fresh keys before those of a key file; every replica then needs the file and a restart."`
 }
 
-// report is what the doctor says.
+// report is the JSON value that `muster doctor -o json` prints. OK is false if a finding has failed.
 type report struct {
 	OK       bool          `json:"ok"`
 	Findings []ops.Finding `json:"findings"`
 }
 
-// Run prints the findings; it fails if anything is wrong.
+// Run prints the findings, and returns an error if one of them has failed; warnings are no error. With
+// MakeKeyFile or RotateKeyFile it writes the key file instead, and checks nothing else.
 func (c *doctorCommand) Run(env *cli.Env) error {
 	if c.MakeKeyFile != "" {
 		if err := ops.MakeKeyFile(c.MakeKeyFile, env.Now()); err != nil {
@@ -77,10 +78,12 @@ func unknownSettings(environment []string) (findings []ops.Finding) {
 	return findings
 }
 
-// settingNames are the variables of all commands, with those that name the file of a secret.
+// settingNames returns the names of the environment variables of all commands. A secret has two: the variable itself,
+// and the one with the ending _FILE that names a file with the secret.
 func settingNames() (names []string) {
 	parser := newParser(io.Discard, io.Discard, func(int) {})
-	_ = kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error { // fails with what the function returns alone
+	// Visit returns only errors of this function, and it returns none.
+	_ = kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
 		if flag, ok := node.(*kong.Flag); ok {
 			names = append(names, flag.Envs...)
 			if flag.Tag.Has("secret") {

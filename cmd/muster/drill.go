@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
-// drillCommand attacks a service of its own.
+// drillCommand attacks a service that it starts itself.
 type drillCommand struct {
 	Scenario []string `name:"scenario" placeholder:"NAME" help:"stolen-administrator, compromised-model or confused-retry; repeat for more. Default: all."`
 	Output   string   `name:"output" short:"o" enum:"table,json" default:"table" help:"table, or json: one JSON value on standard output."`
@@ -38,7 +38,7 @@ func (c *drillCommand) Validate() error {
 	return nil
 }
 
-// Run runs the scenarios and prints what they found.
+// Run runs the scenarios and prints the report. It returns errHarm if the report lists harm.
 func (c *drillCommand) Run(env *cli.Env) error {
 	logger, err := ops.NewLogger(env.Err, c.LogLevel, "text")
 	if err != nil {

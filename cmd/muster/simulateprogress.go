@@ -12,18 +12,18 @@ import (
 	"github.com/musterhq/muster/internal/fleetsim"
 )
 
-// tellEvery is how often progress is a line of its own, where no terminal shows it.
+// tellEvery is how often at most show writes a line if the output is no terminal.
 const tellEvery = 5 * time.Second
 
-// progressLine shows how far a simulation is: in a line that is renewed on a terminal, else in a
-// line every few seconds. Its methods may be called concurrently.
+// progressLine shows the progress of a simulation. On a terminal it rewrites one line; elsewhere it writes a line every
+// tellEvery. Concurrent use is safe.
 type progressLine struct {
 	out      io.Writer
 	terminal bool
 
 	mu    sync.Mutex
-	shown bool          // the last line on the terminal is progress
-	last  time.Duration // when the last line was written without a terminal
+	shown bool          // the last line on the terminal is a progress line
+	last  time.Duration // Progress.Since of the last line that was written without a terminal
 }
 
 func newProgressLine(out io.Writer) *progressLine {
@@ -34,7 +34,7 @@ func newProgressLine(out io.Writer) *progressLine {
 // clearLine moves to the beginning of the terminal's line and erases it.
 const clearLine = "\r\x1b[K"
 
-// say writes a line that stays.
+// say writes a line that stays, in place of the progress line.
 func (l *progressLine) say(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,7 +42,7 @@ func (l *progressLine) say(format string, args ...any) {
 	fmt.Fprintf(l.out, format+"\n", args...)
 }
 
-// show shows the progress.
+// show shows the progress p. Without a terminal it skips p within tellEvery of the last line.
 func (l *progressLine) show(p fleetsim.Progress) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,13 +57,14 @@ func (l *progressLine) show(p fleetsim.Progress) {
 	}
 }
 
-// end removes the progress, for what comes next.
+// end removes the progress line, so that other output can follow.
 func (l *progressLine) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.clear()
 }
 
+// clear erases the progress line, if one is on the terminal. The caller holds l.mu.
 func (l *progressLine) clear() {
 	if l.shown {
 		fmt.Fprint(l.out, clearLine)

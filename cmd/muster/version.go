@@ -8,11 +8,11 @@ import (
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
-// version is set by the linker (scripts/build.sh), where the go command's own
-// stamp says less: builds without the repository at hand.
+// version is the version that the linker sets (scripts/build.sh). Empty: the version that the go command stamps into a
+// build from the repository is used.
 var version = ""
 
-// versionCommand shows the build.
+// versionCommand prints what is known of this program's build. See ops.Build.
 type versionCommand struct {
 	Output string `name:"output" short:"o" enum:"text,json" default:"text" help:"What to print: text, or one JSON value."`
 }

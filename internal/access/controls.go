@@ -10,17 +10,16 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// Controls limit what one caller, or all of a company's callers together, can
-// do, whatever their permissions say.
+// Controls are a company's limits on its callers, alone or all together. They apply in addition to permissions. The zero
+// value has no limit.
 type Controls struct {
 	// ApplyApproval says which changes of policies by keys and connections a
 	// person must approve.
 	ApplyApproval ApprovalRule
-	// SecondPerson: the user who proposed a change, or made the key that did, does not
-	// approve it.
+	// SecondPerson: a user cannot approve a request of their own, of their connection, or of a key that they made.
 	SecondPerson bool
-	// ApproverAge is how old a user, a right and a passkey must be to approve
-	// something or to confirm it.
+	// ApproverAge is how long ago a user, their right and their passkey must have been added, so that the user can
+	// approve or confirm. 0: no age is needed.
 	ApproverAge time.Duration
 	// DestructiveApproval: a person must authorize each destructive command of a
 	// key or connection.
@@ -65,16 +64,15 @@ const (
 // ReasonRules lists the values from loose to strict.
 func ReasonRules() []ReasonRule { return []ReasonRule{ReasonNone, ReasonDestructive, ReasonAll} }
 
-// What bounds the setting approverAge. In the portal it is MaxPortalApproverAge: a greater
-// one keeps every administrator from confirming anything, until the operator lowers it.
+// The largest values of the setting approverAge: MaxApproverAge on the command line, MaxPortalApproverAge in the portal. A
+// large value prevents every administrator from confirming anything, until the operator lowers it.
 const (
 	MaxApproverAge       = 365 * 24 * time.Hour
 	MaxPortalApproverAge = 7 * 24 * time.Hour
 )
 
-// DestructiveLimit is how many distinct devices a company's callers together may
-// send destructive commands to in any window of the length. The zero value is
-// no limit.
+// DestructiveLimit limits to how many distinct devices a company's callers together may send destructive commands, within
+// any period of the length Window. The zero value is no limit.
 type DestructiveLimit struct {
 	Devices int
 	Window  time.Duration // whole minutes
@@ -97,7 +95,7 @@ func (l DestructiveLimit) String() string {
 	return fmt.Sprintf("%d/%dm", l.Devices, int(l.Window.Minutes()))
 }
 
-// Words are the limit for people.
+// Words returns the limit as text for people.
 func (l DestructiveLimit) Words() string {
 	if l.Off() {
 		return "no limit"
@@ -105,12 +103,12 @@ func (l DestructiveLimit) Words() string {
 	return fmt.Sprintf("%d devices in %d minutes", l.Devices, int(l.Window.Minutes()))
 }
 
-// Within reports whether everything that l allows, the limit other allows too.
+// Within reports whether other allows everything that l allows.
 func (l DestructiveLimit) Within(other DestructiveLimit) bool {
 	return other.Off() || !l.Off() && l.Devices <= other.Devices && l.Window >= other.Window
 }
 
-// check reports what is wrong with the limit; empty: nothing.
+// check returns what is wrong with the limit, to follow its name; empty: nothing.
 func (l DestructiveLimit) check() string {
 	switch {
 	case l == DestructiveLimit{}:
@@ -123,7 +121,8 @@ func (l DestructiveLimit) check() string {
 	return ""
 }
 
-// ParseDestructiveLimit reads a limit such as 25/60m, or off.
+// ParseDestructiveLimit reads DEVICES/DURATION, such as 25/60m, or off in any case. The duration is one of
+// time.ParseDuration, in whole minutes.
 func ParseDestructiveLimit(text string) (DestructiveLimit, error) {
 	if strings.EqualFold(text, "off") {
 		return DestructiveLimit{}, nil
@@ -141,7 +140,7 @@ func ParseDestructiveLimit(text string) (DestructiveLimit, error) {
 	return l, nil
 }
 
-// Wrong returns what is wrong with the controls by the name of the setting.
+// Wrong returns what is wrong with the controls, by the name of the setting; empty: nothing.
 func (c Controls) Wrong() map[string]string {
 	wrong := map[string]string{}
 	if known(ApprovalRules(), c.ApplyApproval) < 0 {
@@ -159,8 +158,7 @@ func (c Controls) Wrong() map[string]string {
 	return wrong
 }
 
-// known is the place of a value among those there are, or -1. A value that was
-// never set is the first.
+// known returns the index of a value in all, or -1. An empty value, which was never set, counts as the first.
 func known[T ~string](all []T, value T) int {
 	if value == "" {
 		return 0
@@ -187,11 +185,11 @@ const MaxStopReason = 200
 // On reports whether there is a stop.
 func (s Stop) On() bool { return !s.At.IsZero() }
 
-// ErrStopped is the cause of a refusal that no right changes: of a stop.
+// ErrStopped is the cause of the refusals by a Stop, whatever rights the caller has.
 var ErrStopped = errors.New("access: changes are stopped")
 
-// Refuses returns fault.Forbidden, with the reason, if a caller of the kind may
-// change nothing now. Reading goes on.
+// Refuses returns fault.Forbidden, with the reason, if the stop prevents a caller of the kind from changing anything. The
+// stop does not affect reading, and never the operator.
 func (s Stop) Refuses(kind Kind) error {
 	switch {
 	case !s.On():
@@ -206,7 +204,7 @@ func (s Stop) Refuses(kind Kind) error {
 	return nil
 }
 
-// OnOff is a switch in a word.
+// OnOff returns "on" or "off".
 func OnOff(on bool) string {
 	if on {
 		return "on"

@@ -2,18 +2,19 @@ package access
 
 import "github.com/musterhq/muster/internal/fault"
 
-// Replacement is what a person brings who replaces the enrollment of an asset: if its
-// device is managed now, it leaves, as with a destructive command. The operator's command
-// line brings none.
+// Replacement says what a user may do, and has confirmed, who replaces the device of an asset. If the asset has a managed
+// device, that device leaves the asset, which takes the same rights as a destructive command. The operator's command line
+// does not use a Replacement.
 type Replacement struct {
 	UserID string
-	// MayDestroy: the person may send destructive commands to the device that leaves.
+	// MayDestroy: the user may send destructive commands to the device that leaves.
 	MayDestroy bool
-	// Named: the person typed the name of the asset whose device leaves.
+	// Named: the user typed the name of the asset whose device leaves, as a confirmation.
 	Named bool
 }
 
-// Refusal says why the person may not let a managed device leave, or is nil.
+// Refusal returns nil if the user may let a managed device leave, and otherwise fault.Forbidden or
+// fault.ConfirmationRequired.
 func (r Replacement) Refusal() error {
 	switch {
 	case !r.MayDestroy:

@@ -11,36 +11,35 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// IdentityProvider is a company's own OpenID Connect provider.
+// IdentityProvider is a company's own OpenID Connect provider. The zero value stands for none.
 type IdentityProvider struct {
 	CompanyID string
 	Name      string // on the sign-in page
 	Issuer    string
 	ClientID  string
-	Secret    []byte // sealed; empty: none
-	// Domains are the domains of e-mail addresses that sign in there. All
-	// others are refused, whatever the provider says.
+	Secret    []byte // the client's secret, sealed; empty: none
+	// Domains are the domains of the e-mail addresses that the provider signs in. An address of another domain is
+	// refused, also if the provider vouches for it.
 	Domains []string
 	Enabled bool
-	// CreatesUsers lets in people who are not known yet, with Role.
+	// CreatesUsers makes a user with Role for a person who signs in and has none.
 	CreatesUsers bool
 	Role         Role
 	UpdatedAt    time.Time
-	// SavedBy is the name of who saved it last, and SavedRights what that person might do
-	// then, with all policies; empty and 0: not known.
+	// SavedBy is the name of the person who saved the provider last, and SavedRights are the rights that the person had
+	// for all policies then; empty and 0: not known.
 	SavedBy     string
 	SavedRights Right
 }
 
-// exceeds reports whether a user may do more than the users whom the provider makes and
-// than the person who saved it, who decides whom it takes for whom.
+// exceeds reports whether u has a right that neither the users whom the provider makes have, nor the person who saved the
+// provider. Who controls the provider can sign in as any user of its domains, and must not gain rights by that.
 func (p IdentityProvider) exceeds(u User) bool {
 	rights, _ := p.Role.Rights()
 	return !(rights | p.SavedRights).Has(u.Rights)
 }
 
-// checkRights returns fault.Refused for a user whom the provider signs in and whose rights
-// exceed it.
+// checkRights returns fault.Refused if an enabled provider signs u in and u has more rights than exceeds allows.
 func (p IdentityProvider) checkRights(u User) error {
 	if !p.Enabled || p.checkDomain(u.Email) != nil || !p.exceeds(u) {
 		return nil
@@ -52,9 +51,9 @@ func (p IdentityProvider) checkRights(u User) error {
 
 func (p IdentityProvider) savedBy() string { return cmp.Or(p.SavedBy, "a person who is not known") }
 
-// admits returns fault.Refused for a user whom the provider does not sign in. known is for
-// one who is linked already: one whose rights were never compared stays so until the
-// provider is saved again.
+// admits returns fault.Refused if the provider must not sign u in: because of the domain of the address, or because u has
+// more rights than exceeds allows. known says that u is linked to the provider already. Then rights are compared only
+// if SavedRights are known; a provider of before they were stored must be saved again for that.
 func (p IdentityProvider) admits(u User, known bool) error {
 	if err := p.checkDomain(u.Email); err != nil {
 		return err
@@ -67,11 +66,11 @@ func (p IdentityProvider) admits(u User, known bool) error {
 		domainOf(u.Email), p.savedBy())
 }
 
-// Check returns fault.InvalidArguments, naming every field at fault.
+// Check returns nil, or fault.InvalidArguments with every field that is wrong.
 func (p IdentityProvider) Check() error {
 	var wrong fault.Wrong
 	must := wrong.Must
-	// Whether http is allowed depends on the operator: ProviderClient knows.
+	// ProviderClient decides whether http is allowed: that is a setting of the operator.
 	issuer, err := url.Parse(p.Issuer)
 	must(err == nil && issuer.Host != "" && (issuer.Scheme == "https" || issuer.Scheme == "http") && issuer.User == nil &&
 		issuer.RawQuery == "" && issuer.Fragment == "" && len(p.Issuer) <= 500, "issuer", "must be the provider's https address")
@@ -90,8 +89,9 @@ func IsDomain(d string) bool {
 	return err == nil && d == strings.ToLower(d) && strings.Contains(d, ".") && len(d) <= 253
 }
 
-// checkUnproved is the LinkCheck of a user who has proved nothing here, and whom only the
-// provider identifies: they may do no more than the users whom the provider makes.
+// checkUnproved is the LinkCheck for a user without a password, whom only the provider identifies. Such a user may have no
+// more rights than the users whom the provider makes. p is the provider that the person came back from, now the provider
+// as it is stored at the time of the link.
 func (p IdentityProvider) checkUnproved(now IdentityProvider, u User) error {
 	if u.PasswordHash != "" {
 		return errTooLate()
@@ -103,8 +103,8 @@ func (p IdentityProvider) checkUnproved(now IdentityProvider, u User) error {
 	return p.checkProved(now, u)
 }
 
-// checkProved is the LinkCheck of a user who has proved that the account is theirs. p is the
-// provider that the person came back from.
+// checkProved is the LinkCheck for a user who has proved that the account is theirs. p and now are as in checkUnproved: if
+// the issuer or the client has changed in between, the person must start again.
 func (p IdentityProvider) checkProved(now IdentityProvider, u User) error {
 	if !now.Enabled || now.Issuer != p.Issuer || now.ClientID != p.ClientID {
 		return fault.New(fault.Refused, "company sign-in was changed: start again")
@@ -115,8 +115,7 @@ func (p IdentityProvider) checkProved(now IdentityProvider, u User) error {
 	return now.admits(u, false)
 }
 
-// checkDomain returns fault.Refused for an address of a domain that the provider does not, or
-// no longer, sign in.
+// checkDomain returns fault.Refused if the address is not of one of the provider's Domains.
 func (p IdentityProvider) checkDomain(email string) error {
 	if slices.Contains(p.Domains, domainOf(email)) {
 		return nil

@@ -14,8 +14,8 @@ import (
 type SignIn struct {
 	Users    UserStore
 	Sessions SessionStore
-	// Passwords checks those of strangers, Reserved those of browsers and
-	// sessions that are known, so that strangers cannot keep their owners waiting.
+	// Passwords checks the passwords of unknown browsers, Reserved those of browsers and sessions that are known. Each
+	// limits how many it checks at once, so that attempts of strangers do not delay the users who are known.
 	Passwords *Passwords
 	Reserved  *Passwords
 	Throttle  FailureThrottle
@@ -23,9 +23,10 @@ type SignIn struct {
 	Now       func() time.Time
 }
 
-// SignInLog records that a sign-in was refused. An empty user is an address
-// that no user has; it is recorded nowhere, but takes as long.
+// SignInLog records refused sign-ins.
 type SignInLog interface {
+	// SignInFailed records a refusal with its reason. For an e-mail address that no user has, u is zero: nothing is
+	// recorded, but the call takes as long, so that the time does not show which addresses exist.
 	SignInFailed(ctx context.Context, u User, why string) error
 }
 
@@ -33,7 +34,7 @@ type SignInLog interface {
 type Client struct {
 	Address string
 	Agent   string  // the User-Agent header; not trusted
-	Browser Browser // zero: not used to sign in before
+	Browser Browser // the browser as it identifies itself by a cookie; zero: no user signed in with it before
 }
 
 // Check returns the user whose e-mail and password these are. It fails with
@@ -71,7 +72,8 @@ func (s SignIn) CheckAgain(ctx context.Context, session Session, user User, pass
 	return s.verify(ctx, s.Reserved, user, password, limits)
 }
 
-// verify checks the password, and gives back what was spent if it is right.
+// verify returns nil if the password is right and the user is not disabled, and then gives the attempt back to the limits.
+// Otherwise it records the refusal and returns fault.Unauthorized, the same for every cause.
 func (s SignIn) verify(ctx context.Context, hashes *Passwords, user User, password string, limits []limit) error {
 	matches, err := hashes.Matches(ctx, user.PasswordHash, password)
 	if err != nil {
@@ -92,8 +94,8 @@ func (s SignIn) verify(ctx context.Context, hashes *Passwords, user User, passwo
 	return fault.New(fault.Unauthorized, "the e-mail address or the password is wrong")
 }
 
-// SecondFailed counts and records a second factor that was wrong, as a wrong
-// password is.
+// SecondFailed counts and records a wrong second factor in the same way as a wrong password. An attempt over
+// a limit is no error here: the next call of Check refuses.
 func (s SignIn) SecondFailed(ctx context.Context, user User, from Client) error {
 	if err := s.spend(ctx, signInLimits(user.Email, from), tooManyFailures); err != nil && fault.CodeOf(err) != fault.RateLimited {
 		return err
@@ -104,14 +106,14 @@ func (s SignIn) SecondFailed(ctx context.Context, user User, from Client) error 
 	return s.Log.SignInFailed(ctx, user, "wrong second factor")
 }
 
-// Open opens a session for a user who proved their identity just now. method
-// says how, for the activity log.
+// Open opens a session for a user who has just proved their identity, and returns its token. method says how the user
+// signed in, for the activity log. See OpenProved for errors.
 func (s SignIn) Open(ctx context.Context, user User, method string, from Client) (token string, err error) {
 	return s.OpenProved(ctx, user, method, from, s.Now())
 }
 
-// OpenProved is Open for a proof of an earlier time; zero: of none. user is as they were
-// when they showed who they are: fault.Unauthorized if they got another password since.
+// OpenProved is Open for a user who proved their identity at the time proved; zero: there is no such proof. user is the
+// user as read when they signed in: it fails with fault.Unauthorized if they were disabled or got another password since.
 func (s SignIn) OpenProved(ctx context.Context, user User, method string, from Client, proved time.Time) (token string, err error) {
 	now := s.Now()
 	token = "ms_" + access.RandomText(access.SecretLength)
@@ -123,61 +125,60 @@ func (s SignIn) OpenProved(ctx context.Context, user User, method string, from C
 // PendingKind is the stage of a multi-step sign-in.
 type PendingKind string
 
-// The kinds of steps.
+// The kinds of steps. Some are forms of the portal, not of a sign-in: their token makes sure that one form makes one thing.
 const (
 	Invitation   PendingKind = "INVITATION"    // sets a password for the first time
 	SecondFactor PendingKind = "SECOND_FACTOR" // the password was right; a passkey is asked for
-	AddPasskey   PendingKind = "ADD_PASSKEY"
+	AddPasskey   PendingKind = "ADD_PASSKEY"   // adds a passkey to the account
 	ProvePasskey PendingKind = "PROVE_PASSKEY" // shows the passkey again before a sensitive action
 	NewKeyForm   PendingKind = "NEW_KEY"       // fills in the form of a new API key, which makes one key
 	EnrollForm   PendingKind = "ENROLL"        // fills in the form of an enrollment code, which makes one code
 	WebhookForm  PendingKind = "WEBHOOK"       // is at a form that makes one secret of a webhook
-	ComputerCode PendingKind = "COMPUTER_CODE" // allowed a key for a computer, which exchanges a code for it
+	ComputerCode PendingKind = "COMPUTER_CODE" // allowed a computer to get an API key in exchange for a code
 	Connecting   PendingKind = "CONNECTING"    // is at the platform's sign-up page
-	// LinkingIdentity proves that an account is theirs, before the company's
-	// provider signs them in to it.
+	// LinkingIdentity: a person whom the company's provider identified proves that the account here is theirs. Then the
+	// provider can sign them in to it.
 	LinkingIdentity PendingKind = "LINKING_IDENTITY"
-	UsedChallenge   PendingKind = "USED_CHALLENGE" // a passkey answered it: it is not taken again
+	// UsedChallenge marks a challenge that a passkey has answered, so that no second answer is accepted.
+	UsedChallenge PendingKind = "USED_CHALLENGE"
 )
 
-// How long steps may take.
+// How long steps may take: an Invitation, a form (FormLife), and all others (PendingLife).
 const (
 	InvitationLife = 7 * 24 * time.Hour
 	PendingLife    = 10 * time.Minute
 	FormLife       = 12 * time.Hour
 )
 
-// PendingSignIn is something begun that its token goes on with. Only the token's hash
-// is kept.
+// PendingSignIn is a step that has begun and that continues with its token. Only the hash of the token is stored.
 type PendingSignIn struct {
 	Kind      PendingKind
 	CompanyID string
-	UserID    string // empty: not known yet
-	Data      json.RawMessage
+	UserID    string          // empty: not known yet
+	Data      json.RawMessage // of the kind's own format
 	ExpiresAt time.Time
-	// PasswordHash, of a SecondFactor, is that of the user when they showed that they know
-	// the password; not kept here.
+	// PasswordHash, for a SecondFactor, is the user's hash when the password was found right. SaveStep compares it, and
+	// does not store it.
 	PasswordHash string
-	// Letter, of an Invitation, is its sealed token, to be sent by mail; empty: it is not
-	// sent. It is kept apart, until it was.
+	// Letter, for an Invitation, is its sealed token, to be sent by mail; empty: no mail is sent. It is stored apart from
+	// the step, until the mail is sent.
 	Letter []byte
 }
 
-// PendingStore keeps steps. A step that expired, or is of another kind, is
-// fault.NotFound.
+// PendingStore keeps steps. A step that has expired, or is of another kind than asked for, is fault.NotFound.
 type PendingStore interface {
-	// A SecondFactor is fault.Unauthorized if the password is another one now, and one that
-	// waits ends with it.
+	// SaveStep stores a step under the hash of its token; fault.Refused if that hash is stored already. A SecondFactor is
+	// fault.Unauthorized if the user's password has changed; one that is stored is removed when the password changes.
 	SaveStep(ctx context.Context, token access.SecretHash, s PendingSignIn) error
-	// Step shows a step and leaves it.
+	// Step returns a step, which stays.
 	Step(ctx context.Context, token access.SecretHash, kind PendingKind) (PendingSignIn, error)
-	// TakeStep takes a step: it is there once.
+	// TakeStep returns a step and removes it: of several calls, one gets it.
 	TakeStep(ctx context.Context, token access.SecretHash, kind PendingKind) (PendingSignIn, error)
-	// DropSteps removes a user's steps of a kind.
+	// DropSteps removes all steps of a user of a kind.
 	DropSteps(ctx context.Context, userID string, kind PendingKind) error
 }
 
-// Begin saves a step and returns its token.
+// Begin saves a step under a new random token, which it returns. It fails as SaveStep does.
 func Begin(ctx context.Context, store PendingStore, s PendingSignIn) (string, error) {
 	token := access.NewSecret("mst_")
 	return token, store.SaveStep(ctx, access.HashSecret(token), s)

@@ -7,17 +7,17 @@ import (
 	"github.com/musterhq/muster/internal/signature"
 )
 
-// SignDocument is the step of a person who signs a document with a passkey.
+// SignDocument is the kind of step in which a user signs a document with a passkey.
 const SignDocument PendingKind = "SIGN_DOCUMENT"
 
-// signing is what the step keeps: the document that the challenge is of.
+// signing is the Data of such a step: the document, and the state of the ceremony whose challenge is made of it.
 type signing struct {
 	Document []byte          `json:"document"`
 	State    json.RawMessage `json:"state"`
 }
 
-// BeginSigning asks for a signature of a canonical document by a passkey of u's that
-// verifies its user. The document says what it is about, and whose signature it wants.
+// BeginSigning returns the challenge with which u signs a canonical document by a passkey that verifies its user. It lasts
+// PendingLife. It fails with fault.Refused if u has no passkey, and with fault.Unsupported if passkeys do not work here.
 func (s Passkeys) BeginSigning(ctx context.Context, u User, document []byte) (Challenge, error) {
 	known, err := s.known(ctx, u)
 	if err != nil {
@@ -31,8 +31,8 @@ func (s Passkeys) BeginSigning(ctx context.Context, u User, document []byte) (Ch
 	return s.challenge(ctx, SignDocument, u, options, data, err)
 }
 
-// FinishSigning returns the document that was begun with the token, signed, and the
-// passkey that signed it. A token signs once.
+// FinishSigning returns the document of the token's challenge with the signature, and the passkey that signed it. A token
+// counts once, also if the answer is wrong. It fails with fault.Refused if the token is over, used, or another user's.
 func (s Passkeys) FinishSigning(ctx context.Context, u User, token string, answer json.RawMessage) (signature.Signed, Passkey, error) {
 	none := signature.Signed{}
 	step, err := s.take(ctx, SignDocument, u, token)

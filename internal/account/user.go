@@ -20,15 +20,15 @@ type User struct {
 	Email        string // lower case; unique over all companies
 	Name         string
 	Role         Role
-	Rights       Right    // the role's, or as an administrator set them
+	Rights       Right    // those of the role, unless an administrator chose others
 	Policies     []string // nil: all policies; else ids of those that the user may see
-	PasswordHash string   // empty: signs in through the company's identity provider only
+	PasswordHash string   // empty: no password: invited and not yet set, or only sign-in through the company's provider
 	Disabled     bool
 	CreatedAt    time.Time
 	LastSignInAt time.Time // zero: never
 }
 
-// Principal is the user as a caller of operations.
+// Principal returns the user as a caller of operations. slug and settings are those of the user's company.
 func (u User) Principal(slug string, settings access.Settings) access.Principal {
 	return access.Principal{Kind: access.User, ID: u.ID, UserID: u.ID, Name: u.Name, CompanyID: u.CompanyID, CompanySlug: slug,
 		Permissions: u.Rights.Permissions(), Settings: settings, Policies: u.Policies, Rights: uint16(u.Rights)}
@@ -50,8 +50,8 @@ func (u User) MayGrant(p access.Permission) error {
 	return nil
 }
 
-// NormalEmail returns the form in which an address is kept and compared, or
-// fault.InvalidArguments.
+// NormalEmail returns the lower-case form in which an address is stored and compared. It fails with
+// fault.InvalidArguments for a text that is no plain address of at most 320 bytes.
 func NormalEmail(text string) (string, error) {
 	address, err := mail.ParseAddress(text)
 	if err != nil || address.Address != text || len(text) > 320 || strings.ContainsFunc(text, unicode.IsSpace) ||
@@ -62,8 +62,8 @@ func NormalEmail(text string) (string, error) {
 	return strings.ToLower(text), nil
 }
 
-// becomesASCII reports whether a character that is not of ASCII, such as the Kelvin sign,
-// is taken for an ASCII letter where case does not count: its address would be another's.
+// becomesASCII reports whether a character outside ASCII, such as the Kelvin sign, equals an ASCII letter when case is
+// ignored. An address with such a character would become the address of another person.
 func becomesASCII(r rune) bool {
 	if r <= unicode.MaxASCII {
 		return false
@@ -79,8 +79,8 @@ func becomesASCII(r rune) bool {
 // UserStore keeps portal users. Find methods return fault.NotFound.
 type UserStore interface {
 	CreateUser(ctx context.Context, u User) error // fault.Refused if the address is taken
-	// CreateUserAmong is CreateUser unless check refuses the company's provider, which does
-	// not change before the user is saved; zero: there is none.
+	// CreateUserAmong creates the user only if check accepts the company's identity provider, zero if there is none. The
+	// provider cannot change before the user is saved.
 	CreateUserAmong(ctx context.Context, u User, check func(IdentityProvider) error) error
 	// UserByID returns a user of the company, or fault.NotFound.
 	UserByID(ctx context.Context, companyID, id string) (User, error)
@@ -88,10 +88,10 @@ type UserStore interface {
 	UserByEmail(ctx context.Context, email string) (User, error)
 	// Users returns the users of a company, by address.
 	Users(ctx context.Context, companyID string) ([]User, error)
-	// UpdateUser changes what change changes, atomically; change may run more
-	// than once and must be pure. Disabling a user ends its sessions.
+	// UpdateUser saves what change does to the user, atomically. change may run more than once and must be pure. A user
+	// who is disabled, or gets another password, loses their sessions and the sign-ins that they have begun.
 	UpdateUser(ctx context.Context, companyID, id string, change func(*User) error) (User, error)
-	// UpdateUserAmong is UpdateUser whose change also learns what it depends on.
+	// UpdateUserAmong is UpdateUser for a change that depends on other users or on the company's provider. See Among.
 	UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *User, among Among) error) (User, error)
 	// DeleteUser removes a user with everything that is the user's alone: sessions,
 	// passkeys, connections, views. What the user did stays in the records.
@@ -107,13 +107,13 @@ type NewUserRequest struct {
 	Email     string
 	Name      string // empty: the address
 	Role      Role
-	// Rights replaces the role's rights; nil: the role's.
+	// Rights are the user's rights; nil: those of the role.
 	Rights   *Right
 	Policies []string // nil: all policies; else ids of those that the user may see
 	Password string
 }
 
-// Users makes and disables portal users, for the command line and the portal.
+// Users makes, changes and disables portal users, for the command line and the portal.
 type Users struct {
 	Store     UserStore
 	Domains   DomainOwners // for Invite
@@ -121,7 +121,8 @@ type Users struct {
 	Now       func() time.Time
 }
 
-// Create makes a user. Who may do that is the caller's to check.
+// Create makes a user with a password. It does not check whether its caller may do that. It fails with
+// fault.InvalidArguments, or with fault.Refused if the address is taken.
 func (s Users) Create(ctx context.Context, r NewUserRequest) (User, error) {
 	u, err := r.account(s.Now())
 	if err != nil {
@@ -136,7 +137,8 @@ func (s Users) Create(ctx context.Context, r NewUserRequest) (User, error) {
 	return u, s.Store.CreateUser(ctx, u)
 }
 
-// Disable shuts a user out, ends its sessions, and stops its connections.
+// Disable prevents a user from signing in, ends their sessions, and revokes their OAuth connections, which do not work again
+// after Enable.
 func (s Users) Disable(ctx context.Context, companyID, id string) (User, error) {
 	return s.disabled(ctx, companyID, id, true)
 }
@@ -153,8 +155,8 @@ func (s Users) disabled(ctx context.Context, companyID, id string, disabled bool
 	})
 }
 
-// SetRole gives a user a role with its rights; fault.Refused if they exceed the provider that
-// signs the user in. Who may do that is the caller's to check.
+// SetRole gives a user a role with its rights. It fails with fault.Refused if the rights are more than the provider that
+// signs the user in may give. It does not check whether its caller may do that.
 func (s Users) SetRole(ctx context.Context, companyID, id string, role Role) (User, error) {
 	return s.Store.UpdateUserAmong(ctx, companyID, id, UserChange{Role: &role}.applyWithin)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// lockConnection returns a connection that no other changes until the
-// transaction ends. Its codes, grants and tokens are locked after it.
+// lockConnection finds a connection and locks it until the transaction ends. Lock its codes, grants and tokens only after
+// it: the same order everywhere prevents deadlocks.
 func lockConnection(ctx context.Context, t *tx, where string, args ...any) (oauth.Connection, error) {
 	id, err := find(ctx, t, "connection", scanValue[string], `SELECT o.id FROM oauth_connections o WHERE `+where+t.lock(), args...)
 	if err != nil {
@@ -25,9 +25,9 @@ func findConnection(ctx context.Context, t *tx, id string) (oauth.Connection, er
 	return find(ctx, t, "connection", into(connectionFields), `SELECT `+connectionColumns+` FROM oauth_connections o WHERE o.id = ?`, id)
 }
 
-// addGrant adds a grant with a code's scopes to the person's connection with
-// the client, which it makes if there is none, and ends the grant that was
-// unused for longest if there are too many.
+// addGrant adds a grant with a code's scopes to the user's connection with the client. It makes the connection if there is
+// none, and ends the grant that was unused for longest if the connection has oauth.MaxGrants already. It returns the
+// connection with the id and the scopes of the new grant.
 func (db *DB) addGrant(ctx context.Context, t *tx, code oauth.AuthorizationCode) (oauth.Connection, error) {
 	now := millis(db.now())
 	if err := t.Exec(ctx, `INSERT INTO oauth_connections (id, company_id, user_id, client_id, client_name, scopes, frozen,
@@ -62,7 +62,7 @@ func (db *DB) addGrant(ctx context.Context, t *tx, code oauth.AuthorizationCode)
 	if err := t.Exec(ctx, `UPDATE oauth_clients SET expires_at = 0 WHERE id = ? AND dynamic`, code.ClientID); err != nil {
 		return o, err
 	}
-	if o.Grants == 0 { // a client that was connected before has one
+	if o.Grants == 0 { // o was read before the new grant: the connection is new, or had no grant left
 		if err := db.tell(ctx, t, event.Event{CompanyID: o.CompanyID, Type: event.ConnectionCreated}); err != nil {
 			return o, err
 		}
@@ -71,8 +71,8 @@ func (db *DB) addGrant(ctx context.Context, t *tx, code oauth.AuthorizationCode)
 	return o, db.recordGrant(ctx, t, activity.ConnectionGranted, o, changes...)
 }
 
-// endUnused ends all but the most recently used grants of a connection; the
-// newest grant stays.
+// endUnused deletes the grants of a connection that were unused for longest, with their tokens, so that oauth.MaxGrants
+// stay. The grant newest stays in any case: it was not used yet.
 func endUnused(ctx context.Context, t *tx, connectionID, newest string) error {
 	ended := `(SELECT g.id FROM oauth_grants g WHERE g.connection_id = ? AND g.id <> ? 
 		ORDER BY CASE WHEN g.last_used_at > g.created_at THEN g.last_used_at ELSE g.created_at END DESC, g.id LIMIT ? OFFSET ?)`
@@ -83,15 +83,14 @@ func endUnused(ctx context.Context, t *tx, connectionID, newest string) error {
 	return t.Exec(ctx, `DELETE FROM oauth_grants WHERE id IN `+ended, args...)
 }
 
-// sumGrants keeps the scopes of all grants at the connection, to be shown when
-// there are none any more.
+// sumGrants writes the scopes of all grants together into the connection. Without a grant the last ones stay there, to be
+// shown.
 func sumGrants(ctx context.Context, t *tx, connectionID string) error {
 	return t.Exec(ctx, `UPDATE oauth_connections AS o SET scopes = COALESCE(`+grantedScopes+`, o.scopes) WHERE o.id = ?`, connectionID)
 }
 
-// endGrant ends a grant of a locked connection, and the connection with its
-// last one, and records it with the reason. A grant that ended before changes
-// nothing.
+// endGrant deletes a grant of a locked connection with its tokens, and records that with the reason. The end of the last
+// grant revokes the connection. If the grant has ended before, nothing changes.
 func (db *DB) endGrant(ctx context.Context, t *tx, o oauth.Connection, grantID, reason string) error {
 	if err := t.Exec(ctx, `DELETE FROM oauth_tokens WHERE grant_id = ?`, grantID); err != nil {
 		return err
@@ -114,8 +113,8 @@ func (db *DB) endGrant(ctx context.Context, t *tx, o oauth.Connection, grantID, 
 	return db.recordGrant(ctx, t, action, o, activity.Change{Field: "reason", After: reason})
 }
 
-// changeGrants carries a change of a connection over to its grants: scopes that
-// were added or removed, or its end.
+// changeGrants applies a change of a connection to its grants. Scopes that were added or removed are added to or removed
+// from each grant. A connection that was revoked loses its grants, tokens and codes.
 func changeGrants(ctx context.Context, t *tx, before oauth.Connection, after *oauth.Connection) error {
 	const codes = `DELETE FROM oauth_codes WHERE user_id = ? AND client_id = ?`
 	if before.RevokedAt.IsZero() && !after.RevokedAt.IsZero() {
@@ -134,7 +133,7 @@ func changeGrants(ctx context.Context, t *tx, before oauth.Connection, after *oa
 		return nil
 	}
 	if before.Scopes&^after.Scopes != 0 {
-		// Consents that are not redeemed yet. A redeemed code stays: its replay ends its grant.
+		// Codes that are not redeemed yet would bring the removed scopes back. A redeemed code stays: its replay ends its grant.
 		if err := t.Exec(ctx, codes+` AND grant_id = ''`, before.UserID, before.ClientID); err != nil {
 			return err
 		}
@@ -143,8 +142,8 @@ func changeGrants(ctx context.Context, t *tx, before oauth.Connection, after *oa
 		int64(after.Scopes), int64(after.Scopes&^before.Scopes), before.ID)
 }
 
-// recordGrant records an event of the authorization server. Where the context
-// names no actor, it is the connection or, for a consent, its user.
+// recordGrant records an event of the authorization server. If the context names no actor, the actor is the connection
+// or, for activity.ConnectionGranted, its user.
 func (db *DB) recordGrant(ctx context.Context, t *tx, action activity.Action, o oauth.Connection, changes ...activity.Change) error {
 	u, err := findUser(ctx, t, `u.id = ?`, o.UserID)
 	if err != nil {

@@ -12,17 +12,16 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// Observe applies one observation in one transaction. The rules, each of which
-// was once a bug:
+// Observe applies one observation in one transaction. A zero ObservedAt means now. These rules hold, each of which was
+// once a bug:
 //
-//   - A message is applied once.
-//   - An observation older than the newest that its device applied is dropped,
-//     also after the device ended. Of a place alone, no report is older.
+//   - A message of the platform is applied once, by its id.
+//   - An observation that is older than the newest one of its device is dropped, also after the device has ended. An
+//     observation of only a location does not count as the newest: reports that are older than it are still applied.
 //   - A device that ended comes back only by a new enrollment, or by a
 //     comparison with the platform while its asset has no other device.
-//   - A device that we do not know joins, whatever its first word is: the
-//     message that said so may be lost.
-//   - A new enrollment is a new epoch; what was asked of the old one has failed.
+//   - An unknown device joins with any observation but that it is gone: the message about its enrollment may be lost.
+//   - A new enrollment is a new epoch. Open commands of the epoch before fail.
 func (db *DB) Observe(ctx context.Context, o enrollment.Observation) (enrollment.Change, error) {
 	if o.ObservedAt.IsZero() {
 		o.ObservedAt = db.now()
@@ -41,7 +40,7 @@ func (db *DB) Observe(ctx context.Context, o enrollment.Observation) (enrollment
 	return change, nil
 }
 
-// keepable is the observation with texts that both engines keep.
+// keepable returns the observation with texts that both engines can store; see storable.
 func keepable(o enrollment.Observation) enrollment.Observation {
 	for _, text := range []*string{&o.Device, &o.StableID, &o.SerialNumber, &o.Brand, &o.Model} {
 		*text = storable(*text)
@@ -50,6 +49,7 @@ func keepable(o enrollment.Observation) enrollment.Observation {
 	return o
 }
 
+// observe is Observe within a transaction. A zero Change means that the observation was dropped.
 func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.Change, error) {
 	dropped := enrollment.Change{}
 	if first, err := remember(ctx, t, o.CompanyID, o.MessageID, t.db.now()); err != nil || !first {
@@ -58,9 +58,8 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 	at := millis(o.ObservedAt)
 	known, exists, err := lockName(ctx, t, o.CompanyID, o.Device, believed(t, at))
 	if err == nil && (!exists || known.ended && o.Enrolling && !o.Gone && at >= known.observed) {
-		// Joins of a company wait for each other, or one device that is announced
-		// twice at once would become two assets. After the wait the device may be
-		// known: the decision is about what is known then.
+		// Only one device of a company joins at a time: otherwise a device that is announced twice at the same moment
+		// would become two assets. After the wait the device may be known, so it is looked up again.
 		if err = holdCompany(ctx, t, o.CompanyID); err == nil {
 			known, exists, err = lockName(ctx, t, o.CompanyID, o.Device, believed(t, at))
 		}
@@ -107,13 +106,12 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 	return h.apply(ctx, t, o, "")
 }
 
-// moveSettles is for how long after a move was recorded a report may still name the policy
-// before it: the platform is asked in between, and its clock is not ours.
+// moveSettles is how much newer than a CHANGE_POLICY command a report may be and still name the policy before it: the platform
+// gets the call only after the command is recorded, and its clock may differ from this service's.
 const moveSettles = time.Minute
 
-// movedSince reports whether a report of the platform is as old as the command that moved
-// the device to its policy, and names another one. It would undo the move here until the
-// next report.
+// movedSince reports whether a report of the platform names another policy than the device's, and may be older than the
+// command that moved the device to its policy. Such a report must not change the policy back here.
 func (h lockedAsset) movedSince(ctx context.Context, t *tx, o enrollment.Observation) (bool, error) {
 	if o.Management != asset.Platform || o.PolicyID == "" || o.PolicyID == h.policyID {
 		return false, nil
@@ -123,8 +121,8 @@ func (h lockedAsset) movedSince(ctx context.Context, t *tx, o enrollment.Observa
 		AND state IN ('SENT', 'SUCCEEDED') LIMIT 1`, h.id, h.epoch, millis(o.ObservedAt.Add(-moveSettles)), h.policyID)
 }
 
-// mayMove fails with fault.Refused if an agent is to be moved to a policy that was
-// deleted since that was decided. The lock keeps the policy until it is in use.
+// mayMove fails with fault.Refused if the observation moves an agent to a policy that was deleted after the move was
+// decided. It locks the policy, so that it cannot be deleted before the asset uses it.
 func mayMove(ctx context.Context, t *tx, h lockedAsset, o enrollment.Observation) error {
 	if o.Management != asset.Agent || o.PolicyID == "" || o.PolicyID == h.policyID {
 		return nil
@@ -136,7 +134,7 @@ func mayMove(ctx context.Context, t *tx, h lockedAsset, o enrollment.Observation
 	return err
 }
 
-// remember notes a message and reports whether it is the first of its id.
+// remember stores the id of a message, and reports whether it was new. An empty id is always new.
 func remember(ctx context.Context, t *tx, companyID, id string, now time.Time) (bool, error) {
 	if id == "" {
 		return true, nil
@@ -146,7 +144,8 @@ func remember(ctx context.Context, t *tx, companyID, id string, now time.Time) (
 	return n == 1, err
 }
 
-// apply brings the row to what was observed. With by, a new enrollment begins.
+// apply updates the asset's rows from the observation. If by is not empty, it says how the device was identified, and a new
+// enrollment begins.
 func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation, by joinedBy) (enrollment.Change, error) {
 	again, earlier := by != "", h
 	if o.Location != nil && o.Management == asset.Agent {
@@ -203,7 +202,7 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 		}
 	}
 	if again && o.Apps == nil {
-		if err := forgetApps(ctx, t, h.id); err != nil { // of the enrollment before
+		if err := forgetApps(ctx, t, h.id); err != nil { // those of the enrollment before
 			return enrollment.Change{}, err
 		}
 	}
@@ -224,9 +223,8 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 		PolicyID: h.appliedPolicy, PolicyNew: h.appliedPolicy != before}, counts.save(ctx, t)
 }
 
-// join enrolls a device whose name is not that of a managed device: an asset
-// that was this device before, one that was imported, or a new one. The caller
-// holds the company's lock.
+// join enrolls a device whose name is not that of a managed device. The device gets the asset that it had before, an asset
+// that was imported for it, or a new one. The caller holds the company's lock.
 func join(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.Change, error) {
 	h, by, err := identify(ctx, t, o)
 	if err != nil {
@@ -244,8 +242,7 @@ func join(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.Chan
 	case err != nil:
 		return enrollment.Change{}, err
 	case newest > millis(o.ObservedAt) && o.Management == asset.Agent:
-		// An agent's enrollment is happening now; the clock of another replica may
-		// be ahead.
+		// An agent enrolls at this moment, so nothing newer can exist: the clock of another replica is ahead.
 		o.ObservedAt = instant(newest)
 	case newest > millis(o.ObservedAt):
 		return enrollment.Change{}, nil
@@ -256,7 +253,7 @@ func join(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.Chan
 	return h.apply(ctx, t, o, by)
 }
 
-// createAsset adds the row of a device never met; apply fills it.
+// createAsset adds the rows of an asset for a new device, and returns its id. apply fills them.
 func createAsset(ctx context.Context, t *tx, o enrollment.Observation) (string, error) {
 	id := resource.NewID()
 	if err := t.Exec(ctx, `INSERT INTO assets (id, company_id, status, identification, created_at) VALUES (?, ?, ?, '', ?)`,
@@ -267,7 +264,7 @@ func createAsset(ctx context.Context, t *tx, o enrollment.Observation) (string, 
 		id, o.CompanyID, string(asset.Synchronizing))
 }
 
-// rename makes the device's name the asset's only live one.
+// rename makes o.Device the only name of the asset that has not ended.
 func rename(ctx context.Context, t *tx, o enrollment.Observation, assetID string) error {
 	for _, previous := range o.Previous {
 		if previous == o.Device {

@@ -198,7 +198,8 @@ func (db *DB) DeletePolicy(ctx context.Context, companyID, id string, at time.Ti
 		if err = t.Exec(ctx, `UPDATE policies SET deleted = TRUE, updated_at = ? WHERE id = ?`, millis(at), id); err != nil {
 			return 0, err
 		}
-		if err = db.record(ctx, t, companyID, activity.Event{Action: activity.PolicyDeleted, Target: policyTarget(p.ID, p.Name)}); err != nil {
+		deleted := activity.Event{Action: activity.PolicyDeleted, Target: policyTarget(p.ID, p.Name)}
+		if err = db.record(ctx, t, companyID, deleted); err != nil {
 			return 0, err
 		}
 		return endCodesOf(ctx, t, p)

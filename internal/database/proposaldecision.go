@@ -11,8 +11,9 @@ import (
 	"github.com/musterhq/muster/internal/signature"
 )
 
-// changeMatter locks a company, and a proposal with its policy, for a decision. An approval that
-// does not count any more is taken back first.
+// changeMatter returns the matter of a decision about a proposal. It locks the company, the proposal and its policy until
+// the transaction ends. An approval that does not count any more is removed first. A proposal of another company is
+// fault.NotFound.
 func (db *DB) changeMatter(ctx context.Context, t *tx, d approval.Decision) (m matter, err error) {
 	if err := holdCompany(ctx, t, d.CompanyID); err != nil {
 		return m, err
@@ -61,13 +62,13 @@ func (db *DB) changeMatter(ctx context.Context, t *tx, d approval.Decision) (m m
 	return m, nil
 }
 
-// changeSubject is what a person decides about a proposal that was read.
+// changeSubject returns what a person decides about: the proposal p, with its maker as the database has it now.
 func (db *DB) changeSubject(ctx context.Context, t conn, p proposal.Proposal) (approval.Subject, error) {
 	l, err := one(ctx, t, db.scanListed, `SELECT `+proposalColumns+`, `+listedColumns+listedTables+` WHERE v.id = ?`, p.ID)
 	return proposal.Listed{Proposal: p, Maker: l.Maker}.Subject(), err
 }
 
-// saveDecision takes the step of a decision about a proposal.
+// saveDecision saves and records the approval or the refusal of a proposal. A proposal that was declined has failed.
 func (db *DB) saveDecision(ctx context.Context, t *tx, p proposal.Proposal, d decided) error {
 	action := activity.ProposalApproved
 	p.Approval = proposal.Approval{State: proposal.Approved, By: d.Approver.Name, At: d.at}
@@ -87,8 +88,9 @@ func (db *DB) saveDecision(ctx context.Context, t *tx, p proposal.Proposal, d de
 	return db.recordProposal(ctx, t, p, action, activity.OK)
 }
 
-// approvalStands reports whether a proposal that is locked with its policy may be
-// applied as far as approvals go. An approval that does not count is void.
+// approvalStands reports whether p, which is locked with its policy, needs no approval or has one that counts. An approval
+// counts only if the claim c applies exactly what p proposes. One that does not count is removed. If there is none, the
+// impact that p has now is kept, and people are told that p waits.
 func (db *DB) approvalStands(ctx context.Context, t *tx, p proposal.Proposal, c proposal.Claim) (bool, error) {
 	if !p.NeedsApproval() {
 		return true, nil
@@ -110,7 +112,8 @@ func (db *DB) approvalStands(ctx context.Context, t *tx, p proposal.Proposal, c 
 	return false, db.raise(ctx, t, p, p.Rule)
 }
 
-// voidChange takes back the approval of a proposal, and records why.
+// voidChange removes the approval of a proposal, and records why. The proposal waits for an approval again, so people get
+// mail about it again.
 func (db *DB) voidChange(ctx context.Context, t *tx, p proposal.Proposal, why error) error {
 	if err := t.Exec(ctx, `UPDATE proposals SET approval = '', approved_by = '', approved_at = 0, signed_id = '' WHERE id = ?`,
 		p.ID); err != nil {
@@ -124,7 +127,7 @@ func (db *DB) voidChange(ctx context.Context, t *tx, p proposal.Proposal, why er
 	return db.recordProposal(ctx, t, p, activity.ApprovalVoid, activity.Refused)
 }
 
-// voidChanges is voidDecisions for proposals.
+// voidChanges removes the approvals of a company's proposals by persons who may not give them any more. See voidDecisions.
 func (db *DB) voidChanges(ctx context.Context, t *tx, companyID string) error {
 	all, err := list(ctx, t, db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v
 		WHERE v.company_id = ? AND v.status = 'PENDING' AND v.approval = 'APPROVED' AND v.expires_at > ? ORDER BY v.id`,
@@ -145,7 +148,7 @@ func (db *DB) voidChanges(ctx context.Context, t *tx, companyID string) error {
 	return err
 }
 
-// whyNoApproval says why the approval of a proposal does not count; nil: it does.
+// whyNoApproval returns why the approval that p has does not count; nil: it counts.
 func (db *DB) whyNoApproval(ctx context.Context, t conn, p proposal.Proposal, v approval.Verifier) (why, err error) {
 	of, err := db.changeSubject(ctx, t, p)
 	if err != nil {

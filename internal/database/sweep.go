@@ -12,32 +12,30 @@ import (
 )
 
 const (
-	// messageLife is how long a message's id is remembered: longer than the
-	// seven days for which a subscription keeps a message.
+	// messageLife is how long the id of a message of the platform is kept, so that the message is applied once. It is
+	// longer than the seven days for which a subscription keeps a message.
 	messageLife = 8 * 24 * time.Hour
-	// mailedLifetime is how long it is remembered that a user had mail about something that waits.
+	// mailedLifetime is how long a row of mail_told lasts: a user got mail about an item that waits.
 	mailedLifetime = 30 * 24 * time.Hour
-	// pollLife is how long after its time a note to ask after a command is kept:
-	// an open command is asked for each hour, and noted again.
+	// pollLife is how long a row of command_polls is kept after its next_at, and one of command_cancels after its
+	// tried_at. A row only delays the next try, and each try of a command that is still open writes a new time.
 	pollLife = 7 * 24 * time.Hour
-	// signupLife is how long after its begin a sign-up is remembered.
+	// signupLife is how long after its beginning a sign-up with the platform is kept.
 	signupLife = 90 * 24 * time.Hour
-	// codeLife is how long after its time a code is remembered, so that its replay
-	// is told from an unknown code.
+	// codeLife is how long an OAuth code is kept after it expired, so that a replay is told apart from an unknown code.
 	codeLife = 24 * time.Hour
-	// connectionLife is how long a connection without tokens is kept for people
-	// to look at, and the registration of a client without connections.
+	// connectionLife is how long a connection without grants stays in the portal's lists after it was made, last used and
+	// revoked, and how long the registration of a client is kept that has no connection.
 	connectionLife = 90 * 24 * time.Hour
 	// sweepRows bounds the rows that one statement removes.
 	sweepRows = 1000
 )
 
-// noTokens: nothing that could bring the grant back to life is left. A refresh
-// token outlives every use, so the last one is the last use, too.
+// noTokens is the condition that the grant g has no token left, so that no client can use it any more.
 const noTokens = `NOT EXISTS (SELECT 1 FROM oauth_tokens t WHERE t.grant_id = g.id)`
 
-// sweeps are the statements that remove what expired. Each has two parameters:
-// the instant before which a row has expired, and how many to remove.
+// sweeps returns the statements that remove expired rows, and for each the instant before which its rows have expired.
+// A statement has two parameters: that instant, and how many rows it removes at most.
 func sweeps(now time.Time) []struct {
 	statement string
 	before    time.Time
@@ -72,7 +70,8 @@ func sweeps(now time.Time) []struct {
 		{`DELETE FROM oauth_tokens WHERE hash IN (SELECT hash FROM oauth_tokens WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
 		{`DELETE FROM oauth_grants WHERE id IN (SELECT g.id FROM oauth_grants g WHERE g.created_at < ? AND ` + noTokens +
 			` ORDER BY g.created_at LIMIT ?)`, now},
-		{`DELETE FROM oauth_connections WHERE id IN (SELECT o.id FROM oauth_connections o WHERE o.created_at < ?
+		{`DELETE FROM oauth_connections WHERE id IN (SELECT o.id FROM (SELECT CAST(? AS BIGINT) AS time) b, oauth_connections o
+			WHERE o.created_at < b.time AND o.last_used_at < b.time AND o.revoked_at < b.time
 			AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.connection_id = o.id) ORDER BY o.created_at LIMIT ?)`,
 			now.Add(-connectionLife)},
 		{
@@ -96,8 +95,9 @@ func sweeps(now time.Time) []struct {
 	}
 }
 
-// Sweep removes rows that have expired and mean nothing any more, and looks at
-// the server's clock again. Run it every few minutes; several replicas may.
+// Sweep removes rows that have expired, and events that are older than their company keeps them. It also sets the clock by
+// that of the server again, and gives unused room of a SQLite file back. Run it every few minutes; several replicas may
+// run it at the same time.
 func (db *DB) Sweep(ctx context.Context) error {
 	if err := db.engine.SetClock(ctx); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (db *DB) Sweep(ctx context.Context) error {
 	return db.engine.Shrink(ctx)
 }
 
-// sweep runs a statement that removes at most sweepRows rows until it removes fewer.
+// sweep runs a statement again and again until it removes fewer than sweepRows rows. args end with sweepRows as the limit.
 func (db *DB) sweep(ctx context.Context, statement string, args ...any) error {
 	for {
 		if removed, err := db.execRelaxed(ctx, statement, args...); err != nil || removed < sweepRows {

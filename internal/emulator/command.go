@@ -9,7 +9,7 @@ import (
 	am "google.golang.org/api/androidmanagement/v1"
 )
 
-// The vendor's limits on a command's parameters, in characters.
+// The vendor's limits on a command's parameters, in characters. maxMessage is for each text of lost mode.
 const (
 	maxMessage    = 4096
 	maxWipeReason = 200
@@ -23,7 +23,7 @@ func issueCommand(e *Emulator, c *call, _ *enterprise, d *simulated) (any, error
 	if err := fromTree(c.body, command); err != nil {
 		return nil, err
 	}
-	// What only the server sets the vendor ignores in requests.
+	// The vendor ignores in requests the members that only its server sets.
 	command.CreateTime, command.UserName, command.ErrorCode = "", "", ""
 	command.ClearAppsDataStatus, command.EsimStatus, command.RequestDeviceInfoStatus = nil, nil, nil
 	command.StartLostModeStatus, command.StopLostModeStatus = nil, nil
@@ -40,8 +40,8 @@ func issueCommand(e *Emulator, c *call, _ *enterprise, d *simulated) (any, error
 	return d.operationResource(e.newOperation(d, command, lifetime)), nil
 }
 
-// inferType sets the type from the parameters, as the server does, and refuses
-// parameters of another type.
+// inferType sets a missing type from the parameters, as the vendor's server does. It refuses parameters of another type,
+// and a command that has neither a type nor parameters.
 func inferType(c *am.Command) error {
 	given := map[string]bool{
 		"CLEAR_APP_DATA":      c.ClearAppsDataParams != nil,
@@ -70,6 +70,7 @@ func inferType(c *am.Command) error {
 	return nil
 }
 
+// checkCommand refuses what the vendor refuses in the parameters of a command whose type is set.
 func checkCommand(c *am.Command) error {
 	switch c.Type {
 	case "CLEAR_APP_DATA":
@@ -91,6 +92,7 @@ func checkCommand(c *am.Command) error {
 	return nil
 }
 
+// checkLostMode requires an e-mail address, or one of the texts other than the organization.
 func checkLostMode(p *am.StartLostModeParams) error {
 	if p == nil {
 		return invalid("startLostModeParams must be specified for a START_LOST_MODE command.")
@@ -114,6 +116,8 @@ func checkLostMode(p *am.StartLostModeParams) error {
 	return nil
 }
 
+// commandLifetime returns how long a command waits for its device. It writes defaultLifetime into a command without a
+// duration.
 func commandLifetime(c *am.Command) (time.Duration, error) {
 	if c.Duration == "" {
 		c.Duration = discovery.FormatDuration(defaultLifetime)
@@ -126,8 +130,8 @@ func commandLifetime(c *am.Command) (time.Duration, error) {
 	return lifetime, nil
 }
 
-// passwordKind is all that the emulator keeps of a new password: whether a
-// device would take it.
+// passwordKind classifies a new password. The emulator keeps this word instead of the password: it decides whether the
+// device accepts the command.
 func passwordKind(password string) string {
 	digits := 0
 	for _, r := range password {
@@ -145,6 +149,7 @@ func passwordKind(password string) string {
 	}
 }
 
+// The kinds of passwordKind. A short PIN has up to five digits and nothing else.
 const (
 	passwordNone     = "none"
 	passwordShortPIN = "short PIN"

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// addControl adds the control API, which stands beside the vendor's.
+// addControl adds the control API, with which tests and people control the simulated devices. The vendor has no such API.
 func (e *Emulator) addControl(mux *http.ServeMux) {
 	for pattern, serve := range map[string]func(*http.Request) (any, error){
 		"POST /emulator/v1/devices":                    taking(e.controlEnrol),
@@ -38,6 +38,7 @@ func (e *Emulator) addControl(mux *http.ServeMux) {
 	})
 }
 
+// serveControl answers a call of the control API with the result of serve, as JSON.
 func (e *Emulator) serveControl(w http.ResponseWriter, r *http.Request, serve func(*http.Request) (any, error)) {
 	if err := e.refuseBrowsers(r); err != nil {
 		e.answerError(w, r, err)
@@ -58,8 +59,8 @@ func (e *Emulator) serveControl(w http.ResponseWriter, r *http.Request, serve fu
 	_, _ = w.Write(append(text, '\n'))
 }
 
-// readControl reads a control call's body into a value. An absent body leaves it
-// as it is; an unknown member is refused.
+// readControl reads a control call's body, JSON, into the value into. Without a body the value stays as it is. An unknown
+// member is refused.
 func readControl(r *http.Request, into any) error {
 	decoder := json.NewDecoder(r.Body)
 	decoder.DisallowUnknownFields()
@@ -69,7 +70,7 @@ func readControl(r *http.Request, into any) error {
 	return nil
 }
 
-// taking serves a call with its body.
+// taking adapts serve to a route: it decodes the call's body and passes it.
 func taking[T any](serve func(*http.Request, T) (any, error)) func(*http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		var body T
@@ -95,12 +96,12 @@ func (e *Emulator) controlEnrol(r *http.Request, want Enrollment) (any, error) {
 	return map[string]any{"devices": devices}, nil
 }
 
-// shown answers with a list.
+// shown serves a call that returns a list, as a JSON object with one member of that name.
 func shown[T any](name string, list func() []T) func(*http.Request) (any, error) {
 	return func(*http.Request) (any, error) { return map[string]any{name: list()}, nil }
 }
 
-// done answers that something was done.
+// done serves a call that does something that cannot fail. The answer is empty.
 func done(do func()) func(*http.Request) (any, error) {
 	return func(*http.Request) (any, error) {
 		do()
@@ -112,24 +113,24 @@ func (e *Emulator) controlDevice(r *http.Request) (any, error) {
 	return e.Device(r.PathValue("device"))
 }
 
-// behaviorCall is a call that changes how a device behaves.
+// behaviorCall is the body of a call that changes how a device behaves.
 type behaviorCall struct {
 	Behavior
-	Notify *bool `json:"notify"`
+	Notify *bool `json:"notify"` // publish notifications of what follows; absent: true
 }
 
 func (e *Emulator) controlBehavior(r *http.Request, want behaviorCall) (any, error) {
 	return e.SetBehavior(r.Context(), r.PathValue("device"), want.Behavior, want.Notify == nil || *want.Notify)
 }
 
-// actionCall is a call that makes a device or its user act.
+// actionCall is the body of a call that makes a device or its user act.
 type actionCall struct {
 	Action string `json:"action"`
-	Notify *bool  `json:"notify"`
+	Notify *bool  `json:"notify"` // publish notifications of it; absent: see controlAction
 }
 
 func (e *Emulator) controlAction(r *http.Request, want actionCall) (any, error) {
-	// A user who ends the management does so without a word, unless asked otherwise.
+	// If a user ends the management of the device, the vendor usually publishes no notification.
 	notify := want.Action != ActionRemoveProfile && want.Action != ActionFactoryReset
 	if want.Notify != nil {
 		notify = *want.Notify
@@ -164,7 +165,7 @@ func (e *Emulator) controlSignup(r *http.Request) (any, error) {
 	return map[string]any{"enterpriseToken": token, "callbackUrl": callback}, err
 }
 
-// pushCall is a call that registers an app for push.
+// pushCall is the body of a call that registers a device's app for push messages of a Firebase project.
 type pushCall struct {
 	Project string `json:"project"`
 	Device  string `json:"device"`
@@ -181,7 +182,7 @@ func (e *Emulator) controlDropPush(r *http.Request) (any, error) {
 	return empty{}, nil
 }
 
-// maxMessageWait is how long a look at the push messages may wait for one.
+// maxMessageWait is how long a call may wait for a push message.
 const maxMessageWait = time.Minute
 
 func (e *Emulator) controlMessages(r *http.Request) (any, error) {

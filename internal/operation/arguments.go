@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Argument is an argument of an operation, as a command line asks for it.
+// Argument describes an argument of an operation for a command line.
 type Argument struct {
 	Name, Doc string
 	In        string // "path", "query" or "body"
-	Kind      string // "text", "number", "boolean", "texts", or "json" for what has members
+	Kind      string // "text", "number" (whole), "boolean", "texts" (a list of texts), or "json" for all other types
 	Required  bool
 	Secret    bool
-	Values    []string // the only ones; nil: others, too
-	Default   string
+	Values    []string // the values that are allowed; nil: any
+	Default   string   // as text; empty: none
 }
 
-// Arguments are those of the operation, in the order of their declaration.
+// Arguments returns the arguments of the operation, in the order of their declaration.
 func (o *Operation) Arguments() []Argument {
 	all := make([]Argument, len(o.args.fields))
 	for i := range o.args.fields {
@@ -27,7 +27,7 @@ func (o *Operation) Arguments() []Argument {
 	return all
 }
 
-// argument is the kind of an argument of a shape.
+// argument returns Argument.Kind for an argument of the shape.
 func (s *shape) argument() string {
 	switch {
 	case s.kind == reflect.String:
@@ -42,9 +42,9 @@ func (s *shape) argument() string {
 	return "json"
 }
 
-// Command is how the command line calls the operation: the group of its commands and the
-// command, such as "devices" and "lock". The group is empty for an operation that belongs
-// to none. It follows from method and path.
+// Command returns the group and the name of the operation's command in the command line, such as "devices" and "lock".
+// The group is empty for an operation outside assets, policies and proposals. Both follow from Method and Path: GET
+// /assets/{assetId}, for example, is "devices" and "show".
 func (o *Operation) Command() (group, name string) {
 	segments := strings.Split(strings.TrimPrefix(o.Path, "/"), "/")
 	last := segments[len(segments)-1]
@@ -52,7 +52,7 @@ func (o *Operation) Command() (group, name string) {
 	switch {
 	case group == "":
 		return "", strings.Join(segments, "-")
-	case len(segments) > 2 && strings.HasPrefix(last, "{"): // one of a list
+	case len(segments) > 2 && strings.HasPrefix(last, "{"): // an element of a list below the resource
 		return group, strings.TrimSuffix(segments[len(segments)-2], "s")
 	case o.Method == "GET" && len(segments) == 1:
 		return group, "list"

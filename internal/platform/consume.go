@@ -14,21 +14,20 @@ import (
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 )
 
-// The results of a notification. The platform sends it again after failed, and after Foreign
-// until it is as old as foreignFor. All others are acknowledged.
+// The results of a notification. After failed the platform sends the notification again, and after Foreign too until the
+// notification is as old as foreignFor. With all other results it is acknowledged.
 const (
 	applied   = "applied"
-	ignored   = "ignored"   // says nothing to us, nothing new, or is about no device of ours
-	Foreign   = "foreign"   // of an enterprise that no company here has
-	malformed = "malformed" // will never be readable
+	ignored   = "ignored"   // it changes nothing: no known kind, nothing new, or no device or command of this service
+	Foreign   = "foreign"   // about an enterprise that no company here has, or had
+	malformed = "malformed" // cannot be decoded, or its observation is not valid
 	failed    = "failed"    // by an error of the service
 )
 
-// Applied reports whether a notification with this result was applied, or needed nothing.
-func Applied(outcome string) bool { return outcome == applied || outcome == ignored }
+// Applied reports whether a notification with this result was applied, or had nothing to apply.
+func Applied(result string) bool { return result == applied || result == ignored }
 
-// consume applies one notification. The error, of failed and malformed, is for
-// the log.
+// consume applies one notification and returns its result. The error is for the log; it does not change the result.
 func (p *Platform) consume(ctx context.Context, n *notification) (string, error) {
 	if n.kind == kindOther {
 		return ignored, nil
@@ -56,8 +55,8 @@ func (p *Platform) consume(ctx context.Context, n *notification) (string, error)
 	return p.observe(ctx, seen)
 }
 
-// observe applies an observation, and reports the policy that the device has
-// applied: on every report, so that a crash in between is made good.
+// observe applies an observation, and then settles commands by the policy that the device has applied. It does both for
+// every report: after a crash between the two steps the next report does what is missing.
 func (p *Platform) observe(ctx context.Context, o enrollment.Observation) (string, error) {
 	change, err := p.store.Inventory.Observe(ctx, o)
 	switch {
@@ -80,8 +79,8 @@ func (p *Platform) observe(ctx context.Context, o enrollment.Observation) (strin
 	return applied, nil
 }
 
-// consumeOperation settles a command by its operation. at is when the device reported
-// the result.
+// consumeOperation settles a command by its operation at the platform, if that is done. at is when the device reported the
+// result. After a command that ends the management, such as a wipe, it also ends the device here.
 func (p *Platform) consumeOperation(ctx context.Context, owner company.Company, o *operation, at time.Time) (string, error) {
 	if !o.Done {
 		return ignored, nil
@@ -89,7 +88,7 @@ func (p *Platform) consumeOperation(ctx context.Context, owner company.Company, 
 	settled, ok, err := p.settle(ctx, owner, o, at)
 	switch {
 	case fault.CodeOf(err) == fault.NotFound:
-		return ignored, nil // not sent by us, or of an earlier enrollment
+		return ignored, nil // not sent by this service, or to an earlier enrollment
 	case err != nil:
 		return failed, err
 	}
@@ -109,8 +108,8 @@ func goneObservation(owner company.Company, device string, at time.Time) enrollm
 	return enrollment.Observation{CompanyID: owner.ID, Device: device, Management: asset.Platform, Gone: true, ObservedAt: at}
 }
 
-// settle makes the operation's command final. A command whose answer was lost
-// is found by its device, type and time.
+// settle makes the operation's command final. It finds the command by the operation's name or, if the answer with the name
+// was lost, by device, type and time. It returns false for a command that was final already, and fault.NotFound for none.
 func (p *Platform) settle(ctx context.Context, owner company.Company, o *operation, at time.Time) (command.Command, bool, error) {
 	types := commandTypes(o.Metadata.Type)
 	feedback := command.Feedback{Ref: o.Name, At: at}
@@ -129,11 +128,12 @@ func (p *Platform) settle(ctx context.Context, owner company.Company, o *operati
 			return c, ok, err
 		}
 	}
-	// The sender may have given the command its name since.
+	// While this looked by time, the sender may have stored the operation's name.
 	feedback.Sighting = command.Observation{}
 	return p.store.Commands.Settle(ctx, feedback)
 }
 
+// first returns the first type, or "" without types.
 func first(types []command.Type) command.Type {
 	if len(types) == 0 {
 		return ""
@@ -141,7 +141,7 @@ func first(types []command.Type) command.Type {
 	return types[0]
 }
 
-// consumeUsage takes the newest location out of a lost device's log.
+// consumeUsage applies the newest location in the usage log of a device in lost mode.
 func (p *Platform) consumeUsage(ctx context.Context, owner company.Company, n *notification) (string, error) {
 	newest := lastLocation(n.usage.UsageLogEvents)
 	if newest == nil {
@@ -153,6 +153,7 @@ func (p *Platform) consumeUsage(ctx context.Context, owner company.Company, n *n
 	})
 }
 
+// lastLocation returns the location with the latest time; nil: the events have none.
 func lastLocation(events []*androidmanagement.UsageLogEvent) *asset.Location {
 	var newest *asset.Location
 	for _, e := range events {
@@ -168,8 +169,8 @@ func lastLocation(events []*androidmanagement.UsageLogEvent) *asset.Location {
 	return newest
 }
 
-// handle consumes one message whatever it is, counts it, and returns after what time
-// it is asked for again; zero: it is to be acknowledged.
+// handle consumes one message, counts and logs its result, and returns after how long the platform is to send it again;
+// zero: acknowledge it.
 func (p *Platform) handle(ctx context.Context, d delivery) time.Duration {
 	n, err := d.notification, d.err
 	result := malformed

@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/internal/signature"
 )
 
-// ApprovalLifetime is how long a proposal of a key or connection can be applied in a
-// company whose people approve changes: long enough to find one of them.
+// ApprovalLifetime is how long a proposal of a key or connection can be applied if the company requires approvals: long
+// enough for a person to see and decide it. Other proposals have Lifetime.
 const ApprovalLifetime = 24 * time.Hour
 
 // ApprovalState says what a person decided about a proposal.
@@ -30,16 +30,16 @@ const (
 	Declined ApprovalState = "DECLINED"
 )
 
-// Approval is what was decided, by whom and when; zero until then.
+// Approval is a person's decision about a proposal; zero: there is none yet.
 type Approval struct {
-	State  ApprovalState // empty: Waiting
+	State  ApprovalState // empty: Waiting, if an approval is needed
 	By     string        // the person's name
 	At     time.Time
 	Reason string // why it was declined, in the person's words
 }
 
-// NeedsApproval is the rule of the setting applyApproval: whether a person must
-// approve a proposal before it is applied. It binds keys and connections alone.
+// NeedsApproval reports whether a person must approve a proposal before it is applied, by the setting applyApproval. Only
+// proposals of keys and connections need an approval. RISKY means High impact or any warning.
 func NeedsApproval(rule access.ApprovalRule, by access.Kind, impact Impact, warnings []string) bool {
 	if by != access.APIKey && by != access.Connection {
 		return false
@@ -54,21 +54,21 @@ func NeedsApproval(rule access.ApprovalRule, by access.Kind, impact Impact, warn
 	}
 }
 
-// NeedsApproval reports whether a person must approve the proposal as it now is.
+// NeedsApproval reports whether a person must approve the proposal with the impact that it has now.
 func (p Proposal) NeedsApproval() bool {
 	return NeedsApproval(p.Rule, p.Owner.Kind, p.Impact, p.Warnings)
 }
 
-// Unapproved reports whether an approval is needed and not there: one of something with
-// less impact, or of a policy that was saved since, is none.
+// Unapproved reports whether the proposal needs an approval and has none that counts. An approval does not count if the
+// impact has risen since, or if the policy has been saved since.
 func (p Proposal) Unapproved() bool {
 	return p.NeedsApproval() && (p.Approval.State != Approved || p.Rose || p.Outdated)
 }
 
-// AwaitsApproval reports whether a person can approve it now.
+// AwaitsApproval reports whether the proposal needs an approval that a person can give now.
 func (p Proposal) AwaitsApproval() bool { return p.Status == Pending && p.Unapproved() && !p.Outdated }
 
-// lifetime is how long a proposal of the owner can be applied.
+// lifetime returns how long a proposal of the owner can be applied under a company's rule.
 func lifetime(rule access.ApprovalRule, o Owner) time.Duration {
 	if rule.On() && (o.Kind == access.APIKey || o.Kind == access.Connection) {
 		return ApprovalLifetime
@@ -76,8 +76,8 @@ func lifetime(rule access.ApprovalRule, o Owner) time.Duration {
 	return Lifetime
 }
 
-// Subject is what a person decides about: the proposal as it now is. Devices may become
-// fewer, or more within the same impact; everything else is exactly so.
+// Subject returns what a person decides about: the proposal as it is now. The decision holds as long as nothing in it
+// changes but the number of devices, which may change within the same impact.
 func (l Listed) Subject() approval.Subject {
 	s := approval.Subject{Kind: approval.ChangeKind, ID: l.ID, CompanyID: l.CompanyID, Company: l.CompanySlug,
 		Domain:  signature.PolicyChange,
@@ -89,8 +89,9 @@ func (l Listed) Subject() approval.Subject {
 	return s
 }
 
-// document is the canonical change: what a person approves, whole, and by which apply
-// decides. The number of devices is the one that was shown.
+// document returns the canonical document that a person signs. When the proposal is applied, it is made again and compared
+// with the signed one. shown is the document that the person saw, a *signature.Change, whose number of devices is used;
+// nil: the present number.
 func (l Listed) document(h signature.Head, shown any) any {
 	c := signature.Change{Head: h, Kind: map[Capability]string{CreatePolicy: "copy", RollBack: "rollback"}[l.Capability],
 		Policy: signature.Policy{ID: l.PolicyID, Name: l.TargetName}, Result: l.Next.PolicyID, BaseVersion: l.BaseVersion,
@@ -112,7 +113,8 @@ func (l Listed) document(h signature.Head, shown any) any {
 	return c
 }
 
-// AskedBy is the user whose connection, or whose key, proposed; empty: the operator's.
+// AskedBy returns the id of the user whose connection made the proposal, or who made the key that did. Empty: the operator
+// made the key.
 func (l Listed) AskedBy() string {
 	if l.Owner.Kind == access.APIKey {
 		return l.Maker.KeyMaker
@@ -120,8 +122,7 @@ func (l Listed) AskedBy() string {
 	return l.Owner.UserID
 }
 
-// present is the proposal with its approval only if that still counts: from the moment on
-// at which it does not, a person has to decide again.
+// present returns the proposal, without its approval if that does not count any more. It changes nothing in the store.
 func (s *Service) present(ctx context.Context, p Proposal) (Proposal, error) {
 	if p.Status != Pending || p.Approval.State != Approved || !p.NeedsApproval() {
 		return p, nil
@@ -137,7 +138,7 @@ func (s *Service) present(ctx context.Context, p Proposal) (Proposal, error) {
 	return p, err
 }
 
-// approvalRequired is the fault of a proposal that a person must approve first.
+// approvalRequired returns the error for applying a proposal that a person must approve first.
 func (s *Service) approvalRequired(p Proposal) *fault.Error {
 	url := s.approvalURL(p)
 	f := fault.New(fault.ConfirmationRequired,
@@ -150,7 +151,7 @@ func (s *Service) approvalRequired(p Proposal) *fault.Error {
 
 func (s *Service) approvalURL(p Proposal) string { return s.PublicURL + "/approvals/" + p.ID }
 
-// DeclinedBy is how a proposal ends that a person declined, for a reason that may be empty.
+// DeclinedBy returns the outcome of a proposal that the named person declined. reason may be empty.
 func DeclinedBy(name, reason string) string {
 	text := "a person declined it: " + strings.TrimSpace(name)
 	if reason != "" {
@@ -159,10 +160,10 @@ func DeclinedBy(name, reason string) string {
 	return text
 }
 
-// MaxWaiting is how many proposals of one key or connection wait for a person at most.
+// MaxWaiting is how many proposals of one key or connection may wait for an approval at the same time.
 const MaxWaiting = 20
 
-// TooMany is the fault of a proposal beyond MaxWaiting.
+// TooMany returns the error for a proposal beyond MaxWaiting. until is how long to wait before a retry.
 func TooMany(until time.Duration) *fault.Error {
 	return fault.Limited(until, "%d proposals of this caller wait for a person already: no further one is taken until one of them is "+
 		"decided or expires", MaxWaiting)

@@ -18,10 +18,10 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// issueLimit bounds one call of an issuer.
+// issueLimit is how long one call of an Issuer may take.
 const issueLimit = 30 * time.Second
 
-// Catalog is what the service needs to know of policies and companies.
+// Catalog finds policies and companies.
 type Catalog interface {
 	// Policy returns a policy, also a deleted one, or fault.NotFound.
 	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
@@ -29,20 +29,19 @@ type Catalog interface {
 	CompanyByID(ctx context.Context, id string) (company.Company, error)
 }
 
-// Service makes provisioning QR codes.
+// Service makes enrollment tokens, and QR codes that hold them. Concurrent use is safe.
 type Service struct {
 	Catalog Catalog
-	// Issuers make the tokens of policies by their type; one that is missing
-	// answers as a vendor that does not.
+	// Issuers has the Issuer of each type of policy. Without one for a type, calls fail with fault.Provider, as when the
+	// vendor does not answer.
 	Issuers map[policy.Type]Issuer
-	// Codes keeps the codes.
+	// Codes stores the codes, without their tokens' text.
 	Codes Codes
-	// Records notes who makes a code, but not what is in it, before its token is
-	// made; nil: no record. A code that cannot be recorded is not made.
+	// Records records that a caller makes a code, before the token is made and without its content; nil: no record. If
+	// recording fails, the code is not made.
 	Records activity.Recorder
-	// Stands returns access.ErrMoved if the permit of the context no longer stands; nil:
-	// it is not asked. The token of a code whose caller may not have it any more is
-	// deleted.
+	// Stands returns access.ErrMoved if the caller's permit, in the context, no longer stands; nil: this is not checked.
+	// A token that was made for a caller who may not have it any more is deleted.
 	Stands    func(ctx context.Context) error
 	Log       *slog.Logger // nil: silent
 	PublicURL string       // without a closing slash
@@ -62,11 +61,11 @@ type Result struct {
 	link string
 }
 
-// Link adds a work profile to a phone that is in use, when it is opened on it; empty: the
-// code is for new and reset devices alone. Like the code, it is a secret.
+// Link is an address that adds a work profile to a phone in use, if the phone opens it. Empty: the code is only for new
+// and reset devices. Like the code, the link is a secret.
 func (r Result) Link() string { return r.link }
 
-// Image is a picture. It prints without its data, which may hold a password.
+// Image is a picture. Its text form leaves out the data, which may contain a password.
 type Image struct {
 	MimeType string `json:"mimeType" enum:"image/png" doc:"Always image/png."`
 	Data     []byte `json:"data" doc:"The bytes of the PNG, in base64." example:"\"iVBORw0KGgo=\""`
@@ -75,7 +74,7 @@ type Image struct {
 // String keeps the picture out of logs.
 func (i Image) String() string { return "[" + i.MimeType + "]" }
 
-// ImagePNG is the picture, for surfaces that show it as one.
+// ImagePNG returns the bytes of the PNG, for a surface that shows a picture.
 func (r Result) ImagePNG() []byte { return r.Image.Data }
 
 // Request asks for a code.
@@ -86,13 +85,13 @@ type Request struct {
 	Limits
 }
 
-// Limits are those of a code.
+// Limits limit a code, and say what its devices get.
 type Limits struct {
 	Devices int      // how many enroll with it; 0: one on an agent, any number on the platform
-	Tags    []string // of each
+	Tags    []string // each device gets these
 }
 
-// check checks what no request's rules have checked.
+// check checks the limits of callers that do not come through an operation, whose rules check them too.
 func (l Limits) check() error {
 	wrong := func(field, message string) error {
 		return fault.Invalid(field+" "+message, fault.Field{Field: field, Message: message})
@@ -108,8 +107,8 @@ func (l Limits) check() error {
 	return asset.Edit{Tags: l.Tags}.Check()
 }
 
-// Create makes a code with a new enrollment token. It fails with the codes of
-// contract 7.4; a failure leaves no code behind.
+// Create makes a QR code with a new enrollment token that lasts for Lifetime. It fails with the error codes of contract
+// 7.4. After an error no token is handed out.
 func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Result, error) {
 	var picture []byte
 	target, token, err := s.token(ctx, p, asked{r.PolicyID, r.PersonalUsage, byCode, r.Limits},
@@ -140,9 +139,9 @@ func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Re
 	}, nil
 }
 
-// Bundle makes the same text as a code holds, with a new enrollment token, for a
-// device that is provisioned over USB: one of an AGENT policy, VR-only or not. It
-// fails with the codes of contract 7.4.
+// Bundle makes a new enrollment token for one device that is provisioned over USB, and returns it with the policy. The
+// token's Payload is the text that a QR code would hold. The policy must be an AGENT policy, VR-only or not. It fails with
+// the error codes of contract 7.4.
 func (s *Service) Bundle(ctx context.Context, p access.Principal, policyID string) (Token, policy.Policy, error) {
 	target, token, err := s.token(ctx, p, asked{policyID, Unspecified, byUSB, Limits{Devices: 1}},
 		activity.Event{Action: activity.ProvisioningHanded},
@@ -150,8 +149,8 @@ func (s *Service) Bundle(ctx context.Context, p access.Principal, policyID strin
 	return token, target, err
 }
 
-// Issue makes an enrollment token without a code for it: a person, or a script, gives it to
-// devices. It fails with the codes of contract 7.4.
+// Issue makes an enrollment token without a QR code, for a person or a script that gives it to devices. It ignores r.Wifi.
+// It fails with the error codes of contract 7.4.
 func (s *Service) Issue(ctx context.Context, p access.Principal, r Request) (Token, policy.Policy, error) {
 	target, token, err := s.token(ctx, p, asked{r.PolicyID, r.PersonalUsage, byHand, r.Limits},
 		activity.Event{Action: activity.ProvisioningIssued,
@@ -160,16 +159,14 @@ func (s *Service) Issue(ctx context.Context, p access.Principal, r Request) (Tok
 	return token, target, err
 }
 
-// Provisionable returns a policy whose devices may be provisioned over USB, or
-// what Bundle would fail with.
+// Provisionable returns the policy if Bundle would make a token for it now, and otherwise the error of Bundle.
 func (s *Service) Provisionable(ctx context.Context, p access.Principal, policyID string) (policy.Policy, error) {
 	found, _, err := s.find(ctx, p, policyID, byUSB)
 	return found, err
 }
 
-// token makes an enrollment token of a policy for which that way is right, and what the
-// caller makes of it. That it will be made is recorded first. If it then fails, or if the
-// caller may not have it any more, the token is deleted, and that is recorded as well.
+// token makes an enrollment token of a policy, and passes it to use. It records e first. If a later step fails, if use
+// returns an error, or if the caller may not have the token any more, it deletes the token and records that e failed.
 func (s *Service) token(ctx context.Context, p access.Principal, a asked, e activity.Event,
 	use func(Token) error) (policy.Policy, Token, error) {
 	target, owner, err := s.find(ctx, p, a.policyID, a.way)
@@ -189,7 +186,7 @@ func (s *Service) token(ctx context.Context, p access.Principal, a asked, e acti
 		return target, Token{}, errors.Join(err, s.failed(recorded, target, e))
 	}
 	if err = use(token); err == nil && s.Stands != nil {
-		err = s.Stands(context.WithoutCancel(ctx)) // a caller who has gone may ask for the answer again
+		err = s.Stands(context.WithoutCancel(ctx)) // not canceled with the request: a caller may repeat it to get the answer
 	}
 	if err != nil {
 		s.withdraw(recorded, target, token)
@@ -198,7 +195,7 @@ func (s *Service) token(ctx context.Context, p access.Principal, a asked, e acti
 	return target, token, nil
 }
 
-// asked is the code that is asked for.
+// asked is what a caller asks of token.
 type asked struct {
 	policyID string
 	usage    PersonalUsage
@@ -206,8 +203,8 @@ type asked struct {
 	limits   Limits
 }
 
-// keep writes the code down, has its token made, and notes that. The token of a code that
-// cannot be written is not made, or is deleted.
+// keep stores the code, makes its token, and stores the token's name. If the code cannot be stored, no token is made; if
+// the name cannot, the token is deleted.
 func (s *Service) keep(ctx context.Context, p access.Principal, owner company.Company, target policy.Policy, a asked) (Token, error) {
 	now := s.Now()
 	c := Code{ID: resource.NewID(), CompanyID: owner.ID, PolicyID: target.ID, Management: target.Type, Usage: a.usage, Maker: p.Actor(),
@@ -223,7 +220,7 @@ func (s *Service) keep(ctx context.Context, p access.Principal, owner company.Co
 		return token, errors.Join(err, s.Codes.DropCode(ctx, c.ID))
 	}
 	ref := ""
-	if target.Type == policy.Platform { // an agent's is its secret
+	if target.Type == policy.Platform { // an agent token's Ref is a secret, which is not stored
 		ref = token.Ref
 	}
 	if token.Code = c.ID; s.Codes.IssueCode(ctx, c.ID, ref, token.ExpiresAt) != nil {
@@ -233,14 +230,14 @@ func (s *Service) keep(ctx context.Context, p access.Principal, owner company.Co
 	return token, err
 }
 
-// failed records that nothing came of what was to be made.
+// failed records e again, as failed: the token that e announced does not exist.
 func (s *Service) failed(ctx context.Context, p policy.Policy, e activity.Event) error {
 	e.Outcome = activity.Failed
 	return s.record(ctx, p, e)
 }
 
-// withdraw deletes a token that is not handed out. If the channel cannot
-// delete it, that is for the operator to know.
+// withdraw deletes a token that is not handed out, and its code. If that fails, it writes the error to the log, for the
+// operator.
 func (s *Service) withdraw(ctx context.Context, p policy.Policy, t Token) {
 	ctx, cancel := context.WithTimeout(ctx, issueLimit)
 	defer cancel()
@@ -258,12 +255,12 @@ func (s *Service) withdraw(ctx context.Context, p policy.Policy, t Token) {
 type way int
 
 const (
-	byCode way = iota
-	byUSB
-	byHand
+	byCode way = iota // by a QR code
+	byUSB             // by muster usb
+	byHand            // by a person or a script that has the token
 )
 
-// refuse says why devices of a policy are not provisioned that way, if so.
+// refuse returns fault.Unsupported if devices of the policy cannot be provisioned in the way w.
 func (w way) refuse(p policy.Policy) error {
 	switch {
 	case w == byCode && p.VROnly:
@@ -315,7 +312,8 @@ func (s *Service) find(ctx context.Context, p access.Principal, ref string, w wa
 // PolicyDeleted is the fault of a code for a policy that was deleted.
 func PolicyDeleted() error { return fault.New(fault.Refused, "the policy was deleted") }
 
-// issue asks the issuer for a token that lives as long as the code.
+// issue asks the Issuer for a token. It returns fault.Unsupported and fault.Refused as they are, and all other errors as
+// notIssued. A token without an expiry ends Lifetime after the request.
 func (s *Service) issue(ctx context.Context, owner company.Company, p policy.Policy, w Wanted) (Token, error) {
 	issuer := s.Issuers[p.Type]
 	if issuer == nil {
@@ -334,7 +332,8 @@ func (s *Service) issue(ctx context.Context, owner company.Company, p policy.Pol
 	return token, err
 }
 
-// notIssued is contract 7.4's 502: there is no token, and asking again may help.
+// notIssued returns the error for contract 7.4's status 502: there is no token, and a retry may help. It keeps the text of a
+// cause that is fault.Provider already; nil: no cause is known.
 func notIssued(cause error) error {
 	f := &fault.Error{Code: fault.Provider, Retryable: true, Err: cause,
 		Detail: "no enrollment token was created, and so no QR code: try again"}
@@ -344,7 +343,7 @@ func notIssued(cause error) error {
 	return f
 }
 
-// foresee says what Create would do, as far as it does not depend on the vendor.
+// foresee forecasts the effects of Create, or returns the error with which it would fail. It does not call the vendor.
 func (s *Service) foresee(ctx context.Context, p access.Principal, policyID string) (operation.Forecast, error) {
 	target, _, err := s.find(ctx, p, policyID, byCode)
 	f := operation.Forecast{Effects: []string{"Makes a code with which new or factory-reset devices enroll under the policy " +

@@ -42,7 +42,7 @@ func (e *Env) CLI(v any, args ...string) {
 	}
 }
 
-// TryCLI is CLI of a command that may fail.
+// TryCLI is CLI for a command that may fail: it returns the command's error.
 func (e *Env) TryCLI(v any, args ...string) error {
 	e.TB.Helper()
 	out, err := e.command(append(args, "-o", "json"))
@@ -80,13 +80,13 @@ func (e *Env) command(args []string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// signer has the keys of a file; empty: of the service's.
+// signer returns the signer with the keys of keyFile; empty: of the service's key file.
 func (e *Env) signer(store config.Store, keyFile string) (activity.Signer, error) {
 	return service.OpenSigner(store, cmp.Or(keyFile, e.keyFile))
 }
 
 // NewAgentSite makes a company that is connected to no platform, with a policy
-// for agents made by command line.
+// for agents that the command line makes. settings are NAME=VALUE.
 func (e *Env) NewAgentSite(slug string, settings ...string) *Tenant {
 	e.TB.Helper()
 	s := &Tenant{Env: e, Company: e.Company(slug, Everything())}
@@ -143,12 +143,12 @@ type AgentDevice struct {
 	Agent   *agent.Agent // nil while it is not running
 
 	env   *Env
-	token string
+	token string                 // with which it enrolled
 	to    atomic.Pointer[string] // host:port of the replica that it reaches; nil: none
 }
 
-// AgentDevice enrolls a device with a code of the tenant's policy; change may alter it
-// before.
+// AgentDevice enrolls a new device at a replica with a code of the tenant's policy, and starts its agent. Each change alters
+// the device's state before that. The end of the test kills the agent.
 func (t *Tenant) AgentDevice(r *Replica, change ...func(*simulated.State)) *AgentDevice {
 	t.TB.Helper()
 	token, server := AgentToken(t.TB, t.Client(r, access.All).QRCode(t.Policy, map[string]any{}))
@@ -180,10 +180,10 @@ func (t *Tenant) AgentDevice(r *Replica, change ...func(*simulated.State)) *Agen
 	return p
 }
 
-// Reach is a transport that leads every request to a host:port; nil: to none.
+// Reach returns a transport that sends every request to the host:port in host; while it holds nil, requests fail.
 func Reach(host *atomic.Pointer[string]) http.RoundTripper { return reach{host} }
 
-// reach leads every request to the replica that the device is to reach.
+// reach is the transport of Reach.
 type reach struct{ to *atomic.Pointer[string] }
 
 // RoundTrip implements http.RoundTripper.
@@ -197,7 +197,7 @@ func (t reach) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(there)
 }
 
-// Reach leads the device to a replica; nil cuts it off.
+// Reach sends the device's requests to a replica from now on; nil: they fail.
 func (d *AgentDevice) Reach(r *Replica) {
 	if r == nil {
 		d.to.Store(nil)
@@ -206,7 +206,7 @@ func (d *AgentDevice) Reach(r *Replica) {
 	d.ReachURL(r.PublicURL())
 }
 
-// ReachURL leads the device to a service.
+// ReachURL sends the device's requests to the host and port of a service's URL from now on.
 func (d *AgentDevice) ReachURL(address string) {
 	d.env.TB.Helper()
 	u, err := url.Parse(address)
@@ -216,7 +216,7 @@ func (d *AgentDevice) ReachURL(address string) {
 	d.to.Store(&u.Host)
 }
 
-// Start starts the agent's process, again after Kill.
+// Start opens the agent, as a new process does. AgentDevice has done so; it is for after Kill.
 func (d *AgentDevice) Start() {
 	d.env.TB.Helper()
 	a, err := agent.New(d.Options)
@@ -226,7 +226,7 @@ func (d *AgentDevice) Start() {
 	d.Agent = a
 }
 
-// Kill ends the agent as a crash does: nothing more is written.
+// Kill closes the agent. Start opens it again, with the files that it left.
 func (d *AgentDevice) Kill() {
 	if d.Agent != nil {
 		_ = d.Agent.Close()
@@ -234,7 +234,7 @@ func (d *AgentDevice) Kill() {
 	}
 }
 
-// CheckIn has the agent check in and do what there is to do.
+// CheckIn has the agent check in once and carry out its commands.
 func (d *AgentDevice) CheckIn() error {
 	_, err := d.Agent.Once(d.env.TB.Context())
 	return err
@@ -248,8 +248,8 @@ func (d *AgentDevice) MustCheckIn() {
 	}
 }
 
-// Run runs the agent until the test ends, or stop is called, or the service
-// lets it go.
+// Run runs the agent in the background until stop is called, the test ends, or the service ends the enrollment. stop waits
+// for the agent's end and returns its error; a second call returns nil.
 func (d *AgentDevice) Run() (stop func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(d.env.TB.Context()))
 	done := make(chan error, 1)
@@ -266,8 +266,8 @@ func (d *AgentDevice) Run() (stop func() error) {
 	return ended
 }
 
-// CrashAt kills the agent at the first time that it comes to a step, checking
-// in until then, and starts it again. It reports whether the step came.
+// CrashAt lets the agent check in once, crashes it when it first reaches the step (agent.Options.Crash), and starts it
+// again. It reports whether the agent reached the step.
 func (d *AgentDevice) CrashAt(step string) (crashed bool) {
 	d.env.TB.Helper()
 	d.Kill()
@@ -284,7 +284,7 @@ func (d *AgentDevice) CrashAt(step string) (crashed bool) {
 				panic(r)
 			}
 		}()
-		_ = d.CheckIn() // whether the service is there does not matter
+		_ = d.CheckIn() // the test may have no service
 	}()
 	d.Kill()
 	d.Options.Crash = nil
@@ -294,11 +294,11 @@ func (d *AgentDevice) CrashAt(step string) (crashed bool) {
 
 var errCrash = errors.New("crash")
 
-// patienceOfCheckIns bounds CheckInUntil.
+// patienceOfCheckIns is how many check-ins CheckInUntil makes at most.
 const patienceOfCheckIns = 50
 
-// FallSilent lets the time pass after which devices that were to erase themselves
-// are taken to have done so.
+// FallSilent advances the clock by more than the 15 minutes after which the service takes a silent device that was to erase
+// itself as erased, and ends these devices as the service does.
 func (e *Env) FallSilent() {
 	e.TB.Helper()
 	e.Advance(16 * time.Minute)
@@ -313,8 +313,8 @@ func (e *Env) FallSilent() {
 	}
 }
 
-// CheckInUntil has the agent check in until check returns nil. When the agent
-// has ended, it falls silent.
+// CheckInUntil has the agent check in until check returns nil, and fails the test with what and the last error if it does
+// not. If the agent ends, the clock passes as in FallSilent before the last check.
 func (d *AgentDevice) CheckInUntil(what string, check func() error) {
 	d.env.TB.Helper()
 	err := check()
@@ -329,7 +329,7 @@ func (d *AgentDevice) CheckInUntil(what string, check func() error) {
 			}
 			break
 		}
-		poll.Pause(10 * time.Millisecond) // the service works on what it got
+		poll.Pause(10 * time.Millisecond) // the service may still work on what the agent reported
 		err = check()
 	}
 	if err != nil {

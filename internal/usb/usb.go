@@ -1,10 +1,9 @@
-// Package usb provisions devices over USB, for policies whose devices read no QR
-// code (contract 4.4: VR-only policies): it hands the text that a code would hold
-// to the agent that is built into a device's system, or brings an agent along and
-// starts it, for trying things out (docs/usb.md).
+// Package usb provisions devices over USB, for policies whose devices cannot read a QR code (contract 4.4: VR-only
+// policies). It gives the text that a QR code would hold to the agent in the device's system. To a device without an agent
+// it copies one and starts it, for tests (docs/usb.md).
 //
-// A device counts as enrolled when the service says so, not when the device does.
-// What devices say is cleaned before it is shown.
+// A device counts as enrolled when the service says so, not when the device does. Text from devices is cleaned before it
+// is shown.
 package usb
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/usb/adb"
 )
 
-// Enroller is the service's side of provisioning.
+// Enroller is the part of provisioning that the service does.
 type Enroller interface {
 	// Issue makes the text of a code with a new one-time token.
 	Issue(ctx context.Context) (Bundle, error)
@@ -32,7 +31,7 @@ type Enroller interface {
 	Known(ctx context.Context, deviceID string) (string, error)
 }
 
-// Bundle is what a device needs to enroll, once. It prints without its text.
+// Bundle is the text with which one device enrolls, once. It holds a token, so its text form leaves it out.
 type Bundle struct{ Text []byte }
 
 // String keeps the token out of logs.
@@ -41,39 +40,39 @@ func (Bundle) String() string { return "[bundle]" }
 // GoString keeps the token out of %#v.
 func (b Bundle) GoString() string { return b.String() }
 
-// Tool provisions devices.
+// Tool provisions devices. It keeps the results of all its calls.
 type Tool struct {
 	ADB      adb.Client
 	Enroller Enroller
 	Programs Programs
-	App      []byte        // the Android app for devices without an agent; empty: an agent is brought along
-	Package  string        // the app's; empty: that of a release
+	App      []byte        // the Android app for devices without an agent; empty: the agent of Programs
+	Package  string        // the package name of App; empty: that of a release
 	Serials  []string      // only these; none: every device
 	Patience time.Duration // how long the service may take to say that a device is enrolled
-	// Say is called when work on a device begins and when there is something new
-	// of it, one call at a time; nil: not reported.
+	// Say is called when the work on a device begins and at each new result, never concurrently; nil: not reported.
 	Say func(Result)
-	// Transcript takes down what is run on devices; nil: nothing does.
+	// Transcript records the commands that run on devices; nil: no record.
 	Transcript *Transcript
 
 	mu   sync.Mutex
-	last map[string]Result
-	busy map[string]*sync.Mutex // by serial number: a device is worked on once at a time
+	last map[string]Result      // by serial number: see note
+	busy map[string]*sync.Mutex // by serial number: locked during the work on a device
 }
 
 // Limits of the work.
 const (
-	atOnce     = 4 // devices
-	deviceTime = 5 * time.Minute
-	tidyTime   = 15 * time.Second
-	// settleTime is how long a server that was just started looks for devices.
+	atOnce     = 4                // devices at the same time
+	deviceTime = 5 * time.Minute  // for one device
+	tidyTime   = 15 * time.Second // to clean up on a device, also after deviceTime
+	// settleTime is how long to wait for the first device of an adb server that was just started.
 	settleTime = 3 * time.Second
 )
 
 // errStopped is why work ends early.
 var errStopped = errors.New("muster usb was stopped")
 
-// Once provisions every device that is connected.
+// Once provisions every device that is connected and wanted, and returns a result for each. The error says that
+// the devices cannot be listed, or that none is connected; failures of single devices are in their results.
 func (t *Tool) Once(ctx context.Context) ([]Result, error) {
 	devices, err := t.connected(ctx)
 	if err != nil {
@@ -101,7 +100,7 @@ func (t *Tool) Once(ctx context.Context) ([]Result, error) {
 	return t.results(), nil
 }
 
-// Watch provisions devices as they are plugged in, until ctx ends.
+// Watch provisions devices as they are plugged in, until ctx ends, which is no error. It returns a result for each device.
 func (t *Tool) Watch(ctx context.Context) ([]Result, error) {
 	if _, err := t.ADB.Start(ctx); err != nil {
 		return nil, err
@@ -129,12 +128,12 @@ func (t *Tool) Watch(ctx context.Context) ([]Result, error) {
 	})
 	all.Wait()
 	if ctx.Err() != nil {
-		err = nil // that is how it ends
+		err = nil // the end of ctx is how Watch ends
 	}
 	return t.results(), err
 }
 
-// connected lists the devices that are to be provisioned.
+// connected lists the devices that are connected and wanted. It starts the adb server if none runs.
 func (t *Tool) connected(ctx context.Context) ([]adb.Device, error) {
 	started, err := t.ADB.Start(ctx)
 	if err != nil {
@@ -158,11 +157,12 @@ func (t *Tool) connected(ctx context.Context) ([]adb.Device, error) {
 	return slices.DeleteFunc(devices, func(d adb.Device) bool { return !t.wanted(d) }), err
 }
 
+// wanted reports whether the device is one of Serials, or Serials is empty.
 func (t *Tool) wanted(d adb.Device) bool {
 	return len(t.Serials) == 0 || slices.Contains(t.Serials, d.Serial)
 }
 
-// handle does what there is to do with a device as the server lists it.
+// handle provisions a device that is online, and notes the result. For any other it notes what its state means.
 func (t *Tool) handle(ctx context.Context, d adb.Device) {
 	if d.State != adb.Online {
 		t.note(listed(d))
@@ -181,8 +181,8 @@ func (t *Tool) handle(ctx context.Context, d adb.Device) {
 	t.note(w.result)
 }
 
-// hold waits until no one else works on a device: it may be plugged in again
-// before the work on it has failed.
+// hold waits for the end of other work on the device, and keeps others out until release. A device may be plugged in again
+// while the work from before still runs.
 func (t *Tool) hold(serial string) (release func()) {
 	t.mu.Lock()
 	if t.busy == nil {
@@ -197,15 +197,14 @@ func (t *Tool) hold(serial string) (release func()) {
 	return one.Unlock
 }
 
-// note keeps what became of a device, and says it.
+// note passes a result to Say. It keeps the result for the end, unless work goes on or a better result was kept.
 func (t *Tool) note(r Result) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.last == nil {
 		t.last = map[string]Result{}
 	}
-	// Unplugged or plugged in again, a device that was enrolled in this session
-	// stays enrolled.
+	// A device that this Tool has enrolled counts as enrolled also after it was unplugged or plugged in again.
 	if r.Outcome != Working && r.Outcome.rank() >= t.last[r.Serial].Outcome.rank() {
 		t.last[r.Serial] = r
 	}
@@ -214,7 +213,7 @@ func (t *Tool) note(r Result) {
 	}
 }
 
-// results are the best of each device, by serial number.
+// results returns the result that note kept for each device, sorted by serial number.
 func (t *Tool) results() []Result {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,14 +1,14 @@
-// Command compose runs what packaging/compose.yaml describes as processes of this machine,
-// without a container engine, for scripts/prove-compose.sh. Muster's image is unpacked, and its
-// program has the image's files as root, its user, its own address, and what the compose file
-// gives and takes. Debian's PostgreSQL and Caddy stand in for the other images.
+// Command compose runs the services of packaging/compose.yaml as processes of this machine, without a container engine, for
+// scripts/prove-compose.sh. It unpacks Muster's image. Muster's program gets the files of the image as its root directory,
+// the image's user, an address of its own, and what the compose file adds to and removes from these. Debian's
+// PostgreSQL and Caddy run in place of the other images.
 //
 //	compose check                     load the file: its schema, its references
-//	compose image                     run Muster's image alone, with what it says itself
+//	compose image                     run Muster's image alone, with only its own settings
 //	compose up                        run all services, until it is killed
-//	compose exec SERVICE COMMAND...   run a command as a service has it
+//	compose exec SERVICE COMMAND...   run a command in a service
 //
-// It needs root and namespaces of its own for mounts and network.
+// Run it as root, in mount and network namespaces of its own: it changes both.
 package main
 
 import (
@@ -23,15 +23,15 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// proof is where the parts run.
+// proof has the paths that the commands use.
 type proof struct {
 	file  string // compose.yaml
 	image string // Muster's OCI archive
-	dir   string // everything that is written
+	dir   string // the directory for all files that are written
 }
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == "inside" {
+	if len(os.Args) == 3 && os.Args[1] == "inside" { // called by this program itself; see inside
 		fail(inside(os.Args[2]))
 	}
 	p := proof{}
@@ -64,8 +64,8 @@ func (p proof) do(ctx context.Context, args []string) error {
 	return errors.New("usage: compose [flags] check | image | up | exec SERVICE COMMAND...")
 }
 
-// load reads a compose file as compose does: it checks its schema and its references, and
-// replaces variables by those of the environment and of .env beside it.
+// load reads a compose file as Docker Compose does. It checks the file against the schema, checks its references, and
+// replaces variables with values of the environment and of the file .env in the same directory.
 func load(ctx context.Context, file string) (*types.Project, error) {
 	options, err := cli.NewProjectOptions([]string{file}, cli.WithWorkingDirectory(filepath.Dir(file)), cli.WithOsEnv,
 		cli.WithEnvFiles(), cli.WithDotEnv)

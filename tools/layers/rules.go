@@ -1,20 +1,20 @@
 package main
 
-// maxLines is the length of a file beyond which it has more than one subject.
+// maxLines is how many lines a file has at most. A longer file has more than one subject.
 const maxLines = 500
 
-// testSupport is the layer of what only tests use.
+// testSupport is the layer of packages that only tests import.
 const testSupport = "test-support"
 
-// layer is a group of packages.
+// layer is a group of packages with the same rule about imports.
 type layer struct {
 	name     string
-	below    string // the layers that it may import
-	packages []string
+	below    string   // the names of the layers that it may import, separated by spaces
+	packages []string // entries: folders, which stand for the packages in them and below them
 }
 
-// layers gives each package its layer: a package below a listed folder belongs to the
-// longest entry that contains it. Packages of one entry may import each other.
+// layers gives each package its layer. A package belongs to the longest entry whose folder contains it. Packages of one
+// entry may import each other; packages of two entries of a layer may not, unless below names their own layer.
 func layers() []layer {
 	return []layer{
 		{"leaf", "leaf", []string{
@@ -34,7 +34,7 @@ func layers() []layer {
 			"internal/command", "internal/proposal", "internal/provisioning", "internal/enrollment", "internal/budget", "internal/limit",
 			"internal/usb", "internal/rollout", "internal/job", "internal/webhook",
 		}},
-		// What runs statements knows nothing of what they are about.
+		// The engine runs SQL statements, and must not depend on their subjects.
 		{"engine", "leaf engine", []string{"internal/database/engine", "internal/database/migrations"}},
 		{"adapter", "leaf engine access account credential operation type decision use-case", []string{
 			"internal/database", "internal/platform", "internal/emulator", "internal/agentserver", "internal/fcm", "internal/identity",
@@ -65,14 +65,15 @@ func layers() []layer {
 	}
 }
 
-// confined is an import that belongs to some packages only.
+// confined is a rule that only some packages may import others.
 type confined struct {
-	imports  []string // packages, with what is below them
-	packages []string
-	tests    bool // the rule holds for tests as well
-	remedy   string
+	imports  []string // the packages that are imported, with those below them
+	packages []string // the packages that may import them, with those below them
+	tests    bool     // the rule holds for imports of tests as well
+	remedy   string   // printed with a finding
 }
 
+// confinedImports returns the rules about single imports, in addition to layers.
 func confinedImports() []confined {
 	return []confined{
 		{[]string{"database/sql", "github.com/jackc/pgx", "modernc.org/sqlite"}, []string{"internal/database"}, true,
@@ -86,5 +87,5 @@ func confinedImports() []confined {
 	}
 }
 
-// vagueNames do not say what a package provides.
+// vagueNames are forbidden as names of packages: they do not say what a package provides.
 var vagueNames = [...]string{"util", "utils", "common", "helper", "helpers", "model", "models", "types", "misc", "shared"}

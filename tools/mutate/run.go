@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// verdict is what became of a mutant.
+// verdict says which tests noticed a mutant, if any.
 type verdict string
 
 const (
@@ -24,11 +24,11 @@ const (
 	broken     verdict = "not compiled"
 )
 
-// runner runs tests. Its folder holds the changed files.
+// runner runs tests on mutants, one at a time.
 type runner struct {
-	folder  string
-	limits  map[string]time.Duration // by tests, from a run of them without a change
-	ownOnly bool
+	folder  string                   // temporary, with the changed file of the mutant and its overlay
+	limits  map[string]time.Duration // by tests.String; see limit
+	ownOnly bool                     // skip tests of other packages
 }
 
 func newRunner() (*runner, error) {
@@ -38,7 +38,7 @@ func newRunner() (*runner, error) {
 
 func (r *runner) close() { _ = os.RemoveAll(r.folder) }
 
-// judge tests a mutant. by is what noticed it.
+// judge tests a mutant. by is the test that failed, or "time limit"; empty: none.
 func (r *runner) judge(m mutant) (v verdict, by string, err error) {
 	if m.reason != "" {
 		return equivalent, "", nil
@@ -67,7 +67,8 @@ func (r *runner) judge(m mutant) (v verdict, by string, err error) {
 	return survived, "", nil
 }
 
-// overlay writes a mutant and returns the path of its overlay.
+// overlay writes the changed file of a mutant, and returns the path of the file for the go command's -overlay that puts it in
+// the place of the original.
 func (r *runner) overlay(m mutant) (string, error) {
 	source, err := os.ReadFile(m.file)
 	if err != nil {
@@ -90,9 +91,8 @@ func (r *runner) overlay(m mutant) (string, error) {
 	return path, os.WriteFile(path, replace, 0o600)
 }
 
-// fails runs tests with an overlay and returns the first test that fails, or "time limit";
-// empty: all pass. A test that fails has to fail again when it runs alone, so that one that
-// fails now and then does not count.
+// fails runs tests with an overlay and returns what runTests does for the first that fails; empty: all pass. A test that
+// fails runs again alone and counts only if it fails again, because some tests fail now and then without a change.
 func (r *runner) fails(t tests, overlay string) (string, error) {
 	limit, err := r.limit(t)
 	if err != nil {
@@ -105,8 +105,8 @@ func (r *runner) fails(t tests, overlay string) (string, error) {
 	return failed, nil
 }
 
-// limit is how long tests may take: three times as long as without a change, and half a minute
-// for a machine that others use. Without a change they have to pass, in one of three runs.
+// limit returns how long tests may take: three times as long as without a mutant, and 30 seconds more because other programs
+// may use the machine. It fails if the tests do not pass without a mutant in one of three runs.
 func (r *runner) limit(t tests) (time.Duration, error) {
 	key := t.String()
 	if limit, known := r.limits[key]; known {
@@ -125,7 +125,8 @@ func (r *runner) limit(t tests) (time.Duration, error) {
 
 const doesNotCompile = "does not compile"
 
-// runTests runs tests until the first fails, and returns it; empty: all pass.
+// runTests runs tests until one fails. failed is its name, "time limit", doesNotCompile, or a line of the output if no test
+// is named there; empty: all pass. An empty overlay means no mutant.
 func runTests(t tests, overlay string, limit time.Duration) (failed, output string) {
 	args := []string{"test", "-vet=off", "-failfast", "-count=1", "-timeout", limit.String()}
 	if overlay != "" {
@@ -155,7 +156,8 @@ func runTests(t tests, overlay string, limit time.Duration) (failed, output stri
 	return firstFailure(string(out)), string(out)
 }
 
-// firstFailure is the name of the test that failed, as the go command prints it.
+// firstFailure returns the name of the first test that failed in the output of the go command; else its first line with a
+// panic or a failure; else "failed".
 func firstFailure(out string) string {
 	for line := range strings.Lines(out) {
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "--- FAIL: "); ok {

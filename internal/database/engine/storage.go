@@ -10,22 +10,23 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// storage is what is known of the disk from the writes that failed for it.
+// storage counts the writes that failed because of the database's disk, and keeps the last. Concurrent use is safe.
 type storage struct {
 	failures atomic.Int64
 	trouble  atomic.Pointer[storageTrouble]
 }
 
+// storageTrouble is a write that the disk refused.
 type storageTrouble struct {
-	why string
+	why string // see refusedByDisk
 	at  time.Time
 }
 
-// troubleFor is how long a write that the disk refused counts: a full disk still takes
-// some small ones.
+// troubleFor is how long StorageTrouble reports a refused write. A later write that succeeds does not end it: a full disk
+// still accepts some small writes.
 const troubleFor = 15 * time.Second
 
-// note counts a write that the disk refused. It returns the error.
+// note counts err if the disk refused a write, and returns it unchanged. now is the time of the write; err may be nil.
 func (s *storage) note(err error, now time.Time) error {
 	if why := refusedByDisk(err); why != "" {
 		s.failures.Add(1)
@@ -34,7 +35,7 @@ func (s *storage) note(err error, now time.Time) error {
 	return err
 }
 
-// refusedByDisk says why a write failed, if it was for the disk; else it is empty.
+// refusedByDisk returns what is wrong with the disk, such as "full"; empty: err has another cause.
 func refusedByDisk(err error) string {
 	if err == nil {
 		return ""
@@ -51,18 +52,17 @@ func refusedByDisk(err error) string {
 	switch {
 	case !ok:
 		return ""
-	case refused.Code == "53100":
+	case refused.Code == "53100": // disk_full
 		return "full"
-	case refused.Code == "25006":
+	case refused.Code == "25006": // read_only_sql_transaction
 		return "not writable"
-	case strings.HasPrefix(refused.Code, "58"):
+	case strings.HasPrefix(refused.Code, "58"): // system errors, such as io_error
 		return "failing"
 	}
 	return ""
 }
 
-// StorageTrouble says, in words without names, why the disk refused a write within the
-// last seconds; empty: it did not.
+// StorageTrouble returns why the disk refused a write within troubleFor, without names of files or hosts; empty: it did not.
 func (db *DB) StorageTrouble() string {
 	last := db.storage.trouble.Load()
 	if last == nil || db.now().Sub(last.at) >= troubleFor {

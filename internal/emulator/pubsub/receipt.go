@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Receipt stands for a published message.
+// Receipt stands for a published message and its deliveries, one for each subscription that got the message.
 type Receipt struct {
 	ID         string
 	deliveries []*delivery
@@ -14,14 +14,14 @@ type Receipt struct {
 // activeFor is how long after its last call a subscriber counts as active.
 const activeFor = 3 * time.Second
 
-// maxPatience bounds a wait for subscribers that go on acknowledging, but never
-// what is waited for.
+// maxPatience bounds the whole of a Settle call, unless the caller's patience is longer. Without it, subscribers that
+// acknowledge other messages but never these would keep Settle waiting forever.
 const maxPatience = 2 * time.Minute
 
-// Settle waits until every active subscriber has acknowledged the messages. A
-// subscription that was not pulled in the last seconds is not
-// waited for. It gives up when nothing at all was acknowledged for the given
-// patience, and reports whether all was acknowledged that it waited for.
+// Settle waits until every active subscription has acknowledged the messages, or dropped them. A subscription is active
+// while a pull runs, and for activeFor after its last pull ended or its last acknowledgment arrived. Settle does not wait
+// for the other subscriptions. It gives up when the broker gets no acknowledgment at all for patience, after maxPatience
+// in all, or when ctx ends. It reports whether no delivery is left to wait for.
 func (b *Broker) Settle(ctx context.Context, receipts []Receipt, patience time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, max(maxPatience, patience))
 	defer cancel()
@@ -50,6 +50,7 @@ func (b *Broker) Settle(ctx context.Context, receipts []Receipt, patience time.D
 	}
 }
 
+// stillOpen returns the deliveries that active subscriptions have not finished. It reuses the slice. The caller holds b.mu.
 func (b *Broker) stillOpen(deliveries []*delivery) []*delivery {
 	now := b.now()
 	open := deliveries[:0]

@@ -5,34 +5,34 @@ import (
 	"maps"
 )
 
-// Policy is what the rules look at of a policy.
+// Policy has the properties of a policy that the rules depend on.
 type Policy struct {
-	Agent    bool // it is for agents
-	Used     bool // by one device at least, always
-	Doubtful bool // it is not known whether a change of it was applied
+	Agent    bool // an AGENT policy
+	Used     bool // at least one device always has it
+	Doubtful bool // it is not known whether the platform applied a change of it
 	Version  int
-	Values   map[string]string // of some settings
-	First    map[string]string // those that it had at its first revision
+	Values   map[string]string // by setting, of the settings that the test changes
+	First    map[string]string // the Values of its first revision
 }
 
 // Proposal is one of the caller's proposals: settings get values, a policy returns to
 // its first revision, or a copy of it is made under a new name.
 type Proposal struct {
 	Policy   string
-	Values   map[string]string
-	Rollback bool
-	Copy     string
-	Base     int // the policy's version
-	Over     bool
+	Values   map[string]string // the settings that get another value, with it
+	Rollback bool              // to the first revision
+	Copy     string            // the name of the copy; empty: no copy
+	Base     int               // the policy's version when it was proposed
+	Over     bool              // it cannot be applied any more
 	Decision Decision
 }
 
-// high are the settings of high impact among those that are proposed, and warned the
-// values that can cut a device off.
+// high reports whether a change of the setting has HIGH impact. warned reports whether the value can cut a device off from
+// its network, for which the service warns. Both know only the settings that the test changes.
 func high(setting string) bool          { return setting == "FACTORY_RESET" }
 func warned(setting, value string) bool { return setting == "CONFIGURE_WIFI" && value == "BLOCK" }
 
-// moves answers for a change of a device's policy, as far as the policies decide.
+// moves predicts the refusals of change_device_policy that follow from the device and the two policies; zero: none.
 func (w *World) moves(c Call) Answer {
 	to, found := w.Policies[c.Policy]
 	d := w.Devices[c.Device]
@@ -61,7 +61,8 @@ func (w *World) differ(from, to Policy) bool {
 	return false
 }
 
-// propose answers for update_policy_settings, create_policy and rollback_policy.
+// propose predicts the answer to update_policy_settings, create_policy and rollback_policy. Without a refusal it adds the
+// proposal to the world.
 func (w *World) propose(c Call) Answer {
 	p, found := w.Policies[c.Policy]
 	made := &Proposal{Policy: c.Policy, Values: map[string]string{}, Base: p.Version, Decision: Waiting}
@@ -93,8 +94,7 @@ func (w *World) propose(c Call) Answer {
 	return Answer{Status: 201}
 }
 
-// High reports whether the impact of a proposal is HIGH, and risky whether a person
-// approves it under RISKY.
+// High reports whether the impact of a proposal is HIGH.
 func (w *World) High(p *Proposal) bool {
 	if p.Copy != "" || !w.Policies[p.Policy].Used {
 		return false
@@ -107,6 +107,7 @@ func (w *World) High(p *Proposal) bool {
 	return p.Rollback
 }
 
+// risky reports whether a person must approve the proposal if ApplyApproval is RISKY.
 func (w *World) risky(p *Proposal) bool {
 	for setting, value := range p.Values {
 		if warned(setting, value) {
@@ -116,7 +117,7 @@ func (w *World) risky(p *Proposal) bool {
 	return w.High(p)
 }
 
-// apply answers for apply_policy_proposal.
+// apply predicts the answer to apply_policy_proposal, and changes the policy if the proposal is applied.
 func (w *World) apply(c Call) Answer {
 	if c.Proposal < 0 || c.Proposal >= len(w.Proposals) {
 		return Answer{Status: 404, Code: "not_found"}
@@ -150,7 +151,8 @@ func (w *World) apply(c Call) Answer {
 	return Answer{Status: 200}
 }
 
-// Asks names what a person decides about, of a command.
+// Asks returns a key of what a person authorizes for a command: calls with the same key need one authorization. The versions
+// of both policies are in the key, because a changed policy needs another one.
 func (w *World) Asks(c Call) string {
 	from := w.Devices[c.Device].Policy
 	return fmt.Sprint(c.Tool, c.Device, from, w.Policies[from].Version, c.Policy, w.Policies[c.Policy].Version)

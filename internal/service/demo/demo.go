@@ -1,8 +1,6 @@
-// Package demo brings up a whole Muster that needs nothing and configures
-// itself (muster demo): an embedded database and the
-// platform's emulator in one process, a company with policies, and simulated
-// devices that really enroll, report and answer commands through the real
-// protocols.
+// Package demo runs a whole Muster that needs no other program and no settings (muster demo). One process has an
+// embedded database and the platform's emulator, a company with policies, and simulated devices that enroll, report and
+// answer commands through the real protocols.
 package demo
 
 import (
@@ -26,13 +24,14 @@ import (
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
-// Settings are what a person may choose.
+// Settings are the choices of a demo's caller.
 type Settings struct {
 	Data   string // directory; made if it does not exist
-	Listen string
+	Listen string // host:port of the service; port 0: a free one
 	// AcceptLostKeys is config.Service.AcceptLostKeys.
 	AcceptLostKeys bool
-	// History has a new demo begin with a month of use. It takes some seconds.
+	// History fills a new demo with a month of use before it starts, which takes some seconds. A demo that exists
+	// already is left as it is.
 	History bool
 	// Ticker is service.Options.Ticker.
 	Ticker func(interval time.Duration) (ticks <-chan time.Time, stop func())
@@ -48,14 +47,14 @@ type Demo struct {
 
 	emulator *service.Emulator
 	service  *service.Service
-	agents   sync.WaitGroup                        // the devices with our own agent
+	agents   sync.WaitGroup                        // the simulated devices with our own agent
 	use      func(context.Context, *Running) error // nil: introduce the demo and serve
-	link     *link
-	past     *past // the clock while the past is lived; nil: it is the present
+	link     *link                                 // signs a person in to the portal once
+	past     *past                                 // the clock of a Demo that makes the History; nil: now is the clock
 }
 
-// Run brings the demo up, prints what to do with it, and serves until ctx
-// ends. Started again on the same directory it goes on where it stopped.
+// Run starts the demo, prints to out how to use it, and serves until ctx ends. Started again on the same directory, the
+// demo continues where it stopped.
 func Run(ctx context.Context, s Settings, now func() time.Time, log *slog.Logger, out io.Writer) error {
 	return (&Demo{settings: s, now: now, log: log, out: out}).run(ctx)
 }
@@ -80,7 +79,7 @@ func (d *Demo) run(ctx context.Context) error {
 	return d.withEmulator(ctx)
 }
 
-// withEmulator runs the emulator for as long as the rest needs it.
+// withEmulator runs the emulator until the service has ended, also if ctx ends before: the service needs it until then.
 func (d *Demo) withEmulator(ctx context.Context) error {
 	emulating, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -93,7 +92,8 @@ func (d *Demo) withEmulator(ctx context.Context) error {
 	return errors.Join(err, failed)
 }
 
-// withService opens the service, fills it while it runs, and waits for its end.
+// withService opens the service, fills it while it runs, and waits for its end. Once it is filled, a demo with use or past
+// has nothing more to do, and ends.
 func (d *Demo) withService(ctx context.Context) error {
 	var err error
 	d.link = newLink(d.now)
@@ -107,7 +107,7 @@ func (d *Demo) withService(ctx context.Context) error {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		defer stop() // what is being filled need not go on
+		defer stop() // fill ends when the service does
 		ended <- d.service.Run(serving)
 	}()
 	if err := d.fill(serving); err != nil && ctx.Err() == nil {
@@ -143,10 +143,10 @@ type Running struct {
 	Store    config.Store // the demo's database
 	// User and Password sign in to the portal as an administrator.
 	User, Password string
-	Key            string // may do everything
+	Key            string // an API key with all permissions
 }
 
-// Use brings a demo up in its directory, calls use with it, and ends it.
+// Use starts a demo in its directory, calls use with it, ends it, and returns the error of use or of the demo.
 func Use(ctx context.Context, s Settings, now func() time.Time, log *slog.Logger, use func(context.Context, *Running) error) error {
 	return (&Demo{settings: s, now: now, log: log, out: io.Discard, use: use}).run(ctx)
 }
@@ -157,7 +157,7 @@ func (r *Running) Policies(ctx context.Context) ([]policy.Policy, error) {
 	return all, err
 }
 
-// Policy finds a policy of the company by its name.
+// Policy finds a policy of the company by its name. found is false, without an error, if there is none.
 func (r *Running) Policy(ctx context.Context, name string) (p policy.Policy, found bool, err error) {
 	all, err := r.Policies(ctx)
 	at := slices.IndexFunc(all, func(p policy.Policy) bool { return p.Name == name })

@@ -13,13 +13,13 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// What the attacker makes, and how long the session lasts.
+// What the attacker makes, and how long the attack lasts on the drill's clock.
 const (
 	stolenMinutes    = 10
 	attackerKeys     = 6
 	attackerUsers    = 3 // administrators; the last has no passkey
 	attackerClients  = 3 // OAuth connections
-	wipesEachRound   = 3 // for each caller or administrator, and minute
+	wipesEachRound   = 3 // destructive commands in each minute, from each caller and each administrator
 	attackerPassword = "a password of the thief 1"
 )
 
@@ -28,16 +28,17 @@ func defaults(ctx context.Context, d *drill) error {
 	return d.controls(ctx, access.DefaultControls())
 }
 
-// attacker has an administrator's session, with the passkey of an unlocked computer.
+// attacker uses the session of the owner, an administrator of the company, and the owner's passkey, which is on a computer
+// that is unlocked.
 type attacker struct {
 	*drill
-	before  access.Settings
-	owner   *portalclient.Client
-	people  []*portalclient.Client // made by the attacker; sessions of administrators
-	limited *portalclient.Client   // a helper of long standing, who may use one policy
-	callers []caller               // keys and connections
-	twins   []twin                 // machines of the attacker that claim to be devices of the company
-	targets []asset.Asset
+	before  access.Settings        // the company's, before the attack
+	owner   *portalclient.Client   // the session that was stolen
+	people  []*portalclient.Client // sessions of the administrators that the attacker makes
+	limited *portalclient.Client   // a manager who may use one policy, and is old enough to approve
+	callers []caller               // API keys, then OAuth connections
+	twins   []twin                 // machines of the attacker with the serial numbers of the company's devices
+	targets []asset.Asset          // the managed devices, read again each minute
 }
 
 // stolenAdministrator wipes from every caller that a stolen session can make.
@@ -53,7 +54,7 @@ func stolenAdministrator(ctx context.Context, d *drill) error {
 	if err == nil {
 		err = t.makeLimited(ctx)
 	}
-	if err == nil { // the owner, unlike whom the attacker makes, is no new user
+	if err == nil { // from here on the owner and the limited manager are older than ApproverAge; accounts made later are not
 		d.clock.advance(2 * access.DefaultControls().ApproverAge)
 		err = t.owner.SignInByPasskey(ctx)
 	}
@@ -69,14 +70,15 @@ func stolenAdministrator(ctx context.Context, d *drill) error {
 	return t.judge(ctx)
 }
 
-// wipeForMinutes attacks for ten minutes: each caller, each minute.
+// wipeForMinutes attacks for stolenMinutes of the drill's clock. In each minute every caller and every administrator sends
+// destructive commands, one administrator asks for looser controls, and devices are replaced.
 func (t *attacker) wipeForMinutes(ctx context.Context) error {
 	byKey, byClient := t.row("wipe with API keys"), t.row("wipe with connections")
 	withPasskey, without := t.row("wipe in the portal, passkey"), t.row("wipe in the portal, no passkey")
 	loosening, replacing := t.row("loosen the controls"), t.row("merge, and enroll again")
 	for minute := range stolenMinutes {
 		var err error
-		if _, t.targets, err = t.look(ctx); err != nil { // without those that are erased
+		if _, t.targets, err = t.look(ctx); err != nil { // the managed devices, without those that were erased
 			return err
 		}
 		if err := t.loosen(ctx, loosening, minute); err != nil {
@@ -123,10 +125,11 @@ func destructive() []string {
 	return []string{"wipe_device", "reset_screen_lock", "change_screen_lock_password", "relinquish_ownership"}
 }
 
-// destroy sends the nth command to the nth device.
+// destroy sends one destructive command through an API key or a connection. n, the number of the command, chooses the
+// device and the kind.
 func (t *attacker) destroy(ctx context.Context, c caller, row *Attack, n int) error {
 	args := map[string]any{"assetId": t.targets[n%len(t.targets)].ID}
-	command := destructive()[n%7%4] // mostly wipes and new passwords
+	command := destructive()[n%7%4] // of seven, two each of the first three kinds, and one relinquish_ownership
 	if command == "change_screen_lock_password" {
 		args["newPassword"] = "246813579"
 	}
@@ -138,6 +141,7 @@ func (t *attacker) destroy(ctx context.Context, c caller, row *Attack, n int) er
 	return nil
 }
 
+// destroyInPortal sends a wipe or a reset_screen_lock, by turns, as an administrator in the portal.
 func (t *attacker) destroyInPortal(ctx context.Context, v *portalclient.Client, row *Attack, n int) error {
 	target := t.targets[n%len(t.targets)]
 	p, err := v.Post(ctx, frame.DevicePath(target.ID)+"/commands/"+destructive()[n%2], "confirm", target.Identification)
@@ -148,13 +152,15 @@ func (t *attacker) destroyInPortal(ctx context.Context, v *portalclient.Client, 
 	return nil
 }
 
+// waiting matches the addresses at which an administrator confirms looser controls that wait.
 var waiting = regexp.MustCompile(frame.ControlsPath + `/[0-9a-z]+/confirm`)
 
-// loosen asks for looser controls, and has every administrator confirm them.
+// loosen asks for looser controls as one administrator, a different one each minute, and has every administrator with a
+// passkey confirm all that wait.
 func (t *attacker) loosen(ctx context.Context, row *Attack, minute int) error {
 	all := append([]*portalclient.Client{t.owner}, t.people...)
 	asks := all[minute%len(all)]
-	if minute%4 == 0 { // a proof of identity is good for five minutes
+	if minute%4 == 0 { // a proof of identity counts for five minutes (account.ReauthFresh)
 		for _, v := range all {
 			if err := v.Prove(ctx); err != nil {
 				return err
@@ -166,7 +172,8 @@ func (t *attacker) loosen(ctx context.Context, row *Attack, minute int) error {
 		return err
 	}
 	row.note(outcome(p))
-	if p, err = all[(minute+1)%len(all)].Get(ctx, frame.ControlsPath); err != nil { // who asked is not offered to confirm
+	// Another administrator opens the page: it offers no confirmation to the one who asked.
+	if p, err = all[(minute+1)%len(all)].Get(ctx, frame.ControlsPath); err != nil {
 		return err
 	}
 	for _, path := range waiting.FindAllString(p.Body, -1) {
@@ -181,7 +188,7 @@ func (t *attacker) loosen(ctx context.Context, row *Attack, minute int) error {
 			token, signed, err := p.Answered(v.Passkey.Get)
 			if err != nil {
 				row.note(outcome(p))
-				continue // it does not wait any more
+				continue // the change does not wait any more
 			}
 			if p, err = v.Post(ctx, path, "token", token, "answer", signed); err != nil {
 				return err
@@ -192,8 +199,8 @@ func (t *attacker) loosen(ctx context.Context, row *Attack, minute int) error {
 	return nil
 }
 
-// judge counts the devices that got a destructive command, and looks whether
-// a control became looser.
+// judge adds the number of destroyed devices to the facts. It records harm if they are more than the limit and its reserve
+// allow, or if a control is looser than before the attack.
 func (t *attacker) judge(ctx context.Context) error {
 	if err := t.db.ApplyLoosenings(ctx); err != nil { // as each replica does every two seconds
 		return err

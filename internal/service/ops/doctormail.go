@@ -18,7 +18,8 @@ func (d *doctor) mail(ctx context.Context) {
 		return
 	}
 	if err := (mail.Client{Config: settings}).Check(ctx); err != nil {
-		d.note(check, Failed, settings.Host+": "+err.Error(), "correct MUSTER_SMTP_URL or the mail server; the service tries again to send mail that is due")
+		d.note(check, Failed, settings.Host+": "+err.Error(),
+			"correct MUSTER_SMTP_URL or the mail server; the service tries again to send mail that is due")
 		return
 	}
 	d.note(check, Fine, settings.Host+" takes mail from "+settings.From.Address, "")

@@ -26,22 +26,22 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// Keys are the service's own: they live in a file outside the database, so
-// that a copy of the database alone neither opens what is sealed nor signs
-// what devices obey.
+// Keys are the keys of a service. They are in a file outside the database, so that a copy of the database is not enough to
+// open sealed data or to sign commands for devices. Keys do not change: concurrent use is safe.
 type Keys struct {
-	signing []signingKey           // the youngest, which signs, first
+	signing []signingKey           // the first, the youngest, signs; all verify
 	sealers map[string]cipher.AEAD // by key id
-	provers map[string][]byte      // by key id: what proves entries of the activity log
+	provers map[string][]byte      // by key id: the key that proves entries of the activity log
 	digests []byte                 // the key of Digest
-	current string                 // the id that seals and proves
-	all     []string               // the ids of both kinds
+	current string                 // the id of the key that seals and proves
+	all     []string               // the ids of all signing and sealing keys
 }
 
 // IDs are the ids of all keys of the file.
 func (k *Keys) IDs() []string { return k.all }
 
-// Belong returns why keys are not those of a database.
+// Belong returns nil if the keys fit the database: they include all that it needs, and one that signed its activity log.
+// Otherwise the error says what is missing.
 func (k *Keys) Belong(to database.Inspection) error {
 	if err := to.Lacks(k.all); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (k *Keys) Belong(to database.Inspection) error {
 	return nil
 }
 
-// signingKey is a key that signs what devices obey, and since when.
+// signingKey is a key that signs commands for devices, with the time when it was made.
 type signingKey struct {
 	key  ed25519.PrivateKey
 	made time.Time
@@ -81,7 +81,7 @@ type keyRecord struct {
 
 const secretSize = 32
 
-// LoadKeys reads the key file.
+// LoadKeys reads the key file. It does not check who else may read the file; see PrivateKeyFile.
 func LoadKeys(path string) (*Keys, error) {
 	file, err := readKeyFile(path)
 	if err != nil {
@@ -94,10 +94,10 @@ func LoadKeys(path string) (*Keys, error) {
 	return keys, nil
 }
 
-// sharedRights are those that others may not have on a key file. A group may read it.
+// sharedRights are the mode bits that a key file must not have. Its group may read it.
 const sharedRights = 0o037
 
-// PrivateKeyFile refuses a key file that others may read.
+// PrivateKeyFile returns an error for a key file that others may read or change, or that its group may change.
 func PrivateKeyFile(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -125,10 +125,9 @@ func readKeyFile(path string) (file keyFile, err error) {
 	return file, nil
 }
 
-// RotateKeyFile puts fresh keys before those that a key file has. The old ones
-// stay: they open what they sealed, and lead devices that were away to the new
-// signing key. The file is replaced whole, and keeps its owner and its mode;
-// replicas read it when they start.
+// RotateKeyFile puts a new signing key and a new sealing key before those of a key file. The old keys stay: they open the
+// data that they sealed, and devices that know only an old signing key learn the new one through it. The file is replaced
+// whole, and keeps its owner and its mode. Replicas read it when they start.
 func RotateKeyFile(path string, now time.Time) error {
 	file, err := readKeyFile(path)
 	if err != nil {
@@ -149,7 +148,7 @@ func RotateKeyFile(path string, now time.Time) error {
 	return nil
 }
 
-// LoadOrMakeKeys reads the key file, making it first if it is not there.
+// LoadOrMakeKeys reads the key file. If there is none, it makes one first.
 func LoadOrMakeKeys(path string, now time.Time) (*Keys, error) {
 	if err := MakeKeyFile(path, now); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
@@ -157,8 +156,9 @@ func LoadOrMakeKeys(path string, now time.Time) (*Keys, error) {
 	return LoadKeys(path)
 }
 
-// MakeKeyFile writes fresh keys to a file that must not exist, readable by its
-// owner alone: who makes it, or the owner of the directory if root does. Of several that race, one file wins and is never torn.
+// MakeKeyFile writes new keys to a file that only its owner can read. The owner is the user of this process or, if that is
+// root, the owner of the directory. It fails with fs.ErrExist if the file exists; if several processes make it at the same
+// time, one succeeds.
 func MakeKeyFile(path string, now time.Time) error {
 	file := keyFile{
 		Version: keyFileVersion,
@@ -179,7 +179,7 @@ func MakeKeyFile(path string, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("cannot make the key file: %w", err)
 	}
-	defer os.Remove(fresh.Name()) //nolint:errcheck // it has its own name by then
+	defer os.Remove(fresh.Name()) //nolint:errcheck // the link has the file by then, or there was an error
 	// Unlike a rename, a link never replaces a file.
 	if err := errors.Join(fresh.Close(), os.Link(fresh.Name(), path)); err != nil {
 		return err
@@ -198,6 +198,7 @@ func newKeyRecord(now time.Time) keyRecord {
 	return keyRecord{ID: resource.NewID(), Secret: secret, CreatedAt: now.UTC().Truncate(time.Second)}
 }
 
+// keys derives the keys from the file's secrets. It fails if one is malformed, or a kind has none.
 func (f keyFile) keys() (*Keys, error) {
 	if len(f.Signing) == 0 || len(f.Sealing) == 0 {
 		return nil, errors.New("a key is missing")
@@ -232,11 +233,11 @@ func (f keyFile) keys() (*Keys, error) {
 // from it without the key file.
 func (k *Keys) Digest(data []byte) []byte { return authenticate(k.digests, data) }
 
-// Signing is the key that signs what devices obey.
+// Signing is the key that signs commands for devices.
 func (k *Keys) Signing() ed25519.PrivateKey { return k.signing[0].key }
 
-// SignStatement implements activity.Signer. A statement begins with words that
-// nothing else which is signed begins with.
+// SignStatement implements activity.Signer. It uses the key of commands for devices too. The first words of a statement
+// keep it apart: no command begins with them.
 func (k *Keys) SignStatement(statement []byte) []byte { return ed25519.Sign(k.Signing(), statement) }
 
 // VerifyStatement implements activity.Signer.
@@ -268,7 +269,7 @@ func (k *Keys) Proves(statement []byte, proof string) bool {
 	return err == nil && known && hmac.Equal(given, authenticate(key, statement))
 }
 
-// authenticate is the message authentication code of data.
+// authenticate returns the HMAC-SHA-256 of data.
 func authenticate(key, data []byte) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write(data)

@@ -17,7 +17,7 @@ type Backup struct {
 	To string `arg:"" placeholder:"FILE" help:"Where to put the copy; the file must not exist."`
 }
 
-// Run makes the copy.
+// Run makes the copy. The key file is not part of it.
 func (c *Backup) Run(env *Env) error {
 	return c.open(env, Reads, func(ctx context.Context, admin *Admin) (answer, error) {
 		return answer{map[string]string{"path": c.To}, func(w io.Writer) {
@@ -26,12 +26,12 @@ func (c *Backup) Run(env *Env) error {
 	})
 }
 
-// Restored is what a restore did.
+// Restored is the result of a restore.
 type Restored struct {
 	Path   string `json:"path"`            // of the database
 	Aside  string `json:"aside,omitempty"` // where the old one is; empty: there was none
 	Schema int64  `json:"schema"`          // of the backup
-	Own    int64  `json:"-"`               // this program's
+	Own    int64  `json:"-"`               // this program's schema
 }
 
 // Restore puts a backup in the place of the embedded database.
@@ -42,7 +42,7 @@ type Restore struct {
 	AcceptLostKeys bool   `name:"accept-lost-keys" help:"Restore although the key file lacks keys that the backup names."`
 }
 
-// Run restores.
+// Run restores the backup. It refuses a PostgreSQL database.
 func (c *Restore) Run(env *Env) error {
 	if err := c.Store.Check(); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (c *Restore) Run(env *Env) error {
 	})
 }
 
-// Copied is what a copy did, table by table.
+// Copied is the result of a copy.
 type Copied struct {
 	Rows   int64         `json:"rows"`
 	Tables []CopiedTable `json:"tables"`
@@ -79,14 +79,14 @@ type CopiedTable struct {
 	Checksum string `json:"checksum"` // SHA-256 of all rows in order, hexadecimal
 }
 
-// Copy moves a whole database to the other engine.
+// Copy copies a whole database into an empty one of the other engine. The source stays.
 type Copy struct {
 	From   string `name:"from" required:"" placeholder:"DATABASE" help:"The database to copy: sqlite:PATH or a postgres:// URL. No service may run on it."`
 	To     string `name:"to" required:"" placeholder:"DATABASE" help:"The database to copy into, which must be empty."`
 	Output string `name:"output" short:"o" enum:"text,json" default:"text" help:"What to print: text, or one JSON value."`
 }
 
-// Validate wants two databases.
+// Validate returns an error unless From and To are addresses of databases.
 func (c *Copy) Validate() error {
 	if (config.Store{Database: c.From}).Check() != nil || (config.Store{Database: c.To}).Check() != nil {
 		return errors.New("--from and --to must each be sqlite:PATH or a postgres:// URL")
@@ -94,7 +94,7 @@ func (c *Copy) Validate() error {
 	return nil
 }
 
-// Run copies.
+// Run copies, and prints the rows and the beginning of the checksum of each table.
 func (c *Copy) Run(env *Env) error {
 	done, err := env.Maintenance.Copy(env, config.Store{Database: c.From}, config.Store{Database: c.To})
 	if err != nil {
@@ -110,11 +110,10 @@ func (c *Copy) Run(env *Env) error {
 	})
 }
 
-// Maintenance changes databases as a whole. It is nothing that an Admin can do: a
-// Admin works on one database at this program's schema.
+// Maintenance changes databases as a whole. An Admin cannot: it works on one database that has this program's schema.
 type Maintenance interface {
-	// Migrate brings a database to this program's schema, recounts what is kept
-	// in counts, and returns both numbers and how many counts were wrong.
+	// Migrate brings a database to this program's schema and corrects the counts that are stored. It returns the schema
+	// before and after, and how many counts were wrong.
 	Migrate(env *Env, store config.Store) (Migrated, error)
 	// Restore puts a backup in the place of the embedded database.
 	Restore(env *Env, settings config.Service, file string) (Restored, error)
@@ -122,14 +121,14 @@ type Maintenance interface {
 	Copy(env *Env, from, to config.Store) (Copied, error)
 }
 
-// Migrated is what a migration did.
+// Migrated is the result of a migration.
 type Migrated struct {
-	From      int64 `json:"from"` // 0: the database was empty
-	To        int64 `json:"to"`
-	Corrected int64 `json:"corrected"` // counts
+	From      int64 `json:"from"`      // the schema before; 0: the database was empty
+	To        int64 `json:"to"`        // the schema now
+	Corrected int64 `json:"corrected"` // stored counts that were wrong
 }
 
-// Migrate changes the schema without serving.
+// Migrate brings the database to this program's schema, without starting the service.
 type Migrate struct{ Common }
 
 // Run brings the database to this program's schema.

@@ -17,16 +17,16 @@ import (
 
 const maxRegistration = 16 << 10 // bytes
 
-// registered is the answer of RFC 7591.
+// registered is the answer to a registration (RFC 7591, 3.2.1).
 type registered struct {
 	clientMetadata
 	ClientSecret        string `json:"client_secret,omitempty"`
-	ClientIDIssuedAt    int64  `json:"client_id_issued_at"`
-	ClientSecretExpires *int64 `json:"client_secret_expires_at,omitempty"`
+	ClientIDIssuedAt    int64  `json:"client_id_issued_at"`                // Unix seconds
+	ClientSecretExpires *int64 `json:"client_secret_expires_at,omitempty"` // 0: never; nil: there is no secret
 }
 
-// serveRegister registers a client. A registration that does not lead to a
-// connection is dropped after RegistrationLifetime.
+// serveRegister registers a client (RFC 7591). A registration that does not lead to a connection within
+// RegistrationLifetime is removed.
 func (s *Server) serveRegister(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRegistration))
 	var m clientMetadata
@@ -34,8 +34,8 @@ func (s *Server) serveRegister(w http.ResponseWriter, r *http.Request) {
 	if err == nil && json.Unmarshal(body, &m) == nil {
 		wrong = m.normalize()
 	}
-	// Refusals are counted apart: a client that cannot register must not keep
-	// the others of its network from it.
+	// Refusals have a limit of their own: a client that repeats a wrong registration must not use up the registrations of
+	// the other clients in its network.
 	what, perHour := "register:", registrationsPerHour
 	if wrong != nil {
 		what, perHour = "refused:", refusalsPerHour
@@ -56,7 +56,7 @@ func (s *Server) serveRegister(w http.ResponseWriter, r *http.Request) {
 	edge.JSON(w, http.StatusCreated, edge.NoStore, answer)
 }
 
-// normalize checks a registration and fills in what it left out.
+// normalize fills in the defaults of RFC 7591 and returns what is wrong with the registration; nil: nothing.
 func (m *clientMetadata) normalize() *protocolFault {
 	if wrong := m.check(); wrong != nil {
 		return wrong
@@ -87,7 +87,8 @@ func (m *clientMetadata) normalize() *protocolFault {
 	return nil
 }
 
-// admit gives the client its id and, if it is confidential, a secret.
+// admit gives the client an id and, unless its token_endpoint_auth_method is none, a secret. It returns the answer, which
+// alone has the secret, and the client to store.
 func (m clientMetadata) admit(now time.Time) (registered, oauth.Client) {
 	m.ClientID = "mc_" + resource.NewID()
 	client := oauth.Client{ID: m.ClientID, Name: m.ClientName, RedirectURIs: m.RedirectURIs, Dynamic: true,

@@ -1,5 +1,5 @@
-// Package adbtest plays the adb program for tests: a shell script that answers for
-// devices which are directories.
+// Package adbtest provides a fake adb program for tests. It is a shell script; a directory stands for the files of a
+// device.
 package adbtest
 
 import (
@@ -18,30 +18,30 @@ import (
 //go:embed adb.sh
 var script []byte
 
-// HostShell is the Shell of a device that runs commands on this machine.
+// HostShell is a Device.Shell that runs the device's commands on this machine, as they are.
 const HostShell = `run() { "$@"; }`
 
-// Device is a device that the program lists.
+// Device is a device that the program lists. One whose serial number contains a slash or a line break is only listed:
+// every command to it fails.
 type Device struct {
 	Serial string
 	State  string // as adb lists it; empty: "device"
-	Root   string // the directory that stands for "/"
+	Root   string // the directory that stands for "/" of the device
 	UID    int    // the owner of pushed files; 0: the test's user
-	// Shell is sh code that defines a function run. It gets the words of a command
-	// that the device carries out; $serial and $root say on which device. Empty:
-	// HostShell.
+	// Shell is sh code that defines a function run. The program calls run with the words of each command for the device,
+	// except for [; $serial and $root are those of the device. Empty: HostShell.
 	Shell string
 }
 
-// ADB is a program that plays adb.
+// ADB is a fake adb program and the devices that it knows. It is not safe for concurrent use.
 type ADB struct {
-	Program string
+	Program string // its path
 	tb      testing.TB
 	dir     string
-	tracked *os.File // the lists for track-devices, in a named pipe
+	tracked *os.File // a named pipe, from which track-devices reads each new list
 }
 
-// New writes the program, with devices connected.
+// New writes the program to a temporary directory and connects the devices. Any failure fails the test.
 func New(tb testing.TB, devices ...*Device) *ADB {
 	tb.Helper()
 	a := &ADB{tb: tb, dir: tb.TempDir()}
@@ -56,10 +56,10 @@ func New(tb testing.TB, devices ...*Device) *ADB {
 	return a
 }
 
-// Dir is where the program lies, for PATH.
+// Dir is the directory of the program, to be put into PATH.
 func (a *ADB) Dir() string { return a.dir }
 
-// Connect changes which devices are connected.
+// Connect replaces the connected devices by these. A call of track-devices that runs gets the new list.
 func (a *ADB) Connect(devices ...*Device) {
 	a.tb.Helper()
 	var list strings.Builder
@@ -76,6 +76,7 @@ func (a *ADB) Connect(devices ...*Device) {
 	a.must(err)
 }
 
+// write writes down what the script needs to answer for a device.
 func (a *ADB) write(d *Device, state string) {
 	a.tb.Helper()
 	dir := filepath.Join(a.dir, "device", d.Serial)
@@ -92,7 +93,7 @@ func (a *ADB) write(d *Device, state string) {
 	}
 }
 
-// Calls are the arguments of all calls so far, one call a line.
+// Calls returns the arguments of all calls of the program so far, one call a line; empty: there was none.
 func (a *ADB) Calls() string {
 	a.tb.Helper()
 	text, err := os.ReadFile(filepath.Join(a.dir, "calls"))

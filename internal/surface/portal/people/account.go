@@ -13,16 +13,16 @@ import (
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
-// Account serves a person's own account.
+// Account serves the pages of the signed-in user's own account: password, passkeys, sessions and mail.
 type Account struct {
 	SignIn     account.SignIn
 	Service    account.Users
 	Passkeys   account.Passkeys
 	Federation account.Federation
 	Sessions   web.Sessions
-	Mail       attention.ChoiceStore // which mail people get
-	MailSent   bool                  // the service sends mail at all
-	// ClientAddress reports where a request came from, for the throttle.
+	Mail       attention.ChoiceStore // which mail each user wants
+	MailSent   bool                  // the service can send mail
+	// ClientAddress returns the client's address of a request, for the limits of sign-in attempts.
 	ClientAddress func(*http.Request) string
 }
 
@@ -51,9 +51,9 @@ func (s *Account) Routes() []frame.Route {
 // accountView is what the account page shows.
 type accountView struct {
 	Passkeys  []account.Passkey
-	Codes     int
+	Codes     int // recovery codes that are left
 	Sessions  []account.Session
-	Available bool
+	Available bool // passkeys work at this service's address
 	MailSent  bool
 	Mail      []event.Type
 	Wrong     map[string]string
@@ -86,8 +86,8 @@ func (s *Account) show(v *frame.Visit) error {
 	return v.Show("Your account", "", accountPage(v, page))
 }
 
-// password sets another password. It takes the present one; every session
-// ends, and a new one begins here, which proves no more than the old one.
+// password replaces the user's password. If there is one, the form must have it. All sessions end. This browser gets a new
+// one with the old one's time of proof, so that the change does not count as a new proof of identity.
 func (s *Account) password(v *frame.Visit) error {
 	user, err := v.User, s.checkPasswords(v, v.Form.Get("current"), v.Form.Get("password"))
 	if err == nil {
@@ -113,7 +113,7 @@ func (s *Account) password(v *frame.Visit) error {
 	return v.Redirect(frame.AccountPath, frame.Done("The password is changed. Your other sessions have ended."))
 }
 
-// checkPasswords checks the password that the person has, and the new one against it.
+// checkPasswords checks the current password, if the user has one, that next differs from it, and that the form repeats next.
 func (s *Account) checkPasswords(v *frame.Visit, current, next string) error {
 	if v.User.PasswordHash != "" {
 		switch err := s.SignIn.CheckAgain(v.Context(), v.Session, v.User, current); {
@@ -150,8 +150,8 @@ func (s *Account) newPasskey(v *frame.Visit) error {
 	return v.Show("Add a passkey", "", passkeyPage(v, challenge, afterPasskey(v.Query().Get("next"))))
 }
 
-// afterPasskey is where a person goes on who added a passkey, from where they came: an
-// address of the portal.
+// afterPasskey returns the portal's address to which a user goes after adding a passkey: next, if that is an address of the
+// portal; the account page if it is empty.
 func afterPasskey(next string) string {
 	if next == "" {
 		return frame.AccountPath
