@@ -1,6 +1,7 @@
 package database_test
 
 import (
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -54,6 +55,27 @@ func TestConsent_ActsWhenItsCodeIsRedeemed(t *testing.T) {
 		if err != nil || len(all) != 1 || all[0].ID != connection.ID || all[0].Scopes != access.DevicesRead {
 			t.Errorf("after a code that was never redeemed: %+v, %v", all, err)
 		}
+	})
+}
+
+// A connection that was revoked stays in the lists for 90 days, however old it is.
+func TestConnection_StaysAfterItsEnd(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		_, connection := redeem(t, db, e, consent(t, db, e, access.DevicesRead))
+		kept := func(after time.Duration, want int) {
+			t.Helper()
+			e.clock.Advance(after)
+			err := db.Sweep(t.Context())
+			if all, other := db.Connections(t.Context(), connection.CompanyID); errors.Join(err, other) != nil || len(all) != want {
+				t.Errorf("%s later: %d connections, want %d; %v, %v", after, len(all), want, err, other)
+			}
+		}
+		e.clock.Advance(91 * 24 * time.Hour)
+		change(t, db, connection, func(o *oauth.Connection) { o.RevokedAt = e.clock.Now() })
+		kept(time.Minute, 1)
+		kept(89*24*time.Hour, 1)
+		kept(2*24*time.Hour, 0)
 	})
 }
 
