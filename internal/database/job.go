@@ -204,11 +204,16 @@ func (db *DB) moveJob(ctx context.Context, t *tx, j job.Job, to job.Status, why 
 	return j, db.recordJob(ctx, t, j, action, activity.Differences(activity.Change{Field: "why", After: why})...)
 }
 
+// openJobs locks the jobs of a company that have not ended, so that no device of theirs is taken.
+func openJobs(ctx context.Context, t *tx, companyID string) ([]job.Job, error) {
+	return list(ctx, t, into(jobFields),
+		`SELECT `+jobColumns+` FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED') ORDER BY id`+t.lock(), companyID)
+}
+
 // pauseJobs pauses the running jobs of a company that is stopped.
 func (db *DB) pauseJobs(ctx context.Context, t *tx, companyID string, stop access.Stop) error {
-	running, err := list(ctx, t, into(jobFields),
-		`SELECT `+jobColumns+` FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED') ORDER BY id`+t.lock(), companyID)
-	for _, j := range running {
+	open, err := openJobs(ctx, t, companyID)
+	for _, j := range open {
 		if err == nil && j.Status == job.Running {
 			_, err = db.moveJob(ctx, t, j, job.Paused, "automation was stopped: "+stop.Reason)
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/job"
 )
 
@@ -48,6 +49,16 @@ const changedByJob = `EXISTS (SELECT 1 FROM jobs j JOIN activity e ON e.company_
 	AND e.at >= j.created_at AND e.request_id = 'job/' || j.id AND e.action = '` + string(activity.AssetChanged) +
 	`' WHERE j.id = job_devices.job_id)`
 
+// StillTaken implements job.Queue.
+func (db *DB) StillTaken(ctx context.Context, d job.Taken) error {
+	still, err := holds(ctx, db.read(),
+		`SELECT job_id FROM job_devices WHERE job_id = ? AND n = ? AND state = 'IN_PROGRESS' AND taken_at = ?`, d.JobID, d.N, millis(d.At))
+	if err == nil && !still {
+		err = fault.New(fault.Unsupported, "the device was taken from the job too long ago")
+	}
+	return err
+}
+
 // SettleDevice implements job.Queue. What was given to another taker since is that one's, who
 // may be refused what the first has done after that.
 func (db *DB) SettleDevice(ctx context.Context, d job.Taken, status, outcome string) error {
@@ -72,4 +83,35 @@ func (db *DB) LookAfter(ctx context.Context, before time.Time) error {
 	return db.exec(ctx, `UPDATE job_devices SET state = CASE WHEN EXISTS (SELECT 1 FROM commands m
 			WHERE m.idempotency_ref = 'job:' || job_devices.job_id || ':' || job_devices.asset_id AND m.idempotency_ref <> '')
 		OR `+changedByJob+` THEN 'SUCCESS' ELSE 'WAITING' END WHERE state = 'IN_PROGRESS' AND taken_at < ?`, millis(before))
+}
+
+// hadItsTurn is the outcome of an asset of a job whose device is that of another, which was sent to.
+const hadItsTurn = "not done: the device had its turn as the asset that was merged into this one"
+
+// mergeJobs keeps open jobs from sending once more to the device of the other asset as that of the
+// kept one. Who took either asset before, and stood still since, asks again whether it is theirs.
+func mergeJobs(ctx context.Context, t *tx, kept, other lockedAsset) error {
+	open, err := openJobs(ctx, t, kept.companyID)
+	for _, j := range open {
+		t.raises(kept.companyID)
+		if err == nil && j.Sends() {
+			err = mergeInJob(ctx, t, j, kept.id, other.id)
+		}
+	}
+	return err
+}
+
+func mergeInJob(ctx context.Context, t *tx, j job.Job, keptID, otherID string) error {
+	turn, both, err := maybe(one(ctx, t, into(func(r *job.Result) []any { return []any{&r.N, &r.Status} }),
+		`SELECT k.n, k.state FROM job_devices k JOIN job_devices o ON o.job_id = k.job_id
+		WHERE k.job_id = ? AND k.asset_id = ? AND k.state IN ('WAITING', 'IN_PROGRESS') AND o.asset_id = ? AND o.state <> 'WAITING'`,
+		j.ID, keptID, otherID))
+	switch {
+	case err != nil || !both:
+		return err
+	case turn.Status == job.DeviceTaken:
+		return fault.New(fault.Refused, "a job is sending to the asset that is kept: merge them when that has ended")
+	}
+	t.changed(j.CompanyID, "job", j.ID)
+	return t.Exec(ctx, `UPDATE job_devices SET state = ?, outcome = ? WHERE job_id = ? AND n = ?`, job.DeviceError, hadItsTurn, j.ID, turn.N)
 }

@@ -27,7 +27,8 @@ func (db *DB) SameSerial(ctx context.Context, companyID, id string) ([]string, e
 // MergeAssets makes the device of one asset that of another, which is kept: it
 // begins a new enrollment of the kept one. The device that this was before is
 // superseded, the other asset is left without a device and without its serial
-// number, and the open commands of both have failed. by is nil for the operator.
+// number, and the open commands of both have failed. An open job that sent to the device as the
+// other asset does not as the kept one. by is nil for the operator.
 func (db *DB) MergeAssets(ctx context.Context, companyID, keptID, otherID string, by *access.Replacement) error {
 	return db.replacing(ctx, companyID, func(ctx context.Context, t *tx) (refused, err error) {
 		kept, other, err := holdBoth(ctx, t, companyID, keptID, otherID)
@@ -36,6 +37,9 @@ func (db *DB) MergeAssets(ctx context.Context, companyID, keptID, otherID string
 		}
 		if refused, err := db.letLeave(ctx, t, kept, by, activity.AssetMerged); refused != nil || err != nil {
 			return refused, err
+		}
+		if err := mergeJobs(ctx, t, kept, other); err != nil {
+			return nil, err
 		}
 		t.changed(companyID, "asset", keptID)
 		t.changed(companyID, "asset", otherID)

@@ -89,6 +89,9 @@ func (j Job) Shown(now time.Time) Status {
 	return j.Status
 }
 
+// Sends reports whether the job sends to devices. Else it changes what people say of assets.
+func (j Job) Sends() bool { return j.Command != Tags && j.Command != Undo }
+
 // Title is what the job is, for people.
 func (j Job) Title() string { return j.Command + ", " + phrase.Count(j.Total, "device", "devices") }
 

@@ -41,6 +41,8 @@ type Queue interface {
 	// j.NextAt, and puts that off to next; none if another replica did, or the job moved.
 	// A job without devices left ends.
 	TakeDevices(ctx context.Context, j Job, n int, next, now time.Time) ([]Taken, error)
+	// StillTaken fails with fault.Unsupported if a device was given back since, or settled.
+	StillTaken(ctx context.Context, d Taken) error
 	// SettleDevice notes what became of a device; Waiting gives it back.
 	SettleDevice(ctx context.Context, d Taken, status, outcome string) error
 	// LookAfter settles the devices that were taken before a time: by their commands and the
@@ -167,7 +169,12 @@ func (r *Runner) hold(ctx context.Context, j Job, why error) error {
 // send runs the job's operation on one device and settles it.
 func (r *Runner) send(ctx context.Context, j Job, maker access.Principal, d Taken) {
 	o := find(r.Operations, j.Command)
-	permit := access.NewPermit(maker, func(ctx context.Context) (access.Principal, error) { return r.maker(ctx, j) })
+	permit := access.NewPermit(maker, func(ctx context.Context) (access.Principal, error) {
+		if err := r.Queue.StillTaken(ctx, d); err != nil {
+			return access.Principal{}, err
+		}
+		return r.maker(ctx, j)
+	})
 	meta := operation.Meta{RequestID: RequestID(j.ID), IdempotencyRef: Ref(d.JobID, d.AssetID), Note: j.Note}
 	out := r.kernel.Run(access.WithPermit(ctx, permit), o, maker, meta, call(d.AssetID, j.Arguments))
 	status, outcome := DeviceSuccess, ""

@@ -206,6 +206,7 @@ func (w *wiring) operations() error {
 	define(r, handlers{asset.Reader{Store: w.db, Editor: w.db, Companions: w.commands.Push != nil}, w.db, w.commands,
 		w.proposals, codes, w.feed})
 	provisioning.DefineForPeople(&w.own, codes)
+	asset.DefineForPeople(&w.own, w.db)
 	budgets := budget.Limiter{Store: w.db, Now: w.db.Now}
 	w.once = operation.Once{Claims: w.db, Sealer: w.keys, Kernel: operation.NewKernel(operation.Config{
 		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Limited: w.metrics.Limited, Stands: w.db.PermitStands,

@@ -49,11 +49,40 @@ func TestDevice_EditWritesWhatWasChanged(t *testing.T) {
 	}{
 		{nil, 303, "Reception[by another] map[]"},
 		{url.Values{"user": {" Ada Lovelace "}}, 303, "Reception[by another] map[user:Ada Lovelace]"},
-		{url.Values{"was-user": {"Ada Lovelace"}, "user": {""}, "tags": {"a, b ,,a"}}, 303, "Reception[a b] map[]"},
-		{url.Values{"identification": {" "}}, 400, "Reception[a b] map[]"},
+		{url.Values{"was-user": {"Ada Lovelace"}, "user": {""}, "tags": {"a, b ,,a"}}, 303, "Reception[by another a b] map[]"},
+		{url.Values{"identification": {" "}}, 400, "Reception[by another a b] map[]"},
 	} {
 		if got := send(step.change, step.status); got != step.want {
 			t.Errorf("%v: %s, want %s", step.change, got, step.want)
+		}
+	}
+}
+
+// Two people who change the tags of a device at the same time keep what the other added and removed.
+func TestDevice_EditsOfTagsByTwoPeople(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a := o.device(t, "edited", "SN-E", "phone", o.Policy)
+	_, err := o.DB().EditAsset(t.Context(), a.CompanyID, a.ID, asset.Edit{Tags: []string{"x", "y"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := frame.DevicePath(a.ID)
+	ada, bob := o.person(t, account.Admin), o.person(t, account.Operator)
+	for _, p := range []*servertest.Browser{ada, bob} {
+		if page := o.get(t, p, path, 200); !strings.Contains(page, `name="was-tags" value="x, y"`) {
+			t.Error("the form does not say which tags it was shown with")
+		}
+	}
+	for _, change := range []struct {
+		by   *servertest.Browser
+		tags string
+		want string
+	}{{ada, "y, aisle 3", "[y aisle 3]"}, {bob, "x, y, lost", "[y aisle 3 lost]"}, {bob, "y, x", "[y aisle 3 lost]"}} {
+		change.by.Send(o.base+path+"/edit", url.Values{"tags": {change.tags}, "was-tags": {"x, y"}}).Want(t, 303)
+		now, err := o.DB().Asset(t.Context(), a.CompanyID, a.ID)
+		if err != nil || fmt.Sprint(now.Tags) != change.want {
+			t.Errorf("%s: the tags are %v, want %s, %v", change.tags, now.Tags, change.want, err)
 		}
 	}
 }

@@ -49,17 +49,26 @@ func (s *Section) edit(v *frame.Visit) error {
 	if name, changed := typed("identification"); changed {
 		args["identification"] = name
 	}
-	if tags, changed := typed("tags"); changed {
-		args["tags"] = frame.Parted(tags)
+	now, was := frame.Parted(v.Form.Get("tags")), frame.Parted(v.Form.Get("was-tags"))
+	if added := without(now, was); len(added) > 0 {
+		args["addTags"] = added
+	}
+	if removed := without(was, now); len(removed) > 0 {
+		args["dropTags"] = removed
 	}
 	back := frame.DevicePath(d.ID)
 	if len(args) == 1 {
 		return v.Redirect(back)
 	}
-	if _, err := v.Run("update_asset", args, ""); err != nil {
+	if _, err := v.Run("edit_asset", args, ""); err != nil {
 		return s.editAgain(v, device{Asset: d}, err)
 	}
 	return v.Redirect(back, frame.Done("Saved."))
+}
+
+// without are the tags that are not among others.
+func without(tags, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return slices.Contains(others, tag) })
 }
 
 // editAgain shows the form that was refused, with what is wrong at its fields.
@@ -70,8 +79,11 @@ func (s *Section) editAgain(v *frame.Visit, d device, cause error) error {
 	wrong, problem := map[string]string{}, v.Failed(cause).Text
 	for field, text := range frame.Fields(cause) {
 		name, _, _ := strings.Cut(field, "[")
-		if name == "customData" {
+		switch name {
+		case "customData":
 			name = "other"
+		case "addTags":
+			name = "tags"
 		}
 		if wrong[name] = text; v.Form.Has(name) {
 			problem = ""
