@@ -50,16 +50,6 @@ func (a *EditArgs) checkCustom(r *operation.Rules) {
 		}))
 }
 
-// FormArgs are the arguments of edit_asset.
-type FormArgs struct {
-	EditArgs
-	AddTags  []string `json:"addTags" rule:"maxitems=50 notblank maxchars=64 line visible" doc:"Tags to add."`
-	DropTags []string `json:"dropTags" doc:"Tags to remove."`
-}
-
-// Rules implements operation.Ruler.
-func (a *FormArgs) Rules(r *operation.Rules) { a.checkCustom(r) }
-
 // custom are the changes of custom data; nil removes a key.
 func (a *EditArgs) custom() (changes map[string]*string, err error) {
 	if a.CustomData != nil {
@@ -221,21 +211,6 @@ func (rd Reader) Update(ctx context.Context, call operation.Call, args EditArgs)
 	}
 	changed, err := rd.Editor.EditAsset(ctx, a.CompanyID, a.ID, args.edit(call.Principal))
 	return changed.Public(), err
-}
-
-// DefineForPeople declares edit_asset, which the portal alone has: its form says which tags were
-// added and removed since it was shown.
-func DefineForPeople(r *operation.Registry, editor Editor) {
-	operation.Define(r, operation.Operation{
-		Name: "edit_asset", Title: "Edit an asset", Description: "Changes what people say of one asset, and adds and removes tags.",
-		Method: "POST", Path: "/assets/{assetId}/edit", Needs: access.DevicesCommand | access.DevicesRead, Gate: access.DeviceCommands,
-		Budget: operation.AfterValidation, Effect: operation.Writing, Faults: []fault.Code{fault.NotFound, fault.Unsupported},
-	}, func(ctx context.Context, call operation.Call, args FormArgs) (View, error) {
-		e := args.edit(call.Principal)
-		e.AddTags, e.DropTags = args.AddTags, args.DropTags
-		changed, err := editor.EditAsset(ctx, call.Principal.CompanyID, args.AssetID, e)
-		return changed.Public(), err
-	})
 }
 
 // ForeseeUpdate says what Update would do.

@@ -113,5 +113,6 @@ func mergeInJob(ctx context.Context, t *tx, j job.Job, keptID, otherID string) e
 		return fault.New(fault.Refused, "a job is sending to the asset that is kept: merge them when that has ended")
 	}
 	t.changed(j.CompanyID, "job", j.ID)
-	return t.Exec(ctx, `UPDATE job_devices SET state = ?, outcome = ? WHERE job_id = ? AND n = ?`, job.DeviceError, hadItsTurn, j.ID, turn.N)
+	return t.Exec(ctx, `UPDATE job_devices SET state = ?, outcome = ? WHERE job_id = ? AND n = ?`, job.DeviceError, hadItsTurn, j.ID,
+		turn.N)
 }
