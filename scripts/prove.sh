@@ -21,8 +21,8 @@ busily() (
 # Under load, tests that depend on time fail: those of the database, the contract and the programs twenty times in a row.
 say "twenty times under load"
 busily scripts/with-postgres.sh go test -count=20 -timeout 24h ./internal/database/... ./test/contract ./test/e2e
-# The whole contract and the database under the race detector.
-prove -race ./test/contract ./internal/database
+# The whole contract, the database and the portal under the race detector.
+prove -race ./test/contract ./internal/database ./internal/surface/portal
 # The network and the processes fail for ten minutes; the standby takes over three times.
 prove ./test/e2e -run TestFaults_ -faults 10m
 prove ./test/e2e -run TestFailover_ -failovers 3

@@ -10,18 +10,17 @@ cd "$(dirname "$0")/.."
 export CGO_ENABLED=1 # the race detector needs it
 export GORACE=atexit_sleep_ms=0 # else each program that a test starts sleeps a second at its end
 test_packages
-# What runs whole programs, browsers and fleets, the whole contract, every statement on both engines, or
-# thousands of cases of one function, runs without the race detector, under which it takes most of the time; all
-# that it runs is watched in the other packages' tests, and the contract and the database in those of
+# What runs whole programs, browsers and fleets, the whole contract, every statement on both engines, every page,
+# or thousands of cases of one function, runs without the race detector, under which it takes most of the time; all
+# that it runs is watched in the other packages' tests, and the contract, the database and the portal in those of
 # `make prove`. What takes longest is first, so that the others run beside it. These tests wait more than
-# they calculate, so that four run at a time, of three packages.
-programs=(./test/e2e ./test/browser ./internal/database ./test/contract ./internal/fleetsim ./cmd/muster ./internal/proposal ./internal/service/drill ./docs ./internal/signature ./internal/agent/logfile)
+# they calculate, so that four run at a time.
+programs=(./test/e2e ./test/browser ./internal/database ./test/contract ./internal/surface/portal ./internal/fleetsim ./cmd/muster ./internal/proposal ./internal/service/drill ./docs ./internal/signature ./internal/agent/logfile)
 # The app's tests run beside those of the programs, after what both need was fetched.
 app= log=
 if [ $# -eq 0 ]; then
-	first=(./internal/surface/portal ./internal/agentserver ./internal/platform) # of the others, what takes longest
-	mapfile -t others < <(go list ./... | grep -vxFf <(go list "${programs[@]}" "${first[@]}"))
-	set -- "${first[@]}" "${others[@]}"
+	mapfile -t others < <(go list ./... | grep -vxFf <(go list "${programs[@]}"))
+	set -- "${others[@]}"
 	android/artifacts.sh build lint test sdk >/dev/null 2>&1 || : # app-test.sh says what is missing
 	log=$(mktemp)
 	scripts/app-test.sh >"$log" 2>&1 &
@@ -34,7 +33,7 @@ go vet "${race[@]}" ./...
 failed=0
 if [ -n "$app" ]; then
 	say "go test ${programs[*]}"
-	scripts/with-postgres.sh go test -vet=off -p 3 -parallel 4 -timeout 30m "${programs[@]}" || failed=1
+	scripts/with-postgres.sh go test -vet=off -parallel 4 -timeout 30m "${programs[@]}" || failed=1
 	say "the Android app"
 	wait "$app" || failed=1
 	cat "$log" >&2
