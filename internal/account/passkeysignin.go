@@ -2,7 +2,6 @@ package account
 
 import (
 	"context"
-
 	"encoding/json"
 	"time"
 

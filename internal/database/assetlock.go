@@ -2,7 +2,6 @@ package database
 
 import (
 	"context"
-
 	"errors"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/event"
 )
 
-// held is an asset's row, locked, with what an observation compares and changes.
+// lockedAsset is an asset's row, locked, with what an observation compares and changes.
 type lockedAsset struct {
 	id, companyID                      string
 	status                             asset.Status

@@ -2,7 +2,6 @@ package database
 
 import (
 	"context"
-
 	"strconv"
 
 	"github.com/musterhq/muster/internal/access"

@@ -1,16 +1,16 @@
 package platform_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"context"
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
@@ -21,8 +21,6 @@ import (
 
 	"google.golang.org/api/option"
 	"google.golang.org/api/pubsub/v1"
-
-	"net/http"
 )
 
 const (

@@ -5,13 +5,12 @@ import (
 	"io"
 	"log/slog"
 	"mime"
+	"mime/quotedprintable"
 	netmail "net/mail"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"mime/quotedprintable"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"

@@ -50,7 +50,7 @@ func (s *Section) dropView(v *frame.Visit) error {
 	return v.Redirect(frame.DevicesPath, frame.Done("The view is removed."))
 }
 
-// found is what the palette shows.
+// hit is one thing that the palette shows.
 type hit struct{ ID, Icon, Text, More, Link string }
 
 const hits = 6
