@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"time"
 
@@ -40,13 +41,35 @@ func (db *DB) openPostgres(ctx context.Context, o Options) error {
 	return db.Ping(ctx)
 }
 
-// upgradePostgres is upgrade without answerLimit: to change large tables takes long, and so does
-// to wait for another process that does it.
+// upgradePostgres is upgrade on connections that wait: to change large tables takes long, and so
+// does to wait for another process that does it.
 func (db *DB) upgradePostgres(ctx context.Context, config pgx.ConnConfig, use SchemaUse, seen Version) error {
-	config.DialFunc = newDialer().DialContext
-	pool := stdlib.OpenDB(config)
+	pool := sql.OpenDB(patient(&config))
 	defer pool.Close()
 	return db.upgrade(ctx, pool, use, seen)
+}
+
+// patient connects without answerLimit and without the server's own limits, for work on whole tables.
+func patient(config *pgx.ConnConfig) driver.Connector {
+	config.DialFunc = newDialer().DialContext
+	return stdlib.GetConnector(*config, stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
+		return errors.Join(readCommitted(ctx, c), unlimited(ctx, c))
+	}))
+}
+
+// readCommitted sets what transactions rely on: a statement sees what was committed while the one
+// before it waited for a lock. A role or a database may have another default.
+func readCommitted(ctx context.Context, c *pgx.Conn) error {
+	_, err := c.Exec(ctx, `SET default_transaction_isolation = 'read committed'`)
+	return err
+}
+
+// unlimited takes the limits off a connection that a role or a database may have. Which there are
+// depends on the server's version.
+func unlimited(ctx context.Context, c *pgx.Conn) error {
+	_, err := c.Exec(ctx, `SELECT set_config(name, '0', FALSE) FROM pg_settings WHERE name IN ('statement_timeout', 'lock_timeout',
+		'idle_in_transaction_session_timeout', 'idle_session_timeout', 'transaction_timeout')`)
+	return err
 }
 
 // parsePostgres reads an address. Without a connect_timeout of its own, a connection that is not
@@ -74,7 +97,12 @@ func (db *DB) poolPostgres(ctx context.Context, url string) (*pgx.ConnConfig, er
 	if db.spent != nil {
 		config.Tracer = meter{db}
 	}
-	db.pool = sql.OpenDB(&connector{Connector: stdlib.GetConnector(*config, stdlib.OptionShouldPing(silent))})
+	if db.patient {
+		db.pool = sql.OpenDB(patient(config))
+	} else {
+		db.pool = sql.OpenDB(&connector{Connector: stdlib.GetConnector(*config, stdlib.OptionShouldPing(silent),
+			stdlib.OptionAfterConnect(readCommitted))})
+	}
 	db.onClose(db.pool.Close)
 	db.pool.SetMaxOpenConns(maxConnections)
 	db.pool.SetMaxIdleConns(maxConnections)

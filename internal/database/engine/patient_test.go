@@ -1,0 +1,54 @@
+package engine_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/musterhq/muster/internal/database/engine"
+	"github.com/musterhq/muster/internal/database/pgtest"
+)
+
+// The limits that the administrator of a server gave to a role do not end a change of the tables or a
+// copy, which take long on large tables; its isolation does not change what a transaction sees.
+func TestPostgres_DefaultsOfARole(t *testing.T) {
+	t.Parallel()
+	to := place{"postgres", pgtest.DSN(t) + "&statement_timeout=60000&lock_timeout=60000&idle_in_transaction_session_timeout=60000" +
+		"&default_transaction_isolation=serializable"}
+	var upgrading, working []string
+	db, err := engine.Open(t.Context(), engine.Options{URL: to.url, Now: now, Changed: limits(&upgrading)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if err := db.Write(t.Context(), limits(&working), false); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(upgrading, []string{"0", "0", "0", "read committed"}) {
+		t.Errorf("the tables were changed with %v", upgrading)
+	}
+	if !slices.Equal(working, []string{"1min", "1min", "1min", "read committed"}) {
+		t.Errorf("a transaction has %v", working)
+	}
+	if err := write(t.Context(), db, nil, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			IF current_setting('statement_timeout') <> '0' THEN RAISE 'the copy has a limit'; END IF; RETURN NEW; END $$`,
+		`CREATE TRIGGER refuse BEFORE INSERT ON leases FOR EACH ROW EXECUTE FUNCTION refuse()`); err != nil {
+		t.Fatal(err)
+	}
+	from := onSQLite(t)
+	if err := write(t.Context(), from.open(t), nil, `INSERT INTO leases (name, holder, expires_at) VALUES ('a', 'b', 1)`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := engine.Copy(t.Context(), engine.Options{URL: from.url, Now: now}, to.url); err != nil {
+		t.Error(err)
+	}
+}
+
+// limits reads what the server limits a transaction by.
+func limits(seen *[]string) engine.Work {
+	return func(ctx context.Context, t engine.Tx) (err error) {
+		*seen, err = engine.List(ctx, t, engine.ScanValue[string], `SELECT current_setting(name) FROM unnest(ARRAY['statement_timeout',
+			'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_isolation']) AS name`)
+		return err
+	}
+}
