@@ -60,10 +60,21 @@ func (db *DB) upgrade(ctx context.Context, pool *sql.DB, use SchemaUse, seen Ver
 	if err := db.mayChange(ctx, pool); err != nil {
 		return err
 	}
-	if err := db.endOlder(ctx, pool, seen); err != nil {
-		return err
+	for {
+		err := db.endOlder(ctx, pool, seen)
+		if err == nil {
+			err = db.migrate(ctx, pool, use)
+		}
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, errLetIn) {
+			return errors.Join(err, wrap(db.letIn(ctx, pool, seen), "older programs are still refused"))
+		}
+		if seen, err = readVersion(ctx, session{db, pool}, db.dialect); err != nil {
+			return err
+		}
 	}
-	return db.migrate(ctx, pool, use)
 }
 
 // mayChange refuses a role that could not make the change, before anything is
@@ -122,6 +133,9 @@ func (db *DB) change(ctx context.Context, t Tx, use SchemaUse) error {
 	}
 	if err := version.Check(use); err != nil {
 		return err
+	}
+	if version.Schema > 1 && version.LowestWriter < migrations.LowestWriter {
+		return errLetIn
 	}
 	done, err := applied(ctx, t, db.dialect)
 	if err != nil {
