@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"net/url"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -74,20 +75,34 @@ func unlimited(ctx context.Context, c *pgx.Conn) error {
 
 // parsePostgres reads an address. Without a connect_timeout of its own, a connection that is not
 // made within connectLimit is given up, also where the server accepts it and says nothing.
-func parsePostgres(url string) (*pgx.ConnConfig, error) {
-	config, err := pgx.ParseConfig(url)
+func parsePostgres(address string) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(address)
 	if err != nil {
-		return nil, errors.New("the URL is not a valid postgres:// URL") // pgx quotes the URL, which may hold a password
+		return nil, invalid(address)
 	}
 	config.DialFunc = dialPostgres
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectLimit)
 	return config, nil
 }
 
+// invalid says what is wrong with an address, such as a parameter. pgx quotes it, so that it is
+// asked about what is left without users and passwords.
+func invalid(address string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		return errors.New("the URL is not a valid postgres:// URL")
+	}
+	parameters := u.Query()
+	parameters.Del("password")
+	parameters.Del("sslpassword")
+	_, err = pgx.ParseConfig((&url.URL{Scheme: u.Scheme, Host: u.Host, RawQuery: parameters.Encode()}).String())
+	return cmp.Or(err, errors.New("the URL is not a valid postgres:// URL"))
+}
+
 // poolPostgres opens the pool alone, for looking or for working.
-func (db *DB) poolPostgres(ctx context.Context, url string) (*pgx.ConnConfig, error) {
+func (db *DB) poolPostgres(ctx context.Context, address string) (*pgx.ConnConfig, error) {
 	db.dialect = Postgres()
-	config, err := parsePostgres(url)
+	config, err := parsePostgres(address)
 	if err != nil {
 		return nil, err
 	}
