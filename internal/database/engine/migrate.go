@@ -87,7 +87,8 @@ func (db *DB) mayChange(ctx context.Context, pool *sql.DB) error {
 	may, err := Value[bool](ctx, session{db, pool}, query)
 	if err == nil && !may {
 		err = &SchemaError{"the tables must be made or changed, and the role of MUSTER_DATABASE may not do so",
-			"run `muster migrate` with the role that owns the database's tables"}
+			"run `muster migrate` with the role that owns the database's tables and may create some in the schema that is first in its " +
+				"search_path, where they are"}
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/internal/database/engine"
@@ -41,6 +42,32 @@ func TestPostgres_DefaultsOfARole(t *testing.T) {
 	}
 	if _, err := engine.Copy(t.Context(), engine.Options{URL: from.url, Now: now}, to.url); err != nil {
 		t.Error(err)
+	}
+}
+
+// A schema that stands before that of the tables in the search path, as one with the role's name does
+// once it is made, does not look like an empty database, which would be set up beside the other.
+func TestPostgres_AnotherSchemaFirst(t *testing.T) {
+	t.Parallel()
+	first := onPostgres(t)
+	db := first.open(t)
+	if err := write(t.Context(), db, nil, `CREATE SCHEMA later`); err != nil {
+		t.Fatal(err)
+	}
+	again := place{"postgres", first.url + "&search_path=later,public"}.open(t)
+	version, err := again.Version(t.Context())
+	if err != nil || version.Schema != engine.SchemaNumber() {
+		t.Errorf("it is at %v, %v", version, err)
+	}
+	if err := write(t.Context(), db, nil, `UPDATE versions SET schema_number = schema_number - 1`); err != nil {
+		t.Fatal(err)
+	}
+	_, err = engine.Open(t.Context(), engine.Options{URL: first.url + "&search_path=later,public", Now: now, Schema: engine.Upgrade})
+	if err == nil || !strings.Contains(err.Error(), "the schema that is first in its search_path, where they are") {
+		t.Errorf("an upgrade that would make its tables elsewhere ends with %v", err)
+	}
+	if err := write(t.Context(), db, nil, `UPDATE versions SET schema_number = schema_number + 1`); err != nil {
+		t.Fatal(err)
 	}
 }
 
