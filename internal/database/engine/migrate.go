@@ -69,7 +69,7 @@ func (db *DB) upgrade(ctx context.Context, pool *sql.DB, use SchemaUse, seen Ver
 			return nil
 		}
 		if !errors.Is(err, errLetIn) {
-			return errors.Join(err, wrap(db.letIn(ctx, pool, seen), "older programs are still refused"))
+			return errors.Join(err, wrap(db.letIn(ctx, pool, seen), "older programs may still be refused"))
 		}
 		if seen, err = readVersion(ctx, session{db, pool}, db.dialect); err != nil {
 			return err
