@@ -47,7 +47,23 @@ func (db *DB) openPostgres(ctx context.Context, o Options) error {
 func (db *DB) upgradePostgres(ctx context.Context, config pgx.ConnConfig, use SchemaUse, seen Version) error {
 	pool := sql.OpenDB(patient(&config))
 	defer pool.Close()
+	if seen.Empty() {
+		if err := everyCharacter(ctx, session{db, pool}); err != nil {
+			return err
+		}
+	}
 	return db.upgrade(ctx, pool, use, seen)
+}
+
+// everyCharacter refuses an encoding in which people and devices could not be named as they are.
+// SQL_ASCII keeps what it is given.
+func everyCharacter(ctx context.Context, c Conn) error {
+	encoding, err := Value[string](ctx, c, `SELECT current_setting('server_encoding')`)
+	if err != nil || encoding == "UTF8" || encoding == "SQL_ASCII" {
+		return err
+	}
+	return &SchemaError{"the encoding of the empty database is " + encoding + ", which lacks most characters",
+		"create it again with `createdb --encoding UTF8 --template template0`"}
 }
 
 // patient connects without answerLimit and without the server's own limits, for work on whole tables.

@@ -2,6 +2,9 @@ package engine_test
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -68,6 +71,38 @@ func TestPostgres_AnotherSchemaFirst(t *testing.T) {
 	}
 	if err := write(t.Context(), db, nil, `UPDATE versions SET schema_number = schema_number + 1`); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A database is not set up in an encoding that lacks characters.
+func TestPostgres_Encoding(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.DSN(t)
+	server, err := sql.Open("pgx", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	do := func(statement string) {
+		t.Helper()
+		if _, err := server.ExecContext(context.WithoutCancel(t.Context()), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = strings.ToLower(u.Path) + "_latin1"
+	name := strings.TrimPrefix(u.Path, "/")
+	do(`CREATE DATABASE ` + name + ` ENCODING 'LATIN1' LOCALE_PROVIDER 'libc' LOCALE 'C' TEMPLATE template0`)
+	t.Cleanup(func() { do(`DROP DATABASE ` + name) })
+	db, err := engine.Open(t.Context(), engine.Options{URL: u.String(), Now: now})
+	if err == nil {
+		_ = db.Close()
+	}
+	if refused, is := errors.AsType[*engine.SchemaError](err); !is || !strings.Contains(refused.Error(), "is LATIN1, which lacks") {
+		t.Errorf("it was set up: %v", err)
 	}
 }
 
