@@ -25,6 +25,7 @@ type lockedAsset struct {
 	device                             string
 	appliedPolicy                      string
 	appliedVersion, apiLevel           int
+	appliedPush                        int64
 	lostMode, pushReachable            bool
 	specifications, location, reported string
 	tags, custom, terms, archived      string
@@ -35,13 +36,13 @@ type lockedAsset struct {
 // savedColumns are those that save writes, in the order of fields.
 const savedColumns = `status, policy_id, identification, synced_at, enrolled_at,
 	serial_key, brand_key, stable_id, epoch, management, ownership, mode, device_name, applied_policy_id,
-	applied_version, api_level, lost_mode, push_reachable, specifications, location, status_report, named, tags, custom_data,
+	applied_version, applied_push, api_level, lost_mode, push_reachable, specifications, location, status_report, named, tags, custom_data,
 	archived_status`
 
 func (h *lockedAsset) fields() []any {
 	return []any{&h.status, &h.policyID, &h.identification, &h.synced, &h.enrolled,
 		&h.serialKey, &h.brandKey, &h.stableID, &h.epoch, &h.management, &h.ownership, &h.mode, &h.device, &h.appliedPolicy,
-		&h.appliedVersion, &h.apiLevel, &h.lostMode, &h.pushReachable, &h.specifications, &h.location, &h.reported,
+		&h.appliedVersion, &h.appliedPush, &h.apiLevel, &h.lostMode, &h.pushReachable, &h.specifications, &h.location, &h.reported,
 		&h.named, &h.tags, &h.custom,
 		&h.archived}
 }
@@ -75,11 +76,11 @@ func (h lockedAsset) save(ctx context.Context, t *tx) error {
 		}
 		seen, args = "", nil
 	}
-	if err := t.Exec(ctx, seen+`UPDATE assets SET (`+savedColumns+`, `+keptColumns+`) = (`+marks(25+4)+`)
+	if err := t.Exec(ctx, seen+`UPDATE assets SET (`+savedColumns+`, `+keptColumns+`) = (`+marks(26+4)+`)
 		WHERE id = ?`, append(args, string(h.status), h.policyID, h.identification, h.synced, h.enrolled,
 		h.serialKey, h.brandKey, h.stableID, h.epoch, h.management, h.ownership, h.mode, h.device, h.appliedPolicy,
-		h.appliedVersion, h.apiLevel, h.lostMode, h.pushReachable, h.specifications, h.location, h.reported, h.named, h.tags, h.custom,
-		h.archived, found.terms, found.patch, found.battery, found.compliant, h.id)...); err != nil {
+		h.appliedVersion, h.appliedPush, h.apiLevel, h.lostMode, h.pushReachable, h.specifications, h.location, h.reported,
+		h.named, h.tags, h.custom, h.archived, found.terms, found.patch, found.battery, found.compliant, h.id)...); err != nil {
 		return err
 	}
 	if h.lostMode != h.wasLost {
