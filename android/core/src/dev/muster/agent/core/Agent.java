@@ -49,7 +49,7 @@ public final class Agent implements Closeable {
         steps = options.steps;
         store = new Store(options.directory);
         link = new Link(store, options.transport, options.keys, clock);
-        journal = Journal.open(store.path(Store.JOURNAL), clock.now());
+        journal = Journal.open(store.path(Store.JOURNAL), link.serviceTime());
         policy = new Policy(this);
         reports = new Reports(this);
         executor = new Executor(this);
