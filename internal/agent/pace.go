@@ -23,6 +23,7 @@ type pace struct {
 	until    time.Time // the end of the present pause
 	away     bool      // the latest check-in failed, or there was none
 	touched  bool      // there was a check-in
+	reached  bool      // the service answered the latest check-in, whatever came of it
 	holds    bool      // the stream has been open for holdTime
 }
 
@@ -63,6 +64,14 @@ func (p *pace) answered() {
 	p.settle()
 }
 
+// reach notes whether the service answered a check-in. One that fails after that, such as
+// for a policy that cannot be applied, keeps its pause, and holds back no stream.
+func (p *pace) reach(answered bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reached = answered
+}
+
 // held notes that the stream has been open for holdTime.
 func (p *pace) held() {
 	p.mu.Lock()
@@ -87,7 +96,7 @@ func (p *pace) moved() {
 func (p *pace) inTouch() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.touched && !p.away
+	return p.touched && !p.away || p.reached
 }
 
 // maxPerSecond is how many check-ins hints may cause in any second.
