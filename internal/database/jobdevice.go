@@ -89,7 +89,8 @@ func (db *DB) LookAfter(ctx context.Context, before time.Time) error {
 const hadItsTurn = "not done: the device had its turn as the asset that was merged into this one"
 
 // mergeJobs keeps open jobs from sending once more to the device of the other asset as that of the
-// kept one. Who took either asset before, and stood still since, asks again whether it is theirs.
+// kept one, or of one that it is merged into later. Who took either asset before, and stood still
+// since, asks again whether it is theirs.
 func mergeJobs(ctx context.Context, t *tx, kept, other lockedAsset) error {
 	open, err := openJobs(ctx, t, kept.companyID)
 	for _, j := range open {
@@ -104,15 +105,21 @@ func mergeJobs(ctx context.Context, t *tx, kept, other lockedAsset) error {
 func mergeInJob(ctx context.Context, t *tx, j job.Job, keptID, otherID string) error {
 	turn, both, err := maybe(one(ctx, t, into(func(r *job.Result) []any { return []any{&r.N, &r.Status} }),
 		`SELECT k.n, k.state FROM job_devices k JOIN job_devices o ON o.job_id = k.job_id
-		WHERE k.job_id = ? AND k.asset_id = ? AND k.state IN ('WAITING', 'IN_PROGRESS') AND o.asset_id = ? AND o.state <> 'WAITING'`,
-		j.ID, keptID, otherID))
+		WHERE k.job_id = ? AND k.asset_id = ? AND k.state IN ('WAITING', 'IN_PROGRESS') AND o.state <> 'WAITING'
+		AND (o.asset_id = ? OR o.merged_into = ?) LIMIT 1`, j.ID, keptID, otherID, otherID))
 	switch {
-	case err != nil || !both:
+	case err != nil:
 		return err
-	case turn.Status == job.DeviceTaken:
+	case both && turn.Status == job.DeviceTaken:
 		return fault.New(fault.Refused, "a job is sending to the asset that is kept: merge them when that has ended")
+	case both:
+		t.changed(j.CompanyID, "job", j.ID)
+		if err := t.Exec(ctx, `UPDATE job_devices SET state = ?, outcome = ? WHERE job_id = ? AND n = ?`, job.DeviceError, hadItsTurn,
+			j.ID, turn.N); err != nil {
+			return err
+		}
 	}
-	t.changed(j.CompanyID, "job", j.ID)
-	return t.Exec(ctx, `UPDATE job_devices SET state = ?, outcome = ? WHERE job_id = ? AND n = ?`, job.DeviceError, hadItsTurn, j.ID,
-		turn.N)
+	return t.Exec(ctx, `UPDATE job_devices SET merged_into = CASE WHEN merged_into = ? THEN '' ELSE ? END
+		WHERE job_id = ? AND state <> 'WAITING' AND (merged_into IN (?, ?) OR asset_id = ? AND merged_into = '')`,
+		keptID, keptID, j.ID, keptID, otherID, otherID) // the device that the kept asset had is superseded
 }

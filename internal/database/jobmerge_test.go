@@ -64,6 +64,27 @@ func TestJob_AtMostOnceOverAMerge(t *testing.T) {
 	})
 }
 
+// A device that had its turn, and went through assets outside the job, does not get the command as
+// that of another asset of the job.
+func TestJob_AtMostOnceOverMergesOutside(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.fleetOf(2)
+		last := f.spare("ZZZ old")
+		s := &sender{sent: map[string]int{}}
+		r := f.jobReplica(f.db, s, nil)
+		_, p := f.jobMaker()
+		j := f.goOn(f.slowJob(r, p), 1, r)
+		done, waits := f.jobDevice(j, 0), f.jobDevice(j, 1)
+		first, second := f.spare("outside 1"), f.spare("outside 2")
+		f.ok(f.db.MergeAssets(f.Context(), f.company.ID, first, done, nil))
+		f.ok(f.db.MergeAssets(f.Context(), f.company.ID, second, first, nil))
+		f.ok(f.db.MergeAssets(f.Context(), f.company.ID, last, second, nil))
+		j = f.goOn(j, 40, r)
+		equal(f, "ended", string(j.Status)+": "+f.jobCounts(j), "DONE: SUCCESS 2, ERROR 1")
+		equal(f, "sent", fmt.Sprint(s.sent), fmt.Sprint(map[string]int{done: 1, waits: 1}))
+	})
+}
+
 // standing is a store beside a process that stands still after it took a device.
 type standing struct {
 	*database.DB

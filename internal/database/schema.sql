@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 52; programs from 50 may write.
+-- Schema 53; programs from 50 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -543,7 +543,7 @@ CREATE TABLE job_devices (
     asset_id TEXT NOT NULL,
     state TEXT NOT NULL,
     taken_at BIGINT NOT NULL,
-    outcome TEXT NOT NULL,
+    outcome TEXT NOT NULL, merged_into TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (job_id, n)
 ) WITHOUT ROWID;
 CREATE INDEX job_devices_state ON job_devices (job_id, state, n);
