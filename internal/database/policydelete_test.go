@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/provisioning"
@@ -116,8 +117,7 @@ func TestDeletePolicy_MoveUnderWay(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p, q := f.newPolicy("First"), f.newPolicy("Second")
 		a := f.enroll("d1", p.ID)
-		move := f.intent(a, command.ChangePolicy)
-		move.PolicyID = q.ID
+		move := f.moveTo(a, q.ID)
 		_, begun, err := f.db.Begin(f.Context(), move, nil)
 		f.ok(err)
 		equal(f, "begun", begun, true)
@@ -127,5 +127,38 @@ func TestDeletePolicy_MoveUnderWay(t *testing.T) {
 		_, _, err = f.db.Advance(f.Context(), move.ID, command.Transition{From: []command.State{command.Unconfirmed}, To: command.Failed})
 		f.ok(err)
 		f.ok(f.deletePolicy(f.Context(), f.company.ID, q.ID, f.clock.Now()))
+	})
+}
+
+// moveTo is the intent to move a device, of a request that has found the policy.
+func (f *fixture) moveTo(a asset.Asset, policyID string) command.Command {
+	move := f.intent(a, command.ChangePolicy)
+	move.PolicyID = policyID
+	return move
+}
+
+// A move begins before the deletion of its policy is decided, which is then refused, or not at all.
+func TestDeletePolicy_RacesWithMoves(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.enroll("d1", f.newPolicy("First").ID)
+		for n := range 12 {
+			p := f.newPolicy(fmt.Sprint("Policy ", n))
+			move := f.moveTo(a, p.ID)
+			var begun, deleted error
+			var both sync.WaitGroup
+			both.Go(func() { _, _, begun = f.db.Begin(f.Context(), move, nil) })
+			both.Go(func() { deleted = f.deletePolicy(f.Context(), f.company.ID, p.ID, f.clock.Now()) })
+			both.Wait()
+			if begun == nil {
+				f.code(fault.Refused, deleted)
+				continue
+			}
+			f.code(fault.NotFound, begun)
+			f.ok(deleted)
+		}
+		gone := f.newPolicy("Gone")
+		f.deleted(gone.ID)
+		_, _, err := f.db.Begin(f.Context(), f.moveTo(a, gone.ID), nil)
+		f.code(fault.NotFound, err)
 	})
 }
