@@ -2,6 +2,7 @@ package database_test
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -160,5 +163,34 @@ func TestDeletePolicy_RacesWithMoves(t *testing.T) {
 		f.deleted(gone.ID)
 		_, _, err := f.db.Begin(f.Context(), f.moveTo(a, gone.ID), nil)
 		f.code(fault.NotFound, err)
+	})
+}
+
+// A policy to which a job moves devices is deleted once the job has ended, and no job moves devices
+// to a policy that is not there.
+func TestDeletePolicy_JobThatMoves(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.fleetOf(2)
+		r := f.jobReplica(f.db, &sender{sent: map[string]int{}}, nil)
+		_, p := f.jobMaker()
+		to := f.newPolicy("Stores")
+		create := func(maker access.Principal) (job.Job, error) {
+			return r.service.Create(f.Context(), maker, job.Spec{Command: "change-policy", Filter: asset.Filter{CompanyID: f.company.ID},
+				Arguments: json.RawMessage(`{"policyId": "` + resource.Of("acme", resource.Policies, to.ID) + `"}`)})
+		}
+		j, err := create(p)
+		f.ok(err)
+		_, err = f.db.MoveJob(f.Context(), f.company.ID, j.ID, job.Paused, job.ByPerson+"Ada")
+		f.ok(err)
+		f.code(fault.Refused, f.deletePolicy(f.Context(), f.company.ID, to.ID, f.clock.Now()))
+		_, err = f.db.MoveJob(f.Context(), f.company.ID, j.ID, job.Canceled, "")
+		f.ok(err)
+		limited := p
+		limited.Policies = []string{f.newPolicy("Other").ID}
+		_, err = create(limited)
+		f.code(fault.Refused, err)
+		f.deleted(to.ID)
+		_, err = create(p)
+		f.code(fault.Refused, err)
 	})
 }
