@@ -62,8 +62,8 @@ type Enrolled struct {
 // lost answer or a crash it may be called again with the same token. A device that
 // was superseded or released, and still holds its identity, enrolls again; one
 // that is managed does with Again, and signs with its former key that it is the
-// same device. One that lost its identity takes a code of the service that it obeyed,
-// and fails with ErrWaiting while an administrator has not confirmed that.
+// same device. One that lost its identity, or that its service does not know any more, takes a
+// code of the service that it obeyed, and fails with ErrWaiting while an administrator has not confirmed that.
 func Enroll(ctx context.Context, e Enrollment) (Enrolled, error) {
 	if err := checkServer(e.Server); err != nil {
 		return Enrolled{}, err
