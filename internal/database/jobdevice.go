@@ -102,11 +102,18 @@ func mergeJobs(ctx context.Context, t *tx, kept, other lockedAsset) error {
 	return err
 }
 
+// hadTurn is that a device of a job was sent to, or may be; its parameter is the company. A process
+// that stood still sends also after the device was given back, until another takes it.
+func hadTurn(devices string) string {
+	return `(` + devices + `.state <> 'WAITING' OR EXISTS (SELECT 1 FROM commands m
+		WHERE m.company_id = ? AND m.idempotency_ref = 'job:' || ` + devices + `.job_id || ':' || ` + devices + `.asset_id AND m.idempotency_ref <> ''))`
+}
+
 func mergeInJob(ctx context.Context, t *tx, j job.Job, keptID, otherID string) error {
 	turn, both, err := maybe(one(ctx, t, into(func(r *job.Result) []any { return []any{&r.N, &r.Status} }),
 		`SELECT k.n, k.state FROM job_devices k JOIN job_devices o ON o.job_id = k.job_id
-		WHERE k.job_id = ? AND k.asset_id = ? AND k.state IN ('WAITING', 'IN_PROGRESS') AND o.state <> 'WAITING'
-		AND (o.asset_id = ? OR o.merged_into = ?) LIMIT 1`, j.ID, keptID, otherID, otherID))
+		WHERE k.job_id = ? AND k.asset_id = ? AND k.state IN ('WAITING', 'IN_PROGRESS')
+		AND (o.asset_id = ? OR o.merged_into = ?) AND `+hadTurn("o")+` LIMIT 1`, j.ID, keptID, otherID, otherID, j.CompanyID))
 	switch {
 	case err != nil:
 		return err
@@ -120,6 +127,6 @@ func mergeInJob(ctx context.Context, t *tx, j job.Job, keptID, otherID string) e
 		}
 	}
 	return t.Exec(ctx, `UPDATE job_devices SET merged_into = CASE WHEN merged_into = ? THEN '' ELSE ? END
-		WHERE job_id = ? AND state <> 'WAITING' AND (merged_into IN (?, ?) OR asset_id = ? AND merged_into = '')`,
-		keptID, keptID, j.ID, keptID, otherID, otherID) // the device that the kept asset had is superseded
+		WHERE job_id = ? AND (merged_into IN (?, ?) OR asset_id = ? AND merged_into = '') AND `+hadTurn("job_devices"),
+		keptID, keptID, j.ID, keptID, otherID, otherID, j.CompanyID) // the device that the kept asset had is superseded
 }

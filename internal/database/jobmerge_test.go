@@ -128,3 +128,31 @@ func TestJob_AtMostOnceOverAMergeAndAProcessThatStoodStill(t *testing.T) {
 		equal(f, "sent", fmt.Sprint(s.sent), fmt.Sprint(map[string]int{done: 1}))
 	})
 }
+
+// A process that stood still sends after its device was given back: the device had its turn, also
+// before another process finds that.
+func TestJob_AtMostOnceOverAMergeOfWhatWasGivenBack(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.fleetOf(1)
+		spare := f.spare("ZZZ old")
+		s := &sender{sent: map[string]int{}}
+		r, still := f.jobReplica(f.db, s, nil), f.jobReplica(f.open(f.T), s, nil)
+		stands := standing{f.db, make(chan struct{}), make(chan struct{})}
+		still.Queue = stands
+		_, p := f.jobMaker()
+		j := f.slowJob(r, p)
+		ended := make(chan error, 1)
+		go func() { ended <- still.Round(f.Context()) }()
+		<-stands.taken
+		f.clock.Advance(3 * time.Minute)
+		f.ok(f.db.LookAfter(f.Context(), f.clock.Now().Add(-2*time.Minute)))
+		close(stands.goes)
+		f.ok(<-ended)
+		still.Wait()
+		sent := f.jobDevice(j, 0)
+		f.ok(f.db.MergeAssets(f.Context(), f.company.ID, spare, sent, nil))
+		j = f.goOn(j, 20, r)
+		equal(f, "ended", string(j.Status)+": "+f.jobCounts(j), "DONE: SUCCESS 1, ERROR 1")
+		equal(f, "sent", fmt.Sprint(s.sent), fmt.Sprint(map[string]int{sent: 1}))
+	})
+}
