@@ -42,11 +42,18 @@ func (p *pace) failed(now time.Time, err error, stream bool) time.Duration {
 	}
 	wait := spread(p.failures)
 	p.failures++
-	if r, ok := errors.AsType[*refusal](err); ok && r.RetryAfter > 0 {
-		wait = max(wait, min(jitter(r.RetryAfter), lastPause))
-	}
+	wait = max(wait, RetryAfter(err))
 	p.until = now.Add(wait)
 	return wait
+}
+
+// RetryAfter is how long to wait because the service asked for it in its answer, spread so that
+// devices do not come back at one moment, and at most eight minutes; 0: it did not ask.
+func RetryAfter(err error) time.Duration {
+	if r, ok := errors.AsType[*refusal](err); ok && r.RetryAfter > 0 {
+		return min(jitter(r.RetryAfter), lastPause)
+	}
+	return 0
 }
 
 // spread is the pause after so many failures before: from half of a limit that doubles

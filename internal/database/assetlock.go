@@ -319,13 +319,18 @@ func (db *DB) DeviceNames(ctx context.Context, companyID string, m asset.Managem
 }
 
 // MarkInactive turns up to limit devices that were neither synchronized nor
-// seen since a time to INACTIVE, and says how many.
+// seen since a time to INACTIVE, and says how many. What was noted of a device while the clock
+// was ahead counts as of now.
 func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince time.Time, limit int) (int, error) {
-	marked := 0
+	now, marked := db.now(), 0
+	if err := db.exec(ctx, `UPDATE asset_contacts SET at = ?
+		WHERE company_id = ? AND status IN ('ACTIVE', 'SYNCHRONIZING') AND at > ?`, millis(now), companyID, latest(now)); err != nil {
+		return 0, err
+	}
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		marked = 0
 		for _, status := range []asset.Status{asset.Active, asset.Synchronizing} {
-			n, err := markInactive(ctx, t, companyID, status, silentSince, limit-marked)
+			n, err := markInactive(ctx, t, companyID, status, silentSince, latest(now), limit-marked)
 			if err != nil {
 				return err
 			}
@@ -339,13 +344,14 @@ func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince ti
 	return marked, err
 }
 
-func markInactive(ctx context.Context, t *tx, companyID string, status asset.Status, silentSince time.Time, limit int) (int, error) {
+func markInactive(ctx context.Context, t *tx, companyID string, status asset.Status, silentSince time.Time, believed int64,
+	limit int) (int, error) {
 	found, err := list(ctx, t, into(func(s *silentAsset) []any { return []any{&s.id, &s.policyID} }),
 		`UPDATE assets SET status = 'INACTIVE' WHERE id IN (
 			SELECT a.id FROM asset_contacts s JOIN assets a ON a.id = s.asset_id
-			WHERE s.company_id = ? AND s.status = ? AND s.at < ? AND a.synced_at < ?
+			WHERE s.company_id = ? AND s.status = ? AND s.at < ? AND (a.synced_at < ? OR a.synced_at > ?)
 			ORDER BY s.at, s.asset_id LIMIT ?`+t.skipLocked()+`)
-		RETURNING id, policy_id`, companyID, string(status), millis(silentSince), millis(silentSince), limit)
+		RETURNING id, policy_id`, companyID, string(status), millis(silentSince), millis(silentSince), believed, limit)
 	counts := counts{}
 	for _, s := range found {
 		counts.add(companyID, status, s.policyID, -1)

@@ -192,10 +192,13 @@ func (db *DB) DeletePolicy(ctx context.Context, companyID, id string, at time.Ti
 		if under, err := changing(ctx, t, id); err != nil || under {
 			return 0, busy(err)
 		}
-		if err := free(ctx, t, p); err != nil {
-			return 0, err
+		if err = free(ctx, t, p); err == nil {
+			err = unmoved(ctx, t, companyID, id)
 		}
-		if err = t.Exec(ctx, `UPDATE policies SET deleted = TRUE, updated_at = ? WHERE id = ?`, millis(at), id); err != nil {
+		if err == nil {
+			err = t.Exec(ctx, `UPDATE policies SET deleted = TRUE, updated_at = ? WHERE id = ?`, millis(at), id)
+		}
+		if err != nil {
 			return 0, err
 		}
 		deleted := activity.Event{Action: activity.PolicyDeleted, Target: policyTarget(p.ID, p.Name)}

@@ -544,7 +544,7 @@ CREATE TABLE job_devices (
     asset_id TEXT NOT NULL,
     state TEXT NOT NULL,
     taken_at BIGINT NOT NULL,
-    outcome TEXT NOT NULL,
+    outcome TEXT NOT NULL, merged_into TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (job_id, n)
 ) WITHOUT ROWID;
 CREATE INDEX job_devices_state ON job_devices (job_id, state, n);

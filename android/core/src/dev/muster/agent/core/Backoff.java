@@ -46,12 +46,15 @@ final class Backoff {
         long limit = Math.min(FIRST << Math.min(failures, 20), LAST);
         failures++;
         long wait = limit / 2 + below(limit / 2 + 1); // spread, so that a fleet does not come back at one moment
-        Refusal r = Refusal.in(e);
-        if (r != null && r.retryAfter > 0) {
-            wait = Math.max(wait, Math.min(jitter(r.retryAfter), LAST));
-        }
+        wait = Math.max(wait, asked(e));
         pauseEnd = now + wait;
         return wait;
+    }
+
+    /** asked is how long to wait because the service asked for it in its answer; 0: it did not. */
+    long asked(Throwable e) {
+        Refusal r = Refusal.in(e);
+        return r == null ? 0 : Math.min(jitter(r.retryAfter), LAST);
     }
 
     /** answered notes a check-in that the service answered. */

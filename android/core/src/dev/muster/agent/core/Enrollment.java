@@ -9,6 +9,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 
 /** Enrollment is what a device needs to enroll. */
 public final class Enrollment {
@@ -270,6 +271,11 @@ public final class Enrollment {
     public static boolean waits(IOException e) {
         Refusal refused = Refusal.in(e);
         return refused != null && refused.status == 409 && refused.error.equals("waiting");
+    }
+
+    /** pause is how long to wait, in milliseconds, because the service asked for it in its answer; 0: it did not. */
+    public static long pause(Throwable e) {
+        return new Backoff(new Random()).asked(e);
     }
 
     /** key returns the key that was made for this token, or makes one and notes what it is for. */
