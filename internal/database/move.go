@@ -90,15 +90,15 @@ func holdMove(ctx context.Context, t *tx, c command.Command) error {
 		return nil
 	}
 	ids := movePolicies(c)
-	live, err := list(ctx, t, func(r row) (id string, err error) {
+	gone, err := list(ctx, t, func(r row) (id string, err error) {
 		var deleted bool
-		if err = r.Scan(&id, &deleted); deleted {
+		if err = r.Scan(&id, &deleted); !deleted {
 			id = ""
 		}
 		return id, err
 	}, `SELECT p.id, p.deleted FROM assets a JOIN policies p ON p.id IN (`+marks(len(ids))+
 		`) WHERE a.id = ? ORDER BY p.id`+t.Dialect().Rows().Device, append(ids, c.AssetID)...)
-	if err == nil && !slices.Contains(live, c.PolicyID) {
+	if err == nil && slices.Contains(gone, c.PolicyID) {
 		err = unlessRepeated(ctx, t, c, fault.New(fault.NotFound, "no such policy"))
 	}
 	return err
