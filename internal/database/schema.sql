@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 53; programs from 50 may write.
+-- Schema 54; programs from 50 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
