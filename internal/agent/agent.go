@@ -252,7 +252,8 @@ func (l *link) tombstone(err error) (stone protocol.Tombstone, ok bool) {
 	if err != nil || stone.DeviceID != l.deviceID() || r.Signature == "" || stone.InReplyTo != r.Signature || stone.Time <= 0 {
 		return protocol.Tombstone{}, false
 	}
-	return stone, l.keepTime(stone.Time) == nil
+	l.keepTime(stone.Time)
+	return stone, true
 }
 
 // letGo gives the device back and forgets the service. Each step may be

@@ -65,20 +65,24 @@ func (l *link) assignment(sealed protocol.Envelope, sequence int64) (protocol.As
 	if assigned.DeviceID != l.deviceID() || assigned.Number != sequence || assigned.PolicyID == "" {
 		return assigned, errors.New("the assignment of a policy is for another device or another request")
 	}
-	return assigned, l.keepTime(assigned.Time)
+	l.keepTime(assigned.Time)
+	return assigned, nil
 }
 
 // keepTime keeps a time, in Unix milliseconds, that the service has signed, if it is
-// much later than the one that is kept.
-func (l *link) keepTime(at int64) error {
+// much later than the one that is kept: in memory alone where the disk is full, because
+// that holds back nothing that the service signed.
+func (l *link) keepTime(at int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if at-l.id.Latest <= latestEvery.Milliseconds() {
-		return nil
+		return
 	}
 	next := l.id
 	next.Latest = at
-	return l.save(next)
+	if l.save(next) != nil {
+		l.id.Latest = at
+	}
 }
 
 // latestEvery is how far the latest signed time may run ahead of what is on disk.

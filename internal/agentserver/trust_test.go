@@ -3,10 +3,13 @@ package agentserver_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -248,5 +251,27 @@ func TestCommand_ReplayedAfterAStartWithAWrongClock(t *testing.T) {
 	p.mustCheckIn()
 	if c := p.latest(); c.State != command.Succeeded || device.done[c.ID] != 1 {
 		t.Errorf("%s %q, executed %d times", c.State, c.Outcome, device.done[c.ID])
+	}
+}
+
+// A device that can write down nothing obeys the service's word that it has ended.
+func TestTombstone_OnAFullDisk(t *testing.T) {
+	w := newWorld(t)
+	p := w.enroll(protocol.Ed25519)
+	passed := time.Duration(0)
+	now := func() time.Time { return time.Now().Add(passed) }
+	w.link.Now, p.options.Now = now, now
+	p.start()
+	p.mustCheckIn()
+	passed = 48 * time.Hour
+	if err := w.link.Unenroll(t.Context(), w.device(p)); err != nil {
+		t.Fatal(err)
+	}
+	identity := filepath.Join(p.options.Dir, "identity.json") // no file can take a folder's place
+	if err := errors.Join(os.Remove(identity), os.Mkdir(identity, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.checkIn(); !errors.Is(err, agent.ErrEnded) {
+		t.Errorf("it goes on: %v", err)
 	}
 }

@@ -81,6 +81,11 @@ final class Link {
         Obeyed.keep(store, changed);
     }
 
+    /** hold makes an identity the agent's that cannot be written down. */
+    synchronized void hold(Identity changed) {
+        id = changed;
+    }
+
     /** serviceTime is the service's clock as far as the agent knows it. */
     synchronized long serviceTime() {
         return clock.now() + id.offset;

@@ -149,13 +149,20 @@ final class Trust {
         }
     }
 
-    /** keepTime keeps a time that the service has signed, if it is much later than the one that is kept. */
-    void keepTime(long at) throws IOException {
+    /**
+     * keepTime keeps a time that the service has signed, if it is much later than the one that is kept: in memory alone
+     * where the disk is full, because that holds back nothing that the service signed.
+     */
+    void keepTime(long at) {
         synchronized (link) {
             if (at - link.identity().latest > LATEST_EVERY) {
                 Identity next = link.identity().copy();
                 next.latest = at;
-                link.save(next);
+                try {
+                    link.save(next);
+                } catch (IOException e) {
+                    link.hold(next);
+                }
             }
         }
     }

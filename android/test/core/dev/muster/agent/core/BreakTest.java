@@ -3,6 +3,7 @@ package dev.muster.agent.core;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
 
+import java.io.File;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -72,6 +73,19 @@ public final class BreakTest {
         }
         assertTrue(errors(fixture).toString(), errors(fixture)
                 .contains("the process before this one broke: the thread main: java.lang.OutOfMemoryError"));
+    }
+
+    /** A full disk does not keep the device from what the service signed: a wipe is obeyed, too. */
+    @Test
+    public void aTimeThatCannotBeWrittenDownHoldsBackNothing() throws Exception {
+        Fixture fixture = new Fixture();
+        try (Agent agent = fixture.open()) {
+            File identity = new File(fixture.directory, Store.IDENTITY); // no file can take a folder's place
+            assertTrue(identity.delete() && identity.mkdir());
+            long later = fixture.now + 48 * 3_600_000;
+            agent.link.trust.keepTime(later);
+            assertEquals(later, agent.link.identity().latest);
+        }
     }
 
     @Test
