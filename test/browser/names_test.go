@@ -13,7 +13,8 @@ func TestNames_LongOnesBreak(t *testing.T) {
 	t.Parallel()
 	d, long := newDeciding(t), strings.Repeat("W", 100)
 	id := d.device.AssetID[strings.LastIndexByte(d.device.AssetID, '/')+1:]
-	if _, err := d.env.DB().EditAsset(t.Context(), d.of.Company.ID, id, asset.Edit{Identification: &long}); err != nil {
+	tags := []string{strings.Repeat("W", 60)}
+	if _, err := d.env.DB().EditAsset(t.Context(), d.of.Company.ID, id, asset.Edit{Identification: &long, Tags: tags}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.env.DB().UpdateUser(t.Context(), d.of.Company.ID, d.admin.ID, func(u *account.User) error {
