@@ -35,6 +35,11 @@ func TestNames_LongOnesBreak(t *testing.T) {
 		d.tab.Go(path)
 		narrow(path)
 	}
+	d.tab.Go("/bulk?command=lock&id=" + id)
+	if cut := d.tab.Eval(`[...document.querySelectorAll("#planned td")].filter((e) => e.getBoundingClientRect().right > 390)
+		.map((e) => e.innerText).join("\n")`); cut != "" {
+		t.Errorf("the plan is cut off: %s", cut)
+	}
 	d.tab.Go("/devices/" + id)
 	d.tab.Eval(`document.querySelector("dialog#wipe_device").showModal(); ""`)
 	narrow("the dialog of the wipe")

@@ -64,6 +64,10 @@ func TestActivity_RefusesAnInvalidFilter(t *testing.T) {
 		o.get(t, admin, "/activity?"+query, 400)
 		o.get(t, admin, "/activity/export?format=csv&"+query, 400)
 	}
+	page := o.get(t, admin, "/activity?q=Ada&area=destructive&outcome=FAILED&by=x", 200)
+	if want := "Only entries of: “Ada”, Wipes and other destructive commands, Failed, actor x<"; !strings.Contains(page, want) {
+		t.Errorf("on paper the log does not say %q", want)
+	}
 	long := strings.Repeat("й", 100)
 	if page := o.get(t, admin, "/activity?q="+long, 200); !strings.Contains(page, "Nothing") {
 		t.Error("a name of 100 letters is not looked for")
