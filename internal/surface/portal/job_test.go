@@ -65,6 +65,12 @@ func TestJob_AllThatMatch(t *testing.T) {
 	if own := o.get(t, admin, "/devices/"+o.id(devices[0].AssetID)+"/activity", 200); !strings.Contains(own, "estart") {
 		t.Error("the device's own log leaves the job's command out")
 	}
+	failed := admin.Send(o.base+"/jobs", url.Values{"once": {resource.NewID()}, "command": {"message"}, "title": {"T"}, "body": {"B"},
+		"id": {o.id(devices[0].AssetID)}, "rate": {"600"}}).Want(t, 303).Header.Get("Location")
+	o.says(t, admin, failed, "Done")
+	if done := o.get(t, admin, failed, 200); !strings.Contains(page, `data-tone="ok">Done`) || !strings.Contains(done, `data-tone="warn">Done`) {
+		t.Error("a job whose device has an error looks like one that succeeded")
+	}
 }
 
 // A person who was limited to a policy since sees of their own job only what they may see.
