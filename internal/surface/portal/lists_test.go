@@ -74,6 +74,20 @@ func TestActivity_RefusesAnInvalidFilter(t *testing.T) {
 	}
 }
 
+// The form of the log keeps the time that a bar of the histogram chose, until another one is chosen.
+func TestActivity_KeepsTheChosenTime(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin := o.person(t, account.Admin)
+	const chosen, kept = "/activity?from=1700000000000&to=1700003600000", `name="from" value="1700000000000"`
+	if page := o.get(t, admin, chosen, 200); !strings.Contains(page, kept) {
+		t.Error("the form leaves out the chosen time")
+	}
+	if page := o.get(t, admin, chosen+"&range=7d", 200); strings.Contains(page, kept) || strings.Contains(page, "14 Nov") {
+		t.Error("the last 7 days are not shown in place of the chosen time")
+	}
+}
+
 // The selected devices, or all that match, are exported with the columns of the list.
 func TestDevices_ExportsTheSelected(t *testing.T) {
 	t.Parallel()

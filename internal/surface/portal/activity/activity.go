@@ -150,7 +150,11 @@ func read(v *frame.Visit) (activity.Filter, url.Values, int, error) {
 		f.Area, f.Actions = "", command.DestructiveActions()
 	}
 	var err error
-	f.From, f.To, err = period(v, keep("from"), keep("to"), keep("range"))
+	if span := keep("range"); span != "" { // chosen instead of the time of a bar
+		f.From, f.To, err = period(v, "", "", span)
+	} else {
+		f.From, f.To, err = period(v, keep("from"), keep("to"), "")
+	}
 	if v.Principal.Policies != nil {
 		f.Limit = &activity.Limit{UserID: v.User.ID, Policies: v.Principal.Policies}
 	}

@@ -819,7 +819,7 @@ func filters(p view) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, hidden := range []string{"device", "target", "by"} {
+		for _, hidden := range []string{"device", "target", "by", "from", "to"} {
 			if p.Query.Get(hidden) != "" {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 60, "<input type=\"hidden\" name=\"")
 				if templ_7745c5c3_Err != nil {
