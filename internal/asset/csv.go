@@ -71,7 +71,23 @@ func ReadLines(r io.Reader) ([]Line, []LineError, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if IsExport(file.Columns) {
+		return nil, nil, fault.Invalid("line 1: the file is an export of the portal, with columns that devices report: import it in " +
+			"the portal under Devices, Import, which leaves them out")
+	}
 	return file.Lines(file.Columns)
+}
+
+// The names of the first two columns of the portal's export.
+const (
+	ExportedID   = "id"
+	ExportedName = "Name"
+)
+
+// IsExport reports whether the columns of a file are those of the portal's export, to which a person
+// may have added others.
+func IsExport(columns []string) bool {
+	return len(columns) > 1 && columns[0] == ExportedID && columns[1] == ExportedName
 }
 
 // OpenCSV reads the header line of a CSV file in UTF-8, and skips a byte-order mark. Errors are

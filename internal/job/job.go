@@ -147,6 +147,7 @@ type Spec struct {
 	Arguments json.RawMessage
 	Filter    asset.Filter
 	Words     string   // the filter as it was asked
+	AtMost    int      // devices that may match the filter, as many as a person saw; 0: any number
 	Assets    []string // ids, instead of a filter
 	At        time.Time
 	Rate      int // 0: DefaultRate
@@ -210,8 +211,8 @@ func (s Service) Plan(ctx context.Context, p access.Principal, spec Spec) ([]str
 }
 
 // Create makes a job that starts at its time. It fails with fault.InvalidArguments,
-// fault.Forbidden if the maker may not do it now, and fault.Refused for no device, too
-// many, or a policy that is not there.
+// fault.Forbidden if the maker may not do it now, and fault.Refused for no device, too many, more
+// than AtMost, or a policy that is not there.
 func (s Service) Create(ctx context.Context, p access.Principal, spec Spec) (Job, error) {
 	o, err := s.check(p, spec)
 	if err != nil {
@@ -223,6 +224,8 @@ func (s Service) Create(ctx context.Context, p access.Principal, spec Spec) (Job
 		return Job{}, err
 	case len(ids) == 0:
 		return Job{}, fault.New(fault.Refused, "no device matches: nothing is to be done")
+	case spec.AtMost > 0 && len(ids) > spec.AtMost:
+		return Job{}, fault.New(fault.Refused, "%d devices match now, and %d were shown: look at them again", len(ids), spec.AtMost)
 	case len(ids) > MaxDevices:
 		return Job{}, fault.New(fault.Refused, "%d devices match: a job takes at most %d", len(ids), MaxDevices)
 	}

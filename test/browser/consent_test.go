@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
@@ -32,7 +33,7 @@ func TestConsent_LooksWellAndReachesTheClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	registered := s.env.Browser(acme, account.Viewer).RegisterAs(s.replica.PublicURL(),
-		`{"client_name":"Claude <b>Desktop</b> of the warehouse in Berlin","redirect_uris":["`+client.URL+
+		`{"client_name":"Claude <b>Desktop</b> of `+strings.Repeat("W", 50)+`","redirect_uris":["`+client.URL+
 			`/cb"],"token_endpoint_auth_method":"none"}`)
 	request := servertest.Asks(s.replica.PublicURL(), registered.ID, access.All.Scopes()...)
 	request.Set("redirect_uri", client.URL+"/cb")
@@ -44,6 +45,11 @@ func TestConsent_LooksWellAndReachesTheClient(t *testing.T) {
 		s.sound(t, fmt.Sprintf("consent-%d", width))
 		if wide := s.tab.Eval(`String(document.documentElement.scrollWidth)`); wide != fmt.Sprint(width) {
 			t.Errorf("the page is %s pixels wide in a window of %d", wide, width)
+		}
+		if cut := s.tab.Eval(`(() => { const edge = document.querySelector(".card").getBoundingClientRect().right;
+			return [...document.querySelectorAll(".card header *")].filter((e) => e.getBoundingClientRect().right > edge)
+				.map((e) => e.innerText).join("\n") })()`); cut != "" {
+			t.Errorf("a long name of the application cuts off, at %d pixels: %s", width, cut)
 		}
 	}
 	if on := s.tab.Eval(`String(document.querySelector("input[value='mcp:devices:destructive']").checked)`); on != "false" {

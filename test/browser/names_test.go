@@ -13,7 +13,8 @@ func TestNames_LongOnesBreak(t *testing.T) {
 	t.Parallel()
 	d, long := newDeciding(t), strings.Repeat("W", 100)
 	id := d.device.AssetID[strings.LastIndexByte(d.device.AssetID, '/')+1:]
-	if _, err := d.env.DB().EditAsset(t.Context(), d.of.Company.ID, id, asset.Edit{Identification: &long}); err != nil {
+	tags := []string{strings.Repeat("W", 60)}
+	if _, err := d.env.DB().EditAsset(t.Context(), d.of.Company.ID, id, asset.Edit{Identification: &long, Tags: tags}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.env.DB().UpdateUser(t.Context(), d.of.Company.ID, d.admin.ID, func(u *account.User) error {
@@ -33,6 +34,11 @@ func TestNames_LongOnesBreak(t *testing.T) {
 	for _, path := range []string{"/devices/" + id, "/devices", "/bulk?command=tags&id=" + id, "/users/" + d.admin.ID, "/users"} {
 		d.tab.Go(path)
 		narrow(path)
+	}
+	d.tab.Go("/bulk?command=lock&id=" + id)
+	if cut := d.tab.Eval(`[...document.querySelectorAll("#planned td")].filter((e) => e.getBoundingClientRect().right > 390)
+		.map((e) => e.innerText).join("\n")`); cut != "" {
+		t.Errorf("the plan is cut off: %s", cut)
 	}
 	d.tab.Go("/devices/" + id)
 	d.tab.Eval(`document.querySelector("dialog#wipe_device").showModal(); ""`)

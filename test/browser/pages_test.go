@@ -282,7 +282,9 @@ const printed = `(() => {
 		&& e.getClientRects().length);
 	const cut = [...document.querySelectorAll("main table")].filter((e) => e.checkVisibility()
 		&& e.getBoundingClientRect().right > innerWidth);
-	return wrong.concat(cut).map((e) => e.outerHTML.slice(0, 120)).concat(document.documentElement.matches(".dark")
+	const ago = [...document.querySelectorAll("main time[data-since]")].filter((e) => e.checkVisibility()
+		&& !getComputedStyle(e, "::after").content.includes("UTC"));
+	return wrong.concat(cut, ago).map((e) => e.outerHTML.slice(0, 120)).concat(document.documentElement.matches(".dark")
 		? ["it is dark"] : []).join("\n");
 })()`
 

@@ -91,6 +91,9 @@ func (c *AssetList) Run(env *Env) error {
 		return err
 	}
 	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		if err := admin.underPolicy(ctx, owner, &args); err != nil {
+			return answer{}, err
+		}
 		if c.Policy != "" {
 			under, err := admin.policy(ctx, owner, c.Policy)
 			if err != nil {
@@ -112,6 +115,11 @@ func (c *AssetList) filters(env *Env) (args asset.FilterArgs, err error) {
 	if c.Filter != nil {
 		args, err = parseFilter(env, *c.Filter)
 	}
+	for flag, twice := range map[string]bool{"status": c.Status != "" && args.Status != "", "policy": c.Policy != "" && args.Policy != ""} {
+		if twice && err == nil {
+			err = &ExitError{Code: usageError, Text: "--filter and --" + flag + " say the same: give one of them"}
+		}
+	}
 	if c.Status != "" {
 		args.Status = c.Status
 	}
@@ -125,6 +133,20 @@ func parseFilter(env *Env, query string) (asset.FilterArgs, error) {
 		return args, &ExitError{Code: usageError, Text: "--filter: " + Message(err)}
 	}
 	return args, nil
+}
+
+// underPolicy puts the id of a filter's policy in the place of its name or path name. A policy
+// that there is not is a mistake on the command line.
+func (a *Admin) underPolicy(ctx context.Context, owner company.Company, args *asset.FilterArgs) error {
+	if args.Policy == "" {
+		return nil
+	}
+	under, err := a.policy(ctx, owner, args.Policy)
+	if fault.CodeOf(err) == fault.NotFound {
+		return &ExitError{Code: usageError, Text: "--filter: " + Message(err)}
+	}
+	args.Policy = under.ID
+	return err
 }
 
 // usageError is the exit code of a mistake on the command line.

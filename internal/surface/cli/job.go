@@ -80,12 +80,16 @@ func (c *JobCreate) arguments(ctx context.Context, admin *Admin, owner company.C
 }
 
 // spec is what the flags ask for.
-func (c *JobCreate) spec(env *Env, operator access.Principal) (spec job.Spec, err error) {
+func (c *JobCreate) spec(ctx context.Context, env *Env, admin *Admin, owner company.Company, operator access.Principal) (
+	spec job.Spec, err error) {
 	args, err := parseFilter(env, c.Filter)
+	if err == nil {
+		err = admin.underPolicy(ctx, owner, &args)
+	}
 	if err != nil {
 		return spec, err
 	}
-	filter, _ := args.Filter(operator, true)
+	filter, _ := args.Filter(operator, true) // its policy is there
 	note, wrong := operation.NoteFields{Reason: "--reason", Ticket: "--ticket"}.Read(c.Reason, c.Ticket)
 	if wrong != nil {
 		return spec, &ExitError{Code: usageError, Text: Message(wrong)}
@@ -113,7 +117,7 @@ func (c *JobCreate) Run(env *Env) error {
 		actor := access.OperatorActor(env.User)
 		operator := access.Principal{Kind: actor.Kind, ID: actor.ID, Name: actor.Name, CompanyID: owner.ID, CompanySlug: owner.Slug,
 			Permissions: access.All, Settings: owner.Settings}
-		spec, err := c.spec(env, operator)
+		spec, err := c.spec(ctx, env, admin, owner, operator)
 		if err == nil {
 			spec.Arguments, err = c.arguments(ctx, admin, owner)
 		}

@@ -37,6 +37,11 @@ func TestJob_AllThatMatch(t *testing.T) {
 	if again := admin.Send(o.base+"/jobs", form).Want(t, 303).Header.Get("Location"); again != to {
 		t.Errorf("the same form made %s and %s", to, again)
 	}
+	form["once"], form["total"] = []string{resource.NewID()}, []string{"2"}
+	if page := string(admin.Send(o.base+"/jobs", form).Want(t, 422).Body); !strings.Contains(page, "3 devices match now, and 2 were shown") ||
+		!strings.Contains(page, "Restart: 3 devices") {
+		t.Error("more devices than were shown get it, or the new plan is not shown")
+	}
 	o.says(t, admin, to, "Done")
 	for _, d := range devices {
 		if n := len(o.Client(o.replica, access.All).History(d.AssetID)); n != 1 {
@@ -59,6 +64,12 @@ func TestJob_AllThatMatch(t *testing.T) {
 	}
 	if own := o.get(t, admin, "/devices/"+o.id(devices[0].AssetID)+"/activity", 200); !strings.Contains(own, "estart") {
 		t.Error("the device's own log leaves the job's command out")
+	}
+	failed := admin.Send(o.base+"/jobs", url.Values{"once": {resource.NewID()}, "command": {"message"}, "title": {"T"}, "body": {"B"},
+		"id": {o.id(devices[0].AssetID)}, "rate": {"600"}}).Want(t, 303).Header.Get("Location")
+	o.says(t, admin, failed, "Done")
+	if done := o.get(t, admin, failed, 200); !strings.Contains(page, `data-tone="ok">Done`) || !strings.Contains(done, `data-tone="warn">Done`) {
+		t.Error("a job whose device has an error looks like one that succeeded")
 	}
 }
 

@@ -14,7 +14,9 @@ func TestDevices_AnInvalidFilterKeepsTheList(t *testing.T) {
 	o.device(t, "d1", "S1", "Phone", o.Policy)
 	admin := o.person(t, account.Admin)
 	for query, says := range map[string]string{"status=GONE&q=Phone": "Status must be", "batteryBelow=many": "Battery below must be",
-		"appBelow=3": "version code", "compliant=maybe": "Compliant must be"} {
+		"appBelow=3": "version code", "compliant=maybe": "Compliant must be", "search=Phone": "“search” is not a filter",
+		"management=OTHER": "The kind is none of the choices", "place=here": "The place is none of the choices", "seen=often": "“seen” is not",
+		"q=Phone&q=other": "The search stands twice", "q=" + strings.Repeat("x", 300): "The search must have at most 200 characters"} {
 		page := o.get(t, admin, "/devices?"+query, 400)
 		for _, want := range []string{says, `aria-label="Search devices"`, "Clear "} {
 			if !strings.Contains(page, want) {
@@ -40,10 +42,64 @@ func TestDevices_AnInvalidFilterLeadsToTheList(t *testing.T) {
 		"/devices/export.csv?batteryBelow=many":                      "/devices?batteryBelow=many",
 		"/bulk?command=tags&all=1&match=batteryBelow%3Dmany":         "/devices?batteryBelow=many",
 		"/bulk?command=tags&all=1&match=q%3DPhone%26compliant%3D%25": "/devices?q=Phone",
+		"/bulk?command=tags&all=1&match=search%3DPhone":              "/devices?search=Phone",
+		"/devices/export.csv?search=Phone":                           "/devices?search=Phone",
+		"/devices/export.csv?id=d1&match=search%3DPhone&all=1":       "/devices?search=Phone",
+		"/devices/export.csv?match=%25":                              "/devices",
 	} {
 		answer := admin.Send(o.base+path, nil).Want(t, 303)
 		if got := answer.Header.Get("Location"); got != to {
 			t.Errorf("%s leads to %q, not to %q", path, got, to)
+		}
+	}
+	o.get(t, admin, "/bulk?command=tags&all=1&search=Phone", 400) // a filter that stands beside the list's address
+}
+
+// The log of activity is not shown, and not exported, without a filter that it does not have.
+func TestActivity_RefusesAnInvalidFilter(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin := o.person(t, account.Admin)
+	for _, query := range []string{"who=USER", "q=a&q=b", "range=1d", "from=yesterday", "q=" + strings.Repeat("x", 101)} {
+		o.get(t, admin, "/activity?"+query, 400)
+		o.get(t, admin, "/activity/export?format=csv&"+query, 400)
+	}
+	page := o.get(t, admin, "/activity?q=Ada&area=destructive&outcome=FAILED&by=x", 200)
+	if want := "Only entries of: “Ada”, Wipes and other destructive commands, Failed, actor x<"; !strings.Contains(page, want) {
+		t.Errorf("on paper the log does not say %q", want)
+	}
+	long := strings.Repeat("й", 100)
+	if page := o.get(t, admin, "/activity?q="+long, 200); !strings.Contains(page, "Nothing") {
+		t.Error("a name of 100 letters is not looked for")
+	}
+}
+
+// The form of the log keeps the time that a bar of the histogram chose, until another one is chosen.
+func TestActivity_KeepsTheChosenTime(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin := o.person(t, account.Admin)
+	const chosen, kept = "/activity?from=1700000000000&to=1700003600000", `name="from" value="1700000000000"`
+	if page := o.get(t, admin, chosen, 200); !strings.Contains(page, kept) {
+		t.Error("the form leaves out the chosen time")
+	}
+	if page := o.get(t, admin, chosen+"&range=7d", 200); strings.Contains(page, kept) || strings.Contains(page, "14 Nov") {
+		t.Error("the last 7 days are not shown in place of the chosen time")
+	}
+}
+
+// The selected devices, or all that match, are exported with the columns of the list.
+func TestDevices_ExportsTheSelected(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	first := o.device(t, "d1", "S1", "Phone", o.Policy)
+	o.device(t, "d2", "S2", "Phone", o.Policy)
+	o.device(t, "d3", "S3", "Other", o.Policy)
+	admin := o.person(t, account.Admin)
+	for asked, want := range map[string]int{"id=" + first.ID: 1, "id=" + first.ID + "&all=1": 2, "id=nothing": 0} {
+		page := o.get(t, admin, "/devices/export.csv?match=q%3DPhone%26cols%3Downership&"+asked, 200)
+		if n := strings.Count(page, "\n") - 1; n != want || !strings.HasPrefix(page, "id,Name,Assigned to,Serial number,Ownership\n") {
+			t.Errorf("%s: %d devices, want %d:\n%s", asked, n, want, page)
 		}
 	}
 }

@@ -238,6 +238,9 @@ func filters(query string, env *Env) (url.Values, error) {
 	if values.Has("all") {
 		return nil, nil
 	}
+	if policy := values.Get("policy"); policy != "" && !resource.IsID(policy[strings.LastIndexByte(policy, '/')+1:]) {
+		return nil, usage("--filter: policy must be a policy's pathName, as 'muster policies list' prints it: %q matches nothing", policy)
+	}
 	return asset.Absolute(values, env.Now()), nil
 }
 

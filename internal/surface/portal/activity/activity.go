@@ -4,6 +4,7 @@
 package activity
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
@@ -78,7 +80,10 @@ type bar struct {
 }
 
 func (s *Section) show(v *frame.Visit) error {
-	f, q, filters := read(v)
+	f, q, filters, err := read(v)
+	if err != nil {
+		return err
+	}
 	f.Once = true // the export has every entry
 	entries, err := s.Store.Activity(v.Context(), f, cursor(v.Query().Get("after")), pageSize)
 	if err != nil {
@@ -114,40 +119,66 @@ func (p *view) histogram(buckets []activity.Bucket, width time.Duration) {
 	}
 }
 
-// read reads the filters of the address. What it says wrongly is left out.
-func read(v *frame.Visit) (activity.Filter, url.Values, int) {
+// maxFilter is how many characters a filter has at most, as the form has it.
+const maxFilter = 100
+
+// read reads the filters of the address. It fails with fault.InvalidArguments for what is no
+// filter: an auditor who leaves with the whole log takes it for a part.
+func read(v *frame.Visit) (activity.Filter, url.Values, int, error) {
 	in, q, n := v.Query(), url.Values{}, 0
+	for name, values := range in {
+		switch {
+		case !slices.Contains(parameters(), name):
+			return activity.Filter{}, nil, 0, fault.Invalid("“" + frame.Plain(name) + "” is not a filter of the activity log")
+		case len(values) > 1:
+			return activity.Filter{}, nil, 0, fault.Invalid(name + " stands twice")
+		case utf8.RuneCountInString(values[0]) > maxFilter:
+			return activity.Filter{}, nil, 0, fault.Invalid(fmt.Sprintf("%s must have at most %d characters", name, maxFilter))
+		}
+	}
 	keep := func(name string) string {
 		value := in.Get(name)
-		if value != "" && len(value) <= 100 {
+		if value != "" {
 			q.Set(name, value)
 			n++
-			return value
 		}
-		return ""
+		return value
 	}
 	f := activity.Filter{CompanyID: v.Company.ID, Actor: access.Kind(keep("actor")), ActorID: keep("by"), Text: keep("q"),
 		AssetID: keep("device"), TargetID: keep("target"), Outcome: activity.Outcome(keep("outcome"))}
 	if f.Area = keep("area"); f.Area == destructive {
 		f.Area, f.Actions = "", command.DestructiveActions()
 	}
-	f.From, f.To = period(v, keep("from"), keep("to"), keep("range"))
+	var err error
+	if span := keep("range"); span != "" { // chosen instead of the time of a bar
+		f.From, f.To, err = period(v, "", "", span)
+	} else {
+		f.From, f.To, err = period(v, keep("from"), keep("to"), "")
+	}
 	if v.Principal.Policies != nil {
 		f.Limit = &activity.Limit{UserID: v.User.ID, Policies: v.Principal.Policies}
 	}
-	return f, q, n
+	return f, q, n, err
+}
+
+// parameters are those of the log's address: filters, the time, the page and the export's format.
+func parameters() []string {
+	return []string{"actor", "by", "q", "device", "target", "outcome", "area", "from", "to", "range", "after", "format"}
 }
 
 // period is the time that the address asks for, in whole seconds.
-func period(v *frame.Visit, from, to, wanted string) (time.Time, time.Time) {
-	end := v.Now.UTC().Truncate(time.Minute).Add(time.Minute)
-	begin, errFrom := strconv.ParseInt(from, 10, 64)
+func period(v *frame.Visit, from, to, wanted string) (begin, end time.Time, err error) {
+	first, errFrom := strconv.ParseInt(from, 10, 64)
 	until, errTo := strconv.ParseInt(to, 10, 64)
-	if errFrom == nil && errTo == nil && begin > 0 && until-begin >= 1000 && until-begin <= (4000*day).Milliseconds() {
-		return time.UnixMilli(begin).UTC(), time.UnixMilli(until).UTC()
+	chosen := slices.IndexFunc(spans(), func(s span) bool { return s.Value == cmp.Or(wanted, spans()[0].Value) })
+	switch {
+	case errFrom == nil && errTo == nil && first > 0 && until-first >= 1000 && until-first <= (4000*day).Milliseconds():
+		return time.UnixMilli(first).UTC(), time.UnixMilli(until).UTC(), nil
+	case from != "" || to != "" || chosen < 0:
+		return begin, end, fault.Invalid("the time of the activity log is malformed: choose it on the page")
 	}
-	chosen := max(0, slices.IndexFunc(spans(), func(s span) bool { return s.Value == wanted }))
-	return end.Add(-spans()[chosen].Lasts), end
+	end = v.Now.UTC().Truncate(time.Minute).Add(time.Minute)
+	return end.Add(-spans()[chosen].Lasts), end, nil
 }
 
 func cursor(text string) activity.Cursor {
@@ -170,7 +201,10 @@ func with(q url.Values, name, value string) url.Values {
 
 // export streams what the filters show.
 func (s *Section) export(v *frame.Visit) error {
-	f, _, _ := read(v)
+	f, _, _, err := read(v)
+	if err != nil {
+		return err
+	}
 	format := activity.Format(v.Query().Get("format"))
 	media := "text/csv; charset=utf-8"
 	switch format {

@@ -2,6 +2,7 @@ package activity
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
@@ -44,6 +45,27 @@ func options[T ~string](values []T, word func(T) string) (all []option) {
 		all = append(all, option{string(value), word(value)})
 	}
 	return all
+}
+
+// shown are the filters in words, for paper, which has no form. The time stands below the histogram.
+func (p view) shown() string {
+	var all []string
+	add := func(name, word string) {
+		if p.Query.Get(name) != "" {
+			all = append(all, cmp.Or(word, frame.Plain(p.Query.Get(name))))
+		}
+	}
+	add("q", "“"+frame.Plain(p.Query.Get("q"))+"”")
+	add("actor", kindWord(access.Kind(p.Query.Get("actor"))))
+	add("area", areaWord(p.Query.Get("area")))
+	if p.Query.Get("area") == destructive {
+		all[len(all)-1] = areaOptions()[0].Label
+	}
+	add("outcome", outcomeWord(activity.Outcome(p.Query.Get("outcome"))))
+	for _, one := range [][2]string{{"device", "device"}, {"target", "target"}, {"by", "actor"}} {
+		add(one[0], one[1]+" "+frame.Plain(p.Query.Get(one[0])))
+	}
+	return strings.Join(all, ", ")
 }
 
 // rangeOptions begin with the time that a bar of the histogram chose, if one did.

@@ -55,12 +55,21 @@ func (a bulkAction) needs() account.Right {
 
 // matchFilter is the filter of a list's address.
 func (s *Section) matchFilter(v *frame.Visit, match string) (asset.Filter, bool, error) {
-	values, err := url.ParseQuery(match)
+	values, err := parseMatch(match)
 	if err != nil {
-		return asset.Filter{}, false, fault.Invalid("the list's address is malformed")
+		return asset.Filter{}, false, err
 	}
 	q, findable, err := s.query(v, frame.ParseList(spec(), older(values)))
 	return q.Filter, findable, err
+}
+
+// parseMatch reads a list's address, without its path.
+func parseMatch(match string) (url.Values, error) {
+	values, err := url.ParseQuery(match)
+	if err != nil {
+		return nil, fault.Invalid("the list's address is malformed")
+	}
+	return values, nil
 }
 
 // matching are the ids of the devices that a list finds.
@@ -86,6 +95,7 @@ func (s *Section) createJob(v *frame.Visit) error {
 	if v.Form.Get("all") != "" {
 		asked.Assets, asked.Words = nil, plainQuery(match)
 		findable := false
+		asked.AtMost, _ = strconv.Atoi(v.Form.Get("total")) // 0: any, as forms from before an upgrade have it
 		if asked.Filter, findable, err = s.matchFilter(v, match); err == nil && !findable {
 			err = fault.New(fault.Refused, "no device matches any more")
 		}

@@ -17,13 +17,10 @@ type column struct {
 	Text      func(a asset.Asset) string
 }
 
-// exportedID is the name of an export's first column.
-const exportedID = "id"
-
 // columns are all there are, in their order; the first is always shown.
 func columns() []column {
 	return []column{
-		{"name", "Name", string(asset.ByIdentification), true, func(a asset.Asset) string { return a.Identification }},
+		{"name", asset.ExportedName, string(asset.ByIdentification), true, func(a asset.Asset) string { return a.Identification }},
 		{"status", "Status", string(asset.ByStatus), true, func(a asset.Asset) string { return string(a.Status) }},
 		{"policy", "Policy", "", true, ofDevice(func(d asset.Device) string { return d.PolicyName })},
 		{"model", "Model", "", true, func(a asset.Asset) string {
@@ -86,16 +83,10 @@ func exportedColumns(l frame.List) []column {
 	})
 }
 
-// ofExport reports whether the columns of a file are those of an export, to which a person may have
-// added others.
-func ofExport(names []string) bool {
-	return len(names) > 1 && names[0] == exportedID && names[1] == columns()[0].Name
-}
-
 // reported reports whether a column of an export says what an import cannot set. The model has the
 // manufacturer before it.
 func reported(name string) bool {
-	return name == exportedID || slices.ContainsFunc(columns(), func(c column) bool {
+	return name == asset.ExportedID || slices.ContainsFunc(columns(), func(c column) bool {
 		return c.Name == name && !slices.Contains([]string{"name", "tags", "user", "email", "serial"}, c.Key)
 	})
 }

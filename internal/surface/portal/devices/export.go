@@ -23,7 +23,10 @@ const (
 // export streams exactly what the list shows: its filters, order and columns,
 // all pages of it, with serial number and user; or the devices that were selected.
 func (s *Section) export(v *frame.Visit) error {
-	l := frame.ParseList(spec(), older(v.Query()))
+	l, err := exportedList(v.Query())
+	if err != nil {
+		return v.Redirect(frame.DevicesPath, v.Failed(err))
+	}
 	shown := exportedColumns(l)
 	h := v.Writer().Header()
 	ids, err := s.exported(v, l)
@@ -36,7 +39,7 @@ func (s *Section) export(v *frame.Visit) error {
 	h.Set("Content-Type", "text/csv; charset=utf-8")
 	h.Set("Content-Disposition", `attachment; filename="devices-`+v.Now.UTC().Format("2006-01-02")+`.csv"`)
 	out := csv.NewWriter(v.Writer())
-	head := []string{exportedID}
+	head := []string{asset.ExportedID}
 	for _, c := range shown {
 		head = append(head, c.Name)
 	}
@@ -61,9 +64,23 @@ func (s *Section) export(v *frame.Visit) error {
 	return nil
 }
 
+// exportedList is the list that an export is asked of: that of the address, or of its match, where
+// devices are selected.
+func exportedList(asked url.Values) (frame.List, error) {
+	match, err := parseMatch(asked.Get("match"))
+	for _, selection := range []string{"id", "all", "match"} {
+		asked.Del(selection)
+	}
+	for name, values := range match {
+		asked[name] = append(asked[name], values...)
+	}
+	return frame.ParseList(spec(), older(asked)), err
+}
+
 // exported are the ids of the devices of the list, or of those that were selected.
 func (s *Section) exported(v *frame.Visit, l frame.List) ([]string, error) {
-	if ids := selected(v.Query()); len(ids) > 0 {
+	if asked := v.Query(); asked.Has("id") && asked.Get("all") == "" {
+		ids := selected(asked)
 		chosen, err := s.found(v, ids)
 		ids = ids[:0]
 		for _, a := range chosen {

@@ -173,6 +173,15 @@ func (s *Section) moveJob(v *frame.Visit) error {
 	return v.Redirect(frame.JobPath(j.ID))
 }
 
+// standing is where the job stands, for people. Done is no success if devices have none.
+func (f followed) standing(v *frame.Visit) (frame.Tone, string) {
+	tone, word := jobStatus(v, f.Job)
+	if tone == frame.OK && f.Counts[job.DeviceError]+f.Counts[job.DeviceUnknown] > 0 {
+		tone = frame.Warn
+	}
+	return tone, word
+}
+
 // undoes reports whether a job can be taken back now.
 func undoes(v *frame.Visit, j job.Job) bool {
 	ended := j.Status == job.Done || j.Status == job.Canceled

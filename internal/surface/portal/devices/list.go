@@ -6,36 +6,19 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/edge"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// The values of filters that are the portal's own.
-const (
-	placeDay  = "day"
-	placeWeek = "week"
-	placeNone = "none"
-
-	enrolled = "ENROLLED" // every status of a managed device
-)
-
-// filterNames are the filters of the API, as an address of the list bears them too.
-func filterNames() []string {
-	return []string{"status", "policy", "tag", "seenBefore", "seenAfter", "policyBehind", "patchBefore", "batteryBelow", "compliant",
-		"lost", "receivesMessages", "app", "appBelow", "archived"}
-}
-
 func spec() frame.ListSpec {
 	return frame.ListSpec{
 		Path:    frame.DevicesPath,
-		Filters: append(filterNames(), "q", "management", "place", "patch"),
+		Filters: append(filterNames(), ownFilters()...),
 		Kept:    []string{"cols", "density"},
 		Sorts: []string{string(asset.BySyncedAt), string(asset.ByIdentification), string(asset.ByStatus), string(asset.ByCreatedAt),
 			string(asset.ByLastSeenAt)},
@@ -91,74 +74,6 @@ func wordOf(choices [][2]string, value string) string {
 		}
 	}
 	return value
-}
-
-// older are the addresses of views that were saved before the list had the API's filters.
-func older(values url.Values) url.Values {
-	switch values.Get("seen") {
-	case "quiet-day":
-		values.Set("seenBefore", "24h")
-	case "quiet-week":
-		values.Set("seenBefore", "7d")
-	case "heard-hour":
-		values.Set("seenAfter", "1h")
-	case "heard-day":
-		values.Set("seenAfter", "24h")
-	}
-	if values.Get("status") == "LOST" {
-		values.Del("status")
-		values.Set("lost", "true")
-	}
-	return values
-}
-
-// apiFilters are those of the list that the API has, as it takes them.
-func apiFilters(l frame.List, now time.Time) url.Values {
-	values := url.Values{}
-	for _, name := range filterNames() {
-		if given := l.Values[name]; len(given) > 0 {
-			values[name] = given
-		}
-	}
-	if values.Get("status") == enrolled {
-		values.Del("status")
-	}
-	return asset.Absolute(values, now)
-}
-
-// query is the list's state as a query within the person's own company, and the policies
-// that they may see; false if nothing can match. The id or the path name of an asset, as
-// words, finds that asset whatever else is asked for.
-func (s *Section) query(v *frame.Visit, l frame.List) (asset.Query, bool, error) {
-	q := asset.Query{Order: asset.Order(l.Sort), Descending: l.Descending, Page: operation.PageRequest{Page: l.Page, Size: l.Size}}
-	args, err := asset.ReadFilter(apiFilters(l, v.Now), v.Now)
-	if err != nil {
-		return q, false, err
-	}
-	f, findable := args.Filter(v.Principal, s.Companions)
-	if a, err := asset.Find(v.Context(), s.Assets, v.Principal, strings.TrimSpace(l.Get("q"))); err == nil {
-		q.Filter = asset.Filter{CompanyID: f.CompanyID, Policies: f.Policies, ID: a.ID, Archived: a.Archived}
-		return q, true, nil
-	}
-	f.Text, f.Enrolled, f.PatchMonth = l.Get("q"), l.Get("status") == enrolled, l.Get("patch")
-	f.Management = asset.Management(known(managementWords(), l.Get("management")))
-	switch l.Get("place") {
-	case placeDay:
-		f.LocatedSince = v.Now.Add(-24 * time.Hour)
-	case placeWeek:
-		f.LocatedSince = v.Now.Add(-7 * 24 * time.Hour)
-	case placeNone:
-		f.Unlocated = true
-	}
-	q.Filter = f
-	return q, findable, nil
-}
-
-func known(choices [][2]string, value string) string {
-	if slices.ContainsFunc(choices, func(c [2]string) bool { return c[0] == value }) {
-		return value
-	}
-	return ""
 }
 
 // read fills a table, with the last page where there is no such page any more.
@@ -262,7 +177,8 @@ func otherFilters() [][2]string {
 
 // filterProblem says what is wrong with the filters of an address.
 func filterProblem(err error) string {
-	words := append(otherFilters(), [2]string{"appBelow", "The version code of an app"})
+	words := append(otherFilters(), [][2]string{{"appBelow", "The version code of an app"}, {"q", "The search"}, {"place", "The place"},
+		{"management", "The kind"}}...)
 	for field, wrong := range frame.Fields(err) {
 		name, _, _ := strings.Cut(field, "[")
 		return frame.Sentence(strings.TrimSuffix(wordOf(words, name), ":") + " " + wrong)

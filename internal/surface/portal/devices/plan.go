@@ -44,6 +44,9 @@ func (s *Section) plan(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
+	if err := a.wrongAddress(v.Query()); err != nil {
+		return err
+	}
 	b := bulk{bulkAction: a, Once: frame.NewOnce()}
 	err = s.expand(v, &b, v.Query())
 	if fault.CodeOf(err) == fault.InvalidArguments {
@@ -66,6 +69,17 @@ func (s *Section) plan(v *frame.Visit) error {
 	return v.Show(a.Label, frame.DevicesPath, planPage(v, b))
 }
 
+// wrongAddress fails with fault.InvalidArguments for a parameter that a plan does not have: a filter
+// stands in its match, and would be left out here.
+func (a bulkAction) wrongAddress(asked url.Values) error {
+	for name := range asked {
+		if !slices.Contains([]string{"command", "id", "all", "match"}, name) && !a.has(name) {
+			return fault.Invalid("“" + frame.Plain(name) + "” is not known here: choose the devices in the list")
+		}
+	}
+	return nil
+}
+
 // planAgain shows a plan whose form was refused, with what was typed. A plan without devices
 // cannot be shown: the list says why.
 func (s *Section) planAgain(v *frame.Visit, a bulkAction, cause error) error {
@@ -77,17 +91,20 @@ func (s *Section) planAgain(v *frame.Visit, a bulkAction, cause error) error {
 	b.Problem = v.Failed(cause).Text
 	for field, wrong := range frame.Fields(cause) {
 		name, _, _ := strings.Cut(field, "[")
-		if b.Wrong[name] = wrong; b.has(name) {
+		if b.Wrong[name] = wrong; b.shows(name) {
 			b.Problem = ""
 		}
 	}
 	return v.ShowStatus(edge.Status(fault.CodeOf(cause)), a.Label, frame.DevicesPath, planPage(v, b))
 }
 
-// has reports whether the plan's form has a field.
-func (b bulk) has(name string) bool {
-	return name == "at" || name == "rate" || slices.ContainsFunc(b.Inputs, func(in operation.Input) bool { return in.Name == name })
+// has reports whether the action has an argument.
+func (a bulkAction) has(name string) bool {
+	return slices.ContainsFunc(a.Inputs, func(in operation.Input) bool { return in.Name == name })
 }
+
+// shows reports whether the plan's form has a field.
+func (b bulk) shows(name string) bool { return name == "at" || name == "rate" || b.has(name) }
 
 // expand reads the devices of a plan that an address or a form asks for.
 func (s *Section) expand(v *frame.Visit, b *bulk, asked url.Values) error {

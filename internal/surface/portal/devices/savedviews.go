@@ -20,7 +20,10 @@ func (s *Section) saveView(v *frame.Visit) error {
 		return fault.Invalid("the view's filter cannot be read", fault.Field{Field: "query", Message: "must be a query string"}).
 			Because(err)
 	}
-	l := frame.ParseList(spec(), values).At(0) // nothing but what the list knows
+	l := frame.ParseList(spec(), older(values)).At(0)
+	if err := wrongFilter(l); err != nil {
+		return v.Redirect(l.URL(), frame.Flash{Tone: frame.Bad, Text: "Not saved: correct the filter first."})
+	}
 	view := asset.SavedView{ID: resource.NewID(), CompanyID: v.Company.ID, UserID: v.User.ID, Name: strings.TrimSpace(v.Form.Get("name")),
 		Shared: v.Form.Get("shared") != "", CreatedAt: v.Now}
 	if _, query, ok := strings.Cut(l.URL(), "?"); ok {

@@ -158,7 +158,7 @@ func (u *upload) targets(columns []string) []string {
 		if targets[i] = asset.Suggested(name); slices.Contains(targets[:i], targets[i]) {
 			targets[i] = name
 		}
-		if ofExport(columns) && reported(name) {
+		if asset.IsExport(columns) && reported(name) {
 			targets[i] = ""
 		}
 	}

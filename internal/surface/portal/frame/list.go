@@ -17,11 +17,12 @@ type ListSpec struct {
 	Default string   // such as "lastSeen,desc"
 }
 
-// List is the state of a table, as its address bears it. What the address
-// says wrongly is left out: a link that is a little old still opens.
+// List is the state of a table, as its address bears it. An order, page or size that there is
+// not is left out: a link that is a little old still opens. A filter that there is not stays:
+// without it the table would hold more than was asked for.
 type List struct {
 	Spec       ListSpec
-	Values     url.Values // of the filters, and of other parameters kept
+	Values     url.Values // of the filters, of other parameters kept, and of those that there are not
 	Sort       string
 	Descending bool
 	Page, Size int // Page from 0
@@ -30,19 +31,24 @@ type List struct {
 // Sizes are the page sizes on offer.
 func Sizes() []int { return []int{25, 50, 100} }
 
-// maxPage and maxValues bound what an address may ask for.
+// maxPage and maxValues bound what an address may ask for. No filter takes so many values or
+// bytes.
 const (
-	maxPage   = 1_000_000
-	maxValues = 50
+	maxPage       = 1_000_000
+	maxValues     = 50
+	maxValueBytes = 1000
 )
 
 // ParseList reads the state of a table from the query.
 func ParseList(spec ListSpec, query url.Values) List {
 	l := List{Spec: spec, Values: url.Values{}, Size: Sizes()[0]}
-	for _, f := range slices.Concat(spec.Filters, spec.Kept) {
-		for _, value := range query[f][:min(len(query[f]), maxValues)] {
-			if value = strings.TrimSpace(value); value != "" && len(value) <= 200 {
-				l.Values.Add(f, value)
+	for f, values := range query {
+		if slices.Contains(shaping(), f) {
+			continue
+		}
+		for _, value := range values[:min(len(values), maxValues)] {
+			if value = strings.TrimSpace(value); value != "" || !spec.has(f) {
+				l.Values.Add(f, strings.ToValidUTF8(value[:min(len(value), maxValueBytes)], ""))
 			}
 		}
 	}
@@ -60,14 +66,29 @@ func ParseList(spec ListSpec, query url.Values) List {
 	return l
 }
 
+// shaping are the parameters of every table that are neither filters nor kept.
+func shaping() []string { return []string{"sort", "page", "size"} }
+
+// has reports whether a parameter is a filter, or one that is kept.
+func (s ListSpec) has(name string) bool {
+	return slices.Contains(s.Filters, name) || slices.Contains(s.Kept, name)
+}
+
+// Unknown are the parameters of the address that the table does not have, in their order.
+func (l List) Unknown() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(l.Values)), l.Spec.has)
+}
+
 // Get is a filter's first value.
 func (l List) Get(filter string) string { return l.Values.Get(filter) }
 
-// Filtered is how many filters there are.
+// Filtered is how many filters there are, also such as the table does not have.
 func (l List) Filtered() int {
 	n := 0
-	for _, f := range l.Spec.Filters {
-		n += len(l.Values[f])
+	for f, values := range l.Values {
+		if !slices.Contains(l.Spec.Kept, f) {
+			n += len(values)
+		}
 	}
 	return n
 }
@@ -137,9 +158,7 @@ func (l List) Without(filter, value string) List {
 // Cleared returns the table without filters.
 func (l List) Cleared() List {
 	l.Values = maps.Clone(l.Values)
-	for _, f := range l.Spec.Filters {
-		l.Values.Del(f)
-	}
+	maps.DeleteFunc(l.Values, func(f string, _ []string) bool { return !slices.Contains(l.Spec.Kept, f) })
 	l.Page = 0
 	return l
 }

@@ -183,7 +183,11 @@ func irrevocable(r proposal.Review) []string {
 			all = append(all, lost)
 		}
 	}
-	if len(all) == 0 && !r.Creates() {
+	switch {
+	case len(all) > 0:
+	case len(r.Warnings) > 0:
+		all = append(all, "Not everything: see the warnings at the changes.")
+	case !r.Creates():
 		all = append(all, "Nothing: the policy can be rolled back to what it was. What people did until then stays done.")
 	}
 	return all

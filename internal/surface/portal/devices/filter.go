@@ -1,0 +1,121 @@
+package devices
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+// The values of filters that are the portal's own.
+const (
+	placeDay  = "day"
+	placeWeek = "week"
+	placeNone = "none"
+
+	enrolled = "ENROLLED" // every status of a managed device
+)
+
+// filterNames are the filters of the API, as an address of the list bears them too.
+func filterNames() []string {
+	return []string{"status", "policy", "tag", "seenBefore", "seenAfter", "policyBehind", "patchBefore", "batteryBelow", "compliant",
+		"lost", "receivesMessages", "app", "appBelow", "archived"}
+}
+
+// ownFilters are those that the API does not have.
+func ownFilters() []string { return []string{"q", "management", "place", "patch"} }
+
+// older are the addresses of views that were saved before the list had the API's filters.
+func older(values url.Values) url.Values {
+	seen := map[string][2]string{"quiet-day": {"seenBefore", "24h"}, "quiet-week": {"seenBefore", "7d"}, "heard-hour": {"seenAfter", "1h"},
+		"heard-day": {"seenAfter", "24h"}}
+	if now, ok := seen[values.Get("seen")]; ok {
+		values.Set(now[0], now[1])
+		values.Del("seen")
+	}
+	if values.Get("status") == "LOST" {
+		values.Del("status")
+		values.Set("lost", "true")
+	}
+	return values
+}
+
+// apiFilters are those of the list that the API has, as it takes them.
+func apiFilters(l frame.List, now time.Time) url.Values {
+	values := url.Values{}
+	for _, name := range filterNames() {
+		if given := l.Values[name]; len(given) > 0 {
+			values[name] = given
+		}
+	}
+	if values.Get("status") == enrolled {
+		values.Del("status")
+	}
+	return asset.Absolute(values, now)
+}
+
+// query is the list's state as a query within the person's own company, and the policies
+// that they may see; false if nothing can match. The id or the path name of an asset, as
+// words, finds that asset whatever else is asked for.
+func (s *Section) query(v *frame.Visit, l frame.List) (asset.Query, bool, error) {
+	q := asset.Query{Order: asset.Order(l.Sort), Descending: l.Descending, Page: operation.PageRequest{Page: l.Page, Size: l.Size}}
+	if err := wrongFilter(l); err != nil {
+		return q, false, err
+	}
+	args, err := asset.ReadFilter(apiFilters(l, v.Now), v.Now)
+	if err != nil {
+		return q, false, err
+	}
+	f, findable := args.Filter(v.Principal, s.Companions)
+	if a, err := asset.Find(v.Context(), s.Assets, v.Principal, strings.TrimSpace(l.Get("q"))); err == nil {
+		q.Filter = asset.Filter{CompanyID: f.CompanyID, Policies: f.Policies, ID: a.ID, Archived: a.Archived}
+		return q, true, nil
+	}
+	f.Text, f.Enrolled, f.PatchMonth = l.Get("q"), l.Get("status") == enrolled, l.Get("patch")
+	f.Management = asset.Management(l.Get("management"))
+	switch l.Get("place") {
+	case placeDay:
+		f.LocatedSince = v.Now.Add(-24 * time.Hour)
+	case placeWeek:
+		f.LocatedSince = v.Now.Add(-7 * 24 * time.Hour)
+	case placeNone:
+		f.Unlocated = true
+	}
+	q.Filter = f
+	return q, findable, nil
+}
+
+// wrongFilter fails with fault.InvalidArguments for a filter that there is not, and for a wrong
+// value of the portal's own filters. Without them the list would find more devices than are meant.
+func wrongFilter(l frame.List) error {
+	if unknown := l.Unknown(); len(unknown) > 0 {
+		return fault.Invalid("“" + frame.Plain(unknown[0]) + "” is not a filter of this list: without it, it would hold other devices")
+	}
+	wrong := func(name, rule string) error {
+		return fault.Invalid(name+" "+rule, fault.Field{Field: name, Message: rule})
+	}
+	for _, name := range ownFilters() {
+		if len(l.Values[name]) > 1 {
+			return wrong(name, "stands twice")
+		}
+	}
+	for name, choices := range map[string][][2]string{"management": managementWords(), "place": placeWords()} {
+		if value := l.Get(name); value != "" && !slices.ContainsFunc(choices, func(c [2]string) bool { return c[0] == value }) {
+			return wrong(name, "is none of the choices")
+		}
+	}
+	if utf8.RuneCountInString(l.Get("q")) > maxWords {
+		return wrong("q", fmt.Sprintf("must have at most %d characters", maxWords))
+	}
+	return nil
+}
+
+// maxWords is how many characters are searched for at most, as in the API.
+const maxWords = 200
