@@ -132,29 +132,36 @@ func (c common) enroll(env *environment, device agent.Device, e agent.Enrollment
 // confirmed it.
 const askEvery = time.Minute
 
-// redeem enrolls a device. A device that lost its identity waits until an administrator
-// confirms that it is enrolled again, or until env.ctx ends; or it returns
-// agent.ErrWaiting at once where handOver has another process ask.
+// redeem enrolls a device. Where the service asks to be asked again later, it waits for that. A
+// device that lost its identity waits until an administrator confirms that it is enrolled again,
+// or until env.ctx ends; or it returns agent.ErrWaiting at once where handOver has another process
+// ask.
 func redeem(env *environment, e agent.Enrollment, handOver func() (bool, error)) (agent.Enrolled, error) {
-	for logged := false; ; logged = true {
+	for asked := false; ; {
 		enrolled, err := agent.Enroll(env.ctx, e)
-		if !errors.Is(err, agent.ErrWaiting) {
-			return enrolled, withSerial(env.ctx, e.Device, err)
-		}
-		if !logged {
-			fmt.Fprintf(env.out, "This device asks to be enrolled again. Its serial number is %q. An administrator confirms that in the "+
-				"portal, at the asset with this number.\n",
-				agent.SerialNumber(env.ctx, e.Device))
-			if other, failed := handOver(); failed != nil {
-				return enrolled, failed
-			} else if other {
-				return enrolled, err
+		pause := agent.RetryAfter(err)
+		switch {
+		case errors.Is(err, agent.ErrWaiting):
+			if pause = askEvery; !asked {
+				asked = true
+				fmt.Fprintf(env.out, "This device asks to be enrolled again. Its serial number is %q. An administrator confirms that in the "+
+					"portal, at the asset with this number.\n",
+					agent.SerialNumber(env.ctx, e.Device))
+				if other, failed := handOver(); failed != nil {
+					return enrolled, failed
+				} else if other {
+					return enrolled, err
+				}
 			}
+		case pause > 0:
+			env.log.Warn("the service asks to be asked again later", "error", err, "after", pause.Round(time.Second))
+		default:
+			return enrolled, withSerial(env.ctx, e.Device, err)
 		}
 		select {
 		case <-env.ctx.Done():
 			return enrolled, err
-		case <-time.After(askEvery):
+		case <-time.After(pause):
 		}
 	}
 }

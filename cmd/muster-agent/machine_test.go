@@ -1,8 +1,16 @@
 package main
 
 import (
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/simulated"
 )
 
@@ -24,4 +32,42 @@ func TestPush_IsRemembered(t *testing.T) {
 	listensTo("", "http://127.0.0.1:1")
 	listensTo("http://127.0.0.1:2", "http://127.0.0.1:2")
 	listensTo("", "http://127.0.0.1:2")
+}
+
+// refuser is a service that is busy at first, and then refuses the token.
+type refuser struct{ asked []time.Time }
+
+// RoundTrip implements http.RoundTripper.
+func (s *refuser) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.asked = append(s.asked, time.Now())
+	status, header, code := http.StatusTooManyRequests, http.Header{"Retry-After": {"100"}}, protocol.RateLimited
+	if len(s.asked) > 2 {
+		status, header, code = http.StatusUnauthorized, http.Header{}, protocol.BadToken
+	}
+	return &http.Response{StatusCode: status, Header: header, Request: r,
+		Body: io.NopCloser(strings.NewReader(`{"error": "` + string(code) + `"}`))}, nil
+}
+
+// A device that enrolls asks again when the service said so, and not before.
+func TestRedeem_WaitsAsTheServiceAsks(t *testing.T) {
+	t.Parallel()
+	device, err := simulated.Open(t.TempDir(), simulated.Default("S1"), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := &refuser{}
+		env := &environment{ctx: t.Context(), out: io.Discard, err: io.Discard, log: slog.New(slog.DiscardHandler)}
+		_, err := redeem(env, agent.Enrollment{Server: "https://muster.example", Token: "token", Role: protocol.Manager,
+			Options: agent.Options{Dir: dir, Device: device, Client: &http.Client{Transport: s}, Now: time.Now}}, nil)
+		if err == nil || !strings.Contains(err.Error(), string(protocol.BadToken)) || len(s.asked) != 3 {
+			t.Fatalf("asked %d times: %v", len(s.asked), err)
+		}
+		for n := range 2 {
+			if waited := s.asked[n+1].Sub(s.asked[n]); waited < 80*time.Second || waited > 120*time.Second {
+				t.Errorf("asked again after %s, want about 100s", waited)
+			}
+		}
+	})
 }

@@ -118,6 +118,9 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	if exited >= 0 {
 		return exited // help was asked for
 	}
+	if err == nil {
+		err = cli.NoEmptyList(chosen)
+	}
 	if err != nil {
 		fmt.Fprintf(errOut, "muster: %s: see --help\n", cli.Message(err))
 		return exitUsage

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // Controls are a company's limits on its callers, alone or all together. They apply in addition to permissions. The zero
@@ -100,7 +101,7 @@ func (l DestructiveLimit) Words() string {
 	if l.Off() {
 		return "no limit"
 	}
-	return fmt.Sprintf("%d devices in %d minutes", l.Devices, int(l.Window.Minutes()))
+	return phrase.Count(l.Devices, "device", "devices") + " in " + phrase.Count(int(l.Window.Minutes()), "minute", "minutes")
 }
 
 // Within reports whether other allows everything that l allows.

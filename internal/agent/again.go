@@ -19,7 +19,7 @@ type former struct {
 	// live: the service still manages it. Then its key, and no serial number, says
 	// which asset the new enrollment is of.
 	live bool
-	// known is set instead of link, of a device that lost its identity.
+	// known is set instead of link, of a device that lost its identity, or that its service does not know.
 	known *obeyed
 }
 
@@ -47,6 +47,8 @@ func (e Enrollment) former(ctx context.Context, s store) (*former, error) {
 	}
 	action, err := l.standing(ctx)
 	switch {
+	case e.Again && refusedAs(err, protocol.BadSignature): // its database may be older than this device
+		return s.lost(err)
 	case err != nil && e.Again:
 		return nil, err
 	case err != nil, action == "" && !e.Again:
@@ -57,6 +59,12 @@ func (e Enrollment) former(ctx context.Context, s store) (*former, error) {
 		err = e.catchUp(ctx, l)
 	}
 	return &former{link: l, live: action == ""}, err
+}
+
+// refusedAs reports whether an error is a refusal with a code.
+func refusedAs(err error, code protocol.ErrorCode) bool {
+	r, ok := errors.AsType[*refusal](err)
+	return ok && r.Answer.Code == code
 }
 
 // standing asks the service what it has to say to this device: nothing, or the
@@ -70,8 +78,7 @@ func (l *link) standing(ctx context.Context) (protocol.TombstoneAction, error) {
 	// A policy that does not exist: unlike a check-in, it takes no commands.
 	var none json.RawMessage
 	_, err := l.exchange(ctx, http.MethodGet, "/policy/none", nil, &none)
-	var r *refusal
-	if err == nil || errors.As(err, &r) && r.Answer.Code == protocol.NotFound {
+	if err == nil || refusedAs(err, protocol.NotFound) {
 		return "", nil
 	}
 	stone, ok := l.tombstone(err)

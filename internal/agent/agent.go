@@ -94,7 +94,7 @@ func New(o Options) (*Agent, error) {
 	if err := s.sweepLeftovers(); err != nil {
 		o.Log.Warn("leftovers not removed", "dir", o.Dir, "error", err)
 	}
-	journal, err := OpenJournal(s.path(journalFile), o.Now())
+	journal, err := OpenJournal(s.path(journalFile), l.serviceTime())
 	if err != nil {
 		return nil, err
 	}

@@ -62,8 +62,8 @@ type Enrolled struct {
 // lost answer or a crash it may be called again with the same token. A device that
 // was superseded or released, and still holds its identity, enrolls again; one
 // that is managed does with Again, and signs with its former key that it is the
-// same device. One that lost its identity takes a code of the service that it obeyed,
-// and fails with ErrWaiting while an administrator has not confirmed that.
+// same device. One that lost its identity, or that its service does not know any more, takes a
+// code of the service that it obeyed, and fails with ErrWaiting while an administrator has not confirmed that.
 func Enroll(ctx context.Context, e Enrollment) (Enrolled, error) {
 	if err := checkServer(e.Server); err != nil {
 		return Enrolled{}, err
@@ -159,6 +159,16 @@ func (e Enrollment) request(ctx context.Context, key protocol.PrivateKey, before
 	return asks, err
 }
 
+// refusedEnrollment is a refusal that says why, for the person who enrolls the device.
+type refusedEnrollment struct{ *refusal }
+
+func (r refusedEnrollment) Error() string {
+	return fmt.Sprintf("the service refused the enrollment (%s): %s", r.Answer.Code, r.Answer.Message)
+}
+
+// Unwrap returns the refusal.
+func (r refusedEnrollment) Unwrap() error { return r.refusal }
+
 // redeem asks the service, and returns what it signed in answer to this request, with
 // the keys that it announced beside that.
 func (e Enrollment) redeem(ctx context.Context, key protocol.PrivateKey,
@@ -192,7 +202,7 @@ func (e Enrollment) redeem(ctx context.Context, key protocol.PrivateKey,
 		if refused.Answer.Code == protocol.Waiting {
 			return enrolled, nil, ErrWaiting
 		}
-		err := fmt.Errorf("the service refused the enrollment (%s): %s", refused.Answer.Code, refused.Answer.Message)
+		var err error = refusedEnrollment{refused}
 		if refused.Answer.Code == protocol.BadToken || refused.Answer.Code == protocol.Malformed { // it takes a new code
 			err = errors.Join(err, store{e.Dir}.remove(pendingFile))
 		}

@@ -58,6 +58,13 @@ func (j Judge) Tombstone(r protocol.Refusal, signature string) protocol.Tombston
 	return stone.Action
 }
 
+// Correct hears a refusal for the clock, of the request with the signature. It returns by how
+// much it sets its clock, in milliseconds, and the ids of the keys that it then trusts.
+func (j Judge) Correct(r protocol.Refusal, signature string) (offset int64, ids []string) {
+	j.link.correct(&refusal{Status: 401, Answer: r, Signature: signature})
+	return j.link.identity().OffsetMS, j.Learn(nil)
+}
+
 // Learn hears announcements. It returns the ids of the keys that it then trusts.
 func (j Judge) Learn(announced []protocol.Envelope) (ids []string) {
 	_ = j.link.learn(announced)

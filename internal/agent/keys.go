@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -17,6 +18,9 @@ const keyGrace = 7 * 24 * time.Hour
 // keyAhead is how far in the future the beginning of a new key may lie: clocks
 // differ.
 const keyAhead = 24 * time.Hour
+
+// anyTime is later than the beginning of any key, in Unix milliseconds.
+const anyTime = math.MaxInt64 / 2
 
 // signedNow is the time by which keys are judged, in Unix milliseconds: the
 // service's clock, but never before what the service has signed already. So a
@@ -47,6 +51,25 @@ func (l *link) open(e protocol.Envelope, kind string, v any) error {
 		}
 	}
 	return fmt.Errorf("signed with the key %q, which this device does not trust", e.KeyID)
+}
+
+// openTime opens the time that a refusal holds. Keys that the refusal announces may have
+// signed it, whatever the device's clock shows: where it is far behind, they seem to begin
+// in the future.
+func (l *link) openTime(r protocol.Refusal, signed *protocol.Time) error {
+	if keys := l.identity().CommandKeys; !l.trusts(r.Signed.KeyID) {
+		for _, e := range r.Keys {
+			followed, err := follow(keys, e, anyTime)
+			if err != nil {
+				continue // a forged announcement hides no true one behind it
+			}
+			keys = followed
+			if newest := keys[len(keys)-1]; newest.ID == r.Signed.KeyID {
+				return r.Signed.Open(newest.Key, protocol.KindTime, signed)
+			}
+		}
+	}
+	return l.open(*r.Signed, protocol.KindTime, signed)
 }
 
 // trusts reports whether the agent trusts the key with the id now.

@@ -272,12 +272,19 @@ func (l *link) correct(r *refusal) bool {
 		return false
 	}
 	var signed protocol.Time
-	if l.open(*r.Answer.Signed, protocol.KindTime, &signed) != nil {
+	if l.openTime(r.Answer, &signed) != nil || !l.set(signed, r.Signature) {
 		return false
 	}
+	_ = l.learn(r.Answer.Keys) // those that lay in the future of the clock before
+	return true
+}
+
+// set sets the clock's offset and the sequence by a time that answers the request with the
+// signature.
+func (l *link) set(signed protocol.Time, signature string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if signed.DeviceID != l.id.DeviceID || signed.InReplyTo != r.Signature {
+	if signed.DeviceID != l.id.DeviceID || signed.InReplyTo != signature {
 		return false
 	}
 	next := l.id

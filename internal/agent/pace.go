@@ -23,6 +23,7 @@ type pace struct {
 	until    time.Time // the end of the present pause
 	away     bool      // the latest check-in failed, or there was none
 	touched  bool      // there was a check-in
+	reached  bool      // the service answered the latest check-in, whatever came of it
 	holds    bool      // the stream has been open for holdTime
 }
 
@@ -41,11 +42,18 @@ func (p *pace) failed(now time.Time, err error, stream bool) time.Duration {
 	}
 	wait := spread(p.failures)
 	p.failures++
-	if r, ok := errors.AsType[*refusal](err); ok && r.RetryAfter > 0 {
-		wait = max(wait, min(jitter(r.RetryAfter), lastPause))
-	}
+	wait = max(wait, RetryAfter(err))
 	p.until = now.Add(wait)
 	return wait
+}
+
+// RetryAfter is how long to wait because the service asked for it in its answer, spread so that
+// devices do not come back at one moment, and at most eight minutes; 0: it did not ask.
+func RetryAfter(err error) time.Duration {
+	if r, ok := errors.AsType[*refusal](err); ok && r.RetryAfter > 0 {
+		return min(jitter(r.RetryAfter), lastPause)
+	}
+	return 0
 }
 
 // spread is the pause after so many failures before: from half of a limit that doubles
@@ -61,6 +69,14 @@ func (p *pace) answered() {
 	defer p.mu.Unlock()
 	p.away, p.touched = false, true
 	p.settle()
+}
+
+// reach notes whether the service answered a check-in. One that fails after that, such as
+// for a policy that cannot be applied, keeps its pause, and holds back no stream.
+func (p *pace) reach(answered bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reached = answered
 }
 
 // held notes that the stream has been open for holdTime.
@@ -87,7 +103,7 @@ func (p *pace) moved() {
 func (p *pace) inTouch() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.touched && !p.away
+	return p.touched && !p.away || p.reached
 }
 
 // maxPerSecond is how many check-ins hints may cause in any second.

@@ -192,6 +192,32 @@ func TestRun_AnotherNetwork(t *testing.T) {
 	})
 }
 
+// A device that cannot apply its policy, or change its key, is in touch: the service wakes it.
+func TestRun_WhatFailsBesideACheckInHoldsBackNoStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var streams, checkIns atomic.Int64
+		a := simulatedAgent(t, func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/wake") {
+				streams.Add(1)
+				return nil, errAway
+			}
+			checkIns.Add(1)
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: r,
+				Body: io.NopCloser(strings.NewReader(`{"nextSeconds": 900, "assignment": {"kind": "of another key"}}`))}, nil
+		})
+		defer a.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- a.Run(ctx) }()
+		time.Sleep(24 * time.Hour)
+		if s, c := streams.Load(), checkIns.Load(); s < 100 || s > 1000 || c < 100 || c > 1000 {
+			t.Errorf("it opened a stream %d times in a day, and checked in %d times", s, c)
+		}
+		cancel()
+		<-ended
+	})
+}
+
 // Hints without end cause five check-ins a second, and an answer cannot put the next
 // check-in off for longer than an hour, nor have it come at once.
 func TestRun_HostilePace(t *testing.T) {

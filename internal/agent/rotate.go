@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -44,7 +43,7 @@ func (l *link) rotate(ctx context.Context) error {
 	}
 	now := l.signer()
 	err = l.corrected(func() error { return l.offerKey(ctx, now, next) })
-	if refused, ok := errors.AsType[*refusal](err); ok && refused.Answer.Code == protocol.BadSignature {
+	if refusedAs(err, protocol.BadSignature) {
 		err = l.corrected(func() error { return l.offerKey(ctx, next, next) })
 	}
 	if err != nil {

@@ -30,6 +30,7 @@ func (a *Agent) round(ctx context.Context) (next time.Duration, follow func() er
 	var answer protocol.CheckinResponse
 	began := a.after(0)
 	sequence, err := a.tell(ctx, &request, &answer)
+	a.pace.reach(err == nil)
 	if err != nil {
 		return 0, nil, a.refused(ctx, err)
 	}

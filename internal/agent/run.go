@@ -50,6 +50,7 @@ func (a *Agent) Run(ctx context.Context) error {
 			return errors.Join(err, context.Cause(ctx))
 		case err != nil:
 			next = a.guarded(a.pace.failed(a.options.Now(), err, false), false)
+			hint(a.touched) // the service may have answered it nevertheless
 			a.options.Log.WarnContext(ctx, "cannot check in", "retryIn", next, "error", err)
 		case a.options.Trial:
 			return ErrProved

@@ -44,7 +44,7 @@ func vectorTrust(t *testing.T) object {
 	f := forger{t: t, service: vectorKey(t, "device"), evil: vectorKey(t, "evil"), own: vectorKey(t, "own"), proof: "proof"}
 	return object{"now": int64(commandsNow), "own": f.public(f.own), "proof": f.proof, "enrolled": f.enrollments(),
 		"tombstones":  f.tombstones(),
-		"assignments": f.assignments(), "announcements": f.announcements()}
+		"assignments": f.assignments(), "announcements": f.announcements(), "times": f.times()}
 }
 
 // judge is a device that trusts the service's key k1.
@@ -242,6 +242,45 @@ func (f forger) announcements() (all []object) {
 			f.t.Errorf("announcements, %s: it trusts %v, want %v", one.what, got, one.want)
 		}
 		all = append(all, object{"what": one.what, "said": one.envelopes, "trusted": one.want})
+	}
+	return all
+}
+
+// times are refusals for the clock of a device that was away for two years, in which the service changed its key twice.
+func (f forger) times() (all []object) {
+	const year = int64(365 * 24 * time.Hour / time.Millisecond)
+	announce := func(by protocol.PrivateKey, keyID string, k protocol.CommandKey) protocol.Envelope {
+		return f.seal(by, keyID, protocol.KindKey, k)
+	}
+	second, evil := vectorKey(f.t, "next"), f.public(f.evil)
+	truly := announce(f.service, "k1", protocol.CommandKey{ID: "k2", Key: f.public(second), NotBefore: commandsNow + year})
+	third := announce(second, "k2", protocol.CommandKey{ID: "k3", Key: f.public(f.own), NotBefore: commandsNow + 2*year})
+	forged := announce(f.evil, "k1", protocol.CommandKey{ID: "k3", Key: evil, NotBefore: commandsNow + 2*year})
+	signed := func(by protocol.PrivateKey, keyID, request string) protocol.Envelope {
+		return f.seal(by, keyID, protocol.KindTime, protocol.Time{DeviceID: "d1", ServerTime: commandsNow + 2*year, InReplyTo: request})
+	}
+	known := []string{"k1"}
+	for _, one := range []struct {
+		what   string
+		signed protocol.Envelope
+		keys   []protocol.Envelope
+		offset int64
+		want   []string
+	}{
+		{"signed with the known key", signed(f.service, "k1", "this"), nil, 2 * year, known},
+		{"signed with the key after the next", signed(f.own, "k3", "this"), []protocol.Envelope{truly, third}, 2 * year, []string{"k2", "k3"}},
+		{"a forged key in front", signed(f.own, "k3", "this"), []protocol.Envelope{forged, truly, third}, 2 * year, []string{"k2", "k3"}},
+		{"the keys are not announced", signed(f.own, "k3", "this"), nil, 0, known},
+		{"a key between is not announced", signed(f.own, "k3", "this"), []protocol.Envelope{third}, 0, known},
+		{"a forged key", signed(f.evil, "k3", "this"), []protocol.Envelope{truly, forged}, 0, known},
+		{"another's, with the keys of the service", signed(f.evil, "k3", "this"), []protocol.Envelope{truly, third}, 0, known},
+		{"of another request", signed(f.own, "k3", "other"), []protocol.Envelope{truly, third}, 0, known},
+	} {
+		answer := protocol.Refusal{Code: protocol.ClockSkew, Signed: &one.signed, Keys: one.keys}
+		if offset, ids := f.judge().Correct(answer, "this"); offset != one.offset || !slices.Equal(ids, one.want) {
+			f.t.Errorf("a time, %s: the clock is set by %d, and it trusts %v, want %d and %v", one.what, offset, ids, one.offset, one.want)
+		}
+		all = append(all, object{"what": one.what, "answer": answer, "offset": one.offset, "trusted": one.want})
 	}
 	return all
 }

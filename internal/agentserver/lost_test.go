@@ -1,6 +1,7 @@
 package agentserver_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -114,6 +116,59 @@ func TestLost_ComesBack(t *testing.T) {
 	}
 	if !p.obeys() {
 		t.Error("the device does not obey after it came back")
+	}
+}
+
+// forgetful is a store that does not have a device.
+type forgetful struct {
+	agentdevice.Store
+	device string
+}
+
+// AgentDevice implements agentserver.Store.
+func (s forgetful) AgentDevice(ctx context.Context, id string) (agentdevice.Device, error) {
+	if id == s.device {
+		return agentdevice.Device{}, fault.New(fault.NotFound, "no such device")
+	}
+	return s.Store.AgentDevice(ctx, id)
+}
+
+// Contact implements agentdevice.Store.
+func (s forgetful) Contact(ctx context.Context, id string, key protocol.PublicKey, sequence int64) (agentdevice.Device, bool, error) {
+	if id == s.device {
+		return agentdevice.Device{}, false, nil
+	}
+	return s.Store.Contact(ctx, id, key, sequence)
+}
+
+// A device that its service does not know, because its database is older, enrolls again as one that
+// lost its identity: as its asset once an administrator has confirmed that.
+func TestLost_UnknownToItsService(t *testing.T) {
+	w := newWorld(t)
+	p := w.enroll(protocol.Ed25519)
+	p.mustCheckIn()
+	w.link.Store = forgetful{w.link.Store, p.agent.DeviceID()}
+	if err := p.agent.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e := agent.Enrollment{Server: w.server.URL, Token: w.token(), Role: protocol.Manager, Options: p.options}
+	if _, err := agent.Enroll(t.Context(), e); !errors.Is(err, agent.ErrEnrolled) {
+		t.Errorf("without being told to: %v", err)
+	}
+	e.Again = true
+	if _, err := agent.Enroll(t.Context(), e); !errors.Is(err, agent.ErrWaiting) {
+		t.Fatalf("before it is confirmed: %v", err)
+	}
+	if err := w.db.ConfirmRequest(t.Context(), w.company.ID, w.waiting(1), access.Replacement{UserID: "u", MayDestroy: true,
+		Named: true}); err != nil {
+		t.Fatal(err)
+	}
+	enrolled, err := agent.Enroll(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := w.db.AgentDevice(t.Context(), enrolled.DeviceID); err != nil || d.AssetID != p.assetID {
+		t.Errorf("it came back as %+v, %v", d, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package agentserver_test
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -201,5 +202,24 @@ func TestRotate_RefusalsLeadToTheNewKey(t *testing.T) {
 	}
 	if err := p.checkIn(); !errors.Is(err, agent.ErrEnded) {
 		t.Errorf("the tombstone of the newest key: %v", err)
+	}
+}
+
+// A device whose clock shows the wrong year stays reachable, although the service has
+// changed its key while the device was away.
+func TestRotate_ServiceKeyWhileTheClockIsWrong(t *testing.T) {
+	w := newWorld(t)
+	past, future := w.enroll(protocol.Ed25519), w.enroll(protocol.Ed25519)
+	for _, years := range []int{1, 2} {
+		w.link.Now = func() time.Time { return time.Now().AddDate(years, 0, 0) }
+		w.follow("k"+strconv.Itoa(years+1), true)
+	}
+	past.options.Now = func() time.Time { return time.UnixMilli(0) }
+	future.options.Now = func() time.Time { return time.Now().AddDate(40, 0, 0) }
+	for _, p := range []*phone{past, future} {
+		p.start()
+		if err := p.checkIn(); err != nil {
+			t.Errorf("the clock shows %s: %v", p.options.Now().Format(time.DateOnly), err)
+		}
 	}
 }

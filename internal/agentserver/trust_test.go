@@ -222,3 +222,31 @@ func TestAssignment_RefusesOlderDocument(t *testing.T) {
 		t.Errorf("SMS is %q", got)
 	}
 }
+
+// A device whose clock is two years off remembers what it did when it starts again: a
+// command that is delivered once more takes no effect.
+func TestCommand_ReplayedAfterAStartWithAWrongClock(t *testing.T) {
+	w := newWorld(t)
+	p := w.enroll(protocol.Ed25519)
+	device := &counting{p.device, map[string]int{}}
+	p.options.Device = device
+	p.options.Now = func() time.Time { return time.Now().AddDate(2, 0, 0) }
+	var kept []protocol.Envelope
+	replays := false
+	p.between(func(path string, answer *protocol.CheckinResponse, body []byte) []byte {
+		kept = append(kept, answer.Commands...)
+		if !replays || !strings.HasSuffix(path, "/checkin") {
+			return body
+		}
+		answer.Commands, replays = kept, false
+		return nil
+	})
+	p.send(command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.app"})
+	p.mustCheckIn()
+	p.start()
+	replays = true
+	p.mustCheckIn()
+	if c := p.latest(); c.State != command.Succeeded || device.done[c.ID] != 1 {
+		t.Errorf("%s %q, executed %d times", c.State, c.Outcome, device.done[c.ID])
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // FilterArgs are the filters that list and count share (contract 4.1, the contract). All
@@ -76,7 +77,7 @@ func (a FilterArgs) Filter(p access.Principal, companions bool) (Filter, bool) {
 // seen is the time in a text that holds the rules. An empty text is the zero time, which is
 // no condition; no other text is.
 func seen(text string) time.Time {
-	t, _ := time.Parse(time.RFC3339, text)
+	t, _ := validate.Time(text)
 	if text != "" && t.IsZero() {
 		t = t.Add(time.Millisecond)
 	}

@@ -36,7 +36,8 @@ func TestFilters_OfNothing(t *testing.T) {
 	in := newInventory(t)
 	in.enroll("d1", in.policies[0], 1)
 	for query, want := range map[string]float64{"policy=enterprises/acme/policies/": 0, "policy=a%00b": 0,
-		"seenBefore=0001-01-01T00:00:00Z": 0, "seenAfter=0001-01-01T00:00:00Z": 1, "seenBefore=0001-01-01T00:00:01Z": 0} {
+		"seenBefore=0001-01-01T00:00:00Z": 0, "seenAfter=0001-01-01T00:00:00Z": 1,
+		"seenAfter=2001-01-01t00:00:00z": 1, "seenBefore=0001-01-01T00:00:01Z": 0} {
 		found, refused := in.read(in.p, "count_assets", query)
 		if refused != nil || found["count"] != want {
 			t.Errorf("%s: %v, %v, want %v", query, found, refused, want)

@@ -25,6 +25,7 @@ type lockedAsset struct {
 	device                             string // the device's name at its channel
 	appliedPolicy                      string
 	appliedVersion, apiLevel           int
+	appliedPush                        int64
 	lostMode, pushReachable            bool
 	specifications, location, reported string // JSON
 	tags, custom, terms, archived      string
@@ -35,13 +36,13 @@ type lockedAsset struct {
 // savedColumns are the columns that save writes, in the order of fields.
 const savedColumns = `status, policy_id, identification, synced_at, enrolled_at,
 	serial_key, brand_key, stable_id, epoch, management, ownership, mode, device_name, applied_policy_id,
-	applied_version, api_level, lost_mode, push_reachable, specifications, location, status_report, named, tags, custom_data,
+	applied_version, applied_push, api_level, lost_mode, push_reachable, specifications, location, status_report, named, tags, custom_data,
 	archived_status`
 
 func (h *lockedAsset) fields() []any {
 	return []any{&h.status, &h.policyID, &h.identification, &h.synced, &h.enrolled,
 		&h.serialKey, &h.brandKey, &h.stableID, &h.epoch, &h.management, &h.ownership, &h.mode, &h.device, &h.appliedPolicy,
-		&h.appliedVersion, &h.apiLevel, &h.lostMode, &h.pushReachable, &h.specifications, &h.location, &h.reported,
+		&h.appliedVersion, &h.appliedPush, &h.apiLevel, &h.lostMode, &h.pushReachable, &h.specifications, &h.location, &h.reported,
 		&h.named, &h.tags, &h.custom,
 		&h.archived}
 }
@@ -168,13 +169,17 @@ func (db *DB) DeviceNames(ctx context.Context, companyID string, m asset.Managem
 }
 
 // MarkInactive makes up to limit devices INACTIVE that were neither synchronized nor seen since silentSince.
-// It returns how many.
+// It returns how many. A contact that was noted while the clock was ahead counts as one of now.
 func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince time.Time, limit int) (int, error) {
-	marked := 0
+	now, marked := db.now(), 0
+	if err := db.exec(ctx, `UPDATE asset_contacts SET at = ?
+		WHERE company_id = ? AND status IN ('ACTIVE', 'SYNCHRONIZING') AND at > ?`, millis(now), companyID, latest(now)); err != nil {
+		return 0, err
+	}
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		marked = 0
 		for _, status := range []asset.Status{asset.Active, asset.Synchronizing} {
-			n, err := markInactive(ctx, t, companyID, status, silentSince, limit-marked)
+			n, err := markInactive(ctx, t, companyID, status, silentSince, latest(now), limit-marked)
 			if err != nil {
 				return err
 			}
@@ -188,13 +193,14 @@ func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince ti
 	return marked, err
 }
 
-func markInactive(ctx context.Context, t *tx, companyID string, status asset.Status, silentSince time.Time, limit int) (int, error) {
+func markInactive(ctx context.Context, t *tx, companyID string, status asset.Status, silentSince time.Time, believed int64,
+	limit int) (int, error) {
 	found, err := list(ctx, t, into(func(s *silentAsset) []any { return []any{&s.id, &s.policyID} }),
 		`UPDATE assets SET status = 'INACTIVE' WHERE id IN (
 			SELECT a.id FROM asset_contacts s JOIN assets a ON a.id = s.asset_id
-			WHERE s.company_id = ? AND s.status = ? AND s.at < ? AND a.synced_at < ?
+			WHERE s.company_id = ? AND s.status = ? AND s.at < ? AND (a.synced_at < ? OR a.synced_at > ?)
 			ORDER BY s.at, s.asset_id LIMIT ?`+t.skipLocked()+`)
-		RETURNING id, policy_id`, companyID, string(status), millis(silentSince), millis(silentSince), limit)
+		RETURNING id, policy_id`, companyID, string(status), millis(silentSince), millis(silentSince), believed, limit)
 	counts := counts{}
 	for _, s := range found {
 		counts.add(companyID, status, s.policyID, -1)

@@ -34,11 +34,11 @@ func readAuthorizationFields(a *approval.Authorization) []any {
 
 // authorize returns the authorization that a command uses, or a refusal if it needs one
 // and has none; both nil: it needs none. With locks the company is held, so that of all
-// calls one uses an authorization, and what a move depends on is locked here.
+// calls one uses an authorization, and so is what a move depends on: see holdMove.
 func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls access.Controls, now time.Time,
 	l locks) (use *approval.Authorization, refused *approval.Refusal, err error) {
 	if l.later {
-		return nil, nil, holdMove(ctx, t, c, l)
+		return nil, nil, nil
 	}
 	difference, compared := approval.NoMove, false
 	if c.Ask != nil {
@@ -55,7 +55,7 @@ func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls
 		return nil, nil, err
 	}
 	if compared {
-		err = mayMoveNow(ctx, t, c, l)
+		err = compareMove(ctx, t, c)
 	}
 	if err != nil || !needed {
 		return nil, nil, err

@@ -57,6 +57,23 @@ func TestObserve_AfterAClockThatWasAhead(t *testing.T) {
 	})
 }
 
+// A device that was heard last while the clock was ahead is silent after its time, like another.
+func TestMarkInactive_AfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.ahead(func() { f.enroll("d", f.newPolicy("Office").ID) })
+		silent := func() (n int) {
+			n, err := f.db.MarkInactive(f.Context(), f.company.ID, f.clock.Now().Add(-24*time.Hour), 10)
+			f.ok(err)
+			return n
+		}
+		equal(f, "at once", silent(), 0)
+		f.clock.Advance(23 * time.Hour)
+		equal(f, "before its time", silent(), 0)
+		f.clock.Advance(2 * time.Hour)
+		equal(f, "after its time", silent(), 1)
+	})
+}
+
 // A device that ended while the clock was ahead enrolls again.
 func TestObserve_EnrollsAgainAfterAClockThatWasAhead(t *testing.T) {
 	withCompany(t, func(f *fixture) {

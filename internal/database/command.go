@@ -37,7 +37,7 @@ func commandFields(c *command.Command) []any {
 // the one that has its IdempotencyRef already.
 func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.Delivery) (stored command.Command, begun bool, err error) {
 	var refused error
-	if c.Type.Destructive() || c.DevicesPerDay > 0 || c.Ask != nil {
+	if c.Type.Destructive() || c.DevicesPerDay > 0 || c.Ask != nil || c.Type == command.ChangePolicy {
 		begun, refused, err = db.beginLimited(ctx, c, held)
 	} else {
 		err = db.comparing(ctx, func(ctx context.Context, tx conn) error {

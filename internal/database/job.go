@@ -42,6 +42,9 @@ func (db *DB) CreateJob(ctx context.Context, j job.Job, assets []string) (job.Jo
 		if err == nil && open >= job.MaxOpen {
 			err = fault.New(fault.Refused, "the company has %d jobs that have not ended: wait for one, or cancel it", open)
 		}
+		if err == nil {
+			err = policyOfJob(ctx, t, j)
+		}
 		if err != nil {
 			return j, err
 		}
@@ -68,6 +71,38 @@ func (db *DB) CreateJob(ctx context.Context, j job.Job, assets []string) (job.Jo
 			activity.Change{Field: "devices", After: strconv.Itoa(j.Total)},
 			activity.Change{Field: "startsAt", After: j.StartsAt.UTC().Format(time.RFC3339)})
 	})
+}
+
+// policyOfJob fails with fault.Refused if a job moves devices to a policy that is not there. The
+// company is locked, as it is where a policy is deleted: see unmoved.
+func policyOfJob(ctx context.Context, t *tx, j job.Job) error {
+	owner, err := findCompany(ctx, t, `c.id = ?`, j.CompanyID)
+	id, moves := j.MovesTo(owner.Slug)
+	if err != nil || !moves {
+		return err
+	}
+	live, err := holds(ctx, t, `SELECT id FROM policies WHERE id = ? AND company_id = ? AND NOT deleted`, id, j.CompanyID)
+	if err == nil && !live {
+		err = job.NoPolicy()
+	}
+	return err
+}
+
+// unmoved is fault.Refused while a job that has not ended moves devices to a policy: it would fail
+// at each device that is left. The company is locked.
+func unmoved(ctx context.Context, t *tx, companyID, policyID string) error {
+	owner, err := findCompany(ctx, t, `c.id = ?`, companyID)
+	if err != nil {
+		return err
+	}
+	open, err := list(ctx, t, into(jobFields),
+		`SELECT `+jobColumns+` FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED')`, companyID)
+	for _, j := range open {
+		if to, _ := j.MovesTo(owner.Slug); to == policyID {
+			return fault.New(fault.Refused, "a job that has not ended moves devices to the policy: wait for it, or cancel it")
+		}
+	}
+	return err
 }
 
 // recordJob records a step of a job, and hints to the pages that show it.

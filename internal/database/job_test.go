@@ -62,6 +62,7 @@ func (f *fixture) jobReplica(db *database.DB, s *sender, crash func(string)) *jo
 	all, offered := &operation.Registry{}, &operation.Registry{}
 	command.Define(all, commands)
 	offered.Add(all.Find("reboot_device"))
+	offered.Add(all.Find("change_device_policy"))
 	job.Offer(offered, db, db)
 	return &jobReplica{commands: commands, service: job.Service{Store: db, Assets: db, Operations: offered, Now: f.clock.Now},
 		Runner: job.NewRunner(job.Config{Queue: db, Operations: offered, Now: f.clock.Now, Log: slog.New(slog.DiscardHandler),

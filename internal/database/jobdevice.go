@@ -89,7 +89,8 @@ func (db *DB) LookAfter(ctx context.Context, before time.Time) error {
 const hadItsTurn = "not done: the device had its turn as the asset that was merged into this one"
 
 // mergeJobs keeps open jobs from sending once more to the device of the other asset as that of the
-// kept one. Who took either asset before, and stood still since, asks again whether it is theirs.
+// kept one, or of one that it is merged into later. Who took either asset before, and stood still
+// since, asks again whether it is theirs.
 func mergeJobs(ctx context.Context, t *tx, kept, other lockedAsset) error {
 	open, err := openJobs(ctx, t, kept.companyID)
 	for _, j := range open {
@@ -101,18 +102,31 @@ func mergeJobs(ctx context.Context, t *tx, kept, other lockedAsset) error {
 	return err
 }
 
+// hadTurn is that a device of a job was sent to, or may be; its parameter is the company. A process
+// that stood still sends also after the device was given back, until another takes it.
+func hadTurn(devices string) string {
+	return `(` + devices + `.state <> 'WAITING' OR EXISTS (SELECT 1 FROM commands m
+		WHERE m.company_id = ? AND m.idempotency_ref = 'job:' || ` + devices + `.job_id || ':' || ` + devices + `.asset_id AND m.idempotency_ref <> ''))`
+}
+
 func mergeInJob(ctx context.Context, t *tx, j job.Job, keptID, otherID string) error {
 	turn, both, err := maybe(one(ctx, t, into(func(r *job.Result) []any { return []any{&r.N, &r.Status} }),
 		`SELECT k.n, k.state FROM job_devices k JOIN job_devices o ON o.job_id = k.job_id
-		WHERE k.job_id = ? AND k.asset_id = ? AND k.state IN ('WAITING', 'IN_PROGRESS') AND o.asset_id = ? AND o.state <> 'WAITING'`,
-		j.ID, keptID, otherID))
+		WHERE k.job_id = ? AND k.asset_id = ? AND k.state IN ('WAITING', 'IN_PROGRESS')
+		AND (o.asset_id = ? OR o.merged_into = ?) AND `+hadTurn("o")+` LIMIT 1`, j.ID, keptID, otherID, otherID, j.CompanyID))
 	switch {
-	case err != nil || !both:
+	case err != nil:
 		return err
-	case turn.Status == job.DeviceTaken:
+	case both && turn.Status == job.DeviceTaken:
 		return fault.New(fault.Refused, "a job is sending to the asset that is kept: merge them when that has ended")
+	case both:
+		t.changed(j.CompanyID, "job", j.ID)
+		if err := t.Exec(ctx, `UPDATE job_devices SET state = ?, outcome = ? WHERE job_id = ? AND n = ?`, job.DeviceError, hadItsTurn,
+			j.ID, turn.N); err != nil {
+			return err
+		}
 	}
-	t.changed(j.CompanyID, "job", j.ID)
-	return t.Exec(ctx, `UPDATE job_devices SET state = ?, outcome = ? WHERE job_id = ? AND n = ?`, job.DeviceError, hadItsTurn, j.ID,
-		turn.N)
+	return t.Exec(ctx, `UPDATE job_devices SET merged_into = CASE WHEN merged_into = ? THEN '' ELSE ? END
+		WHERE job_id = ? AND (merged_into IN (?, ?) OR asset_id = ? AND merged_into = '') AND `+hadTurn("job_devices"),
+		keptID, keptID, j.ID, keptID, otherID, otherID, j.CompanyID) // the device that the kept asset had is superseded
 }

@@ -64,6 +64,27 @@ func TestJob_AtMostOnceOverAMerge(t *testing.T) {
 	})
 }
 
+// A device that had its turn, and went through assets outside the job, does not get the command as
+// that of another asset of the job.
+func TestJob_AtMostOnceOverMergesOutside(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.fleetOf(2)
+		last := f.spare("ZZZ old")
+		s := &sender{sent: map[string]int{}}
+		r := f.jobReplica(f.db, s, nil)
+		_, p := f.jobMaker()
+		j := f.goOn(f.slowJob(r, p), 1, r)
+		done, waits := f.jobDevice(j, 0), f.jobDevice(j, 1)
+		first, second := f.spare("outside 1"), f.spare("outside 2")
+		f.ok(f.db.MergeAssets(f.Context(), f.company.ID, first, done, nil))
+		f.ok(f.db.MergeAssets(f.Context(), f.company.ID, second, first, nil))
+		f.ok(f.db.MergeAssets(f.Context(), f.company.ID, last, second, nil))
+		j = f.goOn(j, 40, r)
+		equal(f, "ended", string(j.Status)+": "+f.jobCounts(j), "DONE: SUCCESS 2, ERROR 1")
+		equal(f, "sent", fmt.Sprint(s.sent), fmt.Sprint(map[string]int{done: 1, waits: 1}))
+	})
+}
+
 // standing is a store beside a process that stands still after it took a device.
 type standing struct {
 	*database.DB
@@ -105,5 +126,33 @@ func TestJob_AtMostOnceOverAMergeAndAProcessThatStoodStill(t *testing.T) {
 		j = f.goOn(j, 20, r)
 		equal(f, "ended", string(j.Status)+": "+f.jobCounts(j), "DONE: SUCCESS 1, ERROR 1")
 		equal(f, "sent", fmt.Sprint(s.sent), fmt.Sprint(map[string]int{done: 1}))
+	})
+}
+
+// A process that stood still sends after its device was given back: the device had its turn, also
+// before another process finds that.
+func TestJob_AtMostOnceOverAMergeOfWhatWasGivenBack(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.fleetOf(1)
+		spare := f.spare("ZZZ old")
+		s := &sender{sent: map[string]int{}}
+		r, still := f.jobReplica(f.db, s, nil), f.jobReplica(f.open(f.T), s, nil)
+		stands := standing{f.db, make(chan struct{}), make(chan struct{})}
+		still.Queue = stands
+		_, p := f.jobMaker()
+		j := f.slowJob(r, p)
+		ended := make(chan error, 1)
+		go func() { ended <- still.Round(f.Context()) }()
+		<-stands.taken
+		f.clock.Advance(3 * time.Minute)
+		f.ok(f.db.LookAfter(f.Context(), f.clock.Now().Add(-2*time.Minute)))
+		close(stands.goes)
+		f.ok(<-ended)
+		still.Wait()
+		sent := f.jobDevice(j, 0)
+		f.ok(f.db.MergeAssets(f.Context(), f.company.ID, spare, sent, nil))
+		j = f.goOn(j, 20, r)
+		equal(f, "ended", string(j.Status)+": "+f.jobCounts(j), "DONE: SUCCESS 1, ERROR 1")
+		equal(f, "sent", fmt.Sprint(s.sent), fmt.Sprint(map[string]int{sent: 1}))
 	})
 }

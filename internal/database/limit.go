@@ -15,8 +15,8 @@ import (
 	"github.com/musterhq/muster/internal/limit"
 )
 
-// beginLimited begins a command that the company's limit counts, or its key's. Limit,
-// count and command are one transaction, in which one caller of the company
+// beginLimited begins a command that the company's limit counts, or its key's, and a move to
+// another policy. Limit, count and command are one transaction, in which one caller of the company
 // waits for the other: the window never holds more devices than it may.
 func (db *DB) beginLimited(ctx context.Context, c command.Command, held *agentdevice.Delivery) (begun bool, refused, err error) {
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
@@ -32,6 +32,9 @@ func (db *DB) beginLimited(ctx context.Context, c command.Command, held *agentde
 		}
 		if !inTurn(c) && c.Ask != nil && approval.Needed(c.Actor.Kind, controls, false, c.Ask.Difference) {
 			return access.ErrMoved // it needs an authorization only since its caller was let in
+		}
+		if err := holdMove(ctx, t, c); err != nil {
+			return err
 		}
 		use, refusal, err := db.authorize(ctx, t, c, controls, now, l)
 		if err != nil {
@@ -91,10 +94,10 @@ func (db *DB) DestructiveLeft(ctx context.Context, companyID string) (remaining 
 }
 
 // locks are what the decision about a command holds until the command is recorded: the
-// rows of the key, of the company, and of a device with its policies. All are empty where
+// rows of the key and of the company. Both are empty where
 // it is only explained.
 type locks struct {
-	key, company, device string
+	key, company string
 	// later: what the decision depends on is compared in the statement that records the
 	// command: see compareMove. The permit has the controls.
 	later bool
@@ -104,7 +107,7 @@ type locks struct {
 // moves of a company's devices run beside each other.
 func (t *tx) locks(ctx context.Context, c command.Command) locks {
 	rows := t.Dialect().Rows()
-	l := locks{key: rows.Hold, device: rows.Device}
+	l := locks{key: rows.Hold}
 	if inTurn(c) {
 		l.company = rows.Hold
 	} else {

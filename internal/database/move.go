@@ -46,8 +46,12 @@ func busyMove(policies []any) part {
 		AND (status = 'EXECUTING' OR status = 'UNCONFIRMED' AND looks = 0))`, policies}
 }
 
-// movePolicies are the policies that a move has to do with.
+// movePolicies are the policies that a move has to do with: those that it was compared with, or
+// its own.
 func movePolicies(c command.Command) []any {
+	if c.Ask == nil || c.Ask.Move == (approval.Move{}) {
+		return []any{c.PolicyID}
+	}
 	ids := []any{c.Ask.Move.From.ID, c.Ask.Move.To.ID}
 	for _, p := range c.Ask.OnTheWay {
 		ids = append(ids, p.ID)
@@ -78,29 +82,31 @@ func moveConditions(c command.Command) []part {
 		{now.text + ` = CAST(? AS TEXT)`, append(now.args, joined(c.Ask.OnTheWay))}}
 }
 
-// holdMove holds the device of a move, then shares the policies in the order of their ids:
-// a claim of a proposal locks its policy.
-func holdMove(ctx context.Context, t conn, c command.Command, l locks) error {
-	if l.device == "" || c.Ask.Move == (approval.Move{}) {
+// holdMove holds the device of a move, then shares the policies in the order of their ids: a claim
+// of a proposal, and the deletion of a policy, lock theirs. It fails with fault.NotFound if the
+// policy of the move was deleted.
+func holdMove(ctx context.Context, t *tx, c command.Command) error {
+	if c.Type != command.ChangePolicy {
 		return nil
 	}
 	ids := movePolicies(c)
-	_, err := list(ctx, t, scanValue[string], `SELECT p.id FROM assets a JOIN policies p ON p.id IN (`+marks(len(ids))+
-		`) WHERE a.id = ? ORDER BY p.id`+l.device,
-		append(ids, c.AssetID)...)
+	gone, err := list(ctx, t, func(r row) (id string, err error) {
+		var deleted bool
+		if err = r.Scan(&id, &deleted); !deleted {
+			id = ""
+		}
+		return id, err
+	}, `SELECT p.id, p.deleted FROM assets a JOIN policies p ON p.id IN (`+marks(len(ids))+
+		`) WHERE a.id = ? ORDER BY p.id`+t.Dialect().Rows().Device, append(ids, c.AssetID)...)
+	if err == nil && slices.Contains(gone, c.PolicyID) {
+		err = unlessRepeated(ctx, t, c, fault.New(fault.NotFound, "no such policy"))
+	}
 	return err
 }
 
-// mayMoveNow refuses a change of policy that was compared with something else than there
+// compareMove refuses a change of policy that was compared with something else than there
 // is now: its device, the device's other moves or one of the policies changed since, or a
 // proposal about one of them is being applied.
-func mayMoveNow(ctx context.Context, t conn, c command.Command, l locks) error {
-	if err := holdMove(ctx, t, c, l); err != nil {
-		return err
-	}
-	return compareMove(ctx, t, c)
-}
-
 func compareMove(ctx context.Context, t conn, c command.Command) error {
 	busy, others := busyMove(movePolicies(c)), elsewhere(c)
 	now, err := one(ctx, t, into(func(n *comparison) []any { return []any{&n.same, &n.busy, &n.onTheWay} }),

@@ -17,7 +17,7 @@ func (h *lockedAsset) enroll(o enrollment.Observation) {
 	h.epoch++
 	h.status, h.archived = asset.Synchronizing, ""
 	h.management, h.ownership, h.mode = string(o.Management), "", ""
-	h.policyID, h.appliedPolicy, h.appliedVersion = "", "", 0
+	h.policyID, h.appliedPolicy, h.appliedVersion, h.appliedPush = "", "", 0, 0
 	h.lostMode, h.reported, h.location = false, "", ""
 	h.pushReachable = o.Management == asset.Agent // its wake-up stream; a companion registers
 	h.device = o.Device
@@ -41,9 +41,9 @@ func (h *lockedAsset) learn(o enrollment.Observation) {
 	switch {
 	case o.AppliedPolicy == "":
 	case o.AppliedPolicy != h.appliedPolicy:
-		h.appliedPolicy, h.appliedVersion = o.AppliedPolicy, o.AppliedVersion
-	default:
-		h.appliedVersion = cmp.Or(o.AppliedVersion, h.appliedVersion)
+		h.appliedPolicy, h.appliedVersion, h.appliedPush = o.AppliedPolicy, o.AppliedVersion, o.AppliedPush
+	case o.AppliedVersion != 0 || o.AppliedPush != 0:
+		h.appliedVersion, h.appliedPush = cmp.Or(o.AppliedVersion, h.appliedVersion), o.AppliedPush
 	}
 	if o.LostMode != nil {
 		h.lostMode = *o.LostMode

@@ -192,10 +192,13 @@ func (db *DB) DeletePolicy(ctx context.Context, companyID, id string, at time.Ti
 		if under, err := changing(ctx, t, id); err != nil || under {
 			return 0, busy(err)
 		}
-		if err := free(ctx, t, p); err != nil {
-			return 0, err
+		if err = free(ctx, t, p); err == nil {
+			err = unmoved(ctx, t, companyID, id)
 		}
-		if err = t.Exec(ctx, `UPDATE policies SET deleted = TRUE, updated_at = ? WHERE id = ?`, millis(at), id); err != nil {
+		if err == nil {
+			err = t.Exec(ctx, `UPDATE policies SET deleted = TRUE, updated_at = ? WHERE id = ?`, millis(at), id)
+		}
+		if err != nil {
 			return 0, err
 		}
 		deleted := activity.Event{Action: activity.PolicyDeleted, Target: policyTarget(p.ID, p.Name)}
@@ -228,7 +231,7 @@ func (db *DB) NotePushAsked(ctx context.Context, p policy.Policy) error {
 
 // SetPushed notes that the platform holds our version of a policy, and calls it
 // vendorVersion. A version older than the one noted already changes nothing but
-// the translation of its number.
+// the translation of its number. Devices that reported vendorVersion before have applied version.
 func (db *DB) SetPushed(ctx context.Context, policyID string, version int, vendorVersion int64, at time.Time) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		return setPushed(ctx, t, policyID, version, vendorVersion, at)
@@ -240,8 +243,12 @@ func setPushed(ctx context.Context, t *tx, policyID string, version int, vendorV
 		WHERE id = ? AND push_version <= ?`, version, millis(at), millis(at), policyID, version); err != nil {
 		return err
 	}
-	return t.Exec(ctx, `INSERT INTO policy_pushes (policy_id, vendor_version, version) VALUES (?, ?, ?)
-		ON CONFLICT (policy_id, vendor_version) DO UPDATE SET version = excluded.version`, policyID, vendorVersion, version)
+	if err := t.Exec(ctx, `INSERT INTO policy_pushes (policy_id, vendor_version, version) VALUES (?, ?, ?)
+		ON CONFLICT (policy_id, vendor_version) DO UPDATE SET version = excluded.version`, policyID, vendorVersion, version); err != nil {
+		return err
+	}
+	return t.Exec(ctx, `UPDATE assets SET applied_version = ?, applied_push = 0
+		WHERE applied_policy_id = ? AND applied_push = ? AND applied_push <> 0`, version, policyID, vendorVersion)
 }
 
 // forgetPush notes that it is not known what the platform holds: the saved

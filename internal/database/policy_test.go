@@ -234,5 +234,19 @@ func TestPushes_FollowTheRevision(t *testing.T) {
 		f.ok(err)
 		equal(f, "behind while not connected", behind(), "[]")
 		equal(f, "waiting, failing", figures(), "0 0")
+
+		// Devices report 43 before it is known that it is our version 3, as after an apply whose answer was lost.
+		applied := map[string]int{}
+		for device, push := range map[string]int64{"d1": 43, "d2": 44} {
+			joined := f.observe(f.joined(device, a.ID))
+			report := f.observation(device)
+			report.AppliedPolicy, report.AppliedPush = a.ID, push
+			f.observe(report)
+			f.ok(f.db.SetPushed(f.Context(), b.ID, 2, push, f.clock.Now()))
+			applied[device] = f.asset(joined.AssetID).Device.PolicyApplied
+			f.ok(f.db.SetPushed(f.Context(), a.ID, 3, 43, f.clock.Now()))
+			applied[device+" later"] = f.asset(joined.AssetID).Device.PolicyApplied
+		}
+		equal(f, "applied", applied, map[string]int{"d1": 1, "d1 later": 3, "d2": 1, "d2 later": 1})
 	})
 }

@@ -2,6 +2,7 @@ package database_test
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,10 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -116,8 +120,7 @@ func TestDeletePolicy_MoveUnderWay(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p, q := f.newPolicy("First"), f.newPolicy("Second")
 		a := f.enroll("d1", p.ID)
-		move := f.intent(a, command.ChangePolicy)
-		move.PolicyID = q.ID
+		move := f.moveTo(a, q.ID)
 		_, begun, err := f.db.Begin(f.Context(), move, nil)
 		f.ok(err)
 		equal(f, "begun", begun, true)
@@ -127,5 +130,67 @@ func TestDeletePolicy_MoveUnderWay(t *testing.T) {
 		_, _, err = f.db.Advance(f.Context(), move.ID, command.Transition{From: []command.State{command.Unconfirmed}, To: command.Failed})
 		f.ok(err)
 		f.ok(f.deletePolicy(f.Context(), f.company.ID, q.ID, f.clock.Now()))
+	})
+}
+
+// moveTo is the intent to move a device, of a request that has found the policy.
+func (f *fixture) moveTo(a asset.Asset, policyID string) command.Command {
+	move := f.intent(a, command.ChangePolicy)
+	move.PolicyID = policyID
+	return move
+}
+
+// A move begins before the deletion of its policy is decided, which is then refused, or not at all.
+func TestDeletePolicy_RacesWithMoves(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.enroll("d1", f.newPolicy("First").ID)
+		for n := range 12 {
+			p := f.newPolicy(fmt.Sprint("Policy ", n))
+			move := f.moveTo(a, p.ID)
+			var begun, deleted error
+			var both sync.WaitGroup
+			both.Go(func() { _, _, begun = f.db.Begin(f.Context(), move, nil) })
+			both.Go(func() { deleted = f.deletePolicy(f.Context(), f.company.ID, p.ID, f.clock.Now()) })
+			both.Wait()
+			if begun == nil {
+				f.code(fault.Refused, deleted)
+				continue
+			}
+			f.code(fault.NotFound, begun)
+			f.ok(deleted)
+		}
+		gone := f.newPolicy("Gone")
+		f.deleted(gone.ID)
+		_, _, err := f.db.Begin(f.Context(), f.moveTo(a, gone.ID), nil)
+		f.code(fault.NotFound, err)
+	})
+}
+
+// A policy to which a job moves devices is deleted once the job has ended, and no job moves devices
+// to a policy that is not there.
+func TestDeletePolicy_JobThatMoves(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.fleetOf(2)
+		r := f.jobReplica(f.db, &sender{sent: map[string]int{}}, nil)
+		_, p := f.jobMaker()
+		to := f.newPolicy("Stores")
+		create := func(maker access.Principal) (job.Job, error) {
+			return r.service.Create(f.Context(), maker, job.Spec{Command: "change-policy", Filter: asset.Filter{CompanyID: f.company.ID},
+				Arguments: json.RawMessage(`{"policyId": "` + resource.Of("acme", resource.Policies, to.ID) + `"}`)})
+		}
+		j, err := create(p)
+		f.ok(err)
+		_, err = f.db.MoveJob(f.Context(), f.company.ID, j.ID, job.Paused, job.ByPerson+"Ada")
+		f.ok(err)
+		f.code(fault.Refused, f.deletePolicy(f.Context(), f.company.ID, to.ID, f.clock.Now()))
+		_, err = f.db.MoveJob(f.Context(), f.company.ID, j.ID, job.Canceled, "")
+		f.ok(err)
+		limited := p
+		limited.Policies = []string{f.newPolicy("Other").ID}
+		_, err = create(limited)
+		f.code(fault.Refused, err)
+		f.deleted(to.ID)
+		_, err = create(p)
+		f.code(fault.Refused, err)
 	})
 }

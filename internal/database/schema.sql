@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 52; programs from 50 may write.
+-- Schema 53; programs from 50 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -231,7 +231,7 @@ CREATE TABLE assets (
     specifications TEXT NOT NULL DEFAULT '', -- JSON object
     location TEXT NOT NULL DEFAULT '', -- JSON object
     status_report TEXT NOT NULL DEFAULT '' -- JSON object
-, search_terms TEXT NOT NULL DEFAULT '', battery DOUBLE PRECISION NOT NULL DEFAULT -1, patch TEXT NOT NULL DEFAULT '', compliant BIGINT NOT NULL DEFAULT -1, archived_status TEXT NOT NULL DEFAULT '');
+, search_terms TEXT NOT NULL DEFAULT '', battery DOUBLE PRECISION NOT NULL DEFAULT -1, patch TEXT NOT NULL DEFAULT '', compliant BIGINT NOT NULL DEFAULT -1, archived_status TEXT NOT NULL DEFAULT '', applied_push BIGINT NOT NULL DEFAULT 0);
 CREATE INDEX assets_applied ON assets (company_id, policy_id, applied_version, id) WHERE policy_id <> '';
 CREATE INDEX assets_battery ON assets (company_id, battery, id, status) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND battery >= 0;
 CREATE INDEX assets_compliant ON assets (company_id, compliant, id, status) WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING');
@@ -251,6 +251,7 @@ CREATE INDEX assets_status_identification ON assets (company_id, status, identif
 CREATE INDEX assets_status_synced ON assets (company_id, status, synced_at, id);
 CREATE INDEX assets_synced ON assets (company_id, synced_at, id) WHERE status <> 'ARCHIVED';
 CREATE INDEX assets_unindexed ON assets (id) WHERE search_terms = '';
+CREATE INDEX assets_unknown_push ON assets (applied_policy_id, applied_push) WHERE applied_push <> 0;
 CREATE TABLE authorizations (
     id TEXT NOT NULL PRIMARY KEY,
     company_id TEXT NOT NULL REFERENCES companies (id),
@@ -543,7 +544,7 @@ CREATE TABLE job_devices (
     asset_id TEXT NOT NULL,
     state TEXT NOT NULL,
     taken_at BIGINT NOT NULL,
-    outcome TEXT NOT NULL,
+    outcome TEXT NOT NULL, merged_into TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (job_id, n)
 ) WITHOUT ROWID;
 CREATE INDEX job_devices_state ON job_devices (job_id, state, n);

@@ -76,24 +76,49 @@ func TestOpen_OlderDatabase(t *testing.T) {
 	}
 }
 
-// A failing migration leaves the database as it was.
+// A failing migration leaves the database as it was, also for the older program.
 func TestOpen_MigrationFails(t *testing.T) {
 	t.Parallel()
-	for _, engine := range []string{"sqlite", "postgres"} {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			f := &fixture{T: t, engine: emptyEngine(t, engine)}
-			// The last of the first version's migrations meets its own column.
-			f.ok(database.MigrateTo(t.Context(), f.url, 82, `ALTER TABLE commands ADD COLUMN sender TEXT NOT NULL DEFAULT ''`))
-			err := f.try(t.Context(), database.Upgrade)
-			if err == nil || !strings.Contains(err.Error(), "0084_senders.sql") {
-				t.Fatalf("error = %v, want the migration's name", err)
-			}
-			found, err := database.Inspect(t.Context(), f.url)
-			f.ok(err)
-			equal(f, "version", found.Version, database.Version{Schema: 1, LowestWriter: 1})
-		})
+	for _, c := range []struct {
+		from          int64
+		before, fails string // the migration meets what it makes itself
+		was           database.Version
+	}{
+		{82, `ALTER TABLE commands ADD COLUMN sender TEXT NOT NULL DEFAULT ''`, "0084_senders.sql", database.Version{Schema: 1, LowestWriter: 1}},
+		{341, `CREATE TABLE asset_contacts (a BIGINT)`, "0350_asset_contacts.sql", database.Version{Schema: 46, LowestWriter: 44}},
+	} {
+		for _, engine := range []string{"sqlite", "postgres"} {
+			t.Run(engine+" "+c.fails, func(t *testing.T) {
+				t.Parallel()
+				f := &fixture{T: t, engine: emptyEngine(t, engine)}
+				f.ok(database.MigrateTo(t.Context(), f.url, c.from, c.before))
+				if c.was.Schema > 1 {
+					f.ok(database.SetVersion(t.Context(), f.url, c.was.Schema, c.was.LowestWriter))
+				}
+				err := f.try(t.Context(), database.Upgrade)
+				if err == nil || !strings.Contains(err.Error(), c.fails) {
+					t.Fatalf("error = %v, want the migration's name", err)
+				}
+				found, err := database.Inspect(t.Context(), f.url)
+				f.ok(err)
+				equal(f, "version", found.Version, c.was)
+			})
+		}
 	}
+}
+
+// A program that waited while another one failed, and let older programs in, ends those again.
+func TestOpen_OlderProgramsWereLetIn(t *testing.T) {
+	t.Parallel()
+	f := &fixture{T: t, engine: emptyEngine(t, "sqlite")}
+	f.ok(database.MigrateTo(t.Context(), f.url, 341, `CREATE TABLE told (n BIGINT)`, `CREATE TRIGGER let_in AFTER UPDATE ON versions
+		WHEN NEW.schema_number = 46 AND NEW.lowest_writer > 44 BEGIN INSERT INTO told VALUES (1);
+		UPDATE versions SET lowest_writer = 44 WHERE (SELECT COUNT(*) FROM told) = 1; END`))
+	f.ok(database.SetVersion(t.Context(), f.url, 46, 44))
+	db := f.openAs(t, database.Upgrade)
+	told, err := db.Text(t.Context(), `SELECT n FROM told`)
+	f.ok(err)
+	equal(f, "times that older programs were told to end", len(told), 2)
 }
 
 func TestOpen_NewerDatabase(t *testing.T) {

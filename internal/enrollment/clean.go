@@ -64,9 +64,9 @@ func (o Observation) Clean(now time.Time) (Observation, error) {
 		o.PolicyID = ""
 	}
 	if !resource.IsID(o.AppliedPolicy) {
-		o.AppliedPolicy, o.AppliedVersion = "", 0
+		o.AppliedPolicy, o.AppliedVersion, o.AppliedPush = "", 0, 0
 	}
-	o.AppliedVersion = max(0, o.AppliedVersion)
+	o.AppliedVersion, o.AppliedPush = max(0, o.AppliedVersion), max(0, o.AppliedPush)
 	for _, t := range []*time.Time{&o.EnrolledAt, &o.ReportedAt, &o.ObservedAt} {
 		*t = past(*t, now)
 	}

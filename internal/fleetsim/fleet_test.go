@@ -69,6 +69,24 @@ func TestFleet_InOneProcess(t *testing.T) {
 	}
 }
 
+// A run on a service that an earlier one used, with the same keys, sends its own commands.
+func TestFleet_OnTheSameService(t *testing.T) {
+	t.Parallel()
+	clock := proving.Clock(time.Now, time.Now(), pace)
+	g, err := proving.Open(t.Context(), proving.Settings{Dir: t.TempDir(), Agents: 4, Keys: 4, Now: clock, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Close() })
+	for _, tokens := range [][]string{g.Tokens[:2], g.Tokens[2:]} {
+		o := options(t, g.Access, clock)
+		o.Tokens, o.Commands = tokens, 1
+		if report := run(t, o); report.Succeeded != 2 {
+			t.Errorf("%d commands succeeded, want 2", report.Succeeded)
+		}
+	}
+}
+
 func options(t *testing.T, g proving.Access, clock func() time.Time) fleetsim.Options {
 	t.Helper()
 	return fleetsim.Options{Server: g.URL, Tokens: g.Tokens, Keys: g.Keys, Policies: g.Policies, Dir: t.TempDir(),

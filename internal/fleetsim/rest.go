@@ -244,7 +244,7 @@ func (r *rest) each(ctx context.Context, total int, work func(n int) error) erro
 }
 
 // send sends one command, again under the same Idempotency-Key if no answer
-// comes, and notes it.
+// comes, and notes it. A service remembers the keys of an earlier run for a day.
 func (r *rest) send(ctx context.Context, m *member, path string, n int) error {
 	body, skip := m.argument(path)
 	if skip {
@@ -253,7 +253,7 @@ func (r *rest) send(ctx context.Context, m *member, path string, n int) error {
 	o := order{path: path, posted: r.fleet.Clock()}
 	for attempt := 0; ; attempt++ {
 		got, err := r.call(ctx, http.MethodPost, "/assets/"+m.asset+"/commands/"+path, body,
-			"fleet-"+strconv.FormatUint(r.fleet.Seed, 36)+"-"+strconv.Itoa(n))
+			"fleet-"+strconv.FormatInt(r.fleet.started.UnixNano(), 36)+"-"+strconv.Itoa(n))
 		if err == nil && (got.status == http.StatusOK || got.status == http.StatusAccepted) {
 			r.fleet.sent.Add(1)
 			return m.note(o, got.body)

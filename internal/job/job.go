@@ -92,6 +92,22 @@ func (j Job) Shown(now time.Time) Status {
 // Sends reports whether the job sends to devices. Else it changes what people say of assets.
 func (j Job) Sends() bool { return j.Command != Tags && j.Command != Undo }
 
+// move is the command of a job that moves devices to a policy.
+const move = "change-policy"
+
+// MovesTo returns the id of the policy to which the job of a company moves devices, and whether
+// it moves any.
+func (j Job) MovesTo(slug string) (policyID string, moves bool) {
+	var a struct {
+		PolicyID string `json:"policyId"`
+	}
+	if j.Command != move || json.Unmarshal(j.Arguments, &a) != nil {
+		return "", false
+	}
+	policyID, _ = resource.Short(slug, resource.Policies, a.PolicyID)
+	return policyID, true
+}
+
 // Title is what the job is, for people.
 func (j Job) Title() string { return j.Command + ", " + phrase.Count(j.Total, "device", "devices") }
 
@@ -140,7 +156,7 @@ type Spec struct {
 // Store keeps jobs. Finders return fault.NotFound.
 type Store interface {
 	// CreateJob stores a job with its devices. If there is one with its id already, it
-	// returns that. It fails with fault.Refused above MaxOpen.
+	// returns that. It fails with fault.Refused above MaxOpen, and if its policy is not there.
 	CreateJob(ctx context.Context, j Job, assets []string) (Job, error)
 	// Jobs returns the newest jobs of a company, at most limit; makerID, if not empty: those
 	// of one maker.
@@ -194,8 +210,8 @@ func (s Service) Plan(ctx context.Context, p access.Principal, spec Spec) ([]str
 }
 
 // Create makes a job that starts at its time. It fails with fault.InvalidArguments,
-// fault.Forbidden if the maker may not do it now, and fault.Refused for no device or too
-// many.
+// fault.Forbidden if the maker may not do it now, and fault.Refused for no device, too
+// many, or a policy that is not there.
 func (s Service) Create(ctx context.Context, p access.Principal, spec Spec) (Job, error) {
 	o, err := s.check(p, spec)
 	if err != nil {
@@ -223,7 +239,16 @@ func (s Service) Create(ctx context.Context, p access.Principal, spec Spec) (Job
 	if j.StartsAt.Before(now) {
 		j.StartsAt, j.NextAt = now, now
 	}
+	if to, moves := j.MovesTo(p.CompanySlug); moves && !p.MaySee(to) {
+		return Job{}, NoPolicy()
+	}
 	return s.Store.CreateJob(ctx, j, ids)
+}
+
+// NoPolicy is the fault of a job that would move devices to a policy which is not there, or
+// which its maker may not see.
+func NoPolicy() error {
+	return fault.New(fault.Refused, "the policy to which the devices would be moved is not there any more: choose another")
 }
 
 // check returns the operation of a spec that can be carried out.

@@ -53,9 +53,9 @@ func (s State) most() int {
 // Refusal is the error for a state that does not allow.
 func (s State) Refusal() *fault.Error {
 	return fault.Limited(s.Frees,
-		"the company's limit of destructive commands is reached: %d devices in %d minutes, over all its callers; "+
+		"the company's limit of destructive commands is reached: %s, over all its callers; "+
 			"retry in %d s, or ask an administrator of the company or the operator of the service to raise it",
-		s.most(), int(s.Limit.Window.Minutes()), operation.Seconds(s.Frees))
+		access.DestructiveLimit{Devices: s.most(), Window: s.Limit.Window}.Words(), operation.Seconds(s.Frees))
 }
 
 // KeyState is what a key's number of devices a day depends on. The zero value is

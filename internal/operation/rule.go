@@ -3,7 +3,6 @@ package operation
 import (
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,9 +125,9 @@ func (r *rule) text(s string) string {
 		return "must be a valid e-mail address"
 	case r.pkg && !validate.Package(s):
 		return "must be a package name such as com.example.app"
-	case r.time && !is(time.RFC3339, s):
+	case r.time && !isTime(s):
 		return "must be a time such as 2026-10-01T00:00:00Z"
-	case r.day && !is(time.DateOnly, s):
+	case r.day && !isDay(s):
 		return "must be a day such as 2026-10-01"
 	case r.enum != nil && !slices.Contains(r.enum, s):
 		return "must be one of " + strings.Join(r.enum, ", ")
@@ -136,12 +135,14 @@ func (r *rule) text(s string) string {
 	return ""
 }
 
-// timeShape is that of RFC 3339, of which time.Parse takes more.
-var timeShape = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
+func isTime(s string) bool {
+	_, ok := validate.Time(s)
+	return ok
+}
 
-func is(layout, s string) bool {
-	_, err := time.Parse(layout, s)
-	return err == nil && (layout != time.RFC3339 || timeShape.MatchString(s))
+func isDay(s string) bool {
+	_, err := time.Parse(time.DateOnly, s)
+	return err == nil
 }
 
 // integer says what is wrong with n.

@@ -76,7 +76,10 @@ func (p *Platform) observation(ctx context.Context, c company.Company, d *androi
 		return o, nil
 	}
 	version, err := p.store.Policies.PushedVersion(ctx, o.AppliedPolicy, d.AppliedPolicyVersion)
-	if err != nil && fault.CodeOf(err) != fault.NotFound {
+	switch {
+	case fault.CodeOf(err) == fault.NotFound: // it may become known: see SetPushed
+		o.AppliedPush = d.AppliedPolicyVersion
+	case err != nil:
 		return o, err
 	}
 	o.AppliedVersion = version

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -12,11 +13,14 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agent/release"
+	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/rollout"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/surface/cli"
 	"github.com/musterhq/muster/test/executable"
 	"github.com/musterhq/muster/test/poll"
 )
@@ -52,6 +56,33 @@ func (s signer) sign(t *testing.T, program []byte, code int) []byte {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// A release that is added, also once more, says when it was added first.
+func TestAgentRelease_SaysWhenItWasAdded(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	env.Start()
+	public, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, added := filepath.Join(t.TempDir(), "agent"), env.Now()
+	if err := os.WriteFile(path, signer{public, key}.sign(t, []byte("a program"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		text, err := runCommand(t, env, &cli.AgentRelease{File: path,
+			Common: cli.Common{Store: config.Store{Database: env.Database}, Output: "json"}})
+		var got struct{ AddedAt time.Time }
+		if err == nil {
+			err = json.Unmarshal([]byte(text), &got)
+		}
+		if err != nil || got.AddedAt.Sub(added).Abs() > time.Minute {
+			t.Errorf("added at %s, want about %s: %v", got.AddedAt, added, err)
+		}
+		env.Advance(time.Hour)
+	}
 }
 
 // The Go agent replaces itself while it runs, in one process, and goes back from a version

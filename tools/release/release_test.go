@@ -209,6 +209,33 @@ func TestPackageVersion(t *testing.T) {
 	}
 }
 
+// muster-admin reads the settings as systemd reads them for the service, and takes no other database.
+func TestAdmin_ReadsSettings(t *testing.T) {
+	t.Parallel()
+	script, err := os.ReadFile("../../packaging/muster-admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	text := `id() { echo 0; }; show() { echo "$1, $MUSTER_DATABASE, $MUSTER_MAIL_FROM, $MUSTER_TLS_CERT"; };` +
+		strings.NewReplacer("/etc/muster", dir, "exec muster", "show").Replace(string(script))
+	for _, c := range []struct{ settings, want string }{
+		{"MUSTER_DATABASE=postgres://db/m?sslmode=disable&a=b; # c", "postgres://db/m?sslmode=disable&a=b; # c, , "},
+		{"# a\n  MUSTER_DATABASE='sqlite:/a b'  \nMUSTER_MAIL_FROM=\"M <m@acme.test>\"\n", "sqlite:/a b, M <m@acme.test>, "},
+		{"MUSTER_MAIL_FROM=M $HOME <m@acme.test>", "sqlite:/var/lib/muster/muster.db, M $HOME <m@acme.test>, "},
+		{"MUSTER_DATABASE=a\nMUSTER_TLS_CERT=/run/credentials/muster.service/muster_tls-cert", "a, , " + dir + "/credentials/tls-cert"},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "muster.env"), []byte(c.settings), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", text, "muster-admin", "doctor")
+		cmd.Env = []string{"PATH=/usr/bin:/bin", "MUSTER_MAIL_FROM=", "MUSTER_TLS_CERT="}
+		if got, err := cmd.CombinedOutput(); err != nil || string(got) != "doctor, "+c.want+"\n" {
+			t.Errorf("with %q it runs with %s, %v; want %s", c.settings, got, err, c.want)
+		}
+	}
+}
+
 // The unit is without mistakes, and exposes little.
 func TestUnit(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {

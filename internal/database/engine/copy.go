@@ -39,11 +39,10 @@ func Copy(ctx context.Context, from Options, to string) (copied []TableCopy, err
 	if err != nil {
 		return nil, fmt.Errorf("the source: %w", err)
 	}
-	source, err := Look(ctx, from.URL)
+	source, err := look(ctx, from.URL, &DB{now: from.Now, patient: true})
 	if err != nil {
 		return nil, fmt.Errorf("the source: %w", err)
 	}
-	source.now = from.Now
 	defer func() { err = errors.Join(err, source.Close()) }()
 	unchanged, err := source.hold(ctx, from.URL, was)
 	if err != nil {
@@ -56,7 +55,7 @@ func Copy(ctx context.Context, from Options, to string) (copied []TableCopy, err
 	if err != nil {
 		return nil, fmt.Errorf("the target: %w", err)
 	}
-	target, err := Open(ctx, Options{URL: to, Now: from.Now, Changed: from.Changed, Logger: from.Logger})
+	target, err := Open(ctx, Options{URL: to, Now: from.Now, Changed: from.Changed, Logger: from.Logger, patient: true})
 	if err != nil {
 		return nil, fmt.Errorf("the target: %w", err)
 	}

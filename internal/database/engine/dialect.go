@@ -45,8 +45,8 @@ type Dialect interface {
 	lockSchema() string
 	// LockTable keeps others from changing a table until the transaction ends; empty as above.
 	LockTable(name string) string
-	// mayChange is a query for whether this role may change and make tables; empty:
-	// there are no roles.
+	// mayChange is a query for whether this role may change and make tables where they
+	// are; empty: there are no roles.
 	mayChange() string
 }
 
@@ -175,8 +175,13 @@ func (postgresDialect) Schema(text string) string {
 }
 
 func (postgresDialect) tables() string {
-	return `SELECT tablename FROM pg_tables WHERE schemaname = current_schema()`
+	return `SELECT tablename FROM pg_tables WHERE schemaname = ` + ownSchema
 }
+
+// ownSchema is the schema in which statements find our tables. A schema that was made later may
+// stand before it in the search path, such as one with the role's name: it is not where they are.
+const ownSchema = `COALESCE((SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+	WHERE c.oid = to_regclass('service_keys')), current_schema())`
 
 // lockSchema takes the lock that the first version's migrations took as well.
 func (postgresDialect) lockSchema() string {
@@ -184,7 +189,7 @@ func (postgresDialect) lockSchema() string {
 }
 
 func (postgresDialect) mayChange() string {
-	return `SELECT COALESCE(has_schema_privilege(current_schema(), 'CREATE'), FALSE) AND NOT EXISTS
+	return `SELECT COALESCE(has_schema_privilege(current_schema(), 'CREATE') AND current_schema() = ` + ownSchema + `, FALSE) AND NOT EXISTS
 		(SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND NOT pg_has_role(tableowner, 'USAGE'))`
 }
 

@@ -84,10 +84,14 @@ func (t *LastUsed) loop() {
 	}
 }
 
+// close writes the notes. That they are lost, as on a full disk, is no reason for a stop to fail.
 func (t *LastUsed) close() error {
 	close(t.stop)
 	<-t.done
-	return t.flush()
+	if err := t.flush(); err != nil {
+		t.db.logger.Error("last-seen times are lost", slog.String("table", t.table), slog.Any("error", err))
+	}
+	return nil
 }
 
 // flush writes the notes; those that fail are kept for the next time.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/internal/database/engine"
@@ -44,4 +46,19 @@ func TestLastUsed_HeldRowDelaysFew(t *testing.T) {
 		t.Fatal(err)
 	}
 	poll.Until(t, "the note of the row that was held", written("z"))
+}
+
+// Notes that cannot be written do not make a stop fail; they are logged.
+func TestLastUsed_LostAtTheEnd(t *testing.T) {
+	each(t, func(t *testing.T, p place) {
+		var log strings.Builder
+		db, err := engine.Open(t.Context(), engine.Options{URL: p.url, Now: now, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		db.NewLastUsed("missing", "id", "at").Note("a", 2)
+		if err := db.Close(); err != nil || !strings.Contains(log.String(), `msg="last-seen times are lost" table=missing`) {
+			t.Errorf("%v was returned, and logged: %s", err, &log)
+		}
+	})
 }

@@ -14,8 +14,9 @@ import (
 // Look opens a database for reading alone, and creates or changes nothing: writing
 // through it fails. What a use of its version would be refused for, Version.Check says.
 // Without an error, nil means a SQLite file that does not exist.
-func Look(ctx context.Context, url string) (*DB, error) {
-	db := &DB{}
+func Look(ctx context.Context, url string) (*DB, error) { return look(ctx, url, &DB{}) }
+
+func look(ctx context.Context, url string, db *DB) (*DB, error) {
 	path, embedded := strings.CutPrefix(url, "sqlite:")
 	switch {
 	case embedded && path != "":

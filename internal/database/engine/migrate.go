@@ -60,10 +60,21 @@ func (db *DB) upgrade(ctx context.Context, pool *sql.DB, use SchemaUse, seen Ver
 	if err := db.mayChange(ctx, pool); err != nil {
 		return err
 	}
-	if err := db.endOlder(ctx, pool, seen); err != nil {
-		return err
+	for {
+		err := db.endOlder(ctx, pool, seen)
+		if err == nil {
+			err = db.migrate(ctx, pool, use)
+		}
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, errLetIn) {
+			return errors.Join(err, wrap(db.letIn(ctx, pool, seen), "older programs may still be refused"))
+		}
+		if seen, err = readVersion(ctx, session{db, pool}, db.dialect); err != nil {
+			return err
+		}
 	}
-	return db.migrate(ctx, pool, use)
 }
 
 // mayChange refuses a role that could not make the change, before anything is
@@ -76,7 +87,8 @@ func (db *DB) mayChange(ctx context.Context, pool *sql.DB) error {
 	may, err := Value[bool](ctx, session{db, pool}, query)
 	if err == nil && !may {
 		err = &SchemaError{"the tables must be made or changed, and the role of MUSTER_DATABASE may not do so",
-			"run `muster migrate` with the role that owns the database's tables"}
+			"run `muster migrate` with the role that owns the database's tables and may create some in the schema that is first in its " +
+				"search_path, where they are"}
 	}
 	return err
 }
@@ -122,6 +134,9 @@ func (db *DB) change(ctx context.Context, t Tx, use SchemaUse) error {
 	}
 	if err := version.Check(use); err != nil {
 		return err
+	}
+	if version.Schema > 1 && version.LowestWriter < migrations.LowestWriter {
+		return errLetIn
 	}
 	done, err := applied(ctx, t, db.dialect)
 	if err != nil {

@@ -103,6 +103,9 @@ func (w *wakes) hearOnce(ctx context.Context, config *pgx.ConnConfig, ready func
 		return err
 	}
 	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }()
+	if err := unlimited(ctx, c); err != nil { // to be idle is what this connection is for
+		return err
+	}
 	if _, err := c.Exec(ctx, "LISTEN "+wakeChannel); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,6 +78,26 @@ func (db *DB) endOlder(ctx context.Context, pool *sql.DB, seen Version) error {
 			return nil
 		}
 	}
+}
+
+// errLetIn is of a process that waited while another one failed, and let older programs in again.
+var errLetIn = errors.New("older programs may write again")
+
+// letIn takes back what endOlder told, after the change failed: the tables are as seen, and the
+// program that they are of is to go on.
+func (db *DB) letIn(ctx context.Context, pool *sql.DB, seen Version) error {
+	if seen.Schema <= 1 || seen.LowestWriter >= migrations.LowestWriter {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
+	defer cancel()
+	if now, err := readVersion(ctx, session{db, pool}, db.dialect); err == nil && now == seen {
+		return nil // they were not told
+	}
+	return db.inUpgrade(ctx, pool, func(ctx context.Context, t Tx) error {
+		return t.Exec(ctx, `UPDATE versions SET lowest_writer = ? WHERE id = 1 AND schema_number = ? AND lowest_writer = ?`,
+			seen.LowestWriter, seen.Schema, migrations.LowestWriter)
+	})
 }
 
 // spoke reports whether a replica said again that it is present.

@@ -36,6 +36,8 @@ type Options struct {
 	Spent func(ctx context.Context, c Cost)
 	// Logger gets the errors that no caller waits for; nil: they are dropped.
 	Logger *slog.Logger
+
+	patient bool // see DB
 }
 
 // DB is an open database. It is safe for concurrent use.
@@ -45,6 +47,7 @@ type DB struct {
 	logger  *slog.Logger
 	dialect Dialect
 	changed Work // see Options
+	patient bool // statements on PostgreSQL may take as long as they need
 
 	pool    *sql.DB // PostgreSQL's only pool; SQLite's readers
 	reader  runner  // runs statements on pool
@@ -67,7 +70,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	db := &DB{now: o.Now, logger: o.Logger, changed: o.Changed, spent: o.Spent, wakes: &wakes{id: resource.NewID(),
+	db := &DB{now: o.Now, logger: o.Logger, changed: o.Changed, patient: o.patient, spent: o.Spent, wakes: &wakes{id: resource.NewID(),
 		logger: o.Logger, quiet: 20 * time.Second, listeners: map[string][]*listener{},
 		pending: map[string]map[string]struct{}{}, everyone: map[string]bool{}}}
 	if err := db.open(ctx, o); err != nil {

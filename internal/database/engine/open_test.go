@@ -30,16 +30,18 @@ func TestOpen_TwiceAtOnce(t *testing.T) {
 
 func TestOpen_Refuses(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"", "sqlite:", "mysql://x", "muster.db", "postgres://user:secret@127.0.0.1:1/x",
-		"postgres://user:secret@%zz"} {
+	const wrong = "postgres://user:secret@127.0.0.1:1/x?sslmode="
+	for url, says := range map[string]string{"": "", "sqlite:": "", "mysql://x": "", "muster.db": "", wrong: "connection refused",
+		"postgres://user:secret@%zz": "not a valid postgres:// URL", wrong + "sure&password=secret": "sslmode is invalid",
+		wrong + "require&sslrootcert=/none": "/none"} {
 		db, err := engine.Open(t.Context(), engine.Options{URL: url, Now: now})
 		if err == nil {
 			_ = db.Close()
 			t.Errorf("Open(%q) = nil, want an error", url)
 			continue
 		}
-		if strings.Contains(err.Error(), "secret") {
-			t.Errorf("Open(%q): the password is in %q", url, err)
+		if strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), says) {
+			t.Errorf("Open(%q) = %q, want %q without the password", url, err, says)
 		}
 	}
 }

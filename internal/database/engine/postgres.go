@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
+	"net/url"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -40,31 +42,83 @@ func (db *DB) openPostgres(ctx context.Context, o Options) error {
 	return db.Ping(ctx)
 }
 
-// upgradePostgres is upgrade without answerLimit: to change large tables takes long, and so does
-// to wait for another process that does it.
+// upgradePostgres is upgrade on connections that wait: to change large tables takes long, and so
+// does to wait for another process that does it.
 func (db *DB) upgradePostgres(ctx context.Context, config pgx.ConnConfig, use SchemaUse, seen Version) error {
-	config.DialFunc = newDialer().DialContext
-	pool := stdlib.OpenDB(config)
+	pool := sql.OpenDB(patient(&config))
 	defer pool.Close()
+	if seen.Empty() {
+		if err := everyCharacter(ctx, session{db, pool}); err != nil {
+			return err
+		}
+	}
 	return db.upgrade(ctx, pool, use, seen)
+}
+
+// everyCharacter refuses an encoding in which people and devices could not be named as they are.
+// SQL_ASCII keeps what it is given.
+func everyCharacter(ctx context.Context, c Conn) error {
+	encoding, err := Value[string](ctx, c, `SELECT current_setting('server_encoding')`)
+	if err != nil || encoding == "UTF8" || encoding == "SQL_ASCII" {
+		return err
+	}
+	return &SchemaError{"the encoding of the empty database is " + encoding + ", which lacks most characters",
+		"create it again with `createdb --encoding UTF8 --template template0`"}
+}
+
+// patient connects without answerLimit and without the server's own limits, for work on whole tables.
+func patient(config *pgx.ConnConfig) driver.Connector {
+	config.DialFunc = newDialer().DialContext
+	return stdlib.GetConnector(*config, stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
+		return errors.Join(readCommitted(ctx, c), unlimited(ctx, c))
+	}))
+}
+
+// readCommitted sets what transactions rely on: a statement sees what was committed while the one
+// before it waited for a lock. A role or a database may have another default.
+func readCommitted(ctx context.Context, c *pgx.Conn) error {
+	_, err := c.Exec(ctx, `SET default_transaction_isolation = 'read committed'`)
+	return err
+}
+
+// unlimited takes the limits off a connection that a role or a database may have. Which there are
+// depends on the server's version.
+func unlimited(ctx context.Context, c *pgx.Conn) error {
+	_, err := c.Exec(ctx, `SELECT set_config(name, '0', FALSE) FROM pg_settings WHERE name IN ('statement_timeout', 'lock_timeout',
+		'idle_in_transaction_session_timeout', 'idle_session_timeout', 'transaction_timeout')`)
+	return err
 }
 
 // parsePostgres reads an address. Without a connect_timeout of its own, a connection that is not
 // made within connectLimit is given up, also where the server accepts it and says nothing.
-func parsePostgres(url string) (*pgx.ConnConfig, error) {
-	config, err := pgx.ParseConfig(url)
+func parsePostgres(address string) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(address)
 	if err != nil {
-		return nil, errors.New("the URL is not a valid postgres:// URL") // pgx quotes the URL, which may hold a password
+		return nil, invalid(address)
 	}
 	config.DialFunc = dialPostgres
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectLimit)
 	return config, nil
 }
 
+// invalid says what is wrong with an address, such as a parameter. pgx quotes it, so that it is
+// asked about what is left without users and passwords.
+func invalid(address string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		return errors.New("the URL is not a valid postgres:// URL")
+	}
+	parameters := u.Query()
+	parameters.Del("password")
+	parameters.Del("sslpassword")
+	_, err = pgx.ParseConfig((&url.URL{Scheme: u.Scheme, Host: u.Host, RawQuery: parameters.Encode()}).String())
+	return cmp.Or(err, errors.New("the URL is not a valid postgres:// URL"))
+}
+
 // poolPostgres opens the pool alone, for looking or for working.
-func (db *DB) poolPostgres(ctx context.Context, url string) (*pgx.ConnConfig, error) {
+func (db *DB) poolPostgres(ctx context.Context, address string) (*pgx.ConnConfig, error) {
 	db.dialect = Postgres()
-	config, err := parsePostgres(url)
+	config, err := parsePostgres(address)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +128,12 @@ func (db *DB) poolPostgres(ctx context.Context, url string) (*pgx.ConnConfig, er
 	if db.spent != nil {
 		config.Tracer = meter{db}
 	}
-	db.pool = sql.OpenDB(&connector{Connector: stdlib.GetConnector(*config, stdlib.OptionShouldPing(silent))})
+	if db.patient {
+		db.pool = sql.OpenDB(patient(config))
+	} else {
+		db.pool = sql.OpenDB(&connector{Connector: stdlib.GetConnector(*config, stdlib.OptionShouldPing(silent),
+			stdlib.OptionAfterConnect(readCommitted))})
+	}
 	db.onClose(db.pool.Close)
 	db.pool.SetMaxOpenConns(maxConnections)
 	db.pool.SetMaxIdleConns(maxConnections)

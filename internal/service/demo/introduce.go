@@ -22,7 +22,7 @@ func (f *filler) controls() string {
 	}
 	limit := "no limit of destructive commands"
 	if l := c.DestructiveLimit; !l.Off() {
-		limit = fmt.Sprintf("at most %d devices in %d minutes get a destructive command", l.Devices, int(l.Window.Minutes()))
+		limit = "at most " + l.Words() + " get a destructive command"
 	}
 	return fmt.Sprintf("%s; approval of policy changes: %s; authorization of destructive commands: %s; a person with an account %s may "+
 		"approve and confirm",

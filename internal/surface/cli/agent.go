@@ -41,10 +41,19 @@ func (c *AgentRelease) Run(env *Env) error {
 		return err
 	}
 	return c.open(env, Writes, func(ctx context.Context, admin *Admin) (answer, error) {
+		if err := admin.Rollouts.AddRelease(ctx, r, content); err != nil {
+			return answer{}, err
+		}
+		kept, err := admin.Rollouts.Releases(ctx)
+		for _, k := range kept {
+			if k.SHA256 == r.SHA256 {
+				r = k // with the time when it was added first
+			}
+		}
 		return answer{viewRelease(r), func(w io.Writer) {
 			fmt.Fprintf(w, "Added version %s (code %d) for %s, signed by %s.\nNo device gets it before `muster agent rollout %s`.\n",
 				r.Version, r.Code, r.Package, r.Signer, r.Version)
-		}}, admin.Rollouts.AddRelease(ctx, r, content)
+		}}, err
 	})
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // JobCommands manage jobs. The running service carries them out.
@@ -33,11 +35,22 @@ type JobCreate struct {
 	Filter   string   `name:"filter" required:"" placeholder:"QUERY" help:"Which devices, as in asset list: 'tag=store-12&policyBehind=true'; 'all=true' means all. It is looked at once, now."`
 	Command  string   `name:"command" required:"" placeholder:"NAME" help:"What to do: message, lock, reboot, sync-policy, change-policy, status-report or tags."`
 	Argument []string `name:"argument" sep:"none" placeholder:"NAME=VALUE" help:"An argument of the command; repeat for more: title=T and body=T of message, policyId=POLICY of change-policy, add=TAG and remove=TAG of tags."`
-	At       string   `name:"at" placeholder:"TIME" help:"When to start (RFC 3339), such as 2026-12-01T02:00:00Z; by default now."`
+	At       *string  `name:"at" placeholder:"TIME" help:"When to start (RFC 3339), such as 2026-12-01T02:00:00Z; by default now."`
 	Rate     *int     `name:"rate" placeholder:"N" help:"How many devices a minute, 1 to 600, evenly; by default 60."`
 	Reason   string   `name:"reason" placeholder:"TEXT" help:"Why, for the activity log; at most 200 characters."`
 	Ticket   string   `name:"ticket" placeholder:"TEXT" help:"The ticket it belongs to; at most 100 characters."`
 	Plan     bool     `name:"plan" help:"Say how many devices match, and make no job."`
+}
+
+// Validate wants a time, if one is given: an empty one would mean now.
+func (c *JobCreate) Validate() error {
+	if c.At == nil {
+		return nil
+	}
+	if _, ok := validate.Time(*c.At); !ok {
+		return errors.New("--at: write a time such as 2026-12-01T02:00:00Z")
+	}
+	return nil
 }
 
 // arguments are those of --argument as an object.
@@ -78,10 +91,8 @@ func (c *JobCreate) spec(env *Env, operator access.Principal) (spec job.Spec, er
 		return spec, &ExitError{Code: usageError, Text: Message(wrong)}
 	}
 	spec = job.Spec{Command: c.Command, Filter: filter, Words: c.Filter, Note: note}
-	if c.At != "" {
-		if spec.At, err = time.Parse(time.RFC3339, c.At); err != nil {
-			return spec, &ExitError{Code: usageError, Text: "--at: write a time such as 2026-12-01T02:00:00Z"}
-		}
+	if c.At != nil {
+		spec.At, _ = validate.Time(*c.At)
 	}
 	if c.Rate != nil {
 		if spec.Rate = *c.Rate; spec.Rate < 1 {

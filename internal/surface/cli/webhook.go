@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -216,6 +217,14 @@ func (c *WebhookDeliveries) Run(env *Env) error {
 type WebhookReplay struct {
 	webhookOf
 	After string `name:"after" required:"" placeholder:"CURSOR" help:"The cursor: next of the events API, or after of a delivery."`
+}
+
+// Validate wants a cursor: an empty one would mean all that is kept.
+func (c *WebhookReplay) Validate() error {
+	if c.After == "" {
+		return errors.New("--after must not be empty: give a cursor")
+	}
+	return nil
 }
 
 // Run moves the webhook back.

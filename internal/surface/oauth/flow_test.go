@@ -346,6 +346,10 @@ func TestAuthorize_RepeatedParametersAreRefused(t *testing.T) {
 	if response.StatusCode != http.StatusUnauthorized {
 		t.Errorf("parameters in the query: %d", response.StatusCode)
 	}
+	form.Add("code", "y")
+	if _, body := w.send("POST", w.server.URL+oauthserver.TokenPath, form); !strings.Contains(body, "the parameter code is given twice") {
+		t.Errorf("the code twice: %s", body)
+	}
 }
 
 func TestMetadata(t *testing.T) {
@@ -367,6 +371,13 @@ func TestMetadata(t *testing.T) {
 		_, body := w.send("GET", w.server.URL+path, nil)
 		if err := json.Unmarshal([]byte(body), &resource); err != nil || resource["resource"] != w.server.URL+"/mcp" {
 			t.Errorf("%s: %v, %v", path, resource, err)
+		}
+	}
+	for path, allow := range map[string]string{oauthserver.ServerPath: "GET, HEAD", oauthserver.ResourcePath + "/mcp": "GET, HEAD",
+		oauthserver.RegisterPath: "POST", oauthserver.TokenPath: "POST", oauthserver.RevokePath: "POST"} {
+		response, body := w.send("DELETE", w.server.URL+path, nil)
+		if got := response.Header.Get("Allow"); response.StatusCode != http.StatusMethodNotAllowed || got != allow {
+			t.Errorf("DELETE %s: %d, Allow %q, want 405, %q: %s", path, response.StatusCode, got, allow, body)
 		}
 	}
 }

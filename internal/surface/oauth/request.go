@@ -118,7 +118,8 @@ func (s *Server) target(asked []string) (string, bool) {
 
 // knownParameter keeps strangers' text out of our own messages.
 func knownParameter(key string) string {
-	known := []string{"client_id", "redirect_uri", "response_type", "state", "scope", "code_challenge", "code_challenge_method"}
+	known := []string{"client_id", "client_secret", "redirect_uri", "response_type", "state", "scope", "code_challenge",
+		"code_challenge_method", "grant_type", "code", "code_verifier", "refresh_token", "token"}
 	if slices.Contains(known, key) {
 		return key
 	}

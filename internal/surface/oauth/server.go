@@ -13,6 +13,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -64,12 +65,25 @@ const (
 // Mount adds the endpoints that programs call. The authorize endpoint is
 // Consent's, because it shows pages.
 func (s *Server) Mount(mux *http.ServeMux) {
-	mux.HandleFunc("GET "+ServerPath, s.serveServerMetadata)
-	mux.HandleFunc("GET "+ResourcePath, s.serveResourceMetadata)
-	mux.HandleFunc("GET "+ResourcePath+"/mcp", s.serveResourceMetadata)
-	mux.HandleFunc("POST "+RegisterPath, s.serveRegister)
-	mux.HandleFunc("POST "+TokenPath, s.serveToken)
-	mux.HandleFunc("POST "+RevokePath, s.serveRevoke)
+	const read, send = "GET, HEAD", "POST"
+	for _, e := range []struct {
+		methods, path string
+		serve         http.HandlerFunc
+	}{
+		{read, ServerPath, s.serveServerMetadata},
+		{read, ResourcePath, s.serveResourceMetadata},
+		{read, ResourcePath + "/mcp", s.serveResourceMetadata},
+		{send, RegisterPath, s.serveRegister},
+		{send, TokenPath, s.serveToken},
+		{send, RevokePath, s.serveRevoke},
+	} {
+		method, _, _ := strings.Cut(e.methods, ",") // that of GET takes HEAD, too
+		mux.HandleFunc(method+" "+e.path, e.serve)
+		mux.HandleFunc(e.path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Allow", e.methods)
+			edge.JSON(w, http.StatusMethodNotAllowed, edge.NoStore, &protocolFault{invalidRequest, "this address takes " + e.methods})
+		})
+	}
 }
 
 // serveServerMetadata answers RFC 8414's document.

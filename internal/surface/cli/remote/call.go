@@ -121,8 +121,8 @@ func (c *call) arguments(env *Env) (map[string]any, error) {
 			}
 			all[a.Name] = value
 		case []string:
-			if len(given) == 1 && given[0] == "" {
-				given = []string{} // --tags= takes all away
+			if len(given) == 1 && given[0] == "" && a.In != "query" {
+				given = []string{} // --tags= takes all away; an empty filter is refused
 			}
 			if given != nil {
 				all[a.Name] = given

@@ -206,7 +206,7 @@ final class Keeper implements Runnable, Log {
                     if (!lost(e)) {
                         setTrouble(String.valueOf(e.getMessage()));
                     }
-                    await(wait);
+                    await(Math.max(wait, Enrollment.pause(e)));
                     wait = Math.min(2 * wait, LAST_RETRY);
                 }
             }

@@ -65,11 +65,18 @@ final class StateFiles {
         }
     }
 
-    /** code returns the code to enroll with, or null. */
+    /** code returns the code to enroll with, or null. What the disk made of one is no code, and goes. */
     synchronized Code code() throws IOException {
+        byte[] text;
         try {
-            return Code.parse(new String(code.readFully(), StandardCharsets.UTF_8));
+            text = code.readFully();
         } catch (FileNotFoundException e) {
+            return null;
+        }
+        try {
+            return Code.parse(new String(text, StandardCharsets.UTF_8));
+        } catch (IOException damaged) {
+            code.delete();
             return null;
         }
     }

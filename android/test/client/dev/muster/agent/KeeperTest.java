@@ -16,10 +16,12 @@ import dev.muster.agent.core.Fields;
 import dev.muster.agent.core.Json;
 import dev.muster.agent.core.Kept;
 import dev.muster.agent.core.Status;
+import java.io.File;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.Base64;
@@ -171,6 +173,22 @@ public final class KeeperTest extends Client {
                 .contains("\"agentErrors\":[\"the process before this one broke: the thread main: java.lang.Error\"]"));
     }
 
+    /** A code that the disk damaged keeps an enrolled device from nothing. */
+    @Test
+    public void aDamagedCodeGoes() throws Exception {
+        enrolled(app, address(), spki());
+        File code = new File(app.createDeviceProtectedStorageContext().getFilesDir(), "code.json");
+        Files.write(code.toPath(), new byte[100]);
+        status = 200;
+        answer = "{\"nextSeconds\":60}";
+        keeper.start();
+        for (int i = 0; i < 400 && keeper.contact() == 0; i++) {
+            Thread.sleep(20);
+        }
+        assertTrue(keeper.trouble(), keeper.contact() != 0);
+        assertFalse(code.exists());
+    }
+
     @Test
     public void aCaptivePortalIsNoRefusal() throws Exception {
         take(403, "<html>Please sign in</html>");
@@ -218,6 +236,12 @@ public final class KeeperTest extends Client {
         }
         assertNull("a code that is refused goes", files.code());
         assertEquals("the former identity stays", before, id());
+        reach(Keeper.State.SUPERSEDED);
+        keeper.take(code("https://other.example"));
+        for (int i = 0; i < 400 && files.code() != null; i++) {
+            Thread.sleep(20);
+        }
+        assertNull("another service's code goes: the device stays in touch with its own", files.code());
         reach(Keeper.State.SUPERSEDED);
         take(502, "<html>Bad gateway</html>");
         await("refused the enrollment ()", false);
@@ -334,7 +358,7 @@ public final class KeeperTest extends Client {
                     + "so that these lines fill more than the file may hold of them, twice over");
         }
         assertTrue(files.log.length() + " bytes", files.log.length() <= Kept.MAX && log.text().length == files.log.length());
-        String text = new String(java.nio.file.Files.readAllBytes(files.log.toPath()), StandardCharsets.UTF_8);
+        String text = new String(Files.readAllBytes(files.log.toPath()), StandardCharsets.UTF_8);
         assertTrue(text.trim().contains("line: 2999 "));
         assertTrue("it begins with a line", text.startsWith("2"));
     }

@@ -37,6 +37,8 @@ public final class Agent implements Closeable {
     private final Hint woken = new Hint();
     final Offered offered = new Offered(this);
     final Gate gate = new Gate();
+    /** reached is whether the service answered the latest check-in, whatever came of it. */
+    volatile boolean reached;
 
     /** Agent opens an enrolled device's agent. */
     public Agent(Options options) throws IOException {
@@ -47,7 +49,7 @@ public final class Agent implements Closeable {
         steps = options.steps;
         store = new Store(options.directory);
         link = new Link(store, options.transport, options.keys, clock);
-        journal = Journal.open(store.path(Store.JOURNAL), clock.now());
+        journal = Journal.open(store.path(Store.JOURNAL), link.serviceTime());
         policy = new Policy(this);
         reports = new Reports(this);
         executor = new Executor(this);
@@ -158,6 +160,9 @@ public final class Agent implements Closeable {
             rotation.due();
         } catch (IOException e) {
             late = later(e);
+        } catch (RuntimeException e) { // of the system that makes and holds keys
+            reports.broke("the change of the key", e);
+            late = new IOException("cannot change the key: " + e.getMessage(), e);
         }
         return late;
     }

@@ -21,6 +21,7 @@ final class Backoff {
     private long pauseEnd; // by elapsed; 0: no pause yet
     private boolean checkInFailed; // the latest one
     private boolean answeredOnce; // a check-in was answered since the start
+    private boolean reached; // the latest one failed after it was answered
     private boolean streamHolds; // the stream has been open for HOLD
 
     Backoff(Random random) {
@@ -33,6 +34,7 @@ final class Backoff {
      */
     synchronized long failed(long now, IOException e, boolean stream) {
         checkInFailed |= !stream;
+        reached &= stream;
         streamHolds &= !stream;
         if (e instanceof SupersededException) {
             return jitter(SUPERSEDED);
@@ -44,12 +46,15 @@ final class Backoff {
         long limit = Math.min(FIRST << Math.min(failures, 20), LAST);
         failures++;
         long wait = limit / 2 + below(limit / 2 + 1); // spread, so that a fleet does not come back at one moment
-        Refusal r = Refusal.in(e);
-        if (r != null && r.retryAfter > 0) {
-            wait = Math.max(wait, Math.min(jitter(r.retryAfter), LAST));
-        }
+        wait = Math.max(wait, asked(e));
         pauseEnd = now + wait;
         return wait;
+    }
+
+    /** asked is how long to wait because the service asked for it in its answer; 0: it did not. */
+    long asked(Throwable e) {
+        Refusal r = Refusal.in(e);
+        return r == null ? 0 : Math.min(jitter(r.retryAfter), LAST);
     }
 
     /** answered notes a check-in that the service answered. */
@@ -57,6 +62,13 @@ final class Backoff {
         checkInFailed = false;
         answeredOnce = true;
         settle();
+        notifyAll();
+    }
+
+    /** reached notes that the service answered the check-in that failed: the stream may be opened. */
+    synchronized void reached() {
+        answeredOnce = true;
+        reached = true;
         notifyAll();
     }
 
@@ -86,10 +98,14 @@ final class Backoff {
      * the check-in.
      */
     synchronized boolean awaitCheckIn() throws InterruptedException {
-        if (!answeredOnce || checkInFailed) {
+        if (!inTouch()) {
             wait(1000);
         }
-        return answeredOnce && !checkInFailed;
+        return inTouch();
+    }
+
+    private boolean inTouch() {
+        return answeredOnce && (!checkInFailed || reached);
     }
 
     /** elapsed is a clock that only goes forward, in milliseconds. */

@@ -69,7 +69,9 @@ final class CheckIn {
         Link.Reply reply;
         try {
             reply = fit.tell(request);
+            agent.reached = true;
         } catch (IOException e) {
+            agent.reached = false;
             throw agent.refused(e);
         }
         agent.offered.unsure = false;

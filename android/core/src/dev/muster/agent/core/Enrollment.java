@@ -9,6 +9,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 
 /** Enrollment is what a device needs to enroll. */
 public final class Enrollment {
@@ -55,14 +56,16 @@ public final class Enrollment {
         }
     }
 
-    /** EraseException means that the service has ordered to erase the device, which keeps what it was until then. */
-    private static final class EraseException extends IOException {
+    /** UselessException means that this device can never enroll with the code. It keeps what it was. */
+    private static final class UselessException extends IOException {
         private static final long serialVersionUID = 1;
 
-        EraseException() {
-            super("the service has ordered to erase this device: it cannot enroll again");
+        UselessException(String why) {
+            super(why);
         }
     }
+
+    private static final String ERASE = "the service has ordered to erase this device: it cannot enroll again";
 
     /** Redeemed is what the service signed in answer to a request, and what it announced beside that. */
     private static final class Redeemed {
@@ -154,14 +157,14 @@ public final class Enrollment {
             throw new IOException("this device is enrolled already: unenroll it first");
         }
         if (!Server.url(was.server, "").equals(Server.url(server, "")) || !was.role.equals(role)) {
-            throw new IOException("this device is enrolled at another service, or in another role: unenroll it first");
+            throw new UselessException("this device is enrolled at another service, or in another role: unenroll it first");
         }
         String action = catchUp(link);
         if (action.equals("wipe") && !link.identity().companion()) {
-            throw new EraseException();
+            throw new UselessException(ERASE);
         }
         if (!commandKey.isEmpty() && !link.trust.newest().key.named(commandKey)) {
-            throw new IOException("the code is of a service that this device does not know: unenroll it first");
+            throw new UselessException("the code is of a service that this device does not know: unenroll it first");
         }
         return new Former(link, action.isEmpty() && !link.identity().companion());
     }
@@ -260,7 +263,7 @@ public final class Enrollment {
     /** refusedForGood reports whether the same code would be refused again, so that it takes another. */
     public static boolean refusedForGood(IOException e) {
         Refusal refused = Refusal.in(e);
-        return e instanceof EraseException
+        return e instanceof UselessException
                 || refused != null && (refused.error.equals(Refusal.BAD_TOKEN) || refused.error.equals(Refusal.MALFORMED));
     }
 
@@ -268,6 +271,11 @@ public final class Enrollment {
     public static boolean waits(IOException e) {
         Refusal refused = Refusal.in(e);
         return refused != null && refused.status == 409 && refused.error.equals("waiting");
+    }
+
+    /** pause is how long to wait, in milliseconds, because the service asked for it in its answer; 0: it did not. */
+    public static long pause(Throwable e) {
+        return new Backoff(new Random()).asked(e);
     }
 
     /** key returns the key that was made for this token, or makes one and notes what it is for. */
@@ -342,7 +350,7 @@ public final class Enrollment {
             if (answer.status() != 200) {
                 Refusal refused = Refusal.read(answer, proof);
                 if (former != null && former.link.trust.tombstone(refused).equals("wipe")) {
-                    throw new EraseException();
+                    throw new UselessException(ERASE);
                 }
                 throw new IOException("the service refused the enrollment (" + refused.error + "): " + refused.message, refused);
             }

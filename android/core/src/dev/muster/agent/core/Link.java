@@ -220,27 +220,33 @@ final class Link {
 
     /** correct sets the clock's offset or the sequence as the service says, if it is the service, about this very request. */
     boolean correct(Refusal r) {
+        trust.learnQuietly(r.keys);
+        if (r.signed == null || !r.error.equals(Refusal.CLOCK_SKEW) && !r.error.equals(Refusal.REPLAYED)) {
+            return false;
+        }
         try {
-            trust.learnQuietly(r.keys);
-            if (r.signed == null || !r.error.equals(Refusal.CLOCK_SKEW) && !r.error.equals(Refusal.REPLAYED)) {
+            if (!set(trust.time(r), r.signature)) {
                 return false;
             }
-            Fields correction = trust.open(r.signed, Envelope.TIME);
-            synchronized (this) {
-                if (!correction.text("deviceId").equals(id.deviceId) || !correction.text("inReplyTo").equals(r.signature)) {
-                    return false;
-                }
-                long time = correction.number("serverTime");
-                Identity corrected = id.copy();
-                corrected.offset = time - clock.now();
-                corrected.latest = Math.max(corrected.latest, time);
-                next = Math.max(next, correction.number("lastSequence") + 1);
-                corrected.reserved = Math.max(corrected.reserved, next);
-                save(corrected);
-            }
-            return true;
         } catch (IOException e) {
             return false;
         }
+        trust.learnQuietly(r.keys); // those that lay in the future of the clock before
+        return true;
+    }
+
+    /** set sets the clock's offset and the sequence by a time, if it answers the request with the signature. */
+    private synchronized boolean set(Fields correction, String signature) throws IOException {
+        if (!correction.text("deviceId").equals(id.deviceId) || !correction.text("inReplyTo").equals(signature)) {
+            return false;
+        }
+        long time = correction.number("serverTime");
+        Identity corrected = id.copy();
+        corrected.offset = time - clock.now();
+        corrected.latest = Math.max(corrected.latest, time);
+        next = Math.max(next, correction.number("lastSequence") + 1);
+        corrected.reserved = Math.max(corrected.reserved, next);
+        save(corrected);
+        return true;
     }
 }

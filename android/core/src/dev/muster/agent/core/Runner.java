@@ -36,6 +36,9 @@ public final class Runner {
                     throw e;
                 } catch (IOException e) {
                     next = agent.guarded(backoff.failed(Backoff.elapsed(), e, false), false);
+                    if (agent.reached) {
+                        backoff.reached();
+                    }
                     agent.log.warn("cannot check in", e);
                 }
                 if (first) {

@@ -1,12 +1,15 @@
 package dev.muster.agent.core;
 
 import java.io.IOException;
+import java.util.Collections;
 import java.util.List;
 
 /** Trust knows the keys that the service signs with, and follows their succession. */
 final class Trust {
     /** LATEST_EVERY is how far the latest signed time may run ahead of what is on disk. */
     private static final long LATEST_EVERY = 24L * 60 * 60 * 1000;
+    /** ANY_TIME is later than the beginning of any key, in Unix milliseconds. */
+    private static final long ANY_TIME = Long.MAX_VALUE / 2;
 
     private final Link link;
 
@@ -22,6 +25,26 @@ final class Trust {
             }
         }
         throw new IOException("signed with the key \"" + e.keyId + "\", which this device does not trust");
+    }
+
+    /**
+     * time opens the time that a refusal holds. Keys that the refusal announces may have signed it, whatever the
+     * device's clock shows: where it is far behind, they seem to begin in the future.
+     */
+    Fields time(Refusal r) throws IOException {
+        List<CommandKey> keys = link.identity().commandKeys;
+        for (Envelope e : trusts(r.signed.keyId) ? Collections.<Envelope>emptyList() : r.keys) {
+            try {
+                keys = CommandKey.follow(keys, e, ANY_TIME);
+            } catch (IOException passed) {
+                continue; // a forged announcement hides no true one behind it
+            }
+            CommandKey newest = keys.get(keys.size() - 1);
+            if (newest.id.equals(r.signed.keyId)) {
+                return r.signed.open(newest.key, Envelope.TIME);
+            }
+        }
+        return open(r.signed, Envelope.TIME);
     }
 
     /** trusts reports whether the agent trusts the key with the id now. */

@@ -119,4 +119,42 @@ public final class BreakTest {
         assertEquals(Integer.valueOf(1), during.get(0));
         assertEquals(0, held[0]);
     }
+
+    /** A system that makes no key for the yearly change, whatever it throws, holds back neither check-ins nor the stream. */
+    @Test
+    public void aKeyThatCannotBeMadeHoldsBackNothing() throws Exception {
+        final CountDownLatch opened = new CountDownLatch(1);
+        Fixture fixture = new Fixture() {
+            @Override
+            public Answer send(String method, String url, Map<String, String> headers, byte[] body, int silence) throws IOException {
+                if (url.endsWith("/wake")) {
+                    opened.countDown();
+                    throw new IOException("no stream");
+                }
+                return super.send(method, url, headers, body, silence);
+            }
+
+            @Override
+            public DeviceKey create(String name) {
+                throw new IllegalArgumentException("invalid date string");
+            }
+        };
+        fixture.now += 400L * 24 * 3_600_000;
+        try (Agent agent = fixture.open()) {
+            Runner runner = new Runner(agent);
+            Thread stops = new Thread(() -> {
+                try {
+                    opened.await(10, TimeUnit.SECONDS);
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+                runner.stop();
+            });
+            stops.start();
+            runner.run();
+            stops.join();
+        }
+        assertEquals("the stream was opened", 0, opened.getCount());
+        assertTrue(errors(fixture).toString(), errors(fixture).get(0).startsWith("the change of the key broke: "));
+    }
 }

@@ -8,14 +8,20 @@ import java.util.Map;
 final class JsonAnswer implements Transport.Answer {
     private final int status;
     private final byte[] text;
+    private final String retryAfter;
 
     JsonAnswer(int status, Map<String, Object> answer) {
         this(status, Json.write(answer));
     }
 
     JsonAnswer(int status, String answer) {
+        this(status, answer, "");
+    }
+
+    JsonAnswer(int status, String answer, String retryAfter) {
         this.status = status;
         text = Text.bytes(answer);
+        this.retryAfter = retryAfter;
     }
 
     @Override
@@ -25,7 +31,7 @@ final class JsonAnswer implements Transport.Answer {
 
     @Override
     public String header(String name) {
-        return "";
+        return name.equals("Retry-After") ? retryAfter : "";
     }
 
     @Override

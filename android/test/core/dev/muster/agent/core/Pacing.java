@@ -8,7 +8,7 @@ import java.util.Random;
 final class Pacing {
     private Pacing() {}
 
-    static void check() {
+    static void check() throws IOException {
         IOException refused = new IOException("connection refused");
         Backoff b = new Backoff(new Random(1));
         b.answered();
@@ -30,8 +30,20 @@ final class Pacing {
         }
         b.moved();
         Vectors.check("in another network", b.failed(now, refused, false) <= Backoff.FIRST);
+        asked();
         gate();
         drip();
+    }
+
+    /** asked checks how long an enrollment waits that the service refused for a time. */
+    private static void asked() throws IOException {
+        for (String seconds : new String[] {"", "100", "86400"}) {
+            Refusal busy = Refusal.read(new JsonAnswer(429, "{\"error\":\"rate_limited\"}", seconds), "");
+            long wait = Enrollment.pause(new IOException("the service refused the enrollment", busy));
+            Vectors.check("the pause of " + seconds + " is " + wait, seconds.isEmpty() ? wait == 0
+                    : seconds.equals("100") ? wait >= 80_000 && wait <= 120_000 : wait == Backoff.LAST);
+        }
+        Vectors.check("the service did not answer", Enrollment.pause(new IOException("connection refused")) == 0);
     }
 
     private static void gate() {

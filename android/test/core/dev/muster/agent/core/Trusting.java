@@ -41,12 +41,22 @@ final class Trusting {
         for (Fields one : trust.objects("announcements")) {
             Link device = device(trust, service);
             device.trust.learnQuietly(Refusal.envelopes(one, "said"));
-            List<String> trusted = new ArrayList<>();
-            for (CommandKey k : device.identity().commandKeys) {
-                trusted.add(k.id);
-            }
-            Vectors.same("announcements, " + one.text("what"), one.texts("trusted"), trusted);
+            Vectors.same("announcements, " + one.text("what"), one.texts("trusted"), trusted(device));
         }
+        for (Fields one : trust.objects("times")) {
+            Link device = device(trust, service);
+            device.correct(Refusal.read(new JsonAnswer(401, one.object("answer").map()), "this"));
+            Vectors.same("a time, " + one.text("what"), one.number("offset"), device.identity().offset);
+            Vectors.same("a time, " + one.text("what"), one.texts("trusted"), trusted(device));
+        }
+    }
+
+    private static List<String> trusted(Link device) {
+        List<String> ids = new ArrayList<>();
+        for (CommandKey k : device.identity().commandKeys) {
+            ids.add(k.id);
+        }
+        return ids;
     }
 
     /** device is one that trusts the service's key k1. */
