@@ -12,7 +12,7 @@
 set -euo pipefail
 if [ $# -ne 1 ]; then echo "usage: build.sh OUT" >&2; exit 2; fi
 
-# All that is missing, in one line, before anything is done. Only builtins are used here.
+# First all missing programs in one message. Each line is a package and its programs. Only shell builtins are used here.
 missing='' packages=''
 while read -r package programs; do
 	for program in $programs; do
@@ -47,8 +47,8 @@ if ! [[ $app_package =~ ^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$ ]] || [[ $name =~ 
 	exit 1
 fi
 
-# Another build of the JDK or of apksigner most likely writes the same app, but
-# a release is made with the programs of artifacts.txt only.
+# Another build of the JDK or of apksigner most likely writes the same app: that is a warning. A release, which has a
+# key, is made only with the programs of artifacts.txt.
 while read -r use file sum package; do
 	if [ "$use" = debian ] && [ "$(sha256sum "$file" 2>/dev/null | cut -d ' ' -f 1)" != "$sum" ]; then
 		echo "$file is not that of $package, as in android/artifacts.txt: the app may differ" >&2
@@ -89,7 +89,7 @@ if [ -n "$name" ]; then
 	named+=(-R "$out/name.zip")
 fi
 [ "$app_package" = dev.muster.agent ] || named+=(--rename-manifest-package "$app_package")
-# What is addressed from outside goes by the package; the classes keep theirs.
+# Other programs address the content provider by the app's package. The classes keep the package dev.muster.agent.
 sed "s/authorities=\"dev\.muster\.agent\./authorities=\"$app_package./" app/AndroidManifest.xml >"$out/AndroidManifest.xml"
 "$out/prebuilt/linux/aapt2" link -I "$out/prebuilt/android-framework.jar" --manifest "$out/AndroidManifest.xml" \
 	--custom-package dev.muster.agent "${named[@]}" --min-sdk-version 28 --target-sdk-version 35 --version-code "$code" --version-name "$version" \
@@ -98,7 +98,7 @@ sed "s/authorities=\"dev\.muster\.agent\./authorities=\"$app_package./" app/Andr
 find core/src app/src "$out/gen" -name '*.java' | LC_ALL=C sort >"$out/sources"
 javac -encoding UTF-8 --release 8 -proc:none -Xlint:all,-classfile,-options,-processing,-try -Werror -cp "$android" -d "$out/classes" "@$out/sources"
 
-# dx does not know how to translate invokedynamic: no lambdas, no string switches of newer compilers.
+# dx cannot translate invokedynamic, with which javac compiles lambdas and, for newer releases, string concatenation.
 if grep -rlE 'LambdaMetafactory|StringConcatFactory' "$out/classes"; then
 	echo "cannot build the app: the classes above use invokedynamic; write the lambdas as classes" >&2
 	exit 1

@@ -7,63 +7,63 @@ import (
 	"github.com/musterhq/muster/internal/access"
 )
 
-// Filter chooses entries of one company. Zero members do not filter.
+// Filter selects entries of one company that meet all its conditions. A zero field, but CompanyID, is
+// no condition.
 type Filter struct {
 	CompanyID string
 	Actor     access.Kind
 	ActorID   string
-	Area      string
+	Area      string // the first part of an action's name, such as "command"
 	Action    Action
-	Actions   []Action // one of them; empty: any
-	Text      string   // words that the names of the actor and the target have, in any case
-	AssetID   string   // a device
-	TargetID  string   // anything else
-	Outcome   Outcome
+	Actions   []Action  // any of them
+	Text      string    // words, each part of the actor's or the target's name, in any case
+	AssetID   string    // the target is this asset
+	TargetID  string    // the target has this id
+	Outcome   Outcome   // the outcome that was recorded
 	From, To  time.Time // From included, To not
-	// Once leaves out the second entry of a command, which records that it failed
-	// or is unconfirmed: the first has the command's state of now. A filter by
-	// Outcome finds second entries all the same. The version that a proposal saved is
-	// left out, too: the entry of the proposal has it. So are the entries of a job's
-	// devices, but of AssetID.
+	// Once leaves out entries that repeat others: the entry that a command failed or is unconfirmed,
+	// as its first entry shows the command's present state, unless Outcome is set; the version that
+	// a proposal saved; and the entries of a job's devices, unless AssetID or Text is set.
 	Once bool
-	// Limit shows a user who is limited to some policies only what concerns
-	// these, their devices, and the user; nil: everything.
+	// Limit is for a user who is limited to some policies: their entries, and those whose target is one
+	// of the policies or a device that has one. Nil: all entries.
 	Limit *Limit
 }
 
-// Limit is whose eyes a list is for.
+// Limit is a user and the policies that the user is limited to.
 type Limit struct {
 	UserID   string
 	Policies []string // ids
 }
 
-// Cursor is a place between two entries; zero: before the newest.
+// Cursor is a position in the entries, newest first: after the entry with the time and the id. The zero
+// value is before the newest.
 type Cursor struct {
 	At time.Time
 	ID string
 }
 
-// Of is the cursor just after an entry.
+// Of is the cursor after an entry.
 func Of(e Entry) Cursor { return Cursor{At: e.At, ID: e.ID} }
 
-// MaxPage is how many entries one page has at most.
+// MaxPage is the largest number of entries of one page.
 const MaxPage = 200
 
-// Bucket counts the entries of one stretch of time.
+// Bucket counts the entries of one interval.
 type Bucket struct {
 	From  time.Time
 	Count int64
 }
 
-// Store reads the record.
+// Store records entries and reads them.
 type Store interface {
 	Recorder
 	ChainExporter
 	// Activity returns up to limit entries after the cursor, newest first.
 	Activity(ctx context.Context, f Filter, after Cursor, limit int) ([]Entry, error)
-	// ActivityEntry returns one entry; fault.NotFound if the company has none such.
+	// ActivityEntry returns the entry with the time and the id, or fault.NotFound.
 	ActivityEntry(ctx context.Context, companyID string, at time.Time, id string) (Entry, error)
-	// ActivityDensity counts the filter's entries in stretches of width from
-	// f.From on; stretches without any are left out.
+	// ActivityDensity counts the filter's entries in intervals of width, at least one
+	// millisecond, from f.From on. It leaves out intervals without entries.
 	ActivityDensity(ctx context.Context, f Filter, width time.Duration) ([]Bucket, error)
 }

@@ -8,30 +8,30 @@ import (
 	"github.com/musterhq/muster/internal/validate"
 )
 
-// Sentence is an entry for people: who did what, to what, and in which direction. Every
-// surface shows it; none forms one of its own. It never has an id.
+// Sentence describes an entry in English: who did what to what. All surfaces show the same sentence. It
+// contains no ids.
 type Sentence struct {
 	Who Actor
-	Did []Part // after the actor: "turned approval of policy changes off"
-	// Loosens marks what lets API keys, AI clients or people do more than before.
+	Did []Part // the rest, such as "turned approval of policy changes off"
+	// Loosens: the change lets API keys, AI clients or people do more than before.
 	Loosens bool
 }
 
-// Actor is who did it, for people.
+// Actor is the subject of a sentence.
 type Actor struct {
 	Name   string // of a key, a client, a person, or the service
-	Prefix string // of a key: keys may have one name
+	Prefix string // of a key: several keys can have the same name
 }
 
-// Part is a piece of a sentence. A name is a text of a device or a person: clean, and to be
-// shown so that its direction of writing does not change what is around it.
+// Part is a part of a sentence. If Name is set, the text is from a device or a person, without control
+// characters. Surfaces isolate it, so that right-to-left text does not change the order of the parts around it.
 type Part struct {
 	Text string
 	Name bool
 }
 
-// Verbs returns the words of a type of command: the verb with the device as its object, in
-// the past and as it is called, and the noun, such as "a wipe of". Empty: no such type.
+// Verbs returns the words of a command's type: the verb in the past tense and in its base form, which the device's
+// name follows, and the noun, such as "a wipe of". They are empty for an unknown type.
 type Verbs func(commandType string) (past, base, noun string)
 
 // String is the sentence without its actor, as plain text.
@@ -43,20 +43,20 @@ func (s Sentence) String() string {
 	return b.String()
 }
 
-// maxName bounds a name in a sentence, in characters.
+// maxName limits a name in a sentence, in characters.
 const maxName = 300
 
-// Tell forms an entry's sentence.
+// Tell returns an entry's sentence.
 func (e Entry) Tell(verbs Verbs) Sentence {
-	all, end := e.clauses(verbs), e.Ended()
+	clauses, end := e.clauses(verbs), e.Ended()
 	if e.Action == ApprovalVoid || e.Action == AuthorizationVoid {
-		end = Done // the approval is refused, not what the service did
+		end = Done // the outcome says that the approval was refused: that was done
 	}
 	s := Sentence{Who: ActorOf(e.Actor)}
-	for i, c := range all {
+	for i, c := range clauses {
 		switch {
 		case i == 0:
-		case i == len(all)-1:
+		case i == len(clauses)-1:
 			s.Did = append(s.Did, Part{Text: " and "})
 		default:
 			s.Did = append(s.Did, Part{Text: ", "})
@@ -67,7 +67,7 @@ func (e Entry) Tell(verbs Verbs) Sentence {
 	return s
 }
 
-// verb is the verb by how it ended: "locked", "asked to lock".
+// verb is the verb as the end demands: "locked", "asked to lock".
 func (c clause) verb(end End) string {
 	switch end {
 	case Open, Unkept:
@@ -81,7 +81,7 @@ func (c clause) verb(end End) string {
 	}
 }
 
-// ActorOf names an actor.
+// ActorOf returns an actor as the subject of a sentence.
 func ActorOf(a access.Actor) Actor {
 	name := validate.Clean(a.Name, maxName)
 	switch a.Kind {
@@ -96,19 +96,19 @@ func ActorOf(a access.Actor) Actor {
 	}
 }
 
-// End is how what an entry reports ended.
+// End is the result of what an entry reports.
 type End int
 
 // The ends.
 const (
-	Done     End = iota
-	Open         // a command whose device has not answered
-	Doubtful     // it is not known
-	Wrong        // it failed, or was refused
-	Unkept       // the result of a command is not kept any more
+	Done     End = iota // it succeeded
+	Open                // the device has not answered the command
+	Doubtful            // the result is not known
+	Wrong               // it failed, or was refused
+	Unkept              // the command was deleted, and its result with it
 )
 
-// Ended is how an entry ended: of a command, as it is now.
+// Ended returns an entry's end: for a command by its present state, else by the recorded outcome.
 func (e Entry) Ended() End {
 	if e.Action.Area() == "command" && e.Outcome == OK {
 		switch e.State {
@@ -133,30 +133,31 @@ func (e Entry) Ended() End {
 	}
 }
 
-// clause is what was done, with its object.
+// clause is a verb with its object. A sentence with several is about changes that were made together.
 type clause struct {
-	past, base string
-	rest       []Part
-	loosens    bool
+	past, base string // the verb, in the past tense and in its base form
+	rest       []Part // the object
+	loosens    bool   // as of Sentence
 }
 
-// does is a clause of a verb and what follows it.
+// does is a clause of a verb and the words after it.
 func does(past, base, words string) clause {
 	return clause{past: past, base: base}.words(" " + words)
 }
 
-// name adds a name, after a space.
+// name appends a space and a name.
 func (c clause) name(name string) clause {
 	c.rest = append(c.rest, Part{Text: " "}, Part{validate.Clean(name, maxName), true})
 	return c
 }
 
+// words appends words.
 func (c clause) words(words string) clause {
 	c.rest = append(c.rest, Part{Text: words})
 	return c
 }
 
-// clauses are what an entry reports: one, unless settings changed together.
+// clauses returns an entry's clauses: one, unless several settings changed.
 func (e Entry) clauses(verbs Verbs) []clause {
 	area, verb, _ := strings.Cut(string(e.Action), ".")
 	if past, base, _ := verbs(strings.ToUpper(verb)); area == "command" && past != "" {
@@ -187,7 +188,7 @@ func (e Entry) clauses(verbs Verbs) []clause {
 	return []clause{e.plainClause()}
 }
 
-// plainClause is an action with its target.
+// plainClause is an action with its target: by the words of plainWords, else by the action's name.
 func (e Entry) plainClause() clause {
 	for _, w := range plainWords() {
 		if w.action == e.Action {
@@ -198,19 +199,18 @@ func (e Entry) plainClause() clause {
 			return c.name(e.target())
 		}
 	}
-	area, verb, _ := strings.Cut(string(e.Action), ".")
-	return clause{past: area + " " + strings.ReplaceAll(verb, "_", " "),
-		base: area + " " + strings.ReplaceAll(verb, "_", " ")}.name(e.target())
+	verb := strings.NewReplacer(".", " ", "_", " ").Replace(string(e.Action))
+	return clause{past: verb, base: verb}.name(e.target())
 }
 
-// target is what something was done to, by its name.
+// target is the name of the entry's target, or its kind if it has no name.
 func (e Entry) target() string {
 	words := map[Kind]string{Asset: "a device", Policy: "a policy", User: "a user", Key: "an API key", Connection: "an AI client",
 		Company: "the company"}
 	return cmp.Or(validate.Clean(cmp.Or(e.Target.Name, e.Device), maxName), words[e.Target.Kind])
 }
 
-// after is what a field became; empty: it did not change.
+// after is a field's new value; empty: it did not change.
 func (e Entry) after(field string) string {
 	for _, c := range e.Changes {
 		if c.Field == field {

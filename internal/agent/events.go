@@ -11,19 +11,19 @@ import (
 	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
-// wakeEvent is what one line of the wake stream means. The zero event keeps the stream
-// alive.
+// wakeEvent is the meaning of one line of the wake stream. The zero value only shows that the
+// connection is alive.
 type wakeEvent struct {
-	hint    bool               // check in
-	command *protocol.Envelope // a command, as a check-in has them; nil: none
+	hint    bool               // the agent is to check in
+	command *protocol.Envelope // a command, as in the answer to a check-in; nil: none
 }
 
 // readEvents calls each for every line of a stream of server-sent events, until reading
-// fails. A command is one line of data after a line with its type. Whatever cannot be read
-// as a command is a hint: the service has it for a check-in, too.
+// fails. A command is one line of data after a line with the event's type. Data that is not
+// a valid command is a hint: the service offers the command at the next check-in as well.
 func readEvents(from io.Reader, each func(wakeEvent)) error {
-	lines := bufio.NewReaderSize(from, 256) // most agents read nothing but comments for hours
-	command := false                        // the event that is being read is a command
+	lines := bufio.NewReaderSize(from, 256) // small: most agents read only keep-alive comments for hours
+	inCommand := false                      // the event that is being read is a command
 	for {
 		line, err := readLine(lines)
 		if err != nil {
@@ -34,21 +34,21 @@ func readEvents(from io.Reader, each func(wakeEvent)) error {
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(field) {
 		case "":
-			command = command && len(line) > 0 // an empty line ends the event
+			inCommand = inCommand && len(line) > 0 // an empty line ends the event, a comment does not
 		case "event":
-			command = string(value) == protocol.CommandEvent
+			inCommand = string(value) == protocol.CommandEvent
 		case "data":
 			event.hint = true
-			if sealed := (protocol.Envelope{}); command && json.Unmarshal(value, &sealed) == nil {
-				event = wakeEvent{command: &sealed}
+			if command := (protocol.Envelope{}); inCommand && json.Unmarshal(value, &command) == nil {
+				event = wakeEvent{command: &command}
 			}
 		}
 		each(event)
 	}
 }
 
-// readLine returns a line without its end. What is longer than a command can be is cut:
-// padding against proxies that buffer may have any length.
+// readLine returns a line without its line break. It cuts a line that is longer than a command can be:
+// the padding that the service sends to proxies that buffer can have any length.
 func readLine(from *bufio.Reader) ([]byte, error) {
 	var long []byte
 	for {
@@ -68,11 +68,12 @@ func readLine(from *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// maxOffered is how many commands of the stream wait to be taken. What is beyond them
-// comes with a check-in.
+// maxOffered is how many commands from the stream can wait to be run. The agent gets further ones with a
+// check-in.
 const maxOffered = 20
 
-// offered has Run take a command of the stream. It does not block.
+// offered queues a command from the stream, and has Run check in. It does not block: a command that the
+// queue has no place for is dropped.
 func (a *Agent) offered(command protocol.Envelope) {
 	select {
 	case a.commands <- command:
@@ -81,30 +82,25 @@ func (a *Agent) offered(command protocol.Envelope) {
 	a.Hint()
 }
 
-// takeOffered takes the commands that came on the stream and carries out what does not
-// need the service, before the check-in that acknowledges them. What is signed with a key
-// that is not known here is left to that check-in: it may announce the key. So is what
-// seems late: the device's clock may have been set since the last check-in.
+// takeOffered runs the queued commands that do not need the service, before the check-in that
+// acknowledges them. A command with a signature by an unknown key waits for that check-in, which may
+// announce the key. A command that seems to have expired waits as well (unsure): the device's
+// clock may have been set since the last check-in. The caller holds a.mu.
 func (a *Agent) takeOffered(ctx context.Context) error {
-	var known []protocol.Envelope
-	for {
-		select {
-		case command := <-a.commands:
-			if a.link.trusts(command.KeyID) {
-				known = append(known, command)
-			} else if len(a.unopened) < maxOffered {
-				a.unopened = append(a.unopened, command)
-			}
-			continue
-		default:
+	var trusted []protocol.Envelope
+	for len(a.commands) > 0 { // only this function receives from the channel
+		command := <-a.commands
+		if a.link.trusts(command.KeyID) {
+			trusted = append(trusted, command)
+		} else if len(a.unopened) < maxOffered {
+			a.unopened = append(a.unopened, command)
 		}
-		break
 	}
-	if len(known) == 0 {
+	if len(trusted) == 0 {
 		return nil
 	}
 	a.unsure = true
-	if err := a.accept(ctx, protocol.CheckinResponse{Commands: known}); err != nil {
+	if err := a.accept(ctx, protocol.CheckinResponse{Commands: trusted}); err != nil {
 		return err
 	}
 	return a.execute(ctx, false)

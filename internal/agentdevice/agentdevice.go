@@ -1,5 +1,5 @@
-// Package agentdevice is a device with Muster's own agent as the service knows
-// it: its key and sequence, where it stands, and the commands on their way to it.
+// Package agentdevice is the service's record of devices that Muster's own agent manages: their keys, states and
+// enrollment tokens, and the commands on their way to them.
 package agentdevice
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
-// State is where a device stands with the service.
+// State is the state of a device's enrollment.
 //
 //	ACTIVE ──wipe──► WIPE_PENDING ──erased, or silent after it set out──► DELETED
 //	   │  ▲               │
@@ -20,8 +20,8 @@ import (
 //	   └──unenrolled, or superseded──► DELETED
 type State string
 
-// The states. A DELETED device's row stays: its key proves who asks, and the
-// answer is a signed tombstone.
+// The states. The row of a DELETED device stays, with its key: the service answers the device's requests by a signed
+// tombstone, which says that it is no longer managed.
 const (
 	Active            State = "ACTIVE"
 	WipePending       State = "WIPE_PENDING"
@@ -32,8 +32,7 @@ const (
 // WakeTopic is the topic of wake-ups; ids are device ids.
 const WakeTopic = "agent"
 
-// EndTopic is the topic of hints that devices are no longer managed; ids are
-// theirs.
+// EndTopic is the topic of hints that devices are no longer managed; ids are device ids.
 const EndTopic = "agent-end"
 
 // Device is an enrolled agent.
@@ -44,41 +43,34 @@ type Device struct {
 	Epoch     int
 	Role      protocol.Role
 	Key       protocol.PublicKey
-	// CommandAlgorithm is that of the command key which the device was given when
-	// it enrolled: all that it obeys is signed so for as long as it is enrolled.
+	// CommandAlgorithm is the algorithm of the command key that the device got when it enrolled. All its commands
+	// are signed with this algorithm.
 	CommandAlgorithm protocol.Algorithm
-	// LastSequence is that of the request in which the device is in contact now, and
-	// Signature its signature; that is not stored.
-	LastSequence int64
-	Signature    string
-	State        State
-	Wiped        bool // DELETED by a wipe, or while one was open: a later contact is told to erase
-	Superseded   bool // DELETED because another device has become its asset since
-	Capabilities []protocol.Capability
-	// Build is the agent that runs on the device.
-	Build      Build
-	EnrolledAt time.Time
-	SeenAt     time.Time
-	// Silent: the inventory has given it up as INACTIVE.
-	Silent bool
-	// Open counts the commands that the device has not had or not finished.
-	Open int
-	// PushToken is where FCM reaches a companion; empty: nowhere.
-	PushToken string
-	// PolicyID and PolicyVersion are what the device is to have; read together
-	// with it. A companion has none.
+	LastSequence     int64  // of the request that is being answered
+	Signature        string // of that request; not stored
+	State            State
+	Wiped            bool // DELETED by a wipe, or while one was open: a later contact is told to erase
+	Superseded       bool // DELETED because another device has become its asset since
+	Capabilities     []protocol.Capability
+	Build            Build // the agent that runs on the device
+	EnrolledAt       time.Time
+	SeenAt           time.Time
+	Silent           bool   // its asset is INACTIVE
+	Open             int    // how many commands it has not finished
+	PushToken        string // of FCM, for a companion; empty: it has none
+	// PolicyID and PolicyVersion are the policy that the device is to have. A companion has none.
 	PolicyID      string
 	PolicyVersion int
-	// HasIt: by its last report the device has the policy, and a change of policy to it is open;
-	// read with its check-in.
+	// HasIt: the device's last report has that policy, and the command that assigned it is still open.
+	// Only a check-in reads it.
 	HasIt bool
 }
 
-// Build is a build of the agent, as it says of itself.
+// Build is a build of the agent, as the agent reports it.
 type Build struct {
 	Version string
-	Package string // what its updates are built for; empty: it takes none
-	Code    int64
+	Package string // the package that its updates must be for; empty: it installs none
+	Code    int64  // the version code
 }
 
 // Token is a one-time enrollment token, of a device or of a companion.
@@ -86,11 +78,11 @@ type Token struct {
 	Hash      [sha256.Size]byte
 	CompanyID string
 	PolicyID  string
-	// AssetID is the one asset that the token enrolls or a companion is for, while it
-	// is at Epoch; empty: the token is for any device.
+	// AssetID is the only asset that the token enrolls, or adds a companion to, while the asset's epoch is
+	// Epoch; empty: the token is for any device.
 	AssetID   string
 	Epoch     int
-	Code      string // the enrollment code that it is of; empty: none is kept
+	Code      string // the id of the enrollment code that has the token; empty: none is stored
 	ExpiresAt time.Time
 }
 
@@ -98,14 +90,13 @@ type Token struct {
 type Enrollment struct {
 	Hash   [sha256.Size]byte // of the token
 	Device Device
-	// Again is since when the token may have been spent for the same key: an
-	// answer that was lost is given again.
+	// Again is the earliest time at which the same key may have spent the token: then the request is a
+	// repetition, whose answer was lost, and gets the same answer.
 	Again time.Time
-	// Former is the device whose key, FormerKey, signed the request as well;
-	// empty: none did.
+	// Former is the device whose key, FormerKey, also signed the request; empty: none did.
 	Former    string
 	FormerKey protocol.PublicKey
-	// Lost: the device says that it was enrolled, and has lost its key or identity.
+	// Lost: the device reports that it was enrolled, and has lost its key or identity.
 	Lost bool
 }
 
@@ -113,7 +104,7 @@ type Enrollment struct {
 type Ending struct {
 	How How
 	At  time.Time
-	// SilentSince, with Erased: the device ends only if it set out before that
+	// SilentSince, with Erased: the device ends only if it started to erase itself before that
 	// time and has been silent since.
 	SilentSince time.Time
 }
@@ -140,25 +131,23 @@ type Delivery struct {
 	// Number orders the deliveries of a device that were made in the same
 	// millisecond; the store sets it.
 	Number int64
-	// Final: the command is over for the caller (a message counts as delivered
-	// once it is durable); the device's word only ends the delivery.
+	// Final: the command has its result already, such as a message, which succeeds once it is stored. The
+	// device's acknowledgment only ends the delivery.
 	Final    bool
-	Accepted time.Time // when the device said that it has it; zero: it has not
-	// HeldUntil keeps a delivery from being offered before the push that calls
-	// for it was accepted; zero: it is offered at once.
+	Accepted time.Time // when the device reported that it has stored the command; zero: it has not
+	// HeldUntil is when the delivery can be offered if the push that calls for it is not accepted
+	// before; zero: at once.
 	HeldUntil time.Time
-	// Brings is the state that the delivery brings its device to; empty: as it was.
+	// Brings is the state that the delivery changes its device to; empty: the state stays.
 	Brings State
-	// LeaseUntil is how long a new delivery is not offered, because Place sends it; zero:
-	// it is offered at once.
+	// LeaseUntil is when a new delivery can be offered, because Place sends it before; zero: at once.
 	LeaseUntil time.Time
 	// Place sends the command once it is committed. It is nil, and not stored, unless
 	// LeaseUntil is set.
 	Place Place
 }
 
-// Store keeps devices, tokens and deliveries. Find methods return
-// fault.NotFound.
+// Store keeps devices and tokens.
 type Store interface {
 	// CreateAgentToken stores a token that one device can redeem until it expires.
 	CreateAgentToken(ctx context.Context, t Token) error
@@ -166,39 +155,38 @@ type Store interface {
 	DropAgentToken(ctx context.Context, hash [sha256.Size]byte) error
 	// AgentDevice returns a device in any state, or fault.NotFound.
 	AgentDevice(ctx context.Context, id string) (Device, error)
-	// AgentOf returns the live device of an asset's enrollment.
+	// AgentOf returns the device of an asset's enrollment that is not DELETED, or fault.NotFound.
 	AgentOf(ctx context.Context, assetID string, epoch int) (Device, error)
-	// Contact notes a request of a live device that has the key: it takes the
-	// sequence number if it is higher than any before, and returns the device as
-	// it then is. false: something of that does not hold, and nothing changed.
+	// Contact saves the sequence number of a device's request, and returns the device. It returns false, and
+	// changes nothing, if the device is DELETED or has another key, or had a request with this number or
+	// a higher one.
 	Contact(ctx context.Context, id string, key protocol.PublicKey, sequence int64) (Device, bool, error)
-	// UpdateAgent changes what a device says of itself; fault.Refused if the key to be
-	// replaced is not the device's.
+	// UpdateAgent saves what a device reports of itself. It fails with fault.Refused if the key to replace is
+	// not the device's.
 	UpdateAgent(ctx context.Context, deviceID string, change Change) error
 }
 
 // DeliveryStore keeps commands on their way to devices.
 type DeliveryStore interface {
-	// Offer leases up to limit deliveries of the device, oldest first; a device
-	// that is to be wiped or released is offered only that, lease or not.
+	// Offer returns up to limit deliveries of the device, oldest first, and leases them until a time. A device
+	// that is to be wiped or released gets only that command, even if it is leased.
 	Offer(ctx context.Context, d Device, until time.Time, limit int) ([]Delivery, error)
-	// Accept notes that the device has a command of a type. Nothing happens if it was noted
-	// before, or if there is no such delivery.
+	// Accept notes that the device has stored a command of a type. It does nothing if that was noted before,
+	// or if there is no such delivery.
 	Accept(ctx context.Context, deviceID, commandID, kind string, at time.Time) error
-	// DropExpired ends up to limit deliveries whose deadline has passed, and says how many.
+	// DropExpired ends up to limit deliveries whose deadline has passed, and returns how many.
 	DropExpired(ctx context.Context, limit int) (int, error)
-	// EndDelivery ends a delivery and brings the device to the state if it is not empty.
+	// EndDelivery ends a delivery, and changes the device's state unless s is empty.
 	EndDelivery(ctx context.Context, deviceID, commandID string, s State) error
-	// EndAgent ends a device with its deliveries and, unless it is a companion,
-	// the management of its asset. false: the device had ended before, or may
-	// not end so, and nothing changed.
+	// EndAgent ends a device with its deliveries and, unless it is a companion, the management of its asset. It
+	// returns false, and changes nothing, if the device had ended before or must not end in this way.
 	EndAgent(ctx context.Context, d Device, e Ending) (bool, error)
 	// Waiting returns up to limit devices for which something became due between
 	// two times: a delivery was made or its lease ran out, another policy was
 	// assigned, or the policy was saved.
 	Waiting(ctx context.Context, after, until time.Time, limit int) ([]string, error)
-	// Erased returns up to limit devices that set out to erase themselves before
-	// a time and have been silent since.
+	// Erased returns up to limit devices that started to erase themselves before a time and have been silent
+	// since.
 	Erased(ctx context.Context, before time.Time, limit int) ([]Device, error)
 }
 

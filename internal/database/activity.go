@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -12,7 +13,8 @@ import (
 	"github.com/musterhq/muster/internal/validate"
 )
 
-// activityColumns are written once; seq and hash follow when the entry is sealed.
+// activityColumns are those that an entry is inserted with. Its number in the hash chain (seq) and its hash
+// are added when the chain is extended (activitychain.go).
 const activityColumns = `company_id, at, id, actor_kind, actor_id, actor_user_id, actor_name, actor_prefix, area, action,
 	target_kind, target_id, target_name, outcome, reference, changes, request_id, address, client, reason, ticket, proof`
 
@@ -27,10 +29,11 @@ func (db *DB) RecordActivity(ctx context.Context, companyID string, e activity.E
 	return db.statement(ctx, func(ctx context.Context, c conn) error { return db.record(ctx, c, companyID, e) })
 }
 
-// record writes an entry with the change that c is making.
+// record writes an entry, and the event that reports it if there is one, in the transaction of c.
 func (db *DB) record(ctx context.Context, c conn, companyID string, e activity.Event) error {
 	if e.Target.Kind == activity.Asset && e.Target.Name == "" {
-		name, _, err := maybe(value[string](ctx, c, `SELECT identification FROM assets WHERE id = ? AND company_id = ?`, e.Target.ID, companyID))
+		name, _, err := maybe(value[string](ctx, c, `SELECT identification FROM assets WHERE id = ? AND company_id = ?`,
+			e.Target.ID, companyID))
 		if err != nil {
 			return err
 		}
@@ -45,27 +48,16 @@ func (db *DB) record(ctx context.Context, c conn, companyID string, e activity.E
 	return nil
 }
 
-// entry returns the values of activityColumns. What people and devices called
-// things is cleaned, so that no control character reaches a log or a terminal.
+// entry returns the values of activityColumns. An event without an actor or a note has those of the request.
+// Names from people and devices are cleaned, so that no control character reaches a log or a terminal.
 func (db *DB) entry(ctx context.Context, companyID string, e activity.Event) []any {
 	o := access.OriginOf(ctx)
-	a := e.Actor
-	if a == (access.Actor{}) {
-		a = o.Actor
-	}
-	if a == (access.Actor{}) {
-		a = access.ServiceActor()
-	}
-	if e.Outcome == "" {
-		e.Outcome = activity.OK
-	}
+	a := cmp.Or(e.Actor, o.Actor, access.ServiceActor())
+	e.Outcome, e.Note = cmp.Or(e.Outcome, activity.OK), cmp.Or(e.Note, o.Note)
 	changes := make([]activity.Change, len(e.Changes))
 	for i, change := range e.Changes {
 		changes[i] = activity.Change{Field: change.Field, Before: validate.Clean(change.Before, maxActivityChange),
 			After: validate.Clean(change.After, maxActivityChange)}
-	}
-	if e.Note == (access.Note{}) {
-		e.Note = o.Note
 	}
 	now := db.now()
 	made := activity.Entry{ID: resource.NewIDAt(now), CompanyID: companyID, At: instant(millis(now)), Action: e.Action, Outcome: e.Outcome,
@@ -86,8 +78,7 @@ func activityValues(e activity.Entry) []any {
 		e.Note.Reason, e.Note.Ticket, e.Proof}
 }
 
-// readActivity are an entry's columns, with the present state of the command
-// that it reports and the present name of the device.
+// readActivity are the columns of activityFields.
 const readActivity = `e.company_id, e.at, e.id, e.actor_kind, e.actor_id, e.actor_user_id, e.actor_name, e.actor_prefix, e.action,
 	e.target_kind, e.target_id, e.target_name, e.outcome, e.reference, e.changes, e.request_id, e.address, e.client, e.seq, e.hash,
 	e.reason, e.ticket, e.proof`
@@ -100,7 +91,7 @@ func activityFields(e *activity.Entry) []any {
 		&e.Note.Reason, &e.Note.Ticket, &e.Proof}
 }
 
-// scanListed reads an entry with what is known now.
+// scanListed reads a row of listedActivity.
 func scanListed(r row) (e activity.Entry, err error) {
 	var device string
 	err = r.Scan(append(activityFields(&e), &device, &e.State, &e.Detail)...)
@@ -110,8 +101,9 @@ func scanListed(r row) (e activity.Entry, err error) {
 	return e, err
 }
 
-// listedActivity names a device that was deleted as another of its entries does. A command
-// that is not kept any more has no state.
+// listedActivity selects entries, with the present name of a device whose entry has no name, and the
+// present state and outcome of a command. A device that was deleted has the name of its newest entry with
+// one. A command that was deleted has no state.
 const listedActivity = `SELECT ` + readActivity + `,
 	CASE WHEN e.target_name <> '' OR e.target_kind <> 'ASSET' THEN '' ELSE COALESCE(d.identification,
 		(SELECT n.target_name FROM activity n WHERE n.company_id = e.company_id AND n.target_id = e.target_id AND n.target_name <> ''
@@ -121,40 +113,38 @@ const listedActivity = `SELECT ` + readActivity + `,
 	LEFT JOIN assets d ON e.target_kind = 'ASSET' AND d.id = e.target_id AND d.company_id = e.company_id
 	LEFT JOIN commands m ON e.area = 'command' AND m.id = e.reference AND m.company_id = e.company_id`
 
-// activityWhere is the filter's condition. Conditions that a partial index
-// has are said word for word, so that the engines see that they may use it.
+// activityWhere is the filter's condition. The conditions of partial indexes are repeated literally, without
+// arguments: the engines use such an index only if they find its condition in the statement.
 func activityWhere(f activity.Filter) (string, []any) {
 	where, args := []string{"e.company_id = ?"}, []any{f.CompanyID}
 	and := func(condition string, values ...any) {
 		where, args = append(where, condition), append(args, values...)
 	}
-	if !f.From.IsZero() {
-		and("e.at >= ?", millis(f.From))
-	}
-	if !f.To.IsZero() {
-		and("e.at < ?", millis(f.To))
-	}
-	if f.Actor != "" {
-		and("e.actor_kind = ?", string(f.Actor))
-	}
-	if f.ActorID != "" {
-		and("e.actor_id = ?", f.ActorID)
+	for _, c := range []struct {
+		given     bool
+		condition string
+		value     any
+	}{
+		{!f.From.IsZero(), "e.at >= ?", millis(f.From)},
+		{!f.To.IsZero(), "e.at < ?", millis(f.To)},
+		{f.Actor != "", "e.actor_kind = ?", string(f.Actor)},
+		{f.ActorID != "", "e.actor_id = ?", f.ActorID},
+		{f.Action != "", "e.action = ?", string(f.Action)},
+		{f.AssetID != "", "e.target_id = ? AND e.target_kind = 'ASSET'", f.AssetID},
+		{f.TargetID != "", "e.target_id = ?", f.TargetID},
+	} {
+		if c.given {
+			and(c.condition, c.value)
+		}
 	}
 	area := f.Area
 	if f.Action != "" {
-		and("e.action = ?", string(f.Action))
 		area = f.Action.Area()
 	}
 	if area == "command" {
 		and("e.area = 'command'")
 	} else if area != "" {
 		and("e.area = ? AND e.area <> 'command'", area)
-	}
-	if f.AssetID != "" {
-		and("e.target_id = ? AND e.target_kind = 'ASSET'", f.AssetID)
-	}
-	if f.TargetID != "" {
-		and("e.target_id = ?", f.TargetID)
 	}
 	if f.Outcome == activity.OK {
 		and("e.outcome = 'OK'")
@@ -165,15 +155,11 @@ func activityWhere(f activity.Filter) (string, []any) {
 		and(firstEntry)
 		and("(e.action <> 'policy.saved' OR e.reference = '')")
 		if f.AssetID == "" && f.Text == "" {
-			and("e.request_id NOT LIKE 'job/%'") // the entry of the job has them
+			and("e.request_id NOT LIKE 'job/%'") // the devices of a job, which has an entry of its own
 		}
 	}
 	if len(f.Actions) > 0 {
-		values := make([]any, len(f.Actions))
-		for i, a := range f.Actions {
-			values[i] = string(a)
-		}
-		and("e.action IN ("+marks(len(values))+")", values...)
+		and("e.action IN ("+marks(len(f.Actions))+")", anys(f.Actions)...)
 	}
 	words := strings.Fields(strings.ToLower(f.Text))
 	for _, word := range words[:min(len(words), maxTextWords)] {
@@ -189,13 +175,13 @@ func activityWhere(f activity.Filter) (string, []any) {
 	return " WHERE " + strings.Join(where, " AND "), args
 }
 
-// maxTextWords bounds the words of a filter that count.
+// maxTextWords is how many words of a filter's text are used; further ones are ignored.
 const maxTextWords = 5
 
-// firstEntry leaves out a command's second entry.
+// firstEntry leaves out a command's second entry, which reports that it failed or is unconfirmed.
 const firstEntry = `(e.area <> 'command' OR e.outcome IN ('OK', 'REFUSED'))`
 
-// limited is what a user who is limited to some policies may see.
+// limited is the condition of entries that a user who is limited to some policies may see.
 func limited(l activity.Limit) (string, []any) {
 	if len(l.Policies) == 0 {
 		return "e.actor_user_id = ?", []any{l.UserID}
@@ -218,19 +204,22 @@ func (db *DB) Activity(ctx context.Context, f activity.Filter, after activity.Cu
 		append(args, min(limit, activity.MaxPage))...)
 }
 
-// ActivityEntry implements activity.Store. The time is part of
-// the key: an id alone does not find an entry quickly.
+// ActivityEntry implements activity.Store. The key is the company, the time and the id.
 func (db *DB) ActivityEntry(ctx context.Context, companyID string, at time.Time, id string) (activity.Entry, error) {
 	entries, err := list(ctx, db.read(), scanListed, listedActivity+` WHERE e.company_id = ? AND e.at = ? AND e.id = ?`,
 		companyID, millis(at), id)
 	if err == nil && len(entries) == 0 {
-		err = fault.New(fault.NotFound, "no such entry") // an id of another company too
+		err = fault.New(fault.NotFound, "no such entry") // also for an entry of another company
 	}
 	if err != nil {
 		return activity.Entry{}, err
 	}
 	return entries[0], nil
 }
+
+// activityBucket is the number of an entry's interval. Its arguments are the begin of the first interval and
+// the width of each, in milliseconds.
+const activityBucket = `(e.at - CAST(? AS BIGINT)) / CAST(? AS BIGINT) AS bucket`
 
 // ActivityDensity implements activity.Store.
 func (db *DB) ActivityDensity(ctx context.Context, f activity.Filter, width time.Duration) ([]activity.Bucket, error) {
@@ -241,12 +230,12 @@ func (db *DB) ActivityDensity(ctx context.Context, f activity.Filter, width time
 		err = r.Scan(&n, &b.Count)
 		b.From = instant(from + n*step)
 		return b, err
-	}, `SELECT (e.at - CAST(? AS BIGINT)) / CAST(? AS BIGINT) AS bucket, COUNT(*) FROM activity e`+where+
+	}, `SELECT `+activityBucket+`, COUNT(*) FROM activity e`+where+
 		` GROUP BY bucket ORDER BY bucket`, append([]any{from, step}, args...)...)
 }
 
-// ActivityOfActors counts what each caller of a kind did, each command once, in stretches of
-// width from a time on, by the caller's id.
+// ActivityOfActors counts the entries of each caller of a kind, without second entries of commands, in intervals
+// of width from a time on. The map has the caller's id.
 func (db *DB) ActivityOfActors(ctx context.Context, companyID string, kind access.Kind, since time.Time,
 	width time.Duration) (map[string][]activity.Bucket, error) {
 	from, step := millis(since), max(1, width.Milliseconds())
@@ -259,7 +248,7 @@ func (db *DB) ActivityOfActors(ctx context.Context, companyID string, kind acces
 		err = r.Scan(&c.id, &n, &c.bucket.Count)
 		c.bucket.From = instant(from + n*step)
 		return c, err
-	}, `SELECT e.actor_id, (e.at - CAST(? AS BIGINT)) / CAST(? AS BIGINT) AS bucket, COUNT(*) FROM activity e
+	}, `SELECT e.actor_id, `+activityBucket+`, COUNT(*) FROM activity e
 		WHERE e.company_id = ? AND e.actor_kind = ? AND e.at >= ? AND `+firstEntry+
 		` GROUP BY e.actor_id, bucket ORDER BY e.actor_id, bucket`,
 		from, step, companyID, string(kind), from)

@@ -18,13 +18,13 @@ import (
 func TestImport_AssetsArePending(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		want := asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, CompanySlug: "acme", Identification: "Till 3 ö",
-			Status:    asset.Pending,
-			CreatedAt: f.clock.Now(), CustomData: map[string]string{"department": "Sales", "\"": "\\"}, Tags: []string{"a", "b;c"},
+			Status: asset.Pending, CreatedAt: f.clock.Now(),
+			CustomData: map[string]string{"department": "Sales", "\"": "\\"}, Tags: []string{"a", "b;c"},
 			Specifications: map[string]string{"serialNumber": "S1", "model": "M"}}
 		bare := asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, CompanySlug: "acme", Status: asset.Pending,
 			CreatedAt: f.clock.Now()}
 		given := want
-		given.Status, given.Device = asset.Active, &asset.Device{Name: "x"} // not the importer's to say
+		given.Status, given.Device = asset.Active, &asset.Device{Name: "x"} // an import ignores both
 		f.ok(f.db.ImportAssets(f.Context(), []asset.Asset{given, bare}))
 		equal(f, "asset", f.asset(want.ID), want)
 		equal(f, "bare asset", f.asset(bare.ID), bare)
@@ -59,19 +59,19 @@ func TestAsset_OfAnotherCompanyIsNotFound(t *testing.T) {
 		page, total, err := f.db.Assets(f.Context(), asset.Query{Filter: asset.Filter{CompanyID: other.ID},
 			Page: operation.PageRequest{Size: 20}, Order: asset.BySyncedAt})
 		f.ok(err)
-		equal(f, "page", words(len(page), total), "0 0")
+		equal(f, "assets and total", words(len(page), total), "0 0")
 	})
 }
 
-// inventory fills a company with assets of every status and policy, and
-// returns them with the policies.
+// inventory fills a company with size assets of every status and policy, in random order but the
+// same in each run. It returns them with the ids of the three policies.
 func (f *fixture) inventory(size int) (all []asset.Asset, policies []string) {
 	f.Helper()
 	policies = []string{f.newPolicy("p0").ID, f.newPolicy("p1").ID, f.newPolicy("p2").ID}
 	random := rand.New(rand.NewPCG(1, 2))
 	var pending []asset.Asset
 	for n := range size {
-		f.clock.Advance(time.Duration(random.IntN(2)) * time.Second) // some share their times
+		f.clock.Advance(time.Duration(random.IntN(2)) * time.Second) // some have the same time
 		if random.IntN(6) == 0 {
 			pending = append(pending, asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, CreatedAt: f.clock.Now(),
 				Identification: fmt.Sprintf("%s%d", []string{"a", "B", "ö", ""}[random.IntN(4)], random.IntN(9))})
@@ -101,15 +101,16 @@ func (f *fixture) inventory(size int) (all []asset.Asset, policies []string) {
 	return all, policies
 }
 
-// expected sorts and filters as the contract says, in Go.
+// expected is what the database should answer: the ids of the assets, filtered and sorted in Go.
 func expected(all []asset.Asset, q asset.Query) []string {
 	kept := slices.DeleteFunc(slices.Clone(all), func(a asset.Asset) bool {
 		policyID := ""
 		if a.Device != nil {
 			policyID = a.Device.PolicyID
 		}
-		return q.Status != "" && a.Status != q.Status || q.PolicyID != "" && policyID != q.PolicyID ||
-			q.Policies != nil && !slices.Contains(q.Policies, policyID)
+		wrongStatus := q.Status != "" && a.Status != q.Status
+		wrongPolicy := q.PolicyID != "" && policyID != q.PolicyID
+		return wrongStatus || wrongPolicy || q.Policies != nil && !slices.Contains(q.Policies, policyID)
 	})
 	slices.SortFunc(kept, func(a, b asset.Asset) int {
 		order := map[asset.Order]int{
@@ -130,12 +131,12 @@ func expected(all []asset.Asset, q asset.Query) []string {
 	return ids
 }
 
-// queries are every filter in every order and direction.
+// queries combines filters, statuses, orders and directions. policies are three of the company.
 func queries(companyID string, policies []string) (all []asset.Query) {
 	filters := []asset.Filter{{}, {PolicyID: policies[0]}, {Policies: policies[:2]}, {Policies: []string{}},
 		{PolicyID: policies[1], Policies: policies[:2]}, {PolicyID: policies[2], Policies: policies[:2]}}
 	many := slices.Clone(policies[1:])
-	for n := range 60 { // more than there are arms for
+	for n := range 60 { // more than maxArms of assetpage.go
 		many = append(many, fmt.Sprint("other", n))
 	}
 	filters = append(filters, asset.Filter{Policies: many})
@@ -160,7 +161,7 @@ func TestLists_AreTheExpectedPages(t *testing.T) {
 		for _, a := range all {
 			byID[a.ID] = a
 		}
-		f.db.SetDeepFrom(40) // so that both ways of reading are taken
+		f.db.SetDeepFrom(40) // later pages are read from the nearer end, as in assetpage.go
 		for n, q := range queries(f.company.ID, policies) {
 			want := expected(all, q)
 			count, err := f.db.CountAssets(f.Context(), q.Filter)
@@ -179,7 +180,7 @@ func TestLists_AreTheExpectedPages(t *testing.T) {
 				ids := []string{}
 				for _, a := range page {
 					ids = append(ids, a.ID)
-					equal(f, "asset in the list", fmt.Sprintf("%+v", a.Device), fmt.Sprintf("%+v", byID[a.ID].Device))
+					equal(f, "device of the asset "+a.ID, fmt.Sprintf("%+v", a.Device), fmt.Sprintf("%+v", byID[a.ID].Device))
 				}
 				equal(f, fmt.Sprintf("page of %+v", q), ids, want[from:min(from+q.Page.Size, len(want))])
 			}
@@ -188,7 +189,7 @@ func TestLists_AreTheExpectedPages(t *testing.T) {
 	})
 }
 
-// No page is sorted by the engine: an index holds every order.
+// The engine reads every page from an index, which has the order: it does not sort or scan the table.
 func TestLists_AreReadFromAnIndex(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		statements := collect(f.db)
@@ -214,7 +215,7 @@ func TestLists_AreReadFromAnIndex(t *testing.T) {
 			}
 		}
 		if pages < 20 {
-			f.Fatalf("%d texts of pages, want more", pages)
+			f.Fatalf("the test saw %d statements of pages, want at least 20", pages)
 		}
 	})
 }

@@ -16,41 +16,42 @@ func TestEditAsset(t *testing.T) {
 		p, other := f.newPolicy("Office"), f.newPolicy("Field")
 		a := f.enroll("d1", p.ID)
 		edit := func(e asset.Edit) asset.Asset {
-			got, err := f.db.EditAsset(f.Context(), f.company.ID, a.ID, e)
+			f.Helper()
+			returned, err := f.db.EditAsset(f.Context(), f.company.ID, a.ID, e)
 			f.ok(err)
-			equal(f, "kept", fmt.Sprint(f.asset(a.ID).Public().CustomData), fmt.Sprint(got.Public().CustomData))
-			return f.asset(a.ID)
+			stored := f.asset(a.ID)
+			equal(f, "returned custom data", fmt.Sprint(returned.Public().CustomData), fmt.Sprint(stored.Public().CustomData))
+			return stored
 		}
 		got := edit(asset.Edit{Tags: []string{"Shop", "shop", "Shop"},
 			CustomData: map[string]*string{"user": new("Ada Lovelace"), "room": new("1")}})
-		equal(f, "tags", strings.Join(got.Tags, " "), "Shop shop")
+		equal(f, "tags without the repeated one", strings.Join(got.Tags, " "), "Shop shop")
 		got = edit(asset.Edit{AddTags: []string{"floor 3"}, DropTags: []string{"shop"},
 			CustomData: map[string]*string{"room": nil, "gone": nil}})
-		equal(f, "merged", fmt.Sprint(got.Tags, got.CustomData), "[Shop floor 3] map[user:Ada Lovelace]")
-		equal(f, "by the person", f.finds(asset.Filter{Text: "lovel"}), "Phone 1 N-d1")
-		equal(f, "by the tag", f.finds(asset.Filter{Tags: []string{"floor 3"}}), "Phone 1 N-d1")
-		equal(f, "by the old tag", f.finds(asset.Filter{Tags: []string{"shop"}}), "")
+		equal(f, "tags and custom data after an edit", fmt.Sprint(got.Tags, got.CustomData), "[Shop floor 3] map[user:Ada Lovelace]")
+		equal(f, "assets found by the user's name", f.finds(asset.Filter{Text: "lovel"}), "Phone 1 N-d1")
+		equal(f, "assets found by the tag", f.finds(asset.Filter{Tags: []string{"floor 3"}}), "Phone 1 N-d1")
+		equal(f, "assets found by the removed tag", f.finds(asset.Filter{Tags: []string{"shop"}}), "")
 		edit(asset.Edit{Identification: new("Reception")})
 		edit(asset.Edit{Identification: new("Reception"), Tags: got.Tags})
-		equal(f, "recorded", f.recorded(activity.AssetChanged), 3) // what changes nothing is not
+		equal(f, "recorded edits: not the last, which changed nothing", f.recorded(activity.AssetChanged), 3)
 		f.observe(f.observation("d1"))
-		equal(f, "a name of a person's stays", f.asset(a.ID).Identification, "Reception")
+		equal(f, "name after a report of the device", f.asset(a.ID).Identification, "Reception")
 		f.checkTerms()
 
 		for name, e := range map[string]asset.Edit{
-			"too many tags": {Tags: many(51)},
-			"too much":      {CustomData: map[string]*string{"a": new(strings.Repeat("é", 8192))}},
+			"51 tags":               {Tags: many(51)},
+			"16 KiB of custom data": {CustomData: map[string]*string{"a": new(strings.Repeat("é", 8192))}},
 		} {
 			_, err := f.db.EditAsset(f.Context(), f.company.ID, a.ID, e)
 			if fault.CodeOf(err) != fault.InvalidArguments {
-				f.Errorf("%s: %v", name, err)
+				f.Errorf("%s: got the error %v, want the code %s", name, err, fault.InvalidArguments)
 			}
 		}
-		for name, e := range map[string]asset.Edit{"another policy": {Policies: []string{other.ID}, Tags: []string{}},
-			"no policy": {Policies: []string{}, Tags: []string{}}} {
-			_, err := f.db.EditAsset(f.Context(), f.company.ID, a.ID, e)
+		for _, policies := range [][]string{{other.ID}, {}} { // those of a user who may not edit this asset
+			_, err := f.db.EditAsset(f.Context(), f.company.ID, a.ID, asset.Edit{Policies: policies, Tags: []string{}})
 			f.code(fault.NotFound, err)
-			equal(f, name, len(f.asset(a.ID).Tags), 2)
+			equal(f, "tags after a refused edit", len(f.asset(a.ID).Tags), 2)
 		}
 		foreign := f.newCompany("foreign")
 		_, err := f.db.EditAsset(f.Context(), foreign.ID, a.ID, asset.Edit{Identification: new("Mine")})
@@ -58,6 +59,7 @@ func TestEditAsset(t *testing.T) {
 	})
 }
 
+// many returns n different tags.
 func many(n int) (tags []string) {
 	for i := range n {
 		tags = append(tags, fmt.Sprint("tag ", i))
@@ -65,7 +67,7 @@ func many(n int) (tags []string) {
 	return tags
 }
 
-// Changes of different members at once lose nothing, on two replicas.
+// Concurrent edits on two replicas, each of another tag and another key of the custom data, all have their effect.
 func TestEditAsset_AtOnce(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a := f.enroll("d1", "")
@@ -84,7 +86,7 @@ func TestEditAsset_AtOnce(t *testing.T) {
 		}
 		all.Wait()
 		got := f.asset(a.ID)
-		equal(f, "members", fmt.Sprint(len(got.Tags), len(got.CustomData)), "20 20")
+		equal(f, "tags and keys", fmt.Sprint(len(got.Tags), len(got.CustomData)), "20 20")
 		f.checkTerms()
 	})
 }

@@ -5,35 +5,35 @@ import (
 	"errors"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/event"
 )
 
-// lockedAsset is an asset's row, locked, with what an observation compares and changes.
+// lockedAsset is the row of an asset that the transaction has locked: the columns that an observation of the
+// device compares and changes. Times are in Unix milliseconds.
 type lockedAsset struct {
 	id, companyID                      string
 	status                             asset.Status
 	policyID, identification           string
-	named                              bool
+	named                              bool // a person or an import gave the identification
 	synced, enrolled, seen             int64
 	serialKey, brandKey, stableID      string
-	epoch                              int
+	epoch                              int // of the enrollment
 	management, ownership, mode        string
-	device                             string
+	device                             string // the device's name at its channel
 	appliedPolicy                      string
 	appliedVersion, apiLevel           int
 	appliedPush                        int64
 	lostMode, pushReachable            bool
-	specifications, location, reported string
+	specifications, location, reported string // JSON
 	tags, custom, terms, archived      string
-	wasLost                            bool  // when it was locked
-	wasSeen                            int64 // when it was locked
+	wasLost                            bool  // lostMode when the row was locked
+	wasSeen                            int64 // seen when the row was locked
 }
 
-// savedColumns are those that save writes, in the order of fields.
+// savedColumns are the columns that save writes, in the order of fields.
 const savedColumns = `status, policy_id, identification, synced_at, enrolled_at,
 	serial_key, brand_key, stable_id, epoch, management, ownership, mode, device_name, applied_policy_id,
 	applied_version, applied_push, api_level, lost_mode, push_reachable, specifications, location, status_report, named, tags, custom_data,
@@ -47,7 +47,7 @@ func (h *lockedAsset) fields() []any {
 		&h.archived}
 }
 
-// hold locks an asset's row until the transaction ends.
+// hold reads an asset's row and locks it until the transaction ends. It fails with fault.NotFound.
 func hold(ctx context.Context, t *tx, id string) (lockedAsset, error) {
 	h, err := find(ctx, t, "asset", into(func(h *lockedAsset) []any { return append(h.fields(), &h.id, &h.companyID, &h.terms, &h.seen) }),
 		`SELECT `+savedColumns+`, id, company_id, search_terms, `+seenColumn+` FROM assets a WHERE id = ?`+t.lock(), id)
@@ -55,10 +55,10 @@ func hold(ctx context.Context, t *tx, id string) (lockedAsset, error) {
 	return h, err
 }
 
-// claim is what the asset says of which device it is.
+// claim is what identifies the asset's device.
 func (h lockedAsset) claim() asset.Claim { return asset.Claim{Status: h.status, Serial: h.serialKey} }
 
-// save writes the row back, and what a search finds it by.
+// save writes the row with its search terms, and sends an event if lost mode began or ended.
 func (h lockedAsset) save(ctx context.Context, t *tx) error {
 	found, err := searchable{identification: h.identification, specifications: h.specifications, tags: h.tags, custom: h.custom,
 		status: h.status, management: asset.Management(h.management), reported: h.reported}.findable()
@@ -67,20 +67,18 @@ func (h lockedAsset) save(ctx context.Context, t *tx) error {
 	}
 	changes := &termChanges{}
 	changes.change(h.companyID, h.id, h.terms, found.terms)
+	values := append(h.fields(), found.terms, found.patch, found.battery, found.compliant)
+	update := `UPDATE assets SET (` + savedColumns + `, ` + keptColumns + `) = (` + marks(len(values)) + `) WHERE id = ?`
 	seen, args := h.contact()
-	if seen != "" && !t.db.engine.OneWriter() { // one round trip
-		seen = `WITH seen AS (` + seen + `) `
+	if seen != "" && !t.db.engine.OneWriter() { // PostgreSQL: both in one round trip
+		update = `WITH seen AS (` + seen + `) ` + update
 	} else if seen != "" {
 		if err := t.Exec(ctx, seen, args...); err != nil {
 			return err
 		}
-		seen, args = "", nil
+		args = nil
 	}
-	if err := t.Exec(ctx, seen+`UPDATE assets SET (`+savedColumns+`, `+keptColumns+`) = (`+marks(26+4)+`)
-		WHERE id = ?`, append(args, string(h.status), h.policyID, h.identification, h.synced, h.enrolled,
-		h.serialKey, h.brandKey, h.stableID, h.epoch, h.management, h.ownership, h.mode, h.device, h.appliedPolicy,
-		h.appliedVersion, h.appliedPush, h.apiLevel, h.lostMode, h.pushReachable, h.specifications, h.location, h.reported,
-		h.named, h.tags, h.custom, h.archived, found.terms, found.patch, found.battery, found.compliant, h.id)...); err != nil {
+	if err := t.Exec(ctx, update, append(append(args, values...), h.id)...); err != nil {
 		return err
 	}
 	if h.lostMode != h.wasLost {
@@ -91,8 +89,8 @@ func (h lockedAsset) save(ctx context.Context, t *tx) error {
 	return changes.save(ctx, t)
 }
 
-// contact is the statement that writes when the device was last heard of; empty if it need not
-// be written. What was noted since the asset was locked, and is later, stays.
+// contact is the statement that saves seen, the time of the device's last contact, with its arguments; it is
+// empty if seen has not changed. A later contact that TouchDevice saved since the row was locked stays.
 func (h lockedAsset) contact() (string, []any) {
 	if h.seen == h.wasSeen {
 		return "", nil
@@ -101,8 +99,8 @@ func (h lockedAsset) contact() (string, []any) {
 		[]any{h.seen, h.id, h.companyID, h.wasSeen, h.seen}
 }
 
-// tellLost tells that lost mode began or ended. The device may report it before its command
-// is known to have succeeded: the cause is the call that sent it all the same.
+// tellLost sends the event that lost mode began or ended, with the request that sent the open command for it: the
+// device may report the mode before it confirms the command.
 func (h lockedAsset) tellLost(ctx context.Context, t *tx) error {
 	changed := event.Event{CompanyID: h.companyID, Type: event.DeviceLostMode, AssetID: h.id, PolicyID: h.policyID, Status: event.Off}
 	by := command.StopLostMode
@@ -121,7 +119,7 @@ func (h lockedAsset) tellLost(ctx context.Context, t *tx) error {
 	return t.db.tell(ctx, t, changed)
 }
 
-// count adds the asset to its cells of the kept counts n times.
+// count adds n to the numbers of assets that the database keeps for the asset's status, policy and patch month.
 func (h lockedAsset) count(c counts, n int64) {
 	c.add(h.companyID, h.status, h.policyID, n)
 	if h.status.Enrolled() {
@@ -129,157 +127,9 @@ func (h lockedAsset) count(c counts, n int64) {
 	}
 }
 
-// ending is how a device's management ended.
-type ending struct {
-	how    string // for the activity log
-	erased bool   // the device erased itself, as it was told to
-	// unknown: no channel leads to the device any more, and its commands stay open.
-	unknown bool
-}
-
-// end is the end of a device's management: the asset is DELETED, belongs to no
-// policy, and its device's name is buried; its open commands are final.
-func (h lockedAsset) end(ctx context.Context, t *tx, at time.Time, e ending) error {
-	open, err := openOf(ctx, t, h.id, t.lock())
-	if err != nil {
-		return err
-	}
-	if err := h.recordEnded(h.caused(ctx, open, e), t, e.how); err != nil {
-		return err
-	}
-	settle := endCommands
-	if e.unknown {
-		settle = leaveOpen
-	}
-	if err := settle(ctx, t, h, e, at); err != nil { // told while the asset has its policy
-		return err
-	}
-	counts := counts{}
-	h.count(counts, -1)
-	name := h.device
-	h.status, h.policyID, h.device = asset.Deleted, "", ""
-	h.count(counts, 1)
-	if err := h.save(ctx, t); err != nil {
-		return err
-	}
-	if err := bury(ctx, t, h.companyID, name, h.id, at); err != nil {
-		return err
-	}
-	if err := h.hintCompanions(ctx, t); err != nil {
-		return err
-	}
-	if err := forgetApps(ctx, t, h.id); err != nil {
-		return err
-	}
-	if err := t.Exec(ctx, `DELETE FROM installed_apps WHERE asset_id = ?`, h.id); err != nil {
-		return err
-	}
-	return counts.save(ctx, t)
-}
-
-// show changes an asset as the success of one of its commands does, in one
-// transaction with the command. The device's own report says so again.
-func show(ctx context.Context, t *tx, c command.Command) error {
-	// What the command brought about is told with the call that asked for it.
-	ctx = access.WithActor(ctx, access.OriginOf(ctx).Actor, c.RequestID)
-	h, err := hold(ctx, t, c.AssetID)
-	if err != nil || h.epoch != c.Epoch || h.status == asset.Deleted {
-		return err
-	}
-	switch c.Type {
-	case command.StartLostMode, command.StopLostMode:
-		h.lostMode = c.Type == command.StartLostMode
-		return h.save(ctx, t)
-	case command.WipeCompanyData, command.RelinquishOwnership:
-		at := c.FeedbackAt
-		if at.IsZero() {
-			at = t.db.now()
-		}
-		wiped := c.Type == command.WipeCompanyData
-		how := "released by its command"
-		if wiped {
-			how = "erased by its command"
-		}
-		return h.end(ctx, t, at, ending{how: how, erased: wiped})
-	default:
-		return nil
-	}
-}
-
-// caused returns a context of the call that asked for the end, if it is an open command's.
-func (h lockedAsset) caused(ctx context.Context, open []command.Command, e ending) context.Context {
-	for _, c := range open {
-		if state, _ := c.Type.EndOfManagement(asset.Management(h.management), e.erased); state == command.Succeeded && !e.unknown {
-			return access.WithActor(ctx, access.OriginOf(ctx).Actor, c.RequestID)
-		}
-	}
-	return ctx
-}
-
-// endCommands makes an asset's open commands final as its device ends.
-func endCommands(ctx context.Context, t *tx, h lockedAsset, e ending, at time.Time) error {
-	open, err := openOf(ctx, t, h.id, t.lock())
-	if err != nil {
-		return err
-	}
-	for _, c := range open {
-		state, outcome := c.Type.EndOfManagement(asset.Management(h.management), e.erased)
-		step := command.Transition{From: []command.State{c.State}, To: state, Outcome: outcome}
-		if state == command.Succeeded {
-			step.Feedback = at
-		}
-		if _, err := t.db.advanceWithin(ctx, t, c.ID, step); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// enrolledAgain is the outcome of commands to an enrollment that is over.
-const enrolledAgain = "the device was enrolled again before it confirmed the command"
-
-// failBeforeEnrollment ends an asset's open commands because a new enrollment began. An
-// agent's wipe says that nothing was erased.
-func failBeforeEnrollment(ctx context.Context, t *tx, h lockedAsset) error {
-	wipe := enrolledAgain
-	if h.management == string(asset.Agent) {
-		wipe = command.ReleasedWithoutErasing
-	}
-	failed, err := list(ctx, t, into(commandFields), `UPDATE commands SET state = 'ERROR',
-			outcome = CASE WHEN type = 'WIPE_COMPANY_DATA' THEN CAST(? AS TEXT) ELSE CAST(? AS TEXT) END
-		WHERE `+isOpen+` AND asset_id = ? RETURNING `+commandColumns, wipe, enrolledAgain, h.id)
-	if err != nil {
-		return err
-	}
-	t.wroteEvent = t.wroteEvent || len(failed) > 0
-	for _, c := range failed {
-		if err := t.db.recordStep(ctx, t, c); err != nil {
-			return err
-		}
-		insert := t.db.tellCommand(c.ID, command.Failed)
-		if err := t.Exec(ctx, insert.text, insert.args...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// MarkDeleted ends a device's management, unless the asset was enrolled again
-// since epoch or is not enrolled.
-func (db *DB) MarkDeleted(ctx context.Context, assetID string, epoch int, at time.Time) error {
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		h, err := hold(ctx, t, assetID)
-		if err != nil || h.epoch != epoch || !h.status.Enrolled() {
-			return err
-		}
-		t.changed(h.companyID, "asset", assetID)
-		return h.end(ctx, t, at, ending{how: "the channel no longer has the device"})
-	})
-}
-
-// AssignPolicy notes that a device is to have another policy, unless the asset
-// was enrolled again since epoch or is not enrolled. A silent device stays
-// INACTIVE; one that speaks is SYNCHRONIZING until it has applied the policy.
+// AssignPolicy gives an asset another policy. It does nothing if the asset was enrolled again since epoch,
+// or is not enrolled. An INACTIVE device stays INACTIVE; another is SYNCHRONIZING until it has applied
+// the policy.
 func (db *DB) AssignPolicy(ctx context.Context, assetID string, epoch int, policyID string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		h, err := hold(ctx, t, assetID)
@@ -301,8 +151,8 @@ func (db *DB) AssignPolicy(ctx context.Context, assetID string, epoch int, polic
 	})
 }
 
-// DeviceNames returns the names of the company's managed devices of one
-// management, each with the time of its enrollment.
+// DeviceNames returns the names of a company's enrolled devices with the management m, each with the time of
+// its enrollment.
 func (db *DB) DeviceNames(ctx context.Context, companyID string, m asset.Management) (map[string]time.Time, error) {
 	type device struct {
 		name string
@@ -318,9 +168,8 @@ func (db *DB) DeviceNames(ctx context.Context, companyID string, m asset.Managem
 	return names, err
 }
 
-// MarkInactive turns up to limit devices that were neither synchronized nor
-// seen since a time to INACTIVE, and says how many. What was noted of a device while the clock
-// was ahead counts as of now.
+// MarkInactive makes up to limit devices INACTIVE that were neither synchronized nor seen since silentSince.
+// It returns how many. A contact that was noted while the clock was ahead counts as one of now.
 func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince time.Time, limit int) (int, error) {
 	now, marked := db.now(), 0
 	if err := db.exec(ctx, `UPDATE asset_contacts SET at = ?
@@ -363,43 +212,11 @@ func markInactive(ctx context.Context, t *tx, companyID string, status asset.Sta
 	return len(found), errors.Join(t.db.tellSilent(ctx, t, companyID, found), counts.save(ctx, t))
 }
 
-// SetPushReachable notes whether a device can be woken by push.
+// SetPushReachable saves whether push messages reach a device, unless the asset was enrolled again since epoch.
 func (db *DB) SetPushReachable(ctx context.Context, assetID string, epoch int, reachable bool) error {
 	return db.exec(ctx, `UPDATE assets SET push_reachable = ? WHERE id = ? AND epoch = ? AND push_reachable <> ?`,
 		reachable, assetID, epoch, reachable)
 }
 
-// TouchDevice notes that a device was heard of. The note is written with
-// others, at most ten seconds later.
+// TouchDevice notes the time of a contact with a device. The times are saved together, at most ten seconds later.
 func (db *DB) TouchDevice(assetID string, at time.Time) { db.deviceUse.Note(assetID, millis(at)) }
-
-// bury marks a device's name as ended.
-func bury(ctx context.Context, t *tx, companyID, name, assetID string, at time.Time) error {
-	return t.Exec(ctx, `INSERT INTO device_names (company_id, name, asset_id, observed_at, ended) VALUES (?, ?, ?, ?, TRUE)
-		ON CONFLICT (company_id, name) DO UPDATE SET ended = TRUE, asset_id = excluded.asset_id,
-			observed_at = CASE WHEN device_names.observed_at > excluded.observed_at
-				THEN device_names.observed_at ELSE excluded.observed_at END`,
-		companyID, name, assetID, millis(at))
-}
-
-// nameRow is what is known of a device's name.
-type nameRow struct {
-	assetID  string
-	observed int64
-	ended    bool
-}
-
-// lockName returns what is known of a device's name and locks it. A time after latest is
-// taken as none.
-func lockName(ctx context.Context, t *tx, companyID, name string, latest int64) (nameRow, bool, error) {
-	return maybe(one(ctx, t, into(func(n *nameRow) []any { return []any{&n.assetID, &n.observed, &n.ended} }),
-		`SELECT asset_id, CASE WHEN observed_at <= ? THEN observed_at ELSE 0 END, ended FROM device_names
-		WHERE company_id = ? AND name = ?`+t.lock(), latest, companyID, name))
-}
-
-// setName makes name the asset's live name.
-func setName(ctx context.Context, t *tx, companyID, name, assetID string, observed int64) error {
-	return t.Exec(ctx, `INSERT INTO device_names (company_id, name, asset_id, observed_at, ended) VALUES (?, ?, ?, ?, FALSE)
-		ON CONFLICT (company_id, name) DO UPDATE SET asset_id = excluded.asset_id, observed_at = excluded.observed_at, ended = FALSE`,
-		companyID, name, assetID, observed)
-}

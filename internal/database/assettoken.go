@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 
@@ -11,29 +12,28 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// CreateAssetToken adds a token for one asset as it is now, and records that.
-// Without a policy it is the asset's own. It returns the token as it was kept.
-// by is nil for the operator.
-func (db *DB) CreateAssetToken(ctx context.Context, k agentdevice.Token, by *access.Replacement) (agentdevice.Token, error) {
-	made := k
-	err := db.replacing(ctx, k.CompanyID, func(ctx context.Context, t *tx) (refused, err error) {
-		made = k
-		h, err := hold(ctx, t, k.AssetID)
+// CreateAssetToken stores a token with which a device enrolls as an asset, in the asset's present
+// enrollment, and records that. The device that the asset has now then leaves it, which counts toward
+// the limit of destructive commands. Without a policy, the token has the asset's own.
+// CreateAssetToken returns the token as it was stored. by is the person; nil: the operator.
+func (db *DB) CreateAssetToken(ctx context.Context, token agentdevice.Token, by *access.Replacement) (agentdevice.Token, error) {
+	var stored agentdevice.Token
+	err := db.replacing(ctx, token.CompanyID, func(ctx context.Context, t *tx) (refused, err error) {
+		stored = token
+		h, err := hold(ctx, t, token.AssetID)
 		switch {
 		case err != nil:
 			return nil, err
-		case h.companyID != k.CompanyID:
+		case h.companyID != token.CompanyID:
 			return nil, fault.New(fault.NotFound, "no such asset")
 		case h.status.Enrolled() && h.management != string(asset.Agent):
 			return nil, fault.New(fault.Unsupported, "the platform manages this device: an agent cannot enroll as its asset; end its "+
 				"management first, or merge the two assets afterwards")
 		}
-		if made.Epoch = h.epoch; made.PolicyID == "" {
-			made.PolicyID = h.policyID
-		}
-		named, err := holds(ctx, t, `SELECT name FROM policies WHERE id = ? AND company_id = ? AND type = 'AGENT' AND NOT deleted`,
-			made.PolicyID, k.CompanyID)
-		if err == nil && !named {
+		stored.Epoch, stored.PolicyID = h.epoch, cmp.Or(token.PolicyID, h.policyID)
+		exists, err := holds(ctx, t, `SELECT name FROM policies WHERE id = ? AND company_id = ? AND type = 'AGENT' AND NOT deleted`,
+			stored.PolicyID, token.CompanyID)
+		if err == nil && !exists {
 			err = fault.New(fault.Refused, "the asset has no AGENT policy: name the one with which it is to enroll")
 		}
 		if err != nil {
@@ -42,14 +42,14 @@ func (db *DB) CreateAssetToken(ctx context.Context, k agentdevice.Token, by *acc
 		if refused, err := db.letLeave(ctx, t, h, by, activity.ProvisioningIssued); refused != nil || err != nil {
 			return refused, err
 		}
-		if err := insertToken(ctx, t, made); err != nil {
+		if err := insertToken(ctx, t, stored); err != nil {
 			return nil, err
 		}
-		return nil, db.record(ctx, t, k.CompanyID, activity.Event{Action: activity.ProvisioningIssued,
+		return nil, db.record(ctx, t, token.CompanyID, activity.Event{Action: activity.ProvisioningIssued,
 			Target:  activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification},
-			Changes: activity.Differences(activity.Change{Field: "policyId", After: made.PolicyID})})
+			Changes: activity.Differences(activity.Change{Field: "policyId", After: stored.PolicyID})})
 	})
-	return made, err
+	return stored, err
 }
 
 func insertToken(ctx context.Context, t *tx, k agentdevice.Token) error {
@@ -58,9 +58,8 @@ func insertToken(ctx context.Context, t *tx, k agentdevice.Token) error {
 		millis(k.ExpiresAt), k.Code)
 }
 
-// recordEnrolled records that a new enrollment of an asset has begun. That
-// another device than the one before is the asset from now on is an action of
-// its own.
+// recordEnrolled records that an asset has a new enrollment. It is another action if
+// another device takes the place of an enrolled one.
 func (h lockedAsset) recordEnrolled(ctx context.Context, t *tx, before lockedAsset, by joinedBy) error {
 	action := activity.AssetEnrolled
 	if before.status.Enrolled() && before.device != h.device {
@@ -75,9 +74,10 @@ func (h lockedAsset) recordEnrolled(ctx context.Context, t *tx, before lockedAss
 			activity.Change{Field: "policyId", Before: before.policyID, After: h.policyID})})
 }
 
-// recordEnded records the end of an asset's management.
+// recordEnded records the end of an asset's management, before the asset loses its policy: the event
+// that it sends names the policy.
 func (h lockedAsset) recordEnded(ctx context.Context, t *tx, reason string) error {
-	return t.db.record(ctx, t, h.companyID, activity.Event{Action: activity.AssetEnded, // before the asset has no policy
+	return t.db.record(ctx, t, h.companyID, activity.Event{Action: activity.AssetEnded,
 		Target: activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification},
 		Changes: activity.Differences(activity.Change{Field: "reason", After: reason},
 			activity.Change{Field: "device", Before: h.device})})

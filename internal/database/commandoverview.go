@@ -7,9 +7,10 @@ import (
 	"github.com/musterhq/muster/internal/command"
 )
 
+// dayMillis is a day of UTC in milliseconds, as in the statement of Tallies.
 const dayMillis = int64(24 * time.Hour / time.Millisecond)
 
-// ofPolicies limits commands to those of assets with the policies.
+// ofPolicies is a condition with its arguments: the command's asset has one of the policies. Nil: any.
 func ofPolicies(policies []string) (string, []any) {
 	if policies == nil {
 		return "", nil
@@ -33,15 +34,15 @@ func (db *DB) Tallies(ctx context.Context, companyID string, policies []string, 
 		append([]any{companyID, millis(since)}, args...)...)
 }
 
-// unfinished are commands that are not final, of some time.
-const unfinished = ` FROM commands c WHERE c.state IN ('PREPARED', 'SENT', 'UNCONFIRMED')
+// fromUnfinished selects a company's commands that are not final, by the time of their creation.
+const fromUnfinished = ` FROM commands c WHERE c.state IN ('PREPARED', 'SENT', 'UNCONFIRMED')
 	AND c.company_id = ? AND c.created_at >= ? AND c.created_at < ?`
 
 // Unfinished implements command.Overview.
 func (db *DB) Unfinished(ctx context.Context, companyID string, policies []string, from, before time.Time, limit int) (int, error) {
 	where, args := ofPolicies(policies)
 	args = append(append([]any{companyID, millis(from), millis(before)}, args...), limit)
-	return value[int](ctx, db.read(), `SELECT COUNT(*) FROM (SELECT c.id`+unfinished+where+` LIMIT ?) AS open`, args...)
+	return value[int](ctx, db.read(), `SELECT COUNT(*) FROM (SELECT c.id`+fromUnfinished+where+` LIMIT ?) AS open`, args...)
 }
 
 // UnfinishedList implements command.Overview.
@@ -50,7 +51,7 @@ func (db *DB) UnfinishedList(ctx context.Context, companyID string, policies []s
 	where, args := ofPolicies(policies)
 	args = append(append([]any{companyID, millis(from), millis(before)}, args...), limit)
 	rows, err := list(ctx, db.read(), into(commandFields),
-		`SELECT `+commandColumns+unfinished+where+` ORDER BY c.created_at DESC, c.id DESC LIMIT ?`, args...)
+		`SELECT `+commandColumns+fromUnfinished+where+` ORDER BY c.created_at DESC, c.id DESC LIMIT ?`, args...)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

@@ -19,14 +19,13 @@ func companyFields(c *company.Company) []any {
 		lasting(&c.KeepCommands), lasting(&c.KeepPlaces), lasting(&c.KeepEvents)}, settingsFields(&c.Settings)...)
 }
 
-// CreateCompany adds a company; fault.Refused if the slug, or the enterprise,
-// is another's.
+// CreateCompany adds a company. It fails with fault.Refused if another company has the slug or the enterprise.
 func (db *DB) CreateCompany(ctx context.Context, c company.Company) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		stored := c
 		stored.Settings.KeepActivity = cmp.Or(c.Settings.KeepActivity, company.DefaultKeepActivity)
-		stored.KeepCommands, stored.KeepPlaces = cmp.Or(c.KeepCommands, company.DefaultKeepCommands),
-			cmp.Or(c.KeepPlaces, company.DefaultKeepPlaces)
+		stored.KeepCommands = cmp.Or(c.KeepCommands, company.DefaultKeepCommands)
+		stored.KeepPlaces = cmp.Or(c.KeepPlaces, company.DefaultKeepPlaces)
 		stored.KeepEvents = cmp.Or(c.KeepEvents, company.DefaultKeepEvents)
 		if err := t.Insert(ctx, "companies", companyColumns, companyFields(&stored)); err != nil {
 			return err
@@ -39,7 +38,7 @@ func (db *DB) CreateCompany(ctx context.Context, c company.Company) error {
 	return taken(err, "there is a company %s already", c.Slug)
 }
 
-// CompanyByID finds a company by its id.
+// CompanyByID finds a company by its id, or fails with fault.NotFound, like the next two.
 func (db *DB) CompanyByID(ctx context.Context, id string) (company.Company, error) {
 	return findCompany(ctx, db.read(), `c.id = ?`, id)
 }
@@ -49,7 +48,7 @@ func (db *DB) CompanyBySlug(ctx context.Context, slug string) (company.Company, 
 	return findCompany(ctx, db.read(), `c.slug = ?`, slug)
 }
 
-// CompanyByEnterprise finds the company that is bound to an enterprise.
+// CompanyByEnterprise finds the company that is connected to an enterprise of the platform.
 func (db *DB) CompanyByEnterprise(ctx context.Context, enterprise string) (company.Company, error) {
 	return findCompany(ctx, db.read(), `c.enterprise = ? AND c.enterprise <> ''`, enterprise)
 }
@@ -67,21 +66,21 @@ func listCompanies(ctx context.Context, c conn) ([]company.Company, error) {
 	return list(ctx, c, into(companyFields), `SELECT `+companyColumns+` FROM companies c ORDER BY c.slug`)
 }
 
-// holdCompany locks a company. Others may make rows that refer to it.
+// holdCompany locks a company's row until the transaction ends. Other transactions can insert rows that refer to
+// it.
 func holdCompany(ctx context.Context, t *tx, id string) error {
 	_, err := find(ctx, t, "company", scanValue[string], `SELECT id FROM companies WHERE id = ?`+t.hold(), id)
 	return err
 }
 
-// holdCompanyOf is holdCompany for the one that a row of a table belongs to, if there is
-// such a row.
+// holdCompanyOf is holdCompany for the company of a table's row; without such a row it locks nothing.
 func holdCompanyOf(ctx context.Context, t *tx, table, id string) error {
 	_, err := holds(ctx, t, `SELECT id FROM companies WHERE id = (SELECT company_id FROM `+table+` WHERE id = ?)`+t.hold(), id)
 	return err
 }
 
-// UpdateCompany changes what change changes, but for id, slug and creation;
-// fault.Refused if the enterprise is another company's.
+// UpdateCompany saves what change has changed, except the id, the slug and the time of creation, and returns the
+// company. It fails with fault.Refused if another company has the enterprise. change can run more than once.
 func (db *DB) UpdateCompany(ctx context.Context, id string, change func(*company.Company) error) (company.Company, error) {
 	var updated company.Company
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
@@ -103,19 +102,20 @@ func (db *DB) UpdateCompany(ctx context.Context, id string, change func(*company
 	return updated, nil
 }
 
-// saveCompany saves and records what changed. What waits for a control that
-// changes is superseded.
+// saveCompany saves next in place of c, and records the changes. It cancels what they make obsolete: waiting changes of
+// the same controls, and approvals that stricter controls do not allow.
 func (db *DB) saveCompany(ctx context.Context, t *tx, c, next company.Company) error {
-	next.Settings.KeepActivity = cmp.Or(next.Settings.KeepActivity, c.Settings.KeepActivity)
 	if err := beingDeleted(ctx, t, c.ID); err != nil {
 		return err
 	}
-	next.KeepCommands, next.KeepPlaces = cmp.Or(next.KeepCommands, c.KeepCommands), cmp.Or(next.KeepPlaces, c.KeepPlaces)
+	next.Settings.KeepActivity = cmp.Or(next.Settings.KeepActivity, c.Settings.KeepActivity)
+	next.KeepCommands = cmp.Or(next.KeepCommands, c.KeepCommands)
+	next.KeepPlaces = cmp.Or(next.KeepPlaces, c.KeepPlaces)
 	next.KeepEvents = cmp.Or(next.KeepEvents, c.KeepEvents)
 	settings := settingsFields(&next.Settings)
 	args := append([]any{next.Name, next.InactiveAfter.Milliseconds(), next.Enterprise, next.UpgradeNotice,
-		next.Lost.Message, next.Lost.PhoneNumber, next.Lost.Organization, next.KeepCommands.Milliseconds(), next.KeepPlaces.Milliseconds(),
-		next.KeepEvents.Milliseconds()}, settings...)
+		next.Lost.Message, next.Lost.PhoneNumber, next.Lost.Organization,
+		next.KeepCommands.Milliseconds(), next.KeepPlaces.Milliseconds(), next.KeepEvents.Milliseconds()}, settings...)
 	if err := t.Exec(ctx, `UPDATE companies SET name = ?, inactive_after = ?, enterprise = ?, upgrade_notice = ?,
 			lost_message = ?, lost_phone = ?, lost_organization = ?, keep_commands = ?, keep_places = ?, keep_events = ?,
 			(`+strings.ReplaceAll(settingsColumns, "c.", "")+`) = (`+marks(len(settings))+`) WHERE id = ?`,

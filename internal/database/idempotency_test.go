@@ -10,12 +10,13 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 )
 
+// claim is a call with an Idempotency-Key that holds it for 15 seconds at a time, and whose answer is kept for a day.
 func claim(e *engine, id, fingerprint string) operation.Claim {
 	return operation.Claim{ID: id, Fingerprint: fingerprint, Same: func(stored string) bool { return stored == fingerprint },
 		Now: e.clock.Now(), Lease: 15 * time.Second, Keep: 24 * time.Hour}
 }
 
-// take claims and insists on the state.
+// take claims, and fails the test unless the claim has the state.
 func take(t *testing.T, db *database.DB, c operation.Claim, want operation.ClaimState) operation.Holding {
 	t.Helper()
 	h, err := db.Claim(t.Context(), c)
@@ -23,7 +24,7 @@ func take(t *testing.T, db *database.DB, c operation.Claim, want operation.Claim
 		t.Fatal(err)
 	}
 	if h.State != want {
-		t.Fatalf("state %d, want %d", h.State, want)
+		t.Fatalf("the claim %s of %s has the state %d, want %d", c.ID, c.Fingerprint, h.State, want)
 	}
 	return h
 }
@@ -41,7 +42,7 @@ func TestClaim_IsHeldSettledAndForgotten(t *testing.T) {
 		}
 		again := take(t, db, claim(e, "a", "f"), operation.Answered)
 		if string(again.Answer) != "answer\x00\xff" || again.Ref != first.Ref {
-			t.Errorf("answer %q, ref %s", again.Answer, again.Ref)
+			t.Errorf("answer %q with ref %s, want the stored answer with ref %s", again.Answer, again.Ref, first.Ref)
 		}
 		take(t, db, claim(e, "a", "g"), operation.Differs)
 		if err := db.ReleaseClaim(t.Context(), first); err != nil {
@@ -53,7 +54,7 @@ func TestClaim_IsHeldSettledAndForgotten(t *testing.T) {
 		take(t, db, claim(e, "a", "f"), operation.Answered)
 		e.clock.Advance(time.Millisecond)
 		if fresh := take(t, db, claim(e, "a", "g"), operation.Claimed); fresh.Ref == first.Ref {
-			t.Error("after its time the claim has the same ref")
+			t.Error("a claim after the old one expired has the same ref")
 		}
 	})
 }
@@ -86,7 +87,7 @@ func TestClaim_TakenOverAfterItsLease(t *testing.T) {
 		take(t, db, claim(e, "a", "other"), operation.Differs)
 		second := take(t, db, claim(e, "a", "f"), operation.Claimed)
 		if second.Ref != first.Ref || second.Attempt != 2 {
-			t.Errorf("taken over as %+v of %+v", second, first)
+			t.Errorf("the second claim is %+v, want attempt 2 with the ref of %+v", second, first)
 		}
 		// A call that lost the claim changes nothing.
 		if err := db.SettleClaim(t.Context(), first, []byte("late")); err != nil {
@@ -140,8 +141,8 @@ func TestClaim_IsSwept(t *testing.T) {
 	})
 }
 
-// Of many repetitions over two replicas one runs, at the first claim and at the
-// taking over alike.
+// Of 40 claims at the same time on two replicas one succeeds: in the first round of a new claim, in the
+// second of one whose lease has ended.
 func TestClaim_OneOfMany(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		replicas := []*database.DB{e.open(t), e.open(t)}
@@ -157,13 +158,13 @@ func TestClaim_OneOfMany(t *testing.T) {
 					if h.State == operation.Claimed {
 						claimed.Add(1)
 					} else if h.State != operation.Running {
-						t.Errorf("state %d", h.State)
+						t.Errorf("state %d, want Claimed or Running", h.State)
 					}
 				})
 			}
 			all.Wait()
 			if claimed.Load() != 1 {
-				t.Errorf("%d of 40 twins hold the claim", claimed.Load())
+				t.Errorf("%d of 40 calls hold the claim, want 1", claimed.Load())
 			}
 			e.clock.Advance(time.Minute)
 		}

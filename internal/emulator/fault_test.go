@@ -15,36 +15,35 @@ import (
 	"github.com/musterhq/muster/internal/emulator"
 )
 
-// The forms of an error that a fault can prescribe.
+// A fault without a status is 503, or the status of its reason. Each applies to one call.
 func TestFault_Status(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
 		for _, test := range []struct {
-			fault            string
-			code             int
-			name, text, more string
+			fault        string // the members beside the method
+			code         int
+			status, text string // both are in the body
 		}{
-			{`{"status":503}`, 503, "UNAVAILABLE", "currently unavailable", ""},
-			{`{}`, 503, "UNAVAILABLE", "currently unavailable", ""},
-			{`{"status":429}`, 429, "RESOURCE_EXHAUSTED", "Quota exceeded", ""},
-			{`{"status":409}`, 409, "ABORTED", "", ""},
-			{`{"status":401}`, 401, "UNAUTHENTICATED", "", ""},
-			{`{"status":400,"reason":"FAILED_PRECONDITION"}`, 400, "FAILED_PRECONDITION", "", ""},
-			{`{"reason":"PERMISSION_DENIED"}`, 403, "PERMISSION_DENIED", "permission", ""},
-			{`{"status":500,"reason":"Requested entity was not found."}`, 500, "INTERNAL", "Requested entity was not found.", ""},
-			{`{"status":403,"reason":"SERVICE_DISABLED"}`, 403, "PERMISSION_DENIED", "", `"reason": "SERVICE_DISABLED"`},
-			{`{"status":504}`, 504, "DEADLINE_EXCEEDED", "", ""},
+			{`,"status":503`, 503, "UNAVAILABLE", "currently unavailable"},
+			{``, 503, "UNAVAILABLE", "currently unavailable"},
+			{`,"status":429`, 429, "RESOURCE_EXHAUSTED", "Quota exceeded"},
+			{`,"status":409`, 409, "ABORTED", ""},
+			{`,"status":401`, 401, "UNAUTHENTICATED", ""},
+			{`,"status":400,"reason":"FAILED_PRECONDITION"`, 400, "FAILED_PRECONDITION", ""},
+			{`,"reason":"PERMISSION_DENIED"`, 403, "PERMISSION_DENIED", "permission"},
+			{`,"status":500,"reason":"Requested entity was not found."`, 500, "INTERNAL", "Requested entity was not found."},
+			{`,"status":403,"reason":"SERVICE_DISABLED"`, 403, "PERMISSION_DENIED", `"reason": "SERVICE_DISABLED"`},
+			{`,"status":504`, 504, "DEADLINE_EXCEEDED", ""},
 		} {
-			r.control("POST", "/faults", strings.Replace(test.fault, "{",
-				`{"method":"get"`+map[bool]string{true: "", false: ","}[test.fault == "{}"], 1))
-			code, text := r.raw("GET", "/v1/"+r.enterprise, "")
-			if code != test.code || !strings.Contains(text, `"status": "`+test.name+`"`) || !strings.Contains(text, test.text) ||
-				!strings.Contains(text, test.more) {
-				t.Errorf("%s: %d %s", test.fault, code, text)
+			fault := `{"method":"get"` + test.fault + `}`
+			r.control("POST", "/faults", fault)
+			code, body := r.raw("GET", "/v1/"+r.enterprise, "")
+			if code != test.code || !strings.Contains(body, `"status": "`+test.status+`"`) || !strings.Contains(body, test.text) {
+				t.Errorf("%s answered %d %s, want %d with the status %s and the text %q", fault, code, body, test.code, test.status, test.text)
 			}
 			if code, _ := r.raw("GET", "/v1/"+r.enterprise, ""); code != 200 {
-				t.Errorf("%s was met twice", test.fault)
+				t.Errorf("%s: the second call is %d, want 200", fault, code)
 			}
 		}
 	})
@@ -58,14 +57,14 @@ func TestFault_Selection(t *testing.T) {
 			code, _ := r.raw("POST", "/v1/"+device+":issueCommand", `{"type":"LOCK"}`)
 			return code
 		}
-		// Faults of one method are met in order, each as often as it says.
+		// Faults of one method apply in order, each to as many calls as Times, at least one.
 		r.fault(emulator.Fault{Method: "devices.issueCommand", Status: 503, Times: 2})
 		r.fault(emulator.Fault{Method: "androidmanagement.enterprises.devices.issueCommand", Status: 429})
 		r.fault(emulator.Fault{Method: "enterprises.devices.issueCommand", Match: "another", Status: 400})
 		r.get(device)
 		for i, want := range []int{503, 503, 429, 200} {
 			if got := issue(); got != want {
-				t.Errorf("call %d: %d, want %d", i, got, want)
+				t.Errorf("call %d is %d, want %d", i, got, want)
 			}
 		}
 		if len(r.emulator.Faults()) != 1 {
@@ -75,35 +74,34 @@ func TestFault_Selection(t *testing.T) {
 		r.fault(emulator.Fault{Method: "*", Status: 500, Times: -1})
 		for range 3 {
 			if got := issue(); got != 500 {
-				t.Errorf("an endless fault ended: %d", got)
+				t.Errorf("a fault without end let a call through: %d, want 500", got)
 			}
 		}
-		if notes := r.pull(); kinds(notes) != "" {
-			t.Errorf("* reached Pub/Sub, or an effect happened: %s", kinds(notes))
-		}
+		r.wantKinds("") // * does not apply to Pub/Sub, and no command was issued
 		r.control("DELETE", "/faults", "")
 		for _, method := range []string{"create", "enterprises.create", "androidmanagement.enterprises.create"} {
 			r.fault(emulator.Fault{Method: method, Status: 418})
 			if code, _ := r.raw("POST", "/v1/enterprises", `{}`); code != 418 {
-				t.Errorf("%s: %d", method, code)
+				t.Errorf("a fault of %s did not apply: %d, want 418", method, code)
 			}
 		}
 		for _, method := range []string{"pubsub.pull", "pubsub.subscriptions.pull", "pubsub.projects.subscriptions.pull"} {
 			r.fault(emulator.Fault{Method: method, Status: 418})
 			if code, _ := r.raw("POST", "/v1/"+defaultSubscription+":pull", `{"maxMessages":1}`); code != 418 {
-				t.Errorf("%s: %d", method, code)
+				t.Errorf("a fault of %s did not apply: %d, want 418", method, code)
 			}
 		}
 		for _, bad := range []string{`{}`, `{"method":"devices.dance"}`, `{"method":"get","status":99}`, `{"method":"get","delayMs":-1}`,
 			`{"method":"get","corrupt":"x"}`, `{"method":"get","retryAfterSeconds":-1}`, `{"methd":"get"}`} {
 			if code, _ := r.raw("POST", "/emulator/v1/faults", bad); code != 400 {
-				t.Errorf("%s: %d", bad, code)
+				t.Errorf("the fault %s is answered %d, want 400", bad, code)
 			}
 		}
 	})
 }
 
-// Over a real connection: whether the effect happens, and what arrives.
+// TestFault_Effects uses a real connection: it checks what the caller receives, and whether
+// the emulator carried the call out.
 func TestFault_Effects(t *testing.T) {
 	t.Parallel()
 	r := overTheWire(t)
@@ -112,7 +110,7 @@ func TestFault_Effects(t *testing.T) {
 		name   string
 		fault  emulator.Fault
 		effect bool
-		check  func(err error) bool
+		isWant func(err error) bool // whether the caller's error is as wanted
 	}{
 		{"status", emulator.Fault{Status: 503}, false, isStatus(503)},
 		{"status after the effect", emulator.Fault{Status: 503, AfterEffect: true}, true, isStatus(503)},
@@ -135,16 +133,16 @@ func TestFault_Effects(t *testing.T) {
 			before := r.version()
 			test.fault.Method = "policies.patch"
 			r.fault(test.fault)
-			begin := time.Now()
+			start := time.Now()
 			_, err := r.management.Enterprises.Policies.Patch(r.enterprise+"/policies/p", &am.Policy{MaximumTimeToLock: before + 1}).Do()
-			if !test.check(err) {
-				t.Errorf("%s: %v", test.name, err)
+			if !test.isWant(err) {
+				t.Errorf("the caller got the error %v", err)
 			}
-			if took := time.Since(begin); took < time.Duration(test.fault.DelayMS)*time.Millisecond {
-				t.Errorf("%s took %v", test.name, took)
+			if took := time.Since(start); took < time.Duration(test.fault.DelayMS)*time.Millisecond {
+				t.Errorf("the call took %v, want at least %d ms", took, test.fault.DelayMS)
 			}
 			if happened := r.version() != before; happened != test.effect {
-				t.Errorf("%s: the effect happened: %v", test.name, happened)
+				t.Errorf("the policy was saved: %v, want %v", happened, test.effect)
 			}
 		})
 	}
@@ -157,11 +155,12 @@ func isStatus(code int) func(error) bool {
 	}
 }
 
-// isBroken says that no whole answer arrived.
+// isBroken reports whether the connection ended before a whole answer arrived.
 func isBroken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || err != nil && strings.Contains(err.Error(), "connection reset")
 }
 
+// version returns the version of the policy p; 0: there is none yet.
 func (r *fixture) version() int64 {
 	r.t.Helper()
 	p, err := r.management.Enterprises.Policies.Get(r.enterprise + "/policies/p").Do()
@@ -171,8 +170,8 @@ func (r *fixture) version() int64 {
 	return p.Version
 }
 
-// A caller that goes away during a delay is not served any more, but an effect
-// that was to happen has happened.
+// A caller that disconnects during a delay gets no answer. With AfterEffect, the call was carried
+// out before the delay.
 func TestFault_DelayAndCallerGone(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
@@ -189,10 +188,10 @@ func TestFault_DelayAndCallerGone(t *testing.T) {
 		answer, err := client.Do(request)
 		if err == nil {
 			answer.Body.Close()
-			t.Error("answered in spite of the delay")
+			t.Error("the call was answered before the delay ended")
 		}
 		if happened := r.version() == 1; happened != after {
-			t.Errorf("afterEffect %v: the effect happened: %v", after, happened)
+			t.Errorf("the policy was saved: %v, want %v", happened, after)
 		}
 	}
 }
@@ -205,12 +204,12 @@ func TestFault_RetryAfter(t *testing.T) {
 	_, err := r.management.Enterprises.Get(r.enterprise).Do()
 	var problem *googleapi.Error
 	if !errors.As(err, &problem) || problem.Header.Get("Retry-After") != "7" {
-		t.Errorf("got %v", err)
+		t.Errorf("got the error %v, want one with Retry-After: 7", err)
 	}
 }
 
-// What is not emulated says so, and is logged.
-func TestEmulator_RefusesWhatItHasNot(t *testing.T) {
+// A method of the platform that is not emulated is 501. The emulator's own addresses are not.
+func TestEmulator_UnsupportedMethods(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *fixture) {
 		for _, call := range []string{
@@ -221,23 +220,23 @@ func TestEmulator_RefusesWhatItHasNot(t *testing.T) {
 		} {
 			method, path, _ := strings.Cut(call, " ")
 			if code, text := r.raw(method, path, ""); code != 501 || !strings.Contains(text, "UNIMPLEMENTED") {
-				t.Errorf("%s: %d %s", call, code, text)
+				t.Errorf("%s is answered %d %s, want 501 UNIMPLEMENTED", call, code, text)
 			}
 		}
 		if code, _ := r.raw("GET", "/emulator/v1/none", ""); code != 404 {
-			t.Errorf("an unknown control call is %d", code)
+			t.Errorf("an unknown control call is %d, want 404", code)
 		}
 		if code, _ := r.raw("GET", "/healthz", ""); code != 200 {
-			t.Errorf("health is %d", code)
+			t.Errorf("/healthz is %d, want 200", code)
 		}
 		if code, text := r.raw("GET", "/", ""); code != 200 || !strings.Contains(text, "emulator") {
-			t.Errorf("the front page is %d", code)
+			t.Errorf("the front page is %d %s, want 200", code, text)
 		}
 	})
 }
 
-// Requests are held against the discovery document before anything else.
-func TestEmulator_FrontEnd(t *testing.T) {
+// A request that the API's discovery document does not allow is refused.
+func TestEmulator_ChecksRequests(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *fixture) {
 		r.bind()
@@ -256,7 +255,7 @@ func TestEmulator_FrontEnd(t *testing.T) {
 		} {
 			method, path, _ := strings.Cut(test.call, " ")
 			if code, text := r.raw(method, path, test.body); code != test.code {
-				t.Errorf("%s: %d %s", test.call, code, text)
+				t.Errorf("%s is answered %d %s, want %d", test.call, code, text, test.code)
 			}
 		}
 	})

@@ -12,34 +12,34 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// The times of applying. A lease is renewed while it is used; what is left of
-// it after a crash is how long the policy cannot be changed.
+// The times of an apply, which holds a lease on the policy and renews it. After a crash, the policy cannot be changed
+// until the lease ends.
 const (
 	leaseTime = 12 * time.Second
-	renewEach = 4 * time.Second
-	// DefaultPushLimit bounds one attempt of the platform.
+	renewEach = 4 * time.Second // the time between two renewals
+	// DefaultPushLimit is how long one call that saves the policy on the platform may take.
 	DefaultPushLimit = 30 * time.Second
-	// DefaultLeaseWait is how long applying waits for the policy's lease.
+	// DefaultLeaseWait is how long an apply waits for the policy's lease, which it asks for every leasePoll.
 	DefaultLeaseWait = 30 * time.Second
 	leasePoll        = 40 * time.Millisecond
 )
 
-// Service proposes and applies.
+// Service makes proposals of policy changes, and applies them.
 type Service struct {
 	Store     Store
 	Policies  Policies
 	Companies Companies
 	Checker   policy.DocumentChecker
 	Publisher Publisher
-	// PublicURL is where the portal is, without a slash at the end.
+	// PublicURL is the portal's address, without a slash at the end.
 	PublicURL string
 	Verifier  approval.Verifier
-	Log       *slog.Logger // nil: silent
+	Log       *slog.Logger // nil: nothing is logged
 
 	PushLimit time.Duration // 0: DefaultPushLimit
 	LeaseWait time.Duration // 0: DefaultLeaseWait
 
-	// Crash is called at each step of applying, so that tests can end the
+	// Crash is called at each step of an apply, with the step's name, so that tests can end the
 	// process there. Nil in production.
 	Crash func(step string)
 }
@@ -65,17 +65,16 @@ func (s *Service) log() *slog.Logger {
 	return s.Log
 }
 
-// finder finds a proposal of a company.
+// finder is Store.Proposal or Store.PeekProposal.
 type finder func(ctx context.Context, companyID, id string) (Proposal, error)
 
-// Read returns a proposal of the principal's own. Anyone else's is
-// fault.NotFound, as one that does not exist is (contract 5.6).
+// Read returns a proposal that the principal made. Any other is fault.NotFound (contract 5.6).
 func (s *Service) Read(ctx context.Context, p access.Principal, id string) (Proposal, error) {
 	return s.own(ctx, p, id, s.Store.Proposal)
 }
 
 func (s *Service) own(ctx context.Context, p access.Principal, id string, find finder) (Proposal, error) {
-	found, err := s.seen(ctx, p, id, find)
+	found, err := s.visible(ctx, p, id, find)
 	if err == nil && !found.Owner.is(p) {
 		return Proposal{}, notFound()
 	}
@@ -86,18 +85,16 @@ func (s *Service) own(ctx context.Context, p access.Principal, id string, find f
 // within the principal's limits. It is for portal users who may edit policies
 // (contract 5.6); the caller has checked that.
 func (s *Service) Look(ctx context.Context, p access.Principal, id string) (Proposal, error) {
-	return s.seen(ctx, p, id, s.Store.Proposal)
+	return s.visible(ctx, p, id, s.Store.Proposal)
 }
 
-func (s *Service) seen(ctx context.Context, p access.Principal, id string, find finder) (Proposal, error) {
+// visible returns a proposal of the principal's company about a policy that the principal may see, or fault.NotFound.
+func (s *Service) visible(ctx context.Context, p access.Principal, id string, find finder) (Proposal, error) {
 	if !resource.IsProposalID(id) {
 		return Proposal{}, notFound()
 	}
 	found, err := find(ctx, p.CompanyID, id)
-	if fault.CodeOf(err) == fault.NotFound {
-		return Proposal{}, notFound()
-	}
-	if err == nil && !p.MaySee(found.PolicyID) {
+	if fault.CodeOf(err) == fault.NotFound || err == nil && !p.MaySee(found.PolicyID) {
 		return Proposal{}, notFound()
 	}
 	if err != nil {
@@ -111,7 +108,7 @@ func notFound() error {
 		"there is no proposal with this id that you made: take the proposalId from the call that made it, or propose again")
 }
 
-// editable is fault.Unsupported for a policy that proposals cannot change.
+// editable returns fault.Unsupported if proposals cannot change the policy.
 func editable(p policy.Policy) error {
 	if !p.Editable() {
 		return fault.New(fault.Unsupported, "the policy is managed by the service itself: change it in the portal")

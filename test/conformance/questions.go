@@ -12,29 +12,35 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// question is what a tool asks of its client before it answers, over several
-// rounds of the same call.
+// The tools of this file ask their client before they answer: a call returns questions (input
+// requests of MCP), and the client calls again with the answers and with the request state, if there is one.
+// The suite is the MCP conformance suite, which fixes the names of tools, keys and texts.
+
+// question is one input request.
 type question struct {
 	key string
 	ask sdk.InputRequest
 }
 
+// form asks for members by their types, from a person.
 func form(key, message string, members map[string]string) question {
 	return question{key, &sdk.ElicitParams{Message: message, RequestedSchema: object(members)}}
 }
 
+// sample asks for a text of the client's model.
 func sample(key, text string, tokens int64) question {
 	return question{key, &sdk.CreateMessageParams{MaxTokens: tokens,
 		Messages: []*sdk.SamplingMessage{{Role: "user", Content: &sdk.TextContent{Text: text}}}}}
 }
 
+// roots asks for the client's root folders.
 func roots() question { return question{"client_roots", &sdk.ListRootsParams{}} }
 
-// addQuestions adds the tools that ask. The keys are the suite's.
+// addQuestions adds the tools of this file.
 func addQuestions(server *sdk.Server) {
-	name, confirm := form("user_name", "What is your name?", map[string]string{"name": "string"}),
-		form("confirm", "Go on?", map[string]string{"ok": "boolean"})
-	for tool, round := range map[string]struct {
+	name := form("user_name", "What is your name?", map[string]string{"name": "string"})
+	confirm := form("confirm", "Go on?", map[string]string{"ok": "boolean"})
+	for tool, asks := range map[string]struct {
 		stateful  bool
 		questions []question
 	}{
@@ -47,45 +53,46 @@ func addQuestions(server *sdk.Server) {
 	} {
 		addTool(server, "test_input_required_result_"+tool, "Asks its client before it answers.",
 			func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-				return asking(r.Params, round.stateful, round.questions...)
+				return answerOrAsk(r.Params, asks.stateful, asks.questions)
 			})
 	}
-	addTool(server, "test_input_required_result_multi_round", "Asks twice.", rounds)
-	addTool(server, "test_input_required_result_capabilities", "Asks what the client can answer.", able)
+	addTool(server, "test_input_required_result_multi_round", "Asks twice.", askTwice)
+	addTool(server, "test_input_required_result_capabilities", "Asks what the client can answer.", askCapable)
 }
 
-// asking answers once every question has been answered.
-func asking(p *sdk.CallToolParamsRaw, stateful bool, questions ...question) (*sdk.CallToolResult, error) {
+// answerOrAsk answers once the client has answered every question. A stateful call has to return the
+// request state as well.
+func answerOrAsk(p *sdk.CallToolParamsRaw, stateful bool, questions []question) (*sdk.CallToolResult, error) {
 	if p.RequestState != "" {
-		if _, err := opened(p.RequestState); err != nil {
+		if _, err := verify(p.RequestState); err != nil {
 			return nil, err
 		}
 	}
 	answers, complete := gather(p.InputResponses, questions)
-	if stateful && p.RequestState == "" {
-		complete = false
-	}
-	if !complete {
-		return ask(stateful, "asked", questions...), nil
-	}
-	if stateful {
-		answers = "state-ok " + answers // the suite's word
+	switch {
+	case !stateful && !complete:
+		return ask("", questions...), nil
+	case stateful && (!complete || p.RequestState == ""):
+		return ask("asked", questions...), nil
+	case stateful:
+		answers = "state-ok " + answers // the suite looks for it
 	}
 	return textResult("Hello: " + answers), nil
 }
 
-func ask(stateful bool, state string, questions ...question) *sdk.CallToolResult {
+// ask returns the questions with a request state; empty: without one.
+func ask(state string, questions ...question) *sdk.CallToolResult {
 	result := &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{}}
 	for _, q := range questions {
 		result.InputRequests[q.key] = q.ask
 	}
-	if stateful {
-		result.RequestState = sealed(state)
+	if state != "" {
+		result.RequestState = sign(state)
 	}
 	return result
 }
 
-// gather returns what a client answered, if it answered everything and well.
+// gather joins the client's answers to the questions. It returns false if one is missing or was declined.
 func gather(responses sdk.InputResponseMap, questions []question) (string, bool) {
 	var all []string
 	for _, q := range questions {
@@ -98,6 +105,7 @@ func gather(responses sdk.InputResponseMap, questions []question) (string, bool)
 	return strings.Join(all, ", "), true
 }
 
+// read returns the text of an answer; false: there is none, or it was declined.
 func read(response sdk.InputResponse) (string, bool) {
 	switch r := response.(type) {
 	case *sdk.ElicitResult:
@@ -118,62 +126,63 @@ func read(response sdk.InputResponse) (string, bool) {
 	return "", false
 }
 
-// rounds asks for a name, then for a color; what it knows travels with the
-// client, because any replica may get the next round.
-func rounds(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+// askTwice asks for a name, then for a color. The request state has the name, because another replica may
+// get the next call.
+func askTwice(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	first := form("step1", "Step 1: What is your name?", map[string]string{"name": "string"})
 	second := form("step2", "Step 2: What is your favorite color?", map[string]string{"color": "string"})
 	if r.Params.RequestState == "" {
-		return ask(true, "first", first), nil
+		return ask("first", first), nil
 	}
-	state, err := opened(r.Params.RequestState)
+	state, err := verify(r.Params.RequestState)
 	if err != nil {
 		return nil, err
 	}
 	if state == "first" {
 		name, ok := gather(r.Params.InputResponses, []question{first})
 		if !ok {
-			return ask(true, "first", first), nil
+			return ask("first", first), nil
 		}
-		return ask(true, "second "+name, second), nil
+		return ask("second "+name, second), nil
 	}
 	color, ok := gather(r.Params.InputResponses, []question{second})
 	if !ok {
-		return ask(true, state, second), nil
+		return ask(state, second), nil
 	}
 	return textResult(strings.TrimPrefix(state, "second ") + " likes " + color), nil
 }
 
-// able asks only for what the client says it can answer.
-func able(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+// askCapable asks only what the client's capabilities let it answer.
+func askCapable(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	if len(r.Params.InputResponses) > 0 {
 		return textResult("answered"), nil
 	}
-	can := r.ClientCapabilities()
+	capabilities := r.ClientCapabilities()
 	var questions []question
-	if can != nil && can.Elicitation != nil {
+	if capabilities != nil && capabilities.Elicitation != nil {
 		questions = append(questions, form("user_name", "What is your name?", map[string]string{"name": "string"}))
 	}
-	if can != nil && can.Sampling != nil {
+	if capabilities != nil && capabilities.Sampling != nil {
 		questions = append(questions, sample("greeting", "Greet a person.", 50))
 	}
 	if len(questions) == 0 {
 		return textResult("the client can answer nothing"), nil
 	}
-	return ask(false, "", questions...), nil
+	return ask("", questions...), nil
 }
 
-// sealed and opened protect what travels with a client. The key is no secret:
-// the suite's state guards nothing.
-func sealed(state string) string {
+// sign adds a signature to a request state, so that verify can refuse a state that the client has
+// changed. The key need not be a secret in a test.
+func sign(state string) string {
 	mac := hmac.New(sha256.New, []byte("conformance"))
 	mac.Write([]byte(state))
 	return hex.EncodeToString(mac.Sum(nil)) + "." + state
 }
 
-func opened(text string) (string, error) {
+// verify returns the state that was signed.
+func verify(text string) (string, error) {
 	_, state, _ := strings.Cut(text, ".")
-	if !hmac.Equal([]byte(sealed(state)), []byte(text)) {
+	if !hmac.Equal([]byte(sign(state)), []byte(text)) {
 		return "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState has been changed"}
 	}
 	return state, nil

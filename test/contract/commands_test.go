@@ -14,16 +14,15 @@ import (
 	"github.com/musterhq/muster/test/needs"
 )
 
-// sending is one command as contract 4.2 has it for
-// a platform-managed device.
+// sending is a command that the API sends to a device of the platform, and what contract 4.2 says of it.
 type sending struct {
-	path      string
+	path      string // the last segment of the command's path
 	body      any
-	kind      servertest.Kind
+	kind      servertest.Kind // of the device
 	command   command.Type
 	status    string // in the answer
-	createdAt bool
-	gone      bool // the device ends with it
+	createdAt bool   // the answer has the member
+	ends      bool   // the command ends the device's management
 }
 
 func platformCommands(other policy.Policy) []sending {
@@ -49,8 +48,8 @@ func platformCommands(other policy.Policy) []sending {
 	}
 }
 
-// The main job end to end, on both engines: enroll by QR code, list, send every
-// command, read the history.
+// Devices enroll by QR code, and each gets a command: the test checks the answer, the command's history
+// and the device's status, on both engines.
 func TestCommand_EveryType(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
@@ -82,29 +81,31 @@ func sendAndFollow(t *testing.T, tenant *servertest.Tenant, replica *servertest.
 	if got := slices.Sorted(maps.Keys(result)); !slices.Equal(got, want) {
 		t.Errorf("%s answers with %v, want %v", s.path, got, want)
 	}
-	if result["assetId"] != "enterprises/acme/assets/"+device.AssetID || result["type"] != string(s.command) ||
-		result["status"] != s.status {
-		t.Errorf("%s answers %s", s.path, answer.Body)
+	for member, want := range map[string]string{"assetId": "enterprises/acme/assets/" + device.AssetID, "type": string(s.command),
+		"status": s.status} {
+		if result[member] != want {
+			t.Errorf("%s answers with the %s %v, want %s", s.path, member, result[member], want)
+		}
 	}
 	entry := tenant.Settled(client, device.AssetID, "SUCCESS")
 	if entry.Type != string(s.command) || entry.CreatedAt == nil || entry.FeedbackAt == nil && s.status != "SUCCESS" {
-		t.Errorf("the history of %s says %+v", s.path, entry)
+		t.Errorf("the history of %s has %+v, want type %s with createdAt and, if it was IN_PROGRESS, feedbackAt", s.path, entry, s.command)
 	}
 	servertest.FiveMembers(t, client, device.AssetID)
-	if s.gone {
+	if s.ends {
 		servertest.AwaitStatus(t, tenant, client, device.AssetID, "DELETED")
 		got := client.Post("/assets/"+device.AssetID+"/commands/lock", nil)
 		if got.Status != 409 {
-			t.Errorf("a lock after %s: %d %s", s.path, got.Status, got.Body)
+			t.Errorf("a lock after %s is answered %d %s, want 409", s.path, got.Status, got.Body)
 		}
 	}
 }
 
-// A device that a command does not support is 409, nothing is sent, and
-// nothing is left in the history (contract 4.2).
+// A command to a device that does not support it is answered 409. Nothing is sent to the platform, and the
+// history has no entry (contract 4.2).
 func TestCommand_UnsupportedDevices(t *testing.T) {
 	t.Parallel()
-	needs.Zbar().Of(t) // before the rows: a row cannot skip the whole test
+	needs.Zbar().Of(t) // here, to skip the whole test and not its subtests one by one
 	env := servertest.New(t)
 	tenant, replica := env.NewTenant("acme"), env.Start()
 	for kind, paths := range map[servertest.Kind][]string{
@@ -121,24 +122,25 @@ func TestCommand_UnsupportedDevices(t *testing.T) {
 				client := tenant.Client(replica, access.All)
 				got := client.Post("/assets/"+device.AssetID+"/commands/"+path, servertest.Bodies()[path])
 				want := resttest.Answers[servertest.FamilyOf(path)]["unsupported"]
-				if members := strings.Join(slices.Sorted(maps.Keys(got.Members(t))), " "); got.Status != want.Status ||
-					members != servertest.Sorted(want.Members) {
-					t.Errorf("%s on %v: %d with %s: %s", path, kind, got.Status, members, got.Body)
+				members, wantMembers := strings.Join(slices.Sorted(maps.Keys(got.Members(t))), " "), servertest.Sorted(want.Members)
+				if got.Status != want.Status || members != wantMembers {
+					t.Errorf("%s is answered %d with %s, want %d with %s: %s", path, got.Status, members, want.Status, wantMembers,
+						got.Body)
 				}
 				if history := client.History(device.AssetID); len(history) != 0 {
-					t.Errorf("%s on %v left %v in the history", path, kind, history)
+					t.Errorf("%s left %v in the history", path, history)
 				}
 			}
-			if env.Calls("") != before {
-				t.Errorf("something was sent to the platform for %v", kind)
+			if calls := env.Calls(""); calls != before {
+				t.Errorf("the platform got %v calls, want none", calls-before)
 			}
 		})
 	}
-	spare := newSpare(t, env, tenant.Company)
-	for path := range servertest.Bodies() {
-		if got := tenant.Client(replica, access.All).Post("/assets/"+spare+"/commands/"+path, servertest.Bodies()[path]); got.Status !=
-			409 && path != "change-policy" {
-			t.Errorf("%s on an asset that is not enrolled: %d %s", path, got.Status, got.Body)
+	notEnrolled := newSpare(t, env, tenant.Company)
+	for path, body := range servertest.Bodies() {
+		got := tenant.Client(replica, access.All).Post("/assets/"+notEnrolled+"/commands/"+path, body)
+		if got.Status != 409 && path != "change-policy" { // its body names no existing policy
+			t.Errorf("%s to an asset that is not enrolled is answered %d %s, want 409", path, got.Status, got.Body)
 		}
 	}
 }

@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write the tables of docs/aosp.md again"
 
 const page = "../../../docs/aosp.md"
 
-// The tables of docs/aosp.md are what the code does.
+// The tables of docs/aosp.md list the rules of shell.Table and the rows of commandRows.
 func TestTables_Golden(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(page)
@@ -24,10 +24,8 @@ func TestTables_Golden(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := string(text)
-	for name, table := range map[string]string{"settings": settings(), "commands": commands()} {
-		t.Run(name, func(t *testing.T) {
-			got = between(t, got, name, table)
-		})
+	for name, table := range map[string]string{"settings": settingsTable(), "commands": commandsTable()} {
+		got = replaceTable(t, got, name, table)
 	}
 	if got == string(text) {
 		return
@@ -41,7 +39,7 @@ func TestTables_Golden(t *testing.T) {
 	}
 }
 
-// There is a rule for each setting of the catalog, in its order, and for the systemUpdate.
+// Each setting of the catalog has a rule, in the catalog's order; the last rule is that of systemUpdate.
 func TestTable_EverySetting(t *testing.T) {
 	t.Parallel()
 	settings, rows := append(policy.SettingIDs(), policy.SystemUpdateID), shell.Table()
@@ -55,7 +53,8 @@ func TestTable_EverySetting(t *testing.T) {
 	}
 }
 
-func between(t *testing.T, text, name, table string) string {
+// replaceTable returns the page with the table between the two comments that name it.
+func replaceTable(t *testing.T, text, name, table string) string {
 	t.Helper()
 	begin, end := "<!-- "+name+": written by a test -->\n", "<!-- end of "+name+" -->"
 	head, rest, ok := strings.Cut(text, begin)
@@ -66,7 +65,7 @@ func between(t *testing.T, text, name, table string) string {
 	return head + begin + table + end + tail
 }
 
-func settings() string {
+func settingsTable() string {
 	var b strings.Builder
 	b.WriteString("| setting | API | who | how | simulated | transcript | hardware |\n|---|---|---|---|---|---|---|\n")
 	for _, r := range shell.Table() {
@@ -74,46 +73,49 @@ func settings() string {
 		if r.Note != "" {
 			how += ". " + r.Note
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | – | – |\n", r.Setting, level(r.SDK), r.Who,
-			strings.TrimSuffix(how, "."), tried(r.Who))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | – | – |\n", r.Setting, apiLevel(r.SDK), r.Who,
+			strings.TrimSuffix(how, "."), simulated(r.Who))
 	}
 	return b.String()
 }
 
-// tried: what the command lines do not do is simulated as a refusal.
-func tried(who string) string {
+// simulated says how the simulated device tests a setting. It refuses what only a device owner, or no
+// agent, can set.
+func simulated(who string) string {
 	if who == "owner" || who == "none" {
 		return "refusal"
 	}
 	return "yes"
 }
 
-func commands() string {
+func commandsTable() string {
 	var b strings.Builder
 	b.WriteString("| command | API | who | how | proof | simulated | transcript | hardware |\n|---|---|---|---|---|---|---|---|\n")
 	for _, r := range commandRows() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | yes | – | – |\n", r.command, level(r.sdk), r.who, r.how, r.proof)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | yes | – | – |\n", r.command, apiLevel(r.sdk), r.who, r.how, r.proof)
 	}
 	return b.String()
 }
 
-func level(sdk int) string {
+// apiLevel is the lowest Android API level; 0: any.
+func apiLevel(sdk int) string {
 	if sdk == 0 {
 		return "any"
 	}
 	return strconv.Itoa(sdk)
 }
 
-// commandRow is one line of the table of what commands take, for people.
+// commandRow is one line of the table of commands.
 type commandRow struct {
 	command string
-	sdk     int // 0: any
-	how     string
-	who     string // lab: also an agent started over USB; system: only a daemon; agent: the agent itself
-	proof   string // by what the agent knows that it happened
+	sdk     int    // the lowest Android API level; 0: any
+	how     string // the command lines that the agent runs
+	who     string // the form of the agent that can run them, as docs/aosp.md explains
+	proof   string // by what the agent knows that the command had its effect
 }
 
-// commandRows returns what each command that agents take comes down to.
+// commandRows describes each command that agents support. People write the descriptions: no test
+// compares them with the code that runs the commands.
 func commandRows() []commandRow {
 	return []commandRow{
 		{"NOTIFICATION_MESSAGE", shell.NotificationSDK, "`cmd notification post -S bigtext -t TITLE ID BODY`", "lab",

@@ -12,27 +12,27 @@ import (
 	"github.com/musterhq/muster/internal/wait"
 )
 
-// twin is a machine of the attacker with the serial number of a device of the company.
+// twin is a device of the attacker (own) with the serial number of one of the company's devices (victim).
 type twin struct{ victim, own asset.Asset }
 
-// makeTwins enrolls a machine for each device with our own agent, so that the two assets
-// can be merged.
+// makeTwins enrolls a twin of each device that Muster's agent manages, so that the attacker can merge
+// the two assets.
 func (t *attacker) makeTwins(ctx context.Context) error {
 	row := t.row("enroll twins of devices")
-	under, err := t.policyNamed(ctx, "Kiosk")
+	kiosk, err := t.policyNamed(ctx, "Kiosk")
 	if err != nil {
 		return err
 	}
-	_, before, err := t.look(ctx)
+	_, devices, err := t.look(ctx)
 	if err != nil {
 		return err
 	}
-	for i, victim := range before {
+	for i, victim := range devices {
 		if victim.Device.Management != asset.Agent {
 			continue
 		}
 		device := simulated.New(simulated.Default(victim.Specifications["serialNumber"]), t.clock.now)
-		if err := t.live(ctx, "twin-"+strconv.Itoa(i), device, under); err != nil {
+		if err := t.live(ctx, "twin-"+strconv.Itoa(i), device, kiosk); err != nil {
 			return err
 		}
 		own, err := t.twinOf(ctx, victim)
@@ -45,10 +45,10 @@ func (t *attacker) makeTwins(ctx context.Context) error {
 	return nil
 }
 
-// pollPause is how long the drill waits before it looks again.
+// pollPause is the time between two looks for an asset.
 const pollPause = 20 * time.Millisecond
 
-// twinOf waits for the asset that has the serial number of another.
+// twinOf waits for the other asset with the serial number of victim, until ctx ends.
 func (t *attacker) twinOf(ctx context.Context, victim asset.Asset) (asset.Asset, error) {
 	for {
 		_, all, err := t.look(ctx)
@@ -66,24 +66,24 @@ func (t *attacker) twinOf(ctx context.Context, victim asset.Asset) (asset.Asset,
 	}
 }
 
-// replace makes codes with which another machine becomes a device of the company, in one
-// minute, and merges the attacker's machines into the devices, in the next.
+// replace attacks each victim once a minute: in turn by a code with which another device enrolls in its
+// place, and by a merge of the twin into its asset. The administrators take turns as well.
 func (t *attacker) replace(ctx context.Context, row *Attack, minute int) error {
-	all := append([]*portalclient.Client{t.owner}, t.people...)
+	administrators := append([]*portalclient.Client{t.owner}, t.people...)
 	for i, pair := range t.twins {
-		now, err := t.db.Asset(ctx, t.Company.ID, pair.victim.ID) // a merge may have renamed it
+		victim, err := t.db.Asset(ctx, t.Company.ID, pair.victim.ID) // again: a merge may have changed the name
 		if err != nil {
 			return err
 		}
-		path, fields := frame.DevicePath(now.ID)+"/enroll", []string{"confirm", now.Identification}
+		path, fields := frame.DevicePath(victim.ID)+"/enroll", []string{"confirm", victim.Identification}
 		if (minute+i)%2 == 1 {
-			path, fields = frame.DevicePath(now.ID)+"/merge", append(fields, "other", pair.own.ID)
+			path, fields = frame.DevicePath(victim.ID)+"/merge", append(fields, "other", pair.own.ID)
 		}
-		p, err := all[(minute+i)%len(all)].Post(ctx, path, fields...)
+		page, err := administrators[(minute+i)%len(administrators)].Post(ctx, path, fields...)
 		if err != nil {
 			return err
 		}
-		row.note(outcome(p))
+		row.note(outcome(page))
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// Users, keys, connections, policies and assets are named by their id or by their name. An id goes
-// first. A name that several have is refused with the ids.
+// Users, keys, connections, policies and assets are named by their id or by their name. An id takes precedence.
+// A name that several of them have is refused with their ids.
 
 // AssetNames finds assets by what people call them.
 type AssetNames interface {
@@ -25,10 +25,10 @@ type AssetNames interface {
 	AssetsNamed(ctx context.Context, companyID, identification string, limit int) ([]string, error)
 }
 
-// maxShownIDs is how many ids of one name are shown.
+// maxShownIDs is how many ids of one name an error lists.
 const maxShownIDs = 10
 
-// single is the one id that a name has.
+// single returns the only one of the ids of the things that ref names, or an error that says why there is not one.
 func single(owner company.Company, kind, ref string, ids []string) (string, error) {
 	switch {
 	case len(ids) == 1:
@@ -44,14 +44,20 @@ func single(owner company.Company, kind, ref string, ids []string) (string, erro
 		kind, ref, strings.Join(shown, ", "), more)
 }
 
-// named returns the ids of the things that match.
-func named[T any](things []T, id func(T) string, matches func(T) bool) (ids []string) {
-	for _, thing := range things {
-		if matches(thing) {
-			ids = append(ids, id(thing))
+// firstMatch returns the id of the thing that ref names: the first of the matches that any thing has decides.
+func firstMatch[T any](owner company.Company, kind, ref string, things []T, id func(T) string, matches ...func(T) bool) (string, error) {
+	var ids []string
+	for _, match := range matches {
+		for _, thing := range things {
+			if match(thing) {
+				ids = append(ids, id(thing))
+			}
+		}
+		if len(ids) > 0 {
+			break
 		}
 	}
-	return ids
+	return single(owner, kind, ref, ids)
 }
 
 // policy finds a company's policy by its short id, its path name or its name.
@@ -66,8 +72,8 @@ func (d *Admin) policy(ctx context.Context, owner company.Company, ref string) (
 	if err != nil {
 		return policy.Policy{}, err
 	}
-	id, err := single(owner, "policy", ref, named(all, func(p policy.Policy) string { return p.ID },
-		func(p policy.Policy) bool { return p.Name == ref || policy.SameName(ref, p.Name) }))
+	id, err := firstMatch(owner, "policy", ref, all, func(p policy.Policy) string { return p.ID },
+		func(p policy.Policy) bool { return p.Name == ref || policy.SameName(ref, p.Name) })
 	if err != nil {
 		return policy.Policy{}, err
 	}
@@ -96,60 +102,39 @@ func (d *Admin) user(ctx context.Context, owner company.Company, ref string) (st
 	if err != nil {
 		return "", err
 	}
-	id := func(u account.User) string { return u.ID }
-	for _, matches := range []func(account.User) bool{
+	return firstMatch(owner, "user", ref, all, func(u account.User) string { return u.ID },
 		func(u account.User) bool { return u.ID == ref || strings.EqualFold(u.Email, ref) },
-		func(u account.User) bool { return u.Name == ref },
-	} {
-		if ids := named(all, id, matches); len(ids) > 0 {
-			return single(owner, "user", ref, ids)
-		}
-	}
-	return single(owner, "user", ref, nil)
+		func(u account.User) bool { return u.Name == ref })
 }
 
-// key finds the id of a company's API key by that, its prefix or its name. Of several
-// with one name, one that alone is not revoked is meant.
+// key finds the id of a company's API key by that, its prefix or its name. A key that is not revoked takes
+// precedence over revoked keys with the same name.
 func (d *Admin) key(ctx context.Context, owner company.Company, ref string) (string, error) {
 	all, err := d.Keys.Keys(ctx, owner.ID)
 	if err != nil {
 		return "", err
 	}
-	id := func(k apikey.Key) string { return k.ID }
-	for _, matches := range []func(apikey.Key) bool{
+	return firstMatch(owner, "key", ref, all, func(k apikey.Key) string { return k.ID },
 		func(k apikey.Key) bool { return k.ID == ref },
 		func(k apikey.Key) bool { return k.Prefix == ref },
 		func(k apikey.Key) bool { return k.Name == ref && k.RevokedAt.IsZero() },
-		func(k apikey.Key) bool { return k.Name == ref },
-	} {
-		if ids := named(all, id, matches); len(ids) > 0 {
-			return single(owner, "key", ref, ids)
-		}
-	}
-	return single(owner, "key", ref, nil)
+		func(k apikey.Key) bool { return k.Name == ref })
 }
 
-// connection finds the id of a company's OAuth connection by that or its client's name. Of
-// several with one name, one that alone is not revoked is meant.
+// connection finds the id of a company's OAuth connection by that or its client's name. A connection that is not
+// revoked takes precedence over revoked ones with the same name.
 func (d *Admin) connection(ctx context.Context, owner company.Company, ref string) (string, error) {
 	all, err := d.Connections.Connections(ctx, owner.ID)
 	if err != nil {
 		return "", err
 	}
-	id := func(o oauth.Connection) string { return o.ID }
-	for _, matches := range []func(oauth.Connection) bool{
+	return firstMatch(owner, "connection", ref, all, func(o oauth.Connection) string { return o.ID },
 		func(o oauth.Connection) bool { return o.ID == ref },
 		func(o oauth.Connection) bool { return o.ClientName == ref && o.RevokedAt.IsZero() },
-		func(o oauth.Connection) bool { return o.ClientName == ref },
-	} {
-		if ids := named(all, id, matches); len(ids) > 0 {
-			return single(owner, "connection", ref, ids)
-		}
-	}
-	return single(owner, "connection", ref, nil)
+		func(o oauth.Connection) bool { return o.ClientName == ref })
 }
 
-// atLeastOne refuses a number of a flag that is none.
+// atLeastOne refuses a flag's number below 1.
 func atLeastOne(flag string, n int) error {
 	if n < 1 {
 		return fmt.Errorf("--%s must be at least 1", flag)
@@ -157,7 +142,7 @@ func atLeastOne(flag string, n int) error {
 	return nil
 }
 
-// oneOf is what is given by a flag or as the argument, one way or both alike.
+// oneOf returns a value that can be given by a flag, as the argument, or as both if they are the same.
 func oneOf(flag, byFlag, argument string) (string, error) {
 	switch {
 	case byFlag == "" && argument == "":

@@ -17,8 +17,8 @@ import (
 
 const maxTokenForm = 16 << 10 // bytes
 
-// tokenAnswer is RFC 6749's. The scope is what was granted, which may differ
-// from what was asked for.
+// tokenAnswer is the answer of RFC 6749, section 5.1. Scope is the scope that was granted, which may be less
+// than the client asked for.
 type tokenAnswer struct {
 	AccessToken  string `json:"access_token"`
 	TokenType    string `json:"token_type"`
@@ -29,7 +29,7 @@ type tokenAnswer struct {
 
 // serveToken answers the authorization code and refresh token grants.
 func (s *Server) serveToken(w http.ResponseWriter, r *http.Request) {
-	form, client, err := s.asks(w, r)
+	form, client, err := s.readClientForm(w, r)
 	if err == nil {
 		err = s.limit(r, "token:"+client.ID+":", tokensPerHour)
 	}
@@ -41,11 +41,12 @@ func (s *Server) serveToken(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// grant answers an authenticated client with new tokens.
 func (s *Server) grant(w http.ResponseWriter, r *http.Request, client oauth.Client, form url.Values) error {
 	if _, ok := s.target(form["resource"]); !ok {
 		return &protocolFault{invalidTarget, "resource must be " + s.Resource}
 	}
-	wanted, err := access.ParseScopes(strings.Fields(form.Get("scope")))
+	scopes, err := access.ParseScopes(strings.Fields(form.Get("scope")))
 	if err != nil {
 		return &protocolFault{invalidScope, "scope names one that does not exist: see scopes_supported"}
 	}
@@ -59,7 +60,7 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request, client oauth.Clie
 	case "authorization_code":
 		connection, err = s.Store.RedeemCode(r.Context(), access.HashSecret(form.Get("code")), codeCheck(client, form), issue)
 	case "refresh_token":
-		connection, err = s.Store.RotateToken(r.Context(), access.HashSecret(form.Get("refresh_token")), client.ID, wanted, issue)
+		connection, err = s.Store.RotateToken(r.Context(), access.HashSecret(form.Get("refresh_token")), client.ID, scopes, issue)
 	default:
 		return &protocolFault{unsupportedGrant, "grant_type must be authorization_code or refresh_token"}
 	}
@@ -79,30 +80,32 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request, client oauth.Clie
 
 var verifierShape = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 
-// codeCheck returns what must hold for a code to be taken.
+// codeCheck returns the check of a stored code: it is the client's, for the same redirect URI, and the verifier of
+// PKCE (RFC 7636) matches its challenge.
 func codeCheck(client oauth.Client, form url.Values) func(oauth.AuthorizationCode) error {
 	return func(code oauth.AuthorizationCode) error {
 		verifier := form.Get("code_verifier")
 		sum := sha256.Sum256([]byte(verifier))
 		challenge := base64.RawURLEncoding.EncodeToString(sum[:])
-		if code.ClientID != client.ID || code.RedirectURI != form.Get("redirect_uri") || !verifierShape.MatchString(verifier) ||
-			subtle.ConstantTimeCompare([]byte(challenge), []byte(code.CodeChallenge)) != 1 {
+		verified := verifierShape.MatchString(verifier) && subtle.ConstantTimeCompare([]byte(challenge), []byte(code.CodeChallenge)) == 1
+		if code.ClientID != client.ID || code.RedirectURI != form.Get("redirect_uri") || !verified {
 			return fault.New(fault.Refused, "the code is not for this client, redirect URI or verifier")
 		}
 		return nil
 	}
 }
 
-// authenticate finds the client and, if it is confidential, checks its secret.
+// authenticate finds the client by its id, and checks the secret of a confidential one. Both are in the form or,
+// URL-encoded, in Basic authentication (RFC 6749, section 2.3.1).
 func (s *Server) authenticate(r *http.Request, form url.Values) (oauth.Client, error) {
 	id, secret := form.Get("client_id"), form.Get("client_secret")
 	if user, password, ok := r.BasicAuth(); ok {
 		if secret != "" {
 			return oauth.Client{}, &protocolFault{invalidRequest, "the client proves itself in two ways at once"}
 		}
-		basicID, err1 := url.QueryUnescape(user)
-		basicSecret, err2 := url.QueryUnescape(password)
-		if err1 != nil || err2 != nil || id != "" && id != basicID {
+		basicID, idErr := url.QueryUnescape(user)
+		basicSecret, secretErr := url.QueryUnescape(password)
+		if idErr != nil || secretErr != nil || id != "" && id != basicID {
 			return oauth.Client{}, &protocolFault{invalidClient, "the client's credentials are not well-formed"}
 		}
 		id, secret = basicID, basicSecret
@@ -118,10 +121,9 @@ func (s *Server) authenticate(r *http.Request, form url.Values) (oauth.Client, e
 	return client, nil
 }
 
-// serveRevoke ends the grant of a token (RFC 7009): an unknown token is
-// no error.
+// serveRevoke revokes a token's connection (RFC 7009). An unknown token is no error.
 func (s *Server) serveRevoke(w http.ResponseWriter, r *http.Request) {
-	form, client, err := s.asks(w, r)
+	form, client, err := s.readClientForm(w, r)
 	if err == nil {
 		err = s.Store.RevokeToken(r.Context(), access.HashSecret(form.Get("token")), client.ID)
 	}
@@ -133,8 +135,8 @@ func (s *Server) serveRevoke(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// asks reads what a client asks for, and who it is.
-func (s *Server) asks(w http.ResponseWriter, r *http.Request) (url.Values, oauth.Client, error) {
+// readClientForm reads a client's form and authenticates the client.
+func (s *Server) readClientForm(w http.ResponseWriter, r *http.Request) (url.Values, oauth.Client, error) {
 	form, wrong := readForm(w, r)
 	if wrong != nil {
 		return nil, oauth.Client{}, wrong
@@ -143,11 +145,11 @@ func (s *Server) asks(w http.ResponseWriter, r *http.Request) (url.Values, oauth
 	return form, client, err
 }
 
-// readForm reads a form from the body alone: what stands in the query is not
-// looked at, and a parameter given twice is refused.
+// readForm reads a form from the body. It ignores the query, and refuses a parameter that is given twice;
+// resource (RFC 8707) can be.
 func readForm(w http.ResponseWriter, r *http.Request) (url.Values, *protocolFault) {
-	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(strings.ToLower(media)) !=
-		"application/x-www-form-urlencoded" {
+	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	if strings.TrimSpace(strings.ToLower(media)) != "application/x-www-form-urlencoded" {
 		return nil, &protocolFault{invalidRequest, "the body must be a form (application/x-www-form-urlencoded)"}
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxTokenForm)

@@ -10,15 +10,16 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// stopForm is the form of the stop, as it was filled in.
+// stopForm has the values of the form that stops changes.
 type stopForm struct {
-	Reason, Typed string
-	All           bool
-	Wrong         string // with the typed name
+	Reason string
+	Typed  string // the company's name
+	All    bool   // stop changes in the portal as well
+	Wrong  string // the error of Typed
 }
 
-// stop stops what keys and connections change, and with "all" the portal too: the company's
-// name is typed for that. It asks for no proof: stopping is never delayed.
+// stop stops changes by API keys and connections and, with "all", in the portal as well, for which the person types the
+// company's name. It asks for no proof of identity, so that nothing delays a stop.
 func (s *Section) stop(v *frame.Visit) error {
 	f := stopForm{Reason: strings.TrimSpace(v.Form.Get("reason")), Typed: v.Form.Get("confirm"), All: v.Form.Get("all") == "true"}
 	if f.All && !policy.Confirms(f.Typed, v.Company.Name) {
@@ -40,35 +41,35 @@ func (s *Section) resume(v *frame.Visit) error {
 	return s.change(v, "Resumed.", "Resuming", func(to *access.Settings) { to.Stop = access.Stop{} })
 }
 
-// ending says how a stop ends that one administrator wants to end.
+// ending says who can end a stop at once when one administrator asks to resume.
 type ending struct {
-	Others string // who could confirm it now, by name; empty: no other administrator
+	Others string // the names of those who can confirm it now; empty: no administrator can
 	Alone  bool   // there is no other administrator
 }
 
-// endingOf looks for the administrators who could confirm what one of them asks for.
+// endingOf finds the administrators who can confirm now what the administrator with the id by asks for.
 func endingOf(v *frame.Visit, all []access.Approver, by string) ending {
-	m := access.Matter{Administers: true, AskedBy: by, AskedSince: v.Now}
+	matter := access.Matter{Administers: true, AskedBy: by, AskedSince: v.Now}
 	e := ending{Alone: true}
 	for _, who := range all {
 		switch {
 		case who.UserID == by:
-			m.AskedSince = who.CreatedAt
-			if who.RightsAt.After(m.AskedSince) {
-				m.AskedSince = who.RightsAt
+			matter.AskedSince = who.CreatedAt
+			if who.RightsAt.After(who.CreatedAt) {
+				matter.AskedSince = who.RightsAt
 			}
 		case who.Manages && !who.Disabled:
 			e.Alone = false
 		}
 	}
-	could := slices.DeleteFunc(slices.Clone(all), func(who access.Approver) bool {
-		return who.May(m, v.Company.Settings.Controls, v.Now) != nil
+	others := slices.DeleteFunc(slices.Clone(all), func(who access.Approver) bool {
+		return who.May(matter, v.Company.Settings.Controls, v.Now) != nil
 	})
-	e.Others = frame.AnyOf(could, func(who access.Approver) string { return who.Name })
+	e.Others = frame.AnyOf(others, func(who access.Approver) string { return who.Name })
 	return e
 }
 
-// before says in sentences how a stop will end that begins now.
+// before is the text beside the button that stops changes: how the stop will end.
 func (e ending) before() string {
 	switch {
 	case e.Others != "":
@@ -82,7 +83,7 @@ func (e ending) before() string {
 		"now: that takes a passkey, and an account and rights that are old enough."
 }
 
-// after says who can end the wait of a request to resume.
+// after is the text beside a request to resume: who can confirm it.
 func (e ending) after() string {
 	switch {
 	case e.Others != "":

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,34 +19,32 @@ import (
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
-// ComputerPath is the page to which `muster login` sends a person. They allow a key for
-// their computer, and a code goes back to it, which it exchanges for the key (exchange.go).
+// ComputerPath is the page that `muster login` opens in a person's browser. The person allows an API key
+// for the computer. The page sends the program a code, which it exchanges for the key (exchange.go).
 const ComputerPath = frame.AccessPath + "/computer"
 
 const (
-	// codeLife is how long a code may be exchanged, and computerKeyLife how long the key
-	// is good.
-	codeLife        = time.Minute
-	computerKeyLife = 90 * 24 * time.Hour
-	maxComputerName = 60
-	maxState        = 128
+	codeLife        = time.Minute         // how long a code can be exchanged
+	computerKeyLife = 90 * 24 * time.Hour // when the key expires, after the exchange
+	maxComputerName = 60                  // characters
+	maxState        = 128                 // bytes
 )
 
-// askedKey is what `muster login` asks for.
+// askedKey is the request of `muster login` for a key, with what the page shows of it.
 type askedKey struct {
-	Redirect  string // where the code goes; empty: the person carries it
-	State     string // goes back with the code
-	Challenge string // SHA-256 of the verifier that the computer keeps, base64url
-	Name      string // the computer's
-	Preset    string // what the person chose
-	Problem   string
+	Redirect  string // the program's address, which gets the code; empty: the person copies the code into the terminal
+	State     string // is returned to the program with the code
+	Challenge string // SHA-256 of the verifier that the program keeps, base64url
+	Name      string // of the computer
+	Preset    string // the name of the permissions that the person chose
+	Problem   string // with the person's choice; empty: none
 	Choices   []presetChoice
 }
 
-// presetChoice is a preset on offer.
+// presetChoice is a set of permissions that the page lists.
 type presetChoice struct {
 	access.Preset
-	Reason string // why it cannot be chosen; empty: it can
+	Reason string // why the person cannot choose it; empty: they can
 }
 
 var (
@@ -53,8 +52,8 @@ var (
 	stateShape     = regexp.MustCompile(`^[A-Za-z0-9_.~-]*$`)
 )
 
-// readAsked reads and checks what is asked for. Only a program on the person's own computer
-// gets a code, so that nothing else can be made of this page.
+// readAsked reads a request and checks it. A redirect is allowed to the person's own computer only, so that
+// a link to this page cannot send a code to another site.
 func readAsked(form url.Values) (askedKey, error) {
 	a := askedKey{Redirect: form.Get("redirect"), State: form.Get("state"), Challenge: form.Get("challenge"), Name: form.Get("name"),
 		Preset: form.Get("preset")}
@@ -72,19 +71,20 @@ func readAsked(form url.Values) (askedKey, error) {
 	return a, nil
 }
 
-// isOwnComputer reports whether an address is http://127.0.0.1:PORT/… or http://[::1]:PORT/…
+// isOwnComputer reports whether an address is http://127.0.0.1:PORT/… or http://[::1]:PORT/…, without a user,
+// a query or a fragment.
 func isOwnComputer(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" ||
 		u.String() != address {
 		return false
 	}
-	at, err := netip.ParseAddrPort(u.Host)
-	loopback := at.Addr() == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || at.Addr() == netip.IPv6Loopback()
-	return err == nil && loopback && at.Port() != 0 && at.String() == u.Host
+	host, err := netip.ParseAddrPort(u.Host)
+	loopback := host.Addr() == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || host.Addr() == netip.IPv6Loopback()
+	return err == nil && loopback && host.Port() != 0 && host.String() == u.Host
 }
 
-// keyName is what the computer's key is called.
+// keyName is the name of the computer's key in the portal.
 func (a askedKey) keyName() string {
 	if a.Name == "" {
 		return "muster login"
@@ -92,15 +92,16 @@ func (a askedKey) keyName() string {
 	return "muster login on " + a.Name
 }
 
+// page is the address of the page with the request, for the proof of identity to return to.
 func (a askedKey) page() string {
 	return ComputerPath + "?" + url.Values{"redirect": {a.Redirect}, "state": {a.State}, "challenge": {a.Challenge},
 		"name": {a.Name}}.Encode()
 }
 
 func presetChoices(u account.User) (all []presetChoice) {
-	for _, one := range access.Presets() {
-		c := presetChoice{Preset: one}
-		if err := u.MayGrant(one.Permissions); err != nil {
+	for _, preset := range access.Presets() {
+		c := presetChoice{Preset: preset}
+		if err := u.MayGrant(preset.Permissions); err != nil {
 			c.Reason = frame.Sentence(fault.From(err).Detail)
 		}
 		all = append(all, c)
@@ -108,7 +109,7 @@ func presetChoices(u account.User) (all []presetChoice) {
 	return all
 }
 
-// askComputer shows what a computer asks for.
+// askComputer shows the page with the request.
 func (s *Section) askComputer(v *frame.Visit) error {
 	asked, err := readAsked(v.Query())
 	if err != nil {
@@ -122,36 +123,32 @@ func (s *Section) showComputer(v *frame.Visit, status int, asked askedKey) error
 	return v.ShowStatus(status, "Log in on this computer", frame.AccessPath, computerPage(v, asked))
 }
 
-// grant is what a code stands for: a key that may be made for the person as long as the
-// session goes on in which they allowed it.
+// grant is stored with a code: the key that the exchange may make, while the session lasts in which the person
+// allowed it.
 type grant struct {
 	Challenge string            `json:"challenge"`
-	Name      string            `json:"name"`
+	Name      string            `json:"name"` // of the key
 	Allowed   access.Permission `json:"permissions"`
 	Session   string            `json:"session"` // the hash of its token, hexadecimal
 }
 
-// allowComputer gives the computer a code. The one before ends.
+// allowComputer makes a code for the key that the person allows, and sends it to the program. The person's
+// earlier code is no longer valid.
 func (s *Section) allowComputer(v *frame.Visit) error {
 	asked, err := readAsked(v.Form)
 	if err != nil {
 		return err
 	}
-	chosen, ok := access.Preset{}, false
-	for _, one := range access.Presets() {
-		if one.Name == asked.Preset {
-			chosen, ok = one, true
-		}
-	}
-	if !ok {
+	choices := presetChoices(v.User)
+	i := slices.IndexFunc(choices, func(c presetChoice) bool { return c.Name == asked.Preset })
+	if i < 0 {
 		asked.Problem = "Choose what the computer may do."
 		return s.showComputer(v, http.StatusUnprocessableEntity, asked)
 	}
-	if err := v.User.MayGrant(chosen.Permissions); err != nil {
-		asked.Problem = frame.Sentence(fault.From(err).Detail)
+	if asked.Problem = choices[i].Reason; asked.Problem != "" {
 		return s.showComputer(v, http.StatusForbidden, asked)
 	}
-	data, err := json.Marshal(grant{asked.Challenge, asked.keyName(), chosen.Permissions, hex.EncodeToString(v.Session.TokenHash[:])})
+	data, err := json.Marshal(grant{asked.Challenge, asked.keyName(), choices[i].Permissions, hex.EncodeToString(v.Session.TokenHash[:])})
 	if err != nil {
 		return err
 	}

@@ -27,12 +27,12 @@ final class Actions {
 
     private final Owner owner;
     private final AndroidDevice device;
-    private final Leaving leaving;
+    private final StateFiles files;
 
-    Actions(Owner owner, AndroidDevice device, Leaving leaving) {
+    Actions(Owner owner, AndroidDevice device, StateFiles files) {
         this.owner = owner;
         this.device = device;
-        this.leaving = leaving;
+        this.files = files;
     }
 
     String act(Action a) throws DeviceException {
@@ -162,7 +162,7 @@ final class Actions {
      * the service knows: see Keeper.
      */
     private String letGo() throws DeviceException {
-        leaving.begin();
+        files.beginLeaving();
         DeviceException failed = null;
         for (String setting : device.settings()) {
             try {

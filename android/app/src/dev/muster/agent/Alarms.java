@@ -7,8 +7,8 @@ import android.content.Intent;
 import android.os.SystemClock;
 
 /**
- * Alarms are the backstop where Doze has cut the network, and with it the wake stream: Android allows
- * such an alarm about every nine minutes.
+ * Alarms starts WakeReceiver, which has the agent check in, also while the device sleeps. In Doze, Android cuts off the
+ * network and so the wake stream; an app then gets an alarm about every nine minutes at most.
  */
 final class Alarms {
     /** EVERY is how often the agent checks in without being woken, in milliseconds. */
@@ -19,17 +19,17 @@ final class Alarms {
 
     private Alarms() {}
 
-    /** schedule sets the next alarm, in the place of one that is set. */
+    /** schedule sets the alarm for the next check-in. It replaces an alarm that is set. */
     static void schedule(Context context) {
-        in(context, EVERY);
+        set(context, EVERY);
     }
 
-    /** soon sets an earlier one. */
+    /** soon sets the alarm after a crash. It replaces an alarm that is set. */
     static void soon(Context context) {
-        in(context, SOON);
+        set(context, SOON);
     }
 
-    private static void in(Context context, long wait) {
+    private static void set(Context context, long wait) {
         Intent wake = new Intent(context, WakeReceiver.class).setAction(WakeReceiver.WAKE);
         PendingIntent due = PendingIntent.getBroadcast(context, 0, wake, PendingIntent.FLAG_UPDATE_CURRENT | PendingIntent.FLAG_IMMUTABLE);
         context.getSystemService(AlarmManager.class)

@@ -19,9 +19,9 @@ final class AndroidDevice implements Device {
     private final Map<String, Rule> rules = Rules.all();
     private final Actions actions;
 
-    AndroidDevice(Owner owner, Leaving leaving) {
+    AndroidDevice(Owner owner, StateFiles files) {
         this.owner = owner;
-        actions = new Actions(owner, this, leaving);
+        actions = new Actions(owner, this, files);
     }
 
     @Override

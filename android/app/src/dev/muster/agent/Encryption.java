@@ -4,8 +4,8 @@ import android.app.admin.DevicePolicyManager;
 import dev.muster.agent.core.DeviceException;
 
 /**
- * Encryption is read, as Android of today is always encrypted. A password is demanded; only the user
- * can set it, so that the setting is pending until then.
+ * Encryption is the rule of ENCRYPTION_POLICY. Android 9 and later always encrypt the storage, so the rule only reads
+ * that. It can demand a screen lock, which the user has to set: the setting is pending until then.
  */
 final class Encryption extends Rule {
     private static final String WITH_PASSWORD = "ENABLED_WITH_PASSWORD";
@@ -24,17 +24,17 @@ final class Encryption extends Rule {
             default:
                 return "";
         }
-        if (!demanded(o)) {
+        if (!passwordDemanded(o)) {
             return "ENABLED_WITHOUT_PASSWORD";
         }
-        if (!o.unlocked()) { // Android does not say before
+        if (!o.unlocked()) { // before the first unlock Android does not know
             throw DeviceException.locked();
         }
         return o.dpm.isActivePasswordSufficient() ? WITH_PASSWORD : "";
     }
 
     @SuppressWarnings("deprecation") // below API 31 there is no other way
-    private static boolean demanded(Owner o) {
+    private static boolean passwordDemanded(Owner o) {
         return o.sdk >= 31 ? Since31.passwordDemanded(o.dpm)
                 : o.dpm.getPasswordQuality(o.admin) != DevicePolicyManager.PASSWORD_QUALITY_UNSPECIFIED;
     }

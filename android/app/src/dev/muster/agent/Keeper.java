@@ -24,36 +24,39 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Keeper runs the agent on a thread of its own, from the code to the end: it enrolls, keeps in touch,
- * and gives the ownership up once the service has let the device go.
+ * Keeper runs the agent on its own thread, from enrollment to the end of management: it enrolls with a code, keeps in
+ * touch with the service, and ends this app's ownership of the device once the service no longer manages it. The
+ * app's screens and receivers call it from other threads.
  */
 final class Keeper implements Runnable, Log {
-    /** State is what the device is to its service. */
+    /** State is the device's relation to its service. */
     enum State {
         /** This app is not the device owner. */
         NOT_OWNER,
-        /** There is no code yet. */
+        /** The device waits for a code. */
         WAITING,
         ENROLLING,
-        /** The code was refused, and takes another. */
+        /** The service refused the code: the device needs another. */
         REFUSED,
         ENROLLED,
+        /** Another device has enrolled as this one. */
         SUPERSEDED,
-        /** The key or the identity is lost: it takes a code of the same service. */
+        /** The key or the identity is lost: the device needs a code or a token of the same service. */
         LOST,
-        /** With such a code: an administrator has to confirm it. */
+        /** It has enrolled again after the loss, which an administrator has to confirm. */
         ASKING,
-        /** The service let the device go. */
+        /** The device is no longer managed. */
         ENDED
     }
 
-    private static final long RETRY = 15_000;
+    /** FIRST_RETRY is the wait after an error, in milliseconds. It doubles with each further error, up to LAST_RETRY. */
+    private static final long FIRST_RETRY = 15_000;
+    private static final long LAST_RETRY = 15 * 60_000;
     /** AWAKE is how long the device stays awake for an enrollment, in milliseconds. */
     private static final long AWAKE = 3 * 60_000;
-    private static final Clock CLOCK = new AndroidClock();
-    private static final long LAST_RETRY = 15 * 60_000;
-    /** ASK_EVERY is how often a device asks that waits for an administrator. */
+    /** ASK_EVERY is how often the device asks whether an administrator has confirmed it, in milliseconds. */
     private static final long ASK_EVERY = 5 * 60_000;
+    private static final Clock CLOCK = new AndroidClock();
 
     final Owner owner;
     final StateFiles files;
@@ -65,9 +68,9 @@ final class Keeper implements Runnable, Log {
     private Thread thread;
     private Runner runner;
     private Agent agent;
-    private boolean called; // there is something new to look at
+    private boolean hinted; // the thread does not wait, but looks for what to do
     private State state = State.WAITING;
-    private String trouble = "";
+    private String trouble = ""; // for the status screen; empty: none
     private long contact; // the service's latest answer, in Unix milliseconds; 0: none since this process began
 
     Keeper(Context context) {
@@ -83,7 +86,7 @@ final class Keeper implements Runnable, Log {
         installer = new AppInstaller(owner, files);
     }
 
-    /** start makes sure that the agent runs, and has it look at what is new. */
+    /** start starts the thread unless it runs, and hints. */
     synchronized void start() {
         if (thread == null || !thread.isAlive()) {
             thread = new Thread(this, "agent");
@@ -93,16 +96,16 @@ final class Keeper implements Runnable, Log {
         hint();
     }
 
-    /** hint has the agent check in now, or try again what it waits for. */
+    /** hint has the agent check in now, or retry now instead of waiting. */
     synchronized void hint() {
-        called = true;
+        hinted = true;
         notifyAll();
         if (agent != null) {
             agent.hint();
         }
     }
 
-    /** take keeps a code and enrolls with it. A device that is enrolled refuses, unless it was superseded or lost its key. */
+    /** take saves a code and has the thread enroll with it. It fails unless takesCode. */
     synchronized void take(String text) throws IOException {
         if (!takesCode()) {
             throw new IOException("this device is enrolled already: relinquish it in the service first");
@@ -116,13 +119,13 @@ final class Keeper implements Runnable, Log {
         start();
     }
 
-    /** takesCode reports whether the device may enroll: for the first time, while it does, or as it was superseded or lost its key. */
+    /** takesCode reports whether a code is accepted: the device is not enrolled, enrolls, was superseded or lost its key. */
     synchronized boolean takesCode() {
         return !files.enrolled() || state == State.SUPERSEDED || state == State.LOST || state == State.ASKING
                 || state == State.ENROLLING;
     }
 
-    /** takesToken reports whether a token, typed on the device, is enough. */
+    /** takesToken reports whether a token is enough, as the device still knows the address of its service. */
     synchronized boolean takesToken() {
         return owner.owns() && (state == State.LOST || state == State.ASKING);
     }
@@ -132,7 +135,7 @@ final class Keeper implements Runnable, Log {
         take(Code.again(files.directory, token));
     }
 
-    /** giveUp ends the ownership of a device that was never enrolled. */
+    /** giveUp ends this app's ownership of a device that is not enrolled. */
     synchronized void giveUp() throws IOException {
         if (files.enrolled()) {
             throw new IOException("this device is enrolled: relinquish it in the service");
@@ -141,21 +144,22 @@ final class Keeper implements Runnable, Log {
         leave();
     }
 
+    /** leave takes all settings back and ends the ownership. */
     private void leave() throws DeviceException {
-        log.clear(); // another service must not read it
+        log.clear(); // a service that manages the device later must not read it
         if (owner.owns()) {
             Device device = new AndroidDevice(owner, files);
             for (String setting : device.settings()) {
                 try {
                     device.apply(setting, "");
                 } catch (DeviceException | RuntimeException e) {
-                    log.warn("cannot take a setting back", setting + ": " + e); // clearing the owner lifts restrictions, too
+                    log.warn("cannot take a setting back", setting + ": " + e); // the end of the ownership lifts restrictions, too
                 }
             }
             owner.giveUp();
         }
         files.left();
-        say(State.ENDED, "");
+        setState(State.ENDED, "");
         log.info("gave up the ownership", owner.context.getPackageName());
     }
 
@@ -171,36 +175,36 @@ final class Keeper implements Runnable, Log {
         return contact;
     }
 
-    private synchronized void say(State now, String what) {
+    private synchronized void setState(State now, String what) {
         state = now;
         trouble = what;
     }
 
-    private synchronized void trouble(String what) {
+    private synchronized void setTrouble(String what) {
         trouble = what;
     }
 
     @Override
     public void run() {
-        long wait = RETRY;
+        long wait = FIRST_RETRY;
         try {
             while (true) {
                 synchronized (this) {
-                    called = false;
+                    hinted = false;
                 }
                 try {
                     if (!step()) {
                         await(0);
                     }
-                    wait = RETRY;
-                } catch (IOException | RuntimeException | Error e) {
+                    wait = FIRST_RETRY;
+                } catch (IOException | RuntimeException | Error e) { // no error may end the thread
                     if (e instanceof IOException) {
                         log.warn("cannot go on", e);
                     } else {
                         broke("the agent", e);
                     }
                     if (!lost(e)) {
-                        trouble(String.valueOf(e.getMessage()));
+                        setTrouble(String.valueOf(e.getMessage()));
                     }
                     await(Math.max(wait, Enrollment.pause(e)));
                     wait = Math.min(2 * wait, LAST_RETRY);
@@ -211,38 +215,38 @@ final class Keeper implements Runnable, Log {
         }
     }
 
-    /** broke keeps an unforeseen error: for the log, and for the service at the next check-in. */
+    /** broke logs an unexpected error, and saves it for the next check-in. what is the part of the app. */
     void broke(String what, Throwable e) {
         String crash = what + ": " + Agent.crash(e);
         log.error("it broke", crash);
         files.saveCrash(crash);
     }
 
-    /** lost notes an error that means that the device's key or identity is lost. It may be a fault that passes. */
+    /** lost reports whether an error means that the device's key or identity is lost, and notes that; see answered. */
     private boolean lost(Throwable e) {
         LostException found = LostException.in(e);
         if (found != null) {
-            say(State.LOST, found.getMessage());
+            setState(State.LOST, found.getMessage());
         }
         return found != null;
     }
 
-    /** await returns when there is something new, or after the time in milliseconds; 0: never without. */
+    /** await waits for a hint, at most the time in milliseconds; 0: without a limit. */
     private synchronized void await(long time) throws InterruptedException {
-        if (!called) {
+        if (!hinted) {
             wait(time);
         }
     }
 
-    /** step does what there is to do, and reports whether it did anything. */
+    /** step enrolls, or runs the agent for as long as it goes. It reports false if only a hint changes anything. */
     private boolean step() throws IOException, InterruptedException {
         if (!owner.owns()) {
             return false;
         }
-        installer.restore(); // a process before may have been killed in an installation
+        installer.restore(); // the process may have been killed during an installation
         boolean enrolled = files.enrolled();
         if (files.leaving() && !enrolled) {
-            leave(); // the process ended before the ownership was given up
+            leave(); // a command released the device, and the service knows
             return false;
         }
         Code code = files.code();
@@ -251,8 +255,8 @@ final class Keeper implements Runnable, Log {
             return true;
         }
         if (!enrolled) {
-            if (state() == State.ENDED) { // it became the owner again
-                say(State.WAITING, "");
+            if (state() == State.ENDED) { // this app has become the owner again
+                setState(State.WAITING, "");
             }
             return false;
         }
@@ -260,15 +264,16 @@ final class Keeper implements Runnable, Log {
             keepInTouch();
         } catch (EndedException e) {
             if (files.enrolled()) {
-                throw e; // an erase that Android refused: it is asked for again
+                throw e; // Android refused an erase: the next step tries it again
             }
         }
         return true;
     }
 
+    /** enroll enrolls with a code; again: the device has an identity. A refusal for good drops the code. */
     private void enroll(Code code, boolean again) throws IOException, InterruptedException {
         if (state() != State.ASKING) {
-            say(State.ENROLLING, trouble());
+            setState(State.ENROLLING, trouble());
         }
         Enrollment e = new Enrollment();
         e.server = code.server;
@@ -290,11 +295,11 @@ final class Keeper implements Runnable, Log {
             if (Enrollment.refusedForGood(refused)) {
                 files.dropCode();
                 log.warn("cannot enroll", refused);
-                say(again ? State.SUPERSEDED : State.REFUSED, String.valueOf(refused.getMessage()));
+                setState(again ? State.SUPERSEDED : State.REFUSED, String.valueOf(refused.getMessage()));
                 return;
             }
             if (Enrollment.waits(refused)) {
-                say(State.ASKING, "");
+                setState(State.ASKING, "");
                 log.info("asks to be enrolled again", "an administrator has to confirm that");
                 await(ASK_EVERY);
                 return;
@@ -303,7 +308,7 @@ final class Keeper implements Runnable, Log {
         }
         files.left(); // of an earlier enrollment
         files.dropCode();
-        say(State.ENROLLED, "");
+        setState(State.ENROLLED, "");
     }
 
     String version() {
@@ -314,6 +319,7 @@ final class Keeper implements Runnable, Log {
         }
     }
 
+    /** transport is HTTP that notes the service's answers. */
     private Transport transport(List<String> pins) {
         final Transport http = new HttpTransport(pins, new SignedTime(files.directory, Built.AT));
         return new Transport() {
@@ -332,16 +338,16 @@ final class Keeper implements Runnable, Log {
         contact = System.currentTimeMillis();
         trouble = "";
         if (url.endsWith("/checkin")) {
-            files.dropCrash(); // the first check-in tells of it
+            files.dropCrash(); // the check-in reported it
         }
         if (state == State.SUPERSEDED || state == State.LOST) {
-            state = State.ENROLLED;
+            state = State.ENROLLED; // the service accepts the device: the error has passed
         }
     }
 
     private void keepInTouch() throws IOException, InterruptedException {
-        if (state() != State.SUPERSEDED && state() != State.LOST) { // that ends with an answer of the service
-            say(State.ENROLLED, "");
+        if (state() != State.SUPERSEDED && state() != State.LOST) { // only an answer of the service ends these
+            setState(State.ENROLLED, "");
         }
         Options o = new Options();
         o.directory = files.directory;
@@ -359,7 +365,7 @@ final class Keeper implements Runnable, Log {
             synchronized (this) {
                 agent = opened;
                 runner = new Runner(opened);
-                if (files.code() != null) { // taken since step looked
+                if (files.code() != null) { // take has saved it since step looked
                     runner.stop();
                 }
             }
@@ -378,7 +384,7 @@ final class Keeper implements Runnable, Log {
         }
     }
 
-    /** watch ends pauses when the device changes its network; null if Android does not let it. */
+    /** watch has the agent retry when the device changes its network. It returns null if Android refuses that. */
     private Networks watch() {
         try {
             return new Networks(owner.context, new Runnable() {
@@ -415,15 +421,15 @@ final class Keeper implements Runnable, Log {
             return;
         }
         if (about instanceof SupersededException) {
-            say(State.SUPERSEDED, ((SupersededException) about).getMessage());
-        } else if (about instanceof IOException && state() != State.SUPERSEDED) { // there it only follows from that
-            trouble(String.valueOf(((IOException) about).getMessage()));
+            setState(State.SUPERSEDED, ((SupersededException) about).getMessage());
+        } else if (about instanceof IOException && state() != State.SUPERSEDED) { // then the error is a consequence
+            setTrouble(String.valueOf(((IOException) about).getMessage()));
         }
     }
 
     @Override
     public void error(String what, Object about) {
         log.error(what, about);
-        trouble(what + ": " + about);
+        setTrouble(what + ": " + about);
     }
 }

@@ -17,8 +17,8 @@ import java.security.spec.ECGenParameterSpec;
 import java.util.Base64;
 
 /**
- * KeystoreKeys keeps P-256 keys in Android's Keystore. They do not leave it, and may be used before the
- * first unlock: a device that restarted and is still locked can be erased.
+ * KeystoreKeys keeps P-256 keys in Android's Keystore, from which they cannot be read. They can be used before the
+ * first unlock, so that a device that has restarted and is still locked can be erased.
  */
 final class KeystoreKeys implements KeyStore {
     private static final String PROVIDER = "AndroidKeyStore";
@@ -26,7 +26,7 @@ final class KeystoreKeys implements KeyStore {
 
     private final boolean strongBox;
 
-    /** KeystoreKeys makes keys in the usual hardware; with strongBox in the secure element, where there is one. */
+    /** KeystoreKeys makes keys in the trusted execution environment; with strongBox in the secure element, if there is one. */
     KeystoreKeys(boolean strongBox) {
         this.strongBox = strongBox;
     }
@@ -44,29 +44,30 @@ final class KeystoreKeys implements KeyStore {
     @Override
     public DeviceKey key(String name) throws GeneralSecurityException {
         java.security.KeyStore store = store();
-        PrivateKey secret = (PrivateKey) store.getKey(PREFIX + name, null);
-        Certificate holder = store.getCertificate(PREFIX + name);
-        return secret == null || holder == null ? null : new HeldKey(secret, holder.getPublicKey());
+        PrivateKey privateKey = (PrivateKey) store.getKey(PREFIX + name, null);
+        Certificate certificate = store.getCertificate(PREFIX + name);
+        return privateKey == null || certificate == null ? null : new KeystoreKey(privateKey, certificate.getPublicKey());
     }
 
-    /** create makes a key. Where StrongBox is asked for and not there, or does not sign, the usual hardware has it. */
+    /** create makes a key. If StrongBox is asked for, and is missing or does not sign, the key is made without it. */
     @Override
     public DeviceKey create(String name) throws GeneralSecurityException {
         if (strongBox) {
             try {
-                return made(name, true);
+                return generate(name, true);
             } catch (ProviderException | GeneralSecurityException e) {
                 delete(name);
             }
         }
         try {
-            return made(name, false);
+            return generate(name, false);
         } catch (ProviderException e) {
             throw new GeneralSecurityException("the Keystore makes no key", e);
         }
     }
 
-    private DeviceKey made(String name, boolean strongBox) throws GeneralSecurityException {
+    /** generate makes a key and tests it: enrollment spends a one-time token on the key. */
+    private DeviceKey generate(String name, boolean strongBox) throws GeneralSecurityException {
         KeyGenParameterSpec.Builder spec =
                 new KeyGenParameterSpec.Builder(PREFIX + name, KeyProperties.PURPOSE_SIGN | KeyProperties.PURPOSE_VERIFY)
                         .setAlgorithmParameterSpec(new ECGenParameterSpec("secp256r1"))
@@ -79,7 +80,7 @@ final class KeystoreKeys implements KeyStore {
         if (key == null) {
             throw new GeneralSecurityException("the Keystore lost the key that it made");
         }
-        ((HeldKey) key).test();
+        ((KeystoreKey) key).test();
         return key;
     }
 
@@ -88,20 +89,20 @@ final class KeystoreKeys implements KeyStore {
         store().deleteEntry(PREFIX + name);
     }
 
-    private static final class HeldKey implements DeviceKey {
-        private final PrivateKey secret;
-        private final java.security.PublicKey open;
+    private static final class KeystoreKey implements DeviceKey {
+        private final PrivateKey privateKey;
+        private final java.security.PublicKey publicKey;
 
-        HeldKey(PrivateKey secret, java.security.PublicKey open) {
-            this.secret = secret;
-            this.open = open;
+        KeystoreKey(PrivateKey privateKey, java.security.PublicKey publicKey) {
+            this.privateKey = privateKey;
+            this.publicKey = publicKey;
         }
 
-        /** test shows that the key signs, before a token is spent on it. */
+        /** test throws unless the key's signature verifies. */
         void test() throws GeneralSecurityException {
             byte[] message = "muster".getBytes(StandardCharsets.UTF_8);
             Signature verifier = Signature.getInstance("SHA256withECDSA");
-            verifier.initVerify(open);
+            verifier.initVerify(publicKey);
             verifier.update(message);
             if (!verifier.verify(sign(message))) {
                 throw new GeneralSecurityException("the Keystore's signature does not verify");
@@ -110,14 +111,14 @@ final class KeystoreKeys implements KeyStore {
 
         @Override
         public PublicKey publicKey() {
-            return new PublicKey(PublicKey.ES256, Base64.getUrlEncoder().withoutPadding().encodeToString(open.getEncoded()));
+            return new PublicKey(PublicKey.ES256, Base64.getUrlEncoder().withoutPadding().encodeToString(publicKey.getEncoded()));
         }
 
         @Override
         public byte[] sign(byte[] message) throws GeneralSecurityException {
             try {
                 Signature signer = Signature.getInstance("SHA256withECDSA");
-                signer.initSign(secret);
+                signer.initSign(privateKey);
                 signer.update(message);
                 return signer.sign();
             } catch (ProviderException e) {

@@ -16,83 +16,87 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
-/** Locator finds out where the device is: only when a command asks. */
+/** Locator finds out where the device is, for one command: each command makes its own. */
 final class Locator {
-    /** PATIENCE is how long a fix may take, in seconds. */
-    private static final int PATIENCE = 60;
+    /** FIX_TIMEOUT is how long all providers together may take for a fix, in seconds. */
+    private static final int FIX_TIMEOUT = 60;
 
     private final Owner owner;
     private final LocationManager manager;
-    private final BlockingQueue<Location> found = new ArrayBlockingQueue<>(8);
+    private final BlockingQueue<Location> fixes = new ArrayBlockingQueue<>(8);
 
     Locator(Owner owner) {
         this.owner = owner;
         manager = owner.context.getSystemService(LocationManager.class);
     }
 
-    /** report returns a report with a fresh fix, the last known place, or none. */
+    /**
+     * report returns a report with a fresh fix, else the last known location, else without a location. It waits up to
+     * FIX_TIMEOUT, and fails if the user declined the permission.
+     */
     Report report() throws DeviceException {
         Report report = new Report();
         if (manager == null || !manager.isLocationEnabled()) {
             return report;
         }
-        boolean may = owner.grant("android.permission.ACCESS_FINE_LOCATION");
+        boolean granted = owner.grant("android.permission.ACCESS_FINE_LOCATION");
         if (owner.sdk >= 29) {
-            may &= owner.grant("android.permission.ACCESS_BACKGROUND_LOCATION");
+            granted &= owner.grant("android.permission.ACCESS_BACKGROUND_LOCATION");
         }
-        if (!may) {
+        if (!granted) {
             throw DeviceException.failed("Android does not let this app see the location: it was declined at setup, "
                     + "and can be allowed in the device's settings");
         }
         List<String> providers = manager.getProviders(true);
         providers.remove(LocationManager.PASSIVE_PROVIDER);
-        Location fresh = providers.isEmpty() ? null : owner.sdk >= 30 ? current(providers) : updated(providers);
+        Location fresh = providers.isEmpty() ? null : owner.sdk >= 30 ? currentLocation(providers) : singleUpdate(providers);
         Location best = fresh == null ? lastKnown() : fresh;
         if (best != null) {
             report.location = new dev.muster.agent.core.Location(best.getLatitude(), best.getLongitude(), best.getAccuracy(),
-                    at(best), fresh == null);
+                    fixedAt(best), fresh == null);
         }
         return report;
     }
 
     /**
-     * at is when a place was fixed, by the device's clock. The time that a place itself names is of the satellites, and
-     * off by as much as the device's clock is.
+     * fixedAt is when a location was fixed, in Unix milliseconds by the device's clock, like all times of a report.
+     * Location.getTime is by the clock of the satellites, which may differ.
      */
-    private static long at(Location fix) {
+    private static long fixedAt(Location fix) {
         long age = SystemClock.elapsedRealtimeNanos() - fix.getElapsedRealtimeNanos();
         return System.currentTimeMillis() - TimeUnit.NANOSECONDS.toMillis(Math.max(0, age));
     }
 
+    /** await returns the first fix, or null if none comes in time. */
     private Location await() {
         try {
-            return found.poll(PATIENCE, TimeUnit.SECONDS);
+            return fixes.poll(FIX_TIMEOUT, TimeUnit.SECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return null;
         }
     }
 
-    private Location current(List<String> providers) {
+    private Location currentLocation(List<String> providers) {
         CancellationSignal stop = new CancellationSignal();
-        Executor here =
+        Executor sameThread =
                 new Executor() {
                     @Override
                     public void execute(Runnable work) {
                         work.run();
                     }
                 };
-        Consumer<Location> take =
+        Consumer<Location> keep =
                 new Consumer<Location>() {
                     @Override
                     public void accept(Location fix) {
                         if (fix != null) {
-                            found.offer(fix);
+                            fixes.offer(fix);
                         }
                     }
                 };
         for (String provider : providers) {
-            Since30.locate(manager, provider, stop, here, take);
+            Since30.locate(manager, provider, stop, sameThread, keep);
         }
         try {
             return await();
@@ -102,12 +106,12 @@ final class Locator {
     }
 
     @SuppressWarnings("deprecation") // below API 30 there is no other way
-    private Location updated(List<String> providers) {
+    private Location singleUpdate(List<String> providers) {
         LocationListener listener =
                 new LocationListener() {
                     @Override
                     public void onLocationChanged(Location fix) {
-                        found.offer(fix);
+                        fixes.offer(fix);
                     }
 
                     @Override

@@ -3,7 +3,7 @@ package dev.muster.agent;
 import android.app.Application;
 import android.content.Context;
 
-/** MusterApp is the process. It has one Keeper, which every component finds here. */
+/** MusterApp is the app's process. It makes the one Keeper, which activities, services and receivers share. */
 public final class MusterApp extends Application {
     private Keeper keeper;
 
@@ -13,14 +13,14 @@ public final class MusterApp extends Application {
         Crashes.keep(this);
     }
 
-    /** keeper returns the one that runs this process's agent. */
-    synchronized Keeper keeper() {
+    private synchronized Keeper keeper() {
         if (keeper == null) {
             keeper = new Keeper(this);
         }
         return keeper;
     }
 
+    /** keeper returns the Keeper of this process. */
     static Keeper keeper(Context context) {
         return ((MusterApp) context.getApplicationContext()).keeper();
     }

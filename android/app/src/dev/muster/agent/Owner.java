@@ -10,7 +10,7 @@ import android.os.UserManager;
 import android.provider.Settings;
 import dev.muster.agent.core.DeviceException;
 
-/** Owner is the device owner's access to the framework. */
+/** Owner calls Android as its device owner. */
 final class Owner {
     final Context context;
     final DevicePolicyManager dpm;
@@ -34,7 +34,7 @@ final class Owner {
         return context.getPackageManager().hasSystemFeature(feature);
     }
 
-    /** restrict sets or lifts a user restriction. */
+    /** restrict sets or lifts a user restriction: key is the value of a constant UserManager.DISALLOW_*. */
     void restrict(String key, boolean on) {
         if (on) {
             dpm.addUserRestriction(admin, key);
@@ -49,15 +49,15 @@ final class Owner {
         return set != null && set.getBoolean(key);
     }
 
-    /** global reads one of Android's global settings that is a number. */
+    /** global reads a number of Settings.Global; 0 where it is not set. */
     int global(String name) {
         return Settings.Global.getInt(context.getContentResolver(), name, 0);
     }
 
     /**
-     * grant gives this app one of its own permissions, and reports whether it has it. Android refuses an owner
-     * what the user declined at setup; below API 34 it says no, from there on it throws. The user may have granted
-     * it since.
+     * grant gives this app one of its own permissions, and reports whether the app has it. Android refuses the owner
+     * a permission that the user declined at setup: below API 34 by returning false, from there on by an exception.
+     * The user can grant it later in the device's settings.
      */
     boolean grant(String permission) {
         if (context.checkSelfPermission(permission) == PackageManager.PERMISSION_GRANTED) {
@@ -81,8 +81,11 @@ final class Owner {
         return sdk >= 31 && Since31.headless();
     }
 
-    /** giveUp ends the ownership, and with it all that only an owner may hold. Android refuses that before the first unlock. */
-    @SuppressWarnings("deprecation") // there is no other way out but a factory reset
+    /**
+     * giveUp ends the ownership; Android then lifts all restrictions. Before the first unlock Android refuses that, and
+     * giveUp throws DeviceException.locked.
+     */
+    @SuppressWarnings("deprecation") // a factory reset is the only other way
     void giveUp() throws DeviceException {
         if (!unlocked()) {
             throw DeviceException.locked();

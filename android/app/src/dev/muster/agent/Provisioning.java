@@ -10,15 +10,16 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/**
- * Provisioning takes what the setup wizard hands over. Each step of the wizard brings it, in an order
- * that depends on the Android version, so that taking it twice is as good as once.
- */
+/** Provisioning reads the enrollment code that the setup wizard passes on. */
 final class Provisioning {
     private Provisioning() {}
 
-    /** take keeps the code that the wizard read. Without one the owner waits for one over USB. */
-    @SuppressWarnings("deprecation") // the form with a type is of API 33
+    /**
+     * take saves the code of an intent of the setup wizard, for Keeper to enroll with. Several of the wizard's intents
+     * have it, in an order that depends on the Android version: a second call only saves it again. Without a code the
+     * app waits for one over USB.
+     */
+    @SuppressWarnings("deprecation") // the variant with a type needs API 33
     static void take(Context context, Intent intent) {
         PersistableBundle extras = intent.getParcelableExtra(DevicePolicyManager.EXTRA_PROVISIONING_ADMIN_EXTRAS_BUNDLE);
         Keeper keeper = MusterApp.keeper(context);
@@ -39,5 +40,4 @@ final class Provisioning {
             keeper.error("cannot use the code", e);
         }
     }
-
 }

@@ -1,81 +1,77 @@
 package dev.muster.agent;
 
 import dev.muster.agent.core.DeviceException;
-import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
- * Restriction is a rule by user restrictions, which say "the user may not". What they lock may be
- * switched as well: locks come off before and go on after that.
+ * Restriction is a rule that sets user restrictions, which keep the user from changing something. A subclass can
+ * also change that thing itself: the restrictions are lifted before it, or set after it.
  */
 class Restriction extends Rule {
-    private final List<String> on;
-    private final List<String> keys = new ArrayList<>();
-    private final List<Integer> levels = new ArrayList<>();
+    private final List<String> lockedValues;
+    /** levels has the restrictions by key, each with the API level that brought it. */
+    private final Map<String, Integer> levels = new LinkedHashMap<>();
 
-    /** on are the values that the restrictions mean; every other value lifts them. */
-    Restriction(int since, String... on) {
+    /** Restriction sets the restrictions for the values given, and lifts them for every other value. */
+    Restriction(int since, String... lockedValues) {
         super(since);
-        this.on = Arrays.asList(on);
+        this.lockedValues = Arrays.asList(lockedValues);
     }
 
-    /** with adds a restriction that there is from an API level on. */
+    /** with adds a restriction, which Android has from an API level on; below that level it is left out. */
     Restriction with(String key, int level) {
-        keys.add(key);
-        levels.add(level);
+        levels.put(key, level);
         return this;
     }
 
-    /** blocks is a setting ALLOW or BLOCK that is user restrictions alone. */
-    static Restriction blocks(int since, String... keys) {
-        Restriction rule = new Restriction(since, "BLOCK");
-        for (String key : keys) {
-            rule.with(key, since);
-        }
-        return rule;
+    /** blocks is the rule of a setting ALLOW or BLOCK that consists of one restriction. */
+    static Restriction blocks(int since, String key) {
+        return new Restriction(since, "BLOCK").with(key, since);
     }
 
     @Override
     final String read(Owner owner) throws DeviceException {
-        for (int i = 0; i < keys.size(); i++) {
-            if (owner.sdk >= levels.get(i) && !owner.restricted(keys.get(i))) {
+        for (Map.Entry<String, Integer> restriction : levels.entrySet()) {
+            if (owner.sdk >= restriction.getValue() && !owner.restricted(restriction.getKey())) {
                 return "";
             }
         }
-        return shown(owner, on.get(0));
+        return readLocked(owner, lockedValues.get(0));
     }
 
     @Override
     final void apply(Owner owner, String value) throws DeviceException {
-        boolean hold = on.contains(value);
-        if (hold) {
+        boolean lock = lockedValues.contains(value);
+        if (lock) {
             check(owner, value);
         } else {
             restrict(owner, false);
         }
-        turn(owner, value);
-        if (hold) {
+        change(owner, value);
+        if (lock) {
             restrict(owner, true);
         }
     }
 
     private void restrict(Owner owner, boolean set) {
-        for (int i = 0; i < keys.size(); i++) {
-            if (owner.sdk >= levels.get(i)) {
-                owner.restrict(keys.get(i), set);
+        for (Map.Entry<String, Integer> restriction : levels.entrySet()) {
+            if (owner.sdk >= restriction.getValue()) {
+                owner.restrict(restriction.getKey(), set);
             }
         }
     }
 
-    /** check refuses what would cut the device off from its user or from the service. */
+    /** check refuses a value that would cut the device off from its user or from the service. */
     void check(Owner owner, String value) throws DeviceException {}
 
-    /** turn switches what the restrictions lock. */
-    void turn(Owner owner, String value) throws DeviceException {}
+    /** change changes what the restrictions lock. */
+    void change(Owner owner, String value) throws DeviceException {}
 
-    /** shown is what the device shows while the restrictions hold. */
-    String shown(Owner owner, String held) throws DeviceException {
-        return held;
+    /** readLocked reads the setting while all restrictions are set; locked is the value that they stand for. */
+    String readLocked(Owner owner, String locked) throws DeviceException {
+        return locked;
     }
 }

@@ -8,7 +8,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Rules are the settings of the catalog with what each takes from a device owner. */
+/** Rules has a rule for each setting of the policy catalog: how the device owner reads and applies it. */
 final class Rules {
     static final String TELEPHONY = "android.hardware.telephony";
     static final String WIFI = "android.hardware.wifi";
@@ -16,7 +16,10 @@ final class Rules {
 
     private Rules() {}
 
-    /** all returns the rules by the settings' ids, in the catalog's order, apart from those that steer the agent. */
+    /**
+     * all returns the rules by the settings' ids, in the catalog's order, without the settings of the agent itself. A
+     * user restriction is named by the value of its constant UserManager.DISALLOW_*, with the API level that brought it.
+     */
     static Map<String, Rule> all() {
         Map<String, Rule> all = new LinkedHashMap<>();
         all.put("VENDOR_STORE_MODE", new Restriction(24, "WHITELIST").with("no_install_apps", 18));
@@ -55,6 +58,7 @@ final class Rules {
         return Collections.unmodifiableMap(all);
     }
 
+    /** permissions answers the permission requests of apps: DENY without asking the user. */
     private static Rule permissions() {
         return new Rule(23) {
             @Override
@@ -70,13 +74,14 @@ final class Rules {
         };
     }
 
+    /** verification has the user's package verifier, such as Google Play Protect, check every app. */
     private static Rule verification() {
         return new Restriction(21, "ENABLED") {
             @Override
             void check(Owner o, String value) throws DeviceException {
-                Intent asks = new Intent("android.intent.action.PACKAGE_NEEDS_VERIFICATION");
-                asks.setType("application/vnd.android.package-archive");
-                if (o.context.getPackageManager().queryBroadcastReceivers(asks, 0).isEmpty()) {
+                Intent verify = new Intent("android.intent.action.PACKAGE_NEEDS_VERIFICATION");
+                verify.setType("application/vnd.android.package-archive");
+                if (o.context.getPackageManager().queryBroadcastReceivers(verify, 0).isEmpty()) {
                     throw DeviceException.unsupported("no app on it verifies packages");
                 }
             }
@@ -111,19 +116,19 @@ final class Rules {
         };
     }
 
-    /** debugging also switches adb off. Taking the setting back does not switch it on. */
+    /** debugging also switches adb off. When the setting is removed from the policy, adb stays off. */
     private static Rule debugging() {
         return new Restriction(21, "BLOCK") {
             @Override
-            void turn(Owner o, String value) {
+            void change(Owner o, String value) {
                 if (value.equals("BLOCK")) {
                     o.dpm.setGlobalSetting(o.admin, Settings.Global.ADB_ENABLED, "0");
                 }
             }
 
             @Override
-            String shown(Owner o, String held) {
-                return o.global(Settings.Global.ADB_ENABLED) == 0 ? held : "";
+            String readLocked(Owner o, String locked) {
+                return o.global(Settings.Global.ADB_ENABLED) == 0 ? locked : "";
             }
         }.with("no_debugging_features", 21);
     }

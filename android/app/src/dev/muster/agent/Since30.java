@@ -14,12 +14,14 @@ final class Since30 {
         o.dpm.setLocationEnabled(o.admin, on);
     }
 
+    /** setAutoTime switches automatic time and automatic time zone on. */
     static void setAutoTime(Owner o) {
         o.dpm.setAutoTimeEnabled(o.admin, true);
         o.dpm.setAutoTimeZoneEnabled(o.admin, true);
     }
 
-    static void locate(LocationManager manager, String provider, CancellationSignal stop, Executor on, Consumer<Location> found) {
-        manager.getCurrentLocation(provider, stop, on, found);
+    /** locate asks a provider once. It calls result on the executor, with null where no location was found. */
+    static void locate(LocationManager manager, String provider, CancellationSignal stop, Executor executor, Consumer<Location> result) {
+        manager.getCurrentLocation(provider, stop, executor, result);
     }
 }

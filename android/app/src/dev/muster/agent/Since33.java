@@ -12,7 +12,7 @@ final class Since33 {
                 required ? DevicePolicyManager.WIFI_SECURITY_PERSONAL : DevicePolicyManager.WIFI_SECURITY_OPEN);
     }
 
-    /** personalWifi reports whether it does. */
+    /** personalWifi reports whether setPersonalWifi is in effect. Enterprise security counts as well. */
     static boolean personalWifi(DevicePolicyManager dpm) {
         return dpm.getMinimumRequiredWifiSecurityLevel() >= DevicePolicyManager.WIFI_SECURITY_PERSONAL;
     }

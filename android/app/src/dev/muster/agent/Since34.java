@@ -6,7 +6,7 @@ import android.app.admin.DevicePolicyManager;
 final class Since34 {
     private Since34() {}
 
-    /** wipe erases the device. wipeData is refused from this level on. */
+    /** wipe erases the device. From API 34 on, Android refuses wipeData to a device owner. */
     static void wipe(DevicePolicyManager dpm, int flags) {
         dpm.wipeDevice(flags);
     }

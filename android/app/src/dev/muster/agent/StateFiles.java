@@ -16,7 +16,7 @@ import java.nio.charset.StandardCharsets;
  * StateFiles are the app's files in device-protected storage, which can be read before the first
  * unlock: the agent's state, the code to enroll with, and the note that the device is being given back.
  */
-final class StateFiles implements Leaving {
+final class StateFiles {
     /** directory is the agent's state. */
     final File directory;
 
@@ -110,9 +110,8 @@ final class StateFiles implements Leaving {
         crash.delete();
     }
 
-    /** begin notes that the device is being given back. */
-    @Override
-    public void begin() throws DeviceException {
+    /** beginLeaving notes that the device is being given back: Keeper ends the ownership once the service knows. */
+    void beginLeaving() throws DeviceException {
         try {
             if (!leaving.createNewFile() && !leaving.exists()) {
                 throw new IOException("it was not made");

@@ -8,7 +8,10 @@ import dev.muster.agent.core.DeviceException;
 import java.io.File;
 import java.io.IOException;
 
-/** Switches are the rules that switch location, Wi-Fi, airplane mode and automatic time, and lock them (see Restriction). */
+/**
+ * Switches has the rules that switch location, Wi-Fi, airplane mode and automatic time, and lock each by a user
+ * restriction (see Restriction).
+ */
 final class Switches {
     private Switches() {}
 
@@ -20,10 +23,10 @@ final class Switches {
         return new Restriction(28, "ENFORCED", "DISABLED") {
             @Override
             @SuppressWarnings("deprecation") // below API 30 there is no other way
-            void turn(Owner o, String value) {
+            void change(Owner o, String value) {
                 boolean enforced = value.equals("ENFORCED");
                 if (!enforced && !value.equals("DISABLED")) {
-                    return; // no value: the user decides
+                    return; // the policy leaves it to the user
                 }
                 if (o.sdk >= 30) {
                     Since30.setLocationEnabled(o, enforced);
@@ -34,7 +37,7 @@ final class Switches {
             }
 
             @Override
-            String shown(Owner o, String held) {
+            String readLocked(Owner o, String locked) {
                 return locationOn(o) ? "ENFORCED" : "DISABLED";
             }
         }.with("no_config_location", 28);
@@ -42,7 +45,8 @@ final class Switches {
 
     /**
      * wifi switches Wi-Fi if its state differs from the policy. When the setting is removed from the policy, wifi
-     * switches on only what it switched off. It ignores a refusal then, such as in airplane mode: the user can do it.
+     * switches Wi-Fi on again if it had switched it off. Android may refuse that, such as in airplane mode: wifi ignores
+     * it, as the user can switch Wi-Fi on.
      */
     static Rule wifi() {
         return new Restriction(28, "ENABLED", "DISABLED") {
@@ -54,43 +58,43 @@ final class Switches {
             }
 
             @Override
-            void turn(Owner o, String value) throws DeviceException {
-                File wasOn = new StateFiles(o.context).wifiOff;
+            void change(Owner o, String value) throws DeviceException {
+                File switchedOff = new StateFiles(o.context).wifiOff;
                 boolean on = manager(o).isWifiEnabled();
                 boolean done = true;
                 if (value.equals("DISABLED")) {
                     if (on || manager(o).getWifiState() == WifiManager.WIFI_STATE_ENABLING) {
-                        note(wasOn);
-                        done = turn(o, false);
+                        create(switchedOff);
+                        done = setWifi(o, false);
                     }
                 } else {
                     if (value.equals("ENABLED") && !on) {
-                        done = turn(o, true);
-                    } else if (value.isEmpty() && !on && wasOn.exists()) {
-                        turn(o, true);
+                        done = setWifi(o, true);
+                    } else if (value.isEmpty() && !on && switchedOff.exists()) {
+                        setWifi(o, true);
                     }
-                    wasOn.delete();
+                    switchedOff.delete();
                 }
                 if (!done) {
                     throw DeviceException.failed("Android did not switch Wi-Fi");
                 }
             }
 
-            private void note(File wasOn) {
+            private void create(File switchedOff) {
                 try {
-                    wasOn.createNewFile();
+                    switchedOff.createNewFile();
                 } catch (IOException e) {
                     return; // the disk may be full: apply the policy anyway; the user can switch Wi-Fi on later
                 }
             }
 
             @SuppressWarnings("deprecation") // Android still allows it for device owners
-            private boolean turn(Owner o, boolean on) {
+            private boolean setWifi(Owner o, boolean on) {
                 return manager(o).setWifiEnabled(on);
             }
 
             @Override
-            String shown(Owner o, String held) {
+            String readLocked(Owner o, String locked) {
                 return manager(o).isWifiEnabled() ? "ENABLED" : "DISABLED";
             }
 
@@ -100,21 +104,22 @@ final class Switches {
         }.with("no_change_wifi_state", 33).needs(Rules.WIFI, "Wi-Fi");
     }
 
-    /** airplane has no turn: Android switches the mode off when the restriction is set. */
+    /** airplane changes nothing itself: Android switches the mode off when the restriction is set. */
     static Rule airplane() {
         return new Restriction(28, "DISABLED") {
             @Override
-            String shown(Owner o, String held) {
-                return o.global(Settings.Global.AIRPLANE_MODE_ON) == 0 ? held : "";
+            String readLocked(Owner o, String locked) {
+                return o.global(Settings.Global.AIRPLANE_MODE_ON) == 0 ? locked : "";
             }
         }.with("no_airplane_mode", 28);
     }
 
+    /** time is automatic time and automatic time zone. */
     static Rule time() {
         return new Restriction(28, "ENFORCED") {
             @Override
             @SuppressWarnings("deprecation") // below API 30 there is no other way
-            void turn(Owner o, String value) {
+            void change(Owner o, String value) {
                 boolean enforced = value.equals("ENFORCED");
                 if (o.sdk < 30) {
                     o.dpm.setAutoTimeRequired(o.admin, enforced);
@@ -131,8 +136,8 @@ final class Switches {
             }
 
             @Override
-            String shown(Owner o, String held) {
-                return o.global(Settings.Global.AUTO_TIME) == 1 && o.global(Settings.Global.AUTO_TIME_ZONE) == 1 ? held : "";
+            String readLocked(Owner o, String locked) {
+                return o.global(Settings.Global.AUTO_TIME) == 1 && o.global(Settings.Global.AUTO_TIME_ZONE) == 1 ? locked : "";
             }
         }.with("no_config_date_time", 28);
     }

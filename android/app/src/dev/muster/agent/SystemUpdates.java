@@ -13,7 +13,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** SystemUpdates is when Android installs updates of the system. The value is JSON, as the service writes it. */
+/**
+ * SystemUpdates is the rule of SYSTEM_UPDATE: when Android installs its updates. The value is JSON, as
+ * docs/policies.md shows it.
+ */
 final class SystemUpdates extends Rule {
     private static final String AUTOMATIC = "AUTOMATIC";
     private static final String WINDOWED = "WINDOWED";
@@ -25,30 +28,30 @@ final class SystemUpdates extends Rule {
 
     @Override
     String read(Owner o) {
-        SystemUpdatePolicy set = o.dpm.getSystemUpdatePolicy();
-        if (set == null) {
+        SystemUpdatePolicy policy = o.dpm.getSystemUpdatePolicy();
+        if (policy == null) {
             return "";
         }
         Map<String, Object> value = new LinkedHashMap<>();
-        switch (set.getPolicyType()) {
+        switch (policy.getPolicyType()) {
             case SystemUpdatePolicy.TYPE_INSTALL_AUTOMATIC:
                 value.put("type", AUTOMATIC);
                 break;
             case SystemUpdatePolicy.TYPE_INSTALL_WINDOWED:
                 value.put("type", WINDOWED);
-                value.put("startMinutes", (long) set.getInstallWindowStart());
-                value.put("endMinutes", (long) set.getInstallWindowEnd());
+                value.put("startMinutes", (long) policy.getInstallWindowStart());
+                value.put("endMinutes", (long) policy.getInstallWindowEnd());
                 break;
             case SystemUpdatePolicy.TYPE_POSTPONE:
                 value.put("type", POSTPONE);
                 break;
-            default:
+            default: // a type of a later Android: the value differs from the policy's
         }
         List<Object> periods = new ArrayList<>();
-        for (FreezePeriod p : set.getFreezePeriods()) {
+        for (FreezePeriod p : policy.getFreezePeriods()) {
             Map<String, Object> period = new LinkedHashMap<>();
-            period.put("startDate", day(p.getStart()));
-            period.put("endDate", day(p.getEnd()));
+            period.put("startDate", dayToJson(p.getStart()));
+            period.put("endDate", dayToJson(p.getEnd()));
             periods.add(period);
         }
         if (!periods.isEmpty()) {
@@ -57,7 +60,7 @@ final class SystemUpdates extends Rule {
         return Json.write(value);
     }
 
-    private static Map<String, Object> day(MonthDay d) {
+    private static Map<String, Object> dayToJson(MonthDay d) {
         Map<String, Object> day = new LinkedHashMap<>();
         day.put("month", (long) d.getMonthValue());
         day.put("day", (long) d.getDayOfMonth());
@@ -66,25 +69,26 @@ final class SystemUpdates extends Rule {
 
     @Override
     void apply(Owner o, String value) throws DeviceException {
-        o.dpm.setSystemUpdatePolicy(o.admin, value.isEmpty() ? null : policy(value));
+        o.dpm.setSystemUpdatePolicy(o.admin, value.isEmpty() ? null : parse(value));
     }
 
-    /** policy is that of a value. What Android refuses of it, it says in words of its own. */
-    private static SystemUpdatePolicy policy(String value) throws DeviceException {
+    /** parse reads a value. Android checks it: the exception has Android's message. */
+    private static SystemUpdatePolicy parse(String value) throws DeviceException {
         try {
             Fields f = Json.object(value);
-            SystemUpdatePolicy p = policy(f.text("type"), f);
+            SystemUpdatePolicy policy = withoutFreezePeriods(f);
             List<FreezePeriod> periods = new ArrayList<>();
             for (Fields period : f.objects("freezePeriods")) {
-                periods.add(new FreezePeriod(day(period.object("startDate")), day(period.object("endDate"))));
+                periods.add(new FreezePeriod(parseDay(period.object("startDate")), parseDay(period.object("endDate"))));
             }
-            return p.setFreezePeriods(periods);
+            return policy.setFreezePeriods(periods);
         } catch (JsonException | IllegalArgumentException | DateTimeException e) {
             throw DeviceException.failed("Android does not take this time of system updates: " + e.getMessage());
         }
     }
 
-    private static SystemUpdatePolicy policy(String type, Fields f) throws JsonException, DeviceException {
+    private static SystemUpdatePolicy withoutFreezePeriods(Fields f) throws JsonException, DeviceException {
+        String type = f.text("type");
         switch (type) {
             case AUTOMATIC:
                 return SystemUpdatePolicy.createAutomaticInstallPolicy();
@@ -97,7 +101,7 @@ final class SystemUpdates extends Rule {
         }
     }
 
-    private static MonthDay day(Fields f) throws JsonException {
+    private static MonthDay parseDay(Fields f) throws JsonException {
         if (f == null) {
             throw new JsonException("a freeze period without a day");
         }

@@ -138,7 +138,7 @@ public final class HardwareTest extends Client {
     @Test
     public void theOwnershipGoesAfterTheFirstUnlock() throws Exception {
         unlocked(false);
-        files.begin();
+        files.beginLeaving();
         Keeper keeper = new Keeper(app, new Keys());
         keeper.start();
         for (int i = 0; i < 500 && keeper.trouble().isEmpty(); i++) {

@@ -1,0 +1,158 @@
+package database
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+)
+
+// ending is how a device's management ended.
+type ending struct {
+	how    string // for the activity log
+	erased bool   // a command erased the device
+	// unknown: the platform can no longer reach the device. The results of its commands stay unknown.
+	unknown bool
+}
+
+// end ends a device's management: the asset is DELETED and has no policy, its open commands are final, and
+// a device with its name is not taken for it any more (bury).
+func (h lockedAsset) end(ctx context.Context, t *tx, at time.Time, e ending) error {
+	open, err := openOf(ctx, t, h.id, t.lock())
+	if err != nil {
+		return err
+	}
+	if err := h.recordEnded(h.caused(ctx, open, e), t, e.how); err != nil {
+		return err
+	}
+	settle := endCommands
+	if e.unknown {
+		settle = leaveOpen
+	}
+	if err := settle(ctx, t, h, e, at); err != nil { // before the save: the events name the asset's policy
+		return err
+	}
+	counts := counts{}
+	h.count(counts, -1)
+	name := h.device
+	h.status, h.policyID, h.device = asset.Deleted, "", ""
+	h.count(counts, 1)
+	if err := h.save(ctx, t); err != nil {
+		return err
+	}
+	if err := bury(ctx, t, h.companyID, name, h.id, at); err != nil {
+		return err
+	}
+	if err := h.hintCompanions(ctx, t); err != nil {
+		return err
+	}
+	if err := forgetApps(ctx, t, h.id); err != nil {
+		return err
+	}
+	if err := t.Exec(ctx, `DELETE FROM installed_apps WHERE asset_id = ?`, h.id); err != nil {
+		return err
+	}
+	return counts.save(ctx, t)
+}
+
+// show changes an asset as its command c did, which succeeded, in the transaction that saves this. The device's next
+// report confirms it.
+func show(ctx context.Context, t *tx, c command.Command) error {
+	// Events and entries name the request that sent the command.
+	ctx = access.WithActor(ctx, access.OriginOf(ctx).Actor, c.RequestID)
+	h, err := hold(ctx, t, c.AssetID)
+	if err != nil || h.epoch != c.Epoch || h.status == asset.Deleted {
+		return err
+	}
+	switch c.Type {
+	case command.StartLostMode, command.StopLostMode:
+		h.lostMode = c.Type == command.StartLostMode
+		return h.save(ctx, t)
+	case command.WipeCompanyData, command.RelinquishOwnership:
+		at := c.FeedbackAt
+		if at.IsZero() {
+			at = t.db.now()
+		}
+		wiped := c.Type == command.WipeCompanyData
+		how := "released by its command"
+		if wiped {
+			how = "erased by its command"
+		}
+		return h.end(ctx, t, at, ending{how: how, erased: wiped})
+	default:
+		return nil
+	}
+}
+
+// caused returns a context with the request that sent the command which ended the management, if there is one.
+func (h lockedAsset) caused(ctx context.Context, open []command.Command, e ending) context.Context {
+	for _, c := range open {
+		if state, _ := c.Type.EndOfManagement(asset.Management(h.management), e.erased); state == command.Succeeded && !e.unknown {
+			return access.WithActor(ctx, access.OriginOf(ctx).Actor, c.RequestID)
+		}
+	}
+	return ctx
+}
+
+// endCommands makes an asset's open commands final, each as Type.EndOfManagement says.
+func endCommands(ctx context.Context, t *tx, h lockedAsset, e ending, at time.Time) error {
+	open, err := openOf(ctx, t, h.id, t.lock())
+	if err != nil {
+		return err
+	}
+	for _, c := range open {
+		state, outcome := c.Type.EndOfManagement(asset.Management(h.management), e.erased)
+		step := command.Transition{From: []command.State{c.State}, To: state, Outcome: outcome}
+		if state == command.Succeeded {
+			step.Feedback = at
+		}
+		if _, err := t.db.advanceWithin(ctx, t, c.ID, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enrolledAgain is the outcome of open commands to an earlier enrollment.
+const enrolledAgain = "the device was enrolled again before it confirmed the command"
+
+// failBeforeEnrollment makes an asset's open commands final as a new enrollment begins. The outcome of an agent's
+// wipe says that nothing was erased.
+func failBeforeEnrollment(ctx context.Context, t *tx, h lockedAsset) error {
+	wipeOutcome := enrolledAgain
+	if h.management == string(asset.Agent) {
+		wipeOutcome = command.ReleasedWithoutErasing
+	}
+	failed, err := list(ctx, t, into(commandFields), `UPDATE commands SET state = 'ERROR',
+			outcome = CASE WHEN type = 'WIPE_COMPANY_DATA' THEN CAST(? AS TEXT) ELSE CAST(? AS TEXT) END
+		WHERE `+isOpen+` AND asset_id = ? RETURNING `+commandColumns, wipeOutcome, enrolledAgain, h.id)
+	if err != nil {
+		return err
+	}
+	t.wroteEvent = t.wroteEvent || len(failed) > 0
+	for _, c := range failed {
+		if err := t.db.recordStep(ctx, t, c); err != nil {
+			return err
+		}
+		insert := t.db.tellCommand(c.ID, command.Failed)
+		if err := t.Exec(ctx, insert.text, insert.args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MarkDeleted ends a device's management because the platform no longer has the device. It does nothing
+// if the asset was enrolled again since epoch, or is not enrolled.
+func (db *DB) MarkDeleted(ctx context.Context, assetID string, epoch int, at time.Time) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		h, err := hold(ctx, t, assetID)
+		if err != nil || h.epoch != epoch || !h.status.Enrolled() {
+			return err
+		}
+		t.changed(h.companyID, "asset", assetID)
+		return h.end(ctx, t, at, ending{how: "the channel no longer has the device"})
+	})
+}
