@@ -144,9 +144,8 @@ func redeem(env *environment, e agent.Enrollment, handOver func() (bool, error))
 		case errors.Is(err, agent.ErrWaiting):
 			if pause = askEvery; !asked {
 				asked = true
-				fmt.Fprintf(env.out, "This device asks to be enrolled again. Its serial number is %q. An administrator confirms that in the "+
-					"portal, at the asset with this number.\n",
-					agent.SerialNumber(env.ctx, e.Device))
+				fmt.Fprintf(env.out, "This device asks to be enrolled again. Its serial number is %q. An administrator confirms that "+
+					"in the portal, at the asset with this number.\n", agent.SerialNumber(env.ctx, e.Device))
 				if other, failed := handOver(); failed != nil {
 					return enrolled, failed
 				} else if other {

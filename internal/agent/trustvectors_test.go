@@ -268,7 +268,8 @@ func (f forger) times() (all []object) {
 		want   []string
 	}{
 		{"signed with the known key", signed(f.service, "k1", "this"), nil, 2 * year, known},
-		{"signed with the key after the next", signed(f.own, "k3", "this"), []protocol.Envelope{truly, third}, 2 * year, []string{"k2", "k3"}},
+		{"signed with the key after the next", signed(f.own, "k3", "this"), []protocol.Envelope{truly, third}, 2 * year,
+			[]string{"k2", "k3"}},
 		{"a forged key in front", signed(f.own, "k3", "this"), []protocol.Envelope{forged, truly, third}, 2 * year, []string{"k2", "k3"}},
 		{"the keys are not announced", signed(f.own, "k3", "this"), nil, 0, known},
 		{"a key between is not announced", signed(f.own, "k3", "this"), []protocol.Envelope{third}, 0, known},

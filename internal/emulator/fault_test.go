@@ -40,7 +40,8 @@ func TestFault_Status(t *testing.T) {
 			r.control("POST", "/faults", fault)
 			code, body := r.raw("GET", "/v1/"+r.enterprise, "")
 			if code != test.code || !strings.Contains(body, `"status": "`+test.status+`"`) || !strings.Contains(body, test.text) {
-				t.Errorf("%s answered %d %s, want %d with the status %s and the text %q", fault, code, body, test.code, test.status, test.text)
+				t.Errorf("%s answered %d %s, want %d with the status %s and the text %q", fault, code, body, test.code, test.status,
+					test.text)
 			}
 			if code, _ := r.raw("GET", "/v1/"+r.enterprise, ""); code != 200 {
 				t.Errorf("%s: the second call is %d, want 200", fault, code)

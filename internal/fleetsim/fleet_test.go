@@ -73,7 +73,8 @@ func TestFleet_InOneProcess(t *testing.T) {
 func TestFleet_OnTheSameService(t *testing.T) {
 	t.Parallel()
 	clock := proving.Clock(time.Now, time.Now(), pace)
-	g, err := proving.Open(t.Context(), proving.Settings{Dir: t.TempDir(), Agents: 4, Keys: 4, Now: clock, Log: slog.New(slog.DiscardHandler)})
+	g, err := proving.Open(t.Context(), proving.Settings{Dir: t.TempDir(), Agents: 4, Keys: 4, Now: clock,
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

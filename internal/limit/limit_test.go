@@ -51,7 +51,8 @@ func TestState_Refusal(t *testing.T) {
 		}
 	}
 	one := access.DestructiveLimit{Devices: 1, Window: time.Minute}
-	if err = (limit.State{Limit: one, Devices: 1}).Refusal(); !strings.Contains(err.Detail, one.Words()) || one.Words() != "1 device in 1 minute" {
+	if err = (limit.State{Limit: one, Devices: 1}).Refusal(); !strings.Contains(err.Detail, one.Words()) ||
+		one.Words() != "1 device in 1 minute" {
 		t.Errorf("%q does not say %q", err.Detail, one.Words())
 	}
 }

@@ -38,8 +38,8 @@ func TestJob_AllThatMatch(t *testing.T) {
 		t.Errorf("the same form made %s and %s", to, again)
 	}
 	form["once"], form["total"] = []string{resource.NewID()}, []string{"2"}
-	if page := string(admin.Send(o.base+"/jobs", form).Want(t, 422).Body); !strings.Contains(page, "3 devices match now, and 2 were shown") ||
-		!strings.Contains(page, "Restart: 3 devices") {
+	page := string(admin.Send(o.base+"/jobs", form).Want(t, 422).Body)
+	if !strings.Contains(page, "3 devices match now, and 2 were shown") || !strings.Contains(page, "Restart: 3 devices") {
 		t.Error("more devices than were shown get it, or the new plan is not shown")
 	}
 	o.says(t, admin, to, "Done")
