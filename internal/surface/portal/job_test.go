@@ -48,7 +48,7 @@ func TestJob_AllThatMatch(t *testing.T) {
 			t.Errorf("%d commands for %s", n, d.AssetID)
 		}
 	}
-	page := o.get(t, admin, to, 200)
+	page = o.get(t, admin, to, 200)
 	for _, want := range []string{"3 of 3 have a result", "policy=", "Freezes &lt;b&gt;", admin.User.Name} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page of the job does not say %q", want)
