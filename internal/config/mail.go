@@ -46,7 +46,7 @@ func (c Service) Mail() (m Mail, err error) {
 	}
 	from, err := mail.ParseAddress(c.MailFrom)
 	if err != nil {
-		return Mail{}, errors.New("MUSTER_MAIL_FROM is required with MUSTER_SMTP_URL: an address such as muster@example.com")
+		return Mail{}, errors.New("MUSTER_MAIL_FROM must be an address such as muster@example.com: MUSTER_SMTP_URL needs a sender")
 	}
 	m.From = *from
 	return m, nil

@@ -62,7 +62,7 @@ func TestWebhook_Addresses(t *testing.T) {
 		}
 		h.service.Networks = nil
 		for _, url := range []string{"http://example.com/", "ftp://example.com", "https://u:p@example.com", "https://", "example.com",
-			"https://example.com/#a", "https://exa\nmple.com/", ""} {
+			"https://example.com:0", "https://example.com:65536", "https://example.com/#a", "https://exa\nmple.com/", ""} {
 			_, _, err := h.service.Create(h.Context(), h.company, url, nil)
 			h.code(fault.InvalidArguments, err)
 		}

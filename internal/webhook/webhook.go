@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -130,6 +131,10 @@ func CheckURL(text string, networks []netip.Prefix) error {
 		return invalid("must have no user or password: verify the signature instead")
 	case u.Fragment != "":
 		return invalid("must have no fragment")
+	case u.Port() != "":
+		if port, err := strconv.ParseUint(u.Port(), 10, 16); err != nil || port == 0 {
+			return invalid("must have a port from 1 to 65535")
+		}
 	}
 	if u.Scheme == "https" {
 		return nil

@@ -53,7 +53,7 @@ func (c *Certificate) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		}
 	}
 	if c.loaded == nil {
-		return nil, fmt.Errorf("cannot load the TLS certificate: %w", err)
+		return nil, fmt.Errorf("cannot load the TLS certificate (MUSTER_TLS_CERT, MUSTER_TLS_KEY): %w", err)
 	}
 	// Each state of the files that cannot be read is reported once, not at each
 	// connection.

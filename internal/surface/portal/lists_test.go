@@ -16,7 +16,8 @@ func TestDevices_AnInvalidFilterKeepsTheList(t *testing.T) {
 	for query, says := range map[string]string{"status=GONE&q=Phone": "Status must be", "batteryBelow=many": "Battery below must be",
 		"appBelow=3": "version code", "compliant=maybe": "Compliant must be", "search=Phone": "“search” is not a filter",
 		"management=OTHER": "The kind is none of the choices", "place=here": "The place is none of the choices",
-		"seen=often": "“seen” is not", "q=Phone&q=other": "The search stands twice", "q=" + strings.Repeat("x", 300): "The search must have at most 200 characters"} {
+		"seen=often": "“seen” is not", "q=Phone&q=other": "The search stands twice",
+		"q=" + strings.Repeat("x", 300): "The search must have at most 200 characters"} {
 		page := o.get(t, admin, "/devices?"+query, 400)
 		for _, want := range []string{says, `aria-label="Search devices"`, "Clear "} {
 			if !strings.Contains(page, want) {
