@@ -38,6 +38,12 @@ no_cluster() {
 		echo "wrote $file: no server is set up by the package, pg_createcluster makes one" >&2
 }
 
+# debian_has reports whether this release has a package.
+debian_has() {
+	apt-cache show "$1" >/dev/null 2>&1 ||
+		{ as_root apt-get -qq update >/dev/null 2>&1 && apt-cache show "$1" >/dev/null 2>&1; }
+}
+
 # debian_install installs packages, or tells what is missing and returns 1.
 debian_install() {
 	say "installing Debian packages: $*"
@@ -79,7 +85,9 @@ test_packages() {
 	command -v zbarimg >/dev/null || missing+=(zbar-tools)
 	command -v adb >/dev/null || missing+=(adb) # muster usb
 	command -v curl >/dev/null || missing+=(curl) # the documentation's commands
-	command -v chromium >/dev/null || command -v google-chrome >/dev/null || missing+=(chromium) # the portal's pages
+	# The portal's pages. The shell has no window of its own and takes half the time; not every release has it.
+	command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || command -v google-chrome >/dev/null ||
+		if debian_has chromium-headless-shell; then missing+=(chromium-headless-shell); else missing+=(chromium); fi
 	command -v javac >/dev/null || missing+=(openjdk-17-jdk-headless) # the Android app
 	command -v mvn >/dev/null || missing+=(maven)                     # fetches what the app is built with
 	# Only in CI: Debian's packages also start a pooler and proxies as services, and

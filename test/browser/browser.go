@@ -303,13 +303,9 @@ func (t *Tab) Bad() string {
 }
 
 // Axe returns the accessibility violations of the page, one a line.
-func (t *Tab) Axe(without ...string) string {
+func (t *Tab) Axe() string {
 	t.TB.Helper()
-	off := ""
-	for _, rule := range without {
-		off += fmt.Sprintf("%q: {enabled: false},", rule)
-	}
-	return t.axe(`rules: {` + off + `}, runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]`)
+	return t.axe(`runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]`)
 }
 
 // AxeContrast returns the violations of the contrast that text needs.

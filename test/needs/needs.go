@@ -59,7 +59,9 @@ func Caddy() Need {
 // Chromium is a browser that the DevTools protocol controls.
 func Chromium() Need {
 	return Need{Name: "Chromium", Remedy: "apt-get install chromium", Without: "the portal in a browser",
-		find: func() (string, error) { return program("chromium", "chromium-browser", "google-chrome") }}
+		find: func() (string, error) {
+			return program("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+		}}
 }
 
 // Zsh is a shell whose completion is tested.
