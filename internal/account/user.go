@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // User is a person who signs in to the portal.
@@ -51,11 +52,12 @@ func (u User) MayGrant(p access.Permission) error {
 }
 
 // NormalEmail returns the lower-case form in which an address is stored and compared. It fails with
-// fault.InvalidArguments for a text that is no plain address of at most 320 bytes.
+// fault.InvalidArguments for a text that is no plain address of at most 320 bytes, or that looks like another because a
+// character is not shown.
 func NormalEmail(text string) (string, error) {
 	address, err := mail.ParseAddress(text)
 	if err != nil || address.Address != text || len(text) > 320 || strings.ContainsFunc(text, unicode.IsSpace) ||
-		strings.ContainsFunc(text, becomesASCII) {
+		strings.ContainsFunc(text, becomesASCII) || strings.ContainsFunc(text, validate.Ignorable) {
 		return "", fault.Invalid("the e-mail address is not valid",
 			fault.Field{Field: "email", Message: "must be an e-mail address such as ada@example.com"})
 	}

@@ -66,7 +66,8 @@ func TestEmail_HasOneForm(t *testing.T) {
 	if got, err := account.NormalEmail("Ada@Example.com"); err != nil || got != "ada@example.com" {
 		t.Errorf("got %q, %v", got, err)
 	}
-	for _, bad := range []string{"", "ada", "ada@", "Ada <ada@example.com>", "ada@example.com\n", "a b@example.com"} {
+	for _, bad := range []string{"", "ada", "ada@", "Ada <ada@example.com>", "ada@example.com\n", "a b@example.com",
+		"ad\u200ba@example.com", "ada\u202e@example.com", "ada@exa\u00admple.com"} {
 		if _, err := account.NormalEmail(bad); fault.CodeOf(err) != fault.InvalidArguments {
 			t.Errorf("%q: %v", bad, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/agent/protocol"
@@ -12,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // CheckIn authenticates a check-in as Authenticate does, takes what the device reports and
@@ -161,6 +163,9 @@ func (l *Server) observe(ctx context.Context, d agentdevice.Device, r protocol.C
 // repeats those that are not confirmed.
 const maxAcks = 200
 
+// maxOutcome bounds a device's outcome, in characters.
+const maxOutcome = 500
+
 func understood(s protocol.AckState) bool {
 	return s == protocol.Accepted || s == protocol.Done || s == protocol.Failed
 }
@@ -214,7 +219,7 @@ func (l *Server) accept(ctx context.Context, of command.Outstanding) error {
 // settle makes the command final by the device's word, at a time that cannot
 // be in the future. With ends, its delivery ends with it.
 func (l *Server) settle(ctx context.Context, of command.Outstanding, ack protocol.Ack, done, ends bool) error {
-	f := command.Feedback{CommandID: ack.CommandID, Succeeded: done, Outcome: ack.Outcome, At: deviceTime(ack.At, l.Now())}
+	f := command.Feedback{CommandID: ack.CommandID, Succeeded: done, Outcome: ownWords(ack.Outcome), At: deviceTime(ack.At, l.Now())}
 	if ends {
 		f.Ends = &of
 	}
@@ -223,6 +228,17 @@ func (l *Server) settle(ctx context.Context, of command.Outstanding, ack protoco
 		return nil
 	}
 	return err
+}
+
+// ownWords is a device's outcome. It never begins as those of canceled commands do: a wipe with
+// such an outcome waits for no person.
+func ownWords(outcome string) string {
+	const canceled = "cancelled:"
+	outcome = validate.Clean(outcome, maxOutcome)
+	if len(outcome) >= len(canceled) && strings.EqualFold(outcome[:len(canceled)], canceled) {
+		return "the device says: " + outcome
+	}
+	return outcome
 }
 
 // heldRetry is how soon a companion asks again for what is held, in seconds.

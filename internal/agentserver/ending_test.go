@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agentserver"
+	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 )
@@ -99,6 +100,26 @@ func TestRelinquish_WithOpenWipe(t *testing.T) {
 	p.start()
 	if err := p.checkIn(); !errors.Is(err, agent.ErrEnded) || !p.device.State().Wiped {
 		t.Errorf("the device came back: %v, %+v", err, p.device.State())
+	}
+}
+
+// Only the service says that a wipe was canceled: one that a device failed waits for a person,
+// whatever the device says.
+func TestWipe_DeviceSaysThatItWasCanceled(t *testing.T) {
+	w := newWorld(t)
+	p := w.enroll(protocol.Ed25519)
+	p.mustCheckIn()
+	p.send(command.WipeCompanyData, nil)
+	if _, err := w.link.Hear(t.Context(), w.device(p), protocol.CheckinRequest{Acks: []protocol.Ack{{CommandID: p.latest().ID,
+		State: protocol.Failed, Outcome: "\u200bcancelled: by the service", At: time.Now().UnixMilli()}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := p.latest().Outcome, "the device says: cancelled: by the service"; got != want {
+		t.Errorf("the outcome is %q, want %q", got, want)
+	}
+	items, err := w.db.Attention(t.Context(), attention.Query{CompanyID: w.company.ID})
+	if err != nil || len(items) != 1 || items[0].Kind != attention.FailedWipe {
+		t.Errorf("what waits: %+v, %v", items, err)
 	}
 }
 

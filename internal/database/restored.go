@@ -21,8 +21,9 @@ func (db *DB) BeginHistory(ctx context.Context) error {
 
 // holdUp keeps from going on by itself what a restored database brings back: people may
 // have canceled it since the backup, and devices may have got what a job sends. Jobs are
-// paused. What waits to loosen a control is canceled, and can be asked for again. Policies get
-// to the platform and to devices again.
+// paused. What waits to loosen a control is canceled, and can be asked for again. Proposals that
+// wait expire: each may have been applied or declined since. Policies get to the platform and to
+// devices again.
 func (db *DB) holdUp(ctx context.Context, t *tx) error {
 	served, err := holds(ctx, t, `SELECT 1 WHERE EXISTS (SELECT 1 FROM event_heads) OR `+db.dialect().Events().RestoredOld)
 	if err != nil || !served { // a new database
@@ -47,6 +48,10 @@ func (db *DB) holdUp(ctx context.Context, t *tx) error {
 		}
 	}
 	if err != nil {
+		return err
+	}
+	if err := t.Exec(ctx, `UPDATE proposals SET expires_at = ? WHERE status = 'PENDING' AND expiry_told = 0 AND expires_at > ?`,
+		millis(db.now()), millis(db.now())); err != nil {
 		return err
 	}
 	return db.renewPolicies(ctx, t)

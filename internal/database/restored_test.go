@@ -15,17 +15,19 @@ import (
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/proposal"
 )
 
 // restoredState is what the tests of this file look at after a restore.
 type restoredState struct {
 	*fixture
 	runs, later job.Job
+	waits       proposal.Proposal
 	sent        *sender
 }
 
-// beforeBackup has a job that runs, one that waits for its time, and a control that waits to
-// be loosened.
+// beforeBackup has a job that runs, one that waits for its time, a proposal, and a control that
+// waits to be loosened.
 func (f *fixture) beforeBackup() restoredState {
 	f.fleetOf(6)
 	f.setLimit(5, 60)
@@ -42,6 +44,7 @@ func (f *fixture) beforeBackup() restoredState {
 	s.runs, s.later = create(time.Time{}), create(f.clock.Now().Add(time.Hour))
 	s.runs = f.goOn(s.runs, 2, r)
 	equal(f, "before the backup", f.jobCounts(s.runs), "WAITING 3, SUCCESS 3")
+	s.waits = f.mustPropose(f.newPolicy("Waits"), access.ApproveAll, func(*proposal.Proposal) {})
 	f.served()
 	return s
 }
@@ -61,6 +64,9 @@ func (s restoredState) goesOn(db *database.DB) {
 	s.db = db
 	s.ok(db.BeginHistory(s.Context()))
 	s.ok(db.BeginHistory(s.Context())) // of another replica
+	waited, err := db.Proposal(s.Context(), s.company.ID, s.waits.ID)
+	s.ok(err)
+	equal(s, "the proposal that waited", waited.Status, proposal.Expired)
 	s.clock.Advance(25 * time.Hour)
 	s.ok(db.ApplyLoosenings(s.Context()))
 	equal(s, "limit", s.now().Controls.DestructiveLimit.Devices, 5)
@@ -74,7 +80,7 @@ func (s restoredState) goesOn(db *database.DB) {
 	equal(s, "recorded pauses", s.recorded(activity.JobPaused), 2)
 	_, devices := s.sent.most()
 	equal(s, "devices that were sent to", devices, 3)
-	_, err := db.MoveJob(access.WithActor(s.Context(), access.ServiceActor(), ""), s.company.ID, s.later.ID, job.Running, "")
+	_, err = db.MoveJob(access.WithActor(s.Context(), access.ServiceActor(), ""), s.company.ID, s.later.ID, job.Running, "")
 	s.ok(err)
 	equal(s, "resumed", s.goOn(s.later, 12, r).Status, job.Done)
 }

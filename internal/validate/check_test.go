@@ -35,6 +35,8 @@ func TestEmail(t *testing.T) {
 		"\"a b\"@acme.example":                  false,
 		"a@acme.example\n":                      false,
 		"a\u0085b@acme.example":                 false,
+		"a\u202eb@acme.example":                 false, // turns what follows
+		"a\u200bb@acme.example":                 false, // is not seen
 	} {
 		t.Run(address, func(t *testing.T) {
 			if got := validate.Email(address); got != want {

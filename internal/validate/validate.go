@@ -19,10 +19,11 @@ const (
 var domainLabel = regexp.MustCompile(`^[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?$`)
 
 // Email reports whether s is one bare e-mail address: no display name, no
-// quoting that changes it, no control characters, a domain of well-formed labels and no IP literal.
+// quoting that changes it, no control characters, none that are not shown, a domain of well-formed labels and no IP literal.
 func Email(s string) bool {
 	address, err := mail.ParseAddress(s)
-	if err != nil || address.Address != s || address.Name != "" || strings.ContainsFunc(s, unicode.IsControl) {
+	if err != nil || address.Address != s || address.Name != "" || strings.ContainsFunc(s, unicode.IsControl) ||
+		strings.ContainsFunc(s, Ignorable) {
 		return false
 	}
 	at := strings.LastIndexByte(s, '@')
