@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"log/slog"
 	"net/url"
 	"time"
 
@@ -128,15 +129,12 @@ func (db *DB) poolPostgres(ctx context.Context, address string) (*pgx.ConnConfig
 	if db.spent != nil {
 		config.Tracer = meter{db}
 	}
-	if db.patient {
-		db.pool = sql.OpenDB(patient(config))
-	} else {
-		db.pool = sql.OpenDB(&connector{Connector: stdlib.GetConnector(*config, stdlib.OptionShouldPing(silent),
-			stdlib.OptionAfterConnect(readCommitted))})
+	connect := patient(config)
+	if !db.patient {
+		connect = stdlib.GetConnector(*config, stdlib.OptionShouldPing(silent), stdlib.OptionAfterConnect(readCommitted))
 	}
+	db.pool = (&connector{Connector: connect, logger: cmp.Or(db.logger, slog.New(slog.DiscardHandler))}).open()
 	db.onClose(db.pool.Close)
-	db.pool.SetMaxOpenConns(maxConnections)
-	db.pool.SetMaxIdleConns(maxConnections)
 	db.pool.SetConnMaxIdleTime(5 * time.Minute)
 	db.reader = db.pool
 	return config, nil

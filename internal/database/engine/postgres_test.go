@@ -1,9 +1,11 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"net/url"
 	"slices"
 	"strings"
@@ -103,6 +105,46 @@ func TestPostgres_Encoding(t *testing.T) {
 	}
 	if refused, is := errors.AsType[*engine.SchemaError](err); !is || !strings.Contains(refused.Error(), "is LATIN1, which lacks") {
 		t.Errorf("it was set up: %v", err)
+	}
+}
+
+// Where the server refuses another connection, a statement waits for one of those that are open.
+func TestPostgres_NoRoomForAnotherConnection(t *testing.T) {
+	t.Parallel()
+	address, err := url.Parse(onPostgres(t).url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := sql.Open("pgx", address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	role, owner := strings.ToLower(address.Path[1:])+"_few", address.User.Username()
+	if _, err := server.ExecContext(t.Context(), `CREATE ROLE `+role+` LOGIN PASSWORD 'few' CONNECTION LIMIT 5 IN ROLE `+owner); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = server.ExecContext(context.WithoutCancel(t.Context()), `DROP ROLE `+role) })
+	address.User = url.UserPassword(role, "few")
+	var log bytes.Buffer
+	db, err := engine.Open(t.Context(), engine.Options{URL: address.String(), Now: now, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := make(chan error)
+	for range 64 {
+		go func() { errs <- db.Read().Exec(t.Context(), `SELECT count(*) FROM generate_series(1, 20000)`) }()
+	}
+	for range 64 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	if said := strings.Count(log.String(), "no room for another connection"); said != 1 {
+		t.Errorf("that is logged %d times:\n%s", said, log.String())
 	}
 }
 
