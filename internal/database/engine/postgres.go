@@ -31,7 +31,7 @@ func (db *DB) openPostgres(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := seen.Check(o.Schema); err != nil {
+	if err := db.resume(ctx, db.pool, o.Schema, seen); err != nil {
 		return err
 	}
 	if seen.Schema < SchemaNumber() {
