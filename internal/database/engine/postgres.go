@@ -98,6 +98,7 @@ func parsePostgres(address string) (*pgx.ConnConfig, error) {
 		return nil, invalid(address)
 	}
 	config.DialFunc = dialPostgres
+	config.RuntimeParams["client_encoding"] = "UTF8" // a role or a database may have another default
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectLimit)
 	return config, nil
 }

@@ -16,11 +16,12 @@ import (
 )
 
 // The limits that the administrator of a server gave to a role do not end a change of the tables or a
-// copy, which take long on large tables; its isolation does not change what a transaction sees.
+// copy, which take long on large tables; its isolation does not change what a transaction sees, and its
+// encoding not what is written.
 func TestPostgres_DefaultsOfARole(t *testing.T) {
 	t.Parallel()
 	to := place{"postgres", pgtest.DSN(t) + "&statement_timeout=60000&lock_timeout=60000&idle_in_transaction_session_timeout=60000" +
-		"&default_transaction_isolation=serializable"}
+		"&default_transaction_isolation=serializable&client_encoding=LATIN1"}
 	var upgrading, working []string
 	db, err := engine.Open(t.Context(), engine.Options{URL: to.url, Now: now, Changed: limits(&upgrading)})
 	if err != nil {
@@ -30,10 +31,10 @@ func TestPostgres_DefaultsOfARole(t *testing.T) {
 	if err := db.Write(t.Context(), limits(&working), false); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(upgrading, []string{"0", "0", "0", "read committed"}) {
+	if !slices.Equal(upgrading, []string{"0", "0", "0", "read committed", "UTF8"}) {
 		t.Errorf("the tables were changed with %v", upgrading)
 	}
-	if !slices.Equal(working, []string{"1min", "1min", "1min", "read committed"}) {
+	if !slices.Equal(working, []string{"1min", "1min", "1min", "read committed", "UTF8"}) {
 		t.Errorf("a transaction has %v", working)
 	}
 	if err := write(t.Context(), db, nil, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -152,7 +153,7 @@ func TestPostgres_NoRoomForAnotherConnection(t *testing.T) {
 func limits(seen *[]string) engine.Work {
 	return func(ctx context.Context, t engine.Tx) (err error) {
 		*seen, err = engine.List(ctx, t, engine.ScanValue[string], `SELECT current_setting(name) FROM unnest(ARRAY['statement_timeout',
-			'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_isolation']) AS name`)
+			'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_isolation', 'client_encoding']) AS name`)
 		return err
 	}
 }
