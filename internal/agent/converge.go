@@ -258,11 +258,15 @@ func refusesForGood(err error) bool {
 }
 
 // watch returns what to restore if the change cuts the device off; nil if no
-// connectivity changes.
+// connectivity changes. It reads what a policy sets or may have set: nothing else changes.
 func (a *Agent) watch(ctx context.Context, want map[string]string) (*guard, error) {
 	before := map[string]string{}
 	changes := false
+	set := a.mayHaveSet()
 	for _, id := range connectivity {
+		if _, wanted := want[id]; !wanted && !slices.Contains(set, id) {
+			continue
+		}
 		now, err := a.options.Device.Read(ctx, id)
 		if err != nil && !refusesForGood(err) {
 			return nil, err

@@ -9,7 +9,8 @@ import (
 
 // A check-in that was answered before the radio went down proves nothing: what was before
 // comes back after five minutes, also if another policy came in between. A later check-in
-// proves that the device is in touch.
+// proves that the device is in touch. A setting that cannot be read, and that no policy sets,
+// holds back nothing.
 func TestGuard_CheckInBeforeTheRadioGoesDown(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -24,7 +25,7 @@ func TestGuard_CheckInBeforeTheRadioGoesDown(t *testing.T) {
 		{"twenty seconds later", 20 * time.Second, false, "DISABLED"},
 	} {
 		d := &interrupted{commandWorld: newCommandWorld(t, vectorKey(t, "device"), "SYNC_POLICY", "NEW", "intime,answers,does"),
-			end: func() {}}
+			end: func() {}, mute: "AIRPLANE_MODE"}
 		d.over, d.settings["WIFI_STATE"] = true, "ENABLED"
 		d.write("applied.json", object{})
 		sealed, err := protocol.Seal(d.key, "k1", protocol.KindPolicy,

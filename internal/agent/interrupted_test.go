@@ -18,8 +18,17 @@ import (
 // end: then its tools end, too.
 type interrupted struct {
 	*commandWorld
-	end context.CancelFunc // the agent is told to end
-	how error              // how the tool then ends
+	end  context.CancelFunc // the agent is told to end
+	how  error              // how the tool then ends
+	mute string             // a setting that cannot be read
+}
+
+// Read implements agent.Device.
+func (d *interrupted) Read(ctx context.Context, setting string) (string, error) {
+	if setting == d.mute {
+		return "", errors.New("the tool says nothing")
+	}
+	return d.commandWorld.Read(ctx, setting)
 }
 
 // Do implements agent.Device.

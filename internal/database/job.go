@@ -99,7 +99,8 @@ func unmoved(ctx context.Context, t *tx, companyID, policyID string) error {
 		`SELECT `+jobColumns+` FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED')`, companyID)
 	for _, j := range open {
 		if to, _ := j.MovesTo(owner.Slug); to == policyID {
-			return fault.New(fault.Refused, "a job that has not ended moves devices to the policy: wait for it, or cancel it")
+			return fault.New(fault.Refused, "the job “%s” (%s), which has not ended, moves devices to the policy: wait for it, or cancel it",
+				j.Title(), j.ID)
 		}
 	}
 	return err
@@ -167,6 +168,26 @@ func (db *DB) JobCounts(ctx context.Context, companyID, id string) (map[string]i
 		counts[c.status] += c.n
 	}
 	return counts, err
+}
+
+// JobFailures implements job.Store.
+func (db *DB) JobFailures(ctx context.Context, companyID string, ids []string) (map[string]int, error) {
+	failures := map[string]int{}
+	if len(ids) == 0 {
+		return failures, nil
+	}
+	type count struct {
+		id string
+		n  int
+	}
+	all, err := list(ctx, db.read(), into(func(c *count) []any { return []any{&c.id, &c.n} }),
+		`SELECT d.job_id, COUNT(*) FROM jobs j JOIN job_devices d ON d.job_id = j.id`+ofJobDevice+`
+		WHERE j.company_id = ? AND j.id IN (`+marks(len(ids))+`) AND `+deviceState+` IN ('ERROR', 'UNCONFIRMED') GROUP BY d.job_id`,
+		append([]any{companyID}, anys(ids)...)...)
+	for _, c := range all {
+		failures[c.id] = c.n
+	}
+	return failures, err
 }
 
 // deviceStatus reads the state of a job's device, or of its command, as the status that

@@ -100,6 +100,9 @@ func (f *fixture) goOn(j job.Job, rounds int, replicas ...*jobReplica) job.Job {
 func (f *fixture) jobCounts(j job.Job) string {
 	counts, err := f.db.JobCounts(f.Context(), f.company.ID, j.ID)
 	f.ok(err)
+	failures, err := f.db.JobFailures(f.Context(), f.company.ID, []string{j.ID})
+	f.ok(err)
+	equal(f, "failures", failures[j.ID], counts[job.DeviceError]+counts[job.DeviceUnknown])
 	text := []string{}
 	for _, status := range []string{job.DeviceWaiting, job.DeviceTaken, job.DeviceSuccess, job.DeviceError, job.DeviceUnknown,
 		job.DeviceCanceled} {

@@ -182,7 +182,9 @@ func TestDeletePolicy_JobThatMoves(t *testing.T) {
 		f.ok(err)
 		_, err = f.db.MoveJob(f.Context(), f.company.ID, j.ID, job.Paused, job.ByPerson+"Ada")
 		f.ok(err)
-		f.code(fault.Refused, f.deletePolicy(f.Context(), f.company.ID, to.ID, f.clock.Now()))
+		err = f.deletePolicy(f.Context(), f.company.ID, to.ID, f.clock.Now())
+		f.code(fault.Refused, err)
+		equal(f, "names the job", strings.Contains(err.Error(), "the job “"+j.Title()+"” ("+j.ID+")"), true)
 		_, err = f.db.MoveJob(f.Context(), f.company.ID, j.ID, job.Canceled, "")
 		f.ok(err)
 		limited := p

@@ -119,6 +119,9 @@ func TestOpen_OlderProgramsWereLetIn(t *testing.T) {
 	told, err := db.Text(t.Context(), `SELECT n FROM told`)
 	f.ok(err)
 	equal(f, "times that older programs were told to end", len(told), 2)
+	tells, err := db.Text(t.Context(), `SELECT holder FROM leases WHERE name = 'upgrade'`)
+	f.ok(err)
+	equal(f, "programs that told them", len(tells), 1)
 }
 
 func TestOpen_NewerDatabase(t *testing.T) {
@@ -133,6 +136,17 @@ func TestOpen_NewerDatabase(t *testing.T) {
 		f.refused(f.try(f.Context(), database.Existing), "changed by a newer Muster")
 		f.ok(f.db.Current(f.Context()))
 
+		version(own, own+1) // a newer program told this one to end, and may have been killed
+		_, err := f.db.Lease(f.Context(), "upgrade", "newer", 2*time.Minute)
+		f.ok(err)
+		f.refused(f.try(f.Context(), database.Upgrade), "a newer Muster began to change the database")
+		f.clock.Advance(2 * time.Minute)
+		f.ok(f.try(f.Context(), database.Existing))
+		f.ok(f.try(f.Context(), database.Upgrade))
+		found, err := database.Inspect(f.Context(), f.url)
+		f.ok(err)
+		equal(f, "version", found.Version, database.Version{Schema: own, LowestWriter: database.LowestWriter})
+
 		version(own+3, own+1)
 		for _, use := range []database.SchemaUse{database.Upgrade, database.SetUp, database.Existing} {
 			f.refused(f.try(f.Context(), use), "use the newer program, or restore a backup")
@@ -140,7 +154,7 @@ func TestOpen_NewerDatabase(t *testing.T) {
 		f.code(fault.Unavailable, f.db.Present(f.Context()))
 		equal(f, "outdated", f.db.Outdated(), true)
 		f.code(fault.Unavailable, f.db.CreateCompany(f.Context(), f.company))
-		_, err := f.db.Lease(f.Context(), "work", "me", time.Minute)
+		_, err = f.db.Lease(f.Context(), "work", "me", time.Minute)
 		f.code(fault.Unavailable, err)
 		if _, err := f.db.Companies(f.Context()); err != nil {
 			f.Errorf("reading: %v", err)

@@ -168,6 +168,9 @@ type Store interface {
 	JobResults(ctx context.Context, companyID, id, status string, from, limit int) ([]Result, error)
 	// JobCounts counts the devices of a job by the status of their results.
 	JobCounts(ctx context.Context, companyID, id string) (map[string]int, error)
+	// JobFailures counts the devices of jobs of the company, by their ids, whose result is an error
+	// or unconfirmed.
+	JobFailures(ctx context.Context, companyID string, ids []string) (map[string]int, error)
 	// MoveJob pauses, resumes or cancels an open job; fault.Unsupported from another status.
 	MoveJob(ctx context.Context, companyID, id string, to Status, why string) (Job, error)
 	// JobMaker returns the maker of a job as a caller, as they are now. It fails with

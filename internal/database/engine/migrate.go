@@ -98,7 +98,14 @@ func (db *DB) mayChange(ctx context.Context, pool *sql.DB) error {
 // does it.
 func (db *DB) migrate(ctx context.Context, pool *sql.DB, use SchemaUse) error {
 	for n := 1; ; n++ {
-		err := db.inUpgrade(ctx, pool, func(ctx context.Context, t Tx) error { return db.change(ctx, t, use) })
+		from := SchemaNumber()
+		err := db.inUpgrade(ctx, pool, func(ctx context.Context, t Tx) (err error) {
+			from, err = db.change(ctx, t, use)
+			return err
+		})
+		if err == nil && from < SchemaNumber() {
+			db.logger.InfoContext(ctx, "database changed", "from", from, "to", SchemaNumber())
+		}
 		if !transient(err) && !locked(err) || n == attempts || ctx.Err() != nil {
 			return wrap(err, "cannot migrate the database")
 		}
@@ -126,45 +133,40 @@ func (db *DB) inUpgrade(ctx context.Context, pool *sql.DB, f Work) (err error) {
 	return begun.Commit()
 }
 
-// change runs what is missing, unless another program did.
-func (db *DB) change(ctx context.Context, t Tx, use SchemaUse) error {
+// change runs what is missing, unless another program did, and returns the schema that it found.
+func (db *DB) change(ctx context.Context, t Tx, use SchemaUse) (from int64, err error) {
 	version, err := readVersion(ctx, t, db.dialect)
-	if err != nil || version.Schema >= SchemaNumber() {
-		return err
+	from = version.Schema
+	if err != nil || from >= SchemaNumber() {
+		return from, err
 	}
 	if err := version.Check(use); err != nil {
-		return err
+		return from, err
 	}
-	if version.Schema > 1 && version.LowestWriter < migrations.LowestWriter {
-		return errLetIn
+	if from > 1 && version.LowestWriter < migrations.LowestWriter {
+		return from, errLetIn
 	}
 	done, err := applied(ctx, t, db.dialect)
 	if err != nil {
-		return err
+		return from, err
 	}
 	all, err := allMigrations(db.dialect)
 	if err != nil {
-		return err
+		return from, err
 	}
 	for _, m := range all {
 		if slices.Contains(done, m.version) {
 			continue
 		}
 		if err := t.Exec(ctx, m.text); err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
+			return from, fmt.Errorf("%s: %w", m.name, err)
 		}
 		db.logger.InfoContext(ctx, "database migrated", "migration", m.name)
 	}
-	if err := recordMigrations(ctx, t, all, db.now()); err != nil {
-		return err
+	if err := recordMigrations(ctx, t, all, db.now()); err != nil || db.changed == nil {
+		return from, err
 	}
-	if db.changed != nil {
-		if err := db.changed(ctx, t); err != nil {
-			return err
-		}
-	}
-	db.logger.InfoContext(ctx, "database changed", "from", version.Schema, "to", SchemaNumber())
-	return nil
+	return from, db.changed(ctx, t)
 }
 
 // applied returns the migrations that a database has.

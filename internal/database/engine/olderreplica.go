@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -21,7 +22,15 @@ const (
 	silence = 5 * time.Second
 	// endLimit is how long replicas that can be told to end are waited for.
 	endLimit = 30 * time.Second
+	// toldFor is for how long after it told older programs to end a newer one may be at it: it waits for
+	// endLimit, and clocks differ.
+	toldFor = 2 * time.Minute
+	// changeLimit is how long a program that was told to end waits for one that changes the tables.
+	changeLimit = time.Second
 )
+
+// upgradeLease is of the program that last told older ones to end.
+const upgradeLease = "upgrade"
 
 // replicaLease is what a replica last said of its replicaLease.
 type replicaLease struct {
@@ -41,11 +50,16 @@ func (l replicaLease) program() int64 {
 // endOlder waits until no program runs that may not write what this one makes
 // of the database. Those that can be told to end are told first.
 func (db *DB) endOlder(ctx context.Context, pool *sql.DB, seen Version) error {
-	if seen.Empty() || seen.LowestWriter >= migrations.LowestWriter {
+	if seen.Empty() || seen.LowestWriter >= migrations.LowestWriter && !seen.told() {
 		return nil
 	}
 	if seen.Schema > 1 {
 		ask := func(ctx context.Context, t Tx) error { // older programs end; durable when inUpgrade returns
+			if err := t.Exec(ctx, `INSERT INTO leases (name, holder, expires_at) VALUES (?, ?, ?)
+				ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at`,
+				upgradeLease, strconv.FormatInt(SchemaNumber(), 10), db.now().Add(toldFor).UnixMilli()); err != nil {
+				return err
+			}
 			return t.Exec(ctx, `UPDATE versions SET lowest_writer = ? WHERE id = 1 AND lowest_writer < ?`, migrations.LowestWriter,
 				migrations.LowestWriter)
 		}
@@ -98,6 +112,34 @@ func (db *DB) letIn(ctx context.Context, pool *sql.DB, seen Version) error {
 		return t.Exec(ctx, `UPDATE versions SET lowest_writer = ? WHERE id = 1 AND schema_number = ? AND lowest_writer = ?`,
 			seen.LowestWriter, seen.Schema, migrations.LowestWriter)
 	})
+}
+
+// resume lets this program write again if a newer one that told it to end was killed before it
+// changed the tables. It refuses every other version that Check does, and leaves a program alone
+// that may still be at it: while it waits for others, by its lease, and then by the transaction in
+// which it changes the tables.
+func (db *DB) resume(ctx context.Context, pool *sql.DB, use SchemaUse, seen Version) error {
+	refused := seen.Check(use)
+	if refused == nil || !seen.told() || seen.Schema != SchemaNumber() {
+		return refused
+	}
+	ctx, cancel := context.WithTimeout(ctx, changeLimit)
+	defer cancel()
+	err := db.inUpgrade(ctx, pool, func(ctx context.Context, t Tx) error {
+		if err := t.Exec(ctx, `UPDATE versions SET lowest_writer = ? WHERE id = 1 AND schema_number = ? AND lowest_writer > schema_number
+			AND NOT EXISTS (SELECT 1 FROM leases WHERE name = ? AND expires_at > ?)`,
+			migrations.LowestWriter, seen.Schema, upgradeLease, db.now().UnixMilli()); err != nil {
+			return err
+		}
+		now, err := readVersion(ctx, t, db.dialect)
+		return cmp.Or(err, now.Check(use))
+	})
+	if err == nil {
+		db.logger.WarnContext(ctx, "a newer program ended before it changed the database; this one goes on")
+	} else if _, is := errors.AsType[*SchemaError](err); !is {
+		err = refused
+	}
+	return err
 }
 
 // spoke reports whether a replica said again that it is present.

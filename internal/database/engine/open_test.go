@@ -1,6 +1,9 @@
 package engine_test
 
 import (
+	"bytes"
+	"context"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +29,24 @@ func TestOpen_TwiceAtOnce(t *testing.T) {
 		}
 		all.Wait()
 	})
+}
+
+// A change of the tables is logged once it is committed.
+func TestOpen_ChangeThatIsNotCommitted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	var log bytes.Buffer
+	db, err := engine.Open(ctx, engine.Options{URL: "sqlite:" + t.TempDir() + "/muster.db", Now: now,
+		Logger: slog.New(slog.NewTextHandler(&log, nil)), Changed: func(context.Context, engine.Tx) error {
+			cancel()
+			return nil
+		}})
+	if err == nil {
+		_ = db.Close()
+	}
+	if err == nil || strings.Contains(log.String(), "database changed") {
+		t.Errorf("error = %v, and logged is\n%s", err, log.String())
+	}
 }
 
 func TestOpen_Refuses(t *testing.T) {

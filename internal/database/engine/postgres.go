@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"log/slog"
 	"net/url"
 	"time"
 
@@ -30,7 +31,7 @@ func (db *DB) openPostgres(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := seen.Check(o.Schema); err != nil {
+	if err := db.resume(ctx, db.pool, o.Schema, seen); err != nil {
 		return err
 	}
 	if seen.Schema < SchemaNumber() {
@@ -97,6 +98,7 @@ func parsePostgres(address string) (*pgx.ConnConfig, error) {
 		return nil, invalid(address)
 	}
 	config.DialFunc = dialPostgres
+	config.RuntimeParams["client_encoding"] = "UTF8" // a role or a database may have another default
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectLimit)
 	return config, nil
 }
@@ -128,15 +130,12 @@ func (db *DB) poolPostgres(ctx context.Context, address string) (*pgx.ConnConfig
 	if db.spent != nil {
 		config.Tracer = meter{db}
 	}
-	if db.patient {
-		db.pool = sql.OpenDB(patient(config))
-	} else {
-		db.pool = sql.OpenDB(&connector{Connector: stdlib.GetConnector(*config, stdlib.OptionShouldPing(silent),
-			stdlib.OptionAfterConnect(readCommitted))})
+	connect := patient(config)
+	if !db.patient {
+		connect = stdlib.GetConnector(*config, stdlib.OptionShouldPing(silent), stdlib.OptionAfterConnect(readCommitted))
 	}
+	db.pool = (&connector{Connector: connect, logger: cmp.Or(db.logger, slog.New(slog.DiscardHandler))}).open()
 	db.onClose(db.pool.Close)
-	db.pool.SetMaxOpenConns(maxConnections)
-	db.pool.SetMaxIdleConns(maxConnections)
 	db.pool.SetConnMaxIdleTime(5 * time.Minute)
 	db.reader = db.pool
 	return config, nil

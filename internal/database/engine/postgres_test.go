@@ -1,9 +1,11 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"net/url"
 	"slices"
 	"strings"
@@ -14,11 +16,12 @@ import (
 )
 
 // The limits that the administrator of a server gave to a role do not end a change of the tables or a
-// copy, which take long on large tables; its isolation does not change what a transaction sees.
+// copy, which take long on large tables; its isolation does not change what a transaction sees, and its
+// encoding not what is written.
 func TestPostgres_DefaultsOfARole(t *testing.T) {
 	t.Parallel()
 	to := place{"postgres", pgtest.DSN(t) + "&statement_timeout=60000&lock_timeout=60000&idle_in_transaction_session_timeout=60000" +
-		"&default_transaction_isolation=serializable"}
+		"&default_transaction_isolation=serializable&client_encoding=LATIN1"}
 	var upgrading, working []string
 	db, err := engine.Open(t.Context(), engine.Options{URL: to.url, Now: now, Changed: limits(&upgrading)})
 	if err != nil {
@@ -28,10 +31,10 @@ func TestPostgres_DefaultsOfARole(t *testing.T) {
 	if err := db.Write(t.Context(), limits(&working), false); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(upgrading, []string{"0", "0", "0", "read committed"}) {
+	if !slices.Equal(upgrading, []string{"0", "0", "0", "read committed", "UTF8"}) {
 		t.Errorf("the tables were changed with %v", upgrading)
 	}
-	if !slices.Equal(working, []string{"1min", "1min", "1min", "read committed"}) {
+	if !slices.Equal(working, []string{"1min", "1min", "1min", "read committed", "UTF8"}) {
 		t.Errorf("a transaction has %v", working)
 	}
 	if err := write(t.Context(), db, nil, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -106,11 +109,51 @@ func TestPostgres_Encoding(t *testing.T) {
 	}
 }
 
+// Where the server refuses another connection, a statement waits for one of those that are open.
+func TestPostgres_NoRoomForAnotherConnection(t *testing.T) {
+	t.Parallel()
+	address, err := url.Parse(onPostgres(t).url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := sql.Open("pgx", address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	role, owner := strings.ToLower(address.Path[1:])+"_few", address.User.Username()
+	if _, err := server.ExecContext(t.Context(), `CREATE ROLE `+role+` LOGIN PASSWORD 'few' CONNECTION LIMIT 5 IN ROLE `+owner); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = server.ExecContext(context.WithoutCancel(t.Context()), `DROP ROLE `+role) })
+	address.User = url.UserPassword(role, "few")
+	var log bytes.Buffer
+	db, err := engine.Open(t.Context(), engine.Options{URL: address.String(), Now: now, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := make(chan error)
+	for range 64 {
+		go func() { errs <- db.Read().Exec(t.Context(), `SELECT count(*) FROM generate_series(1, 20000)`) }()
+	}
+	for range 64 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	if said := strings.Count(log.String(), "no room for another connection"); said != 1 {
+		t.Errorf("that is logged %d times:\n%s", said, log.String())
+	}
+}
+
 // limits reads what the server limits a transaction by.
 func limits(seen *[]string) engine.Work {
 	return func(ctx context.Context, t engine.Tx) (err error) {
 		*seen, err = engine.List(ctx, t, engine.ScanValue[string], `SELECT current_setting(name) FROM unnest(ARRAY['statement_timeout',
-			'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_isolation']) AS name`)
+			'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_isolation', 'client_encoding']) AS name`)
 		return err
 	}
 }

@@ -54,7 +54,7 @@ func remedyPostgres(e *pgconn.PgError) string {
 	case e.Code == "42501":
 		return "give the user of MUSTER_DATABASE the right to use the database and to create tables in it"
 	case e.Code == "53300":
-		return "raise max_connections of PostgreSQL, or end what uses its connections"
+		return "raise max_connections of PostgreSQL or the CONNECTION LIMIT of the role, or end what uses the connections"
 	case strings.HasPrefix(e.Code, "57P"):
 		return "wait until PostgreSQL has started, or start it"
 	case strings.HasPrefix(e.Code, "53"):

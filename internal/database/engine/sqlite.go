@@ -25,7 +25,7 @@ func (db *DB) openSQLite(ctx context.Context, path string, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := seen.Check(use); err != nil {
+	if err := seen.Check(use); err != nil && (!seen.told() || seen.Schema != SchemaNumber()) { // else resume decides
 		return err
 	}
 	if err := adopt(ctx, path); err != nil {
@@ -49,6 +49,9 @@ func (db *DB) openSQLite(ctx context.Context, path string, o Options) error {
 	}
 	db.onClose(writing.Close)
 	writing.SetMaxOpenConns(1)
+	if err := db.resume(ctx, writing, use, seen); err != nil {
+		return err
+	}
 	if seen.Schema < SchemaNumber() {
 		if err := db.upgrade(ctx, writing, use, seen); err != nil {
 			return err

@@ -26,6 +26,9 @@ type Version struct {
 // Empty reports whether there are no tables of Muster.
 func (v Version) Empty() bool { return v.Schema == 0 }
 
+// told reports whether a newer program told older ones to end, and did not change the tables yet.
+func (v Version) told() bool { return v.LowestWriter > v.Schema }
+
 // SchemaUse says what Open may do with a database that is not at SchemaNumber.
 type SchemaUse int
 
@@ -55,6 +58,9 @@ func (v Version) Check(use SchemaUse) error {
 			"check MUSTER_DATABASE"}
 	case v.Empty():
 		return nil
+	case v.told() && v.Schema == own:
+		return &SchemaError{fmt.Sprintf("a newer Muster began to change the database (programs from %d may write, this one is %d)",
+			v.LowestWriter, own), "use the newer program; if it was killed, nothing is changed: start this one again after two minutes"}
 	case v.LowestWriter > own || newer:
 		return &SchemaError{fmt.Sprintf("the database was changed by a newer Muster (its schema is %d, this program's is %d, and "+
 			"programs from %d may write)", v.Schema, own, v.LowestWriter),

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/asset"
@@ -35,8 +36,12 @@ func mayFollow(v *frame.Visit, j job.Job) bool {
 	return v.Principal.Policies == nil || j.Maker.ID == v.User.ID
 }
 
-// listedJobs is how many jobs the page lists.
-const listedJobs = 200
+const (
+	// listedJobs is how many jobs the page lists.
+	listedJobs = 200
+	// countedDevices is of how many devices in all the page says what became of them.
+	countedDevices = 50_000
+)
 
 // jobs lists the jobs, the newest first.
 func (s *Section) jobs(v *frame.Visit) error {
@@ -48,7 +53,22 @@ func (s *Section) jobs(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.ShowLive("Jobs", frame.DevicesPath, jobsPage(v, shown), jobRows(v, shown))
+	var ended []string
+	left := countedDevices
+	for _, j := range shown {
+		if left -= j.Total; left >= 0 && j.Status == job.Done {
+			ended = append(ended, j.ID)
+		}
+	}
+	failures, err := s.Jobs.Store.JobFailures(v.Context(), v.Company.ID, ended)
+	if err != nil {
+		return err
+	}
+	rows := make([]followed, len(shown))
+	for i, j := range shown {
+		rows[i] = followed{Job: j, Counts: map[string]int{job.DeviceError: failures[j.ID]}, Uncounted: !slices.Contains(ended, j.ID)}
+	}
+	return v.ShowLive("Jobs", frame.DevicesPath, jobsPage(v, rows), jobRows(v, rows))
 }
 
 // jobOf is the job of the address.
@@ -63,11 +83,13 @@ func (s *Section) jobOf(v *frame.Visit) (job.Job, error) {
 // followed is what the page of a job shows.
 type followed struct {
 	job.Job
-	Lost    string // why a paused job cannot be resumed: its maker may not go on
-	Counts  map[string]int
-	Status  string // of the results that are shown; empty: of any
-	Results []job.Result
-	Next    int // where the next page begins; 0: there is none
+	Lost   string // why a paused job cannot be resumed: its maker may not go on
+	Counts map[string]int
+	// Uncounted is a job of the list whose results are not counted: they would be too many.
+	Uncounted bool
+	Status    string // of the results that are shown; empty: of any
+	Results   []job.Result
+	Next      int // where the next page begins; 0: there is none
 }
 
 // resultRows is how many results a page shows.
@@ -175,11 +197,18 @@ func (s *Section) moveJob(v *frame.Visit) error {
 
 // standing is where the job stands, for people. Done is no success if devices have none.
 func (f followed) standing(v *frame.Visit) (frame.Tone, string) {
-	tone, word := jobStatus(v, f.Job)
-	if tone == frame.OK && f.Counts[job.DeviceError]+f.Counts[job.DeviceUnknown] > 0 {
-		tone = frame.Warn
+	status := f.Shown(v.Now)
+	word := string(status[:1]) + strings.ToLower(string(status[1:]))
+	failures := f.Counts[job.DeviceError] + f.Counts[job.DeviceUnknown]
+	switch {
+	case status == job.Paused:
+		return frame.Warn, word
+	case status != job.Done || f.Uncounted:
+		return frame.Idle, word
+	case failures > 0:
+		return frame.Warn, fmt.Sprintf("%s, %d without success", word, failures)
 	}
-	return tone, word
+	return frame.OK, word
 }
 
 // undoes reports whether a job can be taken back now.
@@ -268,13 +297,3 @@ func resultStatus(status string) (frame.Tone, string) {
 
 // resultName is what a device of a job is called.
 func resultName(r job.Result) string { return cmp.Or(frame.Plain(r.Name), "An asset that is gone") }
-
-// jobStatus is where a job stands, for people.
-func jobStatus(v *frame.Visit, j job.Job) (frame.Tone, string) {
-	status := j.Shown(v.Now)
-	tone := map[job.Status]frame.Tone{job.Paused: frame.Warn, job.Done: frame.OK}[status]
-	if tone == "" {
-		tone = frame.Idle
-	}
-	return tone, string(status[:1]) + strings.ToLower(string(status[1:]))
-}

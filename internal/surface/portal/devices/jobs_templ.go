@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-func jobsPage(v *frame.Visit, all []job.Job) templ.Component {
+func jobsPage(v *frame.Visit, all []followed) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -52,7 +52,7 @@ func jobsPage(v *frame.Visit, all []job.Job) templ.Component {
 	})
 }
 
-func jobRows(v *frame.Visit, all []job.Job) templ.Component {
+func jobRows(v *frame.Visit, all []followed) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -150,9 +150,9 @@ func jobRows(v *frame.Visit, all []job.Job) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var7 string
-				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(jobTitle(j))
+				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(j.title())
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/devices/jobs.templ`, Line: 39, Col: 23}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/devices/jobs.templ`, Line: 39, Col: 21}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 				if templ_7745c5c3_Err != nil {
@@ -162,7 +162,7 @@ func jobRows(v *frame.Visit, all []job.Job) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				tone, word := jobStatus(v, j)
+				tone, word := j.standing(v)
 				templ_7745c5c3_Err = frame.Status(tone, word).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -143,11 +143,18 @@ final class Policy {
         return back.is(SettingReport.FAILED) || back.is(SettingReport.PENDING);
     }
 
-    /** watch returns what to restore if the change cuts the device off; null if no connectivity changes. */
+    /**
+     * watch returns what to restore if the change cuts the device off; null if no connectivity changes. It reads what a
+     * policy sets or may have set: nothing else changes.
+     */
     private Applied.Guard watch(Map<String, String> want) throws IOException {
         Map<String, String> before = new LinkedHashMap<>();
         boolean changes = false;
+        List<String> set = mayHaveSet();
         for (String id : CONNECTIVITY) {
+            if (!want.containsKey(id) && !set.contains(id)) {
+                continue;
+            }
             try {
                 String now = agent.device.read(id);
                 before.put(id, now);

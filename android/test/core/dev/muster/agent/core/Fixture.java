@@ -28,6 +28,7 @@ class Fixture implements Device, Transport, Clock, Log, KeyStore, Installer {
     long elapsed = 3_600_000;
     String boot = "boot-1";
     boolean locked;
+    String mute = ""; // a setting that cannot be read
     boolean away; // the service
     String dies = ""; // the process does when this setting is to be applied
     boolean stays; // actions take every setting back, and fail
@@ -191,6 +192,9 @@ class Fixture implements Device, Transport, Clock, Log, KeyStore, Installer {
     public String read(String setting) throws DeviceException {
         if (locked && setting.equals("ENCRYPTION_POLICY")) {
             throw DeviceException.locked();
+        }
+        if (setting.equals(mute)) {
+            throw DeviceException.failed("the system says nothing");
         }
         return shows.getOrDefault(setting, "");
     }

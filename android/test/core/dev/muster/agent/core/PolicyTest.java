@@ -111,13 +111,17 @@ public final class PolicyTest {
         assertEquals("ENABLED", fixture.shows.get("WIFI_STATE"));
     }
 
-    /** A check-in that was answered before the radio went down proves nothing; one that begins later does. */
+    /**
+     * A check-in that was answered before the radio went down proves nothing; one that begins later does. A setting that
+     * cannot be read, and that no policy sets, holds back nothing.
+     */
     @Test
     public void aCheckInRightAfterTheChangeDoesNotEndTheGuard() throws Exception {
         long[][] cases = {{0, 0}, {1000, 0}, {1000, 1}, {20_000, 0}}; // when the next check-in is, and whether a policy came before it
         for (long[] one : cases) {
             Fixture fixture = new Fixture();
             fixture.shows.put("WIFI_STATE", "ENABLED");
+            fixture.mute = "AIRPLANE_MODE";
             try (Agent agent = fixture.open()) {
                 agent.gate.open();
                 agent.policy.converge(new PolicyRef("p1", 1), settings("WIFI_STATE", "DISABLED"));
