@@ -118,9 +118,7 @@ func (db *DB) SealActivity(ctx context.Context, companyID string, limit int,
 			links[i] = link{millis(e.At), e.ID, e.Seq, head.Hash}
 		}
 		sealed = len(fresh)
-		if err := saveLinks(ctx, t, companyID, links); err != nil {
-			return err
-		}
+		t.check(saveLinks(ctx, t, companyID, links))
 		return saveHead(ctx, t, head, seal.Sign)
 	})
 	return head, sealed, err
@@ -147,11 +145,9 @@ func saveLinks(ctx context.Context, t *tx, companyID string, links []link) error
 			args = append(args, p.at, p.id, p.seq, p.hash)
 		}
 		const values = `(CAST(? AS BIGINT), ?, CAST(? AS BIGINT), ?)`
-		if err := t.Exec(ctx, `UPDATE activity SET seq = p.column3, hash = p.column4
+		t.do(ctx, `UPDATE activity SET seq = p.column3, hash = p.column4
 			FROM (VALUES `+values+strings.Repeat(", "+values, len(batch)-1)+`) p
-			WHERE company_id = ? AND at = p.column1 + 0 AND id = p.column2 || ''`, append(args, companyID)...); err != nil {
-			return err
-		}
+			WHERE company_id = ? AND at = p.column1 + 0 AND id = p.column2 || ''`, append(args, companyID)...)
 	}
 	return nil
 }
@@ -182,18 +178,14 @@ func (db *DB) RestartActivity(ctx context.Context, companyID string, after int64
 			}
 			done = true
 			if head.First == 0 {
-				if err := db.beginChain(ctx, t, companyID); err != nil {
-					return err
-				}
+				t.check(db.beginChain(ctx, t, companyID))
 			}
 			there, err := value[int64](ctx, t, `SELECT COUNT(*) FROM activity WHERE company_id = ?`, companyID)
 			if err != nil {
 				return err
 			}
-			if err := saveHead(ctx, t, activity.Head{CompanyID: companyID, First: last + 1, Last: last, ProvedFrom: last + there + 1},
-				sign); err != nil {
-				return err
-			}
+			t.check(saveHead(ctx, t, activity.Head{CompanyID: companyID, First: last + 1, Last: last, ProvedFrom: last + there + 1},
+				sign))
 			return db.record(ctx, t, companyID, e)
 		})
 		if err != nil {

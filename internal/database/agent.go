@@ -99,16 +99,12 @@ func (db *DB) contactArgs(id string, key protocol.PublicKey, sequence int64) []a
 func (db *DB) UpdateAgent(ctx context.Context, deviceID string, change agentdevice.Change) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if change.Capabilities != nil {
-			if err := t.Exec(ctx, `UPDATE agent_devices SET capabilities = ? WHERE id = ?`, encode(change.Capabilities),
-				deviceID); err != nil {
-				return err
-			}
+			t.do(ctx, `UPDATE agent_devices SET capabilities = ? WHERE id = ?`, encode(change.Capabilities),
+				deviceID)
 		}
 		if b := change.Build; b != nil {
-			if err := t.Exec(ctx, `UPDATE agent_devices SET agent_version = ?, agent_package = ?, agent_code = ? WHERE id = ?`,
-				b.Version, b.Package, b.Code, deviceID); err != nil {
-				return err
-			}
+			t.do(ctx, `UPDATE agent_devices SET agent_version = ?, agent_package = ?, agent_code = ? WHERE id = ?`,
+				b.Version, b.Package, b.Code, deviceID)
 		}
 		if change.Key == nil {
 			return nil

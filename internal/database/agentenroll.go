@@ -24,10 +24,8 @@ const requested = `EXISTS (SELECT 1 FROM enrollment_requests r
 func (db *DB) CreateAgentToken(ctx context.Context, t agentdevice.Token) error {
 	return db.write(ctx, func(ctx context.Context, tx *tx) error {
 		now := db.now()
-		if err := tx.Exec(ctx, `DELETE FROM agent_tokens WHERE expires_at < ? AND NOT `+requested, millis(now.Add(-24*time.Hour)),
-			millis(now)); err != nil {
-			return err
-		}
+		tx.do(ctx, `DELETE FROM agent_tokens WHERE expires_at < ? AND NOT `+requested, millis(now.Add(-24*time.Hour)),
+			millis(now))
 		return insertToken(ctx, tx, t)
 	})
 }
@@ -65,9 +63,7 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		got, waits = agentdevice.Device{}, false
 		// The company first, as confirmations and revocations have it: the token is locked after that.
-		if err := holdCompanyOfToken(ctx, t, e.Hash); err != nil {
-			return err
-		}
+		t.check(holdCompanyOfToken(ctx, t, e.Hash))
 		if e.Lost {
 			asked, err := ask(ctx, t, e, o)
 			if waits = asked; err != nil || asked {
@@ -106,10 +102,8 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 			return err
 		}
 		hash := hex.EncodeToString(e.Hash[:])
-		if err = t.Exec(ctx, `DELETE FROM enrollment_requests WHERE token_hash = ? AND key_alg = ? AND key_spki = ?`, hash,
-			string(e.Device.Key.Algorithm), e.Device.Key.SPKI); err != nil {
-			return err
-		}
+		t.do(ctx, `DELETE FROM enrollment_requests WHERE token_hash = ? AND key_alg = ? AND key_spki = ?`, hash,
+			string(e.Device.Key.Algorithm), e.Device.Key.SPKI)
 		if change.CodeGoesOn {
 			return nil
 		}
@@ -227,12 +221,8 @@ func supersede(ctx context.Context, t *tx, assetID, except string) error {
 		return err
 	}
 	for _, id := range ids {
-		if err := endAgent(ctx, t, id); err != nil {
-			return err
-		}
-		if err := t.Exec(ctx, `UPDATE agent_devices SET superseded = TRUE WHERE id = ?`, id); err != nil {
-			return err
-		}
+		t.check(endAgent(ctx, t, id))
+		t.do(ctx, `UPDATE agent_devices SET superseded = TRUE WHERE id = ?`, id)
 	}
 	return nil
 }
@@ -263,9 +253,7 @@ func (db *DB) EndAgent(ctx context.Context, d agentdevice.Device, e agentdevice.
 		t.changed(d.CompanyID, "asset", d.AssetID)
 		if h.id != "" && h.epoch == d.Epoch && h.status.Enrolled() {
 			erased := e.How == agentdevice.Erased
-			if err := h.end(ctx, t, e.At, ending{how: string(e.How), erased: erased}); err != nil {
-				return err
-			}
+			t.check(h.end(ctx, t, e.At, ending{how: string(e.How), erased: erased}))
 		}
 		return endAgent(ctx, t, d.ID)
 	})
@@ -306,11 +294,9 @@ func holds(ctx context.Context, c conn, query string, args ...any) (bool, error)
 // endAgent ends a device's row with its deliveries.
 func endAgent(ctx context.Context, t *tx, id string) error {
 	t.hint(agentdevice.EndTopic, id)
-	if err := t.Exec(ctx, `UPDATE agent_devices SET state = ?, wiped = EXISTS (`+openWipe+
+	t.do(ctx, `UPDATE agent_devices SET state = ?, wiped = EXISTS (`+openWipe+
 		`), open_deliveries = 0, erasing_at = 0, push_token = ''
-		WHERE id = ?`, string(agentdevice.Deleted), id); err != nil {
-		return err
-	}
+		WHERE id = ?`, string(agentdevice.Deleted), id)
 	return t.Exec(ctx, `DELETE FROM agent_deliveries WHERE device_id = ?`, id)
 }
 
@@ -326,9 +312,7 @@ func (db *DB) EndOrphans(ctx context.Context, limit int) error {
 }
 
 func endOrphans(ctx context.Context, t *tx, deviceID string) error {
-	if err := t.Exec(ctx, `UPDATE agent_devices SET open_deliveries = 0, orphaned = FALSE WHERE id = ? AND orphaned`, deviceID); err != nil {
-		return err
-	}
+	t.do(ctx, `UPDATE agent_devices SET open_deliveries = 0, orphaned = FALSE WHERE id = ? AND orphaned`, deviceID)
 	orphans, err := list(ctx, t, into(deliveryFields), `DELETE FROM agent_deliveries WHERE device_id = ? RETURNING `+deliveryColumns,
 		deviceID)
 	if err != nil {

@@ -109,9 +109,7 @@ func (db *DB) ImportAssets(ctx context.Context, assets []asset.Asset) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		counts := counts{}
 		for start := 0; start < len(assets); start += importRows {
-			if err := insertAssets(ctx, t, assets[start:min(start+importRows, len(assets))], counts); err != nil {
-				return err
-			}
+			t.check(insertAssets(ctx, t, assets[start:min(start+importRows, len(assets))], counts))
 		}
 		if err := counts.save(ctx, t); err != nil || len(assets) == 0 {
 			return err
@@ -138,14 +136,10 @@ func insertAssets(ctx context.Context, t *tx, assets []asset.Asset, counts count
 			row.custom, row.tags, row.specifications, found.terms, found.patch, found.battery, found.compliant)
 		counts.add(a.CompanyID, asset.Pending, "", 1)
 	}
-	if err := t.Exec(ctx, `INSERT INTO assets (id, company_id, status, identification, synced_at, created_at,
+	t.do(ctx, `INSERT INTO assets (id, company_id, status, identification, synced_at, created_at,
 			named, serial_key, brand_key, custom_data, tags, specifications, `+keptColumns+`)
-		VALUES `+strings.TrimSuffix(strings.Repeat("("+marks(columns)+"), ", len(assets)), ", "), args...); err != nil {
-		return err
-	}
-	if err := neverSeen(ctx, t, assets); err != nil {
-		return err
-	}
+		VALUES `+strings.TrimSuffix(strings.Repeat("("+marks(columns)+"), ", len(assets)), ", "), args...)
+	t.check(neverSeen(ctx, t, assets))
 	return changes.save(ctx, t)
 }
 

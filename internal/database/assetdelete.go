@@ -145,26 +145,16 @@ func deleteAll(ctx context.Context, t *tx, all []lockedAsset) error {
 			`DELETE FROM companion_tokens WHERE asset_id = ?`,
 			`DELETE FROM agent_tokens WHERE asset_id = ? AND asset_id <> ''`,
 		} {
-			if err := t.Exec(ctx, statement, h.id); err != nil {
-				return err
-			}
+			t.do(ctx, statement, h.id)
 		}
-		if err := t.Exec(ctx, `DELETE FROM enrollment_requests WHERE company_id = ? AND asset_id = ?`, h.companyID, h.id); err != nil {
-			return err
-		}
+		t.do(ctx, `DELETE FROM enrollment_requests WHERE company_id = ? AND asset_id = ?`, h.companyID, h.id)
 		for _, of := range slices.Backward(ofAsset) {
-			if err := t.Exec(ctx, `DELETE FROM `+of.table+` WHERE `+of.where, h.id); err != nil {
-				return err
-			}
+			t.do(ctx, `DELETE FROM `+of.table+` WHERE `+of.where, h.id)
 		}
 		t.changed(h.companyID, "asset", h.id)
-		if err := t.db.record(ctx, t, h.companyID, activity.Event{Action: activity.AssetDeleted,
-			Target: activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification}}); err != nil {
-			return err
-		}
+		t.check(t.db.record(ctx, t, h.companyID, activity.Event{Action: activity.AssetDeleted,
+			Target: activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification}}))
 	}
-	if err := terms.save(ctx, t); err != nil {
-		return err
-	}
+	t.check(terms.save(ctx, t))
 	return counts.save(ctx, t)
 }

@@ -31,29 +31,17 @@ func (h lockedAsset) end(ctx context.Context, t *tx, at time.Time, e ending) err
 	if e.unknown {
 		settle = leaveOpen
 	}
-	if err := settle(ctx, t, h, e, at); err != nil { // before the save: the events name the asset's policy
-		return err
-	}
+	t.check(settle(ctx, t, h, e, at)) // before the save: the events name the asset's policy
 	counts := counts{}
 	h.count(counts, -1)
 	name := h.device
 	h.status, h.policyID, h.device = asset.Deleted, "", ""
 	h.count(counts, 1)
-	if err := h.save(ctx, t); err != nil {
-		return err
-	}
-	if err := bury(ctx, t, h.companyID, name, h.id, at); err != nil {
-		return err
-	}
-	if err := h.hintCompanions(ctx, t); err != nil {
-		return err
-	}
-	if err := forgetApps(ctx, t, h.id); err != nil {
-		return err
-	}
-	if err := t.Exec(ctx, `DELETE FROM installed_apps WHERE asset_id = ?`, h.id); err != nil {
-		return err
-	}
+	t.check(h.save(ctx, t))
+	t.check(bury(ctx, t, h.companyID, name, h.id, at))
+	t.check(h.hintCompanions(ctx, t))
+	t.check(forgetApps(ctx, t, h.id))
+	t.do(ctx, `DELETE FROM installed_apps WHERE asset_id = ?`, h.id)
 	return counts.save(ctx, t)
 }
 
@@ -133,13 +121,9 @@ func failBeforeEnrollment(ctx context.Context, t *tx, h lockedAsset) error {
 	}
 	t.wroteEvent = t.wroteEvent || len(failed) > 0
 	for _, c := range failed {
-		if err := t.db.recordStep(ctx, t, c); err != nil {
-			return err
-		}
+		t.check(t.db.recordStep(ctx, t, c))
 		insert := t.db.tellCommand(c.ID, command.Failed)
-		if err := t.Exec(ctx, insert.text, insert.args...); err != nil {
-			return err
-		}
+		t.do(ctx, insert.text, insert.args...)
 	}
 	return nil
 }

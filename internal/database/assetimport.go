@@ -32,9 +32,7 @@ func (db *DB) Import(ctx context.Context, companyID string, lines []asset.Line, 
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		i := newImport(t, t, companyID)
 		defer func() { done = i.done }()
-		if err := holdCompany(ctx, t, companyID); err != nil {
-			return err
-		}
+		t.check(holdCompany(ctx, t, companyID))
 		if err := errors.Join(i.all(ctx, lines), i.insert(ctx)); err != nil {
 			return err
 		}

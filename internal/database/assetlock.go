@@ -73,18 +73,12 @@ func (h lockedAsset) save(ctx context.Context, t *tx) error {
 	if seen != "" && !t.db.engine.OneWriter() { // PostgreSQL: both in one round trip
 		update = `WITH seen AS (` + seen + `) ` + update
 	} else if seen != "" {
-		if err := t.Exec(ctx, seen, args...); err != nil {
-			return err
-		}
+		t.do(ctx, seen, args...)
 		args = nil
 	}
-	if err := t.Exec(ctx, update, append(append(args, values...), h.id)...); err != nil {
-		return err
-	}
+	t.do(ctx, update, append(append(args, values...), h.id)...)
 	if h.lostMode != h.wasLost {
-		if err := h.tellLost(ctx, t); err != nil {
-			return err
-		}
+		t.check(h.tellLost(ctx, t))
 	}
 	return changes.save(ctx, t)
 }
@@ -144,9 +138,7 @@ func (db *DB) AssignPolicy(ctx context.Context, assetID string, epoch int, polic
 			h.status = h.settled(enrollment.Observation{})
 		}
 		h.count(counts, 1)
-		if err := h.save(ctx, t); err != nil {
-			return err
-		}
+		t.check(h.save(ctx, t))
 		return counts.save(ctx, t)
 	})
 }

@@ -42,9 +42,7 @@ func (db *DB) CreateAssetToken(ctx context.Context, token agentdevice.Token, by 
 		if refused, err := db.letLeave(ctx, t, h, by, activity.ProvisioningIssued); refused != nil || err != nil {
 			return refused, err
 		}
-		if err := insertToken(ctx, t, stored); err != nil {
-			return nil, err
-		}
+		t.check(insertToken(ctx, t, stored))
 		return nil, db.record(ctx, t, token.CompanyID, activity.Event{Action: activity.ProvisioningIssued,
 			Target:  activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification},
 			Changes: activity.Differences(activity.Change{Field: "policyId", After: stored.PolicyID})})

@@ -91,9 +91,7 @@ func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls
 // askFor makes the authorization that a refused command waits for, where there is none.
 func (db *DB) askFor(ctx context.Context, t *tx, c command.Command, refused *approval.Refusal, now time.Time) (err error) {
 	if refused.Void != nil {
-		if err := db.voidCall(ctx, t, *refused.Void, refused.Why); err != nil {
-			return err
-		}
+		t.check(db.voidCall(ctx, t, *refused.Void, refused.Why))
 	}
 	if refused.Verdict == approval.Asks {
 		refused.ID, err = db.askPerson(ctx, t, c.Ask.Call, now)
@@ -142,9 +140,7 @@ func (db *DB) askPerson(ctx context.Context, t *tx, c approval.Call, now time.Ti
 		c.Caller.UserID = maker
 	}
 	asked := approval.Authorization{ID: id, Call: c, State: approval.Waiting, CreatedAt: now}
-	if err := t.Insert(ctx, "authorizations", authorizationColumns, authorizationFields(&asked)); err != nil {
-		return "", err
-	}
+	t.check(t.Insert(ctx, "authorizations", authorizationColumns, authorizationFields(&asked)))
 	return id, db.recordAuthorization(ctx, t, activity.AuthorizationAsked, activity.OK, asked)
 }
 

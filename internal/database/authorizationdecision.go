@@ -100,9 +100,7 @@ func (db *DB) voidCall(ctx context.Context, t *tx, a approval.Authorization, why
 	if err != nil || n != 1 {
 		return err
 	}
-	if err := mailAgain(ctx, t, a.CompanyID, a.ID); err != nil {
-		return err
-	}
+	t.check(mailAgain(ctx, t, a.CompanyID, a.ID))
 	return db.recordAuthorization(ctx, t, activity.AuthorizationVoid, activity.Refused, a,
 		activity.Change{Field: "outcome", After: fault.From(why).Detail})
 }

@@ -18,9 +18,7 @@ import (
 // CreateCompanionToken adds a token, and drops those that ended a day ago.
 func (db *DB) CreateCompanionToken(ctx context.Context, k agentdevice.Token) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.Exec(ctx, `DELETE FROM companion_tokens WHERE expires_at < ?`, millis(db.now().Add(-24*time.Hour))); err != nil {
-			return err
-		}
+		t.do(ctx, `DELETE FROM companion_tokens WHERE expires_at < ?`, millis(db.now().Add(-24*time.Hour)))
 		return t.Exec(ctx, `INSERT INTO companion_tokens (hash, company_id, asset_id, epoch, expires_at, device_id, spent_at)
 			VALUES (?, ?, ?, ?, ?, '', 0)`, hex.EncodeToString(k.Hash[:]), k.CompanyID, k.AssetID, k.Epoch, millis(k.ExpiresAt))
 	})
@@ -52,12 +50,8 @@ func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, 
 			return err
 		}
 		t.hint(agentdevice.EndTopic, ended...)
-		if err := t.Exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, got.AssetID, got.Epoch, got.ID); err != nil {
-			return err
-		}
-		if err := t.Exec(ctx, `UPDATE assets SET push_reachable = FALSE WHERE id = ?`, got.AssetID); err != nil {
-			return err
-		}
+		t.do(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, got.AssetID, got.Epoch, got.ID)
+		t.do(ctx, `UPDATE assets SET push_reachable = FALSE WHERE id = ?`, got.AssetID)
 		return t.Exec(ctx, `UPDATE companion_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, d.ID, millis(db.now()),
 			hex.EncodeToString(hash[:]))
 	})
@@ -157,9 +151,7 @@ func (db *DB) ReportCompanion(ctx context.Context, d agentdevice.Device, r agent
 			if err := h.locate(&fix); err != nil {
 				return err
 			}
-			if err := notePlace(ctx, t, h.id, fix); err != nil {
-				return err
-			}
+			t.check(notePlace(ctx, t, h.id, fix))
 		}
 		h.seen = max(h.seen, seen)
 		if err := h.save(ctx, t); err != nil || h.reported == before {

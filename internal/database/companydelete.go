@@ -109,10 +109,8 @@ func (db *DB) beginDeletion(ctx context.Context, id string) error {
 			return err
 		}
 		now := millis(db.now())
-		if err := t.Exec(ctx, `INSERT INTO company_deletions (company_id, begun_at) VALUES (?, ?)
-			ON CONFLICT (company_id) DO UPDATE SET begun_at = excluded.begun_at`, id, now); err != nil {
-			return err
-		}
+		t.do(ctx, `INSERT INTO company_deletions (company_id, begun_at) VALUES (?, ?)
+			ON CONFLICT (company_id) DO UPDATE SET begun_at = excluded.begun_at`, id, now)
 		for _, ends := range []string{
 			`DELETE FROM sessions WHERE ` + ofUsers,
 			`DELETE FROM signin_steps WHERE company_id = ?`,
@@ -123,14 +121,10 @@ func (db *DB) beginDeletion(ctx context.Context, id string) error {
 			`DELETE FROM oauth_codes WHERE company_id = ?`,
 			`UPDATE webhooks SET state = 'DISABLED', why = 'the company is being deleted' WHERE company_id = ?`,
 		} {
-			if err := t.Exec(ctx, ends, id); err != nil {
-				return err
-			}
+			t.do(ctx, ends, id)
 		}
 		for _, table := range []string{"api_keys", "oauth_connections", "enrollment_codes"} {
-			if err := t.Exec(ctx, `UPDATE `+table+` SET revoked_at = ? WHERE company_id = ? AND revoked_at = 0`, now, id); err != nil {
-				return err
-			}
+			t.do(ctx, `UPDATE `+table+` SET revoked_at = ? WHERE company_id = ? AND revoked_at = 0`, now, id)
 		}
 		t.raises(id)
 		t.changed(id, resource.CompanyKind, "")
@@ -180,9 +174,7 @@ func (db *DB) deleteCompanyRows(ctx context.Context, id string) error {
 			return unlessGone(err) // another did it
 		}
 		for _, of := range slices.Backward(ofCompany) {
-			if err := t.Exec(ctx, `DELETE FROM `+of.table+` WHERE `+of.where, id); err != nil {
-				return err
-			}
+			t.do(ctx, `DELETE FROM `+of.table+` WHERE `+of.where, id)
 		}
 		return nil
 	})
@@ -213,9 +205,7 @@ func (db *DB) deletePart(ctx context.Context, table string, key []string, where,
 	for part := range slices.Chunk(keys, deletedRows) {
 		if err := db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
 			for _, values := range part {
-				if err := t.Exec(ctx, one, values...); err != nil {
-					return err
-				}
+				t.do(ctx, one, values...)
 			}
 			return nil
 		}); err != nil {

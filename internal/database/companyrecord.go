@@ -33,9 +33,7 @@ func (db *DB) recordCompany(ctx context.Context, t *tx, action activity.Action, 
 		}
 		changes = append(changes, activity.Change{Field: string(gate.Gate), Before: access.OnOff(former[i].Enabled),
 			After: access.OnOff(gate.Enabled)})
-		if err := db.noteSwitch(ctx, t, after.ID, gate); err != nil {
-			return err
-		}
+		t.check(db.noteSwitch(ctx, t, after.ID, gate))
 	}
 	target := activity.Target{Kind: activity.Company, ID: after.ID, Name: after.Name}
 	if err := db.recordStop(ctx, t, was.Stop, is.Stop, activity.Event{Target: target}); err != nil || len(changes) == 0 {

@@ -79,10 +79,8 @@ func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (o
 func (db *DB) TouchConnection(ctx context.Context, id, grantID string) error {
 	now := millis(db.now())
 	return db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.Exec(ctx, `UPDATE oauth_connections SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, id,
-			now-lastUsedEvery); err != nil {
-			return err
-		}
+		t.do(ctx, `UPDATE oauth_connections SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, id,
+			now-lastUsedEvery)
 		return t.Exec(ctx, `UPDATE oauth_grants SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, grantID, now-lastUsedEvery)
 	})
 }
@@ -124,9 +122,7 @@ func lockConnectionsOf(ctx context.Context, t *tx, companyID, userID string) ([]
 // the transaction that disables or enables the user: they do not work again if the user does.
 func (db *DB) endConnections(ctx context.Context, t *tx, u account.User) error {
 	// A code that is being redeemed is waited for: its connection is found after it.
-	if err := t.Exec(ctx, `DELETE FROM oauth_codes WHERE user_id = ?`, u.ID); err != nil {
-		return err
-	}
+	t.do(ctx, `DELETE FROM oauth_codes WHERE user_id = ?`, u.ID)
 	live, err := lockConnectionsOf(ctx, t, u.CompanyID, u.ID)
 	if err != nil {
 		return err
@@ -138,9 +134,7 @@ func (db *DB) endConnections(ctx context.Context, t *tx, u account.User) error {
 		}
 		ended := o
 		ended.RevokedAt = db.now()
-		if err := db.saveConnection(ctx, t, o, &ended); err != nil {
-			return err
-		}
+		t.check(db.saveConnection(ctx, t, o, &ended))
 	}
 	return nil
 }
@@ -150,13 +144,9 @@ func (db *DB) saveConnection(ctx context.Context, t *tx, before oauth.Connection
 	if after.Scopes != before.Scopes || after.Frozen != before.Frozen || !after.RevokedAt.Equal(before.RevokedAt) {
 		t.raises(before.CompanyID)
 	}
-	if err := changeGrants(ctx, t, before, after); err != nil {
-		return err
-	}
-	if err := t.Exec(ctx, `UPDATE oauth_connections SET client_name = ?, scopes = ?, frozen = ?, revoked_at = ? WHERE id = ?`,
-		after.ClientName, int64(after.Scopes), after.Frozen, millis(after.RevokedAt), before.ID); err != nil {
-		return err
-	}
+	t.check(changeGrants(ctx, t, before, after))
+	t.do(ctx, `UPDATE oauth_connections SET client_name = ?, scopes = ?, frozen = ?, revoked_at = ? WHERE id = ?`,
+		after.ClientName, int64(after.Scopes), after.Frozen, millis(after.RevokedAt), before.ID)
 	return db.recordConnection(ctx, t, before, *after)
 }
 

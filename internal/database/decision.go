@@ -143,12 +143,8 @@ func (db *DB) whyVoid(ctx context.Context, t conn, of approval.Subject, signedID
 // voidDecisions takes back what persons of a company approved, or asked for, who may not any
 // more, in the transaction that takes their right: it does not count again if they may again.
 func (db *DB) voidDecisions(ctx context.Context, t *tx, companyID string) error {
-	if err := db.voidChanges(ctx, t, companyID); err != nil {
-		return err
-	}
-	if err := db.voidCalls(ctx, t, companyID); err != nil {
-		return err
-	}
+	t.check(db.voidChanges(ctx, t, companyID))
+	t.check(db.voidCalls(ctx, t, companyID))
 	// Also what waits for persons who may not change the company's controls any more.
 	return db.cancelLoosenings(ctx, t, `l.company_id = ? AND NOT `+mayLoosen, companyID, int64(account.ManageCompany))
 }
@@ -159,17 +155,13 @@ func (db *DB) voidDecisions(ctx context.Context, t *tx, companyID string) error 
 func (db *DB) followApproval(ctx context.Context, t *tx, before, after company.Company) error {
 	was, is := before.Settings.Controls, after.Settings.Controls
 	if was.ApplyApproval != is.ApplyApproval && is.ApplyApproval == access.ApproveNone {
-		if err := t.Exec(ctx, `UPDATE proposals SET expires_at = created_at + ? WHERE company_id = ? AND status = 'PENDING'
+		t.do(ctx, `UPDATE proposals SET expires_at = created_at + ? WHERE company_id = ? AND status = 'PENDING'
 			AND owner_kind IN ('API_KEY', 'CONNECTION') AND expires_at > created_at + ?`,
-			proposal.Lifetime.Milliseconds(), after.ID, proposal.Lifetime.Milliseconds()); err != nil {
-			return err
-		}
+			proposal.Lifetime.Milliseconds(), after.ID, proposal.Lifetime.Milliseconds())
 		t.changed(after.ID, "proposal", "")
 	}
 	if was.ApplyApproval != is.ApplyApproval && is.ApplyApproval.On() { // before voidDecisions, which tells what it takes back
-		if err := db.tellWaiting(ctx, t, after.ID, was.ApplyApproval); err != nil {
-			return err
-		}
+		t.check(db.tellWaiting(ctx, t, after.ID, was.ApplyApproval))
 	}
 	if is.ApproverAge > was.ApproverAge || is.SecondPerson && !was.SecondPerson {
 		return db.voidDecisions(ctx, t, after.ID)

@@ -124,10 +124,8 @@ func (db *DB) DropExpired(ctx context.Context, limit int) (dropped int, err erro
 		}
 		dropped = len(all)
 		commands = padded(commands)
-		if err := t.Exec(ctx, `DELETE FROM agent_deliveries WHERE command_id IN (`+marks(len(commands))+`)`,
-			anys(commands)...); err != nil {
-			return err
-		}
+		t.do(ctx, `DELETE FROM agent_deliveries WHERE command_id IN (`+marks(len(commands))+`)`,
+			anys(commands)...)
 		return t.fewerOpen(ctx, of)
 	})
 	return dropped, err
@@ -141,10 +139,8 @@ func (t *tx) fewerOpen(ctx context.Context, of map[string]int) error {
 	}
 	for n, ids := range devices {
 		ids = padded(ids)
-		if err := t.Exec(ctx, `UPDATE agent_devices SET open_deliveries = open_deliveries - ? WHERE id IN (`+marks(len(ids))+`)`,
-			append([]any{n}, anys(ids)...)...); err != nil {
-			return err
-		}
+		t.do(ctx, `UPDATE agent_devices SET open_deliveries = open_deliveries - ? WHERE id IN (`+marks(len(ids))+`)`,
+			append([]any{n}, anys(ids)...)...)
 	}
 	return nil
 }

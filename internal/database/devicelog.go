@@ -25,11 +25,9 @@ func (db *DB) KeepLog(ctx context.Context, d agentdevice.Device, l agentdevice.L
 		if err != nil {
 			return err
 		}
-		if err := t.Exec(ctx, `INSERT INTO device_logs (command_id, company_id, asset_id, at, bytes, text) VALUES (`+marks(6)+
+		t.do(ctx, `INSERT INTO device_logs (command_id, company_id, asset_id, at, bytes, text) VALUES (`+marks(6)+
 			`) ON CONFLICT (command_id) DO NOTHING`,
-			l.ID, d.CompanyID, d.AssetID, millis(l.At), int64(l.Bytes), l.Text); err != nil {
-			return err
-		}
+			l.ID, d.CompanyID, d.AssetID, millis(l.At), int64(l.Bytes), l.Text)
 		return forgetLogs(ctx, t, d)
 	})
 }
@@ -42,10 +40,8 @@ func forgetLogs(ctx context.Context, t *tx, d agentdevice.Device) error {
 		column, id string
 		keep       int
 	}{{"asset_id", d.AssetID, agentdevice.LogsPerDevice}, {"company_id", d.CompanyID, agentdevice.LogsPerCompany}} {
-		if err := t.Exec(ctx, `DELETE FROM device_logs WHERE command_id IN (SELECT command_id FROM device_logs WHERE `+bound.column+` = ?
-			ORDER BY at DESC, command_id DESC LIMIT 1000 OFFSET ?)`, bound.id, bound.keep); err != nil {
-			return err
-		}
+		t.do(ctx, `DELETE FROM device_logs WHERE command_id IN (SELECT command_id FROM device_logs WHERE `+bound.column+` = ?
+			ORDER BY at DESC, command_id DESC LIMIT 1000 OFFSET ?)`, bound.id, bound.keep)
 	}
 	return nil
 }

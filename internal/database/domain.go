@@ -43,9 +43,7 @@ func (db *DB) RemoveDomain(ctx context.Context, companyID, domain string) error 
 		if n == 0 {
 			return fault.New(fault.NotFound, "the company has no domain %s", domain)
 		}
-		if err := t.Exec(ctx, `DELETE FROM identity_domains WHERE domain = ? AND company_id = ?`, domain, companyID); err != nil {
-			return err
-		}
+		t.do(ctx, `DELETE FROM identity_domains WHERE domain = ? AND company_id = ?`, domain, companyID)
 		return db.recordDomain(ctx, t, companyID, activity.Change{Field: "domain", Before: domain})
 	})
 }
@@ -74,11 +72,9 @@ func (db *DB) claimDomains(ctx context.Context, t *tx, companyID string, domains
 	}
 	for _, domain := range domains {
 		if companies == 1 {
-			if err := t.Exec(ctx,
+			t.do(ctx,
 				`INSERT INTO company_domains (domain, company_id, added_at) VALUES (?, ?, ?) ON CONFLICT (domain) DO NOTHING`,
-				domain, companyID, millis(db.now())); err != nil {
-				return err
-			}
+				domain, companyID, millis(db.now()))
 		}
 		n, err := value[int64](ctx, t, `SELECT COUNT(*) FROM company_domains WHERE domain = ? AND company_id = ?`, domain, companyID)
 		if err != nil {

@@ -24,9 +24,7 @@ func enrollFields(c *provisioning.Code) []any {
 // CreateCode implements provisioning.Codes.
 func (db *DB) CreateCode(ctx context.Context, c provisioning.Code) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := holdCompany(ctx, t, c.CompanyID); err != nil { // as the deletion of a policy does
-			return err
-		}
+		t.check(holdCompany(ctx, t, c.CompanyID)) // as the deletion of a policy does
 		gone, err := holds(ctx, t, `SELECT id FROM policies WHERE id = ? AND company_id = ? AND deleted`, c.PolicyID, c.CompanyID)
 		if err == nil && gone {
 			err = provisioning.PolicyDeleted()
@@ -87,9 +85,7 @@ func codesOf(policies []string) (string, []any) {
 func (db *DB) RevokeCode(ctx context.Context, companyID string, policies []string, id string) (provisioning.Code, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (provisioning.Code, error) {
 		// The company and the tokens first, as a device that enrolls does.
-		if err := holdCompany(ctx, t, companyID); err != nil {
-			return provisioning.Code{}, err
-		}
+		t.check(holdCompany(ctx, t, companyID))
 		return revokeCode(ctx, t, companyID, policies, id)
 	})
 }
@@ -115,9 +111,7 @@ func revokeCode(ctx context.Context, t *tx, companyID string, policies []string,
 			strings.ToLower(string(c.Status(now))))
 	}
 	c.RevokedAt = now
-	if err := endCode(ctx, t, c); err != nil {
-		return c, err
-	}
+	t.check(endCode(ctx, t, c))
 	name, _, err := maybe(value[string](ctx, t, `SELECT name FROM policies WHERE id = ? AND company_id = ?`, c.PolicyID, companyID))
 	if err != nil {
 		return c, err
@@ -165,13 +159,9 @@ func endCode(ctx context.Context, t *tx, c provisioning.Code) error {
 	if c.Ref != "" && c.Management == policy.Platform && !oneTime {
 		dropAt = millis(t.db.now())
 	}
-	if err := t.Exec(ctx, `UPDATE enrollment_codes SET revoked_at = ?, devices = ?, drop_at = ? WHERE id = ?`, millis(c.RevokedAt),
-		c.Devices, dropAt, c.ID); err != nil {
-		return err
-	}
-	if err := endRequests(ctx, t, c); err != nil {
-		return err
-	}
+	t.do(ctx, `UPDATE enrollment_codes SET revoked_at = ?, devices = ?, drop_at = ? WHERE id = ?`, millis(c.RevokedAt),
+		c.Devices, dropAt, c.ID)
+	t.check(endRequests(ctx, t, c))
 	if c.RevokedAt.IsZero() { // the last device may ask again with its token
 		return nil
 	}

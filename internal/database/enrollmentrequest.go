@@ -165,14 +165,12 @@ func insertRequest(ctx context.Context, t *tx, h lockedAsset, hash string, e age
 		return err
 	}
 	expires := now.Add(agentdevice.RequestLifetime)
-	if err := t.Exec(ctx,
+	t.do(ctx,
 		`INSERT INTO enrollment_requests (id, token_hash, company_id, asset_id, epoch, key_alg, key_spki, serial_number, model, os_version, asked_at, expires_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, resource.NewID(), hash, h.companyID, h.id, h.epoch,
 		string(e.Device.Key.Algorithm), e.Device.Key.SPKI,
 		o.SerialNumber, storable(o.Specifications["manufacturer"]+" "+o.Model), storable(o.Specifications["osVersion"]), millis(now),
-		millis(expires)); err != nil {
-		return err
-	}
+		millis(expires))
 	several, err := forSeveral(ctx, t, hash)
 	if err == nil && !several {
 		err = t.Exec(ctx, `UPDATE agent_tokens SET expires_at = ? WHERE hash = ?`, millis(expires), hash)
@@ -237,10 +235,8 @@ func (db *DB) ConfirmRequest(ctx context.Context, companyID, id string, by acces
 		}
 		now := db.now()
 		expires := millis(now.Add(agentdevice.RequestLifetime))
-		if err := t.Exec(ctx, `UPDATE enrollment_requests SET confirmed_at = ?, expires_at = ? WHERE id = ?`, millis(now),
-			expires, id); err != nil {
-			return nil, err
-		}
+		t.do(ctx, `UPDATE enrollment_requests SET confirmed_at = ?, expires_at = ? WHERE id = ?`, millis(now),
+			expires, id)
 		bound, err := bindToken(ctx, t, r.hash, h, expires)
 		if err == nil && !bound {
 			err = fault.New(fault.Refused, "the code with which the device asked was revoked or is used up: decline the request")

@@ -121,9 +121,7 @@ func (db *DB) leave(ctx context.Context, t *tx, companyID, enterprise string, at
 			`UPDATE policies SET push_version = 0, push_tried_at = 0, push_error = '', pushed_at = 0 WHERE company_id = ? AND type = 'PLATFORM'`, []any{companyID}},
 		{`UPDATE disconnections SET ended_at = ? WHERE enterprise = ?`, []any{millis(at), enterprise}},
 	} {
-		if err := t.Exec(ctx, step.text, step.args...); err != nil {
-			return err
-		}
+		t.do(ctx, step.text, step.args...)
 	}
 	owner, err := findCompany(ctx, t, `c.id = ?`, companyID)
 	if err != nil {

@@ -56,9 +56,7 @@ func (db *DB) tellSilent(ctx context.Context, t *tx, companyID string, assets []
 			rows += `, (` + number.Draw + `?, ?, 'device', 'device.silent', ?, ?, ?, '', '', '', '', '')`
 			args = append(args, resource.NewIDAt(db.now()), companyID, millis(db.now()), a.id, a.policyID)
 		}
-		if err := t.Exec(ctx, `INSERT INTO events (`+number.Column+eventColumns+`) VALUES `+rows[2:], args...); err != nil {
-			return err
-		}
+		t.do(ctx, `INSERT INTO events (`+number.Column+eventColumns+`) VALUES `+rows[2:], args...)
 	}
 	return nil
 }
@@ -122,9 +120,7 @@ func (db *DB) tellProposal(ctx context.Context, t *tx, p proposal.Proposal, acti
 		ended.Type, ended.Status = event.ProposalEnded, string(proposal.Failed)
 		failed := ended
 		failed.Type, failed.Status = event.PolicyFailed, ""
-		if err := db.tell(ctx, t, failed); err != nil {
-			return err
-		}
+		t.check(db.tell(ctx, t, failed))
 	default:
 		return nil
 	}

@@ -69,10 +69,8 @@ func (db *DB) NumberRound(ctx context.Context) (int, error) {
 			last[p.company] = max(last[p.company], p.pos)
 		}
 		for company, pos := range last {
-			if err := t.Exec(ctx, `INSERT INTO event_heads (company_id, last) VALUES (?, ?)
-				ON CONFLICT (company_id) DO UPDATE SET last = excluded.last`, company, pos); err != nil {
-				return 0, err
-			}
+			t.do(ctx, `INSERT INTO event_heads (company_id, last) VALUES (?, ?)
+				ON CONFLICT (company_id) DO UPDATE SET last = excluded.last`, company, pos)
 			t.hint(event.Topic, company)
 		}
 		return len(done), nil

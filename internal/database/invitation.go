@@ -39,16 +39,10 @@ func (db *DB) BeginInvitation(ctx context.Context, token access.SecretHash, s ac
 		if invited, err = lockInvited(ctx, t, s.CompanyID, s.UserID); err != nil {
 			return err
 		}
-		if err := t.Exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind = ?`, s.UserID,
-			string(s.Kind)); err != nil {
-			return err
-		}
-		if err := saveStep(ctx, t, token, s); err != nil {
-			return err
-		}
-		if err := addLetter(ctx, t, s, db.now()); err != nil {
-			return err
-		}
+		t.do(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind = ?`, s.UserID,
+			string(s.Kind))
+		t.check(saveStep(ctx, t, token, s))
+		t.check(addLetter(ctx, t, s, db.now()))
 		return db.record(ctx, t, s.CompanyID, activity.Event{Action: activity.UserInvited, Target: userTarget(invited)})
 	})
 	return invited, err
@@ -63,9 +57,7 @@ func (db *DB) AcceptInvitation(ctx context.Context, token access.SecretHash, pas
 		if err != nil {
 			return err
 		}
-		if err := t.Exec(ctx, `DELETE FROM mail_letters WHERE user_id = ?`, before.ID); err != nil {
-			return err
-		}
+		t.do(ctx, `DELETE FROM mail_letters WHERE user_id = ?`, before.ID)
 		accepted = before
 		accepted.PasswordHash = passwordHash
 		ctx = access.WithActor(ctx, access.Actor{Kind: access.User, ID: accepted.ID, UserID: accepted.ID, Name: accepted.Name}, "")

@@ -31,9 +31,7 @@ const jobRows = 500
 // CreateJob implements job.Store.
 func (db *DB) CreateJob(ctx context.Context, j job.Job, assets []string) (job.Job, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (job.Job, error) {
-		if err := holdCompany(ctx, t, j.CompanyID); err != nil {
-			return j, err
-		}
+		t.check(holdCompany(ctx, t, j.CompanyID))
 		if known, there, err := maybe(one(ctx, t, into(jobFields), `SELECT `+jobColumns+` FROM jobs WHERE id = ? AND company_id = ?`, j.ID,
 			j.CompanyID)); err != nil || there {
 			return known, err
@@ -48,12 +46,10 @@ func (db *DB) CreateJob(ctx context.Context, j job.Job, assets []string) (job.Jo
 		if err != nil {
 			return j, err
 		}
-		if err := t.Insert(ctx, "jobs", jobColumns, []any{j.ID, j.CompanyID, j.Command, string(j.Arguments), j.Filter, string(j.Maker.Kind),
+		t.check(t.Insert(ctx, "jobs", jobColumns, []any{j.ID, j.CompanyID, j.Command, string(j.Arguments), j.Filter, string(j.Maker.Kind),
 			j.Maker.ID, j.Maker.Name,
 			j.Note.Reason, j.Note.Ticket, string(j.Status), j.Why, j.Rate, j.Total, millis(j.CreatedAt), millis(j.StartsAt),
-			millis(j.NextAt), int64(0)}); err != nil {
-			return j, err
-		}
+			millis(j.NextAt), int64(0)}))
 		n := 0
 		for some := range slices.Chunk(assets, jobRows) {
 			args := make([]any, 0, 3*len(some))
@@ -61,10 +57,8 @@ func (db *DB) CreateJob(ctx context.Context, j job.Job, assets []string) (job.Jo
 				args = append(args, j.ID, n, id)
 				n++
 			}
-			if err := t.Exec(ctx, `INSERT INTO job_devices (job_id, n, asset_id, state, taken_at, outcome) VALUES `+
-				strings.TrimSuffix(strings.Repeat(`(?, ?, ?, 'WAITING', 0, ''), `, len(some)), ", "), args...); err != nil {
-				return j, err
-			}
+			t.do(ctx, `INSERT INTO job_devices (job_id, n, asset_id, state, taken_at, outcome) VALUES `+
+				strings.TrimSuffix(strings.Repeat(`(?, ?, ?, 'WAITING', 0, ''), `, len(some)), ", "), args...)
 		}
 		return j, db.recordJob(ctx, t, j, activity.JobCreated, activity.Change{Field: "command", After: j.Command},
 			activity.Change{Field: "filter", After: j.Filter},
@@ -231,10 +225,8 @@ func (db *DB) moveJob(ctx context.Context, t *tx, j job.Job, to job.Status, why 
 		j.EndedAt = now
 	default: // a job that pauses keeps its times
 	}
-	if err := t.Exec(ctx, `UPDATE jobs SET status = ?, why = ?, next_at = ?, ended_at = ? WHERE id = ?`, string(j.Status), why,
-		millis(j.NextAt), millis(j.EndedAt), j.ID); err != nil {
-		return j, err
-	}
+	t.do(ctx, `UPDATE jobs SET status = ?, why = ?, next_at = ?, ended_at = ? WHERE id = ?`, string(j.Status), why,
+		millis(j.NextAt), millis(j.EndedAt), j.ID)
 	t.changed(j.CompanyID, attentionHint, "")
 	return j, db.recordJob(ctx, t, j, action, activity.Differences(activity.Change{Field: "why", After: why})...)
 }

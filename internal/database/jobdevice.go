@@ -65,9 +65,7 @@ func (db *DB) SettleDevice(ctx context.Context, d job.Taken, status, outcome str
 	const settle = `UPDATE job_devices SET state = ?, outcome = ? WHERE job_id = ? AND n = ? AND state = 'IN_PROGRESS' AND taken_at = ?`
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if status == job.DeviceError {
-			if err := t.Exec(ctx, settle+` AND `+changedByJob, job.DeviceSuccess, "", d.JobID, d.N, millis(d.At)); err != nil {
-				return err
-			}
+			t.do(ctx, settle+` AND `+changedByJob, job.DeviceSuccess, "", d.JobID, d.N, millis(d.At))
 		}
 		return t.Exec(ctx, settle, status, outcome, d.JobID, d.N, millis(d.At))
 	})
@@ -121,10 +119,8 @@ func mergeInJob(ctx context.Context, t *tx, j job.Job, keptID, otherID string) e
 		return fault.New(fault.Refused, "a job is sending to the asset that is kept: merge them when that has ended")
 	case both:
 		t.changed(j.CompanyID, "job", j.ID)
-		if err := t.Exec(ctx, `UPDATE job_devices SET state = ?, outcome = ? WHERE job_id = ? AND n = ?`, job.DeviceError, hadItsTurn,
-			j.ID, turn.N); err != nil {
-			return err
-		}
+		t.do(ctx, `UPDATE job_devices SET state = ?, outcome = ? WHERE job_id = ? AND n = ?`, job.DeviceError, hadItsTurn,
+			j.ID, turn.N)
 	}
 	return t.Exec(ctx, `UPDATE job_devices SET merged_into = CASE WHEN merged_into = ? THEN '' ELSE ? END
 		WHERE job_id = ? AND (merged_into IN (?, ?) OR asset_id = ? AND merged_into = '') AND `+hadTurn("job_devices"),

@@ -28,9 +28,7 @@ func keyFields(k *apikey.Key) []any {
 // CreateKey adds an API key; of its secret only the hash is kept.
 func (db *DB) CreateKey(ctx context.Context, k apikey.Key) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.Insert(ctx, "api_keys", keyColumns, keyFields(&k)); err != nil {
-			return err
-		}
+		t.check(t.Insert(ctx, "api_keys", keyColumns, keyFields(&k)))
 		changes := []activity.Change{{Field: "permissions", After: k.Permissions.String()}, {Field: "prefix", After: k.Prefix}}
 		if !k.ExpiresAt.IsZero() {
 			changes = append(changes, activity.Change{Field: "expiresAt", After: k.ExpiresAt.UTC().Format(time.RFC3339)})
@@ -41,10 +39,8 @@ func (db *DB) CreateKey(ctx context.Context, k apikey.Key) error {
 		if k.DevicesPerDay > 0 {
 			changes = append(changes, activity.Change{Field: "devicesPerDay", After: strconv.Itoa(k.DevicesPerDay)})
 		}
-		if err := db.record(ctx, t, k.CompanyID, activity.Event{Action: activity.KeyCreated, Target: keyTarget(k),
-			Changes: changes}); err != nil {
-			return err
-		}
+		t.check(db.record(ctx, t, k.CompanyID, activity.Event{Action: activity.KeyCreated, Target: keyTarget(k),
+			Changes: changes}))
 		_, err := db.tellExpiring(ctx, t, k.ID)
 		return err
 	})

@@ -80,12 +80,8 @@ func (db *DB) ask(ctx context.Context, t *tx, l access.Loosening) (access.Loosen
 			return e, nil
 		}
 	}
-	if err := db.dropLoosenings(ctx, t, l.CompanyID, l.Control); err != nil {
-		return l, err
-	}
-	if err := t.Insert(ctx, "loosenings", looseningColumns, looseningFields(&l)); err != nil {
-		return l, err
-	}
+	t.check(db.dropLoosenings(ctx, t, l.CompanyID, l.Control))
+	t.check(t.Insert(ctx, "loosenings", looseningColumns, looseningFields(&l)))
 	return l, db.recordLoosening(ctx, t, activity.LooseningAsked, activity.OK, l)
 }
 
@@ -97,9 +93,7 @@ func (db *DB) supersede(ctx context.Context, t *tx, before, after company.Compan
 		if before.Settings.Control(control) == after.Settings.Control(control) && !stopped {
 			continue
 		}
-		if err := db.dropLoosenings(ctx, t, before.ID, control); err != nil {
-			return err
-		}
+		t.check(db.dropLoosenings(ctx, t, before.ID, control))
 	}
 	return nil
 }
@@ -117,9 +111,7 @@ func (db *DB) cancelLoosenings(ctx context.Context, t *tx, where string, args ..
 	dropped, err := list(ctx, t, scanLoosening, `DELETE FROM loosenings AS l WHERE `+where+` RETURNING `+
 		`id, company_id, control, value_before, value_after, asked_by, asked_by_name, asked_at, effective_at`, args...)
 	for _, l := range dropped {
-		if err := db.recordLoosening(ctx, t, activity.LooseningCanceled, activity.OK, l); err != nil {
-			return err
-		}
+		t.check(db.recordLoosening(ctx, t, activity.LooseningCanceled, activity.OK, l))
 	}
 	return err
 }
@@ -205,16 +197,12 @@ func (db *DB) LooseningSubject(ctx context.Context, companyID, id string) (l acc
 
 // loosen sets the control, and removes what waited.
 func (db *DB) loosen(ctx context.Context, t *tx, c company.Company, l access.Loosening, action activity.Action) error {
-	if err := t.Exec(ctx, `DELETE FROM loosenings WHERE id = ?`, l.ID); err != nil {
-		return err
-	}
+	t.do(ctx, `DELETE FROM loosenings WHERE id = ?`, l.ID)
 	next := c
 	if err := next.Settings.SetControl(l.Control, l.After); err != nil {
 		return fault.New(fault.Refused, "the change can no longer take effect").Because(err)
 	}
-	if err := db.recordLoosening(ctx, t, action, activity.OK, l); err != nil {
-		return err
-	}
+	t.check(db.recordLoosening(ctx, t, action, activity.OK, l))
 	return db.saveCompany(ctx, t, c, next)
 }
 

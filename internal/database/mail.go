@@ -58,10 +58,8 @@ func (db *DB) SetMailChoice(ctx context.Context, companyID, userID string, c att
 		if len(changes) == 0 {
 			return nil
 		}
-		if err := db.record(ctx, t, companyID, activity.Event{Action: activity.UserChanged, Target: userTarget(u),
-			Changes: changes}); err != nil {
-			return err
-		}
+		t.check(db.record(ctx, t, companyID, activity.Event{Action: activity.UserChanged, Target: userTarget(u),
+			Changes: changes}))
 		return t.Exec(ctx, `UPDATE mail_users SET muted = ?, events = ? WHERE user_id = ?`, c.Muted,
 			strings.Join(event.Names(c.Events), " "), userID)
 	})
@@ -140,11 +138,9 @@ func (db *DB) MailSent(ctx context.Context, companyID, userID string, items []st
 			return err
 		}
 		for _, item := range items {
-			if err := t.Exec(ctx,
+			t.do(ctx,
 				`INSERT INTO mail_told (user_id, item_id, company_id, at) VALUES (?, ?, ?, ?) ON CONFLICT (user_id, item_id) DO NOTHING`,
-				userID, item, companyID, millis(db.now())); err != nil {
-				return err
-			}
+				userID, item, companyID, millis(db.now()))
 		}
 		return setMailAt(ctx, t, companyID, userID, position, next, 0)
 	})
@@ -163,9 +159,7 @@ func (db *DB) MailFailed(ctx context.Context, companyID, userID string, next tim
 // setMailAt sets when a user's next mail may go, and their position unless it is further.
 // failed is 1 after a failure, which is counted, and 0 after a mail.
 func setMailAt(ctx context.Context, t *tx, companyID, userID string, position int64, next time.Time, failed int) error {
-	if err := followMail(ctx, t, companyID, userID); err != nil {
-		return err
-	}
+	t.check(followMail(ctx, t, companyID, userID))
 	return t.Exec(ctx, `UPDATE mail_users SET next_at = ?, failures = CASE WHEN ? = 0 THEN 0 ELSE failures + 1 END,
 		position = CASE WHEN position < ? THEN ? ELSE position END WHERE user_id = ?`, millis(next), failed, position, position, userID)
 }

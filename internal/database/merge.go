@@ -82,15 +82,9 @@ func merge(ctx context.Context, t *tx, kept, other lockedAsset) error {
 	kept.count(counts, -1)
 	other.count(counts, -1)
 	before := kept
-	if err := failBeforeEnrollment(ctx, t, kept); err != nil {
-		return err
-	}
-	if err := failMerged(ctx, t, other.id); err != nil {
-		return err
-	}
-	if err := supersede(ctx, t, kept.id, ""); err != nil {
-		return err
-	}
+	t.check(failBeforeEnrollment(ctx, t, kept))
+	t.check(failMerged(ctx, t, other.id))
+	t.check(supersede(ctx, t, kept.id, ""))
 	kept.become(other)
 	left := other
 	left.status, left.policyID, left.device = asset.Deleted, "", ""
@@ -98,20 +92,12 @@ func merge(ctx context.Context, t *tx, kept, other lockedAsset) error {
 	left.location = ""
 	kept.count(counts, 1)
 	left.count(counts, 1)
-	if err := other.recordEnded(ctx, t, "merged: its device became that of the asset "+kept.id); err != nil {
-		return err
-	}
+	t.check(other.recordEnded(ctx, t, "merged: its device became that of the asset "+kept.id))
 	for _, h := range []lockedAsset{left, kept} {
-		if err := h.save(ctx, t); err != nil {
-			return err
-		}
+		t.check(h.save(ctx, t))
 	}
-	if err := moveDevice(ctx, t, other, kept); err != nil {
-		return err
-	}
-	if err := counts.save(ctx, t); err != nil {
-		return err
-	}
+	t.check(moveDevice(ctx, t, other, kept))
+	t.check(counts.save(ctx, t))
 	return t.db.record(ctx, t, kept.companyID, activity.Event{Action: activity.AssetMerged,
 		Target: activity.Target{Kind: activity.Asset, ID: kept.id, Name: kept.identification},
 		Changes: activity.Differences(activity.Change{Field: "mergedAsset", After: other.id},
@@ -152,9 +138,7 @@ func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) error {
 		{`UPDATE asset_places SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
 		{`UPDATE device_logs SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
 	} {
-		if err := t.Exec(ctx, change.text, change.args...); err != nil {
-			return err
-		}
+		t.do(ctx, change.text, change.args...)
 	}
 	return nil
 }

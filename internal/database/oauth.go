@@ -121,9 +121,7 @@ func (db *DB) grantCode(ctx context.Context, t *tx, code codeRow, hash string, i
 	if err != nil {
 		return made, err
 	}
-	if err := t.Exec(ctx, `UPDATE oauth_codes SET grant_id = ? WHERE hash = ?`, made.GrantID, hash); err != nil {
-		return made, err
-	}
+	t.do(ctx, `UPDATE oauth_codes SET grant_id = ? WHERE hash = ?`, made.GrantID, hash)
 	return made, issueTokens(ctx, t, made.GrantID, "", 0, issue)
 }
 
@@ -219,10 +217,8 @@ func (db *DB) RotateToken(ctx context.Context, refresh access.SecretHash, client
 		if stolen, err = db.checkRefresh(ctx, t, connection, s, clientID, wanted, now); stolen || err != nil {
 			return err
 		}
-		if err := t.Exec(ctx, `UPDATE oauth_tokens SET reuses = CASE WHEN rotated_at = 0 THEN 0 ELSE reuses + 1 END,
-				rotated_at = CASE WHEN rotated_at = 0 THEN ? ELSE rotated_at END WHERE hash = ?`, now, text); err != nil {
-			return err
-		}
+		t.do(ctx, `UPDATE oauth_tokens SET reuses = CASE WHEN rotated_at = 0 THEN 0 ELSE reuses + 1 END,
+				rotated_at = CASE WHEN rotated_at = 0 THEN ? ELSE rotated_at END WHERE hash = ?`, now, text)
 		connection.GrantID, connection.Scopes = s.grantID, s.granted
 		if wanted != 0 {
 			connection.Scopes = wanted

@@ -88,9 +88,7 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 			h.end(ctx, t, o.ObservedAt, ending{how: "the " + strings.ToLower(h.management) + " no longer manages the device"})
 	}
 	if !placeOnly(o) {
-		if err := setName(ctx, t, o.CompanyID, o.Device, h.id, at); err != nil {
-			return dropped, err
-		}
+		t.check(setName(ctx, t, o.CompanyID, o.Device, h.id, at))
 	}
 	if o.Enrolling && millis(o.EnrolledAt) > h.enrolled {
 		return h.apply(ctx, t, o, joinedByName)
@@ -166,9 +164,7 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 	}
 	before := h.appliedPolicy
 	if again {
-		if err := failBeforeEnrollment(ctx, t, h); err != nil {
-			return enrollment.Change{}, err
-		}
+		t.check(failBeforeEnrollment(ctx, t, h))
 		before = ""
 		h.enroll(o)
 		if o.Code != "" {
@@ -190,34 +186,20 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 		h.status = h.settled(o)
 	}
 	h.count(counts, 1)
-	if err := h.save(ctx, t); err != nil {
-		return enrollment.Change{}, err
-	}
+	t.check(h.save(ctx, t))
 	if again {
-		if err := h.recordEnrolled(ctx, t, earlier, by); err != nil {
-			return enrollment.Change{}, err
-		}
-		if err := earlier.hintCompanions(ctx, t); err != nil {
-			return enrollment.Change{}, err
-		}
+		t.check(h.recordEnrolled(ctx, t, earlier, by))
+		t.check(earlier.hintCompanions(ctx, t))
 	}
 	if again && o.Apps == nil {
-		if err := forgetApps(ctx, t, h.id); err != nil { // those of the enrollment before
-			return enrollment.Change{}, err
-		}
+		t.check(forgetApps(ctx, t, h.id)) // those of the enrollment before
 	}
-	if err := noteApps(ctx, t, h.id, o.Apps, h.synced); err != nil {
-		return enrollment.Change{}, err
-	}
+	t.check(noteApps(ctx, t, h.id, o.Apps, h.synced))
 	if h.reported != earlier.reported || again {
-		if err := h.noteInstalled(ctx, t); err != nil {
-			return enrollment.Change{}, err
-		}
+		t.check(h.noteInstalled(ctx, t))
 	}
 	if o.Location != nil {
-		if err := notePlace(ctx, t, h.id, *o.Location); err != nil {
-			return enrollment.Change{}, err
-		}
+		t.check(notePlace(ctx, t, h.id, *o.Location))
 	}
 	return enrollment.Change{Applied: true, AssetID: h.id, Epoch: h.epoch, Enrolled: again, CodeGoesOn: codeGoesOn,
 		PolicyID: h.appliedPolicy, PolicyNew: h.appliedPolicy != before}, counts.save(ctx, t)
@@ -247,19 +229,15 @@ func join(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.Chan
 	case newest > millis(o.ObservedAt):
 		return enrollment.Change{}, nil
 	}
-	if err := rename(ctx, t, o, h.id); err != nil {
-		return enrollment.Change{}, err
-	}
+	t.check(rename(ctx, t, o, h.id))
 	return h.apply(ctx, t, o, by)
 }
 
 // createAsset adds the rows of an asset for a new device, and returns its id. apply fills them.
 func createAsset(ctx context.Context, t *tx, o enrollment.Observation) (string, error) {
 	id := resource.NewID()
-	if err := t.Exec(ctx, `INSERT INTO assets (id, company_id, status, identification, created_at) VALUES (?, ?, ?, '', ?)`,
-		id, o.CompanyID, string(asset.Synchronizing), millis(t.db.now())); err != nil {
-		return "", err
-	}
+	t.do(ctx, `INSERT INTO assets (id, company_id, status, identification, created_at) VALUES (?, ?, ?, '', ?)`,
+		id, o.CompanyID, string(asset.Synchronizing), millis(t.db.now()))
 	return id, t.Exec(ctx, `INSERT INTO asset_contacts (asset_id, company_id, status, policy_id, at) VALUES (?, ?, ?, '', 0)`,
 		id, o.CompanyID, string(asset.Synchronizing))
 }
@@ -270,13 +248,9 @@ func rename(ctx context.Context, t *tx, o enrollment.Observation, assetID string
 		if previous == o.Device {
 			continue
 		}
-		if err := bury(ctx, t, o.CompanyID, previous, assetID, o.ObservedAt); err != nil {
-			return err
-		}
+		t.check(bury(ctx, t, o.CompanyID, previous, assetID, o.ObservedAt))
 	}
-	if err := t.Exec(ctx, `UPDATE device_names SET ended = TRUE, observed_at = ? WHERE asset_id = ? AND NOT ended`,
-		millis(o.ObservedAt), assetID); err != nil {
-		return err
-	}
+	t.do(ctx, `UPDATE device_names SET ended = TRUE, observed_at = ? WHERE asset_id = ? AND NOT ended`,
+		millis(o.ObservedAt), assetID)
 	return setName(ctx, t, o.CompanyID, o.Device, assetID, millis(o.ObservedAt))
 }

@@ -66,9 +66,7 @@ func (db *DB) SetPushFailed(ctx context.Context, policyID string, version int, t
 			return err
 		}
 		if backoff == nil { // it is not tried again
-			if err := db.tell(ctx, t, event.Event{CompanyID: company, Type: event.PolicyFailed, PolicyID: policyID}); err != nil {
-				return err
-			}
+			t.check(db.tell(ctx, t, event.Event{CompanyID: company, Type: event.PolicyFailed, PolicyID: policyID}))
 		}
 		since, err := value[int64](ctx, t, `INSERT INTO push_retries AS r (policy_id, version, failing_since, next_at, refused)
 			VALUES (?, ?, ?, 0, ?) ON CONFLICT (policy_id) DO UPDATE SET version = excluded.version, refused = excluded.refused,

@@ -121,9 +121,7 @@ func (db *DB) FinishProposal(ctx context.Context, e proposal.Ending) (after prop
 }
 
 func (db *DB) finishProposal(ctx context.Context, t *tx, e proposal.Ending) (proposal.Proposal, bool, error) {
-	if err := holdCompanyOf(ctx, t, "proposals", e.ID); err != nil {
-		return proposal.Proposal{}, false, err
-	}
+	t.check(holdCompanyOf(ctx, t, "proposals", e.ID))
 	p, err := db.lockProposal(ctx, t, e.ID)
 	if err != nil {
 		return p, false, err
@@ -138,9 +136,7 @@ func (db *DB) finishProposal(ctx context.Context, t *tx, e proposal.Ending) (pro
 		}
 	}
 	if e.Doubted {
-		if err := forgetPush(ctx, t, p.Next.PolicyID); err != nil {
-			return p, false, err
-		}
+		t.check(forgetPush(ctx, t, p.Next.PolicyID))
 	}
 	settled := p.Status == proposal.Executing
 	if settled {
@@ -153,14 +149,10 @@ func (db *DB) finishProposal(ctx context.Context, t *tx, e proposal.Ending) (pro
 	if e.LookIn > 0 {
 		lookAt = millis(db.now().Add(e.LookIn))
 	}
-	if err := t.Exec(ctx, `UPDATE proposals SET status = ?, failure = ?, outcome = ?, version = ?, looks = ?, look_at = ?, holder = ''
-		WHERE id = ?`, string(p.Status), string(p.Failure), p.Outcome, p.Version, p.Looks, lookAt, e.ID); err != nil {
-		return p, false, err
-	}
+	t.do(ctx, `UPDATE proposals SET status = ?, failure = ?, outcome = ?, version = ?, looks = ?, look_at = ?, holder = ''
+		WHERE id = ?`, string(p.Status), string(p.Failure), p.Outcome, p.Version, p.Looks, lookAt, e.ID)
 	if outcome, ended := settling(p.Status); settled && ended {
-		if err := db.recordProposal(ctx, t, p, activity.ProposalApplied, outcome); err != nil {
-			return p, false, err
-		}
+		t.check(db.recordProposal(ctx, t, p, activity.ProposalApplied, outcome))
 	}
 	t.changed(p.CompanyID, "proposal", p.ID)
 	t.changed(p.CompanyID, "policy", p.Next.PolicyID)

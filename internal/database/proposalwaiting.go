@@ -157,9 +157,7 @@ func keepImpact(ctx context.Context, c conn, p proposal.Proposal) error {
 func (db *DB) tellWaiting(ctx context.Context, t *tx, companyID string, before access.ApprovalRule) error {
 	all, err := db.awaiting(ctx, t, math.MaxInt, `v.company_id = ?`, companyID)
 	for _, l := range all {
-		if err := db.raise(ctx, t, l.Proposal, before); err != nil {
-			return err
-		}
+		t.check(db.raise(ctx, t, l.Proposal, before))
 	}
 	return err
 }

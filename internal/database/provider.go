@@ -77,23 +77,17 @@ func (db *DB) SaveProvider(ctx context.Context, p account.IdentityProvider,
 		if err := db.claimDomains(ctx, t, p.CompanyID, p.Domains); err != nil {
 			return err
 		}
-		if err := t.Exec(ctx,
+		t.do(ctx,
 			`INSERT INTO identity_providers (company_id, name, issuer, client_id, client_secret, enabled, creates_users, role, updated_at, saved_by, saved_rights)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (company_id) DO UPDATE SET name = excluded.name, issuer = excluded.issuer,
 				client_id = excluded.client_id, client_secret = excluded.client_secret, enabled = excluded.enabled,
 				creates_users = excluded.creates_users, role = excluded.role, updated_at = excluded.updated_at,
 				saved_by = excluded.saved_by, saved_rights = excluded.saved_rights`,
 			p.CompanyID, p.Name, p.Issuer, p.ClientID, base64.StdEncoding.EncodeToString(p.Secret), p.Enabled, p.CreatesUsers,
-			string(p.Role), millis(db.now()), p.SavedBy, int64(p.SavedRights)); err != nil {
-			return err
-		}
-		if err := t.Exec(ctx, `DELETE FROM identity_domains WHERE company_id = ?`, p.CompanyID); err != nil {
-			return err
-		}
+			string(p.Role), millis(db.now()), p.SavedBy, int64(p.SavedRights))
+		t.do(ctx, `DELETE FROM identity_domains WHERE company_id = ?`, p.CompanyID)
 		for _, domain := range p.Domains {
-			if err := t.Exec(ctx, `INSERT INTO identity_domains (domain, company_id) VALUES (?, ?)`, domain, p.CompanyID); err != nil {
-				return err
-			}
+			t.do(ctx, `INSERT INTO identity_domains (domain, company_id) VALUES (?, ?)`, domain, p.CompanyID)
 		}
 		return db.recordProvider(ctx, t, before, p)
 	})
@@ -103,9 +97,7 @@ func (db *DB) SaveProvider(ctx context.Context, p account.IdentityProvider,
 // lockUsers locks a company and all of its users. They are read again once no other can be
 // created: who signs in for the first time waits.
 func lockUsers(ctx context.Context, t *tx, companyID string) ([]account.User, error) {
-	if err := holdCompany(ctx, t, companyID); err != nil {
-		return nil, err
-	}
+	t.check(holdCompany(ctx, t, companyID))
 	if _, err := list(ctx, t, scanValue[string], `SELECT u.id FROM users u WHERE u.company_id = ? ORDER BY u.id`+t.hold(),
 		companyID); err != nil {
 		return nil, err

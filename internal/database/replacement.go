@@ -46,9 +46,7 @@ func (db *DB) letLeave(ctx context.Context, t *tx, h lockedAsset, by *access.Rep
 			Target: activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification}})
 	}
 	for _, note := range noteUse(device, now) {
-		if err := t.Exec(ctx, note.text, note.args...); err != nil {
-			return nil, err
-		}
+		t.do(ctx, note.text, note.args...)
 	}
 	return nil, nil
 }

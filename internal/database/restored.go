@@ -62,15 +62,11 @@ func (db *DB) renewPolicies(ctx context.Context, t *tx) error {
 		`DELETE FROM push_retries`,
 		`UPDATE policies SET push_version = 0, push_tried_at = 0 WHERE type = 'PLATFORM'`,
 	} {
-		if err := t.Exec(ctx, text); err != nil {
-			return err
-		}
+		t.do(ctx, text)
 	}
 	now := millis(db.now())
-	if err := t.Exec(ctx, `UPDATE policies SET version = version + 1 + CASE WHEN updated_at < ? THEN (? - updated_at) / 1000 ELSE 0 END
-		WHERE `+ofAgents, now, now); err != nil {
-		return err
-	}
+	t.do(ctx, `UPDATE policies SET version = version + 1 + CASE WHEN updated_at < ? THEN (? - updated_at) / 1000 ELSE 0 END
+		WHERE `+ofAgents, now, now)
 	return t.Exec(ctx, `UPDATE policy_revisions SET version = (SELECT p.version FROM policies p WHERE p.id = policy_revisions.policy_id)
 		WHERE policy_id IN (SELECT id FROM policies WHERE `+ofAgents+`) AND revision = (SELECT MAX(n.revision) FROM policy_revisions n
 			WHERE n.policy_id = policy_revisions.policy_id)`)

@@ -160,9 +160,7 @@ func (db *DB) retainCommands(ctx context.Context, r retention) error {
 		ids := idsOf(old)
 		if err := db.deleteOld(ctx, r.companyID, "commands", func(ctx context.Context, t *tx) (int64, error) {
 			for _, table := range []string{"command_polls", "command_cancels"} {
-				if err := t.Exec(ctx, `DELETE FROM `+table+` WHERE command_id IN (`+marks(len(ids))+`)`, ids...); err != nil {
-					return 0, err
-				}
+				t.do(ctx, `DELETE FROM `+table+` WHERE command_id IN (`+marks(len(ids))+`)`, ids...)
 			}
 			return t.ExecCount(ctx, `DELETE FROM commands WHERE id IN (`+marks(len(ids))+
 				`) AND state NOT IN ('PREPARED', 'SENT', 'UNCONFIRMED')`, ids...)

@@ -44,16 +44,12 @@ func (db *DB) AddRelease(ctx context.Context, r rollout.Release, content []byte)
 			return err
 		}
 		r.AddedAt = db.now()
-		if err := t.Insert(ctx, "agent_releases", releaseColumns, []any{r.Version, r.Package, r.Code, r.SHA256, r.Size, r.Signer,
-			millis(r.AddedAt)}); err != nil {
-			return err
-		}
+		t.check(t.Insert(ctx, "agent_releases", releaseColumns, []any{r.Version, r.Package, r.Code, r.SHA256, r.Size, r.Signer,
+			millis(r.AddedAt)}))
 		for n := 0; n*rollout.PartSize < len(content); n++ {
 			part := content[n*rollout.PartSize : min((n+1)*rollout.PartSize, len(content))]
-			if err := t.Exec(ctx, `INSERT INTO agent_release_parts (sha256, number, data) VALUES (?, ?, ?)`, r.SHA256, int64(n),
-				base64.StdEncoding.EncodeToString(part)); err != nil {
-				return err
-			}
+			t.do(ctx, `INSERT INTO agent_release_parts (sha256, number, data) VALUES (?, ?, ?)`, r.SHA256, int64(n),
+				base64.StdEncoding.EncodeToString(part))
 		}
 		return forgetReleases(ctx, t, r, len(all)+1-rollout.MaxReleases)
 	})
@@ -107,16 +103,12 @@ func forgetReleases(ctx context.Context, t *tx, added rollout.Release, surplus i
 			`DELETE FROM agent_release_parts WHERE sha256 = ?`,
 			`DELETE FROM agent_releases WHERE sha256 = ?`,
 		} {
-			if err := t.Exec(ctx, statement, r.SHA256); err != nil {
-				return err
-			}
+			t.do(ctx, statement, r.SHA256)
 		}
 		for _, table := range []string{"agent_rollouts", "agent_updates"} {
-			if err := t.Exec(ctx, `DELETE FROM `+table+
+			t.do(ctx, `DELETE FROM `+table+
 				` WHERE version = ? AND NOT EXISTS (SELECT 1 FROM agent_releases r WHERE r.version = ?)`,
-				r.Version, r.Version); err != nil {
-				return err
-			}
+				r.Version, r.Version)
 		}
 	}
 	return nil

@@ -42,19 +42,15 @@ func splitTerms(text string) []string {
 // each other out.
 func (c *termChanges) save(ctx context.Context, t *tx) error {
 	for _, r := range c.dropped {
-		if err := t.Exec(ctx, `DELETE FROM asset_terms WHERE company_id = ? AND term = ? AND asset_id = ?`,
-			r.companyID, r.term, r.assetID); err != nil {
-			return err
-		}
+		t.do(ctx, `DELETE FROM asset_terms WHERE company_id = ? AND term = ? AND asset_id = ?`,
+			r.companyID, r.term, r.assetID)
 	}
 	slices.SortFunc(c.added, func(a, b termRow) int {
 		return strings.Compare(a.companyID+"\n"+a.term+"\n"+a.assetID, b.companyID+"\n"+b.term+"\n"+b.assetID)
 	})
 	for rest := c.added; len(rest) > 0; {
 		n := min(len(rest), manyTerms)
-		if err := insertTerms(ctx, t, rest[:n]); err != nil {
-			return err
-		}
+		t.check(insertTerms(ctx, t, rest[:n]))
 		rest = rest[n:]
 	}
 	return nil
@@ -122,10 +118,8 @@ func indexSome(ctx context.Context, t *tx) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := t.Exec(ctx, `UPDATE assets SET (`+keptColumns+`) = (?, ?, ?, ?) WHERE id = ?`,
-			found.terms, found.patch, found.battery, found.compliant, a.id); err != nil {
-			return 0, err
-		}
+		t.do(ctx, `UPDATE assets SET (`+keptColumns+`) = (?, ?, ?, ?) WHERE id = ?`,
+			found.terms, found.patch, found.battery, found.compliant, a.id)
 		changes.change(a.companyID, a.id, "", found.terms)
 	}
 	return len(all), changes.save(ctx, t)

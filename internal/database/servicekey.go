@@ -75,18 +75,14 @@ func (db *DB) AdmitKeys(ctx context.Context, ids []string, acceptLost bool) (los
 		}
 		now := millis(db.now())
 		for _, id := range lost {
-			if err := t.Exec(ctx, `UPDATE service_keys SET lost_at = ? WHERE id = ?`, now, id); err != nil {
-				return err
-			}
+			t.do(ctx, `UPDATE service_keys SET lost_at = ? WHERE id = ?`, now, id)
 		}
 		for _, id := range ids {
 			if slices.Contains(needed, id) {
 				continue
 			}
-			if err := t.Exec(ctx, `INSERT INTO service_keys (id, first_seen_at, lost_at) VALUES (?, ?, 0)
-				ON CONFLICT (id) DO UPDATE SET lost_at = 0`, id, now); err != nil {
-				return err
-			}
+			t.do(ctx, `INSERT INTO service_keys (id, first_seen_at, lost_at) VALUES (?, ?, 0)
+				ON CONFLICT (id) DO UPDATE SET lost_at = 0`, id, now)
 		}
 		return nil
 	})

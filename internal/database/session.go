@@ -33,9 +33,7 @@ func (db *DB) CreateSession(ctx context.Context, s account.Session) error {
 		if err != nil {
 			return err
 		}
-		if err := t.Insert(ctx, "sessions", sessionColumns, sessionFields(&s)); err != nil {
-			return err
-		}
+		t.check(t.Insert(ctx, "sessions", sessionColumns, sessionFields(&s)))
 		return db.recordPerson(ctx, t, s.UserID, activity.SignedIn, activity.OK, activity.Change{Field: "method", After: s.Method})
 	})
 }
@@ -139,9 +137,7 @@ func stepFields(s *account.PendingSignIn) []any {
 // SaveStep implements account.PendingStore, and drops what has expired.
 func (db *DB) SaveStep(ctx context.Context, token access.SecretHash, s account.PendingSignIn) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.Exec(ctx, `DELETE FROM signin_steps WHERE expires_at < ?`, millis(db.now())); err != nil {
-			return err
-		}
+		t.do(ctx, `DELETE FROM signin_steps WHERE expires_at < ?`, millis(db.now()))
 		if s.Kind == account.SecondFactor {
 			same, err := holds(ctx, t, `SELECT id FROM users WHERE id = ? AND password_hash = ?`+t.hold(), s.UserID, s.PasswordHash)
 			if err == nil && !same {

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/musterhq/muster/internal/access"
@@ -20,7 +21,16 @@ type tx struct {
 	wroteEvent bool
 	// compared: a statement of the transaction compared the permit itself.
 	compared bool
+	// failed is the first error of do and check.
+	failed error
 }
+
+// do runs a statement. If it fails, no further statement of the transaction reaches the
+// database, and the transaction fails with its error, whatever its function returns.
+func (t *tx) do(ctx context.Context, query string, args ...any) { t.check(t.Exec(ctx, query, args...)) }
+
+// check is do for what a step of the transaction returned.
+func (t *tx) check(err error) { t.failed = cmp.Or(t.failed, err) }
 
 func (t *tx) hint(topic string, ids ...string) {
 	if len(ids) == 0 {
@@ -101,7 +111,15 @@ func (db *DB) writeRelaxed(ctx context.Context, f work) error { return db.run(ct
 
 // run runs f in a transaction that no permit binds.
 func (db *DB) run(ctx context.Context, f work, relaxed bool) error {
-	return db.engine.Write(ctx, func(ctx context.Context, t engine.Tx) error { return f(ctx, &tx{Tx: t, db: db}) }, relaxed)
+	return db.engine.Write(ctx, func(ctx context.Context, t engine.Tx) error { return db.within(ctx, t, f) }, relaxed)
+}
+
+// within runs f in a transaction of the engine.
+func (db *DB) within(ctx context.Context, begun engine.Tx, f work) error {
+	t := &tx{db: db}
+	t.Tx = begun.Until(&t.failed)
+	err := f(ctx, t)
+	return cmp.Or(t.failed, err)
 }
 
 // wakeNumbering wakes who gives events their positions: this replica wrote an event.
