@@ -140,11 +140,8 @@ func formerAsset(ctx context.Context, t *tx, companyID string, e agentdevice.Enr
 // bind ties a device to its asset; the device that was that asset before is
 // superseded. The caller holds the asset's row.
 func bind(ctx context.Context, t *tx, d agentdevice.Device) error {
-	err := supersede(ctx, t, d.AssetID, d.ID)
-	if err == nil {
-		err = t.Exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, d.AssetID, d.Epoch, d.ID)
-	}
-	return err
+	supersede(ctx, t, d.AssetID, d.ID)
+	return t.Exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, d.AssetID, d.Epoch, d.ID)
 }
 
 // redeem makes the device of a token, or finds the one that the same key got
@@ -214,17 +211,12 @@ func insertAgent(ctx context.Context, t *tx, d agentdevice.Device, companyID str
 // supersede ends the live agents of an asset, except one. They are not released:
 // a device must not lose its policy because another has become its asset. One
 // with an open wipe is told to erase itself at its next contact.
-func supersede(ctx context.Context, t *tx, assetID, except string) error {
+func supersede(ctx context.Context, t *tx, assetID, except string) {
 	live := `SELECT id FROM agent_devices WHERE asset_id = ? AND id <> ? AND state <> '` + string(agentdevice.Deleted) + `'`
-	ids, err := list(ctx, t, scanValue[string], live+` ORDER BY id`+t.lock(), assetID, except)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
+	for _, id := range listed(ctx, t, scanValue[string], live+` ORDER BY id`+t.lock(), assetID, except) {
 		t.check(endAgent(ctx, t, id))
 		t.do(ctx, `UPDATE agent_devices SET superseded = TRUE WHERE id = ?`, id)
 	}
-	return nil
 }
 
 // openWipe selects the wipe that a row of agent_devices has not carried out.
@@ -313,12 +305,8 @@ func (db *DB) EndOrphans(ctx context.Context, limit int) error {
 
 func endOrphans(ctx context.Context, t *tx, deviceID string) error {
 	t.do(ctx, `UPDATE agent_devices SET open_deliveries = 0, orphaned = FALSE WHERE id = ? AND orphaned`, deviceID)
-	orphans, err := list(ctx, t, into(deliveryFields), `DELETE FROM agent_deliveries WHERE device_id = ? RETURNING `+deliveryColumns,
-		deviceID)
-	if err != nil {
-		return err
-	}
-	for _, v := range orphans {
+	for _, v := range listed(ctx, t, into(deliveryFields), `DELETE FROM agent_deliveries WHERE device_id = ? RETURNING `+deliveryColumns,
+		deviceID) {
 		state, outcome := command.Type(v.Type).EndOfManagement(asset.Agent, false)
 		_, err := t.db.advanceWithin(ctx, t, v.CommandID,
 			command.Transition{From: []command.State{command.Prepared, command.Sent, command.Unconfirmed}, To: state, Outcome: outcome})

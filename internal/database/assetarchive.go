@@ -34,7 +34,8 @@ func (db *DB) ArchiveAssets(ctx context.Context, companyID string, ids []string,
 			t.check(db.record(ctx, t, companyID, activity.Event{Action: action,
 				Target: activity.Target{Kind: activity.Asset, ID: id, Name: h.identification}}))
 		}
-		return counts.save(ctx, t)
+		counts.save(ctx, t)
+		return nil
 	})
 }
 

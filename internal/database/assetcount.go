@@ -30,7 +30,7 @@ func (c counts) add(companyID string, s asset.Status, policyID string, n int64) 
 
 // save adds the changes to the kept counts, always in the same order, so that
 // transactions do not lock each other out.
-func (c counts) save(ctx context.Context, t *tx) error {
+func (c counts) save(ctx context.Context, t *tx) {
 	for _, k := range slices.SortedFunc(maps.Keys(c), compareKinds) {
 		if c[k] == 0 {
 			continue
@@ -45,7 +45,6 @@ func (c counts) save(ctx context.Context, t *tx) error {
 			ON CONFLICT (company_id, status, policy_id) DO UPDATE SET count = asset_counts.count + excluded.count`,
 			k.company, k.status, k.policy, c[k])
 	}
-	return nil
 }
 
 // CountAssets counts what is filtered by status and policy alone from the kept counts: a

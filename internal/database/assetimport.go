@@ -41,9 +41,9 @@ func (db *DB) Import(ctx context.Context, companyID string, lines []asset.Line, 
 			return errDry
 		}
 		t.changed(companyID, "asset", "")
-		return errors.Join(i.counts.save(ctx, t),
-			db.record(ctx, t, companyID, activity.Event{Action: activity.AssetsImported, Changes: []activity.Change{
-				{Field: "assets", After: strconv.Itoa(i.done.Made)}, {Field: "changed", After: strconv.Itoa(i.done.Changed)}}}))
+		i.counts.save(ctx, t)
+		return db.record(ctx, t, companyID, activity.Event{Action: activity.AssetsImported, Changes: []activity.Change{
+			{Field: "assets", After: strconv.Itoa(i.done.Made)}, {Field: "changed", After: strconv.Itoa(i.done.Changed)}}})
 	})
 	if errors.Is(err, errDry) {
 		err = nil

@@ -2,7 +2,6 @@ package database
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/musterhq/muster/internal/asset"
@@ -80,7 +79,8 @@ func (h lockedAsset) save(ctx context.Context, t *tx) error {
 	if h.lostMode != h.wasLost {
 		t.check(h.tellLost(ctx, t))
 	}
-	return changes.save(ctx, t)
+	changes.save(ctx, t)
+	return nil
 }
 
 // contact is the statement that saves seen, the time of the device's last contact, with its arguments; it is
@@ -139,7 +139,8 @@ func (db *DB) AssignPolicy(ctx context.Context, assetID string, epoch int, polic
 		}
 		h.count(counts, 1)
 		t.check(h.save(ctx, t))
-		return counts.save(ctx, t)
+		counts.save(ctx, t)
+		return nil
 	})
 }
 
@@ -171,11 +172,7 @@ func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince ti
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		marked = 0
 		for _, status := range []asset.Status{asset.Active, asset.Synchronizing} {
-			n, err := markInactive(ctx, t, companyID, status, silentSince, latest(now), limit-marked)
-			if err != nil {
-				return err
-			}
-			marked += n
+			marked += markInactive(ctx, t, companyID, status, silentSince, latest(now), limit-marked)
 		}
 		if marked > 0 {
 			t.changed(companyID, "asset", "")
@@ -186,8 +183,8 @@ func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince ti
 }
 
 func markInactive(ctx context.Context, t *tx, companyID string, status asset.Status, silentSince time.Time, believed int64,
-	limit int) (int, error) {
-	found, err := list(ctx, t, into(func(s *silentAsset) []any { return []any{&s.id, &s.policyID} }),
+	limit int) int {
+	found := listed(ctx, t, into(func(s *silentAsset) []any { return []any{&s.id, &s.policyID} }),
 		`UPDATE assets SET status = 'INACTIVE' WHERE id IN (
 			SELECT a.id FROM asset_contacts s JOIN assets a ON a.id = s.asset_id
 			WHERE s.company_id = ? AND s.status = ? AND s.at < ? AND (a.synced_at < ? OR a.synced_at > ?)
@@ -198,10 +195,9 @@ func markInactive(ctx context.Context, t *tx, companyID string, status asset.Sta
 		counts.add(companyID, status, s.policyID, -1)
 		counts.add(companyID, asset.Inactive, s.policyID, 1)
 	}
-	if err != nil {
-		return 0, err
-	}
-	return len(found), errors.Join(t.db.tellSilent(ctx, t, companyID, found), counts.save(ctx, t))
+	t.db.tellSilent(ctx, t, companyID, found)
+	counts.save(ctx, t)
+	return len(found)
 }
 
 // SetPushReachable saves whether push messages reach a device, unless the asset was enrolled again since epoch.

@@ -88,12 +88,8 @@ func (h lockedAsset) noteInstalled(ctx context.Context, t *tx) error {
 		return err
 	}
 	now := r.installed()
-	before, err := list(ctx, t, into(func(a *installedApp) []any { return []any{&a.pkg, &a.code} }),
-		`SELECT package, version_code FROM installed_apps WHERE asset_id = ?`, h.id)
-	if err != nil {
-		return err
-	}
-	for _, a := range before {
+	for _, a := range listed(ctx, t, into(func(a *installedApp) []any { return []any{&a.pkg, &a.code} }),
+		`SELECT package, version_code FROM installed_apps WHERE asset_id = ?`, h.id) {
 		if code, has := now[a.pkg]; has && code == a.code {
 			delete(now, a.pkg)
 			continue

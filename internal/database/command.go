@@ -324,6 +324,13 @@ func (db *DB) OpenOf(ctx context.Context, assetID string) ([]command.Command, er
 	return openOf(ctx, db.read(), assetID, "")
 }
 
+// lockOpen locks the commands of an asset that are not final.
+func lockOpen(ctx context.Context, t *tx, assetID string) []command.Command {
+	open, err := openOf(ctx, t, assetID, t.lock())
+	t.check(err)
+	return open
+}
+
 func openOf(ctx context.Context, c conn, assetID, lock string) ([]command.Command, error) {
 	return list(ctx, c, into(commandFields), `SELECT `+commandColumns+` FROM commands
 		WHERE `+isOpen+` AND asset_id = ? ORDER BY created_at, id`+lock, assetID)

@@ -44,11 +44,8 @@ func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, 
 			return fault.New(fault.Refused, "the device was enrolled again since the token was made")
 		}
 		got.AssetID, got.Epoch = token.assetID, token.epoch
-		ended, err := list(ctx, t, scanValue[string], `UPDATE agent_devices SET state = ?, push_token = '', orphaned = open_deliveries > 0
+		ended := listed(ctx, t, scanValue[string], `UPDATE agent_devices SET state = ?, push_token = '', orphaned = open_deliveries > 0
 			WHERE asset_id = ? AND id <> ? AND state <> '`+string(agentdevice.Deleted)+`' RETURNING id`, string(agentdevice.Deleted), got.AssetID, got.ID)
-		if err != nil {
-			return err
-		}
 		t.hint(agentdevice.EndTopic, ended...)
 		t.do(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, got.AssetID, got.Epoch, got.ID)
 		t.do(ctx, `UPDATE assets SET push_reachable = FALSE WHERE id = ?`, got.AssetID)
@@ -60,14 +57,11 @@ func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, 
 
 // hintCompanions has the companions of a platform device hinted to: its
 // enrollment is over and theirs with it, as their next check-in is told.
-func (h lockedAsset) hintCompanions(ctx context.Context, t *tx) error {
-	if h.management != string(asset.Platform) {
-		return nil
+func (h lockedAsset) hintCompanions(ctx context.Context, t *tx) {
+	if h.management == string(asset.Platform) {
+		t.hint(agentdevice.EndTopic, listed(ctx, t, scanValue[string], `SELECT id FROM agent_devices
+			WHERE asset_id = ? AND role = '`+string(protocol.Companion)+`' AND state <> '`+string(agentdevice.Deleted)+`'`, h.id)...)
 	}
-	ids, err := list(ctx, t, scanValue[string], `SELECT id FROM agent_devices WHERE asset_id = ? AND role = '`+string(protocol.Companion)+`'
-		AND state <> '`+string(agentdevice.Deleted)+`'`, h.id)
-	t.hint(agentdevice.EndTopic, ids...)
-	return err
 }
 
 // enrolledAs reports whether the asset is still the platform device that it was.

@@ -122,9 +122,10 @@ func (db *DB) saveCompany(ctx context.Context, t *tx, c, next company.Company) e
 	if next.Settings != c.Settings {
 		t.raises(c.ID)
 	}
-	t.check(db.supersede(ctx, t, c, next))
+	db.supersede(ctx, t, c, next)
 	t.check(db.recordCompany(ctx, t, activity.CompanyChanged, c, next))
-	return db.followApproval(ctx, t, c, next)
+	db.followApproval(ctx, t, c, next)
+	return nil
 }
 
 // settingsColumns are the columns of a company's settings, in the order of

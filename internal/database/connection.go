@@ -113,30 +113,23 @@ func (db *DB) UpdateConnection(ctx context.Context, companyID, id string, change
 }
 
 // lockConnectionsOf locks the live connections of a user and returns their ids.
-func lockConnectionsOf(ctx context.Context, t *tx, companyID, userID string) ([]string, error) {
-	return list(ctx, t, scanValue[string], `SELECT o.id FROM oauth_connections o WHERE o.user_id = ? AND o.company_id = ?
+func lockConnectionsOf(ctx context.Context, t *tx, companyID, userID string) []string {
+	return listed(ctx, t, scanValue[string], `SELECT o.id FROM oauth_connections o WHERE o.user_id = ? AND o.company_id = ?
 		AND o.revoked_at = 0 ORDER BY o.id`+t.lock(), userID, companyID)
 }
 
 // endConnections revokes the connections of a user, and consents that are not redeemed yet, in
 // the transaction that disables or enables the user: they do not work again if the user does.
-func (db *DB) endConnections(ctx context.Context, t *tx, u account.User) error {
+func (db *DB) endConnections(ctx context.Context, t *tx, u account.User) {
 	// A code that is being redeemed is waited for: its connection is found after it.
 	t.do(ctx, `DELETE FROM oauth_codes WHERE user_id = ?`, u.ID)
-	live, err := lockConnectionsOf(ctx, t, u.CompanyID, u.ID)
-	if err != nil {
-		return err
-	}
-	for _, id := range live {
+	for _, id := range lockConnectionsOf(ctx, t, u.CompanyID, u.ID) {
 		o, err := findConnection(ctx, t, id)
-		if err != nil {
-			return err
-		}
+		t.check(err)
 		ended := o
 		ended.RevokedAt = db.now()
 		t.check(db.saveConnection(ctx, t, o, &ended))
 	}
-	return nil
 }
 
 // saveConnection saves a locked connection with its grants, and records what changed.

@@ -142,17 +142,17 @@ func (db *DB) whyVoid(ctx context.Context, t conn, of approval.Subject, signedID
 
 // voidDecisions takes back what persons of a company approved, or asked for, who may not any
 // more, in the transaction that takes their right: it does not count again if they may again.
-func (db *DB) voidDecisions(ctx context.Context, t *tx, companyID string) error {
+func (db *DB) voidDecisions(ctx context.Context, t *tx, companyID string) {
 	t.check(db.voidChanges(ctx, t, companyID))
 	t.check(db.voidCalls(ctx, t, companyID))
 	// Also what waits for persons who may not change the company's controls any more.
-	return db.cancelLoosenings(ctx, t, `l.company_id = ? AND NOT `+mayLoosen, companyID, int64(account.ManageCompany))
+	db.cancelLoosenings(ctx, t, `l.company_id = ? AND NOT `+mayLoosen, companyID, int64(account.ManageCompany))
 }
 
 // followApproval takes back what a company's stricter rules do not allow any more. Where no
 // approval is asked for any more, a proposal lives as long as any other; where one is asked for
 // that was not before, it tells which proposals wait.
-func (db *DB) followApproval(ctx context.Context, t *tx, before, after company.Company) error {
+func (db *DB) followApproval(ctx context.Context, t *tx, before, after company.Company) {
 	was, is := before.Settings.Controls, after.Settings.Controls
 	if was.ApplyApproval != is.ApplyApproval && is.ApplyApproval == access.ApproveNone {
 		t.do(ctx, `UPDATE proposals SET expires_at = created_at + ? WHERE company_id = ? AND status = 'PENDING'
@@ -161,12 +161,11 @@ func (db *DB) followApproval(ctx context.Context, t *tx, before, after company.C
 		t.changed(after.ID, "proposal", "")
 	}
 	if was.ApplyApproval != is.ApplyApproval && is.ApplyApproval.On() { // before voidDecisions, which tells what it takes back
-		t.check(db.tellWaiting(ctx, t, after.ID, was.ApplyApproval))
+		db.tellWaiting(ctx, t, after.ID, was.ApplyApproval)
 	}
 	if is.ApproverAge > was.ApproverAge || is.SecondPerson && !was.SecondPerson {
-		return db.voidDecisions(ctx, t, after.ID)
+		db.voidDecisions(ctx, t, after.ID)
 	}
-	return nil
 }
 
 // mayNot says why the person who made a decision that was kept may not make it any more.

@@ -108,12 +108,9 @@ func (db *DB) DropExpired(ctx context.Context, limit int) (dropped int, err erro
 	err = db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
 		dropped = 0
 		// The device before its deliveries, as all that change both do.
-		all, err := list(ctx, t, into(func(e *expired) []any { return []any{&e.device, &e.command} }), `SELECT d.id, v.command_id
+		all := listed(ctx, t, into(func(e *expired) []any { return []any{&e.device, &e.command} }), `SELECT d.id, v.command_id
 			FROM agent_deliveries v JOIN agent_devices d ON d.id = v.device_id
 			WHERE v.deadline <> 0 AND v.deadline <= ? ORDER BY v.deadline, v.command_id LIMIT ?`+t.skipLocked(), now, limit)
-		if err != nil {
-			return err
-		}
 		if len(all) == 0 {
 			return nil
 		}
@@ -126,13 +123,14 @@ func (db *DB) DropExpired(ctx context.Context, limit int) (dropped int, err erro
 		commands = padded(commands)
 		t.do(ctx, `DELETE FROM agent_deliveries WHERE command_id IN (`+marks(len(commands))+`)`,
 			anys(commands)...)
-		return t.fewerOpen(ctx, of)
+		t.fewerOpen(ctx, of)
+		return nil
 	})
 	return dropped, err
 }
 
 // fewerOpen notes with devices how many of their deliveries ended.
-func (t *tx) fewerOpen(ctx context.Context, of map[string]int) error {
+func (t *tx) fewerOpen(ctx context.Context, of map[string]int) {
 	devices := map[int][]string{} // by that number, which is nearly always 1
 	for device, n := range of {
 		devices[n] = append(devices[n], device)
@@ -142,7 +140,6 @@ func (t *tx) fewerOpen(ctx context.Context, of map[string]int) error {
 		t.do(ctx, `UPDATE agent_devices SET open_deliveries = open_deliveries - ? WHERE id IN (`+marks(len(ids))+`)`,
 			append([]any{n}, anys(ids)...)...)
 	}
-	return nil
 }
 
 // Accept notes that the device has a command, once. A device that sets out to erase itself is

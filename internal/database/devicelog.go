@@ -28,14 +28,15 @@ func (db *DB) KeepLog(ctx context.Context, d agentdevice.Device, l agentdevice.L
 		t.do(ctx, `INSERT INTO device_logs (command_id, company_id, asset_id, at, bytes, text) VALUES (`+marks(6)+
 			`) ON CONFLICT (command_id) DO NOTHING`,
 			l.ID, d.CompanyID, d.AssetID, millis(l.At), int64(l.Bytes), l.Text)
-		return forgetLogs(ctx, t, d)
+		forgetLogs(ctx, t, d)
+		return nil
 	})
 }
 
 const hasLog = `SELECT command_id FROM device_logs WHERE command_id = ? AND company_id = ? AND asset_id = ?`
 
 // forgetLogs removes the oldest logs of a device, and of its company, that are too many.
-func forgetLogs(ctx context.Context, t *tx, d agentdevice.Device) error {
+func forgetLogs(ctx context.Context, t *tx, d agentdevice.Device) {
 	for _, bound := range []struct {
 		column, id string
 		keep       int
@@ -43,7 +44,6 @@ func forgetLogs(ctx context.Context, t *tx, d agentdevice.Device) error {
 		t.do(ctx, `DELETE FROM device_logs WHERE command_id IN (SELECT command_id FROM device_logs WHERE `+bound.column+` = ?
 			ORDER BY at DESC, command_id DESC LIMIT 1000 OFFSET ?)`, bound.id, bound.keep)
 	}
-	return nil
 }
 
 // Logs implements agentdevice.LogStore.

@@ -93,11 +93,8 @@ func (db *DB) RevokeCode(ctx context.Context, companyID string, policies []strin
 // revokeCode is RevokeCode. The company is locked.
 func revokeCode(ctx context.Context, t *tx, companyID string, policies []string, id string) (provisioning.Code, error) {
 	now := t.db.now()
-	tokens, err := list(ctx, t, scanValue[bool], `SELECT device_id = '' AND (expires_at > ? OR `+requested+`) FROM agent_tokens
+	tokens := listed(ctx, t, scanValue[bool], `SELECT device_id = '' AND (expires_at > ? OR `+requested+`) FROM agent_tokens
 		WHERE code_id = ? AND code_id <> '' AND company_id = ? ORDER BY hash`+t.lock(), millis(now), millis(now), id, companyID)
-	if err != nil {
-		return provisioning.Code{}, err
-	}
 	c, err := lockCode(ctx, t, companyID, id)
 	if err == nil && policies != nil && !slices.Contains(policies, c.PolicyID) {
 		err = fault.New(fault.NotFound, "no such enrollment code")
@@ -126,13 +123,10 @@ func revokeCode(ctx context.Context, t *tx, companyID string, policies []string,
 // returns how many codes that were. The policy and its company are locked.
 func endCodesOf(ctx context.Context, t *tx, p policy.Policy) (codes int, err error) {
 	// A device that a person confirmed for an asset gets the policy of that: the token has it.
-	ids, err := list(ctx, t, scanValue[string], `SELECT c.id FROM enrollment_codes c WHERE c.company_id = ? AND c.revoked_at = 0
+	ids := listed(ctx, t, scanValue[string], `SELECT c.id FROM enrollment_codes c WHERE c.company_id = ? AND c.revoked_at = 0
 		AND (c.max_devices = 0 OR c.devices < c.max_devices) AND (c.policy_id = ? OR EXISTS (SELECT 1 FROM agent_tokens k
 			WHERE k.code_id = c.id AND k.code_id <> '' AND k.company_id = c.company_id AND k.policy_id = ? AND k.device_id = ''))
 		ORDER BY c.id`, p.CompanyID, p.ID, p.ID)
-	if err != nil {
-		return 0, err
-	}
 	for _, id := range ids {
 		switch _, err := revokeCode(ctx, t, p.CompanyID, nil, id); {
 		case err == nil:
@@ -161,7 +155,7 @@ func endCode(ctx context.Context, t *tx, c provisioning.Code) error {
 	}
 	t.do(ctx, `UPDATE enrollment_codes SET revoked_at = ?, devices = ?, drop_at = ? WHERE id = ?`, millis(c.RevokedAt),
 		c.Devices, dropAt, c.ID)
-	t.check(endRequests(ctx, t, c))
+	endRequests(ctx, t, c)
 	if c.RevokedAt.IsZero() { // the last device may ask again with its token
 		return nil
 	}
@@ -170,21 +164,19 @@ func endCode(ctx context.Context, t *tx, c provisioning.Code) error {
 
 // endRequests deletes what devices asked with an agent's code that has ended: none of them enrolls
 // with it. What waited would take the places of other requests.
-func endRequests(ctx context.Context, t *tx, c provisioning.Code) error {
+func endRequests(ctx context.Context, t *tx, c provisioning.Code) {
 	type asked struct {
 		assetID   string
 		confirmed int64
 	}
-	ended, err := list(ctx, t, into(func(a *asked) []any { return []any{&a.assetID, &a.confirmed} }),
+	for _, a := range listed(ctx, t, into(func(a *asked) []any { return []any{&a.assetID, &a.confirmed} }),
 		`DELETE FROM enrollment_requests WHERE company_id = ? AND token_hash IN (SELECT k.hash FROM agent_tokens k
-			WHERE k.code_id = ? AND k.code_id <> '' AND k.company_id = ?) RETURNING asset_id, confirmed_at`, c.CompanyID, c.ID, c.CompanyID)
-	for _, a := range ended {
+			WHERE k.code_id = ? AND k.code_id <> '' AND k.company_id = ?) RETURNING asset_id, confirmed_at`, c.CompanyID, c.ID, c.CompanyID) {
 		if a.confirmed == 0 {
 			t.changed(c.CompanyID, attentionHint, "")
 			t.changed(c.CompanyID, "asset", a.assetID)
 		}
 	}
-	return err
 }
 
 // use counts a device that enrolled with a code, and gives it the code's tags. It reports

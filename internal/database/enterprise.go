@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 )
@@ -72,20 +71,14 @@ func endManaged(ctx context.Context, t *tx, companyID, enterprise string, at tim
 	if err := disconnecting(ctx, t, companyID, enterprise); err != nil {
 		return 0, err
 	}
-	ids, err := list(ctx, t, scanValue[string], `SELECT id FROM assets WHERE company_id = ? AND `+isManagedByPlatform+
-		` ORDER BY id LIMIT ?`+
-		t.lock(), companyID, disconnectBatch)
-	if err != nil {
-		return 0, err
-	}
+	ids := listed(ctx, t, scanValue[string], `SELECT id FROM assets WHERE company_id = ? AND `+isManagedByPlatform+
+		` ORDER BY id LIMIT ?`+t.lock(), companyID, disconnectBatch)
 	for _, id := range ids {
 		h, err := hold(ctx, t, id)
-		if err == nil {
-			err = h.end(ctx, t, at, ending{how: "the company was disconnected from the platform", unknown: true})
-		}
 		if err != nil {
 			return 0, err
 		}
+		t.check(h.end(ctx, t, at, ending{how: "the company was disconnected from the platform", unknown: true}))
 	}
 	if len(ids) > 0 {
 		t.changed(companyID, "asset", "")
@@ -130,18 +123,6 @@ func (db *DB) leave(ctx context.Context, t *tx, companyID, enterprise string, at
 	return db.record(ctx, t, companyID, activity.Event{Action: activity.CompanyDisconnected,
 		Target:  activity.Target{Kind: activity.Company, ID: companyID, Name: owner.Name},
 		Changes: []activity.Change{{Field: "enterprise", Before: enterprise}}})
-}
-
-// leaveOpen makes an asset's commands UNCONFIRMED whose outcome no device will report.
-func leaveOpen(ctx context.Context, t *tx, h lockedAsset, _ ending, _ time.Time) error {
-	open, err := openOf(ctx, t, h.id, t.lock())
-	for _, c := range open {
-		if err == nil && c.State != command.Unconfirmed {
-			_, err = t.db.advanceWithin(ctx, t, c.ID, command.Transition{From: []command.State{c.State}, To: command.Unconfirmed,
-				Outcome: "the company was disconnected from the platform; it is not known whether the device carried it out"})
-		}
-	}
-	return err
 }
 
 // FormerEnterprise reports whether an enterprise was, or is being, given up here.

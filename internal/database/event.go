@@ -46,7 +46,7 @@ func (db *DB) telling(ctx context.Context, e event.Event) part {
 type silentAsset struct{ id, policyID string }
 
 // tellSilent tells that devices of a company became INACTIVE, in few statements.
-func (db *DB) tellSilent(ctx context.Context, t *tx, companyID string, assets []silentAsset) error {
+func (db *DB) tellSilent(ctx context.Context, t *tx, companyID string, assets []silentAsset) {
 	const some = 500 // rows of a statement
 	t.wroteEvent = t.wroteEvent || len(assets) > 0
 	number := db.dialect().Events()
@@ -58,7 +58,6 @@ func (db *DB) tellSilent(ctx context.Context, t *tx, companyID string, assets []
 		}
 		t.do(ctx, `INSERT INTO events (`+number.Column+eventColumns+`) VALUES `+rows[2:], args...)
 	}
-	return nil
 }
 
 // commandEventType is the event of a command's step, if callers are told of it.

@@ -56,14 +56,11 @@ func (db *DB) NumberRound(ctx context.Context) (int, error) {
 			company string
 			pos     int64
 		}
-		done, err := list(ctx, t, into(func(p *placed) []any { return []any{&p.company, &p.pos} }), `UPDATE events SET pos = s.place FROM (
+		done := listed(ctx, t, into(func(p *placed) []any { return []any{&p.company, &p.pos} }), `UPDATE events SET pos = s.place FROM (
 				SELECT w.id AS event, COALESCE(h.last, 0) + ROW_NUMBER() OVER (PARTITION BY w.company_id ORDER BY w.n, w.id) AS place
 				FROM (SELECT id, n, company_id FROM events WHERE pos = 0 AND n > 0 ORDER BY n, id LIMIT ?) w LEFT
 					JOIN event_heads h ON h.company_id = w.company_id) s
 			WHERE events.id = s.event RETURNING company_id, pos`, numberRows)
-		if err != nil {
-			return 0, err
-		}
 		last := map[string]int64{}
 		for _, p := range done {
 			last[p.company] = max(last[p.company], p.pos)

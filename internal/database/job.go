@@ -89,14 +89,13 @@ func unmoved(ctx context.Context, t *tx, companyID, policyID string) error {
 	if err != nil {
 		return err
 	}
-	open, err := list(ctx, t, into(jobFields),
-		`SELECT `+jobColumns+` FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED')`, companyID)
-	for _, j := range open {
+	for _, j := range listed(ctx, t, into(jobFields),
+		`SELECT `+jobColumns+` FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED')`, companyID) {
 		if to, _ := j.MovesTo(owner.Slug); to == policyID {
 			return fault.New(fault.Refused, "a job that has not ended moves devices to the policy: wait for it, or cancel it")
 		}
 	}
-	return err
+	return nil
 }
 
 // recordJob records a step of a job, and hints to the pages that show it.
@@ -232,20 +231,19 @@ func (db *DB) moveJob(ctx context.Context, t *tx, j job.Job, to job.Status, why 
 }
 
 // openJobs locks the jobs of a company that have not ended, so that no device of theirs is taken.
-func openJobs(ctx context.Context, t *tx, companyID string) ([]job.Job, error) {
-	return list(ctx, t, into(jobFields),
+func openJobs(ctx context.Context, t *tx, companyID string) []job.Job {
+	return listed(ctx, t, into(jobFields),
 		`SELECT `+jobColumns+` FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED') ORDER BY id`+t.lock(), companyID)
 }
 
 // pauseJobs pauses the running jobs of a company that is stopped.
-func (db *DB) pauseJobs(ctx context.Context, t *tx, companyID string, stop access.Stop) error {
-	open, err := openJobs(ctx, t, companyID)
-	for _, j := range open {
-		if err == nil && j.Status == job.Running {
-			_, err = db.moveJob(ctx, t, j, job.Paused, "automation was stopped: "+stop.Reason)
+func (db *DB) pauseJobs(ctx context.Context, t *tx, companyID string, stop access.Stop) {
+	for _, j := range openJobs(ctx, t, companyID) {
+		if j.Status == job.Running {
+			_, err := db.moveJob(ctx, t, j, job.Paused, "automation was stopped: "+stop.Reason)
+			t.check(err)
 		}
 	}
-	return err
 }
 
 // DueJobs implements job.Queue. The next device is due within a minute of the last one, or

@@ -17,20 +17,18 @@ func (db *DB) TakeDevices(ctx context.Context, j job.Job, n int, next, now time.
 		if err != nil || mine == 0 {
 			return nil, err
 		}
-		taken, err := list(ctx, t, into(func(d *job.Taken) []any { return []any{&d.N, &d.AssetID} }),
+		taken := listed(ctx, t, into(func(d *job.Taken) []any { return []any{&d.N, &d.AssetID} }),
 			`SELECT n, asset_id FROM job_devices WHERE job_id = ? AND state = 'WAITING' ORDER BY n LIMIT ?`, j.ID, n)
-		if err == nil && len(taken) == 0 {
+		if len(taken) == 0 {
 			return nil, db.endJob(ctx, t, j)
 		}
 		for i := range taken {
 			taken[i].JobID, taken[i].At = j.ID, now
-			if err == nil {
-				err = t.Exec(ctx, `UPDATE job_devices SET state = 'IN_PROGRESS', taken_at = ? WHERE job_id = ? AND n = ?`,
-					millis(now), j.ID, taken[i].N)
-			}
+			t.do(ctx, `UPDATE job_devices SET state = 'IN_PROGRESS', taken_at = ? WHERE job_id = ? AND n = ?`,
+				millis(now), j.ID, taken[i].N)
 		}
 		t.changed(j.CompanyID, "job", j.ID)
-		return taken, err
+		return taken, nil
 	})
 }
 
@@ -90,14 +88,15 @@ const hadItsTurn = "not done: the device had its turn as the asset that was merg
 // kept one, or of one that it is merged into later. Who took either asset before, and stood still
 // since, asks again whether it is theirs.
 func mergeJobs(ctx context.Context, t *tx, kept, other lockedAsset) error {
-	open, err := openJobs(ctx, t, kept.companyID)
-	for _, j := range open {
+	for _, j := range openJobs(ctx, t, kept.companyID) {
 		t.raises(kept.companyID)
-		if err == nil && j.Sends() {
-			err = mergeInJob(ctx, t, j, kept.id, other.id)
+		if j.Sends() {
+			if err := mergeInJob(ctx, t, j, kept.id, other.id); err != nil {
+				return err
+			}
 		}
 	}
-	return err
+	return nil
 }
 
 // hadTurn is that a device of a job was sent to, or may be; its parameter is the company. A process

@@ -82,9 +82,12 @@ func merge(ctx context.Context, t *tx, kept, other lockedAsset) error {
 	kept.count(counts, -1)
 	other.count(counts, -1)
 	before := kept
-	t.check(failBeforeEnrollment(ctx, t, kept))
-	t.check(failMerged(ctx, t, other.id))
-	t.check(supersede(ctx, t, kept.id, ""))
+	failBeforeEnrollment(ctx, t, kept)
+	for _, c := range lockOpen(ctx, t, other.id) {
+		_, err := t.db.advanceWithin(ctx, t, c.ID, command.Transition{From: []command.State{c.State}, To: command.Failed, Outcome: mergedOutcome})
+		t.check(err)
+	}
+	supersede(ctx, t, kept.id, "")
 	kept.become(other)
 	left := other
 	left.status, left.policyID, left.device = asset.Deleted, "", ""
@@ -96,8 +99,8 @@ func merge(ctx context.Context, t *tx, kept, other lockedAsset) error {
 	for _, h := range []lockedAsset{left, kept} {
 		t.check(h.save(ctx, t))
 	}
-	t.check(moveDevice(ctx, t, other, kept))
-	t.check(counts.save(ctx, t))
+	moveDevice(ctx, t, other, kept)
+	counts.save(ctx, t)
 	return t.db.record(ctx, t, kept.companyID, activity.Event{Action: activity.AssetMerged,
 		Target: activity.Target{Kind: activity.Asset, ID: kept.id, Name: kept.identification},
 		Changes: activity.Differences(activity.Change{Field: "mergedAsset", After: other.id},
@@ -118,7 +121,7 @@ func (h *lockedAsset) become(o lockedAsset) {
 }
 
 // moveDevice ties what belongs to a device to its new asset.
-func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) error {
+func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) {
 	now := millis(t.db.now())
 	for _, change := range []part{
 		{
@@ -140,20 +143,4 @@ func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) error {
 	} {
 		t.do(ctx, change.text, change.args...)
 	}
-	return nil
-}
-
-// failMerged ends the open commands of an asset that was merged.
-func failMerged(ctx context.Context, t *tx, assetID string) error {
-	open, err := openOf(ctx, t, assetID, t.lock())
-	if err != nil {
-		return err
-	}
-	for _, c := range open {
-		if _, err := t.db.advanceWithin(ctx, t, c.ID, command.Transition{From: []command.State{c.State}, To: command.Failed,
-			Outcome: mergedOutcome}); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -147,10 +147,9 @@ func remember(ctx context.Context, t *tx, companyID, id string, now time.Time) (
 func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation, by joinedBy) (enrollment.Change, error) {
 	again, earlier := by != "", h
 	if o.Location != nil && o.Management == asset.Agent {
-		if asked, err := h.mayLocate(ctx, t, o.Device); err != nil || !asked {
-			if err != nil {
-				return enrollment.Change{}, err
-			}
+		if asked, err := h.mayLocate(ctx, t, o.Device); err != nil {
+			return enrollment.Change{}, err
+		} else if !asked {
 			o.Location = nil
 		}
 	}
@@ -164,14 +163,13 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 	}
 	before := h.appliedPolicy
 	if again {
-		t.check(failBeforeEnrollment(ctx, t, h))
+		failBeforeEnrollment(ctx, t, h)
 		before = ""
 		h.enroll(o)
 		if o.Code != "" {
-			var err error
-			if codeGoesOn, err = h.use(ctx, t, o.Code, o.Device); err != nil {
-				return enrollment.Change{}, err
-			}
+			goesOn, err := h.use(ctx, t, o.Code, o.Device)
+			t.check(err)
+			codeGoesOn = goesOn
 		}
 	}
 	fresh, previous := again || millis(o.ReportedAt) > h.synced, h.reported
@@ -189,7 +187,7 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 	t.check(h.save(ctx, t))
 	if again {
 		t.check(h.recordEnrolled(ctx, t, earlier, by))
-		t.check(earlier.hintCompanions(ctx, t))
+		earlier.hintCompanions(ctx, t)
 	}
 	if again && o.Apps == nil {
 		t.check(forgetApps(ctx, t, h.id)) // those of the enrollment before
@@ -201,8 +199,9 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 	if o.Location != nil {
 		t.check(notePlace(ctx, t, h.id, *o.Location))
 	}
+	counts.save(ctx, t)
 	return enrollment.Change{Applied: true, AssetID: h.id, Epoch: h.epoch, Enrolled: again, CodeGoesOn: codeGoesOn,
-		PolicyID: h.appliedPolicy, PolicyNew: h.appliedPolicy != before}, counts.save(ctx, t)
+		PolicyID: h.appliedPolicy, PolicyNew: h.appliedPolicy != before}, nil
 }
 
 // join enrolls a device whose name is not that of a managed device. The device gets the asset that it had before, an asset

@@ -72,7 +72,8 @@ func (db *DB) RemovePasskey(ctx context.Context, userID, id string) error {
 		if err != nil {
 			return err
 		}
-		return db.voidDecisions(ctx, t, companyID)
+		db.voidDecisions(ctx, t, companyID)
+		return nil
 	})
 }
 

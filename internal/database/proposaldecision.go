@@ -119,10 +119,9 @@ func (db *DB) voidChange(ctx context.Context, t *tx, p proposal.Proposal, why er
 
 // voidChanges removes the approvals of a company's proposals by persons who may not give them any more. See voidDecisions.
 func (db *DB) voidChanges(ctx context.Context, t *tx, companyID string) error {
-	all, err := list(ctx, t, db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v
+	for _, p := range listed(ctx, t, db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v
 		WHERE v.company_id = ? AND v.status = 'PENDING' AND v.approval = 'APPROVED' AND v.expires_at > ? ORDER BY v.id`,
-		companyID, millis(db.now()))
-	for _, p := range all {
+		companyID, millis(db.now())) {
 		of, err := db.changeSubject(ctx, t, p)
 		if err != nil {
 			return err
@@ -135,7 +134,7 @@ func (db *DB) voidChanges(ctx context.Context, t *tx, companyID string) error {
 			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // whyNoApproval returns why the approval that p has does not count; nil: it counts.

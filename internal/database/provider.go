@@ -98,13 +98,8 @@ func (db *DB) SaveProvider(ctx context.Context, p account.IdentityProvider,
 // created: who signs in for the first time waits.
 func lockUsers(ctx context.Context, t *tx, companyID string) ([]account.User, error) {
 	t.check(holdCompany(ctx, t, companyID))
-	if _, err := list(ctx, t, scanValue[string], `SELECT u.id FROM users u WHERE u.company_id = ? ORDER BY u.id`+t.hold(),
-		companyID); err != nil {
-		return nil, err
-	}
-	if _, err := holds(ctx, t, `SELECT id FROM companies WHERE id = ?`+t.lock(), companyID); err != nil {
-		return nil, err
-	}
+	listed(ctx, t, scanValue[string], `SELECT u.id FROM users u WHERE u.company_id = ? ORDER BY u.id`+t.hold(), companyID)
+	listed(ctx, t, scanValue[string], `SELECT id FROM companies WHERE id = ?`+t.lock(), companyID)
 	return list(ctx, t, into(userFields), `SELECT `+userColumns+` FROM users u WHERE u.company_id = ? ORDER BY u.id`+t.hold(), companyID)
 }
 

@@ -29,25 +29,14 @@ func (db *DB) holdUp(ctx context.Context, t *tx) error {
 		return err
 	}
 	ctx = access.WithActor(ctx, access.ServiceActor(), "")
-	waiting, err := list(ctx, t, scanLoosening,
-		`SELECT `+looseningColumns+` FROM loosenings l WHERE l.effective_at > 0 ORDER BY l.effective_at, l.id`)
-	for _, l := range waiting {
-		if err == nil {
-			err = db.dropLoosenings(ctx, t, l.CompanyID, l.Control)
-		}
+	for _, l := range listed(ctx, t, scanLoosening,
+		`SELECT `+looseningColumns+` FROM loosenings l WHERE l.effective_at > 0 ORDER BY l.effective_at, l.id`) {
+		db.dropLoosenings(ctx, t, l.CompanyID, l.Control)
 	}
-	if err != nil {
-		return err
-	}
-	running, err := list(ctx, t, into(jobFields),
-		`SELECT `+jobColumns+` FROM jobs WHERE status = 'RUNNING' AND next_at > 0 ORDER BY next_at, id`+t.lock())
-	for _, j := range running {
-		if err == nil {
-			_, err = db.moveJob(ctx, t, j, job.Paused, restored)
-		}
-	}
-	if err != nil {
-		return err
+	for _, j := range listed(ctx, t, into(jobFields),
+		`SELECT `+jobColumns+` FROM jobs WHERE status = 'RUNNING' AND next_at > 0 ORDER BY next_at, id`+t.lock()) {
+		_, err := db.moveJob(ctx, t, j, job.Paused, restored)
+		t.check(err)
 	}
 	return db.renewPolicies(ctx, t)
 }

@@ -273,10 +273,9 @@ func (db *DB) retainPlacesOf(ctx context.Context, r retention, assets []any, bef
 		lone := ` WHERE id IN (` + marks(len(ids)) + `) AND location <> ''
 			AND NOT EXISTS (SELECT 1 FROM asset_places p WHERE p.asset_id = assets.id)`
 		// The second statement sees what was reported while the first one waited.
-		held, err := list(ctx, t, scanValue[string], `SELECT id FROM assets`+lone+` ORDER BY id`+t.lock(), ids...)
-		if err != nil || len(held) == 0 {
-			return n, err
+		if held := listed(ctx, t, scanValue[string], `SELECT id FROM assets`+lone+` ORDER BY id`+t.lock(), ids...); len(held) > 0 {
+			t.do(ctx, `UPDATE assets SET location = ''`+lone, ids...)
 		}
-		return n, t.Exec(ctx, `UPDATE assets SET location = ''`+lone, ids...)
+		return n, nil
 	})
 }

@@ -131,23 +131,20 @@ func (db *DB) BeginRollout(ctx context.Context, version string, goal int) (rollo
 			return r, err
 		}
 		now := db.now()
-		r, err = rollout.Rollout{Version: version, Upto: -1, BeganAt: now}, nil
-		all, err := list(ctx, t, into(rolloutFields), `SELECT `+rolloutColumns+` FROM agent_rollouts o ORDER BY o.version`+t.lock())
-		for _, other := range all {
+		r = rollout.Rollout{Version: version, Upto: -1, BeganAt: now}
+		for _, other := range listed(ctx, t, into(rolloutFields),
+			`SELECT `+rolloutColumns+` FROM agent_rollouts o ORDER BY o.version`+t.lock()) {
 			switch {
 			case other.Version == version:
 				r = other
-			case err == nil && other.State != rollout.Done:
-				err = t.Exec(ctx, `UPDATE agent_rollouts SET state = ? WHERE version = ?`, string(rollout.Ended), other.Version)
+			case other.State != rollout.Done:
+				t.do(ctx, `UPDATE agent_rollouts SET state = ? WHERE version = ?`, string(rollout.Ended), other.Version)
 			}
 		}
 		if goal == 0 {
 			goal = cmp.Or(r.Goal, 100)
 		}
-		switch {
-		case err != nil:
-			return r, err
-		case goal < r.Ring:
+		if goal < r.Ring {
 			return r, fault.New(fault.Refused, "the rollout of %s is at %d percent: name as many or more, or pause it", version, r.Ring)
 		}
 		if r.State == rollout.Paused || r.State == rollout.Ended {

@@ -20,6 +20,13 @@ func find[T any](ctx context.Context, c conn, noun string, scan func(row) (T, er
 	return found(t, err, noun)
 }
 
+// listed is list for a transaction, which fails with the query: then there are no rows.
+func listed[T any](ctx context.Context, t *tx, scan func(row) (T, error), query string, args ...any) []T {
+	all, err := list(ctx, t, scan, query, args...)
+	t.check(err)
+	return all
+}
+
 // maybe reports whether there was a row, instead of engine.ErrNoRow.
 func maybe[T any](t T, err error) (T, bool, error) {
 	if errors.Is(err, engine.ErrNoRow) {

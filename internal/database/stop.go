@@ -36,7 +36,8 @@ func (db *DB) recordStop(ctx context.Context, t *tx, before, after access.Stop, 
 	if err := db.record(ctx, t, e.Target.ID, e); err != nil || before.On() || !after.On() {
 		return err
 	}
-	return db.pauseJobs(ctx, t, e.Target.ID, after)
+	db.pauseJobs(ctx, t, e.Target.ID, after)
+	return nil
 }
 
 // stopped is a company whose automation is stopped.

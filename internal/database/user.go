@@ -105,7 +105,8 @@ func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u account.U
 			t.do(ctx, statement, id)
 		}
 		t.check(db.record(ctx, t, companyID, activity.Event{Action: activity.UserDeleted, Target: userTarget(u)}))
-		return db.voidDecisions(ctx, t, companyID)
+		db.voidDecisions(ctx, t, companyID)
+		return nil
 	})
 	return u, err
 }
@@ -137,9 +138,7 @@ func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change 
 // decides holds the company, and needs no lock of the user. The user's connections, which may
 // end as well, are locked before.
 func holdUser(ctx context.Context, t *tx, companyID, id string) (account.User, error) {
-	if _, err := lockConnectionsOf(ctx, t, companyID, id); err != nil {
-		return account.User{}, err
-	}
+	lockConnectionsOf(ctx, t, companyID, id)
 	t.check(holdCompany(ctx, t, companyID))
 	return findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.hold(), id, companyID)
 }
@@ -185,12 +184,12 @@ func (db *DB) saveUser(ctx context.Context, t *tx, before, next account.User, mo
 	t.check(db.recordUser(ctx, t, activity.UserChanged, before, next, more...))
 	// Older programs left the connections of a user whom they disabled: they end when the user is enabled.
 	if before.Disabled != next.Disabled {
-		t.check(db.endConnections(ctx, t, next))
+		db.endConnections(ctx, t, next)
 	}
-	if !loses(before, next) {
-		return nil
+	if loses(before, next) {
+		db.voidDecisions(ctx, t, next.CompanyID)
 	}
-	return db.voidDecisions(ctx, t, next.CompanyID)
+	return nil
 }
 
 // loses reports whether a user can do less than before.
