@@ -63,7 +63,7 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		got, waits = agentdevice.Device{}, false
 		// The company first, as confirmations and revocations have it: the token is locked after that.
-		t.check(holdCompanyOfToken(ctx, t, e.Hash))
+		holdCompanyOfToken(ctx, t, e.Hash)
 		if e.Lost {
 			asked, err := ask(ctx, t, e, o)
 			if waits = asked; err != nil || asked {
@@ -116,10 +116,9 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 }
 
 // holdCompanyOfToken is holdCompany for the one that a token belongs to, if there is such a token.
-func holdCompanyOfToken(ctx context.Context, t *tx, hash [sha256.Size]byte) error {
-	_, err := holds(ctx, t, `SELECT id FROM companies WHERE id = (SELECT company_id FROM agent_tokens WHERE hash = ?)`+t.hold(),
+func holdCompanyOfToken(ctx context.Context, t *tx, hash [sha256.Size]byte) {
+	t.holds(ctx, `SELECT id FROM companies WHERE id = (SELECT company_id FROM agent_tokens WHERE hash = ?)`+t.hold(),
 		hex.EncodeToString(hash[:]))
-	return err
 }
 
 // formerAsset is the asset of the device whose key also signed an enrollment,
@@ -232,16 +231,13 @@ const openRelease = `SELECT 1 FROM agent_deliveries v WHERE v.device_id = agent_
 func (db *DB) EndAgent(ctx context.Context, d agentdevice.Device, e agentdevice.Ending) (bool, error) {
 	ended := false
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		ended = false
 		h, err := holdAgentsAsset(ctx, t, d)
 		if err != nil {
 			return err
 		}
-		may, err := mayEnd(ctx, t, d, e)
-		if err != nil || !may {
-			return err
+		if ended = mayEnd(ctx, t, d, e); !ended {
+			return nil
 		}
-		ended = true
 		t.changed(d.CompanyID, "asset", d.AssetID)
 		if h.id != "" && h.epoch == d.Epoch && h.status.Enrolled() {
 			erased := e.How == agentdevice.Erased
@@ -261,20 +257,19 @@ func holdAgentsAsset(ctx context.Context, t *tx, d agentdevice.Device) (lockedAs
 }
 
 // mayEnd locks a device and reports whether it may end so, as it is now.
-func mayEnd(ctx context.Context, t *tx, d agentdevice.Device, e agentdevice.Ending) (bool, error) {
+func mayEnd(ctx context.Context, t *tx, d agentdevice.Device, e agentdevice.Ending) bool {
 	silence, args := ``, []any{d.ID, d.AssetID, d.Epoch}
 	if e.How == agentdevice.Erased {
 		silence = ` AND erasing_at <> 0 AND erasing_at < ? AND seen_at < ?`
 		args = append(args, millis(e.SilentSince), millis(e.SilentSince))
 	}
-	live, err := holds(ctx, t, `SELECT id FROM agent_devices WHERE id = ? AND asset_id = ? AND epoch = ? AND state <> '`+
+	live := t.holds(ctx, `SELECT id FROM agent_devices WHERE id = ? AND asset_id = ? AND epoch = ? AND state <> '`+
 		string(agentdevice.Deleted)+`'`+silence+t.lock(), args...)
-	if err != nil || !live || e.How != agentdevice.Unenrolled {
-		return live, err
+	if !live || e.How != agentdevice.Unenrolled {
+		return live
 	}
 	// A statement of its own: the one before may have waited while a wipe was kept.
-	wipe, err := holds(ctx, t, `SELECT id FROM agent_devices WHERE id = ? AND EXISTS (`+openWipe+`)`, d.ID)
-	return !wipe, err
+	return !t.holds(ctx, `SELECT id FROM agent_devices WHERE id = ? AND EXISTS (`+openWipe+`)`, d.ID)
 }
 
 // holds reports whether a query for one text finds any.

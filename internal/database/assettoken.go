@@ -31,13 +31,9 @@ func (db *DB) CreateAssetToken(ctx context.Context, token agentdevice.Token, by 
 				"management first, or merge the two assets afterwards")
 		}
 		stored.Epoch, stored.PolicyID = h.epoch, cmp.Or(token.PolicyID, h.policyID)
-		exists, err := holds(ctx, t, `SELECT name FROM policies WHERE id = ? AND company_id = ? AND type = 'AGENT' AND NOT deleted`,
-			stored.PolicyID, token.CompanyID)
-		if err == nil && !exists {
-			err = fault.New(fault.Refused, "the asset has no AGENT policy: name the one with which it is to enroll")
-		}
-		if err != nil {
-			return nil, err
+		if !t.holds(ctx, `SELECT name FROM policies WHERE id = ? AND company_id = ? AND type = 'AGENT' AND NOT deleted`,
+			stored.PolicyID, token.CompanyID) {
+			return nil, fault.New(fault.Refused, "the asset has no AGENT policy: name the one with which it is to enroll")
 		}
 		if refused, err := db.letLeave(ctx, t, h, by, activity.ProvisioningIssued); refused != nil || err != nil {
 			return refused, err

@@ -74,13 +74,9 @@ func enrolledAs(h lockedAsset, companyID string, epoch int) bool {
 func (db *DB) SetPushToken(ctx context.Context, d agentdevice.Device, token string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		// One that has ended since, for a newer companion, has no say any more.
-		n, err := t.ExecCount(ctx, `UPDATE agent_devices SET push_token = ? WHERE id = ? AND state <> '`+string(agentdevice.Deleted)+`'`,
-			token, d.ID)
-		if err != nil || n == 0 {
-			return err
-		}
-		if !d.IsCompanion() {
-			return nil // the wake-up of a manager is its registration
+		if t.count(ctx, `UPDATE agent_devices SET push_token = ? WHERE id = ? AND state <> '`+string(agentdevice.Deleted)+`'`,
+			token, d.ID) == 0 || !d.IsCompanion() { // the wake-up of a manager is its registration
+			return nil
 		}
 		return t.Exec(ctx, `UPDATE assets SET push_reachable = ? WHERE id = ? AND epoch = ? AND management = ?`,
 			token != "", d.AssetID, d.Epoch, string(asset.Platform))
@@ -91,9 +87,8 @@ func (db *DB) SetPushToken(ctx context.Context, d agentdevice.Device, token stri
 // come in its place.
 func (db *DB) DropPushToken(ctx context.Context, d agentdevice.Device) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		dropped, err := t.ExecCount(ctx, `UPDATE agent_devices SET push_token = '' WHERE id = ? AND push_token = ?`, d.ID, d.PushToken)
-		if err != nil || dropped == 0 {
-			return err
+		if t.count(ctx, `UPDATE agent_devices SET push_token = '' WHERE id = ? AND push_token = ?`, d.ID, d.PushToken) == 0 {
+			return nil
 		}
 		return t.Exec(ctx, `UPDATE assets SET push_reachable = FALSE WHERE id = ? AND epoch = ?`, d.AssetID, d.Epoch)
 	})
@@ -131,13 +126,7 @@ func (db *DB) ReportCompanion(ctx context.Context, d agentdevice.Device, r agent
 				h.reported = reported
 			}
 		}
-		asked := false
-		if r.Location != nil {
-			if asked, err = h.mayLocate(ctx, t, d.ID); err != nil {
-				return err
-			}
-		}
-		if asked {
+		if r.Location != nil && h.mayLocate(ctx, t, d.ID) {
 			var fix asset.Location
 			if err := json.Unmarshal(r.Location, &fix); err != nil {
 				return err

@@ -70,9 +70,8 @@ func holdCompany(ctx context.Context, t *tx, id string) error {
 }
 
 // holdCompanyOf is holdCompany for the company of a table's row; without such a row it locks nothing.
-func holdCompanyOf(ctx context.Context, t *tx, table, id string) error {
-	_, err := holds(ctx, t, `SELECT id FROM companies WHERE id = (SELECT company_id FROM `+table+` WHERE id = ?)`+t.hold(), id)
-	return err
+func holdCompanyOf(ctx context.Context, t *tx, table, id string) {
+	t.holds(ctx, `SELECT id FROM companies WHERE id = (SELECT company_id FROM `+table+` WHERE id = ?)`+t.hold(), id)
 }
 
 // UpdateCompany saves what change has changed, except the id, the slug and the time of creation, and returns the

@@ -172,9 +172,7 @@ func (db *DB) EndDelivery(ctx context.Context, deviceID, commandID string, s age
 	}
 	return db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
 		// Which state the device is left in depends on its other deliveries.
-		if _, err := holds(ctx, t, `SELECT id FROM agent_devices WHERE id = ?`+t.lock(), deviceID); err != nil {
-			return err
-		}
+		t.holds(ctx, `SELECT id FROM agent_devices WHERE id = ?`+t.lock(), deviceID)
 		return endDelivery(ctx, db, t, deviceID, commandID, s)
 	})
 }

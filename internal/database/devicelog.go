@@ -14,9 +14,8 @@ func logFields(l *agentdevice.Log) []any { return []any{&l.ID, at(&l.At), &l.Byt
 // KeepLog implements agentdevice.LogStore.
 func (db *DB) KeepLog(ctx context.Context, d agentdevice.Device, l agentdevice.Log) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		kept, err := holds(ctx, t, hasLog, l.ID, d.CompanyID, d.AssetID)
-		if err != nil || kept {
-			return err
+		if t.holds(ctx, hasLog, l.ID, d.CompanyID, d.AssetID) {
+			return nil
 		}
 		v, err := findDelivery(ctx, t, d.ID, l.ID, t.lock())
 		if err == nil && (v.Type != "UPLOAD_LOG" || d.AssetID == "") {

@@ -25,12 +25,8 @@ func enrollFields(c *provisioning.Code) []any {
 func (db *DB) CreateCode(ctx context.Context, c provisioning.Code) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		t.check(holdCompany(ctx, t, c.CompanyID)) // as the deletion of a policy does
-		gone, err := holds(ctx, t, `SELECT id FROM policies WHERE id = ? AND company_id = ? AND deleted`, c.PolicyID, c.CompanyID)
-		if err == nil && gone {
-			err = provisioning.PolicyDeleted()
-		}
-		if err != nil {
-			return err
+		if t.holds(ctx, `SELECT id FROM policies WHERE id = ? AND company_id = ? AND deleted`, c.PolicyID, c.CompanyID) {
+			return provisioning.PolicyDeleted()
 		}
 		t.changed(c.CompanyID, "code", c.ID)
 		return t.Insert(ctx, "enrollment_codes", strings.ReplaceAll(enrollColumns, "c.", "")+`, drop_at`,
@@ -135,9 +131,9 @@ func endCodesOf(ctx context.Context, t *tx, p policy.Policy) (codes int, err err
 			return 0, err
 		}
 	}
-	n, err := t.ExecCount(ctx, `DELETE FROM agent_tokens WHERE company_id = ? AND policy_id = ? AND device_id = '' AND expires_at > ?`,
+	n := t.count(ctx, `DELETE FROM agent_tokens WHERE company_id = ? AND policy_id = ? AND device_id = '' AND expires_at > ?`,
 		p.CompanyID, p.ID, millis(t.db.now())) // for one asset
-	return codes + int(n), err
+	return codes + int(n), nil
 }
 
 func lockCode(ctx context.Context, t *tx, companyID, id string) (provisioning.Code, error) {
@@ -189,10 +185,10 @@ func (h *lockedAsset) use(ctx context.Context, t *tx, code, device string) (goes
 	if err != nil || !known {
 		return false, err
 	}
-	first, err := t.ExecCount(ctx, `INSERT INTO enrollment_uses (code_id, asset_id, epoch, device, at) VALUES (?, ?, ?, ?, ?)
+	first := t.count(ctx, `INSERT INTO enrollment_uses (code_id, asset_id, epoch, device, at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (code_id, asset_id, epoch) DO NOTHING`, c.ID, h.id, h.epoch, device, millis(t.db.now()))
-	if err != nil || first == 0 {
-		return c.Status(t.db.now()) == provisioning.CodeActive, err
+	if first == 0 {
+		return c.Status(t.db.now()) == provisioning.CodeActive, nil
 	}
 	tags := []string{}
 	if err := decode(h.tags, &tags); err != nil {

@@ -25,13 +25,10 @@ func (db *DB) BeginDisconnection(ctx context.Context, companyID, enterprise stri
 		if err != nil {
 			return err
 		}
-		managed, err := value[int64](ctx, t, `SELECT COUNT(*) FROM assets WHERE company_id = ? AND `+isManagedByPlatform, companyID)
-		if err == nil && managed > 0 && !lost {
-			err = fault.New(fault.Refused, "the platform manages %d devices of the company: wipe them or relinquish their ownership first",
+		managed := valueIn[int64](ctx, t, `SELECT COUNT(*) FROM assets WHERE company_id = ? AND `+isManagedByPlatform, companyID)
+		if managed > 0 && !lost {
+			return fault.New(fault.Refused, "the platform manages %d devices of the company: wipe them or relinquish their ownership first",
 				managed)
-		}
-		if err != nil {
-			return err
 		}
 		return t.Exec(ctx,
 			`INSERT INTO disconnections (enterprise, company_id, begun_at, ended_at) VALUES (?, ?, ?, 0) ON CONFLICT (enterprise) DO NOTHING`,
@@ -93,12 +90,11 @@ func disconnecting(ctx context.Context, t *tx, companyID, enterprise string) err
 	if err != nil {
 		return err
 	}
-	begun, err := holds(ctx, t, `SELECT enterprise FROM disconnections WHERE enterprise = ? AND company_id = ? AND ended_at = 0`,
-		enterprise, companyID)
-	if err == nil && (!begun || owner.Enterprise != enterprise) {
-		err = fault.New(fault.Refused, "%s is not being given up", enterprise)
+	if !t.holds(ctx, `SELECT enterprise FROM disconnections WHERE enterprise = ? AND company_id = ? AND ended_at = 0`,
+		enterprise, companyID) || owner.Enterprise != enterprise {
+		return fault.New(fault.Refused, "%s is not being given up", enterprise)
 	}
-	return err
+	return nil
 }
 
 // leave takes the enterprise, which is being given up, from the company, which is locked.

@@ -36,14 +36,11 @@ func (db *DB) CreateJob(ctx context.Context, j job.Job, assets []string) (job.Jo
 			j.CompanyID)); err != nil || there {
 			return known, err
 		}
-		open, err := value[int](ctx, t, `SELECT COUNT(*) FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED')`, j.CompanyID)
-		if err == nil && open >= job.MaxOpen {
-			err = fault.New(fault.Refused, "the company has %d jobs that have not ended: wait for one, or cancel it", open)
+		open := valueIn[int](ctx, t, `SELECT COUNT(*) FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED')`, j.CompanyID)
+		if open >= job.MaxOpen {
+			return j, fault.New(fault.Refused, "the company has %d jobs that have not ended: wait for one, or cancel it", open)
 		}
-		if err == nil {
-			err = policyOfJob(ctx, t, j)
-		}
-		if err != nil {
+		if err := policyOfJob(ctx, t, j); err != nil {
 			return j, err
 		}
 		t.check(t.Insert(ctx, "jobs", jobColumns, []any{j.ID, j.CompanyID, j.Command, string(j.Arguments), j.Filter, string(j.Maker.Kind),
@@ -75,11 +72,10 @@ func policyOfJob(ctx context.Context, t *tx, j job.Job) error {
 	if err != nil || !moves {
 		return err
 	}
-	live, err := holds(ctx, t, `SELECT id FROM policies WHERE id = ? AND company_id = ? AND NOT deleted`, id, j.CompanyID)
-	if err == nil && !live {
-		err = job.NoPolicy()
+	if !t.holds(ctx, `SELECT id FROM policies WHERE id = ? AND company_id = ? AND NOT deleted`, id, j.CompanyID) {
+		return job.NoPolicy()
 	}
-	return err
+	return nil
 }
 
 // unmoved is fault.Refused while a job that has not ended moves devices to a policy: it would fail

@@ -12,10 +12,9 @@ import (
 // TakeDevices implements job.Queue.
 func (db *DB) TakeDevices(ctx context.Context, j job.Job, n int, next, now time.Time) ([]job.Taken, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) ([]job.Taken, error) {
-		mine, err := t.ExecCount(ctx, `UPDATE jobs SET next_at = ? WHERE id = ? AND status = 'RUNNING' AND next_at = ?`, millis(next),
-			j.ID, millis(j.NextAt))
-		if err != nil || mine == 0 {
-			return nil, err
+		if t.count(ctx, `UPDATE jobs SET next_at = ? WHERE id = ? AND status = 'RUNNING' AND next_at = ?`, millis(next),
+			j.ID, millis(j.NextAt)) == 0 {
+			return nil, nil
 		}
 		taken := listed(ctx, t, into(func(d *job.Taken) []any { return []any{&d.N, &d.AssetID} }),
 			`SELECT n, asset_id FROM job_devices WHERE job_id = ? AND state = 'WAITING' ORDER BY n LIMIT ?`, j.ID, n)
@@ -34,11 +33,10 @@ func (db *DB) TakeDevices(ctx context.Context, j job.Job, n int, next, now time.
 
 // endJob ends a job of which no device is under way.
 func (db *DB) endJob(ctx context.Context, t *tx, j job.Job) error {
-	under, err := holds(ctx, t, `SELECT job_id FROM job_devices WHERE job_id = ? AND state = 'IN_PROGRESS' LIMIT 1`, j.ID)
-	if err != nil || under {
-		return err
+	if t.holds(ctx, `SELECT job_id FROM job_devices WHERE job_id = ? AND state = 'IN_PROGRESS' LIMIT 1`, j.ID) {
+		return nil
 	}
-	_, err = db.moveJob(ctx, t, j, job.Done, "")
+	_, err := db.moveJob(ctx, t, j, job.Done, "")
 	return err
 }
 

@@ -61,9 +61,8 @@ func holdBoth(ctx context.Context, t *tx, companyID, keptID, otherID string) (ke
 	if kept.companyID != companyID || other.companyID != companyID {
 		return kept, other, fault.New(fault.NotFound, "no such asset")
 	}
-	ending, err := holds(ctx, t, `SELECT id FROM commands WHERE `+isOpen+` AND asset_id = ? AND type IN `+endings+` LIMIT 1`, otherID)
+	ending := t.holds(ctx, `SELECT id FROM commands WHERE `+isOpen+` AND asset_id = ? AND type IN `+endings+` LIMIT 1`, otherID)
 	switch {
-	case err != nil:
 	case keptID == otherID:
 		err = fault.New(fault.Refused, "an asset cannot be merged with itself")
 	case !other.status.Enrolled():

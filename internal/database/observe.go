@@ -52,8 +52,8 @@ func keepable(o enrollment.Observation) enrollment.Observation {
 // observe is Observe within a transaction. A zero Change means that the observation was dropped.
 func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.Change, error) {
 	dropped := enrollment.Change{}
-	if first, err := remember(ctx, t, o.CompanyID, o.MessageID, t.db.now()); err != nil || !first {
-		return dropped, err
+	if !remember(ctx, t, o.CompanyID, o.MessageID) {
+		return dropped, nil
 	}
 	at := millis(o.ObservedAt)
 	known, exists, err := lockName(ctx, t, o.CompanyID, o.Device, believed(t, at))
@@ -74,8 +74,8 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 	case !exists && o.Gone:
 		return dropped, bury(ctx, t, o.CompanyID, o.Device, "", o.ObservedAt)
 	case !exists || known.ended:
-		if may, err := mayJoin(ctx, t, o, known); err != nil || !may {
-			return dropped, err
+		if !mayJoin(ctx, t, o, known) {
+			return dropped, nil
 		}
 		return join(ctx, t, o)
 	}
@@ -96,9 +96,7 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 	if err := mayMove(ctx, t, h, o); err != nil {
 		return dropped, err
 	}
-	if moved, err := h.movedSince(ctx, t, o); err != nil {
-		return dropped, err
-	} else if moved {
+	if h.movedSince(ctx, t, o) {
 		o.PolicyID = ""
 	}
 	return h.apply(ctx, t, o, "")
@@ -110,11 +108,8 @@ const moveSettles = time.Minute
 
 // movedSince reports whether a report of the platform names another policy than the device's, and may be older than the
 // command that moved the device to its policy. Such a report must not change the policy back here.
-func (h lockedAsset) movedSince(ctx context.Context, t *tx, o enrollment.Observation) (bool, error) {
-	if o.Management != asset.Platform || o.PolicyID == "" || o.PolicyID == h.policyID {
-		return false, nil
-	}
-	return holds(ctx, t,
+func (h lockedAsset) movedSince(ctx context.Context, t *tx, o enrollment.Observation) bool {
+	return o.Management == asset.Platform && o.PolicyID != "" && o.PolicyID != h.policyID && t.holds(ctx,
 		`SELECT id FROM commands WHERE asset_id = ? AND epoch = ? AND created_at > ? AND type = 'CHANGE_POLICY' AND policy_id = ?
 		AND state IN ('SENT', 'SUCCEEDED') LIMIT 1`, h.id, h.epoch, millis(o.ObservedAt.Add(-moveSettles)), h.policyID)
 }
@@ -125,33 +120,24 @@ func mayMove(ctx context.Context, t *tx, h lockedAsset, o enrollment.Observation
 	if o.Management != asset.Agent || o.PolicyID == "" || o.PolicyID == h.policyID {
 		return nil
 	}
-	live, err := holds(ctx, t, `SELECT id FROM policies WHERE id = ? AND company_id = ? AND NOT deleted`+t.lock(), o.PolicyID, h.companyID)
-	if err == nil && !live {
-		err = fault.New(fault.Refused, "the policy was deleted")
+	if !t.holds(ctx, `SELECT id FROM policies WHERE id = ? AND company_id = ? AND NOT deleted`+t.lock(), o.PolicyID, h.companyID) {
+		return fault.New(fault.Refused, "the policy was deleted")
 	}
-	return err
+	return nil
 }
 
 // remember stores the id of a message, and reports whether it was new. An empty id is always new.
-func remember(ctx context.Context, t *tx, companyID, id string, now time.Time) (bool, error) {
-	if id == "" {
-		return true, nil
-	}
-	n, err := t.ExecCount(ctx, `INSERT INTO messages (company_id, id, seen_at) VALUES (?, ?, ?)
-		ON CONFLICT (company_id, id) DO NOTHING`, companyID, id, millis(now))
-	return n == 1, err
+func remember(ctx context.Context, t *tx, companyID, id string) bool {
+	return id == "" || t.count(ctx, `INSERT INTO messages (company_id, id, seen_at) VALUES (?, ?, ?)
+		ON CONFLICT (company_id, id) DO NOTHING`, companyID, id, millis(t.db.now())) == 1
 }
 
 // apply updates the asset's rows from the observation. If by is not empty, it says how the device was identified, and a new
 // enrollment begins.
 func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation, by joinedBy) (enrollment.Change, error) {
 	again, earlier := by != "", h
-	if o.Location != nil && o.Management == asset.Agent {
-		if asked, err := h.mayLocate(ctx, t, o.Device); err != nil {
-			return enrollment.Change{}, err
-		} else if !asked {
-			o.Location = nil
-		}
+	if o.Location != nil && o.Management == asset.Agent && !h.mayLocate(ctx, t, o.Device) {
+		o.Location = nil
 	}
 	if !o.ReportedAt.IsZero() {
 		h.disbelieve(believed(t, millis(o.ReportedAt)))

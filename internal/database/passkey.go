@@ -49,16 +49,15 @@ func (db *DB) UsePasskey(ctx context.Context, p account.Passkey) error {
 
 // lockUser makes changes of a user's second factors wait for each other: each
 // depends on what the others left.
-func lockUser(ctx context.Context, t *tx, userID string) error {
-	_, err := holds(ctx, t, `SELECT id FROM users WHERE id = ?`+t.hold(), userID)
-	return err
+func lockUser(ctx context.Context, t *tx, userID string) {
+	t.holds(ctx, `SELECT id FROM users WHERE id = ?`+t.hold(), userID)
 }
 
 // RemovePasskey implements account.PasskeyStore.
 func (db *DB) RemovePasskey(ctx context.Context, userID, id string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		t.check(holdCompanyOf(ctx, t, "users", userID))
-		t.check(lockUser(ctx, t, userID))
+		holdCompanyOf(ctx, t, "users", userID)
+		lockUser(ctx, t, userID)
 		called, err := find(ctx, t, "passkey", scanValue[string], `DELETE FROM passkeys WHERE id = ? AND user_id = ? RETURNING name`, id,
 			userID)
 		if err != nil {
@@ -68,11 +67,7 @@ func (db *DB) RemovePasskey(ctx context.Context, userID, id string) error {
 			AND NOT EXISTS (SELECT 1 FROM passkeys p WHERE p.user_id = ?)`, userID, userID)
 		t.check(db.recordPerson(ctx, t, userID, activity.PasskeyRemoved, activity.OK,
 			activity.Change{Field: "passkey", Before: called}))
-		companyID, err := value[string](ctx, t, `SELECT company_id FROM users WHERE id = ?`, userID)
-		if err != nil {
-			return err
-		}
-		db.voidDecisions(ctx, t, companyID)
+		db.voidDecisions(ctx, t, valueIn[string](ctx, t, `SELECT company_id FROM users WHERE id = ?`, userID))
 		return nil
 	})
 }
@@ -80,7 +75,7 @@ func (db *DB) RemovePasskey(ctx context.Context, userID, id string) error {
 // SetRecoveryCodes implements account.PasskeyStore.
 func (db *DB) SetRecoveryCodes(ctx context.Context, userID string, hashes []access.SecretHash) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		t.check(lockUser(ctx, t, userID))
+		lockUser(ctx, t, userID)
 		t.do(ctx, `DELETE FROM recovery_codes WHERE user_id = ?`, userID)
 		for _, h := range hashes {
 			t.do(ctx, `INSERT INTO recovery_codes (user_id, hash) VALUES (?, ?)`, userID,

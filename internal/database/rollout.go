@@ -122,13 +122,9 @@ func (db *DB) Rollouts(ctx context.Context) ([]rollout.Rollout, error) {
 // BeginRollout implements rollout.Store.
 func (db *DB) BeginRollout(ctx context.Context, version string, goal int) (rollout.Rollout, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (r rollout.Rollout, err error) {
-		there, err := holds(ctx, t, `SELECT version FROM agent_releases WHERE version = ? LIMIT 1`, version)
-		if err == nil && !there {
-			err = fault.New(fault.NotFound, "there is no release %q: `muster agent list` shows those there are, `muster agent release "+
+		if !t.holds(ctx, `SELECT version FROM agent_releases WHERE version = ? LIMIT 1`, version) {
+			return r, fault.New(fault.NotFound, "there is no release %q: `muster agent list` shows those there are, `muster agent release "+
 				"FILE` adds one", version)
-		}
-		if err != nil {
-			return r, err
 		}
 		now := db.now()
 		r = rollout.Rollout{Version: version, Upto: -1, BeganAt: now}

@@ -27,6 +27,13 @@ func listed[T any](ctx context.Context, t *tx, scan func(row) (T, error), query 
 	return all
 }
 
+// valueIn is value for a transaction, which fails with the query, also where there is no row.
+func valueIn[T any](ctx context.Context, t *tx, query string, args ...any) T {
+	v, err := value[T](ctx, t, query, args...)
+	t.check(err)
+	return v
+}
+
 // maybe reports whether there was a row, instead of engine.ErrNoRow.
 func maybe[T any](t T, err error) (T, bool, error) {
 	if errors.Is(err, engine.ErrNoRow) {

@@ -25,13 +25,9 @@ func sessionFields(s *account.Session) []any {
 // was disabled, or got another password, since they showed who they are.
 func (db *DB) CreateSession(ctx context.Context, s account.Session) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.ExecCount(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ? AND NOT disabled AND password_hash = ?`,
-			millis(s.CreatedAt), s.UserID, s.PasswordHash)
-		if err == nil && n == 0 {
-			err = errSignInMoved
-		}
-		if err != nil {
-			return err
+		if t.count(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ? AND NOT disabled AND password_hash = ?`,
+			millis(s.CreatedAt), s.UserID, s.PasswordHash) == 0 {
+			return errSignInMoved
 		}
 		t.check(t.Insert(ctx, "sessions", sessionColumns, sessionFields(&s)))
 		return db.recordPerson(ctx, t, s.UserID, activity.SignedIn, activity.OK, activity.Change{Field: "method", After: s.Method})
@@ -138,14 +134,9 @@ func stepFields(s *account.PendingSignIn) []any {
 func (db *DB) SaveStep(ctx context.Context, token access.SecretHash, s account.PendingSignIn) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		t.do(ctx, `DELETE FROM signin_steps WHERE expires_at < ?`, millis(db.now()))
-		if s.Kind == account.SecondFactor {
-			same, err := holds(ctx, t, `SELECT id FROM users WHERE id = ? AND password_hash = ?`+t.hold(), s.UserID, s.PasswordHash)
-			if err == nil && !same {
-				err = errSignInMoved
-			}
-			if err != nil {
-				return err
-			}
+		if s.Kind == account.SecondFactor &&
+			!t.holds(ctx, `SELECT id FROM users WHERE id = ? AND password_hash = ?`+t.hold(), s.UserID, s.PasswordHash) {
+			return errSignInMoved
 		}
 		return saveStep(ctx, t, token, s)
 	})

@@ -29,6 +29,20 @@ type tx struct {
 // database, and the transaction fails with its error, whatever its function returns.
 func (t *tx) do(ctx context.Context, query string, args ...any) { t.check(t.Exec(ctx, query, args...)) }
 
+// count is do that returns how many rows the statement changed; 0 after a failure.
+func (t *tx) count(ctx context.Context, query string, args ...any) int64 {
+	n, err := t.ExecCount(ctx, query, args...)
+	t.check(err)
+	return n
+}
+
+// holds reports whether a query for one text finds any; false after a failure.
+func (t *tx) holds(ctx context.Context, query string, args ...any) bool {
+	there, err := holds(ctx, t, query, args...)
+	t.check(err)
+	return there
+}
+
 // check is do for what a step of the transaction returned.
 func (t *tx) check(err error) { t.failed = cmp.Or(t.failed, err) }
 
