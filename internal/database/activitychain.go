@@ -165,11 +165,7 @@ func (db *DB) RestartActivity(ctx context.Context, companyID string, after int64
 			if err != nil {
 				return err
 			}
-			highest, err := one(ctx, t, scanValue[int64], `SELECT COALESCE(MAX(e.seq), 0) FROM activity e WHERE e.company_id = ?`,
-				companyID)
-			if err != nil {
-				return err
-			}
+			highest := valueIn[int64](ctx, t, `SELECT COALESCE(MAX(e.seq), 0) FROM activity e WHERE e.company_id = ?`, companyID)
 			last = max(last, highest, head.Last)
 			if highest > 0 {
 				return t.Exec(ctx, `UPDATE activity SET seq = 0, hash = '' WHERE company_id = ? AND seq > 0 AND seq > ?`, companyID,
@@ -179,10 +175,7 @@ func (db *DB) RestartActivity(ctx context.Context, companyID string, after int64
 			if head.First == 0 {
 				t.check(db.beginChain(ctx, t, companyID))
 			}
-			there, err := value[int64](ctx, t, `SELECT COUNT(*) FROM activity WHERE company_id = ?`, companyID)
-			if err != nil {
-				return err
-			}
+			there := valueIn[int64](ctx, t, `SELECT COUNT(*) FROM activity WHERE company_id = ?`, companyID)
 			t.check(saveHead(ctx, t, activity.Head{CompanyID: companyID, First: last + 1, Last: last, ProvedFrom: last + there + 1},
 				sign))
 			return db.record(ctx, t, companyID, e)

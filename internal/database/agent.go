@@ -109,12 +109,11 @@ func (db *DB) UpdateAgent(ctx context.Context, deviceID string, change agentdevi
 		if change.Key == nil {
 			return nil
 		}
-		n, err := t.ExecCount(ctx, `UPDATE agent_devices SET key_alg = ?, key_spki = ? WHERE id = ? AND key_spki = ? AND key_alg = ?`,
-			string(change.Key.Algorithm), change.Key.SPKI, deviceID, change.Was.SPKI, string(change.Was.Algorithm))
-		if err == nil && n == 0 {
-			err = fault.New(fault.Refused, "the device has another key by now")
+		if t.count(ctx, `UPDATE agent_devices SET key_alg = ?, key_spki = ? WHERE id = ? AND key_spki = ? AND key_alg = ?`,
+			string(change.Key.Algorithm), change.Key.SPKI, deviceID, change.Was.SPKI, string(change.Was.Algorithm)) == 0 {
+			return fault.New(fault.Refused, "the device has another key by now")
 		}
-		return err
+		return nil
 	})
 }
 

@@ -92,9 +92,8 @@ func (db *DB) SetAgentPause(ctx context.Context, companyID string, on bool) erro
 			change, was = `INSERT INTO agent_pauses (company_id, at) VALUES (?, ?) ON CONFLICT (company_id) DO NOTHING`,
 				[]any{companyID, millis(db.now())}
 		}
-		n, err := t.ExecCount(ctx, change, was...)
-		if err != nil || n == 0 {
-			return err
+		if t.count(ctx, change, was...) == 0 {
+			return nil
 		}
 		return db.record(ctx, t, companyID,
 			activity.Event{Action: activity.CompanyChanged, Target: activity.Target{Kind: activity.Company, ID: companyID},

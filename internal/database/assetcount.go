@@ -162,16 +162,10 @@ func recount(ctx context.Context, t *tx) (wrong int64, err error) {
 	}
 	for _, kept := range keptCounts {
 		must := t.Dialect().Schema(kept.must)
-		differs, err := value[int64](ctx, t, `SELECT COUNT(*) FROM (
+		differs := valueIn[int64](ctx, t, `SELECT COUNT(*) FROM (
 			SELECT * FROM (`+must+`) AS missing EXCEPT SELECT `+kept.keys+`, count FROM `+kept.table+`) AS wrong`)
-		if err != nil {
-			return 0, err
-		}
-		surplus, err := value[int64](ctx, t, `SELECT COUNT(*) FROM (
+		surplus := valueIn[int64](ctx, t, `SELECT COUNT(*) FROM (
 			SELECT `+kept.keys+`, count FROM `+kept.table+` WHERE count <> 0 EXCEPT SELECT * FROM (`+must+`) AS present) AS wrong`)
-		if err != nil {
-			return 0, err
-		}
 		if differs+surplus == 0 {
 			continue
 		}

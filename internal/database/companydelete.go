@@ -52,12 +52,12 @@ func mayDelete(ctx context.Context, t *tx, c company.Company) error {
 		return fault.New(fault.Refused, "the company is connected to %s: run `muster company disconnect --company %s --confirm %s` first",
 			c.Enterprise, c.Slug, c.Slug)
 	}
-	managed, err := value[int64](ctx, t,
+	managed := valueIn[int64](ctx, t,
 		`SELECT COUNT(*) FROM assets WHERE company_id = ? AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`, c.ID)
-	if err == nil && managed > 0 {
-		err = fault.New(fault.Refused, "%d devices of the company are managed: wipe them or relinquish their ownership first", managed)
+	if managed > 0 {
+		return fault.New(fault.Refused, "%d devices of the company are managed: wipe them or relinquish their ownership first", managed)
 	}
-	return err
+	return nil
 }
 
 // stopToDelete stops all changes in a company that may be deleted. It returns the stop

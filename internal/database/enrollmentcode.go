@@ -106,9 +106,7 @@ func revokeCode(ctx context.Context, t *tx, companyID string, policies []string,
 	c.RevokedAt = now
 	t.check(endCode(ctx, t, c))
 	name, _, err := maybe(value[string](ctx, t, `SELECT name FROM policies WHERE id = ? AND company_id = ?`, c.PolicyID, companyID))
-	if err != nil {
-		return c, err
-	}
+	t.check(err)
 	c.PolicyName = name
 	t.changed(companyID, "code", id)
 	return c, t.db.record(ctx, t, companyID, activity.Event{Action: activity.ProvisioningRevoked, Reference: id,

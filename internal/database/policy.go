@@ -147,14 +147,11 @@ func writePolicy(ctx context.Context, t *tx, next policy.Policy, was string, exp
 	if next.Name != was {
 		names, args = `name = ?, name_key = ?, `, append(args, next.Name, policy.NameKey(next.Name))
 	}
-	n, err := t.ExecCount(ctx, `UPDATE policies SET `+names+`version = version + 1, document = ?,
+	n := t.count(ctx, `UPDATE policies SET `+names+`version = version + 1, document = ?,
 			description = ?, labels = ?, group_name = ?, updated_at = ?
 		WHERE id = ? AND company_id = ? AND version = ? AND NOT deleted`,
 		append(args, string(next.Document), next.Description, encode(next.Labels), next.Group,
 			millis(r.SavedAt), next.ID, next.CompanyID, expected)...)
-	if err != nil {
-		return policy.Policy{}, err
-	}
 	saved, err := findPolicy(ctx, t, next.CompanyID, next.ID, "")
 	switch {
 	case err != nil:

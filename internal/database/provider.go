@@ -174,12 +174,9 @@ func (db *DB) linkIdentity(ctx context.Context, t *tx, l account.IdentityLink, c
 	if err := refuseStopped(ctx, t, l.CompanyID, "company sign-in takes no new person"); err != nil {
 		return err
 	}
-	owner, err := value[string](ctx, t, `INSERT INTO identities (company_id, issuer, subject, user_id, created_at) VALUES (?, ?, ?, ?, ?)
+	owner := valueIn[string](ctx, t, `INSERT INTO identities (company_id, issuer, subject, user_id, created_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (company_id, issuer, subject) DO UPDATE SET subject = excluded.subject RETURNING user_id`,
 		l.CompanyID, l.Issuer, l.Subject, l.UserID, millis(db.now()))
-	if err != nil {
-		return err
-	}
 	if owner != l.UserID {
 		return fault.New(fault.Refused, "%s knows you as another user already", p.Name)
 	}

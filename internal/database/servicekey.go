@@ -61,13 +61,8 @@ func (db *DB) AdmitKeys(ctx context.Context, ids []string, acceptLost bool) (los
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		lost = nil
 		// One key file at a time: which of two comes first decides.
-		if _, err := value[int64](ctx, t, `SELECT schema_number FROM versions WHERE id = 1`+t.lock()); err != nil {
-			return err
-		}
-		needed, err := list(ctx, t, scanValue[string], neededKeys)
-		if err != nil {
-			return err
-		}
+		valueIn[int64](ctx, t, `SELECT schema_number FROM versions WHERE id = 1`+t.lock())
+		needed := listed(ctx, t, scanValue[string], neededKeys)
 		if missing, ok := errors.AsType[*MissingKeys](lacking(needed, ids)); ok {
 			if lost = missing.IDs; !acceptLost {
 				return missing

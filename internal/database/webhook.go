@@ -65,12 +65,8 @@ func (db *DB) CreateWebhook(ctx context.Context, w webhook.Webhook) error {
 		if err := beingDeleted(ctx, t, w.CompanyID); err != nil {
 			return err
 		}
-		n, err := value[int](ctx, t, `SELECT COUNT(*) FROM webhooks WHERE company_id = ?`, w.CompanyID)
-		if err == nil && n >= webhook.MaxOfCompany {
-			err = fault.New(fault.Refused, "the company has %d webhooks, which is the most: delete one first", n)
-		}
-		if err != nil {
-			return err
+		if n := valueIn[int](ctx, t, `SELECT COUNT(*) FROM webhooks WHERE company_id = ?`, w.CompanyID); n >= webhook.MaxOfCompany {
+			return fault.New(fault.Refused, "the company has %d webhooks, which is the most: delete one first", n)
 		}
 		t.do(ctx,
 			`INSERT INTO webhooks (id, company_id, url, events, state, why, disabled_at, secret, former, former_until, created_at, pos, moved_at,
@@ -103,15 +99,20 @@ func (db *DB) Webhook(ctx context.Context, companyID, id string) (webhook.Webhoo
 		companyID)
 }
 
+// lockWebhook locks a company, and a webhook of it.
+func lockWebhook(ctx context.Context, t *tx, companyID, id string) (webhook.Webhook, error) {
+	t.check(holdCompany(ctx, t, companyID))
+	return find(ctx, t, "webhook", into(webhookFields),
+		`SELECT `+webhookColumns+` FROM webhooks w WHERE w.id = ? AND w.company_id = ?`+t.lock(), id, companyID)
+}
+
 // changeWebhook changes a webhook: change returns the assignments of an UPDATE with their
 // arguments, and what is recorded. Who sends for it loses the claim.
 func (db *DB) changeWebhook(ctx context.Context, companyID, id string, action activity.Action,
 	change func(ctx context.Context, t *tx, w webhook.Webhook) (set string, args []any, changes []activity.Change,
 		err error)) (webhook.Webhook, error) {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		t.check(holdCompany(ctx, t, companyID))
-		w, err := find(ctx, t, "webhook", into(webhookFields),
-			`SELECT `+webhookColumns+` FROM webhooks w WHERE w.id = ? AND w.company_id = ?`+t.lock(), id, companyID)
+		w, err := lockWebhook(ctx, t, companyID, id)
 		if err != nil {
 			return err
 		}
@@ -184,9 +185,7 @@ func (db *DB) EnableWebhook(ctx context.Context, companyID, id string) (webhook.
 // DeleteWebhook implements webhook.Store.
 func (db *DB) DeleteWebhook(ctx context.Context, companyID, id string) (webhook.Webhook, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (w webhook.Webhook, err error) {
-		t.check(holdCompany(ctx, t, companyID))
-		w, err = find(ctx, t, "webhook", into(webhookFields),
-			`SELECT `+webhookColumns+` FROM webhooks w WHERE w.id = ? AND w.company_id = ?`+t.lock(), id, companyID)
+		w, err = lockWebhook(ctx, t, companyID, id)
 		if err != nil {
 			return w, err
 		}
@@ -213,9 +212,8 @@ func (db *DB) WebhookAttempts(ctx context.Context, companyID, id string) ([]webh
 // AddWebhookAttempt implements webhook.Store.
 func (db *DB) AddWebhookAttempt(ctx context.Context, companyID, id string, a webhook.Attempt) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.ExecCount(ctx, `UPDATE webhooks SET tried = tried + 1 WHERE id = ? AND company_id = ?`, id, companyID)
-		if err != nil || n == 0 {
-			return err // it was deleted
+		if t.count(ctx, `UPDATE webhooks SET tried = tried + 1 WHERE id = ? AND company_id = ?`, id, companyID) == 0 {
+			return nil // it was deleted
 		}
 		return addAttempts(ctx, t, id, []webhook.Attempt{a})
 	})
@@ -227,10 +225,7 @@ func addAttempts(ctx context.Context, t *tx, id string, all []webhook.Attempt) e
 	if len(all) == 0 {
 		return nil
 	}
-	tried, err := value[int64](ctx, t, `SELECT tried FROM webhooks WHERE id = ?`, id)
-	if err != nil {
-		return err
-	}
+	tried := valueIn[int64](ctx, t, `SELECT tried FROM webhooks WHERE id = ?`, id)
 	for i, a := range all {
 		t.check(t.Insert(ctx, "webhook_attempts", `webhook_id, n, `+attemptColumns,
 			[]any{id, tried - int64(len(all)-1-i), millis(a.At), a.EventID, string(a.Type), a.Position,

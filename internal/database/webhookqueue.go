@@ -62,12 +62,12 @@ func (db *DB) recordWave(ctx context.Context, t *tx, r webhook.Record) (bool, er
 			return false, unlessGone(err)
 		}
 	}
-	n, err := t.ExecCount(ctx,
+	mine := t.count(ctx,
 		`UPDATE webhooks SET pos = ?, moved_at = ?, next_at = ?, missed = missed + ?, tried = tried + ?, claim_until = ?, version = version + 1
 		WHERE id = ? AND claim = ? AND state = 'ENABLED'`, r.Position, millis(db.now()), millis(r.NextAt), r.Missed, len(r.Attempts),
 		millis(r.Until), r.WebhookID, r.Claim)
-	if err != nil || n == 0 {
-		return false, err
+	if mine == 0 {
+		return false, nil
 	}
 	for _, key := range r.Free {
 		t.do(ctx, `DELETE FROM webhook_held WHERE webhook_id = ? AND held = ?`, r.WebhookID, key)
