@@ -58,16 +58,14 @@ const (
 // device that asks to be enrolled again, until a person has decided.
 func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrollment.Observation) (agentdevice.Device, error) {
 	var got agentdevice.Device
-	var waits bool
 	o = keepable(o)
-	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		got, waits = agentdevice.Device{}, false
+	err := db.refusing(ctx, func(ctx context.Context, t *tx) (waits, err error) {
+		got = agentdevice.Device{}
 		// The company first, as confirmations and revocations have it: the token is locked after that.
 		holdCompanyOfToken(ctx, t, e.Hash)
 		if e.Lost {
-			asked, err := ask(ctx, t, e, o)
-			if waits = asked; err != nil || asked {
-				return err
+			if asked, err := ask(ctx, t, e, o); err != nil || asked {
+				return agentdevice.ErrWaiting, err
 			}
 		}
 		made, token, fresh, err := redeem(ctx, t, managerToken, e.Hash, e.Device, e.Again)
@@ -76,14 +74,14 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 			err = asConfirmed(ctx, t, e, &token)
 		}
 		if err != nil || !fresh && got.AssetID != "" {
-			return err
+			return nil, err
 		}
 		o.CompanyID, o.Device, o.PolicyID = got.CompanyID, got.ID, token.PolicyID
 		o.AssetID, o.AssetEpoch, o.Code = token.assetID, token.epoch, token.Code
 		if e.Former != "" {
 			id, epoch, err := formerAsset(ctx, t, got.CompanyID, e)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if token.assetID == "" { // else a person has decided
 				o.AssetID, o.AssetEpoch = id, epoch
@@ -94,24 +92,21 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 			err = errors.New("the enrollment of an agent was not applied")
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		got.AssetID, got.Epoch = change.AssetID, change.Epoch
 		t.changed(got.CompanyID, "asset", got.AssetID)
 		if err = bind(ctx, t, got); err != nil || !fresh {
-			return err
+			return nil, err
 		}
 		hash := hex.EncodeToString(e.Hash[:])
 		t.do(ctx, `DELETE FROM enrollment_requests WHERE token_hash = ? AND key_alg = ? AND key_spki = ?`, hash,
 			string(e.Device.Key.Algorithm), e.Device.Key.SPKI)
 		if change.CodeGoesOn {
-			return nil
+			return nil, nil
 		}
-		return t.Exec(ctx, `UPDATE agent_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, got.ID, millis(db.now()), hash)
+		return nil, t.Exec(ctx, `UPDATE agent_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, got.ID, millis(db.now()), hash)
 	})
-	if err == nil && waits {
-		err = agentdevice.ErrWaiting
-	}
 	return got, err
 }
 

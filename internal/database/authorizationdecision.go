@@ -151,13 +151,7 @@ func seenOf(ctx context.Context, c conn, of company.Company, a approval.Authoriz
 }
 
 // orNone is what was looked for, or nothing if it is not there.
-func orNone[T any](found T, err error) (T, error) {
-	if fault.CodeOf(err) == fault.NotFound {
-		var none T
-		return none, nil
-	}
-	return found, err
-}
+func orNone[T any](found T, err error) (T, error) { return found, unlessGone(err) }
 
 // PresentAuthorization returns an authorization as it now is: one whose approval does not
 // count any more waits. It changes nothing.

@@ -97,19 +97,18 @@ func (db *DB) Connections(ctx context.Context, companyID string) ([]oauth.Connec
 // UpdateConnection changes what change changes of name, scopes, freezing and
 // revocation.
 func (db *DB) UpdateConnection(ctx context.Context, companyID, id string, change func(*oauth.Connection) error) (oauth.Connection, error) {
-	var updated oauth.Connection
-	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+	return written(ctx, db, func(ctx context.Context, t *tx) (oauth.Connection, error) {
 		o, err := lockConnection(ctx, t, `o.id = ? AND o.company_id = ?`, id, companyID)
 		if err != nil {
-			return err
+			return o, err
 		}
-		updated = o
+		updated := o
 		if err := change(&updated); err != nil {
-			return err
+			return updated, err
 		}
-		return db.saveConnection(ctx, t, o, &updated)
+		err = db.saveConnection(ctx, t, o, &updated)
+		return updated, err
 	})
-	return updated, err
 }
 
 // lockConnectionsOf locks the live connections of a user and returns their ids.

@@ -40,15 +40,7 @@ type decided struct {
 
 // Decide implements approval.Store.
 func (db *DB) Decide(ctx context.Context, d approval.Decision) error {
-	var refused error
-	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
-		refused, err = db.decide(ctx, t, d)
-		return err
-	})
-	if err == nil {
-		err = refused
-	}
-	return err
+	return db.refusing(ctx, func(ctx context.Context, t *tx) (refused, err error) { return db.decide(ctx, t, d) })
 }
 
 func (db *DB) decide(ctx context.Context, t *tx, d approval.Decision) (refused, err error) {
@@ -103,10 +95,7 @@ func (db *DB) standing(ctx context.Context, t conn, of approval.Subject, signed 
 	if err == nil {
 		s.Credential, s.Approver = key.Credential, by
 	}
-	if fault.CodeOf(err) == fault.NotFound { // what is missing gives no standing
-		err = nil
-	}
-	return s, err
+	return s, unlessGone(err) // what is missing gives no standing
 }
 
 // kept is the standing of a decision that was kept, or why it can have none.

@@ -96,10 +96,7 @@ func (db *DB) EventHead(ctx context.Context, companyID string) (event.Head, erro
 	if err != nil || begun {
 		return head, err
 	}
-	err = db.write(ctx, func(ctx context.Context, t *tx) (err error) {
-		head.History, err = beginHistory(ctx, t)
-		return err
-	})
+	head.History, err = written(ctx, db, beginHistory)
 	return head, err
 }
 

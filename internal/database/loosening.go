@@ -123,9 +123,13 @@ func (db *DB) lockLoosening(ctx context.Context, t *tx, companyID, id string) (c
 	if c, err = findCompany(ctx, t, `c.id = ?`+t.hold(), companyID); err != nil {
 		return c, l, err
 	}
-	l, err = find(ctx, t, "change that waits", scanLoosening,
-		`SELECT `+looseningColumns+` FROM loosenings l WHERE l.id = ? AND l.company_id = ?`, id, companyID)
+	l, err = findLoosening(ctx, t, companyID, id)
 	return c, l, err
+}
+
+func findLoosening(ctx context.Context, c conn, companyID, id string) (access.Loosening, error) {
+	return find(ctx, c, "change that waits", scanLoosening,
+		`SELECT `+looseningColumns+` FROM loosenings l WHERE l.id = ? AND l.company_id = ?`, id, companyID)
 }
 
 // CancelLoosening cancels what waits; fault.NotFound if it does not wait.
@@ -178,8 +182,7 @@ func (db *DB) LooseningSubject(ctx context.Context, companyID, id string) (l acc
 	if err != nil {
 		return l, of, err
 	}
-	l, err = find(ctx, db.read(), "change that waits", scanLoosening,
-		`SELECT `+looseningColumns+` FROM loosenings l WHERE l.id = ? AND l.company_id = ?`, id, companyID)
+	l, err = findLoosening(ctx, db.read(), companyID, id)
 	if err == nil {
 		of, err = db.looseningSubject(ctx, db.read(), c, l)
 	}
@@ -228,8 +231,5 @@ func (db *DB) applyLoosening(ctx context.Context, seen access.Loosening, now tim
 		}
 		return db.loosen(ctx, t, c, l, activity.LooseningApplied)
 	})
-	if fault.CodeOf(err) == fault.NotFound { // another replica was faster, or it was canceled
-		return nil
-	}
-	return err
+	return unlessGone(err) // another replica was faster, or it was canceled
 }

@@ -52,11 +52,7 @@ func findProvider(ctx context.Context, c conn, where string, arg any) (account.I
 
 // anyProvider returns a company's provider; zero: there is none.
 func anyProvider(ctx context.Context, c conn, companyID string) (account.IdentityProvider, error) {
-	p, err := findProvider(ctx, c, `i.company_id = ?`, companyID)
-	if fault.CodeOf(err) == fault.NotFound {
-		err = nil
-	}
-	return p, err
+	return orNone(findProvider(ctx, c, `i.company_id = ?`, companyID))
 }
 
 // SaveProvider implements account.ProviderStore.
@@ -144,17 +140,16 @@ func (db *DB) LinkIdentity(ctx context.Context, l account.IdentityLink, made *ac
 // LinkInvited implements account.ProviderStore.
 func (db *DB) LinkInvited(ctx context.Context, token access.SecretHash, l account.IdentityLink, by account.Inviter,
 	check account.LinkCheck) (account.User, error) {
-	var accepted account.User
-	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
-		if accepted, err = db.takeInvitation(ctx, t, token, by); err != nil {
-			return err
+	return written(ctx, db, func(ctx context.Context, t *tx) (account.User, error) {
+		accepted, err := db.takeInvitation(ctx, t, token, by)
+		if err == nil && accepted.ID != l.UserID {
+			err = fault.New(fault.NotFound, "the invitation is over")
 		}
-		if accepted.ID != l.UserID {
-			return fault.New(fault.NotFound, "the invitation is over")
+		if err != nil {
+			return accepted, err
 		}
-		return db.linkIdentity(ctx, t, l, check, activity.Change{Field: "byInvitationOf", After: by.Name})
+		return accepted, db.linkIdentity(ctx, t, l, check, activity.Change{Field: "byInvitationOf", After: by.Name})
 	})
-	return accepted, err
 }
 
 // linkIdentity locks the user, which keeps the provider from being saved, has the link

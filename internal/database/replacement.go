@@ -12,18 +12,12 @@ import (
 // the company: the limit and all destructive commands wait for each other. What work
 // refused is returned once its entry in the activity log is kept.
 func (db *DB) replacing(ctx context.Context, companyID string, work func(ctx context.Context, t *tx) (refused, err error)) error {
-	var refused error
-	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
-		refused = nil
-		if err = holdCompany(ctx, t, companyID); err == nil {
-			refused, err = work(ctx, t)
+	return db.refusing(ctx, func(ctx context.Context, t *tx) (refused, err error) {
+		if err := holdCompany(ctx, t, companyID); err != nil {
+			return nil, err
 		}
-		return err
+		return work(ctx, t)
 	})
-	if err == nil {
-		err = refused
-	}
-	return err
 }
 
 // letLeave lets the device of an asset that is locked with its company leave it, if it is

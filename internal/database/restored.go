@@ -13,10 +13,8 @@ const restored = "the database was restored or copied: devices may have got the 
 // BeginHistory begins the history of events where there is none: see holdUp. A service calls
 // it before its work in the background begins.
 func (db *DB) BeginHistory(ctx context.Context) error {
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		_, err := beginHistory(ctx, t)
-		return err
-	})
+	_, err := written(ctx, db, beginHistory)
+	return err
 }
 
 // holdUp keeps from going on by itself what a restored database brings back: people may

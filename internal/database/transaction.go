@@ -120,6 +120,13 @@ func written[T any](ctx context.Context, db *DB, f func(ctx context.Context, t *
 	return result, err
 }
 
+// refusing is write for work that may refuse something and record that: what it refused is returned
+// once the record is durable.
+func (db *DB) refusing(ctx context.Context, f func(ctx context.Context, t *tx) (refused, err error)) error {
+	refused, err := written(ctx, db, f)
+	return cmp.Or(err, refused)
+}
+
 // writeRelaxed runs f in a transaction that the machine's power cut may undo.
 func (db *DB) writeRelaxed(ctx context.Context, f work) error { return db.run(ctx, f, true) }
 

@@ -95,10 +95,11 @@ func ofUser() []string {
 }
 
 // DeleteUser implements account.UserStore.
-func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u account.User, err error) {
-	err = db.write(ctx, func(ctx context.Context, t *tx) error {
-		if u, err = holdUser(ctx, t, companyID, id); err != nil {
-			return err
+func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (account.User, error) {
+	return written(ctx, db, func(ctx context.Context, t *tx) (account.User, error) {
+		u, err := holdUser(ctx, t, companyID, id)
+		if err != nil {
+			return u, err
 		}
 		t.raises(companyID)
 		for _, statement := range ofUser() {
@@ -106,9 +107,8 @@ func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u account.U
 		}
 		t.check(db.record(ctx, t, companyID, activity.Event{Action: activity.UserDeleted, Target: userTarget(u)}))
 		db.voidDecisions(ctx, t, companyID)
-		return nil
+		return u, nil
 	})
-	return u, err
 }
 
 // UpdateUserAmong implements account.UserStore. The company is locked, so that two people
@@ -116,16 +116,14 @@ func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u account.U
 func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *account.User,
 	among account.Among) error) (account.User, error) {
 	return db.updateUser(ctx, companyID, id, func(ctx context.Context, t *tx, u *account.User) error {
-		all, err := list(ctx, t, into(userFields), `SELECT `+userColumns+` FROM users u WHERE u.company_id = ? AND u.id <> ?`, companyID,
-			id)
-		if err != nil {
-			return err
-		}
+		others, err := list(ctx, t, into(userFields), `SELECT `+userColumns+` FROM users u WHERE u.company_id = ? AND u.id <> ?`,
+			companyID, id)
+		t.check(err)
 		var among account.Among
 		if among.Provider, err = anyProvider(ctx, t, companyID); err != nil {
 			return err
 		}
-		for _, other := range all {
+		for _, other := range others {
 			if !other.Disabled && other.Rights.Has(account.ManageUsers) {
 				among.Managers++
 			}
