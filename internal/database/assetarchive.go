@@ -31,8 +31,7 @@ func (db *DB) ArchiveAssets(ctx context.Context, companyID string, ids []string,
 			if archive {
 				action = activity.AssetArchived
 			}
-			t.check(db.record(ctx, t, companyID, activity.Event{Action: action,
-				Target: activity.Target{Kind: activity.Asset, ID: id, Name: h.identification}}))
+			t.check(h.record(ctx, t, action))
 		}
 		counts.save(ctx, t)
 		return nil

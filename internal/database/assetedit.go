@@ -49,8 +49,7 @@ func (h lockedAsset) edit(ctx context.Context, t *tx, before, after asset.Asset)
 	t.changed(h.companyID, "asset", h.id)
 	t.check(h.save(ctx, t))
 	t.check(h.keepEdit(ctx, t, before, after))
-	return t.db.record(ctx, t, h.companyID, activity.Event{Action: activity.AssetChanged,
-		Target: activity.Target{Kind: activity.Asset, ID: h.id, Name: after.Identification}, Changes: changes})
+	return h.record(ctx, t, activity.AssetChanged, changes...)
 }
 
 // say takes over what people say of the asset.

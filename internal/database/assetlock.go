@@ -147,16 +147,12 @@ func (db *DB) AssignPolicy(ctx context.Context, assetID string, epoch int, polic
 // DeviceNames returns the names of a company's enrolled devices with the management m, each with the time of
 // its enrollment.
 func (db *DB) DeviceNames(ctx context.Context, companyID string, m asset.Management) (map[string]time.Time, error) {
-	type device struct {
-		name string
-		at   int64
-	}
-	devices, err := list(ctx, db.read(), into(func(d *device) []any { return []any{&d.name, &d.at} }),
+	devices, err := mapped[string, int64](ctx, db.read(),
 		`SELECT device_name, enrolled_at FROM assets
 		WHERE company_id = ? AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND management = ?`, companyID, string(m))
 	names := make(map[string]time.Time, len(devices))
-	for _, d := range devices {
-		names[d.name] = instant(d.at)
+	for name, enrolled := range devices {
+		names[name] = instant(enrolled)
 	}
 	return names, err
 }

@@ -42,6 +42,12 @@ func (db *DB) recordCompany(ctx context.Context, t *tx, action activity.Action, 
 	return db.record(ctx, t, after.ID, activity.Event{Action: action, Changes: changes, Target: target})
 }
 
+// recordOf records what happened to a company.
+func (db *DB) recordOf(ctx context.Context, t *tx, c company.Company, action activity.Action, changes ...activity.Change) error {
+	return db.record(ctx, t, c.ID, activity.Event{Action: action, Changes: changes,
+		Target: activity.Target{Kind: activity.Company, ID: c.ID, Name: c.Name}})
+}
+
 // controlChanges are a company's controls before and after, in words.
 func controlChanges(before, after access.Controls) []activity.Change {
 	return []activity.Change{

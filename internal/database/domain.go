@@ -52,8 +52,7 @@ func (db *DB) recordDomain(ctx context.Context, t *tx, companyID string, change 
 	if err != nil {
 		return err
 	}
-	return db.record(ctx, t, companyID, activity.Event{Action: activity.CompanyDomains, Changes: []activity.Change{change},
-		Target: activity.Target{Kind: activity.Company, ID: c.ID, Name: c.Name}})
+	return db.recordOf(ctx, t, c, activity.CompanyDomains, change)
 }
 
 // claimDomains returns fault.Refused if a domain does not belong to the company.

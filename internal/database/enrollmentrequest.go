@@ -175,8 +175,7 @@ func insertRequest(ctx context.Context, t *tx, h lockedAsset, hash string, e age
 
 func (h lockedAsset) recordRequest(ctx context.Context, t *tx, action activity.Action, changes ...activity.Change) error {
 	t.changed(h.companyID, attentionHint, "")
-	return t.db.record(ctx, t, h.companyID, activity.Event{Action: action,
-		Target: activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification}, Changes: activity.Differences(changes...)})
+	return h.record(ctx, t, action, activity.Differences(changes...)...)
 }
 
 // openRequest is a request that a person decides about.

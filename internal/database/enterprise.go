@@ -116,9 +116,7 @@ func (db *DB) leave(ctx context.Context, t *tx, companyID, enterprise string, at
 	if err != nil {
 		return err
 	}
-	return db.record(ctx, t, companyID, activity.Event{Action: activity.CompanyDisconnected,
-		Target:  activity.Target{Kind: activity.Company, ID: companyID, Name: owner.Name},
-		Changes: []activity.Change{{Field: "enterprise", Before: enterprise}}})
+	return db.recordOf(ctx, t, owner, activity.CompanyDisconnected, activity.Change{Field: "enterprise", Before: enterprise})
 }
 
 // FormerEnterprise reports whether an enterprise was, or is being, given up here.

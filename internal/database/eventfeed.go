@@ -158,18 +158,12 @@ func sight(s event.Sight) (string, []any) {
 
 // ControlVersions implements event.Store. That of a company that was deleted is -1.
 func (db *DB) ControlVersions(ctx context.Context, companies []string) (map[string]int64, error) {
-	type version struct {
-		company string
-		number  int64
-	}
-	all, err := list(ctx, db.read(), into(func(v *version) []any { return []any{&v.company, &v.number} }),
+	found, err := mapped[string, int64](ctx, db.read(),
 		`SELECT c.id, `+controlVersion("c.id")+` FROM companies c WHERE c.id IN (`+marks(len(companies))+`)`, anys(companies)...)
-	found := map[string]int64{}
 	for _, id := range companies {
-		found[id] = -1
-	}
-	for _, v := range all {
-		found[v.company] = v.number
+		if _, there := found[id]; !there {
+			found[id] = -1
+		}
 	}
 	return found, err
 }

@@ -100,11 +100,9 @@ func merge(ctx context.Context, t *tx, kept, other lockedAsset) error {
 	}
 	moveDevice(ctx, t, other, kept)
 	counts.save(ctx, t)
-	return t.db.record(ctx, t, kept.companyID, activity.Event{Action: activity.AssetMerged,
-		Target: activity.Target{Kind: activity.Asset, ID: kept.id, Name: kept.identification},
-		Changes: activity.Differences(activity.Change{Field: "mergedAsset", After: other.id},
-			activity.Change{Field: "device", Before: before.device, After: kept.device},
-			activity.Change{Field: "management", Before: before.management, After: kept.management})})
+	return kept.record(ctx, t, activity.AssetMerged, activity.Differences(activity.Change{Field: "mergedAsset", After: other.id},
+		activity.Change{Field: "device", Before: before.device, After: kept.device},
+		activity.Change{Field: "management", Before: before.management, After: kept.management})...)
 }
 
 // become takes over the device of another asset. What people said of the asset stays, and

@@ -176,9 +176,7 @@ func (db *DB) FinishSignup(ctx context.Context, state, enterprise string) error 
 		if before.Enterprise == enterprise {
 			return nil
 		}
-		return db.record(ctx, t, companyID, activity.Event{Action: activity.CompanyConnected,
-			Target:  activity.Target{Kind: activity.Company, ID: companyID, Name: before.Name},
-			Changes: []activity.Change{{Field: "enterprise", After: enterprise}}})
+		return db.recordOf(ctx, t, before, activity.CompanyConnected, activity.Change{Field: "enterprise", After: enterprise})
 	})
 	return taken(err, "the enterprise %s belongs to another company", enterprise)
 }

@@ -13,14 +13,9 @@ import (
 
 const providerColumns = `i.company_id, i.name, i.issuer, i.client_id, i.client_secret, i.enabled, i.creates_users, i.role, i.updated_at, i.saved_by, i.saved_rights`
 
-func scanProvider(r row) (p account.IdentityProvider, err error) {
-	var secret string
-	if err := r.Scan(&p.CompanyID, &p.Name, &p.Issuer, &p.ClientID, &secret, &p.Enabled, &p.CreatesUsers, &p.Role, at(&p.UpdatedAt),
-		&p.SavedBy, &p.SavedRights); err != nil {
-		return p, err
-	}
-	p.Secret, err = base64.StdEncoding.DecodeString(secret)
-	return p, err
+func providerFields(p *account.IdentityProvider) []any {
+	return []any{&p.CompanyID, &p.Name, &p.Issuer, &p.ClientID, asBase64{&p.Secret}, &p.Enabled, &p.CreatesUsers, &p.Role, at(&p.UpdatedAt),
+		&p.SavedBy, &p.SavedRights}
 }
 
 // Provider implements account.ProviderStore.
@@ -41,7 +36,7 @@ func (db *DB) HasProviders(ctx context.Context) (bool, error) {
 }
 
 func findProvider(ctx context.Context, c conn, where string, arg any) (account.IdentityProvider, error) {
-	p, err := find(ctx, c, "identity provider", scanProvider, `SELECT `+providerColumns+` FROM identity_providers i WHERE `+where, arg)
+	p, err := find(ctx, c, "identity provider", into(providerFields), `SELECT `+providerColumns+` FROM identity_providers i WHERE `+where, arg)
 	if err != nil {
 		return p, err
 	}
@@ -115,8 +110,7 @@ func (db *DB) recordProvider(ctx context.Context, t *tx, before, after account.I
 	if err != nil || len(changes) == 0 {
 		return err
 	}
-	return db.record(ctx, t, c.ID, activity.Event{Action: activity.SignInSetUp, Changes: changes,
-		Target: activity.Target{Kind: activity.Company, ID: c.ID, Name: c.Name}})
+	return db.recordOf(ctx, t, c, activity.SignInSetUp, changes...)
 }
 
 // IdentityUser implements account.ProviderStore.

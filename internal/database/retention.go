@@ -81,17 +81,13 @@ func (db *DB) takeRetention(ctx context.Context, r retention) (bool, error) {
 		if n == 0 || r.next >= 0 {
 			return n > 0, nil
 		}
-		return true, db.record(ctx, t, r.companyID, activity.Event{Action: activity.RetentionAnnounced, Target: r.target(),
-			Changes: []activity.Change{
-				{Field: "keepCommands", After: span(r.commands)}, {Field: "keepPlaces", After: span(r.places)},
-				{Field: "from", After: until.UTC().Format(time.RFC3339)},
-			}})
+		return true, db.recordOf(ctx, t, r.of(), activity.RetentionAnnounced,
+			activity.Change{Field: "keepCommands", After: span(r.commands)}, activity.Change{Field: "keepPlaces", After: span(r.places)},
+			activity.Change{Field: "from", After: until.UTC().Format(time.RFC3339)})
 	})
 }
 
-func (r retention) target() activity.Target {
-	return activity.Target{Kind: activity.Company, ID: r.companyID, Name: r.name}
-}
+func (r retention) of() company.Company { return company.Company{ID: r.companyID, Name: r.name} }
 
 // endRetention records what was deleted, and says when the next deletion begins.
 func (db *DB) endRetention(ctx context.Context, r retention) error {
@@ -106,11 +102,9 @@ func (db *DB) endRetention(ctx context.Context, r retention) error {
 			millis(db.now().Add(retainEvery)), r.companyID); err != nil || n == (counted{}) {
 			return err
 		}
-		return db.record(ctx, t, r.companyID, activity.Event{Action: activity.RetentionApplied, Target: r.target(),
-			Changes: []activity.Change{
-				{Field: "commands", Before: strconv.FormatInt(n.commands, 10), After: "0"},
-				{Field: "places", Before: strconv.FormatInt(n.places, 10), After: "0"},
-			}})
+		return db.recordOf(ctx, t, r.of(), activity.RetentionApplied,
+			activity.Change{Field: "commands", Before: strconv.FormatInt(n.commands, 10), After: "0"},
+			activity.Change{Field: "places", Before: strconv.FormatInt(n.places, 10), After: "0"})
 	})
 }
 

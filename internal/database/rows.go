@@ -42,6 +42,19 @@ func maybe[T any](t T, err error) (T, bool, error) {
 	return t, err == nil, err
 }
 
+// mapped returns the second column of a query by the first.
+func mapped[K comparable, V any](ctx context.Context, c conn, query string, args ...any) (map[K]V, error) {
+	found := map[K]V{}
+	_, err := list(ctx, c, func(r row) (none struct{}, err error) {
+		var key K
+		var v V
+		err = r.Scan(&key, &v)
+		found[key] = v
+		return none, err
+	}, query, args...)
+	return found, err
+}
+
 // found turns the absence of a row into fault.NotFound with the noun's name.
 func found[T any](t T, err error, noun string) (T, error) {
 	if errors.Is(err, engine.ErrNoRow) {
