@@ -118,9 +118,7 @@ func (db *DB) SealActivity(ctx context.Context, companyID string, limit int,
 			links[i] = link{millis(e.At), e.ID, e.Seq, head.Hash}
 		}
 		sealed = len(fresh)
-		if err := saveLinks(ctx, t, companyID, links); err != nil {
-			return err
-		}
+		saveLinks(ctx, t, companyID, links)
 		return saveHead(ctx, t, head, seal.Sign)
 	})
 	return head, sealed, err
@@ -139,7 +137,7 @@ const linkBatch = 64
 
 // saveLinks gives unsealed entries their places. The values are compared in a way that makes no
 // index of them: for many, SQLite would rather read the whole log of the company and look in that.
-func saveLinks(ctx context.Context, t *tx, companyID string, links []link) error {
+func saveLinks(ctx context.Context, t *tx, companyID string, links []link) {
 	for batch := range slices.Chunk(links, linkBatch) {
 		batch = padded(slices.Clone(batch))
 		var args []any
@@ -147,13 +145,10 @@ func saveLinks(ctx context.Context, t *tx, companyID string, links []link) error
 			args = append(args, p.at, p.id, p.seq, p.hash)
 		}
 		const values = `(CAST(? AS BIGINT), ?, CAST(? AS BIGINT), ?)`
-		if err := t.Exec(ctx, `UPDATE activity SET seq = p.column3, hash = p.column4
+		t.do(ctx, `UPDATE activity SET seq = p.column3, hash = p.column4
 			FROM (VALUES `+values+strings.Repeat(", "+values, len(batch)-1)+`) p
-			WHERE company_id = ? AND at = p.column1 + 0 AND id = p.column2 || ''`, append(args, companyID)...); err != nil {
-			return err
-		}
+			WHERE company_id = ? AND at = p.column1 + 0 AND id = p.column2 || ''`, append(args, companyID)...)
 	}
-	return nil
 }
 
 // unsealBatch bounds the entries that one transaction of RestartActivity takes
@@ -170,11 +165,7 @@ func (db *DB) RestartActivity(ctx context.Context, companyID string, after int64
 			if err != nil {
 				return err
 			}
-			highest, err := one(ctx, t, scanValue[int64], `SELECT COALESCE(MAX(e.seq), 0) FROM activity e WHERE e.company_id = ?`,
-				companyID)
-			if err != nil {
-				return err
-			}
+			highest := valueIn[int64](ctx, t, `SELECT COALESCE(MAX(e.seq), 0) FROM activity e WHERE e.company_id = ?`, companyID)
 			last = max(last, highest, head.Last)
 			if highest > 0 {
 				return t.Exec(ctx, `UPDATE activity SET seq = 0, hash = '' WHERE company_id = ? AND seq > 0 AND seq > ?`, companyID,
@@ -182,18 +173,11 @@ func (db *DB) RestartActivity(ctx context.Context, companyID string, after int64
 			}
 			done = true
 			if head.First == 0 {
-				if err := db.beginChain(ctx, t, companyID); err != nil {
-					return err
-				}
+				t.check(db.beginChain(ctx, t, companyID))
 			}
-			there, err := value[int64](ctx, t, `SELECT COUNT(*) FROM activity WHERE company_id = ?`, companyID)
-			if err != nil {
-				return err
-			}
-			if err := saveHead(ctx, t, activity.Head{CompanyID: companyID, First: last + 1, Last: last, ProvedFrom: last + there + 1},
-				sign); err != nil {
-				return err
-			}
+			there := valueIn[int64](ctx, t, `SELECT COUNT(*) FROM activity WHERE company_id = ?`, companyID)
+			t.check(saveHead(ctx, t, activity.Head{CompanyID: companyID, First: last + 1, Last: last, ProvedFrom: last + there + 1},
+				sign))
 			return db.record(ctx, t, companyID, e)
 		})
 		if err != nil {

@@ -30,9 +30,7 @@ func (db *DB) ForgetActivity(ctx context.Context, companyID string, before time.
 		}
 		last := oldest[removed-1]
 		head.First, head.Anchor = last.seq+1, last.hash
-		if err := t.Exec(ctx, `DELETE FROM activity WHERE company_id = ? AND seq > 0 AND seq < ?`, companyID, head.First); err != nil {
-			return err
-		}
+		t.do(ctx, `DELETE FROM activity WHERE company_id = ? AND seq > 0 AND seq < ?`, companyID, head.First)
 		return saveHead(ctx, t, head, seal.Sign)
 	})
 	return removed, err

@@ -99,26 +99,21 @@ func (db *DB) contactArgs(id string, key protocol.PublicKey, sequence int64) []a
 func (db *DB) UpdateAgent(ctx context.Context, deviceID string, change agentdevice.Change) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if change.Capabilities != nil {
-			if err := t.Exec(ctx, `UPDATE agent_devices SET capabilities = ? WHERE id = ?`, encode(change.Capabilities),
-				deviceID); err != nil {
-				return err
-			}
+			t.do(ctx, `UPDATE agent_devices SET capabilities = ? WHERE id = ?`, encode(change.Capabilities),
+				deviceID)
 		}
 		if b := change.Build; b != nil {
-			if err := t.Exec(ctx, `UPDATE agent_devices SET agent_version = ?, agent_package = ?, agent_code = ? WHERE id = ?`,
-				b.Version, b.Package, b.Code, deviceID); err != nil {
-				return err
-			}
+			t.do(ctx, `UPDATE agent_devices SET agent_version = ?, agent_package = ?, agent_code = ? WHERE id = ?`,
+				b.Version, b.Package, b.Code, deviceID)
 		}
 		if change.Key == nil {
 			return nil
 		}
-		n, err := t.ExecCount(ctx, `UPDATE agent_devices SET key_alg = ?, key_spki = ? WHERE id = ? AND key_spki = ? AND key_alg = ?`,
-			string(change.Key.Algorithm), change.Key.SPKI, deviceID, change.Was.SPKI, string(change.Was.Algorithm))
-		if err == nil && n == 0 {
-			err = fault.New(fault.Refused, "the device has another key by now")
+		if t.count(ctx, `UPDATE agent_devices SET key_alg = ?, key_spki = ? WHERE id = ? AND key_spki = ? AND key_alg = ?`,
+			string(change.Key.Algorithm), change.Key.SPKI, deviceID, change.Was.SPKI, string(change.Was.Algorithm)) == 0 {
+			return fault.New(fault.Refused, "the device has another key by now")
 		}
-		return err
+		return nil
 	})
 }
 

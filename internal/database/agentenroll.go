@@ -24,10 +24,8 @@ const requested = `EXISTS (SELECT 1 FROM enrollment_requests r
 func (db *DB) CreateAgentToken(ctx context.Context, t agentdevice.Token) error {
 	return db.write(ctx, func(ctx context.Context, tx *tx) error {
 		now := db.now()
-		if err := tx.Exec(ctx, `DELETE FROM agent_tokens WHERE expires_at < ? AND NOT `+requested, millis(now.Add(-24*time.Hour)),
-			millis(now)); err != nil {
-			return err
-		}
+		tx.do(ctx, `DELETE FROM agent_tokens WHERE expires_at < ? AND NOT `+requested, millis(now.Add(-24*time.Hour)),
+			millis(now))
 		return insertToken(ctx, tx, t)
 	})
 }
@@ -60,18 +58,14 @@ const (
 // device that asks to be enrolled again, until a person has decided.
 func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrollment.Observation) (agentdevice.Device, error) {
 	var got agentdevice.Device
-	var waits bool
 	o = keepable(o)
-	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		got, waits = agentdevice.Device{}, false
+	err := db.refusing(ctx, func(ctx context.Context, t *tx) (waits, err error) {
+		got = agentdevice.Device{}
 		// The company first, as confirmations and revocations have it: the token is locked after that.
-		if err := holdCompanyOfToken(ctx, t, e.Hash); err != nil {
-			return err
-		}
+		holdCompanyOfToken(ctx, t, e.Hash)
 		if e.Lost {
-			asked, err := ask(ctx, t, e, o)
-			if waits = asked; err != nil || asked {
-				return err
+			if asked, err := ask(ctx, t, e, o); err != nil || asked {
+				return agentdevice.ErrWaiting, err
 			}
 		}
 		made, token, fresh, err := redeem(ctx, t, managerToken, e.Hash, e.Device, e.Again)
@@ -80,14 +74,14 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 			err = asConfirmed(ctx, t, e, &token)
 		}
 		if err != nil || !fresh && got.AssetID != "" {
-			return err
+			return nil, err
 		}
 		o.CompanyID, o.Device, o.PolicyID = got.CompanyID, got.ID, token.PolicyID
 		o.AssetID, o.AssetEpoch, o.Code = token.assetID, token.epoch, token.Code
 		if e.Former != "" {
 			id, epoch, err := formerAsset(ctx, t, got.CompanyID, e)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if token.assetID == "" { // else a person has decided
 				o.AssetID, o.AssetEpoch = id, epoch
@@ -98,34 +92,28 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 			err = errors.New("the enrollment of an agent was not applied")
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		got.AssetID, got.Epoch = change.AssetID, change.Epoch
 		t.changed(got.CompanyID, "asset", got.AssetID)
 		if err = bind(ctx, t, got); err != nil || !fresh {
-			return err
+			return nil, err
 		}
 		hash := hex.EncodeToString(e.Hash[:])
-		if err = t.Exec(ctx, `DELETE FROM enrollment_requests WHERE token_hash = ? AND key_alg = ? AND key_spki = ?`, hash,
-			string(e.Device.Key.Algorithm), e.Device.Key.SPKI); err != nil {
-			return err
-		}
+		t.do(ctx, `DELETE FROM enrollment_requests WHERE token_hash = ? AND key_alg = ? AND key_spki = ?`, hash,
+			string(e.Device.Key.Algorithm), e.Device.Key.SPKI)
 		if change.CodeGoesOn {
-			return nil
+			return nil, nil
 		}
-		return t.Exec(ctx, `UPDATE agent_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, got.ID, millis(db.now()), hash)
+		return nil, t.Exec(ctx, `UPDATE agent_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, got.ID, millis(db.now()), hash)
 	})
-	if err == nil && waits {
-		err = agentdevice.ErrWaiting
-	}
 	return got, err
 }
 
 // holdCompanyOfToken is holdCompany for the one that a token belongs to, if there is such a token.
-func holdCompanyOfToken(ctx context.Context, t *tx, hash [sha256.Size]byte) error {
-	_, err := holds(ctx, t, `SELECT id FROM companies WHERE id = (SELECT company_id FROM agent_tokens WHERE hash = ?)`+t.hold(),
+func holdCompanyOfToken(ctx context.Context, t *tx, hash [sha256.Size]byte) {
+	t.holds(ctx, `SELECT id FROM companies WHERE id = (SELECT company_id FROM agent_tokens WHERE hash = ?)`+t.hold(),
 		hex.EncodeToString(hash[:]))
-	return err
 }
 
 // formerAsset is the asset of the device whose key also signed an enrollment,
@@ -146,11 +134,8 @@ func formerAsset(ctx context.Context, t *tx, companyID string, e agentdevice.Enr
 // bind ties a device to its asset; the device that was that asset before is
 // superseded. The caller holds the asset's row.
 func bind(ctx context.Context, t *tx, d agentdevice.Device) error {
-	err := supersede(ctx, t, d.AssetID, d.ID)
-	if err == nil {
-		err = t.Exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, d.AssetID, d.Epoch, d.ID)
-	}
-	return err
+	supersede(ctx, t, d.AssetID, d.ID)
+	return t.Exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, d.AssetID, d.Epoch, d.ID)
 }
 
 // redeem makes the device of a token, or finds the one that the same key got
@@ -220,21 +205,12 @@ func insertAgent(ctx context.Context, t *tx, d agentdevice.Device, companyID str
 // supersede ends the live agents of an asset, except one. They are not released:
 // a device must not lose its policy because another has become its asset. One
 // with an open wipe is told to erase itself at its next contact.
-func supersede(ctx context.Context, t *tx, assetID, except string) error {
+func supersede(ctx context.Context, t *tx, assetID, except string) {
 	live := `SELECT id FROM agent_devices WHERE asset_id = ? AND id <> ? AND state <> '` + string(agentdevice.Deleted) + `'`
-	ids, err := list(ctx, t, scanValue[string], live+` ORDER BY id`+t.lock(), assetID, except)
-	if err != nil {
-		return err
+	for _, id := range listed(ctx, t, scanValue[string], live+` ORDER BY id`+t.lock(), assetID, except) {
+		t.check(endAgent(ctx, t, id))
+		t.do(ctx, `UPDATE agent_devices SET superseded = TRUE WHERE id = ?`, id)
 	}
-	for _, id := range ids {
-		if err := endAgent(ctx, t, id); err != nil {
-			return err
-		}
-		if err := t.Exec(ctx, `UPDATE agent_devices SET superseded = TRUE WHERE id = ?`, id); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // openWipe selects the wipe that a row of agent_devices has not carried out.
@@ -250,22 +226,17 @@ const openRelease = `SELECT 1 FROM agent_deliveries v WHERE v.device_id = agent_
 func (db *DB) EndAgent(ctx context.Context, d agentdevice.Device, e agentdevice.Ending) (bool, error) {
 	ended := false
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		ended = false
 		h, err := holdAgentsAsset(ctx, t, d)
 		if err != nil {
 			return err
 		}
-		may, err := mayEnd(ctx, t, d, e)
-		if err != nil || !may {
-			return err
+		if ended = mayEnd(ctx, t, d, e); !ended {
+			return nil
 		}
-		ended = true
 		t.changed(d.CompanyID, "asset", d.AssetID)
 		if h.id != "" && h.epoch == d.Epoch && h.status.Enrolled() {
 			erased := e.How == agentdevice.Erased
-			if err := h.end(ctx, t, e.At, ending{how: string(e.How), erased: erased}); err != nil {
-				return err
-			}
+			t.check(h.end(ctx, t, e.At, ending{how: string(e.How), erased: erased}))
 		}
 		return endAgent(ctx, t, d.ID)
 	})
@@ -281,20 +252,19 @@ func holdAgentsAsset(ctx context.Context, t *tx, d agentdevice.Device) (lockedAs
 }
 
 // mayEnd locks a device and reports whether it may end so, as it is now.
-func mayEnd(ctx context.Context, t *tx, d agentdevice.Device, e agentdevice.Ending) (bool, error) {
+func mayEnd(ctx context.Context, t *tx, d agentdevice.Device, e agentdevice.Ending) bool {
 	silence, args := ``, []any{d.ID, d.AssetID, d.Epoch}
 	if e.How == agentdevice.Erased {
 		silence = ` AND erasing_at <> 0 AND erasing_at < ? AND seen_at < ?`
 		args = append(args, millis(e.SilentSince), millis(e.SilentSince))
 	}
-	live, err := holds(ctx, t, `SELECT id FROM agent_devices WHERE id = ? AND asset_id = ? AND epoch = ? AND state <> '`+
+	live := t.holds(ctx, `SELECT id FROM agent_devices WHERE id = ? AND asset_id = ? AND epoch = ? AND state <> '`+
 		string(agentdevice.Deleted)+`'`+silence+t.lock(), args...)
-	if err != nil || !live || e.How != agentdevice.Unenrolled {
-		return live, err
+	if !live || e.How != agentdevice.Unenrolled {
+		return live
 	}
 	// A statement of its own: the one before may have waited while a wipe was kept.
-	wipe, err := holds(ctx, t, `SELECT id FROM agent_devices WHERE id = ? AND EXISTS (`+openWipe+`)`, d.ID)
-	return !wipe, err
+	return !t.holds(ctx, `SELECT id FROM agent_devices WHERE id = ? AND EXISTS (`+openWipe+`)`, d.ID)
 }
 
 // holds reports whether a query for one text finds any.
@@ -306,11 +276,9 @@ func holds(ctx context.Context, c conn, query string, args ...any) (bool, error)
 // endAgent ends a device's row with its deliveries.
 func endAgent(ctx context.Context, t *tx, id string) error {
 	t.hint(agentdevice.EndTopic, id)
-	if err := t.Exec(ctx, `UPDATE agent_devices SET state = ?, wiped = EXISTS (`+openWipe+
+	t.do(ctx, `UPDATE agent_devices SET state = ?, wiped = EXISTS (`+openWipe+
 		`), open_deliveries = 0, erasing_at = 0, push_token = ''
-		WHERE id = ?`, string(agentdevice.Deleted), id); err != nil {
-		return err
-	}
+		WHERE id = ?`, string(agentdevice.Deleted), id)
 	return t.Exec(ctx, `DELETE FROM agent_deliveries WHERE device_id = ?`, id)
 }
 
@@ -326,15 +294,9 @@ func (db *DB) EndOrphans(ctx context.Context, limit int) error {
 }
 
 func endOrphans(ctx context.Context, t *tx, deviceID string) error {
-	if err := t.Exec(ctx, `UPDATE agent_devices SET open_deliveries = 0, orphaned = FALSE WHERE id = ? AND orphaned`, deviceID); err != nil {
-		return err
-	}
-	orphans, err := list(ctx, t, into(deliveryFields), `DELETE FROM agent_deliveries WHERE device_id = ? RETURNING `+deliveryColumns,
-		deviceID)
-	if err != nil {
-		return err
-	}
-	for _, v := range orphans {
+	t.do(ctx, `UPDATE agent_devices SET open_deliveries = 0, orphaned = FALSE WHERE id = ? AND orphaned`, deviceID)
+	for _, v := range listed(ctx, t, into(deliveryFields), `DELETE FROM agent_deliveries WHERE device_id = ? RETURNING `+deliveryColumns,
+		deviceID) {
 		state, outcome := command.Type(v.Type).EndOfManagement(asset.Agent, false)
 		_, err := t.db.advanceWithin(ctx, t, v.CommandID,
 			command.Transition{From: []command.State{command.Prepared, command.Sent, command.Unconfirmed}, To: state, Outcome: outcome})

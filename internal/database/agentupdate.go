@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/rollout"
 )
@@ -92,13 +93,11 @@ func (db *DB) SetAgentPause(ctx context.Context, companyID string, on bool) erro
 			change, was = `INSERT INTO agent_pauses (company_id, at) VALUES (?, ?) ON CONFLICT (company_id) DO NOTHING`,
 				[]any{companyID, millis(db.now())}
 		}
-		n, err := t.ExecCount(ctx, change, was...)
-		if err != nil || n == 0 {
-			return err
+		if t.count(ctx, change, was...) == 0 {
+			return nil
 		}
-		return db.record(ctx, t, companyID,
-			activity.Event{Action: activity.CompanyChanged, Target: activity.Target{Kind: activity.Company, ID: companyID},
-				Changes: []activity.Change{{Field: "agentUpdates", Before: pausedText(!on), After: pausedText(on)}}})
+		return db.recordOf(ctx, t, company.Company{ID: companyID}, activity.CompanyChanged,
+			activity.Change{Field: "agentUpdates", Before: pausedText(!on), After: pausedText(on)})
 	})
 }
 

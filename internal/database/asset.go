@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -108,13 +109,12 @@ const importRows = 100
 func (db *DB) ImportAssets(ctx context.Context, assets []asset.Asset) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		counts := counts{}
-		for start := 0; start < len(assets); start += importRows {
-			if err := insertAssets(ctx, t, assets[start:min(start+importRows, len(assets))], counts); err != nil {
-				return err
-			}
+		for some := range slices.Chunk(assets, importRows) {
+			t.check(insertAssets(ctx, t, some, counts))
 		}
-		if err := counts.save(ctx, t); err != nil || len(assets) == 0 {
-			return err
+		counts.save(ctx, t)
+		if len(assets) == 0 {
+			return nil
 		}
 		return db.record(ctx, t, assets[0].CompanyID, activity.Event{Action: activity.AssetsImported,
 			Changes: []activity.Change{{Field: "assets", After: strconv.Itoa(len(assets))}}})
@@ -124,7 +124,7 @@ func (db *DB) ImportAssets(ctx context.Context, assets []asset.Asset) error {
 
 func insertAssets(ctx context.Context, t *tx, assets []asset.Asset, counts counts) error {
 	const columns = 16
-	args, changes := make([]any, 0, columns*len(assets)), &termChanges{}
+	args, contacts, changes := make([]any, 0, columns*len(assets)), make([]any, 0, 3*len(assets)), &termChanges{}
 	for _, a := range assets {
 		row := searchable{identification: a.Identification, specifications: encodeSome(a.Specifications), tags: encodeSome(a.Tags),
 			custom: encodeSome(a.CustomData), status: asset.Pending}
@@ -136,27 +136,17 @@ func insertAssets(ctx context.Context, t *tx, assets []asset.Asset, counts count
 		args = append(args, a.ID, a.CompanyID, string(asset.Pending), a.Identification, millis(a.SyncedAt), millis(a.CreatedAt),
 			a.Identification != "", asset.IdentityKey(a.Specifications["serialNumber"]), asset.IdentityKey(a.Specifications["brand"]),
 			row.custom, row.tags, row.specifications, found.terms, found.patch, found.battery, found.compliant)
+		contacts = append(contacts, a.ID, a.CompanyID, string(asset.Pending))
 		counts.add(a.CompanyID, asset.Pending, "", 1)
 	}
-	if err := t.Exec(ctx, `INSERT INTO assets (id, company_id, status, identification, synced_at, created_at,
+	t.do(ctx, `INSERT INTO assets (id, company_id, status, identification, synced_at, created_at,
 			named, serial_key, brand_key, custom_data, tags, specifications, `+keptColumns+`)
-		VALUES `+strings.TrimSuffix(strings.Repeat("("+marks(columns)+"), ", len(assets)), ", "), args...); err != nil {
-		return err
-	}
-	if err := neverSeen(ctx, t, assets); err != nil {
-		return err
-	}
-	return changes.save(ctx, t)
-}
-
-// neverSeen adds the contact rows of assets without a device.
-func neverSeen(ctx context.Context, t *tx, assets []asset.Asset) error {
-	args := make([]any, 0, 3*len(assets))
-	for _, a := range assets {
-		args = append(args, a.ID, a.CompanyID, string(asset.Pending))
-	}
-	return t.Exec(ctx, `INSERT INTO asset_contacts (asset_id, company_id, status, policy_id, at) VALUES `+
-		strings.TrimSuffix(strings.Repeat(`(?, ?, ?, '', 0), `, len(assets)), ", "), args...)
+		VALUES `+strings.TrimSuffix(strings.Repeat("("+marks(columns)+"), ", len(assets)), ", "), args...)
+	// None of them was in contact.
+	t.do(ctx, `INSERT INTO asset_contacts (asset_id, company_id, status, policy_id, at) VALUES `+
+		strings.TrimSuffix(strings.Repeat(`(?, ?, ?, '', 0), `, len(assets)), ", "), contacts...)
+	changes.save(ctx, t)
+	return nil
 }
 
 // encodeSome is a map or a list as JSON; an empty one is an empty text.

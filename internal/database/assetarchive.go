@@ -13,9 +13,7 @@ import (
 func (db *DB) ArchiveAssets(ctx context.Context, companyID string, ids []string, archive bool) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // always in one order
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := holdCompany(ctx, t, companyID); err != nil { // an import holds assets in another order
-			return err
-		}
+		t.check(holdCompany(ctx, t, companyID)) // an import holds assets in another order
 		counts := counts{}
 		for _, id := range ids {
 			h, _, err := holdAsset(ctx, t, companyID, id)
@@ -27,20 +25,16 @@ func (db *DB) ArchiveAssets(ctx context.Context, companyID string, ids []string,
 				return err
 			}
 			h.count(counts, 1)
-			if err := h.save(ctx, t); err != nil {
-				return err
-			}
+			t.check(h.save(ctx, t))
 			t.changed(companyID, "asset", id)
 			action := activity.AssetRestored
 			if archive {
 				action = activity.AssetArchived
 			}
-			if err := db.record(ctx, t, companyID, activity.Event{Action: action,
-				Target: activity.Target{Kind: activity.Asset, ID: id, Name: h.identification}}); err != nil {
-				return err
-			}
+			t.check(h.record(ctx, t, action))
 		}
-		return counts.save(ctx, t)
+		counts.save(ctx, t)
+		return nil
 	})
 }
 

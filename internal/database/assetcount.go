@@ -30,26 +30,21 @@ func (c counts) add(companyID string, s asset.Status, policyID string, n int64) 
 
 // save adds the changes to the kept counts, always in the same order, so that
 // transactions do not lock each other out.
-func (c counts) save(ctx context.Context, t *tx) error {
+func (c counts) save(ctx context.Context, t *tx) {
 	for _, k := range slices.SortedFunc(maps.Keys(c), compareKinds) {
 		if c[k] == 0 {
 			continue
 		}
 		if k.status == "" {
-			if err := t.Exec(ctx, `INSERT INTO patch_counts (company_id, policy_id, month, count) VALUES (?, ?, ?, ?)
+			t.do(ctx, `INSERT INTO patch_counts (company_id, policy_id, month, count) VALUES (?, ?, ?, ?)
 				ON CONFLICT (company_id, policy_id, month) DO UPDATE SET count = patch_counts.count + excluded.count`,
-				k.company, k.policy, k.month, c[k]); err != nil {
-				return err
-			}
+				k.company, k.policy, k.month, c[k])
 			continue
 		}
-		if err := t.Exec(ctx, `INSERT INTO asset_counts (company_id, status, policy_id, count) VALUES (?, ?, ?, ?)
+		t.do(ctx, `INSERT INTO asset_counts (company_id, status, policy_id, count) VALUES (?, ?, ?, ?)
 			ON CONFLICT (company_id, status, policy_id) DO UPDATE SET count = asset_counts.count + excluded.count`,
-			k.company, k.status, k.policy, c[k]); err != nil {
-			return err
-		}
+			k.company, k.status, k.policy, c[k])
 	}
-	return nil
 }
 
 // CountAssets counts what is filtered by status and policy alone from the kept counts: a
@@ -163,40 +158,30 @@ var keptCounts = []struct{ table, keys, must string }{ //nolint:gochecknoglobals
 // a program that did not know a count may have written beside one that did.
 func recount(ctx context.Context, t *tx) (wrong int64, err error) {
 	if lock := t.Dialect().LockTable("assets"); lock != "" {
-		if err := t.Exec(ctx, lock); err != nil {
-			return 0, err
-		}
+		t.do(ctx, lock)
 	}
 	for _, kept := range keptCounts {
 		must := t.Dialect().Schema(kept.must)
-		differs, err := value[int64](ctx, t, `SELECT COUNT(*) FROM (
+		differs := valueIn[int64](ctx, t, `SELECT COUNT(*) FROM (
 			SELECT * FROM (`+must+`) AS missing EXCEPT SELECT `+kept.keys+`, count FROM `+kept.table+`) AS wrong`)
-		if err != nil {
-			return 0, err
-		}
-		surplus, err := value[int64](ctx, t, `SELECT COUNT(*) FROM (
+		surplus := valueIn[int64](ctx, t, `SELECT COUNT(*) FROM (
 			SELECT `+kept.keys+`, count FROM `+kept.table+` WHERE count <> 0 EXCEPT SELECT * FROM (`+must+`) AS present) AS wrong`)
-		if err != nil {
-			return 0, err
-		}
 		if differs+surplus == 0 {
 			continue
 		}
 		wrong += max(differs, surplus)
-		if err := t.Exec(ctx, `DELETE FROM `+kept.table); err != nil {
-			return 0, err
-		}
-		if err := t.Exec(ctx, `INSERT INTO `+kept.table+` (`+kept.keys+`, count) `+must); err != nil {
-			return 0, err
-		}
+		t.do(ctx, `DELETE FROM `+kept.table)
+		t.do(ctx, `INSERT INTO `+kept.table+` (`+kept.keys+`, count) `+must)
 	}
 	return wrong, nil
 }
 
 // recountChanged is recount in the transaction that changed the tables.
 func recountChanged(ctx context.Context, t engine.Tx) error {
-	_, err := recount(ctx, &tx{Tx: t})
-	return err
+	return (*DB)(nil).within(ctx, t, func(ctx context.Context, t *tx) error {
+		_, err := recount(ctx, t)
+		return err
+	})
 }
 
 // Recount makes what is kept in counts again, and returns how many were wrong.

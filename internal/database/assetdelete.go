@@ -2,11 +2,11 @@ package database
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/database/engine"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -55,7 +55,8 @@ func (db *DB) DeleteAssets(ctx context.Context, companyID string, ids []string, 
 		if err := keeper.Commit(); err != nil {
 			return err
 		}
-		return deleteAll(ctx, t, all)
+		deleteAll(ctx, t, all)
+		return nil
 	})
 }
 
@@ -100,39 +101,34 @@ func exportAsset(ctx context.Context, c conn, id string, keeper asset.Keeper) er
 }
 
 // showRows shows the rows of a query by their columns.
-func showRows(ctx context.Context, c conn, query, id string, show func(row map[string]any) error) (err error) {
-	rows, err := c.Query(ctx, query, id)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	columns, err := rows.Columns()
-	if err != nil {
-		return err
-	}
-	for rows.Next() {
-		values, into := make([]any, len(columns)), make([]any, len(columns))
-		for i := range values {
-			into[i] = &values[i]
+func showRows(ctx context.Context, c conn, query, id string, show func(row map[string]any) error) error {
+	return engine.Each(ctx, c, func(r row) (map[string]any, error) {
+		columns, err := r.(interface{ Columns() ([]string, error) }).Columns()
+		if err != nil {
+			return nil, err
 		}
-		if err := rows.Scan(into...); err != nil {
-			return err
-		}
-		row := map[string]any{}
+		values, err := scanAny(r, len(columns))
+		named := map[string]any{}
 		for i, column := range columns {
-			row[column] = values[i]
+			named[column] = values[i]
 		}
-		if err := show(row); err != nil {
-			return err
-		}
+		return named, err
+	}, show, query, id)
+}
+
+// scanAny scans a row of n columns of any type.
+func scanAny(r row, n int) ([]any, error) {
+	values, pointers := make([]any, n), make([]any, n)
+	for i := range values {
+		pointers[i] = &values[i]
 	}
-	return rows.Err()
+	return values, r.Scan(pointers...)
 }
 
 // deleteAll deletes locked assets with all that is known of them. What an ended device is
 // told when it comes back, that its late messages are late, and what counts in a limit
 // stays, without the asset.
-func deleteAll(ctx context.Context, t *tx, all []lockedAsset) error {
+func deleteAll(ctx context.Context, t *tx, all []lockedAsset) {
 	counts := counts{}
 	var terms termChanges
 	for _, h := range all {
@@ -145,26 +141,15 @@ func deleteAll(ctx context.Context, t *tx, all []lockedAsset) error {
 			`DELETE FROM companion_tokens WHERE asset_id = ?`,
 			`DELETE FROM agent_tokens WHERE asset_id = ? AND asset_id <> ''`,
 		} {
-			if err := t.Exec(ctx, statement, h.id); err != nil {
-				return err
-			}
+			t.do(ctx, statement, h.id)
 		}
-		if err := t.Exec(ctx, `DELETE FROM enrollment_requests WHERE company_id = ? AND asset_id = ?`, h.companyID, h.id); err != nil {
-			return err
-		}
+		t.do(ctx, `DELETE FROM enrollment_requests WHERE company_id = ? AND asset_id = ?`, h.companyID, h.id)
 		for _, of := range slices.Backward(ofAsset) {
-			if err := t.Exec(ctx, `DELETE FROM `+of.table+` WHERE `+of.where, h.id); err != nil {
-				return err
-			}
+			t.do(ctx, `DELETE FROM `+of.table+` WHERE `+of.where, h.id)
 		}
 		t.changed(h.companyID, "asset", h.id)
-		if err := t.db.record(ctx, t, h.companyID, activity.Event{Action: activity.AssetDeleted,
-			Target: activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification}}); err != nil {
-			return err
-		}
+		t.check(h.record(ctx, t, activity.AssetDeleted))
 	}
-	if err := terms.save(ctx, t); err != nil {
-		return err
-	}
-	return counts.save(ctx, t)
+	terms.save(ctx, t)
+	counts.save(ctx, t)
 }

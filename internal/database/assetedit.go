@@ -47,14 +47,9 @@ func (h lockedAsset) edit(ctx context.Context, t *tx, before, after asset.Asset)
 	}
 	h.say(before, after)
 	t.changed(h.companyID, "asset", h.id)
-	if err := h.save(ctx, t); err != nil {
-		return err
-	}
-	if err := h.keepEdit(ctx, t, before, after); err != nil {
-		return err
-	}
-	return t.db.record(ctx, t, h.companyID, activity.Event{Action: activity.AssetChanged,
-		Target: activity.Target{Kind: activity.Asset, ID: h.id, Name: after.Identification}, Changes: changes})
+	t.check(h.save(ctx, t))
+	t.check(h.keepEdit(ctx, t, before, after))
+	return h.record(ctx, t, activity.AssetChanged, changes...)
 }
 
 // say takes over what people say of the asset.

@@ -20,41 +20,23 @@ type ending struct {
 // end ends a device's management: the asset is DELETED and has no policy, its open commands are final, and
 // a device with its name is not taken for it any more (bury).
 func (h lockedAsset) end(ctx context.Context, t *tx, at time.Time, e ending) error {
-	open, err := openOf(ctx, t, h.id, t.lock())
-	if err != nil {
-		return err
-	}
-	if err := h.recordEnded(h.caused(ctx, open, e), t, e.how); err != nil {
-		return err
-	}
-	settle := endCommands
-	if e.unknown {
-		settle = leaveOpen
-	}
-	if err := settle(ctx, t, h, e, at); err != nil { // before the save: the events name the asset's policy
-		return err
+	open := lockOpen(ctx, t, h.id)
+	t.check(h.recordEnded(h.caused(ctx, open, e), t, e.how))
+	for _, c := range open { // before the save: the events name the asset's policy
+		h.settle(ctx, t, c, e, at)
 	}
 	counts := counts{}
 	h.count(counts, -1)
 	name := h.device
 	h.status, h.policyID, h.device = asset.Deleted, "", ""
 	h.count(counts, 1)
-	if err := h.save(ctx, t); err != nil {
-		return err
-	}
-	if err := bury(ctx, t, h.companyID, name, h.id, at); err != nil {
-		return err
-	}
-	if err := h.hintCompanions(ctx, t); err != nil {
-		return err
-	}
-	if err := forgetApps(ctx, t, h.id); err != nil {
-		return err
-	}
-	if err := t.Exec(ctx, `DELETE FROM installed_apps WHERE asset_id = ?`, h.id); err != nil {
-		return err
-	}
-	return counts.save(ctx, t)
+	t.check(h.save(ctx, t))
+	t.check(bury(ctx, t, h.companyID, name, h.id, at))
+	h.hintCompanions(ctx, t)
+	t.check(forgetApps(ctx, t, h.id))
+	t.do(ctx, `DELETE FROM installed_apps WHERE asset_id = ?`, h.id)
+	counts.save(ctx, t)
+	return nil
 }
 
 // show changes an asset as its command c did, which succeeded, in the transaction that saves this. The device's next
@@ -112,23 +94,21 @@ func (h lockedAsset) caused(ctx context.Context, open []command.Command, e endin
 	return ctx
 }
 
-// endCommands makes an asset's open commands final, each as Type.EndOfManagement says.
-func endCommands(ctx context.Context, t *tx, h lockedAsset, e ending, at time.Time) error {
-	open, err := openOf(ctx, t, h.id, t.lock())
-	if err != nil {
-		return err
+// settle makes an open command final, as Type.EndOfManagement says, or UNCONFIRMED if no device will report its outcome.
+func (h lockedAsset) settle(ctx context.Context, t *tx, c command.Command, e ending, at time.Time) {
+	step := command.Transition{From: []command.State{c.State}, To: command.Unconfirmed,
+		Outcome: "the company was disconnected from the platform; it is not known whether the device carried it out"}
+	switch {
+	case e.unknown && c.State == command.Unconfirmed:
+		return
+	case !e.unknown:
+		step.To, step.Outcome = c.Type.EndOfManagement(asset.Management(h.management), e.erased)
 	}
-	for _, c := range open {
-		state, outcome := c.Type.EndOfManagement(asset.Management(h.management), e.erased)
-		step := command.Transition{From: []command.State{c.State}, To: state, Outcome: outcome}
-		if state == command.Succeeded {
-			step.Feedback = at
-		}
-		if _, err := t.db.advanceWithin(ctx, t, c.ID, step); err != nil {
-			return err
-		}
+	if step.To == command.Succeeded {
+		step.Feedback = at
 	}
-	return nil
+	_, err := t.db.advanceWithin(ctx, t, c.ID, step)
+	t.check(err)
 }
 
 // enrolledAgain is the outcome of open commands to an earlier enrollment.
@@ -136,28 +116,20 @@ const enrolledAgain = "the device was enrolled again before it confirmed the com
 
 // failBeforeEnrollment makes an asset's open commands final as a new enrollment begins. The outcome of an agent's
 // wipe says that nothing was erased.
-func failBeforeEnrollment(ctx context.Context, t *tx, h lockedAsset) error {
+func failBeforeEnrollment(ctx context.Context, t *tx, h lockedAsset) {
 	wipeOutcome := enrolledAgain
 	if h.management == string(asset.Agent) {
 		wipeOutcome = command.ReleasedWithoutErasing
 	}
-	failed, err := list(ctx, t, into(commandFields), `UPDATE commands SET state = 'ERROR',
+	failed := listed(ctx, t, into(commandFields), `UPDATE commands SET state = 'ERROR',
 			outcome = CASE WHEN type = 'WIPE_COMPANY_DATA' THEN CAST(? AS TEXT) ELSE CAST(? AS TEXT) END
 		WHERE `+isOpen+` AND asset_id = ? RETURNING `+commandColumns, wipeOutcome, enrolledAgain, h.id)
-	if err != nil {
-		return err
-	}
 	t.wroteEvent = t.wroteEvent || len(failed) > 0
 	for _, c := range failed {
-		if err := t.db.recordStep(ctx, t, c); err != nil {
-			return err
-		}
+		t.check(t.db.recordStep(ctx, t, c))
 		insert := t.db.tellCommand(c.ID, command.Failed)
-		if err := t.Exec(ctx, insert.text, insert.args...); err != nil {
-			return err
-		}
+		t.do(ctx, insert.text, insert.args...)
 	}
-	return nil
 }
 
 // MarkDeleted ends a device's management because the platform no longer has the device. It does nothing

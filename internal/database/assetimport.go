@@ -32,9 +32,7 @@ func (db *DB) Import(ctx context.Context, companyID string, lines []asset.Line, 
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		i := newImport(t, t, companyID)
 		defer func() { done = i.done }()
-		if err := holdCompany(ctx, t, companyID); err != nil {
-			return err
-		}
+		t.check(holdCompany(ctx, t, companyID))
 		if err := errors.Join(i.all(ctx, lines), i.insert(ctx)); err != nil {
 			return err
 		}
@@ -43,9 +41,9 @@ func (db *DB) Import(ctx context.Context, companyID string, lines []asset.Line, 
 			return errDry
 		}
 		t.changed(companyID, "asset", "")
-		return errors.Join(i.counts.save(ctx, t),
-			db.record(ctx, t, companyID, activity.Event{Action: activity.AssetsImported, Changes: []activity.Change{
-				{Field: "assets", After: strconv.Itoa(i.done.Made)}, {Field: "changed", After: strconv.Itoa(i.done.Changed)}}}))
+		i.counts.save(ctx, t)
+		return db.record(ctx, t, companyID, activity.Event{Action: activity.AssetsImported, Changes: []activity.Change{
+			{Field: "assets", After: strconv.Itoa(i.done.Made)}, {Field: "changed", After: strconv.Itoa(i.done.Changed)}}})
 	})
 	if errors.Is(err, errDry) {
 		err = nil

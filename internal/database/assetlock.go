@@ -2,7 +2,6 @@ package database
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/musterhq/muster/internal/asset"
@@ -73,20 +72,15 @@ func (h lockedAsset) save(ctx context.Context, t *tx) error {
 	if seen != "" && !t.db.engine.OneWriter() { // PostgreSQL: both in one round trip
 		update = `WITH seen AS (` + seen + `) ` + update
 	} else if seen != "" {
-		if err := t.Exec(ctx, seen, args...); err != nil {
-			return err
-		}
+		t.do(ctx, seen, args...)
 		args = nil
 	}
-	if err := t.Exec(ctx, update, append(append(args, values...), h.id)...); err != nil {
-		return err
-	}
+	t.do(ctx, update, append(append(args, values...), h.id)...)
 	if h.lostMode != h.wasLost {
-		if err := h.tellLost(ctx, t); err != nil {
-			return err
-		}
+		t.check(h.tellLost(ctx, t))
 	}
-	return changes.save(ctx, t)
+	changes.save(ctx, t)
+	return nil
 }
 
 // contact is the statement that saves seen, the time of the device's last contact, with its arguments; it is
@@ -144,26 +138,21 @@ func (db *DB) AssignPolicy(ctx context.Context, assetID string, epoch int, polic
 			h.status = h.settled(enrollment.Observation{})
 		}
 		h.count(counts, 1)
-		if err := h.save(ctx, t); err != nil {
-			return err
-		}
-		return counts.save(ctx, t)
+		t.check(h.save(ctx, t))
+		counts.save(ctx, t)
+		return nil
 	})
 }
 
 // DeviceNames returns the names of a company's enrolled devices with the management m, each with the time of
 // its enrollment.
 func (db *DB) DeviceNames(ctx context.Context, companyID string, m asset.Management) (map[string]time.Time, error) {
-	type device struct {
-		name string
-		at   int64
-	}
-	devices, err := list(ctx, db.read(), into(func(d *device) []any { return []any{&d.name, &d.at} }),
+	devices, err := mapped[string, int64](ctx, db.read(),
 		`SELECT device_name, enrolled_at FROM assets
 		WHERE company_id = ? AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND management = ?`, companyID, string(m))
 	names := make(map[string]time.Time, len(devices))
-	for _, d := range devices {
-		names[d.name] = instant(d.at)
+	for name, enrolled := range devices {
+		names[name] = instant(enrolled)
 	}
 	return names, err
 }
@@ -179,11 +168,7 @@ func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince ti
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		marked = 0
 		for _, status := range []asset.Status{asset.Active, asset.Synchronizing} {
-			n, err := markInactive(ctx, t, companyID, status, silentSince, latest(now), limit-marked)
-			if err != nil {
-				return err
-			}
-			marked += n
+			marked += markInactive(ctx, t, companyID, status, silentSince, latest(now), limit-marked)
 		}
 		if marked > 0 {
 			t.changed(companyID, "asset", "")
@@ -194,8 +179,8 @@ func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince ti
 }
 
 func markInactive(ctx context.Context, t *tx, companyID string, status asset.Status, silentSince time.Time, believed int64,
-	limit int) (int, error) {
-	found, err := list(ctx, t, into(func(s *silentAsset) []any { return []any{&s.id, &s.policyID} }),
+	limit int) int {
+	found := listed(ctx, t, into(func(s *silentAsset) []any { return []any{&s.id, &s.policyID} }),
 		`UPDATE assets SET status = 'INACTIVE' WHERE id IN (
 			SELECT a.id FROM asset_contacts s JOIN assets a ON a.id = s.asset_id
 			WHERE s.company_id = ? AND s.status = ? AND s.at < ? AND (a.synced_at < ? OR a.synced_at > ?)
@@ -206,10 +191,9 @@ func markInactive(ctx context.Context, t *tx, companyID string, status asset.Sta
 		counts.add(companyID, status, s.policyID, -1)
 		counts.add(companyID, asset.Inactive, s.policyID, 1)
 	}
-	if err != nil {
-		return 0, err
-	}
-	return len(found), errors.Join(t.db.tellSilent(ctx, t, companyID, found), counts.save(ctx, t))
+	t.db.tellSilent(ctx, t, companyID, found)
+	counts.save(ctx, t)
+	return len(found)
 }
 
 // SetPushReachable saves whether push messages reach a device, unless the asset was enrolled again since epoch.

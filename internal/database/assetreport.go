@@ -88,19 +88,13 @@ func (h lockedAsset) noteInstalled(ctx context.Context, t *tx) error {
 		return err
 	}
 	now := r.installed()
-	before, err := list(ctx, t, into(func(a *installedApp) []any { return []any{&a.pkg, &a.code} }),
-		`SELECT package, version_code FROM installed_apps WHERE asset_id = ?`, h.id)
-	if err != nil {
-		return err
-	}
-	for _, a := range before {
+	for _, a := range listed(ctx, t, into(func(a *installedApp) []any { return []any{&a.pkg, &a.code} }),
+		`SELECT package, version_code FROM installed_apps WHERE asset_id = ?`, h.id) {
 		if code, has := now[a.pkg]; has && code == a.code {
 			delete(now, a.pkg)
 			continue
 		}
-		if err := t.Exec(ctx, `DELETE FROM installed_apps WHERE asset_id = ? AND package = ?`, h.id, a.pkg); err != nil {
-			return err
-		}
+		t.do(ctx, `DELETE FROM installed_apps WHERE asset_id = ? AND package = ?`, h.id, a.pkg)
 	}
 	for some := range slices.Chunk(slices.Sorted(maps.Keys(now)), installedRows) {
 		args := make([]any, 0, 4*installedRows)
@@ -108,11 +102,9 @@ func (h lockedAsset) noteInstalled(ctx context.Context, t *tx) error {
 			name := some[min(i, len(some)-1)]
 			args = append(args, h.id, name, h.companyID, now[name])
 		}
-		if err := t.Exec(ctx, `INSERT INTO installed_apps (asset_id, package, company_id, version_code)
+		t.do(ctx, `INSERT INTO installed_apps (asset_id, package, company_id, version_code)
 			VALUES `+strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?), ", installedRows), ", ")+` ON CONFLICT DO NOTHING`,
-			args...); err != nil {
-			return err
-		}
+			args...)
 	}
 	return nil
 }

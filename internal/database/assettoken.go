@@ -31,23 +31,16 @@ func (db *DB) CreateAssetToken(ctx context.Context, token agentdevice.Token, by 
 				"management first, or merge the two assets afterwards")
 		}
 		stored.Epoch, stored.PolicyID = h.epoch, cmp.Or(token.PolicyID, h.policyID)
-		exists, err := holds(ctx, t, `SELECT name FROM policies WHERE id = ? AND company_id = ? AND type = 'AGENT' AND NOT deleted`,
-			stored.PolicyID, token.CompanyID)
-		if err == nil && !exists {
-			err = fault.New(fault.Refused, "the asset has no AGENT policy: name the one with which it is to enroll")
-		}
-		if err != nil {
-			return nil, err
+		if !t.holds(ctx, `SELECT name FROM policies WHERE id = ? AND company_id = ? AND type = 'AGENT' AND NOT deleted`,
+			stored.PolicyID, token.CompanyID) {
+			return nil, fault.New(fault.Refused, "the asset has no AGENT policy: name the one with which it is to enroll")
 		}
 		if refused, err := db.letLeave(ctx, t, h, by, activity.ProvisioningIssued); refused != nil || err != nil {
 			return refused, err
 		}
-		if err := insertToken(ctx, t, stored); err != nil {
-			return nil, err
-		}
-		return nil, db.record(ctx, t, token.CompanyID, activity.Event{Action: activity.ProvisioningIssued,
-			Target:  activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification},
-			Changes: activity.Differences(activity.Change{Field: "policyId", After: stored.PolicyID})})
+		t.check(insertToken(ctx, t, stored))
+		return nil, h.record(ctx, t, activity.ProvisioningIssued,
+			activity.Differences(activity.Change{Field: "policyId", After: stored.PolicyID})...)
 	})
 	return stored, err
 }
@@ -58,6 +51,12 @@ func insertToken(ctx context.Context, t *tx, k agentdevice.Token) error {
 		millis(k.ExpiresAt), k.Code)
 }
 
+// record records what happened to the asset.
+func (h lockedAsset) record(ctx context.Context, t *tx, action activity.Action, changes ...activity.Change) error {
+	return t.db.record(ctx, t, h.companyID, activity.Event{Action: action, Changes: changes,
+		Target: activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification}})
+}
+
 // recordEnrolled records that an asset has a new enrollment. It is another action if
 // another device takes the place of an enrolled one.
 func (h lockedAsset) recordEnrolled(ctx context.Context, t *tx, before lockedAsset, by joinedBy) error {
@@ -65,20 +64,16 @@ func (h lockedAsset) recordEnrolled(ctx context.Context, t *tx, before lockedAss
 	if before.status.Enrolled() && before.device != h.device {
 		action = activity.AssetTakenOver
 	}
-	return t.db.record(ctx, t, h.companyID, activity.Event{Action: action,
-		Target: activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification},
-		Changes: activity.Differences(
-			activity.Change{Field: "recognizedBy", After: string(by)},
-			activity.Change{Field: "device", Before: before.device, After: h.device},
-			activity.Change{Field: "management", Before: before.management, After: h.management},
-			activity.Change{Field: "policyId", Before: before.policyID, After: h.policyID})})
+	return h.record(ctx, t, action, activity.Differences(
+		activity.Change{Field: "recognizedBy", After: string(by)},
+		activity.Change{Field: "device", Before: before.device, After: h.device},
+		activity.Change{Field: "management", Before: before.management, After: h.management},
+		activity.Change{Field: "policyId", Before: before.policyID, After: h.policyID})...)
 }
 
 // recordEnded records the end of an asset's management, before the asset loses its policy: the event
 // that it sends names the policy.
 func (h lockedAsset) recordEnded(ctx context.Context, t *tx, reason string) error {
-	return t.db.record(ctx, t, h.companyID, activity.Event{Action: activity.AssetEnded,
-		Target: activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification},
-		Changes: activity.Differences(activity.Change{Field: "reason", After: reason},
-			activity.Change{Field: "device", Before: h.device})})
+	return h.record(ctx, t, activity.AssetEnded, activity.Differences(activity.Change{Field: "reason", After: reason},
+		activity.Change{Field: "device", Before: h.device})...)
 }

@@ -79,9 +79,7 @@ func (db *DB) UndoEdit(ctx context.Context, companyID, id, ref string, within ti
 			return now, fault.New(fault.Unsupported, "the asset was changed since")
 		}
 		undone := before.of(now)
-		if err := h.edit(ctx, t, now, undone); err != nil {
-			return now, err
-		}
+		t.check(h.edit(ctx, t, now, undone))
 		return undone, t.Exec(ctx, `DELETE FROM asset_edits WHERE asset_id = ? AND company_id = ?`, id, companyID)
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/database/engine"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -91,9 +90,7 @@ func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls
 // askFor makes the authorization that a refused command waits for, where there is none.
 func (db *DB) askFor(ctx context.Context, t *tx, c command.Command, refused *approval.Refusal, now time.Time) (err error) {
 	if refused.Void != nil {
-		if err := db.voidCall(ctx, t, *refused.Void, refused.Why); err != nil {
-			return err
-		}
+		t.check(db.voidCall(ctx, t, *refused.Void, refused.Why))
 	}
 	if refused.Verdict == approval.Asks {
 		refused.ID, err = db.askPerson(ctx, t, c.Ask.Call, now)
@@ -114,16 +111,16 @@ func isRepetition(ctx context.Context, t conn, c command.Command) (bool, error) 
 // authorization at most still counts: none is made beside it.
 func authorizationState(ctx context.Context, c conn, of approval.Call, now time.Time) (approval.Snapshot, error) {
 	s := approval.Snapshot{Now: now}
-	last, err := one(ctx, c, into(readAuthorizationFields), `SELECT `+readAuthorization+` FROM authorizations
+	last, there, err := maybe(one(ctx, c, into(readAuthorizationFields), `SELECT `+readAuthorization+` FROM authorizations
 		WHERE company_id = ? AND digest = ? AND asset_id = ? AND epoch = ? AND command = ? AND caller_kind = ? AND caller_id = ?
 		AND (state = 'WAITING' AND created_at > ? OR state = 'APPROVED' AND decided_at > ? OR state = 'DECLINED' AND decided_at > ?) LIMIT 1`,
 		of.CompanyID, of.Digest, of.AssetID, of.Epoch, of.Command, string(of.Caller.Kind), of.Caller.ID, millis(now.Add(-approval.WaitFor)),
-		millis(now.Add(-approval.UseWithin)), millis(now.Add(-approval.DeclineHolds)))
-	switch {
-	case err == nil && last.For(of):
-		s.Last = &last
-	case err != nil && !errors.Is(err, engine.ErrNoRow):
+		millis(now.Add(-approval.UseWithin)), millis(now.Add(-approval.DeclineHolds))))
+	if err != nil {
 		return s, err
+	}
+	if there && last.For(of) {
+		s.Last = &last
 	}
 	s.Waiting, err = value[int](ctx, c, `SELECT COUNT(*) FROM authorizations WHERE company_id = ? AND caller_kind = ? AND caller_id = ?
 		AND state = 'WAITING' AND created_at > ?`, of.CompanyID, string(of.Caller.Kind), of.Caller.ID, millis(now.Add(-approval.WaitFor)))
@@ -134,17 +131,13 @@ func authorizationState(ctx context.Context, c conn, of approval.Call, now time.
 func (db *DB) askPerson(ctx context.Context, t *tx, c approval.Call, now time.Time) (string, error) {
 	id := resource.NewID()
 	if c.Caller.Kind == access.APIKey {
-		maker, err := value[string](ctx, t,
-			`SELECT k.created_by FROM api_keys k WHERE k.id = ? AND EXISTS (SELECT 1 FROM users u WHERE u.id = k.created_by)`, c.Caller.ID)
-		if err != nil && !errors.Is(err, engine.ErrNoRow) {
-			return "", err
-		}
+		maker, _, err := maybe(value[string](ctx, t,
+			`SELECT k.created_by FROM api_keys k WHERE k.id = ? AND EXISTS (SELECT 1 FROM users u WHERE u.id = k.created_by)`, c.Caller.ID))
+		t.check(err)
 		c.Caller.UserID = maker
 	}
 	asked := approval.Authorization{ID: id, Call: c, State: approval.Waiting, CreatedAt: now}
-	if err := t.Insert(ctx, "authorizations", authorizationColumns, authorizationFields(&asked)); err != nil {
-		return "", err
-	}
+	t.check(t.Insert(ctx, "authorizations", authorizationColumns, authorizationFields(&asked)))
 	return id, db.recordAuthorization(ctx, t, activity.AuthorizationAsked, activity.OK, asked)
 }
 
@@ -161,13 +154,12 @@ func (db *DB) recordAuthorization(ctx context.Context, t *tx, action activity.Ac
 
 // useAuthorization takes an authorization for the command that was just inserted.
 func useAuthorization(ctx context.Context, t *tx, a *approval.Authorization, c command.Command, now time.Time) error {
-	n, err := t.ExecCount(ctx, `UPDATE authorizations SET state = 'USED', used_at = ?, command_id = ?
-		WHERE id = ? AND state = 'APPROVED' AND decided_at > ?`, millis(now), c.ID, a.ID, millis(now.Add(-approval.UseWithin)))
-	if err == nil && n != 1 {
-		err = errors.New("database: an authorization was used although its company is locked")
-	}
 	t.changed(a.CompanyID, "authorization", a.ID)
-	return err
+	if t.count(ctx, `UPDATE authorizations SET state = 'USED', used_at = ?, command_id = ?
+		WHERE id = ? AND state = 'APPROVED' AND decided_at > ?`, millis(now), c.ID, a.ID, millis(now.Add(-approval.UseWithin))) != 1 {
+		return errors.New("database: an authorization was used although its company is locked")
+	}
+	return nil
 }
 
 // Authorization finds an authorization of a company; fault.NotFound.

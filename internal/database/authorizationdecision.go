@@ -56,14 +56,10 @@ func (db *DB) decideCall(ctx context.Context, t *tx, a approval.Authorization, d
 			more = append(more, activity.Change{Field: "reason", After: d.Reason})
 		}
 	}
-	n, err := t.ExecCount(ctx,
+	if t.count(ctx,
 		`UPDATE authorizations SET state = ?, decided_at = ?, decided_by = ?, decided_by_name = ?, passkey_id = ?, signed_id = ?,
 		decline_reason = ? WHERE id = ? AND state = 'WAITING'`, string(to), millis(d.at), d.by.UserID, d.by.Name, d.passkeyID,
-		d.signedID, d.Reason, a.ID)
-	if err != nil {
-		return err
-	}
-	if n != 1 {
+		d.signedID, d.Reason, a.ID) != 1 {
 		return fault.New(fault.Refused, "this was decided at this moment")
 	}
 	return db.recordAuthorization(ctx, t, action, activity.OK, a, more...)
@@ -94,24 +90,20 @@ func callSubject(ctx context.Context, t conn, a approval.Authorization) (of appr
 
 // voidCall lets an authorization that was approved wait again, and records why.
 func (db *DB) voidCall(ctx context.Context, t *tx, a approval.Authorization, why error) error {
-	n, err := t.ExecCount(ctx,
+	if t.count(ctx,
 		`UPDATE authorizations SET state = 'WAITING', decided_at = 0, decided_by = '', decided_by_name = '', passkey_id = '',
-		signed_id = '' WHERE id = ? AND state = 'APPROVED'`, a.ID)
-	if err != nil || n != 1 {
-		return err
+		signed_id = '' WHERE id = ? AND state = 'APPROVED'`, a.ID) != 1 {
+		return nil
 	}
-	if err := mailAgain(ctx, t, a.CompanyID, a.ID); err != nil {
-		return err
-	}
+	t.check(mailAgain(ctx, t, a.CompanyID, a.ID))
 	return db.recordAuthorization(ctx, t, activity.AuthorizationVoid, activity.Refused, a,
 		activity.Change{Field: "outcome", After: fault.From(why).Detail})
 }
 
 // voidCalls is voidDecisions for authorizations.
 func (db *DB) voidCalls(ctx context.Context, t *tx, companyID string) error {
-	all, err := list(ctx, t, into(readAuthorizationFields), `SELECT `+readAuthorization+` FROM authorizations
-		WHERE company_id = ? AND state = 'APPROVED' AND decided_at > ? ORDER BY id`, companyID, millis(db.now().Add(-approval.UseWithin)))
-	for _, a := range all {
+	for _, a := range listed(ctx, t, into(readAuthorizationFields), `SELECT `+readAuthorization+` FROM authorizations
+		WHERE company_id = ? AND state = 'APPROVED' AND decided_at > ? ORDER BY id`, companyID, millis(db.now().Add(-approval.UseWithin))) {
 		of, why, err := callSubject(ctx, t, a)
 		if err == nil && why == nil {
 			why, err = db.mayNot(ctx, t, of, a.SignedID)
@@ -123,7 +115,7 @@ func (db *DB) voidCalls(ctx context.Context, t *tx, companyID string) error {
 			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // seenOf reads what people see of an authorization: its device, and the policies of a move.
@@ -159,13 +151,7 @@ func seenOf(ctx context.Context, c conn, of company.Company, a approval.Authoriz
 }
 
 // orNone is what was looked for, or nothing if it is not there.
-func orNone[T any](found T, err error) (T, error) {
-	if fault.CodeOf(err) == fault.NotFound {
-		var none T
-		return none, nil
-	}
-	return found, err
-}
+func orNone[T any](found T, err error) (T, error) { return found, unlessGone(err) }
 
 // PresentAuthorization returns an authorization as it now is: one whose approval does not
 // count any more waits. It changes nothing.

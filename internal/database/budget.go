@@ -100,18 +100,10 @@ func (db *DB) BudgetWindow(ctx context.Context, key string, window time.Duration
 // BudgetUsed returns how much of their present window keys of budgets have
 // spent; a key whose window is closed is left out.
 func (db *DB) BudgetUsed(ctx context.Context, keys []string, window time.Duration, now time.Time) (map[string]int, error) {
-	used := map[string]int{}
 	if len(keys) == 0 {
-		return used, nil
+		return map[string]int{}, nil
 	}
 	first, last := openEnds(window, now)
-	_, err := list(ctx, db.read(), func(r row) (none struct{}, err error) {
-		var key string
-		var n int
-		err = r.Scan(&key, &n)
-		used[key] = n
-		return none, err
-	}, `SELECT key, used FROM budgets WHERE key IN (`+marks(len(keys))+`) AND closes_at BETWEEN ? AND ?`,
-		append(anys(keys), first, last)...)
-	return used, err
+	return mapped[string, int](ctx, db.read(), `SELECT key, used FROM budgets WHERE key IN (`+marks(len(keys))+
+		`) AND closes_at BETWEEN ? AND ?`, append(anys(keys), first, last)...)
 }

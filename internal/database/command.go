@@ -197,9 +197,8 @@ func (db *DB) advance(ctx context.Context, id string, s command.Transition) (tak
 		if s.To == command.Succeeded {
 			condition = ` AND type NOT IN ` + showing
 		}
-		query, args := transitionStatement(id, s, condition)
 		err = db.statement(ctx, func(ctx context.Context, c conn) (err error) {
-			taken, err = db.advanceRow(ctx, c, part{query, args}, id, s)
+			taken, err = db.advanceRow(ctx, c, id, s, condition)
 			return err
 		})
 		if err == nil && s.To == command.Succeeded {
@@ -221,19 +220,20 @@ func (db *DB) advance(ctx context.Context, id string, s command.Transition) (tak
 
 // advanceRow moves a command, and writes its event if there is one, in one statement where
 // the engine can; engine.ErrNoRow if the command is not where it is moved from.
-func (db *DB) advanceRow(ctx context.Context, c conn, first part, id string, s command.Transition) (command.Command, error) {
+func (db *DB) advanceRow(ctx context.Context, c conn, id string, s command.Transition, condition string) (command.Command, error) {
+	text, args := transitionStatement(id, s, condition)
 	if _, ok := commandEventType(s.To); !ok || slices.Contains(s.From, s.To) { // which learns more, and stays where it is
-		return one(ctx, c, into(commandFields), first.text, first.args...)
+		return one(ctx, c, into(commandFields), text, args...)
 	}
 	then := db.tellCommand(id, s.To)
 	if t, ok := c.(*tx); ok {
 		t.wroteEvent = true
 	}
-	statements := db.dialect().Follow(first.text, then.text, `SELECT `+commandColumns+` `+fromFirst)
+	statements := db.dialect().Follow(text, then.text, `SELECT `+commandColumns+` `+fromFirst)
 	if len(statements) == 1 {
-		return one(ctx, c, into(commandFields), statements[0], append(first.args, then.args...)...)
+		return one(ctx, c, into(commandFields), statements[0], append(args, then.args...)...)
 	}
-	taken, err := one(ctx, c, into(commandFields), first.text, first.args...)
+	taken, err := one(ctx, c, into(commandFields), text, args...)
 	if err != nil {
 		return taken, err
 	}
@@ -246,8 +246,7 @@ const showing = `('START_LOST_MODE', 'STOP_LOST_MODE', 'WIPE_COMPANY_DATA', 'REL
 // advanceWithin is advance inside the caller's transaction, without what a success shows on the
 // asset. It records failures and unknown outcomes in the activity log.
 func (db *DB) advanceWithin(ctx context.Context, t *tx, id string, s command.Transition) (command.Command, error) {
-	query, args := transitionStatement(id, s, "")
-	taken, err := db.advanceRow(ctx, t, part{query, args}, id, s)
+	taken, err := db.advanceRow(ctx, t, id, s, "")
 	if err != nil {
 		return taken, err
 	}
@@ -322,6 +321,13 @@ func (db *DB) Open(ctx context.Context, state command.State, before time.Time, l
 // OpenOf returns the commands of an asset that are not final, oldest first.
 func (db *DB) OpenOf(ctx context.Context, assetID string) ([]command.Command, error) {
 	return openOf(ctx, db.read(), assetID, "")
+}
+
+// lockOpen locks the commands of an asset that are not final.
+func lockOpen(ctx context.Context, t *tx, assetID string) []command.Command {
+	open, err := openOf(ctx, t, assetID, t.lock())
+	t.check(err)
+	return open
 }
 
 func openOf(ctx context.Context, c conn, assetID, lock string) ([]command.Command, error) {

@@ -59,13 +59,7 @@ func (db *DB) UnfinishedList(ctx context.Context, companyID string, policies []s
 	for i, c := range rows {
 		ids[i] = c.AssetID
 	}
-	names := map[string]string{}
-	_, err = list(ctx, db.read(), func(r row) (_ struct{}, err error) {
-		var id, identification string
-		err = r.Scan(&id, &identification)
-		names[id] = identification
-		return struct{}{}, err
-	}, `SELECT id, identification FROM assets WHERE id IN (`+marks(len(ids))+`)`, ids...)
+	names, err := mapped[string, string](ctx, db.read(), `SELECT id, identification FROM assets WHERE id IN (`+marks(len(ids))+`)`, ids...)
 	named := make([]command.Named, len(rows))
 	for i, c := range rows {
 		named[i] = command.Named{Command: c, Identification: names[c.AssetID]}

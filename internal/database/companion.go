@@ -18,9 +18,7 @@ import (
 // CreateCompanionToken adds a token, and drops those that ended a day ago.
 func (db *DB) CreateCompanionToken(ctx context.Context, k agentdevice.Token) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.Exec(ctx, `DELETE FROM companion_tokens WHERE expires_at < ?`, millis(db.now().Add(-24*time.Hour))); err != nil {
-			return err
-		}
+		t.do(ctx, `DELETE FROM companion_tokens WHERE expires_at < ?`, millis(db.now().Add(-24*time.Hour)))
 		return t.Exec(ctx, `INSERT INTO companion_tokens (hash, company_id, asset_id, epoch, expires_at, device_id, spent_at)
 			VALUES (?, ?, ?, ?, ?, '', 0)`, hex.EncodeToString(k.Hash[:]), k.CompanyID, k.AssetID, k.Epoch, millis(k.ExpiresAt))
 	})
@@ -46,18 +44,11 @@ func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, 
 			return fault.New(fault.Refused, "the device was enrolled again since the token was made")
 		}
 		got.AssetID, got.Epoch = token.assetID, token.epoch
-		ended, err := list(ctx, t, scanValue[string], `UPDATE agent_devices SET state = ?, push_token = '', orphaned = open_deliveries > 0
+		ended := listed(ctx, t, scanValue[string], `UPDATE agent_devices SET state = ?, push_token = '', orphaned = open_deliveries > 0
 			WHERE asset_id = ? AND id <> ? AND state <> '`+string(agentdevice.Deleted)+`' RETURNING id`, string(agentdevice.Deleted), got.AssetID, got.ID)
-		if err != nil {
-			return err
-		}
 		t.hint(agentdevice.EndTopic, ended...)
-		if err := t.Exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, got.AssetID, got.Epoch, got.ID); err != nil {
-			return err
-		}
-		if err := t.Exec(ctx, `UPDATE assets SET push_reachable = FALSE WHERE id = ?`, got.AssetID); err != nil {
-			return err
-		}
+		t.do(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, got.AssetID, got.Epoch, got.ID)
+		t.do(ctx, `UPDATE assets SET push_reachable = FALSE WHERE id = ?`, got.AssetID)
 		return t.Exec(ctx, `UPDATE companion_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, d.ID, millis(db.now()),
 			hex.EncodeToString(hash[:]))
 	})
@@ -66,14 +57,11 @@ func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, 
 
 // hintCompanions has the companions of a platform device hinted to: its
 // enrollment is over and theirs with it, as their next check-in is told.
-func (h lockedAsset) hintCompanions(ctx context.Context, t *tx) error {
-	if h.management != string(asset.Platform) {
-		return nil
+func (h lockedAsset) hintCompanions(ctx context.Context, t *tx) {
+	if h.management == string(asset.Platform) {
+		t.hint(agentdevice.EndTopic, listed(ctx, t, scanValue[string], `SELECT id FROM agent_devices
+			WHERE asset_id = ? AND role = '`+string(protocol.Companion)+`' AND state <> '`+string(agentdevice.Deleted)+`'`, h.id)...)
 	}
-	ids, err := list(ctx, t, scanValue[string], `SELECT id FROM agent_devices WHERE asset_id = ? AND role = '`+string(protocol.Companion)+`'
-		AND state <> '`+string(agentdevice.Deleted)+`'`, h.id)
-	t.hint(agentdevice.EndTopic, ids...)
-	return err
 }
 
 // enrolledAs reports whether the asset is still the platform device that it was.
@@ -86,13 +74,9 @@ func enrolledAs(h lockedAsset, companyID string, epoch int) bool {
 func (db *DB) SetPushToken(ctx context.Context, d agentdevice.Device, token string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		// One that has ended since, for a newer companion, has no say any more.
-		n, err := t.ExecCount(ctx, `UPDATE agent_devices SET push_token = ? WHERE id = ? AND state <> '`+string(agentdevice.Deleted)+`'`,
-			token, d.ID)
-		if err != nil || n == 0 {
-			return err
-		}
-		if !d.IsCompanion() {
-			return nil // the wake-up of a manager is its registration
+		if t.count(ctx, `UPDATE agent_devices SET push_token = ? WHERE id = ? AND state <> '`+string(agentdevice.Deleted)+`'`,
+			token, d.ID) == 0 || !d.IsCompanion() { // the wake-up of a manager is its registration
+			return nil
 		}
 		return t.Exec(ctx, `UPDATE assets SET push_reachable = ? WHERE id = ? AND epoch = ? AND management = ?`,
 			token != "", d.AssetID, d.Epoch, string(asset.Platform))
@@ -103,9 +87,8 @@ func (db *DB) SetPushToken(ctx context.Context, d agentdevice.Device, token stri
 // come in its place.
 func (db *DB) DropPushToken(ctx context.Context, d agentdevice.Device) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		dropped, err := t.ExecCount(ctx, `UPDATE agent_devices SET push_token = '' WHERE id = ? AND push_token = ?`, d.ID, d.PushToken)
-		if err != nil || dropped == 0 {
-			return err
+		if t.count(ctx, `UPDATE agent_devices SET push_token = '' WHERE id = ? AND push_token = ?`, d.ID, d.PushToken) == 0 {
+			return nil
 		}
 		return t.Exec(ctx, `UPDATE assets SET push_reachable = FALSE WHERE id = ? AND epoch = ?`, d.AssetID, d.Epoch)
 	})
@@ -143,13 +126,7 @@ func (db *DB) ReportCompanion(ctx context.Context, d agentdevice.Device, r agent
 				h.reported = reported
 			}
 		}
-		asked := false
-		if r.Location != nil {
-			if asked, err = h.mayLocate(ctx, t, d.ID); err != nil {
-				return err
-			}
-		}
-		if asked {
+		if r.Location != nil && h.mayLocate(ctx, t, d.ID) {
 			var fix asset.Location
 			if err := json.Unmarshal(r.Location, &fix); err != nil {
 				return err
@@ -157,9 +134,7 @@ func (db *DB) ReportCompanion(ctx context.Context, d agentdevice.Device, r agent
 			if err := h.locate(&fix); err != nil {
 				return err
 			}
-			if err := notePlace(ctx, t, h.id, fix); err != nil {
-				return err
-			}
+			t.check(notePlace(ctx, t, h.id, fix))
 		}
 		h.seen = max(h.seen, seen)
 		if err := h.save(ctx, t); err != nil || h.reported == before {

@@ -27,12 +27,8 @@ func (db *DB) CreateCompany(ctx context.Context, c company.Company) error {
 		stored.KeepCommands = cmp.Or(c.KeepCommands, company.DefaultKeepCommands)
 		stored.KeepPlaces = cmp.Or(c.KeepPlaces, company.DefaultKeepPlaces)
 		stored.KeepEvents = cmp.Or(c.KeepEvents, company.DefaultKeepEvents)
-		if err := t.Insert(ctx, "companies", companyColumns, companyFields(&stored)); err != nil {
-			return err
-		}
-		if err := db.beginChain(ctx, t, c.ID); err != nil {
-			return err
-		}
+		t.check(t.Insert(ctx, "companies", companyColumns, companyFields(&stored)))
+		t.check(db.beginChain(ctx, t, c.ID))
 		return db.recordCompany(ctx, t, activity.CompanyCreated, company.Company{}, c)
 	})
 	return taken(err, "there is a company %s already", c.Slug)
@@ -74,9 +70,8 @@ func holdCompany(ctx context.Context, t *tx, id string) error {
 }
 
 // holdCompanyOf is holdCompany for the company of a table's row; without such a row it locks nothing.
-func holdCompanyOf(ctx context.Context, t *tx, table, id string) error {
-	_, err := holds(ctx, t, `SELECT id FROM companies WHERE id = (SELECT company_id FROM `+table+` WHERE id = ?)`+t.hold(), id)
-	return err
+func holdCompanyOf(ctx context.Context, t *tx, table, id string) {
+	t.holds(ctx, `SELECT id FROM companies WHERE id = (SELECT company_id FROM `+table+` WHERE id = ?)`+t.hold(), id)
 }
 
 // UpdateCompany saves what change has changed, except the id, the slug and the time of creation, and returns the
@@ -116,27 +111,20 @@ func (db *DB) saveCompany(ctx context.Context, t *tx, c, next company.Company) e
 	args := append([]any{next.Name, next.InactiveAfter.Milliseconds(), next.Enterprise, next.UpgradeNotice,
 		next.Lost.Message, next.Lost.PhoneNumber, next.Lost.Organization,
 		next.KeepCommands.Milliseconds(), next.KeepPlaces.Milliseconds(), next.KeepEvents.Milliseconds()}, settings...)
-	if err := t.Exec(ctx, `UPDATE companies SET name = ?, inactive_after = ?, enterprise = ?, upgrade_notice = ?,
+	t.do(ctx, `UPDATE companies SET name = ?, inactive_after = ?, enterprise = ?, upgrade_notice = ?,
 			lost_message = ?, lost_phone = ?, lost_organization = ?, keep_commands = ?, keep_places = ?, keep_events = ?,
 			(`+strings.ReplaceAll(settingsColumns, "c.", "")+`) = (`+marks(len(settings))+`) WHERE id = ?`,
-		append(args, c.ID)...); err != nil {
-		return err
-	}
+		append(args, c.ID)...)
 	if next.KeepCommands != c.KeepCommands || next.KeepPlaces != c.KeepPlaces {
-		if err := retainAgain(ctx, t, c.ID); err != nil {
-			return err
-		}
+		t.check(retainAgain(ctx, t, c.ID))
 	}
 	if next.Settings != c.Settings {
 		t.raises(c.ID)
 	}
-	if err := db.supersede(ctx, t, c, next); err != nil {
-		return err
-	}
-	if err := db.recordCompany(ctx, t, activity.CompanyChanged, c, next); err != nil {
-		return err
-	}
-	return db.followApproval(ctx, t, c, next)
+	db.supersede(ctx, t, c, next)
+	t.check(db.recordCompany(ctx, t, activity.CompanyChanged, c, next))
+	db.followApproval(ctx, t, c, next)
+	return nil
 }
 
 // settingsColumns are the columns of a company's settings, in the order of

@@ -52,12 +52,12 @@ func mayDelete(ctx context.Context, t *tx, c company.Company) error {
 		return fault.New(fault.Refused, "the company is connected to %s: run `muster company disconnect --company %s --confirm %s` first",
 			c.Enterprise, c.Slug, c.Slug)
 	}
-	managed, err := value[int64](ctx, t,
+	managed := valueIn[int64](ctx, t,
 		`SELECT COUNT(*) FROM assets WHERE company_id = ? AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`, c.ID)
-	if err == nil && managed > 0 {
-		err = fault.New(fault.Refused, "%d devices of the company are managed: wipe them or relinquish their ownership first", managed)
+	if managed > 0 {
+		return fault.New(fault.Refused, "%d devices of the company are managed: wipe them or relinquish their ownership first", managed)
 	}
-	return err
+	return nil
 }
 
 // stopToDelete stops all changes in a company that may be deleted. It returns the stop
@@ -109,10 +109,8 @@ func (db *DB) beginDeletion(ctx context.Context, id string) error {
 			return err
 		}
 		now := millis(db.now())
-		if err := t.Exec(ctx, `INSERT INTO company_deletions (company_id, begun_at) VALUES (?, ?)
-			ON CONFLICT (company_id) DO UPDATE SET begun_at = excluded.begun_at`, id, now); err != nil {
-			return err
-		}
+		t.do(ctx, `INSERT INTO company_deletions (company_id, begun_at) VALUES (?, ?)
+			ON CONFLICT (company_id) DO UPDATE SET begun_at = excluded.begun_at`, id, now)
 		for _, ends := range []string{
 			`DELETE FROM sessions WHERE ` + ofUsers,
 			`DELETE FROM signin_steps WHERE company_id = ?`,
@@ -123,14 +121,10 @@ func (db *DB) beginDeletion(ctx context.Context, id string) error {
 			`DELETE FROM oauth_codes WHERE company_id = ?`,
 			`UPDATE webhooks SET state = 'DISABLED', why = 'the company is being deleted' WHERE company_id = ?`,
 		} {
-			if err := t.Exec(ctx, ends, id); err != nil {
-				return err
-			}
+			t.do(ctx, ends, id)
 		}
 		for _, table := range []string{"api_keys", "oauth_connections", "enrollment_codes"} {
-			if err := t.Exec(ctx, `UPDATE `+table+` SET revoked_at = ? WHERE company_id = ? AND revoked_at = 0`, now, id); err != nil {
-				return err
-			}
+			t.do(ctx, `UPDATE `+table+` SET revoked_at = ? WHERE company_id = ? AND revoked_at = 0`, now, id)
 		}
 		t.raises(id)
 		t.changed(id, resource.CompanyKind, "")
@@ -180,9 +174,7 @@ func (db *DB) deleteCompanyRows(ctx context.Context, id string) error {
 			return unlessGone(err) // another did it
 		}
 		for _, of := range slices.Backward(ofCompany) {
-			if err := t.Exec(ctx, `DELETE FROM `+of.table+` WHERE `+of.where, id); err != nil {
-				return err
-			}
+			t.do(ctx, `DELETE FROM `+of.table+` WHERE `+of.where, id)
 		}
 		return nil
 	})
@@ -199,13 +191,7 @@ func unlessGone(err error) error {
 // deletePart deletes up to deletedKeys rows of a company from a table. They are found
 // outside the transactions, in which nothing is looked for.
 func (db *DB) deletePart(ctx context.Context, table string, key []string, where, id string) (more bool, err error) {
-	keys, err := list(ctx, db.read(), func(r row) ([]any, error) {
-		values, pointers := make([]any, len(key)), make([]any, len(key))
-		for i := range values {
-			pointers[i] = &values[i]
-		}
-		return values, r.Scan(pointers...)
-	}, `SELECT `+strings.Join(key, ", ")+` FROM `+table+` WHERE `+where+` LIMIT ?`, id, deletedKeys)
+	keys, err := list(ctx, db.read(), func(r row) ([]any, error) { return scanAny(r, len(key)) }, `SELECT `+strings.Join(key, ", ")+` FROM `+table+` WHERE `+where+` LIMIT ?`, id, deletedKeys)
 	if err != nil {
 		return false, err
 	}
@@ -213,9 +199,7 @@ func (db *DB) deletePart(ctx context.Context, table string, key []string, where,
 	for part := range slices.Chunk(keys, deletedRows) {
 		if err := db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
 			for _, values := range part {
-				if err := t.Exec(ctx, one, values...); err != nil {
-					return err
-				}
+				t.do(ctx, one, values...)
 			}
 			return nil
 		}); err != nil {

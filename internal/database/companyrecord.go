@@ -33,15 +33,19 @@ func (db *DB) recordCompany(ctx context.Context, t *tx, action activity.Action, 
 		}
 		changes = append(changes, activity.Change{Field: string(gate.Gate), Before: access.OnOff(former[i].Enabled),
 			After: access.OnOff(gate.Enabled)})
-		if err := db.noteSwitch(ctx, t, after.ID, gate); err != nil {
-			return err
-		}
+		t.check(db.noteSwitch(ctx, t, after.ID, gate))
 	}
 	target := activity.Target{Kind: activity.Company, ID: after.ID, Name: after.Name}
 	if err := db.recordStop(ctx, t, was.Stop, is.Stop, activity.Event{Target: target}); err != nil || len(changes) == 0 {
 		return err
 	}
 	return db.record(ctx, t, after.ID, activity.Event{Action: action, Changes: changes, Target: target})
+}
+
+// recordOf records what happened to a company.
+func (db *DB) recordOf(ctx context.Context, t *tx, c company.Company, action activity.Action, changes ...activity.Change) error {
+	return db.record(ctx, t, c.ID, activity.Event{Action: action, Changes: changes,
+		Target: activity.Target{Kind: activity.Company, ID: c.ID, Name: c.Name}})
 }
 
 // controlChanges are a company's controls before and after, in words.

@@ -79,10 +79,8 @@ func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (o
 func (db *DB) TouchConnection(ctx context.Context, id, grantID string) error {
 	now := millis(db.now())
 	return db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.Exec(ctx, `UPDATE oauth_connections SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, id,
-			now-lastUsedEvery); err != nil {
-			return err
-		}
+		t.do(ctx, `UPDATE oauth_connections SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, id,
+			now-lastUsedEvery)
 		return t.Exec(ctx, `UPDATE oauth_grants SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, grantID, now-lastUsedEvery)
 	})
 }
@@ -99,50 +97,38 @@ func (db *DB) Connections(ctx context.Context, companyID string) ([]oauth.Connec
 // UpdateConnection changes what change changes of name, scopes, freezing and
 // revocation.
 func (db *DB) UpdateConnection(ctx context.Context, companyID, id string, change func(*oauth.Connection) error) (oauth.Connection, error) {
-	var updated oauth.Connection
-	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+	return written(ctx, db, func(ctx context.Context, t *tx) (oauth.Connection, error) {
 		o, err := lockConnection(ctx, t, `o.id = ? AND o.company_id = ?`, id, companyID)
 		if err != nil {
-			return err
+			return o, err
 		}
-		updated = o
+		updated := o
 		if err := change(&updated); err != nil {
-			return err
+			return updated, err
 		}
-		return db.saveConnection(ctx, t, o, &updated)
+		err = db.saveConnection(ctx, t, o, &updated)
+		return updated, err
 	})
-	return updated, err
 }
 
 // lockConnectionsOf locks the live connections of a user and returns their ids.
-func lockConnectionsOf(ctx context.Context, t *tx, companyID, userID string) ([]string, error) {
-	return list(ctx, t, scanValue[string], `SELECT o.id FROM oauth_connections o WHERE o.user_id = ? AND o.company_id = ?
+func lockConnectionsOf(ctx context.Context, t *tx, companyID, userID string) []string {
+	return listed(ctx, t, scanValue[string], `SELECT o.id FROM oauth_connections o WHERE o.user_id = ? AND o.company_id = ?
 		AND o.revoked_at = 0 ORDER BY o.id`+t.lock(), userID, companyID)
 }
 
 // endConnections revokes the connections of a user, and consents that are not redeemed yet, in
 // the transaction that disables or enables the user: they do not work again if the user does.
-func (db *DB) endConnections(ctx context.Context, t *tx, u account.User) error {
+func (db *DB) endConnections(ctx context.Context, t *tx, u account.User) {
 	// A code that is being redeemed is waited for: its connection is found after it.
-	if err := t.Exec(ctx, `DELETE FROM oauth_codes WHERE user_id = ?`, u.ID); err != nil {
-		return err
-	}
-	live, err := lockConnectionsOf(ctx, t, u.CompanyID, u.ID)
-	if err != nil {
-		return err
-	}
-	for _, id := range live {
+	t.do(ctx, `DELETE FROM oauth_codes WHERE user_id = ?`, u.ID)
+	for _, id := range lockConnectionsOf(ctx, t, u.CompanyID, u.ID) {
 		o, err := findConnection(ctx, t, id)
-		if err != nil {
-			return err
-		}
+		t.check(err)
 		ended := o
 		ended.RevokedAt = db.now()
-		if err := db.saveConnection(ctx, t, o, &ended); err != nil {
-			return err
-		}
+		t.check(db.saveConnection(ctx, t, o, &ended))
 	}
-	return nil
 }
 
 // saveConnection saves a locked connection with its grants, and records what changed.
@@ -150,13 +136,9 @@ func (db *DB) saveConnection(ctx context.Context, t *tx, before oauth.Connection
 	if after.Scopes != before.Scopes || after.Frozen != before.Frozen || !after.RevokedAt.Equal(before.RevokedAt) {
 		t.raises(before.CompanyID)
 	}
-	if err := changeGrants(ctx, t, before, after); err != nil {
-		return err
-	}
-	if err := t.Exec(ctx, `UPDATE oauth_connections SET client_name = ?, scopes = ?, frozen = ?, revoked_at = ? WHERE id = ?`,
-		after.ClientName, int64(after.Scopes), after.Frozen, millis(after.RevokedAt), before.ID); err != nil {
-		return err
-	}
+	t.check(changeGrants(ctx, t, before, after))
+	t.do(ctx, `UPDATE oauth_connections SET client_name = ?, scopes = ?, frozen = ?, revoked_at = ? WHERE id = ?`,
+		after.ClientName, int64(after.Scopes), after.Frozen, millis(after.RevokedAt), before.ID)
 	return db.recordConnection(ctx, t, before, *after)
 }
 

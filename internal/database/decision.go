@@ -40,15 +40,7 @@ type decided struct {
 
 // Decide implements approval.Store.
 func (db *DB) Decide(ctx context.Context, d approval.Decision) error {
-	var refused error
-	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
-		refused, err = db.decide(ctx, t, d)
-		return err
-	})
-	if err == nil {
-		err = refused
-	}
-	return err
+	return db.refusing(ctx, func(ctx context.Context, t *tx) (refused, err error) { return db.decide(ctx, t, d) })
 }
 
 func (db *DB) decide(ctx context.Context, t *tx, d approval.Decision) (refused, err error) {
@@ -103,10 +95,7 @@ func (db *DB) standing(ctx context.Context, t conn, of approval.Subject, signed 
 	if err == nil {
 		s.Credential, s.Approver = key.Credential, by
 	}
-	if fault.CodeOf(err) == fault.NotFound { // what is missing gives no standing
-		err = nil
-	}
-	return s, err
+	return s, unlessGone(err) // what is missing gives no standing
 }
 
 // kept is the standing of a decision that was kept, or why it can have none.
@@ -142,39 +131,30 @@ func (db *DB) whyVoid(ctx context.Context, t conn, of approval.Subject, signedID
 
 // voidDecisions takes back what persons of a company approved, or asked for, who may not any
 // more, in the transaction that takes their right: it does not count again if they may again.
-func (db *DB) voidDecisions(ctx context.Context, t *tx, companyID string) error {
-	if err := db.voidChanges(ctx, t, companyID); err != nil {
-		return err
-	}
-	if err := db.voidCalls(ctx, t, companyID); err != nil {
-		return err
-	}
+func (db *DB) voidDecisions(ctx context.Context, t *tx, companyID string) {
+	t.check(db.voidChanges(ctx, t, companyID))
+	t.check(db.voidCalls(ctx, t, companyID))
 	// Also what waits for persons who may not change the company's controls any more.
-	return db.cancelLoosenings(ctx, t, `l.company_id = ? AND NOT `+mayLoosen, companyID, int64(account.ManageCompany))
+	db.cancelLoosenings(ctx, t, `l.company_id = ? AND NOT `+mayLoosen, companyID, int64(account.ManageCompany))
 }
 
 // followApproval takes back what a company's stricter rules do not allow any more. Where no
 // approval is asked for any more, a proposal lives as long as any other; where one is asked for
 // that was not before, it tells which proposals wait.
-func (db *DB) followApproval(ctx context.Context, t *tx, before, after company.Company) error {
+func (db *DB) followApproval(ctx context.Context, t *tx, before, after company.Company) {
 	was, is := before.Settings.Controls, after.Settings.Controls
 	if was.ApplyApproval != is.ApplyApproval && is.ApplyApproval == access.ApproveNone {
-		if err := t.Exec(ctx, `UPDATE proposals SET expires_at = created_at + ? WHERE company_id = ? AND status = 'PENDING'
+		t.do(ctx, `UPDATE proposals SET expires_at = created_at + ? WHERE company_id = ? AND status = 'PENDING'
 			AND owner_kind IN ('API_KEY', 'CONNECTION') AND expires_at > created_at + ?`,
-			proposal.Lifetime.Milliseconds(), after.ID, proposal.Lifetime.Milliseconds()); err != nil {
-			return err
-		}
+			proposal.Lifetime.Milliseconds(), after.ID, proposal.Lifetime.Milliseconds())
 		t.changed(after.ID, "proposal", "")
 	}
 	if was.ApplyApproval != is.ApplyApproval && is.ApplyApproval.On() { // before voidDecisions, which tells what it takes back
-		if err := db.tellWaiting(ctx, t, after.ID, was.ApplyApproval); err != nil {
-			return err
-		}
+		db.tellWaiting(ctx, t, after.ID, was.ApplyApproval)
 	}
 	if is.ApproverAge > was.ApproverAge || is.SecondPerson && !was.SecondPerson {
-		return db.voidDecisions(ctx, t, after.ID)
+		db.voidDecisions(ctx, t, after.ID)
 	}
-	return nil
 }
 
 // mayNot says why the person who made a decision that was kept may not make it any more.

@@ -108,12 +108,9 @@ func (db *DB) DropExpired(ctx context.Context, limit int) (dropped int, err erro
 	err = db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
 		dropped = 0
 		// The device before its deliveries, as all that change both do.
-		all, err := list(ctx, t, into(func(e *expired) []any { return []any{&e.device, &e.command} }), `SELECT d.id, v.command_id
+		all := listed(ctx, t, into(func(e *expired) []any { return []any{&e.device, &e.command} }), `SELECT d.id, v.command_id
 			FROM agent_deliveries v JOIN agent_devices d ON d.id = v.device_id
 			WHERE v.deadline <> 0 AND v.deadline <= ? ORDER BY v.deadline, v.command_id LIMIT ?`+t.skipLocked(), now, limit)
-		if err != nil {
-			return err
-		}
 		if len(all) == 0 {
 			return nil
 		}
@@ -124,29 +121,25 @@ func (db *DB) DropExpired(ctx context.Context, limit int) (dropped int, err erro
 		}
 		dropped = len(all)
 		commands = padded(commands)
-		if err := t.Exec(ctx, `DELETE FROM agent_deliveries WHERE command_id IN (`+marks(len(commands))+`)`,
-			anys(commands)...); err != nil {
-			return err
-		}
-		return t.fewerOpen(ctx, of)
+		t.do(ctx, `DELETE FROM agent_deliveries WHERE command_id IN (`+marks(len(commands))+`)`,
+			anys(commands)...)
+		t.fewerOpen(ctx, of)
+		return nil
 	})
 	return dropped, err
 }
 
 // fewerOpen notes with devices how many of their deliveries ended.
-func (t *tx) fewerOpen(ctx context.Context, of map[string]int) error {
+func (t *tx) fewerOpen(ctx context.Context, of map[string]int) {
 	devices := map[int][]string{} // by that number, which is nearly always 1
 	for device, n := range of {
 		devices[n] = append(devices[n], device)
 	}
 	for n, ids := range devices {
 		ids = padded(ids)
-		if err := t.Exec(ctx, `UPDATE agent_devices SET open_deliveries = open_deliveries - ? WHERE id IN (`+marks(len(ids))+`)`,
-			append([]any{n}, anys(ids)...)...); err != nil {
-			return err
-		}
+		t.do(ctx, `UPDATE agent_devices SET open_deliveries = open_deliveries - ? WHERE id IN (`+marks(len(ids))+`)`,
+			append([]any{n}, anys(ids)...)...)
 	}
-	return nil
 }
 
 // Accept notes that the device has a command, once. A device that sets out to erase itself is
@@ -179,9 +172,7 @@ func (db *DB) EndDelivery(ctx context.Context, deviceID, commandID string, s age
 	}
 	return db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
 		// Which state the device is left in depends on its other deliveries.
-		if _, err := holds(ctx, t, `SELECT id FROM agent_devices WHERE id = ?`+t.lock(), deviceID); err != nil {
-			return err
-		}
+		t.holds(ctx, `SELECT id FROM agent_devices WHERE id = ?`+t.lock(), deviceID)
 		return endDelivery(ctx, db, t, deviceID, commandID, s)
 	})
 }

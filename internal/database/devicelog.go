@@ -14,9 +14,8 @@ func logFields(l *agentdevice.Log) []any { return []any{&l.ID, at(&l.At), &l.Byt
 // KeepLog implements agentdevice.LogStore.
 func (db *DB) KeepLog(ctx context.Context, d agentdevice.Device, l agentdevice.Log) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		kept, err := holds(ctx, t, hasLog, l.ID, d.CompanyID, d.AssetID)
-		if err != nil || kept {
-			return err
+		if t.holds(ctx, hasLog, l.ID, d.CompanyID, d.AssetID) {
+			return nil
 		}
 		v, err := findDelivery(ctx, t, d.ID, l.ID, t.lock())
 		if err == nil && (v.Type != "UPLOAD_LOG" || d.AssetID == "") {
@@ -25,29 +24,25 @@ func (db *DB) KeepLog(ctx context.Context, d agentdevice.Device, l agentdevice.L
 		if err != nil {
 			return err
 		}
-		if err := t.Exec(ctx, `INSERT INTO device_logs (command_id, company_id, asset_id, at, bytes, text) VALUES (`+marks(6)+
+		t.do(ctx, `INSERT INTO device_logs (command_id, company_id, asset_id, at, bytes, text) VALUES (`+marks(6)+
 			`) ON CONFLICT (command_id) DO NOTHING`,
-			l.ID, d.CompanyID, d.AssetID, millis(l.At), int64(l.Bytes), l.Text); err != nil {
-			return err
-		}
-		return forgetLogs(ctx, t, d)
+			l.ID, d.CompanyID, d.AssetID, millis(l.At), int64(l.Bytes), l.Text)
+		forgetLogs(ctx, t, d)
+		return nil
 	})
 }
 
 const hasLog = `SELECT command_id FROM device_logs WHERE command_id = ? AND company_id = ? AND asset_id = ?`
 
 // forgetLogs removes the oldest logs of a device, and of its company, that are too many.
-func forgetLogs(ctx context.Context, t *tx, d agentdevice.Device) error {
+func forgetLogs(ctx context.Context, t *tx, d agentdevice.Device) {
 	for _, bound := range []struct {
 		column, id string
 		keep       int
 	}{{"asset_id", d.AssetID, agentdevice.LogsPerDevice}, {"company_id", d.CompanyID, agentdevice.LogsPerCompany}} {
-		if err := t.Exec(ctx, `DELETE FROM device_logs WHERE command_id IN (SELECT command_id FROM device_logs WHERE `+bound.column+` = ?
-			ORDER BY at DESC, command_id DESC LIMIT 1000 OFFSET ?)`, bound.id, bound.keep); err != nil {
-			return err
-		}
+		t.do(ctx, `DELETE FROM device_logs WHERE command_id IN (SELECT command_id FROM device_logs WHERE `+bound.column+` = ?
+			ORDER BY at DESC, command_id DESC LIMIT 1000 OFFSET ?)`, bound.id, bound.keep)
 	}
-	return nil
 }
 
 // Logs implements agentdevice.LogStore.

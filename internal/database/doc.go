@@ -48,6 +48,11 @@
 //   - db.statement is db.write for a function of one single statement: on
 //     PostgreSQL it saves the round trips of BEGIN and COMMIT.
 //
+// In a transaction, t.do runs a statement and t.check takes the error of a step. Neither returns
+// the error: after it, no statement of the transaction reaches the database, reads included, and
+// the transaction fails with it. Where something else than a statement follows, such as a call of
+// a caller's function, the error is returned at once instead.
+//
 // The function gets its own context, which the caller's cancellation does not
 // reach, and may run more than once; see engine.Work.
 // tx.lock is " FOR UPDATE" where that is needed, skipLocked its sibling for

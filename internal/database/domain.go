@@ -11,18 +11,15 @@ import (
 // AddDomain implements account.DomainStore.
 func (db *DB) AddDomain(ctx context.Context, d account.Domain) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.ExecCount(ctx,
+		added := t.count(ctx,
 			`INSERT INTO company_domains (domain, company_id, added_at) VALUES (?, ?, ?) ON CONFLICT (domain) DO NOTHING`,
 			d.Name, d.CompanyID, millis(d.AddedAt))
-		if err != nil {
-			return err
-		}
-		if n > 0 {
+		if added > 0 {
 			return db.recordDomain(ctx, t, d.CompanyID, activity.Change{Field: "domain", After: d.Name})
 		}
-		owner, err := value[string](ctx, t, `SELECT company_id FROM company_domains WHERE domain = ?`, d.Name)
-		if err != nil || owner == d.CompanyID {
-			return err
+		owner := valueIn[string](ctx, t, `SELECT company_id FROM company_domains WHERE domain = ?`, d.Name)
+		if owner == d.CompanyID {
+			return nil
 		}
 		other, err := findCompany(ctx, t, `c.id = ?`, owner)
 		if err != nil {
@@ -36,16 +33,10 @@ func (db *DB) AddDomain(ctx context.Context, d account.Domain) error {
 // RemoveDomain implements account.DomainStore.
 func (db *DB) RemoveDomain(ctx context.Context, companyID, domain string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.ExecCount(ctx, `DELETE FROM company_domains WHERE domain = ? AND company_id = ?`, domain, companyID)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
+		if t.count(ctx, `DELETE FROM company_domains WHERE domain = ? AND company_id = ?`, domain, companyID) == 0 {
 			return fault.New(fault.NotFound, "the company has no domain %s", domain)
 		}
-		if err := t.Exec(ctx, `DELETE FROM identity_domains WHERE domain = ? AND company_id = ?`, domain, companyID); err != nil {
-			return err
-		}
+		t.do(ctx, `DELETE FROM identity_domains WHERE domain = ? AND company_id = ?`, domain, companyID)
 		return db.recordDomain(ctx, t, companyID, activity.Change{Field: "domain", Before: domain})
 	})
 }
@@ -61,30 +52,20 @@ func (db *DB) recordDomain(ctx context.Context, t *tx, companyID string, change 
 	if err != nil {
 		return err
 	}
-	return db.record(ctx, t, companyID, activity.Event{Action: activity.CompanyDomains, Changes: []activity.Change{change},
-		Target: activity.Target{Kind: activity.Company, ID: c.ID, Name: c.Name}})
+	return db.recordOf(ctx, t, c, activity.CompanyDomains, change)
 }
 
 // claimDomains returns fault.Refused if a domain does not belong to the company.
 // The only company of an installation is given what it names.
 func (db *DB) claimDomains(ctx context.Context, t *tx, companyID string, domains []string) error {
-	companies, err := value[int64](ctx, t, `SELECT COUNT(*) FROM (SELECT 1 FROM companies WHERE slug > '' LIMIT 2) AS few`)
-	if err != nil {
-		return err
-	}
+	companies := valueIn[int64](ctx, t, `SELECT COUNT(*) FROM (SELECT 1 FROM companies WHERE slug > '' LIMIT 2) AS few`)
 	for _, domain := range domains {
 		if companies == 1 {
-			if err := t.Exec(ctx,
+			t.do(ctx,
 				`INSERT INTO company_domains (domain, company_id, added_at) VALUES (?, ?, ?) ON CONFLICT (domain) DO NOTHING`,
-				domain, companyID, millis(db.now())); err != nil {
-				return err
-			}
+				domain, companyID, millis(db.now()))
 		}
-		n, err := value[int64](ctx, t, `SELECT COUNT(*) FROM company_domains WHERE domain = ? AND company_id = ?`, domain, companyID)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
+		if valueIn[int64](ctx, t, `SELECT COUNT(*) FROM company_domains WHERE domain = ? AND company_id = ?`, domain, companyID) == 0 {
 			c, err := findCompany(ctx, t, `c.id = ?`, companyID)
 			if err != nil {
 				return err

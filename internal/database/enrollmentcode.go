@@ -24,15 +24,9 @@ func enrollFields(c *provisioning.Code) []any {
 // CreateCode implements provisioning.Codes.
 func (db *DB) CreateCode(ctx context.Context, c provisioning.Code) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := holdCompany(ctx, t, c.CompanyID); err != nil { // as the deletion of a policy does
-			return err
-		}
-		gone, err := holds(ctx, t, `SELECT id FROM policies WHERE id = ? AND company_id = ? AND deleted`, c.PolicyID, c.CompanyID)
-		if err == nil && gone {
-			err = provisioning.PolicyDeleted()
-		}
-		if err != nil {
-			return err
+		t.check(holdCompany(ctx, t, c.CompanyID)) // as the deletion of a policy does
+		if t.holds(ctx, `SELECT id FROM policies WHERE id = ? AND company_id = ? AND deleted`, c.PolicyID, c.CompanyID) {
+			return provisioning.PolicyDeleted()
 		}
 		t.changed(c.CompanyID, "code", c.ID)
 		return t.Insert(ctx, "enrollment_codes", strings.ReplaceAll(enrollColumns, "c.", "")+`, drop_at`,
@@ -87,9 +81,7 @@ func codesOf(policies []string) (string, []any) {
 func (db *DB) RevokeCode(ctx context.Context, companyID string, policies []string, id string) (provisioning.Code, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (provisioning.Code, error) {
 		// The company and the tokens first, as a device that enrolls does.
-		if err := holdCompany(ctx, t, companyID); err != nil {
-			return provisioning.Code{}, err
-		}
+		t.check(holdCompany(ctx, t, companyID))
 		return revokeCode(ctx, t, companyID, policies, id)
 	})
 }
@@ -97,11 +89,8 @@ func (db *DB) RevokeCode(ctx context.Context, companyID string, policies []strin
 // revokeCode is RevokeCode. The company is locked.
 func revokeCode(ctx context.Context, t *tx, companyID string, policies []string, id string) (provisioning.Code, error) {
 	now := t.db.now()
-	tokens, err := list(ctx, t, scanValue[bool], `SELECT device_id = '' AND (expires_at > ? OR `+requested+`) FROM agent_tokens
+	tokens := listed(ctx, t, scanValue[bool], `SELECT device_id = '' AND (expires_at > ? OR `+requested+`) FROM agent_tokens
 		WHERE code_id = ? AND code_id <> '' AND company_id = ? ORDER BY hash`+t.lock(), millis(now), millis(now), id, companyID)
-	if err != nil {
-		return provisioning.Code{}, err
-	}
 	c, err := lockCode(ctx, t, companyID, id)
 	if err == nil && policies != nil && !slices.Contains(policies, c.PolicyID) {
 		err = fault.New(fault.NotFound, "no such enrollment code")
@@ -115,13 +104,9 @@ func revokeCode(ctx context.Context, t *tx, companyID string, policies []string,
 			strings.ToLower(string(c.Status(now))))
 	}
 	c.RevokedAt = now
-	if err := endCode(ctx, t, c); err != nil {
-		return c, err
-	}
+	t.check(endCode(ctx, t, c))
 	name, _, err := maybe(value[string](ctx, t, `SELECT name FROM policies WHERE id = ? AND company_id = ?`, c.PolicyID, companyID))
-	if err != nil {
-		return c, err
-	}
+	t.check(err)
 	c.PolicyName = name
 	t.changed(companyID, "code", id)
 	return c, t.db.record(ctx, t, companyID, activity.Event{Action: activity.ProvisioningRevoked, Reference: id,
@@ -132,13 +117,10 @@ func revokeCode(ctx context.Context, t *tx, companyID string, policies []string,
 // returns how many codes that were. The policy and its company are locked.
 func endCodesOf(ctx context.Context, t *tx, p policy.Policy) (codes int, err error) {
 	// A device that a person confirmed for an asset gets the policy of that: the token has it.
-	ids, err := list(ctx, t, scanValue[string], `SELECT c.id FROM enrollment_codes c WHERE c.company_id = ? AND c.revoked_at = 0
+	ids := listed(ctx, t, scanValue[string], `SELECT c.id FROM enrollment_codes c WHERE c.company_id = ? AND c.revoked_at = 0
 		AND (c.max_devices = 0 OR c.devices < c.max_devices) AND (c.policy_id = ? OR EXISTS (SELECT 1 FROM agent_tokens k
 			WHERE k.code_id = c.id AND k.code_id <> '' AND k.company_id = c.company_id AND k.policy_id = ? AND k.device_id = ''))
 		ORDER BY c.id`, p.CompanyID, p.ID, p.ID)
-	if err != nil {
-		return 0, err
-	}
 	for _, id := range ids {
 		switch _, err := revokeCode(ctx, t, p.CompanyID, nil, id); {
 		case err == nil:
@@ -147,9 +129,9 @@ func endCodesOf(ctx context.Context, t *tx, p policy.Policy) (codes int, err err
 			return 0, err
 		}
 	}
-	n, err := t.ExecCount(ctx, `DELETE FROM agent_tokens WHERE company_id = ? AND policy_id = ? AND device_id = '' AND expires_at > ?`,
+	n := t.count(ctx, `DELETE FROM agent_tokens WHERE company_id = ? AND policy_id = ? AND device_id = '' AND expires_at > ?`,
 		p.CompanyID, p.ID, millis(t.db.now())) // for one asset
-	return codes + int(n), err
+	return codes + int(n), nil
 }
 
 func lockCode(ctx context.Context, t *tx, companyID, id string) (provisioning.Code, error) {
@@ -165,13 +147,9 @@ func endCode(ctx context.Context, t *tx, c provisioning.Code) error {
 	if c.Ref != "" && c.Management == policy.Platform && !oneTime {
 		dropAt = millis(t.db.now())
 	}
-	if err := t.Exec(ctx, `UPDATE enrollment_codes SET revoked_at = ?, devices = ?, drop_at = ? WHERE id = ?`, millis(c.RevokedAt),
-		c.Devices, dropAt, c.ID); err != nil {
-		return err
-	}
-	if err := endRequests(ctx, t, c); err != nil {
-		return err
-	}
+	t.do(ctx, `UPDATE enrollment_codes SET revoked_at = ?, devices = ?, drop_at = ? WHERE id = ?`, millis(c.RevokedAt),
+		c.Devices, dropAt, c.ID)
+	endRequests(ctx, t, c)
 	if c.RevokedAt.IsZero() { // the last device may ask again with its token
 		return nil
 	}
@@ -180,21 +158,19 @@ func endCode(ctx context.Context, t *tx, c provisioning.Code) error {
 
 // endRequests deletes what devices asked with an agent's code that has ended: none of them enrolls
 // with it. What waited would take the places of other requests.
-func endRequests(ctx context.Context, t *tx, c provisioning.Code) error {
+func endRequests(ctx context.Context, t *tx, c provisioning.Code) {
 	type asked struct {
 		assetID   string
 		confirmed int64
 	}
-	ended, err := list(ctx, t, into(func(a *asked) []any { return []any{&a.assetID, &a.confirmed} }),
+	for _, a := range listed(ctx, t, into(func(a *asked) []any { return []any{&a.assetID, &a.confirmed} }),
 		`DELETE FROM enrollment_requests WHERE company_id = ? AND token_hash IN (SELECT k.hash FROM agent_tokens k
-			WHERE k.code_id = ? AND k.code_id <> '' AND k.company_id = ?) RETURNING asset_id, confirmed_at`, c.CompanyID, c.ID, c.CompanyID)
-	for _, a := range ended {
+			WHERE k.code_id = ? AND k.code_id <> '' AND k.company_id = ?) RETURNING asset_id, confirmed_at`, c.CompanyID, c.ID, c.CompanyID) {
 		if a.confirmed == 0 {
 			t.changed(c.CompanyID, attentionHint, "")
 			t.changed(c.CompanyID, "asset", a.assetID)
 		}
 	}
-	return err
 }
 
 // use counts a device that enrolled with a code, and gives it the code's tags. It reports
@@ -207,10 +183,10 @@ func (h *lockedAsset) use(ctx context.Context, t *tx, code, device string) (goes
 	if err != nil || !known {
 		return false, err
 	}
-	first, err := t.ExecCount(ctx, `INSERT INTO enrollment_uses (code_id, asset_id, epoch, device, at) VALUES (?, ?, ?, ?, ?)
+	first := t.count(ctx, `INSERT INTO enrollment_uses (code_id, asset_id, epoch, device, at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (code_id, asset_id, epoch) DO NOTHING`, c.ID, h.id, h.epoch, device, millis(t.db.now()))
-	if err != nil || first == 0 {
-		return c.Status(t.db.now()) == provisioning.CodeActive, err
+	if first == 0 {
+		return c.Status(t.db.now()) == provisioning.CodeActive, nil
 	}
 	tags := []string{}
 	if err := decode(h.tags, &tags); err != nil {

@@ -61,12 +61,7 @@ func boundToken(ctx context.Context, t *tx, e agentdevice.Enrollment) (r keyRequ
 		return r, asked, err
 	}
 	hash := hex.EncodeToString(e.Hash[:])
-	bound, err := holds(ctx, t, `SELECT id FROM enrollment_requests WHERE token_hash = ? LIMIT 1`, hash)
-	if err != nil || !bound {
-		return r, false, err
-	}
-	several, err := forSeveral(ctx, t, hash)
-	if err == nil && !several {
+	if t.holds(ctx, `SELECT id FROM enrollment_requests WHERE token_hash = ? LIMIT 1`, hash) && !forSeveral(ctx, t, hash) {
 		err = fault.New(fault.Refused, "the token belongs to another device, which asked to be enrolled again")
 	}
 	return r, false, err
@@ -74,8 +69,8 @@ func boundToken(ctx context.Context, t *tx, e agentdevice.Enrollment) (r keyRequ
 
 // forSeveral reports whether a token is that of a code for several devices. A request binds
 // only its key then, and the token stays as it is for the other devices.
-func forSeveral(ctx context.Context, t *tx, hash string) (bool, error) {
-	return holds(ctx, t, `SELECT k.hash FROM agent_tokens k JOIN enrollment_codes c ON c.id = k.code_id AND c.company_id = k.company_id
+func forSeveral(ctx context.Context, t *tx, hash string) bool {
+	return t.holds(ctx, `SELECT k.hash FROM agent_tokens k JOIN enrollment_codes c ON c.id = k.code_id AND c.company_id = k.company_id
 		WHERE k.hash = ? AND c.max_devices <> 1`, hash)
 }
 
@@ -165,20 +160,14 @@ func insertRequest(ctx context.Context, t *tx, h lockedAsset, hash string, e age
 		return err
 	}
 	expires := now.Add(agentdevice.RequestLifetime)
-	if err := t.Exec(ctx,
+	t.do(ctx,
 		`INSERT INTO enrollment_requests (id, token_hash, company_id, asset_id, epoch, key_alg, key_spki, serial_number, model, os_version, asked_at, expires_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, resource.NewID(), hash, h.companyID, h.id, h.epoch,
 		string(e.Device.Key.Algorithm), e.Device.Key.SPKI,
 		o.SerialNumber, storable(o.Specifications["manufacturer"]+" "+o.Model), storable(o.Specifications["osVersion"]), millis(now),
-		millis(expires)); err != nil {
-		return err
-	}
-	several, err := forSeveral(ctx, t, hash)
-	if err == nil && !several {
-		err = t.Exec(ctx, `UPDATE agent_tokens SET expires_at = ? WHERE hash = ?`, millis(expires), hash)
-	}
-	if err != nil {
-		return err
+		millis(expires))
+	if !forSeveral(ctx, t, hash) {
+		t.do(ctx, `UPDATE agent_tokens SET expires_at = ? WHERE hash = ?`, millis(expires), hash)
 	}
 	t.changed(h.companyID, "asset", h.id)
 	return h.recordRequest(ctx, t, activity.EnrollmentAsked)
@@ -186,8 +175,7 @@ func insertRequest(ctx context.Context, t *tx, h lockedAsset, hash string, e age
 
 func (h lockedAsset) recordRequest(ctx context.Context, t *tx, action activity.Action, changes ...activity.Change) error {
 	t.changed(h.companyID, attentionHint, "")
-	return t.db.record(ctx, t, h.companyID, activity.Event{Action: action,
-		Target: activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification}, Changes: activity.Differences(changes...)})
+	return h.record(ctx, t, action, activity.Differences(changes...)...)
 }
 
 // openRequest is a request that a person decides about.
@@ -237,16 +225,10 @@ func (db *DB) ConfirmRequest(ctx context.Context, companyID, id string, by acces
 		}
 		now := db.now()
 		expires := millis(now.Add(agentdevice.RequestLifetime))
-		if err := t.Exec(ctx, `UPDATE enrollment_requests SET confirmed_at = ?, expires_at = ? WHERE id = ?`, millis(now),
-			expires, id); err != nil {
-			return nil, err
-		}
-		bound, err := bindToken(ctx, t, r.hash, h, expires)
-		if err == nil && !bound {
-			err = fault.New(fault.Refused, "the code with which the device asked was revoked or is used up: decline the request")
-		}
-		if err != nil {
-			return nil, err
+		t.do(ctx, `UPDATE enrollment_requests SET confirmed_at = ?, expires_at = ? WHERE id = ?`, millis(now),
+			expires, id)
+		if !bindToken(ctx, t, r.hash, h, expires) {
+			return nil, fault.New(fault.Refused, "the code with which the device asked was revoked or is used up: decline the request")
 		}
 		return nil, h.recordRequest(ctx, t, activity.EnrollmentConfirmed, activity.Change{Field: "device", Before: h.device})
 	})
@@ -254,38 +236,26 @@ func (db *DB) ConfirmRequest(ctx context.Context, companyID, id string, by acces
 
 // bindToken makes a token for one device one for an asset. It reports whether the device that
 // asked can redeem the token.
-func bindToken(ctx context.Context, t *tx, hash string, h lockedAsset, expires int64) (bool, error) {
-	several, err := forSeveral(ctx, t, hash)
-	if err != nil {
-		return false, err
-	}
-	if several {
-		return holds(ctx, t, `SELECT hash FROM agent_tokens WHERE hash = ? AND device_id = ''`+t.lock(), hash)
+func bindToken(ctx context.Context, t *tx, hash string, h lockedAsset, expires int64) bool {
+	if forSeveral(ctx, t, hash) {
+		return t.holds(ctx, `SELECT hash FROM agent_tokens WHERE hash = ? AND device_id = ''`+t.lock(), hash)
 	}
 	// The asset keeps its policy. One that has none by now gets that of the code.
-	n, err := t.ExecCount(ctx, `UPDATE agent_tokens SET asset_id = ?, epoch = ?, expires_at = ?,
+	return t.count(ctx, `UPDATE agent_tokens SET asset_id = ?, epoch = ?, expires_at = ?,
 		policy_id = COALESCE((SELECT p.id FROM policies p
 			WHERE p.id = ? AND p.company_id = ? AND p.type = 'AGENT' AND NOT p.deleted), policy_id)
-		WHERE hash = ?`, h.id, h.epoch, expires, h.policyID, h.companyID, hash)
-	return n > 0, err
+		WHERE hash = ?`, h.id, h.epoch, expires, h.policyID, h.companyID, hash) > 0
 }
 
 // DeclineRequest ends a request, with its token if that is for one device. Otherwise the
 // request stays for its time, so that its key does not ask again.
 func (db *DB) DeclineRequest(ctx context.Context, companyID, id string) error {
 	return db.decideRequest(ctx, companyID, id, func(ctx context.Context, t *tx, r openRequest, h lockedAsset) (refused, err error) {
-		several, err := forSeveral(ctx, t, r.hash)
-		switch {
-		case err != nil:
-		case several:
-			err = t.Exec(ctx, `UPDATE enrollment_requests SET confirmed_at = ? WHERE id = ? AND company_id = ?`, declined, id, companyID)
-		default:
-			if err = t.Exec(ctx, `DELETE FROM enrollment_requests WHERE id = ? AND company_id = ?`, id, companyID); err == nil {
-				err = t.Exec(ctx, `DELETE FROM agent_tokens WHERE hash = ?`, r.hash)
-			}
-		}
-		if err != nil {
-			return nil, err
+		if forSeveral(ctx, t, r.hash) {
+			t.do(ctx, `UPDATE enrollment_requests SET confirmed_at = ? WHERE id = ? AND company_id = ?`, declined, id, companyID)
+		} else {
+			t.do(ctx, `DELETE FROM enrollment_requests WHERE id = ? AND company_id = ?`, id, companyID)
+			t.do(ctx, `DELETE FROM agent_tokens WHERE hash = ?`, r.hash)
 		}
 		return nil, h.recordRequest(ctx, t, activity.EnrollmentDeclined)
 	})

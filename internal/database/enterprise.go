@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 )
@@ -26,13 +25,10 @@ func (db *DB) BeginDisconnection(ctx context.Context, companyID, enterprise stri
 		if err != nil {
 			return err
 		}
-		managed, err := value[int64](ctx, t, `SELECT COUNT(*) FROM assets WHERE company_id = ? AND `+isManagedByPlatform, companyID)
-		if err == nil && managed > 0 && !lost {
-			err = fault.New(fault.Refused, "the platform manages %d devices of the company: wipe them or relinquish their ownership first",
+		managed := valueIn[int64](ctx, t, `SELECT COUNT(*) FROM assets WHERE company_id = ? AND `+isManagedByPlatform, companyID)
+		if managed > 0 && !lost {
+			return fault.New(fault.Refused, "the platform manages %d devices of the company: wipe them or relinquish their ownership first",
 				managed)
-		}
-		if err != nil {
-			return err
 		}
 		return t.Exec(ctx,
 			`INSERT INTO disconnections (enterprise, company_id, begun_at, ended_at) VALUES (?, ?, ?, 0) ON CONFLICT (enterprise) DO NOTHING`,
@@ -72,20 +68,14 @@ func endManaged(ctx context.Context, t *tx, companyID, enterprise string, at tim
 	if err := disconnecting(ctx, t, companyID, enterprise); err != nil {
 		return 0, err
 	}
-	ids, err := list(ctx, t, scanValue[string], `SELECT id FROM assets WHERE company_id = ? AND `+isManagedByPlatform+
-		` ORDER BY id LIMIT ?`+
-		t.lock(), companyID, disconnectBatch)
-	if err != nil {
-		return 0, err
-	}
+	ids := listed(ctx, t, scanValue[string], `SELECT id FROM assets WHERE company_id = ? AND `+isManagedByPlatform+
+		` ORDER BY id LIMIT ?`+t.lock(), companyID, disconnectBatch)
 	for _, id := range ids {
 		h, err := hold(ctx, t, id)
-		if err == nil {
-			err = h.end(ctx, t, at, ending{how: "the company was disconnected from the platform", unknown: true})
-		}
 		if err != nil {
 			return 0, err
 		}
+		t.check(h.end(ctx, t, at, ending{how: "the company was disconnected from the platform", unknown: true}))
 	}
 	if len(ids) > 0 {
 		t.changed(companyID, "asset", "")
@@ -100,12 +90,11 @@ func disconnecting(ctx context.Context, t *tx, companyID, enterprise string) err
 	if err != nil {
 		return err
 	}
-	begun, err := holds(ctx, t, `SELECT enterprise FROM disconnections WHERE enterprise = ? AND company_id = ? AND ended_at = 0`,
-		enterprise, companyID)
-	if err == nil && (!begun || owner.Enterprise != enterprise) {
-		err = fault.New(fault.Refused, "%s is not being given up", enterprise)
+	if !t.holds(ctx, `SELECT enterprise FROM disconnections WHERE enterprise = ? AND company_id = ? AND ended_at = 0`,
+		enterprise, companyID) || owner.Enterprise != enterprise {
+		return fault.New(fault.Refused, "%s is not being given up", enterprise)
 	}
-	return err
+	return nil
 }
 
 // leave takes the enterprise, which is being given up, from the company, which is locked.
@@ -121,29 +110,13 @@ func (db *DB) leave(ctx context.Context, t *tx, companyID, enterprise string, at
 			`UPDATE policies SET push_version = 0, push_tried_at = 0, push_error = '', pushed_at = 0 WHERE company_id = ? AND type = 'PLATFORM'`, []any{companyID}},
 		{`UPDATE disconnections SET ended_at = ? WHERE enterprise = ?`, []any{millis(at), enterprise}},
 	} {
-		if err := t.Exec(ctx, step.text, step.args...); err != nil {
-			return err
-		}
+		t.do(ctx, step.text, step.args...)
 	}
 	owner, err := findCompany(ctx, t, `c.id = ?`, companyID)
 	if err != nil {
 		return err
 	}
-	return db.record(ctx, t, companyID, activity.Event{Action: activity.CompanyDisconnected,
-		Target:  activity.Target{Kind: activity.Company, ID: companyID, Name: owner.Name},
-		Changes: []activity.Change{{Field: "enterprise", Before: enterprise}}})
-}
-
-// leaveOpen makes an asset's commands UNCONFIRMED whose outcome no device will report.
-func leaveOpen(ctx context.Context, t *tx, h lockedAsset, _ ending, _ time.Time) error {
-	open, err := openOf(ctx, t, h.id, t.lock())
-	for _, c := range open {
-		if err == nil && c.State != command.Unconfirmed {
-			_, err = t.db.advanceWithin(ctx, t, c.ID, command.Transition{From: []command.State{c.State}, To: command.Unconfirmed,
-				Outcome: "the company was disconnected from the platform; it is not known whether the device carried it out"})
-		}
-	}
-	return err
+	return db.recordOf(ctx, t, owner, activity.CompanyDisconnected, activity.Change{Field: "enterprise", Before: enterprise})
 }
 
 // FormerEnterprise reports whether an enterprise was, or is being, given up here.

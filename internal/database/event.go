@@ -46,7 +46,7 @@ func (db *DB) telling(ctx context.Context, e event.Event) part {
 type silentAsset struct{ id, policyID string }
 
 // tellSilent tells that devices of a company became INACTIVE, in few statements.
-func (db *DB) tellSilent(ctx context.Context, t *tx, companyID string, assets []silentAsset) error {
+func (db *DB) tellSilent(ctx context.Context, t *tx, companyID string, assets []silentAsset) {
 	const some = 500 // rows of a statement
 	t.wroteEvent = t.wroteEvent || len(assets) > 0
 	number := db.dialect().Events()
@@ -56,11 +56,8 @@ func (db *DB) tellSilent(ctx context.Context, t *tx, companyID string, assets []
 			rows += `, (` + number.Draw + `?, ?, 'device', 'device.silent', ?, ?, ?, '', '', '', '', '')`
 			args = append(args, resource.NewIDAt(db.now()), companyID, millis(db.now()), a.id, a.policyID)
 		}
-		if err := t.Exec(ctx, `INSERT INTO events (`+number.Column+eventColumns+`) VALUES `+rows[2:], args...); err != nil {
-			return err
-		}
+		t.do(ctx, `INSERT INTO events (`+number.Column+eventColumns+`) VALUES `+rows[2:], args...)
 	}
-	return nil
 }
 
 // commandEventType is the event of a command's step, if callers are told of it.
@@ -122,9 +119,7 @@ func (db *DB) tellProposal(ctx context.Context, t *tx, p proposal.Proposal, acti
 		ended.Type, ended.Status = event.ProposalEnded, string(proposal.Failed)
 		failed := ended
 		failed.Type, failed.Status = event.PolicyFailed, ""
-		if err := db.tell(ctx, t, failed); err != nil {
-			return err
-		}
+		t.check(db.tell(ctx, t, failed))
 	default:
 		return nil
 	}

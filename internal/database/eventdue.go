@@ -34,19 +34,17 @@ func (db *DB) tellExpired(ctx context.Context, t *tx) (int, error) {
 		id                  string
 		owner               proposal.Owner
 	}
-	all, err := list(ctx, t, into(func(e *expired) []any {
+	all := listed(ctx, t, into(func(e *expired) []any {
 		return []any{&e.id, &e.companyID, &e.policyID, &e.owner.Kind, &e.owner.ID, &e.owner.UserID}
 	}),
 		`UPDATE proposals SET expiry_told = 1 WHERE id IN (SELECT id FROM proposals WHERE status = 'PENDING' AND expiry_told = 0 AND expires_at <= ?
 			ORDER BY expires_at LIMIT ?`+t.skipLocked()+`) RETURNING id, company_id, policy_id, owner_kind, owner_id, owner_user_id`,
 		millis(db.now()), dueRows)
 	for _, e := range all {
-		if err == nil {
-			err = db.tell(ctx, t, event.Event{CompanyID: e.companyID, Type: event.ProposalEnded, PolicyID: e.policyID, ProposalID: e.id,
-				Status: string(proposal.Expired), Owner: event.OwnerOf(e.owner.Kind, e.owner.ID, e.owner.UserID)})
-		}
+		t.check(db.tell(ctx, t, event.Event{CompanyID: e.companyID, Type: event.ProposalEnded, PolicyID: e.policyID, ProposalID: e.id,
+			Status: string(proposal.Expired), Owner: event.OwnerOf(e.owner.Kind, e.owner.ID, e.owner.UserID)}))
 	}
-	return len(all), err
+	return len(all), nil
 }
 
 // tellExpiring tells of keys that expire soon; with an id, of that one alone. It is the
@@ -54,16 +52,14 @@ func (db *DB) tellExpired(ctx context.Context, t *tx) (int, error) {
 func (db *DB) tellExpiring(ctx context.Context, t *tx, id string) (int, error) {
 	now := db.now()
 	ctx = access.WithOrigin(ctx, access.Origin{})
-	companies, err := list(ctx, t, scanValue[string], `UPDATE api_keys SET expiry_told = ? WHERE id IN (SELECT id FROM api_keys
+	companies := listed(ctx, t, scanValue[string], `UPDATE api_keys SET expiry_told = ? WHERE id IN (SELECT id FROM api_keys
 			WHERE expiry_told = 0 AND revoked_at = 0 AND expires_at > 0 AND expires_at <= ? AND expires_at > ? AND (? = '' OR id = ?)
 			ORDER BY expires_at LIMIT ?`+t.skipLocked()+`) RETURNING company_id`,
 		millis(now), millis(now.Add(event.ExpiresSoon)), millis(now), id, id, dueRows)
 	for _, company := range companies {
-		if err == nil {
-			err = db.tell(ctx, t, event.Event{CompanyID: company, Type: event.KeyExpiring})
-		}
+		t.check(db.tell(ctx, t, event.Event{CompanyID: company, Type: event.KeyExpiring}))
 	}
-	return len(companies), err
+	return len(companies), nil
 }
 
 // TellOutage implements event.OutageStore: it tells every connected company.
@@ -78,12 +74,9 @@ func (db *DB) TellOutage(ctx context.Context, since, latest time.Time) error {
 		if first == 0 { // it was told; another replica's failures may be later
 			return t.Exec(ctx, `UPDATE platform_outages SET told = ? WHERE one = 1 AND told < ?`, millis(latest), millis(latest))
 		}
-		companies, err := list(ctx, t, scanValue[string], `SELECT id FROM companies WHERE enterprise <> '' ORDER BY id`)
-		for _, company := range companies {
-			if err == nil {
-				err = db.tell(ctx, t, event.Event{CompanyID: company, Type: event.PlatformFailing})
-			}
+		for _, company := range listed(ctx, t, scanValue[string], `SELECT id FROM companies WHERE enterprise <> '' ORDER BY id`) {
+			t.check(db.tell(ctx, t, event.Event{CompanyID: company, Type: event.PlatformFailing}))
 		}
-		return err
+		return nil
 	})
 }

@@ -56,23 +56,18 @@ func (db *DB) NumberRound(ctx context.Context) (int, error) {
 			company string
 			pos     int64
 		}
-		done, err := list(ctx, t, into(func(p *placed) []any { return []any{&p.company, &p.pos} }), `UPDATE events SET pos = s.place FROM (
+		done := listed(ctx, t, into(func(p *placed) []any { return []any{&p.company, &p.pos} }), `UPDATE events SET pos = s.place FROM (
 				SELECT w.id AS event, COALESCE(h.last, 0) + ROW_NUMBER() OVER (PARTITION BY w.company_id ORDER BY w.n, w.id) AS place
 				FROM (SELECT id, n, company_id FROM events WHERE pos = 0 AND n > 0 ORDER BY n, id LIMIT ?) w LEFT
 					JOIN event_heads h ON h.company_id = w.company_id) s
 			WHERE events.id = s.event RETURNING company_id, pos`, numberRows)
-		if err != nil {
-			return 0, err
-		}
 		last := map[string]int64{}
 		for _, p := range done {
 			last[p.company] = max(last[p.company], p.pos)
 		}
 		for company, pos := range last {
-			if err := t.Exec(ctx, `INSERT INTO event_heads (company_id, last) VALUES (?, ?)
-				ON CONFLICT (company_id) DO UPDATE SET last = excluded.last`, company, pos); err != nil {
-				return 0, err
-			}
+			t.do(ctx, `INSERT INTO event_heads (company_id, last) VALUES (?, ?)
+				ON CONFLICT (company_id) DO UPDATE SET last = excluded.last`, company, pos)
 			t.hint(event.Topic, company)
 		}
 		return len(done), nil
@@ -101,10 +96,7 @@ func (db *DB) EventHead(ctx context.Context, companyID string) (event.Head, erro
 	if err != nil || begun {
 		return head, err
 	}
-	err = db.write(ctx, func(ctx context.Context, t *tx) (err error) {
-		head.History, err = beginHistory(ctx, t)
-		return err
-	})
+	head.History, err = written(ctx, db, beginHistory)
 	return head, err
 }
 
@@ -166,18 +158,12 @@ func sight(s event.Sight) (string, []any) {
 
 // ControlVersions implements event.Store. That of a company that was deleted is -1.
 func (db *DB) ControlVersions(ctx context.Context, companies []string) (map[string]int64, error) {
-	type version struct {
-		company string
-		number  int64
-	}
-	all, err := list(ctx, db.read(), into(func(v *version) []any { return []any{&v.company, &v.number} }),
+	found, err := mapped[string, int64](ctx, db.read(),
 		`SELECT c.id, `+controlVersion("c.id")+` FROM companies c WHERE c.id IN (`+marks(len(companies))+`)`, anys(companies)...)
-	found := map[string]int64{}
 	for _, id := range companies {
-		found[id] = -1
-	}
-	for _, v := range all {
-		found[v.company] = v.number
+		if _, there := found[id]; !there {
+			found[id] = -1
+		}
 	}
 	return found, err
 }

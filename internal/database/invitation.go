@@ -34,44 +34,33 @@ func lockInvited(ctx context.Context, t *tx, companyID, id string) (account.User
 
 // BeginInvitation implements account.InvitationStore.
 func (db *DB) BeginInvitation(ctx context.Context, token access.SecretHash, s account.PendingSignIn) (account.User, error) {
-	var invited account.User
-	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
-		if invited, err = lockInvited(ctx, t, s.CompanyID, s.UserID); err != nil {
-			return err
+	return written(ctx, db, func(ctx context.Context, t *tx) (account.User, error) {
+		invited, err := lockInvited(ctx, t, s.CompanyID, s.UserID)
+		if err != nil {
+			return invited, err
 		}
-		if err := t.Exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind = ?`, s.UserID,
-			string(s.Kind)); err != nil {
-			return err
-		}
-		if err := saveStep(ctx, t, token, s); err != nil {
-			return err
-		}
-		if err := addLetter(ctx, t, s, db.now()); err != nil {
-			return err
-		}
-		return db.record(ctx, t, s.CompanyID, activity.Event{Action: activity.UserInvited, Target: userTarget(invited)})
+		t.do(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind = ?`, s.UserID,
+			string(s.Kind))
+		t.check(saveStep(ctx, t, token, s))
+		t.check(addLetter(ctx, t, s, db.now()))
+		return invited, db.record(ctx, t, s.CompanyID, activity.Event{Action: activity.UserInvited, Target: userTarget(invited)})
 	})
-	return invited, err
 }
 
 // AcceptInvitation implements account.InvitationStore.
 func (db *DB) AcceptInvitation(ctx context.Context, token access.SecretHash, passwordHash string, by account.Inviter) (account.User,
 	error) {
-	var accepted account.User
-	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+	return written(ctx, db, func(ctx context.Context, t *tx) (account.User, error) {
 		before, err := db.takeInvitation(ctx, t, token, by)
 		if err != nil {
-			return err
+			return before, err
 		}
-		if err := t.Exec(ctx, `DELETE FROM mail_letters WHERE user_id = ?`, before.ID); err != nil {
-			return err
-		}
-		accepted = before
+		t.do(ctx, `DELETE FROM mail_letters WHERE user_id = ?`, before.ID)
+		accepted := before
 		accepted.PasswordHash = passwordHash
 		ctx = access.WithActor(ctx, access.Actor{Kind: access.User, ID: accepted.ID, UserID: accepted.ID, Name: accepted.Name}, "")
-		return db.saveUser(ctx, t, before, accepted, activity.Change{Field: "byInvitationOf", After: by.Name})
+		return accepted, db.saveUser(ctx, t, before, accepted, activity.Change{Field: "byInvitationOf", After: by.Name})
 	})
-	return accepted, err
 }
 
 // takeInvitation ends an invitation and returns its user, who is locked: fault.NotFound or

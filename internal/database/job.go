@@ -31,29 +31,22 @@ const jobRows = 500
 // CreateJob implements job.Store.
 func (db *DB) CreateJob(ctx context.Context, j job.Job, assets []string) (job.Job, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (job.Job, error) {
-		if err := holdCompany(ctx, t, j.CompanyID); err != nil {
-			return j, err
-		}
+		t.check(holdCompany(ctx, t, j.CompanyID))
 		if known, there, err := maybe(one(ctx, t, into(jobFields), `SELECT `+jobColumns+` FROM jobs WHERE id = ? AND company_id = ?`, j.ID,
 			j.CompanyID)); err != nil || there {
 			return known, err
 		}
-		open, err := value[int](ctx, t, `SELECT COUNT(*) FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED')`, j.CompanyID)
-		if err == nil && open >= job.MaxOpen {
-			err = fault.New(fault.Refused, "the company has %d jobs that have not ended: wait for one, or cancel it", open)
+		open := valueIn[int](ctx, t, `SELECT COUNT(*) FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED')`, j.CompanyID)
+		if open >= job.MaxOpen {
+			return j, fault.New(fault.Refused, "the company has %d jobs that have not ended: wait for one, or cancel it", open)
 		}
-		if err == nil {
-			err = policyOfJob(ctx, t, j)
-		}
-		if err != nil {
+		if err := policyOfJob(ctx, t, j); err != nil {
 			return j, err
 		}
-		if err := t.Insert(ctx, "jobs", jobColumns, []any{j.ID, j.CompanyID, j.Command, string(j.Arguments), j.Filter, string(j.Maker.Kind),
+		t.check(t.Insert(ctx, "jobs", jobColumns, []any{j.ID, j.CompanyID, j.Command, string(j.Arguments), j.Filter, string(j.Maker.Kind),
 			j.Maker.ID, j.Maker.Name,
 			j.Note.Reason, j.Note.Ticket, string(j.Status), j.Why, j.Rate, j.Total, millis(j.CreatedAt), millis(j.StartsAt),
-			millis(j.NextAt), int64(0)}); err != nil {
-			return j, err
-		}
+			millis(j.NextAt), int64(0)}))
 		n := 0
 		for some := range slices.Chunk(assets, jobRows) {
 			args := make([]any, 0, 3*len(some))
@@ -61,10 +54,8 @@ func (db *DB) CreateJob(ctx context.Context, j job.Job, assets []string) (job.Jo
 				args = append(args, j.ID, n, id)
 				n++
 			}
-			if err := t.Exec(ctx, `INSERT INTO job_devices (job_id, n, asset_id, state, taken_at, outcome) VALUES `+
-				strings.TrimSuffix(strings.Repeat(`(?, ?, ?, 'WAITING', 0, ''), `, len(some)), ", "), args...); err != nil {
-				return j, err
-			}
+			t.do(ctx, `INSERT INTO job_devices (job_id, n, asset_id, state, taken_at, outcome) VALUES `+
+				strings.TrimSuffix(strings.Repeat(`(?, ?, ?, 'WAITING', 0, ''), `, len(some)), ", "), args...)
 		}
 		return j, db.recordJob(ctx, t, j, activity.JobCreated, activity.Change{Field: "command", After: j.Command},
 			activity.Change{Field: "filter", After: j.Filter},
@@ -81,11 +72,10 @@ func policyOfJob(ctx context.Context, t *tx, j job.Job) error {
 	if err != nil || !moves {
 		return err
 	}
-	live, err := holds(ctx, t, `SELECT id FROM policies WHERE id = ? AND company_id = ? AND NOT deleted`, id, j.CompanyID)
-	if err == nil && !live {
-		err = job.NoPolicy()
+	if !t.holds(ctx, `SELECT id FROM policies WHERE id = ? AND company_id = ? AND NOT deleted`, id, j.CompanyID) {
+		return job.NoPolicy()
 	}
-	return err
+	return nil
 }
 
 // unmoved is fault.Refused while a job that has not ended moves devices to a policy: it would fail
@@ -95,15 +85,14 @@ func unmoved(ctx context.Context, t *tx, companyID, policyID string) error {
 	if err != nil {
 		return err
 	}
-	open, err := list(ctx, t, into(jobFields),
-		`SELECT `+jobColumns+` FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED')`, companyID)
-	for _, j := range open {
+	for _, j := range listed(ctx, t, into(jobFields),
+		`SELECT `+jobColumns+` FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED')`, companyID) {
 		if to, _ := j.MovesTo(owner.Slug); to == policyID {
 			return fault.New(fault.Refused, "the job “%s” (%s), which has not ended, moves devices to the policy: wait for it, or cancel it",
 				j.Title(), j.ID)
 		}
 	}
-	return err
+	return nil
 }
 
 // recordJob records a step of a job, and hints to the pages that show it.
@@ -252,29 +241,26 @@ func (db *DB) moveJob(ctx context.Context, t *tx, j job.Job, to job.Status, why 
 		j.EndedAt = now
 	default: // a job that pauses keeps its times
 	}
-	if err := t.Exec(ctx, `UPDATE jobs SET status = ?, why = ?, next_at = ?, ended_at = ? WHERE id = ?`, string(j.Status), why,
-		millis(j.NextAt), millis(j.EndedAt), j.ID); err != nil {
-		return j, err
-	}
+	t.do(ctx, `UPDATE jobs SET status = ?, why = ?, next_at = ?, ended_at = ? WHERE id = ?`, string(j.Status), why,
+		millis(j.NextAt), millis(j.EndedAt), j.ID)
 	t.changed(j.CompanyID, attentionHint, "")
 	return j, db.recordJob(ctx, t, j, action, activity.Differences(activity.Change{Field: "why", After: why})...)
 }
 
 // openJobs locks the jobs of a company that have not ended, so that no device of theirs is taken.
-func openJobs(ctx context.Context, t *tx, companyID string) ([]job.Job, error) {
-	return list(ctx, t, into(jobFields),
+func openJobs(ctx context.Context, t *tx, companyID string) []job.Job {
+	return listed(ctx, t, into(jobFields),
 		`SELECT `+jobColumns+` FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED') ORDER BY id`+t.lock(), companyID)
 }
 
 // pauseJobs pauses the running jobs of a company that is stopped.
-func (db *DB) pauseJobs(ctx context.Context, t *tx, companyID string, stop access.Stop) error {
-	open, err := openJobs(ctx, t, companyID)
-	for _, j := range open {
-		if err == nil && j.Status == job.Running {
-			_, err = db.moveJob(ctx, t, j, job.Paused, "automation was stopped: "+stop.Reason)
+func (db *DB) pauseJobs(ctx context.Context, t *tx, companyID string, stop access.Stop) {
+	for _, j := range openJobs(ctx, t, companyID) {
+		if j.Status == job.Running {
+			_, err := db.moveJob(ctx, t, j, job.Paused, "automation was stopped: "+stop.Reason)
+			t.check(err)
 		}
 	}
-	return err
 }
 
 // DueJobs implements job.Queue. The next device is due within a minute of the last one, or

@@ -12,35 +12,31 @@ import (
 // TakeDevices implements job.Queue.
 func (db *DB) TakeDevices(ctx context.Context, j job.Job, n int, next, now time.Time) ([]job.Taken, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) ([]job.Taken, error) {
-		mine, err := t.ExecCount(ctx, `UPDATE jobs SET next_at = ? WHERE id = ? AND status = 'RUNNING' AND next_at = ?`, millis(next),
-			j.ID, millis(j.NextAt))
-		if err != nil || mine == 0 {
-			return nil, err
+		if t.count(ctx, `UPDATE jobs SET next_at = ? WHERE id = ? AND status = 'RUNNING' AND next_at = ?`, millis(next),
+			j.ID, millis(j.NextAt)) == 0 {
+			return nil, nil
 		}
-		taken, err := list(ctx, t, into(func(d *job.Taken) []any { return []any{&d.N, &d.AssetID} }),
+		taken := listed(ctx, t, into(func(d *job.Taken) []any { return []any{&d.N, &d.AssetID} }),
 			`SELECT n, asset_id FROM job_devices WHERE job_id = ? AND state = 'WAITING' ORDER BY n LIMIT ?`, j.ID, n)
-		if err == nil && len(taken) == 0 {
+		if len(taken) == 0 {
 			return nil, db.endJob(ctx, t, j)
 		}
 		for i := range taken {
 			taken[i].JobID, taken[i].At = j.ID, now
-			if err == nil {
-				err = t.Exec(ctx, `UPDATE job_devices SET state = 'IN_PROGRESS', taken_at = ? WHERE job_id = ? AND n = ?`,
-					millis(now), j.ID, taken[i].N)
-			}
+			t.do(ctx, `UPDATE job_devices SET state = 'IN_PROGRESS', taken_at = ? WHERE job_id = ? AND n = ?`,
+				millis(now), j.ID, taken[i].N)
 		}
 		t.changed(j.CompanyID, "job", j.ID)
-		return taken, err
+		return taken, nil
 	})
 }
 
 // endJob ends a job of which no device is under way.
 func (db *DB) endJob(ctx context.Context, t *tx, j job.Job) error {
-	under, err := holds(ctx, t, `SELECT job_id FROM job_devices WHERE job_id = ? AND state = 'IN_PROGRESS' LIMIT 1`, j.ID)
-	if err != nil || under {
-		return err
+	if t.holds(ctx, `SELECT job_id FROM job_devices WHERE job_id = ? AND state = 'IN_PROGRESS' LIMIT 1`, j.ID) {
+		return nil
 	}
-	_, err = db.moveJob(ctx, t, j, job.Done, "")
+	_, err := db.moveJob(ctx, t, j, job.Done, "")
 	return err
 }
 
@@ -65,9 +61,7 @@ func (db *DB) SettleDevice(ctx context.Context, d job.Taken, status, outcome str
 	const settle = `UPDATE job_devices SET state = ?, outcome = ? WHERE job_id = ? AND n = ? AND state = 'IN_PROGRESS' AND taken_at = ?`
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if status == job.DeviceError {
-			if err := t.Exec(ctx, settle+` AND `+changedByJob, job.DeviceSuccess, "", d.JobID, d.N, millis(d.At)); err != nil {
-				return err
-			}
+			t.do(ctx, settle+` AND `+changedByJob, job.DeviceSuccess, "", d.JobID, d.N, millis(d.At))
 		}
 		return t.Exec(ctx, settle, status, outcome, d.JobID, d.N, millis(d.At))
 	})
@@ -92,14 +86,15 @@ const hadItsTurn = "not done: the device had its turn as the asset that was merg
 // kept one, or of one that it is merged into later. Who took either asset before, and stood still
 // since, asks again whether it is theirs.
 func mergeJobs(ctx context.Context, t *tx, kept, other lockedAsset) error {
-	open, err := openJobs(ctx, t, kept.companyID)
-	for _, j := range open {
+	for _, j := range openJobs(ctx, t, kept.companyID) {
 		t.raises(kept.companyID)
-		if err == nil && j.Sends() {
-			err = mergeInJob(ctx, t, j, kept.id, other.id)
+		if j.Sends() {
+			if err := mergeInJob(ctx, t, j, kept.id, other.id); err != nil {
+				return err
+			}
 		}
 	}
-	return err
+	return nil
 }
 
 // hadTurn is that a device of a job was sent to, or may be; its parameter is the company. A process
@@ -121,10 +116,8 @@ func mergeInJob(ctx context.Context, t *tx, j job.Job, keptID, otherID string) e
 		return fault.New(fault.Refused, "a job is sending to the asset that is kept: merge them when that has ended")
 	case both:
 		t.changed(j.CompanyID, "job", j.ID)
-		if err := t.Exec(ctx, `UPDATE job_devices SET state = ?, outcome = ? WHERE job_id = ? AND n = ?`, job.DeviceError, hadItsTurn,
-			j.ID, turn.N); err != nil {
-			return err
-		}
+		t.do(ctx, `UPDATE job_devices SET state = ?, outcome = ? WHERE job_id = ? AND n = ?`, job.DeviceError, hadItsTurn,
+			j.ID, turn.N)
 	}
 	return t.Exec(ctx, `UPDATE job_devices SET merged_into = CASE WHEN merged_into = ? THEN '' ELSE ? END
 		WHERE job_id = ? AND (merged_into IN (?, ?) OR asset_id = ? AND merged_into = '') AND `+hadTurn("job_devices"),

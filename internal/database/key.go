@@ -28,9 +28,7 @@ func keyFields(k *apikey.Key) []any {
 // CreateKey adds an API key; of its secret only the hash is kept.
 func (db *DB) CreateKey(ctx context.Context, k apikey.Key) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.Insert(ctx, "api_keys", keyColumns, keyFields(&k)); err != nil {
-			return err
-		}
+		t.check(t.Insert(ctx, "api_keys", keyColumns, keyFields(&k)))
 		changes := []activity.Change{{Field: "permissions", After: k.Permissions.String()}, {Field: "prefix", After: k.Prefix}}
 		if !k.ExpiresAt.IsZero() {
 			changes = append(changes, activity.Change{Field: "expiresAt", After: k.ExpiresAt.UTC().Format(time.RFC3339)})
@@ -41,10 +39,8 @@ func (db *DB) CreateKey(ctx context.Context, k apikey.Key) error {
 		if k.DevicesPerDay > 0 {
 			changes = append(changes, activity.Change{Field: "devicesPerDay", After: strconv.Itoa(k.DevicesPerDay)})
 		}
-		if err := db.record(ctx, t, k.CompanyID, activity.Event{Action: activity.KeyCreated, Target: keyTarget(k),
-			Changes: changes}); err != nil {
-			return err
-		}
+		t.check(db.record(ctx, t, k.CompanyID, activity.Event{Action: activity.KeyCreated, Target: keyTarget(k),
+			Changes: changes}))
 		_, err := db.tellExpiring(ctx, t, k.ID)
 		return err
 	})
@@ -59,21 +55,17 @@ func (db *DB) Keys(ctx context.Context, companyID string) ([]apikey.Key, error) 
 // RevokeKey refuses a key from now on; fault.NotFound if the company has no
 // such key. To revoke it again changes nothing.
 func (db *DB) RevokeKey(ctx context.Context, companyID, id string, at time.Time) (apikey.Key, error) {
-	var k apikey.Key
-	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
-		was, err := value[int64](ctx, t, `SELECT revoked_at FROM api_keys WHERE id = ? AND company_id = ?`+t.lock(), id, companyID)
-		if err != nil {
-			return err
-		}
+	k, err := written(ctx, db, func(ctx context.Context, t *tx) (apikey.Key, error) {
+		was := valueIn[int64](ctx, t, `SELECT revoked_at FROM api_keys WHERE id = ? AND company_id = ?`+t.lock(), id, companyID)
 		// SQLite does not know a table's alias in RETURNING.
-		k, err = one(ctx, t, into(keyFields), `UPDATE api_keys
+		k, err := one(ctx, t, into(keyFields), `UPDATE api_keys
 			SET revoked_at = CASE WHEN revoked_at = 0 THEN CAST(? AS BIGINT) ELSE revoked_at END
 			WHERE id = ? AND company_id = ? RETURNING `+strings.ReplaceAll(keyColumns, "k.", ""), millis(at), id, companyID)
 		if err != nil || was != 0 {
-			return err
+			return k, err
 		}
 		t.raises(companyID)
-		return db.record(ctx, t, companyID, activity.Event{Action: activity.KeyRevoked, Target: keyTarget(k),
+		return k, db.record(ctx, t, companyID, activity.Event{Action: activity.KeyRevoked, Target: keyTarget(k),
 			Changes: []activity.Change{{Field: "prefix", Before: k.Prefix}}})
 	})
 	return found(k, err, "API key")

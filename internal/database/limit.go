@@ -215,9 +215,7 @@ func (db *DB) recordRefusal(ctx context.Context, t *tx, c command.Command, a lim
 func (db *DB) recordLimited(ctx context.Context, t *tx, companyID string, l access.DestructiveLimit, e activity.Event) error {
 	e.Outcome, e.Reference = activity.Refused, ""
 	e.Changes = []activity.Change{{Field: "destructiveLimit", After: l.String()}}
-	if err := db.record(ctx, t, companyID, e); err != nil {
-		return err
-	}
+	t.check(db.record(ctx, t, companyID, e))
 	return db.tell(ctx, t, event.Event{CompanyID: companyID, Type: event.LimitReached, AssetID: e.Target.ID})
 }
 

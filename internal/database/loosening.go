@@ -70,42 +70,31 @@ func (db *DB) ChangeControls(ctx context.Context, companyID string, by account.U
 // ask makes a loosening wait, in the place of an earlier one of the control. One that asks
 // for the same waits on: it is returned.
 func (db *DB) ask(ctx context.Context, t *tx, l access.Loosening) (access.Loosening, error) {
-	earlier, err := list(ctx, t, scanLoosening, `SELECT `+looseningColumns+` FROM loosenings l WHERE l.company_id = ? AND l.control = ?`,
-		l.CompanyID, string(l.Control))
-	if err != nil {
-		return l, err
-	}
-	for _, e := range earlier {
+	for _, e := range listed(ctx, t, scanLoosening, `SELECT `+looseningColumns+` FROM loosenings l
+		WHERE l.company_id = ? AND l.control = ?`, l.CompanyID, string(l.Control)) {
 		if e.Before == l.Before && e.After == l.After {
 			return e, nil
 		}
 	}
-	if err := db.dropLoosenings(ctx, t, l.CompanyID, l.Control); err != nil {
-		return l, err
-	}
-	if err := t.Insert(ctx, "loosenings", looseningColumns, looseningFields(&l)); err != nil {
-		return l, err
-	}
+	db.dropLoosenings(ctx, t, l.CompanyID, l.Control)
+	t.check(t.Insert(ctx, "loosenings", looseningColumns, looseningFields(&l)))
 	return l, db.recordLoosening(ctx, t, activity.LooseningAsked, activity.OK, l)
 }
 
 // supersede cancels what waits for a control that changes otherwise, and, where the company is
 // stopped again, what would end the stop.
-func (db *DB) supersede(ctx context.Context, t *tx, before, after company.Company) error {
+func (db *DB) supersede(ctx context.Context, t *tx, before, after company.Company) {
 	for _, control := range access.ControlNames() {
 		stopped := control == access.StopControl && after.Settings.Stop.On() && after.Settings.Stop != before.Settings.Stop
 		if before.Settings.Control(control) == after.Settings.Control(control) && !stopped {
 			continue
 		}
-		if err := db.dropLoosenings(ctx, t, before.ID, control); err != nil {
-			return err
-		}
+		db.dropLoosenings(ctx, t, before.ID, control)
 	}
-	return nil
 }
 
-func (db *DB) dropLoosenings(ctx context.Context, t *tx, companyID string, control access.ControlName) error {
-	return db.cancelLoosenings(ctx, t, `l.company_id = ? AND l.control = ?`, companyID, string(control))
+func (db *DB) dropLoosenings(ctx context.Context, t *tx, companyID string, control access.ControlName) {
+	db.cancelLoosenings(ctx, t, `l.company_id = ? AND l.control = ?`, companyID, string(control))
 }
 
 // mayLoosen is whether the person who asked for a loosening may still change the company's controls.
@@ -113,23 +102,16 @@ const mayLoosen = `EXISTS (SELECT 1 FROM users u WHERE u.id = l.asked_by
 	AND u.company_id = l.company_id AND NOT u.disabled AND u.rights & ? <> 0)`
 
 // cancelLoosenings cancels and records what waits where a condition holds.
-func (db *DB) cancelLoosenings(ctx context.Context, t *tx, where string, args ...any) error {
-	dropped, err := list(ctx, t, scanLoosening, `DELETE FROM loosenings AS l WHERE `+where+` RETURNING `+
-		`id, company_id, control, value_before, value_after, asked_by, asked_by_name, asked_at, effective_at`, args...)
-	for _, l := range dropped {
-		if err := db.recordLoosening(ctx, t, activity.LooseningCanceled, activity.OK, l); err != nil {
-			return err
-		}
+func (db *DB) cancelLoosenings(ctx context.Context, t *tx, where string, args ...any) {
+	for _, l := range listed(ctx, t, scanLoosening, `DELETE FROM loosenings AS l WHERE `+where+` RETURNING `+
+		`id, company_id, control, value_before, value_after, asked_by, asked_by_name, asked_at, effective_at`, args...) {
+		t.check(db.recordLoosening(ctx, t, activity.LooseningCanceled, activity.OK, l))
 	}
-	return err
 }
 
 func (db *DB) recordLoosening(ctx context.Context, t *tx, action activity.Action, outcome activity.Outcome, l access.Loosening) error {
 	t.changed(l.CompanyID, "loosening", l.ID)
-	name, err := value[string](ctx, t, `SELECT name FROM companies WHERE id = ?`, l.CompanyID)
-	if err != nil {
-		return err
-	}
+	name := valueIn[string](ctx, t, `SELECT name FROM companies WHERE id = ?`, l.CompanyID)
 	return db.record(ctx, t, l.CompanyID, activity.Event{Action: action, Outcome: outcome, Reference: l.ID,
 		Target:  activity.Target{Kind: activity.Company, ID: l.CompanyID, Name: name},
 		Changes: []activity.Change{{Field: string(l.Control), Before: l.Before, After: l.After}}})
@@ -141,19 +123,23 @@ func (db *DB) lockLoosening(ctx context.Context, t *tx, companyID, id string) (c
 	if c, err = findCompany(ctx, t, `c.id = ?`+t.hold(), companyID); err != nil {
 		return c, l, err
 	}
-	l, err = find(ctx, t, "change that waits", scanLoosening,
-		`SELECT `+looseningColumns+` FROM loosenings l WHERE l.id = ? AND l.company_id = ?`, id, companyID)
+	l, err = findLoosening(ctx, t, companyID, id)
 	return c, l, err
+}
+
+func findLoosening(ctx context.Context, c conn, companyID, id string) (access.Loosening, error) {
+	return find(ctx, c, "change that waits", scanLoosening,
+		`SELECT `+looseningColumns+` FROM loosenings l WHERE l.id = ? AND l.company_id = ?`, id, companyID)
 }
 
 // CancelLoosening cancels what waits; fault.NotFound if it does not wait.
 func (db *DB) CancelLoosening(ctx context.Context, companyID, id string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		_, l, err := db.lockLoosening(ctx, t, companyID, id)
-		if err != nil {
-			return err
+		if err == nil {
+			db.dropLoosenings(ctx, t, companyID, l.Control)
 		}
-		return db.dropLoosenings(ctx, t, companyID, l.Control)
+		return err
 	})
 }
 
@@ -170,7 +156,8 @@ func (db *DB) looseningMatter(ctx context.Context, t *tx, companyID, id string) 
 	m.closed = l.MayTakeEffect(c.Settings)
 	m.keep = func(ctx context.Context, t *tx, d decided) error {
 		if d.Decision == signature.Decline {
-			return db.dropLoosenings(ctx, t, companyID, l.Control)
+			db.dropLoosenings(ctx, t, companyID, l.Control)
+			return nil
 		}
 		return db.loosen(ctx, t, c, l, activity.LooseningConfirmed)
 	}
@@ -195,8 +182,7 @@ func (db *DB) LooseningSubject(ctx context.Context, companyID, id string) (l acc
 	if err != nil {
 		return l, of, err
 	}
-	l, err = find(ctx, db.read(), "change that waits", scanLoosening,
-		`SELECT `+looseningColumns+` FROM loosenings l WHERE l.id = ? AND l.company_id = ?`, id, companyID)
+	l, err = findLoosening(ctx, db.read(), companyID, id)
 	if err == nil {
 		of, err = db.looseningSubject(ctx, db.read(), c, l)
 	}
@@ -205,16 +191,12 @@ func (db *DB) LooseningSubject(ctx context.Context, companyID, id string) (l acc
 
 // loosen sets the control, and removes what waited.
 func (db *DB) loosen(ctx context.Context, t *tx, c company.Company, l access.Loosening, action activity.Action) error {
-	if err := t.Exec(ctx, `DELETE FROM loosenings WHERE id = ?`, l.ID); err != nil {
-		return err
-	}
+	t.do(ctx, `DELETE FROM loosenings WHERE id = ?`, l.ID)
 	next := c
 	if err := next.Settings.SetControl(l.Control, l.After); err != nil {
 		return fault.New(fault.Refused, "the change can no longer take effect").Because(err)
 	}
-	if err := db.recordLoosening(ctx, t, action, activity.OK, l); err != nil {
-		return err
-	}
+	t.check(db.recordLoosening(ctx, t, action, activity.OK, l))
 	return db.saveCompany(ctx, t, c, next)
 }
 
@@ -242,18 +224,12 @@ func (db *DB) applyLoosening(ctx context.Context, seen access.Loosening, now tim
 			return err
 		}
 		// An older program lets it wait when the person who asked loses the right.
-		may, err := holds(ctx, t, `SELECT l.id FROM loosenings l WHERE l.id = ? AND l.company_id = ? AND `+mayLoosen, l.ID, l.CompanyID,
-			int64(account.ManageCompany))
-		switch {
-		case err != nil:
-			return err
-		case !may:
-			return db.dropLoosenings(ctx, t, l.CompanyID, l.Control)
+		if !t.holds(ctx, `SELECT l.id FROM loosenings l WHERE l.id = ? AND l.company_id = ? AND `+mayLoosen, l.ID, l.CompanyID,
+			int64(account.ManageCompany)) {
+			db.dropLoosenings(ctx, t, l.CompanyID, l.Control)
+			return nil
 		}
 		return db.loosen(ctx, t, c, l, activity.LooseningApplied)
 	})
-	if fault.CodeOf(err) == fault.NotFound { // another replica was faster, or it was canceled
-		return nil
-	}
-	return err
+	return unlessGone(err) // another replica was faster, or it was canceled
 }

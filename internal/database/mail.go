@@ -20,23 +20,13 @@ var _ attention.MailStore = (*DB)(nil)
 
 // MailChoice implements attention.ChoiceStore.
 func (db *DB) MailChoice(ctx context.Context, companyID, userID string) (attention.Choice, error) {
-	c, _, err := maybe(one(ctx, db.read(), scanChoice,
+	return findChoice(ctx, db.read(), companyID, userID)
+}
+
+func findChoice(ctx context.Context, c conn, companyID, userID string) (attention.Choice, error) {
+	found, _, err := maybe(one(ctx, c, into(func(c *attention.Choice) []any { return []any{&c.Muted, asTypes{&c.Events}} }),
 		`SELECT c.muted, c.events FROM mail_users c WHERE c.user_id = ? AND c.company_id = ?`, userID, companyID))
-	return c, err
-}
-
-func scanChoice(r row) (c attention.Choice, err error) {
-	var events string
-	err = r.Scan(&c.Muted, &events)
-	c.Events = eventsOf(events)
-	return c, err
-}
-
-func eventsOf(text string) (all []event.Type) {
-	for _, e := range strings.Fields(text) {
-		all = append(all, event.Type(e))
-	}
-	return all
+	return found, err
 }
 
 // SetMailChoice implements attention.ChoiceStore.
@@ -49,8 +39,7 @@ func (db *DB) SetMailChoice(ctx context.Context, companyID, userID string, c att
 		if err != nil {
 			return err
 		}
-		before, _, err := maybe(one(ctx, t, scanChoice,
-			`SELECT c.muted, c.events FROM mail_users c WHERE c.user_id = ? AND c.company_id = ?`, userID, companyID))
+		before, err := findChoice(ctx, t, companyID, userID)
 		if err != nil {
 			return err
 		}
@@ -58,10 +47,8 @@ func (db *DB) SetMailChoice(ctx context.Context, companyID, userID string, c att
 		if len(changes) == 0 {
 			return nil
 		}
-		if err := db.record(ctx, t, companyID, activity.Event{Action: activity.UserChanged, Target: userTarget(u),
-			Changes: changes}); err != nil {
-			return err
-		}
+		t.check(db.record(ctx, t, companyID, activity.Event{Action: activity.UserChanged, Target: userTarget(u),
+			Changes: changes}))
 		return t.Exec(ctx, `UPDATE mail_users SET muted = ?, events = ? WHERE user_id = ?`, c.Muted,
 			strings.Join(event.Names(c.Events), " "), userID)
 	})
@@ -106,12 +93,12 @@ func (db *DB) Recipients(ctx context.Context, companyID string) ([]attention.Rec
 		found[p.UserID] = &all[i]
 	}
 	_, err = list(ctx, db.read(), func(r row) (_ struct{}, err error) {
-		var id, events string
+		var id string
 		var invited bool
 		var m attention.Recipient
-		err = r.Scan(&id, &m.Email, &invited, &m.Choice.Muted, &events, at(&m.NextAt), &m.Failures, &m.Position)
+		err = r.Scan(&id, &m.Email, &invited, &m.Choice.Muted, asTypes{&m.Choice.Events}, at(&m.NextAt), &m.Failures, &m.Position)
 		if to := found[id]; err == nil && to != nil {
-			m.Approver, m.Choice.Events = to.Approver, eventsOf(events)
+			m.Approver = to.Approver
 			m.Disabled = m.Disabled || invited
 			*to = m
 		}
@@ -140,11 +127,9 @@ func (db *DB) MailSent(ctx context.Context, companyID, userID string, items []st
 			return err
 		}
 		for _, item := range items {
-			if err := t.Exec(ctx,
+			t.do(ctx,
 				`INSERT INTO mail_told (user_id, item_id, company_id, at) VALUES (?, ?, ?, ?) ON CONFLICT (user_id, item_id) DO NOTHING`,
-				userID, item, companyID, millis(db.now())); err != nil {
-				return err
-			}
+				userID, item, companyID, millis(db.now()))
 		}
 		return setMailAt(ctx, t, companyID, userID, position, next, 0)
 	})
@@ -163,9 +148,7 @@ func (db *DB) MailFailed(ctx context.Context, companyID, userID string, next tim
 // setMailAt sets when a user's next mail may go, and their position unless it is further.
 // failed is 1 after a failure, which is counted, and 0 after a mail.
 func setMailAt(ctx context.Context, t *tx, companyID, userID string, position int64, next time.Time, failed int) error {
-	if err := followMail(ctx, t, companyID, userID); err != nil {
-		return err
-	}
+	t.check(followMail(ctx, t, companyID, userID))
 	return t.Exec(ctx, `UPDATE mail_users SET next_at = ?, failures = CASE WHEN ? = 0 THEN 0 ELSE failures + 1 END,
 		position = CASE WHEN position < ? THEN ? ELSE position END WHERE user_id = ?`, millis(next), failed, position, position, userID)
 }
@@ -188,13 +171,9 @@ func addLetter(ctx context.Context, t *tx, s account.PendingSignIn, now time.Tim
 
 // Letters implements attention.MailStore.
 func (db *DB) Letters(ctx context.Context, limit int) ([]attention.Letter, error) {
-	return list(ctx, db.read(), func(r row) (l attention.Letter, err error) {
-		var sealed string
-		if err = r.Scan(&l.ID, &l.UserID, &l.CompanyID, &l.Company, &l.Name, &l.Email, &sealed, &l.Failures); err == nil {
-			l.Sealed, err = base64.StdEncoding.DecodeString(sealed)
-		}
-		return l, err
-	}, `SELECT m.id, m.user_id, m.company_id, c.name, u.name, u.email, m.sealed, m.failures FROM mail_letters m
+	return list(ctx, db.read(), into(func(l *attention.Letter) []any {
+		return []any{&l.ID, &l.UserID, &l.CompanyID, &l.Company, &l.Name, &l.Email, asBase64{&l.Sealed}, &l.Failures}
+	}), `SELECT m.id, m.user_id, m.company_id, c.name, u.name, u.email, m.sealed, m.failures FROM mail_letters m
 		JOIN users u ON u.id = m.user_id JOIN companies c ON c.id = m.company_id WHERE m.next_at <= ? AND NOT u.disabled ORDER BY m.next_at, m.id LIMIT ?`, millis(db.now()), limit)
 }
 

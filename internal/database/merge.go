@@ -61,9 +61,8 @@ func holdBoth(ctx context.Context, t *tx, companyID, keptID, otherID string) (ke
 	if kept.companyID != companyID || other.companyID != companyID {
 		return kept, other, fault.New(fault.NotFound, "no such asset")
 	}
-	ending, err := holds(ctx, t, `SELECT id FROM commands WHERE `+isOpen+` AND asset_id = ? AND type IN `+endings+` LIMIT 1`, otherID)
+	ending := t.holds(ctx, `SELECT id FROM commands WHERE `+isOpen+` AND asset_id = ? AND type IN `+endings+` LIMIT 1`, otherID)
 	switch {
-	case err != nil:
 	case keptID == otherID:
 		err = fault.New(fault.Refused, "an asset cannot be merged with itself")
 	case !other.status.Enrolled():
@@ -82,15 +81,12 @@ func merge(ctx context.Context, t *tx, kept, other lockedAsset) error {
 	kept.count(counts, -1)
 	other.count(counts, -1)
 	before := kept
-	if err := failBeforeEnrollment(ctx, t, kept); err != nil {
-		return err
+	failBeforeEnrollment(ctx, t, kept)
+	for _, c := range lockOpen(ctx, t, other.id) {
+		_, err := t.db.advanceWithin(ctx, t, c.ID, command.Transition{From: []command.State{c.State}, To: command.Failed, Outcome: mergedOutcome})
+		t.check(err)
 	}
-	if err := failMerged(ctx, t, other.id); err != nil {
-		return err
-	}
-	if err := supersede(ctx, t, kept.id, ""); err != nil {
-		return err
-	}
+	supersede(ctx, t, kept.id, "")
 	kept.become(other)
 	left := other
 	left.status, left.policyID, left.device = asset.Deleted, "", ""
@@ -98,25 +94,15 @@ func merge(ctx context.Context, t *tx, kept, other lockedAsset) error {
 	left.location = ""
 	kept.count(counts, 1)
 	left.count(counts, 1)
-	if err := other.recordEnded(ctx, t, "merged: its device became that of the asset "+kept.id); err != nil {
-		return err
-	}
+	t.check(other.recordEnded(ctx, t, "merged: its device became that of the asset "+kept.id))
 	for _, h := range []lockedAsset{left, kept} {
-		if err := h.save(ctx, t); err != nil {
-			return err
-		}
+		t.check(h.save(ctx, t))
 	}
-	if err := moveDevice(ctx, t, other, kept); err != nil {
-		return err
-	}
-	if err := counts.save(ctx, t); err != nil {
-		return err
-	}
-	return t.db.record(ctx, t, kept.companyID, activity.Event{Action: activity.AssetMerged,
-		Target: activity.Target{Kind: activity.Asset, ID: kept.id, Name: kept.identification},
-		Changes: activity.Differences(activity.Change{Field: "mergedAsset", After: other.id},
-			activity.Change{Field: "device", Before: before.device, After: kept.device},
-			activity.Change{Field: "management", Before: before.management, After: kept.management})})
+	moveDevice(ctx, t, other, kept)
+	counts.save(ctx, t)
+	return kept.record(ctx, t, activity.AssetMerged, activity.Differences(activity.Change{Field: "mergedAsset", After: other.id},
+		activity.Change{Field: "device", Before: before.device, After: kept.device},
+		activity.Change{Field: "management", Before: before.management, After: kept.management})...)
 }
 
 // become takes over the device of another asset. What people said of the asset stays, and
@@ -132,7 +118,7 @@ func (h *lockedAsset) become(o lockedAsset) {
 }
 
 // moveDevice ties what belongs to a device to its new asset.
-func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) error {
+func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) {
 	now := millis(t.db.now())
 	for _, change := range []part{
 		{
@@ -152,24 +138,6 @@ func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) error {
 		{`UPDATE asset_places SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
 		{`UPDATE device_logs SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
 	} {
-		if err := t.Exec(ctx, change.text, change.args...); err != nil {
-			return err
-		}
+		t.do(ctx, change.text, change.args...)
 	}
-	return nil
-}
-
-// failMerged ends the open commands of an asset that was merged.
-func failMerged(ctx context.Context, t *tx, assetID string) error {
-	open, err := openOf(ctx, t, assetID, t.lock())
-	if err != nil {
-		return err
-	}
-	for _, c := range open {
-		if _, err := t.db.advanceWithin(ctx, t, c.ID, command.Transition{From: []command.State{c.State}, To: command.Failed,
-			Outcome: mergedOutcome}); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -81,37 +81,31 @@ func (db *DB) RedeemCode(ctx context.Context, hash access.SecretHash, take func(
 	issue oauth.Tokens) (oauth.Connection, error) {
 	text := hex.EncodeToString(hash[:])
 	var made oauth.Connection
-	var replayed bool
-	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		replayed = false
+	err := db.refusing(ctx, func(ctx context.Context, t *tx) (refused, err error) {
 		seen, err := findCode(ctx, t, text, "")
 		if err != nil {
-			return orRefused(err)
+			return nil, orRefused(err)
 		}
 		// The connection is locked before its codes and grants, everywhere.
 		known, err := lockConnection(ctx, t, connectionOfClient, seen.UserID, seen.ClientID)
 		if err != nil && fault.CodeOf(err) != fault.NotFound {
-			return err
+			return nil, err
 		}
 		code, err := findCode(ctx, t, text, t.lock())
 		switch {
 		case err != nil:
-			return orRefused(err)
+			return nil, orRefused(err)
 		case code.grantID != "":
-			replayed = true
-			return db.replay(ctx, t, known, code)
+			return refusedSecret(), db.replay(ctx, t, known, code)
 		case !db.now().Before(code.ExpiresAt):
-			return refusedSecret()
+			return nil, refusedSecret()
 		}
 		if err := take(code.AuthorizationCode); err != nil {
-			return err
+			return nil, err
 		}
 		made, err = db.grantCode(ctx, t, code, text, issue)
-		return err
+		return nil, err
 	})
-	if err == nil && replayed {
-		err = refusedSecret()
-	}
 	return made, err
 }
 
@@ -121,9 +115,7 @@ func (db *DB) grantCode(ctx context.Context, t *tx, code codeRow, hash string, i
 	if err != nil {
 		return made, err
 	}
-	if err := t.Exec(ctx, `UPDATE oauth_codes SET grant_id = ? WHERE hash = ?`, made.GrantID, hash); err != nil {
-		return made, err
-	}
+	t.do(ctx, `UPDATE oauth_codes SET grant_id = ? WHERE hash = ?`, made.GrantID, hash)
 	return made, issueTokens(ctx, t, made.GrantID, "", 0, issue)
 }
 
@@ -201,37 +193,30 @@ func (db *DB) RotateToken(ctx context.Context, refresh access.SecretHash, client
 	issue oauth.Tokens) (oauth.Connection, error) {
 	text := hex.EncodeToString(refresh[:])
 	var connection oauth.Connection
-	var stolen bool
-	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
-		stolen = false
+	err := db.refusing(ctx, func(ctx context.Context, t *tx) (refused, err error) {
 		// The connection's lock puts the refreshes of all its grants in a row.
 		connection, err = lockConnection(ctx, t,
 			`o.id = (SELECT g.connection_id FROM oauth_tokens k JOIN oauth_grants g ON g.id = k.grant_id
 			WHERE k.hash = ? AND k.refresh)`, text)
 		if err != nil {
-			return orRefused(err)
+			return nil, orRefused(err)
 		}
 		s, err := readRefresh(ctx, t, text)
 		if err != nil {
-			return orRefused(err)
+			return nil, orRefused(err)
 		}
 		now := millis(db.now())
-		if stolen, err = db.checkRefresh(ctx, t, connection, s, clientID, wanted, now); stolen || err != nil {
-			return err
+		if stolen, err := db.checkRefresh(ctx, t, connection, s, clientID, wanted, now); stolen || err != nil {
+			return refusedSecret(), err
 		}
-		if err := t.Exec(ctx, `UPDATE oauth_tokens SET reuses = CASE WHEN rotated_at = 0 THEN 0 ELSE reuses + 1 END,
-				rotated_at = CASE WHEN rotated_at = 0 THEN ? ELSE rotated_at END WHERE hash = ?`, now, text); err != nil {
-			return err
-		}
+		t.do(ctx, `UPDATE oauth_tokens SET reuses = CASE WHEN rotated_at = 0 THEN 0 ELSE reuses + 1 END,
+				rotated_at = CASE WHEN rotated_at = 0 THEN ? ELSE rotated_at END WHERE hash = ?`, now, text)
 		connection.GrantID, connection.Scopes = s.grantID, s.granted
 		if wanted != 0 {
 			connection.Scopes = wanted
 		}
-		return issueTokens(ctx, t, s.grantID, text, wanted, issue)
+		return nil, issueTokens(ctx, t, s.grantID, text, wanted, issue)
 	})
-	if err == nil && stolen {
-		err = refusedSecret()
-	}
 	return connection, err
 }
 

@@ -30,42 +30,30 @@ func findConnection(ctx context.Context, t *tx, id string) (oauth.Connection, er
 // connection with the id and the scopes of the new grant.
 func (db *DB) addGrant(ctx context.Context, t *tx, code oauth.AuthorizationCode) (oauth.Connection, error) {
 	now := millis(db.now())
-	if err := t.Exec(ctx, `INSERT INTO oauth_connections (id, company_id, user_id, client_id, client_name, scopes, frozen,
+	t.do(ctx, `INSERT INTO oauth_connections (id, company_id, user_id, client_id, client_name, scopes, frozen,
 			created_at, last_used_at, revoked_at)
 		VALUES (?, ?, ?, ?, ?, ?, FALSE, ?, 0, 0)
 		ON CONFLICT (user_id, client_id) WHERE revoked_at = 0 DO UPDATE SET client_name = excluded.client_name`,
-		resource.NewID(), code.CompanyID, code.UserID, code.ClientID, code.ClientName, int64(code.Scopes), now); err != nil {
-		return oauth.Connection{}, err
-	}
+		resource.NewID(), code.CompanyID, code.UserID, code.ClientID, code.ClientName, int64(code.Scopes), now)
 	o, err := lockConnection(ctx, t, `o.user_id = ? AND o.client_id = ? AND o.revoked_at = 0`, code.UserID, code.ClientID)
 	if err != nil {
 		return o, err
 	}
 	grantID := resource.NewID()
-	if err := t.Exec(ctx, `INSERT INTO oauth_grants (id, connection_id, scopes, created_at, last_used_at) VALUES (?, ?, ?, ?, ?)`,
-		grantID, o.ID, int64(code.Scopes), now, 0); err != nil {
-		return o, err
-	}
+	t.do(ctx, `INSERT INTO oauth_grants (id, connection_id, scopes, created_at, last_used_at) VALUES (?, ?, ?, ?, ?)`,
+		grantID, o.ID, int64(code.Scopes), now, 0)
 	changes := []activity.Change{{Field: "scopes", After: strings.Join(code.Scopes.Scopes(), " ")}}
 	if o.Grants >= oauth.MaxGrants {
 		t.raises(o.CompanyID)
-		if err := endUnused(ctx, t, o.ID, grantID); err != nil {
-			return o, err
-		}
+		t.check(endUnused(ctx, t, o.ID, grantID))
 		changes = append(changes, activity.Change{Field: "ended", After: "the grant that was unused for longest"})
 	}
-	if err := sumGrants(ctx, t, o.ID); err != nil {
-		return o, err
-	}
+	t.check(sumGrants(ctx, t, o.ID))
 	// A registration that led to a grant stays. A client's metadata document is
 	// fetched again when its time is over.
-	if err := t.Exec(ctx, `UPDATE oauth_clients SET expires_at = 0 WHERE id = ? AND dynamic`, code.ClientID); err != nil {
-		return o, err
-	}
+	t.do(ctx, `UPDATE oauth_clients SET expires_at = 0 WHERE id = ? AND dynamic`, code.ClientID)
 	if o.Grants == 0 { // o was read before the new grant: the connection is new, or had no grant left
-		if err := db.tell(ctx, t, event.Event{CompanyID: o.CompanyID, Type: event.ConnectionCreated}); err != nil {
-			return o, err
-		}
+		t.check(db.tell(ctx, t, event.Event{CompanyID: o.CompanyID, Type: event.ConnectionCreated}))
 	}
 	o.GrantID, o.Scopes = grantID, code.Scopes
 	return o, db.recordGrant(ctx, t, activity.ConnectionGranted, o, changes...)
@@ -77,9 +65,7 @@ func endUnused(ctx context.Context, t *tx, connectionID, newest string) error {
 	ended := `(SELECT g.id FROM oauth_grants g WHERE g.connection_id = ? AND g.id <> ? 
 		ORDER BY CASE WHEN g.last_used_at > g.created_at THEN g.last_used_at ELSE g.created_at END DESC, g.id LIMIT ? OFFSET ?)`
 	args := []any{connectionID, newest, oauth.MaxGrants, oauth.MaxGrants - 1}
-	if err := t.Exec(ctx, `DELETE FROM oauth_tokens WHERE grant_id IN `+ended, args...); err != nil {
-		return err
-	}
+	t.do(ctx, `DELETE FROM oauth_tokens WHERE grant_id IN `+ended, args...)
 	return t.Exec(ctx, `DELETE FROM oauth_grants WHERE id IN `+ended, args...)
 }
 
@@ -92,24 +78,17 @@ func sumGrants(ctx context.Context, t *tx, connectionID string) error {
 // endGrant deletes a grant of a locked connection with its tokens, and records that with the reason. The end of the last
 // grant revokes the connection. If the grant has ended before, nothing changes.
 func (db *DB) endGrant(ctx context.Context, t *tx, o oauth.Connection, grantID, reason string) error {
-	if err := t.Exec(ctx, `DELETE FROM oauth_tokens WHERE grant_id = ?`, grantID); err != nil {
-		return err
-	}
-	n, err := t.ExecCount(ctx, `DELETE FROM oauth_grants WHERE id = ? AND connection_id = ?`, grantID, o.ID)
-	if err != nil || n == 0 {
-		return err
+	t.do(ctx, `DELETE FROM oauth_tokens WHERE grant_id = ?`, grantID)
+	if t.count(ctx, `DELETE FROM oauth_grants WHERE id = ? AND connection_id = ?`, grantID, o.ID) == 0 {
+		return nil
 	}
 	t.raises(o.CompanyID)
 	action := activity.ConnectionChanged
 	if o.Grants == 1 {
 		action = activity.ConnectionRevoked
-		if err := t.Exec(ctx, `UPDATE oauth_connections SET revoked_at = ? WHERE id = ?`, millis(db.now()), o.ID); err != nil {
-			return err
-		}
+		t.do(ctx, `UPDATE oauth_connections SET revoked_at = ? WHERE id = ?`, millis(db.now()), o.ID)
 	}
-	if err := sumGrants(ctx, t, o.ID); err != nil {
-		return err
-	}
+	t.check(sumGrants(ctx, t, o.ID))
 	return db.recordGrant(ctx, t, action, o, activity.Change{Field: "reason", After: reason})
 }
 
@@ -122,9 +101,7 @@ func changeGrants(ctx context.Context, t *tx, before oauth.Connection, after *oa
 			`DELETE FROM oauth_tokens WHERE grant_id IN (SELECT g.id FROM oauth_grants g WHERE g.connection_id = ?)`,
 			`DELETE FROM oauth_grants WHERE connection_id = ?`,
 		} {
-			if err := t.Exec(ctx, statement, before.ID); err != nil {
-				return err
-			}
+			t.do(ctx, statement, before.ID)
 		}
 		after.Grants = 0
 		return t.Exec(ctx, codes, before.UserID, before.ClientID)
@@ -134,9 +111,7 @@ func changeGrants(ctx context.Context, t *tx, before oauth.Connection, after *oa
 	}
 	if before.Scopes&^after.Scopes != 0 {
 		// Codes that are not redeemed yet would bring the removed scopes back. A redeemed code stays: its replay ends its grant.
-		if err := t.Exec(ctx, codes+` AND grant_id = ''`, before.UserID, before.ClientID); err != nil {
-			return err
-		}
+		t.do(ctx, codes+` AND grant_id = ''`, before.UserID, before.ClientID)
 	}
 	return t.Exec(ctx, `UPDATE oauth_grants SET scopes = (scopes & ?) | ? WHERE connection_id = ?`,
 		int64(after.Scopes), int64(after.Scopes&^before.Scopes), before.ID)

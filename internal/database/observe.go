@@ -52,8 +52,8 @@ func keepable(o enrollment.Observation) enrollment.Observation {
 // observe is Observe within a transaction. A zero Change means that the observation was dropped.
 func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.Change, error) {
 	dropped := enrollment.Change{}
-	if first, err := remember(ctx, t, o.CompanyID, o.MessageID, t.db.now()); err != nil || !first {
-		return dropped, err
+	if !remember(ctx, t, o.CompanyID, o.MessageID) {
+		return dropped, nil
 	}
 	at := millis(o.ObservedAt)
 	known, exists, err := lockName(ctx, t, o.CompanyID, o.Device, believed(t, at))
@@ -74,8 +74,8 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 	case !exists && o.Gone:
 		return dropped, bury(ctx, t, o.CompanyID, o.Device, "", o.ObservedAt)
 	case !exists || known.ended:
-		if may, err := mayJoin(ctx, t, o, known); err != nil || !may {
-			return dropped, err
+		if !mayJoin(ctx, t, o, known) {
+			return dropped, nil
 		}
 		return join(ctx, t, o)
 	}
@@ -88,9 +88,7 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 			h.end(ctx, t, o.ObservedAt, ending{how: "the " + strings.ToLower(h.management) + " no longer manages the device"})
 	}
 	if !placeOnly(o) {
-		if err := setName(ctx, t, o.CompanyID, o.Device, h.id, at); err != nil {
-			return dropped, err
-		}
+		t.check(setName(ctx, t, o.CompanyID, o.Device, h.id, at))
 	}
 	if o.Enrolling && millis(o.EnrolledAt) > h.enrolled {
 		return h.apply(ctx, t, o, joinedByName)
@@ -98,9 +96,7 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 	if err := mayMove(ctx, t, h, o); err != nil {
 		return dropped, err
 	}
-	if moved, err := h.movedSince(ctx, t, o); err != nil {
-		return dropped, err
-	} else if moved {
+	if h.movedSince(ctx, t, o) {
 		o.PolicyID = ""
 	}
 	return h.apply(ctx, t, o, "")
@@ -112,11 +108,8 @@ const moveSettles = time.Minute
 
 // movedSince reports whether a report of the platform names another policy than the device's, and may be older than the
 // command that moved the device to its policy. Such a report must not change the policy back here.
-func (h lockedAsset) movedSince(ctx context.Context, t *tx, o enrollment.Observation) (bool, error) {
-	if o.Management != asset.Platform || o.PolicyID == "" || o.PolicyID == h.policyID {
-		return false, nil
-	}
-	return holds(ctx, t,
+func (h lockedAsset) movedSince(ctx context.Context, t *tx, o enrollment.Observation) bool {
+	return o.Management == asset.Platform && o.PolicyID != "" && o.PolicyID != h.policyID && t.holds(ctx,
 		`SELECT id FROM commands WHERE asset_id = ? AND epoch = ? AND created_at > ? AND type = 'CHANGE_POLICY' AND policy_id = ?
 		AND state IN ('SENT', 'SUCCEEDED') LIMIT 1`, h.id, h.epoch, millis(o.ObservedAt.Add(-moveSettles)), h.policyID)
 }
@@ -127,34 +120,24 @@ func mayMove(ctx context.Context, t *tx, h lockedAsset, o enrollment.Observation
 	if o.Management != asset.Agent || o.PolicyID == "" || o.PolicyID == h.policyID {
 		return nil
 	}
-	live, err := holds(ctx, t, `SELECT id FROM policies WHERE id = ? AND company_id = ? AND NOT deleted`+t.lock(), o.PolicyID, h.companyID)
-	if err == nil && !live {
-		err = fault.New(fault.Refused, "the policy was deleted")
+	if !t.holds(ctx, `SELECT id FROM policies WHERE id = ? AND company_id = ? AND NOT deleted`+t.lock(), o.PolicyID, h.companyID) {
+		return fault.New(fault.Refused, "the policy was deleted")
 	}
-	return err
+	return nil
 }
 
 // remember stores the id of a message, and reports whether it was new. An empty id is always new.
-func remember(ctx context.Context, t *tx, companyID, id string, now time.Time) (bool, error) {
-	if id == "" {
-		return true, nil
-	}
-	n, err := t.ExecCount(ctx, `INSERT INTO messages (company_id, id, seen_at) VALUES (?, ?, ?)
-		ON CONFLICT (company_id, id) DO NOTHING`, companyID, id, millis(now))
-	return n == 1, err
+func remember(ctx context.Context, t *tx, companyID, id string) bool {
+	return id == "" || t.count(ctx, `INSERT INTO messages (company_id, id, seen_at) VALUES (?, ?, ?)
+		ON CONFLICT (company_id, id) DO NOTHING`, companyID, id, millis(t.db.now())) == 1
 }
 
 // apply updates the asset's rows from the observation. If by is not empty, it says how the device was identified, and a new
 // enrollment begins.
 func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation, by joinedBy) (enrollment.Change, error) {
 	again, earlier := by != "", h
-	if o.Location != nil && o.Management == asset.Agent {
-		if asked, err := h.mayLocate(ctx, t, o.Device); err != nil || !asked {
-			if err != nil {
-				return enrollment.Change{}, err
-			}
-			o.Location = nil
-		}
+	if o.Location != nil && o.Management == asset.Agent && !h.mayLocate(ctx, t, o.Device) {
+		o.Location = nil
 	}
 	if !o.ReportedAt.IsZero() {
 		h.disbelieve(believed(t, millis(o.ReportedAt)))
@@ -166,16 +149,13 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 	}
 	before := h.appliedPolicy
 	if again {
-		if err := failBeforeEnrollment(ctx, t, h); err != nil {
-			return enrollment.Change{}, err
-		}
+		failBeforeEnrollment(ctx, t, h)
 		before = ""
 		h.enroll(o)
 		if o.Code != "" {
-			var err error
-			if codeGoesOn, err = h.use(ctx, t, o.Code, o.Device); err != nil {
-				return enrollment.Change{}, err
-			}
+			goesOn, err := h.use(ctx, t, o.Code, o.Device)
+			t.check(err)
+			codeGoesOn = goesOn
 		}
 	}
 	fresh, previous := again || millis(o.ReportedAt) > h.synced, h.reported
@@ -190,37 +170,24 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 		h.status = h.settled(o)
 	}
 	h.count(counts, 1)
-	if err := h.save(ctx, t); err != nil {
-		return enrollment.Change{}, err
-	}
+	t.check(h.save(ctx, t))
 	if again {
-		if err := h.recordEnrolled(ctx, t, earlier, by); err != nil {
-			return enrollment.Change{}, err
-		}
-		if err := earlier.hintCompanions(ctx, t); err != nil {
-			return enrollment.Change{}, err
-		}
+		t.check(h.recordEnrolled(ctx, t, earlier, by))
+		earlier.hintCompanions(ctx, t)
 	}
 	if again && o.Apps == nil {
-		if err := forgetApps(ctx, t, h.id); err != nil { // those of the enrollment before
-			return enrollment.Change{}, err
-		}
+		t.check(forgetApps(ctx, t, h.id)) // those of the enrollment before
 	}
-	if err := noteApps(ctx, t, h.id, o.Apps, h.synced); err != nil {
-		return enrollment.Change{}, err
-	}
+	t.check(noteApps(ctx, t, h.id, o.Apps, h.synced))
 	if h.reported != earlier.reported || again {
-		if err := h.noteInstalled(ctx, t); err != nil {
-			return enrollment.Change{}, err
-		}
+		t.check(h.noteInstalled(ctx, t))
 	}
 	if o.Location != nil {
-		if err := notePlace(ctx, t, h.id, *o.Location); err != nil {
-			return enrollment.Change{}, err
-		}
+		t.check(notePlace(ctx, t, h.id, *o.Location))
 	}
+	counts.save(ctx, t)
 	return enrollment.Change{Applied: true, AssetID: h.id, Epoch: h.epoch, Enrolled: again, CodeGoesOn: codeGoesOn,
-		PolicyID: h.appliedPolicy, PolicyNew: h.appliedPolicy != before}, counts.save(ctx, t)
+		PolicyID: h.appliedPolicy, PolicyNew: h.appliedPolicy != before}, nil
 }
 
 // join enrolls a device whose name is not that of a managed device. The device gets the asset that it had before, an asset
@@ -247,19 +214,15 @@ func join(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.Chan
 	case newest > millis(o.ObservedAt):
 		return enrollment.Change{}, nil
 	}
-	if err := rename(ctx, t, o, h.id); err != nil {
-		return enrollment.Change{}, err
-	}
+	t.check(rename(ctx, t, o, h.id))
 	return h.apply(ctx, t, o, by)
 }
 
 // createAsset adds the rows of an asset for a new device, and returns its id. apply fills them.
 func createAsset(ctx context.Context, t *tx, o enrollment.Observation) (string, error) {
 	id := resource.NewID()
-	if err := t.Exec(ctx, `INSERT INTO assets (id, company_id, status, identification, created_at) VALUES (?, ?, ?, '', ?)`,
-		id, o.CompanyID, string(asset.Synchronizing), millis(t.db.now())); err != nil {
-		return "", err
-	}
+	t.do(ctx, `INSERT INTO assets (id, company_id, status, identification, created_at) VALUES (?, ?, ?, '', ?)`,
+		id, o.CompanyID, string(asset.Synchronizing), millis(t.db.now()))
 	return id, t.Exec(ctx, `INSERT INTO asset_contacts (asset_id, company_id, status, policy_id, at) VALUES (?, ?, ?, '', 0)`,
 		id, o.CompanyID, string(asset.Synchronizing))
 }
@@ -270,13 +233,9 @@ func rename(ctx context.Context, t *tx, o enrollment.Observation, assetID string
 		if previous == o.Device {
 			continue
 		}
-		if err := bury(ctx, t, o.CompanyID, previous, assetID, o.ObservedAt); err != nil {
-			return err
-		}
+		t.check(bury(ctx, t, o.CompanyID, previous, assetID, o.ObservedAt))
 	}
-	if err := t.Exec(ctx, `UPDATE device_names SET ended = TRUE, observed_at = ? WHERE asset_id = ? AND NOT ended`,
-		millis(o.ObservedAt), assetID); err != nil {
-		return err
-	}
+	t.do(ctx, `UPDATE device_names SET ended = TRUE, observed_at = ? WHERE asset_id = ? AND NOT ended`,
+		millis(o.ObservedAt), assetID)
 	return setName(ctx, t, o.CompanyID, o.Device, assetID, millis(o.ObservedAt))
 }

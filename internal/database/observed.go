@@ -131,11 +131,9 @@ func complianceOf(report string) (json.RawMessage, error) {
 
 // mayLocate reports whether a device managed by our own agent may tell its
 // place: while it is asked to, or lost.
-func (h lockedAsset) mayLocate(ctx context.Context, t *tx, deviceID string) (bool, error) {
-	if h.lostMode {
-		return true, nil
-	}
-	return value[bool](ctx, t, `SELECT EXISTS (SELECT 1 FROM agent_deliveries WHERE device_id = ? AND type = 'LOCATION_UPDATE')`, deviceID)
+func (h lockedAsset) mayLocate(ctx context.Context, t *tx, deviceID string) bool {
+	return h.lostMode ||
+		valueIn[bool](ctx, t, `SELECT EXISTS (SELECT 1 FROM agent_deliveries WHERE device_id = ? AND type = 'LOCATION_UPDATE')`, deviceID)
 }
 
 // locate keeps the newer of the location known and the one reported.

@@ -33,25 +33,21 @@ func (h *lockedAsset) disbelieve(latest int64) {
 // comparison found under a name that ended does not while the asset of that name has another
 // device: a merge or a new enrollment gave it that, and the platform still lists the one
 // before.
-func mayJoin(ctx context.Context, t *tx, o enrollment.Observation, known nameRow) (bool, error) {
+func mayJoin(ctx context.Context, t *tx, o enrollment.Observation, known nameRow) bool {
 	if o.Management != asset.Platform {
-		return true, nil
+		return true
 	}
-	if former, err := ofFormerEnterprise(ctx, t, o); err != nil || former {
-		return false, err
+	if ofFormerEnterprise(ctx, t, o) {
+		return false
 	}
-	if o.MessageID != "" || known.assetID == "" {
-		return true, nil
-	}
-	other, err := holds(ctx, t, `SELECT id FROM assets WHERE id = ? AND company_id = ? AND device_name <> ?`+enrolledOnly,
+	return o.MessageID != "" || known.assetID == "" || !t.holds(ctx, `SELECT id FROM assets WHERE id = ? AND company_id = ? AND device_name <> ?`+enrolledOnly,
 		known.assetID, o.CompanyID, o.Device)
-	return !other, err
 }
 
 // ofFormerEnterprise reports whether a device of the platform is of an enterprise that the
 // company has given up.
-func ofFormerEnterprise(ctx context.Context, t *tx, o enrollment.Observation) (bool, error) {
+func ofFormerEnterprise(ctx context.Context, t *tx, o enrollment.Observation) bool {
 	enterprise, _, _ := strings.Cut(o.Device, "/devices/")
-	return holds(ctx, t, `SELECT d.enterprise FROM disconnections d JOIN companies c ON c.id = d.company_id
+	return t.holds(ctx, `SELECT d.enterprise FROM disconnections d JOIN companies c ON c.id = d.company_id
 		WHERE d.company_id = ? AND d.enterprise = ? AND d.ended_at > 0 AND c.enterprise <> d.enterprise`, o.CompanyID, enterprise)
 }

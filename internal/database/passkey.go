@@ -35,9 +35,7 @@ func (db *DB) PasskeyUser(ctx context.Context, id string) (account.User, error) 
 // AddPasskey implements account.PasskeyStore.
 func (db *DB) AddPasskey(ctx context.Context, p account.Passkey) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.Insert(ctx, "passkeys", passkeyColumns, passkeyFields(&p)); err != nil {
-			return err
-		}
+		t.check(t.Insert(ctx, "passkeys", passkeyColumns, passkeyFields(&p)))
 		return db.recordPerson(ctx, t, p.UserID, activity.PasskeyAdded, activity.OK, activity.Change{Field: "passkey", After: p.Name})
 	})
 	return taken(err, "this passkey is known already")
@@ -51,55 +49,37 @@ func (db *DB) UsePasskey(ctx context.Context, p account.Passkey) error {
 
 // lockUser makes changes of a user's second factors wait for each other: each
 // depends on what the others left.
-func lockUser(ctx context.Context, t *tx, userID string) error {
-	_, err := holds(ctx, t, `SELECT id FROM users WHERE id = ?`+t.hold(), userID)
-	return err
+func lockUser(ctx context.Context, t *tx, userID string) {
+	t.holds(ctx, `SELECT id FROM users WHERE id = ?`+t.hold(), userID)
 }
 
 // RemovePasskey implements account.PasskeyStore.
 func (db *DB) RemovePasskey(ctx context.Context, userID, id string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := holdCompanyOf(ctx, t, "users", userID); err != nil {
-			return err
-		}
-		if err := lockUser(ctx, t, userID); err != nil {
-			return err
-		}
+		holdCompanyOf(ctx, t, "users", userID)
+		lockUser(ctx, t, userID)
 		called, err := find(ctx, t, "passkey", scanValue[string], `DELETE FROM passkeys WHERE id = ? AND user_id = ? RETURNING name`, id,
 			userID)
 		if err != nil {
 			return err
 		}
-		if err := t.Exec(ctx, `DELETE FROM recovery_codes WHERE user_id = ?
-			AND NOT EXISTS (SELECT 1 FROM passkeys p WHERE p.user_id = ?)`, userID, userID); err != nil {
-			return err
-		}
-		if err := db.recordPerson(ctx, t, userID, activity.PasskeyRemoved, activity.OK,
-			activity.Change{Field: "passkey", Before: called}); err != nil {
-			return err
-		}
-		companyID, err := value[string](ctx, t, `SELECT company_id FROM users WHERE id = ?`, userID)
-		if err != nil {
-			return err
-		}
-		return db.voidDecisions(ctx, t, companyID)
+		t.do(ctx, `DELETE FROM recovery_codes WHERE user_id = ?
+			AND NOT EXISTS (SELECT 1 FROM passkeys p WHERE p.user_id = ?)`, userID, userID)
+		t.check(db.recordPerson(ctx, t, userID, activity.PasskeyRemoved, activity.OK,
+			activity.Change{Field: "passkey", Before: called}))
+		db.voidDecisions(ctx, t, valueIn[string](ctx, t, `SELECT company_id FROM users WHERE id = ?`, userID))
+		return nil
 	})
 }
 
 // SetRecoveryCodes implements account.PasskeyStore.
 func (db *DB) SetRecoveryCodes(ctx context.Context, userID string, hashes []access.SecretHash) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := lockUser(ctx, t, userID); err != nil {
-			return err
-		}
-		if err := t.Exec(ctx, `DELETE FROM recovery_codes WHERE user_id = ?`, userID); err != nil {
-			return err
-		}
+		lockUser(ctx, t, userID)
+		t.do(ctx, `DELETE FROM recovery_codes WHERE user_id = ?`, userID)
 		for _, h := range hashes {
-			if err := t.Exec(ctx, `INSERT INTO recovery_codes (user_id, hash) VALUES (?, ?)`, userID,
-				hex.EncodeToString(h[:])); err != nil {
-				return err
-			}
+			t.do(ctx, `INSERT INTO recovery_codes (user_id, hash) VALUES (?, ?)`, userID,
+				hex.EncodeToString(h[:]))
 		}
 		return db.recordPerson(ctx, t, userID, activity.RecoveryRenewed, activity.OK)
 	})

@@ -60,22 +60,17 @@ func (db *DB) PoliciesToPush(ctx context.Context, companyID string, now time.Tim
 func (db *DB) SetPushFailed(ctx context.Context, policyID string, version int, text string, at time.Time,
 	backoff func(failing time.Duration) time.Duration) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		company, err := value[string](ctx, t, `UPDATE policies SET push_error = ?, push_tried_at = ? WHERE id = ? RETURNING company_id`,
+		company := valueIn[string](ctx, t, `UPDATE policies SET push_error = ?, push_tried_at = ? WHERE id = ? RETURNING company_id`,
 			text, millis(at), policyID)
-		if err != nil {
-			return err
-		}
 		if backoff == nil { // it is not tried again
-			if err := db.tell(ctx, t, event.Event{CompanyID: company, Type: event.PolicyFailed, PolicyID: policyID}); err != nil {
-				return err
-			}
+			t.check(db.tell(ctx, t, event.Event{CompanyID: company, Type: event.PolicyFailed, PolicyID: policyID}))
 		}
-		since, err := value[int64](ctx, t, `INSERT INTO push_retries AS r (policy_id, version, failing_since, next_at, refused)
+		since := valueIn[int64](ctx, t, `INSERT INTO push_retries AS r (policy_id, version, failing_since, next_at, refused)
 			VALUES (?, ?, ?, 0, ?) ON CONFLICT (policy_id) DO UPDATE SET version = excluded.version, refused = excluded.refused,
 				failing_since = CASE WHEN r.version = excluded.version THEN r.failing_since ELSE excluded.failing_since END
 			RETURNING failing_since`, policyID, version, millis(at), backoff == nil)
-		if err != nil || backoff == nil {
-			return err
+		if backoff == nil {
+			return nil
 		}
 		next := at.Add(backoff(at.Sub(instant(since))))
 		return t.Exec(ctx, `UPDATE push_retries SET next_at = ? WHERE policy_id = ?`, millis(next), policyID)
@@ -174,17 +169,14 @@ func (db *DB) FinishSignup(ctx context.Context, state, enterprise string) error 
 		if err != nil {
 			return err
 		}
-		n, err := t.ExecCount(ctx, `UPDATE companies SET enterprise = ? WHERE id = ? AND enterprise IN ('', ?)`, enterprise,
-			companyID, enterprise)
-		if err == nil && n == 0 {
-			err = fault.New(fault.Refused, "the company is connected to another enterprise already")
+		if t.count(ctx, `UPDATE companies SET enterprise = ? WHERE id = ? AND enterprise IN ('', ?)`, enterprise,
+			companyID, enterprise) == 0 {
+			return fault.New(fault.Refused, "the company is connected to another enterprise already")
 		}
-		if err != nil || before.Enterprise == enterprise {
-			return err
+		if before.Enterprise == enterprise {
+			return nil
 		}
-		return db.record(ctx, t, companyID, activity.Event{Action: activity.CompanyConnected,
-			Target:  activity.Target{Kind: activity.Company, ID: companyID, Name: before.Name},
-			Changes: []activity.Change{{Field: "enterprise", After: enterprise}}})
+		return db.recordOf(ctx, t, before, activity.CompanyConnected, activity.Change{Field: "enterprise", After: enterprise})
 	})
 	return taken(err, "the enterprise %s belongs to another company", enterprise)
 }

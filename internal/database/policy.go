@@ -86,9 +86,7 @@ func (db *DB) CreatePolicy(ctx context.Context, p policy.Policy, by policy.Autho
 	p.Version = 1
 	r := policy.Revision{SavedAt: p.CreatedAt, SavedBy: by, Origin: policy.FromCreate, ProposalID: proposalID}
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := holdCompany(ctx, t, p.CompanyID); err != nil {
-			return err
-		}
+		t.check(holdCompany(ctx, t, p.CompanyID))
 		if err := nameFree(ctx, t, p.CompanyID, p.Name, p.ID); err != nil {
 			return err
 		}
@@ -98,13 +96,11 @@ func (db *DB) CreatePolicy(ctx context.Context, p policy.Policy, by policy.Autho
 }
 
 func createPolicy(ctx context.Context, t *tx, p policy.Policy, r policy.Revision) error {
-	if err := t.Exec(ctx, `INSERT INTO policies (id, company_id, name, name_key, type, vr_only, version,
+	t.do(ctx, `INSERT INTO policies (id, company_id, name, name_key, type, vr_only, version,
 			document, description, labels, group_name, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		p.ID, p.CompanyID, p.Name, policy.NameKey(p.Name), p.Type, p.VROnly, p.Version,
-		string(p.Document), p.Description, encode(p.Labels), p.Group, millis(p.CreatedAt), millis(p.UpdatedAt)); err != nil {
-		return err
-	}
+		string(p.Document), p.Description, encode(p.Labels), p.Group, millis(p.CreatedAt), millis(p.UpdatedAt))
 	return addRevision(ctx, t, p, r)
 }
 
@@ -119,9 +115,7 @@ func (db *DB) SavePolicy(ctx context.Context, next policy.Policy, expected int, 
 }
 
 func savePolicy(ctx context.Context, t *tx, next policy.Policy, expected int, r policy.Revision) (policy.Policy, error) {
-	if err := holdCompany(ctx, t, next.CompanyID); err != nil {
-		return policy.Policy{}, err
-	}
+	t.check(holdCompany(ctx, t, next.CompanyID))
 	current, err := lockPolicy(ctx, t, next.CompanyID, next.ID)
 	if err != nil {
 		return policy.Policy{}, err
@@ -153,14 +147,11 @@ func writePolicy(ctx context.Context, t *tx, next policy.Policy, was string, exp
 	if next.Name != was {
 		names, args = `name = ?, name_key = ?, `, append(args, next.Name, policy.NameKey(next.Name))
 	}
-	n, err := t.ExecCount(ctx, `UPDATE policies SET `+names+`version = version + 1, document = ?,
+	n := t.count(ctx, `UPDATE policies SET `+names+`version = version + 1, document = ?,
 			description = ?, labels = ?, group_name = ?, updated_at = ?
 		WHERE id = ? AND company_id = ? AND version = ? AND NOT deleted`,
 		append(args, string(next.Document), next.Description, encode(next.Labels), next.Group,
 			millis(r.SavedAt), next.ID, next.CompanyID, expected)...)
-	if err != nil {
-		return policy.Policy{}, err
-	}
 	saved, err := findPolicy(ctx, t, next.CompanyID, next.ID, "")
 	switch {
 	case err != nil:
@@ -177,9 +168,7 @@ func writePolicy(ctx context.Context, t *tx, next policy.Policy, was string, exp
 // DeletePolicy implements policy.Store.
 func (db *DB) DeletePolicy(ctx context.Context, companyID, id string, at time.Time) (codes int, err error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (int, error) {
-		if err := holdCompany(ctx, t, companyID); err != nil { // as what makes codes, and who enrolls, does
-			return 0, err
-		}
+		t.check(holdCompany(ctx, t, companyID)) // as what makes codes, and who enrolls, does
 		p, err := lockPolicy(ctx, t, companyID, id)
 		switch {
 		case err != nil:
@@ -202,9 +191,7 @@ func (db *DB) DeletePolicy(ctx context.Context, companyID, id string, at time.Ti
 			return 0, err
 		}
 		deleted := activity.Event{Action: activity.PolicyDeleted, Target: policyTarget(p.ID, p.Name)}
-		if err = db.record(ctx, t, companyID, deleted); err != nil {
-			return 0, err
-		}
+		t.check(db.record(ctx, t, companyID, deleted))
 		return endCodesOf(ctx, t, p)
 	})
 }
@@ -239,14 +226,10 @@ func (db *DB) SetPushed(ctx context.Context, policyID string, version int, vendo
 }
 
 func setPushed(ctx context.Context, t *tx, policyID string, version int, vendorVersion int64, at time.Time) error {
-	if err := t.Exec(ctx, `UPDATE policies SET push_version = ?, push_error = '', pushed_at = ?, push_tried_at = ?
-		WHERE id = ? AND push_version <= ?`, version, millis(at), millis(at), policyID, version); err != nil {
-		return err
-	}
-	if err := t.Exec(ctx, `INSERT INTO policy_pushes (policy_id, vendor_version, version) VALUES (?, ?, ?)
-		ON CONFLICT (policy_id, vendor_version) DO UPDATE SET version = excluded.version`, policyID, vendorVersion, version); err != nil {
-		return err
-	}
+	t.do(ctx, `UPDATE policies SET push_version = ?, push_error = '', pushed_at = ?, push_tried_at = ?
+		WHERE id = ? AND push_version <= ?`, version, millis(at), millis(at), policyID, version)
+	t.do(ctx, `INSERT INTO policy_pushes (policy_id, vendor_version, version) VALUES (?, ?, ?)
+		ON CONFLICT (policy_id, vendor_version) DO UPDATE SET version = excluded.version`, policyID, vendorVersion, version)
 	return t.Exec(ctx, `UPDATE assets SET applied_version = ?, applied_push = 0
 		WHERE applied_policy_id = ? AND applied_push = ? AND applied_push <> 0`, version, policyID, vendorVersion)
 }
@@ -254,9 +237,7 @@ func setPushed(ctx context.Context, t *tx, policyID string, version int, vendorV
 // forgetPush notes that it is not known what the platform holds: the saved
 // version is pushed again, also if it was refused before.
 func forgetPush(ctx context.Context, t *tx, policyID string) error {
-	if err := t.Exec(ctx, `DELETE FROM push_retries WHERE policy_id = ?`, policyID); err != nil {
-		return err
-	}
+	t.do(ctx, `DELETE FROM push_retries WHERE policy_id = ?`, policyID)
 	return t.Exec(ctx, `UPDATE policies SET push_version = 0, push_tried_at = 0 WHERE id = ?`, policyID)
 }
 

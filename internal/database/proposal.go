@@ -80,9 +80,7 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 	}
 	made := false
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := db.holdOwner(ctx, t, p); err != nil {
-			return err
-		}
+		t.check(db.holdOwner(ctx, t, p))
 		n, err := t.ExecCount(ctx, `INSERT INTO proposals (id, company_id, capability, status, impact, title, summary, policy_id,
 				target_name, base_version, next_policy_id, next_name, next_name_key, owner_kind, owner_id, owner_user_id,
 				owner_name, created_at, expires_at, propose_ref, request, fields, next_document, devices, reason, ticket, warnings)
@@ -173,9 +171,7 @@ func (db *DB) recordProposal(ctx context.Context, t *tx, p proposal.Proposal, ac
 	if p.Outcome != "" {
 		e.Changes = append(e.Changes, activity.Change{Field: "outcome", After: p.Outcome})
 	}
-	if err := db.record(ctx, t, p.CompanyID, e); err != nil {
-		return err
-	}
+	t.check(db.record(ctx, t, p.CompanyID, e))
 	return db.tellProposal(ctx, t, p, action, outcome)
 }
 
@@ -190,9 +186,7 @@ func (db *DB) Unconfirmed(ctx context.Context, limit int) ([]proposal.Proposal, 
 // process that held a lease is gone.
 func (db *DB) EndProposalLeases(ctx context.Context) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.Exec(ctx, `DELETE FROM leases WHERE name LIKE ?`, policy.LeaseKey("%")); err != nil {
-			return err
-		}
+		t.do(ctx, `DELETE FROM leases WHERE name LIKE ?`, policy.LeaseKey("%"))
 		return t.Exec(ctx, `UPDATE proposals SET look_at = 1 WHERE look_at > 0 AND status = 'EXECUTING'`)
 	})
 }

@@ -36,8 +36,8 @@ func (db *DB) claimProposal(ctx context.Context, t *tx, c proposal.Claim) (propo
 	if under, err := changing(ctx, t, p.Next.PolicyID); err != nil || under {
 		return proposal.Busy, err
 	}
-	if got, err := db.takePolicyLease(ctx, t, p.Next.PolicyID, c.Holder, c.For); err != nil || !got {
-		return proposal.Busy, err
+	if !db.takePolicyLease(ctx, t, p.Next.PolicyID, c.Holder, c.For) {
+		return proposal.Busy, nil
 	}
 	err = t.Exec(ctx, `UPDATE proposals SET status = 'EXECUTING', holder = ?, apply_ref = ?, look_at = ?, impact = ?, devices = ?
 		WHERE id = ?`, c.Holder, c.Ref, millis(db.now().Add(c.For)), string(p.Impact), p.Devices, c.ID)
@@ -48,10 +48,8 @@ func (db *DB) claimProposal(ctx context.Context, t *tx, c proposal.Claim) (propo
 // was read before, its policy's devices and version count as they are now.
 func (db *DB) applying(ctx context.Context, t *tx, c proposal.Claim) (proposal.Situation, error) {
 	now := proposal.Situation{Confirmed: c.Confirmed}
-	err := holdCompanyOf(ctx, t, "proposals", c.ID)
-	if err != nil {
-		return now, err
-	}
+	holdCompanyOf(ctx, t, "proposals", c.ID)
+	var err error
 	if now.Proposal, err = db.lockProposal(ctx, t, c.ID); err != nil || now.Status != proposal.Pending {
 		return now, err
 	}
@@ -98,12 +96,9 @@ func (db *DB) TakeOverProposal(ctx context.Context, id, holder string, ttl time.
 		if p, err = db.lockProposal(ctx, t, id); err != nil {
 			return err
 		}
-		due, err := value[bool](ctx, t, `SELECT look_at > 0 AND look_at <= ? FROM proposals WHERE id = ?`, millis(db.now()), id)
-		if err != nil || !due {
-			return err
-		}
-		if got, err := db.takePolicyLease(ctx, t, p.Next.PolicyID, holder, ttl); err != nil || !got {
-			return err
+		due := valueIn[bool](ctx, t, `SELECT look_at > 0 AND look_at <= ? FROM proposals WHERE id = ?`, millis(db.now()), id)
+		if !due || !db.takePolicyLease(ctx, t, p.Next.PolicyID, holder, ttl) {
+			return nil
 		}
 		taken = true
 		return t.Exec(ctx, `UPDATE proposals SET holder = ?, look_at = ? WHERE id = ?`, holder, millis(db.now().Add(ttl)), id)
@@ -121,16 +116,13 @@ func (db *DB) FinishProposal(ctx context.Context, e proposal.Ending) (after prop
 }
 
 func (db *DB) finishProposal(ctx context.Context, t *tx, e proposal.Ending) (proposal.Proposal, bool, error) {
-	if err := holdCompanyOf(ctx, t, "proposals", e.ID); err != nil {
-		return proposal.Proposal{}, false, err
-	}
+	holdCompanyOf(ctx, t, "proposals", e.ID)
 	p, err := db.lockProposal(ctx, t, e.ID)
 	if err != nil {
 		return p, false, err
 	}
-	holds, err := value[bool](ctx, t, `SELECT holder = ? AND look_at > 0 FROM proposals WHERE id = ?`, e.Holder, e.ID)
-	if err != nil || !holds {
-		return p, false, err
+	if !valueIn[bool](ctx, t, `SELECT holder = ? AND look_at > 0 FROM proposals WHERE id = ?`, e.Holder, e.ID) {
+		return p, false, nil
 	}
 	if e.Save {
 		if p.Version, err = db.saveNext(ctx, t, p, &e); err != nil {
@@ -138,9 +130,7 @@ func (db *DB) finishProposal(ctx context.Context, t *tx, e proposal.Ending) (pro
 		}
 	}
 	if e.Doubted {
-		if err := forgetPush(ctx, t, p.Next.PolicyID); err != nil {
-			return p, false, err
-		}
+		t.check(forgetPush(ctx, t, p.Next.PolicyID))
 	}
 	settled := p.Status == proposal.Executing
 	if settled {
@@ -153,14 +143,10 @@ func (db *DB) finishProposal(ctx context.Context, t *tx, e proposal.Ending) (pro
 	if e.LookIn > 0 {
 		lookAt = millis(db.now().Add(e.LookIn))
 	}
-	if err := t.Exec(ctx, `UPDATE proposals SET status = ?, failure = ?, outcome = ?, version = ?, looks = ?, look_at = ?, holder = ''
-		WHERE id = ?`, string(p.Status), string(p.Failure), p.Outcome, p.Version, p.Looks, lookAt, e.ID); err != nil {
-		return p, false, err
-	}
+	t.do(ctx, `UPDATE proposals SET status = ?, failure = ?, outcome = ?, version = ?, looks = ?, look_at = ?, holder = ''
+		WHERE id = ?`, string(p.Status), string(p.Failure), p.Outcome, p.Version, p.Looks, lookAt, e.ID)
 	if outcome, ended := settling(p.Status); settled && ended {
-		if err := db.recordProposal(ctx, t, p, activity.ProposalApplied, outcome); err != nil {
-			return p, false, err
-		}
+		t.check(db.recordProposal(ctx, t, p, activity.ProposalApplied, outcome))
 	}
 	t.changed(p.CompanyID, "proposal", p.ID)
 	t.changed(p.CompanyID, "policy", p.Next.PolicyID)
@@ -205,11 +191,10 @@ func (db *DB) saveNext(ctx context.Context, t *tx, p proposal.Proposal, e *propo
 		return saved.Version, nil
 	}
 	// The platform's copy is certain only if no one else could send in between.
-	mine, err := holds(ctx, t, `SELECT name FROM leases WHERE name = ? AND holder = ? AND expires_at > ?`,
-		policy.LeaseKey(p.Next.PolicyID), e.Holder, millis(now))
-	if err != nil || !mine {
+	if !t.holds(ctx, `SELECT name FROM leases WHERE name = ? AND holder = ? AND expires_at > ?`,
+		policy.LeaseKey(p.Next.PolicyID), e.Holder, millis(now)) {
 		e.Doubted = true
-		return saved.Version, err
+		return saved.Version, nil
 	}
 	return saved.Version, setPushed(ctx, t, p.Next.PolicyID, saved.Version, e.VendorVersion, now)
 }
@@ -244,10 +229,7 @@ func (db *DB) lockProposal(ctx context.Context, t *tx, id string) (proposal.Prop
 // lockPolicy returns a policy that no one else changes until the transaction
 // ends.
 func lockPolicy(ctx context.Context, t *tx, companyID, id string) (policy.Policy, error) {
-	if _, err := find(ctx, t, "policy", scanValue[string], `SELECT id FROM policies WHERE id = ? AND company_id = ?`+t.lock(), id,
-		companyID); err != nil {
-		return policy.Policy{}, err
-	}
+	t.holds(ctx, `SELECT id FROM policies WHERE id = ? AND company_id = ?`+t.lock(), id, companyID)
 	return findPolicy(ctx, t, companyID, id, "")
 }
 
@@ -270,8 +252,7 @@ func changing(ctx context.Context, c conn, policyID string) (bool, error) {
 }
 
 // takePolicyLease gives the policy's lease to the holder unless another has it.
-func (db *DB) takePolicyLease(ctx context.Context, t *tx, policyID, holder string, ttl time.Duration) (bool, error) {
+func (db *DB) takePolicyLease(ctx context.Context, t *tx, policyID, holder string, ttl time.Duration) bool {
 	now := db.now()
-	n, err := t.ExecCount(ctx, engine.TakeLease, policy.LeaseKey(policyID), holder, millis(now.Add(ttl)), millis(now))
-	return n == 1, err
+	return t.count(ctx, engine.TakeLease, policy.LeaseKey(policyID), holder, millis(now.Add(ttl)), millis(now)) == 1
 }

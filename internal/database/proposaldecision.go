@@ -15,9 +15,7 @@ import (
 // the transaction ends. An approval that does not count any more is removed first. A proposal of another company is
 // fault.NotFound.
 func (db *DB) changeMatter(ctx context.Context, t *tx, d approval.Decision) (m matter, err error) {
-	if err := holdCompany(ctx, t, d.CompanyID); err != nil {
-		return m, err
-	}
+	t.check(holdCompany(ctx, t, d.CompanyID))
 	p, err := db.lockProposal(ctx, t, d.ID)
 	if err == nil && p.CompanyID != d.CompanyID {
 		err = fault.New(fault.NotFound, "no such proposal")
@@ -77,13 +75,11 @@ func (db *DB) saveDecision(ctx context.Context, t *tx, p proposal.Proposal, d de
 		p.Approval.State, p.Approval.Reason = proposal.Declined, d.Reason
 		p.Status, p.Failure, p.Outcome = proposal.Failed, fault.Refused, proposal.DeclinedBy(p.Approval.By, d.Reason)
 	}
-	if err := t.Exec(ctx,
+	t.do(ctx,
 		`UPDATE proposals SET status = ?, failure = ?, outcome = ?, impact = ?, devices = ?, approval = ?, approved_by = ?, approved_at = ?,
 		decline_reason = ?, signed_id = ? WHERE id = ?`, string(p.Status), string(p.Failure), p.Outcome, string(p.Impact), p.Devices,
 		string(p.Approval.State),
-		p.Approval.By, millis(p.Approval.At), p.Approval.Reason, d.signedID, p.ID); err != nil {
-		return err
-	}
+		p.Approval.By, millis(p.Approval.At), p.Approval.Reason, d.signedID, p.ID)
 	t.changed(p.CompanyID, "proposal", p.ID)
 	return db.recordProposal(ctx, t, p, action, activity.OK)
 }
@@ -104,9 +100,7 @@ func (db *DB) approvalStands(ctx context.Context, t *tx, p proposal.Proposal, c 
 		if err != nil || why == nil {
 			return err == nil, err
 		}
-		if err := db.voidChange(ctx, t, p, why); err != nil {
-			return false, err
-		}
+		t.check(db.voidChange(ctx, t, p, why))
 		return false, keepImpact(ctx, t, p)
 	}
 	return false, db.raise(ctx, t, p, p.Rule)
@@ -115,13 +109,9 @@ func (db *DB) approvalStands(ctx context.Context, t *tx, p proposal.Proposal, c 
 // voidChange removes the approval of a proposal, and records why. The proposal waits for an approval again, so people get
 // mail about it again.
 func (db *DB) voidChange(ctx context.Context, t *tx, p proposal.Proposal, why error) error {
-	if err := t.Exec(ctx, `UPDATE proposals SET approval = '', approved_by = '', approved_at = 0, signed_id = '' WHERE id = ?`,
-		p.ID); err != nil {
-		return err
-	}
-	if err := mailAgain(ctx, t, p.CompanyID, p.ID); err != nil {
-		return err
-	}
+	t.do(ctx, `UPDATE proposals SET approval = '', approved_by = '', approved_at = 0, signed_id = '' WHERE id = ?`,
+		p.ID)
+	t.check(mailAgain(ctx, t, p.CompanyID, p.ID))
 	t.changed(p.CompanyID, "proposal", p.ID)
 	p.Outcome = fault.From(why).Detail
 	return db.recordProposal(ctx, t, p, activity.ApprovalVoid, activity.Refused)
@@ -129,10 +119,9 @@ func (db *DB) voidChange(ctx context.Context, t *tx, p proposal.Proposal, why er
 
 // voidChanges removes the approvals of a company's proposals by persons who may not give them any more. See voidDecisions.
 func (db *DB) voidChanges(ctx context.Context, t *tx, companyID string) error {
-	all, err := list(ctx, t, db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v
+	for _, p := range listed(ctx, t, db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v
 		WHERE v.company_id = ? AND v.status = 'PENDING' AND v.approval = 'APPROVED' AND v.expires_at > ? ORDER BY v.id`,
-		companyID, millis(db.now()))
-	for _, p := range all {
+		companyID, millis(db.now())) {
 		of, err := db.changeSubject(ctx, t, p)
 		if err != nil {
 			return err
@@ -145,7 +134,7 @@ func (db *DB) voidChanges(ctx context.Context, t *tx, companyID string) error {
 			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // whyNoApproval returns why the approval that p has does not count; nil: it counts.

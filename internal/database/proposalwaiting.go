@@ -154,12 +154,10 @@ func keepImpact(ctx context.Context, c conn, p proposal.Proposal) error {
 
 // tellWaiting tells of each proposal that awaits an approval by the rule of a company, and did
 // not by the rule of before.
-func (db *DB) tellWaiting(ctx context.Context, t *tx, companyID string, before access.ApprovalRule) error {
+func (db *DB) tellWaiting(ctx context.Context, t *tx, companyID string, before access.ApprovalRule) {
 	all, err := db.awaiting(ctx, t, math.MaxInt, `v.company_id = ?`, companyID)
+	t.check(err)
 	for _, l := range all {
-		if err := db.raise(ctx, t, l.Proposal, before); err != nil {
-			return err
-		}
+		t.check(db.raise(ctx, t, l.Proposal, before))
 	}
-	return err
 }

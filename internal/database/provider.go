@@ -13,14 +13,9 @@ import (
 
 const providerColumns = `i.company_id, i.name, i.issuer, i.client_id, i.client_secret, i.enabled, i.creates_users, i.role, i.updated_at, i.saved_by, i.saved_rights`
 
-func scanProvider(r row) (p account.IdentityProvider, err error) {
-	var secret string
-	if err := r.Scan(&p.CompanyID, &p.Name, &p.Issuer, &p.ClientID, &secret, &p.Enabled, &p.CreatesUsers, &p.Role, at(&p.UpdatedAt),
-		&p.SavedBy, &p.SavedRights); err != nil {
-		return p, err
-	}
-	p.Secret, err = base64.StdEncoding.DecodeString(secret)
-	return p, err
+func providerFields(p *account.IdentityProvider) []any {
+	return []any{&p.CompanyID, &p.Name, &p.Issuer, &p.ClientID, asBase64{&p.Secret}, &p.Enabled, &p.CreatesUsers, &p.Role, at(&p.UpdatedAt),
+		&p.SavedBy, &p.SavedRights}
 }
 
 // Provider implements account.ProviderStore.
@@ -41,7 +36,7 @@ func (db *DB) HasProviders(ctx context.Context) (bool, error) {
 }
 
 func findProvider(ctx context.Context, c conn, where string, arg any) (account.IdentityProvider, error) {
-	p, err := find(ctx, c, "identity provider", scanProvider, `SELECT `+providerColumns+` FROM identity_providers i WHERE `+where, arg)
+	p, err := find(ctx, c, "identity provider", into(providerFields), `SELECT `+providerColumns+` FROM identity_providers i WHERE `+where, arg)
 	if err != nil {
 		return p, err
 	}
@@ -52,11 +47,7 @@ func findProvider(ctx context.Context, c conn, where string, arg any) (account.I
 
 // anyProvider returns a company's provider; zero: there is none.
 func anyProvider(ctx context.Context, c conn, companyID string) (account.IdentityProvider, error) {
-	p, err := findProvider(ctx, c, `i.company_id = ?`, companyID)
-	if fault.CodeOf(err) == fault.NotFound {
-		err = nil
-	}
-	return p, err
+	return orNone(findProvider(ctx, c, `i.company_id = ?`, companyID))
 }
 
 // SaveProvider implements account.ProviderStore.
@@ -77,23 +68,17 @@ func (db *DB) SaveProvider(ctx context.Context, p account.IdentityProvider,
 		if err := db.claimDomains(ctx, t, p.CompanyID, p.Domains); err != nil {
 			return err
 		}
-		if err := t.Exec(ctx,
+		t.do(ctx,
 			`INSERT INTO identity_providers (company_id, name, issuer, client_id, client_secret, enabled, creates_users, role, updated_at, saved_by, saved_rights)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (company_id) DO UPDATE SET name = excluded.name, issuer = excluded.issuer,
 				client_id = excluded.client_id, client_secret = excluded.client_secret, enabled = excluded.enabled,
 				creates_users = excluded.creates_users, role = excluded.role, updated_at = excluded.updated_at,
 				saved_by = excluded.saved_by, saved_rights = excluded.saved_rights`,
 			p.CompanyID, p.Name, p.Issuer, p.ClientID, base64.StdEncoding.EncodeToString(p.Secret), p.Enabled, p.CreatesUsers,
-			string(p.Role), millis(db.now()), p.SavedBy, int64(p.SavedRights)); err != nil {
-			return err
-		}
-		if err := t.Exec(ctx, `DELETE FROM identity_domains WHERE company_id = ?`, p.CompanyID); err != nil {
-			return err
-		}
+			string(p.Role), millis(db.now()), p.SavedBy, int64(p.SavedRights))
+		t.do(ctx, `DELETE FROM identity_domains WHERE company_id = ?`, p.CompanyID)
 		for _, domain := range p.Domains {
-			if err := t.Exec(ctx, `INSERT INTO identity_domains (domain, company_id) VALUES (?, ?)`, domain, p.CompanyID); err != nil {
-				return err
-			}
+			t.do(ctx, `INSERT INTO identity_domains (domain, company_id) VALUES (?, ?)`, domain, p.CompanyID)
 		}
 		return db.recordProvider(ctx, t, before, p)
 	})
@@ -103,16 +88,9 @@ func (db *DB) SaveProvider(ctx context.Context, p account.IdentityProvider,
 // lockUsers locks a company and all of its users. They are read again once no other can be
 // created: who signs in for the first time waits.
 func lockUsers(ctx context.Context, t *tx, companyID string) ([]account.User, error) {
-	if err := holdCompany(ctx, t, companyID); err != nil {
-		return nil, err
-	}
-	if _, err := list(ctx, t, scanValue[string], `SELECT u.id FROM users u WHERE u.company_id = ? ORDER BY u.id`+t.hold(),
-		companyID); err != nil {
-		return nil, err
-	}
-	if _, err := holds(ctx, t, `SELECT id FROM companies WHERE id = ?`+t.lock(), companyID); err != nil {
-		return nil, err
-	}
+	t.check(holdCompany(ctx, t, companyID))
+	listed(ctx, t, scanValue[string], `SELECT u.id FROM users u WHERE u.company_id = ? ORDER BY u.id`+t.hold(), companyID)
+	listed(ctx, t, scanValue[string], `SELECT id FROM companies WHERE id = ?`+t.lock(), companyID)
 	return list(ctx, t, into(userFields), `SELECT `+userColumns+` FROM users u WHERE u.company_id = ? ORDER BY u.id`+t.hold(), companyID)
 }
 
@@ -132,8 +110,7 @@ func (db *DB) recordProvider(ctx context.Context, t *tx, before, after account.I
 	if err != nil || len(changes) == 0 {
 		return err
 	}
-	return db.record(ctx, t, c.ID, activity.Event{Action: activity.SignInSetUp, Changes: changes,
-		Target: activity.Target{Kind: activity.Company, ID: c.ID, Name: c.Name}})
+	return db.recordOf(ctx, t, c, activity.SignInSetUp, changes...)
 }
 
 // IdentityUser implements account.ProviderStore.
@@ -157,17 +134,16 @@ func (db *DB) LinkIdentity(ctx context.Context, l account.IdentityLink, made *ac
 // LinkInvited implements account.ProviderStore.
 func (db *DB) LinkInvited(ctx context.Context, token access.SecretHash, l account.IdentityLink, by account.Inviter,
 	check account.LinkCheck) (account.User, error) {
-	var accepted account.User
-	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
-		if accepted, err = db.takeInvitation(ctx, t, token, by); err != nil {
-			return err
+	return written(ctx, db, func(ctx context.Context, t *tx) (account.User, error) {
+		accepted, err := db.takeInvitation(ctx, t, token, by)
+		if err == nil && accepted.ID != l.UserID {
+			err = fault.New(fault.NotFound, "the invitation is over")
 		}
-		if accepted.ID != l.UserID {
-			return fault.New(fault.NotFound, "the invitation is over")
+		if err != nil {
+			return accepted, err
 		}
-		return db.linkIdentity(ctx, t, l, check, activity.Change{Field: "byInvitationOf", After: by.Name})
+		return accepted, db.linkIdentity(ctx, t, l, check, activity.Change{Field: "byInvitationOf", After: by.Name})
 	})
-	return accepted, err
 }
 
 // linkIdentity locks the user, which keeps the provider from being saved, has the link
@@ -187,12 +163,9 @@ func (db *DB) linkIdentity(ctx context.Context, t *tx, l account.IdentityLink, c
 	if err := refuseStopped(ctx, t, l.CompanyID, "company sign-in takes no new person"); err != nil {
 		return err
 	}
-	owner, err := value[string](ctx, t, `INSERT INTO identities (company_id, issuer, subject, user_id, created_at) VALUES (?, ?, ?, ?, ?)
+	owner := valueIn[string](ctx, t, `INSERT INTO identities (company_id, issuer, subject, user_id, created_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (company_id, issuer, subject) DO UPDATE SET subject = excluded.subject RETURNING user_id`,
 		l.CompanyID, l.Issuer, l.Subject, l.UserID, millis(db.now()))
-	if err != nil {
-		return err
-	}
 	if owner != l.UserID {
 		return fault.New(fault.Refused, "%s knows you as another user already", p.Name)
 	}

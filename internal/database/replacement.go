@@ -12,18 +12,12 @@ import (
 // the company: the limit and all destructive commands wait for each other. What work
 // refused is returned once its entry in the activity log is kept.
 func (db *DB) replacing(ctx context.Context, companyID string, work func(ctx context.Context, t *tx) (refused, err error)) error {
-	var refused error
-	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
-		refused = nil
-		if err = holdCompany(ctx, t, companyID); err == nil {
-			refused, err = work(ctx, t)
+	return db.refusing(ctx, func(ctx context.Context, t *tx) (refused, err error) {
+		if err := holdCompany(ctx, t, companyID); err != nil {
+			return nil, err
 		}
-		return err
+		return work(ctx, t)
 	})
-	if err == nil {
-		err = refused
-	}
-	return err
 }
 
 // letLeave lets the device of an asset that is locked with its company leave it, if it is
@@ -46,9 +40,7 @@ func (db *DB) letLeave(ctx context.Context, t *tx, h lockedAsset, by *access.Rep
 			Target: activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification}})
 	}
 	for _, note := range noteUse(device, now) {
-		if err := t.Exec(ctx, note.text, note.args...); err != nil {
-			return nil, err
-		}
+		t.do(ctx, note.text, note.args...)
 	}
 	return nil, nil
 }

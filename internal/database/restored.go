@@ -13,10 +13,8 @@ const restored = "the database was restored or copied: devices may have got the 
 // BeginHistory begins the history of events where there is none: see holdUp. A service calls
 // it before its work in the background begins.
 func (db *DB) BeginHistory(ctx context.Context) error {
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		_, err := beginHistory(ctx, t)
-		return err
-	})
+	_, err := written(ctx, db, beginHistory)
+	return err
 }
 
 // holdUp keeps from going on by itself what a restored database brings back: people may
@@ -25,30 +23,18 @@ func (db *DB) BeginHistory(ctx context.Context) error {
 // wait expire: each may have been applied or declined since. Policies get to the platform and to
 // devices again.
 func (db *DB) holdUp(ctx context.Context, t *tx) error {
-	served, err := holds(ctx, t, `SELECT 1 WHERE EXISTS (SELECT 1 FROM event_heads) OR `+db.dialect().Events().RestoredOld)
-	if err != nil || !served { // a new database
-		return err
+	if !t.holds(ctx, `SELECT 1 WHERE EXISTS (SELECT 1 FROM event_heads) OR `+db.dialect().Events().RestoredOld) { // a new database
+		return nil
 	}
 	ctx = access.WithActor(ctx, access.ServiceActor(), "")
-	waiting, err := list(ctx, t, scanLoosening,
-		`SELECT `+looseningColumns+` FROM loosenings l WHERE l.effective_at > 0 ORDER BY l.effective_at, l.id`)
-	for _, l := range waiting {
-		if err == nil {
-			err = db.dropLoosenings(ctx, t, l.CompanyID, l.Control)
-		}
+	for _, l := range listed(ctx, t, scanLoosening,
+		`SELECT `+looseningColumns+` FROM loosenings l WHERE l.effective_at > 0 ORDER BY l.effective_at, l.id`) {
+		db.dropLoosenings(ctx, t, l.CompanyID, l.Control)
 	}
-	if err != nil {
-		return err
-	}
-	running, err := list(ctx, t, into(jobFields),
-		`SELECT `+jobColumns+` FROM jobs WHERE status = 'RUNNING' AND next_at > 0 ORDER BY next_at, id`+t.lock())
-	for _, j := range running {
-		if err == nil {
-			_, err = db.moveJob(ctx, t, j, job.Paused, restored)
-		}
-	}
-	if err != nil {
-		return err
+	for _, j := range listed(ctx, t, into(jobFields),
+		`SELECT `+jobColumns+` FROM jobs WHERE status = 'RUNNING' AND next_at > 0 ORDER BY next_at, id`+t.lock()) {
+		_, err := db.moveJob(ctx, t, j, job.Paused, restored)
+		t.check(err)
 	}
 	if err := t.Exec(ctx, `UPDATE proposals SET expires_at = ? WHERE status = 'PENDING' AND expiry_told = 0 AND expires_at > ?`,
 		millis(db.now()), millis(db.now())); err != nil {
@@ -67,15 +53,11 @@ func (db *DB) renewPolicies(ctx context.Context, t *tx) error {
 		`DELETE FROM push_retries`,
 		`UPDATE policies SET push_version = 0, push_tried_at = 0 WHERE type = 'PLATFORM'`,
 	} {
-		if err := t.Exec(ctx, text); err != nil {
-			return err
-		}
+		t.do(ctx, text)
 	}
 	now := millis(db.now())
-	if err := t.Exec(ctx, `UPDATE policies SET version = version + 1 + CASE WHEN updated_at < ? THEN (? - updated_at) / 1000 ELSE 0 END
-		WHERE `+ofAgents, now, now); err != nil {
-		return err
-	}
+	t.do(ctx, `UPDATE policies SET version = version + 1 + CASE WHEN updated_at < ? THEN (? - updated_at) / 1000 ELSE 0 END
+		WHERE `+ofAgents, now, now)
 	return t.Exec(ctx, `UPDATE policy_revisions SET version = (SELECT p.version FROM policies p WHERE p.id = policy_revisions.policy_id)
 		WHERE policy_id IN (SELECT id FROM policies WHERE `+ofAgents+`) AND revision = (SELECT MAX(n.revision) FROM policy_revisions n
 			WHERE n.policy_id = policy_revisions.policy_id)`)

@@ -75,23 +75,19 @@ func (db *DB) takeRetention(ctx context.Context, r retention) (bool, error) {
 		until = now.Add(company.RetentionNotice)
 	}
 	return written(ctx, db, func(ctx context.Context, t *tx) (bool, error) {
-		n, err := t.ExecCount(ctx, `INSERT INTO retentions (company_id, next_at, commands, places) VALUES (?, ?, 0, 0)
+		n := t.count(ctx, `INSERT INTO retentions (company_id, next_at, commands, places) VALUES (?, ?, 0, 0)
 			ON CONFLICT (company_id) DO UPDATE SET next_at = excluded.next_at WHERE retentions.next_at = ?`, r.companyID,
 			millis(until), r.next)
-		if err != nil || n == 0 || r.next >= 0 {
-			return n > 0, err
+		if n == 0 || r.next >= 0 {
+			return n > 0, nil
 		}
-		return true, db.record(ctx, t, r.companyID, activity.Event{Action: activity.RetentionAnnounced, Target: r.target(),
-			Changes: []activity.Change{
-				{Field: "keepCommands", After: span(r.commands)}, {Field: "keepPlaces", After: span(r.places)},
-				{Field: "from", After: until.UTC().Format(time.RFC3339)},
-			}})
+		return true, db.recordOf(ctx, t, r.of(), activity.RetentionAnnounced,
+			activity.Change{Field: "keepCommands", After: span(r.commands)}, activity.Change{Field: "keepPlaces", After: span(r.places)},
+			activity.Change{Field: "from", After: until.UTC().Format(time.RFC3339)})
 	})
 }
 
-func (r retention) target() activity.Target {
-	return activity.Target{Kind: activity.Company, ID: r.companyID, Name: r.name}
-}
+func (r retention) of() company.Company { return company.Company{ID: r.companyID, Name: r.name} }
 
 // endRetention records what was deleted, and says when the next deletion begins.
 func (db *DB) endRetention(ctx context.Context, r retention) error {
@@ -106,11 +102,9 @@ func (db *DB) endRetention(ctx context.Context, r retention) error {
 			millis(db.now().Add(retainEvery)), r.companyID); err != nil || n == (counted{}) {
 			return err
 		}
-		return db.record(ctx, t, r.companyID, activity.Event{Action: activity.RetentionApplied, Target: r.target(),
-			Changes: []activity.Change{
-				{Field: "commands", Before: strconv.FormatInt(n.commands, 10), After: "0"},
-				{Field: "places", Before: strconv.FormatInt(n.places, 10), After: "0"},
-			}})
+		return db.recordOf(ctx, t, r.of(), activity.RetentionApplied,
+			activity.Change{Field: "commands", Before: strconv.FormatInt(n.commands, 10), After: "0"},
+			activity.Change{Field: "places", Before: strconv.FormatInt(n.places, 10), After: "0"})
 	})
 }
 
@@ -158,13 +152,11 @@ func (db *DB) retainCommands(ctx context.Context, r retention) error {
 		}
 		last = old[len(old)-1]
 		ids := idsOf(old)
-		if err := db.deleteOld(ctx, r.companyID, "commands", func(ctx context.Context, t *tx) (int64, error) {
+		if err := db.deleteOld(ctx, r.companyID, "commands", func(ctx context.Context, t *tx) int64 {
 			for _, table := range []string{"command_polls", "command_cancels"} {
-				if err := t.Exec(ctx, `DELETE FROM `+table+` WHERE command_id IN (`+marks(len(ids))+`)`, ids...); err != nil {
-					return 0, err
-				}
+				t.do(ctx, `DELETE FROM `+table+` WHERE command_id IN (`+marks(len(ids))+`)`, ids...)
 			}
-			return t.ExecCount(ctx, `DELETE FROM commands WHERE id IN (`+marks(len(ids))+
+			return t.count(ctx, `DELETE FROM commands WHERE id IN (`+marks(len(ids))+
 				`) AND state NOT IN ('PREPARED', 'SENT', 'UNCONFIRMED')`, ids...)
 		}); err != nil {
 			return err
@@ -174,12 +166,9 @@ func (db *DB) retainCommands(ctx context.Context, r retention) error {
 
 // deleteOld removes rows in one transaction that the machine's power cut may undo, counts
 // them, and keeps the deletion for this replica.
-func (db *DB) deleteOld(ctx context.Context, companyID, counted string, remove func(ctx context.Context, t *tx) (int64, error)) error {
+func (db *DB) deleteOld(ctx context.Context, companyID, counted string, remove func(ctx context.Context, t *tx) int64) error {
 	return db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
-		n, err := remove(ctx, t)
-		if err != nil {
-			return err
-		}
+		n := remove(ctx, t)
 		return t.Exec(ctx, `UPDATE retentions SET `+counted+` = `+counted+` + ?, next_at = ? WHERE company_id = ?`,
 			n, millis(db.now().Add(retainLease)), companyID)
 	})
@@ -223,17 +212,13 @@ func (db *DB) retainLocations(ctx context.Context, r retention, assets []any, be
 	}
 	old := slices.DeleteFunc(all, func(l located) bool { return l.at >= before })
 	for chunk := range slices.Chunk(old, retainRows) {
-		if err := db.deleteOld(ctx, r.companyID, "places", func(ctx context.Context, t *tx) (deleted int64, err error) {
+		if err := db.deleteOld(ctx, r.companyID, "places", func(ctx context.Context, t *tx) (deleted int64) {
 			for _, l := range chunk {
 				// A place that was reported since the list was read stays.
-				n, err := t.ExecCount(ctx, `UPDATE assets SET location = '' WHERE id = ? AND company_id = ? AND location = ?`,
+				deleted += t.count(ctx, `UPDATE assets SET location = '' WHERE id = ? AND company_id = ? AND location = ?`,
 					l.id, r.companyID, l.text)
-				if err != nil {
-					return 0, err
-				}
-				deleted += n
 			}
-			return deleted, nil
+			return deleted
 		}); err != nil {
 			return err
 		}
@@ -267,18 +252,14 @@ func (db *DB) retainPlacesOf(ctx context.Context, r retention, assets []any, bef
 		return false, err
 	}
 	ids := idsOf(old)
-	return len(old) == retainRows, db.deleteOld(ctx, r.companyID, "places", func(ctx context.Context, t *tx) (int64, error) {
-		n, err := t.ExecCount(ctx, `DELETE FROM asset_places WHERE (asset_id, reported_at) IN (`+found+`)`, args...)
-		if err != nil {
-			return 0, err
-		}
+	return len(old) == retainRows, db.deleteOld(ctx, r.companyID, "places", func(ctx context.Context, t *tx) int64 {
+		n := t.count(ctx, `DELETE FROM asset_places WHERE (asset_id, reported_at) IN (`+found+`)`, args...)
 		lone := ` WHERE id IN (` + marks(len(ids)) + `) AND location <> ''
 			AND NOT EXISTS (SELECT 1 FROM asset_places p WHERE p.asset_id = assets.id)`
 		// The second statement sees what was reported while the first one waited.
-		held, err := list(ctx, t, scanValue[string], `SELECT id FROM assets`+lone+` ORDER BY id`+t.lock(), ids...)
-		if err != nil || len(held) == 0 {
-			return n, err
+		if held := listed(ctx, t, scanValue[string], `SELECT id FROM assets`+lone+` ORDER BY id`+t.lock(), ids...); len(held) > 0 {
+			t.do(ctx, `UPDATE assets SET location = ''`+lone, ids...)
 		}
-		return n, t.Exec(ctx, `UPDATE assets SET location = ''`+lone, ids...)
+		return n
 	})
 }

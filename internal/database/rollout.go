@@ -44,16 +44,12 @@ func (db *DB) AddRelease(ctx context.Context, r rollout.Release, content []byte)
 			return err
 		}
 		r.AddedAt = db.now()
-		if err := t.Insert(ctx, "agent_releases", releaseColumns, []any{r.Version, r.Package, r.Code, r.SHA256, r.Size, r.Signer,
-			millis(r.AddedAt)}); err != nil {
-			return err
-		}
+		t.check(t.Insert(ctx, "agent_releases", releaseColumns, []any{r.Version, r.Package, r.Code, r.SHA256, r.Size, r.Signer,
+			millis(r.AddedAt)}))
 		for n := 0; n*rollout.PartSize < len(content); n++ {
 			part := content[n*rollout.PartSize : min((n+1)*rollout.PartSize, len(content))]
-			if err := t.Exec(ctx, `INSERT INTO agent_release_parts (sha256, number, data) VALUES (?, ?, ?)`, r.SHA256, int64(n),
-				base64.StdEncoding.EncodeToString(part)); err != nil {
-				return err
-			}
+			t.do(ctx, `INSERT INTO agent_release_parts (sha256, number, data) VALUES (?, ?, ?)`, r.SHA256, int64(n),
+				base64.StdEncoding.EncodeToString(part))
 		}
 		return forgetReleases(ctx, t, r, len(all)+1-rollout.MaxReleases)
 	})
@@ -107,16 +103,12 @@ func forgetReleases(ctx context.Context, t *tx, added rollout.Release, surplus i
 			`DELETE FROM agent_release_parts WHERE sha256 = ?`,
 			`DELETE FROM agent_releases WHERE sha256 = ?`,
 		} {
-			if err := t.Exec(ctx, statement, r.SHA256); err != nil {
-				return err
-			}
+			t.do(ctx, statement, r.SHA256)
 		}
 		for _, table := range []string{"agent_rollouts", "agent_updates"} {
-			if err := t.Exec(ctx, `DELETE FROM `+table+
+			t.do(ctx, `DELETE FROM `+table+
 				` WHERE version = ? AND NOT EXISTS (SELECT 1 FROM agent_releases r WHERE r.version = ?)`,
-				r.Version, r.Version); err != nil {
-				return err
-			}
+				r.Version, r.Version)
 		}
 	}
 	return nil
@@ -130,32 +122,25 @@ func (db *DB) Rollouts(ctx context.Context) ([]rollout.Rollout, error) {
 // BeginRollout implements rollout.Store.
 func (db *DB) BeginRollout(ctx context.Context, version string, goal int) (rollout.Rollout, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (r rollout.Rollout, err error) {
-		there, err := holds(ctx, t, `SELECT version FROM agent_releases WHERE version = ? LIMIT 1`, version)
-		if err == nil && !there {
-			err = fault.New(fault.NotFound, "there is no release %q: `muster agent list` shows those there are, `muster agent release "+
+		if !t.holds(ctx, `SELECT version FROM agent_releases WHERE version = ? LIMIT 1`, version) {
+			return r, fault.New(fault.NotFound, "there is no release %q: `muster agent list` shows those there are, `muster agent release "+
 				"FILE` adds one", version)
 		}
-		if err != nil {
-			return r, err
-		}
 		now := db.now()
-		r, err = rollout.Rollout{Version: version, Upto: -1, BeganAt: now}, nil
-		all, err := list(ctx, t, into(rolloutFields), `SELECT `+rolloutColumns+` FROM agent_rollouts o ORDER BY o.version`+t.lock())
-		for _, other := range all {
+		r = rollout.Rollout{Version: version, Upto: -1, BeganAt: now}
+		for _, other := range listed(ctx, t, into(rolloutFields),
+			`SELECT `+rolloutColumns+` FROM agent_rollouts o ORDER BY o.version`+t.lock()) {
 			switch {
 			case other.Version == version:
 				r = other
-			case err == nil && other.State != rollout.Done:
-				err = t.Exec(ctx, `UPDATE agent_rollouts SET state = ? WHERE version = ?`, string(rollout.Ended), other.Version)
+			case other.State != rollout.Done:
+				t.do(ctx, `UPDATE agent_rollouts SET state = ? WHERE version = ?`, string(rollout.Ended), other.Version)
 			}
 		}
 		if goal == 0 {
 			goal = cmp.Or(r.Goal, 100)
 		}
-		switch {
-		case err != nil:
-			return r, err
-		case goal < r.Ring:
+		if goal < r.Ring {
 			return r, fault.New(fault.Refused, "the rollout of %s is at %d percent: name as many or more, or pause it", version, r.Ring)
 		}
 		if r.State == rollout.Paused || r.State == rollout.Ended {

@@ -20,12 +20,39 @@ func find[T any](ctx context.Context, c conn, noun string, scan func(row) (T, er
 	return found(t, err, noun)
 }
 
+// listed is list for a transaction, which fails with the query: then there are no rows.
+func listed[T any](ctx context.Context, t *tx, scan func(row) (T, error), query string, args ...any) []T {
+	all, err := list(ctx, t, scan, query, args...)
+	t.check(err)
+	return all
+}
+
+// valueIn is value for a transaction, which fails with the query, also where there is no row.
+func valueIn[T any](ctx context.Context, t *tx, query string, args ...any) T {
+	v, err := value[T](ctx, t, query, args...)
+	t.check(err)
+	return v
+}
+
 // maybe reports whether there was a row, instead of engine.ErrNoRow.
 func maybe[T any](t T, err error) (T, bool, error) {
 	if errors.Is(err, engine.ErrNoRow) {
 		return t, false, nil
 	}
 	return t, err == nil, err
+}
+
+// mapped returns the second column of a query by the first.
+func mapped[K comparable, V any](ctx context.Context, c conn, query string, args ...any) (map[K]V, error) {
+	found := map[K]V{}
+	_, err := list(ctx, c, func(r row) (none struct{}, err error) {
+		var key K
+		var v V
+		err = r.Scan(&key, &v)
+		found[key] = v
+		return none, err
+	}, query, args...)
+	return found, err
 }
 
 // found turns the absence of a row into fault.NotFound with the noun's name.

@@ -40,31 +40,24 @@ func splitTerms(text string) []string {
 
 // save makes the changes. Rows have an order, so that transactions do not lock
 // each other out.
-func (c *termChanges) save(ctx context.Context, t *tx) error {
+func (c *termChanges) save(ctx context.Context, t *tx) {
 	for _, r := range c.dropped {
-		if err := t.Exec(ctx, `DELETE FROM asset_terms WHERE company_id = ? AND term = ? AND asset_id = ?`,
-			r.companyID, r.term, r.assetID); err != nil {
-			return err
-		}
+		t.do(ctx, `DELETE FROM asset_terms WHERE company_id = ? AND term = ? AND asset_id = ?`,
+			r.companyID, r.term, r.assetID)
 	}
 	slices.SortFunc(c.added, func(a, b termRow) int {
 		return strings.Compare(a.companyID+"\n"+a.term+"\n"+a.assetID, b.companyID+"\n"+b.term+"\n"+b.assetID)
 	})
-	for rest := c.added; len(rest) > 0; {
-		n := min(len(rest), manyTerms)
-		if err := insertTerms(ctx, t, rest[:n]); err != nil {
-			return err
-		}
-		rest = rest[n:]
+	for some := range slices.Chunk(c.added, manyTerms) {
+		insertTerms(ctx, t, some)
 	}
-	return nil
 }
 
 // fewTerms and manyTerms are how many rows one statement adds: two texts to
 // prepare. What is missing is filled by repeating the last row.
 const fewTerms, manyTerms = 12, 200
 
-func insertTerms(ctx context.Context, t *tx, rows []termRow) error {
+func insertTerms(ctx context.Context, t *tx, rows []termRow) {
 	size := fewTerms
 	if len(rows) > fewTerms {
 		size = manyTerms
@@ -74,7 +67,7 @@ func insertTerms(ctx context.Context, t *tx, rows []termRow) error {
 		r := rows[min(i, len(rows)-1)]
 		args = append(args, r.companyID, r.term, r.assetID)
 	}
-	return t.Exec(ctx, `INSERT INTO asset_terms (company_id, term, asset_id)
+	t.do(ctx, `INSERT INTO asset_terms (company_id, term, asset_id)
 		VALUES `+strings.TrimSuffix(strings.Repeat("(?, ?, ?), ", size), ", ")+` ON CONFLICT DO NOTHING`, args...)
 }
 
@@ -109,24 +102,20 @@ type unindexed struct {
 }
 
 func indexSome(ctx context.Context, t *tx) (int, error) {
-	all, err := list(ctx, t, into(func(a *unindexed) []any {
+	all := listed(ctx, t, into(func(a *unindexed) []any {
 		return []any{&a.id, &a.companyID, &a.identification, &a.specifications, &a.tags, &a.custom, &a.status, &a.management, &a.reported}
 	}), `SELECT id, company_id, identification, specifications, tags, custom_data, status, management, status_report
 		FROM assets WHERE search_terms = '' ORDER BY id LIMIT ?`+t.skipLocked(), indexRows)
-	if err != nil {
-		return 0, err
-	}
 	changes := &termChanges{}
 	for _, a := range all {
 		found, err := a.findable()
 		if err != nil {
 			return 0, err
 		}
-		if err := t.Exec(ctx, `UPDATE assets SET (`+keptColumns+`) = (?, ?, ?, ?) WHERE id = ?`,
-			found.terms, found.patch, found.battery, found.compliant, a.id); err != nil {
-			return 0, err
-		}
+		t.do(ctx, `UPDATE assets SET (`+keptColumns+`) = (?, ?, ?, ?) WHERE id = ?`,
+			found.terms, found.patch, found.battery, found.compliant, a.id)
 		changes.change(a.companyID, a.id, "", found.terms)
 	}
-	return len(all), changes.save(ctx, t)
+	changes.save(ctx, t)
+	return len(all), nil
 }

@@ -61,13 +61,8 @@ func (db *DB) AdmitKeys(ctx context.Context, ids []string, acceptLost bool) (los
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		lost = nil
 		// One key file at a time: which of two comes first decides.
-		if _, err := value[int64](ctx, t, `SELECT schema_number FROM versions WHERE id = 1`+t.lock()); err != nil {
-			return err
-		}
-		needed, err := list(ctx, t, scanValue[string], neededKeys)
-		if err != nil {
-			return err
-		}
+		valueIn[int64](ctx, t, `SELECT schema_number FROM versions WHERE id = 1`+t.lock())
+		needed := listed(ctx, t, scanValue[string], neededKeys)
 		if missing, ok := errors.AsType[*MissingKeys](lacking(needed, ids)); ok {
 			if lost = missing.IDs; !acceptLost {
 				return missing
@@ -75,18 +70,14 @@ func (db *DB) AdmitKeys(ctx context.Context, ids []string, acceptLost bool) (los
 		}
 		now := millis(db.now())
 		for _, id := range lost {
-			if err := t.Exec(ctx, `UPDATE service_keys SET lost_at = ? WHERE id = ?`, now, id); err != nil {
-				return err
-			}
+			t.do(ctx, `UPDATE service_keys SET lost_at = ? WHERE id = ?`, now, id)
 		}
 		for _, id := range ids {
 			if slices.Contains(needed, id) {
 				continue
 			}
-			if err := t.Exec(ctx, `INSERT INTO service_keys (id, first_seen_at, lost_at) VALUES (?, ?, 0)
-				ON CONFLICT (id) DO UPDATE SET lost_at = 0`, id, now); err != nil {
-				return err
-			}
+			t.do(ctx, `INSERT INTO service_keys (id, first_seen_at, lost_at) VALUES (?, ?, 0)
+				ON CONFLICT (id) DO UPDATE SET lost_at = 0`, id, now)
 		}
 		return nil
 	})

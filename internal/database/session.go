@@ -25,17 +25,11 @@ func sessionFields(s *account.Session) []any {
 // was disabled, or got another password, since they showed who they are.
 func (db *DB) CreateSession(ctx context.Context, s account.Session) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.ExecCount(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ? AND NOT disabled AND password_hash = ?`,
-			millis(s.CreatedAt), s.UserID, s.PasswordHash)
-		if err == nil && n == 0 {
-			err = errSignInMoved
+		if t.count(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ? AND NOT disabled AND password_hash = ?`,
+			millis(s.CreatedAt), s.UserID, s.PasswordHash) == 0 {
+			return errSignInMoved
 		}
-		if err != nil {
-			return err
-		}
-		if err := t.Insert(ctx, "sessions", sessionColumns, sessionFields(&s)); err != nil {
-			return err
-		}
+		t.check(t.Insert(ctx, "sessions", sessionColumns, sessionFields(&s)))
 		return db.recordPerson(ctx, t, s.UserID, activity.SignedIn, activity.OK, activity.Change{Field: "method", After: s.Method})
 	})
 }
@@ -139,17 +133,10 @@ func stepFields(s *account.PendingSignIn) []any {
 // SaveStep implements account.PendingStore, and drops what has expired.
 func (db *DB) SaveStep(ctx context.Context, token access.SecretHash, s account.PendingSignIn) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.Exec(ctx, `DELETE FROM signin_steps WHERE expires_at < ?`, millis(db.now())); err != nil {
-			return err
-		}
-		if s.Kind == account.SecondFactor {
-			same, err := holds(ctx, t, `SELECT id FROM users WHERE id = ? AND password_hash = ?`+t.hold(), s.UserID, s.PasswordHash)
-			if err == nil && !same {
-				err = errSignInMoved
-			}
-			if err != nil {
-				return err
-			}
+		t.do(ctx, `DELETE FROM signin_steps WHERE expires_at < ?`, millis(db.now()))
+		if s.Kind == account.SecondFactor &&
+			!t.holds(ctx, `SELECT id FROM users WHERE id = ? AND password_hash = ?`+t.hold(), s.UserID, s.PasswordHash) {
+			return errSignInMoved
 		}
 		return saveStep(ctx, t, token, s)
 	})

@@ -36,7 +36,8 @@ func (db *DB) recordStop(ctx context.Context, t *tx, before, after access.Stop, 
 	if err := db.record(ctx, t, e.Target.ID, e); err != nil || before.On() || !after.On() {
 		return err
 	}
-	return db.pauseJobs(ctx, t, e.Target.ID, after)
+	db.pauseJobs(ctx, t, e.Target.ID, after)
+	return nil
 }
 
 // stopped is a company whose automation is stopped.
@@ -81,20 +82,15 @@ func (db *DB) Withdraw(ctx context.Context, outcome string, limit int) (withdraw
 func (db *DB) withdraw(ctx context.Context, w waiting, outcome string) (taken bool, err error) {
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		taken = false
-		if _, err := holds(ctx, t, `SELECT id FROM agent_devices WHERE id = ?`+t.lock(), w.device); err != nil {
-			return err
-		}
-		still, err := holds(ctx, t, `SELECT command_id FROM agent_deliveries WHERE command_id = ? AND `+unoffered+t.lock(), w.command)
-		if err != nil || !still {
-			return err
+		t.holds(ctx, `SELECT id FROM agent_devices WHERE id = ?`+t.lock(), w.device)
+		if !t.holds(ctx, `SELECT command_id FROM agent_deliveries WHERE command_id = ? AND `+unoffered+t.lock(), w.command) {
+			return nil
 		}
 		restored := agentdevice.State("")
 		if strings.Contains(endings, "'"+w.kind+"'") {
 			restored = agentdevice.Active
 		}
-		if err := endDelivery(ctx, db, t, w.device, w.command, restored); err != nil {
-			return err
-		}
+		t.check(endDelivery(ctx, db, t, w.device, w.command, restored))
 		ended, err := db.advanceWithin(ctx, t, w.command,
 			command.Transition{From: []command.State{command.Sent, command.Unconfirmed}, To: command.Failed,
 				Outcome: outcome})

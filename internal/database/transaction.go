@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/musterhq/muster/internal/access"
@@ -20,7 +21,30 @@ type tx struct {
 	wroteEvent bool
 	// compared: a statement of the transaction compared the permit itself.
 	compared bool
+	// failed is the first error of do and check.
+	failed error
 }
+
+// do runs a statement. If it fails, no further statement of the transaction reaches the
+// database, and the transaction fails with its error, whatever its function returns.
+func (t *tx) do(ctx context.Context, query string, args ...any) { t.check(t.Exec(ctx, query, args...)) }
+
+// count is do that returns how many rows the statement changed; 0 after a failure.
+func (t *tx) count(ctx context.Context, query string, args ...any) int64 {
+	n, err := t.ExecCount(ctx, query, args...)
+	t.check(err)
+	return n
+}
+
+// holds reports whether a query for one text finds any; false after a failure.
+func (t *tx) holds(ctx context.Context, query string, args ...any) bool {
+	there, err := holds(ctx, t, query, args...)
+	t.check(err)
+	return there
+}
+
+// check is do for what a step of the transaction returned.
+func (t *tx) check(err error) { t.failed = cmp.Or(t.failed, err) }
 
 func (t *tx) hint(topic string, ids ...string) {
 	if len(ids) == 0 {
@@ -96,12 +120,27 @@ func written[T any](ctx context.Context, db *DB, f func(ctx context.Context, t *
 	return result, err
 }
 
+// refusing is write for work that may refuse something and record that: what it refused is returned
+// once the record is durable.
+func (db *DB) refusing(ctx context.Context, f func(ctx context.Context, t *tx) (refused, err error)) error {
+	refused, err := written(ctx, db, f)
+	return cmp.Or(err, refused)
+}
+
 // writeRelaxed runs f in a transaction that the machine's power cut may undo.
 func (db *DB) writeRelaxed(ctx context.Context, f work) error { return db.run(ctx, f, true) }
 
 // run runs f in a transaction that no permit binds.
 func (db *DB) run(ctx context.Context, f work, relaxed bool) error {
-	return db.engine.Write(ctx, func(ctx context.Context, t engine.Tx) error { return f(ctx, &tx{Tx: t, db: db}) }, relaxed)
+	return db.engine.Write(ctx, func(ctx context.Context, t engine.Tx) error { return db.within(ctx, t, f) }, relaxed)
+}
+
+// within runs f in a transaction of the engine.
+func (db *DB) within(ctx context.Context, begun engine.Tx, f work) error {
+	t := &tx{db: db}
+	t.Tx = begun.Until(&t.failed)
+	err := f(ctx, t)
+	return cmp.Or(t.failed, err)
 }
 
 // wakeNumbering wakes who gives events their positions: this replica wrote an event.

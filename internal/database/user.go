@@ -43,9 +43,7 @@ func (db *DB) createUser(ctx context.Context, t *tx, u account.User) error {
 	if err := t.Insert(ctx, "users", userColumns, userFields(&u)); err != nil {
 		return taken(err, "there is a user %s already", u.Email)
 	}
-	if err := followMail(ctx, t, u.CompanyID, u.ID); err != nil {
-		return err
-	}
+	t.check(followMail(ctx, t, u.CompanyID, u.ID))
 	return db.recordUser(ctx, t, activity.UserCreated, account.User{}, u)
 }
 
@@ -97,23 +95,20 @@ func ofUser() []string {
 }
 
 // DeleteUser implements account.UserStore.
-func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u account.User, err error) {
-	err = db.write(ctx, func(ctx context.Context, t *tx) error {
-		if u, err = holdUser(ctx, t, companyID, id); err != nil {
-			return err
+func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (account.User, error) {
+	return written(ctx, db, func(ctx context.Context, t *tx) (account.User, error) {
+		u, err := holdUser(ctx, t, companyID, id)
+		if err != nil {
+			return u, err
 		}
 		t.raises(companyID)
 		for _, statement := range ofUser() {
-			if err := t.Exec(ctx, statement, id); err != nil {
-				return err
-			}
+			t.do(ctx, statement, id)
 		}
-		if err := db.record(ctx, t, companyID, activity.Event{Action: activity.UserDeleted, Target: userTarget(u)}); err != nil {
-			return err
-		}
-		return db.voidDecisions(ctx, t, companyID)
+		t.check(db.record(ctx, t, companyID, activity.Event{Action: activity.UserDeleted, Target: userTarget(u)}))
+		db.voidDecisions(ctx, t, companyID)
+		return u, nil
 	})
-	return u, err
 }
 
 // UpdateUserAmong implements account.UserStore. The company is locked, so that two people
@@ -121,16 +116,14 @@ func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u account.U
 func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *account.User,
 	among account.Among) error) (account.User, error) {
 	return db.updateUser(ctx, companyID, id, func(ctx context.Context, t *tx, u *account.User) error {
-		all, err := list(ctx, t, into(userFields), `SELECT `+userColumns+` FROM users u WHERE u.company_id = ? AND u.id <> ?`, companyID,
-			id)
-		if err != nil {
-			return err
-		}
+		others, err := list(ctx, t, into(userFields), `SELECT `+userColumns+` FROM users u WHERE u.company_id = ? AND u.id <> ?`,
+			companyID, id)
+		t.check(err)
 		var among account.Among
 		if among.Provider, err = anyProvider(ctx, t, companyID); err != nil {
 			return err
 		}
-		for _, other := range all {
+		for _, other := range others {
 			if !other.Disabled && other.Rights.Has(account.ManageUsers) {
 				among.Managers++
 			}
@@ -143,12 +136,8 @@ func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change 
 // decides holds the company, and needs no lock of the user. The user's connections, which may
 // end as well, are locked before.
 func holdUser(ctx context.Context, t *tx, companyID, id string) (account.User, error) {
-	if _, err := lockConnectionsOf(ctx, t, companyID, id); err != nil {
-		return account.User{}, err
-	}
-	if err := holdCompany(ctx, t, companyID); err != nil {
-		return account.User{}, err
-	}
+	lockConnectionsOf(ctx, t, companyID, id)
+	t.check(holdCompany(ctx, t, companyID))
 	return findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.hold(), id, companyID)
 }
 
@@ -177,38 +166,28 @@ func (db *DB) updateUser(ctx context.Context, companyID, id string, change func(
 // saveUser saves a user, and records what changed, with more that the record is
 // to say.
 func (db *DB) saveUser(ctx context.Context, t *tx, before, next account.User, more ...activity.Change) error {
-	if err := t.Exec(ctx, `UPDATE users SET email = ?, name = ?, role = ?, rights = ?, policies = ?, password_hash = ?,
+	t.do(ctx, `UPDATE users SET email = ?, name = ?, role = ?, rights = ?, policies = ?, password_hash = ?,
 			disabled = ?, last_sign_in_at = ?, rights_at = CASE WHEN CAST(? AS BOOLEAN) THEN CAST(? AS BIGINT) ELSE rights_at END WHERE id = ?`,
 		next.Email, next.Name, string(next.Role), int64(next.Rights), encode(next.Policies), next.PasswordHash,
-		next.Disabled, millis(next.LastSignInAt), gains(before, next), millis(db.now()), next.ID); err != nil {
-		return err
-	}
+		next.Disabled, millis(next.LastSignInAt), gains(before, next), millis(db.now()), next.ID)
 	if lessens(before, next) {
 		t.raises(next.CompanyID)
 	}
 	if next.Disabled || next.PasswordHash != before.PasswordHash {
-		if err := t.Exec(ctx, `DELETE FROM sessions WHERE user_id = ?`, next.ID); err != nil {
-			return err
-		}
-		if err := t.Exec(ctx,
+		t.do(ctx, `DELETE FROM sessions WHERE user_id = ?`, next.ID)
+		t.do(ctx,
 			`DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind IN ('SECOND_FACTOR', 'LINKING_IDENTITY')`,
-			next.ID); err != nil {
-			return err
-		}
+			next.ID)
 	}
-	if err := db.recordUser(ctx, t, activity.UserChanged, before, next, more...); err != nil {
-		return err
-	}
+	t.check(db.recordUser(ctx, t, activity.UserChanged, before, next, more...))
 	// Older programs left the connections of a user whom they disabled: they end when the user is enabled.
 	if before.Disabled != next.Disabled {
-		if err := db.endConnections(ctx, t, next); err != nil {
-			return err
-		}
+		db.endConnections(ctx, t, next)
 	}
-	if !loses(before, next) {
-		return nil
+	if loses(before, next) {
+		db.voidDecisions(ctx, t, next.CompanyID)
 	}
-	return db.voidDecisions(ctx, t, next.CompanyID)
+	return nil
 }
 
 // loses reports whether a user can do less than before.

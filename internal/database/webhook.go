@@ -65,22 +65,16 @@ func (db *DB) CreateWebhook(ctx context.Context, w webhook.Webhook) error {
 		if err := beingDeleted(ctx, t, w.CompanyID); err != nil {
 			return err
 		}
-		n, err := value[int](ctx, t, `SELECT COUNT(*) FROM webhooks WHERE company_id = ?`, w.CompanyID)
-		if err == nil && n >= webhook.MaxOfCompany {
-			err = fault.New(fault.Refused, "the company has %d webhooks, which is the most: delete one first", n)
+		if n := valueIn[int](ctx, t, `SELECT COUNT(*) FROM webhooks WHERE company_id = ?`, w.CompanyID); n >= webhook.MaxOfCompany {
+			return fault.New(fault.Refused, "the company has %d webhooks, which is the most: delete one first", n)
 		}
-		if err != nil {
-			return err
-		}
-		if err := t.Exec(ctx,
+		t.do(ctx,
 			`INSERT INTO webhooks (id, company_id, url, events, state, why, disabled_at, secret, former, former_until, created_at, pos, moved_at,
 				next_at, missed, tried, version, claim, claim_until)
 			SELECT ?, ?, ?, ?, ?, '', 0, ?, '', 0, CAST(? AS BIGINT), COALESCE((SELECT e.last FROM event_heads e WHERE e.company_id = ?), 0), CAST(? AS BIGINT), 0, 0, 0, 1, '', 0`,
 			w.ID, w.CompanyID, w.URL, strings.Join(event.Names(w.Events), " "), string(w.State),
 			base64.StdEncoding.EncodeToString(w.Secret),
-			millis(w.CreatedAt), w.CompanyID, millis(w.MovedAt)); err != nil {
-			return err
-		}
+			millis(w.CreatedAt), w.CompanyID, millis(w.MovedAt))
 		return db.recordWebhook(ctx, t, w, activity.WebhookCreated,
 			activity.Change{Field: "events", After: strings.Join(event.Names(w.Types()), " ")})
 	})
@@ -105,17 +99,20 @@ func (db *DB) Webhook(ctx context.Context, companyID, id string) (webhook.Webhoo
 		companyID)
 }
 
+// lockWebhook locks a company, and a webhook of it.
+func lockWebhook(ctx context.Context, t *tx, companyID, id string) (webhook.Webhook, error) {
+	t.check(holdCompany(ctx, t, companyID))
+	return find(ctx, t, "webhook", into(webhookFields),
+		`SELECT `+webhookColumns+` FROM webhooks w WHERE w.id = ? AND w.company_id = ?`+t.lock(), id, companyID)
+}
+
 // changeWebhook changes a webhook: change returns the assignments of an UPDATE with their
 // arguments, and what is recorded. Who sends for it loses the claim.
 func (db *DB) changeWebhook(ctx context.Context, companyID, id string, action activity.Action,
 	change func(ctx context.Context, t *tx, w webhook.Webhook) (set string, args []any, changes []activity.Change,
 		err error)) (webhook.Webhook, error) {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := holdCompany(ctx, t, companyID); err != nil {
-			return err
-		}
-		w, err := find(ctx, t, "webhook", into(webhookFields),
-			`SELECT `+webhookColumns+` FROM webhooks w WHERE w.id = ? AND w.company_id = ?`+t.lock(), id, companyID)
+		w, err := lockWebhook(ctx, t, companyID, id)
 		if err != nil {
 			return err
 		}
@@ -123,10 +120,8 @@ func (db *DB) changeWebhook(ctx context.Context, companyID, id string, action ac
 		if err != nil {
 			return err
 		}
-		if err := t.Exec(ctx, `UPDATE webhooks SET `+set+`, claim = '', claim_until = 0, version = version + 1 WHERE id = ?`,
-			append(args, id)...); err != nil {
-			return err
-		}
+		t.do(ctx, `UPDATE webhooks SET `+set+`, claim = '', claim_until = 0, version = version + 1 WHERE id = ?`,
+			append(args, id)...)
 		t.hint(event.Topic, companyID)
 		if w.State == webhook.Disabled {
 			t.changed(companyID, attentionHint, id)
@@ -144,9 +139,7 @@ func (db *DB) ReplayWebhook(ctx context.Context, companyID, id string, after int
 	return db.changeWebhook(ctx, companyID, id, activity.WebhookReplayed,
 		func(ctx context.Context, t *tx, w webhook.Webhook) (string, []any, []activity.Change, error) {
 			to := min(after, w.Position)
-			if err := t.Exec(ctx, `DELETE FROM webhook_held WHERE webhook_id = ? AND pos > ?`, id, to); err != nil {
-				return "", nil, nil, err
-			}
+			t.do(ctx, `DELETE FROM webhook_held WHERE webhook_id = ? AND pos > ?`, id, to)
 			return `pos = ?, moved_at = ?, next_at = ` + firstHeld, []any{to, millis(db.now()), id},
 				[]activity.Change{{Field: "position", Before: strconv.FormatInt(w.Position, 10), After: strconv.FormatInt(to, 10)}}, nil
 		})
@@ -183,10 +176,8 @@ func (db *DB) EnableWebhook(ctx context.Context, companyID, id string) (webhook.
 				return "", nil, nil, fault.New(fault.Unsupported, "the webhook is enabled already")
 			}
 			now := millis(db.now())
-			if err := t.Exec(ctx, `UPDATE webhook_held SET attempts = 0, since = 0, next_at = ? WHERE webhook_id = ?`,
-				now, id); err != nil {
-				return "", nil, nil, err
-			}
+			t.do(ctx, `UPDATE webhook_held SET attempts = 0, since = 0, next_at = ? WHERE webhook_id = ?`,
+				now, id)
 			return `state = 'ENABLED', why = '', disabled_at = 0, next_at = ` + firstHeld, []any{id}, nil, nil
 		})
 }
@@ -194,19 +185,13 @@ func (db *DB) EnableWebhook(ctx context.Context, companyID, id string) (webhook.
 // DeleteWebhook implements webhook.Store.
 func (db *DB) DeleteWebhook(ctx context.Context, companyID, id string) (webhook.Webhook, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (w webhook.Webhook, err error) {
-		if err := holdCompany(ctx, t, companyID); err != nil {
-			return w, err
-		}
-		w, err = find(ctx, t, "webhook", into(webhookFields),
-			`SELECT `+webhookColumns+` FROM webhooks w WHERE w.id = ? AND w.company_id = ?`+t.lock(), id, companyID)
+		w, err = lockWebhook(ctx, t, companyID, id)
 		if err != nil {
 			return w, err
 		}
 		for _, rows := range []string{`webhook_held WHERE webhook_id = ?`, `webhook_attempts WHERE webhook_id = ?`,
 			`webhooks WHERE id = ?`} {
-			if err := t.Exec(ctx, `DELETE FROM `+rows, id); err != nil {
-				return w, err
-			}
+			t.do(ctx, `DELETE FROM `+rows, id)
 		}
 		return w, db.recordWebhook(ctx, t, w, activity.WebhookDeleted)
 	})
@@ -227,9 +212,8 @@ func (db *DB) WebhookAttempts(ctx context.Context, companyID, id string) ([]webh
 // AddWebhookAttempt implements webhook.Store.
 func (db *DB) AddWebhookAttempt(ctx context.Context, companyID, id string, a webhook.Attempt) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.ExecCount(ctx, `UPDATE webhooks SET tried = tried + 1 WHERE id = ? AND company_id = ?`, id, companyID)
-		if err != nil || n == 0 {
-			return err // it was deleted
+		if t.count(ctx, `UPDATE webhooks SET tried = tried + 1 WHERE id = ? AND company_id = ?`, id, companyID) == 0 {
+			return nil // it was deleted
 		}
 		return addAttempts(ctx, t, id, []webhook.Attempt{a})
 	})
@@ -241,16 +225,11 @@ func addAttempts(ctx context.Context, t *tx, id string, all []webhook.Attempt) e
 	if len(all) == 0 {
 		return nil
 	}
-	tried, err := value[int64](ctx, t, `SELECT tried FROM webhooks WHERE id = ?`, id)
-	if err != nil {
-		return err
-	}
+	tried := valueIn[int64](ctx, t, `SELECT tried FROM webhooks WHERE id = ?`, id)
 	for i, a := range all {
-		if err := t.Insert(ctx, "webhook_attempts", `webhook_id, n, `+attemptColumns,
+		t.check(t.Insert(ctx, "webhook_attempts", `webhook_id, n, `+attemptColumns,
 			[]any{id, tried - int64(len(all)-1-i), millis(a.At), a.EventID, string(a.Type), a.Position,
-				a.Number, a.Status, a.Detail, a.Took.Milliseconds(), millis(a.NextAt)}); err != nil {
-			return err
-		}
+				a.Number, a.Status, a.Detail, a.Took.Milliseconds(), millis(a.NextAt)}))
 	}
 	return t.Exec(ctx, `DELETE FROM webhook_attempts WHERE webhook_id = ? AND n <= ?`, id, tried-webhook.MaxAttempts)
 }

@@ -62,29 +62,23 @@ func (db *DB) recordWave(ctx context.Context, t *tx, r webhook.Record) (bool, er
 			return false, unlessGone(err)
 		}
 	}
-	n, err := t.ExecCount(ctx,
+	mine := t.count(ctx,
 		`UPDATE webhooks SET pos = ?, moved_at = ?, next_at = ?, missed = missed + ?, tried = tried + ?, claim_until = ?, version = version + 1
 		WHERE id = ? AND claim = ? AND state = 'ENABLED'`, r.Position, millis(db.now()), millis(r.NextAt), r.Missed, len(r.Attempts),
 		millis(r.Until), r.WebhookID, r.Claim)
-	if err != nil || n == 0 {
-		return false, err
+	if mine == 0 {
+		return false, nil
 	}
 	for _, key := range r.Free {
-		if err := t.Exec(ctx, `DELETE FROM webhook_held WHERE webhook_id = ? AND held = ?`, r.WebhookID, key); err != nil {
-			return false, err
-		}
+		t.do(ctx, `DELETE FROM webhook_held WHERE webhook_id = ? AND held = ?`, r.WebhookID, key)
 	}
 	for _, h := range r.Held {
-		if err := t.Exec(ctx, `INSERT INTO webhook_held (webhook_id, `+heldColumns+
+		t.do(ctx, `INSERT INTO webhook_held (webhook_id, `+heldColumns+
 			`) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (webhook_id, held) DO UPDATE
 			SET pos = excluded.pos, attempts = excluded.attempts, since = excluded.since, next_at = excluded.next_at`,
-			r.WebhookID, h.Key, h.AssetID, h.Position, h.Attempts, millis(h.Since), millis(h.NextAt)); err != nil {
-			return false, err
-		}
+			r.WebhookID, h.Key, h.AssetID, h.Position, h.Attempts, millis(h.Since), millis(h.NextAt))
 	}
-	if err := addAttempts(ctx, t, r.WebhookID, r.Attempts); err != nil {
-		return false, err
-	}
+	t.check(addAttempts(ctx, t, r.WebhookID, r.Attempts))
 	return true, db.tellWebhook(ctx, t, r)
 }
 
@@ -101,10 +95,8 @@ func (db *DB) tellWebhook(ctx context.Context, t *tx, r webhook.Record) error {
 	if err != nil || r.Disable == "" {
 		return err
 	}
-	if err := t.Exec(ctx, `UPDATE webhooks SET state = 'DISABLED', why = ?, disabled_at = ? WHERE id = ?`, r.Disable, millis(db.now()),
-		r.WebhookID); err != nil {
-		return err
-	}
+	t.do(ctx, `UPDATE webhooks SET state = 'DISABLED', why = ?, disabled_at = ? WHERE id = ?`, r.Disable, millis(db.now()),
+		r.WebhookID)
 	t.changed(r.CompanyID, attentionHint, w.ID)
 	return db.recordWebhook(ctx, t, w, activity.WebhookDisabled, activity.Change{Field: "why", After: r.Disable})
 }

@@ -30,12 +30,21 @@ type runner interface {
 
 // session is a Conn on a runner.
 type session struct {
-	db  *DB
-	run runner
+	db     *DB
+	run    runner
+	failed *error // see Tx.Until; nil: each statement runs
+}
+
+// over is the error after which no statement runs; nil: there is none.
+func (s session) over() error {
+	if s.failed == nil {
+		return nil
+	}
+	return *s.failed
 }
 
 // Read is the Conn for reading outside a transaction.
-func (db *DB) Read() Conn { return session{db, db.reader} }
+func (db *DB) Read() Conn { return session{db: db, run: db.reader} }
 
 func (s session) Exec(ctx context.Context, query string, args ...any) error {
 	_, err := s.ExecCount(ctx, query, args...)
@@ -43,6 +52,9 @@ func (s session) Exec(ctx context.Context, query string, args ...any) error {
 }
 
 func (s session) ExecCount(ctx context.Context, query string, args ...any) (int64, error) {
+	if err := s.over(); err != nil {
+		return 0, err
+	}
 	s.db.traced(ctx, query, args)
 	args, err := arguments(query, args)
 	if err != nil {
@@ -56,6 +68,9 @@ func (s session) ExecCount(ctx context.Context, query string, args ...any) (int6
 }
 
 func (s session) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if err := s.over(); err != nil {
+		return nil, err
+	}
 	s.db.traced(ctx, query, args)
 	args, err := arguments(query, args)
 	if err != nil {

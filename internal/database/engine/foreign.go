@@ -37,7 +37,7 @@ func examine(ctx context.Context, url string, look func(context.Context, *sql.DB
 }
 
 func foreign(ctx context.Context, pool *sql.DB) error {
-	c := session{&DB{dialect: sqliteDialect{}}, pool}
+	c := session{db: &DB{dialect: sqliteDialect{}}, run: pool}
 	there, err := objects(ctx, c)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func ownObjects(ctx context.Context, migrations []int64) (own map[string][]strin
 	}
 	defer func() { _ = pool.Close() }()
 	pool.SetMaxOpenConns(1) // each connection would have a memory of its own
-	c := session{&DB{dialect: sqliteDialect{}}, pool}
+	c := session{db: &DB{dialect: sqliteDialect{}}, run: pool}
 	all, err := allMigrations(sqliteDialect{})
 	if err != nil {
 		return nil, err

@@ -150,7 +150,7 @@ func QuickCheck(ctx context.Context, url string) error {
 
 // sound runs one of SQLite's checks.
 func sound(ctx context.Context, run runner, check string) error {
-	lines, err := List(ctx, session{&DB{dialect: sqliteDialect{}}, run}, ScanValue[string], `PRAGMA `+check+`(3)`)
+	lines, err := List(ctx, session{db: &DB{dialect: sqliteDialect{}}, run: run}, ScanValue[string], `PRAGMA `+check+`(3)`)
 	if err != nil {
 		return err
 	}

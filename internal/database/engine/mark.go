@@ -39,7 +39,7 @@ func isBackup(ctx context.Context, path string) (marked bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	id, err := Value[int64](ctx, session{&DB{dialect: sqliteDialect{}}, pool}, `PRAGMA application_id`)
+	id, err := Value[int64](ctx, session{db: &DB{dialect: sqliteDialect{}}, run: pool}, `PRAGMA application_id`)
 	if sqliteCode(err) == sqlite3.SQLITE_CORRUPT {
 		return false, nil
 	}
@@ -85,7 +85,7 @@ func setMark(ctx context.Context, path string, id int64) (err error) {
 		return err
 	}
 	if id == 0 {
-		if err := endHistory(ctx, session{&DB{dialect: sqliteDialect{}}, pool}); err != nil {
+		if err := endHistory(ctx, session{db: &DB{dialect: sqliteDialect{}}, run: pool}); err != nil {
 			return err
 		}
 	}

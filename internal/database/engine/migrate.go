@@ -71,7 +71,7 @@ func (db *DB) upgrade(ctx context.Context, pool *sql.DB, use SchemaUse, seen Ver
 		if !errors.Is(err, errLetIn) {
 			return errors.Join(err, wrap(db.letIn(ctx, pool, seen), "older programs may still be refused"))
 		}
-		if seen, err = readVersion(ctx, session{db, pool}, db.dialect); err != nil {
+		if seen, err = readVersion(ctx, session{db: db, run: pool}, db.dialect); err != nil {
 			return err
 		}
 	}
@@ -84,7 +84,7 @@ func (db *DB) mayChange(ctx context.Context, pool *sql.DB) error {
 	if query == "" {
 		return nil
 	}
-	may, err := Value[bool](ctx, session{db, pool}, query)
+	may, err := Value[bool](ctx, session{db: db, run: pool}, query)
 	if err == nil && !may {
 		err = &SchemaError{"the tables must be made or changed, and the role of MUSTER_DATABASE may not do so",
 			"run `muster migrate` with the role that owns the database's tables and may create some in the schema that is first in its " +
@@ -121,7 +121,7 @@ func (db *DB) inUpgrade(ctx context.Context, pool *sql.DB, f Work) (err error) {
 		return err
 	}
 	defer func() { _ = begun.Rollback() }() // of no effect after Commit
-	t := Tx{session{db, begun}}
+	t := Tx{session{db: db, run: begun}}
 	if lock := db.dialect.lockSchema(); lock != "" {
 		if err := t.Exec(ctx, lock); err != nil {
 			return err

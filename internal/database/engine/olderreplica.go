@@ -67,7 +67,7 @@ func (db *DB) endOlder(ctx context.Context, pool *sql.DB, seen Version) error {
 			return err
 		}
 	}
-	c := session{db, pool}
+	c := session{db: db, run: pool}
 	before, err := db.olderReplicas(ctx, c)
 	if err != nil || len(before) == 0 {
 		return err
@@ -105,7 +105,7 @@ func (db *DB) letIn(ctx context.Context, pool *sql.DB, seen Version) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
 	defer cancel()
-	if now, err := readVersion(ctx, session{db, pool}, db.dialect); err == nil && now == seen {
+	if now, err := readVersion(ctx, session{db: db, run: pool}, db.dialect); err == nil && now == seen {
 		return nil // they were not told
 	}
 	return db.inUpgrade(ctx, pool, func(ctx context.Context, t Tx) error {

@@ -49,7 +49,7 @@ func (db *DB) upgradePostgres(ctx context.Context, config pgx.ConnConfig, use Sc
 	pool := sql.OpenDB(patient(&config))
 	defer pool.Close()
 	if seen.Empty() {
-		if err := everyCharacter(ctx, session{db, pool}); err != nil {
+		if err := everyCharacter(ctx, session{db: db, run: pool}); err != nil {
 			return err
 		}
 	}

@@ -62,7 +62,7 @@ func shrinks(ctx context.Context, c Conn) (bool, error) {
 // makeShrinkable writes a SQLite file again that was made without what it needs to shrink. A
 // large one is left as it is, and one for which there is no room on the disk.
 func (db *DB) makeShrinkable(ctx context.Context, pool *sql.DB, path string) {
-	can, err := shrinks(ctx, session{db, pool})
+	can, err := shrinks(ctx, session{db: db, run: pool})
 	if err != nil || can {
 		return
 	}

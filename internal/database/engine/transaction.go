@@ -13,6 +13,13 @@ import (
 // Tx is a writing transaction. It is a Conn.
 type Tx struct{ session }
 
+// Until returns the transaction without statements after a failure: once failed is set, they
+// return that error, and nothing reaches the database.
+func (t Tx) Until(failed *error) Tx {
+	t.failed = failed
+	return t
+}
+
 // Dialect is that of the transaction's engine.
 func (t Tx) Dialect() Dialect { return t.db.dialect }
 
@@ -69,7 +76,7 @@ func (db *DB) Snapshot(ctx context.Context, f func(ctx context.Context, c Conn) 
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Rollback()) }()
-	return f(ctx, session{db, t})
+	return f(ctx, session{db: db, run: t})
 }
 
 // inside marks the context of a transaction: to write through db there would
@@ -101,7 +108,7 @@ func (db *DB) runPostgres(ctx context.Context, f Work) (err error) {
 	if err != nil {
 		return err
 	}
-	t := Tx{session{db, begun}}
+	t := Tx{session{db: db, run: begun}}
 	defer func() { _ = begun.Rollback() }() // also when f panics; of no effect after Commit
 	if err := f(ctx, t); err != nil {
 		return err

@@ -202,7 +202,7 @@ func (w *writer) apart(ctx context.Context, j *unit) error {
 // call runs the unit's work and keeps a panic for its caller.
 func (w *writer) call(j *unit) {
 	defer func() { j.panic = recover() }()
-	j.err = j.work(context.WithValue(context.WithoutCancel(j.ctx), inside{}, w.memory), Tx{session{w.db, w.statements}})
+	j.err = j.work(context.WithValue(context.WithoutCancel(j.ctx), inside{}, w.memory), Tx{session{db: w.db, run: w.statements}})
 }
 
 // relax sets how durable the batch must be: as durable as its strictest unit.
