@@ -61,15 +61,12 @@ func (c *AssetSet) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		id, err := admin.asset(ctx, owner, c.Asset)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, on((*Admin).asset, c.Asset, func(ctx context.Context, admin *Admin, owner company.Company, id string) (
+		answer, error) {
 		changed, err := admin.Editor.EditAsset(ctx, owner.ID, id, e)
 		return answer{changed.Public(), func(w io.Writer) {
 			fmt.Fprintf(w, "%s has the tags %v and is assigned to %s.\n", changed.Identification, changed.Tags,
 				orDash(changed.CustomData[asset.UserKey]))
 		}}, err
-	})
+	}))
 }

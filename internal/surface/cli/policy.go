@@ -151,24 +151,16 @@ type OfPolicy struct {
 
 // with finds the policy and works on it.
 func (c OfPolicy) with(env *Env, work onPolicy) error {
-	return c.reading(env, c.onPolicy(work))
+	return c.reading(env, on((*Admin).policy, c.Policy, work))
 }
 
 // changing is with for a command that writes.
-func (c OfPolicy) changing(env *Env, work onPolicy) error { return c.run(env, c.onPolicy(work)) }
+func (c OfPolicy) changing(env *Env, work onPolicy) error {
+	return c.run(env, on((*Admin).policy, c.Policy, work))
+}
 
 // onPolicy is work on the policy that a command names.
 type onPolicy func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error)
-
-func (c OfPolicy) onPolicy(work onPolicy) inCompany {
-	return func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		found, err := admin.policy(ctx, owner, c.Policy)
-		if err != nil {
-			return answer{}, err
-		}
-		return work(ctx, admin, owner, found)
-	}
-}
 
 // PolicyShow shows one policy.
 type PolicyShow struct{ OfPolicy }
@@ -270,9 +262,7 @@ func (c *PolicyPush) Run(env *Env) error {
 		if err := platform.PushPolicy(ctx, owner.ID, p.ID); err != nil {
 			return answer{}, fault.New(fault.CodeOf(err), "the policy was not pushed: %s", fault.From(err).Detail).Because(err)
 		}
-		if p, err = admin.Policies.Current(ctx, owner.ID, p.ID); err != nil {
-			return answer{}, err
-		}
-		return showPolicy("Pushed", p, ""), nil
+		p, err = admin.Policies.Current(ctx, owner.ID, p.ID)
+		return showPolicy("Pushed", p, ""), err
 	})
 }

@@ -147,8 +147,5 @@ func (s *Section) revokeConnection(v *frame.Visit) error {
 
 // redirect goes back to the page and says how it went.
 func (s *Section) redirect(v *frame.Visit, err error, done string) error {
-	if err != nil {
-		return v.Refused(frame.AccessPath+"#connections", err, fault.Refused, fault.InvalidArguments)
-	}
-	return v.Redirect(frame.AccessPath+"#connections", frame.Done(done))
+	return v.Finish(frame.AccessPath+"#connections", err, done, fault.Refused, fault.InvalidArguments)
 }

@@ -179,10 +179,7 @@ func (s *Section) switchGate(v *frame.Visit) error {
 		}
 		_, err := s.Companies.UpdateCompany(v.Context(), v.Company.ID,
 			company.Change(func(c *company.Company) { g.settingOnOff(&c.Settings, on) }))
-		if err != nil {
-			return v.Refused(frame.AccessPath, err, fault.InvalidArguments)
-		}
-		return v.Redirect(frame.AccessPath, frame.Done(g.Gate.Title()+": "+access.OnOff(on)+"."))
+		return v.Finish(frame.AccessPath, err, g.Gate.Title()+": "+access.OnOff(on)+".", fault.InvalidArguments)
 	}
 	return fault.Invalid("there is no such setting")
 }

@@ -48,21 +48,13 @@ func barredFromReplacing(v *frame.Visit, d asset.Asset) string {
 func enrollPath(id string) string { return frame.DevicePath(id) + "/enroll" }
 
 // askEnrollAgain shows what a new enrollment of an asset does, before its code is made.
-func (s *Section) askEnrollAgain(v *frame.Visit) error {
-	d, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func (s *Section) askEnrollAgain(v *frame.Visit, d asset.Asset) error {
 	return v.Show("Enroll again", frame.DevicesPath, enrollPage(v, device{Asset: d}))
 }
 
 // enrollAgain makes a code with which a device enrolls as this asset, and shows
 // it once.
-func (s *Section) enrollAgain(v *frame.Visit) error {
-	d, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func (s *Section) enrollAgain(v *frame.Visit, d asset.Asset) error {
 	payload, token, err := s.EnrollAgain(v.Context(), d.CompanyID, d.ID, replacement(v, d))
 	if err != nil {
 		return v.Redirect(enrollPath(d.ID), v.Failed(err))

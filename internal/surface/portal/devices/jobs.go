@@ -74,11 +74,7 @@ type followed struct {
 const resultRows = 100
 
 // job serves the page of a job, whole or its live part.
-func (s *Section) job(v *frame.Visit) error {
-	j, err := s.jobOf(v)
-	if err != nil {
-		return err
-	}
+func (s *Section) job(v *frame.Visit, j job.Job) (err error) {
 	f := followed{Job: j, Status: v.Query().Get("result")}
 	if f.Lost, err = s.lost(v, j); err != nil {
 		return err
@@ -154,11 +150,7 @@ func (s *Section) veil(v *frame.Visit, results []job.Result) error {
 }
 
 // moveJob pauses, resumes or cancels a job.
-func (s *Section) moveJob(v *frame.Visit) error {
-	j, err := s.jobOf(v)
-	if err != nil {
-		return err
-	}
+func (s *Section) moveJob(v *frame.Visit, j job.Job) error {
 	to, known := map[string]job.Status{"pause": job.Paused, "resume": job.Running, "cancel": job.Canceled}[v.PathValue("step")]
 	if !known {
 		return fault.New(fault.NotFound, "a job is paused, resumed or canceled")
@@ -189,11 +181,7 @@ func undoes(v *frame.Visit, j job.Job) bool {
 }
 
 // undoJob makes a job that takes back what another did.
-func (s *Section) undoJob(v *frame.Visit) error {
-	j, err := s.jobOf(v)
-	if err != nil {
-		return err
-	}
+func (s *Section) undoJob(v *frame.Visit, j job.Job) error {
 	if !undoes(v, j) {
 		return v.Redirect(frame.JobPath(j.ID), frame.Flash{Tone: frame.Warn, Text: "This job cannot be undone now."})
 	}

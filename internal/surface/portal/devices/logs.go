@@ -26,11 +26,7 @@ func (s *Section) logs(v *frame.Visit, d device) (templ.Component, error) {
 }
 
 // logFile answers with one log as a file of plain text.
-func (s *Section) logFile(v *frame.Visit) error {
-	a, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func (s *Section) logFile(v *frame.Visit, a asset.Asset) error {
 	l, err := s.Logs.Log(v.Context(), a.CompanyID, a.ID, v.PathValue("log"))
 	if err != nil {
 		return err

@@ -43,11 +43,7 @@ func (s *Section) lostDevices(v *frame.Visit) error {
 }
 
 // askLost shows the requests for one asset, before one is decided.
-func (s *Section) askLost(v *frame.Visit) error {
-	a, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func (s *Section) askLost(v *frame.Visit, a asset.Asset) error {
 	requests, err := s.Requests.EnrollmentRequests(v.Context(), a.CompanyID, a.ID)
 	if err != nil {
 		return err
@@ -57,11 +53,7 @@ func (s *Section) askLost(v *frame.Visit) error {
 
 // decide is a person's decision about a request for an asset that they see.
 func (s *Section) decide(done string, act func(v *frame.Visit, a asset.Asset, id string) error) frame.Handler {
-	return func(v *frame.Visit) error {
-		a, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
-		if err != nil {
-			return err
-		}
+	return frame.On(s.find, func(v *frame.Visit, a asset.Asset) error {
 		requests, err := s.Requests.EnrollmentRequests(v.Context(), a.CompanyID, a.ID)
 		if err != nil {
 			return err
@@ -76,7 +68,7 @@ func (s *Section) decide(done string, act func(v *frame.Visit, a asset.Asset, id
 			return v.Redirect(lostPath(a.ID), v.Failed(err))
 		}
 		return v.Redirect(frame.DevicePath(a.ID), frame.Done(done))
-	}
+	})
 }
 
 func (s *Section) confirmLost(v *frame.Visit, a asset.Asset, id string) error {

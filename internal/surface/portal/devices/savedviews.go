@@ -47,10 +47,7 @@ func (s *Section) saveView(v *frame.Visit) error {
 
 // dropView removes a view of the person's own.
 func (s *Section) dropView(v *frame.Visit) error {
-	if err := s.Views.DropView(v.Context(), v.Company.ID, v.User.ID, v.PathValue("id")); err != nil {
-		return err
-	}
-	return v.Redirect(frame.DevicesPath, frame.Done("The view is removed."))
+	return v.Finish(frame.DevicesPath, s.Views.DropView(v.Context(), v.Company.ID, v.User.ID, v.PathValue("id")), "The view is removed.")
 }
 
 // hit is one thing that the palette shows.

@@ -25,10 +25,7 @@ func (s *Section) codes(v *frame.Visit) error {
 // revoke ends a code.
 func (s *Section) revoke(v *frame.Visit) error {
 	revoked, err := s.Codes.RevokeCode(v.Context(), v.Company.ID, v.Principal.Policies, v.PathValue("id"))
-	if err != nil {
-		return v.Refused(codesPath, err, fault.Unsupported)
-	}
-	return v.Redirect(codesPath, frame.Done("Revoked. "+provisioning.AfterRevoke(1, revoked.Management)))
+	return v.Finish(codesPath, err, "Revoked. "+provisioning.AfterRevoke(1, revoked.Management), fault.Unsupported)
 }
 
 // codeStatus is where a code stands, for people.

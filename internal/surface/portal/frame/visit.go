@@ -332,6 +332,15 @@ func (v *Visit) Refused(to string, err error, codes ...fault.Code) error {
 	return err
 }
 
+// Finish leads to a page that says what was done or, if the error has one of the codes, why it was not. Any
+// other error is returned.
+func (v *Visit) Finish(to string, err error, done string, codes ...fault.Code) error {
+	if err != nil {
+		return v.Refused(to, err, codes...)
+	}
+	return v.Redirect(to, Done(done))
+}
+
 // NewOnce is a fresh value for OnceField.
 func NewOnce() string { return resource.NewID() }
 

@@ -106,11 +106,7 @@ func (n need) button() string {
 }
 
 // showNeeds is the whole list as a page, or as the live part of the overview.
-func (s *Section) showNeeds(v *frame.Visit) error {
-	rows, err := s.needs(v)
-	if err != nil {
-		return err
-	}
+func (s *Section) showNeeds(v *frame.Visit, rows []need) error {
 	return v.ShowLive("Needs you", frame.OverviewPath, needsPage(v, rows), needsPart(v, rows, v.Query().Get("all") == ""))
 }
 

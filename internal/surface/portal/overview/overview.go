@@ -54,7 +54,7 @@ type Section struct {
 func (s *Section) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET /{$}", Serve: s.show},
-		{Pattern: "GET " + frame.AttentionPath, Serve: s.showNeeds},
+		{Pattern: "GET " + frame.AttentionPath, Serve: frame.On(s.needs, s.showNeeds)},
 		{Pattern: "POST " + dismissPath, Needs: account.ManageCompany, Serve: s.dismiss},
 	}
 }

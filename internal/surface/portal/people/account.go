@@ -31,7 +31,7 @@ func (s *Account) Routes() []frame.Route {
 	adding := frame.Proof{Next: frame.AccountPath + "/passkeys/new?next={next}", Then: "add a passkey"}
 	then := func(what string) frame.Proof { return frame.Proof{Next: frame.AccountPath, Then: what} }
 	return []frame.Route{
-		{Pattern: "GET " + frame.AccountPath, Serve: s.show},
+		{Pattern: "GET " + frame.AccountPath, Serve: frame.On(s.view, s.show)},
 		{Pattern: "POST " + frame.AccountPath + "/password", Proof: then("set the password"), Serve: s.password},
 		{Pattern: "POST " + frame.AccountPath + "/sessions/{session}/end", DuringStop: true, Serve: s.endSession},
 		{Pattern: "GET " + frame.AccountPath + "/passkeys/new", Proof: adding, Serve: s.newPasskey},
@@ -78,11 +78,7 @@ func (s *Account) view(v *frame.Visit) (page accountView, err error) {
 	return page, err
 }
 
-func (s *Account) show(v *frame.Visit) error {
-	page, err := s.view(v)
-	if err != nil {
-		return err
-	}
+func (s *Account) show(v *frame.Visit, page accountView) error {
 	return v.Show("Your account", "", accountPage(v, page))
 }
 
@@ -172,10 +168,8 @@ func (s *Account) addPasskey(v *frame.Visit) error {
 }
 
 func (s *Account) removePasskey(v *frame.Visit) error {
-	if err := s.Passkeys.Store.RemovePasskey(v.Context(), v.User.ID, v.PathValue("passkey")); err != nil {
-		return err
-	}
-	return v.Redirect(frame.AccountPath, frame.Done("The passkey is removed: it can no longer be used to sign in."))
+	err := s.Passkeys.Store.RemovePasskey(v.Context(), v.User.ID, v.PathValue("passkey"))
+	return v.Finish(frame.AccountPath, err, "The passkey is removed: it can no longer be used to sign in.")
 }
 
 func (s *Account) renewCodes(v *frame.Visit) error {

@@ -17,8 +17,5 @@ func (s *Account) chooseMail(v *frame.Visit) error {
 	if !slices.Equal(ticked, choice.Chosen(v.May(account.ManageCompany))) {
 		choice.Events = ticked
 	}
-	if err := s.Mail.SetMailChoice(v.Context(), v.Company.ID, v.User.ID, choice); err != nil {
-		return err
-	}
-	return v.Redirect(frame.AccountPath, frame.Done("Saved which mail you get."))
+	return v.Finish(frame.AccountPath, s.Mail.SetMailChoice(v.Context(), v.Company.ID, v.User.ID, choice), "Saved which mail you get.")
 }

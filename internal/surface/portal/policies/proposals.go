@@ -75,16 +75,17 @@ type details struct {
 }
 
 // proposal shows a proposal for review.
-func (s *Section) proposal(v *frame.Visit) error {
-	d, err := s.proposalDetails(v)
-	if err != nil {
-		return err
-	}
+func (s *Section) proposal(v *frame.Visit, d details) error {
 	return v.Show(d.Title, frame.ProposalsPath, proposalPage(v, d))
 }
 
+// look finds the proposal of the address.
+func (s *Section) look(v *frame.Visit) (proposal.Review, error) {
+	return s.Reviewer.Look(v.Context(), v.Principal, v.PathValue("id"))
+}
+
 func (s *Section) proposalDetails(v *frame.Visit) (details, error) {
-	review, err := s.Reviewer.Look(v.Context(), v.Principal, v.PathValue("id"))
+	review, err := s.look(v)
 	d := details{Review: review}
 	if err == nil && v.May(account.ViewDevices) && !review.Creates() && !review.Gone {
 		d.Devices, err = s.some(v, review.PolicyID)
@@ -105,11 +106,7 @@ func standing(r proposal.Review) string {
 
 // state follows where a proposal stands; once that changes, the page
 // reloads.
-func (s *Section) state(v *frame.Visit) error {
-	review, err := s.Reviewer.Look(v.Context(), v.Principal, v.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func (s *Section) state(v *frame.Visit, review proposal.Review) error {
 	if now := standing(review); v.Query().Get("was") != now {
 		return v.Redirect(frame.ProposalPath(review.ID))
 	}

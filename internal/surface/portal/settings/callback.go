@@ -76,10 +76,7 @@ func (s *Section) callback(v *frame.Visit) error {
 
 // finished leads to the platform page, which shows what became of a sign-up.
 func (s *Section) finished(v *frame.Visit, pushed int, err error) error {
-	if err != nil {
-		return v.Refused(frame.PlatformPath, err, fault.Refused, fault.Provider, fault.NotFound)
-	}
-	return v.Redirect(frame.PlatformPath, frame.Done(connected(pushed)))
+	return v.Finish(frame.PlatformPath, err, connected(pushed), fault.Refused, fault.Provider, fault.NotFound)
 }
 
 func connected(pushed int) string {

@@ -104,11 +104,7 @@ func (s *Section) open(v *frame.Visit) (*company.Signup, error) {
 	return &signup, err
 }
 
-func (s *Section) platform(v *frame.Visit) error {
-	open, err := s.open(v)
-	if err != nil {
-		return err
-	}
+func (s *Section) platform(v *frame.Visit, open *company.Signup) error {
 	return v.Show("Platform", frame.SettingsPath, platformPage(v, frame.TroubleOf(v, s.Troubles), open))
 }
 
@@ -123,12 +119,8 @@ func (s *Section) connect(v *frame.Visit) error {
 }
 
 // signup shows the second step: the way to the vendor's page.
-func (s *Section) signup(v *frame.Visit) error {
-	open, err := s.open(v)
-	switch {
-	case err != nil:
-		return err
-	case open == nil || open.Returned():
+func (s *Section) signup(v *frame.Visit, open *company.Signup) error {
+	if open == nil || open.Returned() {
 		return v.Redirect(frame.PlatformPath)
 	}
 	return v.Show("Connect to the platform", frame.SettingsPath, connecting(v, open.Address))

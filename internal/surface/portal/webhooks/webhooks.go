@@ -25,10 +25,10 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "GET " + frame.WebhooksPath, Serve: s.list},
 		{Pattern: "GET " + newPath, Serve: s.newWebhook},
 		{Pattern: "POST " + frame.WebhooksPath, Proof: proof(newPath, "create the webhook"), Serve: s.create},
-		{Pattern: "GET " + one, Serve: s.show},
+		{Pattern: "GET " + one, Serve: frame.On(s.find, s.show)},
 		{Pattern: "POST " + one + "/test", Serve: s.test},
 		{Pattern: "POST " + one + "/replay", Serve: s.replay},
-		{Pattern: "GET " + one + "/rotate", Serve: s.askRotate},
+		{Pattern: "GET " + one + "/rotate", Serve: frame.On(s.find, s.askRotate)},
 		{Pattern: "POST " + one + "/rotate", Proof: proof(one+"/rotate", "replace the secret"), Serve: s.rotate},
 		{Pattern: "POST " + one + "/finish", Serve: s.finish},
 		{Pattern: "POST " + one + "/enable", Proof: proof(one, "enable the webhook"), Serve: s.enable},
@@ -38,6 +38,11 @@ func (s *Section) Routes() []frame.Route {
 		all[i].Needs = account.ManageCompany
 	}
 	return all
+}
+
+// find is the webhook of the address.
+func (s *Section) find(v *frame.Visit) (webhook.Webhook, error) {
+	return s.Service.Store.Webhook(v.Context(), v.Company.ID, v.PathValue("webhook"))
 }
 
 // row is a webhook in the list.
@@ -83,13 +88,8 @@ type sheet struct {
 	Deliveries []webhook.Delivery
 }
 
-func (s *Section) show(v *frame.Visit) error {
-	id := v.PathValue("webhook")
-	w, err := s.Service.Store.Webhook(v.Context(), v.Company.ID, id)
-	if err != nil {
-		return err
-	}
-	all, err := s.Service.Deliveries(v.Context(), v.Company.ID, id)
+func (s *Section) show(v *frame.Visit, w webhook.Webhook) error {
+	all, err := s.Service.Deliveries(v.Context(), v.Company.ID, w.ID)
 	if err != nil {
 		return err
 	}
