@@ -4,13 +4,18 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/oauth"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -151,4 +156,34 @@ func oneOf(flag, byFlag, argument string) (string, error) {
 		return "", fmt.Errorf("--%s and the argument differ: give one of them", flag)
 	}
 	return cmp.Or(byFlag, argument), nil
+}
+
+// Durations lets every flag and setting that takes a duration take days, too: 30d, or
+// 1d12h.
+func Durations() kong.Option {
+	return kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
+		var text string
+		if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
+			return err
+		}
+		d, err := phrase.ParseDuration(text)
+		if err != nil {
+			return err
+		}
+		target.SetInt(int64(d))
+		return nil
+	}))
+}
+
+// NoEmptyList refuses a flag that takes a list and was given an empty value, as from a script's
+// variable that is not set. The command would take it for a flag that was not given, whose
+// default is often everything: all networks, all policies, all types of events. Settings of the
+// service may be empty, as their variables may: the default of a list there is none.
+func NoEmptyList(chosen *kong.Context) error {
+	for _, at := range chosen.Path {
+		if f := at.Flag; f != nil && !at.Resolved && len(f.Envs) == 0 && f.IsSlice() && f.Target.Len() == 0 {
+			return fmt.Errorf("--%s must not be empty: give a value, or leave the flag out", f.Name)
+		}
+	}
+	return nil
 }

@@ -205,11 +205,7 @@ func (s *Section) createKey(v *frame.Visit) error {
 		return v.Show("Your new API key", frame.AccessPath, shownOnce(v, key, text))
 	case fault.InvalidArguments, fault.Forbidden:
 		form.Wrong, form.Problem = frame.Fields(err), frame.Sentence(fault.From(err).Detail)
-		status := http.StatusUnprocessableEntity
-		if code == fault.Forbidden {
-			status = http.StatusForbidden
-		}
-		return s.showForm(v, status, form)
+		return s.showForm(v, frame.Either(code == fault.Forbidden, http.StatusForbidden, http.StatusUnprocessableEntity), form)
 	default:
 		return err
 	}

@@ -179,10 +179,7 @@ func ownership(d *asset.Device) string {
 }
 
 func management(m asset.Management) string {
-	if m == asset.Agent {
-		return "Our agent"
-	}
-	return "Android platform"
+	return frame.Either(m == asset.Agent, "Our agent", "Android platform")
 }
 
 // pretty is JSON with indents.
@@ -237,8 +234,6 @@ func spotText(l asset.Location) string {
 
 // endedText says what is known of the command that ended a device's management.
 func endedText(c command.Command) string {
-	if c.State == command.Succeeded {
-		return "the device confirmed it, and is no longer managed."
-	}
-	return "the device is no longer managed. It has not confirmed that it was erased."
+	return frame.Either(c.State == command.Succeeded, "the device confirmed it, and is no longer managed.",
+		"the device is no longer managed. It has not confirmed that it was erased.")
 }

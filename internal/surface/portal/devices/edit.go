@@ -90,12 +90,9 @@ func (s *Section) editAgain(v *frame.Visit, d device, cause error) error {
 
 // otherData is the custom data beside the assigned user.
 func (d device) otherData() map[string]string {
-	other := map[string]string{}
-	for key, value := range d.CustomData {
-		if key != asset.UserKey && key != asset.UserEmailKey {
-			other[key] = value
-		}
-	}
+	other := maps.Clone(d.CustomData)
+	delete(other, asset.UserKey)
+	delete(other, asset.UserEmailKey)
 	return other
 }
 

@@ -14,20 +14,10 @@ import (
 )
 
 // ready is how many devices get it, as far as it is known.
-func (b bulk) ready() int {
-	if b.All {
-		return b.Total
-	}
-	return b.Total - b.Barred
-}
+func (b bulk) ready() int { return frame.Either(b.All, b.Total, b.Total-b.Barred) }
 
 // rate is how many devices a minute are on offer: tags reach no device.
-func (b bulk) rate() int {
-	if b.row == nil {
-		return job.MaxRate
-	}
-	return job.DefaultRate
-}
+func (b bulk) rate() int { return frame.Either(b.row == nil, job.MaxRate, job.DefaultRate) }
 
 // mayFollow reports whether the person sees a job: one who is limited to some policies
 // sees their own.
@@ -155,10 +145,7 @@ func (s *Section) moveJob(v *frame.Visit, j job.Job) error {
 	if !known {
 		return fault.New(fault.NotFound, "a job is paused, resumed or canceled")
 	}
-	why := ""
-	if to == job.Paused {
-		why = job.ByPerson + v.User.Name
-	}
+	why := frame.Either(to == job.Paused, job.ByPerson+v.User.Name, "")
 	if _, err := s.Jobs.Move(v.Context(), j, to, why); err != nil {
 		return v.Refused(frame.JobPath(j.ID), err, fault.Forbidden, fault.Refused, fault.Unsupported)
 	}
@@ -201,10 +188,7 @@ func (s *Section) undoJob(v *frame.Visit, j job.Job) error {
 
 // jobTitle is what a job does, for people.
 func jobTitle(j job.Job) string {
-	label := j.Command
-	if label == job.Undo {
-		label = "Undo"
-	}
+	label := frame.Either(j.Command == job.Undo, "Undo", j.Command)
 	if a, err := findBulk(j.Command); err == nil {
 		label = a.Label
 	}
@@ -260,9 +244,6 @@ func resultName(r job.Result) string { return cmp.Or(frame.Plain(r.Name), "An as
 // jobStatus is where a job stands, for people.
 func jobStatus(v *frame.Visit, j job.Job) (frame.Tone, string) {
 	status := j.Shown(v.Now)
-	tone := map[job.Status]frame.Tone{job.Paused: frame.Warn, job.Done: frame.OK}[status]
-	if tone == "" {
-		tone = frame.Idle
-	}
+	tone := cmp.Or(map[job.Status]frame.Tone{job.Paused: frame.Warn, job.Done: frame.OK}[status], frame.Idle)
 	return tone, string(status[:1]) + strings.ToLower(string(status[1:]))
 }

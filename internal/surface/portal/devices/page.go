@@ -44,10 +44,7 @@ type device struct {
 }
 
 func (d device) path(t tabName) string {
-	if t == overviewTab {
-		return frame.DevicePath(d.ID)
-	}
-	return frame.DevicePath(d.ID) + "/" + string(t)
+	return frame.Either(t == overviewTab, frame.DevicePath(d.ID), frame.DevicePath(d.ID)+"/"+string(t))
 }
 
 // tabs are the parts of the page. Only agents upload their logs.

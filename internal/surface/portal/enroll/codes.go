@@ -46,8 +46,6 @@ func codeStatus(v *frame.Visit, c provisioning.Code) (frame.Tone, string) {
 
 // usedOf is how many devices enrolled with a code, of how many.
 func usedOf(c provisioning.Code) string {
-	if c.MaxDevices == 0 {
-		return frame.Count(c.Devices, "device", "devices")
-	}
-	return fmt.Sprintf("%d of %s", c.Devices, frame.Count(c.MaxDevices, "device", "devices"))
+	return frame.Either(c.MaxDevices == 0, frame.Count(c.Devices, "device", "devices"),
+		fmt.Sprintf("%d of %s", c.Devices, frame.Count(c.MaxDevices, "device", "devices")))
 }

@@ -43,10 +43,7 @@ func (v *Visit) shownWith(name, now string) (string, bool) {
 // Typed is the value of a field: now, or, where the form is shown again with its faults,
 // what was typed.
 func (v *Visit) Typed(name, now string) string {
-	if v.Form.Has(name) {
-		return v.Form.Get(name)
-	}
-	return now
+	return Either(v.Form.Has(name), v.Form.Get(name), now)
 }
 
 // BeginOnce returns a token for the OnceField of a form that makes one thing, such as an API key.
@@ -65,9 +62,4 @@ func (v *Visit) SentBefore(steps account.PendingStore, kind account.PendingKind,
 }
 
 // Ticked is the value of a check box that is selected or not, as a form posts it.
-func Ticked(on bool) string {
-	if on {
-		return "true"
-	}
-	return ""
-}
+func Ticked(on bool) string { return Either(on, "true", "") }

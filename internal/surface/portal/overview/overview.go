@@ -184,18 +184,10 @@ func (s *Section) figures(v *frame.Visit, t *tiles) error {
 }
 
 func atMost(n int) string {
-	if n >= maxUnfinished {
-		return frame.Number(n) + "+"
-	}
-	return frame.Number(n)
+	return frame.Either(n >= maxUnfinished, frame.Number(n)+"+", frame.Number(n))
 }
 
-func warn(n int64) frame.Tone {
-	if n != 0 {
-		return frame.Warn
-	}
-	return frame.OK
-}
+func warn(n int64) frame.Tone { return frame.Either(n != 0, frame.Warn, frame.OK) }
 
 func (s *Section) places(v *frame.Visit, t *tiles) (err error) {
 	if v.May(account.ViewDevices) {

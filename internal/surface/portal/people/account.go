@@ -149,10 +149,7 @@ func (s *Account) newPasskey(v *frame.Visit) error {
 // afterPasskey returns the portal's address to which a user goes after adding a passkey: next, if that is an address of the
 // portal; the account page if it is empty.
 func afterPasskey(next string) string {
-	if next == "" {
-		return frame.AccountPath
-	}
-	return web.LocalPath(next)
+	return frame.Either(next == "", frame.AccountPath, web.LocalPath(next))
 }
 
 func (s *Account) addPasskey(v *frame.Visit) error {
@@ -185,4 +182,15 @@ func (s *Account) renewCodes(v *frame.Visit) error {
 		return err
 	}
 	return v.Show("Recovery codes", "", codesPage(codes, frame.AccountPath))
+}
+
+// chooseMail keeps which mail the person gets. With no event ticked there is none; those of
+// the role are kept as no choice, so that they follow the role.
+func (s *Account) chooseMail(v *frame.Visit) error {
+	ticked := slices.DeleteFunc(attention.Events(), func(e event.Type) bool { return !slices.Contains(v.Form["event"], string(e)) })
+	choice := attention.Choice{Muted: len(ticked) == 0}
+	if !slices.Equal(ticked, choice.Chosen(v.May(account.ManageCompany))) {
+		choice.Events = ticked
+	}
+	return v.Finish(frame.AccountPath, s.Mail.SetMailChoice(v.Context(), v.Company.ID, v.User.ID, choice), "Saved which mail you get.")
 }

@@ -98,10 +98,7 @@ func (s *Section) proposalDetails(v *frame.Visit) (details, error) {
 
 // standing is what the page of a proposal depends on.
 func standing(r proposal.Review) string {
-	if r.Stale {
-		return string(r.Status) + "-stale"
-	}
-	return string(r.Status)
+	return frame.Either(r.Stale, string(r.Status)+"-stale", string(r.Status))
 }
 
 // state follows where a proposal stands; once that changes, the page
@@ -200,10 +197,7 @@ func elapsed(v *frame.Visit, r proposal.Review) string {
 
 // rowPath is the page of a proposal: where a person decides, while one has to.
 func rowPath(l proposal.Listed) string {
-	if l.AwaitsApproval() {
-		return frame.ApprovalPath(l.ID)
-	}
-	return frame.ProposalPath(l.ID)
+	return frame.Either(l.AwaitsApproval(), frame.ApprovalPath(l.ID), frame.ProposalPath(l.ID))
 }
 
 // timeToApply says how long the authors have.
@@ -217,10 +211,7 @@ func timeToApply(v *frame.Visit) string {
 
 // firstName is the policy that a proposal is about, as a link's text.
 func firstName(r proposal.Review) string {
-	if r.Creates() {
-		return r.Policy.Name + " (the source)"
-	}
-	return r.Policy.Name
+	return frame.Either(r.Creates(), r.Policy.Name+" (the source)", r.Policy.Name)
 }
 
 // resultID is the policy that applying made or changed.

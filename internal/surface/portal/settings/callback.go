@@ -80,10 +80,7 @@ func (s *Section) finished(v *frame.Visit, pushed int, err error) error {
 }
 
 func connected(pushed int) string {
-	if pushed == 0 {
-		return "Connected."
-	}
-	return "Connected. " + frame.Count(pushed, "policy", "policies") + " sent to Google."
+	return frame.Either(pushed == 0, "Connected.", "Connected. "+frame.Count(pushed, "policy", "policies")+" sent to Google.")
 }
 
 // guestCallback answers a browser without a session.

@@ -21,19 +21,9 @@ type task struct {
 }
 
 // action is the word of the task's link: what is done is only looked at.
-func (t task) action() string {
-	if t.Done {
-		return "Open"
-	}
-	return t.Action
-}
+func (t task) action() string { return frame.Either(t.Done, "Open", t.Action) }
 
-func (t task) variant() string {
-	if t.Done {
-		return "ghost"
-	}
-	return "outline"
-}
+func (t task) variant() string { return frame.Either(t.Done, "ghost", "outline") }
 
 func (s *Section) setup(v *frame.Visit) error {
 	return v.Show("Setup", frame.SettingsPath, setupPage(v, s.tasks(v)))

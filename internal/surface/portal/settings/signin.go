@@ -45,16 +45,13 @@ func (s *Section) showSignIn(v *frame.Visit, status int, f signInForm) error {
 func (s *Section) saveSignIn(v *frame.Visit, before account.IdentityProvider) error {
 	p := s.given(v, before)
 	err := s.Federation.Save(v.Context(), v.User, before, p)
-	status := http.StatusUnprocessableEntity
-	switch fault.CodeOf(err) {
-	case fault.Forbidden:
-		status = http.StatusForbidden
-	case fault.InvalidArguments, fault.Refused, fault.Provider:
-	default: // it is saved, or a fault of the service
-		return v.Finish(frame.CompanySignInPath, err, "Company sign-in saved.")
+	switch code := fault.CodeOf(err); code {
+	case fault.InvalidArguments, fault.Refused, fault.Provider, fault.Forbidden:
+		status := frame.Either(code == fault.Forbidden, http.StatusForbidden, http.StatusUnprocessableEntity)
+		return s.showSignIn(v, status, signInForm{IdentityProvider: p, Was: before,
+			Wrong: frame.Fields(err), Problem: frame.Sentence(fault.From(err).Detail)})
 	}
-	return s.showSignIn(v, status, signInForm{IdentityProvider: p, Was: before,
-		Wrong: frame.Fields(err), Problem: frame.Sentence(fault.From(err).Detail)})
+	return v.Finish(frame.CompanySignInPath, err, "Company sign-in saved.")
 }
 
 // given is the form's provider. What the form was shown with and still has is left as it is
@@ -105,8 +102,6 @@ func domainsIn(text string) []string {
 func roleName(r account.Role) string { return strings.ToUpper(string(r[:1])) + string(r[1:]) }
 
 func secretHelp(f signInForm) string {
-	if f.HasSecret {
-		return "A secret is stored, encrypted. Leave this empty to keep it."
-	}
-	return "Stored encrypted and never shown again. Leave this empty for a public client."
+	return frame.Either(f.HasSecret, "A secret is stored, encrypted. Leave this empty to keep it.",
+		"Stored encrypted and never shown again. Leave this empty for a public client.")
 }

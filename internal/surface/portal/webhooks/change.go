@@ -37,10 +37,7 @@ func (s *Section) create(v *frame.Visit) error {
 		f.Wrong = map[string]string{"events": "choose at least one type of event, or all"}
 		return s.showForm(v, http.StatusUnprocessableEntity, f)
 	}
-	types := f.Chosen
-	if f.All {
-		types = nil
-	}
+	types := frame.Either(f.All, nil, f.Chosen)
 	if answered, err := v.SentBefore(s.Steps, account.WebhookForm, frame.WebhooksPath,
 		"look for the webhook in the list. Its secret is not shown again."); answered || err != nil {
 		return err
@@ -76,11 +73,8 @@ func (s *Section) test(v *frame.Visit) error {
 
 func (s *Section) replay(v *frame.Visit) error {
 	w, err := s.Service.Replay(v.Context(), v.Company.ID, v.PathValue("webhook"), v.Form.Get("after"))
-	flash := "What happened since then is sent again."
-	if w.State == webhook.Disabled {
-		flash = "What happened since then is sent again once the webhook is enabled."
-	}
-	return s.redirect(v, err, flash)
+	return s.redirect(v, err, frame.Either(w.State == webhook.Disabled,
+		"What happened since then is sent again once the webhook is enabled.", "What happened since then is sent again."))
 }
 
 func (s *Section) askRotate(v *frame.Visit, w webhook.Webhook) error {
