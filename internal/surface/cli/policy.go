@@ -116,7 +116,7 @@ type PolicyList struct{ OfCompany }
 // Run prints the list.
 func (c *PolicyList) Run(env *Env) error {
 	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		all, err := admin.policies(ctx, owner)
+		all, err := admin.policies(ctx, owner.ID)
 		return list(all, viewPolicy, []string{"ID", "NAME", "TYPE", "VERSION", "AT PLATFORM", "DEVICES", "UPDATED"},
 			func(p policy.Policy) []string {
 				return []string{p.ID, p.Name, policyType(p), strconv.Itoa(p.Version), pushed(p),
@@ -128,10 +128,10 @@ func (c *PolicyList) Run(env *Env) error {
 const policyPage = 500
 
 // policies reads all policies of a company, by name.
-func (d *Admin) policies(ctx context.Context, owner company.Company) (all []policy.Policy, err error) {
+func (d *Admin) policies(ctx context.Context, companyID string) (all []policy.Policy, err error) {
 	for {
 		page, total, err := d.Policies.Store.Policies(ctx, policy.Query{
-			CompanyID: owner.ID, Order: policy.ByName, Offset: len(all), Limit: policyPage,
+			CompanyID: companyID, Order: policy.ByName, Offset: len(all), Limit: policyPage,
 		})
 		if err != nil {
 			return nil, err

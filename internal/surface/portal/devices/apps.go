@@ -130,10 +130,7 @@ func (s *Section) logFile(v *frame.Visit, a asset.Asset) error {
 	if err != nil {
 		return err
 	}
-	h := v.Writer().Header()
-	h.Set("Content-Type", "text/plain; charset=utf-8")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Disposition", `attachment; filename="agent-log-`+l.At.UTC().Format("2006-01-02T150405Z")+`.txt"`)
+	v.Download("text/plain; charset=utf-8", "agent-log-"+l.At.UTC().Format("2006-01-02T150405Z")+".txt")
 	_, err = io.WriteString(v.Writer(), l.Text)
 	return err
 }

@@ -116,7 +116,6 @@ func (s *Section) export(v *frame.Visit) error {
 		return v.Redirect(frame.DevicesPath, v.Failed(err))
 	}
 	shown := exportedColumns(l)
-	h := v.Writer().Header()
 	ids, err := s.exported(v, l)
 	if fault.CodeOf(err) == fault.InvalidArguments {
 		return v.Redirect(l.URL()) // says what is wrong
@@ -124,8 +123,7 @@ func (s *Section) export(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	h.Set("Content-Type", "text/csv; charset=utf-8")
-	h.Set("Content-Disposition", `attachment; filename="devices-`+v.Now.UTC().Format("2006-01-02")+`.csv"`)
+	v.Download("text/csv; charset=utf-8", "devices-"+v.Now.UTC().Format("2006-01-02")+".csv")
 	out := csv.NewWriter(v.Writer())
 	head := []string{asset.ExportedID}
 	for _, c := range shown {

@@ -64,10 +64,7 @@ func (s *Section) historyFile(v *frame.Visit, a asset.Asset) error {
 	if err := s.Deleter.ExportAsset(v.Context(), a.CompanyID, a.ID, &h); err != nil {
 		return v.Refused(frame.DevicePath(a.ID), err, fault.Unsupported)
 	}
-	header := v.Writer().Header()
-	header.Set("Content-Type", "application/x-ndjson")
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Content-Disposition", `attachment; filename="asset-`+a.ID+`-`+h.sum()+`.ndjson"`)
+	v.Download("application/x-ndjson", "asset-"+a.ID+"-"+h.sum()+".ndjson")
 	_, err := h.lines.WriteTo(v.Writer())
 	return err
 }

@@ -1,7 +1,6 @@
 package devices
 
 import (
-	"encoding/base64"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -73,9 +72,7 @@ type again struct {
 	ExpiresAt time.Time
 }
 
-func (a again) picture() string {
-	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(a.png)
-}
+func (a again) picture() string { return frame.Picture(a.png) }
 
 func mergePath(id string) string { return frame.DevicePath(id) + "/merge" }
 

@@ -223,19 +223,10 @@ func (f followed) more() string {
 
 // resultStatus is the status of a device of a job, for people.
 func resultStatus(status string) (frame.Tone, string) {
-	switch status {
-	case job.DeviceWaiting:
-		return frame.Idle, "Waiting"
-	case job.DeviceTaken:
-		return frame.Idle, "In progress"
-	case job.DeviceSuccess:
-		return frame.OK, "Success"
-	case job.DeviceUnknown:
-		return frame.Warn, "Unconfirmed"
-	case job.DeviceCanceled:
-		return frame.Idle, "Canceled"
-	}
-	return frame.Bad, "Error"
+	b := cmp.Or(map[string]badge{job.DeviceWaiting: {frame.Idle, "Waiting"}, job.DeviceTaken: {frame.Idle, "In progress"},
+		job.DeviceSuccess: {frame.OK, "Success"}, job.DeviceUnknown: {frame.Warn, "Unconfirmed"},
+		job.DeviceCanceled: {frame.Idle, "Canceled"}}[status], badge{frame.Bad, "Error"})
+	return b.tone, b.word
 }
 
 // resultName is what a device of a job is called.

@@ -3,7 +3,6 @@
 package enroll
 
 import (
-	"encoding/base64"
 	"net/http"
 	"net/url"
 	"slices"
@@ -184,9 +183,7 @@ type code struct {
 	App      provisioning.AppState
 }
 
-func (c code) picture() string {
-	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(c.Image.Data)
-}
+func (c code) picture() string { return frame.Picture(c.Image.Data) }
 
 func (c code) joinedPath() string {
 	return "/enrol/joined?" + url.Values{"policy": {c.PolicyID}, "since": {strconv.FormatInt(c.Since.UnixMilli(), 10)}}.Encode()

@@ -119,7 +119,7 @@ func (v *Visit) fail(err error) {
 		h := v.w.Header()
 		h.Set("HX-Retarget", "#notices")
 		h.Set("HX-Reswap", "beforeend")
-		v.answer(v.write(code, notice(problem)))
+		v.answer(v.FragmentStatus(code, notice(problem)))
 		return
 	}
 	v.answer(v.ShowStatus(code, problem.Title, "", problemPage(problem)))

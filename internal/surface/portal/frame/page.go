@@ -2,6 +2,7 @@ package frame
 
 import (
 	"cmp"
+	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -114,10 +115,12 @@ func Either[T any](holds bool, yes, no T) T {
 
 // Count is a number and its noun.
 func Count[N int | int64](n N, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return Number(n) + " " + many
+	return Either(n == 1, "1 "+one, Number(n)+" "+many)
+}
+
+// Picture is the address of a PNG picture that holds the picture itself.
+func Picture(png []byte) string {
+	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(png)
 }
 
 // Joined joins the texts that are not empty.

@@ -3,7 +3,6 @@ package policies
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -83,13 +82,7 @@ func labelOf(id string) string {
 }
 
 // older is the list of proposals after its last row.
-func older(q queue) string {
-	address := q.url()
-	if strings.Contains(address, "?") {
-		return address + "&" + q.Next
-	}
-	return address + "?" + q.Next
-}
+func older(q queue) string { return frame.WithQuery(q.url(), q.Next) }
 
 // adviceTone says how an advice is meant.
 func adviceTone(r proposal.Review) frame.Tone {

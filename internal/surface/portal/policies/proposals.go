@@ -28,13 +28,11 @@ type queue struct {
 // url is the list with the same filters from its beginning.
 func (q queue) url() string {
 	address := frame.ProposalsPath
-	switch {
-	case q.Waiting && q.PolicyID != "":
-		address += "?waiting=1&policy=" + q.PolicyID
-	case q.Waiting:
+	if q.Waiting {
 		address += "?waiting=1"
-	case q.PolicyID != "":
-		address += "?policy=" + q.PolicyID
+	}
+	if q.PolicyID != "" {
+		address = frame.WithQuery(address, "policy="+q.PolicyID)
 	}
 	return address
 }

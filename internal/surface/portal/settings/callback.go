@@ -2,7 +2,6 @@ package settings
 
 import (
 	"log/slog"
-	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/surface/web"
 )
@@ -116,7 +116,7 @@ func (s *Section) refuseGuest(w http.ResponseWriter, r *http.Request, err error)
 	case fault.NotFound:
 		web.Answer(w, r, s.Log, http.StatusNotFound, callbackPage("Not found", "This sign-up is unknown here. Start again.", ""))
 	case fault.RateLimited:
-		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(f.RetryAfter.Seconds())))))
+		w.Header().Set("Retry-After", strconv.Itoa(operation.Seconds(f.RetryAfter)))
 		web.Answer(w, r, s.Log, http.StatusTooManyRequests, callbackPage("Too many requests", frame.Sentence(f.Detail), ""))
 	case fault.Refused, fault.Provider:
 		s.Log.WarnContext(r.Context(), "cannot finish a sign-up", slog.Any("error", err))
