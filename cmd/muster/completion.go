@@ -107,10 +107,8 @@ func candidates(node *kong.Node, open *kong.Flag, arguments int, flag bool) (wor
 	case open != nil:
 		return values(open.Value)
 	case flag:
-		for _, level := range node.AllFlags(true) {
-			for _, one := range level {
-				words = append(words, "--"+one.Name)
-			}
+		for _, one := range slices.Concat(node.AllFlags(true)...) {
+			words = append(words, "--"+one.Name)
 		}
 		return words
 	case arguments < len(node.Positional):
@@ -134,11 +132,9 @@ func values(v *kong.Value) []string {
 
 // flagOf finds a flag of the command or of those above it by its long or short name, with the hyphens; nil: none.
 func flagOf(node *kong.Node, name string) *kong.Flag {
-	for _, level := range node.AllFlags(false) {
-		for _, flag := range level {
-			if name == "--"+flag.Name || flag.Short != 0 && name == "-"+string(flag.Short) {
-				return flag
-			}
+	for _, flag := range slices.Concat(node.AllFlags(false)...) {
+		if name == "--"+flag.Name || flag.Short != 0 && name == "-"+string(flag.Short) {
+			return flag
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"os/user"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -183,4 +184,35 @@ func (c *serveCommand) Run(env *cli.Env) error {
 		return err
 	}
 	return running.Run(env.Context)
+}
+
+// version is the version that the linker sets (scripts/build.sh). Empty: the version that the go command stamps into a
+// build from the repository is used.
+var version = ""
+
+// versionCommand prints what is known of this program's build. See ops.Build.
+type versionCommand struct {
+	Output string `name:"output" short:"o" enum:"text,json" default:"text" help:"What to print: text, or one JSON value."`
+}
+
+// Run prints the build.
+func (c *versionCommand) Run(env *cli.Env) error {
+	b := ops.ReadBuild(version)
+	return cli.Print(env.Out, c.Output, b, func(w io.Writer) {
+		fmt.Fprintf(w, "muster %s (%s, %s, %s)\n", b.Version, b.Revision, b.Go, b.Platform)
+	})
+}
+
+// manager is the service manager that started this very process (sd_notify(3)). Its
+// variables are removed, so that no other process speaks for this one.
+func manager() ops.Manager {
+	m := ops.Manager{Socket: os.Getenv("NOTIFY_SOCKET")}
+	microseconds, err := strconv.ParseInt(os.Getenv("WATCHDOG_USEC"), 10, 64)
+	if pid := os.Getenv("WATCHDOG_PID"); err == nil && m.Socket != "" && (pid == "" || pid == strconv.Itoa(os.Getpid())) {
+		m.Watchdog = max(0, time.Duration(microseconds)*time.Microsecond)
+	}
+	for _, name := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
+		_ = os.Unsetenv(name) // fails only for malformed names
+	}
+	return m
 }

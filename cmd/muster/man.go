@@ -77,15 +77,13 @@ func manPage(node *kong.Node, name string) string {
 	}
 	var variables []string
 	section("OPTIONS")
-	for _, group := range node.AllFlags(true) {
-		for _, flag := range group {
-			fmt.Fprintf(page, ".TP\n.B %s\n%s\n", roff(flag.String()), roff(flag.Help))
-			for _, variable := range flag.Envs {
-				variables = append(variables, fmt.Sprintf(".TP\n.B %s\nSets \\-\\-%s.\n", variable, roff(flag.Name)))
-				if flag.Tag.Has("secret") {
-					variables = append(variables,
-						fmt.Sprintf(".TP\n.B %[1]s_FILE\nNames a file that holds the value of %[1]s.\n", variable))
-				}
+	for _, flag := range slices.Concat(node.AllFlags(true)...) {
+		fmt.Fprintf(page, ".TP\n.B %s\n%s\n", roff(flag.String()), roff(flag.Help))
+		for _, variable := range flag.Envs {
+			variables = append(variables, fmt.Sprintf(".TP\n.B %s\nSets \\-\\-%s.\n", variable, roff(flag.Name)))
+			if flag.Tag.Has("secret") {
+				variables = append(variables,
+					fmt.Sprintf(".TP\n.B %[1]s_FILE\nNames a file that holds the value of %[1]s.\n", variable))
 			}
 		}
 	}

@@ -67,15 +67,15 @@ type API struct {
 func (d *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	base := protocol.Base
-	mux.HandleFunc("POST "+base+"/enroll", d.enroll)
-	mux.HandleFunc("POST "+base+"/checkin", d.checkIn)
-	mux.HandleFunc("GET "+base+"/policy/{id}", signed(d, d.policy))
+	mux.HandleFunc("POST "+base+"/enroll", d.serve(d.enroll))
+	mux.HandleFunc("POST "+base+"/checkin", d.serve(d.checkIn))
+	mux.HandleFunc("GET "+base+"/policy/{id}", d.serve(d.signed(d.policy)))
 	mux.HandleFunc("GET "+base+"/wake", d.wake)
-	mux.HandleFunc("GET "+base+"/file/{sha256}", signed(d, d.file))
-	mux.HandleFunc("POST "+base+"/log/{command}", signed(d, d.log))
-	mux.HandleFunc("POST "+base+"/push-token", posted(d, d.pushToken))
-	mux.HandleFunc("POST "+base+"/rotate", posted(d, d.rotate))
-	mux.HandleFunc("POST "+base+"/unenroll", signed(d, d.unenroll))
+	mux.HandleFunc("GET "+base+"/file/{sha256}", d.serve(d.signed(d.file)))
+	mux.HandleFunc("POST "+base+"/log/{command}", d.serve(d.signed(d.log)))
+	mux.HandleFunc("POST "+base+"/push-token", d.serve(posted(d, d.pushToken)))
+	mux.HandleFunc("POST "+base+"/rotate", d.serve(posted(d, d.rotate)))
+	mux.HandleFunc("POST "+base+"/unenroll", d.serve(d.signed(d.unenroll)))
 	mux.HandleFunc(base+"/", func(w http.ResponseWriter, r *http.Request) {
 		d.refuse(w, r, &protocol.Refusal{Code: protocol.NotFound, Message: "no such call"})
 	})
@@ -100,26 +100,38 @@ type visit struct {
 	sequence int64
 }
 
-// signed reads the body and checks the signature before anything else happens.
-func signed(d *API, next func(http.ResponseWriter, *http.Request, visit)) http.HandlerFunc {
+// call answers a request: with what is written as JSON; with nil, if it has written the answer itself; or with an error,
+// which the device is told.
+type call func(http.ResponseWriter, *http.Request) (any, error)
+
+func (d *API) serve(answer call) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		switch answered, err := answer(w, r); {
+		case err != nil:
+			d.refuse(w, r, err)
+		case answered != nil:
+			edge.JSON(w, http.StatusOK, edge.NoStore, answered)
+		}
+	}
+}
+
+// signed reads the body and checks the signature before anything else happens.
+func (d *API) signed(next func(http.ResponseWriter, *http.Request, visit) (any, error)) call {
+	return func(w http.ResponseWriter, r *http.Request) (any, error) {
 		request, err := signedRequest(w, r)
 		if err != nil {
-			d.refuse(w, r, err)
-			return
+			return nil, err
 		}
 		device, err := d.Service.Authenticate(r.Context(), request, r.Header.Get(protocol.HeaderSignature))
 		if err != nil {
 			d.closeEnded(r, err)
-			d.refuse(w, r, err)
-			return
+			return nil, err
 		}
 		plain, err := inflate(r, request.Body)
 		if err != nil {
-			d.refuse(w, r, err)
-			return
+			return nil, err
 		}
-		next(w, r, visit{device, plain, request.Sequence})
+		return next(w, r, visit{device, plain, request.Sequence})
 	}
 }
 
@@ -166,27 +178,24 @@ func inflate(r *http.Request, body []byte) ([]byte, error) {
 	return plain, nil
 }
 
-func (d *API) enroll(w http.ResponseWriter, r *http.Request) {
+func (d *API) enroll(w http.ResponseWriter, r *http.Request) (any, error) {
 	body, err := readBody(w, r)
 	var request protocol.EnrollRequest
 	if err != nil || json.Unmarshal(body, &request) != nil {
-		d.refuse(w, r, &protocol.Refusal{Code: protocol.Malformed, Message: "the body must be one JSON object"})
-		return
+		return nil, &protocol.Refusal{Code: protocol.Malformed, Message: "the body must be one JSON object"}
 	}
 	answer, err := d.Service.Enroll(r.Context(), request)
-	d.answer(w, r, answer, err)
+	return answer, err
 }
 
 // posted is signed for a call whose body is one JSON object.
-func posted[T any](d *API, serve func(context.Context, visit, T) (any, error)) http.HandlerFunc {
-	return signed(d, func(w http.ResponseWriter, r *http.Request, v visit) {
+func posted[T any](d *API, serve func(context.Context, visit, T) error) call {
+	return d.signed(func(_ http.ResponseWriter, r *http.Request, v visit) (any, error) {
 		request, err := object[T](v.body)
-		if err != nil {
-			d.refuse(w, r, err)
-			return
+		if err == nil {
+			err = serve(r.Context(), v, request)
 		}
-		answer, err := serve(r.Context(), v, request)
-		d.answer(w, r, answer, err)
+		return struct{}{}, err
 	})
 }
 
@@ -200,11 +209,10 @@ func object[T any](body []byte) (t T, err error) {
 
 // checkIn is posted for the call whose contact with the store does more than to take the
 // sequence number.
-func (d *API) checkIn(w http.ResponseWriter, r *http.Request) {
+func (d *API) checkIn(w http.ResponseWriter, r *http.Request) (any, error) {
 	request, err := signedRequest(w, r)
 	if err != nil {
-		d.refuse(w, r, err)
-		return
+		return nil, err
 	}
 	answer, err := d.Service.CheckIn(r.Context(), request, r.Header.Get(protocol.HeaderSignature), func() (protocol.CheckinRequest, error) {
 		plain, err := inflate(r, request.Body)
@@ -216,51 +224,42 @@ func (d *API) checkIn(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		d.closeEnded(r, err)
 	}
-	d.answer(w, r, answer, err)
+	return answer, err
 }
 
-func (d *API) policy(w http.ResponseWriter, r *http.Request, v visit) {
+func (d *API) policy(w http.ResponseWriter, r *http.Request, v visit) (any, error) {
 	sealed, tag, err := d.Service.Policy(r.Context(), v.device, r.PathValue("id"))
 	if err != nil {
-		d.refuse(w, r, err)
-		return
+		return nil, err
 	}
 	w.Header().Set("ETag", tag)
 	if strings.Contains(r.Header.Get("If-None-Match"), tag) {
 		w.WriteHeader(http.StatusNotModified)
-		return
+		return nil, nil
 	}
-	d.answer(w, r, sealed, nil)
+	return sealed, nil
 }
 
-func (d *API) rotate(ctx context.Context, v visit, request protocol.RotateRequest) (any, error) {
-	return struct{}{}, d.Service.Rotate(ctx, v.device, request, v.sequence)
+func (d *API) rotate(ctx context.Context, v visit, request protocol.RotateRequest) error {
+	return d.Service.Rotate(ctx, v.device, request, v.sequence)
 }
 
-func (d *API) pushToken(ctx context.Context, v visit, request protocol.PushTokenRequest) (any, error) {
+func (d *API) pushToken(ctx context.Context, v visit, request protocol.PushTokenRequest) error {
 	if len(request.Token) > maxPushToken {
-		return nil, &protocol.Refusal{Code: protocol.Malformed, Message: "the push token is too long"}
+		return &protocol.Refusal{Code: protocol.Malformed, Message: "the push token is too long"}
 	}
-	return struct{}{}, d.Service.RegisterPush(ctx, v.device, request)
+	return d.Service.RegisterPush(ctx, v.device, request)
 }
 
 const maxPushToken = 4096 // bytes
 
 // log takes the log that a command asked for. The body is the text itself.
-func (d *API) log(w http.ResponseWriter, r *http.Request, v visit) {
-	d.answer(w, r, struct{}{}, d.Service.KeepLog(r.Context(), v.device, r.PathValue("command"), v.body))
+func (d *API) log(_ http.ResponseWriter, r *http.Request, v visit) (any, error) {
+	return struct{}{}, d.Service.KeepLog(r.Context(), v.device, r.PathValue("command"), v.body)
 }
 
-func (d *API) unenroll(w http.ResponseWriter, r *http.Request, v visit) {
-	d.answer(w, r, struct{}{}, d.Service.Unenroll(r.Context(), v.device))
-}
-
-func (d *API) answer(w http.ResponseWriter, r *http.Request, answer any, err error) {
-	if err != nil {
-		d.refuse(w, r, err)
-		return
-	}
-	edge.JSON(w, http.StatusOK, edge.NoStore, answer)
+func (d *API) unenroll(_ http.ResponseWriter, r *http.Request, v visit) (any, error) {
+	return struct{}{}, d.Service.Unenroll(r.Context(), v.device)
 }
 
 // refuse answers an error. Unexpected errors are logged and not sent.

@@ -53,22 +53,19 @@ func (d *downloads) end(device string) {
 var rangeForm = regexp.MustCompile(`^bytes=([0-9]{1,12})-([0-9]{1,12})$`)
 
 // file answers a range of a file that the device was offered.
-func (d *API) file(w http.ResponseWriter, r *http.Request, v visit) {
+func (d *API) file(w http.ResponseWriter, r *http.Request, v visit) (any, error) {
 	named := rangeForm.FindStringSubmatch(r.Header.Get("Range"))
 	if named == nil {
-		d.refuse(w, r, &protocol.Refusal{Code: protocol.Malformed, Message: "name one range, from and to"})
-		return
+		return nil, &protocol.Refusal{Code: protocol.Malformed, Message: "name one range, from and to"}
 	}
 	if !d.downloads.begin(v.device.ID) {
-		d.refuse(w, r, &protocol.Refusal{Code: protocol.Busy, Message: "too many downloads", RetryAfter: downloadRetry})
-		return
+		return nil, &protocol.Refusal{Code: protocol.Busy, Message: "too many downloads", RetryAfter: downloadRetry}
 	}
 	defer d.downloads.end(v.device.ID)
 	sha256 := r.PathValue("sha256")
 	size, err := d.Service.FileSize(r.Context(), v.device, sha256)
 	if err != nil {
-		d.refuse(w, r, err)
-		return
+		return nil, err
 	}
 	from, _ := strconv.ParseInt(named[1], 10, 64) // the form has made sure
 	to, _ := strconv.ParseInt(named[2], 10, 64)
@@ -76,12 +73,11 @@ func (d *API) file(w http.ResponseWriter, r *http.Request, v visit) {
 	if from > to {
 		w.Header().Set("Content-Range", "bytes */"+strconv.FormatInt(size, 10))
 		w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
-		return
+		return nil, nil
 	}
 	part, err := d.Service.FilePart(r.Context(), v.device, sha256, from/rollout.PartSize)
 	if err != nil {
-		d.refuse(w, r, err)
-		return
+		return nil, err
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/octet-stream")
@@ -93,16 +89,16 @@ func (d *API) file(w http.ResponseWriter, r *http.Request, v visit) {
 		begin := at % rollout.PartSize
 		end := min(int64(len(part)), begin+to-at+1)
 		if begin >= end {
-			return // shorter than it should be: the device sees that the answer is cut
+			return nil, nil // shorter than it should be: the device sees that the answer is cut
 		}
 		if _, err := w.Write(part[begin:end]); err != nil {
-			return
+			return nil, nil
 		}
 		if at += end - begin; at > to {
-			return
+			return nil, nil
 		}
 		if part, err = d.Service.FilePart(r.Context(), v.device, sha256, at/rollout.PartSize); err != nil {
-			return
+			return nil, nil
 		}
 	}
 }

@@ -292,20 +292,20 @@ func (d *API) wake(w http.ResponseWriter, r *http.Request) {
 	id, s := r.Header.Get(protocol.HeaderDevice), &stream{signals: make(chan struct{}, 1)}
 	d.Hub.expect(id, s)
 	defer d.Hub.opened(id, s)
-	signed(d, func(w http.ResponseWriter, r *http.Request, v visit) { d.open(w, r, v, s) })(w, r)
+	d.serve(d.signed(func(w http.ResponseWriter, r *http.Request, v visit) (any, error) {
+		return nil, d.open(w, r, v, s)
+	}))(w, r)
 }
 
-func (d *API) open(w http.ResponseWriter, r *http.Request, v visit, s *stream) {
+func (d *API) open(w http.ResponseWriter, r *http.Request, v visit, s *stream) error {
 	hijacker, ok := w.(http.Hijacker)
 	if !ok || !d.Hub.admit(v.device.ID) {
-		d.refuse(w, r, &protocol.Refusal{Code: protocol.Busy, Message: "no more wake streams at this replica: poll", RetryAfter: busyRetry})
-		return
+		return &protocol.Refusal{Code: protocol.Busy, Message: "no more wake streams at this replica: poll", RetryAfter: busyRetry}
 	}
 	conn, _, err := hijacker.Hijack()
 	if err != nil {
 		d.Hub.leave()
-		d.refuse(w, r, err)
-		return
+		return err
 	}
 	_ = conn.SetDeadline(time.Time{})
 	s.conn, s.sequence, s.commands = conn, v.sequence, r.Header.Get(protocol.HeaderWake) == protocol.WakeCommands
@@ -315,10 +315,11 @@ func (d *API) open(w http.ResponseWriter, r *http.Request, v visit, s *stream) {
 	if !d.Hub.add(v.device.ID, s) {
 		_ = conn.Close() // nothing was written to it
 		d.Hub.leave()
-		return
+		return nil
 	}
 	go d.Hub.serve(v.device.ID, s)
 	if d.Hub.Opened != nil {
 		d.Hub.Opened(agentdevice.OpenedStream(v.device.ID, v.sequence))
 	}
+	return nil
 }

@@ -75,15 +75,11 @@ func (c *AgentRollout) Validate() error {
 // Run begins the rollout, or continues a paused one.
 func (c *AgentRollout) Run(env *Env) error {
 	return c.open(env, Writes, func(ctx context.Context, admin *Admin) (answer, error) {
-		goal := 0
-		if c.Percent != nil {
-			goal = *c.Percent
-		}
 		before, err := admin.Rollouts.Rollouts(ctx)
 		if err != nil {
 			return answer{}, err
 		}
-		r, err := admin.Rollouts.BeginRollout(ctx, c.Version, goal)
+		r, err := admin.Rollouts.BeginRollout(ctx, c.Version, deref(c.Percent))
 		return answer{viewRollout(r, rollout.Progress{}), func(w io.Writer) {
 			for _, other := range before {
 				if other.Version != r.Version && (other.State == rollout.Running || other.State == rollout.Paused) {

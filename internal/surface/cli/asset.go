@@ -196,11 +196,8 @@ type assetTokenView struct {
 
 // Run makes the token. It is shown here once.
 func (c *AssetToken) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		id, err := admin.asset(ctx, owner, c.Asset)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, on((*Admin).asset, c.Asset, func(ctx context.Context, admin *Admin, owner company.Company, id string) (
+		answer, error) {
 		policyID := ""
 		if c.Policy != "" {
 			under, err := admin.policy(ctx, owner, c.Policy)
@@ -214,7 +211,7 @@ func (c *AssetToken) Run(env *Env) error {
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "Token for %s, valid once and until %s; it is not shown again:\n\n%s\n", c.Asset, day(made.ExpiresAt), text)
 		}}, err
-	})
+	}))
 }
 
 // AssetMerge merges two assets.
@@ -231,11 +228,8 @@ type mergeView struct {
 
 // Run merges.
 func (c *AssetMerge) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		kept, err := admin.asset(ctx, owner, c.Kept)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, on((*Admin).asset, c.Kept, func(ctx context.Context, admin *Admin, owner company.Company, kept string) (
+		answer, error) {
 		other, err := admin.asset(ctx, owner, c.New)
 		if err != nil {
 			return answer{}, err
@@ -244,5 +238,5 @@ func (c *AssetMerge) Run(env *Env) error {
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "%s has the device of %s now.\n", view.Kept, view.Merged)
 		}}, admin.Identity.MergeAssets(ctx, owner.ID, kept, other, nil)
-	})
+	}))
 }

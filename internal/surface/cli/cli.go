@@ -132,6 +132,18 @@ func (work inCompany) of(slug string) func(ctx context.Context, admin *Admin) (a
 	}
 }
 
+// on returns work on what find finds by a reference that a command names, such as an asset's name.
+func on[T any](find func(a *Admin, ctx context.Context, owner company.Company, ref string) (T, error), ref string,
+	work func(ctx context.Context, admin *Admin, owner company.Company, found T) (answer, error)) inCompany {
+	return func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		found, err := find(admin, ctx, owner, ref)
+		if err != nil {
+			return answer{}, err
+		}
+		return work(ctx, admin, owner, found)
+	}
+}
+
 // list is the answer that prints things: as JSON, the view of each; as text, a table.
 func list[T, V any](things []T, view func(T) V, header []string, cells func(T) []string) answer {
 	views := make([]V, len(things))

@@ -67,18 +67,8 @@ func settingNames() []string {
 }
 
 func settingOf(s *access.Settings, setting string) *bool {
-	switch setting {
-	case "device-commands":
-		return &s.DeviceCommands
-	case "destructive-commands":
-		return &s.DestructiveCommands
-	case "policy-changes":
-		return &s.PolicyChanges
-	case "provisioning":
-		return &s.Provisioning
-	default:
-		return &s.OAuthConnections
-	}
+	return map[string]*bool{"device-commands": &s.DeviceCommands, "destructive-commands": &s.DestructiveCommands,
+		"policy-changes": &s.PolicyChanges, "provisioning": &s.Provisioning, "oauth-connections": &s.OAuthConnections}[setting]
 }
 
 // CompanyCreate makes a company; all settings are off unless enabled.

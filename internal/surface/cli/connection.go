@@ -98,16 +98,13 @@ func (c *ConnectionSet) Run(env *Env) error {
 
 // changeConnection changes a connection of the company.
 func (c OfCompany) changeConnection(env *Env, ref, done string, change func(*oauth.Connection) error) error {
-	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		id, err := admin.connection(ctx, owner, ref)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, on((*Admin).connection, ref, func(ctx context.Context, admin *Admin, owner company.Company, id string) (
+		answer, error) {
 		o, err := admin.Connections.UpdateConnection(ctx, owner.ID, id, change)
 		return answer{viewConnection(o), func(w io.Writer) {
 			fmt.Fprintf(w, "%s connection %s (%s): %s.\n", done, o.ID, o.ClientName, o.Scopes)
 		}}, missing(err, owner.Slug, "connection", ref)
-	})
+	}))
 }
 
 // ConnectionRevoke ends a connection.

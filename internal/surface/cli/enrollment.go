@@ -56,33 +56,24 @@ type createdCode struct {
 
 // Run makes the token. It is shown here once.
 func (c *EnrollmentCreate) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		under, err := admin.policy(ctx, owner, c.Policy)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, on((*Admin).policy, c.Policy, func(ctx context.Context, admin *Admin, owner company.Company, under policy.Policy) (
+		answer, error) {
 		settings := config.Service{Store: c.Store, Platform: c.Platform, KeyFile: c.KeyFile, AcceptLostKeys: c.AcceptLostKeys}
 		making, err := admin.Provisioning(ctx, settings, under.Type)
 		if err != nil {
 			return answer{}, err
 		}
 		wanted := provisioning.Request{PolicyID: under.ID, PersonalUsage: provisioning.PersonalUsage(c.Usage),
-			Limits: provisioning.Limits{Tags: c.Tag}}
-		if c.MaxDevices != nil {
-			wanted.Limits.Devices = *c.MaxDevices
-		}
+			Limits: provisioning.Limits{Tags: c.Tag, Devices: deref(c.MaxDevices)}}
 		actor := access.OperatorActor(env.User)
 		token, _, err := making.Issue(ctx, access.Principal{Kind: actor.Kind, ID: actor.ID, Name: actor.Name, CompanyID: owner.ID,
 			CompanySlug: owner.Slug}, wanted)
-		if err != nil {
-			return answer{}, usage(err)
-		}
 		view := createdCode{token.Code, token.Text, operation.Timestamp{Time: token.ExpiresAt}, under.PathName()}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "Code %s of %s, until %s; the token is not shown again:\n\n%s\n", view.ID, under.Name,
 				day(token.ExpiresAt), token.Text)
-		}}, nil
-	})
+		}}, usage(err)
+	}))
 }
 
 // codeView is the JSON of a code.
@@ -167,14 +158,11 @@ type EnrollmentRevoke struct {
 func (c *EnrollmentRevoke) Run(env *Env) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		revoked, err := admin.Codes.RevokeCode(ctx, owner.ID, nil, c.ID)
-		if err != nil {
-			return answer{}, missing(err, owner.Slug, "enrollment", c.ID)
-		}
 		return answer{viewCode(env, owner, revoked), func(w io.Writer) {
 			fmt.Fprintf(w, "Revoked %s. %s\n", revoked.ID, provisioning.AfterRevoke(1, revoked.Management))
 			if revoked.Management == policy.Platform {
 				fmt.Fprintln(w, "The running service asks it within seconds; muster enrollment list shows whether the token is deleted.")
 			}
-		}}, nil
+		}}, missing(err, owner.Slug, "enrollment", c.ID)
 	})
 }

@@ -4,13 +4,18 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/oauth"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -44,8 +49,13 @@ func single(owner company.Company, kind, ref string, ids []string) (string, erro
 		kind, ref, strings.Join(shown, ", "), more)
 }
 
-// firstMatch returns the id of the thing that ref names: the first of the matches that any thing has decides.
-func firstMatch[T any](owner company.Company, kind, ref string, things []T, id func(T) string, matches ...func(T) bool) (string, error) {
+// firstMatch returns the id of the thing of a list that ref names: the first of the matches that any thing has decides.
+func firstMatch[T any](ctx context.Context, owner company.Company, kind, ref string, list func(context.Context, string) ([]T, error),
+	id func(T) string, matches ...func(T) bool) (string, error) {
+	things, err := list(ctx, owner.ID)
+	if err != nil {
+		return "", err
+	}
 	var ids []string
 	for _, match := range matches {
 		for _, thing := range things {
@@ -68,11 +78,7 @@ func (d *Admin) policy(ctx context.Context, owner company.Company, ref string) (
 			return found, err
 		}
 	}
-	all, err := d.policies(ctx, owner)
-	if err != nil {
-		return policy.Policy{}, err
-	}
-	id, err := firstMatch(owner, "policy", ref, all, func(p policy.Policy) string { return p.ID },
+	id, err := firstMatch(ctx, owner, "policy", ref, d.policies, func(p policy.Policy) string { return p.ID },
 		func(p policy.Policy) bool { return p.Name == ref || policy.SameName(ref, p.Name) })
 	if err != nil {
 		return policy.Policy{}, err
@@ -98,11 +104,7 @@ func (d *Admin) asset(ctx context.Context, owner company.Company, ref string) (s
 
 // user finds the id of a company's user by that, the e-mail address or the name.
 func (d *Admin) user(ctx context.Context, owner company.Company, ref string) (string, error) {
-	all, err := d.Users.Users(ctx, owner.ID)
-	if err != nil {
-		return "", err
-	}
-	return firstMatch(owner, "user", ref, all, func(u account.User) string { return u.ID },
+	return firstMatch(ctx, owner, "user", ref, d.Users.Users, func(u account.User) string { return u.ID },
 		func(u account.User) bool { return u.ID == ref || strings.EqualFold(u.Email, ref) },
 		func(u account.User) bool { return u.Name == ref })
 }
@@ -110,11 +112,7 @@ func (d *Admin) user(ctx context.Context, owner company.Company, ref string) (st
 // key finds the id of a company's API key by that, its prefix or its name. A key that is not revoked takes
 // precedence over revoked keys with the same name.
 func (d *Admin) key(ctx context.Context, owner company.Company, ref string) (string, error) {
-	all, err := d.Keys.Keys(ctx, owner.ID)
-	if err != nil {
-		return "", err
-	}
-	return firstMatch(owner, "key", ref, all, func(k apikey.Key) string { return k.ID },
+	return firstMatch(ctx, owner, "key", ref, d.Keys.Keys, func(k apikey.Key) string { return k.ID },
 		func(k apikey.Key) bool { return k.ID == ref },
 		func(k apikey.Key) bool { return k.Prefix == ref },
 		func(k apikey.Key) bool { return k.Name == ref && k.RevokedAt.IsZero() },
@@ -124,11 +122,7 @@ func (d *Admin) key(ctx context.Context, owner company.Company, ref string) (str
 // connection finds the id of a company's OAuth connection by that or its client's name. A connection that is not
 // revoked takes precedence over revoked ones with the same name.
 func (d *Admin) connection(ctx context.Context, owner company.Company, ref string) (string, error) {
-	all, err := d.Connections.Connections(ctx, owner.ID)
-	if err != nil {
-		return "", err
-	}
-	return firstMatch(owner, "connection", ref, all, func(o oauth.Connection) string { return o.ID },
+	return firstMatch(ctx, owner, "connection", ref, d.Connections.Connections, func(o oauth.Connection) string { return o.ID },
 		func(o oauth.Connection) bool { return o.ID == ref },
 		func(o oauth.Connection) bool { return o.ClientName == ref && o.RevokedAt.IsZero() },
 		func(o oauth.Connection) bool { return o.ClientName == ref })
@@ -151,4 +145,34 @@ func oneOf(flag, byFlag, argument string) (string, error) {
 		return "", fmt.Errorf("--%s and the argument differ: give one of them", flag)
 	}
 	return cmp.Or(byFlag, argument), nil
+}
+
+// Durations lets every flag and setting that takes a duration take days, too: 30d, or
+// 1d12h.
+func Durations() kong.Option {
+	return kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
+		var text string
+		if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
+			return err
+		}
+		d, err := phrase.ParseDuration(text)
+		if err != nil {
+			return err
+		}
+		target.SetInt(int64(d))
+		return nil
+	}))
+}
+
+// NoEmptyList refuses a flag that takes a list and was given an empty value, as from a script's
+// variable that is not set. The command would take it for a flag that was not given, whose
+// default is often everything: all networks, all policies, all types of events. Settings of the
+// service may be empty, as their variables may: the default of a list there is none.
+func NoEmptyList(chosen *kong.Context) error {
+	for _, at := range chosen.Path {
+		if f := at.Flag; f != nil && !at.Resolved && len(f.Envs) == 0 && f.IsSlice() && f.Target.Len() == 0 {
+			return fmt.Errorf("--%s must not be empty: give a value, or leave the flag out", f.Name)
+		}
+	}
+	return nil
 }

@@ -218,18 +218,20 @@ type jobOf struct {
 	ID string `arg:"" name:"job" help:"The job's id."`
 }
 
+// job finds a company's job by its id.
+func (a *Admin) job(ctx context.Context, owner company.Company, id string) (job.Job, error) {
+	j, err := a.Jobs.Store.Job(ctx, owner.ID, id)
+	return j, missing(err, owner.Slug, "job", id)
+}
+
 // JobShow shows a job.
 type JobShow struct{ jobOf }
 
 // Run shows it.
 func (c *JobShow) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		j, err := admin.Jobs.Store.Job(ctx, owner.ID, c.ID)
-		if err != nil {
-			return answer{}, missing(err, owner.Slug, "job", c.ID)
-		}
+	return c.reading(env, on((*Admin).job, c.ID, func(ctx context.Context, admin *Admin, owner company.Company, j job.Job) (answer, error) {
 		return admin.jobAnswer(ctx, owner, j, env.Now())
-	})
+	}))
 }
 
 func (a *Admin) jobAnswer(ctx context.Context, owner company.Company, j job.Job, now time.Time) (answer, error) {
@@ -262,15 +264,12 @@ func (c *JobResume) Run(env *Env) error { return c.move(env, job.Running, "") }
 func (c *JobCancel) Run(env *Env) error { return c.move(env, job.Canceled, "") }
 
 func (c *jobOf) move(env *Env, to job.Status, why string) error {
-	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		j, err := admin.Jobs.Store.Job(ctx, owner.ID, c.ID)
-		if err == nil {
-			j, err = admin.Jobs.Move(ctx, j, to, why)
-		}
+	return c.run(env, on((*Admin).job, c.ID, func(ctx context.Context, admin *Admin, owner company.Company, j job.Job) (answer, error) {
+		j, err := admin.Jobs.Move(ctx, j, to, why)
 		if err != nil {
 			return answer{}, missing(err, owner.Slug, "job", c.ID)
 		}
 		view, err := admin.jobView(ctx, owner, j, env.Now())
 		return answer{view, func(w io.Writer) { fmt.Fprintf(w, "Job %s is %s.\n", j.ID, strings.ToLower(string(view.Status))) }}, err
-	})
+	}))
 }

@@ -160,16 +160,12 @@ type KeyRevoke struct {
 
 // Run revokes the key.
 func (c *KeyRevoke) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		id, err := admin.key(ctx, owner, c.Key)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, on((*Admin).key, c.Key, func(ctx context.Context, admin *Admin, owner company.Company, id string) (answer, error) {
 		key, err := admin.keys(env).Revoke(ctx, owner.ID, id)
 		return answer{viewKey(key), func(w io.Writer) {
 			fmt.Fprintf(w, "Revoked key %s (%s).\n", key.ID, key.Name)
 		}}, missing(err, owner.Slug, "key", c.Key)
-	})
+	}))
 }
 
 type keyView struct {

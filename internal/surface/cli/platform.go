@@ -125,10 +125,8 @@ func (c *CompanyDisconnect) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		if owner, err = platform.Disconnect(ctx, owner.ID); err != nil {
-			return answer{}, err
-		}
-		return showCompany("Disconnected", owner, company.Trouble{}), nil
+		owner, err = platform.Disconnect(ctx, owner.ID)
+		return showCompany("Disconnected", owner, company.Trouble{}), err
 	})
 }
 
@@ -147,11 +145,8 @@ type companionView struct {
 
 // Run makes the token. It is shown here once.
 func (c *AssetCompanion) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		id, err := admin.asset(ctx, owner, c.Asset)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, on((*Admin).asset, c.Asset, func(ctx context.Context, admin *Admin, owner company.Company, id string) (
+		answer, error) {
 		a, err := admin.Assets.Asset(ctx, owner.ID, id)
 		if err != nil {
 			return answer{}, err
@@ -166,5 +161,5 @@ func (c *AssetCompanion) Run(env *Env) error {
 			fmt.Fprintf(w, "Token for the companion app of %s, valid once and until %s; it is not shown again:\n\n%s\n",
 				a.PathName(), day(expires), text)
 		}}, err
-	})
+	}))
 }

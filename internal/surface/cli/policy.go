@@ -116,7 +116,7 @@ type PolicyList struct{ OfCompany }
 // Run prints the list.
 func (c *PolicyList) Run(env *Env) error {
 	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		all, err := admin.policies(ctx, owner)
+		all, err := admin.policies(ctx, owner.ID)
 		return list(all, viewPolicy, []string{"ID", "NAME", "TYPE", "VERSION", "AT PLATFORM", "DEVICES", "UPDATED"},
 			func(p policy.Policy) []string {
 				return []string{p.ID, p.Name, policyType(p), strconv.Itoa(p.Version), pushed(p),
@@ -128,10 +128,10 @@ func (c *PolicyList) Run(env *Env) error {
 const policyPage = 500
 
 // policies reads all policies of a company, by name.
-func (d *Admin) policies(ctx context.Context, owner company.Company) (all []policy.Policy, err error) {
+func (d *Admin) policies(ctx context.Context, companyID string) (all []policy.Policy, err error) {
 	for {
 		page, total, err := d.Policies.Store.Policies(ctx, policy.Query{
-			CompanyID: owner.ID, Order: policy.ByName, Offset: len(all), Limit: policyPage,
+			CompanyID: companyID, Order: policy.ByName, Offset: len(all), Limit: policyPage,
 		})
 		if err != nil {
 			return nil, err
@@ -151,24 +151,16 @@ type OfPolicy struct {
 
 // with finds the policy and works on it.
 func (c OfPolicy) with(env *Env, work onPolicy) error {
-	return c.reading(env, c.onPolicy(work))
+	return c.reading(env, on((*Admin).policy, c.Policy, work))
 }
 
 // changing is with for a command that writes.
-func (c OfPolicy) changing(env *Env, work onPolicy) error { return c.run(env, c.onPolicy(work)) }
+func (c OfPolicy) changing(env *Env, work onPolicy) error {
+	return c.run(env, on((*Admin).policy, c.Policy, work))
+}
 
 // onPolicy is work on the policy that a command names.
 type onPolicy func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error)
-
-func (c OfPolicy) onPolicy(work onPolicy) inCompany {
-	return func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		found, err := admin.policy(ctx, owner, c.Policy)
-		if err != nil {
-			return answer{}, err
-		}
-		return work(ctx, admin, owner, found)
-	}
-}
 
 // PolicyShow shows one policy.
 type PolicyShow struct{ OfPolicy }
@@ -270,9 +262,7 @@ func (c *PolicyPush) Run(env *Env) error {
 		if err := platform.PushPolicy(ctx, owner.ID, p.ID); err != nil {
 			return answer{}, fault.New(fault.CodeOf(err), "the policy was not pushed: %s", fault.From(err).Detail).Because(err)
 		}
-		if p, err = admin.Policies.Current(ctx, owner.ID, p.ID); err != nil {
-			return answer{}, err
-		}
-		return showPolicy("Pushed", p, ""), nil
+		p, err = admin.Policies.Current(ctx, owner.ID, p.ID)
+		return showPolicy("Pushed", p, ""), err
 	})
 }

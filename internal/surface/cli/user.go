@@ -158,11 +158,7 @@ type oneUser struct {
 // change does something to the user and says so.
 func (c oneUser) change(env *Env, sentence string, work func(people account.Users, ctx context.Context,
 	companyID, id string) (account.User, error)) error {
-	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		id, err := admin.user(ctx, owner, c.User)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, on((*Admin).user, c.User, func(ctx context.Context, admin *Admin, owner company.Company, id string) (answer, error) {
 		u, err := work(admin.people(env), ctx, owner.ID, id)
 		if err != nil || !u.Disabled {
 			return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, sentence+".\n", u.Email) }},
@@ -180,7 +176,7 @@ func (c oneUser) change(env *Env, sentence string, work func(people account.User
 					k.Prefix, owner.Slug, k.ID)
 			}
 		}}, err
-	})
+	}))
 }
 
 // UserSetPassword gives a user another password.

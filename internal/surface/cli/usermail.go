@@ -48,11 +48,7 @@ func (c *UserMail) Run(env *Env) error {
 	if !c.Mute && len(c.Event) == 0 {
 		work = c.reading
 	}
-	return work(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		id, err := admin.user(ctx, owner, c.User)
-		if err != nil {
-			return answer{}, err
-		}
+	return work(env, on((*Admin).user, c.User, func(ctx context.Context, admin *Admin, owner company.Company, id string) (answer, error) {
 		u, err := admin.Users.UserByID(ctx, owner.ID, id)
 		if err != nil {
 			return answer{}, missing(err, owner.Slug, "user", c.User)
@@ -67,7 +63,7 @@ func (c *UserMail) Run(env *Env) error {
 			fmt.Fprintf(w, "%s gets mail about what the user can decide or may see of: %s.\n", u.Email,
 				strings.Join(event.Names(view.Events), ", "))
 		}}, err
-	})
+	}))
 }
 
 func (c *UserMail) choice(ctx context.Context, admin *Admin, companyID, userID string) (attention.Choice, error) {

@@ -10,7 +10,6 @@ package oauth
 import (
 	"errors"
 	"log/slog"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/oauth"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/surface/edge"
 )
 
@@ -152,7 +152,7 @@ func (s *Server) limit(r *http.Request, what string, perHour int) error {
 	}
 	return &limitFault{
 		protocolFault{temporaryUnavailable, "too many requests from this address: try again later"},
-		max(1, int(math.Ceil(closes.Sub(now).Seconds()))),
+		operation.Seconds(closes.Sub(now)),
 	}
 }
 

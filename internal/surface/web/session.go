@@ -30,16 +30,26 @@ type Sessions struct {
 // sessionSeen is how far a session's last use may lag behind.
 const sessionSeen = time.Minute
 
-func (s Sessions) cookieName() string {
+// The ends of the names of cookies beside the session's own.
+const (
+	// providerCookie holds a sign-in at an identity provider in the browser that began it.
+	// Its name stays, so that an upgrade does not interrupt a sign-in.
+	providerCookie = "-journey"
+	browserCookie  = "-browser" // names the people who signed in with the browser before
+)
+
+// Cookie returns the name of a cookie by its end. It is bound to this host where the browser can do that: another
+// host of the domain cannot set it.
+func (s Sessions) Cookie(end string) string {
 	if s.Secure {
-		return "__Host-muster"
+		return "__Host-muster" + end
 	}
-	return "muster"
+	return "muster" + end
 }
 
 // Person returns who is signed in, or false.
 func (s Sessions) Person(r *http.Request) (Person, bool, error) {
-	cookie, err := r.Cookie(s.cookieName())
+	cookie, err := r.Cookie(s.Cookie(""))
 	if err != nil {
 		return Person{}, false, nil
 	}
@@ -72,31 +82,24 @@ func (s Sessions) Again(r *http.Request) func(context.Context) (access.Principal
 
 // Clear takes the session from the browser.
 func (s Sessions) Clear(w http.ResponseWriter) {
-	s.set(w, s.cookieName(), "", -time.Second)
+	s.SetCookie(w, "", "", -time.Second)
 }
-
-// providerCookie holds a sign-in at an identity provider in the browser that began it.
-// Its name stays, so that an upgrade does not interrupt a sign-in.
-func (s Sessions) providerCookie() string { return s.cookieName() + "-journey" }
 
 // SetProviderSignIn gives the browser its sealed sign-in at a provider.
 func (s Sessions) SetProviderSignIn(w http.ResponseWriter, sealed string) {
-	s.set(w, s.providerCookie(), sealed, account.PendingLife)
+	s.SetCookie(w, providerCookie, sealed, account.PendingLife)
 }
 
 // TakeProviderSignIn returns the browser's sealed sign-in at a provider and removes it from
 // the browser; empty: there is none.
 func (s Sessions) TakeProviderSignIn(w http.ResponseWriter, r *http.Request) string {
-	cookie, err := r.Cookie(s.providerCookie())
-	s.set(w, s.providerCookie(), "", -time.Second)
+	cookie, err := r.Cookie(s.Cookie(providerCookie))
+	s.SetCookie(w, providerCookie, "", -time.Second)
 	if err != nil {
 		return ""
 	}
 	return cookie.Value
 }
-
-// browserCookie names the people who signed in with the browser before.
-func (s Sessions) browserCookie() string { return s.cookieName() + "-browser" }
 
 // keepBrowser is how long a browser stays known, the longest that browsers keep
 // a cookie.
@@ -105,7 +108,7 @@ const keepBrowser = 400 * 24 * time.Hour
 // Client returns where a request comes from.
 func (s Sessions) Client(r *http.Request, address string) account.Client {
 	c := account.Client{Address: address, Agent: r.UserAgent()}
-	if cookie, err := r.Cookie(s.browserCookie()); err == nil {
+	if cookie, err := r.Cookie(s.Cookie(browserCookie)); err == nil {
 		c.Browser = s.Browsers.Open(cookie.Value)
 	}
 	return c
@@ -114,16 +117,16 @@ func (s Sessions) Client(r *http.Request, address string) account.Client {
 // Enter gives the browser a session, and has it known as one in which the person
 // signed in.
 func (s Sessions) Enter(w http.ResponseWriter, token string, from account.Client, email string) {
-	s.set(w, s.cookieName(), token, account.SessionLimit)
+	s.SetCookie(w, "", token, account.SessionLimit)
 	if s.Browsers.Sealer != nil {
-		s.set(w, s.browserCookie(), s.Browsers.Seal(from.Browser.With(email)), keepBrowser)
+		s.SetCookie(w, browserCookie, s.Browsers.Seal(from.Browser.With(email)), keepBrowser)
 	}
 }
 
-// set sets a cookie. SameSite is Lax, because clients send people to the consent page
-// from elsewhere.
-func (s Sessions) set(w http.ResponseWriter, name, value string, age time.Duration) {
-	http.SetCookie(w, &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, Secure: s.Secure,
+// SetCookie sets the cookie whose name has the end, or removes it if the age is negative. SameSite is Lax, because
+// clients send people to the consent page from elsewhere.
+func (s Sessions) SetCookie(w http.ResponseWriter, end, value string, age time.Duration) {
+	http.SetCookie(w, &http.Cookie{Name: s.Cookie(end), Value: value, Path: "/", HttpOnly: true, Secure: s.Secure,
 		SameSite: http.SameSiteLaxMode, MaxAge: int(age / time.Second)})
 }
 

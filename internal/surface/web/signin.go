@@ -2,7 +2,6 @@ package web
 
 import (
 	"log/slog"
-	"math"
 	"net/http"
 	"strconv"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/phrase"
 )
 
@@ -103,7 +103,7 @@ func (s SignIn) refuse(w http.ResponseWriter, r *http.Request, form signInForm, 
 		s.again(w, r, http.StatusUnauthorized, form, phrase.Sentence(detail))
 	case fault.RateLimited:
 		s.refused(r, "too many attempts")
-		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(fault.From(err).RetryAfter.Seconds())))))
+		w.Header().Set("Retry-After", strconv.Itoa(operation.Seconds(fault.From(err).RetryAfter)))
 		s.again(w, r, http.StatusTooManyRequests, form, phrase.Sentence(detail))
 	case fault.Refused, fault.Unsupported:
 		s.again(w, r, http.StatusUnauthorized, form, phrase.Sentence(detail))

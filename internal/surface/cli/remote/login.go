@@ -17,10 +17,10 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/surface/cli"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // Logins are the commands that are made from no operation.
@@ -155,7 +155,8 @@ func (l *Login) ask(ctx context.Context, env *Env, address string) (madeKey, err
 	go server.Serve(listener) //nolint:errcheck // it ends with Close
 	defer server.Close()      // nothing is left to answer
 	sum := sha256.Sum256([]byte(verifier))
-	query := url.Values{"challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "state": {state}, "name": {computerName(env.Host)}}
+	query := url.Values{"challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "state": {state},
+		"name": {validate.Clean(env.Host, maxComputerName)}}
 	byHand := address + allowPath + "?" + query.Encode()
 	query.Set("redirect", "http://"+listener.Addr().String()+"/")
 	l.send(env, address+allowPath+"?"+query.Encode(), byHand)
@@ -244,19 +245,8 @@ func pasted(in io.Reader, state string, codes chan<- string) {
 	}
 }
 
-// computerName is a host's name as the portal takes it.
-func computerName(host string) string {
-	host = strings.TrimSpace(strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, host))
-	if characters := []rune(host); len(characters) > 60 {
-		host = strings.TrimSpace(string(characters[:60]))
-	}
-	return host
-}
+// maxComputerName is how long a computer's name may be for the portal, in characters.
+const maxComputerName = 60
 
 // Logout ends the login.
 type Logout struct {

@@ -214,10 +214,7 @@ func (s *Section) export(v *frame.Visit) error {
 	default:
 		return fault.Invalid("the format is csv or ndjson")
 	}
-	h := v.Writer().Header()
-	h.Set("Content-Type", media)
-	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="activity-%s-%s.%s"`, v.Company.Slug,
-		v.Now.UTC().Format("20060102"), format))
+	v.Download(media, fmt.Sprintf("activity-%s-%s.%s", v.Company.Slug, v.Now.UTC().Format("20060102"), format))
 	to := renewing{v.Writer(), http.NewResponseController(v.Writer()), v.Clock}
 	if err := activity.Export(v.Context(), s.Store, f, format, to); err != nil {
 		panic(http.ErrAbortHandler) // the download must not look complete

@@ -182,10 +182,7 @@ func (m matter) open() bool { return m.closed == "" && m.barred == "" }
 
 // no names the way to say no.
 func (m matter) no() string {
-	if m.decline.decision == "" {
-		return "Cancel the change"
-	}
-	return "Decline"
+	return frame.Either(m.decline.decision == "", "Cancel the change", "Decline")
 }
 
 // toType is the name that a person types before they approve; empty: none, or it was typed.

@@ -86,14 +86,9 @@ func callAnswers(row *command.Row, a approval.Authorization, seen approval.Seen,
 
 // deviceText tells a device from others of its name.
 func deviceText(d signature.Device) string {
-	var parts []string
-	for _, part := range []struct{ before, text string }{{"serial number ", d.SerialNumber}, {"", d.Model},
-		{"policy ", d.Policy.Name}, {"of ", d.User}} {
-		if part.text != "" {
-			parts = append(parts, part.before+frame.Plain(part.text))
-		}
-	}
-	return strings.Join(parts, " · ")
+	labeled := func(label, text string) string { return frame.Either(text == "", "", label+frame.Plain(text)) }
+	return frame.Joined(" · ", labeled("serial number ", d.SerialNumber), labeled("", d.Model), labeled("policy ", d.Policy.Name),
+		labeled("of ", d.User))
 }
 
 // callSteps is what has happened to an authorization, until its command ended.

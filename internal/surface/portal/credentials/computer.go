@@ -86,10 +86,7 @@ func isOwnComputer(address string) bool {
 
 // keyName is the name of the computer's key in the portal.
 func (a askedKey) keyName() string {
-	if a.Name == "" {
-		return "muster login"
-	}
-	return "muster login on " + a.Name
+	return frame.Either(a.Name == "", "muster login", "muster login on "+a.Name)
 }
 
 // page is the address of the page with the request, for the proof of identity to return to.

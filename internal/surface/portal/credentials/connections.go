@@ -134,10 +134,7 @@ func thaws(v *frame.Visit) (bool, error) { return v.Form.Get("frozen") != "true"
 func (s *Section) freeze(v *frame.Visit) error {
 	frozen := v.Form.Get("frozen") == "true"
 	o, err := s.Connections.Freeze(v.Context(), v.User, v.PathValue("connection"), frozen)
-	if frozen {
-		return s.redirect(v, err, o.ClientName+" is frozen: its calls are refused until it is thawed.")
-	}
-	return s.redirect(v, err, o.ClientName+" may act again.")
+	return s.redirect(v, err, o.ClientName+frame.Either(frozen, " is frozen: its calls are refused until it is thawed.", " may act again."))
 }
 
 func (s *Section) revokeConnection(v *frame.Visit) error {
@@ -147,8 +144,5 @@ func (s *Section) revokeConnection(v *frame.Visit) error {
 
 // redirect goes back to the page and says how it went.
 func (s *Section) redirect(v *frame.Visit, err error, done string) error {
-	if err != nil {
-		return v.Refused(frame.AccessPath+"#connections", err, fault.Refused, fault.InvalidArguments)
-	}
-	return v.Redirect(frame.AccessPath+"#connections", frame.Done(done))
+	return v.Finish(frame.AccessPath+"#connections", err, done, fault.Refused, fault.InvalidArguments)
 }

@@ -149,10 +149,7 @@ func gates(s access.Settings, switches []company.Switch) []gate {
 
 // destructiveNow is what a destructive command takes now.
 func destructiveNow(c access.Controls) string {
-	if c.DestructiveApproval {
-		return "A person must authorize each command first."
-	}
-	return "No person is asked."
+	return frame.Either(c.DestructiveApproval, "A person must authorize each command first.", "No person is asked.")
 }
 
 // policyNow is what an apply takes now.
@@ -179,27 +176,14 @@ func (s *Section) switchGate(v *frame.Visit) error {
 		}
 		_, err := s.Companies.UpdateCompany(v.Context(), v.Company.ID,
 			company.Change(func(c *company.Company) { g.settingOnOff(&c.Settings, on) }))
-		if err != nil {
-			return v.Refused(frame.AccessPath, err, fault.InvalidArguments)
-		}
-		return v.Redirect(frame.AccessPath, frame.Done(g.Gate.Title()+": "+access.OnOff(on)+"."))
+		return v.Finish(frame.AccessPath, err, g.Gate.Title()+": "+access.OnOff(on)+".", fault.InvalidArguments)
 	}
 	return fault.Invalid("there is no such setting")
 }
 
-func turn(g gate) string {
-	if g.On {
-		return "Turn off"
-	}
-	return "Turn on"
-}
+func turn(g gate) string { return frame.Either(g.On, "Turn off", "Turn on") }
 
-func variant(g gate) string {
-	if g.Danger && !g.On {
-		return "destructive"
-	}
-	return "outline"
-}
+func variant(g gate) string { return frame.Either(g.Danger && !g.On, "destructive", "outline") }
 
 // barHeight is a bar's of the sparkline, of 18.
 func barHeight(n int64, all []int64) int64 {
@@ -209,9 +193,4 @@ func barHeight(n int64, all []int64) int64 {
 	return max(2, n*18/max(1, slices.Max(all)))
 }
 
-func opacity(n int64) string {
-	if n == 0 {
-		return "0.25"
-	}
-	return "0.9"
-}
+func opacity(n int64) string { return frame.Either(n == 0, "0.25", "0.9") }

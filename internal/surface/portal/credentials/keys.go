@@ -159,9 +159,7 @@ func (s *Section) newKey(v *frame.Visit) error {
 
 // showForm shows the form with a fresh token: one form makes one key.
 func (s *Section) showForm(v *frame.Visit, status int, form keyForm) error {
-	token, err := account.Begin(v.Context(), s.Steps,
-		account.PendingSignIn{Kind: account.NewKeyForm, CompanyID: v.Company.ID, UserID: v.User.ID,
-			Data: json.RawMessage("{}"), ExpiresAt: v.Now.Add(account.FormLife)})
+	token, err := v.BeginOnce(s.Steps, account.NewKeyForm)
 	if err != nil {
 		return err
 	}
@@ -195,12 +193,8 @@ func (s *Section) createKey(v *frame.Visit) error {
 		form.Wrong, form.Problem = frame.Fields(err), frame.Sentence(fault.From(err).Detail)
 		return s.showForm(v, http.StatusUnprocessableEntity, form)
 	}
-	step, err := s.Steps.TakeStep(v.Context(), access.HashSecret(v.Form.Get(frame.OnceField)), account.NewKeyForm)
-	if fault.CodeOf(err) == fault.NotFound || err == nil && step.UserID != v.User.ID {
-		return v.Redirect(frame.AccessPath,
-			frame.Flash{Tone: frame.Warn, Text: "This form was sent before: look for the key in the list. Its secret is not shown again."})
-	}
-	if err != nil {
+	if answered, err := v.SentBefore(s.Steps, account.NewKeyForm, frame.AccessPath,
+		"look for the key in the list. Its secret is not shown again."); answered || err != nil {
 		return err
 	}
 	key, text, err := s.Keys.CreateForUser(v.Context(), v.User,
@@ -211,11 +205,7 @@ func (s *Section) createKey(v *frame.Visit) error {
 		return v.Show("Your new API key", frame.AccessPath, shownOnce(v, key, text))
 	case fault.InvalidArguments, fault.Forbidden:
 		form.Wrong, form.Problem = frame.Fields(err), frame.Sentence(fault.From(err).Detail)
-		status := http.StatusUnprocessableEntity
-		if code == fault.Forbidden {
-			status = http.StatusForbidden
-		}
-		return s.showForm(v, status, form)
+		return s.showForm(v, frame.Either(code == fault.Forbidden, http.StatusForbidden, http.StatusUnprocessableEntity), form)
 	default:
 		return err
 	}
@@ -248,10 +238,7 @@ func limitTexts(k apikey.Key) []string {
 
 func (s *Section) revokeKey(v *frame.Visit) error {
 	key, err := s.Keys.Revoke(v.Context(), v.Company.ID, v.PathValue("key"))
-	if err != nil {
-		return err
-	}
-	return v.Redirect(frame.AccessPath, frame.Done("The key "+key.Name+" is revoked: it is refused from now on."))
+	return v.Finish(frame.AccessPath, err, "The key "+key.Name+" is revoked: it is refused from now on.")
 }
 
 // mcpConfig is the configuration of an MCP client with the key.

@@ -50,15 +50,8 @@ func (a action) begins(v *frame.Visit, input string) string {
 	if a.Type != command.StartLostMode {
 		return ""
 	}
-	switch c := v.Company.Lost; input {
-	case "message":
-		return c.Message
-	case "phoneNumber":
-		return c.PhoneNumber
-	case "organization":
-		return c.Organization
-	}
-	return ""
+	c := v.Company.Lost
+	return map[string]string{"message": c.Message, "phoneNumber": c.PhoneNumber, "organization": c.Organization}[input]
 }
 
 // needs are the rights that a user must have for the action.
@@ -111,10 +104,7 @@ func (s *Section) command(v *frame.Visit) error {
 	if err := v.Require(a.needs()); err != nil {
 		return err
 	}
-	back := frame.DevicePath(d.ID)
-	if v.Form.Get(deskField) != "" {
-		back = frame.HelpDeskDevicePath(d.ID)
-	}
+	back := frame.Either(v.Form.Get(deskField) != "", frame.HelpDeskDevicePath(d.ID), frame.DevicePath(d.ID))
 	if name := (device{Asset: d}).name(); a.typed() && !policy.SameName(v.Form.Get("confirm"), name) {
 		return v.Redirect(back, frame.Flash{Tone: frame.Bad, Text: "Nothing was sent: the name that you typed is not “" + name + "”."})
 	}

@@ -2,10 +2,14 @@ package devices
 
 import (
 	"cmp"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/a-h/templ"
+
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -107,4 +111,26 @@ func noApps(d device) string {
 		return "Our agent does not report apps, and the device's policy names none."
 	}
 	return "The device reports no apps. A policy with installed apps reporting lets it; it names none itself."
+}
+
+// logs is the tab with the logs that the device uploaded, and the text of the one that
+// the query names, or of the newest.
+func (s *Section) logs(v *frame.Visit, d device) (templ.Component, error) {
+	all, err := s.Logs.Logs(v.Context(), v.Company.ID, d.ID)
+	if err != nil || len(all) == 0 {
+		return logsPart(v, d, all, agentdevice.Log{}), err
+	}
+	shown, err := s.Logs.Log(v.Context(), v.Company.ID, d.ID, cmp.Or(v.Query().Get("log"), all[0].ID))
+	return logsPart(v, d, all, shown), err
+}
+
+// logFile answers with one log as a file of plain text.
+func (s *Section) logFile(v *frame.Visit, a asset.Asset) error {
+	l, err := s.Logs.Log(v.Context(), a.CompanyID, a.ID, v.PathValue("log"))
+	if err != nil {
+		return err
+	}
+	v.Download("text/plain; charset=utf-8", "agent-log-"+l.At.UTC().Format("2006-01-02T150405Z")+".txt")
+	_, err = io.WriteString(v.Writer(), l.Text)
+	return err
 }

@@ -79,14 +79,8 @@ var unknownReason = reason{"The device gave a reason that Muster does not know."
 
 // reasonOf is why a setting is not applied, of a device of some management.
 func reasonOf(m asset.Management, code string) reason {
-	known := platformReasons()
-	if m == asset.Agent {
-		known = agentReasons()
-	}
-	if r, has := known[code]; has {
-		return r
-	}
-	return unknownReason
+	known := frame.Either(m == asset.Agent, agentReasons(), platformReasons())
+	return cmp.Or(known[code], unknownReason)
 }
 
 // labelOf is what the catalog calls the setting of a detail; empty: it is not in the catalog.

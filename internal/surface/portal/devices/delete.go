@@ -59,38 +59,23 @@ func (h *history) sum() string {
 
 // historyFile answers with everything that is deleted with an archived asset. The code in
 // the file's name is typed to delete it: who has the code has the file.
-func (s *Section) historyFile(v *frame.Visit) error {
-	a, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func (s *Section) historyFile(v *frame.Visit, a asset.Asset) error {
 	var h history
 	if err := s.Deleter.ExportAsset(v.Context(), a.CompanyID, a.ID, &h); err != nil {
 		return v.Refused(frame.DevicePath(a.ID), err, fault.Unsupported)
 	}
-	header := v.Writer().Header()
-	header.Set("Content-Type", "application/x-ndjson")
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Content-Disposition", `attachment; filename="asset-`+a.ID+`-`+h.sum()+`.ndjson"`)
-	_, err = h.lines.WriteTo(v.Writer())
+	v.Download("application/x-ndjson", "asset-"+a.ID+"-"+h.sum()+".ndjson")
+	_, err := h.lines.WriteTo(v.Writer())
 	return err
 }
 
 // askDelete shows what deleting an archived asset does.
-func (s *Section) askDelete(v *frame.Visit) error {
-	a, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func (s *Section) askDelete(v *frame.Visit, a asset.Asset) error {
 	return v.Show("Delete an asset", frame.DevicesPath, deletePage(device{Asset: a}))
 }
 
 // delete ends an archived asset for good, once the person has its history as it is now.
-func (s *Section) delete(v *frame.Visit) error {
-	a, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func (s *Section) delete(v *frame.Visit, a asset.Asset) error {
 	name, code := (device{Asset: a}).name(), strings.TrimSpace(v.Form.Get("code"))
 	if code == "" || !policy.SameName(v.Form.Get("confirm"), name) {
 		return v.Redirect(deletePath(a.ID), frame.Flash{Tone: frame.Bad,

@@ -1,6 +1,7 @@
 package devices
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -116,34 +117,25 @@ func size(n json.Number) string {
 	return fmt.Sprintf("%.0f GB", bytes/(1<<30))
 }
 
+// badge is a state as people see it.
+type badge struct {
+	tone frame.Tone
+	word string
+}
+
 // statusOf is an asset's status as a tone and a word.
 func statusOf(s asset.Status) (frame.Tone, string) {
-	switch s {
-	case asset.Active:
-		return frame.OK, "Active"
-	case asset.Inactive:
-		return frame.Warn, "Inactive"
-	case asset.Synchronizing:
-		return frame.Idle, "Synchronizing"
-	case asset.Pending:
-		return frame.Idle, "Never enrolled"
-	default:
-		return frame.Bad, "Deleted"
-	}
+	b := cmp.Or(map[asset.Status]badge{asset.Active: {frame.OK, "Active"}, asset.Inactive: {frame.Warn, "Inactive"},
+		asset.Synchronizing: {frame.Idle, "Synchronizing"}, asset.Pending: {frame.Idle, "Never enrolled"},
+	}[s], badge{frame.Bad, "Deleted"})
+	return b.tone, b.word
 }
 
 // stateOf is a command's status as a tone and a word: what the service knows.
 func stateOf(s command.State) (frame.Tone, string) {
-	switch s {
-	case command.Succeeded:
-		return frame.OK, "Success"
-	case command.Failed:
-		return frame.Bad, "Error"
-	case command.Unconfirmed:
-		return frame.Warn, "Unconfirmed"
-	default:
-		return frame.Idle, "In progress"
-	}
+	b := cmp.Or(map[command.State]badge{command.Succeeded: {frame.OK, "Success"}, command.Failed: {frame.Bad, "Error"},
+		command.Unconfirmed: {frame.Warn, "Unconfirmed"}}[s], badge{frame.Idle, "In progress"})
+	return b.tone, b.word
 }
 
 // sender is who sent a command: "api-key", its id and its prefix; a person, or
@@ -179,10 +171,7 @@ func ownership(d *asset.Device) string {
 }
 
 func management(m asset.Management) string {
-	if m == asset.Agent {
-		return "Our agent"
-	}
-	return "Android platform"
+	return frame.Either(m == asset.Agent, "Our agent", "Android platform")
 }
 
 // pretty is JSON with indents.
@@ -237,8 +226,6 @@ func spotText(l asset.Location) string {
 
 // endedText says what is known of the command that ended a device's management.
 func endedText(c command.Command) string {
-	if c.State == command.Succeeded {
-		return "the device confirmed it, and is no longer managed."
-	}
-	return "the device is no longer managed. It has not confirmed that it was erased."
+	return frame.Either(c.State == command.Succeeded, "the device confirmed it, and is no longer managed.",
+		"the device is no longer managed. It has not confirmed that it was erased.")
 }

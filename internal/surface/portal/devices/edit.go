@@ -23,11 +23,7 @@ func (d device) tagText() string { return strings.Join(d.Tags, ", ") }
 
 // edit changes what people say of a device: its name, its tags, its user. What the form
 // was shown with and still has is left as it is by now.
-func (s *Section) edit(v *frame.Visit) error {
-	d, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func (s *Section) edit(v *frame.Visit, d asset.Asset) error {
 	typed := func(name string) (string, bool) {
 		now, was := strings.TrimSpace(v.Form.Get(name)), v.Form.Get("was-"+name)
 		return now, strings.ReplaceAll(now, "\r", "") != strings.ReplaceAll(was, "\r", "")
@@ -94,12 +90,9 @@ func (s *Section) editAgain(v *frame.Visit, d device, cause error) error {
 
 // otherData is the custom data beside the assigned user.
 func (d device) otherData() map[string]string {
-	other := map[string]string{}
-	for key, value := range d.CustomData {
-		if key != asset.UserKey && key != asset.UserEmailKey {
-			other[key] = value
-		}
-	}
+	other := maps.Clone(d.CustomData)
+	delete(other, asset.UserKey)
+	delete(other, asset.UserEmailKey)
 	return other
 }
 
@@ -145,29 +138,17 @@ func changesOf(before, after map[string]string) map[string]any {
 }
 
 // undo takes back the last edit of a device.
-func (s *Section) undo(v *frame.Visit) error {
-	d, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	if _, err := s.Undo.UndoEdit(v.Context(), v.Company.ID, d.ID, v.Form.Get("ref"), asset.UndoFor, v.Principal.Policies); err != nil {
-		return v.Refused(frame.DevicePath(d.ID), err, fault.Unsupported)
-	}
-	return v.Redirect(frame.DevicePath(d.ID), frame.Done("Undone."))
+func (s *Section) undo(v *frame.Visit, d asset.Asset) error {
+	_, err := s.Undo.UndoEdit(v.Context(), v.Company.ID, d.ID, v.Form.Get("ref"), asset.UndoFor, v.Principal.Policies)
+	return v.Finish(frame.DevicePath(d.ID), err, "Undone.", fault.Unsupported)
 }
 
 // archive puts an asset away, or takes it back.
 func (s *Section) archive(away bool, done string) frame.Handler {
-	return func(v *frame.Visit) error {
-		d, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
-		if err != nil {
-			return err
-		}
-		if err := s.Archiver.ArchiveAssets(v.Context(), v.Company.ID, []string{d.ID}, away); err != nil {
-			return v.Refused(frame.DevicePath(d.ID), err, fault.Unsupported)
-		}
-		return v.Redirect(frame.DevicePath(d.ID), frame.Done(done))
-	}
+	return frame.On(s.find, func(v *frame.Visit, d asset.Asset) error {
+		err := s.Archiver.ArchiveAssets(v.Context(), v.Company.ID, []string{d.ID}, away)
+		return v.Finish(frame.DevicePath(d.ID), err, done, fault.Unsupported)
+	})
 }
 
 // undoable names a device's last edit, if the person may take it back now.

@@ -2,6 +2,7 @@ package devices
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/asset"
@@ -88,23 +89,10 @@ func (s *Section) deskCard(v *frame.Visit, id string) (device, error) {
 
 // deskActions are what the help desk does to a device: message, lock, lost mode, restart.
 func deskActions(d device) []action {
-	var all []action
-	for _, a := range actions() {
-		switch a.Type {
-		case command.NotificationMessage, command.Lock, command.Reboot:
-			all = append(all, a)
-		case command.StartLostMode:
-			if !d.lost() {
-				all = append(all, a)
-			}
-		case command.StopLostMode:
-			if d.lost() {
-				all = append(all, a)
-			}
-		default: // not the work of a help desk
-		}
-	}
-	return all
+	lostMode := frame.Either(d.lost(), command.StopLostMode, command.StartLostMode)
+	return slices.DeleteFunc(actions(), func(a action) bool {
+		return !slices.Contains([]command.Type{command.NotificationMessage, command.Lock, command.Reboot, lostMode}, a.Type)
+	})
 }
 
 // user is the person to whom the device is assigned.
@@ -114,21 +102,10 @@ func (d device) user() string {
 
 // deskTyped is what the search field begins with: nothing once a device was found, so that
 // a scanner types the next serial number.
-func deskTyped(d desk) string {
-	if d.Card != nil {
-		return ""
-	}
-	return d.Asked
-}
+func deskTyped(d desk) string { return frame.Either(d.Card != nil, "", d.Asked) }
 
 // deskFacts tell a device from others in the list.
 func deskFacts(a asset.Asset) string {
 	_, status := statusOf(a.Status)
-	parts := []string{}
-	for _, part := range []string{frame.Plain(a.Specifications["serialNumber"]), device{Asset: a}.user(), status} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return strings.Join(parts, " · ")
+	return frame.Joined(" · ", frame.Plain(a.Specifications["serialNumber"]), device{Asset: a}.user(), status)
 }

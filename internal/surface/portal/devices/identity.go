@@ -1,11 +1,11 @@
 package devices
 
 import (
-	"encoding/base64"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
@@ -48,21 +48,13 @@ func barredFromReplacing(v *frame.Visit, d asset.Asset) string {
 func enrollPath(id string) string { return frame.DevicePath(id) + "/enroll" }
 
 // askEnrollAgain shows what a new enrollment of an asset does, before its code is made.
-func (s *Section) askEnrollAgain(v *frame.Visit) error {
-	d, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func (s *Section) askEnrollAgain(v *frame.Visit, d asset.Asset) error {
 	return v.Show("Enroll again", frame.DevicesPath, enrollPage(v, device{Asset: d}))
 }
 
 // enrollAgain makes a code with which a device enrolls as this asset, and shows
 // it once.
-func (s *Section) enrollAgain(v *frame.Visit) error {
-	d, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func (s *Section) enrollAgain(v *frame.Visit, d asset.Asset) error {
 	payload, token, err := s.EnrollAgain(v.Context(), d.CompanyID, d.ID, replacement(v, d))
 	if err != nil {
 		return v.Redirect(enrollPath(d.ID), v.Failed(err))
@@ -80,9 +72,7 @@ type again struct {
 	ExpiresAt time.Time
 }
 
-func (a again) picture() string {
-	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(a.png)
-}
+func (a again) picture() string { return frame.Picture(a.png) }
 
 func mergePath(id string) string { return frame.DevicePath(id) + "/merge" }
 
@@ -138,4 +128,76 @@ func notMergeable(v *frame.Visit, kept, other asset.Asset) string {
 		return "Both were enrolled, and they do not have the same serial number."
 	}
 	return barredFromReplacing(v, kept)
+}
+
+func lostPath(id string) string { return frame.DevicePath(id) + "/asks" }
+
+// lost is a device that asks to be enrolled again, with the asset that it claims to be.
+type lost struct {
+	agentdevice.Request
+	device
+}
+
+// asksFor are the requests for one asset, if the person may decide about them.
+func (s *Section) asksFor(v *frame.Visit, a asset.Asset) ([]agentdevice.Request, error) {
+	if !v.May(account.ProvisionDevices) {
+		return nil, nil
+	}
+	return s.Requests.EnrollmentRequests(v.Context(), a.CompanyID, a.ID)
+}
+
+// lostDevices lists the devices that ask to be enrolled again.
+func (s *Section) lostDevices(v *frame.Visit) error {
+	requests, err := s.Requests.EnrollmentRequests(v.Context(), v.Company.ID, "")
+	if err != nil {
+		return err
+	}
+	var all []lost
+	for _, r := range requests {
+		found, err := s.found(v, []string{r.AssetID})
+		if err != nil {
+			return err
+		}
+		for _, a := range found {
+			all = append(all, lost{r, device{Asset: a}})
+		}
+	}
+	return v.Show("Devices to enroll again", frame.DevicesPath, lostPage(v, all))
+}
+
+// askLost shows the requests for one asset, before one is decided.
+func (s *Section) askLost(v *frame.Visit, a asset.Asset) error {
+	requests, err := s.Requests.EnrollmentRequests(v.Context(), a.CompanyID, a.ID)
+	if err != nil {
+		return err
+	}
+	return v.Show("Enroll again", frame.DevicesPath, asksPage(v, device{Asset: a}, requests))
+}
+
+// decide is a person's decision about a request for an asset that they see.
+func (s *Section) decide(done string, act func(v *frame.Visit, a asset.Asset, id string) error) frame.Handler {
+	return frame.On(s.find, func(v *frame.Visit, a asset.Asset) error {
+		requests, err := s.Requests.EnrollmentRequests(v.Context(), a.CompanyID, a.ID)
+		if err != nil {
+			return err
+		}
+		id := "" // of no other asset
+		for _, r := range requests {
+			if r.ID == v.PathValue("request") {
+				id = r.ID
+			}
+		}
+		if err := act(v, a, id); err != nil {
+			return v.Redirect(lostPath(a.ID), v.Failed(err))
+		}
+		return v.Redirect(frame.DevicePath(a.ID), frame.Done(done))
+	})
+}
+
+func (s *Section) confirmLost(v *frame.Visit, a asset.Asset, id string) error {
+	return s.Requests.ConfirmRequest(v.Context(), a.CompanyID, id, *replacement(v, a))
+}
+
+func (s *Section) declineLost(v *frame.Visit, a asset.Asset, id string) error {
+	return s.Requests.DeclineRequest(v.Context(), a.CompanyID, id)
 }

@@ -15,20 +15,10 @@ import (
 )
 
 // ready is how many devices get it, as far as it is known.
-func (b bulk) ready() int {
-	if b.All {
-		return b.Total
-	}
-	return b.Total - b.Barred
-}
+func (b bulk) ready() int { return frame.Either(b.All, b.Total, b.Total-b.Barred) }
 
 // rate is how many devices a minute are on offer: tags reach no device.
-func (b bulk) rate() int {
-	if b.row == nil {
-		return job.MaxRate
-	}
-	return job.DefaultRate
-}
+func (b bulk) rate() int { return frame.Either(b.row == nil, job.MaxRate, job.DefaultRate) }
 
 // mayFollow reports whether the person sees a job: one who is limited to some policies
 // sees their own.
@@ -96,11 +86,7 @@ type followed struct {
 const resultRows = 100
 
 // job serves the page of a job, whole or its live part.
-func (s *Section) job(v *frame.Visit) error {
-	j, err := s.jobOf(v)
-	if err != nil {
-		return err
-	}
+func (s *Section) job(v *frame.Visit, j job.Job) (err error) {
 	f := followed{Job: j, Status: v.Query().Get("result")}
 	if f.Lost, err = s.lost(v, j); err != nil {
 		return err
@@ -176,19 +162,12 @@ func (s *Section) veil(v *frame.Visit, results []job.Result) error {
 }
 
 // moveJob pauses, resumes or cancels a job.
-func (s *Section) moveJob(v *frame.Visit) error {
-	j, err := s.jobOf(v)
-	if err != nil {
-		return err
-	}
+func (s *Section) moveJob(v *frame.Visit, j job.Job) error {
 	to, known := map[string]job.Status{"pause": job.Paused, "resume": job.Running, "cancel": job.Canceled}[v.PathValue("step")]
 	if !known {
 		return fault.New(fault.NotFound, "a job is paused, resumed or canceled")
 	}
-	why := ""
-	if to == job.Paused {
-		why = job.ByPerson + v.User.Name
-	}
+	why := frame.Either(to == job.Paused, job.ByPerson+v.User.Name, "")
 	if _, err := s.Jobs.Move(v.Context(), j, to, why); err != nil {
 		return v.Refused(frame.JobPath(j.ID), err, fault.Forbidden, fault.Refused, fault.Unsupported)
 	}
@@ -218,11 +197,7 @@ func undoes(v *frame.Visit, j job.Job) bool {
 }
 
 // undoJob makes a job that takes back what another did.
-func (s *Section) undoJob(v *frame.Visit) error {
-	j, err := s.jobOf(v)
-	if err != nil {
-		return err
-	}
+func (s *Section) undoJob(v *frame.Visit, j job.Job) error {
 	if !undoes(v, j) {
 		return v.Redirect(frame.JobPath(j.ID), frame.Flash{Tone: frame.Warn, Text: "This job cannot be undone now."})
 	}
@@ -242,10 +217,7 @@ func (s *Section) undoJob(v *frame.Visit) error {
 
 // jobTitle is what a job does, for people.
 func jobTitle(j job.Job) string {
-	label := j.Command
-	if label == job.Undo {
-		label = "Undo"
-	}
+	label := frame.Either(j.Command == job.Undo, "Undo", j.Command)
 	if a, err := findBulk(j.Command); err == nil {
 		label = a.Label
 	}
@@ -280,19 +252,10 @@ func (f followed) more() string {
 
 // resultStatus is the status of a device of a job, for people.
 func resultStatus(status string) (frame.Tone, string) {
-	switch status {
-	case job.DeviceWaiting:
-		return frame.Idle, "Waiting"
-	case job.DeviceTaken:
-		return frame.Idle, "In progress"
-	case job.DeviceSuccess:
-		return frame.OK, "Success"
-	case job.DeviceUnknown:
-		return frame.Warn, "Unconfirmed"
-	case job.DeviceCanceled:
-		return frame.Idle, "Canceled"
-	}
-	return frame.Bad, "Error"
+	b := cmp.Or(map[string]badge{job.DeviceWaiting: {frame.Idle, "Waiting"}, job.DeviceTaken: {frame.Idle, "In progress"},
+		job.DeviceSuccess: {frame.OK, "Success"}, job.DeviceUnknown: {frame.Warn, "Unconfirmed"},
+		job.DeviceCanceled: {frame.Idle, "Canceled"}}[status], badge{frame.Bad, "Error"})
+	return b.tone, b.word
 }
 
 // resultName is what a device of a job is called.

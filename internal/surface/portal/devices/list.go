@@ -113,11 +113,7 @@ func (s *Section) list(v *frame.Visit) error {
 	if t.Views, err = s.Views.SavedViews(v.Context(), v.Company.ID, v.User.ID); err != nil {
 		return err
 	}
-	status := http.StatusOK
-	if t.Problem != "" {
-		status = edge.Status(code)
-	}
-	return v.ShowStatus(status, "Devices", frame.DevicesPath, listPage(v, t))
+	return v.ShowStatus(frame.Either(t.Problem != "", edge.Status(code), http.StatusOK), "Devices", frame.DevicesPath, listPage(v, t))
 }
 
 // tabs are the list without filters, and the saved views.

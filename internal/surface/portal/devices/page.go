@@ -44,10 +44,7 @@ type device struct {
 }
 
 func (d device) path(t tabName) string {
-	if t == overviewTab {
-		return frame.DevicePath(d.ID)
-	}
-	return frame.DevicePath(d.ID) + "/" + string(t)
+	return frame.Either(t == overviewTab, frame.DevicePath(d.ID), frame.DevicePath(d.ID)+"/"+string(t))
 }
 
 // tabs are the parts of the page. Only agents upload their logs.
@@ -78,11 +75,7 @@ func (d device) name() string {
 
 // tab serves one tab of a device's page, whole or its live parts.
 func (s *Section) tab(t tabName) frame.Handler {
-	return func(v *frame.Visit) error {
-		a, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
-		if err != nil {
-			return err
-		}
+	return frame.On(s.find, func(v *frame.Visit, a asset.Asset) error {
 		d := device{Asset: a, Report: reportOf(a), Tab: t, Once: frame.NewOnce()}
 		p, err := s.policyOf(v, d)
 		if err != nil {
@@ -111,7 +104,7 @@ func (s *Section) tab(t tabName) frame.Handler {
 			}
 		}
 		return v.Show(d.name(), frame.DevicesPath, page(v, s, d, content))
-	}
+	})
 }
 
 // choices are the policies that the device could be moved to.
@@ -194,11 +187,7 @@ func advice(c command.Command) string {
 }
 
 // quick serves what the drawer shows of a device.
-func (s *Section) quick(v *frame.Visit) error {
-	a, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func (s *Section) quick(v *frame.Visit, a asset.Asset) error {
 	recent, _, err := s.Commands.History(v.Context(), a.CompanyID, a.ID, operation.PageRequest{Size: 5})
 	if err != nil {
 		return err

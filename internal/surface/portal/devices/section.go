@@ -72,31 +72,32 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "GET /bulk", Needs: do, Serve: s.plan},
 		{Pattern: "GET " + frame.JobsPath, Needs: see, Serve: s.jobs},
 		{Pattern: "POST " + frame.JobsPath, Needs: do, Serve: s.createJob},
-		{Pattern: "GET " + frame.JobsPath + "/{id}", Needs: see, Serve: s.job},
-		{Pattern: "POST " + frame.JobsPath + "/{id}/{step}", Needs: do, Serve: s.moveJob},
+		{Pattern: "GET " + frame.JobsPath + "/{id}", Needs: see, Serve: frame.On(s.jobOf, s.job)},
+		{Pattern: "POST " + frame.JobsPath + "/{id}/{step}", Needs: do, Serve: frame.On(s.jobOf, s.moveJob)},
 		{Pattern: "GET " + frame.HelpDeskPath, Needs: see, Serve: s.helpDesk},
 		{Pattern: "GET /devices/{id}", Needs: see, Serve: s.tab(overviewTab)},
 		{Pattern: "GET /devices/{id}/commands", Needs: see, Serve: s.tab(commandsTab)},
 		{Pattern: "GET /devices/{id}/location", Needs: see, Serve: s.tab(locationTab)},
 		{Pattern: "GET /devices/{id}/apps", Needs: see, Serve: s.tab(appsTab)},
 		{Pattern: "GET /devices/{id}/logs", Needs: see, Serve: s.tab(logsTab)},
-		{Pattern: "GET /devices/{id}/logs/{log}", Needs: see, Serve: s.logFile},
+		{Pattern: "GET /devices/{id}/logs/{log}", Needs: see, Serve: frame.On(s.find, s.logFile)},
 		{Pattern: "GET /devices/{id}/policy", Needs: see, Serve: s.tab(policyTab)},
 		{Pattern: "GET /devices/{id}/activity", Needs: see, Serve: s.tab(activityTab)},
-		{Pattern: "GET /devices/{id}/quick", Needs: see, Serve: s.quick},
-		{Pattern: "POST /devices/{id}/edit", Needs: do, Serve: s.edit},
+		{Pattern: "GET /devices/{id}/quick", Needs: see, Serve: frame.On(s.find, s.quick)},
+		{Pattern: "POST /devices/{id}/edit", Needs: do, Serve: frame.On(s.find, s.edit)},
 		{Pattern: "POST /devices/{id}/archive", Needs: do, Serve: s.archive(true, "Archived: no list shows it until it is restored.")},
 		{Pattern: "POST /devices/{id}/restore", Needs: do, Serve: s.archive(false, "Restored.")},
-		{Pattern: "GET /devices/{id}/delete", Needs: deletes, Proof: deleting, Serve: s.askDelete},
-		{Pattern: "POST /devices/{id}/delete", Needs: deletes, Proof: deleting, Serve: s.delete},
-		{Pattern: "GET /devices/{id}/history", Needs: deletes, Serve: s.historyFile},
-		{Pattern: "POST /devices/{id}/undo", Needs: do, Serve: s.undo},
-		{Pattern: "POST " + frame.JobsPath + "/{id}/undo", Needs: do, Serve: s.undoJob},
+		{Pattern: "GET /devices/{id}/delete", Needs: deletes, Proof: deleting, Serve: frame.On(s.find, s.askDelete)},
+		{Pattern: "POST /devices/{id}/delete", Needs: deletes, Proof: deleting, Serve: frame.On(s.find, s.delete)},
+		{Pattern: "GET /devices/{id}/history", Needs: deletes, Serve: frame.On(s.find, s.historyFile)},
+		{Pattern: "POST /devices/{id}/undo", Needs: do, Serve: frame.On(s.find, s.undo)},
+		{Pattern: "POST " + frame.JobsPath + "/{id}/undo", Needs: do, Serve: frame.On(s.jobOf, s.undoJob)},
 		{Pattern: "POST /devices/{id}/commands/{operation}", Needs: see, Proof: proof, Serve: s.command},
-		{Pattern: "GET /devices/{id}/enroll", Needs: see | account.ProvisionDevices, Proof: again, Serve: s.askEnrollAgain},
-		{Pattern: "POST /devices/{id}/enroll", Needs: see | account.ProvisionDevices, Proof: again, Serve: s.enrollAgain},
+		{Pattern: "GET /devices/{id}/enroll", Needs: see | account.ProvisionDevices, Proof: again,
+			Serve: frame.On(s.find, s.askEnrollAgain)},
+		{Pattern: "POST /devices/{id}/enroll", Needs: see | account.ProvisionDevices, Proof: again, Serve: frame.On(s.find, s.enrollAgain)},
 		{Pattern: "GET " + frame.LostDevicesPath, Needs: see | account.ProvisionDevices, Serve: s.lostDevices},
-		{Pattern: "GET /devices/{id}/asks", Needs: see | account.ProvisionDevices, Proof: deciding, Serve: s.askLost},
+		{Pattern: "GET /devices/{id}/asks", Needs: see | account.ProvisionDevices, Proof: deciding, Serve: frame.On(s.find, s.askLost)},
 		{Pattern: "POST /devices/{id}/asks/{request}/confirm", Needs: see | account.ProvisionDevices, Proof: deciding,
 			Serve: s.decide("Confirmed. The device becomes this asset when it asks the next time, within a few minutes.", s.confirmLost)},
 		{Pattern: "POST /devices/{id}/asks/{request}/decline", Needs: see | account.ProvisionDevices,
@@ -105,6 +106,11 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "POST /devices/{id}/merge", Needs: do | account.ProvisionDevices, Proof: merging, Serve: s.merge},
 		{Pattern: "GET " + frame.SearchPath, Serve: s.search},
 	}
+}
+
+// find is the device of the address, if the person may see it.
+func (s *Section) find(v *frame.Visit) (asset.Asset, error) {
+	return asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
 }
 
 // maxPolicies is how many policies a choice offers.

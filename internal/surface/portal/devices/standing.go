@@ -104,8 +104,6 @@ func googleMaps(l asset.Location) string {
 
 // unknownText says what is known of a command whose outcome is not.
 func unknownText(c command.Command) string {
-	if c.Ref != "" {
-		return "It was accepted for the device, and the answer about what became of it was lost."
-	}
-	return "It was sent, and the answer was lost: the device may carry it out, now or later, or never get it."
+	return frame.Either(c.Ref != "", "It was accepted for the device, and the answer about what became of it was lost.",
+		"It was sent, and the answer was lost: the device may carry it out, now or later, or never get it.")
 }

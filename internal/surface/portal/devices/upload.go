@@ -1,7 +1,6 @@
 package devices
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -43,7 +42,10 @@ type upload struct {
 // it is not kept.
 func (s *Section) receive(v *frame.Visit) any {
 	up := &upload{values: url.Values{}}
-	if up.err = cmp.Or(everyDevice(v), tooLarge(v.Request().ContentLength)); up.err != nil {
+	if up.err = everyDevice(v); up.err == nil && v.Request().ContentLength > MaxUpload {
+		up.err = asset.ErrLargeFile
+	}
+	if up.err != nil {
 		return up
 	}
 	if !s.beginImport(v.Context()) {
@@ -89,13 +91,6 @@ func (s *Section) beginImport(ctx context.Context) bool {
 func everyDevice(v *frame.Visit) error {
 	if v.Principal.Policies != nil {
 		return fault.New(fault.Forbidden, "an import changes the whole inventory, and you see the devices of some policies")
-	}
-	return nil
-}
-
-func tooLarge(bytes int64) error {
-	if bytes > MaxUpload {
-		return asset.ErrLargeFile
 	}
 	return nil
 }

@@ -25,10 +25,7 @@ func (s *Section) codes(v *frame.Visit) error {
 // revoke ends a code.
 func (s *Section) revoke(v *frame.Visit) error {
 	revoked, err := s.Codes.RevokeCode(v.Context(), v.Company.ID, v.Principal.Policies, v.PathValue("id"))
-	if err != nil {
-		return v.Refused(codesPath, err, fault.Unsupported)
-	}
-	return v.Redirect(codesPath, frame.Done("Revoked. "+provisioning.AfterRevoke(1, revoked.Management)))
+	return v.Finish(codesPath, err, "Revoked. "+provisioning.AfterRevoke(1, revoked.Management), fault.Unsupported)
 }
 
 // codeStatus is where a code stands, for people.
@@ -49,8 +46,6 @@ func codeStatus(v *frame.Visit, c provisioning.Code) (frame.Tone, string) {
 
 // usedOf is how many devices enrolled with a code, of how many.
 func usedOf(c provisioning.Code) string {
-	if c.MaxDevices == 0 {
-		return frame.Count(c.Devices, "device", "devices")
-	}
-	return fmt.Sprintf("%d of %s", c.Devices, frame.Count(c.MaxDevices, "device", "devices"))
+	return frame.Either(c.MaxDevices == 0, frame.Count(c.Devices, "device", "devices"),
+		fmt.Sprintf("%d of %s", c.Devices, frame.Count(c.MaxDevices, "device", "devices")))
 }

@@ -3,15 +3,12 @@
 package enroll
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
@@ -76,8 +73,7 @@ func (s *Section) sheet(v *frame.Visit, values url.Values) (sheet, error) {
 		values.Set("personalUsage", string(use))
 	}
 	if err == nil {
-		f.Once, err = account.Begin(v.Context(), s.Steps, account.PendingSignIn{Kind: account.EnrollForm, CompanyID: v.Company.ID,
-			UserID: v.User.ID, Data: json.RawMessage("{}"), ExpiresAt: v.Now.Add(account.FormLife)})
+		f.Once, err = v.BeginOnce(s.Steps, account.EnrollForm)
 	}
 	return f, err
 }
@@ -114,12 +110,11 @@ func (s *Section) ask(v *frame.Visit) error {
 
 // create makes a code and shows it, once: it may hold the Wi-Fi password.
 func (s *Section) create(v *frame.Visit) error {
-	if before, err := s.sentBefore(v); before || err != nil {
-		if err != nil {
+	if v.Form.Has(frame.OnceField) {
+		if answered, err := v.SentBefore(s.Steps, account.EnrollForm, codesPath,
+			"look for the code in the list. Its picture is not shown again."); answered || err != nil {
 			return err
 		}
-		return v.Redirect(codesPath, frame.Flash{Tone: frame.Warn,
-			Text: "This form was sent before: look for the code in the list. Its picture is not shown again."})
 	}
 	made, err := v.Run("create_enrollment_code", arguments(v.Form), "")
 	if err != nil {
@@ -134,18 +129,6 @@ func (s *Section) create(v *frame.Visit) error {
 	}
 	c.Own = len(of) == 1 && of[0].Type == policy.Agent
 	return v.Show("Enroll", frame.EnrollPath, codePage(v, c))
-}
-
-// sentBefore takes the token of the form, and reports whether it was taken already.
-func (s *Section) sentBefore(v *frame.Visit) (bool, error) {
-	if !v.Form.Has(frame.OnceField) {
-		return false, nil
-	}
-	step, err := s.Steps.TakeStep(v.Context(), access.HashSecret(v.Form.Get(frame.OnceField)), account.EnrollForm)
-	if fault.CodeOf(err) == fault.NotFound || err == nil && step.UserID != v.User.ID {
-		return true, nil
-	}
-	return false, err
 }
 
 func arguments(form url.Values) map[string]any {
@@ -200,9 +183,7 @@ type code struct {
 	App      provisioning.AppState
 }
 
-func (c code) picture() string {
-	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(c.Image.Data)
-}
+func (c code) picture() string { return frame.Picture(c.Image.Data) }
 
 func (c code) joinedPath() string {
 	return "/enrol/joined?" + url.Values{"policy": {c.PolicyID}, "since": {strconv.FormatInt(c.Since.UnixMilli(), 10)}}.Encode()

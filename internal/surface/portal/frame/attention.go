@@ -2,6 +2,7 @@ package frame
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/company"
 )
 
 // Reader is the person as one who may decide, without their passkeys.
@@ -49,10 +51,7 @@ func (v *Visit) waiting() (n int) {
 
 // countText is a count as the navigation has it. Of each kind a limited number is found.
 func countText(n int) string {
-	if n > attention.Limit {
-		return Number(attention.Limit) + "+"
-	}
-	return Number(n)
+	return Either(n > attention.Limit, Number(attention.Limit)+"+", Number(n))
 }
 
 // waitingTop is the count of narrow windows, where the navigation is closed.
@@ -61,10 +60,7 @@ const waitingTop = "waiting-top"
 // countTopics are what the count listens to. On the overview it goes with the list, which
 // also follows commands that their devices answer.
 func countTopics(active string) string {
-	if active == OverviewPath {
-		return AttentionTopics
-	}
-	return decisionTopics
+	return Either(active == OverviewPath, AttentionTopics, decisionTopics)
 }
 
 // AttentionTopics are those of the list of what waits.
@@ -145,4 +141,24 @@ func (f *Frame) count(v *Visit) error {
 		active = DevicesPath
 	}
 	return v.Fragment(Waiting(v, id, active))
+}
+
+// Troubles knows what is wrong with a company's enterprise at the platform.
+type Troubles interface {
+	EnterpriseTrouble(ctx context.Context, companyID string) (company.Trouble, error)
+}
+
+// TroubleOf returns what is wrong with the enterprise of the person's company. A page is
+// shown although that cannot be read.
+func TroubleOf(v *Visit, troubles Troubles) company.Trouble {
+	trouble, err := troubles.EnterpriseTrouble(v.Context(), v.Company.ID)
+	if err != nil {
+		v.Note("state of the enterprise", err)
+	}
+	return trouble
+}
+
+// disconnect is the operator's command that gives the enterprise up.
+func disconnect(v *Visit) string {
+	return "muster company disconnect --company " + v.Company.Slug + " --confirm " + v.Company.Slug
 }

@@ -4,9 +4,15 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"regexp"
+	"strings"
+	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/surface/edge"
 )
 
 // Flash is a notice that the next page shows once. It never holds a secret:
@@ -64,18 +70,11 @@ func Fields(err error) map[string]string {
 }
 
 const (
-	maxFlash = 3500 // bytes of cookie
-	flashAge = 60   // seconds
+	// flashCookie holds notices, sealed for the user: another host of the domain cannot put one on a page.
+	flashCookie = "-flash"
+	maxFlash    = 3500 // bytes of cookie
+	flashAge    = time.Minute
 )
-
-// flashCookie is bound to this host where the browser can do that, and sealed
-// for the session: another host of the domain cannot put a notice on a page.
-func (v *Visit) flashCookie() string {
-	if v.frame.Sessions.Secure {
-		return "__Host-muster-flash"
-	}
-	return "muster-flash"
-}
 
 func (v *Visit) flashPurpose() string { return "notice for user " + v.User.ID }
 
@@ -88,21 +87,16 @@ func (v *Visit) keep(flashes []Flash) {
 	if err != nil || len(value) > maxFlash {
 		return
 	}
-	v.setFlash(value, flashAge)
-}
-
-func (v *Visit) setFlash(value string, age int) {
-	http.SetCookie(v.w, &http.Cookie{Name: v.flashCookie(), Value: value, Path: "/", MaxAge: age, HttpOnly: true,
-		Secure: v.frame.Sessions.Secure, SameSite: http.SameSiteLaxMode})
+	v.frame.Sessions.SetCookie(v.w, flashCookie, value, flashAge)
 }
 
 // takeFlashes reads the flashes of the page before and drops them.
 func (v *Visit) takeFlashes() {
-	cookie, err := v.r.Cookie(v.flashCookie())
+	cookie, err := v.r.Cookie(v.frame.Sessions.Cookie(flashCookie))
 	if err != nil {
 		return
 	}
-	v.setFlash("", -1)
+	v.frame.Sessions.SetCookie(v.w, flashCookie, "", -time.Second)
 	text, err := base64.RawURLEncoding.DecodeString(cookie.Value)
 	if err == nil {
 		text, err = v.frame.Sealer.Open(v.flashPurpose(), text)
@@ -113,4 +107,86 @@ func (v *Visit) takeFlashes() {
 	if err != nil || len(v.flashes) > 5 {
 		v.flashes = nil
 	}
+}
+
+// fail answers an error: with a whole page; or, for a part of a page, with a
+// notice that leaves the page, and its last good data, as they are. The script shows
+// each text once. It takes the name of the notices for the sign that the service
+// answered, and no proxy: after 403 it removes the part that was asked for.
+func (v *Visit) fail(err error) {
+	code, problem := v.explain(err)
+	if v.scripted() {
+		h := v.w.Header()
+		h.Set("HX-Retarget", "#notices")
+		h.Set("HX-Reswap", "beforeend")
+		v.answer(v.FragmentStatus(code, notice(problem)))
+		return
+	}
+	v.answer(v.ShowStatus(code, problem.Title, "", problemPage(problem)))
+}
+
+func (v *Visit) answer(err error) {
+	if err != nil {
+		v.frame.Log.ErrorContext(v.Context(), "cannot render", "request_id", v.RequestID, "error", err)
+	}
+}
+
+// Problem is what went wrong, for people.
+type Problem struct {
+	Title, Text string
+	RequestID   string
+	Retry       string // where to try again; empty: there is no point
+	Right       string // the missing right
+	Granters    string // who can grant it
+}
+
+// explain turns an error into a text and a status. An unexpected error is
+// logged, and shown with the request's id alone.
+func (v *Visit) explain(err error) (int, Problem) {
+	if d, ok := errors.AsType[*Denied](err); ok {
+		return http.StatusForbidden, Problem{Title: "You may not see this", RequestID: v.RequestID,
+			Right: d.Right.Words(), Granters: v.Granters()}
+	}
+	f := fault.From(err)
+	p := Problem{Title: titleOf(f.Code), Text: Sentence(f.Detail), RequestID: v.RequestID}
+	switch f.Code {
+	case fault.NotFound:
+		p.Text = Sentence(withoutAPI(f.Detail))
+	case fault.Internal:
+		p.Text = "This is a fault of ours, and it has been noted. Nothing that you see here is lost."
+		v.frame.Log.ErrorContext(v.Context(), "a page failed", "request_id", v.RequestID, "path", v.r.URL.Path,
+			"user", v.User.ID, "error", err)
+	case fault.Forbidden:
+		if errors.Is(err, access.ErrStopped) {
+			p.Title = "Changes are stopped" // no right helps
+		} else {
+			p.Granters = v.Granters()
+		}
+	default: // its own words are enough
+	}
+	if v.r.Method == http.MethodGet && f.Code != fault.NotFound {
+		p.Retry = v.r.URL.RequestURI()
+	}
+	return edge.Status(f.Code), p
+}
+
+// apiWords are names of tools and members: list_logs, pathName.
+var apiWords = regexp.MustCompile(`[a-z](_[a-z]|[A-Z])`)
+
+// withoutAPI leaves out the advice of a detail that is for callers of the API.
+func withoutAPI(detail string) string {
+	if text, advice, _ := strings.Cut(detail, ": "); apiWords.MatchString(advice) {
+		return text
+	}
+	return detail
+}
+
+func titleOf(code fault.Code) string {
+	const refused = "It was refused"
+	return cmp.Or(map[fault.Code]string{
+		fault.NotFound: "Page not found", fault.Forbidden: "You may not do this", fault.InvalidArguments: "Check your entries",
+		fault.RateLimited: "Too much at once", fault.Unsupported: "This cannot be done here",
+		fault.Refused: refused, fault.StaleProposal: refused, fault.NotPending: refused, fault.ConfirmationRequired: refused,
+		fault.Provider: "The platform did not do it", fault.Unavailable: "It was not sent",
+	}[code], "Something went wrong here")
 }

@@ -44,6 +44,17 @@ func New(c Config) *Frame { return &Frame{c} }
 // notice for a fragment, with the request's id.
 type Handler func(v *Visit) error
 
+// On serves what find finds, such as the device of the address. An error of find is the answer.
+func On[T any](find func(v *Visit) (T, error), serve func(v *Visit, found T) error) Handler {
+	return func(v *Visit) error {
+		found, err := find(v)
+		if err != nil {
+			return err
+		}
+		return serve(v, found)
+	}
+}
+
 // Route is one address of the portal.
 type Route struct {
 	Pattern string        // as http.ServeMux has it, with its method
@@ -92,8 +103,7 @@ func (f *Frame) Mount(mux *http.ServeMux, routes []Route) {
 func (f *Frame) missing(w http.ResponseWriter, r *http.Request) {
 	if _, ok, err := f.Sessions.Person(r); err == nil && ok {
 		f.admitted(Route{Serve: func(*Visit) error { return fault.New(fault.NotFound, "Check the address, or search with ⌘K.") }}).
-			ServeHTTP(
-				w, r)
+			ServeHTTP(w, r)
 		return
 	}
 	web.Answer(w, r, f.Log, http.StatusNotFound, web.Notice("Page not found", "Check the address, or start at "+f.PublicURL+".", ""))

@@ -113,11 +113,12 @@ func (l List) URL() string {
 
 // And is the address with one parameter more.
 func (l List) And(key, value string) string {
-	address := l.URL()
-	if strings.Contains(address, "?") {
-		return address + "&" + key + "=" + url.QueryEscape(value)
-	}
-	return address + "?" + key + "=" + url.QueryEscape(value)
+	return WithQuery(l.URL(), key+"="+url.QueryEscape(value))
+}
+
+// WithQuery is the address with an encoded query added to its own.
+func WithQuery(address, query string) string {
+	return address + Either(strings.Contains(address, "?"), "&", "?") + query
 }
 
 // QueryText is the query of the address, for an export of the same list.
@@ -127,12 +128,7 @@ func (l List) QueryText() string {
 }
 
 // SortText is the sort parameter.
-func (l List) SortText() string {
-	if l.Descending {
-		return l.Sort + ",desc"
-	}
-	return l.Sort + ",asc"
-}
+func (l List) SortText() string { return l.Sort + Either(l.Descending, ",desc", ",asc") }
 
 // With returns the first page of the table with one filter set; an empty value
 // takes it away.

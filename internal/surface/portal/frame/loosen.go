@@ -119,9 +119,6 @@ func (v *Visit) Waits(what string, did Changed) Flash {
 
 // Stopped says whom a stop keeps from what.
 func Stopped(stop access.Stop) string {
-	who := "API keys and AI clients"
-	if stop.All {
-		who = "API keys, AI clients and the people in the portal"
-	}
+	who := Either(stop.All, "API keys, AI clients and the people in the portal", "API keys and AI clients")
 	return who + " can read but not change anything, and jobs are paused."
 }

@@ -248,11 +248,8 @@ const (
 // wantsNote reports whether the company wants a reason for something from its API keys and
 // AI clients, or one was typed in a form that is shown again: people are then offered to give one at once.
 func (v *Visit) wantsNote() bool {
-	if v.Form.Get(reasonField)+v.Form.Get(ticketField) != "" {
-		return true
-	}
 	rule := v.Company.Settings.Controls.RequireReason
-	return rule != "" && rule != access.ReasonNone
+	return v.Form.Get(reasonField)+v.Form.Get(ticketField) != "" || rule != "" && rule != access.ReasonNone
 }
 
 // OnceField is the hidden field of a form that must not act twice; its value
@@ -267,7 +264,7 @@ func (v *Visit) Show(title, active string, body templ.Component) error {
 // ShowStatus is Show with another status, such as for a form with mistakes.
 func (v *Visit) ShowStatus(status int, title, active string, body templ.Component) error {
 	v.takeFlashes()
-	return v.write(status, page(v, title, active, body))
+	return v.FragmentStatus(status, page(v, title, active, body))
 }
 
 // ShowLive answers with a whole page, or with the part of it that keeps up to date where
@@ -282,13 +279,10 @@ func (v *Visit) ShowLive(title, active string, body, part templ.Component) error
 // Fragment answers with a part of a page.
 func (v *Visit) Fragment(part templ.Component) error { return v.FragmentStatus(http.StatusOK, part) }
 
-// FragmentStatus is Fragment with another status.
-func (v *Visit) FragmentStatus(status int, part templ.Component) error { return v.write(status, part) }
-
-// write renders first and answers then, so that a failure is still reported.
-func (v *Visit) write(status int, c templ.Component) error {
+// FragmentStatus is Fragment with another status. It renders first and answers then, so that a failure is still reported.
+func (v *Visit) FragmentStatus(status int, part templ.Component) error {
 	var buffer bytes.Buffer
-	if err := c.Render(v.Context(), &buffer); err != nil {
+	if err := part.Render(v.Context(), &buffer); err != nil {
 		return err
 	}
 	h := v.w.Header()
@@ -330,6 +324,23 @@ func (v *Visit) Refused(to string, err error, codes ...fault.Code) error {
 		return v.Redirect(to, v.Failed(err))
 	}
 	return err
+}
+
+// Finish leads to a page that says what was done or, if the error has one of the codes, why it was not. Any
+// other error is returned.
+func (v *Visit) Finish(to string, err error, done string, codes ...fault.Code) error {
+	if err != nil {
+		return v.Refused(to, err, codes...)
+	}
+	return v.Redirect(to, Done(done))
+}
+
+// Download has the browser keep what is written next as a file.
+func (v *Visit) Download(mediaType, name string) {
+	h := v.w.Header()
+	h.Set("Content-Type", mediaType)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
 }
 
 // NewOnce is a fresh value for OnceField.

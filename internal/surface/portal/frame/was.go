@@ -1,8 +1,13 @@
 package frame
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/fault"
 )
 
 // Another administrator can change what a form shows while it is open. Such a form
@@ -38,16 +43,23 @@ func (v *Visit) shownWith(name, now string) (string, bool) {
 // Typed is the value of a field: now, or, where the form is shown again with its faults,
 // what was typed.
 func (v *Visit) Typed(name, now string) string {
-	if v.Form.Has(name) {
-		return v.Form.Get(name)
+	return Either(v.Form.Has(name), v.Form.Get(name), now)
+}
+
+// BeginOnce returns a token for the OnceField of a form that makes one thing, such as an API key.
+func (v *Visit) BeginOnce(steps account.PendingStore, kind account.PendingKind) (string, error) {
+	return account.Begin(v.Context(), steps, account.PendingSignIn{Kind: kind, CompanyID: v.Company.ID, UserID: v.User.ID,
+		Data: json.RawMessage("{}"), ExpiresAt: v.Now.Add(account.FormLife)})
+}
+
+// SentBefore takes the token of BeginOnce. If it was taken already, it leads to a page with the text, and answered is true.
+func (v *Visit) SentBefore(steps account.PendingStore, kind account.PendingKind, to, text string) (answered bool, err error) {
+	step, err := steps.TakeStep(v.Context(), access.HashSecret(v.Form.Get(OnceField)), kind)
+	if fault.CodeOf(err) == fault.NotFound || err == nil && step.UserID != v.User.ID {
+		return true, v.Redirect(to, Flash{Tone: Warn, Text: "This form was sent before: " + text})
 	}
-	return now
+	return false, err
 }
 
 // Ticked is the value of a check box that is selected or not, as a form posts it.
-func Ticked(on bool) string {
-	if on {
-		return "true"
-	}
-	return ""
-}
+func Ticked(on bool) string { return Either(on, "true", "") }

@@ -54,7 +54,7 @@ type Section struct {
 func (s *Section) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET /{$}", Serve: s.show},
-		{Pattern: "GET " + frame.AttentionPath, Serve: s.showNeeds},
+		{Pattern: "GET " + frame.AttentionPath, Serve: frame.On(s.needs, s.showNeeds)},
 		{Pattern: "POST " + dismissPath, Needs: account.ManageCompany, Serve: s.dismiss},
 	}
 }
@@ -118,84 +118,59 @@ const (
 	maxUnfinished = 1000
 )
 
-func (s *Section) figures(v *frame.Visit, t *tiles) error {
-	within := asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies}
-	managed := within
-	managed.Enrolled = true
-	enrolled, err := s.Assets.CountAssets(v.Context(), managed)
+func (s *Section) figures(v *frame.Visit, t *tiles) (err error) {
+	barred := !v.May(account.ViewDevices)
+	// devices adds how many devices a filter of their list leaves. What is rare is shown while there is some.
+	devices := func(label, query string, rare bool, narrow func(*asset.Filter)) {
+		f, n := asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies}, int64(0)
+		if narrow(&f); err == nil {
+			n, err = s.Assets.CountAssets(v.Context(), f)
+		}
+		if n > 0 || !rare {
+			t.Figures = append(t.Figures, figure{label, frame.DevicesPath + query, frame.Number(n), warn(n), barred})
+		}
+	}
+	devices("Enrolled", "?status=ENROLLED", false, func(f *asset.Filter) { f.Enrolled = true })
+	t.Figures[0].Tone = frame.Idle
+	devices("Silent for 24 h", "?seenBefore=24h", false, func(f *asset.Filter) { f.SeenBefore = v.Now.Add(-silentAfter) })
+	devices("Behind on policy", "?policyBehind=true", false, func(f *asset.Filter) { f.PolicyBehind = new(true) })
+	devices("Patch older than 90 days", "?patchBefore=90d", false, func(f *asset.Filter) {
+		f.PatchBefore = v.Now.Add(-oldAfter).UTC().Format(time.DateOnly)
+	})
 	if err != nil {
 		return err
-	}
-	counted := map[string]int64{}
-	for name, narrowed := range map[string]func(*asset.Filter){
-		"silent":      func(f *asset.Filter) { f.SeenBefore = v.Now.Add(-silentAfter) },
-		"lost":        func(f *asset.Filter) { f.Lost = new(true) },
-		"behind":      func(f *asset.Filter) { f.PolicyBehind = new(true) },
-		"old":         func(f *asset.Filter) { f.PatchBefore = v.Now.Add(-oldAfter).UTC().Format(time.DateOnly) },
-		"uncompliant": func(f *asset.Filter) { f.Compliant = new(false) },
-	} {
-		f := within
-		narrowed(&f)
-		if counted[name], err = s.Assets.CountAssets(v.Context(), f); err != nil {
-			return err
-		}
 	}
 	late, err := s.Commands.Unfinished(v.Context(), v.Company.ID, v.Principal.Policies, v.Now.Add(-frame.LateFor),
 		v.Now.Add(-frame.OverdueAfter), maxUnfinished)
 	if err != nil {
 		return err
 	}
+	t.Figures = append(t.Figures, figure{"Commands open for 1 h", frame.OpenCommandsPath, atMost(late), warn(int64(late)), barred})
 	waiting, err := s.Proposals.WaitingProposals(v.Context(), v.Company.ID, v.Principal.Policies)
 	if err != nil {
 		return err
 	}
-	asked, err := s.Proposals.WaitingAuthorizations(v.Context(), v.Company.ID, v.Principal.Policies)
-	if err != nil {
-		return err
-	}
-	t.Figures = []figure{
-		{"Enrolled", frame.DevicesPath + "?status=ENROLLED", frame.Number(enrolled), frame.Idle, !v.May(account.ViewDevices)},
-		{"Silent for 24 h", frame.DevicesPath + "?seenBefore=24h", frame.Number(counted["silent"]), warn(counted["silent"]),
-			!v.May(account.ViewDevices)},
-		{"Behind on policy", frame.DevicesPath + "?policyBehind=true", frame.Number(counted["behind"]), warn(counted["behind"]),
-			!v.May(account.ViewDevices)},
-		{"Patch older than 90 days", frame.DevicesPath + "?patchBefore=90d", frame.Number(counted["old"]), warn(counted["old"]),
-			!v.May(account.ViewDevices)},
-		{"Commands open for 1 h", frame.OpenCommandsPath, atMost(late), warn(int64(late)), !v.May(account.ViewDevices)},
-	}
-	// What is rare is shown while there is some.
 	if waiting > 0 {
 		t.Figures = append(t.Figures, figure{"Proposals waiting", frame.ProposalsPath + "?waiting=1", frame.Number(waiting), frame.Warn,
 			!v.May(account.EditPolicies)})
 	}
-	if n := counted["uncompliant"]; n > 0 {
-		t.Figures = append(t.Figures, figure{"Not compliant", frame.DevicesPath + "?compliant=false", frame.Number(n), frame.Warn,
-			!v.May(account.ViewDevices)})
+	devices("Not compliant", "?compliant=false", true, func(f *asset.Filter) { f.Compliant = new(false) })
+	devices("In lost mode", "?lost=true", true, func(f *asset.Filter) { f.Lost = new(true) })
+	if err != nil {
+		return err
 	}
-	if n := counted["lost"]; n > 0 {
-		t.Figures = append(t.Figures, figure{"In lost mode", frame.DevicesPath + "?lost=true", frame.Number(n), frame.Warn,
-			!v.May(account.ViewDevices)})
-	}
+	asked, err := s.Proposals.WaitingAuthorizations(v.Context(), v.Company.ID, v.Principal.Policies)
 	if asked > 0 { // only where the company wants people to authorize
-		t.Figures = append(t.Figures, figure{"Commands to authorize", approval.Path, frame.Number(asked), frame.Warn,
-			!v.May(account.ViewDevices)})
+		t.Figures = append(t.Figures, figure{"Commands to authorize", approval.Path, frame.Number(asked), frame.Warn, barred})
 	}
-	return nil
+	return err
 }
 
 func atMost(n int) string {
-	if n >= maxUnfinished {
-		return frame.Number(n) + "+"
-	}
-	return frame.Number(n)
+	return frame.Either(n >= maxUnfinished, frame.Number(n)+"+", frame.Number(n))
 }
 
-func warn(n int64) frame.Tone {
-	if n != 0 {
-		return frame.Warn
-	}
-	return frame.OK
-}
+func warn(n int64) frame.Tone { return frame.Either(n != 0, frame.Warn, frame.OK) }
 
 func (s *Section) places(v *frame.Visit, t *tiles) (err error) {
 	if v.May(account.ViewDevices) {

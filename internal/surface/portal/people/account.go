@@ -31,7 +31,7 @@ func (s *Account) Routes() []frame.Route {
 	adding := frame.Proof{Next: frame.AccountPath + "/passkeys/new?next={next}", Then: "add a passkey"}
 	then := func(what string) frame.Proof { return frame.Proof{Next: frame.AccountPath, Then: what} }
 	return []frame.Route{
-		{Pattern: "GET " + frame.AccountPath, Serve: s.show},
+		{Pattern: "GET " + frame.AccountPath, Serve: frame.On(s.view, s.show)},
 		{Pattern: "POST " + frame.AccountPath + "/password", Proof: then("set the password"), Serve: s.password},
 		{Pattern: "POST " + frame.AccountPath + "/sessions/{session}/end", DuringStop: true, Serve: s.endSession},
 		{Pattern: "GET " + frame.AccountPath + "/passkeys/new", Proof: adding, Serve: s.newPasskey},
@@ -78,11 +78,7 @@ func (s *Account) view(v *frame.Visit) (page accountView, err error) {
 	return page, err
 }
 
-func (s *Account) show(v *frame.Visit) error {
-	page, err := s.view(v)
-	if err != nil {
-		return err
-	}
+func (s *Account) show(v *frame.Visit, page accountView) error {
 	return v.Show("Your account", "", accountPage(v, page))
 }
 
@@ -153,10 +149,7 @@ func (s *Account) newPasskey(v *frame.Visit) error {
 // afterPasskey returns the portal's address to which a user goes after adding a passkey: next, if that is an address of the
 // portal; the account page if it is empty.
 func afterPasskey(next string) string {
-	if next == "" {
-		return frame.AccountPath
-	}
-	return web.LocalPath(next)
+	return frame.Either(next == "", frame.AccountPath, web.LocalPath(next))
 }
 
 func (s *Account) addPasskey(v *frame.Visit) error {
@@ -172,10 +165,8 @@ func (s *Account) addPasskey(v *frame.Visit) error {
 }
 
 func (s *Account) removePasskey(v *frame.Visit) error {
-	if err := s.Passkeys.Store.RemovePasskey(v.Context(), v.User.ID, v.PathValue("passkey")); err != nil {
-		return err
-	}
-	return v.Redirect(frame.AccountPath, frame.Done("The passkey is removed: it can no longer be used to sign in."))
+	err := s.Passkeys.Store.RemovePasskey(v.Context(), v.User.ID, v.PathValue("passkey"))
+	return v.Finish(frame.AccountPath, err, "The passkey is removed: it can no longer be used to sign in.")
 }
 
 func (s *Account) renewCodes(v *frame.Visit) error {
@@ -191,4 +182,15 @@ func (s *Account) renewCodes(v *frame.Visit) error {
 		return err
 	}
 	return v.Show("Recovery codes", "", codesPage(codes, frame.AccountPath))
+}
+
+// chooseMail keeps which mail the person gets. With no event ticked there is none; those of
+// the role are kept as no choice, so that they follow the role.
+func (s *Account) chooseMail(v *frame.Visit) error {
+	ticked := slices.DeleteFunc(attention.Events(), func(e event.Type) bool { return !slices.Contains(v.Form["event"], string(e)) })
+	choice := attention.Choice{Muted: len(ticked) == 0}
+	if !slices.Equal(ticked, choice.Chosen(v.May(account.ManageCompany))) {
+		choice.Events = ticked
+	}
+	return v.Finish(frame.AccountPath, s.Mail.SetMailChoice(v.Context(), v.Company.ID, v.User.ID, choice), "Saved which mail you get.")
 }

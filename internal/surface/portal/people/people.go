@@ -32,12 +32,13 @@ func (s *Users) Routes() []frame.Route {
 			Serve: s.newPage},
 		{Pattern: "POST " + frame.UsersPath, Needs: account.ManageUsers, Proof: frame.Proof{Next: newUserPath, Then: "invite the user"},
 			Serve: s.invite},
-		{Pattern: "GET " + frame.UsersPath + "/{user}", Needs: account.ManageUsers, Serve: s.edit},
-		{Pattern: "POST " + frame.UsersPath + "/{user}", Needs: account.ManageUsers, Proof: then("save the user"), Serve: s.save},
+		{Pattern: "GET " + frame.UsersPath + "/{user}", Needs: account.ManageUsers, Serve: frame.On(s.find, s.edit)},
+		{Pattern: "POST " + frame.UsersPath + "/{user}", Needs: account.ManageUsers, Proof: then("save the user"),
+			Serve: frame.On(s.find, s.save)},
 		{Pattern: "POST " + frame.UsersPath + "/{user}/disabled", Needs: account.ManageUsers, DuringStop: true,
 			Proof: then("choose again"), Serve: s.setDisabled},
 		{Pattern: "POST " + frame.UsersPath + "/{user}/invitation", Needs: account.ManageUsers, Proof: then("make the invitation"),
-			Serve: s.renewInvitation},
+			Serve: frame.On(s.find, s.renewInvitation)},
 	}
 }
 
@@ -133,11 +134,7 @@ func (s *Users) find(v *frame.Visit) (account.User, error) {
 	return s.Store.UserByID(v.Context(), v.Company.ID, v.PathValue("user"))
 }
 
-func (s *Users) edit(v *frame.Visit) error {
-	u, err := s.find(v)
-	if err != nil {
-		return err
-	}
+func (s *Users) edit(v *frame.Visit, u account.User) error {
 	f, err := s.form(v, userForm{User: u})
 	if err != nil {
 		return err
@@ -146,11 +143,7 @@ func (s *Users) edit(v *frame.Visit) error {
 }
 
 // save changes a user. What the form was shown with and still has is left as it is by now.
-func (s *Users) save(v *frame.Visit) error {
-	u, err := s.find(v)
-	if err != nil {
-		return err
-	}
+func (s *Users) save(v *frame.Visit, u account.User) error {
 	c, err := parseChange(v)
 	if err != nil {
 		return err
@@ -215,11 +208,7 @@ func (s *Users) endKeys(v *frame.Visit, u account.User, revoke []string) (frame.
 }
 
 // renewInvitation makes another link for a user who was invited.
-func (s *Users) renewInvitation(v *frame.Visit) error {
-	u, err := s.find(v)
-	if err != nil {
-		return err
-	}
+func (s *Users) renewInvitation(v *frame.Visit, u account.User) error {
 	// Changing nothing still shows whether this user may be changed by that one.
 	if _, err := s.Service.Change(v.Context(), v.User, u.ID, account.UserChange{}); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -67,12 +68,7 @@ func parseChange(v *frame.Visit) (account.UserChange, error) {
 }
 
 // scope is the value of the form's field scope.
-func (f userForm) scope() string {
-	if f.User.Policies == nil {
-		return scopeAll
-	}
-	return scopeSome
-}
+func (f userForm) scope() string { return frame.Either(f.User.Policies == nil, scopeAll, scopeSome) }
 
 // ticked are the ids of the policies that the form shows as chosen. The user may have more
 // than the form offers: these stay.
@@ -84,4 +80,53 @@ func (f userForm) ticked() string {
 		}
 	}
 	return strings.Join(ids, " ")
+}
+
+// rights are all rights, one by one.
+func rights() []account.Right {
+	admin, _ := account.Admin.Rights()
+	return admin.Each()
+}
+
+// formPage is the page of the form.
+func formPage(f userForm) string { return frame.Either(f.New, newUserPath, userPath(f.User.ID)) }
+
+func stateOf(u account.User) (frame.Tone, string) {
+	switch {
+	case u.Disabled:
+		return frame.Idle, "Disabled"
+	case u.LastSignInAt.IsZero() && u.PasswordHash == "":
+		return frame.Warn, "Invited"
+	}
+	return frame.OK, "Enabled"
+}
+
+func roleWord(u account.User) string {
+	if rights, known := u.Role.Rights(); !known || rights != u.Rights {
+		return cmp.Or(u.Role.Title(), string(u.Role)) + ", changed"
+	}
+	return u.Role.Title()
+}
+
+func scopeWord(u account.User) string {
+	return frame.Either(u.Policies == nil, "All", frame.Count(len(u.Policies), "policy", "policies"))
+}
+
+func formAction(f userForm) string { return frame.Either(f.New, frame.UsersPath, userPath(f.User.ID)) }
+
+// browser names a browser by its own description, roughly.
+func browser(agent string) string {
+	name := "A browser"
+	for _, known := range []string{"Firefox", "Edg", "Chrome", "Safari", "curl"} {
+		if strings.Contains(agent, known) {
+			name = strings.Replace(known, "Edg", "Edge", 1)
+			break
+		}
+	}
+	for _, system := range []string{"Android", "iPhone", "iPad", "Windows", "Mac OS X", "Linux"} {
+		if strings.Contains(agent, system) {
+			return name + " on " + system
+		}
+	}
+	return name
 }

@@ -3,7 +3,6 @@ package policies
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -67,18 +66,13 @@ func authorWord(a policy.Author) string {
 
 // impactWord is an impact for people.
 func impactWord(i proposal.Impact) string {
-	if i == proposal.High {
-		return "High impact"
-	}
-	return "Normal impact"
+	return frame.Either(i == proposal.High, "High impact", "Normal impact")
 }
 
 // unsetHelp explains a value that cannot be chosen.
 func unsetHelp(value string) string {
-	if value == policy.Custom {
-		return "The document holds something that the values here cannot express"
-	}
-	return "Left to the device's or the vendor's default"
+	return frame.Either(value == policy.Custom, "The document holds something that the values here cannot express",
+		"Left to the device's or the vendor's default")
 }
 
 // labelOf is a setting's name.
@@ -88,13 +82,7 @@ func labelOf(id string) string {
 }
 
 // older is the list of proposals after its last row.
-func older(q queue) string {
-	address := q.url()
-	if strings.Contains(address, "?") {
-		return address + "&" + q.Next
-	}
-	return address + "?" + q.Next
-}
+func older(q queue) string { return frame.WithQuery(q.url(), q.Next) }
 
 // adviceTone says how an advice is meant.
 func adviceTone(r proposal.Review) frame.Tone {
@@ -111,12 +99,7 @@ func adviceTone(r proposal.Review) frame.Tone {
 }
 
 // affected is how many devices applying concerns.
-func affected(d details) int {
-	if d.Creates() {
-		return 0
-	}
-	return d.Policy.DeviceCount
-}
+func affected(d details) int { return frame.Either(d.Creates(), 0, d.Policy.DeviceCount) }
 
 // applyWords are those of the button that applies.
 func applyWords(d details) string {
@@ -132,15 +115,7 @@ func applyWords(d details) string {
 }
 
 func againWords(d details) string {
-	if d.Mine {
-		return "Propose again"
-	}
-	return "Propose the same as my own"
+	return frame.Either(d.Mine, "Propose again", "Propose the same as my own")
 }
 
-func againVariant(d details) string {
-	if d.Mine && !d.Stale {
-		return "outline"
-	}
-	return "primary"
-}
+func againVariant(d details) string { return frame.Either(d.Mine && !d.Stale, "outline", "primary") }

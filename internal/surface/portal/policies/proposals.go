@@ -28,13 +28,11 @@ type queue struct {
 // url is the list with the same filters from its beginning.
 func (q queue) url() string {
 	address := frame.ProposalsPath
-	switch {
-	case q.Waiting && q.PolicyID != "":
-		address += "?waiting=1&policy=" + q.PolicyID
-	case q.Waiting:
+	if q.Waiting {
 		address += "?waiting=1"
-	case q.PolicyID != "":
-		address += "?policy=" + q.PolicyID
+	}
+	if q.PolicyID != "" {
+		address = frame.WithQuery(address, "policy="+q.PolicyID)
 	}
 	return address
 }
@@ -75,16 +73,17 @@ type details struct {
 }
 
 // proposal shows a proposal for review.
-func (s *Section) proposal(v *frame.Visit) error {
-	d, err := s.proposalDetails(v)
-	if err != nil {
-		return err
-	}
+func (s *Section) proposal(v *frame.Visit, d details) error {
 	return v.Show(d.Title, frame.ProposalsPath, proposalPage(v, d))
 }
 
+// look finds the proposal of the address.
+func (s *Section) look(v *frame.Visit) (proposal.Review, error) {
+	return s.Reviewer.Look(v.Context(), v.Principal, v.PathValue("id"))
+}
+
 func (s *Section) proposalDetails(v *frame.Visit) (details, error) {
-	review, err := s.Reviewer.Look(v.Context(), v.Principal, v.PathValue("id"))
+	review, err := s.look(v)
 	d := details{Review: review}
 	if err == nil && v.May(account.ViewDevices) && !review.Creates() && !review.Gone {
 		d.Devices, err = s.some(v, review.PolicyID)
@@ -97,19 +96,12 @@ func (s *Section) proposalDetails(v *frame.Visit) (details, error) {
 
 // standing is what the page of a proposal depends on.
 func standing(r proposal.Review) string {
-	if r.Stale {
-		return string(r.Status) + "-stale"
-	}
-	return string(r.Status)
+	return frame.Either(r.Stale, string(r.Status)+"-stale", string(r.Status))
 }
 
 // state follows where a proposal stands; once that changes, the page
 // reloads.
-func (s *Section) state(v *frame.Visit) error {
-	review, err := s.Reviewer.Look(v.Context(), v.Principal, v.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func (s *Section) state(v *frame.Visit, review proposal.Review) error {
 	if now := standing(review); v.Query().Get("was") != now {
 		return v.Redirect(frame.ProposalPath(review.ID))
 	}
@@ -203,10 +195,7 @@ func elapsed(v *frame.Visit, r proposal.Review) string {
 
 // rowPath is the page of a proposal: where a person decides, while one has to.
 func rowPath(l proposal.Listed) string {
-	if l.AwaitsApproval() {
-		return frame.ApprovalPath(l.ID)
-	}
-	return frame.ProposalPath(l.ID)
+	return frame.Either(l.AwaitsApproval(), frame.ApprovalPath(l.ID), frame.ProposalPath(l.ID))
 }
 
 // timeToApply says how long the authors have.
@@ -220,10 +209,7 @@ func timeToApply(v *frame.Visit) string {
 
 // firstName is the policy that a proposal is about, as a link's text.
 func firstName(r proposal.Review) string {
-	if r.Creates() {
-		return r.Policy.Name + " (the source)"
-	}
-	return r.Policy.Name
+	return frame.Either(r.Creates(), r.Policy.Name+" (the source)", r.Policy.Name)
 }
 
 // resultID is the policy that applying made or changed.

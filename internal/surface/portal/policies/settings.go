@@ -70,17 +70,6 @@ func (s *Section) open(v *frame.Visit) (policy.Policy, error) {
 	return s.Editor.Open(v.Context(), v.Principal, v.PathValue("id"))
 }
 
-// of is a page or an action of the policy of the address.
-func (s *Section) of(serve func(*frame.Visit, policy.Policy) error) frame.Handler {
-	return func(v *frame.Visit) error {
-		p, err := s.open(v)
-		if err != nil {
-			return err
-		}
-		return serve(v, p)
-	}
-}
-
 func (s *Section) settings(v *frame.Visit, p policy.Policy) error {
 	if v.Partial() {
 		return v.Fragment(heldPart(v, p))

@@ -2,7 +2,6 @@ package settings
 
 import (
 	"log/slog"
-	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/surface/web"
 )
@@ -76,17 +76,11 @@ func (s *Section) callback(v *frame.Visit) error {
 
 // finished leads to the platform page, which shows what became of a sign-up.
 func (s *Section) finished(v *frame.Visit, pushed int, err error) error {
-	if err != nil {
-		return v.Refused(frame.PlatformPath, err, fault.Refused, fault.Provider, fault.NotFound)
-	}
-	return v.Redirect(frame.PlatformPath, frame.Done(connected(pushed)))
+	return v.Finish(frame.PlatformPath, err, connected(pushed), fault.Refused, fault.Provider, fault.NotFound)
 }
 
 func connected(pushed int) string {
-	if pushed == 0 {
-		return "Connected."
-	}
-	return "Connected. " + frame.Count(pushed, "policy", "policies") + " sent to Google."
+	return frame.Either(pushed == 0, "Connected.", "Connected. "+frame.Count(pushed, "policy", "policies")+" sent to Google.")
 }
 
 // guestCallback answers a browser without a session.
@@ -122,7 +116,7 @@ func (s *Section) refuseGuest(w http.ResponseWriter, r *http.Request, err error)
 	case fault.NotFound:
 		web.Answer(w, r, s.Log, http.StatusNotFound, callbackPage("Not found", "This sign-up is unknown here. Start again.", ""))
 	case fault.RateLimited:
-		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(f.RetryAfter.Seconds())))))
+		w.Header().Set("Retry-After", strconv.Itoa(operation.Seconds(f.RetryAfter)))
 		web.Answer(w, r, s.Log, http.StatusTooManyRequests, callbackPage("Too many requests", frame.Sentence(f.Detail), ""))
 	case fault.Refused, fault.Provider:
 		s.Log.WarnContext(r.Context(), "cannot finish a sign-up", slog.Any("error", err))

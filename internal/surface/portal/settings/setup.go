@@ -21,19 +21,9 @@ type task struct {
 }
 
 // action is the word of the task's link: what is done is only looked at.
-func (t task) action() string {
-	if t.Done {
-		return "Open"
-	}
-	return t.Action
-}
+func (t task) action() string { return frame.Either(t.Done, "Open", t.Action) }
 
-func (t task) variant() string {
-	if t.Done {
-		return "ghost"
-	}
-	return "outline"
-}
+func (t task) variant() string { return frame.Either(t.Done, "ghost", "outline") }
 
 func (s *Section) setup(v *frame.Visit) error {
 	return v.Show("Setup", frame.SettingsPath, setupPage(v, s.tasks(v)))
@@ -104,11 +94,7 @@ func (s *Section) open(v *frame.Visit) (*company.Signup, error) {
 	return &signup, err
 }
 
-func (s *Section) platform(v *frame.Visit) error {
-	open, err := s.open(v)
-	if err != nil {
-		return err
-	}
+func (s *Section) platform(v *frame.Visit, open *company.Signup) error {
 	return v.Show("Platform", frame.SettingsPath, platformPage(v, frame.TroubleOf(v, s.Troubles), open))
 }
 
@@ -123,12 +109,8 @@ func (s *Section) connect(v *frame.Visit) error {
 }
 
 // signup shows the second step: the way to the vendor's page.
-func (s *Section) signup(v *frame.Visit) error {
-	open, err := s.open(v)
-	switch {
-	case err != nil:
-		return err
-	case open == nil || open.Returned():
+func (s *Section) signup(v *frame.Visit, open *company.Signup) error {
+	if open == nil || open.Returned() {
 		return v.Redirect(frame.PlatformPath)
 	}
 	return v.Show("Connect to the platform", frame.SettingsPath, connecting(v, open.Address))

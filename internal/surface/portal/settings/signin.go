@@ -21,11 +21,7 @@ type signInForm struct {
 	Problem     string
 }
 
-func (s *Section) signIn(v *frame.Visit) error {
-	p, err := s.provider(v)
-	if err != nil {
-		return err
-	}
+func (s *Section) signIn(v *frame.Visit, p account.IdentityProvider) error {
 	return s.showSignIn(v, http.StatusOK, signInForm{IdentityProvider: p, Was: p})
 }
 
@@ -46,26 +42,16 @@ func (s *Section) showSignIn(v *frame.Visit, status int, f signInForm) error {
 
 // saveSignIn saves the provider. The client's secret is never shown
 // again; an empty field leaves it.
-func (s *Section) saveSignIn(v *frame.Visit) error {
-	before, err := s.provider(v)
-	if err != nil {
-		return err
-	}
+func (s *Section) saveSignIn(v *frame.Visit, before account.IdentityProvider) error {
 	p := s.given(v, before)
-	err = s.Federation.Save(v.Context(), v.User, before, p)
-	switch fault.CodeOf(err) {
-	case "":
-		return v.Redirect(frame.CompanySignInPath, frame.Done("Company sign-in saved."))
+	err := s.Federation.Save(v.Context(), v.User, before, p)
+	switch code := fault.CodeOf(err); code {
 	case fault.InvalidArguments, fault.Refused, fault.Provider, fault.Forbidden:
-		status := http.StatusUnprocessableEntity
-		if fault.CodeOf(err) == fault.Forbidden {
-			status = http.StatusForbidden
-		}
+		status := frame.Either(code == fault.Forbidden, http.StatusForbidden, http.StatusUnprocessableEntity)
 		return s.showSignIn(v, status, signInForm{IdentityProvider: p, Was: before,
 			Wrong: frame.Fields(err), Problem: frame.Sentence(fault.From(err).Detail)})
-	default: // a fault of the service
 	}
-	return err
+	return v.Finish(frame.CompanySignInPath, err, "Company sign-in saved.")
 }
 
 // given is the form's provider. What the form was shown with and still has is left as it is
@@ -116,8 +102,6 @@ func domainsIn(text string) []string {
 func roleName(r account.Role) string { return strings.ToUpper(string(r[:1])) + string(r[1:]) }
 
 func secretHelp(f signInForm) string {
-	if f.HasSecret {
-		return "A secret is stored, encrypted. Leave this empty to keep it."
-	}
-	return "Stored encrypted and never shown again. Leave this empty for a public client."
+	return frame.Either(f.HasSecret, "A secret is stored, encrypted. Leave this empty to keep it.",
+		"Stored encrypted and never shown again. Leave this empty for a public client.")
 }

@@ -1,12 +1,10 @@
 package webhooks
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -27,25 +25,10 @@ func (s *Section) newWebhook(v *frame.Visit) error { return s.showForm(v, http.S
 
 // showForm shows the form with a fresh token: one form makes one webhook.
 func (s *Section) showForm(v *frame.Visit, status int, f newForm) (err error) {
-	if f.Once, err = s.begin(v); err != nil {
+	if f.Once, err = v.BeginOnce(s.Steps, account.WebhookForm); err != nil {
 		return err
 	}
 	return v.ShowStatus(status, "New webhook", frame.SettingsPath, newPage(v, f))
-}
-
-// begin returns the token of a form that makes one secret.
-func (s *Section) begin(v *frame.Visit) (string, error) {
-	return account.Begin(v.Context(), s.Steps, account.PendingSignIn{Kind: account.WebhookForm, CompanyID: v.Company.ID, UserID: v.User.ID,
-		Data: json.RawMessage("{}"), ExpiresAt: v.Now.Add(account.FormLife)})
-}
-
-// sentBefore takes the token of the form, and reports whether it was taken already.
-func (s *Section) sentBefore(v *frame.Visit) (bool, error) {
-	step, err := s.Steps.TakeStep(v.Context(), access.HashSecret(v.Form.Get(frame.OnceField)), account.WebhookForm)
-	if fault.CodeOf(err) == fault.NotFound || err == nil && step.UserID != v.User.ID {
-		return true, nil
-	}
-	return false, err
 }
 
 func (s *Section) create(v *frame.Visit) error {
@@ -54,17 +37,10 @@ func (s *Section) create(v *frame.Visit) error {
 		f.Wrong = map[string]string{"events": "choose at least one type of event, or all"}
 		return s.showForm(v, http.StatusUnprocessableEntity, f)
 	}
-	types := f.Chosen
-	if f.All {
-		types = nil
-	}
-	before, err := s.sentBefore(v)
-	if err != nil {
+	types := frame.Either(f.All, nil, f.Chosen)
+	if answered, err := v.SentBefore(s.Steps, account.WebhookForm, frame.WebhooksPath,
+		"look for the webhook in the list. Its secret is not shown again."); answered || err != nil {
 		return err
-	}
-	if before {
-		return v.Redirect(frame.WebhooksPath, frame.Flash{Tone: frame.Warn,
-			Text: "This form was sent before: look for the webhook in the list. Its secret is not shown again."})
 	}
 	w, secret, err := s.Service.Create(v.Context(), v.Company, f.URL, types)
 	switch fault.CodeOf(err) {
@@ -97,19 +73,12 @@ func (s *Section) test(v *frame.Visit) error {
 
 func (s *Section) replay(v *frame.Visit) error {
 	w, err := s.Service.Replay(v.Context(), v.Company.ID, v.PathValue("webhook"), v.Form.Get("after"))
-	flash := "What happened since then is sent again."
-	if w.State == webhook.Disabled {
-		flash = "What happened since then is sent again once the webhook is enabled."
-	}
-	return s.redirect(v, err, flash)
+	return s.redirect(v, err, frame.Either(w.State == webhook.Disabled,
+		"What happened since then is sent again once the webhook is enabled.", "What happened since then is sent again."))
 }
 
-func (s *Section) askRotate(v *frame.Visit) error {
-	w, err := s.Service.Store.Webhook(v.Context(), v.Company.ID, v.PathValue("webhook"))
-	if err != nil {
-		return err
-	}
-	once, err := s.begin(v)
+func (s *Section) askRotate(v *frame.Visit, w webhook.Webhook) error {
+	once, err := v.BeginOnce(s.Steps, account.WebhookForm)
 	if err != nil {
 		return err
 	}
@@ -118,13 +87,9 @@ func (s *Section) askRotate(v *frame.Visit) error {
 
 func (s *Section) rotate(v *frame.Visit) error {
 	id := v.PathValue("webhook")
-	before, err := s.sentBefore(v)
-	if err != nil {
+	if answered, err := v.SentBefore(s.Steps, account.WebhookForm, frame.WebhookPath(id),
+		"the secret was replaced, and is not shown again."); answered || err != nil {
 		return err
-	}
-	if before {
-		return v.Redirect(frame.WebhookPath(id),
-			frame.Flash{Tone: frame.Warn, Text: "This form was sent before: the secret was replaced, and is not shown again."})
 	}
 	w, secret, err := s.Service.Rotate(v.Context(), v.Company.ID, id)
 	if err != nil {
@@ -145,17 +110,11 @@ func (s *Section) enable(v *frame.Visit) error {
 
 func (s *Section) remove(v *frame.Visit) error {
 	w, err := s.Service.Delete(v.Context(), v.Company.ID, v.PathValue("webhook"))
-	if err != nil {
-		return err
-	}
-	return v.Redirect(frame.WebhooksPath, frame.Done("The webhook to "+frame.Plain(w.Host())+" is deleted."))
+	return v.Finish(frame.WebhooksPath, err, "The webhook to "+frame.Plain(w.Host())+" is deleted.")
 }
 
 // redirect goes back to the webhook's page and says how it went.
 func (s *Section) redirect(v *frame.Visit, err error, done string) error {
-	path := frame.WebhookPath(v.PathValue("webhook"))
-	if err != nil {
-		return v.Refused(path, err, fault.Unsupported, fault.CursorExpired, fault.InvalidArguments, fault.Refused)
-	}
-	return v.Redirect(path, frame.Done(done))
+	return v.Finish(frame.WebhookPath(v.PathValue("webhook")), err, done, fault.Unsupported, fault.CursorExpired, fault.InvalidArguments,
+		fault.Refused)
 }
