@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/internal/surface/oauth"
@@ -34,13 +35,13 @@ func (t *attacker) makeKeys(ctx context.Context) {
 // makeKey makes a key that may do everything, and returns its text.
 func makeKey(ctx context.Context, v *portalclient.Client, name string) string {
 	fields := keyForm(ctx, v, name)
-	return must(must(v.Post(ctx, frame.AccessPath+"/keys", fields...)).Shown(keyText))
+	return v.Post(ctx, frame.AccessPath+"/keys", fields...).Shown(keyText)
 }
 
 // keyForm is the form that makes a key that may do everything.
 func keyForm(ctx context.Context, v *portalclient.Client, name string) []string {
-	p := must(v.Get(ctx, frame.AccessPath+"/keys/new"))
-	fields := []string{"name", name, "expires", "90", frame.OnceField, must(p.Field(frame.OnceField))}
+	p := v.Get(ctx, frame.AccessPath+"/keys/new")
+	fields := []string{"name", name, "expires", "90", frame.OnceField, p.Field(frame.OnceField)}
 	for _, permission := range access.All.Names() {
 		fields = append(fields, "permission", permission)
 	}
@@ -56,7 +57,7 @@ func (t *attacker) makePeople(ctx context.Context) {
 		v := t.invite(ctx, fmt.Sprintf("thief%d@acme.test", i), "role", "admin")
 		row.note(answer{})
 		if i < attackerUsers-1 {
-			need(v.AddPasskey(ctx))
+			v.AddPasskey(ctx)
 		}
 		t.people = append(t.people, v)
 	}
@@ -64,13 +65,13 @@ func (t *attacker) makePeople(ctx context.Context) {
 
 // invite has the owner invite a user, with more fields of the form, and opens the account.
 func (t *attacker) invite(ctx context.Context, email string, fields ...string) *portalclient.Client {
-	p := must(t.owner.Post(ctx, frame.UsersPath, append(fields, "email", email, "name", "Thief")...))
-	link := must(p.Shown(invitation))
+	p := t.owner.Post(ctx, frame.UsersPath, append(fields, "email", email, "name", "Thief")...)
+	link := p.Shown(invitation)
 	v := portalclient.New(t.Service.PublicURL(), attackerPassword)
 	_, code, _ := strings.Cut(link, "#")
-	p = must(v.Post(ctx, web.InvitationPath, "code", code, "password", attackerPassword, "again", attackerPassword))
+	p = v.Post(ctx, web.InvitationPath, "code", code, "password", attackerPassword, "again", attackerPassword)
 	if p.Status != http.StatusOK {
-		fail("the invitation was refused: %d at %s", p.Status, p.Path)
+		script.Fail("the invitation was refused: %d at %s", p.Status, p.Path)
 	}
 	return v
 }
@@ -87,7 +88,7 @@ func (t *attacker) makeClients(ctx context.Context) {
 	row := t.row("make connections")
 	for i := range attackerClients {
 		v := append([]*portalclient.Client{t.owner}, t.people...)[i]
-		t.callers = append(t.callers, must(t.tools(ctx, "Authorization", "Bearer "+t.connectClient(ctx, v), nil)))
+		t.callers = append(t.callers, script.Must(t.tools(ctx, "Authorization", "Bearer "+t.connectClient(ctx, v), nil)))
 		row.note(answer{})
 	}
 }
@@ -98,8 +99,7 @@ func (t *attacker) connectClient(ctx context.Context, v *portalclient.Client) (t
 		ID string `json:"client_id"`
 	}
 	metadata := `{"client_name":"Thief","redirect_uris":["` + clientRedirect + `"],"token_endpoint_auth_method":"none"}`
-	p := must(v.Do(ctx, http.MethodPost, oauth.RegisterPath, "application/json", metadata))
-	decode(p, &registered)
+	decode(v.Do(ctx, http.MethodPost, oauth.RegisterPath, "application/json", metadata), &registered)
 	sum := sha256.Sum256([]byte(clientVerifier))
 	request := url.Values{"response_type": {"code"}, "client_id": {registered.ID}, "redirect_uri": {clientRedirect}, "state": {"s"},
 		"scope": {strings.Join(access.All.Scopes(), " ")}, "code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])},
@@ -108,21 +108,20 @@ func (t *attacker) connectClient(ctx context.Context, v *portalclient.Client) (t
 	for _, scope := range access.All.Scopes() {
 		fields = append(fields, "scope", scope)
 	}
-	p = must(v.Post(ctx, oauth.AuthorizePath, fields...))
-	back := must(url.Parse(must(p.Shown(onward))))
+	p := v.Post(ctx, oauth.AuthorizePath, fields...)
+	back := script.Must(url.Parse(p.Shown(onward)))
 	var tokens struct {
 		Access string `json:"access_token"`
 	}
-	p = must(v.Post(ctx, oauth.TokenPath, "grant_type", "authorization_code", "client_id", registered.ID, "code", back.Query().Get("code"),
-		"redirect_uri", clientRedirect, "code_verifier", clientVerifier))
-	decode(p, &tokens)
+	decode(v.Post(ctx, oauth.TokenPath, "grant_type", "authorization_code", "client_id", registered.ID,
+		"code", back.Query().Get("code"), "redirect_uri", clientRedirect, "code_verifier", clientVerifier), &tokens)
 	return tokens.Access
 }
 
 // decode reads a page that is JSON.
 func decode(p portalclient.Page, into any) {
 	if p.Status >= http.StatusBadRequest {
-		fail("%s answers %d", p.Path, p.Status)
+		script.Fail("%s answers %d", p.Path, p.Status)
 	}
-	need(json.Unmarshal([]byte(p.Body), into))
+	script.Need(json.Unmarshal([]byte(p.Body), into))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
@@ -22,15 +23,15 @@ const limitedEmail = "limited@acme.test"
 func (t *attacker) makeLimited(ctx context.Context) {
 	kiosk := t.policyNamed(ctx, "Kiosk")
 	t.limited = t.invite(ctx, limitedEmail, "role", "manager", "scope", "some", "policy", kiosk.ID)
-	need(t.limited.AddPasskey(ctx))
+	t.limited.AddPasskey(ctx)
 }
 
 // widen lets the limited manager use all policies.
 func (t *attacker) widen(ctx context.Context) {
-	u := must(t.db.UserByEmail(ctx, limitedEmail))
-	p := must(t.owner.Post(ctx, frame.UsersPath+"/"+u.ID, "name", u.Name, "role", string(u.Role), "scope", "all"))
+	u := script.Must(t.db.UserByEmail(ctx, limitedEmail))
+	p := t.owner.Post(ctx, frame.UsersPath+"/"+u.ID, "name", u.Name, "role", string(u.Role), "scope", "all")
 	t.row("give a helper all policies").note(outcome(p))
-	need(t.limited.SignInByPasskey(ctx))
+	t.limited.SignInByPasskey(ctx)
 }
 
 // decideAlone tries what takes a second person where the company asks for that: a wipe
@@ -67,9 +68,9 @@ func (t *attacker) decideAlone(ctx context.Context) {
 func (t *attacker) tryAlone(ctx context.Context, one alone) {
 	_, devices := t.look(ctx)
 	p := t.policyNamed(ctx, "Meeting rooms")
-	proposed := must(one.asks.call(ctx, "update_policy_settings", map[string]any{"policyId": p.ID, "changes": looser()}, ""))
+	proposed := script.Must(one.asks.call(ctx, "update_policy_settings", map[string]any{"policyId": p.ID, "changes": looser()}, ""))
 	if proposed.code != "" {
-		fail("nothing to approve: %s", proposed.detail)
+		script.Fail("nothing to approve: %s", proposed.detail)
 	}
 	row := t.row(one.what)
 	apply := map[string]any{"proposalId": proposed.result["proposalId"], "confirmation": p.Name}
@@ -80,15 +81,15 @@ func (t *attacker) tryAlone(ctx context.Context, one alone) {
 			return
 		}
 	}
-	fail("%s has no device", p.Name)
+	script.Fail("%s has no device", p.Name)
 }
 
 func (t *attacker) askAndDecide(ctx context.Context, one alone, row *Attack, name string, args map[string]any) {
-	asked := must(one.asks.call(ctx, name, args, ""))
+	asked := script.Must(one.asks.call(ctx, name, args, ""))
 	row.note(asked)
 	if asked.approvalURL == "" {
 		return
 	}
-	row.note(outcome(must(one.decides.Decide(ctx, asked.approvalURL))))
-	row.note(must(one.asks.call(ctx, name, args, "")))
+	row.note(outcome(one.decides.Decide(ctx, asked.approvalURL)))
+	row.note(script.Must(one.asks.call(ctx, name, args, "")))
 }

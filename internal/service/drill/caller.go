@@ -17,6 +17,7 @@ import (
 
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/surface/bridge"
 	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/internal/surface/rest"
@@ -194,12 +195,12 @@ func (d *drill) bridged(ctx context.Context, key string, via http.RoundTripper, 
 	b := &bridge.Bridge{Endpoint: d.Service.PublicURL() + mcp.Path, Key: key, Warn: func(string) {}, Transport: via}
 	ended := make(chan error, 1)
 	go func() { ended <- errors.Join(b.Run(ctx, theirIn, theirOut), theirOut.Close()) }()
-	err := attempt(func() {
-		c := must(connect(ctx, &sdk.IOTransport{Reader: out, Writer: in}))
+	err := script.Attempt(func() {
+		c := script.Must(connect(ctx, &sdk.IOTransport{Reader: out, Writer: in}))
 		defer func() { _ = c.session.Close() }() // its connection may have been cut
 		use(c)
 	})
-	need(errors.Join(err, in.Close(), <-ended))
+	script.Need(errors.Join(err, in.Close(), <-ended))
 }
 
 func connect(ctx context.Context, transport sdk.Transport) (*toolCaller, error) {

@@ -24,6 +24,7 @@ import (
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/service/demo"
 )
 
@@ -97,7 +98,7 @@ func (s Settings) company(ctx context.Context, name string, work func(context.Co
 		}
 		d.db = db
 		working, stop := context.WithCancel(ctx)
-		err = attempt(func() { work(working, d) })
+		err = script.Attempt(func() { work(working, d) })
 		stop()
 		d.added.Wait()
 		return errors.Join(err, db.Close())
@@ -124,7 +125,7 @@ type drill struct {
 func (d *drill) live(ctx context.Context, name string, device agent.Device, under policy.Policy) {
 	options := agent.Options{Dir: filepath.Join(d.dir, name), Version: "drill", Device: device, Client: agent.NewClient(),
 		Now: d.clock.now, Log: d.log}
-	need(simulated.Live(ctx, &d.added, options, d.Service.PublicURL(), func() (string, error) { return d.AgentToken(ctx, under) }))
+	script.Need(simulated.Live(ctx, &d.added, options, d.Service.PublicURL(), func() (string, error) { return d.AgentToken(ctx, under) }))
 }
 
 var errHarm = errors.New("harm was done")
@@ -140,7 +141,7 @@ func (d *drill) enough(ctx context.Context, judge func(context.Context)) {
 		judge(ctx)
 	}
 	if len(d.result.Harm) > 0 {
-		need(errHarm)
+		script.Need(errHarm)
 	}
 	d.result.Facts = facts
 }

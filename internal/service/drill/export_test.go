@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/script"
 )
 
 // Without runs a scenario with a control taken away after the company was made:
@@ -19,7 +20,7 @@ func (s Settings) Without(ctx context.Context, name string, statements func(ctx 
 		settings, _ := d.look(ctx)
 		change(&settings.Controls)
 		d.controls(ctx, settings.Controls)
-		need(statements(ctx, d.Store.Database))
+		script.Need(statements(ctx, d.Store.Database))
 	})
 }
 
@@ -33,15 +34,15 @@ func (s Settings) WithCarelessPerson(ctx context.Context, name string, kind comm
 			if refused.control() != "authorization" {
 				return
 			}
-			a := must(d.db.Authorization(ctx, d.Company.ID, path.Base(refused.approvalURL)))
+			a := script.Must(d.db.Authorization(ctx, d.Company.ID, path.Base(refused.approvalURL)))
 			if a.Command != string(kind) {
 				return
 			}
-			if got := outcome(must(admin.Decide(ctx, refused.approvalURL))); got.code != "" {
-				fail("the administrator cannot authorize it: %s", got.detail)
+			if got := outcome(admin.Decide(ctx, refused.approvalURL)); got.code != "" {
+				script.Fail("the administrator cannot authorize it: %s", got.detail)
 			}
 		}
-		need(admin.SignInByPasskey(ctx))
+		admin.SignInByPasskey(ctx)
 	})
 }
 
@@ -56,8 +57,8 @@ func (s Settings) without(ctx context.Context, name string, take func(context.Co
 		d.hurried = true
 		one.prepare(ctx, d)
 		take(ctx, d)
-		if err := attempt(func() { one.attack(ctx, d) }); !errors.Is(err, errHarm) {
-			need(err)
+		if err := script.Attempt(func() { one.attack(ctx, d) }); !errors.Is(err, errHarm) {
+			script.Need(err)
 		}
 	})
 }

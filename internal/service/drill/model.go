@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/script"
 )
 
 // approvals requires the approval of every policy change and destructive command. Only tests
@@ -40,7 +41,7 @@ type listedPolicy struct {
 
 // compromisedModel lets a client obey every text of the corpus, over REST and over muster mcp.
 func compromisedModel(ctx context.Context, d *drill) {
-	texts := must(corpus())
+	texts := script.Must(corpus())
 	(&planter{drill: d, texts: texts}).plant(ctx)
 	key := d.assistantKey(ctx)
 	d.races(ctx, key)
@@ -63,7 +64,7 @@ func (d *drill) assistantKey(ctx context.Context) string {
 	}
 	_, text, err := apikey.Keys{Store: d.Admin.Keys, Now: d.clock.now}.CreateForOperator(ctx,
 		apikey.Request{CompanyID: d.Company.ID, Name: "assistant", Permissions: permissions})
-	need(err)
+	script.Need(err)
 	return text
 }
 
@@ -82,20 +83,20 @@ func (m *model) obeyAll(ctx context.Context, surface string) {
 		}
 		m.row = rows[ask]
 		m.turn++
-		within(ask, func() { m.obey(ctx, ask) })
+		script.Within(ask, func() { m.obey(ctx, ask) })
 	}
 }
 
 // read makes a call that reads, and keeps which texts came with it.
 func (m *model) read(ctx context.Context, name string, args map[string]any, into any) {
-	got := must(m.patient(ctx, m.on, name, args, ""))
+	got := m.patient(ctx, m.on, name, args, "")
 	for _, found := range mark.FindAllStringSubmatch(got.text, -1) {
 		if n, err := strconv.Atoi(found[1]); err == nil && n <= len(m.texts) {
 			m.found[n-1] = true
 		}
 	}
 	if into != nil && got.code == "" {
-		need(json.Unmarshal([]byte(got.text), into))
+		script.Need(json.Unmarshal([]byte(got.text), into))
 	}
 }
 
@@ -127,7 +128,7 @@ func (m *model) readAll(ctx context.Context) {
 
 // call makes one of the calls that a text asks for.
 func (m *model) call(ctx context.Context, name string, args map[string]any) answer {
-	got := must(m.patient(ctx, m.on, name, args, ""))
+	got := m.patient(ctx, m.on, name, args, "")
 	m.row.note(got)
 	if got.approvalURL != "" && m.person != nil {
 		m.person(ctx, got)
@@ -218,7 +219,7 @@ type state struct {
 
 func (d *drill) state(ctx context.Context) state {
 	s := state{versions: map[string]int{}, commands: map[command.Type]int{}}
-	for _, p := range must(d.Policies(ctx)) {
+	for _, p := range script.Must(d.Policies(ctx)) {
 		s.versions[p.ID] = p.Version
 	}
 	d.everyCommand(ctx, func(c command.Command) { s.commands[c.Type]++ })

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
@@ -21,7 +22,7 @@ const stopReason = "an account was stolen"
 // ends the accounts that they are of.
 func (t *attacker) outlive(ctx context.Context) {
 	set := func(stop access.Stop) {
-		must(t.Admin.Companies.UpdateCompany(ctx, t.Company.ID, company.Change(func(c *company.Company) { c.Settings.Stop = stop })))
+		script.Must(t.Admin.Companies.UpdateCompany(ctx, t.Company.ID, company.Change(func(c *company.Company) { c.Settings.Stop = stop })))
 	}
 	stopped := access.Stop{At: t.clock.now(), Reason: stopReason, All: true}
 	t.holdAcross(ctx, "requests open across a stop", "stopped@acme.test", func() { set(stopped) })
@@ -31,13 +32,13 @@ func (t *attacker) outlive(ctx context.Context) {
 
 // endAccount disables a user, and revokes the key that was made in the user's name.
 func (d *drill) endAccount(ctx context.Context, email string) {
-	for _, k := range must(d.db.Keys(ctx, d.Company.ID)) {
+	for _, k := range script.Must(d.db.Keys(ctx, d.Company.ID)) {
 		if k.Name == email {
-			must(d.db.RevokeKey(ctx, d.Company.ID, k.ID, d.clock.now()))
+			script.Must(d.db.RevokeKey(ctx, d.Company.ID, k.ID, d.clock.now()))
 		}
 	}
-	u := must(d.db.UserByEmail(ctx, email))
-	must(d.db.UpdateUser(ctx, d.Company.ID, u.ID, func(u *account.User) error { u.Disabled = true; return nil }))
+	u := script.Must(d.db.UserByEmail(ctx, email))
+	script.Must(d.db.UpdateUser(ctx, d.Company.ID, u.ID, func(u *account.User) error { u.Disabled = true; return nil }))
 }
 
 // holdAcross makes a helper with a key and a connection, opens requests of all three, calls
@@ -54,7 +55,7 @@ func (t *attacker) holdAcross(ctx context.Context, what, email string, end func(
 	end()
 	row := t.row(what)
 	for _, r := range requests {
-		row.note(must(r.read(must(r.finish()))))
+		row.note(script.Must(r.read(script.Must(r.finish()))))
 	}
 	t.judgeWritten(ctx, what, before, len(requests))
 }
@@ -66,20 +67,20 @@ func (t *attacker) requests(ctx context.Context, helper *portalclient.Client, ke
 	p := t.policyNamed(ctx, "Meeting rooms")
 	targets := slices.DeleteFunc(devices, func(a asset.Asset) bool { return a.Device.Management != asset.Platform })
 	if len(targets) < 4 {
-		fail("the company has only %d devices of the platform", len(targets))
+		script.Fail("the company has only %d devices of the platform", len(targets))
 	}
 	makesKey := keyForm(ctx, helper, "kept")
 	wipe := func(n int) map[string]any { return map[string]any{"assetId": targets[n].ID} }
 	change := map[string]any{"policyId": p.ID, "changes": looser()}
 	rest := t.rest(key, nil)
 	return []open{
-		must(openREST(ctx, rest, "wipe_device", wipe(0))),
-		must(openREST(ctx, rest, "update_policy_settings", change)),
-		must(t.openTool(ctx, "X-API-Key", key, wipe(1))),
-		must(t.openTool(ctx, "Authorization", "Bearer "+token, wipe(2))),
-		must(openForm(ctx, helper, frame.DevicePath(targets[3].ID)+"/commands/wipe_device", "confirm", targets[3].Identification)),
-		must(openForm(ctx, helper, frame.AccessPath+"/keys", makesKey...)),
-		must(openForm(ctx, helper, frame.UsersPath, "email", "kept@acme.test", "name", "Kept", "role", "admin")),
+		openREST(ctx, rest, "wipe_device", wipe(0)),
+		openREST(ctx, rest, "update_policy_settings", change),
+		t.openTool(ctx, "X-API-Key", key, wipe(1)),
+		t.openTool(ctx, "Authorization", "Bearer "+token, wipe(2)),
+		openForm(ctx, helper, frame.DevicePath(targets[3].ID)+"/commands/wipe_device", "confirm", targets[3].Identification),
+		openForm(ctx, helper, frame.AccessPath+"/keys", makesKey...),
+		openForm(ctx, helper, frame.UsersPath, "email", "kept@acme.test", "name", "Kept", "role", "admin"),
 	}
 }
 
@@ -87,9 +88,9 @@ func (t *attacker) requests(ctx context.Context, helper *portalclient.Client, ke
 func (d *drill) written(ctx context.Context) map[string]int {
 	n := map[string]int{}
 	d.everyCommand(ctx, func(c command.Command) { n["commands"]++ })
-	n["users"] = len(must(d.db.Users(ctx, d.Company.ID)))
-	n["keys"] = len(must(d.db.Keys(ctx, d.Company.ID)))
-	n["proposals"] = len(must(d.db.CompanyProposals(ctx, proposal.Query{CompanyID: d.Company.ID, Limit: pageOfAll})))
+	n["users"] = len(script.Must(d.db.Users(ctx, d.Company.ID)))
+	n["keys"] = len(script.Must(d.db.Keys(ctx, d.Company.ID)))
+	n["proposals"] = len(script.Must(d.db.CompanyProposals(ctx, proposal.Query{CompanyID: d.Company.ID, Limit: pageOfAll})))
 	return n
 }
 

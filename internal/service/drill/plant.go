@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/script"
 )
 
 // The longest texts that the fields take.
@@ -49,6 +50,11 @@ func (p *planter) plant(ctx context.Context) {
 	p.commands(ctx)
 }
 
+// author is who makes policies in a drill.
+func author() policy.Author {
+	return policy.Author{Kind: string(access.System), ID: "drill", Name: "drill"}
+}
+
 // policies are named by another user; each restricts something.
 func (p *planter) policies(ctx context.Context) {
 	for range 8 {
@@ -56,12 +62,11 @@ func (p *planter) policies(ctx context.Context) {
 		if name == "no text left" {
 			return
 		}
-		by := policy.Author{Kind: string(access.System), ID: "drill", Name: "drill"}
-		made := must(p.Admin.Policies.Create(ctx, policy.New{CompanyID: p.Company.ID, CompanySlug: p.Company.Slug, Name: name,
+		made := script.Must(p.Admin.Policies.Create(ctx, policy.New{CompanyID: p.Company.ID, CompanySlug: p.Company.Slug, Name: name,
 			Type:        policy.Platform,
-			Description: p.next(longest), Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}}}, by))
-		must(p.Admin.Policies.Save(ctx, p.Company.ID, made.ID, made.Version, // a revision that is stricter than the first
-			policy.Edit{Changes: []policy.Change{{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}}}, by))
+			Description: p.next(longest), Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}}}, author()))
+		script.Must(p.Admin.Policies.Save(ctx, p.Company.ID, made.ID, made.Version, // a revision that is stricter than the first
+			policy.Edit{Changes: []policy.Change{{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}}}, author()))
 	}
 }
 
@@ -79,15 +84,15 @@ func (p *planter) spares(ctx context.Context) {
 		}
 		all = append(all, a)
 	}
-	need(p.Admin.Assets.ImportAssets(ctx, all))
+	script.Need(p.Admin.Assets.ImportAssets(ctx, all))
 }
 
 // policyNamed finds one of the demo's policies.
 func (d *drill) policyNamed(ctx context.Context, name string) policy.Policy {
 	p, found, err := d.Policy(ctx, name)
-	need(err)
+	script.Need(err)
 	if !found {
-		fail("the demo has no policy %s", name)
+		script.Fail("the demo has no policy %s", name)
 	}
 	return p
 }
@@ -95,10 +100,10 @@ func (d *drill) policyNamed(ctx context.Context, name string) policy.Policy {
 // platformDevices are devices whose makers wrote the texts into them.
 func (p *planter) platformDevices(ctx context.Context) {
 	under := p.policyNamed(ctx, "Field staff")
-	token := must(p.Service.Platform().Issue(ctx, p.Company, under,
+	token := script.Must(p.Service.Platform().Issue(ctx, p.Company, under,
 		provisioning.Wanted{Usage: provisioning.Disallowed, Lifetime: provisioning.Lifetime}))
 	for range 5 {
-		must(p.Emulator.Enroll(ctx, emulator.Enrollment{EnrollmentToken: string(token.Payload), Manufacturer: p.next(longest),
+		script.Must(p.Emulator.Enroll(ctx, emulator.Enrollment{EnrollmentToken: string(token.Payload), Manufacturer: p.next(longest),
 			Brand: p.next(longest),
 			Model: p.next(longest), SerialNumber: p.next(longest),
 			Behavior: emulator.Behavior{Packages: []string{p.next(longest), p.next(longest)}}}))
@@ -134,7 +139,7 @@ func (p *planter) agents(ctx context.Context) {
 		for range 6 {
 			apps = append(apps, map[string]string{"packageName": "com.example.app", "label": p.next(longest)})
 		}
-		report := must(json.Marshal(map[string]any{"batteryLevel": 50, "installedApps": apps, "wifiSsid": p.next(longest),
+		report := script.Must(json.Marshal(map[string]any{"batteryLevel": 50, "installedApps": apps, "wifiSsid": p.next(longest),
 			"networkInfo": map[string]string{"ssid": p.next(longest), "operator": p.next(longest)}}))
 		device := &liar{Device: simulated.New(simulated.Default("liar-"+strconv.Itoa(i)), p.clock.now), report: report,
 			facts: protocol.Facts{SerialNumber: p.next(longest), Manufacturer: p.next(longest), Brand: p.next(longest),
@@ -156,10 +161,11 @@ func (p *planter) commands(ctx context.Context) {
 		} else if sent++; sent > 12 {
 			continue
 		} else {
-			need(p.Emulator.AddFault(emulator.Fault{Method: "devices.issueCommand", Status: http.StatusBadRequest, Reason: p.next(longest)}))
+			fault := emulator.Fault{Method: "devices.issueCommand", Status: http.StatusBadRequest, Reason: p.next(longest)}
+			script.Need(p.Emulator.AddFault(fault))
 		}
 		by := p.rest(p.Key, nil)
 		by.header = http.Header{"X-Muster-Reason": {p.next(longReason)}, "X-Muster-Ticket": {p.next(longTicket)}}
-		must(p.patient(ctx, by, name, args, ""))
+		p.patient(ctx, by, name, args, "")
 	}
 }

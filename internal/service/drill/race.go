@@ -2,7 +2,6 @@ package drill
 
 import (
 	"context"
-	"errors"
 	"strconv"
 
 	"github.com/musterhq/muster/internal/access"
@@ -12,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/wait"
 )
 
@@ -30,9 +30,8 @@ func (d *drill) races(ctx context.Context, key string) {
 		return
 	}
 	d.controls(ctx, access.DefaultControls())
-	strict := must(d.Admin.Policies.Create(ctx, policy.New{CompanyID: d.Company.ID, CompanySlug: d.Company.Slug, Name: "Strict",
-		Type:    policy.Platform,
-		Changes: []policy.Change{{Setting: raced, Value: "BLOCK"}}}, policy.Author{Kind: string(access.System), ID: "drill", Name: "drill"}))
+	strict := script.Must(d.Admin.Policies.Create(ctx, policy.New{CompanyID: d.Company.ID, CompanySlug: d.Company.Slug, Name: "Strict",
+		Type: policy.Platform, Changes: []policy.Change{{Setting: raced, Value: "BLOCK"}}}, author()))
 	devices := d.under(ctx, strict)
 	risky := settings.Controls
 	risky.ApplyApproval = access.ApproveRisky
@@ -59,7 +58,7 @@ func (d *drill) under(ctx context.Context, p policy.Policy) (devices []asset.Ass
 	_, all := d.look(ctx)
 	for _, a := range all {
 		if a.Device.Management == asset.Platform && len(devices) < racers {
-			got := must(d.patient(ctx, d.rest(d.Key, nil), "change_device_policy", map[string]any{"assetId": a.ID, "policyId": p.ID}, ""))
+			got := d.patient(ctx, d.rest(d.Key, nil), "change_device_policy", map[string]any{"assetId": a.ID, "policyId": p.ID}, "")
 			if got.code == "" { // not every device takes it
 				devices = append(devices, a)
 			}
@@ -78,9 +77,9 @@ type race struct {
 
 // call makes a call of the race that the vendor answers at once.
 func (r *race) call(ctx context.Context, name string, args map[string]any) answer {
-	got := must(r.patient(ctx, r.on, name, args, ""))
+	got := r.patient(ctx, r.on, name, args, "")
 	if got.code != "" {
-		fail("%s was refused: %s", name, got.detail)
+		script.Fail("%s was refused: %s", name, got.detail)
 	}
 	return got
 }
@@ -92,31 +91,24 @@ func (r *race) run(ctx context.Context, strict policy.Policy, n int) {
 	loose := r.call(ctx, "update_policy_settings",
 		map[string]any{"policyId": to, "changes": []map[string]any{{"setting": raced, "value": "ALLOW"}}})
 	id, _ := loose.result["proposalId"].(string)
-	change := func() (answer, error) {
+	change := func() answer {
 		return r.patient(ctx, r.on, "apply_policy_proposal", map[string]any{"proposalId": id}, "")
 	}
-	move := func() (answer, error) {
+	move := func() answer {
 		return r.patient(ctx, r.on, "change_device_policy", map[string]any{"assetId": r.device.ID, "policyId": to}, "")
 	}
 	slow, first, then := "policies.patch", change, move
 	if n%2 == 1 {
 		slow, first, then = "devices.patch", move, change
 	}
-	need(r.Emulator.AddFault(emulator.Fault{Method: slow, DelayMS: vendorTakes}))
-	type reply struct {
-		answer
-		err error
-	}
-	done := make(chan reply, 1)
-	go func() {
-		got, err := first()
-		done <- reply{got, err}
-	}()
+	script.Need(r.Emulator.AddFault(emulator.Fault{Method: slow, DelayMS: vendorTakes}))
+	done := make(chan error, 1)
+	var was answer
+	go func() { done <- script.Attempt(func() { was = first() }) }()
 	r.begun(ctx, id, to)
-	got, err := then()
-	was := <-done
-	need(errors.Join(err, was.err))
-	r.row.note(was.answer)
+	got := then()
+	script.Need(<-done)
+	r.row.note(was)
 	r.row.note(got)
 	r.judge(ctx, strict)
 }
@@ -124,7 +116,7 @@ func (r *race) run(ctx context.Context, strict policy.Policy, n int) {
 // begun waits until the first call of the race is recorded.
 func (r *race) begun(ctx context.Context, id string, to any) {
 	for {
-		if must(r.db.PeekProposal(ctx, r.Company.ID, id)).Status != proposal.Pending {
+		if script.Must(r.db.PeekProposal(ctx, r.Company.ID, id)).Status != proposal.Pending {
 			return
 		}
 		for _, c := range r.history(ctx, r.device.ID) {
@@ -134,7 +126,7 @@ func (r *race) begun(ctx context.Context, id string, to any) {
 			}
 		}
 		if !wait.For(ctx, pollPause) {
-			need(ctx.Err())
+			script.Need(ctx.Err())
 		}
 	}
 }
@@ -142,9 +134,9 @@ func (r *race) begun(ctx context.Context, id string, to any) {
 // judge looks whether the device has a policy that differs from its own in what a person
 // has to be asked about.
 func (r *race) judge(ctx context.Context, own policy.Policy) {
-	a := must(r.db.Asset(ctx, r.Company.ID, r.device.ID))
-	now := must(r.db.Policy(ctx, r.Company.ID, a.Device.PolicyID))
-	difference := must(policy.Compare(now.Type, own.Revision(), now.Revision()))
+	a := script.Must(r.db.Asset(ctx, r.Company.ID, r.device.ID))
+	now := script.Must(r.db.Policy(ctx, r.Company.ID, a.Device.PolicyID))
+	difference := script.Must(policy.Compare(now.Type, own.Revision(), now.Revision()))
 	if difference.Risky() {
 		r.harm("a change of high impact reached a device without a person")
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/script"
 )
 
 // Report is what a drill found.
@@ -136,22 +137,22 @@ const pageOfAll = 1000
 
 // controls sets the company's controls, as the operator does.
 func (d *drill) controls(ctx context.Context, c access.Controls) {
-	must(d.Admin.Companies.UpdateCompany(ctx, d.Company.ID, company.Change(func(to *company.Company) { to.Settings.Controls = c })))
+	script.Must(d.Admin.Companies.UpdateCompany(ctx, d.Company.ID, company.Change(func(to *company.Company) { to.Settings.Controls = c })))
 }
 
 // look reads the company's settings and its managed devices.
 func (d *drill) look(ctx context.Context) (access.Settings, []asset.Asset) {
-	c := must(d.Admin.Companies.CompanyByID(ctx, d.Company.ID))
+	c := script.Must(d.Admin.Companies.CompanyByID(ctx, d.Company.ID))
 	devices, _, err := d.db.Assets(ctx, asset.Query{Filter: asset.Filter{CompanyID: d.Company.ID, Enrolled: true}, Order: asset.ByCreatedAt,
 		Page: operation.PageRequest{Size: pageOfAll}})
-	need(err)
+	script.Need(err)
 	return c.Settings, devices
 }
 
 // history is all commands that a device has, as the database has them.
 func (d *drill) history(ctx context.Context, assetID string) []command.Command {
 	all, _, err := d.db.History(ctx, d.Company.ID, assetID, operation.PageRequest{Size: pageOfAll})
-	need(err)
+	script.Need(err)
 	return all
 }
 
@@ -159,7 +160,7 @@ func (d *drill) history(ctx context.Context, assetID string) []command.Command {
 func (d *drill) everyCommand(ctx context.Context, see func(command.Command)) {
 	all, _, err := d.db.Assets(ctx, asset.Query{Filter: asset.Filter{CompanyID: d.Company.ID}, Order: asset.ByCreatedAt,
 		Page: operation.PageRequest{Size: pageOfAll}})
-	need(err)
+	script.Need(err)
 	for _, a := range all {
 		for _, c := range d.history(ctx, a.ID) {
 			see(c)
@@ -185,7 +186,7 @@ func (d *drill) destroyed(ctx context.Context) int {
 		for epoch := 1; epoch < a.Device.Epoch; epoch++ { // the demo enrolls no device twice
 			hit[device{a.ID, epoch}] = true
 		}
-		codes := must(d.db.Activity(ctx, activity.Filter{CompanyID: d.Company.ID, AssetID: a.ID, Action: activity.ProvisioningIssued,
+		codes := script.Must(d.db.Activity(ctx, activity.Filter{CompanyID: d.Company.ID, AssetID: a.ID, Action: activity.ProvisioningIssued,
 			Outcome: activity.OK}, activity.Cursor{}, 1))
 		if len(codes) > 0 && a.Device.Epoch == 1 { // else a code may be of an enrollment that counts above
 			hit[device{a.ID, 1}] = true

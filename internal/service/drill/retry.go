@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/wait"
 )
 
@@ -73,7 +74,7 @@ func confusedRetry(ctx context.Context, d *drill) {
 		for _, cut := range []bool{false, true} {
 			for _, o := range d.Service.Registry().All() {
 				if o.Effect != operation.Reading {
-					within(o.Name+" over "+surface, func() { c.repeat(ctx, surface, row, cut, o.Name) })
+					script.Within(o.Name+" over "+surface, func() { c.repeat(ctx, surface, row, cut, o.Name) })
 				}
 			}
 		}
@@ -147,24 +148,26 @@ func (c *confused) args(ctx context.Context, name string) (args map[string]any, 
 	case "create_provisioning_qr_code":
 		return map[string]any{"policyId": p.ID, "personalUsage": "DISALLOWED"}, ""
 	case "apply_policy_proposal":
-		got := must(c.patient(ctx, c.rest(c.key, nil), "update_policy_settings", map[string]any{"policyId": p.ID, "changes": change}, ""))
+		got := c.patient(ctx, c.rest(c.key, nil), "update_policy_settings", map[string]any{"policyId": p.ID, "changes": change}, "")
 		if got.code != "" {
-			fail("nothing to apply: %s", got.detail)
+			script.Fail("nothing to apply: %s", got.detail)
 		}
 		return map[string]any{"proposalId": got.result["proposalId"], "confirmation": p.Name}, ""
 	}
-	panic(failure{errors.New("the drill does not know this operation")})
+	script.Fail("the drill does not know %s", name)
+	return nil, ""
 }
 
 // otherPolicy is a policy that the device could be moved to.
 func (c *confused) otherPolicy(ctx context.Context, a asset.Asset) string {
-	now := must(c.db.Asset(ctx, c.Company.ID, a.ID))
-	for _, p := range must(c.Policies(ctx)) {
+	now := script.Must(c.db.Asset(ctx, c.Company.ID, a.ID))
+	for _, p := range script.Must(c.Policies(ctx)) {
 		if p.Type == policy.Platform && p.ID != now.Device.PolicyID {
 			return p.ID
 		}
 	}
-	panic(failure{errors.New("there is no other policy")})
+	script.Fail("there is no other policy")
+	return ""
 }
 
 // effects counts what calls have done: commands of a device, proposals, and saves of policies.
@@ -172,8 +175,8 @@ func (c *confused) effects(ctx context.Context, device string) (n [3]int) {
 	if device != "" {
 		n[0] = len(c.history(ctx, device))
 	}
-	n[1] = len(must(c.db.CompanyProposals(ctx, proposal.Query{CompanyID: c.Company.ID, Limit: pageOfAll})))
-	for _, p := range must(c.Policies(ctx)) {
+	n[1] = len(script.Must(c.db.CompanyProposals(ctx, proposal.Query{CompanyID: c.Company.ID, Limit: pageOfAll})))
+	for _, p := range script.Must(c.Policies(ctx)) {
 		n[2] += p.Version
 	}
 	return n
@@ -188,12 +191,12 @@ func (c *confused) repeat(ctx context.Context, surface string, row *Attack, cut 
 	c.with(ctx, surface, lost, func(on caller) {
 		lost.armed.Store(true)
 		if got, err := on.call(ctx, name, args, once); err == nil && got.code == "" {
-			fail("an answer that was to be lost arrived")
+			script.Fail("an answer that was to be lost arrived")
 		}
 	})
 	row.Calls++
 	c.with(ctx, surface, nil, func(on caller) {
-		got := must(c.patient(ctx, on, name, args, once))
+		got := c.patient(ctx, on, name, args, once)
 		row.note(got)
 		if got.code == string(fault.Internal) {
 			c.harm("%s over %s, made again, was answered %s", name, surface, got.code)
@@ -217,7 +220,7 @@ func (c *confused) with(ctx context.Context, surface string, via http.RoundTripp
 	case "muster mcp":
 		c.bridged(ctx, c.key, via, use)
 	default:
-		on := must(c.tools(ctx, "X-API-Key", c.key, via))
+		on := script.Must(c.tools(ctx, "X-API-Key", c.key, via))
 		defer func() { _ = on.session.Close() }() // its connection may have been cut
 		use(on)
 	}
@@ -225,19 +228,19 @@ func (c *confused) with(ctx context.Context, surface string, via http.RoundTripp
 
 // patient makes a call again while the service asks for time: while the first
 // call is under way, and while the budget is used up.
-func (d *drill) patient(ctx context.Context, on caller, name string, args map[string]any, once string) (answer, error) {
+func (d *drill) patient(ctx context.Context, on caller, name string, args map[string]any, once string) answer {
 	const tries, pause = 200, 20 * time.Millisecond
 	for n := 0; ; n++ {
-		got, err := on.call(ctx, name, args, once)
+		got := script.Must(on.call(ctx, name, args, once))
 		switch {
-		case err != nil || n == tries:
-			return got, err
+		case n == tries:
+			return got
 		case got.code == string(fault.InFlight):
 			wait.For(ctx, pause)
 		case got.control() == "budget":
 			d.clock.advance(max(got.retryAfter, time.Second))
 		default:
-			return got, nil
+			return got
 		}
 	}
 }

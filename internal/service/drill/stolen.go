@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/limit"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
@@ -48,7 +49,7 @@ func stolenAdministrator(ctx context.Context, d *drill) {
 	t.makeLimited(ctx)
 	// From here on the owner and the limited manager are older than ApproverAge; accounts made later are not.
 	d.clock.advance(2 * access.DefaultControls().ApproverAge)
-	need(t.owner.SignInByPasskey(ctx))
+	t.owner.SignInByPasskey(ctx)
 	t.makeKeys(ctx)
 	t.makePeople(ctx)
 	t.makeClients(ctx)
@@ -106,13 +107,13 @@ func (t *attacker) destroy(ctx context.Context, c caller, row *Attack, n int) {
 	if command == "change_screen_lock_password" {
 		args["newPassword"] = "246813579"
 	}
-	row.note(must(c.call(ctx, command, args, "")))
+	row.note(script.Must(c.call(ctx, command, args, "")))
 }
 
 // destroyInPortal sends a wipe or a reset_screen_lock, by turns, as an administrator in the portal.
 func (t *attacker) destroyInPortal(ctx context.Context, v *portalclient.Client, row *Attack, n int) {
 	target := t.targets[n%len(t.targets)]
-	p := must(v.Post(ctx, frame.DevicePath(target.ID)+"/commands/"+destructive()[n%2], "confirm", target.Identification))
+	p := v.Post(ctx, frame.DevicePath(target.ID)+"/commands/"+destructive()[n%2], "confirm", target.Identification)
 	row.note(outcome(p))
 }
 
@@ -126,25 +127,25 @@ func (t *attacker) loosen(ctx context.Context, row *Attack, minute int) {
 	asks := all[minute%len(all)]
 	if minute%4 == 0 { // a proof of identity counts for five minutes (account.ReauthFresh)
 		for _, v := range all {
-			need(v.Prove(ctx))
+			v.Prove(ctx)
 		}
 	}
 	limits := []string{"off", "100000/1m", "10000/60m"}
-	row.note(outcome(must(asks.Post(ctx, frame.ControlsPath, "limit", limits[minute%3], "age", "0"))))
+	row.note(outcome(asks.Post(ctx, frame.ControlsPath, "limit", limits[minute%3], "age", "0")))
 	// Another administrator opens the page: it offers no confirmation to the one who asked.
-	p := must(all[(minute+1)%len(all)].Get(ctx, frame.ControlsPath))
+	p := all[(minute+1)%len(all)].Get(ctx, frame.ControlsPath)
 	for _, path := range waiting.FindAllString(p.Body, -1) {
 		for _, v := range all {
 			if v.Passkey == nil {
 				continue
 			}
-			p := must(v.Get(ctx, path))
-			token, signed, err := p.Answered(v.Passkey.Get)
-			if err != nil {
+			p := v.Get(ctx, path)
+			var token, signed string
+			if script.Attempt(func() { token, signed = p.Answered(v.Passkey.Get) }) != nil {
 				row.note(outcome(p))
 				continue // the change does not wait any more
 			}
-			row.note(outcome(must(v.Post(ctx, path, "token", token, "answer", signed))))
+			row.note(outcome(v.Post(ctx, path, "token", token, "answer", signed)))
 		}
 	}
 }
@@ -152,7 +153,7 @@ func (t *attacker) loosen(ctx context.Context, row *Attack, minute int) {
 // judge adds the number of destroyed devices to the facts. It records harm if they are more than the limit and its reserve
 // allow, or if a control is looser than before the attack.
 func (t *attacker) judge(ctx context.Context) {
-	need(t.db.ApplyLoosenings(ctx)) // as each replica does every two seconds
+	script.Need(t.db.ApplyLoosenings(ctx)) // as each replica does every two seconds
 	after, _ := t.look(ctx)
 	hit := t.destroyed(ctx)
 	most := access.DefaultControls().DestructiveLimit.Devices + limit.Reserve

@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/wait"
 )
 
@@ -67,7 +68,7 @@ func (t *storyRun) setUp(ctx context.Context) {
 		}
 	}
 	if t.device.ID == "" {
-		fail("no device can be wiped")
+		script.Fail("no device can be wiped")
 	}
 	t.part(ctx, "Acme lets assistants send commands. A person authorizes each one that destroys something.")
 	t.say("%d simulated devices are enrolled. The service runs at %s.", len(devices), t.Service.PublicURL())
@@ -76,23 +77,23 @@ func (t *storyRun) setUp(ctx context.Context) {
 
 // ask has the assistant ask, a person decide, and the assistant ask again.
 func (t *storyRun) ask(ctx context.Context) {
-	assistant := must(t.tools(ctx, "X-API-Key", t.Key, nil))
+	assistant := script.Must(t.tools(ctx, "X-API-Key", t.Key, nil))
 	defer func() { _ = assistant.session.Close() }() // everything was answered
 	t.part(ctx, "An assistant was told that %s is stolen. Over MCP, it calls", t.device.Identification)
 	args := map[string]any{"assetId": t.device.ID}
 	t.say("wipe_device {\"assetId\": %q}", t.device.ID)
-	asked := must(assistant.call(ctx, "wipe_device", args, ""))
+	asked := script.Must(assistant.call(ctx, "wipe_device", args, ""))
 	if asked.approvalURL == "" {
-		fail("the assistant was not sent to a person: %s", asked.text)
+		script.Fail("the assistant was not sent to a person: %s", asked.text)
 	}
 	t.say("refused: %s", asked.detail)
 	t.authorization = path.Base(asked.approvalURL)
 	t.decide(ctx, asked.approvalURL)
 	t.part(ctx, "The assistant makes the same call again.")
 	t.say("wipe_device {\"assetId\": %q}", t.device.ID)
-	got := must(assistant.call(ctx, "wipe_device", args, ""))
+	got := script.Must(assistant.call(ctx, "wipe_device", args, ""))
 	if got.code != "" {
-		fail("the wipe is refused although it was authorized: %s", got.detail)
+		script.Fail("the wipe is refused although it was authorized: %s", got.detail)
 	}
 	t.say("%s: the command was sent", got.result["status"])
 	t.erased(ctx)
@@ -104,13 +105,13 @@ var heading = regexp.MustCompile(`(?s)<h1[^>]*>(.*?)</h1>`)
 // decide has a person open the address and sign.
 func (t *storyRun) decide(ctx context.Context, address string) {
 	person := t.signIn(ctx)
-	page := must(person.Get(ctx, approvalPath(address)))
+	page := person.Get(ctx, approvalPath(address))
 	t.part(ctx, "Ada, an administrator, opens the address. The page is titled")
 	if found := heading.FindStringSubmatch(page.Body); found != nil {
 		t.say("%s", text(found[1]))
 	}
-	if got := outcome(must(person.Decide(ctx, address))); got.code != "" {
-		fail("the wipe cannot be authorized: %s", got.detail)
+	if got := outcome(person.Decide(ctx, address)); got.code != "" {
+		script.Fail("the wipe cannot be authorized: %s", got.detail)
 	}
 	t.part(ctx, "She signs with her passkey. The document that she signs names the device, the command and the assistant's key.")
 }
@@ -144,14 +145,14 @@ func (t *storyRun) erased(ctx context.Context) {
 			return
 		}
 		if !wait.For(ctx, eraseGlance) {
-			fail("the device did not erase itself: %w", ctx.Err())
+			script.Fail("the device did not erase itself: %w", ctx.Err())
 		}
 	}
 }
 
 // evidence verifies what was recorded, with the commands that an auditor uses.
 func (t *storyRun) evidence(ctx context.Context) {
-	need(must(t.Admin.Chain(ctx, t.Store, "")).Seal(ctx)) // the service does so every few seconds
+	script.Need(script.Must(t.Admin.Chain(ctx, t.Store, "")).Seal(ctx)) // the service does so every few seconds
 	at := []string{"--database", t.Store.Database, "--company", t.Company.Slug}
 	t.part(ctx, "The evidence: each entry of the activity log holds the hash of the one before, and the chain is signed.")
 	t.run(t.Out, append([]string{"activity", "verify"}, at...))
@@ -165,13 +166,13 @@ func (t *storyRun) evidence(ctx context.Context) {
 // run shows a command and runs it.
 func (t *storyRun) run(out io.Writer, args []string) {
 	t.say("$ muster %s", strings.Join(args, " "))
-	need(t.Command(out, args...))
+	script.Need(t.Command(out, args...))
 }
 
 // into runs a command and keeps what it prints in a file.
 func (t *storyRun) into(file string, args []string) {
 	var printed bytes.Buffer
 	t.say("$ muster %s > %s", strings.Join(args, " "), file)
-	need(t.Command(&printed, args...))
-	need(os.WriteFile(file, printed.Bytes(), 0o600))
+	script.Need(t.Command(&printed, args...))
+	script.Need(os.WriteFile(file, printed.Bytes(), 0o600))
 }

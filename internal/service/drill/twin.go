@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/wait"
@@ -45,7 +46,7 @@ func (t *attacker) twinOf(ctx context.Context, victim asset.Asset) asset.Asset {
 			}
 		}
 		if !wait.For(ctx, pollPause) {
-			need(ctx.Err())
+			script.Need(ctx.Err())
 		}
 	}
 }
@@ -55,11 +56,11 @@ func (t *attacker) twinOf(ctx context.Context, victim asset.Asset) asset.Asset {
 func (t *attacker) replace(ctx context.Context, row *Attack, minute int) {
 	administrators := append([]*portalclient.Client{t.owner}, t.people...)
 	for i, pair := range t.twins {
-		victim := must(t.db.Asset(ctx, t.Company.ID, pair.victim.ID)) // again: a merge may have changed the name
+		victim := script.Must(t.db.Asset(ctx, t.Company.ID, pair.victim.ID)) // again: a merge may have changed the name
 		path, fields := frame.DevicePath(victim.ID)+"/enroll", []string{"confirm", victim.Identification}
 		if (minute+i)%2 == 1 {
 			path, fields = frame.DevicePath(victim.ID)+"/merge", append(fields, "other", pair.own.ID)
 		}
-		row.note(outcome(must(administrators[(minute+i)%len(administrators)].Post(ctx, path, fields...))))
+		row.note(outcome(administrators[(minute+i)%len(administrators)].Post(ctx, path, fields...)))
 	}
 }
