@@ -8,6 +8,7 @@ package access
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -90,13 +91,9 @@ func (p Permission) list(text func(int) string) []string {
 
 // ParsePermissions reads names as keys carry them.
 func ParsePermissions(names []string) (Permission, error) {
-	var p Permission
-	for _, name := range names {
-		i := index(name, func(i int) string { return permissionNames[i].name })
-		if i < 0 {
-			return 0, fmt.Errorf("unknown permission %q: use one of %s", name, All)
-		}
-		p |= 1 << i
+	p, unknown, ok := parse(names, Permission.Names)
+	if !ok {
+		return 0, fmt.Errorf("unknown permission %q: use one of %s", unknown, All)
 	}
 	return p, nil
 }
@@ -104,13 +101,9 @@ func ParsePermissions(names []string) (Permission, error) {
 // ParseScopes reads OAuth scopes and adds the reads that they imply
 // (contract 5.5).
 func ParseScopes(scopes []string) (Permission, error) {
-	var p Permission
-	for _, scope := range scopes {
-		i := index(scope, func(i int) string { return permissionNames[i].scope })
-		if i < 0 {
-			return 0, fmt.Errorf("unknown scope %q", scope)
-		}
-		p |= 1 << i
+	p, unknown, ok := parse(scopes, Permission.Scopes)
+	if !ok {
+		return 0, fmt.Errorf("unknown scope %q", unknown)
 	}
 	return p.WithImplied(), nil
 }
@@ -150,11 +143,15 @@ func (p Permission) WithImplied() Permission {
 	return p
 }
 
-func index(want string, text func(int) string) int {
-	for i := range permissionNames {
-		if text(i) == want {
-			return i
+// parse reads texts as of writes them of all permissions, in the order of the bits. ok is false at an unknown one.
+func parse(texts []string, of func(Permission) []string) (p Permission, unknown string, ok bool) {
+	all := of(All)
+	for _, text := range texts {
+		i := slices.Index(all, text)
+		if i < 0 {
+			return 0, text, false
 		}
+		p |= 1 << i
 	}
-	return -1
+	return p, "", true
 }

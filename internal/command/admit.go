@@ -236,7 +236,7 @@ func (s *Service) Foresee(ctx context.Context, call operation.Call, r Request) (
 		return forecast, err
 	}
 	_, prepared := s.prepareDelivery(ctx, &order)
-	if prepared != nil && failed(prepared.Code) {
+	if prepared != nil && prepared.failed() {
 		if prepared.Code == outcome.NotSent && prepared.Cause != nil {
 			return forecast, prepared.Cause // it is not the call that would fail
 		}
@@ -254,7 +254,7 @@ func (s *Service) Foresee(ctx context.Context, call operation.Call, r Request) (
 		}
 		return forecast, s.refusal(refused)
 	}
-	if prepared != nil && failed(prepared.Code) {
+	if prepared != nil && prepared.failed() {
 		return forecast, fault.From(prepared.fault())
 	}
 	return forecast, nil
@@ -378,5 +378,5 @@ func (s *Service) refusal(err error) error {
 	if r, ok := errors.AsType[*approval.Refusal](err); ok {
 		return r.Fault(s.PublicURL)
 	}
-	return notDispatched(err)
+	return unavailable(err, notDispatched)
 }

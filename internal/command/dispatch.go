@@ -23,7 +23,7 @@ import (
 // the intent on, nothing depends on the caller staying.
 func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (Result, error) {
 	if err := ctx.Err(); err != nil {
-		return Result{}, notDispatched(err)
+		return Result{}, unavailable(err, notDispatched)
 	}
 	ctx = context.WithoutCancel(ctx)
 	s.crash(BeforeIntent)
@@ -34,7 +34,9 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 	if held != nil && held.Place != nil {
 		defer held.Place.Leave()
 	}
-	stored, begun, err := s.begin(ctx, o.Command, held)
+	storing, stop := context.WithTimeout(ctx, storeLimit)
+	stored, begun, err := s.Store.Begin(storing, o.Command, held)
+	stop()
 	switch {
 	case held != nil && errors.Is(err, operation.ErrDoubt):
 		s.log().ErrorContext(ctx, "it is not known whether a command was kept for its device", "command", o.Command.ID, "asset",
@@ -88,12 +90,6 @@ func (s *Service) held(call operation.Call, o Order, held *agentdevice.Delivery,
 	s.finished(o.Command.Type, label(r.Code))
 	s.crash(AfterAnswer)
 	return answer(o.Command, call.Principal.CompanySlug, o.Device.Management, r)
-}
-
-func (s *Service) begin(ctx context.Context, c Command, held *agentdevice.Delivery) (Command, bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeLimit)
-	defer cancel()
-	return s.Store.Begin(ctx, c, held)
 }
 
 // storeLimit bounds one step in the store, so that intent, send and outcome
@@ -181,7 +177,7 @@ func answer(now Command, slug string, m asset.Management, r Receipt) (Result, er
 	switch {
 	case now.State == Succeeded, now.State == Sent:
 		return resultOf(now, slug, m), nil
-	case now.State == Failed && !failed(r.Code):
+	case now.State == Failed && !r.failed():
 		return Result{}, fault.New(fault.Refused, alreadyFailed)
 	case r.Code == outcome.Accepted:
 		return unconfirmedOf(now, slug, m, notKnown("the channel took it very late")), nil
@@ -230,7 +226,7 @@ func (s *Service) repeat(ctx context.Context, call operation.Call, r Request, c 
 	p := call.Principal
 	a, err := asset.Find(ctx, targets{s.Inventory}, p, r.AssetID)
 	if err != nil {
-		return Result{}, notFoundOut(err)
+		return Result{}, unavailable(err, notFoundOut)
 	}
 	if a.ID != c.AssetID || r.Type != c.Type {
 		return Result{}, fault.New(fault.KeyReused, "this Idempotency-Key was used for another command: use a new one")
@@ -268,15 +264,8 @@ func Outcomes() []string {
 		"success", "error", "expired", "unconfirmed"}
 }
 
-// failed reports whether the outcome ends the command ERROR.
-func failed(c outcome.Code) bool {
-	switch c {
-	case outcome.NotSent, outcome.Gone, outcome.Unreachable, outcome.Refused:
-		return true
-	default:
-		return c.Rejected()
-	}
-}
+// failed reports whether the receipt ends the command ERROR, whatever its type.
+func (r Receipt) failed() bool { return r.step("").To == Failed }
 
 // admissible returns the receipt as the contract allows it for the type, its
 // texts fit to be shown.

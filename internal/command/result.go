@@ -26,7 +26,7 @@ func resultOf(c Command, slug string, m asset.Management) Result {
 	if c.Type == NotificationMessage && c.State == Sent {
 		r.Status = Succeeded.Status() // accepted for delivery is all that a message promises (contract 3.3)
 	}
-	if !c.Type.silentOn(m) {
+	if m == asset.Agent || !c.Type.Row().Silent { // a device whose management is no longer known counts as the platform's
 		r.CreatedAt = operation.TimestampOf(c.CreatedAt)
 	}
 	return r
@@ -48,11 +48,4 @@ func unconfirmedOf(c Command, slug string, m asset.Management, detail string) Re
 func notKnown(because string) string {
 	return "it is not known whether the device will carry out the command: " + because +
 		". Do not send it again: look at the command history, and ask the user before resending."
-}
-
-// silentOn reports whether success is answered without createdAt
-// (contract 7.1). A device whose management is no longer known
-// counts as the platform's.
-func (t Type) silentOn(m asset.Management) bool {
-	return m != asset.Agent && t.Row().Silent
 }

@@ -74,12 +74,12 @@ func (s *Service) Execute(ctx context.Context, call operation.Call, r Request) (
 			return s.repeat(ctx, call, r, earlier)
 		}
 		if fault.CodeOf(err) != fault.NotFound {
-			return Result{}, notFoundOut(err)
+			return Result{}, unavailable(err, notFoundOut)
 		}
 	}
 	order, err := s.prepare(ctx, call, r)
 	if err != nil {
-		return Result{}, notDispatched(err)
+		return Result{}, unavailable(err, notDispatched)
 	}
 	return s.dispatch(ctx, call, order)
 }
@@ -132,26 +132,20 @@ func (s *Service) channel(t Type, d asset.Device) Channel {
 	return s.Channels[d.Management]
 }
 
-// notDispatched turns what went wrong before dispatch into 503: nothing was
-// sent, and the same request may be sent again (contract 7.1).
-func notDispatched(err error) error {
-	f := fault.From(err)
-	if f.Code != fault.Internal {
-		return f
-	}
-	return (&fault.Error{Code: fault.Unavailable, Retryable: true,
-		Detail: "the command was not sent: the service could not prepare it; send it again"}).Because(err)
-}
+// What unavailable says: notDispatched where nothing was sent, and notFoundOut where an earlier request with the same key may
+// have sent the command.
+const (
+	notDispatched = "the command was not sent: the service could not prepare it; send it again"
+	notFoundOut   = "it could not be read whether this Idempotency-Key sent the command before: repeat the request with the same key"
+)
 
-// notFoundOut is notDispatched where an earlier request with the same key may have sent the command.
-func notFoundOut(err error) error {
+// unavailable turns what went wrong inside the service before dispatch into 503 (contract 7.1).
+func unavailable(err error, detail string) error {
 	f := fault.From(err)
-	if f.Code != fault.Internal {
-		return f
+	if f.Code == fault.Internal {
+		f = (&fault.Error{Code: fault.Unavailable, Retryable: true, Detail: detail}).Because(err)
 	}
-	return (&fault.Error{Code: fault.Unavailable, Retryable: true,
-		Detail: "it could not be read whether this Idempotency-Key sent the command before: repeat the request with the same key",
-	}).Because(err)
+	return f
 }
 
 // now is the present as the store keeps it: whole milliseconds, UTC.

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/servertest"
 )
 
 // declared defines an operation with arguments of A and returns the panic.
@@ -178,6 +179,13 @@ func TestAudit(t *testing.T) {
 				t.Errorf("%s: nothing said", name)
 			}
 		})
+	}
+}
+
+func TestAudit_WholeService(t *testing.T) {
+	t.Parallel()
+	for _, complaint := range operation.Audit(servertest.New(t).Start().Registry()) {
+		t.Error(complaint)
 	}
 }
 

@@ -25,8 +25,6 @@ func (o *Operation) FlatExample() []byte {
 	return o.args.example(func(*field) bool { return true })
 }
 
-func (o *Operation) decodeExample() (any, error) { return o.decode(Flat(o.FlatExample())) }
-
 // example writes an object of the wanted fields in their order.
 func (p *plan) example(want func(*field) bool) []byte {
 	var b bytes.Buffer

@@ -124,15 +124,6 @@ func (k *Kernel) Run(ctx context.Context, o *Operation, p access.Principal, meta
 	return out
 }
 
-// Run runs a request: one with an Idempotency-Key at most once for each key, and others,
-// and those that only read, as Kernel.Run does.
-func (c Once) Run(ctx context.Context, o *Operation, p access.Principal, meta Meta, s Source, key string) Outcome {
-	if key == "" || c.Claims == nil || o.Effect == Reading {
-		return c.Kernel.Run(ctx, o, p, meta, s)
-	}
-	return c.run(ctx, o, p, meta, s, key)
-}
-
 // carryOut runs a call that was admitted, under its caller's permit.
 func (k *Kernel) carryOut(ctx context.Context, o *Operation, p access.Principal, meta Meta, args any, out *Outcome) (any, error) {
 	out.Reached = true
@@ -148,7 +139,9 @@ func (k *Kernel) carryOut(ctx context.Context, o *Operation, p access.Principal,
 	}
 	moves := permit.Moves()
 	result, err := k.call(ctx, o, call, args)
-	if left(err) && o.Effect != Reading && !permit.Used() {
+	// Commits go on without a caller who has gone, so what was not recorded by then will not be.
+	gone := fault.CodeOf(err) == fault.Internal && errors.Is(err, context.Canceled)
+	if gone && o.Effect != Reading && !permit.Used() {
 		out.Reached = false // and nothing was recorded: a repetition runs as a new one
 		return nil, NotSent(o, err)
 	}
@@ -162,12 +155,6 @@ func (k *Kernel) carryOut(ctx context.Context, o *Operation, p access.Principal,
 	}
 	out.Reached = permit.Used() // if not, nothing was recorded
 	return k.runAgain(ctx, o, call, args, meta, permit, out)
-}
-
-// left reports whether a call failed because its caller had gone. Commits go on without
-// them, so what was not recorded by then will not be.
-func left(err error) bool {
-	return fault.CodeOf(err) == fault.Internal && errors.Is(err, context.Canceled)
 }
 
 // runAgain decides once more about a call whose caller's permit moved, and runs it by that
@@ -329,20 +316,14 @@ func NotSent(o *Operation, cause error) error {
 	return cause
 }
 
-// unread is NotSent for the unexpected error that kept a read from its data:
-// there is nothing that it could have left half done.
-func unread(o *Operation, err error) error {
-	if _, known := errors.AsType[*fault.Error](err); err == nil || known || o.Effect != Reading {
-		return err
-	}
-	return NotSent(o, err)
-}
-
 // call runs the handler; a panic is an unexpected error, not the end of the process.
 func (k *Kernel) call(ctx context.Context, o *Operation, call Call, args any) (result any, err error) {
 	defer fault.Rescue(func(panicked error) { err = panicked })
 	result, err = o.run(ctx, call, args)
-	return result, unread(o, err)
+	if err != nil && o.Effect == Reading && asFault(err) == nil { // nothing that it could have left half done
+		err = NotSent(o, err)
+	}
+	return result, err
 }
 
 // Explain makes err fit for the caller and writes what he may not see to the

@@ -91,8 +91,12 @@ func InvalidKey(field string) *fault.Error {
 // repetition under the same Idempotency-Key finds what was begun.
 var ErrDoubt = errors.New("it is not known whether the store committed it")
 
-// run runs a request as Kernel.Run does, at most once for each key.
-func (c Once) run(ctx context.Context, o *Operation, p access.Principal, meta Meta, s Source, key string) Outcome {
+// Run runs a request: one with an Idempotency-Key at most once for each key, and others,
+// and those that only read, as Kernel.Run does.
+func (c Once) Run(ctx context.Context, o *Operation, p access.Principal, meta Meta, s Source, key string) Outcome {
+	if key == "" || c.Claims == nil || o.Effect == Reading {
+		return c.Kernel.Run(ctx, o, p, meta, s)
+	}
 	// What will be refused anyhow needs no claim. The caller's rights are
 	// looked at here too, so that an answer is repeated only to one who might
 	// still ask for it.

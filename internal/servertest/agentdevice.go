@@ -68,9 +68,7 @@ func (e *Env) Table(args ...string) string {
 func (e *Env) command(args []string) ([]byte, error) {
 	e.TB.Helper()
 	parser, err := kong.New(&cli.Commands{}, kong.Exit(func(int) {}), cli.Durations())
-	if err != nil {
-		e.TB.Fatal(err)
-	}
+	need(e.TB, err)
 	chosen, err := parser.Parse(append(args, "--database", e.Database))
 	if err != nil {
 		e.TB.Fatalf("muster %s: %v", strings.Join(args, " "), err)
@@ -105,9 +103,7 @@ func (e *Env) AgentPolicy(c company.Company, displayName string, settings ...str
 	e.CLI(&made, args...)
 	id := made.PathName[strings.LastIndexByte(made.PathName, '/')+1:]
 	p, err := e.Admin().Policies.Current(e.TB.Context(), c.ID, id)
-	if err != nil {
-		e.TB.Fatal(err)
-	}
+	need(e.TB, err)
 	return p
 }
 
@@ -167,13 +163,9 @@ func (t *Tenant) AgentDevice(r *Replica, change ...func(*simulated.State)) *Agen
 	p.Reach(r)
 	enrolled, err := agent.Enroll(t.TB.Context(), agent.Enrollment{Options: p.Options, Server: server, Token: token,
 		Role: protocol.Manager})
-	if err != nil {
-		t.TB.Fatal(err)
-	}
+	need(t.TB, err)
 	known, err := t.DB().AgentDevice(t.TB.Context(), enrolled.DeviceID)
-	if err != nil {
-		t.TB.Fatal(err)
-	}
+	need(t.TB, err)
 	p.AssetID = known.AssetID
 	t.TB.Cleanup(p.Kill)
 	p.Start()
@@ -210,9 +202,7 @@ func (d *AgentDevice) Reach(r *Replica) {
 func (d *AgentDevice) ReachURL(address string) {
 	d.env.TB.Helper()
 	u, err := url.Parse(address)
-	if err != nil {
-		d.env.TB.Fatal(err)
-	}
+	need(d.env.TB, err)
 	d.to.Store(&u.Host)
 }
 
@@ -220,9 +210,7 @@ func (d *AgentDevice) ReachURL(address string) {
 func (d *AgentDevice) Start() {
 	d.env.TB.Helper()
 	a, err := agent.New(d.Options)
-	if err != nil {
-		d.env.TB.Fatal(err)
-	}
+	need(d.env.TB, err)
 	d.Agent = a
 }
 
@@ -243,9 +231,7 @@ func (d *AgentDevice) CheckIn() error {
 // MustCheckIn is CheckIn that must succeed.
 func (d *AgentDevice) MustCheckIn() {
 	d.env.TB.Helper()
-	if err := d.CheckIn(); err != nil {
-		d.env.TB.Fatal(err)
-	}
+	need(d.env.TB, d.CheckIn())
 }
 
 // Run runs the agent in the background until stop is called, the test ends, or the service ends the enrollment. stop waits
@@ -308,9 +294,7 @@ func (e *Env) FallSilent() {
 		_, ended := e.DB().EndAgent(e.TB.Context(), d, agentdevice.Ending{How: agentdevice.Erased, At: e.Now(), SilentSince: silentSince})
 		err = errors.Join(err, ended)
 	}
-	if err != nil {
-		e.TB.Fatal(err)
-	}
+	need(e.TB, err)
 }
 
 // CheckInUntil has the agent check in until check returns nil, and fails the test with what and the last error if it does

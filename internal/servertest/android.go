@@ -30,18 +30,18 @@ func NewAndroid(tb testing.TB, uid uint32, state simulated.State) *Android {
 	tb.Helper()
 	needs.Root().Of(tb)
 	a := &Android{tb: tb, Dir: tb.TempDir(), UID: uid}
-	a.must(os.Chmod(filepath.Dir(a.Dir), 0o755)) // other users have to reach it
+	need(a.tb, os.Chmod(filepath.Dir(a.Dir), 0o755)) // other users have to reach it
 	for _, dir := range []string{"system/bin", "data/model", "data/muster", "proc/sys/kernel/random"} {
-		a.must(os.MkdirAll(filepath.Join(a.Dir, dir), 0o755))
-		a.must(os.Chown(filepath.Join(a.Dir, dir), int(uid), int(uid)))
+		need(a.tb, os.MkdirAll(filepath.Join(a.Dir, dir), 0o755))
+		need(a.tb, os.Chown(filepath.Join(a.Dir, dir), int(uid), int(uid)))
 	}
 	a.build("cmd/muster-agent", "muster-agent")
 	a.build("internal/agent/shell/shelltest/testdata/android", "toolbox")
 	for _, tool := range shelltest.Names() {
-		a.must(os.Symlink("toolbox", filepath.Join(a.Dir, "system/bin", tool)))
+		need(a.tb, os.Symlink("toolbox", filepath.Join(a.Dir, "system/bin", tool)))
 	}
 	model, err := json.Marshal(state)
-	a.must(err)
+	need(a.tb, err)
 	for file, text := range map[string]string{
 		"data/model/device.json":         string(model),
 		"data/model/calls":               "",
@@ -49,8 +49,8 @@ func NewAndroid(tb testing.TB, uid uint32, state simulated.State) *Android {
 		"proc/uptime":                    "97446.50 180000.00\n", // 1d3h4m6.5s
 	} {
 		path := filepath.Join(a.Dir, file)
-		a.must(os.WriteFile(path, []byte(text), 0o600))
-		a.must(os.Chmod(path, 0o666)) // whatever the umask is
+		need(a.tb, os.WriteFile(path, []byte(text), 0o600))
+		need(a.tb, os.Chmod(path, 0o666)) // whatever the umask is
 	}
 	return a
 }
@@ -63,13 +63,6 @@ func (a *Android) build(source, name string) {
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := command.CombinedOutput(); err != nil {
 		a.tb.Fatalf("cannot build %s: %v\n%s", name, err, output)
-	}
-}
-
-func (a *Android) must(err error) {
-	a.tb.Helper()
-	if err != nil {
-		a.tb.Fatal(err)
 	}
 }
 
@@ -91,14 +84,14 @@ func (a *Android) State() simulated.State {
 func (a *Android) snapshot() (calls []byte, s simulated.State) {
 	a.tb.Helper()
 	file, err := os.Open(filepath.Join(a.Dir, "data/model/calls"))
-	a.must(err)
+	need(a.tb, err)
 	defer file.Close()
-	a.must(syscall.Flock(int(file.Fd()), syscall.LOCK_SH))
+	need(a.tb, syscall.Flock(int(file.Fd()), syscall.LOCK_SH))
 	calls, err = io.ReadAll(file)
-	a.must(err)
+	need(a.tb, err)
 	text, err := os.ReadFile(filepath.Join(a.Dir, "data/model/device.json"))
-	a.must(err)
-	a.must(json.Unmarshal(text, &s))
+	need(a.tb, err)
+	need(a.tb, json.Unmarshal(text, &s))
 	return calls, s
 }
 
@@ -109,7 +102,7 @@ func (a *Android) Calls() [][]string {
 	var calls [][]string
 	for line := range bytes.Lines(text) {
 		var argv []string
-		a.must(json.Unmarshal(line, &argv))
+		need(a.tb, json.Unmarshal(line, &argv))
 		calls = append(calls, argv)
 	}
 	return calls

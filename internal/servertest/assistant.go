@@ -96,9 +96,7 @@ type Tool struct {
 func (a Assistant) Send(body string, headers ...string) Answer {
 	a.TB.Helper()
 	request, err := http.NewRequestWithContext(a.TB.Context(), http.MethodPost, a.URL+mcp.Path, strings.NewReader(body))
-	if err != nil {
-		a.TB.Fatal(err)
-	}
+	need(a.TB, err)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json, text/event-stream")
 	request.Header.Set("Mcp-Protocol-Version", a.Protocol)
@@ -109,14 +107,10 @@ func (a Assistant) Send(body string, headers ...string) Answer {
 		request.Header.Add(headers[i], headers[i+1])
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		a.TB.Fatal(err)
-	}
+	need(a.TB, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		a.TB.Fatal(err)
-	}
+	need(a.TB, err)
 	return Answer{response.StatusCode, response.Header, text}
 }
 
@@ -144,9 +138,7 @@ func (a Assistant) Request(method string, params map[string]any, headers ...stri
 		maps.Copy(meta, a.Meta)
 	}
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-	if err != nil {
-		a.TB.Fatal(err)
-	}
+	need(a.TB, err)
 	reply := Reply{Answer: a.Send(string(body), headers...)}
 	if strings.HasPrefix(reply.Header.Get("Content-Type"), "application/json") && reply.Status == http.StatusOK {
 		reply.JSON(a.TB, &reply)

@@ -18,9 +18,7 @@ type Authenticator struct {
 func NewAuthenticator(tb testing.TB, origin string) *Authenticator {
 	tb.Helper()
 	a, err := virtual.New(origin)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	need(tb, err)
 	return &Authenticator{a, tb}
 }
 
@@ -34,9 +32,7 @@ func (a *Authenticator) Get(options string) string { return a.answer(a.Authentic
 
 func (a *Authenticator) answer(text string, err error) string {
 	a.tb.Helper()
-	if err != nil {
-		a.tb.Fatal(err)
-	}
+	need(a.tb, err)
 	return text
 }
 

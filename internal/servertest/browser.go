@@ -48,13 +48,9 @@ func (e *Env) Browser(c company.Company, role account.Role, policies ...string) 
 	users := account.Users{Store: e.Admin().Users, Passwords: account.NewPasswords(1), Now: e.Now}
 	u, err := users.Create(e.TB.Context(), account.NewUserRequest{CompanyID: c.ID, Email: resource.NewID() + "@" + c.Slug + ".test",
 		Role: role, Policies: policies, Password: Password})
-	if err != nil {
-		e.TB.Fatal(err)
-	}
+	need(e.TB, err)
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		e.TB.Fatal(err)
-	}
+	need(e.TB, err)
 	address := fmt.Sprintf("2001:db8:%x:%x::1", rand.Uint32N(1<<16), rand.Uint32N(1<<16))
 	return &Browser{e, u, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
@@ -68,9 +64,7 @@ func (b *Browser) Change(change func(*account.User)) {
 		change(u)
 		return nil
 	})
-	if err != nil {
-		b.env.TB.Fatal(err)
-	}
+	need(b.env.TB, err)
 }
 
 // CheapPassword stores Password with a hash that costs next to nothing, for
@@ -113,22 +107,16 @@ func (b *Browser) do(method, address, body string, headers []string) Answer {
 func (b *Browser) stream(method, address string, body io.Reader, headers []string) Answer {
 	b.env.TB.Helper()
 	request, err := http.NewRequestWithContext(b.env.TB.Context(), method, address, body)
-	if err != nil {
-		b.env.TB.Fatal(err)
-	}
+	need(b.env.TB, err)
 	request.Header.Set("X-Forwarded-For", b.address)
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
 	response, err := b.browser.Do(request)
-	if err != nil {
-		b.env.TB.Fatal(err)
-	}
+	need(b.env.TB, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		b.env.TB.Fatal(err)
-	}
+	need(b.env.TB, err)
 	return Answer{response.StatusCode, response.Header, text}
 }
 
@@ -228,9 +216,7 @@ func (b *Browser) Connect(base string, scopes ...string) Tokens {
 func (e *Env) ConnectionOf(token string) oauth.Connection {
 	e.TB.Helper()
 	c, _, err := e.DB().ConnectionByToken(e.TB.Context(), access.HashSecret(token))
-	if err != nil {
-		e.TB.Fatal(err)
-	}
+	need(e.TB, err)
 	return c
 }
 
@@ -238,8 +224,6 @@ func (e *Env) ConnectionOf(token string) oauth.Connection {
 func (b *Browser) Cookies(address string) []*http.Cookie {
 	b.env.TB.Helper()
 	u, err := url.Parse(address)
-	if err != nil {
-		b.env.TB.Fatal(err)
-	}
+	need(b.env.TB, err)
 	return b.browser.Jar.Cookies(u)
 }

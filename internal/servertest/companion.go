@@ -22,13 +22,9 @@ type Companion struct {
 func (e *Env) CompanionToken(c company.Company, assetID string) string {
 	e.TB.Helper()
 	a, err := e.DB().Asset(e.TB.Context(), c.ID, assetID)
-	if err != nil {
-		e.TB.Fatal(err)
-	}
+	need(e.TB, err)
 	token, _, err := agentdevice.Companions{Store: e.DB(), Now: e.Now}.Issue(e.TB.Context(), c.ID, a.ID, a.Device.Epoch)
-	if err != nil {
-		e.TB.Fatal(err)
-	}
+	need(e.TB, err)
 	return token
 }
 
@@ -42,16 +38,11 @@ func (r *Replica) Companion(c company.Company, d Device) *Companion {
 		Log: slog.New(slog.DiscardHandler)}
 	_, err := agent.Enroll(tb.Context(),
 		agent.Enrollment{Options: options, Server: r.PublicURL(), Token: r.env.CompanionToken(c, d.AssetID), Role: protocol.Companion})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	need(tb, err)
 	a, err := agent.New(options)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	need(tb, err)
 	tb.Cleanup(func() { _ = a.Close() })
-	if _, err := a.Once(tb.Context()); err != nil {
-		tb.Fatal(err)
-	}
+	_, err = a.Once(tb.Context())
+	need(tb, err)
 	return &Companion{a, device, device.State().PushToken}
 }

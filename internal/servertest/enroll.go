@@ -34,14 +34,10 @@ func (c Client) QRCode(p policy.Policy, body map[string]any) string {
 	var result struct{ Image struct{ Data string } }
 	c.Post("/policies/"+p.ID+"/provisioning-qr-codes", body).Want(c.TB, 201).JSON(c.TB, &result)
 	picture, err := base64.StdEncoding.DecodeString(result.Image.Data)
-	if err != nil {
-		c.TB.Fatal(err)
-	}
+	need(c.TB, err)
 	zbar := needs.Zbar().Of(c.TB)
 	file := filepath.Join(c.TB.TempDir(), "code.png")
-	if err := os.WriteFile(file, picture, 0o600); err != nil {
-		c.TB.Fatal(err)
-	}
+	need(c.TB, os.WriteFile(file, picture, 0o600))
 	text, err := exec.CommandContext(c.TB.Context(), zbar, "--raw", "--quiet", "-Sdisable", "-Sqr.enable", file).Output()
 	if err != nil {
 		c.TB.Fatalf("zbarimg: %v", err)
@@ -63,9 +59,7 @@ func (d Device) ID() string { return filepath.Base(d.Name) }
 func (e *Env) Enroll(c company.Company, want emulator.Enrollment) []Device {
 	e.TB.Helper()
 	names, err := e.Emulator.Enroll(e.TB.Context(), want)
-	if err != nil {
-		e.TB.Fatal(err)
-	}
+	need(e.TB, err)
 	devices := make([]Device, len(names))
 	for i, name := range names {
 		devices[i].Name = name
@@ -80,7 +74,6 @@ func (e *Env) Enroll(c company.Company, want emulator.Enrollment) []Device {
 // Behave changes how a device behaves.
 func (e *Env) Behave(d Device, b emulator.Behavior) {
 	e.TB.Helper()
-	if _, err := e.Emulator.SetBehavior(e.TB.Context(), d.ID(), b, true); err != nil {
-		e.TB.Fatal(err)
-	}
+	_, err := e.Emulator.SetBehavior(e.TB.Context(), d.ID(), b, true)
+	need(e.TB, err)
 }

@@ -36,6 +36,14 @@ type Env struct {
 	db       func() (*database.DB, error)
 }
 
+// need ends the test unless err is nil.
+func need(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // New makes an environment on SQLite.
 func New(tb testing.TB) *Env {
 	tb.Helper()
@@ -63,15 +71,11 @@ func OnEach(t *testing.T, test func(t *testing.T, env *Env)) {
 func newEnv(tb testing.TB, dir, database string) *Env {
 	tb.Helper()
 	env := &Env{TB: tb, Database: database, Dir: dir, Log: &Log{}, keyFile: filepath.Join(dir, "muster.keys")}
-	if err := ops.MakeKeyFile(env.keyFile, env.Now()); err != nil {
-		tb.Fatal(err)
-	}
+	need(tb, ops.MakeKeyFile(env.keyFile, env.Now()))
 	env.admin, env.db = sync.OnceValues(env.openAdmin), sync.OnceValues(env.openDB)
 	var err error
 	env.Emulator, err = service.NewEmulator(tb.Context(), "127.0.0.1:0", "", service.Options{Now: env.Now, Logger: env.logger("emulator")})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	need(tb, err)
 	env.run("emulator", env.Emulator.Run)
 	return env
 }
@@ -154,9 +158,7 @@ func (r *Replica) Stop() {
 func (e *Env) Admin() *cli.Admin {
 	e.TB.Helper()
 	admin, err := e.admin()
-	if err != nil {
-		e.TB.Fatal(err)
-	}
+	need(e.TB, err)
 	return admin
 }
 
@@ -173,9 +175,7 @@ func (e *Env) openAdmin() (*cli.Admin, error) {
 func (e *Env) DB() *database.DB {
 	e.TB.Helper()
 	db, err := e.db()
-	if err != nil {
-		e.TB.Fatal(err)
-	}
+	need(e.TB, err)
 	return db
 }
 
@@ -190,9 +190,7 @@ func (e *Env) openDB() (*database.DB, error) {
 // Fault lets the next call of a vendor method meet a fault.
 func (e *Env) Fault(f emulator.Fault) {
 	e.TB.Helper()
-	if err := e.Emulator.AddFault(f); err != nil {
-		e.TB.Fatal(err)
-	}
+	need(e.TB, e.Emulator.AddFault(f))
 }
 
 // Calls counts the calls of a vendor method so far.

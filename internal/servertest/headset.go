@@ -44,7 +44,7 @@ func NewHeadset(tb testing.TB, serial string, system bool) *Headset {
 	shell := fmt.Sprintf(`run() { setpriv --reuid=%[1]d --regid=%[1]d --clear-groups "$root/system/bin/toolbox" run "$@"; }`, shellUID)
 	h.Device = &adbtest.Device{Serial: serial, Root: a.Dir, UID: shellUID, Shell: shell}
 	for _, tool := range []string{"mkdir", "rm", "chmod"} {
-		a.must(os.Symlink("toolbox", filepath.Join(a.Dir, "system/bin", tool)))
+		need(a.tb, os.Symlink("toolbox", filepath.Join(a.Dir, "system/bin", tool)))
 	}
 	h.mkdir("data/local/tmp", 0o771, shellUID, shellUID)
 	tb.Cleanup(h.switchOff)
@@ -59,9 +59,9 @@ func NewHeadset(tb testing.TB, serial string, system bool) *Headset {
 func (h *Headset) mkdir(name string, mode os.FileMode, uid, gid int) {
 	h.tb.Helper()
 	path := filepath.Join(h.Dir, name)
-	h.must(os.MkdirAll(path, mode))
-	h.must(os.Chmod(path, mode))
-	h.must(os.Chown(path, uid, gid))
+	need(h.tb, os.MkdirAll(path, mode))
+	need(h.tb, os.Chmod(path, mode))
+	need(h.tb, os.Chown(path, uid, gid))
 }
 
 // abi is this machine's processor in Android's words.
@@ -79,10 +79,10 @@ func abi(tb testing.TB) string {
 func (h *Headset) startServices() {
 	h.tb.Helper()
 	name := filepath.Join(h.Dir, "data/model/properties")
-	h.must(syscall.Mkfifo(name, 0o600))
-	h.must(os.Chmod(name, 0o666))
+	need(h.tb, syscall.Mkfifo(name, 0o600))
+	need(h.tb, os.Chmod(name, 0o666))
 	properties, err := os.OpenFile(name, os.O_RDWR, 0)
-	h.must(err)
+	need(h.tb, err)
 	h.setProperty("debug.muster.agent", "ready")
 	done := make(chan struct{})
 	go func() {
@@ -90,7 +90,7 @@ func (h *Headset) startServices() {
 		h.followProperties(properties)
 	}()
 	h.tb.Cleanup(func() {
-		h.must(properties.Close())
+		need(h.tb, properties.Close())
 		<-done
 	})
 }
@@ -132,7 +132,7 @@ func (h *Headset) Restart(change func() error) {
 		}
 		return nil
 	})
-	h.must(change())
+	need(h.tb, change())
 	h.setProperty(enrolledProperty, h.Properties()[enrolledProperty])
 }
 

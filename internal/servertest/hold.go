@@ -71,9 +71,7 @@ func (b *Browser) Hold(address string, form string) (finish func() Answer) {
 func (b *Browser) HoldUpload(address, contentType, form string) (finish func() Answer) {
 	b.env.TB.Helper()
 	request, err := http.NewRequestWithContext(b.env.TB.Context(), http.MethodPost, address, nil)
-	if err != nil {
-		b.env.TB.Fatal(err)
-	}
+	need(b.env.TB, err)
 	request.Header.Set("X-Forwarded-For", b.address)
 	request.Header.Set("Content-Type", contentType)
 	return Hold(b.env.TB, b.browser, request, form)

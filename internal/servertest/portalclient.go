@@ -44,9 +44,7 @@ type Page struct {
 func (r *Replica) SignedOut(tb testing.TB) *PortalClient {
 	tb.Helper()
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	need(tb, err)
 	return &PortalClient{TB: tb, URL: r.PublicURL(), Client: &http.Client{Jar: jar}}
 }
 
@@ -77,9 +75,7 @@ func (v *PortalClient) Post(path string, fields ...string) Page {
 func (v *PortalClient) do(method, path string, form url.Values, headers ...string) Page {
 	v.TB.Helper()
 	request, err := http.NewRequestWithContext(v.TB.Context(), method, v.URL+path, strings.NewReader(form.Encode()))
-	if err != nil {
-		v.TB.Fatal(err)
-	}
+	need(v.TB, err)
 	if form != nil {
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
@@ -92,9 +88,7 @@ func (v *PortalClient) do(method, path string, form url.Values, headers ...strin
 	}
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		v.TB.Fatal(err)
-	}
+	need(v.TB, err)
 	return Page{answer.StatusCode, answer.Request.URL.RequestURI(), answer.Header, string(body)}
 }
 

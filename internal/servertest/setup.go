@@ -21,9 +21,7 @@ func (e *Env) Company(slug string, settings access.Settings) company.Company {
 	if err == nil {
 		err = e.Admin().Companies.CreateCompany(e.TB.Context(), made)
 	}
-	if err != nil {
-		e.TB.Fatal(err)
-	}
+	need(e.TB, err)
 	return made
 }
 
@@ -40,9 +38,7 @@ func (e *Env) KeyRow(c company.Company, permissions access.Permission) (apikey.K
 	key, text, err := apikey.Keys{Store: e.Admin().Keys, Now: e.Now}.CreateForOperator(e.TB.Context(), apikey.Request{
 		CompanyID: c.ID, Name: "test", Permissions: permissions,
 	})
-	if err != nil {
-		e.TB.Fatal(err)
-	}
+	need(e.TB, err)
 	return key, text
 }
 
@@ -52,8 +48,6 @@ func (e *Env) Policy(c company.Company, displayName string, kind policy.Type) po
 	made, err := e.Admin().Policies.Create(e.TB.Context(), policy.New{
 		CompanyID: c.ID, CompanySlug: c.Slug, Name: displayName, Type: kind,
 	}, policy.Author{Kind: string(access.System), ID: "test", Name: "test"})
-	if err != nil {
-		e.TB.Fatal(err)
-	}
+	need(e.TB, err)
 	return made
 }

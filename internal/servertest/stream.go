@@ -14,13 +14,9 @@ func (b *Browser) Stream(tb testing.TB, address string) <-chan string {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	need(tb, err)
 	response, err := b.browser.Do(request)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	need(tb, err)
 	if response.StatusCode != http.StatusOK {
 		tb.Fatalf("%s: %d", address, response.StatusCode)
 	}

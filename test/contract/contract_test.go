@@ -21,11 +21,6 @@ func whole(t *testing.T) *operation.Registry {
 	return servertest.New(t).Start().Registry()
 }
 
-func TestContract_DeclarationsMatch(t *testing.T) {
-	t.Parallel()
-	resttest.Declared(t, whole(t))
-}
-
 func TestContract_EveryRefusal(t *testing.T) {
 	t.Parallel()
 	resttest.Refusals(t, whole(t))

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/script"
 )
 
 // device is a device with Muster's own agent.
@@ -65,38 +65,29 @@ func unmanaged() []gadgets {
 
 // runAgents enrolls the devices with our own agent that are missing, and has
 // every one of them live until ctx ends; d.agents waits for them.
-func (f *filler) runAgents(ctx context.Context) error {
+func (f *filler) runAgents(ctx context.Context) {
 	for _, group := range unmanaged() {
-		p, err := f.policy(ctx, group.policy)
-		if err != nil {
-			return err
-		}
+		p := f.policy(ctx, group.policy)
 		for _, g := range group.all {
-			if err := f.runAgent(ctx, p, g); err != nil {
-				return fmt.Errorf("%s: %w", g.facts.Model, err)
-			}
+			script.Within(g.facts.Model, func() { f.runAgent(ctx, p, g) })
 		}
 	}
-	return nil
 }
 
 // runAgent enrolls a device as the USB tool or a scanned code would have it do.
-func (f *filler) runAgent(ctx context.Context, p policy.Policy, g device) error {
+func (f *filler) runAgent(ctx context.Context, p policy.Policy, g device) {
 	dir := filepath.Join(f.settings.Data, "agents", g.dir)
-	device, err := simulated.Open(dir, g.state(), f.now)
-	if err != nil {
-		return err
-	}
+	device := script.Must(simulated.Open(dir, g.state(), f.now))
 	if s := device.State(); s.Wiped || s.Released {
-		return nil // released on purpose: so it stays
+		return // released on purpose: so it stays
 	}
 	kept := logfile.Open(filepath.Join(dir, agent.LogFile))
 	options := agent.Options{Dir: dir, Version: "demo", Device: device, Client: f.agentClient(), Now: f.now,
 		Log: slog.New(slog.NewMultiHandler(f.log.Handler(), slog.NewTextHandler(kept, nil))), Kept: kept}
-	return simulated.Live(ctx, &f.agents, options, f.service.PublicURL(), func() (string, error) {
+	script.Need(simulated.Live(ctx, &f.agents, options, f.service.PublicURL(), func() (string, error) {
 		f.say("Enrolling a device with its own agent under “%s” …", p.Name)
 		return f.running().AgentToken(ctx, p)
-	})
+	}))
 }
 
 // agentClient reaches the service where it is now: a demo may be started again

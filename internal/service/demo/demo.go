@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/surface/cli"
 )
@@ -110,7 +111,7 @@ func (d *Demo) withService(ctx context.Context) error {
 		defer stop() // fill ends when the service does
 		ended <- d.service.Run(serving)
 	}()
-	if err := d.fill(serving); err != nil && ctx.Err() == nil {
+	if err := script.Attempt(func() { d.fill(serving) }); err != nil && ctx.Err() == nil {
 		stop()
 		return errors.Join(err, <-ended)
 	}

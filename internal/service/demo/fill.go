@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"fmt"
 	"path"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/surface/cli"
 	"github.com/musterhq/muster/internal/wait"
@@ -30,91 +30,76 @@ type filler struct {
 	history *history // nil: the past is not lived now
 }
 
-func (d *Demo) fill(ctx context.Context) error {
-	admin, err := service.OpenAdmin(d.now, "")(ctx, d.config().Store, cli.Creates)
-	if err != nil {
-		return err
-	}
+func (d *Demo) fill(ctx context.Context) {
+	admin := script.Must(service.OpenAdmin(d.now, "")(ctx, d.config().Store, cli.Creates))
 	defer admin.Close()
 	f := &filler{Demo: d, admin: admin}
 	if d.past != nil {
 		f.history = &history{filler: f}
 	}
-	for _, step := range []func(context.Context) error{f.remember, f.makeCompany, f.makeKeys, f.makeUsers, f.connect,
-		f.makeSpares, f.enrollAll} {
-		if err := step(ctx); err != nil {
-			return err
-		}
-	}
+	f.remember()
+	f.makeCompany(ctx)
+	f.makeKeys(ctx)
+	f.makeUsers(ctx)
+	f.connect(ctx)
+	f.makeSpares(ctx)
+	f.enrollAll(ctx)
 	if f.history != nil {
-		return f.history.finish(ctx)
+		f.history.finish(ctx)
+		return
 	}
-	if err := f.runAgents(ctx); err != nil {
-		return err
-	}
+	f.runAgents(ctx)
 	if f.use != nil {
-		return f.use(ctx, f.running())
+		script.Need(f.use(ctx, f.running()))
+	} else {
+		f.introduce(ctx)
 	}
-	return f.introduce(ctx)
 }
 
 const slug = "acme"
 
-func (f *filler) makeCompany(ctx context.Context) (err error) {
+func (f *filler) makeCompany(ctx context.Context) {
+	var err error
 	f.company, err = f.admin.Companies.CompanyBySlug(ctx, slug)
 	if fault.CodeOf(err) != fault.NotFound {
-		return err
+		script.Need(err)
+		return
 	}
 	f.say("Creating the company %s …", slug)
 	controls := access.DefaultControls()
 	controls.ApproverAge = 0 // a second administrator can be tried out at once
-	f.company, err = company.New(slug, "Acme", access.Settings{
+	f.company = script.Must(company.New(slug, "Acme", access.Settings{
 		DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true,
 		OAuthConnections: true, Controls: controls,
-	}, f.now())
-	if err != nil {
-		return err
-	}
-	return f.admin.Companies.CreateCompany(ctx, f.company)
+	}, f.now()))
+	script.Need(f.admin.Companies.CreateCompany(ctx, f.company))
 }
 
 // connect binds the company to an enterprise at the emulator, which also pushes
 // what policies there are.
-func (f *filler) connect(ctx context.Context) error {
-	if f.company.Connected() {
-		return nil
+func (f *filler) connect(ctx context.Context) {
+	if !f.company.Connected() {
+		f.say("Connecting it to the platform's emulator …")
+		f.company = script.Must(f.service.Platform().Connect(ctx, f.company.ID)).Company
 	}
-	f.say("Connecting it to the platform's emulator …")
-	connection, err := f.service.Platform().Connect(ctx, f.company.ID)
-	f.company = connection.Company
-	return err
 }
 
-func (f *filler) makeSpares(ctx context.Context) error {
-	present, err := f.admin.Assets.CountAssets(ctx, asset.Filter{CompanyID: f.company.ID, Status: asset.Pending})
-	if err != nil || present > 0 {
-		return err
+func (f *filler) makeSpares(ctx context.Context) {
+	if script.Must(f.admin.Assets.CountAssets(ctx, asset.Filter{CompanyID: f.company.ID, Status: asset.Pending})) > 0 {
+		return
 	}
 	lines, _, err := asset.ReadLines(strings.NewReader(spares))
-	if err != nil {
-		return err
-	}
-	_, err = f.admin.Importer.Import(ctx, f.company.ID, lines, asset.ImportOptions{})
-	return err
+	script.Need(err)
+	script.Must(f.admin.Importer.Import(ctx, f.company.ID, lines, asset.ImportOptions{}))
 }
 
 // enrollAll enrolls what is missing of each group.
-func (f *filler) enrollAll(ctx context.Context) error {
+func (f *filler) enrollAll(ctx context.Context) {
 	for _, g := range fleet() {
 		if f.history != nil {
-			if err := f.history.pass(ctx, g.day); err != nil {
-				return err
-			}
+			f.history.pass(ctx, g.day)
 		}
-		p, err := f.policy(ctx, g.policy)
-		if err != nil {
-			return err
-		}
+		p := f.policy(ctx, g.policy)
 		enrolled := int64(p.DeviceCount)
 		for _, m := range g.devices {
 			if enrolled >= int64(m.count) {
@@ -123,32 +108,28 @@ func (f *filler) enrollAll(ctx context.Context) error {
 			}
 			missing := m.count - int(enrolled)
 			enrolled = 0
-			if err := f.enroll(ctx, p, g.usage, m, missing); err != nil {
-				return err
-			}
+			f.enroll(ctx, p, g.usage, m, missing)
 		}
 	}
-	return nil
 }
 
 // policy returns the policy of this name, made if need be.
-func (f *filler) policy(ctx context.Context, made policy.New) (policy.Policy, error) {
+func (f *filler) policy(ctx context.Context, made policy.New) policy.Policy {
 	p, found, err := f.running().Policy(ctx, made.Name)
-	if err != nil || found {
-		return p, err
+	script.Need(err)
+	if found {
+		return p
 	}
 	made.CompanyID, made.CompanySlug = f.company.ID, slug
-	return f.admin.Policies.Create(ctx, made, policy.Author{Kind: string(access.System), ID: "demo", Name: "demo"})
+	return script.Must(f.admin.Policies.Create(ctx, made, policy.Author{Kind: string(access.System), ID: "demo", Name: "demo"}))
 }
 
 // enroll enrolls devices with a real token and waits until the service knows
 // them. Only then do they take on their mood.
-func (f *filler) enroll(ctx context.Context, p policy.Policy, usage provisioning.PersonalUsage, m model, count int) error {
+func (f *filler) enroll(ctx context.Context, p policy.Policy, usage provisioning.PersonalUsage, m model, count int) {
 	f.say("Enrolling %d × %s %s under “%s” …", count, m.manufacturer, m.model, p.Name)
-	token, err := f.service.Platform().Issue(ctx, f.company, p, provisioning.Wanted{Usage: usage, Lifetime: provisioning.Lifetime})
-	if err != nil {
-		return err
-	}
+	wanted := provisioning.Wanted{Usage: usage, Lifetime: provisioning.Lifetime}
+	token := script.Must(f.service.Platform().Issue(ctx, f.company, p, wanted))
 	want := emulator.Enrollment{
 		EnrollmentToken: string(token.Payload), Count: count,
 		Manufacturer: m.manufacturer, Brand: m.brand, Model: m.model, APILevel: m.apiLevel,
@@ -159,19 +140,11 @@ func (f *filler) enroll(ctx context.Context, p policy.Policy, usage provisioning
 	if f.history != nil {
 		want.LatencyMS = new(prompt)
 	}
-	devices, err := f.emulator.Enroll(ctx, want)
-	if err != nil {
-		return err
-	}
-	if err := f.awaitDevices(ctx, p, count); err != nil {
-		return err
-	}
+	devices := script.Must(f.emulator.Enroll(ctx, want))
+	f.awaitDevices(ctx, p, count)
 	for _, device := range devices {
-		if _, err := f.emulator.SetBehavior(ctx, path.Base(device), m.mood, true); err != nil {
-			return err
-		}
+		script.Must(f.emulator.SetBehavior(ctx, path.Base(device), m.mood, true))
 	}
-	return nil
 }
 
 // How long the service may take to learn of devices that have enrolled.
@@ -180,31 +153,32 @@ const (
 	enrollGlance   = 50 * time.Millisecond
 )
 
-func (f *filler) awaitDevices(ctx context.Context, p policy.Policy, more int) error {
+func (f *filler) awaitDevices(ctx context.Context, p policy.Policy, more int) {
 	want := p.DeviceCount + more
 	ctx, cancel := context.WithTimeout(ctx, enrollPatience)
 	defer cancel()
 	for {
 		now, err := f.admin.Policies.Current(ctx, f.company.ID, p.ID)
 		if err == nil && now.DeviceCount >= want {
-			return nil
+			return
 		}
 		if !wait.For(ctx, enrollGlance) {
-			return fmt.Errorf("the service did not learn of the devices under %s: %w", p.Name, ctx.Err())
+			script.Fail("the service did not learn of the devices under %s: %w", p.Name, ctx.Err())
 		}
 	}
 }
 
 // someDevice is an asset to try commands on: a willing, fully managed one.
-func (f *filler) someDevice(ctx context.Context) (asset.Asset, error) {
+func (f *filler) someDevice(ctx context.Context) asset.Asset {
 	found, _, err := f.admin.Assets.Assets(ctx, asset.Query{
 		Filter: asset.Filter{CompanyID: f.company.ID, Status: asset.Active}, Order: asset.ByCreatedAt,
 		Page: operation.PageRequest{Size: 1},
 	})
-	if err != nil || len(found) == 0 {
-		return asset.Asset{}, err
+	script.Need(err)
+	if len(found) == 0 {
+		return asset.Asset{}
 	}
-	return found[0], nil
+	return found[0]
 }
 
 // group is a policy with the devices that enroll under it.

@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/operation"
-	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/wait"
 )
@@ -29,34 +29,28 @@ func (h *history) midnight(day int) time.Time {
 }
 
 // pass lets days go by, with what people do on them.
-func (h *history) pass(ctx context.Context, day int) error {
+func (h *history) pass(ctx context.Context, day int) {
 	for h.day < day {
 		h.day++
-		if err := h.workday(ctx); err != nil {
-			return fmt.Errorf("day %d of the demo's history: %w", h.day, err)
-		}
+		script.Within(fmt.Sprintf("day %d of the demo's history", h.day), func() { h.workday(ctx) })
 	}
-	return nil
 }
 
 // workday is one day. Ada and Bea take turns; there is no work on Sundays.
-func (h *history) workday(ctx context.Context) error {
+func (h *history) workday(ctx context.Context) {
 	date := h.midnight(h.day)
 	h.past.until(date.Add(7*time.Hour + time.Duration(h.day*13%50)*time.Minute))
 	if date.Weekday() == time.Sunday {
-		return nil
+		return
 	}
 	who := h.person([]string{portalUser, secondUser}[h.day%2])
 	for n := range 3 + h.day*5%4 {
 		h.past.until(date.Add(time.Duration(8+2*n)*time.Hour + time.Duration(h.errands*17%90)*time.Minute))
-		if err := h.errand(ctx, who); err != nil {
-			return err
-		}
+		h.errand(ctx, who)
 	}
 	if name, setting, value, ok := changeOn(h.day); ok {
-		return h.changePolicy(ctx, name, setting, value)
+		h.changePolicy(ctx, name, setting, value)
 	}
-	return nil
 }
 
 // changeOn is the change of a policy that the assistant proposed and applied on a day. The
@@ -75,7 +69,7 @@ func changeOn(day int) (name, setting, value string, ok bool) {
 
 // errand is one command, by a person or by the assistant. A device that cannot take it
 // gets another one.
-func (h *history) errand(ctx context.Context, who person) error {
+func (h *history) errand(ctx context.Context, who person) {
 	kinds := []struct {
 		kind command.Type
 		args []string
@@ -84,46 +78,43 @@ func (h *history) errand(ctx context.Context, who person) error {
 		{command.NotificationMessage, []string{"title", "Charge your device", "body", "Please put it on its charger before you leave."}},
 	}
 	h.errands++
-	devices, err := h.enrolled(ctx)
-	if err != nil {
-		return err
-	}
+	devices := h.enrolled(ctx)
 	for i := range kinds {
 		k, a := kinds[(h.errands+i)%len(kinds)], devices[h.errands*7%len(devices)]
 		if command.Eligible(k.kind, a, false) != nil {
 			continue
 		}
 		if h.errands%3 == 0 && k.args == nil {
-			_, err := h.call(ctx, "/assets/"+a.ID+"/commands/"+rowOf(k.kind).Segment, nil)
+			h.call(ctx, "/assets/"+a.ID+"/commands/"+rowOf(k.kind).Segment, nil)
 			wait.For(ctx, settle)
-			return err
+		} else {
+			h.send(ctx, who, a, k.kind, k.args...)
 		}
-		return h.send(ctx, who, a, k.kind, k.args...)
+		return
 	}
-	return nil
 }
 
 // enrolled are the company's managed devices, those that enrolled first first.
-func (h *history) enrolled(ctx context.Context) ([]asset.Asset, error) {
+func (h *history) enrolled(ctx context.Context) []asset.Asset {
 	all, _, err := h.admin.Assets.Assets(ctx, asset.Query{Filter: asset.Filter{CompanyID: h.company.ID, Enrolled: true},
 		Order: asset.ByCreatedAt, Page: operation.PageRequest{Size: 100}})
-	if err == nil && len(all) == 0 {
-		err = fmt.Errorf("no device is enrolled")
+	script.Need(err)
+	if len(all) == 0 {
+		script.Fail("no device is enrolled")
 	}
-	return all, err
+	return all
 }
 
 // settle is how long a device may take to answer before the next thing is done.
 const settle = 15 * time.Millisecond
 
 // send sends a command in the portal.
-func (h *history) send(ctx context.Context, who person, a asset.Asset, kind command.Type, fields ...string) error {
-	p, err := who.post(ctx, frame.DevicePath(a.ID)+"/commands/"+rowOf(kind).Operation, fields...)
-	if err == nil && p.Status != http.StatusOK {
-		err = fmt.Errorf("%s of %s is answered %d", kind, a.Identification, p.Status)
+func (h *history) send(ctx context.Context, who person, a asset.Asset, kind command.Type, fields ...string) {
+	p := who.post(ctx, frame.DevicePath(a.ID)+"/commands/"+rowOf(kind).Operation, fields...)
+	if p.Status != http.StatusOK {
+		script.Fail("%s of %s is answered %d", kind, a.Identification, p.Status)
 	}
 	wait.For(ctx, settle)
-	return err
 }
 
 func rowOf(kind command.Type) *command.Row {
@@ -132,20 +123,11 @@ func rowOf(kind command.Type) *command.Row {
 }
 
 // changePolicy has the assistant propose a change and apply it.
-func (h *history) changePolicy(ctx context.Context, name, setting, value string) error {
-	p, id, err := h.proposed(ctx, name, setting, value)
-	if err == nil {
-		_, err = h.call(ctx, "/policy-proposals/"+id+"/apply", map[string]any{"confirmation": p.Name})
-	}
-	return err
-}
-
-func (h *history) proposed(ctx context.Context, name, setting, value string) (p policy.Policy, id string, err error) {
-	if p, _, err = h.running().Policy(ctx, name); err != nil {
-		return p, "", err
-	}
-	made, err := h.call(ctx, "/policies/"+p.ID+"/changes",
+func (h *history) changePolicy(ctx context.Context, name, setting, value string) {
+	p, _, err := h.running().Policy(ctx, name)
+	script.Need(err)
+	made := h.call(ctx, "/policies/"+p.ID+"/changes",
 		map[string]any{"changes": []map[string]string{{"setting": setting, "value": value}}})
 	ref, _ := made["proposalId"].(string)
-	return p, path.Base(ref), err
+	h.call(ctx, "/policy-proposals/"+path.Base(ref)+"/apply", map[string]any{"confirmation": p.Name})
 }

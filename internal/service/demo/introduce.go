@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/phrase"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/internal/surface/rest"
 	"github.com/musterhq/muster/internal/surface/web"
@@ -32,18 +33,12 @@ func (f *filler) controls() string {
 // introduce prints the addresses, the credentials and commands to try. Tests and people's scripts
 // read this text: its first address must be the portal's, and its first key the one with every
 // permission.
-func (f *filler) introduce(ctx context.Context) error {
-	device, err := f.someDevice(ctx)
-	if err != nil {
-		return err
-	}
+func (f *filler) introduce(ctx context.Context) {
+	device := f.someDevice(ctx)
 	address, api, key, assistant := f.service.PublicURL(), f.service.PublicURL()+rest.Prefix, f.memory.Key, f.memory.Assistant
-	client, err := json.MarshalIndent(map[string]any{"mcpServers": map[string]any{"muster": map[string]any{
+	client := script.Must(json.MarshalIndent(map[string]any{"mcpServers": map[string]any{"muster": map[string]any{
 		"type": "http", "url": address + mcp.Path, "headers": map[string]string{"X-API-Key": assistant},
-	}}}, "  ", "  ")
-	if err != nil {
-		return err
-	}
+	}}}, "  ", "  "))
 	f.say("\nMuster is up. Stop it with Ctrl-C; start it again and it goes on where it stopped.\n")
 	f.say("  Portal     %s", address)
 	f.say("  Open       %s%s?code=%s  (signs in once, within the hour)", address, web.OncePath, f.link.code)
@@ -63,5 +58,4 @@ func (f *filler) introduce(ctx context.Context) error {
 	f.say("  curl -H 'X-API-Key: %s' '%s/assets?status=ACTIVE&size=3'", key, api)
 	f.say("  curl -H 'X-API-Key: %s' -X POST %s/assets/%s/commands/lock", key, api, device.ID)
 	f.say("  curl -H 'X-API-Key: %s' %s/assets/%s/commands\n", key, api, device.ID)
-	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/script"
 )
 
 // memory is what the demo keeps of itself between starts. Keys and passwords
@@ -46,32 +46,28 @@ func (m *memory) passwordOf(email string) string {
 
 func (f *filler) memoryFile() string { return filepath.Join(f.settings.Data, "demo.json") }
 
-func (f *filler) remember(context.Context) error {
+func (f *filler) remember() {
 	text, err := os.ReadFile(f.memoryFile())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &f.memory)
 	}
 	if err != nil {
-		return fmt.Errorf("%s is damaged: remove %s and start again: %w", f.memoryFile(), f.settings.Data, err)
+		script.Fail("%s is damaged: remove %s and start again: %w", f.memoryFile(), f.settings.Data, err)
 	}
-	return nil
 }
 
 // keep writes the memory whole: a demo that is killed while it writes finds
 // the old one or the new one.
-func (f *filler) keep() error {
-	text, err := json.MarshalIndent(f.memory, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.Write(f.memoryFile(), append(text, '\n'))
+func (f *filler) keep() {
+	text := script.Must(json.MarshalIndent(f.memory, "", "  "))
+	script.Need(durable.Write(f.memoryFile(), append(text, '\n')))
 }
 
 // makeKeys makes the demo's keys, unless it has them.
-func (f *filler) makeKeys(ctx context.Context) error {
+func (f *filler) makeKeys(ctx context.Context) {
 	keys := apikey.Keys{Store: f.admin.Keys, Now: f.now}
 	for _, wanted := range []struct {
 		name        string
@@ -87,15 +83,10 @@ func (f *filler) makeKeys(ctx context.Context) error {
 		}
 		_, key, err := keys.CreateForOperator(ctx,
 			apikey.Request{CompanyID: f.company.ID, Name: wanted.name, Permissions: wanted.permissions})
-		if err != nil {
-			return err
-		}
+		script.Need(err)
 		*wanted.into = key
-		if err := f.keep(); err != nil {
-			return err
-		}
+		f.keep()
 	}
-	return nil
 }
 
 // assistantPreset is what an assistant needs, and no more.
@@ -106,7 +97,7 @@ func assistantPreset() access.Permission {
 
 // makeUsers makes the administrators, whose passwords are kept first: a user whose
 // password is unknown could not be repaired by starting again.
-func (f *filler) makeUsers(ctx context.Context) error {
+func (f *filler) makeUsers(ctx context.Context) {
 	for _, u := range []struct {
 		email, name string
 		password    *string
@@ -116,9 +107,7 @@ func (f *filler) makeUsers(ctx context.Context) error {
 		}
 		if *u.password == "" {
 			*u.password = rand.Text()
-			if err := f.keep(); err != nil {
-				return err
-			}
+			f.keep()
 		}
 		_, err := f.admin.Users.UserByEmail(ctx, u.email)
 		if fault.CodeOf(err) == fault.NotFound {
@@ -126,9 +115,6 @@ func (f *filler) makeUsers(ctx context.Context) error {
 			_, err = users.Create(ctx, account.NewUserRequest{CompanyID: f.company.ID, Email: u.email, Name: u.name, Role: account.Admin,
 				Password: *u.password})
 		}
-		if err != nil {
-			return err
-		}
+		script.Need(err)
 	}
-	return nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/surface/bridge"
 	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/internal/surface/rest"
@@ -187,20 +188,19 @@ func (d *drill) tools(ctx context.Context, header, value string, via http.RoundT
 		HTTPClient:           &http.Client{Transport: carrier{header, value, via}}})
 }
 
-// bridged connects to MCP through `muster mcp`, whose code runs in this process.
-func (d *drill) bridged(ctx context.Context, key string, via http.RoundTripper) (*toolCaller, func() error, error) {
+// bridged calls use with a connection to MCP through `muster mcp`, whose code runs in this process.
+func (d *drill) bridged(ctx context.Context, key string, via http.RoundTripper, use func(caller)) {
 	theirIn, in := io.Pipe()
 	out, theirOut := io.Pipe()
 	b := &bridge.Bridge{Endpoint: d.Service.PublicURL() + mcp.Path, Key: key, Warn: func(string) {}, Transport: via}
 	ended := make(chan error, 1)
 	go func() { ended <- errors.Join(b.Run(ctx, theirIn, theirOut), theirOut.Close()) }()
-	c, err := connect(ctx, &sdk.IOTransport{Reader: out, Writer: in})
-	return c, func() error {
-		if c != nil {
-			_ = c.session.Close()
-		}
-		return errors.Join(in.Close(), <-ended)
-	}, err
+	err := script.Attempt(func() {
+		c := script.Must(connect(ctx, &sdk.IOTransport{Reader: out, Writer: in}))
+		defer func() { _ = c.session.Close() }() // its connection may have been cut
+		use(c)
+	})
+	script.Need(errors.Join(err, in.Close(), <-ended))
 }
 
 func connect(ctx context.Context, transport sdk.Transport) (*toolCaller, error) {

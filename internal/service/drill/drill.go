@@ -24,6 +24,7 @@ import (
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/service/demo"
 )
 
@@ -38,9 +39,9 @@ type Settings struct {
 type scenario struct {
 	name string
 	// prepare sets the company's controls, before the attack.
-	prepare func(ctx context.Context, d *drill) error
+	prepare func(ctx context.Context, d *drill)
 	// attack does what the attacker can do. A refused call is no error.
-	attack func(ctx context.Context, d *drill) error
+	attack func(ctx context.Context, d *drill)
 }
 
 func scenarios() []scenario {
@@ -67,11 +68,9 @@ func Run(ctx context.Context, s Settings) (Report, error) {
 		if len(s.Scenarios) > 0 && !slices.Contains(s.Scenarios, one.name) {
 			continue
 		}
-		result, err := s.within(ctx, one.name, func(ctx context.Context, d *drill) error {
-			if err := one.prepare(ctx, d); err != nil {
-				return err
-			}
-			return one.attack(ctx, d)
+		result, err := s.company(ctx, one.name, func(ctx context.Context, d *drill) {
+			one.prepare(ctx, d)
+			one.attack(ctx, d)
 		})
 		if err != nil {
 			return report, fmt.Errorf("cannot run the scenario %s: %w", one.name, err)
@@ -81,9 +80,9 @@ func Run(ctx context.Context, s Settings) (Report, error) {
 	return report, nil
 }
 
-// within starts a service with one company in a temporary directory, and calls work on it. name is
+// company starts a service with one company in a temporary directory, and calls work on it. name is
 // that of the result.
-func (s Settings) within(ctx context.Context, name string, work func(context.Context, *drill) error) (result Scenario, err error) {
+func (s Settings) company(ctx context.Context, name string, work func(context.Context, *drill)) (result Scenario, err error) {
 	dir, err := os.MkdirTemp("", "muster-drill-")
 	if err != nil {
 		return result, err
@@ -99,7 +98,7 @@ func (s Settings) within(ctx context.Context, name string, work func(context.Con
 		}
 		d.db = db
 		working, stop := context.WithCancel(ctx)
-		err = work(working, d)
+		err = script.Attempt(func() { work(working, d) })
 		stop()
 		d.added.Wait()
 		return errors.Join(err, db.Close())
@@ -118,35 +117,33 @@ type drill struct {
 	hurried bool           // set by tests: the attack ends with errHarm at the first harm; see enough
 	result  Scenario
 	// person plays the person who decides, when the answer to a call asks for one; nil: no person decides.
-	person func(context.Context, answer) error
+	person func(context.Context, answer)
 }
 
 // live enrolls a device of the attacker under a policy, and runs its agent until ctx ends. Its state
 // is in the directory name below d.dir.
-func (d *drill) live(ctx context.Context, name string, device agent.Device, under policy.Policy) error {
+func (d *drill) live(ctx context.Context, name string, device agent.Device, under policy.Policy) {
 	options := agent.Options{Dir: filepath.Join(d.dir, name), Version: "drill", Device: device, Client: agent.NewClient(),
 		Now: d.clock.now, Log: d.log}
-	issue := func() (string, error) { return d.AgentToken(ctx, under) }
-	return simulated.Live(ctx, &d.added, options, d.Service.PublicURL(), issue)
+	script.Need(simulated.Live(ctx, &d.added, options, d.Service.PublicURL(), func() (string, error) { return d.AgentToken(ctx, under) }))
 }
 
 var errHarm = errors.New("harm was done")
 
-// enough returns errHarm if the drill is hurried and judge finds harm. Otherwise it restores the
-// facts, because judge runs again at the end of the attack.
-func (d *drill) enough(ctx context.Context, judge func(context.Context) error) error {
+// enough ends a hurried drill with errHarm if there is harm, or judge, unless it is nil, finds it. Otherwise it restores
+// the facts, because judge runs again at the end of the attack.
+func (d *drill) enough(ctx context.Context, judge func(context.Context)) {
 	if !d.hurried {
-		return nil
+		return
 	}
 	facts := d.result.Facts
-	if err := judge(ctx); err != nil {
-		return err
+	if judge != nil {
+		judge(ctx)
 	}
 	if len(d.result.Harm) > 0 {
-		return errHarm
+		script.Need(errHarm)
 	}
 	d.result.Facts = facts
-	return nil
 }
 
 // clock is a clock that can be moved forward. Any number of goroutines may use it.
@@ -162,6 +159,11 @@ func (c *clock) advance(by time.Duration) { c.ahead.Add(int64(by)) }
 // harm records harm that was done.
 func (d *drill) harm(format string, args ...any) {
 	d.result.Harm = append(d.result.Harm, fmt.Sprintf(format, args...))
+}
+
+// fact records what was found, harm or not.
+func (d *drill) fact(format string, args ...any) {
+	d.result.Facts = append(d.result.Facts, fmt.Sprintf(format, args...))
 }
 
 // row adds a line to the report, for one way of attacking.

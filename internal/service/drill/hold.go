@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/mcp"
 )
@@ -23,27 +24,20 @@ type open struct {
 	finish func() (*http.Response, error)
 }
 
-func openREST(ctx context.Context, c *restCaller, name string, args map[string]any) (open, error) {
-	request, err := c.request(ctx, name, args)
-	return open{Request: request, client: http.DefaultClient, read: ofREST}, err
+func openREST(ctx context.Context, c *restCaller, name string, args map[string]any) open {
+	return open{Request: script.Must(c.request(ctx, name, args)), client: http.DefaultClient, read: ofREST}
 }
 
 // openTool calls wipe_device over MCP.
-func (d *drill) openTool(ctx context.Context, header, value string, args map[string]any) (open, error) {
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-		"params": map[string]any{"name": "wipe_device", "arguments": args}})
-	if err != nil {
-		return open{}, err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.Service.PublicURL()+mcp.Path, bytes.NewReader(body))
-	if err != nil {
-		return open{}, err
-	}
+func (d *drill) openTool(ctx context.Context, header, value string, args map[string]any) open {
+	body := script.Must(json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+		"params": map[string]any{"name": "wipe_device", "arguments": args}}))
+	request := script.Must(http.NewRequestWithContext(ctx, http.MethodPost, d.Service.PublicURL()+mcp.Path, bytes.NewReader(body)))
 	for name, value := range map[string]string{header: value, "Content-Type": "application/json",
 		"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"} {
 		request.Header.Set(name, value)
 	}
-	return open{Request: request, client: http.DefaultClient, read: ofTool}, nil
+	return open{Request: request, client: http.DefaultClient, read: ofTool}
 }
 
 // ofTool reads the answer to a tool call; one that was refused before it was read is like REST's.
@@ -70,16 +64,14 @@ func ofTool(response *http.Response) (answer, error) {
 }
 
 // openForm sends a form of the portal.
-func openForm(ctx context.Context, v *portalclient.Client, path string, fields ...string) (open, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, v.Base+path, strings.NewReader(portalclient.FormOf(fields).Encode()))
-	if err != nil {
-		return open{}, err
-	}
+func openForm(ctx context.Context, v *portalclient.Client, path string, fields ...string) open {
+	form := strings.NewReader(portalclient.FormOf(fields).Encode())
+	request := script.Must(http.NewRequestWithContext(ctx, http.MethodPost, v.Base+path, form))
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	return open{Request: request, client: v.HTTP, read: func(response *http.Response) (answer, error) {
 		p, err := portalclient.ReadPage(response)
 		return outcome(p), err
-	}}, nil
+	}}
 }
 
 // hold sends a request up to its body, which the service has begun to read when hold

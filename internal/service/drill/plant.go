@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/script"
 )
 
 // The longest texts that the fields take.
@@ -42,39 +42,36 @@ func (p *planter) next(most int) string {
 	return take(p.texts, most)
 }
 
-func (p *planter) plant(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{p.policies, p.spares, p.platformDevices, p.agents, p.commands} {
-		if err := step(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+func (p *planter) plant(ctx context.Context) {
+	p.policies(ctx)
+	p.spares(ctx)
+	p.platformDevices(ctx)
+	p.agents(ctx)
+	p.commands(ctx)
+}
+
+// author is who makes policies in a drill.
+func author() policy.Author {
+	return policy.Author{Kind: string(access.System), ID: "drill", Name: "drill"}
 }
 
 // policies are named by another user; each restricts something.
-func (p *planter) policies(ctx context.Context) error {
+func (p *planter) policies(ctx context.Context) {
 	for range 8 {
 		name := p.next(longName)
 		if name == "no text left" {
-			return nil
+			return
 		}
-		by := policy.Author{Kind: string(access.System), ID: "drill", Name: "drill"}
-		made, err := p.Admin.Policies.Create(ctx, policy.New{CompanyID: p.Company.ID, CompanySlug: p.Company.Slug, Name: name,
+		made := script.Must(p.Admin.Policies.Create(ctx, policy.New{CompanyID: p.Company.ID, CompanySlug: p.Company.Slug, Name: name,
 			Type:        policy.Platform,
-			Description: p.next(longest), Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}}}, by)
-		if err == nil { // a revision that is stricter than the first
-			_, err = p.Admin.Policies.Save(ctx, p.Company.ID, made.ID, made.Version,
-				policy.Edit{Changes: []policy.Change{{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}}}, by)
-		}
-		if err != nil {
-			return err
-		}
+			Description: p.next(longest), Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}}}, author()))
+		script.Must(p.Admin.Policies.Save(ctx, p.Company.ID, made.ID, made.Version, // a revision that is stricter than the first
+			policy.Edit{Changes: []policy.Change{{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}}}, author()))
 	}
-	return nil
 }
 
 // spares are assets that another user imports.
-func (p *planter) spares(ctx context.Context) error {
+func (p *planter) spares(ctx context.Context) {
 	var all []asset.Asset
 	for range 16 {
 		a := asset.Asset{ID: resource.NewID(), CompanyID: p.Company.ID, CompanySlug: p.Company.Slug, Status: asset.Pending,
@@ -87,39 +84,30 @@ func (p *planter) spares(ctx context.Context) error {
 		}
 		all = append(all, a)
 	}
-	return p.Admin.Assets.ImportAssets(ctx, all)
+	script.Need(p.Admin.Assets.ImportAssets(ctx, all))
 }
 
 // policyNamed finds one of the demo's policies.
-func (d *drill) policyNamed(ctx context.Context, name string) (policy.Policy, error) {
+func (d *drill) policyNamed(ctx context.Context, name string) policy.Policy {
 	p, found, err := d.Policy(ctx, name)
-	if err == nil && !found {
-		err = fmt.Errorf("the demo has no policy %s", name)
+	script.Need(err)
+	if !found {
+		script.Fail("the demo has no policy %s", name)
 	}
-	return p, err
+	return p
 }
 
 // platformDevices are devices whose makers wrote the texts into them.
-func (p *planter) platformDevices(ctx context.Context) error {
-	under, err := p.policyNamed(ctx, "Field staff")
-	if err != nil {
-		return err
-	}
-	token, err := p.Service.Platform().Issue(ctx, p.Company, under,
-		provisioning.Wanted{Usage: provisioning.Disallowed, Lifetime: provisioning.Lifetime})
-	if err != nil {
-		return err
-	}
+func (p *planter) platformDevices(ctx context.Context) {
+	under := p.policyNamed(ctx, "Field staff")
+	token := script.Must(p.Service.Platform().Issue(ctx, p.Company, under,
+		provisioning.Wanted{Usage: provisioning.Disallowed, Lifetime: provisioning.Lifetime}))
 	for range 5 {
-		_, err := p.Emulator.Enroll(ctx, emulator.Enrollment{EnrollmentToken: string(token.Payload), Manufacturer: p.next(longest),
+		script.Must(p.Emulator.Enroll(ctx, emulator.Enrollment{EnrollmentToken: string(token.Payload), Manufacturer: p.next(longest),
 			Brand: p.next(longest),
 			Model: p.next(longest), SerialNumber: p.next(longest),
-			Behavior: emulator.Behavior{Packages: []string{p.next(longest), p.next(longest)}}})
-		if err != nil {
-			return err
-		}
+			Behavior: emulator.Behavior{Packages: []string{p.next(longest), p.next(longest)}}}))
 	}
-	return nil
 }
 
 // liar is a device whose reports and results are texts of the corpus.
@@ -144,39 +132,27 @@ func (l *liar) Do(context.Context, agent.Action) (string, error) {
 }
 
 // agents are devices with Muster's own agent that say what they like.
-func (p *planter) agents(ctx context.Context) error {
-	under, err := p.policyNamed(ctx, "Kiosk")
-	if err != nil {
-		return err
-	}
+func (p *planter) agents(ctx context.Context) {
+	under := p.policyNamed(ctx, "Kiosk")
 	for i := range 3 {
 		var apps []map[string]string
 		for range 6 {
 			apps = append(apps, map[string]string{"packageName": "com.example.app", "label": p.next(longest)})
 		}
-		report, err := json.Marshal(map[string]any{"batteryLevel": 50, "installedApps": apps, "wifiSsid": p.next(longest),
-			"networkInfo": map[string]string{"ssid": p.next(longest), "operator": p.next(longest)}})
-		if err != nil {
-			return err
-		}
+		report := script.Must(json.Marshal(map[string]any{"batteryLevel": 50, "installedApps": apps, "wifiSsid": p.next(longest),
+			"networkInfo": map[string]string{"ssid": p.next(longest), "operator": p.next(longest)}}))
 		device := &liar{Device: simulated.New(simulated.Default("liar-"+strconv.Itoa(i)), p.clock.now), report: report,
 			facts: protocol.Facts{SerialNumber: p.next(longest), Manufacturer: p.next(longest), Brand: p.next(longest),
 				Model: p.next(longest),
 				SDK:   33, OSVersion: p.next(longest)}, outcome: func() string { return p.next(longest) }}
-		if err := p.live(ctx, "liar-"+strconv.Itoa(i), device, under); err != nil {
-			return err
-		}
+		p.live(ctx, "liar-"+strconv.Itoa(i), device, under)
 	}
-	return nil
 }
 
 // commands have reasons, tickets and messages of another user, errors of the
 // vendor, and results of devices.
-func (p *planter) commands(ctx context.Context) error {
-	_, devices, err := p.look(ctx)
-	if err != nil {
-		return err
-	}
+func (p *planter) commands(ctx context.Context) {
+	_, devices := p.look(ctx)
 	sent := 0
 	for _, a := range devices {
 		name, args := "lock_device", map[string]any{"assetId": a.ID}
@@ -184,15 +160,12 @@ func (p *planter) commands(ctx context.Context) error {
 			name, args = "launch_app", map[string]any{"assetId": a.ID, "packageName": "com.example.app"}
 		} else if sent++; sent > 12 {
 			continue
-		} else if err := p.Emulator.AddFault(emulator.Fault{Method: "devices.issueCommand", Status: http.StatusBadRequest,
-			Reason: p.next(longest)}); err != nil {
-			return err
+		} else {
+			fault := emulator.Fault{Method: "devices.issueCommand", Status: http.StatusBadRequest, Reason: p.next(longest)}
+			script.Need(p.Emulator.AddFault(fault))
 		}
 		by := p.rest(p.Key, nil)
 		by.header = http.Header{"X-Muster-Reason": {p.next(longReason)}, "X-Muster-Ticket": {p.next(longTicket)}}
-		if _, err := p.patient(ctx, by, name, args, ""); err != nil {
-			return err
-		}
+		p.patient(ctx, by, name, args, "")
 	}
-	return nil
 }

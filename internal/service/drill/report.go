@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/script"
 )
 
 // Report is what a drill found.
@@ -135,78 +136,61 @@ func (a *Attack) refusals() string {
 const pageOfAll = 1000
 
 // controls sets the company's controls, as the operator does.
-func (d *drill) controls(ctx context.Context, c access.Controls) error {
-	_, err := d.Admin.Companies.UpdateCompany(ctx, d.Company.ID, func(to *company.Company) error {
-		to.Settings.Controls = c
-		return nil
-	})
-	return err
+func (d *drill) controls(ctx context.Context, c access.Controls) {
+	script.Must(d.Admin.Companies.UpdateCompany(ctx, d.Company.ID, company.Change(func(to *company.Company) { to.Settings.Controls = c })))
 }
 
 // look reads the company's settings and its managed devices.
-func (d *drill) look(ctx context.Context) (access.Settings, []asset.Asset, error) {
-	c, err := d.Admin.Companies.CompanyByID(ctx, d.Company.ID)
-	if err != nil {
-		return access.Settings{}, nil, err
-	}
+func (d *drill) look(ctx context.Context) (access.Settings, []asset.Asset) {
+	c := script.Must(d.Admin.Companies.CompanyByID(ctx, d.Company.ID))
 	devices, _, err := d.db.Assets(ctx, asset.Query{Filter: asset.Filter{CompanyID: d.Company.ID, Enrolled: true}, Order: asset.ByCreatedAt,
 		Page: operation.PageRequest{Size: pageOfAll}})
-	return c.Settings, devices, err
+	script.Need(err)
+	return c.Settings, devices
 }
 
 // history is all commands that a device has, as the database has them.
-func (d *drill) history(ctx context.Context, assetID string) ([]command.Command, error) {
+func (d *drill) history(ctx context.Context, assetID string) []command.Command {
 	all, _, err := d.db.History(ctx, d.Company.ID, assetID, operation.PageRequest{Size: pageOfAll})
-	return all, err
+	script.Need(err)
+	return all
 }
 
 // everyCommand calls see with each command of the company.
-func (d *drill) everyCommand(ctx context.Context, see func(command.Command)) error {
+func (d *drill) everyCommand(ctx context.Context, see func(command.Command)) {
 	all, _, err := d.db.Assets(ctx, asset.Query{Filter: asset.Filter{CompanyID: d.Company.ID}, Order: asset.ByCreatedAt,
 		Page: operation.PageRequest{Size: pageOfAll}})
+	script.Need(err)
 	for _, a := range all {
-		commands, failed := d.history(ctx, a.ID)
-		if failed != nil {
-			return failed
-		}
-		for _, c := range commands {
+		for _, c := range d.history(ctx, a.ID) {
 			see(c)
 		}
 	}
-	return err
 }
 
 // destroyed counts the devices that got a destructive command, or that a person let leave
 // their assets: an asset in one enrollment is one device.
-func (d *drill) destroyed(ctx context.Context) (int, error) {
+func (d *drill) destroyed(ctx context.Context) int {
 	type device struct {
 		asset string
 		epoch int
 	}
 	hit := map[device]bool{}
-	if err := d.everyCommand(ctx, func(c command.Command) {
+	d.everyCommand(ctx, func(c command.Command) {
 		if c.Type.Destructive() {
 			hit[device{c.AssetID, c.Epoch}] = true
 		}
-	}); err != nil {
-		return 0, err
-	}
-	_, managed, err := d.look(ctx)
-	if err != nil {
-		return 0, err
-	}
+	})
+	_, managed := d.look(ctx)
 	for _, a := range managed {
 		for epoch := 1; epoch < a.Device.Epoch; epoch++ { // the demo enrolls no device twice
 			hit[device{a.ID, epoch}] = true
 		}
-		codes, err := d.db.Activity(ctx, activity.Filter{CompanyID: d.Company.ID, AssetID: a.ID, Action: activity.ProvisioningIssued,
-			Outcome: activity.OK}, activity.Cursor{}, 1)
-		if err != nil {
-			return 0, err
-		}
+		codes := script.Must(d.db.Activity(ctx, activity.Filter{CompanyID: d.Company.ID, AssetID: a.ID, Action: activity.ProvisioningIssued,
+			Outcome: activity.OK}, activity.Cursor{}, 1))
 		if len(codes) > 0 && a.Device.Epoch == 1 { // else a code may be of an enrollment that counts above
 			hit[device{a.ID, 1}] = true
 		}
 	}
-	return len(hit), nil
+	return len(hit)
 }

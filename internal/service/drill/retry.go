@@ -3,7 +3,6 @@ package drill
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -18,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/wait"
 )
 
@@ -65,34 +65,25 @@ type confused struct {
 
 // confusedRetry makes every call that changes something twice, under one
 // idempotency key, because its answer was lost.
-func confusedRetry(ctx context.Context, d *drill) error {
-	_, devices, err := d.look(ctx)
-	if err != nil {
-		return err
-	}
+func confusedRetry(ctx context.Context, d *drill) {
+	_, devices := d.look(ctx)
 	c := &confused{drill: d, key: d.Key, devices: devices, used: map[string]bool{}, accepted: map[string]bool{}}
-	if err := c.repeat(ctx, "REST", d.row("prepare a revision"), false, "apply_policy_proposal"); err != nil {
-		return err
-	}
+	c.repeat(ctx, "REST", d.row("prepare a revision"), false, "apply_policy_proposal")
 	for _, surface := range []string{"REST", "MCP over HTTP", "muster mcp"} {
 		row := d.row("repeat each call, " + surface)
 		for _, cut := range []bool{false, true} {
 			for _, o := range d.Service.Registry().All() {
-				if o.Effect == operation.Reading {
-					continue
-				}
-				if err := c.repeat(ctx, surface, row, cut, o.Name); err != nil {
-					return fmt.Errorf("%s over %s: %w", o.Name, surface, err)
+				if o.Effect != operation.Reading {
+					script.Within(o.Name+" over "+surface, func() { c.repeat(ctx, surface, row, cut, o.Name) })
 				}
 			}
 		}
 	}
 	for _, o := range d.Service.Registry().All() {
 		if o.Effect != operation.Reading && !c.accepted[o.Name] {
-			d.result.Facts = append(d.result.Facts, o.Name+" was refused each time")
+			d.fact("%s was refused each time", o.Name)
 		}
 	}
-	return nil
 }
 
 // commandOf is the type of the command that an operation sends.
@@ -132,165 +123,124 @@ func (c *confused) device(kind command.Type) asset.Asset {
 
 // args are arguments with which the operation has an effect, and the device that
 // it is for.
-func (c *confused) args(ctx context.Context, name string) (args map[string]any, device string, err error) {
+func (c *confused) args(ctx context.Context, name string) (args map[string]any, device string) {
 	if kind, args, ok := commandOf(name); ok {
 		a := c.device(kind)
 		args["assetId"] = a.ID
 		if kind == command.ChangePolicy {
-			args["policyId"], err = c.otherPolicy(ctx, a)
+			args["policyId"] = c.otherPolicy(ctx, a)
 		}
-		return args, a.ID, err
+		return args, a.ID
 	}
-	p, err := c.policyNamed(ctx, "Meeting rooms")
-	if err != nil {
-		return nil, "", err
-	}
+	p := c.policyNamed(ctx, "Meeting rooms")
 	change := []map[string]any{{"setting": "SCREEN_CAPTURE", "value": []string{"BLOCK", "ALLOW"}[p.Version%2]}}
 	switch name {
 	case "update_policy_settings":
-		return map[string]any{"policyId": p.ID, "changes": change}, "", nil
+		return map[string]any{"policyId": p.ID, "changes": change}, ""
 	case "create_policy":
 		c.turn++
-		return map[string]any{"fromPolicyId": p.ID, "displayName": "Copy " + strconv.Itoa(c.turn)}, "", nil
+		return map[string]any{"fromPolicyId": p.ID, "displayName": "Copy " + strconv.Itoa(c.turn)}, ""
 	case "rollback_policy":
-		return map[string]any{"policyId": p.ID, "revision": max(1, p.Version-1)}, "", nil
+		return map[string]any{"policyId": p.ID, "revision": max(1, p.Version-1)}, ""
 	case "update_asset":
 		c.turn++
-		return map[string]any{"assetId": c.devices[0].ID, "tags": []string{"turn " + strconv.Itoa(c.turn)}}, c.devices[0].ID, nil
+		return map[string]any{"assetId": c.devices[0].ID, "tags": []string{"turn " + strconv.Itoa(c.turn)}}, c.devices[0].ID
 	case "create_provisioning_qr_code":
-		return map[string]any{"policyId": p.ID, "personalUsage": "DISALLOWED"}, "", nil
+		return map[string]any{"policyId": p.ID, "personalUsage": "DISALLOWED"}, ""
 	case "apply_policy_proposal":
-		got, err := c.patient(ctx, c.rest(c.key, nil), "update_policy_settings", map[string]any{"policyId": p.ID, "changes": change}, "")
-		if err == nil && got.code != "" {
-			err = fmt.Errorf("nothing to apply: %s", got.detail)
+		got := c.patient(ctx, c.rest(c.key, nil), "update_policy_settings", map[string]any{"policyId": p.ID, "changes": change}, "")
+		if got.code != "" {
+			script.Fail("nothing to apply: %s", got.detail)
 		}
-		return map[string]any{"proposalId": got.result["proposalId"], "confirmation": p.Name}, "", err
+		return map[string]any{"proposalId": got.result["proposalId"], "confirmation": p.Name}, ""
 	}
-	return nil, "", errors.New("the drill does not know this operation")
+	script.Fail("the drill does not know %s", name)
+	return nil, ""
 }
 
 // otherPolicy is a policy that the device could be moved to.
-func (c *confused) otherPolicy(ctx context.Context, a asset.Asset) (string, error) {
-	all, err := c.Policies(ctx)
-	if err != nil {
-		return "", err
-	}
-	now, err := c.db.Asset(ctx, c.Company.ID, a.ID)
-	if err != nil {
-		return "", err
-	}
-	for _, p := range all {
+func (c *confused) otherPolicy(ctx context.Context, a asset.Asset) string {
+	now := script.Must(c.db.Asset(ctx, c.Company.ID, a.ID))
+	for _, p := range script.Must(c.Policies(ctx)) {
 		if p.Type == policy.Platform && p.ID != now.Device.PolicyID {
-			return p.ID, nil
+			return p.ID
 		}
 	}
-	return "", errors.New("there is no other policy")
+	script.Fail("there is no other policy")
+	return ""
 }
 
 // effects counts what calls have done: commands of a device, proposals, and saves of policies.
-func (c *confused) effects(ctx context.Context, device string) (n [3]int, err error) {
+func (c *confused) effects(ctx context.Context, device string) (n [3]int) {
 	if device != "" {
-		commands, err := c.history(ctx, device)
-		if err != nil {
-			return n, err
-		}
-		n[0] = len(commands)
+		n[0] = len(c.history(ctx, device))
 	}
-	proposals, err := c.db.CompanyProposals(ctx, proposal.Query{CompanyID: c.Company.ID, Limit: pageOfAll})
-	if err != nil {
-		return n, err
-	}
-	all, err := c.Policies(ctx)
-	for _, p := range all {
+	n[1] = len(script.Must(c.db.CompanyProposals(ctx, proposal.Query{CompanyID: c.Company.ID, Limit: pageOfAll})))
+	for _, p := range script.Must(c.Policies(ctx)) {
 		n[2] += p.Version
 	}
-	n[1] = len(proposals)
-	return n, err
+	return n
 }
 
 // repeat makes one call, whose answer is lost, and makes it again.
-func (c *confused) repeat(ctx context.Context, surface string, row *Attack, cut bool, name string) error {
-	args, device, err := c.args(ctx, name)
-	if err != nil {
-		return err
-	}
-	before, err := c.effects(ctx, device)
-	if err != nil {
-		return err
-	}
+func (c *confused) repeat(ctx context.Context, surface string, row *Attack, cut bool, name string) {
+	args, device := c.args(ctx, name)
+	before := c.effects(ctx, device)
 	c.turn++
 	lost, once := &losing{cut: cut}, "call-"+strconv.Itoa(c.turn)
-	if err := c.with(ctx, surface, lost, func(on caller) error {
+	c.with(ctx, surface, lost, func(on caller) {
 		lost.armed.Store(true)
 		if got, err := on.call(ctx, name, args, once); err == nil && got.code == "" {
-			return errors.New("an answer that was to be lost arrived")
+			script.Fail("an answer that was to be lost arrived")
 		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	row.Calls++
-	err = c.with(ctx, surface, nil, func(on caller) error {
-		got, err := c.patient(ctx, on, name, args, once)
-		if err == nil {
-			row.note(got)
-			if got.code == string(fault.Internal) {
-				c.harm("%s over %s, made again, was answered %s", name, surface, got.code)
-			}
-			c.accepted[name] = c.accepted[name] || got.code == ""
-		}
-		return err
 	})
-	if err != nil {
-		return err
-	}
-	after, err := c.effects(ctx, device)
+	row.Calls++
+	c.with(ctx, surface, nil, func(on caller) {
+		got := c.patient(ctx, on, name, args, once)
+		row.note(got)
+		if got.code == string(fault.Internal) {
+			c.harm("%s over %s, made again, was answered %s", name, surface, got.code)
+		}
+		c.accepted[name] = c.accepted[name] || got.code == ""
+	})
+	after := c.effects(ctx, device)
 	for i, what := range []string{"a command was recorded", "a change was proposed", "a proposal was applied"} {
 		if n := after[i] - before[i]; n > 1 {
 			c.harm("%s over %s: %s %d times", name, surface, what, n)
 		}
 	}
-	if err != nil {
-		return err
-	}
-	return c.enough(ctx, func(context.Context) error { return nil })
+	c.enough(ctx, nil)
 }
 
 // with calls use with a connection on a surface.
-func (c *confused) with(ctx context.Context, surface string, via http.RoundTripper, use func(caller) error) error {
+func (c *confused) with(ctx context.Context, surface string, via http.RoundTripper, use func(caller)) {
 	switch surface {
 	case "REST":
-		return use(c.rest(c.key, via))
+		use(c.rest(c.key, via))
 	case "muster mcp":
-		on, end, err := c.bridged(ctx, c.key, via)
-		if err != nil {
-			return err
-		}
-		return errors.Join(use(on), end())
+		c.bridged(ctx, c.key, via, use)
+	default:
+		on := script.Must(c.tools(ctx, "X-API-Key", c.key, via))
+		defer func() { _ = on.session.Close() }() // its connection may have been cut
+		use(on)
 	}
-	on, err := c.tools(ctx, "X-API-Key", c.key, via)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = on.session.Close() }() // its connection may have been cut
-	return use(on)
 }
 
 // patient makes a call again while the service asks for time: while the first
 // call is under way, and while the budget is used up.
-func (d *drill) patient(ctx context.Context, on caller, name string, args map[string]any, once string) (answer, error) {
+func (d *drill) patient(ctx context.Context, on caller, name string, args map[string]any, once string) answer {
 	const tries, pause = 200, 20 * time.Millisecond
 	for n := 0; ; n++ {
-		got, err := on.call(ctx, name, args, once)
+		got := script.Must(on.call(ctx, name, args, once))
 		switch {
-		case err != nil || n == tries:
-			return got, err
+		case n == tries:
+			return got
 		case got.code == string(fault.InFlight):
 			wait.For(ctx, pause)
 		case got.control() == "budget":
 			d.clock.advance(max(got.retryAfter, time.Second))
 		default:
-			return got, nil
+			return got
 		}
 	}
 }

@@ -12,10 +12,12 @@ import (
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
-// signIn opens a session of the demo's administrator.
-func (d *drill) signIn(ctx context.Context) (*portalclient.Client, error) {
+// signIn opens a session of the demo's administrator, and adds a passkey to the account.
+func (d *drill) signIn(ctx context.Context) *portalclient.Client {
 	v := portalclient.New(d.Service.PublicURL(), d.Password)
-	return v, v.SignIn(ctx, d.User)
+	v.SignIn(ctx, d.User)
+	v.AddPasskey(ctx)
+	return v
 }
 
 // notes are what the portal says about a form: the page after it shows them.

@@ -2,13 +2,13 @@ package drill
 
 import (
 	"context"
-	"fmt"
 	"regexp"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/limit"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
@@ -24,8 +24,8 @@ const (
 )
 
 // defaults gives the company the controls that a new company has.
-func defaults(ctx context.Context, d *drill) error {
-	return d.controls(ctx, access.DefaultControls())
+func defaults(ctx context.Context, d *drill) {
+	d.controls(ctx, access.DefaultControls())
 }
 
 // attacker uses the session of the owner, an administrator of the company, and the owner's passkey, which is on a computer
@@ -42,60 +42,41 @@ type attacker struct {
 }
 
 // stolenAdministrator wipes from every caller that a stolen session can make.
-func stolenAdministrator(ctx context.Context, d *drill) error {
-	before, _, err := d.look(ctx)
-	if err != nil {
-		return err
-	}
+func stolenAdministrator(ctx context.Context, d *drill) {
+	before, _ := d.look(ctx)
 	t := &attacker{drill: d, before: before}
-	if t.owner, err = d.signIn(ctx); err == nil {
-		err = t.owner.AddPasskey(ctx)
-	}
-	if err == nil {
-		err = t.makeLimited(ctx)
-	}
-	if err == nil { // from here on the owner and the limited manager are older than ApproverAge; accounts made later are not
-		d.clock.advance(2 * access.DefaultControls().ApproverAge)
-		err = t.owner.SignInByPasskey(ctx)
-	}
-	for _, step := range []func(context.Context) error{t.makeKeys, t.makePeople, t.makeClients, t.decideAlone, t.outlive, t.makeTwins,
-		t.wipeForMinutes} {
-		if err == nil {
-			err = step(ctx)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return t.judge(ctx)
+	t.owner = d.signIn(ctx)
+	t.makeLimited(ctx)
+	// From here on the owner and the limited manager are older than ApproverAge; accounts made later are not.
+	d.clock.advance(2 * access.DefaultControls().ApproverAge)
+	t.owner.SignInByPasskey(ctx)
+	t.makeKeys(ctx)
+	t.makePeople(ctx)
+	t.makeClients(ctx)
+	t.decideAlone(ctx)
+	t.outlive(ctx)
+	t.makeTwins(ctx)
+	t.wipeForMinutes(ctx)
+	t.judge(ctx)
 }
 
 // wipeForMinutes attacks for stolenMinutes of the drill's clock. In each minute every caller and every administrator sends
 // destructive commands, one administrator asks for looser controls, and devices are replaced.
-func (t *attacker) wipeForMinutes(ctx context.Context) error {
+func (t *attacker) wipeForMinutes(ctx context.Context) {
 	byKey, byClient := t.row("wipe with API keys"), t.row("wipe with connections")
 	withPasskey, without := t.row("wipe in the portal, passkey"), t.row("wipe in the portal, no passkey")
 	loosening, replacing := t.row("loosen the controls"), t.row("merge, and enroll again")
 	for minute := range stolenMinutes {
-		var err error
-		if _, t.targets, err = t.look(ctx); err != nil { // the managed devices, without those that were erased
-			return err
-		}
-		if err := t.loosen(ctx, loosening, minute); err != nil {
-			return err
-		}
-		if err := t.enough(ctx, t.judge); err != nil {
-			return err
-		}
+		_, t.targets = t.look(ctx) // the managed devices, without those that were erased
+		t.loosen(ctx, loosening, minute)
+		t.enough(ctx, t.judge)
 		for i, c := range t.callers {
 			row := byKey
 			if i >= attackerKeys {
 				row = byClient
 			}
 			for n := range wipesEachRound {
-				if err := t.destroy(ctx, c, row, minute*len(t.callers)*wipesEachRound+i*wipesEachRound+n); err != nil {
-					return err
-				}
+				t.destroy(ctx, c, row, minute*len(t.callers)*wipesEachRound+i*wipesEachRound+n)
 			}
 		}
 		for i, v := range append([]*portalclient.Client{t.owner}, t.people...) {
@@ -104,20 +85,13 @@ func (t *attacker) wipeForMinutes(ctx context.Context) error {
 				row = without
 			}
 			for n := range wipesEachRound {
-				if err := t.destroyInPortal(ctx, v, row, (minute*(attackerUsers+1)+i)*wipesEachRound+n); err != nil {
-					return err
-				}
+				t.destroyInPortal(ctx, v, row, (minute*(attackerUsers+1)+i)*wipesEachRound+n)
 			}
 		}
-		if err := t.replace(ctx, replacing, minute); err != nil {
-			return err
-		}
-		if err := t.enough(ctx, t.judge); err != nil {
-			return err
-		}
+		t.replace(ctx, replacing, minute)
+		t.enough(ctx, t.judge)
 		t.clock.advance(time.Minute)
 	}
-	return nil
 }
 
 // destructive are the four destructive commands.
@@ -127,29 +101,20 @@ func destructive() []string {
 
 // destroy sends one destructive command through an API key or a connection. n, the number of the command, chooses the
 // device and the kind.
-func (t *attacker) destroy(ctx context.Context, c caller, row *Attack, n int) error {
+func (t *attacker) destroy(ctx context.Context, c caller, row *Attack, n int) {
 	args := map[string]any{"assetId": t.targets[n%len(t.targets)].ID}
 	command := destructive()[n%7%4] // of seven, two each of the first three kinds, and one relinquish_ownership
 	if command == "change_screen_lock_password" {
 		args["newPassword"] = "246813579"
 	}
-	got, err := c.call(ctx, command, args, "")
-	if err != nil {
-		return err
-	}
-	row.note(got)
-	return nil
+	row.note(script.Must(c.call(ctx, command, args, "")))
 }
 
 // destroyInPortal sends a wipe or a reset_screen_lock, by turns, as an administrator in the portal.
-func (t *attacker) destroyInPortal(ctx context.Context, v *portalclient.Client, row *Attack, n int) error {
+func (t *attacker) destroyInPortal(ctx context.Context, v *portalclient.Client, row *Attack, n int) {
 	target := t.targets[n%len(t.targets)]
-	p, err := v.Post(ctx, frame.DevicePath(target.ID)+"/commands/"+destructive()[n%2], "confirm", target.Identification)
-	if err != nil {
-		return err
-	}
+	p := v.Post(ctx, frame.DevicePath(target.ID)+"/commands/"+destructive()[n%2], "confirm", target.Identification)
 	row.note(outcome(p))
-	return nil
 }
 
 // waiting matches the addresses at which an administrator confirms looser controls that wait.
@@ -157,66 +122,43 @@ var waiting = regexp.MustCompile(frame.ControlsPath + `/[0-9a-z]+/confirm`)
 
 // loosen asks for looser controls as one administrator, a different one each minute, and has every administrator with a
 // passkey confirm all that wait.
-func (t *attacker) loosen(ctx context.Context, row *Attack, minute int) error {
+func (t *attacker) loosen(ctx context.Context, row *Attack, minute int) {
 	all := append([]*portalclient.Client{t.owner}, t.people...)
 	asks := all[minute%len(all)]
 	if minute%4 == 0 { // a proof of identity counts for five minutes (account.ReauthFresh)
 		for _, v := range all {
-			if err := v.Prove(ctx); err != nil {
-				return err
-			}
+			v.Prove(ctx)
 		}
 	}
-	p, err := asks.Post(ctx, frame.ControlsPath, "limit", []string{"off", "100000/1m", "10000/60m"}[minute%3], "age", "0")
-	if err != nil {
-		return err
-	}
-	row.note(outcome(p))
+	limits := []string{"off", "100000/1m", "10000/60m"}
+	row.note(outcome(asks.Post(ctx, frame.ControlsPath, "limit", limits[minute%3], "age", "0")))
 	// Another administrator opens the page: it offers no confirmation to the one who asked.
-	if p, err = all[(minute+1)%len(all)].Get(ctx, frame.ControlsPath); err != nil {
-		return err
-	}
+	p := all[(minute+1)%len(all)].Get(ctx, frame.ControlsPath)
 	for _, path := range waiting.FindAllString(p.Body, -1) {
 		for _, v := range all {
 			if v.Passkey == nil {
 				continue
 			}
-			p, err := v.Get(ctx, path)
-			if err != nil {
-				return err
-			}
-			token, signed, err := p.Answered(v.Passkey.Get)
-			if err != nil {
+			p := v.Get(ctx, path)
+			var token, signed string
+			if script.Attempt(func() { token, signed = p.Answered(v.Passkey.Get) }) != nil {
 				row.note(outcome(p))
 				continue // the change does not wait any more
 			}
-			if p, err = v.Post(ctx, path, "token", token, "answer", signed); err != nil {
-				return err
-			}
-			row.note(outcome(p))
+			row.note(outcome(v.Post(ctx, path, "token", token, "answer", signed)))
 		}
 	}
-	return nil
 }
 
 // judge adds the number of destroyed devices to the facts. It records harm if they are more than the limit and its reserve
 // allow, or if a control is looser than before the attack.
-func (t *attacker) judge(ctx context.Context) error {
-	if err := t.db.ApplyLoosenings(ctx); err != nil { // as each replica does every two seconds
-		return err
-	}
-	after, _, err := t.look(ctx)
-	if err != nil {
-		return err
-	}
-	hit, err := t.destroyed(ctx)
-	if err != nil {
-		return err
-	}
+func (t *attacker) judge(ctx context.Context) {
+	script.Need(t.db.ApplyLoosenings(ctx)) // as each replica does every two seconds
+	after, _ := t.look(ctx)
+	hit := t.destroyed(ctx)
 	most := access.DefaultControls().DestructiveLimit.Devices + limit.Reserve
-	t.result.Facts = append(t.result.Facts,
-		fmt.Sprintf("%d devices got a destructive command or left their assets; allowed are %d, of which %d for people with a passkey "+
-			"of age; a second command to a device is free", hit, most, limit.Reserve))
+	t.fact("%d devices got a destructive command or left their assets; allowed are %d, of which %d for people with a passkey of age; a "+
+		"second command to a device is free", hit, most, limit.Reserve)
 	if hit > most {
 		t.harm("%d devices got a destructive command or left their assets: the limit and its reserve are %d", hit, most)
 	}
@@ -225,5 +167,4 @@ func (t *attacker) judge(ctx context.Context) error {
 			t.harm("%s became looser: %s, was %s", name, after.Control(name), t.before.Control(name))
 		}
 	}
-	return nil
 }

@@ -3,7 +3,6 @@ package drill
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/wait"
 )
 
@@ -40,14 +40,11 @@ type storyRun struct {
 // Tell plays the story on a company of its own, in a temporary folder that it removes. It
 // calls the surfaces that assistants and people use. The error says what went otherwise.
 func (s Story) Tell(ctx context.Context) error {
-	_, err := s.within(ctx, "story", func(ctx context.Context, d *drill) error {
+	_, err := s.company(ctx, "story", func(ctx context.Context, d *drill) {
 		t := &storyRun{drill: d, Story: s}
-		for _, part := range []func(context.Context) error{t.setUp, t.ask, t.evidence} {
-			if err := part(ctx); err != nil {
-				return err
-			}
-		}
-		return nil
+		t.setUp(ctx)
+		t.ask(ctx)
+		t.evidence(ctx)
 	})
 	return err
 }
@@ -62,11 +59,8 @@ func (t *storyRun) part(ctx context.Context, format string, args ...any) {
 }
 
 // setUp has the company ask a person about each destructive command.
-func (t *storyRun) setUp(ctx context.Context) error {
-	settings, devices, err := t.look(ctx)
-	if err != nil {
-		return err
-	}
+func (t *storyRun) setUp(ctx context.Context) {
+	settings, devices := t.look(ctx)
 	settings.Controls.DestructiveApproval = true
 	for _, a := range devices {
 		if t.device.ID == "" && a.Device.Management == asset.Platform && command.Eligible(command.WipeCompanyData, a, false) == nil {
@@ -74,77 +68,52 @@ func (t *storyRun) setUp(ctx context.Context) error {
 		}
 	}
 	if t.device.ID == "" {
-		return errors.New("no device can be wiped")
+		script.Fail("no device can be wiped")
 	}
 	t.part(ctx, "Acme lets assistants send commands. A person authorizes each one that destroys something.")
 	t.say("%d simulated devices are enrolled. The service runs at %s.", len(devices), t.Service.PublicURL())
-	return t.controls(ctx, settings.Controls)
+	t.controls(ctx, settings.Controls)
 }
 
 // ask has the assistant ask, a person decide, and the assistant ask again.
-func (t *storyRun) ask(ctx context.Context) error {
-	assistant, err := t.tools(ctx, "X-API-Key", t.Key, nil)
-	if err != nil {
-		return err
-	}
+func (t *storyRun) ask(ctx context.Context) {
+	assistant := script.Must(t.tools(ctx, "X-API-Key", t.Key, nil))
 	defer func() { _ = assistant.session.Close() }() // everything was answered
 	t.part(ctx, "An assistant was told that %s is stolen. Over MCP, it calls", t.device.Identification)
 	args := map[string]any{"assetId": t.device.ID}
 	t.say("wipe_device {\"assetId\": %q}", t.device.ID)
-	asked, err := assistant.call(ctx, "wipe_device", args, "")
-	if err != nil {
-		return err
-	}
+	asked := script.Must(assistant.call(ctx, "wipe_device", args, ""))
 	if asked.approvalURL == "" {
-		return fmt.Errorf("the assistant was not sent to a person: %s", asked.text)
+		script.Fail("the assistant was not sent to a person: %s", asked.text)
 	}
 	t.say("refused: %s", asked.detail)
 	t.authorization = path.Base(asked.approvalURL)
-	if err := t.decide(ctx, asked.approvalURL); err != nil {
-		return err
-	}
+	t.decide(ctx, asked.approvalURL)
 	t.part(ctx, "The assistant makes the same call again.")
 	t.say("wipe_device {\"assetId\": %q}", t.device.ID)
-	got, err := assistant.call(ctx, "wipe_device", args, "")
-	if err != nil {
-		return err
-	}
+	got := script.Must(assistant.call(ctx, "wipe_device", args, ""))
 	if got.code != "" {
-		return fmt.Errorf("the wipe is refused although it was authorized: %s", got.detail)
+		script.Fail("the wipe is refused although it was authorized: %s", got.detail)
 	}
 	t.say("%s: the command was sent", got.result["status"])
-	return t.erased(ctx)
+	t.erased(ctx)
 }
 
 // heading is the title of a page.
 var heading = regexp.MustCompile(`(?s)<h1[^>]*>(.*?)</h1>`)
 
 // decide has a person open the address and sign.
-func (t *storyRun) decide(ctx context.Context, address string) error {
-	person, err := t.signIn(ctx)
-	if err == nil {
-		err = person.AddPasskey(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	page, err := person.Get(ctx, approvalPath(address))
-	if err != nil {
-		return err
-	}
+func (t *storyRun) decide(ctx context.Context, address string) {
+	person := t.signIn(ctx)
+	page := person.Get(ctx, approvalPath(address))
 	t.part(ctx, "Ada, an administrator, opens the address. The page is titled")
 	if found := heading.FindStringSubmatch(page.Body); found != nil {
 		t.say("%s", text(found[1]))
 	}
-	decided, err := person.Decide(ctx, address)
-	if err != nil {
-		return err
-	}
-	if got := outcome(decided); got.code != "" {
-		return fmt.Errorf("the wipe cannot be authorized: %s", got.detail)
+	if got := outcome(person.Decide(ctx, address)); got.code != "" {
+		script.Fail("the wipe cannot be authorized: %s", got.detail)
 	}
 	t.part(ctx, "She signs with her passkey. The document that she signs names the device, the command and the assistant's key.")
-	return nil
 }
 
 func approvalPath(address string) string {
@@ -165,62 +134,45 @@ const (
 )
 
 // erased waits until the device has carried out the command.
-func (t *storyRun) erased(ctx context.Context) error {
+func (t *storyRun) erased(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, erasePatience)
 	defer cancel()
 	for {
-		commands, err := t.history(ctx, t.device.ID)
-		if err != nil {
-			return err
-		}
+		commands := t.history(ctx, t.device.ID)
 		if len(commands) > 0 && commands[0].State == command.Succeeded {
 			t.part(ctx, "The device reports that it erased itself.")
 			t.say("%s: SUCCESS", t.device.Identification)
-			return nil
+			return
 		}
 		if !wait.For(ctx, eraseGlance) {
-			return fmt.Errorf("the device did not erase itself: %w", ctx.Err())
+			script.Fail("the device did not erase itself: %w", ctx.Err())
 		}
 	}
 }
 
 // evidence verifies what was recorded, with the commands that an auditor uses.
-func (t *storyRun) evidence(ctx context.Context) error {
-	sealer, err := t.Admin.Chain(ctx, t.Store, "")
-	if err == nil {
-		err = sealer.Seal(ctx) // the service does so every few seconds
-	}
-	if err != nil {
-		return err
-	}
+func (t *storyRun) evidence(ctx context.Context) {
+	script.Need(script.Must(t.Admin.Chain(ctx, t.Store, "")).Seal(ctx)) // the service does so every few seconds
 	at := []string{"--database", t.Store.Database, "--company", t.Company.Slug}
 	t.part(ctx, "The evidence: each entry of the activity log holds the hash of the one before, and the chain is signed.")
-	if err := t.run(t.Out, append([]string{"activity", "verify"}, at...)); err != nil {
-		return err
-	}
+	t.run(t.Out, append([]string{"activity", "verify"}, at...))
 	t.part(ctx, "What Ada signed can be checked without the database: an exported decision, and the keys to trust.")
 	signed, keys := filepath.Join(t.dir, "decision.json"), filepath.Join(t.dir, "keys.json")
-	if err := t.into(signed, append([]string{"approval", "export", t.authorization}, at...)); err != nil {
-		return err
-	}
-	if err := t.into(keys, append([]string{"approval", "keys", "--public-url", t.Service.PublicURL()}, at...)); err != nil {
-		return err
-	}
-	return t.run(t.Out, []string{"approval", "verify", signed, "--trust", keys})
+	t.into(signed, append([]string{"approval", "export", t.authorization}, at...))
+	t.into(keys, append([]string{"approval", "keys", "--public-url", t.Service.PublicURL()}, at...))
+	t.run(t.Out, []string{"approval", "verify", signed, "--trust", keys})
 }
 
 // run shows a command and runs it.
-func (t *storyRun) run(out io.Writer, args []string) error {
+func (t *storyRun) run(out io.Writer, args []string) {
 	t.say("$ muster %s", strings.Join(args, " "))
-	return t.Command(out, args...)
+	script.Need(t.Command(out, args...))
 }
 
 // into runs a command and keeps what it prints in a file.
-func (t *storyRun) into(file string, args []string) error {
+func (t *storyRun) into(file string, args []string) {
 	var printed bytes.Buffer
 	t.say("$ muster %s > %s", strings.Join(args, " "), file)
-	if err := t.Command(&printed, args...); err != nil {
-		return err
-	}
-	return os.WriteFile(file, printed.Bytes(), 0o600)
+	script.Need(t.Command(&printed, args...))
+	script.Need(os.WriteFile(file, printed.Bytes(), 0o600))
 }

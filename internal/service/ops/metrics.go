@@ -69,6 +69,12 @@ func NewMetrics(now func() time.Time) *Metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return factory.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return factory.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	}
+	states := func(name, help string) *prometheus.GaugeVec {
+		return factory.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"state"})
+	}
 	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 		return factory.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 	}
@@ -88,30 +94,18 @@ func NewMetrics(now func() time.Time) *Metrics {
 		}),
 		notified: counter("muster_notifications_total", "Notifications of the platform, by kind and by what became of them.", "kind",
 			"outcome"),
-		behind: factory.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "muster_policies_behind", Help: "Policies whose saved version the platform does not hold: waiting, or failing. The " +
-				"same on every replica, at most 15 s old.",
-		}, []string{"state"}),
-		chains: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "muster_activity_chains_broken", Help: "Companies whose activity log has a head that this service has not signed.",
-		}),
-		lost: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "muster_enterprises_lost",
-			Help: "Companies whose enterprise the platform does not have. The same on every replica, at most 15 s old.",
-		}),
-		rollouts: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "muster_agent_rollouts_paused",
-			Help: "Rollouts of the agent that paused because devices were lost. The same on every replica, at most 15 s old.",
-		}),
+		behind: states("muster_policies_behind", "Policies whose saved version the platform does not hold: waiting, or failing. The same "+
+			"on every replica, at most 15 s old."),
+		chains: gauge("muster_activity_chains_broken", "Companies whose activity log has a head that this service has not signed."),
+		lost: gauge("muster_enterprises_lost",
+			"Companies whose enterprise the platform does not have. The same on every replica, at most 15 s old."),
+		rollouts: gauge("muster_agent_rollouts_paused",
+			"Rollouts of the agent that paused because devices were lost. The same on every replica, at most 15 s old."),
 		mails: counter("muster_mails_total", "Mail by what became of it: sent, refused by the server for good, or failed and tried again.",
 			"outcome"),
-		mailDown: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "muster_mail_failing", Help: "1 if the mail server could not be used at the last attempt of this replica, else 0.",
-		}),
-		webhooks: factory.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "muster_webhooks", Help: "Webhooks that the service disabled, and enabled ones with events that their receiver did not " +
-				"take yet. The same on every replica, at most 15 s old.",
-		}, []string{"state"}),
+		mailDown: gauge("muster_mail_failing", "1 if the mail server could not be used at the last attempt of this replica, else 0."),
+		webhooks: states("muster_webhooks", "Webhooks that the service disabled, and enabled ones with events that their receiver did not "+
+			"take yet. The same on every replica, at most 15 s old."),
 		hooked: counter("muster_webhook_calls_total", "Calls of webhooks' receivers, by whether the receiver took the event.", "outcome"),
 		backup: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "muster_last_backup_seconds", Help: "When muster backup last copied the embedded database, in Unix seconds; 0: never.",
@@ -119,6 +113,11 @@ func NewMetrics(now func() time.Time) *Metrics {
 	}
 	m.begin()
 	return m
+}
+
+// read adds a metric that is read when metrics are.
+func (m *Metrics) read(name, help string, value func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 }
 
 // Build names the build, as labels of a metric that is always 1.
@@ -138,12 +137,11 @@ func (m *Metrics) Storage(failures func() int64, free func() (int64, bool)) {
 	if _, known := free(); !known {
 		return
 	}
-	m.registry.MustRegister(m.backup, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "muster_disk_free_bytes", Help: "What the disk of the embedded database has left.",
-	}, func() float64 {
+	m.registry.MustRegister(m.backup)
+	m.read("muster_disk_free_bytes", "What the disk of the embedded database has left.", func() float64 {
 		left, _ := free()
 		return float64(left)
-	}))
+	})
 }
 
 // Mail implements mail.Observer.
@@ -284,22 +282,18 @@ func (m *Metrics) PoliciesBehind(waiting, failing int) {
 
 // Certificate has the end of the TLS certificate read when metrics are.
 func (m *Metrics) Certificate(notAfter func() float64) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "muster_tls_not_after_seconds", Help: "When the TLS certificate that is served ends, in Unix seconds.",
-	}, notAfter))
+	m.read("muster_tls_not_after_seconds", "When the TLS certificate that is served ends, in Unix seconds.", notAfter)
 }
 
 // Ready has whether the process can serve looked at when metrics are read: agents and people are
 // in no other metric.
 func (m *Metrics) Ready(ready func() bool) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "muster_ready", Help: "1 if the process can serve, as /readyz says; else 0.",
-	}, func() float64 {
+	m.read("muster_ready", "1 if the process can serve, as /readyz says; else 0.", func() float64 {
 		if ready() {
 			return 1
 		}
 		return 0
-	}))
+	})
 }
 
 // BrokenChains notes how many companies have a broken activity log.
@@ -317,10 +311,8 @@ func (m *Metrics) Streams(count func() int, limit int, outcomes []string) (comma
 	for _, outcome := range outcomes {
 		commands.WithLabelValues(outcome)
 	}
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "muster_agent_streams", Help: "Agents that listen for wake-ups at this replica.",
-	}, func() float64 { return float64(count()) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "muster_agent_streams_limit", Help: "Agents that may listen for wake-ups at this replica; the others poll.",
-	}, func() float64 { return float64(limit) }))
+	m.read("muster_agent_streams", "Agents that listen for wake-ups at this replica.", func() float64 { return float64(count()) })
+	m.read("muster_agent_streams_limit", "Agents that may listen for wake-ups at this replica; the others poll.",
+		func() float64 { return float64(limit) })
 	return func(outcome string) { commands.WithLabelValues(outcome).Inc() }
 }

@@ -1,11 +1,9 @@
 // Package portalclient is a browser without scripts, for programs that use the portal as a
-// person does: it signs in, sends forms and answers with a passkey of its own.
+// person does: it signs in, sends forms and answers with a passkey of its own. What fails ends the script that it is part of.
 package portalclient
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"html"
 	"io"
 	"net/http"
@@ -15,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/passkey/virtual"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
@@ -40,20 +39,19 @@ func New(base, password string) *Client {
 }
 
 // SignIn opens a session with the user's password.
-func (v *Client) SignIn(ctx context.Context, email string) error {
-	p, err := v.Post(ctx, web.SignInPath, "email", email, "password", v.Password, "next", "/account")
-	if err == nil && (p.Status != http.StatusOK || p.Path != "/account") {
-		err = fmt.Errorf("%s cannot sign in: %d at %s", email, p.Status, p.Path)
+func (v *Client) SignIn(ctx context.Context, email string) {
+	p := v.Post(ctx, web.SignInPath, "email", email, "password", v.Password, "next", "/account")
+	if p.Status != http.StatusOK || p.Path != "/account" {
+		script.Fail("%s cannot sign in: %d at %s", email, p.Status, p.Path)
 	}
-	return err
 }
 
-func (v *Client) Get(ctx context.Context, path string) (Page, error) {
+func (v *Client) Get(ctx context.Context, path string) Page {
 	return v.Do(ctx, http.MethodGet, path, "", "")
 }
 
 // Post sends a form of names and values in turn.
-func (v *Client) Post(ctx context.Context, path string, fields ...string) (Page, error) {
+func (v *Client) Post(ctx context.Context, path string, fields ...string) Page {
 	return v.Do(ctx, http.MethodPost, path, "application/x-www-form-urlencoded", FormOf(fields).Encode())
 }
 
@@ -67,19 +65,12 @@ func FormOf(fields []string) url.Values {
 }
 
 // Do makes one request and follows redirects.
-func (v *Client) Do(ctx context.Context, method, path, kind, body string) (Page, error) {
-	request, err := http.NewRequestWithContext(ctx, method, v.Base+path, strings.NewReader(body))
-	if err != nil {
-		return Page{}, err
-	}
+func (v *Client) Do(ctx context.Context, method, path, kind, body string) Page {
+	request := script.Must(http.NewRequestWithContext(ctx, method, v.Base+path, strings.NewReader(body)))
 	if kind != "" {
 		request.Header.Set("Content-Type", kind)
 	}
-	response, err := v.HTTP.Do(request)
-	if err != nil {
-		return Page{}, err
-	}
-	return ReadPage(response)
+	return script.Must(ReadPage(script.Must(v.HTTP.Do(request))))
 }
 
 // ReadPage reads a page.
@@ -90,138 +81,93 @@ func ReadPage(response *http.Response) (Page, error) {
 }
 
 // Attribute is the value of the first attribute that begins with the text.
-func (p Page) Attribute(begin string) (string, error) {
+func (p Page) Attribute(begin string) string {
 	_, rest, found := strings.Cut(p.Body, begin)
 	value, _, ended := strings.Cut(rest, `"`)
 	if !found || !ended {
-		return "", fmt.Errorf("%s (%d) has no %s", p.Path, p.Status, begin)
+		script.Fail("%s (%d) has no %s", p.Path, p.Status, begin)
 	}
-	return html.UnescapeString(value), nil
+	return html.UnescapeString(value)
 }
 
-func (p Page) Field(name string) (string, error) { return p.Attribute(`name="` + name + `" value="`) }
+func (p Page) Field(name string) string { return p.Attribute(`name="` + name + `" value="`) }
 
 // Answered has the user's passkey answer what the page asks of it, by a
 // registration or a proof, and returns the page's token.
-func (p Page) Answered(sign func(options string) (string, error)) (token, signed string, err error) {
-	options, err := p.Attribute(`data-options="`)
-	if err == nil {
-		token, err = p.Field("token")
-	}
-	if err == nil {
-		signed, err = sign(options)
-	}
-	return token, signed, err
+func (p Page) Answered(sign func(options string) (string, error)) (token, signed string) {
+	options := p.Attribute(`data-options="`)
+	return p.Field("token"), script.Must(sign(options))
 }
 
 // AddPasskey adds a passkey to the account.
-func (v *Client) AddPasskey(ctx context.Context) error {
-	passkey, err := virtual.New(v.Base)
-	if err != nil {
-		return err
+func (v *Client) AddPasskey(ctx context.Context) {
+	v.Passkey = script.Must(virtual.New(v.Base))
+	token, signed := v.Get(ctx, "/account/passkeys/new").Answered(v.Passkey.Create)
+	p := v.Post(ctx, "/account/passkeys", "token", token, "name", "Key", "answer", signed)
+	if p.Status != http.StatusOK {
+		script.Fail("a passkey cannot be added: %d", p.Status)
 	}
-	p, err := v.Get(ctx, "/account/passkeys/new")
-	if err != nil {
-		return err
-	}
-	token, signed, err := p.Answered(passkey.Create)
-	if err != nil {
-		return err
-	}
-	p, err = v.Post(ctx, "/account/passkeys", "token", token, "name", "Key", "answer", signed)
-	if err == nil && p.Status != http.StatusOK {
-		err = fmt.Errorf("a passkey cannot be added: %d", p.Status)
-	}
-	v.Passkey = passkey
-	return err
 }
 
 // byPasskey answers, with the user's passkey, what one address asks for at another.
-func (v *Client) byPasskey(ctx context.Context, asks, takes string) (Page, error) {
-	p, err := v.Get(ctx, asks)
-	if err != nil {
-		return p, err
-	}
-	token, signed, err := p.Answered(v.Passkey.Get)
-	if err != nil {
-		return p, err
-	}
+func (v *Client) byPasskey(ctx context.Context, asks, takes string) Page {
+	token, signed := v.Get(ctx, asks).Answered(v.Passkey.Get)
 	return v.Post(ctx, takes, "next", "/account", "token", token, "answer", signed)
 }
 
 // SignInByPasskey opens another session.
-func (v *Client) SignInByPasskey(ctx context.Context) error {
+func (v *Client) SignInByPasskey(ctx context.Context) {
 	v.HTTP.Jar, _ = cookiejar.New(nil)
-	p, err := v.byPasskey(ctx, web.SignInPath, web.SignInPath+"/passkey")
-	if err == nil && p.Path != "/account" {
-		err = fmt.Errorf("the passkey does not sign in: %d at %s", p.Status, p.Path)
+	p := v.byPasskey(ctx, web.SignInPath, web.SignInPath+"/passkey")
+	if p.Path != "/account" {
+		script.Fail("the passkey does not sign in: %d at %s", p.Status, p.Path)
 	}
-	return err
 }
 
 // Prove proves the user's identity again.
-func (v *Client) Prove(ctx context.Context) (err error) {
+func (v *Client) Prove(ctx context.Context) {
 	var p Page
 	if v.Passkey == nil {
-		p, err = v.Post(ctx, web.ProvePath, "next", "/account", "password", v.Password)
+		p = v.Post(ctx, web.ProvePath, "next", "/account", "password", v.Password)
 	} else {
-		p, err = v.byPasskey(ctx, web.ProveAddress("/account"), web.ProvePath+"/passkey")
+		p = v.byPasskey(ctx, web.ProveAddress("/account"), web.ProvePath+"/passkey")
 	}
-	if err == nil && p.Path != "/account" {
-		err = fmt.Errorf("the identity was not proved: %d at %s", p.Status, p.Path)
+	if p.Path != "/account" {
+		script.Fail("the identity was not proved: %d at %s", p.Status, p.Path)
 	}
-	return err
 }
 
 // Decide signs that what an address asks about may be done. Where the page offers no
 // such form, it is returned as it is: it says why.
-func (v *Client) Decide(ctx context.Context, address string) (Page, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return Page{}, err
-	}
-	p, err := v.Get(ctx, u.Path)
-	if err != nil {
-		return p, err
-	}
+func (v *Client) Decide(ctx context.Context, address string) Page {
+	p := v.Get(ctx, script.Must(url.Parse(address)).Path)
 	for _, form := range strings.Split(p.Body, "<form")[1:] {
 		if strings.Contains(form, `name="decision" value="APPROVE"`) {
 			return v.sign(ctx, Page{p.Status, p.Path, form})
 		}
 	}
-	return p, nil
+	return p
 }
 
 // typedName is the name that a form wants typed.
 var typedName = regexp.MustCompile(`The name is (.*?)\. Case and`)
 
 // sign answers a form that a passkey signs; a name that is to be typed is typed before.
-func (v *Client) sign(ctx context.Context, form Page) (Page, error) {
-	action, err := form.Attribute(`action="`)
-	if err != nil {
-		return form, err
-	}
-	fields := []string{"decision", "APPROVE"}
+func (v *Client) sign(ctx context.Context, form Page) Page {
+	action, fields := form.Attribute(`action="`), []string{"decision", "APPROVE"}
 	if name := typedName.FindStringSubmatch(form.Body); name != nil {
 		fields = append(fields, "confirmation", html.UnescapeString(name[1]))
-		if form, err = v.Post(ctx, action, fields...); err != nil {
-			return form, err
-		}
+		form = v.Post(ctx, action, fields...)
 	}
-	token, signed, err := form.Answered(v.Passkey.Get)
-	if err != nil {
-		return form, err
-	}
+	token, signed := form.Answered(v.Passkey.Get)
 	return v.Post(ctx, action, append(fields, "token", token, "answer", signed)...)
 }
 
-var errNothingShown = errors.New("the page does not show what was made")
-
 // Shown is the part of a page that an expression finds.
-func (p Page) Shown(expression *regexp.Regexp) (string, error) {
+func (p Page) Shown(expression *regexp.Regexp) string {
 	found := expression.FindString(html.UnescapeString(p.Body))
 	if found == "" {
-		return "", fmt.Errorf("%w: %d at %s", errNothingShown, p.Status, p.Path)
+		script.Fail("the page does not show what was made: %d at %s", p.Status, p.Path)
 	}
-	return found, nil
+	return found
 }

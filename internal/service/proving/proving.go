@@ -6,7 +6,6 @@ package proving
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/surface/cli"
 )
@@ -47,7 +47,6 @@ type Service struct {
 	Access
 	settings Settings
 	config   config.Service
-	company  company.Company
 
 	mu      sync.Mutex
 	running *service.Service
@@ -70,7 +69,7 @@ func Open(ctx context.Context, s Settings) (*Service, error) {
 	if s.Agents == 0 {
 		return g, nil
 	}
-	if err := g.fill(ctx); err != nil {
+	if err := script.Attempt(func() { g.fill(ctx) }); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
 	return g, nil
@@ -111,62 +110,32 @@ func (g *Service) Close() error {
 }
 
 // fill makes the company with everything in it.
-func (g *Service) fill(ctx context.Context) error {
-	desk, err := service.OpenAdmin(g.settings.Now, "")(ctx, g.config.Store, cli.Creates)
-	if err != nil {
-		return err
-	}
+func (g *Service) fill(ctx context.Context) {
+	desk := script.Must(service.OpenAdmin(g.settings.Now, "")(ctx, g.config.Store, cli.Creates))
 	defer desk.Close()
-	g.company, err = company.New("proving", "Proving ground", access.Settings{DeviceCommands: true, DestructiveCommands: true,
-		Provisioning: true}, g.settings.Now())
-	if err == nil {
-		err = desk.Companies.CreateCompany(ctx, g.company)
-	}
-	if err != nil {
-		return err
-	}
-	first, err := g.makePolicies(ctx, desk)
-	if err != nil {
-		return err
-	}
-	for range g.settings.Agents {
-		token, err := g.running.Agents().Issue(ctx, g.company, first,
-			provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: provisioning.Lifetime})
-		if err != nil {
-			return fmt.Errorf("cannot issue tokens: %w", err)
-		}
-		g.Tokens = append(g.Tokens, string(token.Payload))
-	}
-	return g.makeKeys(ctx, desk)
-}
-
-func (g *Service) makePolicies(ctx context.Context, desk *cli.Admin) (first policy.Policy, err error) {
-	for i, made := range []policy.New{
+	owner := script.Must(company.New("proving", "Proving ground", access.Settings{DeviceCommands: true, DestructiveCommands: true,
+		Provisioning: true}, g.settings.Now()))
+	script.Need(desk.Companies.CreateCompany(ctx, owner))
+	var made []policy.Policy
+	for _, wanted := range []policy.New{
 		{Name: "Kiosk", Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "REPORT_SOFTWARE_INFO", Value: "ENABLED"}}},
 		{Name: "Open kiosk", Changes: []policy.Change{{Setting: "SMS", Value: "BLOCK"}}},
 	} {
-		made.CompanyID, made.CompanySlug, made.Type = g.company.ID, g.company.Slug, policy.Agent
-		p, err := desk.Policies.Create(ctx, made, policy.Author{Kind: string(access.System), ID: "proving", Name: "proving ground"})
-		if err != nil {
-			return first, err
-		}
-		if i == 0 {
-			first = p
-		}
-		g.Policies = append(g.Policies, p.PathName())
+		wanted.CompanyID, wanted.CompanySlug, wanted.Type = owner.ID, owner.Slug, policy.Agent
+		author := policy.Author{Kind: string(access.System), ID: "proving", Name: "proving ground"}
+		made = append(made, script.Must(desk.Policies.Create(ctx, wanted, author)))
+		g.Policies = append(g.Policies, made[len(made)-1].PathName())
 	}
-	return first, nil
-}
-
-func (g *Service) makeKeys(ctx context.Context, desk *cli.Admin) error {
+	for range g.settings.Agents {
+		token := script.Must(g.running.Agents().Issue(ctx, owner, made[0],
+			provisioning.Wanted{Usage: provisioning.Unspecified, Lifetime: provisioning.Lifetime}))
+		g.Tokens = append(g.Tokens, string(token.Payload))
+	}
 	keys := apikey.Keys{Store: desk.Keys, Now: g.settings.Now}
 	for range g.settings.Keys {
-		_, text, err := keys.CreateForOperator(ctx, apikey.Request{CompanyID: g.company.ID, Name: "fleet",
+		_, text, err := keys.CreateForOperator(ctx, apikey.Request{CompanyID: owner.ID, Name: "fleet",
 			Permissions: access.DevicesRead | access.DevicesCommand | access.DevicesCommandDestructive | access.PoliciesRead})
-		if err != nil {
-			return err
-		}
+		script.Need(err)
 		g.Keys = append(g.Keys, text)
 	}
-	return nil
 }

@@ -252,3 +252,11 @@ func checkProblem(t *testing.T, body map[string]any, code string) {
 		}
 	}
 }
+
+// FamilyOf is the family whose errors an operation speaks.
+func FamilyOf(o *operation.Operation) Family {
+	return map[operation.Dialect]Family{
+		operation.FirstFour: FirstFour, operation.Commands: Commands, operation.Policies: Policies,
+		operation.Provisioning: Provisioning, operation.Reads: Reads,
+	}[o.Dialect]
+}

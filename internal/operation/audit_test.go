@@ -115,7 +115,7 @@ func (a *audit) endings() {
 
 func (a *audit) arguments() {
 	a.documented(a.operation.args, "")
-	_, fault := a.operation.decodeExample()
+	fault := a.operation.Check(Flat(a.operation.FlatExample()))
 	a.insist(fault == nil, "its own example is refused: %v (set example tags)", fault)
 }
 
