@@ -26,6 +26,8 @@ prove -race ./test/contract ./internal/database ./internal/surface/portal
 # The network and the processes fail for ten minutes; the standby takes over three times.
 prove ./test/e2e -run TestFaults_ -faults 10m
 prove ./test/e2e -run TestFailover_ -failovers 3
+# Two thousand agents whose answers are lost and come twice, and who die between any two steps.
+prove ./internal/fleetsim -run TestFleet_UnderFaults -faulty-agents 2000
 # Ten thousand connected agents at 80 % of the capacity for ten minutes: times, memory and goroutines do not grow.
 prove ./test/e2e -run TestCapacity_HoldsLoad -capacity-agents 10000 -capacity-time 10m -capacity-chart "$PWD/bin/capacity.svg"
 # Twenty thousand with TLS in the process; skipped where the limit of open files is too low (ulimit -n 32768).
