@@ -62,7 +62,10 @@ func Read(body []byte) (Message, *jsonrpc.Error) {
 	} else if given {
 		m.ID = id
 	}
-	_ = json.Unmarshal(top["method"], &m.Method) // another type stays empty: the SDK refuses it
+	_ = json.Unmarshal(top["method"], &m.Method) // another type stays empty
+	if m.Method == "" && top["result"] == nil && top["error"] == nil {
+		return m, Invalid("method is missing: it must be a text") // the SDK would take it for an answer
+	}
 	params, wrong := members(top["params"], "name", "arguments", "_meta")
 	if wrong != nil {
 		return m, wrong

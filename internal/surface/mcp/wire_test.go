@@ -89,8 +89,11 @@ func TestRefusals_AreInOurWords(t *testing.T) {
 		"deep arguments":            {deep, 400, -32600, nil},
 		"an id that is an object":   {strings.Replace(request("tools/list", "{}"), `"q"`, `{"secret":1}`, 1), 400, -32600, nil},
 		"a method that is a number": {`{"jsonrpc":"2.0","id":"q","method":7}`, 400, -32600, nil},
-		"another revision":          {request("tools/list", "{}"), 400, -32600, []string{"Mcp-Protocol-Version", "1999-01-01"}},
-		"another type of body":      {request("tools/list", "{}"), 415, -32600, []string{"Content-Type", "text/plain"}},
+		"no method":                 {`{"jsonrpc":"2.0","id":"q"}`, 400, -32600, nil},
+		"an argument twice": {request("tools/call", `{"name":"get_asset","arguments":{"assetId":"a","assetId":"b"}}`), 400,
+			-32600, nil},
+		"another revision":     {request("tools/list", "{}"), 400, -32600, []string{"Mcp-Protocol-Version", "1999-01-01"}},
+		"another type of body": {request("tools/list", "{}"), 415, -32600, []string{"Content-Type", "text/plain"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			each := assistant

@@ -71,9 +71,9 @@ func forms() []form {
 		{pattern: "/account/prove/passkey", goesOn: true, own: true, signer: true, ready: func(d *desk) (string, url.Values) {
 			return "/account/prove/passkey", d.signs("/account/prove", "<form")
 		}},
-		{pattern: "/users", ready: at("/users", url.Values{"email": {"new@acme.test"}, "name": {"New"}, "role": {"viewer"}})},
+		{pattern: "/users", ready: at("/users", url.Values{"email": {"new@acme.test"}, "name": {"New"}, "role": {"viewer"}, "scope": {"all"}})},
 		{pattern: "/users/{user}", ready: func(d *desk) (string, url.Values) {
-			return "/users/" + d.other().User.ID, url.Values{"name": {"Other"}, "role": {"operator"}}
+			return "/users/" + d.other().User.ID, url.Values{"name": {"Other"}, "role": {"operator"}, "scope": {"all"}}
 		}},
 		{pattern: "/users/{user}/disabled", goesOn: true, ready: func(d *desk) (string, url.Values) {
 			return "/users/" + d.other().User.ID + "/disabled", url.Values{"disabled": {"true"}}

@@ -270,6 +270,9 @@ func TestJob_PlanOfAMoveKnowsThePolicy(t *testing.T) {
 		if n := strings.Count(part, "Not possible"); n != want.barred {
 			t.Errorf("%q: %d devices are not possible, want %d", to, n, want.barred)
 		}
+		if says := strings.Contains(part, fmt.Sprint(want.barred, " of 2 devices cannot get it")); says != (want.barred > 0) {
+			t.Errorf("%q: how many of the devices are left out is said: %v", to, says)
+		}
 		for _, id := range []string{a.ID, b.ID} {
 			if has := strings.Contains(part, `name="id" value="`+id+`"`); has != slices.Contains(want.ids, id) {
 				t.Errorf("%q: %s is sent: %v", to, id, has)

@@ -146,6 +146,9 @@ func (c *call) textOf(env *Env, a operation.Argument, given string) (any, error)
 	case a.Kind == "json":
 		return json.RawMessage(given), nil
 	case a.In == "query": // a time may be a duration
+		if a.Name == "policy" {
+			return given, namesPolicy("--policy: policy", given)
+		}
 		return asset.Absolute(url.Values{a.Name: {given}}, env.Now()).Get(a.Name), nil
 	}
 	return given, nil
@@ -238,10 +241,19 @@ func filters(query string, env *Env) (url.Values, error) {
 	if values.Has("all") {
 		return nil, nil
 	}
-	if policy := values.Get("policy"); policy != "" && !resource.IsID(policy[strings.LastIndexByte(policy, '/')+1:]) {
-		return nil, usage("--filter: policy must be a policy's pathName, as 'muster policies list' prints it: %q matches nothing", policy)
+	if err := namesPolicy("--filter: policy", values.Get("policy")); err != nil {
+		return nil, err
 	}
 	return asset.Absolute(values, env.Now()), nil
+}
+
+// namesPolicy is bad usage for a filter that names a policy in another way than by its id: it would
+// match nothing. what is the filter, for people; an empty one is no filter.
+func namesPolicy(what, policy string) error {
+	if policy == "" || resource.IsID(policy[strings.LastIndexByte(policy, '/')+1:]) {
+		return nil
+	}
+	return usage("%s must be a policy's pathName, as 'muster policies list' prints it: %q matches nothing", what, policy)
 }
 
 // detailOf are the names at fault, where the text does not say them.

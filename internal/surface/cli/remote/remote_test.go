@@ -238,6 +238,12 @@ func TestFilter_TypesFollowTheDeclaration(t *testing.T) {
 	if err := os.WriteFile(keyFile, []byte(tenant.Client(replica, access.DevicesRead).Key), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	for _, named := range [][]string{{"--policy", "The Warehouse"}, {"--filter", "policy=The Warehouse"}} {
+		code, out, said := l.run(append([]string{"devices", "list", "--url", replica.PublicURL(), "--key-file", keyFile}, named...)...)
+		if code != 2 || !strings.Contains(said, "policy must be a policy's pathName") {
+			t.Errorf("%v ends with %d: %s %s", named, code, out, said)
+		}
+	}
 	for _, query := range []string{"search=true", "search=false", "search=123", "app=true", "policy=true", "tag=true&tag=7", "lost=true",
 		"archived=false", "batteryBelow=20", "app=a.b&appBelow=9"} {
 		t.Run(query, func(t *testing.T) {

@@ -136,6 +136,7 @@ type Problem struct {
 	Title, Text string
 	RequestID   string
 	Retry       string // where to try again; empty: there is no point
+	All         string // the list whose filter is wrong
 	Right       string // the missing right
 	Granters    string // who can grant it
 }
@@ -164,8 +165,12 @@ func (v *Visit) explain(err error) (int, Problem) {
 		}
 	default: // its own words are enough
 	}
-	if v.r.Method == http.MethodGet && f.Code != fault.NotFound {
+	switch list := strings.TrimSuffix(v.r.URL.Path, "/export"); {
+	case v.r.Method != http.MethodGet || f.Code == fault.NotFound:
+	case f.Code != fault.InvalidArguments:
 		p.Retry = v.r.URL.RequestURI()
+	case list == ActivityPath: // the list of devices shows what is wrong with its filter itself
+		p.All = list
 	}
 	return edge.Status(f.Code), p
 }

@@ -33,10 +33,13 @@ func parseRoleForm(in url.Values) (account.Role, account.Right, []string, error)
 		rights = ticked
 	}
 	// Nil means all policies. A list, also one without a policy, limits the user to it.
-	if in.Get("scope") != scopeSome {
+	switch in.Get("scope") {
+	case scopeAll:
 		return role, rights, nil, nil
+	case scopeSome:
+		return role, rights, slices.Clip(append([]string{}, in["policy"]...)), nil
 	}
-	return role, rights, slices.Clip(append([]string{}, in["policy"]...)), nil
+	return "", 0, nil, fault.Invalid("choose all policies, or some", fault.Field{Field: "scope", Message: "must be all or some"})
 }
 
 // parseChange returns the form's change of a user, with what the form was shown with. Its
