@@ -206,13 +206,6 @@ func newChainCheck(h Head, from int64, before string, signer Signer) *chainCheck
 	return &chainCheck{verdict: Verification{Head: h}, from: from, hash: before, signer: signer}
 }
 
-// fail notes the first thing that is wrong.
-func (c *chainCheck) fail(place int64, why string) {
-	if c.verdict.Sound() {
-		c.verdict.Broken, c.verdict.Why = place, why
-	}
-}
-
 // next checks the entry that follows.
 func (c *chainCheck) next(e Entry) {
 	v := &c.verdict
@@ -222,13 +215,13 @@ func (c *chainCheck) next(e Entry) {
 	want := c.from + v.Checked
 	switch {
 	case e.Seq > v.Head.Last:
-		c.fail(e.Seq, "an entry follows the signed head of the chain")
+		c.verdict.fail(e.Seq, "an entry follows the signed head of the chain")
 	case e.Seq != want:
-		c.fail(want, "an entry is missing")
+		c.verdict.fail(want, "an entry is missing")
 	case e.Digest(c.hash) != e.Hash:
-		c.fail(e.Seq, "an entry is not what its hash says")
+		c.verdict.fail(e.Seq, "an entry is not what its hash says")
 	case c.signer != nil && v.Head.lacksProof(e, c.signer):
-		c.fail(e.Seq, "an entry has no proof: it was written without the service's key file")
+		c.verdict.fail(e.Seq, "an entry has no proof: it was written without the service's key file")
 	default:
 		c.hash = e.Hash
 		v.Checked++
@@ -238,8 +231,8 @@ func (c *chainCheck) next(e Entry) {
 // end checks that the last entry was the head's.
 func (c *chainCheck) end() {
 	if last := c.from + c.verdict.Checked - 1; last != c.verdict.Head.Last {
-		c.fail(last+1, "an entry is missing")
+		c.verdict.fail(last+1, "an entry is missing")
 	} else if c.hash != c.verdict.Head.Hash {
-		c.fail(last, "the head of the chain is not the last entry's")
+		c.verdict.fail(last, "the head of the chain is not the last entry's")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // companyClauses are what changed about a company: a clause for each change.
@@ -184,8 +185,7 @@ func limitClause(f Change) clause {
 }
 
 func limitText(l access.DestructiveLimit) string {
-	devices := strconv.Itoa(l.Devices)
-	return devices + counted(devices, " device", " devices") + " in " + spanText(l.Window)
+	return phrase.Count(l.Devices, "device", "devices") + " in " + spanText(l.Window)
 }
 
 // spanClause is for durations. To lower one of a control loosens it.
@@ -214,17 +214,14 @@ func spanText(d time.Duration) string {
 	for _, u := range []struct {
 		unit      time.Duration
 		one, many string
-	}{{24 * time.Hour, " day", " days"}, {time.Hour, " hour", " hours"}, {time.Minute, " minute", " minutes"},
-		{time.Second, " second", " seconds"}} {
+	}{{24 * time.Hour, "day", "days"}, {time.Hour, "hour", "hours"}, {time.Minute, "minute", "minutes"},
+		{time.Second, "second", "seconds"}} {
 		if d%u.unit == 0 && d != 0 && (d != u.unit || u.unit < 24*time.Hour) {
-			n := number(int(d / u.unit))
-			return n + counted(n, u.one, u.many)
+			return phrase.Count(int64(d/u.unit), u.one, u.many)
 		}
 	}
 	return cmp.Or(map[bool]string{true: "no time"}[d == 0], d.String())
 }
-
-func number(n int) string { return strconv.Itoa(n) }
 
 // textClause is for names and other texts.
 func textClause(f Change) (clause, bool) {

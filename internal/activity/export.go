@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/validate"
 )
 
@@ -44,12 +45,13 @@ type line struct {
 	Hash   string `json:"hash"`
 }
 
+// actor is an access.Actor with the names that JSON has for it.
 type actor struct {
-	Kind   string `json:"kind"`
-	ID     string `json:"id"`
-	UserID string `json:"userId"`
-	Name   string `json:"name"`
-	Prefix string `json:"prefix"`
+	Kind   access.Kind `json:"kind"`
+	ID     string      `json:"id"`
+	UserID string      `json:"userId"`
+	Name   string      `json:"name"`
+	Prefix string      `json:"prefix"`
 }
 
 // Export writes every entry of the filter, newest first, as it reads them:
@@ -85,15 +87,11 @@ func writerOf(format Format, out io.Writer) func(Entry) error {
 	return func(e Entry) error {
 		if !headed {
 			headed = true
-			if err := table.Write([]string{"at", "actor kind", "actor", "key prefix", "action", "target kind", "target", "target id",
-				"outcome", "changes", "reference", "request id", "address", "client", "reason", "ticket"}); err != nil {
-				return err
-			}
+			_ = table.Write([]string{"at", "actor kind", "actor", "key prefix", "action", "target kind", "target", "target id",
+				"outcome", "changes", "reference", "request id", "address", "client", "reason", "ticket"})
 		}
-		if err := table.Write(e.cells()); err != nil {
-			return err
-		}
-		table.Flush()
+		_ = table.Write(e.cells())
+		table.Flush() // keeps the first error of writing
 		return table.Error()
 	}
 }
@@ -113,9 +111,8 @@ func (e Entry) line() line {
 		changes = []Change{}
 	}
 	return line{At: e.At.UTC(), ID: e.ID, CompanyID: e.CompanyID, Action: e.Action, Target: e.Target, Outcome: e.Outcome,
-		Actor:     actor{Kind: string(e.Actor.Kind), ID: e.Actor.ID, UserID: e.Actor.UserID, Name: e.Actor.Name, Prefix: e.Actor.Prefix},
-		Reference: e.Reference, Changes: changes, RequestID: e.RequestID, Address: e.Address, Client: e.Client,
-		Reason: e.Note.Reason, Ticket: e.Note.Ticket, Device: e.Device, Proof: e.Proof, Seq: e.Seq, Hash: e.Hash}
+		Actor: actor(e.Actor), Reference: e.Reference, Changes: changes, RequestID: e.RequestID, Address: e.Address,
+		Client: e.Client, Reason: e.Note.Reason, Ticket: e.Note.Ticket, Device: e.Device, Proof: e.Proof, Seq: e.Seq, Hash: e.Hash}
 }
 
 func (e Entry) cells() []string {

@@ -118,12 +118,6 @@ type offline struct {
 	found   Offline
 }
 
-func (o *offline) fail(place int64, why string) {
-	if o.found.Sound() {
-		o.found.Broken, o.found.Why = place, why
-	}
-}
-
 func (o *offline) read(export io.Reader) error {
 	lines, n, headed := scanLines(export), 0, false
 	for lines.Scan() {
@@ -189,7 +183,7 @@ func (o *offline) signed(h Head) string {
 func (o *offline) checkChain() {
 	o.found.Head, o.found.Proofs, o.found.Unsealed = o.head, o.signer != nil, len(o.fresh)
 	if o.found.Key = o.signed(o.head); o.found.Key == "" {
-		o.fail(o.head.Last, "the head of the chain was not signed by this service, or its key is not known: give --key-file")
+		o.found.fail(o.head.Last, "the head of the chain was not signed by this service, or its key is not known: give --key-file")
 		return
 	}
 	o.found.From = o.head.Last + 1
@@ -197,13 +191,13 @@ func (o *offline) checkChain() {
 		o.found.From = o.entries[0].Seq
 	}
 	if o.found.From == o.head.First && o.before != o.head.Anchor {
-		o.fail(o.found.From, "the beginning of the chain is not what its head says")
+		o.found.fail(o.found.From, "the beginning of the chain is not what its head says")
 		return
 	}
 	c := newChainCheck(o.head, o.found.From, o.before, o.signer)
 	for _, e := range slices.Concat(o.entries, o.fresh) {
 		if e.CompanyID != o.head.CompanyID {
-			c.fail(e.Seq, "an entry is another company's")
+			c.verdict.fail(e.Seq, "an entry is another company's")
 		}
 	}
 	for _, e := range o.entries {
@@ -213,7 +207,7 @@ func (o *offline) checkChain() {
 	for _, e := range o.fresh {
 		e.Seq = o.head.Last + 1
 		if o.signer != nil && o.head.lacksProof(e, o.signer) {
-			c.fail(e.Seq, "an entry has no proof: it was written without the service's key file")
+			c.verdict.fail(e.Seq, "an entry has no proof: it was written without the service's key file")
 		}
 	}
 	o.found.Verification = c.verdict
@@ -231,13 +225,13 @@ func (o *offline) continues(noted io.Reader) error {
 		seen = true
 		switch {
 		case o.signed(h) == "":
-			o.fail(h.Last, "a noted head was not signed by the service that signed this chain")
+			o.found.fail(h.Last, "a noted head was not signed by the service that signed this chain")
 		case h.Last > o.head.Last:
-			o.fail(o.head.Last, fmt.Sprintf("the chain ends before head %d, which was noted earlier", h.Last))
+			o.found.fail(o.head.Last, fmt.Sprintf("the chain ends before head %d, which was noted earlier", h.Last))
 		case h.Last < o.found.From-1:
 			o.found.Older++
 		case o.hashAt(h.Last) != h.Hash:
-			o.fail(h.Last, fmt.Sprintf("the chain is not the one of head %d, which was noted earlier", h.Last))
+			o.found.fail(h.Last, fmt.Sprintf("the chain is not the one of head %d, which was noted earlier", h.Last))
 		default:
 			o.found.Compared++
 		}
@@ -288,8 +282,6 @@ func notedHead(text string) (Head, bool) {
 // entry reads a line back.
 func (l line) entry() Entry {
 	return Entry{ID: l.ID, CompanyID: l.CompanyID, At: l.At, Action: l.Action, Target: l.Target, Outcome: l.Outcome,
-		Actor: access.Actor{Kind: access.Kind(l.Actor.Kind), ID: l.Actor.ID, UserID: l.Actor.UserID, Name: l.Actor.Name,
-			Prefix: l.Actor.Prefix},
-		Reference: l.Reference, Changes: l.Changes, RequestID: l.RequestID, Address: l.Address, Client: l.Client,
-		Note: access.Note{Reason: l.Reason, Ticket: l.Ticket}, Proof: l.Proof, Seq: l.Seq, Hash: l.Hash}
+		Actor: access.Actor(l.Actor), Reference: l.Reference, Changes: l.Changes, RequestID: l.RequestID, Address: l.Address,
+		Client: l.Client, Note: access.Note{Reason: l.Reason, Ticket: l.Ticket}, Proof: l.Proof, Seq: l.Seq, Hash: l.Hash}
 }

@@ -254,6 +254,13 @@ type Verification struct {
 // Sound reports whether nothing is wrong.
 func (v Verification) Sound() bool { return v.Why == "" }
 
+// fail notes the first thing that is wrong.
+func (v *Verification) fail(place int64, why string) {
+	if v.Sound() {
+		v.Broken, v.Why = place, why
+	}
+}
+
 // Unproved is the last place whose entry need not have a proof, so that the chain alone
 // covers it; 0: every entry of the chain must have one.
 func (v Verification) Unproved() int64 {
@@ -283,9 +290,9 @@ func (k *Sealer) Check(ctx context.Context, companyID string) (Verification, err
 	err := k.Store.WalkActivity(ctx, companyID, func(h Head) error {
 		c = newChainCheck(h, h.First, h.Anchor, k.Signer)
 		if err := k.check(h); err != nil {
-			c.fail(h.Last, err.Error())
+			c.verdict.fail(h.Last, err.Error())
 		} else if h.Signature == "" {
-			c.fail(0, "no service has signed the head of the chain yet")
+			c.verdict.fail(0, "no service has signed the head of the chain yet")
 		}
 		return nil
 	}, func(e Entry) error {

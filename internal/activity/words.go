@@ -3,6 +3,7 @@ package activity
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -97,7 +98,7 @@ func (e Entry) changed(c clause) clause {
 	case 2:
 		return c.words("the changes of " + fields[0].Field + " and " + fields[1].Field + " of").name(e.target())
 	}
-	return c.words("changes of " + number(len(fields)) + " settings of").name(e.target())
+	return c.words("changes of " + strconv.Itoa(len(fields)) + " settings of").name(e.target())
 }
 
 // value is a setting's value as a phrase: NOT_SET is Not set.

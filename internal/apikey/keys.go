@@ -97,9 +97,7 @@ func (s Keys) Revoke(ctx context.Context, companyID, id string) (Key, error) {
 func (s Keys) LiveOf(ctx context.Context, u account.User) ([]Key, error) {
 	all, err := s.Store.Keys(ctx, u.CompanyID)
 	now := s.now()
-	return slices.DeleteFunc(all, func(k Key) bool {
-		return k.CreatedBy != u.ID || !k.RevokedAt.IsZero() || !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt)
-	}), err
+	return slices.DeleteFunc(all, func(k Key) bool { return k.CreatedBy != u.ID || !k.Usable(now) }), err
 }
 
 func (s Keys) create(ctx context.Context, createdBy string, policies []string, r Request) (Key, string, error) {

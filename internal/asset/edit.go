@@ -255,14 +255,10 @@ func Differences(before, after Asset) []Difference {
 	}
 	add("identification", before.Identification, after.Identification)
 	add("tags", strings.Join(before.Tags, ", "), strings.Join(after.Tags, ", "))
-	keys := map[string]bool{}
-	for key := range before.CustomData {
-		keys[key] = true
-	}
-	for key := range after.CustomData {
-		keys[key] = true
-	}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
+	both := map[string]string{}
+	maps.Copy(both, before.CustomData)
+	maps.Copy(both, after.CustomData)
+	for _, key := range slices.Sorted(maps.Keys(both)) {
 		add(key, before.CustomData[key], after.CustomData[key])
 	}
 	return all

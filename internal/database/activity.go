@@ -8,7 +8,6 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/validate"
 )
@@ -206,15 +205,8 @@ func (db *DB) Activity(ctx context.Context, f activity.Filter, after activity.Cu
 
 // ActivityEntry implements activity.Store. The key is the company, the time and the id.
 func (db *DB) ActivityEntry(ctx context.Context, companyID string, at time.Time, id string) (activity.Entry, error) {
-	entries, err := list(ctx, db.read(), scanListed, listedActivity+` WHERE e.company_id = ? AND e.at = ? AND e.id = ?`,
+	return find(ctx, db.read(), "entry", scanListed, listedActivity+` WHERE e.company_id = ? AND e.at = ? AND e.id = ?`,
 		companyID, millis(at), id)
-	if err == nil && len(entries) == 0 {
-		err = fault.New(fault.NotFound, "no such entry") // also for an entry of another company
-	}
-	if err != nil {
-		return activity.Entry{}, err
-	}
-	return entries[0], nil
 }
 
 // activityBucket is the number of an entry's interval. Its arguments are the begin of the first interval and

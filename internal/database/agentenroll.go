@@ -235,8 +235,7 @@ func (db *DB) EndAgent(ctx context.Context, d agentdevice.Device, e agentdevice.
 		}
 		t.changed(d.CompanyID, "asset", d.AssetID)
 		if h.id != "" && h.epoch == d.Epoch && h.status.Enrolled() {
-			erased := e.How == agentdevice.Erased
-			t.check(h.end(ctx, t, e.At, ending{how: string(e.How), erased: erased}))
+			t.check(h.end(ctx, t, e.At, ending{how: string(e.How), erased: e.How == agentdevice.Erased}))
 		}
 		return endAgent(ctx, t, d.ID)
 	})

@@ -67,15 +67,15 @@ const wasOffered = `EXISTS (SELECT 1 FROM agent_updates u WHERE u.device_id = ? 
 
 // ReleaseSize implements rollout.Offers.
 func (db *DB) ReleaseSize(ctx context.Context, deviceID, sha256 string) (int64, error) {
-	size, err := value[int64](ctx, db.read(), `SELECT r.size FROM agent_releases r WHERE r.sha256 = ? AND `+wasOffered, sha256, deviceID)
-	return found(size, err, "file")
+	return find(ctx, db.read(), "file", scanValue[int64], `SELECT r.size FROM agent_releases r WHERE r.sha256 = ? AND `+wasOffered, sha256,
+		deviceID)
 }
 
 // ReleasePart implements rollout.Offers.
 func (db *DB) ReleasePart(ctx context.Context, deviceID, sha256 string, number int64) ([]byte, error) {
-	text, err := value[string](ctx, db.read(), `SELECT p.data FROM agent_release_parts p JOIN agent_releases r ON r.sha256 = p.sha256
+	text, err := find(ctx, db.read(), "file", scanValue[string], `SELECT p.data FROM agent_release_parts p JOIN agent_releases r ON r.sha256 = p.sha256
 		WHERE p.sha256 = ? AND p.number = ? AND `+wasOffered, sha256, number, deviceID)
-	if text, err = found(text, err, "file"); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	part, err := base64.StdEncoding.DecodeString(text)

@@ -72,7 +72,7 @@ func (db *DB) whyUnauthorized(ctx context.Context, t conn, a approval.Authorizat
 	if err != nil || why != nil {
 		return why, err
 	}
-	return db.whyVoid(ctx, t, of, a.SignedID, v)
+	return db.whyVoid(ctx, t, of, a.SignedID, v.Stands)
 }
 
 // callSubject is what a person decides about a call as it now is, or why there is nothing.
@@ -106,7 +106,7 @@ func (db *DB) voidCalls(ctx context.Context, t *tx, companyID string) error {
 		WHERE company_id = ? AND state = 'APPROVED' AND decided_at > ? ORDER BY id`, companyID, millis(db.now().Add(-approval.UseWithin))) {
 		of, why, err := callSubject(ctx, t, a)
 		if err == nil && why == nil {
-			why, err = db.mayNot(ctx, t, of, a.SignedID)
+			why, err = db.whyVoid(ctx, t, of, a.SignedID, approval.Standing.Entitled)
 		}
 		if err == nil && why != nil {
 			err = db.voidCall(ctx, t, a, why)

@@ -10,20 +10,23 @@ import (
 // dayMillis is a day of UTC in milliseconds, as in the statement of Tallies.
 const dayMillis = int64(24 * time.Hour / time.Millisecond)
 
-// ofPolicies is a condition with its arguments: the command's asset has one of the policies. Nil: any.
-func ofPolicies(policies []string) (string, []any) {
+// ofPolicies is a condition with its arguments: what a query has is one of the policies. Nil: any.
+func ofPolicies(what string, policies []string) (string, []any) {
 	if policies == nil {
 		return "", nil
 	}
 	if len(policies) == 0 {
 		return ` AND 1 = 0`, nil
 	}
-	return ` AND (SELECT a.policy_id FROM assets a WHERE a.id = c.asset_id) IN (` + marks(len(policies)) + `)`, anys(policies)
+	return ` AND ` + what + ` IN (` + marks(len(policies)) + `)`, anys(policies)
 }
+
+// policyOfCommand is the policy of the asset of a command c.
+const policyOfCommand = `(SELECT a.policy_id FROM assets a WHERE a.id = c.asset_id)`
 
 // Tallies implements command.Overview.
 func (db *DB) Tallies(ctx context.Context, companyID string, policies []string, since time.Time) ([]command.Tally, error) {
-	where, args := ofPolicies(policies)
+	where, args := ofPolicies(policyOfCommand, policies)
 	return list(ctx, db.read(), func(r row) (t command.Tally, err error) {
 		var day int64
 		err = r.Scan(&day, &t.State, &t.Count)
@@ -40,7 +43,7 @@ const fromUnfinished = ` FROM commands c WHERE c.state IN ('PREPARED', 'SENT', '
 
 // Unfinished implements command.Overview.
 func (db *DB) Unfinished(ctx context.Context, companyID string, policies []string, from, before time.Time, limit int) (int, error) {
-	where, args := ofPolicies(policies)
+	where, args := ofPolicies(policyOfCommand, policies)
 	args = append(append([]any{companyID, millis(from), millis(before)}, args...), limit)
 	return value[int](ctx, db.read(), `SELECT COUNT(*) FROM (SELECT c.id`+fromUnfinished+where+` LIMIT ?) AS open`, args...)
 }
@@ -48,7 +51,7 @@ func (db *DB) Unfinished(ctx context.Context, companyID string, policies []strin
 // UnfinishedList implements command.Overview.
 func (db *DB) UnfinishedList(ctx context.Context, companyID string, policies []string, from, before time.Time,
 	limit int) ([]command.Named, error) {
-	where, args := ofPolicies(policies)
+	where, args := ofPolicies(policyOfCommand, policies)
 	args = append(append([]any{companyID, millis(from), millis(before)}, args...), limit)
 	rows, err := list(ctx, db.read(), into(commandFields),
 		`SELECT `+commandColumns+fromUnfinished+where+` ORDER BY c.created_at DESC, c.id DESC LIMIT ?`, args...)

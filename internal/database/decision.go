@@ -120,13 +120,14 @@ func (db *DB) kept(ctx context.Context, t conn, of approval.Subject, signedID st
 	return s, nil, err
 }
 
-// whyVoid says why an approval that was kept does not count now; nil: it does.
-func (db *DB) whyVoid(ctx context.Context, t conn, of approval.Subject, signedID string, v approval.Verifier) (why, err error) {
+// whyVoid says why a decision that was kept does not count now by a judgment of its standing; nil: it does.
+func (db *DB) whyVoid(ctx context.Context, t conn, of approval.Subject, signedID string,
+	judge func(approval.Standing) error) (why, err error) {
 	s, why, err := db.kept(ctx, t, of, signedID)
 	if err != nil || why != nil {
 		return why, err
 	}
-	return v.Stands(s), nil
+	return judge(s), nil
 }
 
 // voidDecisions takes back what persons of a company approved, or asked for, who may not any
@@ -155,15 +156,6 @@ func (db *DB) followApproval(ctx context.Context, t *tx, before, after company.C
 	if is.ApproverAge > was.ApproverAge || is.SecondPerson && !was.SecondPerson {
 		db.voidDecisions(ctx, t, after.ID)
 	}
-}
-
-// mayNot says why the person who made a decision that was kept may not make it any more.
-func (db *DB) mayNot(ctx context.Context, t conn, of approval.Subject, signedID string) (why, err error) {
-	s, why, err := db.kept(ctx, t, of, signedID)
-	if err != nil || why != nil {
-		return why, err
-	}
-	return s.Entitled(), nil
 }
 
 // keepSigned keeps a document that a person signed, and returns its id.

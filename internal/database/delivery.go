@@ -24,24 +24,16 @@ func (db *DB) Deliver(ctx context.Context, v agentdevice.Delivery) error {
 	})
 }
 
-// insertDelivery makes the row of a delivery, once.
+// insertDelivery makes the row of a delivery, once. One that goes out on the device's stream
+// counts as offered from the start.
 func insertDelivery(v agentdevice.Delivery) part {
 	return part{
 		`INSERT INTO agent_deliveries (command_id, device_id, type, args, created_at, deadline, final, lease_until, accepted_at, held_until, number)
 		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BOOLEAN),
 			CAST(? AS BIGINT), 0, CAST(? AS BIGINT), COALESCE((SELECT MAX(v.number) FROM agent_deliveries v WHERE v.device_id = ?), 0) + 1 ` + fromFirst + ` WHERE TRUE
 		ON CONFLICT (command_id) DO NOTHING RETURNING command_id`,
-		[]any{v.CommandID, v.DeviceID, v.Type, string(v.Args), millis(v.CreatedAt), millis(v.Deadline), v.Final, millis(firstLease(v)),
-			millis(v.HeldUntil), v.DeviceID}}
-}
-
-// firstLease is until when a new delivery is not offered: a delivery that goes out on the
-// device's stream counts as offered from the start.
-func firstLease(v agentdevice.Delivery) time.Time {
-	if v.LeaseUntil.After(v.CreatedAt) {
-		return v.LeaseUntil
-	}
-	return v.CreatedAt
+		[]any{v.CommandID, v.DeviceID, v.Type, string(v.Args), millis(v.CreatedAt), millis(v.Deadline), v.Final,
+			max(millis(v.LeaseUntil), millis(v.CreatedAt)), millis(v.HeldUntil), v.DeviceID}}
 }
 
 // openDelivery notes with the device that there is one more for it. Nothing
@@ -145,19 +137,15 @@ func (t *tx) fewerOpen(ctx context.Context, of map[string]int) {
 // Accept notes that the device has a command, once. A device that sets out to erase itself is
 // remembered, so that its silence can be understood.
 func (db *DB) Accept(ctx context.Context, deviceID, commandID, kind string, at time.Time) error {
-	var erasing []part
-	if kind == "WIPE_COMPANY_DATA" {
-		erasing = []part{{`UPDATE agent_devices SET erasing_at = ? ` + fromFirst + ` WHERE agent_devices.id = ?`,
-			[]any{millis(at), deviceID}}}
+	accepted := part{
+		`UPDATE agent_deliveries SET accepted_at = ? WHERE command_id = ? AND device_id = ? AND accepted_at = 0 RETURNING command_id`,
+		[]any{millis(at), commandID, deviceID}}
+	if kind != "WIPE_COMPANY_DATA" {
+		return db.exec(ctx, accepted.text, accepted.args...)
 	}
 	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		accepted := part{
-			`UPDATE agent_deliveries SET accepted_at = ? WHERE command_id = ? AND device_id = ? AND accepted_at = 0 RETURNING command_id`,
-			[]any{millis(at), commandID, deviceID}}
-		if len(erasing) == 0 {
-			return c.Exec(ctx, accepted.text, accepted.args...)
-		}
-		_, err := db.chain(ctx, c, accepted, erasing...)
+		_, err := db.chain(ctx, c, accepted, part{`UPDATE agent_devices SET erasing_at = ? ` + fromFirst + ` WHERE agent_devices.id = ?`,
+			[]any{millis(at), deviceID}})
 		return err
 	})
 }

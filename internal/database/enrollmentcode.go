@@ -52,7 +52,7 @@ func (db *DB) DropCode(ctx context.Context, id string) error {
 // Codes implements provisioning.Codes.
 func (db *DB) Codes(ctx context.Context, companyID string, policies []string, limit int) ([]provisioning.Code, error) {
 	now := millis(db.now())
-	of, args := codesOf(policies)
+	of, args := ofPolicies("c.policy_id", policies)
 	args = append(append([]any{now, now, companyID}, args...), now, limit)
 	return list(ctx, db.read(), into(func(c *provisioning.Code) []any {
 		return append(enrollFields(c), &c.PolicyName, &c.WaitedFor, &c.Dropping)
@@ -64,17 +64,6 @@ func (db *DB) Codes(ctx context.Context, companyID string, policies []string, li
 			WHERE c.company_id = ?`+of+`) c
 		ORDER BY revoked_at = 0 AND (max_devices = 0 OR devices < max_devices) AND (waited OR expires_at > ?) DESC,
 			created_at DESC, id DESC LIMIT ?`, args...)
-}
-
-// codesOf is a condition on codes: their policy is one of these; nil: any.
-func codesOf(policies []string) (string, []any) {
-	switch {
-	case policies == nil:
-		return "", nil
-	case len(policies) == 0:
-		return ` AND 1 = 0`, nil
-	}
-	return ` AND c.policy_id IN (` + marks(len(policies)) + `)`, anys(policies)
 }
 
 // RevokeCode implements provisioning.Codes.

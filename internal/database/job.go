@@ -43,10 +43,7 @@ func (db *DB) CreateJob(ctx context.Context, j job.Job, assets []string) (job.Jo
 		if err := policyOfJob(ctx, t, j); err != nil {
 			return j, err
 		}
-		t.check(t.Insert(ctx, "jobs", jobColumns, []any{j.ID, j.CompanyID, j.Command, string(j.Arguments), j.Filter, string(j.Maker.Kind),
-			j.Maker.ID, j.Maker.Name,
-			j.Note.Reason, j.Note.Ticket, string(j.Status), j.Why, j.Rate, j.Total, millis(j.CreatedAt), millis(j.StartsAt),
-			millis(j.NextAt), int64(0)}))
+		t.check(t.Insert(ctx, "jobs", jobColumns, jobFields(&j)))
 		n := 0
 		for some := range slices.Chunk(assets, jobRows) {
 			args := make([]any, 0, 3*len(some))

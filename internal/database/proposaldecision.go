@@ -126,7 +126,7 @@ func (db *DB) voidChanges(ctx context.Context, t *tx, companyID string) error {
 		if err != nil {
 			return err
 		}
-		why, err := db.mayNot(ctx, t, of, p.SignedID)
+		why, err := db.whyVoid(ctx, t, of, p.SignedID, approval.Standing.Entitled)
 		if err == nil && why != nil {
 			err = db.voidChange(ctx, t, p, why)
 		}
@@ -143,7 +143,7 @@ func (db *DB) whyNoApproval(ctx context.Context, t conn, p proposal.Proposal, v 
 	if err != nil {
 		return nil, err
 	}
-	return db.whyVoid(ctx, t, of, p.SignedID, v)
+	return db.whyVoid(ctx, t, of, p.SignedID, v.Stands)
 }
 
 // PeekApproval implements proposal.Store.

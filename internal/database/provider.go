@@ -31,8 +31,7 @@ func (db *DB) ProviderByDomain(ctx context.Context, domain string) (account.Iden
 
 // HasProviders implements account.ProviderStore.
 func (db *DB) HasProviders(ctx context.Context) (bool, error) {
-	found, err := list(ctx, db.read(), scanValue[string], `SELECT company_id FROM identity_providers WHERE enabled LIMIT 1`)
-	return len(found) > 0, err
+	return holds(ctx, db.read(), `SELECT company_id FROM identity_providers WHERE enabled LIMIT 1`)
 }
 
 func findProvider(ctx context.Context, c conn, where string, arg any) (account.IdentityProvider, error) {

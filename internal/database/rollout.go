@@ -44,8 +44,7 @@ func (db *DB) AddRelease(ctx context.Context, r rollout.Release, content []byte)
 			return err
 		}
 		r.AddedAt = db.now()
-		t.check(t.Insert(ctx, "agent_releases", releaseColumns, []any{r.Version, r.Package, r.Code, r.SHA256, r.Size, r.Signer,
-			millis(r.AddedAt)}))
+		t.check(t.Insert(ctx, "agent_releases", releaseColumns, releaseFields(&r)))
 		for n := 0; n*rollout.PartSize < len(content); n++ {
 			part := content[n*rollout.PartSize : min((n+1)*rollout.PartSize, len(content))]
 			t.do(ctx, `INSERT INTO agent_release_parts (sha256, number, data) VALUES (?, ?, ?)`, r.SHA256, int64(n),

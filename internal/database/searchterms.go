@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/musterhq/muster/internal/asset"
@@ -75,20 +76,11 @@ type findable struct {
 
 // findable makes what the row is found by.
 func (s searchable) findable() (findable, error) {
-	facts, err := decodeMap(s.specifications)
-	if err != nil {
-		return findable{}, err
-	}
-	custom, err := decodeMap(s.custom)
-	if err != nil {
-		return findable{}, err
-	}
-	tags, err := decodeList(s.tags)
-	if err != nil {
-		return findable{}, err
-	}
-	r, err := readReport(s.reported)
-	if err != nil {
+	facts, wrongFacts := decodeMap(s.specifications)
+	custom, wrongCustom := decodeMap(s.custom)
+	tags, wrongTags := decodeList(s.tags)
+	r, wrongReport := readReport(s.reported)
+	if err := cmp.Or(wrongFacts, wrongCustom, wrongTags, wrongReport); err != nil {
 		return findable{}, err
 	}
 	t := &terms{seen: map[string]bool{}}

@@ -175,17 +175,15 @@ func (c *checker) array(value any, s *schema, at place) {
 
 func (c *checker) text(value any, s *schema, at place) {
 	text, ok := value.(string)
+	why := ""
+	switch {
+	case !ok:
+	case len(s.Enum) > 0:
+		ok = slices.Contains(s.Enum, text)
+	default:
+		why, ok = checkFormat(text, s.Format)
+	}
 	if !ok {
-		c.invalid(at, scalarName(s, c.document.typePrefix, at), value, "")
-		return
-	}
-	if len(s.Enum) > 0 {
-		if !slices.Contains(s.Enum, text) {
-			c.invalid(at, scalarName(s, c.document.typePrefix, at), value, "")
-		}
-		return
-	}
-	if why, ok := checkFormat(text, s.Format); !ok {
 		c.invalid(at, scalarName(s, c.document.typePrefix, at), value, why)
 	}
 }
