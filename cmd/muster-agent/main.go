@@ -185,8 +185,7 @@ func (c common) openAs(env *environment, trial bool) (*agent.Agent, error) {
 	kept := logfile.Open(filepath.Join(c.State, agent.LogFile))
 	log := slog.New(slog.NewTextHandler(io.MultiWriter(env.err, kept), nil))
 	return agent.New(agent.Options{Dir: c.State, Version: version, Device: device, Push: push, Client: c.client(way), Network: network,
-		Now: time.Now, Elapsed: sinceStart(), Log: log,
-		Kept: kept, Installer: installer, Trial: trial})
+		Now: time.Now, Elapsed: sinceStart(), Log: log, Kept: kept, Installer: installer, Trial: trial})
 }
 
 // network lists the addresses of this device's interfaces, so that the agent notices a change; empty if the system refuses

@@ -123,18 +123,12 @@ func (c *EnrollmentList) Run(env *Env) error {
 
 // statusOf is where a code stands. The platform's token may outlast it.
 func statusOf(v codeView) string {
-	if v.Dropping {
-		return string(v.Status) + ", its token not deleted yet"
-	}
-	return string(v.Status)
+	return string(v.Status) + phrase.Either(v.Dropping, ", its token not deleted yet", "")
 }
 
 // usedOf is how many devices enrolled, of how many.
 func usedOf(c provisioning.Code) string {
-	if c.MaxDevices == 0 {
-		return strconv.Itoa(c.Devices)
-	}
-	return fmt.Sprintf("%d of %d", c.Devices, c.MaxDevices)
+	return phrase.Either(c.MaxDevices == 0, strconv.Itoa(c.Devices), fmt.Sprintf("%d of %d", c.Devices, c.MaxDevices))
 }
 
 // left is the time that an active code has left, or that a device waits to enroll with it.
