@@ -95,12 +95,10 @@ type codeView struct {
 
 // viewCode is how a code is shown.
 func viewCode(env *Env, owner company.Company, c provisioning.Code) codeView {
-	v := codeView{ID: c.ID, Status: c.Status(env.Now()), PolicyID: resource.Of(owner.Slug, resource.Policies, c.PolicyID),
-		PolicyName: c.PolicyName, Usage: c.Usage,
-		CreatedBy: c.Maker.Name, Tags: append([]string{}, c.Tags...), MaxDevices: c.MaxDevices, Devices: c.Devices,
-		CreatedAt: operation.Timestamp{Time: c.CreatedAt}, ExpiresAt: operation.Timestamp{Time: c.ExpiresAt}}
-	v.RevokedAt, v.Dropping = operation.TimestampOf(c.RevokedAt), c.Dropping
-	return v
+	return codeView{ID: c.ID, Status: c.Status(env.Now()), PolicyID: resource.Of(owner.Slug, resource.Policies, c.PolicyID),
+		PolicyName: c.PolicyName, Usage: c.Usage, CreatedBy: c.Maker.Name, Tags: append([]string{}, c.Tags...),
+		MaxDevices: c.MaxDevices, Devices: c.Devices, CreatedAt: operation.Timestamp{Time: c.CreatedAt},
+		ExpiresAt: operation.Timestamp{Time: c.ExpiresAt}, RevokedAt: operation.TimestampOf(c.RevokedAt), Dropping: c.Dropping}
 }
 
 // EnrollmentList lists codes.
