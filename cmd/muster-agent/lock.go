@@ -50,12 +50,6 @@ func (c common) lock() (*os.File, error) {
 	return file, file.Truncate(0) // the process before may have been killed
 }
 
-// takesOrders writes down that this process, which holds the lock, takes orders.
-func takesOrders(lock *os.File) error {
-	_, err := lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-	return err
-}
-
 // orAsk does something with the agent of the state directory; where one runs, it asks
 // that to do it instead.
 func (c common) orAsk(env *environment, order agent.Order, do func(*agent.Agent) error) error {
@@ -64,7 +58,7 @@ func (c common) orAsk(env *environment, order agent.Order, do func(*agent.Agent)
 	switch {
 	case err == nil:
 		defer lock.Close()
-		a, err := c.open(env)
+		a, err := c.open(env, false)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -52,12 +53,7 @@ func (c common) device() (agent.Device, agent.Push, error) {
 // serial is the number that a simulated device gets when it is made. Two devices
 // must not share one: to the service they would be the same hardware, and the
 // second would take over the first one's asset.
-func (c common) serial() string {
-	if c.Serial != "" {
-		return c.Serial
-	}
-	return "SIM" + rand.Text()[:10]
-}
+func (c common) serial() string { return cmp.Or(c.Serial, "SIM"+rand.Text()[:10]) }
 
 // released informs a device's system that the agent is over, if the identity is gone:
 // also when an agent before this one did not get as far. One that is damaged is gone

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -144,7 +145,7 @@ func (c *runCommand) work(env *environment, lock *os.File) error {
 	if c.Quiet {
 		env = &environment{env.ctx, env.out, io.Discard, env.log}
 	}
-	a, err := c.openAs(env, c.Trial)
+	a, err := c.open(env, c.Trial)
 	if err != nil {
 		return err
 	}
@@ -153,8 +154,8 @@ func (c *runCommand) work(env *environment, lock *os.File) error {
 		_, err = a.Once(env.ctx)
 		return err
 	}
-	defer onWake(a.Hint)() // before takesOrders publishes the process id to which others send the signal
-	if err := takesOrders(lock); err != nil {
+	defer onWake(a.Hint)() // before the process id, to which others send the signal, is written down
+	if _, err := lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
 		return err
 	}
 	ctx := env.ctx
@@ -166,10 +167,8 @@ func (c *runCommand) work(env *environment, lock *os.File) error {
 	return a.Run(ctx)
 }
 
-// open opens the enrolled agent of the state directory. openAs opens it as a new version on trial, if trial is set.
-func (c common) open(env *environment) (*agent.Agent, error) { return c.openAs(env, false) }
-
-func (c common) openAs(env *environment, trial bool) (*agent.Agent, error) {
+// open opens the enrolled agent of the state directory, as a new version on trial if trial is set.
+func (c common) open(env *environment, trial bool) (*agent.Agent, error) {
 	device, push, err := c.device()
 	if err != nil {
 		return nil, err
@@ -185,8 +184,7 @@ func (c common) openAs(env *environment, trial bool) (*agent.Agent, error) {
 	kept := logfile.Open(filepath.Join(c.State, agent.LogFile))
 	log := slog.New(slog.NewTextHandler(io.MultiWriter(env.err, kept), nil))
 	return agent.New(agent.Options{Dir: c.State, Version: version, Device: device, Push: push, Client: c.client(way), Network: network,
-		Now: time.Now, Elapsed: sinceStart(), Log: log,
-		Kept: kept, Installer: installer, Trial: trial})
+		Now: time.Now, Elapsed: sinceStart(), Log: log, Kept: kept, Installer: installer, Trial: trial})
 }
 
 // network lists the addresses of this device's interfaces, so that the agent notices a change; empty if the system refuses

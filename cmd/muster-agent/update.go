@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/agent"
@@ -56,17 +57,7 @@ func programPath() (string, error) {
 	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
 	}
-	if base, trial := cutSuffix(path); trial {
-		path = base
-	}
-	return path, err
-}
-
-func cutSuffix(path string) (string, bool) {
-	if filepath.Ext(path) == newSuffix {
-		return path[:len(path)-len(newSuffix)], true
-	}
-	return path, false
+	return strings.TrimSuffix(path, newSuffix), err
 }
 
 // Package implements agent.Installer.

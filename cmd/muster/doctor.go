@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -32,22 +33,16 @@ type report struct {
 // Run prints the findings, and returns an error if one of them has failed; warnings are no error. With
 // MakeKeyFile or RotateKeyFile it writes the key file instead, and checks nothing else.
 func (c *doctorCommand) Run(env *cli.Env) error {
-	if c.MakeKeyFile != "" {
-		if err := ops.MakeKeyFile(c.MakeKeyFile, env.Now()); err != nil {
+	if path := cmp.Or(c.MakeKeyFile, c.RotateKeyFile); path != "" {
+		write, text := ops.MakeKeyFile, "Made the key file %s. Keep it secret, back it up, give the same file to every replica.\n"
+		if c.MakeKeyFile == "" {
+			write, text = ops.RotateKeyFile, "The key file %s has new keys. Back it up, give it to every replica, and restart them. "+
+				"Do not remove the old keys from it.\n"
+		}
+		if err := write(path, env.Now()); err != nil {
 			return err
 		}
-		return cli.Print(env.Out, c.Output, map[string]string{"path": c.MakeKeyFile}, func(w io.Writer) {
-			fmt.Fprintf(w, "Made the key file %s. Keep it secret, back it up, give the same file to every replica.\n", c.MakeKeyFile)
-		})
-	}
-	if c.RotateKeyFile != "" {
-		if err := ops.RotateKeyFile(c.RotateKeyFile, env.Now()); err != nil {
-			return err
-		}
-		return cli.Print(env.Out, c.Output, map[string]string{"path": c.RotateKeyFile}, func(w io.Writer) {
-			fmt.Fprintf(w, "The key file %s has new keys. Back it up, give it to every replica, and restart them. Do not remove the old "+
-				"keys from it.\n", c.RotateKeyFile)
-		})
+		return cli.Print(env.Out, c.Output, map[string]string{"path": path}, func(w io.Writer) { fmt.Fprintf(w, text, path) })
 	}
 	result := report{Findings: append(ops.Diagnose(env.Context, c.Service, env.Now), unknownSettings(os.Environ())...)}
 	result.OK = !slices.ContainsFunc(result.Findings, func(f ops.Finding) bool { return f.Status == ops.Failed })

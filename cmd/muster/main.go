@@ -130,8 +130,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		Open: service.OpenAdmin(time.Now, os.Getenv("MUSTER_KEY_FILE")), Signer: service.OpenSigner,
 		Maintenance: service.Maintenance{Log: slog.New(slog.NewTextHandler(errOut, nil))}}
 	if err := chosen.Run(env, overNetwork(env)); err != nil {
-		own, ok := errors.AsType[*cli.ExitError](err)
-		if ok {
+		if own, ok := errors.AsType[*cli.ExitError](err); ok {
 			fmt.Fprintf(errOut, "muster: %s\n", own.Text)
 			return own.Code
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/musterhq/muster/internal/fleetsim"
 	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/service/proving"
@@ -72,7 +74,8 @@ func (c *simulateCommand) Run(env *cli.Env) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	progress := newProgressLine(env.Err)
+	file, isFile := env.Err.(*os.File)
+	progress := &progressLine{out: env.Err, terminal: isFile && term.IsTerminal(int(file.Fd()))}
 	o := c.options(env, dir, progress)
 	if c.Server == "" {
 		simulated, err := c.ownService(env, dir, &o)

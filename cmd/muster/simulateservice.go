@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/musterhq/muster/internal/fleetsim"
 	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/service/proving"
@@ -89,11 +87,6 @@ type progressLine struct {
 	mu    sync.Mutex
 	shown bool          // the last line on the terminal is a progress line
 	last  time.Duration // Progress.Since of the last line that was written without a terminal
-}
-
-func newProgressLine(out io.Writer) *progressLine {
-	file, isFile := out.(*os.File)
-	return &progressLine{out: out, terminal: isFile && term.IsTerminal(int(file.Fd()))}
 }
 
 // clearLine moves to the beginning of the terminal's line and erases it.

@@ -49,6 +49,14 @@ func List(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
+// Either is yes if the condition holds, else no. Both are evaluated.
+func Either[T any](holds bool, yes, no T) T {
+	if holds {
+		return yes
+	}
+	return no
+}
+
 // Span shows a duration with days of 24 hours and without units that are zero: 30d, 1d12h,
 // 90s as 1m30s. ParseDuration of the command line reads it.
 func Span(d time.Duration) string {

@@ -97,10 +97,7 @@ func (c *ActivityVerify) Run(env *Env) error {
 
 // covered says which entries form a chain.
 func covered[N int | int64](n N, first, last int64) string {
-	if n == 1 {
-		return fmt.Sprintf("1 entry, %d, forms", first)
-	}
-	return fmt.Sprintf("%d entries, from %d to %d, form", n, first, last)
+	return phrase.Either(n == 1, fmt.Sprintf("1 entry, %d, forms", first), fmt.Sprintf("%d entries, from %d to %d, form", n, first, last))
 }
 
 // unproved warns of entries that the chain alone covers.
@@ -261,10 +258,7 @@ func sentence(e activity.Entry) string {
 
 // who is an actor's name and, of a key, what its text begins with.
 func who(a access.Actor) string {
-	if a.Prefix == "" {
-		return a.Name
-	}
-	return strings.TrimSpace(a.Name + " (" + a.Prefix + "…)")
+	return phrase.Either(a.Prefix == "", a.Name, strings.TrimSpace(a.Name+" ("+a.Prefix+"…)"))
 }
 
 // ActivityExport writes entries as they are read.

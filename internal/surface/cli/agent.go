@@ -152,8 +152,7 @@ type troubleView struct {
 
 func viewRollout(r rollout.Rollout, p rollout.Progress) rolloutView {
 	return rolloutView{Version: r.Version, State: r.State, Reason: r.Reason, Percent: r.Ring, Goal: r.Goal,
-		Devices: p.Devices, Ring: p.Members,
-		Updated: p.Updated, Began: p.Began, Failed: viewTroubles(p.Failed), Lost: viewTroubles(p.Lost),
+		Devices: p.Devices, Ring: p.Members, Updated: p.Updated, Began: p.Began, Failed: viewTroubles(p.Failed), Lost: viewTroubles(p.Lost),
 		BeganAt: operation.TimestampOf(r.BeganAt)}
 }
 
@@ -210,8 +209,7 @@ func (v agentView) show(w io.Writer) {
 	row(w, "ROLLOUT", "STATE", "PERCENT", "DEVICES", "IN RING", "UPDATED", "BEGAN", "FAILED", "LOST")
 	for _, r := range v.Rollouts {
 		row(w, r.Version, string(r.State), fmt.Sprintf("%d of %d", r.Percent, r.Goal), strconv.Itoa(r.Devices), strconv.Itoa(r.Ring),
-			strconv.Itoa(r.Updated),
-			strconv.Itoa(r.Began), strconv.Itoa(len(r.Failed)), strconv.Itoa(len(r.Lost)))
+			strconv.Itoa(r.Updated), strconv.Itoa(r.Began), strconv.Itoa(len(r.Failed)), strconv.Itoa(len(r.Lost)))
 	}
 	for _, r := range v.Rollouts {
 		if r.Reason != "" {

@@ -31,6 +31,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/oauth"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/rollout"
@@ -244,10 +245,7 @@ func Message(err error) string {
 
 // day formats a time to the minute, in UTC; "-" for the zero time.
 func day(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.UTC().Format("2006-01-02 15:04Z")
+	return phrase.Either(t.IsZero(), "-", t.UTC().Format("2006-01-02 15:04Z"))
 }
 
 // Admin is an open database and the services that commands use. Close it after use.

@@ -61,11 +61,6 @@ func (s Switches) check() error {
 	return nil
 }
 
-// settingNames is in the order in which they are shown.
-func settingNames() []string {
-	return []string{"device-commands", "destructive-commands", "policy-changes", "provisioning", "oauth-connections"}
-}
-
 func settingOf(s *access.Settings, setting string) *bool {
 	return map[string]*bool{"device-commands": &s.DeviceCommands, "destructive-commands": &s.DestructiveCommands,
 		"policy-changes": &s.PolicyChanges, "provisioning": &s.Provisioning, "oauth-connections": &s.OAuthConnections}[setting]
@@ -104,10 +99,7 @@ func (c *CompanyCreate) company(now time.Time) (company.Company, error) {
 
 // Run creates the company. It sets up an empty database.
 func (c *CompanyCreate) Run(env *Env) error {
-	made, err := c.company(env.Now())
-	if err != nil {
-		return err
-	}
+	made, _ := c.company(env.Now()) // Validate has made one
 	return c.open(env, Creates, func(ctx context.Context, admin *Admin) (answer, error) {
 		if err := admin.Companies.CreateCompany(ctx, made); err != nil {
 			return answer{}, err
@@ -316,12 +308,10 @@ type lostView struct {
 func viewCompany(c company.Company, trouble company.Trouble) companyView {
 	view := companyView{
 		Slug: c.Slug, PathName: c.PathName(), Name: c.Name, Settings: c.Settings, Controls: viewControls(c.Settings.Controls),
-		Stop:          viewStop(c.Settings.Stop),
-		InactiveAfter: c.InactiveAfter.String(), KeepActivity: c.Settings.KeepActivity.String(), KeepCommands: c.KeepCommands.String(),
-		KeepPlaces: c.KeepPlaces.String(), KeepEvents: c.KeepEvents.String(),
-		Connected: c.Connected(), CreatedAt: operation.TimestampOf(c.CreatedAt),
-		LostSince: operation.TimestampOf(trouble.LostSince), Disconnecting: operation.TimestampOf(trouble.Disconnecting),
-		Lost: lostView(c.Lost),
+		Stop: viewStop(c.Settings.Stop), InactiveAfter: c.InactiveAfter.String(), KeepActivity: c.Settings.KeepActivity.String(),
+		KeepCommands: c.KeepCommands.String(), KeepPlaces: c.KeepPlaces.String(), KeepEvents: c.KeepEvents.String(),
+		Connected: c.Connected(), CreatedAt: operation.TimestampOf(c.CreatedAt), LostSince: operation.TimestampOf(trouble.LostSince),
+		Disconnecting: operation.TimestampOf(trouble.Disconnecting), Lost: lostView(c.Lost),
 	}
 	if c.Connected() {
 		view.Enterprise = &c.Enterprise
@@ -360,7 +350,7 @@ func showCompany(verb string, c company.Company, trouble company.Trouble) answer
 
 func enabled(s access.Settings) string {
 	var on []string
-	for _, setting := range settingNames() {
+	for _, setting := range []string{"device-commands", "destructive-commands", "policy-changes", "provisioning", "oauth-connections"} {
 		if *settingOf(&s, setting) {
 			on = append(on, setting)
 		}

@@ -146,9 +146,5 @@ func (v *stopView) show(w io.Writer) {
 	if v == nil {
 		return
 	}
-	what := "API keys and connections"
-	if v.All {
-		what = "API keys, connections and the portal"
-	}
-	row(w, "  stopped", what+": "+v.Reason)
+	row(w, "  stopped", phrase.Either(v.All, "API keys, connections and the portal", "API keys and connections")+": "+v.Reason)
 }

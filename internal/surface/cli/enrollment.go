@@ -95,12 +95,10 @@ type codeView struct {
 
 // viewCode is how a code is shown.
 func viewCode(env *Env, owner company.Company, c provisioning.Code) codeView {
-	v := codeView{ID: c.ID, Status: c.Status(env.Now()), PolicyID: resource.Of(owner.Slug, resource.Policies, c.PolicyID),
-		PolicyName: c.PolicyName, Usage: c.Usage,
-		CreatedBy: c.Maker.Name, Tags: append([]string{}, c.Tags...), MaxDevices: c.MaxDevices, Devices: c.Devices,
-		CreatedAt: operation.Timestamp{Time: c.CreatedAt}, ExpiresAt: operation.Timestamp{Time: c.ExpiresAt}}
-	v.RevokedAt, v.Dropping = operation.TimestampOf(c.RevokedAt), c.Dropping
-	return v
+	return codeView{ID: c.ID, Status: c.Status(env.Now()), PolicyID: resource.Of(owner.Slug, resource.Policies, c.PolicyID),
+		PolicyName: c.PolicyName, Usage: c.Usage, CreatedBy: c.Maker.Name, Tags: append([]string{}, c.Tags...),
+		MaxDevices: c.MaxDevices, Devices: c.Devices, CreatedAt: operation.Timestamp{Time: c.CreatedAt},
+		ExpiresAt: operation.Timestamp{Time: c.ExpiresAt}, RevokedAt: operation.TimestampOf(c.RevokedAt), Dropping: c.Dropping}
 }
 
 // EnrollmentList lists codes.
@@ -123,18 +121,12 @@ func (c *EnrollmentList) Run(env *Env) error {
 
 // statusOf is where a code stands. The platform's token may outlast it.
 func statusOf(v codeView) string {
-	if v.Dropping {
-		return string(v.Status) + ", its token not deleted yet"
-	}
-	return string(v.Status)
+	return string(v.Status) + phrase.Either(v.Dropping, ", its token not deleted yet", "")
 }
 
 // usedOf is how many devices enrolled, of how many.
 func usedOf(c provisioning.Code) string {
-	if c.MaxDevices == 0 {
-		return strconv.Itoa(c.Devices)
-	}
-	return fmt.Sprintf("%d of %d", c.Devices, c.MaxDevices)
+	return phrase.Either(c.MaxDevices == 0, strconv.Itoa(c.Devices), fmt.Sprintf("%d of %d", c.Devices, c.MaxDevices))
 }
 
 // left is the time that an active code has left, or that a device waits to enroll with it.

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
 )
@@ -221,10 +222,7 @@ func (c *PolicySet) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		verb := "Saved"
-		if saved.Version == p.Version {
-			verb = "Nothing to change in"
-		}
+		verb := phrase.Either(saved.Version == p.Version, "Nothing to change in", "Saved")
 		saved, note := c.push(ctx, admin, owner, saved)
 		return showPolicy(verb, saved, note), nil
 	})

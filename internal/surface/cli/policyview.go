@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/policy"
 )
 
@@ -79,10 +80,7 @@ func showPolicy(verb string, p policy.Policy, note string) answer {
 }
 
 func policyType(p policy.Policy) string {
-	if p.VROnly {
-		return string(p.Type) + " (VR only)"
-	}
-	return string(p.Type)
+	return string(p.Type) + phrase.Either(p.VROnly, " (VR only)", "")
 }
 
 // pushed says how far the platform's copy has come.

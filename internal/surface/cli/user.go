@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -140,11 +141,7 @@ func (c *UserList) Run(env *Env) error {
 		users, err := admin.Users.Users(ctx, owner.ID)
 		view := func(u account.User) userView { return viewUser(owner.Slug, u) }
 		return list(users, view, []string{"ID", "E-MAIL", "NAME", "ROLE", "STATE", "LAST SIGN-IN"}, func(u account.User) []string {
-			state := "enabled"
-			if u.Disabled {
-				state = "disabled"
-			}
-			return []string{u.ID, u.Email, u.Name, string(u.Role), state, day(u.LastSignInAt)}
+			return []string{u.ID, u.Email, u.Name, string(u.Role), phrase.Either(u.Disabled, "disabled", "enabled"), day(u.LastSignInAt)}
 		}), err
 	})
 }
@@ -261,6 +258,5 @@ func viewUser(slug string, u account.User) userView {
 		policies = append(policies, resource.Of(slug, resource.Policies, id))
 	}
 	return userView{ID: u.ID, Email: u.Email, Name: u.Name, Role: string(u.Role), Rights: u.Rights.Names(), Policies: policies,
-		Disabled:  u.Disabled,
-		CreatedAt: operation.TimestampOf(u.CreatedAt), LastSignInAt: operation.TimestampOf(u.LastSignInAt)}
+		Disabled: u.Disabled, CreatedAt: operation.TimestampOf(u.CreatedAt), LastSignInAt: operation.TimestampOf(u.LastSignInAt)}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,8 +46,7 @@ type webhookView struct {
 
 func viewWebhook(w webhook.Webhook) webhookView {
 	view := webhookView{ID: w.ID, URL: w.URL, Events: w.Types(), State: w.State, Reason: w.Why,
-		DisabledAt: operation.TimestampOf(w.DisabledAt),
-		CreatedAt:  operation.Timestamp{Time: w.CreatedAt}, Held: w.Held, Missed: w.Missed}
+		DisabledAt: operation.TimestampOf(w.DisabledAt), CreatedAt: operation.Timestamp{Time: w.CreatedAt}, Held: w.Held, Missed: w.Missed}
 	if len(w.Former) > 0 {
 		view.OldSecretSigns = operation.TimestampOf(w.FormerUntil)
 	}
@@ -72,10 +72,7 @@ func (c *WebhookCreate) Validate() error {
 
 // Run creates the webhook and shows its secret.
 func (c *WebhookCreate) Run(env *Env) error {
-	networks, err := c.Networks()
-	if err != nil {
-		return err
-	}
+	networks, _ := c.Networks() // Validate has read them
 	return c.run(env, withHooks(networks, true, func(ctx context.Context, hooks webhook.Service, owner company.Company) (answer, error) {
 		made, secret, err := hooks.Create(ctx, owner, c.URL, c.Event)
 		view := viewWebhook(made)
@@ -113,10 +110,7 @@ func withHooks(networks []netip.Prefix, seals bool,
 }
 
 func webhookEvents(w webhook.Webhook) string {
-	if len(w.Events) == 0 {
-		return "all"
-	}
-	return strings.Join(event.Names(w.Events), ", ")
+	return cmp.Or(strings.Join(event.Names(w.Events), ", "), "all")
 }
 
 // webhookOf is one webhook of a company.
@@ -167,19 +161,11 @@ func viewDelivery(d webhook.Delivery) deliveryView {
 		Attempt: d.Number, Took: d.Took.Milliseconds(), NextAt: operation.TimestampOf(d.NextAt), After: d.After}
 }
 
-func outcomeOf(a webhook.Attempt) string {
-	if a.Delivered() {
-		return "DELIVERED"
-	}
-	return "FAILED"
-}
+func outcomeOf(a webhook.Attempt) string { return phrase.Either(a.Delivered(), "DELIVERED", "FAILED") }
 
 // Run sends it. A receiver that does not take it is a failure.
 func (c *WebhookTest) Run(env *Env) error {
-	networks, err := c.Networks()
-	if err != nil {
-		return err
-	}
+	networks, _ := c.Networks() // Validate has read them
 	return c.run(env, withHooks(networks, true, func(ctx context.Context, hooks webhook.Service, owner company.Company) (answer, error) {
 		tried, err := hooks.Test(ctx, owner.ID, c.ID)
 		if err != nil {
@@ -204,8 +190,7 @@ func (c *WebhookDeliveries) Run(env *Env) error {
 		return list(all, viewDelivery, []string{"AT", "EVENT", "TYPE", "OUTCOME", "STATUS", "ATTEMPT", "NEXT", "DETAIL", "AFTER"},
 			func(d webhook.Delivery) []string {
 				return []string{d.At.UTC().Format("2006-01-02 15:04:05Z"), d.EventID, string(d.Type), outcomeOf(d.Attempt),
-					fmt.Sprint(d.Status), fmt.Sprint(d.Number), day(d.NextAt),
-					orDash(d.Detail), orDash(d.After)}
+					fmt.Sprint(d.Status), fmt.Sprint(d.Number), day(d.NextAt), orDash(d.Detail), orDash(d.After)}
 			}), missing(err, owner.Slug, "webhook", c.ID)
 	}))
 }

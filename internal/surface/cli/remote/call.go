@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -166,14 +165,11 @@ func (c *call) request(env *Env) (client.Request, error) {
 			return client.Request{}, err
 		}
 	}
-	if _, chosen := given["view"]; !chosen && c.Output == "table" && takesFilter(c.operation) &&
-		slices.ContainsFunc(c.operation.Arguments(), isView) {
+	if _, chosen := given["view"]; !chosen && c.Output == "table" && takesFilter(c.operation) && takes(c.operation, "view") {
 		given["view"] = "BASIC" // what fits a table
 	}
 	return c.build(given)
 }
-
-func isView(a operation.Argument) bool { return a.Name == "view" }
 
 func (c *call) build(given map[string]any) (client.Request, error) {
 	for _, name := range c.operation.PathArgs() {

@@ -25,8 +25,7 @@ func areaOptions() []option {
 func areaWord(area string) string {
 	words := map[string]string{"command": "Commands", "proposal": "Proposals", "policy": "Policies", "provisioning": "Enrollment codes",
 		"signin": "Sign-ins", "identity": "Company sign-in", "user": "Users", "key": "API keys", "connection": "Connections",
-		"company": "Settings", "asset": "Assets",
-		"authorization": "Authorizations", "job": "Jobs", "webhook": "Webhooks"}
+		"company": "Settings", "asset": "Assets", "authorization": "Authorizations", "job": "Jobs", "webhook": "Webhooks"}
 	return words[area]
 }
 

@@ -37,8 +37,7 @@ func (s *Section) call(v *frame.Visit) (matter, error) {
 	m := matter{Subject: a.Subject(seen), title: row.Label + ": " + frame.Plain(seen.Device.Identification), section: frame.DevicesPath,
 		here: here, path: here,
 		topics: "authorization:" + a.ID + " command:" + a.AssetID, back: approval.Path, backTo: "Authorizations", note: a.Note,
-		closed:  closedCall(v, a, seen),
-		promise: "The caller can then send this command once, within ten minutes.",
+		closed: closedCall(v, a, seen), promise: "The caller can then send this command once, within ten minutes.",
 		approve: action{signature.Approve, here, "Authorize with a passkey", "destructive",
 			"Authorized. The caller can send the command once, within ten minutes."},
 		decline: action{signature.Decline, here, "Decline with a passkey", "outline", "Declined. Nothing is sent."}}

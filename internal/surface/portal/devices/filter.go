@@ -172,8 +172,7 @@ func (s *Section) hits(v *frame.Visit, text string) ([]asset.Asset, error) {
 	}
 	found, _, err := s.Assets.Assets(v.Context(), asset.Query{
 		Filter: asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies, Text: text},
-		Order:  asset.BySyncedAt, Descending: true,
-		Page: operation.PageRequest{Size: hits}, Uncounted: true})
+		Order:  asset.BySyncedAt, Descending: true, Page: operation.PageRequest{Size: hits}, Uncounted: true})
 	return found, err
 }
 

@@ -83,8 +83,7 @@ func (a bulkAction) wrongAddress(asked url.Values) error {
 // planAgain shows a plan whose form was refused, with what was typed. A plan without devices
 // cannot be shown: the list says why.
 func (s *Section) planAgain(v *frame.Visit, a bulkAction, cause error) error {
-	b := bulk{bulkAction: a, Match: v.Form.Get("match"), Once: v.Form.Get(frame.OnceField), Typed: v.Form,
-		Wrong: map[string]string{}}
+	b := bulk{bulkAction: a, Match: v.Form.Get("match"), Once: v.Form.Get(frame.OnceField), Typed: v.Form, Wrong: map[string]string{}}
 	if err := s.expand(v, &b, v.Form); err != nil || len(b.Devices) == 0 {
 		return v.Redirect(frame.DevicesPath, refused(v, a.Label, a.Inputs, cause))
 	}

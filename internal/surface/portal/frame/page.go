@@ -106,12 +106,7 @@ const maxPlain = 300
 func Plain(text string) string { return validate.Clean(text, maxPlain) }
 
 // Either is yes if the condition holds, else no. Both are evaluated.
-func Either[T any](holds bool, yes, no T) T {
-	if holds {
-		return yes
-	}
-	return no
-}
+func Either[T any](holds bool, yes, no T) T { return phrase.Either(holds, yes, no) }
 
 // Count is a number and its noun.
 func Count[N int | int64](n N, one, many string) string {

@@ -147,8 +147,7 @@ func SettingsTabs(v *Visit, current string) []Tab {
 	all := []Tab{{Path: SettingsPath, Name: "General"}}
 	if v.May(account.ManageCompany) {
 		all = append(all, Tab{Path: CompanySignInPath, Name: "Company sign-in"}, Tab{Path: PlatformPath, Name: "Platform"},
-			Tab{Path: UpdatesPath, Name: "Agent updates"},
-			Tab{Path: WebhooksPath, Name: "Webhooks"}, Tab{Path: SystemPath, Name: "System"})
+			Tab{Path: UpdatesPath, Name: "Agent updates"}, Tab{Path: WebhooksPath, Name: "Webhooks"}, Tab{Path: SystemPath, Name: "System"})
 	}
 	if v.May(account.ManageUsers) {
 		all = append(all, Tab{Path: UsersPath, Name: "Users"})

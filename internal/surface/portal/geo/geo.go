@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // The map is in degrees east of 180° W and south of 90° N.
@@ -144,18 +145,12 @@ func number(n float64) string { return fmt.Sprintf("%.2f", n) }
 
 // Accuracy is how accurate a place is, in words; 0: the device did not say.
 func Accuracy(meters float64) string {
-	if meters == 0 {
-		return "accuracy not reported"
-	}
-	return fmt.Sprintf("accurate to %.0f m", meters)
+	return phrase.Either(meters == 0, "accuracy not reported", fmt.Sprintf("accurate to %.0f m", meters))
 }
 
 // Length is a length in words.
 func Length(meters float64) string {
-	if meters >= 1000 {
-		return fmt.Sprintf("%g km", meters/1000)
-	}
-	return fmt.Sprintf("%g m", meters)
+	return phrase.Either(meters >= 1000, fmt.Sprintf("%g km", meters/1000), fmt.Sprintf("%g m", meters))
 }
 
 // Coordinates are a place in the usual notation.

@@ -108,8 +108,7 @@ type group struct {
 // groups are all types of events, in the order of the list.
 func groups() (all []group) {
 	titles := map[string]string{"device": "Devices", "command": "Commands", "policy": "Policies", "proposal": "Proposed changes",
-		"limit":      "Limits and stop",
-		"automation": "Limits and stop", "control": "Limits and stop", "key": "API keys and AI clients",
+		"limit": "Limits and stop", "automation": "Limits and stop", "control": "Limits and stop", "key": "API keys and AI clients",
 		"connection": "API keys and AI clients", "platform": "Platform"}
 	for _, k := range event.Kinds() {
 		title, known := titles[k.Type.Area()]
