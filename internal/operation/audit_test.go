@@ -136,3 +136,7 @@ func (a *audit) documented(p *plan, path string) {
 		a.insist(known, "a rule speaks of %s, which is no argument", path+rule.Field)
 	}
 }
+
+// Explains reports whether it can be said what a call would do: by a function of its
+// own, or because the operation reads and can be run.
+func (o *Operation) Explains() bool { return o.foresee != nil || o.Effect == Reading }

@@ -54,10 +54,6 @@ func DefineExplained[A, R any](r *Registry, o Operation, handler func(context.Co
 	Define(r, o, handler)
 }
 
-// Explains reports whether it can be said what a call would do: by a function of its
-// own, or because the operation reads and can be run.
-func (o *Operation) Explains() bool { return o.foresee != nil || o.Effect == Reading }
-
 // Assess decides about a call as Run does, by the same functions, and stops where
 // Run would act: nothing is sent, changed or spent. The error is of an assessment
 // that could not be made.

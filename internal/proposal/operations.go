@@ -38,26 +38,35 @@ func Define(r *operation.Registry, s *Service) {
 }
 
 func proposals(r *operation.Registry, s *Service) {
-	ends := []fault.Code{fault.NotFound, fault.Unsupported, fault.Refused}
-	operation.DefineExplained(r, writing(operation.Operation{
-		Name: "update_policy_settings", Title: "Propose policy settings", Path: "/policies/{policyId}/changes", Created: true,
+	proposing(r, s, operation.Operation{
+		Name: "update_policy_settings", Title: "Propose policy settings", Path: "/policies/{policyId}/changes",
 		Description: "Proposes new values for settings of one policy; get_policy_settings lists the settings and their allowed values. " +
 			"Only policies with editable true can be changed, and a list that would change nothing is refused." + review,
-		Faults: ends,
-	}), s.change, s.foreseeChange)
-	operation.DefineExplained(r, writing(operation.Operation{
-		Name: "create_policy", Title: "Propose new policy", Path: "/policies", Created: true,
+	}, s.draftChanges)
+	proposing(r, s, operation.Operation{
+		Name: "create_policy", Title: "Propose new policy", Path: "/policies",
 		Description: "Proposes a new policy as a copy of an existing one, with its apps, settings and restrictions and, if changes are " +
 			"given, with these settings changed. No device uses the new policy until devices are moved to it with " +
 			"change_device_policy." + review,
-		Faults: ends,
-	}), s.copy, s.foreseeCopy)
-	operation.DefineExplained(r, writing(operation.Operation{
-		Name: "rollback_policy", Title: "Propose policy rollback", Path: "/policies/{policyId}/rollbacks", Created: true,
+	}, s.draftCopy)
+	proposing(r, s, operation.Operation{
+		Name: "rollback_policy", Title: "Propose policy rollback", Path: "/policies/{policyId}/rollbacks",
 		Description: "Proposes to return one policy to an earlier revision from list_policy_revisions: its apps, settings, " +
 			"restrictions and name. Description, labels and group stay as they are." + review,
-		Faults: ends,
-	}), s.rollBack, s.foreseeRollBack)
+	}, s.draftRollback)
+}
+
+// proposing declares an operation that keeps what draft returns.
+func proposing[A any](r *operation.Registry, s *Service, o operation.Operation,
+	draft func(context.Context, operation.Call, A) (Proposal, error)) {
+	o.Created, o.Faults = true, []fault.Code{fault.NotFound, fault.Unsupported, fault.Refused}
+	operation.DefineExplained(r, writing(o), func(ctx context.Context, call operation.Call, a A) (View, error) {
+		p, err := propose(ctx, s, call, a, draft)
+		return s.view(p), err
+	}, func(ctx context.Context, call operation.Call, a A) (operation.Forecast, error) {
+		made, err := draft(ctx, call, a)
+		return s.foreseePropose(ctx, made, err)
+	})
 }
 
 // writing completes the declaration of what changes policies.
@@ -69,21 +78,6 @@ func writing(o operation.Operation) operation.Operation {
 
 func (s *Service) read(ctx context.Context, call operation.Call, a ReadArgs) (View, error) {
 	p, err := s.Read(ctx, call.Principal, a.ProposalID)
-	return s.view(p), err
-}
-
-func (s *Service) change(ctx context.Context, call operation.Call, a ChangeArgs) (View, error) {
-	p, err := s.ProposeChanges(ctx, call, a.PolicyID, asChanges(a.Changes))
-	return s.view(p), err
-}
-
-func (s *Service) copy(ctx context.Context, call operation.Call, a CopyArgs) (View, error) {
-	p, err := s.ProposeCopy(ctx, call, a.FromPolicyID, a.DisplayName, asChanges(a.Changes))
-	return s.view(p), err
-}
-
-func (s *Service) rollBack(ctx context.Context, call operation.Call, a RollbackArgs) (View, error) {
-	p, err := s.ProposeRollback(ctx, call, a.PolicyID, a.Revision)
 	return s.view(p), err
 }
 

@@ -11,13 +11,10 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// ProposeChanges proposes new values of settings of an existing policy.
-func (s *Service) ProposeChanges(ctx context.Context, call operation.Call, policyRef string, changes []policy.Change) (Proposal, error) {
-	return s.propose(ctx, call, func() (Proposal, error) { return s.draftChanges(ctx, call, policyRef, changes) })
-}
-
-func (s *Service) draftChanges(ctx context.Context, call operation.Call, policyRef string, changes []policy.Change) (Proposal, error) {
-	p, err := policy.Find(ctx, s.Policies, call.Principal, policyRef)
+// draftChanges drafts new values of settings of an existing policy.
+func (s *Service) draftChanges(ctx context.Context, call operation.Call, a ChangeArgs) (Proposal, error) {
+	changes := asChanges(a.Changes)
+	p, err := policy.Find(ctx, s.Policies, call.Principal, a.PolicyID)
 	if err != nil {
 		return Proposal{}, err
 	}
@@ -39,23 +36,18 @@ func (s *Service) draftChanges(ctx context.Context, call operation.Call, policyR
 	return made, nil
 }
 
-// ProposeCopy proposes a new policy: a copy of a policy's apps, settings and
+// draftCopy drafts a new policy: a copy of a policy's apps, settings and
 // restrictions, with changes of settings on top.
-func (s *Service) ProposeCopy(ctx context.Context, call operation.Call, sourceRef, displayName string,
-	changes []policy.Change) (Proposal, error) {
-	return s.propose(ctx, call, func() (Proposal, error) { return s.draftCopy(ctx, call, sourceRef, displayName, changes) })
-}
-
-func (s *Service) draftCopy(ctx context.Context, call operation.Call, sourceRef, displayName string,
-	changes []policy.Change) (Proposal, error) {
-	source, err := policy.Find(ctx, s.Policies, call.Principal, sourceRef)
+func (s *Service) draftCopy(ctx context.Context, call operation.Call, a CopyArgs) (Proposal, error) {
+	changes := asChanges(a.Changes)
+	source, err := policy.Find(ctx, s.Policies, call.Principal, a.FromPolicyID)
 	if err != nil {
 		return Proposal{}, err
 	}
 	if err := editable(source); err != nil {
 		return Proposal{}, err
 	}
-	newName, wrong := policy.CleanName(displayName)
+	newName, wrong := policy.CleanName(a.DisplayName)
 	if wrong != "" {
 		return Proposal{}, fault.Invalid("displayName "+wrong, fault.Field{Field: "displayName", Message: wrong})
 	}
@@ -79,14 +71,11 @@ func (s *Service) draftCopy(ctx context.Context, call operation.Call, sourceRef,
 	return made, nil
 }
 
-// ProposeRollback proposes to return a policy to an earlier revision: its
+// draftRollback drafts the return of a policy to an earlier revision: its
 // document and its name. Description, labels and group stay (contract 4.3).
-func (s *Service) ProposeRollback(ctx context.Context, call operation.Call, policyRef string, revision int) (Proposal, error) {
-	return s.propose(ctx, call, func() (Proposal, error) { return s.draftRollback(ctx, call, policyRef, revision) })
-}
-
-func (s *Service) draftRollback(ctx context.Context, call operation.Call, policyRef string, revision int) (Proposal, error) {
-	p, err := policy.Find(ctx, s.Policies, call.Principal, policyRef)
+func (s *Service) draftRollback(ctx context.Context, call operation.Call, a RollbackArgs) (Proposal, error) {
+	revision := a.Revision
+	p, err := policy.Find(ctx, s.Policies, call.Principal, a.PolicyID)
 	if err != nil {
 		return Proposal{}, err
 	}
@@ -209,11 +198,12 @@ func (s *Service) knows(made Proposal) error {
 
 // propose drafts a proposal, checks what would be applied, and keeps it. A
 // repeated call has the proposal of the first.
-func (s *Service) propose(ctx context.Context, call operation.Call, draft func() (Proposal, error)) (Proposal, error) {
+func propose[A any](ctx context.Context, s *Service, call operation.Call, a A,
+	draft func(context.Context, operation.Call, A) (Proposal, error)) (Proposal, error) {
 	if earlier, ok, err := s.repeated(ctx, call); ok || err != nil {
 		return earlier, err
 	}
-	made, err := draft()
+	made, err := draft(ctx, call, a)
 	if err == nil {
 		err = s.knows(made)
 	}

@@ -163,21 +163,6 @@ func (s *Service) foreseeRead(ctx context.Context, call operation.Call, a ReadAr
 	return operation.Forecast{Effects: []string{}}, err
 }
 
-func (s *Service) foreseeChange(ctx context.Context, call operation.Call, a ChangeArgs) (operation.Forecast, error) {
-	made, err := s.draftChanges(ctx, call, a.PolicyID, asChanges(a.Changes))
-	return s.foreseePropose(ctx, made, err)
-}
-
-func (s *Service) foreseeCopy(ctx context.Context, call operation.Call, a CopyArgs) (operation.Forecast, error) {
-	made, err := s.draftCopy(ctx, call, a.FromPolicyID, a.DisplayName, asChanges(a.Changes))
-	return s.foreseePropose(ctx, made, err)
-}
-
-func (s *Service) foreseeRollBack(ctx context.Context, call operation.Call, a RollbackArgs) (operation.Forecast, error) {
-	made, err := s.draftRollback(ctx, call, a.PolicyID, a.Revision)
-	return s.foreseePropose(ctx, made, err)
-}
-
 func (s *Service) foreseeApply(ctx context.Context, call operation.Call, a ApplyArgs) (operation.Forecast, error) {
 	return s.ForeseeApply(ctx, call.Principal, a.ProposalID, a.Confirmation)
 }
