@@ -68,6 +68,9 @@ func show(ctx context.Context, t *tx, c command.Command) error {
 	}
 	switch c.Type {
 	case command.StartLostMode, command.StopLostMode:
+		if overtaken, err := overtaken(ctx, t, c); err != nil || overtaken {
+			return err
+		}
 		h.lostMode = c.Type == command.StartLostMode
 		return h.save(ctx, t)
 	case command.WipeCompanyData, command.RelinquishOwnership:
@@ -84,6 +87,19 @@ func show(ctx context.Context, t *tx, c command.Command) error {
 	default:
 		return nil
 	}
+}
+
+// overtaken reports whether the device carried out a later command about lost mode than c: the results of two commands may
+// arrive in either order. At one time, the one that was sent later counts. The asset is locked.
+func overtaken(ctx context.Context, t *tx, c command.Command) (bool, error) {
+	done := c.FeedbackAt
+	if done.IsZero() {
+		done = c.CreatedAt
+	}
+	return holds(ctx, t, `SELECT id FROM commands WHERE company_id = ? AND asset_id = ? AND epoch = ? AND state = 'SUCCESS'
+		AND type IN ('START_LOST_MODE', 'STOP_LOST_MODE')
+		AND (CASE WHEN feedback_at > 0 THEN feedback_at ELSE created_at END, created_at) > (?, ?) LIMIT 1`,
+		c.CompanyID, c.AssetID, c.Epoch, millis(done), millis(c.CreatedAt))
 }
 
 // caused returns a context with the request that sent the command which ended the management, if there is one.

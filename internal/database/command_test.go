@@ -1,6 +1,7 @@
 package database_test
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -208,6 +209,33 @@ func TestTransition_SuccessShowsOnTheAsset(t *testing.T) {
 				if (now.Device == nil) != (s.status == asset.Deleted) || now.Device != nil && now.Device.LostMode != s.lost {
 					f.Errorf("after %s the asset is %s, its device %+v", s.sent, now.Status, now.Device)
 				}
+			}
+		}
+	})
+}
+
+// The word of a device about lost mode that comes late changes nothing, whichever replica takes it.
+func TestTransition_LateWordAboutLostMode(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		for n, order := range [][2]command.Type{{command.StartLostMode, command.StopLostMode},
+			{command.StopLostMode, command.StartLostMode}} {
+			for _, apart := range []time.Duration{time.Second, 0} {
+				a := f.enroll(fmt.Sprint("d", n, apart), "")
+				first := f.begin(a, order[0])
+				f.clock.Advance(time.Millisecond)
+				last := f.begin(a, order[1])
+				said := f.clock.Now()
+				for _, word := range []struct {
+					of command.Command
+					at time.Time
+				}{{last, said.Add(apart)}, {first, said}} {
+					_, _, err := f.db.Advance(f.Context(), word.of.ID, command.Transition{From: []command.State{command.Prepared},
+						To: command.Succeeded, Feedback: word.at})
+					f.ok(err)
+				}
+				now, err := f.db.Asset(f.Context(), f.company.ID, a.ID)
+				f.ok(err)
+				equal(f, fmt.Sprint("lost after ", order, " ", apart), now.Device.LostMode, order[1] == command.StartLostMode)
 			}
 		}
 	})
