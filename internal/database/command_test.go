@@ -217,7 +217,8 @@ func TestTransition_SuccessShowsOnTheAsset(t *testing.T) {
 // The word of a device about lost mode that comes late changes nothing, whichever replica takes it.
 func TestTransition_LateWordAboutLostMode(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		for n, order := range [][2]command.Type{{command.StartLostMode, command.StopLostMode}, {command.StopLostMode, command.StartLostMode}} {
+		for n, order := range [][2]command.Type{{command.StartLostMode, command.StopLostMode},
+			{command.StopLostMode, command.StartLostMode}} {
 			for _, apart := range []time.Duration{time.Second, 0} {
 				a := f.enroll(fmt.Sprint("d", n, apart), "")
 				first := f.begin(a, order[0])
