@@ -99,8 +99,8 @@ func unmoved(ctx context.Context, t *tx, companyID, policyID string) error {
 		`SELECT `+jobColumns+` FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED')`, companyID)
 	for _, j := range open {
 		if to, _ := j.MovesTo(owner.Slug); to == policyID {
-			return fault.New(fault.Refused, "the job “%s” (%s), which has not ended, moves devices to the policy: wait for it, or cancel it",
-				j.Title(), j.ID)
+			return fault.New(fault.Refused, "the job “%s” (%s), which has not ended, moves devices to the policy: wait for it, "+
+				"or cancel it", j.Title(), j.ID)
 		}
 	}
 	return err
