@@ -85,8 +85,8 @@ func unmoved(ctx context.Context, t *tx, companyID, policyID string) error {
 	for _, j := range listed(ctx, t, into(jobFields),
 		`SELECT `+jobColumns+` FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED')`, companyID) {
 		if to, _ := j.MovesTo(owner.Slug); to == policyID {
-			return fault.New(fault.Refused, "the job “%s” (%s), which has not ended, moves devices to the policy: wait for it, or cancel it",
-				j.Title(), j.ID)
+			return fault.New(fault.Refused, "the job “%s” (%s), which has not ended, moves devices to the policy: wait for it, "+
+				"or cancel it", j.Title(), j.ID)
 		}
 	}
 	return nil

@@ -122,7 +122,8 @@ func TestPostgres_NoRoomForAnotherConnection(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = server.Close() })
 	role, owner := strings.ToLower(address.Path[1:])+"_few", address.User.Username()
-	if _, err := server.ExecContext(t.Context(), `CREATE ROLE `+role+` LOGIN PASSWORD 'few' CONNECTION LIMIT 5 IN ROLE `+owner); err != nil {
+	if _, err := server.ExecContext(t.Context(),
+		`CREATE ROLE `+role+` LOGIN PASSWORD 'few' CONNECTION LIMIT 5 IN ROLE `+owner); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = server.ExecContext(context.WithoutCancel(t.Context()), `DROP ROLE `+role) })

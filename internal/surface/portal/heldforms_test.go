@@ -71,7 +71,8 @@ func forms() []form {
 		{pattern: "/account/prove/passkey", goesOn: true, own: true, signer: true, ready: func(d *desk) (string, url.Values) {
 			return "/account/prove/passkey", d.signs("/account/prove", "<form")
 		}},
-		{pattern: "/users", ready: at("/users", url.Values{"email": {"new@acme.test"}, "name": {"New"}, "role": {"viewer"}, "scope": {"all"}})},
+		{pattern: "/users", ready: at("/users",
+			url.Values{"email": {"new@acme.test"}, "name": {"New"}, "role": {"viewer"}, "scope": {"all"}})},
 		{pattern: "/users/{user}", ready: func(d *desk) (string, url.Values) {
 			return "/users/" + d.other().User.ID, url.Values{"name": {"Other"}, "role": {"operator"}, "scope": {"all"}}
 		}},

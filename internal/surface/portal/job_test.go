@@ -68,7 +68,8 @@ func TestJob_AllThatMatch(t *testing.T) {
 	failed := admin.Send(o.base+"/jobs", url.Values{"once": {resource.NewID()}, "command": {"message"}, "title": {"T"}, "body": {"B"},
 		"id": {o.id(devices[0].AssetID)}, "rate": {"600"}}).Want(t, 303).Header.Get("Location")
 	o.says(t, admin, failed, "Done")
-	if done := o.get(t, admin, failed, 200); !strings.Contains(page, `data-tone="ok">Done`) || !strings.Contains(done, `data-tone="warn">Done, 1 without success`) {
+	if done := o.get(t, admin, failed, 200); !strings.Contains(page, `data-tone="ok">Done`) ||
+		!strings.Contains(done, `data-tone="warn">Done, 1 without success`) {
 		t.Error("a job whose device has an error looks like one that succeeded")
 	}
 	list := o.get(t, admin, "/jobs", 200)
