@@ -68,11 +68,14 @@ func (c *EnrollmentCreate) Run(env *Env) error {
 		actor := access.OperatorActor(env.User)
 		token, _, err := making.Issue(ctx, access.Principal{Kind: actor.Kind, ID: actor.ID, Name: actor.Name, CompanyID: owner.ID,
 			CompanySlug: owner.Slug}, wanted)
+		if err != nil {
+			return answer{}, usage(err)
+		}
 		view := createdCode{token.Code, token.Text, operation.Timestamp{Time: token.ExpiresAt}, under.PathName()}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "Code %s of %s, until %s; the token is not shown again:\n\n%s\n", view.ID, under.Name,
 				day(token.ExpiresAt), token.Text)
-		}}, usage(err)
+		}}, nil
 	}))
 }
 

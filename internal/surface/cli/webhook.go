@@ -75,12 +75,15 @@ func (c *WebhookCreate) Run(env *Env) error {
 	networks, _ := c.Networks() // Validate has read them
 	return c.run(env, withHooks(networks, true, func(ctx context.Context, hooks webhook.Service, owner company.Company) (answer, error) {
 		made, secret, err := hooks.Create(ctx, owner, c.URL, c.Event)
+		if err != nil {
+			return answer{}, usage(err)
+		}
 		view := viewWebhook(made)
 		view.Secret = secret
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "Created webhook %s to %s.\nThe receiver verifies signatures with this secret, which is shown this "+
 				"once:\n\n%s\n", made.ID, made.Host(), secret)
-		}}, usage(err)
+		}}, nil
 	}))
 }
 
