@@ -225,8 +225,8 @@ func (db *DB) ConfirmRequest(ctx context.Context, companyID, id string, by acces
 		}
 		now := db.now()
 		expires := millis(now.Add(agentdevice.RequestLifetime))
-		t.do(ctx, `UPDATE enrollment_requests SET confirmed_at = ?, expires_at = ? WHERE id = ?`, millis(now),
-			expires, id)
+		t.do(ctx, `UPDATE enrollment_requests SET confirmed_at = ?, expires_at = ? WHERE id = ? AND company_id = ?`, millis(now),
+			expires, id, companyID)
 		if !bindToken(ctx, t, r.hash, h, expires) {
 			return nil, fault.New(fault.Refused, "the code with which the device asked was revoked or is used up: decline the request")
 		}
