@@ -83,7 +83,8 @@ func merge(ctx context.Context, t *tx, kept, other lockedAsset) error {
 	before := kept
 	failBeforeEnrollment(ctx, t, kept)
 	for _, c := range lockOpen(ctx, t, other.id) {
-		_, err := t.db.advanceWithin(ctx, t, c.ID, command.Transition{From: []command.State{c.State}, To: command.Failed, Outcome: mergedOutcome})
+		_, err := t.db.advanceWithin(ctx, t, c.ID,
+			command.Transition{From: []command.State{c.State}, To: command.Failed, Outcome: mergedOutcome})
 		t.check(err)
 	}
 	supersede(ctx, t, kept.id, "")

@@ -15,7 +15,7 @@ var nameShape = regexp.MustCompile(`^[a-z]+(_[a-z]+)+$`)
 
 // faultsOf lists the codes that the handlers of a dialect may end in, beside
 // the pipeline's own (contract 7.1 to 7.5).
-var faultsOf = map[Dialect][]fault.Code{ //nolint:gochecknoglobals // a table that is never written to
+var faultsOf = map[Dialect][]fault.Code{
 	Reads:        {fault.NotFound, fault.CursorExpired, fault.Unavailable},
 	FirstFour:    {fault.NotFound, fault.Unsupported, fault.Refused, fault.Provider, fault.Unavailable},
 	Commands:     {fault.NotFound, fault.Unsupported, fault.Refused, fault.Provider, fault.Unavailable},
@@ -25,7 +25,7 @@ var faultsOf = map[Dialect][]fault.Code{ //nolint:gochecknoglobals // a table th
 
 // gateOf pairs each permission to change something with the company setting
 // that goes with it (contract 5.4).
-var gateOf = map[access.Permission]access.Gate{ //nolint:gochecknoglobals // a table that is never written to
+var gateOf = map[access.Permission]access.Gate{
 	access.DevicesCommand:            access.DeviceCommands,
 	access.DevicesCommandDestructive: access.DestructiveCommands,
 	access.PoliciesWrite:             access.PolicyChanges,

@@ -43,7 +43,8 @@ func describe(o *operation.Operation) resttest.Endpoint {
 	slices.Sort(permissions)
 	return resttest.Endpoint{
 		Method: o.Method, Path: braces.ReplaceAllString(o.Path, "{}"), Tool: o.Name,
-		Permissions: strings.Join(permissions, " "), Gate: string(o.Gate), Family: resttest.FamilyOf(o), Success: success, Body: bodyMembers(o),
+		Permissions: strings.Join(permissions, " "), Gate: string(o.Gate), Family: resttest.FamilyOf(o),
+		Success: success, Body: bodyMembers(o),
 	}
 }
 

@@ -70,10 +70,12 @@ func (v *Client) Do(ctx context.Context, method, path, kind, body string) Page {
 	if kind != "" {
 		request.Header.Set("Content-Type", kind)
 	}
-	return script.Must(ReadPage(script.Must(v.HTTP.Do(request))))
+	response, err := v.HTTP.Do(request)
+	script.Need(err)
+	return script.Must(ReadPage(response))
 }
 
-// ReadPage reads a page.
+// ReadPage reads a page and closes the response.
 func ReadPage(response *http.Response) (Page, error) {
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)

@@ -50,6 +50,7 @@ func (s *Section) saveSignIn(v *frame.Visit, before account.IdentityProvider) er
 		status := frame.Either(code == fault.Forbidden, http.StatusForbidden, http.StatusUnprocessableEntity)
 		return s.showSignIn(v, status, signInForm{IdentityProvider: p, Was: before,
 			Wrong: frame.Fields(err), Problem: frame.Sentence(fault.From(err).Detail)})
+	default: // saved, or a fault of the service
 	}
 	return v.Finish(frame.CompanySignInPath, err, "Company sign-in saved.")
 }
