@@ -53,25 +53,11 @@ func Settling(ctx context.Context) context.Context {
 	return context.WithValue(ctx, permitKey{}, (*Permit)(nil))
 }
 
-// CompanyID is the caller's company.
-func (p *Permit) CompanyID() string {
+// Caller is the caller as they were let in, with the version of the company's controls at that time.
+func (p *Permit) Caller() Principal {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.principal.CompanyID
-}
-
-// Version is the version of the company's controls that the caller was let in by.
-func (p *Permit) Version() int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.principal.Version
-}
-
-// Ended reports whether the caller's key, token or session has run out at now.
-func (p *Permit) Ended(now time.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return !p.principal.Expires.IsZero() && !now.Before(p.principal.Expires)
+	return p.principal
 }
 
 // Renew lets the caller in again, and returns nil if they may do exactly what they could
@@ -137,6 +123,9 @@ func (p *Permit) Used() bool {
 	defer p.mu.Unlock()
 	return p.used
 }
+
+// Ended reports whether the caller's key, token or session has run out at now.
+func (p Principal) Ended(now time.Time) bool { return !p.Expires.IsZero() && !now.Before(p.Expires) }
 
 // same reports whether two principals may do the same.
 func (p Principal) same(other Principal) bool {

@@ -33,7 +33,7 @@ func TestPermit_Renew(t *testing.T) {
 		p := access.NewPermit(was, func(context.Context) (access.Principal, error) { return c.now, c.err })
 		err := p.Renew(t.Context())
 		expect.Equal(t, c.name, expect.Values{"moved": {errors.Is(err, access.ErrMoved), c.moved}, "moves": {p.Moves() == 1, c.moved},
-			"failed": {err != nil, c.moved}, "version": {p.Version(), c.version}})
+			"failed": {err != nil, c.moved}, "version": {p.Caller().Version, c.version}})
 		now, err := p.Again(t.Context())
 		expect.Equal(t, c.name+", again", expect.Values{"error": {err, c.err}, "permissions": {now.Permissions, c.now.Permissions}})
 	}
@@ -49,8 +49,8 @@ func TestPermit_Wrote(t *testing.T) {
 		p := access.NewPermit(access.Principal{Version: 3}, nil)
 		before := p.Used()
 		p.Wrote(raised)
-		if p.Version() != want || before || !p.Used() {
-			t.Errorf("a write that raised it to %d: version %d, used %t before and %t after, want version %d", raised, p.Version(),
+		if p.Caller().Version != want || before || !p.Used() {
+			t.Errorf("a write that raised it to %d: version %d, used %t before and %t after, want version %d", raised, p.Caller().Version,
 				before, p.Used(), want)
 		}
 	}
@@ -70,7 +70,7 @@ func TestPermit_Ended(t *testing.T) {
 		{"at the end", end, end, true},
 		{"after", end, end.Add(1), true},
 	} {
-		if got := access.NewPermit(access.Principal{Expires: c.expires}, nil).Ended(c.now); got != c.want {
+		if got := (access.Principal{Expires: c.expires}).Ended(c.now); got != c.want {
 			t.Errorf("%s: ended %t, want %t", c.name, got, c.want)
 		}
 	}

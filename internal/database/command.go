@@ -81,14 +81,14 @@ func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held
 	permit := access.PermitOf(ctx)
 	switch {
 	case permit == nil:
-	case permit.Ended(db.now()):
+	case permit.Caller().Ended(db.now()):
 		return false, access.ErrMoved
 	case db.engine.OneWriter():
 		if err := db.stands(ctx, tx, c, permit, move); err != nil {
 			return false, unlessRepeated(ctx, tx, c, err)
 		}
 	default:
-		first = part{insertCommandIf, append(first.args, c.CompanyID, permit.Version())}
+		first = part{insertCommandIf, append(first.args, c.CompanyID, permit.Caller().Version)}
 		if move {
 			first = first.with(moveConditions(c), onceOnly)
 		}

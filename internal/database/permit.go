@@ -44,19 +44,20 @@ func (db *DB) PermitStands(ctx context.Context) error {
 
 // compare returns access.ErrMoved if a permit no longer stands.
 func (db *DB) compare(ctx context.Context, c conn, permit *access.Permit) error {
-	if permit.Ended(db.now()) {
+	caller := permit.Caller()
+	if caller.Ended(db.now()) {
 		return access.ErrMoved
 	}
 	known := versions(engine.Memory(ctx))
-	now, read := known[permit.CompanyID()]
+	now, read := known[caller.CompanyID]
 	if !read {
 		var err error
-		if now, err = value[int64](ctx, c, `SELECT `+controlVersion("?"), permit.CompanyID()); err != nil {
+		if now, err = value[int64](ctx, c, `SELECT `+controlVersion("?"), caller.CompanyID); err != nil {
 			return err
 		}
-		known.note(permit.CompanyID(), now)
+		known.note(caller.CompanyID, now)
 	}
-	if now != permit.Version() {
+	if now != permit.Caller().Version { // which another write under the permit may have raised
 		return access.ErrMoved
 	}
 	return nil
@@ -93,7 +94,7 @@ func (t *tx) raises(companyID string) {
 // any more. It returns the version to which it raised that of the permit's company.
 func (db *DB) conclude(ctx context.Context, t *tx) (version int64, err error) {
 	permit := access.PermitOf(ctx)
-	if permit != nil && permit.Ended(db.now()) {
+	if permit != nil && permit.Caller().Ended(db.now()) {
 		return 0, access.ErrMoved
 	}
 	compared := permit == nil || t.compared
@@ -106,8 +107,8 @@ func (db *DB) conclude(ctx context.Context, t *tx) (version int64, err error) {
 		}
 		known := versions(engine.Memory(ctx))
 		known.note(companyID, now)
-		if permit != nil && companyID == permit.CompanyID() {
-			if now != permit.Version()+1 {
+		if permit != nil && companyID == permit.Caller().CompanyID {
+			if now != permit.Caller().Version+1 {
 				return 0, access.ErrMoved
 			}
 			version, compared = now, true

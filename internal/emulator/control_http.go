@@ -13,7 +13,7 @@ func (e *Emulator) addControl(mux *http.ServeMux) {
 	for pattern, serve := range map[string]func(*http.Request) (any, error){
 		"POST /emulator/v1/devices":                    taking(e.controlEnrol),
 		"GET /emulator/v1/devices":                     shown("devices", e.Devices),
-		"GET /emulator/v1/devices/{device}":            e.controlDevice,
+		"GET /emulator/v1/devices/{device}":            func(r *http.Request) (any, error) { return e.Device(r.PathValue("device")) },
 		"PATCH /emulator/v1/devices/{device}":          taking(e.controlBehavior),
 		"POST /emulator/v1/devices/{device}/actions":   taking(e.controlAction),
 		"POST /emulator/v1/faults":                     taking(e.controlAddFault),
@@ -21,7 +21,7 @@ func (e *Emulator) addControl(mux *http.ServeMux) {
 		"DELETE /emulator/v1/faults":                   done(e.ClearFaults),
 		"GET /emulator/v1/calls":                       e.controlCalls,
 		"DELETE /emulator/v1/calls":                    done(e.ClearCalls),
-		"GET /emulator/v1/settings":                    e.controlSettings,
+		"GET /emulator/v1/settings":                    func(*http.Request) (any, error) { return e.Settings(), nil },
 		"PATCH /emulator/v1/settings":                  e.controlSetSettings,
 		"POST /emulator/v1/reset":                      done(e.Reset),
 		"POST /emulator/v1/signups/{id}":               e.controlSignup,
@@ -109,10 +109,6 @@ func done(do func()) func(*http.Request) (any, error) {
 	}
 }
 
-func (e *Emulator) controlDevice(r *http.Request) (any, error) {
-	return e.Device(r.PathValue("device"))
-}
-
 // behaviorCall is the body of a call that changes how a device behaves.
 type behaviorCall struct {
 	Behavior
@@ -149,8 +145,6 @@ func (e *Emulator) controlCalls(r *http.Request) (any, error) {
 	}
 	return map[string]any{"calls": e.Calls(since, r.URL.Query().Get("method"))}, nil
 }
-
-func (e *Emulator) controlSettings(*http.Request) (any, error) { return e.Settings(), nil }
 
 func (e *Emulator) controlSetSettings(r *http.Request) (any, error) {
 	settings := e.Settings()

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/provisioning"
@@ -19,6 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/surface/cli"
 	"github.com/musterhq/muster/internal/wait"
+	"github.com/musterhq/muster/internal/webhook"
 )
 
 // How often background work looks.
@@ -209,4 +212,18 @@ func (k Maintenance) Copy(env *cli.Env, from, to config.Store) (done cli.Copied,
 		done.Tables = append(done.Tables, cli.CopiedTable(t))
 	}
 	return done, err
+}
+
+// webhookService is what administrators do with webhooks, in the portal and on the command
+// line.
+func webhookService(db *database.DB, sealer webhook.Sealer, networks []netip.Prefix, now func() time.Time) webhook.Service {
+	return webhook.Service{Store: db, Sealer: sealer, Sender: webhook.NewSender(networks, nil), Networks: networks, Now: now}
+}
+
+// webhookLoop sends events to webhooks. It is woken when events got their positions.
+func (w *wiring) webhookLoop() Loop {
+	runner := webhook.NewRunner(webhook.Config{Queue: w.db, Sender: w.webhooks.Sender, Sealer: w.keys, Observer: w.metrics,
+		Slots: w.shares.Webhooks(), Now: w.db.Now, Log: w.options.Logger})
+	w.listen(event.Topic, runner.Wake)
+	return Loop{Name: "webhooks", Run: runner.Run}
 }

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -64,4 +65,10 @@ func ParseCode(text string) (Code, error) {
 		return Code{}, errors.New("agentproto: the code holds no enrollment token of an agent")
 	}
 	return c, nil
+}
+
+// Pin names a certificate's key: SHA-256 of its SubjectPublicKeyInfo, base64url.
+// It stays the same when a certificate is renewed with the same key.
+func Pin(c *x509.Certificate) string {
+	return Digest(c.RawSubjectPublicKeyInfo)
 }
