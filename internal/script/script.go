@@ -1,6 +1,5 @@
 // Package script ends a long script at its first failure, without an error that each step passes on. A script is a program
-// that plays what people and devices do, step by step: the demo's company, an attack, the enrollment of a device over USB. Code that serves
-// requests returns errors.
+// that plays what people and devices do, step by step: the demo's company, an attack. Code that serves requests returns errors.
 package script
 
 import "fmt"

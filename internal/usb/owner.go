@@ -2,11 +2,11 @@ package usb
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/musterhq/muster/internal/resource"
-	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/usb/adb"
 	"github.com/musterhq/muster/internal/validate"
 )
@@ -46,50 +46,69 @@ const (
 type ownerState struct{ state, device, detail string }
 
 // owner installs the app, makes it the device owner, and hands it the bundle.
-func (w *work) owner() {
-	before := w.ownerState()
+func (w *work) owner() error {
+	before, err := w.ownerState()
+	if err != nil {
+		return err
+	}
 	const remedy = "to enroll it here, relinquish it at the service that manages it"
 	switch before.state {
 	case ownerEnrolled:
-		w.recognize(before.device, remedy)
-		return
+		return w.recognize(before.device, remedy)
 	case ownerLost, ownerAsking:
 		// Without an identity it does not know its device; it obeys no other service all the same.
 		if resource.IsID(before.device) {
-			w.recognize(before.device, remedy)
-			if w.result.Outcome == Elsewhere {
-				return
+			if err := w.recognize(before.device, remedy); err != nil || w.result.Outcome == Elsewhere {
+				return err
 			}
 		}
 		if before.state == ownerAsking {
 			w.asks()
-			return
+			return nil
 		}
 		w.result.Outcome, w.result.Asset = "", ""
 	}
 	w.begin("making the app its device owner")
 	defer w.tidy(ownerDir)
-	w.makeDir(ownerDir)
-	w.installApp()
-	if now := w.ownerState(); now.state == "" || now.state == ownerNone {
-		w.setOwner()
+	// The directory is closed before anything lies in it.
+	if err := w.each([]string{"mkdir", "-p", ownerDir}, []string{"chmod", "700", ownerDir}); err != nil {
+		return err
 	}
-	// It may sleep like any other app where that is refused: orders take longer.
-	w.ask("cmd", "deviceidle", "whitelist", "+"+w.appPackage())
-	bundle := script.Must(w.Enroller.Issue(w.ctx))
-	w.handOver(bundle)
-	if err := w.await(bundle); err != nil {
-		var now ownerState
-		_ = script.Attempt(func() { now = w.ownerState() }) // else the first failure counts
-		switch {
-		case now.state == ownerAsking:
-			w.asks()
-		case now.detail != "":
-			script.Fail("%w; the app says: %s; %s", err, now.detail, w.free())
-		default:
-			script.Fail("%w; %s", err, w.free())
+	if err := w.installApp(); err != nil {
+		return err
+	}
+	now, err := w.ownerState()
+	if err != nil {
+		return err
+	}
+	if now.state == "" || now.state == ownerNone {
+		if err := w.setOwner(); err != nil {
+			return err
 		}
 	}
+	// It may sleep like any other app where that is refused: orders take longer.
+	if _, err := w.ask("cmd", "deviceidle", "whitelist", "+"+w.appPackage()); err != nil {
+		return err
+	}
+	bundle, err := w.Enroller.Issue(w.ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.handOver(bundle); err != nil {
+		return err
+	}
+	if err := w.await(bundle); err != nil {
+		now, asked := w.ownerState()
+		switch {
+		case asked == nil && now.state == ownerAsking:
+			w.asks()
+			return nil
+		case asked == nil && now.detail != "":
+			return fmt.Errorf("%w; the app says: %s; %s", err, now.detail, w.free())
+		}
+		return fmt.Errorf("%w; %s", err, w.free())
+	}
+	return nil
 }
 
 // asks notes a device that lost its key or identity and waits for an administrator.
@@ -100,18 +119,21 @@ func (w *work) asks() {
 }
 
 // ask runs a command whatever it answers.
-func (w *work) ask(words ...string) adb.Output {
+func (w *work) ask(words ...string) (adb.Output, error) {
 	output, err := w.ADB.Run(w.ctx, w.result.Serial, words...)
 	w.record(words, output, err)
-	script.Need(err)
-	return output
+	return output, err
 }
 
 // ownerState asks the app; the zero state: it is not installed.
-func (w *work) ownerState() (s ownerState) {
-	_, row, found := strings.Cut(w.ask("content", "query", "--uri", w.provider("/state")).Out, "Row: 0 ")
+func (w *work) ownerState() (s ownerState, err error) {
+	output, err := w.ask("content", "query", "--uri", w.provider("/state"))
+	if err != nil {
+		return s, err
+	}
+	_, row, found := strings.Cut(output.Out, "Row: 0 ")
 	if !found {
-		return s
+		return s, nil
 	}
 	row, _, _ = strings.Cut(row, "\n")
 	// The detail comes last, as it may hold the separator.
@@ -126,32 +148,48 @@ func (w *work) ownerState() (s ownerState) {
 		}
 	}
 	s.detail = validate.Clean(strings.TrimSpace(s.detail), 300)
-	return s
+	return s, nil
 }
 
 // installApp installs the app or updates it.
-func (w *work) installApp() {
-	w.push(w.App, ownerApp)
+func (w *work) installApp() error {
+	if err := w.push(w.App, ownerApp); err != nil {
+		return err
+	}
 	// The installer's server reads the file through this command, so that the closed
 	// directory is no hindrance.
-	output := w.ask("sh", "-c", fmt.Sprintf("pm install -r -g -S %d < %s", len(w.App), ownerApp))
-	if !strings.Contains(output.Out+output.Err, "Success") {
-		w.explain("Android does not install the app", output, installRefusals())
+	output, err := w.ask("sh", "-c", fmt.Sprintf("pm install -r -g -S %d < %s", len(w.App), ownerApp))
+	if err != nil {
+		return err
 	}
+	if !strings.Contains(output.Out+output.Err, "Success") {
+		return w.explain("Android does not install the app", output, installRefusals())
+	}
+	return nil
 }
 
-func (w *work) setOwner() {
-	output := w.ask("dpm", "set-device-owner", w.appPackage()+"/"+ownerReceiver)
-	if !strings.Contains(output.Out, "Success") {
-		w.explain("Android does not make the app its device owner", output, ownerRefusals())
+func (w *work) setOwner() error {
+	output, err := w.ask("dpm", "set-device-owner", w.appPackage()+"/"+ownerReceiver)
+	if err != nil {
+		return err
 	}
+	if !strings.Contains(output.Out, "Success") {
+		return w.explain("Android does not make the app its device owner", output, ownerRefusals())
+	}
+	return nil
 }
 
 // handOver writes the bundle into the app's provider. It is never an argument.
-func (w *work) handOver(b Bundle) {
-	w.push(b.Text, ownerBundle)
-	output := w.ask("sh", "-c", "content write --uri "+w.provider("/bundle")+" < "+ownerBundle)
-	if text := output.Out + output.Err; output.Code != 0 || strings.Contains(text, "Exception") || strings.Contains(text, "[ERROR]") {
-		script.Fail("the app does not take the bundle: %s", output.Message())
+func (w *work) handOver(b Bundle) error {
+	if err := w.push(b.Text, ownerBundle); err != nil {
+		return err
 	}
+	output, err := w.ask("sh", "-c", "content write --uri "+w.provider("/bundle")+" < "+ownerBundle)
+	if err != nil {
+		return err
+	}
+	if text := output.Out + output.Err; output.Code != 0 || strings.Contains(text, "Exception") || strings.Contains(text, "[ERROR]") {
+		return errors.New("the app does not take the bundle: " + output.Message())
+	}
+	return nil
 }

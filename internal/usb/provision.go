@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/resource"
-	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/usb/adb"
 	"github.com/musterhq/muster/internal/validate"
 )
@@ -44,7 +43,7 @@ const oldest = 21
 const labLimits = "for trying things out: the agent ends when the device restarts or USB debugging is switched off; " +
 	"it cannot restrict the device, erase it or hold its settings"
 
-// work is one device being provisioned, as a script: a step that fails ends it (script.Attempt).
+// work is one device being provisioned.
 type work struct {
 	*Tool
 	ctx    context.Context
@@ -52,57 +51,85 @@ type work struct {
 }
 
 // provision finds out what the device is, and does what it takes.
-func (w *work) provision() {
-	daemon, ready := w.probe()
+func (w *work) provision() error {
+	daemon, ready, err := w.probe()
+	if err != nil {
+		return err
+	}
 	switch {
 	case w.result.SDK < oldest:
 		w.result.Outcome, w.result.Detail = Unsupported, "its Android is older than 5 (API level 21)"
+		return nil
 	case !ready:
 		w.result.Outcome, w.result.Detail = NotReady, "Android is still starting on it"
+		return nil
 	case daemon == daemonReady || daemon == daemonEnroll:
 		w.result.Way = System
-		w.system()
+		return w.system()
 	case daemon == daemonEnrolled:
 		w.result.Way = System
-		if device := w.enrolledAs(); device == deviceAsking {
+		device, err := w.enrolledAs()
+		if err != nil || device == deviceAsking {
 			w.asks()
-		} else {
-			w.recognize(device, "to enroll it here, relinquish it at the service that manages it, or reset it")
+			return err
 		}
-	case len(w.App) > 0 && w.result.SDK >= ownerOldest:
-		w.result.Way = Owner
-		w.owner()
-	default:
-		w.result.Way = Lab
-		w.lab()
+		return w.recognize(device, "to enroll it here, relinquish it at the service that manages it, or reset it")
 	}
+	if len(w.App) > 0 && w.result.SDK >= ownerOldest {
+		w.result.Way = Owner
+		return w.owner()
+	}
+	w.result.Way = Lab
+	return w.lab()
 }
 
 // enrolledAs is what the agent in the system says of its device.
-func (w *work) enrolledAs() string { return strings.TrimSpace(w.run("getprop", deviceProperty).Out) }
+func (w *work) enrolledAs() (string, error) {
+	output, err := w.run("getprop", deviceProperty)
+	return strings.TrimSpace(output.Out), err
+}
 
 // probe asks the device who it is.
-func (w *work) probe() (daemon string, ready bool) {
-	get := func(name string) string { return validate.Clean(w.run("getprop", name).Out, 100) }
+func (w *work) probe() (daemon string, ready bool, err error) {
+	get := func(name string) (value string) {
+		if err == nil {
+			var output adb.Output
+			output, err = w.run("getprop", name)
+			value = validate.Clean(output.Out, 100)
+		}
+		return value
+	}
 	r := &w.result
 	level := get("ro.build.version.sdk")
 	r.AndroidVersion, r.ABI = get("ro.build.version.release"), get("ro.product.cpu.abi")
 	r.Manufacturer, r.Model = get("ro.product.manufacturer"), get("ro.product.model")
 	daemon, booted := get(daemonProperty), get("sys.boot_completed")
-	var err error
-	if r.SDK, err = strconv.Atoi(level); err != nil {
-		script.Fail("it does not tell its API level: is this Android?")
+	if err != nil {
+		return "", false, err
 	}
-	return daemon, booted == "1"
+	if r.SDK, err = strconv.Atoi(level); err != nil {
+		return "", false, errors.New("it does not tell its API level: is this Android?")
+	}
+	return daemon, booted == "1", nil
 }
 
 // run runs a command that must succeed.
-func (w *work) run(words ...string) adb.Output {
-	output := w.ask(words...)
-	if output.Code != 0 {
-		script.Fail("%s failed on the device: %s", words[0], output.Message())
+func (w *work) run(words ...string) (adb.Output, error) {
+	output, err := w.ask(words...)
+	if err == nil && output.Code != 0 {
+		err = fmt.Errorf("%s failed on the device: %s", words[0], output.Message())
 	}
-	return output
+	return output, err
+}
+
+// each runs commands that must succeed, one after the other.
+func (w *work) each(commands ...[]string) error {
+	for _, words := range commands {
+		if _, err := w.run(words...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tidy removes something from the device, whatever happened.
@@ -121,52 +148,70 @@ func (w *work) begin(text string) {
 
 // system hands the bundle to the agent in the device's system, which init starts
 // when it is asked to.
-func (w *work) system() {
+func (w *work) system() error {
 	w.begin("enrolling through the agent in its system")
-	bundle := script.Must(w.Enroller.Issue(w.ctx))
+	bundle, err := w.Enroller.Issue(w.ctx)
+	if err != nil {
+		return err
+	}
 	defer w.tidy(daemonBundle)
 	// Only system and shell may look into this directory (init file), so that the
 	// wide mode that adb gives a file does no harm.
-	w.push(bundle.Text, daemonBundle)
-	w.run("chmod", "640", daemonBundle)
-	w.run("setprop", daemonProperty, daemonReady)
-	w.run("setprop", daemonProperty, daemonEnroll)
+	if err := w.push(bundle.Text, daemonBundle); err != nil {
+		return err
+	}
+	err = w.each([]string{"chmod", "640", daemonBundle}, []string{"setprop", daemonProperty, daemonReady},
+		[]string{"setprop", daemonProperty, daemonEnroll})
+	if err != nil {
+		return err
+	}
 	if err := w.await(bundle); err != nil {
-		var device string
-		_ = script.Attempt(func() { device = w.enrolledAs() }) // else the first failure counts
-		if device == deviceAsking {
+		if device, asked := w.enrolledAs(); asked == nil && device == deviceAsking {
 			w.asks()
-			return
+			return nil
 		}
 		if left, asked := w.ADB.Exists(w.ctx, w.result.Serial, daemonBundle); asked == nil && left {
-			script.Fail("the agent in its system did not take the bundle: is the image's init file that of docs/aosp.md?")
+			return errors.New("the agent in its system did not take the bundle: is the image's init file that of docs/aosp.md?")
 		}
-		script.Need(err)
+		return err
 	}
+	return nil
 }
 
 // push copies data to a path on the device. It lies on this machine in a file without
 // a name, so that nothing is left of it if this program is killed.
-func (w *work) push(data []byte, path string) {
-	file := script.Must(os.CreateTemp("", "muster-usb-"))
+func (w *work) push(data []byte, path string) error {
+	file, err := os.CreateTemp("", "muster-usb-")
+	if err != nil {
+		return err
+	}
 	defer file.Close()
-	script.Need(os.Remove(file.Name()))
-	script.Must(file.Write(data))
-	script.Need(w.ADB.Push(w.ctx, w.result.Serial, path, file))
+	if err := os.Remove(file.Name()); err != nil {
+		return err
+	}
+	if _, err := file.Write(data); err != nil {
+		return err
+	}
+	return w.ADB.Push(w.ctx, w.result.Serial, path, file)
 }
 
 // lab brings an agent along, enrolls it, and starts it.
-func (w *work) lab() {
-	if script.Must(w.ADB.Exists(w.ctx, w.result.Serial, labState+"/identity.json")) {
-		w.again()
-		return
+func (w *work) lab() error {
+	enrolled, err := w.ADB.Exists(w.ctx, w.result.Serial, labState+"/identity.json")
+	if err != nil {
+		return err
+	}
+	if enrolled {
+		return w.again()
 	}
 	program, err := w.Programs.Open(w.result.ABI)
 	if none, ok := errors.AsType[*NoProgramError](err); ok {
 		w.result.Outcome, w.result.Detail = Unsupported, none.Error()
-		return
+		return nil
 	}
-	script.Need(err)
+	if err != nil {
+		return err
+	}
 	defer program.Close()
 	w.begin("no agent in its system: bringing one along, " + labLimits)
 	done := false
@@ -175,40 +220,64 @@ func (w *work) lab() {
 			w.tidy(labDir)
 		}
 	}()
-	w.makeDir(labDir)
-	script.Need(w.ADB.Push(w.ctx, w.result.Serial, labProgram, program))
-	bundle := script.Must(w.Enroller.Issue(w.ctx))
-	w.push(bundle.Text, labBundle)
-	w.run("chmod", "700", labProgram)
-	w.run("chmod", "600", labBundle)
-	w.run(labProgram, "enroll", "--state", labState, "--driver", "shell", "--bundle", labBundle)
+	// The directory is closed before anything lies in it.
+	if err := w.each([]string{"mkdir", "-p", labDir}, []string{"chmod", "700", labDir}); err != nil {
+		return err
+	}
+	if err := w.ADB.Push(w.ctx, w.result.Serial, labProgram, program); err != nil {
+		return err
+	}
+	bundle, err := w.Enroller.Issue(w.ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.push(bundle.Text, labBundle); err != nil {
+		return err
+	}
+	err = w.each([]string{"chmod", "700", labProgram}, []string{"chmod", "600", labBundle},
+		[]string{labProgram, "enroll", "--state", labState, "--driver", "shell", "--bundle", labBundle})
+	if err != nil {
+		return err
+	}
 	done = true // from here on the service knows the device
-	w.start()
-	script.Need(w.await(bundle))
-}
-
-// makeDir makes a directory that is closed before anything lies in it.
-func (w *work) makeDir(path string) {
-	w.run("mkdir", "-p", path)
-	w.run("chmod", "700", path)
+	if err := w.start(); err != nil {
+		return err
+	}
+	return w.await(bundle)
 }
 
 // start starts the agent that was brought along, detached from this USB session.
-func (w *work) start() {
-	w.run(labProgram, "run", "--state", labState, "--driver", "shell", "--detach")
+func (w *work) start() error {
+	_, err := w.run(labProgram, "run", "--state", labState, "--driver", "shell", "--detach")
+	return err
 }
 
 // again starts the agent of an enrollment that is there already, if it does not run.
-func (w *work) again() {
-	// It is asked for its device. Its identity file is not read: it holds the device's key.
-	id := deviceOf(w.run(labProgram, "status", "--state", labState).Out)
-	remove := fmt.Sprintf("adb -s %s shell rm -r %s", w.result.Serial, labDir)
-	w.recognize(id, "to start over: "+remove)
-	if w.result.Outcome != AlreadyEnrolled {
-		return
+func (w *work) again() error {
+	id, err := w.labDevice()
+	if err != nil {
+		return err
 	}
-	script.Within("it has an enrollment of before whose agent does not start; to start again: "+remove, w.start)
+	startOver := fmt.Sprintf("to start over: adb -s %s shell rm -r %s", w.result.Serial, labDir)
+	if err := w.recognize(id, startOver); err != nil || w.result.Outcome != AlreadyEnrolled {
+		return err
+	}
+	if err := w.start(); err != nil {
+		return fmt.Errorf("it has an enrollment of before whose agent does not start; to start again: adb -s %s shell rm -r %s: %w",
+			w.result.Serial, labDir, err)
+	}
 	w.result.Detail = "the agent that was brought along runs (again); " + labLimits
+	return nil
+}
+
+// labDevice asks the agent that was brought along as which device it is enrolled.
+// Its identity file is not read: it holds the device's key.
+func (w *work) labDevice() (string, error) {
+	output, err := w.run(labProgram, "status", "--state", labState)
+	if err != nil {
+		return "", err
+	}
+	return deviceOf(output.Out), nil
 }
 
 // deviceOf finds the device's id in what the agent says of itself.
@@ -223,16 +292,21 @@ func deviceOf(status string) string {
 
 // recognize distinguishes a device of this service from one of another. remedy says how
 // another's becomes free.
-func (w *work) recognize(id, remedy string) {
+func (w *work) recognize(id, remedy string) error {
 	if !resource.IsID(id) {
 		w.result.Outcome, w.result.Detail = Elsewhere, "its agent does not say which device it is; "+remedy
-		return
+		return nil
 	}
-	if asset := script.Must(w.Enroller.Known(w.ctx, id)); asset == "" {
+	asset, err := w.Enroller.Known(w.ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case asset == "":
 		w.result.Outcome, w.result.Detail = Elsewhere, "it is enrolled, and this service's company does not manage it; "+remedy
-	} else {
+	default:
 		w.result.Outcome, w.result.Asset = AlreadyEnrolled, asset
 	}
+	return nil
 }
 
 // lookEvery is how often the service is asked.

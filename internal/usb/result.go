@@ -1,13 +1,13 @@
 package usb
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
 	"strings"
 	"sync"
 
-	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/usb/adb"
 	"github.com/musterhq/muster/internal/validate"
 )
@@ -150,9 +150,9 @@ func obstacles() []refusal {
 	}
 }
 
-// explain ends the work with the error for a refusal, with the tool's own words, and what the maker is
+// explain is the error for a refusal, with the tool's own words, and what the maker is
 // known to put in the way.
-func (w *work) explain(what string, output adb.Output, known []refusal) {
+func (w *work) explain(what string, output adb.Output, known []refusal) error {
 	text := strings.ToLower(output.Out + "\n" + output.Err)
 	means := "it said: " + output.Message()
 	for _, r := range known {
@@ -167,7 +167,7 @@ func (w *work) explain(what string, output adb.Output, known []refusal) {
 			break
 		}
 	}
-	script.Fail("%s: %s", what, means)
+	return errors.New(what + ": " + means)
 }
 
 // Transcript records what was run on devices and what they answered, for reports

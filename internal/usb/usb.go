@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/usb/adb"
 )
 
@@ -173,7 +172,7 @@ func (t *Tool) handle(ctx context.Context, d adb.Device) {
 	ctx, cancel := context.WithTimeoutCause(ctx, deviceTime, fmt.Errorf("it took longer than %v", deviceTime))
 	defer cancel()
 	w := &work{Tool: t, ctx: ctx, result: Result{Serial: d.Serial}}
-	if err := script.Attempt(w.provision); err != nil {
+	if err := w.provision(); err != nil {
 		w.result.Outcome, w.result.Detail = Failed, strings.Join(strings.Fields(err.Error()), " ")
 		if errors.Is(err, context.Canceled) {
 			w.result.Detail = errStopped.Error()
