@@ -9,10 +9,10 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// help says what a setting does.
-func help(id string) string {
+// setting is what the catalog has about a setting.
+func setting(id string) policy.Setting {
 	s, _ := policy.Lookup(id)
-	return s.Help
+	return s
 }
 
 // wide reports whether a setting's values need a list: four or more, or long.
@@ -73,12 +73,6 @@ func impactWord(i proposal.Impact) string {
 func unsetHelp(value string) string {
 	return frame.Either(value == policy.Custom, "The document holds something that the values here cannot express",
 		"Left to the device's or the vendor's default")
-}
-
-// labelOf is a setting's name.
-func labelOf(id string) string {
-	s, _ := policy.Lookup(id)
-	return s.Label
 }
 
 // older is the list of proposals after its last row.
