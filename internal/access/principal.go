@@ -82,6 +82,20 @@ func Gates() []Gate {
 	return []Gate{DeviceCommands, DestructiveCommands, PolicyChanges, OAuthGate, ProvisioningGate}
 }
 
+// Switch turns the setting of one of Gates on or off. Turning off device commands turns off the destructive ones too.
+func (s *Settings) Switch(g Gate, on bool) {
+	*s.gate(g) = on
+	s.DestructiveCommands = s.DestructiveCommands && (on || g != DeviceCommands)
+}
+
+// On reports whether the setting of one of Gates is on.
+func (s Settings) On(g Gate) bool { return *s.gate(g) }
+
+func (s *Settings) gate(g Gate) *bool {
+	return map[Gate]*bool{DeviceCommands: &s.DeviceCommands, DestructiveCommands: &s.DestructiveCommands,
+		PolicyChanges: &s.PolicyChanges, OAuthGate: &s.OAuthConnections, ProvisioningGate: &s.Provisioning}[g]
+}
+
 // Title is the gate's name for people.
 func (g Gate) Title() string { return g.words()[0] }
 

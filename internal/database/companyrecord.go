@@ -26,14 +26,12 @@ func (db *DB) recordCompany(ctx context.Context, t *tx, action activity.Action, 
 		activity.Change{Field: "lostOrganization", Before: before.Lost.Organization, After: after.Lost.Organization},
 		activity.Change{Field: "enterprise", Before: before.Enterprise, After: after.Enterprise},
 	)...)
-	former := gates(was)
-	for i, gate := range gates(is) {
-		if former[i].Enabled == gate.Enabled {
+	for _, gate := range access.Gates() {
+		if was.On(gate) == is.On(gate) {
 			continue
 		}
-		changes = append(changes, activity.Change{Field: string(gate.Gate), Before: access.OnOff(former[i].Enabled),
-			After: access.OnOff(gate.Enabled)})
-		t.check(db.noteSwitch(ctx, t, after.ID, gate))
+		changes = append(changes, activity.Change{Field: string(gate), Before: access.OnOff(was.On(gate)), After: access.OnOff(is.On(gate))})
+		t.check(db.noteSwitch(ctx, t, after.ID, company.Switch{Gate: gate, Enabled: is.On(gate)}))
 	}
 	target := activity.Target{Kind: activity.Company, ID: after.ID, Name: after.Name}
 	if err := db.recordStop(ctx, t, was.Stop, is.Stop, activity.Event{Target: target}); err != nil || len(changes) == 0 {
@@ -57,17 +55,6 @@ func controlChanges(before, after access.Controls) []activity.Change {
 		{Field: "destructiveApproval", Before: access.OnOff(before.DestructiveApproval), After: access.OnOff(after.DestructiveApproval)},
 		{Field: "destructiveLimit", Before: before.DestructiveLimit.String(), After: after.DestructiveLimit.String()},
 		{Field: "requireReason", Before: string(before.RequireReason), After: string(after.RequireReason)},
-	}
-}
-
-// gates are a company's switches by name.
-func gates(s access.Settings) []company.Switch {
-	return []company.Switch{
-		{Gate: access.DeviceCommands, Enabled: s.DeviceCommands},
-		{Gate: access.DestructiveCommands, Enabled: s.DestructiveCommands},
-		{Gate: access.PolicyChanges, Enabled: s.PolicyChanges},
-		{Gate: access.ProvisioningGate, Enabled: s.Provisioning},
-		{Gate: access.OAuthGate, Enabled: s.OAuthConnections},
 	}
 }
 

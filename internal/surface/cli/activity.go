@@ -27,12 +27,6 @@ type ActivityCommands struct {
 	Restart ActivityRestart `cmd:"" help:"Begin a broken chain again with the entries that there are now."`
 }
 
-// ofChain is what commands about a company's chain take.
-type ofChain struct {
-	OfCompany
-	KeyFile string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The service's key file; by default the one beside the SQLite file."`
-}
-
 // ActivityVerify checks a company's chain, in the database or in an export.
 type ActivityVerify struct {
 	Common
@@ -181,8 +175,9 @@ func showOffline(w io.Writer, o activity.Offline, heads bool) {
 
 // ActivityRestart begins a broken chain again.
 type ActivityRestart struct {
-	ofChain
-	Reason string `name:"reason" required:"" help:"What broke the chain; it is recorded."`
+	OfCompany
+	KeyFile string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The service's key file; by default the one beside the SQLite file."`
+	Reason  string `name:"reason" required:"" help:"What broke the chain; it is recorded."`
 }
 
 // Run restarts the chain.

@@ -37,17 +37,13 @@ type Switches struct {
 	Disable []string `name:"disable" placeholder:"SETTING,…" enum:"device-commands,destructive-commands,policy-changes,provisioning,oauth-connections" help:"Settings to turn off."`
 }
 
-// apply changes settings. What a setting needs is the company's to check, but
-// turning off device commands turns off the destructive ones too.
+// apply changes settings. What a setting needs is the company's to check.
 func (s Switches) apply(settings *access.Settings) {
-	for _, setting := range s.Enable {
-		*settingOf(settings, setting) = true
-	}
 	for _, setting := range s.Disable {
-		*settingOf(settings, setting) = false
-		if setting == "device-commands" && !slices.Contains(s.Enable, "destructive-commands") {
-			settings.DestructiveCommands = false
-		}
+		settings.Switch(gateOf(setting), false)
+	}
+	for _, setting := range s.Enable {
+		settings.Switch(gateOf(setting), true)
 	}
 }
 
@@ -61,9 +57,9 @@ func (s Switches) check() error {
 	return nil
 }
 
-func settingOf(s *access.Settings, setting string) *bool {
-	return map[string]*bool{"device-commands": &s.DeviceCommands, "destructive-commands": &s.DestructiveCommands,
-		"policy-changes": &s.PolicyChanges, "provisioning": &s.Provisioning, "oauth-connections": &s.OAuthConnections}[setting]
+func gateOf(setting string) access.Gate {
+	return map[string]access.Gate{"device-commands": access.DeviceCommands, "destructive-commands": access.DestructiveCommands,
+		"policy-changes": access.PolicyChanges, "provisioning": access.ProvisioningGate, "oauth-connections": access.OAuthGate}[setting]
 }
 
 // CompanyCreate makes a company; all settings are off unless enabled.
@@ -351,7 +347,7 @@ func showCompany(verb string, c company.Company, trouble company.Trouble) answer
 func enabled(s access.Settings) string {
 	var on []string
 	for _, setting := range []string{"device-commands", "destructive-commands", "policy-changes", "provisioning", "oauth-connections"} {
-		if *settingOf(&s, setting) {
+		if s.On(gateOf(setting)) {
 			on = append(on, setting)
 		}
 	}

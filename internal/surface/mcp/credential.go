@@ -37,8 +37,6 @@ func (c caller) atMost() access.Principal {
 
 const callerKey = "caller"
 
-type callerContext struct{}
-
 // connectionSeen is how far a connection's last use may lag behind.
 const connectionSeen = 10 * time.Second
 
@@ -79,7 +77,7 @@ func (c Config) credentials(next http.Handler) http.Handler {
 			return now.principal, err
 		}
 		found.record.caller = found
-		clean := r.Clone(context.WithValue(r.Context(), callerContext{}, found))
+		clean := r.Clone(r.Context())
 		clean.Header.Del("X-API-Key")
 		clean.Header.Set("Authorization", "Bearer -") // the SDK's carrier wants one; carry ignores it
 		if c.Customize == nil && acceptsJSON(r.Header.Values("Accept")) {
@@ -156,10 +154,7 @@ func (c Config) challenge(presented bool) string {
 
 // carry hands the caller to the SDK, which gives it to each handler.
 func carry(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
-	found, ok := ctx.Value(callerContext{}).(caller)
-	if !ok {
-		return nil, auth.ErrInvalidToken
-	}
+	found := recordOf(ctx).caller
 	return &auth.TokenInfo{UserID: found.principal.BudgetKey(), Extra: map[string]any{callerKey: found}}, nil
 }
 

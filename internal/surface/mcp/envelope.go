@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,7 +51,8 @@ func (c Config) envelope(next http.Handler) http.Handler {
 				Message: fmt.Sprintf("the body is longer than %d bytes", maxBody)})
 			return
 		}
-		found, _ := r.Context().Value(callerContext{}).(caller)
+		noted := recordOf(r.Context())
+		found := noted.caller
 		m, wrong := readMessage(body)
 		called := c.called(m)
 		modern := r.Header.Get("Mcp-Protocol-Version") >= stateless
@@ -81,7 +81,7 @@ func (c Config) envelope(next http.Handler) http.Handler {
 			return
 		}
 		if called != nil {
-			recordOf(r.Context()).operation = called.Name
+			noted.operation = called.Name
 		}
 		if missing != 0 && modern {
 			w.Header().Set("WWW-Authenticate", c.stepUp(found, missing))
@@ -90,11 +90,10 @@ func (c Config) envelope(next http.Handler) http.Handler {
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		r.ContentLength = int64(len(body))
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), messageContext{}, m)))
+		noted.message = m
+		next.ServeHTTP(w, r)
 	})
 }
-
-type messageContext struct{}
 
 // lacks says that a connection's person has not allowed what a call needs.
 func lacks(missing access.Permission) string {

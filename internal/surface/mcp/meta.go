@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/edge"
+	"github.com/musterhq/muster/internal/surface/envelope"
 )
 
 // What a client may say of a call beside its arguments, in the members of _meta. Each
@@ -94,11 +95,12 @@ func (c Config) askReasons(list *sdk.ListToolsResult, p access.Principal) error 
 	return nil
 }
 
-// record is what the access log reports about a request.
+// record is what is known of a request, for the access log and for what serves it. The message is zero until it is read.
 type record struct {
 	id        string
-	operation string       // the tool's; Protocol: a call of no tool
-	caller    caller       // zero until known
+	operation string // the tool's; Protocol: a call of no tool
+	caller    caller // zero until known
+	message   envelope.Message
 	failed    atomic.Int32 // the status that REST would have answered a failed tool with; 0: none
 }
 
@@ -131,13 +133,8 @@ func (c Config) noted(next http.Handler) http.Handler {
 	})
 }
 
-// recordOf is the request's record.
-func recordOf(ctx context.Context) *record {
-	if noted, ok := ctx.Value(recordContext{}).(*record); ok {
-		return noted
-	}
-	return &record{}
-}
+// recordOf is the record of a request that noted has begun.
+func recordOf(ctx context.Context) *record { return ctx.Value(recordContext{}).(*record) }
 
 func (r *record) fail(code fault.Code) { r.failed.Store(int32(edge.Status(code))) }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/surface/edge"
 )
 
@@ -175,10 +176,7 @@ func inWords(d time.Duration) string {
 		name   string
 	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
 		if n := d / unit.length; n > 0 && d%unit.length == 0 {
-			if n == 1 {
-				return "1 " + unit.name
-			}
-			return fmt.Sprintf("%d %ss", n, unit.name)
+			return phrase.Count(int64(n), unit.name, unit.name+"s")
 		}
 	}
 	return d.String()

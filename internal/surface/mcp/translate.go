@@ -32,10 +32,9 @@ func slowDown(w http.ResponseWriter, id jsontext.Value, limited error) {
 // request in plain text, and counts the calls that the SDK refuses.
 func (c Config) translated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		m, _ := r.Context().Value(messageContext{}).(envelope.Message)
-		found, _ := r.Context().Value(callerContext{}).(caller)
-		t := &translator{answer: answer{ResponseWriter: w}, config: c, id: m.ID, by: found.principal,
-			counted: r.Method == http.MethodPost && c.called(m) == nil}
+		noted := recordOf(r.Context())
+		t := &translator{answer: answer{ResponseWriter: w}, config: c, id: noted.message.ID, by: noted.caller.principal,
+			counted: r.Method == http.MethodPost && c.called(noted.message) == nil}
 		next.ServeHTTP(t, r)
 		t.refuse()
 	})

@@ -204,50 +204,43 @@ func problemSchemas() map[string]*jsonschema.Schema {
 	return all
 }
 
+// problemSchema describes the problems of a shape. The members that only some of them have are optional.
 func problemSchema(s shape) *jsonschema.Schema {
-	names := []string{"type", "title", "status", "detail", "instance"}
-	members := map[string]*jsonschema.Schema{
-		"type":     {Type: "string", Description: "Always about:blank."},
-		"title":    {Type: "string", Description: "The status in words."},
-		"status":   {Type: "integer", Description: "The HTTP status."},
-		"detail":   {Type: "string", Description: "What is wrong and what to do."},
-		"instance": {Type: "string", Description: "The path of the request."},
+	schema := object(map[string]*jsonschema.Schema{})
+	optional := func(name, kind, description string) *jsonschema.Schema {
+		schema.Properties[name] = &jsonschema.Schema{Type: kind, Description: description}
+		schema.PropertyOrder = append(schema.PropertyOrder, name)
+		return schema.Properties[name]
 	}
+	required := func(name, kind, description string) {
+		optional(name, kind, description)
+		schema.Required = append(schema.Required, name)
+	}
+	required("type", "string", "Always about:blank.")
+	required("title", "string", "The status in words.")
+	required("status", "integer", "The HTTP status.")
+	required("detail", "string", "What is wrong and what to do.")
+	required("instance", "string", "The path of the request.")
 	if s.code {
-		names = append(names, "code")
-		members["code"] = &jsonschema.Schema{Type: "string", Description: "Stable identifier of the kind of error."}
+		required("code", "string", "Stable identifier of the kind of error.")
 	}
 	if s.retryable {
-		names = append(names, "retryable")
-		members["retryable"] = &jsonschema.Schema{Type: "boolean", Description: "Whether the same request may be sent again."}
+		required("retryable", "boolean", "Whether the same request may be sent again.")
 	}
-	required := slices.Clone(names)
-	members["errors"] = &jsonschema.Schema{Type: "array", Description: "With 400: every argument at fault.",
-		Items: object(map[string]*jsonschema.Schema{
-			"field":   {Type: "string", Description: "The argument, such as changes[1].setting."},
-			"message": {Type: "string", Description: "What is wrong with it."},
-		}, "field", "message")}
-	optional := []string{"errors"}
+	optional("errors", "array", "With 400: every argument at fault.").Items = object(map[string]*jsonschema.Schema{
+		"field":   {Type: "string", Description: "The argument, such as changes[1].setting."},
+		"message": {Type: "string", Description: "What is wrong with it."},
+	}, "field", "message")
 	if s.code {
-		optional = append(optional, "oldest", "approvalRequired", "approvalUrl")
-		members["oldest"] = &jsonschema.Schema{Type: "string",
-			Description: "With cursor_expired: the cursor of the oldest event that is kept."}
-		members["approvalRequired"] = &jsonschema.Schema{Type: "boolean",
-			Description: "With confirmation_required: a person must approve the change first."}
-		members["approvalUrl"] = &jsonschema.Schema{Type: "string", Format: "uri",
-			Description: "Where a person can allow the call: send the same again after that."}
+		optional("oldest", "string", "With cursor_expired: the cursor of the oldest event that is kept.")
+		optional("approvalRequired", "boolean", "With confirmation_required: a person must approve the change first.")
+		optional("approvalUrl", "string", "Where a person can allow the call: send the same again after that.").Format = "uri"
 	}
 	if s.code && s.retryable {
-		optional = append(optional, "impact", "requiresConfirmation", "summary")
-		members["impact"] = &jsonschema.Schema{Type: "string", Enum: []any{"NORMAL", "HIGH"},
-			Description: "With confirmation_required: the impact of the change now."}
-		members["requiresConfirmation"] = &jsonschema.Schema{Type: "boolean",
-			Description: "With confirmation_required: whether the policy's name has to be typed."}
-		members["summary"] = &jsonschema.Schema{Type: "string", Description: "With confirmation_required: the change and its devices " +
-			"now, for the person who approves it."}
+		optional("impact", "string", "With confirmation_required: the impact of the change now.").Enum = []any{"NORMAL", "HIGH"}
+		optional("requiresConfirmation", "boolean", "With confirmation_required: whether the policy's name has to be typed.")
+		optional("summary", "string", "With confirmation_required: the change and its devices now, for the person who approves it.")
 	}
-	schema := object(members, required...)
-	schema.PropertyOrder = append(names, optional...)
 	return schema
 }
 

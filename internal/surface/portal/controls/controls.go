@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"net/url"
 	"slices"
 
 	"github.com/musterhq/muster/internal/access"
@@ -37,9 +36,6 @@ const (
 	stopPath   = pagePath + "/stop"
 	resumePath = pagePath + "/resume"
 )
-
-func cancelPath(id string) string  { return pagePath + "/" + url.PathEscape(id) + "/cancel" }
-func confirmPath(id string) string { return pagePath + "/" + url.PathEscape(id) + "/confirm" }
 
 // Routes are the section's addresses.
 func (s *Section) Routes() []frame.Route {

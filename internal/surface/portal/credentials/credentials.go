@@ -111,38 +111,29 @@ func (s *Section) names(v *frame.Visit) (map[string]account.User, error) {
 
 // gate is one of the company's settings for AI agents.
 type gate struct {
-	Gate         access.Gate
-	Now          string // what the limits and approvals of the company make of it
-	On           bool
-	Danger       bool
-	Missing      string // why it cannot be switched on now
-	SwitchedAt   time.Time
-	SwitchedBy   string
-	settingOnOff func(*access.Settings, bool)
+	Gate       access.Gate
+	Now        string // what the limits and approvals of the company make of it
+	On         bool
+	Danger     bool
+	Missing    string // why it cannot be switched on now
+	SwitchedAt time.Time
+	SwitchedBy string
 }
 
-func gates(s access.Settings, switches []company.Switch) []gate {
-	all := []gate{
-		{Gate: access.DeviceCommands, On: s.DeviceCommands, settingOnOff: func(s *access.Settings, on bool) {
-			s.DeviceCommands = on
-			s.DestructiveCommands = on && s.DestructiveCommands
-		}},
-		{Gate: access.DestructiveCommands, On: s.DestructiveCommands, Danger: true, Now: destructiveNow(s.Controls),
-			settingOnOff: func(s *access.Settings, on bool) { s.DestructiveCommands = on }},
-		{Gate: access.PolicyChanges, On: s.PolicyChanges, Now: policyNow(s.Controls.ApplyApproval),
-			settingOnOff: func(s *access.Settings, on bool) { s.PolicyChanges = on }},
-		{Gate: access.OAuthGate, On: s.OAuthConnections, settingOnOff: func(s *access.Settings, on bool) { s.OAuthConnections = on }},
-		{Gate: access.ProvisioningGate, On: s.Provisioning, settingOnOff: func(s *access.Settings, on bool) { s.Provisioning = on }},
-	}
-	for i := range all {
-		if all[i].Danger && !s.DeviceCommands {
-			all[i].Missing = "Turn on device commands first."
+func gates(s access.Settings, switches []company.Switch) (all []gate) {
+	now := map[access.Gate]string{access.DestructiveCommands: destructiveNow(s.Controls),
+		access.PolicyChanges: policyNow(s.Controls.ApplyApproval)}
+	for _, one := range access.Gates() {
+		g := gate{Gate: one, Now: now[one], On: s.On(one), Danger: one == access.DestructiveCommands}
+		if g.Danger && !s.DeviceCommands {
+			g.Missing = "Turn on device commands first."
 		}
 		for _, w := range switches {
-			if w.Gate == all[i].Gate {
-				all[i].SwitchedAt, all[i].SwitchedBy = w.At, w.By.Name
+			if w.Gate == one {
+				g.SwitchedAt, g.SwitchedBy = w.At, w.By.Name
 			}
 		}
+		all = append(all, g)
 	}
 	return all
 }
@@ -169,16 +160,13 @@ func opens(v *frame.Visit) (bool, error) { return v.Form.Get("on") == "true", ni
 
 // switchGate turns one setting on or off.
 func (s *Section) switchGate(v *frame.Visit) error {
-	on := v.Form.Get("on") == "true"
-	for _, g := range gates(v.Company.Settings, nil) {
-		if string(g.Gate) != v.Form.Get("gate") {
-			continue
-		}
-		_, err := s.Companies.UpdateCompany(v.Context(), v.Company.ID,
-			company.Change(func(c *company.Company) { g.settingOnOff(&c.Settings, on) }))
-		return v.Finish(frame.AccessPath, err, g.Gate.Title()+": "+access.OnOff(on)+".", fault.InvalidArguments)
+	on, gate := v.Form.Get("on") == "true", access.Gate(v.Form.Get("gate"))
+	if !slices.Contains(access.Gates(), gate) {
+		return fault.Invalid("there is no such setting")
 	}
-	return fault.Invalid("there is no such setting")
+	_, err := s.Companies.UpdateCompany(v.Context(), v.Company.ID,
+		company.Change(func(c *company.Company) { c.Settings.Switch(gate, on) }))
+	return v.Finish(frame.AccessPath, err, gate.Title()+": "+access.OnOff(on)+".", fault.InvalidArguments)
 }
 
 func turn(g gate) string { return frame.Either(g.On, "Turn off", "Turn on") }

@@ -142,11 +142,6 @@ func choices(u account.User) (all []choice) {
 	return all
 }
 
-// implied are the names of the permissions without which p allows nothing.
-func implied(p access.Permission) string {
-	return strings.Join((p.WithImplied() &^ p).Names(), " ")
-}
-
 func (s *Section) newKey(v *frame.Visit) error {
 	form := keyForm{}
 	for _, one := range access.Presets() {

@@ -18,8 +18,6 @@ const deletes = account.ViewDevices | account.CommandDevices | account.ManageCom
 
 func deletePath(id string) string { return frame.DevicePath(id) + "/delete" }
 
-func historyPath(id string) string { return frame.DevicePath(id) + "/history" }
-
 // history is what is deleted with an asset, in memory: at most 20 logs of a megabyte, and
 // rows. It implements asset.Keeper.
 type history struct {

@@ -17,9 +17,6 @@ func mayEnrollAgain(v *frame.Visit, d asset.Asset) bool {
 	return v.May(account.ProvisionDevices) && d.Status.Enrolled() && d.Device != nil && d.Device.Management == asset.Agent
 }
 
-// mayMerge reports whether the person can say that two assets are one device.
-func mayMerge(v *frame.Visit) bool { return v.May(account.CommandDevices | account.ProvisionDevices) }
-
 // twins are the other assets, of those that the person may see, that claim the
 // device's serial number.
 func (s *Section) twins(v *frame.Visit, d asset.Asset) ([]asset.Asset, error) {
@@ -78,8 +75,7 @@ func mergePath(id string) string { return frame.DevicePath(id) + "/merge" }
 
 func comparePath(kept, other string) string { return mergePath(kept) + "?other=" + other }
 
-// pair finds the asset of the address and another one. Without a fresh proof of identity
-// it has none: the person is sent to prove it, and then to the comparison.
+// pair finds the asset of the address and another one.
 func (s *Section) pair(v *frame.Visit, ref string) (pair []asset.Asset, err error) {
 	for _, one := range []string{v.PathValue("id"), ref} {
 		found, err := asset.Find(v.Context(), s.Assets, v.Principal, one)
@@ -94,7 +90,7 @@ func (s *Section) pair(v *frame.Visit, ref string) (pair []asset.Asset, err erro
 // compare shows two assets side by side, before one is kept.
 func (s *Section) compare(v *frame.Visit) error {
 	pair, err := s.pair(v, v.Query().Get("other"))
-	if pair == nil || err != nil {
+	if err != nil {
 		return err
 	}
 	return v.Show("Merge two assets", frame.DevicesPath, mergePage(v, device{Asset: pair[0]}, device{Asset: pair[1]}))
@@ -103,7 +99,7 @@ func (s *Section) compare(v *frame.Visit) error {
 // merge makes the device of the asset named in the form that of this one.
 func (s *Section) merge(v *frame.Visit) error {
 	pair, err := s.pair(v, v.Form.Get("other"))
-	if pair == nil || err != nil {
+	if err != nil {
 		return err
 	}
 	kept, other := pair[0], pair[1]

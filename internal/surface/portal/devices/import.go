@@ -97,11 +97,6 @@ func (p *preview) ready() bool {
 	return p != nil && p.Problem == "" && len(p.Errors) == 0 && p.Made+p.Changed > 0
 }
 
-// importLabel is what the button does.
-func (p *preview) importLabel() string {
-	return "Import " + frame.Count(int64(p.Made+p.Changed), "asset", "assets")
-}
-
 // targetWords are the choices of what a column is.
 func (c fileColumn) targetWords() [][2]string {
 	all := [][2]string{{"", "Leave out"}}

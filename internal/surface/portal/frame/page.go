@@ -138,10 +138,7 @@ func AnyOf[T any](people []T, name func(T) string) string {
 // Word is a value of the API for people: ENABLED_WITH_PASSWORD is Enabled with password.
 func Word(value string) string {
 	text := strings.ReplaceAll(strings.ToLower(strings.ReplaceAll(value, "_", " ")), "wifi", "Wi-Fi")
-	if text == "" {
-		return ""
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
+	return phrase.UpperFirst(text)
 }
 
 // SettingWord is a value of the setting with a label for people: a name stays as it is.

@@ -120,10 +120,6 @@ func first(rows []need, short bool) []need {
 	return rows
 }
 
-func needsAddress(short bool) string {
-	return frame.Either(short, frame.AttentionPath, frame.AttentionPath+"?all=1")
-}
-
 const dismissPath = "/overview/notice/dismiss"
 
 // news is what an upgrade brought, for a company that is older. nil: nothing to say.

@@ -115,9 +115,9 @@ func needsPart(v *frame.Visit, rows []need, short bool) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var5 string
-		templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(needsAddress(short))
+		templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(frame.Either(short, frame.AttentionPath, frame.AttentionPath+"?all=1"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/overview/needs.templ`, Line: 27, Col: 30}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/overview/needs.templ`, Line: 27, Col: 81}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 		if templ_7745c5c3_Err != nil {

@@ -91,9 +91,6 @@ func rights() []account.Right {
 	return admin.Each()
 }
 
-// formPage is the page of the form.
-func formPage(f userForm) string { return frame.Either(f.New, newUserPath, userPath(f.User.ID)) }
-
 func stateOf(u account.User) (frame.Tone, string) {
 	switch {
 	case u.Disabled:
@@ -110,12 +107,6 @@ func roleWord(u account.User) string {
 	}
 	return u.Role.Title()
 }
-
-func scopeWord(u account.User) string {
-	return frame.Either(u.Policies == nil, "All", frame.Count(len(u.Policies), "policy", "policies"))
-}
-
-func formAction(f userForm) string { return frame.Either(f.New, frame.UsersPath, userPath(f.User.ID)) }
 
 // browser names a browser by its own description, roughly.
 func browser(agent string) string {

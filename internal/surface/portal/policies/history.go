@@ -103,9 +103,9 @@ func (s *Section) restore(v *frame.Visit, p policy.Policy) error {
 	if p.Type == policy.Platform {
 		return s.propose(v, "rollback_policy", map[string]any{"policyId": p.ID, "revision": revision}, back)
 	}
-	version, err := strconv.Atoi(v.Form.Get("version"))
+	version, err := seenVersion(v)
 	if err != nil {
-		return fault.Invalid("the form does not say which version was seen")
+		return err
 	}
 	after, err := s.Editor.Restore(v.Context(), v.Principal, p.ID, version, revision)
 	if c, ok := conflictOf(err); ok {

@@ -9,10 +9,10 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// help says what a setting does.
-func help(id string) string {
+// setting is what the catalog has about a setting.
+func setting(id string) policy.Setting {
 	s, _ := policy.Lookup(id)
-	return s.Help
+	return s
 }
 
 // wide reports whether a setting's values need a list: four or more, or long.
@@ -64,25 +64,11 @@ func authorWord(a policy.Author) string {
 	return a.Name + map[string]string{"API_KEY": " (API key)", "CONNECTION": " (AI client)"}[a.Kind]
 }
 
-// impactWord is an impact for people.
-func impactWord(i proposal.Impact) string {
-	return frame.Either(i == proposal.High, "High impact", "Normal impact")
-}
-
 // unsetHelp explains a value that cannot be chosen.
 func unsetHelp(value string) string {
 	return frame.Either(value == policy.Custom, "The document holds something that the values here cannot express",
 		"Left to the device's or the vendor's default")
 }
-
-// labelOf is a setting's name.
-func labelOf(id string) string {
-	s, _ := policy.Lookup(id)
-	return s.Label
-}
-
-// older is the list of proposals after its last row.
-func older(q queue) string { return frame.WithQuery(q.url(), q.Next) }
 
 // adviceTone says how an advice is meant.
 func adviceTone(r proposal.Review) frame.Tone {
@@ -113,9 +99,3 @@ func applyWords(d details) string {
 		return "Apply " + what + " to " + frame.Count(affected(d), "device", "devices")
 	}
 }
-
-func againWords(d details) string {
-	return frame.Either(d.Mine, "Propose again", "Propose the same as my own")
-}
-
-func againVariant(d details) string { return frame.Either(d.Mine && !d.Stale, "outline", "primary") }

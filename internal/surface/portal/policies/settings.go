@@ -96,15 +96,23 @@ func asked(form url.Values, seen []policy.Value) []policy.Change {
 	return changes
 }
 
+// seenVersion is the version of the policy that the person saw.
+func seenVersion(v *frame.Visit) (int, error) {
+	version, err := strconv.Atoi(v.Form.Get("version"))
+	if err != nil {
+		return 0, fault.Invalid("the form does not say which version was seen")
+	}
+	return version, nil
+}
+
 // edited reads a form of settings: the policy as it is, the version that the
 // person saw, and what they want changed.
 func (s *Section) edited(v *frame.Visit) (p policy.Policy, version int, changes []policy.Change, err error) {
 	if p, err = s.open(v); err != nil {
 		return p, 0, nil, err
 	}
-	version, err = strconv.Atoi(v.Form.Get("version"))
-	if err != nil {
-		return p, 0, nil, fault.Invalid("the form does not say which version was seen")
+	if version, err = seenVersion(v); err != nil {
+		return p, 0, nil, err
 	}
 	seen := p.Document
 	if version != p.Version {
@@ -162,21 +170,25 @@ func (s *Section) propose(v *frame.Visit, operation string, args map[string]any,
 
 // save saves the reviewed changes of an agent's policy.
 func (s *Section) save(v *frame.Visit) error {
-	p, version, changes, err := s.edited(v)
+	p, _, changes, err := s.edited(v)
 	if err != nil {
 		return err
 	}
 	if p.Type != policy.Agent {
 		return fault.New(fault.Unsupported, "changes of this policy are applied from their proposal")
 	}
-	return s.saved(v, p, version, changes, policy.Edit{Changes: changes})
+	return s.saved(v, p, policy.Edit{Changes: changes})
 }
 
-// saved saves an edit and opens the policy.
-func (s *Section) saved(v *frame.Visit, p policy.Policy, version int, changes []policy.Change, e policy.Edit) error {
+// saved saves an edit of the version that the person saw, and opens the policy.
+func (s *Section) saved(v *frame.Visit, p policy.Policy, e policy.Edit) error {
+	version, err := seenVersion(v)
+	if err != nil {
+		return err
+	}
 	after, err := s.Editor.Save(v.Context(), v.Principal, p.ID, version, e)
 	if c, ok := conflictOf(err); ok {
-		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{c.Current, ""}, c, changes))
+		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{c.Current, ""}, c, e.Changes))
 	}
 	if err != nil {
 		return v.Refused(frame.PolicyPath(p.ID), err, fault.Refused, fault.InvalidArguments, fault.Unavailable)
@@ -189,13 +201,9 @@ func (s *Section) saved(v *frame.Visit, p policy.Policy, version int, changes []
 
 // details saves name, description, labels and group.
 func (s *Section) details(v *frame.Visit, p policy.Policy) error {
-	version, err := strconv.Atoi(v.Form.Get("version"))
-	if err != nil {
-		return fault.Invalid("the form does not say which version was seen")
-	}
 	newName, text, inGroup := v.Form.Get("name"), strings.TrimSpace(v.Form.Get("description")), strings.TrimSpace(v.Form.Get("group"))
 	labels := frame.Parted(v.Form.Get("labels"))
-	return s.saved(v, p, version, nil, policy.Edit{Name: &newName, Description: &text, Labels: &labels, Group: &inGroup})
+	return s.saved(v, p, policy.Edit{Name: &newName, Description: &text, Labels: &labels, Group: &inGroup})
 }
 
 // copy proposes a copy of the policy.

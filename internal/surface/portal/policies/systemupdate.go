@@ -53,15 +53,11 @@ var freezeForm = regexp.MustCompile(`^([0-9]{1,2})-([0-9]{1,2}) to ([0-9]{1,2})-
 
 // systemUpdate saves when devices of an AGENT policy install updates of their system.
 func (s *Section) systemUpdate(v *frame.Visit, p policy.Policy) error {
-	version, err := strconv.Atoi(v.Form.Get("version"))
-	if err != nil {
-		return fault.Invalid("the form does not say which version was seen")
-	}
 	text, err := formed(updateForm{v.Form.Get("type"), v.Form.Get("start"), v.Form.Get("end"), v.Form.Get("freezes")})
 	if err != nil {
 		return v.Refused(frame.PolicyPath(p.ID), err, fault.Refused)
 	}
-	return s.saved(v, p, version, nil, policy.Edit{SystemUpdate: text})
+	return s.saved(v, p, policy.Edit{SystemUpdate: text})
 }
 
 // formed is the form as the document has it. What it may hold, the policy checks.

@@ -99,9 +99,6 @@ func domainsIn(text string) []string {
 	return strings.Fields(strings.ToLower(strings.ReplaceAll(text, ",", " ")))
 }
 
-// roleName is a role as people read it.
-func roleName(r account.Role) string { return strings.ToUpper(string(r[:1])) + string(r[1:]) }
-
 func secretHelp(f signInForm) string {
 	return frame.Either(f.HasSecret, "A secret is stored, encrypted. Leave this empty to keep it.",
 		"Stored encrypted and never shown again. Leave this empty for a public client.")
