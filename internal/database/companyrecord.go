@@ -27,11 +27,12 @@ func (db *DB) recordCompany(ctx context.Context, t *tx, action activity.Action, 
 		activity.Change{Field: "enterprise", Before: before.Enterprise, After: after.Enterprise},
 	)...)
 	for _, gate := range access.Gates() {
-		if was.On(gate) == is.On(gate) {
+		then, now := was.On(gate), is.On(gate)
+		if then == now {
 			continue
 		}
-		changes = append(changes, activity.Change{Field: string(gate), Before: access.OnOff(was.On(gate)), After: access.OnOff(is.On(gate))})
-		t.check(db.noteSwitch(ctx, t, after.ID, company.Switch{Gate: gate, Enabled: is.On(gate)}))
+		changes = append(changes, activity.Change{Field: string(gate), Before: access.OnOff(then), After: access.OnOff(now)})
+		t.check(db.noteSwitch(ctx, t, after.ID, company.Switch{Gate: gate, Enabled: now}))
 	}
 	target := activity.Target{Kind: activity.Company, ID: after.ID, Name: after.Name}
 	if err := db.recordStop(ctx, t, was.Stop, is.Stop, activity.Event{Target: target}); err != nil || len(changes) == 0 {
