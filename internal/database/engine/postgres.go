@@ -130,8 +130,10 @@ func (db *DB) poolPostgres(ctx context.Context, address string) (*pgx.ConnConfig
 	if db.spent != nil {
 		config.Tracer = meter{db}
 	}
-	connect := patient(config)
-	if !db.patient {
+	var connect driver.Connector
+	if db.patient {
+		connect = patient(config) // takes the limits off config
+	} else {
 		connect = stdlib.GetConnector(*config, stdlib.OptionShouldPing(silent), stdlib.OptionAfterConnect(readCommitted))
 	}
 	db.pool = (&connector{Connector: connect, logger: cmp.Or(db.logger, slog.New(slog.DiscardHandler))}).open()
