@@ -147,7 +147,10 @@ func (c *mcpCommand) address() (*url.URL, error) {
 // Run carries messages until standard input ends.
 func (c *mcpCommand) Run(env *cli.Env) error {
 	warn := func(text string) { fmt.Fprintf(env.Err, "muster mcp: %s\n", text) }
-	address, _ := c.address() // Validate has read it
+	address, err := c.address()
+	if err != nil {
+		return err
+	}
 	if address.Scheme == "http" && address.Hostname() != "localhost" && !net.ParseIP(address.Hostname()).IsLoopback() {
 		warn("the API key travels unprotected over http://: use https:// beyond this machine")
 	}

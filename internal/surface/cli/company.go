@@ -95,7 +95,10 @@ func (c *CompanyCreate) company(now time.Time) (company.Company, error) {
 
 // Run creates the company. It sets up an empty database.
 func (c *CompanyCreate) Run(env *Env) error {
-	made, _ := c.company(env.Now()) // Validate has made one
+	made, err := c.company(env.Now())
+	if err != nil {
+		return err
+	}
 	return c.open(env, Creates, func(ctx context.Context, admin *Admin) (answer, error) {
 		if err := admin.Companies.CreateCompany(ctx, made); err != nil {
 			return answer{}, err

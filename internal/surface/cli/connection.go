@@ -83,7 +83,10 @@ func (c *ConnectionSet) scopes() (access.Permission, error) {
 
 // Run sets the scopes.
 func (c *ConnectionSet) Run(env *Env) error {
-	scopes, _ := c.scopes() // Validate has read them
+	scopes, err := c.scopes()
+	if err != nil {
+		return err
+	}
 	return c.changeConnection(env, c.Ref, "Changed", func(o *oauth.Connection) error {
 		if !o.RevokedAt.IsZero() {
 			return fault.New(fault.Refused, "connection %s is revoked: its user has to connect again", o.ID)

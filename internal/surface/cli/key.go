@@ -95,7 +95,10 @@ func (c *KeyCreate) warn(env *Env, p access.Permission) {
 
 // Run creates the key and shows it.
 func (c *KeyCreate) Run(env *Env) error {
-	wanted, _ := c.request() // Validate has read it
+	wanted, err := c.request()
+	if err != nil {
+		return err
+	}
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		wanted.CompanyID = owner.ID
 		key, text, err := admin.keys(env).CreateForOperator(ctx, wanted)

@@ -72,7 +72,10 @@ func (c *WebhookCreate) Validate() error {
 
 // Run creates the webhook and shows its secret.
 func (c *WebhookCreate) Run(env *Env) error {
-	networks, _ := c.Networks() // Validate has read them
+	networks, err := c.Networks()
+	if err != nil {
+		return err
+	}
 	return c.run(env, withHooks(networks, true, func(ctx context.Context, hooks webhook.Service, owner company.Company) (answer, error) {
 		made, secret, err := hooks.Create(ctx, owner, c.URL, c.Event)
 		if err != nil {
@@ -168,7 +171,10 @@ func outcomeOf(a webhook.Attempt) string { return phrase.Either(a.Delivered(), "
 
 // Run sends it. A receiver that does not take it is a failure.
 func (c *WebhookTest) Run(env *Env) error {
-	networks, _ := c.Networks() // Validate has read them
+	networks, err := c.Networks()
+	if err != nil {
+		return err
+	}
 	return c.run(env, withHooks(networks, true, func(ctx context.Context, hooks webhook.Service, owner company.Company) (answer, error) {
 		tried, err := hooks.Test(ctx, owner.ID, c.ID)
 		if err != nil {
