@@ -60,14 +60,6 @@ func posted(form *html.Node) url.Values {
 	return fields
 }
 
-// A form that does not say to which policies a user is limited gives no right to all of them.
-func TestUsers_NoScope(t *testing.T) {
-	t.Parallel()
-	o := newOffice(t)
-	o.person(t, account.Admin).Send(o.base+"/users",
-		url.Values{"email": {"new@acme.test"}, "name": {"New"}, "role": {"operator"}}).Want(t, 400)
-}
-
 // A form that was open while another administrator changed the user changes what the person
 // changed in it, and gives nothing back.
 func TestUsers_StaleForm(t *testing.T) {

@@ -19,9 +19,9 @@ func TestStopAll(t *testing.T) {
 		"/settings":                             {"name": {"Other"}, "inactiveAfter": {"30"}, "keepActivity": {"400"}},
 		"/access/gates":                         {"gate": {"provisioning"}, "on": {"false"}},
 		"/access/keys":                          {"name": {"x"}, "permission": {"DEVICES_READ"}, "expires": {"never"}},
-		"/users":                                {"email": {"new@acme.test"}, "name": {"New"}, "role": {"admin"}, "scope": {"all"}},
+		"/users":                                {"email": {"new@acme.test"}, "name": {"New"}, "role": {"admin"}},
 		"/account/passkeys":                     {},
-		"/users/" + other.User.ID:               {"name": {"Other"}, "role": {"admin"}, "scope": {"all"}},
+		"/users/" + other.User.ID:               {"name": {"Other"}, "role": {"admin"}},
 		"/policies/" + o.Policy.ID + "/details": {"name": {"Other"}},
 	} {
 		t.Run(path, func(t *testing.T) {

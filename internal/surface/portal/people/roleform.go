@@ -33,13 +33,10 @@ func parseRoleForm(in url.Values) (account.Role, account.Right, []string, error)
 		rights = ticked
 	}
 	// Nil means all policies. A list, also one without a policy, limits the user to it.
-	switch in.Get("scope") {
-	case scopeAll:
+	if in.Get("scope") != scopeSome {
 		return role, rights, nil, nil
-	case scopeSome:
-		return role, rights, slices.Clip(append([]string{}, in["policy"]...)), nil
 	}
-	return "", 0, nil, fault.Invalid("choose all policies, or some", fault.Field{Field: "scope", Message: "must be all or some"})
+	return role, rights, slices.Clip(append([]string{}, in["policy"]...)), nil
 }
 
 // parseChange returns the form's change of a user, with what the form was shown with. Its
