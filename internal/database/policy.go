@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 )
@@ -226,6 +227,7 @@ func (db *DB) SetPushed(ctx context.Context, policyID string, version int, vendo
 }
 
 func setPushed(ctx context.Context, t *tx, policyID string, version int, vendorVersion int64, at time.Time) error {
+	t.holds(ctx, `SELECT id FROM policies WHERE id = ?`+t.lock(), policyID) // see translate
 	t.do(ctx, `UPDATE policies SET push_version = ?, push_error = '', pushed_at = ?, push_tried_at = ?
 		WHERE id = ? AND push_version <= ?`, version, millis(at), millis(at), policyID, version)
 	t.do(ctx, `INSERT INTO policy_pushes (policy_id, vendor_version, version) VALUES (?, ?, ?)
@@ -241,11 +243,25 @@ func forgetPush(ctx context.Context, t *tx, policyID string) error {
 	return t.Exec(ctx, `UPDATE policies SET push_version = 0, push_tried_at = 0 WHERE id = ?`, policyID)
 }
 
-// PushedVersion translates the vendor's version of a policy into ours, or
-// returns fault.NotFound for one that was not pushed by us.
-func (db *DB) PushedVersion(ctx context.Context, policyID string, vendorVersion int64) (int, error) {
-	return find(ctx, db.read(), "version of the policy at the platform", scanValue[int],
-		`SELECT version FROM policy_pushes WHERE policy_id = ? AND vendor_version = ?`, policyID, vendorVersion)
+// translate finds our version of the policy that a device says it applied, as the platform calls it; what is not known yet
+// becomes known with setPushed. It locks the policy then: the device is recorded before or after the push, as a whole.
+func translate(ctx context.Context, t *tx, o enrollment.Observation) enrollment.Observation {
+	if o.AppliedPush == 0 {
+		return o
+	}
+	version := func() bool {
+		v, known, err := maybe(value[int](ctx, t, `SELECT version FROM policy_pushes WHERE policy_id = ? AND vendor_version = ?`,
+			o.AppliedPolicy, o.AppliedPush))
+		t.check(err)
+		if known {
+			o.AppliedVersion, o.AppliedPush = v, 0
+		}
+		return known
+	}
+	if !version() && t.holds(ctx, `SELECT id FROM policies WHERE id = ? AND company_id = ?`+t.lock(), o.AppliedPolicy, o.CompanyID) {
+		version()
+	}
+	return o
 }
 
 // PoliciesBehind counts the policies of connected companies whose saved version
