@@ -155,3 +155,26 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 func Copy(ctx context.Context, from Options, to string) ([]TableCopy, error) {
 	return engine.Copy(ctx, from.engine(), to)
 }
+
+// backedUp is the name under which operator_acts has the last backup.
+const backedUp = "backup"
+
+// BackedUp returns when the last backup of an embedded database was made; zero: none.
+func (db *DB) BackedUp(ctx context.Context) (time.Time, error) {
+	ms, err := value[int64](ctx, db.read(), `SELECT COALESCE(MAX(at), 0) FROM operator_acts WHERE name = ?`, backedUp)
+	return instant(ms), err
+}
+
+// publicURL is the name under which operator_acts has the service's public URL.
+const publicURL = "public_url"
+
+// SetPublicURL records the public URL with which the service starts.
+func (db *DB) SetPublicURL(ctx context.Context, url string) error {
+	return db.exec(ctx, `INSERT INTO operator_acts (name, at, value) VALUES (?, ?, ?)
+		ON CONFLICT (name) DO UPDATE SET at = excluded.at, value = excluded.value`, publicURL, millis(db.now()), url)
+}
+
+// PublicURL returns the public URL with which the service last started; empty: it never did.
+func (db *DB) PublicURL(ctx context.Context) (string, error) {
+	return value[string](ctx, db.read(), `SELECT COALESCE(MAX(value), '') FROM operator_acts WHERE name = ?`, publicURL)
+}
