@@ -91,17 +91,15 @@ func (db *DB) ExportAsset(ctx context.Context, companyID, id string, keeper asse
 // exportAsset keeps every row of an asset.
 func exportAsset(ctx context.Context, c conn, id string, keeper asset.Keeper) error {
 	for _, of := range ofAsset {
-		if err := showRows(ctx, c, `SELECT * FROM `+of.table+` WHERE `+of.where+` ORDER BY `+of.key, id, func(row map[string]any) error {
-			return keeper.Keep(of.table, row)
-		}); err != nil {
+		if err := keepRows(ctx, c, of.table, of.where+` ORDER BY `+of.key, id, keeper.Keep); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// showRows shows the rows of a query by their columns.
-func showRows(ctx context.Context, c conn, query, id string, show func(row map[string]any) error) error {
+// keepRows keeps rows of a table by their columns.
+func keepRows(ctx context.Context, c conn, table, where, id string, keep func(table string, row map[string]any) error) error {
 	return engine.Each(ctx, c, func(r row) (map[string]any, error) {
 		columns, err := r.(interface{ Columns() ([]string, error) }).Columns()
 		if err != nil {
@@ -113,7 +111,7 @@ func showRows(ctx context.Context, c conn, query, id string, show func(row map[s
 			named[column] = values[i]
 		}
 		return named, err
-	}, show, query, id)
+	}, func(row map[string]any) error { return keep(table, row) }, `SELECT * FROM `+table+` WHERE `+where, id)
 }
 
 // scanAny scans a row of n columns of any type.
