@@ -98,8 +98,7 @@ func (h lockedAsset) noteInstalled(ctx context.Context, t *tx) error {
 	}
 	for some := range slices.Chunk(slices.Sorted(maps.Keys(now)), installedRows) {
 		args := make([]any, 0, 4*installedRows)
-		for i := range installedRows { // the list is filled up: one text to prepare
-			name := some[min(i, len(some)-1)]
+		for _, name := range filled(some, installedRows) { // one text to prepare
 			args = append(args, h.id, name, h.companyID, now[name])
 		}
 		t.do(ctx, `INSERT INTO installed_apps (asset_id, package, company_id, version_code)

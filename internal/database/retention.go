@@ -137,8 +137,8 @@ func agedFields(r *agedRow) []any { return []any{&r.id, &r.at} }
 // for any number of them.
 func idsOf(rows []agedRow) []any {
 	ids := make([]any, retainRows)
-	for i := range ids {
-		ids[i] = rows[min(i, len(rows)-1)].id
+	for i, row := range filled(rows, retainRows) {
+		ids[i] = row.id
 	}
 	return ids
 }
@@ -187,8 +187,8 @@ func (db *DB) retainPlaces(ctx context.Context, r retention) error {
 		}
 		last = found[len(found)-1]
 		page := make([]any, retainAssets) // always as many, so that there is one statement
-		for i := range page {
-			page[i] = found[min(i, len(found)-1)].id
+		for i, a := range filled(found, retainAssets) {
+			page[i] = a.id
 		}
 		for more := true; more; {
 			if more, err = db.retainPlacesOf(ctx, r, page, before); err != nil {
