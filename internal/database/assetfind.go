@@ -112,12 +112,8 @@ func (q assetQuery) filter() (string, []any) {
 	if q.Enrolled {
 		text += enrolledOnly
 	}
-	if policies, limited := onlyPolicies(q.Filter); limited && len(policies) == 0 {
-		text += ` AND id = ''`
-	} else if limited {
-		text, args = text+` AND policy_id IN (`+marks(len(policies))+`)`, append(args, anys(policies)...)
-	}
-	return text + where.where, append(args, where.args...)
+	only, policies := ofPolicies(`policy_id`, onlyPolicies(q.Filter))
+	return text + only + where.where, slices.Concat(args, policies, where.args)
 }
 
 // placeColumn is what an asset is ordered by.

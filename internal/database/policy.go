@@ -59,14 +59,8 @@ func policyOrder(o policy.Order) string {
 // Policies returns one page of the company's policies that are not deleted, and
 // how many there are.
 func (db *DB) Policies(ctx context.Context, q policy.Query) ([]policy.Policy, int64, error) {
-	where, args := ` WHERE p.company_id = ? AND NOT p.deleted`, []any{q.CompanyID}
-	if q.IDs != nil {
-		if len(q.IDs) == 0 {
-			return nil, 0, nil
-		}
-		where += ` AND p.id IN (` + marks(len(q.IDs)) + `)`
-		args = append(args, anys(q.IDs)...)
-	}
+	only, ids := ofPolicies(`p.id`, q.IDs)
+	where, args := ` WHERE p.company_id = ? AND NOT p.deleted`+only, append([]any{q.CompanyID}, ids...)
 	total, err := value[int64](ctx, db.read(), `SELECT COUNT(*) FROM policies p`+where, args...)
 	if err != nil || int64(q.Offset) >= total {
 		return nil, total, err
