@@ -66,7 +66,7 @@ func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls
 	var void *approval.Authorization
 	var why error
 	if s.Last != nil && s.Last.State == approval.Approved {
-		if why, err = db.whyUnauthorized(ctx, t, *s.Last, c.Ask.Verifier); err != nil {
+		if why, err = db.whyUnauthorized(ctx, t, *s.Last, c.Ask.Verifier.Stands); err != nil {
 			return nil, nil, err
 		}
 		if why != nil {
