@@ -140,19 +140,17 @@ func (db *DB) findProposal(ctx context.Context, c conn, where string, args ...an
 
 // FailProposal implements proposal.Store.
 func (db *DB) FailProposal(ctx context.Context, id string, code fault.Code, outcome string) (failed bool, err error) {
-	err = db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.ExecCount(ctx, `UPDATE proposals SET status = 'FAILED', failure = ?, outcome = ?
-			WHERE id = ? AND status = 'PENDING' AND expires_at > ?`, string(code), outcome, id, millis(db.now()))
-		if failed = n == 1; err != nil || !failed {
-			return err
+	return written(ctx, db, func(ctx context.Context, t *tx) (bool, error) {
+		if t.count(ctx, `UPDATE proposals SET status = 'FAILED', failure = ?, outcome = ?
+			WHERE id = ? AND status = 'PENDING' AND expires_at > ?`, string(code), outcome, id, millis(db.now())) == 0 {
+			return false, nil
 		}
 		p, err := db.findProposal(ctx, t, `v.id = ?`, id)
 		if err != nil {
-			return err
+			return false, err
 		}
-		return db.recordProposal(ctx, t, p, activity.ProposalApplied, activity.Failed)
+		return true, db.recordProposal(ctx, t, p, activity.ProposalApplied, activity.Failed)
 	})
-	return failed, err
 }
 
 // recordProposal records what became of a proposal.
