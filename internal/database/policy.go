@@ -246,20 +246,15 @@ func (db *DB) PushedVersion(ctx context.Context, policyID string, vendorVersion 
 // the platform does not hold: waiting are on their way, failing were refused
 // or could not be sent.
 func (db *DB) PoliciesBehind(ctx context.Context) (waiting, failing int, err error) {
-	type counts struct{ all, failing int }
-	n, err := one(ctx, db.read(), into(func(n *counts) []any { return []any{&n.all, &n.failing} }),
-		`SELECT COUNT(*), COALESCE(CAST(SUM(CASE WHEN p.push_error <> '' THEN 1 ELSE 0 END) AS BIGINT), 0)`+policyTables+`
+	all, failing, err := pair[int, int](ctx, db.read(), `SELECT COUNT(*), COALESCE(CAST(SUM(CASE WHEN p.push_error <> '' THEN 1 ELSE 0 END) AS BIGINT), 0)`+policyTables+`
 		WHERE p.type = 'PLATFORM' AND NOT p.deleted AND p.push_version <> p.version AND c.enterprise <> ''`)
-	return n.all - n.failing, n.failing, err
+	return all - failing, failing, err
 }
 
 // PolicyProgress counts the managed devices with a policy of a company, and those of them that
 // have applied a version of it, or a later one.
 func (db *DB) PolicyProgress(ctx context.Context, companyID, policyID string, version int) (applied, devices int, err error) {
-	type counts struct{ applied, devices int }
-	found, err := find(ctx, db.read(), "policy's devices", into(func(c *counts) []any { return []any{&c.applied, &c.devices} }),
-		`SELECT COALESCE(SUM(CASE WHEN a.applied_policy_id = a.policy_id AND a.applied_version >= ? THEN 1 ELSE 0 END), 0), COUNT(*)
+	return pair[int, int](ctx, db.read(), `SELECT COALESCE(SUM(CASE WHEN a.applied_policy_id = a.policy_id AND a.applied_version >= ? THEN 1 ELSE 0 END), 0), COUNT(*)
 		FROM assets a WHERE a.company_id = ? AND a.policy_id = ? AND a.policy_id <> '' AND a.status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`,
 		version, companyID, policyID)
-	return found.applied, found.devices, err
 }

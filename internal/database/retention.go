@@ -92,19 +92,17 @@ func (r retention) of() company.Company { return company.Company{ID: r.companyID
 // endRetention records what was deleted, and says when the next deletion begins.
 func (db *DB) endRetention(ctx context.Context, r retention) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		type counted struct{ commands, places int64 }
-		n, err := one(ctx, t, into(func(c *counted) []any { return []any{&c.commands, &c.places} }),
-			`SELECT commands, places FROM retentions WHERE company_id = ?`+t.lock(), r.companyID)
+		commands, places, err := pair[int64, int64](ctx, t, `SELECT commands, places FROM retentions WHERE company_id = ?`+t.lock(), r.companyID)
 		if err != nil {
 			return err
 		}
 		if err := t.Exec(ctx, `UPDATE retentions SET next_at = ?, commands = 0, places = 0 WHERE company_id = ?`,
-			millis(db.now().Add(retainEvery)), r.companyID); err != nil || n == (counted{}) {
+			millis(db.now().Add(retainEvery)), r.companyID); err != nil || commands+places == 0 {
 			return err
 		}
 		return db.recordOf(ctx, t, r.of(), activity.RetentionApplied,
-			activity.Change{Field: "commands", Before: strconv.FormatInt(n.commands, 10), After: "0"},
-			activity.Change{Field: "places", Before: strconv.FormatInt(n.places, 10), After: "0"})
+			activity.Change{Field: "commands", Before: strconv.FormatInt(commands, 10), After: "0"},
+			activity.Change{Field: "places", Before: strconv.FormatInt(places, 10), After: "0"})
 	})
 }
 
