@@ -6,7 +6,6 @@ import (
 	_ "embed" // the corpus
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -190,16 +189,13 @@ type injected struct {
 var mark = regexp.MustCompile(`\[#(\d{3})\]`)
 
 // corpus is all texts. The mark of a text is its place, counted from 1.
-func corpus() ([]*injected, error) {
-	var all []*injected
+func corpus() (all []*injected) {
 	for line := range bytes.Lines(corpusFile) {
 		one := &injected{}
-		if err := json.Unmarshal(line, one); err != nil {
-			return nil, fmt.Errorf("the corpus is damaged: %w", err)
-		}
+		script.Need(json.Unmarshal(line, one))
 		all = append(all, one)
 	}
-	return all, nil
+	return all
 }
 
 // take returns the next text of at most so many characters, or a harmless one if
