@@ -246,7 +246,8 @@ func (db *DB) PushedVersion(ctx context.Context, policyID string, vendorVersion 
 // the platform does not hold: waiting are on their way, failing were refused
 // or could not be sent.
 func (db *DB) PoliciesBehind(ctx context.Context) (waiting, failing int, err error) {
-	all, failing, err := pair[int, int](ctx, db.read(), `SELECT COUNT(*), COALESCE(CAST(SUM(CASE WHEN p.push_error <> '' THEN 1 ELSE 0 END) AS BIGINT), 0)`+policyTables+`
+	all, failing, err := pair[int, int](ctx, db.read(),
+		`SELECT COUNT(*), COALESCE(CAST(SUM(CASE WHEN p.push_error <> '' THEN 1 ELSE 0 END) AS BIGINT), 0)`+policyTables+`
 		WHERE p.type = 'PLATFORM' AND NOT p.deleted AND p.push_version <> p.version AND c.enterprise <> ''`)
 	return all - failing, failing, err
 }
@@ -254,7 +255,8 @@ func (db *DB) PoliciesBehind(ctx context.Context) (waiting, failing int, err err
 // PolicyProgress counts the managed devices with a policy of a company, and those of them that
 // have applied a version of it, or a later one.
 func (db *DB) PolicyProgress(ctx context.Context, companyID, policyID string, version int) (applied, devices int, err error) {
-	return pair[int, int](ctx, db.read(), `SELECT COALESCE(SUM(CASE WHEN a.applied_policy_id = a.policy_id AND a.applied_version >= ? THEN 1 ELSE 0 END), 0), COUNT(*)
+	return pair[int, int](ctx, db.read(),
+		`SELECT COALESCE(SUM(CASE WHEN a.applied_policy_id = a.policy_id AND a.applied_version >= ? THEN 1 ELSE 0 END), 0), COUNT(*)
 		FROM assets a WHERE a.company_id = ? AND a.policy_id = ? AND a.policy_id <> '' AND a.status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`,
 		version, companyID, policyID)
 }

@@ -92,7 +92,8 @@ func (r retention) of() company.Company { return company.Company{ID: r.companyID
 // endRetention records what was deleted, and says when the next deletion begins.
 func (db *DB) endRetention(ctx context.Context, r retention) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		commands, places, err := pair[int64, int64](ctx, t, `SELECT commands, places FROM retentions WHERE company_id = ?`+t.lock(), r.companyID)
+		commands, places, err := pair[int64, int64](ctx, t,
+			`SELECT commands, places FROM retentions WHERE company_id = ?`+t.lock(), r.companyID)
 		if err != nil {
 			return err
 		}
