@@ -43,11 +43,13 @@ const undoWithin = 24 * time.Hour
 
 // Offer adds to a registry what jobs do beside commands.
 func Offer(r *operation.Registry, editor asset.Editor, undoer asset.Undoer) {
-	offer(r, Undo, operation.Operation{Name: "undo_edit", Title: "Undo edit", Description: "Makes an asset what it was before its last edit."},
+	offer(r, Undo,
+		operation.Operation{Name: "undo_edit", Title: "Undo edit", Description: "Makes an asset what it was before its last edit."},
 		func(ctx context.Context, p access.Principal, id string, a UndoArgs) (asset.Asset, error) {
 			return undoer.UndoEdit(ctx, p.CompanyID, id, a.Ref, undoWithin, p.Policies)
 		})
-	offer(r, Tags, operation.Operation{Name: "change_tags", Title: "Change tags", Description: "Adds tags to an asset and removes others."},
+	offer(r, Tags,
+		operation.Operation{Name: "change_tags", Title: "Change tags", Description: "Adds tags to an asset and removes others."},
 		func(ctx context.Context, p access.Principal, id string, a TagArgs) (asset.Asset, error) {
 			return editor.EditAsset(ctx, p.CompanyID, id, asset.Edit{AddTags: a.Add, DropTags: a.Remove, Policies: p.Policies})
 		})
