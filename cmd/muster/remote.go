@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"runtime"
@@ -15,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/surface/bridge"
 	"github.com/musterhq/muster/internal/surface/cli"
@@ -135,13 +134,12 @@ func (c *mcpCommand) Validate() error {
 	return err
 }
 
-func (c *mcpCommand) address() (*url.URL, error) {
-	address, err := url.Parse(strings.TrimRight(c.URL, "/"))
-	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" || address.User != nil ||
-		address.RawQuery != "" {
-		return nil, errors.New("MUSTER_URL must be the service's http:// or https:// address, without user or query")
+func (c *mcpCommand) address() (string, error) {
+	address, err := client.ParseAddress(c.URL)
+	if err != nil {
+		err = errors.New("MUSTER_URL must be the service's http:// or https:// address, without user or query")
 	}
-	return address, nil
+	return address, err
 }
 
 // Run carries messages until standard input ends.
@@ -151,14 +149,14 @@ func (c *mcpCommand) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if address.Scheme == "http" && address.Hostname() != "localhost" && !net.ParseIP(address.Hostname()).IsLoopback() {
+	if client.Unprotected(address) {
 		warn("the API key travels unprotected over http://: use https:// beyond this machine")
 	}
 	key, err := c.key()
 	if err != nil {
 		return err
 	}
-	return (&bridge.Bridge{Endpoint: strings.TrimSuffix(address.String(), mcp.Path) + mcp.Path, Key: key, Warn: warn}).Run(env.Context,
+	return (&bridge.Bridge{Endpoint: strings.TrimSuffix(address, mcp.Path) + mcp.Path, Key: key, Warn: warn}).Run(env.Context,
 		env.In, env.Out)
 }
 

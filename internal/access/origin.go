@@ -9,11 +9,11 @@ import (
 // Actor is who did something, as records keep it: by name for people, by key
 // id and prefix for API keys, by application and user for OAuth connections.
 type Actor struct {
-	Kind   Kind
-	ID     string
-	UserID string // the person behind a connection
-	Name   string
-	Prefix string // of a key
+	Kind   Kind   `json:"kind"`
+	ID     string `json:"id"`
+	UserID string `json:"userId"` // the person behind a connection
+	Name   string `json:"name"`
+	Prefix string `json:"prefix"` // of a key
 }
 
 // Actor is the principal as records keep it.
@@ -46,8 +46,8 @@ type Origin struct {
 // Note is what a caller says about a call beside its arguments: the caller's own
 // words, which the service keeps and does not judge.
 type Note struct {
-	Reason string
-	Ticket string
+	Reason string `json:"reason"`
+	Ticket string `json:"ticket"`
 }
 
 // The limits of a note, in characters.

@@ -172,29 +172,23 @@ func (s Passkeys) known(ctx context.Context, u User) ([]Passkey, error) {
 
 // FinishProof returns nil if the answer proves that it is u.
 func (s Passkeys) FinishProof(ctx context.Context, u User, kind PendingKind, token string, answer json.RawMessage) error {
-	_, err := s.FinishProofBy(ctx, u, kind, token, answer)
-	return err
-}
-
-// FinishProofBy is FinishProof that returns the passkey as well.
-func (s Passkeys) FinishProofBy(ctx context.Context, u User, kind PendingKind, token string, answer json.RawMessage) (Passkey, error) {
 	step, err := s.take(ctx, kind, u, token)
 	if err != nil {
-		return Passkey{}, err
+		return err
 	}
 	known, err := s.Store.Passkeys(ctx, u.ID)
 	if err != nil {
-		return Passkey{}, err
+		return err
 	}
 	if s.Ceremonies == nil {
-		return Passkey{}, s.unavailable()
+		return s.unavailable()
 	}
 	p, err := s.Ceremonies.FinishProof(u, known, step.Data, answer)
 	if err != nil {
-		return Passkey{}, err
+		return err
 	}
 	p.LastUsedAt = s.now()
-	return p, s.Store.UsePasskey(ctx, p)
+	return s.Store.UsePasskey(ctx, p)
 }
 
 func (s Passkeys) challenge(ctx context.Context, kind PendingKind, u User, options, state json.RawMessage, err error) (Challenge, error) {

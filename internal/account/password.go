@@ -82,19 +82,14 @@ func (p *Passwords) Matches(ctx context.Context, hash, password string) (bool, e
 }
 
 func splitHash(text string) (salt, sum []byte, err error) {
-	for i := range text {
-		if text[i] != '$' {
-			continue
-		}
-		if salt, err = base64.RawStdEncoding.DecodeString(text[:i]); err != nil {
-			return nil, nil, errHashFormat
-		}
-		if sum, err = base64.RawStdEncoding.DecodeString(text[i+1:]); err != nil || len(sum) < 16 || len(sum) > 64 {
-			return nil, nil, errHashFormat
-		}
-		return salt, sum, nil
+	first, second, _ := strings.Cut(text, "$")
+	if salt, err = base64.RawStdEncoding.DecodeString(first); err == nil {
+		sum, err = base64.RawStdEncoding.DecodeString(second)
 	}
-	return nil, nil, errHashFormat
+	if err != nil || len(sum) < 16 || len(sum) > 64 {
+		return nil, nil, errHashFormat
+	}
+	return salt, sum, nil
 }
 
 func (p *Passwords) derive(ctx context.Context, password string, salt []byte, passes, memory uint32, lanes uint8,

@@ -26,19 +26,24 @@ const (
 )
 
 // rightNames is in the order of the bits.
-var rightNames = [...]struct{ name, words, help string }{ //nolint:gochecknoglobals // a table that is never written to
-	{"view-devices", "see devices", "See devices, their reports, places and command history."},
-	{"command-devices", "send commands to devices", "Send commands to devices: lock, message, lost mode, restart and the like."},
+var rightNames = [...]struct { //nolint:gochecknoglobals // a table that is never written to
+	name, words, help string
+	permission        access.Permission // of operations; 0: none
+}{
+	{"view-devices", "see devices", "See devices, their reports, places and command history.", access.DevicesRead},
+	{"command-devices", "send commands to devices", "Send commands to devices: lock, message, lost mode, restart and the like.",
+		access.DevicesCommand},
 	{"destroy-devices", "send destructive commands", "Wipe devices, reset or change screen locks, give up ownership, and authorize API " +
-		"keys and AI clients to do so."},
-	{"view-policies", "see policies", "See policies, their settings and revisions."},
-	{"edit-policies", "edit policies", "Change policies, and decide on the changes that API keys and AI clients propose."},
-	{"provision-devices", "enroll devices", "Make codes that enroll devices, and let known devices enroll again."},
-	{"manage-keys", "manage API keys and connections", "Make and revoke API keys, and end the connections of AI clients."},
-	{"manage-users", "manage users", "Invite users, change what they may do, and disable them."},
+		"keys and AI clients to do so.", access.DevicesCommandDestructive},
+	{"view-policies", "see policies", "See policies, their settings and revisions.", access.PoliciesRead},
+	{"edit-policies", "edit policies", "Change policies, and decide on the changes that API keys and AI clients propose.",
+		access.PoliciesWrite},
+	{"provision-devices", "enroll devices", "Make codes that enroll devices, and let known devices enroll again.", access.Provisioning},
+	{"manage-keys", "manage API keys and connections", "Make and revoke API keys, and end the connections of AI clients.", 0},
+	{"manage-users", "manage users", "Invite users, change what they may do, and disable them.", 0},
 	{"manage-company", "manage company settings",
-		"Change the company's settings: AI access, limits, approval, stop, sign-in and the platform."},
-	{"view-activity", "see the activity log", "See what every caller did, with its details."},
+		"Change the company's settings: AI access, limits, approval, stop, sign-in and the platform.", 0},
+	{"view-activity", "see the activity log", "See what every caller did, with its details.", 0},
 }
 
 // Has reports whether r holds every right of q.
@@ -97,15 +102,22 @@ func ParseRights(names []string) (Right, error) {
 // may change something may also look at it.
 func (r Right) Permissions() access.Permission {
 	var p access.Permission
-	for right, permission := range map[Right]access.Permission{
-		ViewDevices: access.DevicesRead, CommandDevices: access.DevicesCommand, DestroyDevices: access.DevicesCommandDestructive,
-		ViewPolicies: access.PoliciesRead, EditPolicies: access.PoliciesWrite, ProvisionDevices: access.Provisioning,
-	} {
-		if r.Has(right) {
-			p |= permission
+	for i, right := range rightNames {
+		if r&(1<<i) != 0 {
+			p |= right.permission
 		}
 	}
 	return p.WithImplied()
+}
+
+// RightsFor returns the rights that amount to permissions.
+func RightsFor(p access.Permission) (all Right) {
+	for i, right := range rightNames {
+		if p&right.permission != 0 {
+			all |= 1 << i
+		}
+	}
+	return all
 }
 
 // Role is a named set of rights to start from.

@@ -6,8 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/resource"
@@ -71,16 +71,9 @@ type SessionStore interface {
 	Sessions(ctx context.Context, userID string) ([]Session, error)
 }
 
-// clip shortens text that is not trusted to at most n bytes, at a character's border.
+// clip shortens text that is not trusted to at most n bytes, without a part of a character.
 func clip(text string, n int) string {
-	for len(text) > n {
-		_, size := utf8.DecodeLastRuneInString(text)
-		text = text[:len(text)-size]
-		if len(text) > n+utf8.UTFMax {
-			text = text[:n+utf8.UTFMax]
-		}
-	}
-	return text
+	return strings.ToValidUTF8(text[:min(len(text), n)], "")
 }
 
 // Browser is a browser in which people signed in before, by a sealed cookie

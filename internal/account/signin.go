@@ -106,14 +106,9 @@ func (s SignIn) SecondFailed(ctx context.Context, user User, from Client) error 
 	return s.Log.SignInFailed(ctx, user, "wrong second factor")
 }
 
-// Open opens a session for a user who has just proved their identity, and returns its token. method says how the user
-// signed in, for the activity log. See OpenProved for errors.
-func (s SignIn) Open(ctx context.Context, user User, method string, from Client) (token string, err error) {
-	return s.OpenProved(ctx, user, method, from, s.Now())
-}
-
-// OpenProved is Open for a user who proved their identity at the time proved; zero: there is no such proof. user is the
-// user as read when they signed in: it fails with fault.Unauthorized if they were disabled or got another password since.
+// OpenProved opens a session for a user who proved their identity at the time proved, and returns its token; zero: there is
+// no such proof. method says how the user signed in, for the activity log. user is the user as read when they signed in: it
+// fails with fault.Unauthorized if they were disabled or got another password since.
 func (s SignIn) OpenProved(ctx context.Context, user User, method string, from Client, proved time.Time) (token string, err error) {
 	now := s.Now()
 	token = "ms_" + access.RandomText(access.SecretLength)
@@ -135,7 +130,6 @@ const (
 	EnrollForm   PendingKind = "ENROLL"        // fills in the form of an enrollment code, which makes one code
 	WebhookForm  PendingKind = "WEBHOOK"       // is at a form that makes one secret of a webhook
 	ComputerCode PendingKind = "COMPUTER_CODE" // allowed a computer to get an API key in exchange for a code
-	Connecting   PendingKind = "CONNECTING"    // is at the platform's sign-up page
 	// LinkingIdentity: a person whom the company's provider identified proves that the account here is theirs. Then the
 	// provider can sign them in to it.
 	LinkingIdentity PendingKind = "LINKING_IDENTITY"

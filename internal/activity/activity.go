@@ -182,33 +182,34 @@ type Event struct {
 	Note access.Note
 }
 
-// Entry is one line of the record.
+// Entry is one line of the record. Its JSON is a line of an export as NDJSON, from which the hash can be recomputed.
 type Entry struct {
-	ID        string
-	CompanyID string
-	At        time.Time
-	Actor     access.Actor
-	Action    Action
-	Target    Target
-	Outcome   Outcome
-	Reference string
-	Changes   []Change
-	RequestID string
-	Address   string
-	Client    string
-	Note      access.Note
+	At        time.Time    `json:"at"`
+	ID        string       `json:"id"`
+	CompanyID string       `json:"companyId"`
+	Actor     access.Actor `json:"actor"`
+	Action    Action       `json:"action"`
+	Target    Target       `json:"target"`
+	Outcome   Outcome      `json:"outcome"`
+	Reference string       `json:"reference"`
+	Changes   []Change     `json:"changes"`
+	RequestID string       `json:"requestId"`
+	Address   string       `json:"address"`
+	Client    string       `json:"client"`
+	access.Note
+	// Device is what the target device is called now: not part of the record.
+	Device string `json:"device,omitempty"`
 	// Proof is of Statement, by a key of the service; empty: the entry is from
 	// before there were proofs, or was written without the key file.
-	Proof string
+	Proof string `json:"proof"`
 	// Seq and Hash are the entry's place in its company's chain; zero until it
 	// is sealed, a few seconds after it was written.
-	Seq  int64
-	Hash string
+	Seq  int64  `json:"seq"`
+	Hash string `json:"hash"`
 	// State and Detail are those of the command that Reference names, as it is
-	// now: not part of the record.
-	State, Detail string
-	// Device is what the target device is called now: not part of the record either.
-	Device string
+	// now: not part of the record either.
+	State  string `json:"-"`
+	Detail string `json:"-"`
 }
 
 // Recorder writes an entry that belongs to no change in the store.

@@ -209,18 +209,9 @@ func spanOf(text string) time.Duration {
 	return d
 }
 
-// spanText is a duration in its greatest whole unit.
+// spanText is a duration in words.
 func spanText(d time.Duration) string {
-	for _, u := range []struct {
-		unit      time.Duration
-		one, many string
-	}{{24 * time.Hour, "day", "days"}, {time.Hour, "hour", "hours"}, {time.Minute, "minute", "minutes"},
-		{time.Second, "second", "seconds"}} {
-		if d%u.unit == 0 && d != 0 && (d != u.unit || u.unit < 24*time.Hour) {
-			return phrase.Count(int64(d/u.unit), u.one, u.many)
-		}
-	}
-	return cmp.Or(map[bool]string{true: "no time"}[d == 0], d.String())
+	return cmp.Or(map[time.Duration]string{0: "no time", 24 * time.Hour: "24 hours"}[d], phrase.InWords(d))
 }
 
 // textClause is for names and other texts.

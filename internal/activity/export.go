@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/validate"
 )
 
@@ -21,38 +20,6 @@ const (
 	CSV    Format = "csv"
 	NDJSON Format = "ndjson"
 )
-
-// line is an entry as NDJSON shows it; the hash can be recomputed from it.
-type line struct {
-	At        time.Time `json:"at"`
-	ID        string    `json:"id"`
-	CompanyID string    `json:"companyId"`
-	Actor     actor     `json:"actor"`
-	Action    Action    `json:"action"`
-	Target    Target    `json:"target"`
-	Outcome   Outcome   `json:"outcome"`
-	Reference string    `json:"reference"`
-	Changes   []Change  `json:"changes"`
-	RequestID string    `json:"requestId"`
-	Address   string    `json:"address"`
-	Client    string    `json:"client"`
-	Reason    string    `json:"reason"`
-	Ticket    string    `json:"ticket"`
-	// Device is what the device is called now: not part of the record.
-	Device string `json:"device,omitempty"`
-	Proof  string `json:"proof"`
-	Seq    int64  `json:"seq"`
-	Hash   string `json:"hash"`
-}
-
-// actor is an access.Actor with the names that JSON has for it.
-type actor struct {
-	Kind   access.Kind `json:"kind"`
-	ID     string      `json:"id"`
-	UserID string      `json:"userId"`
-	Name   string      `json:"name"`
-	Prefix string      `json:"prefix"`
-}
 
 // Export writes every entry of the filter, newest first, as it reads them:
 // memory stays at one page.
@@ -97,22 +64,21 @@ func writerOf(format Format, out io.Writer) func(Entry) error {
 }
 
 // Lines are entries as NDJSON shows them, for one JSON value of all.
-func Lines(entries []Entry) any {
-	lines := make([]line, len(entries))
+func Lines(entries []Entry) []Entry {
+	lines := make([]Entry, len(entries))
 	for i, e := range entries {
 		lines[i] = e.line()
 	}
 	return lines
 }
 
-func (e Entry) line() line {
-	changes := e.Changes
-	if changes == nil {
-		changes = []Change{}
+// line is the entry as an export shows it.
+func (e Entry) line() Entry {
+	e.At = e.At.UTC()
+	if e.Changes == nil {
+		e.Changes = []Change{}
 	}
-	return line{At: e.At.UTC(), ID: e.ID, CompanyID: e.CompanyID, Action: e.Action, Target: e.Target, Outcome: e.Outcome,
-		Actor: actor(e.Actor), Reference: e.Reference, Changes: changes, RequestID: e.RequestID, Address: e.Address,
-		Client: e.Client, Reason: e.Note.Reason, Ticket: e.Note.Ticket, Device: e.Device, Proof: e.Proof, Seq: e.Seq, Hash: e.Hash}
+	return e
 }
 
 func (e Entry) cells() []string {

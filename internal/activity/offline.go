@@ -17,8 +17,6 @@ import (
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
-
-	"github.com/musterhq/muster/internal/access"
 )
 
 // text is the head as one JSON object.
@@ -112,7 +110,6 @@ type offline struct {
 	signer  Signer
 	keys    []ed25519.PublicKey // that the export names
 	before  string
-	head    Head
 	entries []Entry // with a place, in its order
 	fresh   []Entry // without
 	found   Offline
@@ -127,7 +124,7 @@ func (o *offline) read(export io.Reader) error {
 			continue
 		}
 		var end headLine
-		var one line
+		var one Entry
 		switch {
 		case headed:
 			return fmt.Errorf("line %d follows the head of the chain, which must be the last line", n)
@@ -138,10 +135,10 @@ func (o *offline) read(export io.Reader) error {
 			return fmt.Errorf("line %d is not an entry: the file must be what `muster activity export --format ndjson` wrote, with "+
 				"exactly its members", n)
 		case one.Seq == 0:
-			o.fresh = append(o.fresh, one.entry())
+			o.fresh = append(o.fresh, one)
 			o.found.Devices = o.found.Devices || one.Device != ""
 		default:
-			o.entries = append(o.entries, one.entry())
+			o.entries = append(o.entries, one)
 			o.found.Devices = o.found.Devices || one.Device != ""
 		}
 	}
@@ -157,7 +154,7 @@ func (o *offline) read(export io.Reader) error {
 }
 
 func (o *offline) takeHead(end headLine) {
-	o.head, o.before = *end.Head, end.Before
+	o.found.Head, o.before = *end.Head, end.Before
 	for _, text := range end.Keys {
 		if key, err := base64.StdEncoding.DecodeString(text); err == nil && len(key) == ed25519.PublicKeySize {
 			o.keys = append(o.keys, key)
@@ -181,22 +178,22 @@ func (o *offline) signed(h Head) string {
 }
 
 func (o *offline) checkChain() {
-	o.found.Head, o.found.Proofs, o.found.Unsealed = o.head, o.signer != nil, len(o.fresh)
-	if o.found.Key = o.signed(o.head); o.found.Key == "" {
-		o.found.fail(o.head.Last, "the head of the chain was not signed by this service, or its key is not known: give --key-file")
+	o.found.Proofs, o.found.Unsealed = o.signer != nil, len(o.fresh)
+	if o.found.Key = o.signed(o.found.Head); o.found.Key == "" {
+		o.found.fail(o.found.Head.Last, "the head of the chain was not signed by this service, or its key is not known: give --key-file")
 		return
 	}
-	o.found.From = o.head.Last + 1
+	o.found.From = o.found.Head.Last + 1
 	if len(o.entries) > 0 {
 		o.found.From = o.entries[0].Seq
 	}
-	if o.found.From == o.head.First && o.before != o.head.Anchor {
+	if o.found.From == o.found.Head.First && o.before != o.found.Head.Anchor {
 		o.found.fail(o.found.From, "the beginning of the chain is not what its head says")
 		return
 	}
-	c := newChainCheck(o.head, o.found.From, o.before, o.signer)
+	c := newChainCheck(o.found.Head, o.found.From, o.before, o.signer)
 	for _, e := range slices.Concat(o.entries, o.fresh) {
-		if e.CompanyID != o.head.CompanyID {
+		if e.CompanyID != o.found.Head.CompanyID {
 			c.verdict.fail(e.Seq, "an entry is another company's")
 		}
 	}
@@ -205,8 +202,8 @@ func (o *offline) checkChain() {
 	}
 	c.end()
 	for _, e := range o.fresh {
-		e.Seq = o.head.Last + 1
-		if o.signer != nil && o.head.lacksProof(e, o.signer) {
+		e.Seq = o.found.Head.Last + 1
+		if o.signer != nil && o.found.Head.lacksProof(e, o.signer) {
 			c.verdict.fail(e.Seq, "an entry has no proof: it was written without the service's key file")
 		}
 	}
@@ -219,15 +216,15 @@ func (o *offline) continues(noted io.Reader) error {
 	seen := false
 	for lines.Scan() {
 		h, ok := notedHead(lines.Text())
-		if !ok || h.CompanyID != o.head.CompanyID {
+		if !ok || h.CompanyID != o.found.Head.CompanyID {
 			continue
 		}
 		seen = true
 		switch {
 		case o.signed(h) == "":
 			o.found.fail(h.Last, "a noted head was not signed by the service that signed this chain")
-		case h.Last > o.head.Last:
-			o.found.fail(o.head.Last, fmt.Sprintf("the chain ends before head %d, which was noted earlier", h.Last))
+		case h.Last > o.found.Head.Last:
+			o.found.fail(o.found.Head.Last, fmt.Sprintf("the chain ends before head %d, which was noted earlier", h.Last))
 		case h.Last < o.found.From-1:
 			o.found.Older++
 		case o.hashAt(h.Last) != h.Hash:
@@ -277,11 +274,4 @@ func notedHead(text string) (Head, bool) {
 	var h Head
 	err := strictly(body, &h)
 	return h, err == nil && h.CompanyID != "" && h.Signature != ""
-}
-
-// entry reads a line back.
-func (l line) entry() Entry {
-	return Entry{ID: l.ID, CompanyID: l.CompanyID, At: l.At, Action: l.Action, Target: l.Target, Outcome: l.Outcome,
-		Actor: access.Actor(l.Actor), Reference: l.Reference, Changes: l.Changes, RequestID: l.RequestID, Address: l.Address,
-		Client: l.Client, Note: access.Note{Reason: l.Reason, Ticket: l.Ticket}, Proof: l.Proof, Seq: l.Seq, Hash: l.Hash}
 }

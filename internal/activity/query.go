@@ -61,8 +61,6 @@ type Store interface {
 	ChainExporter
 	// Activity returns up to limit entries after the cursor, newest first.
 	Activity(ctx context.Context, f Filter, after Cursor, limit int) ([]Entry, error)
-	// ActivityEntry returns the entry with the time and the id, or fault.NotFound.
-	ActivityEntry(ctx context.Context, companyID string, at time.Time, id string) (Entry, error)
 	// ActivityDensity counts the filter's entries in intervals of width, at least one
 	// millisecond, from f.From on. It leaves out intervals without entries.
 	ActivityDensity(ctx context.Context, f Filter, width time.Duration) ([]Bucket, error)

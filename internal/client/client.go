@@ -63,14 +63,9 @@ type Request struct {
 
 // Answer is a success.
 type Answer struct {
-	Status      int
-	Body        []byte
-	ContentType string
-	RequestID   string
-	// Replayed: this is the stored answer to an earlier request with the same
-	// Idempotency-Key.
-	Replayed bool
-	Budget   *Budget // nil: the call spends none
+	Status int
+	Body   []byte
+	Budget *Budget // nil: the call spends none
 }
 
 // Unconfirmed reports whether it is not known if the effect happened.
@@ -111,9 +106,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 	case response.StatusCode < 200 || response.StatusCode > 299:
 		return nil, problemOf(response, body)
 	}
-	return &Answer{Status: response.StatusCode, Body: body, ContentType: response.Header.Get("Content-Type"),
-		RequestID: response.Header.Get("X-Request-Id"), Replayed: response.Header.Get("Idempotency-Replayed") == "true",
-		Budget: budgetOf(response.Header)}, nil
+	return &Answer{Status: response.StatusCode, Body: body, Budget: budgetOf(response.Header)}, nil
 }
 
 // problemType is the form of every failure of the service itself.

@@ -13,9 +13,7 @@ import (
 // Problem is a refusal or failure that the service answered, in any of its forms.
 type Problem struct {
 	Status    int    `json:"status"`
-	Title     string `json:"title"`
 	Detail    string `json:"detail"`
-	Code      string `json:"code"` // empty: the operation has none
 	Retryable bool   `json:"retryable"`
 	Errors    []struct {
 		Field   string `json:"field"`

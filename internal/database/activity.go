@@ -203,12 +203,6 @@ func (db *DB) Activity(ctx context.Context, f activity.Filter, after activity.Cu
 		append(args, min(limit, activity.MaxPage))...)
 }
 
-// ActivityEntry implements activity.Store. The key is the company, the time and the id.
-func (db *DB) ActivityEntry(ctx context.Context, companyID string, at time.Time, id string) (activity.Entry, error) {
-	return find(ctx, db.read(), "entry", scanListed, listedActivity+` WHERE e.company_id = ? AND e.at = ? AND e.id = ?`,
-		companyID, millis(at), id)
-}
-
 // activityBucket is the number of an entry's interval. Its arguments are the begin of the first interval and
 // the width of each, in milliseconds.
 const activityBucket = `(e.at - CAST(? AS BIGINT)) / CAST(? AS BIGINT) AS bucket`

@@ -10,6 +10,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -116,15 +117,8 @@ func (o Observation) nameless() string {
 
 // isName reports whether a channel may call a device so.
 func isName(text string) bool {
-	if text == "" || len(text) > maxName || !utf8.ValidString(text) {
-		return false
-	}
-	for _, r := range text {
-		if !unicode.IsPrint(r) {
-			return false
-		}
-	}
-	return true
+	return text != "" && len(text) <= maxName && utf8.ValidString(text) &&
+		!strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // past returns t, or now if t lies in the future: a clock that is far ahead

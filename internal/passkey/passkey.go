@@ -70,14 +70,10 @@ func (c *Ceremonies) BeginAdd(u account.User, known []account.Passkey) (options,
 	for i, k := range p.known {
 		excluded[i] = k.Descriptor()
 	}
-	creation, session, err := c.party.BeginRegistration(p, webauthn.WithExclusions(excluded),
+	return pack(c.party.BeginRegistration(p, webauthn.WithExclusions(excluded),
 		webauthn.WithAuthenticatorSelection(protocol.AuthenticatorSelection{
 			// Without user verification a passkey proves nothing by itself later.
-			ResidentKey: protocol.ResidentKeyRequirementPreferred, UserVerification: protocol.VerificationRequired}))
-	if err != nil {
-		return nil, nil, err
-	}
-	return pack(creation, session)
+			ResidentKey: protocol.ResidentKeyRequirementPreferred, UserVerification: protocol.VerificationRequired})))
 }
 
 // FinishAdd implements account.Ceremonies.
@@ -90,32 +86,29 @@ func (c *Ceremonies) FinishAdd(u account.User, state, answer json.RawMessage) (a
 	if err != nil {
 		return account.Passkey{}, refused(err)
 	}
-	credential, err := c.party.CreateCredential(person{user: u}, session, parsed)
-	if err != nil {
-		return account.Passkey{}, refused(err)
-	}
-	return keep(*credential)
+	return keep(c.party.CreateCredential(person{user: u}, session, parsed))
 }
 
 // BeginProof implements account.Ceremonies.
 func (c *Ceremonies) BeginProof(u account.User, known []account.Passkey, verify bool) (options, state json.RawMessage, err error) {
-	p, err := personOf(u, known)
-	if err != nil {
-		return nil, nil, err
-	}
 	verification := protocol.VerificationPreferred
 	if verify {
 		verification = protocol.VerificationRequired
 	}
-	assertion, session, err := c.party.BeginLogin(p, webauthn.WithUserVerification(verification))
+	return c.begin(u, known, webauthn.WithUserVerification(verification))
+}
+
+// begin asks u for one of their passkeys.
+func (c *Ceremonies) begin(u account.User, known []account.Passkey, with ...webauthn.LoginOption) (options, state json.RawMessage,
+	err error) {
+	p, err := personOf(u, known)
 	if err != nil {
 		return nil, nil, err
 	}
-	return pack(assertion, session)
+	return pack(c.party.BeginLogin(p, with...))
 }
 
-// FinishProof implements account.Ceremonies. A counter that went back means that
-// the passkey was copied: it proves nothing.
+// FinishProof implements account.Ceremonies.
 func (c *Ceremonies) FinishProof(u account.User, known []account.Passkey, state, answer json.RawMessage) (account.Passkey, error) {
 	var session webauthn.SessionData
 	if err := json.Unmarshal(state, &session); err != nil {
@@ -129,23 +122,12 @@ func (c *Ceremonies) FinishProof(u account.User, known []account.Passkey, state,
 	if err != nil {
 		return account.Passkey{}, refused(err)
 	}
-	credential, err := c.party.ValidateLogin(p, session, parsed)
-	if err != nil {
-		return account.Passkey{}, refused(err)
-	}
-	if credential.Authenticator.CloneWarning {
-		return account.Passkey{}, refused(errors.New("the authenticator's counter went back"))
-	}
-	return keep(*credential)
+	return keep(c.party.ValidateLogin(p, session, parsed))
 }
 
 // BeginSignIn implements account.Ceremonies.
 func (c *Ceremonies) BeginSignIn() (options, state json.RawMessage, err error) {
-	assertion, session, err := c.party.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired))
-	if err != nil {
-		return nil, nil, err
-	}
-	return pack(assertion, session)
+	return pack(c.party.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired)))
 }
 
 // FinishSignIn implements account.Ceremonies.
@@ -173,17 +155,15 @@ func (c *Ceremonies) FinishSignIn(state, answer json.RawMessage,
 	if failed != nil {
 		return account.Passkey{}, "", failed
 	}
-	if err != nil {
-		return account.Passkey{}, "", refused(err)
-	}
-	if credential.Authenticator.CloneWarning {
-		return account.Passkey{}, "", refused(errors.New("the authenticator's counter went back"))
-	}
-	p, err := keep(*credential)
+	p, err := keep(credential, err)
 	return p, session.Challenge, err
 }
 
-func pack(options any, session *webauthn.SessionData) (json.RawMessage, json.RawMessage, error) {
+// pack is a ceremony that the library began: what the browser gets, and the state.
+func pack(options any, session *webauthn.SessionData, err error) (json.RawMessage, json.RawMessage, error) {
+	if err != nil {
+		return nil, nil, err
+	}
 	o, err := json.Marshal(options)
 	if err != nil {
 		return nil, nil, err
@@ -192,7 +172,15 @@ func pack(options any, session *webauthn.SessionData) (json.RawMessage, json.Raw
 	return o, s, err
 }
 
-func keep(c webauthn.Credential) (account.Passkey, error) {
+// keep is the passkey of an answer that the library checked, with the error of the check. A counter that went back
+// means that the passkey was copied: it proves nothing.
+func keep(c *webauthn.Credential, err error) (account.Passkey, error) {
+	if err == nil && c.Authenticator.CloneWarning {
+		err = errors.New("the authenticator's counter went back")
+	}
+	if err != nil {
+		return account.Passkey{}, refused(err)
+	}
 	text, err := json.Marshal(c)
 	return account.Passkey{ID: hex.EncodeToString(c.ID), Credential: text}, err
 }

@@ -25,16 +25,8 @@ func (c *Ceremonies) Party() signature.Party {
 
 // BeginSigning implements account.Ceremonies: the challenge is the document's.
 func (c *Ceremonies) BeginSigning(u account.User, known []account.Passkey, document []byte) (options, state json.RawMessage, err error) {
-	p, err := personOf(u, known)
-	if err != nil {
-		return nil, nil, err
-	}
-	assertion, session, err := c.party.BeginLogin(p, webauthn.WithUserVerification(protocol.VerificationRequired),
+	return c.begin(u, known, webauthn.WithUserVerification(protocol.VerificationRequired),
 		webauthn.WithChallenge(signature.Challenge(document)))
-	if err != nil {
-		return nil, nil, err
-	}
-	return pack(assertion, session)
 }
 
 // FinishSigning implements account.Ceremonies. What it returns has passed the check

@@ -2,6 +2,8 @@
 package phrase
 
 import (
+	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -57,6 +59,19 @@ func Either[T any](holds bool, yes, no T) T {
 	return no
 }
 
+// InWords is a duration in its largest whole unit, such as 30 days or 90 minutes.
+func InWords(d time.Duration) string {
+	for _, unit := range []struct {
+		length time.Duration
+		name   string
+	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
+		if n := d / unit.length; n != 0 && d%unit.length == 0 {
+			return Count(int64(n), unit.name, unit.name+"s")
+		}
+	}
+	return d.String()
+}
+
 // Span shows a duration with days of 24 hours and without units that are zero: 30d, 1d12h,
 // 90s as 1m30s. ParseDuration of the command line reads it.
 func Span(d time.Duration) string {
@@ -70,6 +85,21 @@ func Span(d time.Duration) string {
 		text += trimmed(rest.Abs())
 	}
 	return text
+}
+
+var dayUnit = regexp.MustCompile(`(\d+(?:\.\d+)?)d`)
+
+// ParseDuration is time.ParseDuration with days of 24 hours.
+func ParseDuration(text string) (time.Duration, error) {
+	inHours := dayUnit.ReplaceAllStringFunc(text, func(days string) string {
+		n, _ := strconv.ParseFloat(days[:len(days)-1], 64) // the expression lets only numbers pass
+		return strconv.FormatFloat(24*n, 'f', -1, 64) + "h"
+	})
+	d, err := time.ParseDuration(inHours)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a duration such as 30d, 12h or 90m", text)
+	}
+	return d, nil
 }
 
 func trimmed(d time.Duration) string {

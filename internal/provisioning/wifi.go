@@ -2,12 +2,14 @@ package provisioning
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/musterhq/muster/internal/operation"
 )
 
@@ -121,26 +123,14 @@ func Merge(payload []byte, w Wifi) ([]byte, error) {
 
 // members are the network's keys and values, between commas.
 func (w Wifi) members() []byte {
-	security := w.Security
-	if security == "" {
-		security = Open
+	if w.Security = cmp.Or(w.Security, Open); w.Security == Open {
+		w.Password = ""
 	}
-	out := member(nil, "SSID", quote(w.SSID))
-	out = member(append(out, ','), "SECURITY_TYPE", quote(string(security)))
-	if security != Open {
-		out = member(append(out, ','), "PASSWORD", quote(w.Password))
-	}
-	hidden, _ := json.Marshal(w.Hidden)
-	return member(append(out, ','), "HIDDEN", hidden)
-}
-
-func member(out []byte, key string, value []byte) []byte {
-	out = append(out, `"`+extra+key+`":`...)
-	return append(out, value...)
-}
-
-// quote writes text as a JSON string, leaving & and < as they are.
-func quote(text string) []byte {
-	out, _ := jsontext.AppendQuote(nil, text) // valid UTF-8, by the rules
-	return out
+	out, _ := jsonv2.Marshal(struct { // valid UTF-8, by the rules
+		SSID     string   `json:"android.app.extra.PROVISIONING_WIFI_SSID"`
+		Security Security `json:"android.app.extra.PROVISIONING_WIFI_SECURITY_TYPE"`
+		Password string   `json:"android.app.extra.PROVISIONING_WIFI_PASSWORD,omitempty"`
+		Hidden   bool     `json:"android.app.extra.PROVISIONING_WIFI_HIDDEN"`
+	}{w.SSID, w.Security, w.Password, w.Hidden})
+	return out[1 : len(out)-1]
 }

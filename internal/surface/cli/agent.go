@@ -152,16 +152,13 @@ type troubleView struct {
 
 func viewRollout(r rollout.Rollout, p rollout.Progress) rolloutView {
 	return rolloutView{Version: r.Version, State: r.State, Reason: r.Reason, Percent: r.Ring, Goal: r.Goal,
-		Devices: p.Devices, Ring: p.Members, Updated: p.Updated, Began: p.Began, Failed: viewTroubles(p.Failed), Lost: viewTroubles(p.Lost),
+		Devices: p.Devices, Ring: p.Members, Updated: p.Updated, Began: p.Began, Failed: views(p.Failed, viewTrouble),
+		Lost:    views(p.Lost, viewTrouble),
 		BeganAt: operation.TimestampOf(r.BeganAt)}
 }
 
-func viewTroubles(members []rollout.Member) []troubleView {
-	views := make([]troubleView, len(members))
-	for i, m := range members {
-		views[i] = troubleView{Company: m.CompanySlug, AssetID: m.AssetID, Detail: m.Detail, SeenAt: operation.TimestampOf(m.SeenAt)}
-	}
-	return views
+func viewTrouble(m rollout.Member) troubleView {
+	return troubleView{Company: m.CompanySlug, AssetID: m.AssetID, Detail: m.Detail, SeenAt: operation.TimestampOf(m.SeenAt)}
 }
 
 // agentView is what `muster agent list -o json` prints.
@@ -173,7 +170,6 @@ type agentView struct {
 // Run shows them.
 func (c *AgentList) Run(env *Env) error {
 	return c.open(env, Reads, func(ctx context.Context, admin *Admin) (answer, error) {
-		view := agentView{Releases: []releaseView{}, Rollouts: []rolloutView{}}
 		releases, err := admin.Rollouts.Releases(ctx)
 		if err != nil {
 			return answer{}, err
@@ -182,9 +178,7 @@ func (c *AgentList) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		for _, r := range releases {
-			view.Releases = append(view.Releases, viewRelease(r))
-		}
+		view := agentView{Releases: views(releases, viewRelease), Rollouts: []rolloutView{}}
 		rollouts, err := admin.Rollouts.Rollouts(ctx)
 		if err != nil {
 			return answer{}, err

@@ -102,11 +102,7 @@ func (c *AssetList) Run(env *Env) error {
 			args.Policy = under.ID
 		}
 		assets, err := admin.match(ctx, owner, args, c.Limit)
-		views := make([]asset.View, len(assets))
-		for i, a := range assets {
-			views[i] = a.Public()
-		}
-		return answer{views, func(w io.Writer) { listAssets(w, owner, assets) }}, err
+		return answer{views(assets, asset.Asset.Public), func(w io.Writer) { listAssets(w, owner, assets) }}, err
 	})
 }
 
@@ -188,7 +184,8 @@ type AssetToken struct {
 	Policy string `name:"policy" placeholder:"POLICY" help:"The AGENT policy with which the device enrolls; by default that of the asset."`
 }
 
-type assetTokenView struct {
+// tokenView is the JSON of a new enrollment token.
+type tokenView struct {
 	Token     string              `json:"token"`
 	ExpiresAt operation.Timestamp `json:"expiresAt"`
 	PolicyID  string              `json:"policyId"`
@@ -207,7 +204,7 @@ func (c *AssetToken) Run(env *Env) error {
 			policyID = under.ID
 		}
 		text, made, err := agentdevice.AssetTokens{Store: admin.Identity, Now: env.Now}.Issue(ctx, owner.ID, id, policyID, nil)
-		view := assetTokenView{text, operation.Timestamp{Time: made.ExpiresAt}, resource.Of(owner.Slug, resource.Policies, made.PolicyID)}
+		view := tokenView{text, operation.Timestamp{Time: made.ExpiresAt}, resource.Of(owner.Slug, resource.Policies, made.PolicyID)}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "Token for %s, valid once and until %s; it is not shown again:\n\n%s\n", c.Asset, day(made.ExpiresAt), text)
 		}}, err

@@ -147,16 +147,21 @@ func on[T any](find func(a *Admin, ctx context.Context, owner company.Company, r
 
 // list is the answer that prints things: as JSON, the view of each; as text, a table.
 func list[T, V any](things []T, view func(T) V, header []string, cells func(T) []string) answer {
-	views := make([]V, len(things))
-	for i, thing := range things {
-		views[i] = view(thing)
-	}
-	return answer{views, func(w io.Writer) {
+	return answer{views(things, view), func(w io.Writer) {
 		row(w, header...)
 		for _, thing := range things {
 			row(w, cells(thing)...)
 		}
 	}}
+}
+
+// views are the views of things; never nil.
+func views[T, V any](things []T, view func(T) V) []V {
+	all := make([]V, len(things))
+	for i, thing := range things {
+		all[i] = view(thing)
+	}
+	return all
 }
 
 // missing turns fault.NotFound into an error that names the list command to use. kind is the name of a

@@ -48,10 +48,8 @@ func (c *EnrollmentCreate) Validate() error {
 
 // createdCode is the JSON of a new code.
 type createdCode struct {
-	ID        string              `json:"id"`
-	Token     string              `json:"token"`
-	ExpiresAt operation.Timestamp `json:"expiresAt"`
-	PolicyID  string              `json:"policyId"`
+	ID string `json:"id"`
+	tokenView
 }
 
 // Run makes the token. It is shown here once.
@@ -71,7 +69,7 @@ func (c *EnrollmentCreate) Run(env *Env) error {
 		if err != nil {
 			return answer{}, usage(err)
 		}
-		view := createdCode{token.Code, token.Text, operation.Timestamp{Time: token.ExpiresAt}, under.PathName()}
+		view := createdCode{token.Code, tokenView{token.Text, operation.Timestamp{Time: token.ExpiresAt}, under.PathName()}}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "Code %s of %s, until %s; the token is not shown again:\n\n%s\n", view.ID, under.Name,
 				day(token.ExpiresAt), token.Text)

@@ -162,10 +162,7 @@ func (c oneUser) change(env *Env, sentence string, work func(people account.User
 				missing(err, owner.Slug, "user", c.User)
 		}
 		live, err := apikey.Keys{Store: admin.Keys, Now: env.Now}.LiveOf(ctx, u)
-		view := disabledView{viewUser(owner.Slug, u), make([]string, len(live))}
-		for i, k := range live {
-			view.LiveKeys[i] = k.ID
-		}
+		view := disabledView{viewUser(owner.Slug, u), views(live, func(k apikey.Key) string { return k.ID })}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, sentence+".\n", u.Email)
 			for _, k := range live {

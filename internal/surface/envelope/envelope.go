@@ -120,23 +120,13 @@ func members(object []byte, known ...string) (map[string]jsontext.Value, *jsonrp
 const maxDepth = 100
 
 // depth is the number of levels of a well-formed JSON value.
-func depth(value []byte) int {
-	deepest, now, inText := 0, 0, false
-	for i := 0; i < len(value); i++ {
-		switch c := value[i]; {
-		case inText && c == '\\':
-			i++
-		case c == '"':
-			inText = !inText
-		case inText:
-		case c == '{' || c == '[':
-			now++
-			deepest = max(deepest, now)
-		case c == '}' || c == ']':
-			now--
+func depth(value []byte) (deepest int) {
+	for d := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowDuplicateNames(true)); ; {
+		if _, err := d.ReadToken(); err != nil {
+			return deepest
 		}
+		deepest = max(deepest, d.StackDepth())
 	}
-	return deepest
 }
 
 // maxID is the largest integer up to which all are exact as numbers of JSON.

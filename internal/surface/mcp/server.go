@@ -160,24 +160,11 @@ func (c Config) tellInactivity(ctx context.Context, list *sdk.ListToolsResult, c
 			if err != nil {
 				return fmt.Errorf("cannot read the company: %w", err)
 			}
-			sentence = " A device is INACTIVE after " + inWords(owner.InactiveAfter) + " of silence."
+			sentence = " A device is INACTIVE after " + phrase.InWords(owner.InactiveAfter) + " of silence."
 		}
 		described := *tool // the registry's own belongs to all callers
 		described.Description += sentence
 		list.Tools[i] = &described
 	}
 	return nil
-}
-
-// inWords is a time in its largest whole unit.
-func inWords(d time.Duration) string {
-	for _, unit := range []struct {
-		length time.Duration
-		name   string
-	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
-		if n := d / unit.length; n > 0 && d%unit.length == 0 {
-			return phrase.Count(int64(n), unit.name, unit.name+"s")
-		}
-	}
-	return d.String()
 }

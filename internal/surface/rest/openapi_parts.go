@@ -120,26 +120,24 @@ type term struct{ Name, Help string }
 // terms explains the names that calls, answers and refusals mention, in the words that the
 // portal has for them.
 func terms() []termGroup {
-	permissions, gates := termGroup{Title: "Permissions of keys and AI clients"}, termGroup{Title: "Settings of the company"}
-	roles, rights, settings := termGroup{Title: "Roles of people"}, termGroup{Title: "Rights of people"},
-		termGroup{Title: "Settings of a policy"}
-	for _, p := range access.All.Each() {
-		permissions.Terms = append(permissions.Terms, term{p.String(), p.Help()})
+	rights, _ := account.Admin.Rights()
+	return []termGroup{
+		group("Permissions of keys and AI clients", access.All.Each(), access.Permission.String, access.Permission.Help),
+		group("Settings of the company", access.Gates(), func(g access.Gate) string { return string(g) }, access.Gate.Help),
+		group("Roles of people", account.Roles(), func(r account.Role) string { return string(r) }, account.Role.Help),
+		group("Rights of people", rights.Each(), func(r account.Right) string { return r.Names()[0] }, account.Right.Help),
+		group("Settings of a policy", policy.Catalog(), func(s policy.Setting) string { return s.ID },
+			func(s policy.Setting) string { return s.Help }),
 	}
-	for _, g := range access.Gates() {
-		gates.Terms = append(gates.Terms, term{string(g), g.Help()})
+}
+
+// group explains what has names of one kind.
+func group[T any](title string, all []T, name, help func(T) string) termGroup {
+	g := termGroup{Title: title}
+	for _, one := range all {
+		g.Terms = append(g.Terms, term{name(one), help(one)})
 	}
-	for _, r := range account.Roles() {
-		roles.Terms = append(roles.Terms, term{string(r), r.Help()})
-	}
-	all, _ := account.Admin.Rights()
-	for _, r := range all.Each() {
-		rights.Terms = append(rights.Terms, term{r.Names()[0], r.Help()})
-	}
-	for _, s := range policy.Catalog() {
-		settings.Terms = append(settings.Terms, term{s.ID, s.Help})
-	}
-	return []termGroup{permissions, gates, roles, rights, settings}
+	return g
 }
 
 // termText is all of them as Markdown.

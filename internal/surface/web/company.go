@@ -132,13 +132,11 @@ func (s SignIn) link(w http.ResponseWriter, r *http.Request) {
 	default:
 		_, err = s.SignIn.Check(ctx, user.Email, r.PostFormValue("password"), s.from(r))
 	}
-	switch fault.CodeOf(err) {
+	switch code := fault.CodeOf(err); code {
 	case "":
-	case fault.Unauthorized, fault.Refused:
-		s.askLink(w, r, http.StatusUnauthorized, token, phrase.Sentence(fault.From(err).Detail))
-		return
-	case fault.RateLimited:
-		s.askLink(w, r, http.StatusTooManyRequests, token, phrase.Sentence(fault.From(err).Detail))
+	case fault.Unauthorized, fault.Refused, fault.RateLimited:
+		status := phrase.Either(code == fault.RateLimited, http.StatusTooManyRequests, http.StatusUnauthorized)
+		s.askLink(w, r, status, token, phrase.Sentence(fault.From(err).Detail))
 		return
 	default:
 		s.broken(w, r, signInForm{Next: "/"}, err)

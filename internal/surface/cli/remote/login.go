@@ -3,7 +3,6 @@ package remote
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
@@ -18,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/surface/cli"
 	"github.com/musterhq/muster/internal/validate"
@@ -136,16 +136,9 @@ type madeKey struct {
 	ExpiresAt   time.Time `json:"expiresAt"`
 }
 
-// secret is 256 random bits as a text.
-func secret() string {
-	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return base64.RawURLEncoding.EncodeToString(b[:])
-}
-
 // ask sends the person to the portal, waits for the code and exchanges it.
 func (l *Login) ask(ctx context.Context, env *Env, address string) (madeKey, error) {
-	verifier, state := secret(), secret()
+	verifier, state := access.RandomText(access.SecretLength), access.RandomText(access.SecretLength)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return madeKey{}, fmt.Errorf("cannot wait for the answer of the browser: %w", err)

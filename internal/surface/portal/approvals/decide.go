@@ -1,7 +1,6 @@
 package approvals
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/signature"
+	"github.com/musterhq/muster/internal/surface/edge"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -127,11 +127,8 @@ func reply(v *frame.Visit, c account.Challenge, err error) error {
 		}
 		answer, status = map[string]any{"problem": frame.Sentence(fault.From(err).Detail)}, http.StatusUnprocessableEntity
 	}
-	w := v.Writer()
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	return json.NewEncoder(w).Encode(answer)
+	edge.JSON(v.Writer(), status, edge.NoStore, answer)
+	return nil
 }
 
 // admit finds out whether the person may decide, and if not why, until when, and who may.
@@ -154,7 +151,7 @@ func (s *Section) admit(v *frame.Visit, m *matter) error {
 	}
 	m.barred = frame.Sentence(fault.From(refused).Detail)
 	if missing := m.Matter.Needs &^ who.Permissions; missing != 0 {
-		m.barred = "You may not decide this: it takes the permission to " + rights(missing).Words() + " (" + missing.String() + ")."
+		m.barred = "You may not decide this: it takes the permission to " + account.RightsFor(missing).Words() + " (" + missing.String() + ")."
 	}
 	if len(who.Passkeys) == 0 {
 		with := who
@@ -176,17 +173,4 @@ func (s *Section) findOthers(v *frame.Visit, m *matter) error {
 	m.alone = len(all) == 0
 	m.others = frame.AnyOf(all, func(other access.Approver) string { return other.Name })
 	return err
-}
-
-// rights are those of a person that permissions need.
-func rights(p access.Permission) (all account.Right) {
-	for right, needed := range map[account.Right]access.Permission{
-		account.ViewDevices: access.DevicesRead, account.DestroyDevices: access.DevicesCommandDestructive,
-		account.ViewPolicies: access.PoliciesRead, account.EditPolicies: access.PoliciesWrite,
-	} {
-		if p&needed != 0 {
-			all |= right
-		}
-	}
-	return all
 }

@@ -18,11 +18,9 @@ import (
 // device's word.
 type report struct {
 	BatteryLevel         *float64        `json:"batteryLevel"`
-	Charging             *bool           `json:"charging"`
 	PolicyCompliant      *bool           `json:"policyCompliant"`
 	SecurityPosture      string          `json:"securityPosture"`
 	NetworkOperatorName  string          `json:"networkOperatorName"`
-	InstalledAppCount    int             `json:"installedAppCount"`
 	NonCompliantSince    time.Time       `json:"nonCompliantSince"`
 	NonComplianceDetails []noncompliance `json:"nonComplianceDetails"`
 	DeviceSettings       *struct {

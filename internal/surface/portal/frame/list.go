@@ -111,11 +111,6 @@ func (l List) URL() string {
 	return l.Spec.Path + "?" + q.Encode()
 }
 
-// And is the address with one parameter more.
-func (l List) And(key, value string) string {
-	return WithQuery(l.URL(), key+"="+url.QueryEscape(value))
-}
-
 // WithQuery is the address with an encoded query added to its own.
 func WithQuery(address, query string) string {
 	return address + Either(strings.Contains(address, "?"), "&", "?") + query

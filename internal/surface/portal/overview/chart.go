@@ -159,6 +159,11 @@ func folded(bars []bar) []bar {
 		}
 		bars = append(append(slices.Clone(months[:keep]), older), unknown...)
 	}
+	return shared(bars)
+}
+
+// shared sets the bars' shares of the longest.
+func shared(bars []bar) []bar {
 	most := int64(1)
 	for _, b := range bars {
 		most = max(most, b.Count)
@@ -187,11 +192,7 @@ func age(now time.Time, level string) frame.Tone {
 // longest are the longest bars, with their shares.
 func longest(bars []bar) []bar {
 	slices.SortStableFunc(bars, func(a, b bar) int { return cmp.Compare(b.Count, a.Count) })
-	bars = bars[:min(len(bars), barsShown)]
-	for i := range bars {
-		bars[i].Share = float64(bars[i].Count) / float64(max(bars[0].Count, 1))
-	}
-	return bars
+	return shared(bars[:min(len(bars), barsShown)])
 }
 
 func fill(tone frame.Tone) string {

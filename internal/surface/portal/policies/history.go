@@ -17,8 +17,6 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-func conflictOf(err error) (*policy.Conflict, bool) { return errors.AsType[*policy.Conflict](err) }
-
 // maxRevisions is how many revisions the page lists.
 const maxRevisions = 100
 
@@ -108,7 +106,7 @@ func (s *Section) restore(v *frame.Visit, p policy.Policy) error {
 		return err
 	}
 	after, err := s.Editor.Restore(v.Context(), v.Principal, p.ID, version, revision)
-	if c, ok := conflictOf(err); ok {
+	if c, ok := errors.AsType[*policy.Conflict](err); ok {
 		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{c.Current, "revisions"}, c, nil))
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -187,7 +188,7 @@ func (s *Section) saved(v *frame.Visit, p policy.Policy, e policy.Edit) error {
 		return err
 	}
 	after, err := s.Editor.Save(v.Context(), v.Principal, p.ID, version, e)
-	if c, ok := conflictOf(err); ok {
+	if c, ok := errors.AsType[*policy.Conflict](err); ok {
 		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{c.Current, ""}, c, e.Changes))
 	}
 	if err != nil {
