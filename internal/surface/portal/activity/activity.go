@@ -136,7 +136,8 @@ func read(v *frame.Visit) (activity.Filter, url.Values, int, error) {
 			return activity.Filter{}, nil, 0, fault.Invalid(name + " stands twice")
 		case utf8.RuneCountInString(values[0]) > maxFilter:
 			return activity.Filter{}, nil, 0, fault.Invalid(fmt.Sprintf("%s must have at most %d characters", name, maxFilter))
-		case values[0] != "" && choices[name] != nil && !slices.ContainsFunc(choices[name], func(o option) bool { return o.Value == values[0] }):
+		case values[0] != "" && choices[name] != nil &&
+			!slices.ContainsFunc(choices[name], func(o option) bool { return o.Value == values[0] }):
 			return activity.Filter{}, nil, 0, fault.Invalid(name + " is none of the choices of the activity log")
 		}
 	}
