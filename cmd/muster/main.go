@@ -11,10 +11,12 @@ import (
 	"os"
 	"os/signal"
 	"os/user"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -110,6 +112,11 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	if len(args) > 0 && args[0] == completing {
 		complete(parser, args[1:], out)
 		return exitOK
+	}
+	// A text that is kept as JSON would get another character for each wrong byte.
+	if at := slices.IndexFunc(args, func(arg string) bool { return !utf8.ValidString(arg) }); at >= 0 {
+		fmt.Fprintf(errOut, "muster: the argument %q is not UTF-8: see --help\n", args[at])
+		return exitUsage
 	}
 	args, alone := withHelp(args)
 	if alone {

@@ -204,3 +204,13 @@ func commandPaths(t *testing.T) [][]string {
 	walk(parser.Model.Node, nil)
 	return paths
 }
+
+// An argument that is not UTF-8 is named, and not used with other characters.
+func TestRun_ArgumentsAreUTF8(t *testing.T) {
+	t.Parallel()
+	var out, says strings.Builder
+	code := run([]string{"activity", "verify", "--export", "caf\xe9"}, strings.NewReader(""), &out, &says)
+	if code != exitUsage || !strings.Contains(says.String(), `the argument "caf\xe9" is not UTF-8`) {
+		t.Errorf("exit %d: %s", code, says.String())
+	}
+}

@@ -128,6 +128,9 @@ type Inventory struct {
 // TrailPeriod is how far back the portal shows the locations of a device.
 const TrailPeriod = 30 * 24 * time.Hour
 
+// MaxPlaces is how many places of a device are kept: the newest ones.
+const MaxPlaces = 5000
+
 // Place is the last location of an asset.
 type Place struct {
 	ID, Identification string

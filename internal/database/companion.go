@@ -134,7 +134,7 @@ func (db *DB) ReportCompanion(ctx context.Context, d agentdevice.Device, r agent
 			if err := h.locate(&fix); err != nil {
 				return err
 			}
-			t.check(notePlace(ctx, t, h.id, fix))
+			notePlace(ctx, t, h.id, fix)
 		}
 		h.seen = max(h.seen, seen)
 		if err := h.save(ctx, t); err != nil || h.reported == before {

@@ -15,11 +15,14 @@ const (
 	perMetre  = 10
 )
 
-// notePlace remembers where a device was. What is long ago is deleted by Retain.
-func notePlace(ctx context.Context, t *tx, assetID string, l asset.Location) error {
-	return t.Exec(ctx, `INSERT INTO asset_places (asset_id, reported_at, latitude, longitude, accuracy) VALUES (?, ?, ?, ?, ?)
+// notePlace remembers where a device was, and forgets its oldest places that are too many: a device says
+// by itself when it was where. What is long ago is deleted by Retain.
+func notePlace(ctx context.Context, t *tx, assetID string, l asset.Location) {
+	t.do(ctx, `INSERT INTO asset_places (asset_id, reported_at, latitude, longitude, accuracy) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (asset_id, reported_at) DO NOTHING`, assetID, millis(l.ReportedAt),
 		int64(math.Round(l.Latitude*perDegree)), int64(math.Round(l.Longitude*perDegree)), int64(math.Round(l.AccuracyMeters*perMetre)))
+	t.do(ctx, `DELETE FROM asset_places WHERE asset_id = ? AND reported_at IN (SELECT reported_at FROM asset_places WHERE asset_id = ?
+		ORDER BY reported_at DESC LIMIT 1000 OFFSET ?)`, assetID, assetID, asset.MaxPlaces)
 }
 
 // Trail implements asset.Overview.

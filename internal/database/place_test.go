@@ -1,6 +1,7 @@
 package database_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/database/firsttest"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -41,6 +43,14 @@ func TestTrail_OfADevice(t *testing.T) {
 		trail, err = f.db.Trail(f.Context(), "other", id, time.Time{}, 100)
 		f.ok(err)
 		equal(f, "trail for another company", len(trail), 0)
+
+		firsttest.Exec(t, f.url, `WITH RECURSIVE m (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM m WHERE n < 5000)
+			INSERT INTO asset_places SELECT '`+id+`', n, 0, 0, 0 FROM m`)
+		f.clock.Advance(time.Hour)
+		f.at("d", 4)
+		trail, err = f.db.Trail(f.Context(), f.company.ID, id, time.Time{}, 2*asset.MaxPlaces)
+		f.ok(err)
+		equal(f, "the newest stay", fmt.Sprint(len(trail), trail[0].ReportedAt.UnixMilli(), trail[asset.MaxPlaces-1].Latitude), "5000 4 4")
 
 		for _, c := range []struct {
 			policies []string

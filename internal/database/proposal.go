@@ -196,7 +196,8 @@ const listedColumns = `COALESCE(k.name, ''), COALESCE(k.prefix, ''),
 	CASE k.created_by WHEN 'operator' THEN '' ELSE COALESCE(k.created_by, '') END, COALESCE(o.client_name, ''), COALESCE(u.name, ''),
 		COALESCE(u.email, ''),
 	COALESCE((SELECT ` + sinceColumn +
-	` FROM users u WHERE u.id = CASE v.owner_kind WHEN 'API_KEY' THEN k.created_by ELSE v.owner_user_id END), 0)`
+	` FROM users u WHERE u.id = CASE v.owner_kind WHEN 'API_KEY' THEN k.created_by ELSE v.owner_user_id END), 0),
+	COALESCE(k.revoked_at, o.revoked_at, 0) <> 0 OR v.owner_user_id <> '' AND u.id IS NULL`
 
 const listedTables = ` FROM proposals v
 	LEFT JOIN api_keys k ON v.owner_kind = 'API_KEY' AND k.id = v.owner_id
@@ -206,7 +207,7 @@ const listedTables = ` FROM proposals v
 func (db *DB) scanListed(r row) (l proposal.Listed, err error) {
 	m := &l.Maker
 	l.Proposal, err = db.scanProposal(wider{r, []any{&m.KeyName, &m.KeyPrefix, &m.KeyMaker, &m.Client, &m.UserName,
-		&m.UserEmail, at(&m.Since)}})
+		&m.UserEmail, at(&m.Since), &m.Ended}})
 	m.Kind, m.ID = l.Owner.Kind, l.Owner.ID
 	return l, err
 }

@@ -114,6 +114,24 @@ func TestAttention_ApprovalsByRule(t *testing.T) {
 	})
 }
 
+// What only a caller that has ended could do waits for no person.
+func TestAttention_OfRevokedKeys(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setControls(func(c *access.Controls) { c.ApplyApproval = access.ApproveRisky })
+		k, _ := f.newKey("ci", access.PoliciesRead|access.PoliciesWrite)
+		p := f.newPolicy("Office")
+		left := f.mustPropose(p, "", high)
+		made := f.mustPropose(p, "", func(p *proposal.Proposal) { p.Impact, p.Owner.ID = proposal.High, k.ID })
+		equal(f, "wait", f.approvals(), []string{left.ID, made.ID})
+		_, err := f.db.RevokeKey(f.Context(), f.company.ID, k.ID, f.clock.Now())
+		f.ok(err)
+		equal(f, "wait after the key was revoked", f.approvals(), []string{left.ID})
+		l, err := f.db.ListedProposal(f.Context(), f.company.ID, made.ID)
+		f.ok(err)
+		equal(f, "the maker has ended", l.Maker.Ended, true)
+	})
+}
+
 // A caller's proposals that need no approval do not hide how many of it wait.
 func TestPropose_TwentyWaitBesideAThousand(t *testing.T) {
 	withCompany(t, func(f *fixture) {

@@ -155,6 +155,7 @@ func TestNoteFields_Read(t *testing.T) {
 		{"both", " broken ", "T-1", access.Note{Reason: "broken", Ticket: "T-1"}, ""},
 		{"none", "", "", access.Note{}, ""},
 		{"of blanks", "  ", " ", access.Note{}, ""},
+		{"of characters that are not shown", "\u200b", " \u2060\u00ad", access.Note{}, ""},
 		{"the longest", long, "", access.Note{Reason: long}, ""},
 		{"too long", long + "n", "", access.Note{}, "reason"},
 		{"a ticket too long", "", strings.Repeat("n", access.MaxTicket+1), access.Note{}, "ticket"},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // Source is where the arguments of one call come from: Flat, Named or Parts.
@@ -219,7 +220,7 @@ func NotePattern(required bool) string {
 }
 
 // Read makes a note of what a caller said, and returns what is wrong with it. Blanks
-// around a text are not kept, and a text of blanks is none.
+// around a text are not kept, and a text of which nothing is shown is none.
 func (f NoteFields) Read(reason, ticket string) (access.Note, *fault.Error) {
 	for _, part := range []struct {
 		field, text string
@@ -229,7 +230,14 @@ func (f NoteFields) Read(reason, ticket string) (access.Note, *fault.Error) {
 			return access.Note{}, fault.Invalid(part.field+" "+wrong, fault.Field{Field: part.field, Message: wrong})
 		}
 	}
-	return access.Note{Reason: strings.TrimSpace(reason), Ticket: strings.TrimSpace(ticket)}, nil
+	return access.Note{Reason: shown(reason), Ticket: shown(ticket)}, nil
+}
+
+func shown(text string) string {
+	if validate.Blank(text) {
+		return ""
+	}
+	return strings.TrimSpace(text)
 }
 
 // WrongType is the fault of a part that is no text, or is given twice.

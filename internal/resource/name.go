@@ -15,6 +15,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // Collection is the plural noun inside a resource name.
@@ -114,9 +116,9 @@ func ParseChange(hint string) (companyID, kind, id string) {
 }
 
 // IsLabel reports whether text may be the name that a person gives to a
-// company or a key: 1 to limit printable characters without outer spaces.
+// company or a key: 1 to limit printable characters without outer spaces, not all invisible.
 func IsLabel(text string, limit int) bool {
-	if text == "" || !utf8.ValidString(text) || utf8.RuneCountInString(text) > limit {
+	if validate.Blank(text) || !utf8.ValidString(text) || utf8.RuneCountInString(text) > limit {
 		return false
 	}
 	notPrintable := func(r rune) bool { return !unicode.IsPrint(r) }

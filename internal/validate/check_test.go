@@ -84,7 +84,8 @@ func TestPackage(t *testing.T) {
 func TestBlank(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
-		"": true, " ": true, "\t\r\n\u00a0\u2003": true, "a": false, " a ": false, "\u200b": false,
+		"": true, " ": true, "\t\r\n\u00a0\u2003": true, "a": false, " a ": false, " \u200b\u2060": true,
+		"\u00ad": true, "\u2800\u3164": true, "\u200ba": false, "\U0001fae9": false, "\u202ea": false,
 	} {
 		t.Run(text, func(t *testing.T) {
 			if got := validate.Blank(text); got != want {

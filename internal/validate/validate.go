@@ -55,8 +55,10 @@ func Package(s string) bool {
 	return len(s) <= MaxPackage && packageShape.MatchString(s)
 }
 
-// Blank reports whether s is empty or holds nothing but white space.
-func Blank(s string) bool { return strings.TrimSpace(s) == "" }
+// Blank reports whether s is empty or holds nothing but white space and characters that are not shown.
+func Blank(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsSpace(r) && !Ignorable(r) && r != BrailleBlank })
+}
 
 // Visible reports whether people see a text as it is: it has a character that is shown, and none
 // that changes the direction of others.

@@ -95,6 +95,21 @@ func TestTransport_HeadersOfEveryAnswer(t *testing.T) {
 	}
 }
 
+// What programs read about the process takes no other method, and says so.
+func TestTransport_ProbesTakeNoOtherMethod(t *testing.T) {
+	t.Parallel()
+	replica := servertest.New(t).Start()
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+		for method, want := range map[string]int{"GET": 200, "HEAD": 200, "POST": 405, "OPTIONS": 405, "DELETE": 405} {
+			w := httptest.NewRecorder()
+			replica.Handler().ServeHTTP(w, httptest.NewRequest(method, path, nil))
+			if allow := w.Header().Get("Allow"); w.Code != want || want == 405 && allow != "GET, HEAD" {
+				t.Errorf("%s %s: status %d with Allow %q, want %d", method, path, w.Code, allow, want)
+			}
+		}
+	}
+}
+
 // The document names the public address, whatever name it is asked for by: a copy of it
 // that was saved on the server is of use elsewhere.
 func TestOpenAPI_NamesThePublicURL(t *testing.T) {

@@ -240,6 +240,7 @@ const noOperation = "none"
 // Mount adds the address of the metrics, which are Prometheus text.
 func (m *Metrics) Mount(mux *http.ServeMux) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	edge.ReadsOnly(mux, "/metrics")
 }
 
 // Served notes an answer of REST or MCP. A request that met no operation is

@@ -35,6 +35,8 @@ func (p Probes) Mount(mux *http.ServeMux) {
 		}
 		edge.JSON(w, status, edge.NoStore, answer)
 	})
+	edge.ReadsOnly(mux, "/healthz")
+	edge.ReadsOnly(mux, "/readyz")
 }
 
 func (p Probes) conditions() []condition {

@@ -44,6 +44,15 @@ func JSON(w http.ResponseWriter, status int, cache string, value any) {
 	_ = json.NewEncoder(w).Encode(value) // the client has gone away: nothing to do
 }
 
+// ReadsOnly answers 405 to every method but GET and HEAD, whose handler the address has.
+func ReadsOnly(mux *http.ServeMux, path string) {
+	mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+		const methods = "GET, HEAD"
+		w.Header().Set("Allow", methods)
+		JSON(w, http.StatusMethodNotAllowed, NoStore, map[string]string{"error": "this address takes " + methods})
+	})
+}
+
 // Punctual answers 408 when the time for reading a request ends before its body
 // did. No surface has to tell that from other faults of a body, or from a fault
 // of its own that follows from it.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/outbound"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // Limits of a client's metadata document.
@@ -183,7 +184,7 @@ func parseDocument(id string, body []byte) (oauth.Client, error) {
 	if err := json.Unmarshal(body, &m); err != nil {
 		return oauth.Client{}, fmt.Errorf("%w: it is not a JSON object with each member once", errDocument)
 	}
-	if strings.TrimSpace(m.ClientName) == "" {
+	if validate.Blank(m.ClientName) {
 		return oauth.Client{}, fmt.Errorf("%w: client_name is missing", errDocument)
 	}
 	if m.ClientID != id {

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/surface/web"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // consentQuestion is what the consent page asks.
@@ -135,7 +136,7 @@ func displayName(c oauth.Client) string {
 		}
 		return r
 	}, c.Name))
-	if name == "" {
+	if validate.Blank(name) {
 		return "An application without a name"
 	}
 	return name

@@ -156,6 +156,8 @@ func TestDocuments_Metadata(t *testing.T) {
 		`{"client_id":"` + id +
 			`","client_name":" ","redirect_uris":["https://app.example.com/cb"]}`: false,
 		`{"client_id":"` + id +
+			`","client_name":"\u200b\u3164","redirect_uris":["https://app.example.com/cb"]}`: false,
+		`{"client_id":"` + id +
 			`","client_name":"A","client_name":"B","redirect_uris":["https://app.example.com/cb"]}`: false,
 		`{"client_id":"https://evil.example/c","CLIENT_ID":"` + id +
 			`","client_name":"A","redirect_uris":["https://app.example.com/cb"]}`: false,

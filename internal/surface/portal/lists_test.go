@@ -61,7 +61,8 @@ func TestActivity_RefusesAnInvalidFilter(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	admin := o.person(t, account.Admin)
-	for _, query := range []string{"who=USER", "q=a&q=b", "range=1d", "from=yesterday", "q=" + strings.Repeat("x", 101)} {
+	for _, query := range []string{"who=USER", "q=a&q=b", "range=1d", "from=yesterday", "area=bogus", "outcome=ok",
+		"actor=ROBOT", "q=" + strings.Repeat("x", 101)} {
 		for _, path := range []string{"/activity?", "/activity/export?format=csv&"} {
 			page := o.get(t, admin, path+query, 400)
 			if !strings.Contains(page, `href="/activity">Show all<`) || strings.Contains(page, "Try again") {

@@ -126,6 +126,8 @@ const maxFilter = 100
 // filter: an auditor who leaves with the whole log takes it for a part.
 func read(v *frame.Visit) (activity.Filter, url.Values, int, error) {
 	in, q, n := v.Query(), url.Values{}, 0
+	choices := map[string][]option{"area": areaOptions(), "actor": options(actorKinds(), kindWord),
+		"outcome": options(activity.Outcomes(), outcomeWord)}
 	for name, values := range in {
 		switch {
 		case !slices.Contains(parameters(), name):
@@ -134,6 +136,9 @@ func read(v *frame.Visit) (activity.Filter, url.Values, int, error) {
 			return activity.Filter{}, nil, 0, fault.Invalid(name + " stands twice")
 		case utf8.RuneCountInString(values[0]) > maxFilter:
 			return activity.Filter{}, nil, 0, fault.Invalid(fmt.Sprintf("%s must have at most %d characters", name, maxFilter))
+		case values[0] != "" && choices[name] != nil &&
+			!slices.ContainsFunc(choices[name], func(o option) bool { return o.Value == values[0] }):
+			return activity.Filter{}, nil, 0, fault.Invalid(name + " is none of the choices of the activity log")
 		}
 	}
 	keep := func(name string) string {

@@ -104,6 +104,8 @@ func closedChange(r proposal.Review) string {
 		return "The policy was deleted: this can never be applied."
 	case r.Stale:
 		return "The policy was saved since: this can never be applied. The caller has to propose it again."
+	case r.Maker.Ended:
+		return "The key was revoked, or the connection ended, that proposed it: this can never be applied."
 	case !r.NeedsApproval():
 		return "No approval is needed: who proposed it can apply it."
 	case !r.Unapproved():
