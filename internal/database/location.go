@@ -47,7 +47,7 @@ func (db *DB) Located(ctx context.Context, f asset.Filter, limit int) ([]asset.P
 	if limited {
 		where, args = ` AND policy_id IN (`+marks(len(policies))+`)`, append(args, anys(policies)...)
 	}
-	return list(ctx, db.read(), into(func(p *asset.Place) []any { return []any{&p.ID, &p.Identification, asJSON(&p.Location)} }),
+	return list(ctx, db.read(), into(func(p *asset.Place) []any { return []any{&p.ID, &p.Identification, encoded{&p.Location}} }),
 		`SELECT id, identification, location FROM assets WHERE company_id = ? AND location <> ''
 		AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`+where+` ORDER BY synced_at DESC, id LIMIT ?`, append(args, limit)...)
 }
