@@ -83,19 +83,14 @@ func isDescription(path string) bool {
 func (s *Server) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case below(r.URL.Path, Prefix), isDescription(r.URL.Path):
+		case strings.HasPrefix(r.URL.Path+"/", Prefix+"/"), isDescription(r.URL.Path):
 			s.ServeHTTP(w, r)
-		case below(r.URL.Path, referencePath):
+		case strings.HasPrefix(r.URL.Path+"/", referencePath+"/"):
 			s.reference.ServeHTTP(w, r)
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
-}
-
-func below(path, prefix string) bool {
-	rest, ok := strings.CutPrefix(path, prefix)
-	return ok && (rest == "" || rest[0] == '/')
 }
 
 // request is one request on its way through.
