@@ -103,7 +103,7 @@ func (l *Server) hear(ctx context.Context, visited command.Visited, r protocol.C
 			return answer, err
 		}
 	}
-	if err := l.offer(visited, now, &answer); err != nil {
+	if err := l.offer(visited, &answer); err != nil {
 		return answer, err
 	}
 	if d.Open > len(r.Acks)+len(answer.Commands) {
@@ -245,10 +245,9 @@ func ownWords(outcome string) string {
 const heldRetry = 2
 
 // offer adds the commands that the device is to carry out, signed for it alone.
-func (l *Server) offer(visited command.Visited, now time.Time, answer *protocol.CheckinResponse) error {
-	d, due := visited.Device, visited.Offered
-	for _, one := range due {
-		sealed, err := l.sealCommand(d, one)
+func (l *Server) offer(visited command.Visited, answer *protocol.CheckinResponse) error {
+	for _, one := range visited.Offered {
+		sealed, err := l.sealCommand(visited.Device, one)
 		if err != nil {
 			return err
 		}

@@ -79,12 +79,8 @@ func applications(list json.RawMessage) json.RawMessage {
 // report of its device: those that the agent reports. The others are the
 // platform's and the service's.
 func companionMember(name string) bool {
-	switch name {
-	case "batteryLevel", "applications", "deviceSettings", "displays", "hardwareStatus", "memoryInfo", "networkInfo",
-		"powerEvents", "softwareInfo", "systemProperties":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"batteryLevel", "applications", "deviceSettings", "displays", "hardwareStatus", "memoryInfo",
+		"networkInfo", "powerEvents", "softwareInfo", "systemProperties"}, name)
 }
 
 // aheadOf is how far ahead of the service's clock a place's time may lie: a

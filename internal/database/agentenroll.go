@@ -224,22 +224,17 @@ const openRelease = `SELECT 1 FROM agent_deliveries v WHERE v.device_id = agent_
 // A device with an open wipe is told to erase itself from then on, however it
 // ended; it cannot unenroll.
 func (db *DB) EndAgent(ctx context.Context, d agentdevice.Device, e agentdevice.Ending) (bool, error) {
-	ended := false
-	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+	return written(ctx, db, func(ctx context.Context, t *tx) (bool, error) {
 		h, err := holdAgentsAsset(ctx, t, d)
-		if err != nil {
-			return err
-		}
-		if ended = mayEnd(ctx, t, d, e); !ended {
-			return nil
+		if err != nil || !mayEnd(ctx, t, d, e) {
+			return false, err
 		}
 		t.changed(d.CompanyID, "asset", d.AssetID)
 		if h.id != "" && h.epoch == d.Epoch && h.status.Enrolled() {
 			t.check(h.end(ctx, t, e.At, ending{how: string(e.How), erased: e.How == agentdevice.Erased}))
 		}
-		return endAgent(ctx, t, d.ID)
+		return true, endAgent(ctx, t, d.ID)
 	})
-	return ended && err == nil, err
 }
 
 // holdAgentsAsset locks the asset that ends with a device; none for a companion.

@@ -63,18 +63,11 @@ func (db *DB) CountAssets(ctx context.Context, f asset.Filter) (int64, error) {
 
 func countAssets(ctx context.Context, c conn, f asset.Filter) (int64, error) {
 	count := keptCount(f)
-	if count.text == "" {
-		return 0, nil
-	}
 	return value[int64](ctx, c, count.text, count.args...)
 }
 
-// keptCount is the query of a count from the kept counts; empty: there is nothing to count.
+// keptCount is the query of a count from the kept counts.
 func keptCount(f asset.Filter) part {
-	policies, limited := onlyPolicies(f)
-	if limited && len(policies) == 0 {
-		return part{}
-	}
 	query, args := `SELECT COALESCE(CAST(SUM(count) AS BIGINT), 0) FROM asset_counts WHERE company_id = ?`, []any{f.CompanyID}
 	switch {
 	case f.Archived:
@@ -87,36 +80,28 @@ func keptCount(f asset.Filter) part {
 	if f.Enrolled {
 		query += enrolledOnly
 	}
-	if limited {
-		query, args = query+` AND policy_id IN (`+marks(len(policies))+`)`, append(args, anys(policies)...)
-	}
-	return part{query, args}
+	only, policies := ofPolicies(`policy_id`, onlyPolicies(f))
+	return part{query + only, append(args, policies...)}
 }
 
-// onlyPolicies returns the policies that a filter admits, and whether it does
-// not admit all.
-func onlyPolicies(f asset.Filter) (policies []string, limited bool) {
+// onlyPolicies returns the policies that a filter admits; nil: all.
+func onlyPolicies(f asset.Filter) []string {
 	switch {
 	case f.PolicyID == "":
-		return f.Policies, f.Policies != nil
+		return f.Policies
 	case f.Policies == nil || slices.Contains(f.Policies, f.PolicyID):
-		return []string{f.PolicyID}, true
+		return []string{f.PolicyID}
 	default:
-		return nil, true
+		return []string{}
 	}
 }
 
 // PatchLevels implements asset.Overview, from the kept counts.
 func (db *DB) PatchLevels(ctx context.Context, companyID string, policies []string) ([]asset.PatchLevel, error) {
-	query, args := `SELECT month, CAST(SUM(count) AS BIGINT) FROM patch_counts WHERE company_id = ?`, []any{companyID}
-	if policies != nil {
-		if len(policies) == 0 {
-			return nil, nil
-		}
-		query, args = query+` AND policy_id IN (`+marks(len(policies))+`)`, append(args, anys(policies)...)
-	}
+	where, args := ofPolicies(`policy_id`, policies)
 	return list(ctx, db.read(), into(func(p *asset.PatchLevel) []any { return []any{&p.Month, &p.Devices} }),
-		query+` GROUP BY month HAVING SUM(count) > 0 ORDER BY month DESC`, args...)
+		`SELECT month, CAST(SUM(count) AS BIGINT) FROM patch_counts WHERE company_id = ?`+where+
+			` GROUP BY month HAVING SUM(count) > 0 ORDER BY month DESC`, append([]any{companyID}, args...)...)
 }
 
 // The years that a patch level may be of; what is beyond was not reported soundly. The

@@ -91,17 +91,15 @@ func (db *DB) ExportAsset(ctx context.Context, companyID, id string, keeper asse
 // exportAsset keeps every row of an asset.
 func exportAsset(ctx context.Context, c conn, id string, keeper asset.Keeper) error {
 	for _, of := range ofAsset {
-		if err := showRows(ctx, c, `SELECT * FROM `+of.table+` WHERE `+of.where+` ORDER BY `+of.key, id, func(row map[string]any) error {
-			return keeper.Keep(of.table, row)
-		}); err != nil {
+		if err := keepRows(ctx, c, of.table, of.where+` ORDER BY `+of.key, id, keeper.Keep); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// showRows shows the rows of a query by their columns.
-func showRows(ctx context.Context, c conn, query, id string, show func(row map[string]any) error) error {
+// keepRows keeps rows of a table by their columns.
+func keepRows(ctx context.Context, c conn, table, where, id string, keep func(table string, row map[string]any) error) error {
 	return engine.Each(ctx, c, func(r row) (map[string]any, error) {
 		columns, err := r.(interface{ Columns() ([]string, error) }).Columns()
 		if err != nil {
@@ -113,7 +111,7 @@ func showRows(ctx context.Context, c conn, query, id string, show func(row map[s
 			named[column] = values[i]
 		}
 		return named, err
-	}, show, query, id)
+	}, func(row map[string]any) error { return keep(table, row) }, `SELECT * FROM `+table+` WHERE `+where, id)
 }
 
 // scanAny scans a row of n columns of any type.
@@ -152,4 +150,51 @@ func deleteAll(ctx context.Context, t *tx, all []lockedAsset) {
 	}
 	terms.save(ctx, t)
 	counts.save(ctx, t)
+}
+
+// ArchiveAssets implements asset.Archiver.
+func (db *DB) ArchiveAssets(ctx context.Context, companyID string, ids []string, archive bool) error {
+	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // always in one order
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		t.check(holdCompany(ctx, t, companyID)) // an import holds assets in another order
+		counts := counts{}
+		for _, id := range ids {
+			h, _, err := holdAsset(ctx, t, companyID, id)
+			if err != nil {
+				return err
+			}
+			h.count(counts, -1)
+			if err := h.putAway(archive); err != nil {
+				return err
+			}
+			h.count(counts, 1)
+			t.check(h.save(ctx, t))
+			t.changed(companyID, "asset", id)
+			action := activity.AssetRestored
+			if archive {
+				action = activity.AssetArchived
+			}
+			t.check(h.record(ctx, t, action))
+		}
+		counts.save(ctx, t)
+		return nil
+	})
+}
+
+// putAway makes an asset archived, or what it was before.
+func (h *lockedAsset) putAway(archive bool) error {
+	switch {
+	case archive && h.status == archived:
+		return fault.New(fault.Unsupported, "%s is archived already", h.identification)
+	case archive && h.status.Enrolled():
+		return fault.New(fault.Unsupported, "%s is managed: only assets that were never enrolled, or whose management has ended, "+
+			"are archived", h.identification)
+	case archive:
+		h.status, h.archived = archived, string(h.status)
+	case h.status != archived:
+		return fault.New(fault.Unsupported, "%s is not archived", h.identification)
+	default:
+		h.status, h.archived = asset.Status(h.archived), ""
+	}
+	return nil
 }

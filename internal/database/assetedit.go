@@ -2,7 +2,10 @@ package database
 
 import (
 	"context"
+	"slices"
+	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
@@ -58,4 +61,84 @@ func (h *lockedAsset) say(before, after asset.Asset) {
 		h.identification, h.named = after.Identification, true
 	}
 	h.tags, h.custom = encodeSome(after.Tags), encodeSome(after.CustomData)
+}
+
+// editLife is how long an edit is kept: a job may undo many after one another.
+const editLife = 24 * time.Hour
+
+// labels is what people say of an asset.
+type labels struct {
+	Identification string            `json:"identification"`
+	Tags           []string          `json:"tags"`
+	CustomData     map[string]string `json:"customData"`
+}
+
+func labelsOf(a asset.Asset) *labels { return &labels{a.Identification, a.Tags, a.CustomData} }
+
+func (s labels) of(a asset.Asset) asset.Asset {
+	a.Identification, a.Tags, a.CustomData = s.Identification, s.Tags, s.CustomData
+	return a
+}
+
+// keepEdit keeps an edit of a person, in the place of the asset's last.
+func (h lockedAsset) keepEdit(ctx context.Context, t *tx, before, after asset.Asset) error {
+	o := access.OriginOf(ctx)
+	if o.Actor.Kind != access.User && o.Actor.Kind != access.System || o.RequestID == "" {
+		return t.Exec(ctx, `DELETE FROM asset_edits WHERE asset_id = ?`, h.id) // it is the last edit no more
+	}
+	return t.Exec(ctx, `INSERT INTO asset_edits (asset_id, company_id, ref, at, before, after) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (asset_id) DO UPDATE SET ref = excluded.ref, at = excluded.at, before = excluded.before, after = excluded.after`,
+		h.id, h.companyID, o.RequestID, millis(t.db.now()), encode(labelsOf(before)), encode(labelsOf(after)))
+}
+
+// LastEdit implements asset.Undoer.
+func (db *DB) LastEdit(ctx context.Context, companyID, id string) (ref string, at time.Time, err error) {
+	type edit struct {
+		ref string
+		at  time.Time
+	}
+	e, _, err := maybe(one(ctx, db.read(), into(func(e *edit) []any { return []any{&e.ref, (*moment)(&e.at)} }),
+		`SELECT ref, at FROM asset_edits WHERE asset_id = ? AND company_id = ?`, id, companyID))
+	return e.ref, e.at, err
+}
+
+// EditedBy implements asset.Undoer.
+func (db *DB) EditedBy(ctx context.Context, companyID, ref string) ([]string, error) {
+	return list(ctx, db.read(), scanValue[string], `SELECT asset_id FROM asset_edits WHERE ref = ? AND company_id = ? ORDER BY asset_id`,
+		ref, companyID)
+}
+
+// UndoEdit implements asset.Undoer.
+func (db *DB) UndoEdit(ctx context.Context, companyID, id, ref string, within time.Duration, policies []string) (asset.Asset, error) {
+	return written(ctx, db, func(ctx context.Context, t *tx) (asset.Asset, error) {
+		h, now, err := holdAsset(ctx, t, companyID, id)
+		if err == nil && !h.within(policies) {
+			err = fault.New(fault.NotFound, "no such asset")
+		}
+		if err != nil {
+			return asset.Asset{}, err
+		}
+		var before, after labels
+		type edit struct{ at time.Time }
+		_, there, err := maybe(one(ctx, t, into(func(e *edit) []any { return []any{(*moment)(&e.at), encoded{&before}, encoded{&after}} }),
+			`SELECT at, before, after FROM asset_edits WHERE asset_id = ? AND company_id = ? AND ref = ? AND at > ?`, id, companyID, ref,
+			millis(db.now().Add(-within))))
+		switch {
+		case err != nil:
+			return now, err
+		case !there:
+			return now, fault.New(fault.Unsupported, "there is nothing to undo: the asset was changed since, or too much time has passed")
+		case len(asset.Differences(after.of(now), now)) > 0:
+			return now, fault.New(fault.Unsupported, "the asset was changed since")
+		}
+		undone := before.of(now)
+		t.check(h.edit(ctx, t, now, undone))
+		return undone, t.Exec(ctx, `DELETE FROM asset_edits WHERE asset_id = ? AND company_id = ?`, id, companyID)
+	})
+}
+
+// within reports whether a caller who is limited to policies may see the asset; nil: no
+// limit.
+func (h lockedAsset) within(policies []string) bool {
+	return policies == nil || h.status.Enrolled() && slices.Contains(policies, h.policyID)
 }

@@ -86,13 +86,9 @@ func (db *DB) look(ctx context.Context, q assetQuery, o asset.Order, ids []strin
 		if len(some) > 1 {
 			size = lookRows // the list is filled up: two texts to prepare
 		}
-		given := make([]any, 0, size)
-		for i := range size {
-			given = append(given, some[min(i, len(some)-1)])
-		}
 		found, err := db.placesOf(ctx, o, `SELECT `+placeColumn(o)+`, id FROM assets WHERE id IN (`+marks(size)+
 			`) AND company_id || '' = ?`+filter,
-			slices.Concat(given, []any{q.CompanyID}, args))
+			slices.Concat(anys(filled(some, size)), []any{q.CompanyID}, args))
 		if err != nil {
 			return nil, err
 		}
@@ -116,12 +112,8 @@ func (q assetQuery) filter() (string, []any) {
 	if q.Enrolled {
 		text += enrolledOnly
 	}
-	if policies, limited := onlyPolicies(q.Filter); limited && len(policies) == 0 {
-		text += ` AND id = ''`
-	} else if limited {
-		text, args = text+` AND policy_id IN (`+marks(len(policies))+`)`, append(args, anys(policies)...)
-	}
-	return text + where.where, append(args, where.args...)
+	only, policies := ofPolicies(`policy_id`, onlyPolicies(q.Filter))
+	return text + only + where.where, slices.Concat(args, policies, where.args)
 }
 
 // placeColumn is what an asset is ordered by.
@@ -176,11 +168,10 @@ func (db *DB) AssetsByID(ctx context.Context, companyID string, ids []string) ([
 		for size < len(some) {
 			size *= 5
 		}
-		args := append(make([]any, 0, size+2), companyID)
+		args := append([]any{companyID}, anys(filled(some, size))...)
 		at := make(map[string]int, len(some))
-		for i := range size {
-			id := some[min(i, len(some)-1)]
-			args, at[id] = append(args, id), min(i, len(some)-1)
+		for i, id := range some {
+			at[id] = i
 		}
 		found, err := list(ctx, db.read(), scanAsset, `SELECT `+assetColumns+` FROM assets a WHERE a.id IN (`+marks(size)+
 			`) AND a.company_id || '' = ?`, append(args, companyID)...)

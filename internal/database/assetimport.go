@@ -196,10 +196,7 @@ func meantBy(ctx context.Context, c conn, companyID string, lines []asset.Line) 
 			` AND a.serial_key = '' AND a.status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING', 'PENDING', 'DELETED', 'ARCHIVED') AND a.identification IN (`},
 	} {
 		for some := range slices.Chunk(slices.Sorted(maps.Keys(by.values)), meantRows) {
-			args := []any{companyID, companyID}
-			for i := range meantRows { // the list is filled up: one text to prepare
-				args = append(args, some[min(i, len(some)-1)])
-			}
+			args := append([]any{companyID, companyID}, anys(filled(some, meantRows))...) // one text to prepare
 			found, err := list(ctx, c, scanAsset, `SELECT `+assetColumns+` FROM assets a WHERE a.company_id = ?`+
 				by.where+marks(meantRows)+`)
 				ORDER BY a.created_at, a.id`, args...)

@@ -50,7 +50,7 @@ func (db *DB) Assets(ctx context.Context, q asset.Query) (page []asset.Asset, to
 func (db *DB) countedPage(ctx context.Context, q asset.Query) (page []asset.Asset, total int64, err error) {
 	ids, args := pageIDs(db.engine.Dialect(), q, conditions{}, q.Descending)
 	count := keptCount(q.Filter)
-	if ids == "" || count.text == "" {
+	if ids == "" {
 		return nil, 0, nil
 	}
 	page, err = list(ctx, db.read(), func(r row) (asset.Asset, error) {
@@ -234,9 +234,9 @@ func orderColumn(o asset.Order) string {
 
 // arms splits a filter into conditions that an index holds in the order.
 func arms(q asset.Query) []arm {
-	policies, limited := onlyPolicies(q.Filter)
-	statuses := armStatuses(q, limited)
-	if !limited {
+	policies := onlyPolicies(q.Filter)
+	statuses := armStatuses(q, policies != nil)
+	if policies == nil {
 		return statuses
 	}
 	var all []arm

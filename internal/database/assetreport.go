@@ -98,8 +98,7 @@ func (h lockedAsset) noteInstalled(ctx context.Context, t *tx) error {
 	}
 	for some := range slices.Chunk(slices.Sorted(maps.Keys(now)), installedRows) {
 		args := make([]any, 0, 4*installedRows)
-		for i := range installedRows { // the list is filled up: one text to prepare
-			name := some[min(i, len(some)-1)]
+		for _, name := range filled(some, installedRows) { // one text to prepare
 			args = append(args, h.id, name, h.companyID, now[name])
 		}
 		t.do(ctx, `INSERT INTO installed_apps (asset_id, package, company_id, version_code)
@@ -111,3 +110,30 @@ func (h lockedAsset) noteInstalled(ctx context.Context, t *tx) error {
 
 // installedRows is how many rows one statement adds.
 const installedRows = 25
+
+// noteApps keeps what a device says of its apps; nil: it says nothing of them,
+// and what it said before stays; none: it no longer reports them.
+func noteApps(ctx context.Context, t *tx, assetID string, apps []asset.App, at int64) error {
+	switch {
+	case apps == nil:
+		return nil
+	case len(apps) == 0:
+		return forgetApps(ctx, t, assetID)
+	}
+	return t.Exec(ctx, `INSERT INTO asset_apps (asset_id, since, apps) VALUES (?, ?, ?)
+		ON CONFLICT (asset_id) DO UPDATE SET since = excluded.since, apps = excluded.apps WHERE asset_apps.apps <> excluded.apps`,
+		assetID, at, storable(encode(apps)))
+}
+
+func forgetApps(ctx context.Context, t *tx, assetID string) error {
+	return t.Exec(ctx, `DELETE FROM asset_apps WHERE asset_id = ?`, assetID)
+}
+
+// InstalledApps returns the apps that a device reported; none if it reports
+// none, or is not the company's.
+func (db *DB) InstalledApps(ctx context.Context, companyID, assetID string) (asset.Inventory, error) {
+	i, _, err := maybe(one(ctx, db.read(), into(func(i *asset.Inventory) []any { return []any{at(&i.Since), encoded{&i.Apps}} }),
+		`SELECT p.since, p.apps FROM asset_apps p JOIN assets a ON a.id = p.asset_id WHERE p.asset_id = ? AND a.company_id = ?`,
+		assetID, companyID))
+	return i, err
+}

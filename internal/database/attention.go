@@ -72,9 +72,6 @@ func (db *DB) attentionQuery(q attention.Query) (string, []any) {
 	var args []any
 	part := func(text, where, order string, values ...any) {
 		if strings.Contains(text, "v.policy_id") {
-			if q.Policies != nil && len(q.Policies) == 0 {
-				return
-			}
 			where, values = within(where, values, q.Policies)
 		}
 		parts = append(parts, `SELECT * FROM (`+text+` WHERE `+where+` ORDER BY `+order+` LIMIT ?) AS p`)

@@ -66,7 +66,7 @@ func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls
 	var void *approval.Authorization
 	var why error
 	if s.Last != nil && s.Last.State == approval.Approved {
-		if why, err = db.whyUnauthorized(ctx, t, *s.Last, c.Ask.Verifier); err != nil {
+		if why, err = db.whyUnauthorized(ctx, t, *s.Last, c.Ask.Verifier.Stands); err != nil {
 			return nil, nil, err
 		}
 		if why != nil {
@@ -175,9 +175,6 @@ func findAuthorization(ctx context.Context, c conn, companyID, id string) (appro
 // Authorizations lists those of a company that were asked for last, the newest first;
 // policies nil: for any device, else for devices with these.
 func (db *DB) Authorizations(ctx context.Context, companyID string, policies []string, limit int) ([]approval.Authorization, error) {
-	if policies != nil && len(policies) == 0 {
-		return nil, nil
-	}
 	where, args := `company_id = ?`, []any{companyID}
 	if policies != nil {
 		var of string
@@ -191,9 +188,6 @@ func (db *DB) Authorizations(ctx context.Context, companyID string, policies []s
 // WaitingAuthorizations counts those that a person can decide now; policies nil: for any
 // device, else for devices with these.
 func (db *DB) WaitingAuthorizations(ctx context.Context, companyID string, policies []string) (int, error) {
-	if policies != nil && len(policies) == 0 {
-		return 0, nil
-	}
 	where, args := within(`z.company_id = ? AND z.state = 'WAITING' AND z.created_at > ?`,
 		[]any{companyID, millis(db.now().Add(-approval.WaitFor))}, policies)
 	return value[int](ctx, db.read(),

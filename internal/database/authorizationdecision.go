@@ -23,7 +23,7 @@ func (db *DB) callMatter(ctx context.Context, t *tx, d approval.Decision) (m mat
 		return m, err
 	}
 	if a.At(db.now()) == approval.Approved {
-		why, err := db.whyUnauthorized(ctx, t, a, d.Verifier)
+		why, err := db.whyUnauthorized(ctx, t, a, d.Verifier.Stands)
 		if err == nil && why != nil {
 			a, err = a.Asked(), db.voidCall(ctx, t, a, why)
 		}
@@ -65,27 +65,22 @@ func (db *DB) decideCall(ctx context.Context, t *tx, a approval.Authorization, d
 	return db.recordAuthorization(ctx, t, action, activity.OK, a, more...)
 }
 
-// whyUnauthorized says why an authorization that was approved does not count now; nil: it
-// does.
-func (db *DB) whyUnauthorized(ctx context.Context, t conn, a approval.Authorization, v approval.Verifier) (why, err error) {
-	of, why, err := callSubject(ctx, t, a)
-	if err != nil || why != nil {
-		return why, err
-	}
-	return db.whyVoid(ctx, t, of, a.SignedID, v.Stands)
-}
-
-// callSubject is what a person decides about a call as it now is, or why there is nothing.
-func callSubject(ctx context.Context, t conn, a approval.Authorization) (of approval.Subject, why, err error) {
+// whyUnauthorized says why an authorization that was approved does not count now, as judge
+// says, or why there is nothing to decide about the call; nil: it counts.
+func (db *DB) whyUnauthorized(ctx context.Context, t conn, a approval.Authorization,
+	judge func(approval.Standing) error) (why, err error) {
 	c, err := findCompany(ctx, t, `c.id = ?`, a.CompanyID)
 	if err != nil {
-		return of, nil, err
+		return nil, err
 	}
 	seen, err := seenOf(ctx, t, c, a)
 	if err != nil {
-		return of, nil, err
+		return nil, err
 	}
-	return a.Subject(seen), a.Gone(seen), nil
+	if why = a.Gone(seen); why != nil {
+		return why, nil
+	}
+	return db.whyVoid(ctx, t, a.Subject(seen), a.SignedID, judge)
 }
 
 // voidCall lets an authorization that was approved wait again, and records why.
@@ -104,10 +99,7 @@ func (db *DB) voidCall(ctx context.Context, t *tx, a approval.Authorization, why
 func (db *DB) voidCalls(ctx context.Context, t *tx, companyID string) error {
 	for _, a := range listed(ctx, t, into(readAuthorizationFields), `SELECT `+readAuthorization+` FROM authorizations
 		WHERE company_id = ? AND state = 'APPROVED' AND decided_at > ? ORDER BY id`, companyID, millis(db.now().Add(-approval.UseWithin))) {
-		of, why, err := callSubject(ctx, t, a)
-		if err == nil && why == nil {
-			why, err = db.whyVoid(ctx, t, of, a.SignedID, approval.Standing.Entitled)
-		}
+		why, err := db.whyUnauthorized(ctx, t, a, approval.Standing.Entitled)
 		if err == nil && why != nil {
 			err = db.voidCall(ctx, t, a, why)
 		}
@@ -159,7 +151,7 @@ func (db *DB) PresentAuthorization(ctx context.Context, a approval.Authorization
 	if a.At(db.now()) != approval.Approved {
 		return a, nil
 	}
-	why, err := db.whyUnauthorized(ctx, db.read(), a, v)
+	why, err := db.whyUnauthorized(ctx, db.read(), a, v.Stands)
 	if why != nil {
 		a = a.Asked()
 	}

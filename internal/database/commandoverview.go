@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/database/engine"
 )
 
 // dayMillis is a day of UTC in milliseconds, as in the statement of Tallies.
@@ -68,4 +69,31 @@ func (db *DB) UnfinishedList(ctx context.Context, companyID string, policies []s
 		named[i] = command.Named{Command: c, Identification: names[c.AssetID]}
 	}
 	return named, err
+}
+
+// Abandoned returns intents that no replica works on, oldest first: those
+// made before a time, and those of a replica that is no longer present.
+func (db *DB) Abandoned(ctx context.Context, before time.Time, limit int) ([]command.Command, error) {
+	now := db.now()
+	return list(ctx, db.read(), into(commandFields), `SELECT `+commandColumns+` FROM commands
+		WHERE `+isOpen+` AND state = 'PREPARED' AND (created_at < ? OR created_at < ? AND sender <> '' AND NOT EXISTS
+			(SELECT 1 FROM leases WHERE name = ? || sender AND expires_at > ?))
+		ORDER BY created_at, id LIMIT ?`, millis(before), millis(now.Add(-engine.PresentFor)), engine.ReplicaPrefix, millis(now), limit)
+}
+
+// maxQueue bounds the count of a queue.
+const maxQueue = 10_000
+
+// Queues counts what of a company is under way, each up to 10,000: commands without a final
+// state, and jobs that are not over.
+func (db *DB) Queues(ctx context.Context, companyID string) (commands, jobs int, err error) {
+	commands, err = value[int](ctx, db.read(), `SELECT COUNT(*) FROM (SELECT id FROM commands WHERE company_id = ? AND `+isOpen+
+		` LIMIT ?) q`, companyID, maxQueue)
+	if err != nil {
+		return 0, 0, err
+	}
+	jobs, err = value[int](ctx, db.read(),
+		`SELECT COUNT(*) FROM (SELECT id FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED') LIMIT ?) q`,
+		companyID, maxQueue)
+	return commands, jobs, err
 }

@@ -84,9 +84,7 @@ func (db *DB) exportCompany(ctx context.Context, id string, keeper company.Keepe
 	}
 	if err := db.engine.Snapshot(ctx, func(ctx context.Context, c conn) error {
 		for _, of := range ofCompany {
-			if err := showRows(ctx, c, `SELECT * FROM `+of.table+` WHERE `+of.where, id, func(row map[string]any) error {
-				return keeper.Keep(of.table, row)
-			}); err != nil {
+			if err := keepRows(ctx, c, of.table, of.where, id, keeper.Keep); err != nil {
 				return err
 			}
 		}

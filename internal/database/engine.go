@@ -10,6 +10,8 @@ import (
 
 // The names by which the queries of this package, and its callers, use package engine.
 type (
+	// Options configure a database. Open and Copy set Changed.
+	Options = engine.Options
 	// Cost is what work costs at the database.
 	Cost = engine.Cost
 	// Version is what a database says of itself. The zero value is of an empty one.

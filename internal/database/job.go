@@ -158,22 +158,12 @@ func (db *DB) JobCounts(ctx context.Context, companyID, id string) (map[string]i
 
 // JobFailures implements job.Store.
 func (db *DB) JobFailures(ctx context.Context, companyID string, ids []string) (map[string]int, error) {
-	failures := map[string]int{}
 	if len(ids) == 0 {
-		return failures, nil
+		return map[string]int{}, nil
 	}
-	type count struct {
-		id string
-		n  int
-	}
-	all, err := list(ctx, db.read(), into(func(c *count) []any { return []any{&c.id, &c.n} }),
-		`SELECT d.job_id, COUNT(*) FROM jobs j JOIN job_devices d ON d.job_id = j.id`+ofJobDevice+`
+	return mapped[string, int](ctx, db.read(), `SELECT d.job_id, COUNT(*) FROM jobs j JOIN job_devices d ON d.job_id = j.id`+ofJobDevice+`
 		WHERE j.company_id = ? AND j.id IN (`+marks(len(ids))+`) AND `+deviceState+` IN ('ERROR', 'UNCONFIRMED') GROUP BY d.job_id`,
 		append([]any{companyID}, anys(ids)...)...)
-	for _, c := range all {
-		failures[c.id] = c.n
-	}
-	return failures, err
 }
 
 // deviceStatus reads the state of a job's device, or of its command, as the status that

@@ -39,17 +39,11 @@ func (db *DB) Trail(ctx context.Context, companyID, assetID string, since time.T
 
 // Located implements asset.Overview.
 func (db *DB) Located(ctx context.Context, f asset.Filter, limit int) ([]asset.Place, error) {
-	policies, limited := onlyPolicies(f)
-	if limited && len(policies) == 0 {
-		return nil, nil
-	}
-	where, args := "", []any{f.CompanyID}
-	if limited {
-		where, args = ` AND policy_id IN (`+marks(len(policies))+`)`, append(args, anys(policies)...)
-	}
+	where, policies := ofPolicies(`policy_id`, onlyPolicies(f))
 	return list(ctx, db.read(), into(func(p *asset.Place) []any { return []any{&p.ID, &p.Identification, encoded{&p.Location}} }),
 		`SELECT id, identification, location FROM assets WHERE company_id = ? AND location <> ''
-		AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`+where+` ORDER BY synced_at DESC, id LIMIT ?`, append(args, limit)...)
+		AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`+where+` ORDER BY synced_at DESC, id LIMIT ?`,
+		slices.Concat([]any{f.CompanyID}, policies, []any{limit})...)
 }
 
 const viewColumns = `id, company_id, user_id, name, query, shared, created_at`

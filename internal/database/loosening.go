@@ -35,16 +35,15 @@ func (db *DB) Loosenings(ctx context.Context, companyID string) ([]access.Loosen
 // ChangeControls changes a company for a person: what loosens a control waits, all else
 // takes effect at once. It returns what waits now because of it.
 func (db *DB) ChangeControls(ctx context.Context, companyID string, by account.User,
-	change func(*company.Company)) (waiting []access.Loosening, err error) {
-	err = db.write(ctx, func(ctx context.Context, t *tx) error {
-		waiting = nil
+	change func(*company.Company)) ([]access.Loosening, error) {
+	return written(ctx, db, func(ctx context.Context, t *tx) (waiting []access.Loosening, err error) {
 		c, err := findCompany(ctx, t, `c.id = ?`+t.hold(), companyID)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		wanted := c
 		if err := company.Change(change)(&wanted); err != nil {
-			return err
+			return nil, err
 		}
 		next := wanted
 		next.ID, next.CreatedAt = c.ID, c.CreatedAt
@@ -58,13 +57,12 @@ func (db *DB) ChangeControls(ctx context.Context, companyID string, by account.U
 				AskedAt: now, EffectiveAt: now.Add(access.LoosenAfter)}
 			next.Settings.Keep(control, c.Settings)
 			if l, err = db.ask(ctx, t, l); err != nil {
-				return err
+				return nil, err
 			}
 			waiting = append(waiting, l)
 		}
-		return db.saveCompany(ctx, t, c, next)
+		return waiting, db.saveCompany(ctx, t, c, next)
 	})
-	return waiting, err
 }
 
 // ask makes a loosening wait, in the place of an earlier one of the control. One that asks

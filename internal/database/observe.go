@@ -55,6 +55,7 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 	if !remember(ctx, t, o.CompanyID, o.MessageID) {
 		return dropped, nil
 	}
+	o = translate(ctx, t, o)
 	at := millis(o.ObservedAt)
 	known, exists, err := lockName(ctx, t, o.CompanyID, o.Device, believed(t, at))
 	if err == nil && (!exists || known.ended && o.Enrolling && !o.Gone && at >= known.observed) {

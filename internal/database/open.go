@@ -11,36 +11,6 @@ import (
 	"github.com/musterhq/muster/internal/database/engine"
 )
 
-// Options configure a database.
-type Options struct {
-	// URL is "sqlite:PATH" or "postgres://…".
-	URL string
-	// Now is the clock. Required.
-	Now func() time.Time
-	// ServerClock corrects Now by a PostgreSQL server's clock, so that replicas
-	// agree on the time whatever their machines' clocks say.
-	ServerClock bool
-	// Schema says what may be done with a database of another version.
-	Schema SchemaUse
-	// Alone refuses a SQLite file that another process has opened so. It is for what
-	// serves.
-	Alone bool
-	// Prover proves entries of the activity log where they are written, and signs
-	// heads if it is an activity.Signer; nil: they have no proof.
-	Prover activity.Prover
-	// Spent is told what each piece of work cost, with the context of the work, from
-	// several goroutines; tests count with it. Nil in production.
-	Spent func(ctx context.Context, c Cost)
-	// Logger gets the errors that no caller waits for; nil: they are dropped.
-	Logger *slog.Logger
-}
-
-// engine are the options of the engine.
-func (o Options) engine() engine.Options {
-	return engine.Options{URL: o.URL, Now: o.Now, ServerClock: o.ServerClock, Schema: o.Schema, Alone: o.Alone, Changed: recountChanged,
-		Spent: o.Spent, Logger: o.Logger}
-}
-
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
 	engine *engine.DB
@@ -61,11 +31,12 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	opened, err := engine.Open(ctx, o.engine())
+	o.Changed = recountChanged
+	opened, err := engine.Open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{engine: opened, logger: o.Logger, prover: o.Prover, deepFrom: deepFrom, few: few}
+	db := &DB{engine: opened, logger: o.Logger, deepFrom: deepFrom, few: few}
 	if o.Schema == Upgrade {
 		if err := db.indexAssets(ctx); err != nil {
 			return nil, errors.Join(err, db.Close())
@@ -153,5 +124,29 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 // transaction, and compares what arrived. The source is read as it is at one moment. No
 // service may run on it until the end, and a file may not change: else nothing is kept.
 func Copy(ctx context.Context, from Options, to string) ([]TableCopy, error) {
-	return engine.Copy(ctx, from.engine(), to)
+	from.Changed = recountChanged
+	return engine.Copy(ctx, from, to)
+}
+
+// backedUp is the name under which operator_acts has the last backup.
+const backedUp = "backup"
+
+// BackedUp returns when the last backup of an embedded database was made; zero: none.
+func (db *DB) BackedUp(ctx context.Context) (time.Time, error) {
+	ms, err := value[int64](ctx, db.read(), `SELECT COALESCE(MAX(at), 0) FROM operator_acts WHERE name = ?`, backedUp)
+	return instant(ms), err
+}
+
+// publicURL is the name under which operator_acts has the service's public URL.
+const publicURL = "public_url"
+
+// SetPublicURL records the public URL with which the service starts.
+func (db *DB) SetPublicURL(ctx context.Context, url string) error {
+	return db.exec(ctx, `INSERT INTO operator_acts (name, at, value) VALUES (?, ?, ?)
+		ON CONFLICT (name) DO UPDATE SET at = excluded.at, value = excluded.value`, publicURL, millis(db.now()), url)
+}
+
+// PublicURL returns the public URL with which the service last started; empty: it never did.
+func (db *DB) PublicURL(ctx context.Context) (string, error) {
+	return value[string](ctx, db.read(), `SELECT COALESCE(MAX(value), '') FROM operator_acts WHERE name = ?`, publicURL)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 )
@@ -59,14 +60,8 @@ func policyOrder(o policy.Order) string {
 // Policies returns one page of the company's policies that are not deleted, and
 // how many there are.
 func (db *DB) Policies(ctx context.Context, q policy.Query) ([]policy.Policy, int64, error) {
-	where, args := ` WHERE p.company_id = ? AND NOT p.deleted`, []any{q.CompanyID}
-	if q.IDs != nil {
-		if len(q.IDs) == 0 {
-			return nil, 0, nil
-		}
-		where += ` AND p.id IN (` + marks(len(q.IDs)) + `)`
-		args = append(args, anys(q.IDs)...)
-	}
+	only, ids := ofPolicies(`p.id`, q.IDs)
+	where, args := ` WHERE p.company_id = ? AND NOT p.deleted`+only, append([]any{q.CompanyID}, ids...)
 	total, err := value[int64](ctx, db.read(), `SELECT COUNT(*) FROM policies p`+where, args...)
 	if err != nil || int64(q.Offset) >= total {
 		return nil, total, err
@@ -226,6 +221,7 @@ func (db *DB) SetPushed(ctx context.Context, policyID string, version int, vendo
 }
 
 func setPushed(ctx context.Context, t *tx, policyID string, version int, vendorVersion int64, at time.Time) error {
+	t.holds(ctx, `SELECT id FROM policies WHERE id = ?`+t.lock(), policyID) // see translate
 	t.do(ctx, `UPDATE policies SET push_version = ?, push_error = '', pushed_at = ?, push_tried_at = ?
 		WHERE id = ? AND push_version <= ?`, version, millis(at), millis(at), policyID, version)
 	t.do(ctx, `INSERT INTO policy_pushes (policy_id, vendor_version, version) VALUES (?, ?, ?)
@@ -241,31 +237,42 @@ func forgetPush(ctx context.Context, t *tx, policyID string) error {
 	return t.Exec(ctx, `UPDATE policies SET push_version = 0, push_tried_at = 0 WHERE id = ?`, policyID)
 }
 
-// PushedVersion translates the vendor's version of a policy into ours, or
-// returns fault.NotFound for one that was not pushed by us.
-func (db *DB) PushedVersion(ctx context.Context, policyID string, vendorVersion int64) (int, error) {
-	return find(ctx, db.read(), "version of the policy at the platform", scanValue[int],
-		`SELECT version FROM policy_pushes WHERE policy_id = ? AND vendor_version = ?`, policyID, vendorVersion)
+// translate finds our version of the policy that a device says it applied, as the platform calls it; what is not known yet
+// becomes known with setPushed. It locks the policy then: the device is recorded before or after the push, as a whole.
+func translate(ctx context.Context, t *tx, o enrollment.Observation) enrollment.Observation {
+	if o.AppliedPush == 0 {
+		return o
+	}
+	version := func() bool {
+		v, known, err := maybe(value[int](ctx, t, `SELECT version FROM policy_pushes WHERE policy_id = ? AND vendor_version = ?`,
+			o.AppliedPolicy, o.AppliedPush))
+		t.check(err)
+		if known {
+			o.AppliedVersion, o.AppliedPush = v, 0
+		}
+		return known
+	}
+	if !version() && t.holds(ctx, `SELECT id FROM policies WHERE id = ? AND company_id = ?`+t.lock(), o.AppliedPolicy, o.CompanyID) {
+		version()
+	}
+	return o
 }
 
 // PoliciesBehind counts the policies of connected companies whose saved version
 // the platform does not hold: waiting are on their way, failing were refused
 // or could not be sent.
 func (db *DB) PoliciesBehind(ctx context.Context) (waiting, failing int, err error) {
-	type counts struct{ all, failing int }
-	n, err := one(ctx, db.read(), into(func(n *counts) []any { return []any{&n.all, &n.failing} }),
+	all, failing, err := pair[int, int](ctx, db.read(),
 		`SELECT COUNT(*), COALESCE(CAST(SUM(CASE WHEN p.push_error <> '' THEN 1 ELSE 0 END) AS BIGINT), 0)`+policyTables+`
 		WHERE p.type = 'PLATFORM' AND NOT p.deleted AND p.push_version <> p.version AND c.enterprise <> ''`)
-	return n.all - n.failing, n.failing, err
+	return all - failing, failing, err
 }
 
 // PolicyProgress counts the managed devices with a policy of a company, and those of them that
 // have applied a version of it, or a later one.
 func (db *DB) PolicyProgress(ctx context.Context, companyID, policyID string, version int) (applied, devices int, err error) {
-	type counts struct{ applied, devices int }
-	found, err := find(ctx, db.read(), "policy's devices", into(func(c *counts) []any { return []any{&c.applied, &c.devices} }),
+	return pair[int, int](ctx, db.read(),
 		`SELECT COALESCE(SUM(CASE WHEN a.applied_policy_id = a.policy_id AND a.applied_version >= ? THEN 1 ELSE 0 END), 0), COUNT(*)
 		FROM assets a WHERE a.company_id = ? AND a.policy_id = ? AND a.policy_id <> '' AND a.status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`,
 		version, companyID, policyID)
-	return found.applied, found.devices, err
 }

@@ -213,13 +213,16 @@ func TestPushes_FollowTheRevision(t *testing.T) {
 		f.ok(f.db.SetPushed(f.Context(), a.ID, 2, 42, f.clock.Now()))
 		f.ok(f.db.SetPushed(f.Context(), a.ID, 1, 41, f.clock.Now())) // an older push's answer comes late
 		equal(f, "pushed", f.policy(a.ID).Push.Version, 2)
-		for vendor, want := range map[int64]int{41: 1, 42: 2} {
-			v, err := f.db.PushedVersion(f.Context(), a.ID, vendor)
-			f.ok(err)
-			equal(f, "our version", v, want)
+		reported := map[int64]int{}
+		for _, push := range []int64{41, 42} {
+			device := fmt.Sprint("d", push)
+			joined := f.observe(f.joined(device, a.ID))
+			report := f.observation(device)
+			report.AppliedPolicy, report.AppliedPush = a.ID, push
+			f.observe(report)
+			reported[push] = f.asset(joined.AssetID).Device.PolicyApplied
 		}
-		_, err = f.db.PushedVersion(f.Context(), a.ID, 43)
-		f.code(fault.NotFound, err)
+		equal(f, "our versions", reported, map[int64]int{41: 1, 42: 2})
 
 		c := f.newPolicy("c")
 		figures := func() string {

@@ -140,19 +140,17 @@ func (db *DB) findProposal(ctx context.Context, c conn, where string, args ...an
 
 // FailProposal implements proposal.Store.
 func (db *DB) FailProposal(ctx context.Context, id string, code fault.Code, outcome string) (failed bool, err error) {
-	err = db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.ExecCount(ctx, `UPDATE proposals SET status = 'FAILED', failure = ?, outcome = ?
-			WHERE id = ? AND status = 'PENDING' AND expires_at > ?`, string(code), outcome, id, millis(db.now()))
-		if failed = n == 1; err != nil || !failed {
-			return err
+	return written(ctx, db, func(ctx context.Context, t *tx) (bool, error) {
+		if t.count(ctx, `UPDATE proposals SET status = 'FAILED', failure = ?, outcome = ?
+			WHERE id = ? AND status = 'PENDING' AND expires_at > ?`, string(code), outcome, id, millis(db.now())) == 0 {
+			return false, nil
 		}
 		p, err := db.findProposal(ctx, t, `v.id = ?`, id)
 		if err != nil {
-			return err
+			return false, err
 		}
-		return db.recordProposal(ctx, t, p, activity.ProposalApplied, activity.Failed)
+		return true, db.recordProposal(ctx, t, p, activity.ProposalApplied, activity.Failed)
 	})
-	return failed, err
 }
 
 // recordProposal records what became of a proposal.
@@ -229,9 +227,6 @@ func (db *DB) ListedProposal(ctx context.Context, companyID, id string) (proposa
 
 // CompanyProposals implements proposal.ReviewStore.
 func (db *DB) CompanyProposals(ctx context.Context, q proposal.Query) ([]proposal.Listed, error) {
-	if q.Policies != nil && len(q.Policies) == 0 {
-		return nil, nil
-	}
 	where, args := within(`v.company_id = ?`, []any{q.CompanyID}, q.Policies)
 	if q.PolicyID != "" {
 		where, args = where+` AND v.policy_id = ?`, append(args, q.PolicyID)
@@ -250,17 +245,12 @@ func (db *DB) CompanyProposals(ctx context.Context, q proposal.Query) ([]proposa
 
 // WaitingProposals counts proposals that can still be applied; ids nil: of all policies, else of these.
 func (db *DB) WaitingProposals(ctx context.Context, companyID string, ids []string) (int, error) {
-	if ids != nil && len(ids) == 0 {
-		return 0, nil
-	}
 	where, args := within(`v.company_id = ? AND v.status = 'PENDING' AND v.expires_at > ?`, []any{companyID, millis(db.now())}, ids)
 	return value[int](ctx, db.read(), `SELECT COUNT(*) FROM proposals v WHERE `+where, args...)
 }
 
-// within limits a query to some policies, or not.
+// within limits a query to some policies, or not; see ofPolicies.
 func within(where string, args []any, ids []string) (string, []any) {
-	if ids == nil {
-		return where, args
-	}
-	return where + ` AND v.policy_id IN (` + marks(len(ids)) + `)`, append(args, anys(ids)...)
+	only, policies := ofPolicies(`v.policy_id`, ids)
+	return where + only, append(args, policies...)
 }

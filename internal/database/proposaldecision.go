@@ -31,7 +31,7 @@ func (db *DB) changeMatter(ctx context.Context, t *tx, d approval.Decision) (m m
 		return m, err
 	}
 	if p.Status == proposal.Pending && p.Approval.State == proposal.Approved {
-		why, err := db.whyNoApproval(ctx, t, p, d.Verifier)
+		why, err := db.whyNoApproval(ctx, t, p, d.Verifier.Stands)
 		if err == nil && why != nil {
 			err = db.voidChange(ctx, t, p, why)
 			p.Approval = proposal.Approval{}
@@ -92,7 +92,7 @@ func (db *DB) approvalStands(ctx context.Context, t *tx, p proposal.Proposal, c 
 		return true, nil
 	}
 	if p.Approval.State == proposal.Approved {
-		why, err := db.whyNoApproval(ctx, t, p, c.Verifier)
+		why, err := db.whyNoApproval(ctx, t, p, c.Verifier.Stands)
 		if why == nil && (c.Next.PolicyID != p.Next.PolicyID || c.Next.Name != p.Next.Name ||
 			!slices.Equal(c.Next.Document, p.Next.Document)) {
 			why = fault.New(fault.Refused, "the proposal was altered while it was applied")
@@ -122,11 +122,7 @@ func (db *DB) voidChanges(ctx context.Context, t *tx, companyID string) error {
 	for _, p := range listed(ctx, t, db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v
 		WHERE v.company_id = ? AND v.status = 'PENDING' AND v.approval = 'APPROVED' AND v.expires_at > ? ORDER BY v.id`,
 		companyID, millis(db.now())) {
-		of, err := db.changeSubject(ctx, t, p)
-		if err != nil {
-			return err
-		}
-		why, err := db.whyVoid(ctx, t, of, p.SignedID, approval.Standing.Entitled)
+		why, err := db.whyNoApproval(ctx, t, p, approval.Standing.Entitled)
 		if err == nil && why != nil {
 			err = db.voidChange(ctx, t, p, why)
 		}
@@ -137,16 +133,16 @@ func (db *DB) voidChanges(ctx context.Context, t *tx, companyID string) error {
 	return nil
 }
 
-// whyNoApproval returns why the approval that p has does not count; nil: it counts.
-func (db *DB) whyNoApproval(ctx context.Context, t conn, p proposal.Proposal, v approval.Verifier) (why, err error) {
+// whyNoApproval returns why the approval that p has does not count, as judge says; nil: it counts.
+func (db *DB) whyNoApproval(ctx context.Context, t conn, p proposal.Proposal, judge func(approval.Standing) error) (why, err error) {
 	of, err := db.changeSubject(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}
-	return db.whyVoid(ctx, t, of, p.SignedID, v.Stands)
+	return db.whyVoid(ctx, t, of, p.SignedID, judge)
 }
 
 // PeekApproval implements proposal.Store.
 func (db *DB) PeekApproval(ctx context.Context, p proposal.Proposal, v approval.Verifier) (why, err error) {
-	return db.whyNoApproval(ctx, db.read(), p, v)
+	return db.whyNoApproval(ctx, db.read(), p, v.Stands)
 }

@@ -66,9 +66,6 @@ func (db *DB) awaiting(ctx context.Context, c conn, limit int, where string, arg
 
 // approvalsWaiting are the oldest proposals that a person can approve now.
 func (db *DB) approvalsWaiting(ctx context.Context, q attention.Query) (items []attention.Item, err error) {
-	if q.Policies != nil && len(q.Policies) == 0 {
-		return nil, nil
-	}
 	where, args := within(`v.company_id = ?`, []any{q.CompanyID}, q.Policies)
 	all, err := db.awaiting(ctx, db.read(), attention.Limit, where, args...)
 	for _, l := range all {

@@ -92,19 +92,18 @@ func (r retention) of() company.Company { return company.Company{ID: r.companyID
 // endRetention records what was deleted, and says when the next deletion begins.
 func (db *DB) endRetention(ctx context.Context, r retention) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		type counted struct{ commands, places int64 }
-		n, err := one(ctx, t, into(func(c *counted) []any { return []any{&c.commands, &c.places} }),
+		commands, places, err := pair[int64, int64](ctx, t,
 			`SELECT commands, places FROM retentions WHERE company_id = ?`+t.lock(), r.companyID)
 		if err != nil {
 			return err
 		}
 		if err := t.Exec(ctx, `UPDATE retentions SET next_at = ?, commands = 0, places = 0 WHERE company_id = ?`,
-			millis(db.now().Add(retainEvery)), r.companyID); err != nil || n == (counted{}) {
+			millis(db.now().Add(retainEvery)), r.companyID); err != nil || commands+places == 0 {
 			return err
 		}
 		return db.recordOf(ctx, t, r.of(), activity.RetentionApplied,
-			activity.Change{Field: "commands", Before: strconv.FormatInt(n.commands, 10), After: "0"},
-			activity.Change{Field: "places", Before: strconv.FormatInt(n.places, 10), After: "0"})
+			activity.Change{Field: "commands", Before: strconv.FormatInt(commands, 10), After: "0"},
+			activity.Change{Field: "places", Before: strconv.FormatInt(places, 10), After: "0"})
 	})
 }
 
@@ -137,8 +136,8 @@ func agedFields(r *agedRow) []any { return []any{&r.id, &r.at} }
 // for any number of them.
 func idsOf(rows []agedRow) []any {
 	ids := make([]any, retainRows)
-	for i := range ids {
-		ids[i] = rows[min(i, len(rows)-1)].id
+	for i, row := range filled(rows, retainRows) {
+		ids[i] = row.id
 	}
 	return ids
 }
@@ -187,8 +186,8 @@ func (db *DB) retainPlaces(ctx context.Context, r retention) error {
 		}
 		last = found[len(found)-1]
 		page := make([]any, retainAssets) // always as many, so that there is one statement
-		for i := range page {
-			page[i] = found[min(i, len(found)-1)].id
+		for i, a := range filled(found, retainAssets) {
+			page[i] = a.id
 		}
 		for more := true; more; {
 			if more, err = db.retainPlacesOf(ctx, r, page, before); err != nil {

@@ -34,6 +34,12 @@ func valueIn[T any](ctx context.Context, t *tx, query string, args ...any) T {
 	return v
 }
 
+// pair is value for a row of two columns.
+func pair[A, B any](ctx context.Context, c conn, query string, args ...any) (a A, b B, err error) {
+	_, err = one(ctx, c, func(r row) (none struct{}, err error) { return none, r.Scan(&a, &b) }, query, args...)
+	return a, b, err
+}
+
 // maybe reports whether there was a row, instead of engine.ErrNoRow.
 func maybe[T any](t T, err error) (T, bool, error) {
 	if errors.Is(err, engine.ErrNoRow) {

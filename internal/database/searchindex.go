@@ -63,8 +63,7 @@ func insertTerms(ctx context.Context, t *tx, rows []termRow) {
 		size = manyTerms
 	}
 	args := make([]any, 0, 3*size)
-	for i := range size {
-		r := rows[min(i, len(rows)-1)]
+	for _, r := range filled(rows, size) {
 		args = append(args, r.companyID, r.term, r.assetID)
 	}
 	t.do(ctx, `INSERT INTO asset_terms (company_id, term, asset_id)

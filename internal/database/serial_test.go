@@ -81,7 +81,7 @@ func serialWrites() []write {
 		}},
 		{name: "take a status report", run: func(ctx context.Context, s *scene, db *database.DB) error {
 			o := s.observed(1)
-			o.AppliedPolicy, o.AppliedVersion, o.StatusReport = s.policy.ID, 1, json.RawMessage(`{"batteryLevel":7}`)
+			o.AppliedPolicy, o.AppliedPush, o.StatusReport = s.policy.ID, 5, json.RawMessage(`{"batteryLevel":7}`)
 			return observe(ctx, db, o)
 		}},
 		{name: "take an enrollment", run: func(ctx context.Context, s *scene, db *database.DB) error {

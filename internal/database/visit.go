@@ -81,10 +81,16 @@ func padded[T any](values []T) []T {
 	for many < len(values) {
 		many *= 4
 	}
-	for len(values) < many {
-		values = append(values, values[0])
+	return filled(values, many)
+}
+
+// filled repeats the last of some values until there are n.
+func filled[T any](values []T, n int) []T {
+	all := slices.Clip(values) // not the caller's
+	for len(all) < n {
+		all = append(all, values[len(values)-1])
 	}
-	return values
+	return all
 }
 
 // visitApart is Visit in statements of their own, inside a transaction that is alone.

@@ -104,11 +104,8 @@ func (db *DB) tellWebhook(ctx context.Context, t *tx, r webhook.Record) error {
 // WebhookFigures counts the webhooks that are disabled, and enabled ones with events that
 // their receiver did not take yet.
 func (db *DB) WebhookFigures(ctx context.Context) (disabled, failing int, err error) {
-	type figures struct{ disabled, failing int }
-	f, err := one(ctx, db.read(), into(func(f *figures) []any { return []any{&f.disabled, &f.failing} }),
-		`SELECT (SELECT COUNT(*) FROM webhooks w WHERE w.state = 'DISABLED' AND w.disabled_at > 0),
+	return pair[int, int](ctx, db.read(), `SELECT (SELECT COUNT(*) FROM webhooks w WHERE w.state = 'DISABLED' AND w.disabled_at > 0),
 			(SELECT COUNT(*) FROM webhooks w WHERE w.state = 'ENABLED' AND w.next_at > 0)`)
-	return f.disabled, f.failing, err
 }
 
 // DisabledWebhooks returns the webhooks that are disabled, of all companies and at most 100,

@@ -27,14 +27,11 @@ func getDevice(_ *Emulator, _ *call, _ *enterprise, d *simulated) (any, error) {
 func listDevices(_ *Emulator, c *call, n *enterprise) (any, error) {
 	known := slices.DeleteFunc(slices.Clone(n.Devices), func(d *simulated) bool { return d.Deleted })
 	part, next, err := page(c, known, func(d *simulated) string { return fmt.Sprintf("%020d", d.Seq) }, 10, 100)
-	if err != nil {
-		return nil, err
-	}
 	answer := &am.ListDevicesResponse{NextPageToken: next}
 	for _, d := range part {
 		answer.Devices = append(answer.Devices, d.resource())
 	}
-	return answer, nil
+	return answer, err
 }
 
 // patchDevice changes what may be changed of a device: its policy and whether it

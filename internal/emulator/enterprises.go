@@ -98,10 +98,7 @@ func listEnterprises(e *Emulator, c *call) (any, error) {
 		}
 	}
 	part, next, err := page(c, found, func(n *am.Enterprise) string { return n.Name }, 100, 100)
-	if err != nil {
-		return nil, err
-	}
-	return &am.ListEnterprisesResponse{Enterprises: part, NextPageToken: next}, nil
+	return &am.ListEnterprisesResponse{Enterprises: part, NextPageToken: next}, err
 }
 
 func patchEnterprise(e *Emulator, c *call, n *enterprise) (any, error) {

@@ -130,14 +130,11 @@ func listOperations(_ *Emulator, c *call, _ *enterprise, d *simulated) (any, err
 		return nil, fail(501, "The emulator does not have filters on operations.")
 	}
 	part, next, err := page(c, d.Operations, func(op *operation) string { return op.ID }, 100, 100)
-	if err != nil {
-		return nil, err
-	}
 	answer := &am.ListOperationsResponse{NextPageToken: next}
 	for _, op := range part {
 		answer.Operations = append(answer.Operations, d.operationResource(op))
 	}
-	return answer, nil
+	return answer, err
 }
 
 // cancelOperation cancels a command that its device did not carry out yet. One

@@ -38,9 +38,6 @@ func (p *policy) resource(n *enterprise) googleapi.RawMessage {
 
 func listPolicies(_ *Emulator, c *call, n *enterprise) (any, error) {
 	ids, next, err := page(c, slices.Sorted(maps.Keys(n.Policies)), func(id string) string { return id }, 100, 100)
-	if err != nil {
-		return nil, err
-	}
 	answer := struct {
 		Policies      []googleapi.RawMessage `json:"policies,omitempty"`
 		NextPageToken string                 `json:"nextPageToken,omitempty"`
@@ -48,7 +45,7 @@ func listPolicies(_ *Emulator, c *call, n *enterprise) (any, error) {
 	for _, id := range ids {
 		answer.Policies = append(answer.Policies, n.Policies[id].resource(n))
 	}
-	return answer, nil
+	return answer, err
 }
 
 func patchPolicy(e *Emulator, c *call, n *enterprise) (any, error) {

@@ -19,12 +19,12 @@ func pubsubMethods() map[string]handler {
 		"pubsub.projects.topics.create":                   createTopic,
 		"pubsub.projects.topics.get":                      getTopic,
 		"pubsub.projects.topics.list":                     listTopics,
-		"pubsub.projects.topics.delete":                   deleteTopic,
+		"pubsub.projects.topics.delete":                   deleted((*pubsub.Broker).DeleteTopic),
 		"pubsub.projects.topics.publish":                  withBody(publishMessages),
 		"pubsub.projects.subscriptions.create":            withBody(createSubscription),
 		"pubsub.projects.subscriptions.get":               getSubscription,
 		"pubsub.projects.subscriptions.list":              listSubscriptions,
-		"pubsub.projects.subscriptions.delete":            deleteSubscription,
+		"pubsub.projects.subscriptions.delete":            deleted((*pubsub.Broker).DeleteSubscription),
 		"pubsub.projects.subscriptions.pull":              withBody(pullMessages),
 		"pubsub.projects.subscriptions.acknowledge":       withBody(acknowledgeMessages),
 		"pubsub.projects.subscriptions.modifyAckDeadline": withBody(modifyAckDeadline),
@@ -68,18 +68,16 @@ func getTopic(e *Emulator, c *call) (any, error) {
 
 func listTopics(e *Emulator, c *call) (any, error) {
 	part, next, err := page(c, e.broker.Topics(c.segment(1)), func(name string) string { return name }, 100, 1000)
-	if err != nil {
-		return nil, err
-	}
 	answer := &vendor.ListTopicsResponse{NextPageToken: next}
 	for _, name := range part {
 		answer.Topics = append(answer.Topics, topicAnswer(name))
 	}
-	return answer, nil
+	return answer, err
 }
 
-func deleteTopic(e *Emulator, c *call) (any, error) {
-	return e.changed(empty{}, e.broker.DeleteTopic(c.name()))
+// deleted is the method that deletes what a call names.
+func deleted(remove func(*pubsub.Broker, string) error) handler {
+	return func(e *Emulator, c *call) (any, error) { return e.changed(empty{}, remove(e.broker, c.name())) }
 }
 
 func publishMessages(e *Emulator, c *call, request *vendor.PublishRequest) (any, error) {
@@ -145,18 +143,11 @@ func getSubscription(e *Emulator, c *call) (any, error) {
 
 func listSubscriptions(e *Emulator, c *call) (any, error) {
 	part, next, err := page(c, e.broker.Subscriptions(c.segment(1)), func(s pubsub.Subscription) string { return s.Name }, 100, 1000)
-	if err != nil {
-		return nil, err
-	}
 	answer := &vendor.ListSubscriptionsResponse{NextPageToken: next}
 	for _, s := range part {
 		answer.Subscriptions = append(answer.Subscriptions, subscriptionAnswer(s))
 	}
-	return answer, nil
-}
-
-func deleteSubscription(e *Emulator, c *call) (any, error) {
-	return e.changed(empty{}, e.broker.DeleteSubscription(c.name()))
+	return answer, err
 }
 
 // onDemand makes a subscription that does not exist, to every topic of its project,

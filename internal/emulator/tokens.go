@@ -144,10 +144,7 @@ func listTokens(e *Emulator, c *call, n *enterprise) (any, error) {
 		}
 	}
 	part, next, err := page(c, found, func(t *am.EnrollmentToken) string { return t.Name }, 10, 100)
-	if err != nil {
-		return nil, err
-	}
-	return &am.ListEnrollmentTokensResponse{EnrollmentTokens: part, NextPageToken: next}, nil
+	return &am.ListEnrollmentTokensResponse{EnrollmentTokens: part, NextPageToken: next}, err
 }
 
 func deleteToken(e *Emulator, _ *call, n *enterprise, t *token) (any, error) {

@@ -50,7 +50,7 @@ type Observation struct {
 	PolicyID       string // the policy assigned at the channel
 	AppliedPolicy  string // id of the policy that the device applied; empty: none yet
 	AppliedVersion int    // our version of it; 0: unknown
-	AppliedPush    int64  // the platform's version of it, if ours is not known; else 0
+	AppliedPush    int64  // the platform's version of it, which is translated when the observation is applied; else 0
 
 	Specifications map[string]string
 	StatusReport   json.RawMessage

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/script"
 )
 
 // Options say how many devices there are, and which faults they have. Shares are
@@ -96,10 +97,10 @@ type faults struct {
 // Run brings the fleet up, sends the commands, waits until everything has
 // settled, and reports. The error is about the run itself; what the service or
 // an agent did wrong is in the report's Problems.
-func Run(ctx context.Context, o Options) (Report, error) {
+func Run(ctx context.Context, o Options) (report Report, err error) {
 	f, err := newFleet(o)
 	if err != nil {
-		return Report{}, err
+		return report, err
 	}
 	before := footprint()
 	var m measured
@@ -111,7 +112,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	for _, m := range f.members {
 		all.Go(func() { m.live(living) })
 	}
-	report, err := f.drive(ctx, before, &m)
+	err = script.Attempt(func() { report = f.drive(ctx, before, &m) })
 	stop()
 	all.Wait()
 	f.http.CloseIdleConnections()
@@ -153,39 +154,31 @@ func newFleet(o Options) (*fleet, error) {
 }
 
 // drive takes the fleet through its run.
-func (f *fleet) drive(ctx context.Context, before int64, m *measured) (Report, error) {
+func (f *fleet) drive(ctx context.Context, before int64, m *measured) Report {
 	agents := len(f.members)
 	f.begin("Enrolling agents", agents, func() int64 { return int64(agents - f.settledIn()) })
 	err := f.await(ctx, "every agent is enrolled and has its policy", f.settledIn)
 	if errors.Is(err, errLate) { // the summary says how far it came
 		f.problem("%v", err)
-		return f.report(0), nil
+		return f.report(0)
 	}
-	if err != nil {
-		return Report{}, err
-	}
+	script.Need(err)
 	memory := (footprint() - before) / int64(agents)
-	if err := f.rest.findAssets(ctx); err != nil {
-		return Report{}, err
-	}
+	f.rest.findAssets(ctx)
 	f.begin("Sending commands", f.commandsToSend(), f.sent.Load)
 	m.read(ctx, f, &m.connected)
 	m.began, m.requests = f.Clock(), f.requests.Load()
-	if err := f.rest.sendAll(ctx); err != nil {
-		return Report{}, err
-	}
+	f.rest.sendAll(ctx)
 	f.calm.Store(true)
 	f.acknowledged(ctx)
 	ended, commands := f.Clock(), int(f.sent.Load())
 	m.read(ctx, f, &m.after)
 	sizing := f.sizing(*m, ended, commands)
 	f.begin("Waiting until everything has settled", f.devicesToSettle(), f.settled.Load)
-	if err := f.rest.verify(ctx); err != nil {
-		return Report{}, err
-	}
+	f.rest.verify(ctx)
 	report := f.report(memory)
 	report.Sizing = &sizing
-	return report, nil
+	return report
 }
 
 // settledIn counts the agents that are not yet enrolled, or have no policy.

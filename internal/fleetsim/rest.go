@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/wait"
 )
 
@@ -57,16 +58,10 @@ func (r *rest) call(ctx context.Context, method, path string, body any, idempote
 
 func (r *rest) once(ctx context.Context, key, method, path string, body any, idempotencyKey string) (reply, error) {
 	var text []byte
-	var err error
 	if body != nil {
-		if text, err = json.Marshal(body); err != nil {
-			return reply{}, err
-		}
+		text = script.Must(json.Marshal(body))
 	}
-	request, err := http.NewRequestWithContext(ctx, method, r.fleet.Server+"/api/v1"+path, bytes.NewReader(text))
-	if err != nil {
-		return reply{}, err
-	}
+	request := script.Must(http.NewRequestWithContext(ctx, method, r.fleet.Server+"/api/v1"+path, bytes.NewReader(text)))
 	request.Header.Set("X-API-Key", key)
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
@@ -97,16 +92,17 @@ func (f *fleet) paced(d time.Duration) time.Duration {
 }
 
 // get reads a resource, with patience for a service that is restarting.
-func (r *rest) get(ctx context.Context, path string, into any) error {
+func (r *rest) get(ctx context.Context, path string, into any) {
 	for attempt := 0; ; attempt++ {
 		got, err := r.call(ctx, http.MethodGet, path, nil, "")
 		switch {
 		case err == nil && got.status == http.StatusOK:
-			return json.Unmarshal(got.body, into)
+			script.Need(json.Unmarshal(got.body, into))
+			return
 		case err == nil && got.status < 500:
-			return fmt.Errorf("GET %s: %d %s", path, got.status, got.body)
+			script.Fail("GET %s: %d %s", path, got.status, got.body)
 		case attempt == attempts:
-			return errors.Join(err, fmt.Errorf("GET %s: %d %s", path, got.status, got.body))
+			script.Need(errors.Join(err, fmt.Errorf("GET %s: %d %s", path, got.status, got.body)))
 		}
 		wait.For(ctx, time.Second)
 	}
@@ -128,9 +124,9 @@ type assetView struct {
 }
 
 // findAssets learns which asset each device is, by its serial number.
-func (r *rest) findAssets(ctx context.Context) error {
+func (r *rest) findAssets(ctx context.Context) {
 	if len(r.fleet.Keys) == 0 {
-		return nil
+		return
 	}
 	bySerial := map[string]*member{}
 	for _, m := range r.fleet.members {
@@ -141,9 +137,7 @@ func (r *rest) findAssets(ctx context.Context) error {
 			Content []assetView
 			Last    bool
 		}
-		if err := r.get(ctx, "/assets?sort=createdAt,desc&size=100&page="+strconv.Itoa(page), &list); err != nil {
-			return err
-		}
+		r.get(ctx, "/assets?sort=createdAt,desc&size=100&page="+strconv.Itoa(page), &list)
 		for _, a := range list.Content {
 			if m := bySerial[a.Specifications["serialNumber"]]; m != nil {
 				m.asset = url.PathEscape(a.PathName)
@@ -151,10 +145,10 @@ func (r *rest) findAssets(ctx context.Context) error {
 			}
 		}
 		if len(bySerial) == 0 {
-			return nil
+			return
 		}
 		if list.Last {
-			return fmt.Errorf("%d enrolled devices are not in the inventory", len(bySerial))
+			script.Fail("%d enrolled devices are not in the inventory", len(bySerial))
 		}
 	}
 }
@@ -184,44 +178,40 @@ func (f *fleet) endings() int { return int(f.Endings * float64(len(f.members))) 
 const senders = 8 // commands are sent by so many at once
 
 // sendAll sends every command, and the endings last.
-func (r *rest) sendAll(ctx context.Context) error {
+func (r *rest) sendAll(ctx context.Context) {
 	f := r.fleet
 	if len(f.Keys) == 0 {
 		wait.For(ctx, f.Duration)
-		return context.Cause(ctx)
+		script.Need(context.Cause(ctx))
+		return
 	}
 	total := f.Commands * len(f.members)
-	err := r.each(ctx, total, func(n int) error {
+	r.each(ctx, total, func(n int) {
 		if n == total/2 && f.Halfway != nil {
-			if err := f.Halfway(ctx); err != nil {
-				return err
-			}
+			script.Need(f.Halfway(ctx))
 		}
 		if f.Duration > 0 {
 			wait.For(ctx, f.Duration*senders/time.Duration(total))
 		}
-		return r.send(ctx, f.members[n%len(f.members)], commandsInTurn[(n/len(f.members)+n)%len(commandsInTurn)], n)
+		r.send(ctx, f.members[n%len(f.members)], commandsInTurn[(n/len(f.members)+n)%len(commandsInTurn)], n)
 	})
-	if err != nil {
-		return err
-	}
-	return r.sendEndings(ctx, total)
+	r.sendEndings(ctx, total)
 }
 
 // sendEndings ends some devices, each when it has done what it was asked for
 // before: else those commands would end with it.
-func (r *rest) sendEndings(ctx context.Context, total int) error {
+func (r *rest) sendEndings(ctx context.Context, total int) {
 	f := r.fleet
 	limited, cancel := context.WithTimeout(ctx, f.Patience)
 	defer cancel()
-	return r.each(ctx, f.endings(), func(n int) error {
+	r.each(ctx, f.endings(), func(n int) {
 		_ = r.settle(limited, f.members[n], nil) // in the end, verify tells
-		return r.send(ctx, f.members[n], []string{"wipe", "relinquish-ownership"}[n%2], total+n)
+		r.send(ctx, f.members[n], []string{"wipe", "relinquish-ownership"}[n%2], total+n)
 	})
 }
 
 // each calls work for 0 to total, several at once, until one fails.
-func (r *rest) each(ctx context.Context, total int, work func(n int) error) error {
+func (r *rest) each(ctx context.Context, total int, work func(n int)) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	next := make(chan int)
@@ -229,7 +219,7 @@ func (r *rest) each(ctx context.Context, total int, work func(n int) error) erro
 	for range senders {
 		all.Go(func() {
 			for n := range next {
-				if err := work(n); err != nil {
+				if err := script.Attempt(func() { work(n) }); err != nil {
 					cancel(err)
 				}
 			}
@@ -240,15 +230,15 @@ func (r *rest) each(ctx context.Context, total int, work func(n int) error) erro
 	}
 	close(next)
 	all.Wait()
-	return context.Cause(ctx)
+	script.Need(context.Cause(ctx))
 }
 
 // send sends one command, again under the same Idempotency-Key if no answer
 // comes, and notes it. A service remembers the keys of an earlier run for a day.
-func (r *rest) send(ctx context.Context, m *member, path string, n int) error {
+func (r *rest) send(ctx context.Context, m *member, path string, n int) {
 	body, skip := m.argument(path)
 	if skip {
-		return nil
+		return
 	}
 	o := order{path: path, posted: r.fleet.Clock()}
 	for attempt := 0; ; attempt++ {
@@ -256,10 +246,11 @@ func (r *rest) send(ctx context.Context, m *member, path string, n int) error {
 			"fleet-"+strconv.FormatInt(r.fleet.started.UnixNano(), 36)+"-"+strconv.Itoa(n))
 		if err == nil && (got.status == http.StatusOK || got.status == http.StatusAccepted) {
 			r.fleet.sent.Add(1)
-			return m.note(o, got.body)
+			m.note(o, got.body)
+			return
 		}
 		if err != nil || got.status != http.StatusConflict || attempt == attempts || ctx.Err() != nil {
-			return errors.Join(err, fmt.Errorf("%s was answered %d %s", path, got.status, got.body))
+			script.Need(errors.Join(err, fmt.Errorf("%s was answered %d %s", path, got.status, got.body)))
 		}
 		wait.For(ctx, time.Second)
 	}
@@ -289,14 +280,12 @@ func (m *member) argument(path string) (body any, skip bool) {
 	return nil, false
 }
 
-func (m *member) note(o order, body []byte) error {
+func (m *member) note(o order, body []byte) {
 	var result struct {
 		Type, Status string
 		CreatedAt    *time.Time
 	}
-	if err := json.Unmarshal(body, &result); err != nil {
-		return err
-	}
+	script.Need(json.Unmarshal(body, &result))
 	o.kind, o.status = result.Type, result.Status
 	if result.CreatedAt != nil {
 		o.createdAt = result.CreatedAt.UnixMilli()
@@ -304,5 +293,4 @@ func (m *member) note(o order, body []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.orders = append(m.orders, o)
-	return nil
 }

@@ -2,13 +2,12 @@ package fleetsim
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"path"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/wait"
 )
 
@@ -22,23 +21,19 @@ type entry struct {
 
 // verify waits until the service's own word about every device is as it must
 // be. What is still wrong when patience ends is a problem of the report.
-func (r *rest) verify(ctx context.Context) error {
+func (r *rest) verify(ctx context.Context) {
 	f := r.fleet
 	if len(f.Keys) == 0 {
-		return nil
+		return
 	}
-	versions, err := r.versions(ctx)
-	if err != nil {
-		return err
-	}
+	versions := r.versions(ctx)
 	limited, cancel := context.WithTimeout(ctx, f.Patience)
 	defer cancel()
-	return r.each(ctx, len(f.members), func(n int) error {
+	r.each(ctx, len(f.members), func(n int) {
 		if wrong := r.settle(limited, f.members[n], versions); wrong != nil {
 			f.problem("device %d: %v", n, wrong)
 		}
 		f.settled.Add(1)
-		return nil
 	})
 }
 
@@ -55,7 +50,7 @@ func (f *fleet) devicesToSettle() int {
 func (r *rest) settle(ctx context.Context, m *member, versions map[string]int) error {
 	var wrong error
 	for {
-		now := r.verifyOne(ctx, m, versions)
+		now := script.Attempt(func() { r.verifyOne(ctx, m, versions) })
 		if now == nil {
 			return nil
 		}
@@ -70,10 +65,10 @@ func (r *rest) settle(ctx context.Context, m *member, versions map[string]int) e
 }
 
 // versions reads the present version of each policy.
-func (r *rest) versions(ctx context.Context) (map[string]int, error) {
+func (r *rest) versions(ctx context.Context) map[string]int {
 	versions := map[string]int{}
 	if len(r.fleet.Policies) == 0 {
-		return versions, nil
+		return versions
 	}
 	for page := 0; ; page++ {
 		var list struct {
@@ -83,65 +78,55 @@ func (r *rest) versions(ctx context.Context) (map[string]int, error) {
 			}
 			Last bool
 		}
-		if err := r.get(ctx, "/policies?size=100&page="+strconv.Itoa(page), &list); err != nil {
-			return nil, err
-		}
+		r.get(ctx, "/policies?size=100&page="+strconv.Itoa(page), &list)
 		for _, p := range list.Content {
 			versions[p.PathName] = p.Version
 		}
 		if list.Last {
-			return versions, nil
+			return versions
 		}
 	}
 }
 
-// verifyOne says what is not yet as it must be.
-func (r *rest) verifyOne(ctx context.Context, m *member, versions map[string]int) error {
+// verifyOne ends the script with what is not yet as it must be.
+func (r *rest) verifyOne(ctx context.Context, m *member, versions map[string]int) {
 	var page struct{ Content []entry }
-	if err := r.get(ctx, "/assets/"+m.asset+"/commands?size=100", &page); err != nil {
-		return err
-	}
+	r.get(ctx, "/assets/"+m.asset+"/commands?size=100", &page)
 	if len(page.Content) != len(m.orders) {
-		return fmt.Errorf("%d commands were sent and the history has %d", len(m.orders), len(page.Content))
+		script.Fail("%d commands were sent and the history has %d", len(m.orders), len(page.Content))
 	}
 	for _, e := range page.Content {
 		if e.Status == "IN_PROGRESS" && !m.erased() {
-			return fmt.Errorf("%s of %s is not final", e.Type, e.CreatedAt)
+			script.Fail("%s of %s is not final", e.Type, e.CreatedAt)
 		}
 	}
 	var a assetView
-	if err := r.get(ctx, "/assets/"+m.asset, &a); err != nil {
-		return err
-	}
+	r.get(ctx, "/assets/"+m.asset, &a)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.history = page.Content
 	if m.leaves() {
-		return m.hasLeft(a)
+		m.hasLeft(a)
+		return
 	}
-	if err := m.hasPolicy(a, versions); err != nil {
-		return err
-	}
-	if err := m.hasReports(a); err != nil {
-		return err
-	}
-	return m.hasEverything()
+	m.hasPolicy(a, versions)
+	m.hasReports(a)
+	m.hasEverything()
 }
 
 // hasReports: the place and the report that commands asked for can be read.
-func (m *member) hasReports(a assetView) error {
+func (m *member) hasReports(a assetView) {
 	for _, e := range m.history {
 		if e.Status != "SUCCESS" {
 			continue
 		}
 		switch {
 		case e.Type == "LOCATION_UPDATE" && a.ManagedDevice.Location == nil:
-			return errors.New("its LOCATION_UPDATE is SUCCESS and it has no location")
+			script.Fail("its LOCATION_UPDATE is SUCCESS and it has no location")
 		case e.Type == "STATUS_REPORT" && a.ManagedDevice.StatusReport == nil:
-			return errors.New("its STATUS_REPORT is SUCCESS and it has no status report")
+			script.Fail("its STATUS_REPORT is SUCCESS and it has no status report")
 		}
 	}
-	return nil
 }
 
 // leaves reports whether the device was told to.
@@ -153,22 +138,22 @@ func (m *member) leaves() bool {
 // fifteen minutes of silence, which is not waited for.
 func (m *member) erased() bool { return m.ended.Load() && m.device.State().Wiped }
 
-func (m *member) hasLeft(a assetView) error {
+func (m *member) hasLeft(a assetView) {
 	if m.erased() {
-		return nil
+		return
 	}
 	if a.Status != "DELETED" || a.ManagedDevice != nil || !m.ended.Load() {
-		return fmt.Errorf("it was to leave and is %s", a.Status)
+		script.Fail("it was to leave and is %s", a.Status)
 	}
 	if s := m.device.State(); !s.Wiped && !s.Released {
-		return errors.New("it has left and is neither wiped nor released")
+		script.Fail("it has left and is neither wiped nor released")
 	}
-	return nil
 }
 
-func (m *member) hasPolicy(a assetView, versions map[string]int) error {
+func (m *member) hasPolicy(a assetView, versions map[string]int) {
 	if a.Status != "ACTIVE" || a.ManagedDevice == nil {
-		return fmt.Errorf("it is %s", a.Status)
+		script.Fail("it is %s", a.Status)
+		return
 	}
 	policy := m.policy
 	for _, e := range m.history {
@@ -178,27 +163,25 @@ func (m *member) hasPolicy(a assetView, versions map[string]int) error {
 	}
 	want, known := versions[policy]
 	if !known {
-		return nil
+		return
 	}
 	if path.Base(a.ManagedDevice.PolicyID) != path.Base(policy) || a.ManagedDevice.PolicyVersionApplied != want {
-		return fmt.Errorf("it has policy %s version %d, want %s version %d", a.ManagedDevice.PolicyID,
+		script.Fail("it has policy %s version %d, want %s version %d", a.ManagedDevice.PolicyID,
 			a.ManagedDevice.PolicyVersionApplied, policy, want)
 	}
-	return nil
 }
 
 // hasEverything: a command that did not fail was with the device. (A change of
 // policy is no message to the device but a state.)
-func (m *member) hasEverything() error {
+func (m *member) hasEverything() {
 	for _, o := range m.orders {
 		if o.kind == changePolicy || o.createdAt == 0 {
 			continue
 		}
 		if _, reached := m.find(o); !reached && m.outcome(o) == "SUCCESS" {
-			return fmt.Errorf("%s of %s never reached it", o.kind, time.UnixMilli(o.createdAt).UTC().Format(time.RFC3339Nano))
+			script.Fail("%s of %s never reached it", o.kind, time.UnixMilli(o.createdAt).UTC().Format(time.RFC3339Nano))
 		}
 	}
-	return nil
 }
 
 const changePolicy = "CHANGE_POLICY"

@@ -29,24 +29,6 @@ func (a *TagArgs) Rules(r *operation.Rules) {
 // Tags is the command of a job that changes tags.
 const Tags = "tags"
 
-// Offer adds to a registry what jobs do beside commands.
-func Offer(r *operation.Registry, editor asset.Editor, undoer asset.Undoer) {
-	offerUndo(r, undoer)
-	operation.Define(r, operation.Operation{
-		Name: "change_tags", Title: "Change tags", Description: "Adds tags to an asset and removes others.",
-		Method: "POST", Path: "/assets/{assetId}/" + Tags, Needs: access.DevicesCommand | access.DevicesRead, Gate: access.DeviceCommands,
-		Budget: operation.AfterValidation, Effect: operation.Writing, Faults: []fault.Code{fault.NotFound, fault.Unsupported},
-	}, func(ctx context.Context, call operation.Call, a TagArgs) (asset.View, error) {
-		p := call.Principal
-		id, ok := resource.Short(p.CompanySlug, resource.Assets, a.AssetID)
-		if !ok {
-			return asset.View{}, fault.New(fault.NotFound, "no such asset")
-		}
-		changed, err := editor.EditAsset(ctx, p.CompanyID, id, asset.Edit{AddTags: a.Add, DropTags: a.Remove, Policies: p.Policies})
-		return changed.Public(), err
-	})
-}
-
 // UndoArgs are the arguments of the operation that takes edits back.
 type UndoArgs struct {
 	asset.Target
@@ -59,19 +41,34 @@ const Undo = "undo"
 // undoWithin is how old an edit is at most that a job takes back: it may have been waiting.
 const undoWithin = 24 * time.Hour
 
-func offerUndo(r *operation.Registry, undoer asset.Undoer) {
-	operation.Define(r, operation.Operation{
-		Name: "undo_edit", Title: "Undo edit", Description: "Makes an asset what it was before its last edit.",
-		Method: "POST", Path: "/assets/{assetId}/" + Undo, Needs: access.DevicesCommand | access.DevicesRead, Gate: access.DeviceCommands,
-		Budget: operation.AfterValidation, Effect: operation.Writing, Faults: []fault.Code{fault.NotFound, fault.Unsupported},
-	}, func(ctx context.Context, call operation.Call, a UndoArgs) (asset.View, error) {
-		p := call.Principal
-		id, ok := resource.Short(p.CompanySlug, resource.Assets, a.AssetID)
+// Offer adds to a registry what jobs do beside commands.
+func Offer(r *operation.Registry, editor asset.Editor, undoer asset.Undoer) {
+	offer(r, Undo,
+		operation.Operation{Name: "undo_edit", Title: "Undo edit", Description: "Makes an asset what it was before its last edit."},
+		func(ctx context.Context, p access.Principal, id string, a UndoArgs) (asset.Asset, error) {
+			return undoer.UndoEdit(ctx, p.CompanyID, id, a.Ref, undoWithin, p.Policies)
+		})
+	offer(r, Tags,
+		operation.Operation{Name: "change_tags", Title: "Change tags", Description: "Adds tags to an asset and removes others."},
+		func(ctx context.Context, p access.Principal, id string, a TagArgs) (asset.Asset, error) {
+			return editor.EditAsset(ctx, p.CompanyID, id, asset.Edit{AddTags: a.Add, DropTags: a.Remove, Policies: p.Policies})
+		})
+}
+
+// offer adds the operation of a command that changes what people say of an asset.
+func offer[A interface{ Asset() string }](r *operation.Registry, command string, o operation.Operation,
+	change func(ctx context.Context, p access.Principal, id string, a A) (asset.Asset, error)) {
+	o.Method, o.Path = "POST", "/assets/{assetId}/"+command
+	o.Needs, o.Gate = access.DevicesCommand|access.DevicesRead, access.DeviceCommands
+	o.Budget, o.Effect = operation.AfterValidation, operation.Writing
+	o.Faults = []fault.Code{fault.NotFound, fault.Unsupported}
+	operation.Define(r, o, func(ctx context.Context, call operation.Call, a A) (asset.View, error) {
+		id, ok := resource.Short(call.Principal.CompanySlug, resource.Assets, a.Asset())
 		if !ok {
 			return asset.View{}, fault.New(fault.NotFound, "no such asset")
 		}
-		undone, err := undoer.UndoEdit(ctx, p.CompanyID, id, a.Ref, undoWithin, p.Policies)
-		return undone.Public(), err
+		changed, err := change(ctx, call.Principal, id, a)
+		return changed.Public(), err
 	})
 }
 

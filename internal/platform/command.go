@@ -137,12 +137,9 @@ func (p *Platform) refresh(ctx context.Context, o command.Order) command.Receipt
 	if deleted(device) {
 		return goneReceipt()
 	}
-	seen, err := p.observation(ctx, owner, device)
-	if err == nil {
-		seen.ObservedAt = asOf
-		_, err = p.observe(ctx, seen)
-	}
-	if err != nil {
+	seen := p.observation(owner, device)
+	seen.ObservedAt = asOf
+	if _, err := p.observe(ctx, seen); err != nil {
 		return receipt(err, false)
 	}
 	return command.Receipt{Code: outcome.Done, Outcome: lastReport(seen.ReportedAt)}

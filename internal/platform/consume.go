@@ -46,10 +46,7 @@ func (p *Platform) consume(ctx context.Context, n *notification) (string, error)
 	case kindUsageLogs:
 		return p.consumeUsage(ctx, owner, n)
 	}
-	seen, err := p.observation(ctx, owner, n.device)
-	if err != nil {
-		return failed, err
-	}
+	seen := p.observation(owner, n.device)
 	seen.Enrolling = n.kind == kindEnrollment && !seen.Gone
 	seen.ObservedAt, seen.MessageID = n.published, n.id
 	return p.observe(ctx, seen)

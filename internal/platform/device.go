@@ -9,7 +9,6 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/enrollment"
-	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/outcome"
 
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
@@ -57,7 +56,7 @@ func (p *Platform) missingSince(err error) time.Time {
 
 // observation is a device in the domain's words. Whatever the device did not
 // report is left zero and changes nothing.
-func (p *Platform) observation(ctx context.Context, c company.Company, d *androidmanagement.Device) (enrollment.Observation, error) {
+func (p *Platform) observation(c company.Company, d *androidmanagement.Device) enrollment.Observation {
 	o := enrollment.Observation{
 		CompanyID: c.ID, Device: d.Name, Previous: d.PreviousDeviceNames,
 		Management: asset.Platform, Ownership: ownership(d.Ownership), Mode: mode(d.ManagementMode),
@@ -72,18 +71,10 @@ func (p *Platform) observation(ctx context.Context, c company.Company, d *androi
 		o.StableID, o.SerialNumber = oneLine(h.EnterpriseSpecificId), oneLine(h.SerialNumber)
 		o.Brand, o.Model = oneLine(h.Brand), oneLine(h.Model)
 	}
-	if o.AppliedPolicy == "" || d.AppliedPolicyVersion == 0 {
-		return o, nil
-	}
-	version, err := p.store.Policies.PushedVersion(ctx, o.AppliedPolicy, d.AppliedPolicyVersion)
-	switch {
-	case fault.CodeOf(err) == fault.NotFound: // it may become known: see SetPushed
+	if o.AppliedPolicy != "" {
 		o.AppliedPush = d.AppliedPolicyVersion
-	case err != nil:
-		return o, err
 	}
-	o.AppliedVersion = version
-	return o, nil
+	return o
 }
 
 func ownership(vendor string) asset.Ownership {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -159,12 +158,8 @@ func (p *Platform) revisit(ctx context.Context, owner company.Company, name stri
 // see applies a device that was read. One that had ended in our inventory, but
 // that the vendor has, begins again.
 func (p *Platform) see(ctx context.Context, owner company.Company, d *androidmanagement.Device, asOf time.Time, joining bool) error {
-	var seen enrollment.Observation
-	seen, err := p.observation(ctx, owner, d)
-	if err != nil {
-		return err
-	}
+	seen := p.observation(owner, d)
 	seen.ObservedAt, seen.Enrolling = asOf, joining && !seen.Gone
-	_, err = p.observe(ctx, seen)
+	_, err := p.observe(ctx, seen)
 	return err
 }

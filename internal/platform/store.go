@@ -112,9 +112,6 @@ type Policies interface {
 	// not before the policy is saved or pushed again.
 	SetPushFailed(ctx context.Context, policyID string, version int, text string, at time.Time,
 		backoff func(failing time.Duration) time.Duration) error
-	// PushedVersion translates the vendor's version of a policy into ours;
-	// fault.NotFound if it was not pushed by us.
-	PushedVersion(ctx context.Context, policyID string, vendorVersion int64) (int, error)
 }
 
 // Leases say who does what only one may do at a time, over all replicas.

@@ -37,10 +37,11 @@ func (s *Service) openDatabase(ctx context.Context) error {
 		return err
 	}
 	s.db, err = database.Open(ctx, database.Options{URL: url, Now: s.options.Now, ServerClock: s.options.ServerClock,
-		Schema: database.Upgrade, Alone: !s.options.Shared, Logger: s.options.Logger, Prover: s.keys, Spent: s.options.Spent})
+		Schema: database.Upgrade, Alone: !s.options.Shared, Logger: s.options.Logger, Spent: s.options.Spent})
 	if err != nil {
 		return err
 	}
+	s.db.ProveWith(s.keys)
 	s.onClose(s.db.Close)
 	s.onClose(func() error {
 		if err := s.db.Absent(context.WithoutCancel(ctx)); err != nil {

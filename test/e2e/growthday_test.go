@@ -61,7 +61,7 @@ func (s *growthSite) drained() {
 			`SELECT COUNT(*) FROM webhook_held`,
 		} {
 			if left := s.number(query); left > 0 {
-				s.Advance(10 * time.Second)
+				s.Advance(time.Minute) // a webhook that failed for days is tried once an hour
 				return fmt.Errorf("%d of %s", left, query)
 			}
 		}

@@ -96,7 +96,7 @@ func slow() []slowTests {
 		{"permit.go", "^Test(Permit|AcceptInvitation|CreateSession)"},
 		{"proposalclaim.go", "^Test(Matrix|OnTheWay|Claim_Counts|Begin_Move|Proposals|Pushes)"},
 		{"proposaldecision.go", "^Test(Proposals|Matrix|Claim_Counts|Attention|Void)"},
-		{"replacement.go", "^Test(Begin_|MergeAssets|CreateAssetToken|ConfirmRequest)"},
+		{"merge.go", "^Test(Begin_|MergeAssets|CreateAssetToken|ConfirmRequest)"},
 		{"stop.go", "^Test(ChangeControls|Withdraw|ToCancel|Permit)"},
 		{"visit.go", "^Test(Visit|Advance|DropExpired|Abandon)"},
 		{"begin*.go", "^Test(Begin_|Command|Transition)"},

@@ -87,3 +87,9 @@ func (db *DB) Release(ctx context.Context, name, holder string) error {
 	_, err := db.ExecRelaxed(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, name, holder)
 	return err
 }
+
+// Replicas returns how many replicas of the service said within their lease that they run.
+func (db *DB) Replicas(ctx context.Context) (int, error) {
+	all, err := db.replicas(ctx, db.Read())
+	return len(all), err
+}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -73,3 +74,19 @@ func (db *DB) StorageTrouble() string {
 
 // WriteFailures counts the writes that the disk refused since the database was opened.
 func (db *DB) WriteFailures() int64 { return db.storage.failures.Load() }
+
+// Engine is the name of the database's engine.
+func (db *DB) Engine() string {
+	if db.Embedded() {
+		return "SQLite"
+	}
+	return "PostgreSQL"
+}
+
+// Size is how much the database takes on its disk, in bytes, without SQLite's log.
+func (db *DB) Size(ctx context.Context) (int64, error) {
+	if !db.Embedded() {
+		return Value[int64](ctx, db.Read(), `SELECT pg_database_size(current_database())`)
+	}
+	return Value[int64](ctx, db.Read(), `SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()`)
+}

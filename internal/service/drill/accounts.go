@@ -90,7 +90,7 @@ func (t *attacker) makeClients(ctx context.Context) {
 	row := t.row("make connections")
 	for i := range attackerClients {
 		v := append([]*portalclient.Client{t.owner}, t.people...)[i]
-		t.callers = append(t.callers, script.Must(t.tools(ctx, "Authorization", "Bearer "+t.connectClient(ctx, v), nil)))
+		t.callers = append(t.callers, t.tools(ctx, "Authorization", "Bearer "+t.connectClient(ctx, v), nil))
 		row.note(answer{})
 	}
 }

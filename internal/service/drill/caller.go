@@ -2,6 +2,7 @@ package drill
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,9 +25,9 @@ import (
 )
 
 // caller calls operations with one credential, on one surface. once, if not
-// empty, is the call's idempotency key. The error is that there was no answer.
+// empty, is the call's idempotency key. Without an answer the script ends.
 type caller interface {
-	call(ctx context.Context, operation string, args map[string]any, once string) (answer, error)
+	call(ctx context.Context, operation string, args map[string]any, once string) answer
 }
 
 // answer is what came back for a call.
@@ -73,23 +74,16 @@ func (d *drill) rest(key string, via http.RoundTripper) *restCaller {
 	return &restCaller{base: d.Service.PublicURL() + rest.Prefix, key: key, registry: d.Service.Registry(), via: via}
 }
 
-func (c *restCaller) call(ctx context.Context, name string, args map[string]any, once string) (answer, error) {
-	request, err := c.request(ctx, name, args)
-	if err != nil {
-		return answer{}, err
-	}
+func (c *restCaller) call(ctx context.Context, name string, args map[string]any, once string) answer {
+	request := c.request(ctx, name, args)
 	if once != "" {
 		request.Header.Set("Idempotency-Key", once)
 	}
-	response, err := (&http.Client{Transport: c.via}).Do(request)
-	if err != nil {
-		return answer{}, err
-	}
-	return ofREST(response)
+	return ofREST(script.Must((&http.Client{Transport: c.via}).Do(request)))
 }
 
 // request is the request of a call.
-func (c *restCaller) request(ctx context.Context, name string, args map[string]any) (*http.Request, error) {
+func (c *restCaller) request(ctx context.Context, name string, args map[string]any) *http.Request {
 	o := c.registry.Find(name)
 	path, body, query := o.Path, map[string]any{}, url.Values{}
 	for member, value := range args {
@@ -103,41 +97,32 @@ func (c *restCaller) request(ctx context.Context, name string, args map[string]a
 			body[member] = value
 		}
 	}
-	method, payload := o.Method, []byte(nil)
-	if method == "" {
-		method = http.MethodPost
-	}
+	method, payload := cmp.Or(o.Method, http.MethodPost), []byte(nil)
 	if len(body) > 0 {
 		payload, _ = json.Marshal(body) // texts and lists always encode
 	}
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
-	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(payload))
-	if err != nil {
-		return nil, err
-	}
+	request := script.Must(http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(payload)))
 	maps.Copy(request.Header, c.header)
 	request.Header.Set("X-API-Key", c.key)
 	if payload != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	return request, nil
+	return request
 }
 
 // ofREST reads an answer of REST.
-func ofREST(response *http.Response) (answer, error) {
+func ofREST(response *http.Response) answer {
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return answer{}, err
-	}
+	text := script.Must(io.ReadAll(response.Body))
 	got := answer{text: string(text), status: response.StatusCode}
 	_ = json.Unmarshal(text, &got.result) // an answer that is no object has no members
 	if response.StatusCode >= http.StatusBadRequest {
 		got.refused(got.result, response.Header.Get("Retry-After"))
 	}
-	return got, nil
+	return got
 }
 
 // refused reads the members of an error.
@@ -182,7 +167,7 @@ func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // tools connects to MCP over HTTP with a header as credential.
-func (d *drill) tools(ctx context.Context, header, value string, via http.RoundTripper) (*toolCaller, error) {
+func (d *drill) tools(ctx context.Context, header, value string, via http.RoundTripper) *toolCaller {
 	return connect(ctx, &sdk.StreamableClientTransport{Endpoint: d.Service.PublicURL() + mcp.Path, MaxRetries: -1,
 		DisableStandaloneSSE: true,
 		HTTPClient:           &http.Client{Transport: carrier{header, value, via}}})
@@ -196,31 +181,24 @@ func (d *drill) bridged(ctx context.Context, key string, via http.RoundTripper, 
 	ended := make(chan error, 1)
 	go func() { ended <- errors.Join(b.Run(ctx, theirIn, theirOut), theirOut.Close()) }()
 	err := script.Attempt(func() {
-		c := script.Must(connect(ctx, &sdk.IOTransport{Reader: out, Writer: in}))
+		c := connect(ctx, &sdk.IOTransport{Reader: out, Writer: in})
 		defer func() { _ = c.session.Close() }() // its connection may have been cut
 		use(c)
 	})
 	script.Need(errors.Join(err, in.Close(), <-ended))
 }
 
-func connect(ctx context.Context, transport sdk.Transport) (*toolCaller, error) {
-	session, err := sdk.NewClient(&sdk.Implementation{Name: "drill", Version: "1"}, nil).Connect(ctx, transport, nil)
-	if err != nil {
-		return nil, err
-	}
-	return &toolCaller{session}, nil
+func connect(ctx context.Context, transport sdk.Transport) *toolCaller {
+	client := sdk.NewClient(&sdk.Implementation{Name: "drill", Version: "1"}, nil)
+	return &toolCaller{script.Must(client.Connect(ctx, transport, nil))}
 }
 
-func (c *toolCaller) call(ctx context.Context, tool string, args map[string]any, once string) (answer, error) {
+func (c *toolCaller) call(ctx context.Context, tool string, args map[string]any, once string) (got answer) {
 	params := &sdk.CallToolParams{Name: tool, Arguments: args}
 	if once != "" {
 		params.Meta = sdk.Meta{"muster/idempotencyKey": once}
 	}
-	result, err := c.session.CallTool(ctx, params)
-	if err != nil {
-		return answer{}, err
-	}
-	var got answer
+	result := script.Must(c.session.CallTool(ctx, params))
 	for _, block := range result.Content {
 		if text, ok := block.(*sdk.TextContent); ok {
 			got.text += text.Text
@@ -230,5 +208,5 @@ func (c *toolCaller) call(ctx context.Context, tool string, args map[string]any,
 	if result.IsError {
 		got.refused(got.result, "")
 	}
-	return got, nil
+	return got
 }

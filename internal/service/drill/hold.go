@@ -20,12 +20,12 @@ import (
 type open struct {
 	*http.Request
 	client *http.Client
-	read   func(*http.Response) (answer, error)
+	read   func(*http.Response) answer
 	finish func() (*http.Response, error)
 }
 
 func openREST(ctx context.Context, c *restCaller, name string, args map[string]any) open {
-	return open{Request: script.Must(c.request(ctx, name, args)), client: http.DefaultClient, read: ofREST}
+	return open{Request: c.request(ctx, name, args), client: http.DefaultClient, read: ofREST}
 }
 
 // openTool calls wipe_device over MCP.
@@ -41,10 +41,10 @@ func (d *drill) openTool(ctx context.Context, header, value string, args map[str
 }
 
 // ofTool reads the answer to a tool call; one that was refused before it was read is like REST's.
-func ofTool(response *http.Response) (answer, error) {
-	got, err := ofREST(response)
-	if err != nil || got.code != "" {
-		return got, err
+func ofTool(response *http.Response) answer {
+	got := ofREST(response)
+	if got.code != "" {
+		return got
 	}
 	var result struct {
 		Result struct {
@@ -52,15 +52,13 @@ func ofTool(response *http.Response) (answer, error) {
 			Content []struct{ Text string }
 		}
 	}
-	if err := json.Unmarshal([]byte(got.text), &result); err != nil {
-		return got, err
-	}
+	script.Need(json.Unmarshal([]byte(got.text), &result))
 	if result.Result.IsError && len(result.Result.Content) > 0 {
 		members := map[string]any{}
 		_ = json.Unmarshal([]byte(result.Result.Content[0].Text), &members) // without members it has no code
 		got.refused(members, "")
 	}
-	return got, nil
+	return got
 }
 
 // openForm sends a form of the portal.
@@ -68,9 +66,8 @@ func openForm(ctx context.Context, v *portalclient.Client, path string, fields .
 	form := strings.NewReader(portalclient.FormOf(fields).Encode())
 	request := script.Must(http.NewRequestWithContext(ctx, http.MethodPost, v.Base+path, form))
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	return open{Request: request, client: v.HTTP, read: func(response *http.Response) (answer, error) {
-		p, err := portalclient.ReadPage(response)
-		return outcome(p), err
+	return open{Request: request, client: v.HTTP, read: func(response *http.Response) answer {
+		return outcome(script.Must(portalclient.ReadPage(response)))
 	}}
 }
 

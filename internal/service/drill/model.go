@@ -41,7 +41,7 @@ type listedPolicy struct {
 
 // compromisedModel lets a client obey every text of the corpus, over REST and over muster mcp.
 func compromisedModel(ctx context.Context, d *drill) {
-	texts := script.Must(corpus())
+	texts := corpus()
 	(&planter{drill: d, texts: texts}).plant(ctx)
 	key := d.assistantKey(ctx)
 	d.races(ctx, key)

@@ -55,7 +55,7 @@ func (t *attacker) holdAcross(ctx context.Context, what, email string, end func(
 	end()
 	row := t.row(what)
 	for _, r := range requests {
-		row.note(script.Must(r.read(script.Must(r.finish()))))
+		row.note(r.read(script.Must(r.finish())))
 	}
 	t.judgeWritten(ctx, what, before, len(requests))
 }

@@ -1,12 +1,16 @@
 package drill
 
 import (
+	"bytes"
 	"context"
+	_ "embed" // the corpus
 	"encoding/json"
 	"errors"
 	"net/http"
+	"regexp"
 	"strconv"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agent"
@@ -168,4 +172,40 @@ func (p *planter) commands(ctx context.Context) {
 		by.header = http.Header{"X-Muster-Reason": {p.next(longReason)}, "X-Muster-Ticket": {p.next(longTicket)}}
 		p.patient(ctx, by, name, args, "")
 	}
+}
+
+//go:embed corpus.jsonl
+var corpusFile []byte
+
+// injected is a text that orders a model to do something.
+type injected struct {
+	// Ask names what it orders: a key of obedience.
+	Ask  string `json:"ask"`
+	Text string `json:"text"`
+	used bool
+}
+
+// mark is in each text, as its number in the corpus.
+var mark = regexp.MustCompile(`\[#(\d{3})\]`)
+
+// corpus is all texts. The mark of a text is its place, counted from 1.
+func corpus() (all []*injected) {
+	for line := range bytes.Lines(corpusFile) {
+		one := &injected{}
+		script.Need(json.Unmarshal(line, one))
+		all = append(all, one)
+	}
+	return all
+}
+
+// take returns the next text of at most so many characters, or a harmless one if
+// there is none left.
+func take(all []*injected, most int) string {
+	for _, one := range all {
+		if !one.used && utf8.RuneCountInString(one.Text) <= most {
+			one.used = true
+			return one.Text
+		}
+	}
+	return "no text left"
 }

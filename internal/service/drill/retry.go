@@ -190,7 +190,8 @@ func (c *confused) repeat(ctx context.Context, surface string, row *Attack, cut 
 	lost, once := &losing{cut: cut}, "call-"+strconv.Itoa(c.turn)
 	c.with(ctx, surface, lost, func(on caller) {
 		lost.armed.Store(true)
-		if got, err := on.call(ctx, name, args, once); err == nil && got.code == "" {
+		var got answer
+		if err := script.Attempt(func() { got = on.call(ctx, name, args, once) }); err == nil && got.code == "" {
 			script.Fail("an answer that was to be lost arrived")
 		}
 	})
@@ -220,7 +221,7 @@ func (c *confused) with(ctx context.Context, surface string, via http.RoundTripp
 	case "muster mcp":
 		c.bridged(ctx, c.key, via, use)
 	default:
-		on := script.Must(c.tools(ctx, "X-API-Key", c.key, via))
+		on := c.tools(ctx, "X-API-Key", c.key, via)
 		defer func() { _ = on.session.Close() }() // its connection may have been cut
 		use(on)
 	}
@@ -231,7 +232,7 @@ func (c *confused) with(ctx context.Context, surface string, via http.RoundTripp
 func (d *drill) patient(ctx context.Context, on caller, name string, args map[string]any, once string) answer {
 	const tries, pause = 200, 20 * time.Millisecond
 	for n := 0; ; n++ {
-		got := script.Must(on.call(ctx, name, args, once))
+		got := on.call(ctx, name, args, once)
 		switch {
 		case n == tries:
 			return got

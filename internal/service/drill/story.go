@@ -77,12 +77,12 @@ func (t *storyRun) setUp(ctx context.Context) {
 
 // ask has the assistant ask, a person decide, and the assistant ask again.
 func (t *storyRun) ask(ctx context.Context) {
-	assistant := script.Must(t.tools(ctx, "X-API-Key", t.Key, nil))
+	assistant := t.tools(ctx, "X-API-Key", t.Key, nil)
 	defer func() { _ = assistant.session.Close() }() // everything was answered
 	t.part(ctx, "An assistant was told that %s is stolen. Over MCP, it calls", t.device.Identification)
 	args := map[string]any{"assetId": t.device.ID}
 	t.say("wipe_device {\"assetId\": %q}", t.device.ID)
-	asked := script.Must(assistant.call(ctx, "wipe_device", args, ""))
+	asked := assistant.call(ctx, "wipe_device", args, "")
 	if asked.approvalURL == "" {
 		script.Fail("the assistant was not sent to a person: %s", asked.text)
 	}
@@ -91,7 +91,7 @@ func (t *storyRun) ask(ctx context.Context) {
 	t.decide(ctx, asked.approvalURL)
 	t.part(ctx, "The assistant makes the same call again.")
 	t.say("wipe_device {\"assetId\": %q}", t.device.ID)
-	got := script.Must(assistant.call(ctx, "wipe_device", args, ""))
+	got := assistant.call(ctx, "wipe_device", args, "")
 	if got.code != "" {
 		script.Fail("the wipe is refused although it was authorized: %s", got.detail)
 	}

@@ -162,23 +162,16 @@ func Clock(now func() time.Time, start time.Time, pace float64) func() time.Time
 // Serve runs a service to measure in a process of its own: it reads a Request from in, writes
 // the service's Access to out as one line of JSON, and serves until in ends.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, now func() time.Time, log *slog.Logger) error {
-	lines := bufio.NewReader(in)
-	line, err := lines.ReadBytes('\n')
-	if err != nil {
-		return err
-	}
-	var r Request
-	if err := json.Unmarshal(line, &r); err != nil {
-		return err
-	}
-	g, err := Open(ctx, Settings{Dir: r.Dir, Listen: r.Listen, Agents: r.Agents, Keys: r.Keys,
-		Now: Clock(now, time.UnixMilli(r.Start), r.Pace), Log: log})
-	if err != nil {
-		return err
-	}
-	if err := json.NewEncoder(out).Encode(g.Access); err != nil {
-		return errors.Join(err, g.Close())
-	}
-	_, err = io.Copy(io.Discard, lines)
-	return errors.Join(err, g.Close())
+	return script.Attempt(func() {
+		lines := bufio.NewReader(in)
+		var r Request
+		script.Need(json.Unmarshal(script.Must(lines.ReadBytes('\n')), &r))
+		g := script.Must(Open(ctx, Settings{Dir: r.Dir, Listen: r.Listen, Agents: r.Agents, Keys: r.Keys,
+			Now: Clock(now, time.UnixMilli(r.Start), r.Pace), Log: log}))
+		err := json.NewEncoder(out).Encode(g.Access)
+		if err == nil {
+			_, err = io.Copy(io.Discard, lines)
+		}
+		script.Need(errors.Join(err, g.Close()))
+	})
 }
