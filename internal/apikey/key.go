@@ -60,15 +60,6 @@ func New(companyID, keyName, createdBy string, permissions access.Permission, no
 	}, text
 }
 
-// keyPrefix returns the prefix of a well-formed key. A text that fails here is
-// refused without asking the store.
-func keyPrefix(text string) (string, bool) {
-	if !keyShape.MatchString(text) || !access.IntactSecret(text) {
-		return "", false
-	}
-	return text[len(marker) : len(marker)+prefixLength], true
-}
-
 // Matches reports whether text is this key's secret, in constant time.
 func (k Key) Matches(text string) bool {
 	sum := sha256.Sum256([]byte(text))
@@ -108,6 +99,8 @@ type KeyReader interface {
 	TouchKey(ctx context.Context, id string) error
 }
 
+var errRefused error = fault.New(fault.Unauthorized, "API key missing, invalid, expired or revoked")
+
 // Authenticator turns the text of an API key into its principal.
 type Authenticator struct {
 	Keys KeyReader
@@ -118,20 +111,18 @@ type Authenticator struct {
 // that is missing, malformed, unknown, expired or revoked (contract 5.9), or is used
 // from where it may not be: the caller is never told which.
 func (a Authenticator) Authenticate(ctx context.Context, text string) (access.Principal, error) {
-	refused := fault.New(fault.Unauthorized, "API key missing, invalid, expired or revoked")
-	prefix, ok := keyPrefix(text)
-	if !ok {
-		return access.Principal{}, refused
+	if !keyShape.MatchString(text) || !access.IntactSecret(text) { // without asking the store
+		return access.Principal{}, errRefused
 	}
-	key, principal, err := a.Keys.KeyByPrefix(ctx, prefix)
+	key, principal, err := a.Keys.KeyByPrefix(ctx, text[len(marker):len(marker)+prefixLength])
 	if fault.CodeOf(err) == fault.NotFound {
-		return access.Principal{}, refused
+		return access.Principal{}, errRefused
 	}
 	if err != nil {
 		return access.Principal{}, err
 	}
 	if !key.Matches(text) || !key.Usable(a.Now()) || !key.usableFrom(access.OriginOf(ctx).Address) {
-		return access.Principal{}, refused
+		return access.Principal{}, errRefused
 	}
 	return principal, a.Keys.TouchKey(ctx, key.ID)
 }

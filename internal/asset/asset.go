@@ -299,23 +299,24 @@ type Finder interface {
 	Asset(ctx context.Context, companyID, id string) (Asset, error)
 }
 
+var errNoAsset error = fault.New(fault.NotFound, "there is no asset with this id in your company: take the pathName from the asset list")
+
 // Find returns the asset that ref, a pathName or a short id, names. It fails with fault.NotFound if there
 // is none in the principal's company, or if the principal may not see the asset's policy.
 func Find(ctx context.Context, s Finder, p access.Principal, ref string) (Asset, error) {
-	missing := fault.New(fault.NotFound, "there is no asset with this id in your company: take the pathName from the asset list")
 	id, ok := resource.Short(p.CompanySlug, resource.Assets, ref)
 	if !ok {
-		return Asset{}, missing
+		return Asset{}, errNoAsset
 	}
 	a, err := s.Asset(ctx, p.CompanyID, id)
 	if fault.CodeOf(err) == fault.NotFound {
-		return Asset{}, missing
+		return Asset{}, errNoAsset
 	}
 	if err != nil {
 		return Asset{}, err
 	}
 	if p.Policies != nil && (a.Device == nil || !p.MaySee(a.Device.PolicyID)) {
-		return Asset{}, missing
+		return Asset{}, errNoAsset
 	}
 	return a, nil
 }

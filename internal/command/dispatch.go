@@ -39,7 +39,7 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 	stop()
 	switch {
 	case held != nil && errors.Is(err, operation.ErrDoubt):
-		s.log().ErrorContext(ctx, "it is not known whether a command was kept for its device", "command", o.Command.ID, "asset",
+		s.Log.ErrorContext(ctx, "it is not known whether a command was kept for its device", "command", o.Command.ID, "asset",
 			o.AssetID, "error", err)
 		return unconfirmedOf(o.Command, call.Principal.CompanySlug, o.Device.Management,
 			notKnown("the service could not tell whether it was kept")), nil
@@ -149,7 +149,7 @@ func (r Receipt) WithoutSecret(body any) Receipt {
 // conclude records the receipt and answers.
 func (s *Service) conclude(ctx context.Context, slug string, o Order, r Receipt) (Result, error) {
 	r = r.admissible(o.Command.Type)
-	log := s.log().With("command", o.Command.ID, "type", o.Command.Type, "asset", o.AssetID, "outcome", label(r.Code))
+	log := s.Log.With("command", o.Command.ID, "type", o.Command.Type, "asset", o.AssetID, "outcome", label(r.Code))
 	s.finished(o.Command.Type, label(r.Code))
 	now, err := s.record(ctx, o, r)
 	s.follow(ctx, o, r)
@@ -216,7 +216,7 @@ func (s *Service) follow(ctx context.Context, o Order, r Receipt) {
 		err = s.Inventory.AssignPolicy(ctx, o.AssetID, o.Device.Epoch, o.Command.PolicyID)
 	}
 	if err != nil {
-		s.log().ErrorContext(ctx, "cannot bring an asset up to date", "asset", o.AssetID, "outcome", label(r.Code), "error", err)
+		s.Log.ErrorContext(ctx, "cannot bring an asset up to date", "asset", o.AssetID, "outcome", label(r.Code), "error", err)
 	}
 }
 

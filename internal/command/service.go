@@ -37,8 +37,8 @@ type Service struct {
 	// Push reaches companions on platform devices; nil: there is no push.
 	Push     Channel
 	Now      func() time.Time
-	Log      *slog.Logger // nil: silent
-	Observer Observer     // nil: nothing is counted
+	Log      *slog.Logger
+	Observer Observer // nil: nothing is counted
 	// Digest is a keyed digest, for what a person authorizes: nothing is authorized
 	// without it. PublicURL is where the portal is, without a slash at the end.
 	Digest    func([]byte) []byte
@@ -77,23 +77,18 @@ func (s *Service) Execute(ctx context.Context, call operation.Call, r Request) (
 			return Result{}, unavailable(err, notFoundOut)
 		}
 	}
-	order, err := s.prepare(ctx, call, r)
-	if err != nil {
-		return Result{}, unavailable(err, notDispatched)
-	}
-	return s.dispatch(ctx, call, order)
-}
-
-// prepare checks the request and makes the order.
-func (s *Service) prepare(ctx context.Context, call operation.Call, r Request) (Order, error) {
 	now, err := s.look(ctx, call.Principal, r)
 	if err == nil {
 		err = now.Decide()
 	}
-	if err != nil {
-		return Order{}, err
+	var order Order
+	if err == nil {
+		order, err = s.order(ctx, call, now, r.Body)
 	}
-	return s.order(ctx, call, now, r.Body)
+	if err != nil {
+		return Result{}, unavailable(err, notDispatched)
+	}
+	return s.dispatch(ctx, call, order)
 }
 
 // order is what a channel gets of a request that may be carried out.
@@ -150,13 +145,6 @@ func unavailable(err error, detail string) error {
 
 // now is the present as the store keeps it: whole milliseconds, UTC.
 func (s *Service) now() time.Time { return s.Now().UTC().Truncate(time.Millisecond) }
-
-func (s *Service) log() *slog.Logger {
-	if s.Log != nil {
-		return s.Log
-	}
-	return slog.New(slog.DiscardHandler)
-}
 
 func (s *Service) finished(t Type, outcome string) {
 	if s.Observer != nil {

@@ -118,7 +118,7 @@ func (s *Service) CancelStopped(ctx context.Context) error {
 	due, err := s.Cancels.ToCancel(ctx, cancelPause, cancelBatch)
 	for _, c := range due {
 		if err := canceler.Cancel(ctx, c); err != nil {
-			s.log().WarnContext(ctx, "cannot cancel a command", "command", c.ID, "type", c.Type, "error", err)
+			s.Log.WarnContext(ctx, "cannot cancel a command", "command", c.ID, "type", c.Type, "error", err)
 		}
 	}
 	return err

@@ -87,7 +87,7 @@ func (db *DB) endApart(ctx context.Context, tx conn, id string, s command.Transi
 func (db *DB) endAtOnce(id string, s command.Transition, entry []any) (string, []any) {
 	text, args := transitionStatement(id, s, ifFirst)
 	insert, closing := db.tellCommand(id, s.To), closeDelivery(s.Ends.Device, id, "")
-	query := `WITH device AS (SELECT id FROM agent_devices WHERE id = ?` + db.dialect().Rows().Hold + `),
+	query := `WITH device AS (SELECT id FROM agent_devices WHERE id = ?` + db.engine.Dialect().Rows().Hold + `),
 		gone AS (DELETE FROM agent_deliveries USING device WHERE command_id = ? AND device_id = device.id RETURNING command_id),
 		taken AS (` + firstOf(text, "gone") + `), announced AS (` + firstOf(insert.text, "taken") + `), `
 	args = slices.Concat([]any{s.Ends.Device, id}, args, insert.args)

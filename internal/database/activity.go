@@ -66,15 +66,10 @@ func (db *DB) entry(ctx context.Context, companyID string, e activity.Event) []a
 	if db.prover != nil {
 		made.Proof = db.prover.Prove(made.Statement())
 	}
-	return activityValues(made)
-}
-
-// activityValues are the values of activityColumns.
-func activityValues(e activity.Entry) []any {
-	a, t := e.Actor, e.Target
-	return []any{e.CompanyID, millis(e.At), e.ID, string(a.Kind), a.ID, a.UserID, a.Name, a.Prefix, e.Action.Area(), string(e.Action),
-		string(t.Kind), t.ID, t.Name, string(e.Outcome), e.Reference, activity.EncodeChanges(e.Changes), e.RequestID, e.Address, e.Client,
-		e.Note.Reason, e.Note.Ticket, e.Proof}
+	who, t := made.Actor, made.Target
+	return []any{companyID, millis(now), made.ID, string(who.Kind), who.ID, who.UserID, who.Name, who.Prefix, made.Action.Area(),
+		string(made.Action), string(t.Kind), t.ID, t.Name, string(made.Outcome), made.Reference, activity.EncodeChanges(made.Changes),
+		made.RequestID, made.Address, made.Client, made.Note.Reason, made.Note.Ticket, made.Proof}
 }
 
 // readActivity are the columns of activityFields.
@@ -86,7 +81,7 @@ const readActivity = `e.company_id, e.at, e.id, e.actor_kind, e.actor_id, e.acto
 func activityFields(e *activity.Entry) []any {
 	a, t := &e.Actor, &e.Target
 	return []any{&e.CompanyID, at(&e.At), &e.ID, &a.Kind, &a.ID, &a.UserID, &a.Name, &a.Prefix, &e.Action,
-		&t.Kind, &t.ID, &t.Name, &e.Outcome, &e.Reference, asJSON(&e.Changes), &e.RequestID, &e.Address, &e.Client, &e.Seq, &e.Hash,
+		&t.Kind, &t.ID, &t.Name, &e.Outcome, &e.Reference, encoded{&e.Changes}, &e.RequestID, &e.Address, &e.Client, &e.Seq, &e.Hash,
 		&e.Note.Reason, &e.Note.Ticket, &e.Proof}
 }
 

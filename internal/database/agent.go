@@ -40,7 +40,7 @@ const agentHasIt = `EXISTS (SELECT 1 FROM assets a JOIN commands m ON m.policy_i
 func agentFields(d *agentdevice.Device) []any {
 	return []any{&d.ID, &d.CompanyID, &d.AssetID, &d.Epoch, &d.Role, &d.Key.Algorithm, &d.Key.SPKI, &d.CommandAlgorithm,
 		&d.LastSequence, &d.State,
-		&d.Wiped, &d.Superseded, asJSON(&d.Capabilities), &d.Build.Version, &d.Build.Package, &d.Build.Code, &d.PushToken, &d.Open,
+		&d.Wiped, &d.Superseded, encoded{&d.Capabilities}, &d.Build.Version, &d.Build.Package, &d.Build.Code, &d.PushToken, &d.Open,
 		at(&d.EnrolledAt), at(&d.SeenAt), &d.Silent, &d.PolicyID, &d.PolicyVersion, &d.HasIt}
 }
 

@@ -17,41 +17,30 @@ import (
 // group is some columns of a row, which are all NULL where an outer join found nothing.
 type group struct {
 	fields []any
-	there  presence // of the first column
+	there  bool // the first column is not NULL
 }
-
-// presence notes whether a column was not NULL.
-type presence bool
-
-func (p *presence) Scan(column any) error {
-	*p = column != nil
-	return nil
-}
-
-// ignored is a column that is not read.
-type ignored struct{}
-
-func (ignored) Scan(any) error { return nil }
 
 // scanGroups scans a row of groups. The fields of a group that is not there stay as they are.
 func scanGroups(r row, groups ...*group) error {
-	var first, all []any
-	for _, g := range groups {
-		first = append(first, &g.there)
+	var ignored any
+	var columns, all []any
+	first := make([]any, len(groups))
+	for i, g := range groups {
+		columns = append(columns, &first[i])
 		for range g.fields[1:] {
-			first = append(first, ignored{})
+			columns = append(columns, &ignored)
 		}
 	}
-	if err := r.Scan(first...); err != nil {
+	if err := r.Scan(columns...); err != nil {
 		return err
 	}
-	for _, g := range groups {
-		if g.there {
+	for i, g := range groups {
+		if g.there = first[i] != nil; g.there {
 			all = append(all, g.fields...)
 			continue
 		}
 		for range g.fields {
-			all = append(all, ignored{})
+			all = append(all, &ignored)
 		}
 	}
 	return r.Scan(all...)
@@ -111,8 +100,8 @@ func (t *targetRow) groups() (a, d *group) {
 	return &group{fields: t.asset.targets()}, &group{fields: agentFields(&t.agent)}
 }
 
-// spendAhead spends as spend does and, in the same statement, reads the asset that the call
-// commands, where it is the company's.
+// spendAhead counts a call, or returns engine.ErrNoRow, and reads in the same statement the
+// asset that the call commands, where it is the company's.
 func spendAhead(ctx context.Context, t conn, spending part) (budgetWindow, error) {
 	ahead := access.AheadOf(ctx)
 	return one(ctx, t, func(r row) (w budgetWindow, err error) {

@@ -120,7 +120,7 @@ func (db *DB) UndoEdit(ctx context.Context, companyID, id, ref string, within ti
 		}
 		var before, after labels
 		type edit struct{ at time.Time }
-		_, there, err := maybe(one(ctx, t, into(func(e *edit) []any { return []any{(*moment)(&e.at), asJSON(&before), asJSON(&after)} }),
+		_, there, err := maybe(one(ctx, t, into(func(e *edit) []any { return []any{(*moment)(&e.at), encoded{&before}, encoded{&after}} }),
 			`SELECT at, before, after FROM asset_edits WHERE asset_id = ? AND company_id = ? AND ref = ? AND at > ?`, id, companyID, ref,
 			millis(db.now().Add(-within))))
 		switch {

@@ -48,7 +48,7 @@ func (db *DB) Assets(ctx context.Context, q asset.Query) (page []asset.Asset, to
 // countedPage reads a page, in the order of last contact one of managed devices alone, and
 // in the same statement what is filtered in all. Without a row there is no total.
 func (db *DB) countedPage(ctx context.Context, q asset.Query) (page []asset.Asset, total int64, err error) {
-	ids, args := pageIDs(db.dialect(), q, conditions{}, q.Descending)
+	ids, args := pageIDs(db.engine.Dialect(), q, conditions{}, q.Descending)
 	count := keptCount(q.Filter)
 	if ids == "" {
 		return nil, 0, nil
@@ -168,7 +168,7 @@ func (db *DB) AssetIDs(ctx context.Context, f asset.Filter, o asset.Order, desce
 // assetPage reads rows in the given direction and returns them in the query's.
 func (db *DB) assetPage(ctx context.Context, c conn, q asset.Query, where conditions, descending bool,
 	limit, offset int64) ([]asset.Asset, error) {
-	ids, args := pageIDs(db.dialect(), q, where, descending)
+	ids, args := pageIDs(db.engine.Dialect(), q, where, descending)
 	if ids == "" {
 		return nil, nil
 	}

@@ -132,7 +132,7 @@ func forgetApps(ctx context.Context, t *tx, assetID string) error {
 // InstalledApps returns the apps that a device reported; none if it reports
 // none, or is not the company's.
 func (db *DB) InstalledApps(ctx context.Context, companyID, assetID string) (asset.Inventory, error) {
-	i, _, err := maybe(one(ctx, db.read(), into(func(i *asset.Inventory) []any { return []any{at(&i.Since), asJSON(&i.Apps)} }),
+	i, _, err := maybe(one(ctx, db.read(), into(func(i *asset.Inventory) []any { return []any{at(&i.Since), encoded{&i.Apps}} }),
 		`SELECT p.since, p.apps FROM asset_apps p JOIN assets a ON a.id = p.asset_id WHERE p.asset_id = ? AND a.company_id = ?`,
 		assetID, companyID))
 	return i, err

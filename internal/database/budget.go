@@ -19,7 +19,13 @@ func (db *DB) Spend(ctx context.Context, key string, limit int, window time.Dura
 	reads := !db.engine.OneWriter() && access.AheadOf(ctx).CompanyID != "" && resource.IsID(access.AheadOf(ctx).Asset)
 	err := db.statementRelaxed(ctx, func(ctx context.Context, t conn) (err error) {
 		for range spendTries {
-			if w, err = spend(ctx, t, spending(key, limit, window, now), reads); !errors.Is(err, engine.ErrNoRow) {
+			count := spending(key, limit, window, now)
+			if reads {
+				w, err = spendAhead(ctx, t, count)
+			} else {
+				w, err = one(ctx, t, into(windowFields), count.text, count.args...)
+			}
+			if !errors.Is(err, engine.ErrNoRow) {
 				spent = err == nil
 				return err
 			}
@@ -47,14 +53,6 @@ func (db *DB) GiveBack(ctx context.Context, keys []string, now time.Time) error 
 // spendTries bounds how often a call is tried again because others opened new
 // windows while it was being told that the old one is full.
 const spendTries = 5
-
-// spend counts a call, or returns engine.ErrNoRow.
-func spend(ctx context.Context, t conn, by part, reads bool) (budgetWindow, error) {
-	if reads {
-		return spendAhead(ctx, t, by)
-	}
-	return one(ctx, t, into(windowFields), by.text, by.args...)
-}
 
 // clockStep is how far the clock may be set back before times count as those of a clock that
 // was ahead. Replicas' clocks may be as far apart.

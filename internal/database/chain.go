@@ -30,7 +30,7 @@ func (db *DB) chain(ctx context.Context, tx conn, first part, then ...part) (boo
 	for n, p := range then {
 		texts[n] = p.text
 	}
-	statements := db.dialect().Follow(first.text, texts...)
+	statements := db.engine.Dialect().Follow(first.text, texts...)
 	if len(statements) == 1 {
 		for _, p := range then {
 			args = append(args, p.args...)

@@ -48,7 +48,7 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 	switch {
 	case refused != nil:
 		return command.Command{}, false, refused
-	case err != nil && db.dialect().Doubtful(err):
+	case err != nil && db.engine.Dialect().Doubtful(err):
 		return command.Command{}, false, fmt.Errorf("%w: %w", operation.ErrDoubt, err)
 	case err != nil:
 		return command.Command{}, false, err
@@ -229,7 +229,7 @@ func (db *DB) advanceRow(ctx context.Context, c conn, id string, s command.Trans
 	if t, ok := c.(*tx); ok {
 		t.wroteEvent = true
 	}
-	statements := db.dialect().Follow(text, then.text, `SELECT `+commandColumns+` `+fromFirst)
+	statements := db.engine.Dialect().Follow(text, then.text, `SELECT `+commandColumns+` `+fromFirst)
 	if len(statements) == 1 {
 		return one(ctx, c, into(commandFields), statements[0], append(args, then.args...)...)
 	}

@@ -14,9 +14,9 @@ const companyColumns = `c.id, c.slug, c.name, c.inactive_after, c.enterprise, c.
 	c.lost_message, c.lost_phone, c.lost_organization, c.keep_commands, c.keep_places, c.keep_events, ` + settingsColumns
 
 func companyFields(c *company.Company) []any {
-	return append([]any{&c.ID, &c.Slug, &c.Name, lasting(&c.InactiveAfter), &c.Enterprise, at(&c.CreatedAt),
+	return append([]any{&c.ID, &c.Slug, &c.Name, (*duration)(&c.InactiveAfter), &c.Enterprise, at(&c.CreatedAt),
 		&c.UpgradeNotice, &c.Lost.Message, &c.Lost.PhoneNumber, &c.Lost.Organization,
-		lasting(&c.KeepCommands), lasting(&c.KeepPlaces), lasting(&c.KeepEvents)}, settingsFields(&c.Settings)...)
+		(*duration)(&c.KeepCommands), (*duration)(&c.KeepPlaces), (*duration)(&c.KeepEvents)}, settingsFields(&c.Settings)...)
 }
 
 // CreateCompany adds a company. It fails with fault.Refused if another company has the slug or the enterprise.
@@ -136,7 +136,7 @@ const settingsColumns = `c.device_commands, c.destructive_commands, c.policy_cha
 func settingsFields(s *access.Settings) []any {
 	c := &s.Controls
 	return []any{&s.DeviceCommands, &s.DestructiveCommands, &s.PolicyChanges, &s.Provisioning, &s.OAuthConnections,
-		&c.ApplyApproval, &c.SecondPerson, lasting(&c.ApproverAge), &c.DestructiveApproval,
-		&c.DestructiveLimit.Devices, lasting(&c.DestructiveLimit.Window), &c.RequireReason,
-		at(&s.Stop.At), &s.Stop.Reason, &s.Stop.All, lasting(&s.KeepActivity)}
+		&c.ApplyApproval, &c.SecondPerson, (*duration)(&c.ApproverAge), &c.DestructiveApproval,
+		&c.DestructiveLimit.Devices, (*duration)(&c.DestructiveLimit.Window), &c.RequireReason,
+		at(&s.Stop.At), &s.Stop.Reason, &s.Stop.All, (*duration)(&s.KeepActivity)}
 }

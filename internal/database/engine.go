@@ -153,9 +153,8 @@ func (db *DB) StorageTrouble() string { return db.engine.StorageTrouble() }
 // WriteFailures counts the writes that the disk refused since the database was opened.
 func (db *DB) WriteFailures() int64 { return db.engine.WriteFailures() }
 
-func (db *DB) now() time.Time          { return db.engine.Now() }
-func (db *DB) read() conn              { return db.engine.Read() }
-func (db *DB) dialect() engine.Dialect { return db.engine.Dialect() }
+func (db *DB) now() time.Time { return db.engine.Now() }
+func (db *DB) read() conn     { return db.engine.Read() }
 
 // list returns every row of a query.
 func list[T any](ctx context.Context, c conn, scan func(row) (T, error), query string, args ...any) ([]T, error) {

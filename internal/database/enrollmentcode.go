@@ -16,7 +16,7 @@ const enrollColumns = `c.id, c.company_id, c.policy_id, c.management, c.personal
 	c.created_at, c.expires_at, c.revoked_at, c.ref`
 
 func enrollFields(c *provisioning.Code) []any {
-	return []any{&c.ID, &c.CompanyID, &c.PolicyID, &c.Management, &c.Usage, &c.Maker.Kind, &c.Maker.ID, &c.Maker.Name, asJSON(&c.Tags),
+	return []any{&c.ID, &c.CompanyID, &c.PolicyID, &c.Management, &c.Usage, &c.Maker.Kind, &c.Maker.ID, &c.Maker.Name, encoded{&c.Tags},
 		&c.MaxDevices, &c.Devices,
 		at(&c.CreatedAt), at(&c.ExpiresAt), at(&c.RevokedAt), &c.Ref}
 }

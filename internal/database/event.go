@@ -34,7 +34,7 @@ func (db *DB) telling(ctx context.Context, e event.Event) part {
 		policy, args = `COALESCE((SELECT a.policy_id FROM assets a WHERE a.id = ? AND a.company_id = ?), '')`, []any{e.AssetID, e.CompanyID}
 	}
 	args = append([]any{resource.NewIDAt(db.now()), e.CompanyID, e.Type.Area(), string(e.Type), millis(db.now()), e.AssetID}, args...)
-	number := db.dialect().Events()
+	number := db.engine.Dialect().Events()
 	return part{`INSERT INTO events (` + number.Column + eventColumns + `) SELECT ` + number.Draw +
 		`CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
 		CAST(? AS BIGINT), CAST(? AS TEXT), ` + policy +
@@ -49,7 +49,7 @@ type silentAsset struct{ id, policyID string }
 func (db *DB) tellSilent(ctx context.Context, t *tx, companyID string, assets []silentAsset) {
 	const some = 500 // rows of a statement
 	t.wroteEvent = t.wroteEvent || len(assets) > 0
-	number := db.dialect().Events()
+	number := db.engine.Dialect().Events()
 	for chunk := range slices.Chunk(assets, some) {
 		rows, args := "", make([]any, 0, 5*len(chunk))
 		for _, a := range chunk {
@@ -71,7 +71,7 @@ func commandEventType(s command.State) (event.Type, bool) {
 // part moves the command.
 func (db *DB) tellCommand(id string, to command.State) part {
 	of, _ := commandEventType(to)
-	number := db.dialect().Events()
+	number := db.engine.Dialect().Events()
 	return part{`INSERT INTO events (` + number.Column + eventColumns + `) SELECT ` + number.Draw +
 		`CAST(? AS TEXT), m.company_id, 'command', CAST(? AS TEXT), CAST(? AS BIGINT),
 		m.asset_id, a.policy_id, '', m.type, CAST(? AS TEXT), m.request_id, '' FROM commands m JOIN assets a ON a.id = m.asset_id WHERE m.id = ?` + ifFirst,

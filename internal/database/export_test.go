@@ -165,7 +165,7 @@ func (db *DB) SetFew(n int) { db.few = n }
 func TextWords(text string) []string { return textWords(text) }
 
 // Bound returns a statement in the engine's own words.
-func (db *DB) Bound(query string) string { return db.dialect().Bind(query) }
+func (db *DB) Bound(query string) string { return db.engine.Dialect().Bind(query) }
 
 // Text runs a query and returns its rows as text, columns separated by |.
 func (db *DB) Text(ctx context.Context, query string, args ...any) ([]string, error) {

@@ -57,7 +57,7 @@ type jobReplica struct {
 }
 
 func (f *fixture) jobReplica(db *database.DB, s *sender, crash func(string)) *jobReplica {
-	commands := &command.Service{Store: db, Finder: db, Inventory: db, Now: f.clock.Now, Crash: crash,
+	commands := &command.Service{Store: db, Finder: db, Inventory: db, Now: f.clock.Now, Crash: crash, Log: slog.New(slog.DiscardHandler),
 		Channels: map[asset.Management]command.Channel{asset.Platform: s}}
 	all, offered := &operation.Registry{}, &operation.Registry{}
 	command.Define(all, commands)

@@ -186,8 +186,8 @@ type uses struct {
 // share.
 func holdControls(ctx context.Context, t conn, companyID, lock string) (access.Controls, error) {
 	return one(ctx, t, into(func(k *access.Controls) []any {
-		return []any{&k.DestructiveLimit.Devices, lasting(&k.DestructiveLimit.Window), &k.DestructiveApproval, &k.ApplyApproval,
-			lasting(&k.ApproverAge)}
+		return []any{&k.DestructiveLimit.Devices, (*duration)(&k.DestructiveLimit.Window), &k.DestructiveApproval, &k.ApplyApproval,
+			(*duration)(&k.ApproverAge)}
 	}), `SELECT c.limit_devices, c.limit_window, c.destructive_approval, c.apply_approval, c.approver_age FROM companies c WHERE c.id = ?`+
 		lock, companyID)
 }

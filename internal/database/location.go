@@ -43,7 +43,7 @@ func (db *DB) Trail(ctx context.Context, companyID, assetID string, since time.T
 // Located implements asset.Overview.
 func (db *DB) Located(ctx context.Context, f asset.Filter, limit int) ([]asset.Place, error) {
 	where, policies := ofPolicies(`policy_id`, onlyPolicies(f))
-	return list(ctx, db.read(), into(func(p *asset.Place) []any { return []any{&p.ID, &p.Identification, asJSON(&p.Location)} }),
+	return list(ctx, db.read(), into(func(p *asset.Place) []any { return []any{&p.ID, &p.Identification, encoded{&p.Location}} }),
 		`SELECT id, identification, location FROM assets WHERE company_id = ? AND location <> ''
 		AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`+where+` ORDER BY synced_at DESC, id LIMIT ?`,
 		slices.Concat([]any{f.CompanyID}, policies, []any{limit})...)

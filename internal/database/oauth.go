@@ -11,7 +11,7 @@ import (
 
 func scanOAuthClient(r row) (c oauth.Client, err error) {
 	var secret string
-	if err := r.Scan(&c.ID, &c.Name, asJSON(&c.RedirectURIs), &c.Dynamic, &secret, at(&c.CreatedAt), at(&c.ExpiresAt)); err != nil ||
+	if err := r.Scan(&c.ID, &c.Name, encoded{&c.RedirectURIs}, &c.Dynamic, &secret, at(&c.CreatedAt), at(&c.ExpiresAt)); err != nil ||
 		secret == "" {
 		return c, err
 	}

@@ -48,30 +48,19 @@ func (db *DB) compare(ctx context.Context, c conn, permit *access.Permit) error 
 	if caller.Ended(db.now()) {
 		return access.ErrMoved
 	}
-	known := versions(engine.Memory(ctx))
+	known := engine.Memory(ctx)
 	now, read := known[caller.CompanyID]
 	if !read {
 		var err error
 		if now, err = value[int64](ctx, c, `SELECT `+controlVersion("?"), caller.CompanyID); err != nil {
 			return err
 		}
-		known.note(caller.CompanyID, now)
+		known[caller.CompanyID] = now
 	}
 	if now != permit.Caller().Version { // which another write under the permit may have raised
 		return access.ErrMoved
 	}
 	return nil
-}
-
-// versions are those of companies' controls, by company, as they were read or raised in one
-// attempt: nothing else changes them until it ends.
-type versions map[string]int64
-
-// note notes the version of a company's controls, in a transaction that is alone.
-func (v versions) note(companyID string, version int64) {
-	if v != nil {
-		v[companyID] = version
-	}
 }
 
 // controlVersion is the version of a company's controls, as a part of a query whose one
@@ -105,8 +94,7 @@ func (db *DB) conclude(ctx context.Context, t *tx) (version int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		known := versions(engine.Memory(ctx))
-		known.note(companyID, now)
+		engine.Memory(ctx)[companyID] = now
 		if permit != nil && companyID == permit.Caller().CompanyID {
 			if now != permit.Caller().Version+1 {
 				return 0, access.ErrMoved

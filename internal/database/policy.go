@@ -22,7 +22,7 @@ const policyTables = ` FROM policies p JOIN companies c ON c.id = p.company_id`
 
 func policyFields(p *policy.Policy) []any {
 	return []any{&p.ID, &p.CompanyID, &p.CompanySlug, (*shownName)(&p.Name), &p.Type, &p.VROnly, &p.Version, asText(&p.Document),
-		&p.Description, asJSON(&p.Labels), &p.Group, at(&p.CreatedAt), at(&p.UpdatedAt), &p.Deleted,
+		&p.Description, encoded{&p.Labels}, &p.Group, at(&p.CreatedAt), at(&p.UpdatedAt), &p.Deleted,
 		&p.Push.Version, &p.Push.Error, at(&p.Push.PushedAt), &p.DeviceCount}
 }
 

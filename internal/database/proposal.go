@@ -40,8 +40,8 @@ func (db *DB) scanProposal(r row) (p proposal.Proposal, err error) {
 		&p.Impact, (*shownName)(&p.Title), &p.Form, &p.PolicyID, (*shownName)(&p.TargetName), &p.BaseVersion,
 		&p.Next.PolicyID, &p.Next.Name, &key,
 		&o.Kind, &o.ID, &o.UserID, &o.Name, at(&p.CreatedAt), at(&p.ExpiresAt), &p.ProposeRef, &p.ApplyRef, &p.Looks,
-		&p.Version, &p.Failure, &p.Outcome, asJSON(&p.Request), asJSON(&p.Fields), &devices, &p.Note.Reason, &p.Note.Ticket,
-		asJSON(&p.Warnings), &p.Approval.State, &p.Approval.By, at(&p.Approval.At), &p.Approval.Reason, &p.SignedID, &p.Outdated, &p.Rule,
+		&p.Version, &p.Failure, &p.Outcome, encoded{&p.Request}, encoded{&p.Fields}, &devices, &p.Note.Reason, &p.Note.Ticket,
+		encoded{&p.Warnings}, &p.Approval.State, &p.Approval.By, at(&p.Approval.At), &p.Approval.Reason, &p.SignedID, &p.Outdated, &p.Rule,
 		&present, &moving, asText(&p.Next.Document)); err != nil {
 		return p, err
 	}

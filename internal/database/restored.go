@@ -23,7 +23,7 @@ func (db *DB) BeginHistory(ctx context.Context) error {
 // wait expire: each may have been applied or declined since. Policies get to the platform and to
 // devices again.
 func (db *DB) holdUp(ctx context.Context, t *tx) error {
-	if !t.holds(ctx, `SELECT 1 WHERE EXISTS (SELECT 1 FROM event_heads) OR `+db.dialect().Events().RestoredOld) { // a new database
+	if !t.holds(ctx, `SELECT 1 WHERE EXISTS (SELECT 1 FROM event_heads) OR `+db.engine.Dialect().Events().RestoredOld) { // a new database
 		return nil
 	}
 	ctx = access.WithActor(ctx, access.ServiceActor(), "")

@@ -32,7 +32,7 @@ type retention struct {
 }
 
 func retentionFields(r *retention) []any {
-	return []any{&r.companyID, &r.name, lasting(&r.commands), lasting(&r.places), &r.next}
+	return []any{&r.companyID, &r.name, (*duration)(&r.commands), (*duration)(&r.places), &r.next}
 }
 
 // Retain deletes the commands and places that companies keep no longer, in small

@@ -14,7 +14,7 @@ const revisionColumns = `r.policy_id, r.revision, r.version, r.saved_at, r.saved
 
 func scanRevision(r row) (v policy.Revision, err error) {
 	err = r.Scan(&v.PolicyID, &v.Revision, &v.Version, at(&v.SavedAt), &v.SavedBy.Kind, &v.SavedBy.ID,
-		&v.SavedBy.Name, &v.Name, &v.Origin, &v.ProposalID, &v.Description, asJSON(&v.Labels), &v.Group, asText(&v.Document))
+		&v.SavedBy.Name, &v.Name, &v.Origin, &v.ProposalID, &v.Description, encoded{&v.Labels}, &v.Group, asText(&v.Document))
 	shown := policy.ShownName(v.Name)
 	v.Name, v.NameRefused = shown, shown != v.Name
 	return v, err

@@ -216,8 +216,6 @@ func (m *moment) Value() (driver.Value, error) { return millis(time.Time(*m)), n
 // duration is a duration that its column keeps in milliseconds.
 type duration time.Duration
 
-func lasting(d *time.Duration) *duration { return (*duration)(d) }
-
 func (d *duration) Scan(column any) error {
 	ms, err := kept[int64](column)
 	*d = duration(time.Duration(ms) * time.Millisecond)
@@ -228,8 +226,6 @@ func (d *duration) Value() (driver.Value, error) { return time.Duration(*d).Mill
 
 // encoded is a value that its column keeps as JSON; an empty text is none.
 type encoded struct{ value any }
-
-func asJSON(v any) encoded { return encoded{v} }
 
 func (e encoded) Scan(column any) error {
 	text, err := kept[string](column)

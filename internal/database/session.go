@@ -55,7 +55,8 @@ func (db *DB) recordPerson(ctx context.Context, c conn, userID string, action ac
 func (db *DB) SignInFailed(ctx context.Context, u account.User, why string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if u.ID == "" {
-			_, err := spend(ctx, t, spending("signin-unknown", math.MaxInt32, time.Minute, db.now()), false)
+			count := spending("signin-unknown", math.MaxInt32, time.Minute, db.now())
+			_, err := one(ctx, t, into(windowFields), count.text, count.args...)
 			return err
 		}
 		return db.recordPerson(ctx, t, u.ID, activity.SignInRefused, activity.Refused, activity.Change{Field: "reason", After: why})

@@ -15,7 +15,7 @@ const userColumns = `u.id, u.company_id, u.email, u.name, u.role, u.rights, u.po
 
 // userFields receives userColumns.
 func userFields(u *account.User) []any {
-	return []any{&u.ID, &u.CompanyID, &u.Email, &u.Name, &u.Role, &u.Rights, asJSON(&u.Policies), &u.PasswordHash, &u.Disabled,
+	return []any{&u.ID, &u.CompanyID, &u.Email, &u.Name, &u.Role, &u.Rights, encoded{&u.Policies}, &u.PasswordHash, &u.Disabled,
 		at(&u.CreatedAt), at(&u.LastSignInAt)}
 }
 

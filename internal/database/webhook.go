@@ -205,7 +205,7 @@ func (db *DB) WebhookAttempts(ctx context.Context, companyID, id string) ([]webh
 		return nil, err
 	}
 	return list(ctx, db.read(), into(func(a *webhook.Attempt) []any {
-		return []any{at(&a.At), &a.EventID, &a.Type, &a.Position, &a.Number, &a.Status, &a.Detail, lasting(&a.Took), at(&a.NextAt)}
+		return []any{at(&a.At), &a.EventID, &a.Type, &a.Position, &a.Number, &a.Status, &a.Detail, (*duration)(&a.Took), at(&a.NextAt)}
 	}), `SELECT `+attemptColumns+` FROM webhook_attempts WHERE webhook_id = ? ORDER BY n DESC LIMIT ?`, id, webhook.MaxAttempts)
 }
 

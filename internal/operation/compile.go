@@ -22,6 +22,7 @@ type plan struct {
 	typ    reflect.Type
 	fields []field
 	index  map[string]int // every field by its exact name
+	body   bool           // there are members of a body
 	ruled  bool           // a pointer to typ is a Ruler
 	rules  []Rule         // what Rules says of a zero value
 }
@@ -69,6 +70,7 @@ func compile(owner string, typ reflect.Type) *plan {
 			}
 		}
 		p.index[f.name] = i
+		p.body = p.body || f.place == inBody
 	}
 	if p.ruled {
 		rules := Rules{plan: p}

@@ -258,7 +258,7 @@ func bracedNames(path string) []string {
 }
 
 // HasBody reports whether the operation takes members in a body.
-func (o *Operation) HasBody() bool { return o.args.has(inBody) }
+func (o *Operation) HasBody() bool { return o.args.body }
 
 // mustAgree panics unless the path's braces and the path arguments are the
 // same, and nothing that has no body asks for members of one.

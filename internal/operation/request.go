@@ -65,8 +65,8 @@ func (s *Parts) read(o *Operation, v reflect.Value, f *faults) error {
 		v.FieldByIndex(p.fields[p.index[name]].at).SetString(s.Path[i])
 	}
 	s.readQuery(p, v, f)
-	switch hasBody := p.has(inBody); {
-	case len(s.Body) == 0 && (!hasBody || o.BodyOptional):
+	switch {
+	case len(s.Body) == 0 && (!p.body || o.BodyOptional):
 	case len(s.Body) == 0:
 		if !p.missing(inBody, f) {
 			f.malform("the body must be one JSON object")
@@ -167,15 +167,6 @@ func (q *field) setText(v reflect.Value, text string, f *faults) {
 	if message := q.shape.parse(target, text, &q.rule); message != "" {
 		f.broken(q.name, message)
 	}
-}
-
-func (p *plan) has(where place) bool {
-	for i := range p.fields {
-		if p.fields[i].place == where {
-			return true
-		}
-	}
-	return false
 }
 
 // missing notes every required argument of a place as missing, and reports whether there is one.

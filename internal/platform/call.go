@@ -131,17 +131,13 @@ func (p *Platform) attempt(ctx context.Context, method string, attempt func(cont
 		return f
 	}
 	var reached phase
-	ctx, cancel := reached.watch(serviceaccount.WithToken(ctx, token), reads(method))
+	ctx, cancel := reached.watch(serviceaccount.WithToken(ctx, token),
+		strings.HasSuffix(method, ".get") || strings.HasSuffix(method, ".list"))
 	defer cancel(nil)
 	if err = attempt(ctx); err != nil {
 		err = classify(method, err, &reached)
 	}
 	return err
-}
-
-// reads says whether the method is a GET.
-func reads(method string) bool {
-	return strings.HasSuffix(method, ".get") || strings.HasSuffix(method, ".list")
 }
 
 // spend takes one query from the project's shared quota.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -277,7 +278,7 @@ func TestNotifications_PullingContinues(t *testing.T) {
 func TestNotifications_TwoReplicasApplyOnce(t *testing.T) {
 	connected(t, func(b *bench) {
 		other := b.open()
-		commands := &command.Service{Store: other, Finder: other, Inventory: other, Now: time.Now}
+		commands := &command.Service{Store: other, Finder: other, Inventory: other, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 		second := b.replica(other, commands, nil)
 		ctx, cancel := context.WithCancel(context.Background())
 		var all sync.WaitGroup

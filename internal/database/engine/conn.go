@@ -35,14 +35,6 @@ type session struct {
 	failed *error // see Tx.Until; nil: each statement runs
 }
 
-// over is the error after which no statement runs; nil: there is none.
-func (s session) over() error {
-	if s.failed == nil {
-		return nil
-	}
-	return *s.failed
-}
-
 // Read is the Conn for reading outside a transaction.
 func (db *DB) Read() Conn { return session{db: db, run: db.reader} }
 
@@ -52,15 +44,11 @@ func (s session) Exec(ctx context.Context, query string, args ...any) error {
 }
 
 func (s session) ExecCount(ctx context.Context, query string, args ...any) (int64, error) {
-	if err := s.over(); err != nil {
-		return 0, err
-	}
-	s.db.traced(ctx, query, args)
-	args, err := arguments(query, args)
+	query, args, err := s.begin(ctx, query, args)
 	if err != nil {
 		return 0, err
 	}
-	result, err := s.run.ExecContext(ctx, s.db.dialect.Bind(query), args...)
+	result, err := s.run.ExecContext(ctx, query, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -68,24 +56,26 @@ func (s session) ExecCount(ctx context.Context, query string, args ...any) (int6
 }
 
 func (s session) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if err := s.over(); err != nil {
-		return nil, err
-	}
-	s.db.traced(ctx, query, args)
-	args, err := arguments(query, args)
+	query, args, err := s.begin(ctx, query, args)
 	if err != nil {
 		return nil, err
 	}
-	return s.run.QueryContext(ctx, s.db.dialect.Bind(query), args...)
+	return s.run.QueryContext(ctx, query, args...)
 }
 
-func (db *DB) traced(ctx context.Context, query string, args []any) {
-	if db.writer != nil { // pgx counts by itself
-		db.spend(ctx, Cost{Statements: 1})
+// begin counts a statement, and returns it as the engine takes it. The error says why it must not run.
+func (s session) begin(ctx context.Context, query string, args []any) (string, []any, error) {
+	if s.failed != nil && *s.failed != nil {
+		return "", nil, *s.failed
 	}
-	if trace := db.trace.Load(); trace != nil {
+	if s.db.writer != nil { // pgx counts by itself
+		s.db.spend(ctx, Cost{Statements: 1})
+	}
+	if trace := s.db.trace.Load(); trace != nil {
 		(*trace)(query, args)
 	}
+	args, err := arguments(query, args)
+	return s.db.dialect.Bind(query), args, err
 }
 
 // Row is one row of a result.

@@ -31,9 +31,33 @@ type listener struct{ wake func(ids []string) }
 
 // Notify hints to every replica that something about ids changed. It does not
 // wait for the other replicas. Call it after the change is committed.
+//
+// The ids are sent as soon as the sender is free, so that one message carries all that arrived
+// since the last.
 func (db *DB) Notify(topic string, ids ...string) {
-	db.wakes.deliver(topic, ids)
-	db.wakes.queue(topic, ids)
+	w := db.wakes
+	w.deliver(topic, ids)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.signal == nil {
+		return
+	}
+	if ids == nil || len(w.pending[topic])+len(ids) > maxPending {
+		w.everyone[topic] = true
+		delete(w.pending, topic)
+	}
+	if !w.everyone[topic] {
+		if w.pending[topic] == nil {
+			w.pending[topic] = map[string]struct{}{}
+		}
+		for _, id := range ids {
+			w.pending[topic][id] = struct{}{}
+		}
+	}
+	select {
+	case w.signal <- struct{}{}:
+	default:
+	}
 }
 
 // Listen has wake called with the ids of a topic's hints, from several
@@ -77,32 +101,6 @@ func (w *wakes) deliverAll() {
 	w.mu.Unlock()
 	for _, topic := range topics {
 		w.deliver(topic, nil)
-	}
-}
-
-// queue keeps ids for the other replicas. They are sent as soon as the sender
-// is free, so that one message carries all that arrived since the last.
-func (w *wakes) queue(topic string, ids []string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.signal == nil {
-		return
-	}
-	if ids == nil || len(w.pending[topic])+len(ids) > maxPending {
-		w.everyone[topic] = true
-		delete(w.pending, topic)
-	}
-	if !w.everyone[topic] {
-		if w.pending[topic] == nil {
-			w.pending[topic] = map[string]struct{}{}
-		}
-		for _, id := range ids {
-			w.pending[topic][id] = struct{}{}
-		}
-	}
-	select {
-	case w.signal <- struct{}{}:
-	default:
 	}
 }
 

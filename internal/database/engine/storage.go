@@ -29,6 +29,9 @@ const troubleFor = 15 * time.Second
 
 // note counts err if the disk refused a write, and returns it unchanged. now is the time of the write; err may be nil.
 func (s *storage) note(err error, now time.Time) error {
+	if err == nil {
+		return nil
+	}
 	if why := refusedByDisk(err); why != "" {
 		s.failures.Add(1)
 		s.trouble.Store(&storageTrouble{why, now})
@@ -38,9 +41,6 @@ func (s *storage) note(err error, now time.Time) error {
 
 // refusedByDisk returns what is wrong with the disk, such as "full"; empty: err has another cause.
 func refusedByDisk(err error) string {
-	if err == nil {
-		return ""
-	}
 	switch sqliteCode(err) {
 	case sqlite3.SQLITE_FULL:
 		return "full"

@@ -87,10 +87,12 @@ var errNested = errors.New("database: a write inside a write")
 
 // Memory keeps numbers by name for the attempt at a transaction whose context it is, and
 // forgets them when the attempt, or a part of it, is undone: nothing else changes what they
-// were read from until it ends. It is nil where other transactions work beside this one.
+// were read from until it ends. Where other transactions work beside this one, nothing is kept.
 func Memory(ctx context.Context) map[string]int64 {
-	kept, _ := ctx.Value(inside{}).(map[string]int64)
-	return kept
+	if kept, alone := ctx.Value(inside{}).(map[string]int64); alone {
+		return kept
+	}
+	return map[string]int64{}
 }
 
 // writeLimit ends a transaction that hangs although nothing cancels it.

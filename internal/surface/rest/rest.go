@@ -83,19 +83,14 @@ func isDescription(path string) bool {
 func (s *Server) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case below(r.URL.Path, Prefix), isDescription(r.URL.Path):
+		case strings.HasPrefix(r.URL.Path+"/", Prefix+"/"), isDescription(r.URL.Path):
 			s.ServeHTTP(w, r)
-		case below(r.URL.Path, referencePath):
+		case strings.HasPrefix(r.URL.Path+"/", referencePath+"/"):
 			s.reference.ServeHTTP(w, r)
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
-}
-
-func below(path, prefix string) bool {
-	rest, ok := strings.CutPrefix(path, prefix)
-	return ok && (rest == "" || rest[0] == '/')
 }
 
 // request is one request on its way through.
@@ -112,22 +107,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := s.Now()
 	q := &request{Request: r, id: resource.RequestID(r.Header.Get("X-Request-Id"))}
 	w.Header()["X-Request-Id"] = []string{q.id}
-	a := s.answerSafely(w, q)
+	a := s.answer(w, q)
 	status := a.write(w, r)
 	s.note(q, status, s.Now().Sub(start))
 }
 
-// answerSafely turns a panic of this package into a 500 with an id. (The
-// kernel does so for handlers.)
-func (s *Server) answerSafely(w http.ResponseWriter, q *request) (a reply) {
+// answer finds the operation at the request's address and runs it. A panic of this package
+// becomes a 500 with an id. (The kernel does so for handlers.)
+func (s *Server) answer(w http.ResponseWriter, q *request) (a reply) {
 	defer fault.Rescue(func(panicked error) {
 		s.Log.LogAttrs(q.Context(), slog.LevelError, "panic", slog.String("request_id", q.id), slog.Any("error", panicked))
-		a = refuse(q.dialect(), q.instance(), fault.New(fault.Internal, "an unexpected error occurred; its id is %s", q.id))
+		a = q.refuse(fault.New(fault.Internal, "an unexpected error occurred; its id is %s", q.id))
 	}, http.ErrAbortHandler)
-	return s.answer(w, q)
-}
-
-func (s *Server) answer(w http.ResponseWriter, q *request) reply {
 	if isDescription(q.URL.Path) {
 		if !isRead(q.Method) {
 			return notAllowed(q, "GET, HEAD")
@@ -136,7 +127,7 @@ func (s *Server) answer(w http.ResponseWriter, q *request) reply {
 	}
 	at, path := s.routes.find(strings.TrimPrefix(q.URL.EscapedPath(), Prefix))
 	if at == nil {
-		return refuse(operation.Reads, q.instance(), fault.New(fault.NotFound, "unknown endpoint: see %s/openapi.json", Prefix))
+		return q.refuse(fault.New(fault.NotFound, "unknown endpoint: see %s/openapi.json", Prefix))
 	}
 	method := q.Method
 	if method == http.MethodHead {
@@ -150,7 +141,7 @@ func (s *Server) answer(w http.ResponseWriter, q *request) reply {
 }
 
 func notAllowed(q *request, methods string) reply {
-	a := refuse(operation.Reads, q.instance(), fault.New(methodNotAllowed, "this address takes %s", methods))
+	a := q.refuse(fault.New(methodNotAllowed, "this address takes %s", methods))
 	a.set("Allow", methods)
 	return a
 }
@@ -162,7 +153,7 @@ func (s *Server) operate(w http.ResponseWriter, q *request, path []string) reply
 	}
 	caller, err := s.authenticate(q.Context(), q)
 	if err != nil {
-		return refuse(q.dialect(), q.instance(), s.explain(q, err))
+		return q.refuse(s.explain(q, err))
 	}
 	q.caller, q.since = caller, s.Now()
 	parts := readParts(w, q.Request, path)
@@ -191,7 +182,7 @@ func (s *Server) run(q *request, parts *operation.Parts) reply {
 		}
 	}
 	if out.Fault != nil {
-		a = refuse(q.dialect(), q.instance(), out.Fault)
+		a = q.refuse(out.Fault)
 	}
 	a.budget(out.Allowance)
 	if out.Replayed {
@@ -219,15 +210,14 @@ func (s *Server) authenticate(ctx context.Context, q *request) (access.Principal
 	return caller, err
 }
 
-func (q *request) dialect() operation.Dialect {
-	if q.operation == nil {
-		return operation.Reads
+// refuse answers with a fault, in the dialect of the operation.
+func (q *request) refuse(e *fault.Error) reply {
+	dialect := operation.Reads
+	if q.operation != nil {
+		dialect = q.operation.Dialect
 	}
-	return q.operation.Dialect
+	return refuse(dialect, q.URL.EscapedPath(), e)
 }
-
-// instance is the request's path, as RFC 9457's member of that name.
-func (q *request) instance() string { return q.URL.EscapedPath() }
 
 // note writes the access log and the metrics.
 func (s *Server) note(q *request, status int, took time.Duration) {
@@ -239,7 +229,7 @@ func (s *Server) note(q *request, status int, took time.Duration) {
 		s.Served(name, status, took)
 	}
 	s.Log.LogAttrs(q.Context(), slog.LevelInfo, "request", slog.String("request_id", q.id), slog.String("method", q.Method),
-		slog.String("path", q.instance()), slog.String("operation", name), slog.Int("status", status),
+		slog.String("path", q.URL.EscapedPath()), slog.String("operation", name), slog.Int("status", status),
 		slog.Duration("took", took), slog.String("caller", q.caller.ID), slog.String("key", q.caller.Prefix),
 		slog.String("client", access.OriginOf(q.Context()).Address))
 }
