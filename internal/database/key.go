@@ -22,7 +22,8 @@ const keyColumns = `k.id, k.prefix, k.company_id, k.name, k.hash, k.permissions,
 // keyFields receives a key's columns.
 func keyFields(k *apikey.Key) []any {
 	return []any{&k.ID, &k.Prefix, &k.CompanyID, &k.Name, digest(k.Hash[:]), &k.Permissions, &k.CreatedBy,
-		at(&k.CreatedAt), at(&k.ExpiresAt), at(&k.RevokedAt), at(&k.LastUsedAt), encoded{&k.Policies}, encoded{&k.Networks}, &k.DevicesPerDay}
+		at(&k.CreatedAt), at(&k.ExpiresAt), at(&k.RevokedAt), at(&k.LastUsedAt), encoded{&k.Policies}, encoded{&k.Networks},
+		&k.DevicesPerDay}
 }
 
 // CreateKey adds an API key; of its secret only the hash is kept.

@@ -151,7 +151,8 @@ func (s *Section) admit(v *frame.Visit, m *matter) error {
 	}
 	m.barred = frame.Sentence(fault.From(refused).Detail)
 	if missing := m.Matter.Needs &^ who.Permissions; missing != 0 {
-		m.barred = "You may not decide this: it takes the permission to " + account.RightsFor(missing).Words() + " (" + missing.String() + ")."
+		m.barred = "You may not decide this: it takes the permission to " + account.RightsFor(missing).Words() +
+			" (" + missing.String() + ")."
 	}
 	if len(who.Passkeys) == 0 {
 		with := who
