@@ -47,7 +47,7 @@ func TestOnce_RepetitionThatCannotLook(t *testing.T) {
 		reboot := func(ctx context.Context, claims operation.Claims, finder command.Finder) operation.Outcome {
 			registry := &operation.Registry{}
 			command.Define(registry, &command.Service{Store: f.db, Finder: finder, Inventory: f.db, Now: f.clock.Now,
-				Log: slog.New(slog.DiscardHandler),
+				Log:      slog.New(slog.DiscardHandler),
 				Channels: map[asset.Management]command.Channel{asset.Platform: channel}})
 			once := operation.Once{Claims: claims, Sealer: plain{},
 				Kernel: operation.NewKernel(operation.Config{Limiter: budget.Limiter{Store: f.db, Now: f.clock.Now}, Now: f.clock.Now,
