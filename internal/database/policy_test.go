@@ -240,7 +240,8 @@ func TestPushes_FollowTheRevision(t *testing.T) {
 
 		// Devices report 43 before it is known that it is our version 3, as after an apply whose answer was lost.
 		applied := map[string]int{}
-		for device, push := range map[string]int64{"d1": 43, "d2": 44} {
+		for n, push := range []int64{43, 44} { // in this order: 43 is known after the first
+			device := fmt.Sprint("d", n+1)
 			joined := f.observe(f.joined(device, a.ID))
 			report := f.observation(device)
 			report.AppliedPolicy, report.AppliedPush = a.ID, push
