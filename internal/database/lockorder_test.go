@@ -190,6 +190,24 @@ func TestLocks_HaveOneOrder(t *testing.T) {
 			}, x.holding("companies", x.company.ID))
 		equal(x.T, "the authorization", x.authorization(wipe.ID).State, approval.Waiting)
 	})
+	meet("a device is moved, and reports a version of its policy that is not known", func(x *crossed) {
+		from, to := x.newPolicy("From"), x.newPolicy("To")
+		phone, report := x.enroll("d", from.ID), x.observation("d")
+		report.AppliedPolicy, report.AppliedPush = from.ID, 5
+		move := x.moving(phone, from, to)
+		x.together(func(ctx context.Context, db *database.DB) error {
+			_, _, err := db.Begin(ctx, move, nil)
+			return err
+		}, func(ctx context.Context, db *database.DB) error { return observe(ctx, db, report) }, x.holding("assets", phone.ID))
+	})
+	meet("a policy is deleted, and a device joins with a version of it that is not known", func(x *crossed) {
+		p, joins := x.newPolicy("Kiosk"), x.observation("d")
+		joins.AppliedPolicy, joins.AppliedPush = p.ID, 5
+		x.together(func(ctx context.Context, db *database.DB) error {
+			_, err := db.DeletePolicy(ctx, x.company.ID, p.ID, x.clock.Now())
+			return err
+		}, func(ctx context.Context, db *database.DB) error { return observe(ctx, db, joins) }, x.holding("companies", x.company.ID))
+	})
 	meet("an enrollment, and a device that asks with the same code", func(x *crossed) {
 		x.sameSerial(1, "SN-1")
 		x.agentCode("t1", 5)

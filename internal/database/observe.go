@@ -55,7 +55,6 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 	if !remember(ctx, t, o.CompanyID, o.MessageID) {
 		return dropped, nil
 	}
-	o = translate(ctx, t, o)
 	at := millis(o.ObservedAt)
 	known, exists, err := lockName(ctx, t, o.CompanyID, o.Device, believed(t, at))
 	if err == nil && (!exists || known.ended && o.Enrolling && !o.Gone && at >= known.observed) {
@@ -136,6 +135,7 @@ func remember(ctx context.Context, t *tx, companyID, id string) bool {
 // apply updates the asset's rows from the observation. If by is not empty, it says how the device was identified, and a new
 // enrollment begins.
 func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation, by joinedBy) (enrollment.Change, error) {
+	o = h.translate(ctx, t, o)
 	again, earlier := by != "", h
 	if o.Location != nil && o.Management == asset.Agent && !h.mayLocate(ctx, t, o.Device) {
 		o.Location = nil

@@ -215,9 +215,7 @@ func (db *DB) NotePushAsked(ctx context.Context, p policy.Policy) error {
 // vendorVersion. A version older than the one noted already changes nothing but
 // the translation of its number. Devices that reported vendorVersion before have applied version.
 func (db *DB) SetPushed(ctx context.Context, policyID string, version int, vendorVersion int64, at time.Time) error {
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		return setPushed(ctx, t, policyID, version, vendorVersion, at)
-	})
+	return db.write(ctx, func(ctx context.Context, t *tx) error { return setPushed(ctx, t, policyID, version, vendorVersion, at) })
 }
 
 func setPushed(ctx context.Context, t *tx, policyID string, version int, vendorVersion int64, at time.Time) error {
@@ -238,8 +236,9 @@ func forgetPush(ctx context.Context, t *tx, policyID string) error {
 }
 
 // translate finds our version of the policy that a device says it applied, as the platform calls it; what is not known yet
-// becomes known with setPushed. It locks the policy then: the device is recorded before or after the push, as a whole.
-func translate(ctx context.Context, t *tx, o enrollment.Observation) enrollment.Observation {
+// becomes known with setPushed. It shares the policy then, so that the device is recorded before or after the push, as a whole;
+// not for what the asset has already: setPushed finds that, and waits for the asset.
+func (h lockedAsset) translate(ctx context.Context, t *tx, o enrollment.Observation) enrollment.Observation {
 	if o.AppliedPush == 0 {
 		return o
 	}
@@ -252,7 +251,8 @@ func translate(ctx context.Context, t *tx, o enrollment.Observation) enrollment.
 		}
 		return known
 	}
-	if !version() && t.holds(ctx, `SELECT id FROM policies WHERE id = ? AND company_id = ?`+t.lock(), o.AppliedPolicy, o.CompanyID) {
+	if !version() && (o.AppliedPolicy != h.appliedPolicy || o.AppliedPush != h.appliedPush) &&
+		t.holds(ctx, `SELECT id FROM policies WHERE id = ? AND company_id = ?`+t.Dialect().Rows().Share, o.AppliedPolicy, o.CompanyID) {
 		version()
 	}
 	return o

@@ -53,9 +53,10 @@ type Dialect interface {
 // RowLocks are the ends of a SELECT in a transaction that lock its rows until the
 // transaction ends; all are empty where a writing transaction is alone.
 type RowLocks struct {
-	Lock string // all others wait who would lock or change them
-	Skip string // Lock that leaves out what another has locked, for workers that share a queue
-	Hold string // Lock for rows whose key stays: others may make rows that refer to them
+	Lock  string // all others wait who would lock or change them
+	Skip  string // Lock that leaves out what another has locked, for workers that share a queue
+	Hold  string // Lock for rows whose key stays: others may make rows that refer to them
+	Share string // none changes or holds the rows, which several may share
 	// Device holds the rows of the table a, and keeps others from changing or holding
 	// those of p, which it shares.
 	Device string
@@ -135,7 +136,7 @@ const maxBound = 5_000
 
 func (postgresDialect) Rows() RowLocks {
 	const lock, hold, share = " FOR UPDATE", " FOR NO KEY UPDATE", " FOR SHARE"
-	return RowLocks{Lock: lock, Skip: lock + " SKIP LOCKED", Hold: hold, Device: hold + " OF a" + share + " OF p"}
+	return RowLocks{Lock: lock, Skip: lock + " SKIP LOCKED", Hold: hold, Share: share, Device: hold + " OF a" + share + " OF p"}
 }
 
 func (postgresDialect) Follow(first string, then ...string) []string {
