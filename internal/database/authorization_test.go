@@ -157,6 +157,7 @@ func TestBegin_UsesAnAuthorizationOnce(t *testing.T) {
 		if err := f.decide(first.ID, ada, signature.Decline); fault.CodeOf(err) != fault.Refused {
 			t.Errorf("decided twice: %v", err)
 		}
+		equal(f, "declines in the log, which came too late", f.recorded(activity.AuthorizationDeclined), 1)
 		used := wipe()
 		if _, begun, err := other.Begin(f.Context(), used, nil); err != nil || !begun {
 			t.Fatalf("authorized: begun %t, %v", begun, err)

@@ -40,8 +40,8 @@ func (db *DB) callMatter(ctx context.Context, t *tx, d approval.Decision) (m mat
 	}
 	m.Subject = a.Subject(seen)
 	m.keep = func(ctx context.Context, t *tx, d decided) error { return db.decideCall(ctx, t, a, d) }
-	m.refuse = func(ctx context.Context, t *tx) error {
-		return db.recordAuthorization(ctx, t, activity.AuthorizationApproved, activity.Refused, a)
+	m.refuse = func(ctx context.Context, t *tx, d signature.Decision) error {
+		return db.recordAuthorization(ctx, t, which(d, activity.AuthorizationApproved, activity.AuthorizationDeclined), activity.Refused, a)
 	}
 	return m, nil
 }

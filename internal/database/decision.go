@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
@@ -26,7 +27,7 @@ type matter struct {
 	closed error // why there is nothing to decide; nil: there is
 	// keep takes the step of an accepted decision; refuse records one that does not count.
 	keep   func(ctx context.Context, t *tx, d decided) error
-	refuse func(ctx context.Context, t *tx) error
+	refuse func(ctx context.Context, t *tx, d signature.Decision) error
 }
 
 // decided is a decision that was accepted.
@@ -66,7 +67,16 @@ func (db *DB) decide(ctx context.Context, t *tx, d approval.Decision) (refused, 
 	if fault.CodeOf(refused) == fault.Internal {
 		return nil, refused
 	}
-	return refused, m.refuse(ctx, t)
+	head, _ := d.Signed.Head() // of what cannot be read: an approval
+	return refused, m.refuse(ctx, t, head.Decision)
+}
+
+// which is the action of a decision.
+func which(d signature.Decision, approved, declined activity.Action) activity.Action {
+	if d == signature.Decline {
+		return declined
+	}
+	return approved
 }
 
 // matter locks what is decided on.

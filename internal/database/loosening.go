@@ -159,7 +159,7 @@ func (db *DB) looseningMatter(ctx context.Context, t *tx, companyID, id string) 
 		}
 		return db.loosen(ctx, t, c, l, activity.LooseningConfirmed)
 	}
-	m.refuse = func(ctx context.Context, t *tx) error {
+	m.refuse = func(ctx context.Context, t *tx, _ signature.Decision) error {
 		return db.recordLoosening(ctx, t, activity.LooseningConfirmed, activity.Refused, l)
 	}
 	return m, nil

@@ -54,8 +54,8 @@ func (db *DB) changeMatter(ctx context.Context, t *tx, d approval.Decision) (m m
 		return m, err
 	}
 	m.keep = func(ctx context.Context, t *tx, d decided) error { return db.saveDecision(ctx, t, p, d) }
-	m.refuse = func(ctx context.Context, t *tx) error {
-		return db.recordProposal(ctx, t, p, activity.ProposalApproved, activity.Refused)
+	m.refuse = func(ctx context.Context, t *tx, d signature.Decision) error {
+		return db.recordProposal(ctx, t, p, which(d, activity.ProposalApproved, activity.ProposalDeclined), activity.Refused)
 	}
 	return m, nil
 }
@@ -68,10 +68,8 @@ func (db *DB) changeSubject(ctx context.Context, t conn, p proposal.Proposal) (a
 
 // saveDecision saves and records the approval or the refusal of a proposal. A proposal that was declined has failed.
 func (db *DB) saveDecision(ctx context.Context, t *tx, p proposal.Proposal, d decided) error {
-	action := activity.ProposalApproved
 	p.Approval = proposal.Approval{State: proposal.Approved, By: d.Approver.Name, At: d.at}
 	if d.Decision == signature.Decline {
-		action = activity.ProposalDeclined
 		p.Approval.State, p.Approval.Reason = proposal.Declined, d.Reason
 		p.Status, p.Failure, p.Outcome = proposal.Failed, fault.Refused, proposal.DeclinedBy(p.Approval.By, d.Reason)
 	}
@@ -81,7 +79,7 @@ func (db *DB) saveDecision(ctx context.Context, t *tx, p proposal.Proposal, d de
 		string(p.Approval.State),
 		p.Approval.By, millis(p.Approval.At), p.Approval.Reason, d.signedID, p.ID)
 	t.changed(p.CompanyID, "proposal", p.ID)
-	return db.recordProposal(ctx, t, p, action, activity.OK)
+	return db.recordProposal(ctx, t, p, which(d.Decision, activity.ProposalApproved, activity.ProposalDeclined), activity.OK)
 }
 
 // approvalStands reports whether p, which is locked with its policy, needs no approval or has one that counts. An approval
