@@ -20,8 +20,8 @@ func (db *DB) BeginHistory(ctx context.Context) error {
 // holdUp keeps from going on by itself what a restored database brings back: people may
 // have canceled it since the backup, and devices may have got what a job sends. Jobs are
 // paused. What waits to loosen a control is canceled, and can be asked for again. Proposals that
-// wait expire: each may have been applied or declined since. Policies get to the platform and to
-// devices again.
+// wait expire: each may have been applied or declined since. Authorizations that were not used, which
+// may have been since, wait for a person again. Policies get to the platform and to devices again.
 func (db *DB) holdUp(ctx context.Context, t *tx) error {
 	if !t.holds(ctx, `SELECT 1 WHERE EXISTS (SELECT 1 FROM event_heads) OR `+db.engine.Dialect().Events().RestoredOld) { // a new database
 		return nil
@@ -36,6 +36,8 @@ func (db *DB) holdUp(ctx context.Context, t *tx) error {
 		_, err := db.moveJob(ctx, t, j, job.Paused, restored)
 		t.check(err)
 	}
+	t.do(ctx, `UPDATE authorizations SET state = 'WAITING', decided_at = 0, decided_by = '', decided_by_name = '', passkey_id = '',
+		signed_id = '' WHERE created_at > 0 AND state = 'APPROVED'`)
 	if err := t.Exec(ctx, `UPDATE proposals SET expires_at = ? WHERE status = 'PENDING' AND expiry_told = 0 AND expires_at > ?`,
 		millis(db.now()), millis(db.now())); err != nil {
 		return err

@@ -11,7 +11,9 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/policy"
@@ -23,11 +25,12 @@ type restoredState struct {
 	*fixture
 	runs, later job.Job
 	waits       proposal.Proposal
+	allowed     asset.Asset // a person authorized a wipe of it
 	sent        *sender
 }
 
-// beforeBackup has a job that runs, one that waits for its time, a proposal, and a control that
-// waits to be loosened.
+// beforeBackup has a job that runs, one that waits for its time, a proposal, a control that
+// waits to be loosened, and an authorization that was not used.
 func (f *fixture) beforeBackup() restoredState {
 	f.fleetOf(6)
 	f.setLimit(5, 60)
@@ -45,6 +48,9 @@ func (f *fixture) beforeBackup() restoredState {
 	s.runs = f.goOn(s.runs, 2, r)
 	equal(f, "before the backup", f.jobCounts(s.runs), "WAITING 3, SUCCESS 3")
 	s.waits = f.mustPropose(f.newPolicy("Waits"), access.ApproveAll, func(*proposal.Proposal) {})
+	f.destructiveApproval()
+	s.allowed = f.enroll("allowed", "")
+	f.approve(f.refusal(f.db, f.asking(s.allowed, command.WipeCompanyData, "d1")).ID, f.person("approver", true))
 	f.served()
 	return s
 }
@@ -67,6 +73,7 @@ func (s restoredState) goesOn(db *database.DB) {
 	waited, err := db.Proposal(s.Context(), s.company.ID, s.waits.ID)
 	s.ok(err)
 	equal(s, "the proposal that waited", waited.Status, proposal.Expired)
+	equal(s, "the call that was authorized", s.refusal(db, s.asking(s.allowed, command.WipeCompanyData, "d1")).Verdict, approval.Waits)
 	s.clock.Advance(25 * time.Hour)
 	s.ok(db.ApplyLoosenings(s.Context()))
 	equal(s, "limit", s.now().Controls.DestructiveLimit.Devices, 5)
