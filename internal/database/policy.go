@@ -243,8 +243,8 @@ func (h lockedAsset) translate(ctx context.Context, t *tx, o enrollment.Observat
 		return o
 	}
 	version := func() bool {
-		v, known, err := maybe(value[int](ctx, t, `SELECT version FROM policy_pushes WHERE policy_id = ? AND vendor_version = ?`,
-			o.AppliedPolicy, o.AppliedPush))
+		v, known, err := maybe(value[int](ctx, t, `SELECT v.version FROM policies p JOIN policy_pushes v ON v.policy_id = p.id
+			WHERE p.id = ? AND p.company_id = ? AND v.vendor_version = ?`, o.AppliedPolicy, o.CompanyID, o.AppliedPush))
 		t.check(err)
 		if known {
 			o.AppliedVersion, o.AppliedPush = v, 0
