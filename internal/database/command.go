@@ -247,7 +247,7 @@ const showing = `('START_LOST_MODE', 'STOP_LOST_MODE', 'WIPE_COMPANY_DATA', 'REL
 // asset. It records failures and unknown outcomes in the activity log.
 func (db *DB) advanceWithin(ctx context.Context, t *tx, id string, s command.Transition) (command.Command, error) {
 	taken, err := db.advanceRow(ctx, t, id, s, "")
-	if err != nil {
+	if err != nil || slices.Equal(s.From, []command.State{s.To}) { // recorded before
 		return taken, err
 	}
 	return taken, db.recordStep(ctx, t, taken)

@@ -158,6 +158,13 @@ func TestTransition_FailuresAreRecorded(t *testing.T) {
 			}
 			equal(f, "entries after "+string(to), len(f.log(activity.Filter{})), want)
 		}
+		c := f.begin(a, command.Lock)
+		f.ends(c, command.Unconfirmed, "")
+		before := len(f.log(activity.Filter{}))
+		_, _, err := f.db.Advance(f.Context(), c.ID, command.Transition{From: []command.State{command.Unconfirmed},
+			To: command.Unconfirmed, Ref: "operations/1"})
+		f.ok(err)
+		equal(f, "entries after the platform's name of it is known", len(f.log(activity.Filter{})), before)
 	})
 }
 
