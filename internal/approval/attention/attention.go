@@ -70,9 +70,7 @@ func (i Item) Seen(by access.Approver) bool {
 	}
 	sees := access.DevicesRead
 	switch i.Kind {
-	case Approval:
-		sees = access.PoliciesRead
-	case UnconfirmedChange:
+	case Approval, UnconfirmedChange: // their pages are for those who may edit policies
 		sees = i.Matter.Needs
 	default: // it is about devices
 	}

@@ -73,12 +73,12 @@ type AssetList struct {
 	Status string  `name:"status" enum:",ACTIVE,INACTIVE,SYNCHRONIZING,PENDING,DELETED" default:"" placeholder:"STATUS" help:"Only assets of this status: ACTIVE, INACTIVE, SYNCHRONIZING, PENDING or DELETED."`
 	Policy string  `name:"policy" placeholder:"POLICY" help:"Only assets under this policy."`
 	Filter *string `name:"filter" placeholder:"QUERY" help:"Only assets that match, as in the API: 'tag=store-12&policyBehind=true'. Times may be durations: 'seenBefore=48h'. 'all=true' means all."`
-	Limit  int     `name:"limit" placeholder:"N" help:"At most so many; by default all."`
+	Limit  *int    `name:"limit" placeholder:"N" help:"At most so many; by default all."`
 }
 
 // Validate refuses a number that is none.
 func (c *AssetList) Validate() error {
-	if c.Limit < 0 {
+	if c.Limit != nil && *c.Limit < 1 {
 		return errors.New("--limit must be at least 1; without it all assets are listed")
 	}
 	return nil
@@ -101,7 +101,7 @@ func (c *AssetList) Run(env *Env) error {
 			}
 			args.Policy = under.ID
 		}
-		assets, err := admin.match(ctx, owner, args, c.Limit)
+		assets, err := admin.match(ctx, owner, args, deref(c.Limit))
 		return answer{views(assets, asset.Asset.Public), func(w io.Writer) { listAssets(w, owner, assets) }}, err
 	})
 }

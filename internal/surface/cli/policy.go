@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -181,13 +180,13 @@ type PolicySet struct {
 	PlatformFlags
 	SystemUpdate string `name:"system-update" placeholder:"FILE" help:"When devices of an AGENT policy install updates of their system, as JSON in the form of the platform's systemUpdate: type, startMinutes, endMinutes, freezePeriods. {} removes it. - reads standard input."`
 	Name         string `name:"name" help:"New name for people."`
-	Version      int    `name:"version" placeholder:"N" help:"Save only if the policy still is at this version."`
+	Version      *int   `name:"version" placeholder:"N" help:"Save only if the policy still is at this version."`
 }
 
 // Validate wants a version that there can be.
 func (c *PolicySet) Validate() error {
-	if c.Version < 0 {
-		return errors.New("--version must be at least 1")
+	if c.Version != nil {
+		return atLeastOne("version", *c.Version)
 	}
 	return nil
 }
@@ -214,11 +213,7 @@ func (c *PolicySet) Run(env *Env) error {
 				return answer{}, usage(err)
 			}
 		}
-		expected := p.Version
-		if c.Version > 0 {
-			expected = c.Version
-		}
-		saved, err := admin.Policies.Save(ctx, owner.ID, p.ID, expected, edit, author())
+		saved, err := admin.Policies.Save(ctx, owner.ID, p.ID, cmp.Or(deref(c.Version), p.Version), edit, author())
 		if err != nil {
 			return answer{}, err
 		}

@@ -140,14 +140,14 @@ func (c *PolicyRevisions) Run(env *Env) error {
 // PolicyDiff compares revisions.
 type PolicyDiff struct {
 	OfPolicy
-	From int `name:"from" required:"" placeholder:"N" help:"The earlier revision."`
-	To   int `name:"to" placeholder:"N" help:"The later revision; by default what is current."`
+	From int  `name:"from" required:"" placeholder:"N" help:"The earlier revision."`
+	To   *int `name:"to" placeholder:"N" help:"The later revision; by default what is current."`
 }
 
 // Validate wants revisions that there can be.
 func (c *PolicyDiff) Validate() error {
-	if c.To < 0 {
-		return atLeastOne("to", c.To)
+	if c.To != nil && *c.To < 1 {
+		return atLeastOne("to", *c.To)
 	}
 	return atLeastOne("from", c.From)
 }
@@ -168,7 +168,7 @@ type fieldView struct {
 // Run prints the difference.
 func (c *PolicyDiff) Run(env *Env) error {
 	return c.with(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {
-		diff, err := admin.Policies.Diff(ctx, owner.ID, p.ID, c.From, c.To)
+		diff, err := admin.Policies.Diff(ctx, owner.ID, p.ID, c.From, deref(c.To))
 		view := diffView{PolicyID: p.PathName(), Fields: []fieldView{}, Others: append([]string{}, diff.Unnamed()...)}
 		if diff.Name != nil {
 			view.Fields = append(view.Fields, fieldView{"", "Name", diff.Name[0], diff.Name[1]})

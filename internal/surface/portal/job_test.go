@@ -98,7 +98,8 @@ func TestJob_OfAPersonWhoWasLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := o.get(t, admin, to, 200)
-	if !strings.Contains(page, "Phone") || strings.Contains(page, "Secret") || !strings.Contains(page, "A device that you may not see") {
+	if !strings.Contains(page, "Phone") || strings.Contains(page, "Secret") || strings.Contains(page, hidden.ID) ||
+		!strings.Contains(page, "A device that you may not see") {
 		t.Errorf("the page names what the person may not see, or leaves out what they may: %s", page)
 	}
 }

@@ -1,6 +1,8 @@
 package portal_test
 
 import (
+	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -85,12 +87,25 @@ func TestActivity_KeepsTheChosenTime(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	admin := o.person(t, account.Admin)
+	for _, broken := range []string{"/activity/export?format=csv&area=%ZZ", "/activity?area=job;by=x", "/devices/export.csv?tag=%ZZ"} {
+		o.get(t, admin, broken, 400) // and not all entries or devices
+	}
+	long := url.Values{"name": {"Long"}, "shared": {"yes"}, "query": {strings.Repeat("cols="+strings.Repeat("x", 900)+"&", 3)}}
+	admin.Send(o.base+"/views", long).Want(t, 303)
+	if page := o.get(t, admin, "/devices", 200); strings.Contains(page, "xxxx") {
+		t.Error("a view of any length is saved")
+	}
 	const chosen, kept = "/activity?from=1700000000000&to=1700003600000", `name="from" value="1700000000000"`
 	if page := o.get(t, admin, chosen, 200); !strings.Contains(page, kept) {
 		t.Error("the form leaves out the chosen time")
 	}
 	if page := o.get(t, admin, chosen+"&range=7d", 200); strings.Contains(page, kept) || strings.Contains(page, "14 Nov") {
 		t.Error("the last 7 days are not shown in place of the chosen time")
+	}
+	now := o.Now().UnixMilli()
+	odd := fmt.Sprintf("/activity?from=%d&to=%d", now-110_000, now+9_000) // no 60 bars of whole seconds
+	if page := o.get(t, admin, odd, 200); !strings.Contains(page, "entry from ") && !strings.Contains(page, "entries from ") {
+		t.Error("the histogram has no bar for what is near the end of its time")
 	}
 }
 

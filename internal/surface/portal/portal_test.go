@@ -277,6 +277,24 @@ func textOf(t *testing.T, page string) string {
 	return b.String()
 }
 
+// A page leads nowhere that its reader may not go, and counts nothing that they may not see.
+func TestPages_OfferWhatTheReaderMay(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	reader := o.person(t, account.Viewer)
+	reader.Change(func(u *account.User) { u.Rights = account.ViewPolicies | account.ManageUsers })
+	o.device(t, "d1", "S1", "Phone", o.Policy)
+	for path, not := range map[string]string{"/": "/access/controls|/devices?policy=|outcomes-table",
+		"/policies/" + o.Policy.ID: o.Policy.ID + "/devices", "/users/" + reader.User.ID: "/activity?by="} {
+		page := o.get(t, reader, path, 200)
+		for one := range strings.SplitSeq(not, "|") {
+			if strings.Contains(page, one) {
+				t.Errorf("%s has %s", path, one)
+			}
+		}
+	}
+}
+
 // TestPolicies_LimitedUserSeesOwn: a person who is limited to a policy sees its
 // devices, and nothing reveals others.
 func TestPolicies_LimitedUserSeesOwn(t *testing.T) {

@@ -95,7 +95,7 @@ func (s *Section) show(v *frame.Visit) error {
 		last := entries[len(entries)-1]
 		page.Next = frame.ActivityPath + "?" + with(q, "after", fmt.Sprintf("%d.%s", last.At.UnixMilli(), last.ID)).Encode()
 	}
-	width := max(time.Second, f.To.Sub(f.From)/bars).Truncate(time.Second)
+	width := (f.To.Sub(f.From)/bars + time.Second - 1).Truncate(time.Second) // rounded up: all of the time has bars
 	buckets, err := s.Store.ActivityDensity(v.Context(), f, width)
 	page.DensityFails = err != nil
 	page.histogram(buckets, width)
@@ -117,6 +117,11 @@ func (p *view) histogram(buckets []activity.Bucket, width time.Duration) {
 		q.Del("range")
 		p.Buckets = append(p.Buckets, bar{From: at, To: to, Count: counts[at.UnixMilli()], Link: frame.ActivityPath + "?" + q.Encode()})
 	}
+}
+
+// x is where a bar begins in the histogram, which is 600 wide.
+func (p view) x(b bar) string {
+	return fmt.Sprint(600 * b.From.Sub(p.Filter.From).Seconds() / p.Filter.To.Sub(p.Filter.From).Seconds())
 }
 
 // maxFilter is how many characters a filter has at most, as the form has it.

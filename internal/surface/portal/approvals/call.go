@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
@@ -49,6 +50,9 @@ func (s *Section) call(v *frame.Visit) (matter, error) {
 		return matter{}, err
 	}
 	document, _ := m.Document(signature.Head{}, nil).(signature.Call)
+	if a.Moves() && (!v.May(account.ViewPolicies) || !v.Principal.MaySee(a.Move.From.ID) || !v.Principal.MaySee(a.Move.To.ID)) {
+		document.Policies = nil // they are not for this person, who cannot decide either
+	}
 	m.answers = callAnswers(row, a, seen, document)
 	if !gone { // what was shown is in the signed document
 		m.body = callBody(seen, document)

@@ -120,6 +120,9 @@ func wrongFilter(l frame.List) error {
 	return nil
 }
 
+// maxViewQuery is how many bytes a saved view has at most: each page of the list has all views.
+const maxViewQuery = 2000
+
 // maxWords is how many characters are searched for at most, as in the API.
 const maxWords = 200
 
@@ -138,6 +141,9 @@ func (s *Section) saveView(v *frame.Visit) error {
 		Shared: v.Form.Get("shared") != "", CreatedAt: v.Now}
 	if _, query, ok := strings.Cut(l.URL(), "?"); ok {
 		view.Query = query
+	}
+	if len(view.Query) > maxViewQuery {
+		return v.Redirect(frame.DevicesPath, frame.Flash{Tone: frame.Bad, Text: "Not saved: the filter is too long. Remove a part of it."})
 	}
 	if !resource.IsLabel(view.Name, asset.MaxViewName) {
 		return v.Redirect(l.URL(), frame.Flash{Tone: frame.Bad, Text: "Not saved: a view's name has 1 to 50 characters."})

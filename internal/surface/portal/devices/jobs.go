@@ -155,7 +155,7 @@ func (s *Section) veil(v *frame.Visit, results []job.Result) error {
 	}
 	for i, r := range results {
 		if !shown[r.AssetID] {
-			results[i].Name, results[i].Outcome = "A device that you may not see", ""
+			results[i].AssetID, results[i].Name, results[i].Outcome = "", "A device that you may not see", ""
 		}
 	}
 	return err

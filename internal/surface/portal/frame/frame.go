@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/musterhq/muster/internal/account"
@@ -113,6 +114,9 @@ func (f *Frame) missing(w http.ResponseWriter, r *http.Request) {
 func (f *Frame) serve(v *Visit, route Route) (err error) {
 	if v.Company, err = f.Companies.CompanyByID(v.Context(), v.Principal.CompanyID); err == nil {
 		err = v.Require(route.Needs)
+	}
+	if _, malformed := url.ParseQuery(v.r.URL.RawQuery); err == nil && malformed != nil { // Query would leave out that filter
+		err = fault.Invalid("the address is malformed: open the page again").Because(malformed)
 	}
 	method := v.r.Method
 	if err == nil && !route.DuringStop && method != http.MethodGet && method != http.MethodHead {

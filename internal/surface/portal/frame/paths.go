@@ -117,7 +117,7 @@ func commonTasks() []Section {
 		{Path: OpenCommandsPath, Name: "Open commands", Icon: "terminal", Needs: account.ViewDevices},
 		{Path: ProposalsPath + "?waiting=1", Name: "Proposals not applied yet", Icon: "git-pull-request", Needs: account.EditPolicies},
 		{Path: DevicesPath + "?lost=true", Name: "Devices in lost mode", Icon: "map-pin-off", Needs: account.ViewDevices},
-		{Path: ControlsPath, Name: "Limits, approval and stop", Icon: "shield-check"},
+		{Path: ControlsPath, Name: "Limits, approval and stop", Icon: "shield-check", Needs: account.ManageCompany},
 		{Path: AccessPath + "/keys/new", Name: "New API key", Icon: "key-round", Needs: account.ManageKeys},
 		{Path: UsersPath, Name: "Users", Icon: "user", Needs: account.ManageUsers},
 		{Path: UsersPath + "/new", Name: "Invite a user", Icon: "user", Needs: account.ManageUsers},

@@ -122,8 +122,8 @@ func (s *Section) policies(v *frame.Visit, t *tiles) error {
 	all, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies,
 		Order: policy.ByName, Limit: 200})
 	for _, p := range all {
-		t.Policies = append(t.Policies, bar{Label: p.Name, Link: frame.DevicesPath + "?policy=" + url.QueryEscape(p.ID),
-			Count: int64(p.DeviceCount)})
+		link := frame.Either(v.May(account.ViewDevices), frame.DevicesPath+"?policy="+url.QueryEscape(p.ID), frame.PolicyPath(p.ID))
+		t.Policies = append(t.Policies, bar{Label: p.Name, Link: link, Count: int64(p.DeviceCount)})
 	}
 	t.Policies = longest(t.Policies)
 	return err
