@@ -40,7 +40,7 @@ const (
 // An approval is void once the person may not give it any more, or what was signed is no
 // longer what there is.
 //
-// USED, DECLINED and EXPIRED are final.
+// USED, DECLINED and EXPIRED are final. One whose caller can never call again is EXPIRED.
 type State string
 
 // The states. EXPIRED is not stored: the other two become it with time.
@@ -64,7 +64,13 @@ type Caller struct {
 	// UserSince is when that user's account was made, or when the user last got a
 	// right; zero: there is no such user.
 	UserSince time.Time
+	// EndsAt is when the key expires; long past if the caller can never call again; zero: never.
+	EndsAt time.Time
 }
+
+// NoCaller says why nothing can come of what a key, a connection or a user asked for.
+const NoCaller = "who asked for this can never use it: the API key was revoked or has expired, the connection has ended, " +
+	"or the user was deleted"
 
 // Policy is a policy as it is at one moment.
 type Policy struct {
@@ -132,10 +138,15 @@ func (a Authorization) For(c Call) bool {
 
 // At is the state at a time.
 func (a Authorization) At(now time.Time) State {
-	if (a.State == Waiting || a.State == Approved) && !now.Before(a.EndsAt()) {
+	if (a.State == Waiting || a.State == Approved) && (a.CallerEnded(now) || !now.Before(a.EndsAt())) {
 		return Expired
 	}
 	return a.State
+}
+
+// CallerEnded reports whether the caller can never call again, in the time in which it could be decided or used.
+func (a Authorization) CallerEnded(now time.Time) bool {
+	return !a.Caller.EndsAt.IsZero() && !now.Before(a.Caller.EndsAt) && now.Before(a.EndsAt())
 }
 
 // EndsAt is when it ends unless something is done: a waiting one is to be decided until
@@ -155,6 +166,9 @@ func (a Authorization) MayBeDecided(now time.Time) error {
 	case Declined:
 		return fault.New(fault.Refused, "this was declined already")
 	case Expired:
+		if a.CallerEnded(now) {
+			return fault.New(fault.Refused, NoCaller)
+		}
 		return fault.New(fault.Refused, "this has expired: the caller can ask again")
 	default:
 		return fault.New(fault.Refused, "this was approved already")

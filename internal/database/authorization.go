@@ -24,11 +24,14 @@ func authorizationFields(a *approval.Authorization) []any {
 		&a.SignedID, &a.Reason}
 }
 
-// readAuthorization is authorizationColumns and Caller.UserSince, which is not stored.
-const readAuthorization = authorizationColumns + `, COALESCE((SELECT ` + sinceColumn + ` FROM users u WHERE u.id = caller_user), 0)`
+// readAuthorization is authorizationColumns with Caller.UserSince and Caller.EndsAt, which are not stored.
+//
+//nolint:gochecknoglobals // a text that is never written to
+var readAuthorization = authorizationColumns + `, COALESCE((SELECT ` + sinceColumn + ` FROM users u WHERE u.id = caller_user), 0), ` +
+	callerEnds(`caller_kind`, `caller_id`, `caller_user`)
 
 func readAuthorizationFields(a *approval.Authorization) []any {
-	return append(authorizationFields(a), at(&a.Caller.UserSince))
+	return append(authorizationFields(a), at(&a.Caller.UserSince), at(&a.Caller.EndsAt))
 }
 
 // authorize returns the authorization that a command uses, or a refusal if it needs one
@@ -185,11 +188,17 @@ func (db *DB) Authorizations(ctx context.Context, companyID string, policies []s
 		ORDER BY created_at DESC, id DESC LIMIT ?`, append(args, limit)...)
 }
 
+// waitingCalls is the condition on authorizations z that a person can decide now. Its parameters are the company, the
+// present less approval.WaitFor, and the present.
+//
+//nolint:gochecknoglobals // a text that is never written to
+var waitingCalls = `z.company_id = ? AND z.state = 'WAITING' AND z.created_at > ? AND ` +
+	callerEnds(`z.caller_kind`, `z.caller_id`, `z.caller_user`) + ` NOT BETWEEN 1 AND ?`
+
 // WaitingAuthorizations counts those that a person can decide now; policies nil: for any
 // device, else for devices with these.
 func (db *DB) WaitingAuthorizations(ctx context.Context, companyID string, policies []string) (int, error) {
-	where, args := within(`z.company_id = ? AND z.state = 'WAITING' AND z.created_at > ?`,
-		[]any{companyID, millis(db.now().Add(-approval.WaitFor))}, policies)
+	where, args := within(waitingCalls, []any{companyID, millis(db.now().Add(-approval.WaitFor)), millis(db.now())}, policies)
 	return value[int](ctx, db.read(),
 		`SELECT COUNT(*) FROM authorizations z JOIN assets v ON v.id = z.asset_id AND v.company_id = z.company_id
 		AND v.epoch = z.epoch WHERE `+where, args...)

@@ -408,8 +408,10 @@ func TestDecideAuthorization_SecondPersonNewAccount(t *testing.T) {
 		f.clock.Advance(time.Hour)
 		f.setControls(func(c *access.Controls) { c.SecondPerson, c.ApproverAge = true, time.Hour })
 		puppet := f.person("Puppet", false)
+		made, _ := apikey.New(f.company.ID, "K", puppet.ID, access.All, f.clock.Now(), time.Time{})
+		f.ok(f.db.CreateKey(f.Context(), made))
 		c := f.asking(devices[0], command.WipeCompanyData, "d1")
-		c.Actor.Kind, c.Ask.Caller = access.Connection, approval.Caller{Kind: access.Connection, ID: "k1", UserID: puppet.ID}
+		c.Actor.ID, c.Ask.Caller.ID = made.ID, made.ID
 		id := f.refusal(f.db, c).ID
 		f.code(fault.Refused, f.decide(id, eve, signature.Approve))
 		limit := func(ids []string) {

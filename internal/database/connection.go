@@ -74,6 +74,16 @@ func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (o
 	return c.Connection, p, nil
 }
 
+// callerEnds is, as a part of a query, when a caller of a kind, with an id and the user behind it, can never call again: 0
+// for never, 1 for already. It follows KeyByPrefix with apikey.Key.Usable, and ConnectionByToken. A connection can get other
+// tokens, and a user can be enabled again, which ends the user's connections.
+func callerEnds(kind, id, user string) string {
+	return `CASE ` + kind + ` WHEN 'API_KEY'
+		THEN COALESCE((SELECT CASE WHEN k.revoked_at = 0 THEN k.expires_at ELSE 1 END FROM api_keys k WHERE k.id = ` + id + `), 0)
+		ELSE COALESCE((SELECT CASE WHEN u.disabled AND ` + kind + ` = 'CONNECTION' OR EXISTS (SELECT 1 FROM oauth_connections o
+			WHERE o.id = ` + id + ` AND o.revoked_at <> 0) THEN 1 ELSE 0 END FROM users u WHERE u.id = ` + user + `), 1) END`
+}
+
 // TouchConnection notes the last use of a connection and its grant, at most ten
 // seconds late.
 func (db *DB) TouchConnection(ctx context.Context, id, grantID string) error {

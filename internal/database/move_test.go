@@ -67,6 +67,7 @@ func (f *fixture) finish(id, holder string, e proposal.Ending) {
 func TestBegin_MoveWaitsForAProposal(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.setControls(func(k *access.Controls) { k.ApplyApproval = access.ApproveRisky })
+		ada := f.person("Ada", false).ID
 		one, two, three := f.newPolicy("One"), f.newPolicy("Two"), f.newPolicy("Three")
 		devices := []asset.Asset{f.enroll("d1", one.ID), f.enroll("d2", two.ID), f.enroll("d3", one.ID), f.enroll("d4", one.ID)}
 		moves := []command.Command{f.moving(devices[0], one, two), f.moving(devices[1], two, one)} // to it, and from it
@@ -87,7 +88,7 @@ func TestBegin_MoveWaitsForAProposal(t *testing.T) {
 		_, _, err := f.db.Begin(f.Context(), earlier, nil)
 		f.ok(err)
 		// Another device that uses the policy, so that the proposal needs a person, who has approved for the test.
-		made := f.propose(two, proposal.Owner{Kind: access.User, ID: "u1", UserID: "u1", Name: "Ada"})
+		made := f.propose(two, proposal.Owner{Kind: access.User, ID: ada, UserID: ada, Name: "Ada"})
 		equal(f, "claimed", f.claim(made.ID), proposal.Begun)
 		refused("while it is applied", fault.Unavailable)
 		if other, begun, err := f.db.Begin(f.Context(), f.moving(devices[3], one, three), nil); err != nil || !begun {
@@ -188,6 +189,7 @@ func TestClaim_CountsMovesUnderWay(t *testing.T) {
 // as they are when it begins, and waits for changes of those.
 func TestBegin_MoveAfterAMoveUnderWay(t *testing.T) {
 	withCompany(t, func(f *fixture) {
+		ada := f.person("Ada", false).ID
 		for _, rule := range []access.ApprovalRule{access.ApproveRisky, access.ApproveAll} {
 			f.setControls(func(k *access.Controls) { k.ApplyApproval, k.ApproverAge = access.ApproveNone, 0 })
 			a, b, c := f.newPolicy("A "+string(rule)), f.newPolicy("B "+string(rule)), f.newPolicy("C "+string(rule))
@@ -225,7 +227,7 @@ func TestBegin_MoveAfterAMoveUnderWay(t *testing.T) {
 			begin("compared with it", "", at(1))
 			step(first.ID, command.Prepared, command.Unconfirmed)
 			begin("not compared with the move whose outcome is not known", fault.Unavailable)
-			made := f.propose(b, proposal.Owner{Kind: access.User, ID: "u1", UserID: "u1", Name: "Ada"})
+			made := f.propose(b, proposal.Owner{Kind: access.User, ID: ada, UserID: ada, Name: "Ada"})
 			equal(f, "claimed", f.claim(made.ID), proposal.Begun)
 			begin("while that policy changes", fault.Unavailable, at(1))
 			f.finish(made.ID, "h", proposal.Ending{Save: true, Status: proposal.Succeeded})

@@ -59,6 +59,9 @@ func (m *meeting) propose() {
 	m.clock.Advance(time.Second)
 	p := loosening(m.to)
 	p.Capability, p.Owner.Kind = m.kind, m.caller
+	if m.caller == access.Connection {
+		p.Owner.UserID = m.ada.ID
+	}
 	switch m.kind {
 	case proposal.RollBack:
 		p.Next.Name, p.Renames = m.to.Name+" of before", true

@@ -7,21 +7,30 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 )
 
-const proposalColumns = lightColumns + `, v.next_document`
+//nolint:gochecknoglobals // texts that are never written to
+var (
+	proposalColumns = lightColumns + `, v.next_document`
+	ownerEnds       = callerEnds(`v.owner_kind`, `v.owner_id`, `v.owner_user_id`)
+	// appliable is the condition that the maker of a proposal v can still apply it. Both parameters are the present.
+	appliable = `v.status = 'PENDING' AND v.expires_at > ? AND ` + ownerEnds + ` NOT BETWEEN 1 AND ?`
+)
 
 // lightColumns are all but the document, which may be large.
-const lightColumns = `v.id, v.company_id, (SELECT slug FROM companies WHERE id = v.company_id), v.capability, v.status,
+//
+//nolint:gochecknoglobals // a text that is never written to
+var lightColumns = `v.id, v.company_id, (SELECT slug FROM companies WHERE id = v.company_id), v.capability, v.status,
 	v.impact, v.title, v.summary, v.policy_id, v.target_name, v.base_version, v.next_policy_id, v.next_name, v.next_name_key,
 	v.owner_kind, v.owner_id, v.owner_user_id, v.owner_name, v.created_at, v.expires_at, v.propose_ref, v.apply_ref, v.looks,
 	v.version, v.failure, v.outcome, v.request, v.fields, v.devices, v.reason, v.ticket,
 	v.warnings, v.approval, v.approved_by, v.approved_at, v.decline_reason, v.signed_id,
 	COALESCE((SELECT n.version <> v.base_version FROM policies n WHERE n.id = v.policy_id), FALSE), (SELECT apply_approval FROM companies
-		WHERE id = v.company_id),
+		WHERE id = v.company_id), ` + ownerEnds + `,
 	` + usingNow + `, CASE WHEN v.status = 'PENDING' THEN ` + movingNow + ` ELSE 0 END`
 
 // openMoves are the open commands, as m, that move a device to a policy which it does not
@@ -30,11 +39,12 @@ const openMoves = `FROM commands m JOIN assets d ON d.id = m.asset_id AND d.epoc
 	WHERE m.state IN ('PREPARED', 'SENT', 'UNCONFIRMED') AND m.type = 'CHANGE_POLICY'`
 
 // scanProposal reads a row. A PENDING proposal reads as EXPIRED once its time
-// is over by the database's clock; until then its impact and summary are those
-// of the devices that use the policy now.
+// is over by the database's clock, or its maker can never call again; until
+// then its impact and summary are those of the devices that use the policy now.
 func (db *DB) scanProposal(r row) (p proposal.Proposal, err error) {
 	var devices, present, moving int
 	var key string
+	var ends time.Time // of the maker; zero: never
 	o := &p.Owner
 	if err := r.Scan(&p.ID, &p.CompanyID, &p.CompanySlug, &p.Capability, &p.Status,
 		&p.Impact, (*shownName)(&p.Title), &p.Form, &p.PolicyID, (*shownName)(&p.TargetName), &p.BaseVersion,
@@ -42,14 +52,18 @@ func (db *DB) scanProposal(r row) (p proposal.Proposal, err error) {
 		&o.Kind, &o.ID, &o.UserID, &o.Name, at(&p.CreatedAt), at(&p.ExpiresAt), &p.ProposeRef, &p.ApplyRef, &p.Looks,
 		&p.Version, &p.Failure, &p.Outcome, encoded{&p.Request}, encoded{&p.Fields}, &devices, &p.Note.Reason, &p.Note.Ticket,
 		encoded{&p.Warnings}, &p.Approval.State, &p.Approval.By, at(&p.Approval.At), &p.Approval.Reason, &p.SignedID, &p.Outdated, &p.Rule,
-		&present, &moving, asText(&p.Next.Document)); err != nil {
+		at(&ends), &present, &moving, asText(&p.Next.Document)); err != nil {
 		return p, err
 	}
 	p.Renames = key != ""
-	if p.Status == proposal.Pending && !db.now().Before(p.ExpiresAt) {
+	now := db.now()
+	switch {
+	case p.Status != proposal.Pending:
+	case !now.Before(p.ExpiresAt):
 		p.Status = proposal.Expired
-	}
-	if p.Status == proposal.Pending {
+	case !ends.IsZero() && !now.Before(ends):
+		p.Status, p.Outcome = proposal.Expired, approval.NoCaller
+	default:
 		devices = present
 		if p.Rule.On() {
 			p.Moving = moving
@@ -196,8 +210,7 @@ const listedColumns = `COALESCE(k.name, ''), COALESCE(k.prefix, ''),
 	CASE k.created_by WHEN 'operator' THEN '' ELSE COALESCE(k.created_by, '') END, COALESCE(o.client_name, ''), COALESCE(u.name, ''),
 		COALESCE(u.email, ''),
 	COALESCE((SELECT ` + sinceColumn +
-	` FROM users u WHERE u.id = CASE v.owner_kind WHEN 'API_KEY' THEN k.created_by ELSE v.owner_user_id END), 0),
-	COALESCE(k.revoked_at, o.revoked_at, 0) <> 0 OR v.owner_user_id <> '' AND u.id IS NULL`
+	` FROM users u WHERE u.id = CASE v.owner_kind WHEN 'API_KEY' THEN k.created_by ELSE v.owner_user_id END), 0)`
 
 const listedTables = ` FROM proposals v
 	LEFT JOIN api_keys k ON v.owner_kind = 'API_KEY' AND k.id = v.owner_id
@@ -207,7 +220,7 @@ const listedTables = ` FROM proposals v
 func (db *DB) scanListed(r row) (l proposal.Listed, err error) {
 	m := &l.Maker
 	l.Proposal, err = db.scanProposal(wider{r, []any{&m.KeyName, &m.KeyPrefix, &m.KeyMaker, &m.Client, &m.UserName,
-		&m.UserEmail, at(&m.Since), &m.Ended}})
+		&m.UserEmail, at(&m.Since)}})
 	m.Kind, m.ID = l.Owner.Kind, l.Owner.ID
 	return l, err
 }
@@ -233,7 +246,7 @@ func (db *DB) CompanyProposals(ctx context.Context, q proposal.Query) ([]proposa
 		where, args = where+` AND v.policy_id = ?`, append(args, q.PolicyID)
 	}
 	if q.Waiting {
-		where, args = where+` AND v.status = 'PENDING' AND v.expires_at > ?`, append(args, millis(db.now()))
+		where, args = where+` AND `+appliable, append(args, millis(db.now()), millis(db.now()))
 	}
 	before := int64(math.MaxInt64)
 	if !q.Before.CreatedAt.IsZero() {
@@ -246,7 +259,7 @@ func (db *DB) CompanyProposals(ctx context.Context, q proposal.Query) ([]proposa
 
 // WaitingProposals counts proposals that can still be applied; ids nil: of all policies, else of these.
 func (db *DB) WaitingProposals(ctx context.Context, companyID string, ids []string) (int, error) {
-	where, args := within(`v.company_id = ? AND v.status = 'PENDING' AND v.expires_at > ?`, []any{companyID, millis(db.now())}, ids)
+	where, args := within(`v.company_id = ? AND `+appliable, []any{companyID, millis(db.now()), millis(db.now())}, ids)
 	return value[int](ctx, db.read(), `SELECT COUNT(*) FROM proposals v WHERE `+where, args...)
 }
 

@@ -118,8 +118,8 @@ func (db *DB) voidChange(ctx context.Context, t *tx, p proposal.Proposal, why er
 // voidChanges removes the approvals of a company's proposals by persons who may not give them any more. See voidDecisions.
 func (db *DB) voidChanges(ctx context.Context, t *tx, companyID string) error {
 	for _, p := range listed(ctx, t, db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v
-		WHERE v.company_id = ? AND v.status = 'PENDING' AND v.approval = 'APPROVED' AND v.expires_at > ? ORDER BY v.id`,
-		companyID, millis(db.now())) {
+		WHERE v.company_id = ? AND v.approval = 'APPROVED' AND `+appliable+` ORDER BY v.id`,
+		companyID, millis(db.now()), millis(db.now())) {
 		why, err := db.whyNoApproval(ctx, t, p, approval.Standing.Entitled)
 		if err == nil && why != nil {
 			err = db.voidChange(ctx, t, p, why)

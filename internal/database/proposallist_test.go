@@ -29,6 +29,21 @@ func (f *fixture) propose(p policy.Policy, by proposal.Owner) proposal.Proposal 
 	return made
 }
 
+// connection is one of a user to the client "Assistant".
+func (f *fixture) connection(of account.User) oauth.Connection {
+	f.Helper()
+	client := oauth.Client{ID: "client-1", Name: "Assistant", RedirectURIs: []string{"https://a.test/cb"}, Dynamic: true,
+		CreatedAt: f.clock.Now(), ExpiresAt: f.clock.Now().Add(time.Hour)}
+	f.ok(f.db.SaveOAuthClient(f.Context(), client))
+	code := oauth.AuthorizationCode{Hash: access.HashSecret("x" + of.ID), CompanyID: f.company.ID, UserID: of.ID, ClientID: client.ID,
+		ClientName: client.Name, Scopes: access.PoliciesWrite, ExpiresAt: f.clock.Now().Add(time.Minute)}
+	f.ok(f.db.SaveCode(f.Context(), code))
+	o, err := f.db.RedeemCode(f.Context(), code.Hash, agree,
+		oauth.Tokens{Access: access.HashSecret("a" + of.ID), Refresh: access.HashSecret("r" + of.ID)})
+	f.ok(err)
+	return o
+}
+
 // TestProposals_AreListedWithTheirMakers makes proposals by a key, a connection
 // and a user, and lists them page by page.
 func TestProposals_AreListedWithTheirMakers(t *testing.T) {
@@ -40,15 +55,7 @@ func TestProposals_AreListedWithTheirMakers(t *testing.T) {
 		user := account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: "ada@acme.test", Name: "Ada", Role: account.Admin,
 			CreatedAt: f.clock.Now()}
 		f.ok(f.db.CreateUser(f.Context(), user))
-		client := oauth.Client{ID: "client-1", Name: "Assistant", RedirectURIs: []string{"https://a.test/cb"}, Dynamic: true,
-			CreatedAt: f.clock.Now(), ExpiresAt: f.clock.Now().Add(time.Hour)}
-		f.ok(f.db.SaveOAuthClient(f.Context(), client))
-		code := oauth.AuthorizationCode{Hash: access.HashSecret("x"), CompanyID: f.company.ID, UserID: user.ID, ClientID: client.ID,
-			ClientName: client.Name, Scopes: access.PoliciesWrite, ExpiresAt: f.clock.Now().Add(time.Minute)}
-		f.ok(f.db.SaveCode(f.Context(), code))
-		connection, err := f.db.RedeemCode(f.Context(), code.Hash, func(oauth.AuthorizationCode) error { return nil },
-			oauth.Tokens{Access: access.HashSecret("a"), Refresh: access.HashSecret("r")})
-		f.ok(err)
+		connection := f.connection(user)
 
 		made := []proposal.Proposal{
 			f.propose(one, proposal.Owner{Kind: access.APIKey, ID: key.ID, Name: "ci"}),

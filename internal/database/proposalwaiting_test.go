@@ -6,11 +6,17 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/apikey"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/approval/attention"
+	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/signature"
 )
 
 // proposes keeps a proposal of a key for a day, under a rule of its company.
@@ -114,21 +120,87 @@ func TestAttention_ApprovalsByRule(t *testing.T) {
 	})
 }
 
-// What only a caller that has ended could do waits for no person.
-func TestAttention_OfRevokedKeys(t *testing.T) {
+// waiting says what waits for a person by each count and list: all of them must agree.
+func (f *fixture) waiting() (changes, calls int) {
+	f.Helper()
+	changes, err := f.db.WaitingProposals(f.Context(), f.company.ID, nil)
+	f.ok(err)
+	listed, err := f.db.CompanyProposals(f.Context(), proposal.Query{CompanyID: f.company.ID, Waiting: true, Limit: 10})
+	f.ok(err)
+	calls, err = f.db.WaitingAuthorizations(f.Context(), f.company.ID, nil)
+	f.ok(err)
+	equal(f, "changes listed and needed", []int{len(listed), len(f.approvals())}, []int{changes, changes})
+	equal(f, "calls needed", len(f.waits())-changes, calls)
+	return changes, calls
+}
+
+// What only a caller that has ended could use waits for no person, and is refused to one. A key does not end with its maker.
+func TestAttention_OfCallersThatEnded(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		f.setControls(func(c *access.Controls) { c.ApplyApproval = access.ApproveRisky })
-		k, _ := f.newKey("ci", access.PoliciesRead|access.PoliciesWrite)
-		p := f.newPolicy("Office")
-		left := f.mustPropose(p, "", high)
-		made := f.mustPropose(p, "", func(p *proposal.Proposal) { p.Impact, p.Owner.ID = proposal.High, k.ID })
-		equal(f, "wait", f.approvals(), []string{left.ID, made.ID})
-		_, err := f.db.RevokeKey(f.Context(), f.company.ID, k.ID, f.clock.Now())
-		f.ok(err)
-		equal(f, "wait after the key was revoked", f.approvals(), []string{left.ID})
-		l, err := f.db.ListedProposal(f.Context(), f.company.ID, made.ID)
-		f.ok(err)
-		equal(f, "the maker has ended", l.Maker.Ended, true)
+		f.destructiveApproval()
+		f.setControls(func(c *access.Controls) { c.ApplyApproval = access.ApproveAll })
+		ada, phone := f.person("Ada", true), f.fleet(1)[0]
+		update := func(u account.User, edit func(*account.User)) {
+			_, err := f.db.UpdateUser(f.Context(), u.CompanyID, u.ID, func(u *account.User) error { edit(u); return nil })
+			f.ok(err)
+		}
+		remove := func(u account.User) {
+			_, err := f.db.DeleteUser(f.Context(), u.CompanyID, u.ID)
+			f.ok(err)
+		}
+		for i, c := range []struct {
+			what string
+			kind access.Kind
+			end  func(id string, of account.User)
+			left int
+		}{
+			{"a key of a user who was deleted", access.APIKey, func(_ string, u account.User) { remove(u) }, 1},
+			{"a key that was revoked", access.APIKey, func(id string, u account.User) {
+				_, err := f.db.RevokeKey(f.Context(), u.CompanyID, id, f.clock.Now())
+				f.ok(err)
+			}, 0},
+			{"a key that has expired", access.APIKey, func(string, account.User) { f.clock.Advance(time.Minute) }, 0},
+			{"a connection that was revoked", access.Connection, func(id string, u account.User) {
+				_, err := f.db.UpdateConnection(f.Context(), u.CompanyID, id, func(o *oauth.Connection) error {
+					o.RevokedAt = f.clock.Now()
+					return nil
+				})
+				f.ok(err)
+			}, 0},
+			{"a connection of a user who is disabled", access.Connection, func(_ string, u account.User) {
+				update(u, func(u *account.User) { u.Disabled = true })
+			}, 0},
+			{"a connection that an older program left", access.Connection, func(_ string, u account.User) {
+				f.tamper("UPDATE users SET disabled = TRUE WHERE id = '" + u.ID + "'")
+			}, 0},
+			{"a connection of a user who was deleted", access.Connection, func(_ string, u account.User) { remove(u) }, 0},
+		} {
+			f.clock.Advance(proposal.ApprovalLifetime)
+			of := f.person(words("u", i), false)
+			k, _ := apikey.New(f.company.ID, "K", of.ID, access.All, f.clock.Now(), f.clock.Now().Add(time.Minute))
+			f.ok(f.db.CreateKey(f.Context(), k))
+			owner := proposal.Owner{Kind: c.kind, ID: k.ID}
+			if c.kind == access.Connection {
+				owner.ID, owner.UserID = f.connection(of).ID, of.ID
+			}
+			made := f.mustPropose(f.newPolicy(words("p", i)), "", func(p *proposal.Proposal) { p.Owner = owner })
+			call := f.asking(phone, command.WipeCompanyData, words("d", i))
+			call.Actor.Kind, call.Actor.ID = owner.Kind, owner.ID
+			call.Ask.Caller = approval.Caller{Kind: owner.Kind, ID: owner.ID, UserID: owner.UserID}
+			asked := f.refusal(f.db, call)
+			changes, calls := f.waiting()
+			equal(f, "waits of "+c.what, []int{changes, calls}, []int{1, 1})
+			c.end(owner.ID, of)
+			changes, calls = f.waiting()
+			equal(f, "waits after the end of "+c.what, []int{changes, calls}, []int{c.left, c.left})
+			late := []error{f.approveChange(made.ID, ada), f.decide(asked.ID, ada, signature.Approve)}
+			equal(f, "decisions about "+c.what, []fault.Code{fault.CodeOf(late[0]), fault.CodeOf(late[1])},
+				[][]fault.Code{{fault.NotPending, fault.Refused}, {"", ""}}[c.left])
+			l, err := f.db.ListedProposal(f.Context(), f.company.ID, made.ID)
+			f.ok(err)
+			equal(f, "the page of "+c.what, []bool{l.Outcome == approval.NoCaller, f.authorization(asked.ID).CallerEnded(f.clock.Now())},
+				[]bool{c.left == 0, c.left == 0})
+		}
 	})
 }
 

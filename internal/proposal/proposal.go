@@ -44,7 +44,7 @@ const HighImpactDevices = 50
 type Status string
 
 // The states. EXPIRED is not stored: it is what PENDING reads as when its time
-// is over by the database's clock.
+// is over by the database's clock, or its maker can never call again.
 const (
 	Pending     Status = "PENDING"
 	Executing   Status = "EXECUTING"
@@ -159,7 +159,7 @@ type Proposal struct {
 	// How it ended.
 	Version int        // of Next.PolicyID, when SUCCEEDED
 	Failure fault.Code // when FAILED: what apply answered
-	Outcome string     // for people: why it did not succeed
+	Outcome string     // for people: why it did not succeed; empty when its time is over
 
 	// ProposeRef and ApplyRef are the idempotency references of the calls that
 	// made it and that applied it.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -328,14 +329,15 @@ func TestApply_Ownership(t *testing.T) {
 	r := onSQLite(t)
 	p := r.newPolicy("Warehouse", 1)
 	connection := r.key("c")
-	connection.Principal.Kind, connection.Principal.UserID = access.Connection, "ada"
+	ada := r.person("Ada", account.Manager).Principal.ID
+	connection.Principal.Kind, connection.Principal.UserID = access.Connection, ada
 	byKey := r.propose(p, "CAMERA", "BLOCK")
 	byConnection, err := r.service.ProposeChanges(t.Context(), connection, p.ID, set("CAMERA", "BLOCK"))
 	r.ok(err)
 
 	otherUser, sameID, user, limited, stranger := connection, r.key("c"), r.key("k"), r.key("k"), r.key("k")
 	otherUser.Principal.UserID = "bob"
-	user.Principal.Kind = access.User
+	user.Principal.Kind, user.Principal.UserID = access.User, ada
 	limited.Principal.Policies = []string{"another"}
 	stranger.Principal.CompanyID, stranger.Principal.CompanySlug = r.newCompany("other", "enterprises/LC2").ID, "other"
 	for name, test := range map[string]struct {

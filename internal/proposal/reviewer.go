@@ -70,12 +70,7 @@ type Maker struct {
 	// Since is when the account of the user behind the proposal was made, or when that
 	// user last got a right; zero: there is no such user.
 	Since time.Time
-	// Ended says that the key was revoked, or the connection ended: only it could apply the proposal.
-	Ended bool
 }
-
-// AwaitsApproval reports whether the proposal needs an approval that a person can give now, and its maker can use.
-func (l Listed) AwaitsApproval() bool { return l.Proposal.AwaitsApproval() && !l.Maker.Ended }
 
 const mayReview = access.PoliciesRead | access.PoliciesWrite
 

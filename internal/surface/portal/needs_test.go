@@ -2,6 +2,7 @@ package portal_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -36,9 +37,10 @@ func TestNeedsYou(t *testing.T) {
 	o.CLI(new(any), "company", "set", "--company", "acme", "--destructive-approval", "on", "--apply-approval", "all",
 		"--approver-age", "0s")
 	key, text := o.KeyRow(o.Company, access.All)
-	o.replica.As(text).Post("/assets/"+a.ID+"/commands/wipe", nil).Want(t, 403)
+	asked, _ := o.replica.As(text).Post("/assets/"+a.ID+"/commands/wipe", nil).Want(t, 403).Members(t)["approvalUrl"].(string)
 	var proposal struct {
-		Approval struct{ URL string } `json:"approval"`
+		ProposalID string
+		Approval   struct{ URL string } `json:"approval"`
 	}
 	proposed := o.replica.As(text).Post("/policies/"+o.Policy.ID+"/changes",
 		map[string]any{"changes": []any{map[string]string{"setting": "CAMERA", "value": "BLOCK"}}})
@@ -71,6 +73,30 @@ func TestNeedsYou(t *testing.T) {
 	limited := o.person(t, account.Admin, o.other.ID)
 	if page := o.get(t, limited, "/needs-you", 200); count(page) != "" || strings.Contains(plain(page), a.Identification) {
 		t.Errorf("a user of another policy sees %.900s", plain(page))
+	}
+	figures := func() string { return fmt.Sprint(overviewLink.FindAllStringSubmatch(o.get(t, bea, "/", 200), -1)) }
+	if all := figures(); !strings.Contains(all, "Proposals waiting") || !strings.Contains(all, "Commands to authorize") {
+		t.Errorf("the overview counts nothing that waits: %s", all)
+	}
+	if _, err := o.DB().RevokeKey(t.Context(), o.Company.ID, key.ID, o.Now()); err != nil {
+		t.Fatal(err)
+	}
+	all := figures()
+	page = o.get(t, bea, "/needs-you", 200)
+	if count(page) != "" || strings.Contains(plain(page), wants) || strings.Contains(all, "waiting") ||
+		strings.Contains(all, "Commands to authorize") {
+		t.Errorf("after the key was revoked, the page counts %q: %s, %.900s", count(page), all, plain(page))
+	}
+	if page := o.get(t, bea, "/proposals?waiting=1", 200); strings.Contains(page, "<tr data-row") {
+		t.Errorf("after the key was revoked, the list is %.900s", plain(page))
+	}
+	for _, path := range []string{strings.TrimPrefix(asked, o.base), strings.TrimPrefix(proposal.Approval.URL, o.base),
+		"/proposals/" + proposal.ProposalID} {
+		page := o.get(t, bea, path, 200)
+		if text := plain(page); !strings.Contains(text, "the API key was revoked or has expired") || !strings.Contains(text, "Expired") ||
+			strings.Contains(text, "with a passkey") {
+			t.Errorf("%s does not say why nothing can be decided: %.1500s", path, text)
+		}
 	}
 	stranger := o.Browser(o.Env.Company("other", access.Settings{}), account.Admin)
 	stranger.SignIn(o.base)

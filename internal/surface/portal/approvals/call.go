@@ -106,7 +106,7 @@ func (s *Section) callSteps(v *frame.Visit, a approval.Authorization) ([]step, e
 		steps = append(steps, step{at: a.DecidedAt, text: "Authorized by " + by, tone: frame.OK})
 	case approval.Waiting, approval.Expired:
 	}
-	if a.At(v.Now) == approval.Expired {
+	if a.At(v.Now) == approval.Expired && !a.CallerEnded(v.Now) {
 		return append(steps, step{at: a.EndsAt(), text: "Expired: nothing was sent", tone: frame.Idle}), nil
 	}
 	if a.State != approval.Used {
@@ -145,7 +145,8 @@ func closedCall(v *frame.Visit, a approval.Authorization, seen approval.Seen) st
 	case approval.Approved:
 		return by + " authorized it" + at + ". The caller can send the command once in the time that is left."
 	case approval.Expired:
-		return "It has expired. Nothing was sent; the caller can ask again."
+		return frame.Either(a.CallerEnded(v.Now), frame.Sentence(approval.NoCaller)+" Nothing was sent.",
+			"It has expired. Nothing was sent; the caller can ask again.")
 	case approval.Waiting:
 	}
 	if gone := a.Gone(seen); gone != nil {

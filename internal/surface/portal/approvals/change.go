@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/musterhq/muster/internal/fault"
@@ -95,7 +96,7 @@ func closedChange(r proposal.Review) string {
 		return because(frame.Plain(r.Approval.By)+" declined it at "+frame.Exact(r.Approval.At)+". It can never be applied.",
 			r.Approval.Reason)
 	case r.Status == proposal.Expired:
-		return "It has expired: it was not approved and applied in time. Nothing was changed."
+		return frame.Sentence(cmp.Or(r.Outcome, "it has expired: it was not approved and applied in time")) + " Nothing was changed."
 	case r.Status == proposal.Succeeded:
 		return "It was applied already."
 	case r.Status != proposal.Pending:
@@ -104,8 +105,6 @@ func closedChange(r proposal.Review) string {
 		return "The policy was deleted: this can never be applied."
 	case r.Stale:
 		return "The policy was saved since: this can never be applied. The caller has to propose it again."
-	case r.Maker.Ended:
-		return "The key was revoked, or the connection ended, that proposed it: this can never be applied."
 	case !r.NeedsApproval():
 		return "No approval is needed: who proposed it can apply it."
 	case !r.Unapproved():
@@ -131,7 +130,7 @@ func (s *Section) changeSteps(v *frame.Visit, r proposal.Review) ([]step, error)
 	case proposal.Waiting:
 	}
 	switch {
-	case r.Status == proposal.Expired:
+	case r.Status == proposal.Expired && r.Outcome == "":
 		return append(steps, step{at: r.ExpiresAt, text: "Expired", tone: frame.Idle}), nil
 	case r.Status == proposal.Failed:
 		return append(steps, step{text: "Failed", more: r.Outcome, tone: frame.Bad}), nil

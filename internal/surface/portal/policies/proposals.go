@@ -159,7 +159,7 @@ func advice(r proposal.Review) string {
 	case r.Status == proposal.Failed:
 		return "Nothing was changed."
 	case r.Status == proposal.Expired:
-		return "It was not applied in time. Nothing was changed."
+		return frame.Sentence(cmp.Or(r.Outcome, "it was not applied in time")) + " Nothing was changed."
 	case r.Status == proposal.Succeeded:
 		return "It was saved as version " + strconv.Itoa(r.Version) + "."
 	default:
