@@ -145,6 +145,7 @@ func (db *DB) endConnections(ctx context.Context, t *tx, u account.User) {
 func (db *DB) saveConnection(ctx context.Context, t *tx, before oauth.Connection, after *oauth.Connection) error {
 	if after.Scopes != before.Scopes || after.Frozen != before.Frozen || !after.RevokedAt.Equal(before.RevokedAt) {
 		t.raises(before.CompanyID)
+		t.changed(before.CompanyID, attentionHint, "")
 	}
 	t.check(changeGrants(ctx, t, before, after))
 	t.do(ctx, `UPDATE oauth_connections SET client_name = ?, scopes = ?, frozen = ?, revoked_at = ? WHERE id = ?`,

@@ -66,6 +66,7 @@ func (db *DB) RevokeKey(ctx context.Context, companyID, id string, at time.Time)
 			return k, err
 		}
 		t.raises(companyID)
+		t.changed(companyID, attentionHint, "") // what waits for a person because of the key does no more
 		return k, db.record(ctx, t, companyID, activity.Event{Action: activity.KeyRevoked, Target: keyTarget(k),
 			Changes: []activity.Change{{Field: "prefix", Before: k.Prefix}}})
 	})
