@@ -26,6 +26,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/database/dbtest"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -66,7 +67,7 @@ func newWorld(t *testing.T) *world {
 func makeWorld(t testing.TB) *world {
 	t.Helper()
 	later := &atomic.Int64{}
-	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "m.db"),
+	db, err := database.Open(t.Context(), database.Options{URL: dbtest.SQLite(t, filepath.Join(t.TempDir(), "m.db")),
 		Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }})
 	if err != nil {
 		t.Fatal(err)

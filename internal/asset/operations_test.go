@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/database/dbtest"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -36,7 +37,7 @@ type inventory struct {
 func newInventory(t testing.TB) *inventory {
 	t.Helper()
 	now := func() time.Time { return start }
-	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "muster.db"), Now: now})
+	db, err := database.Open(t.Context(), database.Options{URL: dbtest.SQLite(t, filepath.Join(t.TempDir(), "muster.db")), Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}

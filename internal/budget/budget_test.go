@@ -10,13 +10,14 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/budget"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/database/dbtest"
 )
 
 // newLimiter is the budget on a real database, with a clock set by hand.
 func newLimiter(t *testing.T, now *atomic.Int64) budget.Limiter {
 	t.Helper()
 	clock := func() time.Time { return time.UnixMilli(now.Load()) }
-	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "muster.db"), Now: clock})
+	db, err := database.Open(t.Context(), database.Options{URL: dbtest.SQLite(t, filepath.Join(t.TempDir(), "muster.db")), Now: clock})
 	if err != nil {
 		t.Fatal(err)
 	}

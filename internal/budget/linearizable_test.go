@@ -13,7 +13,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/musterhq/muster/internal/database"
-	"github.com/musterhq/muster/internal/database/pgtest"
+	"github.com/musterhq/muster/internal/database/dbtest"
 )
 
 // spending is one attempt at a time, with what came of it. lost: the caller
@@ -88,8 +88,8 @@ func budgets() porcupine.Model {
 func TestBudget_Linearizable(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]func(testing.TB) string{
-		"sqlite":   func(tb testing.TB) string { return "sqlite:" + filepath.Join(tb.TempDir(), "muster.db") },
-		"postgres": pgtest.DSN,
+		"sqlite":   func(tb testing.TB) string { return dbtest.SQLite(tb, filepath.Join(tb.TempDir(), "muster.db")) },
+		"postgres": dbtest.Postgres,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

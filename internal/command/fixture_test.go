@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/database/dbtest"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -110,7 +111,7 @@ func newFixture(t testing.TB) *fixture {
 	f := &fixture{TB: t, clock: &clock{now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}, file: filepath.Join(t.TempDir(), "muster.db"),
 		policies: map[string]policy.Policy{}, channel: &channel{sent: map[string]int{}}, push: &channel{sent: map[string]int{}},
 		counter: &counter{finished: map[string]int{}}, log: &bytes.Buffer{}}
-	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + f.file, Now: f.clock.Now})
+	db, err := database.Open(t.Context(), database.Options{URL: dbtest.SQLite(t, f.file), Now: f.clock.Now})
 	f.ok(err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {

@@ -1,14 +1,13 @@
 package database_test
 
 import (
-	"context"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/internal/database"
-	"github.com/musterhq/muster/internal/database/pgtest"
+	"github.com/musterhq/muster/internal/database/dbtest"
 )
 
 // clock is a hand-set clock that starts at a fixed time.
@@ -63,20 +62,11 @@ func (e *engine) openAs(tb testing.TB, use database.SchemaUse) *database.DB {
 }
 
 func sqliteEngine(tb testing.TB) *engine {
-	return &engine{"sqlite", "sqlite:" + filepath.Join(tb.TempDir(), "a b%c.db"), newClock()}
+	return &engine{"sqlite", dbtest.SQLite(tb, filepath.Join(tb.TempDir(), "a b%c.db")), newClock()}
 }
 
-// migrated is a database with our tables.
-var migrated = pgtest.Template{Fill: func(dsn string) error {
-	db, err := database.Open(context.Background(), database.Options{URL: dsn, Now: newClock().Now})
-	if err != nil {
-		return err
-	}
-	return db.Close()
-}}
-
 func postgresEngine(tb testing.TB) *engine {
-	return &engine{"postgres", migrated.DSN(tb), newClock()}
+	return &engine{"postgres", dbtest.Postgres(tb), newClock()}
 }
 
 // each runs a test on both engines.

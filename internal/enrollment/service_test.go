@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/database/dbtest"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 )
@@ -206,7 +207,7 @@ type fleet struct {
 func newFleet(t testing.TB) *fleet {
 	f := &fleet{TB: t, now: start}
 	clock := func() time.Time { return f.now }
-	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "muster.db"), Now: clock})
+	db, err := database.Open(t.Context(), database.Options{URL: dbtest.SQLite(t, filepath.Join(t.TempDir(), "muster.db")), Now: clock})
 	f.ok(err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {

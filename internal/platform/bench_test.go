@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/database/dbtest"
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/operation"
@@ -84,7 +85,7 @@ func on(t *testing.T, test func(b *bench)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bench{T: t, network: newPipes(), log: &logged{}, url: "sqlite:" + filepath.Join(t.TempDir(), "muster.db")}
+		b := &bench{T: t, network: newPipes(), log: &logged{}, url: dbtest.SQLite(t, filepath.Join(t.TempDir(), "muster.db"))}
 		b.startEmulator()
 		b.db = b.open()
 		b.start(nil)

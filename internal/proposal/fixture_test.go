@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
-	"github.com/musterhq/muster/internal/database/pgtest"
+	"github.com/musterhq/muster/internal/database/dbtest"
 	"github.com/musterhq/muster/internal/discovery"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
@@ -167,11 +167,11 @@ func each(t *testing.T, test func(t *testing.T, r *fixture)) {
 	t.Helper()
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, onSQLite(t)) })
-	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newFixture(t, pgtest.DSN(t))) })
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newFixture(t, dbtest.Postgres(t))) })
 }
 
 func onSQLite(tb testing.TB) *fixture {
-	return newFixture(tb, "sqlite:"+filepath.Join(tb.TempDir(), "muster.db"))
+	return newFixture(tb, dbtest.SQLite(tb, filepath.Join(tb.TempDir(), "muster.db")))
 }
 
 func newFixture(tb testing.TB, url string) *fixture {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
-	"github.com/musterhq/muster/internal/database/pgtest"
+	"github.com/musterhq/muster/internal/database/dbtest"
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/service/ops"
@@ -48,13 +48,13 @@ func need(tb testing.TB, err error) {
 func New(tb testing.TB) *Env {
 	tb.Helper()
 	dir := tb.TempDir()
-	return newEnv(tb, dir, "sqlite:"+filepath.Join(dir, "muster.db"))
+	return newEnv(tb, dir, dbtest.SQLite(tb, filepath.Join(dir, "muster.db")))
 }
 
 // NewPostgres makes an environment on a PostgreSQL database of its own.
 func NewPostgres(tb testing.TB) *Env {
 	tb.Helper()
-	return newEnv(tb, tb.TempDir(), pgtest.DSN(tb))
+	return newEnv(tb, tb.TempDir(), dbtest.Postgres(tb))
 }
 
 // OnEach runs a test on an environment of each engine, in parallel.

@@ -58,8 +58,8 @@ func layers() []layer {
 		}},
 		{testSupport, "leaf access account credential operation type decision use-case adapter shared-surface surface agent simulation " +
 			"service test-support", []string{
-			"docs", "test", "internal/servertest", "internal/database/pgtest", "internal/database/benchtest", "internal/database/firsttest",
-			"internal/database/triggertest",
+			"docs", "test", "internal/servertest", "internal/database/pgtest", "internal/database/benchtest", "internal/database/dbtest",
+			"internal/database/firsttest", "internal/database/triggertest",
 			"internal/surface/rest/resttest", "internal/usb/adbtest", "internal/agent/shell/shelltest",
 		}},
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/database/dbtest"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/resource"
 	oauthserver "github.com/musterhq/muster/internal/surface/oauth"
@@ -52,7 +53,7 @@ func newWorld(t *testing.T, role account.Role) *world {
 	t.Helper()
 	t.Parallel()
 	w := &world{t: t}
-	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "m.db"), Now: w.now})
+	db, err := database.Open(t.Context(), database.Options{URL: dbtest.SQLite(t, filepath.Join(t.TempDir(), "m.db")), Now: w.now})
 	if err != nil {
 		t.Fatal(err)
 	}

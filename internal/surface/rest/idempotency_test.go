@@ -18,6 +18,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/database/dbtest"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/surface/rest"
@@ -77,7 +78,7 @@ func newDurable(t *testing.T) *durable {
 	t.Helper()
 	d := &durable{service: newService(t), clock: &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 		path: filepath.Join(t.TempDir(), "m.db")}
-	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + d.path, Now: d.clock.Now})
+	db, err := database.Open(t.Context(), database.Options{URL: dbtest.SQLite(t, d.path), Now: d.clock.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
