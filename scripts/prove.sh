@@ -23,6 +23,9 @@ say "twenty times under load"
 busily scripts/with-postgres.sh go test -count=20 -timeout 24h ./internal/database/... ./test/contract ./test/e2e
 # The whole contract, the database and the portal under the race detector.
 prove -race ./test/contract ./internal/database ./internal/surface/portal
+# Each version of the database is migrated on both engines, and the rules predict more random calls.
+prove ./internal/database -run TestMigrate_EveryOlderVersion -every-migration
+prove ./test/contract -run TestRulebook_ -plays 50
 # The network and the processes fail for ten minutes; the standby takes over three times.
 prove ./test/e2e -run TestFaults_ -faults 10m
 prove ./test/e2e -run TestFailover_ -failovers 3

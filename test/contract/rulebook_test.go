@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"flag"
 	"maps"
 	"slices"
 	"testing"
@@ -95,11 +96,12 @@ type book struct {
 }
 
 // mostPlays bounds the time of the test; rapid has no bound for one test.
-const mostPlays = 24
+var mostPlays = flag.Int("plays", 12, "random plays of TestRulebook_PredictsCallsAndExplanations on each engine, at most 100, half as many as "+
+	"those of calls held open; 50 for the long run")
 
 // play sets the company up at random, and makes random calls with a new key.
 func (b *book) play(r *rapid.T) {
-	if b.plays++; b.plays > mostPlays && !b.failed {
+	if b.plays++; b.plays > *mostPlays && !b.failed {
 		return
 	}
 	defer b.begin(r)()

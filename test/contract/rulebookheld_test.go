@@ -40,7 +40,7 @@ const mostHeld = 6
 
 // playHeld opens calls of a new caller, changes what the caller may do, and finishes them.
 func (b *book) playHeld(r *rapid.T) {
-	if b.plays++; b.plays > 2*mostPlays && !b.failed {
+	if b.plays++; b.plays > 2**mostPlays && !b.failed {
 		return
 	}
 	defer b.begin(r)()
