@@ -56,6 +56,8 @@ func Open(tb testing.TB, base string) *Tab {
 	tb.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(needs.Chromium().Of(tb)), chromedp.NoSandbox,
 		chromedp.DisableGPU,
+		// Nobody sees the frames, and there is no GPU to draw them: without this, one is emulated.
+		chromedp.Flag("disable-gpu-compositing", true),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", true),
 		chromedp.UserDataDir(tb.TempDir()))
 	allocated, stop := chromedp.NewExecAllocator(context.WithoutCancel(tb.Context()), options...)
@@ -302,16 +304,25 @@ func (t *Tab) Bad() string {
 	return t.Eval(`window.__bad.join("\n")`)
 }
 
+const axeRules = `runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]`
+
 // Axe returns the accessibility violations of the page, one a line.
 func (t *Tab) Axe() string {
 	t.TB.Helper()
-	return t.axe(`runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]`)
+	return t.axe(axeRules)
+}
+
+// AxeLayout returns the violations of all that may differ with the window's width: of everything
+// but contrast, which takes most of the time, and of what the stylesheet says.
+func (t *Tab) AxeLayout() string {
+	t.TB.Helper()
+	return t.axe(axeRules + `, preload: false, rules: {"color-contrast": {enabled: false}}`)
 }
 
 // AxeContrast returns the violations of the contrast that text needs.
 func (t *Tab) AxeContrast() string {
 	t.TB.Helper()
-	return t.axe(`runOnly: {type: "rule", values: ["color-contrast"]}`)
+	return t.axe(`runOnly: {type: "rule", values: ["color-contrast"]}, preload: false`)
 }
 
 func (t *Tab) axe(options string) string {

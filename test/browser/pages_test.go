@@ -243,12 +243,15 @@ func keep(t *testing.T, tab *browser.Tab, name string) {
 }
 
 // dark fails the test if the contrast of colors is too low in the dark theme. Nothing else
-// of the page differs from the light one, and colors do not differ with the width.
+// of the page differs from the light one. It looks at a window as wide as a phone, so that what
+// is only there is looked at in one theme, as is what is only in a wide one.
 func dark(t *testing.T, tab *browser.Tab, name string) {
 	t.Helper()
 	tab.Theme("dark")
 	tab.Waits(`document.documentElement.matches(".dark")`)
 	keep(t, tab, name+"-dark")
+	tab.Size(390, 844)
+	defer tab.Size(1440, 900)
 	if violations := tab.AxeContrast(); violations != "" {
 		t.Errorf("dark: %s", violations)
 	}
@@ -285,7 +288,7 @@ func narrow(t *testing.T, tab *browser.Tab) {
 	t.Helper()
 	defer tab.Size(1440, 900)
 	tab.Size(390, 844)
-	if violations := tab.Axe(); violations != "" {
+	if violations := tab.AxeLayout(); violations != "" {
 		t.Errorf("at 390 pixels: %s", violations)
 	}
 	tab.Size(720, 450) // a window of 1440 pixels at 200 %
