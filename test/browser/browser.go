@@ -56,7 +56,7 @@ func Open(tb testing.TB, base string) *Tab {
 	tb.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(needs.Chromium().Of(tb)), chromedp.NoSandbox,
 		chromedp.DisableGPU,
-		// Nobody sees the frames, and there is no GPU to draw them: without this, one is emulated.
+		// There is no GPU to put frames together: without this, one is emulated.
 		chromedp.Flag("disable-gpu-compositing", true),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", true),
 		chromedp.UserDataDir(tb.TempDir()))
