@@ -96,8 +96,8 @@ type book struct {
 }
 
 // mostPlays bounds the time of the test; rapid has no bound for one test.
-var mostPlays = flag.Int("plays", 12, "random plays of TestRulebook_PredictsCallsAndExplanations on each engine, at most 100, half as many as "+
-	"those of calls held open; 50 for the long run")
+var mostPlays = flag.Int("plays", 12, "random plays of TestRulebook_PredictsCallsAndExplanations on each engine, at most 100; calls "+
+	"that are held open have twice as many; 50 for the long run")
 
 // play sets the company up at random, and makes random calls with a new key.
 func (b *book) play(r *rapid.T) {

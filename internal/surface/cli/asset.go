@@ -70,14 +70,18 @@ func (c *AssetImport) Run(env *Env) error {
 // AssetList lists assets, as the API shows them.
 type AssetList struct {
 	OfCompany
-	Status string  `name:"status" enum:",ACTIVE,INACTIVE,SYNCHRONIZING,PENDING,DELETED" default:"" placeholder:"STATUS" help:"Only assets of this status: ACTIVE, INACTIVE, SYNCHRONIZING, PENDING or DELETED."`
-	Policy string  `name:"policy" placeholder:"POLICY" help:"Only assets under this policy."`
+	Status *string `name:"status" enum:"ACTIVE,INACTIVE,SYNCHRONIZING,PENDING,DELETED" placeholder:"STATUS" help:"Only assets of this status: ACTIVE, INACTIVE, SYNCHRONIZING, PENDING or DELETED."`
+	Policy *string `name:"policy" placeholder:"POLICY" help:"Only assets under this policy."`
 	Filter *string `name:"filter" placeholder:"QUERY" help:"Only assets that match, as in the API: 'tag=store-12&policyBehind=true'. Times may be durations: 'seenBefore=48h'. 'all=true' means all."`
 	Limit  *int    `name:"limit" placeholder:"N" help:"At most so many; by default all."`
 }
 
-// Validate refuses a number that is none.
+// Validate refuses a number that is none, and a policy that is empty, as a variable that a script
+// has not set.
 func (c *AssetList) Validate() error {
+	if c.Policy != nil && *c.Policy == "" {
+		return errors.New("--policy is empty; without it the assets of all policies are listed")
+	}
 	if c.Limit != nil && *c.Limit < 1 {
 		return errors.New("--limit must be at least 1; without it all assets are listed")
 	}
@@ -94,8 +98,8 @@ func (c *AssetList) Run(env *Env) error {
 		if err := admin.underPolicy(ctx, owner, &args); err != nil {
 			return answer{}, err
 		}
-		if c.Policy != "" {
-			under, err := admin.policy(ctx, owner, c.Policy)
+		if c.Policy != nil {
+			under, err := admin.policy(ctx, owner, *c.Policy)
 			if err != nil {
 				return answer{}, err
 			}
@@ -111,13 +115,16 @@ func (c *AssetList) filters(env *Env) (args asset.FilterArgs, err error) {
 	if c.Filter != nil {
 		args, err = parseFilter(env, *c.Filter)
 	}
-	for flag, twice := range map[string]bool{"status": c.Status != "" && args.Status != "", "policy": c.Policy != "" && args.Policy != ""} {
+	for flag, twice := range map[string]bool{
+		"status": c.Status != nil && args.Status != "",
+		"policy": c.Policy != nil && args.Policy != "",
+	} {
 		if twice && err == nil {
 			err = &ExitError{Code: usageError, Text: "--filter and --" + flag + " say the same: give one of them"}
 		}
 	}
-	if c.Status != "" {
-		args.Status = c.Status
+	if c.Status != nil {
+		args.Status = *c.Status
 	}
 	return args, err
 }

@@ -2,8 +2,6 @@ package oauth
 
 import (
 	"net/url"
-	"strings"
-	"unicode"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/oauth"
@@ -130,12 +128,7 @@ func destination(redirect string) string {
 // displayName is a client's own name, which is not verified, made safe to
 // read: printable characters only, and never empty.
 func displayName(c oauth.Client) string {
-	name := strings.TrimSpace(strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, c.Name))
+	name := validate.Clean(c.Name, maxClientName)
 	if validate.Blank(name) {
 		return "An application without a name"
 	}

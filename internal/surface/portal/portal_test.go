@@ -281,15 +281,25 @@ func textOf(t *testing.T, page string) string {
 func TestPages_OfferWhatTheReaderMay(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	reader := o.person(t, account.Viewer)
+	phone := o.device(t, "d1", "S1", "Phone", o.Policy)
+	o.Client(o.replica, access.All)
+	reader, keeper := o.person(t, account.Viewer), o.person(t, account.Viewer)
 	reader.Change(func(u *account.User) { u.Rights = account.ViewPolicies | account.ManageUsers })
-	o.device(t, "d1", "S1", "Phone", o.Policy)
-	for path, not := range map[string]string{"/": "/access/controls|/devices?policy=|outcomes-table",
-		"/policies/" + o.Policy.ID: o.Policy.ID + "/devices", "/users/" + reader.User.ID: "/activity?by="} {
-		page := o.get(t, reader, path, 200)
-		for one := range strings.SplitSeq(not, "|") {
+	keeper.Change(func(u *account.User) { u.Rights = account.ViewDevices | account.ManageKeys })
+	for _, c := range []struct {
+		who       *servertest.Browser
+		path, not string
+	}{
+		{reader, "/", "/access/controls|/devices?policy=|outcomes-table"},
+		{reader, "/policies/" + o.Policy.ID, o.Policy.ID + "/devices"},
+		{reader, "/users/" + reader.User.ID, "/activity?by="},
+		{keeper, "/devices/" + phone.ID, "/policies/" + o.Policy.ID},
+		{keeper, "/access", "/activity?actor="},
+	} {
+		page := o.get(t, c.who, c.path, 200)
+		for one := range strings.SplitSeq(c.not, "|") {
 			if strings.Contains(page, one) {
-				t.Errorf("%s has %s", path, one)
+				t.Errorf("%s has %s", c.path, one)
 			}
 		}
 	}

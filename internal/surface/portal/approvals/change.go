@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strconv"
 
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -35,13 +36,13 @@ func (s *Section) change(v *frame.Visit) (matter, error) {
 		m.topics += " assets"
 	}
 	document, _ := m.Document(signature.Head{}, nil).(signature.Change)
-	m.answers = changeAnswers(r, document)
+	m.answers = changeAnswers(v, r, document)
 	m.body = changeBody(r, document)
 	return m, nil
 }
 
 // changeAnswers are what a person asks first about a change.
-func changeAnswers(r proposal.Review, d signature.Change) []answer {
+func changeAnswers(v *frame.Visit, r proposal.Review, d signature.Change) []answer {
 	what := frame.Count(len(d.Changes), "setting", "settings") + " of the policy " + frame.Plain(d.Policy.Name)
 	happens := answer{question: "What happens", text: "Changes " + what + "."}
 	switch {
@@ -56,6 +57,9 @@ func changeAnswers(r proposal.Review, d signature.Change) []answer {
 		link: frame.DevicesPath + "?policy=" + r.PolicyID}
 	if r.Creates() || d.Devices == 0 {
 		devices.text, devices.link = "No device", ""
+	}
+	if !v.May(account.ViewDevices) {
+		devices.link = ""
 	}
 	return []answer{happens, devices,
 		{question: "Asked by", text: frame.Maker(r.Maker)},
