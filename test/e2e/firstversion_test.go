@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -33,9 +34,7 @@ func TestServe_UpgradesTheFirstVersionsDatabases(t *testing.T) {
 			t.Run(engine+"/"+title, func(t *testing.T) {
 				t.Parallel()
 				env := servertest.New(t)
-				if engine == "postgres" {
-					env.Database = pgtest.DSN(t)
-				}
+				env.Database = emptyDatabase(t, engine)
 				old := firsttest.Load(t, env.Database, agents)
 				keys := env.Config().KeyFile
 				old.Keys(t, keys)
@@ -62,6 +61,15 @@ func TestServe_UpgradesTheFirstVersionsDatabases(t *testing.T) {
 			})
 		}
 	}
+}
+
+// emptyDatabase is one without tables.
+func emptyDatabase(t *testing.T, engine string) string {
+	t.Helper()
+	if engine == "postgres" {
+		return pgtest.DSN(t)
+	}
+	return "sqlite:" + filepath.Join(t.TempDir(), "muster.db")
 }
 
 func sameAnswers(t *testing.T, env *servertest.Env, replica *servertest.Replica, old firsttest.Fixture) {

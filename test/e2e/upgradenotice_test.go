@@ -9,7 +9,6 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database/firsttest"
-	"github.com/musterhq/muster/internal/database/pgtest"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
 )
@@ -23,9 +22,7 @@ func TestUpgrade_NoticeIsShownUntilDismissed(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			env := servertest.New(t)
-			if engine == "postgres" {
-				env.Database = pgtest.DSN(t)
-			}
+			env.Database = emptyDatabase(t, engine)
 			old := firsttest.Load(t, env.Database, false)
 			keys := env.Config().KeyFile
 			old.Keys(t, keys)
