@@ -3,6 +3,7 @@ package agentserver_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -111,6 +112,16 @@ func (p *listener) settles(want command.State) command.Command {
 	return c
 }
 
+// wrote waits until so many commands were counted, which follows their writing, and fails the
+// test if there were more.
+func (w *world) wrote(t *testing.T, n int32) {
+	t.Helper()
+	waitFor(t, fmt.Sprint(n, " commands written to streams"), func() bool { return w.written.Load() >= n })
+	if got := w.written.Load(); got != n {
+		t.Errorf("%d commands were written to streams, want %d", got, n)
+	}
+}
+
 // A command for a device that listens is carried out before its next check-in, which
 // acknowledges it.
 func TestOffer_OneCheckIn(t *testing.T) {
@@ -133,9 +144,7 @@ func TestOffer_OneCheckIn(t *testing.T) {
 		written, checkIns := w.written.Load(), p.checkIns.Load()
 		p.send(test.kind, test.body)
 		p.settles(test.end)
-		if got := w.written.Load() - written; got != 1 {
-			t.Errorf("%s was written %d times", test.kind, got)
-		}
+		w.wrote(t, written+1)
 		if got := p.checkIns.Load() - checkIns; got < 1 || got > test.checkIns {
 			t.Errorf("%s took %d check-ins", test.kind, got)
 		}
@@ -193,8 +202,9 @@ func TestOffer_BothWays(t *testing.T) {
 	p.held.Store(&hold)
 	p.send(command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.app"})
 	c := p.settles(command.Succeeded)
-	if n := p.does.all()[c.ID]; n != 1 || w.written.Load() != 1 {
-		t.Errorf("it was carried out %d times, written %d times", n, w.written.Load())
+	w.wrote(t, 1)
+	if n := p.does.all()[c.ID]; n != 1 {
+		t.Errorf("it was carried out %d times", n)
 	}
 	if w.device(p.phone).Open != 0 {
 		t.Error("a delivery is left")
@@ -253,9 +263,7 @@ func TestOffer_Forged(t *testing.T) {
 	l.run()
 	p.send(command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.app"})
 	l.settles(command.Succeeded)
-	if w.written.Load() != 1 {
-		t.Errorf("%d commands were written", w.written.Load())
-	}
+	w.wrote(t, 1)
 	l.stop()
 	journal, err := agent.LoadJournal(p.options.Dir + "/journal")
 	if err != nil {
@@ -276,8 +284,9 @@ func TestOffer_NewKey(t *testing.T) {
 	w.follow("k2", true)
 	p.send(command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.app"})
 	c := p.settles(command.Succeeded)
-	if w.written.Load() != 1 || p.does.all()[c.ID] != 1 {
-		t.Errorf("written %d times, carried out %d times", w.written.Load(), p.does.all()[c.ID])
+	w.wrote(t, 1)
+	if n := p.does.all()[c.ID]; n != 1 {
+		t.Errorf("it was carried out %d times", n)
 	}
 }
 
