@@ -199,7 +199,7 @@ func (c *ActivityRestart) Run(env *Env) error {
 type within struct {
 	OfCompany
 	Last time.Duration `name:"last" default:"30d" placeholder:"DURATION" help:"How far back; by default 30d."`
-	Area string        `name:"area" placeholder:"AREA" help:"Only command, proposal, policy, provisioning, signin, identity, user, key, connection, company, asset, authorization, job or webhook."`
+	Area *string       `name:"area" placeholder:"AREA" help:"Only command, proposal, policy, provisioning, signin, identity, user, key, connection, company, asset, authorization, job or webhook."`
 }
 
 // Validate wants a time to look back, and an area that there is.
@@ -207,14 +207,14 @@ func (c within) Validate() error {
 	if c.Last <= 0 {
 		return errors.New("--last must be a positive duration, such as 24h")
 	}
-	if c.Area != "" && !slices.Contains(activity.Areas(), c.Area) {
+	if c.Area != nil && !slices.Contains(activity.Areas(), *c.Area) {
 		return fmt.Errorf("--area must be one of %s", strings.Join(activity.Areas(), ", "))
 	}
 	return nil
 }
 
 func (c within) filter(owner company.Company, now time.Time) activity.Filter {
-	return activity.Filter{CompanyID: owner.ID, Area: c.Area, From: now.Add(-c.Last), To: now.Add(time.Minute)}
+	return activity.Filter{CompanyID: owner.ID, Area: deref(c.Area), From: now.Add(-c.Last), To: now.Add(time.Minute)}
 }
 
 // ActivityList lists entries.
@@ -267,7 +267,7 @@ type ActivityExport struct {
 func (c *ActivityExport) Run(env *Env) error {
 	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		filter := c.filter(owner, env.Now())
-		if c.Format == string(activity.NDJSON) && c.Area == "" {
+		if c.Format == string(activity.NDJSON) && c.Area == nil {
 			return answer{}, c.chain(ctx, env, admin, filter)
 		}
 		if err := activity.Export(ctx, admin.Activity, filter, activity.Format(c.Format), env.Out); err != nil {
