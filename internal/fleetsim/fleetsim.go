@@ -87,6 +87,7 @@ type fleet struct {
 
 	mu       sync.Mutex
 	problems []string
+	refusals map[string]int // see Report.Refusals
 }
 
 // faults count what was done to the devices.
@@ -138,7 +139,7 @@ func newFleet(o Options) (*fleet, error) {
 	if o.OfflineFor <= 0 {
 		o.OfflineFor = 2 * time.Second
 	}
-	f := &fleet{Options: o, http: newTransport(len(o.Tokens)), started: o.Clock()}
+	f := &fleet{Options: o, http: newTransport(len(o.Tokens)), started: o.Clock(), refusals: map[string]int{}}
 	f.rest = &rest{fleet: f, client: &http.Client{Transport: f.http, Timeout: time.Minute}, keys: make(chan string, max(1, len(o.Keys)))}
 	for _, key := range o.Keys {
 		f.rest.keys <- key

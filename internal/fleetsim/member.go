@@ -71,13 +71,13 @@ func (m *member) options() agent.Options {
 // service lets it go or ctx ends.
 func (m *member) live(ctx context.Context) {
 	wait.For(ctx, time.Duration(m.dice.share()*float64(m.fleet.Ramp)))
-	for ctx.Err() == nil {
-		if err := m.enroll(ctx); err == nil {
+	for n := 0; ctx.Err() == nil; n++ {
+		err := m.enroll(ctx)
+		if err == nil {
 			break
-		} else {
-			m.trouble.Store(err.Error())
 		}
-		wait.For(ctx, m.dice.about(time.Second))
+		m.trouble.Store(err.Error())
+		wait.For(ctx, max(m.dice.about(pause(n)), m.fleet.paced(agent.RetryAfter(err))))
 	}
 	for ctx.Err() == nil {
 		err := m.session(ctx)

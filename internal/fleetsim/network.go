@@ -2,11 +2,13 @@ package fleetsim
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,6 +47,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(r.URL.Path, "/wake") {
 		f.requests.Add(1)
 		answer, err := n.base.RoundTrip(r)
+		f.answered(r.Context(), answer)
 		if err == nil {
 			answer.Body = &wakeBody{ReadCloser: answer.Body, member: n.member}
 		}
@@ -88,6 +91,7 @@ func (n *network) exchange(r *http.Request) (*http.Response, []byte, error) {
 	began := f.Clock()
 	f.requests.Add(1)
 	answer, err := n.base.RoundTrip(again)
+	f.answered(r.Context(), answer)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,6 +101,22 @@ func (n *network) exchange(r *http.Request) (*http.Response, []byte, error) {
 		f.checkIns.add(f.Clock().Sub(began))
 	}
 	return answer, body, err
+}
+
+// answered counts an answer that is a refusal for now, and that there was none, unless ctx ended the request.
+func (f *fleet) answered(ctx context.Context, answer *http.Response) {
+	why := "no answer"
+	if answer != nil {
+		if answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode < http.StatusInternalServerError {
+			return
+		}
+		why = strconv.Itoa(answer.StatusCode) + " " + http.StatusText(answer.StatusCode)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ctx.Err() == nil {
+		f.refusals[why]++
+	}
 }
 
 // passage is what passed about a command.

@@ -43,6 +43,8 @@ type Report struct {
 	Seconds        float64 `json:"seconds"`
 	// Failures says why commands failed, and how often.
 	Failures map[string]int `json:"failures,omitempty"`
+	// Refusals counts requests of agents and API keys that the service was too busy for, by its answer. They were repeated.
+	Refusals map[string]int `json:"refusals,omitempty"`
 	// Problems are what must not be. None: the run has passed.
 	Problems []string `json:"problems"`
 }
@@ -86,7 +88,7 @@ func (f *fleet) report(memory int64) Report {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r.Problems = append(r.Problems, f.problems...)
+	r.Problems, r.Refusals = append(r.Problems, f.problems...), maps.Clone(f.refusals)
 	return r
 }
 
@@ -148,6 +150,9 @@ func (r Report) Write(w io.Writer) error {
 	}
 	for _, why := range slices.Sorted(maps.Keys(r.Failures)) {
 		line("Failed %d times: %s", r.Failures[why], why)
+	}
+	for _, why := range slices.Sorted(maps.Keys(r.Refusals)) {
+		line("Refused %d times: %s", r.Refusals[why], why)
 	}
 	const shown = 20
 	for _, p := range r.Problems[:min(shown, len(r.Problems))] {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,36 +26,49 @@ type rest struct {
 
 // reply is an answer of the API.
 type reply struct {
-	status int
-	after  time.Duration // Retry-After
-	body   []byte
+	status   int           // 0: none came
+	after    time.Duration // Retry-After
+	replayed bool          // it is the stored answer of an earlier attempt
+	body     []byte
+	err      error // why no answer came
 }
 
-// call makes one request with any key that is at hand, and waits while the
-// service says that the key's budget is spent.
-func (r *rest) call(ctx context.Context, method, path string, body any, idempotencyKey string) (reply, error) {
+// busy reports whether the same request may be answered otherwise later: nothing answered, or what did is restarting, has no
+// room, or has a twin of the request under way.
+func (g reply) busy() bool {
+	return !g.replayed && (g.err != nil || g.status == http.StatusConflict || g.status == http.StatusTooManyRequests ||
+		g.status >= http.StatusInternalServerError)
+}
+
+// call makes one request with any key that is at hand. It waits and repeats the request while the service is busy, for as
+// long as there is patience, and returns the last answer.
+func (r *rest) call(ctx context.Context, method, path string, body any, idempotencyKey string) reply {
 	for {
 		var key string
 		select {
 		case <-ctx.Done():
-			return reply{}, context.Cause(ctx)
+			return reply{err: context.Cause(ctx)}
 		case key = <-r.keys:
 		}
-		got, err := r.once(ctx, key, method, path, body, idempotencyKey)
+		got := r.once(ctx, key, method, path, body, idempotencyKey)
 		// What may have arrived is repeated with the same key: idempotency is a key's own.
-		for attempt := 0; idempotencyKey != "" && (err != nil || got.status >= 500) && attempt < attempts && ctx.Err() == nil; attempt++ {
-			wait.For(ctx, time.Second)
-			got, err = r.once(ctx, key, method, path, body, idempotencyKey)
+		started := r.fleet.Clock()
+		for n := 0; got.busy() && (n > 0 || got.status != http.StatusTooManyRequests) && r.fleet.Clock().Sub(started) < r.fleet.Patience &&
+			wait.For(ctx, max(pause(n), r.fleet.paced(got.after))); n++ {
+			got = r.once(ctx, key, method, path, body, idempotencyKey)
 		}
-		if err != nil || got.status != http.StatusTooManyRequests {
+		if got.status != http.StatusTooManyRequests {
 			r.keys <- key
-			return got, err
+			return got
 		}
 		time.AfterFunc(r.fleet.paced(got.after), func() { r.keys <- key }) // there is room for every key
 	}
 }
 
-func (r *rest) once(ctx context.Context, key, method, path string, body any, idempotencyKey string) (reply, error) {
+// pause is how long to wait after n failures before, without a word from the service: it doubles, as the agent's does.
+func pause(n int) time.Duration { return time.Second << min(n, 4) }
+
+func (r *rest) once(ctx context.Context, key, method, path string, body any, idempotencyKey string) (got reply) {
 	var text []byte
 	if body != nil {
 		text = script.Must(json.Marshal(body))
@@ -71,16 +83,17 @@ func (r *rest) once(ctx context.Context, key, method, path string, body any, ide
 	}
 	r.fleet.requests.Add(1)
 	response, err := r.client.Do(request)
+	r.fleet.answered(ctx, response)
 	if err != nil {
-		return reply{}, err
+		return reply{err: err}
 	}
 	defer response.Body.Close()
-	got := reply{status: response.StatusCode}
+	got.status, got.replayed = response.StatusCode, response.Header.Get("Idempotency-Replayed") == "true"
 	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
 		got.after = time.Duration(seconds) * time.Second
 	}
-	got.body, err = io.ReadAll(response.Body)
-	return got, err
+	got.body, got.err = io.ReadAll(response.Body)
+	return got
 }
 
 // paced is how long a duration of the service's clock takes.
@@ -91,24 +104,22 @@ func (f *fleet) paced(d time.Duration) time.Duration {
 	return d
 }
 
-// get reads a resource, with patience for a service that is restarting.
+// get reads a resource.
 func (r *rest) get(ctx context.Context, path string, into any) {
-	for attempt := 0; ; attempt++ {
-		got, err := r.call(ctx, http.MethodGet, path, nil, "")
-		switch {
-		case err == nil && got.status == http.StatusOK:
-			script.Need(json.Unmarshal(got.body, into))
-			return
-		case err == nil && got.status < 500:
-			script.Fail("GET %s: %d %s", path, got.status, got.body)
-		case attempt == attempts:
-			script.Need(errors.Join(err, fmt.Errorf("GET %s: %d %s", path, got.status, got.body)))
-		}
-		wait.For(ctx, time.Second)
+	got := r.call(ctx, http.MethodGet, path, nil, "")
+	if got.err != nil || got.status != http.StatusOK {
+		script.Need(got.failure("GET " + path))
 	}
+	script.Need(json.Unmarshal(got.body, into))
 }
 
-const attempts = 30
+// failure says what became of a request that had no success.
+func (g reply) failure(what string) error {
+	if g.err != nil {
+		return fmt.Errorf("%s was not answered: %w", what, g.err)
+	}
+	return fmt.Errorf("%s was answered %d %s", what, g.status, g.body)
+}
 
 // assetView is what the fleet reads of an asset.
 type assetView struct {
@@ -233,26 +244,24 @@ func (r *rest) each(ctx context.Context, total int, work func(n int)) {
 	script.Need(context.Cause(ctx))
 }
 
-// send sends one command, again under the same Idempotency-Key if no answer
-// comes, and notes it. A service remembers the keys of an earlier run for a day.
+// send sends one command and notes it. One that the service is too busy for until patience ends is a problem of the report;
+// any other refusal ends the run. A service remembers the Idempotency-Keys of an earlier run for a day.
 func (r *rest) send(ctx context.Context, m *member, path string, n int) {
 	body, skip := m.argument(path)
 	if skip {
 		return
 	}
 	o := order{path: path, posted: r.fleet.Clock()}
-	for attempt := 0; ; attempt++ {
-		got, err := r.call(ctx, http.MethodPost, "/assets/"+m.asset+"/commands/"+path, body,
-			"fleet-"+strconv.FormatInt(r.fleet.started.UnixNano(), 36)+"-"+strconv.Itoa(n))
-		if err == nil && (got.status == http.StatusOK || got.status == http.StatusAccepted) {
-			r.fleet.sent.Add(1)
-			m.note(o, got.body)
-			return
-		}
-		if err != nil || got.status != http.StatusConflict || attempt == attempts || ctx.Err() != nil {
-			script.Need(errors.Join(err, fmt.Errorf("%s was answered %d %s", path, got.status, got.body)))
-		}
-		wait.For(ctx, time.Second)
+	got := r.call(ctx, http.MethodPost, "/assets/"+m.asset+"/commands/"+path, body,
+		"fleet-"+strconv.FormatInt(r.fleet.started.UnixNano(), 36)+"-"+strconv.Itoa(n))
+	switch {
+	case got.err == nil && (got.status == http.StatusOK || got.status == http.StatusAccepted):
+		r.fleet.sent.Add(1)
+		m.note(o, got.body)
+	case ctx.Err() != nil || got.err == nil && got.status < http.StatusInternalServerError:
+		script.Need(got.failure(path))
+	default:
+		r.fleet.problem("device %d: %v", m.number, got.failure(path))
 	}
 }
 
