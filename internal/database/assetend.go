@@ -50,7 +50,7 @@ func show(ctx context.Context, t *tx, c command.Command) error {
 	}
 	switch c.Type {
 	case command.StartLostMode, command.StopLostMode:
-		if overtaken, err := overtaken(ctx, t, c); err != nil || overtaken {
+		if overtaken, err := h.overtaken(ctx, t, c); err != nil || overtaken {
 			return err
 		}
 		h.lostMode = c.Type == command.StartLostMode
@@ -71,12 +71,14 @@ func show(ctx context.Context, t *tx, c command.Command) error {
 	}
 }
 
-// overtaken reports whether the device carried out a later command about lost mode than c: the results of two commands may
-// arrive in either order. At one time, the one that was sent later counts. The asset is locked.
-func overtaken(ctx context.Context, t *tx, c command.Command) (bool, error) {
+// overtaken reports whether the device made its last report after it carried out c, or carried out a later command about
+// lost mode: reports and the results of commands may arrive in any order. At one time, the command that was sent later counts.
+func (h lockedAsset) overtaken(ctx context.Context, t *tx, c command.Command) (bool, error) {
 	done := c.FeedbackAt
 	if done.IsZero() {
 		done = c.CreatedAt
+	} else if h.synced > millis(done) {
+		return true, nil
 	}
 	return holds(ctx, t, `SELECT id FROM commands WHERE company_id = ? AND asset_id = ? AND epoch = ? AND state = 'SUCCESS'
 		AND type IN ('START_LOST_MODE', 'STOP_LOST_MODE')

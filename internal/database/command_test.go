@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 )
@@ -244,6 +245,26 @@ func TestTransition_LateWordAboutLostMode(t *testing.T) {
 				f.ok(err)
 				equal(f, fmt.Sprint("lost after ", order, " ", apart), now.Device.LostMode, order[1] == command.StartLostMode)
 			}
+		}
+	})
+}
+
+// Nor does one that comes after a report which the device made later.
+func TestTransition_LateWordAfterAReport(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		for _, of := range []command.Type{command.StartLostMode, command.StopLostMode} {
+			a := f.enroll("d"+string(of), "")
+			c := f.begin(a, of)
+			f.clock.Advance(time.Second)
+			said := f.clock.Now()
+			f.clock.Advance(time.Second)
+			lost := of == command.StopLostMode
+			f.observe(enrollment.Observation{CompanyID: f.company.ID, Device: "d" + string(of), Management: asset.Platform, LostMode: &lost,
+				ReportedAt: f.clock.Now()})
+			_, _, err := f.db.Advance(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Succeeded,
+				Feedback: said})
+			f.ok(err)
+			equal(f, "lost after a report and the word of "+string(of), f.asset(a.ID).Device.LostMode, lost)
 		}
 	})
 }

@@ -37,6 +37,22 @@ func TestPoll_AsksForLostResults(t *testing.T) {
 	})
 }
 
+// A start of lost mode that is asked after when lost mode has ended begins none.
+func TestPoll_LostModeThatEnded(t *testing.T) {
+	connected(t, func(b *bench) {
+		a := b.device()
+		b.losing("COMMAND", 1)
+		_, err := b.command(a, command.StartLostMode, command.LostModeBody{Message: "Found it? Call us."})
+		b.ok(err)
+		b.pass(time.Minute)
+		_, err = b.command(a, command.StopLostMode, nil)
+		b.ok(err)
+		b.pass(75 * time.Second)
+		b.equal("start", b.history(a)[1].State, command.Succeeded)
+		b.equal("lost mode", b.asset(a.Device.Name).Device.LostMode, false)
+	})
+}
+
 // A company whose enterprise the vendor denies is asked for once in a round, and
 // holds up neither the commands of others nor those without an answer.
 func TestPoll_DeniedCompanyHoldsUpNoOther(t *testing.T) {

@@ -104,7 +104,16 @@ func (p *Platform) resolveByName(ctx context.Context, owner company.Company, c c
 	}
 	o := readOperation(answer)
 	o.Name = c.Ref
-	_, err = p.consumeOperation(ctx, owner, &o, p.asOf(answer.Header))
+	return p.consumeLate(ctx, owner, c, &o, p.asOf(answer.Header))
+}
+
+// consumeLate is consumeOperation for an operation that was asked after. When the device carried it out is not known, and
+// lost mode may have ended or begun again since: the platform's word of the device decides.
+func (p *Platform) consumeLate(ctx context.Context, owner company.Company, c command.Command, o *operation, at time.Time) error {
+	_, err := p.consumeOperation(ctx, owner, o, at)
+	if err == nil && (c.Type == command.StartLostMode || c.Type == command.StopLostMode) {
+		_, err = p.revisit(ctx, owner, o.device())
+	}
 	return err
 }
 
@@ -160,7 +169,7 @@ func (p *Platform) resolveByList(ctx context.Context, owner company.Company, c c
 			return err
 		}
 		if adopted && o.Done {
-			_, err = p.consumeOperation(ctx, owner, &o, p.now())
+			err = p.consumeLate(ctx, owner, c, &o, p.now())
 		}
 		if adopted || err != nil {
 			return err
