@@ -249,7 +249,7 @@ func TestTransition_LateWordAboutLostMode(t *testing.T) {
 	})
 }
 
-// Nor does one that comes after a report which the device made later.
+// The word of a device about lost mode changes nothing if it comes after a report that the device made later.
 func TestTransition_LateWordAfterAReport(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for _, of := range []command.Type{command.StartLostMode, command.StopLostMode} {
