@@ -134,8 +134,8 @@ func (a *Agent) fetch(ctx context.Context, want protocol.Assignment) (protocol.P
 // and reads each back. It may be repeated at any time.
 func (a *Agent) converge(ctx context.Context, ref protocol.PolicyRef, want map[string]string) error {
 	next := applied{Policy: ref, Wanted: want}
-	var err error
-	if next.Guard, err = a.watch(ctx, want); err != nil {
+	unread, err := map[string]error{}, error(nil)
+	if next.Guard, err = a.watch(ctx, want, unread); err != nil {
 		return err
 	}
 	before := a.mayHaveSet()
@@ -155,6 +155,11 @@ func (a *Agent) converge(ctx context.Context, ref protocol.PolicyRef, want map[s
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(want)) {
+		if why := unread[id]; why != nil { // what was before could not be restored
+			next.Settings = append(next.Settings, protocol.SettingReport{ID: id, State: protocol.SettingFailed,
+				Detail: "not set, because what the device has cannot be read: " + why.Error()})
+			continue
+		}
 		next.Settings = append(next.Settings, a.applyOf(ctx, want, id))
 	}
 	if err := ctx.Err(); err != nil {
@@ -259,7 +264,8 @@ func refusesForGood(err error) bool {
 
 // watch returns what to restore if the change cuts the device off; nil if no
 // connectivity changes. It reads what a policy sets or may have set: nothing else changes.
-func (a *Agent) watch(ctx context.Context, want map[string]string) (*guard, error) {
+// What cannot be read now goes to unread.
+func (a *Agent) watch(ctx context.Context, want map[string]string, unread map[string]error) (*guard, error) {
 	before := map[string]string{}
 	changes := false
 	set := a.mayHaveSet()
@@ -268,10 +274,10 @@ func (a *Agent) watch(ctx context.Context, want map[string]string) (*guard, erro
 			continue
 		}
 		now, err := a.options.Device.Read(ctx, id)
-		if err != nil && !refusesForGood(err) {
-			return nil, err
-		}
 		if err != nil {
+			if !refusesForGood(err) {
+				unread[id] = err
+			}
 			continue
 		}
 		before[id] = now
@@ -346,13 +352,17 @@ func (a *Agent) restore(ctx context.Context, boot string) error {
 	return a.repair(ctx, boot)
 }
 
-// repair compares every setting with the device and applies those that moved.
+// repair compares every setting with the device and applies those that moved. Where one of connectivity failed, it
+// applies the policy again, with a guard.
 func (a *Agent) repair(ctx context.Context, boot string) error {
 	next := a.applied
 	next.Settings = slices.Clone(next.Settings)
 	for i, s := range next.Settings {
 		if s.State == protocol.RolledBack || s.State == protocol.Unsupported || s.State == protocol.NotApplicable {
 			continue
+		}
+		if s.State == protocol.SettingFailed && slices.Contains(connectivity[:], s.ID) {
+			return a.converge(ctx, a.applied.Policy, a.applied.Wanted)
 		}
 		want := a.applied.Wanted[s.ID]
 		if steersAgent(s.ID) {

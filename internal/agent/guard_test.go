@@ -1,6 +1,9 @@
 package agent_test
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -52,4 +55,43 @@ func TestGuard_CheckInBeforeTheRadioGoesDown(t *testing.T) {
 			t.Errorf("%s: Wi-Fi is %s, want %s", test.name, d.settings["WIFI_STATE"], test.want)
 		}
 	}
+}
+
+// A setting of connectivity that cannot be read could not be restored. It is not set and is reported as failed, and the rest
+// of the policy is applied. As soon as it can be read it is set, with a guard.
+func TestGuard_SettingThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	d := &interrupted{commandWorld: newCommandWorld(t, vectorKey(t, "device"), "SYNC_POLICY", "NEW", "intime,answers,does"),
+		end: func() {}, mute: "WIFI_STATE"}
+	d.over, d.settings["WIFI_STATE"] = true, "ENABLED"
+	d.write("applied.json", object{})
+	sealed, err := protocol.Seal(d.key, "k1", protocol.KindPolicy, protocol.Policy{ID: "p1", CompanyID: "acme", Version: 1,
+		Settings: map[string]string{"CAMERA": "BLOCK", "WIFI_STATE": "DISABLED"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.document = sealed
+	a := d.agentOf()
+	a.Runs()
+	for _, test := range []struct{ mute, wifi, state string }{{"WIFI_STATE", "ENABLED", "failed"}, {"", "DISABLED", "applied"}} {
+		d.mute = test.mute
+		if _, err := a.Once(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var kept struct {
+			Policy   protocol.PolicyRef
+			Settings []protocol.SettingReport
+			Guard    *struct{ Before map[string]string }
+		}
+		if text, err := os.ReadFile(filepath.Join(d.dir, "applied.json")); err != nil || json.Unmarshal(text, &kept) != nil {
+			t.Fatal(string(text), err)
+		}
+		guarded := kept.Guard != nil && kept.Guard.Before["WIFI_STATE"] == "ENABLED"
+		if d.settings["CAMERA"] != "BLOCK" || d.settings["WIFI_STATE"] != test.wifi || kept.Policy.Version != 1 ||
+			string(kept.Settings[1].State) != test.state || guarded != (test.mute == "") {
+			t.Errorf("without %q: the device has %v and keeps %+v", test.mute, d.settings, kept)
+		}
+		d.now = d.now.Add(7 * time.Hour)
+	}
+	d.close(a)
 }

@@ -5,6 +5,7 @@ import java.io.UnsupportedEncodingException;
 import java.net.URLEncoder;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -87,7 +88,8 @@ final class Policy {
         Applied next = new Applied();
         next.policy = ref;
         next.wanted = want;
-        next.guard = watch(want);
+        Map<String, DeviceException> unread = new HashMap<>();
+        next.guard = watch(want, unread);
         if (next.guard != null) {
             applied.guard = next.guard;
         }
@@ -108,8 +110,10 @@ final class Policy {
                 Settings.apply(agent.device, id, ""); // before the setting that it contradicts; the report follows below
             }
         }
-        for (Map.Entry<String, String> e : new TreeMap<>(want).entrySet()) {
-            next.settings.add(Settings.applyOf(agent.device, want, e.getKey()));
+        for (String id : new TreeMap<>(want).keySet()) {
+            DeviceException why = unread.get(id);
+            next.settings.add(why == null ? Settings.applyOf(agent.device, want, id) // what was before could not be restored:
+                    : new SettingReport(id, SettingReport.FAILED, "not set, because what the device has cannot be read: " + why.getMessage()));
         }
         checked(next, agent.device.bootId(), next.unseen());
         if (next.guard != null) {
@@ -145,9 +149,10 @@ final class Policy {
 
     /**
      * watch returns what to restore if the change cuts the device off; null if no connectivity changes. It reads what a
-     * policy sets or may have set: nothing else changes.
+     * policy sets or may have set: nothing else changes. What cannot be read now goes to unread. It throws where a setting
+     * cannot be seen yet (LOCKED).
      */
-    private Applied.Guard watch(Map<String, String> want) throws IOException {
+    private Applied.Guard watch(Map<String, String> want, Map<String, DeviceException> unread) throws IOException {
         Map<String, String> before = new LinkedHashMap<>();
         boolean changes = false;
         List<String> set = mayHaveSet();
@@ -160,8 +165,11 @@ final class Policy {
                 before.put(id, now);
                 changes |= !Settings.same(now, want.get(id) == null ? "" : want.get(id));
             } catch (DeviceException e) {
-                if (!e.forGood()) {
+                if (e.kind == DeviceException.Kind.LOCKED) {
                     throw e;
+                }
+                if (!e.forGood()) {
+                    unread.put(id, e);
                 }
             }
         }
@@ -241,7 +249,10 @@ final class Policy {
         a.checkAt = unseen ? 0 : agent.clock.elapsed() + DRIFT_INTERVAL;
     }
 
-    /** repair compares every setting with the device and applies those that moved. What cannot be seen yet stays as it was. */
+    /**
+     * repair compares every setting with the device and applies those that moved. What cannot be seen yet stays as it was.
+     * Where a setting of connectivity failed, it applies the policy again, with a guard.
+     */
     private void repair(String boot) throws IOException {
         boolean unseen = false;
         for (int i = 0; i < applied.settings.size(); i++) {
@@ -249,6 +260,10 @@ final class Policy {
             if (s.is(SettingReport.ROLLED_BACK) || s.is(SettingReport.UNSUPPORTED) || s.is(SettingReport.NOT_APPLICABLE)
                     || Settings.steersAgent(s.id)) {
                 continue;
+            }
+            if (s.is(SettingReport.FAILED) && CONNECTIVITY.contains(s.id)) {
+                converge(applied.policy, applied.wanted);
+                return;
             }
             String want = applied.wanted.get(s.id) == null ? "" : applied.wanted.get(s.id);
             try {

@@ -140,6 +140,33 @@ public final class PolicyTest {
         }
     }
 
+    /**
+     * A setting of connectivity that cannot be read is not set and is reported as failed, and the rest of the policy is
+     * applied. As soon as it can be read it is set, with a guard.
+     */
+    @Test
+    public void aSettingThatCannotBeReadHoldsBackNoPolicy() throws Exception {
+        Fixture fixture = new Fixture();
+        fixture.shows.put("WIFI_STATE", "ENABLED");
+        fixture.mute = "WIFI_STATE";
+        try (Agent agent = fixture.open()) {
+            agent.policy.converge(new PolicyRef("p1", 1), settings("CAMERA", "BLOCK", "WIFI_STATE", "DISABLED"));
+            assertTrue(agent.policy.has(new PolicyRef("p1", 1)));
+            assertEquals("{WIFI_STATE=ENABLED, CAMERA=BLOCK}", fixture.shows.toString());
+        }
+        Applied failed = Applied.read(new Store(fixture.directory).load(Store.APPLIED));
+        assertEquals("failed", failed.settings.get(1).state);
+        fixture.mute = "";
+        fixture.elapsed += 7 * 3_600_000;
+        try (Agent agent = fixture.open()) {
+            agent.policy.restore(fixture.boot);
+        }
+        assertEquals("DISABLED", fixture.shows.get("WIFI_STATE"));
+        Applied applied = Applied.read(new Store(fixture.directory).load(Store.APPLIED));
+        assertEquals("applied", applied.settings.get(1).state);
+        assertEquals("{WIFI_STATE=ENABLED}", applied.guard.before.toString());
+    }
+
     private static LinkedHashMap<String, String> settings(String... namesAndValues) {
         LinkedHashMap<String, String> all = new LinkedHashMap<>();
         for (int i = 0; i < namesAndValues.length; i += 2) {
