@@ -38,6 +38,7 @@ public final class KeeperTest extends Client {
     private volatile String latest = ""; // the latest request
     private final StringBuffer requests = new StringBuffer(); // all of them
     private volatile String former = ""; // the device that has ended
+    private volatile String unknown = ""; // the device whose key the service does not know
     private volatile String action = "superseded"; // what its tombstone says
     private Keeper keeper;
     private final Keys signer = new Keys(); // the service's
@@ -51,7 +52,7 @@ public final class KeeperTest extends Client {
                 latest = new String(e.getRequestBody().readAllBytes(), StandardCharsets.UTF_8);
                 requests.append(latest);
                 byte[] body = say(e).getBytes(StandardCharsets.UTF_8);
-                e.sendResponseHeaders(refuses(e) ? 410 : status, body.length);
+                e.sendResponseHeaders(refuses(e) ? 410 : stranger(e) ? 401 : status, body.length);
                 e.getResponseBody().write(body);
                 e.close();
             }
@@ -97,6 +98,11 @@ public final class KeeperTest extends Client {
                 && (former.equals(e.getRequestHeaders().getFirst("Muster-Device")) || latest.contains("\"former\":"));
     }
 
+    /** stranger reports whether a request is signed with a key that the service does not know. */
+    private boolean stranger(HttpExchange e) {
+        return !unknown.isEmpty() && unknown.equals(e.getRequestHeaders().getFirst("Muster-Device"));
+    }
+
     private static final String ENROLLS = "enrolls as ";
 
     /** say is the answer to a request: what is signed is bound to it. */
@@ -106,6 +112,9 @@ public final class KeeperTest extends Client {
                 return "{\"error\":\"ended\",\"message\":\"\",\"signed\":"
                         + seal("tombstone", "{\"deviceId\":\"" + former + "\",\"action\":\"" + action + "\","
                         + "\"inReplyTo\":\"" + e.getRequestHeaders().getFirst("Muster-Sig") + "\",\"time\":1}") + "}";
+            }
+            if (stranger(e)) {
+                return "{\"error\":\"bad_signature\",\"message\":\"\"}";
             }
             if (answer.startsWith(ENROLLS)) {
                 return e.getRequestURI().getPath().endsWith("/enroll") ? enrolled(answer.substring(ENROLLS.length()))
@@ -273,9 +282,21 @@ public final class KeeperTest extends Client {
     public void aDeviceThatLostItsKeyTakesACodeOfItsService() throws Exception {
         enrolled(app, address(), spki());
         keeper = new Keeper(app, new Keys()); // the Keystore holds none
-        String before = id();
         status = 503;
         answer = "{}";
+        takesACodeWhenLost();
+    }
+
+    /** So does one whose key the service does not know, because one of the two is older than the last change of the key. */
+    @Test
+    public void aDeviceWhoseKeyIsRefusedTakesACodeOfItsService() throws Exception {
+        enrolled(app, address(), spki());
+        unknown = "d1";
+        takesACodeWhenLost();
+    }
+
+    private void takesACodeWhenLost() throws Exception {
+        String before = id();
         keeper.start();
         reach(Keeper.State.LOST);
         assertTrue("it stays the owner", fake.owner);

@@ -211,7 +211,7 @@ public final class Agent implements Closeable {
     IOException refused(IOException e) throws IOException {
         String action = link.trust.tombstone(Refusal.in(e));
         if (action.isEmpty()) {
-            return e;
+            return LostException.of(e);
         }
         if (link.identity().companion()) {
             letGo(); // it has no more than itself to give up

@@ -192,7 +192,7 @@ public final class Enrollment {
         } catch (UnreachedException e) {
             String action = link.trust.tombstone(Refusal.in(e));
             if (action.isEmpty()) {
-                throw e;
+                throw LostException.of(e);
             }
             return action;
         }
