@@ -66,6 +66,9 @@ func (a *Agent) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := a.journal.settle(); err != nil { // it holds back nothing else
+		a.options.Log.WarnContext(ctx, "cannot write down what became of commands", "error", err)
+	}
 	for _, e := range a.journal.Entries(Started) {
 		if err := a.resume(e, boot); err != nil {
 			return err

@@ -92,6 +92,9 @@ func (j *Journal) Compact(sync func(dir string) error) {
 	j.compact()
 }
 
+// Fill has the disk of an agent full, or not any more.
+func (a *Agent) Fill(full error) { a.journal.Compact(func(string) error { return full }) }
+
 // Pace is how long an agent waits after failures.
 type Pace struct{ pace pace }
 

@@ -172,3 +172,36 @@ func TestFollow_HalfApplied(t *testing.T) {
 		t.Errorf("the device has %v, want SMS taken back by fetching the policy once: %s", d.settings, trace)
 	}
 }
+
+// A command that was carried out is not again, and not forgotten, if the disk is full when its end is to be written down. The
+// agent stays in touch as usual, and says what became of the command once there is room.
+func TestInterrupted_ByAFullDisk(t *testing.T) {
+	t.Parallel()
+	w := newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,answers,does")
+	var a *agent.Agent
+	a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: w}, Now: func() time.Time { return w.now },
+		Log: slog.New(slog.DiscardHandler), Crash: func(step string) {
+			if step == "before done" {
+				a.Fill(errors.New("no space left on device"))
+			}
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close(a)
+	if _, err := a.Once(t.Context()); err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Fatalf("with a full disk: %v", err)
+	}
+	next, err := a.Once(t.Context())
+	if acked := strings.Contains(strings.Join(w.trace, " "), "[DONE,"); err != nil || next < time.Minute || acked {
+		t.Errorf("while it is full: again after %s, %v; told the service: %t", next, err, acked)
+	}
+	a.Fill(nil)
+	if _, err := a.Once(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	trace := strings.Join(w.trace, " ")
+	if strings.Count(trace, "do:LAUNCH_APP") != 1 || strings.Count(trace, "[DONE,") != 1 {
+		t.Errorf("when there is room again: %s", trace)
+	}
+}

@@ -9,8 +9,10 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -62,7 +64,9 @@ type Journal struct {
 	skipped int   // damaged lines that were passed over when it was opened
 	entries map[string]Entry
 	order   []string // ids, oldest first
-	syncDir func(path string) error
+	// unwritten are later steps of entries that are STARTED, by id.
+	unwritten map[string]Entry
+	syncDir   func(path string) error
 }
 
 // maxJournalLine bounds a line, and compactAbove the file, in bytes.
@@ -76,7 +80,7 @@ const (
 // line is dropped. Any other damaged line is the disk's fault: it is passed over
 // and counted (Skipped), and what follows it is kept.
 func OpenJournal(path string, now time.Time) (*Journal, error) {
-	j := &Journal{path: path, entries: map[string]Entry{}, limit: compactAbove, syncDir: durable.Sync}
+	j := &Journal{path: path, entries: map[string]Entry{}, unwritten: map[string]Entry{}, limit: compactAbove, syncDir: durable.Sync}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the journal: %w", err)
@@ -179,20 +183,32 @@ func (j *Journal) Entry(id string) (Entry, bool) {
 	return e, ok
 }
 
-// Entries returns the entries of a stage, oldest first.
+// Entries returns the entries of a stage, oldest first, without those of which a later step could not be written.
 func (j *Journal) Entries(stage Stage) []Entry {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var found []Entry
 	for _, id := range j.order {
-		if e := j.entries[id]; e.Stage == stage {
-			found = append(found, e)
+		if _, ended := j.unwritten[id]; j.entries[id].Stage == stage && !ended {
+			found = append(found, j.entries[id])
 		}
 	}
 	return found
 }
 
-// Write records an entry and returns when it is on the disk.
+// settle writes what became of commands that were STARTED, where that could not be written before: the disk was full.
+func (j *Journal) settle() error {
+	j.mu.Lock()
+	ended := slices.Collect(maps.Values(j.unwritten))
+	j.mu.Unlock()
+	if len(ended) == 0 {
+		return nil
+	}
+	return j.Write(ended...)
+}
+
+// Write records an entry and returns when it is on the disk. On failure the journal stays as it was; a step after STARTED,
+// which the device cannot take back, is remembered for settle.
 func (j *Journal) Write(entries ...Entry) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -205,10 +221,16 @@ func (j *Journal) Write(entries ...Entry) error {
 		lines = append(lines, line...)
 	}
 	if err := withReserve(filepath.Dir(j.path), func() error { return j.append(lines) }); err != nil {
+		for _, e := range entries {
+			if j.entries[e.Command.ID].Stage == Started {
+				j.unwritten[e.Command.ID] = e
+			}
+		}
 		return fmt.Errorf("cannot write the journal: %w", err)
 	}
 	for _, e := range entries {
 		j.keep(e)
+		delete(j.unwritten, e.Command.ID)
 	}
 	if j.size > j.limit {
 		j.forget(time.UnixMilli(entries[len(entries)-1].At))

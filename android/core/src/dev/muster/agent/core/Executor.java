@@ -37,6 +37,11 @@ final class Executor {
      */
     void recover() throws IOException {
         String boot = agent.device.bootId();
+        try {
+            agent.journal.settle();
+        } catch (IOException full) { // it holds back nothing else
+            agent.log.warn("cannot write down what became of commands", full);
+        }
         for (Entry e : agent.journal.entries(Entry.STARTED)) {
             resume(e, boot);
         }

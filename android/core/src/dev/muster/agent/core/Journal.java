@@ -27,7 +27,9 @@ final class Journal implements Closeable {
 
     private final File path;
     private final Map<String, Entry> entries = new LinkedHashMap<>(); // by id, oldest first
-    private RandomAccessFile file; // null: read only
+    /** unwritten are later steps of entries that are STARTED, by id. */
+    private final Map<String, Entry> unwritten = new LinkedHashMap<>();
+    RandomAccessFile file; // null: read only
     private long size; // of what is whole on disk
     private long limit = COMPACT_ABOVE;
     private boolean torn; // the file may be longer than size: a write failed
@@ -141,18 +143,28 @@ final class Journal implements Closeable {
         return entries.get(id);
     }
 
-    /** entries returns those of a stage, oldest first. */
+    /** entries returns those of a stage, oldest first, without those of which a later step could not be written. */
     synchronized List<Entry> entries(String stage) {
         List<Entry> found = new ArrayList<>();
         for (Entry e : entries.values()) {
-            if (e.is(stage)) {
+            if (e.is(stage) && !unwritten.containsKey(e.command.id)) {
                 found.add(e);
             }
         }
         return found;
     }
 
-    /** write records entries and returns when they are on the disk. */
+    /** settle writes what became of commands that were STARTED, where that could not be written before: the disk was full. */
+    synchronized void settle() throws IOException {
+        if (!unwritten.isEmpty()) {
+            write(unwritten.values().toArray(new Entry[0]));
+        }
+    }
+
+    /**
+     * write records entries and returns when they are on the disk. On failure the journal stays as it was; a step after
+     * STARTED, which the device cannot take back, is remembered for settle.
+     */
     synchronized void write(Entry... all) throws IOException {
         ByteArrayOutputStream lines = new ByteArrayOutputStream();
         for (Entry e : all) {
@@ -161,10 +173,17 @@ final class Journal implements Closeable {
         try {
             appendOrGive(lines.toByteArray());
         } catch (IOException e) {
+            for (Entry one : all) {
+                Entry before = entries.get(one.command.id);
+                if (before != null && before.is(Entry.STARTED)) {
+                    unwritten.put(one.command.id, one);
+                }
+            }
             throw new IOException("cannot write the journal: " + e.getMessage(), e);
         }
         for (Entry e : all) {
             keep(e);
+            unwritten.remove(e.command.id);
         }
         if (size > limit) {
             forget(all[all.length - 1].at);
