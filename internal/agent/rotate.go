@@ -53,11 +53,8 @@ func (l *link) rotate(ctx context.Context) error {
 	defer l.mu.Unlock()
 	taken := l.id
 	taken.Key, taken.NextKey, taken.KeyMade = l.id.NextKey, nil, l.now().UnixMilli()+l.id.OffsetMS
-	if err := l.save(taken); err != nil {
-		return err
-	}
-	l.key = next
-	return nil
+	l.key = next // also where that cannot be written down now: the service has no other
+	return l.save(taken)
 }
 
 // nextKey is the key that a change was begun with, or a new one.

@@ -49,8 +49,8 @@ final class Rotation {
             taken.key = taken.nextKey;
             taken.nextKey = "";
             taken.keyMade = link.serviceTime();
+            link.use(next); // also where that cannot be written down now: the service has no other
             link.save(taken);
-            link.use(next);
         }
         try {
             link.keys().delete(old);

@@ -1,11 +1,16 @@
 package dev.muster.agent.core;
 
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertNotSame;
+import static org.junit.Assert.assertNull;
+import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
 import java.io.File;
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -85,6 +90,60 @@ public final class BreakTest {
             long later = fixture.now + 48 * 3_600_000;
             agent.link.trust.keepTime(later);
             assertEquals(later, agent.link.identity().latest);
+        }
+    }
+
+    /**
+     * A command that was carried out is not again, and not forgotten, if the disk is full when its end is to be written
+     * down. The agent stays in touch as usual, and says what became of the command once there is room.
+     */
+    @Test
+    public void aFullDiskForgetsNoCommandThatWasCarriedOut() throws Exception {
+        final RandomAccessFile[] before = new RandomAccessFile[1];
+        final Agent[] running = new Agent[1];
+        Fixture fixture = new Fixture() {
+            @Override
+            public String act(Action action) throws DeviceException {
+                try {
+                    Journal journal = running[0].journal;
+                    assertNull("it acts twice", before[0]);
+                    before[0] = journal.file;
+                    journal.file = new RandomAccessFile("/dev/full", "rw");
+                } catch (IOException e) {
+                    throw DeviceException.failed(e.getMessage());
+                }
+                return super.act(action);
+            }
+        };
+        try (Agent agent = fixture.open()) {
+            running[0] = agent;
+            CheckIn.accept(agent, Collections.singletonList(fixture.order("k1", "c1", "LAUNCH_APP")));
+            assertThrows(IOException.class, agent::once);
+            assertEquals(900_000, agent.once());
+            assertEquals("told while the disk is full", "[]", agent.acks().toString());
+            agent.journal.file.close();
+            agent.journal.file = before[0];
+            agent.once();
+            List<Fields> acks = fixture.checkIns.get(fixture.checkIns.size() - 1).objects("acks");
+            assertEquals("DONE", acks.get(0).text("state"));
+        }
+    }
+
+    /** A new key that the service has is the device's, also if that cannot be written down. */
+    @Test
+    public void aFullDiskKeepsTheKeyThatTheServiceHas() throws Exception {
+        Fixture fixture = new Fixture() {
+            @Override
+            public Answer send(String method, String url, Map<String, String> headers, byte[] body, int silence) throws IOException {
+                File identity = new File(directory, Store.IDENTITY); // no file can take a folder's place
+                assertTrue(url, url.endsWith("/rotate") && identity.delete() && identity.mkdir());
+                return super.send(method, url, headers, body, silence);
+            }
+        };
+        try (Agent agent = fixture.open()) {
+            DeviceKey old = agent.link.key();
+            assertThrows(IOException.class, agent::rotate);
+            assertNotSame("the service has another", old, agent.link.key());
         }
     }
 
