@@ -3,6 +3,8 @@ package agentserver_test
 import (
 	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,16 +22,22 @@ import (
 func TestRotate_DeviceKey(t *testing.T) {
 	w := newWorld(t)
 	for _, alg := range []protocol.Algorithm{protocol.Ed25519, protocol.ES256} {
-		for _, lost := range []string{"nothing", "the request", "the answer"} {
+		for _, lost := range []string{"nothing", "the request", "the answer", "the room on disk"} {
 			p := w.enroll(alg)
 			p.mustCheckIn()
 			before := p.key()
 			client := *p.options.Client
 			cut := func(r *http.Request) bool { return lost == "the request" && strings.HasSuffix(r.URL.Path, "/rotate") }
-			base := client.Transport
+			base, identity, full := client.Transport, filepath.Join(p.options.Dir, "identity.json"), lost == "the room on disk"
+			aside := identity + ".aside"
 			client.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
 				if cut(r) {
 					return nil, errors.New("no network")
+				}
+				if _, err := os.Lstat(aside); err != nil && full && strings.HasSuffix(r.URL.Path, "/rotate") {
+					if err := errors.Join(os.Rename(identity, aside), os.Mkdir(identity, 0o700)); err != nil { // no file can take a folder's place
+						t.Error(err)
+					}
 				}
 				return base.RoundTrip(r)
 			})
@@ -41,6 +49,15 @@ func TestRotate_DeviceKey(t *testing.T) {
 			cut = func(*http.Request) bool { return false }
 			if (err == nil) != (lost == "nothing") {
 				t.Fatalf("%s, %s lost: %v", alg, lost, err)
+			}
+			if full {
+				if err := p.checkIn(); err == nil || strings.Contains(err.Error(), "bad_signature") {
+					t.Errorf("%s, while the disk is full: %v", alg, err)
+				}
+				full = false
+				if err := errors.Join(os.Remove(identity), os.Rename(aside, identity)); err != nil {
+					t.Fatal(err)
+				}
 			}
 			p.start() // the process may have died
 			p.mustCheckIn()
