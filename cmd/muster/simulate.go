@@ -83,14 +83,8 @@ func (c *simulateCommand) Run(env *cli.Env) (err error) {
 			return err
 		}
 		defer func() { _ = simulated.Close() }()
-	} else {
-		err := c.existing(env, &o)
-		if err == nil {
-			err = enoughFiles(len(o.Tokens), ops.OpenFileLimit())
-		}
-		if err != nil {
-			return err
-		}
+	} else if err := c.existing(env, &o); err != nil {
+		return err
 	}
 	report, err := fleetsim.Run(env.Context, o)
 	progress.end()
@@ -171,7 +165,7 @@ func (c *simulateCommand) existing(env *cli.Env, o *fleetsim.Options) error {
 		return fmt.Errorf("cannot read --api-key-file: %w", err)
 	}
 	o.Tokens, o.Keys = append(o.Tokens, tokens...), append(o.Keys, keys...)
-	return nil
+	return enoughFiles(len(o.Tokens), ops.OpenFileLimit())
 }
 
 // fileLines returns the lines of a file; none without a path, and those of

@@ -133,11 +133,12 @@ func (a *Agent) fetch(ctx context.Context, want protocol.Assignment) (protocol.P
 // converge applies every setting, takes back what only the policy before had,
 // and reads each back. It may be repeated at any time.
 func (a *Agent) converge(ctx context.Context, ref protocol.PolicyRef, want map[string]string) error {
-	next := applied{Policy: ref, Wanted: want}
-	unread, err := map[string]error{}, error(nil)
-	if next.Guard, err = a.watch(ctx, want, unread); err != nil {
+	boot, err := a.options.Device.BootID(ctx)
+	if err != nil {
 		return err
 	}
+	unread := map[string]protocol.SettingReport{}
+	next := applied{Policy: ref, Wanted: want, Guard: a.watch(ctx, boot, want, unread)}
 	before := a.mayHaveSet()
 	if err := a.touch(want, next.Guard); err != nil {
 		return err
@@ -155,19 +156,14 @@ func (a *Agent) converge(ctx context.Context, ref protocol.PolicyRef, want map[s
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(want)) {
-		if why := unread[id]; why != nil { // what was before could not be restored
-			next.Settings = append(next.Settings, protocol.SettingReport{ID: id, State: protocol.SettingFailed,
-				Detail: "not set, because what the device has cannot be read: " + why.Error()})
-			continue
+		report, failed := unread[id]
+		if !failed {
+			report = a.applyOf(ctx, want, id)
 		}
-		next.Settings = append(next.Settings, a.applyOf(ctx, want, id))
+		next.Settings = append(next.Settings, report)
 	}
 	if err := ctx.Err(); err != nil {
 		return err // the agent was told to end: what did not come about has not failed
-	}
-	boot, err := a.options.Device.BootID(ctx)
-	if err != nil {
-		return err
 	}
 	next.BootID, next.CheckAt = boot, a.after(driftInterval)
 	if next.Guard != nil {
@@ -264,8 +260,8 @@ func refusesForGood(err error) bool {
 
 // watch returns what to restore if the change cuts the device off; nil if no
 // connectivity changes. It reads what a policy sets or may have set: nothing else changes.
-// What cannot be read now goes to unread.
-func (a *Agent) watch(ctx context.Context, want map[string]string, unread map[string]error) (*guard, error) {
+// What cannot be read now could not be restored: it goes to unread, as failed.
+func (a *Agent) watch(ctx context.Context, boot string, want map[string]string, unread map[string]protocol.SettingReport) *guard {
 	before := map[string]string{}
 	changes := false
 	set := a.mayHaveSet()
@@ -273,25 +269,23 @@ func (a *Agent) watch(ctx context.Context, want map[string]string, unread map[st
 		if _, wanted := want[id]; !wanted && !slices.Contains(set, id) {
 			continue
 		}
-		now, err := a.options.Device.Read(ctx, id)
-		if err != nil {
-			if !refusesForGood(err) {
-				unread[id] = err
-			}
-			continue
+		switch now, err := a.options.Device.Read(ctx, id); {
+		case err == nil:
+			before[id] = now
+			changes = changes || canonical(now) != canonical(want[id])
+		case !refusesForGood(err):
+			unread[id] = protocol.SettingReport{ID: id, State: protocol.SettingFailed,
+				Detail: "not set, because what the device has cannot be read: " + err.Error()}
 		}
-		before[id] = now
-		changes = changes || canonical(now) != canonical(want[id])
 	}
 	if g := a.applied.Guard; g != nil { // it still waits: what was before it is restored
 		maps.Copy(before, g.Before)
 		changes = true
 	}
 	if !changes {
-		return nil, nil
+		return nil
 	}
-	boot, err := a.options.Device.BootID(ctx)
-	return &guard{BootID: boot, Until: a.after(guardTime), Before: before}, err
+	return &guard{BootID: boot, Until: a.after(guardTime), Before: before}
 }
 
 // after is a moment to come, by the clock of this start of the machine, in milliseconds.
@@ -358,16 +352,13 @@ func (a *Agent) repair(ctx context.Context, boot string) error {
 	next := a.applied
 	next.Settings = slices.Clone(next.Settings)
 	for i, s := range next.Settings {
-		if s.State == protocol.RolledBack || s.State == protocol.Unsupported || s.State == protocol.NotApplicable {
+		if s.State == protocol.RolledBack || s.State == protocol.Unsupported || s.State == protocol.NotApplicable || steersAgent(s.ID) {
 			continue
 		}
 		if s.State == protocol.SettingFailed && slices.Contains(connectivity[:], s.ID) {
 			return a.converge(ctx, a.applied.Policy, a.applied.Wanted)
 		}
 		want := a.applied.Wanted[s.ID]
-		if steersAgent(s.ID) {
-			continue
-		}
 		if got, err := a.options.Device.Read(ctx, s.ID); err == nil && settled(want, got) && s.State == protocol.Applied {
 			continue
 		}

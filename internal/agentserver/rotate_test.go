@@ -35,7 +35,8 @@ func TestRotate_DeviceKey(t *testing.T) {
 					return nil, errors.New("no network")
 				}
 				if _, err := os.Lstat(aside); err != nil && full && strings.HasSuffix(r.URL.Path, "/rotate") {
-					if err := errors.Join(os.Rename(identity, aside), os.Mkdir(identity, 0o700)); err != nil { // no file can take a folder's place
+					// No file can take a folder's place.
+					if err := errors.Join(os.Rename(identity, aside), os.Mkdir(identity, 0o700)); err != nil {
 						t.Error(err)
 					}
 				}

@@ -19,29 +19,31 @@ func (answer roundTrip) RoundTrip(*http.Request) (*http.Response, error) { retur
 func TestSend_ServiceIsBusy(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name   string
-		busy   time.Duration
-		status int
-		sent   int
+		name    string
+		busy    time.Duration
+		status  int
+		content string
+		sent    int
 	}{
-		{"it restarts", 4 * time.Minute, http.StatusServiceUnavailable, 1},
-		{"it is away for good", time.Hour, http.StatusBadGateway, 0},
+		{"it restarts", 4 * time.Minute, http.StatusServiceUnavailable, "application/problem+json", 1},
+		{"it is away for good", time.Hour, http.StatusBadGateway, "text/html", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f, err := newFleet(Options{Tokens: []string{"token"}, Keys: []string{"key"}, Clock: time.Now, Now: time.Now})
+				f, err := newFleet(Options{Server: "fake://service", Tokens: []string{"token"}, Keys: []string{"key"}, Clock: time.Now,
+					Now: time.Now})
 				if err != nil {
 					t.Fatal(err)
 				}
 				began, refused := time.Now(), 0
-				f.rest.client.Transport = roundTrip(func() *http.Response {
-					answer := &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("{}"))}
+				f.http.RegisterProtocol("fake", roundTrip(func() *http.Response {
+					answer := &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"retryable": true}`))}
 					if time.Since(began) < test.busy {
 						refused++
-						answer.StatusCode, answer.Header = test.status, http.Header{"Retry-After": {"2"}}
+						answer.StatusCode, answer.Header = test.status, http.Header{"Content-Type": {test.content}}
 					}
 					return answer
-				})
+				}))
 				if err := script.Attempt(func() { f.rest.send(t.Context(), f.members[0], "reboot", 0) }); err != nil {
 					t.Fatalf("the run ended: %v", err)
 				}
@@ -50,7 +52,7 @@ func TestSend_ServiceIsBusy(t *testing.T) {
 				if err := report.Write(&text); err != nil {
 					t.Fatal(err)
 				}
-				problem := strings.Contains(text.String(), "PROBLEM: device 0: reboot was answered")
+				problem := strings.Contains(text.String(), "PROBLEM: device 0: reboot was not taken")
 				if report.Commands != test.sent || problem != (test.sent == 0) || refused > 150 {
 					t.Errorf("after %d refusals: %+v", refused, report)
 				}

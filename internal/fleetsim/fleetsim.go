@@ -133,14 +133,9 @@ func newFleet(o Options) (*fleet, error) {
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
 	}
-	if o.Patience <= 0 {
-		o.Patience = 5 * time.Minute
-	}
-	if o.OfflineFor <= 0 {
-		o.OfflineFor = 2 * time.Second
-	}
+	o.Patience, o.OfflineFor = cmp.Or(max(o.Patience, 0), 5*time.Minute), cmp.Or(max(o.OfflineFor, 0), 2*time.Second)
 	f := &fleet{Options: o, http: newTransport(len(o.Tokens)), started: o.Clock(), refusals: map[string]int{}}
-	f.rest = &rest{fleet: f, client: &http.Client{Transport: f.http, Timeout: time.Minute}, keys: make(chan string, max(1, len(o.Keys)))}
+	f.rest = &rest{fleet: f, client: &http.Client{Transport: f, Timeout: time.Minute}, keys: make(chan string, max(1, len(o.Keys)))}
 	for _, key := range o.Keys {
 		f.rest.keys <- key
 	}

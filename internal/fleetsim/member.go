@@ -49,7 +49,7 @@ func newMember(f *fleet, number int, token string) *member {
 		passed: map[string]passage{}}
 	m.skew = time.Duration((m.dice.share()*2 - 1) * float64(f.Skew))
 	m.device = &watched{Device: simulated.New(simulated.Default(m.serial), m.now), member: m, done: map[string][]deed{}}
-	m.network = &network{member: m, base: f.http}
+	m.network = &network{m}
 	if len(f.Policies) > 0 {
 		m.policy = f.Policies[0]
 	}

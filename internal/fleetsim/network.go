@@ -2,7 +2,6 @@ package fleetsim
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -29,10 +28,7 @@ func newTransport(agents int) *http.Transport {
 
 // network is a device's way to the service. It loses and doubles what it is
 // told to, and listens to what passes.
-type network struct {
-	member *member
-	base   http.RoundTripper
-}
+type network struct{ member *member }
 
 var errLost = errors.New("the network lost it")
 
@@ -45,9 +41,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errLost
 	}
 	if strings.HasSuffix(r.URL.Path, "/wake") {
-		f.requests.Add(1)
-		answer, err := n.base.RoundTrip(r)
-		f.answered(r.Context(), answer)
+		answer, err := f.RoundTrip(r)
 		if err == nil {
 			answer.Body = &wakeBody{ReadCloser: answer.Body, member: n.member}
 		}
@@ -89,9 +83,7 @@ func (n *network) exchange(r *http.Request) (*http.Response, []byte, error) {
 	}
 	f := n.member.fleet
 	began := f.Clock()
-	f.requests.Add(1)
-	answer, err := n.base.RoundTrip(again)
-	f.answered(r.Context(), answer)
+	answer, err := f.RoundTrip(again)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -103,20 +95,22 @@ func (n *network) exchange(r *http.Request) (*http.Response, []byte, error) {
 	return answer, body, err
 }
 
-// answered counts an answer that is a refusal for now, and that there was none, unless ctx ended the request.
-func (f *fleet) answered(ctx context.Context, answer *http.Response) {
-	why := "no answer"
-	if answer != nil {
-		if answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode < http.StatusInternalServerError {
-			return
-		}
+// RoundTrip implements http.RoundTripper: the way of all requests to the service. It counts them, and refusals for now.
+func (f *fleet) RoundTrip(r *http.Request) (*http.Response, error) {
+	f.requests.Add(1)
+	answer, err := f.http.RoundTrip(r)
+	why, refused := "no answer", err != nil
+	if err == nil {
 		why = strconv.Itoa(answer.StatusCode) + " " + http.StatusText(answer.StatusCode)
+		refused = answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode >= http.StatusInternalServerError
+	}
+	if !refused || r.Context().Err() != nil {
+		return answer, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if ctx.Err() == nil {
-		f.refusals[why]++
-	}
+	f.refusals[why]++
+	return answer, err
 }
 
 // passage is what passed about a command.

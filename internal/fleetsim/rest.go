@@ -1,17 +1,17 @@
 package fleetsim
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
+	"errors"
+	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/wait"
 )
@@ -24,77 +24,47 @@ type rest struct {
 	keys   chan string // those with budget left
 }
 
-// reply is an answer of the API.
-type reply struct {
-	status   int           // 0: none came
-	after    time.Duration // Retry-After
-	replayed bool          // it is the stored answer of an earlier attempt
-	body     []byte
-	err      error // why no answer came
-}
-
-// busy reports whether the same request may be answered otherwise later: nothing answered, or what did is restarting, has no
-// room, or has a twin of the request under way.
-func (g reply) busy() bool {
-	return !g.replayed && (g.err != nil || g.status == http.StatusConflict || g.status == http.StatusTooManyRequests ||
-		g.status >= http.StatusInternalServerError)
+// busy reports whether the same request may be answered otherwise later, and how long the service asks to wait: nothing
+// answered, or what did is restarting, has no room, or has a twin of the request under way.
+func busy(err error) (after time.Duration, is bool) {
+	p, answered := errors.AsType[*client.Problem](err)
+	if !answered {
+		return 0, err != nil
+	}
+	return p.RetryAfter, p.RetryAfter > 0 || p.Retryable
 }
 
 // call makes one request with any key that is at hand. It waits and repeats the request while the service is busy, for as
-// long as there is patience, and returns the last answer.
-func (r *rest) call(ctx context.Context, method, path string, body any, idempotencyKey string) reply {
+// long as there is patience. Errors are those of client.Do, of the last attempt.
+func (r *rest) call(ctx context.Context, q client.Request) (*client.Answer, error) {
+	q.Path = client.Base + q.Path
 	for {
 		var key string
 		select {
 		case <-ctx.Done():
-			return reply{err: context.Cause(ctx)}
+			return nil, context.Cause(ctx)
 		case key = <-r.keys:
 		}
-		got := r.once(ctx, key, method, path, body, idempotencyKey)
-		// What may have arrived is repeated with the same key: idempotency is a key's own.
-		started := r.fleet.Clock()
-		for n := 0; got.busy() && (n > 0 || got.status != http.StatusTooManyRequests) && r.fleet.Clock().Sub(started) < r.fleet.Patience &&
-			wait.For(ctx, max(pause(n), r.fleet.paced(got.after))); n++ {
-			got = r.once(ctx, key, method, path, body, idempotencyKey)
+		c := client.Client{Address: r.fleet.Server, Key: key, HTTP: r.client}
+		began := r.fleet.Clock()
+		for n := 0; ; n++ {
+			got, err := c.Do(ctx, q)
+			after, again := busy(err)
+			// What may have arrived is repeated with the same key: idempotency is a key's own.
+			if p, refused := errors.AsType[*client.Problem](err); refused && n == 0 && p.Status == http.StatusTooManyRequests {
+				time.AfterFunc(r.fleet.paced(after), func() { r.keys <- key }) // there is room for every key
+				break
+			}
+			if !again || r.fleet.Clock().Sub(began) > r.fleet.Patience || !wait.For(ctx, max(pause(n), r.fleet.paced(after))) {
+				r.keys <- key
+				return got, err
+			}
 		}
-		if got.status != http.StatusTooManyRequests {
-			r.keys <- key
-			return got
-		}
-		time.AfterFunc(r.fleet.paced(got.after), func() { r.keys <- key }) // there is room for every key
 	}
 }
 
 // pause is how long to wait after n failures before, without a word from the service: it doubles, as the agent's does.
 func pause(n int) time.Duration { return time.Second << min(n, 4) }
-
-func (r *rest) once(ctx context.Context, key, method, path string, body any, idempotencyKey string) (got reply) {
-	var text []byte
-	if body != nil {
-		text = script.Must(json.Marshal(body))
-	}
-	request := script.Must(http.NewRequestWithContext(ctx, method, r.fleet.Server+"/api/v1"+path, bytes.NewReader(text)))
-	request.Header.Set("X-API-Key", key)
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	if idempotencyKey != "" {
-		request.Header.Set("Idempotency-Key", idempotencyKey)
-	}
-	r.fleet.requests.Add(1)
-	response, err := r.client.Do(request)
-	r.fleet.answered(ctx, response)
-	if err != nil {
-		return reply{err: err}
-	}
-	defer response.Body.Close()
-	got.status, got.replayed = response.StatusCode, response.Header.Get("Idempotency-Replayed") == "true"
-	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
-		got.after = time.Duration(seconds) * time.Second
-	}
-	got.body, got.err = io.ReadAll(response.Body)
-	return got
-}
 
 // paced is how long a duration of the service's clock takes.
 func (f *fleet) paced(d time.Duration) time.Duration {
@@ -106,19 +76,11 @@ func (f *fleet) paced(d time.Duration) time.Duration {
 
 // get reads a resource.
 func (r *rest) get(ctx context.Context, path string, into any) {
-	got := r.call(ctx, http.MethodGet, path, nil, "")
-	if got.err != nil || got.status != http.StatusOK {
-		script.Need(got.failure("GET " + path))
+	got, err := r.call(ctx, client.Request{Method: http.MethodGet, Path: path})
+	if err != nil {
+		script.Fail("GET %s: %w", path, err)
 	}
-	script.Need(json.Unmarshal(got.body, into))
-}
-
-// failure says what became of a request that had no success.
-func (g reply) failure(what string) error {
-	if g.err != nil {
-		return fmt.Errorf("%s was not answered: %w", what, g.err)
-	}
-	return fmt.Errorf("%s was answered %d %s", what, g.status, g.body)
+	script.Need(json.Unmarshal(got.Body, into))
 }
 
 // assetView is what the fleet reads of an asset.
@@ -143,23 +105,33 @@ func (r *rest) findAssets(ctx context.Context) {
 	for _, m := range r.fleet.members {
 		bySerial[m.serial] = m
 	}
-	for page := 0; ; page++ {
-		var list struct {
-			Content []assetView
-			Last    bool
-		}
-		r.get(ctx, "/assets?sort=createdAt,desc&size=100&page="+strconv.Itoa(page), &list)
-		for _, a := range list.Content {
-			if m := bySerial[a.Specifications["serialNumber"]]; m != nil {
-				m.asset = url.PathEscape(a.PathName)
-				delete(bySerial, m.serial)
-			}
+	for a := range listed[assetView](ctx, r, "/assets?sort=createdAt,desc&size=100") {
+		if m := bySerial[a.Specifications["serialNumber"]]; m != nil {
+			m.asset = url.PathEscape(a.PathName)
+			delete(bySerial, m.serial)
 		}
 		if len(bySerial) == 0 {
 			return
 		}
-		if list.Last {
-			script.Fail("%d enrolled devices are not in the inventory", len(bySerial))
+	}
+	script.Fail("%d enrolled devices are not in the inventory", len(bySerial))
+}
+
+// listed reads a list, page by page.
+func listed[T any](ctx context.Context, r *rest, path string) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for page, last := 0, false; !last; page++ {
+			var list struct {
+				Content []T
+				Last    bool
+			}
+			r.get(ctx, path+"&page="+strconv.Itoa(page), &list)
+			for _, one := range list.Content {
+				if !yield(one) {
+					return
+				}
+			}
+			last = list.Last
 		}
 	}
 }
@@ -252,27 +224,27 @@ func (r *rest) send(ctx context.Context, m *member, path string, n int) {
 		return
 	}
 	o := order{path: path, posted: r.fleet.Clock()}
-	got := r.call(ctx, http.MethodPost, "/assets/"+m.asset+"/commands/"+path, body,
-		"fleet-"+strconv.FormatInt(r.fleet.started.UnixNano(), 36)+"-"+strconv.Itoa(n))
-	switch {
-	case got.err == nil && (got.status == http.StatusOK || got.status == http.StatusAccepted):
+	got, err := r.call(ctx, client.Request{Method: http.MethodPost, Path: "/assets/" + m.asset + "/commands/" + path, Body: body,
+		IdempotencyKey: "fleet-" + strconv.FormatInt(r.fleet.started.UnixNano(), 36) + "-" + strconv.Itoa(n)})
+	if err == nil {
 		r.fleet.sent.Add(1)
-		m.note(o, got.body)
-	case ctx.Err() != nil || got.err == nil && got.status < http.StatusInternalServerError:
-		script.Need(got.failure(path))
-	default:
-		r.fleet.problem("device %d: %v", m.number, got.failure(path))
+		m.note(o, got.Body)
+		return
 	}
+	if p, answered := errors.AsType[*client.Problem](err); ctx.Err() != nil || answered && p.Status < http.StatusInternalServerError {
+		script.Fail("%s: %w", path, err)
+	}
+	r.fleet.problem("device %d: %s was not taken: %v", m.number, path, err)
 }
 
 // argument is a command's body. A device cannot be moved to the policy that it
 // has.
-func (m *member) argument(path string) (body any, skip bool) {
+func (m *member) argument(path string) (body []byte, skip bool) {
 	switch path {
 	case "message":
-		return map[string]string{"title": "Hello", "body": "From the fleet; $(reboot) `reboot` && reboot"}, false
+		return []byte(`{"title": "Hello", "body": "From the fleet; $(reboot) ` + "`reboot`" + ` && reboot"}`), false
 	case "launch-app":
-		return map[string]string{"packageName": "com.example.app"}, false
+		return []byte(`{"packageName": "com.example.app"}`), false
 	case "change-policy":
 		if len(m.fleet.Policies) < 2 {
 			return nil, true
@@ -284,7 +256,7 @@ func (m *member) argument(path string) (body any, skip bool) {
 			next = m.fleet.Policies[1]
 		}
 		m.policy = next
-		return map[string]string{"policyId": next}, false
+		return []byte(`{"policyId": "` + next + `"}`), false
 	}
 	return nil, false
 }

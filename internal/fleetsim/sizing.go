@@ -2,6 +2,7 @@ package fleetsim
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,9 +60,8 @@ type measured struct {
 // read reads the cost into one of the moments.
 func (m *measured) read(ctx context.Context, f *fleet, into *cost) {
 	var err error
-	if *into, err = f.cost(ctx); err != nil && m.err == nil {
-		m.err = err
-	}
+	*into, err = f.cost(ctx)
+	m.err = cmp.Or(m.err, err)
 }
 
 // acknowledged waits until the devices have acknowledged what they were sent, for a
@@ -169,7 +169,7 @@ func (f *fleet) cost(ctx context.Context) (total cost, err error) {
 		return cost{}, errNoMetrics
 	}
 	for _, address := range f.Metrics {
-		one, err := readCost(ctx, f.rest.client, address)
+		one, err := readCost(ctx, &http.Client{Transport: f.http, Timeout: time.Minute}, address)
 		if err != nil {
 			return cost{}, fmt.Errorf("the CPU time and the memory of the service are missing: %w", err)
 		}

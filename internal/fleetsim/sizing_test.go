@@ -85,7 +85,7 @@ func TestCost_OfReplicas(t *testing.T) {
 		"no process":   {[]string{serve(200, "go_goroutines 5\n")}, "has no process_cpu_seconds_total"},
 		"no number":    {[]string{serve(200, "process_cpu_seconds_total many\n")}, "has no number"},
 	} {
-		f := &fleet{Options: Options{Metrics: c.addresses}, rest: &rest{client: http.DefaultClient}}
+		f := &fleet{Options: Options{Metrics: c.addresses}, http: newTransport(1)}
 		got, err := f.cost(t.Context())
 		if c.missing == "" {
 			expect.Equal(t, title, expect.Values{"error": {err, nil}, "CPU": {got.cpu, 3.0}, "memory": {got.memory, int64(130e6)}})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"path"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/musterhq/muster/internal/script"
@@ -70,22 +69,14 @@ func (r *rest) versions(ctx context.Context) map[string]int {
 	if len(r.fleet.Policies) == 0 {
 		return versions
 	}
-	for page := 0; ; page++ {
-		var list struct {
-			Content []struct {
-				PathName string
-				Version  int
-			}
-			Last bool
-		}
-		r.get(ctx, "/policies?size=100&page="+strconv.Itoa(page), &list)
-		for _, p := range list.Content {
-			versions[p.PathName] = p.Version
-		}
-		if list.Last {
-			return versions
-		}
+	type named struct {
+		PathName string
+		Version  int
 	}
+	for p := range listed[named](ctx, r, "/policies?size=100") {
+		versions[p.PathName] = p.Version
+	}
+	return versions
 }
 
 // verifyOne ends the script with what is not yet as it must be.
