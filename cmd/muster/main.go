@@ -130,7 +130,8 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		err = cli.NoEmptyList(chosen)
 	}
 	if err != nil {
-		fmt.Fprintf(errOut, "muster: %s: see --help\n", cli.Message(err))
+		// That a choice may be left out is not one of its values.
+		fmt.Fprintf(errOut, "muster: %s: see --help\n", strings.Replace(cli.Message(err), `one of "",`, "one of ", 1))
 		return exitUsage
 	}
 	env := &cli.Env{Context: ctx, In: in, Out: out, Err: errOut, Now: time.Now, User: hostUser(),

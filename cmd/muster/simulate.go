@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 
 // simulateCommand runs simulated agents against a service, for load.
 type simulateCommand struct {
-	Agents   int           `name:"agents" default:"100" help:"How many agents. Default: ${default}."`
+	Agents   *int          `name:"agents" placeholder:"N" help:"How many agents; with --server, they take the tokens in turn. Default: 100; with --server, one for each token."`
 	Commands int           `name:"commands" default:"3" help:"Commands for each agent. Default: ${default}."`
 	Duration time.Duration `name:"duration" default:"0s" help:"Time over which the commands are sent; 0: as fast as can be."`
 	Ramp     time.Duration `name:"ramp" default:"2s" help:"Time over which the agents appear. Default: ${default}."`
@@ -52,8 +53,10 @@ var errProblems = errors.New("the simulation found problems: see above")
 // Validate wants numbers with which there is a simulation.
 func (c *simulateCommand) Validate() error {
 	switch {
-	case c.Server == "" && (c.Agents < 1 || c.Pace < 1 || c.Pace > 8):
-		return errors.New("--agents must be at least 1, and --pace between 1 and 8")
+	case c.Agents != nil && *c.Agents < 1:
+		return errors.New("--agents must be at least 1")
+	case c.Server == "" && (c.Pace < 1 || c.Pace > 8):
+		return errors.New("--pace must be between 1 and 8")
 	case c.Commands < 0:
 		return errors.New("--commands must not be negative")
 	}
@@ -130,16 +133,20 @@ func (c *simulateCommand) options(env *cli.Env, dir string, progress *progressLi
 
 // ownService starts a service of the simulation's own.
 func (c *simulateCommand) ownService(env *cli.Env, dir string, o *fleetsim.Options) (*simulatedService, error) {
-	if err := enoughFiles(c.Agents, ops.OpenFileLimit()); err != nil {
+	agents := 100
+	if c.Agents != nil {
+		agents = *c.Agents
+	}
+	if err := enoughFiles(agents, ops.OpenFileLimit()); err != nil {
 		return nil, err
 	}
 	start := env.Now().Truncate(time.Millisecond)
 	o.Pace, o.Now = c.Pace, proving.Clock(env.Now, start, c.Pace)
 	o.Say("Starting a service of its own …")
 	// With a tenth of the commands a minute for each key none has to wait.
-	keys := (c.Agents*(c.Commands+1))/10 + 1
+	keys := (agents*(c.Commands+1))/10 + 1
 	simulated, err := startSimulatedService(env.Context, env.Err,
-		proving.Request{Dir: dir, Agents: c.Agents, Keys: keys, Start: start.UnixMilli(), Pace: c.Pace})
+		proving.Request{Dir: dir, Agents: agents, Keys: keys, Start: start.UnixMilli(), Pace: c.Pace})
 	if err != nil {
 		return nil, err
 	}
@@ -165,6 +172,10 @@ func (c *simulateCommand) existing(env *cli.Env, o *fleetsim.Options) error {
 		return fmt.Errorf("cannot read --api-key-file: %w", err)
 	}
 	o.Tokens, o.Keys = append(o.Tokens, tokens...), append(o.Keys, keys...)
+	if c.Agents != nil && len(o.Tokens) > 0 {
+		all := slices.Repeat(o.Tokens, *c.Agents/len(o.Tokens)+1)
+		o.Tokens = all[:*c.Agents]
+	}
 	return enoughFiles(len(o.Tokens), ops.OpenFileLimit())
 }
 

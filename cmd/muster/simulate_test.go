@@ -28,6 +28,13 @@ func TestSimulate_KeysFromAFile(t *testing.T) {
 			}
 		})
 	}
+	for agents, want := range map[int]string{1: "a", 3: "aba"} {
+		var o fleetsim.Options
+		c := simulateCommand{Agents: &agents, Server: "http://127.0.0.1:1", Token: []string{"a", "b"}}
+		if err := c.existing(env, &o); err != nil || strings.Join(o.Tokens, "") != want {
+			t.Errorf("%d agents with two tokens: %v, %v; want %s", agents, o.Tokens, err, want)
+		}
+	}
 	both := simulateCommand{Tokens: "-", KeyFile: "-"}
 	if err := both.existing(env, &fleetsim.Options{}); err == nil {
 		t.Error("tokens and keys were both read from standard input")
