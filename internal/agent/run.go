@@ -40,6 +40,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer cancel()
 	a.gate.on = true
 	a.options.Log.InfoContext(ctx, "agent started", "version", a.options.Version)
+	network := a.network()
 	for first := true; ; first = false {
 		next, err := a.Once(ctx)
 		if first && !errors.Is(err, ErrEnded) {
@@ -59,11 +60,13 @@ func (a *Agent) Run(ctx context.Context) error {
 			hint(a.touched)
 			next = a.guarded(jitter(next), true)
 		}
-		wait := a.wait
+		var goOn bool
 		if err != nil {
-			wait = a.pause
+			goOn = a.pause(ctx, next, a.woken, &network)
+		} else {
+			goOn = a.wait(ctx, next, a.woken)
 		}
-		if !wait(ctx, next, a.woken) {
+		if !goOn {
 			return context.Cause(ctx)
 		}
 	}
@@ -105,23 +108,35 @@ func (a *Agent) wait(ctx context.Context, d time.Duration, woken <-chan struct{}
 // lookEvery is how often a pause looks whether the device has changed its network.
 const lookEvery = 5 * time.Second
 
-// pause is wait after a failure: it ends early when the device has changed its network.
-func (a *Agent) pause(ctx context.Context, d time.Duration, woken <-chan struct{}) bool {
+// network is the one that the device is on; empty if that is not known.
+func (a *Agent) network() string {
+	if a.options.Network == nil {
+		return ""
+	}
+	return a.options.Network()
+}
+
+// pause is wait after a failure: it ends early when the device is on another network than last, which it keeps.
+func (a *Agent) pause(ctx context.Context, d time.Duration, woken <-chan struct{}, last *string) bool {
 	if a.options.Network == nil {
 		return a.wait(ctx, d, woken)
 	}
 	looking, stop := context.WithCancel(ctx)
-	defer stop()
-	was := a.options.Network()
-	go func() {
-		for a.wait(looking, lookEvery, nil) {
-			if a.options.Network() != was {
-				a.pace.moved()
-				stop()
-			}
+	now := *last
+	var looks sync.WaitGroup
+	looks.Go(func() {
+		for now == *last && a.wait(looking, lookEvery, nil) {
+			now = a.options.Network()
 		}
-	}()
+		stop()
+	})
 	a.wait(looking, d, woken)
+	stop()
+	looks.Wait()
+	if now != *last {
+		a.pace.moved()
+		*last = now
+	}
 	return ctx.Err() == nil
 }
 
@@ -139,7 +154,7 @@ func (a *Agent) listen(ctx context.Context) {
 	if a.options.Push != nil {
 		source = a.pushed
 	}
-	warned := false
+	warned, network := false, a.network()
 	for failures := 0; a.awaitTouch(ctx); {
 		began := a.options.Now()
 		opened, err := source(ctx)
@@ -157,7 +172,7 @@ func (a *Agent) listen(ctx context.Context) {
 			level, warned = slog.LevelWarn, true
 		}
 		a.options.Log.Log(ctx, level, "wake stream interrupted", "retryIn", next, "error", err)
-		a.pause(ctx, next, nil)
+		a.pause(ctx, next, nil, &network)
 	}
 }
 
