@@ -66,7 +66,7 @@ func (i Item) Signed() bool {
 // Seen reports whether a person sees the item at all: its kind, and its policies.
 func (i Item) Seen(by access.Approver) bool {
 	if i.Kind == Loosening || i.Kind == StoppedWebhook {
-		return by.Manages
+		return by.Manages && !i.elsewhere(by)
 	}
 	sees := access.DevicesRead
 	switch i.Kind {
@@ -90,11 +90,15 @@ func (i Item) May(by access.Approver, c access.Controls, now time.Time) bool {
 	return i.Concerns(by, c) && (!i.Signed() || by.May(i.Matter, c, now) == nil)
 }
 
-// elsewhere reports whether an item concerns a policy that a person may not see. Of jobs, who is
-// limited to policies sees their own.
+// elsewhere reports whether an item concerns a policy that a person may not see. A webhook gets the events of all policies.
+// Of jobs, who is limited to policies sees their own.
 func (i Item) elsewhere(by access.Approver) bool {
-	if i.Kind == PausedJob {
+	switch i.Kind {
+	case PausedJob:
 		return by.Policies != nil && by.UserID != i.Matter.AskedBy
+	case StoppedWebhook:
+		return by.Policies != nil
+	default: // about policies
 	}
 	return by.Policies != nil && slices.ContainsFunc(i.Matter.Policies, func(id string) bool { return !slices.Contains(by.Policies, id) })
 }

@@ -29,12 +29,15 @@ type Section struct {
 	Chain *activity.Sealer
 }
 
+// verifyChain are the rights to check the chain, which has the entries of the whole company.
+const verifyChain = account.ViewActivity | account.AllPolicies
+
 // Routes are the section's addresses.
 func (s *Section) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET " + frame.ActivityPath, Needs: account.ViewActivity, Serve: s.show},
 		{Pattern: "GET " + frame.ActivityPath + "/export", Needs: account.ViewActivity, Serve: s.export},
-		{Pattern: "POST " + frame.ActivityPath + "/verify", Needs: account.ViewActivity, Serve: s.verify},
+		{Pattern: "POST " + frame.ActivityPath + "/verify", Needs: verifyChain, Serve: s.verify},
 	}
 }
 
