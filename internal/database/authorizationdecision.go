@@ -99,6 +99,9 @@ func (db *DB) voidCall(ctx context.Context, t *tx, a approval.Authorization, why
 func (db *DB) voidCalls(ctx context.Context, t *tx, companyID string) error {
 	for _, a := range listed(ctx, t, into(readAuthorizationFields), `SELECT `+readAuthorization+` FROM authorizations
 		WHERE company_id = ? AND state = 'APPROVED' AND decided_at > ? ORDER BY id`, companyID, millis(db.now().Add(-approval.UseWithin))) {
+		if a.CallerEnded(db.now()) { // it has expired, and waits for no person
+			continue
+		}
 		why, err := db.whyUnauthorized(ctx, t, a, approval.Standing.Entitled)
 		if err == nil && why != nil {
 			err = db.voidCall(ctx, t, a, why)
