@@ -17,7 +17,8 @@ func TestReadLines(t *testing.T) {
 	t.Parallel()
 	file := "\xef\xbb\xbfidentification,serialNumber, model ,manufacturer,brand,tags,department\r\n" +
 		"Front desk,SN-1,Pixel 8,Google,google,vip; loaner ;;vip,\"Sales, North\"\r\n" +
-		"Spare,,,,,,\r\n"
+		"Spare,,,,,,\r\n" +
+		"Turned,S\u202eN\u200b-2\ufe0f,Pixel\u00a0 9,\u2066,\u3164,,\r\n"
 	got, wrong, err := asset.ReadLines(strings.NewReader(file))
 	if err != nil || len(wrong) > 0 {
 		t.Fatal(err, wrong)
@@ -29,6 +30,8 @@ func TestReadLines(t *testing.T) {
 			Specifications: map[string]string{"serialNumber": "SN-1", "model": "Pixel 8", "manufacturer": "Google", "brand": "google"},
 		},
 		{Number: 3, Identification: "Spare", CustomData: map[string]string{}, Specifications: map[string]string{}},
+		{Number: 4, Identification: "Turned", CustomData: map[string]string{},
+			Specifications: map[string]string{"serialNumber": "SN-2", "model": "Pixel 9"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
@@ -46,24 +49,26 @@ func TestReadLines_Refuses(t *testing.T) {
 		"blank identification": {"identification,model\na,b\n  ,c\n", "line 3: identification is blank"},
 		"serial twice": {"identification,serialNumber,brand\na,S,x\nb, s ,y\n",
 			"line 3: serialNumber \"s\" stands on line 2 already"},
-		"long tag":          {"identification,tags\na," + strings.Repeat("x", 65) + "\n", "line 2: tags"},
-		"turned tag":        {"identification,tags\na,b\u202ec\n", "line 2: tags[0] must have a character that can be seen"},
-		"broken quote":      {"identification\n\"a\n", "line"},
-		"not UTF-8":         {"identification\na\xff\n", "line 2: identification is not UTF-8"},
-		"control character": {"identification\n\"a\nb\"\n", "line 2: identification holds a control character"},
-		"long cell":         {"identification\n" + strings.Repeat("x", 1001) + "\n", "more than 1000 characters"},
-		"many tags":         {"identification,tags\na," + numbered(51, ";") + "\n", "at most 50 entries"},
-		"many columns":      {"identification," + numbered(100, ",") + "\n", "101 columns"},
-		"header alone":      {"identification,model\n", "line 2: the file has no line below its header"},
-		"unclosed quote":    {"identification,model\nok,x\n\"a,b\nc,d\n", "line 3: a quote is not closed"},
-		"quoted line break": {"identification\n\"a\r\nb\"\n", "line 2: identification holds a control character"},
-		"NUL":               {"identification\na\x00b\n", "line 2: identification holds a control character"},
-		"UTF-16":            {"\xff\xfei\x00d\x00", "line 1: the file is UTF-16: save it as CSV UTF-8"},
-		"Latin-1":           {"identification\nok\nM\xfcller\n", "line 3: identification is not UTF-8: save the file as CSV UTF-8"},
-		"Latin-1 in header": {"identification,B\xfcro\nok,x\n", "line 1: column 2 is not UTF-8"},
-		"semicolons":        {"identification;model\nok;x;y\n", "line 2: not as many cells"},
-		"long line":         {"identification\nok\n" + strings.Repeat("x", 10<<20) + "\n", "line 3: longer than 1 MB"},
-		"long header":       {strings.Repeat("x,", 5<<20), "line 1: longer than 1 MB"},
+		"serial twice, once with a mark": {"serialNumber\nS1\nS\u200e1\n", "line 3: serialNumber \"S1\" stands on line 2 already"},
+		"serial of a mark alone":         {"serialNumber\n\u200e\n", "line 2: identification is blank"},
+		"long tag":                       {"identification,tags\na," + strings.Repeat("x", 65) + "\n", "line 2: tags"},
+		"turned tag":                     {"identification,tags\na,b\u202ec\n", "line 2: tags[0] must have a character that can be seen"},
+		"broken quote":                   {"identification\n\"a\n", "line"},
+		"not UTF-8":                      {"identification\na\xff\n", "line 2: identification is not UTF-8"},
+		"control character":              {"identification\n\"a\nb\"\n", "line 2: identification holds a control character"},
+		"long cell":                      {"identification\n" + strings.Repeat("x", 1001) + "\n", "more than 1000 characters"},
+		"many tags":                      {"identification,tags\na," + numbered(51, ";") + "\n", "at most 50 entries"},
+		"many columns":                   {"identification," + numbered(100, ",") + "\n", "101 columns"},
+		"header alone":                   {"identification,model\n", "line 2: the file has no line below its header"},
+		"unclosed quote":                 {"identification,model\nok,x\n\"a,b\nc,d\n", "line 3: a quote is not closed"},
+		"quoted line break":              {"identification\n\"a\r\nb\"\n", "line 2: identification holds a control character"},
+		"NUL":                            {"identification\na\x00b\n", "line 2: identification holds a control character"},
+		"UTF-16":                         {"\xff\xfei\x00d\x00", "line 1: the file is UTF-16: save it as CSV UTF-8"},
+		"Latin-1":                        {"identification\nok\nM\xfcller\n", "line 3: identification is not UTF-8: save the file as CSV UTF-8"},
+		"Latin-1 in header":              {"identification,B\xfcro\nok,x\n", "line 1: column 2 is not UTF-8"},
+		"semicolons":                     {"identification;model\nok;x;y\n", "line 2: not as many cells"},
+		"long line":                      {"identification\nok\n" + strings.Repeat("x", 10<<20) + "\n", "line 3: longer than 1 MB"},
+		"long header":                    {strings.Repeat("x,", 5<<20), "line 1: longer than 1 MB"},
 		"quote up to the end": {"identification\nok\n\"" + strings.Repeat("a\n", 5<<20),
 			"line 3: longer than 1 MB: perhaps a quote is not closed"},
 		"thousand columns": {"identification," + numbered(1000, ",") + "\n", "line 1: 1001 columns"},
