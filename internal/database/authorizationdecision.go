@@ -99,11 +99,8 @@ func (db *DB) voidCall(ctx context.Context, t *tx, a approval.Authorization, why
 func (db *DB) voidCalls(ctx context.Context, t *tx, companyID string) error {
 	for _, a := range listed(ctx, t, into(readAuthorizationFields), `SELECT `+readAuthorization+` FROM authorizations
 		WHERE company_id = ? AND state = 'APPROVED' AND decided_at > ? ORDER BY id`, companyID, millis(db.now().Add(-approval.UseWithin))) {
-		if a.CallerEnded(db.now()) { // it has expired, and waits for no person
-			continue
-		}
 		why, err := db.whyUnauthorized(ctx, t, a, approval.Standing.Entitled)
-		if err == nil && why != nil {
+		if err == nil && why != nil && !a.CallerEnded(db.now()) { // one whose caller has ended has expired, and does not wait again
 			err = db.voidCall(ctx, t, a, why)
 		}
 		if err != nil {

@@ -79,7 +79,7 @@ func About(v *Visit, t activity.Target) string {
 		return UsersPath + "/" + url.PathEscape(t.ID)
 	case t.Kind == activity.Key, t.Kind == activity.Connection:
 		return AccessPath
-	case t.Kind == activity.Webhook && v.May(ManageWebhooks):
+	case t.Kind == activity.Webhook && v.May(ManageAll):
 		return WebhooksPath
 	case t.Kind == activity.Company:
 		return SettingsPath
@@ -92,9 +92,8 @@ func HelpDeskDevicePath(id string) string { return HelpDeskPath + "?id=" + url.Q
 
 // Rights that pages about all of the company's devices need.
 const (
-	ImportDevices  = account.ViewDevices | account.CommandDevices | account.AllPolicies
-	ManageUpdates  = account.ManageCompany | account.AllPolicies
-	ManageWebhooks = account.ManageCompany | account.AllPolicies
+	ImportDevices = account.ViewDevices | account.CommandDevices | account.AllPolicies
+	ManageAll     = account.ManageCompany | account.AllPolicies
 )
 
 // Sections are the navigation, at most nine.
@@ -130,7 +129,7 @@ func commonTasks() []Section {
 		{Path: UsersPath + "/new", Name: "Invite a user", Icon: "user", Needs: account.ManageUsers},
 		{Path: CompanySignInPath, Name: "Company sign-in", Icon: "key-round", Needs: account.ManageCompany},
 		{Path: PlatformPath, Name: "Connection to the platform", Icon: "link", Needs: account.ManageCompany},
-		{Path: WebhooksPath, Name: "Webhooks: send events to a system of yours", Icon: "send", Needs: ManageWebhooks},
+		{Path: WebhooksPath, Name: "Webhooks: send events to a system of yours", Icon: "send", Needs: ManageAll},
 		{Path: SystemPath, Name: "System: state of this service", Icon: "server", Needs: account.ManageCompany},
 		{Path: SetupPath, Name: "Setup checklist", Icon: "circle-check"},
 		{Path: AccountPath, Name: "Your account, passkeys and sessions", Icon: "user"},
@@ -156,8 +155,8 @@ func SettingsTabs(v *Visit, current string) []Tab {
 		{Path: SettingsPath, Name: "General"},
 		{Path: CompanySignInPath, Name: "Company sign-in", Needs: account.ManageCompany},
 		{Path: PlatformPath, Name: "Platform", Needs: account.ManageCompany},
-		{Path: UpdatesPath, Name: "Agent updates", Needs: ManageUpdates},
-		{Path: WebhooksPath, Name: "Webhooks", Needs: ManageWebhooks},
+		{Path: UpdatesPath, Name: "Agent updates", Needs: ManageAll},
+		{Path: WebhooksPath, Name: "Webhooks", Needs: ManageAll},
 		{Path: SystemPath, Name: "System", Needs: account.ManageCompany},
 		{Path: UsersPath, Name: "Users", Needs: account.ManageUsers},
 		{Path: SetupPath, Name: "Setup"},

@@ -39,7 +39,7 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "POST " + one + "/delete", Proof: proof(one, "delete the webhook"), Serve: s.remove},
 	}
 	for i := range all {
-		all[i].Needs = frame.ManageWebhooks
+		all[i].Needs = frame.ManageAll
 	}
 	return all
 }
