@@ -159,10 +159,10 @@ func (v *Visit) Granters() string {
 	return v.granters
 }
 
-// Missing says which rights the person needs for a control or a part that they may not
+// Missing says which of some rights the person still needs for a control or a part that they may not
 // use, and whom to ask for them.
 func (v *Visit) Missing(rights account.Right) string {
-	return missingText(rights.Words(), v.Granters())
+	return missingText((rights &^ v.User.Held()).Words(), v.Granters())
 }
 
 func missingText(rights, granters string) string {
