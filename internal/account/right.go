@@ -23,6 +23,9 @@ const (
 	ManageUsers
 	ManageCompany // settings for AI agent access, the platform's binding, sign-in
 	ViewActivity
+	// AllPolicies is what a user who is not limited to policies may do besides: see Held. It is given with User.Policies, and
+	// stands after the rights that are given one by one.
+	AllPolicies
 )
 
 // rightNames is in the order of the bits.
@@ -44,6 +47,7 @@ var rightNames = [...]struct { //nolint:gochecknoglobals // a table that is neve
 	{"manage-company", "manage company settings",
 		"Change the company's settings: AI access, limits, approval, stop, sign-in and the platform.", 0},
 	{"view-activity", "see the activity log", "See what every caller did, with its details.", 0},
+	{"all-policies", "see all policies and devices", "", 0},
 }
 
 // Has reports whether r holds every right of q.
@@ -136,7 +140,7 @@ func (r Role) Rights() (Right, bool) {
 	look := ViewDevices | ViewPolicies
 	switch r {
 	case Admin:
-		return 1<<len(rightNames) - 1, true
+		return AllPolicies - 1, true
 	case Manager:
 		return look | CommandDevices | DestroyDevices | EditPolicies | ProvisionDevices | ViewActivity, true
 	case Operator:

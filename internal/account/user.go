@@ -35,6 +35,15 @@ func (u User) Principal(slug string, settings access.Settings) access.Principal 
 		Permissions: u.Rights.Permissions(), Settings: settings, Policies: u.Policies, Rights: uint16(u.Rights)}
 }
 
+// Held are the user's rights with the rights to look at what they change, and AllPolicies unless the user is limited to policies.
+func (u User) Held() Right {
+	held := u.Rights | RightsFor(u.Rights.Permissions())
+	if u.Policies == nil {
+		held |= AllPolicies
+	}
+	return held
+}
+
 // MayGrant returns fault.Forbidden if the user may not create a key with the
 // permissions (contract 5.3): users cannot grant more than they have, and
 // PROVISIONING takes access to all policies.

@@ -96,11 +96,8 @@ func (c UserChange) apply(u *User) error {
 
 // hasMoreThan reports whether u has a right or a policy that by does not have.
 func hasMoreThan(u, by User) bool {
-	if !by.Rights.Has(u.Rights) {
-		return true
-	}
-	return by.Policies != nil && (u.Policies == nil ||
-		slices.ContainsFunc(u.Policies, func(id string) bool { return !slices.Contains(by.Policies, id) }))
+	foreign := func(id string) bool { return !slices.Contains(by.Policies, id) }
+	return !by.Held().Has(u.Held()) || by.Policies != nil && slices.ContainsFunc(u.Policies, foreign)
 }
 
 // Invite makes a user who has no password yet; the invitation lets them set it.

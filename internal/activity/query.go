@@ -26,14 +26,14 @@ type Filter struct {
 	// a proposal saved; and the entries of a job's devices, unless AssetID or Text is set.
 	Once bool
 	// Limit is for a user who is limited to some policies: their entries, and those whose target is one
-	// of the policies or a device that has one. Nil: all entries.
-	Limit *Limit
+	// of the policies or a device that has one. Its zero value: all entries.
+	Limit Limit
 }
 
 // Limit is a user and the policies that the user is limited to.
 type Limit struct {
 	UserID   string
-	Policies []string // ids
+	Policies []string // ids; nil: the user is not limited
 }
 
 // Cursor is a position in the entries, newest first: after the entry with the time and the id. The zero

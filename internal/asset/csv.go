@@ -248,6 +248,9 @@ func readLine(targets, record []string) (Line, string) {
 			return line, targets[i] + " " + why
 		}
 		cell = strings.TrimSpace(validate.Uncell(strings.TrimSpace(cell)))
+		if slices.Contains(factTargets, targets[i]) { // as it is kept of devices, which report the same
+			cell = validate.Clean(cell, maxCellLength)
+		}
 		switch target := targets[i]; {
 		case cell == "":
 		case target == nameTarget:

@@ -17,7 +17,8 @@ func TestReadLines(t *testing.T) {
 	t.Parallel()
 	file := "\xef\xbb\xbfidentification,serialNumber, model ,manufacturer,brand,tags,department\r\n" +
 		"Front desk,SN-1,Pixel 8,Google,google,vip; loaner ;;vip,\"Sales, North\"\r\n" +
-		"Spare,,,,,,\r\n"
+		"Spare,,,,,,\r\n" +
+		"Turned,S\u202eN\u200b-2\ufe0f,Pixel\u00a0 9,\u2066,\u3164,,\r\n"
 	got, wrong, err := asset.ReadLines(strings.NewReader(file))
 	if err != nil || len(wrong) > 0 {
 		t.Fatal(err, wrong)
@@ -29,6 +30,8 @@ func TestReadLines(t *testing.T) {
 			Specifications: map[string]string{"serialNumber": "SN-1", "model": "Pixel 8", "manufacturer": "Google", "brand": "google"},
 		},
 		{Number: 3, Identification: "Spare", CustomData: map[string]string{}, Specifications: map[string]string{}},
+		{Number: 4, Identification: "Turned", CustomData: map[string]string{},
+			Specifications: map[string]string{"serialNumber": "SN-2", "model": "Pixel 9"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
@@ -46,6 +49,8 @@ func TestReadLines_Refuses(t *testing.T) {
 		"blank identification": {"identification,model\na,b\n  ,c\n", "line 3: identification is blank"},
 		"serial twice": {"identification,serialNumber,brand\na,S,x\nb, s ,y\n",
 			"line 3: serialNumber \"s\" stands on line 2 already"},
+		"marked serial":     {"serialNumber\nS1\nS\u200e1\n", "line 3: serialNumber \"S1\" stands on line 2 already"},
+		"mark alone":        {"serialNumber\n\u200e\n", "line 2: identification is blank"},
 		"long tag":          {"identification,tags\na," + strings.Repeat("x", 65) + "\n", "line 2: tags"},
 		"turned tag":        {"identification,tags\na,b\u202ec\n", "line 2: tags[0] must have a character that can be seen"},
 		"broken quote":      {"identification\n\"a\n", "line"},

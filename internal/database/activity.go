@@ -162,8 +162,8 @@ func activityWhere(f activity.Filter) (string, []any) {
 			e.target_kind = 'ASSET' AND EXISTS (SELECT 1 FROM assets s WHERE s.id = e.target_id AND s.company_id = e.company_id
 				AND LOWER(s.identification) LIKE ? ESCAPE '\'))`, pattern, pattern, pattern)
 	}
-	if f.Limit != nil {
-		condition, values := limited(*f.Limit)
+	if f.Limit.Policies != nil {
+		condition, values := limited(f.Limit)
 		and(condition, values...)
 	}
 	return " WHERE " + strings.Join(where, " AND "), args

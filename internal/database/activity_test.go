@@ -295,10 +295,10 @@ func TestActivity_Filters(t *testing.T) {
 			"time": {activity.Filter{From: start.Add(10 * time.Minute), To: start.Add(40 * time.Minute)}, func(e activity.Entry) bool {
 				return !e.At.Before(start.Add(10*time.Minute)) && e.At.Before(start.Add(40*time.Minute))
 			}},
-			"limited": {activity.Filter{Limit: &activity.Limit{UserID: "a3", Policies: []string{policy.ID}}}, func(e activity.Entry) bool {
+			"limited": {activity.Filter{Limit: activity.Limit{UserID: "a3", Policies: []string{policy.ID}}}, func(e activity.Entry) bool {
 				return e.Actor.UserID == "a3" || e.Target.ID == policy.ID || e.Target.ID == mine
 			}},
-			"limited to nothing": {activity.Filter{Limit: &activity.Limit{UserID: "a3"}}, func(e activity.Entry) bool {
+			"limited to nothing": {activity.Filter{Limit: activity.Limit{UserID: "a3", Policies: []string{}}}, func(e activity.Entry) bool {
 				return e.Actor.UserID == "a3"
 			}},
 		} {

@@ -100,7 +100,7 @@ func (db *DB) voidCalls(ctx context.Context, t *tx, companyID string) error {
 	for _, a := range listed(ctx, t, into(readAuthorizationFields), `SELECT `+readAuthorization+` FROM authorizations
 		WHERE company_id = ? AND state = 'APPROVED' AND decided_at > ? ORDER BY id`, companyID, millis(db.now().Add(-approval.UseWithin))) {
 		why, err := db.whyUnauthorized(ctx, t, a, approval.Standing.Entitled)
-		if err == nil && why != nil {
+		if err == nil && why != nil && !a.CallerEnded(db.now()) { // one whose caller has ended has expired, and does not wait again
 			err = db.voidCall(ctx, t, a, why)
 		}
 		if err != nil {

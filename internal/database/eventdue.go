@@ -12,8 +12,8 @@ import (
 // dueRows bounds what one transaction tells of.
 const dueRows = 200
 
-// TellDue tells what becomes true by time alone: proposals that expired, and keys that
-// expire soon. Several replicas may.
+// TellDue tells what becomes true by time alone: proposals that expired, also with their
+// maker, and keys that expire soon. Several replicas may.
 func (db *DB) TellDue(ctx context.Context) error {
 	for _, round := range []func(context.Context, *tx) (int, error){db.tellExpired, func(ctx context.Context, t *tx) (int, error) {
 		return db.tellExpiring(ctx, t, "")
@@ -37,9 +37,9 @@ func (db *DB) tellExpired(ctx context.Context, t *tx) (int, error) {
 	all := listed(ctx, t, into(func(e *expired) []any {
 		return []any{&e.id, &e.companyID, &e.policyID, &e.owner.Kind, &e.owner.ID, &e.owner.UserID}
 	}),
-		`UPDATE proposals SET expiry_told = 1 WHERE id IN (SELECT id FROM proposals WHERE status = 'PENDING' AND expiry_told = 0 AND expires_at <= ?
-			ORDER BY expires_at LIMIT ?`+t.skipLocked()+`) RETURNING id, company_id, policy_id, owner_kind, owner_id, owner_user_id`,
-		millis(db.now()), dueRows)
+		`UPDATE proposals SET expiry_told = 1 WHERE id IN (SELECT v.id FROM proposals v WHERE v.status = 'PENDING' AND v.expiry_told = 0
+			AND NOT (`+appliable+`) ORDER BY v.expires_at LIMIT ?`+t.skipLocked()+`)
+			RETURNING id, company_id, policy_id, owner_kind, owner_id, owner_user_id`, millis(db.now()), millis(db.now()), dueRows)
 	for _, e := range all {
 		t.check(db.tell(ctx, t, event.Event{CompanyID: e.companyID, Type: event.ProposalEnded, PolicyID: e.policyID, ProposalID: e.id,
 			Status: string(proposal.Expired), Owner: event.OwnerOf(e.owner.Kind, e.owner.ID, e.owner.UserID)}))

@@ -122,6 +122,9 @@ func (db *DB) Events(ctx context.Context, q event.Query) ([]event.Event, error) 
 		WHERE company_id = ? AND pos > 0 AND pos > ? AND pos <= ? AND `+sees+` ORDER BY pos LIMIT ?`, append(args, q.Limit)...)
 }
 
+// wholeCompany is the condition of events that are about the company as a whole. One that names a device has its policy.
+const wholeCompany = `area NOT IN ('device', 'command', 'policy', 'proposal')`
+
 // sight is the condition of what a caller sees.
 func sight(s event.Sight) (string, []any) {
 	if s.All {
@@ -132,11 +135,8 @@ func sight(s event.Sight) (string, []any) {
 		condition += ` OR ` + areas
 		args = append(args, owned...)
 		if s.Only != nil {
-			condition += ` AND policy_id IN (''` // which no policy has
-			for _, id := range s.Only {
-				condition, args = condition+`, ?`, append(args, id)
-			}
-			condition += `) AND policy_id <> ''`
+			condition += ` AND (policy_id <> '' OR ` + wholeCompany + `) AND policy_id IN (` + marks(1+len(s.Only)) + `)`
+			args = append(append(args, ""), anys(s.Only)...)
 		}
 	}
 	if s.Devices {
@@ -151,7 +151,7 @@ func sight(s event.Sight) (string, []any) {
 		}
 	}
 	if s.Company {
-		condition += ` OR area NOT IN ('device', 'command', 'policy', 'proposal')`
+		see(wholeCompany)
 	}
 	return condition, args
 }

@@ -1,6 +1,7 @@
 package database_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -9,14 +10,16 @@ import (
 	"github.com/musterhq/muster/internal/proposal"
 )
 
-// toldWaiting is how often it was told of each proposal of the key k1 that it waits.
-func (f *fixture) toldWaiting() map[string]int {
+// told is how often it was told of each proposal, by events of a type.
+func (f *fixture) told(of event.Type) map[string]int {
 	f.Helper()
 	told := map[string]int{}
-	for _, e := range f.reader(f.db, all()).rest(f) {
-		if e.Type == event.ProposalWaiting {
-			told[e.Data.ProposalID]++
-		}
+	f.reader(f.db, all()).rest(f) // numbers the events
+	events, err := f.db.Events(f.Context(), event.Query{CompanyID: f.company.ID, Upto: math.MaxInt64, Limit: 1000,
+		See: event.Sight{All: true}, Types: []event.Type{of}})
+	f.ok(err)
+	for _, e := range events {
+		told[e.ProposalID]++
 	}
 	return told
 }
@@ -31,7 +34,7 @@ func TestEvents_RisenProposalWaits(t *testing.T) {
 		read, claimed := f.mustPropose(p, access.ApproveRisky, risky), f.mustPropose(p, access.ApproveRisky, risky)
 		normal := f.mustPropose(p, access.ApproveRisky, nil)
 		f.enroll("d1", p.ID)
-		equal(f, "told before", f.toldWaiting(), map[string]int{})
+		equal(f, "told before", f.told(event.ProposalWaiting), map[string]int{})
 		for range 2 {
 			for _, id := range []string{read.ID, normal.ID} {
 				_, err := f.db.Proposal(f.Context(), f.company.ID, id)
@@ -41,7 +44,7 @@ func TestEvents_RisenProposalWaits(t *testing.T) {
 			f.ok(err)
 			equal(f, "the claim", verdict, proposal.NotApproved)
 		}
-		equal(f, "told", f.toldWaiting(), map[string]int{read.ID: 1, claimed.ID: 1})
+		equal(f, "told", f.told(event.ProposalWaiting), map[string]int{read.ID: 1, claimed.ID: 1})
 	})
 }
 
@@ -56,7 +59,7 @@ func TestEvents_ProposalsWaitByANewRule(t *testing.T) {
 		f.mustPropose(p, "", func(p *proposal.Proposal) { p.Owner = proposal.Owner{Kind: access.User, ID: "u1", UserID: "u1"} })
 		f.mustPropose(p, "", func(p *proposal.Proposal) { p.BaseVersion, p.Impact = p.BaseVersion+1, proposal.High })
 		want := map[string]int{}
-		equal(f, "told while it was off", f.toldWaiting(), want)
+		equal(f, "told while it was off", f.told(event.ProposalWaiting), want)
 		for _, rule := range []access.ApprovalRule{access.ApproveRisky, access.ApproveAll} {
 			f.setControls(func(c *access.Controls) { c.ApplyApproval = rule })
 			_, err := f.db.Proposal(f.Context(), f.company.ID, risen.ID)
@@ -65,7 +68,7 @@ func TestEvents_ProposalsWaitByANewRule(t *testing.T) {
 			if rule == access.ApproveAll {
 				want[normal.ID] = 1
 			}
-			equal(f, "told by "+string(rule), f.toldWaiting(), want)
+			equal(f, "told by "+string(rule), f.told(event.ProposalWaiting), want)
 		}
 	})
 }

@@ -8,8 +8,11 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/approval/attention"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database/firsttest"
 	"github.com/musterhq/muster/internal/event"
+	"github.com/musterhq/muster/internal/fault"
 )
 
 // news is what a user is to be mailed about.
@@ -38,7 +41,7 @@ func TestMail_News(t *testing.T) {
 		admin := attention.Recipient{Approver: access.Approver{Permissions: access.All, Manages: true}}
 		limited := attention.Recipient{Approver: access.Approver{Permissions: access.DevicesRead, Policies: []string{second.ID}},
 			Choice: attention.Choice{Events: []event.Type{event.DeviceEnrolled, event.PolicyChanged, event.KeyCreated}}}
-		f.enroll("a", first.ID)
+		a := f.enroll("a", first.ID)
 		b := f.enroll("b", second.ID)
 		f.company = f.newCompany("other")
 		f.enroll("c", "")
@@ -55,9 +58,20 @@ func TestMail_News(t *testing.T) {
 		}
 		f.ok(f.db.AssignPolicy(f.Context(), b.ID, b.Device.Epoch, first.ID))
 		equal(f, "the name of a device of another policy", f.news(limited)[0].Examples[0].Name, "")
+		f.setLimit(1, 60)
+		for i, device := range []asset.Asset{b, a} { // the limit refuses the second
+			_, _, err := f.db.Begin(f.Context(), f.intent(device, command.WipeCompanyData), nil)
+			equal(f, "refused by the limit", fault.CodeOf(err) == fault.RateLimited, i == 1)
+		}
+		admin.Choice.Events = []event.Type{event.LimitReached}
+		equal(f, "the limit is reached, for an administrator", len(f.news(admin)), 1)
+		limited.Manages, limited.Choice = true, admin.Choice
+		equal(f, "the limit is reached, for one who may not see the device's policy", len(f.news(limited)), 0)
+		limited.Policies = []string{first.ID}
+		equal(f, "the limit is reached, for one who may", len(f.news(limited)), 1)
 		limited.Policies = []string{}
 		equal(f, "news of no policy", len(f.news(limited)), 0)
-		limited.Permissions = 0
+		limited.Permissions, limited.Manages = 0, false
 		equal(f, "follows without rights", len(limited.Follows()), 0)
 		f.clock.Advance(25 * time.Hour)
 		equal(f, "news of yesterday", len(f.news(admin)), 0)

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/policy"
@@ -200,6 +201,10 @@ func TestAttention_OfCallersThatEnded(t *testing.T) {
 			f.ok(err)
 			equal(f, "the page of "+c.what, []bool{l.Outcome == approval.NoCaller, f.authorization(asked.ID).CallerEnded(f.clock.Now())},
 				[]bool{c.left == 0, c.left == 0})
+			for range 2 { // it is told once
+				f.ok(f.db.TellDue(f.Context()))
+				equal(f, "told that the proposal ended of "+c.what, f.told(event.ProposalEnded)[made.ID], 1-c.left)
+			}
 		}
 	})
 }

@@ -2,10 +2,12 @@ package database_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/proposal"
@@ -41,5 +43,32 @@ func TestVoid_OthersApprovalsStand(t *testing.T) {
 			equal(f, "the call that "+name+" approved", f.authorization(by[name].call).State, want.call)
 		}
 		equal(f, "approvals of changes recorded as void", f.recorded(activity.ApprovalVoid), 1)
+		equal(f, "authorizations recorded as void", f.recorded(activity.AuthorizationVoid), 1)
+	})
+}
+
+// What a caller that has ended can never use is not recorded as waiting again when its approver loses the right.
+func TestVoid_NothingOfCallersThatEnded(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		f.setControls(func(c *access.Controls) { c.ApplyApproval = access.ApproveAll })
+		ada, device := f.person("Ada", true), f.fleet(1)[0]
+		k, _ := apikey.New(f.company.ID, "K", "operator", access.All, f.clock.Now(), time.Time{})
+		f.ok(f.db.CreateKey(f.Context(), k))
+		change := f.mustPropose(f.newPolicy("Office"), access.ApproveAll, func(p *proposal.Proposal) {
+			p.Owner = proposal.Owner{Kind: access.APIKey, ID: k.ID}
+		})
+		f.ok(f.approveChange(change.ID, ada))
+		call := f.asking(device, command.WipeCompanyData, "wipe")
+		call.Actor.Kind, call.Actor.ID = access.APIKey, k.ID
+		call.Ask.Caller = approval.Caller{Kind: access.APIKey, ID: k.ID}
+		asked := f.refusal(f.db, call).ID
+		f.approve(asked, ada)
+		_, err := f.db.RevokeKey(f.Context(), f.company.ID, k.ID, f.clock.Now())
+		f.ok(err)
+		_, err = f.db.UpdateUser(f.Context(), f.company.ID, ada.ID, func(u *account.User) error { u.Disabled = true; return nil })
+		f.ok(err)
+		equal(f, "recorded as void", []int{f.recorded(activity.ApprovalVoid), f.recorded(activity.AuthorizationVoid)}, []int{0, 0})
+		equal(f, "the authorization", f.authorization(asked).At(f.clock.Now()), approval.Expired)
 	})
 }

@@ -26,6 +26,7 @@ func TestClean(t *testing.T) {
 		strings.Repeat("\u00e4", 15):    strings.Repeat("\u00e4", 12),
 		"\u200b\u200bzero\u200bwidth":   "zerowidth",
 		"line\u2028separator\u0085next": "line separat",
+		"filled\u3164and\ufe0fvaried":   "filledandvar",
 	} {
 		t.Run(text, func(t *testing.T) {
 			if got := validate.Clean(text, 12); got != want {

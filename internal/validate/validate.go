@@ -80,8 +80,11 @@ func Ignorable(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
+// shown reports whether a cleaned line may have a character: one that people see, or U+0020.
+func shown(r rune) bool { return unicode.IsPrint(r) && !Ignorable(r) }
+
 // CleanLines makes text of many lines that a device supplied fit to be kept and shown:
-// valid UTF-8 without control, format or bidirectional characters, but for the ends of
+// valid UTF-8 without control characters and others that are not shown, but for the ends of
 // lines. The result is not longer than the text, in bytes.
 func CleanLines(text string) string {
 	return strings.Map(func(r rune) rune {
@@ -92,7 +95,7 @@ func CleanLines(text string) string {
 			return ' '
 		case r == utf8.RuneError:
 			return '?'
-		case !unicode.IsPrint(r):
+		case !shown(r):
 			return -1
 		}
 		return r
@@ -100,8 +103,8 @@ func CleanLines(text string) string {
 }
 
 // Clean makes text that a device or a vendor supplied fit to be kept and
-// shown: valid UTF-8, white space as single spaces, no control, format or
-// bidirectional characters, no outer spaces, at most limit characters.
+// shown: valid UTF-8, white space as single spaces, no control characters and no others that
+// are not shown or turn the direction of text, no outer spaces, at most limit characters.
 func Clean(text string, limit int) string {
 	var out strings.Builder
 	kept, space := 0, false
@@ -110,7 +113,7 @@ func Clean(text string, limit int) string {
 			space = true
 			continue
 		}
-		if !unicode.IsPrint(r) { // U+FFFD for broken bytes prints
+		if !shown(r) { // U+FFFD for broken bytes is
 			continue
 		}
 		if space && kept > 0 {

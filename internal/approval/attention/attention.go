@@ -65,16 +65,15 @@ func (i Item) Signed() bool {
 
 // Seen reports whether a person sees the item at all: its kind, and its policies.
 func (i Item) Seen(by access.Approver) bool {
-	if i.Kind == Loosening || i.Kind == StoppedWebhook {
-		return by.Manages
-	}
-	sees := access.DevicesRead
+	sees := by.Permissions.Has(access.DevicesRead)
 	switch i.Kind {
+	case Loosening, StoppedWebhook:
+		sees = by.Manages
 	case Approval, UnconfirmedChange: // their pages are for those who may edit policies
-		sees = i.Matter.Needs
+		sees = by.Permissions.Has(i.Matter.Needs)
 	default: // it is about devices
 	}
-	return by.Permissions.Has(sees) && !i.elsewhere(by)
+	return sees && !i.elsewhere(by)
 }
 
 // Concerns reports whether a person has the rights to decide it, and did not ask for it.
@@ -90,13 +89,12 @@ func (i Item) May(by access.Approver, c access.Controls, now time.Time) bool {
 	return i.Concerns(by, c) && (!i.Signed() || by.May(i.Matter, c, now) == nil)
 }
 
-// elsewhere reports whether an item concerns a policy that a person may not see. Of jobs, who is
-// limited to policies sees their own.
+// elsewhere reports whether an item concerns a policy that a person may not see. A webhook gets the events of all policies.
+// Of jobs, who is limited to policies sees their own.
 func (i Item) elsewhere(by access.Approver) bool {
-	if i.Kind == PausedJob {
-		return by.Policies != nil && by.UserID != i.Matter.AskedBy
-	}
-	return by.Policies != nil && slices.ContainsFunc(i.Matter.Policies, func(id string) bool { return !slices.Contains(by.Policies, id) })
+	foreign := func(id string) bool { return !slices.Contains(by.Policies, id) }
+	return by.Policies != nil && (i.Kind == StoppedWebhook || i.Kind == PausedJob && by.UserID != i.Matter.AskedBy ||
+		slices.ContainsFunc(i.Matter.Policies, foreign))
 }
 
 // Query asks for what waits in a company.

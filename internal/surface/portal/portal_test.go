@@ -303,6 +303,52 @@ func TestPages_OfferWhatTheReaderMay(t *testing.T) {
 			}
 		}
 	}
+	people := map[string]*servertest.Browser{"an administrator of one policy": o.person(t, account.Admin, o.Policy.ID)}
+	for _, right := range []account.Right{account.DestroyDevices, account.EditPolicies, account.ProvisionDevices, account.ManageCompany} {
+		one := o.person(t, account.Viewer)
+		one.Change(func(u *account.User) { u.Rights = right })
+		people["who may only "+right.Words()] = one
+	}
+	for name, who := range people {
+		page := o.get(t, who, "/", 200)
+		if who.User.Rights.Has(account.ManageCompany) {
+			page += o.get(t, who, "/access/controls", 200)
+		}
+		_, main, _ := strings.Cut(page, "</nav>") // the navigation marks what is barred
+		for _, link := range pageLink.FindAllStringSubmatch(main, -1) {
+			if answer := who.Send(o.base+strings.ReplaceAll(link[1], "&amp;", "&"), nil); answer.Status >= 400 {
+				t.Errorf("%s is led to %s: %d", name, link[1], answer.Status)
+			}
+		}
+	}
+}
+
+var pageLink = regexp.MustCompile(`href="(/[a-z][^"]*)"`)
+
+// What is about all of the company's devices is refused to a person who is limited to policies.
+func TestPages_WholeCompanyIsNotForALimitedUser(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	limited := o.person(t, account.Admin, o.Policy.ID)
+	var hook struct{ ID string }
+	o.CLI(&hook, "webhook", "create", "--company", "acme", "--url", "https://192.0.2.1/hook", "--event", "platform.failing")
+	(&desk{office: o, T: t}).disable(hook.ID)
+	for _, path := range []string{"/settings/webhooks", "/settings/webhooks/new", "/settings/webhooks/" + hook.ID, "/settings/updates",
+		"/devices/import"} {
+		if body := o.get(t, limited, path, 403); !strings.Contains(body, "You need the permission to see all policies and devices.") {
+			t.Errorf("%s does not say what is missing", path)
+		}
+	}
+	for _, path := range []string{"/settings/webhooks", "/settings/webhooks/" + hook.ID + "/enable", "/settings/updates", "/devices/import",
+		"/activity/verify", "/policies"} {
+		limited.Send(o.base+path, url.Values{"url": {"https://192.0.2.2/"}, "all": {"true"}}).Want(t, 403)
+	}
+	for path, not := range map[string]string{"/settings/system": "Commands without a result", "/needs-you": "192.0.2.1",
+		"/activity": "Verify chain", "/settings": "/settings/webhooks", "/policies": `data-opens="new-policy"`} {
+		if strings.Contains(o.get(t, limited, path, 200), not) || !strings.Contains(o.get(t, o.person(t, account.Admin), path, 200), not) {
+			t.Errorf("%s: %q is to be seen by who sees all policies, alone", path, not)
+		}
+	}
 }
 
 // TestPolicies_LimitedUserSeesOwn: a person who is limited to a policy sees its

@@ -29,12 +29,15 @@ type Section struct {
 	Chain *activity.Sealer
 }
 
+// verifyChain are the rights to check the chain, which has the entries of the whole company.
+const verifyChain = account.ViewActivity | account.AllPolicies
+
 // Routes are the section's addresses.
 func (s *Section) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET " + frame.ActivityPath, Needs: account.ViewActivity, Serve: s.show},
 		{Pattern: "GET " + frame.ActivityPath + "/export", Needs: account.ViewActivity, Serve: s.export},
-		{Pattern: "POST " + frame.ActivityPath + "/verify", Needs: account.ViewActivity, Serve: s.verify},
+		{Pattern: "POST " + frame.ActivityPath + "/verify", Needs: verifyChain, Serve: s.verify},
 	}
 }
 
@@ -155,7 +158,8 @@ func read(v *frame.Visit) (activity.Filter, url.Values, int, error) {
 		return value
 	}
 	f := activity.Filter{CompanyID: v.Company.ID, Actor: access.Kind(keep("actor")), ActorID: keep("by"), Text: keep("q"),
-		AssetID: keep("device"), TargetID: keep("target"), Outcome: activity.Outcome(keep("outcome"))}
+		AssetID: keep("device"), TargetID: keep("target"), Outcome: activity.Outcome(keep("outcome")),
+		Limit: activity.Limit{UserID: v.User.ID, Policies: v.Principal.Policies}}
 	if f.Area = keep("area"); f.Area == destructive {
 		f.Area, f.Actions = "", command.DestructiveActions()
 	}
@@ -164,9 +168,6 @@ func read(v *frame.Visit) (activity.Filter, url.Values, int, error) {
 		f.From, f.To, err = period(v, "", "", span)
 	} else {
 		f.From, f.To, err = period(v, keep("from"), keep("to"), "")
-	}
-	if v.Principal.Policies != nil {
-		f.Limit = &activity.Limit{UserID: v.User.ID, Policies: v.Principal.Policies}
 	}
 	return f, q, n, err
 }

@@ -69,8 +69,8 @@ func (a action) needs() account.Right {
 // barred says why the person cannot send the command to the device; empty if they can. The
 // operation checks all of it again when the command is sent.
 func (s *Section) barred(v *frame.Visit, a action, d asset.Asset) string {
-	if missing := a.needs() &^ v.User.Rights; missing != 0 {
-		return v.Missing(missing)
+	if !v.May(a.needs()) {
+		return v.Missing(a.needs())
 	}
 	if d.Status == asset.Deleted {
 		return "This device is no longer managed."

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/job"
@@ -23,7 +24,7 @@ func (b bulk) rate() int { return frame.Either(b.row == nil, job.MaxRate, job.De
 // mayFollow reports whether the person sees a job: one who is limited to some policies
 // sees their own.
 func mayFollow(v *frame.Visit, j job.Job) bool {
-	return v.Principal.Policies == nil || j.Maker.ID == v.User.ID
+	return v.May(account.AllPolicies) || j.Maker.ID == v.User.ID
 }
 
 const (
@@ -35,10 +36,7 @@ const (
 
 // jobs lists the jobs, the newest first.
 func (s *Section) jobs(v *frame.Visit) error {
-	maker := ""
-	if v.Principal.Policies != nil { // as mayFollow says
-		maker = v.User.ID
-	}
+	maker := frame.Either(v.May(account.AllPolicies), "", v.User.ID) // as mayFollow says
 	shown, err := s.Jobs.Store.Jobs(v.Context(), v.Company.ID, maker, listedJobs)
 	if err != nil {
 		return err

@@ -64,8 +64,8 @@ func (s *Section) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET /devices", Needs: see, Serve: s.list},
 		{Pattern: "GET /devices/export.csv", Needs: see, Serve: s.export},
-		{Pattern: "GET " + frame.ImportPath, Needs: do, Serve: s.importPage},
-		{Pattern: "POST " + frame.ImportPath, Needs: do, Upload: s.receive, Serve: s.importFile},
+		{Pattern: "GET " + frame.ImportPath, Needs: frame.ImportDevices, Serve: s.importPage},
+		{Pattern: "POST " + frame.ImportPath, Needs: frame.ImportDevices, Upload: s.receive, Serve: s.importFile},
 		{Pattern: "POST /views", Needs: see, Serve: s.saveView},
 		{Pattern: "POST /views/{id}/drop", Needs: see, Serve: s.dropView},
 		{Pattern: "GET " + frame.OpenCommandsPath, Needs: see, Serve: s.late},

@@ -42,10 +42,8 @@ type upload struct {
 // it is not kept.
 func (s *Section) receive(v *frame.Visit) any {
 	up := &upload{values: url.Values{}}
-	if up.err = everyDevice(v); up.err == nil && v.Request().ContentLength > MaxUpload {
+	if v.Request().ContentLength > MaxUpload {
 		up.err = asset.ErrLargeFile
-	}
-	if up.err != nil {
 		return up
 	}
 	if !s.beginImport(v.Context()) {
@@ -84,15 +82,6 @@ func (s *Section) beginImport(ctx context.Context) bool {
 	}
 	context.AfterFunc(ctx, s.importing.Unlock)
 	return true
-}
-
-// everyDevice fails for a person who sees the devices of some policies alone: an import
-// changes what it finds in the whole inventory.
-func everyDevice(v *frame.Visit) error {
-	if v.Principal.Policies != nil {
-		return fault.New(fault.Forbidden, "an import changes the whole inventory, and you see the devices of some policies")
-	}
-	return nil
 }
 
 // brokenOff is the error of a form that cannot be read to its end.

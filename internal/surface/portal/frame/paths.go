@@ -79,7 +79,7 @@ func About(v *Visit, t activity.Target) string {
 		return UsersPath + "/" + url.PathEscape(t.ID)
 	case t.Kind == activity.Key, t.Kind == activity.Connection:
 		return AccessPath
-	case t.Kind == activity.Webhook && v.May(account.ManageCompany):
+	case t.Kind == activity.Webhook && v.May(ManageAll):
 		return WebhooksPath
 	case t.Kind == activity.Company:
 		return SettingsPath
@@ -89,6 +89,12 @@ func About(v *Visit, t activity.Target) string {
 
 // HelpDeskDevicePath is a device's card on the help desk.
 func HelpDeskDevicePath(id string) string { return HelpDeskPath + "?id=" + url.QueryEscape(id) }
+
+// Rights that pages about all of the company's devices need.
+const (
+	ImportDevices = account.ViewDevices | account.CommandDevices | account.AllPolicies
+	ManageAll     = account.ManageCompany | account.AllPolicies
+)
 
 // Sections are the navigation, at most nine.
 func Sections() []Section {
@@ -113,7 +119,7 @@ func commonTasks() []Section {
 		{Path: "/authorizations", Name: "Commands to authorize", Icon: "shield-check", Needs: account.ViewDevices},
 		{Path: LostDevicesPath, Name: "Devices to enroll again", Icon: "smartphone", Needs: account.ViewDevices | account.ProvisionDevices},
 		{Path: JobsPath, Name: "Jobs: one thing for many devices", Icon: "list-checks", Needs: account.ViewDevices},
-		{Path: ImportPath, Name: "Import devices from a CSV file", Icon: "file-down", Needs: account.ViewDevices | account.CommandDevices},
+		{Path: ImportPath, Name: "Import devices from a CSV file", Icon: "file-down", Needs: ImportDevices},
 		{Path: OpenCommandsPath, Name: "Open commands", Icon: "terminal", Needs: account.ViewDevices},
 		{Path: ProposalsPath + "?waiting=1", Name: "Proposals not applied yet", Icon: "git-pull-request", Needs: account.EditPolicies},
 		{Path: DevicesPath + "?lost=true", Name: "Devices in lost mode", Icon: "map-pin-off", Needs: account.ViewDevices},
@@ -123,7 +129,7 @@ func commonTasks() []Section {
 		{Path: UsersPath + "/new", Name: "Invite a user", Icon: "user", Needs: account.ManageUsers},
 		{Path: CompanySignInPath, Name: "Company sign-in", Icon: "key-round", Needs: account.ManageCompany},
 		{Path: PlatformPath, Name: "Connection to the platform", Icon: "link", Needs: account.ManageCompany},
-		{Path: WebhooksPath, Name: "Webhooks: send events to a system of yours", Icon: "send", Needs: account.ManageCompany},
+		{Path: WebhooksPath, Name: "Webhooks: send events to a system of yours", Icon: "send", Needs: ManageAll},
 		{Path: SystemPath, Name: "System: state of this service", Icon: "server", Needs: account.ManageCompany},
 		{Path: SetupPath, Name: "Setup checklist", Icon: "circle-check"},
 		{Path: AccountPath, Name: "Your account, passkeys and sessions", Icon: "user"},
@@ -144,17 +150,20 @@ func WebhookPath(id string) string { return WebhooksPath + "/" + url.PathEscape(
 
 // SettingsTabs are the pages of the settings that the person may open.
 func SettingsTabs(v *Visit, current string) []Tab {
-	all := []Tab{{Path: SettingsPath, Name: "General"}}
-	if v.May(account.ManageCompany) {
-		all = append(all, Tab{Path: CompanySignInPath, Name: "Company sign-in"}, Tab{Path: PlatformPath, Name: "Platform"},
-			Tab{Path: UpdatesPath, Name: "Agent updates"}, Tab{Path: WebhooksPath, Name: "Webhooks"}, Tab{Path: SystemPath, Name: "System"})
-	}
-	if v.May(account.ManageUsers) {
-		all = append(all, Tab{Path: UsersPath, Name: "Users"})
-	}
-	all = append(all, Tab{Path: SetupPath, Name: "Setup"})
-	for i := range all {
-		all[i].Current = all[i].Path == current
+	var all []Tab
+	for _, s := range []Section{
+		{Path: SettingsPath, Name: "General"},
+		{Path: CompanySignInPath, Name: "Company sign-in", Needs: account.ManageCompany},
+		{Path: PlatformPath, Name: "Platform", Needs: account.ManageCompany},
+		{Path: UpdatesPath, Name: "Agent updates", Needs: ManageAll},
+		{Path: WebhooksPath, Name: "Webhooks", Needs: ManageAll},
+		{Path: SystemPath, Name: "System", Needs: account.ManageCompany},
+		{Path: UsersPath, Name: "Users", Needs: account.ManageUsers},
+		{Path: SetupPath, Name: "Setup"},
+	} {
+		if v.May(s.Needs) {
+			all = append(all, Tab{Path: s.Path, Name: s.Name, Current: s.Path == current})
+		}
 	}
 	return all
 }

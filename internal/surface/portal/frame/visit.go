@@ -134,11 +134,11 @@ func (v *Visit) Partial() bool { return v.r.Header.Get("Hx-Request-Type") == "pa
 func (v *Visit) scripted() bool { return v.r.Header.Get("Hx-Request") == "true" }
 
 // May reports whether the person has the right.
-func (v *Visit) May(right account.Right) bool { return v.User.Rights.Has(right) }
+func (v *Visit) May(right account.Right) bool { return v.User.Held().Has(right) }
 
 // Require returns a Denied for a right that the person lacks.
 func (v *Visit) Require(right account.Right) error {
-	if missing := right &^ v.User.Rights; missing != 0 {
+	if missing := right &^ v.User.Held(); missing != 0 {
 		return &Denied{Right: missing}
 	}
 	return nil
@@ -159,10 +159,10 @@ func (v *Visit) Granters() string {
 	return v.granters
 }
 
-// Missing says which rights the person needs for a control or a part that they may not
+// Missing says which of some rights the person still needs for a control or a part that they may not
 // use, and whom to ask for them.
 func (v *Visit) Missing(rights account.Right) string {
-	return missingText(rights.Words(), v.Granters())
+	return missingText((rights &^ v.User.Held()).Words(), v.Granters())
 }
 
 func missingText(rights, granters string) string {

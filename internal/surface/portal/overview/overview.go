@@ -190,10 +190,7 @@ func (s *Section) feed(v *frame.Visit, t *tiles) (err error) {
 	if !v.May(account.ViewActivity) {
 		return nil
 	}
-	f := activity.Filter{CompanyID: v.Company.ID, Once: true}
-	if v.Principal.Policies != nil {
-		f.Limit = &activity.Limit{UserID: v.User.ID, Policies: v.Principal.Policies}
-	}
+	f := activity.Filter{CompanyID: v.Company.ID, Once: true, Limit: activity.Limit{UserID: v.User.ID, Policies: v.Principal.Policies}}
 	t.Feed, err = s.Activity.Activity(v.Context(), f, activity.Cursor{}, feedLength)
 	return err
 }

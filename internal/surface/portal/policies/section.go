@@ -36,7 +36,7 @@ func (s *Section) Routes() []frame.Route {
 	see, edit := account.ViewPolicies, account.ViewPolicies|account.EditPolicies
 	return []frame.Route{
 		{Pattern: "GET /policies", Needs: see, Serve: s.list},
-		{Pattern: "POST /policies", Needs: edit, Serve: s.create},
+		{Pattern: "POST /policies", Needs: create, Serve: s.create},
 		{Pattern: "GET /policies/{id}", Needs: see, Serve: frame.On(s.open, s.settings)},
 		{Pattern: "GET /policies/{id}/revisions", Needs: see, Serve: frame.On(s.open, s.revisions)},
 		{Pattern: "GET /policies/{id}/devices", Needs: see | account.ViewDevices, Serve: frame.On(s.open, s.devices)},
@@ -57,13 +57,11 @@ func (s *Section) Routes() []frame.Route {
 	}
 }
 
+// create are the rights to make a policy, which a person who is limited to others would not see.
+const create = account.ViewPolicies | account.EditPolicies | account.AllPolicies
+
 // mayEdit reports whether the person may change policies at all.
 func mayEdit(v *frame.Visit) bool { return v.May(account.ViewPolicies | account.EditPolicies) }
-
-// why says what is missing to edit policies, for a control that is disabled.
-func why(v *frame.Visit) string {
-	return v.Missing(account.EditPolicies)
-}
 
 func spec() frame.ListSpec {
 	return frame.ListSpec{Path: frame.PoliciesPath,

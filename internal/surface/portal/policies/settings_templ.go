@@ -160,7 +160,7 @@ func head(v *frame.Visit, s sheet) templ.Component {
 					}
 				}
 			} else {
-				templ_7745c5c3_Err = frame.Disabled("Edit", "pencil", why(v)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = frame.Disabled("Edit", "pencil", v.Missing(account.EditPolicies)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

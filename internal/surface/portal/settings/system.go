@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/rollout"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -127,7 +128,10 @@ func (s *Section) updates(v *frame.Visit) (err error) {
 	if u.Rollouts, err = s.Updates.Rollouts(v.Context()); err != nil {
 		return err
 	}
-	if u.Troubles, err = s.Updates.UpdateTroubles(v.Context(), v.Company.ID, maxTroubles); err != nil {
+	if v.May(account.ViewDevices) {
+		u.Troubles, err = s.Updates.UpdateTroubles(v.Context(), v.Company.ID, maxTroubles)
+	}
+	if err != nil {
 		return err
 	}
 	return v.Show("Agent updates", frame.SettingsPath, updatesPage(v, u))

@@ -11,7 +11,8 @@ import (
 	"github.com/musterhq/muster/internal/webhook"
 )
 
-// Section serves the pages. Administrators alone see them.
+// Section serves the pages. Administrators of the whole company alone see them: a
+// webhook gets the events of all policies.
 type Section struct {
 	Service webhook.Service
 	Steps   account.PendingStore
@@ -38,7 +39,7 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "POST " + one + "/delete", Proof: proof(one, "delete the webhook"), Serve: s.remove},
 	}
 	for i := range all {
-		all[i].Needs = account.ManageCompany
+		all[i].Needs = frame.ManageAll
 	}
 	return all
 }
