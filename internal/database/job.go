@@ -231,6 +231,7 @@ func (db *DB) moveJob(ctx context.Context, t *tx, j job.Job, to job.Status, why 
 	t.do(ctx, `UPDATE jobs SET status = ?, why = ?, next_at = ?, ended_at = ? WHERE id = ?`, string(j.Status), why,
 		millis(j.NextAt), millis(j.EndedAt), j.ID)
 	t.changed(j.CompanyID, attentionHint, "")
+	t.check(mailAgain(ctx, t, j.CompanyID, j.ID))
 	return j, db.recordJob(ctx, t, j, action, activity.Differences(activity.Change{Field: "why", After: why})...)
 }
 
