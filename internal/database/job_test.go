@@ -104,8 +104,7 @@ func (f *fixture) jobCounts(j job.Job) string {
 	f.ok(err)
 	equal(f, "failures", failures[j.ID], counts[job.DeviceError]+counts[job.DeviceUnknown])
 	text := []string{}
-	for _, status := range []string{job.DeviceWaiting, job.DeviceTaken, job.DeviceSuccess, job.DeviceError, job.DeviceUnknown,
-		job.DeviceCanceled} {
+	for _, status := range job.Results() {
 		if n := counts[status]; n > 0 {
 			text = append(text, fmt.Sprint(status, " ", n))
 		}

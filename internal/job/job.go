@@ -10,6 +10,7 @@ package job
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,6 +131,24 @@ const (
 	DeviceCanceled = "CANCELED" // the job was canceled before its turn
 )
 
+// Results are the statuses of devices, in the order of pages.
+func Results() []string {
+	return []string{DeviceWaiting, DeviceTaken, DeviceSuccess, DeviceError, DeviceUnknown, DeviceCanceled}
+}
+
+// CheckResult fails with fault.InvalidArguments for a status that there is not.
+func CheckResult(status string) error {
+	if slices.Contains(Results(), status) {
+		return nil
+	}
+	return wrong("result", "must be one of "+strings.Join(Results(), ", "))
+}
+
+// wrong is a fault.InvalidArguments about one field.
+func wrong(field, message string) error {
+	return fault.Invalid(field+" "+message, fault.Field{Field: field, Message: message})
+}
+
 // Result is what became of one device. Once its command was sent, it is the command's
 // own state of now.
 type Result struct {
@@ -149,6 +168,8 @@ type Spec struct {
 	Words     string   // the filter as it was asked
 	AtMost    int      // devices that may match the filter, as many as a person saw; 0: any number
 	Assets    []string // ids, instead of a filter
+	Of        string   // another job, instead of a filter: its devices with a result
+	Result    string   // one of Results
 	At        time.Time
 	Rate      int // 0: DefaultRate
 	Note      access.Note
@@ -164,8 +185,12 @@ type Store interface {
 	Jobs(ctx context.Context, companyID, makerID string, limit int) ([]Job, error)
 	// Job returns a job of the company, or fault.NotFound.
 	Job(ctx context.Context, companyID, id string) (Job, error)
-	// JobResults returns up to limit results from a place on; status empty: of any.
+	// JobResults returns up to limit results from a place on; status empty: of any. The company
+	// has no such job: none, as of the other methods that count or list devices.
 	JobResults(ctx context.Context, companyID, id, status string, from, limit int) ([]Result, error)
+	// JobAssets returns the ids of the assets of a job with a result, in the order of the job: those
+	// that are not archived, and whose device has one of some policies; nil: any.
+	JobAssets(ctx context.Context, companyID, id, status string, policies []string) ([]string, error)
 	// JobCounts counts the devices of a job by the status of their results.
 	JobCounts(ctx context.Context, companyID, id string) (map[string]int, error)
 	// JobFailures counts the devices of jobs of the company, by their ids, whose result is an error
@@ -189,8 +214,15 @@ type Service struct {
 	Now        func() time.Time
 }
 
-// devices expands a spec: the ids of its devices.
-func (s Service) devices(ctx context.Context, p access.Principal, spec Spec) ([]string, error) {
+// Devices expands a spec: the ids of its devices. It fails with fault.InvalidArguments for a result
+// that there is not.
+func (s Service) Devices(ctx context.Context, p access.Principal, spec Spec) ([]string, error) {
+	if spec.Of != "" {
+		if err := CheckResult(spec.Result); err != nil {
+			return nil, err
+		}
+		return s.Store.JobAssets(ctx, p.CompanyID, spec.Of, spec.Result, p.Policies)
+	}
 	if spec.Assets != nil {
 		found, err := s.Assets.AssetsByID(ctx, p.CompanyID, spec.Assets)
 		ids := []string{}
@@ -210,7 +242,7 @@ func (s Service) Plan(ctx context.Context, p access.Principal, spec Spec) ([]str
 	if _, err := s.check(p, spec); err != nil {
 		return nil, err
 	}
-	return s.devices(ctx, p, spec)
+	return s.Devices(ctx, p, spec)
 }
 
 // Create makes a job that starts at its time. It fails with fault.InvalidArguments,
@@ -221,7 +253,7 @@ func (s Service) Create(ctx context.Context, p access.Principal, spec Spec) (Job
 	if err != nil {
 		return Job{}, err
 	}
-	ids, err := s.devices(ctx, p, spec)
+	ids, err := s.Devices(ctx, p, spec)
 	switch {
 	case err != nil:
 		return Job{}, err
@@ -263,9 +295,6 @@ func (s Service) check(p access.Principal, spec Spec) (*operation.Operation, err
 	if o == nil {
 		return nil, fault.Invalid("there is no such command for many devices",
 			fault.Field{Field: "command", Message: "must be one of " + names(s.Operations)})
-	}
-	wrong := func(field, message string) error {
-		return fault.Invalid(field+" "+message, fault.Field{Field: field, Message: message})
 	}
 	switch {
 	case spec.Rate < 0 || spec.Rate > MaxRate:
