@@ -136,6 +136,41 @@ func TestJob_WhoseMakerLostTheRight(t *testing.T) {
 	}
 }
 
+// The page of a job that was canceled offers the devices that it did not reach for another job, and
+// that one has these alone.
+func TestJob_AgainForTheRest(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a, b, admin := o.device(t, "d1", "S1", "Phone", o.Policy), o.device(t, "d2", "S2", "Tablet", o.other), o.person(t, account.Admin)
+	o.device(t, "d3", "S3", "Other", o.Policy)
+	to := admin.Send(o.base+"/jobs", url.Values{"once": {resource.NewID()}, "command": {"reboot"}, "id": {a.ID, b.ID},
+		"at-utc": {o.Now().Add(time.Hour).Format(time.RFC3339)}}).Want(t, 303).Header.Get("Location")
+	if page := o.get(t, admin, to+"?result=WAITING", 200); strings.Contains(page, "A new job for") {
+		t.Error("devices that still get the command are offered for another job")
+	}
+	if page := o.get(t, admin, to+"?result=CANCELED", 200); strings.Contains(page, "Phone") {
+		t.Error("devices that wait are listed as canceled")
+	}
+	admin.Send(o.base+to+"/cancel", url.Values{"once": {resource.NewID()}}).Want(t, 303)
+	match := "job=" + o.id(to) + "&result=CANCELED"
+	if page := o.get(t, admin, to+"?result=CANCELED", 200); !strings.Contains(page, "A new job for 2 devices") ||
+		!strings.Contains(page, strings.ReplaceAll(match, "&", "&amp;")) {
+		t.Errorf("the rest is not offered for another job: %.2000s", plain(page))
+	}
+	path := "/bulk?command=reboot&all=1&match=" + url.QueryEscape(match)
+	if plan := o.get(t, admin, path, 200); !strings.Contains(plan, "Restart: 2 devices") || strings.Contains(plan, "Other") {
+		t.Errorf("the plan is not of the rest: %.2000s", plain(plan))
+	}
+	limited := o.person(t, account.Manager, o.Policy.ID)
+	o.get(t, limited, path, 404)
+	o.get(t, admin, strings.Replace(path, "CANCELED", "NOPE", 1), 400)
+	again := admin.Send(o.base+"/jobs", url.Values{"once": {resource.NewID()}, "command": {"reboot"}, "all": {"1"}, "match": {match},
+		"total": {"2"}}).Want(t, 303).Header.Get("Location")
+	if page := o.get(t, admin, again, 200); !strings.Contains(page, "Restart: 2 devices") {
+		t.Error("the new job is not for the rest")
+	}
+}
+
 // id is the short id of an asset's path name.
 func (o *office) id(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 

@@ -113,10 +113,14 @@ const (
 func (s *Section) export(v *frame.Visit) error {
 	l, err := exportedList(v.Query())
 	if err != nil {
-		return v.Redirect(frame.DevicesPath, v.Failed(err))
+		return err
+	}
+	all, err := everyMatch(v.Query())
+	if err != nil {
+		return err
 	}
 	shown := exportedColumns(l)
-	ids, err := s.exported(v, l)
+	ids, err := s.exported(v, l, all)
 	if fault.CodeOf(err) == fault.InvalidArguments {
 		return v.Redirect(l.URL()) // says what is wrong
 	}
@@ -164,8 +168,8 @@ func exportedList(asked url.Values) (frame.List, error) {
 }
 
 // exported are the ids of the devices of the list, or of those that were selected.
-func (s *Section) exported(v *frame.Visit, l frame.List) ([]string, error) {
-	if asked := v.Query(); asked.Has("id") && asked.Get("all") == "" {
+func (s *Section) exported(v *frame.Visit, l frame.List, all bool) ([]string, error) {
+	if asked := v.Query(); asked.Has("id") && !all {
 		ids := selected(asked)
 		chosen, err := s.found(v, ids)
 		ids = ids[:0]

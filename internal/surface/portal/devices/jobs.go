@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// ready is how many devices get it, as far as it is known.
+// ready is how many devices are in the job: all that match, or those selected that can get it.
 func (b bulk) ready() int { return frame.Either(b.All, b.Total, b.Total-b.Barred) }
 
 // rate is how many devices a minute are on offer: tags reach no device.
@@ -62,8 +62,10 @@ func (s *Section) jobs(v *frame.Visit) error {
 }
 
 // jobOf is the job of the address.
-func (s *Section) jobOf(v *frame.Visit) (job.Job, error) {
-	j, err := s.Jobs.Store.Job(v.Context(), v.Company.ID, v.PathValue("id"))
+func (s *Section) jobOf(v *frame.Visit) (job.Job, error) { return s.findJob(v, v.PathValue("id")) }
+
+func (s *Section) findJob(v *frame.Visit, id string) (job.Job, error) {
+	j, err := s.Jobs.Store.Job(v.Context(), v.Company.ID, id)
 	if err == nil && !mayFollow(v, j) {
 		err = fault.New(fault.NotFound, "there is no such job")
 	}
@@ -87,16 +89,21 @@ const resultRows = 100
 
 // job serves the page of a job, whole or its live part.
 func (s *Section) job(v *frame.Visit, j job.Job) (err error) {
-	f := followed{Job: j, Status: v.Query().Get("result")}
+	f := followed{Job: j}
+	if f.Status, err = v.Choice("result", job.Results()...); err != nil {
+		return err
+	}
+	from, err := v.Number("from")
+	if err != nil {
+		return err
+	}
 	if f.Lost, err = s.lost(v, j); err != nil {
 		return err
 	}
 	if f.Counts, err = s.Jobs.Store.JobCounts(v.Context(), v.Company.ID, j.ID); err != nil {
 		return err
 	}
-	var from int
-	_, _ = fmt.Sscan(v.Query().Get("from"), &from) // 0: from the first on
-	if f.Results, err = s.Jobs.Store.JobResults(v.Context(), v.Company.ID, j.ID, f.Status, from, resultRows+1); err != nil {
+	if f.Results, err = s.Jobs.Store.JobResults(v.Context(), v.Company.ID, j.ID, f.Status, int(from), resultRows+1); err != nil {
 		return err
 	}
 	if len(f.Results) > resultRows {
@@ -234,8 +241,7 @@ func (f followed) ended() int {
 // tabs are the results by status.
 func (f followed) tabs() []frame.Tab {
 	tabs := []frame.Tab{{Path: frame.JobPath(f.ID), Name: "All", Current: f.Status == ""}}
-	for _, status := range []string{job.DeviceWaiting, job.DeviceTaken, job.DeviceSuccess, job.DeviceError, job.DeviceUnknown,
-		job.DeviceCanceled} {
+	for _, status := range job.Results() {
 		if n := f.Counts[status]; n > 0 || f.Status == status {
 			_, word := resultStatus(status)
 			tabs = append(tabs, frame.Tab{Path: frame.JobPath(f.ID) + "?result=" + status, Name: fmt.Sprintf("%s %d", word, n),
@@ -243,6 +249,12 @@ func (f followed) tabs() []frame.Tab {
 		}
 	}
 	return tabs
+}
+
+// selects reports whether the results that are shown are those of devices that can be selected for
+// another job: none of them still gets this one.
+func (f followed) selects() bool {
+	return f.Counts[f.Status] > 0 && f.Status != job.DeviceWaiting && f.Status != job.DeviceTaken
 }
 
 // more is the address of the next page of results.
