@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
@@ -133,6 +134,33 @@ func TestJob_WhoseMakerLostTheRight(t *testing.T) {
 	maker.Change(func(u *account.User) { u.Rights |= account.CommandDevices })
 	if page := o.get(t, admin, path, 200); !strings.Contains(page, path+"/resume") {
 		t.Error("with the right again, the job is not offered to be resumed")
+	}
+}
+
+// The plan for all that match says how many devices it has looked at, and that the job has all of them.
+// A job for selected devices leaves out those that cannot get it.
+func TestJob_PlanSaysWhatItChecked(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin, spare := o.person(t, account.Admin), make([]asset.Asset, 101)
+	for i := range spare {
+		spare[i] = asset.Asset{ID: resource.NewID(), CompanyID: o.Company.ID, Identification: fmt.Sprintf("Spare %03d", i)}
+	}
+	if err := o.Admin().Assets.ImportAssets(t.Context(), spare); err != nil {
+		t.Fatal(err)
+	}
+	a := o.device(t, "d1", "S1", "Phone", o.Policy)
+	for path, says := range map[string]string{
+		"all=1": "The job has all 102. 99 of the first 100 cannot get it, for the reason in the list; the others are checked when " +
+			"it is their turn.",
+		"id=" + a.ID + "&id=" + spare[0].ID: "1 of 2 devices cannot get it, for the reason in the list, and is left out.",
+	} {
+		if page := plain(o.get(t, admin, "/bulk?command=reboot&"+path, 200)); !strings.Contains(page, says) {
+			t.Errorf("%s: the plan does not say %q: %.3000s", path, says, page)
+		}
+	}
+	if page := o.get(t, admin, "/bulk?command=tags&all=1", 200); strings.Contains(page, "cannot get it") {
+		t.Error("tags are said not to be possible")
 	}
 }
 

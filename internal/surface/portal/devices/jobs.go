@@ -17,6 +17,20 @@ import (
 // ready is how many devices are in the job: all that match, or those selected that can get it.
 func (b bulk) ready() int { return frame.Either(b.All, b.Total, b.Total-b.Barred) }
 
+// barred says what becomes of devices that cannot get it; empty: there is none among those selected.
+func (b bulk) barred() string {
+	switch {
+	case b.All && b.row != nil:
+		return fmt.Sprintf("The job has all %d. %s of the first %d cannot get it, for the reason in the list; the others are checked when "+
+			"it is their turn. A device that cannot get it then has an error as its result.", b.Total,
+			frame.Either(b.Barred > 0, fmt.Sprint(b.Barred), "None"), len(b.Devices))
+	case b.Barred > 0:
+		return fmt.Sprintf("%d of %s cannot get it, for the reason in the list, and %s left out.", b.Barred,
+			frame.Count(b.Total, "device", "devices"), frame.Either(b.Barred == 1, "is", "are"))
+	}
+	return ""
+}
+
 // rate is how many devices a minute are on offer: tags reach no device.
 func (b bulk) rate() int { return frame.Either(b.row == nil, job.MaxRate, job.DefaultRate) }
 
