@@ -141,12 +141,7 @@ func CheckResult(status string) error {
 	if slices.Contains(Results(), status) {
 		return nil
 	}
-	return wrong("result", "must be one of "+strings.Join(Results(), ", "))
-}
-
-// wrong is a fault.InvalidArguments about one field.
-func wrong(field, message string) error {
-	return fault.Invalid(field+" "+message, fault.Field{Field: field, Message: message})
+	return fault.InvalidField("result", "must be one of "+strings.Join(Results(), ", "))
 }
 
 // Result is what became of one device. Once its command was sent, it is the command's
@@ -227,7 +222,7 @@ func (s Service) Devices(ctx context.Context, p access.Principal, spec Spec) ([]
 		found, err := s.Assets.AssetsByID(ctx, p.CompanyID, spec.Assets)
 		ids := []string{}
 		for _, a := range found {
-			if p.Policies == nil || a.Device != nil && p.MaySee(a.Device.PolicyID) {
+			if a.VisibleTo(p) {
 				ids = append(ids, a.ID)
 			}
 		}
@@ -298,13 +293,13 @@ func (s Service) check(p access.Principal, spec Spec) (*operation.Operation, err
 	}
 	switch {
 	case spec.Rate < 0 || spec.Rate > MaxRate:
-		return nil, wrong("rate", "must be 1 to 600 devices a minute")
+		return nil, fault.InvalidField("rate", "must be 1 to 600 devices a minute")
 	case spec.At.After(s.Now().Add(MaxAhead)):
-		return nil, wrong("at", "must be within a year")
+		return nil, fault.InvalidField("at", "must be within a year")
 	case !spec.At.IsZero() && spec.At.Before(s.Now().Add(-MaxBehind)):
-		return nil, wrong("at", "must not be in the past: leave it out to start now")
+		return nil, fault.InvalidField("at", "must not be in the past: leave it out to start now")
 	case len(spec.Arguments) > maxArguments:
-		return nil, wrong("argument", "must be at most 16 KiB in all")
+		return nil, fault.InvalidField("argument", "must be at most 16 KiB in all")
 	}
 	if err := o.Check(call("-", spec.Arguments)); err != nil {
 		return nil, err

@@ -193,16 +193,6 @@ func selected(asked url.Values) []string {
 
 // found are those of the assets that the person may see.
 func (s *Section) found(v *frame.Visit, ids []string) ([]asset.Asset, error) {
-	var all []asset.Asset
-	for _, id := range ids {
-		a, err := asset.Find(v.Context(), s.Assets, v.Principal, id)
-		if fault.CodeOf(err) == fault.NotFound {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, a)
-	}
-	return all, nil
+	all, err := s.Assets.AssetsByID(v.Context(), v.Company.ID, ids)
+	return slices.DeleteFunc(all, func(a asset.Asset) bool { return !a.VisibleTo(v.Principal) }), err
 }

@@ -169,13 +169,9 @@ func (s *Section) veil(v *frame.Visit, results []job.Result) error {
 	for i, r := range results {
 		ids[i] = r.AssetID
 	}
-	assets, err := s.Assets.AssetsByID(v.Context(), v.Company.ID, ids)
-	shown := map[string]bool{}
-	for _, a := range assets {
-		shown[a.ID] = a.Device != nil && v.Principal.MaySee(a.Device.PolicyID)
-	}
+	seen, err := s.found(v, ids)
 	for i, r := range results {
-		if !shown[r.AssetID] {
+		if !slices.ContainsFunc(seen, func(a asset.Asset) bool { return a.ID == r.AssetID }) {
 			results[i].AssetID, results[i].Name, results[i].Outcome = "", "A device that you may not see", ""
 		}
 	}
