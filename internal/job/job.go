@@ -136,14 +136,6 @@ func Results() []string {
 	return []string{DeviceWaiting, DeviceTaken, DeviceSuccess, DeviceError, DeviceUnknown, DeviceCanceled}
 }
 
-// CheckResult fails with fault.InvalidArguments for a status that there is not.
-func CheckResult(status string) error {
-	if slices.Contains(Results(), status) {
-		return nil
-	}
-	return fault.InvalidField("result", "must be one of "+strings.Join(Results(), ", "))
-}
-
 // Result is what became of one device. Once its command was sent, it is the command's
 // own state of now.
 type Result struct {
@@ -213,8 +205,8 @@ type Service struct {
 // that there is not.
 func (s Service) Devices(ctx context.Context, p access.Principal, spec Spec) ([]string, error) {
 	if spec.Of != "" {
-		if err := CheckResult(spec.Result); err != nil {
-			return nil, err
+		if !slices.Contains(Results(), spec.Result) {
+			return nil, fault.InvalidField("result", "must be one of "+strings.Join(Results(), ", "))
 		}
 		return s.Store.JobAssets(ctx, p.CompanyID, spec.Of, spec.Result, p.Policies)
 	}
