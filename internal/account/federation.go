@@ -61,7 +61,7 @@ func (s Federation) Save(ctx context.Context, by User, seen, p IdentityProvider)
 		return err
 	}
 	if rights, _ := p.Role.Rights(); !by.Rights.Has(rights) || by.Policies != nil && p.CreatesUsers {
-		return fault.Invalid("role may do more than you", fault.Field{Field: "role", Message: "may do more than you"})
+		return fault.InvalidField("role", "may do more than you")
 	}
 	if p.Enabled {
 		if err := s.Client.Check(ctx, p); err != nil {

@@ -315,10 +315,16 @@ func Find(ctx context.Context, s Finder, p access.Principal, ref string) (Asset,
 	if err != nil {
 		return Asset{}, err
 	}
-	if p.Policies != nil && (a.Device == nil || !p.MaySee(a.Device.PolicyID)) {
+	if !a.VisibleTo(p) {
 		return Asset{}, errNoAsset
 	}
 	return a, nil
+}
+
+// VisibleTo reports whether a caller may see the asset, of their company: who is limited to policies sees
+// the devices that have one of these.
+func (a Asset) VisibleTo(p access.Principal) bool {
+	return p.Policies == nil || a.Device != nil && p.MaySee(a.Device.PolicyID)
 }
 
 // Asset is the reference as the caller gave it.

@@ -100,15 +100,19 @@ func (db *DB) attentionQuery(q attention.Query) (string, []any) {
 		FROM proposals v`, `v.company_id = ? AND v.status = 'UNCONFIRMED' AND v.created_at > ? AND v.version = 0
 			AND NOT EXISTS (SELECT 1 FROM policies n WHERE n.id = v.next_policy_id AND (n.deleted OR n.version > v.base_version))`,
 		`v.created_at, v.id`, q.CompanyID, millis(ended))
-	part(`SELECT 'PAUSED_JOB', j.id, '', j.command, j.why, '', '', j.maker_name, j.maker_id, 0, '', '', '', COALESCE((SELECT n.at
-			FROM activity n WHERE n.company_id = j.company_id AND n.target_id = j.id AND n.action = '`+string(activity.JobPaused)+`'
-			ORDER BY n.at DESC, n.id DESC LIMIT 1), j.created_at), 0 FROM jobs j`,
-		`j.company_id = ? AND j.status IN ('RUNNING', 'PAUSED') AND j.status = 'PAUSED' AND substr(j.why, 1, `+
-			strconv.Itoa(len(job.ByPerson))+`) <> '`+job.ByPerson+`'`, `j.created_at, j.id`, q.CompanyID)
+	part(`SELECT 'PAUSED_JOB', j.id, '', j.command, j.why, '', '', j.maker_name, j.maker_id, 0, '', '', '', `+jobPausedAt+`, 0 FROM jobs j`,
+		`j.company_id = ? AND `+pausedByService, `j.created_at, j.id`, q.CompanyID)
 	part(`SELECT 'WEBHOOK', w.id, '', w.url, w.why, '', '', '', '', 0, '', '', '', w.disabled_at, 0 FROM webhooks w`,
 		`w.company_id = ? AND w.state = 'DISABLED'`, `w.disabled_at, w.id`, q.CompanyID)
 	return strings.Join(parts, ` UNION ALL `), args
 }
+
+// jobPausedAt is when a paused job, j, was paused, and pausedByService that the service paused it.
+const (
+	jobPausedAt = `COALESCE((SELECT n.at FROM activity n WHERE n.company_id = j.company_id AND n.target_id = j.id AND n.action = '` +
+		string(activity.JobPaused) + `' ORDER BY n.at DESC, n.id DESC LIMIT 1), j.created_at)`
+	pausedByService = `j.status IN ('RUNNING', 'PAUSED') AND j.status = 'PAUSED' AND j.why NOT LIKE '` + job.ByPerson + `%'`
+)
 
 func commandAttention(kind string) string {
 	return `SELECT '` + kind +

@@ -10,7 +10,6 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/job"
@@ -114,46 +113,35 @@ func (db *DB) Job(ctx context.Context, companyID, id string) (job.Job, error) {
 	return find(ctx, db.read(), "job", into(jobFields), `SELECT `+jobColumns+` FROM jobs WHERE id = ? AND company_id = ?`, id, companyID)
 }
 
-// deviceState is the state of a job's device, d: that of its command, m, once there is one.
-const deviceState = `COALESCE(m.state, d.state)`
+// jobDevices are the devices, d, of jobs, j, with the command, m, of each once there is one.
+const jobDevices = ` FROM jobs j JOIN job_devices d ON d.job_id = j.id
+	LEFT JOIN commands m ON m.idempotency_ref = 'job:' || d.job_id || ':' || d.asset_id AND m.idempotency_ref <> ''`
 
-const ofJobDevice = ` LEFT JOIN commands m ON m.idempotency_ref = 'job:' || d.job_id || ':' || d.asset_id AND m.idempotency_ref <> ''`
+// jobResult is the status of one of these that people see.
+const jobResult = `CASE WHEN COALESCE(m.state, d.state) IN ('PREPARED', 'SENT') THEN 'IN_PROGRESS'
+	WHEN m.state IS NULL AND d.state = 'WAITING' AND j.status = 'CANCELED' THEN 'CANCELED' ELSE COALESCE(m.state, d.state) END`
 
 // JobResults implements job.Store.
 func (db *DB) JobResults(ctx context.Context, companyID, id, status string, from, limit int) ([]job.Result, error) {
-	j, err := db.Job(ctx, companyID, id)
-	if err != nil {
-		return nil, err
-	}
-	where, args := "", []any{id, from}
-	if status != "" {
-		states := statesOf(status)
-		where, args = ` AND `+deviceState+` IN (`+marks(len(states))+`)`, append(args, anys(states)...)
-	}
 	return list(ctx, db.read(), into(func(r *job.Result) []any {
-		return []any{&r.N, &r.AssetID, &r.Name, deviceStatus{&r.Status, j.Status}, &r.Outcome}
-	}), `SELECT d.n, d.asset_id, COALESCE(a.identification, ''), `+deviceState+`, COALESCE(NULLIF(m.outcome, ''), d.outcome)
-		FROM job_devices d LEFT JOIN assets a ON a.id = d.asset_id`+ofJobDevice+`
-		WHERE d.job_id = ? AND d.n >= ?`+where+` ORDER BY d.n LIMIT ?`, append(args, limit)...)
+		return []any{&r.N, &r.AssetID, &r.Name, &r.Status, &r.Outcome}
+	}), `SELECT d.n, d.asset_id, COALESCE(a.identification, ''), `+jobResult+`, COALESCE(NULLIF(m.outcome, ''), d.outcome)`+jobDevices+`
+		LEFT JOIN assets a ON a.id = d.asset_id WHERE j.company_id = ? AND j.id = ? AND d.n >= ? AND (? = '' OR `+jobResult+` = ?)
+		ORDER BY d.n LIMIT ?`, companyID, id, from, status, status, limit)
+}
+
+// JobAssets implements job.Store.
+func (db *DB) JobAssets(ctx context.Context, companyID, id, status string, policies []string) ([]string, error) {
+	only, args := ofPolicies(`a.policy_id`, policies)
+	return list(ctx, db.read(), scanValue[string], `SELECT a.id`+jobDevices+` JOIN assets a ON a.id = d.asset_id AND a.company_id = j.company_id
+		WHERE j.company_id = ? AND j.id = ? AND `+jobResult+` = ? AND a.status <> '`+string(archived)+`'`+only+` ORDER BY d.n`,
+		append([]any{companyID, id, status}, args...)...)
 }
 
 // JobCounts implements job.Store.
 func (db *DB) JobCounts(ctx context.Context, companyID, id string) (map[string]int, error) {
-	j, err := db.Job(ctx, companyID, id)
-	if err != nil {
-		return nil, err
-	}
-	type count struct {
-		status string
-		n      int
-	}
-	all, err := list(ctx, db.read(), into(func(c *count) []any { return []any{deviceStatus{&c.status, j.Status}, &c.n} }),
-		`SELECT `+deviceState+`, COUNT(*) FROM job_devices d`+ofJobDevice+` WHERE d.job_id = ? GROUP BY `+deviceState, id)
-	counts := map[string]int{}
-	for _, c := range all {
-		counts[c.status] += c.n
-	}
-	return counts, err
+	return mapped[string, int](ctx, db.read(), `SELECT status, COUNT(*) FROM (SELECT `+jobResult+` AS status`+jobDevices+`
+		WHERE j.company_id = ? AND j.id = ?) r GROUP BY status`, companyID, id)
 }
 
 // JobFailures implements job.Store.
@@ -161,37 +149,9 @@ func (db *DB) JobFailures(ctx context.Context, companyID string, ids []string) (
 	if len(ids) == 0 {
 		return map[string]int{}, nil
 	}
-	return mapped[string, int](ctx, db.read(), `SELECT d.job_id, COUNT(*) FROM jobs j JOIN job_devices d ON d.job_id = j.id`+ofJobDevice+`
-		WHERE j.company_id = ? AND j.id IN (`+marks(len(ids))+`) AND `+deviceState+` IN ('ERROR', 'UNCONFIRMED') GROUP BY d.job_id`,
+	return mapped[string, int](ctx, db.read(), `SELECT d.job_id, COUNT(*)`+jobDevices+`
+		WHERE j.company_id = ? AND j.id IN (`+marks(len(ids))+`) AND `+jobResult+` IN ('ERROR', 'UNCONFIRMED') GROUP BY d.job_id`,
 		append([]any{companyID}, anys(ids)...)...)
-}
-
-// deviceStatus reads the state of a job's device, or of its command, as the status that
-// people see.
-type deviceStatus struct {
-	to  *string
-	job job.Status
-}
-
-// Scan implements sql.Scanner.
-func (s deviceStatus) Scan(column any) error {
-	state, err := kept[string](column)
-	*s.to = command.State(state).Status()
-	if state == job.DeviceWaiting && s.job == job.Canceled {
-		*s.to = job.DeviceCanceled
-	}
-	return err
-}
-
-// statesOf are the states that people see as a status.
-func statesOf(status string) []string {
-	switch status {
-	case job.DeviceTaken:
-		return []string{job.DeviceTaken, string(command.Prepared), string(command.Sent)}
-	case job.DeviceCanceled:
-		return []string{job.DeviceWaiting}
-	}
-	return []string{status}
 }
 
 // MoveJob implements job.Store.
@@ -231,6 +191,7 @@ func (db *DB) moveJob(ctx context.Context, t *tx, j job.Job, to job.Status, why 
 	t.do(ctx, `UPDATE jobs SET status = ?, why = ?, next_at = ?, ended_at = ? WHERE id = ?`, string(j.Status), why,
 		millis(j.NextAt), millis(j.EndedAt), j.ID)
 	t.changed(j.CompanyID, attentionHint, "")
+	t.check(mailAgain(ctx, t, j.CompanyID, j.ID))
 	return j, db.recordJob(ctx, t, j, action, activity.Differences(activity.Change{Field: "why", After: why})...)
 }
 

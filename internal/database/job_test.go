@@ -104,8 +104,7 @@ func (f *fixture) jobCounts(j job.Job) string {
 	f.ok(err)
 	equal(f, "failures", failures[j.ID], counts[job.DeviceError]+counts[job.DeviceUnknown])
 	text := []string{}
-	for _, status := range []string{job.DeviceWaiting, job.DeviceTaken, job.DeviceSuccess, job.DeviceError, job.DeviceUnknown,
-		job.DeviceCanceled} {
+	for _, status := range job.Results() {
 		if n := counts[status]; n > 0 {
 			text = append(text, fmt.Sprint(status, " ", n))
 		}
@@ -283,8 +282,20 @@ func TestJob_ItsMakersRightsAtEachSend(t *testing.T) {
 		}
 		_, err = f.db.MoveJob(f.Context(), f.company.ID, j.ID, job.Running, "")
 		f.code(fault.Unsupported, err)
-		_, err = f.db.Job(f.Context(), f.newCompany("other").ID, j.ID)
+		other := f.newCompany("other").ID
+		_, err = f.db.Job(f.Context(), other, j.ID)
 		f.code(fault.NotFound, err)
+		rest := func(company string, policies []string) string {
+			ids, err := f.db.JobAssets(f.Context(), company, j.ID, job.DeviceCanceled, policies)
+			f.ok(err)
+			return fmt.Sprint("CANCELED ", len(ids))
+		}
+		if got := rest(f.company.ID, nil); !strings.HasSuffix(before, got) || got == "CANCELED 0" {
+			f.Errorf("%s devices can be selected again of %s", got, before)
+		}
+		equal(f, "of another company", rest(other, nil), "CANCELED 0")
+		equal(f, "of no policy", rest(f.company.ID, []string{}), "CANCELED 0")
+		equal(f, "of another policy", rest(f.company.ID, []string{"other"}), "CANCELED 0")
 	})
 }
 

@@ -65,13 +65,16 @@ func choiceText(c attention.Choice) string {
 // MailCompanies implements attention.MailStore.
 func (db *DB) MailCompanies(ctx context.Context, after string, limit int) ([]attention.Query, error) {
 	now := db.now()
+	since := now.Add(-attention.MailedFor)
 	return list(ctx, db.read(), into(func(q *attention.Query) []any { return []any{&q.CompanyID, &q.Rule} }),
 		`SELECT c.id, c.apply_approval FROM companies c WHERE c.id > ? AND c.id IN (
 			SELECT z.company_id FROM authorizations z WHERE z.created_at > ? AND z.state = 'WAITING'
 			UNION SELECT l.company_id FROM loosenings l WHERE l.effective_at > ?
 			UNION SELECT v.company_id FROM proposals v WHERE v.status = 'PENDING' AND v.expires_at > ?
+			UNION SELECT j.company_id FROM jobs j WHERE `+pausedByService+` AND `+jobPausedAt+` > ?
+			UNION SELECT w.company_id FROM webhooks w WHERE w.state = 'DISABLED' AND w.disabled_at > ?
 			UNION SELECT h.company_id FROM event_heads h WHERE h.last > (SELECT MIN(m.position) FROM mail_users m WHERE m.company_id = h.company_id)) ORDER BY c.id LIMIT ?`,
-		after, millis(now.Add(-approval.WaitFor)), millis(now), millis(now), limit)
+		after, millis(now.Add(-approval.WaitFor)), millis(now), millis(now), millis(since), millis(since), limit)
 }
 
 // MailControls implements attention.MailStore.

@@ -98,6 +98,7 @@ func (db *DB) tellWebhook(ctx context.Context, t *tx, r webhook.Record) error {
 	t.do(ctx, `UPDATE webhooks SET state = 'DISABLED', why = ?, disabled_at = ? WHERE id = ?`, r.Disable, millis(db.now()),
 		r.WebhookID)
 	t.changed(r.CompanyID, attentionHint, w.ID)
+	t.check(mailAgain(ctx, t, r.CompanyID, w.ID))
 	return db.recordWebhook(ctx, t, w, activity.WebhookDisabled, activity.Change{Field: "why", After: r.Disable})
 }
 

@@ -139,6 +139,11 @@ func Invalid(detail string, fields ...Field) *Error {
 	return &Error{Code: InvalidArguments, Detail: detail, Fields: fields}
 }
 
+// InvalidField makes an InvalidArguments error for one field, whose message follows its name.
+func InvalidField(field, message string) *Error {
+	return Invalid(field+" "+message, Field{Field: field, Message: message})
+}
+
 // Limited makes a RateLimited error; after is rounded up to whole seconds, at
 // least one, where it is printed.
 func Limited(after time.Duration, format string, args ...any) *Error {

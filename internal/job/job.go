@@ -10,6 +10,7 @@ package job
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,6 +131,11 @@ const (
 	DeviceCanceled = "CANCELED" // the job was canceled before its turn
 )
 
+// Results are the statuses of devices, in the order of pages.
+func Results() []string {
+	return []string{DeviceWaiting, DeviceTaken, DeviceSuccess, DeviceError, DeviceUnknown, DeviceCanceled}
+}
+
 // Result is what became of one device. Once its command was sent, it is the command's
 // own state of now.
 type Result struct {
@@ -149,6 +155,8 @@ type Spec struct {
 	Words     string   // the filter as it was asked
 	AtMost    int      // devices that may match the filter, as many as a person saw; 0: any number
 	Assets    []string // ids, instead of a filter
+	Of        string   // another job, instead of a filter: its devices with a result
+	Result    string   // one of Results
 	At        time.Time
 	Rate      int // 0: DefaultRate
 	Note      access.Note
@@ -164,8 +172,12 @@ type Store interface {
 	Jobs(ctx context.Context, companyID, makerID string, limit int) ([]Job, error)
 	// Job returns a job of the company, or fault.NotFound.
 	Job(ctx context.Context, companyID, id string) (Job, error)
-	// JobResults returns up to limit results from a place on; status empty: of any.
+	// JobResults returns up to limit results from a place on; status empty: of any. The company
+	// has no such job: none, as of the other methods that count or list devices.
 	JobResults(ctx context.Context, companyID, id, status string, from, limit int) ([]Result, error)
+	// JobAssets returns the ids of the assets of a job with a result, in the order of the job: those
+	// that are not archived, and whose device has one of some policies; nil: any.
+	JobAssets(ctx context.Context, companyID, id, status string, policies []string) ([]string, error)
 	// JobCounts counts the devices of a job by the status of their results.
 	JobCounts(ctx context.Context, companyID, id string) (map[string]int, error)
 	// JobFailures counts the devices of jobs of the company, by their ids, whose result is an error
@@ -189,13 +201,20 @@ type Service struct {
 	Now        func() time.Time
 }
 
-// devices expands a spec: the ids of its devices.
-func (s Service) devices(ctx context.Context, p access.Principal, spec Spec) ([]string, error) {
+// Devices expands a spec: the ids of its devices. It fails with fault.InvalidArguments for a result
+// that there is not.
+func (s Service) Devices(ctx context.Context, p access.Principal, spec Spec) ([]string, error) {
+	if spec.Of != "" {
+		if !slices.Contains(Results(), spec.Result) {
+			return nil, fault.InvalidField("result", "must be one of "+strings.Join(Results(), ", "))
+		}
+		return s.Store.JobAssets(ctx, p.CompanyID, spec.Of, spec.Result, p.Policies)
+	}
 	if spec.Assets != nil {
 		found, err := s.Assets.AssetsByID(ctx, p.CompanyID, spec.Assets)
 		ids := []string{}
 		for _, a := range found {
-			if p.Policies == nil || a.Device != nil && p.MaySee(a.Device.PolicyID) {
+			if a.VisibleTo(p) {
 				ids = append(ids, a.ID)
 			}
 		}
@@ -210,7 +229,7 @@ func (s Service) Plan(ctx context.Context, p access.Principal, spec Spec) ([]str
 	if _, err := s.check(p, spec); err != nil {
 		return nil, err
 	}
-	return s.devices(ctx, p, spec)
+	return s.Devices(ctx, p, spec)
 }
 
 // Create makes a job that starts at its time. It fails with fault.InvalidArguments,
@@ -221,7 +240,7 @@ func (s Service) Create(ctx context.Context, p access.Principal, spec Spec) (Job
 	if err != nil {
 		return Job{}, err
 	}
-	ids, err := s.devices(ctx, p, spec)
+	ids, err := s.Devices(ctx, p, spec)
 	switch {
 	case err != nil:
 		return Job{}, err
@@ -264,18 +283,15 @@ func (s Service) check(p access.Principal, spec Spec) (*operation.Operation, err
 		return nil, fault.Invalid("there is no such command for many devices",
 			fault.Field{Field: "command", Message: "must be one of " + names(s.Operations)})
 	}
-	wrong := func(field, message string) error {
-		return fault.Invalid(field+" "+message, fault.Field{Field: field, Message: message})
-	}
 	switch {
 	case spec.Rate < 0 || spec.Rate > MaxRate:
-		return nil, wrong("rate", "must be 1 to 600 devices a minute")
+		return nil, fault.InvalidField("rate", "must be 1 to 600 devices a minute")
 	case spec.At.After(s.Now().Add(MaxAhead)):
-		return nil, wrong("at", "must be within a year")
+		return nil, fault.InvalidField("at", "must be within a year")
 	case !spec.At.IsZero() && spec.At.Before(s.Now().Add(-MaxBehind)):
-		return nil, wrong("at", "must not be in the past: leave it out to start now")
+		return nil, fault.InvalidField("at", "must not be in the past: leave it out to start now")
 	case len(spec.Arguments) > maxArguments:
-		return nil, wrong("argument", "must be at most 16 KiB in all")
+		return nil, fault.InvalidField("argument", "must be at most 16 KiB in all")
 	}
 	if err := o.Check(call("-", spec.Arguments)); err != nil {
 		return nil, err

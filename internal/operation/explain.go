@@ -133,8 +133,7 @@ func (s *Explainer) find(a ExplainArgs) (*Operation, error) {
 	if o := s.Registry.Find(a.Operation); o != nil {
 		return o, nil
 	}
-	const message = "must be the name of a tool, such as wipe_device"
-	return nil, fault.Invalid("operation "+message, fault.Field{Field: "operation", Message: message})
+	return nil, fault.InvalidField("operation", "must be the name of a tool, such as wipe_device")
 }
 
 // reasonArgument is the argument that a tool has where the company requires a reason.

@@ -83,8 +83,7 @@ func CheckKey(field, key string) *fault.Error {
 
 // InvalidKey is the fault of a key that is none.
 func InvalidKey(field string) *fault.Error {
-	const message = "must be 1 to 255 visible ASCII characters, given once"
-	return fault.Invalid(field+" "+message, fault.Field{Field: field, Message: message})
+	return fault.InvalidField(field, "must be 1 to 255 visible ASCII characters, given once")
 }
 
 // ErrDoubt is the error of a commit whose answer was lost: it may have succeeded. A

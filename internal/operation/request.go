@@ -218,7 +218,7 @@ func (f NoteFields) Read(reason, ticket string) (access.Note, *fault.Error) {
 		most        int
 	}{{f.Reason, reason, access.MaxReason}, {f.Ticket, ticket, access.MaxTicket}} {
 		if wrong := wrongNote(part.text, part.most); wrong != "" {
-			return access.Note{}, fault.Invalid(part.field+" "+wrong, fault.Field{Field: part.field, Message: wrong})
+			return access.Note{}, fault.InvalidField(part.field, wrong)
 		}
 	}
 	return access.Note{Reason: shown(reason), Ticket: shown(ticket)}, nil
@@ -233,8 +233,7 @@ func shown(text string) string {
 
 // WrongType is the fault of a part that is no text, or is given twice.
 func WrongType(field string) *fault.Error {
-	const message = "must be one text"
-	return fault.Invalid(field+" "+message, fault.Field{Field: field, Message: message})
+	return fault.InvalidField(field, "must be one text")
 }
 
 func wrongNote(text string, most int) string {
@@ -271,8 +270,7 @@ func (m Meta) check(o *Operation, p access.Principal) error {
 		return m.Wrong
 	}
 	if m.Note.Reason == "" && o.WantsReason(p) {
-		const message = "is required: the company requires a reason for this operation"
-		return fault.Invalid(m.ReasonField+" "+message, fault.Field{Field: m.ReasonField, Message: message})
+		return fault.InvalidField(m.ReasonField, "is required: the company requires a reason for this operation")
 	}
 	return nil
 }

@@ -117,23 +117,20 @@ func (w Webhook) Rotating(now time.Time) bool { return len(w.Former) > 0 && now.
 // CheckURL refuses an address that cannot be sent to. http is allowed to networks alone;
 // whether an address is public is checked when it is connected to.
 func CheckURL(text string, networks []netip.Prefix) error {
-	invalid := func(message string) error {
-		return fault.Invalid("url "+message, fault.Field{Field: "url", Message: message})
-	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Hostname() == "" || u.Opaque != "" || u.Scheme != "https" && u.Scheme != "http" ||
 		strings.ContainsFunc(text, unprintable):
-		return invalid("must be an address such as https://example.com/hook")
+		return fault.InvalidField("url", "must be an address such as https://example.com/hook")
 	case len(text) > maxURL:
-		return invalid(fmt.Sprintf("must have at most %d bytes", maxURL))
+		return fault.InvalidField("url", fmt.Sprintf("must have at most %d bytes", maxURL))
 	case u.User != nil:
-		return invalid("must have no user or password: verify the signature instead")
+		return fault.InvalidField("url", "must have no user or password: verify the signature instead")
 	case u.Fragment != "":
-		return invalid("must have no fragment")
+		return fault.InvalidField("url", "must have no fragment")
 	case u.Port() != "":
 		if port, err := strconv.ParseUint(u.Port(), 10, 16); err != nil || port == 0 {
-			return invalid("must have a port from 1 to 65535")
+			return fault.InvalidField("url", "must have a port from 1 to 65535")
 		}
 	}
 	if u.Scheme == "https" {
@@ -143,7 +140,7 @@ func CheckURL(text string, networks []netip.Prefix) error {
 	if len(networks) == 0 || err == nil && !slices.ContainsFunc(networks, func(n netip.Prefix) bool {
 		return n.Contains(address.Unmap())
 	}) {
-		return invalid("must be https: http is allowed only to the networks of MUSTER_WEBHOOK_NETWORKS")
+		return fault.InvalidField("url", "must be https: http is allowed only to the networks of MUSTER_WEBHOOK_NETWORKS")
 	}
 	return nil
 }

@@ -13,6 +13,14 @@ import (
 // feed do not have it: their readers are the callers that wait.
 const AuthorizationWaiting event.Type = "authorization.waiting"
 
+// JobPaused and WebhookDisabled are what mail calls what the service has stopped and a person goes on
+// with. Webhooks and the feed do not have them: jobs are not part of the API, and a webhook cannot tell
+// that it is disabled.
+const (
+	JobPaused       event.Type = "job.paused"
+	WebhookDisabled event.Type = "webhook.disabled"
+)
+
 // Decisions are the events that wait for a person. Mail about them comes from what waits now
 // and not from the history: who can decide, and whether anything is left to decide, changes.
 func Decisions() []event.Type {
@@ -22,7 +30,7 @@ func Decisions() []event.Type {
 // Events lists what people can have mail about, decisions first.
 func Events() []event.Type {
 	all := Decisions()
-	for _, t := range event.Types() {
+	for _, t := range append(event.Types(), JobPaused, WebhookDisabled) {
 		if !slices.Contains(all, t) {
 			all = append(all, t)
 		}
@@ -30,10 +38,13 @@ func Events() []event.Type {
 	return all
 }
 
+// MailedFor is how old what happened, or waits, may be to be mailed.
+const MailedFor = 7 * 24 * time.Hour
+
 // Event is what mail about the item is called; empty: there is none.
 func (i Item) Event() event.Type {
 	return map[Kind]event.Type{Approval: event.ProposalWaiting, Authorization: AuthorizationWaiting,
-		Loosening: event.ControlLoosening}[i.Kind]
+		Loosening: event.ControlLoosening, PausedJob: JobPaused, StoppedWebhook: WebhookDisabled}[i.Kind]
 }
 
 // Choice is which mail a user gets. The zero value: decisions, and all the rest if the user
@@ -71,6 +82,12 @@ type Recipient struct {
 	Position int64     // in the company's history, up to which they had mail
 }
 
+// Made reports whether an item is a job of the user's own that the user still sees. Its maker is told
+// that it is paused, also where the maker has lost the right to go on.
+func (r Recipient) Made(i Item) bool {
+	return i.Kind == PausedJob && i.Matter.AskedBy == r.UserID && !r.Disabled && i.Seen(r.Approver)
+}
+
 // Sight is what the user may see of the company's history.
 func (r Recipient) Sight() event.Sight {
 	return event.Sight{Devices: r.Permissions.Has(access.DevicesRead), Policies: r.Permissions.Has(access.PoliciesRead), Only: r.Policies,
@@ -83,7 +100,7 @@ func (r Recipient) Follows() []event.Type {
 		return nil
 	}
 	return slices.DeleteFunc(r.Choice.Chosen(r.Manages), func(e event.Type) bool {
-		return slices.Contains(Decisions(), e) || !r.Sight().Shows(e)
+		return !e.Known() || slices.Contains(Decisions(), e) || !r.Sight().Shows(e)
 	})
 }
 
@@ -133,8 +150,8 @@ type ChoiceStore interface {
 // MailStore keeps what is sent to whom.
 type MailStore interface {
 	Store
-	// MailCompanies are the companies in which a decision waits, or something happened that
-	// not every user was told or passed, by id and after one, at most limit, with the rule of
+	// MailCompanies are the companies in which a decision waits, the service has stopped a job or
+	// webhook, or something happened that not every user was told or passed, by id and after one, at most limit, with the rule of
 	// approvals.
 	MailCompanies(ctx context.Context, after string, limit int) ([]Query, error)
 	// MailControls are a company's name and controls.

@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/validate"
 )
 
-// digest is one mail to a user: decisions that wait, and events, summed up by type. Its length
+// digest is one mail to a user: what waits for a person, and events, summed up by type. Its length
 // depends on the number of types, not on the number of events.
 type digest struct {
 	to    attention.Recipient
@@ -25,7 +25,7 @@ func (d digest) settled(now time.Time) bool {
 	return slices.ContainsFunc(d.news, func(n attention.News) bool { return now.Sub(n.First) >= Settle })
 }
 
-// subject is the company's name, then the decisions, then the events.
+// subject is the company's name, then what waits, then the events.
 func (d digest) subject(company string) string {
 	all := make([]string, 0, 2)
 	switch len(d.items) {
@@ -33,7 +33,7 @@ func (d digest) subject(company string) string {
 	case 1:
 		all = append(all, sentence(d.items[0]))
 	default:
-		all = append(all, fmt.Sprintf("%d decisions wait for you", len(d.items)))
+		all = append(all, fmt.Sprintf("%d items need you", len(d.items)))
 	}
 	switch len(d.news) {
 	case 0:
@@ -49,7 +49,7 @@ func (d digest) subject(company string) string {
 	return validate.Clean(company, maxName) + ": " + strings.Join(all, "; ")
 }
 
-// sentence is a decision as plain text.
+// sentence is what waits as plain text.
 func sentence(i attention.Item) string {
 	var b strings.Builder
 	for _, p := range frame.AttentionText(i) {
@@ -94,10 +94,11 @@ func (d digest) text(public string, now time.Time) string {
 	var b strings.Builder
 	b.WriteString(greeting(d.to.Name) + "\n")
 	if len(d.items) > 0 {
-		b.WriteString("\nThis waits for your decision:\n")
+		b.WriteString("\nThis needs you:\n")
 	}
 	for _, i := range d.items[:min(len(d.items), listed)] {
-		fmt.Fprintf(&b, "\n- %s (%s)\n  %s\n", sentence(i), frame.AttentionUntil(i, now), public+frame.AttentionLink(i))
+		ends := strings.Replace(" ("+frame.AttentionUntil(i, now)+")", " ()", "", 1)
+		fmt.Fprintf(&b, "\n- %s%s\n  %s\n", sentence(i), ends, public+frame.AttentionLink(i))
 	}
 	if more := len(d.items) - listed; more > 0 {
 		fmt.Fprintf(&b, "\nand %d more.\n", more)

@@ -9,14 +9,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service/mail"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/webhook"
 )
 
 // feed is a company with an administrator, who gets mail about what happens.
@@ -230,6 +233,64 @@ func TestSender_EventsChoicesAndRights(t *testing.T) {
 		if got := f.sent(f.sender); len(got) != before {
 			t.Errorf("what happened while the user was disabled is mailed: %q", got[before:])
 		}
+	})
+}
+
+// A job that the service paused is mailed to its maker, also without the right to resume it, and to
+// administrators, once for each time; one that a person paused to no user. A webhook that the service
+// disabled is mailed to administrators.
+func TestSender_StoppedByTheService(t *testing.T) {
+	t.Parallel()
+	onFeed(t, func(f feed) {
+		maker, other := f.Browser(f.Company, account.Manager).User, f.Browser(f.Company, account.Manager).User
+		mails := func(err error, says, link string, want ...account.User) {
+			f.Helper()
+			f.ok(err)
+			before := len(f.server.all())
+			f.Advance(mail.Pause)
+			got := f.sent(f.sender, f.replica())[before:]
+			if len(got) != len(want) {
+				f.Fatalf("%q: %d mails, want %d", says, len(got), len(want))
+			}
+			for _, m := range got {
+				_, body := f.read(m)
+				if !strings.Contains(body, says+"\r\n") || !strings.Contains(body, "https://muster.test"+link) ||
+					strings.Contains(m.to, other.Email) {
+					f.Errorf("%s has mail %q", m.to, body)
+				}
+			}
+		}
+		j, err := f.DB().CreateJob(f.Context(), job.Job{ID: resource.NewID(), CompanyID: f.Company.ID, Command: "reboot",
+			Status: job.Running, Rate: 1, Total: 1, CreatedAt: f.Now(), StartsAt: f.Now(),
+			Maker: access.Actor{Kind: access.User, ID: maker.ID, Name: maker.Name}}, []string{"asset"})
+		f.ok(err)
+		move := func(to job.Status, why string) error {
+			_, err := f.DB().MoveJob(f.Context(), f.Company.ID, j.ID, to, why)
+			return err
+		}
+		mails(move(job.Paused, job.ByPerson+"Ada"), "", "")
+		mails(move(job.Running, ""), "", "")
+		mails(move(job.Paused, "automation was stopped: drill"), "automation was stopped: drill", "/jobs/"+j.ID, f.bea, maker)
+		mails(move(job.Running, ""), "", "")
+		_, err = f.DB().UpdateUser(f.Context(), f.Company.ID, maker.ID, func(u *account.User) error {
+			u.Rights = account.ViewDevices
+			return nil
+		})
+		f.ok(err)
+		mails(move(job.Paused, "its maker may not"), "its maker may not", "/jobs/"+j.ID, f.bea, maker)
+
+		w := webhook.Webhook{ID: resource.NewID(), CompanyID: f.Company.ID, URL: "https://hooks.test/x", State: webhook.Enabled,
+			CreatedAt: f.Now()}
+		f.ok(f.DB().CreateWebhook(f.Context(), w))
+		w, err = f.DB().Webhook(f.Context(), f.Company.ID, w.ID)
+		f.ok(err)
+		mine, err := f.DB().ClaimWebhook(f.Context(), w, "claim", f.Now().Add(time.Minute))
+		if f.ok(err); !mine {
+			f.Fatal("the webhook cannot be claimed")
+		}
+		_, err = f.DB().RecordWave(f.Context(), webhook.Record{WebhookID: w.ID, CompanyID: f.Company.ID, Claim: "claim", Until: f.Now(),
+			Disable: "it was refused"})
+		mails(err, "hooks.test was disabled: it was refused", "/settings/webhooks/"+w.ID, f.bea)
 	})
 }
 

@@ -68,7 +68,7 @@ func (s *Sender) company(ctx context.Context, q attention.Query) (again bool, er
 		follows := to.Position < o.head && len(to.Follows()) > 0
 		if follows && !o.read.Before(to.NextAt) {
 			if l.news, err = s.Store.News(ctx, attention.NewsQuery{CompanyID: o.id, After: to.Position, Upto: o.head,
-				Since: o.read.Add(-Oldest),
+				Since: o.read.Add(-attention.MailedFor),
 				Types: to.Follows(), See: to.Sight()}); err != nil {
 				return false, err
 			}
@@ -92,17 +92,18 @@ func (s *Sender) company(ctx context.Context, q attention.Query) (again bool, er
 }
 
 // due are the items that a user gets mail about now and had none yet: those that the user
-// can decide, or has the rights for where no user can.
+// can decide, or has the rights for where no user can, and paused jobs of their own.
 func (o state) due(to attention.Recipient) (fresh []attention.Item) {
 	if o.read.Before(to.NextAt) {
 		return nil
 	}
 	for _, i := range o.items {
-		if !to.Choice.Wants(i.Event(), to.Manages) || slices.Contains(to.Mailed, i.ID) || !i.Concerns(to.Approver, o.controls) {
+		made := to.Made(i)
+		if !to.Choice.Wants(i.Event(), to.Manages || made) || slices.Contains(to.Mailed, i.ID) || o.read.Sub(i.At) > attention.MailedFor {
 			continue
 		}
 		may := func(p attention.Recipient) bool { return i.May(p.Approver, o.controls, o.read) }
-		if may(to) || !slices.ContainsFunc(o.people, may) {
+		if made || may(to) || i.Concerns(to.Approver, o.controls) && !slices.ContainsFunc(o.people, may) {
 			fresh = append(fresh, i)
 		}
 	}

@@ -21,8 +21,6 @@ const (
 	// Settle is how long the sender waits after something happened, so that what happens to
 	// many devices at once is one mail.
 	Settle = 30 * time.Second
-	// Oldest is how old what happened may be to be mailed.
-	Oldest = 7 * 24 * time.Hour
 	// stale is how old what is known of the users may be when mail is sent to one.
 	stale = 10 * time.Second
 	// leaseName and leaseFor: of all replicas one sends. The lease outlives a conversation.

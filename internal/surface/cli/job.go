@@ -32,7 +32,9 @@ type JobCommands struct {
 // JobCreate makes a job.
 type JobCreate struct {
 	OfCompany
-	Filter   string   `name:"filter" required:"" placeholder:"QUERY" help:"Which devices, as in asset list: 'tag=store-12&policyBehind=true'; 'all=true' means all. It is looked at once, now."`
+	Filter   string   `name:"filter" xor:"which" placeholder:"QUERY" help:"Which devices, as in asset list: 'tag=store-12&policyBehind=true'; 'all=true' means all. It is looked at once, now."`
+	Of       string   `name:"of" xor:"which" placeholder:"JOB" help:"The devices of another job whose result is --result, instead of a filter."`
+	Result   string   `name:"result" placeholder:"STATUS" help:"With --of: CANCELED (the job was canceled before their turn), ERROR, UNCONFIRMED, SUCCESS, WAITING or IN_PROGRESS."`
 	Command  string   `name:"command" required:"" placeholder:"NAME" help:"What to do: message, lock, reboot, sync-policy, change-policy, status-report or tags."`
 	Argument []string `name:"argument" sep:"none" placeholder:"NAME=VALUE" help:"An argument of the command; repeat for more: title=T and body=T of message, policyId=POLICY of change-policy, add=TAG and remove=TAG of tags."`
 	At       *string  `name:"at" placeholder:"TIME" help:"When to start (RFC 3339), such as 2026-12-01T02:00:00Z; by default now."`
@@ -42,8 +44,12 @@ type JobCreate struct {
 	Plan     bool     `name:"plan" help:"Say how many devices match, and make no job."`
 }
 
-// Validate wants a time, if one is given: an empty one would mean now.
+// Validate wants a time, if one is given: an empty one would mean now. A result without a job would be
+// left out.
 func (c *JobCreate) Validate() error {
+	if (c.Of != "") != (c.Result != "") || c.Of == "" && c.Filter == "" {
+		return errors.New("give --filter, or --of with --result")
+	}
 	if c.At == nil {
 		return nil
 	}
@@ -82,19 +88,28 @@ func (c *JobCreate) arguments(ctx context.Context, admin *Admin, owner company.C
 // spec is what the flags ask for.
 func (c *JobCreate) spec(ctx context.Context, env *Env, admin *Admin, owner company.Company, operator access.Principal) (
 	spec job.Spec, err error) {
-	args, err := parseFilter(env, c.Filter)
-	if err == nil {
-		err = admin.underPolicy(ctx, owner, &args)
+	if c.Of != "" {
+		of, err := admin.job(ctx, owner, c.Of)
+		if err != nil {
+			return spec, err
+		}
+		spec = job.Spec{Of: of.ID, Result: strings.ToUpper(c.Result), Words: "job=" + of.ID + "&result=" + strings.ToUpper(c.Result)}
+	} else {
+		args, err := parseFilter(env, c.Filter)
+		if err == nil {
+			err = admin.underPolicy(ctx, owner, &args)
+		}
+		if err != nil {
+			return spec, err
+		}
+		spec.Words = c.Filter
+		spec.Filter, _ = args.Filter(operator, true) // its policy is there
 	}
-	if err != nil {
-		return spec, err
-	}
-	filter, _ := args.Filter(operator, true) // its policy is there
 	note, wrong := operation.NoteFields{Reason: "--reason", Ticket: "--ticket"}.Read(c.Reason, c.Ticket)
 	if wrong != nil {
 		return spec, &ExitError{Code: usageError, Text: Message(wrong)}
 	}
-	spec = job.Spec{Command: c.Command, Filter: filter, Words: c.Filter, Note: note}
+	spec.Command, spec.Note = c.Command, note
 	if c.At != nil {
 		spec.At, _ = validate.Time(*c.At)
 	}

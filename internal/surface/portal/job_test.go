@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
@@ -133,6 +134,68 @@ func TestJob_WhoseMakerLostTheRight(t *testing.T) {
 	maker.Change(func(u *account.User) { u.Rights |= account.CommandDevices })
 	if page := o.get(t, admin, path, 200); !strings.Contains(page, path+"/resume") {
 		t.Error("with the right again, the job is not offered to be resumed")
+	}
+}
+
+// The plan for all that match says how many devices it has looked at, and that the job has all of them.
+// A job for selected devices leaves out those that cannot get it.
+func TestJob_PlanSaysWhatItChecked(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin, spare := o.person(t, account.Admin), make([]asset.Asset, 101)
+	for i := range spare {
+		spare[i] = asset.Asset{ID: resource.NewID(), CompanyID: o.Company.ID, Identification: fmt.Sprintf("Spare %03d", i)}
+	}
+	if err := o.Admin().Assets.ImportAssets(t.Context(), spare); err != nil {
+		t.Fatal(err)
+	}
+	a := o.device(t, "d1", "S1", "Phone", o.Policy)
+	for path, says := range map[string]string{
+		"all=1": "The job has all 102. 99 of the first 100 cannot get it, for the reason in the list; the others are checked when " +
+			"it is their turn.",
+		"id=" + a.ID + "&id=" + spare[0].ID: "1 of 2 devices cannot get it, for the reason in the list, and is left out.",
+	} {
+		if page := plain(o.get(t, admin, "/bulk?command=reboot&"+path, 200)); !strings.Contains(page, says) {
+			t.Errorf("%s: the plan does not say %q: %.3000s", path, says, page)
+		}
+	}
+	if page := o.get(t, admin, "/bulk?command=tags&all=1", 200); strings.Contains(page, "cannot get it") {
+		t.Error("tags are said not to be possible")
+	}
+}
+
+// The page of a job that was canceled offers the devices that it did not reach for another job, and
+// that one has these alone.
+func TestJob_AgainForTheRest(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a, b, admin := o.device(t, "d1", "S1", "Phone", o.Policy), o.device(t, "d2", "S2", "Tablet", o.other), o.person(t, account.Admin)
+	o.device(t, "d3", "S3", "Other", o.Policy)
+	to := admin.Send(o.base+"/jobs", url.Values{"once": {resource.NewID()}, "command": {"reboot"}, "id": {a.ID, b.ID},
+		"at-utc": {o.Now().Add(time.Hour).Format(time.RFC3339)}}).Want(t, 303).Header.Get("Location")
+	if page := o.get(t, admin, to+"?result=WAITING", 200); strings.Contains(page, "A new job for") {
+		t.Error("devices that still get the command are offered for another job")
+	}
+	if page := o.get(t, admin, to+"?result=CANCELED", 200); strings.Contains(page, "Phone") {
+		t.Error("devices that wait are listed as canceled")
+	}
+	admin.Send(o.base+to+"/cancel", url.Values{"once": {resource.NewID()}}).Want(t, 303)
+	match := "job=" + o.id(to) + "&result=CANCELED"
+	if page := o.get(t, admin, to+"?result=CANCELED", 200); !strings.Contains(page, "A new job for 2 devices") ||
+		!strings.Contains(page, strings.ReplaceAll(match, "&", "&amp;")) {
+		t.Errorf("the rest is not offered for another job: %.2000s", plain(page))
+	}
+	path := "/bulk?command=reboot&all=1&match=" + url.QueryEscape(match)
+	if plan := o.get(t, admin, path, 200); !strings.Contains(plan, "Restart: 2 devices") || strings.Contains(plan, "Other") {
+		t.Errorf("the plan is not of the rest: %.2000s", plain(plan))
+	}
+	limited := o.person(t, account.Manager, o.Policy.ID)
+	o.get(t, limited, path, 404)
+	o.get(t, admin, strings.Replace(path, "CANCELED", "NOPE", 1), 400)
+	again := admin.Send(o.base+"/jobs", url.Values{"once": {resource.NewID()}, "command": {"reboot"}, "all": {"1"}, "match": {match},
+		"total": {"2"}}).Want(t, 303).Header.Get("Location")
+	if page := o.get(t, admin, again, 200); !strings.Contains(page, "Restart: 2 devices") {
+		t.Error("the new job is not for the rest")
 	}
 }
 

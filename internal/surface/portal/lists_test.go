@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // A filter that there is not, as an old bookmark has it, leaves the list with its form.
@@ -39,23 +40,31 @@ func TestDevices_AnInvalidFilterKeepsTheList(t *testing.T) {
 func TestDevices_AnInvalidFilterLeadsToTheList(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	o.device(t, "d1", "S1", "Phone", o.Policy)
+	a := o.device(t, "d1", "S1", "Phone", o.Policy)
 	admin := o.person(t, account.Admin)
 	for path, to := range map[string]string{
-		"/devices/export.csv?batteryBelow=many":                      "/devices?batteryBelow=many",
-		"/bulk?command=tags&all=1&match=batteryBelow%3Dmany":         "/devices?batteryBelow=many",
-		"/bulk?command=tags&all=1&match=q%3DPhone%26compliant%3D%25": "/devices?q=Phone",
-		"/bulk?command=tags&all=1&match=search%3DPhone":              "/devices?search=Phone",
-		"/devices/export.csv?search=Phone":                           "/devices?search=Phone",
-		"/devices/export.csv?id=d1&match=search%3DPhone&all=1":       "/devices?search=Phone",
-		"/devices/export.csv?match=%25":                              "/devices",
+		"/devices/export.csv?batteryBelow=many":                "/devices?batteryBelow=many",
+		"/bulk?command=tags&all=1&match=batteryBelow%3Dmany":   "/devices?batteryBelow=many",
+		"/bulk?command=tags&all=1&match=search%3DPhone":        "/devices?search=Phone",
+		"/devices/export.csv?search=Phone":                     "/devices?search=Phone",
+		"/devices/export.csv?id=d1&match=search%3DPhone&all=1": "/devices?search=Phone",
 	} {
 		answer := admin.Send(o.base+path, nil).Want(t, 303)
 		if got := answer.Header.Get("Location"); got != to {
 			t.Errorf("%s leads to %q, not to %q", path, got, to)
 		}
 	}
-	o.get(t, admin, "/bulk?command=tags&all=1&search=Phone", 400) // a filter that stands beside the list's address
+	for path, says := range map[string]string{
+		"/bulk?command=tags&all=1&search=Phone":                      "not known here", // a filter that stands beside the list's address
+		"/bulk?command=tags&all=1&match=q%3DPhone%26compliant%3D%25": "address of the list is malformed",
+		"/devices/export.csv?match=%25":                              "address of the list is malformed",
+		"/bulk?command=tags&all=0&id=" + a.ID:                        "must be 1",
+		"/devices/export.csv?all=0&id=" + a.ID:                       "must be 1",
+	} {
+		if page := o.get(t, admin, path, 400); !strings.Contains(page, says) {
+			t.Errorf("%s: the page does not say %q", path, says)
+		}
+	}
 }
 
 // The log of activity is not shown, and not exported, without a filter that it does not have.
@@ -79,6 +88,27 @@ func TestActivity_RefusesAnInvalidFilter(t *testing.T) {
 	long := strings.Repeat("й", 100)
 	if page := o.get(t, admin, "/activity?q="+long, 200); !strings.Contains(page, "Nothing") {
 		t.Error("a name of 100 letters is not looked for")
+	}
+}
+
+// A page refuses an unknown value in its address, and leads to itself without it. It does not show the
+// rest as if that was asked for.
+func TestPages_RefuseAWrongQuery(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a, admin := o.device(t, "d1", "S1", "Phone", o.Policy), o.person(t, account.Admin)
+	job := admin.Send(o.base+"/jobs", url.Values{"once": {resource.NewID()}, "command": {"reboot"}, "id": {a.ID}}).Want(t, 303).
+		Header.Get("Location")
+	revisions, location := "/policies/"+o.Policy.ID+"/revisions", "/devices/"+a.ID+"/location"
+	for _, wrong := range [][2]string{{"/activity", "after=garbage"}, {job, "result=NOPE"}, {job, "from=x"}, {"/proposals", "waiting=no"},
+		{"/proposals", "before=x"}, {revisions, "from=1&to=99999999999"}, {revisions, "from=x&to=1"}, {location, "at=x"}} {
+		if page := o.get(t, admin, wrong[0]+"?"+wrong[1], 400); !strings.Contains(page, `href="`+wrong[0]+`">Show all<`) {
+			t.Errorf("%s: the page of %s does not lead to all", wrong[1], wrong[0])
+		}
+		o.get(t, admin, wrong[0], 200)
+	}
+	if page := o.get(t, admin, "/policies?page=99", 200); !strings.Contains(page, `href="/policies/`+o.Policy.ID) {
+		t.Error("a page beyond the last says that there is no policy")
 	}
 }
 

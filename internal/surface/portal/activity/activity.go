@@ -19,7 +19,6 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -88,7 +87,11 @@ func (s *Section) show(v *frame.Visit) error {
 		return err
 	}
 	f.Once = true // the export has every entry
-	entries, err := s.Store.Activity(v.Context(), f, cursor(v.Query().Get("after")), pageSize)
+	after, err := cursor(v.Query().Get("after"))
+	if err != nil {
+		return err
+	}
+	entries, err := s.Store.Activity(v.Context(), f, after, pageSize)
 	if err != nil {
 		return err
 	}
@@ -139,14 +142,14 @@ func read(v *frame.Visit) (activity.Filter, url.Values, int, error) {
 	for name, values := range in {
 		switch {
 		case !slices.Contains(parameters(), name):
-			return activity.Filter{}, nil, 0, fault.Invalid("“" + frame.Plain(name) + "” is not a filter of the activity log")
+			return activity.Filter{}, nil, 0, frame.WrongQuery("“" + frame.Plain(name) + "” is not a filter of the activity log")
 		case len(values) > 1:
-			return activity.Filter{}, nil, 0, fault.Invalid(name + " stands twice")
+			return activity.Filter{}, nil, 0, frame.WrongQuery(name + " stands twice")
 		case utf8.RuneCountInString(values[0]) > maxFilter:
-			return activity.Filter{}, nil, 0, fault.Invalid(fmt.Sprintf("%s must have at most %d characters", name, maxFilter))
+			return activity.Filter{}, nil, 0, frame.WrongQuery(fmt.Sprintf("%s must have at most %d characters", name, maxFilter))
 		case values[0] != "" && choices[name] != nil &&
 			!slices.ContainsFunc(choices[name], func(o option) bool { return o.Value == values[0] }):
-			return activity.Filter{}, nil, 0, fault.Invalid(name + " is none of the choices of the activity log")
+			return activity.Filter{}, nil, 0, frame.WrongQuery(name + " is none of the choices of the activity log")
 		}
 	}
 	keep := func(name string) string {
@@ -186,19 +189,23 @@ func period(v *frame.Visit, from, to, wanted string) (begin, end time.Time, err 
 	case errFrom == nil && errTo == nil && first > 0 && until-first >= 1000 && until-first <= (4000*day).Milliseconds():
 		return time.UnixMilli(first).UTC(), time.UnixMilli(until).UTC(), nil
 	case from != "" || to != "" || chosen < 0:
-		return begin, end, fault.Invalid("the time of the activity log is malformed: choose it on the page")
+		return begin, end, frame.WrongQuery("the time of the activity log is malformed: choose it on the page")
 	}
 	end = v.Now.UTC().Truncate(time.Minute).Add(time.Minute)
 	return end.Add(-spans()[chosen].Lasts), end, nil
 }
 
-func cursor(text string) activity.Cursor {
+// cursor is where older entries begin; empty: at the newest.
+func cursor(text string) (activity.Cursor, error) {
+	if text == "" {
+		return activity.Cursor{}, nil
+	}
 	at, id, ok := strings.Cut(text, ".")
 	ms, err := strconv.ParseInt(at, 10, 64)
 	if !ok || err != nil || len(id) > 40 {
-		return activity.Cursor{}
+		return activity.Cursor{}, frame.WrongQuery("the page of the activity log is malformed: go on from its beginning")
 	}
-	return activity.Cursor{At: time.UnixMilli(ms), ID: id}
+	return activity.Cursor{At: time.UnixMilli(ms), ID: id}, nil
 }
 
 func with(q url.Values, name, value string) url.Values {
@@ -223,7 +230,7 @@ func (s *Section) export(v *frame.Visit) error {
 	case activity.NDJSON:
 		media = "application/x-ndjson"
 	default:
-		return fault.Invalid("the format is csv or ndjson")
+		return frame.WrongQuery("the format is csv or ndjson")
 	}
 	v.Download(media, fmt.Sprintf("activity-%s-%s.%s", v.Company.Slug, v.Now.UTC().Format("20060102"), format))
 	to := renewing{v.Writer(), http.NewResponseController(v.Writer()), v.Clock}

@@ -21,7 +21,7 @@ func (s *Section) call(v *frame.Visit) (matter, error) {
 	if err == nil {
 		a, err = s.Store.PresentAuthorization(v.Context(), a, s.Verifier)
 	}
-	if err == nil && v.Principal.Policies != nil && (seen.Device.Device == nil || !v.Principal.MaySee(seen.Device.Device.PolicyID)) {
+	if err == nil && !seen.Device.VisibleTo(v.Principal) {
 		err = fault.New(fault.NotFound, "not theirs")
 	}
 	if fault.CodeOf(err) == fault.NotFound { // of no authorization, and of one that the person may not see: they are not told apart

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/account"
-	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/job"
@@ -53,32 +52,47 @@ func (a bulkAction) needs() account.Right {
 	return action{a.row}.needs()
 }
 
-// matchFilter is the filter of a list's address.
-func (s *Section) matchFilter(v *frame.Visit, match string) (asset.Filter, bool, error) {
+// matched are the devices that a list's address finds, or that have a result in another job; false if
+// there can be none.
+func (s *Section) matched(v *frame.Visit, match string) (job.Spec, bool, error) {
 	values, err := parseMatch(match)
 	if err != nil {
-		return asset.Filter{}, false, err
+		return job.Spec{}, false, err
+	}
+	if values.Has("job") {
+		of, err := s.findJob(v, values.Get("job"))
+		return job.Spec{Of: of.ID, Result: values.Get("result")}, true, err
 	}
 	q, findable, err := s.query(v, frame.ParseList(spec(), older(values)))
-	return q.Filter, findable, err
+	return job.Spec{Filter: q.Filter}, findable, err
+}
+
+// everyMatch reports whether all that match are asked for, and not those selected. Another value than
+// that of the form is refused: no would be taken for yes.
+func everyMatch(asked url.Values) (bool, error) {
+	all := asked.Get("all")
+	if all != "" && all != "1" {
+		return false, fault.Invalid("“all” must be 1, or left out")
+	}
+	return all != "", nil
 }
 
 // parseMatch reads a list's address, without its path.
 func parseMatch(match string) (url.Values, error) {
 	values, err := url.ParseQuery(match)
 	if err != nil {
-		return nil, fault.Invalid("the list's address is malformed")
+		return nil, fault.Invalid("the address of the list is malformed: choose the devices in the list again")
 	}
 	return values, nil
 }
 
 // matching are the ids of the devices that a list finds.
 func (s *Section) matching(v *frame.Visit, match string) ([]string, error) {
-	f, findable, err := s.matchFilter(v, match)
+	found, findable, err := s.matched(v, match)
 	if err != nil || !findable {
 		return nil, err
 	}
-	return s.Assets.AssetIDs(v.Context(), f, asset.ByIdentification, false)
+	return s.Jobs.Devices(v.Context(), v.Principal, found)
 }
 
 // createJob makes a job of a plan.
@@ -90,16 +104,18 @@ func (s *Section) createJob(v *frame.Visit) error {
 	if err := v.Require(a.needs()); err != nil {
 		return err
 	}
-	asked := job.Spec{ID: v.Form.Get(frame.OnceField), Command: a.Command, Arguments: a.arguments(v.Form.Get), Assets: v.Form["id"]}
+	asked := job.Spec{Assets: v.Form["id"]}
 	match := v.Form.Get("match")
-	if v.Form.Get("all") != "" {
-		asked.Assets, asked.Words = nil, plainQuery(match)
+	all, err := everyMatch(v.Form)
+	if all {
 		findable := false
-		asked.AtMost, _ = strconv.Atoi(v.Form.Get("total")) // 0: any, as forms from before an upgrade have it
-		if asked.Filter, findable, err = s.matchFilter(v, match); err == nil && !findable {
+		if asked, findable, err = s.matched(v, match); err == nil && !findable {
 			err = fault.New(fault.Refused, "no device matches any more")
 		}
-	} else if asked.Words = plainQuery(match); match == "" {
+		asked.AtMost, _ = strconv.Atoi(v.Form.Get("total")) // 0: any, as forms from before an upgrade have it
+	}
+	asked.ID, asked.Command, asked.Arguments = v.Form.Get(frame.OnceField), a.Command, a.arguments(v.Form.Get)
+	if asked.Words = plainQuery(match); match == "" && asked.Assets != nil {
 		asked.Words = frame.Count(len(asked.Assets), "selected device", "selected devices")
 	}
 	wrong := (*fault.Error)(nil)

@@ -113,10 +113,14 @@ const (
 func (s *Section) export(v *frame.Visit) error {
 	l, err := exportedList(v.Query())
 	if err != nil {
-		return v.Redirect(frame.DevicesPath, v.Failed(err))
+		return err
+	}
+	all, err := everyMatch(v.Query())
+	if err != nil {
+		return err
 	}
 	shown := exportedColumns(l)
-	ids, err := s.exported(v, l)
+	ids, err := s.exported(v, l, all)
 	if fault.CodeOf(err) == fault.InvalidArguments {
 		return v.Redirect(l.URL()) // says what is wrong
 	}
@@ -164,8 +168,8 @@ func exportedList(asked url.Values) (frame.List, error) {
 }
 
 // exported are the ids of the devices of the list, or of those that were selected.
-func (s *Section) exported(v *frame.Visit, l frame.List) ([]string, error) {
-	if asked := v.Query(); asked.Has("id") && asked.Get("all") == "" {
+func (s *Section) exported(v *frame.Visit, l frame.List, all bool) ([]string, error) {
+	if asked := v.Query(); asked.Has("id") && !all {
 		ids := selected(asked)
 		chosen, err := s.found(v, ids)
 		ids = ids[:0]
@@ -189,16 +193,6 @@ func selected(asked url.Values) []string {
 
 // found are those of the assets that the person may see.
 func (s *Section) found(v *frame.Visit, ids []string) ([]asset.Asset, error) {
-	var all []asset.Asset
-	for _, id := range ids {
-		a, err := asset.Find(v.Context(), s.Assets, v.Principal, id)
-		if fault.CodeOf(err) == fault.NotFound {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, a)
-	}
-	return all, nil
+	all, err := s.Assets.AssetsByID(v.Context(), v.Company.ID, ids)
+	return slices.DeleteFunc(all, func(a asset.Asset) bool { return !a.VisibleTo(v.Principal) }), err
 }

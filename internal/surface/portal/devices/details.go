@@ -198,14 +198,13 @@ func (s *Section) trail(v *frame.Visit, d device) (trail, error) {
 		places = []asset.Location{*d.Device.Location}
 	}
 	t := trail{places, len(places) - 1}
-	if at, wrong := strconv.ParseInt(v.Query().Get("at"), 10, 64); wrong == nil {
-		for i, p := range places {
-			if p.ReportedAt.UnixMilli() <= at {
-				t.At = i
-			}
+	at, wrong := v.Number("at")
+	for i, p := range places {
+		if p.ReportedAt.UnixMilli() <= at {
+			t.At = i
 		}
 	}
-	return t, err
+	return t, cmp.Or(err, wrong)
 }
 
 // here is the place that is looked at.

@@ -101,21 +101,18 @@ func wrongFilter(l frame.List) error {
 	if unknown := l.Unknown(); len(unknown) > 0 {
 		return fault.Invalid("“" + frame.Plain(unknown[0]) + "” is not a filter of this list: without it, it would hold other devices")
 	}
-	wrong := func(name, rule string) error {
-		return fault.Invalid(name+" "+rule, fault.Field{Field: name, Message: rule})
-	}
 	for _, name := range ownFilters() {
 		if len(l.Values[name]) > 1 {
-			return wrong(name, "stands twice")
+			return fault.InvalidField(name, "stands twice")
 		}
 	}
 	for name, choices := range map[string][][2]string{"management": managementWords(), "place": placeWords()} {
 		if value := l.Get(name); value != "" && !slices.ContainsFunc(choices, func(c [2]string) bool { return c[0] == value }) {
-			return wrong(name, "is none of the choices")
+			return fault.InvalidField(name, "is none of the choices")
 		}
 	}
 	if utf8.RuneCountInString(l.Get("q")) > maxWords {
-		return wrong("q", fmt.Sprintf("must have at most %d characters", maxWords))
+		return fault.InvalidField("q", fmt.Sprintf("must have at most %d characters", maxWords))
 	}
 	return nil
 }

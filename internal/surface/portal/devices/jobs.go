@@ -15,8 +15,22 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// ready is how many devices get it, as far as it is known.
+// ready is how many devices are in the job: all that match, or those selected that can get it.
 func (b bulk) ready() int { return frame.Either(b.All, b.Total, b.Total-b.Barred) }
+
+// barred says what becomes of devices that cannot get it; empty: there is none among those selected.
+func (b bulk) barred() string {
+	switch {
+	case b.All && b.row != nil:
+		return fmt.Sprintf("The job has all %d. %s of the first %d cannot get it, for the reason in the list; the others are checked when "+
+			"it is their turn. A device that cannot get it then has an error as its result.", b.Total,
+			frame.Either(b.Barred > 0, fmt.Sprint(b.Barred), "None"), len(b.Devices))
+	case b.Barred > 0:
+		return fmt.Sprintf("%d of %s cannot get it, for the reason in the list, and %s left out.", b.Barred,
+			frame.Count(b.Total, "device", "devices"), frame.Either(b.Barred == 1, "is", "are"))
+	}
+	return ""
+}
 
 // rate is how many devices a minute are on offer: tags reach no device.
 func (b bulk) rate() int { return frame.Either(b.row == nil, job.MaxRate, job.DefaultRate) }
@@ -60,8 +74,10 @@ func (s *Section) jobs(v *frame.Visit) error {
 }
 
 // jobOf is the job of the address.
-func (s *Section) jobOf(v *frame.Visit) (job.Job, error) {
-	j, err := s.Jobs.Store.Job(v.Context(), v.Company.ID, v.PathValue("id"))
+func (s *Section) jobOf(v *frame.Visit) (job.Job, error) { return s.findJob(v, v.PathValue("id")) }
+
+func (s *Section) findJob(v *frame.Visit, id string) (job.Job, error) {
+	j, err := s.Jobs.Store.Job(v.Context(), v.Company.ID, id)
 	if err == nil && !mayFollow(v, j) {
 		err = fault.New(fault.NotFound, "there is no such job")
 	}
@@ -85,16 +101,21 @@ const resultRows = 100
 
 // job serves the page of a job, whole or its live part.
 func (s *Section) job(v *frame.Visit, j job.Job) (err error) {
-	f := followed{Job: j, Status: v.Query().Get("result")}
+	f := followed{Job: j}
+	if f.Status, err = v.Choice("result", job.Results()...); err != nil {
+		return err
+	}
+	from, err := v.Number("from")
+	if err != nil {
+		return err
+	}
 	if f.Lost, err = s.lost(v, j); err != nil {
 		return err
 	}
 	if f.Counts, err = s.Jobs.Store.JobCounts(v.Context(), v.Company.ID, j.ID); err != nil {
 		return err
 	}
-	var from int
-	_, _ = fmt.Sscan(v.Query().Get("from"), &from) // 0: from the first on
-	if f.Results, err = s.Jobs.Store.JobResults(v.Context(), v.Company.ID, j.ID, f.Status, from, resultRows+1); err != nil {
+	if f.Results, err = s.Jobs.Store.JobResults(v.Context(), v.Company.ID, j.ID, f.Status, int(from), resultRows+1); err != nil {
 		return err
 	}
 	if len(f.Results) > resultRows {
@@ -146,13 +167,9 @@ func (s *Section) veil(v *frame.Visit, results []job.Result) error {
 	for i, r := range results {
 		ids[i] = r.AssetID
 	}
-	assets, err := s.Assets.AssetsByID(v.Context(), v.Company.ID, ids)
-	shown := map[string]bool{}
-	for _, a := range assets {
-		shown[a.ID] = a.Device != nil && v.Principal.MaySee(a.Device.PolicyID)
-	}
+	seen, err := s.found(v, ids)
 	for i, r := range results {
-		if !shown[r.AssetID] {
+		if !slices.ContainsFunc(seen, func(a asset.Asset) bool { return a.ID == r.AssetID }) {
 			results[i].AssetID, results[i].Name, results[i].Outcome = "", "A device that you may not see", ""
 		}
 	}
@@ -232,8 +249,7 @@ func (f followed) ended() int {
 // tabs are the results by status.
 func (f followed) tabs() []frame.Tab {
 	tabs := []frame.Tab{{Path: frame.JobPath(f.ID), Name: "All", Current: f.Status == ""}}
-	for _, status := range []string{job.DeviceWaiting, job.DeviceTaken, job.DeviceSuccess, job.DeviceError, job.DeviceUnknown,
-		job.DeviceCanceled} {
+	for _, status := range job.Results() {
 		if n := f.Counts[status]; n > 0 || f.Status == status {
 			_, word := resultStatus(status)
 			tabs = append(tabs, frame.Tab{Path: frame.JobPath(f.ID) + "?result=" + status, Name: fmt.Sprintf("%s %d", word, n),
@@ -241,6 +257,12 @@ func (f followed) tabs() []frame.Tab {
 		}
 	}
 	return tabs
+}
+
+// selects reports whether the results that are shown are those of devices that can be selected for
+// another job: none of them still gets this one.
+func (f followed) selects() bool {
+	return f.Counts[f.Status] > 0 && f.Status != job.DeviceWaiting && f.Status != job.DeviceTaken
 }
 
 // more is the address of the next page of results.

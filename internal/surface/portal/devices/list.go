@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/edge"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -83,12 +84,10 @@ func (s *Section) read(v *frame.Visit, l frame.List) (table, error) {
 	if err != nil || !findable {
 		return t, err
 	}
-	t.Rows, t.Total, err = s.Assets.Assets(v.Context(), q)
-	if err == nil && len(t.Rows) == 0 && t.Total > 0 {
-		t.Page = int((t.Total - 1) / int64(t.Size))
-		q.Page.Page = t.Page
-		t.Rows, t.Total, err = s.Assets.Assets(v.Context(), q)
-	}
+	t.Rows, t.Total, err = frame.Paged(&t.List, func(page operation.PageRequest) ([]asset.Asset, int64, error) {
+		q.Page = page
+		return s.Assets.Assets(v.Context(), q)
+	})
 	return t, err
 }
 

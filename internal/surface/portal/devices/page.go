@@ -120,7 +120,9 @@ func (s *Section) content(v *frame.Visit, d device, p policy.Policy) (templ.Comp
 	switch d.Tab {
 	case commandsTab:
 		l := frame.ParseList(frame.ListSpec{Path: d.path(commandsTab)}, v.Query())
-		commands, total, err := s.Commands.History(v.Context(), v.Company.ID, d.ID, operation.PageRequest{Page: l.Page, Size: l.Size})
+		commands, total, err := frame.Paged(&l, func(page operation.PageRequest) ([]command.Command, int64, error) {
+			return s.Commands.History(v.Context(), v.Company.ID, d.ID, page)
+		})
 		return commandsPart(v, d, l, commands, total), err
 	case locationTab:
 		t, err := s.trail(v, d)

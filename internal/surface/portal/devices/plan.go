@@ -50,12 +50,9 @@ func (s *Section) plan(v *frame.Visit) error {
 	b := bulk{bulkAction: a, Once: frame.NewOnce()}
 	err = s.expand(v, &b, v.Query())
 	if fault.CodeOf(err) == fault.InvalidArguments {
-		values, malformed := url.ParseQuery(b.Match)
-		list := frame.ParseList(spec(), older(values)).URL()
-		if malformed == nil {
-			return v.Redirect(list) // says what is wrong
+		if values, malformed := url.ParseQuery(b.Match); b.Match != "" && malformed == nil && !values.Has("job") {
+			return v.Redirect(frame.ParseList(spec(), older(values)).URL()) // says what is wrong
 		}
-		return v.Redirect(list, v.Failed(err))
 	}
 	if err != nil {
 		return err
@@ -107,12 +104,14 @@ func (b bulk) shows(name string) bool { return name == "at" || name == "rate" ||
 
 // expand reads the devices of a plan that an address or a form asks for.
 func (s *Section) expand(v *frame.Visit, b *bulk, asked url.Values) error {
-	ids, err := selected(asked), error(nil)
-	if b.All = asked.Get("all") != ""; b.All {
+	ids := selected(asked)
+	all, err := everyMatch(asked)
+	if b.All = all; b.All {
 		b.Match = asked.Get("match")
-		if ids, err = s.matching(v, b.Match); err != nil {
-			return err
-		}
+		ids, err = s.matching(v, b.Match)
+	}
+	if err != nil {
+		return err
 	}
 	found, err := s.found(v, ids[:min(len(ids), shownPlanned)])
 	if err == nil {

@@ -198,9 +198,9 @@ const (
 // joinedPart is the live list of what has joined under the policy since the
 // code was made.
 func (s *Section) joinedPart(v *frame.Visit) error {
-	since, err := strconv.ParseInt(v.Query().Get("since"), 10, 64)
+	since, err := v.Number("since")
 	if err != nil {
-		return fault.Invalid("since must be a time")
+		return err
 	}
 	found, _, err := s.Assets.Assets(v.Context(), asset.Query{
 		Filter: asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies, PolicyID: v.Query().Get("policy")},

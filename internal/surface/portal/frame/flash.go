@@ -165,12 +165,11 @@ func (v *Visit) explain(err error) (int, Problem) {
 		}
 	default: // its own words are enough
 	}
-	switch list := strings.TrimSuffix(v.r.URL.Path, "/export"); {
-	case v.r.Method != http.MethodGet || f.Code == fault.NotFound:
-	case f.Code != fault.InvalidArguments:
+	switch {
+	case errors.Is(err, errQuery):
+		p.All = strings.TrimSuffix(v.r.URL.Path, "/export")
+	case v.r.Method == http.MethodGet && f.Code != fault.NotFound && f.Code != fault.InvalidArguments:
 		p.Retry = v.r.URL.RequestURI()
-	case list == ActivityPath: // the list of devices shows what is wrong with its filter itself
-		p.All = list
 	}
 	return edge.Status(f.Code), p
 }

@@ -36,6 +36,7 @@ func MailGroups() []MailGroup {
 			{event.CommandSucceeded, "Commands succeeded", ActivityPath},
 			{event.CommandFailed, "Commands failed", ActivityPath},
 			{event.CommandUnconfirmed, "Commands with an unknown outcome", AttentionPath},
+			{attention.JobPaused, "Jobs that the service paused", AttentionPath},
 		}},
 		{"Policies and proposals", []MailType{
 			{event.PolicyChanged, "Policies changed", PoliciesPath},
@@ -56,6 +57,7 @@ func MailGroups() []MailGroup {
 			{event.AutomationStopped, "Changes by API keys and AI clients stopped", ControlsPath},
 			{event.AutomationResumed, "Changes by API keys and AI clients resumed", ControlsPath},
 			{event.PlatformFailing, "The platform does not answer", PlatformPath},
+			{attention.WebhookDisabled, "Webhooks that the service disabled", AttentionPath},
 		}},
 	}
 }

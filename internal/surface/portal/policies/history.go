@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -38,11 +39,18 @@ func (s *Section) revisions(v *frame.Visit, p policy.Policy) error {
 	if h.Changed, err = changesOf(p.Type, all); err != nil {
 		return err
 	}
-	from, _ := strconv.Atoi(v.Query().Get("from"))
-	to, _ := strconv.Atoi(v.Query().Get("to"))
+	from, wrongFrom := v.Number("from")
+	to, wrongTo := v.Number("to")
+	if err := cmp.Or(wrongFrom, wrongTo); err != nil {
+		return err
+	}
 	if from > 0 && to > 0 && from != to {
-		h.From, h.To = min(from, to), max(from, to)
-		if h.Diff, err = s.Editor.Compare(v.Context(), v.Principal, p.ID, h.From, h.To); err != nil {
+		h.From, h.To = int(min(from, to)), int(max(from, to))
+		h.Diff, err = s.Editor.Compare(v.Context(), v.Principal, p.ID, h.From, h.To)
+		if fault.CodeOf(err) == fault.NotFound {
+			return frame.WrongQuery(fmt.Sprintf("the policy has no revision %d, or no revision %d: choose two of the list", h.From, h.To))
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -40,7 +40,11 @@ func (q queue) url() string {
 // proposals lists all proposals of the company.
 func (s *Section) proposals(v *frame.Visit) error {
 	asked := v.Query()
-	q := queue{Waiting: asked.Get("waiting") != ""}
+	waiting, err := v.Choice("waiting", "1")
+	if err != nil {
+		return err
+	}
+	q := queue{Waiting: waiting != ""}
 	query := proposal.Query{Waiting: q.Waiting, Limit: pageSize + 1}
 	if id := asked.Get("policy"); id != "" {
 		p, err := s.Editor.Open(v.Context(), v.Principal, id)
@@ -49,10 +53,13 @@ func (s *Section) proposals(v *frame.Visit) error {
 		}
 		q.PolicyID, query.PolicyID = p.ID, p.ID
 	}
-	if millis, err := strconv.ParseInt(asked.Get("before"), 10, 64); err == nil {
-		query.Before = proposal.Position{CreatedAt: time.UnixMilli(millis), ID: asked.Get("id")}
+	before, err := v.Number("before")
+	if err != nil {
+		return err
 	}
-	var err error
+	if before > 0 {
+		query.Before = proposal.Position{CreatedAt: time.UnixMilli(before), ID: asked.Get("id")}
+	}
 	if q.Rows, err = s.Reviewer.List(v.Context(), v.Principal, query); err != nil {
 		return err
 	}

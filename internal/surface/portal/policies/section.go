@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -87,8 +88,10 @@ type newForm struct {
 func (s *Section) read(v *frame.Visit) (table, error) {
 	t := table{List: frame.ParseList(spec(), v.Query()), New: newForm{Type: string(policy.Platform)}}
 	var err error
-	t.Rows, t.Total, err = s.Editor.List(v.Context(), v.Principal, policy.Query{
-		Order: policy.Order(t.Sort), Descending: t.Descending, Offset: t.Page * t.Size, Limit: t.Size})
+	t.Rows, t.Total, err = frame.Paged(&t.List, func(page operation.PageRequest) ([]policy.Policy, int64, error) {
+		return s.Editor.List(v.Context(), v.Principal, policy.Query{
+			Order: policy.Order(t.Sort), Descending: t.Descending, Offset: page.Page * page.Size, Limit: page.Size})
+	})
 	return t, err
 }
 
