@@ -340,11 +340,12 @@ func TestPages_WholeCompanyIsNotForALimitedUser(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/settings/webhooks", "/settings/webhooks/" + hook.ID + "/enable", "/settings/updates", "/devices/import",
-		"/activity/verify", "/policies"} {
+		"/activity/verify", "/policies", "/policies/" + o.Policy.ID + "/copy"} {
 		limited.Send(o.base+path, url.Values{"url": {"https://192.0.2.2/"}, "all": {"true"}}).Want(t, 403)
 	}
 	for path, not := range map[string]string{"/settings/system": "Commands without a result", "/needs-you": "192.0.2.1",
-		"/activity": "Verify chain", "/settings": "/settings/webhooks", "/policies": `data-opens="new-policy"`} {
+		"/activity": "Verify chain", "/settings": "/settings/webhooks", "/policies": `data-opens="new-policy"`,
+		"/policies/" + o.Policy.ID: `"copy"`} {
 		if strings.Contains(o.get(t, limited, path, 200), not) || !strings.Contains(o.get(t, o.person(t, account.Admin), path, 200), not) {
 			t.Errorf("%s: %q is to be seen by who sees all policies, alone", path, not)
 		}

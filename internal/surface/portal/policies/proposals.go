@@ -137,6 +137,9 @@ func (s *Section) apply(v *frame.Visit) error {
 func (s *Section) again(v *frame.Visit) error {
 	id := v.PathValue("id")
 	name, args, err := s.Reviewer.Repeat(v.Context(), v.Principal, id)
+	if err == nil && name == string(proposal.CreatePolicy) {
+		err = v.Require(create)
+	}
 	if err != nil {
 		return err
 	}

@@ -1159,7 +1159,7 @@ func decision(v *frame.Visit, d details) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		} else if !d.Gone && d.Status != proposal.Executing && d.Status != proposal.Succeeded {
+		} else if !d.Gone && d.Status != proposal.Executing && d.Status != proposal.Succeeded && (!d.Creates() || v.May(create)) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 101, "<form method=\"post\" action=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -121,7 +121,7 @@ func head(v *frame.Visit, s sheet) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				if s.Type == policy.Platform {
+				if s.Type == policy.Platform && v.May(create) {
 					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<button type=\"button\" class=\"btn\" data-variant=\"outline\" data-opens=\"copy\">")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
@@ -335,7 +335,7 @@ func head(v *frame.Visit, s sheet) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if mayEdit(v) {
-			templ_7745c5c3_Err = dialogs(s).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = dialogs(v, s).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -484,7 +484,7 @@ func heldPart(v *frame.Visit, p policy.Policy) templ.Component {
 	})
 }
 
-func dialogs(s sheet) templ.Component {
+func dialogs(v *frame.Visit, s sheet) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -716,7 +716,7 @@ func dialogs(s sheet) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if s.Type == policy.Platform {
+		if s.Type == policy.Platform && v.May(create) {
 			templ_7745c5c3_Var33 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 				templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 				templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
