@@ -125,18 +125,10 @@ func (s *Section) saveRules(v *frame.Visit) error {
 			fault.Field{Field: "requireReason", Message: "must be OFF, DESTRUCTIVE or ALL"})
 	}
 	return s.change(v, "Saved.", "This loosens a control: it", func(to *access.Settings) {
-		if !v.Kept("applyApproval") {
-			to.Controls.ApplyApproval = rule
-		}
-		if !v.Kept("requireReason") {
-			to.Controls.RequireReason = reason
-		}
-		if !v.Kept("secondPerson") {
-			to.Controls.SecondPerson = v.Form.Get("secondPerson") == "true"
-		}
-		if !v.Kept("destructiveApproval") {
-			to.Controls.DestructiveApproval = v.Form.Get("destructiveApproval") == "true"
-		}
+		frame.Set(v, "applyApproval", &to.Controls.ApplyApproval, rule)
+		frame.Set(v, "requireReason", &to.Controls.RequireReason, reason)
+		frame.Set(v, "secondPerson", &to.Controls.SecondPerson, v.Form.Get("secondPerson") == "true")
+		frame.Set(v, "destructiveApproval", &to.Controls.DestructiveApproval, v.Form.Get("destructiveApproval") == "true")
 	})
 }
 
@@ -169,9 +161,7 @@ func (s *Section) save(v *frame.Visit) error {
 		if !v.Kept("limited") || !v.Kept("limit") || !v.Kept("minutes") {
 			to.Controls.DestructiveLimit = limit
 		}
-		if !v.Kept("age") {
-			to.Controls.ApproverAge = age
-		}
+		frame.Set(v, "age", &to.Controls.ApproverAge, age)
 	})
 }
 

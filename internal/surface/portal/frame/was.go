@@ -28,6 +28,13 @@ func (v *Visit) Kept(name string) bool {
 	return told && plainText(was) == plainText(v.Form.Get(name))
 }
 
+// Set gives a value to what a field of the posted form is about, unless the field is Kept.
+func Set[T any](v *Visit, field string, to *T, value T) {
+	if !v.Kept(field) {
+		*to = value
+	}
+}
+
 // plainText is the text of a field without what browsers change.
 func plainText(text string) string { return strings.TrimSpace(strings.ReplaceAll(text, "\r", "")) }
 

@@ -133,18 +133,12 @@ func (s *Section) saveGeneral(v *frame.Visit) error {
 
 // apply changes the company. What the form was shown with and still has is left as it is by now.
 func (f generalForm) apply(v *frame.Visit, c *company.Company) {
-	for field, change := range map[string]func(){
-		"name":             func() { c.Name = strings.TrimSpace(f.Name) },
-		"inactiveAfter":    func() { c.InactiveAfter = parseDays(f.Inactive) },
-		"keepActivity":     func() { c.Settings.KeepActivity = parseDays(f.Keep) },
-		"lostMessage":      func() { c.Lost.Message = f.Lost.Message },
-		"lostPhone":        func() { c.Lost.PhoneNumber = f.Lost.PhoneNumber },
-		"lostOrganization": func() { c.Lost.Organization = f.Lost.Organization },
-	} {
-		if !v.Kept(field) {
-			change()
-		}
-	}
+	frame.Set(v, "name", &c.Name, strings.TrimSpace(f.Name))
+	frame.Set(v, "inactiveAfter", &c.InactiveAfter, parseDays(f.Inactive))
+	frame.Set(v, "keepActivity", &c.Settings.KeepActivity, parseDays(f.Keep))
+	frame.Set(v, "lostMessage", &c.Lost.Message, f.Lost.Message)
+	frame.Set(v, "lostPhone", &c.Lost.PhoneNumber, f.Lost.PhoneNumber)
+	frame.Set(v, "lostOrganization", &c.Lost.Organization, f.Lost.Organization)
 }
 
 func trimmed(v *frame.Visit, field string) string { return strings.TrimSpace(v.Form.Get(field)) }

@@ -59,18 +59,10 @@ func (s *Section) saveSignIn(v *frame.Visit, before account.IdentityProvider) er
 // by now: as before has it.
 func (s *Section) given(v *frame.Visit, before account.IdentityProvider) account.IdentityProvider {
 	p := s.withClient(v, before)
-	if !v.Kept("name") {
-		p.Name = trimmed(v, "name")
-	}
-	if !v.Kept("enabled") {
-		p.Enabled = v.Form.Get("enabled") == "true"
-	}
-	if !v.Kept("createsUsers") {
-		p.CreatesUsers = v.Form.Get("createsUsers") == "true"
-	}
-	if !v.Kept("role") {
-		p.Role = account.Role(v.Form.Get("role"))
-	}
+	frame.Set(v, "name", &p.Name, trimmed(v, "name"))
+	frame.Set(v, "enabled", &p.Enabled, v.Form.Get("enabled") == "true")
+	frame.Set(v, "createsUsers", &p.CreatesUsers, v.Form.Get("createsUsers") == "true")
+	frame.Set(v, "role", &p.Role, account.Role(v.Form.Get("role")))
 	p.Domains = domainsIn(v.Form.Get("domains"))
 	if was, told := v.Was("domains"); told {
 		p.Domains = account.ApplyDifference(before.Domains, domainsIn(was), p.Domains)
