@@ -4,6 +4,7 @@
 package people
 
 import (
+	"net/http"
 	"net/url"
 	"slices"
 
@@ -69,26 +70,27 @@ type userForm struct {
 // maxPolicies bounds the policies that the form offers.
 const maxPolicies = 500
 
-func (s *Users) form(v *frame.Visit, f userForm) (userForm, error) {
+// show shows the form.
+func (s *Users) show(v *frame.Visit, status int, title string, f userForm) error {
 	policies, total, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies,
 		Limit: maxPolicies})
 	f.Policies, f.More = policies, total > maxPolicies
 	if err == nil && !f.New {
 		f.Keys, err = s.Keys.LiveOf(v.Context(), f.User)
 	}
+	if err != nil {
+		return err
+	}
 	if rights, known := f.User.Role.Rights(); known {
 		f.Custom = rights != f.User.Rights
 	}
-	return f, err
+	return v.ShowStatus(status, title, frame.SettingsPath, userPage(v, f))
 }
 
 func (s *Users) newPage(v *frame.Visit) error {
 	rights, _ := account.Viewer.Rights()
-	f, err := s.form(v, userForm{New: true, User: account.User{Role: account.Viewer, Rights: rights, Policies: v.User.Policies}})
-	if err != nil {
-		return err
-	}
-	return v.Show("Invite a user", frame.SettingsPath, userPage(v, f))
+	return s.show(v, http.StatusOK, "Invite a user",
+		userForm{New: true, User: account.User{Role: account.Viewer, Rights: rights, Policies: v.User.Policies}})
 }
 
 // invite makes a user.
@@ -113,11 +115,7 @@ func (s *Users) showInvalid(v *frame.Visit, f userForm, err error) error {
 		return err
 	}
 	f.Wrong, f.Problem = frame.Fields(err), frame.Sentence(fault.From(err).Detail)
-	f, failed := s.form(v, f)
-	if failed != nil {
-		return failed
-	}
-	return v.ShowStatus(status, "User", frame.SettingsPath, userPage(v, f))
+	return s.show(v, status, "User", f)
 }
 
 // showInvitation makes a link by which the user sets a password, shown once.
@@ -135,11 +133,7 @@ func (s *Users) find(v *frame.Visit) (account.User, error) {
 }
 
 func (s *Users) edit(v *frame.Visit, u account.User) error {
-	f, err := s.form(v, userForm{User: u})
-	if err != nil {
-		return err
-	}
-	return v.Show(u.Name, frame.SettingsPath, userPage(v, f))
+	return s.show(v, http.StatusOK, u.Name, userForm{User: u})
 }
 
 // save changes a user. What the form was shown with and still has is left as it is by now.
