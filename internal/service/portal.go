@@ -38,11 +38,11 @@ func (w *wiring) portal() *portal.Portal {
 		ClientAddress: signIn.ClientAddress,
 		Now:           now, Log: log}
 	return &portal.Portal{
-		Frame: frame.New(frame.Config{
+		Frame: &frame.Frame{
 			Registry: w.registry, Own: &w.own, Kernel: w.once.Kernel, Stands: w.db.PermitStands, Companies: w.db, Users: w.db,
 			Sessions: signIn.Sessions, Sealer: w.keys,
 			PublicURL: w.public, Hub: hub, Attention: w.db, Now: now, Log: log,
-		}),
+		},
 		Sections: []portal.Section{
 			&activity.Section{Store: w.db, Chain: w.records},
 			&credentials.Section{Keys: keys, Connections: oauth.Connections{Store: w.db, Users: w.db, Now: now},

@@ -198,13 +198,12 @@ func (s *Section) trail(v *frame.Visit, d device) (trail, error) {
 		places = []asset.Location{*d.Device.Location}
 	}
 	t := trail{places, len(places) - 1}
-	at, wrong := v.Number("at")
 	for i, p := range places {
-		if p.ReportedAt.UnixMilli() <= at {
+		if p.ReportedAt.UnixMilli() <= v.Numbers["at"] {
 			t.At = i
 		}
 	}
-	return t, cmp.Or(err, wrong)
+	return t, err
 }
 
 // here is the place that is looked at.

@@ -1,6 +1,7 @@
 package devices
 
 import (
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -75,34 +76,21 @@ func mergePath(id string) string { return frame.DevicePath(id) + "/merge" }
 
 func comparePath(kept, other string) string { return mergePath(kept) + "?other=" + other }
 
-// pair finds the asset of the address and another one.
-func (s *Section) pair(v *frame.Visit, ref string) (pair []asset.Asset, err error) {
-	for _, one := range []string{v.PathValue("id"), ref} {
-		found, err := asset.Find(v.Context(), s.Assets, v.Principal, one)
-		if err != nil {
-			return nil, err
-		}
-		pair = append(pair, found)
-	}
-	return pair, nil
-}
-
-// compare shows two assets side by side, before one is kept.
-func (s *Section) compare(v *frame.Visit) error {
-	pair, err := s.pair(v, v.Query().Get("other"))
+// compare shows an asset and another one side by side, before one is kept.
+func (s *Section) compare(v *frame.Visit, kept asset.Asset) error {
+	other, err := asset.Find(v.Context(), s.Assets, v.Principal, v.Query().Get("other"))
 	if err != nil {
 		return err
 	}
-	return v.Show("Merge two assets", frame.DevicesPath, mergePage(v, device{Asset: pair[0]}, device{Asset: pair[1]}))
+	return v.Show("Merge two assets", frame.DevicesPath, mergePage(v, device{Asset: kept}, device{Asset: other}))
 }
 
 // merge makes the device of the asset named in the form that of this one.
-func (s *Section) merge(v *frame.Visit) error {
-	pair, err := s.pair(v, v.Form.Get("other"))
+func (s *Section) merge(v *frame.Visit, kept asset.Asset) error {
+	other, err := asset.Find(v.Context(), s.Assets, v.Principal, v.Form.Get("other"))
 	if err != nil {
 		return err
 	}
-	kept, other := pair[0], pair[1]
 	by := replacement(v, kept)
 	if !by.Named {
 		return v.Redirect(comparePath(kept.ID, other.ID),
@@ -177,11 +165,9 @@ func (s *Section) decide(done string, act func(v *frame.Visit, a asset.Asset, id
 		if err != nil {
 			return err
 		}
-		id := "" // of no other asset
-		for _, r := range requests {
-			if r.ID == v.PathValue("request") {
-				id = r.ID
-			}
+		id := v.PathValue("request")
+		if !slices.ContainsFunc(requests, func(r agentdevice.Request) bool { return r.ID == id }) {
+			id = "" // of no other asset
 		}
 		if err := act(v, a, id); err != nil {
 			return v.Redirect(lostPath(a.ID), v.Failed(err))

@@ -101,21 +101,14 @@ const resultRows = 100
 
 // job serves the page of a job, whole or its live part.
 func (s *Section) job(v *frame.Visit, j job.Job) (err error) {
-	f := followed{Job: j}
-	if f.Status, err = v.Choice("result", job.Results()...); err != nil {
-		return err
-	}
-	from, err := v.Number("from")
-	if err != nil {
-		return err
-	}
+	f, from := followed{Job: j, Status: v.Query().Get("result")}, int(v.Numbers["from"])
 	if f.Lost, err = s.lost(v, j); err != nil {
 		return err
 	}
 	if f.Counts, err = s.Jobs.Store.JobCounts(v.Context(), v.Company.ID, j.ID); err != nil {
 		return err
 	}
-	if f.Results, err = s.Jobs.Store.JobResults(v.Context(), v.Company.ID, j.ID, f.Status, int(from), resultRows+1); err != nil {
+	if f.Results, err = s.Jobs.Store.JobResults(v.Context(), v.Company.ID, j.ID, f.Status, from, resultRows+1); err != nil {
 		return err
 	}
 	if len(f.Results) > resultRows {

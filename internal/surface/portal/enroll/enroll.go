@@ -34,7 +34,7 @@ func (s *Section) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET /enrol", Needs: needs, Serve: s.ask},
 		{Pattern: "POST /enrol", Needs: needs, Serve: s.create},
-		{Pattern: "GET /enrol/joined", Needs: needs, Serve: s.joinedPart},
+		{Pattern: "GET /enrol/joined", Needs: needs, Query: map[string][]string{"since": nil}, Serve: s.joinedPart},
 		{Pattern: "GET " + codesPath, Needs: needs, Serve: s.codes},
 		{Pattern: "POST " + codesPath + "/{id}/revoke", Needs: needs, Serve: s.revoke},
 	}
@@ -198,10 +198,6 @@ const (
 // joinedPart is the live list of what has joined under the policy since the
 // code was made.
 func (s *Section) joinedPart(v *frame.Visit) error {
-	since, err := v.Number("since")
-	if err != nil {
-		return err
-	}
 	found, _, err := s.Assets.Assets(v.Context(), asset.Query{
 		Filter: asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies, PolicyID: v.Query().Get("policy")},
 		Order:  asset.BySyncedAt, Descending: true, Page: operation.PageRequest{Size: lookedAt},
@@ -210,7 +206,7 @@ func (s *Section) joinedPart(v *frame.Visit) error {
 		return err
 	}
 	joined := slices.DeleteFunc(found, func(a asset.Asset) bool {
-		return a.Device == nil || a.Device.EnrolledAt.Before(time.UnixMilli(since))
+		return a.Device == nil || a.Device.EnrolledAt.Before(time.UnixMilli(v.Numbers["since"]))
 	})
 	return v.Fragment(joinedList(v, v.Request().URL.RequestURI(), joined))
 }

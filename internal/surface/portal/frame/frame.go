@@ -15,8 +15,8 @@ import (
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
-// Config is what every page needs.
-type Config struct {
+// Frame is what every page has in common, and needs.
+type Frame struct {
 	Registry *operation.Registry
 	// Own are operations that the portal alone has.
 	Own    *operation.Registry
@@ -34,12 +34,6 @@ type Config struct {
 	Now       func() time.Time
 	Log       *slog.Logger
 }
-
-// Frame is what every page has in common.
-type Frame struct{ Config }
-
-// New returns a frame.
-func New(c Config) *Frame { return &Frame{c} }
 
 // Handler serves one page, fragment or action. An error becomes a page, or a
 // notice for a fragment, with the request's id.
@@ -61,6 +55,10 @@ type Route struct {
 	Pattern string        // as http.ServeMux has it, with its method
 	Needs   account.Right // without it: the page that says who can grant it; 0: every signed-in user
 	Serve   Handler
+	// Query are parameters of the address with their choices; nil: a whole number of at least 0, such as a time
+	// in milliseconds, which is then one of Visit.Numbers. Another value is refused: a page that left it out would
+	// say that it shows what was asked for.
+	Query map[string][]string
 	// DuringStop: what it changes goes on while changes in the portal are stopped.
 	DuringStop bool
 	Proof      Proof            // that it takes of who the person is
@@ -117,6 +115,9 @@ func (f *Frame) serve(v *Visit, route Route) (err error) {
 	}
 	if _, malformed := url.ParseQuery(v.r.URL.RawQuery); err == nil && malformed != nil { // Query would leave out that filter
 		err = fault.Invalid("the address is malformed: open the page again").Because(malformed)
+	}
+	if err == nil {
+		err = v.readQuery(route.Query)
 	}
 	method := v.r.Method
 	if err == nil && !route.DuringStop && method != http.MethodGet && method != http.MethodHead {

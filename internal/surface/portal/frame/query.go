@@ -16,28 +16,23 @@ var errQuery = errors.New("wrong query")
 // without a query.
 func WrongQuery(text string) error { return fault.Invalid(text).Because(errQuery) }
 
-// Choice is a parameter of the address that is one of some values; empty: it is not given. A page that
-// left another value out would say that it shows what was asked for.
-func (v *Visit) Choice(name string, values ...string) (string, error) {
-	value := v.Query().Get(name)
-	if value != "" && !slices.Contains(values, value) {
-		return "", WrongQuery("“" + name + "” in the address is none of the choices of this page")
+// readQuery checks the parameters of a route's Query, and reads their Numbers.
+func (v *Visit) readQuery(parameters map[string][]string) error {
+	v.Numbers = map[string]int64{}
+	for name, choices := range parameters {
+		text := v.Query().Get(name)
+		number, err := strconv.ParseInt(text, 10, 64)
+		switch {
+		case text == "" || slices.Contains(choices, text):
+		case choices != nil:
+			return WrongQuery("“" + name + "” in the address is none of the choices of this page")
+		case err != nil || number < 0:
+			return WrongQuery("“" + name + "” in the address is no number of this page")
+		default:
+			v.Numbers[name] = number
+		}
 	}
-	return value, nil
-}
-
-// Number is a parameter of the address that is a whole number of at least 0, such as a time in
-// milliseconds; 0: it is not given. Others are refused, as with Choice.
-func (v *Visit) Number(name string) (int64, error) {
-	text := v.Query().Get(name)
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 {
-		return 0, WrongQuery("“" + name + "” in the address is no number of this page")
-	}
-	return n, nil
+	return nil
 }
 
 // Paged reads a page of a table, or the last one where there is no such page any more.

@@ -36,9 +36,10 @@ type Visit struct {
 	RequestID string
 	Now       time.Time
 	PublicURL string
-	Mark      string     // what the hub had heard when the visit began
-	Form      url.Values // what was posted
-	Uploaded  any        // what Route.Upload read; nil: it was not called
+	Mark      string           // what the hub had heard when the visit began
+	Numbers   map[string]int64 // of the address, that Route.Query names; 0: it is not given
+	Form      url.Values       // what was posted
+	Uploaded  any              // what Route.Upload read; nil: it was not called
 
 	frame   *Frame
 	w       http.ResponseWriter

@@ -39,12 +39,7 @@ func (s *Section) revisions(v *frame.Visit, p policy.Policy) error {
 	if h.Changed, err = changesOf(p.Type, all); err != nil {
 		return err
 	}
-	from, wrongFrom := v.Number("from")
-	to, wrongTo := v.Number("to")
-	if err := cmp.Or(wrongFrom, wrongTo); err != nil {
-		return err
-	}
-	if from > 0 && to > 0 && from != to {
+	if from, to := v.Numbers["from"], v.Numbers["to"]; from > 0 && to > 0 && from != to {
 		h.From, h.To = int(min(from, to)), int(max(from, to))
 		h.Diff, err = s.Editor.Compare(v.Context(), v.Principal, p.ID, h.From, h.To)
 		if fault.CodeOf(err) == fault.NotFound {

@@ -40,11 +40,7 @@ func (q queue) url() string {
 // proposals lists all proposals of the company.
 func (s *Section) proposals(v *frame.Visit) error {
 	asked := v.Query()
-	waiting, err := v.Choice("waiting", "1")
-	if err != nil {
-		return err
-	}
-	q := queue{Waiting: waiting != ""}
+	q := queue{Waiting: asked.Get("waiting") != ""}
 	query := proposal.Query{Waiting: q.Waiting, Limit: pageSize + 1}
 	if id := asked.Get("policy"); id != "" {
 		p, err := s.Editor.Open(v.Context(), v.Principal, id)
@@ -53,13 +49,10 @@ func (s *Section) proposals(v *frame.Visit) error {
 		}
 		q.PolicyID, query.PolicyID = p.ID, p.ID
 	}
-	before, err := v.Number("before")
-	if err != nil {
-		return err
-	}
-	if before > 0 {
+	if before := v.Numbers["before"]; before > 0 {
 		query.Before = proposal.Position{CreatedAt: time.UnixMilli(before), ID: asked.Get("id")}
 	}
+	var err error
 	if q.Rows, err = s.Reviewer.List(v.Context(), v.Principal, query); err != nil {
 		return err
 	}
@@ -96,7 +89,7 @@ func (s *Section) proposalDetails(v *frame.Visit) (details, error) {
 		d.Devices, err = s.some(v, review.PolicyID)
 	}
 	if err == nil && review.Status == proposal.Succeeded {
-		d.Applied, d.Managed, err = s.Progress(v.Context(), review.CompanyID, resultID(review.Proposal), review.Version)
+		d.Applied, d.Managed, err = s.Progress(v.Context(), review.CompanyID, review.Next.PolicyID, review.Version)
 	}
 	return d, err
 }
@@ -143,12 +136,7 @@ func (s *Section) again(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	result, err := v.Run(name, args, "")
-	if err != nil {
-		return v.Refused(frame.ProposalPath(id), err, fault.Refused, fault.RateLimited, fault.Unsupported)
-	}
-	return v.Redirect(frame.ProposalPath(result.(proposal.View).ProposalID),
-		frame.Done("This proposal is your own: look at its list, then apply it."))
+	return s.propose(v, name, args, frame.ProposalPath(id), frame.Done("This proposal is your own: look at its list, then apply it."))
 }
 
 // advice says what to do about a proposal as it stands.
@@ -221,9 +209,6 @@ func timeToApply(v *frame.Visit) string {
 func firstName(r proposal.Review) string {
 	return frame.Either(r.Creates(), r.Policy.Name+" (the source)", r.Policy.Name)
 }
-
-// resultID is the policy that applying made or changed.
-func resultID(p proposal.Proposal) string { return p.Next.PolicyID }
 
 // rowTitle is what a proposal is about, short enough for a row.
 func rowTitle(p proposal.Proposal) string {

@@ -155,9 +155,9 @@ func (s *Section) review(v *frame.Visit) error {
 	return s.propose(v, "update_policy_settings", map[string]any{"policyId": p.ID, "changes": changes}, frame.PolicyPath(p.ID))
 }
 
-// propose makes a proposal of the person's own and opens its review. What is
+// propose makes a proposal of the person's own and opens its review, with the flashes. What is
 // refused is said where the person came from.
-func (s *Section) propose(v *frame.Visit, operation string, args map[string]any, from string) error {
+func (s *Section) propose(v *frame.Visit, operation string, args map[string]any, from string, flashes ...frame.Flash) error {
 	result, err := v.Run(operation, args, "")
 	if err != nil {
 		return v.Refused(from, err, fault.Refused, fault.InvalidArguments, fault.RateLimited, fault.Unsupported)
@@ -166,7 +166,7 @@ func (s *Section) propose(v *frame.Visit, operation string, args map[string]any,
 	if !ok {
 		return fmt.Errorf("%s returns %T", operation, result)
 	}
-	return v.Redirect(frame.ProposalPath(made.ProposalID))
+	return v.Redirect(frame.ProposalPath(made.ProposalID), flashes...)
 }
 
 // save saves the reviewed changes of an agent's policy.
