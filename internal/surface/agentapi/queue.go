@@ -110,11 +110,10 @@ func (h *Hub) writeCommands(s *stream) error {
 	for _, p := range h.take(s) {
 		if failed == nil {
 			failed = h.writeCommand(s, p)
-			if failed == nil {
-				continue
-			}
 		}
-		p.lost()
+		if failed != nil {
+			p.lost()
+		}
 	}
 	return failed
 }

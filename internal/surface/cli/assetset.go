@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
@@ -29,17 +30,10 @@ type AssetSet struct {
 func (c *AssetSet) edit() (asset.Edit, error) {
 	e := asset.Edit{Identification: c.Name, AddTags: c.AddTag, DropTags: c.RemoveTag, CustomData: map[string]*string{}}
 	if c.Tag != nil {
-		e.Tags = []string{}
-		for _, tag := range c.Tag {
-			if tag != "" {
-				e.Tags = append(e.Tags, tag)
-			}
-		}
+		e.Tags = slices.DeleteFunc(append([]string{}, c.Tag...), func(tag string) bool { return tag == "" })
 	}
-	custom := maps.Clone(c.Data)
-	if custom == nil {
-		custom = map[string]string{}
-	}
+	custom := map[string]string{}
+	maps.Copy(custom, c.Data)
 	if c.User != nil {
 		custom[asset.UserKey] = *c.User
 	}

@@ -74,11 +74,10 @@ func Read(body []byte) (Message, *jsonrpc.Error) {
 	if m.ID == nil && m.Method != "" && !IsNotification(m.Method) {
 		return m, Invalid("id is missing: it must be a text or an integer")
 	}
-	if _, wrong := members(params["arguments"]); wrong != nil {
-		return m, wrong
-	}
-	if _, wrong = members(params["_meta"]); wrong != nil {
-		return m, wrong
+	for _, inner := range []string{"arguments", "_meta"} {
+		if _, wrong := members(params[inner]); wrong != nil {
+			return m, wrong
+		}
 	}
 	m.Params = top["params"]
 	return m, nil

@@ -167,17 +167,15 @@ func (c Config) originCheck(next http.Handler) http.Handler {
 	crossSite := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given := r.Header.Values("Origin")
-		switch {
-		case len(given) == 0:
-			if crossSite.Check(r) == nil {
-				next.ServeHTTP(w, r)
-				return
-			}
-		case len(given) == 1 && (given[0] == public && public != "" || isLocalPage(given[0], r.Host)):
-			next.ServeHTTP(w, r)
+		allowed := len(given) == 1 && (given[0] == public && public != "" || isLocalPage(given[0], r.Host))
+		if len(given) == 0 {
+			allowed = crossSite.Check(r) == nil
+		}
+		if !allowed {
+			reply(w, http.StatusForbidden, "Forbidden", "requests from another origin are refused")
 			return
 		}
-		reply(w, http.StatusForbidden, "Forbidden", "requests from another origin are refused")
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -293,8 +293,7 @@ func idempotencyKey(r *http.Request) (string, *fault.Error) {
 func conditional(r *http.Request) *fault.Error {
 	for _, header := range [...]string{"If-Match", "If-Unmodified-Since"} {
 		if given := r.Header.Get(header); given != "" && given != "*" {
-			const message = "is not supported: changes are made whatever the version is"
-			return fault.Invalid(header+" "+message, fault.Field{Field: header, Message: message})
+			return fault.InvalidField(header, "is not supported: changes are made whatever the version is")
 		}
 	}
 	return nil

@@ -49,10 +49,9 @@ func (s *Section) plan(v *frame.Visit) error {
 	}
 	b := bulk{bulkAction: a, Once: frame.NewOnce()}
 	err = s.expand(v, &b, v.Query())
-	if fault.CodeOf(err) == fault.InvalidArguments {
-		if values, malformed := url.ParseQuery(b.Match); b.Match != "" && malformed == nil && !values.Has("job") {
-			return v.Redirect(frame.ParseList(spec(), older(values)).URL()) // says what is wrong
-		}
+	values, malformed := url.ParseQuery(b.Match)
+	if fault.CodeOf(err) == fault.InvalidArguments && b.Match != "" && malformed == nil && !values.Has("job") {
+		return v.Redirect(frame.ParseList(spec(), older(values)).URL()) // says what is wrong
 	}
 	if err != nil {
 		return err

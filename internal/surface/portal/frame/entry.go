@@ -21,7 +21,10 @@ func ActorIcon(k access.Kind) string {
 
 // Ended is how an entry ended, and how that is meant: of a command, as it is now.
 func Ended(e activity.Entry) (Tone, string) {
-	isCommand := e.Action.Area() == "command" && e.Outcome == activity.OK
+	done, wrong := "Done", Either(e.Outcome == activity.Refused, "Refused", "Failed")
+	if e.Action.Area() == "command" && e.Outcome == activity.OK {
+		done, wrong = "Success", "Error"
+	}
 	switch e.Ended() {
 	case activity.Open:
 		return Idle, "In progress"
@@ -30,19 +33,10 @@ func Ended(e activity.Entry) (Tone, string) {
 	case activity.Doubtful:
 		return Warn, "Unconfirmed"
 	case activity.Wrong:
-		if isCommand {
-			return Bad, "Error"
-		}
-		if e.Outcome == activity.Refused {
-			return Bad, "Refused"
-		}
-		return Bad, "Failed"
-	default: // it was done
+		return Bad, wrong
+	default:
+		return OK, done
 	}
-	if isCommand {
-		return OK, "Success"
-	}
-	return OK, "Done"
 }
 
 // TargetName is what something was done to, for people.

@@ -39,13 +39,7 @@ const (
 // GateState is how it stands with a setting that lets programs act. One that lets them
 // destroy is marked while it is on; that the others are on is neither good nor bad.
 func GateState(on, destroys bool) (Tone, string) {
-	switch {
-	case on && destroys:
-		return Warn, "On"
-	case on:
-		return Idle, "On"
-	}
-	return Idle, "Off"
+	return Either(on && destroys, Warn, Idle), Either(on, "On", "Off")
 }
 
 // Done is the flash of something that worked.
@@ -60,9 +54,6 @@ func (v *Visit) Failed(err error) Flash {
 // Fields are a fault's fields by their names, to be shown at the inputs.
 func Fields(err error) map[string]string {
 	fields := map[string]string{}
-	if err == nil {
-		return fields
-	}
 	for _, f := range fault.From(err).Fields {
 		fields[f.Field] = f.Message
 	}

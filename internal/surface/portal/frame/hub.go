@@ -163,11 +163,9 @@ func (s *stream) take() []string {
 // Close ends every stream and waits for them.
 func (h *Hub) Close() {
 	h.mu.Lock()
-	if !h.closed {
-		h.closed = true
-		for s := range h.streams {
-			s.finish()
-		}
+	h.closed = true
+	for s := range h.streams {
+		s.finish()
 	}
 	h.mu.Unlock()
 	h.running.Wait()

@@ -34,9 +34,7 @@ func (s *Section) returned(r *http.Request) (signup company.Signup, token string
 		return company.Signup{}, "", err
 	}
 	if !spent {
-		limited := fault.New(fault.RateLimited, "too many requests from this address: try again later")
-		limited.RetryAfter = closes.Sub(now)
-		return company.Signup{}, "", limited
+		return company.Signup{}, "", fault.Limited(closes.Sub(now), "too many requests from this address: try again later")
 	}
 	signup, err = s.Platform.Signup(r.Context(), r.URL.Query().Get("state"))
 	return signup, r.URL.Query().Get("enterpriseToken"), err
