@@ -133,15 +133,19 @@ func checkHistory(t *testing.T, env *servertest.Env, phone *servertest.AgentDevi
 		return err
 	})
 	found := recordedOrders(t, db)
-	env.Eventually("what succeeded reached its device", func() error {
+	// A message has succeeded when the service accepted it. Where the answer of a check-in was lost, it is offered again
+	// after a minute.
+	if err := poll.For(2*time.Minute, func() error {
 		sent := sentOrders(t, env, phone)
 		for name, r := range found {
-			if r.succeeded > 0 && sent[name] == 0 { // of a message: it is shown later
-				return fmt.Errorf("%s was not sent", name)
+			if r.succeeded > 0 && sent[name] == 0 {
+				return fmt.Errorf("%s succeeded and was not sent", name)
 			}
 		}
 		return nil
-	})
+	}); err != nil {
+		t.Error(err)
+	}
 	sent, doubts := sentOrders(t, env, phone), 0
 	for n := range orders {
 		name := fmt.Sprintf("order-%d", n)
