@@ -3,6 +3,7 @@ package access
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -164,12 +165,7 @@ func known[T ~string](all []T, value T) int {
 	if value == "" {
 		return 0
 	}
-	for i, one := range all {
-		if one == value {
-			return i
-		}
-	}
-	return -1
+	return slices.Index(all, value)
 }
 
 // Stop says that an administrator or the operator has stopped what a company's

@@ -176,12 +176,9 @@ func (s Passkeys) FinishProof(ctx context.Context, u User, kind PendingKind, tok
 	if err != nil {
 		return err
 	}
-	known, err := s.Store.Passkeys(ctx, u.ID)
+	known, err := s.known(ctx, u)
 	if err != nil {
 		return err
-	}
-	if s.Ceremonies == nil {
-		return s.unavailable()
 	}
 	p, err := s.Ceremonies.FinishProof(u, known, step.Data, answer)
 	if err != nil {

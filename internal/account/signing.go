@@ -39,14 +39,11 @@ func (s Passkeys) FinishSigning(ctx context.Context, u User, token string, answe
 	if err != nil {
 		return none, Passkey{}, err
 	}
-	if s.Ceremonies == nil {
-		return none, Passkey{}, s.unavailable()
-	}
 	var begun signing
 	if err := json.Unmarshal(step.Data, &begun); err != nil {
 		return none, Passkey{}, err
 	}
-	known, err := s.Store.Passkeys(ctx, u.ID)
+	known, err := s.known(ctx, u)
 	if err != nil {
 		return none, Passkey{}, err
 	}

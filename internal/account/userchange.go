@@ -148,24 +148,13 @@ func (r NewUserRequest) account(now time.Time) (User, error) {
 	if err != nil {
 		return User{}, err
 	}
-	rights, known := r.Role.Rights()
-	if !known {
-		return User{}, fault.Invalid("the role is not known",
-			fault.Field{Field: "role", Message: "must be admin, manager, operator or viewer"})
+	u := User{ID: resource.NewID(), CompanyID: r.CompanyID, Email: email, Name: email, Policies: r.Policies, CreatedAt: now}
+	given := UserChange{Role: &r.Role, Rights: r.Rights}
+	if called := strings.TrimSpace(r.Name); called != "" && called != email { // an address may be longer than a name
+		given.Name = &called
 	}
-	if r.Rights != nil {
-		rights = *r.Rights
-	}
-	called := strings.TrimSpace(r.Name)
-	if called == "" {
-		called = email
-	}
-	if called != email && !resource.IsLabel(called, MaxUserName) { // an address may be longer
-		return User{}, fault.Invalid("the name cannot be used",
-			fault.Field{Field: "name", Message: "must have 1 to 100 printable characters"})
-	}
-	return User{ID: resource.NewID(), CompanyID: r.CompanyID, Email: email, Name: called, Role: r.Role, Rights: rights,
-		Policies: r.Policies, CreatedAt: now}, nil
+	err = given.apply(&u)
+	return u, err
 }
 
 // SetPassword gives a user a password; every session of theirs ends.

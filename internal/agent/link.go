@@ -168,16 +168,17 @@ func (l *link) send(ctx context.Context, method, path string, body []byte, extra
 	if err != nil {
 		return nil, 0, err
 	}
-	headers, err := l.sign(l.signer(), sequence, method, protocol.Base+path, body)
-	if err != nil {
-		return nil, 0, err
-	}
-	response, err := l.carry(ctx, method, path, body, headers, extra)
+	response, err := l.carry(ctx, l.signer(), sequence, method, path, body, extra)
 	return response, sequence, err
 }
 
-// carry sends a request that is signed.
-func (l *link) carry(ctx context.Context, method, path string, body []byte, headers, extra http.Header) (*http.Response, error) {
+// carry signs and sends a request that has the sequence number.
+func (l *link) carry(ctx context.Context, key protocol.PrivateKey, sequence int64, method, path string, body []byte,
+	extra http.Header) (*http.Response, error) {
+	headers, err := l.sign(key, sequence, method, protocol.Base+path, body)
+	if err != nil {
+		return nil, err
+	}
 	address := strings.TrimSuffix(l.identity().Server, "/") + protocol.Base + path
 	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {

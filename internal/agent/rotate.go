@@ -103,11 +103,7 @@ func (l *link) offerKey(ctx context.Context, holder, next protocol.PrivateKey) e
 	if err != nil {
 		return err
 	}
-	headers, err := l.sign(holder, sequence, http.MethodPost, protocol.Base+"/rotate", body)
-	if err != nil {
-		return err
-	}
-	response, err := l.carry(ctx, http.MethodPost, "/rotate", body, headers, nil)
+	response, err := l.carry(ctx, holder, sequence, http.MethodPost, "/rotate", body, nil)
 	if err != nil {
 		return err
 	}

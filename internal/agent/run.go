@@ -53,20 +53,15 @@ func (a *Agent) Run(ctx context.Context) error {
 			next = a.guarded(a.pace.failed(a.options.Now(), err, false), false)
 			hint(a.touched) // the service may have answered it nevertheless
 			a.options.Log.WarnContext(ctx, "cannot check in", "retryIn", next, "error", err)
+			a.pause(ctx, next, a.woken, &network)
 		case a.options.Trial:
 			return ErrProved
 		default:
 			a.pace.answered()
 			hint(a.touched)
-			next = a.guarded(jitter(next), true)
+			a.wait(ctx, a.guarded(jitter(next), true), a.woken)
 		}
-		var goOn bool
-		if err != nil {
-			goOn = a.pause(ctx, next, a.woken, &network)
-		} else {
-			goOn = a.wait(ctx, next, a.woken)
-		}
-		if !goOn {
+		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}
@@ -117,9 +112,10 @@ func (a *Agent) network() string {
 }
 
 // pause is wait after a failure: it ends early when the device is on another network than last, which it keeps.
-func (a *Agent) pause(ctx context.Context, d time.Duration, woken <-chan struct{}, last *string) bool {
+func (a *Agent) pause(ctx context.Context, d time.Duration, woken <-chan struct{}, last *string) {
 	if a.options.Network == nil {
-		return a.wait(ctx, d, woken)
+		a.wait(ctx, d, woken)
+		return
 	}
 	looking, stop := context.WithCancel(ctx)
 	now := *last
@@ -137,7 +133,6 @@ func (a *Agent) pause(ctx context.Context, d time.Duration, woken <-chan struct{
 		a.pace.moved()
 		*last = now
 	}
-	return ctx.Err() == nil
 }
 
 // jitter moves a wait by up to a fifth, so that a fleet does not come back at

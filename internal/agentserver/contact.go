@@ -28,34 +28,26 @@ func (l *Server) Authenticate(ctx context.Context, r protocol.Request, signature
 type taker func(ctx context.Context, device string, key protocol.PublicKey, sequence int64) (agentdevice.Device, bool, error)
 
 func (l *Server) admit(ctx context.Context, r protocol.Request, signature string, take taker) (agentdevice.Device, error) {
+	var none agentdevice.Device
 	sender := l.keys.get(r.Device)
-	if sender == nil || sender.key.Verify(r.Message(), signature) != nil {
-		return l.authenticate(ctx, r, signature, take)
-	}
-	if err := l.count(sender, r, signature); err != nil {
-		return agentdevice.Device{}, err
-	}
-	if !l.skewed(r) {
-		if d, taken, err := take(ctx, r.Device, sender.key, r.Sequence); err != nil || taken {
-			return d, err
+	known := sender != nil && sender.key.Verify(r.Message(), signature) == nil
+	if known {
+		if err := l.count(sender, r, signature); err != nil {
+			return none, err
+		}
+		if !l.skewed(r) {
+			if d, taken, err := take(ctx, r.Device, sender.key, r.Sequence); err != nil || taken {
+				return d, err
+			}
 		}
 	}
-	// Skewed, replayed, ended, or the device has another key by now.
+	// Its key is not in memory; or it is skewed, replayed, ended, or has another key by now.
 	device, err := l.identify(ctx, r, signature)
-	if err != nil {
-		return agentdevice.Device{}, err
+	if err == nil && !known {
+		err = l.count(l.keys.put(device), r, signature)
 	}
-	return l.contact(ctx, device, r, signature, take)
-}
-
-// authenticate is admit for a device whose key is not in memory.
-func (l *Server) authenticate(ctx context.Context, r protocol.Request, signature string, take taker) (agentdevice.Device, error) {
-	device, err := l.identify(ctx, r, signature)
 	if err != nil {
-		return agentdevice.Device{}, err
-	}
-	if err := l.count(l.keys.put(device), r, signature); err != nil {
-		return agentdevice.Device{}, err
+		return none, err
 	}
 	return l.contact(ctx, device, r, signature, take)
 }

@@ -91,9 +91,7 @@ func replace[T any](old, by *T) {
 // notifications were accepted: acknowledged, if a subscriber pulls them. A bad
 // request is an error whose text says what is wrong with it.
 func (e *Emulator) Enroll(ctx context.Context, want Enrollment) ([]string, error) {
-	if want.Count == 0 {
-		want.Count = 1
-	}
+	want.Count = cmp.Or(want.Count, 1)
 	if err := want.check(); err != nil {
 		return nil, err
 	}

@@ -86,9 +86,7 @@ func (t *faultTable) add(f Fault) error {
 	if len(t.faults) >= maxFaults {
 		return fmt.Errorf("%d faults wait already: clear them first", maxFaults)
 	}
-	if f.Times == 0 {
-		f.Times = 1
-	}
+	f.Times = cmp.Or(f.Times, 1)
 	t.faults = append(t.faults, &f)
 	return nil
 }

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"io"
 	"mime"
@@ -76,11 +77,7 @@ var overridable = []string{http.MethodGet, http.MethodPut, http.MethodPatch, htt
 // be too long has its query as a form in the body, as Google's Python client
 // sends it.
 func (e *Emulator) overrideMethod(r *http.Request) error {
-	method := r.Header.Get("X-HTTP-Method-Override")
-	if method == "" {
-		method = r.URL.Query().Get("$httpMethod")
-	}
-	method = strings.ToUpper(method)
+	method := strings.ToUpper(cmp.Or(r.Header.Get("X-HTTP-Method-Override"), r.URL.Query().Get("$httpMethod")))
 	if r.Method != http.MethodPost || method == "" || method == http.MethodPost {
 		return nil
 	}

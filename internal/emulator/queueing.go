@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -104,10 +105,7 @@ func publishMessages(e *Emulator, c *call, request *vendor.PublishRequest) (any,
 }
 
 func subscriptionAnswer(s pubsub.Subscription) *vendor.Subscription {
-	topic := s.Topic
-	if topic == "" {
-		topic = topicName(strings.Split(s.Name, "/")[1], DefaultTopic)
-	}
+	topic := cmp.Or(s.Topic, topicName(strings.Split(s.Name, "/")[1], DefaultTopic))
 	return &vendor.Subscription{Name: s.Name, Topic: topic, AckDeadlineSeconds: int64(s.AckDeadline / time.Second),
 		MessageRetentionDuration: "604800s", State: "ACTIVE"}
 }

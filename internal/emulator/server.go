@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -247,9 +248,7 @@ func (e *Emulator) sleep(r *http.Request, d time.Duration) bool {
 }
 
 func writeHTML(w http.ResponseWriter, code int) {
-	if code == 0 {
-		code = http.StatusBadGateway
-	}
+	code = cmp.Or(code, http.StatusBadGateway)
 	w.Header().Set("Content-Type", "text/html; charset=UTF-8")
 	w.WriteHeader(code)
 	_, _ = io.WriteString(w, "<!DOCTYPE html>\n<html lang=en><title>Error "+strconv.Itoa(code)+"</title><p>The server encountered a "+

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"math"
@@ -33,9 +34,7 @@ func (e *Emulator) makeToken(n *enterprise, r *am.EnrollmentToken) (*token, erro
 	if utf8.RuneCountInString(r.AdditionalData) > 1024 {
 		return nil, invalid("Additional data must be at most 1024 characters long.")
 	}
-	if r.Duration == "" {
-		r.Duration = discovery.FormatDuration(time.Hour)
-	}
+	r.Duration = cmp.Or(r.Duration, discovery.FormatDuration(time.Hour))
 	duration, err := discovery.ParseDuration(r.Duration)
 	if err != nil || duration < time.Minute {
 		return nil, invalid("Duration must be at least 1 minute.")

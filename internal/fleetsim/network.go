@@ -11,14 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
-// newTransport is the connections of the whole fleet.
+// newTransport is the connections of the whole fleet: those of an agent, and more of them.
 func newTransport(agents int) *http.Transport {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.Protocols = new(http.Protocols)
-	transport.Protocols.SetHTTP1(true)
+	transport := agent.NewClient().Transport.(*http.Transport)
 	transport.MaxIdleConns = 0
 	transport.MaxIdleConnsPerHost = min(agents, 256)
 	transport.ResponseHeaderTimeout = time.Minute

@@ -224,22 +224,13 @@ func (p *Platform) enterprise(ctx context.Context, owner company.Company, signup
 
 // orphan finds the enterprise that a sign-up made, by its nonce.
 func (p *Platform) orphan(ctx context.Context, nonce string) (string, bool) {
-	token := ""
-	for {
-		answer, err := ask(ctx, p, methodListEnterprises, urgent,
-			p.am.Enterprises.List().ProjectId(p.cfg.Project).PageSize(100).PageToken(token))
-		if err != nil {
-			return "", false
-		}
-		for _, e := range answer.Enterprises {
-			if e != nil && strings.HasSuffix(e.EnterpriseDisplayName, " "+nonce+")") {
-				return e.Name, true
-			}
-		}
-		if token = answer.NextPageToken; token == "" {
-			return "", false
+	listed, _ := p.displayNames(ctx, urgent) // without a list it is not found
+	for enterprise, displayName := range listed {
+		if strings.HasSuffix(displayName, " "+nonce+")") {
+			return enterprise, true
 		}
 	}
+	return "", false
 }
 
 // rename removes the nonce from the display name of a company's enterprise. It

@@ -31,7 +31,7 @@ func (p *Platform) noteLost(ctx context.Context) error {
 	if err != nil || !slices.ContainsFunc(owners, company.Company.Connected) {
 		return err
 	}
-	listed, err := p.enterpriseNames(ctx, background)
+	listed, err := p.displayNames(ctx, background)
 	if err != nil {
 		return err
 	}
@@ -40,8 +40,8 @@ func (p *Platform) noteLost(ctx context.Context) error {
 		return err
 	}
 	for _, owner := range owners {
-		if owner.Connected() {
-			err = errors.Join(err, p.noteOne(ctx, owner, listed[owner.Enterprise], !known[owner.ID].LostSince.IsZero()))
+		if _, has := listed[owner.Enterprise]; owner.Connected() {
+			err = errors.Join(err, p.noteOne(ctx, owner, has, !known[owner.ID].LostSince.IsZero()))
 		}
 	}
 	return err
@@ -67,9 +67,9 @@ func disconnectRemedy(owner company.Company) string {
 	return "restore it at the platform, or `muster company disconnect --company " + owner.Slug + " --confirm " + owner.Slug + "`"
 }
 
-// enterpriseNames lists the project's enterprises, completely.
-func (p *Platform) enterpriseNames(ctx context.Context, r rank) (map[string]bool, error) {
-	names, token := map[string]bool{}, ""
+// displayNames lists the project's enterprises, completely: by their names, what people call them.
+func (p *Platform) displayNames(ctx context.Context, r rank) (map[string]string, error) {
+	names, token := map[string]string{}, ""
 	for {
 		answer, err := ask(ctx, p, methodListEnterprises, r,
 			p.am.Enterprises.List().ProjectId(p.cfg.Project).PageSize(100).PageToken(token))
@@ -78,7 +78,7 @@ func (p *Platform) enterpriseNames(ctx context.Context, r rank) (map[string]bool
 		}
 		for _, e := range answer.Enterprises {
 			if e != nil {
-				names[e.Name] = true
+				names[e.Name] = e.EnterpriseDisplayName
 			}
 		}
 		if answer.NextPageToken == "" || answer.NextPageToken == token {
@@ -182,12 +182,12 @@ func (p *Platform) Disconnect(ctx context.Context, companyID string) (company.Co
 	if !owner.Connected() {
 		return company.Company{}, fault.New(fault.Refused, "the company is not connected to the platform")
 	}
-	listed, err := p.enterpriseNames(ctx, urgent)
+	listed, err := p.displayNames(ctx, urgent)
 	if err != nil {
 		return company.Company{}, notBound(err)
 	}
 	lost := false
-	if !listed[owner.Enterprise] {
+	if _, has := listed[owner.Enterprise]; !has {
 		if lost, err = p.lacks(ctx, owner); err != nil {
 			return company.Company{}, notBound(err)
 		}

@@ -31,13 +31,9 @@ func (c *Conflict) Unwrap() error {
 // Both returns those moves since the version that was seen which concern
 // settings that the person wants to change too.
 func (c *Conflict) Both(changes []Change) []Move {
-	var both []Move
-	for _, m := range c.Since.Moves {
-		if slices.ContainsFunc(changes, func(w Change) bool { return w.Setting == m.Setting.ID }) {
-			both = append(both, m)
-		}
-	}
-	return both
+	return slices.DeleteFunc(slices.Clone(c.Since.Moves), func(m Move) bool {
+		return !slices.ContainsFunc(changes, func(w Change) bool { return w.Setting == m.Setting.ID })
+	})
 }
 
 // explain turns a stale fault into a Conflict.

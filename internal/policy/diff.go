@@ -120,15 +120,10 @@ func tree(o *object) map[string]any {
 }
 
 func differing(a, b map[string]any, prefix string) []string {
-	names := map[string]bool{}
-	for name := range a {
-		names[name] = true
-	}
-	for name := range b {
-		names[name] = true
-	}
+	names := slices.Concat(slices.Collect(maps.Keys(a)), slices.Collect(maps.Keys(b)))
+	slices.Sort(names)
 	var found []string
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range slices.Compact(names) {
 		x, xIs := asObject(a[name])
 		y, yIs := asObject(b[name])
 		switch {

@@ -1,6 +1,7 @@
 package proposal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -109,11 +110,7 @@ type leased struct {
 func (s *Service) claim(ctx context.Context, call operation.Call, p Proposal, confirmed bool) (leased, error) {
 	c := Claim{ID: p.ID, Holder: resource.NewLeaseHolder("proposal"), For: leaseTime, Ref: call.IdempotencyRef, Confirmed: confirmed,
 		Verifier: s.Verifier, Next: p.Next}
-	patience := s.LeaseWait
-	if patience == 0 {
-		patience = DefaultLeaseWait
-	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, cmp.Or(s.LeaseWait, DefaultLeaseWait))
 	defer cancel()
 	for {
 		verdict, err := s.Store.ClaimProposal(ctx, c)
@@ -173,11 +170,7 @@ func (s *Service) send(ctx context.Context, t leased) Ending {
 	}
 	held, release := keep(ctx, s.Store, policy.LeaseKey(t.Next.PolicyID), t.holder)
 	defer release()
-	limit := s.PushLimit
-	if limit == 0 {
-		limit = DefaultPushLimit
-	}
-	held, cancel := context.WithTimeout(held, limit)
+	held, cancel := context.WithTimeout(held, cmp.Or(s.PushLimit, DefaultPushLimit))
 	defer cancel()
 	result, version := s.Publisher.PushUnsaved(held, c, t.policy())
 	if result.Cause != nil {

@@ -1,6 +1,7 @@
 package proposal
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -58,12 +59,7 @@ func (s *Service) crash(step string) {
 	}
 }
 
-func (s *Service) log() *slog.Logger {
-	if s.Log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return s.Log
-}
+func (s *Service) log() *slog.Logger { return cmp.Or(s.Log, slog.New(slog.DiscardHandler)) }
 
 // finder is Store.Proposal or Store.PeekProposal.
 type finder func(ctx context.Context, companyID, id string) (Proposal, error)

@@ -1,20 +1,19 @@
 package demo
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/json"
-	"io"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/service/portalclient"
-	"github.com/musterhq/muster/internal/surface/rest"
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
@@ -38,25 +37,18 @@ func (w person) post(ctx context.Context, path string, fields ...string) portalc
 	return p
 }
 
-// call makes a call over REST with the assistant's key.
-func (h *history) call(ctx context.Context, address string, body map[string]any) (answer map[string]any) {
-	payload := []byte("{}")
-	if body != nil {
-		payload = script.Must(json.Marshal(body))
+// call makes a call over REST with the assistant's key. Of one that the platform refused, there is no result.
+func (h *history) call(ctx context.Context, address string, body map[string]any) (result map[string]any) {
+	answer, err := client.New(h.service.PublicURL(), h.memory.Assistant).Do(ctx, client.Request{Method: http.MethodPost,
+		Path: client.Base + address, Body: script.Must(json.Marshal(body))})
+	if p, refused := errors.AsType[*client.Problem](err); refused && p.Status == http.StatusBadGateway {
+		return nil
 	}
-	url := h.service.PublicURL() + rest.Prefix + address
-	request := script.Must(http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(payload)))
-	request.Header.Set("X-API-Key", h.memory.Assistant)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
-	script.Need(err)
-	defer response.Body.Close()
-	text := script.Must(io.ReadAll(response.Body))
-	if response.StatusCode >= http.StatusBadRequest && response.StatusCode != http.StatusBadGateway {
-		script.Fail("%s is answered %d: %s", address, response.StatusCode, text)
+	if err != nil {
+		script.Fail("%s: %w", address, err)
 	}
-	_ = json.Unmarshal(text, &answer) // of a failure there may be nothing
-	return answer
+	script.Need(json.Unmarshal(answer.Body, &result))
+	return result
 }
 
 // linkLife is for how long the link of a start may be used.

@@ -91,7 +91,7 @@ func (h *history) errand(ctx context.Context, who person) {
 			continue
 		}
 		if h.errands%3 == 0 && k.args == nil {
-			h.call(ctx, "/assets/"+a.ID+"/commands/"+rowOf(k.kind).Segment, nil)
+			h.call(ctx, "/assets/"+a.ID+"/commands/"+rowOf(k.kind).Segment, map[string]any{})
 			wait.For(ctx, settle)
 		} else {
 			h.send(ctx, who, a, k.kind, k.args...)
