@@ -175,17 +175,3 @@ func (db *DB) keyState(ctx context.Context, t conn, c command.Command, lock stri
 	s.Frees = instant(leaves).Add(keyWindow).Sub(now)
 	return s, err
 }
-
-// noteOfKey counts the device of a command that begins, if its key has a limit.
-func (db *DB) noteOfKey(c command.Command) []part {
-	if c.DevicesPerDay == 0 {
-		return nil
-	}
-	now := db.now()
-	return []part{{`INSERT INTO key_devices (key_id, asset_id, epoch, at)
-		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT) ` + fromFirst + ` WHERE TRUE
-		ON CONFLICT (key_id, asset_id, epoch) DO UPDATE SET at = CASE WHEN excluded.at > key_devices.at THEN excluded.at ELSE key_devices.at END`,
-		[]any{c.Actor.ID, c.AssetID, c.Epoch, millis(now)}},
-		{`DELETE FROM key_devices WHERE key_id = ? AND at <= ? AND NOT (asset_id = ? AND epoch = ?)`,
-			[]any{c.Actor.ID, millis(now.Add(-keyWindow)), c.AssetID, c.Epoch}}}
-}
