@@ -99,13 +99,11 @@ type owned struct {
 	principal access.Principal
 }
 
-func ownedFields(o *owned) []any {
-	return append(append(keyFields(&o.key), &o.principal.CompanySlug, &o.principal.Version), settingsFields(&o.principal.Settings)...)
-}
+func ownedFields(o *owned) []any { return append(keyFields(&o.key), callersFields(&o.principal)...) }
 
 //nolint:gochecknoglobals // texts that are never written to
 var (
-	ownedColumns = keyColumns + `, c.slug, ` + controlVersion("c.id") + `, ` + settingsColumns
+	ownedColumns = keyColumns + `, ` + callersColumns
 	ownedTables  = ` FROM api_keys k JOIN companies c ON c.id = k.company_id`
 	shownColumns = strings.Replace(assetColumns, slugColumn, "c.slug", 1)
 )
