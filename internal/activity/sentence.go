@@ -110,27 +110,13 @@ const (
 
 // Ended returns an entry's end: for a command by its present state, else by the recorded outcome.
 func (e Entry) Ended() End {
-	if e.Action.Area() == "command" && e.Outcome == OK {
-		switch e.State {
-		case "SUCCESS":
-			return Done
-		case "ERROR":
-			return Wrong
-		case "UNCONFIRMED":
-			return Doubtful
-		case "":
-			return Unkept
-		}
-		return Open
+	if e.Action.Area() != "command" || e.Outcome != OK {
+		return map[Outcome]End{OK: Done, Refused: Wrong, Failed: Wrong, Unconfirmed: Doubtful}[e.Outcome]
 	}
-	switch e.Outcome {
-	case Refused, Failed:
-		return Wrong
-	case Unconfirmed:
-		return Doubtful
-	default:
-		return Done
+	if end, final := map[string]End{"SUCCESS": Done, "ERROR": Wrong, "UNCONFIRMED": Doubtful, "": Unkept}[e.State]; final {
+		return end
 	}
+	return Open
 }
 
 // clause is a verb with its object. A sentence with several is about changes that were made together.
@@ -163,29 +149,25 @@ func (e Entry) clauses(verbs Verbs) []clause {
 	if past, base, _ := verbs(strings.ToUpper(verb)); area == "command" && past != "" {
 		return []clause{(clause{past: past, base: base}).name(e.target())}
 	}
-	switch area {
-	case "company":
-		if all := e.companyClauses(); len(all) > 0 {
-			return all
-		}
-	case "user":
-		if all := e.userClauses(); e.Action == UserChanged && len(all) > 0 {
-			return all
-		}
-	case "connection":
-		if all := e.connectionClauses(); e.Action == ConnectionChanged && len(all) > 0 {
-			return all
-		}
-	case "asset":
-		if all := e.editClauses(); e.Action == AssetChanged && len(all) > 0 {
-			return all
-		}
-	case "authorization":
-		return []clause{e.authorizationClause(verbs)}
-	case "proposal":
-		return []clause{e.proposalClause()}
+	var all []clause
+	switch {
+	case area == "company":
+		all = e.companyClauses()
+	case e.Action == UserChanged:
+		all = e.userClauses()
+	case e.Action == ConnectionChanged:
+		all = e.connectionClauses()
+	case e.Action == AssetChanged:
+		all = e.editClauses()
+	case area == "authorization":
+		all = []clause{e.authorizationClause(verbs)}
+	case area == "proposal":
+		all = []clause{e.proposalClause()}
 	}
-	return []clause{e.plainClause()}
+	if len(all) == 0 {
+		all = []clause{e.plainClause()}
+	}
+	return all
 }
 
 // plainClause is an action with its target: by the words of plainWords, else by the action's name.

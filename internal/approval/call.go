@@ -280,31 +280,29 @@ func (r *Refusal) Error() string {
 
 // Fault is the refusal for the caller, with the address of the authorization at a service.
 func (r *Refusal) Fault(publicURL string) *fault.Error {
-	if r.ID == "" && r.Verdict == Asks {
-		f := fault.New(fault.Forbidden, "a person must authorize this call: the call itself is answered with the address where they can")
-		f.Approval = &fault.Approval{}
-		return f
+	var f *fault.Error
+	var a fault.Approval // without an address, too: the same call may succeed later, so that the fault is not kept
+	if r.ID != "" {
+		a.URL = publicURL + Path + "/" + r.ID
 	}
-	if r.ID == "" {
-		f := fault.New(fault.Forbidden, "a person must authorize this call, and %d calls of this caller wait for a person already: "+
+	switch {
+	case r.ID == "" && r.Verdict == Asks:
+		f = fault.New(fault.Forbidden, "a person must authorize this call: the call itself is answered with the address where they can")
+	case r.ID == "":
+		f = fault.New(fault.Forbidden, "a person must authorize this call, and %d calls of this caller wait for a person already: "+
 			"no further one is asked for until one of them is decided or an hour old", MaxWaiting)
-		f.Approval = &fault.Approval{} // the same call may succeed later: it is not kept
-		return f
-	}
-	address := publicURL + Path + "/" + r.ID
-	f := fault.New(fault.Forbidden, "a person must authorize this call at %s; then send the same call again within %d minutes. "+
-		"Another reason or more permissions do not replace it", address, int(UseWithin.Minutes()))
-	if r.Verdict == Refused {
+	case r.Verdict == Refused:
 		why := ""
 		if r.Reason != "" {
 			why = fmt.Sprintf(" The person's reason: %q.", r.Reason)
 		}
 		f = fault.New(fault.Forbidden, "a person declined this call: see %s.%s The same call can be asked for again an hour after that",
-			address, why)
+			a.URL, why)
+		a.Declined = &fault.Declined{By: r.By, At: r.At, Reason: r.Reason}
+	default:
+		f = fault.New(fault.Forbidden, "a person must authorize this call at %s; then send the same call again within %d minutes. "+
+			"Another reason or more permissions do not replace it", a.URL, int(UseWithin.Minutes()))
 	}
-	f.Approval = &fault.Approval{URL: address}
-	if r.Verdict == Refused {
-		f.Approval.Declined = &fault.Declined{By: r.By, At: r.At, Reason: r.Reason}
-	}
+	f.Approval = &a
 	return f
 }

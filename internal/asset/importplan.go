@@ -89,13 +89,11 @@ func Suggested(column string) string {
 		tagsKey:        {"tag", "labels", "groups"},
 		UserKey:        {"assignedto", "username", "person", "owner", "employee"},
 		UserEmailKey:   {"email", "mail", "emailaddress", "emailoftheuser"},
+		"brand":        nil,
 	} {
 		if key == strings.ToLower(target) || slices.Contains(names, key) {
 			return target
 		}
-	}
-	if key == "brand" {
-		return "brand"
 	}
 	return column
 }

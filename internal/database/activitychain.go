@@ -76,19 +76,18 @@ func (db *DB) Heads(ctx context.Context) (heads []activity.Head, err error) {
 	err = db.engine.Snapshot(ctx, func(ctx context.Context, c conn) error {
 		heads = nil
 		all, err := listCompanies(ctx, c)
-		for i := 0; i < len(all) && err == nil; i++ {
-			var head activity.Head
-			if head, err = findHead(ctx, c, all[i].ID, ""); err == nil && head.First == 0 && beingDeleted(ctx, c, all[i].ID) != nil {
-				continue
+		for _, of := range all {
+			head, err := findHead(ctx, c, of.ID, "")
+			if err != nil {
+				return err
 			}
-			heads = append(heads, head)
+			if head.First > 0 || beingDeleted(ctx, c, of.ID) == nil {
+				heads = append(heads, head)
+			}
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return heads, nil
+	return heads, err
 }
 
 // SealActivity implements activity.ChainStore.

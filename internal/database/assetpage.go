@@ -218,18 +218,8 @@ func pageIDs(d engine.Dialect, q asset.Query, where conditions, descending bool)
 }
 
 func orderColumn(o asset.Order) string {
-	switch o {
-	case asset.ByIdentification:
-		return "identification"
-	case asset.ByStatus:
-		return "status"
-	case asset.ByCreatedAt:
-		return "created_at"
-	case asset.ByLastSeenAt:
-		return "at"
-	default:
-		return "synced_at"
-	}
+	return cmp.Or(map[asset.Order]string{asset.ByIdentification: "identification", asset.ByStatus: "status",
+		asset.ByCreatedAt: "created_at", asset.ByLastSeenAt: "at"}[o], "synced_at")
 }
 
 // arms splits a filter into conditions that an index holds in the order.
@@ -285,29 +275,27 @@ func armStatuses(q asset.Query, limited bool) []arm {
 	return all
 }
 
-// compareAssets orders as the statements do: text byte by byte, ties by id.
+// compareAssets orders the assets of a page as the statements do.
 func compareAssets(o asset.Order, descending bool) func(a, b asset.Asset) int {
-	by := func(a, b asset.Asset) int {
-		switch o {
-		case asset.ByIdentification:
-			return strings.Compare(a.Identification, b.Identification)
-		case asset.ByStatus:
-			return strings.Compare(string(a.Status), string(b.Status))
-		case asset.ByCreatedAt:
-			return a.CreatedAt.Compare(b.CreatedAt)
-		case asset.ByLastSeenAt:
-			return a.Device.LastSeenAt.Compare(b.Device.LastSeenAt)
-		case byID:
-			return 0
-		default:
-			return a.SyncedAt.Compare(b.SyncedAt)
-		}
+	compare := comparePlaces(descending)
+	return func(a, b asset.Asset) int { return compare(placeOf(o, a), placeOf(o, b)) }
+}
+
+// placeOf is where an asset stands in an order.
+func placeOf(o asset.Order, a asset.Asset) place {
+	p := place{id: a.ID}
+	switch o {
+	case asset.ByIdentification:
+		p.text = a.Identification
+	case asset.ByStatus:
+		p.text = string(a.Status)
+	case asset.ByCreatedAt:
+		p.number = millis(a.CreatedAt)
+	case asset.ByLastSeenAt:
+		p.number = millis(a.Device.LastSeenAt)
+	case byID:
+	default:
+		p.number = millis(a.SyncedAt)
 	}
-	return func(a, b asset.Asset) int {
-		order := cmp.Or(by(a, b), strings.Compare(a.ID, b.ID))
-		if descending {
-			return -order
-		}
-		return order
-	}
+	return p
 }

@@ -54,21 +54,9 @@ func (db *DB) UnfinishedList(ctx context.Context, companyID string, policies []s
 	limit int) ([]command.Named, error) {
 	where, args := ofPolicies(policyOfCommand, policies)
 	args = append(append([]any{companyID, millis(from), millis(before)}, args...), limit)
-	rows, err := list(ctx, db.read(), into(commandFields),
-		`SELECT `+commandColumns+fromUnfinished+where+` ORDER BY c.created_at DESC, c.id DESC LIMIT ?`, args...)
-	if err != nil || len(rows) == 0 {
-		return nil, err
-	}
-	ids := make([]any, len(rows))
-	for i, c := range rows {
-		ids[i] = c.AssetID
-	}
-	names, err := mapped[string, string](ctx, db.read(), `SELECT id, identification FROM assets WHERE id IN (`+marks(len(ids))+`)`, ids...)
-	named := make([]command.Named, len(rows))
-	for i, c := range rows {
-		named[i] = command.Named{Command: c, Identification: names[c.AssetID]}
-	}
-	return named, err
+	return list(ctx, db.read(), into(func(n *command.Named) []any { return append(commandFields(&n.Command), &n.Identification) }),
+		`SELECT `+commandColumns+`, COALESCE((SELECT a.identification FROM assets a WHERE a.id = c.asset_id
+			AND a.company_id = c.company_id), '')`+fromUnfinished+where+` ORDER BY c.created_at DESC, c.id DESC LIMIT ?`, args...)
 }
 
 // Abandoned returns intents that no replica works on, oldest first: those

@@ -10,13 +10,20 @@ import (
 	"github.com/musterhq/muster/internal/company"
 )
 
-const companyColumns = `c.id, c.slug, c.name, c.inactive_after, c.enterprise, c.created_at, c.upgrade_notice,
-	c.lost_message, c.lost_phone, c.lost_organization, c.keep_commands, c.keep_places, c.keep_events, ` + settingsColumns
+const companyColumns = `c.id, c.slug, c.created_at, ` + savedCompany
+
+// savedCompany are the columns of a company that may change.
+const savedCompany = `c.name, c.inactive_after, c.enterprise, c.upgrade_notice, c.lost_message, c.lost_phone, c.lost_organization,
+	c.keep_commands, c.keep_places, c.keep_events, ` + settingsColumns
 
 func companyFields(c *company.Company) []any {
-	return append([]any{&c.ID, &c.Slug, &c.Name, (*duration)(&c.InactiveAfter), &c.Enterprise, at(&c.CreatedAt),
-		&c.UpgradeNotice, &c.Lost.Message, &c.Lost.PhoneNumber, &c.Lost.Organization,
-		(*duration)(&c.KeepCommands), (*duration)(&c.KeepPlaces), (*duration)(&c.KeepEvents)}, settingsFields(&c.Settings)...)
+	return append([]any{&c.ID, &c.Slug, at(&c.CreatedAt)}, savedCompanyFields(c)...)
+}
+
+func savedCompanyFields(c *company.Company) []any {
+	return append([]any{&c.Name, (*duration)(&c.InactiveAfter), &c.Enterprise, &c.UpgradeNotice, &c.Lost.Message, &c.Lost.PhoneNumber,
+		&c.Lost.Organization, (*duration)(&c.KeepCommands), (*duration)(&c.KeepPlaces), (*duration)(&c.KeepEvents)},
+		settingsFields(&c.Settings)...)
 }
 
 // CreateCompany adds a company. It fails with fault.Refused if another company has the slug or the enterprise.
@@ -107,14 +114,9 @@ func (db *DB) saveCompany(ctx context.Context, t *tx, c, next company.Company) e
 	next.KeepCommands = cmp.Or(next.KeepCommands, c.KeepCommands)
 	next.KeepPlaces = cmp.Or(next.KeepPlaces, c.KeepPlaces)
 	next.KeepEvents = cmp.Or(next.KeepEvents, c.KeepEvents)
-	settings := settingsFields(&next.Settings)
-	args := append([]any{next.Name, next.InactiveAfter.Milliseconds(), next.Enterprise, next.UpgradeNotice,
-		next.Lost.Message, next.Lost.PhoneNumber, next.Lost.Organization,
-		next.KeepCommands.Milliseconds(), next.KeepPlaces.Milliseconds(), next.KeepEvents.Milliseconds()}, settings...)
-	t.do(ctx, `UPDATE companies SET name = ?, inactive_after = ?, enterprise = ?, upgrade_notice = ?,
-			lost_message = ?, lost_phone = ?, lost_organization = ?, keep_commands = ?, keep_places = ?, keep_events = ?,
-			(`+strings.ReplaceAll(settingsColumns, "c.", "")+`) = (`+marks(len(settings))+`) WHERE id = ?`,
-		append(args, c.ID)...)
+	saved := savedCompanyFields(&next)
+	t.do(ctx, `UPDATE companies SET (`+strings.ReplaceAll(savedCompany, "c.", "")+`) = (`+marks(len(saved))+`) WHERE id = ?`,
+		append(saved, c.ID)...)
 	if next.KeepCommands != c.KeepCommands || next.KeepPlaces != c.KeepPlaces {
 		t.check(retainAgain(ctx, t, c.ID))
 	}
@@ -125,6 +127,13 @@ func (db *DB) saveCompany(ctx context.Context, t *tx, c, next company.Company) e
 	t.check(db.recordCompany(ctx, t, activity.CompanyChanged, c, next))
 	db.followApproval(ctx, t, c, next)
 	return nil
+}
+
+// callersColumns are of a company what its callers are let in by.
+var callersColumns = `c.slug, ` + controlVersion("c.id") + `, ` + settingsColumns //nolint:gochecknoglobals // never written to
+
+func callersFields(p *access.Principal) []any {
+	return append([]any{&p.CompanySlug, &p.Version}, settingsFields(&p.Settings)...)
 }
 
 // settingsColumns are the columns of a company's settings, in the order of

@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,17 +43,15 @@ func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (o
 		oauth.Connection
 		user     account.User
 		narrowed access.Permission
-		slug     string
-		settings access.Settings
-		version  int64
 		expires  time.Time
+		company  access.Principal // see callersColumns
 	}
 	fields := func(c *caller) []any {
-		fields := append(connectionFields(&c.Connection), userFields(&c.user)...)
-		return append(append(fields, &c.GrantID, &c.narrowed, &c.slug, &c.version, at(&c.expires)), settingsFields(&c.settings)...)
+		return slices.Concat(connectionFields(&c.Connection), userFields(&c.user), []any{&c.GrantID, &c.narrowed, at(&c.expires)},
+			callersFields(&c.company))
 	}
-	c, err := find(ctx, db.read(), "connection", into(fields), `SELECT `+grantColumns+`, `+userColumns+`, g.id, k.scopes, c.slug, `+
-		controlVersion("c.id")+`, k.expires_at, `+settingsColumns+`
+	c, err := find(ctx, db.read(), "connection", into(fields), `SELECT `+grantColumns+`, `+userColumns+`, g.id, k.scopes, k.expires_at, `+
+		callersColumns+`
 		FROM oauth_tokens k
 		JOIN oauth_grants g ON g.id = k.grant_id
 		JOIN oauth_connections o ON o.id = g.connection_id
@@ -63,9 +62,9 @@ func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (o
 	if err != nil {
 		return oauth.Connection{}, access.Principal{}, err
 	}
-	p := c.user.Principal(c.slug, c.settings)
+	p := c.user.Principal(c.company.CompanySlug, c.company.Settings)
 	p.Kind, p.ID, p.Name, p.Frozen = access.Connection, c.ID, c.ClientName, c.Frozen
-	p.Version, p.Expires = c.version, c.expires
+	p.Version, p.Expires = c.company.Version, c.expires
 	c.Grantable = p.Permissions
 	p.Permissions &= c.Scopes.WithImplied()
 	if c.narrowed != 0 {

@@ -101,17 +101,13 @@ func disconnecting(ctx context.Context, t *tx, companyID, enterprise string) err
 // Its policies are pushed again to the next one, whose numbers of versions are others.
 func (db *DB) leave(ctx context.Context, t *tx, companyID, enterprise string, at time.Time) error {
 	const platformPolicies = `(SELECT id FROM policies WHERE company_id = ? AND type = 'PLATFORM')`
-	for _, step := range []part{
-		{`UPDATE companies SET enterprise = '' WHERE id = ?`, []any{companyID}},
-		{`DELETE FROM lost_enterprises WHERE company_id = ?`, []any{companyID}},
-		{`DELETE FROM policy_pushes WHERE policy_id IN ` + platformPolicies, []any{companyID}},
-		{`DELETE FROM push_retries WHERE policy_id IN ` + platformPolicies, []any{companyID}},
-		{
-			`UPDATE policies SET push_version = 0, push_tried_at = 0, push_error = '', pushed_at = 0 WHERE company_id = ? AND type = 'PLATFORM'`, []any{companyID}},
-		{`UPDATE disconnections SET ended_at = ? WHERE enterprise = ?`, []any{millis(at), enterprise}},
-	} {
-		t.do(ctx, step.text, step.args...)
-	}
+	t.do(ctx, `UPDATE companies SET enterprise = '' WHERE id = ?`, companyID)
+	t.do(ctx, `DELETE FROM lost_enterprises WHERE company_id = ?`, companyID)
+	t.do(ctx, `DELETE FROM policy_pushes WHERE policy_id IN `+platformPolicies, companyID)
+	t.do(ctx, `DELETE FROM push_retries WHERE policy_id IN `+platformPolicies, companyID)
+	t.do(ctx, `UPDATE policies SET push_version = 0, push_tried_at = 0, push_error = '', pushed_at = 0
+		WHERE company_id = ? AND type = 'PLATFORM'`, companyID)
+	t.do(ctx, `UPDATE disconnections SET ended_at = ? WHERE enterprise = ?`, millis(at), enterprise)
 	owner, err := findCompany(ctx, t, `c.id = ?`, companyID)
 	if err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/job"
 )
@@ -221,18 +220,11 @@ func (db *DB) DueJobs(ctx context.Context, now time.Time) ([]job.Job, error) {
 
 // JobMaker implements job.Queue.
 func (db *DB) JobMaker(ctx context.Context, j job.Job) (access.Principal, error) {
-	type found struct {
-		company company.Company
-		version int64
-	}
-	owner, err := find(ctx, db.read(), "company", into(func(f *found) []any {
-		return append([]any{&f.company.Slug, &f.version}, settingsFields(&f.company.Settings)...)
-	}), `SELECT c.slug, `+controlVersion("c.id")+`, `+settingsColumns+` FROM companies c WHERE c.id = ?`, j.CompanyID)
+	p, err := find(ctx, db.read(), "company", into(callersFields), `SELECT `+callersColumns+` FROM companies c WHERE c.id = ?`, j.CompanyID)
 	if err != nil {
-		return access.Principal{}, err
+		return p, err
 	}
-	p := access.Principal{Kind: access.System, ID: j.Maker.ID, Name: j.Maker.Name, CompanyID: j.CompanyID, CompanySlug: owner.company.Slug,
-		Permissions: access.All, Settings: owner.company.Settings}
+	p.Kind, p.ID, p.Name, p.CompanyID, p.Permissions = access.System, j.Maker.ID, j.Maker.Name, j.CompanyID, access.All
 	if j.Maker.Kind == access.User {
 		u, err := findUser(ctx, db.read(), `u.id = ? AND u.company_id = ? AND NOT u.disabled`, j.Maker.ID, j.CompanyID)
 		if fault.CodeOf(err) == fault.NotFound {
@@ -242,8 +234,9 @@ func (db *DB) JobMaker(ctx context.Context, j job.Job) (access.Principal, error)
 		if err != nil {
 			return p, err
 		}
-		p = u.Principal(owner.company.Slug, owner.company.Settings)
+		version := p.Version
+		p = u.Principal(p.CompanySlug, p.Settings)
+		p.Version = version
 	}
-	p.Version = owner.version
 	return p, nil
 }

@@ -99,13 +99,11 @@ type owned struct {
 	principal access.Principal
 }
 
-func ownedFields(o *owned) []any {
-	return append(append(keyFields(&o.key), &o.principal.CompanySlug, &o.principal.Version), settingsFields(&o.principal.Settings)...)
-}
+func ownedFields(o *owned) []any { return append(keyFields(&o.key), callersFields(&o.principal)...) }
 
 //nolint:gochecknoglobals // texts that are never written to
 var (
-	ownedColumns = keyColumns + `, c.slug, ` + controlVersion("c.id") + `, ` + settingsColumns
+	ownedColumns = keyColumns + `, ` + callersColumns
 	ownedTables  = ` FROM api_keys k JOIN companies c ON c.id = k.company_id`
 	shownColumns = strings.Replace(assetColumns, slugColumn, "c.slug", 1)
 )
@@ -174,18 +172,4 @@ func (db *DB) keyState(ctx context.Context, t conn, c command.Command, lock stri
 		c.Actor.ID, since, others-int64(c.DevicesPerDay))
 	s.Frees = instant(leaves).Add(keyWindow).Sub(now)
 	return s, err
-}
-
-// noteOfKey counts the device of a command that begins, if its key has a limit.
-func (db *DB) noteOfKey(c command.Command) []part {
-	if c.DevicesPerDay == 0 {
-		return nil
-	}
-	now := db.now()
-	return []part{{`INSERT INTO key_devices (key_id, asset_id, epoch, at)
-		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT) ` + fromFirst + ` WHERE TRUE
-		ON CONFLICT (key_id, asset_id, epoch) DO UPDATE SET at = CASE WHEN excluded.at > key_devices.at THEN excluded.at ELSE key_devices.at END`,
-		[]any{c.Actor.ID, c.AssetID, c.Epoch, millis(now)}},
-		{`DELETE FROM key_devices WHERE key_id = ? AND at <= ? AND NOT (asset_id = ? AND epoch = ?)`,
-			[]any{c.Actor.ID, millis(now.Add(-keyWindow)), c.AssetID, c.Epoch}}}
 }

@@ -225,17 +225,25 @@ func (db *DB) notes(c command.Command, now time.Time) (notes []part) {
 	if c.Type.Destructive() {
 		notes = noteUse(c, now)
 	}
-	return append(notes, db.noteOfKey(c)...)
+	if c.DevicesPerDay > 0 {
+		notes = append(notes, noteDevice("key_devices", "key_id", c.Actor.ID, c, db.now(), keyWindow)...)
+	}
+	return notes
 }
 
-// noteUse counts a device, from now on. A device that counts already counts for
-// as long as a new one, so that any window holds all that got a command in it.
+// noteUse counts a device for its company.
 func noteUse(c command.Command, now time.Time) []part {
-	return []part{{`INSERT INTO destructive_uses (company_id, asset_id, epoch, at)
+	return noteDevice("destructive_uses", "company_id", c.CompanyID, c, now, access.MaxLimitWindow)
+}
+
+// noteDevice counts a device in a table for an owner, from now on, and forgets those that have left the window. A device that
+// counts already counts for as long as a new one, so that any window holds all that got a command in it.
+func noteDevice(table, owner, id string, c command.Command, now time.Time, window time.Duration) []part {
+	return []part{{`INSERT INTO ` + table + ` (` + owner + `, asset_id, epoch, at)
 		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT) ` + fromFirst + ` WHERE TRUE
-		ON CONFLICT (company_id, asset_id, epoch) DO UPDATE SET
-			at = CASE WHEN excluded.at > destructive_uses.at THEN excluded.at ELSE destructive_uses.at END`,
-		[]any{c.CompanyID, c.AssetID, c.Epoch, millis(now)}},
-		{`DELETE FROM destructive_uses WHERE company_id = ? AND at <= ? AND NOT (asset_id = ? AND epoch = ?)`,
-			[]any{c.CompanyID, millis(now.Add(-access.MaxLimitWindow)), c.AssetID, c.Epoch}}}
+		ON CONFLICT (` + owner + `, asset_id, epoch) DO UPDATE SET
+			at = CASE WHEN excluded.at > ` + table + `.at THEN excluded.at ELSE ` + table + `.at END`,
+		[]any{id, c.AssetID, c.Epoch, millis(now)}},
+		{`DELETE FROM ` + table + ` WHERE ` + owner + ` = ? AND at <= ? AND NOT (asset_id = ? AND epoch = ?)`,
+			[]any{id, millis(now.Add(-window)), c.AssetID, c.Epoch}}}
 }

@@ -121,26 +121,21 @@ func (h *lockedAsset) become(o lockedAsset) {
 // moveDevice ties what belongs to a device to its new asset.
 func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) {
 	now := millis(t.db.now())
-	for _, change := range []part{
-		{
-			`UPDATE device_names SET ended = TRUE, observed_at = CASE WHEN observed_at > ? THEN observed_at ELSE ? END WHERE asset_id = ? AND NOT ended`, []any{now, now, to.id}},
-		{`UPDATE device_names SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
-		{`DELETE FROM agent_deliveries WHERE device_id IN (SELECT id FROM agent_devices WHERE asset_id = ?)`, []any{from.id}},
-		{
-			`UPDATE agent_devices SET asset_id = ?, epoch = ?, open_deliveries = 0, erasing_at = 0 WHERE asset_id = ? AND epoch = ? AND state <> '` + string(agentdevice.Deleted) + `'`,
-			[]any{to.id, to.epoch, from.id, from.epoch}},
-		{`DELETE FROM asset_edits WHERE asset_id IN (?, ?)`, []any{to.id, from.id}},
-		{`DELETE FROM asset_apps WHERE asset_id = ?`, []any{to.id}},
-		{`UPDATE asset_apps SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
-		{`DELETE FROM installed_apps WHERE asset_id = ?`, []any{to.id}},
-		{`UPDATE installed_apps SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
-		{`DELETE FROM asset_places WHERE asset_id = ? AND reported_at IN (SELECT p.reported_at FROM asset_places p WHERE p.asset_id = ?)`,
-			[]any{from.id, to.id}}, // the places of the asset before stay
-		{`UPDATE asset_places SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
-		{`UPDATE device_logs SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
-	} {
-		t.do(ctx, change.text, change.args...)
-	}
+	t.do(ctx, `UPDATE device_names SET ended = TRUE, observed_at = CASE WHEN observed_at > ? THEN observed_at ELSE ? END
+		WHERE asset_id = ? AND NOT ended`, now, now, to.id)
+	t.do(ctx, `UPDATE device_names SET asset_id = ? WHERE asset_id = ?`, to.id, from.id)
+	t.do(ctx, `DELETE FROM agent_deliveries WHERE device_id IN (SELECT id FROM agent_devices WHERE asset_id = ?)`, from.id)
+	t.do(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ?, open_deliveries = 0, erasing_at = 0
+		WHERE asset_id = ? AND epoch = ? AND state <> '`+string(agentdevice.Deleted)+`'`, to.id, to.epoch, from.id, from.epoch)
+	t.do(ctx, `DELETE FROM asset_edits WHERE asset_id IN (?, ?)`, to.id, from.id)
+	t.do(ctx, `DELETE FROM asset_apps WHERE asset_id = ?`, to.id)
+	t.do(ctx, `UPDATE asset_apps SET asset_id = ? WHERE asset_id = ?`, to.id, from.id)
+	t.do(ctx, `DELETE FROM installed_apps WHERE asset_id = ?`, to.id)
+	t.do(ctx, `UPDATE installed_apps SET asset_id = ? WHERE asset_id = ?`, to.id, from.id)
+	t.do(ctx, `DELETE FROM asset_places WHERE asset_id = ? AND reported_at IN (SELECT p.reported_at FROM asset_places p
+		WHERE p.asset_id = ?)`, from.id, to.id) // the places of the asset before stay
+	t.do(ctx, `UPDATE asset_places SET asset_id = ? WHERE asset_id = ?`, to.id, from.id)
+	t.do(ctx, `UPDATE device_logs SET asset_id = ? WHERE asset_id = ?`, to.id, from.id)
 }
 
 // replacing runs work that may let a managed device leave its asset, under the lock of

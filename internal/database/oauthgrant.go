@@ -97,12 +97,8 @@ func (db *DB) endGrant(ctx context.Context, t *tx, o oauth.Connection, grantID, 
 func changeGrants(ctx context.Context, t *tx, before oauth.Connection, after *oauth.Connection) error {
 	const codes = `DELETE FROM oauth_codes WHERE user_id = ? AND client_id = ?`
 	if before.RevokedAt.IsZero() && !after.RevokedAt.IsZero() {
-		for _, statement := range [...]string{
-			`DELETE FROM oauth_tokens WHERE grant_id IN (SELECT g.id FROM oauth_grants g WHERE g.connection_id = ?)`,
-			`DELETE FROM oauth_grants WHERE connection_id = ?`,
-		} {
-			t.do(ctx, statement, before.ID)
-		}
+		t.do(ctx, `DELETE FROM oauth_tokens WHERE grant_id IN (SELECT g.id FROM oauth_grants g WHERE g.connection_id = ?)`, before.ID)
+		t.do(ctx, `DELETE FROM oauth_grants WHERE connection_id = ?`, before.ID)
 		after.Grants = 0
 		return t.Exec(ctx, codes, before.UserID, before.ClientID)
 	}

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -45,16 +46,9 @@ func findPolicy(ctx context.Context, c conn, companyID, id, lock string) (policy
 		companyID)
 }
 
-// policyOrder returns the columns of an order of the list.
+// policyOrder returns the column of an order of the list.
 func policyOrder(o policy.Order) string {
-	switch o {
-	case policy.ByUpdatedAt:
-		return "p.updated_at"
-	case policy.ByVersion:
-		return "p.version"
-	default:
-		return "p.name"
-	}
+	return cmp.Or(map[policy.Order]string{policy.ByUpdatedAt: "p.updated_at", policy.ByVersion: "p.version"}[o], "p.name")
 }
 
 // Policies returns one page of the company's policies that are not deleted, and

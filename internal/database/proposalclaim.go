@@ -145,7 +145,7 @@ func (db *DB) finishProposal(ctx context.Context, t *tx, e proposal.Ending) (pro
 	}
 	t.do(ctx, `UPDATE proposals SET status = ?, failure = ?, outcome = ?, version = ?, looks = ?, look_at = ?, holder = ''
 		WHERE id = ?`, string(p.Status), string(p.Failure), p.Outcome, p.Version, p.Looks, lookAt, e.ID)
-	if outcome, ended := settling(p.Status); settled && ended {
+	if outcome := settling(p.Status); settled && outcome != "" {
 		t.check(db.recordProposal(ctx, t, p, activity.ProposalApplied, outcome))
 	}
 	t.changed(p.CompanyID, "proposal", p.ID)
@@ -153,18 +153,10 @@ func (db *DB) finishProposal(ctx context.Context, t *tx, e proposal.Ending) (pro
 	return p, true, t.Exec(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, policy.LeaseKey(p.Next.PolicyID), e.Holder)
 }
 
-// settling is how the record describes a proposal that is no longer being applied.
-func settling(s proposal.Status) (activity.Outcome, bool) {
-	switch s {
-	case proposal.Succeeded:
-		return activity.OK, true
-	case proposal.Failed:
-		return activity.Failed, true
-	case proposal.Unconfirmed:
-		return activity.Unconfirmed, true
-	default:
-		return "", false
-	}
+// settling is how the record describes a proposal that is no longer being applied; empty: it is.
+func settling(s proposal.Status) activity.Outcome {
+	return map[proposal.Status]activity.Outcome{proposal.Succeeded: activity.OK, proposal.Failed: activity.Failed,
+		proposal.Unconfirmed: activity.Unconfirmed}[s]
 }
 
 // saveNext saves the reviewed policy as the next version, and returns it. When

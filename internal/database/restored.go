@@ -51,12 +51,8 @@ func (db *DB) holdUp(ctx context.Context, t *tx) error {
 // for each second since the last save.
 func (db *DB) renewPolicies(ctx context.Context, t *tx) error {
 	const ofAgents = `type <> 'PLATFORM'`
-	for _, text := range []string{
-		`DELETE FROM push_retries`,
-		`UPDATE policies SET push_version = 0, push_tried_at = 0 WHERE type = 'PLATFORM'`,
-	} {
-		t.do(ctx, text)
-	}
+	t.do(ctx, `DELETE FROM push_retries`)
+	t.do(ctx, `UPDATE policies SET push_version = 0, push_tried_at = 0 WHERE type = 'PLATFORM'`)
 	now := millis(db.now())
 	t.do(ctx, `UPDATE policies SET version = version + 1 + CASE WHEN updated_at < ? THEN (? - updated_at) / 1000 ELSE 0 END
 		WHERE `+ofAgents, now, now)

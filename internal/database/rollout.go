@@ -98,12 +98,8 @@ func forgetReleases(ctx context.Context, t *tx, added rollout.Release, surplus i
 			"for the version to keep, which ends all others", added.Version, rollout.MaxReleases)
 	}
 	for _, r := range needless {
-		for _, statement := range []string{
-			`DELETE FROM agent_release_parts WHERE sha256 = ?`,
-			`DELETE FROM agent_releases WHERE sha256 = ?`,
-		} {
-			t.do(ctx, statement, r.SHA256)
-		}
+		t.do(ctx, `DELETE FROM agent_release_parts WHERE sha256 = ?`, r.SHA256)
+		t.do(ctx, `DELETE FROM agent_releases WHERE sha256 = ?`, r.SHA256)
 		for _, table := range []string{"agent_rollouts", "agent_updates"} {
 			t.do(ctx, `DELETE FROM `+table+
 				` WHERE version = ? AND NOT EXISTS (SELECT 1 FROM agent_releases r WHERE r.version = ?)`,

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/hex"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -67,25 +67,22 @@ func (db *DB) SignInFailed(ctx context.Context, u account.User, why string) erro
 type signedIn struct {
 	session account.Session
 	user    account.User
-	company company.Company
-	version int64
+	company access.Principal // see callersColumns
 }
 
 // SessionByToken finds a session with its user and its company's settings.
 func (db *DB) SessionByToken(ctx context.Context, hash account.SessionTokenHash) (account.Session, account.User, access.Principal, error) {
 	fields := func(in *signedIn) []any {
-		fields := append(append(sessionFields(&in.session), userFields(&in.user)...), &in.company.Slug, &in.version)
-		return append(fields, settingsFields(&in.company.Settings)...)
+		return slices.Concat(sessionFields(&in.session), userFields(&in.user), callersFields(&in.company))
 	}
-	in, err := find(ctx, db.read(), "session", into(fields), `SELECT `+sessionColumns+`, `+userColumns+`, c.slug, `+controlVersion("c.id")+
-		`, `+settingsColumns+`
+	in, err := find(ctx, db.read(), "session", into(fields), `SELECT `+sessionColumns+`, `+userColumns+`, `+callersColumns+`
 		FROM sessions s JOIN users u ON u.id = s.user_id JOIN companies c ON c.id = u.company_id
 		WHERE s.token_hash = ? AND NOT u.disabled`, hex.EncodeToString(hash[:]))
 	if err != nil {
 		return account.Session{}, account.User{}, access.Principal{}, err
 	}
-	p := in.user.Principal(in.company.Slug, in.company.Settings)
-	p.Version, p.Expires = in.version, in.session.CreatedAt.Add(account.SessionLimit)
+	p := in.user.Principal(in.company.CompanySlug, in.company.Settings)
+	p.Version, p.Expires = in.company.Version, in.session.CreatedAt.Add(account.SessionLimit)
 	return in.session, in.user, p, nil
 }
 

@@ -34,40 +34,35 @@ const (
 // noTokens is the condition that the grant g has no token left, so that no client can use it any more.
 const noTokens = `NOT EXISTS (SELECT 1 FROM oauth_tokens t WHERE t.grant_id = g.id)`
 
-// sweeps returns the statements that remove expired rows, and for each the instant before which its rows have expired.
-// A statement has two parameters: that instant, and how many rows it removes at most.
-func sweeps(now time.Time) []struct {
+// expiring is a statement that removes expired rows, and the instant before which they have expired. The statement has two
+// parameters: that instant, and how many rows it removes at most.
+type expiring struct {
 	statement string
 	before    time.Time
-} {
-	return []struct {
-		statement string
-		before    time.Time
-	}{
-		{`DELETE FROM device_logs WHERE command_id IN (SELECT command_id FROM device_logs WHERE at < ? ORDER BY at LIMIT ?)`,
-			now.Add(-agentdevice.LogLifetime)},
-		{`DELETE FROM authorizations WHERE id IN (SELECT id FROM authorizations WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
-			now.Add(-approval.KeepFor)},
-		{
-			`DELETE FROM enrollment_requests WHERE id IN (SELECT id FROM enrollment_requests WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
-		{`DELETE FROM mail_told WHERE (user_id, item_id) IN (SELECT user_id, item_id FROM mail_told WHERE at < ? ORDER BY at LIMIT ?)`,
-			now.Add(-mailedLifetime)},
-		{`DELETE FROM mail_letters WHERE id IN (SELECT id FROM mail_letters WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
-			now.Add(-account.InvitationLife)},
-		{`DELETE FROM messages WHERE (company_id, id) IN (SELECT company_id, id FROM messages WHERE seen_at < ? ORDER BY seen_at LIMIT ?)`,
-			now.Add(-messageLife)},
-		{`DELETE FROM budgets WHERE key IN (SELECT key FROM budgets WHERE closes_at < ? ORDER BY closes_at LIMIT ?)`, now.Add(-time.Hour)},
-		{`DELETE FROM command_polls WHERE command_id IN (SELECT command_id FROM command_polls WHERE next_at < ? ORDER BY next_at LIMIT ?)`,
-			now.Add(-pollLife)},
-		{
-			`DELETE FROM command_cancels WHERE command_id IN (SELECT command_id FROM command_cancels WHERE tried_at < ? ORDER BY tried_at LIMIT ?)`, now.Add(-pollLife)},
-		{`DELETE FROM signups WHERE state IN (SELECT state FROM signups WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
-			now.Add(-signupLife)},
-		{`DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
-			now.Add(-account.SessionLimit)},
-		{`DELETE FROM oauth_codes WHERE hash IN (SELECT hash FROM oauth_codes WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`,
-			now.Add(-codeLife)},
-		{`DELETE FROM oauth_tokens WHERE hash IN (SELECT hash FROM oauth_tokens WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
+}
+
+// oldest is the statement of a table whose rows, by their key, expire by the time in a column.
+func oldest(table, key, column string) string {
+	return `DELETE FROM ` + table + ` WHERE (` + key + `) IN (SELECT ` + key + ` FROM ` + table + ` WHERE ` + column + ` < ?
+		ORDER BY ` + column + ` LIMIT ?)`
+}
+
+// sweeps are the statements of all tables.
+func sweeps(now time.Time) []expiring {
+	return []expiring{
+		{oldest("device_logs", "command_id", "at"), now.Add(-agentdevice.LogLifetime)},
+		{oldest("authorizations", "id", "created_at"), now.Add(-approval.KeepFor)},
+		{oldest("enrollment_requests", "id", "expires_at"), now},
+		{oldest("mail_told", "user_id, item_id", "at"), now.Add(-mailedLifetime)},
+		{oldest("mail_letters", "id", "created_at"), now.Add(-account.InvitationLife)},
+		{oldest("messages", "company_id, id", "seen_at"), now.Add(-messageLife)},
+		{oldest("budgets", "key", "closes_at"), now.Add(-time.Hour)},
+		{oldest("command_polls", "command_id", "next_at"), now.Add(-pollLife)},
+		{oldest("command_cancels", "command_id", "tried_at"), now.Add(-pollLife)},
+		{oldest("signups", "state", "created_at"), now.Add(-signupLife)},
+		{oldest("sessions", "id", "created_at"), now.Add(-account.SessionLimit)},
+		{oldest("oauth_codes", "hash", "expires_at"), now.Add(-codeLife)},
+		{oldest("oauth_tokens", "hash", "expires_at"), now},
 		{`DELETE FROM oauth_grants WHERE id IN (SELECT g.id FROM oauth_grants g WHERE g.created_at < ? AND ` + noTokens +
 			` ORDER BY g.created_at LIMIT ?)`, now},
 		{`DELETE FROM oauth_connections WHERE id IN (SELECT o.id FROM (SELECT CAST(? AS BIGINT) AS time) b, oauth_connections o
@@ -84,13 +79,12 @@ func sweeps(now time.Time) []struct {
 		{`DELETE FROM enrollment_codes WHERE id IN (SELECT c.id FROM enrollment_codes c WHERE c.expires_at < ?
 			AND NOT EXISTS (SELECT 1 FROM enrollment_uses u WHERE u.code_id = c.id) ORDER BY c.expires_at LIMIT ?)`,
 			now.Add(-provisioning.KeepCodes)},
-		{`DELETE FROM asset_edits WHERE asset_id IN (SELECT asset_id FROM asset_edits WHERE at < ? ORDER BY at LIMIT ?)`,
-			now.Add(-editLife)},
+		{oldest("asset_edits", "asset_id", "at"), now.Add(-editLife)},
 		{`DELETE FROM job_devices WHERE (job_id, n) IN (SELECT d.job_id, d.n FROM jobs j JOIN job_devices d ON d.job_id = j.id
 			WHERE j.ended_at > 0 AND j.ended_at < ? LIMIT ?)`, now.Add(-job.KeepFor)},
 		{`DELETE FROM jobs WHERE id IN (SELECT j.id FROM jobs j WHERE j.ended_at > 0 AND j.ended_at < ?
 			AND NOT EXISTS (SELECT 1 FROM job_devices d WHERE d.job_id = j.id) ORDER BY j.ended_at LIMIT ?)`, now.Add(-job.KeepFor)},
-		{`DELETE FROM claims WHERE id IN (SELECT id FROM claims WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
+		{oldest("claims", "id", "expires_at"), now},
 		{`DELETE FROM leases WHERE name IN (SELECT name FROM leases WHERE expires_at < ? LIMIT ?)`, now.Add(-time.Hour)},
 	}
 }

@@ -189,10 +189,9 @@ func (db *DB) DeleteWebhook(ctx context.Context, companyID, id string) (webhook.
 		if err != nil {
 			return w, err
 		}
-		for _, rows := range []string{`webhook_held WHERE webhook_id = ?`, `webhook_attempts WHERE webhook_id = ?`,
-			`webhooks WHERE id = ?`} {
-			t.do(ctx, `DELETE FROM `+rows, id)
-		}
+		t.do(ctx, `DELETE FROM webhook_held WHERE webhook_id = ?`, id)
+		t.do(ctx, `DELETE FROM webhook_attempts WHERE webhook_id = ?`, id)
+		t.do(ctx, `DELETE FROM webhooks WHERE id = ?`, id)
 		return w, db.recordWebhook(ctx, t, w, activity.WebhookDeleted)
 	})
 }

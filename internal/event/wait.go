@@ -2,6 +2,8 @@ package event
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -102,15 +104,12 @@ func (f *Feed) Watch(ctx context.Context) error {
 }
 
 // companies are those whose calls wait.
-func (f *Feed) companies() (all []string) {
+func (f *Feed) companies() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	seen := map[string]bool{}
+	all := map[string]bool{}
 	for w := range f.waiting {
-		if !seen[w.company] {
-			seen[w.company] = true
-			all = append(all, w.company)
-		}
+		all[w.company] = true
 	}
-	return all
+	return slices.Collect(maps.Keys(all))
 }
