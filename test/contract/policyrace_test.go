@@ -81,7 +81,7 @@ func TestApproval_ChangeAndMoveAtOneTime(t *testing.T) {
 			t.Run(over+", the change first", func(t *testing.T) {
 				to, device := copied("First"), devices[2*n].AssetID
 				made := loosens(t, r.rest, to)
-				env.Fault(emulator.Fault{Method: "policies.patch", DelayMS: 1500})
+				env.Fault(emulator.Fault{Method: "policies.patch", DelayMS: 5000})
 				first := make(chan raced)
 				go func() { first <- r.apply(made) }()
 				awaitProposal(t, r.rest, made, "EXECUTING")
@@ -98,7 +98,7 @@ func TestApproval_ChangeAndMoveAtOneTime(t *testing.T) {
 			t.Run(over+", the move first", func(t *testing.T) {
 				to, device := copied("Second"), devices[2*n+1].AssetID
 				made := loosens(t, r.rest, to)
-				env.Fault(emulator.Fault{Method: "devices.patch", DelayMS: 1500})
+				env.Fault(emulator.Fault{Method: "devices.patch", DelayMS: 5000})
 				first := make(chan raced)
 				go func() { first <- r.move(device, to) }()
 				poll.Until(t, "the command is recorded", func() error {
