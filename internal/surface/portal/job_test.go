@@ -180,6 +180,9 @@ func TestJob_AgainForTheRest(t *testing.T) {
 		t.Error("devices that wait are listed as canceled")
 	}
 	admin.Send(o.base+to+"/cancel", url.Values{"once": {resource.NewID()}}).Want(t, 303)
+	if page := o.get(t, admin, to, 200); !strings.Contains(page, "0 of 2 have a result") {
+		t.Error("devices that were not reached count as having a result")
+	}
 	match := "job=" + o.id(to) + "&result=CANCELED"
 	if page := o.get(t, admin, to+"?result=CANCELED", 200); !strings.Contains(page, "A new job for 2 devices") ||
 		!strings.Contains(page, strings.ReplaceAll(match, "&", "&amp;")) {

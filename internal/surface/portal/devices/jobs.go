@@ -236,7 +236,7 @@ func (f followed) title() string { return jobTitle(f.Job) }
 
 // ended is how many devices have a result.
 func (f followed) ended() int {
-	return f.Total - f.Counts[job.DeviceWaiting] - f.Counts[job.DeviceTaken]
+	return f.Total - f.Counts[job.DeviceWaiting] - f.Counts[job.DeviceTaken] - f.Counts[job.DeviceCanceled]
 }
 
 // tabs are the results by status.
