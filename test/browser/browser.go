@@ -103,12 +103,24 @@ func (t *Tab) must(what string, err error) {
 	t.TB.Fatalf("%s: %v\n%s", what, err, state)
 }
 
-// do runs steps within patience.
-func (t *Tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
+// do takes a step within patience, and again where its element was replaced before it was used:
+// while a page loads, and where it refreshes itself.
+func (t *Tab) do(what string, step chromedp.Action[chromedp.Void]) {
 	t.TB.Helper()
 	ctx, cancel := context.WithTimeout(t.ctx, patience)
 	defer cancel()
-	t.must(what, chromedp.Do(ctx, steps...))
+	err := chromedp.Do(ctx, step)
+	for replaced(err) {
+		err = chromedp.Do(ctx, step)
+	}
+	t.must(what, err)
+}
+
+// replaced tells that an element that was found left the page before it was used. Each of these
+// comes before a key or a button of the mouse is pressed.
+func replaced(err error) bool {
+	return err != nil && (strings.Contains(err.Error(), "Could not find node with given id") ||
+		strings.Contains(err.Error(), "Node is detached from document"))
 }
 
 // Go opens a path of the portal and waits until it is loaded. What is still loading before is
