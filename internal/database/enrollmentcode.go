@@ -36,17 +36,29 @@ func (db *DB) CreateCode(ctx context.Context, c provisioning.Code) error {
 	})
 }
 
-// IssueCode implements provisioning.Codes. A code that was revoked in the meantime has its
-// token deleted.
-func (db *DB) IssueCode(ctx context.Context, id, ref string, expires time.Time) error {
-	return db.exec(ctx,
-		`UPDATE enrollment_codes SET ref = ?, expires_at = ?, drop_at = CASE WHEN revoked_at > 0 THEN revoked_at ELSE 0 END WHERE id = ?`,
-		ref, millis(expires), id)
+// IssueCode implements provisioning.Codes. If the code was revoked in the meantime, the platform
+// is to delete its token.
+func (db *DB) IssueCode(ctx context.Context, companyID, id, ref string, expires time.Time) error {
+	return db.exec(ctx, `UPDATE enrollment_codes SET ref = ?, expires_at = ?, drop_at = CASE WHEN ? <> '' THEN revoked_at ELSE 0 END
+		WHERE id = ? AND company_id = ?`, ref, millis(expires), ref, id, companyID)
 }
 
 // DropCode implements provisioning.Codes.
-func (db *DB) DropCode(ctx context.Context, id string) error {
-	return db.exec(ctx, `DELETE FROM enrollment_codes WHERE id = ?`, id)
+func (db *DB) DropCode(ctx context.Context, companyID, id string) error {
+	return db.changeCode(ctx, `DELETE FROM enrollment_codes WHERE id = ? AND company_id = ?`, companyID, id)
+}
+
+// Dropped implements provisioning.Codes.
+func (db *DB) Dropped(ctx context.Context, companyID, id string) error {
+	return db.changeCode(ctx, `UPDATE enrollment_codes SET drop_at = 0 WHERE id = ? AND company_id = ?`, companyID, id)
+}
+
+// changeCode changes a code by a statement of its id and its company, and has open pages refresh.
+func (db *DB) changeCode(ctx context.Context, statement, companyID, id string) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		t.changed(companyID, "code", id)
+		return t.Exec(ctx, statement, id, companyID)
+	})
 }
 
 // Codes implements provisioning.Codes.
@@ -111,15 +123,17 @@ func endCodesOf(ctx context.Context, t *tx, p policy.Policy) (codes int, err err
 			WHERE k.code_id = c.id AND k.code_id <> '' AND k.company_id = c.company_id AND k.policy_id = ? AND k.device_id = ''))
 		ORDER BY c.id`, p.CompanyID, p.ID, p.ID)
 	for _, id := range ids {
-		switch _, err := revokeCode(ctx, t, p.CompanyID, nil, id); {
-		case err == nil:
+		switch _, err := revokeCode(ctx, t, p.CompanyID, nil, id); fault.CodeOf(err) {
+		case "":
 			codes++
-		case fault.CodeOf(err) != fault.Unsupported: // it had expired
+		case fault.Unsupported: // the code had expired
+		default:
 			return 0, err
 		}
 	}
+	// Tokens that are left are for one asset each, and have no code.
 	n := t.count(ctx, `DELETE FROM agent_tokens WHERE company_id = ? AND policy_id = ? AND device_id = '' AND expires_at > ?`,
-		p.CompanyID, p.ID, millis(t.db.now())) // for one asset
+		p.CompanyID, p.ID, millis(t.db.now()))
 	return codes + int(n), nil
 }
 
@@ -165,24 +179,24 @@ func endRequests(ctx context.Context, t *tx, c provisioning.Code) {
 // use counts a device that enrolled with a code, and gives it the code's tags. It reports
 // whether other devices may enroll with it.
 func (h *lockedAsset) use(ctx context.Context, t *tx, code, device string) (goesOn bool, err error) {
-	c, known, err := maybe(lockCode(ctx, t, h.companyID, code))
+	c, err := lockCode(ctx, t, h.companyID, code)
 	if fault.CodeOf(err) == fault.NotFound {
 		return false, nil // it was made before codes were kept, or its id is another's
 	}
-	if err != nil || !known {
+	if err != nil {
 		return false, err
 	}
 	first := t.count(ctx, `INSERT INTO enrollment_uses (code_id, asset_id, epoch, device, at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (code_id, asset_id, epoch) DO NOTHING`, c.ID, h.id, h.epoch, device, millis(t.db.now()))
 	if first == 0 {
-		return c.Status(t.db.now()) == provisioning.CodeActive, nil
+		return c.GoesOn(), nil
 	}
 	tags := []string{}
 	if err := decode(h.tags, &tags); err != nil {
 		return false, err
 	}
 	more := c.Tags
-	if !c.RevokedAt.IsZero() || c.MaxDevices > 0 && c.Devices >= c.MaxDevices {
+	if !c.GoesOn() {
 		more = append(slices.Clone(more), provisioning.OverLimit)
 	}
 	for _, tag := range more {
@@ -193,10 +207,10 @@ func (h *lockedAsset) use(ctx context.Context, t *tx, code, device string) (goes
 	h.tags = encodeSome(tags)
 	c.Devices++
 	t.changed(c.CompanyID, "code", c.ID)
-	if c.MaxDevices > 0 && c.Devices >= c.MaxDevices {
+	if c.Full() {
 		return false, endCode(ctx, t, c)
 	}
-	return true, t.Exec(ctx, `UPDATE enrollment_codes SET devices = ? WHERE id = ?`, c.Devices, c.ID)
+	return c.GoesOn(), t.Exec(ctx, `UPDATE enrollment_codes SET devices = ? WHERE id = ?`, c.Devices, c.ID)
 }
 
 // DueDrops implements provisioning.Codes.
@@ -216,9 +230,4 @@ func (db *DB) DueDrops(ctx context.Context, now, next time.Time, limit int) ([]p
 		}
 	}
 	return mine, err
-}
-
-// Dropped implements provisioning.Codes.
-func (db *DB) Dropped(ctx context.Context, id string) error {
-	return db.exec(ctx, `UPDATE enrollment_codes SET drop_at = 0 WHERE id = ?`, id)
 }

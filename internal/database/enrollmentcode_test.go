@@ -28,7 +28,7 @@ func (f *fixture) enrollmentCode(devices int, tags ...string) provisioning.Code 
 		Maker: access.OperatorActor("ada"), Tags: tags, MaxDevices: devices, CreatedAt: f.clock.Now(),
 		ExpiresAt: f.clock.Now().Add(provisioning.Lifetime)}
 	f.ok(f.db.CreateCode(f.Context(), c))
-	f.ok(f.db.IssueCode(f.Context(), c.ID, "tokens/"+c.ID, c.ExpiresAt))
+	f.ok(f.db.IssueCode(f.Context(), c.CompanyID, c.ID, "tokens/"+c.ID, c.ExpiresAt))
 	return f.kept(c.ID)
 }
 
@@ -155,8 +155,15 @@ func TestEnrollmentCode_Revoked(t *testing.T) {
 		f.ok(f.db.CreateCode(f.Context(), late)) // revoked while the platform makes its token
 		_, err = f.db.RevokeCode(f.Context(), f.company.ID, nil, late.ID)
 		f.ok(err)
-		f.ok(f.db.IssueCode(f.Context(), late.ID, "tokens/late", late.ExpiresAt))
+		f.ok(f.db.IssueCode(f.Context(), late.CompanyID, late.ID, "tokens/late", late.ExpiresAt))
 		f.ok(f.dropper(vendor).Round(f.Context()))
 		equal(f, "deleted late", fmt.Sprint(vendor.dropped[1:]), "[tokens/late]")
+		agents := late
+		agents.ID, agents.Management = resource.NewID(), policy.Agent
+		f.ok(f.db.CreateCode(f.Context(), agents))
+		_, err = f.db.RevokeCode(f.Context(), f.company.ID, nil, agents.ID)
+		f.ok(err)
+		f.ok(f.db.IssueCode(f.Context(), agents.CompanyID, agents.ID, "", agents.ExpiresAt))
+		equal(f, "to delete at the platform, of an agent's code", f.kept(agents.ID).Dropping, false)
 	})
 }

@@ -74,13 +74,20 @@ func (c Code) Status(now time.Time) CodeStatus {
 	switch {
 	case !c.RevokedAt.IsZero():
 		return CodeRevoked
-	case c.MaxDevices > 0 && c.Devices >= c.MaxDevices:
+	case c.Full():
 		return CodeUsed
 	case !now.Before(c.ExpiresAt):
 		return CodeExpired
 	}
 	return CodeActive
 }
+
+// Full reports whether as many devices enrolled with the code as may.
+func (c Code) Full() bool { return c.MaxDevices > 0 && c.Devices >= c.MaxDevices }
+
+// GoesOn reports whether a device may enroll with the code: before it expires, and after that
+// if the device asked before.
+func (c Code) GoesOn() bool { return c.RevokedAt.IsZero() && !c.Full() }
 
 // Revocable reports whether a device may still enroll with the code.
 func (c Code) Revocable(now time.Time) bool {
@@ -110,25 +117,25 @@ func AfterRevoke(codes int, m policy.Type) string {
 
 // Codes keeps the codes of companies.
 type Codes interface {
-	// CreateCode adds a code, and IssueCode notes its token; DropCode takes it back as if
-	// it had never been.
+	// CreateCode adds a code before its token is made: PolicyDeleted if its policy was deleted.
 	CreateCode(ctx context.Context, c Code) error
 	// IssueCode notes the platform's token of a code and when it ends.
-	IssueCode(ctx context.Context, id, ref string, expires time.Time) error
-	// DropCode removes a code that was not handed out.
-	DropCode(ctx context.Context, id string) error
+	IssueCode(ctx context.Context, companyID, id, ref string, expires time.Time) error
+	// DropCode removes a code that was not handed out. One that is not there is no error.
+	DropCode(ctx context.Context, companyID, id string) error
 	// Codes lists codes of a company, first those that can be revoked, each the newest first, at
 	// most limit; of policies alone, unless these are nil.
 	Codes(ctx context.Context, companyID string, policies []string, limit int) ([]Code, error)
 	// RevokeCode ends a code of a company, and of policies unless these are nil: no agent
 	// enrolls with it from now on, and the platform is asked to delete its token.
-	// fault.Unsupported if it has ended already.
+	// fault.NotFound if there is no such code, fault.Unsupported if it has ended already.
 	RevokeCode(ctx context.Context, companyID string, policies []string, id string) (Code, error)
-	// DueDrops returns codes whose tokens the platform is to delete, and puts each off;
-	// Dropped notes that one is deleted.
+	// DueDrops returns codes whose tokens the platform is to delete by now, at most limit, and
+	// makes each due again at next. With an error, it returns those that it put off before.
 	DueDrops(ctx context.Context, now, next time.Time, limit int) ([]Code, error)
-	// Dropped notes that the platform has deleted a code's token.
-	Dropped(ctx context.Context, id string) error
+	// Dropped notes that the platform has deleted a code's token. A code that is not there is
+	// no error.
+	Dropped(ctx context.Context, companyID, id string) error
 }
 
 const (
@@ -158,7 +165,7 @@ func (d Dropper) Round(ctx context.Context) error {
 			err = d.Issuer.Withdraw(ctx, Token{Ref: c.Ref})
 		}
 		if err == nil {
-			errs = append(errs, d.Codes.Dropped(ctx, c.ID))
+			errs = append(errs, d.Codes.Dropped(ctx, c.CompanyID, c.ID))
 			continue
 		}
 		d.Log.WarnContext(ctx, "the platform did not delete an enrollment token; it is asked again", "code", c.ID, "error", err)

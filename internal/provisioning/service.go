@@ -217,13 +217,13 @@ func (s *Service) keep(ctx context.Context, p access.Principal, owner company.Co
 	}
 	token, err := s.issue(ctx, owner, target, Wanted{Usage: a.usage, Lifetime: Lifetime, Code: c.ID, Devices: c.MaxDevices})
 	if err != nil {
-		return token, errors.Join(err, s.Codes.DropCode(ctx, c.ID))
+		return token, errors.Join(err, s.Codes.DropCode(ctx, c.CompanyID, c.ID))
 	}
 	ref := ""
 	if target.Type == policy.Platform { // an agent token's Ref is a secret, which is not stored
 		ref = token.Ref
 	}
-	if token.Code = c.ID; s.Codes.IssueCode(ctx, c.ID, ref, token.ExpiresAt) != nil {
+	if token.Code = c.ID; s.Codes.IssueCode(ctx, c.CompanyID, c.ID, ref, token.ExpiresAt) != nil {
 		s.withdraw(ctx, target, token)
 		err = notIssued(errors.New("the code could not be written"))
 	}
@@ -243,7 +243,7 @@ func (s *Service) withdraw(ctx context.Context, p policy.Policy, t Token) {
 	defer cancel()
 	err := s.Issuers[p.Type].Withdraw(ctx, t)
 	if err == nil && t.Code != "" {
-		err = s.Codes.DropCode(ctx, t.Code)
+		err = s.Codes.DropCode(ctx, p.CompanyID, t.Code)
 	}
 	if err != nil && s.Log != nil {
 		s.Log.ErrorContext(ctx, "an enrollment token that was not handed out could not be deleted; it ends by itself", "policy", p.ID,

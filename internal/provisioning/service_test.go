@@ -83,14 +83,14 @@ func (c *codes) CreateCode(_ context.Context, code provisioning.Code) error {
 	return nil
 }
 
-func (c *codes) IssueCode(_ context.Context, id, ref string, expires time.Time) error {
+func (c *codes) IssueCode(_ context.Context, _, id, ref string, expires time.Time) error {
 	code := c.kept[id]
 	code.Ref, code.ExpiresAt = ref, expires
 	c.kept[id] = code
 	return c.fail
 }
 
-func (c *codes) DropCode(_ context.Context, id string) error {
+func (c *codes) DropCode(_ context.Context, _, id string) error {
 	delete(c.kept, id)
 	return nil
 }

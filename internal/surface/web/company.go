@@ -60,7 +60,7 @@ func (s SignIn) callback(w http.ResponseWriter, r *http.Request) {
 		s.Log.InfoContext(r.Context(), "company sign-in refused", "error", err)
 		s.again(w, r, http.StatusUnauthorized, form, phrase.Sentence(fault.From(err).Detail))
 	case err != nil:
-		s.broken(w, r, form, err)
+		s.refuse(w, r, form, err)
 	case result.Confirm != "":
 		s.askLink(w, r, http.StatusOK, result.Confirm, "")
 	case result.SignIn.Proves != "":
@@ -79,7 +79,7 @@ func (s SignIn) proved(w http.ResponseWriter, r *http.Request, result account.Pr
 		err = s.Sessions.Store.ProveSession(r.Context(), v.Session.ID, result.ProvedAt)
 	}
 	if err != nil {
-		s.broken(w, r, form, err)
+		s.refuse(w, r, form, err)
 		return
 	}
 	http.Redirect(w, r, form.Next, http.StatusSeeOther)
@@ -105,7 +105,7 @@ func (s SignIn) askLink(w http.ResponseWriter, r *http.Request, status int, toke
 		form.Challenge, err = s.Passkeys.BeginProof(r.Context(), user, account.ProvePasskey)
 	}
 	if err != nil {
-		s.broken(w, r, signInForm{Next: "/"}, err)
+		s.refuse(w, r, signInForm{Next: "/"}, err)
 		return
 	}
 	form.Password = len(known) == 0
@@ -132,22 +132,12 @@ func (s SignIn) link(w http.ResponseWriter, r *http.Request) {
 	default:
 		_, err = s.SignIn.Check(ctx, user.Email, r.PostFormValue("password"), s.from(r))
 	}
-	switch code := fault.CodeOf(err); code {
-	case "":
-	case fault.Unauthorized, fault.Refused, fault.RateLimited:
-		status := phrase.Either(code == fault.RateLimited, http.StatusTooManyRequests, http.StatusUnauthorized)
-		s.askLink(w, r, status, token, phrase.Sentence(fault.From(err).Detail))
-		return
-	default:
-		s.broken(w, r, signInForm{Next: "/"}, err)
+	if err != nil {
+		status, wrong := s.reason(w, r, err)
+		s.askLink(w, r, status, token, wrong)
 		return
 	}
-	switch err := s.Federation.Link(ctx, token, l); fault.CodeOf(err) {
-	case "":
-	case fault.Forbidden:
-		s.again(w, r, http.StatusForbidden, signInForm{Next: "/"}, phrase.Sentence(fault.From(err).Detail))
-		return
-	default:
+	if err := s.Federation.Link(ctx, token, l); err != nil {
 		s.refuse(w, r, signInForm{Next: "/"}, err)
 		return
 	}

@@ -38,7 +38,7 @@ func (s SignIn) afterPassword(w http.ResponseWriter, r *http.Request, user accou
 	}
 	known, err := s.Passkeys.Store.Passkeys(r.Context(), user.ID)
 	if err != nil {
-		s.broken(w, r, form, err)
+		s.refuse(w, r, form, err)
 		return
 	}
 	if len(known) == 0 {
@@ -107,7 +107,7 @@ func (s SignIn) second(w http.ResponseWriter, r *http.Request) {
 		user, err = s.SignIn.Users.UserByID(r.Context(), step.CompanyID, step.UserID)
 	}
 	if err != nil {
-		s.broken(w, r, form, err)
+		s.refuse(w, r, form, err)
 		return
 	}
 	form.Email = user.Email
@@ -129,12 +129,12 @@ func (s SignIn) second(w http.ResponseWriter, r *http.Request) {
 		s.enter(w, r, user, method, form)
 	case fault.Unauthorized, fault.Refused, fault.NotFound:
 		if err := s.SignIn.SecondFailed(r.Context(), user, s.from(r)); err != nil {
-			s.broken(w, r, form, err)
+			s.refuse(w, r, form, err)
 			return
 		}
 		s.refused(r, "wrong second factor")
 		s.again(w, r, http.StatusUnauthorized, form, "The second factor was not right. Begin again.")
 	default:
-		s.broken(w, r, form, err)
+		s.refuse(w, r, form, err)
 	}
 }

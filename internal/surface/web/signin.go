@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/phrase"
 )
 
-// SignIn serves the pages by which people come and go.
+// SignIn serves the pages on which people sign in, sign out and accept an invitation.
 type SignIn struct {
 	SignIn   account.SignIn
 	Sessions Sessions
@@ -85,7 +85,7 @@ func (s SignIn) once(w http.ResponseWriter, r *http.Request) {
 	}
 	user, err := s.Users.Store.UserByEmail(r.Context(), email)
 	if err != nil {
-		s.broken(w, r, form, err)
+		s.refuse(w, r, form, err)
 		return
 	}
 	s.enter(w, r, user, "link", form)
@@ -96,20 +96,29 @@ func (s SignIn) from(r *http.Request) account.Client { return s.Sessions.Client(
 
 // refuse shows the sign-in page with the reason why a person was not signed in.
 func (s SignIn) refuse(w http.ResponseWriter, r *http.Request, form signInForm, err error) {
-	detail := fault.From(err).Detail
+	status, wrong := s.reason(w, r, err)
+	s.again(w, r, status, form, wrong)
+}
+
+// reason returns the status and the sentence for a person who was not signed in because of err. It logs a failed attempt
+// and an unexpected error, and tells clients when to try again.
+func (s SignIn) reason(w http.ResponseWriter, r *http.Request, err error) (status int, wrong string) {
+	status = http.StatusUnauthorized
 	switch fault.CodeOf(err) {
 	case fault.Unauthorized:
 		s.refused(r, "wrong credentials")
-		s.again(w, r, http.StatusUnauthorized, form, phrase.Sentence(detail))
 	case fault.RateLimited:
 		s.refused(r, "too many attempts")
 		w.Header().Set("Retry-After", strconv.Itoa(operation.Seconds(fault.From(err).RetryAfter)))
-		s.again(w, r, http.StatusTooManyRequests, form, phrase.Sentence(detail))
+		status = http.StatusTooManyRequests
+	case fault.Forbidden:
+		status = http.StatusForbidden
 	case fault.Refused, fault.Unsupported:
-		s.again(w, r, http.StatusUnauthorized, form, phrase.Sentence(detail))
 	default:
-		s.broken(w, r, form, err)
+		s.Log.ErrorContext(r.Context(), "sign-in failed", "error", err)
+		return http.StatusInternalServerError, "The service failed, and its log says why. Try again."
 	}
+	return status, phrase.Sentence(fault.From(err).Detail)
 }
 
 // refused logs an attempt to sign in that failed, so that a tool such as fail2ban
@@ -119,19 +128,18 @@ func (s SignIn) refused(r *http.Request, reason string) {
 }
 
 func (s SignIn) signOut(w http.ResponseWriter, r *http.Request) {
-	if v, ok, err := s.Sessions.Person(r); err == nil && ok {
-		if err := s.Sessions.Store.EndSession(r.Context(), v.User.ID, v.Session.ID); err != nil {
-			s.Log.ErrorContext(r.Context(), "sign-out failed", "error", err)
-		}
+	v, ok, err := s.Sessions.Person(r)
+	if ok {
+		err = s.Sessions.Store.EndSession(r.Context(), v.User.ID, v.Session.ID)
 	}
 	s.Sessions.Clear(w)
+	if err != nil {
+		s.Log.ErrorContext(r.Context(), "sign-out failed", "error", err)
+		s.again(w, r, http.StatusInternalServerError, signInForm{Next: "/"}, "This browser is signed out, but the service could not "+
+			"end the session. Sign in again, and end it on the page of your account.")
+		return
+	}
 	http.Redirect(w, r, SignInPath, http.StatusSeeOther)
-}
-
-// broken reports a failure of ours.
-func (s SignIn) broken(w http.ResponseWriter, r *http.Request, form signInForm, err error) {
-	s.Log.ErrorContext(r.Context(), "sign-in failed", "error", err)
-	s.again(w, r, http.StatusInternalServerError, form, "Something went wrong here. Try again.")
 }
 
 // again shows the form again with what is wrong.
@@ -185,12 +193,9 @@ func (s SignIn) accept(w http.ResponseWriter, r *http.Request) {
 		ctx := access.WithActor(r.Context(), access.Actor{Kind: access.User, ID: user.ID, UserID: user.ID, Name: user.Name}, "")
 		s.enter(w, r.WithContext(ctx), user, "invitation by "+by, signInForm{Next: "/", Email: user.Email})
 	case fault.NotFound:
+		s.refused(r, "wrong invitation")
 		wrong(http.StatusNotFound, "This invitation is over or was used already. Ask for a new one.")
-	case fault.Forbidden:
-		wrong(http.StatusForbidden, phrase.Sentence(fault.From(err).Detail))
-	case fault.RateLimited:
-		wrong(http.StatusTooManyRequests, phrase.Sentence(fault.From(err).Detail))
 	default:
-		s.broken(w, r, signInForm{Next: "/"}, err)
+		wrong(s.reason(w, r, err))
 	}
 }
