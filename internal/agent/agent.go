@@ -55,29 +55,29 @@ type Agent struct {
 	link    *link
 	journal *Journal
 
-	mu        sync.Mutex // one check-in at a time
-	pushToken string     // what the service has
-	recovered bool       // what the last process left behind is settled
-	applied   applied
-	report    *protocol.StatusReport // to be sent with the next check-in
-	fix       *protocol.Location
-	confirmed []protocol.Capability  // the capabilities that the service knows
-	troubles  []string               // of the agent's own state, in every report of this process
-	untold    bool                   // of these troubles, the service knows none
-	erasing   time.Time              // since when a tombstone has asked for an erase; zero: none has
-	woken     chan struct{}          // of one place
-	commands  chan protocol.Envelope // of the stream, to be taken; of maxOffered places
-	unopened  []protocol.Envelope    // of these, signed with a key that the next check-in may announce
-	unsure    bool                   // the stream brought commands since a check-in was answered, which corrects the clock
-	pace      pace
-	gate      gate
-	touched   chan struct{} // of one place: a check-in was answered
-	updates   *updates
-	working   sync.WaitGroup // what runs beside the check-ins
+	mu              sync.Mutex // one check-in at a time
+	pushToken       string     // what the service has
+	recovered       bool       // what the last process left behind is settled
+	applied         applied
+	report          *protocol.StatusReport // to be sent with the next check-in
+	location        *protocol.Location     // to be sent with the next check-in
+	confirmed       []protocol.Capability  // the capabilities that the service knows
+	troubles        []string               // of the agent's own state, in every report of this process
+	troublesUnsent  bool                   // no report with these troubles has reached the service
+	erasing         time.Time              // since when a tombstone has asked for an erase; zero: none has
+	woken           chan struct{}          // of one place
+	commands        chan protocol.Envelope // of the stream, to be taken; of maxOffered places
+	unopened        []protocol.Envelope    // of these, signed with a key that the next check-in may announce
+	clockUnverified bool                   // the stream brought commands since a check-in was answered, which corrects the clock
+	pace            pace
+	gate            gate
+	touched         chan struct{} // of one place: a check-in was answered
+	updates         *updates
+	working         sync.WaitGroup // what runs beside the check-ins
 }
 
-// ErrEnded is returned once the service, or a command of it, has let the
-// device go: there is nothing left to run.
+// ErrEnded is returned once the service, or a command of it, has ended the
+// enrollment: there is nothing left to run.
 var ErrEnded = errors.New("this device is no longer managed")
 
 // New opens an enrolled device's agent. No other process may write in its state directory,
@@ -121,7 +121,7 @@ func New(o Options) (*Agent, error) {
 // the log, and in the status reports of this process.
 func (a *Agent) trouble(what string) {
 	a.options.Log.Error("damaged state", "dir", a.options.Dir, "what", what)
-	a.troubles, a.untold = append(a.troubles, what), true
+	a.troubles, a.troublesUnsent = append(a.troubles, what), true
 }
 
 // Hint has the agent check in now. It does not block.
@@ -139,8 +139,12 @@ func (a *Agent) crash(step string) {
 	}
 }
 
-// maxRounds bounds the check-ins of one Once: each has news for the service.
-const maxRounds = 20
+const (
+	// maxRounds bounds the check-ins of one Once: each tells the service something.
+	maxRounds = 20
+	// restartWait is how soon to check in again after these, or after a restart was ordered.
+	restartWait = time.Second
+)
 
 // Once checks in, carries out what it is given, and checks in again until the
 // service has every acknowledgment. It returns when to come back.
@@ -166,7 +170,7 @@ func (a *Agent) Once(ctx context.Context) (time.Duration, error) {
 	}
 	for range maxRounds {
 		sent := a.acks()
-		next, follow, err := a.round(ctx)
+		next, afterward, err := a.round(ctx)
 		if err != nil {
 			return 0, err
 		}
@@ -182,12 +186,12 @@ func (a *Agent) Once(ctx context.Context) (time.Duration, error) {
 		}
 		unsent := a.acks()
 		if anyNew(unsent, sent) {
-			continue // words about commands go before the policy, which may take long
+			continue // acknowledgments go before the policy, which may take long
 		}
-		if late = errors.Join(late, follow()); late != nil {
+		if late = errors.Join(late, afterward()); late != nil {
 			return 0, late
 		}
-		if !a.hasNews() {
+		if !a.hasUnsent() {
 			return next, nil
 		}
 		if len(unsent) > 0 && len(unsent) == len(sent) && len(a.acks()) == len(unsent) && !a.unreported() {

@@ -99,7 +99,7 @@ func (a *Agent) takeOffered(ctx context.Context) error {
 	if len(trusted) == 0 {
 		return nil
 	}
-	a.unsure = true
+	a.clockUnverified = true
 	if err := a.accept(ctx, protocol.CheckinResponse{Commands: trusted}); err != nil {
 		return err
 	}

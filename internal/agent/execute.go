@@ -148,7 +148,7 @@ func (a *Agent) execute(ctx context.Context, inTouch bool) error {
 			continue
 		}
 		if a.late(e.Command) {
-			if a.unsure {
+			if a.clockUnverified {
 				continue // the check-in that follows corrects the clock first
 			}
 			if err := a.finish(e, protocol.Failed, "expired before the device could run it"); err != nil {
@@ -260,9 +260,9 @@ func (a *Agent) collect(ctx context.Context, location bool) (string, error) {
 			return "", ErrNoFix
 		}
 		now, own := a.link.serviceTime(), a.options.Now()
-		a.fix = report.Location
-		a.fix.At += now.UnixMilli() - own.UnixMilli()
-		if age := now.Sub(time.UnixMilli(a.fix.At)).Truncate(time.Second); a.fix.Stale {
+		a.location = report.Location
+		a.location.At += now.UnixMilli() - own.UnixMilli()
+		if age := now.Sub(time.UnixMilli(a.location.At)).Truncate(time.Second); a.location.Stale {
 			return fmt.Sprintf("last known location reported, %s old", age), nil
 		}
 		return "location reported", nil

@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// maxWords is how many words about commands a check-in has. With as many of the longest,
-	// and nothing that the device reports of itself, it is smaller than protocol.MaxBody.
-	maxWords = 32
+	// maxAcks is the most acknowledgments in one check-in. With as many of the longest, and
+	// nothing that the device reports of itself, it is smaller than protocol.MaxBody.
+	maxAcks = 32
 	// maxReporting is how large a check-in may be in bytes. The service keeps a report of
 	// protocol.MaxBody, and adds to it.
 	maxReporting = protocol.MaxBody - 16<<10
-	// aboutApps is more than what a report says in bytes of the apps that it lacks.
-	aboutApps = 200
+	// appsNoteSize is the most bytes that the note about left-out apps adds to a report.
+	appsNoteSize = 200
 )
 
-// tell sends a check-in, with fewer apps if it is too large. What is too large nevertheless,
+// sendCheckIn sends a check-in, with fewer apps if it is too large. What is too large nevertheless,
 // or is refused for its form, goes without what the device reports of itself and is not sent
 // again: the device stays managed. request becomes what was sent.
-func (a *Agent) tell(ctx context.Context, request *protocol.CheckinRequest, answer *protocol.CheckinResponse) (int64, error) {
+func (a *Agent) sendCheckIn(ctx context.Context, request *protocol.CheckinRequest, answer *protocol.CheckinResponse) (int64, error) {
 	body, err := a.fit(ctx, request)
 	if err == nil {
 		var sequence int64
@@ -33,7 +33,7 @@ func (a *Agent) tell(ctx context.Context, request *protocol.CheckinRequest, answ
 			return sequence, err
 		}
 	}
-	a.options.Log.WarnContext(ctx, "a report that the service does not take is left out", "error", err)
+	a.options.Log.WarnContext(ctx, "the report is left out of the check-in", "error", err)
 	if err := a.withoutReport(request); err != nil {
 		return 0, err
 	}
@@ -47,7 +47,7 @@ func (a *Agent) fit(ctx context.Context, request *protocol.CheckinRequest) ([]by
 	if err == nil && len(body) > maxReporting && request.Status != nil {
 		a.options.Log.WarnContext(ctx, "apps left out of a report that is too large", "bytes", len(body))
 		less := *request.Status
-		less.Values = fewerApps(less.Values, len(body)-maxReporting+aboutApps)
+		less.Values = fewerApps(less.Values, len(body)-maxReporting+appsNoteSize)
 		request.Status = &less
 		body, err = json.Marshal(request)
 	}
@@ -91,7 +91,7 @@ func (a *Agent) withoutReport(request *protocol.CheckinRequest) error {
 		}
 	}
 	request.Acks, request.Status, request.Location = a.someAcks(), nil, nil
-	a.untold = false
+	a.troublesUnsent = false
 	if request.Policy == nil {
 		return nil
 	}
@@ -103,8 +103,8 @@ func (a *Agent) withoutReport(request *protocol.CheckinRequest) error {
 	return nil
 }
 
-// someAcks are the words that the next check-in has.
+// someAcks are the acknowledgments in the next check-in.
 func (a *Agent) someAcks() []protocol.Ack {
 	acks := a.acks()
-	return acks[:min(len(acks), maxWords)]
+	return acks[:min(len(acks), maxAcks)]
 }

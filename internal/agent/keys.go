@@ -125,7 +125,7 @@ func follow(keys []protocol.CommandKey, e protocol.Envelope, now int64) ([]proto
 	newest := keys[len(keys)-1]
 	var k protocol.CommandKey
 	if e.KeyID != newest.ID {
-		return nil, errors.New("the announcement is not of the newest key")
+		return nil, errors.New("the announcement was not signed by the newest key")
 	}
 	if err := e.Open(newest.Key, protocol.KindKey, &k); err != nil {
 		return nil, err
@@ -136,13 +136,16 @@ func follow(keys []protocol.CommandKey, e protocol.Envelope, now int64) ([]proto
 		}
 	}
 	if k.Key.Algorithm != newest.Key.Algorithm {
-		return nil, fmt.Errorf("the key %q is of another algorithm than the key that it follows", k.ID)
+		return nil, fmt.Errorf("the key %q uses another algorithm than the key that it follows", k.ID)
 	}
 	if err := k.Key.Check(); err != nil || k.ID == "" {
 		return nil, fmt.Errorf("the key %q cannot be kept: %w", k.ID, cmp.Or(err, protocol.ErrKey))
 	}
-	if k.NotBefore < newest.NotBefore || k.NotBefore > now+keyAhead.Milliseconds() {
-		return nil, fmt.Errorf("the key %q begins before the key that it follows, or in the future", k.ID)
+	if k.NotBefore < newest.NotBefore {
+		return nil, fmt.Errorf("the key %q begins before the key that it follows", k.ID)
+	}
+	if k.NotBefore > now+keyAhead.Milliseconds() {
+		return nil, fmt.Errorf("the key %q begins too far in the future", k.ID)
 	}
 	return trusted(append(keys[:len(keys):len(keys)], k), now), nil
 }

@@ -11,17 +11,14 @@ import (
 	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
-// restartWait is how soon to look again after a restart was ordered.
-const restartWait = time.Second
-
-// hasNews reports whether the service lacks something that the agent knows.
-func (a *Agent) hasNews() bool {
-	return len(a.acks()) > 0 || a.unreported() || a.report != nil || a.fix != nil || a.updates.news()
+// hasUnsent reports whether the service lacks something that the agent knows.
+func (a *Agent) hasUnsent() bool {
+	return len(a.acks()) > 0 || a.unreported() || a.report != nil || a.location != nil || a.updates.unsent()
 }
 
-// round is one check-in with its commands, but for those that need the service again.
-// follow carries out these, and brings the device to the policy that the answer assigns.
-func (a *Agent) round(ctx context.Context) (next time.Duration, follow func() error, err error) {
+// round checks in once and runs the commands that need no further request. afterward runs
+// the others, and applies the policy and the update that the answer assigns.
+func (a *Agent) round(ctx context.Context) (next time.Duration, afterward func() error, err error) {
 	request, err := a.compose(ctx)
 	if err != nil {
 		return 0, nil, err
@@ -29,12 +26,12 @@ func (a *Agent) round(ctx context.Context) (next time.Duration, follow func() er
 	a.gate.pass(ctx, a)
 	var answer protocol.CheckinResponse
 	began := a.after(0)
-	sequence, err := a.tell(ctx, &request, &answer)
+	sequence, err := a.sendCheckIn(ctx, &request, &answer)
 	a.pace.reach(err == nil)
 	if err != nil {
 		return 0, nil, a.refused(ctx, err)
 	}
-	a.unsure = false
+	a.clockUnverified = false
 	if err := a.delivered(request, answer, began); err != nil {
 		return 0, nil, err
 	}
@@ -42,7 +39,7 @@ func (a *Agent) round(ctx context.Context) (next time.Duration, follow func() er
 		return 0, nil, err
 	}
 	a.unopened = nil
-	follow = func() error {
+	afterward = func() error {
 		if err := a.execute(ctx, true); err != nil || a.goingDown(request.BootID) {
 			return err
 		}
@@ -53,7 +50,7 @@ func (a *Agent) round(ctx context.Context) (next time.Duration, follow func() er
 		return cmp.Or(a.update(ctx, request, answer, sequence), err)
 	}
 	seconds := min(max(answer.NextSeconds, int(minNext/time.Second)), int(maxNext/time.Second))
-	return time.Duration(seconds) * time.Second, follow, a.execute(ctx, false)
+	return time.Duration(seconds) * time.Second, afterward, a.execute(ctx, false)
 }
 
 // compose gathers what the service does not know yet.
@@ -62,14 +59,14 @@ func (a *Agent) compose(ctx context.Context) (protocol.CheckinRequest, error) {
 	if err != nil {
 		return protocol.CheckinRequest{}, err
 	}
-	if a.report == nil && (a.applied.Policy.ID != "" && !a.applied.Reported || a.untold) {
-		// What the policy lets the device tell has changed with it.
+	if a.report == nil && (a.applied.Policy.ID != "" && !a.applied.Reported || a.troublesUnsent) {
+		// What the policy lets the device report has changed with it.
 		if _, err := a.collect(ctx, false); err != nil {
 			a.options.Log.WarnContext(ctx, "cannot report with the policy", "error", err)
 		}
 	}
 	request := protocol.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, KeyID: a.link.newestKey(), Acks: a.someAcks(),
-		Status: a.report, Location: a.fix, Build: a.updates.build(), Update: a.updates.report()}
+		Status: a.report, Location: a.location, Build: a.updates.build(), Update: a.updates.report()}
 	if a.applied.Policy.ID != "" && (!a.applied.Reported || a.report != nil) { // a status report is about it, too
 		request.Policy = &protocol.PolicyReport{PolicyRef: a.applied.Policy, Settings: a.applied.Settings}
 	}
@@ -83,7 +80,7 @@ func (a *Agent) compose(ctx context.Context) (protocol.CheckinRequest, error) {
 	return request, nil
 }
 
-// acks are the words that the service has not confirmed.
+// acks are the acknowledgments that the service has not confirmed.
 func (a *Agent) acks() []protocol.Ack {
 	var acks []protocol.Ack
 	for _, e := range a.journal.Entries(Done) {
@@ -101,9 +98,36 @@ func (a *Agent) acks() []protocol.Ack {
 // clock of this start of the machine, in milliseconds.
 func (a *Agent) delivered(request protocol.CheckinRequest, answer protocol.CheckinResponse, began int64) error {
 	a.crash("before confirm")
+	if err := a.confirm(answer.Acked); err != nil {
+		return err
+	}
+	if request.Capabilities != nil {
+		a.confirmed = request.Capabilities
+	}
+	if err := a.updates.delivered(request.Update, answer.UpdateTold); err != nil {
+		return err
+	}
+	a.troublesUnsent = a.troublesUnsent && request.Status == nil
+	a.report, a.location = nil, nil
+	holds := a.holds(began)
+	if holds {
+		a.applied.Guard = nil
+	}
+	if request.Policy != nil && request.Policy.PolicyRef == a.applied.Policy {
+		a.applied.Reported = true
+	}
+	if holds || request.Policy != nil {
+		return a.store.save(appliedFile, a.applied)
+	}
+	return nil
+}
+
+// confirm notes in the journal the commands whose acknowledgments the service has. It fails
+// with ErrEnded, and deletes what the agent keeps, if one of them ended the enrollment.
+func (a *Agent) confirm(acked []string) error {
 	var entries []Entry
 	ended := false
-	for _, id := range answer.Acked {
+	for _, id := range acked {
 		e, ok := a.journal.Entry(id)
 		switch {
 		case ok && e.Stage == Done:
@@ -122,26 +146,8 @@ func (a *Agent) delivered(request protocol.CheckinRequest, answer protocol.Check
 			return err
 		}
 	}
-	if ended { // the service knows: nothing is left to be said
+	if ended { // the service knows: nothing is left to be sent
 		return errors.Join(ErrEnded, a.store.destroy())
-	}
-	if request.Capabilities != nil {
-		a.confirmed = request.Capabilities
-	}
-	if err := a.updates.delivered(request.Update, answer.UpdateTold); err != nil {
-		return err
-	}
-	a.untold = a.untold && request.Status == nil
-	a.report, a.fix = nil, nil
-	holds := a.holds(began)
-	if holds {
-		a.applied.Guard = nil
-	}
-	if request.Policy != nil && request.Policy.PolicyRef == a.applied.Policy {
-		a.applied.Reported = true
-	}
-	if holds || request.Policy != nil {
-		return a.store.save(appliedFile, a.applied)
 	}
 	return nil
 }
@@ -170,7 +176,7 @@ func (a *Agent) accept(ctx context.Context, answer protocol.CheckinResponse) err
 				continue
 			case reports(c.Type): // the service has forgotten, also what was reported
 				e = Entry{Command: c, Stage: Received, At: e.At}
-			default: // the service has forgotten: say it again
+			default: // the service has forgotten: acknowledge it again
 				e.Stage = Done
 			}
 			entries = append(entries, e)

@@ -22,7 +22,7 @@ var ErrNotEnrolled = errors.New("this device is not enrolled: run muster-agent e
 var errDamaged = errors.New("is damaged")
 
 // identity is who the device is to the service. It is written at enrollment and
-// when keys change, and destroyed when the service lets the device go.
+// when keys change, and destroyed when the enrollment ends.
 type identity struct {
 	Server      string                `json:"server"`
 	DeviceID    string                `json:"deviceId"`

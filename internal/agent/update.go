@@ -171,7 +171,7 @@ func (u *updates) report() *protocol.UpdateReport {
 }
 
 // news reports whether the service lacks what the agent knows of an update.
-func (u *updates) news() bool {
+func (u *updates) unsent() bool {
 	return !u.sent && u.agent.options.Installer != nil &&
 		(u.now.Stage == verified || u.now.Stage == began || u.now.Stage == over && !u.now.Delivered)
 }

@@ -634,7 +634,7 @@ func TestClock_SkewIsCorrected(t *testing.T) {
 	}
 }
 
-// Only the service makes an agent let go, whatever the answer says.
+// Only the service ends an enrollment, whatever the answer says.
 func TestTombstone_MustBeSigned(t *testing.T) {
 	w := newWorld(t)
 	p := w.enroll(protocol.Ed25519)

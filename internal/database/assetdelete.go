@@ -123,9 +123,9 @@ func scanAny(r row, n int) ([]any, error) {
 	return values, r.Scan(pointers...)
 }
 
-// deleteAll deletes locked assets with all that is known of them. What an ended device is
-// told when it comes back, that its late messages are late, and what counts in a limit
-// stays, without the asset.
+// deleteAll deletes locked assets with all that is known of them. The rows of agent_devices and
+// device_names stay without an asset: by them, a device that comes back is told that it was ended,
+// and its messages are known to be late. What counts in a limit stays, too.
 func deleteAll(ctx context.Context, t *tx, all []lockedAsset) {
 	counts := counts{}
 	var terms termChanges
@@ -164,7 +164,7 @@ func (db *DB) ArchiveAssets(ctx context.Context, companyID string, ids []string,
 				return err
 			}
 			h.count(counts, -1)
-			if err := h.putAway(archive); err != nil {
+			if err := h.setArchived(archive); err != nil {
 				return err
 			}
 			h.count(counts, 1)
@@ -181,8 +181,8 @@ func (db *DB) ArchiveAssets(ctx context.Context, companyID string, ids []string,
 	})
 }
 
-// putAway makes an asset archived, or what it was before.
-func (h *lockedAsset) putAway(archive bool) error {
+// setArchived makes an asset archived, or what it was before.
+func (h *lockedAsset) setArchived(archive bool) error {
 	switch {
 	case archive && h.status == archived:
 		return fault.New(fault.Unsupported, "%s is archived already", h.identification)

@@ -92,7 +92,7 @@ func (m *member) live(ctx context.Context) {
 			wait.For(ctx, m.dice.about(m.fleet.OfflineFor))
 		case err != nil && ctx.Err() == nil:
 			m.trouble.Store(err.Error())
-			if errors.Is(err, agent.ErrNotEnrolled) { // it died while it let go
+			if errors.Is(err, agent.ErrNotEnrolled) { // it died while its enrollment ended
 				m.ended.Store(true)
 				return
 			}

@@ -17,7 +17,7 @@
 // The service signs, with a key that is kept outside its database, whatever has
 // power over a device (see Envelope): the identity that it gets, commands, policies,
 // assignments of policies, tombstones, its own time. An answer without such a
-// signature never makes an agent let go.
+// signature never ends an enrollment.
 package protocol
 
 // Base is the path under which the agent's door answers. Under FormerBase it

@@ -29,12 +29,25 @@ const (
 	maxStatement = 4 << 10 // bytes
 )
 
-// ErrUnsigned is returned for a file that ends with no signature.
-var ErrUnsigned = errors.New("the file is no signed release of the agent")
+var (
+	errUnsigned = errors.New("the file is no signed release of the agent")
+	errUseless  = errors.New("a release needs a package, a version and a code above 0, of at most 4 KiB in all")
+)
 
-// Sign returns the program with its signature.
+// usable fails for a statement that names no release, or has more than maxStatement bytes.
+func (s Statement) usable(text []byte) error {
+	if s.Package == "" || s.Version == "" || s.Code <= 0 || len(text) > maxStatement {
+		return errUseless
+	}
+	return nil
+}
+
+// Sign returns the program with its signature. It fails for a statement that Read refuses.
 func Sign(program []byte, s Statement, key ed25519.PrivateKey) ([]byte, error) {
 	statement, err := json.Marshal(s)
+	if err == nil {
+		err = s.usable(statement)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -50,12 +63,14 @@ func message(sum, statement []byte) []byte {
 	return []byte("muster-release-v1\n" + hex.EncodeToString(sum) + "\n" + string(statement))
 }
 
-// Read returns what the signature of a file says, and the key that made it.
+// Read returns what the signature of a file says, and the key that made it. It fails for a file
+// without a signature or with a wrong one, and where the file cannot be read. It shows that the
+// file is whole, not who made it: the caller compares the key with one that it trusts.
 func Read(file io.ReaderAt, size int64) (Statement, ed25519.PublicKey, error) {
 	var s Statement
 	tail := make([]byte, tailSize)
 	if size < int64(tailSize) {
-		return s, nil, ErrUnsigned
+		return s, nil, errUnsigned
 	}
 	if _, err := file.ReadAt(tail, size-int64(tailSize)); err != nil {
 		return s, nil, err
@@ -63,7 +78,7 @@ func Read(file io.ReaderAt, size int64) (Statement, ed25519.PublicKey, error) {
 	length := int64(binary.LittleEndian.Uint32(tail[tailSize-len(magic)-4:]))
 	end := size - int64(tailSize) - length
 	if string(tail[tailSize-len(magic):]) != magic || length > maxStatement || end < 0 {
-		return s, nil, ErrUnsigned
+		return s, nil, errUnsigned
 	}
 	statement := make([]byte, length)
 	if _, err := file.ReadAt(statement, end); err != nil {
@@ -77,10 +92,10 @@ func Read(file io.ReaderAt, size int64) (Statement, ed25519.PublicKey, error) {
 	if !ed25519.Verify(key, message(digest.Sum(nil), statement), signature) {
 		return s, nil, errors.New("the signature of the file is wrong: the file is damaged or was changed")
 	}
-	if err := json.Unmarshal(statement, &s); err != nil || s.Package == "" || s.Version == "" || s.Code <= 0 {
-		return s, nil, errors.New("the signature of the file says nothing that can be used")
+	if json.Unmarshal(statement, &s) != nil {
+		return s, nil, errUseless
 	}
-	return s, key, nil
+	return s, key, s.usable(statement)
 }
 
 // KeyText is a public key as the agent is built with it (scripts/agents.sh).

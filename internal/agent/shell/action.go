@@ -178,14 +178,14 @@ func (d *Device) eraseByRecovery(ctx context.Context) error {
 	return err
 }
 
-// maxWords bounds what is kept of a tool's words, in bytes.
-const maxWords = 200
+// maxToolText is the most that is kept of a tool's output, in bytes.
+const maxToolText = 200
 
-// oneLine makes a tool's words fit for a report.
+// oneLine makes a tool's output fit for a report.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
-	if len(text) > maxWords {
-		text = strings.ToValidUTF8(text[:maxWords], "") + "…"
+	if len(text) > maxToolText {
+		text = strings.ToValidUTF8(text[:maxToolText], "") + "…"
 	}
 	return text
 }

@@ -72,7 +72,7 @@ type limited struct{ kept bytes.Buffer }
 // String is what was kept.
 func (l *limited) String() string { return l.kept.String() }
 
-// Write implements io.Writer; what is too much is let go.
+// Write implements io.Writer; what is too much is dropped.
 func (l *limited) Write(p []byte) (int, error) {
 	if room := toolBytes - l.kept.Len(); room > 0 {
 		l.kept.Write(p[:min(len(p), room)])

@@ -349,7 +349,7 @@ public final class KeeperTest extends Client {
     @Test
     public void theOwnershipGoesAfterACrashToo() throws Exception {
         fake.restrictions.add("no_sms");
-        files.beginLeaving(); // let go, the identity destroyed, and then the process ended
+        files.beginLeaving(); // the enrollment has ended, the identity destroyed, and then the process ended
         keeper.start();
         for (int i = 0; i < 200 && fake.owner; i++) {
             Thread.sleep(20);

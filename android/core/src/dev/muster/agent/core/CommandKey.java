@@ -10,14 +10,14 @@ import java.util.Map;
  * in an envelope of a key that it already trusts.
  */
 final class CommandKey {
-    /** GRACE is how long a key is trusted after another has followed it: replicas do not change at one moment. */
+    /** GRACE is how long a key is trusted after another has followed it, in milliseconds: replicas do not change at one moment. */
     static final long GRACE = 7L * 24 * 60 * 60 * 1000;
-    /** AHEAD is how far in the future the beginning of a new key may lie: clocks differ. */
+    /** AHEAD is how far in the future the beginning of a new key may lie, in milliseconds: clocks differ. */
     static final long AHEAD = 24L * 60 * 60 * 1000;
 
     final String id;
     final PublicKey key;
-    final long notBefore;
+    final long notBefore; // Unix milliseconds
 
     CommandKey(String id, PublicKey key, long notBefore) {
         this.id = id;
@@ -45,7 +45,7 @@ final class CommandKey {
     static List<CommandKey> follow(List<CommandKey> keys, Envelope e, long now) throws IOException {
         CommandKey newest = keys.get(keys.size() - 1);
         if (!e.keyId.equals(newest.id)) {
-            throw new IOException("the announcement is not of the newest key");
+            throw new IOException("the announcement was not signed by the newest key");
         }
         CommandKey k = read(e.open(newest.key, Envelope.KEY));
         for (CommandKey known : keys) {
@@ -53,11 +53,14 @@ final class CommandKey {
                 throw new IOException("the announced key is known already");
             }
         }
-        if (k.notBefore < newest.notBefore || k.notBefore > now + AHEAD) {
-            throw new IOException("the key \"" + k.id + "\" begins before the key that it follows, or in the future");
+        if (k.notBefore < newest.notBefore) {
+            throw new IOException("the key \"" + k.id + "\" begins before the key that it follows");
+        }
+        if (k.notBefore > now + AHEAD) {
+            throw new IOException("the key \"" + k.id + "\" begins too far in the future");
         }
         if (!k.key.algorithm.equals(newest.key.algorithm)) {
-            throw new IOException("the key \"" + k.id + "\" is of another algorithm than the key that it follows");
+            throw new IOException("the key \"" + k.id + "\" uses another algorithm than the key that it follows");
         }
         k.key.check();
         if (k.id.isEmpty()) {

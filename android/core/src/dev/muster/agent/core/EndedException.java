@@ -3,7 +3,7 @@ package dev.muster.agent.core;
 import java.io.IOException;
 
 /**
- * EndedException is thrown once the service, or a command of it, has let the device go: there is
+ * EndedException is thrown once the service, or a command of it, has ended the enrollment: there is
  * nothing left to run.
  */
 public final class EndedException extends IOException {

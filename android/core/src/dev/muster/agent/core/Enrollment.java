@@ -189,7 +189,7 @@ public final class Enrollment {
             Fields answer = link.call("/checkin", CheckIn.bare(version, new SafeDevice(device).bootId(), link)).answer;
             link.trust.learnQuietly(Refusal.envelopes(answer, "keys"));
             return "";
-        } catch (UnreachedException e) {
+        } catch (ExchangeException e) {
             String action = link.trust.tombstone(Refusal.in(e));
             if (action.isEmpty()) {
                 throw LostException.of(e);

@@ -151,7 +151,7 @@ final class Executor {
 
     private static boolean unreached(Throwable e) {
         for (Throwable at = e; at != null; at = at.getCause()) {
-            if (at instanceof UnreachedException) {
+            if (at instanceof ExchangeException) {
                 return true;
             }
         }
@@ -211,7 +211,7 @@ final class Executor {
         }
         try {
             agent.link.exchange("POST", Link.LOG + commandId, agent.options.kept.text());
-        } catch (UnreachedException e) {
+        } catch (ExchangeException e) {
             Refusal refused = Refusal.in(e);
             if (refused != null && (refused.error.equals(Refusal.NOT_FOUND) || refused.error.equals(Refusal.MALFORMED))) { // now or later
                 throw DeviceException.failed("the service does not take the log: " + refused.error);

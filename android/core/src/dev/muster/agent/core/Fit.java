@@ -34,7 +34,7 @@ final class Fit {
         Exception why;
         try {
             return agent.link.exchange("POST", "/checkin", fit(request));
-        } catch (UnreachedException e) {
+        } catch (ExchangeException e) {
             Refusal refused = Refusal.in(e);
             if (refused == null || !refused.error.equals(Refusal.MALFORMED)) {
                 throw e;
@@ -43,7 +43,7 @@ final class Fit {
         } catch (IllegalArgumentException e) {
             why = e;
         }
-        agent.log.warn("a report that the service does not take is left out", why);
+        agent.log.warn("the report is left out of the check-in", why);
         withoutReport(request);
         return agent.link.call("/checkin", request);
     }

@@ -7,7 +7,7 @@ import java.util.Map;
 
 /**
  * Identity is who the device is to the service. It is written when the device enrolls and when keys
- * change, and destroyed when the service lets the device go.
+ * change, and destroyed when the enrollment ends.
  */
 final class Identity implements Cloneable {
     static final String COMPANION = "companion";

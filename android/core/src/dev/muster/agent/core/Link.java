@@ -183,7 +183,7 @@ final class Link {
     }
 
     /** call posts a message and decodes the answer. */
-    Reply call(String path, Map<String, Object> message) throws UnreachedException {
+    Reply call(String path, Map<String, Object> message) throws ExchangeException {
         return exchange("POST", path, Text.bytes(Json.write(message)));
     }
 
@@ -191,7 +191,7 @@ final class Link {
      * exchange makes a request and decodes the answer. A refusal for the clock or the sequence that the
      * service has signed is corrected, and the request made again.
      */
-    Reply exchange(String method, String path, byte[] body) throws UnreachedException {
+    Reply exchange(String method, String path, byte[] body) throws ExchangeException {
         for (int attempt = 0; ; attempt++) {
             try {
                 long sequence = take();
@@ -201,7 +201,7 @@ final class Link {
             } catch (IOException e) {
                 Refusal refused = Refusal.in(e);
                 if (attempt == 2 || refused == null || !correct(refused)) {
-                    throw new UnreachedException(e);
+                    throw new ExchangeException(e);
                 }
             }
         }

@@ -19,7 +19,7 @@ public final class Runner {
     }
 
     /**
-     * run returns when it is stopped, and throws EndedException once the service lets the device go. It
+     * run returns when it is stopped, and throws EndedException once the enrollment has ended. It
      * listens for wake-ups once it has checked in for the first time: two requests at the same moment may
      * arrive in the other order, and the service refuses the one with the lower number.
      */

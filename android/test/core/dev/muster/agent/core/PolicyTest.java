@@ -134,7 +134,7 @@ public final class PolicyTest {
                 agent.once();
                 fixture.away = true;
                 fixture.elapsed += 6 * 60_000;
-                assertThrows(UnreachedException.class, agent::once);
+                assertThrows(ExchangeException.class, agent::once);
             }
             assertEquals("case " + one[0] + " " + one[1], one[0] < 20_000 ? "ENABLED" : "DISABLED", fixture.shows.get("WIFI_STATE"));
         }

@@ -146,7 +146,7 @@ public final class WakeStreamTest {
         try (Agent agent = service.open()) {
             agent.offered.add(command);
             for (int i = 0; i < 2; i++) {
-                assertThrows(UnreachedException.class, agent::once);
+                assertThrows(ExchangeException.class, agent::once);
                 assertTrue("it is judged", agent.journal.entry("c1").is(Entry.RECEIVED));
             }
             service.away = false;

@@ -1,4 +1,4 @@
 package androidx.test.runner.intent;
 
-/** Stands in for the interface of androidx.test of the same name. */
+/** The interface of androidx.test of the same name, without what these tests do not use. */
 public interface IntentMonitor {}
