@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
+// oneKey is a store with one key, which counts how often it is asked and how often a use is noted.
 type oneKey struct {
 	key     apikey.Key
 	lookups int
@@ -28,7 +29,7 @@ func (o *oneKey) KeyByPrefix(_ context.Context, prefix string) (apikey.Key, acce
 
 func (o *oneKey) TouchKey(context.Context, string) error { o.touched++; return nil }
 
-func TestText_IsRecognizedAndChecked(t *testing.T) {
+func TestAuthenticate_TheKeyAlone(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)
 	key, text := apikey.New("c", "ci", "operator", access.DevicesRead, now, time.Time{})
@@ -38,7 +39,7 @@ func TestText_IsRecognizedAndChecked(t *testing.T) {
 	store := &oneKey{key: key}
 	auth := apikey.Authenticator{Keys: store, Now: func() time.Time { return now }}
 	if p, err := auth.Authenticate(t.Context(), text); err != nil || p.ID != key.ID || store.touched != 1 {
-		t.Fatalf("own key: %v, %v, touched %d", p, err, store.touched)
+		t.Fatalf("the key is of %q, %v, and %d uses were noted, want of %q and 1", p.ID, err, store.touched, key.ID)
 	}
 
 	lookups := store.lookups
@@ -49,15 +50,15 @@ func TestText_IsRecognizedAndChecked(t *testing.T) {
 		}
 		typo := text[:i] + string(other) + text[i+1:]
 		if _, err := auth.Authenticate(t.Context(), typo); fault.CodeOf(err) != fault.Unauthorized {
-			t.Fatalf("typo at %d: %v", i, err)
+			t.Fatalf("with a typo at %d: %v, want UNAUTHORIZED", i, err)
 		}
 	}
 	if store.lookups != lookups {
-		t.Errorf("typos asked the store %d times", store.lookups-lookups)
+		t.Errorf("typos asked the store %d times, want 0", store.lookups-lookups)
 	}
 	for _, bad := range []string{"", "mk_", strings.ToUpper(text), text + " ", "Bearer " + text} {
 		if _, err := auth.Authenticate(t.Context(), bad); fault.CodeOf(err) != fault.Unauthorized {
-			t.Errorf("%q: %v", bad, err)
+			t.Errorf("with %q: %v, want UNAUTHORIZED", bad, err)
 		}
 	}
 }
@@ -82,15 +83,20 @@ func TestKey_EndsAtExpiryAndRevocation(t *testing.T) {
 			k.RevokedAt = test.revoked
 			auth := apikey.Authenticator{Keys: &oneKey{key: k}, Now: func() time.Time { return test.now }}
 			if _, err := auth.Authenticate(t.Context(), text); (err == nil) != test.good {
-				t.Errorf("%s: %v", test.name, err)
+				t.Errorf("the key is refused with %v, want good %t", err, test.good)
 			}
 		})
 	}
-	_, foreign := apikey.New("c", "ci", "operator", access.DevicesRead, start, time.Time{})
-	forged := key
-	forged.Prefix = foreign[3:11]
-	auth := apikey.Authenticator{Keys: &oneKey{key: forged}, Now: func() time.Time { return start }}
-	if _, err := auth.Authenticate(t.Context(), foreign); fault.CodeOf(err) != fault.Unauthorized {
-		t.Errorf("a key whose prefix collides with another's: %v", err)
+}
+
+func TestAuthenticate_PrefixOfAnotherKey(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_000_000, 0)
+	stored, _ := apikey.New("c", "ci", "operator", access.DevicesRead, now, time.Time{})
+	other, text := apikey.New("c", "ci", "operator", access.DevicesRead, now, time.Time{})
+	stored.Prefix = other.Prefix
+	auth := apikey.Authenticator{Keys: &oneKey{key: stored}, Now: func() time.Time { return now }}
+	if _, err := auth.Authenticate(t.Context(), text); fault.CodeOf(err) != fault.Unauthorized {
+		t.Errorf("a key whose prefix is another's: %v, want UNAUTHORIZED", err)
 	}
 }

@@ -105,7 +105,8 @@ func TestClaim_TakenOverAfterItsLease(t *testing.T) {
 	})
 }
 
-func TestLease_EndsAtStart(t *testing.T) {
+// A service that is alone with its database ends the leases at its start: no call holds a claim.
+func TestEndClaimLeases_FreesClaims(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		take(t, db, claim(e, "a", "f"), operation.Claimed)
@@ -154,6 +155,7 @@ func TestClaim_OneOfMany(t *testing.T) {
 					h, err := replicas[i%2].Claim(t.Context(), claim(e, "a", "f"))
 					if err != nil {
 						t.Error(err)
+						return
 					}
 					if h.State == operation.Claimed {
 						claimed.Add(1)

@@ -210,7 +210,7 @@ func TestCommands_ClearAppData(t *testing.T) {
 func TestCommands_LostMode(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *fixture) {
-		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Latitude: ptr(1.5), Longitude: ptr(-2.5), Battery: ptr(42)}})
+		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Latitude: new(1.5), Longitude: new(-2.5), Battery: new(42)}})
 		start := func() string { return metadata(t, r.complete(device, startLostMode())).StartLostModeStatus.Status }
 		stop := func() string { return metadata(t, r.complete(device, stopLostMode())).StopLostModeStatus.Status }
 		check := func(got, want, notified string) {
@@ -301,7 +301,7 @@ func TestCommands_PasswordIsNotKept(t *testing.T) {
 			t.Parallel()
 			const secret = "marker-8f3a"
 			virtual(t, func(t *testing.T, r *fixture) {
-				device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
+				device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Online: new(false)}})
 				op := r.issue(device, &am.Command{Type: "RESET_PASSWORD", NewPassword: secret})
 				if got := metadata(t, op).NewPassword; (got == secret) != echo {
 					t.Errorf("the metadata's password is %q", got)
@@ -325,7 +325,7 @@ func TestCommands_PasswordIsNotKept(t *testing.T) {
 func TestCommands_OfflineDevice(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *fixture) {
-		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
+		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Online: new(false)}})
 		short := r.issue(device, &am.Command{Type: "LOCK"})
 		long := r.issue(device, &am.Command{Type: "REBOOT", Duration: "3600s"})
 		time.Sleep(10*time.Minute + time.Second)
@@ -431,7 +431,7 @@ func TestOperations_Cancel(t *testing.T) {
 func TestQuirk_Expiry(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *fixture) {
-		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
+		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Online: new(false)}})
 		op := r.issue(device, &am.Command{Type: "LOCK", Duration: "1.5s"})
 		time.Sleep(2 * time.Second)
 		if got := r.operation(op.Name); !got.Done || got.Error != nil || metadata(t, got).ErrorCode != "UNKNOWN" {
@@ -451,7 +451,7 @@ func TestCommands_DeviceLeaves(t *testing.T) {
 			t.Parallel()
 			virtual(t, func(t *testing.T, r *fixture) {
 				r.bind()
-				device := r.enroll(r.policy("p", &am.Policy{}), usage, emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
+				device := r.enroll(r.policy("p", &am.Policy{}), usage, emulator.Enrollment{Behavior: emulator.Behavior{Online: new(false)}})
 				command := &am.Command{Type: kind, Duration: "31536000s"}
 				if kind == "WIPE" {
 					command.WipeParams = &am.WipeParams{WipeDataFlags: []string{"WIPE_EXTERNAL_STORAGE"}}
@@ -460,7 +460,7 @@ func TestCommands_DeviceLeaves(t *testing.T) {
 				time.Sleep(24 * time.Hour)
 				r.get(device)
 				r.pull()
-				r.set(device, emulator.Behavior{Online: ptr(true)})
+				r.set(device, emulator.Behavior{Online: new(true)})
 				notes := r.wantKinds("COMMAND STATUS_REPORT")
 				var last am.Device
 				if err := json.Unmarshal(notes[1].data, &last); err != nil || last.AppliedState != "DELETED" || last.Name != device {

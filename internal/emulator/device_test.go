@@ -132,7 +132,7 @@ func TestDevices_Patch(t *testing.T) {
 func TestDevices_Delete(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *fixture) {
-		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
+		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Online: new(false)}})
 		_, err := r.management.Enterprises.Devices.Delete(device).WipeReasonMessage(strings.Repeat("x", 201)).Do()
 		wantCode(t, err, 400, "200 characters")
 		if _, err := r.management.Enterprises.Devices.Delete(device).WipeDataFlags("WIPE_ESIMS", "WIPE_EXTERNAL_STORAGE").Do(); err != nil {
@@ -150,7 +150,7 @@ func TestDevices_Delete(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		r.wantKinds("")
-		r.set(device, emulator.Behavior{Online: ptr(true)})
+		r.set(device, emulator.Behavior{Online: new(true)})
 		notes := r.wantKinds("STATUS_REPORT")
 		if len(notes) == 1 && !strings.Contains(string(notes[0].data), `"state":"DELETED"`) {
 			t.Errorf("notified %s", notes[0].data)
@@ -272,7 +272,7 @@ func TestDevices_PeriodicReport(t *testing.T) {
 		device := r.device(emulator.Enrollment{})
 		time.Sleep(49 * time.Hour)
 		r.wantKinds("STATUS_REPORT STATUS_REPORT")
-		r.set(device, emulator.Behavior{Online: ptr(false)})
+		r.set(device, emulator.Behavior{Online: new(false)})
 		time.Sleep(72 * time.Hour)
 		r.wantKinds("")
 	})

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,7 +50,6 @@ func virtual(t *testing.T, test func(t *testing.T, r *fixture), change ...func(*
 		r.client, r.base = &http.Client{Transport: direct{r.emulator.Handler()}}, "http://emulator.test"
 		r.connect()
 		test(t, r)
-		r.stop()
 	})
 }
 
@@ -77,7 +77,8 @@ func (l testLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// newFixture starts an emulator that checks its own answers.
+// newFixture starts an emulator that checks its own answers. It stops with the test, also within
+// a bubble, where a failed test would otherwise leave it running.
 func newFixture(t *testing.T, change ...func(*emulator.Options)) *fixture {
 	t.Helper()
 	options := emulator.Options{Now: time.Now, CheckAnswers: true, Logger: slog.New(slog.NewTextHandler(testLog{t}, nil))}
@@ -91,17 +92,14 @@ func newFixture(t *testing.T, change ...func(*emulator.Options)) *fixture {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- e.Run(ctx) }()
-	stopped := false
-	return &fixture{t: t, emulator: e, client: &http.Client{}, stop: func() {
-		if stopped {
-			return
-		}
-		stopped = true
+	stop := sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("Run: %v", err)
 		}
-	}}
+	})
+	t.Cleanup(stop)
+	return &fixture{t: t, emulator: e, client: &http.Client{}, stop: stop}
 }
 
 // direct calls a handler without a network, so that virtual time works.
@@ -299,8 +297,8 @@ func (r *fixture) pull() []note {
 		ids = append(ids, m.AckId)
 	}
 	if len(ids) > 0 {
-		if _, err := r.queue.Projects.Subscriptions.Acknowledge(defaultSubscription, &pubsub.AcknowledgeRequest{AckIds: ids}).Do(); err !=
-			nil {
+		ack := r.queue.Projects.Subscriptions.Acknowledge(defaultSubscription, &pubsub.AcknowledgeRequest{AckIds: ids})
+		if _, err := ack.Do(); err != nil {
 			r.t.Fatal(err)
 		}
 	}
@@ -402,5 +400,3 @@ func reasons(d *am.Device) []string {
 	slices.Sort(found)
 	return found
 }
-
-func ptr[T any](value T) *T { return &value }

@@ -174,7 +174,7 @@ func TestPolicies_ReachDevices(t *testing.T) {
 	virtual(t, func(t *testing.T, r *fixture) {
 		device := r.device(emulator.Enrollment{Count: 1})
 		held := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{Behavior: emulator.Behavior{CommandOutcome: "HOLD"}})
-		offline := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
+		offline := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{Behavior: emulator.Behavior{Online: new(false)}})
 		r.pull()
 		r.policy("p", &am.Policy{SmsDisabled: true})
 		if got := r.get(device).AppliedPolicyVersion; got != 1 {
@@ -192,7 +192,7 @@ func TestPolicies_ReachDevices(t *testing.T) {
 			t.Errorf("notified %s", notes[0].data)
 		}
 		r.set(held, emulator.Behavior{CommandOutcome: "SUCCESS"})
-		r.set(offline, emulator.Behavior{Online: ptr(true)})
+		r.set(offline, emulator.Behavior{Online: new(true)})
 		if r.get(held).AppliedPolicyVersion != 2 || r.get(offline).AppliedPolicyVersion != 2 {
 			t.Error("the released devices did not catch up")
 		}

@@ -33,9 +33,9 @@ func TestState_SurvivesARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	virtual(t, func(t *testing.T, r *fixture) {
-		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{CommandOutcome: "HOLD", LatencyMS: ptr(2000)}})
+		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{CommandOutcome: "HOLD", LatencyMS: new(2000)}})
 		lost := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{Model: "TC58"})
-		gone := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
+		gone := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{Behavior: emulator.Behavior{Online: new(false)}})
 		token := r.token(&am.EnrollmentToken{PolicyName: "p"})
 		if _, err := r.management.Enterprises.Devices.Delete(gone).Do(); err != nil {
 			t.Fatal(err)
@@ -49,7 +49,6 @@ func TestState_SurvivesARestart(t *testing.T) {
 		secret := r.issue(lost, &am.Command{Type: "RESET_PASSWORD", NewPassword: "marker-77"})
 		before := r.get(lost)
 		r = r.restart(dir)
-		defer r.stop()
 		if got := r.get(lost); got.HardwareInfo.SerialNumber != before.HardwareInfo.SerialNumber || got.AppliedState != "LOST" ||
 			got.EnrollmentTime != before.EnrollmentTime {
 			t.Errorf("came back as %+v", got)
@@ -63,7 +62,7 @@ func TestState_SurvivesARestart(t *testing.T) {
 		if !r.operation(held.Name).Done {
 			t.Error("the held command was forgotten")
 		}
-		r.set(gone, emulator.Behavior{Online: ptr(true)})
+		r.set(gone, emulator.Behavior{Online: new(true)})
 		r.wantKinds("COMMAND STATUS_REPORT")
 		time.Sleep(5 * time.Minute)
 		if notes := r.pull(); !strings.HasPrefix(kinds(notes), "USAGE_LOGS") {
@@ -97,10 +96,8 @@ func TestState_MessagesSurviveARestart(t *testing.T) {
 			t.Fatalf("%d %s", code, text)
 		}
 		r = r.restart(dir)
-		defer r.stop()
 		r.wantKinds("ENROLLMENT STATUS_REPORT")
 		r = r.restart(dir)
-		defer r.stop()
 		r.wantKinds("")
 	}, inDir(dir))
 }

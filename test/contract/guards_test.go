@@ -12,9 +12,8 @@ import (
 	"github.com/musterhq/muster/internal/servertest"
 )
 
-// Every operation that destroys or disrupts is listed here with what bounds it beside
-// the stop. A new one fails the test until it is listed, and until what is listed
-// refuses it, and its explanation says so.
+// Every operation that destroys or disrupts is listed here. A new one fails the test until it is
+// listed with whether the company's limit counts it, and until the limit and the stop refuse it.
 func TestGuards_HarmfulOperations(t *testing.T) {
 	t.Parallel()
 	harmful := map[string]bool{ // whether the company's limit counts it
@@ -30,10 +29,10 @@ func TestGuards_HarmfulOperations(t *testing.T) {
 			found = append(found, o.Name)
 			if counted := o.Needs.Has(access.DevicesCommandDestructive); counted != harmful[o.Name] ||
 				counted != (o.Gate == access.DestructiveCommands) {
-				t.Errorf("%s: counted %t, gate %q", o.Name, counted, o.Gate)
+				t.Errorf("%s: takes the destructive permission %t, gate %q, listed as counted %t", o.Name, counted, o.Gate, harmful[o.Name])
 			}
 			if o.Budget == operation.Free || o.Gate == access.NoGate {
-				t.Errorf("%s has no budget or no setting", o.Name)
+				t.Errorf("%s has the budget %v and the gate %q, want both", o.Name, o.Budget, o.Gate)
 			}
 		}
 	}
@@ -63,8 +62,8 @@ func TestGuards_HarmfulOperations(t *testing.T) {
 }
 
 // Every control of a company is listed here with a value that is looser than its default
-// or than a tight one; each such change waits. A new control fails the test until it is
-// listed.
+// or than a tight one; each such change waits, except that of RequireReason. A new control fails
+// the test until it is listed.
 func TestGuards_LooseningSettings(t *testing.T) {
 	t.Parallel()
 	tight := access.Controls{ApplyApproval: access.ApproveAll, SecondPerson: true, ApproverAge: access.MaxApproverAge,
@@ -78,7 +77,7 @@ func TestGuards_LooseningSettings(t *testing.T) {
 	for i := range v.NumField() {
 		name := v.Type().Field(i).Name
 		if v.Field(i).IsZero() {
-			t.Errorf("%s is not listed", name)
+			t.Errorf("%s has no tight value in this test", name)
 		}
 		looser := tight
 		reflect.ValueOf(&looser).Elem().Field(i).SetZero()
@@ -90,8 +89,11 @@ func TestGuards_LooseningSettings(t *testing.T) {
 			continue
 		}
 		from, to := access.Settings{Controls: tight}, access.Settings{Controls: looser}
-		if !access.Loosens(control, from, to) || access.Loosens(control, to, from) {
-			t.Errorf("%s: loosening does not wait, or tightening does", name)
+		if !access.Loosens(control, from, to) {
+			t.Errorf("%s: a looser value takes effect at once", name)
+		}
+		if access.Loosens(control, to, from) {
+			t.Errorf("%s: a stricter value waits", name)
 		}
 	}
 }
