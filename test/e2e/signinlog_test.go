@@ -2,6 +2,8 @@ package e2e_test
 
 import (
 	"bytes"
+	"log/slog"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -14,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/servertest/oidctest"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/test/needs"
@@ -58,6 +61,37 @@ func TestSignIn_RefusalsAreLogged(t *testing.T) {
 			}
 			t.Run("fail2ban", func(t *testing.T) { banned(t, text) })
 		})
+	}
+}
+
+// A password that is guessed on the page that links an account is logged and throttled, too, and so is
+// an invitation's code.
+func TestSignIn_RefusalsElsewhereAreLogged(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	var log servertest.Log
+	replica := env.Start(servertest.OnLocalhost(t), func(_ *config.Service, o *service.Options) {
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	})
+	acme := env.Company("acme", access.Settings{})
+	admin := env.Browser(acme, account.Admin).User
+	provider := oidctest.New(t, env.Now)
+	replica.PortalClient(t, admin).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+	provider.Be(oidctest.Browser{Subject: "1", Email: admin.Email}, nil)
+	portal := replica.SignedOut(t)
+	link := signsIn(t, portal, provider, admin.Email).Want(t, 200).Field(t, "link")
+	portal.Post("/invitation", "code", "mst_made-up", "password", servertest.Password, "again", servertest.Password).Want(t, 404)
+	last := 0
+	for range 12 {
+		last = portal.Post("/signin/link", "link", link, "password", "wrong password").Status
+	}
+	if last != http.StatusTooManyRequests {
+		t.Errorf("the last of 12 guesses is answered %d, want 429", last)
+	}
+	for _, reason := range []string{"wrong credentials", "too many attempts", "wrong invitation"} {
+		if !bytes.Contains(log.Text(), []byte(`msg="sign-in refused" client=127.0.0.1 reason="`+reason)) {
+			t.Errorf("the log does not say %q:\n%s", reason, log.Text())
+		}
 	}
 }
 
