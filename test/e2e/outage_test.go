@@ -1,9 +1,11 @@
 package e2e_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/servertest"
 )
 
@@ -29,5 +31,23 @@ func TestReads_DatabaseIsAway(t *testing.T) {
 	alter(t, raw, `ALTER TABLE assets_away RENAME TO assets`)
 	for _, path := range paths {
 		client.Get(path).Want(t, 200)
+	}
+}
+
+// A sign-out that cannot end the session says so, and still takes it from the browser.
+func TestSignOut_DatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	replica, raw := env.Start(), rawDatabase(t, env)
+	user := env.Browser(env.Company("acme", access.Settings{}), account.Viewer).User
+	portal := replica.PortalClient(t, user)
+	alter(t, raw, `ALTER TABLE sessions RENAME TO sessions_away`)
+	page := portal.Post("/signout").Want(t, 500)
+	if !strings.Contains(page.Body, "could not end the session") {
+		t.Errorf("the page does not say that the session goes on: %s", page.Body)
+	}
+	alter(t, raw, `ALTER TABLE sessions_away RENAME TO sessions`)
+	if page := portal.Get("/account"); !strings.HasPrefix(page.Path, "/signin") {
+		t.Errorf("the browser is at %s, want /signin", page.Path)
 	}
 }
