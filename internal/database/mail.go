@@ -71,10 +71,11 @@ func (db *DB) MailCompanies(ctx context.Context, after string, limit int) ([]att
 			SELECT z.company_id FROM authorizations z WHERE z.created_at > ? AND z.state = 'WAITING'
 			UNION SELECT l.company_id FROM loosenings l WHERE l.effective_at > ?
 			UNION SELECT v.company_id FROM proposals v WHERE v.status = 'PENDING' AND v.expires_at > ?
+			UNION SELECT r.company_id FROM enrollment_requests r WHERE r.confirmed_at = 0 AND r.expires_at > ?
 			UNION SELECT j.company_id FROM jobs j WHERE `+pausedByService+` AND `+jobPausedAt+` > ?
 			UNION SELECT w.company_id FROM webhooks w WHERE w.state = 'DISABLED' AND w.disabled_at > ?
 			UNION SELECT h.company_id FROM event_heads h WHERE h.last > (SELECT MIN(m.position) FROM mail_users m WHERE m.company_id = h.company_id)) ORDER BY c.id LIMIT ?`,
-		after, millis(now.Add(-approval.WaitFor)), millis(now), millis(now), millis(since), millis(since), limit)
+		after, millis(now.Add(-approval.WaitFor)), millis(now), millis(now), millis(now), millis(since), millis(since), limit)
 }
 
 // MailControls implements attention.MailStore.

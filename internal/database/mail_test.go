@@ -31,7 +31,7 @@ func TestMail_Users(t *testing.T) {
 		choice, err := f.db.MailChoice(f.Context(), f.company.ID, ada.ID)
 		f.ok(err)
 		equal(f, "decisions by default", len(choice.Chosen(false)), 3)
-		equal(f, "all by default for administrators", len(choice.Chosen(true)), len(event.Types())+3)
+		equal(f, "all by default for administrators", len(choice.Chosen(true)), len(event.Types())+4)
 		other := f.newCompany("other")
 		f.code(fault.NotFound, f.db.SetMailChoice(f.Context(), other.ID, ada.ID, attention.Choice{Muted: true}))
 		f.code(fault.NotFound, f.db.MailSent(f.Context(), other.ID, ada.ID, []string{"x"}, 0, next))

@@ -13,12 +13,14 @@ import (
 // feed do not have it: their readers are the callers that wait.
 const AuthorizationWaiting event.Type = "authorization.waiting"
 
-// JobPaused and WebhookDisabled are what mail calls what the service has stopped and a person goes on
-// with. Webhooks and the feed do not have them: jobs are not part of the API, and a webhook cannot tell
-// that it is disabled.
+// EnrollmentWaiting, JobPaused and WebhookDisabled are what mail calls a device that asks to be enrolled
+// again, and what the service has stopped and a person goes on with. Webhooks and the feed do not have
+// them: a person alone can answer the device, jobs are not part of the API, and a webhook cannot tell that
+// it is disabled.
 const (
-	JobPaused       event.Type = "job.paused"
-	WebhookDisabled event.Type = "webhook.disabled"
+	EnrollmentWaiting event.Type = "enrollment.waiting"
+	JobPaused         event.Type = "job.paused"
+	WebhookDisabled   event.Type = "webhook.disabled"
 )
 
 // Decisions are the events that wait for a person. Mail about them comes from what waits now
@@ -30,7 +32,7 @@ func Decisions() []event.Type {
 // Events lists what people can have mail about, decisions first.
 func Events() []event.Type {
 	all := Decisions()
-	for _, t := range append(event.Types(), JobPaused, WebhookDisabled) {
+	for _, t := range append(event.Types(), EnrollmentWaiting, JobPaused, WebhookDisabled) {
 		if !slices.Contains(all, t) {
 			all = append(all, t)
 		}
@@ -44,7 +46,7 @@ const MailedFor = 7 * 24 * time.Hour
 // Event is what mail about the item is called; empty: there is none.
 func (i Item) Event() event.Type {
 	return map[Kind]event.Type{Approval: event.ProposalWaiting, Authorization: AuthorizationWaiting,
-		Loosening: event.ControlLoosening, PausedJob: JobPaused, StoppedWebhook: WebhookDisabled}[i.Kind]
+		Loosening: event.ControlLoosening, Enrollment: EnrollmentWaiting, PausedJob: JobPaused, StoppedWebhook: WebhookDisabled}[i.Kind]
 }
 
 // Choice is which mail a user gets. The zero value: decisions, and all the rest if the user

@@ -1,9 +1,12 @@
 package mail_test
 
 import (
+	"crypto/sha256"
+	"errors"
 	"flag"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,9 +14,13 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
@@ -291,6 +298,48 @@ func TestSender_StoppedByTheService(t *testing.T) {
 		_, err = f.DB().RecordWave(f.Context(), webhook.Record{WebhookID: w.ID, CompanyID: f.Company.ID, Claim: "claim", Until: f.Now(),
 			Disable: "it was refused"})
 		mails(err, "hooks.test was disabled: it was refused", "/settings/webhooks/"+w.ID, f.bea)
+	})
+}
+
+// A device that asks to be enrolled again is mailed to administrators, once, and to who chose it and
+// may enroll devices.
+func TestSender_EnrollmentWaiting(t *testing.T) {
+	t.Parallel()
+	onFeed(t, func(f feed) {
+		enroller, viewer := f.Browser(f.Company, account.Manager).User, f.Browser(f.Company, account.Viewer).User
+		for _, u := range []account.User{enroller, viewer} {
+			f.ok(f.DB().SetMailChoice(f.Context(), f.Company.ID, u.ID, attention.Choice{Events: []event.Type{attention.EnrollmentWaiting}}))
+		}
+		enroll := func(token, key string, lost bool) error {
+			hash, at := sha256.Sum256([]byte(token)), f.Now()
+			f.ok(f.DB().CreateAgentToken(f.Context(), agentdevice.Token{Hash: hash, CompanyID: f.Company.ID,
+				PolicyID: f.AgentPolicy(f.Company, "Policy "+key).ID, ExpiresAt: at.Add(time.Hour)}))
+			_, err := f.DB().EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: hash, Again: at.Add(-time.Hour), Lost: lost,
+				Device: agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, State: agentdevice.Active, EnrolledAt: at,
+					SeenAt: at, CommandAlgorithm: protocol.Ed25519, Key: protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: key}}},
+				enrollment.Observation{CompanyID: f.Company.ID, Management: asset.Agent, Enrolling: true, ObservedAt: at, EnrolledAt: at,
+					ReportedAt: at, SerialNumber: "SN-1", Brand: "Acme", Model: "Kiosk"})
+			return err
+		}
+		f.ok(enroll("first", "key1", false))
+		f.Advance(time.Minute)
+		if err := enroll("again", "key2", true); !errors.Is(err, agentdevice.ErrWaiting) {
+			f.Fatalf("the device that lost its key enrolls with %v, want that it waits", err)
+		}
+		f.Advance(mail.Pause)
+		f.sent(f.sender, f.replica())
+		f.Advance(mail.Pause)
+		var got []string
+		for _, m := range f.sent(f.sender, f.replica()) {
+			if _, body := f.read(m); strings.Contains(body, "asks to be enrolled again") && strings.Contains(body, "/asks\r\n") {
+				got = append(got, m.to)
+			}
+		}
+		slices.Sort(got)
+		want := []string{"RCPT TO:<" + f.bea.Email + ">", "RCPT TO:<" + enroller.Email + ">"}
+		if slices.Sort(want); !slices.Equal(got, want) {
+			f.Errorf("mail about the device went to %q, want %q", got, want)
+		}
 	})
 }
 

@@ -28,6 +28,7 @@ func MailGroups() []MailGroup {
 		}},
 		{"Devices", []MailType{
 			{event.DeviceEnrolled, "Devices enrolled", DevicesPath},
+			{attention.EnrollmentWaiting, "Devices that ask to be enrolled again", AttentionPath},
 			{event.DeviceSilent, "Devices went silent", DevicesPath + "?status=INACTIVE"},
 			{event.DeviceLostMode, "Lost mode began or ended", DevicesPath + "?lost=true"},
 			{event.DeviceUnenrolled, "Management of devices ended", ActivityPath},
