@@ -6,7 +6,6 @@ import (
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/oauth"
-	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/service/ops"
@@ -63,7 +62,7 @@ func (w *wiring) portal() *portal.Portal {
 			&enroll.Section{Policies: w.db, Codes: w.db, Assets: w.db, Steps: w.db, App: w.link.AppState},
 			&approvals.Section{Reviewer: reviewer, Store: w.db, Assets: w.db, Passkeys: signIn.Passkeys,
 				Verifier: w.proposals.Verifier, Activity: w.db},
-			&policies.Section{Editor: policy.Editor{Service: w.policies}, Reviewer: reviewer, Assets: w.db, Progress: w.db.PolicyProgress,
+			&policies.Section{Policies: w.policies, Reviewer: reviewer, Assets: w.db, Progress: w.db.PolicyProgress,
 				Push: w.platform.PushPolicy},
 		},
 	}
