@@ -32,7 +32,7 @@ func (w *wiring) portal() *portal.Portal {
 	now, log, signIn := w.options.Now, w.options.Logger, w.signIn
 	keys := apikey.Keys{Store: w.db, Now: now}
 	reviewer := proposal.Reviewer{Service: w.proposals, Store: w.db}
-	company := &settings.Section{Companies: w.db, Controls: w.db, Federation: signIn.Federation, Platform: w.platform, Steps: w.db,
+	company := &settings.Section{Controls: w.db, Federation: signIn.Federation, Platform: w.platform,
 		Assets: w.db, Policies: w.db, Keys: w.db, Troubles: w.db, Users: w.db, Updates: w.db, System: w.system, Throttle: w.db,
 		ClientAddress: signIn.ClientAddress,
 		Now:           now, Log: log}
