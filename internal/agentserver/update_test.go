@@ -372,7 +372,7 @@ func TestUpdate_HeldBack(t *testing.T) {
 	w.release("2.0", 2, content("good"))
 	u.options.Client = answering(func(path string, status int, body []byte) (int, []byte) {
 		if strings.Contains(path, "/file/") {
-			if _, err := w.db.PauseRollouts(t.Context(), rollout.ByOperator); err != nil {
+			if _, err := w.db.PauseRollouts(t.Context()); err != nil {
 				t.Error(err)
 			}
 		}

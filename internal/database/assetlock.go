@@ -144,12 +144,12 @@ func (db *DB) AssignPolicy(ctx context.Context, assetID string, epoch int, polic
 	})
 }
 
-// DeviceNames returns the names of a company's enrolled devices with the management m, each with the time of
+// DeviceNames returns the names of a company's enrolled devices that the platform manages, each with the time of
 // its enrollment.
-func (db *DB) DeviceNames(ctx context.Context, companyID string, m asset.Management) (map[string]time.Time, error) {
+func (db *DB) DeviceNames(ctx context.Context, companyID string) (map[string]time.Time, error) {
 	devices, err := mapped[string, int64](ctx, db.read(),
 		`SELECT device_name, enrolled_at FROM assets
-		WHERE company_id = ? AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND management = ?`, companyID, string(m))
+		WHERE company_id = ? AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND management = ?`, companyID, string(asset.Platform))
 	names := make(map[string]time.Time, len(devices))
 	for name, enrolled := range devices {
 		names[name] = instant(enrolled)

@@ -165,11 +165,7 @@ func useAuthorization(ctx context.Context, t *tx, a *approval.Authorization, c c
 	return nil
 }
 
-// Authorization finds an authorization of a company; fault.NotFound.
-func (db *DB) Authorization(ctx context.Context, companyID, id string) (approval.Authorization, error) {
-	return findAuthorization(ctx, db.read(), companyID, id)
-}
-
+// findAuthorization finds an authorization of a company; fault.NotFound.
 func findAuthorization(ctx context.Context, c conn, companyID, id string) (approval.Authorization, error) {
 	return find(ctx, c, "authorization", into(readAuthorizationFields),
 		`SELECT `+readAuthorization+` FROM authorizations WHERE id = ? AND company_id = ?`, id, companyID)

@@ -125,15 +125,15 @@ func seenOf(ctx context.Context, c conn, of company.Company, a approval.Authoriz
 	if !a.Moves() {
 		return s, nil
 	}
-	if s.From, err = orNone(findPolicy(ctx, c, a.CompanyID, a.Move.From.ID, "")); err == nil {
-		s.To, err = orNone(findPolicy(ctx, c, a.CompanyID, a.Move.To.ID, ""))
+	if s.From, err = orNone(findPolicy(ctx, c, a.CompanyID, a.Move.From.ID)); err == nil {
+		s.To, err = orNone(findPolicy(ctx, c, a.CompanyID, a.Move.To.ID))
 	}
 	if err != nil {
 		return s, err
 	}
 	moving, err := listOnTheWay(ctx, c, a.AssetID, a.Move.To.ID)
 	for _, m := range moving {
-		p, err := orNone(findPolicy(ctx, c, a.CompanyID, m.ID, ""))
+		p, err := orNone(findPolicy(ctx, c, a.CompanyID, m.ID))
 		if err != nil {
 			return s, err
 		}

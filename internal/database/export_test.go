@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/database/engine"
 	"github.com/musterhq/muster/internal/database/migrations"
 	"github.com/musterhq/muster/internal/event"
@@ -263,6 +264,11 @@ func (db *DB) TellMany(ctx context.Context, companyID string, of event.Type, n i
 		}
 		return nil
 	})
+}
+
+// Authorization finds an authorization of a company; fault.NotFound.
+func (db *DB) Authorization(ctx context.Context, companyID, id string) (approval.Authorization, error) {
+	return findAuthorization(ctx, db.read(), companyID, id)
 }
 
 // Relaxed is how the batch of SQLite's writer that is under way is committed. Only what runs

@@ -181,7 +181,7 @@ func TestMergeAssets_FormerDeviceIsStillListed(t *testing.T) {
 		equal(f, "management", f.asset(phone.ID).Device.Management, asset.Agent)
 		enrolled := f.joined("phone", "")
 		enrolled.MessageID = "m1"
-		equal(f, "a notification", f.observe(enrolled).Enrolled, true)
+		equal(f, "a notification", f.observe(enrolled).Applied, true)
 		f.checkCounts()
 	})
 }

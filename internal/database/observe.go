@@ -148,10 +148,8 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 	if h.status != "" { // it is in the inventory
 		h.count(counts, -1)
 	}
-	before := h.appliedPolicy
 	if again {
 		failBeforeEnrollment(ctx, t, h)
-		before = ""
 		h.enroll(o)
 		if o.Code != "" {
 			goesOn, err := h.use(ctx, t, o.Code, o.Device)
@@ -187,8 +185,7 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 		notePlace(ctx, t, h.id, *o.Location)
 	}
 	counts.save(ctx, t)
-	return enrollment.Change{Applied: true, AssetID: h.id, Epoch: h.epoch, Enrolled: again, CodeGoesOn: codeGoesOn,
-		PolicyID: h.appliedPolicy, PolicyNew: h.appliedPolicy != before}, nil
+	return enrollment.Change{Applied: true, AssetID: h.id, Epoch: h.epoch, CodeGoesOn: codeGoesOn, PolicyID: h.appliedPolicy}, nil
 }
 
 // join enrolls a device whose name is not that of a managed device. The device gets the asset that it had before, an asset

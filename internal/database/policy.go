@@ -38,12 +38,12 @@ func (n *shownName) Scan(column any) error {
 
 // Policy returns a policy of the company, a tombstone too.
 func (db *DB) Policy(ctx context.Context, companyID, id string) (policy.Policy, error) {
-	return findPolicy(ctx, db.read(), companyID, id, "")
+	return findPolicy(ctx, db.read(), companyID, id)
 }
 
-func findPolicy(ctx context.Context, c conn, companyID, id, lock string) (policy.Policy, error) {
-	return find(ctx, c, "policy", into(policyFields), `SELECT `+policyColumns+policyTables+` WHERE p.id = ? AND p.company_id = ?`+lock, id,
-		companyID)
+func findPolicy(ctx context.Context, c conn, companyID, id string) (policy.Policy, error) {
+	return find(ctx, c, "policy", into(policyFields), `SELECT `+policyColumns+policyTables+` WHERE p.id = ? AND p.company_id = ?`,
+		id, companyID)
 }
 
 // policyOrder returns the column of an order of the list.
@@ -141,7 +141,7 @@ func writePolicy(ctx context.Context, t *tx, next policy.Policy, was string, exp
 		WHERE id = ? AND company_id = ? AND version = ? AND NOT deleted`,
 		append(args, string(next.Document), next.Description, encode(next.Labels), next.Group,
 			millis(r.SavedAt), next.ID, next.CompanyID, expected)...)
-	saved, err := findPolicy(ctx, t, next.CompanyID, next.ID, "")
+	saved, err := findPolicy(ctx, t, next.CompanyID, next.ID)
 	switch {
 	case err != nil:
 		return policy.Policy{}, err

@@ -193,7 +193,7 @@ func (db *DB) saveNext(ctx context.Context, t *tx, p proposal.Proposal, e *propo
 
 // createCopy makes the new policy of a copy.
 func createCopy(ctx context.Context, t *tx, p proposal.Proposal, r policy.Revision) (policy.Policy, error) {
-	source, err := findPolicy(ctx, t, p.CompanyID, p.PolicyID, "")
+	source, err := findPolicy(ctx, t, p.CompanyID, p.PolicyID)
 	if err != nil {
 		return policy.Policy{}, err
 	}
@@ -222,7 +222,7 @@ func (db *DB) lockProposal(ctx context.Context, t *tx, id string) (proposal.Prop
 // ends.
 func lockPolicy(ctx context.Context, t *tx, companyID, id string) (policy.Policy, error) {
 	t.holds(ctx, `SELECT id FROM policies WHERE id = ? AND company_id = ?`+t.lock(), id, companyID)
-	return findPolicy(ctx, t, companyID, id, "")
+	return findPolicy(ctx, t, companyID, id)
 }
 
 // newNameFree reports whether a proposal's new name, if it has one, is free.

@@ -88,7 +88,7 @@ func TestRelease_NoRoom(t *testing.T) {
 		if len(kept) != rollout.MaxReleases || kept[0] != "41.0" || kept[len(kept)-1] != "2.0" {
 			f.Errorf("%d files are kept: %v", len(kept), kept)
 		}
-		_, err = f.db.PauseRollouts(f.Context(), rollout.ByOperator)
+		_, err = f.db.PauseRollouts(f.Context())
 		f.ok(err)
 		_, err = f.db.BeginRollout(f.Context(), "40.0", 10)
 		f.ok(err)

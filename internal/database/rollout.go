@@ -156,9 +156,9 @@ func (db *DB) BeginRollout(ctx context.Context, version string, goal int) (rollo
 }
 
 // PauseRollouts implements rollout.Store.
-func (db *DB) PauseRollouts(ctx context.Context, reason string) (int, error) {
+func (db *DB) PauseRollouts(ctx context.Context) (int, error) {
 	n, err := db.execCount(ctx, `UPDATE agent_rollouts SET state = ?, reason = ? WHERE state IN ('RUNNING', 'DONE')`,
-		string(rollout.Paused), reason)
+		string(rollout.Paused), rollout.ByOperator)
 	return int(n), err
 }
 

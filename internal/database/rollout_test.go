@@ -261,7 +261,7 @@ func TestRollout_Pauses(t *testing.T) {
 		offered("the company pauses", false)
 		f.ok(f.db.SetAgentPause(f.Context(), f.company.ID, false))
 		offered("it goes on", true)
-		n, err := f.db.PauseRollouts(f.Context(), rollout.ByOperator)
+		n, err := f.db.PauseRollouts(f.Context())
 		if f.ok(err); n != 1 || f.rollout("2.0").State != rollout.Paused {
 			t.Errorf("%d are paused", n)
 		}

@@ -88,10 +88,10 @@ func (e *Emulator) clear() {
 	e.quota = bucket{}
 	e.seed(e.settings.Notifications.Seed)
 	e.broker.Restore(pubsub.Snapshot{
-		Topics: []string{topicName(DefaultProject, DefaultTopic)},
+		Topics: []string{topicName(DefaultProject)},
 		Subscriptions: []pubsub.QueueSnapshot{{Subscription: pubsub.Subscription{
 			Name:        "projects/" + DefaultProject + "/subscriptions/" + DefaultSubscription,
-			Topic:       topicName(DefaultProject, DefaultTopic),
+			Topic:       topicName(DefaultProject),
 			AckDeadline: pubsub.DefaultAckDeadline,
 		}}},
 	})

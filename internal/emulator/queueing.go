@@ -105,7 +105,7 @@ func publishMessages(e *Emulator, c *call, request *vendor.PublishRequest) (any,
 }
 
 func subscriptionAnswer(s pubsub.Subscription) *vendor.Subscription {
-	topic := cmp.Or(s.Topic, topicName(strings.Split(s.Name, "/")[1], DefaultTopic))
+	topic := cmp.Or(s.Topic, topicName(strings.Split(s.Name, "/")[1]))
 	return &vendor.Subscription{Name: s.Name, Topic: topic, AckDeadlineSeconds: int64(s.AckDeadline / time.Second),
 		MessageRetentionDuration: "604800s", State: "ACTIVE"}
 }

@@ -92,4 +92,4 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-func topicName(project, topic string) string { return "projects/" + project + "/topics/" + topic }
+func topicName(project string) string { return "projects/" + project + "/topics/" + DefaultTopic }

@@ -71,15 +71,13 @@ type Observation struct {
 
 // Change is what an observation did.
 type Change struct {
-	Applied  bool // false: a duplicate, stale, or about a device that ended
-	AssetID  string
-	Epoch    int
-	Enrolled bool // joined, or joined again
+	Applied bool // false: a duplicate, stale, or about a device that ended
+	AssetID string
+	Epoch   int
 	// CodeGoesOn: other devices may enroll with its code, too.
 	CodeGoesOn bool
 	Ended      bool   // stopped being managed
 	PolicyID   string // the policy that the device now has applied
-	PolicyNew  bool   // it was another before
 }
 
 // Store applies observations.
@@ -88,10 +86,6 @@ type Store interface {
 	// device, counters, the message's id. A device that joins again gets a new
 	// epoch, and open commands of the old one end ERROR.
 	Observe(ctx context.Context, o Observation) (Change, error)
-	// DeviceNames returns the channel names of a company's managed devices of
-	// one management, for reconciling with the channel's own list, with when
-	// each enrolled.
-	DeviceNames(ctx context.Context, companyID string, m asset.Management) (map[string]time.Time, error)
 	// MarkInactive turns devices silent since before a time to INACTIVE, at
 	// most limit of them, and says how many.
 	MarkInactive(ctx context.Context, companyID string, silentSince time.Time, limit int) (int, error)

@@ -32,8 +32,8 @@ type Enumerated interface{ Values() []string }
 // their words in doc tags and their values in enum tags ("A|B"); a pointer
 // without omitempty may be null.
 //
-// The values of an Enumerated type are left out: a model does not need all
-// sixteen command types in the schema of each of sixteen commands.
+// The values of an Enumerated type are left out: a model does not need
+// every command type in the schema of every command.
 func (o *Operation) OutputSchema() *jsonschema.Schema { return writer{to: forTools}.result(o.result) }
 
 // ResultSchema describes the result for REST: with the values of Enumerated

@@ -89,7 +89,7 @@ func TestNotifications_EmptyMessages(t *testing.T) {
 			b.publish("COMMAND", data)
 		}
 		b.pass(11 * time.Minute) // so long is the other company's given back
-		names, err := b.db.DeviceNames(b.Context(), b.company.ID, asset.Platform)
+		names, err := b.db.DeviceNames(b.Context(), b.company.ID)
 		b.ok(err)
 		b.equal("devices", len(names), 0)
 		a := b.device() // it goes on

@@ -58,7 +58,7 @@ func (p *Platform) ReadCopy(ctx context.Context, c company.Company, of policy.Po
 		return policy.Copy{}, fmt.Errorf("platform: %s: the answer cannot be read: %w", methodGetPolicy, err)
 	}
 	same, err := sameMeaning(text, of.Document)
-	return policy.Copy{Exists: true, Same: same, Version: answer.Version}, err
+	return policy.Copy{Same: same, Version: answer.Version}, err
 }
 
 // sameMeaning compares the vendor's copy of a policy with a document of ours.

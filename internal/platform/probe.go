@@ -31,21 +31,6 @@ type Finding struct {
 	Remedy string // empty if nothing is to be done
 }
 
-// Probe looks at the set-up: whether the platform is reached, takes our
-// credentials, delivers notifications to our subscription, and knows each
-// company's enterprise. It changes nothing.
-func (p *Platform) Probe(ctx context.Context) []Finding {
-	if !p.cfg.configured() {
-		return []Finding{{"platform", Warning, "no platform is configured: only devices with the service's own agent can be managed",
-			"set MUSTER_PLATFORM_CREDENTIALS to a service account's key file, or MUSTER_PLATFORM_ENDPOINT to an emulator's address"}}
-	}
-	api := p.ProbeAPI(ctx)
-	if api.Grade != Fine {
-		return []Finding{api}
-	}
-	return append([]Finding{api}, p.ProbeCompanies(ctx)...)
-}
-
 // ProbeCompanies looks whether notifications are delivered to our subscription, and at
 // each company's enterprise. It needs the stores Companies and Enterprises.
 func (p *Platform) ProbeCompanies(ctx context.Context) []Finding {

@@ -9,7 +9,6 @@ import (
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 	"google.golang.org/api/googleapi"
 
-	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/resource"
@@ -61,7 +60,7 @@ func (p *Platform) compareOnce(ctx context.Context, owner company.Company) error
 // says that a device is missing. A device that cannot be read keeps no other from
 // being compared.
 func (p *Platform) CompareDevices(ctx context.Context, owner company.Company) error {
-	known, err := p.store.Records.DeviceNames(ctx, owner.ID, asset.Platform)
+	known, err := p.store.Records.DeviceNames(ctx, owner.ID)
 	if err != nil {
 		return err
 	}

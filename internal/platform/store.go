@@ -90,9 +90,9 @@ type Records interface {
 	AssetOfDevice(ctx context.Context, companyID, device string) (string, error)
 	// Asset returns an asset of the company, or fault.NotFound.
 	Asset(ctx context.Context, companyID, id string) (asset.Asset, error)
-	// DeviceNames returns the names of the managed devices, with when each
-	// enrolled.
-	DeviceNames(ctx context.Context, companyID string, m asset.Management) (map[string]time.Time, error)
+	// DeviceNames returns the names of the devices that the platform manages, with
+	// when each enrolled.
+	DeviceNames(ctx context.Context, companyID string) (map[string]time.Time, error)
 }
 
 // Policies keeps policies and what became of the platform's copies.

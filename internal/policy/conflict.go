@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -36,22 +37,32 @@ func (c *Conflict) Both(changes []Change) []Move {
 	})
 }
 
+// Conflict says what was saved since the version that a person saw; nil while
+// it is current.
+func (s Service) Conflict(ctx context.Context, who access.Principal, ref string, expected int) (*Conflict, error) {
+	p, err := s.open(ctx, who, mayRead, ref)
+	if err != nil || p.Version == expected {
+		return nil, err
+	}
+	return s.conflict(ctx, p, expected)
+}
+
 // explain turns a stale fault into a Conflict.
-func (e Editor) explain(ctx context.Context, seen Policy, expected int, err error) error {
+func (s Service) explain(ctx context.Context, seen Policy, expected int, err error) error {
 	if fault.CodeOf(err) != fault.StaleProposal {
 		return err
 	}
-	now, readErr := e.Service.Current(ctx, seen.CompanyID, seen.ID)
+	now, readErr := s.Current(ctx, seen.CompanyID, seen.ID)
 	if readErr != nil {
 		return readErr
 	}
-	return e.refuse(ctx, now, expected)
+	return s.refuse(ctx, now, expected)
 }
 
 // refuse is the error of a change of a policy that is not at the expected
 // version.
-func (e Editor) refuse(ctx context.Context, now Policy, expected int) error {
-	c, err := e.conflict(ctx, now, expected)
+func (s Service) refuse(ctx context.Context, now Policy, expected int) error {
+	c, err := s.conflict(ctx, now, expected)
 	if err != nil {
 		return err
 	}
@@ -61,13 +72,13 @@ func (e Editor) refuse(ctx context.Context, now Policy, expected int) error {
 // conflict compares a policy with the version that a person saw. Every save
 // makes one revision and one version, so a version has the number of its
 // revision; a version that never was is compared with nothing.
-func (e Editor) conflict(ctx context.Context, now Policy, expected int) (*Conflict, error) {
+func (s Service) conflict(ctx context.Context, now Policy, expected int) (*Conflict, error) {
 	c := &Conflict{Expected: expected, Current: now}
 	var err error
-	if c.Saved, err = e.Service.Store.Revision(ctx, now.CompanyID, now.ID, now.Version); err != nil {
+	if c.Saved, err = s.Store.Revision(ctx, now.CompanyID, now.ID, now.Version); err != nil {
 		return nil, err
 	}
-	seen, err := e.Service.Store.Revision(ctx, now.CompanyID, now.ID, expected)
+	seen, err := s.Store.Revision(ctx, now.CompanyID, now.ID, expected)
 	switch {
 	case fault.CodeOf(err) == fault.NotFound:
 		return c, nil

@@ -6,7 +6,6 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
-	"github.com/musterhq/muster/internal/resource"
 )
 
 // Target names one policy; embed it in the arguments of what concerns one.
@@ -54,19 +53,16 @@ type RevisionsArgs struct {
 	Limit int `query:"limit" rule:"min=1 max=100 default=20" doc:"How many revisions to return, 1 to 100."`
 }
 
-// Reader answers what concerns one policy.
-type Reader struct{ Store Store }
-
 // Define declares get_policy_settings and list_policy_revisions (contract 4.3).
 func Define(r *operation.Registry, s Store) {
-	reader := Reader{Store: s}
+	service := Service{Store: s}
 	operation.Define(r, readOne("get_policy_settings", "Read policy settings", "/policies/{policyId}/settings",
 		"Reads the settings of one policy: value, allowed values and whether a change has high impact. "+
 			"NOT_SET means left to the device or vendor default, CUSTOM a value that the allowed values cannot express. "+
-			"Settings of a policy with editable false are shown but cannot be changed by proposals."), reader.settings)
+			"Settings of a policy with editable false are shown but cannot be changed by proposals."), service.settings)
 	operation.Define(r, readOne("list_policy_revisions", "List policy revisions", "/policies/{policyId}/revisions",
 		"Lists the saved revisions of one policy, newest first, with when, how and by whom each was saved. "+
-			"Use a revision's number with rollback_policy to propose returning to it."), reader.revisions)
+			"Use a revision's number with rollback_policy to propose returning to it."), service.revisions)
 }
 
 func readOne(tool, title, path, description string) operation.Operation {
@@ -77,24 +73,8 @@ func readOne(tool, title, path, description string) operation.Operation {
 	}
 }
 
-// Finder returns a policy of a company.
-type Finder interface {
-	Policy(ctx context.Context, companyID, id string) (Policy, error)
-}
-
-// Find returns the policy that ref means to the principal: a short id or a
-// path name. One that does not exist, is deleted, another company's or beyond
-// the principal's limits is fault.NotFound.
-func Find(ctx context.Context, s Finder, p access.Principal, ref string) (Policy, error) {
-	id, ok := resource.Short(p.CompanySlug, resource.Policies, ref)
-	if !ok || !p.MaySee(id) {
-		return Policy{}, Missing()
-	}
-	return current(ctx, s, p.CompanyID, id)
-}
-
-func (rd Reader) settings(ctx context.Context, call operation.Call, args Target) (Settings, error) {
-	p, err := Find(ctx, rd.Store, call.Principal, args.PolicyID)
+func (s Service) settings(ctx context.Context, call operation.Call, args Target) (Settings, error) {
+	p, err := Find(ctx, s.Store, call.Principal, args.PolicyID)
 	if err != nil {
 		return Settings{}, err
 	}
@@ -106,12 +86,12 @@ func (rd Reader) settings(ctx context.Context, call operation.Call, args Target)
 		DeviceCount: p.DeviceCount, Editable: p.Editable(), Settings: values}, nil
 }
 
-func (rd Reader) revisions(ctx context.Context, call operation.Call, args RevisionsArgs) (Revisions, error) {
-	p, err := Find(ctx, rd.Store, call.Principal, args.PolicyID)
+func (s Service) revisions(ctx context.Context, call operation.Call, args RevisionsArgs) (Revisions, error) {
+	p, err := Find(ctx, s.Store, call.Principal, args.PolicyID)
 	if err != nil {
 		return Revisions{}, err
 	}
-	saved, err := rd.Store.Revisions(ctx, p.CompanyID, p.ID, args.Limit)
+	saved, err := s.Store.Revisions(ctx, p.CompanyID, p.ID, args.Limit)
 	if err != nil {
 		return Revisions{}, err
 	}

@@ -142,9 +142,8 @@ const (
 	ByVersion   Order = "version"
 )
 
-// Copy is the platform's copy of a policy, compared with a document of ours.
+// Copy is the platform's copy of a policy, compared with a document of ours; zero: there is none.
 type Copy struct {
-	Exists  bool
 	Same    bool  // it means the same as the document
 	Version int64 // what the platform calls it
 }

@@ -189,14 +189,14 @@ func TestSave(t *testing.T) {
 	if _, err := s.Save(t.Context(), "other", p.ID, 2, policy.Edit{}, operator); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("another company's policy: %v", err)
 	}
-	d, err := s.Diff(t.Context(), "c", p.ID, 1, 0)
+	d, err := s.Diff(t.Context(), next, 1, 0)
 	if err != nil || len(d.Moves) != 1 || d.Moves[0].Setting.ID != "SMS" {
 		t.Errorf("diff %+v, %v", d, err)
 	}
 	if d.Name == nil || d.Labels || len(d.Others) != 0 {
 		t.Errorf("the diff has name %v, labels %v, others %v", d.Name, d.Labels, d.Others)
 	}
-	if _, err := s.Diff(t.Context(), "c", p.ID, 1, 9); fault.CodeOf(err) != fault.NotFound {
+	if _, err := s.Diff(t.Context(), next, 1, 9); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("a diff with no such revision: %v", err)
 	}
 	if _, err := s.Delete(t.Context(), "c", p.ID); err != nil {

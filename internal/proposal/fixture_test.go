@@ -117,7 +117,7 @@ func (v *vendor) PushUnsaved(_ context.Context, _ company.Company, p policy.Poli
 	}
 	v.pushes = append(v.pushes, p)
 	version := v.copies[p.ID].Version + 1
-	v.copies[p.ID], v.bytes[p.ID] = policy.Copy{Exists: true, Version: version}, string(p.Document)
+	v.copies[p.ID], v.bytes[p.ID] = policy.Copy{Version: version}, string(p.Document)
 	if m == losesAnswer {
 		return policy.PushResult{Code: outcome.Unknown, Detail: "no answer"}, 0
 	}
@@ -131,7 +131,8 @@ func (v *vendor) ReadCopy(_ context.Context, _ company.Company, p policy.Policy)
 		return policy.Copy{}, errors.New("no answer")
 	}
 	c := v.copies[p.ID]
-	c.Same = c.Exists && v.bytes[p.ID] == string(p.Document)
+	document, exists := v.bytes[p.ID]
+	c.Same = exists && document == string(p.Document)
 	return c, nil
 }
 

@@ -140,8 +140,8 @@ type Store interface {
 	// that are not done. goal is the percentage of devices that get it; 0: as before, or 100 for
 	// a new rollout. It fails with fault.Refused for a goal below the present ring.
 	BeginRollout(ctx context.Context, version string, goal int) (Rollout, error)
-	// PauseRollouts pauses all that offer their version and returns how many.
-	PauseRollouts(ctx context.Context, reason string) (int, error)
+	// PauseRollouts pauses all that offer their version, for the reason ByOperator, and returns how many.
+	PauseRollouts(ctx context.Context) (int, error)
 	// MoveRollout changes a rollout that is still as it was. false: it was not.
 	MoveRollout(ctx context.Context, was, is Rollout) (bool, error)
 	// Members shows each device that the version could be for, or that has begun with it.

@@ -6,7 +6,6 @@ import (
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/oauth"
-	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/service/ops"
@@ -33,7 +32,7 @@ func (w *wiring) portal() *portal.Portal {
 	now, log, signIn := w.options.Now, w.options.Logger, w.signIn
 	keys := apikey.Keys{Store: w.db, Now: now}
 	reviewer := proposal.Reviewer{Service: w.proposals, Store: w.db}
-	company := &settings.Section{Companies: w.db, Controls: w.db, Federation: signIn.Federation, Platform: w.platform, Steps: w.db,
+	company := &settings.Section{Controls: w.db, Federation: signIn.Federation, Platform: w.platform,
 		Assets: w.db, Policies: w.db, Keys: w.db, Troubles: w.db, Users: w.db, Updates: w.db, System: w.system, Throttle: w.db,
 		ClientAddress: signIn.ClientAddress,
 		Now:           now, Log: log}
@@ -63,7 +62,7 @@ func (w *wiring) portal() *portal.Portal {
 			&enroll.Section{Policies: w.db, Codes: w.db, Assets: w.db, Steps: w.db, App: w.link.AppState},
 			&approvals.Section{Reviewer: reviewer, Store: w.db, Assets: w.db, Passkeys: signIn.Passkeys,
 				Verifier: w.proposals.Verifier, Activity: w.db},
-			&policies.Section{Editor: policy.Editor{Service: w.policies}, Reviewer: reviewer, Assets: w.db, Progress: w.db.PolicyProgress,
+			&policies.Section{Policies: w.policies, Reviewer: reviewer, Assets: w.db, Progress: w.db.PolicyProgress,
 				Push: w.platform.PushPolicy},
 		},
 	}

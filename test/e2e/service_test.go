@@ -95,7 +95,7 @@ func TestMetrics_RolloutPausedItself(t *testing.T) {
 		done := move(begin("2.0", 2), rollout.Done, "")
 		begin("3.0", 3)
 		move(done, rollout.Paused, "3 of 9 devices that began have no contact")
-		paused, err := db.PauseRollouts(t.Context(), rollout.ByOperator)
+		paused, err := db.PauseRollouts(t.Context())
 		if ok(err); paused != 1 {
 			t.Fatalf("the operator pauses %d rollouts, want 1", paused)
 		}

@@ -34,14 +34,13 @@ type Row struct {
 	SDK     int    // 0: any
 	How     string // restrictions and command lines
 	Who     string // the least of: agent, lab, system, owner
-	Note    string
 }
 
 // Table returns the rows in the contract's order.
 func Table() []Row {
 	var rows []Row
 	for _, r := range rules() {
-		rows = append(rows, Row{Setting: r.id, SDK: r.sdk, How: r.how(), Who: r.who(), Note: r.note})
+		rows = append(rows, Row{Setting: r.id, SDK: r.sdk, How: r.how(), Who: r.who()})
 	}
 	return rows
 }

@@ -65,13 +65,36 @@ func replaceTable(t *testing.T, text, name, table string) string {
 	return head + begin + table + end + tail
 }
 
+// notes are what people write about settings in the table, beside what the rules say.
+var notes = map[string]string{
+	"VENDOR_STORE_MODE":         "There is no vendor's store to steer: WHITELIST means that what is installed stays as it is.",
+	"DEFAULT_PERMISSION_POLICY": "No command line sets it.",
+	"APP_AUTO_UPDATE_POLICY":    "Other stores cannot be steered.",
+	"UNTRUSTED_APPS_POLICY":     "There is no personal profile: both values mean the same.",
+	"VENDOR_PROTECT":            "`unsupported` where no app verifies packages (`cmd package query-receivers`).",
+	"SCREEN_CAPTURE":            "No command line sets it.",
+	"CAMERA":                    "The passthrough cameras of headsets are usually not covered.",
+	"FACTORY_RESET":             "Does not block the recovery menu.",
+	"DEVELOPER_SETTINGS":        "Ends every adb session; taking it back does not switch adb on.",
+	"LOCATION_SHARING":          "BLOCK switches location off, and is refused beside LOCATION_MODE ENFORCED.",
+	"BLUETOOTH":                 "BLOCK is refused on headsets, whose controllers are Bluetooth.",
+	"CONFIGURE_WIFI":            "Under the lock-out guard.",
+	"MINIMUM_WIFI_SECURITY":     "No command line sets it.",
+	"ENCRYPTION_POLICY":         "Modern Android is always encrypted: read, not set. A password can only be demanded by a device owner.",
+	"SYSTEM_UPDATE":             "The policy's `systemUpdate`. No command line sets it: the image's own updater decides.",
+	"LOCATION_MODE":             "An agent started over USB switches it, and cannot hold it.",
+	"WIFI_STATE": "Below API 33 it is switched and not held. DISABLED is refused where Wi-Fi is the only way out. " +
+		"Under the lock-out guard.",
+	"AIRPLANE_MODE": "Under the lock-out guard.",
+}
+
 func settingsTable() string {
 	var b strings.Builder
 	b.WriteString("| setting | API | who | how | simulated | transcript | hardware |\n|---|---|---|---|---|---|---|\n")
 	for _, r := range shell.Table() {
 		how := r.How
-		if r.Note != "" {
-			how += ". " + r.Note
+		if note := notes[r.Setting]; note != "" {
+			how += ". " + note
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | – | – |\n", r.Setting, apiLevel(r.SDK), r.Who,
 			strings.TrimSuffix(how, "."), simulated(r.Who))

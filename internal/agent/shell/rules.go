@@ -29,7 +29,6 @@ type rule struct {
 	own         bool   // it steers the agent itself
 	none        string // why it has no meaning at all
 	check       string // what is read when nothing can be set
-	note        string
 }
 
 // key is a user restriction with the level that brought it.
@@ -81,11 +80,7 @@ func (r rule) with(name string, sdk int) rule {
 
 func (r rule) onPhones() rule { r.phone = true; return r }
 
-func (r rule) noted(text string) rule { r.note = text; return r }
-
-func ownerOnly(id string, sdk int, note string) rule {
-	return rule{id: id, sdk: sdk, owner: true, note: note}
-}
+func ownerOnly(id string, sdk int) rule { return rule{id: id, sdk: sdk, owner: true} }
 
 func reporting(id string) rule { return rule{id: id, own: true} }
 
@@ -169,49 +164,43 @@ func safe(change string, p Powers) error {
 // rules returns the 39 settings in the contract's order, and the systemUpdate of AGENT policies.
 func rules() []rule {
 	return []rule{
-		{id: "VENDOR_STORE_MODE", sdk: 24, keys: []key{{name: "no_install_apps"}}, on: []string{"WHITELIST"},
-			note: "There is no vendor's store to steer: WHITELIST means that what is installed stays as it is."},
-		ownerOnly("DEFAULT_PERMISSION_POLICY", 23, "No command line sets it."),
-		{id: "APP_AUTO_UPDATE_POLICY", none: "the agent installs no apps", note: "Other stores cannot be steered."},
+		{id: "VENDOR_STORE_MODE", sdk: 24, keys: []key{{name: "no_install_apps"}}, on: []string{"WHITELIST"}},
+		ownerOnly("DEFAULT_PERMISSION_POLICY", 23),
+		{id: "APP_AUTO_UPDATE_POLICY", none: "the agent installs no apps"},
 		rule{id: "UNTRUSTED_APPS_POLICY", sdk: 21, keys: []key{{name: "no_install_unknown_sources"}},
-			on:   []string{"DISALLOW_INSTALL", "ALLOW_INSTALL_IN_PERSONAL_PROFILE_ONLY"},
-			note: "There is no personal profile: both values mean the same."}.with("no_install_unknown_sources_globally", 29),
-		{id: "VENDOR_PROTECT", sdk: 21, keys: []key{{name: "ensure_verify_apps"}}, on: []string{"ENABLED"},
-			note: "`unsupported` where no app verifies packages (`cmd package query-receivers`)."},
-		ownerOnly("SCREEN_CAPTURE", 21, "No command line sets it."),
-		restricted("CAMERA", 24, "no_camera").noted("The passthrough cameras of headsets are usually not covered."),
-		restricted("FACTORY_RESET", 21, "no_factory_reset").noted("Does not block the recovery menu."),
+			on: []string{"DISALLOW_INSTALL", "ALLOW_INSTALL_IN_PERSONAL_PROFILE_ONLY"}}.with("no_install_unknown_sources_globally", 29),
+		{id: "VENDOR_PROTECT", sdk: 21, keys: []key{{name: "ensure_verify_apps"}}, on: []string{"ENABLED"}},
+		ownerOnly("SCREEN_CAPTURE", 21),
+		restricted("CAMERA", 24, "no_camera"),
+		restricted("FACTORY_RESET", 21, "no_factory_reset"),
 		restricted("UNINSTALL_APPS", 18, "no_uninstall_apps"),
 		restricted("ACCOUNT_MODIFICATION", 18, "no_modify_accounts"),
 		restricted("ADD_USER", 21, "no_add_user"),
 		restricted("REMOVE_USER", 18, "no_remove_user"),
 		{id: "DEVELOPER_SETTINGS", sdk: 21, keys: []key{{name: "no_debugging_features"}}, on: []string{"BLOCK"},
-			sets: []put{{"global", "development_settings_enabled", "0"}, {"global", "adb_enabled", "0"}},
-			note: "Ends every adb session; taking it back does not switch adb on."},
+			sets: []put{{"global", "development_settings_enabled", "0"}, {"global", "adb_enabled", "0"}}},
 		restricted("USB_DATA_ACCESS", 18, "no_usb_file_transfer"),
 		locationMode(),
-		restricted("LOCATION_SHARING", 18, "no_share_location").noted("BLOCK switches location off, and is refused beside " +
-			"LOCATION_MODE ENFORCED."),
+		restricted("LOCATION_SHARING", 18, "no_share_location"),
 		restricted("OUTGOING_CALLS", 21, "no_outgoing_calls").onPhones(),
 		restricted("SMS", 21, "no_sms").onPhones(),
-		restricted("BLUETOOTH", 26, "no_bluetooth").noted("BLOCK is refused on headsets, whose controllers are Bluetooth."),
+		restricted("BLUETOOTH", 26, "no_bluetooth"),
 		restricted("DATA_ROAMING", 24, "no_data_roaming").onPhones(),
 		restricted("NETWORK_RESET", 23, "no_network_reset"),
 		restricted("VPN_CONFIGURATION", 21, "no_config_vpn"),
-		restricted("CONFIGURE_WIFI", 18, "no_config_wifi").with("no_add_wifi_config", 33).noted("Under the lock-out guard."),
+		restricted("CONFIGURE_WIFI", 18, "no_config_wifi").with("no_add_wifi_config", 33),
 		restricted("WIFI_DIRECT", 33, "no_wifi_direct"),
 		restricted("TETHERING", 21, "no_config_tethering").with("no_wifi_tethering", 33),
 		wifiState(),
 		airplaneMode(),
-		ownerOnly("MINIMUM_WIFI_SECURITY", 33, "No command line sets it."),
+		ownerOnly("MINIMUM_WIFI_SECURITY", 33),
 		{id: "AUTO_DATE_TIME", sdk: 21, keys: []key{{"no_config_date_time", 28}}, on: []string{"ENFORCED"}, lab: true,
 			sets: []put{{"global", "auto_time", "1"}, {"global", "auto_time_zone", "1"}}},
-		{id: "ENCRYPTION_POLICY", sdk: 21, lab: true, ownerValues: []string{"ENABLED_WITH_PASSWORD"}, check: "getprop ro.crypto.state",
-			note: "Modern Android is always encrypted: read, not set. A password can only be demanded by a device owner."},
+		{id: "ENCRYPTION_POLICY", sdk: 21, lab: true, ownerValues: []string{"ENABLED_WITH_PASSWORD"}, check: "getprop ro.crypto.state"},
 		reporting("APPLICATION_REPORT_LEVEL"), reporting("REPORT_DEVICE_SETTINGS"), reporting("REPORT_DISPLAY_INFO"),
 		reporting("REPORT_HARDWARE_STATUS"), reporting("REPORT_MEMORY_INFO"), reporting("REPORT_NETWORK_INFO"),
 		reporting("REPORT_POWER_EVENTS"), reporting("REPORT_SOFTWARE_INFO"), reporting("REPORT_SYSTEM_PROPERTIES"),
-		ownerOnly("SYSTEM_UPDATE", 28, "The policy's `systemUpdate`. No command line sets it: the image's own updater decides."),
+		ownerOnly("SYSTEM_UPDATE", 28),
 	}
 }
 
@@ -220,8 +209,7 @@ func locationMode() rule {
 		toggle: &toggle{values: map[string]bool{"ENFORCED": true, "DISABLED": false}, since: 30,
 			turn:   order{[]string{"cmd", "location", "set-location-enabled"}, "true", "false"},
 			before: order{[]string{"settings", "put", "secure", "location_mode"}, "3", "0"},
-			read:   []string{"cmd", "location", "is-location-enabled"}, old: []string{"settings", "get", "secure", "location_mode"}},
-		note: "An agent started over USB switches it, and cannot hold it."}
+			read:   []string{"cmd", "location", "is-location-enabled"}, old: []string{"settings", "get", "secure", "location_mode"}}}
 }
 
 func wifiState() rule {
@@ -230,8 +218,7 @@ func wifiState() rule {
 		toggle: &toggle{values: map[string]bool{"ENABLED": true, "DISABLED": false}, since: 30, restore: true,
 			turn:   order{[]string{"cmd", "wifi", "set-wifi-enabled"}, "enabled", "disabled"},
 			before: order{[]string{"svc", "wifi"}, "enable", "disable"},
-			read:   state, old: state},
-		note: "Below API 33 it is switched and not held. DISABLED is refused where Wi-Fi is the only way out. Under the lock-out guard."}
+			read:   state, old: state}}
 }
 
 func airplaneMode() rule {
@@ -240,6 +227,5 @@ func airplaneMode() rule {
 		toggle: &toggle{values: map[string]bool{"DISABLED": false}, since: 30,
 			turn:   order{[]string{"cmd", "connectivity", "airplane-mode"}, "enable", "disable"},
 			before: order{[]string{"settings", "put", "global", "airplane_mode_on"}, "1", "0"},
-			read:   state, old: state},
-		note: "Under the lock-out guard."}
+			read:   state, old: state}}
 }

@@ -8,7 +8,6 @@ import (
 // Received is a message together with what acknowledges it.
 type Received struct {
 	AckID   string
-	Attempt int // 1 for the first delivery
 	Message Message
 }
 

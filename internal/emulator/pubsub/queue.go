@@ -109,7 +109,7 @@ func (q *queue) take(n int, now time.Time) []Received {
 		d.attempt++
 		d.deadline = now.Add(q.settings.AckDeadline)
 		q.waiting[d.id] = d
-		taken = append(taken, Received{AckID: d.id + "." + strconv.Itoa(d.attempt), Attempt: d.attempt, Message: *d.message})
+		taken = append(taken, Received{AckID: d.id + "." + strconv.Itoa(d.attempt), Message: *d.message})
 	}
 	return taken
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/script"
 )
@@ -34,8 +35,10 @@ func (s Settings) WithCarelessPerson(ctx context.Context, name string, kind comm
 			if refused.control() != "authorization" {
 				return
 			}
-			a := script.Must(d.db.Authorization(ctx, d.Company.ID, path.Base(refused.approvalURL)))
-			if a.Command != string(kind) {
+			asked := func(a approval.Authorization) bool {
+				return a.ID == path.Base(refused.approvalURL) && a.Command == string(kind)
+			}
+			if !slices.ContainsFunc(script.Must(d.db.Authorizations(ctx, d.Company.ID, nil, 100)), asked) {
 				return
 			}
 			if got := outcome(admin.Decide(ctx, refused.approvalURL)); got.code != "" {

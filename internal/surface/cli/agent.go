@@ -99,7 +99,7 @@ type AgentPause struct{ Common }
 // Run pauses them all.
 func (c *AgentPause) Run(env *Env) error {
 	return c.open(env, Writes, func(ctx context.Context, admin *Admin) (answer, error) {
-		n, err := admin.Rollouts.PauseRollouts(ctx, rollout.ByOperator)
+		n, err := admin.Rollouts.PauseRollouts(ctx)
 		return answer{map[string]int{"paused": n}, func(w io.Writer) {
 			fmt.Fprintf(w, "Paused %s. Devices that have begun finish; `muster agent rollout VERSION` goes on to the same percentage.\n",
 				phrase.Count(n, "rollout", "rollouts"))

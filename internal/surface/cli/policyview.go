@@ -168,7 +168,7 @@ type fieldView struct {
 // Run prints the difference.
 func (c *PolicyDiff) Run(env *Env) error {
 	return c.with(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {
-		diff, err := admin.Policies.Diff(ctx, owner.ID, p.ID, c.From, deref(c.To))
+		diff, err := admin.Policies.Diff(ctx, p, c.From, deref(c.To))
 		view := diffView{PolicyID: p.PathName(), Fields: []fieldView{}, Others: append([]string{}, diff.Unnamed()...)}
 		if diff.Name != nil {
 			view.Fields = append(view.Fields, fieldView{"", "Name", diff.Name[0], diff.Name[1]})

@@ -24,7 +24,7 @@
 // once), which is the operation of that name with the person as its caller, so
 // that rights, eligibility and budget are the contract's. Lists are read with
 // v.Principal.Policies as limit (asset.Filter has the field; asset.Find and
-// policy.Reader.Visible obey it): users see no devices or policies beyond it.
+// policy.Service.List obey it): users see no devices or policies beyond it.
 //
 // Forms are plain POST forms, protected from other origins by web.Secure. One
 // that must not act twice has a hidden frame.OnceField. A control that cannot

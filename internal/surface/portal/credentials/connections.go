@@ -16,7 +16,6 @@ type connectionRow struct {
 	User   account.User
 	Tone   frame.Tone
 	State  string
-	Own    bool
 	Live   bool
 	Scopes []scope
 }
@@ -35,15 +34,14 @@ func (s *Section) listConnections(v *frame.Visit, page *view, people map[string]
 		return err
 	}
 	for _, o := range all {
-		own := o.UserID == v.User.ID
-		if !own && !page.MayKeys {
+		if o.UserID != v.User.ID && !page.MayKeys {
 			continue
 		}
 		if !o.RevokedAt.IsZero() && !page.All {
 			page.Gone++
 			continue
 		}
-		row := connectionRow{Connection: o, User: people[o.UserID], Own: own, Live: o.RevokedAt.IsZero(),
+		row := connectionRow{Connection: o, User: people[o.UserID], Live: o.RevokedAt.IsZero(),
 			Tone: frame.OK, State: "Connected"}
 		switch {
 		case !row.Live:

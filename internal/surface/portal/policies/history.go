@@ -31,7 +31,7 @@ type past struct {
 
 // revisions lists the history, newest first, and compares any two.
 func (s *Section) revisions(v *frame.Visit, p policy.Policy) error {
-	all, err := s.Editor.Revisions(v.Context(), v.Principal, p.ID, maxRevisions+1)
+	all, err := s.Policies.Revisions(v.Context(), v.Principal, p.ID, maxRevisions+1)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (s *Section) revisions(v *frame.Visit, p policy.Policy) error {
 	}
 	if from, to := v.Numbers["from"], v.Numbers["to"]; from > 0 && to > 0 && from != to {
 		h.From, h.To = int(min(from, to)), int(max(from, to))
-		h.Diff, err = s.Editor.Compare(v.Context(), v.Principal, p.ID, h.From, h.To)
+		h.Diff, err = s.Policies.Compare(v.Context(), v.Principal, p.ID, h.From, h.To)
 		if fault.CodeOf(err) == fault.NotFound {
 			return frame.WrongQuery(fmt.Sprintf("the policy has no revision %d, or no revision %d: choose two of the list", h.From, h.To))
 		}
@@ -108,7 +108,7 @@ func (s *Section) restore(v *frame.Visit, p policy.Policy) error {
 	if err != nil {
 		return err
 	}
-	after, err := s.Editor.Restore(v.Context(), v.Principal, p.ID, version, revision)
+	after, err := s.Policies.Restore(v.Context(), v.Principal, p.ID, version, revision)
 	if c, ok := errors.AsType[*policy.Conflict](err); ok {
 		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{c.Current, "revisions"}, c, nil))
 	}

@@ -43,7 +43,7 @@ func (s *Section) proposals(v *frame.Visit) error {
 	q := queue{Waiting: asked.Get("waiting") != ""}
 	query := proposal.Query{Waiting: q.Waiting, Limit: pageSize + 1}
 	if id := asked.Get("policy"); id != "" {
-		p, err := s.Editor.Open(v.Context(), v.Principal, id)
+		p, err := s.Policies.Open(v.Context(), v.Principal, id)
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ import (
 
 // Section serves policies and proposals.
 type Section struct {
-	Editor   policy.Editor
+	Policies policy.Service
 	Reviewer proposal.Reviewer
 	Assets   asset.Store
 	// Progress counts the devices with a policy, and those that have applied a version of it.
@@ -90,7 +90,7 @@ func (s *Section) read(v *frame.Visit) (table, error) {
 	t := table{List: frame.ParseList(spec(), v.Query()), New: newForm{Type: string(policy.Platform)}}
 	var err error
 	t.Rows, t.Total, err = frame.Paged(&t.List, func(page operation.PageRequest) ([]policy.Policy, int64, error) {
-		return s.Editor.List(v.Context(), v.Principal, policy.Query{
+		return s.Policies.List(v.Context(), v.Principal, policy.Query{
 			Order: policy.Order(t.Sort), Descending: t.Descending, Offset: page.Page * page.Size, Limit: page.Size})
 	})
 	return t, err
@@ -110,7 +110,7 @@ func (s *Section) create(v *frame.Visit) error {
 	if wanted.Type == "VR" {
 		wanted.Type, wanted.VROnly = policy.Agent, true
 	}
-	made, err := s.Editor.Create(v.Context(), v.Principal, wanted)
+	made, err := s.Policies.CreateBy(v.Context(), v.Principal, wanted)
 	switch fault.CodeOf(err) {
 	case "":
 		return v.Redirect(frame.PolicyPath(made.ID), frame.Done("Created the policy "+made.Name+"."))

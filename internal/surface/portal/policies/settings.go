@@ -68,7 +68,7 @@ func (g group) text() string {
 // open finds the policy of the address. A tab that moves with the policy asks
 // for it each time.
 func (s *Section) open(v *frame.Visit) (policy.Policy, error) {
-	return s.Editor.Open(v.Context(), v.Principal, v.PathValue("id"))
+	return s.Policies.Open(v.Context(), v.Principal, v.PathValue("id"))
 }
 
 func (s *Section) settings(v *frame.Visit, p policy.Policy) error {
@@ -117,7 +117,7 @@ func (s *Section) edited(v *frame.Visit) (p policy.Policy, version int, changes 
 	}
 	seen := p.Document
 	if version != p.Version {
-		r, err := s.Editor.Revision(v.Context(), v.Principal, p.ID, version)
+		r, err := s.Policies.Revision(v.Context(), v.Principal, p.ID, version)
 		if err != nil {
 			return p, 0, nil, err
 		}
@@ -138,7 +138,7 @@ func (s *Section) review(v *frame.Visit) error {
 	if len(changes) == 0 {
 		return v.Redirect(frame.PolicyPath(p.ID), frame.Flash{Tone: frame.Idle, Text: "Nothing to review: no setting was changed."})
 	}
-	conflict, err := s.Editor.Conflict(v.Context(), v.Principal, p.ID, version)
+	conflict, err := s.Policies.Conflict(v.Context(), v.Principal, p.ID, version)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (s *Section) review(v *frame.Visit) error {
 		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{p, ""}, conflict, changes))
 	}
 	if p.Type == policy.Agent {
-		d, err := s.Editor.Preview(v.Context(), v.Principal, p.ID, version, policy.Edit{Changes: changes})
+		d, err := s.Policies.Preview(v.Context(), v.Principal, p.ID, version, policy.Edit{Changes: changes})
 		if err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (s *Section) saved(v *frame.Visit, p policy.Policy, e policy.Edit) error {
 	if err != nil {
 		return err
 	}
-	after, err := s.Editor.Save(v.Context(), v.Principal, p.ID, version, e)
+	after, err := s.Policies.SaveBy(v.Context(), v.Principal, p.ID, version, e)
 	if c, ok := errors.AsType[*policy.Conflict](err); ok {
 		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{c.Current, ""}, c, e.Changes))
 	}
@@ -223,7 +223,7 @@ func (s *Section) push(v *frame.Visit, p policy.Policy) error {
 
 // delete deletes the policy.
 func (s *Section) delete(v *frame.Visit, p policy.Policy) error {
-	codes, err := s.Editor.Delete(v.Context(), v.Principal, p.ID)
+	codes, err := s.Policies.DeleteBy(v.Context(), v.Principal, p.ID)
 	switch fault.CodeOf(err) {
 	case "":
 		return v.Redirect(frame.PoliciesPath, frame.Done("Deleted the policy "+p.Name+"."+provisioning.Ended(codes, p.Type)))

@@ -40,11 +40,9 @@ type Platform interface {
 
 // Section serves the settings.
 type Section struct {
-	Companies  company.Store
 	Controls   frame.ControlStore
 	Federation account.Federation
 	Platform   Platform
-	Steps      account.PendingStore
 	Assets     asset.Store
 	Policies   policy.Lister
 	Keys       apikey.Store

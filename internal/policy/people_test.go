@@ -21,7 +21,7 @@ import (
 // office is a company whose people change policies, on a real database.
 type office struct {
 	*testing.T
-	policy.Editor
+	policy.Service
 	company company.Company
 }
 
@@ -38,7 +38,7 @@ func newOffice(t *testing.T) *office {
 			t.Error(err)
 		}
 	})
-	o := &office{T: t, Editor: policy.Editor{Service: policy.Service{Store: db, Checker: vendor(t), Now: clock}},
+	o := &office{T: t, Service: policy.Service{Store: db, Checker: vendor(t), Now: clock},
 		company: company.Company{ID: resource.NewID(), Slug: "acme", Name: "Acme", InactiveAfter: time.Hour, CreatedAt: now}}
 	o.ok(db.CreateCompany(t.Context(), o.company))
 	return o
@@ -68,7 +68,7 @@ func (o *office) person(name string, role account.Role, only ...string) access.P
 
 func (o *office) warehouse(by access.Principal) policy.Policy {
 	o.Helper()
-	p, err := o.Create(o.Context(), by, policy.New{Name: "Warehouse", Type: policy.Platform, Labels: []string{"a"}, Description: "d",
+	p, err := o.CreateBy(o.Context(), by, policy.New{Name: "Warehouse", Type: policy.Platform, Labels: []string{"a"}, Description: "d",
 		Document: []byte(`{"applications":[{"packageName":"com.example.app","installType":"FORCE_INSTALLED"}]}`)})
 	o.ok(err)
 	return p
@@ -87,7 +87,7 @@ func TestSave_ByPeople(t *testing.T) {
 	if o.ok(err); len(preview.Moves) != 1 || preview.Moves[0].To != "BLOCK" {
 		t.Errorf("preview %+v", preview)
 	}
-	saved, err := o.Save(t.Context(), ada, p.PathName(), 1, policy.Edit{Changes: set("CAMERA", "block")})
+	saved, err := o.SaveBy(t.Context(), ada, p.PathName(), 1, policy.Edit{Changes: set("CAMERA", "block")})
 	if o.ok(err); saved.Version != 2 || read(t, policy.Platform, string(saved.Document), "CAMERA") != "BLOCK" || !saved.Behind() {
 		t.Errorf("saved %+v", saved)
 	}
@@ -105,9 +105,9 @@ func TestSave_ByPeople(t *testing.T) {
 	if o.ok(err); len(d.Moves) != 1 || d.Name != nil || len(d.Others) != 0 {
 		t.Errorf("diff %+v", d)
 	}
-	_, err = o.Save(t.Context(), ada, p.ID, 2, policy.Edit{Changes: set("CAMERA", "NOT_SET")})
+	_, err = o.SaveBy(t.Context(), ada, p.ID, 2, policy.Edit{Changes: set("CAMERA", "NOT_SET")})
 	o.code(fault.InvalidArguments, err)
-	_, err = o.Save(t.Context(), ada, p.ID, 2, policy.Edit{Document: []byte(`{"noSuchMember":1}`)})
+	_, err = o.SaveBy(t.Context(), ada, p.ID, 2, policy.Edit{Document: []byte(`{"noSuchMember":1}`)})
 	o.code(fault.Refused, err)
 }
 
@@ -117,7 +117,7 @@ func TestRestore_ByPeople(t *testing.T) {
 	ada := o.person("Ada", account.Admin)
 	p := o.warehouse(ada)
 	newName, newText := "Warehouse 2", "new"
-	_, err := o.Save(t.Context(), ada, p.ID, 1, policy.Edit{Name: &newName, Description: &newText, Changes: set("SMS", "BLOCK"),
+	_, err := o.SaveBy(t.Context(), ada, p.ID, 1, policy.Edit{Name: &newName, Description: &newText, Changes: set("SMS", "BLOCK"),
 		Document: []byte(`{"applications":[]}`)})
 	o.ok(err)
 	back, err := o.Restore(t.Context(), ada, p.ID, 2, 1)
@@ -154,7 +154,7 @@ func TestSave_Conflict(t *testing.T) {
 	if c, err := o.Conflict(t.Context(), ada, p.ID, 1); c != nil || err != nil {
 		t.Fatalf("a conflict with what is current: %v, %v", c, err)
 	}
-	_, err := o.Save(t.Context(), bob, p.ID, 1, policy.Edit{Changes: append(set("CAMERA", "BLOCK"), set("SMS", "BLOCK")...)})
+	_, err := o.SaveBy(t.Context(), bob, p.ID, 1, policy.Edit{Changes: append(set("CAMERA", "BLOCK"), set("SMS", "BLOCK")...)})
 	o.ok(err)
 	mine := policy.Edit{Changes: append(set("CAMERA", "ALLOW"), set("BLUETOOTH", "BLOCK")...)}
 	check := func(err error) {
@@ -175,7 +175,7 @@ func TestSave_Conflict(t *testing.T) {
 			t.Errorf("both changed %+v", both)
 		}
 	}
-	_, err = o.Save(t.Context(), ada, p.ID, 1, mine)
+	_, err = o.SaveBy(t.Context(), ada, p.ID, 1, mine)
 	check(err)
 	_, err = o.Preview(t.Context(), ada, p.ID, 1, mine)
 	check(err)
@@ -184,7 +184,7 @@ func TestSave_Conflict(t *testing.T) {
 	c, err := o.Conflict(t.Context(), ada, p.ID, 1)
 	o.ok(err)
 	check(c)
-	rebased, err := o.Save(t.Context(), ada, p.ID, c.Current.Version, mine)
+	rebased, err := o.SaveBy(t.Context(), ada, p.ID, c.Current.Version, mine)
 	if o.ok(err); rebased.Version != 3 || read(t, policy.Platform, string(rebased.Document), "SMS") != "BLOCK" ||
 		read(t, policy.Platform, string(rebased.Document), "CAMERA") != "ALLOW" {
 		t.Errorf("rebased %+v", rebased)
@@ -200,7 +200,7 @@ func TestSave_RightsOfPeople(t *testing.T) {
 	o := newOffice(t)
 	ada := o.person("Ada", account.Admin)
 	p := o.warehouse(ada)
-	other, err := o.Create(t.Context(), ada, policy.New{Name: "Shop", Type: policy.Agent})
+	other, err := o.CreateBy(t.Context(), ada, policy.New{Name: "Shop", Type: policy.Agent})
 	o.ok(err)
 	viewer, limited := o.person("Vic", account.Viewer), o.person("Lim", account.Manager, other.ID)
 	stranger := o.person("Eve", account.Admin)
@@ -215,7 +215,7 @@ func TestSave_RightsOfPeople(t *testing.T) {
 	}
 	writes := map[string]func(who access.Principal) error{
 		"save": func(who access.Principal) error {
-			_, err := o.Save(t.Context(), who, p.ID, 1, policy.Edit{Changes: set("SMS", "BLOCK")})
+			_, err := o.SaveBy(t.Context(), who, p.ID, 1, policy.Edit{Changes: set("SMS", "BLOCK")})
 			return err
 		},
 		"preview": func(who access.Principal) error {
@@ -224,7 +224,7 @@ func TestSave_RightsOfPeople(t *testing.T) {
 		},
 		"restore": func(who access.Principal) error { _, err := o.Restore(t.Context(), who, p.ID, 1, 1); return err },
 		"delete": func(who access.Principal) error {
-			_, err := o.Delete(t.Context(), who, p.ID)
+			_, err := o.DeleteBy(t.Context(), who, p.ID)
 			return err
 		},
 	}
@@ -257,12 +257,12 @@ func TestSave_RightsOfPeople(t *testing.T) {
 	_, _, err = o.List(t.Context(), nobody, policy.Query{Limit: 10})
 	o.code(fault.Forbidden, err)
 	for _, who := range []access.Principal{limited, viewer, nobody} {
-		_, err := o.Create(t.Context(), who, policy.New{Name: "New " + who.Name, Type: policy.Platform})
+		_, err := o.CreateBy(t.Context(), who, policy.New{Name: "New " + who.Name, Type: policy.Platform})
 		o.code(fault.Forbidden, err)
 	}
-	_, err = o.Save(t.Context(), limited, other.ID, 1, policy.Edit{Changes: set("SMS", "BLOCK")})
+	_, err = o.SaveBy(t.Context(), limited, other.ID, 1, policy.Edit{Changes: set("SMS", "BLOCK")})
 	o.ok(err)
-	_, err = o.Delete(t.Context(), ada, p.ID)
+	_, err = o.DeleteBy(t.Context(), ada, p.ID)
 	o.ok(err)
 	_, err = o.Open(t.Context(), ada, p.ID)
 	o.code(fault.NotFound, err)
