@@ -91,7 +91,7 @@ func newDurable(t *testing.T) *durable {
 	return d
 }
 
-func (d *durable) serve(s operation.Sealer, claims operation.Claims) *rest.Server {
+func (d *durable) serve(s access.Sealer, claims operation.Claims) *rest.Server {
 	return rest.New(rest.Config{
 		Registry: d.registry(), Once: operation.Once{Kernel: operation.NewKernel(operation.Config{
 			Budgets: operation.Budgets{Store: &d.budget, Now: d.clock.Now}, Now: d.clock.Now}),
