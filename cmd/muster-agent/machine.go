@@ -81,7 +81,7 @@ func (c common) client(way agent.Connection) *http.Client {
 	if c.Driver != shellDriver {
 		return way.Client(nil, nil, c.passed())
 	}
-	resolver := &dns.Resolver{Tools: c.tools(), Given: way.NameServers, Memory: filepath.Join(c.State, agent.AddressesFile)}
+	resolver := &dns.Resolver{Run: c.tools().Run, Given: way.NameServers, Memory: filepath.Join(c.State, agent.AddressesFile)}
 	if _, err := os.Stat(filepath.Join(c.Root, "etc/resolv.conf")); !errors.Is(err, fs.ErrNotExist) {
 		resolver.System = net.DefaultResolver
 	}

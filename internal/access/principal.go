@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -63,6 +64,15 @@ type Principal struct {
 
 // BudgetKey names the budget that the principal spends (contract 8).
 func (p Principal) BudgetKey() string { return string(p.Kind) + ":" + p.ID }
+
+// Throttle counts calls and attempts, exactly, over all replicas.
+type Throttle interface {
+	// Spend counts one under key if fewer than limit were counted in the key's window,
+	// opening a new window of the given length if none is open at now. spent reports whether
+	// it was counted, used how many now are, and closes when the window ends.
+	Spend(ctx context.Context, key string, limit int, window time.Duration,
+		now time.Time) (used int, spent bool, closes time.Time, err error)
+}
 
 // Gate names the company setting that an operation needs.
 type Gate string

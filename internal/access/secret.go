@@ -57,3 +57,12 @@ func RandomText(n int) string {
 	}
 	return string(out)
 }
+
+// Sealer seals with the service's own keys, which are not in the database.
+type Sealer interface {
+	// Seal encrypts data for a purpose.
+	Seal(purpose string, data []byte) []byte
+	// Open returns what was sealed. It fails for what was changed, or sealed for another
+	// purpose or with a key that is not in the key file.
+	Open(purpose string, sealed []byte) ([]byte, error)
+}

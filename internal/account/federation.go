@@ -20,7 +20,7 @@ type Federation struct {
 	Passkeys  PasskeyStore
 	Steps     PendingStore
 	Client    ProviderClient
-	Sealer    Sealer
+	Sealer    access.Sealer
 	Now       func() time.Time
 }
 

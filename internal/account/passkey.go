@@ -89,7 +89,7 @@ type Passkeys struct {
 	Owners     PasskeyOwners
 	Steps      PendingStore
 	Ceremonies Ceremonies
-	Sealer     Sealer // of the challenges that strangers get
+	Sealer     access.Sealer // of the challenges that strangers get
 	Now        func() time.Time
 }
 

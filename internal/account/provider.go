@@ -62,15 +62,6 @@ type ProviderClient interface {
 	Exchange(ctx context.Context, p IdentityProvider, secret string, signIn ProviderSignIn, back Return) (Claims, error)
 }
 
-// Sealer seals with the service's own keys, which are not in the database.
-type Sealer interface {
-	// Seal encrypts data for a purpose.
-	Seal(purpose string, data []byte) []byte
-	// Open returns what was sealed for the purpose; an error if it was not, or the key is not
-	// in the key file.
-	Open(purpose string, sealed []byte) ([]byte, error)
-}
-
 // Domain is a domain of e-mail addresses that belongs to a company. The operator
 // says so; the only company of an installation is given what it names.
 type Domain struct {

@@ -104,7 +104,7 @@ func (b Browser) With(email string) Browser {
 }
 
 // Browsers reads and writes the cookies of browsers.
-type Browsers struct{ Sealer Sealer }
+type Browsers struct{ Sealer access.Sealer }
 
 // Open returns the browser of a cookie; zero if the cookie is not ours.
 func (s Browsers) Open(cookie string) (b Browser) {
@@ -121,13 +121,13 @@ func (s Browsers) Seal(b Browser) string {
 }
 
 // sealText is a value as a cookie or a page of a browser holds it.
-func sealText(s Sealer, purpose string, v any) (string, error) {
+func sealText(s access.Sealer, purpose string, v any) (string, error) {
 	text, err := json.Marshal(v)
 	return base64.RawURLEncoding.EncodeToString(s.Seal(purpose, text)), err
 }
 
 // openText reads what sealText made.
-func openText(s Sealer, purpose, text string, into any) error {
+func openText(s access.Sealer, purpose, text string, into any) error {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {
 		sealed, err = s.Open(purpose, sealed)

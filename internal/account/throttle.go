@@ -5,21 +5,13 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// Throttle counts attempts; budget.Store is one.
-type Throttle interface {
-	// Spend counts an attempt under key if fewer than limit were counted in the window that
-	// is open. spent reports whether it was counted, used how many now are, and closes when
-	// the window ends.
-	Spend(ctx context.Context, key string, limit int, window time.Duration,
-		now time.Time) (used int, spent bool, closes time.Time, err error)
-}
-
 // FailureThrottle counts failures: what succeeded is given back.
 type FailureThrottle interface {
-	Throttle
+	access.Throttle
 	// GiveBack takes back one attempt from each key whose window is open.
 	GiveBack(ctx context.Context, keys []string, now time.Time) error
 }

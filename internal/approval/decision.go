@@ -84,7 +84,7 @@ type Store interface {
 
 // Passkeys knows the service's passkeys.
 type Passkeys interface {
-	// PublicKey is the public key of a stored passkey, as a signature names it.
+	// PublicKey is the public key of a stored passkey, as SubjectPublicKeyInfo, by which a signature names it.
 	PublicKey(credential json.RawMessage) ([]byte, error)
 	// Party is the service as its passkeys know it.
 	Party() signature.Party

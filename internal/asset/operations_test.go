@@ -46,7 +46,7 @@ func newInventory(t testing.TB) *inventory {
 			t.Error(err)
 		}
 	})
-	in := &inventory{TB: t, db: db, kernel: operation.NewKernel(operation.Config{Limiter: plenty{}, Now: now})}
+	in := &inventory{TB: t, db: db, kernel: operation.NewKernel(operation.Config{Now: now})}
 	in.company, err = company.New("acme", "Acme", access.Settings{}, start)
 	in.ok(err)
 	in.ok(db.CreateCompany(in.ctx(), in.company))
@@ -62,13 +62,6 @@ func newInventory(t testing.TB) *inventory {
 	in.p = access.Principal{Kind: access.APIKey, ID: "k", CompanyID: in.company.ID, CompanySlug: "acme",
 		Permissions: access.DevicesRead | access.PoliciesRead}
 	return in
-}
-
-// plenty is a budget that does not end.
-type plenty struct{}
-
-func (plenty) Spend(context.Context, access.Principal) (operation.Allowance, error) {
-	return operation.Allowance{Spent: true, Limit: 10, Remaining: 9, Reset: time.Minute, Window: time.Minute}, nil
 }
 
 func (in *inventory) ctx() context.Context { return context.WithoutCancel(in.Context()) }

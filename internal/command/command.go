@@ -200,7 +200,8 @@ type arguments struct {
 	Inputs []operation.Input
 }
 
-// executor is the Service, as the catalog needs it.
+// executor is the Service, as the catalog needs it. It is an interface because the Service's
+// methods read the catalog: with their names in it, it could not be initialized.
 type executor interface {
 	// Execute carries out a command. Its errors are a refusal (a fault), or that it is not
 	// known whether anything was committed (operation.ErrDoubt).

@@ -228,16 +228,9 @@ func (f *fixture) run(s *command.Service, o string, arguments map[string]any) (a
 	command.Define(r, s)
 	text, err := json.Marshal(arguments)
 	f.ok(err)
-	kernel := operation.NewKernel(operation.Config{Limiter: free{}, Now: f.clock.Now})
+	kernel := operation.NewKernel(operation.Config{Now: f.clock.Now})
 	out := kernel.Run(f.ctx(), r.Find(o), f.caller(), operation.Meta{RequestID: "r1"}, operation.Flat(text))
 	return out.Result, out.Fault
-}
-
-// free is a budget without end.
-type free struct{}
-
-func (free) Spend(context.Context, access.Principal) (operation.Allowance, error) {
-	return operation.Allowance{Spent: true}, nil
 }
 
 // execute sends a command with a proper body.

@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// Spend implements budget.Store. One statement counts the call if the window is
+// Spend implements access.Throttle. One statement counts the call if the window is
 // closed or has room: the row's lock makes the count exact.
 func (db *DB) Spend(ctx context.Context, key string, limit int, window time.Duration, now time.Time) (int, bool, time.Time, error) {
 	var w budgetWindow
@@ -87,7 +87,7 @@ type budgetWindow struct {
 
 func windowFields(w *budgetWindow) []any { return []any{&w.used, at(&w.closes)} }
 
-// BudgetWindow implements budget.Store.
+// BudgetWindow implements operation.BudgetStore.
 func (db *DB) BudgetWindow(ctx context.Context, key string, window time.Duration, now time.Time) (int, time.Time, error) {
 	first, last := openEnds(window, now)
 	w, _, err := maybe(one(ctx, db.read(), into(windowFields), `SELECT used, closes_at FROM budgets

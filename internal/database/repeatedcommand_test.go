@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/budget"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
@@ -50,7 +49,7 @@ func TestOnce_RepetitionThatCannotLook(t *testing.T) {
 				Log:      slog.New(slog.DiscardHandler),
 				Channels: map[asset.Management]command.Channel{asset.Platform: channel}})
 			once := operation.Once{Claims: claims, Sealer: plain{},
-				Kernel: operation.NewKernel(operation.Config{Limiter: budget.Limiter{Store: f.db, Now: f.clock.Now}, Now: f.clock.Now,
+				Kernel: operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: f.db, Now: f.clock.Now}, Now: f.clock.Now,
 					Stands: f.db.PermitStands})}
 			return once.Run(ctx, registry.Find("reboot_device"), maker, operation.Meta{RequestID: "r"},
 				operation.Flat(`{"assetId":"`+phone.ID+`"}`), "key-1")

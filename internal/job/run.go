@@ -70,18 +70,10 @@ type Runner struct {
 	sends  sync.WaitGroup
 }
 
-// NewRunner returns a runner.
+// NewRunner returns a runner. Its kernel has no budgets: the rate of a job takes the place of its maker's.
 func NewRunner(c Config) *Runner {
 	return &Runner{Config: c, free: make(chan struct{}, atOnce),
-		kernel: operation.NewKernel(operation.Config{Limiter: unlimited{}, Stands: c.Stands, Log: c.Log, Now: c.Now})}
-}
-
-// unlimited is the budget of a job: its rate takes the place of its maker's.
-type unlimited struct{}
-
-// Spend implements operation.Limiter.
-func (unlimited) Spend(context.Context, access.Principal) (operation.Allowance, error) {
-	return operation.Allowance{Spent: true}, nil
+		kernel: operation.NewKernel(operation.Config{Stands: c.Stands, Log: c.Log, Now: c.Now})}
 }
 
 // Run works until the context ends, and returns when what was begun has ended.

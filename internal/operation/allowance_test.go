@@ -2,25 +2,15 @@ package operation_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/test/expect"
 )
-
-// apart is the allowances of some operations, which are always used up.
-type apart struct{ spent []string }
-
-func (a *apart) SpendOwn(_ context.Context, p access.Principal, name string, calls int) (operation.Allowance, error) {
-	a.spent = append(a.spent, operation.Account(name, p))
-	return operation.Allowance{Limit: calls, Reset: 30 * time.Second, Window: time.Minute, Name: name}, nil
-}
-
-func (a *apart) Left(_ context.Context, p access.Principal, name string, calls int) (operation.Allowance, error) {
-	return operation.Allowance{Limit: calls, Remaining: calls, Window: time.Minute, Name: operation.Account(name, p)}, nil
-}
 
 var (
 	read = operation.Operation{Name: "read", Method: "POST", Path: "/assets/{assetId}/x", Needs: access.DevicesRead}
@@ -35,31 +25,23 @@ func TestRun_WhoseAllowance(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		operation operation.Operation
-		apart     bool // there are allowances beside the budget
-		budget    int  // calls that the budget counted
-		own       int  // calls that the operation's allowance counted
+		key       string // under which it is counted; empty: it is not
+		limit     int
 	}{
-		{"a command", reboot, true, 1, 0},
-		{"a command that spends first", lock, true, 1, 0},
-		{"an operation with its own", own, true, 0, 1},
-		{"an operation with its own, where there are none", own, false, 1, 0},
-		{"a read", read, true, 0, 0},
+		{"a command", reboot, "API_KEY:k1", 10},
+		{"a command that spends first", lock, "API_KEY:k1", 10},
+		{"an operation with its own", own, "own:API_KEY:k1", 7},
+		{"a read", read, "", 0},
 	} {
-		budget, others := &counted{left: 1}, &apart{}
-		config := operation.Config{Limiter: budget, Now: time.Now}
-		if c.apart {
-			config.Apart = others
+		store := &counted{left: 1}
+		out := run(operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: store, Now: time.Now}, Now: time.Now}), c.operation,
+			func(context.Context, operation.Call, target) (string, error) { return "", nil })
+		limit := 0
+		if out.Allowance != nil {
+			limit = out.Allowance.Limit
 		}
-		out := run(operation.NewKernel(config), c.operation, func(context.Context, operation.Call, target) (string, error) {
-			return "", nil
-		})
-		if len(budget.spent) != c.budget || len(others.spent) != c.own ||
-			(fault.CodeOf(fromOutcome(out)) == fault.RateLimited) != (c.own == 1) {
-			t.Errorf("%s: budget %v, own %v, %v", c.name, budget.spent, others.spent, out.Fault)
-		}
-		if c.own == 1 && (others.spent[0] != "own:API_KEY:k1" || out.Allowance.Limit != 7) {
-			t.Errorf("%s: spent %v, %+v", c.name, others.spent, out.Allowance)
-		}
+		expect.Equal(t, c.name, expect.Values{"fault": {fromOutcome(out), error(nil)}, "key": {strings.Join(store.spent, " "), c.key},
+			"limit": {limit, c.limit}})
 	}
 }
 
@@ -100,7 +82,8 @@ func TestUsedUp(t *testing.T) {
 		{"the budget, where an allowance apart was used up", own, reboot, caller(), 0, 0},
 	} {
 		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-		k := operation.NewKernel(operation.Config{Limiter: &counted{}, Apart: &apart{}, Now: func() time.Time { return now }})
+		k := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: &counted{}, Now: time.Now},
+			Now: func() time.Time { return now }})
 		nothing := func(context.Context, operation.Call, target) (string, error) { return "", nil }
 		if out := run(k, c.refused, nothing); out.Fault == nil || out.Fault.Code != fault.RateLimited {
 			t.Fatalf("%s: %+v", c.name, out)
@@ -114,12 +97,15 @@ func TestUsedUp(t *testing.T) {
 }
 
 // looks notes which asset is read ahead when a call spends.
-type looks struct{ asset, company string }
+type looks struct {
+	operation.BudgetStore
+	asset, company string
+}
 
-func (l *looks) Spend(ctx context.Context, p access.Principal) (operation.Allowance, error) {
+func (l *looks) Spend(ctx context.Context, _ string, _ int, _ time.Duration, now time.Time) (int, bool, time.Time, error) {
 	ahead := access.AheadOf(ctx)
 	l.asset, l.company = ahead.Asset, ahead.CompanyID
-	return plenty{}.Spend(ctx, p)
+	return 1, true, now, nil
 }
 
 // Only a command whose arguments are right reads its device when it spends.
@@ -139,7 +125,7 @@ func TestRun_ReadsAhead(t *testing.T) {
 	} {
 		l, p := &looks{}, caller()
 		p.CompanyID = "c1"
-		k := operation.NewKernel(operation.Config{Limiter: l, Now: time.Now})
+		k := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: l, Now: time.Now}, Now: time.Now})
 		k.Run(t.Context(), define(c.operation, func(context.Context, operation.Call, target) (string, error) { return "", nil }), p,
 			operation.Meta{}, operation.Flat(c.body))
 		if l.asset != c.asset || (l.company != "") != (c.asset != "") {

@@ -12,27 +12,30 @@ import (
 	"github.com/musterhq/muster/test/expect"
 )
 
-// purses are allowances with so many calls left, by their names.
+// purses is a store in whose windows so many calls are counted, by their keys.
 type purses map[string]int
 
 var errPurse = errors.New("disk")
 
-func (p purses) SpendOwn(context.Context, access.Principal, string, int) (operation.Allowance, error) {
-	return operation.Allowance{}, errors.New("an explanation spends")
+// The keys of a caller's budget, and of the allowance of own.
+const budgetKey, ownKey = "API_KEY:k1", "own:API_KEY:k1"
+
+func (p purses) Spend(context.Context, string, int, time.Duration, time.Time) (int, bool, time.Time, error) {
+	return 0, false, time.Time{}, errors.New("an explanation spends")
 }
 
-func (p purses) Left(_ context.Context, _ access.Principal, name string, calls int) (operation.Allowance, error) {
-	n, ok := p[name]
+func (p purses) BudgetWindow(_ context.Context, key string, _ time.Duration, now time.Time) (int, time.Time, error) {
+	used, ok := p[key]
 	if !ok {
-		return operation.Allowance{}, errPurse
+		return 0, time.Time{}, errPurse
 	}
-	return operation.Allowance{Limit: calls, Remaining: n, Reset: time.Second, Window: time.Minute}, nil
+	return used, now.Add(time.Second), nil
 }
 
 // TestAssess compares what a call would be answered, and how much is said of its target.
 func TestAssess(t *testing.T) {
 	t.Parallel()
-	full := purses{"": 1, "own": 1}
+	full := purses{budgetKey: 9, ownKey: 6}
 	may, poor, stopped := caller(), caller(), caller()
 	poor.Permissions = access.DevicesRead
 	stopped.Settings.Stop = access.Stop{At: time.Unix(1, 0), Reason: "test"}
@@ -54,19 +57,19 @@ func TestAssess(t *testing.T) {
 		broken    bool
 	}{
 		{"accepted", reboot, may, full, good, nil, "", true, "", false},
-		{"not signed in", reboot, access.Principal{}, full, good, nil, fault.Unauthorized, false, "", false},
+		{"not signed in", reboot, access.Principal{}, purses{":": 0}, good, nil, fault.Unauthorized, false, "", false},
 		{"not permitted", reboot, poor, full, good, nil, fault.Forbidden, false, "", false},
 		{"stopped", reboot, stopped, full, good, nil, fault.Forbidden, true, "", false},
 		{"wrong arguments", reboot, may, full, bad, nil, fault.InvalidArguments, false, "", false},
 		{"what cannot be read", reboot, may, full, unreadable, nil, fault.InvalidArguments, false, "", false},
-		{"the budget is used up", reboot, may, purses{"": 0}, good, nil, fault.RateLimited, true, "", false},
-		{"the budget is used up, and the target is not found", reboot, may, purses{"": 0}, good, fault.New(fault.NotFound, ""),
+		{"the budget is used up", reboot, may, purses{budgetKey: 10}, good, nil, fault.RateLimited, true, "", false},
+		{"the budget is used up, and the target is not found", reboot, may, purses{budgetKey: 10}, good, fault.New(fault.NotFound, ""),
 			fault.RateLimited, false, "", false},
-		{"its own allowance is used up", own, may, purses{"": 1, "own": 0}, good, nil, fault.RateLimited, true, "", false},
-		{"its own allowance is left, the budget is not", own, may, purses{"": 0, "own": 1}, good, nil, "", true, "", false},
+		{"its own allowance is used up", own, may, purses{budgetKey: 9, ownKey: 7}, good, nil, fault.RateLimited, true, "", false},
+		{"its own allowance is left, the budget is not", own, may, purses{budgetKey: 10, ownKey: 6}, good, nil, "", true, "", false},
 		{"the budget cannot be read", reboot, may, purses{}, good, nil, "", false, "", true},
-		{"the budget cannot be read, its own allowance can", own, may, purses{"own": 1}, good, nil, "", false, "", true},
-		{"its own allowance cannot be read", own, may, purses{"": 1}, good, nil, "", false, "", true},
+		{"the budget cannot be read, its own allowance can", own, may, purses{ownKey: 6}, good, nil, "", false, "", true},
+		{"its own allowance cannot be read", own, may, purses{budgetKey: 9}, good, nil, "", false, "", true},
 		{"the target is not found", reboot, may, full, good, fault.New(fault.NotFound, ""), fault.NotFound, false, "", false},
 		{"refused", reboot, may, full, good, fault.New(fault.Refused, ""), fault.Refused, true, "", false},
 		{"it cannot be found out", reboot, may, full, good, errPurse, "", false, "", true},
@@ -75,7 +78,7 @@ func TestAssess(t *testing.T) {
 		{"a person has to approve, at an address", reboot, may, full, good, at, fault.Forbidden, true, "WAITING at", false},
 		{"a person declined", reboot, may, full, good, no, fault.Forbidden, true, "DECLINED at by Ada: no", false},
 	} {
-		k := operation.NewKernel(operation.Config{Limiter: plenty{}, Apart: c.left, Now: time.Now})
+		k := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: c.left, Now: time.Now}, Now: time.Now})
 		var r operation.Registry
 		operation.DefineExplained(&r, c.operation, func(context.Context, operation.Call, target) (string, error) {
 			t.Errorf("%s: it ran", c.name)
@@ -115,7 +118,7 @@ func approvalText(f *operation.Forecast) string {
 // An explanation of a call that is known to be refused asks no store.
 func TestAssess_UsedUp(t *testing.T) {
 	t.Parallel()
-	k := operation.NewKernel(operation.Config{Limiter: &counted{}, Now: time.Now})
+	k := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: &counted{}, Now: time.Now}, Now: time.Now})
 	nothing := func(context.Context, operation.Call, target) (string, error) { return "", nil }
 	run(k, reboot, nothing)
 	var r operation.Registry
@@ -146,7 +149,7 @@ func TestExplains(t *testing.T) {
 			t.Errorf("%s explains: %t, want %t", what, got, want)
 		}
 	}
-	k := operation.NewKernel(operation.Config{Limiter: plenty{}, Now: time.Now})
+	k := operation.NewKernel(operation.Config{Now: time.Now})
 	if _, err := k.Assess(t.Context(), define(lock, nothing), caller(), operation.Meta{},
 		operation.Flat(`{"assetId":"a","text":"b"}`)); err == nil {
 		t.Error("a command without an explanation is explained")

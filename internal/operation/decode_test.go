@@ -53,15 +53,8 @@ func caller() access.Principal {
 		Settings: access.Settings{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true}}
 }
 
-// plenty is a budget without an end.
-type plenty struct{}
-
-func (plenty) Spend(context.Context, access.Principal) (operation.Allowance, error) {
-	return operation.Allowance{Spent: true, Limit: 10, Remaining: 9, Reset: time.Minute, Window: time.Minute}, nil
-}
-
 func newKernel() *operation.Kernel {
-	return operation.NewKernel(operation.Config{Limiter: plenty{}, Now: time.Now})
+	return operation.NewKernel(operation.Config{Now: time.Now})
 }
 
 // echo runs the arguments of A through an operation that returns them.

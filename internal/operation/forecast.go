@@ -71,7 +71,7 @@ func (k *Kernel) Assess(ctx context.Context, o *Operation, p access.Principal, m
 			}
 			return refusal(left, left.Remaining > 0)
 		},
-		count: func() error { return k.full(p) },
+		count: func() error { return k.reads.count(p.BudgetKey(), k.Now(), 0) },
 	}
 	args, err := o.admit(p, meta, s, look)
 	if broken != nil {
@@ -131,51 +131,4 @@ func (o *Operation) forecast(ctx context.Context, call Call, args any) (Forecast
 func asFault(err error) *fault.Error {
 	f, _ := errors.AsType[*fault.Error](err)
 	return f
-}
-
-// left looks at an allowance: of an operation's own, or, without one, at the budget.
-func (k *Kernel) left(ctx context.Context, p access.Principal, o *Operation) (Allowance, error) {
-	key, name, calls := p.BudgetKey(), "", 0
-	if o != nil {
-		key, name, calls = o.accountOf(p), o.Name, o.Calls
-	}
-	if known := k.usedUp.find(key, k.Now()); known != nil {
-		return *known, nil
-	}
-	if k.Apart == nil {
-		return Allowance{Limit: calls, Remaining: max(1, calls)}, nil
-	}
-	return k.Apart.Left(ctx, p, name, calls)
-}
-
-// full is the refusal of a read above the ceiling, without counting it.
-func (k *Kernel) full(p access.Principal) error {
-	if k.reads == nil {
-		return nil
-	}
-	return k.tooMany(k.reads.peek(p.BudgetKey(), k.Now()))
-}
-
-// refusal is the fault of a call for which there is nothing left; nil: there is.
-func refusal(left Allowance, within bool) error {
-	if within {
-		return nil
-	}
-	return fault.Limited(left.Reset, "more than %d calls in %d s: retry in %d s", left.Limit, Seconds(left.Window), Seconds(left.Reset))
-}
-
-// accountOf names what a call of the operation spends.
-func (o *Operation) accountOf(p access.Principal) string {
-	if o.Budget == Apart {
-		return Account(o.Name, p)
-	}
-	return p.BudgetKey()
-}
-
-// Account names an allowance of a principal; without a name, the budget.
-func Account(name string, p access.Principal) string {
-	if name == "" {
-		return p.BudgetKey()
-	}
-	return name + ":" + p.BudgetKey()
 }

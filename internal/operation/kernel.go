@@ -16,9 +16,7 @@ import (
 
 // Config is what a Kernel needs.
 type Config struct {
-	Limiter Limiter // the contract's budget (contract 8)
-	// Apart are the allowances beside it; nil: all calls spend the budget.
-	Apart Allowances
+	Budgets Budgets // empty: every caller may make any number of calls
 	// ReadsPerMinute is the ceiling of calls that spend no budget, for each
 	// caller and on this replica; 0: none (contract 8).
 	ReadsPerMinute int
@@ -37,18 +35,15 @@ type Config struct {
 // rights, budget and rules are the same on all of them (contract 1.5).
 type Kernel struct {
 	Config
-	reads  *ceiling
+	reads  ceiling
 	usedUp usedUp
 }
 
 // NewKernel returns a kernel.
 func NewKernel(c Config) *Kernel {
-	k := &Kernel{Config: c}
+	k := &Kernel{Config: c, reads: ceiling{limit: c.ReadsPerMinute}}
 	if k.Log == nil {
 		k.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.ReadsPerMinute > 0 {
-		k.reads = &ceiling{limit: c.ReadsPerMinute, windows: map[string]window{}}
 	}
 	return k
 }
@@ -263,46 +258,6 @@ func (o *Operation) permits(p access.Principal) error {
 		return err
 	}
 	return p.Settings.Stop.Refuses(p.Kind)
-}
-
-// Count counts what spends no budget against the ceiling of reads: a read, a
-// refused call, a message of a protocol that calls no operation. Above the
-// ceiling it returns fault.RateLimited.
-func (k *Kernel) Count(p access.Principal) error {
-	if k.reads == nil {
-		return nil
-	}
-	return k.tooMany(k.reads.count(p.BudgetKey(), k.Now()))
-}
-
-// tooMany is the fault of what is not within the ceiling of reads.
-func (k *Kernel) tooMany(wait time.Duration, within bool) error {
-	if within {
-		return nil
-	}
-	return fault.Limited(wait, "more than %d reads and refused calls a minute: retry in %d s", k.reads.limit, Seconds(wait))
-}
-
-func (k *Kernel) spend(ctx context.Context, o *Operation, p access.Principal, meta Meta, out *Outcome) error {
-	key := o.accountOf(p)
-	left := cmp.Or(meta.UsedUp, k.usedUp.find(key, k.Now()))
-	if left == nil {
-		var asked Allowance
-		var err error
-		if o.Budget == Apart && k.Apart != nil {
-			asked, err = k.Apart.SpendOwn(ctx, p, o.Name, o.Calls)
-		} else {
-			asked, err = k.Limiter.Spend(ctx, p)
-		}
-		if err != nil {
-			return NotSent(o, err)
-		}
-		if left = &asked; !left.Spent {
-			k.usedUp.note(key, *left, k.Now())
-		}
-	}
-	out.Allowance = left
-	return refusal(*left, left.Spent)
 }
 
 // NotSent is the fault for a failure of our own before an operation began:

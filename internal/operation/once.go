@@ -43,17 +43,7 @@ import (
 type Once struct {
 	Kernel *Kernel
 	Claims Claims // nil: keys are ignored
-	Sealer Sealer
-}
-
-// Sealer encrypts what is kept. What was sealed for one purpose does not open
-// for another.
-type Sealer interface {
-	// Seal encrypts; it cannot fail.
-	Seal(purpose string, data []byte) []byte
-	// Open decrypts. It fails for what was changed, or sealed for another purpose or with a
-	// key that is not in the key file any more.
-	Open(purpose string, sealed []byte) ([]byte, error)
+	Sealer access.Sealer
 }
 
 const (

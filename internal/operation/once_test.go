@@ -66,13 +66,13 @@ type unsure bool
 func (u unsure) Unconfirmed() bool { return bool(u) }
 
 // idempotent runs a call under an Idempotency-Key.
-func idempotent(t *testing.T, c *oneClaim, budget operation.Limiter, p access.Principal, result any, failure error) operation.Outcome {
+func idempotent(t *testing.T, c *oneClaim, budget operation.BudgetStore, p access.Principal, result any, failure error) operation.Outcome {
 	t.Helper()
 	c.now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var r operation.Registry
 	operation.Define(&r, reboot, func(context.Context, operation.Call, target) (any, error) { return result, failure })
 	once := operation.Once{Claims: c, Sealer: open{},
-		Kernel: operation.NewKernel(operation.Config{Limiter: budget, Now: func() time.Time { return c.now }})}
+		Kernel: operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: budget, Now: time.Now}, Now: func() time.Time { return c.now }})}
 	return once.Run(t.Context(), r.All()[0], p, operation.Meta{RequestID: "r"}, operation.Flat(`{"assetId":"a","text":"b"}`), "key")
 }
 
@@ -107,7 +107,7 @@ func TestOnce_Keeps(t *testing.T) {
 		{"a key that was revoked on the way", fault.New(fault.Unauthorized, ""), 1, left},
 	} {
 		claim := &oneClaim{held: operation.Holding{Ref: "ref", Attempt: c.attempt}}
-		idempotent(t, claim, plenty{}, caller(), "done", c.failure)
+		idempotent(t, claim, nil, caller(), "done", c.failure)
 		if claim.became != c.want {
 			t.Errorf("%s: the claim was %s, want %s", c.name, claim.became, c.want)
 		}
@@ -150,7 +150,7 @@ func TestOnce_States(t *testing.T) {
 		{"not permitted", mayNot, operation.Claimed, "", fault.Forbidden, ""},
 	} {
 		claim := &oneClaim{held: operation.Holding{State: c.state, Attempt: 1}}
-		out := idempotent(t, claim, plenty{}, c.p, "done", nil)
+		out := idempotent(t, claim, nil, c.p, "done", nil)
 		var code fault.Code
 		if out.Fault != nil {
 			code = out.Fault.Code
@@ -177,10 +177,10 @@ func TestOnce_Repeats(t *testing.T) {
 		{"a fault", nil, fault.New(fault.NotFound, "no such device").Because(errors.New("secret")), false, fault.NotFound},
 	} {
 		claim := &oneClaim{held: operation.Holding{Ref: "ref", Attempt: 1}}
-		idempotent(t, claim, plenty{}, caller(), c.result, c.failure)
+		idempotent(t, claim, nil, caller(), c.result, c.failure)
 		claim.held.State = operation.Answered
 		for _, p := range []access.Principal{caller(), stopped} {
-			out := idempotent(t, claim, plenty{}, p, "not run", nil)
+			out := idempotent(t, claim, nil, p, "not run", nil)
 			result, _ := out.Result.(operation.Repeated)
 			var code fault.Code
 			var cause error
@@ -192,7 +192,7 @@ func TestOnce_Repeats(t *testing.T) {
 		}
 	}
 	damaged := &oneClaim{held: operation.Holding{State: operation.Answered, Answer: []byte("idempotency answer \n{}")}}
-	if out := idempotent(t, damaged, plenty{}, caller(), "not run", nil); fault.CodeOf(out.Fault) != fault.Internal || out.Replayed {
+	if out := idempotent(t, damaged, nil, caller(), "not run", nil); fault.CodeOf(out.Fault) != fault.Internal || out.Replayed {
 		t.Errorf("an answer without a result or a fault: %+v, want %s", out, fault.Internal)
 	}
 }
@@ -201,11 +201,11 @@ func TestOnce_Repeats(t *testing.T) {
 func TestOnce_Same(t *testing.T) {
 	t.Parallel()
 	claim := &oneClaim{held: operation.Holding{Attempt: 1}}
-	idempotent(t, claim, plenty{}, caller(), "done", nil)
+	idempotent(t, claim, nil, caller(), "done", nil)
 	first := claim.lastClaim
 	other := caller()
 	other.ID = "k2"
-	idempotent(t, claim, plenty{}, other, "done", nil)
+	idempotent(t, claim, nil, other, "done", nil)
 	expect.Equal(t, "claims", expect.Values{
 		"same request":             {first.Same(first.Fingerprint), true},
 		"damaged fingerprint":      {first.Same("!"), false},
@@ -224,7 +224,7 @@ func TestOnce_NamesOfOneAsset(t *testing.T) {
 		var r operation.Registry
 		operation.Define(&r, reboot, func(context.Context, operation.Call, target) (any, error) { return "done", nil })
 		c := &oneClaim{}
-		once := operation.Once{Claims: c, Sealer: open{}, Kernel: operation.NewKernel(operation.Config{Limiter: plenty{}, Now: time.Now})}
+		once := operation.Once{Claims: c, Sealer: open{}, Kernel: operation.NewKernel(operation.Config{Now: time.Now})}
 		once.Run(t.Context(), r.All()[0], p, operation.Meta{}, operation.Flat(`{"assetId":"`+asset+`","text":"b"}`), "key")
 		return c.lastClaim
 	}

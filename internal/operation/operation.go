@@ -19,17 +19,6 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// Budget says when an operation spends the caller's ten a minute (contract 8).
-type Budget int
-
-// The ways to spend.
-const (
-	Free             Budget = iota // reads
-	BeforeValidation               // lock, lost-mode, found, message: by callers with DEVICES_COMMAND
-	AfterValidation                // everything else that counts
-	Apart                          // an allowance of its own, Operation.Calls a minute for each caller
-)
-
 // Dialect names the error shapes that REST speaks for an operation
 // (contract 7.2 to 7.4).
 type Dialect int

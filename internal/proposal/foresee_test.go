@@ -14,13 +14,6 @@ import (
 	"github.com/musterhq/muster/test/expect"
 )
 
-// free is a budget without end.
-type free struct{}
-
-func (free) Spend(context.Context, access.Principal) (operation.Allowance, error) {
-	return operation.Allowance{Spent: true, Remaining: 1}, nil
-}
-
 // call is an operation with its arguments.
 type call struct {
 	name      string
@@ -54,7 +47,7 @@ func (r *fixture) kernel(c call) (*operation.Kernel, *operation.Operation, opera
 	proposal.Define(registry, r.service)
 	text, err := json.Marshal(c.arguments)
 	r.ok(err)
-	return operation.NewKernel(operation.Config{Limiter: free{}, Now: r.clock.Now}), registry.Find(c.name), operation.Flat(text)
+	return operation.NewKernel(operation.Config{Now: r.clock.Now}), registry.Find(c.name), operation.Flat(text)
 }
 
 type args = map[string]any

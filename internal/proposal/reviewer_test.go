@@ -7,7 +7,6 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
-	"github.com/musterhq/muster/internal/budget"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
@@ -25,7 +24,7 @@ func (r *fixture) again(call operation.Call, id string) (proposal.Proposal, erro
 	r.Helper()
 	registry := &operation.Registry{}
 	proposal.Define(registry, r.service)
-	kernel := operation.NewKernel(operation.Config{Limiter: budget.Limiter{Store: r.db, Now: r.clock.Now}, Now: r.clock.Now})
+	kernel := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: r.db, Now: r.clock.Now}, Now: r.clock.Now})
 	name, args, err := r.reviewer().Repeat(r.Context(), call.Principal, id)
 	if err != nil {
 		return proposal.Proposal{}, err
@@ -171,7 +170,7 @@ func TestReview_Rights(t *testing.T) {
 	r.code(fault.NotFound, err)
 
 	ada := r.person("Ada", account.Manager)
-	for range budget.PeopleLimit {
+	for range operation.PeopleCalls {
 		_, err := r.again(ada, made.ID)
 		r.ok(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agentserver"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
@@ -54,7 +55,7 @@ func OpenAdmin(now func() time.Time, keyFile string) func(context.Context, confi
 		return &cli.Admin{Companies: db, Keys: db, Assets: db, Editor: db, Importer: db, Archiver: db, Deleter: db, CompanyDeleter: db,
 			Enterprises: db, Companions: db, Identity: db, Names: db, Policies: policies, Users: db, Domains: db, Connections: db,
 			Activity: db, Signed: db, PublicURL: db.PublicURL,
-			Passkeys: func(publicURL string) (cli.Passkeys, error) { return passkey.New(publicURL) },
+			Passkeys: func(publicURL string) (approval.Passkeys, error) { return passkey.New(publicURL) },
 			Chain:    openChain(db, now), Backup: db.Backup, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now),
 			Tokens: db, Codes: db, Rollouts: db, Jobs: jobService(db, &command.Service{}, now), Mail: db,
 			Webhooks: openWebhooks(db, keys, now), Unproved: unproved, Close: db.Close}, nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agentserver"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
@@ -216,7 +217,7 @@ func (k Maintenance) Copy(env *cli.Env, from, to config.Store) (done cli.Copied,
 
 // webhookService is what administrators do with webhooks, in the portal and on the command
 // line.
-func webhookService(db *database.DB, sealer webhook.Sealer, networks []netip.Prefix, now func() time.Time) webhook.Service {
+func webhookService(db *database.DB, sealer access.Sealer, networks []netip.Prefix, now func() time.Time) webhook.Service {
 	return webhook.Service{Store: db, Sealer: sealer, Sender: webhook.NewSender(networks, nil), Networks: networks, Now: now}
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/budget"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/event"
@@ -207,10 +206,9 @@ func (w *wiring) operations() error {
 		w.proposals, codes, w.feed})
 	provisioning.DefineForPeople(&w.own, codes)
 	asset.DefineForPeople(&w.own, w.db)
-	budgets := budget.Limiter{Store: w.db, Now: w.db.Now}
 	w.once = operation.Once{Claims: w.db, Sealer: w.keys, Kernel: operation.NewKernel(operation.Config{
-		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Limited: w.metrics.Limited, Stands: w.db.PermitStands,
-		Log: w.options.Logger, Now: w.options.Now,
+		Budgets: operation.Budgets{Store: w.db, Now: w.db.Now}, ReadsPerMinute: w.config.ReadsPerMinute, Limited: w.metrics.Limited,
+		Stands: w.db.PermitStands, Log: w.options.Logger, Now: w.options.Now,
 	})}
 	operation.DefineExplain(r, &operation.Explainer{Registry: r, Kernel: w.once.Kernel, DestructiveLeft: w.db.DestructiveLeft,
 		Status:  edge.Status,

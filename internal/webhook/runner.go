@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/wait"
@@ -26,7 +27,7 @@ const (
 type Config struct {
 	Queue    Queue
 	Sender   *Sender
-	Sealer   Sealer
+	Sealer   access.Sealer
 	Observer Observer
 	Slots    int // webhooks that are served at a time, each with up to 8 connections; 0: MaxSlots
 	Now      func() time.Time

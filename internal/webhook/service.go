@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/fault"
@@ -44,8 +45,8 @@ type Store interface {
 // Service is what administrators do with webhooks. Who may is the surface's to check.
 type Service struct {
 	Store    Store
-	Sealer   Sealer  // of the key file
-	Sender   *Sender // for Test
+	Sealer   access.Sealer // of the key file
+	Sender   *Sender       // for Test
 	Networks []netip.Prefix
 	Now      func() time.Time
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/internal/access"
 )
 
 // The headers of Standard Webhooks.
@@ -23,15 +25,6 @@ const (
 	secretBytes  = 24
 )
 
-// Sealer seals with the service's own keys, which are not in the database.
-type Sealer interface {
-	// Seal encrypts data for a purpose.
-	Seal(purpose string, data []byte) []byte
-	// Open returns what was sealed for the purpose; an error if it was not, or the key is not
-	// in the key file.
-	Open(purpose string, sealed []byte) ([]byte, error)
-}
-
 // newSecret returns a random secret, as people configure it at the receiver.
 func newSecret() string {
 	key := make([]byte, secretBytes)
@@ -44,7 +37,7 @@ func purpose(companyID, id string) string { return "secret of webhook " + compan
 
 // secrets are the keys that sign now, the newest first. A former one that cannot be opened,
 // as after its key was lost, signs nothing.
-func (w Webhook) secrets(s Sealer, now time.Time) ([][]byte, error) {
+func (w Webhook) secrets(s access.Sealer, now time.Time) ([][]byte, error) {
 	newest, err := w.open(s, w.Secret)
 	if err != nil {
 		return nil, err
@@ -59,7 +52,7 @@ func (w Webhook) secrets(s Sealer, now time.Time) ([][]byte, error) {
 }
 
 // open returns the key of a sealed secret.
-func (w Webhook) open(s Sealer, sealed []byte) ([]byte, error) {
+func (w Webhook) open(s access.Sealer, sealed []byte) ([]byte, error) {
 	text, err := s.Open(purpose(w.CompanyID, w.ID), sealed)
 	if err != nil {
 		return nil, err

@@ -30,14 +30,15 @@ import (
 // rehearsal is REST and MCP over one kernel whose handlers, budget and caller
 // are made to fail.
 type rehearsal struct {
+	operation.BudgetStore
 	result error // of every handler
 	spent  bool  // the budget is
 	key    apikey.Key
 	may    access.Permission
 }
 
-func (r *rehearsal) Spend(context.Context, access.Principal) (operation.Allowance, error) {
-	return operation.Allowance{Spent: !r.spent, Limit: 10, Reset: 41500 * time.Millisecond, Window: time.Minute}, nil
+func (r *rehearsal) Spend(_ context.Context, _ string, limit int, _ time.Duration, now time.Time) (int, bool, time.Time, error) {
+	return limit, !r.spent, now.Add(41500 * time.Millisecond), nil
 }
 
 func (r *rehearsal) KeyByPrefix(context.Context, string) (apikey.Key, access.Principal, error) {
@@ -54,7 +55,7 @@ func (r *rehearsal) serve(t *testing.T, registry *operation.Registry) (servertes
 	var text string
 	r.key, text = apikey.New("c", "test", "operator", access.All, now(), time.Time{})
 	rehearsed := registry.Rehearsal(func(context.Context, *operation.Operation, operation.Call) (any, error) { return nil, r.result })
-	kernel := operation.NewKernel(operation.Config{Limiter: r, ReadsPerMinute: 1, Now: now})
+	kernel := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: r, Now: now}, ReadsPerMinute: 1, Now: now})
 	keys := apikey.Authenticator{Keys: r, Now: now}
 	tools, err := mcp.New(mcp.Config{Registry: rehearsed, Once: operation.Once{Kernel: kernel}, Keys: keys, Now: now,
 		Log: slog.New(slog.DiscardHandler)})

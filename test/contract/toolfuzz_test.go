@@ -38,7 +38,7 @@ func FuzzToolArguments(f *testing.F) {
 	r.key, text = apikey.New("c", "test", "operator", access.All, now(), time.Time{})
 	rehearsed := registry.Rehearsal(func(context.Context, *operation.Operation, operation.Call) (any, error) { return nil, r.result })
 	tools, err := mcp.New(mcp.Config{Registry: rehearsed,
-		Once: operation.Once{Kernel: operation.NewKernel(operation.Config{Limiter: r, Now: now})},
+		Once: operation.Once{Kernel: operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: r, Now: now}, Now: now})},
 		Keys: apikey.Authenticator{Keys: r, Now: now}, Now: now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		f.Fatal(err)

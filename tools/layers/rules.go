@@ -31,7 +31,7 @@ func layers() []layer {
 			"internal/event", "internal/agentdevice"}},
 		{"decision", "leaf access operation type", []string{"internal/approval"}},
 		{"use-case", "leaf access operation type decision", []string{
-			"internal/command", "internal/proposal", "internal/provisioning", "internal/enrollment", "internal/budget", "internal/limit",
+			"internal/command", "internal/proposal", "internal/provisioning", "internal/enrollment", "internal/limit",
 			"internal/usb", "internal/rollout", "internal/job", "internal/webhook",
 		}},
 		// The engine runs SQL statements, and must not depend on their subjects.

@@ -46,18 +46,17 @@ func targets() []target {
 	contract := all("./test/contract")
 	storage := tests{claims, kills, []string{"./internal/database"}}
 	return []target{
-		{pkg: "internal/access", wide: []tests{all("./internal/approval", "./internal/operation", "./internal/limit", "./internal/budget"),
+		{pkg: "internal/access", wide: []tests{all("./internal/approval", "./internal/operation", "./internal/limit"),
 			all("./internal/surface/rest", "./internal/account"), contract, all("./internal/command", "./internal/proposal"), storage}},
 		{pkg: "internal/approval", wide: []tests{contract, all("./internal/proposal"), storage}},
 		{pkg: "internal/limit", wide: []tests{contract, storage}},
-		{pkg: "internal/budget", wide: []tests{contract}},
 		{pkg: "internal/operation", wide: []tests{all("./internal/surface/rest", "./internal/surface/mcp"), contract}},
 		{pkg: "internal/command", wide: []tests{all("./internal/platform", "./internal/agentserver"), contract, storage}},
 		{pkg: "internal/proposal", skip: kills, wide: []tests{all("./internal/platform"), contract, storage}},
 		{pkg: "internal/agent", wide: []tests{all("./internal/agent/shell", "./internal/agent/simulated"),
 			all("./internal/agentserver", "./internal/fleetsim")}},
 		{pkg: "internal/database", files: claimFiles(), slow: slow(), skip: kills,
-			wide: []tests{all("./internal/budget", "./internal/command"), all("./internal/proposal"), contract}},
+			wide: []tests{all("./internal/operation", "./internal/command"), all("./internal/proposal"), contract}},
 	}
 }
 

@@ -27,14 +27,10 @@ const (
 	maxKept    = 16 // hosts in memory
 )
 
-// Tools starts one of the device's programs and returns what it wrote.
-type Tools interface {
-	Run(ctx context.Context, tool string, args ...string) (string, error)
-}
-
 // Resolver finds addresses.
 type Resolver struct {
-	Tools  Tools
+	// Run starts one of the device's programs and returns what it wrote.
+	Run    func(ctx context.Context, tool string, args ...string) (string, error)
 	Given  []string // servers from provisioning, as IP or IP:port
 	Memory string   // the file that keeps the last good addresses; empty: none
 	// System is asked first where the machine has its own set-up; nil: it has not.
@@ -81,7 +77,7 @@ func (r *Resolver) system(ctx context.Context, host string) ([]netip.Addr, error
 
 // android asks the servers of the networks that the device is in.
 func (r *Resolver) android(ctx context.Context, host string) ([]netip.Addr, error) {
-	text, err := r.Tools.Run(ctx, "dumpsys", "connectivity")
+	text, err := r.Run(ctx, "dumpsys", "connectivity")
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +126,7 @@ func (r *Resolver) ask(ctx context.Context, host string, servers []netip.AddrPor
 // ping lets Android's own resolver find the address: ping prints it. Whether
 // anything answers does not matter.
 func (r *Resolver) ping(ctx context.Context, host string) ([]netip.Addr, error) {
-	text, err := r.Tools.Run(ctx, "ping", "-c", "1", "-W", "1", host)
+	text, err := r.Run(ctx, "ping", "-c", "1", "-W", "1", host)
 	if ip, ok := ParsePing(text); ok {
 		return []netip.Addr{ip}, nil
 	}

@@ -30,15 +30,15 @@ func TestLookup(t *testing.T) {
 		host     string
 		want     string // empty: it cannot be found
 	}{
-		"a number":             {&dns.Resolver{Tools: tools{}}, "192.0.2.1", "192.0.2.1"},
-		"this machine":         {&dns.Resolver{Tools: tools{}}, "localhost", "127.0.0.1"},
-		"given":                {&dns.Resolver{Tools: tools{}, Given: []string{"bad", given}}, "muster.test", "192.0.2.7"},
-		"given, after dumpsys": {&dns.Resolver{Tools: tools{"dumpsys": "nothing"}, Given: []string{given}}, "muster.test", "192.0.2.7"},
-		"ping, in an unknown form": {&dns.Resolver{Tools: tools{"ping": "PING other.test (192.0.2.9) 56(84) bytes of data.\n"},
+		"a number":             {&dns.Resolver{Run: tools{}.Run}, "192.0.2.1", "192.0.2.1"},
+		"this machine":         {&dns.Resolver{Run: tools{}.Run}, "localhost", "127.0.0.1"},
+		"given":                {&dns.Resolver{Run: tools{}.Run, Given: []string{"bad", given}}, "muster.test", "192.0.2.7"},
+		"given, after dumpsys": {&dns.Resolver{Run: tools{"dumpsys": "nothing"}.Run, Given: []string{given}}, "muster.test", "192.0.2.7"},
+		"ping, in an unknown form": {&dns.Resolver{Run: tools{"ping": "PING other.test (192.0.2.9) 56(84) bytes of data.\n"}.Run,
 			Given: []string{given}}, "other.test", "192.0.2.9"},
-		"unknown":   {&dns.Resolver{Tools: tools{}, Given: []string{given}}, "other.test", ""},
-		"an option": {&dns.Resolver{Tools: tools{"ping": "PING x (192.0.2.9) "}}, "-f", ""},
-		"a command": {&dns.Resolver{Tools: tools{"ping": "PING x (192.0.2.9) "}}, "a;reboot", ""},
+		"unknown":   {&dns.Resolver{Run: tools{}.Run, Given: []string{given}}, "other.test", ""},
+		"an option": {&dns.Resolver{Run: tools{"ping": "PING x (192.0.2.9) "}.Run}, "-f", ""},
+		"a command": {&dns.Resolver{Run: tools{"ping": "PING x (192.0.2.9) "}.Run}, "a;reboot", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,8 +65,8 @@ func TestLookup_RemembersLastGoodAddress(t *testing.T) {
 	defer listener.Close()
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	memory := filepath.Join(t.TempDir(), "addresses.json")
-	knows := dns.Resolver{Tools: tools{}, Given: []string{nameServer(t, "muster.test", "127.0.0.1")}, Memory: memory}
-	forgets := dns.Resolver{Tools: tools{}, Memory: memory}
+	knows := dns.Resolver{Run: tools{}.Run, Given: []string{nameServer(t, "muster.test", "127.0.0.1")}, Memory: memory}
+	forgets := dns.Resolver{Run: tools{}.Run, Memory: memory}
 	for _, r := range []*dns.Resolver{&knows, &forgets} {
 		conn, err := r.Dial(t.Context(), "tcp", "muster.test:"+port)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/phrase"
@@ -32,14 +33,6 @@ type SignedStore interface {
 	Passkeys(ctx context.Context, userID string) ([]account.Passkey, error)
 	// Decider returns a user as one who may decide, or fault.NotFound.
 	Decider(ctx context.Context, companyID, userID string) (access.Approver, error)
-}
-
-// Passkeys reads passkeys as a service at an address does.
-type Passkeys interface {
-	// PublicKey is the public key of a stored passkey, as SubjectPublicKeyInfo.
-	PublicKey(credential json.RawMessage) ([]byte, error)
-	// Party is the service as its passkeys know it.
-	Party() signature.Party
 }
 
 // ExitError ends the program with a code of its own. An answer beside it is printed.
@@ -117,7 +110,7 @@ func (c *ApprovalKeys) Run(env *Env) error {
 
 // passkeys reads passkeys as the service does at its public URL. It does not guess one: with
 // the keys of another address, no approval verifies.
-func (c *ApprovalKeys) passkeys(ctx context.Context, admin *Admin) (Passkeys, error) {
+func (c *ApprovalKeys) passkeys(ctx context.Context, admin *Admin) (approval.Passkeys, error) {
 	if c.PublicURL != "" {
 		keys, err := admin.Passkeys(c.PublicURL)
 		if err != nil {
@@ -158,7 +151,7 @@ func (c *ApprovalKeys) service(env *Env) ([]string, error) {
 }
 
 // trusted are the passkeys of a person that can sign documents.
-func trusted(env *Env, keys Passkeys, u account.User, who access.Approver, theirs []account.Passkey) []signature.TrustedKey {
+func trusted(env *Env, keys approval.Passkeys, u account.User, who access.Approver, theirs []account.Passkey) []signature.TrustedKey {
 	var all []signature.TrustedKey
 	for _, p := range theirs {
 		public, err := keys.PublicKey(p.Credential)

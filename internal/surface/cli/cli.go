@@ -24,6 +24,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/apikey"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
@@ -281,7 +282,7 @@ type Admin struct {
 	// PublicURL returns the public URL with which the service last started; empty: it was not started yet.
 	PublicURL func(ctx context.Context) (string, error)
 	// Passkeys reads passkeys as the service at a public address does.
-	Passkeys func(publicURL string) (Passkeys, error)
+	Passkeys func(publicURL string) (approval.Passkeys, error)
 	// Activity is the record of who did what.
 	Activity activity.Store
 	// Chain makes the sealer of the record's chain, with the keys of a file;

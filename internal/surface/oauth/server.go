@@ -44,7 +44,7 @@ type Server struct {
 	Issuer    string // the public URL, without a trailing slash
 	Resource  string // the MCP endpoint's address
 	Store     oauth.Store
-	Throttle  account.Throttle
+	Throttle  access.Throttle
 	Documents *DocumentFetcher
 	Now       func() time.Time
 	Log       *slog.Logger

@@ -91,9 +91,10 @@ func newDurable(t *testing.T) *durable {
 	return d
 }
 
-func (d *durable) serve(s operation.Sealer, claims operation.Claims) *rest.Server {
+func (d *durable) serve(s access.Sealer, claims operation.Claims) *rest.Server {
 	return rest.New(rest.Config{
-		Registry: d.registry(), Once: operation.Once{Kernel: operation.NewKernel(operation.Config{Limiter: &d.budget, Now: d.clock.Now}),
+		Registry: d.registry(), Once: operation.Once{Kernel: operation.NewKernel(operation.Config{
+			Budgets: operation.Budgets{Store: &d.budget, Now: d.clock.Now}, Now: d.clock.Now}),
 			Claims: claims, Sealer: s},
 		Authenticator: keys{"good": principal("k1", access.All), "other": principal("k2", access.All), "poor": principal("k1", 0)},
 		Now:           d.clock.Now,

@@ -54,14 +54,15 @@ type service struct {
 }
 
 type budget struct {
+	operation.BudgetStore
 	left  operation.Allowance
 	err   error
 	spent int
 }
 
-func (b *budget) Spend(context.Context, access.Principal) (operation.Allowance, error) {
+func (b *budget) Spend(_ context.Context, _ string, limit int, _ time.Duration, now time.Time) (int, bool, time.Time, error) {
 	b.spent++
-	return b.left, b.err
+	return limit - b.left.Remaining, b.left.Spent, now.Add(b.left.Reset), b.err
 }
 
 type keys map[string]access.Principal
@@ -90,7 +91,7 @@ func newService(t testing.TB) *service {
 	now := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 	s.Server = rest.New(rest.Config{
 		Registry: s.registry(),
-		Once:     operation.Once{Kernel: operation.NewKernel(operation.Config{Limiter: &s.budget, Now: now})},
+		Once:     operation.Once{Kernel: operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: &s.budget, Now: now}, Now: now})},
 		Authenticator: keys{"good": principal("k1", access.All), "poor": principal("k2", 0),
 			"commander": principal("k3", access.DevicesCommand)},
 		Now: now,

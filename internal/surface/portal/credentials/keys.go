@@ -14,8 +14,8 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/apikey"
-	"github.com/musterhq/muster/internal/budget"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -49,13 +49,13 @@ func (s *Section) listKeys(v *frame.Visit, page *view, people map[string]account
 			budgets = append(budgets, access.Principal{Kind: access.APIKey, ID: k.ID}.BudgetKey())
 		}
 	}
-	used, err := s.Usage.BudgetUsed(v.Context(), budgets, budget.Window, v.Now)
+	used, err := s.Usage.BudgetUsed(v.Context(), budgets, operation.BudgetWindow, v.Now)
 	if err != nil {
 		return err
 	}
 	for _, k := range keys {
 		row := keyRow{Key: k, Live: k.Usable(v.Now), CreatedByName: k.CreatedBy, Hours: perHour(calls[k.ID], since),
-			Left: max(0, budget.Limit-used[access.Principal{Kind: access.APIKey, ID: k.ID}.BudgetKey()])}
+			Left: max(0, operation.BudgetCalls-used[access.Principal{Kind: access.APIKey, ID: k.ID}.BudgetKey()])}
 		if u, ok := people[k.CreatedBy]; ok {
 			row.CreatedByName = u.Name
 		}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/company"
@@ -27,8 +28,8 @@ type Frame struct {
 	Companies company.Store
 	Users     account.UserStore
 	Sessions  web.Sessions
-	Sealer    account.Sealer // of notices in cookies
-	PublicURL string         // without a slash at the end
+	Sealer    access.Sealer // of notices in cookies
+	PublicURL string        // without a slash at the end
 	Hub       *Hub
 	Attention attention.Store // what waits for people
 	Now       func() time.Time

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/asset"
@@ -52,7 +53,7 @@ type Section struct {
 	// System reads the state of the service.
 	System func(ctx context.Context, companyID string) (System, error)
 	// Throttle counts the visits of CallbackPath by ClientAddress.
-	Throttle      account.Throttle
+	Throttle      access.Throttle
 	ClientAddress func(*http.Request) string
 	Now           func() time.Time
 	Log           *slog.Logger

@@ -58,14 +58,15 @@ func endsIn(o *operation.Operation, code string) bool {
 
 // surface is a REST surface whose handlers, budget and caller are made to fail.
 type surface struct {
+	operation.BudgetStore
 	result  error // of every handler
 	panics  bool  // every handler, instead of failing with result
 	spent   bool  // the budget is
 	nothing bool  // the caller has no permission
 }
 
-func (s surface) Spend(context.Context, access.Principal) (operation.Allowance, error) {
-	return operation.Allowance{Spent: !s.spent, Limit: 10, Remaining: 4, Reset: 41500 * time.Millisecond, Window: time.Minute}, nil
+func (s surface) Spend(_ context.Context, _ string, _ int, _ time.Duration, now time.Time) (int, bool, time.Time, error) {
+	return 6, !s.spent, now.Add(41500 * time.Millisecond), nil
 }
 
 func (s surface) Authenticate(_ context.Context, key string) (access.Principal, error) {
@@ -90,8 +91,9 @@ func (s surface) handle(context.Context, *operation.Operation, operation.Call) (
 func (s surface) serve(registry *operation.Registry, requests ...*http.Request) *httptest.ResponseRecorder {
 	now := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 	server := rest.New(rest.Config{
-		Registry:      registry.Rehearsal(s.handle),
-		Once:          operation.Once{Kernel: operation.NewKernel(operation.Config{Limiter: s, ReadsPerMinute: 1, Now: now})},
+		Registry: registry.Rehearsal(s.handle),
+		Once: operation.Once{Kernel: operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: s, Now: now},
+			ReadsPerMinute: 1, Now: now})},
 		Authenticator: s, Now: now,
 	})
 	var w *httptest.ResponseRecorder

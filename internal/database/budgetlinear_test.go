@@ -1,4 +1,4 @@
-package budget_test
+package database_test
 
 import (
 	"context"
@@ -29,8 +29,8 @@ type spent struct {
 	closes       int64
 }
 
-// window is the budget as one sequence of attempts makes it.
-type window struct {
+// budgetState is the budget as one sequence of attempts makes it.
+type budgetState struct {
 	used   int
 	closes int64
 }
@@ -41,9 +41,9 @@ const (
 )
 
 // spend returns the window after an attempt, and its answer.
-func (w window) spend(at int64) (window, spent) {
+func (w budgetState) spend(at int64) (budgetState, spent) {
 	if w.closes <= at {
-		w = window{0, at + width}
+		w = budgetState{0, at + width}
 	}
 	if w.used == room {
 		return w, spent{used: room, closes: w.closes}
@@ -66,9 +66,9 @@ func budgets() porcupine.Model {
 			}
 			return all
 		},
-		Init: func() []any { return []any{window{}} },
+		Init: func() []any { return []any{budgetState{}} },
 		Step: func(state, input, output any) []any {
-			next, answer := state.(window).spend(input.(spending).at)
+			next, answer := state.(budgetState).spend(input.(spending).at)
 			switch got := output.(spent); {
 			case got.lost:
 				return []any{state, next}
