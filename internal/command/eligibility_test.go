@@ -8,23 +8,18 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/test/spec"
 )
 
-// takes is contract 4.2's column "Device type" with the ownerships of
-// decisions, one letter a sort of device: F fully managed, W company-owned work
-// profile, P personally owned, U of unknown ownership, A agent-managed.
-func takes() map[command.Type]string {
-	return map[command.Type]string{
-		command.Lock: "FWPU", command.StartLostMode: "FW", command.StopLostMode: "FW", command.NotificationMessage: "FWPUA",
-		command.StatusReport: "FWPUA", command.LocationUpdate: "FWPUA", command.SyncPolicy: "A", command.Reboot: "FA",
-		command.Shutdown: "A", command.LaunchApp: "A", command.ClearAppData: "FWPU", command.ChangePolicy: "FWPUA",
-		command.WipeCompanyData: "FWPUA", command.ResetScreenLock: "FWPU", command.ChangeScreenLockPassword: "FWPU",
-		command.RelinquishOwnership: "WA",
-	}
+// sorts are devices of each management, ownership and mode, and one of unknown ownership.
+func sorts() []kind {
+	return []kind{fullyManaged, companyWork, personalWork, {asset.Platform, "", "", true}, agentManaged}
 }
 
-func sorts() map[rune]kind {
-	return map[rune]kind{'F': fullyManaged, 'W': companyWork, 'P': personalWork, 'U': {asset.Platform, "", "", true}, 'A': agentManaged}
+// spec is the device as the contract's table speaks of it.
+func (k kind) spec() spec.Device {
+	return spec.Device{Agent: k.management == asset.Agent, CompanyOwned: k.ownership == asset.CompanyOwned,
+		FullyManaged: k.mode == asset.FullyManaged, Push: k.push}
 }
 
 func managedAsset(k kind) asset.Asset {
@@ -34,15 +29,11 @@ func managedAsset(k kind) asset.Asset {
 
 func TestEligible(t *testing.T) {
 	t.Parallel()
-	for kindOf, letters := range takes() {
-		for letter, k := range sorts() {
-			want := false
-			for _, l := range letters {
-				want = want || l == letter
-			}
-			err := command.Eligible(kindOf, managedAsset(k), true)
+	for _, c := range spec.Commands {
+		for _, k := range sorts() {
+			err, want := command.Eligible(command.Type(c.Type), managedAsset(k), true), c.Takes(k.spec())
 			if (err == nil) != want || err != nil && fault.CodeOf(err) != fault.Unsupported {
-				t.Errorf("%s on %s: %v, want allowed %v", kindOf, k, err, want)
+				t.Errorf("%s on %s: %v, want allowed %v", c.Type, k, err, want)
 			}
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/test/expect"
+	"github.com/musterhq/muster/test/spec"
 )
 
 // end is what contract 7.1 promises for an outcome.
@@ -64,7 +65,7 @@ func ends(v outcome.Code, t command.Type) end {
 
 // says reports whether a result of the type carries createdAt (contract 7.1).
 func says(status string, t command.Type, m asset.Management) bool {
-	older := t == command.Lock || t == command.StartLostMode || t == command.StopLostMode || t == command.NotificationMessage
+	older := spec.CommandOf(string(t)).Family == spec.FirstFour
 	silent := t == command.Reboot || t == command.WipeCompanyData || t == command.RelinquishOwnership
 	if status == "UNCONFIRMED" {
 		return older
@@ -74,16 +75,16 @@ func says(status string, t command.Type, m asset.Management) bool {
 
 func TestExecute_EveryOutcomeOfEveryCommand(t *testing.T) {
 	t.Parallel()
-	for letter, k := range sorts() {
-		t.Run(string(letter), func(t *testing.T) {
+	for _, k := range sorts() {
+		t.Run(k.String(), func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			for _, kindOf := range allTypes() {
-				if !strings.ContainsRune(takes()[kindOf], letter) {
+			for _, c := range spec.Commands {
+				if !c.Takes(k.spec()) {
 					continue
 				}
 				for _, v := range append(outcome.Codes(), "of another version") {
-					f.checkOutcome(k, kindOf, v)
+					f.checkOutcome(k, command.Type(c.Type), v)
 				}
 			}
 		})

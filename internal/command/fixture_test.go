@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"reflect"
 	"sync"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/test/spec"
 )
 
 // clock is a hand-set clock.
@@ -202,22 +204,17 @@ func (f *fixture) caller() access.Principal {
 		Permissions: access.All, Settings: f.company.Settings}
 }
 
-// body is a proper body of the type.
+// body is a proper body of the type: what the operation makes of the example of the contract.
 func (f *fixture) body(t command.Type) any {
-	switch t {
-	case command.StartLostMode:
-		return command.LostModeBody{Message: "lost"}
-	case command.NotificationMessage:
-		return command.MessageBody{Title: "t", Body: "b"}
-	case command.LaunchApp:
-		return command.LaunchAppBody{PackageName: "com.example.app"}
-	case command.ClearAppData:
-		return command.ClearAppDataBody{PackageNames: []string{"com.example.app"}}
-	case command.ChangeScreenLockPassword:
-		return command.PasswordBody{NewPassword: "new-password"}
-	default:
+	c := spec.CommandOf(string(t))
+	if c.Example == "" {
 		return nil
 	}
+	r := &operation.Registry{}
+	command.Define(r, f.service)
+	arguments := reflect.New(r.Find(c.Tool).Args())
+	f.ok(json.Unmarshal([]byte(c.Example), arguments.Interface()))
+	return arguments.Elem().Field(1).Interface() // after the asset
 }
 
 // run runs an operation through the kernel, as every surface does, with the
@@ -267,11 +264,4 @@ func (f *fixture) latest(a asset.Asset) command.Command {
 		f.Fatal("the history is empty")
 	}
 	return all[0]
-}
-
-func allTypes() []command.Type {
-	return []command.Type{command.Lock, command.StartLostMode, command.StopLostMode, command.NotificationMessage, command.StatusReport,
-		command.LocationUpdate, command.SyncPolicy, command.Reboot, command.Shutdown, command.LaunchApp, command.ClearAppData,
-		command.ChangePolicy,
-		command.WipeCompanyData, command.ResetScreenLock, command.ChangeScreenLockPassword, command.RelinquishOwnership, command.UploadLog}
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/resource"
-	"github.com/musterhq/muster/internal/surface/rest/resttest"
 )
 
 // UniqueSlug is a slug that no other company has.
@@ -44,28 +43,6 @@ func FiveMembers(t *testing.T, client Client, assetID string) {
 			t.Errorf("an entry of the history has %v", got)
 		}
 	}
-}
-
-// Bodies is a valid body of each command, by the last segment of its path.
-func Bodies() map[string]any {
-	return map[string]any{
-		"lock": nil, "found": nil, "status-report": nil, "location-update": nil, "sync-policy": nil, "reboot": nil,
-		"shutdown": nil, "wipe": nil, "reset-screen-lock": nil, "relinquish-ownership": nil, "upload-log": nil,
-		"lost-mode":                   map[string]string{"message": "Please call"},
-		"message":                     map[string]string{"title": "Hello", "body": "World"},
-		"launch-app":                  map[string]string{"packageName": "com.example.app"},
-		"clear-app-data":              map[string]any{"packageNames": []string{"com.example.app"}},
-		"change-policy":               map[string]string{"policyId": "none"},
-		"change-screen-lock-password": map[string]string{"newPassword": "correct horse 42"},
-	}
-}
-
-// FamilyOf is the family of answers of a command, by the last segment of its path.
-func FamilyOf(path string) resttest.Family {
-	if slices.Contains([]string{"lock", "lost-mode", "found", "message"}, path) {
-		return resttest.FirstFour
-	}
-	return resttest.Commands
 }
 
 // Sorted sorts words that spaces separate.

@@ -7,11 +7,10 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
-	"github.com/musterhq/muster/internal/surface/rest/resttest"
 	"github.com/musterhq/muster/test/needs"
+	"github.com/musterhq/muster/test/spec"
 )
 
 // sending is a command that the API sends to a device of the platform, and what contract 4.2 says of it.
@@ -19,33 +18,38 @@ type sending struct {
 	path      string // the last segment of the command's path
 	body      any
 	kind      servertest.Kind // of the device
-	command   command.Type
-	status    string // in the answer
-	createdAt bool   // the answer has the member
-	ends      bool   // the command ends the device's management
+	command   string          // its type
+	status    string          // in the answer
+	createdAt bool            // the answer has the member
+	ends      bool            // the command ends the device's management
 }
 
-func platformCommands(other policy.Policy) []sending {
-	whole, profile := servertest.FullyManaged(), servertest.WorkProfile()
-	return []sending{
-		{"lock", nil, whole, command.Lock, "IN_PROGRESS", true, false},
-		{"lost-mode", map[string]string{"message": "Please call", "phoneNumber": "+1 555 0100", "email": "it@example.com"}, whole,
-			command.StartLostMode, "IN_PROGRESS", true, false},
-		{"found", nil, whole, command.StopLostMode, "IN_PROGRESS", true, false},
-		{"status-report", nil, whole, command.StatusReport, "SUCCESS", true, false},
-		{"reboot", nil, whole, command.Reboot, "IN_PROGRESS", false, false},
-		{"clear-app-data", map[string]any{"packageNames": []string{"com.example.app"}}, whole, command.ClearAppData,
-			"IN_PROGRESS", true, false},
-		{"change-policy", map[string]string{"policyId": other.PathName()}, whole, command.ChangePolicy, "IN_PROGRESS", true, false},
-		{"reset-screen-lock", nil, whole, command.ResetScreenLock, "IN_PROGRESS", true, false},
-		{"change-screen-lock-password", map[string]string{"newPassword": "correct horse 42"}, whole, command.ChangeScreenLockPassword,
-			"IN_PROGRESS", true, false},
-		{"wipe", nil, whole, command.WipeCompanyData, "IN_PROGRESS", false, true},
-		{"relinquish-ownership", nil, profile, command.RelinquishOwnership, "IN_PROGRESS", false, true},
-		{"lock", nil, servertest.Personal(), command.Lock, "IN_PROGRESS", true, false},
-		{"wipe", nil, servertest.Personal(), command.WipeCompanyData, "IN_PROGRESS", false, true},
-		{"lost-mode", map[string]string{"message": "Please call"}, profile, command.StartLostMode, "IN_PROGRESS", true, false},
+// platformCommands are all commands that the platform carries, each on a device that takes it, and some on devices of another kind.
+func platformCommands(other policy.Policy) (all []sending) {
+	send := func(c spec.Command, kind servertest.Kind) {
+		ends := c.Segment == "wipe" || c.Segment == "relinquish-ownership"
+		s := sending{c.Segment, c.Request(), kind, c.Type, "IN_PROGRESS", !ends && c.Segment != "reboot", ends}
+		switch c.Segment {
+		case "status-report":
+			s.status = "SUCCESS"
+		case "change-policy":
+			s.body = map[string]string{"policyId": other.PathName()}
+		case "lost-mode":
+			s.body = map[string]string{"message": "Please call", "phoneNumber": "+1 555 0100", "email": "it@example.com"}
+		}
+		all = append(all, s)
 	}
+	for _, c := range spec.Commands {
+		if c.Takes(spec.Device{CompanyOwned: true, FullyManaged: true}) {
+			send(c, servertest.FullyManaged())
+		} else if c.Takes(spec.Device{CompanyOwned: true}) {
+			send(c, servertest.WorkProfile())
+		}
+	}
+	send(spec.CommandOf("lock"), servertest.Personal())
+	send(spec.CommandOf("wipe"), servertest.Personal())
+	send(spec.CommandOf("lost-mode"), servertest.WorkProfile())
+	return all
 }
 
 // Devices enroll by QR code, and each gets a command: the test checks the answer, the command's history
@@ -81,14 +85,14 @@ func sendAndFollow(t *testing.T, tenant *servertest.Tenant, replica *servertest.
 	if got := slices.Sorted(maps.Keys(result)); !slices.Equal(got, want) {
 		t.Errorf("%s answers with %v, want %v", s.path, got, want)
 	}
-	for member, want := range map[string]string{"assetId": "enterprises/acme/assets/" + device.AssetID, "type": string(s.command),
+	for member, want := range map[string]string{"assetId": "enterprises/acme/assets/" + device.AssetID, "type": s.command,
 		"status": s.status} {
 		if result[member] != want {
 			t.Errorf("%s answers with the %s %v, want %s", s.path, member, result[member], want)
 		}
 	}
 	entry := tenant.Settled(client, device.AssetID, "SUCCESS")
-	if entry.Type != string(s.command) || entry.CreatedAt == nil || entry.FeedbackAt == nil && s.status != "SUCCESS" {
+	if entry.Type != s.command || entry.CreatedAt == nil || entry.FeedbackAt == nil && s.status != "SUCCESS" {
 		t.Errorf("the history of %s has %+v, want type %s with createdAt and, if it was IN_PROGRESS, feedbackAt", s.path, entry, s.command)
 	}
 	servertest.FiveMembers(t, client, device.AssetID)
@@ -108,20 +112,18 @@ func TestCommand_UnsupportedDevices(t *testing.T) {
 	needs.Zbar().Of(t) // here, to skip the whole test and not its subtests one by one
 	env := servertest.New(t)
 	tenant, replica := env.NewTenant("acme"), env.Start()
-	for kind, paths := range map[servertest.Kind][]string{
-		servertest.FullyManaged(): {"message", "location-update", "sync-policy", "shutdown", "launch-app", "upload-log",
-			"relinquish-ownership"},
-		servertest.WorkProfile(): {"reboot", "message", "location-update", "sync-policy", "shutdown", "launch-app", "upload-log"},
-		servertest.Personal(): {"reboot", "lost-mode", "found", "relinquish-ownership", "message", "location-update", "sync-policy",
-			"shutdown", "launch-app", "upload-log"},
+	for kind, device := range map[servertest.Kind]spec.Device{
+		servertest.FullyManaged(): {CompanyOwned: true, FullyManaged: true}, servertest.WorkProfile(): {CompanyOwned: true},
+		servertest.Personal(): {},
 	} {
+		paths := spec.Unsupported(device)
 		t.Run(kind.Ownership+" "+kind.Usage, func(t *testing.T) {
 			device := tenant.Devices(replica, kind, 1)[0]
 			before := env.Calls("")
 			for _, path := range paths {
 				client := tenant.Client(replica, access.All)
-				got := client.Post("/assets/"+device.AssetID+"/commands/"+path, servertest.Bodies()[path])
-				want := resttest.Answers[servertest.FamilyOf(path)]["unsupported"]
+				got := client.Post("/assets/"+device.AssetID+"/commands/"+path, spec.CommandOf(path).Request())
+				want := spec.Answers[spec.CommandOf(path).Family]["unsupported"]
 				members, wantMembers := strings.Join(slices.Sorted(maps.Keys(got.Members(t))), " "), servertest.Sorted(want.Members)
 				if got.Status != want.Status || members != wantMembers {
 					t.Errorf("%s is answered %d with %s, want %d with %s: %s", path, got.Status, members, want.Status, wantMembers,
@@ -137,10 +139,10 @@ func TestCommand_UnsupportedDevices(t *testing.T) {
 		})
 	}
 	notEnrolled := newSpare(t, env, tenant.Company)
-	for path, body := range servertest.Bodies() {
-		got := tenant.Client(replica, access.All).Post("/assets/"+notEnrolled+"/commands/"+path, body)
-		if got.Status != 409 && path != "change-policy" { // its body names no existing policy
-			t.Errorf("%s to an asset that is not enrolled is answered %d %s, want 409", path, got.Status, got.Body)
+	for _, c := range spec.Commands {
+		got := tenant.Client(replica, access.All).Post("/assets/"+notEnrolled+"/commands/"+c.Segment, c.Request())
+		if got.Status != 409 && c.Segment != "change-policy" { // its body names no existing policy
+			t.Errorf("%s to an asset that is not enrolled is answered %d %s, want 409", c.Segment, got.Status, got.Body)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/database/pgtest"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/test/expect"
+	"github.com/musterhq/muster/test/spec"
 )
 
 // explained is an answer of explain_operation.
@@ -47,31 +48,11 @@ func explain(t testing.TB, c servertest.Client, tool string, arguments any) (e e
 
 // exampleCalls are arguments of each tool that would be accepted, or refused late.
 func exampleCalls(assetID, policyID, otherPolicyID, proposalID string) map[string]map[string]any {
-	calls := map[string]map[string]any{
-		"list_assets": {}, "count_assets": {}, "list_events": {}, "list_policies": {},
-		"get_policy_settings": {"policyId": policyID}, "list_policy_revisions": {"policyId": policyID},
-		"update_policy_settings":      {"policyId": policyID, "changes": []any{map[string]string{"setting": "CAMERA", "value": "BLOCK"}}},
-		"create_policy":               {"fromPolicyId": policyID, "displayName": "Copy"},
-		"rollback_policy":             {"policyId": policyID, "revision": 1},
-		"get_policy_proposal":         {"proposalId": proposalID},
-		"apply_policy_proposal":       {"proposalId": proposalID, "confirmation": "Warehouse"},
-		"create_provisioning_qr_code": {"policyId": policyID, "wifiSsid": "Guest", "wifiPassword": "seldom-spoken-secret"},
-		"explain_operation":           {"operation": "wipe_device"},
+	calls := map[string]map[string]any{}
+	for _, e := range spec.All() {
+		calls[e.Tool] = e.Arguments("assetId", assetID, "policyId", policyID, "otherPolicyId", otherPolicyID, "proposalId", proposalID,
+			"logId", "none")
 	}
-	for _, tool := range []string{"get_asset", "list_device_commands", "lock_device", "stop_lost_mode", "request_status_report",
-		"request_location_update",
-		"sync_policy", "upload_log", "list_logs", "reboot_device", "shutdown_device", "wipe_device", "reset_screen_lock",
-		"relinquish_ownership"} {
-		calls[tool] = map[string]any{"assetId": assetID}
-	}
-	for tool, with := range map[string][2]any{"start_lost_mode": {"message", "Lost"}, "launch_app": {"packageName", "com.example.app"},
-		"clear_app_data": {"packageNames", []string{"com.example.app"}}, "change_device_policy": {"policyId", otherPolicyID},
-		"change_screen_lock_password": {"newPassword", "seldom-spoken-secret"}} {
-		calls[tool] = map[string]any{"assetId": assetID, with[0].(string): with[1]}
-	}
-	calls["update_asset"] = map[string]any{"assetId": assetID, "tags": []string{"store-12"}, "customData": map[string]any{"user": "Ada"}}
-	calls["get_log"] = map[string]any{"assetId": assetID, "logId": "none"}
-	calls["send_message"] = map[string]any{"assetId": assetID, "title": "Hello", "body": "seldom-spoken-text"}
 	return calls
 }
 

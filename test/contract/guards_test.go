@@ -10,16 +10,18 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/test/spec"
 )
 
-// Every operation that destroys or disrupts is listed here. A new one fails the test until it is
-// listed with whether the company's limit counts it, and until the limit and the stop refuse it.
+// Every operation that destroys or disrupts, in the contract's table, is refused by the stop, and by the
+// company's limit if that counts it; explanations say so.
 func TestGuards_HarmfulOperations(t *testing.T) {
 	t.Parallel()
-	harmful := map[string]bool{ // whether the company's limit counts it
-		"wipe_device": true, "reset_screen_lock": true, "change_screen_lock_password": true, "relinquish_ownership": true,
-		"clear_app_data": false, "start_lost_mode": false, "reboot_device": false, "shutdown_device": false,
-		"change_device_policy": false, "apply_policy_proposal": false, "update_asset": false,
+	harmful := map[string]bool{} // whether the company's limit counts it
+	for _, e := range spec.Endpoints {
+		if e.Effect.Harms() {
+			harmful[e.Tool] = e.Gate == "destructiveCommands"
+		}
 	}
 	env := servertest.New(t)
 	tenant, replica := env.NewTenant("acme"), env.Start()

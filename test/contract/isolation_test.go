@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/surface/rest/resttest"
+	"github.com/musterhq/muster/test/spec"
 )
 
 // tenant is a company with something of every kind.
@@ -88,7 +89,7 @@ func payload(o *operation.Operation, example []byte) any {
 
 func wantNotFound(t *testing.T, o *operation.Operation, path string, got servertest.Answer) {
 	t.Helper()
-	want := resttest.Answers[resttest.FamilyOf(o)]["not_found"]
+	want := spec.Answers[resttest.FamilyOf(o)]["not_found"]
 	members := slices.Sorted(maps.Keys(got.Members(t)))
 	wanted := strings.Fields(want.Members)
 	slices.Sort(wanted)

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/test/spec"
 )
 
 const (
@@ -151,14 +152,23 @@ func TestRequireReason(t *testing.T) {
 		map[string]any{"assetId": spare, "reason": "x"}).Failed(t); e.Code != "invalid_arguments" {
 		t.Errorf("with the defaults reason is no argument: %+v", e)
 	}
+	writes, destroys := 0, 0
+	for _, e := range spec.Endpoints {
+		if e.Effect != spec.Reading {
+			writes++
+		}
+		if spec.CommandOf(e.Tool).Destructive() {
+			destroys++
+		}
+	}
 	for _, c := range []struct {
 		rule   access.ReasonRule
 		asking int
 		tools  map[string]bool // whether it needs a reason
 	}{
-		{access.ReasonDestructive, 4, map[string]bool{"wipe_device": true, "relinquish_ownership": true, "lock_device": false,
+		{access.ReasonDestructive, destroys, map[string]bool{"wipe_device": true, "relinquish_ownership": true, "lock_device": false,
 			"clear_app_data": false}},
-		{access.ReasonAll, 23, map[string]bool{"wipe_device": true, "lock_device": true, "create_provisioning_qr_code": true,
+		{access.ReasonAll, writes, map[string]bool{"wipe_device": true, "lock_device": true, "create_provisioning_qr_code": true,
 			"update_asset": true}},
 	} {
 		t.Run(string(c.rule), func(t *testing.T) {

@@ -25,6 +25,7 @@ import (
 	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/internal/surface/rest"
 	"github.com/musterhq/muster/internal/surface/rest/resttest"
+	"github.com/musterhq/muster/test/spec"
 )
 
 // rehearsal is REST and MCP over one kernel whose handlers, budget and caller
@@ -117,7 +118,7 @@ func TestParity_EveryError(t *testing.T) {
 	registry := whole(t)
 	tried := 0
 	for _, o := range registry.All() {
-		for _, code := range slices.Sorted(maps.Keys(resttest.Answers[resttest.FamilyOf(o)])) {
+		for _, code := range slices.Sorted(maps.Keys(spec.Answers[resttest.FamilyOf(o)])) {
 			if !canEndIn(o, code) {
 				continue
 			}
@@ -152,7 +153,7 @@ func provokeBoth(t *testing.T, registry *operation.Registry, o *operation.Operat
 	client, assistant := r.serve(t, registry)
 	path, body := examplePath(o), payload(o, exampleBody(o))
 	arguments := string(o.FlatExample())
-	want := resttest.Answers[resttest.FamilyOf(o)][code]
+	want := spec.Answers[resttest.FamilyOf(o)][code]
 	switch code {
 	case "unauthorized":
 		client.Key = "mk_wrong"

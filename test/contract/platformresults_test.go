@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
-	"github.com/musterhq/muster/internal/surface/rest/resttest"
+	"github.com/musterhq/muster/test/spec"
 )
 
 // trouble is something that goes wrong at the vendor, and what contract 7.1
@@ -24,7 +24,7 @@ type trouble struct {
 	name      string
 	fault     emulator.Fault // its method is that of the command
 	status    int
-	code      string // of resttest.Answers; empty for 202
+	code      string // of spec.Answers; empty for 202
 	retryable bool
 	history   string // the command's status afterwards
 }
@@ -47,11 +47,11 @@ func troubles() []trouble {
 }
 
 // vendorMethod is the call that carries a command.
-func vendorMethod(t command.Type) string {
-	switch t {
-	case command.ChangePolicy:
+func vendorMethod(path string) string {
+	switch path {
+	case "change-policy":
 		return "devices.patch"
-	case command.StatusReport:
+	case "status-report":
 		return "devices.get"
 	default:
 		return "devices.issueCommand"
@@ -74,7 +74,7 @@ func TestCommand_EveryPlatformResult(t *testing.T) {
 		}
 		for i, row := range rows {
 			device := devices[s.kind][i]
-			row.fault.Method, row.fault.Match = vendorMethod(s.command), device.ID()
+			row.fault.Method, row.fault.Match = vendorMethod(s.path), device.ID()
 			meetTrouble(t, tenant, replica, device, s, row)
 		}
 		devices[s.kind] = devices[s.kind][len(rows):]
@@ -113,9 +113,9 @@ func meetTrouble(t *testing.T, tenant *servertest.Tenant, replica *servertest.Re
 
 func wantedMembers(s sending, row trouble) string {
 	if row.status != 202 {
-		return resttest.Answers[servertest.FamilyOf(s.path)][row.code].Members
+		return spec.Answers[spec.CommandOf(s.path).Family][row.code].Members
 	}
-	if servertest.FamilyOf(s.path) == resttest.FirstFour {
+	if spec.CommandOf(s.path).Family == spec.FirstFour {
 		return "assetId type status createdAt detail"
 	}
 	return "assetId type status detail"
@@ -131,7 +131,7 @@ func TestCommand_NotSentIsUnavailable(t *testing.T) {
 	cut := env.Start(func(c *config.Service, _ *service.Options) { c.PlatformEndpoint = "http://127.0.0.1:1" })
 	for _, path := range []string{"lock", "reboot"} {
 		got := tenant.Client(cut, access.All).Post("/assets/"+device.AssetID+"/commands/"+path, nil).Want(t, 503)
-		want := resttest.Answers[servertest.FamilyOf(path)]["unavailable"]
+		want := spec.Answers[spec.CommandOf(path).Family]["unavailable"]
 		members := got.Members(t)
 		if names := strings.Join(slices.Sorted(maps.Keys(members)), " "); names != servertest.Sorted(want.Members) ||
 			members["retryable"] != true {
@@ -159,7 +159,7 @@ func TestCommand_ErrorAfterDispatch(t *testing.T) {
 	armed.Store(true)
 	for _, path := range []string{"lock", "reboot"} {
 		got := tenant.Client(replica, access.All).Post("/assets/"+device.AssetID+"/commands/"+path, nil).Want(t, 500)
-		want := resttest.Answers[servertest.FamilyOf(path)]["internal_error"]
+		want := spec.Answers[spec.CommandOf(path).Family]["internal_error"]
 		members := got.Members(t)
 		if names := strings.Join(slices.Sorted(maps.Keys(members)), " "); names != servertest.Sorted(want.Members) {
 			t.Errorf("%s: %s", path, got.Body)
@@ -190,7 +190,7 @@ func TestBudget_EleventhCall(t *testing.T) {
 		if after, err := strconv.Atoi(got.Header.Get("Retry-After")); err != nil || after < 1 || after > 60 {
 			t.Errorf("Retry-After is %q", got.Header.Get("Retry-After"))
 		}
-		want := resttest.Answers[servertest.FamilyOf(path)]["rate_limited"]
+		want := spec.Answers[spec.CommandOf(path).Family]["rate_limited"]
 		if names := strings.Join(slices.Sorted(maps.Keys(got.Members(t))), " "); names != servertest.Sorted(want.Members) {
 			t.Errorf("%s: %s", path, got.Body)
 		}

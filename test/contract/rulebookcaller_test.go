@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/rulebook"
+	"github.com/musterhq/muster/test/spec"
 )
 
 // rulebookCaller is a key over REST, or a connection over MCP.
@@ -192,9 +193,10 @@ func (by rulebookCaller) post(t *testing.T, c rulebook.Call, arguments map[strin
 
 // rulebookRequest is a call as a request of REST.
 func rulebookRequest(c rulebook.Call, arguments map[string]any) (method, path string, body map[string]any) {
-	method, path = rulebookAddress(c.Tool)
+	e := spec.Find(c.Tool)
+	method, path = e.Method, e.Path
 	body = maps.Clone(arguments)
-	for _, name := range []string{"assetId", "policyId", "proposalId"} {
+	for _, name := range []string{"assetId", "logId", "policyId", "proposalId"} {
 		if in := "{" + name + "}"; strings.Contains(path, in) {
 			path = strings.Replace(path, in, body[name].(string), 1)
 			delete(body, name)
@@ -213,39 +215,4 @@ func ofPost(t *testing.T, method string, answer servertest.Answer) received {
 		m.ProposalID = ""
 	}
 	return received{answer.Status, m.Code, m.ApprovalURL, m.ProposalID}
-}
-
-// rulebookAddress is where an operation is over REST.
-func rulebookAddress(tool string) (method, path string) {
-	gets := map[string]string{"list_assets": "/assets", "count_assets": "/assets/count", "get_asset": "/assets/{assetId}",
-		"list_device_commands": "/assets/{assetId}/commands", "list_logs": "/assets/{assetId}/logs",
-		"get_log":       "/assets/{assetId}/logs/{logId}",
-		"list_policies": "/policies", "get_policy_settings": "/policies/{policyId}/settings",
-		"list_policy_revisions": "/policies/{policyId}/revisions",
-		"get_policy_proposal":   "/policy-proposals/{proposalId}"}
-	if path = gets[tool]; path != "" {
-		return "GET", path
-	}
-	if tool == "update_asset" {
-		return "PATCH", "/assets/{assetId}"
-	}
-	posts := map[string]string{"update_policy_settings": "/policies/{policyId}/changes", "create_policy": "/policies",
-		"rollback_policy":             "/policies/{policyId}/rollbacks",
-		"apply_policy_proposal":       "/policy-proposals/{proposalId}/apply",
-		"create_provisioning_qr_code": "/policies/{policyId}/provisioning-qr-codes"}
-	if path = posts[tool]; path == "" {
-		path = "/assets/{assetId}/commands/" + commandPaths()[tool]
-	}
-	return "POST", path
-}
-
-// commandPaths are the last segments of the commands' addresses, by tool.
-func commandPaths() map[string]string {
-	return map[string]string{"lock_device": "lock", "start_lost_mode": "lost-mode", "stop_lost_mode": "found", "send_message": "message",
-		"request_status_report": "status-report", "request_location_update": "location-update", "sync_policy": "sync-policy",
-		"reboot_device":   "reboot",
-		"shutdown_device": "shutdown", "launch_app": "launch-app", "clear_app_data": "clear-app-data", "wipe_device": "wipe",
-		"reset_screen_lock":           "reset-screen-lock",
-		"change_screen_lock_password": "change-screen-lock-password", "relinquish_ownership": "relinquish-ownership",
-		"change_device_policy": "change-policy", "upload_log": "upload-log"}
 }

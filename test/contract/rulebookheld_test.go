@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/rulebook"
+	"github.com/musterhq/muster/test/spec"
 )
 
 // What the rules predict of random calls whose bodies arrive after the caller lost or got
@@ -50,7 +51,7 @@ func (b *book) playHeld(r *rapid.T) {
 		return // nothing can be held
 	}
 	calls := exampleCalls("", "", "", "")
-	tools := slices.DeleteFunc(slices.Sorted(maps.Keys(calls)), func(tool string) bool { return rulebookReads(tool) })
+	tools := slices.DeleteFunc(slices.Sorted(maps.Keys(calls)), func(tool string) bool { return spec.Find(tool).Effect == spec.Reading })
 	for range rapid.IntRange(0, 2).Draw(r, "calls before") {
 		c := b.draw(r, &w, tools)
 		b.call(r, by, &w, c, b.arguments(&w, c, calls[c.Tool]))
@@ -58,7 +59,7 @@ func (b *book) playHeld(r *rapid.T) {
 	var held []heldCall
 	for range rapid.IntRange(1, mostHeld).Draw(r, "calls held") {
 		c := b.draw(r, &w, tools)
-		if rulebookReads(c.Tool) {
+		if spec.Find(c.Tool).Effect == spec.Reading {
 			continue
 		}
 		if c.Proposal >= len(w.Proposals) { // another caller's, also after this one has proposed more
@@ -95,11 +96,6 @@ func (b *book) playHeld(r *rapid.T) {
 	if c := b.draw(r, &w, tools); !w.Ended {
 		b.call(r, by, &w, c, b.arguments(&w, c, calls[c.Tool]))
 	}
-}
-
-func rulebookReads(tool string) bool {
-	method, path := rulebookAddress(tool)
-	return method == http.MethodGet || path == "/assets/{assetId}/commands/"
 }
 
 // move changes what the caller may do at random, in the company and in the world.

@@ -20,8 +20,8 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
-	"github.com/musterhq/muster/internal/surface/rest/resttest"
 	"github.com/musterhq/muster/test/expect"
+	"github.com/musterhq/muster/test/spec"
 )
 
 // usable are the tools whose permissions and setting a caller has, by the rows
@@ -34,7 +34,7 @@ func usable(may access.Permission, settings access.Settings, connection bool) []
 	if !connection || settings.OAuthConnections {
 		names = append(names, "explain_operation", "list_events") // for each caller
 	}
-	for _, e := range resttest.Endpoints {
+	for _, e := range spec.Endpoints {
 		needs := strings.Fields(e.Permissions)
 		has := func(p string) bool { return slices.Contains(may.Names(), p) }
 		if open[e.Gate] && !slices.ContainsFunc(needs, func(p string) bool { return !has(p) }) &&
@@ -57,7 +57,7 @@ func same(t *testing.T, who string, got, want []string) {
 // refusedAll calls every tool that is not in visible: each is forbidden.
 func refusedAll(t *testing.T, who string, assistant servertest.Assistant, visible []string) {
 	t.Helper()
-	for _, e := range resttest.Endpoints {
+	for _, e := range spec.Endpoints {
 		if slices.Contains(visible, e.Tool) {
 			continue
 		}
@@ -186,7 +186,7 @@ func TestBudget_SharedByRESTAndMCP(t *testing.T) {
 		assistant.Call("get_asset", target).OK(t, nil)
 	}
 	client.Post("/assets/"+spare+"/commands/lock", nil).Want(t, http.StatusTooManyRequests)
-	for _, e := range resttest.Endpoints {
+	for _, e := range spec.Endpoints {
 		o := s.replica.Registry().Find(e.Tool)
 		if o.Budget == operation.Free {
 			continue

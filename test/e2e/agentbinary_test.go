@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/test/spec"
 )
 
 // The real program, as a device's init would start it, enrolls with what a QR
@@ -53,7 +54,7 @@ func TestAgentProgram_SurvivesKills(t *testing.T) {
 
 	running := startAgent(t, program, state)
 	for _, path := range []string{"message", "reboot", "launch-app", "status-report", "location-update", "sync-policy", "upload-log"} {
-		client.Post("/assets/"+id+"/commands/"+path, servertest.Bodies()[path]).Want(t, 200)
+		client.Post("/assets/"+id+"/commands/"+path, spec.CommandOf(path).Request()).Want(t, 200)
 		tenant.Settled(client, id, "SUCCESS")
 	}
 	var logs struct{ Logs []struct{ LogID string } }
@@ -188,7 +189,7 @@ func TestTheAgentProgram_OneWriter(t *testing.T) {
 		return nil
 	})
 	for _, path := range []string{"reboot", "launch-app"} {
-		client.Post("/assets/"+before.AssetID+"/commands/"+path, servertest.Bodies()[path]).Want(t, 200)
+		client.Post("/assets/"+before.AssetID+"/commands/"+path, spec.CommandOf(path).Request()).Want(t, 200)
 		tenant.Settled(client, before.AssetID, "SUCCESS")
 	}
 	agent(false, "unenroll")

@@ -15,8 +15,9 @@ import (
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
-	"github.com/musterhq/muster/internal/surface/rest/resttest"
+	"github.com/musterhq/muster/test/spec"
 )
 
 // agentCommand is one command as contract 4.2 has it
@@ -114,7 +115,7 @@ func sendToPhone(t *testing.T, tenant *servertest.Tenant, replica *servertest.Re
 	if ended.Status != "DELETED" || ended.ManagedDevice != nil {
 		t.Errorf("after %s the asset is %+v", c.path, ended)
 	}
-	client.Post("/assets/"+phone.AssetID+"/commands/message", servertest.Bodies()["message"]).Want(t, 409)
+	client.Post("/assets/"+phone.AssetID+"/commands/message", spec.CommandOf("message").Request()).Want(t, 409)
 	if _, err := agent.New(phone.Options); !errors.Is(err, agent.ErrNotEnrolled) {
 		t.Errorf("after %s the agent is still enrolled: %v", c.path, err)
 	}
@@ -170,15 +171,15 @@ func TestAgentCommand_Unsupported(t *testing.T) {
 	lab2 := tenant.AgentDevice(replica, func(s *simulated.State) { s.Form = simulated.Shell })
 	owner := tenant.AgentDevice(replica, func(s *simulated.State) { s.Form = simulated.Owner })
 	for phone, paths := range map[*servertest.AgentDevice][]string{
-		system: {"lock", "lost-mode", "found", "clear-app-data", "reset-screen-lock", "change-screen-lock-password"},
+		system: spec.Unsupported(spec.Device{Agent: true, CompanyOwned: true, FullyManaged: true, Push: true}),
 		lab2:   {"wipe"},
 		owner:  {"shutdown"},
 	} {
 		phone.MustCheckIn()
 		client := tenant.Client(replica, access.All)
 		for _, path := range paths {
-			got := client.Post("/assets/"+phone.AssetID+"/commands/"+path, servertest.Bodies()[path])
-			want := resttest.Answers[servertest.FamilyOf(path)]["unsupported"]
+			got := client.Post("/assets/"+phone.AssetID+"/commands/"+path, spec.CommandOf(path).Request())
+			want := spec.Answers[spec.CommandOf(path).Family]["unsupported"]
 			if members := strings.Join(slices.Sorted(maps.Keys(got.Members(t))), " "); got.Status != want.Status ||
 				members != servertest.Sorted(want.Members) {
 				t.Errorf("%s: %d with %s: %s", path, got.Status, members, got.Body)
@@ -233,7 +234,7 @@ func TestAgentPolicy_Refusals(t *testing.T) {
 		Settings []struct{ ID, Value string }
 	}
 	client.Get("/policies/"+tenant.Policy.ID+"/settings").Want(t, 200).JSON(t, &settings)
-	if settings.Editable || len(settings.Settings) != 39 {
+	if settings.Editable || len(settings.Settings) != len(policy.Catalog()) {
 		t.Errorf("the settings of an AGENT policy: %+v", settings)
 	}
 }
@@ -248,7 +249,7 @@ func TestAgentCommand_Expires(t *testing.T) {
 		phone.MustCheckIn()
 		client := tenant.Client(replica, access.All)
 		for _, path := range []string{"reboot", "launch-app", "location-update"} {
-			client.Post("/assets/"+phone.AssetID+"/commands/"+path, servertest.Bodies()[path]).Want(t, 200)
+			client.Post("/assets/"+phone.AssetID+"/commands/"+path, spec.CommandOf(path).Request()).Want(t, 200)
 		}
 		env.Advance(16 * time.Minute)
 		env.Eventually("the commands expire", func() error {
@@ -277,7 +278,7 @@ func TestAgentCommand_WipeWaitsForTheDevice(t *testing.T) {
 		phone.MustCheckIn()
 		client := tenant.Client(replica, access.All)
 		client.Post("/assets/"+phone.AssetID+"/commands/wipe", nil).Want(t, 200)
-		client.Post("/assets/"+phone.AssetID+"/commands/launch-app", servertest.Bodies()["launch-app"])
+		client.Post("/assets/"+phone.AssetID+"/commands/launch-app", spec.CommandOf("launch-app").Request())
 		env.Advance(50 * 24 * time.Hour)
 		replica.Stop()
 		replica = env.Start()
@@ -359,7 +360,7 @@ func TestAgentWake_CrossesReplicas(t *testing.T) {
 		return nil
 	})
 	start := time.Now()
-	client.Post("/assets/"+phone.AssetID+"/commands/launch-app", servertest.Bodies()["launch-app"]).Want(t, 200)
+	client.Post("/assets/"+phone.AssetID+"/commands/launch-app", spec.CommandOf("launch-app").Request()).Want(t, 200)
 	tenant.Settled(client, phone.AssetID, "SUCCESS")
 	// The sweep comes after five seconds at the earliest, the next check-in after minutes.
 	if took := time.Since(start); took > 4*time.Second {

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/test/spec"
 )
 
 // awaitStreams waits until a service holds so many wake streams.
@@ -160,7 +161,7 @@ func TestAgentStream_TwoReplicas(t *testing.T) {
 	send := func() {
 		t.Helper()
 		began := time.Now()
-		client.Post("/assets/"+phone.AssetID+"/commands/launch-app", servertest.Bodies()["launch-app"]).Want(t, 200)
+		client.Post("/assets/"+phone.AssetID+"/commands/launch-app", spec.CommandOf("launch-app").Request()).Want(t, 200)
 		tenant.Settled(client, phone.AssetID, "SUCCESS")
 		// The sweep comes after five seconds at the earliest.
 		if took := time.Since(began); took > 4*time.Second {

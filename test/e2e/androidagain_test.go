@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/test/spec"
 )
 
 // bundle writes the text of a code into a file, as the USB tool hands it over.
@@ -52,7 +53,7 @@ func TestAndroidCore_EnrollsAgain(t *testing.T) {
 		if err != nil || d.AssetID != p.assetID {
 			t.Errorf("it is asset %q now, %v, want %q", d.AssetID, err, p.assetID)
 		}
-		client.Post("/assets/"+p.assetID+"/commands/message", servertest.Bodies()["message"]).Want(t, 200)
+		client.Post("/assets/"+p.assetID+"/commands/message", spec.CommandOf("message").Request()).Want(t, 200)
 		p.must("run", "--once")
 		tenant.Settled(client, p.assetID, "SUCCESS")
 	})
@@ -168,7 +169,7 @@ func TestAndroidCore_StorageFull(t *testing.T) {
 	tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK"), env.Start()
 	client := tenant.Client(replica, access.All)
 	p.enroll(tenant, client, "")
-	client.Post("/assets/"+p.assetID+"/commands/message", servertest.Bodies()["message"]).Want(t, 200)
+	client.Post("/assets/"+p.assetID+"/commands/message", spec.CommandOf("message").Request()).Want(t, 200)
 	for range 2 {
 		if out, err := p.full("run", "--once"); err == nil {
 			t.Errorf("with full storage it said %q", out)

@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/test/needs"
+	"github.com/musterhq/muster/test/spec"
 )
 
 // androidCore is the app's core on a JVM, compiled once for all tests.
@@ -224,7 +225,7 @@ func TestAndroidCore_BadNetworkAndClock(t *testing.T) {
 		message := func(what string, run func()) {
 			t.Helper()
 			shown := len(p.device().Shown)
-			client.Post("/assets/"+p.assetID+"/commands/message", servertest.Bodies()["message"]).Want(t, 200)
+			client.Post("/assets/"+p.assetID+"/commands/message", spec.CommandOf("message").Request()).Want(t, 200)
 			run()
 			if got := len(p.device().Shown) - shown; got != 1 {
 				t.Errorf("%s: %d messages were shown, want 1", what, got)

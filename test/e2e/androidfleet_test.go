@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/test/needs"
+	"github.com/musterhq/muster/test/spec"
 )
 
 // Many devices of the app's core in one JVM for a simulated day: each checks in
@@ -75,7 +76,7 @@ func TestAndroidCore_ManyDevices(t *testing.T) {
 		var page struct{ Content []struct{ PathName string } }
 		found.JSON(t, &page)
 		for _, a := range page.Content {
-			client.Post("/assets/"+filepath.Base(a.PathName)+"/commands/message", servertest.Bodies()["message"]).Want(t, 200)
+			client.Post("/assets/"+filepath.Base(a.PathName)+"/commands/message", spec.CommandOf("message").Request()).Want(t, 200)
 		}
 		heap, journal = round()
 	}
@@ -136,7 +137,7 @@ func TestAndroidCore_FromDex(t *testing.T) {
 	}
 	p.must("rotate")
 	for _, command := range []string{"message", "reboot", "status-report", "location-update", "sync-policy", "upload-log"} {
-		client.Post("/assets/"+p.assetID+"/commands/"+command, servertest.Bodies()[command]).Want(t, 200)
+		client.Post("/assets/"+p.assetID+"/commands/"+command, spec.CommandOf(command).Request()).Want(t, 200)
 		p.must("run", "--once")
 		tenant.Settled(client, p.assetID, "SUCCESS")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/test/spec"
 )
 
 // start starts the agent, which keeps in touch until it is ended.
@@ -45,7 +46,7 @@ func TestAndroidCore_WakeStream(t *testing.T) {
 		running := p.start()
 		carriesOut := func(path string) {
 			t.Helper()
-			client.Post("/assets/"+p.assetID+"/commands/"+path, servertest.Bodies()[path]).Want(t, 200)
+			client.Post("/assets/"+p.assetID+"/commands/"+path, spec.CommandOf(path).Request()).Want(t, 200)
 			tenant.Settled(client, p.assetID, "SUCCESS")
 		}
 		carriesOut("message")

@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/test/spec"
 )
 
 func TestIndependentAgent_KnowsNothingOfOurs(t *testing.T) {
@@ -210,7 +211,7 @@ func TestIndependentAgent_KillsAndDamage(t *testing.T) {
 		for _, damaged := range []bool{false, true} {
 			boots := n.boots
 			for _, path := range []string{"location-update", "message", "reboot"} {
-				n.post(n.assetID, path, servertest.Bodies()[path])
+				n.post(n.assetID, path, spec.CommandOf(path).Request())
 			}
 			killed := errors.New("killed")
 			n.crash = func(step string) {
@@ -314,7 +315,7 @@ func TestIndependentAgent_ClockSequenceAndHints(t *testing.T) {
 	if err := n.hints(ctx, func() { woken <- struct{}{} }); err != nil {
 		t.Fatal(err)
 	}
-	n.post(n.assetID, "message", servertest.Bodies()["message"])
+	n.post(n.assetID, "message", spec.CommandOf("message").Request())
 	select {
 	case <-woken:
 	case <-time.After(20 * time.Second):

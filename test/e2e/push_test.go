@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/servertest"
-	"github.com/musterhq/muster/internal/surface/rest/resttest"
+	"github.com/musterhq/muster/test/spec"
 )
 
 // A companion on a platform device: message, status report and location, by
@@ -99,7 +99,7 @@ type pushTrouble struct {
 	name   string
 	faults []emulator.Fault
 	status int
-	code   string // of resttest.Answers
+	code   string // of spec.Answers
 	dead   bool   // the token is gone afterwards
 }
 
@@ -158,7 +158,7 @@ func meetPushTrouble(t *testing.T, tenant *servertest.Tenant, replica *servertes
 	t.Helper()
 	client, label := tenant.Client(replica, access.All), path+" when it is "+row.name
 	shown := len(companion.Device.State().Shown)
-	got := client.Post("/assets/"+d.AssetID+"/commands/"+path, servertest.Bodies()[path])
+	got := client.Post("/assets/"+d.AssetID+"/commands/"+path, spec.CommandOf(path).Request())
 	if got.Status != row.status {
 		t.Errorf("%s: %d, want %d: %s", label, got.Status, row.status, got.Body)
 		return
@@ -176,7 +176,7 @@ func meetPushTrouble(t *testing.T, tenant *servertest.Tenant, replica *servertes
 	arrived := len(companion.Device.State().Shown) - shown
 	switch members := got.Members(t); {
 	case row.code != "":
-		if want := resttest.Answers[servertest.FamilyOf(path)][row.code].Members; !slices.Equal(sortedKeys(members),
+		if want := spec.Answers[spec.CommandOf(path).Family][row.code].Members; !slices.Equal(sortedKeys(members),
 			strings.Fields(servertest.Sorted(want))) {
 			t.Errorf("%s: %s", label, got.Body)
 		}
@@ -216,7 +216,7 @@ func TestCompanion_Missing(t *testing.T) {
 		t.Errorf("status report: %+v", result)
 	}
 	for _, path := range []string{"message", "location-update"} {
-		client.Post("/assets/"+device.AssetID+"/commands/"+path, servertest.Bodies()[path]).Want(t, 409)
+		client.Post("/assets/"+device.AssetID+"/commands/"+path, spec.CommandOf(path).Request()).Want(t, 409)
 	}
 }
 

@@ -1,9 +1,14 @@
 // Package rulebook is the contract's rules about commands and policy changes once more, written from the
-// documents alone and as small as they allow: it predicts what a call is answered. It
-// imports nothing of the service, so that a mistake there is not repeated here.
+// documents alone and as small as they allow: it predicts what a call is answered. Its rows are those of
+// test/spec. It imports nothing of the service, so that a mistake there is not repeated here.
 package rulebook
 
-import "slices"
+import (
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/test/spec"
+)
 
 // World is a company, one caller and its devices, at one moment.
 type World struct {
@@ -54,25 +59,17 @@ type Answer struct {
 	Person bool // a person has to authorize it first
 }
 
-// Destructive reports whether a tool is one of the four.
-func Destructive(tool string) bool {
-	switch tool {
-	case "wipe_device", "reset_screen_lock", "change_screen_lock_password", "relinquish_ownership":
-		return true
-	}
-	return false
-}
+// Destructive reports whether a tool is a command that the company's limit counts.
+func Destructive(tool string) bool { return spec.CommandOf(tool).Destructive() }
 
-func early(tool string) bool {
-	return tool == "lock_device" || tool == "start_lost_mode" || tool == "stop_lost_mode" || tool == "send_message"
-}
+func early(tool string) bool { return spec.Find(tool).Family == spec.FirstFour }
 
 // Predict says what a call is answered, and makes the world what it is afterwards.
 func (w *World) Predict(c Call) Answer {
 	if refused := w.entry(); refused.Status != 0 {
 		return refused
 	}
-	if reads(c.Tool) {
+	if spec.Find(c.Tool).Effect == spec.Reading {
 		return w.read(c)
 	}
 	if refused := w.admit(c); refused.Status != 0 {
@@ -154,7 +151,8 @@ func (w *World) command(c Call) Answer {
 	switch {
 	case !found:
 		return Answer{Status: 404, Code: "not_found"}
-	case !d.takes(c.Tool):
+	case !d.Enrolled, !spec.CommandOf(c.Tool).Takes(spec.Device{Agent: d.Agent, CompanyOwned: d.CompanyOwned,
+		FullyManaged: d.FullyManaged, Push: d.Push}):
 		return Answer{Status: 409, Code: "unsupported"}
 	case w.PerDay > 0 && !w.Commanded[c.Device] && len(w.Commanded) >= w.PerDay:
 		return Answer{Status: 429, Code: "rate_limited"}
@@ -184,45 +182,15 @@ func (w *World) command(c Call) Answer {
 
 // permission answers for a call that changes something, and that the caller may not make.
 func (w *World) permission(c Call) Answer {
-	open := w.DeviceCommands
-	switch {
-	case c.Tool == "create_provisioning_qr_code":
-		open = w.Provisioning
-	case !command(c.Tool):
-		open = w.PolicyChanges
-	case Destructive(c.Tool):
-		open = open && w.DestructiveCommands
-	}
-	if !w.has(needs(c.Tool)) || !open || w.Stopped {
+	open := map[string]bool{"deviceCommands": w.DeviceCommands, "destructiveCommands": w.DeviceCommands && w.DestructiveCommands,
+		"policyChanges": w.PolicyChanges, "provisioning": w.Provisioning}
+	if !w.has(c.Tool) || !open[spec.Find(c.Tool).Gate] || w.Stopped {
 		return Answer{Status: 403, Code: "forbidden"}
 	}
 	return Answer{}
 }
 
-func (w *World) has(rights []string) bool {
-	return !slices.ContainsFunc(rights, func(right string) bool { return !w.Rights[right] })
-}
-
-// takes is the table of commands and devices.
-func (d Device) takes(tool string) bool {
-	if !d.Enrolled {
-		return false
-	}
-	switch tool {
-	case "lock_device", "clear_app_data", "reset_screen_lock", "change_screen_lock_password":
-		return !d.Agent
-	case "start_lost_mode", "stop_lost_mode":
-		return !d.Agent && d.CompanyOwned
-	case "sync_policy", "shutdown_device", "launch_app", "upload_log":
-		return d.Agent
-	case "reboot_device":
-		return d.CompanyOwned && d.FullyManaged
-	case "send_message":
-		return d.Push
-	case "request_location_update":
-		return d.Agent || d.Push
-	case "relinquish_ownership":
-		return d.Agent || d.CompanyOwned && !d.FullyManaged
-	}
-	return true
+// has reports whether the caller has the permissions of an operation.
+func (w *World) has(tool string) bool {
+	return !slices.ContainsFunc(strings.Fields(spec.Find(tool).Permissions), func(right string) bool { return !w.Rights[right] })
 }

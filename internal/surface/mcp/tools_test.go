@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/surface/mcp"
+	"github.com/musterhq/muster/test/spec"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -71,25 +72,6 @@ func listTools(t *testing.T) (map[string]tool, json.RawMessage) {
 	return tools, raw
 }
 
-// effects are the tools by the contract's names
-// (contract 4.5) with what their annotations must say.
-func effects() map[string]string {
-	all := map[string]string{}
-	for effect, names := range map[string]string{
-		"reads": `list_assets count_assets get_asset list_policies list_device_commands
-			get_policy_settings list_policy_revisions get_policy_proposal explain_operation list_events list_logs get_log`,
-		"writes": `lock_device stop_lost_mode send_message request_status_report request_location_update
-			sync_policy launch_app upload_log update_policy_settings create_policy rollback_policy create_provisioning_qr_code`,
-		"disrupts": `start_lost_mode reboot_device shutdown_device change_device_policy apply_policy_proposal update_asset`,
-		"destroys": `clear_app_data wipe_device reset_screen_lock change_screen_lock_password relinquish_ownership`,
-	} {
-		for _, name := range strings.Fields(names) {
-			all[name] = effect
-		}
-	}
-	return all
-}
-
 // The list of tools is part of the contract: a change of it shows as a diff.
 func TestTools_Golden(t *testing.T) {
 	t.Parallel()
@@ -117,7 +99,10 @@ func TestTools_Golden(t *testing.T) {
 func TestTools_AreTheContracts(t *testing.T) {
 	t.Parallel()
 	tools, _ := listTools(t)
-	want := effects()
+	want := map[string]spec.Effect{}
+	for _, e := range spec.All() {
+		want[e.Tool] = e.Effect
+	}
 	if got := slices.Sorted(maps.Keys(tools)); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
 		t.Errorf("tools %v\nwant %v", got, slices.Sorted(maps.Keys(want)))
 	}
@@ -131,8 +116,8 @@ func TestTools_AreTheContracts(t *testing.T) {
 				hints[hint] = value
 			}
 		}
-		reads := want[name] == "reads"
-		if want := map[string]any{"readOnlyHint": reads, "destructiveHint": want[name] == "destroys" || want[name] == "disrupts",
+		reads := want[name] == spec.Reading
+		if want := map[string]any{"readOnlyHint": reads, "destructiveHint": want[name].Harms(),
 			"idempotentHint": reads || name == "update_asset", "openWorldHint": false}; !maps.Equal(hints, want) {
 			t.Errorf("%s: hints %v, want %v", name, hints, want)
 		}

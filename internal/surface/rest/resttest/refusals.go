@@ -1,3 +1,5 @@
+// Package resttest compares a registry with the contract: how its operations are described, and every refusal of every endpoint as it
+// goes over the wire. Tests call it with the small registry of a package, or with that of the whole service.
 package resttest
 
 import (
@@ -17,15 +19,16 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/surface/rest"
+	"github.com/musterhq/muster/test/spec"
 )
 
 // Refusals makes every operation of the registry end in every code that its
 // family knows and that it declares, over HTTP, and compares the answers with
-// Answers. The handlers of the registry are not called.
+// spec.Answers. The handlers of the registry are not called.
 func Refusals(t *testing.T, registry *operation.Registry) {
 	t.Helper()
 	for _, o := range registry.All() {
-		table := Answers[FamilyOf(o)]
+		table := spec.Answers[FamilyOf(o)]
 		for _, code := range slices.Sorted(maps.Keys(table)) {
 			if !endsIn(o, code) {
 				continue
@@ -175,7 +178,7 @@ func invalid(o *operation.Operation, r *http.Request) *http.Request {
 	return broken
 }
 
-func check(t *testing.T, o *operation.Operation, code string, want Answer) {
+func check(t *testing.T, o *operation.Operation, code string, want spec.Answer) {
 	t.Helper()
 	w := provoke(o, code)
 	if w.Code != want.Status {
@@ -198,7 +201,7 @@ func check(t *testing.T, o *operation.Operation, code string, want Answer) {
 	checkBody(t, w, code, want)
 }
 
-func checkBody(t *testing.T, w *httptest.ResponseRecorder, code string, want Answer) {
+func checkBody(t *testing.T, w *httptest.ResponseRecorder, code string, want spec.Answer) {
 	t.Helper()
 	var body map[string]any
 	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
@@ -256,9 +259,9 @@ func checkProblem(t *testing.T, body map[string]any, code string) {
 }
 
 // FamilyOf is the family whose errors an operation speaks.
-func FamilyOf(o *operation.Operation) Family {
-	return map[operation.Dialect]Family{
-		operation.FirstFour: FirstFour, operation.Commands: Commands, operation.Policies: Policies,
-		operation.Provisioning: Provisioning, operation.Reads: Reads,
+func FamilyOf(o *operation.Operation) spec.Family {
+	return map[operation.Dialect]spec.Family{
+		operation.FirstFour: spec.FirstFour, operation.Commands: spec.OtherCommands, operation.Policies: spec.Policies,
+		operation.Provisioning: spec.Provisioning, operation.Reads: spec.Reads,
 	}[o.Dialect]
 }
