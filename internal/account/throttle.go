@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// Throttle counts attempts; budget.Store is one.
+// Throttle counts attempts; budget.Store is one. It fails as the database does.
 type Throttle interface {
 	// Spend counts an attempt under key if fewer than limit were counted in the window that
 	// is open. spent reports whether it was counted, used how many now are, and closes when
@@ -17,7 +17,7 @@ type Throttle interface {
 		now time.Time) (used int, spent bool, closes time.Time, err error)
 }
 
-// FailureThrottle counts failures: what succeeded is given back.
+// FailureThrottle counts failures: what succeeded is given back. It fails as the database does.
 type FailureThrottle interface {
 	Throttle
 	// GiveBack takes back one attempt from each key whose window is open.

@@ -20,7 +20,7 @@ const (
 	PeopleLimit = 60
 )
 
-// Store counts calls, exactly, over all replicas.
+// Store counts calls, exactly, over all replicas. Each method fails as the database does.
 type Store interface {
 	// Spend counts one call in the key's window, opening a new one of the
 	// given length if none is open at now. It returns the calls counted in the

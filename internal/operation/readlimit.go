@@ -82,13 +82,13 @@ type Allowance struct {
 }
 
 // Limiter spends one call of a principal's budget (contract 8). It is exact
-// under concurrency and over replicas.
+// under concurrency and over replicas. It fails as the database does.
 type Limiter interface {
 	Spend(ctx context.Context, p access.Principal) (Allowance, error)
 }
 
 // Allowances are what some operations spend instead of the budget: so many calls a
-// minute for each principal, exact as the budget is.
+// minute for each principal, exact as the budget is. Each method fails as the database does.
 type Allowances interface {
 	// SpendOwn spends one of the calls of the allowance of a name.
 	SpendOwn(ctx context.Context, p access.Principal, name string, calls int) (Allowance, error)

@@ -77,7 +77,7 @@ func readOne(tool, title, path, description string) operation.Operation {
 	}
 }
 
-// Finder returns a policy of a company.
+// Finder returns a policy of a company, also a deleted one, or fault.NotFound.
 type Finder interface {
 	Policy(ctx context.Context, companyID, id string) (Policy, error)
 }
@@ -154,7 +154,7 @@ type ListArgs struct {
 	Sort string `query:"sort" rule:"enum=displayName,asc|displayName,desc|updatedAt,asc|updatedAt,desc|version,asc|version,desc default=displayName,asc" doc:"Field and direction."`
 }
 
-// Lister reads pages of policies.
+// Lister reads pages of policies. It fails as the database does.
 type Lister interface {
 	Policies(ctx context.Context, q Query) ([]Policy, int64, error)
 }

@@ -27,7 +27,8 @@ const (
 	maxKept    = 16 // hosts in memory
 )
 
-// Tools starts one of the device's programs and returns what it wrote.
+// Tools starts one of the device's programs and returns what it wrote. Run fails if the program does
+// not start, takes too long, or ends with another status than 0.
 type Tools interface {
 	Run(ctx context.Context, tool string, args ...string) (string, error)
 }

@@ -36,7 +36,8 @@ type SignedStore interface {
 
 // Passkeys reads passkeys as a service at an address does.
 type Passkeys interface {
-	// PublicKey is the public key of a stored passkey, as SubjectPublicKeyInfo.
+	// PublicKey is the public key of a stored passkey, as SubjectPublicKeyInfo. It fails if a key
+	// of its kind cannot sign documents.
 	PublicKey(credential json.RawMessage) ([]byte, error)
 	// Party is the service as its passkeys know it.
 	Party() signature.Party
