@@ -65,7 +65,7 @@ type Principal struct {
 // BudgetKey names the budget that the principal spends (contract 8).
 func (p Principal) BudgetKey() string { return string(p.Kind) + ":" + p.ID }
 
-// Throttle counts calls and attempts, exactly, over all replicas.
+// Throttle counts calls and attempts, exactly, over all replicas. It fails as the database does.
 type Throttle interface {
 	// Spend counts one under key if fewer than limit were counted in the key's window,
 	// opening a new window of the given length if none is open at now. spent reports whether

@@ -14,7 +14,8 @@ import (
 type InvitationStore interface {
 	stepReader
 	// BeginInvitation replaces the user's invitations and returns the user;
-	// fault.Refused for one who has a way to sign in, or ever signed in.
+	// fault.Refused for one who has a way to sign in, or ever signed in, fault.NotFound without
+	// such a user.
 	BeginInvitation(ctx context.Context, token access.SecretHash, s PendingSignIn) (User, error)
 	// AcceptInvitation takes an invitation and sets its user's password. It is
 	// fault.NotFound or fault.Refused if it is over, and fault.Forbidden while

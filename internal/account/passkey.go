@@ -28,13 +28,15 @@ type Passkey struct {
 // MaxPasskeys bounds the passkeys of one person.
 const MaxPasskeys = 10
 
-// PasskeyStore keeps passkeys and recovery codes.
+// PasskeyStore keeps passkeys and recovery codes. Each method fails as the database does, and with the faults that it
+// names.
 type PasskeyStore interface {
 	// Passkeys returns a user's passkeys; none is no error.
 	Passkeys(ctx context.Context, userID string) ([]Passkey, error)
 	AddPasskey(ctx context.Context, p Passkey) error // fault.Refused if it is known
 	UsePasskey(ctx context.Context, p Passkey) error // saves Credential and LastUsedAt
-	// RemovePasskey removes one; with the last one the recovery codes go too.
+	// RemovePasskey removes one; with the last one the recovery codes go too. It fails with
+	// fault.NotFound if the user has no such passkey.
 	RemovePasskey(ctx context.Context, userID, id string) error
 	// SetRecoveryCodes replaces all codes of a user.
 	SetRecoveryCodes(ctx context.Context, userID string, hashes []access.SecretHash) error
@@ -52,16 +54,19 @@ type PasskeyOwners interface {
 }
 
 // Ceremonies are the exchanges with an authenticator. Options go to the browser; the service
-// keeps the state until the answer arrives.
+// keeps the state until the answer arrives. The Finish methods fail with fault.Unauthorized for an
+// answer that does not belong to the state, or that none of the known passkeys gave. Any other
+// error, unless the method names it, means that a state or a stored passkey cannot be read.
 type Ceremonies interface {
 	// BeginAdd begins to register a passkey for u; known ones are refused by the
 	// authenticator.
 	BeginAdd(u User, known []Passkey) (options, state json.RawMessage, err error)
-	// FinishAdd returns the registered passkey; an error if the answer does not belong to the
+	// FinishAdd returns the registered passkey; fault.Unauthorized if the answer does not belong to the
 	// state.
 	FinishAdd(u User, state, answer json.RawMessage) (Passkey, error)
 	// BeginProof begins to prove that it is u. With verify, the authenticator
-	// must have verified the user (PIN, fingerprint, face): a touch is not enough.
+	// must have verified the user (PIN, fingerprint, face): a touch is not enough. It fails if known
+	// is empty.
 	BeginProof(u User, known []Passkey, verify bool) (options, state json.RawMessage, err error)
 	// FinishProof returns the passkey that proved it, as it now is.
 	FinishProof(u User, known []Passkey, state, answer json.RawMessage) (Passkey, error)
@@ -69,14 +74,16 @@ type Ceremonies interface {
 	BeginSignIn() (options, state json.RawMessage, err error)
 	// FinishSignIn returns the passkey that answered, as it now is; find returns
 	// its owner and the owner's passkeys. once is the challenge, which must not
-	// be answered again.
+	// be answered again. An error of find is returned as it is, but fault.NotFound as
+	// fault.Unauthorized.
 	FinishSignIn(state, answer json.RawMessage, find func(id string) (User, []Passkey, error)) (p Passkey, once string, err error)
-	// BeginSigning asks u to sign a document, with user verification.
+	// BeginSigning asks u to sign a document, with user verification. It fails if known is empty.
 	BeginSigning(u User, known []Passkey, document []byte) (options, state json.RawMessage, err error)
 	// FinishSigning returns the passkey that signed the document, as it now is, and
-	// the signature.
+	// the signature; fault.Refused if its kind of key cannot sign documents.
 	FinishSigning(u User, known []Passkey, document, state, answer []byte) (Passkey, signature.Assertion, error)
-	// PublicKey is the public key of a passkey, as SubjectPublicKeyInfo.
+	// PublicKey is the public key of a passkey, as SubjectPublicKeyInfo. It fails if a key of its kind
+	// cannot sign documents.
 	PublicKey(credential json.RawMessage) ([]byte, error)
 	// Party is the service as its passkeys know it.
 	Party() signature.Party

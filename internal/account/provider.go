@@ -17,11 +17,14 @@ type Claims struct {
 	AuthTime      time.Time // when the person last signed in there; zero: not told
 }
 
-// ProviderStore keeps providers, and which user is who there.
+// ProviderStore keeps providers, and which user is who there. Each method fails as the database
+// does, and with the faults that it names.
 type ProviderStore interface {
 	// Provider returns the company's provider, or fault.NotFound.
 	Provider(ctx context.Context, companyID string) (IdentityProvider, error)
-	ProviderByDomain(ctx context.Context, domain string) (IdentityProvider, error) // enabled ones
+	// ProviderByDomain returns the enabled provider of the company that has the domain, or
+	// fault.NotFound.
+	ProviderByDomain(ctx context.Context, domain string) (IdentityProvider, error)
 	// HasProviders reports whether any company has one that is enabled.
 	HasProviders(ctx context.Context) (bool, error)
 	// SaveProvider saves a provider unless check, which gets the provider that there is
@@ -32,10 +35,12 @@ type ProviderStore interface {
 	// fault.NotFound.
 	IdentityUser(ctx context.Context, companyID, issuer, subject string) (userID string, err error)
 	// LinkIdentity links a user, who is made first if made is not nil, unless check refuses;
-	// neither the user nor the provider changes between check and link. fault.Forbidden
-	// while changes in the portal are stopped.
+	// neither the user nor the provider changes between check and link. It fails with
+	// fault.NotFound without the user or the provider, fault.Refused if the account is linked to
+	// another user, and fault.Forbidden while changes in the portal are stopped.
 	LinkIdentity(ctx context.Context, l IdentityLink, made *User, check LinkCheck) error
-	// LinkInvited is LinkIdentity of a user whose invitation it takes.
+	// LinkInvited is LinkIdentity of a user whose invitation it takes: fault.NotFound or
+	// fault.Refused if that is over.
 	LinkInvited(ctx context.Context, token access.SecretHash, l IdentityLink, by Inviter, check LinkCheck) (User, error)
 }
 
@@ -50,7 +55,8 @@ type IdentityLink struct {
 	Subject   string `json:"subject"`
 }
 
-// ProviderClient speaks OpenID Connect. secret is the client's, open.
+// ProviderClient speaks OpenID Connect. secret is the client's, open. Each method fails with
+// fault.Provider if the provider does not answer, or its description does not follow OpenID Connect.
 type ProviderClient interface {
 	// Check asks the provider for its description, without a cache.
 	Check(ctx context.Context, p IdentityProvider) error
@@ -58,7 +64,8 @@ type ProviderClient interface {
 	// asked to have them sign in again although they are signed in there.
 	Address(ctx context.Context, p IdentityProvider, signIn ProviderSignIn) (string, error)
 	// Exchange redeems the code that the person brought back and returns what the provider
-	// says of them; an error if the answer is not one to signIn.
+	// says of them; fault.Refused if the answer is not one to signIn, or the provider refuses
+	// the code.
 	Exchange(ctx context.Context, p IdentityProvider, secret string, signIn ProviderSignIn, back Return) (Claims, error)
 }
 
@@ -70,7 +77,7 @@ type Domain struct {
 	AddedAt   time.Time
 }
 
-// DomainStore keeps domains.
+// DomainStore keeps domains. Each method fails as the database does, and with the faults that it names.
 type DomainStore interface {
 	AddDomain(ctx context.Context, d Domain) error // fault.Refused if it is another company's
 	// RemoveDomain ends company sign-in for the domain; fault.NotFound if it is
@@ -80,7 +87,7 @@ type DomainStore interface {
 	Domains(ctx context.Context, companyID string) ([]Domain, error)
 }
 
-// DomainOwners knows whose domains are.
+// DomainOwners knows whose domains are. It fails as the database does.
 type DomainOwners interface {
 	// ForeignDomain reports whether a domain belongs to another company.
 	ForeignDomain(ctx context.Context, companyID, domain string) (bool, error)

@@ -27,6 +27,7 @@ type SignIn struct {
 type SignInLog interface {
 	// SignInFailed records a refusal with its reason. For an e-mail address that no user has, u is zero: nothing is
 	// recorded, but the call takes as long, so that the time does not show which addresses exist.
+	// It fails as the database does, and with fault.NotFound if the user was deleted.
 	SignInFailed(ctx context.Context, u User, why string) error
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// FailureThrottle counts failures: what succeeded is given back.
+// FailureThrottle counts failures: what succeeded is given back. It fails as the database does.
 type FailureThrottle interface {
 	access.Throttle
 	// GiveBack takes back one attempt from each key whose window is open.

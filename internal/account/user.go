@@ -87,11 +87,12 @@ func becomesASCII(r rune) bool {
 	return unicode.ToLower(r) <= unicode.MaxASCII
 }
 
-// UserStore keeps portal users. Find methods return fault.NotFound.
+// UserStore keeps portal users. Methods for one user return fault.NotFound without that user.
 type UserStore interface {
 	CreateUser(ctx context.Context, u User) error // fault.Refused if the address is taken
 	// CreateUserAmong creates the user only if check accepts the company's identity provider, zero if there is none. The
-	// provider cannot change before the user is saved.
+	// provider cannot change before the user is saved. It fails with fault.Refused if the address is taken, and with the
+	// error of check.
 	CreateUserAmong(ctx context.Context, u User, check func(IdentityProvider) error) error
 	// UserByID returns a user of the company, or fault.NotFound.
 	UserByID(ctx context.Context, companyID, id string) (User, error)
@@ -100,7 +101,8 @@ type UserStore interface {
 	// Users returns the users of a company, by address.
 	Users(ctx context.Context, companyID string) ([]User, error)
 	// UpdateUser saves what change does to the user, atomically. change may run more than once and must be pure. A user
-	// who is disabled, or gets another password, loses their sessions and the sign-ins that they have begun.
+	// who is disabled, or gets another password, loses their sessions and the sign-ins that they have begun. It fails with
+	// fault.Refused if the address is taken, and with the error of change.
 	UpdateUser(ctx context.Context, companyID, id string, change func(*User) error) (User, error)
 	// UpdateUserAmong is UpdateUser for a change that depends on other users or on the company's provider. See Among.
 	UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *User, among Among) error) (User, error)

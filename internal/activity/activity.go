@@ -212,7 +212,7 @@ type Entry struct {
 	Detail string `json:"-"`
 }
 
-// Recorder writes an entry that belongs to no change in the store.
+// Recorder writes an entry that belongs to no change in the store. It fails as the database does.
 type Recorder interface {
 	RecordActivity(ctx context.Context, companyID string, e Event) error
 }

@@ -165,7 +165,8 @@ type BrokenError struct {
 // Error implements error.
 func (e *BrokenError) Error() string { return e.Why }
 
-// ChainStore keeps the chain.
+// ChainStore keeps the chain. Each method fails as the database does, and with the error of a
+// function that it is given.
 type ChainStore interface {
 	// SealActivity gives up to limit entries of a company their places, the
 	// oldest first, and returns the head and how many.

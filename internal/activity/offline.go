@@ -34,7 +34,8 @@ type headLine struct {
 	Keys []string `json:"keys"`
 }
 
-// ChainExporter shows the newest part of a company's chain.
+// ChainExporter shows the newest part of a company's chain. It fails as the database does, and with
+// the error of entry or head.
 type ChainExporter interface {
 	// ExportActivity shows a company's entries from the place of the first one since a
 	// time on, newest first, those without a place yet before them; then the head and the

@@ -55,7 +55,7 @@ type Bucket struct {
 	Count int64
 }
 
-// Store records entries and reads them.
+// Store records entries and reads them. Each method fails as the database does.
 type Store interface {
 	Recorder
 	ChainExporter

@@ -45,7 +45,8 @@ type Options struct {
 	Pace float64
 }
 
-// Kept is what was logged lately: at most protocol.MaxLog bytes of UTF-8, without secrets.
+// Kept is what was logged lately: at most protocol.MaxLog bytes of UTF-8, without secrets. Text fails
+// if the log cannot be read.
 type Kept interface{ Text() ([]byte, error) }
 
 // Agent is one enrolled device's agent.

@@ -8,7 +8,8 @@ import (
 )
 
 // Push is how the device's push service wakes a companion. Like the wake stream
-// it only hints; what there is to do comes with a check-in.
+// it only hints; what there is to do comes with a check-in. Each method fails as the push
+// service does, and when ctx ends.
 type Push interface {
 	// Token is where this device is reached; it may change at any time.
 	Token(ctx context.Context) (string, error)

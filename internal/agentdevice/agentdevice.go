@@ -147,7 +147,7 @@ type Delivery struct {
 	Place Place
 }
 
-// Store keeps devices and tokens.
+// Store keeps devices and tokens. Each method fails as the database does, and with the faults that it names.
 type Store interface {
 	// CreateAgentToken stores a token that one device can redeem until it expires.
 	CreateAgentToken(ctx context.Context, t Token) error
@@ -166,7 +166,8 @@ type Store interface {
 	UpdateAgent(ctx context.Context, deviceID string, change Change) error
 }
 
-// DeliveryStore keeps commands on their way to devices.
+// DeliveryStore keeps commands on their way to devices. Each method fails as the database does, and with the faults
+// that it names.
 type DeliveryStore interface {
 	// Offer returns up to limit deliveries of the device, oldest first, and leases them until a time. A device
 	// that is to be wiped or released gets only that command, even if it is leased.
@@ -179,7 +180,8 @@ type DeliveryStore interface {
 	// EndDelivery ends a delivery, and changes the device's state unless s is empty.
 	EndDelivery(ctx context.Context, deviceID, commandID string, s State) error
 	// EndAgent ends a device with its deliveries and, unless it is a companion, the management of its asset. It
-	// returns false, and changes nothing, if the device had ended before or must not end in this way.
+	// returns false, and changes nothing, if the device had ended before or must not end in this way. It fails with
+	// fault.NotFound if its asset was deleted.
 	EndAgent(ctx context.Context, d Device, e Ending) (bool, error)
 	// Waiting returns up to limit devices for which something became due between
 	// two times: a delivery was made or its lease ran out, another policy was

@@ -39,17 +39,20 @@ type Request struct {
 	InTouch bool
 }
 
-// RequestStore keeps the devices that ask to be enrolled again.
+// RequestStore keeps the devices that ask to be enrolled again. Each method fails as the database
+// does, and with the faults that it names.
 type RequestStore interface {
 	// EnrollmentRequests returns those of a company that wait, oldest first; of one
 	// asset, unless assetID is empty.
 	EnrollmentRequests(ctx context.Context, companyID, assetID string) ([]Request, error)
 	// ConfirmRequest lets the device of a request become its asset. While the asset's
-	// device is in touch, by decides whether that may leave. It fails with
+	// device is in touch, by decides whether that may leave: its Refusal, or
+	// fault.RateLimited above the limit of destructive commands. It fails with
 	// fault.NotFound if no such request waits, and with fault.Refused if the asset was
 	// enrolled again since, or the device's code was revoked or is used up.
 	ConfirmRequest(ctx context.Context, companyID, id string, by access.Replacement) error
-	// DeclineRequest ends a request. Its device needs another code.
+	// DeclineRequest ends a request. Its device needs another code. It fails with
+	// fault.NotFound if no such request waits.
 	DeclineRequest(ctx context.Context, companyID, id string) error
 }
 
@@ -62,7 +65,8 @@ type AssetTokenStore interface {
 	// that the token names, or else the asset's own. It fails with
 	// fault.NotFound, with fault.Unsupported for a device that the platform
 	// manages, and with fault.Refused if there is no such AGENT policy. While the
-	// asset has a managed device, by decides whether that may leave; nil: the operator.
+	// asset has a managed device, by decides whether that may leave: its Refusal, or
+	// fault.RateLimited above the limit of destructive commands; nil: the operator.
 	CreateAssetToken(ctx context.Context, t Token, by *access.Replacement) (Token, error)
 }
 
@@ -96,7 +100,8 @@ type Log struct {
 	Text  string // lines of printable UTF-8; empty in lists
 }
 
-// LogStore keeps logs. Every method is bound to one company or device.
+// LogStore keeps logs. Every method is bound to one company or device, and fails as the database
+// does, or with the faults that it names.
 type LogStore interface {
 	// KeepLog keeps a log of a device that has the open command ID, once: a log that
 	// is kept stays as it is. It fails with fault.NotFound for any other command.

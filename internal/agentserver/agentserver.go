@@ -53,7 +53,7 @@ type Streams interface {
 	Reserve(c agentdevice.StreamCommand) agentdevice.Place
 }
 
-// Observer applies what devices say of themselves: enrollment.Service.
+// Observer applies what devices say of themselves, and fails as enrollment.Service does.
 type Observer interface {
 	Observe(ctx context.Context, o enrollment.Observation) (enrollment.Change, error)
 }
@@ -63,7 +63,7 @@ type Observer interface {
 // fault.Refused if the token, or the former device, does not allow that.
 type Enroller interface {
 	// EnrollAgent fails with agentdevice.ErrWaiting for a device that asks to be enrolled
-	// again, until a person has decided.
+	// again, until a person has decided, and with fault.RateLimited while too many ask.
 	EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrollment.Observation) (agentdevice.Device, error)
 	// EndOrphans ends the commands that were kept for up to limit devices at the
 	// moment at which they ended.
@@ -85,7 +85,8 @@ type Commands interface {
 type Deliveries interface {
 	agentdevice.DeliveryStore
 	// Visit is Store.Contact for a check-in: in the same step it leases to the device what is
-	// due, as Offer does, and finds the commands about which the device says something.
+	// due, as Offer does, and finds the commands about which the device says something. It
+	// fails as the database does.
 	Visit(ctx context.Context, v command.Visit) (command.Visited, bool, error)
 }
 

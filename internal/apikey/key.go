@@ -91,7 +91,8 @@ func (k Key) usableFrom(address string) bool {
 }
 
 // KeyReader finds the principal of an API key. It is the store's half of
-// Authenticator: one query that reads key, company and settings together.
+// Authenticator: one query that reads key, company and settings together. Each method fails as the
+// database does, and with the faults that it names.
 type KeyReader interface {
 	// KeyByPrefix returns the key with its company's settings, or fault.NotFound.
 	KeyByPrefix(ctx context.Context, prefix string) (Key, access.Principal, error)

@@ -69,11 +69,11 @@ type Decision struct {
 	Verifier  Verifier
 }
 
-// Store keeps decisions.
+// Store keeps decisions. Each method fails as the database does, and with the faults that it names.
 type Store interface {
 	// Decide keeps what a person signed, countersigned, if it counts now, under the locks
 	// of what it is about: fault.Refused, fault.NotPending and fault.ConfirmationRequired
-	// say why not, and such a refusal is recorded.
+	// say why not, and such a refusal is recorded. fault.NotFound without such a matter.
 	Decide(ctx context.Context, d Decision) error
 	// Decider returns a user as one who may decide, with all of their passkeys;
 	// fault.NotFound.
@@ -84,7 +84,8 @@ type Store interface {
 
 // Passkeys knows the service's passkeys.
 type Passkeys interface {
-	// PublicKey is the public key of a stored passkey, as SubjectPublicKeyInfo, by which a signature names it.
+	// PublicKey is the public key of a stored passkey, as SubjectPublicKeyInfo, by which a signature names
+	// it. It fails if a key of its kind cannot sign documents.
 	PublicKey(credential json.RawMessage) ([]byte, error)
 	// Party is the service as its passkeys know it.
 	Party() signature.Party

@@ -138,7 +138,8 @@ type Place struct {
 }
 
 // Overview reads the inventory for the portal. Every method is bound to one company. InstalledApps
-// and Trail do not check the limits of a principal: call Find first.
+// and Trail do not check the limits of a principal: call Find first. Each method fails as the
+// database does.
 type Overview interface {
 	Store
 	// InstalledApps returns the apps that a device reported. The result is empty if it reports
@@ -179,7 +180,8 @@ const (
 	MaxViews    = 500
 )
 
-// Views keeps saved views. A view belongs to the user who made it.
+// Views keeps saved views. A view belongs to the user who made it. Each method fails as the database
+// does.
 type Views interface {
 	// SavedViews returns a person's own views and those that are shared, by name.
 	SavedViews(ctx context.Context, companyID, userID string) ([]SavedView, error)

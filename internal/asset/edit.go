@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/validate"
@@ -149,7 +150,8 @@ type Editor interface {
 // UndoFor is how long an edit can be undone.
 const UndoFor = 10 * time.Minute
 
-// Undoer takes back the last edit of an asset, if it was a person's.
+// Undoer takes back the last edit of an asset, if it was a person's. Each method fails as the database
+// does, and with the faults that it names.
 type Undoer interface {
 	// LastEdit names an asset's last edit; empty: a person did not make it, or it is older
 	// than a day.
@@ -165,7 +167,8 @@ type Undoer interface {
 // Archiver puts assets away that are of no use now, and takes them back.
 type Archiver interface {
 	// ArchiveAssets archives assets of a company that are not managed, or restores
-	// archived ones, all or none: fault.Unsupported names the first that is not so. A
+	// archived ones, all or none: fault.Unsupported names the first that is not so, and
+	// fault.NotFound means that one is not the company's. A
 	// device that enrolls as an archived asset, or a line of an import, restores it.
 	ArchiveAssets(ctx context.Context, companyID string, ids []string, archive bool) error
 }
@@ -173,22 +176,13 @@ type Archiver interface {
 // Deleter ends assets for good.
 type Deleter interface {
 	// DeleteAssets deletes archived assets of a company with all that is known of them, all
-	// or none, after keeper has all of it. It fails with fault.Unsupported, which names the
-	// first that is not archived. The activity log keeps its entries, and gets one more.
-	DeleteAssets(ctx context.Context, companyID string, ids []string, keeper Keeper) error
-	// ExportAsset has keeper keep what DeleteAssets would of one archived asset, and deletes
+	// or none, after exporter has all of it. It fails with fault.Unsupported, which names the
+	// first that is not archived, with fault.NotFound for what is not the company's, and with the
+	// error of exporter. The activity log keeps its entries, and gets one more.
+	DeleteAssets(ctx context.Context, companyID string, ids []string, exporter durable.RowExporter) error
+	// ExportAsset exports what DeleteAssets would delete of one archived asset, and deletes
 	// nothing. It fails with fault.NotFound and fault.Unsupported as DeleteAssets does.
-	ExportAsset(ctx context.Context, companyID, id string, keeper Keeper) error
-}
-
-// Keeper writes what is deleted to a file. A transaction that is tried again calls Begin again.
-type Keeper interface {
-	// Begin begins the file. Called again, it discards what was written.
-	Begin() error
-	// Keep adds a row of a table.
-	Keep(table string, row map[string]any) error
-	// Commit returns when all of it is durable. After an error nothing is deleted.
-	Commit() error
+	ExportAsset(ctx context.Context, companyID, id string, exporter durable.RowExporter) error
 }
 
 // ExportLine is the line of an export for a row: JSON with table and row, and a line feed.

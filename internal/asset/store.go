@@ -104,6 +104,7 @@ type Store interface {
 	AssetIDs(ctx context.Context, f Filter, o Order, descending bool) ([]string, error)
 	// AssetsByID reads those of some assets that are the company's, in the order of the ids.
 	AssetsByID(ctx context.Context, companyID string, ids []string) ([]Asset, error)
-	// ImportAssets adds assets that are not enrolled, all or none.
+	// ImportAssets adds assets that are not enrolled, all or none; fault.Refused if one with an id
+	// of theirs exists.
 	ImportAssets(ctx context.Context, assets []Asset) error
 }

@@ -65,7 +65,7 @@ type Tally struct {
 }
 
 // Overview reads commands across devices, for people. Policies limits all of
-// it to devices of these policies; nil: no limit.
+// it to devices of these policies; nil: no limit. Each method fails as the database does.
 type Overview interface {
 	// Tallies counts the commands since a time by day and state.
 	Tallies(ctx context.Context, companyID string, policies []string, since time.Time) ([]Tally, error)

@@ -49,7 +49,7 @@ type Store interface {
 	// Advance makes a step if the command is in one of its From states, and
 	// reports the command as it then is, and whether the step was taken. What
 	// success changes on the asset changes with it: lost mode, the end of the
-	// device's management.
+	// device's management. fault.NotFound without the command.
 	Advance(ctx context.Context, id string, s Transition) (Command, bool, error)
 	// CommandByRef returns the command that its channel calls ref, or fault.NotFound.
 	CommandByRef(ctx context.Context, ref string) (Command, error)
@@ -66,7 +66,7 @@ type Store interface {
 }
 
 // Finder finds commands by what they have become. The database implements it
-// beside Store.
+// beside Store. Each method fails as the database does, and with the faults that it names.
 type Finder interface {
 	// CommandByIdempotencyRef returns the command that a request with this
 	// reference began, or fault.NotFound.
@@ -79,7 +79,8 @@ type Finder interface {
 	Overdue(ctx context.Context, before time.Time, limit int) ([]Command, error)
 }
 
-// Inventory is what the service needs to know of assets and policies.
+// Inventory is what the service needs to know of assets and policies. Each method fails as the
+// database does, and with the faults that it names.
 type Inventory interface {
 	// Asset returns an asset of the company, or fault.NotFound.
 	Asset(ctx context.Context, companyID, id string) (asset.Asset, error)
@@ -91,10 +92,11 @@ type Inventory interface {
 	// AssignPolicy notes that a device is to have another policy: it counts as
 	// using it from now on and is SYNCHRONIZING until it reports it. A device
 	// that was enrolled again since epoch, or is no longer enrolled, is left alone.
+	// fault.NotFound without the asset.
 	AssignPolicy(ctx context.Context, assetID string, epoch int, policyID string) error
 	// MarkDeleted ends a device's management: status DELETED, no managed
 	// device, every open command of it final (contract 3.4). A device that was
-	// enrolled again since epoch is left alone.
+	// enrolled again since epoch is left alone. fault.NotFound without the asset.
 	MarkDeleted(ctx context.Context, assetID string, epoch int, at time.Time) error
 }
 

@@ -80,13 +80,14 @@ func (s *Service) sweep(ctx context.Context, find func(context.Context) ([]Comma
 }
 
 // Canceler is a channel that can take a command back which its device has not
-// received yet. What became of it is known afterwards as for any command.
+// received yet. What became of it is known afterwards as for any command. Cancel fails if the
+// channel does not take the request, or its answer cannot be applied.
 type Canceler interface {
 	Cancel(ctx context.Context, c Command) error
 }
 
 // Cancels is what CancelStopped needs of the store. Commands of people are in
-// none of its answers.
+// none of its answers. Each method fails as the database does.
 type Cancels interface {
 	// Withdraw ends commands that keys and connections of stopped companies sent
 	// and that wait here, never offered to their device: ERROR, with the outcome

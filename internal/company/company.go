@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -89,7 +90,9 @@ type Store interface {
 	// Companies returns all companies, by slug.
 	Companies(ctx context.Context) ([]Company, error)
 	// UpdateCompany changes what change changes, atomically; change may run
-	// more than once and must be pure.
+	// more than once and must be pure. It fails with fault.NotFound without the company, with
+	// fault.Refused if another has the enterprise or the company is being deleted, and with the
+	// error of change.
 	UpdateCompany(ctx context.Context, id string, change func(*Company) error) (Company, error)
 	// Switches reports who last switched each of the settings for AI agents.
 	Switches(ctx context.Context, companyID string) ([]Switch, error)
@@ -98,19 +101,10 @@ type Store interface {
 // Deleter ends companies for good.
 type Deleter interface {
 	// DeleteCompany deletes a company with everything that belongs to it, after all of it
-	// was shown to keeper. fault.Refused while it is connected or a device is managed.
-	DeleteCompany(ctx context.Context, id string, keeper Keeper) error
-}
-
-// Keeper keeps what is deleted. Begin may come again, and then drops what was kept; what
-// Commit kept is durable.
-type Keeper interface {
-	// Begin begins the file; an error if it exists.
-	Begin() error
-	// Keep adds a row of a table.
-	Keep(table string, row map[string]any) error
-	// Commit returns when all of it is durable.
-	Commit() error
+	// exported. It fails with fault.Refused while the company is connected or a device is
+	// managed, with fault.NotFound without the company, and with the error of exporter. If it
+	// fails with fault.Unavailable, the company may stay stopped.
+	DeleteCompany(ctx context.Context, id string, exporter durable.RowExporter) error
 }
 
 // SignupKept is how long a sign-up that was left half-way can be gone on with.

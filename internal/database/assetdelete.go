@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/database/engine"
+	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -27,7 +28,7 @@ var ofAsset = []struct{ table, where, key string }{ //nolint:gochecknoglobals //
 }
 
 // DeleteAssets implements asset.Deleter.
-func (db *DB) DeleteAssets(ctx context.Context, companyID string, ids []string, keeper asset.Keeper) error {
+func (db *DB) DeleteAssets(ctx context.Context, companyID string, ids []string, exporter durable.RowExporter) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // always in one order
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if err := holdCompany(ctx, t, companyID); err != nil { // an import holds assets in another order
@@ -44,15 +45,15 @@ func (db *DB) DeleteAssets(ctx context.Context, companyID string, ids []string, 
 			}
 			all[i] = h
 		}
-		if err := keeper.Begin(); err != nil {
+		if err := exporter.Begin(); err != nil {
 			return err
 		}
 		for _, h := range all {
-			if err := exportAsset(ctx, t, h.id, keeper); err != nil {
+			if err := exportAsset(ctx, t, h.id, exporter); err != nil {
 				return err
 			}
 		}
-		if err := keeper.Commit(); err != nil {
+		if err := exporter.Commit(); err != nil {
 			return err
 		}
 		deleteAll(ctx, t, all)
@@ -69,7 +70,7 @@ func deletable(identification string, archived bool) error {
 }
 
 // ExportAsset implements asset.Deleter.
-func (db *DB) ExportAsset(ctx context.Context, companyID, id string, keeper asset.Keeper) error {
+func (db *DB) ExportAsset(ctx context.Context, companyID, id string, exporter durable.RowExporter) error {
 	return db.engine.Snapshot(ctx, func(ctx context.Context, c conn) error {
 		a, err := findAsset(ctx, c, companyID, id)
 		if err == nil {
@@ -78,20 +79,20 @@ func (db *DB) ExportAsset(ctx context.Context, companyID, id string, keeper asse
 		if err != nil {
 			return err
 		}
-		if err := keeper.Begin(); err != nil {
+		if err := exporter.Begin(); err != nil {
 			return err
 		}
-		if err := exportAsset(ctx, c, id, keeper); err != nil {
+		if err := exportAsset(ctx, c, id, exporter); err != nil {
 			return err
 		}
-		return keeper.Commit()
+		return exporter.Commit()
 	})
 }
 
 // exportAsset keeps every row of an asset.
-func exportAsset(ctx context.Context, c conn, id string, keeper asset.Keeper) error {
+func exportAsset(ctx context.Context, c conn, id string, exporter durable.RowExporter) error {
 	for _, of := range ofAsset {
-		if err := keepRows(ctx, c, of.table, of.where+` ORDER BY `+of.key, id, keeper.Keep); err != nil {
+		if err := keepRows(ctx, c, of.table, of.where+` ORDER BY `+of.key, id, exporter.Keep); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -25,12 +26,12 @@ const (
 // DeleteCompany implements company.Deleter. The company is stopped first. Once the export is
 // durable its people, keys and codes end at once, and its rows go in small transactions. If
 // that ends half-way, DeleteCompany and FinishDeletions go on with it.
-func (db *DB) DeleteCompany(ctx context.Context, id string, keeper company.Keeper) error {
+func (db *DB) DeleteCompany(ctx context.Context, id string, exporter durable.RowExporter) error {
 	before, err := db.stopToDelete(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err = db.exportCompany(ctx, id, keeper); err == nil {
+	if err = db.exportCompany(ctx, id, exporter); err == nil {
 		err = db.beginDeletion(ctx, id)
 	}
 	if err != nil {
@@ -78,13 +79,13 @@ func (db *DB) stopToDelete(ctx context.Context, id string) (access.Stop, error) 
 }
 
 // exportCompany shows every row of a company, as they are at one moment.
-func (db *DB) exportCompany(ctx context.Context, id string, keeper company.Keeper) error {
-	if err := keeper.Begin(); err != nil {
+func (db *DB) exportCompany(ctx context.Context, id string, exporter durable.RowExporter) error {
+	if err := exporter.Begin(); err != nil {
 		return err
 	}
 	if err := db.engine.Snapshot(ctx, func(ctx context.Context, c conn) error {
 		for _, of := range ofCompany {
-			if err := keepRows(ctx, c, of.table, of.where, id, keeper.Keep); err != nil {
+			if err := keepRows(ctx, c, of.table, of.where, id, exporter.Keep); err != nil {
 				return err
 			}
 		}
@@ -92,7 +93,7 @@ func (db *DB) exportCompany(ctx context.Context, id string, keeper company.Keepe
 	}); err != nil {
 		return err
 	}
-	return keeper.Commit()
+	return exporter.Commit()
 }
 
 // beginDeletion ends everything with which someone or something acts in the company. From

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -229,6 +230,6 @@ func (k *enrolling) Commit() error {
 }
 
 // dying is a process that ends when an export begins.
-type dying struct{ company.Keeper }
+type dying struct{ durable.RowExporter }
 
 func (dying) Begin() error { panic("killed") }

@@ -1,5 +1,5 @@
 // Package durable writes files whole: at any moment, also after a power cut, a file
-// holds what it held before or what was written.
+// holds what it held before or what was written. RowExporter keeps rows before they are deleted.
 package durable
 
 import (

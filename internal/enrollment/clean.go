@@ -47,12 +47,11 @@ func OwnMember(name string) bool {
 	return name == "reportedAt" || name == "policyCompliant" || name == "nonComplianceDetails" || name == "nonCompliantSince"
 }
 
-// Clean returns the observation fit to be kept. Device-supplied text is
+// Clean returns the observation as it can be stored. Device-supplied text is
 // not trusted: texts are cut and rid of control characters, what is not what it
 // claims to be (a location off the globe, a report that is no JSON object, a
 // policy that cannot be one) is left out, and no time lies in the future. It
-// fails with fault.InvalidArguments if the observation says nothing of any
-// device.
+// fails with fault.InvalidArguments if the observation names no device.
 func (o Observation) Clean(now time.Time) (Observation, error) {
 	if field := o.nameless(); field != "" {
 		return o, fault.Invalid("the observation names no device", fault.Field{Field: field, Message: "cannot be"})
@@ -147,7 +146,7 @@ func cleanSpecifications(given map[string]string) map[string]string {
 	return kept
 }
 
-// CleanLocation returns the location fit to be kept, of the time reported where
+// CleanLocation returns the location as it can be stored, of the time reported where
 // it names none; nil if it is off the globe.
 func CleanLocation(l *asset.Location, reported, now time.Time) *asset.Location {
 	if l == nil {

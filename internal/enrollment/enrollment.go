@@ -1,5 +1,5 @@
-// Package enrollment is how devices join, report and leave: it turns what a
-// channel observed into the inventory's state (contract 3.4).
+// Package enrollment applies to the inventory what channels observe of devices: that they
+// enroll, report, or are no longer managed (contract 3.4).
 package enrollment
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 )
 
-// Observation is what a channel learned about one device, in our own words.
+// Observation is what a channel observed of one device, in the terms of this package.
 // Members that the device did not report are zero and change nothing.
 type Observation struct {
 	CompanyID string
@@ -48,7 +48,7 @@ type Observation struct {
 	LostMode *bool
 
 	PolicyID       string // the policy assigned at the channel
-	AppliedPolicy  string // id of the policy that the device applied; empty: none yet
+	AppliedPolicy  string // id of the policy that the device applied; empty: not reported, the stored value stays
 	AppliedVersion int    // our version of it; 0: unknown
 	AppliedPush    int64  // the platform's version of it, which is translated when the observation is applied; else 0
 
@@ -80,34 +80,38 @@ type Change struct {
 	PolicyID   string // the policy that the device now has applied
 }
 
-// Store applies observations.
+// Store applies observations. Each method fails as the database does, and with the faults that it
+// names. Concurrent use is safe.
 type Store interface {
 	// Observe applies one observation in one transaction: identity, asset,
 	// device, counters, the message's id. A device that joins again gets a new
-	// epoch, and open commands of the old one end ERROR.
+	// epoch, and open commands of the old one end ERROR. It fails with fault.NotFound if
+	// the asset is gone, and with fault.Refused if the device must not be the asset
+	// AssetID, or if the policy to which it moves an agent was deleted.
 	Observe(ctx context.Context, o Observation) (Change, error)
-	// MarkInactive turns devices silent since before a time to INACTIVE, at
-	// most limit of them, and says how many.
+	// MarkInactive makes up to limit devices INACTIVE that have not been in touch since
+	// silentSince, and returns how many.
 	MarkInactive(ctx context.Context, companyID string, silentSince time.Time, limit int) (int, error)
 }
 
-// Companies lists the tenants whose devices may fall silent.
+// Companies lists companies.
 type Companies interface {
+	// Companies returns all companies. It fails as the database does.
 	Companies(ctx context.Context) ([]company.Company, error)
 }
 
-// Service is the one way in for what channels observe.
+// Service applies observations of channels. An agent's enrollment is applied by EnrollAgent, in the
+// transaction that redeems its token. Concurrent use is safe.
 type Service struct {
 	Store     Store
 	Companies Companies
 	Now       func() time.Time
 }
 
-// Observe applies what a channel learned of one device, after it was made fit
-// to be kept: see Observation.Clean. The adapter tells the command service of
-// the Change, on every report that is applied, so that a crash between the two
-// is made good by the next. An observation that can never be applied is
-// fault.InvalidArguments: acknowledge it.
+// Observe applies what Observation.Clean leaves of an observation. The adapter passes the Change of
+// every report that is applied to the command service: if it crashes before that, the next report
+// repeats it. Observe fails as Store.Observe does, and with fault.InvalidArguments for an observation
+// that can never be applied: acknowledge it.
 func (s *Service) Observe(ctx context.Context, o Observation) (Change, error) {
 	clean, err := o.Clean(s.Now())
 	if err != nil {
@@ -118,10 +122,10 @@ func (s *Service) Observe(ctx context.Context, o Observation) (Change, error) {
 
 const inactiveBatch = 500
 
-// SweepInactive turns enrolled devices that were silent for longer than their
-// company allows to INACTIVE (contract 3.4), and says how many. One
-// company's trouble does not keep the others from being swept. Call it every
-// few minutes; any number of replicas may.
+// SweepInactive makes enrolled devices INACTIVE that have not been in touch for longer than their company
+// allows (contract 3.4), and returns how many. If it fails for a company, it continues with the
+// others, and returns the errors of all. Call it every few minutes. Several replicas can call it at
+// the same time.
 func (s *Service) SweepInactive(ctx context.Context) (int, error) {
 	companies, err := s.Companies.Companies(ctx)
 	if err != nil {

@@ -55,7 +55,7 @@ func SightOf(p access.Principal) Sight {
 		Owner: OwnerOf(p.Kind, p.ID, p.UserID)}
 }
 
-// Store reads events.
+// Store reads events. Each method fails as the database does.
 type Store interface {
 	// EventHead returns the newest and the oldest position of a company; zeros if it has no
 	// events.

@@ -13,7 +13,7 @@ const outageAfter = 5 * time.Minute
 // as when a replica that fails starts again.
 const OutageGap = 90 * time.Second
 
-// OutageStore tells outages, for all replicas once.
+// OutageStore tells outages, for all replicas once. It fails as the database does.
 type OutageStore interface {
 	// TellOutage notes failures of a replica from since to latest, and tells them unless
 	// they belong to the outage that was told last.

@@ -40,7 +40,8 @@ const (
 	maxLife = 28 * 24 * time.Hour
 )
 
-// Store keeps companions and the commands on their way to them.
+// Store keeps companions and the commands on their way to them. Each method fails as the database
+// does, and with the faults that it names.
 type Store interface {
 	// AgentOf returns the live device of an asset's enrollment, or fault.NotFound.
 	AgentOf(ctx context.Context, assetID string, epoch int) (agentdevice.Device, error)

@@ -183,10 +183,11 @@ type Store interface {
 	// JobFailures counts the devices of jobs of the company, by their ids, whose result is an error
 	// or unconfirmed.
 	JobFailures(ctx context.Context, companyID string, ids []string) (map[string]int, error)
-	// MoveJob pauses, resumes or cancels an open job; fault.Unsupported from another status.
+	// MoveJob pauses, resumes or cancels an open job; fault.Unsupported from another status,
+	// fault.Refused to resume one while automation is stopped, fault.NotFound without such a job.
 	MoveJob(ctx context.Context, companyID, id string, to Status, why string) (Job, error)
 	// JobMaker returns the maker of a job as a caller, as they are now. It fails with
-	// fault.Forbidden if they are gone or disabled.
+	// fault.Forbidden if they are gone or disabled, and with fault.NotFound without the company.
 	JobMaker(ctx context.Context, j Job) (access.Principal, error)
 }
 

@@ -31,11 +31,13 @@ type Taken struct {
 	At             time.Time // when
 }
 
-// Queue is the store, as the Runner needs it.
+// Queue is the store, as the Runner needs it. Each method fails as the database does, and with the
+// faults that it names.
 type Queue interface {
 	// DueJobs returns the running jobs of which a device is due.
 	DueJobs(ctx context.Context, now time.Time) ([]Job, error)
-	// JobMaker is that of Store.
+	// JobMaker is that of Store: fault.Forbidden if the maker is gone or disabled, fault.NotFound
+	// without the company.
 	JobMaker(ctx context.Context, j Job) (access.Principal, error)
 	// TakeDevices takes up to n devices of a running job whose next device is due at
 	// j.NextAt, and puts that off to next; none if another replica did, or the job moved.
@@ -48,7 +50,8 @@ type Queue interface {
 	// LookAfter settles the devices that were taken before a time: by their commands and the
 	// changes of their assets, or gives them back, as neither was begun.
 	LookAfter(ctx context.Context, before time.Time) error
-	// MoveJob is that of Store.
+	// MoveJob is that of Store: fault.Unsupported from another status, fault.Refused to resume a
+	// job while automation is stopped, fault.NotFound without such a job.
 	MoveJob(ctx context.Context, companyID, id string, to Status, why string) (Job, error)
 }
 

@@ -114,12 +114,13 @@ type Store interface {
 	ConsentedScopes(ctx context.Context, userID, clientID string) (access.Permission, error)
 }
 
-// ConnectionStore reads and changes connections, for callers and people.
+// ConnectionStore reads and changes connections, for callers and people. Each method fails as the
+// database does, and with the faults that it names.
 type ConnectionStore interface {
 	// ConnectionByToken returns the connection, not revoked, of a live access
 	// token, as a principal whose permissions are the scopes of the token's
 	// grant limited to its user's rights, with the company's settings, in one
-	// query.
+	// query; or fault.NotFound.
 	ConnectionByToken(ctx context.Context, access access.SecretHash) (Connection, access.Principal, error)
 	// TouchConnection notes the use of a connection and of one of its grants.
 	TouchConnection(ctx context.Context, id, grantID string) error
@@ -127,6 +128,7 @@ type ConnectionStore interface {
 	Connections(ctx context.Context, companyID string) ([]Connection, error)
 	// UpdateConnection changes what change changes, atomically; change must be
 	// pure. Scopes that it adds or removes are added to or removed from each
-	// grant. A connection that it revokes loses all grants and codes.
+	// grant. A connection that it revokes loses all grants and codes. It fails
+	// with fault.NotFound, and with the error of change.
 	UpdateConnection(ctx context.Context, companyID, id string, change func(*Connection) error) (Connection, error)
 }

@@ -53,7 +53,7 @@ func (o *Operation) allowance(p access.Principal) (key string, a Allowance) {
 	return key, a
 }
 
-// BudgetStore counts calls.
+// BudgetStore counts calls. It fails as the database does.
 type BudgetStore interface {
 	access.Throttle
 	// BudgetWindow returns the calls counted in the key's window and when it ends;

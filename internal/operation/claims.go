@@ -49,7 +49,8 @@ type Holding struct {
 }
 
 // Claims keeps the requests that carry an Idempotency-Key, for all replicas.
-// ExtendClaim, SettleClaim and ReleaseClaim do nothing if another holds the claim by now.
+// ExtendClaim, SettleClaim and ReleaseClaim do nothing if another holds the claim by now. Each
+// method fails as the database does: that a claim is not free is no error, but its State.
 type Claims interface {
 	// Claim takes hold of a claim, or says why not.
 	Claim(ctx context.Context, c Claim) (Holding, error)

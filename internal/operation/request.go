@@ -21,7 +21,8 @@ import (
 
 // Source is where the arguments of one call come from: Flat, Named or Parts.
 type Source interface {
-	// read sets v, an argument struct of o, and collects what is wrong.
+	// read sets v, an argument struct of o, and collects in f what is wrong with the arguments. Its
+	// error is Parts.Refused.
 	read(o *Operation, v reflect.Value, f *faults) error
 }
 

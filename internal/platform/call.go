@@ -106,7 +106,7 @@ func (p *Platform) call(ctx context.Context, method string, r rank, attempt func
 type request[R, T any] interface {
 	// Context returns the request with a context.
 	Context(ctx context.Context) R
-	// Do sends it once.
+	// Do sends it once. It fails as the vendor's client does.
 	Do(options ...googleapi.CallOption) (T, error)
 }
 

@@ -38,7 +38,8 @@ type Companies interface {
 	Companies(ctx context.Context) ([]company.Company, error)
 }
 
-// Enterprises keeps what is wrong with enterprises, ours and those of others.
+// Enterprises keeps what is wrong with enterprises, ours and those of others. Each method fails as the
+// database does, and with the faults that it names.
 type Enterprises interface {
 	// BeginDisconnection stores that a company's enterprise is to be given up;
 	// fault.Refused if it is another one or, unless it is lost, manages devices.
@@ -46,7 +47,8 @@ type Enterprises interface {
 	// CancelDisconnection takes that back.
 	CancelDisconnection(ctx context.Context, enterprise string) error
 	// FinishDisconnection ends the devices and takes the enterprise from the company.
-	// It may be called again after it was interrupted.
+	// It may be called again after it was interrupted. It fails with fault.Refused unless
+	// BeginDisconnection was called for the company's enterprise.
 	FinishDisconnection(ctx context.Context, companyID, enterprise string, at time.Time) error
 	// FormerEnterprise reports whether an enterprise was given up here.
 	FormerEnterprise(ctx context.Context, enterprise string) (bool, error)
@@ -61,22 +63,26 @@ type Enterprises interface {
 
 // Inventory takes what the platform reports about devices.
 type Inventory interface {
-	// Observe fails with fault.InvalidArguments for what can never be applied.
+	// Observe fails as enrollment.Service does: with fault.InvalidArguments for what can never be
+	// applied.
 	Observe(ctx context.Context, o enrollment.Observation) (enrollment.Change, error)
 }
 
-// Commands takes what the platform reports about commands. See command.Service.
+// Commands takes what the platform reports about commands. See command.Service. Each method fails as
+// the database does, and with the faults that it names.
 type Commands interface {
 	// Settle makes a command final by what the platform reports, as command.Service does.
+	// fault.NotFound if the command was not sent here.
 	Settle(ctx context.Context, f command.Feedback) (command.Command, bool, error)
 	// Adopt records an effect that the platform reports and whose command has no outcome yet,
-	// as command.Service does.
+	// as command.Service does; fault.NotFound if there is no such command.
 	Adopt(ctx context.Context, ref string, seen command.Observation) (command.Command, error)
 	// PolicyApplied ends the commands that moved an asset to the policy that it reports.
 	PolicyApplied(ctx context.Context, assetID, policyID string, at time.Time) error
 }
 
-// Records are what the service knows of commands and devices.
+// Records are what the service knows of commands and devices. Each method fails as the database does,
+// and with the faults that it names.
 type Records interface {
 	// CommandByRef returns the command with the platform's reference, or fault.NotFound.
 	CommandByRef(ctx context.Context, ref string) (command.Command, error)
@@ -86,7 +92,7 @@ type Records interface {
 	CommandsToPoll(ctx context.Context, state command.State, created, now time.Time, limit int) ([]command.Command, error)
 	// SetPolled notes when to ask after a command again.
 	SetPolled(ctx context.Context, commandID string, next time.Time) error
-	// AssetOfDevice finds the asset of a device by the device's name.
+	// AssetOfDevice finds the asset of a device by the device's name, or fault.NotFound.
 	AssetOfDevice(ctx context.Context, companyID, device string) (string, error)
 	// Asset returns an asset of the company, or fault.NotFound.
 	Asset(ctx context.Context, companyID, id string) (asset.Asset, error)
@@ -95,9 +101,10 @@ type Records interface {
 	DeviceNames(ctx context.Context, companyID string) (map[string]time.Time, error)
 }
 
-// Policies keeps policies and what became of the platform's copies.
+// Policies keeps policies and what became of the platform's copies. Each method fails as the database
+// does, and with the faults that it names.
 type Policies interface {
-	// Policy returns tombstones too.
+	// Policy returns a policy, also a deleted one, or fault.NotFound.
 	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
 	// PoliciesToPush returns up to limit policies of connected companies, or of
 	// one of them, whose copy at the platform is not the saved version and
@@ -114,7 +121,8 @@ type Policies interface {
 		backoff func(failing time.Duration) time.Duration) error
 }
 
-// Leases say who does what only one may do at a time, over all replicas.
+// Leases say who does what only one may do at a time, over all replicas. Each method fails as the
+// database does.
 type Leases interface {
 	// Lease gives a lease for some time, or renews it if holder holds it; false
 	// while another does.
@@ -123,28 +131,30 @@ type Leases interface {
 	Release(ctx context.Context, name, holder string) error
 }
 
-// Signups keeps the sign-ups with which companies are bound to enterprises.
+// Signups keeps the sign-ups with which companies are bound to enterprises. Each method fails as the
+// database does, and with the faults that it names.
 type Signups interface {
 	// SaveSignup keeps one that was begun.
 	SaveSignup(ctx context.Context, s company.Signup) error
 	// KeepSignupToken notes what the vendor brought back until it is finished;
 	// fault.NotFound if it is not known or finished.
 	KeepSignupToken(ctx context.Context, state, token string) error
-	// SetSignupNonce stores or, if empty, removes company.Signup.Nonce.
+	// SetSignupNonce stores or, if empty, removes company.Signup.Nonce; fault.NotFound
+	// without such a sign-up.
 	SetSignupNonce(ctx context.Context, state, nonce string) error
 	// MarkedSignups returns the company's finished ones that still have a nonce.
 	MarkedSignups(ctx context.Context, companyID string) ([]company.Signup, error)
 	// OpenSignup finds the company's newest one begun since and not finished;
 	// fault.NotFound if there is none.
 	OpenSignup(ctx context.Context, companyID string, since time.Time) (company.Signup, error)
-	// Signup finds one by its state.
+	// Signup finds one by its state, or fault.NotFound.
 	Signup(ctx context.Context, state string) (company.Signup, error)
 	// FinishSignup binds its company to the enterprise; fault.Refused if either
-	// is bound elsewhere.
+	// is bound elsewhere, fault.NotFound without such a sign-up.
 	FinishSignup(ctx context.Context, state, enterprise string) error
 }
 
-// Quota is the vendor's quota as all replicas share it.
+// Quota is the vendor's quota as all replicas share it. Each method fails as the database does.
 type Quota interface {
 	// SpendQuery takes one of the limit queries allowed in a window, which flow
 	// back evenly; false if fewer than reserve would be left, or, for

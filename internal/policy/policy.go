@@ -112,9 +112,12 @@ type Store interface {
 	// fault.Refused if the name is taken.
 	CreatePolicy(ctx context.Context, p Policy, by Author, proposalID string) error
 	// SavePolicy saves next as the version after expected, with a revision, if
-	// the policy still is at version expected: fault.StaleProposal if not.
+	// the policy still is at version expected: fault.StaleProposal if not,
+	// fault.Refused if a new name is taken, fault.Unavailable while a proposal changes the
+	// policy.
 	SavePolicy(ctx context.Context, next Policy, expected int, r Revision) (Policy, error)
-	// DeletePolicy leaves a tombstone; fault.Refused while devices use it, or a job moves some to it. It revokes the
+	// DeletePolicy leaves a tombstone; fault.Refused while devices use it, or a command or a job moves some to it,
+	// fault.Unavailable while a proposal changes it. It revokes the
 	// policy's enrollment codes, and returns how many of them devices could still enroll with.
 	DeletePolicy(ctx context.Context, companyID, id string, at time.Time) (codes int, err error)
 	// Revisions returns the newest first.

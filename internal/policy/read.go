@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// Finder returns a policy of a company.
+// Finder returns a policy of a company, also a deleted one, or fault.NotFound.
 type Finder interface {
 	Policy(ctx context.Context, companyID, id string) (Policy, error)
 }

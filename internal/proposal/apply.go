@@ -237,7 +237,7 @@ func unknown() *fault.Error {
 		"it is not known whether the change was applied: read the proposal, and the policy's settings before you propose again")
 }
 
-// leaser is what keeping a lease needs.
+// leaser is what keeping a lease needs. It fails as the database does.
 type leaser interface {
 	Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error)
 }

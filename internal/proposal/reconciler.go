@@ -26,13 +26,14 @@ const (
 // reconcileBatch bounds the proposals of one round.
 const reconcileBatch = 50
 
-// ReconcilerStore finds proposals with a doubtful outcome, one replica each.
+// ReconcilerStore finds proposals with a doubtful outcome, one replica each. Each method fails as the
+// database does, and with the faults that it names.
 type ReconcilerStore interface {
 	// Unconfirmed returns up to limit proposals that are due for a look: those
 	// whose outcome is not known, and EXECUTING ones whose holder may be dead.
 	Unconfirmed(ctx context.Context, limit int) ([]Proposal, error)
 	// TakeOverProposal gives the holder a proposal that is due, with its policy's lease;
-	// false while another holder has that.
+	// false while another holder has that. fault.NotFound without such a proposal.
 	TakeOverProposal(ctx context.Context, id, holder string, ttl time.Duration) (Proposal, bool, error)
 	// FinishProposal is Store's.
 	FinishProposal(ctx context.Context, e Ending) (Proposal, bool, error)

@@ -22,7 +22,8 @@ type Reviewer struct {
 	Store   ReviewStore
 }
 
-// ReviewStore finds proposals with their makers.
+// ReviewStore finds proposals with their makers. Each method fails as the database does, and with the
+// faults that it names.
 type ReviewStore interface {
 	// CompanyProposals returns those that q asks for, newest first, without
 	// their documents.

@@ -36,12 +36,13 @@ type Store interface {
 	// nil: it does. It changes nothing.
 	PeekApproval(ctx context.Context, p Proposal, v approval.Verifier) (why, err error)
 	// FailProposal ends a PENDING proposal FAILED, and reports whether it was PENDING.
+	// fault.NotFound without it.
 	FailProposal(ctx context.Context, id string, code fault.Code, outcome string) (bool, error)
 	// ClaimProposal begins to apply a proposal, as Claim says.
 	ClaimProposal(ctx context.Context, c Claim) (Claimed, error)
 	// FinishProposal writes how a proposal ended that the holder claimed or took over,
 	// and reports false, and the proposal as it is, if the holder has it no
-	// longer.
+	// longer. fault.NotFound without it.
 	FinishProposal(ctx context.Context, e Ending) (Proposal, bool, error)
 	// Lease gives the holder a name for a time, or gives it longer; false
 	// while another has it.
@@ -115,9 +116,10 @@ type Ending struct {
 	Looked bool
 }
 
-// Policies are what proposals need to know of policies.
+// Policies are what proposals need to know of policies. Each method fails as the database does, and
+// with the faults that it names.
 type Policies interface {
-	// Policy returns tombstones too.
+	// Policy returns a policy, also a deleted one, or fault.NotFound.
 	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
 	// Revision returns one revision, or fault.NotFound.
 	Revision(ctx context.Context, companyID, policyID string, revision int) (policy.Revision, error)
@@ -126,7 +128,7 @@ type Policies interface {
 	PolicyNamed(ctx context.Context, companyID, name, except string) (string, error)
 }
 
-// Companies finds companies.
+// Companies finds companies. CompanyByID returns fault.NotFound without such a company.
 type Companies interface {
 	CompanyByID(ctx context.Context, id string) (company.Company, error)
 }
@@ -138,6 +140,6 @@ type Publisher interface {
 	// when ctx does.
 	PushUnsaved(ctx context.Context, c company.Company, p policy.Policy) (policy.PushResult, int64)
 	// ReadCopy reads the platform's copy of a policy and says whether it means
-	// the same as p.Document.
+	// the same as p.Document. It fails if the platform does not answer, or not with a policy.
 	ReadCopy(ctx context.Context, c company.Company, p policy.Policy) (policy.Copy, error)
 }

@@ -115,9 +115,11 @@ func AfterRevoke(codes int, m policy.Type) string {
 	return "No device enrolls with " + them + " from now on."
 }
 
-// Codes keeps the codes of companies.
+// Codes keeps the codes of companies. Each method fails as the database does, and with the faults that
+// it names.
 type Codes interface {
-	// CreateCode adds a code before its token is made: PolicyDeleted if its policy was deleted.
+	// CreateCode adds a code before its token is made: PolicyDeleted if its policy was deleted,
+	// fault.NotFound without its company.
 	CreateCode(ctx context.Context, c Code) error
 	// IssueCode notes the platform's token of a code and when it ends.
 	IssueCode(ctx context.Context, companyID, id, ref string, expires time.Time) error

@@ -63,7 +63,8 @@ type Issuer interface {
 	// Issue returns a new token of the policy. It fails with fault.Provider
 	// (retryable) when the vendor did not make one.
 	Issue(ctx context.Context, c company.Company, p policy.Policy, w Wanted) (Token, error)
-	// Withdraw deletes a token: no device enrolls with it any more.
+	// Withdraw deletes a token: no device enrolls with it any more. It fails if the vendor or the
+	// database did not delete it; a token that is gone is no error.
 	Withdraw(ctx context.Context, t Token) error
 }
 

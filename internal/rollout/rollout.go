@@ -138,7 +138,8 @@ type Store interface {
 	Rollouts(ctx context.Context) ([]Rollout, error)
 	// BeginRollout begins the rollout of a version, or lets it go on, and ends the others
 	// that are not done. goal is the percentage of devices that get it; 0: as before, or 100 for
-	// a new rollout. It fails with fault.Refused for a goal below the present ring.
+	// a new rollout. It fails with fault.NotFound without such a release, and with
+	// fault.Refused for a goal below the present ring.
 	BeginRollout(ctx context.Context, version string, goal int) (Rollout, error)
 	// PauseRollouts pauses all that offer their version, for the reason ByOperator, and returns how many.
 	PauseRollouts(ctx context.Context) (int, error)
@@ -148,7 +149,8 @@ type Store interface {
 	Members(ctx context.Context, version string, show func(Member)) error
 }
 
-// Offers is what a rollout means for single devices.
+// Offers is what a rollout means for single devices. Each method fails as the database does, and with
+// the faults that it names.
 type Offers interface {
 	// OfferUpdate returns the newest version that the device is to install now; false: none.
 	// ready is the file that the device has, by its SHA-256: if it is that version's, the
@@ -156,9 +158,10 @@ type Offers interface {
 	OfferUpdate(ctx context.Context, deviceID, ready string) (Offer, bool, error)
 	// UpdateTold keeps what a device says about an update that it was offered.
 	UpdateTold(ctx context.Context, deviceID string, w Word) error
-	// ReleasePart returns a part of a file that the device was offered.
+	// ReleasePart returns a part of a file that the device was offered. It fails with
+	// fault.NotFound for any other, and with fault.Internal if the stored part is damaged.
 	ReleasePart(ctx context.Context, deviceID, sha256 string, number int64) ([]byte, error)
-	// ReleaseSize returns the size of such a file in bytes.
+	// ReleaseSize returns the size of such a file in bytes, or fault.NotFound.
 	ReleaseSize(ctx context.Context, deviceID, sha256 string) (int64, error)
 }
 

@@ -19,7 +19,8 @@ import (
 	"github.com/musterhq/muster/internal/usb/adb"
 )
 
-// Enroller is the part of provisioning that the service does.
+// Enroller is the part of provisioning that the service does. Each method fails as the database does,
+// and Issue with what provisioning refuses.
 type Enroller interface {
 	// Issue makes the text of a code with a new one-time token.
 	Issue(ctx context.Context) (Bundle, error)

@@ -31,7 +31,7 @@ type Record struct {
 	Disable   string // why the webhook is disabled; empty: it is not
 }
 
-// Queue is the store, as the Runner needs it.
+// Queue is the store, as the Runner needs it. Each method fails as the database does.
 type Queue interface {
 	// DueWebhooks returns enabled webhooks that no replica has the claim of, of companies
 	// with newer events or with something held that is due; the least recently served first.

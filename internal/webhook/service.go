@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// Store keeps webhooks. Finders return fault.NotFound. Who makes a change is who the
+// Store keeps webhooks. Finders, and methods that change a webhook, return fault.NotFound. Who makes a change is who the
 // context says.
 type Store interface {
 	// CreateWebhook stores a webhook, which gets what happens from now on. It fails with

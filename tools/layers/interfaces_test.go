@@ -7,12 +7,38 @@ import (
 	"testing"
 )
 
-func TestBareMethods_FindsWhatNoCommentExplains(t *testing.T) {
+func TestBareMethods_FindsUnexplainedMethodsAndErrors(t *testing.T) {
 	t.Parallel()
 	const text = `package p
 
 // One is explained by its own comment.
 type One interface{ Do() }
+
+// Fails says that it fails.
+type Fails interface{ Do() error }
+
+// Silent returns when it is done.
+type Silent interface{ Do() error }
+
+// Store fails as the database does.
+type Store interface {
+	// Covered returns a number.
+	Covered() (int, error)
+}
+
+type Each interface {
+	// Found returns a number, or fault.NotFound.
+	Found() (int, error)
+	// Named is ErrGone without one.
+	Named() error
+	// Refused refuses an empty name.
+	Refused() error
+	// Counted returns a number.
+	Counted() int
+	// Unsaid returns a failsafe number in terror.
+	Unsaid() (int, error)
+	Trailing() error // an error if it is closed
+}
 
 type Bare interface{ Go() }
 
@@ -34,7 +60,7 @@ type (
 	for _, method := range bareMethods(file) {
 		found = append(found, method.Names[0].Name)
 	}
-	if want := []string{"Go", "C"}; !slices.Equal(found, want) {
+	if want := []string{"Do", "Unsaid", "Go", "C"}; !slices.Equal(found, want) {
 		t.Errorf("methods %q, want %q", found, want)
 	}
 }

@@ -1,7 +1,7 @@
 // Command layers checks the rules of rules.go on the module in the working directory: what
 // packages may import, how they are named, how long files are, that assertions of tests join few
-// conditions, that methods of interfaces have a comment, and that docs/dependencies.md has a reason for
-// each direct dependency. It ends with status 1 if something breaks a rule.
+// conditions, that comments of interfaces say how methods fail, and that docs/dependencies.md has a
+// reason for each direct dependency. It ends with status 1 if something breaks a rule.
 package main
 
 import (

@@ -29,7 +29,8 @@ const (
 
 // Resolver finds addresses.
 type Resolver struct {
-	// Run starts one of the device's programs and returns what it wrote.
+	// Run starts one of the device's programs and returns what it wrote. It fails if the program does not
+	// start, takes too long, or ends with another status than 0.
 	Run    func(ctx context.Context, tool string, args ...string) (string, error)
 	Given  []string // servers from provisioning, as IP or IP:port
 	Memory string   // the file that keeps the last good addresses; empty: none

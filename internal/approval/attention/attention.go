@@ -104,7 +104,7 @@ type Query struct {
 	Rule      access.ApprovalRule
 }
 
-// Store finds what waits.
+// Store finds what waits. It fails as the database does.
 type Store interface {
 	// Attention returns at most Limit items of each kind, the oldest first.
 	Attention(ctx context.Context, q Query) ([]Item, error)

@@ -141,7 +141,8 @@ type Letter struct {
 	Failures              int
 }
 
-// ChoiceStore keeps what mail people want.
+// ChoiceStore keeps what mail people want. Each method fails as the database does, and with the faults
+// that it names.
 type ChoiceStore interface {
 	// MailChoice returns a user's choice; the zero value if there is none.
 	MailChoice(ctx context.Context, companyID, userID string) (Choice, error)
@@ -149,14 +150,15 @@ type ChoiceStore interface {
 	SetMailChoice(ctx context.Context, companyID, userID string, c Choice) error
 }
 
-// MailStore keeps what is sent to whom.
+// MailStore keeps what is sent to whom. Each method fails as the database does, and with the faults
+// that it names.
 type MailStore interface {
 	Store
 	// MailCompanies are the companies in which a decision waits, the service has stopped a job or
 	// webhook, or something happened that not every user was told or passed, by id and after one, at most limit, with the rule of
 	// approvals.
 	MailCompanies(ctx context.Context, after string, limit int) ([]Query, error)
-	// MailControls are a company's name and controls.
+	// MailControls are a company's name and controls, or fault.NotFound.
 	MailControls(ctx context.Context, companyID string) (string, access.Controls, error)
 	// Recipients are the users of a company.
 	Recipients(ctx context.Context, companyID string) ([]Recipient, error)
@@ -167,9 +169,10 @@ type MailStore interface {
 	// MailPassed notes that users need no mail about what happened up to a position.
 	MailPassed(ctx context.Context, companyID string, users []string, position int64) error
 	// MailSent notes that a user had mail about items and what happened up to a position, and
-	// gets no other before next.
+	// gets no other before next; fault.NotFound without such a user.
 	MailSent(ctx context.Context, companyID, userID string, items []string, position int64, next time.Time) error
-	// MailFailed notes an attempt that failed; the next is at a time.
+	// MailFailed notes an attempt that failed; the next is at a time. fault.NotFound without such a
+	// user.
 	MailFailed(ctx context.Context, companyID, userID string, next time.Time) error
 	// Letters are the invitations that are due, at most limit.
 	Letters(ctx context.Context, limit int) ([]Letter, error)

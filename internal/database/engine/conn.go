@@ -8,7 +8,9 @@ import (
 	"sync"
 )
 
-// Conn runs statements: in a transaction, or each by itself on the readers.
+// Conn runs statements: in a transaction, or each by itself on the readers. Each method fails with
+// the driver's error, with fault.InvalidArguments for a text that the engines cannot store, and as
+// Tx.Until says.
 type Conn interface {
 	// Exec runs a statement that returns no rows.
 	Exec(ctx context.Context, query string, args ...any) error
@@ -78,7 +80,7 @@ func (s session) begin(ctx context.Context, query string, args []any) (string, [
 	return s.db.dialect.Bind(query), args, err
 }
 
-// Row is one row of a result.
+// Row is one row of a result. Scan fails as that of sql.Rows does.
 type Row interface{ Scan(dest ...any) error }
 
 // Each shows every row of a query.

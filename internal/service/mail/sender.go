@@ -52,7 +52,7 @@ const (
 // Outcomes lists them, for metrics.
 func Outcomes() []Outcome { return []Outcome{Sent, Refused, Failed} }
 
-// Leases are of what one replica does.
+// Leases are of what one replica does. Each method fails as the database does.
 type Leases interface {
 	// Lease gives a lease for some time, or renews it if holder holds it; false while another
 	// does.

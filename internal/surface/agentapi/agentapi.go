@@ -25,32 +25,40 @@ import (
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
-// Service answers what devices ask.
+// Service answers what devices ask. A *protocol.Refusal is an answer for the device; the comment of
+// a method names its Code. Any other error is the service's own, such as the database's.
 type Service interface {
 	// Enroll redeems a token. The same token with the same key gets the same device again.
+	// Codes: Malformed, BadSignature, BadToken, Waiting, RateLimited, and Ended with a tombstone for
+	// a former device that has to be erased.
 	Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol.EnrollAnswer, error)
 	// Authenticate verifies a request's signature and takes its sequence number; a refusal has
-	// no effect.
+	// no effect. Codes: BadSignature, also for an unknown device; signed: ClockSkew, Replayed,
+	// RateLimited, and Ended with a tombstone.
 	Authenticate(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error)
-	// CheckIn authenticates the request as well. It calls read for what the request says once
-	// its signature is good.
+	// CheckIn authenticates the request as Authenticate does. It calls read for what the request
+	// says once its signature is good, and fails with its error.
 	CheckIn(ctx context.Context, r protocol.Request, signature string,
 		read func() (protocol.CheckinRequest, error)) (protocol.CheckinResponse, error)
-	// Policy returns the signed document of the device's policy and its ETag.
+	// Policy returns the signed document of the device's policy and its ETag. Code: NotFound if it
+	// has another policy.
 	Policy(ctx context.Context, d agentdevice.Device, id string) (protocol.Envelope, string, error)
-	// Rotate replaces the device's key.
+	// Rotate replaces the device's key. Code: BadSignature unless both keys signed, and the old one
+	// is still the device's.
 	Rotate(ctx context.Context, d agentdevice.Device, r protocol.RotateRequest, sequence int64) error
 	// RegisterPush stores the device's token for push messages.
 	RegisterPush(ctx context.Context, d agentdevice.Device, r protocol.PushTokenRequest) error
-	// Unenroll ends a device at its own request; one that has to be erased is told so and
-	// stays.
+	// Unenroll ends a device at its own request. Code: Ended with a tombstone for a device that was
+	// superseded, or that has to be erased and stays.
 	Unenroll(ctx context.Context, d agentdevice.Device) error
 	// FileSize returns the size in bytes of a file that the device was offered, and
-	// FilePart its part with the number: each but the last has rollout.PartSize bytes.
+	// FilePart its part with the number: each but the last has rollout.PartSize bytes. Code:
+	// NotFound for another file.
 	FileSize(ctx context.Context, d agentdevice.Device, sha256 string) (int64, error)
-	// FilePart returns one part of the file; fault.NotFound if there is no such part.
+	// FilePart returns one part of the file. Code: NotFound if there is no such part.
 	FilePart(ctx context.Context, d agentdevice.Device, sha256 string, number int64) ([]byte, error)
-	// KeepLog keeps the log that a command asked the device for, once.
+	// KeepLog keeps the log that a command asked the device for, once. Code: NotFound if no open
+	// command did.
 	KeepLog(ctx context.Context, d agentdevice.Device, commandID string, text []byte) error
 }
 

@@ -42,7 +42,7 @@ func (c *AssetDelete) Run(env *Env) error {
 	})
 }
 
-// export is a new file with the rows that are deleted. It implements asset.Keeper.
+// export is a new file with the rows that are deleted. It implements durable.RowExporter.
 type export struct {
 	file  *os.File
 	out   *bufio.Writer
@@ -65,7 +65,7 @@ func newExport(path string) (*export, error) {
 	return &export{file: file}, nil
 }
 
-// Begin implements asset.Keeper. A transaction that is tried again calls it again, so it empties the file.
+// Begin implements durable.RowExporter. A transaction that is tried again calls it again, so it empties the file.
 func (e *export) Begin() error {
 	e.begun, e.rows = true, 0
 	if _, err := e.file.Seek(0, io.SeekStart); err != nil {
@@ -75,7 +75,7 @@ func (e *export) Begin() error {
 	return e.file.Truncate(0)
 }
 
-// Keep implements asset.Keeper.
+// Keep implements durable.RowExporter.
 func (e *export) Keep(table string, row map[string]any) error {
 	e.rows++
 	line, err := asset.ExportLine(table, row)
@@ -85,7 +85,7 @@ func (e *export) Keep(table string, row map[string]any) error {
 	return err
 }
 
-// Commit implements asset.Keeper.
+// Commit implements durable.RowExporter.
 func (e *export) Commit() error {
 	return errors.Join(e.out.Flush(), e.file.Sync(), durable.Sync(filepath.Dir(e.file.Name())))
 }

@@ -111,6 +111,7 @@ func (c *Copy) Run(env *Env) error {
 }
 
 // Maintenance changes databases as a whole. An Admin cannot: it works on one database that has this program's schema.
+// Each method fails if a database or a file cannot be opened, read or written, or must not be used with this program.
 type Maintenance interface {
 	// Migrate brings a database to this program's schema and corrects the counts that are stored. It returns the schema
 	// before and after, and how many counts were wrong.

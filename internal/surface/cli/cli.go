@@ -311,7 +311,7 @@ type Admin struct {
 	Close    func() error
 }
 
-// Enterprises reads what a company depends on.
+// Enterprises reads what a company depends on. Each method fails as the database does.
 type Enterprises interface {
 	// EnterpriseTroubles returns what is wrong with companies' enterprises, by company.
 	EnterpriseTroubles(ctx context.Context) (map[string]company.Trouble, error)
@@ -322,7 +322,11 @@ type Enterprises interface {
 // Identity changes which device an asset is.
 type Identity interface {
 	agentdevice.AssetTokenStore
-	// MergeAssets moves the device of the asset otherID to the asset keptID.
+	// MergeAssets moves the device of the asset otherID to the asset keptID. It fails with
+	// fault.NotFound for what is not the company's, and with fault.Refused, which says why the two
+	// cannot be merged. If the asset keptID has a managed device, by decides whether that may
+	// leave: its Refusal, or fault.RateLimited above the limit of destructive commands; nil: the
+	// operator.
 	MergeAssets(ctx context.Context, companyID, keptID, otherID string, by *access.Replacement) error
 }
 

@@ -23,7 +23,7 @@ import (
 // Users, keys, connections, policies and assets are named by their id or by their name. An id takes precedence.
 // A name that several of them have is refused with their ids.
 
-// AssetNames finds assets by what people call them.
+// AssetNames finds assets by what people call them. It fails as the database does.
 type AssetNames interface {
 	// AssetsNamed returns the ids of a company's assets with an identification, at most
 	// limit.

@@ -16,17 +16,24 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 )
 
-// Platform is what administration does at the vendor's platform.
+// Platform is what administration does at the vendor's platform. Each method fails as the database
+// does, with fault.NotFound without the company or the policy, and with fault.Provider if the vendor
+// refused, or its answer is not known.
 type Platform interface {
 	// Connect binds a company to an enterprise and pushes its policies. If a
-	// person has to sign the company up, it returns the page where.
+	// person has to sign the company up, it returns the page where. It fails with
+	// fault.Refused if the service has no public address, and fault.Unavailable while
+	// another binds the company.
 	Connect(ctx context.Context, companyID string) (connected company.Company, signupPage string, err error)
 	// Disconnect gives up a company's enterprise. It may be called again after it was
-	// interrupted.
+	// interrupted. It fails with fault.Refused if the company has no enterprise, or if
+	// that manages devices.
 	Disconnect(ctx context.Context, companyID string) (company.Company, error)
 	// Push brings the platform's copy of a policy up to date.
 	Push(ctx context.Context, c company.Company, policyID string) policy.PushResult
-	// PushPolicy is Push that a person asks for, which is recorded first.
+	// PushPolicy is Push that a person asks for, which is recorded first. It fails with
+	// fault.Refused if the platform refuses the policy, fault.Unavailable if nothing was
+	// sent, and fault.Provider if the outcome is not known.
 	PushPolicy(ctx context.Context, companyID, policyID string) error
 }
 

@@ -16,7 +16,8 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// Store changes a company's controls.
+// Store changes a company's controls. Each method fails as the database does, and with the faults that
+// it names.
 type Store interface {
 	frame.ControlStore
 	// CancelLoosening removes a change that waits; fault.NotFound if it does not wait.

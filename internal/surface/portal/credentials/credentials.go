@@ -19,7 +19,8 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// Usage reports what callers did and what is left of their budgets.
+// Usage reports what callers did and what is left of their budgets. Each method fails as the database
+// does.
 type Usage interface {
 	// ActivityOfActors counts what callers of a kind did, by their ids, in intervals of a
 	// width.

@@ -19,7 +19,7 @@ const deletes = account.ViewDevices | account.CommandDevices | account.ManageCom
 func deletePath(id string) string { return frame.DevicePath(id) + "/delete" }
 
 // history is what is deleted with an asset, in memory: at most 20 logs of a megabyte, and
-// rows. It implements asset.Keeper.
+// rows. It implements durable.RowExporter.
 type history struct {
 	lines bytes.Buffer
 	// code is of the file that the person has; Commit fails when this history differs. Empty
@@ -27,20 +27,20 @@ type history struct {
 	code string
 }
 
-// Begin implements asset.Keeper.
+// Begin implements durable.RowExporter.
 func (h *history) Begin() error {
 	h.lines.Reset()
 	return nil
 }
 
-// Keep implements asset.Keeper.
+// Keep implements durable.RowExporter.
 func (h *history) Keep(table string, row map[string]any) error {
 	line, err := asset.ExportLine(table, row)
 	h.lines.Write(line)
 	return err
 }
 
-// Commit implements asset.Keeper.
+// Commit implements durable.RowExporter.
 func (h *history) Commit() error {
 	if h.code == "" || strings.EqualFold(h.code, h.sum()) {
 		return nil

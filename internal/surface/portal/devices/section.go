@@ -18,11 +18,15 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// Identity says which device an asset is.
+// Identity says which device an asset is. Each method fails as the database does, and with the faults
+// that it names.
 type Identity interface {
 	// SameSerial returns other assets that claim the asset's serial number.
 	SameSerial(ctx context.Context, companyID, id string) ([]string, error)
-	// MergeAssets makes the device of the other asset that of the kept one.
+	// MergeAssets makes the device of the other asset that of the kept one. It fails with
+	// fault.NotFound for what is not the company's, and with fault.Refused, which says why the two
+	// cannot be merged. If the kept asset has a managed device, by decides whether that may leave:
+	// its Refusal, or fault.RateLimited above the limit of destructive commands.
 	MergeAssets(ctx context.Context, companyID, keptID, otherID string, by *access.Replacement) error
 }
 

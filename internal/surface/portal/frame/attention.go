@@ -143,7 +143,8 @@ func (f *Frame) count(v *Visit) error {
 	return v.Fragment(Waiting(v, id, active))
 }
 
-// Troubles knows what is wrong with a company's enterprise at the platform.
+// Troubles knows what is wrong with a company's enterprise at the platform. It fails as the database
+// does.
 type Troubles interface {
 	EnterpriseTrouble(ctx context.Context, companyID string) (company.Trouble, error)
 }

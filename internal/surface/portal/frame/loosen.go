@@ -12,16 +12,20 @@ import (
 	"github.com/musterhq/muster/internal/company"
 )
 
-// ControlStore changes a company's controls.
+// ControlStore changes a company's controls. Each method fails as the database does, and with the
+// faults that it names.
 type ControlStore interface {
 	// Loosenings returns what waits, the next first.
 	Loosenings(ctx context.Context, companyID string) ([]access.Loosening, error)
-	// ChangeControls changes a company: what loosens a control waits, and is returned.
+	// ChangeControls changes a company: what loosens a control waits, and is returned. It fails
+	// with fault.InvalidArguments for what company.Change refuses, fault.NotFound without the
+	// company, and fault.Refused while that is being deleted.
 	ChangeControls(ctx context.Context, companyID string, by account.User, change func(*company.Company)) ([]access.Loosening, error)
 	Log
 }
 
-// Log is the activity log, as far as it says how a change ended that waited.
+// Log is the activity log, as far as it says how a change ended that waited. It fails as the
+// database does.
 type Log interface {
 	// Activity is that of activity.Store.
 	Activity(ctx context.Context, f activity.Filter, after activity.Cursor, limit int) ([]activity.Entry, error)

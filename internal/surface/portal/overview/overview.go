@@ -19,7 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// Proposals counts what waits for a decision.
+// Proposals counts what waits for a decision. Each method fails as the database does.
 type Proposals interface {
 	// WaitingProposals counts proposals that can still be applied; policies nil: of all
 	// policies.
@@ -29,7 +29,7 @@ type Proposals interface {
 	WaitingAuthorizations(ctx context.Context, companyID string, policies []string) (int, error)
 }
 
-// Deciders finds who may decide.
+// Deciders finds who may decide. It fails as the database does.
 type Deciders interface {
 	// Approvers are the company's users as those who may decide.
 	Approvers(ctx context.Context, companyID string) ([]access.Approver, error)

@@ -21,21 +21,29 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// Platform connects companies to the device-management platform.
+// Platform connects companies to the device-management platform. Each method fails as the database
+// does, and with the faults that it names. fault.Provider means that the vendor refused, or that its
+// answer is not known.
 type Platform interface {
 	// StartSignup returns the page on which an administrator signs the company
-	// up. session is the id of the session that begins.
+	// up. session is the id of the session that begins. It fails with fault.Refused if the
+	// company is connected, or the service has no public address; fault.Provider;
+	// fault.NotFound without the company.
 	StartSignup(ctx context.Context, companyID, session string) (address string, err error)
 	// OpenSignup returns the one that was left half-way; fault.NotFound if none.
 	OpenSignup(ctx context.Context, companyID string) (company.Signup, error)
 	// Signup returns the one with a state; fault.NotFound if there is none.
 	Signup(ctx context.Context, state string) (company.Signup, error)
-	// KeepSignupToken keeps what the vendor's page brought back.
+	// KeepSignupToken keeps what the vendor's page brought back; fault.NotFound if no
+	// unfinished sign-up has the state.
 	KeepSignupToken(ctx context.Context, state, token string) error
 	// FinishSignup binds the company with it; pushed is how many policies the
-	// vendor took.
+	// vendor took. It fails with fault.NotFound if no sign-up has the state, fault.Refused
+	// if the company or the enterprise is connected elsewhere, fault.Provider, and
+	// fault.Unavailable while another call finishes it.
 	FinishSignup(ctx context.Context, state, token string) (bound company.Company, pushed int, err error)
-	// ResumeSignup binds the company with what was kept.
+	// ResumeSignup binds the company with what was kept, and fails as FinishSignup does, or
+	// with fault.Refused if nothing was kept.
 	ResumeSignup(ctx context.Context, companyID string) (bound company.Company, pushed int, err error)
 }
 

@@ -92,7 +92,8 @@ func connectionText(v *frame.Visit, s System, t company.Trouble) (frame.Tone, st
 	return frame.OK, "Connected"
 }
 
-// Updates is what a company sees of the agent's versions: its own devices alone.
+// Updates is what a company sees of the agent's versions: its own devices alone. Each method fails as
+// the database does.
 type Updates interface {
 	// Rollouts returns the rollouts of all versions.
 	Rollouts(ctx context.Context) ([]rollout.Rollout, error)
