@@ -44,13 +44,6 @@ type PasskeyStore interface {
 	RecoveryCodes(ctx context.Context, userID string) (int, error)
 }
 
-// PasskeyOwners finds people by their passkeys.
-type PasskeyOwners interface {
-	// PasskeyUser returns the user whose passkey has the id; fault.NotFound if
-	// there is none.
-	PasskeyUser(ctx context.Context, id string) (User, error)
-}
-
 // Ceremonies are the exchanges with an authenticator. Options go to the browser; the service
 // keeps the state until the answer arrives.
 type Ceremonies interface {
@@ -85,8 +78,9 @@ type Ceremonies interface {
 // Passkeys adds and checks passkeys. Ceremonies is nil where the service's
 // address cannot have passkeys: they need a host name.
 type Passkeys struct {
-	Store      PasskeyStore
-	Owners     PasskeyOwners
+	Store PasskeyStore
+	// Owner returns the user whose passkey has the id; fault.NotFound if there is none.
+	Owner      func(ctx context.Context, id string) (User, error)
 	Steps      PendingStore
 	Ceremonies Ceremonies
 	Sealer     Sealer // of the challenges that strangers get

@@ -106,4 +106,10 @@ type Store interface {
 	AssetsByID(ctx context.Context, companyID string, ids []string) ([]Asset, error)
 	// ImportAssets adds assets that are not enrolled, all or none.
 	ImportAssets(ctx context.Context, assets []Asset) error
+	// Import brings lines into a company's inventory, all or none: a line changes the
+	// asset that it means, which an archived one restores, or makes one that is not
+	// enrolled. A line with a serial number means the asset with that number, of several
+	// the managed one; another line the asset without a number that has its
+	// identification.
+	Import(ctx context.Context, companyID string, lines []Line, o ImportOptions) (Imported, error)
 }

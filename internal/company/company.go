@@ -95,13 +95,6 @@ type Store interface {
 	Switches(ctx context.Context, companyID string) ([]Switch, error)
 }
 
-// Deleter ends companies for good.
-type Deleter interface {
-	// DeleteCompany deletes a company with everything that belongs to it, after all of it
-	// was shown to keeper. fault.Refused while it is connected or a device is managed.
-	DeleteCompany(ctx context.Context, id string, keeper Keeper) error
-}
-
 // Keeper keeps what is deleted. Begin may come again, and then drops what was kept; what
 // Commit kept is durable.
 type Keeper interface {

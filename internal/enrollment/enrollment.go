@@ -91,15 +91,11 @@ type Store interface {
 	MarkInactive(ctx context.Context, companyID string, silentSince time.Time, limit int) (int, error)
 }
 
-// Companies lists the tenants whose devices may fall silent.
-type Companies interface {
-	Companies(ctx context.Context) ([]company.Company, error)
-}
-
 // Service is the one way in for what channels observe.
 type Service struct {
-	Store     Store
-	Companies Companies
+	Store Store
+	// Companies lists the tenants whose devices may fall silent.
+	Companies func(ctx context.Context) ([]company.Company, error)
 	Now       func() time.Time
 }
 
@@ -123,7 +119,7 @@ const inactiveBatch = 500
 // company's trouble does not keep the others from being swept. Call it every
 // few minutes; any number of replicas may.
 func (s *Service) SweepInactive(ctx context.Context) (int, error) {
-	companies, err := s.Companies.Companies(ctx)
+	companies, err := s.Companies(ctx)
 	if err != nil {
 		return 0, err
 	}
