@@ -12,7 +12,8 @@ import (
 // InvitationStore keeps invitations. Each method decides and records in one
 // transaction.
 type InvitationStore interface {
-	stepReader
+	// Step returns a step, which stays; fault.NotFound if it is over.
+	Step(ctx context.Context, token access.SecretHash, kind PendingKind) (PendingSignIn, error)
 	// BeginInvitation replaces the user's invitations and returns the user;
 	// fault.Refused for one who has a way to sign in, or ever signed in, fault.NotFound without
 	// such a user.
@@ -23,14 +24,9 @@ type InvitationStore interface {
 	AcceptInvitation(ctx context.Context, token access.SecretHash, passwordHash string, by Inviter) (User, error)
 }
 
-// stepReader shows a step and leaves it; fault.NotFound if it is over.
-type stepReader interface {
-	Step(ctx context.Context, token access.SecretHash, kind PendingKind) (PendingSignIn, error)
-}
-
 // invitedBy returns the user whom an invitation is for, and who made it; fault.Refused if it
 // is over.
-func invitedBy(ctx context.Context, steps stepReader, users UserStore, token string) (u User, by Inviter, err error) {
+func invitedBy(ctx context.Context, steps PendingStore, users UserStore, token string) (u User, by Inviter, err error) {
 	step, err := steps.Step(ctx, access.HashSecret(token), Invitation)
 	if err == nil {
 		err = json.Unmarshal(step.Data, &by)

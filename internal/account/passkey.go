@@ -46,13 +46,6 @@ type PasskeyStore interface {
 	RecoveryCodes(ctx context.Context, userID string) (int, error)
 }
 
-// PasskeyOwners finds people by their passkeys.
-type PasskeyOwners interface {
-	// PasskeyUser returns the user whose passkey has the id; fault.NotFound if
-	// there is none.
-	PasskeyUser(ctx context.Context, id string) (User, error)
-}
-
 // Ceremonies are the exchanges with an authenticator. Options go to the browser; the service
 // keeps the state until the answer arrives. The Finish methods fail with fault.Unauthorized for an
 // answer that does not belong to the state, or that none of the known passkeys gave. Any other
@@ -92,8 +85,9 @@ type Ceremonies interface {
 // Passkeys adds and checks passkeys. Ceremonies is nil where the service's
 // address cannot have passkeys: they need a host name.
 type Passkeys struct {
-	Store      PasskeyStore
-	Owners     PasskeyOwners
+	Store PasskeyStore
+	// Owner returns the user whose passkey has the id; fault.NotFound if there is none.
+	Owner      func(ctx context.Context, id string) (User, error)
 	Steps      PendingStore
 	Ceremonies Ceremonies
 	Sealer     access.Sealer // of the challenges that strangers get

@@ -44,7 +44,7 @@ func (s Passkeys) FinishSignIn(ctx context.Context, token string, answer json.Ra
 		return User{}, late
 	}
 	p, once, err := s.Ceremonies.FinishSignIn(c.State, answer, func(id string) (u User, known []Passkey, err error) {
-		if user, err = s.Owners.PasskeyUser(ctx, id); err != nil {
+		if user, err = s.Owner(ctx, id); err != nil {
 			return u, nil, err
 		}
 		known, err = s.Store.Passkeys(ctx, user.ID)

@@ -19,16 +19,11 @@ type SignIn struct {
 	Passwords *Passwords
 	Reserved  *Passwords
 	Throttle  FailureThrottle
-	Log       SignInLog // nil: refusals are not recorded
-	Now       func() time.Time
-}
-
-// SignInLog records refused sign-ins.
-type SignInLog interface {
-	// SignInFailed records a refusal with its reason. For an e-mail address that no user has, u is zero: nothing is
-	// recorded, but the call takes as long, so that the time does not show which addresses exist.
+	// Refused records a refusal with its reason; nil: refusals are not recorded. For an e-mail address that no user has,
+	// u is zero: nothing is recorded, but the call takes as long, so that the time does not show which addresses exist.
 	// It fails as the database does, and with fault.NotFound if the user was deleted.
-	SignInFailed(ctx context.Context, u User, why string) error
+	Refused func(ctx context.Context, u User, why string) error
+	Now     func() time.Time
 }
 
 // Client is where an attempt to sign in comes from.
@@ -83,12 +78,12 @@ func (s SignIn) verify(ctx context.Context, hashes *Passwords, user User, passwo
 	if matches && !user.Disabled {
 		return s.giveBack(ctx, limits)
 	}
-	if s.Log != nil {
+	if s.Refused != nil {
 		why := "wrong password"
 		if matches {
 			why = "the account is disabled"
 		}
-		if err := s.Log.SignInFailed(ctx, user, why); err != nil {
+		if err := s.Refused(ctx, user, why); err != nil {
 			return err
 		}
 	}
@@ -101,10 +96,10 @@ func (s SignIn) SecondFailed(ctx context.Context, user User, from Client) error 
 	if err := s.spend(ctx, signInLimits(user.Email, from), tooManyFailures); err != nil && fault.CodeOf(err) != fault.RateLimited {
 		return err
 	}
-	if s.Log == nil {
+	if s.Refused == nil {
 		return nil
 	}
-	return s.Log.SignInFailed(ctx, user, "wrong second factor")
+	return s.Refused(ctx, user, "wrong second factor")
 }
 
 // OpenProved opens a session for a user who proved their identity at the time proved, and returns its token; zero: there is

@@ -34,18 +34,8 @@ type headLine struct {
 	Keys []string `json:"keys"`
 }
 
-// ChainExporter shows the newest part of a company's chain. It fails as the database does, and with
-// the error of entry or head.
-type ChainExporter interface {
-	// ExportActivity shows a company's entries from the place of the first one since a
-	// time on, newest first, those without a place yet before them; then the head and the
-	// hash before the last that was shown; all of one moment.
-	ExportActivity(ctx context.Context, companyID string, since time.Time, entry func(Entry) error, head func(h Head,
-		before string) error) error
-}
-
 // ExportChain writes what ExportActivity shows as NDJSON. keys are the service's; nil: unknown.
-func ExportChain(ctx context.Context, store ChainExporter, companyID string, since time.Time, keys Signer, to io.Writer) error {
+func ExportChain(ctx context.Context, store Store, companyID string, since time.Time, keys Signer, to io.Writer) error {
 	out := bufio.NewWriter(to)
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)

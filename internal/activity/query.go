@@ -58,7 +58,11 @@ type Bucket struct {
 // Store records entries and reads them. Each method fails as the database does.
 type Store interface {
 	Recorder
-	ChainExporter
+	// ExportActivity shows a company's entries from the place of the first one since a
+	// time on, newest first, those without a place yet before them; then the head and the
+	// hash before the last that was shown; all of one moment.
+	ExportActivity(ctx context.Context, companyID string, since time.Time, entry func(Entry) error, head func(h Head,
+		before string) error) error
 	// Activity returns up to limit entries after the cursor, newest first.
 	Activity(ctx context.Context, f Filter, after Cursor, limit int) ([]Entry, error)
 	// ActivityDensity counts the filter's entries in intervals of width, at least one

@@ -92,7 +92,7 @@ func makeWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	w.link = &agentserver.Server{Store: db, Enroller: db, Deliveries: db, Logs: db, Companions: db, Directory: db,
-		Observer: &enrollment.Service{Store: db, Companies: db, Now: time.Now},
+		Observer: &enrollment.Service{Store: db, Companies: db.Companies, Now: time.Now},
 		Commands: w.commands, Waker: db, Signer: agentserver.Signer{Key: key, ID: "k1"}, ES256: agentserver.Signer{Key: es256, ID: "e1"},
 		Now: time.Now, Log: log}
 	w.commands.Channels[asset.Agent] = w.link

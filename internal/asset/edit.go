@@ -139,12 +139,16 @@ func bytesOf(custom map[string]string) (n int) {
 	return n
 }
 
-// Editor changes what people say of assets.
+// Editor changes what people say of assets, archives assets and restores them.
 type Editor interface {
 	// EditAsset changes an asset of a company and records it. An edit that would change
 	// nothing changes and records nothing. It fails as Edit.Apply does, and with
 	// fault.NotFound for what is not the company's or beyond the policies.
 	EditAsset(ctx context.Context, companyID, id string, e Edit) (Asset, error)
+	// ArchiveAssets archives assets of a company that are not managed, or restores
+	// archived ones, all or none: fault.Unsupported names the first that is not so, and
+	// fault.NotFound means that one is not the company's. A device that enrolls as an archived asset, or a line of an import, restores it.
+	ArchiveAssets(ctx context.Context, companyID string, ids []string, archive bool) error
 }
 
 // UndoFor is how long an edit can be undone.
@@ -162,15 +166,6 @@ type Undoer interface {
 	// time. It fails with fault.Unsupported if it was changed since, and with
 	// fault.NotFound as EditAsset does.
 	UndoEdit(ctx context.Context, companyID, id, ref string, within time.Duration, policies []string) (Asset, error)
-}
-
-// Archiver puts assets away that are of no use now, and takes them back.
-type Archiver interface {
-	// ArchiveAssets archives assets of a company that are not managed, or restores
-	// archived ones, all or none: fault.Unsupported names the first that is not so, and
-	// fault.NotFound means that one is not the company's. A
-	// device that enrolls as an archived asset, or a line of an import, restores it.
-	ArchiveAssets(ctx context.Context, companyID string, ids []string, archive bool) error
 }
 
 // Deleter ends assets for good.

@@ -1,7 +1,6 @@
 package asset
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,17 +59,6 @@ func (i Imported) Failed() string {
 		all = append(all, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(all, "; ")
-}
-
-// Importer brings lines into the inventory.
-type Importer interface {
-	// Import brings lines into a company's inventory, all or none: a line changes the
-	// asset that it means, which an archived one restores, or makes one that is not
-	// enrolled. A line with a serial number means the asset with that number, of several
-	// the managed one; another line the asset without a number that has its
-	// identification. It fails as the database does, and with fault.NotFound without the
-	// company; what is wrong with a line is in Imported.Errors.
-	Import(ctx context.Context, companyID string, lines []Line, o ImportOptions) (Imported, error)
 }
 
 // Match finds the asset that each line means among those that have a line's serial number

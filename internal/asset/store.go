@@ -107,4 +107,11 @@ type Store interface {
 	// ImportAssets adds assets that are not enrolled, all or none; fault.Refused if one with an id
 	// of theirs exists.
 	ImportAssets(ctx context.Context, assets []Asset) error
+	// Import brings lines into a company's inventory, all or none: a line changes the
+	// asset that it means, which an archived one restores, or makes one that is not
+	// enrolled. A line with a serial number means the asset with that number, of several
+	// the managed one; another line the asset without a number that has its
+	// identification. It fails with fault.NotFound without the company; what is wrong with
+	// a line is in Imported.Errors.
+	Import(ctx context.Context, companyID string, lines []Line, o ImportOptions) (Imported, error)
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -96,15 +95,6 @@ type Store interface {
 	UpdateCompany(ctx context.Context, id string, change func(*Company) error) (Company, error)
 	// Switches reports who last switched each of the settings for AI agents.
 	Switches(ctx context.Context, companyID string) ([]Switch, error)
-}
-
-// Deleter ends companies for good.
-type Deleter interface {
-	// DeleteCompany deletes a company with everything that belongs to it, after all of it
-	// exported. It fails with fault.Refused while the company is connected or a device is
-	// managed, with fault.NotFound without the company, and with the error of exporter. If it
-	// fails with fault.Unavailable, the company may stay stopped.
-	DeleteCompany(ctx context.Context, id string, exporter durable.RowExporter) error
 }
 
 // SignupKept is how long a sign-up that was left half-way can be gone on with.

@@ -201,7 +201,7 @@ func (db *DB) WalkActivity(ctx context.Context, companyID string, head func(acti
 	})
 }
 
-// ExportActivity implements activity.ChainExporter.
+// ExportActivity implements activity.Store.
 func (db *DB) ExportActivity(ctx context.Context, companyID string, since time.Time, entry func(activity.Entry) error,
 	head func(h activity.Head, before string) error) error {
 	return db.engine.Snapshot(ctx, func(ctx context.Context, c conn) error {

@@ -153,7 +153,7 @@ func deleteAll(ctx context.Context, t *tx, all []lockedAsset) {
 	counts.save(ctx, t)
 }
 
-// ArchiveAssets implements asset.Archiver.
+// ArchiveAssets implements asset.Editor.
 func (db *DB) ArchiveAssets(ctx context.Context, companyID string, ids []string, archive bool) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // always in one order
 	return db.write(ctx, func(ctx context.Context, t *tx) error {

@@ -16,7 +16,7 @@ import (
 // errDry ends an import that is to write nothing.
 var errDry = errors.New("nothing is to be written")
 
-// Import implements asset.Importer. Imports of a company wait for each other and for
+// Import implements asset.Store. Imports of a company wait for each other and for
 // devices that join; a dry one only reads, and waits for none. Lines with a serial number
 // are matched some at a time, so that a large file takes little memory; those without one
 // are matched together, because they share names.

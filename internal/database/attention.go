@@ -19,7 +19,7 @@ import (
 // is paused or goes on.
 const attentionHint = "attention"
 
-// Attention implements attention.Store. It reads what waits with one query, whatever the
+// Attention implements attention.MailStore. It reads what waits with one query, whatever the
 // number of devices: each part is found by an index of what waits, and has a limit. Where
 // the company has people approve changes, a second query finds these, so that the rule
 // stays in one place.

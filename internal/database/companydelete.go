@@ -23,7 +23,7 @@ const (
 	deletionReason = "the company is being deleted"
 )
 
-// DeleteCompany implements company.Deleter. The company is stopped first. Once the export is
+// DeleteCompany deletes a company with everything that belongs to it. The company is stopped first. Once the export is
 // durable its people, keys and codes end at once, and its rows go in small transactions. If
 // that ends half-way, DeleteCompany and FinishDeletions go on with it.
 func (db *DB) DeleteCompany(ctx context.Context, id string, exporter durable.RowExporter) error {

@@ -27,7 +27,7 @@ func (db *DB) Passkeys(ctx context.Context, userID string) ([]account.Passkey, e
 		`SELECT `+passkeyColumns+` FROM passkeys p WHERE p.user_id = ? ORDER BY p.created_at, p.id`, userID)
 }
 
-// PasskeyUser implements account.PasskeyOwners.
+// PasskeyUser returns the user whose passkey has the id, or fault.NotFound.
 func (db *DB) PasskeyUser(ctx context.Context, id string) (account.User, error) {
 	return findUser(ctx, db.read(), `u.id = (SELECT p.user_id FROM passkeys p WHERE p.id = ?)`, id)
 }

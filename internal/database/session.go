@@ -51,7 +51,7 @@ func (db *DB) recordPerson(ctx context.Context, c conn, userID string, action ac
 	return db.record(ctx, c, u.CompanyID, e)
 }
 
-// SignInFailed implements account.SignInLog.
+// SignInFailed records a refused sign-in with its reason. Without a user it records nothing, but takes as long.
 func (db *DB) SignInFailed(ctx context.Context, u account.User, why string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if u.ID == "" {

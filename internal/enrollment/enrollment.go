@@ -94,17 +94,12 @@ type Store interface {
 	MarkInactive(ctx context.Context, companyID string, silentSince time.Time, limit int) (int, error)
 }
 
-// Companies lists companies.
-type Companies interface {
-	// Companies returns all companies. It fails as the database does.
-	Companies(ctx context.Context) ([]company.Company, error)
-}
-
 // Service applies observations of channels. An agent's enrollment is applied by EnrollAgent, in the
 // transaction that redeems its token. Concurrent use is safe.
 type Service struct {
-	Store     Store
-	Companies Companies
+	Store Store
+	// Companies lists the tenants whose devices may fall silent.
+	Companies func(ctx context.Context) ([]company.Company, error)
 	Now       func() time.Time
 }
 
@@ -127,7 +122,7 @@ const inactiveBatch = 500
 // others, and returns the errors of all. Call it every few minutes. Several replicas can call it at
 // the same time.
 func (s *Service) SweepInactive(ctx context.Context) (int, error) {
-	companies, err := s.Companies.Companies(ctx)
+	companies, err := s.Companies(ctx)
 	if err != nil {
 		return 0, err
 	}

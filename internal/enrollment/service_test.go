@@ -214,7 +214,7 @@ func newFleet(t testing.TB) *fleet {
 			t.Error(err)
 		}
 	})
-	f.db, f.service = db, &enrollment.Service{Store: db, Companies: db, Now: clock}
+	f.db, f.service = db, &enrollment.Service{Store: db, Companies: db.Companies, Now: clock}
 	return f
 }
 

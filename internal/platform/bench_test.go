@@ -155,7 +155,7 @@ func (b *bench) replica(db *database.DB, commands *command.Service, change func(
 		Endpoint: "http://vendor.test", Now: time.Now, Logger: b.log.logger(), Transport: transport,
 		Stores: platform.Stores{
 			Companies: db, Policies: db, Signups: db, Leases: db, Quota: db, Records: db, Enterprises: db,
-			Inventory: &enrollment.Service{Store: db, Companies: db, Now: time.Now}, Commands: commands,
+			Inventory: &enrollment.Service{Store: db, Companies: db.Companies, Now: time.Now}, Commands: commands,
 		},
 	}
 	if change != nil {

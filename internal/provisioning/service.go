@@ -74,9 +74,6 @@ type Image struct {
 // String keeps the picture out of logs.
 func (i Image) String() string { return "[" + i.MimeType + "]" }
 
-// ImagePNG returns the bytes of the PNG, for a surface that shows a picture.
-func (r Result) ImagePNG() []byte { return r.Image.Data }
-
 // Request asks for a code.
 type Request struct {
 	PolicyID      string // path name or short id

@@ -159,7 +159,7 @@ func TestCreate(t *testing.T) {
 		if strings.Contains(printed, "marker-password") {
 			t.Errorf("the password is outside the picture: %s", printed)
 		}
-		if _, err := png.Decode(bytes.NewReader(got.ImagePNG())); err != nil {
+		if _, err := png.Decode(bytes.NewReader(got.Image.Data)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -272,7 +272,7 @@ func TestImage_ZbarReadsIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		file := filepath.Join(t.TempDir(), "code.png")
-		if err := os.WriteFile(file, got.ImagePNG(), 0o600); err != nil {
+		if err := os.WriteFile(file, got.Image.Data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		read, err := exec.CommandContext(t.Context(), zbar, "--raw", "--quiet", "-Sdisable", "-Sqr.enable", file).Output()

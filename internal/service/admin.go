@@ -52,9 +52,9 @@ func OpenAdmin(now func() time.Time, keyFile string) func(context.Context, confi
 		if err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
-		return &cli.Admin{Companies: db, Keys: db, Assets: db, Editor: db, Importer: db, Archiver: db, Deleter: db, CompanyDeleter: db,
-			Enterprises: db, Companions: db, Identity: db, Names: db, Policies: policies, Users: db, Domains: db, Connections: db,
-			Activity: db, Signed: db, PublicURL: db.PublicURL,
+		return &cli.Admin{Companies: db, Keys: db, Assets: db, Editor: db, Deleter: db, DeleteCompany: db.DeleteCompany,
+			Enterprises: db, Companions: db, Identity: db, AssetsNamed: db.AssetsNamed, Policies: policies, Users: db, Domains: db,
+			Connections: db, Activity: db, Signed: db, PublicURL: db.PublicURL,
 			Passkeys: func(publicURL string) (approval.Passkeys, error) { return passkey.New(publicURL) },
 			Chain:    openChain(db, now), Backup: db.Backup, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now),
 			Tokens: db, Codes: db, Rollouts: db, Jobs: jobService(db, &command.Service{}, now), Mail: db,

@@ -33,14 +33,13 @@ func (w *wiring) portal() *portal.Portal {
 	keys := apikey.Keys{Store: w.db, Now: now}
 	reviewer := proposal.Reviewer{Service: w.proposals, Store: w.db}
 	company := &settings.Section{Controls: w.db, Federation: signIn.Federation, Platform: w.platform,
-		Assets: w.db, Policies: w.db, Keys: w.db, Troubles: w.db, Users: w.db, Updates: w.db, System: w.system, Throttle: w.db,
-		ClientAddress: signIn.ClientAddress,
-		Now:           now, Log: log}
+		Assets: w.db, Policies: w.db, Keys: w.db, Users: w.db, Updates: w.db, System: w.system, Throttle: w.db,
+		ClientAddress: signIn.ClientAddress, Now: now, Log: log}
 	return &portal.Portal{
 		Frame: &frame.Frame{
 			Registry: w.registry, Own: &w.own, Kernel: w.once.Kernel, Stands: w.db.PermitStands, Companies: w.db, Users: w.db,
-			Sessions: signIn.Sessions, Sealer: w.keys,
-			PublicURL: w.public, Hub: hub, Attention: w.db, Now: now, Log: log,
+			Sessions: signIn.Sessions, Sealer: w.keys, PublicURL: w.public, Hub: hub, Attention: w.db.Attention,
+			Activity: w.db.Activity, Trouble: w.db.EnterpriseTrouble, Now: now, Log: log,
 		},
 		Sections: []portal.Section{
 			&activity.Section{Store: w.db, Chain: w.records},
@@ -53,15 +52,13 @@ func (w *wiring) portal() *portal.Portal {
 			company,
 			&webhooks.Section{Service: w.webhooks, Steps: w.db},
 			&overview.Section{Assets: w.db, Commands: w.db, Policies: w.db, Proposals: w.db, Activity: w.db, Companies: w.db, Keys: w.db,
-				Troubles: w.db, Deciders: w.db,
-				Checklist: company.Checklist},
+				Approvers: w.db.Approvers, Checklist: company.Checklist},
 			&devices.Section{Assets: w.db, Commands: w.db, Open: w.db, Policies: w.db, Logs: w.db, Activity: w.db, Views: w.db,
-				Identity: w.db, Jobs: w.jobs, Undo: w.db, Archiver: w.db, Deleter: w.db, Importer: w.db,
-				Requests: w.db, EnrollAgain: w.link.EnrollAgain,
-				Companions: w.commands.Push != nil},
+				Identity: w.db, Jobs: w.jobs, Undo: w.db, Editor: w.db, Deleter: w.db,
+				Requests: w.db, EnrollAgain: w.link.EnrollAgain, Companions: w.commands.Push != nil},
 			&enroll.Section{Policies: w.db, Codes: w.db, Assets: w.db, Steps: w.db, App: w.link.AppState},
 			&approvals.Section{Reviewer: reviewer, Store: w.db, Assets: w.db, Passkeys: signIn.Passkeys,
-				Verifier: w.proposals.Verifier, Activity: w.db},
+				Verifier: w.proposals.Verifier},
 			&policies.Section{Policies: w.policies, Reviewer: reviewer, Assets: w.db, Progress: w.db.PolicyProgress,
 				Push: w.platform.PushPolicy},
 		},

@@ -137,7 +137,7 @@ func (w *wiring) useCases() (err error) {
 	}
 	w.webhooks = webhookService(w.db, w.keys, networks, w.db.Now)
 	w.jobs = jobService(w.db, w.commands, w.db.Now)
-	w.enrollments = &enrollment.Service{Store: w.db, Companies: w.db, Now: w.options.Now}
+	w.enrollments = &enrollment.Service{Store: w.db, Companies: w.db.Companies, Now: w.options.Now}
 	if w.policies, err = policyService(w.db, w.options.Now); err != nil {
 		return err
 	}
@@ -295,7 +295,7 @@ func (w *wiring) people() error {
 		return err
 	}
 	now, passwords := w.options.Now, account.NewPasswords(hashesAtOnce)
-	keys := account.Passkeys{Store: w.db, Owners: w.db, Steps: w.db, Sealer: w.keys, Now: now}
+	keys := account.Passkeys{Store: w.db, Owner: w.db.PasskeyUser, Steps: w.db, Sealer: w.keys, Now: now}
 	if w.passkeys != nil {
 		keys.Ceremonies = w.passkeys
 	}
@@ -303,7 +303,7 @@ func (w *wiring) people() error {
 		Sessions: web.Sessions{Store: w.db, Browsers: account.Browsers{Sealer: w.keys}, Now: now,
 			Secure: strings.HasPrefix(w.public, "https://")},
 		SignIn: account.SignIn{Users: w.db, Sessions: w.db, Passwords: passwords, Reserved: account.NewPasswords(hashesReserved),
-			Throttle: w.db, Log: w.db, Now: now},
+			Throttle: w.db, Refused: w.db.SignInFailed, Now: now},
 		Users:       account.Users{Store: w.db, Domains: w.db, Passwords: passwords, Now: now},
 		Invitations: account.Invitations{Store: w.db, Passwords: passwords, Now: now, Mail: w.letters()},
 		Federation: account.Federation{

@@ -5,7 +5,6 @@ package attention
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"time"
 
@@ -102,12 +101,6 @@ type Query struct {
 	CompanyID string
 	Policies  []string // nil: of all policies, else only about these
 	Rule      access.ApprovalRule
-}
-
-// Store finds what waits. It fails as the database does.
-type Store interface {
-	// Attention returns at most Limit items of each kind, the oldest first.
-	Attention(ctx context.Context, q Query) ([]Item, error)
 }
 
 // Sort puts items into the order of lists: by kind, and the oldest first.

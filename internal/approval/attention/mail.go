@@ -153,7 +153,8 @@ type ChoiceStore interface {
 // MailStore keeps what is sent to whom. Each method fails as the database does, and with the faults
 // that it names.
 type MailStore interface {
-	Store
+	// Attention returns at most Limit items of each kind, the oldest first.
+	Attention(ctx context.Context, q Query) ([]Item, error)
 	// MailCompanies are the companies in which a decision waits, the service has stopped a job or
 	// webhook, or something happened that not every user was told or passed, by id and after one, at most limit, with the rule of
 	// approvals.

@@ -90,7 +90,7 @@ func (f *filler) makeSpares(ctx context.Context) {
 	}
 	lines, _, err := asset.ReadLines(strings.NewReader(spares))
 	script.Need(err)
-	script.Must(f.admin.Importer.Import(ctx, f.company.ID, lines, asset.ImportOptions{}))
+	script.Must(f.admin.Assets.Import(ctx, f.company.ID, lines, asset.ImportOptions{}))
 }
 
 // enrollAll enrolls what is missing of each group.

@@ -51,7 +51,7 @@ func (c *AssetImport) Run(env *Env) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		done := asset.Imported{Errors: wrong}
 		if len(wrong) == 0 {
-			if done, err = admin.Importer.Import(ctx, owner.ID, lines, asset.ImportOptions{Dry: c.Plan}); err != nil {
+			if done, err = admin.Assets.Import(ctx, owner.ID, lines, asset.ImportOptions{Dry: c.Plan}); err != nil {
 				return answer{}, err
 			}
 		}

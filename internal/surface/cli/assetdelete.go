@@ -125,7 +125,7 @@ func (c *CompanyDelete) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		err = kept.close(admin.CompanyDeleter.DeleteCompany(ctx, owner.ID, kept))
+		err = kept.close(admin.DeleteCompany(ctx, owner.ID, kept))
 		return answer{deletedCompanyView{owner.PathName(), kept.rows, c.Export}, func(w io.Writer) {
 			fmt.Fprintf(w, "Deleted %s; %s went to %s.\n", owner.PathName(), phrase.Count(kept.rows, "row", "rows"), c.Export)
 		}}, err

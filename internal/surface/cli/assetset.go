@@ -109,6 +109,6 @@ func (c *assetsOf) put(env *Env, archive bool, done string) error {
 		}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "%s %s.\n", done, phrase.Count(len(ids), "asset", "assets"))
-		}}, admin.Archiver.ArchiveAssets(ctx, owner.ID, ids, archive)
+		}}, admin.Editor.ArchiveAssets(ctx, owner.ID, ids, archive)
 	})
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/oauth"
@@ -260,21 +261,23 @@ type Admin struct {
 	Keys      apikey.Store
 	Assets    asset.Store
 	Editor    asset.Editor
-	Importer  asset.Importer
-	Archiver  asset.Archiver
 	Deleter   asset.Deleter
-	// CompanyDeleter ends companies.
-	CompanyDeleter company.Deleter
+	// DeleteCompany deletes a company with everything that belongs to it, after all of it was
+	// exported. It fails with fault.Refused while the company is connected or a device is
+	// managed, with fault.NotFound without the company, and with the error of exporter. If it
+	// fails with fault.Unavailable, the company may stay stopped.
+	DeleteCompany func(ctx context.Context, id string, exporter durable.RowExporter) error
 	// Enterprises says what is wrong with companies' enterprises, and who may decide
 	// about requests.
 	Enterprises Enterprises
 	// Companions are the agents beside the platform's management.
 	Companions agentdevice.CompanionStore
 	Identity   Identity
-	Names      AssetNames
-	Policies   policy.Service
-	Users      account.UserStore
-	Domains    account.DomainStore
+	// AssetsNamed returns the ids of a company's assets with an identification, at most limit.
+	AssetsNamed func(ctx context.Context, companyID, identification string, limit int) ([]string, error)
+	Policies    policy.Service
+	Users       account.UserStore
+	Domains     account.DomainStore
 	// Connections are the OAuth connections of people's applications.
 	Connections oauth.ConnectionStore
 	// Signed is what people signed with their passkeys.

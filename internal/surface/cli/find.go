@@ -23,13 +23,6 @@ import (
 // Users, keys, connections, policies and assets are named by their id or by their name. An id takes precedence.
 // A name that several of them have is refused with their ids.
 
-// AssetNames finds assets by what people call them. It fails as the database does.
-type AssetNames interface {
-	// AssetsNamed returns the ids of a company's assets with an identification, at most
-	// limit.
-	AssetsNamed(ctx context.Context, companyID, identification string, limit int) ([]string, error)
-}
-
 // maxShownIDs is how many ids of one name an error lists.
 const maxShownIDs = 10
 
@@ -95,7 +88,7 @@ func (d *Admin) asset(ctx context.Context, owner company.Company, ref string) (s
 			return id, err
 		}
 	}
-	ids, err := d.Names.AssetsNamed(ctx, owner.ID, ref, maxShownIDs+1)
+	ids, err := d.AssetsNamed(ctx, owner.ID, ref, maxShownIDs+1)
 	if err != nil {
 		return "", err
 	}

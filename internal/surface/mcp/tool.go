@@ -10,14 +10,12 @@ import (
 
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/surface/edge"
 )
 
-// Pictured is a result with a picture, which becomes an image block; its text
-// form stays out of what a model reads.
-type Pictured interface{ ImagePNG() []byte }
-
-// pictureMember is the result's member that the image block replaces.
+// pictureMember is the member of provisioning.Result that becomes an image block; its
+// text form stays out of what a model reads.
 const pictureMember = "image"
 
 // describe derives the tool of an operation.
@@ -53,7 +51,7 @@ func describe(o *operation.Operation) (*sdk.Tool, error) {
 }
 
 func isPictured(o *operation.Operation) bool {
-	return o.Result().Implements(reflect.TypeFor[Pictured]())
+	return o.Result() == reflect.TypeFor[provisioning.Result]()
 }
 
 // call runs an operation through the kernel for the caller of the tool.
@@ -95,23 +93,24 @@ func elicit(params *sdk.CallToolParamsRaw, f *fault.Error) *sdk.CallToolResult {
 
 func succeeded(o *operation.Operation, result any) (*sdk.CallToolResult, error) {
 	if before, ok := result.(operation.Repeated); ok && isPictured(o) {
-		result = reflect.New(o.Result()).Interface() // to have the picture's method
-		if err := json.Unmarshal(before.JSON, result); err != nil {
+		var code provisioning.Result // to have the picture
+		if err := json.Unmarshal(before.JSON, &code); err != nil {
 			return nil, err
 		}
+		result = code
 	}
 	body, err := operation.EncodeResult(result)
 	if err != nil {
 		return nil, err
 	}
-	picture, pictured := result.(Pictured)
+	picture, pictured := result.(provisioning.Result)
 	body, err = cleanJSON(body, pictured)
 	if err != nil {
 		return nil, err
 	}
 	answer := &sdk.CallToolResult{StructuredContent: json.RawMessage(body), Content: []sdk.Content{&sdk.TextContent{Text: string(body)}}}
 	if pictured {
-		answer.Content = append(answer.Content, &sdk.ImageContent{Data: picture.ImagePNG(), MIMEType: "image/png"})
+		answer.Content = append(answer.Content, &sdk.ImageContent{Data: picture.Image.Data, MIMEType: "image/png"})
 	}
 	return answer, nil
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
-	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
@@ -50,7 +49,6 @@ type Section struct {
 	Assets   asset.Finder
 	Passkeys account.Passkeys
 	Verifier approval.Verifier
-	Activity activity.Store
 }
 
 // Routes are the section's addresses.
@@ -135,7 +133,7 @@ func (s *Section) show(find finder) frame.Handler {
 			err = s.admit(v, &m)
 		}
 		if v.Partial() && m.path != "" && fault.CodeOf(err) == fault.NotFound { // it ended while the page was open
-			m.closed = v.Ended(s.Activity, v.PathValue("id"), frame.Sentence(fault.From(err).Detail))
+			m.closed = v.Ended(v.PathValue("id"), frame.Sentence(fault.From(err).Detail))
 			m.tone, m.standing, err = frame.Idle, "Over", nil
 		}
 		if err != nil {
@@ -174,7 +172,7 @@ func (s *Section) elsewhere(v *frame.Visit, m matter, err error) error {
 		return err
 	}
 	return v.Redirect(m.path, frame.Flash{Tone: frame.Warn,
-		Text: v.Ended(s.Activity, v.PathValue("id"), frame.Sentence(fault.From(err).Detail))})
+		Text: v.Ended(v.PathValue("id"), frame.Sentence(fault.From(err).Detail))})
 }
 
 // open reports whether this person can decide now.

@@ -56,7 +56,7 @@ func (s *Section) refused(v *frame.Visit, find finder, path string, err error) e
 	}
 	now, gone := find(v)
 	if fault.CodeOf(gone) == fault.NotFound {
-		now.closed = v.Ended(s.Activity, v.PathValue("id"), frame.Sentence(fault.From(gone).Detail))
+		now.closed = v.Ended(v.PathValue("id"), frame.Sentence(fault.From(gone).Detail))
 	}
 	if now.closed == "" {
 		return v.Redirect(path, v.Failed(err))

@@ -184,7 +184,7 @@ func (s *Section) cancel(v *frame.Visit) error {
 	err := s.Store.CancelLoosening(v.Context(), v.Company.ID, v.PathValue("id"))
 	if fault.CodeOf(err) == fault.NotFound {
 		return v.Redirect(pagePath, frame.Flash{Tone: frame.Warn, Text: "There was nothing to cancel any more. " +
-			v.Ended(s.Store, v.PathValue("id"), "The change took effect, or was canceled.")})
+			v.Ended(v.PathValue("id"), "The change took effect, or was canceled.")})
 	}
 	if err != nil {
 		return err

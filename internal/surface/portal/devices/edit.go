@@ -146,7 +146,7 @@ func (s *Section) undo(v *frame.Visit, d asset.Asset) error {
 // archive puts an asset away, or takes it back.
 func (s *Section) archive(away bool, done string) frame.Handler {
 	return frame.On(s.find, func(v *frame.Visit, d asset.Asset) error {
-		err := s.Archiver.ArchiveAssets(v.Context(), v.Company.ID, []string{d.ID}, away)
+		err := s.Editor.ArchiveAssets(v.Context(), v.Company.ID, []string{d.ID}, away)
 		return v.Finish(frame.DevicePath(d.ID), err, done, fault.Unsupported)
 	})
 }

@@ -57,7 +57,7 @@ func (s *Section) importFile(v *frame.Visit) error {
 	case len(up.wrong) > 0:
 		p.Errors = up.wrong
 	default:
-		done, err := s.Importer.Import(v.Context(), v.Company.ID, up.lines, asset.ImportOptions{Dry: !really, Plan: plan})
+		done, err := s.Assets.Import(v.Context(), v.Company.ID, up.lines, asset.ImportOptions{Dry: !really, Plan: plan})
 		if err != nil {
 			return err
 		}

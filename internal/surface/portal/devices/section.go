@@ -42,9 +42,8 @@ type Section struct {
 	Identity Identity
 	Jobs     job.Service
 	Undo     asset.Undoer
-	Archiver asset.Archiver
+	Editor   asset.Editor
 	Deleter  asset.Deleter
-	Importer asset.Importer
 	// Requests are of devices that lost their key and ask to be enrolled again.
 	Requests agentdevice.RequestStore
 	// EnrollAgain makes a code with which a device enrolls as one asset.

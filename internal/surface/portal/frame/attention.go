@@ -2,7 +2,6 @@ package frame
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +24,7 @@ func (v *Visit) Reader() access.Approver {
 // Attention is what waits in the company and the person sees. It is read once for a visit.
 func (v *Visit) Attention() ([]attention.Item, error) {
 	if v.attention == nil {
-		all, err := v.frame.Attention.Attention(v.Context(), attention.Query{CompanyID: v.Company.ID, Policies: v.Principal.Policies,
+		all, err := v.frame.Attention(v.Context(), attention.Query{CompanyID: v.Company.ID, Policies: v.Principal.Policies,
 			Rule: v.Company.Settings.Controls.ApplyApproval})
 		if err != nil {
 			return nil, err
@@ -143,16 +142,10 @@ func (f *Frame) count(v *Visit) error {
 	return v.Fragment(Waiting(v, id, active))
 }
 
-// Troubles knows what is wrong with a company's enterprise at the platform. It fails as the database
-// does.
-type Troubles interface {
-	EnterpriseTrouble(ctx context.Context, companyID string) (company.Trouble, error)
-}
-
 // TroubleOf returns what is wrong with the enterprise of the person's company. A page is
 // shown although that cannot be read.
-func TroubleOf(v *Visit, troubles Troubles) company.Trouble {
-	trouble, err := troubles.EnterpriseTrouble(v.Context(), v.Company.ID)
+func TroubleOf(v *Visit) company.Trouble {
+	trouble, err := v.frame.Trouble(v.Context(), v.Company.ID)
 	if err != nil {
 		v.Note("state of the enterprise", err)
 	}

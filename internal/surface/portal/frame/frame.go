@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
@@ -31,9 +32,14 @@ type Frame struct {
 	Sealer    access.Sealer // of notices in cookies
 	PublicURL string        // without a slash at the end
 	Hub       *Hub
-	Attention attention.Store // what waits for people
-	Now       func() time.Time
-	Log       *slog.Logger
+	// Attention finds what waits for people: at most attention.Limit items of each kind, the oldest first.
+	Attention func(ctx context.Context, q attention.Query) ([]attention.Item, error)
+	// Activity is that of activity.Store.
+	Activity func(ctx context.Context, f activity.Filter, after activity.Cursor, limit int) ([]activity.Entry, error)
+	// Trouble returns what is wrong with a company's enterprise at the platform.
+	Trouble func(ctx context.Context, companyID string) (company.Trouble, error)
+	Now     func() time.Time
+	Log     *slog.Logger
 }
 
 // Handler serves one page, fragment or action. An error becomes a page, or a

@@ -21,14 +21,6 @@ type ControlStore interface {
 	// with fault.InvalidArguments for what company.Change refuses, fault.NotFound without the
 	// company, and fault.Refused while that is being deleted.
 	ChangeControls(ctx context.Context, companyID string, by account.User, change func(*company.Company)) ([]access.Loosening, error)
-	Log
-}
-
-// Log is the activity log, as far as it says how a change ended that waited. It fails as the
-// database does.
-type Log interface {
-	// Activity is that of activity.Store.
-	Activity(ctx context.Context, f activity.Filter, after activity.Cursor, limit int) ([]activity.Entry, error)
 }
 
 // Changed is what came of a change of controls.
@@ -58,17 +50,17 @@ func (v *Visit) ChangeControls(store ControlStore, back string, change func(*com
 			replacing(v, back, replaced, wanted.Settings))
 	}
 	if did.Waiting, err = store.ChangeControls(v.Context(), v.Company.ID, v.User, change); err == nil {
-		did.Canceled = v.canceled(store, all)
+		did.Canceled = v.canceled(all)
 	}
 	return did, false, err
 }
 
 // canceled says which of the requests that waited this visit has canceled.
-func (v *Visit) canceled(log Log, waited []access.Loosening) (text string) {
+func (v *Visit) canceled(waited []access.Loosening) (text string) {
 	if len(waited) == 0 {
 		return ""
 	}
-	entries, err := log.Activity(v.Context(), activity.Filter{CompanyID: v.Company.ID, Action: activity.LooseningCanceled},
+	entries, err := v.frame.Activity(v.Context(), activity.Filter{CompanyID: v.Company.ID, Action: activity.LooseningCanceled},
 		activity.Cursor{}, lately)
 	if err != nil {
 		v.Note("requests that were canceled", err)
@@ -85,9 +77,9 @@ func (v *Visit) canceled(log Log, waited []access.Loosening) (text string) {
 const lately = 20
 
 // Ended says who ended a change that waited, and how; otherwise if that is not found.
-func (v *Visit) Ended(log Log, id, otherwise string) string {
+func (v *Visit) Ended(id, otherwise string) string {
 	for _, action := range []activity.Action{activity.LooseningConfirmed, activity.LooseningCanceled, activity.LooseningApplied} {
-		all, err := log.Activity(v.Context(), activity.Filter{CompanyID: v.Company.ID, Action: action, Outcome: activity.OK},
+		all, err := v.frame.Activity(v.Context(), activity.Filter{CompanyID: v.Company.ID, Action: action, Outcome: activity.OK},
 			activity.Cursor{}, lately)
 		if err != nil {
 			v.Note("end of a change that waited", err)

@@ -34,7 +34,7 @@ func (s *Section) needs(v *frame.Visit) ([]need, error) {
 	if err != nil || len(items) == 0 {
 		return nil, err
 	}
-	people, err := s.Deciders.Approvers(v.Context(), v.Company.ID)
+	people, err := s.Approvers(v.Context(), v.Company.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -29,12 +29,6 @@ type Proposals interface {
 	WaitingAuthorizations(ctx context.Context, companyID string, policies []string) (int, error)
 }
 
-// Deciders finds who may decide. It fails as the database does.
-type Deciders interface {
-	// Approvers are the company's users as those who may decide.
-	Approvers(ctx context.Context, companyID string) ([]access.Approver, error)
-}
-
 // Section serves the overview.
 type Section struct {
 	Assets    asset.Overview
@@ -44,8 +38,8 @@ type Section struct {
 	Activity  activity.Store
 	Companies company.Store
 	Keys      apikey.Store
-	Deciders  Deciders
-	Troubles  frame.Troubles
+	// Approvers are the company's users as those who may decide.
+	Approvers func(ctx context.Context, companyID string) ([]access.Approver, error)
 	// Checklist is shown in place of everything while the company is empty.
 	Checklist func(v *frame.Visit) templ.Component
 }
@@ -82,7 +76,7 @@ func (s *Section) show(v *frame.Visit) error {
 		if err != nil {
 			v.Note("list of what waits", err)
 		}
-		return v.Show("Overview", frame.OverviewPath, welcome(v, frame.TroubleOf(v, s.Troubles), s.news(v), rows, s.Checklist(v)))
+		return v.Show("Overview", frame.OverviewPath, welcome(v, frame.TroubleOf(v), s.news(v), rows, s.Checklist(v)))
 	}
 	t := tiles{Failed: map[string]bool{}}
 	for name, read := range map[string]func(*frame.Visit, *tiles) error{
@@ -100,7 +94,7 @@ func (s *Section) show(v *frame.Visit) error {
 	if err != nil {
 		v.Note("list of what waits", err)
 	}
-	return v.Show("Overview", frame.OverviewPath, page(v, frame.TroubleOf(v, s.Troubles), s.news(v), rows, t))
+	return v.Show("Overview", frame.OverviewPath, page(v, frame.TroubleOf(v), s.news(v), rows, t))
 }
 
 // figure is a number that leads to its list.

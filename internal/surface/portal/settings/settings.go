@@ -55,7 +55,6 @@ type Section struct {
 	Assets     asset.Store
 	Policies   policy.Lister
 	Keys       apikey.Store
-	Troubles   frame.Troubles
 	Users      account.UserStore
 	Updates    Updates
 	// System reads the state of the service.
@@ -102,7 +101,7 @@ func (s *Section) general(v *frame.Visit) error {
 	c := v.Company
 	f := generalForm{Name: c.Name, Inactive: days(c.InactiveAfter), Keep: days(c.Settings.KeepActivity), Lost: c.Lost,
 		May: v.May(account.ManageCompany)}
-	return v.Show("Settings", frame.SettingsPath, generalPage(v, frame.TroubleOf(v, s.Troubles), f))
+	return v.Show("Settings", frame.SettingsPath, generalPage(v, frame.TroubleOf(v), f))
 }
 
 func days(d time.Duration) string { return strconv.FormatFloat(d.Hours()/24, 'f', -1, 64) }
@@ -124,7 +123,7 @@ func (s *Section) saveGeneral(v *frame.Visit) error {
 	if fault.CodeOf(err) == fault.InvalidArguments {
 		f.Wrong = frame.Fields(err)
 		return v.ShowStatus(http.StatusUnprocessableEntity, "Settings", frame.SettingsPath,
-			generalPage(v, frame.TroubleOf(v, s.Troubles), f))
+			generalPage(v, frame.TroubleOf(v), f))
 	}
 	if err != nil {
 		return err

@@ -95,7 +95,7 @@ func (s *Section) open(v *frame.Visit) (*company.Signup, error) {
 }
 
 func (s *Section) platform(v *frame.Visit, open *company.Signup) error {
-	return v.Show("Platform", frame.SettingsPath, platformPage(v, frame.TroubleOf(v, s.Troubles), open))
+	return v.Show("Platform", frame.SettingsPath, platformPage(v, frame.TroubleOf(v), open))
 }
 
 // connect begins the sign-up, or begins it again: an earlier one that was left

@@ -59,7 +59,7 @@ func (s *Section) system(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	trouble := frame.TroubleOf(v, s.Troubles)
+	trouble := frame.TroubleOf(v)
 	return v.Show("System", frame.SettingsPath, systemPage(v, state, trouble))
 }
 
