@@ -3,13 +3,12 @@ package servertest
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/rest/resttest"
 )
@@ -78,12 +77,6 @@ func Sorted(words string) string {
 // Fetch gets a page without credentials, and returns its status and body.
 func Fetch(t *testing.T, url string) (int, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
-	need(t, err)
-	response, err := http.DefaultClient.Do(request)
-	need(t, err)
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	need(t, err)
-	return response.StatusCode, string(body)
+	p := step(t, func() client.Page { return client.NewBrowser("").Get(t.Context(), url) })
+	return p.Status, p.Body
 }
