@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -77,6 +78,14 @@ func Sorted(words string) string {
 // Fetch gets a page without credentials, and returns its status and body.
 func Fetch(t *testing.T, url string) (int, string) {
 	t.Helper()
-	p := step(t, func() client.Page { return client.NewBrowser("").Get(t.Context(), url) })
-	return p.Status, p.Body
+	answer := Send(t, http.MethodGet, url, "")
+	return answer.Status, string(answer.Body)
+}
+
+// Send makes a request without cookies. Headers are names and values in turn.
+func Send(tb testing.TB, method, url, body string, headers ...string) Answer {
+	tb.Helper()
+	return answered(tb, func() client.Page {
+		return client.NewBrowser("").Send(tb.Context(), method, url, strings.NewReader(body), headers...)
+	})
 }
