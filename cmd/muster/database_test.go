@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/database/firsttest"
 	"github.com/musterhq/muster/internal/database/pgtest"
+	"github.com/musterhq/muster/internal/servertest"
 )
 
 // stored is a database that the first version made, with the program on it.
@@ -84,19 +85,7 @@ func (s *stored) whole() string {
 // answers asks a service for the number of assets.
 func (s *stored) answers(address string) {
 	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, address+"/api/v1/assets/count", nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	request.Header.Set("X-API-Key", s.old.Key)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		s.t.Errorf("counting the assets: %s", response.Status)
-	}
+	servertest.Client{TB: s.t, URL: address, Key: s.old.Key}.Get("/assets/count").Want(s.t, http.StatusOK)
 }
 
 // Only migrate and serve change an older database; every other command refuses it

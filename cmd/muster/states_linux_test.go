@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/test/needs"
 	"github.com/musterhq/muster/test/poll"
 )
@@ -117,7 +117,7 @@ func TestServe_FullDisk(t *testing.T) {
 	p := processes{t: t, dir: dir}
 	p.run("company", "create", "acme")
 	service := p.serve()
-	if status, text := get(t, service.address+"/readyz"); status != http.StatusOK || !strings.Contains(text, `"disk":"ok"`) {
+	if status, text := servertest.Fetch(t, service.address+"/readyz"); status != http.StatusOK || !strings.Contains(text, `"disk":"ok"`) {
 		t.Errorf("at first readyz answers %d %s", status, text)
 	}
 	filler, err := os.Create(filepath.Join(dir, "filler"))
@@ -128,11 +128,11 @@ func TestServe_FullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "full", func() error {
-		if status, text := get(t, service.address+"/readyz"); status != http.StatusServiceUnavailable ||
+		if status, text := servertest.Fetch(t, service.address+"/readyz"); status != http.StatusServiceUnavailable ||
 			!strings.Contains(text, `"disk":"full`) {
 			return fmt.Errorf("readyz answers %d %s", status, text)
 		}
-		_, text := get(t, service.address+"/metrics")
+		_, text := servertest.Fetch(t, service.address+"/metrics")
 		if strings.Contains(text, "muster_database_write_failures_total 0\n") || !strings.Contains(text, "muster_disk_free_bytes 0\n") ||
 			!strings.Contains(text, "\nmuster_ready 0\n") {
 			return fmt.Errorf("the metrics say %s, %s", linesWith(text, "muster_d"), linesWith(text, "muster_ready"))
@@ -144,7 +144,7 @@ func TestServe_FullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "room again", func() error {
-		if status, text := get(t, service.address+"/readyz"); status != http.StatusOK {
+		if status, text := servertest.Fetch(t, service.address+"/readyz"); status != http.StatusOK {
 			return fmt.Errorf("readyz answers %d %s", status, text)
 		}
 		return nil
@@ -168,27 +168,10 @@ func linesWith(text, part string) (found []string) {
 	return found
 }
 
-func get(t *testing.T, address string) (int, string) {
-	t.Helper()
-	return call(t, http.MethodGet, address, "")
-}
-
 func call(t *testing.T, method, address, body string) (int, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(text)
+	answer := servertest.Send(t, method, address, body)
+	return answer.Status, string(answer.Body)
 }
 
 // emulated are processes that use a platform's emulator, which runs as a process too.
@@ -265,7 +248,7 @@ func TestServe_SharedSubscription(t *testing.T) {
 			t.Errorf("the doctor says %+v, want %s", f, foreign)
 		}
 	}
-	_, metrics := get(t, serviceA.address+"/metrics")
+	_, metrics := servertest.Fetch(t, serviceA.address+"/metrics")
 	if counted := linesWith(metrics, `kind="ENROLLMENT",outcome="foreign"`); len(counted) != 1 || strings.HasSuffix(counted[0], " 0\n") {
 		t.Errorf("no foreign notification is counted: %s", counted)
 	}
@@ -295,7 +278,7 @@ func TestDisconnect_LostEnterpriseWithKills(t *testing.T) {
 		}
 		return nil
 	})
-	if status, text := get(t, service.address+"/readyz"); status != http.StatusOK ||
+	if status, text := servertest.Fetch(t, service.address+"/readyz"); status != http.StatusOK ||
 		!strings.Contains(text, "does not have the enterprise of 1 company") {
 		t.Errorf("readyz answers %d %s", status, text)
 	}
@@ -356,7 +339,7 @@ func TestDisconnect_KilledAtThePlatform(t *testing.T) {
 				t.Fatal(err)
 			}
 			eventually(t, "asked", func() error {
-				if _, text := get(t, emulator+"/emulator/v1/calls"); !strings.Contains(text, `"method":"delete"`) &&
+				if _, text := servertest.Fetch(t, emulator+"/emulator/v1/calls"); !strings.Contains(text, `"method":"delete"`) &&
 					!strings.Contains(text, `"method": "delete"`) {
 					return fmt.Errorf("the platform was not asked")
 				}

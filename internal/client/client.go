@@ -1,5 +1,7 @@
 // Package client calls a service of Muster over REST, as the command line does from any
-// machine. It sends one request for each call and follows no redirect, so that the API key
+// machine, and uses its portal with a browser without scripts.
+//
+// A [Client] sends one request for each call and follows no redirect, so that the API key
 // goes to the service alone. What is sent again is the caller's decision.
 package client
 
@@ -58,14 +60,15 @@ type Request struct {
 	Body   []byte // JSON; nil: none
 	// IdempotencyKey makes the request one that may be sent again; empty: none.
 	IdempotencyKey string
-	Reason, Ticket string // why, for the record; may be empty
+	Reason, Ticket string   // why, for the record; may be empty
+	Headers        []string // more, or others than the usual ones: names and values in turn
 }
 
-// Answer is a success.
+// Answer is what the service answered.
 type Answer struct {
 	Status int
+	Header http.Header
 	Body   []byte
-	Budget *Budget // nil: the call spends none
 }
 
 // Unconfirmed reports whether it is not known if the effect happened.
@@ -80,39 +83,23 @@ func (e *Lost) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *Lost) Unwrap() error { return e.Err }
 
-// Do sends one request. Errors are a *Problem, which the service answered, or a *Lost.
+// Do sends one request and returns a success. Errors are a *Problem, which the service answered, or a *Lost.
 func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
-	request, err := c.request(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	response, err := c.HTTP.Do(request)
-	if err != nil {
-		if outer, ok := errors.AsType[*url.Error](err); ok {
-			err = outer.Err // without the whole address
-		}
-		return nil, &Lost{fmt.Errorf("no answer from %s: %w", c.Address, err)}
-	}
-	defer response.Body.Close() // it was read
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	a, err := c.Exchange(ctx, r)
 	switch {
 	case err != nil:
-		return nil, &Lost{fmt.Errorf("the answer of %s broke off: %w", c.Address, err)}
-	case len(body) > maxAnswer:
-		return nil, &Lost{fmt.Errorf("the answer of %s is longer than %d bytes", c.Address, maxAnswer)}
-	case response.StatusCode >= http.StatusInternalServerError && !strings.HasPrefix(response.Header.Get("Content-Type"), problemType):
-		return nil, &Lost{fmt.Errorf("%s answers %d %s, as something before the service does", c.Address, response.StatusCode,
-			http.StatusText(response.StatusCode))}
-	case response.StatusCode < 200 || response.StatusCode > 299:
-		return nil, problemOf(response, body)
+		return nil, err
+	case a.Status >= http.StatusInternalServerError && !strings.HasPrefix(a.Header.Get("Content-Type"), problemType):
+		return nil, &Lost{fmt.Errorf("%s answers %d %s, as something before the service does", c.Address, a.Status,
+			http.StatusText(a.Status))}
+	case a.Status < 200 || a.Status > 299:
+		return nil, problemOf(a)
 	}
-	return &Answer{Status: response.StatusCode, Body: body, Budget: budgetOf(response.Header)}, nil
+	return a, nil
 }
 
-// problemType is the form of every failure of the service itself.
-const problemType = "application/problem+json"
-
-func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
+// Exchange sends one request and returns any answer: a refusal as well. Errors are a *Lost, or of a request that HTTP forbids.
+func (c *Client) Exchange(ctx context.Context, r Request) (*Answer, error) {
 	address := c.Address + r.Path
 	if len(r.Query) > 0 {
 		address += "?" + r.Query.Encode()
@@ -130,5 +117,37 @@ func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) 
 			request.Header.Set(name, value)
 		}
 	}
-	return request, nil
+	setHeaders(request, r.Headers)
+	answer, _, err := exchange(c.HTTP, request, c.Address)
+	return answer, err
+}
+
+// exchange sends a request to the service at an address, and returns the answer with where it is from. Errors are a *Lost.
+func exchange(via *http.Client, request *http.Request, address string) (*Answer, *url.URL, error) {
+	response, err := via.Do(request)
+	if err != nil {
+		if outer, ok := errors.AsType[*url.Error](err); ok {
+			err = outer.Err // without the whole address
+		}
+		return nil, nil, &Lost{fmt.Errorf("no answer from %s: %w", address, err)}
+	}
+	defer response.Body.Close() // it was read
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, nil, &Lost{fmt.Errorf("the answer of %s broke off: %w", address, err)}
+	case len(body) > maxAnswer:
+		return nil, nil, &Lost{fmt.Errorf("the answer of %s is longer than %d bytes", address, maxAnswer)}
+	}
+	return &Answer{response.StatusCode, response.Header, body}, response.Request.URL, nil
+}
+
+// problemType is the form of every failure of the service itself.
+const problemType = "application/problem+json"
+
+// setHeaders sets headers, which are names and values in turn.
+func setHeaders(r *http.Request, headers []string) {
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
 }

@@ -44,28 +44,28 @@ func (p *Problem) Error() string {
 
 // problemOf reads an answer that is no success. Where it has no text, as a proxy's may have
 // none that is meant for programs, the status stands for it.
-func problemOf(r *http.Response, body []byte) *Problem {
+func problemOf(a *Answer) *Problem {
 	p := &Problem{}
 	var small struct {
 		Message string `json:"message"`
 	}
-	if strings.Contains(r.Header.Get("Content-Type"), "json") && json.Unmarshal(body, p) == nil {
-		_ = json.Unmarshal(body, &small) // the shared object of 401 and of some 429
+	if strings.Contains(a.Header.Get("Content-Type"), "json") && json.Unmarshal(a.Body, p) == nil {
+		_ = json.Unmarshal(a.Body, &small) // the shared object of 401 and of some 429
 	}
 	if p.Detail == "" {
 		p.Detail = small.Message
 	}
 	switch {
 	case p.Detail != "":
-	case r.StatusCode == http.StatusNotFound:
+	case a.Status == http.StatusNotFound:
 		p.Detail = "there is nothing of this name that the key may see"
-	case r.StatusCode >= 300 && r.StatusCode < 400:
-		p.Detail = fmt.Sprintf("the service answers %d and leads elsewhere: give the address that it is meant to be used at", r.StatusCode)
+	case a.Status >= 300 && a.Status < 400:
+		p.Detail = fmt.Sprintf("the service answers %d and leads elsewhere: give the address that it is meant to be used at", a.Status)
 	default:
-		p.Detail = fmt.Sprintf("the service answers %d %s", r.StatusCode, http.StatusText(r.StatusCode))
+		p.Detail = fmt.Sprintf("the service answers %d %s", a.Status, http.StatusText(a.Status))
 	}
-	p.Status, p.RequestID = r.StatusCode, r.Header.Get("X-Request-Id")
-	if seconds, err := strconv.Atoi(r.Header.Get("Retry-After")); err == nil && seconds >= 0 {
+	p.Status, p.RequestID = a.Status, a.Header.Get("X-Request-Id")
+	if seconds, err := strconv.Atoi(a.Header.Get("Retry-After")); err == nil && seconds >= 0 {
 		p.RetryAfter = time.Duration(seconds) * time.Second
 	}
 	return p
@@ -82,8 +82,9 @@ type Budget struct {
 
 var budgetShape = regexp.MustCompile(`^"[^"]*";r=([0-9]+);t=([0-9]+)$`)
 
-func budgetOf(h http.Header) *Budget {
-	found := budgetShape.FindStringSubmatch(h.Get("RateLimit"))
+// Budget is what the call left; nil: it spends none.
+func (a *Answer) Budget() *Budget {
+	found := budgetShape.FindStringSubmatch(a.Header.Get("RateLimit"))
 	if found == nil {
 		return nil
 	}

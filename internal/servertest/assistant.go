@@ -2,12 +2,12 @@ package servertest
 
 import (
 	"encoding/json"
-	"io"
 	"maps"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/surface/mcp"
 )
 
@@ -95,23 +95,13 @@ type Tool struct {
 // Send posts a body to the MCP endpoint; headers are names and values in turn.
 func (a Assistant) Send(body string, headers ...string) Answer {
 	a.TB.Helper()
-	request, err := http.NewRequestWithContext(a.TB.Context(), http.MethodPost, a.URL+mcp.Path, strings.NewReader(body))
-	need(a.TB, err)
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json, text/event-stream")
-	request.Header.Set("Mcp-Protocol-Version", a.Protocol)
-	for name, values := range a.Header {
-		request.Header[name] = values
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		request.Header.Add(headers[i], headers[i+1])
-	}
-	response, err := http.DefaultClient.Do(request)
-	need(a.TB, err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	need(a.TB, err)
-	return Answer{response.StatusCode, response.Header, text}
+	b := client.NewBrowser(a.URL)
+	b.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
+		"Mcp-Protocol-Version": {a.Protocol}}
+	maps.Copy(b.Header, a.Header)
+	return answered(a.TB, func() client.Page {
+		return b.Send(a.TB.Context(), http.MethodPost, mcp.Path, strings.NewReader(body), headers...)
+	})
 }
 
 // Request calls a method of the protocol.

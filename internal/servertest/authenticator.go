@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/internal/passkey/virtual"
@@ -34,17 +33,6 @@ func (a *Authenticator) answer(text string, err error) string {
 	a.tb.Helper()
 	need(a.tb, err)
 	return text
-}
-
-// Options are the options that a page gives to navigator.credentials.
-func (a Page) Options(tb testing.TB) string {
-	tb.Helper()
-	_, rest, found := strings.Cut(a.Body, `data-options="`)
-	text, _, ended := strings.Cut(rest, `"`)
-	if !found || !ended {
-		tb.Fatalf("%s asks for no passkey: %.1500s", a.Path, a.Body)
-	}
-	return strings.ReplaceAll(text, "&#34;", `"`)
 }
 
 // AddPasskey adds the passkey to the account of a person who has proved their

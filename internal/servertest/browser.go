@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/resource"
@@ -28,18 +28,18 @@ const (
 	// ClientRedirect is where the test clients' codes go; nothing is there.
 	ClientRedirect = "https://app.example.com/cb"
 
+	formType     = "application/x-www-form-urlencoded"
 	codeVerifier = "0123456789012345678901234567890123456789abc"
 )
 
 // Browser is a portal user with a browser, which keeps cookies and follows no
 // redirects.
 type Browser struct {
-	env     *Env
-	User    account.User
-	browser *http.Client
-	// address is where the person's requests come from, by the word of a proxy
-	// that the environment's replicas trust: limits by address are each person's own.
-	address string
+	env  *Env
+	User account.User
+	// browser says where the person's requests come from as a proxy does that the environment's
+	// replicas trust: limits by address are each person's own.
+	browser *client.Browser
 }
 
 // Browser makes a portal user.
@@ -49,12 +49,10 @@ func (e *Env) Browser(c company.Company, role account.Role, policies ...string) 
 	u, err := users.Create(e.TB.Context(), account.NewUserRequest{CompanyID: c.ID, Email: resource.NewID() + "@" + c.Slug + ".test",
 		Role: role, Policies: policies, Password: Password})
 	need(e.TB, err)
-	jar, err := cookiejar.New(nil)
-	need(e.TB, err)
-	address := fmt.Sprintf("2001:db8:%x:%x::1", rand.Uint32N(1<<16), rand.Uint32N(1<<16))
-	return &Browser{e, u, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse
-	}}, address}
+	browser := client.NewBrowser("")
+	browser.HTTP.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	browser.Header = http.Header{"X-Forwarded-For": {fmt.Sprintf("2001:db8:%x:%x::1", rand.Uint32N(1<<16), rand.Uint32N(1<<16))}}
+	return &Browser{e, u, browser}
 }
 
 // Change changes the person's account.
@@ -82,42 +80,26 @@ func (b *Browser) CheapPassword() {
 func (b *Browser) Send(address string, form url.Values, headers ...string) Answer {
 	b.env.TB.Helper()
 	if form == nil {
-		return b.do(http.MethodGet, address, "", headers)
+		return b.send(http.MethodGet, address, http.NoBody, headers)
 	}
-	return b.do(http.MethodPost, address, form.Encode(), append([]string{"Content-Type", "application/x-www-form-urlencoded"}, headers...))
+	return b.Upload(address, formType, strings.NewReader(form.Encode()), headers...)
 }
 
 // SendJSON posts JSON.
 func (b *Browser) SendJSON(address, body string) Answer {
 	b.env.TB.Helper()
-	return b.do(http.MethodPost, address, body, []string{"Content-Type", "application/json"})
+	return b.Upload(address, "application/json", strings.NewReader(body))
 }
 
 // Upload posts a form with a file, as it is read.
 func (b *Browser) Upload(address, contentType string, body io.Reader, headers ...string) Answer {
 	b.env.TB.Helper()
-	return b.stream(http.MethodPost, address, body, append([]string{"Content-Type", contentType}, headers...))
+	return b.send(http.MethodPost, address, body, append([]string{"Content-Type", contentType}, headers...))
 }
 
-func (b *Browser) do(method, address, body string, headers []string) Answer {
+func (b *Browser) send(method, address string, body io.Reader, headers []string) Answer {
 	b.env.TB.Helper()
-	return b.stream(method, address, strings.NewReader(body), headers)
-}
-
-func (b *Browser) stream(method, address string, body io.Reader, headers []string) Answer {
-	b.env.TB.Helper()
-	request, err := http.NewRequestWithContext(b.env.TB.Context(), method, address, body)
-	need(b.env.TB, err)
-	request.Header.Set("X-Forwarded-For", b.address)
-	for i := 0; i+1 < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := b.browser.Do(request)
-	need(b.env.TB, err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	need(b.env.TB, err)
-	return Answer{response.StatusCode, response.Header, text}
+	return answered(b.env.TB, func() client.Page { return b.browser.Send(b.env.TB.Context(), method, address, body, headers...) })
 }
 
 // SignIn signs the person in at an address of the service.
@@ -225,5 +207,5 @@ func (b *Browser) Cookies(address string) []*http.Cookie {
 	b.env.TB.Helper()
 	u, err := url.Parse(address)
 	need(b.env.TB, err)
-	return b.browser.Jar.Cookies(u)
+	return b.browser.HTTP.Jar.Cookies(u)
 }

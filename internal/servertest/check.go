@@ -3,13 +3,13 @@ package servertest
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -55,12 +55,14 @@ func Sorted(words string) string {
 // Fetch gets a page without credentials, and returns its status and body.
 func Fetch(t *testing.T, url string) (int, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
-	need(t, err)
-	response, err := http.DefaultClient.Do(request)
-	need(t, err)
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	need(t, err)
-	return response.StatusCode, string(body)
+	answer := Send(t, http.MethodGet, url, "")
+	return answer.Status, string(answer.Body)
+}
+
+// Send makes a request without cookies. Headers are names and values in turn.
+func Send(tb testing.TB, method, url, body string, headers ...string) Answer {
+	tb.Helper()
+	return answered(tb, func() client.Page {
+		return client.NewBrowser("").Send(tb.Context(), method, url, strings.NewReader(body), headers...)
+	})
 }

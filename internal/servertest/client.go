@@ -1,14 +1,11 @@
 package servertest
 
 import (
-	"bytes"
 	"encoding/json"
-	"html"
-	"io"
 	"net/http"
-	"regexp"
-	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/client"
 )
 
 // Client calls a replica with an API key.
@@ -19,10 +16,13 @@ type Client struct {
 }
 
 // Answer is what came back.
-type Answer struct {
-	Status int
-	Header http.Header
-	Body   []byte
+type Answer client.Answer
+
+// answered is the answer to a step of a browser.
+func answered(tb testing.TB, take func() client.Page) Answer {
+	tb.Helper()
+	p := step(tb, take)
+	return Answer{p.Status, p.Header, []byte(p.Body)}
 }
 
 // As returns a client of the replica with a key.
@@ -53,41 +53,26 @@ func (c Client) Do(method, path string, body any, headers ...string) Answer {
 
 // Try is Do for requests that may meet a dying service.
 func (c Client) Try(method, path string, body any, headers ...string) (Answer, error) {
-	var reader io.Reader
+	r := client.Request{Method: method, Path: client.Base + path, Headers: headers}
 	switch b := body.(type) {
 	case nil:
 	case string:
-		reader = strings.NewReader(b)
+		r.Body = []byte(b)
 	default:
 		text, err := json.Marshal(b)
 		if err != nil {
 			return Answer{}, err
 		}
-		reader = bytes.NewReader(text)
-	}
-	request, err := http.NewRequestWithContext(c.TB.Context(), method, c.URL+"/api/v1"+path, reader)
-	if err != nil {
-		return Answer{}, err
-	}
-	if c.Key != "" {
-		request.Header.Set("X-API-Key", c.Key)
-	}
-	if reader != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
+		r.Body = text
 	}
 	// Each on a connection of its own: on a used one that breaks, the standard
 	// client would itself repeat a request that has an Idempotency-Key.
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(request)
+	via := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := (&client.Client{Address: c.URL, Key: c.Key, HTTP: via}).Exchange(c.TB.Context(), r)
 	if err != nil {
 		return Answer{}, err
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	return Answer{response.StatusCode, response.Header, text}, err
+	return Answer(*answer), nil
 }
 
 // JSON decodes the body, which must be JSON, into v.
@@ -123,13 +108,5 @@ func (c Client) As(r *Replica) Client {
 	return c
 }
 
-var refresh = regexp.MustCompile(`<meta http-equiv="refresh" content="0;url=([^"]*)"`)
-
 // Onward is the address that a page leads to by itself; empty: none.
-func (a Answer) Onward() string {
-	found := refresh.FindSubmatch(a.Body)
-	if found == nil {
-		return ""
-	}
-	return html.UnescapeString(string(found[1]))
-}
+func (a Answer) Onward() string { return client.Page{Body: string(a.Body)}.Onward() }

@@ -2,15 +2,13 @@ package servertest
 
 import (
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/cookiejar"
 	"net/url"
-	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/test/port"
 )
@@ -25,27 +23,25 @@ func OnLocalhost(tb testing.TB) func(*config.Service, *service.Options) {
 	}
 }
 
-// PortalClient is a browser without scripts, which follows redirects.
+// PortalClient is client.Browser for tests: what fails, fails them.
 type PortalClient struct {
-	TB     testing.TB
-	URL    string
-	Client *http.Client
+	*client.Browser
+	TB testing.TB
 }
 
 // Page is what came back, after redirects.
-type Page struct {
-	Status int
-	Path   string
-	Header http.Header
-	Body   string
+type Page client.Page
+
+// step is a step of a browser, whose failure fails the test.
+func step[T any](tb testing.TB, take func() T) (result T) {
+	tb.Helper()
+	need(tb, script.Attempt(func() { result = take() }))
+	return result
 }
 
 // SignedOut is a browser that is not signed in.
 func (r *Replica) SignedOut(tb testing.TB) *PortalClient {
-	tb.Helper()
-	jar, err := cookiejar.New(nil)
-	need(tb, err)
-	return &PortalClient{TB: tb, URL: r.PublicURL(), Client: &http.Client{Jar: jar}}
+	return &PortalClient{client.NewBrowser(r.PublicURL()), tb}
 }
 
 // PortalClient is the browser of an environment user who has signed in.
@@ -59,43 +55,19 @@ func (r *Replica) PortalClient(tb testing.TB, u account.User) *PortalClient {
 // Get opens a page.
 func (v *PortalClient) Get(path string) Page {
 	v.TB.Helper()
-	return v.do("GET", path, nil)
+	return Page(step(v.TB, func() client.Page { return v.Browser.Get(v.TB.Context(), path) }))
 }
 
 // Post sends a form of names and values in turn.
 func (v *PortalClient) Post(path string, fields ...string) Page {
 	v.TB.Helper()
-	form := url.Values{}
-	for i := 0; i+1 < len(fields); i += 2 {
-		form.Add(fields[i], fields[i+1])
-	}
-	return v.do("POST", path, form)
+	return Page(step(v.TB, func() client.Page { return v.Browser.Post(v.TB.Context(), path, fields...) }))
 }
 
-func (v *PortalClient) do(method, path string, form url.Values, headers ...string) Page {
+// Submit sends a form. Headers are names and values in turn.
+func (v *PortalClient) Submit(path string, form url.Values, headers ...string) Page {
 	v.TB.Helper()
-	request, err := http.NewRequestWithContext(v.TB.Context(), method, v.URL+path, strings.NewReader(form.Encode()))
-	need(v.TB, err)
-	if form != nil {
-		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	answer, err := v.Client.Do(request)
-	if err != nil {
-		v.TB.Fatalf("%s %s: %v", method, path, err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(answer.Body)
-	need(v.TB, err)
-	return Page{answer.StatusCode, answer.Request.URL.RequestURI(), answer.Header, string(body)}
-}
-
-// From sends a form as a page of another origin would.
-func (v *PortalClient) From(origin, path string, form url.Values) Page {
-	v.TB.Helper()
-	return v.do("POST", path, form, "Origin", origin, "Sec-Fetch-Site", "cross-site")
+	return Page(step(v.TB, func() client.Page { return v.Browser.Submit(v.TB.Context(), path, form, headers...) }))
 }
 
 // Want fails the test unless the status is as wanted.
@@ -110,18 +82,11 @@ func (a Page) Want(tb testing.TB, status int) Page {
 // Field is the value of a hidden input of the page.
 func (a Page) Field(tb testing.TB, name string) string {
 	tb.Helper()
-	_, rest, found := strings.Cut(a.Body, `name="`+name+`" value="`)
-	value, _, ended := strings.Cut(rest, `"`)
-	if !found || !ended {
-		tb.Fatalf("%s has no field %s", a.Path, name)
-	}
-	return value
+	return step(tb, func() string { return client.Page(a).Field(name) })
 }
 
-// Away opens an address elsewhere and follows it back.
-func (v *PortalClient) Away(address string) Page {
-	v.TB.Helper()
-	there := *v
-	there.URL = ""
-	return there.do("GET", address, nil)
+// Options are the options that the page gives to navigator.credentials.
+func (a Page) Options(tb testing.TB) string {
+	tb.Helper()
+	return step(tb, func() string { return client.Page(a).Attribute(`data-options="`) })
 }

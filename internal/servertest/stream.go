@@ -15,7 +15,7 @@ func (b *Browser) Stream(tb testing.TB, address string) <-chan string {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	need(tb, err)
-	response, err := b.browser.Do(request)
+	response, err := b.browser.HTTP.Do(request)
 	need(tb, err)
 	if response.StatusCode != http.StatusOK {
 		tb.Fatalf("%s: %d", address, response.StatusCode)

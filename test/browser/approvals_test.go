@@ -3,9 +3,7 @@ package browser_test
 import (
 	"encoding/base64"
 	"encoding/json"
-	"net/http"
 	"net/url"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/test/browser"
 )
 
@@ -75,15 +74,8 @@ func (d *decision) end() {
 // post makes a call with the demo's key, which gives a reason, and decodes its answer.
 func (d *decision) post(demo browser.Demo, path, body, reason string, answer any) {
 	d.Helper()
-	request, err := http.NewRequestWithContext(d.Context(), http.MethodPost, demo.URL+"/api/v1"+path, strings.NewReader(body))
-	d.ok(err)
-	request.Header.Set("X-API-Key", demo.Key)
-	request.Header.Set("X-Muster-Reason", reason)
-	request.Header.Set("X-Muster-Ticket", "OPS-1")
-	response, err := http.DefaultClient.Do(request)
-	d.ok(err)
-	defer func() { _ = response.Body.Close() }()
-	d.ok(json.NewDecoder(response.Body).Decode(answer))
+	client := servertest.Client{TB: d, URL: demo.URL, Key: demo.Key}
+	client.Post(path, body, "X-Muster-Reason", reason, "X-Muster-Ticket", "OPS-1").JSON(d, answer)
 }
 
 // onApproval opens the page on which a person with a passkey approves a change of HIGH

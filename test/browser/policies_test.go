@@ -1,11 +1,9 @@
 package browser_test
 
 import (
-	"encoding/json"
-	"net/http"
-	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/test/browser"
 	"github.com/musterhq/muster/test/needs"
 )
@@ -163,21 +161,11 @@ func TestPolicyReview_ProposalsOfKeys(t *testing.T) {
 
 func proposeByKey(t *testing.T, demo browser.Demo, policyID string) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, demo.URL+"/api/v1/policies/"+policyID+"/changes",
-		strings.NewReader(`{"changes":[{"setting":"BLUETOOTH","value":"BLOCK"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("X-API-Key", demo.Key)
-	request.Header.Set("Content-Type", "application/json")
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	var made struct{ ProposalID, Detail string }
-	if err := json.NewDecoder(answer.Body).Decode(&made); err != nil || made.ProposalID == "" {
-		t.Fatalf("%d: %+v, %v", answer.StatusCode, made, err)
+	answer := servertest.Client{TB: t, URL: demo.URL, Key: demo.Key}.Post("/policies/"+policyID+"/changes",
+		`{"changes":[{"setting":"BLUETOOTH","value":"BLOCK"}]}`)
+	var made struct{ ProposalID string }
+	if answer.JSON(t, &made); made.ProposalID == "" {
+		t.Fatalf("%d: %s", answer.Status, answer.Body)
 	}
 	return made.ProposalID
 }

@@ -1,12 +1,11 @@
 package conformance_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"net/http"
 	"strconv"
 	"testing"
 
+	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/test/port"
 )
 
@@ -17,7 +16,7 @@ func TestAuthorizationServer(t *testing.T) {
 	w := newWorld(t)
 	number := strconv.Itoa(port.Reserve(t))
 	client := w.register(t, "http://127.0.0.1:"+number+"/callback")
-	browser := w.browser(t)
+	browser := w.browser()
 	see, done := browser.watch(t)
 	code, out := node(t, see, nil, suite, "authorization", "--url", w.service.PublicURL(), "--client-id", client,
 		"--resource", w.endpoint(), "-p", number, "--spec-version", "2026-07-28")
@@ -35,16 +34,10 @@ func (w *world) register(t *testing.T, redirect string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.Post(w.service.PublicURL()+"/oauth/register", "application/json", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
+	answer := servertest.Send(t, "POST", w.service.PublicURL()+"/oauth/register", string(body), "Content-Type", "application/json")
+	id, _ := answer.Members(t)["client_id"].(string)
+	if id == "" {
+		t.Fatalf("registration answers %d: %s", answer.Status, answer.Body)
 	}
-	defer response.Body.Close()
-	var made struct {
-		ClientID string `json:"client_id"`
-	}
-	if err := json.NewDecoder(response.Body).Decode(&made); err != nil || made.ClientID == "" {
-		t.Fatalf("registration answers %s: %v", response.Status, err)
-	}
-	return made.ClientID
+	return id
 }

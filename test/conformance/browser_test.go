@@ -1,84 +1,76 @@
 package conformance_test
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"html"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/oauth"
-	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/script"
 )
 
 // browser is the person's browser: it keeps cookies, follows the service's
 // redirects, and fills in the forms that it is shown.
 type browser struct {
 	*world
-	client *http.Client
+	*client.Browser
 }
 
-func (w *world) browser(t *testing.T) *browser {
-	t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &browser{w, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+func (w *world) browser() *browser {
+	b := client.NewBrowser("")
+	b.HTTP.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &browser{w, b}
 }
 
 // visit opens an authorize address as a client asks, signs in if it must, and
 // allows what is ticked, or the scopes of choose instead. It returns the
 // client's address to which the person is sent back.
-func (b *browser) visit(address string, choose []string) (string, error) {
-	signedIn := false
+func (b *browser) visit(address string, choose []string) (back string, err error) {
+	err = script.Attempt(func() { back = b.sentBack(address, choose) })
+	return back, err
+}
+
+func (b *browser) sentBack(address string, choose []string) string {
+	ctx, signedIn := context.Background(), false
 	for range 5 {
-		response, page, err := fetch(b.client, http.MethodGet, address, nil)
-		if err != nil {
-			return "", err
-		}
+		page := b.Get(ctx, address)
 		switch {
-		case response.StatusCode == http.StatusSeeOther:
-			address, err = follow(address, response)
-			if err != nil || !strings.HasPrefix(address, b.service.PublicURL()) {
-				return address, err
+		case page.Status == http.StatusSeeOther:
+			if address = follow(address, page); !strings.HasPrefix(address, b.service.PublicURL()) {
+				return address
 			}
-		case strings.Contains(page, `name="password"`) && !signedIn:
+		case strings.Contains(page.Body, `name="password"`) && !signedIn:
 			signedIn = true
-			form := url.Values{"email": {b.person.Email}, "password": {password}, "next": inputs(page, "next", false)}
-			if response, page, err = fetch(b.client, http.MethodPost, address, form); err != nil ||
-				response.StatusCode != http.StatusSeeOther {
-				return "", fmt.Errorf("sign-in: %w: %s", errors.Join(err, errors.New(response.Status)), page)
+			page = b.Post(ctx, address, "email", b.person.Email, "password", password, "next", page.Field("next"))
+			if page.Status != http.StatusSeeOther {
+				script.Fail("sign-in: %d: %s", page.Status, page.Body)
 			}
-			if address, err = follow(address, response); err != nil {
-				return "", err
-			}
-		case strings.Contains(page, `name="decision"`):
-			form := url.Values{"request": inputs(page, "request", false), "scope": inputs(page, "scope", true), "decision": {"allow"}}
+			address = follow(address, page)
+		case strings.Contains(page.Body, `name="decision"`):
+			form := url.Values{"request": {page.Field("request")}, "scope": ticked(page.Body), "decision": {"allow"}}
 			if choose != nil {
 				form["scope"] = choose
 			}
-			if response, page, err = fetch(b.client, http.MethodPost, address, form); err != nil || response.StatusCode != http.StatusOK {
-				return "", fmt.Errorf("consent: %w: %s", errors.Join(err, errors.New(response.Status)), page)
+			page = b.Submit(ctx, address, form)
+			if page.Status != http.StatusOK || page.Onward() == "" {
+				script.Fail("consent: %d: %s", page.Status, page.Body)
 			}
-			back := servertest.Answer{Body: []byte(page)}.Onward()
-			if back == "" {
-				return "", fmt.Errorf("consent leads nowhere: %s", page)
-			}
-			return back, nil
+			return page.Onward()
 		default:
-			return "", fmt.Errorf("%s answers %s: %s", address, response.Status, page)
+			script.Fail("%s answers %d: %s", address, page.Status, page.Body)
 		}
 	}
-	return "", errors.New("the service sends the browser round in circles")
+	script.Fail("the service sends the browser round in circles")
+	return ""
 }
 
 // watch waits for a program to print an authorize address, and answers it as a
@@ -96,7 +88,7 @@ func (b *browser) watch(t *testing.T) (see func(sofar string), done func()) {
 			visiting.Go(func() {
 				back, err := b.visit(found, nil)
 				if err == nil {
-					_, _, err = fetch(http.DefaultClient, http.MethodGet, back, nil)
+					err = script.Attempt(func() { client.NewBrowser("").Get(context.Background(), back) })
 				}
 				if err != nil {
 					t.Errorf("the browser: %v", err)
@@ -106,36 +98,18 @@ func (b *browser) watch(t *testing.T) (see func(sofar string), done func()) {
 	}, visiting.Wait
 }
 
-func follow(from string, response *http.Response) (string, error) {
-	base, err := url.Parse(from)
-	if err != nil {
-		return "", err
-	}
-	to, err := base.Parse(response.Header.Get("Location"))
-	if err != nil {
-		return "", err
-	}
-	return to.String(), nil
+func follow(from string, page client.Page) string {
+	return script.Must(script.Must(url.Parse(from)).Parse(page.Header.Get("Location"))).String()
 }
 
-var inputTag = regexp.MustCompile(`<input[^>]*>`)
+var tickedScope = regexp.MustCompile(`<input[^>]* name="scope" value="([^"]*)"[^>]* checked[^>]*>`)
 
-// inputs are the values of a form's inputs of a name; ticked ones alone if so
-// wanted.
-func inputs(page, name string, ticked bool) []string {
-	var values []string
-	for _, tag := range inputTag.FindAllString(page, -1) {
-		if attribute(tag, "name") == name && (!ticked || slices.Contains(strings.Fields(strings.TrimRight(tag, ">/")), "checked")) {
-			values = append(values, attribute(tag, "value"))
-		}
+// ticked are the scopes that are ticked on the consent page.
+func ticked(page string) (scopes []string) {
+	for _, found := range tickedScope.FindAllStringSubmatch(page, -1) {
+		scopes = append(scopes, html.UnescapeString(found[1]))
 	}
-	return values
-}
-
-func attribute(tag, name string) string {
-	_, after, _ := strings.Cut(tag, " "+name+`="`)
-	value, _, _ := strings.Cut(after, `"`)
-	return html.UnescapeString(value)
+	return scopes
 }
 
 // serve lets a script use the browser: /visit?to=ADDRESS[&scope=…] answers

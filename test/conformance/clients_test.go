@@ -24,7 +24,7 @@ func TestMCP_TypeScriptClients(t *testing.T) {
 			code, out := node(t, nil, []string{
 				"MCP_URL=" + w.endpoint(), "API_KEY=" + w.Key(w.Company, access.All),
 				"READING_KEY=" + w.Key(w.Company, access.DevicesRead|access.PoliciesRead), "BRIDGE=" + program,
-				"BROWSER=" + w.browser(t).serve(t),
+				"BROWSER=" + w.browser().serve(t),
 				"POLICY_ID=" + w.Policy.PathName(), "POLICY_NAME=" + w.Policy.Name, "ASSET_ID=" + w.assetName(),
 			}, script)
 			if done := strings.Count(out, "ok "); code != 0 || done != steps {

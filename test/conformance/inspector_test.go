@@ -101,7 +101,7 @@ func checkPicture(t *testing.T, code int, out, file string) {
 func TestInspector_SignsIn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	see, done := w.browser(t).watch(t)
+	see, done := w.browser().watch(t)
 	code, out := w.inspect(t, see, "", "--protocol-era", "modern", "--callback-url", "http://"+port.Address(t)+"/oauth/callback",
 		"--method", "tools/call", "--tool-name", "count_assets")
 	done()

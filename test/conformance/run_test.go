@@ -187,25 +187,3 @@ func complaints(text string) string {
 	}
 	return strings.Join(kept, "")
 }
-
-// fetch reads a page without following redirects.
-func fetch(client *http.Client, method, address string, form url.Values) (*http.Response, string, error) {
-	var body io.Reader
-	if form != nil {
-		body = strings.NewReader(form.Encode())
-	}
-	request, err := http.NewRequest(method, address, body)
-	if err != nil {
-		return nil, "", err
-	}
-	if form != nil {
-		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, "", err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	return response, string(text), err
-}

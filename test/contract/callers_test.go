@@ -69,43 +69,22 @@ func callREST(t *testing.T, r *servertest.Replica, key, tool string, args map[st
 
 func callMCP(t *testing.T, r *servertest.Replica, key, tool string, args map[string]any) verdict {
 	t.Helper()
-	text, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-		"params": map[string]any{"name": tool, "arguments": args}})
-	if err != nil {
-		t.Fatal(err)
+	assistant := servertest.WithKey(t, r.PublicURL(), key)
+	assistant.Protocol = "2025-06-18"
+	got := assistant.Call(tool, args)
+	if got.Status != http.StatusOK || got.Error != nil {
+		t.Fatalf("%s: %d, %v", tool, got.Status, got.Error)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.PublicURL()+"/mcp", strings.NewReader(string(text)))
-	if err != nil {
-		t.Fatal(err)
+	if !got.IsError {
+		var result map[string]any
+		got.OK(t, &result)
+		return verdict{status: success(r, tool), result: result}
 	}
-	for name, value := range map[string]string{"X-API-Key": key, "Content-Type": "application/json",
-		"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"} {
-		request.Header.Set(name, value)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	var answer struct {
-		Error  any
-		Result struct {
-			IsError           bool
-			StructuredContent map[string]any
-			Content           []struct{ Type, Text string }
-		}
-	}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || answer.Error != nil {
-		t.Fatalf("%s: %d, %v, %v", tool, response.StatusCode, err, answer.Error)
-	}
-	if !answer.Result.IsError {
-		return verdict{status: success(r, tool), result: answer.Result.StructuredContent}
-	}
-	if len(answer.Result.Content) != 1 || answer.Result.StructuredContent != nil {
-		t.Fatalf("%s: a tool error of %d blocks", tool, len(answer.Result.Content))
+	if len(got.Content) != 1 || got.StructuredContent != nil {
+		t.Fatalf("%s: a tool error of %d blocks", tool, len(got.Content))
 	}
 	var m map[string]any
-	if err := json.Unmarshal([]byte(answer.Result.Content[0].Text), &m); err != nil {
+	if err := json.Unmarshal([]byte(got.Content[0].Text), &m); err != nil {
 		t.Fatal(err)
 	}
 	status, _ := m["status"].(float64)

@@ -214,12 +214,7 @@ func row04TokensAreValidated(t *testing.T, s *authSite) {
 
 func post(t *testing.T, address, body string) int {
 	t.Helper()
-	response, err := http.Post(address, "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	return response.StatusCode
+	return servertest.Send(t, "POST", address, body, "Content-Type", "application/json").Status
 }
 
 func row05NoPassthrough(t *testing.T, s *authSite) {

@@ -72,7 +72,7 @@ func newEventSite(t *testing.T, env *servertest.Env) *eventSite {
 		s.other = other
 	}
 	s.ada = newDecider(t, env, replica, tenant.Company, account.Manager)
-	s.ada.Client.CheckRedirect = func(next *http.Request, _ []*http.Request) error {
+	s.ada.HTTP.CheckRedirect = func(next *http.Request, _ []*http.Request) error {
 		s.requestID = next.Response.Header.Get("X-Request-Id")
 		return nil
 	}

@@ -55,18 +55,10 @@ func TestOddText_IsRefusedOrFindsNothing(t *testing.T) {
 			}
 			client.Get("/assets?status="+escaped).Want(t, http.StatusBadRequest)
 			for _, path := range []string{"/agent/v1/checkin", "/agent/v1/wake"} {
-				request, err := http.NewRequestWithContext(t.Context(), "POST", base+path, strings.NewReader("{}"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				request.Header = http.Header{"Muster-Device": {strings.ReplaceAll(odd, "\x00", "\xfe")}, "Muster-Time": {"1"},
-					"Muster-Seq": {"1"}, "Muster-Sig": {"x"}}
-				answer, err := http.DefaultClient.Do(request)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if answer.Body.Close(); answer.StatusCode >= 500 {
-					t.Errorf("%s with %q: %d", path, odd, answer.StatusCode)
+				answer := servertest.Send(t, "POST", base+path, "{}", "Muster-Device", strings.ReplaceAll(odd, "\x00", "\xfe"),
+					"Muster-Time", "1", "Muster-Seq", "1", "Muster-Sig", "x")
+				if answer.Status >= 500 {
+					t.Errorf("%s with %q: %d", path, odd, answer.Status)
 				}
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/apikey"
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database/pgtest"
@@ -61,13 +62,9 @@ func hold(t *testing.T, method, address string, header http.Header, body any) fu
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), method, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header = header.Clone()
-	request.Header.Set("Content-Type", "application/json")
-	return servertest.Hold(t, http.DefaultClient, request, string(text))
+	browser := client.NewBrowser("")
+	browser.Header = header
+	return servertest.Hold(t, browser, method, address, string(text), "Content-Type", "application/json")
 }
 
 // ofREST and ofMCP are the answers to a caller.

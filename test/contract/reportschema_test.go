@@ -3,8 +3,6 @@ package contract_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"testing"
 	"time"
 
@@ -56,7 +54,7 @@ func TestOpenAPI_StatusReportsHaveTheirSchema(t *testing.T) {
 		schema := schemaAt(t, rest.OpenAPI(service.Registry(), ""), "/components/schemas/AssetView")
 		check := func(name, key, path string, members ...string) {
 			t.Helper()
-			text := read(t, service.PublicURL()+"/api/v1"+path, key)
+			text := servertest.Client{TB: t, URL: service.PublicURL(), Key: key}.Get(path).Want(t, 200).Body
 			value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 			if err != nil {
 				t.Fatal(err)
@@ -103,23 +101,4 @@ func schemaAt(t *testing.T, document []byte, pointer string) *jsonschema.Schema 
 		t.Fatal(err)
 	}
 	return schema
-}
-
-func read(t *testing.T, address, key string) []byte {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("X-API-Key", key)
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	var body bytes.Buffer
-	if _, err := body.ReadFrom(answer.Body); err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatal(fmt.Errorf("%s: %d, %w: %s", address, answer.StatusCode, err, body.String()))
-	}
-	return body.Bytes()
 }

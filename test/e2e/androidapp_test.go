@@ -1,13 +1,13 @@
 package e2e_test
 
 import (
+	"bytes"
 	"encoding/json"
-	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -36,15 +36,10 @@ func TestAndroidApp_InCodesAndServed(t *testing.T) {
 		code["DEVICE_ADMIN_SIGNATURE_CHECKSUM"] != want.Checksum {
 		t.Errorf("the code says %v, want the checksum %s", code, want.Checksum)
 	}
-	answer, err := http.Get(replica.PublicURL() + "/agent/agent.apk")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	got, err := io.ReadAll(answer.Body)
-	if err != nil || string(got) != string(want.Data) || answer.Header.Get("Content-Type") != "application/vnd.android.package-archive" ||
-		answer.ContentLength != int64(len(want.Data)) {
-		t.Errorf("%d %v: %d bytes, %v", answer.StatusCode, answer.Header, len(got), err)
+	answer := servertest.Send(t, "GET", replica.PublicURL()+"/agent/agent.apk", "")
+	if !bytes.Equal(answer.Body, want.Data) || answer.Header.Get("Content-Type") != "application/vnd.android.package-archive" ||
+		answer.Header.Get("Content-Length") != strconv.Itoa(len(want.Data)) {
+		t.Errorf("%d %v: %d bytes", answer.Status, answer.Header, len(answer.Body))
 	}
 	elsewhere := env.Start(func(c *config.Service, _ *service.Options) {
 		c.AgentAPK, c.AgentAPKURL = sample, "http://cdn.example/muster.apk"

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/test/poll"
 	"github.com/musterhq/muster/test/port"
@@ -80,14 +81,7 @@ func mb(bytes float64) float64 { return bytes / 1e6 }
 // settled is what the service has after a garbage collection.
 func (l *capacityLoad) settled(t *testing.T) figures {
 	t.Helper()
-	response, err := http.Get(l.private + "/debug/pprof/heap?gc=1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		t.Fatalf("the heap's profile is answered %d", response.StatusCode)
-	}
+	servertest.Send(t, "GET", l.private+"/debug/pprof/heap?gc=1", "").Want(t, http.StatusOK)
 	return l.figures(t)
 }
 

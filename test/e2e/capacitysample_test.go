@@ -1,16 +1,16 @@
 package e2e_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/internal/servertest"
 )
 
 // figures are what the service's process has at a moment; memory in bytes. own is resident memory
@@ -28,16 +28,13 @@ func (l *capacityLoad) figures(t *testing.T) figures {
 // processFigures reads the metrics of a process.
 func processFigures(t *testing.T, private string, pid int) (f figures) {
 	t.Helper()
-	response, err := http.Get(private + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
+	_, metrics := servertest.Fetch(t, private+"/metrics")
 	into := map[string]*float64{"go_goroutines": &f.goroutines, "go_memstats_heap_alloc_bytes": &f.heap,
 		"process_resident_memory_bytes": &f.resident, "process_cpu_seconds_total": &f.cpu}
-	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		name, text, _ := strings.Cut(lines.Text(), " ")
+	for line := range strings.Lines(metrics) {
+		name, text, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if value := into[name]; value != nil {
+			var err error
 			if *value, err = strconv.ParseFloat(text, 64); err != nil {
 				t.Fatal(err)
 			}

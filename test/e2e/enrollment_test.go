@@ -175,15 +175,10 @@ func bridge(t *testing.T, to string) string {
 // noApp: the download address answers with a page that says what is the matter.
 func noApp(t *testing.T, address string) {
 	t.Helper()
-	answer, err := http.Get(address + "/agent/agent.apk")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	page, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != 404 || !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") ||
-		!strings.Contains(string(page), "does not ship the Android app") {
-		t.Errorf("%d %v: %s", answer.StatusCode, err, page)
+	answer := servertest.Send(t, "GET", address+"/agent/agent.apk", "")
+	if answer.Status != 404 || !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") ||
+		!strings.Contains(string(answer.Body), "does not ship the Android app") {
+		t.Errorf("%d: %s", answer.Status, answer.Body)
 	}
 }
 

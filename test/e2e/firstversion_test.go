@@ -147,41 +147,19 @@ func lost(where string, before, now any) (lines []string) {
 func sameCredentials(t *testing.T, replica *servertest.Replica, old firsttest.Fixture) {
 	t.Helper()
 	base := replica.PublicURL()
-	browser := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	ask := func(title string, request *http.Request, want int) {
-		t.Helper()
-		answer, err := browser.Do(request.WithContext(t.Context()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		if answer.StatusCode != want {
-			t.Errorf("%s: status %d, want %d", title, answer.StatusCode, want)
-		}
-	}
-	form := func(path string, values url.Values) *http.Request {
-		request, err := http.NewRequest(http.MethodPost, base+path, strings.NewReader(values.Encode()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		return request
-	}
-	ask("password", form(web.SignInPath, url.Values{"email": {"admin@acme.test"}, "password": {"correct horse battery"}}),
-		http.StatusSeeOther)
-	page, err := http.NewRequest(http.MethodGet, base+"/devices", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page.Header.Set("Cookie", old.Session)
-	ask("session", page, http.StatusOK)
+	browser := replica.SignedOut(t)
+	browser.HTTP.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	browser.Header = http.Header{"Cookie": {old.Session}}
+	browser.Get("/devices").Want(t, http.StatusOK)
+	browser.Header = nil
+	browser.Post(web.SignInPath, "email", "admin@acme.test", "password", "correct horse battery").Want(t, http.StatusSeeOther)
 	var count struct{ TotalElements int }
 	servertest.WithToken(t, base, old.Tokens.Access).Call("list_assets", map[string]any{}).OK(t, &count)
 	if count.TotalElements < 3 {
 		t.Errorf("the AI client sees %d assets", count.TotalElements)
 	}
-	ask("refresh token", form("/oauth/token", url.Values{"grant_type": {"refresh_token"}, "client_id": {old.Client},
-		"refresh_token": {old.Tokens.Refresh}}), http.StatusOK)
+	browser.Post("/oauth/token", "grant_type", "refresh_token", "client_id", old.Client, "refresh_token", old.Tokens.Refresh).
+		Want(t, http.StatusOK)
 }
 
 // checksIn lets an agent that enrolled with the first version go on with the

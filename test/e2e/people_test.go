@@ -172,7 +172,8 @@ func TestPortal_OtherOriginsAreRefused(t *testing.T) {
 	portal := replica.PortalClient(t, env.Browser(acme, account.Admin).User)
 	for _, path := range []string{"/access/gates", "/access/keys", "/users", "/settings", "/settings/signin", "/account/password",
 		"/account/prove", "/activity/verify", "/settings/platform", "/signin", "/signin/company", "/invitation"} {
-		portal.From("https://evil.example", path, url.Values{"gate": {"deviceCommands"}, "on": {"true"}}).Want(t, http.StatusForbidden)
+		portal.Submit(path, url.Values{"gate": {"deviceCommands"}, "on": {"true"}}, "Origin", "https://evil.example",
+			"Sec-Fetch-Site", "cross-site").Want(t, http.StatusForbidden)
 	}
 	if c, err := env.DB().CompanyByID(t.Context(), acme.ID); err != nil || c.Settings.DeviceCommands {
 		t.Errorf("%+v, %v", c.Settings, err)
@@ -263,7 +264,7 @@ func TestCompanySignIn_LinksAndCreatesUsers(t *testing.T) {
 		if !found {
 			return portal, false, page.Body
 		}
-		back := portal.Away(provider.URL + strings.ReplaceAll(address, "&amp;", "&"))
+		back := portal.Get(provider.URL + strings.ReplaceAll(address, "&amp;", "&"))
 		if strings.Contains(back.Body, "Confirm your account") {
 			back = portal.Post("/signin/link", "link", back.Field(t, "link"), "password", servertest.Password)
 		}
@@ -307,7 +308,7 @@ func TestCompanySignIn_LinksAndCreatesUsers(t *testing.T) {
 	page := replica.SignedOut(t).Post("/signin/company", "email", admin.User.Email)
 	_, rest, _ := strings.Cut(page.Body, `href="`+provider.URL)
 	address, _, _ := strings.Cut(rest, `"`)
-	if back := replica.SignedOut(t).Away(provider.URL + strings.ReplaceAll(address, "&amp;", "&")); back.Status != 400 {
+	if back := replica.SignedOut(t).Get(provider.URL + strings.ReplaceAll(address, "&amp;", "&")); back.Status != 400 {
 		t.Errorf("another browser: %d at %s", back.Status, back.Path)
 	}
 	for _, secret := range []string{provider.Secret} {

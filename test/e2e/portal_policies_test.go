@@ -1,10 +1,6 @@
 package e2e_test
 
 import (
-	"context"
-	"io"
-	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"regexp"
 	"strings"
@@ -17,78 +13,43 @@ import (
 )
 
 // portal is the portal as it is shown to a person with a browser that runs no scripts.
-type portal struct {
-	t    *testing.T
-	base string
-	http *http.Client
-}
+type portal struct{ *servertest.PortalClient }
 
 // visit makes a user with a role, limited to some policies or not, and signs
 // the person in.
-func visit(t *testing.T, env *servertest.Env, r *servertest.Replica, companyID string, role account.Role, only ...string) *portal {
+func visit(t *testing.T, r *servertest.Replica, tenant *servertest.Tenant, role account.Role, only ...string) portal {
 	t.Helper()
-	email := resource.NewID() + "@acme.test"
-	if _, err := (account.Users{Store: env.DB(), Passwords: account.NewPasswords(1), Now: env.Now}).Create(t.Context(),
-		account.NewUserRequest{
-			CompanyID: companyID, Email: email, Name: "Person " + string(role), Role: role, Policies: only,
-			Password: "a long password"}); err != nil {
-		t.Fatal(err)
-	}
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &portal{t, r.PublicURL(), &http.Client{Jar: jar}}
-	p.post(200, "/signin", url.Values{"email": {email}, "password": {"a long password"}})
-	return p
+	person := tenant.Browser(tenant.Company, role, only...)
+	person.Change(func(u *account.User) { u.Name = "Person " + string(role) })
+	return portal{r.PortalClient(t, person.User)}
 }
 
-// do returns the text of the page where a request ends, and its path.
-func (p *portal) do(want int, request *http.Request) (text, path string) {
-	p.t.Helper()
-	answer, err := p.http.Do(request)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if answer.StatusCode != want {
-		p.t.Fatalf("%s %s ends %d at %s, want %d\n%.3000s", request.Method, request.URL.Path, answer.StatusCode,
-			answer.Request.URL, want, body)
-	}
-	return string(body), answer.Request.URL.Path
+func (p portal) get(want int, path string) string {
+	p.TB.Helper()
+	return p.Get(path).Want(p.TB, want).Body
 }
 
-func (p *portal) get(want int, path string) string {
-	p.t.Helper()
-	request, err := http.NewRequestWithContext(context.WithoutCancel(p.t.Context()), http.MethodGet, p.base+path, http.NoBody)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	text, _ := p.do(want, request)
+// post returns the page where a form leads, and its path.
+func (p portal) post(want int, path string, form url.Values) (text, at string) {
+	p.TB.Helper()
+	page := p.Submit(path, form).Want(p.TB, want)
+	at, _, _ = strings.Cut(page.Path, "?")
+	return page.Body, at
+}
+
+// posts is post where the path does not matter.
+func (p portal) posts(want int, path string, form url.Values) string {
+	p.TB.Helper()
+	text, _ := p.post(want, path, form)
 	return text
 }
 
-func (p *portal) post(want int, path string, form url.Values) (text, at string) {
-	p.t.Helper()
-	request, err := http.NewRequestWithContext(context.WithoutCancel(p.t.Context()), http.MethodPost, p.base+path,
-		strings.NewReader(form.Encode()))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	return p.do(want, request)
-}
-
-func (p *portal) sees(text string, wanted ...string) {
-	p.t.Helper()
+func (p portal) sees(text string, wanted ...string) {
+	p.TB.Helper()
 	_, main, _ := strings.Cut(text, "<main")
 	for _, w := range wanted {
 		if !strings.Contains(text, w) {
-			p.t.Errorf("the page does not say %q:\n%.1500s", w, main)
+			p.TB.Errorf("the page does not say %q:\n%.1500s", w, main)
 		}
 	}
 }
@@ -99,9 +60,9 @@ func TestPortalPolicies_WithoutScripts(t *testing.T) {
 	t.Parallel()
 	env := servertest.New(t)
 	tenant, replica := env.NewTenant("acme"), env.Start()
-	ada := visit(t, env, replica, tenant.Company.ID, account.Admin)
-	text, _ := ada.post(422, "/policies", url.Values{"name": {strings.ToUpper(tenant.Policy.Name)}, "type": {"PLATFORM"}})
-	ada.sees(text, "There is a policy")
+	ada := visit(t, replica, tenant, account.Admin)
+	ada.sees(ada.posts(422, "/policies", url.Values{"name": {strings.ToUpper(tenant.Policy.Name)}, "type": {"PLATFORM"}}),
+		"There is a policy")
 	text, at := ada.post(200, "/policies", url.Values{"name": {"<script>Kiosk"}, "type": {"AGENT"}})
 	ada.sees(text, "&lt;script&gt;Kiosk", "Fetched by agents", `name="s.CAMERA"`)
 	if strings.Contains(text, "<script>Kiosk") {
@@ -109,16 +70,14 @@ func TestPortalPolicies_WithoutScripts(t *testing.T) {
 	}
 
 	// An agent's policy: review on a page of its own, then save.
-	text, _ = ada.post(200, at+"/review", url.Values{"version": {"1"}, "s.CAMERA": {"BLOCK"}, "s.SMS": {""}})
-	ada.sees(text, "Review 1 change", "Save as version 2", `name="s.CAMERA" value="BLOCK"`)
-	text, _ = ada.post(200, at+"/save", url.Values{"version": {"1"}, "s.CAMERA": {"BLOCK"}})
-	ada.sees(text, "Saved &lt;script&gt;Kiosk as version 2.")
-	text, _ = ada.post(409, at+"/save", url.Values{"version": {"1"}, "s.CAMERA": {"ALLOW"}})
-	ada.sees(text, "was saved while you edited it", "Person admin", "1 of these settings was changed by both of you")
-	text, _ = ada.post(200, at+"/review", url.Values{"version": {"2"}, "s.CAMERA": {"BLOCK"}})
-	ada.sees(text, "Nothing to review")
-	text, _ = ada.post(200, at+"/restore", url.Values{"version": {"2"}, "revision": {"1"}})
-	ada.sees(text, "Rolled back to revision 1, saved as version 3.")
+	ada.sees(ada.posts(200, at+"/review", url.Values{"version": {"1"}, "s.CAMERA": {"BLOCK"}, "s.SMS": {""}}),
+		"Review 1 change", "Save as version 2", `name="s.CAMERA" value="BLOCK"`)
+	ada.sees(ada.posts(200, at+"/save", url.Values{"version": {"1"}, "s.CAMERA": {"BLOCK"}}), "Saved &lt;script&gt;Kiosk as version 2.")
+	ada.sees(ada.posts(409, at+"/save", url.Values{"version": {"1"}, "s.CAMERA": {"ALLOW"}}),
+		"was saved while you edited it", "Person admin", "1 of these settings was changed by both of you")
+	ada.sees(ada.posts(200, at+"/review", url.Values{"version": {"2"}, "s.CAMERA": {"BLOCK"}}), "Nothing to review")
+	ada.sees(ada.posts(200, at+"/restore", url.Values{"version": {"2"}, "revision": {"1"}}),
+		"Rolled back to revision 1, saved as version 3.")
 	ada.sees(ada.get(200, at+"/revisions?from=1&to=2"), "From revision 1 to 2", "Camera: Not set → Block", "Rollback", "Person admin")
 	ada.sees(ada.get(200, at+"/json"), "&#34;settings&#34;")
 	ada.sees(ada.get(200, at+"/devices"), "No device uses this policy")
@@ -127,30 +86,23 @@ func TestPortalPolicies_WithoutScripts(t *testing.T) {
 	of := "/policies/" + tenant.Policy.ID
 	text, proposed := ada.post(200, of+"/review", url.Values{"version": {"1"}, "s.CAMERA": {"BLOCK"}})
 	ada.sees(text, "Not applied yet", "left to apply it", "Apply 1 change to 0 devices")
-	bob := visit(t, env, replica, tenant.Company.ID, account.Admin)
+	bob := visit(t, replica, tenant, account.Admin)
 	bob.sees(bob.get(200, proposed), "who made it, can apply it", "Propose the same as my own")
 	bob.post(404, proposed+"/apply", url.Values{"once": {resource.NewID()}})
-	text, _ = ada.post(200, proposed+"/apply", url.Values{"once": {resource.NewID()}})
-	ada.sees(text, "saved as version 2")
-	text, _ = ada.post(200, proposed+"/apply", url.Values{"once": {resource.NewID()}})
-	ada.sees(text, "it was applied")
+	ada.sees(ada.posts(200, proposed+"/apply", url.Values{"once": {resource.NewID()}}), "saved as version 2")
+	ada.sees(ada.posts(200, proposed+"/apply", url.Values{"once": {resource.NewID()}}), "it was applied")
 	ada.sees(ada.get(200, "/proposals?policy="+tenant.Policy.ID), "Camera: Not set → Block")
 	ada.sees(ada.get(200, "/proposals?waiting=1"), "No proposal is here")
 	text, copied := ada.post(200, of+"/copy", url.Values{"name": {"Copy"}})
 	ada.sees(text, "Create Copy as a copy of", "The copy is exactly as its source", "Create the policy")
-	text, _ = ada.post(200, copied+"/apply", url.Values{})
-	ada.sees(text, "saved as version 1")
-	text, _ = ada.post(200, of+"/restore", url.Values{"version": {"2"}, "revision": {"1"}})
-	ada.sees(text, "to revision 1", "Roll back 0 devices")
-	text, _ = ada.post(200, of+"/copy", url.Values{"name": {"copy"}})
-	ada.sees(text, "There is a policy")
-	text, _ = ada.post(200, of+"/push", url.Values{})
-	ada.sees(text, "The platform has taken version 2.")
-	text, _ = ada.post(200, of+"/details", url.Values{"version": {"2"}, "name": {tenant.Policy.Name}, "labels": {"a, b,"},
-		"description": {"for all"}})
-	ada.sees(text, "as version 3", "for all")
-	text, _ = ada.post(200, at+"/delete", url.Values{})
-	ada.sees(text, "Deleted the policy")
+	ada.sees(ada.posts(200, copied+"/apply", url.Values{}), "saved as version 1")
+	ada.sees(ada.posts(200, of+"/restore", url.Values{"version": {"2"}, "revision": {"1"}}), "to revision 1", "Roll back 0 devices")
+	ada.sees(ada.posts(200, of+"/copy", url.Values{"name": {"copy"}}), "There is a policy")
+	ada.sees(ada.posts(200, of+"/push", url.Values{}), "The platform has taken version 2.")
+	ada.sees(ada.posts(200, of+"/details", url.Values{"version": {"2"}, "name": {tenant.Policy.Name}, "labels": {"a, b,"},
+		"description": {"for all"}}),
+		"as version 3", "for all")
+	ada.sees(ada.posts(200, at+"/delete", url.Values{}), "Deleted the policy")
 	ada.get(404, at)
 	ada.get(404, "/proposals/prp_5h9j3f7p1s6z4g8a2e0k7m9q3v")
 }
@@ -161,7 +113,7 @@ func TestPortalPolicies_LimitedUsers(t *testing.T) {
 	env := servertest.New(t)
 	tenant, replica := env.NewTenant("acme"), env.Start()
 	other := env.Policy(tenant.Company, "Other", policy.Platform)
-	viewer := visit(t, env, replica, tenant.Company.ID, account.Viewer)
+	viewer := visit(t, replica, tenant, account.Viewer)
 	text := viewer.get(200, "/policies/"+tenant.Policy.ID)
 	viewer.sees(text, "You need the permission to edit policies")
 	if enabled := regexp.MustCompile(`<fieldset[^>]*data-setting[^>]*>`).FindString(text); !strings.Contains(enabled, "disabled") {
@@ -174,7 +126,7 @@ func TestPortalPolicies_LimitedUsers(t *testing.T) {
 		"/" + tenant.Policy.ID + "/restore": {"revision": {"1"}}} {
 		viewer.post(403, "/policies"+path, form)
 	}
-	limited := visit(t, env, replica, tenant.Company.ID, account.Manager, tenant.Policy.ID)
+	limited := visit(t, replica, tenant, account.Manager, tenant.Policy.ID)
 	if text := limited.get(200, "/policies"); strings.Contains(text, other.ID) || !strings.Contains(text, tenant.Policy.ID) {
 		t.Errorf("a limited person's list:\n%.3000s", text)
 	}
@@ -183,6 +135,6 @@ func TestPortalPolicies_LimitedUsers(t *testing.T) {
 	limited.post(404, "/policies/"+other.ID+"/review", url.Values{"version": {"1"}, "s.SMS": {"BLOCK"}})
 	limited.post(403, "/policies", url.Values{"name": {"New"}, "type": {"PLATFORM"}})
 	limited.post(400, "/policies/"+tenant.Policy.ID+"/review", url.Values{"s.SMS": {"BLOCK"}})
-	anonymous := &portal{t, replica.PublicURL(), &http.Client{}}
+	anonymous := portal{replica.SignedOut(t)}
 	anonymous.sees(anonymous.get(200, "/policies"), "Sign in")
 }

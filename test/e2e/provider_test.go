@@ -295,7 +295,7 @@ func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(page.Body, `href="`+provider.URL)
 	address, _, _ := strings.Cut(rest, `"`)
-	if back := portal.Away(provider.URL + strings.ReplaceAll(address, "&amp;", "&")); back.Status != 401 {
+	if back := portal.Get(provider.URL + strings.ReplaceAll(address, "&amp;", "&")); back.Status != 401 {
 		t.Errorf("a proof without a new sign-in: got %d at %s, want 401", back.Status, back.Path)
 	}
 }
@@ -543,7 +543,7 @@ func TestInvitation_AcceptedThroughCompanySignIn(t *testing.T) {
 				return page
 			}
 			address, _, _ := strings.Cut(rest, `"`)
-			return portal.Away(provider.URL + strings.ReplaceAll(address, "&amp;", "&"))
+			return portal.Get(provider.URL + strings.ReplaceAll(address, "&amp;", "&"))
 		}
 		refused := func(page servertest.Page, status int, text string) {
 			t.Helper()

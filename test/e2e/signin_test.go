@@ -39,7 +39,7 @@ func signsIn(t *testing.T, portal *servertest.PortalClient, provider *oidctest.P
 	if address == "" {
 		t.Fatalf("no way to the provider: %d %.500s", page.Status, page.Body)
 	}
-	return portal.Away(address)
+	return portal.Get(address)
 }
 
 // links goes through the first company sign-in of a person with a password.

@@ -74,7 +74,7 @@ func TestRequests_DatabaseSaysNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	if status := probe(t, client.URL+"/readyz"); status != http.StatusServiceUnavailable || time.Since(began) > 4*time.Second {
+	if status, _ := servertest.Fetch(t, client.URL+"/readyz"); status != http.StatusServiceUnavailable || time.Since(began) > 4*time.Second {
 		t.Errorf("/readyz: %d after %s, want 503 in seconds", status, time.Since(began))
 	}
 	began = time.Now()
@@ -99,21 +99,6 @@ func TestRequests_DatabaseSaysNothing(t *testing.T) {
 	if err := raw.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM commands`).Scan(&commands); err != nil || commands != 1 {
 		t.Errorf("%d commands were recorded (%v), want 1", commands, err)
 	}
-}
-
-// probe is the status of an address that needs no key.
-func probe(t *testing.T, address string) int {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = answer.Body.Close()
-	return answer.StatusCode
 }
 
 // silenceable returns a way to a database on which what is said may stop, and the address that

@@ -22,6 +22,7 @@ func layers() []layer {
 			"internal/agent/release", "internal/apk", "internal/config",
 			"internal/outbound", "internal/script", "internal/serviceaccount", "internal/phrase", "internal/wait", "internal/durable", "internal/outcome",
 			"internal/usb/adb", "internal/discovery",
+			"internal/passkey/virtual", // it imports nothing of Muster, and internal/client signs with it
 		}},
 		{"access", "leaf", []string{"internal/access"}},
 		{"account", "leaf access", []string{"internal/account"}},

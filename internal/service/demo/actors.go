@@ -13,26 +13,20 @@ import (
 
 	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/script"
-	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
 // person is someone who uses the portal.
-type person struct {
-	*portalclient.Client
-	email string
+func (h *history) person(email string) *client.Person {
+	return client.NewPerson(h.service.PublicURL(), email, h.memory.passwordOf(email))
 }
 
-func (h *history) person(email string) person {
-	return person{portalclient.New(h.service.PublicURL(), h.memory.passwordOf(email)), email}
-}
-
-// post sends a form, in a new session if there is none any more.
-func (w person) post(ctx context.Context, path string, fields ...string) portalclient.Page {
-	p := w.Post(ctx, path, fields...)
+// post sends a person's form, in a new session if there is none any more.
+func post(ctx context.Context, who *client.Person, path string, fields ...string) client.Page {
+	p := who.Post(ctx, path, fields...)
 	if strings.HasPrefix(p.Path, web.SignInPath) {
-		w.SignIn(ctx, w.email)
-		p = w.Post(ctx, path, fields...)
+		who.SignIn(ctx)
+		p = who.Post(ctx, path, fields...)
 	}
 	return p
 }

@@ -3,12 +3,9 @@ package demo_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,9 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service/demo"
-	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/test/poll"
 )
 
@@ -104,9 +101,7 @@ func eventually(t *testing.T, what string, ready func() bool) {
 func (r *running) linkSignsInOnce() {
 	r.t.Helper()
 	for _, want := range []string{"<title>Overview", "was used already"} {
-		_, rest, _ := strings.Cut(r.link, "://")
-		_, path, _ := strings.Cut(rest, "/")
-		page := portalclient.New(r.url, "").Get(r.t.Context(), "/"+path)
+		page := client.NewBrowser(r.url).Get(r.t.Context(), r.link)
 		if !strings.Contains(page.Body, want) {
 			r.t.Errorf("the link %s leads to %d %s, which does not say %s", r.link, page.Status, page.Path, want)
 		}
@@ -115,24 +110,11 @@ func (r *running) linkSignsInOnce() {
 
 func (r *running) call(method, path string, into any) int {
 	r.t.Helper()
-	request, err := http.NewRequestWithContext(r.t.Context(), method, r.url+"/api/v1"+path, nil)
-	if err != nil {
-		r.t.Fatal(err)
+	answer := servertest.Client{TB: r.t, URL: r.url, Key: r.key}.Do(method, path, nil)
+	if into != nil {
+		answer.JSON(r.t, into)
 	}
-	request.Header.Set("X-API-Key", r.key)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err == nil && into != nil {
-		err = json.Unmarshal(text, into)
-	}
-	if err != nil {
-		r.t.Fatalf("%s %s: %v: %s", method, path, err, text)
-	}
-	return response.StatusCode
+	return answer.Status
 }
 
 type device struct {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/script"
@@ -75,7 +76,7 @@ func changeOn(day int) (name, setting, value string, ok bool) {
 
 // errand is one command, by a person or by the assistant. A device that cannot take it
 // gets another one.
-func (h *history) errand(ctx context.Context, who person) {
+func (h *history) errand(ctx context.Context, who *client.Person) {
 	kinds := []struct {
 		kind command.Type
 		args []string
@@ -115,8 +116,8 @@ func (h *history) enrolled(ctx context.Context) []asset.Asset {
 const settle = 15 * time.Millisecond
 
 // send sends a command in the portal.
-func (h *history) send(ctx context.Context, who person, a asset.Asset, kind command.Type, fields ...string) {
-	p := who.post(ctx, frame.DevicePath(a.ID)+"/commands/"+rowOf(kind).Operation, fields...)
+func (h *history) send(ctx context.Context, who *client.Person, a asset.Asset, kind command.Type, fields ...string) {
+	p := post(ctx, who, frame.DevicePath(a.ID)+"/commands/"+rowOf(kind).Operation, fields...)
 	if p.Status != http.StatusOK {
 		script.Fail("%s of %s is answered %d", kind, a.Identification, p.Status)
 	}

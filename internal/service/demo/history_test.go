@@ -9,8 +9,8 @@ import (
 
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/service/demo"
-	"github.com/musterhq/muster/internal/service/portalclient"
 )
 
 // A demo that is new has been used for a month: its first page shows what a company in
@@ -21,8 +21,8 @@ func TestDemo_History(t *testing.T) {
 	for range 2 { // the second start finds what the first one made
 		if err := demo.Use(t.Context(), settings, time.Now, slog.New(slog.DiscardHandler),
 			func(ctx context.Context, r *demo.Running) error {
-				v := portalclient.New(r.Service.PublicURL(), r.Password)
-				v.SignIn(ctx, r.User)
+				v := client.NewPerson(r.Service.PublicURL(), r.User, r.Password)
+				v.SignIn(ctx)
 				page := v.Get(ctx, "/")
 				for _, want := range []string{"In lost mode", "the outcome is not known",
 					"asked to raise the limit of destructive commands",

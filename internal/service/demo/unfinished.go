@@ -82,7 +82,7 @@ func (h *history) drop(ctx context.Context) {
 // loosen asks for a higher limit, which waits for a second administrator.
 func (h *history) loosen(ctx context.Context) {
 	h.past.until(h.past.now().Add(-3 * time.Hour))
-	p := h.person(secondUser).post(ctx, frame.ControlsPath, "limited", "true", "limit", "60", "minutes", "60", "age", "0")
+	p := post(ctx, h.person(secondUser), frame.ControlsPath, "limited", "true", "limit", "60", "minutes", "60", "age", "0")
 	if p.Status != http.StatusOK {
 		script.Fail("a higher limit cannot be asked for: %d", p.Status)
 	}

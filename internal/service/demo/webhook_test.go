@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/service/demo"
-	"github.com/musterhq/muster/internal/service/portalclient"
 )
 
 // The demo's webhooks may send to the networks that its settings name.
@@ -19,8 +19,8 @@ func TestDemo_WebhookNetworks(t *testing.T) {
 	settings := demo.Settings{Data: t.TempDir(), Listen: "127.0.0.1:0"}
 	settings.WebhookNetworks.WebhookNetworks = []string{"127.0.0.0/8"}
 	if err := demo.Use(t.Context(), settings, time.Now, slog.New(slog.DiscardHandler), func(ctx context.Context, r *demo.Running) error {
-		v := portalclient.New(r.Service.PublicURL(), r.Password)
-		v.SignIn(ctx, r.User)
+		v := client.NewPerson(r.Service.PublicURL(), r.User, r.Password)
+		v.SignIn(ctx)
 		once := v.Get(ctx, "/settings/webhooks/new").Field("once")
 		made := v.Post(ctx, "/settings/webhooks", "url", receiver, "all", "true", "once", once)
 		if made.Status != http.StatusOK {

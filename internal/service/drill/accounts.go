@@ -14,9 +14,9 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/script"
-	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/internal/surface/oauth"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -35,13 +35,13 @@ func (t *attacker) makeKeys(ctx context.Context) {
 }
 
 // makeKey makes a key that may do everything, and returns its text.
-func makeKey(ctx context.Context, v *portalclient.Client, name string) string {
+func makeKey(ctx context.Context, v *client.Person, name string) string {
 	fields := keyForm(ctx, v, name)
 	return v.Post(ctx, frame.AccessPath+"/keys", fields...).Shown(keyText)
 }
 
 // keyForm is the form that makes a key that may do everything.
-func keyForm(ctx context.Context, v *portalclient.Client, name string) []string {
+func keyForm(ctx context.Context, v *client.Person, name string) []string {
 	p := v.Get(ctx, frame.AccessPath+"/keys/new")
 	fields := []string{"name", name, "expires", "90", frame.OnceField, p.Field(frame.OnceField)}
 	for _, permission := range access.All.Names() {
@@ -66,10 +66,10 @@ func (t *attacker) makePeople(ctx context.Context) {
 }
 
 // invite has the owner invite a user, with more fields of the form, and opens the account.
-func (t *attacker) invite(ctx context.Context, email string, fields ...string) *portalclient.Client {
+func (t *attacker) invite(ctx context.Context, email string, fields ...string) *client.Person {
 	p := t.owner.Post(ctx, frame.UsersPath, append(fields, "email", email, "name", "Thief")...)
 	link := p.Shown(invitation)
-	v := portalclient.New(t.Service.PublicURL(), attackerPassword)
+	v := client.NewPerson(t.Service.PublicURL(), email, attackerPassword)
 	_, code, _ := strings.Cut(link, "#")
 	p = v.Post(ctx, web.InvitationPath, "code", code, "password", attackerPassword, "again", attackerPassword)
 	if p.Status != http.StatusOK {
@@ -83,35 +83,32 @@ const (
 	clientVerifier = "0123456789012345678901234567890123456789abc"
 )
 
-var onward = regexp.MustCompile(`https://thief\.example/cb\?[^"]+`)
-
 // makeClients connects OAuth clients that may do everything.
 func (t *attacker) makeClients(ctx context.Context) {
 	row := t.row("make connections")
 	for i := range attackerClients {
-		v := append([]*portalclient.Client{t.owner}, t.people...)[i]
+		v := append([]*client.Person{t.owner}, t.people...)[i]
 		t.callers = append(t.callers, t.tools(ctx, "Authorization", "Bearer "+t.connectClient(ctx, v), nil))
 		row.note(answer{})
 	}
 }
 
 // connectClient registers a client and lets the person consent to all scopes.
-func (t *attacker) connectClient(ctx context.Context, v *portalclient.Client) (token string) {
+func (t *attacker) connectClient(ctx context.Context, v *client.Person) (token string) {
 	var registered struct {
 		ID string `json:"client_id"`
 	}
 	metadata := `{"client_name":"Thief","redirect_uris":["` + clientRedirect + `"],"token_endpoint_auth_method":"none"}`
-	decode(v.Do(ctx, http.MethodPost, oauth.RegisterPath, "application/json", metadata), &registered)
+	decode(v.Send(ctx, http.MethodPost, oauth.RegisterPath, strings.NewReader(metadata), "Content-Type", "application/json"), &registered)
 	sum := sha256.Sum256([]byte(clientVerifier))
 	request := url.Values{"response_type": {"code"}, "client_id": {registered.ID}, "redirect_uri": {clientRedirect}, "state": {"s"},
 		"scope": {strings.Join(access.All.Scopes(), " ")}, "code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])},
-		"code_challenge_method": {"S256"}, "resource": {v.Base + mcp.Path}}
+		"code_challenge_method": {"S256"}, "resource": {v.URL + mcp.Path}}
 	fields := []string{"request", request.Encode(), "decision", "allow"}
 	for _, scope := range access.All.Scopes() {
 		fields = append(fields, "scope", scope)
 	}
-	p := v.Post(ctx, oauth.AuthorizePath, fields...)
-	back := script.Must(url.Parse(p.Shown(onward)))
+	back := script.Must(url.Parse(v.Post(ctx, oauth.AuthorizePath, fields...).Onward()))
 	var tokens struct {
 		Access string `json:"access_token"`
 	}
@@ -121,7 +118,7 @@ func (t *attacker) connectClient(ctx context.Context, v *portalclient.Client) (t
 }
 
 // decode reads a page that is JSON.
-func decode(p portalclient.Page, into any) {
+func decode(p client.Page, into any) {
 	if p.Status >= http.StatusBadRequest {
 		script.Fail("%s answers %d", p.Path, p.Status)
 	}
@@ -129,9 +126,9 @@ func decode(p portalclient.Page, into any) {
 }
 
 // signIn opens a session of the demo's administrator, and adds a passkey to the account.
-func (d *drill) signIn(ctx context.Context) *portalclient.Client {
-	v := portalclient.New(d.Service.PublicURL(), d.Password)
-	v.SignIn(ctx, d.User)
+func (d *drill) signIn(ctx context.Context) *client.Person {
+	v := client.NewPerson(d.Service.PublicURL(), d.User, d.Password)
+	v.SignIn(ctx)
 	v.AddPasskey(ctx)
 	return v
 }
@@ -143,7 +140,7 @@ var notes = regexp.MustCompile(`(?s)<div class="note"[^>]*data-tone="(bad|warn|o
 var unseen = regexp.MustCompile(`(?s)<noscript>.*?</noscript>`)
 
 // outcome is the outcome of a form of the portal, as an answer.
-func outcome(p portalclient.Page) answer {
+func outcome(p client.Page) answer {
 	got := answer{text: p.Body}
 	for _, found := range notes.FindAllStringSubmatch(unseen.ReplaceAllString(p.Body, ""), -1) {
 		if text := html.UnescapeString(found[2]); found[1] == "bad" || found[1] == "warn" {

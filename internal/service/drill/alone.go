@@ -5,8 +5,8 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/script"
-	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -14,7 +14,7 @@ import (
 type alone struct {
 	what    string
 	asks    caller
-	decides *portalclient.Client
+	decides *client.Person
 }
 
 const limitedEmail = "limited@acme.test"

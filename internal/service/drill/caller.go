@@ -1,14 +1,12 @@
 package drill
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,12 +14,12 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/surface/bridge"
 	"github.com/musterhq/muster/internal/surface/mcp"
-	"github.com/musterhq/muster/internal/surface/rest"
 )
 
 // caller calls operations with one credential, on one surface. once, if not
@@ -63,29 +61,19 @@ func (a answer) control() string {
 
 // restCaller calls REST with an API key.
 type restCaller struct {
-	base     string
-	key      string
-	registry *operation.Registry
-	via      http.RoundTripper
-	header   http.Header // more that each request has
+	client.Client
+	registry       *operation.Registry
+	reason, ticket string // of each call; may be empty
 }
 
 func (d *drill) rest(key string, via http.RoundTripper) *restCaller {
-	return &restCaller{base: d.Service.PublicURL() + rest.Prefix, key: key, registry: d.Service.Registry(), via: via}
+	return &restCaller{Client: client.Client{Address: d.Service.PublicURL(), Key: key, HTTP: &http.Client{Transport: via}},
+		registry: d.Service.Registry()}
 }
 
 func (c *restCaller) call(ctx context.Context, name string, args map[string]any, once string) answer {
-	request := c.request(ctx, name, args)
-	if once != "" {
-		request.Header.Set("Idempotency-Key", once)
-	}
-	return ofREST(script.Must((&http.Client{Transport: c.via}).Do(request)))
-}
-
-// request is the request of a call.
-func (c *restCaller) request(ctx context.Context, name string, args map[string]any) *http.Request {
 	o := c.registry.Find(name)
-	path, body, query := o.Path, map[string]any{}, url.Values{}
+	path, body, query := client.Base+o.Path, map[string]any{}, url.Values{}
 	for member, value := range args {
 		text, isText := value.(string)
 		switch {
@@ -97,30 +85,20 @@ func (c *restCaller) request(ctx context.Context, name string, args map[string]a
 			body[member] = value
 		}
 	}
-	method, payload := cmp.Or(o.Method, http.MethodPost), []byte(nil)
+	r := client.Request{Method: cmp.Or(o.Method, http.MethodPost), Path: path, Query: query, IdempotencyKey: once,
+		Reason: c.reason, Ticket: c.ticket}
 	if len(body) > 0 {
-		payload, _ = json.Marshal(body) // texts and lists always encode
+		r.Body, _ = json.Marshal(body) // texts and lists always encode
 	}
-	if len(query) > 0 {
-		path += "?" + query.Encode()
-	}
-	request := script.Must(http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(payload)))
-	maps.Copy(request.Header, c.header)
-	request.Header.Set("X-API-Key", c.key)
-	if payload != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	return request
+	return ofREST(script.Must(c.Exchange(ctx, r)))
 }
 
 // ofREST reads an answer of REST.
-func ofREST(response *http.Response) answer {
-	defer response.Body.Close()
-	text := script.Must(io.ReadAll(response.Body))
-	got := answer{text: string(text), status: response.StatusCode}
-	_ = json.Unmarshal(text, &got.result) // an answer that is no object has no members
-	if response.StatusCode >= http.StatusBadRequest {
-		got.refused(got.result, response.Header.Get("Retry-After"))
+func ofREST(a *client.Answer) answer {
+	got := answer{text: string(a.Body), status: a.Status}
+	_ = json.Unmarshal(a.Body, &got.result) // an answer that is no object has no members
+	if a.Status >= http.StatusBadRequest {
+		got.refused(got.result, a.Header.Get("Retry-After"))
 	}
 	return got
 }
@@ -160,10 +138,7 @@ type carrier struct {
 func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set(c.header, c.value)
-	if c.via == nil {
-		return http.DefaultTransport.RoundTrip(r)
-	}
-	return c.via.RoundTrip(r)
+	return cmp.Or(c.via, http.DefaultTransport).RoundTrip(r)
 }
 
 // tools connects to MCP over HTTP with a header as credential.
@@ -193,12 +168,16 @@ func connect(ctx context.Context, transport sdk.Transport) *toolCaller {
 	return &toolCaller{script.Must(client.Connect(ctx, transport, nil))}
 }
 
-func (c *toolCaller) call(ctx context.Context, tool string, args map[string]any, once string) (got answer) {
+func (c *toolCaller) call(ctx context.Context, tool string, args map[string]any, once string) answer {
 	params := &sdk.CallToolParams{Name: tool, Arguments: args}
 	if once != "" {
 		params.Meta = sdk.Meta{"muster/idempotencyKey": once}
 	}
-	result := script.Must(c.session.CallTool(ctx, params))
+	return ofResult(script.Must(c.session.CallTool(ctx, params)))
+}
+
+// ofResult reads the result of a tool.
+func ofResult(result *sdk.CallToolResult) (got answer) {
 	for _, block := range result.Content {
 		if text, ok := block.(*sdk.TextContent); ok {
 			got.text += text.Text

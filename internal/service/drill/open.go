@@ -7,11 +7,11 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/script"
-	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -49,20 +49,21 @@ func (t *attacker) holdAcross(ctx context.Context, what, email string, end func(
 	token := t.connectClient(ctx, helper)
 	requests := t.requests(ctx, helper, key, token)
 	before := t.written(ctx)
-	for i := range requests {
-		requests[i].finish = hold(requests[i].client, requests[i].Request)
+	held := make([]func() answer, len(requests))
+	for i, send := range requests {
+		held[i] = client.Hold(send)
 	}
 	end()
 	row := t.row(what)
-	for _, r := range requests {
-		row.note(r.read(script.Must(r.finish())))
+	for _, finish := range held {
+		row.note(finish())
 	}
 	t.judgeWritten(ctx, what, before, len(requests))
 }
 
 // requests are those that each caller of a helper has open: the helper wipes, makes a user
 // and makes a key; the key proposes and wipes; the connection wipes.
-func (t *attacker) requests(ctx context.Context, helper *portalclient.Client, key, token string) []open {
+func (t *attacker) requests(ctx context.Context, helper *client.Person, key, token string) []open {
 	_, devices := t.look(ctx)
 	p := t.policyNamed(ctx, "Meeting rooms")
 	targets := slices.DeleteFunc(devices, func(a asset.Asset) bool { return a.Device.Management != asset.Platform })
@@ -72,10 +73,9 @@ func (t *attacker) requests(ctx context.Context, helper *portalclient.Client, ke
 	makesKey := keyForm(ctx, helper, "kept")
 	wipe := func(n int) map[string]any { return map[string]any{"assetId": targets[n].ID} }
 	change := map[string]any{"policyId": p.ID, "changes": looser()}
-	rest := t.rest(key, nil)
 	return []open{
-		openREST(ctx, rest, "wipe_device", wipe(0)),
-		openREST(ctx, rest, "update_policy_settings", change),
+		t.openREST(ctx, key, "wipe_device", wipe(0)),
+		t.openREST(ctx, key, "update_policy_settings", change),
 		t.openTool(ctx, "X-API-Key", key, wipe(1)),
 		t.openTool(ctx, "Authorization", "Bearer "+token, wipe(2)),
 		openForm(ctx, helper, frame.DevicePath(targets[3].ID)+"/commands/wipe_device", "confirm", targets[3].Identification),

@@ -169,7 +169,7 @@ func (p *planter) commands(ctx context.Context) {
 			script.Need(p.Emulator.AddFault(fault))
 		}
 		by := p.rest(p.Key, nil)
-		by.header = http.Header{"X-Muster-Reason": {p.next(longReason)}, "X-Muster-Ticket": {p.next(longTicket)}}
+		by.reason, by.ticket = p.next(longReason), p.next(longTicket)
 		p.patient(ctx, by, name, args, "")
 	}
 }

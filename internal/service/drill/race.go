@@ -8,13 +8,13 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/script"
-	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/wait"
 )
@@ -188,7 +188,7 @@ func (t *attacker) twinOf(ctx context.Context, victim asset.Asset) asset.Asset {
 // replace attacks each victim once a minute: in turn by a code with which another device enrolls in its
 // place, and by a merge of the twin into its asset. The administrators take turns as well.
 func (t *attacker) replace(ctx context.Context, row *Attack, minute int) {
-	administrators := append([]*portalclient.Client{t.owner}, t.people...)
+	administrators := append([]*client.Person{t.owner}, t.people...)
 	for i, pair := range t.twins {
 		victim := script.Must(t.db.Asset(ctx, t.Company.ID, pair.victim.ID)) // again: a merge may have changed the name
 		path, fields := frame.DevicePath(victim.ID)+"/enroll", []string{"confirm", victim.Identification}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/limit"
 	"github.com/musterhq/muster/internal/script"
-	"github.com/musterhq/muster/internal/service/portalclient"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -32,13 +32,13 @@ func defaults(ctx context.Context, d *drill) {
 // that is unlocked.
 type attacker struct {
 	*drill
-	before  access.Settings        // the company's, before the attack
-	owner   *portalclient.Client   // the session that was stolen
-	people  []*portalclient.Client // sessions of the administrators that the attacker makes
-	limited *portalclient.Client   // a manager who may use one policy, and is old enough to approve
-	callers []caller               // API keys, then OAuth connections
-	twins   []twin                 // machines of the attacker with the serial numbers of the company's devices
-	targets []asset.Asset          // the managed devices, read again each minute
+	before  access.Settings  // the company's, before the attack
+	owner   *client.Person   // the session that was stolen
+	people  []*client.Person // sessions of the administrators that the attacker makes
+	limited *client.Person   // a manager who may use one policy, and is old enough to approve
+	callers []caller         // API keys, then OAuth connections
+	twins   []twin           // machines of the attacker with the serial numbers of the company's devices
+	targets []asset.Asset    // the managed devices, read again each minute
 }
 
 // stolenAdministrator wipes from every caller that a stolen session can make.
@@ -79,7 +79,7 @@ func (t *attacker) wipeForMinutes(ctx context.Context) {
 				t.destroy(ctx, c, row, minute*len(t.callers)*wipesEachRound+i*wipesEachRound+n)
 			}
 		}
-		for i, v := range append([]*portalclient.Client{t.owner}, t.people...) {
+		for i, v := range append([]*client.Person{t.owner}, t.people...) {
 			row := withPasskey
 			if v.Passkey == nil {
 				row = without
@@ -111,7 +111,7 @@ func (t *attacker) destroy(ctx context.Context, c caller, row *Attack, n int) {
 }
 
 // destroyInPortal sends a wipe or a reset_screen_lock, by turns, as an administrator in the portal.
-func (t *attacker) destroyInPortal(ctx context.Context, v *portalclient.Client, row *Attack, n int) {
+func (t *attacker) destroyInPortal(ctx context.Context, v *client.Person, row *Attack, n int) {
 	target := t.targets[n%len(t.targets)]
 	p := v.Post(ctx, frame.DevicePath(target.ID)+"/commands/"+destructive()[n%2], "confirm", target.Identification)
 	row.note(outcome(p))
@@ -123,7 +123,7 @@ var waiting = regexp.MustCompile(frame.ControlsPath + `/[0-9a-z]+/confirm`)
 // loosen asks for looser controls as one administrator, a different one each minute, and has every administrator with a
 // passkey confirm all that wait.
 func (t *attacker) loosen(ctx context.Context, row *Attack, minute int) {
-	all := append([]*portalclient.Client{t.owner}, t.people...)
+	all := append([]*client.Person{t.owner}, t.people...)
 	asks := all[minute%len(all)]
 	if minute%4 == 0 { // a proof of identity counts for five minutes (account.ReauthFresh)
 		for _, v := range all {

@@ -105,7 +105,7 @@ var heading = regexp.MustCompile(`(?s)<h1[^>]*>(.*?)</h1>`)
 // decide has a person open the address and sign.
 func (t *storyRun) decide(ctx context.Context, address string) {
 	person := t.signIn(ctx)
-	page := person.Get(ctx, approvalPath(address))
+	page := person.Get(ctx, address)
 	t.part(ctx, "Ada, an administrator, opens the address. The page is titled")
 	if found := heading.FindStringSubmatch(page.Body); found != nil {
 		t.say("%s", text(found[1]))
@@ -114,12 +114,6 @@ func (t *storyRun) decide(ctx context.Context, address string) {
 		script.Fail("the wipe cannot be authorized: %s", got.detail)
 	}
 	t.part(ctx, "She signs with her passkey. The document that she signs names the device, the command and the assistant's key.")
-}
-
-func approvalPath(address string) string {
-	_, rest, _ := strings.Cut(address, "://")
-	_, rest, _ = strings.Cut(rest, "/")
-	return "/" + rest
 }
 
 // text is HTML without its marks.

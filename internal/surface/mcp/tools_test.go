@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
-	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/servertest"
-	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/test/spec"
 )
 
@@ -27,23 +25,11 @@ func request(t *testing.T, message string) json.RawMessage {
 	t.Helper()
 	env := servertest.New(t)
 	replica := env.Start()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, replica.PublicURL()+mcp.Path, strings.NewReader(message))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-		"Mcp-Protocol-Version": "2025-11-25", "X-API-Key": env.Key(env.Company("acme", servertest.Everything()), access.All)} {
-		r.Header.Set(name, value)
-	}
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	key := env.Key(env.Company("acme", servertest.Everything()), access.All)
+	got := servertest.WithKey(t, replica.PublicURL(), key).Legacy().Send(message).Want(t, http.StatusOK)
 	var answer struct{ Result json.RawMessage }
-	if err != nil || response.StatusCode != http.StatusOK || json.Unmarshal(body, &answer) != nil || answer.Result == nil {
-		t.Fatalf("%d %s, %v", response.StatusCode, body, err)
+	if got.JSON(t, &answer); answer.Result == nil {
+		t.Fatalf("no result: %s", got.Body)
 	}
 	return answer.Result
 }

@@ -1,7 +1,6 @@
 package oauth_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -98,11 +97,11 @@ func TestConsent_MoreThanReadingTakesAFreshProof(t *testing.T) {
 		t.Errorf("without a fresh proof %q is selected", got)
 	}
 	for _, scope := range []string{"mcp:devices:command", "mcp:devices:destructive", "mcp:policies:write", "mcp:provisioning"} {
-		response, body := w.send("POST", w.server.URL+oauth.AuthorizePath,
+		response, _ := w.send("POST", w.server.URL+oauth.AuthorizePath,
 			url.Values{"request": {request.Encode()}, "scope": {scope}, "decision": {"allow"}})
-		if to := response.Header.Get("Location"); response.StatusCode != http.StatusSeeOther ||
-			!strings.HasPrefix(to, web.ProvePath+"?next=%2Foauth%2Fauthorize") || onward(body) != "" {
-			t.Errorf("%s without a fresh proof: %d to %q", scope, response.StatusCode, to)
+		if to := response.Header.Get("Location"); response.Status != http.StatusSeeOther ||
+			!strings.HasPrefix(to, web.ProvePath+"?next=%2Foauth%2Fauthorize") || response.Onward() != "" {
+			t.Errorf("%s without a fresh proof: %d to %q", scope, response.Status, to)
 		}
 	}
 	if code := w.consent(request, "mcp:devices:read", "mcp:policies:read").Get("code"); code == "" {
@@ -112,13 +111,11 @@ func TestConsent_MoreThanReadingTakesAFreshProof(t *testing.T) {
 
 func TestConsent_WarnsByTheAddressOfThisRequest(t *testing.T) {
 	w := newWorld(t, account.Admin)
-	response, err := http.Post(w.server.URL+oauth.RegisterPath, "application/json",
-		strings.NewReader(`{"client_name":"Editor","redirect_uris":[
-		"http://127.0.0.1/cb","https://editor.example/cb","com.example.editor://auth/cb"],"token_endpoint_auth_method":"none"}`))
-	if err != nil {
-		t.Fatal(err)
+	status, made := w.registers(`{"client_name":"Editor","redirect_uris":[
+		"http://127.0.0.1/cb","https://editor.example/cb","com.example.editor://auth/cb"],"token_endpoint_auth_method":"none"}`)
+	if status != http.StatusCreated || made.Method != "none" {
+		t.Fatalf("registration: %d, token_endpoint_auth_method %q, want none", status, made.Method)
 	}
-	client := registeredID(t, response)
 	w.signIn()
 	const warning = "It runs on your own computer"
 	for uri, want := range map[string][2]string{
@@ -127,48 +124,31 @@ func TestConsent_WarnsByTheAddressOfThisRequest(t *testing.T) {
 		"com.example.editor://auth/cb": {"", "the application on this device that opens com.example.editor: links"},
 	} {
 		t.Run(uri, func(t *testing.T) {
-			request := w.request(client)
+			request := w.request(made.ID)
 			request.Set("redirect_uri", uri)
 			page := w.page(request)
 			if got := strings.Contains(page, warning); got != (want[0] != "") || !strings.Contains(page, want[1]) {
 				t.Errorf("%s: warned %v; the page does not say %q", uri, got, want[1])
 			}
-			_, answer := w.send("POST", w.server.URL+oauth.AuthorizePath,
+			answer, _ := w.send("POST", w.server.URL+oauth.AuthorizePath,
 				url.Values{"request": {request.Encode()}, "scope": {"mcp:devices:read"}, "decision": {"allow"}})
-			if to := onward(answer); !strings.HasPrefix(to, uri+"?") || !strings.Contains(to, "code=") {
+			if to := answer.Onward(); !strings.HasPrefix(to, uri+"?") || !strings.Contains(to, "code=") {
 				t.Errorf("%s: the answer goes to %q", uri, to)
 			}
 		})
 	}
 }
 
-func registeredID(t *testing.T, response *http.Response) string {
-	t.Helper()
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusCreated {
-		t.Fatalf("registration: %d", response.StatusCode)
-	}
-	var client struct {
-		ID     string `json:"client_id"`
-		Method string `json:"token_endpoint_auth_method"`
-	}
-	readJSON(t, response, &client)
-	if client.Method != "none" {
-		t.Errorf("token_endpoint_auth_method %q, want none", client.Method)
-	}
-	return client.ID
-}
-
 func TestConsent_DenialIsAPageThatNavigates(t *testing.T) {
 	w := newWorld(t, account.Admin)
 	client := w.register(redirect)
 	w.signIn()
-	response, page := w.send("POST", w.server.URL+oauth.AuthorizePath,
+	response, _ := w.send("POST", w.server.URL+oauth.AuthorizePath,
 		url.Values{"request": {w.request(client).Encode()}, "decision": {"deny"}})
-	to, err := url.Parse(onward(page))
-	if err != nil || response.StatusCode != http.StatusOK || to.Query().Get("error") != "access_denied" ||
+	to, err := url.Parse(response.Onward())
+	if err != nil || response.Status != http.StatusOK || to.Query().Get("error") != "access_denied" ||
 		to.Query().Get("state") != "s t" {
-		t.Errorf("denied: %d to %q", response.StatusCode, to)
+		t.Errorf("denied: %d to %q", response.Status, to)
 	}
 }
 
@@ -196,12 +176,12 @@ func TestConsent_PageOfAnotherPerson(t *testing.T) {
 	for _, decision := range []string{"allow", "deny"} {
 		form.Set("decision", decision)
 		response, page := w.send("POST", w.server.URL+oauth.AuthorizePath, form)
-		if response.StatusCode != http.StatusOK || onward(page) != "" || !strings.Contains(page, "Signed in as bea@acme.test") {
-			t.Errorf("%s on another's page: %d, leads to %q", decision, response.StatusCode, onward(page))
+		if response.Status != http.StatusOK || response.Onward() != "" || !strings.Contains(page, "Signed in as bea@acme.test") {
+			t.Errorf("%s on another's page: %d, leads to %q", decision, response.Status, response.Onward())
 		}
 	}
 	form["user"], form["decision"] = []string{other.ID}, []string{"allow"}
-	if _, page := w.send("POST", w.server.URL+oauth.AuthorizePath, form); onward(page) == "" {
+	if page, _ := w.send("POST", w.server.URL+oauth.AuthorizePath, form); page.Onward() == "" {
 		t.Error("their own page is not answered")
 	}
 }
@@ -209,14 +189,8 @@ func TestConsent_PageOfAnotherPerson(t *testing.T) {
 func TestRegister_RefusalsDoNotKeepOthersOut(t *testing.T) {
 	w := newWorld(t, account.Admin)
 	for range 40 {
-		response, err := http.Post(w.server.URL+oauth.RegisterPath, "application/json",
-			strings.NewReader(`{"redirect_uris":["javascript://x"]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
-		if response.StatusCode != http.StatusBadRequest {
-			t.Fatalf("a bad registration: %d", response.StatusCode)
+		if status, _ := w.registers(`{"redirect_uris":["javascript://x"]}`); status != http.StatusBadRequest {
+			t.Fatalf("a bad registration: %d", status)
 		}
 	}
 	if w.register(redirect) == "" {
@@ -233,13 +207,8 @@ func TestRegister_AnApplicationsSchemeIsForPublicClients(t *testing.T) {
 		`{"redirect_uris":["https://a.example/cb","javascript://x/cb"],"token_endpoint_auth_method":"none"}`:                    http.StatusBadRequest,
 	} {
 		t.Run(body, func(t *testing.T) {
-			response, err := http.Post(w.server.URL+oauth.RegisterPath, "application/json", strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			_ = response.Body.Close()
-			if response.StatusCode != want {
-				t.Errorf("%s: %d, want %d", body, response.StatusCode, want)
+			if status, _ := w.registers(body); status != want {
+				t.Errorf("%s: %d, want %d", body, status, want)
 			}
 		})
 	}
@@ -261,8 +230,8 @@ func TestDocument_OnlyJSONAndFailuresAreKept(t *testing.T) {
 	for path, want := range map[string]int{"/html": http.StatusBadRequest, "/plain": http.StatusBadRequest, "/json": http.StatusOK,
 		"/special": http.StatusOK} {
 		t.Run(path, func(t *testing.T) {
-			if got := w.asks(s.URL + path); got.StatusCode != want || got.Header.Get("WWW-Authenticate") != "" {
-				t.Errorf("%s: %d, want %d", path, got.StatusCode, want)
+			if got := w.asks(s.URL + path); got.Status != want || got.Header.Get("WWW-Authenticate") != "" {
+				t.Errorf("%s: %d, want %d", path, got.Status, want)
 			}
 		})
 	}
@@ -307,10 +276,3 @@ func TestRefresh_ScopeIsHonored(t *testing.T) {
 }
 
 func trustAll(netip.Addr) bool { return true }
-
-func readJSON(t *testing.T, response *http.Response, into any) {
-	t.Helper()
-	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
-		t.Fatal(err)
-	}
-}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/surface/oauth"
 )
 
@@ -49,11 +50,11 @@ func (s *site) document(path, redirect string) string {
 	return `{"client_id":"` + s.URL + path + `","client_name":"Published","redirect_uris":["` + redirect + `"]}`
 }
 
-func (w *world) asks(client string) *http.Response {
+func (w *world) asks(id string) client.Page {
 	w.t.Helper()
-	response, body := w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+w.request(client).Encode(), nil)
-	if response.StatusCode >= 400 && !strings.Contains(body, "Nothing was granted") {
-		w.t.Errorf("%d: %s", response.StatusCode, body)
+	response, body := w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+w.request(id).Encode(), nil)
+	if response.Status >= 400 && !strings.Contains(body, "Nothing was granted") {
+		w.t.Errorf("%d: %s", response.Status, body)
 	}
 	return response
 }
@@ -93,12 +94,12 @@ func TestClients_ByMetadataDocument(t *testing.T) {
 		t.Errorf("the document was fetched %d times within its time", n)
 	}
 	w.ahead.Add(int64(6 * time.Minute))
-	if got := w.asks(good); got.StatusCode != http.StatusOK || s.requests.Load() != 2 {
-		t.Errorf("after its time: %d, fetched %d times", got.StatusCode, s.requests.Load())
+	if got := w.asks(good); got.Status != http.StatusOK || s.requests.Load() != 2 {
+		t.Errorf("after its time: %d, fetched %d times", got.Status, s.requests.Load())
 	}
 	for _, path := range []string{"/foreign.json", "/elsewhere.json", "/nameless.json", "/page.json", "/missing.json"} {
-		if got := w.asks(s.URL + path); got.StatusCode < 400 || got.Header.Get("Location") != "" {
-			t.Errorf("%s: %d to %q", path, got.StatusCode, got.Header.Get("Location"))
+		if got := w.asks(s.URL + path); got.Status < 400 || got.Header.Get("Location") != "" {
+			t.Errorf("%s: %d to %q", path, got.Status, got.Header.Get("Location"))
 		}
 	}
 }
@@ -122,8 +123,8 @@ func TestDocuments_AreFetchedSafely(t *testing.T) {
 	w.oauth.Documents = oauth.FetcherThatTrusts(nil, s.roots()) // public addresses only
 	for _, id := range []string{s.URL + "/client.json", byName + "/client.json", "https://169.254.169.254/latest/meta-data",
 		"https://[::1]/c", "https://[::ffff:127.0.0.1]/c", "https://0.0.0.0/c", "https://0/c"} {
-		if got := w.asks(id); got.StatusCode != http.StatusBadRequest {
-			t.Errorf("%s: %d", id, got.StatusCode)
+		if got := w.asks(id); got.Status != http.StatusBadRequest {
+			t.Errorf("%s: %d", id, got.Status)
 		}
 	}
 	if n := s.requests.Load(); n != 0 {
@@ -132,8 +133,8 @@ func TestDocuments_AreFetchedSafely(t *testing.T) {
 	w.oauth.Documents = oauth.FetcherThatTrusts(func(netip.Addr) bool { return true }, s.roots())
 	for _, path := range []string{"/moved.json", "/long.json", "/slow.json"} {
 		before := s.requests.Load()
-		if got := w.asks(s.URL + path); got.StatusCode != http.StatusBadRequest || s.requests.Load() != before+1 {
-			t.Errorf("%s: %d after %d requests", path, got.StatusCode, s.requests.Load()-before)
+		if got := w.asks(s.URL + path); got.Status != http.StatusBadRequest || s.requests.Load() != before+1 {
+			t.Errorf("%s: %d after %d requests", path, got.Status, s.requests.Load()-before)
 		}
 	}
 }
@@ -141,16 +142,16 @@ func TestDocuments_AreFetchedSafely(t *testing.T) {
 // Strangers can make the service fetch only so much.
 func TestDocuments_FetchesAreLimited(t *testing.T) {
 	w := newWorld(t, account.Admin)
-	got := &http.Response{}
+	var got client.Page
 	for i := range 601 {
 		request := w.request(fmt.Sprintf("https://192.0.2.1/%d.json", i))
 		got, _ = w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+request.Encode(), nil)
-		if i < 600 && got.StatusCode != http.StatusBadRequest {
-			t.Fatalf("the %d. document: %d", i+1, got.StatusCode)
+		if i < 600 && got.Status != http.StatusBadRequest {
+			t.Fatalf("the %d. document: %d", i+1, got.Status)
 		}
 	}
-	if got.StatusCode != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" {
-		t.Errorf("the 601st document of an hour: %d", got.StatusCode)
+	if got.Status != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" {
+		t.Errorf("the 601st document of an hour: %d", got.Status)
 	}
 	if status, answer := w.token(url.Values{"grant_type": {"refresh_token"}, "client_id": {"https://192.0.2.1/x.json"}}); status !=
 		http.StatusTooManyRequests {

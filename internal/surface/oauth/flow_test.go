@@ -5,16 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"html"
-	"io"
 	"log/slog"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,11 +18,13 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/database/dbtest"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/script"
 	oauthserver "github.com/musterhq/muster/internal/surface/oauth"
 	"github.com/musterhq/muster/internal/surface/web"
 )
@@ -38,13 +36,13 @@ const (
 
 // world is an authorization server with one company and one person.
 type world struct {
-	t      *testing.T
-	db     *database.DB
-	server *httptest.Server
-	oauth  *oauthserver.Server
-	user   account.User
-	client *http.Client // a browser
-	ahead  atomic.Int64 // how far the server's clock is ahead, in nanoseconds
+	t       *testing.T
+	db      *database.DB
+	server  *httptest.Server
+	oauth   *oauthserver.Server
+	user    account.User
+	browser *client.Browser
+	ahead   atomic.Int64 // how far the server's clock is ahead, in nanoseconds
 }
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
@@ -91,59 +89,70 @@ func newWorld(t *testing.T, role account.Role) *world {
 	if err := db.CreateUser(t.Context(), w.user); err != nil {
 		t.Fatal(err)
 	}
-	jar, _ := cookiejar.New(nil)
-	w.client = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	w.browser = w.stranger()
 	return w
 }
 
-// send makes a request and returns its answer with the body read.
-func (w *world) send(method, address string, form url.Values) (*http.Response, string) {
+// stranger is a browser that is not signed in and follows no redirects.
+func (w *world) stranger() *client.Browser {
+	b := client.NewBrowser(w.server.URL)
+	b.HTTP.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return b
+}
+
+// step is a step of the browser, whose failure fails the test.
+func (w *world) step(take func(context.Context) client.Page) (page client.Page) {
 	w.t.Helper()
-	var body io.Reader
-	if form != nil {
-		body = strings.NewReader(form.Encode())
-	}
-	request, err := http.NewRequestWithContext(w.t.Context(), method, address, body)
-	if err != nil {
+	if err := script.Attempt(func() { page = take(w.t.Context()) }); err != nil {
 		w.t.Fatal(err)
 	}
-	if form != nil {
-		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return page
+}
+
+// send makes a request; a form makes it a POST. Headers are names and values in turn.
+func (w *world) send(method, address string, form url.Values, headers ...string) (page client.Page, body string) {
+	w.t.Helper()
+	page = w.step(func(ctx context.Context) client.Page {
+		if form != nil {
+			return w.browser.Submit(ctx, address, form, headers...)
+		}
+		return w.browser.Send(ctx, method, address, http.NoBody, headers...)
+	})
+	return page, page.Body
+}
+
+// registered is what a client's registration is answered.
+type registered struct {
+	ID     string `json:"client_id"`
+	Method string `json:"token_endpoint_auth_method"`
+}
+
+// registers sends a client's metadata.
+func (w *world) registers(metadata string) (status int, r registered) {
+	w.t.Helper()
+	page := w.step(func(ctx context.Context) client.Page {
+		return w.browser.Send(ctx, "POST", oauthserver.RegisterPath, strings.NewReader(metadata), "Content-Type", "application/json")
+	})
+	if err := json.Unmarshal([]byte(page.Body), &r); err != nil {
+		w.t.Fatalf("registration: %d, %v", page.Status, err)
 	}
-	response, err := w.client.Do(request)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return response, string(text)
+	return page.Status, r
 }
 
 func (w *world) register(redirect string) string {
 	w.t.Helper()
-	response, err := http.Post(w.server.URL+oauthserver.RegisterPath, "application/json",
-		strings.NewReader(`{"client_name":"Helper","redirect_uris":["`+redirect+`"],"token_endpoint_auth_method":"none"}`))
-	if err != nil {
-		w.t.Fatal(err)
+	status, made := w.registers(`{"client_name":"Helper","redirect_uris":["` + redirect + `"],"token_endpoint_auth_method":"none"}`)
+	if status != http.StatusCreated {
+		w.t.Fatalf("registration: %d", status)
 	}
-	defer response.Body.Close()
-	var client struct {
-		ID string `json:"client_id"`
-	}
-	if err := json.NewDecoder(response.Body).Decode(&client); err != nil || response.StatusCode != http.StatusCreated {
-		w.t.Fatalf("registration: %d, %v", response.StatusCode, err)
-	}
-	return client.ID
+	return made.ID
 }
 
 func (w *world) signIn() {
 	w.t.Helper()
 	response, _ := w.send("POST", w.server.URL+"/signin", url.Values{"email": {w.user.Email}, "password": {password}})
-	if response.StatusCode != http.StatusSeeOther {
-		w.t.Fatalf("sign-in: %d", response.StatusCode)
+	if response.Status != http.StatusSeeOther {
+		w.t.Fatalf("sign-in: %d", response.Status)
 	}
 }
 
@@ -161,22 +170,11 @@ func (w *world) consent(request url.Values, scopes ...string) url.Values {
 	w.t.Helper()
 	response, body := w.send("POST", w.server.URL+oauthserver.AuthorizePath,
 		url.Values{"request": {request.Encode()}, "scope": scopes, "decision": {"allow"}})
-	location, err := url.Parse(onward(body))
-	if err != nil || response.StatusCode != http.StatusOK || location.Scheme+"://"+location.Host+location.Path != redirect {
-		w.t.Fatalf("consent: %d to %q: %s", response.StatusCode, location, body)
+	location, err := url.Parse(response.Onward())
+	if err != nil || response.Status != http.StatusOK || location.Scheme+"://"+location.Host+location.Path != redirect {
+		w.t.Fatalf("consent: %d to %q: %s", response.Status, location, body)
 	}
 	return location.Query()
-}
-
-var refresh = regexp.MustCompile(`<meta http-equiv="refresh" content="0;url=([^"]*)"`)
-
-// onward is the address that a page leads to; empty: none.
-func onward(page string) string {
-	found := refresh.FindStringSubmatch(page)
-	if found == nil {
-		return ""
-	}
-	return html.UnescapeString(found[1])
 }
 
 type tokens struct {
@@ -196,7 +194,7 @@ func (w *world) token(form url.Values) (int, tokens) {
 	if response.Header.Get("Cache-Control") != "no-store" {
 		w.t.Error("a token answer may be cached")
 	}
-	return response.StatusCode, answer
+	return response.Status, answer
 }
 
 func redeem(client, code string) url.Values {
@@ -210,15 +208,15 @@ func TestFlow_SignInConsentTokenRefreshReplay(t *testing.T) {
 	request := w.request(client)
 
 	response, _ := w.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
-	if to := response.Header.Get("Location"); response.StatusCode != http.StatusSeeOther ||
+	if to := response.Header.Get("Location"); response.Status != http.StatusSeeOther ||
 		!strings.HasPrefix(to, "/signin?next=%2Foauth%2Fauthorize") {
-		t.Fatalf("a stranger is sent to %q (%d)", to, response.StatusCode)
+		t.Fatalf("a stranger is sent to %q (%d)", to, response.Status)
 	}
 	w.signIn()
 	response, page := w.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
 	for _, want := range []string{"Helper", "Acme", "app.example.com", "Unverified", "Wipe devices"} {
 		if !strings.Contains(page, want) {
-			t.Errorf("the consent page (%d) does not say %q", response.StatusCode, want)
+			t.Errorf("the consent page (%d) does not say %q", response.Status, want)
 		}
 	}
 	if policy := response.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "form-action 'self';") ||
@@ -278,8 +276,7 @@ func TestConsent_GrantsNoMoreThanTheUserMay(t *testing.T) {
 func TestAuthorize_BadRequestsAreNotRedirected(t *testing.T) {
 	w := newWorld(t, account.Admin)
 	client := w.register(redirect)
-	jar, _ := cookiejar.New(nil)
-	signedIn := &world{t: t, server: w.server, user: w.user, client: &http.Client{Jar: jar, CheckRedirect: w.client.CheckRedirect}}
+	signedIn := &world{t: t, server: w.server, user: w.user, browser: w.stranger()}
 	signedIn.signIn()
 	for name, test := range map[string]struct {
 		key, value string
@@ -311,23 +308,23 @@ func TestAuthorize_BadRequestsAreNotRedirected(t *testing.T) {
 			location := response.Header.Get("Location")
 			switch test.code {
 			case "":
-				if response.StatusCode < 400 || location != "" || !strings.Contains(body, "Nothing was granted") {
-					t.Errorf("%s: %d to %q", name, response.StatusCode, location)
+				if response.Status < 400 || location != "" || !strings.Contains(body, "Nothing was granted") {
+					t.Errorf("%s: %d to %q", name, response.Status, location)
 				}
 			case "signin":
 				if !strings.HasPrefix(location, "/signin") {
-					t.Errorf("%s: %d to %q", name, response.StatusCode, location)
+					t.Errorf("%s: %d to %q", name, response.Status, location)
 				}
 			default:
 				// Before the person is signed in, the page has a link and does not redirect.
-				if location != "" || onward(body) != "" || response.StatusCode != http.StatusBadRequest ||
+				if location != "" || response.Onward() != "" || response.Status != http.StatusBadRequest ||
 					!strings.Contains(body, "Nothing was granted") {
-					t.Errorf("%s: a stranger is sent to %q (%d)", name, location, response.StatusCode)
+					t.Errorf("%s: a stranger is sent to %q (%d)", name, location, response.Status)
 				}
 				answer, _ := signedIn.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
 				to, _ := url.Parse(answer.Header.Get("Location"))
 				if q := to.Query(); q.Get("error") != test.code || q.Get("iss") != w.server.URL || q.Get("state") != "s t" {
-					t.Errorf("%s: %d to %q", name, response.StatusCode, location)
+					t.Errorf("%s: %d to %q", name, response.Status, location)
 				}
 			}
 		})
@@ -339,13 +336,13 @@ func TestAuthorize_RepeatedParametersAreRefused(t *testing.T) {
 	client := w.register(redirect)
 	twice := w.request(client)
 	twice.Add("state", "again")
-	if response, _ := w.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+twice.Encode(), nil); response.StatusCode != 400 {
-		t.Errorf("a parameter twice: %d", response.StatusCode)
+	if response, _ := w.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+twice.Encode(), nil); response.Status != 400 {
+		t.Errorf("a parameter twice: %d", response.Status)
 	}
 	form := redeem(client, "x")
 	response, _ := w.send("POST", w.server.URL+oauthserver.TokenPath+"?"+form.Encode(), url.Values{})
-	if response.StatusCode != http.StatusUnauthorized {
-		t.Errorf("parameters in the query: %d", response.StatusCode)
+	if response.Status != http.StatusUnauthorized {
+		t.Errorf("parameters in the query: %d", response.Status)
 	}
 	form.Add("code", "y")
 	if _, body := w.send("POST", w.server.URL+oauthserver.TokenPath, form); !strings.Contains(body, "the parameter code is given twice") {
@@ -377,8 +374,8 @@ func TestMetadata(t *testing.T) {
 	for path, allow := range map[string]string{oauthserver.ServerPath: "GET, HEAD", oauthserver.ResourcePath + "/mcp": "GET, HEAD",
 		oauthserver.RegisterPath: "POST", oauthserver.TokenPath: "POST", oauthserver.RevokePath: "POST"} {
 		response, body := w.send("DELETE", w.server.URL+path, nil)
-		if got := response.Header.Get("Allow"); response.StatusCode != http.StatusMethodNotAllowed || got != allow {
-			t.Errorf("DELETE %s: %d, Allow %q, want 405, %q: %s", path, response.StatusCode, got, allow, body)
+		if got := response.Header.Get("Allow"); response.Status != http.StatusMethodNotAllowed || got != allow {
+			t.Errorf("DELETE %s: %d, Allow %q, want 405, %q: %s", path, response.Status, got, allow, body)
 		}
 	}
 }
@@ -393,7 +390,7 @@ func TestSignIn_IsThrottledAndLocal(t *testing.T) {
 	last := 0
 	for range 6 {
 		response, _ := w.send("POST", w.server.URL+"/signin", url.Values{"email": {w.user.Email}, "password": {"wrong password"}})
-		last = response.StatusCode
+		last = response.Status
 	}
 	if last != http.StatusTooManyRequests {
 		t.Errorf("the seventh attempt in a minute: %d", last)
@@ -405,17 +402,9 @@ func TestConsent_OtherOriginsAreRefused(t *testing.T) {
 	client := w.register(redirect)
 	w.signIn()
 	form := url.Values{"request": {w.request(client).Encode()}, "scope": {"mcp:devices:read"}, "decision": {"allow"}}
-	request, _ := http.NewRequestWithContext(context.Background(), "POST", w.server.URL+oauthserver.AuthorizePath,
-		strings.NewReader(form.Encode()))
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	request.Header.Set("Sec-Fetch-Site", "cross-site")
-	request.Header.Set("Origin", "https://evil.example")
-	response, err := w.client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusForbidden {
-		t.Errorf("another site's form: %d", response.StatusCode)
+	response, _ := w.send("POST", w.server.URL+oauthserver.AuthorizePath, form, "Sec-Fetch-Site", "cross-site",
+		"Origin", "https://evil.example")
+	if response.Status != http.StatusForbidden {
+		t.Errorf("another site's form: %d", response.Status)
 	}
 }

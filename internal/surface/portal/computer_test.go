@@ -5,10 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"html"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -34,19 +32,13 @@ func loginForm(changes ...string) url.Values {
 	return form
 }
 
-var onward = regexp.MustCompile(`http-equiv="refresh" content="0;url=([^"]*)"`)
-
 // allowed lets a person allow a computer, and returns the code that goes to it.
 func (o *office) allowed(t *testing.T, p *servertest.Browser, changes ...string) string {
 	t.Helper()
 	answer := p.Send(o.base+credentials.ComputerPath, loginForm(changes...)).Want(t, 200)
-	found := onward.FindSubmatch(answer.Body)
-	if found == nil {
-		t.Fatalf("the page leads nowhere: %s", answer.Body)
-	}
-	to, err := url.Parse(html.UnescapeString(string(found[1])))
+	to, err := url.Parse(answer.Onward())
 	if err != nil || to.Host != "127.0.0.1:4711" || to.Query().Get("state") != "a-state" || strings.Contains(to.String(), "mk_") {
-		t.Fatalf("the page leads to %s", to)
+		t.Fatalf("the page leads to %s: %s", to, answer.Body)
 	}
 	return to.Query().Get("code")
 }
@@ -214,7 +206,7 @@ func TestComputer_PageCannotBeTurnedAgainstThePerson(t *testing.T) {
 		"http://127.0.0.1:4711/?x=y", "http://127.0.0.1:4711/#x", "http://[::2]:4711/", "http://[::ffff:127.0.0.1]:4711/",
 		"http://0x7f000001:4711/", "javascript:alert(1)", " http://127.0.0.1:4711/"} {
 		answer := p.Send(o.base+credentials.ComputerPath, loginForm("redirect", redirect))
-		if answer.Status < 400 || answer.Status > 499 || strings.Contains(string(answer.Body), "mst_") || onward.Match(answer.Body) {
+		if answer.Status < 400 || answer.Status > 499 || strings.Contains(string(answer.Body), "mst_") || answer.Onward() != "" {
 			t.Errorf("a code goes to %s: %d", redirect, answer.Status)
 		}
 		if answer := p.Send(o.base+credentials.ComputerPath+"?"+loginForm("redirect", redirect).Encode(), nil); answer.Status < 400 ||

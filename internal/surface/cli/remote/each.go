@@ -263,7 +263,7 @@ func (f *fanOut) send(r client.Request) (*client.Answer, error) {
 	for attempt := 1; ; attempt++ {
 		answer, err := f.service.Do(f.env.Context, r)
 		if err == nil {
-			if b := answer.Budget; b != nil && b.Remaining == 0 {
+			if b := answer.Budget(); b != nil && b.Remaining == 0 {
 				f.free = f.env.Now().Add(b.Reset)
 			}
 			return answer, nil

@@ -5,12 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"html"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -77,8 +75,6 @@ func (l *laptop) ok(args ...string) string {
 	return out
 }
 
-var onward = regexp.MustCompile(`http-equiv="refresh" content="0;url=([^"]*)"`)
-
 // allows is a browser in which a person allows what is asked for.
 func allows(t *testing.T, p *servertest.Browser, preset string) func(string) error {
 	return func(address string) error {
@@ -88,21 +84,14 @@ func allows(t *testing.T, p *servertest.Browser, preset string) func(string) err
 		form.Set("preset", preset)
 		u.RawQuery = ""
 		answer := p.Send(u.String(), form).Want(t, http.StatusOK)
-		to := html.UnescapeString(string(onward.FindSubmatch(answer.Body)[1]))
+		to := answer.Onward()
 		for _, wrong := range []string{strings.Replace(to, "state=", "state=x", 1), strings.Replace(to, "code=", "kode=", 1)} {
-			response, err := http.Get(wrong) // another page's attempt
-			if err != nil {
-				return err
-			}
-			if _ = response.Body.Close(); response.StatusCode != http.StatusBadRequest {
-				t.Errorf("%s is answered %d", wrong, response.StatusCode)
+			if status, _ := servertest.Fetch(t, wrong); status != http.StatusBadRequest { // another page's attempt
+				t.Errorf("%s is answered %d", wrong, status)
 			}
 		}
-		response, err := http.Get(to)
-		if err == nil {
-			err = response.Body.Close()
-		}
-		return err
+		servertest.Fetch(t, to)
+		return nil
 	}
 }
 
