@@ -28,17 +28,8 @@ import (
 // Options say how many devices there are, and which faults they have. Shares are
 // between 0 and 1.
 type Options struct {
-	Server string   // the service's address
-	Tokens []string // enrollment tokens, or texts of QR codes: one for each agent
-	// Keys are API keys of the tokens' company with DEVICES_READ and
-	// DEVICES_COMMAND. Each brings its own budget of ten commands a minute. None:
-	// no commands are sent and only what the devices know is checked.
-	Keys []string
-	// Policies are path names of AGENT policies, the first being that of the
-	// tokens. With two, devices are moved between them; then the keys need
-	// POLICIES_READ.
-	Policies []string
-	Dir      string // where devices keep their state
+	Access
+	Dir string // where devices keep their state
 
 	Ramp       time.Duration // over which the devices appear
 	Commands   int           // for each device
