@@ -15,7 +15,6 @@ import (
 
 	"github.com/musterhq/muster/internal/fleetsim"
 	"github.com/musterhq/muster/internal/service/ops"
-	"github.com/musterhq/muster/internal/service/proving"
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
@@ -141,17 +140,16 @@ func (c *simulateCommand) ownService(env *cli.Env, dir string, o *fleetsim.Optio
 		return nil, err
 	}
 	start := env.Now().Truncate(time.Millisecond)
-	o.Pace, o.Now = c.Pace, proving.Clock(env.Now, start, c.Pace)
+	o.Pace, o.Now = c.Pace, fleetsim.Clock(env.Now, start, c.Pace)
 	o.Say("Starting a service of its own …")
 	// With a tenth of the commands a minute for each key none has to wait.
 	keys := (agents*(c.Commands+1))/10 + 1
 	simulated, err := startSimulatedService(env.Context, env.Err,
-		proving.Request{Dir: dir, Agents: agents, Keys: keys, Start: start.UnixMilli(), Pace: c.Pace})
+		fleetsim.ServiceSettings{Dir: dir, Agents: agents, Keys: keys, Start: start.UnixMilli(), Pace: c.Pace})
 	if err != nil {
 		return nil, err
 	}
-	o.Server, o.Tokens, o.Keys, o.Policies = simulated.URL, simulated.Tokens, simulated.Keys, simulated.Policies
-	o.Metrics = []string{simulated.URL + "/metrics"}
+	o.Access, o.Metrics = simulated.Access, []string{simulated.Server + "/metrics"}
 	return simulated, nil
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"github.com/musterhq/muster/internal/fleetsim"
 	"github.com/musterhq/muster/internal/service/ops"
-	"github.com/musterhq/muster/internal/service/proving"
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
@@ -28,18 +27,18 @@ func (simulateServiceCommand) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	return proving.Serve(context.WithoutCancel(env.Context), env.In, env.Out, env.Now, logger)
+	return fleetsim.Serve(context.WithoutCancel(env.Context), env.In, env.Out, env.Now, logger)
 }
 
 // simulatedService is that process, seen from the simulation.
 type simulatedService struct {
-	proving.Access
+	fleetsim.Access
 	process *exec.Cmd
 	in      io.Closer
 }
 
 // startSimulatedService starts the process and waits until it serves. Close ends it.
-func startSimulatedService(ctx context.Context, errOut io.Writer, wanted proving.Request) (*simulatedService, error) {
+func startSimulatedService(ctx context.Context, errOut io.Writer, wanted fleetsim.ServiceSettings) (*simulatedService, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err

@@ -34,10 +34,10 @@ type keyring struct {
 type known struct {
 	key      protocol.PublicKey
 	commands protocol.Algorithm // of the command key that the device was given
-	// paid is the time, in nanoseconds, up to which the device's requests have
-	// used what it may send: each request adds requestEvery to it, and it never
-	// lags behind the present.
-	paid *atomic.Int64
+	// due is the theoretical arrival time of the generic cell rate algorithm (GCRA), in Unix
+	// nanoseconds. A request moves it to requestEvery after the later of it and the present.
+	// One that would move it more than RequestBurst times requestEvery ahead is refused.
+	due *atomic.Int64
 }
 
 // spend counts one request. It returns how long the device has to wait if it
@@ -46,7 +46,7 @@ func (k *known) spend(now time.Time) time.Duration {
 	const ahead = int64(RequestBurst * requestEvery)
 	present := now.UnixNano()
 	for {
-		before := k.paid.Load()
+		before := k.due.Load()
 		after := max(before, present) + int64(requestEvery)
 		if before > present+2*ahead { // the clock was set back: begin again
 			after = present + int64(requestEvery)
@@ -54,7 +54,7 @@ func (k *known) spend(now time.Time) time.Duration {
 		if after > present+ahead {
 			return time.Duration(after - present - ahead)
 		}
-		if k.paid.CompareAndSwap(before, after) {
+		if k.due.CompareAndSwap(before, after) {
 			return 0
 		}
 	}
@@ -74,9 +74,9 @@ func (k *keyring) put(device agentdevice.Device) *known {
 	if k.keys == nil || len(k.keys) >= maxKeys {
 		k.keys = map[string]*known{}
 	}
-	one := &known{key: device.Key, commands: device.CommandAlgorithm, paid: &atomic.Int64{}}
+	one := &known{key: device.Key, commands: device.CommandAlgorithm, due: &atomic.Int64{}}
 	if before := k.keys[device.ID]; before != nil {
-		one.paid = before.paid
+		one.due = before.due
 	}
 	k.keys[device.ID] = one
 	return one

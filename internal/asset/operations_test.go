@@ -46,7 +46,7 @@ func newInventory(t testing.TB) *inventory {
 			t.Error(err)
 		}
 	})
-	in := &inventory{TB: t, db: db, kernel: operation.NewKernel(operation.Config{Now: now})}
+	in := &inventory{TB: t, db: db, kernel: operation.NewKernel(operation.Config{Budgets: operation.Budgets{Uncounted: true}, Now: now})}
 	in.company, err = company.New("acme", "Acme", access.Settings{}, start)
 	in.ok(err)
 	in.ok(db.CreateCompany(in.ctx(), in.company))

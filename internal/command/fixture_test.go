@@ -225,7 +225,7 @@ func (f *fixture) run(s *command.Service, o string, arguments map[string]any) (a
 	command.Define(r, s)
 	text, err := json.Marshal(arguments)
 	f.ok(err)
-	kernel := operation.NewKernel(operation.Config{Now: f.clock.Now})
+	kernel := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Uncounted: true}, Now: f.clock.Now})
 	out := kernel.Run(f.ctx(), r.Find(o), f.caller(), operation.Meta{RequestID: "r1"}, operation.Flat(text))
 	return out.Result, out.Fault
 }

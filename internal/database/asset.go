@@ -126,16 +126,16 @@ func insertAssets(ctx context.Context, t *tx, assets []asset.Asset, counts count
 	const columns = 16
 	args, contacts, changes := make([]any, 0, columns*len(assets)), make([]any, 0, 3*len(assets)), &termChanges{}
 	for _, a := range assets {
-		row := searchable{identification: a.Identification, specifications: encodeSome(a.Specifications), tags: encodeSome(a.Tags),
-			custom: encodeSome(a.CustomData), status: asset.Pending}
-		found, err := row.findable()
+		row := Searchable{Identification: a.Identification, Specifications: encodeSome(a.Specifications), Tags: encodeSome(a.Tags),
+			Custom: encodeSome(a.CustomData), Status: asset.Pending}
+		found, err := row.Findable()
 		if err != nil {
 			return err
 		}
-		changes.change(a.CompanyID, a.ID, "", found.terms)
+		changes.change(a.CompanyID, a.ID, "", found.Terms)
 		args = append(args, a.ID, a.CompanyID, string(asset.Pending), a.Identification, millis(a.SyncedAt), millis(a.CreatedAt),
 			a.Identification != "", asset.IdentityKey(a.Specifications["serialNumber"]), asset.IdentityKey(a.Specifications["brand"]),
-			row.custom, row.tags, row.specifications, found.terms, found.patch, found.battery, found.compliant)
+			row.Custom, row.Tags, row.Specifications, found.Terms, found.patch, found.battery, found.compliant)
 		contacts = append(contacts, a.ID, a.CompanyID, string(asset.Pending))
 		counts.add(a.CompanyID, asset.Pending, "", 1)
 	}

@@ -59,14 +59,14 @@ func (h lockedAsset) claim() asset.Claim { return asset.Claim{Status: h.status, 
 
 // save writes the row with its search terms, and sends an event if lost mode began or ended.
 func (h lockedAsset) save(ctx context.Context, t *tx) error {
-	found, err := searchable{identification: h.identification, specifications: h.specifications, tags: h.tags, custom: h.custom,
-		status: h.status, management: asset.Management(h.management), reported: h.reported}.findable()
+	found, err := Searchable{Identification: h.identification, Specifications: h.specifications, Tags: h.tags, Custom: h.custom,
+		Status: h.status, Management: asset.Management(h.management), Reported: h.reported}.Findable()
 	if err != nil {
 		return err
 	}
 	changes := &termChanges{}
-	changes.change(h.companyID, h.id, h.terms, found.terms)
-	values := append(h.fields(), found.terms, found.patch, found.battery, found.compliant)
+	changes.change(h.companyID, h.id, h.terms, found.Terms)
+	values := append(h.fields(), found.Terms, found.patch, found.battery, found.compliant)
 	update := `UPDATE assets SET (` + savedColumns + `, ` + keptColumns + `) = (` + marks(len(values)) + `) WHERE id = ?`
 	seen, args := h.contact()
 	if seen != "" && !t.db.engine.OneWriter() { // PostgreSQL: both in one round trip

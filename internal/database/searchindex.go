@@ -91,29 +91,29 @@ func (db *DB) indexAssets(ctx context.Context) error {
 	}
 }
 
-// keptColumns are those of findable.
+// keptColumns are those of Findable.
 const keptColumns = `search_terms, patch, battery, compliant`
 
 // unindexed is an asset that is not indexed.
 type unindexed struct {
 	id, companyID string
-	searchable
+	Searchable
 }
 
 func indexSome(ctx context.Context, t *tx) (int, error) {
 	all := listed(ctx, t, into(func(a *unindexed) []any {
-		return []any{&a.id, &a.companyID, &a.identification, &a.specifications, &a.tags, &a.custom, &a.status, &a.management, &a.reported}
+		return []any{&a.id, &a.companyID, &a.Identification, &a.Specifications, &a.Tags, &a.Custom, &a.Status, &a.Management, &a.Reported}
 	}), `SELECT id, company_id, identification, specifications, tags, custom_data, status, management, status_report
 		FROM assets WHERE search_terms = '' ORDER BY id LIMIT ?`+t.skipLocked(), indexRows)
 	changes := &termChanges{}
 	for _, a := range all {
-		found, err := a.findable()
+		found, err := a.Findable()
 		if err != nil {
 			return 0, err
 		}
 		t.do(ctx, `UPDATE assets SET (`+keptColumns+`) = (?, ?, ?, ?) WHERE id = ?`,
-			found.terms, found.patch, found.battery, found.compliant, a.id)
-		changes.change(a.companyID, a.id, "", found.terms)
+			found.Terms, found.patch, found.battery, found.compliant, a.id)
+		changes.change(a.companyID, a.id, "", found.Terms)
 	}
 	changes.save(ctx, t)
 	return len(all), nil

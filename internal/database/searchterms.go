@@ -52,13 +52,13 @@ func clip(word string) string {
 	return word
 }
 
-// searchable is what an asset's row holds that it is found by. Texts are as they are
+// Searchable is what an asset's row holds that it is found by. Texts are as they are
 // stored.
-type searchable struct {
-	identification, specifications, tags, custom string
-	status                                       asset.Status
-	management                                   asset.Management
-	reported                                     string // the status report
+type Searchable struct {
+	Identification, Specifications, Tags, Custom string
+	Status                                       asset.Status
+	Management                                   asset.Management
+	Reported                                     string // the status report
 }
 
 // searchedFacts and searchedData are the specifications and the custom data that a search
@@ -66,29 +66,29 @@ type searchable struct {
 func searchedFacts() []string { return []string{"serialNumber", "imei", "model"} }
 func searchedData() []string  { return []string{asset.UserKey, asset.UserEmailKey} }
 
-// findable is what the table of assets keeps of the row besides, to find it by.
-type findable struct {
-	terms     string
+// Findable is what the table of assets keeps of the row besides, to find it by.
+type Findable struct {
+	Terms     string // search_terms
 	patch     string
 	battery   float64
 	compliant int
 }
 
-// findable makes what the row is found by.
-func (s searchable) findable() (findable, error) {
-	facts, wrongFacts := decodeMap(s.specifications)
-	custom, wrongCustom := decodeMap(s.custom)
-	tags, wrongTags := decodeList(s.tags)
-	r, wrongReport := readReport(s.reported)
+// Findable makes what the row is found by. It fails if a text is not in its stored form.
+func (s Searchable) Findable() (Findable, error) {
+	facts, wrongFacts := decodeMap(s.Specifications)
+	custom, wrongCustom := decodeMap(s.Custom)
+	tags, wrongTags := decodeList(s.Tags)
+	r, wrongReport := readReport(s.Reported)
 	if err := cmp.Or(wrongFacts, wrongCustom, wrongTags, wrongReport); err != nil {
-		return findable{}, err
+		return Findable{}, err
 	}
 	t := &terms{seen: map[string]bool{}}
 	t.text.WriteString("\n")
-	if s.status.Enrolled() {
-		t.add(managementTerm(s.management))
+	if s.Status.Enrolled() {
+		t.add(managementTerm(s.Management))
 	}
-	texts := append([]string{s.identification}, tags...)
+	texts := append([]string{s.Identification}, tags...)
 	for _, name := range searchedFacts() {
 		texts = append(texts, facts[name])
 	}
@@ -101,6 +101,6 @@ func (s searchable) findable() (findable, error) {
 	for _, word := range textWords(strings.Join(texts, " ")) {
 		t.add(word)
 	}
-	return findable{terms: t.text.String(), patch: patchDay(facts["securityPatchLevel"]), battery: r.battery(), compliant: r.compliant()},
+	return Findable{Terms: t.text.String(), patch: patchDay(facts["securityPatchLevel"]), battery: r.battery(), compliant: r.compliant()},
 		nil
 }

@@ -30,8 +30,8 @@ func TestSend_ServiceIsBusy(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f, err := newFleet(Options{Server: "fake://service", Tokens: []string{"token"}, Keys: []string{"key"}, Clock: time.Now,
-					Now: time.Now})
+				f, err := newFleet(Options{Access: Access{Server: "fake://service", Tokens: []string{"token"}, Keys: []string{"key"}},
+					Clock: time.Now, Now: time.Now})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/fleetsim"
-	"github.com/musterhq/muster/internal/service/proving"
 )
 
 // pace is how fast the clock of the service and of the devices runs here: what
@@ -27,7 +26,7 @@ func TestFleet_UnderFaults(t *testing.T) {
 	t.Parallel()
 	agents := *faultyAgents
 	p := startProcess(t, agents, max(1, agents/5))
-	o := options(t, p.Access, p.now)
+	o := options(t, p.Access, fleetsim.Clock(time.Now, p.start, pace))
 	o.Ramp, o.Commands, o.Patience = 10*time.Second, 2, 90*time.Second
 	o.Offline, o.OfflineFor, o.Skew = 0.1, 2*time.Second, 48*time.Hour
 	o.Lost, o.Duplicated, o.Crashes, o.Endings = 0.02, 0.02, 0.005, 0.01
@@ -50,9 +49,9 @@ func TestFleet_UnderFaults(t *testing.T) {
 func TestFleet_InOneProcess(t *testing.T) {
 	t.Parallel()
 	const agents = 40
-	clock := proving.Clock(time.Now, time.Now(), pace)
-	g, err := proving.Open(t.Context(), proving.Settings{Dir: t.TempDir(), Agents: agents, Keys: 60, Now: clock,
-		Log: slog.New(slog.DiscardHandler)})
+	clock := fleetsim.Clock(time.Now, time.Now(), pace)
+	settings := fleetsim.ServiceSettings{Dir: t.TempDir(), Agents: agents, Keys: 60, Now: clock, Log: slog.New(slog.DiscardHandler)}
+	g, err := fleetsim.OpenService(t.Context(), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +64,13 @@ func TestFleet_InOneProcess(t *testing.T) {
 	o.Ramp, o.Commands, o.Patience = time.Second, 7, 90*time.Second
 	o.Offline, o.OfflineFor, o.Skew = 0.3, time.Second, time.Hour
 	o.Lost, o.Duplicated, o.Crashes, o.Endings = 0.1, 0.1, 0.03, 0.1
-	o.Halfway = g.Restart
+	o.Halfway = func(ctx context.Context) (err error) {
+		settings.Agents, settings.Listen = 0, strings.TrimPrefix(g.Server, "http://")
+		if err = g.Close(); err == nil {
+			g, err = fleetsim.OpenService(ctx, settings)
+		}
+		return err
+	}
 	report := run(t, o)
 	if report.Succeeded != report.Commands || report.Commands != agents*7+agents/10 {
 		t.Errorf("not every command succeeded: %+v", report)
@@ -75,8 +80,8 @@ func TestFleet_InOneProcess(t *testing.T) {
 // A run on a service that an earlier one used, with the same keys, sends its own commands.
 func TestFleet_OnTheSameService(t *testing.T) {
 	t.Parallel()
-	clock := proving.Clock(time.Now, time.Now(), pace)
-	g, err := proving.Open(t.Context(), proving.Settings{Dir: t.TempDir(), Agents: 4, Keys: 4, Now: clock,
+	clock := fleetsim.Clock(time.Now, time.Now(), pace)
+	g, err := fleetsim.OpenService(t.Context(), fleetsim.ServiceSettings{Dir: t.TempDir(), Agents: 4, Keys: 4, Now: clock,
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -91,9 +96,9 @@ func TestFleet_OnTheSameService(t *testing.T) {
 	}
 }
 
-func options(t *testing.T, g proving.Access, clock func() time.Time) fleetsim.Options {
+func options(t *testing.T, g fleetsim.Access, clock func() time.Time) fleetsim.Options {
 	t.Helper()
-	return fleetsim.Options{Server: g.URL, Tokens: g.Tokens, Keys: g.Keys, Policies: g.Policies, Dir: t.TempDir(),
+	return fleetsim.Options{Access: g, Dir: t.TempDir(),
 		Seed: 1, Now: clock, Pace: pace, Clock: time.Now, Log: slog.New(slog.DiscardHandler)}
 }
 

@@ -28,17 +28,8 @@ import (
 // Options say how many devices there are, and which faults they have. Shares are
 // between 0 and 1.
 type Options struct {
-	Server string   // the service's address
-	Tokens []string // enrollment tokens, or texts of QR codes: one for each agent
-	// Keys are API keys of the tokens' company with DEVICES_READ and
-	// DEVICES_COMMAND. Each brings its own budget of ten commands a minute. None:
-	// no commands are sent and only what the devices know is checked.
-	Keys []string
-	// Policies are path names of AGENT policies, the first being that of the
-	// tokens. With two, devices are moved between them; then the keys need
-	// POLICIES_READ.
-	Policies []string
-	Dir      string // where devices keep their state
+	Access
+	Dir string // where devices keep their state
 
 	Ramp       time.Duration // over which the devices appear
 	Commands   int           // for each device
@@ -207,20 +198,17 @@ func (f *fleet) await(ctx context.Context, what string, missing func() int) erro
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-limit.C:
-			return fmt.Errorf("%w: %s (%d are missing): %s", errLate, what, left, f.troubles())
+			return fmt.Errorf("%w: %s (%d are missing): %s", errLate, what, left, cmp.Or(f.lastError(), "no agent reports an error"))
 		case <-tick.C:
 		}
 	}
 }
 
-// troubles is trouble, for the end of a sentence.
-func (f *fleet) troubles() string { return cmp.Or(f.trouble(), "no agent reports an error") }
-
-// trouble is the latest error of some agent; empty: there is none.
-func (f *fleet) trouble() string {
+// lastError is the latest error of some agent; empty: there is none.
+func (f *fleet) lastError() string {
 	for _, m := range f.members {
-		if trouble, _ := m.trouble.Load().(string); trouble != "" {
-			return fmt.Sprintf("the last error of agent %d is %q", m.number, trouble)
+		if text, _ := m.lastError.Load().(string); text != "" {
+			return fmt.Sprintf("the last error of agent %d is %q", m.number, text)
 		}
 	}
 	return ""
@@ -232,19 +220,20 @@ func (f *fleet) problem(format string, args ...any) {
 	f.problems = append(f.problems, fmt.Sprintf(format, args...))
 }
 
-// dice are a member's own, so that a run with the same seed does the same.
-type dice struct {
+// random is a member's own source of random numbers, so that a run with the same seed does the same.
+type random struct {
 	mu  sync.Mutex
 	rng *rand.Rand
 }
 
-func (d *dice) share() float64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.rng.Float64()
+// share is at least 0 and less than 1.
+func (r *random) share() float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.rng.Float64()
 }
 
 // about is a duration between a half and one and a half of d.
-func (d *dice) about(of time.Duration) time.Duration {
-	return of/2 + time.Duration(d.share()*float64(of))
+func (r *random) about(d time.Duration) time.Duration {
+	return d/2 + time.Duration(r.share()*float64(d))
 }

@@ -24,7 +24,7 @@ type member struct {
 	token   string
 	serial  string
 	dir     string
-	dice    *dice
+	random  *random
 	skew    time.Duration
 	device  *watched
 	network *network
@@ -32,7 +32,7 @@ type member struct {
 	converged atomic.Bool  // it is enrolled and has had its policy once
 	ended     atomic.Bool  // the service has let it go
 	lives     atomic.Int64 // of its agent: one more after each crash
-	trouble   atomic.Value // the latest error: string
+	lastError atomic.Value // the latest error: string
 
 	mu     sync.Mutex
 	asset  string // the asset's short id
@@ -45,9 +45,9 @@ type member struct {
 
 func newMember(f *fleet, number int, token string) *member {
 	m := &member{fleet: f, number: number, token: token, serial: "SIM-" + strconv.FormatUint(f.Seed, 36) + "-" + strconv.Itoa(number),
-		dir: filepath.Join(f.Dir, strconv.Itoa(number)), dice: &dice{rng: rand.New(rand.NewPCG(f.Seed, uint64(number)+1))},
+		dir: filepath.Join(f.Dir, strconv.Itoa(number)), random: &random{rng: rand.New(rand.NewPCG(f.Seed, uint64(number)+1))},
 		passed: map[string]passage{}}
-	m.skew = time.Duration((m.dice.share()*2 - 1) * float64(f.Skew))
+	m.skew = time.Duration((m.random.share()*2 - 1) * float64(f.Skew))
 	m.device = &watched{Device: simulated.New(simulated.Default(m.serial), m.now), member: m, done: map[string][]deed{}}
 	m.network = &network{m}
 	if len(f.Policies) > 0 {
@@ -70,14 +70,14 @@ func (m *member) options() agent.Options {
 // live is the device's life: it appears, enrolls, and runs its agent until the
 // service lets it go or ctx ends.
 func (m *member) live(ctx context.Context) {
-	wait.For(ctx, time.Duration(m.dice.share()*float64(m.fleet.Ramp)))
+	wait.For(ctx, time.Duration(m.random.share()*float64(m.fleet.Ramp)))
 	for n := 0; ctx.Err() == nil; n++ {
 		err := m.enroll(ctx)
 		if err == nil {
 			break
 		}
-		m.trouble.Store(err.Error())
-		wait.For(ctx, max(m.dice.about(pause(n)), m.fleet.paced(agent.RetryAfter(err))))
+		m.lastError.Store(err.Error())
+		wait.For(ctx, max(m.random.about(pause(n)), m.fleet.paced(agent.RetryAfter(err))))
 	}
 	for ctx.Err() == nil {
 		err := m.session(ctx)
@@ -89,14 +89,14 @@ func (m *member) live(ctx context.Context) {
 			m.fleet.faults.crashes.Add(1)
 		case errors.Is(err, errAway):
 			m.fleet.faults.absences.Add(1)
-			wait.For(ctx, m.dice.about(m.fleet.OfflineFor))
+			wait.For(ctx, m.random.about(m.fleet.OfflineFor))
 		case err != nil && ctx.Err() == nil:
-			m.trouble.Store(err.Error())
+			m.lastError.Store(err.Error())
 			if errors.Is(err, agent.ErrNotEnrolled) { // it died while its enrollment ended
 				m.ended.Store(true)
 				return
 			}
-			wait.For(ctx, m.dice.about(time.Second))
+			wait.For(ctx, m.random.about(time.Second))
 		}
 	}
 }
@@ -131,8 +131,8 @@ func (m *member) session(ctx context.Context) (err error) {
 		}
 		err = errors.Join(err, a.Close())
 	}()
-	if m.dice.share() < m.fleet.Offline && !m.fleet.calm.Load() {
-		away, leave := context.WithTimeoutCause(ctx, m.dice.about(m.fleet.OfflineFor), errAway)
+	if m.random.share() < m.fleet.Offline && !m.fleet.calm.Load() {
+		away, leave := context.WithTimeoutCause(ctx, m.random.about(m.fleet.OfflineFor), errAway)
 		defer leave()
 		ctx = away
 	}
@@ -140,7 +140,7 @@ func (m *member) session(ctx context.Context) (err error) {
 }
 
 func (m *member) crash(string) {
-	if m.dice.share() < m.fleet.Crashes {
+	if m.random.share() < m.fleet.Crashes {
 		panic(errCrash)
 	}
 }

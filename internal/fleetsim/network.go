@@ -34,8 +34,8 @@ var errLost = errors.New("the network lost it")
 // RoundTrip implements http.RoundTripper.
 func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	f := n.member.fleet
-	fate := n.member.dice.share()
-	if fate < f.Lost/2 {
+	share := n.member.random.share()
+	if share < f.Lost/2 {
 		f.faults.lost.Add(1)
 		return nil, errLost
 	}
@@ -51,21 +51,21 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	switch {
-	case fate < f.Lost:
+	case share < f.Lost:
 		f.faults.lost.Add(1)
 		return nil, errLost
-	case fate < f.Lost+f.Duplicated:
+	case share < f.Lost+f.Duplicated:
 		f.faults.duplicated.Add(1)
-		twin, text, err := n.exchange(r)
+		second, text, err := n.exchange(r)
 		if err != nil {
 			return nil, err
 		}
-		if n.member.dice.share() < 0.5 { // the second answer comes first
-			answer, body = twin, text
+		if n.member.random.share() < 0.5 { // the second answer comes first
+			answer, body = second, text
 		}
 	}
 	if answer.StatusCode == http.StatusOK && strings.HasSuffix(r.URL.Path, "/checkin") {
-		n.member.overhear(r, body)
+		n.member.recordCheckIn(r, body)
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(body))
 	return answer, nil
@@ -120,15 +120,15 @@ type passage struct {
 	confirmed time.Time // when the device knew that the service has its result
 }
 
-// overhear notes what a check-in brought: commands, confirmations of results,
+// recordCheckIn notes what a check-in brought: commands, confirmations of results,
 // and whether it told the service of a policy.
-func (m *member) overhear(r *http.Request, body []byte) {
+func (m *member) recordCheckIn(r *http.Request, body []byte) {
 	m.fleet.faults.checkIns.Add(1)
 	var answer protocol.CheckinResponse
 	if json.Unmarshal(body, &answer) != nil {
 		return
 	}
-	m.trouble.Store("") // it is in touch
+	m.lastError.Store("") // the service answers it
 	if !m.converged.Load() {
 		m.converged.Store(tellsPolicy(r))
 	}

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/service/proving"
+	"github.com/musterhq/muster/internal/fleetsim"
 )
 
 // process is a service to measure as a process of its own, which can be killed.
 type process struct {
-	proving.Access
+	fleetsim.Access
 	t       *testing.T
 	program string
 	dir     string
@@ -27,26 +27,21 @@ type process struct {
 // startProcess builds the program, without the race detector, and starts it.
 func startProcess(t *testing.T, agents, keys int) *process {
 	t.Helper()
-	p := &process{t: t, program: filepath.Join(t.TempDir(), "ground"), dir: t.TempDir(), start: time.Now().Truncate(time.Millisecond)}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", p.program, "github.com/musterhq/muster/internal/servertest/ground")
+	p := &process{t: t, program: filepath.Join(t.TempDir(), "muster"), dir: t.TempDir(), start: time.Now().Truncate(time.Millisecond)}
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", p.program, "github.com/musterhq/muster/cmd/muster")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("cannot build the service: %v\n%s", err, out)
 	}
-	p.Access = p.run(map[string]any{"agents": agents, "keys": keys})
+	p.Access = p.run(fleetsim.ServiceSettings{Agents: agents, Keys: keys})
 	t.Cleanup(p.end)
 	return p
 }
 
-// now is the clock that both processes have.
-func (p *process) now() time.Time {
-	return p.start.Add(time.Duration(float64(time.Since(p.start)) * pace))
-}
-
-func (p *process) run(settings map[string]any) (served proving.Access) {
+func (p *process) run(settings fleetsim.ServiceSettings) (served fleetsim.Access) {
 	p.t.Helper()
-	settings["dir"], settings["start"], settings["pace"] = p.dir, p.start.UnixMilli(), pace
-	p.cmd = exec.Command(p.program)
+	settings.Dir, settings.Start, settings.Pace = p.dir, p.start.UnixMilli(), pace
+	p.cmd = exec.Command(p.program, "simulate-service")
 	p.cmd.Stderr = os.Stderr
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
@@ -78,7 +73,7 @@ func (p *process) kill() error {
 		return err
 	}
 	_ = p.cmd.Wait() // says that it was killed
-	p.run(map[string]any{"listen": p.URL[len("http://"):]})
+	p.run(fleetsim.ServiceSettings{Listen: p.Server[len("http://"):]})
 	return nil
 }
 

@@ -14,9 +14,9 @@ type Progress struct {
 	Done  int64  // of Total
 	Total int64  // 0: there is nothing to count
 	// Rate is Done a second since the last Progress of the same work.
-	Rate    float64
-	Trouble string        // the latest error of some agent; empty: none
-	Since   time.Duration // real time since the run began
+	Rate      float64
+	LastError string        // the latest error of some agent; empty: none
+	Since     time.Duration // real time since the run began
 }
 
 // String is one line of text.
@@ -26,8 +26,8 @@ func (p Progress) String() string {
 		text += fmt.Sprintf(": %d of %d (%d %%), %.0f a second", p.Done, p.Total, 100*p.Done/p.Total, p.Rate)
 	}
 	text += fmt.Sprintf(", %.0f s", p.Since.Seconds())
-	if p.Trouble != "" {
-		text += "; " + p.Trouble
+	if p.LastError != "" {
+		text += "; " + p.LastError
 	}
 	return text
 }
@@ -60,7 +60,7 @@ func (f *fleet) tell(ctx context.Context) {
 			last, before, at = w, 0, f.Clock()
 		}
 		now := f.Clock()
-		p := Progress{Doing: w.doing, Total: w.total, Done: w.done(), Trouble: f.trouble(), Since: now.Sub(f.started)}
+		p := Progress{Doing: w.doing, Total: w.total, Done: w.done(), LastError: f.lastError(), Since: now.Sub(f.started)}
 		if took := now.Sub(at).Seconds(); took > 0 {
 			p.Rate = float64(p.Done-before) / took
 		}

@@ -25,7 +25,7 @@ type rest struct {
 }
 
 // busy reports whether the same request may be answered otherwise later, and how long the service asks to wait: nothing
-// answered, or what did is restarting, has no room, or has a twin of the request under way.
+// answered, or what did is restarting, has no room, or is still handling a copy of the request.
 func busy(err error) (after time.Duration, is bool) {
 	p, answered := errors.AsType[*client.Problem](err)
 	if !answered {

@@ -117,11 +117,11 @@ func TestSpread_Percentiles(t *testing.T) {
 	}
 }
 
-// Progress counts what is done, with its rate by the clock, and the trouble of an agent.
+// Progress counts what is done, with its rate by the clock, and the last error of an agent.
 func TestProgress_String(t *testing.T) {
 	t.Parallel()
 	p := Progress{Doing: "Sending commands", Done: 30, Total: 120, Rate: 10, Since: 3 * time.Second,
-		Trouble: `the last error of agent 1 is "refused"`}
+		LastError: `the last error of agent 1 is "refused"`}
 	if got, want := p.String(), `Sending commands: 30 of 120 (25 %), 10 a second, 3 s; the last error of agent 1 is "refused"`; got !=
 		want {
 		t.Errorf("got %q, want %q", got, want)

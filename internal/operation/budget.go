@@ -61,17 +61,18 @@ type BudgetStore interface {
 	BudgetWindow(ctx context.Context, key string, window time.Duration, now time.Time) (used int, closes time.Time, err error)
 }
 
-// Budgets counts the calls of each caller, exactly, over all replicas. The zero value counts
-// none: nothing is ever used up.
+// Budgets counts the calls of each caller, exactly, over all replicas.
 type Budgets struct {
 	Store BudgetStore
 	Now   func() time.Time // the store's clock
+	// Uncounted has no call counted, without a Store: the commands of a job have its rate.
+	Uncounted bool
 }
 
 // Spend spends one call of what a call of the operation spends.
 func (b Budgets) Spend(ctx context.Context, p access.Principal, o *Operation) (Allowance, error) {
 	key, a := o.allowance(p)
-	if a.Spent = true; b.Store == nil {
+	if a.Spent = true; b.Uncounted {
 		return a, nil
 	}
 	now := b.Now()
@@ -84,7 +85,7 @@ func (b Budgets) Spend(ctx context.Context, p access.Principal, o *Operation) (A
 // the caller's budget. Spent is false.
 func (b Budgets) Left(ctx context.Context, p access.Principal, o *Operation) (Allowance, error) {
 	key, a := o.allowance(p)
-	if b.Store == nil {
+	if b.Uncounted {
 		return a, nil
 	}
 	now := b.Now()

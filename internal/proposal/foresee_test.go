@@ -47,7 +47,7 @@ func (r *fixture) kernel(c call) (*operation.Kernel, *operation.Operation, opera
 	proposal.Define(registry, r.service)
 	text, err := json.Marshal(c.arguments)
 	r.ok(err)
-	return operation.NewKernel(operation.Config{Now: r.clock.Now}), registry.Find(c.name), operation.Flat(text)
+	return operation.NewKernel(operation.Config{Budgets: operation.Budgets{Uncounted: true}, Now: r.clock.Now}), registry.Find(c.name), operation.Flat(text)
 }
 
 type args = map[string]any

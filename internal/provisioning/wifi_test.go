@@ -33,7 +33,7 @@ func broken(a provisioning.Args) []string {
 	var r operation.Registry
 	operation.Define(&r, operation.Operation{Name: "check", Method: "POST", Path: "/{policyId}"},
 		func(context.Context, operation.Call, provisioning.Args) (bool, error) { return true, nil })
-	out := operation.NewKernel(operation.Config{Now: time.Now}).
+	out := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Uncounted: true}, Now: time.Now}).
 		Run(context.Background(), r.All()[0], caller(), operation.Meta{}, operation.Flat(text))
 	var fields []string
 	if out.Fault != nil {

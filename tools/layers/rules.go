@@ -50,9 +50,10 @@ func layers() []layer {
 		}},
 		// The agent stays small and free of the service's code.
 		{"agent", "leaf", []string{"internal/agent"}},
-		{"simulation", "leaf agent adapter", []string{"internal/fleetsim"}},
 		{"service", "leaf access account credential operation type decision use-case adapter shared-surface surface agent",
 			[]string{"internal/service"}},
+		// A simulated fleet has the agent, and starts a service of its own, which it fills.
+		{"simulation", "leaf access credential type use-case surface agent service", []string{"internal/fleetsim"}},
 		{"program", "leaf access account credential operation type decision use-case adapter shared-surface surface agent " +
 			"simulation service", []string{
 			"cmd/muster", "cmd/muster-agent", "internal/discovery/cmd", "internal/agent/release/cmd",

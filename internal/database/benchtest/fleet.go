@@ -52,17 +52,25 @@ const load = `INSERT INTO assets (id, company_id, status, policy_id, identificat
 			|| '"osVersion":"14","securityPatchLevel":"2026-10-05"}',
 		'', '{"reportedAt":"2026-11-20T09:00:00Z","batteryLevel":' || (h % 100) || '}', h % 100, '2026-10-05',
 			CASE WHEN h % 501 = 0 THEN 0 ELSE 1 END,
-		CASE WHEN management = 'AGENT' THEN ? ELSE ? END || h || ? || h || ? || (h % 977) || ? || (h % 5003) || ? || (h % 5003) || ? FROM k`
+		REPLACE(REPLACE(REPLACE(CASE WHEN management = 'AGENT' THEN CAST(? AS TEXT) ELSE CAST(? AS TEXT) END,
+			'` + serial + `', CAST(h AS TEXT)), '` + phone + `', CAST(h % 977 AS TEXT)), '` + rack + `', CAST(h % 5003 AS TEXT)) FROM k`
 
-// words are what a search finds these assets by, as the store would keep them;
-// the numbers stand between.
-var words = []any{"\n@agent\ns", "\n@platform\ns", "\n", "\nphone\n", "\n#shop\nshop\n#rack ", "\nrack\n", "\n1\n"}
+// loadTerms adds the rows of one of the words that a search finds the assets of one management by.
+const loadTerms = `INSERT INTO asset_terms SELECT company_id, REPLACE(REPLACE(REPLACE(CAST(? AS TEXT),
+		'` + serial + `', SUBSTR(serial_key, 2)), '` + phone + `', SUBSTR(identification, 7)),
+		'` + rack + `', SUBSTR(tags, 15, LENGTH(tags) - 16)) AS term, id FROM assets WHERE management = ? ORDER BY 2, 3
+	ON CONFLICT DO NOTHING`
 
-// terms are the same, one SELECT a word.
-var terms = []string{
-	`'@' || CASE WHEN management = 'AGENT' THEN 'agent' ELSE 'platform' END`, `serial_key`, `SUBSTR(serial_key, 2)`,
-	`'phone'`, `SUBSTR(identification, 7)`, `'#shop'`, `'shop'`, `'#' || SUBSTR(tags, 10, LENGTH(tags) - 11)`, `'rack'`,
-	`SUBSTR(tags, 15, LENGTH(tags) - 16)`, `'1'`,
+// serial, phone and rack stand for the numbers of an asset in what words returns.
+const serial, phone, rack = "1111111", "2222222", "3333333"
+
+// words are the search terms of the assets of a management, as the store keeps them.
+func words(b testing.TB, m asset.Management) string {
+	b.Helper()
+	found, err := database.Searchable{Identification: "Phone " + phone, Tags: `["shop","rack ` + rack + `"]`,
+		Specifications: `{"serialNumber":"S` + serial + `","model":"Phone 1"}`, Status: asset.Active, Management: m}.Findable()
+	must(b, err)
+	return found.Terms
 }
 
 // perStatement is how many rows one statement makes.
@@ -122,10 +130,10 @@ func (f *Fleet) fill(b testing.TB, floor *Floor, at time.Time, searched bool) {
 		indexName, _, _ := strings.Cut(index, "|")
 		must(b, floor.exec(ctx, `DROP INDEX `+indexName))
 	}
-	ms, h := at.UnixMilli(), int64(1)
+	ms, h, agent, platform := at.UnixMilli(), int64(1), words(b, asset.Agent), words(b, asset.Platform)
 	for from := 0; from < f.Assets; from += perStatement {
 		to := min(from+perStatement, f.Assets)
-		must(b, floor.exec(ctx, load, append([]any{from, h, to - 1, f.Company.ID, ms, ms, ms}, words...)...))
+		must(b, floor.exec(ctx, load, from, h, to-1, f.Company.ID, ms, ms, ms, agent, platform))
 		for range to - from {
 			h = h * 48271 % 2147483647
 		}
@@ -140,10 +148,10 @@ func (f *Fleet) fill(b testing.TB, floor *Floor, at time.Time, searched bool) {
 		floor.exec(ctx,
 			`INSERT INTO patch_counts SELECT company_id, policy_id, '2026-10', COUNT(*) FROM assets WHERE policy_id <> '' GROUP BY 1, 2`))
 	if searched {
-		for _, term := range terms {
-			must(b, floor.exec(ctx, `INSERT INTO asset_terms SELECT company_id, `+term+
-				` AS term, id FROM assets WHERE id <> '' ORDER BY 2, 3
-				ON CONFLICT DO NOTHING`))
+		for management, all := range map[asset.Management]string{asset.Agent: agent, asset.Platform: platform} {
+			for term := range strings.FieldsFuncSeq(all, func(r rune) bool { return r == '\n' }) {
+				must(b, floor.exec(ctx, loadTerms, term, string(management)))
+			}
 		}
 	}
 	if floor.postgres {

@@ -56,6 +56,10 @@ func testLoad(t *testing.T, url string) {
 	if page, total, err := db.Assets(t.Context(), query); err != nil || total != assets || len(page) != 20 {
 		t.Errorf("a page of %d of %d assets, %v; want 20 of %d", len(page), total, err, assets)
 	}
+	query.Text = "phone 1 rack"
+	if _, total, err := db.Assets(t.Context(), query); err != nil || total != assets {
+		t.Errorf("a search finds %d of %d assets, %v", total, assets, err)
+	}
 	if wrong, err := db.Recount(t.Context()); err != nil || wrong != 0 {
 		t.Errorf("%d counts are wrong, %v", wrong, err)
 	}
