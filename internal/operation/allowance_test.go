@@ -34,7 +34,7 @@ func TestRun_WhoseAllowance(t *testing.T) {
 		{"a read", read, "", 0},
 	} {
 		store := &counted{left: 1}
-		out := run(operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: store, Now: time.Now}, Now: time.Now}), c.operation,
+		out := run(operation.NewKernel(operation.Config{Budgets: budgets(store), Now: time.Now}), c.operation,
 			func(context.Context, operation.Call, target) (string, error) { return "", nil })
 		limit := 0
 		if out.Allowance != nil {
@@ -82,7 +82,7 @@ func TestUsedUp(t *testing.T) {
 		{"the budget, where an allowance apart was used up", own, reboot, caller(), 0, 0},
 	} {
 		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-		k := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: &counted{}, Now: time.Now},
+		k := operation.NewKernel(operation.Config{Budgets: budgets(&counted{}),
 			Now: func() time.Time { return now }})
 		nothing := func(context.Context, operation.Call, target) (string, error) { return "", nil }
 		if out := run(k, c.refused, nothing); out.Fault == nil || out.Fault.Code != fault.RateLimited {
@@ -125,7 +125,7 @@ func TestRun_ReadsAhead(t *testing.T) {
 	} {
 		l, p := &looks{}, caller()
 		p.CompanyID = "c1"
-		k := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: l, Now: time.Now}, Now: time.Now})
+		k := operation.NewKernel(operation.Config{Budgets: budgets(l), Now: time.Now})
 		k.Run(t.Context(), define(c.operation, func(context.Context, operation.Call, target) (string, error) { return "", nil }), p,
 			operation.Meta{}, operation.Flat(c.body))
 		if l.asset != c.asset || (l.company != "") != (c.asset != "") {

@@ -78,7 +78,7 @@ func TestAssess(t *testing.T) {
 		{"a person has to approve, at an address", reboot, may, full, good, at, fault.Forbidden, true, "WAITING at", false},
 		{"a person declined", reboot, may, full, good, no, fault.Forbidden, true, "DECLINED at by Ada: no", false},
 	} {
-		k := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: c.left, Now: time.Now}, Now: time.Now})
+		k := operation.NewKernel(operation.Config{Budgets: budgets(c.left), Now: time.Now})
 		var r operation.Registry
 		operation.DefineExplained(&r, c.operation, func(context.Context, operation.Call, target) (string, error) {
 			t.Errorf("%s: it ran", c.name)
@@ -118,7 +118,7 @@ func approvalText(f *operation.Forecast) string {
 // An explanation of a call that is known to be refused asks no store.
 func TestAssess_UsedUp(t *testing.T) {
 	t.Parallel()
-	k := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: &counted{}, Now: time.Now}, Now: time.Now})
+	k := operation.NewKernel(operation.Config{Budgets: budgets(&counted{}), Now: time.Now})
 	nothing := func(context.Context, operation.Call, target) (string, error) { return "", nil }
 	run(k, reboot, nothing)
 	var r operation.Registry
@@ -149,7 +149,7 @@ func TestExplains(t *testing.T) {
 			t.Errorf("%s explains: %t, want %t", what, got, want)
 		}
 	}
-	k := operation.NewKernel(operation.Config{Now: time.Now})
+	k := operation.NewKernel(operation.Config{Budgets: budgets(nil), Now: time.Now})
 	if _, err := k.Assess(t.Context(), define(lock, nothing), caller(), operation.Meta{},
 		operation.Flat(`{"assetId":"a","text":"b"}`)); err == nil {
 		t.Error("a command without an explanation is explained")

@@ -14,6 +14,11 @@ import (
 	"github.com/musterhq/muster/test/expect"
 )
 
+// budgets counts in a store; nil: it counts nothing.
+func budgets(s operation.BudgetStore) operation.Budgets {
+	return operation.Budgets{Store: s, Now: time.Now, Uncounted: s == nil}
+}
+
 // newBudgets is the budgets of a real database, with a clock set by hand.
 func newBudgets(t *testing.T, now *atomic.Int64) operation.Budgets {
 	t.Helper()

@@ -54,7 +54,7 @@ func caller() access.Principal {
 }
 
 func newKernel() *operation.Kernel {
-	return operation.NewKernel(operation.Config{Now: time.Now})
+	return operation.NewKernel(operation.Config{Budgets: budgets(nil), Now: time.Now})
 }
 
 // echo runs the arguments of A through an operation that returns them.

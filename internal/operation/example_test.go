@@ -23,7 +23,7 @@ func ExampleDefine() {
 			return a.AssetID + " shows " + a.Text, nil
 		})
 
-	kernel := operation.NewKernel(operation.Config{Now: time.Now})
+	kernel := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Uncounted: true}, Now: time.Now})
 	caller := access.Principal{ID: "key", Kind: access.APIKey, Permissions: access.DevicesCommand}
 	for _, body := range []string{`{"text":"hello"}`, `{"message":"hello"}`} {
 		out := kernel.Run(context.Background(), operations.All()[0], caller, operation.Meta{},

@@ -104,7 +104,7 @@ func TestRun_OrderOfChecks(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			budget, limited := &counted{left: test.left}, 0
-			k := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: budget, Now: time.Now}, Limited: func(*operation.Operation) { limited++ }, Now: time.Now})
+			k := operation.NewKernel(operation.Config{Budgets: budgets(budget), Limited: func(*operation.Operation) { limited++ }, Now: time.Now})
 			o := define(test.operation, func(context.Context, operation.Call, target) (string, error) {
 				return "", fault.New(fault.NotFound, "no such asset")
 			})
@@ -135,7 +135,7 @@ func run(k *operation.Kernel, o operation.Operation, handler func(context.Contex
 func TestRun_HandlerGetsTheCall(t *testing.T) {
 	t.Parallel()
 	budget := &counted{left: 5}
-	k := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: budget, Now: time.Now}, Now: time.Now})
+	k := operation.NewKernel(operation.Config{Budgets: budgets(budget), Now: time.Now})
 	out := run(k, reboot, func(_ context.Context, c operation.Call, a target) (string, error) {
 		return fmt.Sprint(c.Principal.ID, c.RequestID, c.IdempotencyRef, a.AssetID, a.Text), nil
 	})
@@ -186,7 +186,7 @@ func TestRun_FailuresAreHiddenAndLogged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
-			k := operation.NewKernel(operation.Config{Now: time.Now, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			k := operation.NewKernel(operation.Config{Budgets: budgets(nil), Now: time.Now, Log: slog.New(slog.NewTextHandler(&log, nil))})
 			out := run(k, reboot, handler)
 			if out.Fault == nil || out.Fault.Code != fault.Internal || !out.Reached {
 				t.Fatalf("%s: %+v", name, out)
@@ -206,7 +206,7 @@ func TestRun_FailuresAreHiddenAndLogged(t *testing.T) {
 
 func TestRun_BudgetFails(t *testing.T) {
 	t.Parallel()
-	k := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: &counted{err: errors.New("disk")}, Now: time.Now}, Now: time.Now})
+	k := operation.NewKernel(operation.Config{Budgets: budgets(&counted{err: errors.New("disk")}), Now: time.Now})
 	handler := func(context.Context, operation.Call, target) (string, error) { t.Error("it ran"); return "", nil }
 	for _, test := range []struct {
 		operation operation.Operation
@@ -223,7 +223,7 @@ func TestRun_BudgetFails(t *testing.T) {
 func TestRun_CeilingOfReads(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	k := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: &counted{}, Now: time.Now}, ReadsPerMinute: 3, Now: func() time.Time { return now }})
+	k := operation.NewKernel(operation.Config{Budgets: budgets(&counted{}), ReadsPerMinute: 3, Now: func() time.Time { return now }})
 	var r operation.Registry
 	operation.Define(&r, operation.Operation{Name: "list", Method: "GET", Path: "/assets", Needs: access.DevicesRead},
 		func(context.Context, operation.Call, listing) (int, error) { return 0, nil })
@@ -287,7 +287,7 @@ func TestRun_MovedInPart(t *testing.T) {
 			access.PermitOf(ctx).Refuse()
 			return "", access.ErrMoved
 		})
-		k := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: &counted{left: 9}, Now: time.Now}, Now: time.Now})
+		k := operation.NewKernel(operation.Config{Budgets: budgets(&counted{left: 9}), Now: time.Now})
 		out := k.Run(t.Context(), o, may, operation.Meta{Again: func(context.Context) (access.Principal, error) { return c.now, nil }},
 			operation.Flat(`{"assetId": "a", "text": "t"}`))
 		if out.Fault == nil {
@@ -313,7 +313,7 @@ func TestRun_CallerGone(t *testing.T) {
 			cancel()
 			return "", fmt.Errorf("cannot read: %w", ctx.Err())
 		})
-		k := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: &counted{left: 9}, Now: time.Now}, Now: time.Now,
+		k := operation.NewKernel(operation.Config{Budgets: budgets(&counted{left: 9}), Now: time.Now,
 			Stands: func(ctx context.Context) error { return ctx.Err() }})
 		out := k.Run(ctx, o, may, operation.Meta{}, operation.Flat(`{"assetId": "a", "text": "t"}`))
 		if out.Fault == nil || out.Reached != wrote {
@@ -336,7 +336,7 @@ func TestRun_MovedTwice(t *testing.T) {
 			return "done", nil
 		})
 		p := access.Principal{ID: "k", Permissions: access.All, Settings: access.Settings{DeviceCommands: true}}
-		k := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: budget, Now: time.Now}, Now: time.Now})
+		k := operation.NewKernel(operation.Config{Budgets: budgets(budget), Now: time.Now})
 		out := k.Run(t.Context(), o, p, operation.Meta{Again: func(context.Context) (access.Principal, error) { return p, nil }},
 			operation.Flat(`{"assetId": "a", "text": "t"}`))
 		if want == "" {

@@ -35,7 +35,7 @@ func TestRun_Late(t *testing.T) {
 		{"without a time", time.Time{}, fewer, nil, false, ""},
 	} {
 		renewed := false
-		k := operation.NewKernel(operation.Config{Now: func() time.Time { return now }})
+		k := operation.NewKernel(operation.Config{Budgets: budgets(nil), Now: func() time.Time { return now }})
 		out := k.Run(t.Context(), define(reboot, func(context.Context, operation.Call, target) (string, error) { return "", nil }),
 			caller(),
 			operation.Meta{Since: c.since, Again: func(context.Context) (access.Principal, error) {

@@ -72,7 +72,7 @@ func idempotent(t *testing.T, c *oneClaim, budget operation.BudgetStore, p acces
 	var r operation.Registry
 	operation.Define(&r, reboot, func(context.Context, operation.Call, target) (any, error) { return result, failure })
 	once := operation.Once{Claims: c, Sealer: open{},
-		Kernel: operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: budget, Now: time.Now}, Now: func() time.Time { return c.now }})}
+		Kernel: operation.NewKernel(operation.Config{Budgets: budgets(budget), Now: func() time.Time { return c.now }})}
 	return once.Run(t.Context(), r.All()[0], p, operation.Meta{RequestID: "r"}, operation.Flat(`{"assetId":"a","text":"b"}`), "key")
 }
 
@@ -224,7 +224,7 @@ func TestOnce_NamesOfOneAsset(t *testing.T) {
 		var r operation.Registry
 		operation.Define(&r, reboot, func(context.Context, operation.Call, target) (any, error) { return "done", nil })
 		c := &oneClaim{}
-		once := operation.Once{Claims: c, Sealer: open{}, Kernel: operation.NewKernel(operation.Config{Now: time.Now})}
+		once := operation.Once{Claims: c, Sealer: open{}, Kernel: operation.NewKernel(operation.Config{Budgets: budgets(nil), Now: time.Now})}
 		once.Run(t.Context(), r.All()[0], p, operation.Meta{}, operation.Flat(`{"assetId":"`+asset+`","text":"b"}`), "key")
 		return c.lastClaim
 	}
