@@ -63,11 +63,11 @@ func (b *Browser) Send(ctx context.Context, method, address string, body io.Read
 	request := script.Must(http.NewRequestWithContext(ctx, method, address, body))
 	maps.Copy(request.Header, b.Header)
 	setHeaders(request, headers)
-	answer, at, err := exchange(b.HTTP, request, request.URL.Host)
+	answer, last, err := exchange(b.HTTP, request, request.URL.Host)
 	if err != nil {
 		script.Fail("%s %s: %w", method, address, err)
 	}
-	return Page{answer.Status, at.RequestURI(), answer.Header, string(answer.Body)}
+	return Page{answer.Status, last.URL.RequestURI(), answer.Header, string(answer.Body)}
 }
 
 // Page is what came back, after redirects.

@@ -122,8 +122,9 @@ func (c *Client) Exchange(ctx context.Context, r Request) (*Answer, error) {
 	return answer, err
 }
 
-// exchange sends a request to the service at an address, and returns the answer with where it is from. Errors are a *Lost.
-func exchange(via *http.Client, request *http.Request, address string) (*Answer, *url.URL, error) {
+// exchange sends a request to the service at an address, and returns the answer with the last request, after
+// redirects. Errors are a *Lost.
+func exchange(via *http.Client, request *http.Request, address string) (*Answer, *http.Request, error) {
 	response, err := via.Do(request)
 	if err != nil {
 		if outer, ok := errors.AsType[*url.Error](err); ok {
@@ -139,7 +140,7 @@ func exchange(via *http.Client, request *http.Request, address string) (*Answer,
 	case len(body) > maxAnswer:
 		return nil, nil, &Lost{fmt.Errorf("the answer of %s is longer than %d bytes", address, maxAnswer)}
 	}
-	return &Answer{response.StatusCode, response.Header, body}, response.Request.URL, nil
+	return &Answer{response.StatusCode, response.Header, body}, response.Request, nil
 }
 
 // problemType is the form of every failure of the service itself.
