@@ -161,7 +161,7 @@ func safe(change string, p Powers) error {
 	return err
 }
 
-// rules returns the 39 settings in the contract's order, and the systemUpdate of AGENT policies.
+// rules returns the settings in the contract's order, and the systemUpdate of AGENT policies.
 func rules() []rule {
 	return []rule{
 		{id: "VENDOR_STORE_MODE", sdk: 24, keys: []key{{name: "no_install_apps"}}, on: []string{"WHITELIST"}},
