@@ -234,11 +234,11 @@ func (a *Agent) refused(ctx context.Context, err error) error {
 	switch {
 	case !ok:
 	case a.link.companion():
-		return errors.Join(ErrEnded, a.letGo(ctx)) // it has no more than itself to give up
+		return ended(a.letGo(ctx)) // it has no more than itself to give up
 	case stone.Action == protocol.WipeAgain:
 		return a.eraseForGood(ctx)
 	case stone.Action == protocol.Unenroll:
-		return errors.Join(ErrEnded, a.letGo(ctx))
+		return ended(a.letGo(ctx))
 	case stone.Action == protocol.Superseded:
 		return ErrSuperseded
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -109,16 +110,21 @@ func (a *Agent) eraseAgain(ctx context.Context) error {
 	return nil
 }
 
-// eraseForGood erases a device that the service has given up after a wipe. While
-// the device is still there it goes on asking, and is told again.
+// eraseForGood erases a device that the service has given up after a wipe. It fails while the
+// device is still there: the next check-in is answered with the same tombstone, and it is called again.
 func (a *Agent) eraseForGood(ctx context.Context) error {
 	now := a.options.Now()
 	if a.erasing.IsZero() {
 		a.erasing = now
 	}
 	_, err := a.options.Device.Do(ctx, Action{Type: Erase, Again: now.Sub(a.erasing) > secondWay})
-	if errors.Is(err, ErrOrdered) {
-		return err
+	return ended(err)
+}
+
+// ended returns ErrEnded once what ends an enrollment is done, else why it is not done yet.
+func ended(err error) error {
+	if err != nil {
+		return fmt.Errorf("cannot end the enrollment yet: %w", err)
 	}
-	return errors.Join(ErrEnded, err)
+	return ErrEnded
 }

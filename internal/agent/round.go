@@ -3,7 +3,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -31,7 +30,7 @@ func (a *Agent) round(ctx context.Context) (next time.Duration, afterward func()
 	if err != nil {
 		return 0, nil, a.refused(ctx, err)
 	}
-	a.clockUnverified = false
+	a.clockUnverified, a.erasing = false, time.Time{} // a wipe can be taken back
 	if err := a.delivered(request, answer, began); err != nil {
 		return 0, nil, err
 	}
@@ -126,12 +125,12 @@ func (a *Agent) delivered(request protocol.CheckinRequest, answer protocol.Check
 // with ErrEnded, and deletes what the agent keeps, if one of them ended the enrollment.
 func (a *Agent) confirm(acked []string) error {
 	var entries []Entry
-	ended := false
+	over := false
 	for _, id := range acked {
 		e, ok := a.journal.Entry(id)
 		switch {
 		case ok && e.Stage == Done:
-			ended = ended || asksFirst(e.Command.Type) && e.Result == protocol.Done
+			over = over || asksFirst(e.Command.Type) && e.Result == protocol.Done
 			e.Stage = Confirmed
 		case ok && e.Stage == Received && asksFirst(e.Command.Type):
 			e.Accepted = true
@@ -146,8 +145,8 @@ func (a *Agent) confirm(acked []string) error {
 			return err
 		}
 	}
-	if ended { // the service knows: nothing is left to be sent
-		return errors.Join(ErrEnded, a.store.destroy())
+	if over { // the service knows: nothing is left to be sent
+		return ended(a.store.destroy())
 	}
 	return nil
 }

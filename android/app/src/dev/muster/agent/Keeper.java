@@ -264,7 +264,7 @@ final class Keeper implements Runnable, Log {
             keepInTouch();
         } catch (EndedException e) {
             if (files.enrolled()) {
-                throw e; // Android refused an erase: the next step tries it again
+                throw e; // the device says that it is erased, and is not: the next step tries it again
             }
         }
         return true;

@@ -127,7 +127,7 @@ public final class Agent implements Closeable {
             List<Entry> started = journal.entries(Entry.STARTED);
             if (!started.isEmpty()) {
                 // The machine is going down, has come up again, or should be erased.
-                next = started.get(0).command.type.equals(Command.WIPE) ? Eraser.EVERY : RESTART_WAIT;
+                next = started.get(0).command.type.equals(Command.WIPE) ? Eraser.RETRY_INTERVAL : RESTART_WAIT;
                 executor.recover();
             }
             List<Object> unsent = words();

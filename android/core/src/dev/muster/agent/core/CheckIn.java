@@ -75,6 +75,7 @@ final class CheckIn {
             throw agent.refused(e);
         }
         agent.offered.unsure = false;
+        agent.eraser.answered();
         delivered(request, reply.answer, began);
         learn(agent, reply.answer);
         accept(agent, agent.offered.with(Refusal.envelopes(reply.answer, "commands")));

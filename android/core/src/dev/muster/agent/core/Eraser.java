@@ -4,10 +4,13 @@ import java.io.IOException;
 
 /** Eraser erases the device, again and again until it is gone. */
 final class Eraser {
-    /** EVERY is how soon an erase is ordered again that shows no effect, in milliseconds. */
-    static final long EVERY = 30_000;
-    /** SECOND_WAY is how long the first way to erase a device may show no effect before the second is taken. */
-    private static final long SECOND_WAY = 2 * 60_000;
+    /** RETRY_INTERVAL is how soon an erase is ordered again that shows no effect, in milliseconds. */
+    static final long RETRY_INTERVAL = 30_000;
+    /**
+     * FALLBACK_AFTER is how long an erase may show no effect, in milliseconds, before the device is asked
+     * to erase without what the system may refuse (Action.again).
+     */
+    private static final long FALLBACK_AFTER = 2 * 60_000;
 
     private final Agent agent;
     private long erasing; // since when a tombstone has asked for an erase; 0: none has
@@ -28,7 +31,7 @@ final class Eraser {
                 continue;
             }
             Action erase = new Action(Command.WIPE, e.command.id, null);
-            erase.again = agent.link.serviceTime() - e.at > SECOND_WAY;
+            erase.again = agent.link.serviceTime() - e.at > FALLBACK_AFTER;
             String outcome;
             try {
                 outcome = agent.device.act(erase);
@@ -40,9 +43,15 @@ final class Eraser {
         }
     }
 
+    /** answered says that the service answered a check-in: a wipe that it gave up was taken back. */
+    void answered() {
+        erasing = 0;
+    }
+
     /**
      * eraseForGood erases a device that the service has given up after a wipe, and returns what to throw.
-     * While the device is still there it goes on asking, and is told again.
+     * While the device is still there, each check-in is answered with the same tombstone, and it is called
+     * again.
      */
     IOException eraseForGood() {
         long now = agent.clock.elapsed();
@@ -50,16 +59,12 @@ final class Eraser {
             erasing = now;
         }
         Action erase = new Action(Command.WIPE, "", null);
-        erase.again = now - erasing > SECOND_WAY;
-        EndedException ended = new EndedException();
+        erase.again = now - erasing > FALLBACK_AFTER;
         try {
             agent.device.act(erase);
-        } catch (DeviceException e) {
-            if (e.kind == DeviceException.Kind.ORDERED) {
-                return e;
-            }
-            ended.initCause(e);
+        } catch (DeviceException e) { // also when it was ordered: the device is still there
+            return e;
         }
-        return ended;
+        return new EndedException();
     }
 }
