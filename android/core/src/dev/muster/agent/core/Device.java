@@ -8,6 +8,7 @@ public interface Device {
     /** facts are what the device says of itself when it enrolls, by the protocol's names. */
     Map<String, Object> facts() throws DeviceException;
 
+    /** capabilities are what the device can do, by the protocol's names. */
     List<String> capabilities() throws DeviceException;
 
     /** bootId differs after every start of the machine. */
@@ -22,7 +23,10 @@ public interface Device {
     /** apply sets a setting; "" takes back what was set before. */
     void apply(String setting, String value) throws DeviceException;
 
-    /** act carries out an action and returns a short text of what came of it. */
+    /**
+     * act carries out an action and returns a short text of what came of it. A WIPE that the system has
+     * accepted fails with the kind ORDERED: only the device's silence proves that it happens.
+     */
     String act(Action action) throws DeviceException;
 
     /** report collects what the groups name, and nothing else. */

@@ -1,0 +1,46 @@
+package dev.muster.agent.core;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertThrows;
+
+import org.junit.Test;
+
+/** A device that is to erase itself, and does not. */
+public final class EraserTest {
+    /** Unerased is a device whose system refuses to erase it. */
+    private static final class Unerased extends Fixture {
+        final StringBuilder asked = new StringBuilder();
+
+        Unerased() throws Exception {}
+
+        @Override
+        public String act(Action action) throws DeviceException {
+            asked.append(action.again ? "again " : "first ");
+            throw DeviceException.failed("not now");
+        }
+    }
+
+    /**
+     * The agent goes on, and asks in the second way after a while. A check-in that is answered says that the wipe was taken
+     * back: another one begins in the first way.
+     */
+    @Test
+    public void aRefusedEraseIsTriedInTheSecondWay() throws Exception {
+        Unerased fixture = new Unerased();
+        try (Agent agent = fixture.open()) {
+            erase(agent);
+            fixture.elapsed += 3 * 60_000;
+            erase(agent);
+            agent.once();
+            erase(agent);
+        }
+        assertEquals("first again first ", fixture.asked.toString());
+    }
+
+    /** erase fails for a device that is still there. */
+    private static void erase(Agent agent) {
+        assertThrows(DeviceException.class, () -> {
+            throw agent.eraser.eraseForGood();
+        });
+    }
+}
