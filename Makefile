@@ -1,6 +1,7 @@
 # Each target is one command or one script; `make` lists them.
 
-.PHONY: help demo build check lint app android-rules test conformance prove fuzz mutate bench bench-peers screenshots golden generate release clean
+.PHONY: help demo build check lint app android-rules test conformance prove fuzz mutate bench bench-peers
+.PHONY: screenshots golden generate release clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22

@@ -30,7 +30,8 @@ findutils find
 grep grep
 sed sed'
 if [ -n "$missing" ]; then
-	echo "cannot build the app: these programs are missing: ${missing#, }; install them, on Debian as root with: apt-get install$packages" >&2
+	echo "cannot build the app: these programs are missing: ${missing#, }; install them, on Debian as root with:" \
+		"apt-get install$packages" >&2
 	exit 1
 fi
 
@@ -43,7 +44,8 @@ built=$(sed -n 's/^built=//p' version.properties)
 built=$(date -u -d "${built:?the day of the release}" +%s)
 app_package=${MUSTER_APP_PACKAGE:-dev.muster.agent} name=${MUSTER_APP_NAME-}
 if ! [[ $app_package =~ ^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$ ]] || [[ $name =~ [^[:alnum:]\ ._-] ]]; then
-	echo "cannot build the app: MUSTER_APP_PACKAGE is a name such as com.example.device, MUSTER_APP_NAME letters, digits, spaces, dots, underscores and hyphens" >&2
+	echo "cannot build the app: MUSTER_APP_PACKAGE is a name such as com.example.device, MUSTER_APP_NAME letters," \
+		"digits, spaces, dots, underscores and hyphens" >&2
 	exit 1
 fi
 
@@ -92,11 +94,13 @@ fi
 # Other programs address the content provider by the app's package. The classes keep the package dev.muster.agent.
 sed "s/authorities=\"dev\.muster\.agent\./authorities=\"$app_package./" app/AndroidManifest.xml >"$out/AndroidManifest.xml"
 "$out/prebuilt/linux/aapt2" link -I "$out/prebuilt/android-framework.jar" --manifest "$out/AndroidManifest.xml" \
-	--custom-package dev.muster.agent "${named[@]}" --min-sdk-version 28 --target-sdk-version 35 --version-code "$code" --version-name "$version" \
+	--custom-package dev.muster.agent "${named[@]}" --min-sdk-version 28 --target-sdk-version 35 \
+	--version-code "$code" --version-name "$version" \
 	--java "$out/gen" -o "$out/base.apk" "$out/res.zip"
 
 find core/src app/src "$out/gen" -name '*.java' | LC_ALL=C sort >"$out/sources"
-javac -encoding UTF-8 --release 8 -proc:none -Xlint:all,-classfile,-options,-processing,-try -Werror -cp "$android" -d "$out/classes" "@$out/sources"
+javac -encoding UTF-8 --release 8 -proc:none -Xlint:all,-classfile,-options,-processing,-try -Werror \
+	-cp "$android" -d "$out/classes" "@$out/sources"
 
 # dx cannot translate invokedynamic, with which javac compiles lambdas and, for newer releases, string concatenation.
 if grep -rlE 'LambdaMetafactory|StringConcatFactory' "$out/classes"; then

@@ -26,7 +26,8 @@ again() (
 	"$out/again/named/prebuilt/linux/aapt2" dump badging "$out/again/named/muster-agent.apk" >"$out/again/badging"
 	grep -q "^package: name='com.example.device'" "$out/again/badging"
 	grep -q "^application-label-de:'Example Devices'" "$out/again/badging"
-	"$out/again/named/prebuilt/linux/aapt2" dump xmltree --file AndroidManifest.xml "$out/again/named/muster-agent.apk" >"$out/again/manifest"
+	"$out/again/named/prebuilt/linux/aapt2" dump xmltree --file AndroidManifest.xml \
+		"$out/again/named/muster-agent.apk" >"$out/again/manifest"
 	grep -q 'authorities.*"com.example.device.enroll"' "$out/again/manifest"
 	grep -q '"dev.muster.agent.AdminReceiver"' "$out/again/manifest"
 )

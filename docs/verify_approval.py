@@ -43,7 +43,8 @@ POLICY = {"id": str, "name": str, "version": int, "sha256": str}
 DOCUMENTS = {
     "muster/approval/1": HEAD | {
         "kind": str, "policy": POLICY, "result": str, "baseVersion": int, "changes": MOVED, "documentSha256": str, "impact": str,
-        "devices": int, "warnings": [str], "caller": {"kind": str, "id": str, "prefix": str, "client": str, "user": {"id": str, "name": str}}},
+        "devices": int, "warnings": [str], "caller": {"kind": str, "id": str,
+            "prefix": str, "client": str, "user": {"id": str, "name": str}}},
     "muster/authorization/1": HEAD | {
         "command": str, "arguments": str, "irreversible": bool, "useSeconds": int,
         "device": {"id": str, "name": str, "enrollment": int, "serialNumber": str, "model": str, "policy": POLICY, "user": str,

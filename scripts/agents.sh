@@ -18,7 +18,8 @@ key=
 if [ -n "${MUSTER_AGENT_KEY-}" ]; then key=$(go run ./internal/agent/release/cmd public "$MUSTER_AGENT_KEY"); fi
 mkdir -p "$1"
 for target in android/arm64 linux/arm64 linux/amd64; do
-	CGO_ENABLED=0 GOOS=${target%/*} GOARCH=${target#*/} go build -trimpath -ldflags "-s -w -X main.version=$version -X main.code=$code -X main.built=$built -X main.releaseKey=$key" \
+	CGO_ENABLED=0 GOOS=${target%/*} GOARCH=${target#*/} go build -trimpath \
+		-ldflags "-s -w -X main.version=$version -X main.code=$code -X main.built=$built -X main.releaseKey=$key" \
 		-o "$1/muster-agent-${target/\//-}" ./cmd/muster-agent
 	if [ -n "$key" ] && [ "${target%/*}" = linux ]; then
 		go run ./internal/agent/release/cmd sign "$MUSTER_AGENT_KEY" "${target/\//-}" "$version" "$code" \

@@ -25,5 +25,6 @@ go vet "${race[@]}" ./...
 say "golangci-lint: .golangci.yaml"
 go -C tools build -o ../bin/ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 GOFLAGS="${race[*]}" bin/golangci-lint run --allow-parallel-runners ./...
+(cd tools && ../bin/golangci-lint run --allow-parallel-runners --config ../.golangci.yaml --enable-only lll ./...)
 say "dead code"
 scripts/deadcode.sh

@@ -19,6 +19,9 @@ bin/deadcode -f '{{range .Funcs}}{{printf "%s %s.%s\n" .Position $.Path .Name}}{
 			if (dead) { print $1 ": no program reaches " name ": delete it, or give a reason in scripts/deadcode.txt"; bad = 1 }
 		}
 		END {
-			for (start in excused) if (!used[start]) { print "scripts/deadcode.txt:" excused[start] ": " start " is not dead: remove the line"; bad = 1 }
+			for (start in excused) if (!used[start]) {
+				print "scripts/deadcode.txt:" excused[start] ": " start " is not dead: remove the line"
+				bad = 1
+			}
 			exit bad
 		}' scripts/deadcode.txt -

@@ -27,7 +27,8 @@ cp "$old"/*.x86_64.rpm "$root/proof/packages/old.rpm"
 
 # What readers copy, with their own values.
 documented() { block "${@:2}" >"$root/proof/$1"; } # FILE PAGE NAME [EXPRESSION...]
-documented install docs/install.md package 's|muster_VERSION-1_amd64.deb|packages/old.deb|' 's|--role admin|& --password-stdin </proof/password|'
+documented install docs/install.md package 's|muster_VERSION-1_amd64.deb|packages/old.deb|' \
+	's|--role admin|& --password-stdin </proof/password|'
 documented first-device docs/install.md first-device
 documented first-command docs/install.md first-command
 documented upgrade docs/install.md upgrade 's|muster_NEW-VERSION-1_amd64.deb|packages/new.deb|'

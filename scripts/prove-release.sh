@@ -19,7 +19,8 @@ git clone -q --no-hardlinks "$root" "$work/first"
 (umask 022 && cd "$work/first" && DIST=$out make release) >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 git clone -q --no-hardlinks "$work/first" "$work/second-in-another-place" # the same commit, whatever happens here
 sleep 2 # another second
-(umask 077 && cd "$work/second-in-another-place" && TZ=Asia/Tokyo DIST=$work/two make release) >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+(umask 077 && cd "$work/second-in-another-place" && TZ=Asia/Tokyo DIST=$work/two make release) >"$work/log" 2>&1 ||
+	{ cat "$work/log" >&2; exit 1; }
 diff -r "$out" "$work/two"
 
 for file in "$out"/*.rpm; do rpm -K --nosignature "$file" >/dev/null; done

@@ -37,7 +37,8 @@ prove ./test/e2e -run TestCapacity_HoldsLoad -capacity-agents 10000 -capacity-ti
 prove ./test/e2e -run TestCapacity_TLS -capacity-agents 20000 -capacity-time 2m
 # A million enrolled agents on one PostgreSQL behind two replicas for ten minutes: times, memory, dead rows and WAL level off.
 MUSTER_TEST_POSTGRES_CONF=$'shared_buffers = 4GB\nmax_wal_size = 4GB' \
-	prove ./test/e2e -run TestMillion_ -million-agents 1000000 -million-time 10m -million-checkins 1500 -million-commands 20 -million-chart "$PWD/bin/million.svg"
+	prove ./test/e2e -run TestMillion_ -million-agents 1000000 -million-time 10m -million-checkins 1500 \
+		-million-commands 20 -million-chart "$PWD/bin/million.svg"
 # Ten thousand devices that fall silent are one mail.
 prove ./internal/service/mail -run TestSender_ManySilent -silent 10000
 # Receivers of webhooks and the service fail for four minutes.

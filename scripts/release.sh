@@ -42,4 +42,5 @@ done
 # The manual is written by the program itself, built for this machine.
 CGO_ENABLED=0 go build -trimpath -o "$build/own/" ./cmd/muster
 "$build/own/muster" man "$build/man"
-go -C tools run ./release -version "$version" -epoch "$epoch" -build "$build" -out "$(cd "$dist" && pwd)" -key "${MUSTER_RELEASE_KEY:+$(realpath "$MUSTER_RELEASE_KEY")}"
+go -C tools run ./release -version "$version" -epoch "$epoch" -build "$build" -out "$(cd "$dist" && pwd)" \
+	-key "${MUSTER_RELEASE_KEY:+$(realpath "$MUSTER_RELEASE_KEY")}"

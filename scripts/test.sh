@@ -16,7 +16,8 @@ test_packages
 # that it runs is watched in the other packages' tests, and the contract, the database and the portal in those of
 # `make prove`. What takes longest is first, so that the others run beside it. These tests wait more than
 # they calculate, so that four run at a time.
-programs=(./test/e2e ./test/browser ./internal/database ./test/contract ./internal/surface/portal ./internal/fleetsim ./cmd/muster ./internal/proposal ./internal/service/drill ./docs ./internal/signature ./internal/agent/logfile)
+programs=(./test/e2e ./test/browser ./internal/database ./test/contract ./internal/surface/portal ./internal/fleetsim
+	./cmd/muster ./internal/proposal ./internal/service/drill ./docs ./internal/signature ./internal/agent/logfile)
 # The app's tests run beside those of the programs, after what both need was fetched.
 app= log=
 if [ $# -eq 0 ]; then

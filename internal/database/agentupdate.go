@@ -73,7 +73,8 @@ func (db *DB) ReleaseSize(ctx context.Context, deviceID, sha256 string) (int64, 
 
 // ReleasePart implements rollout.Offers.
 func (db *DB) ReleasePart(ctx context.Context, deviceID, sha256 string, number int64) ([]byte, error) {
-	text, err := find(ctx, db.read(), "file", scanValue[string], `SELECT p.data FROM agent_release_parts p JOIN agent_releases r ON r.sha256 = p.sha256
+	text, err := find(ctx, db.read(), "file", scanValue[string],
+		`SELECT p.data FROM agent_release_parts p JOIN agent_releases r ON r.sha256 = p.sha256
 		WHERE p.sha256 = ? AND p.number = ? AND `+wasOffered, sha256, number, deviceID)
 	if err != nil {
 		return nil, err

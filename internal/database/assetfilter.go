@@ -35,7 +35,8 @@ func (c conditions) onAssets() arm {
 	if c.seen.where == "" {
 		return c.row
 	}
-	where := ` AND epoch > 0` + strings.ReplaceAll(c.seen.where, ` at `, ` (SELECT s.at FROM asset_contacts s WHERE s.asset_id = assets.id) `)
+	where := ` AND epoch > 0` + strings.ReplaceAll(c.seen.where, ` at `,
+		` (SELECT s.at FROM asset_contacts s WHERE s.asset_id = assets.id) `)
 	return arm{c.row.where + where, slices.Concat(c.row.args, c.seen.args)}
 }
 

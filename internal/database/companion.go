@@ -45,7 +45,8 @@ func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, 
 		}
 		got.AssetID, got.Epoch = token.assetID, token.epoch
 		ended := listed(ctx, t, scanValue[string], `UPDATE agent_devices SET state = ?, push_token = '', orphaned = open_deliveries > 0
-			WHERE asset_id = ? AND id <> ? AND state <> '`+string(agentdevice.Deleted)+`' RETURNING id`, string(agentdevice.Deleted), got.AssetID, got.ID)
+			WHERE asset_id = ? AND id <> ? AND state <> '`+string(agentdevice.Deleted)+`' RETURNING id`,
+			string(agentdevice.Deleted), got.AssetID, got.ID)
 		t.hint(agentdevice.EndTopic, ended...)
 		t.do(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, got.AssetID, got.Epoch, got.ID)
 		t.do(ctx, `UPDATE assets SET push_reachable = FALSE WHERE id = ?`, got.AssetID)

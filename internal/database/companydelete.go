@@ -190,7 +190,8 @@ func unlessGone(err error) error {
 // deletePart deletes up to deletedKeys rows of a company from a table. They are found
 // outside the transactions, in which nothing is looked for.
 func (db *DB) deletePart(ctx context.Context, table string, key []string, where, id string) (more bool, err error) {
-	keys, err := list(ctx, db.read(), func(r row) ([]any, error) { return scanAny(r, len(key)) }, `SELECT `+strings.Join(key, ", ")+` FROM `+table+` WHERE `+where+` LIMIT ?`, id, deletedKeys)
+	keys, err := list(ctx, db.read(), func(r row) ([]any, error) { return scanAny(r, len(key)) },
+		`SELECT `+strings.Join(key, ", ")+` FROM `+table+` WHERE `+where+` LIMIT ?`, id, deletedKeys)
 	if err != nil {
 		return false, err
 	}

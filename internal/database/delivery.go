@@ -30,7 +30,8 @@ func insertDelivery(v agentdevice.Delivery) part {
 	return part{
 		`INSERT INTO agent_deliveries (command_id, device_id, type, args, created_at, deadline, final, lease_until, accepted_at, held_until, number)
 		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BOOLEAN),
-			CAST(? AS BIGINT), 0, CAST(? AS BIGINT), COALESCE((SELECT MAX(v.number) FROM agent_deliveries v WHERE v.device_id = ?), 0) + 1 ` + fromFirst + ` WHERE TRUE
+			CAST(? AS BIGINT), 0, CAST(? AS BIGINT), ` +
+			`COALESCE((SELECT MAX(v.number) FROM agent_deliveries v WHERE v.device_id = ?), 0) + 1 ` + fromFirst + ` WHERE TRUE
 		ON CONFLICT (command_id) DO NOTHING RETURNING command_id`,
 		[]any{v.CommandID, v.DeviceID, v.Type, string(v.Args), millis(v.CreatedAt), millis(v.Deadline), v.Final,
 			max(millis(v.LeaseUntil), millis(v.CreatedAt)), millis(v.HeldUntil), v.DeviceID}}

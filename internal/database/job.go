@@ -132,7 +132,8 @@ func (db *DB) JobResults(ctx context.Context, companyID, id, status string, from
 // JobAssets implements job.Store.
 func (db *DB) JobAssets(ctx context.Context, companyID, id, status string, policies []string) ([]string, error) {
 	only, args := ofPolicies(`a.policy_id`, policies)
-	return list(ctx, db.read(), scanValue[string], `SELECT a.id`+jobDevices+` JOIN assets a ON a.id = d.asset_id AND a.company_id = j.company_id
+	return list(ctx, db.read(), scanValue[string],
+		`SELECT a.id`+jobDevices+` JOIN assets a ON a.id = d.asset_id AND a.company_id = j.company_id
 		WHERE j.company_id = ? AND j.id = ? AND `+jobResult+` = ? AND a.status <> '`+string(archived)+`'`+only+` ORDER BY d.n`,
 		append([]any{companyID, id, status}, args...)...)
 }

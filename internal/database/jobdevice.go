@@ -101,7 +101,8 @@ func mergeJobs(ctx context.Context, t *tx, kept, other lockedAsset) error {
 // that stood still sends also after the device was given back, until another takes it.
 func hadTurn(devices string) string {
 	return `(` + devices + `.state <> 'WAITING' OR EXISTS (SELECT 1 FROM commands m
-		WHERE m.company_id = ? AND m.idempotency_ref = 'job:' || ` + devices + `.job_id || ':' || ` + devices + `.asset_id AND m.idempotency_ref <> ''))`
+		WHERE m.company_id = ? AND m.idempotency_ref = 'job:' || ` + devices + `.job_id || ':' || ` +
+		devices + `.asset_id AND m.idempotency_ref <> ''))`
 }
 
 func mergeInJob(ctx context.Context, t *tx, j job.Job, keptID, otherID string) error {

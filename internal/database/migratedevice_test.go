@@ -54,8 +54,8 @@ func TestMigration_FreesTokensForSeveralDevices(t *testing.T) {
 					created_at, updated_at, document)
 				 VALUES ('pa', 'c1', 'Agents', 'agents', 'AGENT', FALSE, 1, '', '[]', '', 1700000000000, 1700000000000, '{}')`}
 				for n, devices := range map[string]int{"1": 1, "5": 5} {
-					rows = append(rows, fmt.Sprintf(`INSERT INTO enrollment_codes (id, company_id, policy_id, management, personal_usage, maker_kind,
-						maker_id, maker_name, tags, max_devices, devices, created_at, expires_at, revoked_at, ref, drop_at)
+					rows = append(rows, fmt.Sprintf(`INSERT INTO enrollment_codes (id, company_id, policy_id, management, personal_usage,
+						maker_kind, maker_id, maker_name, tags, max_devices, devices, created_at, expires_at, revoked_at, ref, drop_at)
 					 VALUES ('code-%s', 'c1', 'pa', 'AGENT', '', 'OPERATOR', '', 'ada', '[]', %d, 0, 1700000000000, %d, 0, '', 0)`,
 						n, devices, expires),
 						fmt.Sprintf(`INSERT INTO agent_tokens (hash, company_id, policy_id, expires_at, device_id, spent_at, asset_id, epoch, code_id)
@@ -84,7 +84,8 @@ func TestMigration_AnnouncesTheDeletionOfLonePlaces(t *testing.T) {
 				next = e.clock.Now().Add(-time.Hour).UnixMilli()
 				reported := e.clock.Now().Add(-company.DefaultKeepPlaces - time.Hour).Format(time.RFC3339)
 				return []string{
-					`UPDATE assets SET location = '{"latitude":28.1,"longitude":-15.4,"accuracyMeters":5,"reportedAt":"` + reported + `"}' WHERE id = 'a1'`,
+					`UPDATE assets SET location = '{"latitude":28.1,"longitude":-15.4,"accuracyMeters":5,"reportedAt":"` +
+						reported + `"}' WHERE id = 'a1'`,
 					fmt.Sprintf(`INSERT INTO retentions (company_id, next_at, commands, places) VALUES ('c1', %d, 0, 0), ('c2', %[1]d, 0, 0)`, next),
 				}
 			})

@@ -40,8 +40,8 @@ func mayJoin(ctx context.Context, t *tx, o enrollment.Observation, known nameRow
 	if ofFormerEnterprise(ctx, t, o) {
 		return false
 	}
-	return o.MessageID != "" || known.assetID == "" || !t.holds(ctx, `SELECT id FROM assets WHERE id = ? AND company_id = ? AND device_name <> ?`+enrolledOnly,
-		known.assetID, o.CompanyID, o.Device)
+	return o.MessageID != "" || known.assetID == "" || !t.holds(ctx,
+		`SELECT id FROM assets WHERE id = ? AND company_id = ? AND device_name <> ?`+enrolledOnly, known.assetID, o.CompanyID, o.Device)
 }
 
 // ofFormerEnterprise reports whether a device of the platform is of an enterprise that the

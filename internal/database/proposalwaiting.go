@@ -97,7 +97,8 @@ func (db *DB) mayWait(ctx context.Context, c conn, p proposal.Proposal, more int
 	if !p.NeedsApproval() {
 		return nil
 	}
-	kept, err := db.awaiting(ctx, c, proposal.MaxWaiting+1, `v.company_id = ? AND v.owner_kind = ? AND v.owner_id = ? AND v.owner_user_id = ?`,
+	kept, err := db.awaiting(ctx, c, proposal.MaxWaiting+1,
+		`v.company_id = ? AND v.owner_kind = ? AND v.owner_id = ? AND v.owner_user_id = ?`,
 		p.CompanyID, string(p.Owner.Kind), p.Owner.ID, p.Owner.UserID)
 	if err != nil {
 		return err

@@ -35,7 +35,8 @@ func (db *DB) HasProviders(ctx context.Context) (bool, error) {
 }
 
 func findProvider(ctx context.Context, c conn, where string, arg any) (account.IdentityProvider, error) {
-	p, err := find(ctx, c, "identity provider", into(providerFields), `SELECT `+providerColumns+` FROM identity_providers i WHERE `+where, arg)
+	p, err := find(ctx, c, "identity provider", into(providerFields),
+		`SELECT `+providerColumns+` FROM identity_providers i WHERE `+where, arg)
 	if err != nil {
 		return p, err
 	}

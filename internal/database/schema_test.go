@@ -46,7 +46,8 @@ func TestSchema_IndexesLeaveOutWhatDevicesChange(t *testing.T) {
 		"api_keys":      `last_used_at`,
 		"budgets":       `used`,
 	} {
-		indexes, err := db.Text(t.Context(), `SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL AND tbl_name = ?`, table)
+		indexes, err := db.Text(t.Context(),
+			`SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL AND tbl_name = ?`, table)
 		if err != nil || len(indexes) == 0 {
 			t.Errorf("%s has %d indexes, %v", table, len(indexes), err)
 		}

@@ -84,7 +84,8 @@ func TestOpen_MigrationFails(t *testing.T) {
 		before, fails string // the migration meets what it makes itself
 		was           database.Version
 	}{
-		{82, `ALTER TABLE commands ADD COLUMN sender TEXT NOT NULL DEFAULT ''`, "0084_senders.sql", database.Version{Schema: 1, LowestWriter: 1}},
+		{82, `ALTER TABLE commands ADD COLUMN sender TEXT NOT NULL DEFAULT ''`, "0084_senders.sql",
+			database.Version{Schema: 1, LowestWriter: 1}},
 		{341, `CREATE TABLE asset_contacts (a BIGINT)`, "0350_asset_contacts.sql", database.Version{Schema: 46, LowestWriter: 44}},
 	} {
 		for _, engine := range []string{"sqlite", "postgres"} {

@@ -50,7 +50,8 @@ func TestDecode_Object(t *testing.T) {
 	taking := writing
 	taking.Path = "/do"
 	for text, want := range map[string]string{`{"arguments":{"a": [1]}}`: `{"a": [1]}`, `{"arguments":{}}`: `{}`, `{}`: ``,
-		`{"arguments":{"a":1,"a":1}}`: "", `{"arguments":{"b":{"a":1,"\u0061":2}}}`: "", `{"arguments":[]}`: "", `{"arguments":"a"}`: "", `{"arguments":1}`: ""} {
+		`{"arguments":{"a":1,"a":1}}`: "", `{"arguments":{"b":{"a":1,"\u0061":2}}}`: "", `{"arguments":[]}`: "",
+		`{"arguments":"a"}`: "", `{"arguments":1}`: ""} {
 		got, err := echo[carrier](taking, operation.Flat(text))
 		if string(got.Arguments) != want || (err != nil) != (want == "" && text != `{}`) {
 			t.Errorf("%s: %q, %v, want %q", text, []byte(got.Arguments), err, want)

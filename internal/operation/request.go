@@ -305,7 +305,7 @@ func TakeReason(arguments Flat, member string) (rest Flat, reason string, wrong 
 	rest, err := json.Marshal(given, json.Deterministic(true))
 	switch {
 	case err != nil:
-		return arguments, "", nil //nolint:nilerr // the operation refuses it
+		return arguments, "", nil // the operation refuses it
 	case text.Kind() == 'n': // absent
 	case text.Kind() != '"' || json.Unmarshal(text, &reason) != nil:
 		wrong = WrongType(member)

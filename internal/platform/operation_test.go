@@ -25,8 +25,8 @@ func TestOutcome_EmptyStatus(t *testing.T) {
 			says             string
 		}{
 			{command.StartLostMode, lost, `"startLostModeStatus":{}`, expired, command.Failed, "expired"},
-			{command.StartLostMode, lost, `"startLostModeStatus":{"status":"STATUS_UNSPECIFIED"},"errorCode":"API_LEVEL"`, "", command.Failed,
-				"Android version"},
+			{command.StartLostMode, lost, `"startLostModeStatus":{"status":"STATUS_UNSPECIFIED"},"errorCode":"API_LEVEL"`, "",
+				command.Failed, "Android version"},
 			{command.StartLostMode, lost, `"startLostModeStatus":{}`, "", command.Succeeded, "in lost mode"},
 			{command.StopLostMode, nil, `"stopLostModeStatus":{}`, expired, command.Failed, "expired"},
 			{command.ClearAppData, apps, `"clearAppsDataStatus":{}`, expired, command.Failed, "expired"},

@@ -30,7 +30,8 @@ load_ends
 say "upgrade under load: $(load_result)"
 eventually 'test "$(commands | grep -c SUCCESS)" = "$(($(grep -c " 200 message" requests) + 1))"'
 test "$(commands | grep -c NOTIFICATION_MESSAGE)" = "$(($(grep -c " 200 message" requests) + 1))"
-say "commands accepted before, during and after the upgrade: $(($(grep -c " 200 message" requests) + 1)), each in the history once and carried out"
+say "commands accepted before, during and after the upgrade: $(($(grep -c " 200 message" requests) + 1))," \
+	"each in the history once and carried out"
 
 # A backup restored as root, and a key file rotated as root: all is the service's.
 sh -eux restore

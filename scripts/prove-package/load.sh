@@ -18,7 +18,13 @@ request() { # request NAME ARGUMENTS-OF-CURL...
 load_begins() {
 	rm -f stop
 	(set +x; while [ ! -e stop ]; do request read "$API"; sleep 0.05; done) &
-	(set +x; for _ in 1 2 3 4 5 6 7 8 9; do [ -e stop ] || request message --json '{"title": "Hello", "body": "again"}' "$API/$ID/commands/message"; sleep 1; done) &
+	(
+		set +x
+		for _ in 1 2 3 4 5 6 7 8 9; do
+			[ -e stop ] || request message --json '{"title": "Hello", "body": "again"}' "$API/$ID/commands/message"
+			sleep 1
+		done
+	) &
 }
 
 load_ends() { touch stop; sleep 1.5; }
@@ -28,12 +34,16 @@ load_result() {
 	left=$(systemctl show muster -p ActiveExitTimestampMonotonic --value)
 	entered=$(systemctl show muster -p ActiveEnterTimestampMonotonic --value)
 	awk -v left="$left" -v entered="$entered" -v begun="$begun" '
-		BEGIN { left /= 1e6; entered /= 1e6; if (left < begun || entered < left) { print "the service was not restarted" > "/dev/stderr"; exit 1 } }
+		BEGIN {
+			left /= 1e6; entered /= 1e6
+			if (left < begun || entered < left) { print "the service was not restarted" > "/dev/stderr"; exit 1 }
+		}
 		$1 > entered { after++ }
 		$2 < left { before++ }
 		$3 != 200 { failed++; if ($2 < left || $1 > entered + 0.02) { print "failed outside of the pause: " $0 > "/dev/stderr"; bad = 1 } }
 		END {
 			if (bad || before < 10 || after < 10) exit 1
-			printf "%d requests, %d before and %d after the pause; %d failed, all in the pause of %.2f s\n", NR, before, after, failed, entered - left
+			printf "%d requests, %d before and %d after the pause; %d failed, all in the pause of %.2f s\n",
+				NR, before, after, failed, entered - left
 		}' requests
 }

@@ -32,4 +32,5 @@ test "$(stat -c '%a %u %g' /proof/empty/etc/muster/muster.env)" = "600 0 0"
 test "$(stat -c '%a %u %g' /proof/empty/etc/muster/credentials)" = "700 0 0"
 test "$(stat -c '%a %u %g' /proof/empty/usr/bin/muster)" = "755 0 0"
 chroot /proof/empty /usr/bin/muster version
-say "rpm: $(find /proof/empty -path /proof/empty/rpm -prune -o -type f -print | wc -l) files in an empty root, verified, and the program runs there"
+say "rpm: $(find /proof/empty -path /proof/empty/rpm -prune -o -type f -print | wc -l) files in an empty root, verified," \
+	"and the program runs there"

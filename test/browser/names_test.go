@@ -43,7 +43,8 @@ func TestNames_LongOnesBreak(t *testing.T) {
 	d.tab.Go("/devices/" + id)
 	d.tab.Eval(`document.querySelector("dialog#wipe_device").showModal(); ""`)
 	narrow("the dialog of the wipe")
-	d.tab.Eval(`document.querySelector("#notices").innerHTML = '<div class="note"><div class="min-w-0 flex-1"><p>` + long + `</p></div></div>';
+	d.tab.Eval(`document.querySelector("#notices").innerHTML = '<div class="note"><div class="min-w-0 flex-1"><p>` +
+		long + `</p></div></div>';
 		document.querySelector("dialog[open]").close(); ""`)
 	narrow("a notice")
 	d.proposes(t, "FACTORY_RESET")

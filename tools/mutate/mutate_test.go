@@ -74,7 +74,8 @@ func TestDraw(t *testing.T) {
 		return keys
 	}
 	three := drawFrom(3, nil)
-	if len(three) != 3 || !strings.HasPrefix(three[0], "one ") || !strings.HasPrefix(three[1], "other ") || !slices.Equal(three, drawFrom(3, nil)) {
+	if len(three) != 3 || !strings.HasPrefix(three[0], "one ") || !strings.HasPrefix(three[1], "other ") ||
+		!slices.Equal(three, drawFrom(3, nil)) {
 		t.Errorf("three are %q, want one of each package first, and the same again", three)
 	}
 	if more := drawFrom(3, equivalents{three[0]: "a reason"}); len(more) != 4 {
@@ -104,7 +105,8 @@ func TestReadEquivalent(t *testing.T) {
 		}
 	}
 	known := equivalents{"p f\na -> b": "why", "q f\na -> b": "why"}
-	if stale := known.match([][]mutant{{{target: target{pkg: "p"}, function: "g", old: "a", new: "b"}}}); !slices.Equal(stale, []string{"p f\na -> b"}) {
+	stale := known.match([][]mutant{{{target: target{pkg: "p"}, function: "g", old: "a", new: "b"}}})
+	if !slices.Equal(stale, []string{"p f\na -> b"}) {
 		t.Errorf("stale: %q, want the one of a package that is drawn from", stale)
 	}
 }
@@ -122,7 +124,8 @@ func TestScore(t *testing.T) {
 		{1, 0, 0, 0, true},
 	} {
 		var s score
-		for v, n := range map[verdict]int{killed: c.killed, elsewhere: c.elsewhere, survived: c.survived, equivalent: c.equivalent, broken: 7} {
+		for v, n := range map[verdict]int{killed: c.killed, elsewhere: c.elsewhere, survived: c.survived,
+			equivalent: c.equivalent, broken: 7} {
 			for range n {
 				s.add(mutant{}, v)
 			}

@@ -26,8 +26,8 @@ func sample(t *testing.T, key string) release {
 	}
 	r := release{version: "1.2.3-4-gabcdef0", time: time.Unix(1_700_000_000, 0).UTC(), root: root, build: t.TempDir(), out: t.TempDir()}
 	small := filepath.Join(t.TempDir(), "layers") // a small Go program
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", small, "../layers").CombinedOutput(); err !=
-		nil {
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", small,
+		"../layers").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
 	program, err := os.ReadFile(small)
@@ -246,7 +246,8 @@ func TestUnit(t *testing.T) {
 	if err != nil || !strings.Contains(string(output), "Overall exposure level") {
 		t.Errorf("the exposure is above 1.4, or not known: %v\n%s", err, output)
 	}
-	output, err = exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", "../../packaging/muster.service").CombinedOutput()
+	output, err = exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no",
+		"../../packaging/muster.service").CombinedOutput()
 	for line := range strings.Lines(string(output)) {
 		if !strings.Contains(line, "/usr/bin/muster is not executable") && strings.Contains(line, "muster.service:") {
 			t.Errorf("systemd-analyze (%v) says: %s", err, line)

@@ -48,7 +48,7 @@ func giveBack(ctx context.Context, t Tx) error {
 	if err != nil {
 		return err
 	}
-	for rows.Next() { //nolint:revive // each step gives a page back
+	for rows.Next() { // each step gives a page back
 	}
 	return errors.Join(rows.Err(), rows.Close())
 }

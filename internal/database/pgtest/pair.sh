@@ -25,7 +25,8 @@ follow() { # NAME PORT: a standby of the primary
 	ask "$primary_port" "ALTER SYSTEM SET synchronous_standby_names = 'standby'"
 	ask "$primary_port" "SELECT pg_reload_conf()" >/dev/null
 	for _ in $(seq 600); do
-		if [ "$(ask "$primary_port" "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'")" = 1 ]; then
+		streaming="SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'"
+		if [ "$(ask "$primary_port" "$streaming")" = 1 ]; then
 			return
 		fi
 		sleep 0.1

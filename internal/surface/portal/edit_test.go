@@ -253,8 +253,8 @@ func TestDevice_ARefusedEditKeepsWhatWasTyped(t *testing.T) {
 	form := url.Values{"identification": {"Reception <b>"}, "was-identification": {a.Identification}, "user": {"Ada"}, "was-user": {""},
 		"tags": {strings.Repeat("x", 65)}, "was-tags": {""}, "other": {"room=1"}, "was-other": {""}}
 	page := string(admin.Send(o.base+path, form).Want(t, 400).Body)
-	for _, want := range []string{`value="Reception &lt;b&gt;"`, `name="was-identification" value="` + a.Identification + `"`, `value="Ada"`,
-		`value="` + strings.Repeat("x", 65) + `"`, ">room=1</textarea>", `id="edit-tags-wrong"`} {
+	for _, want := range []string{`value="Reception &lt;b&gt;"`, `name="was-identification" value="` + a.Identification + `"`,
+		`value="Ada"`, `value="` + strings.Repeat("x", 65) + `"`, ">room=1</textarea>", `id="edit-tags-wrong"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the form does not have %s", want)
 		}

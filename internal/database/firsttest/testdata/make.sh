@@ -17,7 +17,8 @@ trap 'kill $service $emulator 2>/dev/null || :' EXIT
 for _ in $(seq 100); do curl -fs "$base/readyz" >/dev/null && break; sleep .1; done
 
 cli() { "$muster" "$@" -o json; }
-cli company create --slug acme --name Acme --enable device-commands,destructive-commands,policy-changes,provisioning,oauth-connections >/dev/null
+cli company create --slug acme --name Acme \
+	--enable device-commands,destructive-commands,policy-changes,provisioning,oauth-connections >/dev/null
 cli company create --slug other --name Other >/dev/null
 cli company connect --company acme >/dev/null
 echo 'correct horse battery' | cli user create --company acme --email admin@acme.test --role admin --password-stdin >/dev/null
@@ -27,11 +28,13 @@ cli policy create --company acme --name Headsets --type AGENT --vr-only >/dev/nu
 cli policy set --company acme "$warehouse" --set BLUETOOTH=BLOCK >/dev/null
 # A key may send ten requests that change something a minute.
 fresh() {
-	key=$(cli key create --company acme --name "$1" --permission DEVICES_READ --permission DEVICES_COMMAND --permission DEVICES_COMMAND_DESTRUCTIVE \
+	key=$(cli key create --company acme --name "$1" --permission DEVICES_READ --permission DEVICES_COMMAND \
+		--permission DEVICES_COMMAND_DESTRUCTIVE \
 		--permission POLICIES_READ --permission POLICIES_WRITE --permission PROVISIONING | jq -r .key)
 }
 fresh codes
-printf 'identification,serialNumber,model,manufacturer,brand,tags,Room\nSpare 1,SP-1,Pixel 8,Google,google,spare;blue,B12\nSpare 2,SP-2,Quest 3,Meta,oculus,,\n' >spare.csv
+printf '%s\n' 'identification,serialNumber,model,manufacturer,brand,tags,Room' \
+	'Spare 1,SP-1,Pixel 8,Google,google,spare;blue,B12' 'Spare 2,SP-2,Quest 3,Meta,oculus,,' >spare.csv
 cli asset import --company acme --file spare.csv >/dev/null
 
 api() { curl -sS -X "$1" -H "X-API-Key: $key" ${3:+-H 'Content-Type: application/json' -d "$3"} "$base/api/v1$2"; }
@@ -39,7 +42,8 @@ code() {
 	api POST "/policies/${1##*/}/provisioning-qr-codes" '{}' | jq -r .image.data | base64 -d >code.png
 	zbarimg -q --raw code.png
 }
-token=$(code "$warehouse" | jq -r '.["android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE"]["com.google.android.apps.work.clouddpc.EXTRA_ENROLLMENT_TOKEN"]')
+token=$(code "$warehouse" |
+	jq -r '.["android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE"]["com.google.android.apps.work.clouddpc.EXTRA_ENROLLMENT_TOKEN"]')
 curl -sS -X POST "$platform/emulator/v1/devices" -d "{\"enrollmentToken\":\"$token\",\"count\":1}" >/dev/null
 for n in $(seq "$agents"); do
 	code "$kiosk" >bundle
@@ -72,8 +76,10 @@ redirect=https://app.example.com/cb verifier=01234567890123456789012345678901234
 client=$(curl -H 'Content-Type: application/json' "$base/oauth/register" \
 	-d "{\"client_name\":\"Test\",\"redirect_uris\":[\"$redirect\"],\"token_endpoint_auth_method\":\"none\"}" | jq -r .client_id)
 challenge=$(printf %s $verifier | openssl dgst -sha256 -binary | base64 | tr '+/' '-_' | tr -d '=')
-request="response_type=code&client_id=$client&redirect_uri=https%3A%2F%2Fapp.example.com%2Fcb&state=s&scope=mcp%3Adevices%3Aread&code_challenge=$challenge&code_challenge_method=S256&resource=http%3A%2F%2F127.0.0.1%3A$port%2Fmcp"
-granted=$(curl -i --data-urlencode "request=$request" -d scope=mcp:devices:read -d decision=allow "$base/oauth/authorize" | grep -o 'code=[A-Za-z0-9_-]*' | head -1)
+request="response_type=code&client_id=$client&redirect_uri=https%3A%2F%2Fapp.example.com%2Fcb&state=s&scope=mcp%3Adevices%3Aread"
+request="$request&code_challenge=$challenge&code_challenge_method=S256&resource=http%3A%2F%2F127.0.0.1%3A$port%2Fmcp"
+granted=$(curl -i --data-urlencode "request=$request" -d scope=mcp:devices:read -d decision=allow "$base/oauth/authorize" |
+	grep -o 'code=[A-Za-z0-9_-]*' | head -1)
 tokens=$(curl "$base/oauth/token" -d grant_type=authorization_code -d "client_id=$client" -d "$granted" \
 	--data-urlencode "redirect_uri=$redirect" -d code_verifier=$verifier)
 session=$(awk 'NF==7{print $6"="$7}' jar | paste -sd';')
@@ -104,6 +110,7 @@ jq -n --arg now "$now" --arg key "$key" --arg client "$client" --arg session "$s
 	--slurpfile commands commands --slurpfile agents devices \
 	'{now:$now,key:$key,client:$client,tokens:$tokens,session:$session,reads:$reads,commands:$commands,agents:$agents}' >all.json
 # One line for each answer, so that a change of one shows as such.
-jq -r '"{", (to_entries | map("\(.key|tojson): " + (if .value|type == "array" then "[\n" + (.value|map(tojson)|join(",\n")) + "]" else .value|tojson end)) | join(",\n")), "}"' all.json >"$out/$name.answers.json"
+jq -r '"{", (to_entries | map("\(.key|tojson): " + (if .value|type == "array"
+	then "[\n" + (.value|map(tojson)|join(",\n")) + "]" else .value|tojson end)) | join(",\n")), "}"' all.json >"$out/$name.answers.json"
 jq -c . keys >"$out/$name.keys.json"
 rm -rf "$work"

@@ -167,7 +167,7 @@ func loginPath(configDir string) (string, error) {
 func readLogin(configDir string) (kept login, found bool, err error) {
 	path, err := loginPath(configDir)
 	if err != nil {
-		return login{}, false, nil //nolint:nilerr // where nothing can be kept, nothing is
+		return login{}, false, nil // where nothing can be kept, nothing is
 	}
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

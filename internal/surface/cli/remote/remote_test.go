@@ -30,7 +30,7 @@ type laptop struct {
 	dir  string
 	open func(address string) error
 	wait func(ctx context.Context, d time.Duration) bool
-	ctx  context.Context //nolint:containedctx // of the command that runs
+	ctx  context.Context // of the command that runs
 }
 
 func newLaptop(t *testing.T, env *servertest.Env) *laptop {

@@ -66,7 +66,8 @@ func agentReasons() map[string]reason {
 }
 
 // unknownReason stands for one that is in no table: the device's own words are not shown.
-var unknownReason = reason{"The device gave a reason that Muster does not know.", "What follows is not known. The status report on the overview has the reason."} //nolint:gochecknoglobals // never written to
+var unknownReason = reason{"The device gave a reason that Muster does not know.", //nolint:gochecknoglobals // never written to
+	"What follows is not known. The status report on the overview has the reason."}
 
 // reasonOf is why a setting is not applied, of a device of some management.
 func reasonOf(m asset.Management, code string) reason {

@@ -113,7 +113,8 @@ final class Policy {
         for (String id : new TreeMap<>(want).keySet()) {
             DeviceException why = unread.get(id);
             next.settings.add(why == null ? Settings.applyOf(agent.device, want, id) // what was before could not be restored:
-                    : new SettingReport(id, SettingReport.FAILED, "not set, because what the device has cannot be read: " + why.getMessage()));
+                    : new SettingReport(id, SettingReport.FAILED,
+                            "not set, because what the device has cannot be read: " + why.getMessage()));
         }
         checked(next, agent.device.bootId(), next.unseen());
         if (next.guard != null) {
