@@ -76,7 +76,8 @@ type Runner struct {
 // NewRunner returns a runner. Its kernel has no budgets: the rate of a job takes the place of its maker's.
 func NewRunner(c Config) *Runner {
 	return &Runner{Config: c, free: make(chan struct{}, atOnce),
-		kernel: operation.NewKernel(operation.Config{Budgets: operation.Budgets{Uncounted: true}, Stands: c.Stands, Log: c.Log, Now: c.Now})}
+		kernel: operation.NewKernel(operation.Config{Budgets: operation.Budgets{Uncounted: true}, Stands: c.Stands,
+			Log: c.Log, Now: c.Now})}
 }
 
 // Run works until the context ends, and returns when what was begun has ended.

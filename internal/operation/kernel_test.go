@@ -104,7 +104,8 @@ func TestRun_OrderOfChecks(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			budget, limited := &counted{left: test.left}, 0
-			k := operation.NewKernel(operation.Config{Budgets: budgets(budget), Limited: func(*operation.Operation) { limited++ }, Now: time.Now})
+			k := operation.NewKernel(operation.Config{Budgets: budgets(budget), Limited: func(*operation.Operation) { limited++ },
+				Now: time.Now})
 			o := define(test.operation, func(context.Context, operation.Call, target) (string, error) {
 				return "", fault.New(fault.NotFound, "no such asset")
 			})

@@ -224,7 +224,8 @@ func TestOnce_NamesOfOneAsset(t *testing.T) {
 		var r operation.Registry
 		operation.Define(&r, reboot, func(context.Context, operation.Call, target) (any, error) { return "done", nil })
 		c := &oneClaim{}
-		once := operation.Once{Claims: c, Sealer: open{}, Kernel: operation.NewKernel(operation.Config{Budgets: budgets(nil), Now: time.Now})}
+		once := operation.Once{Claims: c, Sealer: open{},
+			Kernel: operation.NewKernel(operation.Config{Budgets: budgets(nil), Now: time.Now})}
 		once.Run(t.Context(), r.All()[0], p, operation.Meta{}, operation.Flat(`{"assetId":"`+asset+`","text":"b"}`), "key")
 		return c.lastClaim
 	}

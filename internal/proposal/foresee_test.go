@@ -47,7 +47,8 @@ func (r *fixture) kernel(c call) (*operation.Kernel, *operation.Operation, opera
 	proposal.Define(registry, r.service)
 	text, err := json.Marshal(c.arguments)
 	r.ok(err)
-	return operation.NewKernel(operation.Config{Budgets: operation.Budgets{Uncounted: true}, Now: r.clock.Now}), registry.Find(c.name), operation.Flat(text)
+	kernel := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Uncounted: true}, Now: r.clock.Now})
+	return kernel, registry.Find(c.name), operation.Flat(text)
 }
 
 type args = map[string]any

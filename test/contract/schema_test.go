@@ -31,7 +31,8 @@ func TestSchemas_AgreeWithTheValidator(t *testing.T) {
 	registry := whole(t).Rehearsal(func(context.Context, *operation.Operation, operation.Call) (any, error) {
 		return nil, fault.New(fault.Refused, "reached")
 	})
-	check := validator{t: t, kernel: operation.NewKernel(operation.Config{Budgets: operation.Budgets{Uncounted: true}, Now: now}), caller: access.Principal{
+	kernel := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Uncounted: true}, Now: now})
+	check := validator{t: t, kernel: kernel, caller: access.Principal{
 		Kind: access.APIKey, ID: "k", Permissions: access.All,
 		Settings: access.Settings{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true}}}
 	for _, o := range registry.All() {

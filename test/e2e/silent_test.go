@@ -74,7 +74,8 @@ func TestRequests_DatabaseSaysNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	if status, _ := servertest.Fetch(t, client.URL+"/readyz"); status != http.StatusServiceUnavailable || time.Since(began) > 4*time.Second {
+	status, _ := servertest.Fetch(t, client.URL+"/readyz")
+	if status != http.StatusServiceUnavailable || time.Since(began) > 4*time.Second {
 		t.Errorf("/readyz: %d after %s, want 503 in seconds", status, time.Since(began))
 	}
 	began = time.Now()

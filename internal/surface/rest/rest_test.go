@@ -91,7 +91,8 @@ func newService(t testing.TB) *service {
 	now := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 	s.Server = rest.New(rest.Config{
 		Registry: s.registry(),
-		Once:     operation.Once{Kernel: operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: &s.budget, Now: now}, Now: now})},
+		Once: operation.Once{Kernel: operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: &s.budget, Now: now},
+			Now: now})},
 		Authenticator: keys{"good": principal("k1", access.All), "poor": principal("k2", 0),
 			"commander": principal("k3", access.DevicesCommand)},
 		Now: now,
