@@ -44,7 +44,7 @@ createServer(async (request, response) => {
   try {
     event = verifier.verify(await body(request), request.headers as Record<string, string>) as Event;
   } catch {
-    return answer(401); // nobody who has the secret sent it
+    return answer(401); // the sender does not have the secret
   }
   try {
     const work = handled.get(event.id) ?? handle(event);

@@ -33,7 +33,7 @@ class Receiver(BaseHTTPRequestHandler):
         try:
             event = verifier.verify(self.rfile.read(length), dict(self.headers))
         except (WebhookVerificationError, ValueError):
-            return self.answer(401)  # nobody who has the secret sent it
+            return self.answer(401)  # the sender does not have the secret
         try:
             with one_at_a_time:  # a repetition waits for the first to end
                 handle(event)

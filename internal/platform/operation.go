@@ -107,20 +107,20 @@ func cleared(named *androidmanagement.ClearAppsDataParams, results map[string]an
 			failures = append(failures, name+": "+why)
 		}
 	}
-	var said []string
+	var sentences []string
 	if len(failures) > 0 {
-		said = append(said, "the data of these apps was not deleted: "+strings.Join(failures, "; "))
+		sentences = append(sentences, "the data of these apps was not deleted: "+strings.Join(failures, "; "))
 	}
 	if len(silent) > 0 {
-		said = append(said, "the device did not say what became of the data of these apps: "+strings.Join(silent, ", "))
+		sentences = append(sentences, "the device did not say what became of the data of these apps: "+strings.Join(silent, ", "))
 	}
-	if len(said) == 0 {
+	if len(sentences) == 0 {
 		return true, carriedOut(command.ClearAppData)
 	}
 	if len(apps) > len(failures)+len(silent) {
-		said = append(said, "the data of the other apps was deleted")
+		sentences = append(sentences, "the data of the other apps was deleted")
 	}
-	return false, strings.Join(said, "; ")
+	return false, strings.Join(sentences, "; ")
 }
 
 func notCleared(result string) string {

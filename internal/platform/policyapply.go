@@ -20,7 +20,7 @@ import (
 var _ proposal.Publisher = (*Platform)(nil)
 
 // PushUnsaved implements proposal.Publisher: one attempt to make the platform's
-// copy of a policy candidate.Document, under the turn that the caller has.
+// copy of a policy candidate.Document, under the lease that the caller has.
 // Nothing is noted here; the caller saves what came of it.
 func (p *Platform) PushUnsaved(ctx context.Context, c company.Company, candidate policy.Policy) (policy.PushResult, int64) {
 	body, err := outgoing(candidate.Document)

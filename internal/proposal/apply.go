@@ -242,7 +242,7 @@ type leaser interface {
 	Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error)
 }
 
-var errLeaseLost = errors.New("the turn of the policy was lost")
+var errLeaseLost = errors.New("the lease of the policy was lost")
 
 // keep renews a lease. A lease that cannot be renewed in time is given up before
 // another caller can have it.

@@ -73,7 +73,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 // connections, the pool is full for now. c.mu is held.
 func (c *connector) refused(err error) error {
 	opened := int(c.opened.Load())
-	if said, is := errors.AsType[*pgconn.PgError](err); !is || said.Code != "53300" || opened+c.connecting == 0 {
+	if refused, is := errors.AsType[*pgconn.PgError](err); !is || refused.Code != "53300" || opened+c.connecting == 0 {
 		return err
 	}
 	if !c.full {

@@ -203,8 +203,8 @@ func (r *run) exchange(ctx context.Context, message jsonrpc.Message) (jsonrpc.Me
 // wireError is what the client is told: the service's own error if it gave one.
 func wireError(err error) *jsonrpc.Error {
 	var wire *jsonrpc.Error
-	if told, ok := errors.AsType[*refusal](err); ok {
-		return told.error
+	if refused, ok := errors.AsType[*refusal](err); ok {
+		return refused.error
 	}
 	switch {
 	case errors.Is(err, errRefusedKey):

@@ -135,7 +135,7 @@ export async function change(client, camera, factoryReset) {
 // Person is an OAuth client's half of a sign-in: it keeps what the SDK hands
 // it, and sends the person's browser where the SDK says.
 export class Person {
-  redirectUrl = "http://127.0.0.1:9/callback"; // nobody listens: the browser tells where it was sent
+  redirectUrl = "http://127.0.0.1:9/callback"; // no server listens there: the browser tells where it was sent
   asked = [];
 
   // ticks are the scopes that the person ticks on the consent page, if not those

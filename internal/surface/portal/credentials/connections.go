@@ -82,8 +82,8 @@ func chosenScopes(v *frame.Visit) (add, remove access.Permission, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	shown, told := v.Was("scope")
-	if !told {
+	shown, sent := v.Was("scope")
+	if !sent {
 		return ticked, access.All &^ ticked, nil
 	}
 	had, err := parseScopes(strings.Fields(shown))

@@ -108,12 +108,12 @@ func Did(e activity.Entry) templ.Component {
 			templ_7745c5c3_Var5 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		told := command.Sentence(e)
-		templ_7745c5c3_Err = parts(told.Did).Render(ctx, templ_7745c5c3_Buffer)
+		sentence := command.Sentence(e)
+		templ_7745c5c3_Err = parts(sentence.Did).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if told.Loosens {
+		if sentence.Loosens {
 			var templ_7745c5c3_Var6 string
 			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(" ")
 			if templ_7745c5c3_Err != nil {

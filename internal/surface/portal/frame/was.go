@@ -24,8 +24,8 @@ func (v *Visit) Was(name string) (string, bool) {
 // Kept reports whether a field of the posted form still has what it was shown with. A form
 // that does not say what it was shown with changes every field.
 func (v *Visit) Kept(name string) bool {
-	was, told := v.Was(name)
-	return told && plainText(was) == plainText(v.Form.Get(name))
+	was, sent := v.Was(name)
+	return sent && plainText(was) == plainText(v.Form.Get(name))
 }
 
 // Set gives a value to what a field of the posted form is about, unless the field is Kept.

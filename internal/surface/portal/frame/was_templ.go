@@ -86,7 +86,7 @@ func Was(v *Visit, name, now string) templ.Component {
 			templ_7745c5c3_Var4 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		if was, told := v.shownWith(name, now); told {
+		if was, sent := v.shownWith(name, now); sent {
 			templ_7745c5c3_Err = WasField(name, was).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

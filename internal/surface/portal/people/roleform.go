@@ -48,8 +48,8 @@ func parseChange(v *frame.Visit) (account.UserChange, error) {
 	}
 	called := v.Form.Get("name")
 	c := account.UserChange{Name: &called, Role: &role, Rights: &rights, Policies: &policies}
-	shown, told := v.Was("rights")
-	if !told {
+	shown, sent := v.Was("rights")
+	if !sent {
 		return c, nil
 	}
 	had, err := account.ParseRights(strings.Fields(shown))

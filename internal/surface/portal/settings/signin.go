@@ -64,7 +64,7 @@ func (s *Section) given(v *frame.Visit, before account.IdentityProvider) account
 	frame.Set(v, "createsUsers", &p.CreatesUsers, v.Form.Get("createsUsers") == "true")
 	frame.Set(v, "role", &p.Role, account.Role(v.Form.Get("role")))
 	p.Domains = domainsIn(v.Form.Get("domains"))
-	if was, told := v.Was("domains"); told {
+	if was, sent := v.Was("domains"); sent {
 		p.Domains = account.ApplyDifference(before.Domains, domainsIn(was), p.Domains)
 	}
 	return p

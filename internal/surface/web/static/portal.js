@@ -1,4 +1,4 @@
-// The portal's behaviour: live updates, command palette, keyboard, copying,
+// The portal's behavior: live updates, command palette, keyboard, copying,
 // dialogs, times that go on. Every page reads without it.
 (() => {
   "use strict";
@@ -230,7 +230,7 @@
   });
   addEventListener("pageshow", () => { for (const form of $$("form[method=post]")) atRest(form); });
 
-  // ── Live: a part with data-live="asset:ID …" is fetched anew on a hint ──
+  // ── Live: a part with data-live="asset:ID …" is fetched again on a hint ──
   let stream = null, listening = "", broken = 0;
   // A stream that was refused is opened again after a pause, as the browser does not.
   let again = 0, refusals = 0, lost = false; // lost: changes were missed since the stream was open
@@ -498,7 +498,7 @@
   const palette = {
     dialog: $("#palette"), input: $("#palette-input"), list: $("#palette-list"),
     current: 0, asked: 0, timer: 0,
-    pending: false, eager: false, // a search is under way; Enter was pressed meanwhile
+    pending: false, eager: false, // a search is under way; Enter was pressed during it
     show() {
       if (!this.dialog || this.dialog.open) return;
       this.dialog.showModal();
@@ -665,7 +665,7 @@
   });
 })();
 
-// Enrolment: spaces at the ends of a network's name, which are part of it.
+// Enrollment: spaces at the ends of a network's name, which are part of it.
 (() => {
   "use strict";
   document.addEventListener("input", (event) => {

@@ -48,7 +48,7 @@
     slider.hidden = false;
     if (!chosen) return;
     const at = $$("tr[data-place]").reverse().findIndex((row) => row.dataset.place === chosen);
-    if (at >= 0) show(at); // what is live came anew
+    if (at >= 0) show(at); // the live part was replaced
   };
   document.addEventListener("htmx:after:swap", dress);
   dress();
