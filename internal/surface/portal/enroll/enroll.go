@@ -43,7 +43,7 @@ func (s *Section) Routes() []frame.Route {
 // sheet is the form, with what was entered and what is wrong with it.
 type sheet struct {
 	Policies []policy.Policy
-	Policy   policy.Policy // the chosen one
+	Policy   policy.Policy // the chosen one; else the first that codes are for; else the first
 	Values   url.Values
 	Wrong    map[string]string
 	Problem  string
@@ -66,6 +66,9 @@ func (s *Section) sheet(v *frame.Visit, values url.Values) (sheet, error) {
 		if p.ID == values.Get("policy") || f.Policy.ID == "" && !p.VROnly && values.Get("policy") == "" {
 			f.Policy = p
 		}
+	}
+	if f.Policy.ID == "" && len(all) > 0 {
+		f.Policy = all[0]
 	}
 	if err == nil && f.Policy.ID != "" && values.Get("personalUsage") == "" {
 		var use provisioning.PersonalUsage
