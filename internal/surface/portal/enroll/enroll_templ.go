@@ -79,7 +79,7 @@ func formPage(v *frame.Visit, f sheet) templ.Component {
 		})
 		templ_7745c5c3_Err = frame.Heading(
 			"Enroll devices",
-			fmt.Sprintf("A QR code brings new or factory-reset devices under a policy. It works for %.0f hours.", provisioning.Lifetime.Hours()),
+			fmt.Sprintf("A QR code brings new or factory-reset devices under a policy. It works for %g hours.", provisioning.Lifetime.Hours()),
 		).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
