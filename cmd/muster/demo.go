@@ -25,7 +25,7 @@ type demoCommand struct {
 	LogLevel       string `name:"log-level" enum:"debug,info,warn,error" default:"warn" help:"Lowest level to log: debug, info, warn or error."`
 	Story          bool   `name:"story" help:"Show in half a minute what Muster is for, on a company in a temporary folder, and end: an assistant asks for a wipe, a person approves it, the evidence verifies."`
 	config.WebhookNetworks
-	Pause time.Duration `name:"pause" default:"3s" placeholder:"DURATION" help:"With --story: how long to wait after each part. Default: ${default}."`
+	Pause time.Duration `name:"pause" default:"3s" placeholder:"DURATION" help:"With --story: how long to wait after each heading. Default: ${default}."`
 }
 
 // Run serves the demo until the context ends.

@@ -191,7 +191,7 @@ func (s Stop) Refuses(kind Kind) error {
 	switch {
 	case !s.On():
 		return nil
-	case kind == APIKey || kind == Connection:
+	case kind.Automated():
 		return fault.New(fault.Forbidden, "automation is stopped: %s. Reading goes on; an administrator can resume it in the portal, the "+
 			"operator with muster company resume", s.Reason).Because(ErrStopped)
 	case kind == User && s.All:

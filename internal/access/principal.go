@@ -19,6 +19,9 @@ const (
 	System     Kind = "SYSTEM" // the operator's command line, and the service itself
 )
 
+// Automated reports whether a program makes the calls of the kind: an API key or a connection.
+func (k Kind) Automated() bool { return k == APIKey || k == Connection }
+
 // Settings are a company's switches for AI agent access
 // (contract 5.4). All are off for a new company.
 type Settings struct {

@@ -17,8 +17,7 @@ import (
 const (
 	SessionIdle  = 12 * time.Hour
 	SessionLimit = 7 * 24 * time.Hour
-	// ReauthFresh is how long after a sign-in or a renewed proof of identity the
-	// portal lets a person turn on destructive commands.
+	// ReauthFresh is how long a sign-in or a renewed proof of identity counts where a fresh one is required.
 	ReauthFresh = 5 * time.Minute
 )
 
@@ -49,7 +48,7 @@ func (s Session) Live(now time.Time) bool {
 	return now.Before(s.SeenAt.Add(SessionIdle)) && now.Before(s.CreatedAt.Add(SessionLimit))
 }
 
-// Fresh reports whether identity was proved lately enough for dangerous changes.
+// Fresh reports whether the person proved their identity less than ReauthFresh ago.
 func (s Session) Fresh(now time.Time) bool { return now.Before(s.ProvedAt.Add(ReauthFresh)) }
 
 // SessionStore keeps sessions. Find methods return fault.NotFound.

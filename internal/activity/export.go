@@ -43,27 +43,23 @@ func Export(ctx context.Context, store Store, f Filter, format Format, to io.Wri
 	}
 }
 
-func writerOf(format Format, out io.Writer) func(Entry) error {
+func writerOf(format Format, out *bufio.Writer) func(Entry) error {
 	if format == NDJSON {
 		encoder := json.NewEncoder(out)
 		encoder.SetEscapeHTML(false)
 		return func(e Entry) error { return encoder.Encode(e.line()) }
 	}
+	_, _ = out.WriteString("at,actor kind,actor,key prefix,action,target kind,target,target id,outcome,changes,reference,request id," +
+		"address,client,reason,ticket\n") // out keeps the error
 	table := csv.NewWriter(out)
-	headed := false
 	return func(e Entry) error {
-		if !headed {
-			headed = true
-			_ = table.Write([]string{"at", "actor kind", "actor", "key prefix", "action", "target kind", "target", "target id",
-				"outcome", "changes", "reference", "request id", "address", "client", "reason", "ticket"})
-		}
 		_ = table.Write(e.cells())
 		table.Flush() // keeps the first error of writing
 		return table.Error()
 	}
 }
 
-// Lines are entries as NDJSON shows them, for one JSON value of all.
+// Lines returns the entries in the form of the NDJSON export.
 func Lines(entries []Entry) []Entry {
 	lines := make([]Entry, len(entries))
 	for i, e := range entries {

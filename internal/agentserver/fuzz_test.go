@@ -71,7 +71,7 @@ func later(now func() time.Time, by time.Duration) func() time.Time {
 // signed is a request of the device, rightly signed, at the service's own time.
 func (w *world) signed(tb testing.TB, p *phone, method, path string, sequence int64, body []byte) *http.Request {
 	tb.Helper()
-	r := protocol.Request{Method: method, Path: protocol.Base + path, Device: p.agent.DeviceID(),
+	r := protocol.Request{Method: method, Path: path, Device: p.agent.DeviceID(),
 		Time: w.link.Now().UnixMilli(), Sequence: sequence, Body: body}
 	sig, err := keyOf(tb, p.options.Dir).Sign(r.Message())
 	if err != nil {
@@ -89,7 +89,7 @@ func (w *world) signed(tb testing.TB, p *phone, method, path string, sequence in
 // forge sends a check-in of the device.
 func (w *world) forge(tb testing.TB, p *phone, sequence int64, body []byte, zipped bool) *httptest.ResponseRecorder {
 	tb.Helper()
-	request := w.signed(tb, p, http.MethodPost, "/checkin", sequence, body)
+	request := w.signed(tb, p, http.MethodPost, protocol.Base+"/checkin", sequence, body)
 	if zipped {
 		request.Header.Set("Content-Encoding", "gzip")
 	}

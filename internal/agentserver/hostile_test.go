@@ -63,10 +63,9 @@ func enrolledBy(t *testing.T, key protocol.PrivateKey, service []byte) []byte {
 	return text
 }
 
-// Who ends TLS at the enrollment of a device whose code names the command key adds no
-// key, gives it no other identity, and does not spend its code: with the true answer
-// it enrolls.
-func TestEnrollment_WithOneInBetween(t *testing.T) {
+// A proxy that terminates TLS at the enrollment of a device whose code names the command key adds no key, gives the device
+// no other identity, and does not spend its code: with the true answer it enrolls.
+func TestEnrollment_TLSInterception(t *testing.T) {
 	w := newWorld(t)
 	evil, err := protocol.NewPrivateKey(protocol.Ed25519)
 	if err != nil {
@@ -86,35 +85,38 @@ func TestEnrollment_WithOneInBetween(t *testing.T) {
 	if _, err := agent.Enroll(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
-	second := func(body []byte, member string, value any) []byte {
+	withMember := func(body []byte, member string, value any) []byte {
 		var all map[string]any
 		_ = json.Unmarshal(body, &all)
 		all[member] = value
 		text, _ := json.Marshal(all)
 		return text
 	}
-	for name, change := range map[string]func(body []byte) []byte{
-		"signed by another":           func(body []byte) []byte { return enrolledBy(t, evil, body) },
-		"another device's":            func([]byte) []byte { return foreign },
-		"cut":                         func(body []byte) []byte { return body[:len(body)/2] },
-		"without its signature":       func(body []byte) []byte { return second(body, "sig", "") },
-		"under another key's id":      func(body []byte) []byte { return second(body, "keyId", "evil") },
-		"of another kind":             func(body []byte) []byte { return second(body, "kind", protocol.KindAssignment) },
-		"empty":                       func([]byte) []byte { return []byte("{}") },
-		"as the first version had it": func([]byte) []byte { return []byte(`{"deviceId":"d","serverTime":1,"commandKeys":[]}`) },
-		"to an earlier, lost request": nil,
-		"with members that are not signed": func(body []byte) []byte {
-			return second(second(body, "commandKeys", []any{protocol.CommandKey{ID: "evil", Key: public, NotBefore: 1}}),
+	for name, test := range map[string]struct {
+		change  func(body []byte) []byte // nil: the answer to an earlier, lost request
+		enrolls bool
+	}{
+		"signed by another":           {change: func(body []byte) []byte { return enrolledBy(t, evil, body) }},
+		"another device's":            {change: func([]byte) []byte { return foreign }},
+		"cut":                         {change: func(body []byte) []byte { return body[:len(body)/2] }},
+		"without its signature":       {change: func(body []byte) []byte { return withMember(body, "sig", "") }},
+		"under another key's id":      {change: func(body []byte) []byte { return withMember(body, "keyId", "evil") }},
+		"of another kind":             {change: func(body []byte) []byte { return withMember(body, "kind", protocol.KindAssignment) }},
+		"empty":                       {change: func([]byte) []byte { return []byte("{}") }},
+		"as the first version had it": {change: func([]byte) []byte { return []byte(`{"deviceId":"d","serverTime":1,"commandKeys":[]}`) }},
+		"to an earlier, lost request": {},
+		"with members that are not signed": {enrolls: true, change: func(body []byte) []byte {
+			return withMember(withMember(body, "commandKeys", []any{protocol.CommandKey{ID: "evil", Key: public, NotBefore: 1}}),
 				"serverTime", 4102444800000)
-		},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var lost []byte
 			e := first
 			e.Token, e.CommandKey, e.Dir = w.token(), digest, t.TempDir()
 			e.Client = answering(func(_ string, status int, body []byte) (int, []byte) {
-				if change != nil {
-					return status, change(body)
+				if test.change != nil {
+					return status, test.change(body)
 				}
 				if lost == nil {
 					lost = body
@@ -122,7 +124,7 @@ func TestEnrollment_WithOneInBetween(t *testing.T) {
 				}
 				return status, lost
 			})
-			if change == nil {
+			if test.change == nil {
 				if _, err := agent.Enroll(t.Context(), e); err == nil {
 					t.Fatal("the lost answer arrived")
 				}
@@ -130,8 +132,8 @@ func TestEnrollment_WithOneInBetween(t *testing.T) {
 				e.Now = func() time.Time { return now().Add(time.Second) }
 			}
 			_, err := agent.Enroll(t.Context(), e)
-			if unsigned := strings.HasPrefix(name, "with members"); (err == nil) != unsigned {
-				t.Errorf("an answer %s: %v", name, err)
+			if (err == nil) != test.enrolls {
+				t.Errorf("an answer %s: %v; it enrolls: want %v", name, err, test.enrolls)
 			}
 			e.Client = agent.NewClient()
 			if err != nil {
@@ -197,39 +199,43 @@ func TestTombstone_KeptForLater(t *testing.T) {
 	p.mustCheckIn()
 }
 
-// Agents of the protocol's first version were never released. Whatever is asked there is
-// answered without a signature, so that nothing lets go because of it.
+// Agents of the protocol's first version were never released. Every request to its address is answered without a signature,
+// also one of a device that has ended: the answer ends no device.
 func TestFormerVersion_IsToldToUpgrade(t *testing.T) {
 	w := newWorld(t)
 	p := w.enroll(protocol.Ed25519)
-	if err := p.agent.Unenroll(t.Context()); err != nil { // from now on its requests are answered with a tombstone
+	if _, err := w.db.EndAgent(t.Context(), w.device(p), agentdevice.Ending{How: agentdevice.Unenrolled, At: time.Now()}); err != nil {
 		t.Fatal(err)
+	}
+	sequence := int64(1_000_000)
+	ask := func(method, path string) (status int, answer map[string]any) {
+		t.Helper()
+		sequence++
+		response, err := w.server.Client().Do(w.signed(t, p, method, path, sequence, []byte(`{"token":"met_x"}`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+			t.Errorf("%s %s: %v", method, path, err)
+		}
+		return response.StatusCode, answer
+	}
+	if status, answer := ask(http.MethodPost, protocol.Base+"/checkin"); status != http.StatusGone || answer["signed"] == nil {
+		t.Fatalf("the present version: %d %v, want a tombstone", status, answer)
 	}
 	for _, path := range []string{"", "?x=1", "/", "/enroll", "/checkin", "/policy/x?v=1", "/wake", "/push-token", "/rotate",
 		"/unenroll", "/other"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
-			r, err := http.NewRequestWithContext(t.Context(), method, w.server.URL+protocol.FormerBase+path,
-				strings.NewReader(`{"token":"met_x"}`))
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Header.Set(protocol.HeaderDevice, "x")
-			response, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var answer map[string]any
-			err = json.NewDecoder(response.Body).Decode(&answer)
-			response.Body.Close()
-			if err != nil || response.StatusCode != http.StatusUpgradeRequired || answer["error"] != "upgrade_required" ||
-				answer["signed"] != nil {
-				t.Errorf("%s %s: %d %v, %v", method, path, response.StatusCode, answer, err)
+			status, answer := ask(method, protocol.FormerBase+path)
+			if status != http.StatusUpgradeRequired || answer["error"] != "upgrade_required" || answer["signed"] != nil {
+				t.Errorf("%s %s: %d %v", method, path, status, answer)
 			}
 		}
 	}
 }
 
-// Words about commands reach the service although a policy cannot be fetched.
+// Command results reach the service although a policy cannot be fetched.
 func TestCommands_DoNotWaitForThePolicy(t *testing.T) {
 	w := newWorld(t)
 	p := w.enroll(protocol.Ed25519)
@@ -251,7 +257,7 @@ func TestCommands_DoNotWaitForThePolicy(t *testing.T) {
 		return true
 	})
 	if err := p.checkIn(); err == nil || !fetched.Load() {
-		t.Errorf("the policy cannot be had: %v", err)
+		t.Errorf("check-in succeeded without the policy: %v, fetched: %v", err, fetched.Load())
 	}
 	w.lose.Store(nil)
 	p.mustCheckIn()

@@ -64,7 +64,7 @@ func TestLink_EndClosesTheStream(t *testing.T) {
 	w := newWorld(t)
 	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
-	answer, err := w.server.Client().Do(w.signed(t, p, http.MethodGet, "/wake", 1_000_000, nil))
+	answer, err := w.server.Client().Do(w.signed(t, p, http.MethodGet, protocol.Base+"/wake", 1_000_000, nil))
 	if err != nil || answer.StatusCode != http.StatusOK {
 		t.Fatal(answer, err)
 	}

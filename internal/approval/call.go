@@ -199,7 +199,7 @@ const (
 
 // Needed reports whether a call needs an authorization.
 func Needed(kind access.Kind, c access.Controls, destructive bool, d Difference) bool {
-	if kind != access.APIKey && kind != access.Connection {
+	if !kind.Automated() {
 		return false
 	}
 	if destructive {

@@ -290,7 +290,7 @@ func foreseeMove(f *operation.Forecast, c approval.Contrast) {
 // ask is what a person would have to authorize of a command; nil for one of a person, and
 // for one that needs no authorization whatever the company's settings become.
 func (s *Service) ask(ctx context.Context, p access.Principal, c Command, d asset.Device, body any) (*approval.Ask, error) {
-	if p.Kind != access.APIKey && p.Kind != access.Connection {
+	if !p.Kind.Automated() {
 		return nil, nil
 	}
 	ask := &approval.Ask{Difference: approval.NoMove, Call: approval.Call{

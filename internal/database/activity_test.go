@@ -368,6 +368,15 @@ func TestActivity_Export(t *testing.T) {
 		if n != activity.MaxPage+5 {
 			f.Errorf("%d lines", n)
 		}
+		table.Reset()
+		lines.Reset()
+		filter.Area = "webhook"
+		f.ok(activity.Export(f.Context(), f.db, filter, activity.CSV, &table))
+		f.ok(activity.Export(f.Context(), f.db, filter, activity.NDJSON, &lines))
+		none, err := csv.NewReader(&table).ReadAll()
+		f.ok(err)
+		equal(f, "a table without entries", none, rows[:1])
+		equal(f, "lines without entries", lines.String(), "")
 	})
 }
 

@@ -25,7 +25,7 @@ func (f *fixture) ahead(do func()) {
 func TestObserve_AfterAClockThatWasAhead(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		phone := f.enroll("d", f.newPolicy("Office").ID)
-		d, err := f.enrollAgent(f.agentPolicy("Agents"), "SN-9", "")
+		d, err := f.enrollAgent(f.agentPolicy("Agents"), "SN-9")
 		f.ok(err)
 		says := func() (all []enrollment.Observation) {
 			agent := f.observation(d.ID)

@@ -20,7 +20,7 @@ import (
 // Of two rotations that began with the same key one wins.
 func TestUpdateAgent_FormerKey(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		d, err := f.enrollAgent(f.agentPolicy("Kiosk"), "SN-1", "")
+		d, err := f.enrollAgent(f.agentPolicy("Kiosk"), "SN-1")
 		f.ok(err)
 		next := func(spki string) agentdevice.Change {
 			return agentdevice.Change{Was: d.Key, Key: &protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: spki}}
@@ -37,7 +37,7 @@ func TestUpdateAgent_FormerKey(t *testing.T) {
 func TestObserve_MoveToDeletedPolicy(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p, q := f.agentPolicy("Kiosk"), f.agentPolicy("Other")
-		d, err := f.enrollAgent(p, "SN-1", "")
+		d, err := f.enrollAgent(p, "SN-1")
 		f.ok(err)
 		f.ok(f.deletePolicy(f.Context(), f.company.ID, q.ID, f.clock.Now()))
 		move := f.observation(d.ID)
@@ -51,7 +51,7 @@ func TestObserve_MoveToDeletedPolicy(t *testing.T) {
 // What an agent asks for that has ended changes nothing.
 func TestSetPushToken_EndedDevice(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		d, err := f.enrollAgent(f.agentPolicy("Kiosk"), "SN-1", "")
+		d, err := f.enrollAgent(f.agentPolicy("Kiosk"), "SN-1")
 		f.ok(err)
 		ended, err := f.db.EndAgent(f.Context(), d, agentdevice.Ending{How: agentdevice.Released, At: f.clock.Now()})
 		f.ok(err)

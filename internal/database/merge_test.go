@@ -26,18 +26,20 @@ func (f *fixture) agentPolicy(display string) policy.Policy {
 	return p
 }
 
-// enrollAgent enrolls an agent that claims a serial number; asset may be empty.
-func (f *fixture) enrollAgent(p policy.Policy, serial, assetID string) (agentdevice.Device, error) {
+// enrollAgent enrolls an agent under a policy. The agent claims the serial number.
+func (f *fixture) enrollAgent(p policy.Policy, serial string) (agentdevice.Device, error) {
 	f.Helper()
-	token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, AssetID: assetID,
+	token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, PolicyID: p.ID,
 		ExpiresAt: f.clock.Now().Add(time.Hour)}
-	var err error
-	if assetID == "" {
-		token.PolicyID = p.ID
-		err = f.db.CreateAgentToken(f.Context(), token)
-	} else {
-		token, err = f.db.CreateAssetToken(f.Context(), token, nil)
-	}
+	f.ok(f.db.CreateAgentToken(f.Context(), token))
+	return f.redeem(token, serial)
+}
+
+// enrollInto enrolls an agent into an asset, under the asset's policy. The agent claims the serial number.
+func (f *fixture) enrollInto(assetID, serial string) (agentdevice.Device, error) {
+	f.Helper()
+	token, err := f.db.CreateAssetToken(f.Context(), agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())),
+		CompanyID: f.company.ID, AssetID: assetID, ExpiresAt: f.clock.Now().Add(time.Hour)}, nil)
 	f.ok(err)
 	return f.redeem(token, serial)
 }
@@ -70,13 +72,13 @@ func TestEnrollAgent_SerialIsAClaim(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.agentPolicy("Kiosk")
 		phone := f.observe(f.joined("phone", ""))
-		first, err := f.enrollAgent(p, "SN-phone", "")
+		first, err := f.enrollAgent(p, "SN-phone")
 		f.ok(err)
 		if first.AssetID == phone.AssetID {
 			f.Fatal("an agent took over a platform device's asset")
 		}
 		equal(f, "management of the phone", f.asset(phone.AssetID).Device.Management, asset.Platform)
-		second, err := f.enrollAgent(p, "SN-phone", "")
+		second, err := f.enrollAgent(p, "SN-phone")
 		f.ok(err)
 		if second.AssetID == first.AssetID {
 			f.Fatal("an agent took over another agent's live asset")
@@ -87,7 +89,7 @@ func TestEnrollAgent_SerialIsAClaim(t *testing.T) {
 		ended, err := f.db.EndAgent(f.Context(), first, agentdevice.Ending{How: agentdevice.Unenrolled, At: f.clock.Now()})
 		f.ok(err)
 		equal(f, "ended", ended, true)
-		third, err := f.enrollAgent(p, "SN-phone", "")
+		third, err := f.enrollAgent(p, "SN-phone")
 		f.ok(err)
 		equal(f, "the asset that had ended", third.AssetID, first.AssetID)
 		equal(f, "recorded enrollments, takeovers, ends", words(f.recorded(activity.AssetEnrolled), f.recorded(activity.AssetTakenOver),
@@ -100,7 +102,7 @@ func TestEnrollAgent_SerialIsAClaim(t *testing.T) {
 func TestEnrollAgent_TokenForAsset(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.agentPolicy("Kiosk")
-		first, err := f.enrollAgent(p, "SN-1", "")
+		first, err := f.enrollAgent(p, "SN-1")
 		f.ok(err)
 		stale, err := f.db.CreateAssetToken(f.Context(), agentdevice.Token{Hash: sha256.Sum256([]byte("stale")), CompanyID: f.company.ID,
 			AssetID: first.AssetID, ExpiresAt: f.clock.Now().Add(time.Hour)}, nil)
@@ -109,7 +111,7 @@ func TestEnrollAgent_TokenForAsset(t *testing.T) {
 		wipe := f.begin(f.asset(first.AssetID), command.WipeCompanyData)
 		f.ok(f.db.Deliver(f.Context(), agentdevice.Delivery{CommandID: wipe.ID, DeviceID: first.ID, Type: string(wipe.Type),
 			Args: []byte(`{}`), Brings: agentdevice.WipePending}))
-		second, err := f.enrollAgent(p, "other", first.AssetID)
+		second, err := f.enrollInto(first.AssetID, "other")
 		f.ok(err)
 		equal(f, "asset, epoch", words(second.AssetID, second.Epoch), words(first.AssetID, 2))
 		before, err := f.db.AgentDevice(f.Context(), first.ID)
@@ -134,7 +136,7 @@ func TestEnrollAgent_TokenForAsset(t *testing.T) {
 func TestEnrollAgent_FormerKey(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.agentPolicy("Kiosk")
-		first, err := f.enrollAgent(p, "SN-1", "")
+		first, err := f.enrollAgent(p, "SN-1")
 		f.ok(err)
 		again := func(former agentdevice.Device) (agentdevice.Device, error) {
 			token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, PolicyID: p.ID,
@@ -154,7 +156,7 @@ func TestEnrollAgent_FormerKey(t *testing.T) {
 		equal(f, "asset, epoch", words(second.AssetID, second.Epoch), words(first.AssetID, 2))
 		_, err = again(first)
 		f.code(fault.Refused, err)
-		other, err := f.enrollAgent(p, "SN-2", "")
+		other, err := f.enrollAgent(p, "SN-2")
 		f.ok(err)
 		token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, PolicyID: p.ID,
 			AssetID: other.AssetID, Epoch: 1, ExpiresAt: f.clock.Now().Add(time.Hour)}
@@ -174,7 +176,7 @@ func TestEnrollAgent_FormerKey(t *testing.T) {
 func TestMergeAssets_FormerDeviceIsStillListed(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		phone := f.enroll("phone", "")
-		agent, err := f.enrollAgent(f.agentPolicy("Kiosk"), "SN-phone", "")
+		agent, err := f.enrollAgent(f.agentPolicy("Kiosk"), "SN-phone")
 		f.ok(err)
 		f.ok(f.db.MergeAssets(f.Context(), f.company.ID, phone.ID, agent.AssetID, nil))
 		equal(f, "a comparison", f.observe(f.joined("phone", "")), enrollment.Change{})
@@ -192,11 +194,9 @@ func TestMergeAssets(t *testing.T) {
 		p := f.agentPolicy("Kiosk")
 		phone := f.asset(f.observe(f.joined("phone", "")).AssetID)
 		lock := f.begin(phone, command.Lock)
-		agent, err := f.enrollAgent(p, "SN-phone", "")
+		agent, err := f.enrollAgent(p, "SN-phone")
 		f.ok(err)
-		for _, wrong := range [][2]string{{phone.ID, phone.ID}} {
-			f.code(fault.Refused, f.db.MergeAssets(f.Context(), f.company.ID, wrong[0], wrong[1], nil))
-		}
+		f.code(fault.Refused, f.db.MergeAssets(f.Context(), f.company.ID, phone.ID, phone.ID, nil))
 		f.code(fault.NotFound, f.db.MergeAssets(f.Context(), f.newCompany("other").ID, phone.ID, agent.AssetID, nil))
 		located := f.observation(agent.ID)
 		located.Management, located.AppliedPolicy, located.AppliedVersion = asset.Agent, p.ID, 1

@@ -20,7 +20,7 @@ func (f *fixture) sameSerial(n int, serial string) []asset.Asset {
 	p := f.agentPolicy("Policy of " + serial)
 	var all []asset.Asset
 	for range n {
-		d, err := f.enrollAgent(p, serial, "")
+		d, err := f.enrollAgent(p, serial)
 		f.ok(err)
 		all = append(all, f.asset(d.AssetID))
 	}

@@ -24,7 +24,7 @@ func (f *fixture) stop(s access.Stop) {
 // people sent, what another company's keys sent.
 func TestWithdraw(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		d, err := f.enrollAgent(f.agentPolicy("Kiosk"), "SN-1", "")
+		d, err := f.enrollAgent(f.agentPolicy("Kiosk"), "SN-1")
 		f.ok(err)
 		d, err = f.db.AgentDevice(f.Context(), d.ID)
 		f.ok(err)

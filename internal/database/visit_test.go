@@ -22,7 +22,7 @@ import (
 // deviceFor enrolls an agent.
 func (f *fixture) deviceFor(serial string) agentdevice.Device {
 	f.Helper()
-	d, err := f.enrollAgent(f.agentPolicy("Policy of "+serial), serial, "")
+	d, err := f.enrollAgent(f.agentPolicy("Policy of "+serial), serial)
 	f.ok(err)
 	return f.deviceNow(d.ID)
 }

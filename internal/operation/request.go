@@ -252,7 +252,7 @@ func wrongNote(text string, most int) string {
 // WantsReason reports whether the caller's company requires a reason for the
 // operation. It requires none from people in the portal.
 func (o *Operation) WantsReason(p access.Principal) bool {
-	if p.Kind != access.APIKey && p.Kind != access.Connection {
+	if !p.Kind.Automated() {
 		return false
 	}
 	switch p.Settings.Controls.RequireReason {

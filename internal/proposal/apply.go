@@ -46,8 +46,12 @@ func (s *Service) Apply(ctx context.Context, call operation.Call, id, confirmati
 func confirmationRequired(p Proposal) *fault.Error {
 	f := fault.New(fault.ConfirmationRequired,
 		"this change has high impact: show the summary to the person who approves it, who must type the policy's name as confirmation")
-	f.Review = &fault.Review{Impact: string(p.Impact), RequiresConfirmation: p.NeedsConfirmation(), Summary: p.Summary}
+	f.Review = p.review()
 	return f
+}
+
+func (p Proposal) review() *fault.Review {
+	return &fault.Review{Impact: string(p.Impact), RequiresConfirmation: p.NeedsConfirmation(), Summary: p.Summary}
 }
 
 // stillApplies is the fault of a proposal that can never be applied any more,

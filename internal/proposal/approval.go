@@ -22,8 +22,10 @@ type ApprovalState string
 //
 //	WAITING ──a person approves──► APPROVED ──apply──► the proposal is EXECUTING
 //	   │  ▲                            │
-//	   │  └── something has changed ───┘
+//	   │  └── the approval is void ────┘
 //	   └──a person declines──► DECLINED, and the proposal FAILED
+//
+// A proposal whose policy has been saved since does not wait: it cannot be applied, and is FAILED once a caller tries that.
 const (
 	Waiting  ApprovalState = "WAITING"
 	Approved ApprovalState = "APPROVED"
@@ -41,7 +43,7 @@ type Approval struct {
 // NeedsApproval reports whether a person must approve a proposal before it is applied, by the setting applyApproval. Only
 // proposals of keys and connections need an approval. RISKY means High impact or any warning.
 func NeedsApproval(rule access.ApprovalRule, by access.Kind, impact Impact, warnings []string) bool {
-	if by != access.APIKey && by != access.Connection {
+	if !by.Automated() {
 		return false
 	}
 	switch rule {
@@ -70,7 +72,7 @@ func (p Proposal) AwaitsApproval() bool { return p.Status == Pending && p.Unappr
 
 // lifetime returns how long a proposal of the owner can be applied under a company's rule.
 func lifetime(rule access.ApprovalRule, o Owner) time.Duration {
-	if rule.On() && (o.Kind == access.APIKey || o.Kind == access.Connection) {
+	if rule.On() && o.Kind.Automated() {
 		return ApprovalLifetime
 	}
 	return Lifetime
@@ -144,7 +146,7 @@ func (s *Service) approvalRequired(p Proposal) *fault.Error {
 	f := fault.New(fault.ConfirmationRequired,
 		"a person must approve this change with a passkey at %s: ask a user who may edit the policy to open that address, and apply the "+
 			"proposal again once it is approved; typing the policy's name does not replace it", url)
-	f.Review = &fault.Review{Impact: string(p.Impact), RequiresConfirmation: p.NeedsConfirmation(), Summary: p.Summary}
+	f.Review = p.review()
 	f.Approval = &fault.Approval{Required: true, URL: url}
 	return f
 }

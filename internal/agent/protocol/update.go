@@ -17,8 +17,8 @@ type File struct {
 	Size   int64  `json:"size"`   // bytes
 }
 
-// MaxRange is how many bytes of a file one request may ask for. It names them: a request
-// without a range is refused.
+// MaxRange is how many bytes of a file one answer holds at most: a longer range is shortened. A request names one range, from
+// and to; it is refused without one.
 const MaxRange = 1 << 20
 
 // Update says, for one device and in the answer to one request, which build the device is
@@ -40,7 +40,8 @@ type Update struct {
 type UpdateState string
 
 // The states. A device begins only once an answer to UpdateReady names the update again.
-// The others are final, and repeated until the service confirms them.
+// The others are repeated until the service confirms them. UpdateWentBack is final for its file. After UpdateFailed, the
+// device tries again when its pause is over, if an answer still names the update.
 const (
 	UpdateReady     UpdateState = "ready"     // its file is on the device and verified
 	UpdateInstalled UpdateState = "installed" // the new version runs and is in touch

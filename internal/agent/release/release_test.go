@@ -40,11 +40,11 @@ func TestRead(t *testing.T) {
 // Any change of any byte, and any cut, is noticed.
 func TestRead_RefusesWhatWasChanged(t *testing.T) {
 	t.Parallel()
-	file, public := signed(t)
+	file, _ := signed(t)
 	for i := range file {
 		other := bytes.Clone(file)
 		other[i] ^= 1
-		if _, key, err := release.Read(bytes.NewReader(other), int64(len(other))); err == nil && key.Equal(public) {
+		if _, _, err := release.Read(bytes.NewReader(other), int64(len(other))); err == nil {
 			t.Fatalf("it does not notice byte %d", i)
 		}
 		if _, _, err := release.Read(bytes.NewReader(file[:i]), int64(i)); err == nil {

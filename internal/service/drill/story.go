@@ -24,7 +24,7 @@ import (
 type Story struct {
 	Settings
 	Out   io.Writer
-	Pause time.Duration // after each part, for a reader
+	Pause time.Duration // after each heading, for a reader
 	// Command runs another command of the program and writes to out what it prints.
 	Command func(out io.Writer, args ...string) error
 }
@@ -51,7 +51,7 @@ func (s Story) Tell(ctx context.Context) error {
 
 func (t *storyRun) say(format string, args ...any) { fmt.Fprintf(t.Out, format+"\n", args...) }
 
-// part begins a part.
+// part prints a heading and pauses.
 func (t *storyRun) part(ctx context.Context, format string, args ...any) {
 	t.say("")
 	t.say("# "+format, args...)
@@ -127,13 +127,15 @@ const (
 	eraseGlance   = 50 * time.Millisecond
 )
 
-// erased waits until the device has carried out the command.
+// erased waits until the command has succeeded. It fails with the outcome of one that failed.
 func (t *storyRun) erased(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, erasePatience)
 	defer cancel()
 	for {
-		commands := t.history(ctx, t.device.ID)
-		if len(commands) > 0 && commands[0].State == command.Succeeded {
+		if commands := t.history(ctx, t.device.ID); len(commands) > 0 && commands[0].State.Final() {
+			if commands[0].State == command.Failed {
+				script.Fail("the device did not erase itself: %s", commands[0].Outcome)
+			}
 			t.part(ctx, "The device reports that it erased itself.")
 			t.say("%s: SUCCESS", t.device.Identification)
 			return

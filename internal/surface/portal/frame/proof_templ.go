@@ -33,7 +33,7 @@ func ProofFirst(v *Visit, next string) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		if !v.Proved() {
+		if !v.Session.Fresh(v.Now) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<noscript><p class=\"text-sm\">This takes a fresh proof of identity. <a class=\"link underline\" href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -58,14 +58,10 @@ func (f *Frame) visit(w http.ResponseWriter, r *http.Request) *Visit {
 	return v
 }
 
-// Proved reports whether the person proved lately who they are. Routes declare what
-// takes that: see Proof.
-func (v *Visit) Proved() bool { return v.Session.Fresh(v.Now) }
-
 // unproved reports whether the request takes a proof that the person has not given lately.
 func (v *Visit) unproved(p Proof) (bool, error) {
 	switch {
-	case p.Then == "" || v.Proved():
+	case p.Then == "" || v.Session.Fresh(v.Now):
 		return false, nil
 	case p.If == nil:
 		return true, nil

@@ -32,7 +32,7 @@ func (s *Account) proved(v *frame.Visit) error {
 // askProof asks a person for the proof. A page that asks in a dialog, and needs none, is
 // told so.
 func (s *Account) askProof(v *frame.Visit) error {
-	if v.Partial() && v.Proved() {
+	if v.Partial() && v.Session.Fresh(v.Now) {
 		v.Writer().WriteHeader(http.StatusNoContent)
 		return nil
 	}
