@@ -62,7 +62,8 @@ func TestEnrollPage_ChoosesPolicy(t *testing.T) {
 		{"VR policies alone", "/enrol", trainer, vr},
 	} {
 		page := o.get(t, c.who, c.path, 200)
-		if !strings.Contains(page, `value="`+c.policy+`" selected`) || !strings.Contains(page, "/policies/"+c.policy+"/provisioning-qr-codes") {
+		if !strings.Contains(page, `value="`+c.policy+`" selected`) ||
+			!strings.Contains(page, "/policies/"+c.policy+"/provisioning-qr-codes") {
 			t.Errorf("%s: the page does not choose the policy %s: %.3000s", c.name, c.policy, page)
 		}
 		headset := c.policy == vr
