@@ -147,8 +147,7 @@ func (f *former) erased(r *refusal) bool {
 // policy set stays on record, to be reported again or taken back.
 func (f *former) hand(s store, next *identity, announced []protocol.Envelope) error {
 	switch {
-	case f == nil:
-		return nil
+	case f == nil: // an end of an enrollment that was interrupted may have left files
 	case f.known != nil:
 		if err := f.known.hand(next, announced); err != nil {
 			return err

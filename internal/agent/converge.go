@@ -319,6 +319,34 @@ func (a *Agent) guardIsOver(boot string) (bool, error) {
 	return !a.within(g.Until, guardTime), nil
 }
 
+// rollBack takes connectivity back that cut the device off. What the policy before had set, and this
+// one has not, is set again, too: it is recorded, so that the next policy and the end of the enrollment lift it.
+func (a *Agent) rollBack(ctx context.Context) error {
+	before := a.applied.Guard.Before
+	for id, value := range before {
+		_ = a.apply(ctx, id, value) // one that cannot be restored holds back no other
+	}
+	if err := ctx.Err(); err != nil {
+		return err // the guard stays, and is over at the next start, too
+	}
+	a.applied.Guard, a.applied.Reported = nil, false
+	missing := maps.Clone(before)
+	maps.DeleteFunc(missing, func(_, value string) bool { return value == "" })
+	for i, s := range a.applied.Settings {
+		delete(missing, s.ID)
+		if slices.Contains(connectivity[:], s.ID) {
+			a.applied.Settings[i].State, a.applied.Settings[i].Detail = protocol.RolledBack, cutOff
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(missing)) {
+		a.applied.Settings = append(a.applied.Settings, protocol.SettingReport{ID: id, State: protocol.RolledBack, Detail: cutOff})
+	}
+	return a.store.save(appliedFile, a.applied)
+}
+
+// cutOff is the detail of a setting that was rolled back.
+const cutOff = "it cut the device off"
+
 // restore repairs drift, and takes connectivity back that cut the device off.
 func (a *Agent) restore(ctx context.Context, boot string) error {
 	over, err := a.guardIsOver(boot)
@@ -326,19 +354,7 @@ func (a *Agent) restore(ctx context.Context, boot string) error {
 		return err
 	}
 	if over {
-		for id, value := range a.applied.Guard.Before {
-			_ = a.apply(ctx, id, value) // one that cannot be restored holds back no other
-		}
-		if err := ctx.Err(); err != nil {
-			return err // the guard stays, and is over at the next start, too
-		}
-		a.applied.Guard, a.applied.Reported = nil, false
-		for i, s := range a.applied.Settings {
-			if slices.Contains(connectivity[:], s.ID) {
-				a.applied.Settings[i].State, a.applied.Settings[i].Detail = protocol.RolledBack, "it cut the device off"
-			}
-		}
-		return a.store.save(appliedFile, a.applied)
+		return a.rollBack(ctx)
 	}
 	if a.applied.Policy.ID == "" || boot == a.applied.BootID && a.within(a.applied.CheckAt, driftInterval) {
 		return nil

@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -39,14 +40,15 @@ func (a *Agent) round(ctx context.Context) (next time.Duration, afterward func()
 	}
 	a.unopened = nil
 	afterward = func() error {
-		if err := a.execute(ctx, true); err != nil || a.goingDown(request.BootID) {
-			return err
+		late := a.execute(ctx, true) // what cannot reach the service holds back neither policy nor update
+		if _, away := errors.AsType[unreached](late); late != nil && !away || a.goingDown(request.BootID) {
+			return late
 		}
 		err := a.follow(ctx, answer, sequence, false)
 		if err != nil {
 			err = fmt.Errorf("cannot apply the policy: %w", err)
 		}
-		return cmp.Or(a.update(ctx, request, answer, sequence), err)
+		return cmp.Or(a.update(ctx, request, answer, sequence), err, late)
 	}
 	seconds := min(max(answer.NextSeconds, int(minNext/time.Second)), int(maxNext/time.Second))
 	return time.Duration(seconds) * time.Second, afterward, a.execute(ctx, false)

@@ -18,15 +18,17 @@ func (u *updates) fetch(ctx context.Context) {
 	}
 	u.fetching = true
 	file := u.now.Want.File
-	work := func() { u.fetched <- u.download(ctx, file) }
 	if !u.agent.gate.on {
-		work()
+		u.fetched <- u.download(ctx, file)
 		u.settle()
 		return
 	}
 	u.agent.working.Go(func() {
-		work()
-		u.agent.Hint()
+		err := u.download(ctx, file)
+		u.fetched <- err
+		if err == nil || errors.Is(err, download.ErrWrong) { // another failure waits for the next check-in, as a pause
+			u.agent.Hint()
+		}
 	})
 }
 

@@ -116,7 +116,7 @@ func (d *Device) open(ctx context.Context, a agent.Action) error {
 		return fmt.Errorf("%s has nothing to open", name)
 	}
 	text, err = d.Tools.Run(ctx, "am", "start", "-n", component)
-	if err == nil && strings.Contains(text, "Error") { // am ends with 0 all the same
+	if err == nil && strings.Contains("\n"+text, "\nError") { // am ends with 0 all the same
 		err = fmt.Errorf("cannot open %s: %s", name, oneLine(text))
 	}
 	return err
