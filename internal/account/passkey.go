@@ -34,7 +34,8 @@ type PasskeyStore interface {
 	// Passkeys returns a user's passkeys; none is no error.
 	Passkeys(ctx context.Context, userID string) ([]Passkey, error)
 	AddPasskey(ctx context.Context, p Passkey) error // fault.Refused if it is known
-	UsePasskey(ctx context.Context, p Passkey) error // saves Credential and LastUsedAt
+	// UsePasskey saves Credential and LastUsedAt; fault.Refused if the passkey was removed in the meantime.
+	UsePasskey(ctx context.Context, p Passkey) error
 	// RemovePasskey removes one; with the last one the recovery codes go too. It fails with
 	// fault.NotFound if the user has no such passkey.
 	RemovePasskey(ctx context.Context, userID, id string) error

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -75,7 +76,7 @@ func (db *DB) attentionQuery(q attention.Query) (string, []any) {
 			where, values = within(where, values, q.Policies)
 		}
 		parts = append(parts, `SELECT * FROM (`+text+` WHERE `+where+` ORDER BY `+order+` LIMIT ?) AS p`)
-		args = append(append(args, values...), attention.Limit)
+		args = append(append(args, values...), cmp.Or(q.Most, attention.Limit))
 	}
 	ended := now.Add(-attention.ShownFor)
 	part(`SELECT 'AUTHORIZATION' AS kind, z.id, z.asset_id, v.identification, z.command, '' AS b, '' AS a, z.caller_name, z.caller_user,

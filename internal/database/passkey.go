@@ -43,8 +43,12 @@ func (db *DB) AddPasskey(ctx context.Context, p account.Passkey) error {
 
 // UsePasskey implements account.PasskeyStore.
 func (db *DB) UsePasskey(ctx context.Context, p account.Passkey) error {
-	return db.exec(ctx, `UPDATE passkeys SET credential = ?, last_used_at = ? WHERE id = ?`, string(p.Credential),
+	n, err := db.execCount(ctx, `UPDATE passkeys SET credential = ?, last_used_at = ? WHERE id = ?`, string(p.Credential),
 		millis(p.LastUsedAt), p.ID)
+	if err == nil && n == 0 {
+		err = fault.New(fault.Refused, "this passkey was removed")
+	}
+	return err
 }
 
 // lockUser makes changes of a user's second factors wait for each other: each

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -67,7 +68,7 @@ func (db *DB) awaiting(ctx context.Context, c conn, limit int, where string, arg
 // approvalsWaiting are the oldest proposals that a person can approve now.
 func (db *DB) approvalsWaiting(ctx context.Context, q attention.Query) (items []attention.Item, err error) {
 	where, args := within(`v.company_id = ?`, []any{q.CompanyID}, q.Policies)
-	all, err := db.awaiting(ctx, db.read(), attention.Limit, where, args...)
+	all, err := db.awaiting(ctx, db.read(), cmp.Or(q.Most, attention.Limit), where, args...)
 	for _, l := range all {
 		items = append(items, attention.Item{Kind: attention.Approval, ID: l.ID, Name: l.TargetName, Detail: l.Title, Caller: l.Owner.Name,
 			At: l.CreatedAt, Until: l.ExpiresAt, Matter: l.Subject().Matter})

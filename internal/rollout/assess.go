@@ -45,6 +45,7 @@ type Progress struct {
 	Lost     []Member // silent, or back on the version before
 	nextRing int
 	nextUpto int64
+	ringUpto int64 // where the present ring would end if it were taken from those who are there
 }
 
 // Assess looks at all devices of a version with the release's code.
@@ -76,7 +77,7 @@ func Assess(r Rollout, code int64, members []Member, now time.Time) Progress {
 			}
 		}
 	}
-	p.Devices, p.nextUpto = len(places), upto(places, p.nextRing)
+	p.Devices, p.nextUpto, p.ringUpto = len(places), upto(places, p.nextRing), upto(places, r.Ring)
 	return p
 }
 
@@ -148,6 +149,8 @@ func (r Rollout) Next(p Progress, now time.Time) Rollout {
 			break
 		}
 		n.State, n.Ring, n.Upto, n.RingAt = Running, p.nextRing, max(r.Upto, p.nextUpto), now
+	case p.Members == 0: // all of the ring are gone, held back or away, and none of them has begun
+		n.Upto, n.RingAt = max(r.Upto, p.ringUpto), now
 	}
 	return n
 }

@@ -39,7 +39,7 @@ func Kinds() []Kind {
 // device gets another command of the type, or the policy is changed.
 const ShownFor = 7 * 24 * time.Hour
 
-// Limit is how many items of one kind are found at most.
+// Limit is how many items of one kind a person is shown at most.
 const Limit = 50
 
 // Item is one thing that waits.
@@ -100,6 +100,7 @@ func (i Item) elsewhere(by access.Approver) bool {
 type Query struct {
 	CompanyID string
 	Policies  []string // nil: of all policies, else only about these
+	Most      int      // items of one kind that are found at most; 0: Limit
 	Rule      access.ApprovalRule
 }
 

@@ -37,6 +37,10 @@ type state struct {
 	read     time.Time
 }
 
+// mostItems is how many items of one kind are looked at for a company's mail. They are of all its people,
+// each of whom may see a few of them.
+const mostItems = 1000
+
 func (s *Sender) state(ctx context.Context, q attention.Query) (o state, err error) {
 	o.id, o.read = q.CompanyID, s.Now()
 	head, err := s.Store.EventHead(ctx, q.CompanyID)
@@ -44,6 +48,7 @@ func (s *Sender) state(ctx context.Context, q attention.Query) (o state, err err
 		return o, err
 	}
 	o.head = head.Last
+	q.Most = mostItems
 	if o.items, err = s.Store.Attention(ctx, q); err != nil {
 		return o, err
 	}
@@ -114,16 +119,16 @@ func (o state) due(to attention.Recipient) (fresh []attention.Item) {
 // also where the replica is being stopped, so that no other one sends it again.
 func (s *Sender) tell(ctx context.Context, o state, l digest) error {
 	to, text := l.to, l.text(s.PublicURL, s.Now())
-	outcome, failed := s.send(ctx, to.Email, message(s.Client.Config.From, to.Name, to.Email, l.subject(o.name), text,
-		fmt.Sprint(to.UserID, " ", o.head), s.Now()))
+	ids, key := make([]string, len(l.items)), fmt.Sprint(to.UserID, " ", o.head)
+	for i, item := range l.items {
+		ids[i] = item.ID
+		key += fmt.Sprint(" ", item.ID, " ", item.At.UnixMilli()) // a job may be paused again
+	}
+	outcome, failed := s.send(ctx, to.Email, message(s.Client.Config.From, to.Name, to.Email, l.subject(o.name), text, key, s.Now()))
 	var err error
 	if outcome == Failed {
 		err = s.Store.MailFailed(ctx, o.id, to.UserID, s.Now().Add(retry(to.Failures)))
 	} else { // what the server refuses for good is not sent again
-		ids := make([]string, len(l.items))
-		for i, item := range l.items {
-			ids[i] = item.ID
-		}
 		err = s.Store.MailSent(context.WithoutCancel(ctx), o.id, to.UserID, ids, o.head, s.Now().Add(Pause))
 	}
 	return errors.Join(failed, err)

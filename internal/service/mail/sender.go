@@ -179,7 +179,7 @@ func (s *Sender) letters(ctx context.Context) error {
 			"once, for 7 days. If you did not expect it, ignore this mail.\n",
 			greeting(l.Name), company, s.PublicURL+web.InvitationPath+"#"+string(token))
 		outcome, failed := s.send(ctx, l.Email, message(s.Client.Config.From, l.Name, l.Email, "Invitation to "+company,
-			text, l.ID, s.Now()))
+			text, l.ID+"\n"+text, s.Now()))
 		if outcome == Failed {
 			err = errors.Join(err, s.Store.LetterFailed(ctx, l.ID, s.Now().Add(retry(l.Failures))))
 		} else { // also where the replica is being stopped

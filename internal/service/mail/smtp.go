@@ -176,7 +176,7 @@ const maxLine = 76
 
 // message is one mail as plain text. The subject and the name are not trusted: they are
 // cleaned of line breaks, and encoded. The key says what it is about: a mail that is sent
-// again after a kill has the same key and text, and so the same Message-ID.
+// again after a kill has the same key, and so the same Message-ID.
 func message(from mail.Address, name, to, subject, text, key string, now time.Time) []byte {
 	var b bytes.Buffer
 	header := func(name, value string) { b.WriteString(name + ": " + value + "\r\n") }
@@ -186,7 +186,7 @@ func message(from mail.Address, name, to, subject, text, key string, now time.Ti
 	folded("Subject", mime.QEncoding.Encode("utf-8", validate.Clean(subject, maxSubject)))
 	header("Date", now.UTC().Format(time.RFC1123Z))
 	_, domain, _ := strings.Cut(from.Address, "@")
-	id := sha256.Sum256([]byte(key + "\n" + text))
+	id := sha256.Sum256([]byte(key))
 	header("Message-ID", "<"+hex.EncodeToString(id[:16])+"@"+domain+">")
 	header("MIME-Version", "1.0")
 	header("Content-Type", "text/plain; charset=utf-8")
