@@ -256,7 +256,9 @@ final class Updates {
                             how = new IOException("the download broke: " + e, e);
                         }
                         ended(how);
-                        agent.hint();
+                        if (how == null || how instanceof Download.WrongException) { // else it goes on with the next regular check-in
+                            agent.hint();
+                        }
                     }
                 };
         work.setDaemon(true);

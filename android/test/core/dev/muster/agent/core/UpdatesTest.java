@@ -15,6 +15,8 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import org.junit.Test;
 
 /** Updates of a device that is away for long, that are not higher, and that arrive in pieces. */
@@ -196,5 +198,30 @@ public final class UpdatesTest {
         assertTrue(fetch(fixture, to, drips).contains("takes too long"));
         assertEquals(80, Download.part(to).length());
         assertArrayEquals(Arrays.copyOf(fixture.file, 80), Files.readAllBytes(Download.part(to).toPath()));
+    }
+
+    /** A download that could not be had goes on with the next regular check-in, and asks for none before. */
+    @Test
+    public void aDownloadThatFailedWaitsForTheNextCheckIn() throws Exception {
+        final BlockingQueue<Thread> downloads = new LinkedBlockingQueue<>();
+        Fixture fixture = new Fixture() {
+            @Override
+            Answer range(long from, long to) throws IOException {
+                downloads.add(Thread.currentThread());
+                Thread.currentThread().interrupt(); // it makes no further attempt
+                throw new IOException("no network");
+            }
+        };
+        fixture.offers(2, program());
+        try (Agent agent = fixture.open()) {
+            agent.gate.open();
+            agent.once();
+            downloads.take().join();
+            long began = System.nanoTime();
+            agent.woken().await(200);
+            assertTrue("no check-in is asked for", System.nanoTime() - began >= 200_000_000);
+            agent.once();
+            downloads.take().join();
+        }
     }
 }
