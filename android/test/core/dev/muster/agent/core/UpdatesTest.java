@@ -3,6 +3,7 @@ package dev.muster.agent.core;
 import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
 
@@ -14,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -223,5 +225,30 @@ public final class UpdatesTest {
             agent.once();
             downloads.take().join();
         }
+    }
+
+    /** A log that a proxy refuses holds back neither the policy nor an update, and is tried again. */
+    @Test
+    public void aCommandThatCannotReachTheServiceHoldsBackNothingElse() throws Exception {
+        Fixture fixture = new Fixture() {
+            @Override
+            public Answer send(String method, String url, Map<String, String> headers, byte[] body, int silence) throws IOException {
+                if (url.endsWith(Link.LOG + "c1")) {
+                    throw new IOException("refused in between");
+                }
+                return super.send(method, url, headers, body, silence);
+            }
+        };
+        fixture.offers(2, program());
+        try (Agent agent = fixture.open()) {
+            agent.options.kept = () -> Text.bytes("a line");
+            Command c = new Command("d1", "c1", Command.UPLOAD_LOG, null, fixture.now, 0);
+            agent.journal.write(Entry.received(c, fixture.now));
+            ExchangeException e = assertThrows(ExchangeException.class, agent::once);
+            assertTrue(e.getMessage(), e.getMessage().contains("refused in between"));
+            assertEquals("it stays open", 1, agent.journal.entries(Entry.RECEIVED).size());
+        }
+        assertTrue(fixture.log.toString(), fixture.log.toString().contains("did not sign which policy"));
+        assertArrayEquals(fixture.file, Files.readAllBytes(new File(fixture.directory, "update").toPath()));
     }
 }
