@@ -35,13 +35,31 @@ final class CheckIn {
             next = Math.min(Math.max(reply.answer.number("nextSeconds"), MIN_NEXT), MAX_NEXT) * 1000;
         }
 
-        /** follow carries out what needs the service again, and brings the device to the policy that the answer assigns. */
+        /**
+         * follow carries out what needs the service again, and brings the device to the policy that the answer assigns. A
+         * command that cannot reach the service holds back neither the policy nor an update.
+         */
         void follow() throws IOException {
-            agent.executor.execute(true);
-            if (agent.executor.goingDown(boot)) {
-                return;
-            }
             IOException late = null;
+            try {
+                agent.executor.execute(true);
+            } catch (IOException e) {
+                if (!Executor.unreached(e)) {
+                    throw e;
+                }
+                late = e;
+            }
+            if (!agent.executor.goingDown(boot)) {
+                late = bring(late);
+            }
+            if (late != null) {
+                throw late;
+            }
+        }
+
+        /** bring follows the policy and an update, and returns why the policy cannot be applied; else what failed before. */
+        private IOException bring(IOException before) throws IOException {
+            IOException late = before;
             try {
                 agent.policy.follow(reply.answer, reply.sequence, false);
             } catch (IOException e) {
@@ -54,9 +72,7 @@ final class CheckIn {
             } catch (IOException e) { // it holds back nothing else
                 agent.log.warn("cannot update", e);
             }
-            if (late != null) {
-                throw late;
-            }
+            return late;
         }
     }
 

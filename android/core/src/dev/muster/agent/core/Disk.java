@@ -28,6 +28,9 @@ final class Disk {
      */
     static final String RESERVE = "reserve";
 
+    /** FRESH follows a file's name in that under which it is written before it takes its place. */
+    static final String FRESH = ".new-";
+
     private static final int RESERVE_SIZE = 32 << 10;
 
     /** keepReserve makes the reserve where it is missing. Without room it goes on without. */
@@ -64,7 +67,7 @@ final class Disk {
     }
 
     private static void replace(File file, byte[] data) throws IOException {
-        File fresh = File.createTempFile(file.getName() + ".new-", "", file.getParentFile());
+        File fresh = File.createTempFile(file.getName() + FRESH, "", file.getParentFile());
         try {
             try (FileOutputStream out = new FileOutputStream(fresh)) {
                 ownerOnly(fresh);
@@ -83,7 +86,7 @@ final class Disk {
      * calls syncDirectory before anything is written to it that must not be lost.
      */
     static RandomAccessFile swap(File file, byte[] data) throws IOException {
-        File fresh = File.createTempFile(file.getName() + ".new-", "", file.getParentFile());
+        File fresh = File.createTempFile(file.getName() + FRESH, "", file.getParentFile());
         RandomAccessFile out = new RandomAccessFile(fresh, "rw");
         try {
             ownerOnly(fresh);

@@ -128,6 +128,8 @@ public final class Enrollment {
         id.key = name;
         if (was) {
             forget(store);
+        } else {
+            store.clear();
         }
         Obeyed.keep(store, id);
         store.save(Store.IDENTITY, id.json());
@@ -352,12 +354,25 @@ public final class Enrollment {
                 if (former != null && former.link.trust.tombstone(refused).equals("wipe")) {
                     throw new UselessException(ERASE);
                 }
-                throw new IOException("the service refused the enrollment (" + refused.error + "): " + refused.message, refused);
+                IOException e = new IOException("the service refused the enrollment (" + refused.error + "): " + refused.message, refused);
+                if (refusedForGood(e)) { // it takes a new code
+                    forgetToken(e);
+                }
+                throw e;
             }
             Fields response = Json.object(new String(Disk.readAll(answer.body(), MAX_ANSWER, deadline), Text.UTF_8));
             return new Redeemed(open(Envelope.read(response), commandKey, own, proof), Refusal.envelopes(response, "keys"));
         } finally {
             answer.close();
+        }
+    }
+
+    /** forgetToken removes what is noted about a token that was refused for good. */
+    private void forgetToken(IOException refused) {
+        try {
+            new Store(directory).remove(Store.PENDING);
+        } catch (IOException e) {
+            refused.addSuppressed(e);
         }
     }
 

@@ -149,7 +149,8 @@ final class Executor {
         }
     }
 
-    private static boolean unreached(Throwable e) {
+    /** unreached reports whether an error is that of a request to the service. */
+    static boolean unreached(Throwable e) {
         for (Throwable at = e; at != null; at = at.getCause()) {
             if (at instanceof ExchangeException) {
                 return true;

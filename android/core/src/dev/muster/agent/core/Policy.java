@@ -187,14 +187,9 @@ final class Policy {
             for (Map.Entry<String, String> e : applied.guard.before.entrySet()) {
                 Settings.apply(agent.device, e.getKey(), e.getValue()); // what cannot be restored now is tried at the next start
             }
+            rolledBack(applied.guard.before.keySet());
             applied.guard = null;
             applied.reported = false;
-            for (int i = 0; i < applied.settings.size(); i++) {
-                SettingReport s = applied.settings.get(i);
-                if (CONNECTIVITY.contains(s.id)) {
-                    applied.settings.set(i, new SettingReport(s.id, SettingReport.ROLLED_BACK, "it cut the device off"));
-                }
-            }
             save();
             return;
         }
@@ -202,6 +197,28 @@ final class Policy {
             return;
         }
         repair(boot);
+    }
+
+    /**
+     * rolledBack notes that connectivity was taken back. Among what was restored may be a setting of the policy before, which
+     * this one has not: it is set again, and is reported, so that the next policy takes it back.
+     */
+    private void rolledBack(Set<String> restored) {
+        Set<String> left = new LinkedHashSet<>(restored);
+        for (int i = 0; i < applied.settings.size(); i++) {
+            String id = applied.settings.get(i).id;
+            left.remove(id);
+            if (CONNECTIVITY.contains(id)) {
+                applied.settings.set(i, rolledBack(id));
+            }
+        }
+        for (String id : left) {
+            applied.settings.add(rolledBack(id));
+        }
+    }
+
+    private static SettingReport rolledBack(String id) {
+        return new SettingReport(id, SettingReport.ROLLED_BACK, "it cut the device off");
     }
 
     /** doubt has the next restore compare the device with its policy. */

@@ -4,6 +4,7 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -19,6 +20,13 @@ final class Store {
     static final String UPDATE = "update.json";
     /** PROGRAM is the file of an update. */
     static final String PROGRAM = "update";
+
+    /** PART is what there is of PROGRAM so far. */
+    private static final String PART = Download.part(new File(PROGRAM)).getName();
+
+    /** FILES are all files that the agent may have written, in the order in which they are destroyed. */
+    private static final List<String> FILES =
+            Arrays.asList(IDENTITY, PENDING, OBEYED, APPLIED, JOURNAL, ORDER, UPDATE, PROGRAM, PART, Disk.RESERVE);
 
     /** SUM is the last member of each file: the checksum of what the file is without it. */
     private static final Pattern SUM = Pattern.compile(",\"checksum\":\"([0-9a-f]{8})\"\\}$");
@@ -80,7 +88,22 @@ final class Store {
 
     /** destroy removes everything, the identity first: without it nothing else has any power. */
     void destroy() throws IOException {
-        for (String name : Arrays.asList(IDENTITY, OBEYED, APPLIED, JOURNAL, ORDER, UPDATE, PROGRAM, PROGRAM + ".part", Disk.RESERVE)) {
+        for (String name : FILES) {
+            remove(name);
+        }
+        String[] left = directory.list();
+        for (String name : left == null ? new String[0] : left) {
+            for (String file : FILES) {
+                if (name.startsWith(file + Disk.FRESH)) { // of a write that was interrupted
+                    remove(name);
+                }
+            }
+        }
+    }
+
+    /** clear removes what an interrupted destroy left of a device before, but for what the next one writes anew. */
+    void clear() throws IOException {
+        for (String name : Arrays.asList(JOURNAL, ORDER, APPLIED, UPDATE, PROGRAM, PART)) {
             remove(name);
         }
     }

@@ -136,8 +136,12 @@ final class Updates {
     }
 
     /** report is what the service gets with the next check-in, or null. */
-    Map<String, Object> report() throws IOException {
-        settle();
+    Map<String, Object> report() {
+        try {
+            settle();
+        } catch (IOException e) { // it holds back no check-in
+            agent.log.warn("cannot note how a download ended", e);
+        }
         String state = state();
         if (state.isEmpty()) {
             return null;
@@ -256,7 +260,9 @@ final class Updates {
                             how = new IOException("the download broke: " + e, e);
                         }
                         ended(how);
-                        agent.hint();
+                        if (how == null || how instanceof Download.WrongException) { // else it goes on with the next regular check-in
+                            agent.hint();
+                        }
                     }
                 };
         work.setDaemon(true);

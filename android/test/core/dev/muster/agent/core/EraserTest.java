@@ -1,8 +1,10 @@
 package dev.muster.agent.core;
 
+import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertThrows;
 
+import java.io.File;
 import org.junit.Test;
 
 /** A device that is to erase itself, and does not. */
@@ -42,5 +44,17 @@ public final class EraserTest {
         assertThrows(DeviceException.class, () -> {
             throw agent.eraser.eraseForGood();
         });
+    }
+
+    /** What an interrupted enrollment or write left, which may hold a token, goes with the rest. */
+    @Test
+    public void nothingIsLeftOfADestroyedStore() throws Exception {
+        Fixture fixture = new Fixture();
+        String[] names = {"enrolling.json", "identity.json.new-1", "journal.new-2", "update", "update.part", "other.new-3"};
+        for (String name : names) {
+            Disk.write(new File(fixture.directory, name), new byte[1]);
+        }
+        new Store(fixture.directory).destroy();
+        assertArrayEquals(new String[] {"other.new-3"}, fixture.directory.list());
     }
 }

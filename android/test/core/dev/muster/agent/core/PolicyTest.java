@@ -280,4 +280,30 @@ public final class PolicyTest {
             }
         }
     }
+
+    /** What only the policy before had is set again with the rest, is reported, and is taken back by the next policy. */
+    @Test
+    public void whatTheGuardRestoresOfTheFormerPolicyIsReportedAndTakenBack() throws Exception {
+        Fixture fixture = new Fixture();
+        fixture.holds("AIRPLANE_MODE", "BLOCK");
+        try (Agent agent = fixture.open()) {
+            agent.policy.converge(new PolicyRef("p2", 1), settings("CAMERA", "BLOCK"));
+            assertEquals("", fixture.shows.get("AIRPLANE_MODE"));
+            fixture.elapsed += 6 * 60_000;
+            agent.policy.restore(fixture.boot);
+        }
+        assertEquals("BLOCK", fixture.shows.get("AIRPLANE_MODE"));
+        try (Agent agent = fixture.open()) {
+            assertFalse(agent.policy.applied.reported);
+            assertEquals(2, agent.policy.applied.settings.size());
+            SettingReport back = agent.policy.applied.settings.get(1);
+            assertEquals("AIRPLANE_MODE rolled_back it cut the device off", back.id + " " + back.state + " " + back.detail);
+            fixture.elapsed += 7 * HOUR;
+            agent.policy.restore(fixture.boot);
+            assertEquals("no repair changes it", "BLOCK", fixture.shows.get("AIRPLANE_MODE"));
+            agent.policy.converge(new PolicyRef("p3", 1), settings("CAMERA", "BLOCK"));
+            assertEquals("", fixture.shows.get("AIRPLANE_MODE"));
+            assertEquals(1, agent.policy.applied.settings.size());
+        }
+    }
 }

@@ -3,6 +3,7 @@ package dev.muster.agent.core;
 import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
 
@@ -14,7 +15,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import org.junit.Test;
 
 /** Updates of a device that is away for long, that are not higher, and that arrive in pieces. */
@@ -196,5 +200,55 @@ public final class UpdatesTest {
         assertTrue(fetch(fixture, to, drips).contains("takes too long"));
         assertEquals(80, Download.part(to).length());
         assertArrayEquals(Arrays.copyOf(fixture.file, 80), Files.readAllBytes(Download.part(to).toPath()));
+    }
+
+    /** A download that could not be had goes on with the next regular check-in, and asks for none before. */
+    @Test
+    public void aDownloadThatFailedWaitsForTheNextCheckIn() throws Exception {
+        final BlockingQueue<Thread> downloads = new LinkedBlockingQueue<>();
+        Fixture fixture = new Fixture() {
+            @Override
+            Answer range(long from, long to) throws IOException {
+                downloads.add(Thread.currentThread());
+                Thread.currentThread().interrupt(); // it makes no further attempt
+                throw new IOException("no network");
+            }
+        };
+        fixture.offers(2, program());
+        try (Agent agent = fixture.open()) {
+            agent.gate.open();
+            agent.once();
+            downloads.take().join();
+            long began = System.nanoTime();
+            agent.woken().await(200);
+            assertTrue("no check-in is asked for", System.nanoTime() - began >= 200_000_000);
+            agent.once();
+            downloads.take().join();
+        }
+    }
+
+    /** A log that a proxy refuses holds back neither the policy nor an update, and is tried again. */
+    @Test
+    public void aCommandThatCannotReachTheServiceHoldsBackNothingElse() throws Exception {
+        Fixture fixture = new Fixture() {
+            @Override
+            public Answer send(String method, String url, Map<String, String> headers, byte[] body, int silence) throws IOException {
+                if (url.endsWith(Link.LOG + "c1")) {
+                    throw new IOException("refused in between");
+                }
+                return super.send(method, url, headers, body, silence);
+            }
+        };
+        fixture.offers(2, program());
+        try (Agent agent = fixture.open()) {
+            agent.options.kept = () -> Text.bytes("a line");
+            Command c = new Command("d1", "c1", Command.UPLOAD_LOG, null, fixture.now, 0);
+            agent.journal.write(Entry.received(c, fixture.now));
+            ExchangeException e = assertThrows(ExchangeException.class, agent::once);
+            assertTrue(e.getMessage(), e.getMessage().contains("refused in between"));
+            assertEquals("it stays open", 1, agent.journal.entries(Entry.RECEIVED).size());
+        }
+        assertTrue(fixture.log.toString(), fixture.log.toString().contains("did not sign which policy"));
+        assertArrayEquals(fixture.file, Files.readAllBytes(new File(fixture.directory, "update").toPath()));
     }
 }
