@@ -2,6 +2,7 @@ package rollout_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -183,6 +184,42 @@ func TestRings_WaitForWhomTheyCan(t *testing.T) {
 		}
 		if got, _ := move(r, all, now); (got.Ring > 1) != test.goesOn || got.State != rollout.Running {
 			t.Errorf("%s: %s, %d percent", name, got.State, got.Ring)
+		}
+	}
+}
+
+// A ring of which nobody is left, because each was released, held back or away before it began, is taken
+// anew from those who are there.
+func TestRings_RefilledWhenAllAreGone(t *testing.T) {
+	t.Parallel()
+	now := start.Add(8 * 24 * time.Hour)
+	for name, gone := range map[string]func(all []rollout.Member, ring []int) []rollout.Member{
+		"held back": func(all []rollout.Member, ring []int) []rollout.Member {
+			for _, i := range ring {
+				all[i].Held = true
+			}
+			return all
+		},
+		"released": func(all []rollout.Member, ring []int) []rollout.Member {
+			var left []rollout.Member
+			for i, m := range all {
+				if !slices.Contains(ring, i) {
+					left = append(left, m)
+				}
+			}
+			return left
+		},
+	} {
+		all, r := fleet(60, now), begun(100)
+		r, _ = move(r, all, now)
+		ring := slices.Clone(inRing(r, all))
+		all = gone(all, ring)
+		got, _ := move(r, all, now)
+		if got.Ring != 1 || got.Upto <= r.Upto || got.State != rollout.Running {
+			t.Errorf("%s: ring %d up to %d, %s, want ring 1 beyond %d", name, got.Ring, got.Upto, got.State, r.Upto)
+		}
+		if again, _ := move(got, all, now); again.Upto != got.Upto {
+			t.Errorf("%s: the ring is taken anew though it has a device", name)
 		}
 	}
 }

@@ -126,11 +126,7 @@ public final class Enrollment {
             id.latest = Math.max(id.latest, former.link.identity().latest);
         }
         id.key = name;
-        if (was) {
-            forget(store);
-        } else {
-            store.clear();
-        }
+        forget(store); // also where an end of an enrollment was interrupted
         Obeyed.keep(store, id);
         store.save(Store.IDENTITY, id.json());
         store.remove(Store.PENDING);

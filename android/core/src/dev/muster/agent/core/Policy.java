@@ -5,6 +5,7 @@ import java.io.UnsupportedEncodingException;
 import java.net.URLEncoder;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -187,7 +188,7 @@ final class Policy {
             for (Map.Entry<String, String> e : applied.guard.before.entrySet()) {
                 Settings.apply(agent.device, e.getKey(), e.getValue()); // what cannot be restored now is tried at the next start
             }
-            rolledBack(applied.guard.before.keySet());
+            rolledBack(applied.guard.before);
             applied.guard = null;
             applied.reported = false;
             save();
@@ -203,8 +204,9 @@ final class Policy {
      * rolledBack notes that connectivity was taken back. Among what was restored may be a setting of the policy before, which
      * this one has not: it is set again, and is reported, so that the next policy takes it back.
      */
-    private void rolledBack(Set<String> restored) {
-        Set<String> left = new LinkedHashSet<>(restored);
+    private void rolledBack(Map<String, String> restored) {
+        Map<String, String> left = new LinkedHashMap<>(restored);
+        left.values().removeAll(Collections.singleton(""));
         for (int i = 0; i < applied.settings.size(); i++) {
             String id = applied.settings.get(i).id;
             left.remove(id);
@@ -212,7 +214,7 @@ final class Policy {
                 applied.settings.set(i, rolledBack(id));
             }
         }
-        for (String id : left) {
+        for (String id : left.keySet()) {
             applied.settings.add(rolledBack(id));
         }
     }

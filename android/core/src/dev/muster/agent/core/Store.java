@@ -101,13 +101,6 @@ final class Store {
         }
     }
 
-    /** clear removes what an interrupted destroy left of a device before, but for what the next one writes anew. */
-    void clear() throws IOException {
-        for (String name : Arrays.asList(JOURNAL, ORDER, APPLIED, UPDATE, PROGRAM, PART)) {
-            remove(name);
-        }
-    }
-
     void remove(String name) throws IOException {
         Disk.remove(path(name));
     }
