@@ -188,8 +188,8 @@ func TestRings_WaitForWhomTheyCan(t *testing.T) {
 	}
 }
 
-// A ring of which nobody is left, because each was released, held back or away before it began, is taken
-// anew from those who are there.
+// A ring of which no device is left, because each was released, held back or away before it began, is taken
+// again from those who are there.
 func TestRings_RefilledWhenAllAreGone(t *testing.T) {
 	t.Parallel()
 	now := start.Add(8 * 24 * time.Hour)
@@ -219,7 +219,7 @@ func TestRings_RefilledWhenAllAreGone(t *testing.T) {
 			t.Errorf("%s: ring %d up to %d, %s, want ring 1 beyond %d", name, got.Ring, got.Upto, got.State, r.Upto)
 		}
 		if again, _ := move(got, all, now); again.Upto != got.Upto {
-			t.Errorf("%s: the ring is taken anew though it has a device", name)
+			t.Errorf("%s: the ring is taken again though it has a device", name)
 		}
 	}
 }
