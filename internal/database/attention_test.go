@@ -1,6 +1,7 @@
 package database_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -196,6 +197,23 @@ func TestAttention_PausedJobs(t *testing.T) {
 		f.wants([]string{"PAUSED_JOB reboot"})
 		move(job.Canceled, "")
 		f.wants(nil)
+	})
+}
+
+// Mail, which divides what waits among people, asks for more items of a kind than one person is shown.
+func TestAttention_AsManyAsAreAskedFor(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		for range 3 {
+			_, err := f.db.CreateJob(f.Context(), job.Job{ID: resource.NewID(), CompanyID: f.company.ID, Command: "reboot",
+				Status: job.Paused, Rate: 1, Total: 1, CreatedAt: f.clock.Now(), StartsAt: f.clock.Now(), Maker: access.Actor{Kind: access.User, ID: "u"}},
+				[]string{"asset"})
+			f.ok(err)
+		}
+		for most, want := range map[int]int{0: 3, 2: 2, 1000: 3} {
+			items, err := f.db.Attention(f.Context(), attention.Query{CompanyID: f.company.ID, Most: most})
+			f.ok(err)
+			equal(f, fmt.Sprintf("items of at most %d", most), len(items), want)
+		}
 	})
 }
 
