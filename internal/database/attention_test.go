@@ -204,9 +204,9 @@ func TestAttention_PausedJobs(t *testing.T) {
 func TestAttention_AsManyAsAreAskedFor(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for range 3 {
-			_, err := f.db.CreateJob(f.Context(), job.Job{ID: resource.NewID(), CompanyID: f.company.ID, Command: "reboot",
-				Status: job.Paused, Rate: 1, Total: 1, CreatedAt: f.clock.Now(), StartsAt: f.clock.Now(), Maker: access.Actor{Kind: access.User, ID: "u"}},
-				[]string{"asset"})
+			paused := job.Job{ID: resource.NewID(), CompanyID: f.company.ID, Command: "reboot", Status: job.Paused, Rate: 1, Total: 1,
+				CreatedAt: f.clock.Now(), StartsAt: f.clock.Now(), Maker: access.Actor{Kind: access.User, ID: "u"}}
+			_, err := f.db.CreateJob(f.Context(), paused, []string{"asset"})
 			f.ok(err)
 		}
 		for most, want := range map[int]int{0: 3, 2: 2, 1000: 3} {
