@@ -136,6 +136,12 @@ func TestWrite_KilledProcessLosesNothing(t *testing.T) {
 // printed until then.
 func killWriter(t *testing.T, url string, after int) []string {
 	t.Helper()
+	return killWriterWhen(t, url, func(lines int) bool { return lines >= after })
+}
+
+// killWriterWhen is killWriter with a condition of how many lines there are; it is asked after each.
+func killWriterWhen(t *testing.T, url string, enough func(lines int) bool) []string {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -151,15 +157,17 @@ func killWriter(t *testing.T, url string, after int) []string {
 		t.Fatal(err)
 	}
 	var lines []string
+	killed := false
 	for reader := bufio.NewReader(out); ; {
 		line, err := reader.ReadString('\n')
 		if err != nil {
-			if !errors.Is(err, io.EOF) || len(lines) < after {
+			if !errors.Is(err, io.EOF) || !killed {
 				t.Fatalf("the writer ended after %d writes: %v", len(lines), err)
 			}
 			break // a line cut short does not count
 		}
-		if lines = append(lines, strings.TrimSpace(line)); len(lines) == after {
+		if lines = append(lines, strings.TrimSpace(line)); !killed && enough(len(lines)) {
+			killed = true
 			if err := process.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
