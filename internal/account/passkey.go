@@ -28,12 +28,17 @@ type Passkey struct {
 // MaxPasskeys bounds the passkeys of one person.
 const MaxPasskeys = 10
 
+// TooManyPasskeys is the fault for a person who has MaxPasskeys.
+func TooManyPasskeys() error {
+	return fault.New(fault.Refused, "you have %d passkeys already: remove one first", MaxPasskeys)
+}
+
 // PasskeyStore keeps passkeys and recovery codes. Each method fails as the database does, and with the faults that it
 // names.
 type PasskeyStore interface {
 	// Passkeys returns a user's passkeys; none is no error.
 	Passkeys(ctx context.Context, userID string) ([]Passkey, error)
-	AddPasskey(ctx context.Context, p Passkey) error // fault.Refused if it is known
+	AddPasskey(ctx context.Context, p Passkey) error // fault.Refused if it is known, or the user has MaxPasskeys
 	// UsePasskey saves Credential and LastUsedAt; fault.Refused if the passkey was removed in the meantime.
 	UsePasskey(ctx context.Context, p Passkey) error
 	// RemovePasskey removes one; with the last one the recovery codes go too. It fails with
@@ -118,7 +123,7 @@ func (s Passkeys) BeginAdd(ctx context.Context, u User) (Challenge, error) {
 		return Challenge{}, err
 	}
 	if len(known) >= MaxPasskeys {
-		return Challenge{}, fault.New(fault.Refused, "you have %d passkeys already: remove one first", MaxPasskeys)
+		return Challenge{}, TooManyPasskeys()
 	}
 	options, state, err := s.Ceremonies.BeginAdd(u, known)
 	return s.challenge(ctx, AddPasskey, u, options, state, err)
@@ -139,11 +144,10 @@ func (s Passkeys) FinishAdd(ctx context.Context, u User, token, called string, a
 		called = "Passkey"
 	}
 	p.UserID, p.Name, p.CreatedAt = u.ID, called, s.now()
-	left, err := s.Store.RecoveryCodes(ctx, u.ID)
-	if err != nil {
+	if err := s.Store.AddPasskey(ctx, p); err != nil {
 		return nil, err
 	}
-	if err := s.Store.AddPasskey(ctx, p); err != nil || left > 0 {
+	if left, err := s.Store.RecoveryCodes(ctx, u.ID); err != nil || left > 0 {
 		return nil, err
 	}
 	return s.RenewCodes(ctx, u)

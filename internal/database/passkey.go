@@ -35,6 +35,10 @@ func (db *DB) PasskeyUser(ctx context.Context, id string) (account.User, error) 
 // AddPasskey implements account.PasskeyStore.
 func (db *DB) AddPasskey(ctx context.Context, p account.Passkey) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		lockUser(ctx, t, p.UserID)
+		if n := valueIn[int](ctx, t, `SELECT COUNT(*) FROM passkeys WHERE user_id = ?`, p.UserID); n >= account.MaxPasskeys {
+			return account.TooManyPasskeys()
+		}
 		t.check(t.Insert(ctx, "passkeys", passkeyColumns, passkeyFields(&p)))
 		return db.recordPerson(ctx, t, p.UserID, activity.PasskeyAdded, activity.OK, activity.Change{Field: "passkey", After: p.Name})
 	})

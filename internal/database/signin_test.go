@@ -75,6 +75,13 @@ func TestPasskeys_AndRecoveryCodes(t *testing.T) {
 		p := account.Passkey{ID: "0a0b", UserID: u.ID, Name: "Key", Credential: json.RawMessage(`{}`), CreatedAt: f.clock.Now()}
 		f.ok(f.db.AddPasskey(f.Context(), p))
 		f.code(fault.Refused, f.db.AddPasskey(f.Context(), p))
+		many := f.user(account.Viewer)
+		for n := range account.MaxPasskeys + 1 {
+			err := f.db.AddPasskey(f.Context(), account.Passkey{ID: fmt.Sprint("key ", n), UserID: many.ID, Credential: json.RawMessage(`{}`)})
+			if added := err == nil; added != (n < account.MaxPasskeys) {
+				f.Errorf("passkey %d: %v", n+1, err)
+			}
+		}
 		p.LastUsedAt = f.clock.Now()
 		f.ok(f.db.UsePasskey(f.Context(), p))
 		codes := []access.SecretHash{access.HashSecret("a"), access.HashSecret("b")}
