@@ -177,6 +177,34 @@ func (l *stopping) Lease(ctx context.Context, name, holder string, ttl time.Dura
 	return held, err
 }
 
+// lost are the leases of a replica that another one took over from as it began its first mail.
+type lost struct {
+	mail.Leases
+	calls int
+}
+
+func (l *lost) Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error) {
+	if l.calls++; l.calls == 2 { // the first is of the round
+		return false, nil
+	}
+	return l.Leases.Lease(ctx, name, holder, ttl)
+}
+
+// A mail that was not tried is not put off: who has the lease sends it at once.
+func TestSender_LeaseLost(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.authorization()
+	d.Advance(mail.Settle + time.Minute)
+	d.sender.Leases = &lost{Leases: d.DB()}
+	if got := d.round(d.sender); len(got) != 0 {
+		t.Fatalf("%d mails without the lease", len(got))
+	}
+	if got := d.round(d.sender); len(got) != 1 {
+		t.Errorf("%d mails with the lease, want 1", len(got))
+	}
+}
+
 // A replica that is stopped ends the mail that it has begun and notes it, and the next
 // replica goes on at once.
 func TestSender_Stopped(t *testing.T) {

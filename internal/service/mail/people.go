@@ -126,9 +126,10 @@ func (s *Sender) tell(ctx context.Context, o state, l digest) error {
 	}
 	outcome, failed := s.send(ctx, to.Email, message(s.Client.Config.From, to.Name, to.Email, l.subject(o.name), text, key, s.Now()))
 	var err error
-	if outcome == Failed {
+	switch outcome {
+	case Failed:
 		err = s.Store.MailFailed(ctx, o.id, to.UserID, s.Now().Add(retry(to.Failures)))
-	} else { // what the server refuses for good is not sent again
+	case Sent, Refused: // what the server refuses for good is not sent again
 		err = s.Store.MailSent(context.WithoutCancel(ctx), o.id, to.UserID, ids, o.head, s.Now().Add(Pause))
 	}
 	return errors.Join(failed, err)

@@ -87,7 +87,7 @@ type Sender struct {
 	resume   time.Time // no attempt before
 }
 
-// errServer ends a round: the server is not to be had, and nothing else is tried.
+// errServer ends a round: the server is not to be had, or for another replica, and nothing else is tried.
 var errServer = errors.New("the mail server cannot be reached")
 
 // Round sends what is due, if this replica has the lease and the server is not paused.
@@ -133,14 +133,18 @@ func retry(failures int) time.Duration {
 	return min(firstRetry<<min(failures, 10), lastRetry)
 }
 
-// send hands one mail in, and says what became of it. errServer: the round ends. A
+// send hands one mail in, and says what became of it; empty: it was not tried, as this
+// replica has no lease. errServer: the round ends. A
 // conversation goes on while the replica is being stopped, or the server could have taken a
 // mail that another replica sends again. It lasts callTime at most.
 func (s *Sender) send(ctx context.Context, to string, text []byte) (Outcome, error) {
-	if mine, err := s.Leases.Lease(ctx, leaseName, s.Holder, leaseFor); err != nil || !mine {
-		return Failed, errors.Join(errServer, err)
+	mine, err := s.Leases.Lease(ctx, leaseName, s.Holder, leaseFor)
+	if err != nil {
+		return "", err
+	} else if !mine {
+		return "", errServer
 	}
-	err := s.Client.Send(context.WithoutCancel(ctx), to, text)
+	err = s.Client.Send(context.WithoutCancel(ctx), to, text)
 	refused, is := errors.AsType[*RecipientError](err)
 	outcome := Sent
 	switch {
@@ -180,9 +184,10 @@ func (s *Sender) letters(ctx context.Context) error {
 			greeting(l.Name), company, s.PublicURL+web.InvitationPath+"#"+string(token))
 		outcome, failed := s.send(ctx, l.Email, message(s.Client.Config.From, l.Name, l.Email, "Invitation to "+company,
 			text, l.ID+"\n"+text, s.Now()))
-		if outcome == Failed {
+		switch outcome {
+		case Failed:
 			err = errors.Join(err, s.Store.LetterFailed(ctx, l.ID, s.Now().Add(retry(l.Failures))))
-		} else { // also where the replica is being stopped
+		case Sent, Refused: // also where the replica is being stopped
 			err = errors.Join(err, s.Store.LetterDone(context.WithoutCancel(ctx), l.ID))
 		}
 		if failed != nil || err != nil {
