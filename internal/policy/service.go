@@ -100,11 +100,19 @@ func (s Service) CreateBy(ctx context.Context, who access.Principal, n New) (Pol
 	if err := access.Grant(who, mayWrite, access.NoGate); err != nil {
 		return Policy{}, err
 	}
-	if who.Policies != nil {
-		return Policy{}, fault.New(fault.Forbidden, "creating a policy needs access to all policies: an administrator can grant it")
+	if err := MayCreate(who); err != nil {
+		return Policy{}, err
 	}
 	n.CompanyID, n.CompanySlug = who.CompanyID, who.CompanySlug
 	return s.Create(ctx, n, authorOf(who))
+}
+
+// MayCreate returns fault.Forbidden for a principal who is limited to some policies, and so would not see a new one.
+func MayCreate(who access.Principal) error {
+	if who.Policies != nil {
+		return fault.New(fault.Forbidden, "creating a policy needs access to all policies: an administrator can grant it")
+	}
+	return nil
 }
 
 // Delete leaves a tombstone; fault.Refused while devices use the policy. It returns how many

@@ -72,7 +72,7 @@ func TestForesee_Propose(t *testing.T) {
 	p, hidden := r.newPolicy("Warehouse", 2), r.newPolicy("Hidden", 1)
 	p, err := r.save(p, "CAMERA")
 	r.ok(err)
-	limited := r.key("k").Principal
+	key, limited := r.key("k").Principal, r.key("k").Principal
 	limited.Policies = []string{p.ID}
 	for _, c := range []struct {
 		name    string
@@ -93,12 +93,17 @@ func TestForesee_Propose(t *testing.T) {
 		{"a copy with a name of 50 characters", copyOf(p.ID, strings.Repeat("n", 50)), "", true, 0, proposal.Normal},
 		{"a copy with a name of 51 characters", copyOf(p.ID, strings.Repeat("n", 51)), fault.InvalidArguments, false, 0, ""},
 		{"a copy with a name that cannot be seen", copyOf(p.ID, "a\u200bb"), fault.InvalidArguments, false, 0, ""},
+		{"a copy by a caller who may not see it", copyOf(p.ID, "Third"), fault.Forbidden, false, 0, ""},
 		{"a rollback", rollback(p.ID, 1), "", true, 2, proposal.High},
 		{"a rollback to what it is", rollback(p.ID, 2), fault.Refused, true, 0, ""},
 		{"a rollback to no revision", rollback(p.ID, 9), fault.NotFound, false, 0, ""},
 	} {
+		by := key
+		if c.call.name != "create_policy" || c.want == fault.Forbidden {
+			by = limited
+		}
 		before := r.proposals()
-		got, code := r.foresees(limited, c.call)
+		got, code := r.foresees(by, c.call)
 		expect.Equal(t, c.name, expect.Values{"code": {code, c.want}, "known": {got != nil, c.known}, "made": {r.proposals(), before}})
 		if got != nil {
 			nothingYet := len(got.Effects) > 0 && got.Effects[0] == "Nothing changes until the proposal is applied."
@@ -106,7 +111,7 @@ func TestForesee_Propose(t *testing.T) {
 				"irreversible":              {got.Irreversible, false},
 				"says that nothing changes": {nothingYet, c.want == ""}})
 		}
-		expect.Equal(t, c.name, expect.Values{"code when proposed": {r.run(limited, c.call), c.want}})
+		expect.Equal(t, c.name, expect.Values{"code when proposed": {r.run(by, c.call), c.want}})
 	}
 }
 

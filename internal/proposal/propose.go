@@ -40,6 +40,9 @@ func (s *Service) draftChanges(ctx context.Context, call operation.Call, a Chang
 // restrictions, with changes of settings on top.
 func (s *Service) draftCopy(ctx context.Context, call operation.Call, a CopyArgs) (Proposal, error) {
 	changes := asChanges(a.Changes)
+	if err := policy.MayCreate(call.Principal); err != nil {
+		return Proposal{}, err
+	}
 	source, err := policy.Find(ctx, s.Policies, call.Principal, a.FromPolicyID)
 	if err != nil {
 		return Proposal{}, err

@@ -129,6 +129,8 @@ func TestTools_RightsApplyToTheNextCall(t *testing.T) {
 	ada.Change(func(u *account.User) { u.Policies = []string{p.ID} })
 	assistant.Call("get_policy_settings", map[string]any{"policyId": p.ID}).OK(t, nil)
 	refused("a policy beyond the person's", "get_policy_settings", map[string]any{"policyId": other.ID}, "not_found")
+	refused("a policy that the person would not see", "create_policy", map[string]any{"fromPolicyId": p.ID, "displayName": "Copy"},
+		"forbidden")
 	var page struct{ TotalElements int }
 	if assistant.Call("list_policies", nil).OK(t, &page); page.TotalElements != 1 {
 		t.Errorf("%d policies are listed for a person of one", page.TotalElements)
