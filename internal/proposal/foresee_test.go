@@ -93,7 +93,7 @@ func TestForesee_Propose(t *testing.T) {
 		{"a copy with a name of 50 characters", copyOf(p.ID, strings.Repeat("n", 50)), "", true, 0, proposal.Normal},
 		{"a copy with a name of 51 characters", copyOf(p.ID, strings.Repeat("n", 51)), fault.InvalidArguments, false, 0, ""},
 		{"a copy with a name that cannot be seen", copyOf(p.ID, "a\u200bb"), fault.InvalidArguments, false, 0, ""},
-		{"a copy by a caller who may not see it", copyOf(p.ID, "Third"), fault.Forbidden, false, 0, ""},
+		{"a copy by a caller who may not see it", copyOf(p.ID, "Third"), fault.Forbidden, true, 0, ""},
 		{"a rollback", rollback(p.ID, 1), "", true, 2, proposal.High},
 		{"a rollback to what it is", rollback(p.ID, 2), fault.Refused, true, 0, ""},
 		{"a rollback to no revision", rollback(p.ID, 9), fault.NotFound, false, 0, ""},
