@@ -74,6 +74,8 @@ func TestFilter_Words(t *testing.T) {
 			{name: "a word of a tag", Filter: asset.Filter{Text: "3"}, want: "100% spare_part, Desk phone Straße ﬁve, Front desk tablet"},
 			{name: "a whole tag", Filter: asset.Filter{Tags: []string{"Floor 3"}}, want: "Front desk tablet"},
 			{name: "another case", Filter: asset.Filter{Tags: []string{"floor 3"}}},
+			{name: "another case beside a word", Filter: asset.Filter{Text: "desk", Tags: []string{"floor 3"}}},
+			{name: "another case beside a tag", Filter: asset.Filter{Tags: []string{"Shop", "floor 3"}}},
 			{name: "two tags", Filter: asset.Filter{Tags: []string{"Floor 3", "Shop"}}, want: "Front desk tablet"},
 			{name: "two tags of different assets", Filter: asset.Filter{Tags: []string{"Floor 33", "Shop"}}},
 			{name: "half a tag", Filter: asset.Filter{Tags: []string{"Floor"}}},
