@@ -74,6 +74,7 @@ eventually page https://muster.localhost/readyz
 page http://muster.localhost/ | grep -q '<title>Sign in'
 eventually curl -sf "http://$(address muster1):8080/readyz"
 eventually curl -sf "http://$(address muster2):8080/readyz"
+test "$(page -o /dev/null -w '%{http_code}' https://muster.localhost/metrics || true)" = 404
 echo "compose: both replicas are ready, and Caddy answers with the page to sign in"
 
 echo "a long password of a test" >"$PROOF_DIR/password"

@@ -94,6 +94,9 @@ func (e Entry) changed(c clause) clause {
 		return c.words("a change of").name(e.target())
 	case 1:
 		c = c.words("the change of " + fields[0].Field + " of").name(e.target())
+		if fields[0].Field == "Name" {
+			return c.words(" from").name(fields[0].Before).words(" to").name(fields[0].After)
+		}
 		return c.words(" from " + value(fields[0].Before) + " to " + value(fields[0].After))
 	case 2:
 		return c.words("the changes of " + fields[0].Field + " and " + fields[1].Field + " of").name(e.target())
@@ -106,7 +109,7 @@ func value(text string) string {
 	if text == "" {
 		return "nothing"
 	}
-	if strings.ToUpper(text) != text {
+	if strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") != "" {
 		return text
 	}
 	text = strings.ToLower(strings.ReplaceAll(text, "_", " "))

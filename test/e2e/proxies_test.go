@@ -84,6 +84,11 @@ func (x proxyExample) roll(t *testing.T, env *servertest.Env, program string, po
 	acme := env.NewTenant("acme")
 	stops := []func(){start(0, 0), start(1, 1)}
 	x.run(t, program, ports)
+	for _, path := range []string{"/metrics", "/%6detrics", "/metrics?a"} {
+		if status, text := servertest.Fetch(t, fmt.Sprintf("http://127.0.0.1:%d%s", ports[2], path)); status != http.StatusNotFound {
+			t.Errorf("the proxy answers %s with %d: %.100s", path, status, text)
+		}
+	}
 	load := &proxyLoad{address: fmt.Sprintf("http://127.0.0.1:%d", ports[2])}
 	load.start(t, env, acme.Company)
 	ordering, stop := context.WithCancel(t.Context())
