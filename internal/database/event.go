@@ -105,7 +105,7 @@ func (db *DB) tellProposal(ctx context.Context, t *tx, p proposal.Proposal, acti
 	ended := event.Event{CompanyID: p.CompanyID, PolicyID: p.PolicyID, ProposalID: p.ID,
 		Owner: event.OwnerOf(p.Owner.Kind, p.Owner.ID, p.Owner.UserID)}
 	switch {
-	case action == activity.ProposalMade && p.NeedsApproval(), action == activity.ApprovalVoid: // it waits again
+	case action == activity.ProposalMade && p.NeedsApproval(), action == activity.ApprovalVoid && p.AwaitsApproval(): // it waits again
 		ended.Type = event.ProposalWaiting
 	case action == activity.ProposalApproved && outcome == activity.OK:
 		ended.Type = event.ProposalApproved

@@ -19,7 +19,7 @@ const onTheWay = `SELECT DISTINCT m.policy_id AS id, COALESCE((SELECT p.version 
 
 const movesElsewhere = openMoves + `
 	AND m.asset_id = ? AND m.policy_id <> ? AND NOT (m.state = 'SENT' AND EXISTS (SELECT 1 FROM commands l WHERE l.asset_id = m.asset_id
-	AND l.epoch = m.epoch AND l.type = 'CHANGE_POLICY' AND l.created_at > m.created_at AND l.policy_id = d.policy_id AND l.state IN ('SENT', 'SUCCEEDED')))`
+	AND l.epoch = m.epoch AND l.type = 'CHANGE_POLICY' AND l.created_at > m.created_at AND l.policy_id = d.policy_id AND l.state IN ('SENT', 'SUCCESS')))`
 
 // OnTheWay implements command.Store.
 func (db *DB) OnTheWay(ctx context.Context, assetID, except string) ([]approval.Policy, error) {

@@ -111,7 +111,7 @@ const moveSettles = time.Minute
 func (h lockedAsset) movedSince(ctx context.Context, t *tx, o enrollment.Observation) bool {
 	return o.Management == asset.Platform && o.PolicyID != "" && o.PolicyID != h.policyID && t.holds(ctx,
 		`SELECT id FROM commands WHERE asset_id = ? AND epoch = ? AND created_at > ? AND type = 'CHANGE_POLICY' AND policy_id = ?
-		AND state IN ('SENT', 'SUCCEEDED') LIMIT 1`, h.id, h.epoch, millis(o.ObservedAt.Add(-moveSettles)), h.policyID)
+		AND state IN ('SENT', 'SUCCESS') LIMIT 1`, h.id, h.epoch, millis(o.ObservedAt.Add(-moveSettles)), h.policyID)
 }
 
 // mayMove fails with fault.Refused if the observation moves an agent to a policy that was deleted after the move was

@@ -19,6 +19,8 @@ var (
 	ownerEnds       = callerEnds(`v.owner_kind`, `v.owner_id`, `v.owner_user_id`)
 	// appliable is the condition that the maker of a proposal v can still apply it. Both parameters are the present.
 	appliable = `v.status = 'PENDING' AND v.expires_at > ? AND ` + ownerEnds + ` NOT BETWEEN 1 AND ?`
+	// currentlyAppliable is appliable, of a policy that was not saved or deleted since.
+	currentlyAppliable = appliable + ` AND COALESCE((SELECT n.version = v.base_version AND NOT n.deleted FROM policies n WHERE n.id = v.policy_id), FALSE)`
 )
 
 // lightColumns are all but the document, which may be large.
@@ -246,7 +248,7 @@ func (db *DB) CompanyProposals(ctx context.Context, q proposal.Query) ([]proposa
 		where, args = where+` AND v.policy_id = ?`, append(args, q.PolicyID)
 	}
 	if q.Waiting {
-		where, args = where+` AND `+appliable, append(args, millis(db.now()), millis(db.now()))
+		where, args = where+` AND `+currentlyAppliable, append(args, millis(db.now()), millis(db.now()))
 	}
 	before := int64(math.MaxInt64)
 	if !q.Before.CreatedAt.IsZero() {
@@ -259,7 +261,7 @@ func (db *DB) CompanyProposals(ctx context.Context, q proposal.Query) ([]proposa
 
 // WaitingProposals counts proposals that can still be applied; ids nil: of all policies, else of these.
 func (db *DB) WaitingProposals(ctx context.Context, companyID string, ids []string) (int, error) {
-	where, args := within(`v.company_id = ? AND `+appliable, []any{companyID, millis(db.now()), millis(db.now())}, ids)
+	where, args := within(`v.company_id = ? AND `+currentlyAppliable, []any{companyID, millis(db.now()), millis(db.now())}, ids)
 	return value[int](ctx, db.read(), `SELECT COUNT(*) FROM proposals v WHERE `+where, args...)
 }
 

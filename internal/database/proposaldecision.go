@@ -111,7 +111,7 @@ func (db *DB) voidChange(ctx context.Context, t *tx, p proposal.Proposal, why er
 		p.ID)
 	t.check(mailAgain(ctx, t, p.CompanyID, p.ID))
 	t.changed(p.CompanyID, "proposal", p.ID)
-	p.Outcome = fault.From(why).Detail
+	p.Outcome, p.Approval = fault.From(why).Detail, proposal.Approval{}
 	return db.recordProposal(ctx, t, p, activity.ApprovalVoid, activity.Refused)
 }
 
