@@ -103,7 +103,7 @@ final class Executor {
                 continue; // the service does not know yet that we have it, or is to be asked
             }
             if (late(e.command)) {
-                if (!agent.offered.unsure) { // else the check-in that follows corrects the clock first
+                if (!agent.offered.clockUnverified) { // else the check-in that follows corrects the clock first
                     fail(e, "expired before the device could run it");
                 }
                 continue;
