@@ -71,7 +71,11 @@ final class Reports {
         return "status reported";
     }
 
+    /** delivered notes that the service has answered a request. Every status report has the crash of the process before. */
     void delivered(Map<String, Object> request) {
+        if (request.containsKey("status") && agent.options.crashReported != null) {
+            agent.options.crashReported.run();
+        }
         status = null;
         location = null;
     }
