@@ -49,6 +49,11 @@ public final class Agent implements Closeable {
         steps = options.steps;
         store = new Store(options.directory);
         link = new Link(store, options.transport, options.keys, clock);
+        try {
+            store.sweepLeftovers();
+        } catch (IOException e) { // they cost space only
+            log.warn("leftovers not removed", e);
+        }
         journal = Journal.open(store.path(Store.JOURNAL), link.serviceTime());
         policy = new Policy(this);
         reports = new Reports(this);
@@ -107,6 +112,7 @@ public final class Agent implements Closeable {
 
     @Override
     public void close() throws IOException {
+        link.close(); // the wake stream's thread or a download may go on for a while
         journal.close();
     }
 

@@ -129,6 +129,20 @@ public final class BreakTest {
         }
     }
 
+    /** What still runs of an agent that was closed does not bring back the identity of before. */
+    @Test
+    public void aClosedAgentChangesNoIdentity() throws Exception {
+        Fixture fixture = new Fixture();
+        Agent closed = fixture.open();
+        closed.close();
+        try (Agent agent = fixture.open()) {
+            agent.rotate();
+        }
+        closed.link.trust.keepTime(fixture.now + 48 * 3_600_000);
+        assertThrows(IOException.class, closed.link::take);
+        assertEquals("device-b", new Store(fixture.directory).identity().key);
+    }
+
     /** A new key that the service has is the device's, also if that cannot be written down. */
     @Test
     public void aFullDiskKeepsTheKeyThatTheServiceHas() throws Exception {
