@@ -129,6 +129,24 @@ public final class BreakTest {
         }
     }
 
+    /** A command for which the system lacks a method fails. It does not break the agent at each start. */
+    @Test
+    public void aMethodThatTheSystemLacksCostsOneCommand() throws Exception {
+        Fixture fixture = new Fixture() {
+            @Override
+            public String act(Action action) {
+                throw new NoSuchMethodError("lockNow");
+            }
+        };
+        try (Agent agent = fixture.open()) {
+            agent.offered.add(fixture.order("k1", "c1", Command.LAUNCH));
+            agent.once();
+            Entry e = agent.journal.entry("c1");
+            assertEquals("CONFIRMED FAILED the system refused: java.lang.NoSuchMethodError: lockNow",
+                    e.stage + " " + e.result + " " + e.outcome);
+        }
+    }
+
     /** What still runs of an agent that was closed does not bring back the identity of before. */
     @Test
     public void aClosedAgentChangesNoIdentity() throws Exception {
