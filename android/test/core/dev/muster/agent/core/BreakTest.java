@@ -161,6 +161,12 @@ public final class BreakTest {
         assertEquals("device-b", new Store(fixture.directory).identity().key);
     }
 
+    /** A long secret, which an answer may hold that is not the service's, does not break the thread that logs it. */
+    @Test
+    public void aLongSecretCanBeLogged() {
+        assertEquals("password=[redacted]!", LogFile.clean("password=\"" + String.join("", Collections.nCopies(100_000, "x\\\"")) + "\"!"));
+    }
+
     /** A new key that the service has is the device's, also if that cannot be written down. */
     @Test
     public void aFullDiskKeepsTheKeyThatTheServiceHas() throws Exception {
