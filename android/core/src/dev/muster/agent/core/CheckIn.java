@@ -181,7 +181,11 @@ final class CheckIn {
         }
         applied.reported |= request.containsKey("policy");
         if (holds || request.containsKey("policy")) {
-            agent.policy.save();
+            try {
+                agent.policy.save();
+            } catch (IOException e) { // it holds back nothing else: after the next start it is reported again
+                agent.log.warn("cannot write down what the service has of the policy", e);
+            }
         }
     }
 

@@ -47,7 +47,11 @@ final class Executor {
         }
         reportAgain();
         recovered = true;
-        agent.policy.restore(boot);
+        try {
+            agent.policy.restore(boot);
+        } catch (IOException e) { // it holds back nothing else
+            agent.log.warn("cannot restore what the policy set", e);
+        }
         execute(false);
     }
 

@@ -129,6 +129,24 @@ public final class BreakTest {
         }
     }
 
+    /** A device whose disk is full when a setting of connectivity is to be set again stays in touch. */
+    @Test
+    public void aFullDiskThatHoldsBackARepairHoldsBackNoCheckIn() throws Exception {
+        Fixture fixture = new Fixture();
+        fixture.holds("WIFI_STATE", "DISABLED");
+        fixture.shows.put("WIFI_STATE", "ENABLED");
+        try (Agent agent = fixture.open()) {
+            agent.policy.applied.settings.set(0, new SettingReport("WIFI_STATE", SettingReport.FAILED, "no"));
+            File applied = new File(fixture.directory, Store.APPLIED); // no file can take a folder's place
+            assertTrue(applied.delete() && applied.mkdir());
+            fixture.elapsed += 7 * 3_600_000;
+            agent.once();
+            agent.once();
+        }
+        assertEquals("check-ins", 2, fixture.checkIns.size());
+        assertEquals("it is not set before it is noted", "ENABLED", fixture.shows.get("WIFI_STATE"));
+    }
+
     /** A command for which the system lacks a method fails. It does not break the agent at each start. */
     @Test
     public void aMethodThatTheSystemLacksCostsOneCommand() throws Exception {
