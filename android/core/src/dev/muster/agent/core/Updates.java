@@ -356,10 +356,10 @@ final class Updates {
         }
         Note next = Note.of(note.want, BEGAN);
         next.tries = note.tries;
-        to(next);
-        reported = true;
-        agent.steps.before("before install");
         try {
+            to(next);
+            reported = true;
+            agent.steps.before("before install");
             installer.install(file(), note.want);
         } catch (RestartException e) {
             throw e;
