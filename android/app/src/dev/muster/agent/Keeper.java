@@ -327,19 +327,16 @@ final class Keeper implements Runnable, Log {
             public Answer send(String method, String url, Map<String, String> headers, byte[] body, int silence) throws IOException {
                 Answer answer = http.send(method, url, headers, body, silence);
                 if (answer.status() == 200) {
-                    answered(url);
+                    answered();
                 }
                 return answer;
             }
         };
     }
 
-    private synchronized void answered(String url) {
+    private synchronized void answered() {
         contact = System.currentTimeMillis();
         trouble = "";
-        if (url.endsWith("/checkin")) {
-            files.dropCrash(); // the check-in reported it
-        }
         if (state == State.SUPERSEDED || state == State.LOST) {
             state = State.ENROLLED; // the service accepts the device: the error has passed
         }
@@ -357,7 +354,14 @@ final class Keeper implements Runnable, Log {
         o.transport = transport(Status.pins(files.directory));
         o.clock = CLOCK;
         o.awake = awake;
-        o.crash = files.crash();
+        final String crash = files.crash();
+        o.crash = crash;
+        o.crashReported = new Runnable() {
+            @Override
+            public void run() {
+                files.dropCrash(crash);
+            }
+        };
         o.log = this;
         o.kept = log;
         o.installer = installer;

@@ -106,8 +106,11 @@ final class StateFiles {
         }
     }
 
-    synchronized void dropCrash() {
-        crash.delete();
+    /** dropCrash forgets what broke, unless another crash was saved since. */
+    synchronized void dropCrash(String what) {
+        if (crash().equals(what)) {
+            crash.delete();
+        }
     }
 
     /** beginLeaving notes that the device is being given back: Keeper ends the ownership once the service knows. */

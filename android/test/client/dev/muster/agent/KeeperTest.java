@@ -40,6 +40,7 @@ public final class KeeperTest extends Client {
     private volatile String former = ""; // the device that has ended
     private volatile String unknown = ""; // the device whose key the service does not know
     private volatile String action = "superseded"; // what its tombstone says
+    private volatile String crash = ""; // is saved while the service answers a report with a crash; empty: none
     private Keeper keeper;
     private final Keys signer = new Keys(); // the service's
 
@@ -51,6 +52,10 @@ public final class KeeperTest extends Client {
             public void handle(HttpExchange e) throws IOException {
                 latest = new String(e.getRequestBody().readAllBytes(), StandardCharsets.UTF_8);
                 requests.append(latest);
+                if (!crash.isEmpty() && latest.contains("the process before this one broke")) {
+                    files.saveCrash(crash);
+                    crash = "";
+                }
                 byte[] body = say(e).getBytes(StandardCharsets.UTF_8);
                 e.sendResponseHeaders(refuses(e) ? 410 : stranger(e) ? 401 : status, body.length);
                 e.getResponseBody().write(body);
@@ -180,6 +185,27 @@ public final class KeeperTest extends Client {
         assertEquals("", files.crash());
         assertTrue(requests.toString(), requests.toString()
                 .contains("\"agentErrors\":[\"the process before this one broke: the thread main: java.lang.Error\"]"));
+    }
+
+    /** Only the crash that a check-in carried is forgotten when it is answered. */
+    @Test
+    public void aCrashDuringACheckInIsKept() throws Exception {
+        enrolled(app, address(), spki());
+        files.saveCrash("first");
+        crash = "second";
+        status = 200;
+        answer = "{\"nextSeconds\":60}";
+        keeper.start();
+        for (int i = 0; i < 400 && !crash.isEmpty(); i++) {
+            Thread.sleep(20);
+        }
+        int reported = requests.length();
+        for (int i = 0; i < 400 && requests.length() == reported; i++) { // a check-in without a report
+            keeper.hint();
+            Thread.sleep(20);
+        }
+        Thread.sleep(200); // for its answer
+        assertEquals("second", files.crash());
     }
 
     /** A code that the disk damaged keeps an enrolled device from nothing. */

@@ -12,7 +12,7 @@ import java.util.Map;
  * at any point: see Journal.
  */
 public final class Agent implements Closeable {
-    /** MAX_ROUNDS bounds the check-ins of one once: each has news for the service. */
+    /** MAX_ROUNDS bounds the check-ins of one once: each sends the service something. */
     private static final int MAX_ROUNDS = 20;
     /** MAX_ONCE is how long the device stays awake for one once, in milliseconds. */
     static final long MAX_ONCE = 3 * 60_000;
@@ -49,6 +49,11 @@ public final class Agent implements Closeable {
         steps = options.steps;
         store = new Store(options.directory);
         link = new Link(store, options.transport, options.keys, clock);
+        try {
+            store.sweepLeftovers();
+        } catch (IOException e) { // they cost space only
+            log.warn("leftovers not removed", e);
+        }
         journal = Journal.open(store.path(Store.JOURNAL), link.serviceTime());
         policy = new Policy(this);
         reports = new Reports(this);
@@ -107,6 +112,7 @@ public final class Agent implements Closeable {
 
     @Override
     public void close() throws IOException {
+        link.close(); // the wake stream's thread or a download may go on for a while
         journal.close();
     }
 
@@ -119,9 +125,9 @@ public final class Agent implements Closeable {
         executor.recover();
         eraser.eraseAgain();
         offered.take();
-        IOException late = prepare();
+        IOException deferred = prepare();
         for (int i = 0; i < MAX_ROUNDS; i++) {
-            List<Object> sent = words();
+            List<Object> sent = ackStates();
             CheckIn.Round round = checkIn.round();
             long next = round.next;
             List<Entry> started = journal.entries(Entry.STARTED);
@@ -130,44 +136,45 @@ public final class Agent implements Closeable {
                 next = started.get(0).command.type.equals(Command.WIPE) ? Eraser.RETRY_INTERVAL : RESTART_WAIT;
                 executor.recover();
             }
-            List<Object> unsent = words();
+            List<Object> unsent = ackStates();
             if (!sent.containsAll(unsent)) {
-                continue; // words about commands go before the policy, which may take long
+                continue; // acknowledgments go before the policy, which may take long
             }
             round.follow();
-            if (late != null) {
-                throw late;
+            if (deferred != null) {
+                throw deferred;
             }
-            if (!hasNews()) {
+            if (!hasUnsent()) {
                 return next;
             }
-            if (!unsent.isEmpty() && unsent.size() == sent.size() && words().size() == unsent.size() && !policy.applied.unreported()) {
+            if (!unsent.isEmpty() && unsent.size() == sent.size() && acks().size() == unsent.size() && !policy.applied.unreported()) {
                 throw new IOException("the service did not confirm what it was told about commands");
             }
         }
         return RESTART_WAIT;
     }
 
-    /** prepare does what goes before a check-in, and returns what could not be had of the service. It holds back nothing else. */
+    /** prepare does what goes before a check-in. It returns the error of a request that failed, to be thrown after the check-in. */
     private IOException prepare() throws IOException {
-        IOException late = null;
+        IOException deferred = null;
         try {
             Order.obey(this);
         } catch (IOException e) {
-            late = later(e);
+            deferred = defer(e);
         }
         try {
             rotation.due();
         } catch (IOException e) {
-            late = later(e);
+            deferred = defer(e);
         } catch (RuntimeException e) { // of the system that makes and holds keys
             reports.broke("the change of the key", e);
-            late = new IOException("cannot change the key: " + e.getMessage(), e);
+            deferred = new IOException("cannot change the key: " + e.getMessage(), e);
         }
-        return late;
+        return deferred;
     }
 
-    private IOException later(IOException e) throws IOException {
+    /** defer returns the error to throw after the check-in. It throws one that means that there is no check-in. */
+    private IOException defer(IOException e) throws IOException {
         IOException then = refused(e);
         if (then instanceof EndedException || then instanceof SupersededException) {
             throw then;
@@ -175,8 +182,8 @@ public final class Agent implements Closeable {
         return then;
     }
 
-    /** words are the acks without their times: what a service confirms. */
-    private List<Object> words() {
+    /** ackStates are the acks as command ids and states: what a service confirms. */
+    private List<Object> ackStates() {
         List<Object> all = new ArrayList<>();
         for (Object ack : acks()) {
             Map<?, ?> a = (Map<?, ?>) ack;
@@ -185,12 +192,12 @@ public final class Agent implements Closeable {
         return all;
     }
 
-    /** hasNews reports whether the service lacks something that the agent knows. */
-    private boolean hasNews() {
-        return !acks().isEmpty() || policy.applied.unreported() || reports.status != null || reports.fix != null || updates.news();
+    /** hasUnsent reports whether the service lacks something that the agent knows. */
+    private boolean hasUnsent() {
+        return !acks().isEmpty() || policy.applied.unreported() || reports.status != null || reports.location != null || updates.unsent();
     }
 
-    /** acks are the words that the service has not confirmed. */
+    /** acks are the acknowledgments that the service has not confirmed. */
     List<Object> acks() {
         List<Object> acks = new ArrayList<>();
         for (Entry e : journal.entries(Entry.DONE)) {

@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** CheckIn is the one call of daily life, with what follows from its answer. */
+/** CheckIn sends a check-in and applies its answer. */
 final class CheckIn {
     private final Agent agent;
     private final Fit fit;
@@ -20,18 +20,18 @@ final class CheckIn {
 
     private static final long MAX_NEXT = 3600;
 
-    /** Round is what follows from a check-in. */
+    /** Round is an answered check-in whose policy, update and remaining commands are still to be carried out. */
     final class Round {
         private final String boot;
         private final Link.Reply reply;
-        private final Object report; // of an update, as it was sent; null: none
-        /** next is when to come back, in milliseconds. */
+        private final Object updateReport; // as it was sent; null: none
+        /** next is the time until the next check-in, in milliseconds. */
         final long next;
 
-        Round(String boot, Link.Reply reply, Object report) throws IOException {
+        Round(String boot, Link.Reply reply, Object updateReport) throws IOException {
             this.boot = boot;
             this.reply = reply;
-            this.report = report;
+            this.updateReport = updateReport;
             next = Math.min(Math.max(reply.answer.number("nextSeconds"), MIN_NEXT), MAX_NEXT) * 1000;
         }
 
@@ -40,43 +40,43 @@ final class CheckIn {
          * command that cannot reach the service holds back neither the policy nor an update.
          */
         void follow() throws IOException {
-            IOException late = null;
+            IOException deferred = null;
             try {
                 agent.executor.execute(true);
             } catch (IOException e) {
                 if (!Executor.unreached(e)) {
                     throw e;
                 }
-                late = e;
+                deferred = e;
             }
             if (!agent.executor.goingDown(boot)) {
-                late = bring(late);
+                deferred = applyAssigned(deferred);
             }
-            if (late != null) {
-                throw late;
+            if (deferred != null) {
+                throw deferred;
             }
         }
 
-        /** bring follows the policy and an update, and returns why the policy cannot be applied; else what failed before. */
-        private IOException bring(IOException before) throws IOException {
-            IOException late = before;
+        /** applyAssigned applies the policy and the update, and returns why the policy cannot be applied; else the error before. */
+        private IOException applyAssigned(IOException before) throws IOException {
+            IOException deferred = before;
             try {
                 agent.policy.follow(reply.answer, reply.sequence, false);
             } catch (IOException e) {
-                late = new IOException("cannot apply the policy: " + e.getMessage(), e);
+                deferred = new IOException("cannot apply the policy: " + e.getMessage(), e);
             }
             try {
-                agent.updates.hear(report, reply.answer, reply.sequence);
+                agent.updates.receive(updateReport, reply.answer, reply.sequence);
             } catch (RestartException e) {
                 throw e;
             } catch (IOException e) { // it holds back nothing else
                 agent.log.warn("cannot update", e);
             }
-            return late;
+            return deferred;
         }
     }
 
-    /** round is one check-in with its commands, but for those that need the service again. */
+    /** round checks in once and runs the commands that need no further request. */
     Round round() throws IOException {
         String boot = agent.device.bootId();
         Map<String, Object> request = compose(boot);
@@ -84,13 +84,13 @@ final class CheckIn {
         long began = agent.clock.elapsed();
         Link.Reply reply;
         try {
-            reply = fit.tell(request);
+            reply = fit.sendCheckIn(request);
             agent.reached = true;
         } catch (IOException e) {
             agent.reached = false;
             throw agent.refused(e);
         }
-        agent.offered.unsure = false;
+        agent.offered.clockUnverified = false;
         agent.eraser.answered();
         delivered(request, reply.answer, began);
         learn(agent, reply.answer);
@@ -104,7 +104,7 @@ final class CheckIn {
         Applied applied = agent.policy.applied;
         if (agent.reports.status == null && (applied.unreported() || agent.reports.unreported())) {
             try {
-                agent.reports.collect(false); // what the policy lets the device tell has changed with it
+                agent.reports.collect(false); // what the policy lets the device report has changed with it
             } catch (IOException e) {
                 agent.log.warn("cannot report with the policy", e);
             }
@@ -115,7 +115,7 @@ final class CheckIn {
         put(request, "status", agent.reports.status);
         put(request, "build", agent.updates.build());
         put(request, "update", agent.updates.report());
-        put(request, "location", agent.reports.fix == null ? null : agent.reports.fix.json());
+        put(request, "location", agent.reports.location == null ? null : agent.reports.location.json());
         if (!applied.policy.none() && (!applied.reported || agent.reports.status != null)) { // a status report is about it, too
             Map<String, Object> policy = applied.policy.json();
             policy.put("settings", applied.settingsJson());
@@ -165,7 +165,7 @@ final class CheckIn {
         if (!entries.isEmpty()) {
             agent.journal.write(entries.toArray(new Entry[0]));
         }
-        if (ended) { // the service knows: nothing is left to report
+        if (ended) { // the service knows: nothing is left to be sent
             agent.destroy();
             throw new EndedException();
         }
@@ -181,7 +181,11 @@ final class CheckIn {
         }
         applied.reported |= request.containsKey("policy");
         if (holds || request.containsKey("policy")) {
-            agent.policy.save();
+            try {
+                agent.policy.save();
+            } catch (IOException e) { // it holds back nothing else: after the next start it is reported again
+                agent.log.warn("cannot write down what the service has of the policy", e);
+            }
         }
     }
 
@@ -207,7 +211,7 @@ final class CheckIn {
             if (known == null) {
                 received(agent, c, entries);
             } else if (known.is(Entry.CONFIRMED)) {
-                // The service has forgotten: say it again, and make again what was reported.
+                // The service has forgotten: acknowledge it again, and collect its report again.
                 entries.add(c.reports() ? Entry.received(c, known.at) : known.unconfirmed());
             }
         }

@@ -47,7 +47,11 @@ final class Executor {
         }
         reportAgain();
         recovered = true;
-        agent.policy.restore(boot);
+        try {
+            agent.policy.restore(boot);
+        } catch (IOException e) { // it holds back nothing else
+            agent.log.warn("cannot restore what the policy set", e);
+        }
         execute(false);
     }
 
@@ -103,7 +107,7 @@ final class Executor {
                 continue; // the service does not know yet that we have it, or is to be asked
             }
             if (late(e.command)) {
-                if (!agent.offered.unsure) { // else the check-in that follows corrects the clock first
+                if (!agent.offered.clockUnverified) { // else the check-in that follows corrects the clock first
                     fail(e, "expired before the device could run it");
                 }
                 continue;

@@ -13,12 +13,12 @@ final class Fit {
     /** MAX_REPORTING is how large a check-in may be. The service keeps a report of MAX_BODY, and adds to it. */
     private static final int MAX_REPORTING = MAX_BODY - (16 << 10);
     /**
-     * MAX_WORDS is how many words about commands a check-in has. With as many of the longest, and nothing that the
-     * device reports of itself, it is smaller than MAX_BODY.
+     * MAX_ACKS is the most acknowledgments in one check-in. With as many of the longest, and nothing that the device
+     * reports of itself, it is smaller than MAX_BODY.
      */
-    private static final int MAX_WORDS = 32;
-    /** ABOUT_APPS is more than what a report says in bytes of the apps that it lacks. */
-    private static final int ABOUT_APPS = 200;
+    private static final int MAX_ACKS = 32;
+    /** APPS_NOTE_SIZE is the most bytes that the note about left-out apps adds to a report. */
+    private static final int APPS_NOTE_SIZE = 200;
 
     private final Agent agent;
 
@@ -27,10 +27,10 @@ final class Fit {
     }
 
     /**
-     * tell sends a check-in, with fewer apps if it is too large. What is too large nevertheless, or is refused for its
+     * sendCheckIn sends a check-in, with fewer apps if it is too large. What is too large nevertheless, or is refused for its
      * form, goes without what the device reports of itself and is not sent again. The request becomes what was sent.
      */
-    Link.Reply tell(Map<String, Object> request) throws IOException {
+    Link.Reply sendCheckIn(Map<String, Object> request) throws IOException {
         Exception why;
         try {
             return agent.link.exchange("POST", "/checkin", fit(request));
@@ -54,7 +54,7 @@ final class Fit {
         if (body.length > MAX_REPORTING && request.containsKey("status")) {
             agent.log.warn("apps left out of a report that is too large", body.length);
             Map<String, Object> status = new LinkedHashMap<>(Fields.of(request.get("status")).map());
-            status.put("values", fewerApps(Fields.of(status.get("values")), body.length - MAX_REPORTING + ABOUT_APPS));
+            status.put("values", fewerApps(Fields.of(status.get("values")), body.length - MAX_REPORTING + APPS_NOTE_SIZE));
             request.put("status", status);
             body = Text.bytes(Json.write(request));
         }
@@ -109,9 +109,9 @@ final class Fit {
         }
     }
 
-    /** someAcks are the words that the next check-in has. */
+    /** someAcks are the acknowledgments in the next check-in. */
     List<Object> someAcks() {
         List<Object> acks = agent.acks();
-        return acks.subList(0, Math.min(acks.size(), MAX_WORDS));
+        return acks.subList(0, Math.min(acks.size(), MAX_ACKS));
     }
 }

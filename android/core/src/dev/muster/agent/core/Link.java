@@ -35,6 +35,7 @@ final class Link {
     private Identity id;
     private DeviceKey key;
     private long next; // the next sequence number
+    private boolean closed;
 
     Link(Store store, Transport transport, KeyStore keys, Clock clock) throws IOException {
         this.store = store;
@@ -71,6 +72,7 @@ final class Link {
      * brought back.
      */
     synchronized void save(Identity changed) throws IOException {
+        checkOpen();
         Identity disk = store.identity();
         if (!disk.deviceId.equals(changed.deviceId)) {
             throw new NotEnrolledException();
@@ -79,6 +81,17 @@ final class Link {
         store.save(Store.IDENTITY, changed.json());
         id = changed;
         Obeyed.keep(store, changed);
+    }
+
+    /** close ends all requests and saves: another agent of this process may have changed the identity since. */
+    synchronized void close() {
+        closed = true;
+    }
+
+    private void checkOpen() throws IOException {
+        if (closed) {
+            throw new IOException("this agent was closed");
+        }
     }
 
     /** hold makes an identity the agent's that cannot be written down. */
@@ -118,6 +131,7 @@ final class Link {
 
     /** take reserves the next sequence number. */
     synchronized long take() throws IOException {
+        checkOpen();
         if (next >= id.reserved) {
             Identity more = id.copy();
             more.reserved = next + RESERVE;

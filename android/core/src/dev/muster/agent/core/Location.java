@@ -2,7 +2,7 @@ package dev.muster.agent.core;
 
 import java.util.Map;
 
-/** Location is a fix. */
+/** Location is where the device is or was. */
 public final class Location {
     public final double latitude;
     public final double longitude;

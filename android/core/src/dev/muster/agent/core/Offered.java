@@ -15,8 +15,8 @@ final class Offered {
     private final Agent agent;
     private List<Envelope> waiting = new ArrayList<>();
     private List<Envelope> unopened = new ArrayList<>(); // signed with a key that the next check-in may announce
-    /** unsure is whether the stream brought commands since a check-in was answered, which corrects the clock. */
-    boolean unsure;
+    /** clockUnverified is whether the stream brought commands since a check-in was answered, which corrects the clock. */
+    boolean clockUnverified;
 
     Offered(Agent agent) {
         this.agent = agent;
@@ -51,7 +51,7 @@ final class Offered {
             }
         }
         if (!known.isEmpty()) {
-            unsure = true;
+            clockUnverified = true;
             CheckIn.accept(agent, known);
             agent.executor.execute(false);
         }

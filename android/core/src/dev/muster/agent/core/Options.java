@@ -19,6 +19,8 @@ public final class Options {
     public Awake awake = Awake.NONE;
     /** crash is what ended the process before this one, in one line; empty: nothing did. The service gets it. */
     public String crash = "";
+    /** crashReported is called after the service has received crash; null: nothing is. It may be called several times. */
+    public Runnable crashReported;
     /** installer installs updates of the agent; null: it reports its version only. */
     public Installer installer;
 }

@@ -186,7 +186,7 @@ final class Policy {
     void restore(String boot) throws IOException {
         if (applied.guard != null && guardIsOver(boot)) {
             for (Map.Entry<String, String> e : applied.guard.before.entrySet()) {
-                Settings.apply(agent.device, e.getKey(), e.getValue()); // what cannot be restored now is tried at the next start
+                Settings.apply(agent.device, e.getKey(), e.getValue()); // one that cannot be restored holds back no other
             }
             rolledBack(applied.guard.before);
             applied.guard = null;

@@ -13,7 +13,7 @@ final class Redaction {
     /** MEMBER is a secret by its name: name=value, "name": "value", or the same as text in JSON. */
     private static final Pattern MEMBER = Pattern.compile(
             "(?i)((?:password|passphrase|passwd|secret|token|signature|proof|private.?key)s?[\\\\\"']*\\s*[:=]\\s*|\\bkey=)"
-                    + "(?:\\\\\"[^\\\\\"]*\\\\\"|\"(?:[^\"\\\\]|\\\\.)*\"|[^\\s,;&]+)");
+                    + "(?:\\\\\"[^\\\\\"]*\\\\\"|\"(?:[^\"\\\\]|\\\\.)*+\"|[^\\s,;&]+)");
     /** USER is what an address says of a user. */
     private static final Pattern USER = Pattern.compile("://[^/\\s@\"]*@");
     /** PREFIXED are secrets that say what they are. */

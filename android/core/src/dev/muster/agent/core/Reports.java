@@ -12,7 +12,8 @@ final class Reports {
     /** status is to be sent with the next check-in; null: none. */
     Map<String, Object> status;
 
-    Location fix;
+    /** location is to be sent with the next check-in; null: none. */
+    Location location;
     List<String> capabilities; // those that the service knows; null: none
     /** MAX_TROUBLES is how many troubles are kept; those that come later are in the log only. */
     private static final int MAX_TROUBLES = 8;
@@ -47,16 +48,16 @@ final class Reports {
         }
     }
 
-    /** collect makes a report, or takes a fix, for the next check-in. */
-    String collect(boolean location) throws IOException {
-        Report report = agent.device.report(new Reporting(agent.policy.applied.wanted, location));
+    /** collect collects a status report, or the location, for the next check-in. It returns the outcome in one line. */
+    String collect(boolean locate) throws IOException {
+        Report report = agent.device.report(new Reporting(agent.policy.applied.wanted, locate));
         long now = agent.link.serviceTime();
-        if (location) {
+        if (locate) {
             if (report.location == null) {
                 throw DeviceException.noFix();
             }
-            fix = report.location.by(now - agent.clock.now());
-            return fix.stale ? "last known location reported, " + (now - fix.at) / 1000 + "s old" : "location reported";
+            location = report.location.by(now - agent.clock.now());
+            return location.stale ? "last known location reported, " + (now - location.at) / 1000 + "s old" : "location reported";
         }
         Map<String, Object> values = new LinkedHashMap<>(report.values);
         synchronized (troubles) {
@@ -70,8 +71,12 @@ final class Reports {
         return "status reported";
     }
 
+    /** delivered notes that the service has answered a request. Every status report has the crash of the process before. */
     void delivered(Map<String, Object> request) {
+        if (request.containsKey("status") && agent.options.crashReported != null) {
+            agent.options.crashReported.run();
+        }
         status = null;
-        fix = null;
+        location = null;
     }
 }

@@ -5,7 +5,7 @@ import java.util.Map;
 
 /**
  * SafeDevice makes a refusal of whatever else a device throws: a SecurityException of the system
- * below costs one setting or command, not the agent.
+ * below, or a method that it lacks, costs one setting or command, not the agent.
  */
 final class SafeDevice implements Device {
     private final Device device;
@@ -14,7 +14,7 @@ final class SafeDevice implements Device {
         this.device = device;
     }
 
-    private static DeviceException refusal(RuntimeException e) {
+    private static DeviceException refusal(Throwable e) {
         DeviceException refused = DeviceException.failed("the system refused: " + e);
         refused.initCause(e);
         return refused;
@@ -24,7 +24,7 @@ final class SafeDevice implements Device {
     public Map<String, Object> facts() throws DeviceException {
         try {
             return device.facts();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | LinkageError | VirtualMachineError e) {
             throw refusal(e);
         }
     }
@@ -33,7 +33,7 @@ final class SafeDevice implements Device {
     public List<String> capabilities() throws DeviceException {
         try {
             return device.capabilities();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | LinkageError | VirtualMachineError e) {
             throw refusal(e);
         }
     }
@@ -42,7 +42,7 @@ final class SafeDevice implements Device {
     public String bootId() throws DeviceException {
         try {
             return device.bootId();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | LinkageError | VirtualMachineError e) {
             throw refusal(e);
         }
     }
@@ -56,7 +56,7 @@ final class SafeDevice implements Device {
     public String read(String setting) throws DeviceException {
         try {
             return device.read(setting);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | LinkageError | VirtualMachineError e) {
             throw refusal(e);
         }
     }
@@ -65,7 +65,7 @@ final class SafeDevice implements Device {
     public void apply(String setting, String value) throws DeviceException {
         try {
             device.apply(setting, value);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | LinkageError | VirtualMachineError e) {
             throw refusal(e);
         }
     }
@@ -74,7 +74,7 @@ final class SafeDevice implements Device {
     public String act(Action action) throws DeviceException {
         try {
             return device.act(action);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | LinkageError | VirtualMachineError e) {
             throw refusal(e);
         }
     }
@@ -83,7 +83,7 @@ final class SafeDevice implements Device {
     public Report report(Reporting groups) throws DeviceException {
         try {
             return device.report(groups);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | LinkageError | VirtualMachineError e) {
             throw refusal(e);
         }
     }

@@ -91,10 +91,20 @@ final class Store {
         for (String name : FILES) {
             remove(name);
         }
+        sweep("");
+    }
+
+    /** sweepLeftovers removes what interrupted writes left. The caller is the only writer, but another process may be writing an order. */
+    void sweepLeftovers() throws IOException {
+        sweep(ORDER);
+    }
+
+    /** sweep removes what interrupted writes left of all files but one. It may hold a token. */
+    private void sweep(String except) throws IOException {
         String[] left = directory.list();
         for (String name : left == null ? new String[0] : left) {
             for (String file : FILES) {
-                if (name.startsWith(file + Disk.FRESH)) { // of a write that was interrupted
+                if (name.startsWith(file + Disk.FRESH) && !file.equals(except)) {
                     remove(name);
                 }
             }

@@ -163,8 +163,8 @@ final class Updates {
         return note.is(OVER) && !note.acknowledged ? note.state : "";
     }
 
-    /** news reports whether the service lacks what the agent knows of an update. */
-    boolean news() {
+    /** unsent reports whether the service lacks what the agent knows of an update. */
+    boolean unsent() {
         return !reported && !state().isEmpty();
     }
 
@@ -191,8 +191,8 @@ final class Updates {
         to(next);
     }
 
-    /** hear follows the update in the answer to the request with the sequence number. */
-    void hear(Object report, Fields answer, long sequence) throws IOException {
+    /** receive follows the update in the answer to the request with the sequence number. */
+    void receive(Object report, Fields answer, long sequence) throws IOException {
         Envelope sealed = Envelope.read(answer.object("update"));
         if (installer == null || sealed == null) {
             return;
@@ -356,10 +356,10 @@ final class Updates {
         }
         Note next = Note.of(note.want, BEGAN);
         next.tries = note.tries;
-        to(next);
-        reported = true;
-        agent.steps.before("before install");
         try {
+            to(next);
+            reported = true;
+            agent.steps.before("before install");
             installer.install(file(), note.want);
         } catch (RestartException e) {
             throw e;

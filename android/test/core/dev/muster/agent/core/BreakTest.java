@@ -129,6 +129,62 @@ public final class BreakTest {
         }
     }
 
+    /** A device whose disk is full when a setting of connectivity is to be set again stays in touch. */
+    @Test
+    public void aFullDiskThatHoldsBackARepairHoldsBackNoCheckIn() throws Exception {
+        Fixture fixture = new Fixture();
+        fixture.holds("WIFI_STATE", "DISABLED");
+        fixture.shows.put("WIFI_STATE", "ENABLED");
+        try (Agent agent = fixture.open()) {
+            agent.policy.applied.settings.set(0, new SettingReport("WIFI_STATE", SettingReport.FAILED, "no"));
+            File applied = new File(fixture.directory, Store.APPLIED); // no file can take a folder's place
+            assertTrue(applied.delete() && applied.mkdir());
+            fixture.elapsed += 7 * 3_600_000;
+            agent.once();
+            agent.once();
+        }
+        assertEquals("check-ins", 2, fixture.checkIns.size());
+        assertEquals("it is not set before it is noted", "ENABLED", fixture.shows.get("WIFI_STATE"));
+    }
+
+    /** A command for which the system lacks a method fails. It does not break the agent at each start. */
+    @Test
+    public void aMethodThatTheSystemLacksCostsOneCommand() throws Exception {
+        Fixture fixture = new Fixture() {
+            @Override
+            public String act(Action action) {
+                throw new NoSuchMethodError("lockNow");
+            }
+        };
+        try (Agent agent = fixture.open()) {
+            agent.offered.add(fixture.order("k1", "c1", Command.LAUNCH));
+            agent.once();
+            Entry e = agent.journal.entry("c1");
+            assertEquals("CONFIRMED FAILED the system refused: java.lang.NoSuchMethodError: lockNow",
+                    e.stage + " " + e.result + " " + e.outcome);
+        }
+    }
+
+    /** What still runs of an agent that was closed does not bring back the identity of before. */
+    @Test
+    public void aClosedAgentChangesNoIdentity() throws Exception {
+        Fixture fixture = new Fixture();
+        Agent closed = fixture.open();
+        closed.close();
+        try (Agent agent = fixture.open()) {
+            agent.rotate();
+        }
+        closed.link.trust.keepTime(fixture.now + 48 * 3_600_000);
+        assertThrows(IOException.class, closed.link::take);
+        assertEquals("device-b", new Store(fixture.directory).identity().key);
+    }
+
+    /** A long secret, which an answer may hold that is not the service's, does not break the thread that logs it. */
+    @Test
+    public void aLongSecretCanBeLogged() {
+        assertEquals("password=[redacted]!", LogFile.clean("password=\"" + String.join("", Collections.nCopies(100_000, "x\\\"")) + "\"!"));
+    }
+
     /** A new key that the service has is the device's, also if that cannot be written down. */
     @Test
     public void aFullDiskKeepsTheKeyThatTheServiceHas() throws Exception {

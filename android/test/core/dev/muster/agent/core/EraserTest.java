@@ -5,6 +5,7 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertThrows;
 
 import java.io.File;
+import java.util.Arrays;
 import org.junit.Test;
 
 /** A device that is to erase itself, and does not. */
@@ -56,5 +57,19 @@ public final class EraserTest {
         }
         new Store(fixture.directory).destroy();
         assertArrayEquals(new String[] {"other.new-3"}, fixture.directory.list());
+    }
+
+    /** A start removes what an interrupted write left, but for an order: another process may be writing one. */
+    @Test
+    public void aStartRemovesWhatInterruptedWritesLeft() throws Exception {
+        Fixture fixture = new Fixture();
+        for (String name : new String[] {"enrolling.json.new-1", "identity.json.new-2", "journal.new-3", "order.new-4", "other.new-5",
+            "update.part"}) {
+            Disk.write(new File(fixture.directory, name), new byte[1]);
+        }
+        fixture.open().close();
+        String[] left = fixture.directory.list();
+        Arrays.sort(left);
+        assertArrayEquals(new String[] {"identity.json", "journal", "order.new-4", "other.new-5", "service.json", "update.part"}, left);
     }
 }

@@ -42,8 +42,8 @@ public final class FitTest {
             return super.send(method, url, headers, body, silence);
         }
 
-        /** wordAfter has the agent check in with a command, and returns its word about it. */
-        String wordAfter(String type) throws IOException {
+        /** ackAfter has the agent check in with a command, and returns what it acknowledged. */
+        String ackAfter(String type) throws IOException {
             try (Agent agent = open()) {
                 agent.offered.add(order("k1", "c1", type));
                 agent.once();
@@ -60,7 +60,7 @@ public final class FitTest {
     @Test
     public void aReportThatIsTooLargeHasFewerAppsAndSaysSo() throws Exception {
         Crowded device = new Crowded();
-        assertEquals("CONFIRMED DONE status reported", device.wordAfter(Command.STATUS));
+        assertEquals("CONFIRMED DONE status reported", device.ackAfter(Command.STATUS));
         Fields values = device.checkIns.get(0).object("status").object("values");
         int apps = values.objects("applications").size();
         assertTrue(apps + " apps", apps >= 800 && apps < 1200);
@@ -70,9 +70,9 @@ public final class FitTest {
 
     @Test
     public void aReportThatIsRefusedAsMalformedIsNotSentAgain() throws Exception {
-        String[][] words = {{Command.LAUNCH, "CONFIRMED DONE did"},
+        String[][] acks = {{Command.LAUNCH, "CONFIRMED DONE did"},
             {Command.STATUS, "CONFIRMED FAILED the service does not take the report"}};
-        for (String[] word : words) {
+        for (String[] ack : acks) {
             Crowded device = new Crowded();
             device.holds("CAMERA", "BLOCK");
             Store store = new Store(device.directory);
@@ -81,7 +81,7 @@ public final class FitTest {
             applied.settings.set(0, new SettingReport("CAMERA", SettingReport.FAILED, "no"));
             store.save(Store.APPLIED, applied.json());
             device.refuses = true;
-            assertEquals(word[1], device.wordAfter(word[0]));
+            assertEquals(ack[1], device.ackAfter(ack[0]));
             Fields policy = device.checkIns.get(0).object("policy");
             assertEquals(SettingReport.FAILED, policy.objects("settings").get(0).text("state"));
             device.refused = 0;
@@ -91,7 +91,7 @@ public final class FitTest {
     }
 
     @Test
-    public void manyWordsAreToldInSeveralCheckIns() throws Exception {
+    public void manyAcksAreSentInSeveralCheckIns() throws Exception {
         Crowded device = new Crowded();
         try (Journal journal = Journal.open(new Store(device.directory).path(Store.JOURNAL), device.now)) {
             for (int i = 0; i < 250; i++) {
@@ -100,12 +100,12 @@ public final class FitTest {
             }
         }
         device.once();
-        Set<String> told = new HashSet<>();
+        Set<String> acked = new HashSet<>();
         for (Fields checkIn : device.checkIns) {
             for (Fields ack : checkIn.objects("acks")) {
-                told.add(ack.text("commandId"));
+                acked.add(ack.text("commandId"));
             }
         }
-        assertEquals(250, told.size());
+        assertEquals(250, acked.size());
     }
 }

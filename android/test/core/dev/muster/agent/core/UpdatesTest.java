@@ -227,6 +227,27 @@ public final class UpdatesTest {
         }
     }
 
+    /** An installation whose beginning cannot be written down, because the disk is full, begins later. */
+    @Test
+    public void anInstallationThatCannotBeNotedIsTriedAgain() throws Exception {
+        final int[] checks = new int[1];
+        Fixture fixture = new Fixture() {
+            @Override
+            public void check(File what, Update named) {
+                File note = new File(directory, Store.UPDATE); // no file can take a folder's place
+                assertTrue(++checks[0] != 2 || note.delete() && note.mkdir());
+            }
+        };
+        fixture.offers(2, program());
+        try (Agent agent = fixture.open()) {
+            agent.once();
+            assertEquals(2, checks[0]);
+            assertTrue(new File(fixture.directory, Store.UPDATE).delete());
+            assertThrows(RestartException.class, agent::once);
+        }
+        assertEquals(Collections.singletonList("2"), fixture.installed);
+    }
+
     /** A log that a proxy refuses holds back neither the policy nor an update, and is tried again. */
     @Test
     public void aCommandThatCannotReachTheServiceHoldsBackNothingElse() throws Exception {
