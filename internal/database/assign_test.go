@@ -38,6 +38,10 @@ func TestObserve_ReportFromBeforeAMove(t *testing.T) {
 			reported := f.asset(a.ID)
 			equal(f, "after a report from "+name, words(reported.Device.PolicyID, reported.Status), words(after.ID, asset.Synchronizing))
 		}
+		_, _, err = f.db.Advance(f.Context(), move.ID, command.Transition{From: []command.State{command.Sent}, To: command.Succeeded})
+		f.ok(err)
+		f.observe(report(between.ObservedAt.Add(500 * time.Millisecond)))
+		equal(f, "after a report from before, once the move has succeeded", f.asset(a.ID).Device.PolicyID, after.ID)
 		f.clock.Advance(2 * time.Minute)
 		f.observe(report(f.clock.Now()))
 		equal(f, "after a later report", f.asset(a.ID).Device.PolicyID, before.ID)

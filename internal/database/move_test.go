@@ -283,8 +283,11 @@ func TestOnTheWay_OvertakenMovesDoNotCount(t *testing.T) {
 		onTheWay("the next recorded", approval.Policy{ID: c.ID, Version: 1})
 		sent(second, c)
 		onTheWay("the next sent")
+		_, _, err := f.db.Advance(f.Context(), second, command.Transition{From: []command.State{command.Sent}, To: command.Succeeded})
+		f.ok(err)
+		onTheWay("the next succeeded")
 		third := move(b)
-		_, _, err := f.db.Advance(f.Context(), third,
+		_, _, err = f.db.Advance(f.Context(), third,
 			command.Transition{From: []command.State{command.Prepared}, To: command.Unconfirmed, Outcome: "o"})
 		f.ok(err)
 		onTheWay("not known", approval.Policy{ID: b.ID, Version: 1})

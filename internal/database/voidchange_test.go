@@ -10,6 +10,8 @@ import (
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/event"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 )
 
@@ -70,5 +72,30 @@ func TestVoid_NothingOfCallersThatEnded(t *testing.T) {
 		f.ok(err)
 		equal(f, "recorded as void", []int{f.recorded(activity.ApprovalVoid), f.recorded(activity.AuthorizationVoid)}, []int{0, 0})
 		equal(f, "the authorization", f.authorization(asked).At(f.clock.Now()), approval.Expired)
+	})
+}
+
+// A change whose policy was saved since cannot be approved: it does not wait again when its approver loses the right.
+func TestVoid_StaleChangeDoesNotWait(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setControls(func(c *access.Controls) { c.ApplyApproval, c.ApproverAge = access.ApproveAll, 0 })
+		ada, p := f.person("Ada", true), f.newPolicy("Office")
+		change := f.mustPropose(p, access.ApproveAll, nil)
+		waiting := func() int {
+			n, err := f.db.WaitingProposals(f.Context(), f.company.ID, nil)
+			f.ok(err)
+			return n
+		}
+		equal(f, "counted as waiting before", waiting(), 1)
+		f.ok(f.approveChange(change.ID, ada))
+		next := p
+		next.Version++
+		_, err := f.db.SavePolicy(f.Context(), next, p.Version, policy.Revision{SavedAt: f.clock.Now()})
+		f.ok(err)
+		equal(f, "counted as waiting", waiting(), 0)
+		_, err = f.db.UpdateUser(f.Context(), f.company.ID, ada.ID, func(u *account.User) error { u.Disabled = true; return nil })
+		f.ok(err)
+		equal(f, "approvals recorded as void", f.recorded(activity.ApprovalVoid), 1)
+		equal(f, "told as waiting", f.told(event.ProposalWaiting), map[string]int{change.ID: 1})
 	})
 }
