@@ -114,7 +114,9 @@ func (r *Runner) pick(due []Due) (all []Due) {
 		if same {
 			idle[d.ID] = r.idle[d.ID]
 		}
-		if waits := d.NextAt.IsZero() || d.NextAt.After(now); same && waits || r.busy[d.ID] {
+		// What was passed over long ago is looked at again, so that its position is kept.
+		passed := d.Position == d.Last || now.Sub(d.MovedAt) < passWithin
+		if waits := d.NextAt.After(now) || d.NextAt.IsZero() && passed; same && waits || r.busy[d.ID] {
 			continue
 		}
 		r.busy[d.ID] = true
