@@ -173,11 +173,12 @@ type SavedView struct {
 	CreatedAt             time.Time
 }
 
-// MaxViewName is the limit of a view's name, in characters; MaxViews is how
-// many a company may have.
+// MaxViewName is the limit of a view's name, in characters. MaxViews is how many views a company
+// may have, and MaxUserViews how many of them may be of one person.
 const (
-	MaxViewName = 50
-	MaxViews    = 500
+	MaxViewName  = 50
+	MaxViews     = 500
+	MaxUserViews = 50
 )
 
 // Views keeps saved views. A view belongs to the user who made it. Each method fails as the database
@@ -185,10 +186,10 @@ const (
 type Views interface {
 	// SavedViews returns a person's own views and those that are shared, by name.
 	SavedViews(ctx context.Context, companyID, userID string) ([]SavedView, error)
-	// SaveView stores a new view.
+	// SaveView stores a new view; fault.Refused if the company or the person has as many as they may.
 	SaveView(ctx context.Context, v SavedView) error
-	// DropView removes a view of a person's own.
-	DropView(ctx context.Context, companyID, userID, id string) error
+	// DropView removes a view of a person's own, and with shared also one that another person shares.
+	DropView(ctx context.Context, companyID, userID, id string, shared bool) error
 }
 
 // SortArgs are the order of a list.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
 )
 
 // Places are kept as whole numbers, which both engines compare alike.
@@ -63,12 +64,25 @@ func (db *DB) SavedViews(ctx context.Context, companyID, userID string) ([]asset
 
 // SaveView implements asset.Views.
 func (db *DB) SaveView(ctx context.Context, v asset.SavedView) error {
-	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		return c.Insert(ctx, "saved_views", viewColumns, viewFields(&v))
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		t.check(holdCompany(ctx, t, v.CompanyID))
+		there, err := one(ctx, t, into(func(n *struct{ all, own int }) []any { return []any{&n.all, &n.own} }),
+			`SELECT COUNT(*), COALESCE(SUM(CASE WHEN user_id = ? THEN 1 ELSE 0 END), 0) FROM saved_views WHERE company_id = ?`,
+			v.UserID, v.CompanyID)
+		switch {
+		case err != nil:
+			return err
+		case there.own >= asset.MaxUserViews:
+			return fault.New(fault.Refused, "you have %d views: remove one first", there.own)
+		case there.all >= asset.MaxViews:
+			return fault.New(fault.Refused, "the company has %d views: remove one first, or ask an administrator to remove a shared one", there.all)
+		}
+		return t.Insert(ctx, "saved_views", viewColumns, viewFields(&v))
 	})
 }
 
 // DropView implements asset.Views.
-func (db *DB) DropView(ctx context.Context, companyID, userID, id string) error {
-	return db.exec(ctx, `DELETE FROM saved_views WHERE id = ? AND company_id = ? AND user_id = ?`, id, companyID, userID)
+func (db *DB) DropView(ctx context.Context, companyID, userID, id string, shared bool) error {
+	return db.exec(ctx, `DELETE FROM saved_views WHERE id = ? AND company_id = ? AND (user_id = ? OR shared AND ?)`, id, companyID, userID,
+		shared)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database/firsttest"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -127,8 +128,32 @@ func TestViews_AreSaved(t *testing.T) {
 		equal(f, "own", names(f.company.ID, "ada"), "A shared;B own;")
 		equal(f, "another's", names(f.company.ID, "bob"), "A shared;")
 		equal(f, "another company's", names("other", "ada"), "")
-		f.ok(f.db.DropView(f.Context(), f.company.ID, "bob", shared))
-		f.ok(f.db.DropView(f.Context(), f.company.ID, "ada", own))
+		f.ok(f.db.DropView(f.Context(), f.company.ID, "bob", shared, false))
+		f.ok(f.db.DropView(f.Context(), f.company.ID, "bob", own, true))
+		equal(f, "after another's removal", names(f.company.ID, "ada"), "A shared;B own;")
+		f.ok(f.db.DropView(f.Context(), f.company.ID, "ada", own, false))
 		equal(f, "after", names(f.company.ID, "ada"), "A shared;")
+		f.ok(f.db.DropView(f.Context(), f.company.ID, "bob", shared, true))
+		equal(f, "after an administrator's removal", names(f.company.ID, "ada"), "")
+	})
+}
+
+// A person's limit keeps the others able to save views, and the company's counts the views of all.
+func TestViews_AreLimited(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		saved := 0
+		for n := range asset.MaxViews/asset.MaxUserViews + 1 {
+			u := f.user(account.Viewer)
+			for range asset.MaxUserViews + 1 {
+				err := f.db.SaveView(f.Context(), asset.SavedView{ID: resource.NewID(), CompanyID: f.company.ID, UserID: u.ID, Name: "View",
+					Shared: n%2 == 0, CreatedAt: f.clock.Now()})
+				if err == nil {
+					saved++
+				} else {
+					f.code(fault.Refused, err)
+				}
+			}
+		}
+		equal(f, "saved", saved, asset.MaxViews)
 	})
 }

@@ -145,22 +145,13 @@ func (s *Section) saveView(v *frame.Visit) error {
 	if !resource.IsLabel(view.Name, asset.MaxViewName) {
 		return v.Redirect(l.URL(), frame.Flash{Tone: frame.Bad, Text: "Not saved: a view's name has 1 to 50 characters."})
 	}
-	there, err := s.Views.SavedViews(v.Context(), v.Company.ID, v.User.ID)
-	if err == nil && len(there) >= asset.MaxViews {
-		return v.Redirect(l.URL(), frame.Flash{Tone: frame.Bad, Text: "Not saved: there are 500 views. Remove one first."})
-	}
-	if err == nil {
-		err = s.Views.SaveView(v.Context(), view)
-	}
-	if err != nil {
-		return err
-	}
-	return v.Redirect(l.URL(), frame.Done("Saved as “"+view.Name+"”."))
+	return v.Finish(l.URL(), s.Views.SaveView(v.Context(), view), "Saved as “"+view.Name+"”.", fault.Refused)
 }
 
-// dropView removes a view of the person's own.
+// dropView removes a view of the person's own, or any shared one for who manages the company.
 func (s *Section) dropView(v *frame.Visit) error {
-	return v.Finish(frame.DevicesPath, s.Views.DropView(v.Context(), v.Company.ID, v.User.ID, v.PathValue("id")), "The view is removed.")
+	err := s.Views.DropView(v.Context(), v.Company.ID, v.User.ID, v.PathValue("id"), v.May(account.ManageCompany))
+	return v.Finish(frame.DevicesPath, err, "The view is removed.")
 }
 
 // hit is one thing that the palette shows.
