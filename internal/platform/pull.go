@@ -55,17 +55,16 @@ func (p *Platform) pullLoop(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err != nil && p.now().Sub(began) < p.cfg.PullTimeout:
+		case err != nil:
 			pause = min(max(2*pause, time.Second), slowest)
 			p.pullFails(ctx, err)
 			wait.For(ctx, pause)
 			continue
-		case err == nil:
-			if after, failed := p.pulls.Ended(p.now()); failed {
-				p.log.InfoContext(ctx, "the platform's notifications are pulled again", slog.Duration("after", after))
-			}
 		}
-		if err == nil && len(messages) == 0 && p.now().Sub(began) < idlePull {
+		if after, failed := p.pulls.Ended(p.now()); failed {
+			p.log.InfoContext(ctx, "the platform's notifications are pulled again", slog.Duration("after", after))
+		}
+		if len(messages) == 0 && p.now().Sub(began) < idlePull {
 			wait.For(ctx, idlePull) // a server that does not wait
 		}
 		pause = 0
