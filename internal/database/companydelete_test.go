@@ -218,6 +218,40 @@ func TestDeleteCompany_RefusedAfterTheExport(t *testing.T) {
 	})
 }
 
+// A company that is being deleted gets no enterprise, however far its sign-up was.
+func TestDeleteCompany_GetsNoEnterprise(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.unconnected()
+		begun := company.Signup{State: "s1", CompanyID: f.company.ID, Name: "signupUrls/C1", Address: "https://vendor/1", Begun: f.clock.Now()}
+		f.ok(f.db.SaveSignup(f.Context(), begun))
+		dies, kill := context.WithCancel(f.Context())
+		deletes := false
+		f.db.OnStatement(func(query string, _ []any) {
+			deletes = deletes || strings.HasPrefix(query, "INSERT INTO company_deletions")
+			if deletes && strings.HasPrefix(query, "SELECT ") && strings.Contains(query, " LIMIT ") {
+				kill() // before the first rows go
+			}
+		})
+		if err := f.db.DeleteCompany(dies, f.company.ID, &keeper{}); err == nil {
+			f.Fatal("the deletion was not broken off")
+		}
+		f.db.OnStatement(func(string, []any) {})
+		_, err := f.db.Signup(f.Context(), begun.State)
+		f.ok(err)
+		f.code(fault.Refused, f.db.KeepSignupToken(f.Context(), begun.State, "t"))
+		f.code(fault.Refused, f.db.FinishSignup(f.Context(), begun.State, "enterprises/LCnew"))
+		begun.State = "s2"
+		f.code(fault.Refused, f.db.SaveSignup(f.Context(), begun))
+		owner, err := f.db.CompanyByID(f.Context(), f.company.ID)
+		f.ok(err)
+		equal(f, "enterprise", owner.Enterprise, "")
+		f.clock.Advance(time.Hour)
+		f.ok(f.db.FinishDeletions(f.Context()))
+		_, err = f.db.CompanyByID(f.Context(), f.company.ID)
+		f.code(fault.NotFound, err)
+	})
+}
+
 // enrolling is an export during which something happens.
 type enrolling struct {
 	keeper

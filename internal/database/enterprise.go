@@ -120,6 +120,11 @@ func (db *DB) FormerEnterprise(ctx context.Context, enterprise string) (bool, er
 	return holds(ctx, db.read(), `SELECT enterprise FROM disconnections WHERE enterprise = ?`, enterprise)
 }
 
+// WasDisconnected implements proposal.ReconcilerStore.
+func (db *DB) WasDisconnected(ctx context.Context, companyID string) (bool, error) {
+	return holds(ctx, db.read(), `SELECT enterprise FROM disconnections WHERE company_id = ? LIMIT 1`, companyID)
+}
+
 // EnterpriseTroubles returns what is wrong with companies' enterprises, by company.
 func (db *DB) EnterpriseTroubles(ctx context.Context) (map[string]company.Trouble, error) {
 	return db.enterpriseTroubles(ctx, "")

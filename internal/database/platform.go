@@ -79,10 +79,10 @@ func (db *DB) SetPushFailed(ctx context.Context, policyID string, version int, t
 
 // CommandsToPoll returns up to limit commands of platform-managed devices in a
 // state that is not final, created before a time, whose outcome is to be asked
-// for by now; oldest first.
+// for by now; oldest first. It leaves out those that the push service has.
 func (db *DB) CommandsToPoll(ctx context.Context, state command.State, created, now time.Time, limit int) ([]command.Command, error) {
 	return list(ctx, db.read(), into(commandFields), `SELECT `+commandColumns+` FROM commands
-		WHERE `+isOpen+` AND state = ? AND created_at < ?
+		WHERE `+isOpen+` AND state = ? AND created_at < ? AND (ref = '' OR ref LIKE 'enterprises/%')
 			AND EXISTS (SELECT 1 FROM assets a WHERE a.id = commands.asset_id AND a.management = 'PLATFORM')
 			AND NOT EXISTS (SELECT 1 FROM command_polls p WHERE p.command_id = commands.id AND p.next_at > ?)
 		ORDER BY created_at, id LIMIT ?`, string(state), millis(created), millis(now), limit)
@@ -103,26 +103,46 @@ func (db *DB) AssetOfDevice(ctx context.Context, companyID, device string) (stri
 		companyID, device)
 }
 
-// SaveSignup keeps a sign-up that was begun.
+// SaveSignup keeps a sign-up that was begun; fault.Refused for a company that is being
+// deleted.
 func (db *DB) SaveSignup(ctx context.Context, s company.Signup) error {
-	return db.exec(ctx, `INSERT INTO signups (state, company_id, session_id, name, address, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
-		s.State, s.CompanyID, s.Session, s.Name, s.Address, millis(s.Begun))
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := holdToConnect(ctx, t, s.CompanyID); err != nil {
+			return err
+		}
+		return t.Exec(ctx, `INSERT INTO signups (state, company_id, session_id, name, address, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
+			s.State, s.CompanyID, s.Session, s.Name, s.Address, millis(s.Begun))
+	})
+}
+
+// holdToConnect locks a company, as holdCompany does, that is to get an enterprise;
+// fault.Refused for one that is being deleted.
+func holdToConnect(ctx context.Context, t *tx, id string) (company.Company, error) {
+	c, err := findCompany(ctx, t, `c.id = ?`+t.hold(), id)
+	if err == nil {
+		err = beingDeleted(ctx, t, id)
+	}
+	return c, err
 }
 
 // KeepSignupToken notes what the vendor brought back, until the sign-up is
-// finished; fault.NotFound if there is no such sign-up.
+// finished; fault.NotFound if there is no such sign-up, fault.Refused if its company
+// is being deleted.
 func (db *DB) KeepSignupToken(ctx context.Context, state, token string) error {
-	return db.changeSignup(ctx, `UPDATE signups SET token = ? WHERE state = ? AND enterprise = ''`, token, state)
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		companyID, err := find(ctx, t, "sign-up", scanValue[string],
+			`UPDATE signups SET token = ? WHERE state = ? AND enterprise = '' RETURNING company_id`, token, state)
+		if err != nil {
+			return err
+		}
+		return beingDeleted(ctx, t, companyID)
+	})
 }
 
 // SetSignupNonce stores or removes the nonce of a sign-up; fault.NotFound if
 // there is no such sign-up.
 func (db *DB) SetSignupNonce(ctx context.Context, state, nonce string) error {
-	return db.changeSignup(ctx, `UPDATE signups SET nonce = ? WHERE state = ?`, nonce, state)
-}
-
-func (db *DB) changeSignup(ctx context.Context, query, value, state string) error {
-	n, err := db.execCount(ctx, query, value, state)
+	n, err := db.execCount(ctx, `UPDATE signups SET nonce = ? WHERE state = ?`, nonce, state)
 	if err == nil && n == 0 {
 		err = fault.New(fault.NotFound, "there is no such sign-up")
 	}
@@ -156,8 +176,8 @@ func (db *DB) MarkedSignups(ctx context.Context, companyID string) ([]company.Si
 }
 
 // FinishSignup binds the sign-up's company to an enterprise, in one step with
-// the sign-up itself; fault.Refused if the company is bound to another, or
-// another company to this one.
+// the sign-up itself; fault.Refused if the company is bound to another or being
+// deleted, or another company bound to this one.
 func (db *DB) FinishSignup(ctx context.Context, state, enterprise string) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		companyID, err := find(ctx, t, "sign-up", scanValue[string],
@@ -165,7 +185,7 @@ func (db *DB) FinishSignup(ctx context.Context, state, enterprise string) error 
 		if err != nil {
 			return err
 		}
-		before, err := findCompany(ctx, t, `c.id = ?`+t.hold(), companyID)
+		before, err := holdToConnect(ctx, t, companyID)
 		if err != nil {
 			return err
 		}

@@ -150,7 +150,12 @@ func TestPolls_FindsCommands(t *testing.T) {
 		p := f.newPolicy("A")
 		a := f.enroll("enterprises/LC1/devices/1", p.ID)
 		sent := f.begin(a, command.Lock)
-		_, _, err := f.db.Advance(ctx, sent.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent, Ref: "op1"})
+		_, _, err := f.db.Advance(ctx, sent.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent,
+			Ref: "enterprises/LC1/devices/1/operations/1"})
+		f.ok(err)
+		pushed := f.begin(a, command.StatusReport) // to the companion
+		_, _, err = f.db.Advance(ctx, pushed.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent,
+			Ref: "push/" + pushed.ID})
 		f.ok(err)
 		due := func() int {
 			f.Helper()

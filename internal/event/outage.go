@@ -20,13 +20,14 @@ type OutageStore interface {
 	TellOutage(ctx context.Context, since, latest time.Time) error
 }
 
-// Outage watches whether one service of the platform answers this replica.
+// Outage watches whether one service of the platform answers this replica. Failures that
+// are outageAfter or more apart, with no call between them, do not belong together.
 type Outage struct {
 	Store OutageStore
 	Now   func() time.Time
 
 	mu     sync.Mutex
-	failed time.Time // the first failure since the last success; zero: none
+	failed time.Time // the first failure of the outage; zero: the last call succeeded
 	latest time.Time // failure
 }
 
@@ -38,7 +39,7 @@ func (o *Outage) Called(succeeded bool) {
 	switch {
 	case succeeded:
 		o.failed = time.Time{}
-	case o.failed.IsZero():
+	case o.failed.IsZero() || now.Sub(o.latest) >= outageAfter:
 		o.failed, o.latest = now, now
 	default:
 		o.latest = now

@@ -39,7 +39,14 @@ func TestOutage_TellsOnlyWhatLasts(t *testing.T) {
 		{time.Minute, false, 1},
 		{time.Minute, true, 1},
 		{time.Minute, false, 1},
-		{5 * time.Minute, false, 2}, // the next outage is reported
+		{4 * time.Minute, false, 1},
+		{time.Minute, false, 2}, // the next outage is reported
+		{time.Minute, true, 2},
+		{time.Minute, false, 2},
+		{6 * time.Minute, false, 2}, // alone, as the one before
+		{5 * time.Minute, false, 2},
+		{4 * time.Minute, false, 2}, // the outage is that of the last two
+		{time.Minute, false, 3},
 	} {
 		now = now.Add(step.pause)
 		outage.Called(step.succeeded)

@@ -27,7 +27,8 @@ func notificationTypes() []string {
 // of the vendor's page on which an administrator signs the company up, and
 // which then returns to Config.CallbackURL (see FinishSignup). session is the id
 // of the session of the portal that begins it. It fails with fault.Refused if
-// the company is bound already, fault.Provider if the vendor did not begin.
+// the company is bound already or being deleted, fault.Provider if the vendor did not
+// begin.
 func (p *Platform) StartSignup(ctx context.Context, companyID, session string) (address string, err error) {
 	owner, err := p.store.Companies.CompanyByID(ctx, companyID)
 	if err != nil {

@@ -83,7 +83,8 @@ func (r rank) reserve(quota int) int {
 }
 
 // call makes one attempt at a method of the vendor's API: quota, token, then
-// the attempt, with its time limit. The error is a *Failure.
+// the attempt, with its time limit. The error is a *Failure. A pull that was sent
+// and reached its limit is a success without an answer.
 func (p *Platform) call(ctx context.Context, method string, r rank, attempt func(context.Context) error) error {
 	start, limit := p.now(), p.cfg.CallTimeout
 	if method == methodPull { // takes as long as the server lets it wait
@@ -94,6 +95,9 @@ func (p *Platform) call(ctx context.Context, method string, r rank, attempt func
 	err := p.spend(ctx, method, r)
 	if err == nil {
 		err = p.attempt(ctx, method, attempt)
+	}
+	if method == methodPull && codeOf(err) == outcome.Unknown && errors.Is(err, context.DeadlineExceeded) {
+		err = nil // no message came
 	}
 	p.counted(ctx, method, err, start)
 	if err != nil && codeOf(err) == outcome.Throttled && r != free {

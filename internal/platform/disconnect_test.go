@@ -186,3 +186,13 @@ func TestNotifications_OfAnotherInstallation(t *testing.T) {
 		b.equal("left over", b.backlog(), 0)
 	})
 }
+
+// Enterprises are listed once in the time that the schedule says, also by a single replica.
+func TestEnterprises_AreListedOnceInTheirTime(t *testing.T) {
+	on(t, func(b *bench) {
+		b.connect()
+		b.runOnly(b.platform.Enterprises)
+		b.pass(5*time.Minute + time.Second)
+		b.equal("lists", b.calls("list"), 11) // at once, and each 30 s
+	})
+}

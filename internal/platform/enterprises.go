@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/outcome"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Enterprises notes which companies' enterprises the platform no longer has, until the
@@ -18,7 +19,8 @@ import (
 func (p *Platform) Enterprises(ctx context.Context) error {
 	return p.every(ctx, p.cfg.Schedule.Enterprises/2, "listing enterprises", func(ctx context.Context) error {
 		// The lease is not given back: it says that this was done.
-		held, err := p.store.Leases.Lease(ctx, "platform/enterprises", p.holder, p.cfg.Schedule.Enterprises*9/10)
+		held, err := p.store.Leases.Lease(ctx, "platform/enterprises", resource.NewLeaseHolder("platform"),
+			p.cfg.Schedule.Enterprises*9/10)
 		if err != nil || !held {
 			return err
 		}

@@ -3,6 +3,7 @@ package platform
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -54,17 +55,16 @@ func (p *Platform) pullLoop(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err != nil && p.now().Sub(began) < p.cfg.PullTimeout:
+		case err != nil:
 			pause = min(max(2*pause, time.Second), slowest)
 			p.pullFails(ctx, err)
 			wait.For(ctx, pause)
 			continue
-		case err == nil:
-			if after, failed := p.pulls.Ended(p.now()); failed {
-				p.log.InfoContext(ctx, "the platform's notifications are pulled again", slog.Duration("after", after))
-			}
 		}
-		if err == nil && len(messages) == 0 && p.now().Sub(began) < idlePull {
+		if after, failed := p.pulls.Ended(p.now()); failed {
+			p.log.InfoContext(ctx, "the platform's notifications are pulled again", slog.Duration("after", after))
+		}
+		if len(messages) == 0 && p.now().Sub(began) < idlePull {
 			wait.For(ctx, idlePull) // a server that does not wait
 		}
 		pause = 0
@@ -86,13 +86,14 @@ func (p *Platform) pull(ctx context.Context) ([]*pubsub.ReceivedMessage, error) 
 }
 
 // work handles messages and answers for them. It is not interrupted by the end
-// of the context, so that what was applied is also acknowledged.
+// of the context, so that what was applied is also acknowledged. It ends within
+// handleTimeout, and Config.CallTimeout for all answers.
 func (p *Platform) work(ctx context.Context, messages []*pubsub.ReceivedMessage) {
 	if len(messages) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handleTimeout)
-	defer cancel()
+	handling, handled := context.WithTimeout(context.WithoutCancel(ctx), handleTimeout)
+	defer handled()
 	var mu sync.Mutex
 	answers := map[time.Duration][]string{}
 	var all sync.WaitGroup
@@ -102,7 +103,7 @@ func (p *Platform) work(ctx context.Context, messages []*pubsub.ReceivedMessage)
 		all.Go(func() {
 			defer func() { <-slots }()
 			for _, d := range deliveries {
-				again := p.handle(ctx, d)
+				again := p.handle(handling, d)
 				mu.Lock()
 				answers[again] = append(answers[again], d.ackID)
 				mu.Unlock()
@@ -110,7 +111,10 @@ func (p *Platform) work(ctx context.Context, messages []*pubsub.ReceivedMessage)
 		})
 	}
 	all.Wait()
-	for again, ids := range answers {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.cfg.CallTimeout)
+	defer cancel()
+	for _, again := range slices.Sorted(maps.Keys(answers)) { // acknowledged messages first
+		ids := answers[again]
 		if again == 0 {
 			p.acknowledge(ctx, ids)
 		} else {

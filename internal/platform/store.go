@@ -134,7 +134,8 @@ type Leases interface {
 // Signups keeps the sign-ups with which companies are bound to enterprises. Each method fails as the
 // database does, and with the faults that it names.
 type Signups interface {
-	// SaveSignup keeps one that was begun.
+	// SaveSignup keeps one that was begun. It fails with fault.Refused if the company is
+	// being deleted, and so do KeepSignupToken and FinishSignup.
 	SaveSignup(ctx context.Context, s company.Signup) error
 	// KeepSignupToken notes what the vendor brought back until it is finished;
 	// fault.NotFound if it is not known or finished.

@@ -134,6 +134,39 @@ func TestPropose_UnconnectedCompany(t *testing.T) {
 	})
 }
 
+// A crash in a company that never had an enterprise left nothing sent, and nothing saved.
+// After a disconnection it is not known what the platform had.
+func TestReconciler_UnconnectedCompany(t *testing.T) {
+	each(t, func(t *testing.T, r *fixture) {
+		r.company = r.newCompany("offline", "")
+		p := r.newPolicy("Warehouse", 0)
+		for _, step := range []string{proposal.AfterClaim, proposal.AfterPush} {
+			made := r.propose(p, "CAMERA", "BLOCK")
+			r.dies(made, step)
+			r.clock.Advance(time.Minute)
+			r.ok(r.reconciler.Settle(t.Context()))
+			now := r.proposal(made.ID)
+			if now.Status != proposal.Failed || now.Failure != fault.Internal || now.Outcome == "" || r.policy(p.ID).Version != 1 {
+				t.Errorf("%s: %s %s %q, version %d", step, now.Status, now.Failure, now.Outcome, r.policy(p.ID).Version)
+			}
+		}
+		r.settle()
+
+		r.company = r.newCompany("leaving", "enterprises/LC2")
+		p = r.newPolicy("Shop", 0)
+		made := r.propose(p, "CAMERA", "BLOCK")
+		r.dies(made, proposal.AfterPush)
+		r.ok(r.db.BeginDisconnection(t.Context(), r.company.ID, r.company.Enterprise, true, r.clock.Now()))
+		r.ok(r.db.FinishDisconnection(t.Context(), r.company.ID, r.company.Enterprise, r.clock.Now()))
+		r.clock.Advance(time.Minute)
+		r.ok(r.reconciler.Settle(t.Context()))
+		if now := r.proposal(made.ID); now.Status != proposal.Unconfirmed || r.policy(p.ID).Version != 1 {
+			t.Errorf("after a disconnection: %s, version %d", now.Status, r.policy(p.ID).Version)
+		}
+		r.settle()
+	})
+}
+
 func TestCopy(t *testing.T) {
 	each(t, func(t *testing.T, r *fixture) {
 		p := r.newPolicy("Warehouse", 60, set("FACTORY_RESET", "ALLOW")...)

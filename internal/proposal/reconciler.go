@@ -39,13 +39,16 @@ type ReconcilerStore interface {
 	FinishProposal(ctx context.Context, e Ending) (Proposal, bool, error)
 	// Lease is Store's.
 	Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error)
+	// WasDisconnected reports whether a company gave up an enterprise.
+	WasDisconnected(ctx context.Context, companyID string) (bool, error)
 }
 
 // Reconciler settles proposals whose outcome became doubtful: it reads the
 // platform's copy and brings both sides together. What the platform holds of
 // the reviewed document is saved here; anything else is overwritten by what is
 // saved. A proposal left EXECUTING by a crash ends SUCCEEDED or FAILED by that,
-// or UNCONFIRMED if the platform cannot be asked.
+// or UNCONFIRMED if the platform cannot be asked. It ends FAILED if the company never
+// had an enterprise: then nothing was sent.
 type Reconciler struct {
 	Store     ReconcilerStore
 	Policies  Policies
@@ -105,7 +108,11 @@ func (k *Reconciler) look(ctx context.Context, p Proposal) (Ending, error) {
 	e := Ending{Status: Unconfirmed, Outcome: "the service was interrupted, and the platform could not be asked", LookIn: blindLook}
 	if !c.Connected() {
 		e.LookIn = 0 // there is no copy any more
-		return e, nil
+		asked, err := k.Store.WasDisconnected(ctx, c.ID)
+		if !asked { // the change would have been saved as the proposal ended
+			e.Status, e.Failure, e.Outcome = Failed, fault.Internal, "the service was interrupted before the change was saved"
+		}
+		return e, err
 	}
 	untouched := !missing && !saved.Deleted && saved.Version == p.BaseVersion
 	if p.Creates() {

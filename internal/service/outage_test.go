@@ -23,12 +23,14 @@ func (s *told) TellOutage(_ context.Context, since, latest time.Time) error {
 }
 
 // An outage of one of the platform's services is told while the other answers, and one of
-// both is told once. A single device that does not exist is no outage and ends none.
+// both is told once. A single device that does not exist is no outage and ends none; what
+// the management service refuses is no outage either.
 func TestOutages_EachServiceByItsOwnCalls(t *testing.T) {
 	t.Parallel()
 	const (
 		pull, acknowledge = "pubsub.projects.subscriptions.pull", "pubsub.projects.subscriptions.acknowledge"
 		list, get         = "enterprises.list", "enterprises.devices.get"
+		patch             = "enterprises.policies.patch"
 	)
 	for name, c := range map[string]struct {
 		calls [][2]string
@@ -41,6 +43,10 @@ func TestOutages_EachServiceByItsOwnCalls(t *testing.T) {
 		"a subscription missing": {[][2]string{{list, "ok"}, {pull, "missing"}}, 1},
 		"a device missing":       {[][2]string{{get, "missing"}, {pull, "ok"}}, 0},
 		"a device missing, too":  {[][2]string{{list, "unknown"}, {get, "missing"}}, 1},
+		"a policy refused":       {[][2]string{{patch, "refused"}, {pull, "ok"}}, 0},
+		"a name in conflict":     {[][2]string{{patch, "conflict"}, {pull, "ok"}}, 0},
+		"throttled":              {[][2]string{{patch, "throttled"}, {pull, "ok"}}, 1},
+		"Pub/Sub, refusing":      {[][2]string{{list, "ok"}, {pull, "refused"}}, 1},
 		"acknowledging fails":    {[][2]string{{list, "ok"}, {pull, "ok"}, {acknowledge, "unknown"}}, 0},
 		"neither":                {[][2]string{{list, "ok"}, {pull, "ok"}}, 0},
 	} {

@@ -114,11 +114,16 @@ func (o outages) Look(ctx context.Context) error {
 
 // called notes how a call of the platform ended. What acknowledges notifications says
 // nothing: it is called only after a pull that succeeded. A device or token that does not
-// exist says nothing about the platform either; a subscription that does not exist is an
-// outage, for no notification comes.
+// exist says nothing about the platform either, and what it refuses it has answered; a
+// subscription that does not exist, or a pull that is refused, is an outage, for no
+// notification comes.
 func (o outages) called(method, class string) {
 	if !strings.HasPrefix(method, "pubsub.") {
-		if class != string(outcome.Missing) {
+		switch outcome.Code(class) {
+		case outcome.Missing:
+		case outcome.Refused, outcome.Conflict:
+			o.management.Called(true)
+		default:
 			o.management.Called(class == platform.Succeeded)
 		}
 		return
