@@ -58,14 +58,15 @@ func newWorld(t *testing.T, role account.Role) *world {
 
 	passwords := account.NewPasswords(2)
 	log := slog.New(slog.DiscardHandler)
-	sessions := web.Sessions{Store: db, Now: w.now}
+	sessions := web.Sessions{Store: db, Browsers: account.Browsers{Sealer: clear{}}, Now: w.now}
 	address := func(*http.Request) string { return "192.0.2.1" }
 	server := &oauthserver.Server{Issuer: w.server.URL, Resource: w.server.URL + "/mcp", Store: db, Throttle: db, Now: w.now, Log: log,
 		Documents: oauthserver.NewDocumentFetcher(func(netip.Addr) bool { return false }), ClientAddress: address}
 	w.oauth = server
 	server.Mount(mux)
 	oauthserver.Consent{Server: server, Sessions: sessions, Companies: db}.Mount(mux)
-	web.SignIn{SignIn: account.SignIn{Users: db, Sessions: db, Passwords: passwords, Throttle: db, Now: time.Now},
+	web.SignIn{SignIn: account.SignIn{Users: db, Sessions: db, Passwords: passwords, Reserved: passwords, Throttle: db,
+		Refused: db.SignInFailed, Now: time.Now}, Passkeys: account.Passkeys{Store: db}, Federation: account.Federation{Providers: db},
 		Sessions: sessions, ClientAddress: address, Log: log}.Mount(mux)
 
 	c := company.Company{ID: resource.NewID(), Slug: "acme", Name: "Acme", InactiveAfter: time.Hour, CreatedAt: time.Now(),
@@ -87,6 +88,13 @@ func newWorld(t *testing.T, role account.Role) *world {
 	w.browser = w.stranger()
 	return w
 }
+
+// clear seals nothing.
+type clear struct{}
+
+func (clear) Seal(_ string, data []byte) []byte { return data }
+
+func (clear) Open(_ string, sealed []byte) ([]byte, error) { return sealed, nil }
 
 // stranger is a browser that is not signed in and follows no redirects.
 func (w *world) stranger() *client.Browser {
