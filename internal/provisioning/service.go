@@ -344,7 +344,7 @@ func notIssued(cause error) error {
 func (s *Service) foresee(ctx context.Context, p access.Principal, policyID string) (operation.Forecast, error) {
 	target, _, err := s.find(ctx, p, policyID, byCode)
 	f := operation.Forecast{Effects: []string{"Makes a code with which new or factory-reset devices enroll under the policy " +
-		strconv.Quote(target.Name) + " for 24 hours. No device changes by that."}}
+		strconv.Quote(target.Name) + " for " + strconv.Itoa(int(Lifetime/time.Hour)) + " hours. No device changes by that."}}
 	if err == nil && s.Issuers[target.Type] == nil {
 		err = notIssued(nil)
 	}
