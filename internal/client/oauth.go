@@ -84,8 +84,8 @@ func (b *Browser) Token(ctx context.Context, form url.Values) Tokens {
 // Connect registers a public client, and has the user who is signed in grant scopes to it.
 func (b *Browser) Connect(ctx context.Context, name string, scopes ...string) Tokens {
 	c := b.Register(ctx, PublicClient(name, RedirectURI))
-	code := b.Consent(ctx, c.AuthorizationRequest(b.URL, scopes...), scopes...).Get("code")
-	t := b.Token(ctx, c.TokenRequest(code))
+	granted := b.Consent(ctx, c.AuthorizationRequest(b.URL, scopes...), scopes...)
+	t := b.Token(ctx, c.TokenRequest(granted.Get("code")))
 	if t.Status != http.StatusOK {
 		script.Fail("the code of a client is answered %d: %s", t.Status, t.Error)
 	}

@@ -118,12 +118,6 @@ func newFleet(o Options) (*fleet, error) {
 	if len(o.Tokens) == 0 {
 		return nil, errors.New("no enrollment tokens: each agent needs one")
 	}
-	if o.Say == nil {
-		o.Say = func(string, ...any) {}
-	}
-	if o.Progress == nil {
-		o.Progress = func(Progress) {}
-	}
 	o.Patience, o.OfflineFor = cmp.Or(max(o.Patience, 0), 5*time.Minute), cmp.Or(max(o.OfflineFor, 0), 2*time.Second)
 	f := &fleet{Options: o, http: newTransport(len(o.Tokens)), started: o.Clock(), refusals: map[string]int{}}
 	f.rest = &rest{fleet: f, client: &http.Client{Transport: f, Timeout: time.Minute}, keys: make(chan string, max(1, len(o.Keys)))}
