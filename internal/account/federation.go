@@ -24,14 +24,6 @@ type Federation struct {
 	Now       func() time.Time
 }
 
-// Offered reports whether any company has a sign-in of its own that is enabled.
-func (s Federation) Offered(ctx context.Context) (bool, error) {
-	if s.Providers == nil {
-		return false, nil
-	}
-	return s.Providers.HasProviders(ctx)
-}
-
 // SealSecret seals a client's secret for one company.
 func (s Federation) SealSecret(companyID, secret string) []byte {
 	if secret == "" {

@@ -107,7 +107,7 @@ type Browsers struct{ Sealer access.Sealer }
 
 // Open returns the browser of a cookie; zero if the cookie is not ours.
 func (s Browsers) Open(cookie string) (b Browser) {
-	if s.Sealer == nil || openText(s.Sealer, purposeBrowser, cookie, &b) != nil {
+	if openText(s.Sealer, purposeBrowser, cookie, &b) != nil {
 		return Browser{}
 	}
 	return b

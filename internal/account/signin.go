@@ -19,9 +19,9 @@ type SignIn struct {
 	Passwords *Passwords
 	Reserved  *Passwords
 	Throttle  FailureThrottle
-	// Refused records a refusal with its reason; nil: refusals are not recorded. For an e-mail address that no user has,
-	// u is zero: nothing is recorded, but the call takes as long, so that the time does not show which addresses exist.
-	// It fails as the database does, and with fault.NotFound if the user was deleted.
+	// Refused records a refusal with its reason. For an e-mail address that no user has, u is zero: nothing is recorded, but
+	// the call takes as long, so that the time does not show which addresses exist. It fails as the database does, and with
+	// fault.NotFound if the user was deleted.
 	Refused func(ctx context.Context, u User, why string) error
 	Now     func() time.Time
 }
@@ -78,14 +78,12 @@ func (s SignIn) verify(ctx context.Context, hashes *Passwords, user User, passwo
 	if matches && !user.Disabled {
 		return s.giveBack(ctx, limits)
 	}
-	if s.Refused != nil {
-		why := "wrong password"
-		if matches {
-			why = "the account is disabled"
-		}
-		if err := s.Refused(ctx, user, why); err != nil {
-			return err
-		}
+	why := "wrong password"
+	if matches {
+		why = "the account is disabled"
+	}
+	if err := s.Refused(ctx, user, why); err != nil {
+		return err
 	}
 	return fault.New(fault.Unauthorized, "the e-mail address or the password is wrong")
 }
@@ -95,9 +93,6 @@ func (s SignIn) verify(ctx context.Context, hashes *Passwords, user User, passwo
 func (s SignIn) SecondFailed(ctx context.Context, user User, from Client) error {
 	if err := s.spend(ctx, signInLimits(user.Email, from), tooManyFailures); err != nil && fault.CodeOf(err) != fault.RateLimited {
 		return err
-	}
-	if s.Refused == nil {
-		return nil
 	}
 	return s.Refused(ctx, user, "wrong second factor")
 }

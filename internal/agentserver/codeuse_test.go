@@ -34,7 +34,7 @@ func asks(t *testing.T, serial, token string) protocol.EnrollRequest {
 // limited makes a token of a code for some devices.
 func (w *world) limited(devices int) provisioning.Token {
 	w.t.Helper()
-	s := &provisioning.Service{Catalog: w.db, Codes: w.db, Now: time.Now,
+	s := &provisioning.Service{Catalog: w.db, Codes: w.db, Records: w.db, Now: time.Now,
 		Issuers: map[policy.Type]provisioning.Issuer{policy.Agent: w.link}}
 	p := access.Principal{Kind: access.System, ID: "operator", CompanyID: w.company.ID, CompanySlug: "acme"}
 	token, _, err := s.Issue(w.t.Context(), p,

@@ -99,6 +99,7 @@ func TestFleet_OnTheSameService(t *testing.T) {
 func options(t *testing.T, g fleetsim.Access, clock func() time.Time) fleetsim.Options {
 	t.Helper()
 	return fleetsim.Options{Access: g, Dir: t.TempDir(),
+		Say: func(string, ...any) {}, Progress: func(fleetsim.Progress) {},
 		Seed: 1, Now: clock, Pace: pace, Clock: time.Now, Log: slog.New(slog.DiscardHandler)}
 }
 

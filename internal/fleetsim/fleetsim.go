@@ -65,15 +65,15 @@ type Options struct {
 // fleet is one run.
 type fleet struct {
 	Options
-	members []*member
-	faults  faults
-	calm    atomic.Bool // no more absences: everything is to settle
-	http    *http.Transport
-	rest    *rest
-	work    atomic.Pointer[work]
+	members  []*member
+	faults   faults
+	settling atomic.Bool // all commands are sent, and no device goes away any more
+	http     *http.Transport
+	rest     *rest
+	work     atomic.Pointer[work]
 	// requests counts all calls of the service, sent the commands, settled the devices in order.
 	requests, sent, settled atomic.Int64
-	checkIns                spread    // how long they took
+	checkIns                histogram // how long they took
 	started                 time.Time // real time
 
 	mu       sync.Mutex
@@ -94,15 +94,15 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	if err != nil {
 		return report, err
 	}
-	before := footprint()
+	before := liveMemory()
 	var m measured
 	m.read(ctx, f, &m.before)
-	living, stop := context.WithCancel(ctx)
+	running, stop := context.WithCancel(ctx)
 	defer stop()
 	var all sync.WaitGroup
-	all.Go(func() { f.tell(living) })
+	all.Go(func() { f.reportProgress(running) })
 	for _, m := range f.members {
-		all.Go(func() { m.live(living) })
+		all.Go(func() { m.run(running) })
 	}
 	err = script.Attempt(func() { report = f.drive(ctx, before, &m) })
 	stop()
@@ -117,12 +117,6 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 func newFleet(o Options) (*fleet, error) {
 	if len(o.Tokens) == 0 {
 		return nil, errors.New("no enrollment tokens: each agent needs one")
-	}
-	if o.Say == nil {
-		o.Say = func(string, ...any) {}
-	}
-	if o.Progress == nil {
-		o.Progress = func(Progress) {}
 	}
 	o.Patience, o.OfflineFor = cmp.Or(max(o.Patience, 0), 5*time.Minute), cmp.Or(max(o.OfflineFor, 0), 2*time.Second)
 	f := &fleet{Options: o, http: newTransport(len(o.Tokens)), started: o.Clock(), refusals: map[string]int{}}
@@ -150,13 +144,13 @@ func (f *fleet) drive(ctx context.Context, before int64, m *measured) Report {
 		return f.report(0)
 	}
 	script.Need(err)
-	memory := (footprint() - before) / int64(agents)
+	memory := (liveMemory() - before) / int64(agents)
 	f.rest.findAssets(ctx)
 	f.begin("Sending commands", f.commandsToSend(), f.sent.Load)
 	m.read(ctx, f, &m.connected)
 	m.began, m.requests = f.Clock(), f.requests.Load()
 	f.rest.sendAll(ctx)
-	f.calm.Store(true)
+	f.settling.Store(true)
 	f.acknowledged(ctx)
 	ended, commands := f.Clock(), int(f.sent.Load())
 	m.read(ctx, f, &m.after)
@@ -178,7 +172,7 @@ func (f *fleet) settledIn() (missing int) {
 	return missing
 }
 
-const glance = 100 * time.Millisecond
+const pollInterval = 100 * time.Millisecond
 
 // errLate is in the error of what was not reached within the patience.
 var errLate = errors.New("not in time")
@@ -187,7 +181,7 @@ var errLate = errors.New("not in time")
 func (f *fleet) await(ctx context.Context, what string, missing func() int) error {
 	limit := time.NewTimer(f.Ramp + f.Patience)
 	defer limit.Stop()
-	tick := time.NewTicker(glance)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		left := missing()

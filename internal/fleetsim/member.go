@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/wait"
 )
 
-// member is one device of the fleet, through all the lives of its agent.
+// member is one device of the fleet, with all sessions of its agent.
 type member struct {
 	fleet   *fleet
 	number  int
@@ -26,29 +26,29 @@ type member struct {
 	dir     string
 	random  *random
 	skew    time.Duration
-	device  *watched
+	device  *recordingDevice
 	network *network
 
 	converged atomic.Bool  // it is enrolled and has had its policy once
-	ended     atomic.Bool  // the service has let it go
-	lives     atomic.Int64 // of its agent: one more after each crash
+	ended     atomic.Bool  // the service has ended its enrollment
+	sessions  atomic.Int64 // of its agent: how many have begun
 	lastError atomic.Value // the latest error: string
 
-	mu     sync.Mutex
-	asset  string // the asset's short id
-	policy string // the path name of the policy that it is to have
-	orders []order
-	passed map[string]passage // by command id
-	// history is what the service said last.
+	mu         sync.Mutex
+	asset      string // the asset's short id
+	policy     string // the path name of the policy that it is to have
+	orders     []order
+	deliveries map[string]delivery // by command id
+	// history is the list that the service returned last.
 	history []entry
 }
 
 func newMember(f *fleet, number int, token string) *member {
 	m := &member{fleet: f, number: number, token: token, serial: "SIM-" + strconv.FormatUint(f.Seed, 36) + "-" + strconv.Itoa(number),
 		dir: filepath.Join(f.Dir, strconv.Itoa(number)), random: &random{rng: rand.New(rand.NewPCG(f.Seed, uint64(number)+1))},
-		passed: map[string]passage{}}
+		deliveries: map[string]delivery{}}
 	m.skew = time.Duration((m.random.share()*2 - 1) * float64(f.Skew))
-	m.device = &watched{Device: simulated.New(simulated.Default(m.serial), m.now), member: m, done: map[string][]deed{}}
+	m.device = &recordingDevice{Device: simulated.New(simulated.Default(m.serial), m.now), member: m, executions: map[string][]execution{}}
 	m.network = &network{m}
 	if len(f.Policies) > 0 {
 		m.policy = f.Policies[0]
@@ -67,9 +67,8 @@ func (m *member) options() agent.Options {
 		Pace: m.fleet.Pace, Log: m.fleet.Log, Crash: m.crash}
 }
 
-// live is the device's life: it appears, enrolls, and runs its agent until the
-// service lets it go or ctx ends.
-func (m *member) live(ctx context.Context) {
+// run enrolls the device, and runs its agent until the service ends the enrollment or ctx ends.
+func (m *member) run(ctx context.Context) {
 	wait.For(ctx, time.Duration(m.random.share()*float64(m.fleet.Ramp)))
 	for n := 0; ctx.Err() == nil; n++ {
 		err := m.enroll(ctx)
@@ -114,10 +113,10 @@ var (
 	errAway  = errors.New("the device is away")
 )
 
-// session is one life of the agent's process. A crash is a panic at one of its
-// steps; what it wrote until then is all that the next life has.
+// session is one run of the agent's process. A crash is a panic at one of its steps: the next session has only what was
+// written before it.
 func (m *member) session(ctx context.Context) (err error) {
-	m.lives.Add(1)
+	m.sessions.Add(1)
 	a, err := agent.New(m.options())
 	if err != nil {
 		return err
@@ -131,7 +130,7 @@ func (m *member) session(ctx context.Context) (err error) {
 		}
 		err = errors.Join(err, a.Close())
 	}()
-	if m.random.share() < m.fleet.Offline && !m.fleet.calm.Load() {
+	if m.random.share() < m.fleet.Offline && !m.fleet.settling.Load() {
 		away, leave := context.WithTimeoutCause(ctx, m.random.about(m.fleet.OfflineFor), errAway)
 		defer leave()
 		ctx = away
@@ -145,47 +144,47 @@ func (m *member) crash(string) {
 	}
 }
 
-// deed is something that a device did for a command.
-type deed struct {
-	kind string // of the command
-	life int64  // of the agent
+// execution is one time that a device carried out a command.
+type execution struct {
+	kind    string // of the command
+	session int64  // of the agent
 }
 
-// watched is a simulated device that remembers what it did.
-type watched struct {
+// recordingDevice is a simulated device that records which commands it carries out.
+type recordingDevice struct {
 	*simulated.Device
 	member *member
 
-	mu   sync.Mutex
-	done map[string][]deed // by command id
+	mu         sync.Mutex
+	executions map[string][]execution // by command id
 }
 
 // Do implements agent.Device.
-func (w *watched) Do(ctx context.Context, a agent.Action) (string, error) {
+func (w *recordingDevice) Do(ctx context.Context, a agent.Action) (string, error) {
 	outcome, err := w.Device.Do(ctx, a)
 	if err == nil && a.CommandID != "" {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.done[a.CommandID] = append(w.done[a.CommandID], deed{a.Type, w.member.lives.Load()})
+		w.executions[a.CommandID] = append(w.executions[a.CommandID], execution{a.Type, w.member.sessions.Load()})
 	}
 	return outcome, err
 }
 
 // doubled returns the commands that took effect twice: a restart more than
-// once ever, anything else more than once in one life of the agent. (An agent
+// once ever, anything else more than once in one session of the agent. (An agent
 // that died over a command whose effect is the same each time runs it again.)
-func (w *watched) doubled() (ids []string) {
+func (w *recordingDevice) doubled() (ids []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for id, deeds := range w.done {
-		lives := map[int64]bool{}
-		for i, d := range deeds {
-			once := d.kind == agent.Restart || d.kind == agent.PowerOff
-			if lives[d.life] || once && i > 0 {
+	for id, all := range w.executions {
+		sessions := map[int64]bool{}
+		for i, e := range all {
+			once := e.kind == agent.Restart || e.kind == agent.PowerOff
+			if sessions[e.session] || once && i > 0 {
 				ids = append(ids, id)
 				break
 			}
-			lives[d.life] = true
+			sessions[e.session] = true
 		}
 	}
 	return ids

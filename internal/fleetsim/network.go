@@ -25,8 +25,8 @@ func newTransport(agents int) *http.Transport {
 	return transport
 }
 
-// network is a device's way to the service. It loses and doubles what it is
-// told to, and listens to what passes.
+// network is a device's transport to the service. It loses and duplicates requests at the rates of Options, and records
+// which commands are delivered.
 type network struct{ member *member }
 
 var errLost = errors.New("the network lost it")
@@ -94,7 +94,7 @@ func (n *network) exchange(r *http.Request) (*http.Response, []byte, error) {
 	return answer, body, err
 }
 
-// RoundTrip implements http.RoundTripper: the way of all requests to the service. It counts them, and refusals for now.
+// RoundTrip implements http.RoundTripper for all requests to the service. It counts them, and temporary refusals.
 func (f *fleet) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.requests.Add(1)
 	answer, err := f.http.RoundTrip(r)
@@ -112,16 +112,16 @@ func (f *fleet) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// passage is what passed about a command.
-type passage struct {
+// delivery is how far a command is on its device.
+type delivery struct {
 	kind      string
 	createdAt int64     // Unix milliseconds
-	reached   time.Time // when the device had it
-	confirmed time.Time // when the device knew that the service has its result
+	received  time.Time // when the device had it
+	confirmed time.Time // when the device knew that the service has its result; zero: not yet
 }
 
-// recordCheckIn notes what a check-in brought: commands, confirmations of results,
-// and whether it told the service of a policy.
+// recordCheckIn records the commands and the confirmations of results in the answer of a check-in, and whether the
+// request reported a policy.
 func (m *member) recordCheckIn(r *http.Request, body []byte) {
 	m.fleet.faults.checkIns.Add(1)
 	var answer protocol.CheckinResponse
@@ -130,31 +130,31 @@ func (m *member) recordCheckIn(r *http.Request, body []byte) {
 	}
 	m.lastError.Store("") // the service answers it
 	if !m.converged.Load() {
-		m.converged.Store(tellsPolicy(r))
+		m.converged.Store(reportsPolicy(r))
 	}
 	now := m.fleet.Clock()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, sealed := range answer.Commands {
-		m.reached(sealed, now)
+		m.recordReceived(sealed, now)
 	}
 	for _, id := range answer.Acked {
-		if h, known := m.passed[id]; known && h.confirmed.IsZero() {
-			h.confirmed = now
-			m.passed[id] = h
+		if d, known := m.deliveries[id]; known && d.confirmed.IsZero() {
+			d.confirmed = now
+			m.deliveries[id] = d
 		}
 	}
 }
 
-// reached notes that the device has a command. The caller holds mu.
-func (m *member) reached(sealed protocol.Envelope, now time.Time) {
+// recordReceived records that the device has a command. The caller holds mu.
+func (m *member) recordReceived(sealed protocol.Envelope, now time.Time) {
 	var c protocol.Command
 	text, err := base64.RawURLEncoding.DecodeString(sealed.Payload)
 	if err != nil || json.Unmarshal(text, &c) != nil {
 		return
 	}
-	if _, known := m.passed[c.ID]; !known {
-		m.passed[c.ID] = passage{kind: c.Type, createdAt: c.NotBefore, reached: now}
+	if _, known := m.deliveries[c.ID]; !known {
+		m.deliveries[c.ID] = delivery{kind: c.Type, createdAt: c.NotBefore, received: now}
 	}
 }
 
@@ -178,7 +178,7 @@ func (b *wakeBody) Read(into []byte) (int, error) {
 		if data, ok := bytes.CutPrefix(line, []byte("data: {")); ok && json.Unmarshal(append([]byte("{"), data...), &sealed) == nil {
 			now := b.member.fleet.Clock()
 			b.member.mu.Lock()
-			b.member.reached(sealed, now)
+			b.member.recordReceived(sealed, now)
 			b.member.mu.Unlock()
 		}
 		b.line = rest
@@ -189,8 +189,8 @@ func (b *wakeBody) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// tellsPolicy reports whether a check-in says which policy is applied.
-func tellsPolicy(r *http.Request) bool {
+// reportsPolicy reports whether a check-in says which policy is applied.
+func reportsPolicy(r *http.Request) bool {
 	body, err := r.GetBody()
 	if err != nil {
 		return false

@@ -45,8 +45,8 @@ func (f *fleet) begin(doing string, total int, done func() int64) {
 	f.Say("%s …", doing)
 }
 
-// tell reports the progress until ctx ends.
-func (f *fleet) tell(ctx context.Context) {
+// reportProgress reports the progress until ctx ends.
+func (f *fleet) reportProgress(ctx context.Context) {
 	const every = 500 * time.Millisecond
 	var last *work
 	var before int64

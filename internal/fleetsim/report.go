@@ -66,13 +66,13 @@ func (f *fleet) report(memory int64) Report {
 		m.mu.Lock()
 		r.count(m)
 		for _, o := range m.orders {
-			h, ok := m.find(o)
+			d, ok := m.deliveryOf(o)
 			if !ok {
 				continue
 			}
-			toDevice = append(toDevice, max(0, h.reached.Sub(o.posted)))
-			if !h.confirmed.IsZero() {
-				toSuccess = append(toSuccess, h.confirmed.Sub(o.posted))
+			toDevice = append(toDevice, max(0, d.received.Sub(o.posted)))
+			if !d.confirmed.IsZero() {
+				toSuccess = append(toSuccess, d.confirmed.Sub(o.posted))
 			}
 		}
 		m.mu.Unlock()
@@ -165,18 +165,18 @@ func (r Report) Write(w io.Writer) error {
 	return err
 }
 
-// footprint is what is alive in the process, in bytes: heap and stacks.
-func footprint() int64 {
+// liveMemory is what is alive in the process, in bytes: heap and stacks.
+func liveMemory() int64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// spread counts durations in buckets, each 5 % wider than the one before, from a microsecond to
+// histogram counts durations in buckets, each 5 % wider than the one before, from a microsecond to
 // five minutes: a run of any length takes the same memory. The zero value is empty. It may be
 // used concurrently.
-type spread struct {
+type histogram struct {
 	buckets [buckets]atomic.Int64
 }
 
@@ -185,17 +185,17 @@ const (
 	growth  = 1.05
 )
 
-func (s *spread) add(d time.Duration) {
+func (h *histogram) add(d time.Duration) {
 	at := int(math.Log(float64(max(1, d.Microseconds()))) / math.Log(growth))
-	s.buckets[min(at, buckets-1)].Add(1)
+	h.buckets[min(at, buckets-1)].Add(1)
 }
 
 // latency returns the percentiles, which are at most 5 % too high.
-func (s *spread) latency() Latency {
+func (h *histogram) latency() Latency {
 	var counts [buckets]int64
 	var l Latency
-	for i := range s.buckets {
-		counts[i] = s.buckets[i].Load()
+	for i := range h.buckets {
+		counts[i] = h.buckets[i].Load()
 		l.Count += int(counts[i])
 	}
 	at := func(share float64) float64 {

@@ -70,7 +70,7 @@ func (f *fleet) acknowledged(ctx context.Context) {
 	const patience = 5 * time.Second
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for slices.ContainsFunc(f.members, (*member).unacknowledged) && wait.For(limited, glance) {
+	for slices.ContainsFunc(f.members, (*member).unacknowledged) && wait.For(limited, pollInterval) {
 	}
 }
 
@@ -79,8 +79,8 @@ func (m *member) unacknowledged() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.ContainsFunc(m.orders, func(o order) bool {
-		h, reached := m.find(o)
-		return o.kind != changePolicy && o.createdAt > 0 && !(reached && !h.confirmed.IsZero())
+		d, received := m.deliveryOf(o)
+		return o.kind != changePolicy && o.createdAt > 0 && !(received && !d.confirmed.IsZero())
 	})
 }
 

@@ -96,9 +96,9 @@ func TestCost_OfReplicas(t *testing.T) {
 }
 
 // Percentiles are exact to 5 %, however many durations there are.
-func TestSpread_Percentiles(t *testing.T) {
+func TestHistogram_Percentiles(t *testing.T) {
 	t.Parallel()
-	var s spread
+	var s histogram
 	for n := range 1000 {
 		s.add(time.Duration(n+1) * time.Millisecond)
 	}
@@ -112,7 +112,7 @@ func TestSpread_Percentiles(t *testing.T) {
 	if got := s.latency().Count; got != 1001 {
 		t.Errorf("%d durations, want 1001", got)
 	}
-	if empty := (&spread{}).latency(); empty != (Latency{}) {
+	if empty := (&histogram{}).latency(); empty != (Latency{}) {
 		t.Errorf("no durations: %+v", empty)
 	}
 }

@@ -18,8 +18,8 @@ type entry struct {
 	Outcome   string // empty: none yet
 }
 
-// verify waits until the service's own word about every device is as it must
-// be. What is still wrong when patience ends is a problem of the report.
+// verify waits until what the service reports of every device is right. What is still wrong after Options.Patience is a
+// problem of the report.
 func (r *rest) verify(ctx context.Context) {
 	f := r.fleet
 	if len(f.Keys) == 0 {
@@ -44,8 +44,7 @@ func (f *fleet) devicesToSettle() int {
 	return len(f.members)
 }
 
-// settle waits until the service's word about a device is as it must be, and
-// returns what is wrong when ctx ends before.
+// settle waits until what the service reports of a device is right, and returns what is wrong when ctx ends before.
 func (r *rest) settle(ctx context.Context, m *member, versions map[string]int) error {
 	var wrong error
 	for {
@@ -59,11 +58,11 @@ func (r *rest) settle(ctx context.Context, m *member, versions map[string]int) e
 		if ctx.Err() != nil {
 			return wrong
 		}
-		wait.For(ctx, 5*glance)
+		wait.For(ctx, 5*pollInterval)
 	}
 }
 
-// versions reads the present version of each policy.
+// versions reads the current version of each policy.
 func (r *rest) versions(ctx context.Context) map[string]int {
 	versions := map[string]int{}
 	if len(r.fleet.Policies) == 0 {
@@ -79,7 +78,7 @@ func (r *rest) versions(ctx context.Context) map[string]int {
 	return versions
 }
 
-// verifyOne ends the script with what is not yet as it must be.
+// verifyOne ends the script with what is wrong with a device.
 func (r *rest) verifyOne(ctx context.Context, m *member, versions map[string]int) {
 	var page struct{ Content []entry }
 	r.get(ctx, "/assets/"+m.asset+"/commands?size=100", &page)
@@ -102,7 +101,7 @@ func (r *rest) verifyOne(ctx context.Context, m *member, versions map[string]int
 	}
 	m.hasPolicy(a, versions)
 	m.hasReports(a)
-	m.hasEverything()
+	m.hasCommands()
 }
 
 // hasReports: the place and the report that commands asked for can be read.
@@ -162,14 +161,14 @@ func (m *member) hasPolicy(a assetView, versions map[string]int) {
 	}
 }
 
-// hasEverything: a command that did not fail was with the device. (A change of
+// hasCommands: a command that did not fail was delivered to the device. (A change of
 // policy is no message to the device but a state.)
-func (m *member) hasEverything() {
+func (m *member) hasCommands() {
 	for _, o := range m.orders {
 		if o.kind == changePolicy || o.createdAt == 0 {
 			continue
 		}
-		if _, reached := m.find(o); !reached && m.outcome(o) == "SUCCESS" {
+		if _, received := m.deliveryOf(o); !received && m.outcome(o) == "SUCCESS" {
 			script.Fail("%s of %s never reached it", o.kind, time.UnixMilli(o.createdAt).UTC().Format(time.RFC3339Nano))
 		}
 	}
@@ -177,14 +176,14 @@ func (m *member) hasEverything() {
 
 const changePolicy = "CHANGE_POLICY"
 
-// find returns what passed about an order.
-func (m *member) find(o order) (passage, bool) {
-	for _, h := range m.passed {
-		if h.kind == o.kind && h.createdAt == o.createdAt {
-			return h, true
+// deliveryOf returns the delivery of an order's command.
+func (m *member) deliveryOf(o order) (delivery, bool) {
+	for _, d := range m.deliveries {
+		if d.kind == o.kind && d.createdAt == o.createdAt {
+			return d, true
 		}
 	}
-	return passage{}, false
+	return delivery{}, false
 }
 
 // outcome is what the history says of an order.

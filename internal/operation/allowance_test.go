@@ -14,13 +14,13 @@ import (
 
 var (
 	read = operation.Operation{Name: "read", Method: "POST", Path: "/assets/{assetId}/x", Needs: access.DevicesRead}
-	// own spends an allowance of its own.
-	own = operation.Operation{Name: "own", Method: "POST", Path: "/assets/{assetId}/own", Needs: access.DevicesRead,
+	// separate has a budget of its own.
+	separate = operation.Operation{Name: "own", Method: "POST", Path: "/assets/{assetId}/own", Needs: access.DevicesRead,
 		Budget: operation.Apart, Calls: 7, Effect: operation.Writing}
 )
 
-// Whose allowance a call spends: the caller's budget, or the operation's own.
-func TestRun_WhoseAllowance(t *testing.T) {
+// A call counts against the caller's budget, or against the operation's own.
+func TestRun_CountsAgainstABudget(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name      string
@@ -30,7 +30,7 @@ func TestRun_WhoseAllowance(t *testing.T) {
 	}{
 		{"a command", reboot, "API_KEY:k1", 10},
 		{"a command that spends first", lock, "API_KEY:k1", 10},
-		{"an operation with its own", own, "own:API_KEY:k1", 7},
+		{"an operation with its own", separate, "own:API_KEY:k1", 7},
 		{"a read", read, "", 0},
 	} {
 		store := &counted{left: 1}
@@ -56,8 +56,8 @@ func fromOutcome(out operation.Outcome) error {
 // A budget is known to be used up from the call that was refused until its window closes.
 func TestUsedUp(t *testing.T) {
 	t.Parallel()
-	poor, other := caller(), caller()
-	poor.Permissions, other.ID = access.DevicesRead, "k2"
+	reader, other := caller(), caller()
+	reader.Permissions, other.ID = access.DevicesRead, "k2"
 	for _, c := range []struct {
 		name      string
 		refused   operation.Operation // the call that was refused
@@ -74,12 +74,12 @@ func TestUsedUp(t *testing.T) {
 		{"another caller", reboot, reboot, other, 0, 0},
 		{"another operation of the budget", reboot, propose, caller(), 0, 30 * time.Second},
 		{"one that spends first", reboot, lock, caller(), 0, 30 * time.Second},
-		{"one that spends first, of a caller who spends nothing", reboot, lock, poor, 0, 0},
-		{"one that spends later, of a caller who may not", reboot, reboot, poor, 0, 30 * time.Second},
+		{"one that spends first, of a caller who spends nothing", reboot, lock, reader, 0, 0},
+		{"one that spends later, of a caller who may not", reboot, reboot, reader, 0, 30 * time.Second},
 		{"a read", reboot, read, caller(), 0, 0},
-		{"an allowance apart", reboot, own, caller(), 0, 0},
-		{"the allowance apart that was used up", own, own, caller(), 0, 30 * time.Second},
-		{"the budget, where an allowance apart was used up", own, reboot, caller(), 0, 0},
+		{"a separate budget", reboot, separate, caller(), 0, 0},
+		{"the separate budget that was used up", separate, separate, caller(), 0, 30 * time.Second},
+		{"the budget, where a separate one was used up", separate, reboot, caller(), 0, 0},
 	} {
 		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		k := operation.NewKernel(operation.Config{Budgets: budgets(&counted{}),
@@ -96,15 +96,15 @@ func TestUsedUp(t *testing.T) {
 	}
 }
 
-// looks notes which asset is read ahead when a call spends.
-type looks struct {
+// aheadRecorder records which asset is to be read ahead when a call spends.
+type aheadRecorder struct {
 	operation.BudgetStore
 	asset, company string
 }
 
-func (l *looks) Spend(ctx context.Context, _ string, _ int, _ time.Duration, now time.Time) (int, bool, time.Time, error) {
+func (a *aheadRecorder) Spend(ctx context.Context, _ string, _ int, _ time.Duration, now time.Time) (int, bool, time.Time, error) {
 	ahead := access.AheadOf(ctx)
-	l.asset, l.company = ahead.Asset, ahead.CompanyID
+	a.asset, a.company = ahead.Asset, ahead.CompanyID
 	return 1, true, now, nil
 }
 
@@ -123,13 +123,13 @@ func TestRun_ReadsAhead(t *testing.T) {
 		{"a command whose arguments are wrong", ahead, `{"assetId":"a"}`, ""},
 		{"another operation", lock, `{"assetId":"a","text":"b"}`, ""},
 	} {
-		l, p := &looks{}, caller()
+		a, p := &aheadRecorder{}, caller()
 		p.CompanyID = "c1"
-		k := operation.NewKernel(operation.Config{Budgets: budgets(l), Now: time.Now})
+		k := operation.NewKernel(operation.Config{Budgets: budgets(a), Now: time.Now})
 		k.Run(t.Context(), define(c.operation, func(context.Context, operation.Call, target) (string, error) { return "", nil }), p,
 			operation.Meta{}, operation.Flat(c.body))
-		if l.asset != c.asset || (l.company != "") != (c.asset != "") {
-			t.Errorf("%s: reads asset %q of %q ahead, want %q", c.name, l.asset, l.company, c.asset)
+		if a.asset != c.asset || (a.company != "") != (c.asset != "") {
+			t.Errorf("%s: reads asset %q of %q ahead, want %q", c.name, a.asset, a.company, c.asset)
 		}
 	}
 }

@@ -17,7 +17,7 @@ type purses map[string]int
 
 var errPurse = errors.New("disk")
 
-// The keys of a caller's budget, and of the allowance of own.
+// The keys of a caller's budget, and of the one of separate.
 const budgetKey, ownKey = "API_KEY:k1", "own:API_KEY:k1"
 
 func (p purses) Spend(context.Context, string, int, time.Duration, time.Time) (int, bool, time.Time, error) {
@@ -65,11 +65,11 @@ func TestAssess(t *testing.T) {
 		{"the budget is used up", reboot, may, purses{budgetKey: 10}, good, nil, fault.RateLimited, true, "", false},
 		{"the budget is used up, and the target is not found", reboot, may, purses{budgetKey: 10}, good, fault.New(fault.NotFound, ""),
 			fault.RateLimited, false, "", false},
-		{"its own allowance is used up", own, may, purses{budgetKey: 9, ownKey: 7}, good, nil, fault.RateLimited, true, "", false},
-		{"its own allowance is left, the budget is not", own, may, purses{budgetKey: 10, ownKey: 6}, good, nil, "", true, "", false},
+		{"its own allowance is used up", separate, may, purses{budgetKey: 9, ownKey: 7}, good, nil, fault.RateLimited, true, "", false},
+		{"its own allowance is left, the budget is not", separate, may, purses{budgetKey: 10, ownKey: 6}, good, nil, "", true, "", false},
 		{"the budget cannot be read", reboot, may, purses{}, good, nil, "", false, "", true},
-		{"the budget cannot be read, its own allowance can", own, may, purses{ownKey: 6}, good, nil, "", false, "", true},
-		{"its own allowance cannot be read", own, may, purses{budgetKey: 9}, good, nil, "", false, "", true},
+		{"the budget cannot be read, its own allowance can", separate, may, purses{ownKey: 6}, good, nil, "", false, "", true},
+		{"its own allowance cannot be read", separate, may, purses{budgetKey: 9}, good, nil, "", false, "", true},
 		{"the target is not found", reboot, may, full, good, fault.New(fault.NotFound, ""), fault.NotFound, false, "", false},
 		{"refused", reboot, may, full, good, fault.New(fault.Refused, ""), fault.Refused, true, "", false},
 		{"it cannot be found out", reboot, may, full, good, errPurse, "", false, "", true},

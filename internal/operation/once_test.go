@@ -12,71 +12,74 @@ import (
 	"github.com/musterhq/muster/test/expect"
 )
 
-// oneClaim answers every claim alike and notes what became of it.
-type oneClaim struct {
+// fakeClaims gives the same answer to every claim, and records how it ends.
+type fakeClaims struct {
 	held      operation.Holding
 	now       time.Time
 	method    string // "claim", or "find"
-	became    string // "kept", "released", or "left to its lease"
+	end       string // "kept", "released", "left to its lease", or empty: none was made
 	lastClaim operation.Claim
 }
 
-func (c *oneClaim) Claim(_ context.Context, claim operation.Claim) (operation.Holding, error) {
+func (c *fakeClaims) Claim(_ context.Context, claim operation.Claim) (operation.Holding, error) {
 	c.method, c.lastClaim = "claim", claim
 	return c.held, nil
 }
 
-func (c *oneClaim) FindClaim(_ context.Context, claim operation.Claim) (operation.Holding, error) {
+func (c *fakeClaims) FindClaim(_ context.Context, claim operation.Claim) (operation.Holding, error) {
 	c.method, c.lastClaim = "find", claim
 	return c.held, nil
 }
 
-func (c *oneClaim) ExtendClaim(_ context.Context, _ operation.Holding, until time.Time) error {
+func (c *fakeClaims) ExtendClaim(_ context.Context, _ operation.Holding, until time.Time) error {
 	if until.Equal(c.now) {
-		c.became = "left to its lease"
+		c.end = "left to its lease"
 	}
 	return nil
 }
 
-func (c *oneClaim) SettleClaim(_ context.Context, _ operation.Holding, answer []byte) error {
-	c.became, c.held.Answer = "kept", answer
+func (c *fakeClaims) SettleClaim(_ context.Context, _ operation.Holding, answer []byte) error {
+	c.end, c.held.Answer = "kept", answer
 	return nil
 }
 
-func (c *oneClaim) ReleaseClaim(context.Context, operation.Holding) error {
-	c.became = "released"
+func (c *fakeClaims) ReleaseClaim(context.Context, operation.Holding) error {
+	c.end = "released"
 	return nil
 }
 
-// open seals nothing, and opens only what was sealed for the same purpose.
-type open struct{}
+// plainSealer does not encrypt, and opens only what was sealed for the same purpose.
+type plainSealer struct{}
 
-func (open) Seal(purpose string, data []byte) []byte { return append([]byte(purpose+"\n"), data...) }
+func (plainSealer) Seal(purpose string, data []byte) []byte {
+	return append([]byte(purpose+"\n"), data...)
+}
 
-func (open) Open(purpose string, sealed []byte) ([]byte, error) {
+func (plainSealer) Open(purpose string, sealed []byte) ([]byte, error) {
 	if n := len(purpose) + 1; len(sealed) >= n && string(sealed[:n]) == purpose+"\n" {
 		return sealed[n:], nil
 	}
 	return nil, errors.New("sealed for another purpose")
 }
 
-// unsure is a result that may not be known.
-type unsure bool
+// unconfirmed is a result; true: it is not known whether the effect happened.
+type unconfirmed bool
 
-func (u unsure) Unconfirmed() bool { return bool(u) }
+func (u unconfirmed) Unconfirmed() bool { return bool(u) }
 
 // idempotent runs a call under an Idempotency-Key.
-func idempotent(t *testing.T, c *oneClaim, budget operation.BudgetStore, p access.Principal, result any, failure error) operation.Outcome {
+func idempotent(t *testing.T, c *fakeClaims, budget operation.BudgetStore, p access.Principal, result any,
+	failure error) operation.Outcome {
 	t.Helper()
 	c.now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var r operation.Registry
 	operation.Define(&r, reboot, func(context.Context, operation.Call, target) (any, error) { return result, failure })
-	once := operation.Once{Claims: c, Sealer: open{},
+	once := operation.Once{Claims: c, Sealer: plainSealer{},
 		Kernel: operation.NewKernel(operation.Config{Budgets: budgets(budget), Now: func() time.Time { return c.now }})}
 	return once.Run(t.Context(), r.All()[0], p, operation.Meta{RequestID: "r"}, operation.Flat(`{"assetId":"a","text":"b"}`), "key")
 }
 
-// What is kept for an Idempotency-Key is each outcome that may not simply be tried again.
+// An Idempotency-Key keeps each outcome after which the call must not run again.
 func TestOnce_Keeps(t *testing.T) {
 	t.Parallel()
 	const kept, released, left = "kept", "released", "left to its lease"
@@ -106,28 +109,27 @@ func TestOnce_Keeps(t *testing.T) {
 		{"a right that was lost on the way", fault.New(fault.Forbidden, ""), 1, left},
 		{"a key that was revoked on the way", fault.New(fault.Unauthorized, ""), 1, left},
 	} {
-		claim := &oneClaim{held: operation.Holding{Ref: "ref", Attempt: c.attempt}}
+		claim := &fakeClaims{held: operation.Holding{Ref: "ref", Attempt: c.attempt}}
 		idempotent(t, claim, nil, caller(), "done", c.failure)
-		if claim.became != c.want {
-			t.Errorf("%s: the claim was %s, want %s", c.name, claim.became, c.want)
+		if claim.end != c.want {
+			t.Errorf("%s: the claim was %s, want %s", c.name, claim.end, c.want)
 		}
 	}
 }
 
-// A call that did not reach its handler did nothing, but the attempt before it, which a crash
-// ended, may have.
+// A call that did not reach its handler had no effect. An earlier attempt that a crash ended may have had one.
 func TestOnce_RefusedBeforeItsHandler(t *testing.T) {
 	t.Parallel()
 	for attempt, want := range map[int]string{1: "released", 2: "left to its lease"} {
-		claim := &oneClaim{held: operation.Holding{Attempt: attempt}}
+		claim := &fakeClaims{held: operation.Holding{Attempt: attempt}}
 		out := idempotent(t, claim, &counted{left: 0}, caller(), "done", nil)
-		if fault.CodeOf(out.Fault) != fault.RateLimited || claim.became != want {
-			t.Errorf("attempt %d: %v, the claim was %s, want %s", attempt, out.Fault, claim.became, want)
+		if fault.CodeOf(out.Fault) != fault.RateLimited || claim.end != want {
+			t.Errorf("attempt %d: %v, the claim was %s, want %s", attempt, out.Fault, claim.end, want)
 		}
 	}
 }
 
-// A stop makes no claim, but an answer that was given is repeated all the same.
+// No claim is made while the company is stopped, but an answer that was given is repeated.
 func TestOnce_States(t *testing.T) {
 	t.Parallel()
 	stopped := caller()
@@ -140,23 +142,23 @@ func TestOnce_States(t *testing.T) {
 		state  operation.ClaimState
 		method string
 		want   fault.Code
-		became string
+		end    string
 	}{
 		{"free", caller(), operation.Claimed, "claim", "", "kept"},
-		{"a twin runs", caller(), operation.Running, "claim", fault.InFlight, ""},
+		{"the same request runs", caller(), operation.Running, "claim", fault.InFlight, ""},
 		{"used for another request", caller(), operation.Differs, "claim", fault.KeyReused, ""},
 		{"stopped", stopped, operation.Claimed, "find", fault.Forbidden, ""},
-		{"stopped, and a twin runs", stopped, operation.Running, "find", fault.InFlight, ""},
+		{"stopped, and the same request runs", stopped, operation.Running, "find", fault.InFlight, ""},
 		{"not permitted", mayNot, operation.Claimed, "", fault.Forbidden, ""},
 	} {
-		claim := &oneClaim{held: operation.Holding{State: c.state, Attempt: 1}}
+		claim := &fakeClaims{held: operation.Holding{State: c.state, Attempt: 1}}
 		out := idempotent(t, claim, nil, c.p, "done", nil)
 		var code fault.Code
 		if out.Fault != nil {
 			code = out.Fault.Code
 		}
 		expect.Equal(t, c.name, expect.Values{"method": {claim.method, c.method}, "code": {code, c.want},
-			"claim": {claim.became, c.became}})
+			"claim": {claim.end, c.end}})
 	}
 }
 
@@ -172,11 +174,11 @@ func TestOnce_Repeats(t *testing.T) {
 		unconfirmed bool
 		code        fault.Code
 	}{
-		{"a result", unsure(false), nil, false, ""},
-		{"an uncertain result", unsure(true), nil, true, ""},
+		{"a result", unconfirmed(false), nil, false, ""},
+		{"an uncertain result", unconfirmed(true), nil, true, ""},
 		{"a fault", nil, fault.New(fault.NotFound, "no such device").Because(errors.New("secret")), false, fault.NotFound},
 	} {
-		claim := &oneClaim{held: operation.Holding{Ref: "ref", Attempt: 1}}
+		claim := &fakeClaims{held: operation.Holding{Ref: "ref", Attempt: 1}}
 		idempotent(t, claim, nil, caller(), c.result, c.failure)
 		claim.held.State = operation.Answered
 		for _, p := range []access.Principal{caller(), stopped} {
@@ -191,16 +193,16 @@ func TestOnce_Repeats(t *testing.T) {
 				"code": {code, c.code}, "cause": {cause, error(nil)}})
 		}
 	}
-	damaged := &oneClaim{held: operation.Holding{State: operation.Answered, Answer: []byte("idempotency answer \n{}")}}
+	damaged := &fakeClaims{held: operation.Holding{State: operation.Answered, Answer: []byte("idempotency answer \n{}")}}
 	if out := idempotent(t, damaged, nil, caller(), "not run", nil); fault.CodeOf(out.Fault) != fault.Internal || out.Replayed {
 		t.Errorf("an answer without a result or a fault: %+v, want %s", out, fault.Internal)
 	}
 }
 
-// A claim is the same for the same request of the same caller alone.
+// A claim is the same only for the same request of the same caller.
 func TestOnce_Same(t *testing.T) {
 	t.Parallel()
-	claim := &oneClaim{held: operation.Holding{Attempt: 1}}
+	claim := &fakeClaims{held: operation.Holding{Attempt: 1}}
 	idempotent(t, claim, nil, caller(), "done", nil)
 	first := claim.lastClaim
 	other := caller()
@@ -223,8 +225,8 @@ func TestOnce_NamesOfOneAsset(t *testing.T) {
 	claimed := func(asset string) operation.Claim {
 		var r operation.Registry
 		operation.Define(&r, reboot, func(context.Context, operation.Call, target) (any, error) { return "done", nil })
-		c := &oneClaim{}
-		once := operation.Once{Claims: c, Sealer: open{},
+		c := &fakeClaims{}
+		once := operation.Once{Claims: c, Sealer: plainSealer{},
 			Kernel: operation.NewKernel(operation.Config{Budgets: budgets(nil), Now: time.Now})}
 		once.Run(t.Context(), r.All()[0], p, operation.Meta{}, operation.Flat(`{"assetId":"`+asset+`","text":"b"}`), "key")
 		return c.lastClaim

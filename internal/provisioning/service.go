@@ -37,8 +37,8 @@ type Service struct {
 	Issuers map[policy.Type]Issuer
 	// Codes stores the codes, without their tokens' text.
 	Codes Codes
-	// Records records that a caller makes a code, before the token is made and without its content; nil: no record. If
-	// recording fails, the code is not made.
+	// Records records that a caller makes a code, before the token is made and without its content. If recording fails, the
+	// code is not made.
 	Records activity.Recorder
 	// Stands returns access.ErrMoved if the caller's permit, in the context, no longer stands; nil: this is not checked.
 	// A token that was made for a caller who may not have it any more is deleted.
@@ -174,7 +174,7 @@ func (s *Service) token(ctx context.Context, p access.Principal, a asked, e acti
 		return target, Token{}, err
 	}
 	e.Target = activity.Target{Kind: activity.Policy, ID: target.ID, Name: target.Name}
-	if err := s.record(ctx, target, e); err != nil {
+	if err := s.Records.RecordActivity(ctx, target.CompanyID, e); err != nil {
 		return target, Token{}, err
 	}
 	recorded := access.Settling(context.WithoutCancel(ctx))
@@ -230,7 +230,7 @@ func (s *Service) keep(ctx context.Context, p access.Principal, owner company.Co
 // failed records e again, as failed: the token that e announced does not exist.
 func (s *Service) failed(ctx context.Context, p policy.Policy, e activity.Event) error {
 	e.Outcome = activity.Failed
-	return s.record(ctx, p, e)
+	return s.Records.RecordActivity(ctx, p.CompanyID, e)
 }
 
 // withdraw deletes a token that is not handed out, and its code. If that fails, it writes the error to the log, for the
@@ -267,13 +267,6 @@ func (w way) refuse(p policy.Policy) error {
 			"or make a QR code for this one")
 	}
 	return nil
-}
-
-func (s *Service) record(ctx context.Context, p policy.Policy, e activity.Event) error {
-	if s.Records == nil {
-		return nil
-	}
-	return s.Records.RecordActivity(ctx, p.CompanyID, e)
 }
 
 // find returns the policy and its company, if a token can be made for it: 404,
@@ -344,7 +337,7 @@ func notIssued(cause error) error {
 func (s *Service) foresee(ctx context.Context, p access.Principal, policyID string) (operation.Forecast, error) {
 	target, _, err := s.find(ctx, p, policyID, byCode)
 	f := operation.Forecast{Effects: []string{"Makes a code with which new or factory-reset devices enroll under the policy " +
-		strconv.Quote(target.Name) + " for 24 hours. No device changes by that."}}
+		strconv.Quote(target.Name) + " for " + strconv.Itoa(int(Lifetime/time.Hour)) + " hours. No device changes by that."}}
 	if err == nil && s.Issuers[target.Type] == nil {
 		err = notIssued(nil)
 	}

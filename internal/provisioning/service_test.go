@@ -115,7 +115,7 @@ func newFixture() *fixture {
 		f.policies[p.ID] = p
 	}
 	f.service = &provisioning.Service{Catalog: f, Codes: f.written, Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: f.issuer},
-		PublicURL: "https://muster.example/", Now: func() time.Time { return start }}
+		Records: &recorder{}, PublicURL: "https://muster.example/", Now: func() time.Time { return start }}
 	return f
 }
 

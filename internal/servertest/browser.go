@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -18,19 +17,13 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/resource"
-	oauthserver "github.com/musterhq/muster/internal/surface/oauth"
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
-const (
-	// Password is every test person's.
-	Password = "correct horse battery"
-	// ClientRedirect is where the test clients' codes go; nothing is there.
-	ClientRedirect = "https://app.example.com/cb"
+// Password is every test person's.
+const Password = "correct horse battery"
 
-	formType     = "application/x-www-form-urlencoded"
-	codeVerifier = "0123456789012345678901234567890123456789abc"
-)
+const formType = "application/x-www-form-urlencoded"
 
 // Browser is a portal user with a browser, which keeps cookies and follows no
 // redirects.
@@ -108,90 +101,57 @@ func (b *Browser) SignIn(base string) {
 	b.Send(base+web.SignInPath, url.Values{"email": {b.User.Email}, "password": {Password}}).Want(b.env.TB, http.StatusSeeOther)
 }
 
-// Register registers a public client and returns its id.
-func (b *Browser) Register(base string) string {
+// at is the browser for which an address is the service's.
+func (b *Browser) at(base string) *client.Browser {
+	return &client.Browser{URL: base, HTTP: b.browser.HTTP, Header: b.browser.Header}
+}
+
+// Register registers a public OAuth client.
+func (b *Browser) Register(base string) client.OAuthClient {
 	b.env.TB.Helper()
-	return b.RegisterAs(base, `{"client_name":"Test","redirect_uris":["`+ClientRedirect+`"],"token_endpoint_auth_method":"none"}`).ID
+	return b.RegisterAs(base, client.PublicClient("Test", client.RedirectURI))
 }
 
-// Registration is what a registered client learns.
-type Registration struct {
-	ID     string `json:"client_id"`
-	Secret string `json:"client_secret"`
-}
-
-// RegisterAs registers a client by its metadata.
-func (b *Browser) RegisterAs(base, metadata string) (r Registration) {
+// RegisterAs registers an OAuth client by its metadata.
+func (b *Browser) RegisterAs(base, metadata string) client.OAuthClient {
 	b.env.TB.Helper()
-	b.SendJSON(base+oauthserver.RegisterPath, metadata).Want(b.env.TB, http.StatusCreated).JSON(b.env.TB, &r)
-	return r
-}
-
-// Asks is a client's authorization request; public is the service's public URL.
-func Asks(public, client string, scopes ...string) url.Values {
-	sum := sha256.Sum256([]byte(codeVerifier))
-	return url.Values{"response_type": {"code"}, "client_id": {client}, "redirect_uri": {ClientRedirect}, "state": {"s"},
-		"scope": {strings.Join(scopes, " ")}, "code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])},
-		"code_challenge_method": {"S256"}, "resource": {public + "/mcp"}}
+	return step(b.env.TB, func() client.OAuthClient { return b.at(base).Register(b.env.TB.Context(), metadata) })
 }
 
 // Consents answers the question of the consent page and returns the code.
 func (b *Browser) Consents(base string, request url.Values, scopes ...string) string {
 	b.env.TB.Helper()
-	answer := b.Send(base+oauthserver.AuthorizePath, url.Values{"request": {request.Encode()}, "scope": scopes, "decision": {"allow"}})
-	to, err := url.Parse(answer.Onward())
-	if err != nil || !strings.HasPrefix(to.String(), ClientRedirect+"?") || to.Query().Get("code") == "" {
-		b.env.TB.Fatalf("consent: %d to %q: %s", answer.Status, to, answer.Body)
+	answer := step(b.env.TB, func() url.Values { return b.at(base).Consent(b.env.TB.Context(), request, scopes...) })
+	if answer.Get("code") == "" {
+		b.env.TB.Fatalf("the consent gives no code: %v", answer)
 	}
-	return to.Query().Get("code")
-}
-
-// Tokens is what the token endpoint gives.
-type Tokens struct {
-	Status  int    `json:"-"`
-	Client  string `json:"-"`
-	Access  string `json:"access_token"`
-	Refresh string `json:"refresh_token"`
-	Scope   string `json:"scope"`
-	Error   string `json:"error"`
+	return answer.Get("code")
 }
 
 // Redeem swaps a code for tokens.
-func (b *Browser) Redeem(base, client, code string) Tokens {
-	return b.Token(base, RedeemForm(client, code))
-}
-
-// RedeemForm is a public client's token request for a code.
-func RedeemForm(client, code string) url.Values {
-	return url.Values{"grant_type": {"authorization_code"}, "client_id": {client}, "code": {code},
-		"redirect_uri": {ClientRedirect}, "code_verifier": {codeVerifier}}
+func (b *Browser) Redeem(base string, c client.OAuthClient, code string) client.Tokens {
+	b.env.TB.Helper()
+	return b.Token(base, c.TokenRequest(code))
 }
 
 // Swap swaps a refresh token.
-func (b *Browser) Swap(base string, t Tokens) Tokens {
-	return b.Token(base, url.Values{"grant_type": {"refresh_token"}, "client_id": {t.Client}, "refresh_token": {t.Refresh}})
+func (b *Browser) Swap(base string, t client.Tokens) client.Tokens {
+	b.env.TB.Helper()
+	return b.Token(base, url.Values{"grant_type": {"refresh_token"}, "client_id": {t.Client.ID}, "refresh_token": {t.Refresh}})
 }
 
 // Token asks the token endpoint.
-func (b *Browser) Token(base string, form url.Values) Tokens {
+func (b *Browser) Token(base string, form url.Values) client.Tokens {
 	b.env.TB.Helper()
-	answer := b.Send(base+oauthserver.TokenPath, form)
-	t := Tokens{Status: answer.Status, Client: form.Get("client_id")}
-	answer.JSON(b.env.TB, &t)
-	return t
+	return step(b.env.TB, func() client.Tokens { return b.at(base).Token(b.env.TB.Context(), form) })
 }
 
 // Connect lets the person connect a new client with the scopes, all steps at
 // one address.
-func (b *Browser) Connect(base string, scopes ...string) Tokens {
+func (b *Browser) Connect(base string, scopes ...string) client.Tokens {
 	b.env.TB.Helper()
 	b.SignIn(base)
-	client := b.Register(base)
-	t := b.Redeem(base, client, b.Consents(base, Asks(base, client, scopes...), scopes...))
-	if t.Status != http.StatusOK {
-		b.env.TB.Fatalf("token: %d %s", t.Status, t.Error)
-	}
-	return t
+	return step(b.env.TB, func() client.Tokens { return b.at(base).Connect(b.env.TB.Context(), "Test", scopes...) })
 }
 
 // ConnectionOf is the connection that an access token belongs to.

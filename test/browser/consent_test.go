@@ -35,7 +35,7 @@ func TestConsent_LooksWellAndReachesTheClient(t *testing.T) {
 	registered := s.env.Browser(acme, account.Viewer).RegisterAs(s.replica.PublicURL(),
 		`{"client_name":"Claude <b>Desktop</b> of `+strings.Repeat("W", 50)+`","redirect_uris":["`+client.URL+
 			`/cb"],"token_endpoint_auth_method":"none"}`)
-	request := servertest.Asks(s.replica.PublicURL(), registered.ID, access.All.Scopes()...)
+	request := registered.AuthorizationRequest(s.replica.PublicURL(), access.All.Scopes()...)
 	request.Set("redirect_uri", client.URL+"/cb")
 	s.tab.SignIn(s.admin.Email, servertest.Password)
 	ask := oauth.AuthorizePath + "?" + request.Encode()

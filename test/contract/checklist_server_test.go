@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
@@ -31,15 +32,15 @@ func row11Redirects(t *testing.T, s *authSite) {
 			t.Errorf("%s: %s", uri, answer.Body)
 		}
 	}
-	client := ada.RegisterAs(s.base,
-		`{"redirect_uris":["`+servertest.ClientRedirect+`","http://127.0.0.1/cb"],"token_endpoint_auth_method":"none"}`).ID
+	app := ada.RegisterAs(s.base,
+		`{"redirect_uris":["`+client.RedirectURI+`","http://127.0.0.1/cb"],"token_endpoint_auth_method":"none"}`)
 	for uri, good := range map[string]bool{
-		servertest.ClientRedirect: true, "http://127.0.0.1/cb": true, "http://127.0.0.1:49152/cb": true,
-		servertest.ClientRedirect + "/": false, servertest.ClientRedirect + "?x=1": false, "https://app.example.com:8443/cb": false,
+		client.RedirectURI: true, "http://127.0.0.1/cb": true, "http://127.0.0.1:49152/cb": true,
+		client.RedirectURI + "/": false, client.RedirectURI + "?x=1": false, "https://app.example.com:8443/cb": false,
 		"https://evil.example/cb": false, "http://127.0.0.1:49152/other": false, "http://localhost:49152/cb": false, "": false,
 	} {
 		t.Run(uri, func(t *testing.T) {
-			request := servertest.Asks(s.base, client)
+			request := app.AuthorizationRequest(s.base)
 			request.Set("redirect_uri", uri)
 			answer := ada.Send(s.base+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
 			if good && answer.Status != http.StatusOK {
@@ -51,8 +52,8 @@ func row11Redirects(t *testing.T, s *authSite) {
 		})
 	}
 	// The token request must name the very same address.
-	code := ada.Consents(s.base, servertest.Asks(s.base, client), "mcp:devices:read")
-	form := servertest.RedeemForm(client, code)
+	code := ada.Consents(s.base, app.AuthorizationRequest(s.base), "mcp:devices:read")
+	form := app.TokenRequest(code)
 	form.Set("redirect_uri", "http://127.0.0.1/cb")
 	if got := ada.Token(s.base, form); got.Error != "invalid_grant" {
 		t.Errorf("another redirect at the token endpoint: %+v", got)
@@ -107,8 +108,8 @@ func row16ConsentPage(t *testing.T, s *authSite) {
 	ada := s.person(t, account.Operator)
 	ada.SignIn(s.base)
 	local := ada.RegisterAs(s.base,
-		`{"client_name":"<b>Claude</b> \u202emoc.live","redirect_uris":["http://127.0.0.1/cb"],"token_endpoint_auth_method":"none"}`).ID
-	request := servertest.Asks(s.base, local)
+		`{"client_name":"<b>Claude</b> \u202emoc.live","redirect_uris":["http://127.0.0.1/cb"],"token_endpoint_auth_method":"none"}`)
+	request := local.AuthorizationRequest(s.base)
 	request.Set("redirect_uri", "http://127.0.0.1:49152/cb")
 	page := string(ada.Send(s.base+oauthserver.AuthorizePath+"?"+request.Encode(), nil).Want(t, http.StatusOK).Body)
 	for _, want := range []string{"127.0.0.1:49152", "runs on your own computer", "&lt;b&gt;Claude&lt;/b&gt; moc.live", "Unverified",
@@ -118,7 +119,7 @@ func row16ConsentPage(t *testing.T, s *authSite) {
 		}
 	}
 	web := ada.Register(s.base)
-	answer := ada.Send(s.base+oauthserver.AuthorizePath+"?"+servertest.Asks(s.base, web).Encode(), nil).Want(t, http.StatusOK)
+	answer := ada.Send(s.base+oauthserver.AuthorizePath+"?"+web.AuthorizationRequest(s.base).Encode(), nil).Want(t, http.StatusOK)
 	if page := string(answer.Body); !strings.Contains(page, "app.example.com") || strings.Contains(page, "your own computer") {
 		t.Error("a client on the web: its host is not shown, or a warning is")
 	}
@@ -134,7 +135,7 @@ func row17Registration(t *testing.T, _ *authSite) {
 	ada, eve := s.person(t, account.Admin), s.person(t, account.Admin)
 	ada.SignIn(s.base)
 	unused, used := ada.Register(s.base), ada.Register(s.base)
-	ada.Redeem(s.base, used, ada.Consents(s.base, servertest.Asks(s.base, used), "mcp:devices:read"))
+	ada.Redeem(s.base, used, ada.Consents(s.base, used.AuthorizationRequest(s.base), "mcp:devices:read"))
 	const metadata = `{"redirect_uris":["https://app.example.com/cb"]}`
 	for range 30 {
 		eve.SendJSON(s.base+oauthserver.RegisterPath, metadata).Want(t, http.StatusCreated)
@@ -163,8 +164,8 @@ func row17Registration(t *testing.T, _ *authSite) {
 	}
 	s.Advance(24 * time.Hour)
 	ada.SignIn(s.base)
-	for client, want := range map[string]int{unused: http.StatusBadRequest, used: http.StatusOK} {
-		if got := ada.Send(s.base+oauthserver.AuthorizePath+"?"+servertest.Asks(s.base, client).Encode(), nil); got.Status != want {
+	for client, want := range map[client.OAuthClient]int{unused: http.StatusBadRequest, used: http.StatusOK} {
+		if got := ada.Send(s.base+oauthserver.AuthorizePath+"?"+client.AuthorizationRequest(s.base).Encode(), nil); got.Status != want {
 			t.Errorf("a day later: %d, want %d", got.Status, want)
 		}
 	}
@@ -178,8 +179,8 @@ func row18Issuer(t *testing.T, s *authSite) {
 	ada.SignIn(s.base)
 	client := ada.Register(s.base)
 	ask := s.base + oauthserver.AuthorizePath
-	request := servertest.Asks(s.base, client)
-	wrong := servertest.Asks(s.base, client, "mcp:everything")
+	request := client.AuthorizationRequest(s.base)
+	wrong := client.AuthorizationRequest(s.base, "mcp:everything")
 	for what, answer := range map[string]servertest.Answer{
 		"success": ada.Send(ask, url.Values{"request": {request.Encode()}, "scope": {"mcp:devices:read"}, "decision": {"allow"}}),
 		"denied":  ada.Send(ask, url.Values{"request": {request.Encode()}, "decision": {"deny"}}),
@@ -188,7 +189,7 @@ func row18Issuer(t *testing.T, s *authSite) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			got := sentBack(t, answer)
-			if got.Get("iss") != s.base || got.Get("state") != "s" || (got.Get("code") == "") == (got.Get("error") == "") {
+			if got.Get("iss") != s.base || got.Get("state") != "s t" || (got.Get("code") == "") == (got.Get("error") == "") {
 				t.Errorf("%s: %v", what, got)
 			}
 		})
@@ -204,7 +205,7 @@ func row19Resource(t *testing.T, s *authSite) {
 		"https://elsewhere.example/mcp": false, s.base + "/api/v1": false, s.base: false, s.base + "/mcp#x": false, "mcp": false,
 	} {
 		t.Run(resource, func(t *testing.T) {
-			request := servertest.Asks(s.base, client)
+			request := client.AuthorizationRequest(s.base)
 			request.Set("resource", resource)
 			if resource == "" {
 				request.Del("resource")
@@ -215,7 +216,7 @@ func row19Resource(t *testing.T, s *authSite) {
 			} else if got := sentBack(t, answer); got.Get("error") != "invalid_target" {
 				t.Errorf("resource %q: %v", resource, got)
 			}
-			form := servertest.RedeemForm(client, ada.Consents(s.base, servertest.Asks(s.base, client), "mcp:devices:read"))
+			form := client.TokenRequest(ada.Consents(s.base, client.AuthorizationRequest(s.base), "mcp:devices:read"))
 			if resource != "" {
 				form.Set("resource", resource)
 			}
@@ -231,14 +232,14 @@ func row20SingleUseCodes(t *testing.T, _ *authSite) {
 	ada := s.person(t, account.Admin)
 	ada.SignIn(s.base)
 	client := ada.Register(s.base)
-	ask := func() string { return ada.Consents(s.base, servertest.Asks(s.base, client), "mcp:devices:read") }
+	ask := func() string { return ada.Consents(s.base, client.AuthorizationRequest(s.base), "mcp:devices:read") }
 	late := ask()
 	s.Advance(time.Minute)
 	if got := ada.Redeem(s.base, client, late); got.Error != "invalid_grant" {
 		t.Errorf("after a minute: %+v", got)
 	}
 	code := ask()
-	answer := ada.Send(s.base+oauthserver.TokenPath, servertest.RedeemForm(client, code)).Want(t, http.StatusOK)
+	answer := ada.Send(s.base+oauthserver.TokenPath, client.TokenRequest(code)).Want(t, http.StatusOK)
 	if answer.Header.Get("Cache-Control") != "no-store" || answer.Members(t)["expires_in"] != float64(900) ||
 		answer.Members(t)["token_type"] != "Bearer" {
 		t.Errorf("%v %s", answer.Header, answer.Body)
@@ -257,16 +258,16 @@ func row21ConsentEachTime(t *testing.T, s *authSite) {
 	ada := s.person(t, account.Admin)
 	token := ada.Connect(s.base, "mcp:devices:read")
 	for range 2 {
-		page := ada.Send(s.base+oauthserver.AuthorizePath+"?"+servertest.Asks(s.base, token.Client, "mcp:devices:read").Encode(), nil)
+		page := ada.Send(s.base+oauthserver.AuthorizePath+"?"+token.Client.AuthorizationRequest(s.base, "mcp:devices:read").Encode(), nil)
 		if page.Status != http.StatusOK || !strings.Contains(string(page.Body), `value="allow"`) {
 			t.Errorf("a known client is not asked for again: %d to %q", page.Status, page.Header.Get("Location"))
 		}
 	}
 	// prompt=none and another site's form do not answer for the person either.
-	silent := servertest.Asks(s.base, token.Client, "mcp:devices:read")
+	silent := token.Client.AuthorizationRequest(s.base, "mcp:devices:read")
 	silent.Set("prompt", "none")
 	ada.Send(s.base+oauthserver.AuthorizePath+"?"+silent.Encode(), nil).Want(t, http.StatusOK)
-	forged := url.Values{"request": {servertest.Asks(s.base, token.Client).Encode()}, "scope": {"mcp:devices:read"}, "decision": {"allow"}}
+	forged := url.Values{"request": {token.Client.AuthorizationRequest(s.base).Encode()}, "scope": {"mcp:devices:read"}, "decision": {"allow"}}
 	for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"},
 		{"Origin", "https://evil.example"}} {
 		ada.Send(s.base+oauthserver.AuthorizePath, forged, headers...).Want(t, http.StatusForbidden)
@@ -302,7 +303,7 @@ func row22Handles(t *testing.T, s *authSite) {
 	// person consented to more.
 	swapped := ada.Swap(s.base, mine)
 	servertest.WithToken(t, s.base, swapped.Access).Call("get_policy_proposal", handle).OK(t, nil)
-	again := ada.Redeem(s.base, mine.Client, ada.Consents(s.base, servertest.Asks(s.base, mine.Client), "mcp:policies:write",
+	again := ada.Redeem(s.base, mine.Client, ada.Consents(s.base, mine.Client.AuthorizationRequest(s.base), "mcp:policies:write",
 		"mcp:devices:read"))
 	servertest.WithToken(t, s.base, again.Access).Call("apply_policy_proposal", handle).OK(t, nil)
 }

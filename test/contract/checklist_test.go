@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/internal/surface/oauth"
@@ -322,13 +323,13 @@ func row09ServerMetadataAndClients(t *testing.T, s *authSite) {
 	}
 	ada := s.person(t, account.Admin)
 	ada.SignIn(s.base)
-	client := ada.RegisterAs(s.base, `{"client_name":"Server","redirect_uris":["`+servertest.ClientRedirect+
+	client := ada.RegisterAs(s.base, `{"client_name":"Server","redirect_uris":["`+client.RedirectURI+
 		`"],"token_endpoint_auth_method":"client_secret_basic"}`)
 	if client.Secret == "" {
 		t.Fatal("a confidential client has no secret")
 	}
-	form := func(code string) url.Values { return servertest.RedeemForm(client.ID, code) }
-	code := func() string { return ada.Consents(s.base, servertest.Asks(s.base, client.ID), "mcp:devices:read") }
+	form := func(code string) url.Values { return client.TokenRequest(code) }
+	code := func() string { return ada.Consents(s.base, client.AuthorizationRequest(s.base), "mcp:devices:read") }
 	first := code()
 	for _, secret := range []string{"", "wrong"} {
 		f := form(first)
@@ -362,16 +363,16 @@ func row10ProofKey(t *testing.T, s *authSite) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			request := servertest.Asks(s.base, client)
+			request := client.AuthorizationRequest(s.base)
 			change(request)
 			if got := sentBack(t, ada.Send(s.base+oauth.AuthorizePath+"?"+request.Encode(), nil)); got.Get("error") != "invalid_request" {
 				t.Errorf("%s: %v", what, got)
 			}
 		})
 	}
-	code := ada.Consents(s.base, servertest.Asks(s.base, client), "mcp:devices:read")
+	code := ada.Consents(s.base, client.AuthorizationRequest(s.base), "mcp:devices:read")
 	for _, verifier := range []string{"", strings.Repeat("x", 43)} {
-		form := servertest.RedeemForm(client, code)
+		form := client.TokenRequest(code)
 		form.Set("code_verifier", verifier)
 		if got := ada.Token(s.base, form); got.Error != "invalid_grant" {
 			t.Errorf("verifier %q: %+v", verifier, got)
@@ -390,7 +391,7 @@ func sentBack(t *testing.T, answer servertest.Answer) url.Values {
 		location = answer.Onward()
 	}
 	to, err := url.Parse(location)
-	if err != nil || !strings.HasPrefix(location, servertest.ClientRedirect+"?") {
+	if err != nil || !strings.HasPrefix(location, client.RedirectURI+"?") {
 		t.Fatalf("%d to %q: %s", answer.Status, location, answer.Body)
 	}
 	return to.Query()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/servertest"
 )
 
@@ -20,7 +21,7 @@ type inside struct {
 	waiting    func(t *testing.T, statuses ...int) feed
 	client     servertest.Client
 	key, token servertest.Assistant
-	tokens     servertest.Tokens
+	tokens     client.Tokens
 }
 
 func enters(t *testing.T, tenant *servertest.Tenant, r *servertest.Replica) inside {

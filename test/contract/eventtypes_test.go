@@ -404,7 +404,7 @@ func controlOccasions() []occasion {
 			base := s.replica.PublicURL()
 			s.admin.SignIn(base) // once more, after days
 			client := s.admin.Register(base)
-			code := s.admin.Consents(base, servertest.Asks(base, client, "mcp:devices:read"), "mcp:devices:read")
+			code := s.admin.Consents(base, client.AuthorizationRequest(base, "mcp:devices:read"), "mcp:devices:read")
 			s.admin.Redeem(base, client, code) // a call that has no id
 		}, []string{"connection.created |"}},
 		{"a stop", runs("company", "stop", "--reason", "because"), []string{"automation.stopped |"}},

@@ -21,7 +21,7 @@ import (
 var (
 	capacityAgents = flag.Int("capacity-agents", 200, "connected agents in the tests of the capacity")
 	capacityTime   = flag.Duration("capacity-time", 4*time.Second, "how long the tests of the capacity hold the load; what they measure "+
-		"is judged from a minute on")
+		"is checked from a minute on")
 	capacityShare = flag.Float64("capacity-share", 0.8, "share of the capacity that they hold")
 	capacityChart = flag.String("capacity-chart", "", "file for the chart of TestCapacity_HoldsLoad (SVG); by default a temporary one")
 )
@@ -69,7 +69,7 @@ func holdCapacity(t *testing.T, settings ...string) *capacityRun {
 	run.samples = l.hold(t, run.Rate, *capacityTime)
 	run.report(t)
 	if *capacityTime >= time.Minute {
-		run.judge(t)
+		run.check(t)
 	}
 	l.disconnect()
 	l.returns(t, idle)

@@ -126,8 +126,8 @@ type measure struct {
 	factor, few float64
 }
 
-// judge fails for what was worse in the last third.
-func judge(t *testing.T, samples []sample, all []measure) {
+// checkTrends fails for each measure that was worse in the last third.
+func checkTrends(t *testing.T, samples []sample, all []measure) {
 	t.Helper()
 	thirds := thirdsOf(t, samples)
 	for _, m := range all {
@@ -157,10 +157,10 @@ func reached(t *testing.T, what string, samples []sample, of func(sample) float6
 	}
 }
 
-// judge fails if the last third of the run was worse than the second, or the load was not reached.
-func (r *capacityRun) judge(t *testing.T) {
+// check fails if the last third of the run was worse than the second, or the load was not reached.
+func (r *capacityRun) check(t *testing.T) {
 	t.Helper()
-	judge(t, r.samples, []measure{
+	checkTrends(t, r.samples, []measure{
 		{"p99 of commands in ms", func(s sample) float64 { return s.p99 }, medianOf, 1, 2, 0},
 		{"memory in MB", func(s sample) float64 { return mb(s.own) }, medianOf, 1, 1.2, 0},
 		{"goroutines", func(s sample) float64 { return s.goroutines }, medianOf, 1, 1.2, 0},

@@ -62,7 +62,7 @@ func TestConnections_CommandLine(t *testing.T) {
 	}
 	list()
 	want := listed[0]
-	want.State, want.ClientID, want.ClientName, want.UserEmail, want.UserID = "live", tokens.Client, "Test", ada.User.Email, ada.User.ID
+	want.State, want.ClientID, want.ClientName, want.UserEmail, want.UserID = "live", tokens.Client.ID, "Test", ada.User.Email, ada.User.ID
 	want.Grants, want.Scopes, want.RevokedAt = 1, []string{"mcp:devices:read"}, nil
 	if diff := cmp.Diff(want, listed[0]); diff != "" {
 		t.Errorf("listed (-want +got):\n%s", diff)

@@ -24,7 +24,7 @@ import (
 var (
 	millionAgents = flag.Int("million-agents", 500, "enrolled agents in TestMillion_HoldsLoad, at most 9,000,000")
 	millionTime   = flag.Duration("million-time", 4*time.Second,
-		"how long it holds the load; what it measures is judged from a minute on, memory, dead rows and WAL from five minutes on")
+		"how long it holds the load; what it measures is checked from a minute on, memory, dead rows and WAL from five minutes on")
 	millionCheckIns = flag.Float64("million-checkins", 50, "check-ins a second")
 	millionCommands = flag.Float64("million-commands", 5, "commands a second")
 	millionChart    = flag.String("million-chart", "", "file for its chart (SVG); by default a temporary one")
@@ -35,13 +35,13 @@ func TestMillion_HoldsLoad(t *testing.T) {
 	m := newMillion(t)
 	m.fill(t)
 	ended := m.follow(t)
-	m.proveFilled(t)
+	m.verifyFilled(t)
 	samples := m.hold(t)
 	ended(t)
 	m.settled(t)
 	m.report(t, samples)
 	if *millionTime >= time.Minute {
-		m.judge(t, samples)
+		m.check(t, samples)
 	}
 	m.draw(t, samples)
 }
@@ -93,15 +93,15 @@ func newMillion(t *testing.T) *million {
 	if err := ops.MakeKeyFile(file, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	words := func(n int) []string {
+	environment := func(n int) []string {
 		private := port.Address(t)
 		m.private[n] = "http://" + private
 		return []string{"env", "MUSTER_KEY_FILE=" + file, "MUSTER_METRICS_LISTEN=" + private}
 	}
 	const spare = 20
 	keys := 2 * (keysFor(*millionCommands, 2**millionTime) + spare)
-	one := newLoadFleet(t, m.url, 1, keys, words(0)...)
-	two := &loadFleet{ours: startUnderLoad(t, "service", m.url, words(1)...), keys: one.keys[keys/2:]}
+	one := newLoadFleet(t, m.url, 1, keys, environment(0)...)
+	two := &loadFleet{ours: startUnderLoad(t, "service", m.url, environment(1)...), keys: one.keys[keys/2:]}
 	one.keys = one.keys[:keys/2]
 	m.replicas = [2]*loadFleet{one, two}
 	for _, f := range m.replicas {
@@ -120,14 +120,14 @@ func (m *million) next() (*loadFleet, *loadFleet) {
 func (m *million) figures(t *testing.T) (sum figures) {
 	t.Helper()
 	for n, f := range m.replicas {
-		one := processFigures(t, m.private[n], f.ours.pid)
-		sum.goroutines += one.goroutines
-		sum.heap += one.heap
-		sum.own += one.own
-		sum.resident += one.resident
-		sum.cpu += one.cpu
+		process := processFigures(t, m.private[n], f.ours.pid)
+		sum.goroutines += process.goroutines
+		sum.heap += process.heap
+		sum.own += process.own
+		sum.resident += process.resident
+		sum.cpu += process.cpu
 	}
-	sum.stored = m.look(t)
+	sum.stored = m.storage(t)
 	return sum
 }
 
@@ -167,12 +167,12 @@ func (m *million) report(t *testing.T, samples []sample) {
 	t.Log(text.String())
 }
 
-// levelsFrom is how long the load is held before what fills up is judged: autovacuum looks once
+// levelsFrom is how long the load is held before memory, dead rows and WAL are checked: autovacuum runs once
 // a minute and waits until a fifth of a table is dead, and a replica remembers 100,000 keys.
 const levelsFrom = 5 * time.Minute
 
-// judge fails if the load was not reached, or the run got worse.
-func (m *million) judge(t *testing.T, samples []sample) {
+// check fails if the load was not reached, or the run got worse.
+func (m *million) check(t *testing.T, samples []sample) {
 	t.Helper()
 	const ms = 20
 	worse := []measure{
@@ -188,7 +188,7 @@ func (m *million) judge(t *testing.T, samples []sample) {
 			worse = append(worse, measure{"dead rows of " + table, func(s sample) float64 { return s.dead[table] }, mostOf, 1, 1.5, 1000})
 		}
 	}
-	judge(t, samples, worse)
+	checkTrends(t, samples, worse)
 	reached(t, "check-ins", samples, func(s sample) float64 { return s.checkInRate }, *millionCheckIns)
 	reached(t, "commands", samples, func(s sample) float64 { return s.rate }, *millionCommands)
 }

@@ -81,7 +81,7 @@ func (m *million) fill(t *testing.T) {
 	}
 	must(`VACUUM ANALYZE`)
 	must(`CHECKPOINT`)
-	t.Logf("%d agents made in %.0f s; the database has %.0f MB", *millionAgents, time.Since(began).Seconds(), mb(m.look(t).size))
+	t.Logf("%d agents made in %.0f s; the database has %.0f MB", *millionAgents, time.Since(began).Seconds(), mb(m.storage(t).size))
 	// What the figures depend on.
 	t.Logf("PostgreSQL with %s", strings.Join(m.texts(t, `SELECT name || ' = ' || current_setting(name) FROM pg_settings
 		WHERE name IN ('server_version', 'fsync', 'full_page_writes', 'synchronous_commit', 'shared_buffers', 'max_wal_size',
@@ -135,8 +135,8 @@ func watched() []string {
 	return []string{"agent_devices", "assets", "asset_contacts", "agent_deliveries", "commands", "events"}
 }
 
-// look reads the statistics of the server.
-func (m *million) look(t *testing.T) stored {
+// storage reads the statistics of the server.
+func (m *million) storage(t *testing.T) stored {
 	t.Helper()
 	s := stored{dead: map[string]float64{}, vacuums: map[string]float64{}}
 	err := m.pool.QueryRowContext(t.Context(), `SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0'), pg_database_size(current_database())`).

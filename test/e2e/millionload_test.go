@@ -78,9 +78,9 @@ func (m *million) hold(t *testing.T) []sample {
 	return samples
 }
 
-// proveFilled fails if a copy is not enrolled as the service would have done it: the company has
+// verifyFilled fails if a copy is not enrolled as the service would have done it: the company has
 // so many devices, and a copy is found by its serial number, and obeys over both replicas.
-func (m *million) proveFilled(t *testing.T) {
+func (m *million) verifyFilled(t *testing.T) {
 	t.Helper()
 	on := m.replicas[1]
 	read := func(path string, into any) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
@@ -28,7 +29,7 @@ func TestReplicas_NeedNoAffinity(t *testing.T) {
 	a, b := front.At(0), front.At(1)
 
 	client := ada.Register(a)
-	request := servertest.Asks(front.URL, client, "mcp:policies:write")
+	request := client.AuthorizationRequest(front.URL, "mcp:policies:write")
 	ada.Send(b+oauthserver.AuthorizePath+"?"+request.Encode(), nil).Want(t, http.StatusSeeOther) // to sign in
 	ada.SignIn(a)
 	ada.Send(b+oauthserver.AuthorizePath+"?"+request.Encode(), nil).Want(t, http.StatusOK)
@@ -93,7 +94,7 @@ func TestReplicas_RefreshTokenUsedTwice(t *testing.T) {
 	ada := env.Browser(env.Company("acme", servertest.Everything()), account.Admin)
 	for round := range 5 {
 		tokens := ada.Connect(front.URL, "mcp:devices:read")
-		var won atomic.Pointer[servertest.Tokens]
+		var won atomic.Pointer[client.Tokens]
 		var wins atomic.Int32
 		var all sync.WaitGroup
 		for i := range 8 {
@@ -130,8 +131,8 @@ func TestReplicas_RevocationReachesAll(t *testing.T) {
 		ada := env.Browser(acme, account.Admin)
 		key, text := env.KeyRow(acme, access.DevicesRead)
 		admin := env.Admin()
-		for what, end := range map[string]func(servertest.Tokens) error{
-			"the operator": func(tokens servertest.Tokens) error {
+		for what, end := range map[string]func(client.Tokens) error{
+			"the operator": func(tokens client.Tokens) error {
 				_, err := admin.Connections.UpdateConnection(t.Context(), acme.ID, env.ConnectionOf(tokens.Access).ID,
 					func(o *oauth.Connection) error {
 						o.RevokedAt = env.Now()
@@ -139,13 +140,13 @@ func TestReplicas_RevocationReachesAll(t *testing.T) {
 					})
 				return err
 			},
-			"the client, by its refresh token": func(tokens servertest.Tokens) error {
-				ada.Send(front.At(0)+oauthserver.RevokePath, url.Values{"token": {tokens.Refresh}, "client_id": {tokens.Client}}).Want(t,
+			"the client, by its refresh token": func(tokens client.Tokens) error {
+				ada.Send(front.At(0)+oauthserver.RevokePath, url.Values{"token": {tokens.Refresh}, "client_id": {tokens.Client.ID}}).Want(t,
 					http.StatusOK)
 				return nil
 			},
-			"the client, by its access token": func(tokens servertest.Tokens) error {
-				ada.Send(front.At(1)+oauthserver.RevokePath, url.Values{"token": {tokens.Access}, "client_id": {tokens.Client}}).Want(t,
+			"the client, by its access token": func(tokens client.Tokens) error {
+				ada.Send(front.At(1)+oauthserver.RevokePath, url.Values{"token": {tokens.Access}, "client_id": {tokens.Client.ID}}).Want(t,
 					http.StatusOK)
 				return nil
 			},
@@ -155,7 +156,7 @@ func TestReplicas_RevocationReachesAll(t *testing.T) {
 				for i := range 2 {
 					servertest.WithToken(t, front.At(i), tokens.Access).Call("count_assets", nil).OK(t, nil)
 				}
-				ada.Send(front.URL+oauthserver.RevokePath, url.Values{"token": {"mat_unknown"}, "client_id": {tokens.Client}}).Want(t,
+				ada.Send(front.URL+oauthserver.RevokePath, url.Values{"token": {"mat_unknown"}, "client_id": {tokens.Client.ID}}).Want(t,
 					http.StatusOK)
 				start := time.Now()
 				if err := end(tokens); err != nil {

@@ -2,13 +2,9 @@ package drill
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"html"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -17,8 +13,6 @@ import (
 	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/script"
-	"github.com/musterhq/muster/internal/surface/mcp"
-	"github.com/musterhq/muster/internal/surface/oauth"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/surface/web"
 )
@@ -78,51 +72,14 @@ func (t *attacker) invite(ctx context.Context, email string, fields ...string) *
 	return v
 }
 
-const (
-	clientRedirect = "https://thief.example/cb" // only the code in the address is used
-	clientVerifier = "0123456789012345678901234567890123456789abc"
-)
-
 // makeClients connects OAuth clients that may do everything.
 func (t *attacker) makeClients(ctx context.Context) {
 	row := t.row("make connections")
 	for i := range attackerClients {
 		v := append([]*client.Person{t.owner}, t.people...)[i]
-		t.callers = append(t.callers, t.tools(ctx, "Authorization", "Bearer "+t.connectClient(ctx, v), nil))
+		t.callers = append(t.callers, t.tools(ctx, "Authorization", "Bearer "+v.Connect(ctx, "Thief", access.All.Scopes()...).Access, nil))
 		row.note(answer{})
 	}
-}
-
-// connectClient registers a client and lets the person consent to all scopes.
-func (t *attacker) connectClient(ctx context.Context, v *client.Person) (token string) {
-	var registered struct {
-		ID string `json:"client_id"`
-	}
-	metadata := `{"client_name":"Thief","redirect_uris":["` + clientRedirect + `"],"token_endpoint_auth_method":"none"}`
-	decode(v.Send(ctx, http.MethodPost, oauth.RegisterPath, strings.NewReader(metadata), "Content-Type", "application/json"), &registered)
-	sum := sha256.Sum256([]byte(clientVerifier))
-	request := url.Values{"response_type": {"code"}, "client_id": {registered.ID}, "redirect_uri": {clientRedirect}, "state": {"s"},
-		"scope": {strings.Join(access.All.Scopes(), " ")}, "code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])},
-		"code_challenge_method": {"S256"}, "resource": {v.URL + mcp.Path}}
-	fields := []string{"request", request.Encode(), "decision", "allow"}
-	for _, scope := range access.All.Scopes() {
-		fields = append(fields, "scope", scope)
-	}
-	back := script.Must(url.Parse(v.Post(ctx, oauth.AuthorizePath, fields...).Onward()))
-	var tokens struct {
-		Access string `json:"access_token"`
-	}
-	decode(v.Post(ctx, oauth.TokenPath, "grant_type", "authorization_code", "client_id", registered.ID,
-		"code", back.Query().Get("code"), "redirect_uri", clientRedirect, "code_verifier", clientVerifier), &tokens)
-	return tokens.Access
-}
-
-// decode reads a page that is JSON.
-func decode(p client.Page, into any) {
-	if p.Status >= http.StatusBadRequest {
-		script.Fail("%s answers %d", p.Path, p.Status)
-	}
-	script.Need(json.Unmarshal([]byte(p.Body), into))
 }
 
 // signIn opens a session of the demo's administrator, and adds a passkey to the account.

@@ -46,7 +46,7 @@ func (d *drill) endAccount(ctx context.Context, email string) {
 func (t *attacker) holdAcross(ctx context.Context, what, email string, end func()) {
 	helper := t.invite(ctx, email, "role", "admin")
 	key := makeKey(ctx, t.owner, email)
-	token := t.connectClient(ctx, helper)
+	token := helper.Connect(ctx, "Thief", access.All.Scopes()...).Access
 	requests := t.requests(ctx, helper, key, token)
 	before := t.written(ctx)
 	held := make([]func() answer, len(requests))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/oauth"
 	"github.com/musterhq/muster/internal/surface/web"
@@ -40,7 +41,7 @@ func (w *world) page(request url.Values) string {
 
 func TestConsent_SelectsWhatWasAskedButNeverDestruction(t *testing.T) {
 	w := newWorld(t, account.Admin)
-	client := w.register(redirect)
+	client := w.register()
 	w.signIn()
 	reading := []string{"mcp:devices:read", "mcp:policies:read"}
 	for name, test := range map[string]struct {
@@ -72,13 +73,13 @@ func TestConsent_SelectsWhatWasAskedButNeverDestruction(t *testing.T) {
 
 func TestConsent_SaysWhatWasAllowedBefore(t *testing.T) {
 	w := newWorld(t, account.Admin)
-	client := w.register(redirect)
+	client := w.register()
 	w.signIn()
 	const before = "You allowed this to the application before."
 	if strings.Contains(w.page(w.request(client)), before) {
 		t.Error("a new client is said to have access")
 	}
-	w.token(redeem(client, w.consent(w.request(client), "mcp:devices:read").Get("code")))
+	w.token(client.TokenRequest(w.consent(w.request(client), "mcp:devices:read").Get("code")))
 	if page := w.page(w.request(client)); strings.Count(page, before) != 1 {
 		t.Errorf("after a grant of one scope the page says %d times that it was allowed", strings.Count(page, before))
 	}
@@ -86,7 +87,7 @@ func TestConsent_SaysWhatWasAllowedBefore(t *testing.T) {
 
 func TestConsent_MoreThanReadingTakesAFreshProof(t *testing.T) {
 	w := newWorld(t, account.Admin)
-	client := w.register(redirect)
+	client := w.register()
 	w.signIn()
 	w.ahead.Add(int64(account.ReauthFresh + time.Second))
 	request := w.request(client)
@@ -111,10 +112,10 @@ func TestConsent_MoreThanReadingTakesAFreshProof(t *testing.T) {
 
 func TestConsent_WarnsByTheAddressOfThisRequest(t *testing.T) {
 	w := newWorld(t, account.Admin)
-	status, made := w.registers(`{"client_name":"Editor","redirect_uris":[
+	made := w.registerAs(`{"client_name":"Editor","redirect_uris":[
 		"http://127.0.0.1/cb","https://editor.example/cb","com.example.editor://auth/cb"],"token_endpoint_auth_method":"none"}`)
-	if status != http.StatusCreated || made.Method != "none" {
-		t.Fatalf("registration: %d, token_endpoint_auth_method %q, want none", status, made.Method)
+	if made.AuthMethod != "none" {
+		t.Fatalf("token_endpoint_auth_method %q, want none", made.AuthMethod)
 	}
 	w.signIn()
 	const warning = "It runs on your own computer"
@@ -124,7 +125,7 @@ func TestConsent_WarnsByTheAddressOfThisRequest(t *testing.T) {
 		"com.example.editor://auth/cb": {"", "the application on this device that opens com.example.editor: links"},
 	} {
 		t.Run(uri, func(t *testing.T) {
-			request := w.request(made.ID)
+			request := w.request(made)
 			request.Set("redirect_uri", uri)
 			page := w.page(request)
 			if got := strings.Contains(page, warning); got != (want[0] != "") || !strings.Contains(page, want[1]) {
@@ -141,7 +142,7 @@ func TestConsent_WarnsByTheAddressOfThisRequest(t *testing.T) {
 
 func TestConsent_DenialIsAPageThatNavigates(t *testing.T) {
 	w := newWorld(t, account.Admin)
-	client := w.register(redirect)
+	client := w.register()
 	w.signIn()
 	response, _ := w.send("POST", w.server.URL+oauth.AuthorizePath,
 		url.Values{"request": {w.request(client).Encode()}, "decision": {"deny"}})
@@ -158,7 +159,7 @@ var hiddenUser = regexp.MustCompile(`name="user" value="([^"]+)"`)
 // they are asked themselves.
 func TestConsent_PageOfAnotherPerson(t *testing.T) {
 	w := newWorld(t, account.Admin)
-	client := w.register(redirect)
+	client := w.register()
 	request := w.request(client)
 	w.signIn()
 	found := hiddenUser.FindStringSubmatch(w.page(request))
@@ -189,11 +190,11 @@ func TestConsent_PageOfAnotherPerson(t *testing.T) {
 func TestRegister_RefusalsDoNotKeepOthersOut(t *testing.T) {
 	w := newWorld(t, account.Admin)
 	for range 40 {
-		if status, _ := w.registers(`{"redirect_uris":["javascript://x"]}`); status != http.StatusBadRequest {
+		if status := w.registration(`{"redirect_uris":["javascript://x"]}`); status != http.StatusBadRequest {
 			t.Fatalf("a bad registration: %d", status)
 		}
 	}
-	if w.register(redirect) == "" {
+	if w.register().ID == "" {
 		t.Error("after 40 refusals a good registration fails")
 	}
 }
@@ -207,7 +208,7 @@ func TestRegister_AnApplicationsSchemeIsForPublicClients(t *testing.T) {
 		`{"redirect_uris":["https://a.example/cb","javascript://x/cb"],"token_endpoint_auth_method":"none"}`:                    http.StatusBadRequest,
 	} {
 		t.Run(body, func(t *testing.T) {
-			if status, _ := w.registers(body); status != want {
+			if status := w.registration(body); status != want {
 				t.Errorf("%s: %d, want %d", body, status, want)
 			}
 		})
@@ -249,29 +250,30 @@ func TestDocument_OnlyJSONAndFailuresAreKept(t *testing.T) {
 
 func TestRefresh_ScopeIsHonored(t *testing.T) {
 	w := newWorld(t, account.Admin)
-	client := w.register(redirect)
+	app := w.register()
 	w.signIn()
-	_, first := w.token(redeem(client, w.consent(w.request(client), "mcp:devices:read", "mcp:policies:read").Get("code")))
-	rotate := func(scope string) (int, tokens) {
-		return w.token(url.Values{"grant_type": {"refresh_token"}, "client_id": {client}, "refresh_token": {first.Refresh},
-			"scope": {scope}})
+	first := w.token(app.TokenRequest(w.consent(w.request(app), "mcp:devices:read", "mcp:policies:read").Get("code")))
+	rotate := func(scope string) client.Tokens {
+		form := refreshRequest(first)
+		form.Set("scope", scope)
+		return w.token(form)
 	}
 	for _, scope := range []string{"mcp:devices:read mcp:devices:command", "mcp:everything"} {
-		if status, got := rotate(scope); status != http.StatusBadRequest || got.Error != "invalid_scope" {
-			t.Errorf("%s: %d, %+v", scope, status, got)
+		if got := rotate(scope); got.Status != http.StatusBadRequest || got.Error != "invalid_scope" {
+			t.Errorf("%s: %+v", scope, got)
 		}
 	}
-	status, narrow := rotate("mcp:policies:read")
-	if status != http.StatusOK || narrow.Scope != "mcp:policies:read" {
-		t.Fatalf("fewer scopes: %d, %+v", status, narrow)
+	narrow := rotate("mcp:policies:read")
+	if narrow.Status != http.StatusOK || narrow.Scope != "mcp:policies:read" {
+		t.Fatalf("fewer scopes: %+v", narrow)
 	}
 	if _, p, err := w.db.ConnectionByToken(t.Context(), access.HashSecret(narrow.Access)); err != nil ||
 		p.Permissions != access.PoliciesRead {
 		t.Errorf("the narrower token may %s, %v", p.Permissions, err)
 	}
 	first = narrow
-	if status, whole := rotate(""); status != http.StatusOK || whole.Scope != "mcp:devices:read mcp:policies:read" {
-		t.Errorf("without a scope: %d, %+v", status, whole)
+	if whole := rotate(""); whole.Status != http.StatusOK || whole.Scope != "mcp:devices:read mcp:policies:read" {
+		t.Errorf("without a scope: %+v", whole)
 	}
 }
 

@@ -52,7 +52,7 @@ func (s *site) document(path, redirect string) string {
 
 func (w *world) asks(id string) client.Page {
 	w.t.Helper()
-	response, body := w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+w.request(id).Encode(), nil)
+	response, body := w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+w.request(client.OAuthClient{ID: id}).Encode(), nil)
 	if response.Status >= 400 && !strings.Contains(body, "Nothing was granted") {
 		w.t.Errorf("%d: %s", response.Status, body)
 	}
@@ -82,13 +82,14 @@ func TestClients_ByMetadataDocument(t *testing.T) {
 	w.signIn()
 
 	good := s.URL + "/client.json"
-	_, page := w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+w.request(good).Encode(), nil)
+	published := client.OAuthClient{ID: good}
+	_, page := w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+w.request(published).Encode(), nil)
 	if host := strings.TrimPrefix(s.URL, "https://"); !strings.Contains(page, "Published by") || !strings.Contains(page, host) {
 		t.Error("the page does not say who publishes the client")
 	}
-	answer := w.consent(w.request(good), "mcp:devices:read")
-	if status, got := w.token(redeem(good, answer.Get("code"))); status != 200 {
-		t.Errorf("tokens: %d %+v", status, got)
+	answer := w.consent(w.request(published), "mcp:devices:read")
+	if got := w.token(published.TokenRequest(answer.Get("code"))); got.Status != 200 {
+		t.Errorf("tokens: %d %+v", got.Status, got)
 	}
 	if n := s.requests.Load(); n != 1 {
 		t.Errorf("the document was fetched %d times within its time", n)
@@ -144,7 +145,7 @@ func TestDocuments_FetchesAreLimited(t *testing.T) {
 	w := newWorld(t, account.Admin)
 	var got client.Page
 	for i := range 601 {
-		request := w.request(fmt.Sprintf("https://192.0.2.1/%d.json", i))
+		request := w.request(client.OAuthClient{ID: fmt.Sprintf("https://192.0.2.1/%d.json", i)})
 		got, _ = w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+request.Encode(), nil)
 		if i < 600 && got.Status != http.StatusBadRequest {
 			t.Fatalf("the %d. document: %d", i+1, got.Status)
@@ -153,8 +154,8 @@ func TestDocuments_FetchesAreLimited(t *testing.T) {
 	if got.Status != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" {
 		t.Errorf("the 601st document of an hour: %d", got.Status)
 	}
-	if status, answer := w.token(url.Values{"grant_type": {"refresh_token"}, "client_id": {"https://192.0.2.1/x.json"}}); status !=
-		http.StatusTooManyRequests {
-		t.Errorf("through the token endpoint: %d %+v", status, answer)
+	form := url.Values{"grant_type": {"refresh_token"}, "client_id": {"https://192.0.2.1/x.json"}}
+	if answer := w.token(form); answer.Status != http.StatusTooManyRequests {
+		t.Errorf("through the token endpoint: %d %s", answer.Status, answer.Body)
 	}
 }

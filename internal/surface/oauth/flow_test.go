@@ -2,8 +2,6 @@ package oauth_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -29,10 +27,7 @@ import (
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
-const (
-	password = "correct horse battery"
-	verifier = "0123456789012345678901234567890123456789abc"
-)
+const password = "correct horse battery"
 
 // world is an authorization server with one company and one person.
 type world struct {
@@ -63,14 +58,15 @@ func newWorld(t *testing.T, role account.Role) *world {
 
 	passwords := account.NewPasswords(2)
 	log := slog.New(slog.DiscardHandler)
-	sessions := web.Sessions{Store: db, Now: w.now}
+	sessions := web.Sessions{Store: db, Browsers: account.Browsers{Sealer: clear{}}, Now: w.now}
 	address := func(*http.Request) string { return "192.0.2.1" }
 	server := &oauthserver.Server{Issuer: w.server.URL, Resource: w.server.URL + "/mcp", Store: db, Throttle: db, Now: w.now, Log: log,
 		Documents: oauthserver.NewDocumentFetcher(func(netip.Addr) bool { return false }), ClientAddress: address}
 	w.oauth = server
 	server.Mount(mux)
 	oauthserver.Consent{Server: server, Sessions: sessions, Companies: db}.Mount(mux)
-	web.SignIn{SignIn: account.SignIn{Users: db, Sessions: db, Passwords: passwords, Throttle: db, Now: time.Now},
+	web.SignIn{SignIn: account.SignIn{Users: db, Sessions: db, Passwords: passwords, Reserved: passwords, Throttle: db,
+		Refused: db.SignInFailed, Now: time.Now}, Passkeys: account.Passkeys{Store: db}, Federation: account.Federation{Providers: db},
 		Sessions: sessions, ClientAddress: address, Log: log}.Mount(mux)
 
 	c := company.Company{ID: resource.NewID(), Slug: "acme", Name: "Acme", InactiveAfter: time.Hour, CreatedAt: time.Now(),
@@ -93,6 +89,13 @@ func newWorld(t *testing.T, role account.Role) *world {
 	return w
 }
 
+// clear seals nothing.
+type clear struct{}
+
+func (clear) Seal(_ string, data []byte) []byte { return data }
+
+func (clear) Open(_ string, sealed []byte) ([]byte, error) { return sealed, nil }
+
 // stranger is a browser that is not signed in and follows no redirects.
 func (w *world) stranger() *client.Browser {
 	b := client.NewBrowser(w.server.URL)
@@ -101,18 +104,18 @@ func (w *world) stranger() *client.Browser {
 }
 
 // step is a step of the browser, whose failure fails the test.
-func (w *world) step(take func(context.Context) client.Page) (page client.Page) {
+func step[T any](w *world, take func(context.Context) T) (result T) {
 	w.t.Helper()
-	if err := script.Attempt(func() { page = take(w.t.Context()) }); err != nil {
+	if err := script.Attempt(func() { result = take(w.t.Context()) }); err != nil {
 		w.t.Fatal(err)
 	}
-	return page
+	return result
 }
 
 // send makes a request; a form makes it a POST. Headers are names and values in turn.
 func (w *world) send(method, address string, form url.Values, headers ...string) (page client.Page, body string) {
 	w.t.Helper()
-	page = w.step(func(ctx context.Context) client.Page {
+	page = step(w, func(ctx context.Context) client.Page {
 		if form != nil {
 			return w.browser.Submit(ctx, address, form, headers...)
 		}
@@ -121,31 +124,23 @@ func (w *world) send(method, address string, form url.Values, headers ...string)
 	return page, page.Body
 }
 
-// registered is what a client's registration is answered.
-type registered struct {
-	ID     string `json:"client_id"`
-	Method string `json:"token_endpoint_auth_method"`
-}
-
-// registers sends a client's metadata.
-func (w *world) registers(metadata string) (status int, r registered) {
+// registration is the status of the answer to a client's metadata.
+func (w *world) registration(metadata string) int {
 	w.t.Helper()
-	page := w.step(func(ctx context.Context) client.Page {
+	return step(w, func(ctx context.Context) client.Page {
 		return w.browser.Send(ctx, "POST", oauthserver.RegisterPath, strings.NewReader(metadata), "Content-Type", "application/json")
-	})
-	if err := json.Unmarshal([]byte(page.Body), &r); err != nil {
-		w.t.Fatalf("registration: %d, %v", page.Status, err)
-	}
-	return page.Status, r
+	}).Status
 }
 
-func (w *world) register(redirect string) string {
+// register registers a public client.
+func (w *world) register() client.OAuthClient {
+	return w.registerAs(client.PublicClient("Helper", redirect))
+}
+
+// registerAs registers a client by its metadata.
+func (w *world) registerAs(metadata string) client.OAuthClient {
 	w.t.Helper()
-	status, made := w.registers(`{"client_name":"Helper","redirect_uris":["` + redirect + `"],"token_endpoint_auth_method":"none"}`)
-	if status != http.StatusCreated {
-		w.t.Fatalf("registration: %d", status)
-	}
-	return made.ID
+	return step(w, func(ctx context.Context) client.OAuthClient { return w.browser.Register(ctx, metadata) })
 }
 
 func (w *world) signIn() {
@@ -156,55 +151,35 @@ func (w *world) signIn() {
 	}
 }
 
-const redirect = "https://app.example.com/cb"
+const redirect = client.RedirectURI
 
-func (w *world) request(client string) url.Values {
-	sum := sha256.Sum256([]byte(verifier))
-	return url.Values{"response_type": {"code"}, "client_id": {client}, "redirect_uri": {redirect}, "state": {"s t"},
-		"scope": {"mcp:devices:read"}, "code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])},
-		"code_challenge_method": {"S256"}, "resource": {w.server.URL + "/mcp"}}
+func (w *world) request(c client.OAuthClient) url.Values {
+	return c.AuthorizationRequest(w.server.URL, "mcp:devices:read")
 }
 
-// consent answers the question and returns where the browser is sent.
+// consent answers the question and returns the parameters with which the browser is sent back.
 func (w *world) consent(request url.Values, scopes ...string) url.Values {
 	w.t.Helper()
-	response, body := w.send("POST", w.server.URL+oauthserver.AuthorizePath,
-		url.Values{"request": {request.Encode()}, "scope": scopes, "decision": {"allow"}})
-	location, err := url.Parse(response.Onward())
-	if err != nil || response.Status != http.StatusOK || location.Scheme+"://"+location.Host+location.Path != redirect {
-		w.t.Fatalf("consent: %d to %q: %s", response.Status, location, body)
-	}
-	return location.Query()
+	return step(w, func(ctx context.Context) url.Values { return w.browser.Consent(ctx, request, scopes...) })
 }
 
-type tokens struct {
-	Access  string `json:"access_token"`
-	Refresh string `json:"refresh_token"`
-	Scope   string `json:"scope"`
-	Error   string `json:"error"`
-}
-
-func (w *world) token(form url.Values) (int, tokens) {
+func (w *world) token(form url.Values) client.Tokens {
 	w.t.Helper()
-	response, body := w.send("POST", w.server.URL+oauthserver.TokenPath, form)
-	var answer tokens
-	if err := json.Unmarshal([]byte(body), &answer); err != nil {
-		w.t.Fatalf("token answer %q: %v", body, err)
-	}
-	if response.Header.Get("Cache-Control") != "no-store" {
+	answer := step(w, func(ctx context.Context) client.Tokens { return w.browser.Token(ctx, form) })
+	if answer.Header.Get("Cache-Control") != "no-store" {
 		w.t.Error("a token answer may be cached")
 	}
-	return response.Status, answer
+	return answer
 }
 
-func redeem(client, code string) url.Values {
-	return url.Values{"grant_type": {"authorization_code"}, "client_id": {client}, "code": {code}, "redirect_uri": {redirect},
-		"code_verifier": {verifier}}
+// refreshRequest is the form that exchanges a refresh token for other tokens.
+func refreshRequest(t client.Tokens) url.Values {
+	return url.Values{"grant_type": {"refresh_token"}, "client_id": {t.Client.ID}, "refresh_token": {t.Refresh}}
 }
 
 func TestFlow_SignInConsentTokenRefreshReplay(t *testing.T) {
 	w := newWorld(t, account.Admin)
-	client := w.register(redirect)
+	client := w.register()
 	request := w.request(client)
 
 	response, _ := w.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
@@ -228,43 +203,38 @@ func TestFlow_SignInConsentTokenRefreshReplay(t *testing.T) {
 	if answer.Get("state") != "s t" || answer.Get("iss") != w.server.URL || answer.Get("code") == "" {
 		t.Fatalf("answer %v", answer)
 	}
-	if status, got := w.token(redeemWith(client, answer.Get("code"), "code_verifier", strings.Repeat("x", 43))); status != 400 ||
-		got.Error != "invalid_grant" {
-		t.Errorf("wrong verifier: %d, %+v", status, got)
+	wrong := client.TokenRequest(answer.Get("code"))
+	wrong.Set("code_verifier", strings.Repeat("x", 43))
+	if got := w.token(wrong); got.Status != 400 || got.Error != "invalid_grant" {
+		t.Errorf("wrong verifier: %+v", got)
 	}
-	status, first := w.token(redeem(client, answer.Get("code")))
-	if status != 200 || first.Scope != "mcp:devices:read mcp:policies:read mcp:policies:write" {
-		t.Fatalf("tokens: %d, %+v", status, first)
+	first := w.token(client.TokenRequest(answer.Get("code")))
+	if first.Status != 200 || first.Scope != "mcp:devices:read mcp:policies:read mcp:policies:write" {
+		t.Fatalf("tokens: %+v", first)
 	}
-	rotate := url.Values{"grant_type": {"refresh_token"}, "client_id": {client}, "refresh_token": {first.Refresh}}
-	status, second := w.token(rotate)
-	if status != 200 || second.Access == first.Access {
-		t.Fatalf("refresh: %d, %+v", status, second)
+	rotate := refreshRequest(first)
+	second := w.token(rotate)
+	if second.Status != 200 || second.Access == first.Access {
+		t.Fatalf("refresh: %+v", second)
 	}
 	if _, _, err := w.db.ConnectionByToken(t.Context(), access.HashSecret(second.Access)); err != nil {
 		t.Fatal(err)
 	}
 	w.ahead.Add(int64(oauth.ReuseWindow + time.Second))
-	if status, got := w.token(rotate); status != 400 || got.Error != "invalid_grant" {
-		t.Errorf("replayed refresh: %d, %+v", status, got)
+	if got := w.token(rotate); got.Status != 400 || got.Error != "invalid_grant" {
+		t.Errorf("replayed refresh: %+v", got)
 	}
 	if _, _, err := w.db.ConnectionByToken(t.Context(), access.HashSecret(second.Access)); err == nil {
 		t.Error("a replay left the connection alive")
 	}
 }
 
-func redeemWith(client, code, key, value string) url.Values {
-	form := redeem(client, code)
-	form.Set(key, value)
-	return form
-}
-
 func TestConsent_GrantsNoMoreThanTheUserMay(t *testing.T) {
 	w := newWorld(t, account.Viewer)
-	client := w.register(redirect)
+	client := w.register()
 	w.signIn()
 	answer := w.consent(w.request(client), "mcp:devices:read", "mcp:devices:destructive", "mcp:policies:write")
-	if _, got := w.token(redeem(client, answer.Get("code"))); got.Scope != "mcp:devices:read mcp:policies:read" {
+	if got := w.token(client.TokenRequest(answer.Get("code"))); got.Scope != "mcp:devices:read mcp:policies:read" {
 		t.Errorf("granted %q", got.Scope)
 	}
 	if answer := w.consent(w.request(client), "mcp:devices:destructive"); answer.Get("error") != "access_denied" &&
@@ -275,7 +245,7 @@ func TestConsent_GrantsNoMoreThanTheUserMay(t *testing.T) {
 
 func TestAuthorize_BadRequestsAreNotRedirected(t *testing.T) {
 	w := newWorld(t, account.Admin)
-	client := w.register(redirect)
+	client := w.register()
 	signedIn := &world{t: t, server: w.server, user: w.user, browser: w.stranger()}
 	signedIn.signIn()
 	for name, test := range map[string]struct {
@@ -333,13 +303,13 @@ func TestAuthorize_BadRequestsAreNotRedirected(t *testing.T) {
 
 func TestAuthorize_RepeatedParametersAreRefused(t *testing.T) {
 	w := newWorld(t, account.Admin)
-	client := w.register(redirect)
+	client := w.register()
 	twice := w.request(client)
 	twice.Add("state", "again")
 	if response, _ := w.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+twice.Encode(), nil); response.Status != 400 {
 		t.Errorf("a parameter twice: %d", response.Status)
 	}
-	form := redeem(client, "x")
+	form := client.TokenRequest("x")
 	response, _ := w.send("POST", w.server.URL+oauthserver.TokenPath+"?"+form.Encode(), url.Values{})
 	if response.Status != http.StatusUnauthorized {
 		t.Errorf("parameters in the query: %d", response.Status)
@@ -399,7 +369,7 @@ func TestSignIn_IsThrottledAndLocal(t *testing.T) {
 
 func TestConsent_OtherOriginsAreRefused(t *testing.T) {
 	w := newWorld(t, account.Admin)
-	client := w.register(redirect)
+	client := w.register()
 	w.signIn()
 	form := url.Values{"request": {w.request(client).Encode()}, "scope": {"mcp:devices:read"}, "decision": {"allow"}}
 	response, _ := w.send("POST", w.server.URL+oauthserver.AuthorizePath, form, "Sec-Fetch-Site", "cross-site",

@@ -32,10 +32,6 @@ type secondForm struct {
 
 // afterPassword asks for the second factor of who has one, and lets the others in.
 func (s SignIn) afterPassword(w http.ResponseWriter, r *http.Request, user account.User, form signInForm) {
-	if s.Passkeys.Store == nil { // a service without second factors
-		s.enter(w, r, user, "password", form)
-		return
-	}
 	known, err := s.Passkeys.Store.Passkeys(r.Context(), user.ID)
 	if err != nil {
 		s.refuse(w, r, form, err)

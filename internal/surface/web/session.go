@@ -118,9 +118,7 @@ func (s Sessions) Client(r *http.Request, address string) account.Client {
 // signed in.
 func (s Sessions) Enter(w http.ResponseWriter, token string, from account.Client, email string) {
 	s.SetCookie(w, "", token, account.SessionLimit)
-	if s.Browsers.Sealer != nil {
-		s.SetCookie(w, browserCookie, s.Browsers.Seal(from.Browser.With(email)), keepBrowser)
-	}
+	s.SetCookie(w, browserCookie, s.Browsers.Seal(from.Browser.With(email)), keepBrowser)
 }
 
 // SetCookie sets the cookie whose name has the end, or removes it if the age is negative. SameSite is Lax, because

@@ -40,9 +40,6 @@ func (s SignIn) Mount(mux *http.ServeMux) {
 	if s.Once != nil {
 		mux.HandleFunc("GET "+OncePath, s.once)
 	}
-	if s.Passkeys.Store == nil {
-		return // nothing but passwords
-	}
 	mux.HandleFunc("POST "+secondPath, s.second)
 	mux.HandleFunc("POST "+passkeyPath, s.passkey)
 	mux.HandleFunc("POST "+companyPath, s.company)
@@ -156,7 +153,7 @@ func (s SignIn) render(w http.ResponseWriter, r *http.Request, status int, form 
 		}
 		form.Challenge = challenge
 	}
-	company, err := s.Federation.Offered(r.Context())
+	company, err := s.Federation.Providers.HasProviders(r.Context())
 	if err != nil { // the button answers what is wrong
 		s.Log.WarnContext(r.Context(), "cannot tell whether companies have a sign-in of their own", "error", err)
 	}
