@@ -33,16 +33,12 @@ type secondForm struct {
 // afterPassword asks for the second factor of who has one, and lets the others in.
 func (s SignIn) afterPassword(w http.ResponseWriter, r *http.Request, user account.User, form signInForm) {
 	known, err := s.Passkeys.Store.Passkeys(r.Context(), user.ID)
-	if err != nil {
-		s.refuse(w, r, form, err)
-		return
-	}
-	if len(known) == 0 {
+	if err == nil && len(known) == 0 {
 		s.enter(w, r, user, "password", form)
 		return
 	}
 	page := secondForm{Next: form.Next, Passkey: s.Passkeys.Available()}
-	if page.Passkey {
+	if err == nil && page.Passkey {
 		page.Challenge, err = s.Passkeys.BeginProof(r.Context(), user, account.SecondFactor)
 	}
 	if err == nil {
