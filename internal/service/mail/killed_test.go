@@ -162,6 +162,27 @@ func (d *desk) invite() {
 	d.ok(err)
 }
 
+// A replica without the key of an invitation, as before its restart in a rotation of the key file, keeps it for later.
+func TestSender_KeyOfAnotherReplica(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		d := newDeskOn(t, env)
+		d.invite()
+		open := d.sender.Open
+		d.sender.Open = func(string, []byte) ([]byte, error) { return nil, errors.New("sealed with another key") }
+		for range 2 {
+			if got := d.round(d.sender); len(got) != 0 {
+				t.Fatalf("%d mails without the key", len(got))
+			}
+		}
+		d.sender.Open = open
+		d.Advance(2 * time.Minute)
+		if got := d.round(d.sender); len(got) != 1 {
+			t.Errorf("%d mails with the key, want the invitation", len(got))
+		}
+	})
+}
+
 // stopping are the leases of a replica that is stopped as it begins its first mail.
 type stopping struct {
 	mail.Leases

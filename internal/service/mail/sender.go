@@ -174,8 +174,9 @@ func (s *Sender) letters(ctx context.Context) error {
 	due, err := s.Store.Letters(ctx, batch)
 	for _, l := range due {
 		token, openErr := s.Open(InvitationPurpose, l.Sealed)
-		if openErr != nil { // the key is gone: the link is shown in the portal, too
-			err = errors.Join(err, s.Store.LetterDone(ctx, l.ID))
+		if openErr != nil { // a replica with a newer key file sealed it, or its key is lost
+			s.Log.WarnContext(ctx, "cannot open a mailed invitation", "letter", l.ID, "error", openErr)
+			err = errors.Join(err, s.Store.LetterFailed(ctx, l.ID, s.Now().Add(retry(l.Failures))))
 			continue
 		}
 		company := validate.Clean(l.Company, maxName)
