@@ -136,6 +136,49 @@ func TestLogin_BrowserToLogout(t *testing.T) {
 	})
 }
 
+// A login leaves no valid key behind that login made and no file has.
+func TestLogin_LeavesNoKeyBehind(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica, other := env.NewTenant("acme"), env.Start(), env.Start()
+		person := env.Browser(tenant.Company, account.Admin)
+		person.SignIn(replica.PublicURL())
+		person.SignIn(other.PublicURL())
+		l := newLaptop(t, env)
+		l.open = allows(t, person, "help-desk")
+		live := func(after string, want int) {
+			t.Helper()
+			keys, err := env.Admin().Keys.Keys(t.Context(), tenant.Company.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for _, k := range keys {
+				if strings.HasPrefix(k.Name, "muster login") && k.RevokedAt.IsZero() {
+					n++
+				}
+			}
+			if n != want {
+				t.Errorf("%d valid keys that login made after %s, want %d", n, after, want)
+			}
+		}
+		l.ok("login", "--url", replica.PublicURL())
+		l.ok("login", "--url", other.PublicURL())
+		live("a login at another address", 1)
+		file := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(file, []byte(env.Key(tenant.Company, access.DevicesRead)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l.ok("login", "--key-file", file)
+		live("a login with a key of a file", 0)
+		l.dir = file // in which nothing can be kept
+		if code, _, _ := l.run("login", "--url", replica.PublicURL()); code == 0 {
+			t.Error("a login that cannot be kept succeeds")
+		}
+		live("a login that cannot be kept", 0)
+	})
+}
+
 // A command for several devices waits for the budget, and goes on after an interruption
 // without a second command to any device.
 func TestFanOut_BudgetAndInterruption(t *testing.T) {
