@@ -5,10 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +21,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/surface/cli"
@@ -220,6 +225,48 @@ func TestFanOut_BudgetAndInterruption(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Devices that cease to match while the list is read take no others from it.
+func TestFanOut_FilterThatChanges(t *testing.T) {
+	t.Parallel()
+	const count, leave = 250, 60
+	devices, sent := make([]string, count), map[string]bool{}
+	for i := range devices {
+		devices[i] = resource.Of("acme", resource.Assets, resource.NewID())
+	}
+	stay := devices[leave:]
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			before, _, _ := strings.Cut(r.URL.Path, "/commands/")
+			sent[path.Base(before)] = true
+			_, _ = io.WriteString(w, "{}")
+			return
+		}
+		number, _ := strconv.Atoi(r.FormValue("page"))
+		size, _ := strconv.Atoi(r.FormValue("size"))
+		from := min(number*size, len(devices))
+		content := []map[string]string{}
+		for _, name := range devices[from:min(from+size, len(devices))] {
+			content = append(content, map[string]string{"pathName": name})
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"content": content, "last": from+size >= len(devices)})
+		if size > 1 {
+			devices = stay
+		}
+	}))
+	defer service.Close()
+	l := newLaptop(t, servertest.New(t))
+	keyFile := filepath.Join(l.dir, "key")
+	if err := os.WriteFile(keyFile, []byte("mk_abc_def"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.ok("devices", "lock", "--filter", "policyBehind=true", "--url", service.URL, "--key-file", keyFile)
+	for i, name := range stay {
+		if !sent[path.Base(name)] {
+			t.Errorf("the device number %d that matches all the time got no command", leave+i)
+		}
+	}
 }
 
 // An interrupted run is found and finished also when the filter matches nothing any more.
