@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service/mail"
@@ -179,6 +180,25 @@ func TestSender_KeyOfAnotherReplica(t *testing.T) {
 		d.Advance(2 * time.Minute)
 		if got := d.round(d.sender); len(got) != 1 {
 			t.Errorf("%d mails with the key, want the invitation", len(got))
+		}
+	})
+}
+
+// An invitation whose mail the server refuses for good is in the activity log, once.
+func TestSender_RefusedInvitation(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		d := newDeskOn(t, env)
+		d.invite()
+		d.answer("RCPT TO:<new@acme.test>", "550 no such user")
+		for range 2 {
+			d.round(d.sender)
+			d.Advance(time.Hour)
+		}
+		entries, err := d.DB().Activity(d.Context(), activity.Filter{CompanyID: d.Company.ID, Area: "user", Outcome: activity.Failed},
+			activity.Cursor{}, 10)
+		if d.ok(err); len(entries) != 1 || entries[0].Action != activity.UserInvited || entries[0].Target.Name != "new@acme.test" {
+			t.Errorf("the log has of the refusal %+v", entries)
 		}
 	})
 }

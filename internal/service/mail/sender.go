@@ -188,8 +188,10 @@ func (s *Sender) letters(ctx context.Context) error {
 		switch outcome {
 		case Failed:
 			err = errors.Join(err, s.Store.LetterFailed(ctx, l.ID, s.Now().Add(retry(l.Failures))))
-		case Sent, Refused: // also where the replica is being stopped
+		case Sent: // also where the replica is being stopped
 			err = errors.Join(err, s.Store.LetterDone(context.WithoutCancel(ctx), l.ID))
+		case Refused:
+			err = errors.Join(err, s.Store.LetterRefused(context.WithoutCancel(ctx), l))
 		}
 		if failed != nil || err != nil {
 			return errors.Join(failed, err)

@@ -146,8 +146,8 @@ func TestBody_TooLongOrBroken(t *testing.T) {
 		}
 		defer conn.Close() //nolint:errcheck // it was only read
 		go func() {
-			_, _ = io.WriteString(conn, "POST "+mcp.Path+" HTTP/1.1\r\nHost: "+host+"\r\nX-API-Key: "+key+"\r\nContent-Type: application/json\r\n"+
-				"Accept: application/json, text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"+body)
+			_, _ = io.WriteString(conn, "POST "+mcp.Path+" HTTP/1.1\r\nHost: "+host+"\r\nX-API-Key: "+key+
+				"\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"+body)
 		}()
 		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
